@@ -16,8 +16,8 @@ type File struct {
 
 // Func is one function.
 type Func struct {
-	Span          // from def to the end of the return statement
-	Name   Ident  // as called
+	Span         // from def to the end of the return statement
+	Name   Ident // as called
 	Params []Param
 	Result *Type  // nil when not annotated
 	Doc    string // the string that opens the body, with common indentation removed
@@ -96,7 +96,7 @@ func (t *Type) String() string {
 }
 
 // Spec is the type in the compiler's form.
-func (t *Type) Spec() ir.Spec { return ir.Spec{DType: ir.F32, Shape: t.Shape} }
+func (t *Type) Spec() ir.Spec { return ir.F32(t.Shape...) }
 
 // Assign binds the value of an expression to a name.
 type Assign struct {
@@ -166,11 +166,11 @@ type Tuple struct {
 // invalid stands where an expression could not be parsed.
 type invalid struct{ Span }
 
-func (e *Name) span() Span   { return e.Span }
-func (e *Number) span() Span { return e.Span }
-func (e *Neg) span() Span    { return e.Span }
-func (e *Binary) span() Span { return e.Span }
-func (e *Call) span() Span   { return e.Span }
-func (e *Const) span() Span  { return e.Span }
-func (e *Tuple) span() Span  { return e.Span }
+func (e *Name) span() Span    { return e.Span }
+func (e *Number) span() Span  { return e.Span }
+func (e *Neg) span() Span     { return e.Span }
+func (e *Binary) span() Span  { return e.Span }
+func (e *Call) span() Span    { return e.Span }
+func (e *Const) span() Span   { return e.Span }
+func (e *Tuple) span() Span   { return e.Span }
 func (e *invalid) span() Span { return e.Span }

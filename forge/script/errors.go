@@ -10,26 +10,32 @@ import (
 
 // Errors are the problems of one source, in order of position. It is never
 // empty when returned as an error.
-type Errors []display.Diagnostic
+type Errors []*display.Diagnostic
 
 // Error lists the problems, one line each.
-func (e Errors) Error() string {
-	lines := make([]string, len(e))
+func (e Errors) Error() string { return e.join((*display.Diagnostic).Error, "\n") }
+
+// Plain is every problem with its source line and caret.
+func (e Errors) Plain() string { return e.join((*display.Diagnostic).Plain, "\n\n") }
+
+func (e Errors) join(form func(*display.Diagnostic) string, between string) string {
+	parts := make([]string, len(e))
 	for i, d := range e {
-		lines[i] = describe(d)
+		parts[i] = form(d)
 	}
-	return strings.Join(lines, "\n")
+	return strings.Join(parts, between)
 }
 
-func describe(d display.Diagnostic) string {
-	s := d.Message
-	if d.Line > 0 {
-		s = fmt.Sprintf("%s:%d:%d: %s", d.Source, d.Line, d.Col, s)
+// Traceback is every problem as the coloured lines of a Jupyter error message.
+func (e Errors) Traceback() []string {
+	var lines []string
+	for i, d := range e {
+		if i > 0 {
+			lines = append(lines, "")
+		}
+		lines = append(lines, d.Traceback()...)
 	}
-	if d.Hint != "" {
-		s += "; " + d.Hint
-	}
-	return s
+	return lines
 }
 
 // reporter collects the problems of one source.
@@ -58,14 +64,14 @@ func (r *reporter) err() error {
 		a, b := r.errs[i], r.errs[j]
 		return a.Line < b.Line || a.Line == b.Line && a.Col < b.Col
 	})
-	if last := &r.errs[len(r.errs)-1]; r.full {
+	if last := r.errs[len(r.errs)-1]; r.full {
 		last.Notes = append(last.Notes, fmt.Sprintf("only the first %d problems are shown", r.limit))
 	}
 	return r.errs
 }
 
 // diagnose describes a problem at span of src, cut to the line it starts on.
-func diagnose(src *Source, span Span, message, hint string, notes ...string) display.Diagnostic {
+func diagnose(src *Source, span Span, message, hint string, notes ...string) *display.Diagnostic {
 	line, col := src.Position(span.Start)
 	text := src.Line(line)
 	endLine, endCol := src.Position(span.End)
@@ -75,7 +81,7 @@ func diagnose(src *Source, span Span, message, hint string, notes ...string) dis
 	if endCol <= col {
 		endCol = col + 1
 	}
-	return display.Diagnostic{
+	return &display.Diagnostic{
 		Source: src.Name, Line: line, Col: col, EndCol: endCol, Text: text,
 		Message: message, Hint: hint, Notes: notes,
 	}
