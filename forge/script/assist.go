@@ -96,13 +96,12 @@ func newCursor(src string, at int) *cursor {
 	text := upTo(src, at)
 	head := strings.TrimRightFunc(text, func(r rune) bool { return r < utf8.RuneSelf && isWord(byte(r)) })
 	c := &cursor{prefix: text[len(head):]}
-	line := head[strings.LastIndexByte(head, '\n')+1:]
 	s := scan(&reporter{src: newSource("", head), limit: 1})
-	c.toks = s.tokens[:len(s.tokens)-1] // without eof
-	for len(c.toks) > 0 && c.last(0).kind == newline && !strings.HasSuffix(head, "\n") {
-		c.toks = c.toks[:len(c.toks)-1]
+	c.toks = slices.DeleteFunc(s.tokens, func(t token) bool { return t.kind == eof || t.kind == bad && t.text == "" })
+	if n := len(c.toks); n > 0 && c.toks[n-1].kind == newline && (s.unfinished || !strings.Contains(head[c.toks[n-1].End:], "\n")) {
+		c.toks = c.toks[:n-1] // the line that the cursor is in has not ended
 	}
-	c.silent = s.unterminated || inComment(s, line) || c.prefix != "" && isDigit(c.prefix[0])
+	c.silent = s.unterminated || c.inText(head) || c.prefix != "" && isDigit(c.prefix[0])
 	c.collect(src)
 	return c
 }
@@ -118,20 +117,15 @@ func upTo(src string, at int) string {
 	return src
 }
 
-// inComment reports whether the last line ends inside a comment or string:
-// the text behind its last token is not just spaces.
-func inComment(s *scanner, line string) bool {
-	end := 0
-	for _, t := range s.tokens {
-		if t.kind == bad {
-			return true
-		}
-		if t.kind != eof {
-			end = max(end, t.End)
-		}
+// inText reports whether head ends inside a comment or an open string.
+func (c *cursor) inText(head string) bool {
+	last := token{}
+	if len(c.toks) > 0 {
+		last = c.toks[len(c.toks)-1]
 	}
-	rest := s.text[max(end, len(s.text)-len(line)):]
-	return strings.Contains(rest, "#")
+	line := head[strings.LastIndexByte(head, '\n')+1:]
+	rest := head[max(last.End, len(head)-len(line)):]
+	return last.kind == bad && last.End == len(head) || strings.Contains(rest, "#")
 }
 
 // collect finds the tensors of the function around the cursor and the
