@@ -1,6 +1,7 @@
 package front
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"slices"
@@ -120,31 +121,28 @@ func (c crash) trace() []string {
 
 // failure is the error that ends a cell which ran when its session died: what
 // happened, what was lost and what is back.
-func (c crash) failure(held []link.Symbol, restored []link.Definition) *link.Error {
+func (c crash) failure(l loss) *link.Error {
 	name, what := c.explain()
 	lines := []string{name + ": " + what}
 	lines = append(lines, c.trace()...)
-	lines = append(lines, c.loss(held, restored)...)
+	lines = append(lines, l.sentences()...)
 	return &link.Error{Name: name, Value: what, Traceback: lines}
 }
 
-// loss says what the end of the session cost.
-func (c crash) loss(held []link.Symbol, restored []link.Definition) []string {
+// sentences say what was lost and what is back.
+func (l loss) sentences() []string {
 	var lost, back []string
 	kept := map[string]bool{}
-	for _, d := range restored {
+	for _, d := range l.restored {
 		kept[d.Name] = true
 		back = append(back, d.Name)
 	}
-	for _, s := range held {
+	for _, s := range l.held {
 		if !kept[s.Name] {
 			lost = append(lost, strings.TrimSpace(s.Name+" "+symbolType(s)))
 		}
 	}
-	lines := []string{"A new session has started."}
-	if c.reason != "" {
-		lines = nil
-	}
+	lines := []string{"A new session takes over."}
 	if len(lost) > 0 {
 		lines = append(lines, "Lost: "+listed(lost)+".")
 	} else {
@@ -170,4 +168,16 @@ func listed(names []string) string {
 		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
 	}
 	return strings.Join(names, ", ")
+}
+
+// withoutTrace cuts the runtime's trace off what stderr received since the
+// crash began. Both got the same bytes; a trace that was cut short at either
+// end is recognised by its first line.
+func withoutTrace(text, trace []byte) []byte {
+	first, _, _ := bytes.Cut(trace, []byte("\n"))
+	if len(first) == 0 {
+		return text
+	}
+	before, _, _ := bytes.Cut(text, first)
+	return before
 }

@@ -4,30 +4,24 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-)
 
-// historyQuery is the content of a history_request.
-type historyQuery struct {
-	Output  bool   `json:"output"`
-	Access  string `json:"hist_access_type"` // tail, range or search
-	Session int    `json:"session"`          // range: 0 is the current one, -1 the one before
-	Start   int    `json:"start"`
-	Stop    *int   `json:"stop"`    // exclusive; nil means to the end
-	N       *int   `json:"n"`       // newest entries only; nil means all
-	Pattern string `json:"pattern"` // search: glob over the whole input
-	Unique  bool   `json:"unique"`  // search: each input once, of the current session only
-}
+	"forgekernel/kernel/wire"
+)
 
 // query answers q for the session numbered own, oldest entry first.
 //
 // A unique search looks at the current session alone: its clients ask "what did
 // I type here", and the answer would otherwise depend on what ran before.
-func (h *history) query(q historyQuery, own int) ([]entry, error) {
+//
+// A range is of session 0, the current one, or -1, the one before, and so on, or
+// of a number; its stop is exclusive, and none (0 or null) means to the end. So
+// does n for the other accesses: 0 or null is all.
+func (h *history) query(q wire.HistoryRequest, own int) ([]entry, error) {
 	entries, err := h.all()
 	if err != nil {
 		return nil, err
 	}
-	switch q.Access {
+	switch q.HistAccessType {
 	case "tail":
 		return newest(entries, q.N), nil
 	case "range":
@@ -36,7 +30,7 @@ func (h *history) query(q historyQuery, own int) ([]entry, error) {
 			session += own
 		}
 		return slices.DeleteFunc(entries, func(e entry) bool {
-			return e.Session != session || e.Line < q.Start || q.Stop != nil && e.Line >= *q.Stop
+			return e.Session != session || e.Line < q.Start || q.Stop > 0 && e.Line >= q.Stop
 		}), nil
 	case "search":
 		pattern := q.Pattern
@@ -51,14 +45,14 @@ func (h *history) query(q historyQuery, own int) ([]entry, error) {
 		}
 		return newest(found, q.N), nil
 	}
-	return nil, fmt.Errorf("hist_access_type %q: want tail, range or search", q.Access)
+	return nil, fmt.Errorf("hist_access_type %q: want tail, range or search", q.HistAccessType)
 }
 
-func newest(entries []entry, n *int) []entry {
-	if n == nil || *n >= len(entries) {
+func newest(entries []entry, n int) []entry {
+	if n <= 0 || n >= len(entries) {
 		return entries
 	}
-	return entries[len(entries)-max(*n, 0):]
+	return entries[len(entries)-n:]
 }
 
 // latestOfEach keeps the last entry of every input, in their order.
@@ -73,19 +67,6 @@ func latestOfEach(entries []entry) []entry {
 	}
 	slices.Reverse(kept)
 	return kept
-}
-
-// tuples is the history list of a history_reply: [session, line, input] or,
-// with output, [session, line, [input, output or null]].
-func tuples(entries []entry, output bool) [][3]any {
-	list := make([][3]any, len(entries))
-	for i, e := range entries {
-		list[i] = [3]any{e.Session, e.Line, e.Input}
-		if output {
-			list[i][2] = [2]any{e.Input, e.Output}
-		}
-	}
-	return list
 }
 
 // glob reports whether the whole of s matches pattern, in which * stands for
