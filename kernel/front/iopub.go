@@ -14,7 +14,7 @@ import (
 // Bounds of what is held back for the first subscriber.
 const (
 	holdTime  = 10 * time.Second
-	holdBytes = 16 << 20
+	holdBytes = iopubQueue / 2
 )
 
 // iopub publishes. A client is ready to ask before its subscription has

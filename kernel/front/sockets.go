@@ -12,6 +12,10 @@ import (
 	"forgekernel/kernel/zmtp"
 )
 
+// iopubQueue bounds in bytes what waits for one IOPub client; beyond it cells
+// wait.
+const iopubQueue = 16 << 20
+
 // sockets are the five that a connection file names.
 type sockets struct {
 	shell, control, stdin *zmtp.Router
@@ -62,7 +66,7 @@ func listen(c *wire.Connection, welcome func(topic []byte) [][]byte, log *slog.L
 		return s, fmt.Errorf("front: heartbeat socket: %w", err)
 	}
 	c.HBPort = boundPort(s.heartbeat.Endpoint(), c.HBPort)
-	opts.Welcome = welcome
+	opts.Welcome, opts.QueueBytes = welcome, iopubQueue
 	if s.iopub, err = zmtp.ListenXPub(endpoint(&c.IOPubPort), opts); err != nil {
 		return s, fmt.Errorf("front: iopub socket: %w", err)
 	}
