@@ -78,23 +78,28 @@ func (n *Node) Ints(name string) []int64 { v, _ := n.Attr(name).([]int64); retur
 // Str reads a string attribute; see [Node.Bool].
 func (n *Node) Str(name string) string { v, _ := n.Attr(name).(string); return v }
 
+// Tensor reads a tensor attribute; see [Node.Bool].
+func (n *Node) Tensor(name string) *tensor.Tensor { v, _ := n.Attr(name).(*tensor.Tensor); return v }
+
 // Attr returns an attribute or its declared default.
 func (n *Node) Attr(name string) any {
 	if v, ok := n.Attrs[name]; ok {
 		return v
 	}
-	for _, d := range n.Op.Attrs {
-		if d.Name == name {
-			return d.Default
-		}
+	if i := n.Op.attrIndex(name); i >= 0 {
+		return n.Op.Attrs[i].Default
 	}
 	return nil
+}
+
+func (op *Op) attrIndex(name string) int {
+	return slices.IndexFunc(op.Attrs, func(d AttrDecl) bool { return d.Name == name })
 }
 
 // checkAttrs compares attributes with the operator's whitelist.
 func checkAttrs(op *Op, attrs Attrs) error {
 	for _, name := range slices.Sorted(maps.Keys(attrs)) {
-		i := slices.IndexFunc(op.Attrs, func(d AttrDecl) bool { return d.Name == name })
+		i := op.attrIndex(name)
 		if i < 0 {
 			return fmt.Errorf("unknown attribute %q%s", name, knownAttrs(op))
 		}

@@ -37,6 +37,9 @@ type Pos struct {
 // IsKnown reports whether p names a place.
 func (p Pos) IsKnown() bool { return p.Line > 0 }
 
+// valid reports whether p is a place that the text form can hold.
+func (p Pos) valid() bool { return p.Line >= 1 && p.Col >= 0 }
+
 // String writes "mlp.fs:2:10", or "" for an unknown position.
 func (p Pos) String() string {
 	if !p.IsKnown() {

@@ -65,8 +65,8 @@ type Op struct {
 // computes dst[i] from args[j][i] for all i; all slices have equal lengths,
 // and dst may be one of args.
 type Scalar struct {
-	F32 func(a Attrs) func(dst []float32, args ...[]float32)
-	F64 func(a Attrs) func(dst []float64, args ...[]float64)
+	F32 func(n *Node) func(dst []float32, args ...[]float32)
+	F64 func(n *Node) func(dst []float64, args ...[]float64)
 }
 
 // Call is one evaluation of a node.

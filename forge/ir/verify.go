@@ -76,10 +76,18 @@ func verifyNode(n *Node, defined map[*Value]bool) error {
 			return fmt.Errorf("%s reads %v before it is defined", n.Op.Name, v)
 		}
 	}
+	for _, p := range n.Pos {
+		if !p.valid() {
+			return fmt.Errorf("%s has the impossible source position %d:%d", n.Op.Name, p.Line, p.Col)
+		}
+	}
 	if (n.Body != nil) != (n.Op.Class == Fused) {
 		return fmt.Errorf("%s: a node has a body exactly when it is fused", n.Op.Name)
 	}
 	if n.Body != nil {
+		if n.Body.Name != BodyName {
+			return fmt.Errorf("the body of a fused node is called %q, not %q", n.Body.Name, BodyName)
+		}
 		if err := verify(n.Body); err != nil {
 			return fmt.Errorf("body of %s: %w", n.signature(), err)
 		}

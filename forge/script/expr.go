@@ -9,21 +9,23 @@ import (
 
 // expr parses a sum of terms.
 func (p *parser) expr() Expr {
+	start := p.tok()
 	x := p.term()
 	for p.is("+") || p.is("-") {
-		x = p.binary(x, p.term)
+		x = p.binary(start, x, p.term)
 	}
 	return x
 }
 
 // term parses a product of operands.
 func (p *parser) term() Expr {
+	start := p.tok()
 	x := p.unary()
 	for {
 		switch t := p.tok(); {
 		case p.is("*") || p.is("/") || p.is("@"):
-			x = p.binary(x, p.unary)
-		case t.kind == op && p.infix(t):
+			x = p.binary(start, x, p.unary)
+		case t.kind == punct && p.infix(t):
 			return x
 		default:
 			return x
@@ -37,12 +39,13 @@ func (p *parser) infix(t token) bool {
 	return known && p.refuse(t)
 }
 
-// binary parses the operator and its right operand.
-func (p *parser) binary(x Expr, operand func() Expr) Expr {
+// binary parses the operator after x, which began at start, and its right
+// operand.
+func (p *parser) binary(start token, x Expr, operand func() Expr) Expr {
 	t := p.tok()
 	p.i++
 	y := operand()
-	return &Binary{Span: x.span().to(y.span()), Op: Ident{t.Span, t.text}, X: x, Y: y}
+	return &Binary{Span: p.since(start), Op: Ident{t.Span, t.text}, X: x, Y: y}
 }
 
 // enter counts one level of nesting and fails when there are too many; the
@@ -66,7 +69,7 @@ func (p *parser) unary() Expr {
 		defer func() { p.depth-- }()
 		p.i++
 		x := p.unary()
-		return &Neg{t.Span.to(x.span()), x}
+		return &Neg{p.since(t), x}
 	case p.is("+"):
 		p.fail(t.Span, "a plus sign before an operand does nothing", "remove it")
 		return &invalid{t.Span}
@@ -76,16 +79,17 @@ func (p *parser) unary() Expr {
 
 // primary parses an atom and the method calls on it.
 func (p *parser) primary() Expr {
+	start := p.tok()
 	x := p.atom()
 	for !p.failed {
 		switch t := p.tok(); {
 		case p.is("."):
-			x = p.method(x)
+			x = p.method(start, x)
 		case p.is("["):
 			p.fail(t.Span, "a tensor has no subscripts", "reduce it with sum, mean or max along an axis, or pass the part you need as an input of its own")
 		case p.is("("):
 			p.fail(t.Span, "only a named function can be called", "write name(arguments); * multiplies")
-		case t.kind == name && refusedWords[t.text] != nil:
+		case t.kind == word && refusedWords[t.text] != nil:
 			p.refuse(t)
 		default:
 			return x
@@ -94,8 +98,8 @@ func (p *parser) primary() Expr {
 	return x
 }
 
-// method parses .name(args) after its receiver.
-func (p *parser) method(x Expr) Expr {
+// method parses .name(args) after its receiver, which began at start.
+func (p *parser) method(start token, x Expr) Expr {
 	p.i++ // the dot
 	fun := p.ident("a method", "write x.relu() or relu(x)")
 	if !p.is("(") {
@@ -104,7 +108,7 @@ func (p *parser) method(x Expr) Expr {
 	}
 	call := &Call{Fun: fun, Args: []Expr{x}, Method: true}
 	p.arguments(call)
-	call.Span = x.span().to(call.Span)
+	call.Span = p.since(start)
 	return call
 }
 
@@ -131,14 +135,14 @@ func (p *parser) atom() Expr {
 		return p.number(t)
 	case p.is("("):
 		return p.parenthesised()
-	case t.kind == name && !keywords[t.text]:
+	case t.kind == word && !keywords[t.text]:
 		p.i++
 		if !p.is("(") {
 			return &Name{Ident{t.Span, t.text}}
 		}
 		call := &Call{Fun: Ident{t.Span, t.text}}
 		p.arguments(call)
-		call.Start = t.Start
+		call.Span = p.since(t)
 		return call
 	case p.refuse(t):
 	case p.is("["):
@@ -171,9 +175,8 @@ func (p *parser) parenthesised() Expr {
 	return x
 }
 
-// arguments parses "(" Args ")" into call and sets the span to end there.
+// arguments parses "(" Args ")" into call.
 func (p *parser) arguments(call *Call) {
-	call.Span = p.tok().Span
 	if !p.enter() {
 		return
 	}
@@ -185,7 +188,6 @@ func (p *parser) arguments(call *Call) {
 			break
 		}
 	}
-	call.End = p.tok().End
 	p.expect(")", "separate arguments by commas, and close the list with )")
 }
 
@@ -195,7 +197,7 @@ func (p *parser) argument(call *Call) {
 	switch {
 	case p.is("*") || p.is("**"):
 		p.fail(t.Span, "arguments are written one by one", "name each tensor")
-	case t.kind == name && next.kind == op && next.text == "=":
+	case t.kind == word && next.kind == punct && next.text == "=":
 		p.i += 2
 		call.Named = append(call.Named, NamedArg{Ident{t.Span, t.text}, p.static()})
 	case len(call.Named) > 0:
@@ -230,7 +232,7 @@ func (p *parser) tupleAhead() bool {
 		switch {
 		case t.kind == newline || t.kind == eof:
 			return false
-		case t.kind != op:
+		case t.kind != punct:
 		case t.text == "(" || t.text == "[":
 			depth++
 		case t.text == ")" || t.text == "]":
@@ -248,15 +250,15 @@ func (p *parser) tupleAhead() bool {
 func (p *parser) tuple() Expr {
 	open := p.tok()
 	p.i++
-	list := &Tuple{Span: open.Span}
+	list := &Tuple{}
 	for !p.failed && !p.is(closing[open.text]) {
 		list.Elems = append(list.Elems, p.expr())
 		if !p.take(",") {
 			break
 		}
 	}
-	list.End = p.tok().End
 	p.expect(closing[open.text], "separate the numbers by commas")
+	list.Span = p.since(open)
 	return list
 }
 
@@ -280,7 +282,7 @@ func (p *parser) number(t token) Expr {
 		p.fail(t.Span, fmt.Sprintf("%s is not a number", t.text), "write digits with at most one point and one exponent, such as 0.5 or 1e-5")
 	case len(t.text) > 1 && t.text[0] == '0' && isDigit(t.text[1]):
 		p.fail(t.Span, "a number does not start with extra zeros", "write "+strings.TrimLeft(t.text[:len(t.text)-1], "0")+t.text[len(t.text)-1:])
-	case math.Abs(value) > math.MaxFloat32:
+	case math.IsInf(float64(float32(value)), 0):
 		p.fail(t.Span, fmt.Sprintf("%s is not finite in float32", t.text), "the largest value is 3.4028235e38")
 	case float32(value) == 0 && strings.Trim(mantissa(lower), "0.") != "":
 		p.fail(t.Span, fmt.Sprintf("%s becomes zero in float32", t.text), "the smallest positive value is 1.4e-45")

@@ -2,8 +2,11 @@ package script
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+
+	"forgekernel/display"
 )
 
 // Parse parses and checks source text called name ("mlp.fs", "cell 3").
@@ -49,6 +52,9 @@ type parser struct {
 	depth  int
 	limits Limits
 	failed bool // this logical line has had its problem
+	// unfinished says that the source ends where the body of a function should
+	// go on.
+	unfinished bool
 }
 
 func (p *parser) tok() token { return p.toks[p.i] }
@@ -56,7 +62,7 @@ func (p *parser) tok() token { return p.toks[p.i] }
 // is reports whether the current token is the operator or keyword text.
 func (p *parser) is(text string) bool {
 	t := p.tok()
-	return t.text == text && (t.kind == op || t.kind == name)
+	return t.text == text && (t.kind == punct || t.kind == word)
 }
 
 // take passes the operator or keyword text if it comes next.
@@ -81,6 +87,9 @@ func (p *parser) fail(span Span, message, hint string, notes ...string) {
 		p.i++
 	}
 }
+
+// since is the span from a token to the last one passed.
+func (p *parser) since(t token) Span { return Span{t.Start, max(t.End, p.toks[max(p.i, 1)-1].End)} }
 
 // expect passes the operator text or fails.
 func (p *parser) expect(text, context string) {
@@ -132,47 +141,47 @@ func (p *parser) file(f *File) {
 			f.Funcs = append(f.Funcs, fn)
 		case p.is("def"):
 			p.fail(t.Span, "this function is indented", "start def in the first column; functions do not nest")
-			p.skipBlock()
+			p.skipLine()
+			p.skipBody()
 		default:
 			p.outside(t)
 		}
 	}
 	if len(f.Funcs) == 0 && len(p.errs) == 0 {
-		p.report(Span{len(p.src.Text), len(p.src.Text)}, "there is no function here", "write def name(x): and a body that returns a tensor")
+		p.report(Span{}, "there is no function here", "write def name(x): and a body that returns a tensor")
 	}
 }
 
 // outside reports a statement that is not in a function.
 func (p *parser) outside(t token) {
 	switch {
+	case p.is("return"):
+		p.fail(t.Span, "this return is outside a function", "indent it like the body of its function")
 	case p.refuse(t):
 	case t.kind == str:
 		p.fail(t.Span, "a string outside a function documents nothing", "write a comment with #, or move it to the start of a function's body")
-	case p.is("return"):
-		p.fail(t.Span, "this return is outside a function", "indent it like the body of its function")
 	default:
 		p.fail(t.Span, "this statement is outside a function", "write it in the body of a def, indented by four spaces")
 	}
 	p.endLine("the statement")
-}
-
-// skipBlock passes the rest of a line and the lines indented under it, which
-// belong to a statement that was refused.
-func (p *parser) skipBlock() {
-	for p.tok().kind != newline && p.tok().kind != eof {
-		p.i++
-	}
-	p.endLine("the statement")
-	for p.tok().kind != eof && p.indent() > 0 {
-		p.skipLine()
+	if t.kind == word && blocks[t.text] {
+		p.skipBody()
 	}
 }
 
+// skipLine passes the rest of a logical line without a word.
 func (p *parser) skipLine() {
 	for p.tok().kind != newline && p.tok().kind != eof {
 		p.i++
 	}
-	p.endLine("the statement")
+	p.endLine("the line")
+}
+
+// skipBody passes the indented lines that follow without a word.
+func (p *parser) skipBody() {
+	for p.tok().kind != eof && p.indent() > 0 {
+		p.skipLine()
+	}
 }
 
 func (p *parser) function() *Func {
@@ -230,7 +239,7 @@ func (p *parser) params(f *Func) {
 func (p *parser) ident(what, hint string) Ident {
 	t := p.tok()
 	switch {
-	case t.kind != name:
+	case t.kind != word:
 		if !p.refuse(t) {
 			p.fail(t.Span, fmt.Sprintf("found %s where %s belongs", t.describe(), what), hint)
 		}
@@ -247,7 +256,7 @@ func (p *parser) annotation() *Type {
 	t := p.tok()
 	typ := &Type{Span: t.Span}
 	switch {
-	case t.kind != name:
+	case t.kind != word:
 		p.fail(t.Span, fmt.Sprintf("found %s where a type belongs", t.describe()), "write f32[8,16], or f32 for a scalar")
 		return typ
 	case t.text != "f32":
@@ -290,7 +299,6 @@ func (p *parser) dim() int {
 
 // body parses the indented lines under a def.
 func (p *parser) body(f *Func) {
-	before := len(p.errs)
 	depth := p.indent()
 	for p.tok().kind != eof && p.indent() > 0 {
 		t := p.tok()
@@ -306,22 +314,23 @@ func (p *parser) body(f *Func) {
 		}
 		p.statement(f)
 	}
-	if f.Return == nil && len(p.errs) == before && !p.full {
+	if f.Return == nil && !p.anyFrom(f) {
+		p.unfinished = p.tok().kind == eof
 		p.report(f.Name.Span, fmt.Sprintf("function %s returns nothing", f.Name.Name), "end its body with return and an expression, indented by four spaces")
 	}
 }
 
-// skipBody passes the remaining indented lines without a word.
-func (p *parser) skipBody() {
-	for p.tok().kind != eof && p.indent() > 0 {
-		p.skipLine()
-	}
+// anyFrom reports whether a problem lies in f or after it. The scanner runs
+// first, so its problems are already there.
+func (p *parser) anyFrom(f *Func) bool {
+	line, _ := p.src.Position(f.Start)
+	return p.full || slices.ContainsFunc(p.errs, func(d *display.Diagnostic) bool { return d.Line >= line })
 }
 
 // statement parses one line of a body.
 func (p *parser) statement(f *Func) {
 	t := p.tok()
-	refusedBlock := blocks[t.text] && t.kind == name
+	refusedBlock := blocks[t.text] && t.kind == word
 	switch {
 	case p.failed:
 	case p.take("return"):
@@ -329,9 +338,9 @@ func (p *parser) statement(f *Func) {
 		f.End = f.Return.span().End
 	case t.kind == str && isPlain(t.text):
 		p.docstring(f, t)
-	case p.refuse(t):
-	case t.kind == name && p.toks[p.i+1].text == "=" && p.toks[p.i+1].kind == op:
+	case t.kind == word && p.toks[p.i+1].text == "=" && p.toks[p.i+1].kind == punct:
 		p.assign(f)
+	case p.refuse(t):
 	default:
 		p.useless()
 	}
@@ -381,17 +390,20 @@ func (p *parser) useless() {
 	start := p.tok()
 	x := p.expr()
 	t := p.tok()
+	call, _ := x.(*Call)
 	switch _, named := x.(*Name); {
 	case p.failed:
+	case call != nil && call.Fun.Name == "print":
+		p.fail(x.span(), "ForgeScript prints nothing", "return the tensor, and print it in a Go cell")
 	case p.is(",") && named:
 		p.fail(t.Span, "one line assigns one name", "write a line for each name")
 	case p.is(":") && named:
 		p.fail(t.Span, "only parameters and results are annotated", "write name = expression")
 	case p.is("="):
-		p.fail(start.Span.to(x.span()), "only a name can be assigned", "values never change: bind the new tensor to a name")
+		p.fail(p.since(start), "only a name can be assigned", "values never change: bind the new tensor to a name")
 	case p.refuse(t):
 	default:
-		p.fail(x.span(), "the value of this expression is not used", "assign it to a name, or return it")
+		p.fail(p.since(start), "the value of this expression is not used", "assign it to a name, or return it")
 	}
 }
 

@@ -126,12 +126,12 @@ var refusedOperators = map[string]*refusal{
 func (p *parser) refuse(t token) bool {
 	var why *refusal
 	switch t.kind {
-	case name:
+	case word:
 		why = refusedWords[t.text]
 		if t.text == "match" && !p.startsMatch() {
 			return false // an ordinary name
 		}
-	case op:
+	case punct:
 		why = refusedOperators[t.text]
 		if t.text == "@" && p.i+1 < len(p.toks) && p.startsLine() {
 			why = &refusal{"ForgeScript has no decorators", "delete it"}
@@ -158,5 +158,5 @@ func (p *parser) startsLine() bool { return p.i == 0 || p.toks[p.i-1].kind == ne
 // of Python: it does when an operand follows it.
 func (p *parser) startsMatch() bool {
 	next := p.toks[min(p.i+1, len(p.toks)-1)]
-	return p.startsLine() && (next.kind == name || next.kind == number)
+	return p.startsLine() && (next.kind == word || next.kind == number)
 }

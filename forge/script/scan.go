@@ -13,10 +13,10 @@ type kind uint8
 const (
 	eof     kind = iota
 	newline      // end of a logical line
-	name         // identifier or keyword
+	word         // identifier or keyword
 	number       // numeric literal, not yet judged
 	str          // string literal with its prefix and quotes
-	op           // operator or delimiter, also those ForgeScript refuses
+	punct        // operator or delimiter, also those ForgeScript refuses
 	bad          // text already reported by the scanner
 )
 
@@ -45,14 +45,19 @@ type scanner struct {
 	pos    int
 	open   []token // brackets not yet closed
 	tokens []token
-	// unterminated says that the text ends inside a triple-quoted string.
-	unterminated bool
+	// unterminated says that the text ends inside a triple-quoted string, and
+	// unfinished that it ends inside one or inside brackets.
+	unterminated, unfinished bool
 }
 
 func scan(r *reporter) *scanner {
 	s := &scanner{reporter: r, text: r.src.Text}
 	for s.pos < len(s.text) {
 		s.next()
+	}
+	s.unfinished = s.unterminated || len(s.open) > 0
+	if len(s.open) > 0 {
+		s.unclosed()
 	}
 	s.endLine()
 	s.emit(eof, s.pos)
@@ -67,7 +72,8 @@ func (s *scanner) emit(k kind, start int) {
 // endLine ends a logical line that has any token.
 func (s *scanner) endLine() {
 	if n := len(s.tokens); n > 0 && s.tokens[n-1].kind != newline {
-		s.emit(newline, s.pos)
+		end := s.tokens[n-1].End
+		s.tokens = append(s.tokens, token{Span{end, end}, newline, ""})
 	}
 }
 
@@ -86,7 +92,7 @@ func (s *scanner) next() {
 	case c == '#':
 		s.comment()
 	case isLetter(c):
-		s.word()
+		s.name()
 	case isDigit(c), c == '.' && s.pos+1 < len(s.text) && isDigit(s.text[s.pos+1]):
 		s.number()
 	case c == '"' || c == '\'':
@@ -158,7 +164,7 @@ func (s *scanner) checkText(at int, text string) {
 	}
 }
 
-func (s *scanner) word() {
+func (s *scanner) name() {
 	start := s.pos
 	for s.pos < len(s.text) && isWord(s.text[s.pos]) {
 		s.pos++
@@ -170,7 +176,7 @@ func (s *scanner) word() {
 	if s.pos-start > maxName {
 		s.report(Span{start, s.pos}, fmt.Sprintf("this name has %d characters", s.pos-start), fmt.Sprintf("a name has at most %d", maxName))
 	}
-	s.emit(name, start)
+	s.emit(word, start)
 }
 
 // number scans everything that can belong to a numeric literal of Python; the
@@ -275,7 +281,7 @@ func (s *scanner) operator() {
 				o = o[:1]
 			}
 			s.pos += len(o)
-			s.emit(op, start)
+			s.emit(punct, start)
 			s.bracket(s.tokens[len(s.tokens)-1])
 			return
 		}
@@ -289,19 +295,27 @@ func (s *scanner) bracket(t token) {
 	case "(", "[", "{":
 		s.open = append(s.open, t)
 	case ")", "]", "}":
-		if n := len(s.open); n > 0 && closing[s.open[n-1].text] == t.text {
-			s.open = s.open[:n-1]
-			return
-		}
-		message, hint := fmt.Sprintf("%q closes nothing", t.text), "remove it, or write the opening bracket"
-		if n := len(s.open); n > 0 {
-			want := closing[s.open[n-1].text]
-			message, hint = fmt.Sprintf("%q does not match %q", t.text, s.open[n-1].text), fmt.Sprintf("write %q", want)
-			s.open = s.open[:n-1]
-		}
-		s.report(t.Span, message, hint)
+		s.close(t)
+	}
+}
+
+// close matches a closing bracket with the innermost open one of its kind.
+func (s *scanner) close(t token) {
+	last := len(s.open) - 1
+	match := last
+	for match >= 0 && closing[s.open[match].text] != t.text {
+		match--
+	}
+	switch {
+	case last < 0:
+		s.report(t.Span, fmt.Sprintf("%q closes nothing", t.text), "remove it, or write the opening bracket")
+	case match < last:
+		s.report(t.Span, fmt.Sprintf("%q does not match %q", t.text, s.open[last].text), fmt.Sprintf("write %q", closing[s.open[last].text]))
+	}
+	if match < last || last < 0 {
 		s.tokens[len(s.tokens)-1].kind = bad
 	}
+	s.open = s.open[:max(match, 0)]
 }
 
 // stray reports a character that starts no token, with what a person most

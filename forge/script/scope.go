@@ -9,3 +9,20 @@ type Scope interface {
 	// Names lists what Lookup knows, for suggestions.
 	Names() []string
 }
+
+// resolve finds the function that a call in the body of caller means. A
+// function that is current in the scope sees the scope first; any other, one
+// that was replaced or never added, sees the file that it came from.
+func resolve(scope Scope, caller *Func, name string) *Func {
+	if scope == nil {
+		return caller.file.find(name)
+	}
+	inScope := scope.Lookup(name)
+	if inScope != nil && scope.Lookup(caller.Name.Name) == caller {
+		return inScope
+	}
+	if own := caller.file.find(name); own != nil {
+		return own
+	}
+	return inScope
+}

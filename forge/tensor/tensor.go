@@ -228,6 +228,28 @@ func (t *Tensor) Clone() *Tensor {
 	return c
 }
 
+// Copy copies the elements of src, which must have the type and shape of dst.
+func Copy(dst, src *Tensor) error {
+	if dst.dtype != src.dtype || !ShapeEqual(dst.shape, src.shape) {
+		return fmt.Errorf("cannot copy %v%s to %v%s", src.dtype, FormatShape(src.shape), dst.dtype, FormatShape(dst.shape))
+	}
+	switch s := src.data.(type) {
+	case []float32:
+		copy(dst.Float32(), s)
+	case []float64:
+		copy(dst.Float64(), s)
+	case []uint16:
+		copy(dst.Bits16(), s)
+	case []int64:
+		copy(dst.Int64(), s)
+	case []int32:
+		copy(dst.Int32(), s)
+	case []bool:
+		copy(dst.Bool(), s)
+	}
+	return nil
+}
+
 // At returns one element as a float64 (true is 1). Like indexing a slice, it
 // panics when an index is out of range or their number is not the rank. An i64
 // beyond 2^53 is rounded; use [Tensor.Int64] for exact values.
@@ -333,3 +355,9 @@ func (t *Tensor) Convert(dtype DType) (*Tensor, error) {
 	}
 	return out, nil
 }
+
+// Elem returns element i of the row-major storage as [Tensor.At] does.
+func (t *Tensor) Elem(i int) float64 { return t.at(i) }
+
+// SetElem stores element i of the row-major storage as [Tensor.Set] does.
+func (t *Tensor) SetElem(i int, v float64) { t.set(i, v) }
