@@ -21,48 +21,121 @@
 // [Ready] and from every import.
 package hostpkg
 
+//go:generate go run ./gen
+
 import (
+	"archive/zip"
+	"embed"
+	"encoding/json"
 	"errors"
-	"go/types"
-	"reflect"
+	"fmt"
+	"io"
+	"io/fs"
+	"runtime"
+	"sync"
+
+	"forgekernel/kernel/gocell/hostpkg/archive"
+	_ "forgekernel/kernel/gocell/hostpkg/gonum"
+	_ "forgekernel/kernel/gocell/hostpkg/own"
+	_ "forgekernel/kernel/gocell/hostpkg/std"
+	"forgekernel/kernel/gocell/hostpkg/table"
 )
 
 // ErrNotBuilt reports a binary that was built before its package data.
 var ErrNotBuilt = errors.New("this binary carries no data about Go packages: run make build")
 
+// tableSets names the Go packages of tables that a complete binary links.
+var tableSets = []string{"std", "gonum", "own"}
+
+//go:embed exports
+var exports embed.FS
+
 // Ready reports whether the package data is present and fits this binary.
-func Ready() error { return ErrNotBuilt }
-
-// Paths lists the import paths of all packages that a cell may import, sorted.
-func Paths() []string { return nil }
-
-// Known resolves a package name that a cell uses without importing it, such as
-// rand, to an import path, such as math/rand.
-func Known(name string) (path string, ok bool) { return "", false }
-
-// Importer gives go/types the packages of [Paths]. Every importer returns the
-// same *types.Package for a path, complete and never changed afterwards, so
-// that packages may be shared by all cells. Positions are not recorded.
-func Importer() types.Importer { return importer{} }
-
-type importer struct{}
-
-func (importer) Import(path string) (*types.Package, error) { return nil, ErrNotBuilt }
-
-// Symbols returns the tables of the given packages and of all packages whose
-// types occur in their exported API, ready for yaegi's Interpreter.Use: keyed
-// by "path/name", interface wrappers under "_Name", and functions that look
-// for methods of their `any` arguments under "." as MapTypes. The maps are the
-// caller's own.
-func Symbols(paths ...string) (map[string]map[string]reflect.Value, error) {
-	return nil, ErrNotBuilt
+func Ready() error {
+	_, err := open()
+	return err
 }
 
-// Missing says why an exported name of a package has no entry in [Symbols],
-// as the end of a sentence that begins with the name: "is generic".
-func Missing(path, name string) (reason string, missing bool) { return "", false }
+// store is the opened archive with its index.
+type store struct {
+	zip      *zip.Reader
+	packages map[string]archive.Package
+	tables   map[string]*table.Package
+	paths    []string // of packages, sorted, with the aliases
+	names    map[string]string
+}
 
-// Doc returns the declaration and documentation of an exported name as plain
-// text, or of the package itself when name is empty. A method or field of type
-// T is T.M.
-func Doc(path, name string) (text string, ok bool) { return "", false }
+var open = sync.OnceValues(func() (*store, error) {
+	z, err := openZip()
+	if err != nil {
+		return nil, err
+	}
+	s := &store{zip: z, packages: map[string]archive.Package{}, tables: map[string]*table.Package{}}
+	var m archive.Manifest
+	if err := s.readJSON(archive.ManifestFile, &m); err != nil {
+		return nil, err
+	}
+	if m.Go != runtime.Version() {
+		return nil, fmt.Errorf("the Go package data is of %s, this binary of %s: run make build", m.Go, runtime.Version())
+	}
+	if err := s.addTables(m.Stamp); err != nil {
+		return nil, err
+	}
+	for _, p := range m.Packages {
+		s.packages[p.Path] = p
+	}
+	s.index()
+	return s, nil
+})
+
+func openZip() (*zip.Reader, error) {
+	f, err := exports.Open("exports/packages.zip")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNotBuilt
+	} else if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	z, err := zip.NewReader(f.(io.ReaderAt), info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("the Go package data is damaged, run make build: %w", err)
+	}
+	return z, nil
+}
+
+func (s *store) addTables(stamp string) error {
+	registered := table.Registered()
+	for _, name := range tableSets {
+		set := registered[name]
+		if set == nil {
+			return ErrNotBuilt
+		}
+		if set.Stamp != stamp {
+			return fmt.Errorf("the symbol tables of %s and the Go package data were not made together: run make build", name)
+		}
+		for i := range set.Packages {
+			s.tables[set.Packages[i].Path] = &set.Packages[i]
+		}
+	}
+	return nil
+}
+
+func (s *store) read(name string) ([]byte, error) {
+	f, err := s.zip.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+func (s *store) readJSON(name string, v any) error {
+	content, err := s.read(name)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(content, v)
+}
