@@ -7,7 +7,7 @@ import (
 )
 
 // aliases are import paths under which a package of the workbench stands in
-// for another one.
+// for another one. It is known by that path alone.
 var aliases = map[string]string{
 	"github.com/janpfeifer/gonb/gonbui": "forgekernel/kernel/gocell/gonbui",
 }
@@ -26,9 +26,15 @@ var preferred = map[string]string{
 // index fills paths and names.
 func (s *store) index() {
 	s.paths = slices.Collect(maps.Keys(s.packages))
+	for alias, path := range aliases {
+		if i := slices.Index(s.paths, path); i >= 0 {
+			s.paths[i] = alias
+		}
+	}
+	slices.Sort(s.paths)
 	s.names = map[string]string{}
 	for _, path := range s.paths {
-		name := s.packages[path].Name
+		name := s.packages[canonical(path)].Name
 		if other, taken := s.names[name]; !taken || before(path, other) {
 			s.names[name] = path
 		}
@@ -38,12 +44,6 @@ func (s *store) index() {
 			s.names[name] = path
 		}
 	}
-	for alias, path := range aliases {
-		if _, ok := s.packages[path]; ok {
-			s.paths = append(s.paths, alias)
-		}
-	}
-	slices.Sort(s.paths)
 }
 
 func before(a, b string) bool {

@@ -30,34 +30,43 @@ func (importer) Import(path string) (*types.Package, error) {
 	if _, ok := s.packages[canonical(path)]; !ok {
 		return nil, fmt.Errorf("package %s is not available in Go cells; there are the standard library, gonum, forge, display", path)
 	}
-	loaded.Lock()
-	defer loaded.Unlock()
-	return s.importTypes(canonical(path))
+	return loaded.importTypes(s, canonical(path))
 }
 
-// loaded holds the packages read so far. complete has those that may be handed
-// out; imports also those that export data merely mentions, which grow as more
-// of it is read.
-var loaded = struct {
-	sync.Mutex
-	fset     *token.FileSet
-	imports  map[string]*types.Package
-	complete map[string]*types.Package
-}{
-	fset:     token.NewFileSet(),
-	imports:  map[string]*types.Package{},
-	complete: map[string]*types.Package{},
+var loaded = newTypeCache()
+
+// typeCache holds the packages read so far.
+type typeCache struct {
+	mu   sync.Mutex
+	fset *token.FileSet
+	// complete has the packages that may be handed out; imports also those that
+	// export data merely mentions, which grow as more of it is read.
+	complete, imports map[string]*types.Package
 }
 
-// importTypes reads a package after all packages that it mentions. Reading then
-// adds objects to no scope but its own, which nobody has seen yet: a package
-// that was handed out stays as it is while other goroutines look at it.
-func (s *store) importTypes(path string) (*types.Package, error) {
-	if p := loaded.complete[path]; p != nil {
+func newTypeCache() *typeCache {
+	return &typeCache{
+		fset:     token.NewFileSet(),
+		complete: map[string]*types.Package{},
+		imports:  map[string]*types.Package{},
+	}
+}
+
+func (c *typeCache) importTypes(s *store, path string) (*types.Package, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.load(s, path)
+}
+
+// load reads a package after all packages that it mentions. Reading then adds
+// objects to no scope but its own, which nobody has seen yet: a package that
+// was handed out stays as it is while other goroutines look at it.
+func (c *typeCache) load(s *store, path string) (*types.Package, error) {
+	if p := c.complete[path]; p != nil {
 		return p, nil
 	}
 	for _, dep := range s.packages[path].Deps {
-		if _, err := s.importTypes(dep); err != nil {
+		if _, err := c.load(s, dep); err != nil {
 			return nil, err
 		}
 	}
@@ -65,10 +74,10 @@ func (s *store) importTypes(path string) (*types.Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := gcexportdata.Read(bytes.NewReader(data), loaded.fset, loaded.imports, path)
+	p, err := gcexportdata.Read(bytes.NewReader(data), c.fset, c.imports, path)
 	if err != nil {
 		return nil, fmt.Errorf("export data of %s: %w", path, err)
 	}
-	loaded.complete[path] = p
+	c.complete[path] = p
 	return p, nil
 }

@@ -140,7 +140,7 @@ func (t *tableSource) add(obj types.Object) {
 }
 
 func (t *tableSource) symbol(name, kind, value string) {
-	fmt.Fprintf(&t.symbols, "{%q, table.%s, %s},\n", name, kind, value)
+	fmt.Fprintf(&t.symbols, "{Name: %q, Kind: table.%s, Value: %s},\n", name, kind, value)
 }
 
 // constantValue gives untyped numbers and strings as literals, so that they

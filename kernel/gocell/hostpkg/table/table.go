@@ -28,8 +28,8 @@ type Package struct {
 type Symbol struct {
 	Name string
 	Kind Kind
-	// Value is the function, the typed constant, the literal of an untyped
-	// constant, a pointer to the variable, or a nil pointer to the type.
+	// Value is the function, the typed constant, the decimal literal of an
+	// untyped number, the text of an untyped string, a pointer to the variable, or a nil pointer to the type.
 	Value any
 }
 
@@ -48,15 +48,17 @@ const (
 	Wrapper // struct of functions that implements the interface named like it
 )
 
-var literal = map[Kind]token.Token{Int: token.INT, Float: token.FLOAT, String: token.STRING}
-
 // Reflect gives the symbol as yaegi expects it: a function or typed constant as
 // itself, an untyped constant as a constant.Value, a variable as an
 // addressable value and a type as a nil pointer to it.
 func (s Symbol) Reflect() reflect.Value {
 	switch s.Kind {
-	case Int, Float, String:
-		return reflect.ValueOf(constant.MakeFromLiteral(s.Value.(string), literal[s.Kind], 0))
+	case Int:
+		return reflect.ValueOf(constant.MakeFromLiteral(s.Value.(string), token.INT, 0))
+	case Float:
+		return reflect.ValueOf(constant.MakeFromLiteral(s.Value.(string), token.FLOAT, 0))
+	case String:
+		return reflect.ValueOf(constant.MakeString(s.Value.(string)))
 	case Var:
 		return reflect.ValueOf(s.Value).Elem()
 	default:
