@@ -151,17 +151,27 @@ func encode(b *bytes.Buffer, v any, depth int) error {
 }
 
 func encodeOther(b *bytes.Buffer, v any, depth int) error {
+	plain, err := Value(v)
+	if err != nil {
+		return err
+	}
+	return encode(b, plain, depth)
+}
+
+// Value turns v into what a notebook holds: maps, lists, strings, booleans and
+// json.Numbers, by way of v's form in JSON.
+func Value(v any) (any, error) {
 	content, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Errorf("notebook: %w", err)
+		return nil, fmt.Errorf("notebook: %w", err)
 	}
 	dec := json.NewDecoder(bytes.NewReader(content))
 	dec.UseNumber()
 	var plain any
 	if err := dec.Decode(&plain); err != nil {
-		return fmt.Errorf("notebook: %w", err)
+		return nil, fmt.Errorf("notebook: %w", err)
 	}
-	return encode(b, plain, depth)
+	return plain, nil
 }
 
 func encodeObject(b *bytes.Buffer, m map[string]any, depth int) error {
