@@ -11,7 +11,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 HOSTPKG := kernel/gocell/hostpkg
 # What the kernel knows about importable packages is bound to the Go release and
 # to the public API of our own packages.
-HOSTSRC := go.mod $(wildcard $(HOSTPKG)/gen/*.go display/*.go forge/*.go forge/tensor/*.go nebula/*.go)
+HOSTSRC := go.mod $(shell find display forge nebula $(HOSTPKG)/gen -name '*.go' ! -name '*_test.go')
 
 export CGO_ENABLED := 0
 
@@ -19,9 +19,9 @@ export CGO_ENABLED := 0
 
 all: build
 
-generate: $(HOSTPKG)/exports/.stamp
+generate: $(HOSTPKG)/exports/packages.zip
 
-$(HOSTPKG)/exports/.stamp: $(HOSTSRC)
+$(HOSTPKG)/exports/packages.zip: $(HOSTSRC)
 	$(GO) generate ./$(HOSTPKG)
 	@touch $@
 
@@ -71,4 +71,4 @@ bench: build peers-env
 	$(VPY) kernel/peers/bench_latency.py
 
 clean:
-	rm -rf bin build $(VENV) $(HOSTPKG)/exports/*.zip $(HOSTPKG)/exports/.stamp
+	rm -rf bin build $(VENV) $(HOSTPKG)/exports/packages.zip
