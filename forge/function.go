@@ -77,9 +77,10 @@ func (f Function) Signature() string { return f.state().src.Signature() }
 func (f Function) Doc() string { return f.state().src.Doc }
 
 // Source is the text of the function.
-func (f Function) Source() display.Source {
-	src := f.state().src
-	return display.Source{Lang: "forgescript", Code: src.Source()}
+func (f Function) Source() display.Source { return f.state().source() }
+
+func (f *function) source() display.Source {
+	return display.Source{Lang: "forgescript", Code: f.src.Source(), Name: f.src.Pos().Source}
 }
 
 // Run compiles f for the shapes of args if need be and runs it under ctx. The

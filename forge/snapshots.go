@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"forgekernel/display"
-	"forgekernel/forge/ir"
 	"forgekernel/forge/pass"
 )
 
@@ -74,24 +73,4 @@ func (p *Program) Summary() display.Table {
 		[]any{"memory traffic, bytes", before.Bytes, after.Bytes},
 	)
 	return t
-}
-
-// drawing describes a graph for display.
-func drawing(g *ir.Graph) display.Graph {
-	d := display.Graph{Name: g.Name}
-	for _, v := range g.Inputs {
-		d.Nodes = append(d.Nodes, display.Node{ID: v.Name, Label: v.Name, Sub: v.Spec.String(), Class: display.ClassInput, Tooltip: tooltip(v)})
-	}
-	for _, n := range g.Nodes {
-		addNode(&d, n)
-	}
-	for i, v := range g.Outputs {
-		id := "result"
-		if len(g.Outputs) > 1 {
-			id = id + " " + string(rune('0'+i))
-		}
-		d.Nodes = append(d.Nodes, display.Node{ID: "out:" + id, Label: id, Sub: v.Spec.String(), Class: display.ClassOutput})
-		d.Edges = append(d.Edges, display.Edge{From: v.Name, To: "out:" + id})
-	}
-	return d
 }
