@@ -64,14 +64,15 @@ func (d *drawer) node(n *ir.Node, cluster string) {
 		d.kernel(n)
 		return
 	}
-	id := v.Name
+	// Every value of a kernel is a scalar; the shape stands on the cluster.
+	id, spec := v.Name, v.Spec.String()
 	if cluster != "" {
-		id = cluster + "/" + id
+		id, spec = cluster+"/"+id, ""
 	}
 	for _, out := range n.Out {
 		d.made[out] = id
 	}
-	d.add(display.Node{ID: id, Label: d.label(n), Sub: v.Spec.String(), Class: classes[n.Op.Class], Tooltip: at(v.String(), n.Pos...), Cluster: cluster})
+	d.add(display.Node{ID: id, Label: d.label(n), Sub: spec, Class: classes[n.Op.Class], Tooltip: at(v.String(), n.Pos...), Cluster: cluster})
 	for i, in := range n.In {
 		if d.scalar[in] == "" {
 			d.edge(in, id, port(n, i))
