@@ -127,7 +127,7 @@ func (p *Program) IR() display.Source {
 func (p *Program) Module() *ir.Graph { return p.graph() }
 
 // Graph is the optimised program as a drawing.
-func (p *Program) Graph() display.Graph { return drawing(p.graph()) }
+func (p *Program) Graph() display.Graph { return p.graph().Drawing() }
 
 // Mermaid is the text of the drawing in Mermaid's language.
 func (p *Program) Mermaid() string { return p.Graph().Mermaid() }

@@ -225,26 +225,6 @@ func TestReadInputs(t *testing.T) {
 	}
 }
 
-func TestDrawing(t *testing.T) {
-	p := compileProgram(t, "layernorm")
-	g := p.Graph()
-	ids := make(map[string]bool)
-	for _, n := range g.Nodes {
-		if ids[n.ID] {
-			t.Errorf("two boxes are called %s", n.ID)
-		}
-		ids[n.ID] = true
-	}
-	for _, e := range g.Edges {
-		if !ids[e.From] || !ids[e.To] {
-			t.Errorf("the edge %s -> %s has no box at one end", e.From, e.To)
-		}
-	}
-	if len(g.Clusters) == 0 || !strings.Contains(g.ASCII(), "add(·, 1e-05)") {
-		t.Errorf("the drawing lacks kernels or constants:\n%s", p.Mermaid())
-	}
-}
-
 // A program of a constant alone, and one that returns its input.
 func TestDegeneratePrograms(t *testing.T) {
 	for source, want := range map[string]float64{"def f(): return 2.5\n": 2.5, "def f(x: f32): return x\n": 4} {
