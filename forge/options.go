@@ -2,6 +2,7 @@ package forge
 
 import (
 	"fmt"
+	"strings"
 
 	"forgekernel/forge/script"
 )
@@ -19,7 +20,7 @@ type settings struct {
 }
 
 func newSettings(opts []Option) settings {
-	s := settings{name: "source", backend: "interp"}
+	s := settings{name: "source", backend: DefaultBackend}
 	for _, o := range opts {
 		o(&s)
 	}
@@ -45,8 +46,8 @@ func Shapes(shapes ...Shape) Option { return func(s *settings) { s.shapes = shap
 // WithLimits replaces the limits of the source and its programs.
 func WithLimits(l Limits) Option { return func(s *settings) { s.limits = l } }
 
-// OnBackend chooses what runs the programs. The default is "interp", the
-// reference interpreter.
+// OnBackend chooses what runs the programs, one of [Backends]. The default is
+// [DefaultBackend].
 func OnBackend(name string) Option { return func(s *settings) { s.backend = name } }
 
 // Within lets the source call the functions of a library.
@@ -67,5 +68,9 @@ func define(src string, opts []Option) (Function, error) {
 			return f, nil
 		}
 	}
-	return nil, fmt.Errorf("%s has no function %q", s.name, s.entry)
+	names := make([]string, len(fns))
+	for i, f := range fns {
+		names[i] = f.Name()
+	}
+	return nil, fmt.Errorf("%s has no function %s; it has %s", s.name, s.entry, strings.Join(names, ", "))
 }
