@@ -2,17 +2,20 @@ package wire
 
 import "encoding/json"
 
-// Object is a JSON object whose nil value is {}: null where the protocol wants
-// an object breaks clients (nbclient dies of "transient": null).
-type Object map[string]any
+// Map is a JSON object whose nil value is {}: null where the protocol wants an
+// object breaks clients (nbclient dies of "transient": null).
+type Map[V any] map[string]V
 
 // MarshalJSON implements json.Marshaler.
-func (o Object) MarshalJSON() ([]byte, error) {
-	if o == nil {
+func (m Map[V]) MarshalJSON() ([]byte, error) {
+	if m == nil {
 		return []byte("{}"), nil
 	}
-	return json.Marshal(map[string]any(o))
+	return json.Marshal(map[string]V(m))
 }
+
+// Object is a JSON object of anything, such as a MIME bundle.
+type Object = Map[any]
 
 // List is a JSON array whose nil value is [].
 type List[T any] []T
@@ -53,12 +56,12 @@ type StatusReply struct {
 
 // ExecuteRequest is the content of execute_request.
 type ExecuteRequest struct {
-	Code            string            `json:"code"`
-	Silent          bool              `json:"silent"`
-	StoreHistory    bool              `json:"store_history"`
-	UserExpressions map[string]string `json:"user_expressions"`
-	AllowStdin      bool              `json:"allow_stdin"`
-	StopOnError     bool              `json:"stop_on_error"`
+	Code            string      `json:"code"`
+	Silent          bool        `json:"silent"`
+	StoreHistory    bool        `json:"store_history"`
+	UserExpressions Map[string] `json:"user_expressions"`
+	AllowStdin      bool        `json:"allow_stdin"`
+	StopOnError     bool        `json:"stop_on_error"`
 }
 
 // UnmarshalJSON applies the protocol's defaults for absent fields: silent

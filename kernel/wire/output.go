@@ -71,8 +71,8 @@ type CommInfoRequest struct {
 
 // CommInfoReply is the content of comm_info_reply.
 type CommInfoReply struct {
-	Status string              `json:"status"`
-	Comms  map[string]CommInfo `json:"comms"`
+	Status string        `json:"status"`
+	Comms  Map[CommInfo] `json:"comms"`
 }
 
 // CommInfo describes one open comm.
