@@ -1,9 +1,9 @@
 package front
 
 import (
-	"bytes"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -170,14 +170,27 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// withoutTrace cuts the runtime's trace off what stderr received since the
-// crash began. Both got the same bytes; a trace that was cut short at either
-// end is recognised by its first line.
-func withoutTrace(text, trace []byte) []byte {
-	first, _, _ := bytes.Cut(trace, []byte("\n"))
-	if len(first) == 0 {
-		return text
+// fatalLine begins the lines with which the runtime announces the end.
+var fatalLine = regexp.MustCompile(`^(fatal error: |runtime: |panic: |SIG[A-Z]+: |unexpected fault address|\[signal |\[recovered)`)
+
+// splitFatal separates what the session printed to stderr around its end from
+// the runtime's report. The crash output has the goroutines but, when the
+// runtime itself failed, not the lines that say why: those are on stderr alone,
+// just before.
+func splitFatal(text, traced string) (printed, report string) {
+	first := strings.TrimLeft(traced, "\n")
+	first, _, _ = strings.Cut(first, "\n")
+	if first == "" {
+		return text, traced
 	}
-	before, _, _ := bytes.Cut(text, first)
-	return before
+	before, _, found := strings.Cut(text, first)
+	if !found {
+		return text, traced
+	}
+	lines := strings.SplitAfter(before, "\n")
+	n := len(lines)
+	for n > 0 && (strings.TrimSpace(lines[n-1]) == "" || fatalLine.MatchString(lines[n-1])) {
+		n--
+	}
+	return strings.Join(lines[:n], ""), strings.Join(lines[n:], "") + strings.TrimLeft(traced, "\n")
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -42,7 +41,6 @@ type fake struct {
 
 // fakeSession never returns. Its arguments choose a session that fails at once.
 func fakeSession(args []string) {
-	signal.Ignore(syscall.SIGTERM)
 	mode := strings.Join(args, " ")
 	if mode == "dies" {
 		fmt.Fprintln(os.Stderr, "cannot start")
@@ -346,12 +344,10 @@ func crashNow(kind string) {
 	case "panic":
 		go panic("goroutine panics")
 	case "abort":
-		signal.Reset()
 		syscall.Kill(os.Getpid(), syscall.SIGABRT)
 	case "kill":
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	case "term":
-		signal.Reset(syscall.SIGTERM)
 		syscall.Kill(os.Getpid(), syscall.SIGTERM)
 	case "later": // a while after the cell
 		go func() {

@@ -210,7 +210,7 @@ func (f *front) answerShutdown(_ context.Context, r *request) (any, error) {
 
 // startSession starts a session on the supervisor's thread.
 func (f *front) startSession() (*session, error) {
-	s, err := startSession(f.cfg.SessionArgv, f.memory.Load(), f.outputs.print, f.unasked, f.log)
+	s, err := startSession(f.cfg.SessionArgv, f.memory.Load(), f.outputs, f.unasked, f.log)
 	if err == nil {
 		go f.serveLate(s)
 	}

@@ -76,6 +76,13 @@ func (o *outputs) print(stream string, text []byte) time.Duration {
 	return t.write(stream, text)
 }
 
+func (o *outputs) unprint(stream string) []byte {
+	if t := o.of(0); t != nil {
+		return t.unprinted(stream)
+	}
+	return nil
+}
+
 // show publishes one frame of output after everything that was printed before
 // it, and reports whether it was one.
 func (o *outputs) show(s *session, t *target, f link.Frame) (bool, error) {

@@ -26,10 +26,10 @@ const (
 // sent after it. All of it belongs to the cell that started last.
 //
 // A third pipe carries the Go runtime's fatal trace (debug.SetCrashOutput),
-// which also goes to stderr: once it begins, stderr is set aside, and what is
-// not the trace is printed at the end.
+// which also goes to stderr: once it begins, stderr is set aside, together with
+// what was not published yet, and what is not the trace is printed at the end.
 type pipes struct {
-	target func(stream string, text []byte) time.Duration // the latest cell's write
+	printer printer
 
 	out, err, report *os.File // read ends, non-blocking
 	pumps            sync.WaitGroup
@@ -38,6 +38,14 @@ type pipes struct {
 	buf    []byte
 	fatal  []byte // stderr since the crash began
 	traced []byte // head of the fatal trace
+}
+
+// printer takes what was read.
+type printer interface {
+	// print returns how long to wait before reading on.
+	print(stream string, text []byte) time.Duration
+	// unprint takes back what was not published yet.
+	unprint(stream string) []byte
 }
 
 // newPipe makes a pipe with a non-blocking read end for us and an ordinary,
@@ -57,8 +65,8 @@ func newPipe(name string) (r, w *os.File, err error) {
 
 // newPipes returns the pipes and the write ends for the session: stdout,
 // stderr, crash report.
-func newPipes(target func(string, []byte) time.Duration) (*pipes, [3]*os.File, error) {
-	p := &pipes{target: target, buf: make([]byte, readSize)}
+func newPipes(printer printer) (*pipes, [3]*os.File, error) {
+	p := &pipes{printer: printer, buf: make([]byte, readSize)}
 	var ends [3]*os.File
 	for i, read := range []**os.File{&p.out, &p.err, &p.report} {
 		r, w, err := newPipe([]string{stdout, stderr, "crash"}[i])
@@ -121,11 +129,14 @@ func (p *pipes) readOnce(stream string, fd int) (n int, pause time.Duration, err
 	text := p.buf[:n]
 	switch {
 	case stream == "":
+		if len(p.traced) == 0 {
+			p.fatal = append(p.fatal, p.printer.unprint(stderr)...)
+		}
 		p.traced = append(p.traced, text[:min(n, maxReports-len(p.traced))]...)
 	case stream == stderr && len(p.traced) > 0:
 		p.fatal = append(p.fatal, text[:min(n, maxFatal-len(p.fatal))]...)
 	default:
-		pause = p.target(stream, text)
+		pause = p.printer.print(stream, text)
 	}
 	return n, pause, nil
 }

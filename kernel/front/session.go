@@ -49,13 +49,13 @@ type session struct {
 
 // startSession starts a process and its conversation. It must run on a thread
 // that lives as long as the front.
-func startSession(argv []string, memory int64, target func(string, []byte) time.Duration, unasked func(*session, link.Frame), log *slog.Logger) (*session, error) {
+func startSession(argv []string, memory int64, printer printer, unasked func(*session, link.Frame), log *slog.Logger) (*session, error) {
 	ours, theirs, err := link.Pair()
 	if err != nil {
 		return nil, err
 	}
 	defer theirs.Close()
-	pipes, ends, err := newPipes(target)
+	pipes, ends, err := newPipes(printer)
 	if err != nil {
 		ours.Close()
 		return nil, err
@@ -104,11 +104,12 @@ func (s *session) live() {
 	s.file.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
 	<-received
 	traced, fatal := s.pipes.finish()
-	if text := withoutTrace(fatal, traced); len(text) > 0 {
-		s.pipes.target(stderr, text)
+	printed, report := splitFatal(string(fatal), string(traced))
+	if printed != "" {
+		s.pipes.printer.print(stderr, []byte(printed))
 	}
 	s.mu.Lock()
-	s.crash = crashOf(state, string(traced))
+	s.crash = crashOf(state, report)
 	s.crash.reason = s.reason
 	s.idle = len(s.cells) == 0
 	for _, m := range s.cells {
