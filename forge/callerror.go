@@ -1,23 +1,54 @@
 package forge
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"forgekernel/display"
+	"forgekernel/forge/script"
 )
 
-// CallError is a call of a [Function] that cannot be made: a wrong number of
-// arguments, shapes that do not fit, a limit. It points at the ForgeScript line
-// where that shows, if there is one, and displays itself as an error box.
+// CallError is a call that cannot be made: a wrong number of arguments, shapes
+// that do not fit, a limit. It points at the ForgeScript expression where that
+// shows, if there is one, and displays itself as an error box.
 type CallError struct {
 	display.Diagnostic
 	Function string // the name of the function called
 }
 
-// fail panics with a CallError that has no position in ForgeScript.
-func fail(function, format string, args ...any) {
-	panic(&CallError{
-		Diagnostic: display.Diagnostic{Message: "forge." + function + ": " + fmt.Sprintf(format, args...)},
-		Function:   function,
-	})
+func diagnostic(message, hint string) display.Diagnostic {
+	return display.Diagnostic{Message: message, Hint: hint}
+}
+
+// callError describes why a call of f with the given specs failed. The end of
+// a context is passed on as it is.
+func (f *function) callError(err error, specs []Spec) error {
+	var scriptErrs script.Errors
+	var call *CallError
+	switch {
+	case errors.As(err, &call), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.As(err, &scriptErrs):
+		call = &CallError{Diagnostic: *scriptErrs[0]}
+	default:
+		call = &CallError{Diagnostic: *f.src.Diagnose(f.src.Name.Span, err.Error(), "")}
+	}
+	call.Function = f.src.Name.Name
+	call.Notes = append(call.Notes, "called as "+f.callText(specs))
+	return call
+}
+
+// callText writes a call with the specs of its arguments:
+// layer(x: f32[8,16], w: f32[12,16]).
+func (f *function) callText(specs []Spec) string {
+	args := make([]string, len(specs))
+	for i, s := range specs {
+		args[i] = s.String()
+		if i < len(f.src.Params) {
+			args[i] = f.src.Params[i].Name.Name + ": " + args[i]
+		}
+	}
+	return fmt.Sprintf("%s(%s)", f.src.Name.Name, strings.Join(args, ", "))
 }

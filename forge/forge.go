@@ -67,5 +67,5 @@ func Compile(src string, opts ...Option) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fn.compile(newSettings(opts).shapes)
+	return fn.Compile(callContext(), newSettings(opts).shapes...)
 }

@@ -2,10 +2,11 @@ package forge
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"sync"
 
 	"forgekernel/display"
+	"forgekernel/forge/ir"
 	"forgekernel/forge/script"
 )
 
@@ -21,6 +22,7 @@ type Function func(args ...*Tensor) *Tensor
 type function struct {
 	src *script.Func
 	settings
+	programs cache
 }
 
 // inquiry lets a Function's methods reach what it closes over: called with
@@ -75,9 +77,10 @@ func (f Function) Signature() string { return f.state().src.Signature() }
 func (f Function) Doc() string { return f.state().src.Doc }
 
 // Source is the text of the function.
-func (f Function) Source() display.Source {
-	src := f.state().src
-	return display.Source{Lang: "forgescript", Code: src.Source()}
+func (f Function) Source() display.Source { return f.state().source() }
+
+func (f *function) source() display.Source {
+	return display.Source{Lang: "forgescript", Code: f.src.Source(), Name: f.src.Pos().Source}
 }
 
 // Run compiles f for the shapes of args if need be and runs it under ctx. The
@@ -88,25 +91,117 @@ func (f Function) Run(ctx context.Context, args ...*Tensor) (*Tensor, error) {
 
 // Compile compiles f for inputs of the given shapes, or returns the program
 // compiled before. Without shapes it takes those of the annotations. The error
-// is a [*CallError].
-func (f Function) Compile(shapes ...Shape) (*Program, error) { return f.compile(shapes) }
+// is a [*CallError] or the cause that ended ctx.
+func (f Function) Compile(ctx context.Context, shapes ...Shape) (*Program, error) {
+	return f.state().specialise(ctx, shapes)
+}
 
-// Specialize is [Function.Compile] for a cell: it panics with the [*CallError].
+// Specialize is [Function.Compile] for a cell: it panics with the error.
 func (f Function) Specialize(shapes ...Shape) *Program {
-	p, err := f.compile(shapes)
-	if err != nil {
-		panic(err)
+	return cell(f.state().specialise(callContext(), shapes))
+}
+
+// Program is the program that was used last, or else the one for the shapes of
+// the annotations. It panics with a [*CallError] when there is neither.
+func (f Function) Program() *Program {
+	s := f.state()
+	if p := s.programs.recent(); p != nil {
+		return p
 	}
-	return p
+	return cell(s.specialise(callContext(), nil))
 }
 
-func (f Function) compile(shapes []Shape) (*Program, error) {
-	return nil, errors.New("compiling is not built yet")
-}
+// IR is [Program.IR] of [Function.Program], and so for the others.
+func (f Function) IR() display.Source { return f.Program().IR() }
 
-func (f *function) run(ctx context.Context, args []*Tensor) (*Tensor, error) {
-	return nil, errors.New("running is not built yet")
-}
+// Graph is the optimised program as a drawing; see [Function.IR].
+func (f Function) Graph() display.Graph { return f.Program().Graph() }
+
+// Mermaid is the text of the drawing in Mermaid's language; see [Function.IR].
+func (f Function) Mermaid() string { return f.Program().Mermaid() }
+
+// Explain lists what the passes did and declined; see [Function.IR].
+func (f Function) Explain() Explanation { return f.Program().Explain() }
+
+// Cache counts what calls have compiled and found compiled.
+func (f Function) Cache() CacheStats { return f.state().programs.counts() }
 
 // Display shows the source of the function.
 func (f Function) Display() display.Bundle { return display.ToBundle(f.Source()) }
+
+// cell gives a cell the value, or ends it with the error.
+func cell[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// specialise compiles f for shapes, or for its annotations when shapes is nil.
+func (f *function) specialise(ctx context.Context, shapes []Shape) (*Program, error) {
+	if shapes != nil || len(f.src.Params) == 0 {
+		specs := make([]Spec, len(shapes))
+		for i, s := range shapes {
+			specs[i] = ir.F32(s...)
+		}
+		return f.program(ctx, specs)
+	}
+	specs, ok := f.src.Specs()
+	if !ok {
+		return nil, f.callError(script.Errors{f.unannotated()}, nil)
+	}
+	return f.program(ctx, specs)
+}
+
+// unannotated describes a function whose shapes nobody has given.
+func (f *function) unannotated() *display.Diagnostic {
+	for _, p := range f.src.Params {
+		if p.Type == nil {
+			return f.src.Diagnose(p.Name.Span, "the shape of "+p.Name.Name+" is not known", "annotate it, as in "+p.Name.Name+": f32[8,16], or call "+f.src.Name.Name+" with tensors first")
+		}
+	}
+	return nil
+}
+
+// program returns the program for inputs of the given specs.
+func (f *function) program(ctx context.Context, specs []Spec) (*Program, error) {
+	if err := f.src.CheckInputs(specs); err != nil {
+		return nil, f.callError(err, specs)
+	}
+	current := func(p *Program) bool { return p.traced.Current(f.scope()) }
+	p, err := f.programs.get(ctx, fmt.Sprint(f.backend, specs), current, func(ctx context.Context) (*Program, error) {
+		return compile(ctx, f, specs)
+	})
+	if err != nil {
+		return nil, f.callError(err, specs)
+	}
+	return p, nil
+}
+
+func (f *function) run(ctx context.Context, args []*Tensor) (*Tensor, error) {
+	specs, err := f.specs(args)
+	if err != nil {
+		return nil, err
+	}
+	p, err := f.program(ctx, specs)
+	if err != nil {
+		return nil, err
+	}
+	return p.Run(ctx, args...)
+}
+
+// specs are the types of the arguments.
+func (f *function) specs(args []*Tensor) ([]Spec, error) {
+	specs := make([]Spec, len(args))
+	for i, a := range args {
+		if a == nil {
+			name := fmt.Sprint("argument ", i+1)
+			if i < len(f.src.Params) {
+				name = f.src.Params[i].Name.Name
+			}
+			return nil, &CallError{Function: f.src.Name.Name, Diagnostic: diagnostic(fmt.Sprintf("%s of %s is nil", name, f.src.Name.Name), "pass a tensor")}
+		}
+		specs[i] = ir.SpecOf(a)
+	}
+	return specs, nil
+}

@@ -19,7 +19,7 @@ type settings struct {
 }
 
 func newSettings(opts []Option) settings {
-	s := settings{name: "source", backend: "interp"}
+	s := settings{name: "source", backend: DefaultBackend}
 	for _, o := range opts {
 		o(&s)
 	}
@@ -45,8 +45,8 @@ func Shapes(shapes ...Shape) Option { return func(s *settings) { s.shapes = shap
 // WithLimits replaces the limits of the source and its programs.
 func WithLimits(l Limits) Option { return func(s *settings) { s.limits = l } }
 
-// OnBackend chooses what runs the programs. The default is "interp", the
-// reference interpreter.
+// OnBackend chooses what runs the programs, one of [Backends]. The default is
+// [DefaultBackend].
 func OnBackend(name string) Option { return func(s *settings) { s.backend = name } }
 
 // Within lets the source call the functions of a library.

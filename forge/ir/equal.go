@@ -50,6 +50,14 @@ func (g *Graph) Hash() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// Key identifies what a node computes, given numbers for the values that it
+// reads: nodes with equal keys have equal results.
+func (n *Node) Key(number map[*Value]int) string {
+	h := hasher{Hash: sha256.New()}
+	h.node(n, number)
+	return string(h.Sum(nil))
+}
+
 // hasher writes self-delimiting fields, so that different structures never
 // give the same bytes.
 type hasher struct{ hash.Hash }
@@ -82,24 +90,29 @@ func (h hasher) graph(g *Graph) {
 			h.spec(v.Spec)
 		}
 	}
-	use := func(list []*Value) {
-		h.int(len(list))
-		for _, v := range list {
-			h.int(number[v])
-		}
-	}
 	define(g.Inputs)
 	h.int(len(g.Nodes))
 	for _, n := range g.Nodes {
-		h.str(n.Op.Name)
-		use(n.In)
-		h.attrs(n.Attrs)
-		if n.Body != nil {
-			h.graph(n.Body)
-		}
+		h.node(n, number)
 		define(n.Out)
 	}
-	use(g.Outputs)
+	h.uses(g.Outputs, number)
+}
+
+func (h hasher) node(n *Node, number map[*Value]int) {
+	h.str(n.Op.Name)
+	h.uses(n.In, number)
+	h.attrs(n.Attrs)
+	if n.Body != nil {
+		h.graph(n.Body)
+	}
+}
+
+func (h hasher) uses(list []*Value, number map[*Value]int) {
+	h.int(len(list))
+	for _, v := range list {
+		h.int(number[v])
+	}
 }
 
 func (h hasher) attrs(attrs Attrs) {

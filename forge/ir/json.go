@@ -126,7 +126,7 @@ func valueToJSON(v *Value) jsonValue {
 func attrToJSON(v any, withData bool) (json.RawMessage, error) {
 	switch x := v.(type) {
 	case *tensor.Tensor:
-		t := jsonTensor{DType: x.DType().String(), Shape: x.Shape()}
+		t := jsonTensor{DType: x.DType().String(), Shape: append([]int{}, x.Shape()...)}
 		if withData {
 			t.Data = x.Encode()
 		}

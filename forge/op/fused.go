@@ -1,6 +1,7 @@
 package op
 
 import (
+	"errors"
 	"fmt"
 
 	"forgekernel/forge/ir"
@@ -28,8 +29,8 @@ func Fused() *ir.Op { return fusedOps[0] }
 // inferFused checks that the body is a scalar program over the operands:
 // elementwise operators and scalar constants, one scalar input per operand.
 func inferFused(n *ir.Node) ([]ir.Spec, error) {
-	if len(n.In) == 0 || n.Body == nil {
-		return nil, fmt.Errorf("needs operands and a body")
+	if n.Body == nil {
+		return nil, errors.New("needs a body")
 	}
 	body := n.Body
 	if len(body.Inputs) != len(n.In) {
@@ -38,9 +39,12 @@ func inferFused(n *ir.Node) ([]ir.Spec, error) {
 	if len(body.Outputs) != 1 {
 		return nil, fmt.Errorf("the body has %d outputs; one is needed", len(body.Outputs))
 	}
-	specs, err := inferElementwise(n)
-	if err != nil {
-		return nil, err
+	specs := []ir.Spec{{DType: body.Outputs[0].Spec.DType}}
+	if len(n.In) > 0 { // a kernel of constants alone has no operands
+		var err error
+		if specs, err = inferElementwise(n); err != nil {
+			return nil, err
+		}
 	}
 	scalar := ir.Spec{DType: specs[0].DType}
 	for v := range body.Values {

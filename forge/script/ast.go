@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"forgekernel/display"
 	"forgekernel/forge/ir"
 )
 
@@ -35,6 +36,11 @@ func (f *Func) File() *File { return f.file }
 
 // Pos is the position of the function's name.
 func (f *Func) Pos() ir.Pos { return f.file.Source.Pos(f.Name.Span) }
+
+// Diagnose describes a problem at a place in the function.
+func (f *Func) Diagnose(span Span, message, hint string, notes ...string) *display.Diagnostic {
+	return diagnose(f.file.Source, span, message, hint, notes...)
+}
 
 // Signature is the function's first line without def and the colon:
 // "layer(x: f32[8,16], w, b)".

@@ -123,7 +123,17 @@ func paint(c color.NRGBA) string {
 }
 
 // num is x with at most one decimal.
-func num(x float64) string { return strconv.FormatFloat(math.Round(x*10)/10+0, 'f', -1, 64) }
+func num(x float64) string {
+	n := int64(math.Round(x * 10))
+	if n%10 == 0 {
+		return strconv.FormatInt(n/10, 10)
+	}
+	sign := ""
+	if n < 0 {
+		sign, n = "-", -n
+	}
+	return sign + strconv.FormatInt(n/10, 10) + "." + string('0'+byte(n%10))
+}
 
 func pair(p Point) string { return num(p.X) + " " + num(p.Y) }
 

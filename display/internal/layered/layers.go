@@ -68,6 +68,15 @@ func newLevel(boxes []box, links []link, title Size) (*level, error) {
 	layer := assignLayers(boxes, links)
 	l := &level{chains: make([][]int, len(links))}
 	top := pinLayers(boxes, links, layer, title.W > 0)
+	total := len(boxes) + 1
+	for _, k := range links {
+		total += layer[k.to] - layer[k.from] - 1
+	}
+	if total > MaxVertices {
+		return nil, &TooLargeError{total}
+	}
+	l.vertices = make([]vertex, 0, total)
+	l.segments = make([]segment, 0, total-len(boxes)+len(links))
 	for i, b := range boxes {
 		k := boxVertex
 		if b.pin != unpinned {
@@ -78,21 +87,45 @@ func newLevel(boxes []box, links []link, title Size) (*level, error) {
 	if title.W > 0 {
 		l.vertices = append(l.vertices, vertex{Size: title, kind: titleVertex, layer: top})
 	}
-	total := len(l.vertices)
-	for _, k := range links {
-		total += layer[k.to] - layer[k.from] - 1
-	}
-	if total > MaxVertices {
-		return nil, &TooLargeError{total}
-	}
 	for i, k := range links {
 		l.cut(i, k, boxes)
+	}
+	l.connect()
+	l.lightenLeaves()
+	return l, nil
+}
+
+// lightenLeaves makes the edges of sources with one use pull less: an operand
+// stands beside the line of computation that it joins and does not bend it.
+func (l *level) lightenLeaves() {
+	const leafWeight = 0.25
+	for _, chain := range l.chains {
+		if v := &l.vertices[l.segments[chain[0]].from]; len(v.up) == 0 && len(v.down) == 1 {
+			l.segments[chain[len(chain)-1]].weight *= leafWeight
+		}
+	}
+}
+
+// connect lists the segments of every vertex.
+func (l *level) connect() {
+	ups, downs := make([]int, len(l.vertices)), make([]int, len(l.vertices))
+	for _, s := range l.segments {
+		ups[s.to]++
+		downs[s.from]++
+	}
+	room := make([]int, 2*len(l.segments))
+	take := func(n int) []int {
+		part := room[:0:n]
+		room = room[n:]
+		return part
+	}
+	for v := range l.vertices {
+		l.vertices[v].up, l.vertices[v].down = take(ups[v]), take(downs[v])
 	}
 	for i, s := range l.segments {
 		l.vertices[s.from].down = append(l.vertices[s.from].down, i)
 		l.vertices[s.to].up = append(l.vertices[s.to].up, i)
 	}
-	return l, nil
 }
 
 // span is the least number of layers that a link crosses: a label needs a
@@ -203,6 +236,7 @@ var segmentWeight = [3]float64{1, 2, 8}
 // cut adds the segments of link i, with a dummy in every layer between its
 // ends; the dummy nearest the middle carries the label.
 func (l *level) cut(i int, k link, boxes []box) {
+	l.chains[i] = make([]int, 0, l.vertices[k.to].layer-l.vertices[k.from].layer)
 	prev, top, bottom := k.from, l.vertices[k.from].layer, l.vertices[k.to].layer
 	offset, dummies := 0.0, 0
 	if k.out != None {

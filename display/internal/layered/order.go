@@ -9,8 +9,10 @@ import (
 type ordering struct {
 	*level
 	pos []int // position of each vertex in its layer
-	buf []int
-	tmp []int
+
+	// Reused memory.
+	buf  []int
+	ends []neighbours
 }
 
 // reduceCrossings orders every layer: sweeps down and up that sort a layer by
@@ -159,52 +161,58 @@ func (o *ordering) median(v int, down bool) (int, bool) {
 	return int((float64(keys[m-1])*float64(right) + float64(keys[m])*float64(left)) / float64(left+right)), true
 }
 
-// exchange swaps adjacent vertices as long as that removes crossings.
+// exchange swaps adjacent vertices as long as that removes crossings. The
+// layers beside the one at work keep their order meanwhile, so the keys of
+// neighbours are sorted once for each vertex.
 func (o *ordering) exchange() {
-	const rounds = 8
-	for range rounds {
-		improved := false
-		for _, layer := range o.layers {
+	for _, layer := range o.layers {
+		o.buf = o.buf[:0]
+		ends := o.ends[:0]
+		for _, v := range layer {
+			ends = append(ends, o.neighbours(v))
+		}
+		o.ends = ends
+		const rounds = 8
+		for improved, n := true, 0; improved && n < rounds; n++ {
+			improved = false
 			for i := 0; i+1 < len(layer); i++ {
-				v, w := layer[i], layer[i+1]
-				if o.gain(v, w) > 0 {
-					layer[i], layer[i+1] = w, v
-					o.pos[v], o.pos[w] = i+1, i
+				if gain(&ends[i], &ends[i+1]) > 0 {
+					layer[i], layer[i+1] = layer[i+1], layer[i]
+					ends[i], ends[i+1] = ends[i+1], ends[i]
 					improved = true
 				}
 			}
 		}
-		if !improved {
-			return
+		for i, v := range layer {
+			o.pos[v] = i
 		}
 	}
 }
 
-// gain is how many crossings vanish when the neighbours v and w, in this
-// order, change places.
-func (o *ordering) gain(v, w int) int {
-	gain := 0
-	for _, side := range [2]bool{true, false} {
-		a, b := o.sideKeys(v, side, &o.buf), o.sideKeys(w, side, &o.tmp)
-		gain += inversions(a, b) - inversions(b, a)
+// neighbours is the sorted keys of a vertex's neighbours above and below.
+type neighbours struct{ up, down []int }
+
+// neighbours appends the keys to o.buf. That may move the buffer; earlier
+// slices then keep the old one.
+func (o *ordering) neighbours(v int) neighbours {
+	start := len(o.buf)
+	for _, s := range o.vertices[v].up {
+		o.buf = append(o.buf, o.upperKey(s))
 	}
-	return gain
+	middle := len(o.buf)
+	for _, s := range o.vertices[v].down {
+		o.buf = append(o.buf, o.lowerKey(s))
+	}
+	n := neighbours{o.buf[start:middle], o.buf[middle:]}
+	slices.Sort(n.up)
+	slices.Sort(n.down)
+	return n
 }
 
-func (o *ordering) sideKeys(v int, up bool, buf *[]int) []int {
-	keys := (*buf)[:0]
-	if up {
-		for _, s := range o.vertices[v].up {
-			keys = append(keys, o.upperKey(s))
-		}
-	} else {
-		for _, s := range o.vertices[v].down {
-			keys = append(keys, o.lowerKey(s))
-		}
-	}
-	slices.Sort(keys)
-	*buf = keys
-	return keys
+// gain is how many crossings vanish when two neighbours in a layer, given from
+// left to right, change places.
+func gain(v, w *neighbours) int {
+	return inversions(v.up, w.up) - inversions(w.up, v.up) + inversions(v.down, w.down) - inversions(w.down, v.down)
 }
 
 // inversions counts the pairs of a key in left and a smaller one in right;

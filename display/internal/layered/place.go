@@ -9,7 +9,7 @@ import (
 const (
 	gapBoxes   = 24.0 // between boxes in a layer
 	gapDummies = 12.0 // between edges, and between an edge and a box
-	gapLayers  = 34.0 // between layers with boxes
+	gapLayers  = 38.0 // between layers with boxes
 	gapThin    = 14.0 // between layers if one of them holds edges only
 	gapBorder  = 16.0 // between the border of a cluster and what it holds
 	gapTitle   = 5.0  // between the top border of a cluster and its title
@@ -33,14 +33,16 @@ func (l *level) placeX() {
 		}
 	}
 	const sweeps = 8
+	var r regression
 	for range sweeps {
-		l.sweepX(true, false)
-		l.sweepX(false, true)
+		l.sweepX(&r, true, false)
+		l.sweepX(&r, false, true)
 	}
 	for range sweeps {
-		l.sweepX(true, true)
+		l.sweepX(&r, true, true)
 	}
-	for range 3 {
+	const passes = 4
+	for range passes {
 		l.straightenBoxes()
 		l.straightenChains()
 	}
@@ -57,29 +59,37 @@ func (l *level) gap(left, right int) float64 {
 }
 
 // sweepX regresses every layer towards its neighbours above, below or both.
-func (l *level) sweepX(up, down bool) {
+func (l *level) sweepX(r *regression, up, down bool) {
 	n := len(l.layers)
 	for i := range l.layers {
 		if !up { // follow the layers below: begin with the lowest
 			i = n - 1 - i
 		}
-		l.regress(l.layers[i], up, down)
+		r.run(l, l.layers[i], up, down)
 	}
 }
 
 // A vertex without segments stays where it is, if nothing pushes.
 const idleWeight = 1e-3
 
-// regress places one layer: it minimises the weighted squares of the distances
+// regression is the reused memory of isotonic regressions.
+type regression struct {
+	pools []pool
+	shift []float64 // of each vertex, to turn gaps into plain order
+}
+
+// pool is a run of vertices that touch one another.
+type pool struct {
+	mean, weight float64
+	count        int
+}
+
+// run places one layer: it minimises the weighted squares of the distances
 // to the wanted centres by pooling adjacent violators.
-func (l *level) regress(layer []int, up, down bool) {
-	type pool struct {
-		mean, weight float64
-		count        int
-	}
-	pools := make([]pool, 0, len(layer))
-	shift := make([]float64, len(layer)) // turns gaps into plain order
+func (r *regression) run(l *level, layer []int, up, down bool) {
+	pools, shift := r.pools[:0], r.shift[:0]
 	for i, v := range layer {
+		shift = append(shift, 0)
 		if i > 0 {
 			shift[i] = shift[i-1] + l.gap(layer[i-1], v)
 		}
@@ -93,6 +103,7 @@ func (l *level) regress(layer []int, up, down bool) {
 		}
 		pools = append(pools, p)
 	}
+	r.pools, r.shift = pools, shift
 	i := 0
 	for _, p := range pools {
 		for range p.count {
@@ -316,7 +327,7 @@ func (l *level) layerGap(i int) float64 {
 			run = max(run, l.straightTo(s)-l.vertices[s.to].x, l.vertices[s.to].x-l.straightTo(s))
 		}
 	}
-	const flattest, most = 8, 70
+	const flattest, most = 6, 80
 	return max(g, min(run/flattest, most))
 }
 

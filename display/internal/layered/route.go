@@ -1,5 +1,8 @@
 package layered
 
+// arrowRoom is the last, straight part of an edge, for the head of an arrow.
+const arrowRoom = 8.0
+
 // route traces link i from top to bottom. Between two layers a segment bends;
 // beside the boxes of a layer it is vertical, so it meets none of them.
 func (l *level) route(i int, bounds []band) []Point {
@@ -10,9 +13,14 @@ func (l *level) route(i int, bounds []band) []Point {
 	for _, s := range chain {
 		s := &l.segments[s]
 		upper, lower := bounds[l.vertices[s.from].layer], bounds[l.vertices[s.to].layer]
+		to := &l.vertices[s.to]
 		t.down(upper.bottom)
-		t.bend(Point{l.vertices[s.to].x + s.toOffset, lower.top})
-		if to := &l.vertices[s.to]; to.kind == dummyVertex || to.kind == labelVertex {
+		straight := 0.0
+		if to.kind == boxVertex {
+			straight = arrowRoom
+		}
+		t.bend(Point{to.x + s.toOffset, lower.top - straight})
+		if to.kind == dummyVertex || to.kind == labelVertex {
 			t.down(lower.bottom)
 		} else {
 			t.down(to.y - to.H/2)
