@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// show writes parts in a form that a table can hold: one line per directive,
+// sketch writes parts in a form that a table can hold: one line per directive,
 // then the first line of the body, its language and its text.
-func show(p parts) string {
+func sketch(p parts) string {
 	var b strings.Builder
 	if p.magic != nil {
 		fmt.Fprintf(&b, "%d %%%%%s(%s)\n", p.magic.line, p.magic.name, p.magic.args)
@@ -68,7 +68,7 @@ func TestSplit(t *testing.T) {
 		{"%who\r\nx := 1\r\n", "1 %who()\n2 go x := 1\r\n"},
 		{"\ufeffdef f(x):", "1 forgescript \ufeffdef f(x):"},
 	} {
-		if got := show(split(c.in)); got != c.want {
+		if got := sketch(split(c.in)); got != c.want {
 			t.Errorf("split(%q):\n%s\nwant:\n%s", c.in, got, c.want)
 		}
 	}
@@ -81,7 +81,7 @@ func TestSplitInner(t *testing.T) {
 		{"\n%%go\n!ls\ndef := 1", "3 !(ls)\n4 forgescript def := 1"},
 		{"%%time", "2 go "},
 	} {
-		if got := show(split(c.in).inner()); got != c.want {
+		if got := sketch(split(c.in).inner()); got != c.want {
 			t.Errorf("inner of %q:\n%s\nwant:\n%s", c.in, got, c.want)
 		}
 	}
