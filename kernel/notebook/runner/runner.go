@@ -60,6 +60,21 @@ type Observer interface {
 	End(index int, c *notebook.Cell, took time.Duration, err error)
 }
 
+// Silent is an Observer that does nothing.
+type Silent struct{}
+
+// Begin does nothing.
+func (Silent) Begin(int, *notebook.Cell) {}
+
+// Output does nothing.
+func (Silent) Output(int, *notebook.Output, bool) {}
+
+// Clear does nothing.
+func (Silent) Clear(int) {}
+
+// End does nothing.
+func (Silent) End(int, *notebook.Cell, time.Duration, error) {}
+
 // CellError is a cell that failed.
 type CellError struct {
 	Index     int // of the cell in the notebook
@@ -104,7 +119,7 @@ func Run(ctx context.Context, nb *notebook.Notebook, opts Options) (err error) {
 
 	r := &run{nb: nb, opts: opts, shown: map[string][]*notebook.Output{}}
 	if r.opts.Observer == nil {
-		r.opts.Observer = silent{}
+		r.opts.Observer = Silent{}
 	}
 	kernel, err := client.Start(ctx, opts.Kernel, client.Options{Trace: r.clock.see})
 	if err != nil {
@@ -250,11 +265,3 @@ func (r *run) explain(ctx context.Context, err error) error {
 	}
 	return fmt.Errorf("cell %d: %w", r.index+1, err)
 }
-
-// silent is the observer of a run that nobody watches.
-type silent struct{}
-
-func (silent) Begin(int, *notebook.Cell)                     {}
-func (silent) Output(int, *notebook.Output, bool)            {}
-func (silent) Clear(int)                                     {}
-func (silent) End(int, *notebook.Cell, time.Duration, error) {}
