@@ -202,7 +202,7 @@ func (r *Req) Request(ctx context.Context, frames ...[]byte) ([][]byte, error) {
 		case <-r.closing:
 			return nil, ErrClosed
 		case <-ctx.Done():
-			p.disconnect()
+			p.disconnect(nil)
 			return nil, ctx.Err()
 		}
 	}

@@ -16,9 +16,9 @@
 //     others are dropped.
 //   - Each peer has a bounded queue of outgoing messages. A message, or several
 //     that wait, leaves in one write.
-//   - A peer that accepts not a byte for [Options].StallLimit while something
-//     waits for it is disconnected. One that is merely slow never loses a
-//     message.
+//   - A peer that accepts next to nothing for [Options].StallLimit while
+//     something waits for it is disconnected. One that is merely slow never
+//     loses a message.
 //   - Close sends what is queued, for at most [Options].Linger, and returns when
 //     no goroutine is left.
 package zmtp
