@@ -196,19 +196,24 @@ func (r *run) execute(ctx context.Context, c *notebook.Cell, allowed bool) error
 		limited, cancel = context.WithTimeout(ctx, r.opts.CellTimeout)
 	}
 	defer cancel()
-	e, err := r.kernel.Execute(limited, c.Source, client.ExecuteOptions{ContinueOnError: allowed})
+	// Outputs are still wanted after ctx ended, until the interrupt takes effect.
+	open, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	defer abandon()
+	e, err := r.kernel.Execute(open, c.Source, client.ExecuteOptions{ContinueOnError: allowed})
 	if err != nil {
-		return r.explain(ctx, err)
+		return r.explain(err)
 	}
 	switch err := r.collect(limited, e); {
-	case limited.Err() != nil && err != nil:
+	case err != nil && limited.Err() != nil:
 		return r.interrupt(ctx, e)
 	case err != nil:
 		return err
 	}
-	reply, err := e.Reply(limited)
+	grace, cancelGrace := context.WithTimeout(open, interruptGrace)
+	defer cancelGrace()
+	reply, err := e.Reply(grace)
 	if err != nil {
-		return r.explain(ctx, err)
+		return r.explain(err)
 	}
 	if reply.ExecutionCount > 0 {
 		c.ExecutionCount = reply.ExecutionCount
@@ -252,16 +257,13 @@ func (r *run) interrupt(ctx context.Context, e *client.Execution) error {
 }
 
 // explain turns the failure of a request into that of the cell. A kernel that
-// died leaves a note in the cell, since it could not.
-func (r *run) explain(ctx context.Context, err error) error {
+// died leaves a note in the cell, since it could not do so itself.
+func (r *run) explain(err error) error {
 	if errors.Is(err, client.ErrDead) {
-		const what = "the kernel died while it ran this cell"
 		r.append(&notebook.Output{
-			Type: notebook.Error, ErrorName: "DeadKernel", ErrorValue: what, Traceback: []string{"DeadKernel: " + what},
+			Type: notebook.Error, ErrorName: "DeadKernel", ErrorValue: err.Error(),
+			Traceback: []string{"DeadKernel: " + err.Error()},
 		})
-	}
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return &TimeoutError{Index: r.index, Limit: r.opts.CellTimeout, Hung: true}
 	}
 	return fmt.Errorf("cell %d: %w", r.index+1, err)
 }
