@@ -60,6 +60,21 @@ type Observer interface {
 	End(index int, c *notebook.Cell, took time.Duration, err error)
 }
 
+// Silent is an Observer that does nothing.
+type Silent struct{}
+
+// Begin does nothing.
+func (Silent) Begin(int, *notebook.Cell) {}
+
+// Output does nothing.
+func (Silent) Output(int, *notebook.Output, bool) {}
+
+// Clear does nothing.
+func (Silent) Clear(int) {}
+
+// End does nothing.
+func (Silent) End(int, *notebook.Cell, time.Duration, error) {}
+
 // CellError is a cell that failed.
 type CellError struct {
 	Index     int // of the cell in the notebook
@@ -104,7 +119,7 @@ func Run(ctx context.Context, nb *notebook.Notebook, opts Options) (err error) {
 
 	r := &run{nb: nb, opts: opts, shown: map[string][]*notebook.Output{}}
 	if r.opts.Observer == nil {
-		r.opts.Observer = silent{}
+		r.opts.Observer = Silent{}
 	}
 	kernel, err := client.Start(ctx, opts.Kernel, client.Options{Trace: r.clock.see})
 	if err != nil {
@@ -181,19 +196,24 @@ func (r *run) execute(ctx context.Context, c *notebook.Cell, allowed bool) error
 		limited, cancel = context.WithTimeout(ctx, r.opts.CellTimeout)
 	}
 	defer cancel()
-	e, err := r.kernel.Execute(limited, c.Source, client.ExecuteOptions{ContinueOnError: allowed})
+	// Outputs are still wanted after ctx ended, until the interrupt takes effect.
+	open, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	defer abandon()
+	e, err := r.kernel.Execute(open, c.Source, client.ExecuteOptions{ContinueOnError: allowed})
 	if err != nil {
-		return r.explain(ctx, err)
+		return r.explain(err)
 	}
 	switch err := r.collect(limited, e); {
-	case limited.Err() != nil && err != nil:
+	case err != nil && limited.Err() != nil:
 		return r.interrupt(ctx, e)
 	case err != nil:
 		return err
 	}
-	reply, err := e.Reply(limited)
+	grace, cancelGrace := context.WithTimeout(open, interruptGrace)
+	defer cancelGrace()
+	reply, err := e.Reply(grace)
 	if err != nil {
-		return r.explain(ctx, err)
+		return r.explain(err)
 	}
 	if reply.ExecutionCount > 0 {
 		c.ExecutionCount = reply.ExecutionCount
@@ -237,24 +257,13 @@ func (r *run) interrupt(ctx context.Context, e *client.Execution) error {
 }
 
 // explain turns the failure of a request into that of the cell. A kernel that
-// died leaves a note in the cell, since it could not.
-func (r *run) explain(ctx context.Context, err error) error {
+// died leaves a note in the cell, since it could not do so itself.
+func (r *run) explain(err error) error {
 	if errors.Is(err, client.ErrDead) {
-		const what = "the kernel died while it ran this cell"
 		r.append(&notebook.Output{
-			Type: notebook.Error, ErrorName: "DeadKernel", ErrorValue: what, Traceback: []string{"DeadKernel: " + what},
+			Type: notebook.Error, ErrorName: "DeadKernel", ErrorValue: err.Error(),
+			Traceback: []string{"DeadKernel: " + err.Error()},
 		})
-	}
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return &TimeoutError{Index: r.index, Limit: r.opts.CellTimeout, Hung: true}
 	}
 	return fmt.Errorf("cell %d: %w", r.index+1, err)
 }
-
-// silent is the observer of a run that nobody watches.
-type silent struct{}
-
-func (silent) Begin(int, *notebook.Cell)                     {}
-func (silent) Output(int, *notebook.Output, bool)            {}
-func (silent) Clear(int)                                     {}
-func (silent) End(int, *notebook.Cell, time.Duration, error) {}
