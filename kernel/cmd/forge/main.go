@@ -78,7 +78,8 @@ func root() *cobra.Command {
 		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	cmd.AddCommand(installCommand(), uninstallCommand(), versionCommand())
+	cmd.AddCommand(compileCommand(), runCommand(), notebookCommand(), kernelCommand(), sessionCommand(),
+		installCommand(), uninstallCommand(), versionCommand())
 	return cmd
 }
 

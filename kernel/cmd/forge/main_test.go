@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// forge runs a command line and returns what it printed and its exit status.
-func forge(t *testing.T, args ...string) (stdout string, status int) {
+// command runs a command line and returns what it printed and its exit status.
+func command(t *testing.T, args ...string) (stdout string, status int) {
 	t.Helper()
 	cmd := root()
 	var out bytes.Buffer
@@ -37,7 +37,7 @@ func TestExitStatus(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {
-			if _, got := forge(t, strings.Fields(tt.args)...); got != tt.want {
+			if _, got := command(t, strings.Fields(tt.args)...); got != tt.want {
 				t.Errorf("exit status %d, want %d", got, tt.want)
 			}
 		})
@@ -46,14 +46,14 @@ func TestExitStatus(t *testing.T) {
 
 func TestInstallCommands(t *testing.T) {
 	prefix := t.TempDir()
-	if _, status := forge(t, "install", "--prefix", prefix); status != 0 {
+	if _, status := command(t, "install", "--prefix", prefix); status != 0 {
 		t.Fatalf("install: exit status %d", status)
 	}
 	spec := filepath.Join(prefix, "share", "jupyter", "kernels", "forge", "kernel.json")
 	if _, err := os.Stat(spec); err != nil {
 		t.Fatal(err)
 	}
-	if _, status := forge(t, "uninstall", "--prefix", prefix); status != 0 {
+	if _, status := command(t, "uninstall", "--prefix", prefix); status != 0 {
 		t.Fatalf("uninstall: exit status %d", status)
 	}
 	if _, err := os.Stat(spec); !os.IsNotExist(err) {
