@@ -64,7 +64,7 @@ func (g Graph) Display() Bundle {
 		return b
 	}
 	b.Data[mimeSVG] = p.svg()
-	if p.scale() >= 1 { // below, the text cannot be read
+	if p.scale() >= pngLegible {
 		png, err := p.png()
 		if err != nil {
 			b.Data[mimeText] = fmt.Sprintf("%s\n(no PNG: %v)", text, err)

@@ -28,7 +28,8 @@ func (g Graph) Mermaid() string {
 				fmt.Fprintf(&b, "    n%d[\"%s\"]\n", i, mermaidNode(n))
 			}
 		}
-		b.WriteString("  end\n")
+		t := g.Theme.palette().cluster
+		fmt.Fprintf(&b, "  end\n  style c%d fill:%s,stroke:%s,color:%s,stroke-dasharray:5 4\n", c, cssHex(t.fill), cssHex(t.stroke), cssHex(t.text))
 	}
 	for i, e := range g.Edges {
 		fmt.Fprintf(&b, "  n%d -->%s n%d\n", r.from[i], mermaidEdge(e), r.to[i])
@@ -79,11 +80,20 @@ func (g *Graph) mermaidClasses(b *strings.Builder, r *resolved) {
 	}
 }
 
+// wordJoiner is invisible. It parts pairs that Mermaid looks for even after it
+// has decoded character codes: the $$ of a formula and the \n of a line break.
+const wordJoiner = '\u2060'
+
 // mermaidText writes s for a quoted Mermaid string. An empty label would not
 // parse; a space does.
 func mermaidText(s string) string {
 	var b strings.Builder
+	var last rune
 	for _, r := range oneLine(s) {
+		if last == '$' && r == '$' || last == '\\' {
+			b.WriteRune(wordJoiner)
+		}
+		last = r
 		if plainInMermaid(r) {
 			b.WriteRune(r)
 		} else {

@@ -22,10 +22,10 @@ func (l *level) reduceCrossings() {
 	o := &ordering{level: l, pos: make([]int, len(l.vertices))}
 	o.start()
 	best, crossings := o.snapshot(), o.crossings()
-	rounds := min(24, 4+200_000/(len(l.vertices)+1))
+	rounds := min(60, 4+200_000/(len(l.vertices)+1))
 	stale := 0
-	for round := 0; round < rounds && crossings > 0 && stale < 6; round++ {
-		o.sweep(round%2 == 0)
+	for round := 0; round < rounds && crossings > 0 && stale < 20; round++ {
+		o.sweep(round%2 == 0, round/2%2 == 1)
 		o.exchange()
 		stale++
 		if c := o.crossings(); c < crossings {
@@ -102,7 +102,7 @@ func (o *ordering) lowerKey(s int) int {
 
 // sweep sorts every layer by the medians of its neighbours in the layer before
 // it. Vertices without neighbours keep their place.
-func (o *ordering) sweep(down bool) {
+func (o *ordering) sweep(down, flip bool) {
 	n := len(o.layers)
 	for i := 1; i < n; i++ {
 		layer := o.layers[i]
@@ -117,6 +117,9 @@ func (o *ordering) sweep(down bool) {
 				moving = append(moving, placed{v, m})
 				slots = append(slots, j)
 			}
+		}
+		if flip {
+			slices.Reverse(moving)
 		}
 		slices.SortStableFunc(moving, func(a, b placed) int { return cmp.Compare(a.median, b.median) })
 		for j, p := range moving {
@@ -302,7 +305,7 @@ func (l *level) spreadPorts() {
 			}
 		}
 		slices.SortStableFunc(free, func(a, b int) int { return cmp.Compare(o.upperKey(a), o.upperKey(b)) })
-		step := min(18, l.vertices[v].W*0.8/float64(max(1, len(free))))
+		step := min(18, l.vertices[v].side*0.8/float64(max(1, len(free))))
 		for i, s := range free {
 			l.segments[s].toOffset = step * (float64(i) - float64(len(free)-1)/2)
 		}
