@@ -88,13 +88,12 @@ const wordJoiner = '\u2060'
 // parse; a space does.
 func mermaidText(s string) string {
 	var b strings.Builder
-	var last rune
-	for _, r := range oneLine(s) {
-		if last == '$' && r == '$' || last == '\\' {
+	text := []rune(oneLine(s))
+	for i, r := range text {
+		if i > 0 && (text[i-1] == '$' && r == '$' || text[i-1] == '\\') {
 			b.WriteRune(wordJoiner)
 		}
-		last = r
-		if plainInMermaid(r) {
+		if plainInMermaid(text, i) {
 			b.WriteRune(r)
 		} else {
 			fmt.Fprintf(&b, "#%d;", r)
@@ -106,12 +105,20 @@ func mermaidText(s string) string {
 	return b.String()
 }
 
-// plainInMermaid reports whether r has no meaning inside a quoted string.
-// Brackets, commas and parentheses, frequent in shapes, are safe there.
-func plainInMermaid(r rune) bool {
-	switch {
-	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r >= 0xa0:
+// plainInMermaid reports whether a character has no meaning where it stands in
+// a quoted string. Brackets, commas and parentheses, frequent in shapes, are
+// safe; points, hyphens and underscores are so within a word.
+func plainInMermaid(text []rune, i int) bool {
+	switch r := text[i]; r {
+	case ' ', ',', '(', ')', '[', ']', '/', '=':
 		return true
+	case '.', '-', '_':
+		return i > 0 && i+1 < len(text) && isWord(text[i-1]) && isWord(text[i+1])
+	default:
+		return isWord(r)
 	}
-	return strings.ContainsRune(" ,()[]/=", r)
+}
+
+func isWord(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r >= 0xa0
 }
