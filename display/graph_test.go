@@ -12,8 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"forgekernel/display/internal/layered"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
@@ -146,21 +144,26 @@ func TestGraphBundle(t *testing.T) {
 }
 
 func TestHugeGraphShowsAsList(t *testing.T) {
-	g := randomGraph(2000, 1)
+	layers := randomGraph(2000, 1)
 	for i := range 500 { // edges over all layers
-		g.Edges = append(g.Edges, Edge{From: "v0", To: fmt.Sprintf("v%d", 1999-i)})
+		layers.Edges = append(layers.Edges, Edge{From: "v0", To: fmt.Sprintf("v%d", 1999-i)})
 	}
 	for i := 1; i < 2000; i++ {
-		g.Edges = append(g.Edges, Edge{From: fmt.Sprintf("v%d", i-1), To: fmt.Sprintf("v%d", i)})
+		layers.Edges = append(layers.Edges, Edge{From: fmt.Sprintf("v%d", i-1), To: fmt.Sprintf("v%d", i)})
 	}
-	_, err := g.SVG()
-	var large *layered.TooLargeError
-	if !errors.As(err, &large) {
-		t.Fatalf("got error %v", err)
-	}
-	b := g.Display()
-	if text := b.text(); len(b.Data) != 1 || !strings.HasSuffix(text, "(no picture: "+err.Error()+")") {
-		t.Errorf("bundle has %d forms; text ends %q", len(b.Data), text[len(text)-80:])
+	for _, g := range []Graph{layers, randomGraph(drawnNodes+1, 1)} {
+		_, err := g.SVG()
+		if err == nil || !strings.Contains(err.Error(), "too large") {
+			t.Fatalf("got error %v", err)
+		}
+		b := g.Display()
+		text := b.text()
+		if len(b.Data) != 1 || !strings.HasSuffix(text, " more\n\n(no picture: "+err.Error()+")") {
+			t.Errorf("bundle has %d forms; text ends %q", len(b.Data), text[len(text)-80:])
+		}
+		if n := strings.Count(text, "\n"); n != listedLines+2 {
+			t.Errorf("list of %d lines", n)
+		}
 	}
 }
 
