@@ -148,7 +148,7 @@ func (f *function) specialise(ctx context.Context, shapes []Shape) (*Program, er
 	}
 	specs, ok := f.src.Specs()
 	if !ok {
-		return nil, f.callError(script.Errors{f.unannotated()}, nil)
+		return nil, f.callError(ctx, script.Errors{f.unannotated()}, nil)
 	}
 	return f.program(ctx, specs)
 }
@@ -166,14 +166,14 @@ func (f *function) unannotated() *display.Diagnostic {
 // program returns the program for inputs of the given specs.
 func (f *function) program(ctx context.Context, specs []Spec) (*Program, error) {
 	if err := f.src.CheckInputs(specs); err != nil {
-		return nil, f.callError(err, specs)
+		return nil, f.callError(ctx, err, specs)
 	}
 	current := func(p *Program) bool { return p.traced.Current(f.scope()) }
 	p, err := f.programs.get(ctx, fmt.Sprint(f.backend, specs), current, func(ctx context.Context) (*Program, error) {
 		return compile(ctx, f, specs)
 	})
 	if err != nil {
-		return nil, f.callError(err, specs)
+		return nil, f.callError(ctx, err, specs)
 	}
 	return p, nil
 }
