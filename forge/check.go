@@ -66,18 +66,15 @@ func (p *Program) check(ctx context.Context, args []*Tensor, meter *display.Mete
 	meter.Add(1)
 	reference, err := interp.Reference().Compile(ctx, p.traced.Graph)
 	if err != nil {
-		return nil, p.fn.callError(err, p.specs)
+		return nil, p.fn.callError(ctx, err, p.specs)
 	}
 	want, err := reference.Run(ctx, args...)
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		return nil, p.fn.callError(err, p.specs)
+		return nil, p.fn.callError(ctx, err, p.specs)
 	}
 	a := &Accuracy{Program: p.Name(), Backend: p.backend, Elements: got.Len(), got: got, want: want[0]}
 	if a.Diff, err = tensor.Compare(got, want[0]); err != nil {
-		return nil, p.fn.callError(err, p.specs)
+		return nil, p.fn.callError(ctx, err, p.specs)
 	}
 	a.count()
 	return a, nil

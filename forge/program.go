@@ -93,10 +93,7 @@ func (p *Program) run(ctx context.Context, args []*Tensor) (*Tensor, error) {
 	}
 	outs, err := p.exe.Run(ctx, args...)
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		return nil, p.fn.callError(err, specs)
+		return nil, p.fn.callError(ctx, err, specs)
 	}
 	return outs[0], nil
 }
