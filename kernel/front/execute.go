@@ -49,18 +49,17 @@ func (q *queue) execute(ctx context.Context, r *request) (any, error) {
 func (e *execution) run(ctx context.Context) link.DoneBody {
 	f := e.front
 	interrupts := f.interrupts.count()
-	s, err := f.acquire(ctx)
+	cell := f.nextCell.Add(1)
+	s, frames, err := f.open(ctx, cell)
 	if err != nil {
 		return failed(err)
 	}
-	cell := f.nextCell.Add(1)
+	defer s.shut(cell, frames)
 	s.pipes.drain()
 	e.out = f.outputs.begin(cell, e.request.Message)
 	if notice := f.supervisor.takeNotice(); notice != "" {
 		e.out.write(stderr, []byte(notice))
 	}
-	frames := s.open(cell)
-	defer s.shut(cell, frames)
 	// An interrupt that came while the cell was not in the session yet would
 	// find nothing to stop there.
 	err = f.interrupts.unless(interrupts, func() error {
@@ -80,6 +79,19 @@ func (e *execution) run(ctx context.Context) link.DoneBody {
 		return failed(err)
 	}
 	return done
+}
+
+// open finds a live session for a cell.
+func (f *front) open(ctx context.Context, cell uint64) (*session, *mailbox, error) {
+	for {
+		s, err := f.acquire(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		if frames := s.open(cell); frames != nil {
+			return s, frames, nil
+		}
+	}
 }
 
 // follow serves the cell's frames until Done, or the end of the session.

@@ -202,9 +202,7 @@ func TestShutdown(t *testing.T) {
 			}
 			r.ended <- nil
 			for _, p := range []string{pid, child} {
-				if alive(p) {
-					t.Errorf("process %s outlived the kernel", p)
-				}
+				gone(t, p)
 			}
 		}
 	}
@@ -239,9 +237,7 @@ func TestSIGTERM(t *testing.T) {
 		t.Error(err)
 	}
 	r.ended <- nil
-	if alive(pid) {
-		t.Error("the session outlived the kernel")
-	}
+	gone(t, pid)
 }
 
 // Ports that are 0 are chosen and written back.
