@@ -2,6 +2,7 @@ package front
 
 import (
 	"fmt"
+	"path/filepath"
 	"testing"
 
 	"forgekernel/kernel/wire"
@@ -10,7 +11,7 @@ import (
 // BenchmarkExecute is a trivial cell through front and session: to the reply
 // and to idle.
 func BenchmarkExecute(b *testing.B) {
-	r := start(b)
+	r := start(b, func(c *Config) { c.HistoryPath = filepath.Join(b.TempDir(), "history") })
 	r.run("result 2")
 	for b.Loop() {
 		r.run("result 2")

@@ -1,6 +1,10 @@
 package front
 
 import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
@@ -53,6 +57,40 @@ func TestSessionDies(t *testing.T) {
 			gone(t, child)
 		})
 	}
+}
+
+// doomedFront is a front in a process of its own.
+func doomedFront(connectionFile string) int {
+	err := Run(context.Background(), Config{ConnectionFile: connectionFile, SessionArgv: []string{os.Args[0], "fake-session"}})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// The session and what it started die with the front, however the front dies.
+func TestFrontDies(t *testing.T) {
+	started := make(chan *os.Process, 1)
+	r := launchAs(t, func(_ context.Context, c Config) error {
+		front := exec.Command(os.Args[0], "front", c.ConnectionFile)
+		if err := front.Start(); err != nil {
+			return err
+		}
+		started <- front.Process
+		if err := front.Wait(); front.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+			return fmt.Errorf("the front was not killed: %w", err)
+		}
+		return nil
+	})
+	r.subscribe()
+	r.want("iopub_welcome")
+	r.want("status")
+	pid := r.run("pid").text(t)
+	child := r.run("child").text(t)
+	(<-started).Kill()
+	gone(t, pid)
+	gone(t, child)
 }
 
 // Waiting cells are aborted, and the ones after run in the new session.

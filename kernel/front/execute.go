@@ -3,6 +3,7 @@ package front
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"forgekernel/kernel/link"
@@ -35,7 +36,7 @@ func (q *queue) execute(ctx context.Context, r *request) (any, error) {
 	}
 	done := e.run(ctx)
 	e.publish(done)
-	if content.StoreHistory {
+	if content.StoreHistory && strings.TrimSpace(content.Code) != "" {
 		e.remember(done)
 	}
 	if done.Error != nil && content.StopOnError {
@@ -148,8 +149,12 @@ func (e *execution) remember(done link.DoneBody) {
 			record.Output = &text
 		}
 	}
-	if err := e.front.history.add(record); err != nil && e.front.badInput.allow() {
-		e.front.log.Warn("history", "error", err)
+	f := e.front
+	f.history.add(&record)
+	e.request.after = func() { // the reply need not wait for the disk
+		if err := f.history.store(record); err != nil && f.badInput.allow() {
+			f.log.Warn("history", "error", err)
+		}
 	}
 }
 
