@@ -53,6 +53,11 @@ func start(t testing.TB, change ...func(*Config)) *rig {
 // launch runs a front and connects everything but IOPub.
 func launch(t testing.TB, change ...func(*Config)) *rig {
 	t.Helper()
+	return launchAs(t, Run, change...)
+}
+
+func launchAs(t testing.TB, run func(context.Context, Config) error, change ...func(*Config)) *rig {
+	t.Helper()
 	dir := t.TempDir()
 	r := &rig{
 		t: t, session: wire.NewSession("test"), ended: make(chan error, 1), log: &bytes.Buffer{},
@@ -71,7 +76,7 @@ func launch(t testing.TB, change ...func(*Config)) *rig {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r.stopRun = cancel
-	go func() { r.ended <- Run(ctx, r.config) }()
+	go func() { r.ended <- run(ctx, r.config) }()
 	t.Cleanup(r.close)
 	r.conn.ShellPort, r.conn.ControlPort, r.conn.StdinPort, r.conn.HBPort, r.conn.IOPubPort = 1, 2, 3, 4, 5
 	var err error

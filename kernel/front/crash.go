@@ -23,7 +23,14 @@ type crash struct {
 	signal syscall.Signal // that ended it, when it did not exit
 	report string         // head of the Go runtime's fatal trace, if it wrote one
 	reason string         // why the front ended it or could not start it, if it did
+	peak   int64          // most resident bytes
+	limit  int64          // of its memory in bytes; 0 is none
 }
+
+// atLimit reports whether memory explains a crash that does not say so itself:
+// an allocation that fails inside the runtime or in native code often ends in a
+// signal.
+func (c crash) atLimit() bool { return c.limit > 0 && c.peak >= c.limit/4*3 }
 
 // fatals translates the Go runtime's fatal errors, which no program can
 // recover from. The first entry whose text occurs in the head of the trace
@@ -51,9 +58,12 @@ var fatals = []struct{ text, name, explanation string }{
 }
 
 // crashOf reads an exit status.
-func crashOf(state *os.ProcessState, report string) crash {
+func crashOf(state *os.ProcessState, report string, limit int64) crash {
 	status := state.Sys().(syscall.WaitStatus)
-	c := crash{report: report}
+	c := crash{report: report, limit: limit}
+	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
+		c.peak = usage.Maxrss << 10
+	}
 	if status.Exited() {
 		c.exited, c.status = true, status.ExitStatus()
 	} else {
@@ -70,12 +80,18 @@ func (c crash) explain() (name, what string) {
 	if c.report != "" {
 		head := c.report[:min(len(c.report), 4096)]
 		for _, f := range fatals {
-			if strings.Contains(head, f.text) {
-				return f.name, f.explanation + " (" + c.firstLine() + ")"
+			if !strings.Contains(head, f.text) {
+				continue
 			}
+			if f.name == "NativeCrash" && c.atLimit() {
+				return "OutOfMemory", "the session ran out of memory at its limit of " + bytesText(c.limit) + " (" + c.firstLine() + ")"
+			}
+			return f.name, f.explanation + " (" + c.firstLine() + ")"
 		}
 	}
 	switch {
+	case !c.exited && c.atLimit():
+		return "OutOfMemory", "the session ran out of memory at its limit of " + bytesText(c.limit) + " (" + unix.SignalName(c.signal) + ")"
 	case c.exited:
 		return "SessionExit", fmt.Sprintf("the session's process exited with status %d (os.Exit or the like)", c.status)
 	case c.signal == syscall.SIGKILL:
@@ -101,6 +117,9 @@ func (c crash) firstLine() string {
 	return first
 }
 
+// dumpLine is a part of the report that tells a person nothing.
+var dumpLine = regexp.MustCompile(`^([0-9a-f]{16}: | {10,}7 6 5 4|stack: frame=|runtime: g )`)
+
 // trace is the head of the report: the message and the goroutine that failed.
 func (c crash) trace() []string {
 	var lines []string
@@ -110,6 +129,9 @@ func (c crash) trace() []string {
 			if goroutines++; goroutines > 1 {
 				return append(lines, "…")
 			}
+		}
+		if dumpLine.MatchString(line) {
+			continue
 		}
 		if len(lines) == maxTrace {
 			return append(lines, "…")
@@ -171,7 +193,11 @@ func listed(names []string) string {
 }
 
 // fatalLine begins the lines with which the runtime announces the end.
-var fatalLine = regexp.MustCompile(`^(fatal error: |runtime: |panic: |SIG[A-Z]+: |unexpected fault address|\[signal |\[recovered)`)
+var fatalLine = regexp.MustCompile(`^(fatal error: |runtime: |runtime/cgo: |panic: |SIG[A-Z]+: |unexpected fault address|\[signal |\[recovered)`)
+
+// lastWords are those of them that go to stderr only, some time before the
+// trace.
+var lastWords = regexp.MustCompile(`(?m)^(fatal error: |runtime: |runtime/cgo: |SIG[A-Z]+: |unexpected fault address)`)
 
 // splitFatal separates what the session printed to stderr around its end from
 // the runtime's report. The crash output has the goroutines but, when the
@@ -180,8 +206,11 @@ var fatalLine = regexp.MustCompile(`^(fatal error: |runtime: |panic: |SIG[A-Z]+:
 func splitFatal(text, traced string) (printed, report string) {
 	first := strings.TrimLeft(traced, "\n")
 	first, _, _ = strings.Cut(first, "\n")
-	if first == "" {
-		return text, traced
+	if first == "" { // a session that died before its trace, or without
+		if at := lastWords.FindStringIndex(text); at != nil {
+			return text[:at[0]], text[at[0]:]
+		}
+		return text, ""
 	}
 	before, _, found := strings.Cut(text, first)
 	if !found {

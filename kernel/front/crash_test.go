@@ -1,6 +1,11 @@
 package front
 
 import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,6 +30,9 @@ func TestSessionDies(t *testing.T) {
 	} {
 		t.Run(c.code, func(t *testing.T) {
 			t.Parallel()
+			if underRace && (c.code == "crash memory" || c.code == "crash maps") {
+				t.Skip("the race detector notices first, in its own way")
+			}
 			r := start(t, func(cfg *Config) { cfg.MemoryLimit = 1 << 30 })
 			r.run("var x\nvar y\ndef layer")
 			child := r.run("child").text(t)
@@ -42,13 +50,47 @@ func TestSessionDies(t *testing.T) {
 			for _, o := range res.outputs {
 				types = append(types, o.Header.MsgType)
 			}
-			equal(t, "outputs", types, []string{"stream", "display_data", "error"})
-			equal(t, "next cell", r.run("defined").text(t), `[{"name":"layer","source":"def layer"}]`)
-			if alive(child) {
-				t.Error("a process of the session outlived it")
+			if !slices.Equal(types, []string{"stream", "display_data", "error"}) {
+				t.Errorf("outputs:\n%s", describe(res.outputs))
 			}
+			equal(t, "next cell", r.run("defined").text(t), `[{"name":"layer","source":"def layer"}]`)
+			gone(t, child)
 		})
 	}
+}
+
+// doomedFront is a front in a process of its own.
+func doomedFront(connectionFile string) int {
+	err := Run(context.Background(), Config{ConnectionFile: connectionFile, SessionArgv: []string{os.Args[0], "fake-session"}})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// The session and what it started die with the front, however the front dies.
+func TestFrontDies(t *testing.T) {
+	started := make(chan *os.Process, 1)
+	r := launchAs(t, func(_ context.Context, c Config) error {
+		front := exec.Command(os.Args[0], "front", c.ConnectionFile)
+		if err := front.Start(); err != nil {
+			return err
+		}
+		started <- front.Process
+		if err := front.Wait(); front.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+			return fmt.Errorf("the front was not killed: %w", err)
+		}
+		return nil
+	})
+	r.subscribe()
+	r.want("iopub_welcome")
+	r.want("status")
+	pid := r.run("pid").text(t)
+	child := r.run("child").text(t)
+	(<-started).Kill()
+	gone(t, pid)
+	gone(t, child)
 }
 
 // Waiting cells are aborted, and the ones after run in the new session.
@@ -74,9 +116,7 @@ func TestSessionDiesIdle(t *testing.T) {
 	r.run("var x")
 	pid := r.run("pid").text(t)
 	r.run("crash later")
-	for alive(pid) { // its end is not announced
-		syscall.Nanosleep(&syscall.Timespec{Nsec: 1e6}, nil)
-	}
+	gone(t, pid) // its end is not announced
 	// A cell that is sent at this moment may still meet the dying session.
 	res := r.run("result 1")
 	text := res.stream(t, stderr) + strings.Join(res.Traceback, "\n")
@@ -118,6 +158,17 @@ func TestSessionCannotStart(t *testing.T) {
 	}
 }
 
+// What only looks like the end of a session is printed like anything else.
+func TestFalseLastWords(t *testing.T) {
+	r := start(t)
+	equal(t, "stderr", r.run("eprint fatal error: not really\nprint x\neprint more").stream(t, stderr), "fatal error: not really\nmore\n")
+	m := r.execute("eprint fatal error: not yet\nwait go")
+	for r.recv(r.iopub).Header.MsgType != "stream" { // although the cell goes on
+	}
+	r.send(r.control, r.message("interrupt_request", nil))
+	r.until(m)
+}
+
 func TestExplain(t *testing.T) {
 	for _, c := range []struct {
 		crash      crash
@@ -130,6 +181,9 @@ func TestExplain(t *testing.T) {
 		{crash{report: "fatal error: sync: unlock of unlocked mutex\n"}, "LockMisuse", "lock"},
 		{crash{report: "fatal error: something new\n"}, "FatalError", "something new"},
 		{crash{signal: syscall.SIGSEGV}, "NativeCrash", "SIGSEGV"},
+		{crash{report: "SIGSEGV: segmentation violation\n", peak: 900 << 20, limit: 1 << 30}, "OutOfMemory", "limit of 1024 MiB"},
+		{crash{report: "SIGSEGV: segmentation violation\n", peak: 100 << 20, limit: 1 << 30}, "NativeCrash", "SIGSEGV"},
+		{crash{signal: syscall.SIGKILL, peak: 1 << 30, limit: 1 << 30}, "OutOfMemory", "SIGKILL"},
 		{crash{signal: syscall.SIGUSR1}, "Killed", "SIGUSR1"},
 		{crash{exited: true, status: 2}, "SessionExit", "status 2"},
 		{crash{reason: "the front says so"}, "SessionFailed", "the front says so"},
@@ -167,7 +221,8 @@ func TestSplitFatal(t *testing.T) {
 		{"runtime: sp=1\nfatal error: stack overflow\n\nruntime stack:\nmore\n", "\nruntime stack:\nmore\n", "", "runtime: sp=1\nfatal error: stack overflow\n\nruntime stack:\nmore\n"},
 		{"printed only", "", "printed only", ""},
 		{"cut off", "goroutine 1\n", "cut off", "goroutine 1\n"},
-		{"", "\n\n", "", "\n\n"},
+		{"", "\n\n", "", ""},
+		{"printed\nfatal error: no trace\n", "", "printed\n", "fatal error: no trace\n"},
 	} {
 		printed, report := splitFatal(c[0], c[1])
 		equal(t, "split", []string{printed, report}, c[2:])

@@ -3,6 +3,7 @@ package front
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"forgekernel/kernel/link"
@@ -35,7 +36,7 @@ func (q *queue) execute(ctx context.Context, r *request) (any, error) {
 	}
 	done := e.run(ctx)
 	e.publish(done)
-	if content.StoreHistory {
+	if content.StoreHistory && strings.TrimSpace(content.Code) != "" {
 		e.remember(done)
 	}
 	if done.Error != nil && content.StopOnError {
@@ -49,18 +50,17 @@ func (q *queue) execute(ctx context.Context, r *request) (any, error) {
 func (e *execution) run(ctx context.Context) link.DoneBody {
 	f := e.front
 	interrupts := f.interrupts.count()
-	s, err := f.acquire(ctx)
+	cell := f.nextCell.Add(1)
+	s, frames, err := f.open(ctx, cell)
 	if err != nil {
 		return failed(err)
 	}
-	cell := f.nextCell.Add(1)
+	defer s.shut(cell, frames)
 	s.pipes.drain()
 	e.out = f.outputs.begin(cell, e.request.Message)
 	if notice := f.supervisor.takeNotice(); notice != "" {
 		e.out.write(stderr, []byte(notice))
 	}
-	frames := s.open(cell)
-	defer s.shut(cell, frames)
 	// An interrupt that came while the cell was not in the session yet would
 	// find nothing to stop there.
 	err = f.interrupts.unless(interrupts, func() error {
@@ -80,6 +80,19 @@ func (e *execution) run(ctx context.Context) link.DoneBody {
 		return failed(err)
 	}
 	return done
+}
+
+// open finds a live session for a cell.
+func (f *front) open(ctx context.Context, cell uint64) (*session, *mailbox, error) {
+	for {
+		s, err := f.acquire(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		if frames := s.open(cell); frames != nil {
+			return s, frames, nil
+		}
+	}
 }
 
 // follow serves the cell's frames until Done, or the end of the session.
@@ -136,8 +149,12 @@ func (e *execution) remember(done link.DoneBody) {
 			record.Output = &text
 		}
 	}
-	if err := e.front.history.add(record); err != nil && e.front.badInput.allow() {
-		e.front.log.Warn("history", "error", err)
+	f := e.front
+	f.history.add(&record)
+	e.request.after = func() { // the reply need not wait for the disk
+		if err := f.history.store(record); err != nil && f.badInput.allow() {
+			f.log.Warn("history", "error", err)
+		}
 	}
 }
 

@@ -16,11 +16,17 @@ import (
 	"forgekernel/kernel/link"
 )
 
-// TestMain lets the test binary also be the session of a front under test.
+// TestMain lets the test binary also be the session of a front under test, and
+// a front that a test kills.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "fake-session" {
 		fakeSession(os.Args[2:])
 	}
+	if len(os.Args) > 1 && os.Args[1] == "front" {
+		os.Exit(doomedFront(os.Args[2]))
+	}
+	// Under the race detector processes linger for a second at their exit.
+	os.Setenv("GORACE", "atexit_sleep_ms=0")
 	os.Exit(m.Run())
 }
 

@@ -61,7 +61,10 @@ type front struct {
 	sockets *sockets
 	iopub   *iopub
 	outputs *outputs
-	history *history
+	history struct { // use after opened
+		*history
+		opened chan struct{}
+	}
 
 	supervisor *supervisor
 	memory     atomic.Int64 // limit of the session
@@ -104,13 +107,9 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	if ports != *connection {
-		err = connection.Write(cfg.ConnectionFile)
-	}
-	if err == nil {
-		f.history, err = openHistory(cfg.HistoryPath)
-	}
-	if err != nil {
-		return errors.Join(err, f.sockets.close())
+		if err := connection.Write(cfg.ConnectionFile); err != nil {
+			return errors.Join(err, f.sockets.close())
+		}
 	}
 	return f.serve(ctx)
 }
@@ -129,7 +128,9 @@ func newFront(ctx context.Context, cfg Config, signer *wire.Signer, stop func())
 	f.outputs.limit.Store(cfg.OutputLimit)
 	f.memory.Store(cfg.MemoryLimit)
 	f.interrupts.stopped = make(chan struct{})
+	f.history.opened = make(chan struct{})
 	f.inputs.front = f
+	f.subshells.main, f.subshells.other = newQueue(f, ""), map[string]*queue{}
 	f.supervisor = newSupervisor(f.startSession, f.greet, f.log)
 	return f
 }
@@ -139,9 +140,10 @@ func newFront(ctx context.Context, cfg Config, signer *wire.Signer, stop func())
 func (f *front) serve(ctx context.Context) error {
 	var supervising, receiving sync.WaitGroup
 	supervising.Go(func() { f.supervisor.run(ctx) })
-	main := newQueue(f, "", f.history.sessions[0])
-	f.subshells.main, f.subshells.other = main, map[string]*queue{}
-	f.workers.Go(func() { main.loop(ctx) })
+	f.workers.Go(func() {
+		f.openHistory()
+		f.subshells.main.loop(ctx)
+	})
 	f.workers.Go(func() { f.comms.work(ctx) })
 	receiving.Go(func() { f.iopub.watch(f.sockets.iopub) })
 	receiving.Go(func() { f.receive(ctx, "shell", f.sockets.shell) })
@@ -164,6 +166,20 @@ func (f *front) serve(ctx context.Context) error {
 	err = errors.Join(err, f.sockets.close())
 	receiving.Wait()
 	return err
+}
+
+// openHistory opens the history while the first clients connect: a long file
+// takes a moment to read. A kernel works without the file, as in a read-only
+// home, and then remembers its own run only.
+func (f *front) openHistory() {
+	defer close(f.history.opened)
+	h, err := openHistory(f.cfg.HistoryPath)
+	if err != nil {
+		f.log.Warn("history is kept in memory only", "error", err)
+		h, _ = openHistory("")
+	}
+	f.history.history = h
+	f.subshells.main.session = h.sessions[0]
 }
 
 // signals serves SIGINT until ctx or a signal ends the front. A kernel that is

@@ -202,9 +202,7 @@ func TestShutdown(t *testing.T) {
 			}
 			r.ended <- nil
 			for _, p := range []string{pid, child} {
-				if alive(p) {
-					t.Errorf("process %s outlived the kernel", p)
-				}
+				gone(t, p)
 			}
 		}
 	}
@@ -239,9 +237,7 @@ func TestSIGTERM(t *testing.T) {
 		t.Error(err)
 	}
 	r.ended <- nil
-	if alive(pid) {
-		t.Error("the session outlived the kernel")
-	}
+	gone(t, pid)
 }
 
 // Ports that are 0 are chosen and written back.
@@ -276,13 +272,16 @@ func TestStartErrors(t *testing.T) {
 		t.Error("no error without a connection file")
 	}
 	dir := t.TempDir()
-	c := &wire.Connection{Transport: "ipc", IP: filepath.Join(dir, "k"), Key: "k", SignatureScheme: wire.Scheme}
 	file := filepath.Join(dir, "c.json")
-	if err := c.Write(file); err != nil {
-		t.Fatal(err)
-	}
-	err := Run(context.Background(), Config{ConnectionFile: file, HistoryPath: "/dev/null/history"})
-	if err == nil || !strings.Contains(err.Error(), "history") {
-		t.Errorf("history in an impossible place: %v", err)
+	for _, c := range []*wire.Connection{
+		{Transport: "tcp", IP: "192.0.2.1", ShellPort: 1, Key: "k", SignatureScheme: wire.Scheme}, // not ours
+		{Transport: "ipc", IP: "/does/not/exist/k", Key: "k", SignatureScheme: wire.Scheme},
+	} {
+		if err := c.Write(file); err != nil {
+			t.Fatal(err)
+		}
+		if err := Run(context.Background(), Config{ConnectionFile: file}); err == nil || !strings.Contains(err.Error(), "shell socket") {
+			t.Errorf("%+v: %v", c, err)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -94,18 +95,22 @@ func (h *history) newSession() (int, error) {
 	return h.last, nil
 }
 
-// add records one execution.
-func (h *history) add(e entry) error {
+// add records one execution in memory. It shortens a long output in e too.
+func (h *history) add(e *entry) {
 	if e.Output != nil && len(*e.Output) > maxHistoryOutput {
 		cut := validPrefix(*e.Output, maxHistoryOutput) + "…"
 		e.Output = &cut
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.current = append(h.current, e)
+	h.current = append(h.current, *e)
 	if len(h.current) > maxHistoryEntries {
-		h.current = append([]entry(nil), h.current[len(h.current)/2:]...)
+		h.current = slices.Clone(h.current[len(h.current)/2:])
 	}
+}
+
+// store appends one execution to the file.
+func (h *history) store(e entry) error {
 	if h.path == "" {
 		return nil
 	}
@@ -123,7 +128,7 @@ func (h *history) all() ([]entry, error) {
 		err := h.locked(func(f *os.File) error {
 			read, _, err := readEntries(f)
 			for _, e := range read {
-				if e.Input != "" && !h.own(e.Session) {
+				if e.Input != "" && !slices.Contains(h.sessions, e.Session) {
 					h.past = append(h.past, e)
 				}
 			}
@@ -134,16 +139,7 @@ func (h *history) all() ([]entry, error) {
 		}
 	}
 	h.loaded = true
-	return append(append([]entry(nil), h.past...), h.current...), nil
-}
-
-func (h *history) own(session int) bool {
-	for _, s := range h.sessions {
-		if s == session {
-			return true
-		}
-	}
-	return false
+	return slices.Concat(h.past, h.current), nil
 }
 
 // locked runs f with the history file open for appending and locked against

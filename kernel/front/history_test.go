@@ -29,7 +29,9 @@ func open(t testing.TB, path string) *history {
 
 func record(t testing.TB, h *history, line int, input string) {
 	t.Helper()
-	if err := h.add(entry{Session: h.sessions[0], Line: line, Input: input}); err != nil {
+	e := entry{Session: h.sessions[0], Line: line, Input: input}
+	h.add(&e)
+	if err := h.store(e); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -125,6 +127,25 @@ func TestHistorySurvivesRestart(t *testing.T) {
 		}
 		equal(t, "history", string(reply.Content), want[run])
 		r.close()
+	}
+}
+
+// A kernel whose history file cannot be used works, and remembers its own run.
+func TestHistoryWithoutFile(t *testing.T) {
+	r := start(t, func(c *Config) { c.HistoryPath = "/dev/null/history" })
+	r.run("result 1")
+	reply, _ := r.ask(r.shell, "history_request", map[string]any{"hist_access_type": "tail", "n": 3})
+	equal(t, "history", string(reply.Content), `{"status":"ok","history":[[1,1,"result 1"]]}`)
+}
+
+// A long result is shortened.
+func TestHistoryOutput(t *testing.T) {
+	h := open(t, "")
+	long := strings.Repeat("é", maxHistoryOutput)
+	h.add(&entry{Session: 1, Line: 1, Input: "x", Output: &long})
+	all, err := h.all()
+	if err != nil || *all[0].Output != strings.Repeat("é", maxHistoryOutput/2)+"…" {
+		t.Errorf("%d bytes, %v", len(*all[0].Output), err)
 	}
 }
 

@@ -87,6 +87,7 @@ func (f *front) answerHistory(_ context.Context, r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	<-f.history.opened
 	found, err := f.history.query(content, q.session)
 	if err != nil {
 		return nil, err

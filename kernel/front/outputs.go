@@ -51,7 +51,7 @@ func (o *outputs) begin(cell uint64, request *wire.Message) *target {
 	}
 	o.mu.Unlock()
 	if before != nil {
-		before.flush(true)
+		before.flush(false)
 	}
 	return t
 }

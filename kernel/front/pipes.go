@@ -15,10 +15,18 @@ const (
 	// smallRead is followed by a short pause in which more text can gather in
 	// the pipe: a wake-up for every line would cost the cell more than its
 	// printing. Nothing waits for the pause, since drain reads past it.
-	smallRead  = 16 << 10
-	readPause  = time.Millisecond
-	maxReports = 64 << 10 // of a fatal trace, kept
-	maxFatal   = 1 << 20  // of stderr after a crash began, kept
+	smallRead = 16 << 10
+	readPause = time.Millisecond
+	// A cell that is being slowed down is read in small pieces, so that its
+	// writes, and with them an interrupt, never wait long.
+	slowedRead = 16 << 10
+	longPause  = 100 * time.Millisecond
+
+	maxReport = 64 << 10 // of a fatal trace, kept
+	maxFatal  = 1 << 20  // of stderr after a crash began, kept
+	// suspicion is how long stderr is held after a line that may be the
+	// runtime's last.
+	suspicion = 500 * time.Millisecond
 )
 
 // pipes reads what the session prints. Two pumps follow stdout and stderr;
@@ -26,8 +34,9 @@ const (
 // sent after it. All of it belongs to the cell that started last.
 //
 // A third pipe carries the Go runtime's fatal trace (debug.SetCrashOutput),
-// which also goes to stderr: once it begins, stderr is set aside, together with
-// what was not published yet, and what is not the trace is printed at the end.
+// which also goes to stderr. Once it begins, or stderr looks as if it will, stderr
+// is set aside, together with what was not published yet; what is not the trace
+// is printed at the end, or when the session turns out to live.
 type pipes struct {
 	printer printer
 
@@ -36,8 +45,9 @@ type pipes struct {
 
 	mu     sync.Mutex // held while reading and handing on, which keeps the order
 	buf    []byte
-	fatal  []byte // stderr since the crash began
-	traced []byte // head of the fatal trace
+	fatal  []byte      // stderr since the crash began
+	traced []byte      // head of the fatal trace
+	doubt  *time.Timer // ends a suspicion; nil when there is none
 }
 
 // printer takes what was read.
@@ -95,14 +105,18 @@ func (p *pipes) pump(stream string, f *os.File) {
 	if err != nil {
 		return
 	}
+	var pause time.Duration
 	for {
+		size := readSize
+		if pause > readPause {
+			size = slowedRead
+		}
 		var n int
-		var pause time.Duration
 		var readErr error
 		err := conn.Read(func(fd uintptr) bool {
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			n, pause, readErr = p.readOnce(stream, int(fd))
+			n, pause, readErr = p.readOnce(stream, int(fd), size)
 			return readErr != unix.EAGAIN
 		})
 		if err != nil || readErr != nil || n == 0 {
@@ -111,14 +125,14 @@ func (p *pipes) pump(stream string, f *os.File) {
 		if n < smallRead && stream != "" {
 			pause = max(pause, readPause)
 		}
-		time.Sleep(pause)
+		time.Sleep(min(pause, longPause))
 	}
 }
 
-// readOnce reads and hands on one piece; p.mu is held.
-func (p *pipes) readOnce(stream string, fd int) (n int, pause time.Duration, err error) {
+// readOnce reads and hands on one piece of at most size bytes; p.mu is held.
+func (p *pipes) readOnce(stream string, fd, size int) (n int, pause time.Duration, err error) {
 	for {
-		n, err = unix.Read(fd, p.buf)
+		n, err = unix.Read(fd, p.buf[:size])
 		if err != unix.EINTR {
 			break
 		}
@@ -129,11 +143,10 @@ func (p *pipes) readOnce(stream string, fd int) (n int, pause time.Duration, err
 	text := p.buf[:n]
 	switch {
 	case stream == "":
-		if len(p.traced) == 0 {
-			p.fatal = append(p.fatal, p.printer.unprint(stderr)...)
-		}
-		p.traced = append(p.traced, text[:min(n, maxReports-len(p.traced))]...)
-	case stream == stderr && len(p.traced) > 0:
+		p.setAside()
+		p.traced = append(p.traced, text[:min(n, maxReport-len(p.traced))]...)
+	case stream == stderr && (p.setApart() || lastWords.Match(text)):
+		p.setAside()
 		p.fatal = append(p.fatal, text[:min(n, maxFatal-len(p.fatal))]...)
 	default:
 		pause = p.printer.print(stream, text)
@@ -141,9 +154,39 @@ func (p *pipes) readOnce(stream string, fd int) (n int, pause time.Duration, err
 	return n, pause, nil
 }
 
+// setApart reports whether stderr is held; p.mu is held.
+func (p *pipes) setApart() bool { return p.doubt != nil || len(p.traced) > 0 }
+
+// setAside begins to hold stderr; p.mu is held.
+func (p *pipes) setAside() {
+	if p.setApart() {
+		return
+	}
+	p.fatal = append(p.fatal, p.printer.unprint(stderr)...)
+	p.doubt = time.AfterFunc(suspicion, p.trust)
+}
+
+// trust prints what was held if no trace followed it.
+func (p *pipes) trust() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.doubt == nil || len(p.traced) > 0 {
+		return
+	}
+	p.doubt.Stop()
+	p.doubt = nil
+	p.printer.print(stderr, p.fatal)
+	p.fatal = nil
+}
+
 // drain reads everything that was printed before it was called. A pipe holds
 // no more than readSize, so a cell that goes on printing cannot keep it here.
 func (p *pipes) drain() {
+	p.read()
+	p.trust() // whoever asks has heard from the session
+}
+
+func (p *pipes) read() {
 	p.drainOne("", p.report)
 	p.drainOne(stdout, p.out)
 	p.drainOne(stderr, p.err)
@@ -158,7 +201,7 @@ func (p *pipes) drainOne(stream string, f *os.File) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		for total := 0; total < readSize; {
-			n, _, err := p.readOnce(stream, int(fd))
+			n, _, err := p.readOnce(stream, int(fd), readSize)
 			if err != nil || n == 0 {
 				return
 			}
@@ -172,14 +215,21 @@ func (p *pipes) drainOne(stream string, f *os.File) {
 // process that escaped the session's group may still hold a write end; the
 // pumps then stop at the deadline.
 func (p *pipes) finish() (traced, fatal []byte) {
-	p.drain()
+	p.read()
 	deadline := time.Now().Add(200 * time.Millisecond)
 	for _, f := range []*os.File{p.out, p.err, p.report} {
 		f.SetReadDeadline(deadline)
 	}
 	p.pumps.Wait()
 	p.close()
-	return p.traced, p.fatal
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	traced, fatal = p.traced, p.fatal
+	if p.doubt != nil {
+		p.doubt.Stop()
+	}
+	p.doubt, p.fatal = nil, nil
+	return traced, fatal
 }
 
 func (p *pipes) close() {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -28,6 +29,8 @@ type process struct {
 	// alone would not.
 	leash *os.File
 	guard *exec.Cmd
+
+	memory atomic.Int64 // limit in bytes; 0 is none
 
 	mu     sync.Mutex
 	reaped bool // its number may belong to another process now
@@ -73,22 +76,20 @@ func (p *process) pid() int { return p.cmd.Process.Pid }
 // limitMemory bounds the session's data (heap and private mappings) in bytes; 0
 // lifts the bound.
 func (p *process) limitMemory(bytes int64) error {
-	limit := unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}
 	var now unix.Rlimit
 	if err := unix.Prlimit(p.pid(), unix.RLIMIT_DATA, nil, &now); err != nil {
 		return fmt.Errorf("prlimit: %w", err)
 	}
-	limit.Max = now.Max // raising it takes a privilege, and lowering is for good
-	limit.Cur = now.Max
+	limit := unix.Rlimit{Cur: now.Max, Max: now.Max} // lowering Max would be for good
 	if bytes > 0 {
 		limit.Cur = min(uint64(bytes), now.Max)
 	}
-	if limit == now {
-		return nil
+	if limit != now {
+		if err := unix.Prlimit(p.pid(), unix.RLIMIT_DATA, &limit, nil); err != nil {
+			return fmt.Errorf("prlimit: %w", err)
+		}
 	}
-	if err := unix.Prlimit(p.pid(), unix.RLIMIT_DATA, &limit, nil); err != nil {
-		return fmt.Errorf("prlimit: %w", err)
-	}
+	p.memory.Store(bytes)
 	return nil
 }
 

@@ -22,7 +22,7 @@ const abortWindow = 10 * time.Millisecond
 type queue struct {
 	front   *front
 	id      string // of the subshell; empty for the main shell
-	session int    // in the history
+	session int    // in the history, once that is open
 
 	mu      sync.Mutex
 	pending []*queued
@@ -37,8 +37,8 @@ type queued struct {
 	aborted error // why it will not run
 }
 
-func newQueue(f *front, id string, session int) *queue {
-	return &queue{front: f, id: id, session: session, wake: make(chan struct{}, 1)}
+func newQueue(f *front, id string) *queue {
+	return &queue{front: f, id: id, wake: make(chan struct{}, 1)}
 }
 
 // put adds a request at the end.

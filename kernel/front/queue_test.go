@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"forgekernel/kernel/wire"
 )
@@ -19,6 +20,16 @@ func alive(pid string) bool {
 	// A zombie that its new parent has not reaped yet is dead.
 	raw, err := os.ReadFile("/proc/" + pid + "/stat")
 	return err == nil && !strings.Contains(string(raw), ") Z ")
+}
+
+// gone waits for a process that was killed to end.
+func gone(t *testing.T, pid string) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); alive(pid); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("process %s outlives the kernel", pid)
+		}
+	}
 }
 
 // After a failed cell those sent with it are answered as not run, unless its

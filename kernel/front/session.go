@@ -41,7 +41,7 @@ type session struct {
 	cells  map[uint64]*mailbox
 	given  int    // cells it was ever given
 	reason string // why the front ended it
-	idle   bool   // no cell was running when it died; valid after dead
+	over   bool   // it is dead, and takes no more cells
 
 	outgoing *mailbox // to the session
 	late     *mailbox // frames of cells that are done
@@ -109,9 +109,9 @@ func (s *session) live() {
 		s.pipes.printer.print(stderr, []byte(printed))
 	}
 	s.mu.Lock()
-	s.crash = crashOf(state, report)
+	s.crash = crashOf(state, report, s.process.memory.Load())
 	s.crash.reason = s.reason
-	s.idle = len(s.cells) == 0
+	s.over = true
 	for _, m := range s.cells {
 		m.close()
 	}
@@ -235,18 +235,17 @@ func (s *session) call(ctx context.Context, kind link.Kind, body any) (link.Fram
 	}
 }
 
-// open registers a cell; its frames then go to the mailbox.
+// open registers a cell; its frames then go to the mailbox. It returns nil when
+// the session is dead.
 func (s *session) open(cell uint64) *mailbox {
-	m := newMailbox()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	select {
-	case <-s.dead:
-		m.close()
-	default:
-		s.cells[cell] = m
-		s.given++
+	if s.over {
+		return nil
 	}
+	m := newMailbox()
+	s.cells[cell] = m
+	s.given++
 	return m
 }
 

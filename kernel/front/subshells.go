@@ -49,18 +49,19 @@ func (s *subshells) all() []*queue {
 }
 
 func (f *front) createSubshell(ctx context.Context, _ *request) (any, error) {
+	<-f.history.opened
 	s := &f.subshells
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.other) >= maxSubshells {
 		return nil, &failure{"TooManySubshells", fmt.Sprintf("there are %d subshells already", maxSubshells)}
 	}
-	session, err := f.history.newSession()
-	if err != nil {
+	id := uuid.NewString()
+	q := newQueue(f, id)
+	var err error
+	if q.session, err = f.history.newSession(); err != nil {
 		return nil, err
 	}
-	id := uuid.NewString()
-	q := newQueue(f, id, session)
 	s.other[id] = q
 	s.order = append(s.order, id)
 	f.workers.Go(func() { q.loop(ctx) })

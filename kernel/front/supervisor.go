@@ -39,7 +39,7 @@ type supervisor struct {
 	definitions []link.Definition
 	lostBy      *session // whose loss is lost
 	lost        loss
-	notice      string // what was lost between two cells
+	told        bool // a person has been told of the loss
 }
 
 func newSupervisor(start func() (*session, error), greet func(*session), log *slog.Logger) *supervisor {
@@ -120,9 +120,7 @@ func (v *supervisor) over(s *session, c crash) {
 	v.current, v.last = nil, c
 	if s != nil && s.used() {
 		v.futile = 0
-		if lost := v.loseLocked(s); s.idle {
-			v.notice = strings.Join(c.failure(lost).Traceback, "\n") + "\n"
-		}
+		v.loseLocked(s)
 	} else {
 		v.futile++
 		name, what := c.explain()
@@ -137,7 +135,7 @@ func (v *supervisor) acquire(ctx context.Context) (*session, error) {
 	asked := false
 	for {
 		v.mu.Lock()
-		current, ended, changed := v.current, v.ended, v.changed
+		current, ended, changed := v.live(), v.ended, v.changed
 		failed := v.resting && asked
 		last := v.last
 		if v.resting && !asked && current == nil {
@@ -170,7 +168,20 @@ func (v *supervisor) acquire(ctx context.Context) (*session, error) {
 func (v *supervisor) now() *session {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.current
+	return v.live()
+}
+
+// live returns the current session unless it has just died; v.mu is held.
+func (v *supervisor) live() *session {
+	if v.current == nil {
+		return nil
+	}
+	select {
+	case <-v.current.dead:
+		return nil
+	default:
+		return v.current
+	}
 }
 
 // learn keeps what a finished cell says about the session's content.
@@ -186,29 +197,32 @@ type loss struct {
 	restored []link.Definition // what its successor is given back
 }
 
-// lose returns the loss of a session that ended; all of its cells get the same
-// one.
+// lose returns the loss of a session that ended, for a person to be told; all
+// of its cells get the same one.
 func (v *supervisor) lose(s *session) loss {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.loseLocked(s)
+	v.loseLocked(s)
+	v.told = true
+	return v.lost
 }
 
-func (v *supervisor) loseLocked(s *session) loss {
+func (v *supervisor) loseLocked(s *session) {
 	if v.lostBy != s {
-		v.lostBy, v.lost = s, loss{held: v.symbols, restored: v.definitions}
+		v.lostBy, v.lost, v.told = s, loss{held: v.symbols, restored: v.definitions}, false
 		v.symbols = nil
 	}
-	return v.lost
 }
 
 // takeNotice returns, once, the news of a session that ended between two cells.
 func (v *supervisor) takeNotice() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	notice := v.notice
-	v.notice = ""
-	return notice
+	if v.lostBy == nil || v.told {
+		return ""
+	}
+	v.told = true
+	return strings.Join(v.lostBy.crash.failure(v.lost).Traceback, "\n") + "\n"
 }
 
 func (v *supervisor) restorable() []link.Definition {
