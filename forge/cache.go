@@ -38,13 +38,14 @@ type cache struct {
 	stats   CacheStats
 }
 
-// cached is a program, or the attempt to compile it. The other fields are set
+// cached is a program, or the attempt to compile it. What became of it is set
 // when done is closed.
 type cached struct {
-	key     string
-	done    chan struct{}
-	program *Program
-	err     error
+	key         string
+	done        chan struct{}
+	program     *Program
+	err         error
+	interrupted bool // the context of the call that compiled has ended
 }
 
 // get returns the program of key, compiling it if need be. current judges
@@ -61,7 +62,7 @@ func (c *cache) get(ctx context.Context, key string, current func(*Program) bool
 			return nil, context.Cause(ctx)
 		}
 		// Another call's end is no reason for this one to fail.
-		if interrupted := errors.Is(e.err, context.Canceled) || errors.Is(e.err, context.DeadlineExceeded); !interrupted {
+		if e.err == nil || !e.interrupted {
 			return e.program, e.err
 		}
 	}
@@ -93,16 +94,16 @@ func (c *cache) claim(key string, current func(*Program) bool) (e *cached, found
 // fill compiles the program of e. Calls that wait for e are told in any case.
 func (c *cache) fill(ctx context.Context, e *cached, compile func(context.Context) (*Program, error)) (p *Program, err error) {
 	err = errors.New("the compiler panicked")
-	defer func() { c.settle(e, p, err) }()
+	defer func() { c.settle(e, p, err, ctx.Err() != nil) }()
 	return compile(ctx)
 }
 
 // settle publishes what became of e, and makes room. A failure is not kept:
 // the next call reports it afresh.
-func (c *cache) settle(e *cached, p *Program, err error) {
+func (c *cache) settle(e *cached, p *Program, err error, interrupted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e.program, e.err = p, err
+	e.program, e.err, e.interrupted = p, err, interrupted
 	close(e.done)
 	if err != nil {
 		c.remove(e)

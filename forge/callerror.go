@@ -22,13 +22,16 @@ func diagnostic(message, hint string) display.Diagnostic {
 	return display.Diagnostic{Message: message, Hint: hint}
 }
 
-// callError describes why a call of f with the given specs failed. The end of
-// a context is passed on as it is.
-func (f *function) callError(err error, specs []Spec) error {
+// callError describes why a call of f with the given specs failed. When ctx
+// has ended, its cause is the reason, whatever came of it on the way.
+func (f *function) callError(ctx context.Context, err error, specs []Spec) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	var scriptErrs script.Errors
 	var call *CallError
 	switch {
-	case errors.As(err, &call), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.As(err, &call):
 		return err
 	case errors.As(err, &scriptErrs):
 		call = &CallError{Diagnostic: *scriptErrs[0]}

@@ -20,18 +20,16 @@ const (
 // Accuracy compares a result with the float64 reference of the program as it
 // was written, before any pass.
 type Accuracy struct {
-	Program  string
-	Backend  string
-	Elements int
-	MaxAbs   float64 // largest |result - reference| where both are finite
-	MaxRel   float64 // largest |result - reference| / |reference| where both are finite and the reference is not 0
-	Worst    []int   // index of the element farthest beyond its tolerance, or nearest to it
-	Got      float64 // the result there
-	Want     float64 // the reference there
-	Failures int     // elements beyond the tolerance
-	// Lost counts elements that are not finite although the reference is; a
-	// program that loses any is numerically unstable on these inputs.
-	Lost int
+	Program  string `json:"program"`
+	Backend  string `json:"backend"`
+	Elements int    `json:"elements"`
+	tensor.Diff
+	Failures int `json:"failures"` // elements beyond the tolerance
+	// Lost counts elements that are not finite although float32 could hold the
+	// reference; a program that loses any is unstable on these inputs.
+	Lost int `json:"lost"`
+
+	got, want *Tensor
 }
 
 // OK reports whether every element is within the tolerance.
@@ -68,17 +66,17 @@ func (p *Program) check(ctx context.Context, args []*Tensor, meter *display.Mete
 	meter.Add(1)
 	reference, err := interp.Reference().Compile(ctx, p.traced.Graph)
 	if err != nil {
-		return nil, p.fn.callError(err, p.specs)
+		return nil, p.fn.callError(ctx, err, p.specs)
 	}
 	want, err := reference.Run(ctx, args...)
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		return nil, p.fn.callError(err, p.specs)
+		return nil, p.fn.callError(ctx, err, p.specs)
 	}
-	a := compare(got, want[0])
-	a.Program, a.Backend = p.Name(), p.backend
+	a := &Accuracy{Program: p.Name(), Backend: p.backend, Elements: got.Len(), got: got, want: want[0]}
+	if a.Diff, err = tensor.Compare(got, want[0]); err != nil {
+		return nil, p.fn.callError(ctx, err, p.specs)
+	}
+	a.count()
 	return a, nil
 }
 
@@ -90,47 +88,23 @@ func (p *Program) orRandom(args []*Tensor) ([]*Tensor, error) {
 	return p.RandomInputs(DefaultSeed)
 }
 
-// compare measures got against want, element by element.
-func compare(got, want *Tensor) *Accuracy {
-	a := &Accuracy{Elements: got.Len()}
-	worst := math.Inf(-1)
-	for i := range got.Len() {
-		x, y := got.Elem(i), want.Elem(i)
-		excess := a.element(x, y)
-		if excess > 0 {
+// count fills Failures and Lost.
+func (a *Accuracy) count() {
+	for i := range a.Elements {
+		x, y := a.got.Elem(i), a.want.Elem(i)
+		narrow := float64(float32(y))
+		switch {
+		case x == narrow || math.IsNaN(x) && math.IsNaN(y):
+		case !isFinite(x) && isFinite(narrow):
+			a.Lost++
+			a.Failures++
+		case !(math.Abs(x-y) <= CheckAbs+CheckRel*math.Abs(y)):
 			a.Failures++
 		}
-		if excess > worst {
-			worst, a.Got, a.Want, a.Worst = excess, x, y, unravel(i, got.Shape())
-		}
 	}
-	return a
 }
 
-// element adds one pair and returns by how much it exceeds the tolerance.
-func (a *Accuracy) element(x, y float64) float64 {
-	finite := func(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
-	switch {
-	case x == y || math.IsNaN(x) && math.IsNaN(y):
-		return -CheckAbs
-	case !finite(x) && finite(y):
-		a.Lost++
-		// Beyond the range of float32 an infinity is the correctly rounded
-		// result.
-		if math.IsInf(float64(float32(y)), 0) {
-			return 0
-		}
-		return math.Inf(1)
-	case !finite(x) || !finite(y):
-		return math.Inf(1)
-	}
-	d := math.Abs(x - y)
-	a.MaxAbs = max(a.MaxAbs, d)
-	if y != 0 {
-		a.MaxRel = max(a.MaxRel, d/math.Abs(y))
-	}
-	return d - (CheckAbs + CheckRel*math.Abs(y))
-}
+func isFinite(v float64) bool { return v-v == 0 }
 
 // unravel turns an element number into an index.
 func unravel(i int, shape []int) []int {
@@ -156,7 +130,8 @@ func (a *Accuracy) Display() display.Bundle {
 			{"tolerance", fmt.Sprintf("%g + %g·|reference|", CheckAbs, CheckRel)},
 			{"largest absolute error", fmt.Sprintf("%.3g", a.MaxAbs)},
 			{"largest relative error", fmt.Sprintf("%.3g", a.MaxRel)},
-			{"worst element", fmt.Sprintf("%s: %.9g, reference %.17g", tensor.FormatShape(a.Worst), a.Got, a.Want)},
+			{"largest error in float32 steps", fmt.Sprintf("%.3g ULP", a.MaxULP)},
+			{"element with the largest error", fmt.Sprintf("%s: %.9g, reference %.17g", tensor.FormatShape(unravel(a.Index, a.got.Shape())), a.got.Elem(a.Index), a.want.Elem(a.Index))},
 		},
 	}
 	if a.Lost > 0 {

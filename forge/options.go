@@ -2,6 +2,7 @@ package forge
 
 import (
 	"fmt"
+	"strings"
 
 	"forgekernel/forge/script"
 )
@@ -67,5 +68,9 @@ func define(src string, opts []Option) (Function, error) {
 			return f, nil
 		}
 	}
-	return nil, fmt.Errorf("%s has no function %q", s.name, s.entry)
+	names := make([]string, len(fns))
+	for i, f := range fns {
+		names[i] = f.Name()
+	}
+	return nil, fmt.Errorf("%s has no function %s; it has %s", s.name, s.entry, strings.Join(names, ", "))
 }

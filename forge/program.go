@@ -93,10 +93,7 @@ func (p *Program) run(ctx context.Context, args []*Tensor) (*Tensor, error) {
 	}
 	outs, err := p.exe.Run(ctx, args...)
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		return nil, p.fn.callError(err, specs)
+		return nil, p.fn.callError(ctx, err, specs)
 	}
 	return outs[0], nil
 }
@@ -127,7 +124,7 @@ func (p *Program) IR() display.Source {
 func (p *Program) Module() *ir.Graph { return p.graph() }
 
 // Graph is the optimised program as a drawing.
-func (p *Program) Graph() display.Graph { return drawing(p.graph()) }
+func (p *Program) Graph() display.Graph { return p.graph().Drawing() }
 
 // Mermaid is the text of the drawing in Mermaid's language.
 func (p *Program) Mermaid() string { return p.Graph().Mermaid() }

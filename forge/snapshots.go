@@ -18,7 +18,7 @@ func (s Snapshot) IR() display.Source {
 
 // Drawing is the snapshot as a drawing.
 func (s Snapshot) Drawing() display.Graph {
-	g := drawing(s.Snapshot.Graph)
+	g := s.Snapshot.Graph.Drawing()
 	g.Name += " after " + s.Pass
 	return g
 }

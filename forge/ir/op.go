@@ -56,9 +56,14 @@ type Op struct {
 	// Eval computes the node on host tensors. Float operands are all f32 or all
 	// f64; the arithmetic is that of the type: f32 with the project's own
 	// elementary functions, f64 with those of package math.
-	Eval func(c *Call) error
-	// FLOPs counts the floating-point operations of a node.
-	FLOPs func(n *Node) int64
+	Eval  func(c *Call) error
+	FLOPs FLOPs
+}
+
+// FLOPs is how an operator counts its floating-point operations.
+type FLOPs struct {
+	Doc string // "2 per output and k"
+	Of  func(n *Node) int64
 }
 
 // Scalar holds an elementwise operator's kernels. Each returns a function that
@@ -92,7 +97,7 @@ type Cost struct {
 
 // Cost returns the work of the node.
 func (n *Node) Cost() Cost {
-	c := Cost{FLOPs: n.Op.FLOPs(n)}
+	c := Cost{FLOPs: n.Op.FLOPs.Of(n)}
 	if n.Op.View || n.Op.Class == Constant {
 		return c
 	}
@@ -126,7 +131,7 @@ type Registry struct{ ops map[string]*Op }
 func NewRegistry(ops ...*Op) *Registry {
 	r := &Registry{ops: make(map[string]*Op)}
 	for _, op := range ops {
-		if op.Name == "" || op.Doc == "" || op.Infer == nil || op.Eval == nil || op.FLOPs == nil {
+		if op.Name == "" || op.Doc == "" || op.Infer == nil || op.Eval == nil || op.FLOPs.Of == nil {
 			panic(fmt.Sprintf("ir: incomplete operator %q", op.Name))
 		}
 		if r.ops[op.Name] != nil {

@@ -18,8 +18,9 @@ var fusedOps = []*ir.Op{{
 	Eval: func(c *ir.Call) error {
 		return evalFloat(c, bodyProgram[float32], bodyProgram[float64])
 	},
-	FLOPs: func(n *ir.Node) int64 {
-		return n.Body.Cost().FLOPs * int64(n.Out[0].Spec.Elements())
+	FLOPs: ir.FLOPs{
+		Doc: "those of the body per output",
+		Of:  func(n *ir.Node) int64 { return n.Body.Cost().FLOPs * int64(n.Out[0].Spec.Elements()) },
 	},
 }}
 

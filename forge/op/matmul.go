@@ -37,9 +37,12 @@ var contractions = []*ir.Op{{
 		func(c *ir.Call) error { return matmul(c, axpy32) },
 		func(c *ir.Call) error { return matmul(c, axpy64) },
 	),
-	FLOPs: func(n *ir.Node) int64 {
-		a := n.In[0].Spec.Shape
-		return 2 * int64(a[len(a)-1]) * int64(n.Out[0].Spec.Elements())
+	FLOPs: ir.FLOPs{
+		Doc: "2k per output",
+		Of: func(n *ir.Node) int64 {
+			a := n.In[0].Spec.Shape
+			return 2 * int64(a[len(a)-1]) * int64(n.Out[0].Spec.Elements())
+		},
 	},
 }}
 

@@ -32,7 +32,7 @@ var movements = []*ir.Op{
 		Operands: []string{"x"},
 		Attrs:    []ir.AttrDecl{{Name: "perm", Kind: ir.IntsAttr, Doc: "the order of dimensions, negative from the end; reversed when absent"}},
 		Infer:    inferTranspose,
-		Eval:     byType(transpose[float32], transpose[float64]),
+		Eval:     evalTranspose,
 		FLOPs:    noFLOPs,
 	},
 }
@@ -92,8 +92,25 @@ func inferTranspose(n *ir.Node) ([]ir.Spec, error) {
 	return []ir.Spec{{DType: x.DType, Shape: shape}}, nil
 }
 
+// evalTranspose moves elements of any type.
+func evalTranspose(c *ir.Call) error {
+	switch c.Out[0].DType() {
+	case tensor.F32:
+		return transpose(c, (*tensor.Tensor).Float32)
+	case tensor.F64:
+		return transpose(c, (*tensor.Tensor).Float64)
+	case tensor.F16, tensor.BF16:
+		return transpose(c, (*tensor.Tensor).Bits16)
+	case tensor.I64:
+		return transpose(c, (*tensor.Tensor).Int64)
+	case tensor.I32:
+		return transpose(c, (*tensor.Tensor).Int32)
+	}
+	return transpose(c, (*tensor.Tensor).Bool)
+}
+
 // transpose writes the result in order, reading x through permuted strides.
-func transpose[T float](c *ir.Call) error {
+func transpose[T any](c *ir.Call, storage func(*tensor.Tensor) []T) error {
 	x, out := c.In[0], c.Out[0]
 	perm, err := permutation(c.Node, x.Rank())
 	if err != nil {
@@ -105,7 +122,7 @@ func transpose[T float](c *ir.Call) error {
 		strides[i] = dense[p]
 	}
 	w := stridedWalker(out.Shape(), strides)
-	src, dst := data[T](x), data[T](out)
+	src, dst := storage(x), storage(out)
 	return parallel(c, len(dst), 1<<14, func(lo, hi int) error {
 		stop := stopper{call: c}
 		for ; lo < hi; lo += blockSize {

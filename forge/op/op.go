@@ -14,6 +14,7 @@
 package op
 
 import (
+	"fmt"
 	"slices"
 
 	"forgekernel/forge/ir"
@@ -28,9 +29,12 @@ var Registry = ir.NewRegistry(slices.Concat(
 type float interface{ float32 | float64 }
 
 // noFLOPs is the cost of an operator that only moves data.
-func noFLOPs(*ir.Node) int64 { return 0 }
+var noFLOPs = ir.FLOPs{Doc: "0", Of: func(*ir.Node) int64 { return 0 }}
 
 // perOutput is the cost of k operations for each result element.
-func perOutput(k int64) func(*ir.Node) int64 {
-	return func(n *ir.Node) int64 { return k * int64(n.Out[0].Spec.Elements()) }
+func perOutput(k int64) ir.FLOPs {
+	return ir.FLOPs{
+		Doc: fmt.Sprintf("%d per output", k),
+		Of:  func(n *ir.Node) int64 { return k * int64(n.Out[0].Spec.Elements()) },
+	}
 }

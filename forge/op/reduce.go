@@ -21,6 +21,12 @@ var reductions = []*ir.Op{
 type fold[T float] func(dst, src []T, stride, lo, hi int)
 
 func reduction(name, doc string, f32 fold[float32], f64 fold[float64], mean bool) *ir.Op {
+	flops := ir.FLOPs{Doc: "1 per element", Of: func(n *ir.Node) int64 { return int64(n.In[0].Spec.Elements()) }}
+	if mean {
+		flops = ir.FLOPs{Doc: "1 per element and 1 per output", Of: func(n *ir.Node) int64 {
+			return int64(n.In[0].Spec.Elements() + n.Out[0].Spec.Elements())
+		}}
+	}
 	return &ir.Op{
 		Name: name, Doc: doc, Class: ir.Reduction,
 		Operands: []string{"x"},
@@ -33,13 +39,7 @@ func reduction(name, doc string, f32 fold[float32], f64 fold[float64], mean bool
 			func(c *ir.Call) error { return reduce(c, f32, mean) },
 			func(c *ir.Call) error { return reduce(c, f64, mean) },
 		),
-		FLOPs: func(n *ir.Node) int64 {
-			flops := int64(n.In[0].Spec.Elements())
-			if mean {
-				flops += int64(n.Out[0].Spec.Elements())
-			}
-			return flops
-		},
+		FLOPs: flops,
 	}
 }
 

@@ -99,7 +99,7 @@ func TestInspect(t *testing.T) {
 	scope := scopeOf(t, "def renorm(x, scale):\n    'Divides.'\n    return x / scale\n")
 	for _, c := range []struct{ source, name, signature, doc string }{
 		{"def f(x):\n    return so|ftmax(x)", "softmax", "softmax(x, axis=-1)", "last axis"},
-		{"def f(x):\n    return sum(x, |)", "sum", "sum(x, axis=all, keepdims=False)", "keepdims=True keeps"},
+		{"def f(x):\n    return sum(x, |)", "sum", "sum(x, axis=…, keepdims=False)", "keepdims=True keeps"},
 		{"def f(x):\n    return renorm|(x)", "renorm", "renorm(x, scale)", "Divides."},
 		{"de|f f(x):\n", "def", "def name(x: f32[8,16], y):", "pure function"},
 		{"def f(x):\n    return transpose|", "transpose", "transpose(x, axes…)", "reversed"},

@@ -73,10 +73,10 @@ func (b *builtin) defaultOf(option string) string {
 	case b.name == "softmax":
 		return "-1"
 	}
-	return "all"
+	return "…"
 }
 
-// signature is "sum(x, axis=all, keepdims=False)".
+// signature is "sum(x, axis=…, keepdims=False)".
 func (b *builtin) signature() string {
 	parts := slices.Clone(b.operands)
 	if b.list != "" {

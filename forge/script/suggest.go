@@ -5,49 +5,60 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"forgekernel/forge/ir"
 )
 
-// suggest says what would make operands of these shapes fit, when there is an
-// obvious way.
-func suggest(op string, in []*ir.Value) string {
-	if len(in) != 2 {
+// side is an operand that does not fit another: its text and its shape.
+type side struct {
+	text  string
+	shape []int
+}
+
+// suggest says what would make two operands fit, when there is an obvious way.
+func suggest(op string, sides []side) string {
+	if len(sides) != 2 {
 		return ""
 	}
-	a, b := in[0], in[1]
+	a, b := sides[0], sides[1]
 	if op == "matmul" {
 		return suggestMatmul(a, b)
 	}
-	if r := alignedLeft(a.Spec.Shape, b.Spec.Shape); r != nil {
-		return fmt.Sprintf("shapes align at the right; to align %s at the left, write %s", plainName(b), reshapeCall(b, r))
-	}
-	if r := alignedLeft(b.Spec.Shape, a.Spec.Shape); r != nil {
-		return fmt.Sprintf("shapes align at the right; to align %s at the left, write %s", plainName(a), reshapeCall(a, r))
+	for _, pair := range [][2]side{{a, b}, {b, a}} {
+		if r := alignedLeft(pair[0].shape, pair[1].shape); r != nil {
+			return fmt.Sprintf("shapes align at the right; to align %s at the left, write %s", pair[1].text, pair[1].reshaped(r))
+		}
 	}
 	return "shapes align at the right, and each pair of dimensions must be equal or have a 1"
 }
 
 // suggestMatmul looks for a transposition after which the inner dimensions
 // agree.
-func suggestMatmul(a, b *ir.Value) string {
-	m, n := a.Spec.Shape, b.Spec.Shape
+func suggestMatmul(a, b side) string {
+	if len(a.shape) < 2 || len(b.shape) < 2 {
+		return suggestMatrix(a, b)
+	}
+	rows, inner := a.shape[len(a.shape)-2], a.shape[len(a.shape)-1]
+	inner2, columns := b.shape[len(b.shape)-2], b.shape[len(b.shape)-1]
 	switch {
-	case len(m) < 2 || len(n) < 2:
-		v := a
-		if len(m) >= 2 {
-			v = b
-		}
-		if d := v.Spec.Shape; len(d) == 1 {
-			return fmt.Sprintf("@ needs rank 2 or more; write %s or %s", reshapeCall(v, []int{1, d[0]}), reshapeCall(v, []int{d[0], 1}))
-		}
-		return "@ needs rank 2 or more; write * to scale by a number"
-	case m[len(m)-1] != n[len(n)-2] && m[len(m)-1] == n[len(n)-1] && len(n) == 2:
-		return fmt.Sprintf("write transpose(%s) for the second operand", plainName(b))
-	case m[len(m)-1] != n[len(n)-2] && m[len(m)-2] == n[len(n)-2] && len(m) == 2:
-		return fmt.Sprintf("write transpose(%s) for the first operand", plainName(a))
+	case inner == inner2: // the leading dimensions differ
+	case inner == columns && len(b.shape) == 2:
+		return fmt.Sprintf("write transpose(%s) for the second operand", b.text)
+	case rows == inner2 && len(a.shape) == 2:
+		return fmt.Sprintf("write transpose(%s) for the first operand", a.text)
 	}
 	return "[..., M, K] @ [..., K, N] needs equal inner dimensions K and broadcastable leading ones"
+}
+
+// suggestMatrix says how to make a matrix of the operand that is none.
+func suggestMatrix(a, b side) string {
+	v := a
+	if len(a.shape) >= 2 {
+		v = b
+	}
+	if len(v.shape) == 0 {
+		return "@ needs rank 2 or more; write * to scale by a number"
+	}
+	n := v.shape[0]
+	return fmt.Sprintf("@ needs rank 2 or more; write %s or %s", v.reshaped([]int{1, n}), v.reshaped([]int{n, 1}))
 }
 
 // alignedLeft returns the shape, with ones added at the right, under which
@@ -63,19 +74,11 @@ func alignedLeft(large, small []int) []int {
 	return r
 }
 
-func reshapeCall(v *ir.Value, shape []int) string {
+// reshaped is the text of a call that gives v another shape.
+func (v side) reshaped(shape []int) string {
 	dims := make([]string, len(shape))
 	for i, d := range shape {
 		dims[i] = strconv.Itoa(d)
 	}
-	return fmt.Sprintf("reshape(%s, %s)", plainName(v), strings.Join(dims, ", "))
-}
-
-// plainName is the variable that holds v, or an ellipsis for a value that has
-// no name in the source.
-func plainName(v *ir.Value) string {
-	if isDigit(v.Name[0]) {
-		return "…"
-	}
-	return v.Name
+	return fmt.Sprintf("reshape(%s, %s)", v.text, strings.Join(dims, ", "))
 }

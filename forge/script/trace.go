@@ -1,7 +1,9 @@
 package script
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"forgekernel/forge/ir"
 	"forgekernel/forge/op"
@@ -158,7 +160,7 @@ func (t *tracer) expr(x Expr) (*ir.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		return t.apply(x, x.Span, "neg", nil, v)
+		return t.apply(x, x.Span, "neg", nil, operand{v, x.X})
 	case *Binary:
 		return t.binary(x)
 	case *Call:
@@ -196,26 +198,65 @@ func (t *tracer) binary(x *Binary) (*ir.Value, error) {
 		b := spine[i]
 		var y *ir.Value
 		if y, err = t.expr(b.Y); err == nil {
-			v, err = t.apply(b, b.Op.Span, operatorNodes[b.Op.Name], nil, v, y)
+			v, err = t.apply(b, b.Op.Span, operatorNodes[b.Op.Name], nil, operand{v, b.X}, operand{y, b.Y})
 		}
 	}
 	return v, err
 }
 
+// operand is a value and the expression that it comes from.
+type operand struct {
+	value *ir.Value
+	expr  Expr
+}
+
 // apply adds a node for x, whose operator stands at the span at.
-func (t *tracer) apply(x Expr, at Span, op string, attrs ir.Attrs, in ...*ir.Value) (*ir.Value, error) {
+func (t *tracer) apply(x Expr, at Span, op string, attrs ir.Attrs, operands ...operand) (*ir.Value, error) {
 	if err := t.count(at); err != nil {
 		return nil, err
+	}
+	in := make([]*ir.Value, len(operands))
+	for i, o := range operands {
+		in[i] = o.value
 	}
 	t.b.At(t.top().fn.file.Source.Pos(at))
 	v, err := t.b.Apply(op, attrs, in...)
 	if err != nil {
-		return nil, t.fail(x.span(), err.Error(), suggest(op, in))
+		return nil, t.misfit(x, op, operands, err)
 	}
 	if n := v.Spec.Elements(); n > t.limits.Elements {
 		return nil, t.fail(x.span(), fmt.Sprintf("the result is %v: %d elements, and the limit for one tensor is %d", v.Spec, n, t.limits.Elements), "check which dimensions broadcast, or raise the limit Elements")
 	}
 	return v, nil
+}
+
+// misfit describes operands that an operator does not take, in the words of
+// the source.
+func (t *tracer) misfit(x Expr, op string, operands []operand, err error) error {
+	// The builder's error starts with the operands by their names in the graph.
+	if cause := errors.Unwrap(err); cause != nil {
+		err = cause
+	}
+	sides := make([]side, len(operands))
+	list := make([]string, len(operands))
+	for i, o := range operands {
+		sides[i] = side{t.text(o.expr), o.value.Spec.Shape}
+		list[i] = fmt.Sprintf("%s: %v", sides[i].text, o.value.Spec)
+	}
+	return t.fail(x.span(), fmt.Sprintf("%s of %s: %v", op, listOf(list), err), suggest(op, sides))
+}
+
+// maxOperand is the length of an expression that a message repeats.
+const maxOperand = 24
+
+// text is the source of an expression, or an ellipsis for a long one.
+func (t *tracer) text(x Expr) string {
+	s := x.span()
+	text := t.top().fn.file.Source.Text[s.Start:s.End]
+	if len(text) > maxOperand || strings.ContainsAny(text, "\n#") {
+		return "…"
+	}
+	return text
 }
 
 // count refuses a graph that grows beyond the limit: functions that call one
@@ -272,13 +313,13 @@ func (t *tracer) builtin(b *builtin, x *Call) (*ir.Value, error) {
 	if p != nil {
 		return nil, t.fail(p.span, p.message, p.hint)
 	}
-	in := make([]*ir.Value, len(args.operands))
+	operands := make([]operand, len(args.operands))
 	for i, a := range args.operands {
 		v, err := t.expr(a)
 		if err != nil {
 			return nil, err
 		}
-		in[i] = v
+		operands[i] = operand{v, a}
 	}
-	return t.apply(x, x.Fun.Span, b.name, b.attrs(args), in...)
+	return t.apply(x, x.Fun.Span, b.name, b.attrs(args), operands...)
 }

@@ -90,3 +90,13 @@ def inner(x):
     return x @ x             ### 12-17 "matmul"
 def f(x):
     return inner(x)
+---
+# trace 8x12,8
+def f(x, b):
+    h = x * 2
+    h = h + 1
+    return h + (relu(b) * 2.0 - sigmoid(b))   ### 12-44 "add of h: f32\\[8,12\\] and …: f32\\[8\\]: shapes .* align … at the left, write reshape\\(…, 8, 1\\)"
+---
+# trace 8x12,8
+def f(x, b):
+    return x * 2 + abs(b)    ### 12-26 "add of x \\* 2: f32\\[8,12\\] and abs\\(b\\): f32\\[8\\]"
