@@ -1,0 +1,176 @@
+package display
+
+import "fmt"
+
+// Graph describes a directed graph to draw. It follows the conventions of DOT:
+// a node or cluster that is only mentioned exists with its ID as label, and of
+// two nodes or clusters with one ID the later counts. Cycles, self-loops and
+// parallel edges are allowed.
+type Graph struct {
+	Name      string // title of the drawing; may be empty
+	Direction Direction
+	Theme     Theme
+	Nodes     []Node
+	Edges     []Edge
+	Clusters  []Cluster
+}
+
+// Direction is where edges point.
+type Direction uint8
+
+// Directions of drawing.
+const (
+	TopDown Direction = iota
+	LeftRight
+)
+
+// Node is one box of a graph.
+type Node struct {
+	ID      string
+	Label   string // first line; the ID if empty
+	Sub     string // second line, such as a shape; may be empty
+	Class   Class
+	Tooltip string // longer text shown on hovering; may be empty
+	Cluster string // ID of the cluster that the node stands in; may be empty
+}
+
+// Edge is one arrow. Edges that leave a node by the same FromPort start at one
+// point, as the uses of one value do; edges that enter by the same ToPort end
+// at one point. Edges without a ToPort each end at a point of their own. The
+// names of ports are shown inside the node.
+type Edge struct {
+	From, FromPort string
+	To, ToPort     string
+	Label          string
+}
+
+// Cluster is a box around nodes, such as the operators of one fused kernel.
+type Cluster struct {
+	ID      string
+	Label   string // the ID if empty
+	Tooltip string
+}
+
+// Display shows the graph in every form: as a picture that a front end cannot
+// alter (SVG, PNG), as an indented list for terminals and, while Mermaid draws
+// it in a moment, as a Mermaid diagram that follows the reader's theme. A
+// graph too large for a picture shows as a list.
+func (g Graph) Display() Bundle {
+	text := g.ASCII()
+	b := Bundle{Data: map[string]any{mimeText: text}, Metadata: map[string]any{}}
+	p, err := g.picture()
+	if err != nil {
+		b.Data[mimeText] = fmt.Sprintf("%s\n(no picture: %v)", text, err)
+		return b
+	}
+	b.Data[mimeSVG] = p.svg()
+	if p.scale() >= 1 { // below, the text cannot be read
+		png, err := p.png()
+		if err != nil {
+			b.Data[mimeText] = fmt.Sprintf("%s\n(no PNG: %v)", text, err)
+			return b
+		}
+		b.Data[mimePNG] = png
+		b.Metadata[mimePNG] = p.pngSize()
+	}
+	if diagram := g.Mermaid(); len(g.resolve().nodes) <= mermaidNodes && len(diagram) <= mermaidBytes {
+		b.Data[mimeMermaid] = diagram
+	}
+	return b
+}
+
+// Up to these sizes, a browser draws a Mermaid diagram in about 0.3 s.
+const (
+	mermaidNodes = 60
+	mermaidBytes = 20_000
+)
+
+// SVG is the drawing as an SVG document. It fails for graphs too large to lay
+// out.
+func (g Graph) SVG() (string, error) {
+	p, err := g.picture()
+	if err != nil {
+		return "", err
+	}
+	return p.svg(), nil
+}
+
+// PNG is the drawing as a PNG image with two pixels to each CSS pixel; a large
+// drawing gets fewer, so that no side exceeds 8,000 pixels. It fails for
+// graphs too large to lay out.
+func (g Graph) PNG() ([]byte, error) {
+	p, err := g.picture()
+	if err != nil {
+		return nil, err
+	}
+	return p.png()
+}
+
+// resolved is a graph with every name looked up.
+type resolved struct {
+	nodes    []Node
+	clusters []Cluster
+	cluster  []int // of each node, or -1
+	from, to []int // of each edge
+}
+
+func (g *Graph) resolve() *resolved {
+	r := &resolved{}
+	nodes := map[string]int{}
+	for _, n := range g.Nodes {
+		if i, ok := nodes[n.ID]; ok {
+			r.nodes[i] = n
+			continue
+		}
+		nodes[n.ID] = len(r.nodes)
+		r.nodes = append(r.nodes, n)
+	}
+	node := func(id string) int {
+		i, ok := nodes[id]
+		if !ok {
+			i = len(r.nodes)
+			nodes[id] = i
+			r.nodes = append(r.nodes, Node{ID: id})
+		}
+		return i
+	}
+	for _, e := range g.Edges {
+		r.from = append(r.from, node(e.From))
+		r.to = append(r.to, node(e.To))
+	}
+	r.resolveClusters(g.Clusters)
+	for i := range r.nodes {
+		if r.nodes[i].Label == "" {
+			r.nodes[i].Label = r.nodes[i].ID
+		}
+	}
+	return r
+}
+
+func (r *resolved) resolveClusters(declared []Cluster) {
+	clusters := map[string]int{}
+	add := func(c Cluster) {
+		if c.Label == "" {
+			c.Label = c.ID
+		}
+		if i, ok := clusters[c.ID]; ok {
+			r.clusters[i] = c
+			return
+		}
+		clusters[c.ID] = len(r.clusters)
+		r.clusters = append(r.clusters, c)
+	}
+	for _, c := range declared {
+		add(c)
+	}
+	for _, n := range r.nodes {
+		if n.Cluster == "" {
+			r.cluster = append(r.cluster, -1)
+			continue
+		}
+		if _, ok := clusters[n.Cluster]; !ok {
+			add(Cluster{ID: n.Cluster})
+		}
+		r.cluster = append(r.cluster, clusters[n.Cluster])
+	}
+}
