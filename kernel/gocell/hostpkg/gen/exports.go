@@ -1,0 +1,121 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/flate"
+	"encoding/json"
+	"fmt"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+
+	"golang.org/x/tools/go/gcexportdata"
+
+	"forgekernel/kernel/gocell/hostpkg/archive"
+)
+
+// readTypes reads the compiler's export data of all packages.
+func readTypes(all []*hostPackage) error {
+	imports := map[string]*types.Package{}
+	fset := token.NewFileSet()
+	for _, p := range all {
+		if p.Export == "" { // unsafe
+			continue
+		}
+		if err := p.readTypes(fset, imports); err != nil {
+			return fmt.Errorf("%s: %w", p.ImportPath, err)
+		}
+	}
+	return nil
+}
+
+func (p *hostPackage) readTypes(fset *token.FileSet, imports map[string]*types.Package) error {
+	f, err := os.Open(p.Export)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r, err := gcexportdata.NewReader(f)
+	if err != nil {
+		return err
+	}
+	p.types, err = gcexportdata.Read(r, fset, imports, p.ImportPath)
+	return err
+}
+
+// addExports writes the types of every package anew. That leaves out the
+// bodies of inlined functions, which the compiler's export data holds, and,
+// through an empty file set, all positions.
+func addExports(packages []*hostPackage) error {
+	importable := map[string]bool{}
+	for _, p := range packages {
+		importable[p.ImportPath] = true
+	}
+	for _, p := range packages {
+		var b bytes.Buffer
+		if err := gcexportdata.Write(&b, token.NewFileSet(), p.types); err != nil {
+			return fmt.Errorf("%s: %w", p.ImportPath, err)
+		}
+		p.export = b.Bytes()
+		mentioned := map[string]*types.Package{}
+		if _, err := gcexportdata.Read(bytes.NewReader(p.export), token.NewFileSet(), mentioned, p.ImportPath); err != nil {
+			return fmt.Errorf("%s: reading it back: %w", p.ImportPath, err)
+		}
+		for path := range mentioned {
+			if path != p.ImportPath && importable[path] {
+				p.deps = append(p.deps, path)
+			}
+		}
+		slices.Sort(p.deps)
+	}
+	return nil
+}
+
+// pack makes the archive.
+func pack(stamp string, packages []*hostPackage) ([]byte, error) {
+	m := archive.Manifest{Stamp: stamp, Go: runtime.Version()}
+	for _, p := range packages {
+		m.Packages = append(m.Packages, archive.Package{
+			Path: p.ImportPath, Name: p.Name, Deps: p.deps, Missing: p.missing,
+		})
+	}
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	w.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(w, flate.BestCompression)
+	})
+	if err := addJSON(w, archive.ManifestFile, m); err != nil {
+		return nil, err
+	}
+	for _, p := range packages {
+		if err := addFile(w, archive.ExportFile(p.ImportPath), p.export); err != nil {
+			return nil, err
+		}
+		if err := addJSON(w, archive.DocFile(p.ImportPath), p.docs); err != nil {
+			return nil, err
+		}
+	}
+	err := w.Close()
+	return b.Bytes(), err
+}
+
+func addJSON(w *zip.Writer, name string, v any) error {
+	content, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return addFile(w, name, content)
+}
+
+func addFile(w *zip.Writer, name string, content []byte) error {
+	f, err := w.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate})
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return err
+}

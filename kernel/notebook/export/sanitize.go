@@ -1,0 +1,33 @@
+package export
+
+import (
+	"regexp"
+
+	"github.com/microcosm-cc/bluemonday"
+)
+
+// policy keeps what JupyterLab keeps of untrusted HTML: structure, inline
+// colours, embedded images; no scripts, style sheets, forms or frames.
+var policy = newPolicy()
+
+var checkbox = regexp.MustCompile(`^checkbox$`)
+
+func newPolicy() *bluemonday.Policy {
+	p := bluemonday.UGCPolicy()
+	p.AllowDataURIImages()
+	p.AllowAttrs("class").Globally()
+	p.AllowElements("progress", "meter", "kbd", "samp", "mark")
+	p.AllowAttrs("value", "max", "min").OnElements("progress", "meter")
+	p.AllowAttrs("type").Matching(checkbox).OnElements("input") // of task lists
+	p.AllowAttrs("checked", "disabled").OnElements("input")
+	p.AllowStyles(
+		"color", "background-color", "background",
+		"font-family", "font-size", "font-style", "font-weight", "line-height",
+		"text-align", "text-decoration", "vertical-align", "white-space",
+		"padding", "padding-left", "padding-right", "padding-top", "padding-bottom",
+		"margin", "margin-left", "margin-right", "margin-top", "margin-bottom",
+		"border", "border-left", "border-bottom", "border-collapse", "border-radius",
+		"display", "width", "max-width", "height", "max-height", "overflow", "overflow-x",
+	).Globally()
+	return p
+}

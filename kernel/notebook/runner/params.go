@@ -1,0 +1,134 @@
+package runner
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"forgekernel/kernel/notebook"
+)
+
+// ParamsError says why parameters cannot be set.
+type ParamsError struct{ Problem string }
+
+// Error is the problem.
+func (e *ParamsError) Error() string { return "parameters: " + e.Problem }
+
+// inject puts a cell that assigns the parameters after the one that defines
+// them, in place of what an earlier run put there. It changes nothing when it
+// fails.
+func inject(nb *notebook.Notebook, params map[string]string) error {
+	if len(params) == 0 {
+		return nil
+	}
+	index := slices.IndexFunc(nb.Cells, func(c *notebook.Cell) bool {
+		return c.Type == notebook.Code && c.HasTag(TagParameters)
+	})
+	if index < 0 {
+		return &ParamsError{"no cell of the notebook is tagged " + TagParameters}
+	}
+	source, err := assignments(nb.Cells[index].Source, params)
+	if err != nil {
+		return err
+	}
+	cell := &notebook.Cell{
+		Type: notebook.Code, Source: source,
+		Metadata: map[string]any{"tags": []any{TagInjected}},
+	}
+	defining := nb.Cells[index]
+	nb.Cells = slices.DeleteFunc(nb.Cells, func(c *notebook.Cell) bool { return c.HasTag(TagInjected) })
+	nb.Insert(slices.Index(nb.Cells, defining)+1, cell)
+	return nil
+}
+
+// assignments is Go source that sets the parameters. Assigning, rather than
+// defining anew, keeps the types of the variables.
+func assignments(defining string, params map[string]string) (string, error) {
+	defaults, err := variables(defining)
+	if err != nil {
+		return "", err
+	}
+	lines := []string{"// Parameters of this run"}
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		def, ok := defaults[name]
+		if !ok {
+			known := strings.Join(slices.Sorted(maps.Keys(defaults)), ", ")
+			return "", &ParamsError{fmt.Sprintf("the cell tagged %s has no variable %s; it has %s", TagParameters, name, known)}
+		}
+		value, err := literal(params[name], def)
+		if err != nil {
+			return "", &ParamsError{fmt.Sprintf("%s=%s: the value is no Go expression", name, params[name])}
+		}
+		lines = append(lines, name+" = "+value)
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// literal is a value as Go source; text for a string variable is quoted unless
+// it already is.
+func literal(value string, def ast.Expr) (string, error) {
+	if lit, ok := def.(*ast.BasicLit); ok && lit.Kind == token.STRING || isIdent(def, "string") {
+		if _, err := strconv.Unquote(value); err != nil || strings.HasPrefix(value, "'") {
+			return strconv.Quote(value), nil
+		}
+		return value, nil
+	}
+	expr, err := parser.ParseExpr(value)
+	if err != nil || expr.End()-expr.Pos() != token.Pos(len(strings.TrimSpace(value))) {
+		return "", fmt.Errorf("no expression: %w", err)
+	}
+	return value, nil
+}
+
+func isIdent(e ast.Expr, name string) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && id.Name == name
+}
+
+// variables lists the variables that a cell defines, with the expression of the
+// initial value, or of the type where there is none.
+func variables(source string) (map[string]ast.Expr, error) {
+	f, err := parser.ParseFile(token.NewFileSet(), "", "package p; func _() {\n"+source+"\n}", 0)
+	if err != nil {
+		return nil, &ParamsError{"the cell tagged " + TagParameters + " must hold nothing but definitions of Go variables"}
+	}
+	found := map[string]ast.Expr{}
+	for _, stmt := range f.Decls[0].(*ast.FuncDecl).Body.List {
+		switch s := stmt.(type) {
+		case *ast.AssignStmt:
+			addAssigned(found, s)
+		case *ast.DeclStmt:
+			if d := s.Decl.(*ast.GenDecl); d.Tok == token.VAR {
+				addDeclared(found, d)
+			}
+		}
+	}
+	return found, nil
+}
+
+func addAssigned(found map[string]ast.Expr, s *ast.AssignStmt) {
+	for i, lhs := range s.Lhs {
+		if id, ok := lhs.(*ast.Ident); ok && s.Tok == token.DEFINE && len(s.Lhs) == len(s.Rhs) {
+			found[id.Name] = s.Rhs[i]
+		}
+	}
+}
+
+func addDeclared(found map[string]ast.Expr, d *ast.GenDecl) {
+	for _, spec := range d.Specs {
+		v := spec.(*ast.ValueSpec)
+		for i, id := range v.Names {
+			switch {
+			case len(v.Values) == len(v.Names):
+				found[id.Name] = v.Values[i]
+			case v.Type != nil:
+				found[id.Name] = v.Type
+			}
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/gofrs/uuid/v5"
+
+	"forgekernel/kernel/client"
+	"forgekernel/kernel/notebook"
+	"forgekernel/kernel/wire"
+)
+
+// record is what the notebook's metadata says about its last run, under
+// "forge" and there "run": when it was, on what kernel, with which parameters
+// and how it ended.
+type record struct {
+	nb     *notebook.Notebook
+	fields map[string]any
+}
+
+const timeFormat = "2006-01-02T15:04:05.000000Z"
+
+func beginRecord(nb *notebook.Notebook, params map[string]string) *record {
+	fields := map[string]any{
+		"id":      uuid.Must(uuid.NewV7()).String(),
+		"started": time.Now().UTC().Format(timeFormat),
+	}
+	if len(params) > 0 {
+		values := map[string]any{}
+		for name, value := range params {
+			values[name] = value
+		}
+		fields["parameters"] = values
+	}
+	if nb.Metadata == nil {
+		nb.Metadata = map[string]any{}
+	}
+	ours, ok := nb.Metadata["forge"].(map[string]any)
+	if !ok {
+		ours = map[string]any{}
+	}
+	ours["run"] = fields
+	nb.Metadata["forge"] = ours
+	return &record{nb, fields}
+}
+
+// kernel stores what the notebook says about its kernel.
+func (r *record) kernel(info wire.KernelInfoReply) error {
+	language, err := notebook.Value(info.LanguageInfo)
+	if err != nil {
+		return err
+	}
+	r.fields["kernel"] = info.Implementation + " " + info.ImplementationVersion
+	r.nb.Metadata["language_info"] = language
+	if _, ok := r.nb.Metadata["kernelspec"]; !ok {
+		r.nb.Metadata["kernelspec"] = map[string]any{
+			"name": "forge", "display_name": "Forge", "language": "go",
+		}
+	}
+	return nil
+}
+
+func (r *record) end(err error) {
+	r.fields["finished"] = time.Now().UTC().Format(timeFormat)
+	r.fields["status"] = outcome(err)
+	if err != nil {
+		r.fields["error"] = err.Error()
+	}
+}
+
+func outcome(err error) string {
+	var timeout *TimeoutError
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.As(err, &timeout):
+		return "timeout"
+	case errors.Is(err, client.ErrDead):
+		return "kernel died"
+	case errors.Is(err, context.Canceled):
+		return "cancelled"
+	default:
+		return "failed"
+	}
+}
+
+// clock notes when the messages about the running cell were made, under the
+// names that Jupyter's front ends use.
+type clock struct {
+	mu      sync.Mutex
+	request string // msg_id of the execute_request
+	times   map[string]any
+}
+
+func (c *clock) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.request, c.times = "", map[string]any{}
+}
+
+func (c *clock) read() map[string]any {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.times)
+}
+
+// see is a client.Options.Trace.
+func (c *clock) see(_ string, sent bool, m *wire.Message) {
+	key := m.Header.MsgType
+	switch key {
+	case "execute_request", "execute_reply", "execute_input", "status":
+	default:
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if sent {
+		c.request = m.Header.MsgID
+		return
+	}
+	parent, err := m.ParentHeader()
+	if err != nil || c.request == "" || parent.MsgID != c.request {
+		return
+	}
+	switch key {
+	case "execute_reply":
+		c.times["shell.execute_reply"] = m.Header.Date
+	case "execute_input":
+		c.times["iopub.execute_input"] = m.Header.Date
+	case "status":
+		var status wire.Status
+		if m.Decode(&status) == nil {
+			c.times["iopub.status."+status.ExecutionState] = m.Header.Date
+		}
+	}
+}

@@ -1,0 +1,333 @@
+package zmtp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-zeromq/zmq4"
+)
+
+// A peer must not be able to hurt another one, whatever it does.
+
+func TestSilentPeers(t *testing.T) {
+	eachTransport(t, func(t *testing.T, endpoint string) {
+		r := newRouter(t, endpoint, testOptions(t))
+		echo(t, r)
+		dialRaw(t, r.Endpoint())                         // says nothing
+		dialRaw(t, r.Endpoint()).send(greetingBytes())   // half a handshake
+		dialRaw(t, r.Endpoint()).send([]byte{0xff, 0x0}) // a byte of it
+		roundTrip(t, newDealer(t, r.Endpoint(), ""), "still", "here")
+	})
+}
+
+func TestHandshakeTimeout(t *testing.T) {
+	eachTransport(t, func(t *testing.T, endpoint string) {
+		opts := testOptions(t)
+		opts.HandshakeTimeout = 20 * time.Millisecond
+		r := newRouter(t, endpoint, opts)
+		dialRaw(t, r.Endpoint()).wantClosed()
+		// The deadline is for the handshake alone.
+		c := dialRaw(t, r.Endpoint())
+		c.shake("DEALER", "")
+		time.Sleep(2 * opts.HandshakeTimeout)
+		c.send(frameBytes(0, "late"))
+		wantFrames(t, must[Message](t)(r.Recv(testContext(t))).Frames, "late")
+	})
+}
+
+func TestHostileBytes(t *testing.T) {
+	shaken := func(parts ...[]byte) []byte {
+		return bytes.Join(append([][]byte{greetingBytes(), readyBytes("DEALER", "")}, parts...), nil)
+	}
+	truncated := readyBytes("DEALER", "x")
+	truncated = truncated[:len(truncated)-12]
+	truncated[1] = byte(len(truncated) - 2)
+	old := greetingBytes()
+	old[10] = 1
+	plain := greetingBytes()
+	copy(plain[12:], "PLAIN")
+	cases := map[string][]byte{
+		"garbage":           bytes.Repeat([]byte("GET / HTTP/1.1\r\n"), 100),
+		"zeros":             make([]byte, 1000),
+		"old version":       old,
+		"other mechanism":   plain,
+		"truncated READY":   append(greetingBytes(), truncated...),
+		"READY, bare name":  append(greetingBytes(), frameBytes(flagCommand, "\x05READY\x0bSocket-Type")...),
+		"READY, no types":   append(greetingBytes(), frameBytes(flagCommand, "\x05READY")...),
+		"READY too long":    append(greetingBytes(), frameBytes(flagCommand, "\x05READY"+strings.Repeat("x", maxReady))...),
+		"READY as message":  append(greetingBytes(), frameBytes(0, "\x05READY")...),
+		"unknown type":      append(greetingBytes(), readyBytes("NONSENSE", "")...),
+		"wrong type":        append(greetingBytes(), readyBytes("SUB", "")...),
+		"huge READY":        append(greetingBytes(), 6, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff),
+		"empty command":     append(greetingBytes(), frameBytes(flagCommand, "")...),
+		"huge frame":        shaken([]byte{2, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}),
+		"negative frame":    shaken([]byte{2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}),
+		"frame over limit":  shaken([]byte{2, 0, 0, 0, 0, 0, 1, 0, 1}),
+		"many frames":       shaken(bytes.Repeat(frameBytes(flagMore, "x"), 20)),
+		"big message":       shaken(bytes.Repeat(frameBytes(flagMore, strings.Repeat("x", 30000)), 4)),
+		"reserved flags":    shaken(frameBytes(0x40, "x")),
+		"command with more": shaken(frameBytes(flagCommand|flagMore, "\x04PING")),
+		"long command name": shaken(frameBytes(flagCommand, "\xffPING")),
+		"huge command":      shaken([]byte{6, 0, 0, 0, 0, 0, 1, 0, 1}),
+		"nothing command":   shaken(frameBytes(flagCommand, "")),
+	}
+	eachTransport(t, func(t *testing.T, endpoint string) {
+		opts := testOptions(t)
+		opts.Limits = Limits{Frame: 64 << 10, Message: 100_000, Frames: 16}
+		r := newRouter(t, endpoint, opts)
+		echo(t, r)
+		healthy := newDealer(t, r.Endpoint(), "healthy")
+		for name, data := range cases {
+			c := dialRaw(t, r.Endpoint())
+			// It may hang up before we have said everything.
+			if _, err := c.Write(data); err != nil && !isReset(err) {
+				t.Fatalf("%s: %v", name, err)
+			}
+			t.Logf("%s", name)
+			c.wantClosed()
+			roundTrip(t, healthy, name)
+		}
+	})
+}
+
+func isReset(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "write"
+}
+
+// A peer that claims a large frame must not make us allocate it.
+func TestClaimedFrameIsNotAllocated(t *testing.T) {
+	g, feed := pipeGuard(t, messageLimits, nil)
+	go feed.Write(append(greetingAndReady(), 2, 0, 0, 0, 0, 0x10, 0, 0, 0, 'x')) // 256 MiB
+	drainHandshake(t, g)
+	go feed.Close()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := g.Read(make([]byte, 2)); err == nil {
+		t.Error("read the header of a frame that never came")
+	}
+	runtime.ReadMemStats(&after)
+	allocated := after.TotalAlloc - before.TotalAlloc
+	if allocated > 2*stageAbove {
+		t.Errorf("allocated %d bytes for a frame of which one byte came", allocated)
+	}
+}
+
+func TestStalledDealer(t *testing.T) {
+	eachTransport(t, func(t *testing.T, endpoint string) {
+		opts := testOptions(t)
+		opts.QueueMessages = 100
+		opts.Linger = 50 * time.Millisecond
+		r := newRouter(t, endpoint, opts)
+		ctx := testContext(t)
+		stalled := dialRaw(t, r.Endpoint())
+		stalled.shake("DEALER", "stalled")
+		stalled.send(frameBytes(0, "hello"))
+		victim := must[Message](t)(r.Recv(ctx)).Peer
+		healthy := newDealer(t, r.Endpoint(), "healthy")
+		large := bytes.Repeat([]byte("x"), 64<<10)
+		var err error
+		for n := 0; err == nil; n++ { // ends when the buffers of the system and the queue are full
+			err = r.Send(victim, large)
+			if n%20 == 0 {
+				if err := healthy.Send(ctx, []byte("ping")); err != nil {
+					t.Fatal(err)
+				}
+				m := must[Message](t)(r.Recv(ctx))
+				if err := r.Send(m.Peer, m.Frames...); err != nil {
+					t.Fatal(err)
+				}
+				wantFrames(t, must[[][]byte](t)(healthy.Recv(ctx)), "ping")
+			}
+		}
+		if err != ErrStalled {
+			t.Fatalf("got %v, want ErrStalled", err)
+		}
+		for { // the connection ends soon
+			if _, connected := r.PeerByIdentity([]byte("stalled")); !connected {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if err := r.Send(victim, large); err != ErrNoPeer {
+			t.Fatalf("got %v, want ErrNoPeer", err)
+		}
+		echo(t, r)
+		roundTrip(t, healthy, "after")
+	})
+}
+
+func TestStalledSubscriber(t *testing.T) {
+	eachTransport(t, func(t *testing.T, endpoint string) {
+		opts := testOptions(t)
+		opts.QueueMessages = 10
+		opts.StallLimit = 50 * time.Millisecond
+		x := newXPub(t, endpoint, opts)
+		ctx := testContext(t)
+		stalled := dialRaw(t, x.Endpoint())
+		stalled.shake("SUB", "")
+		stalled.send(frameBytes(0, "\x01"))
+		victim := wantEvent(t, x, "", false).Peer
+		healthy := newSub(t, x.Endpoint(), "")
+		wantEvent(t, x, "", false)
+
+		const messages = 200
+		var received sync.WaitGroup
+		received.Go(func() {
+			for i := range messages {
+				frames, err := healthy.Recv(ctx)
+				if err != nil {
+					t.Errorf("message %d: %v", i, err)
+					return
+				}
+				if want := fmt.Sprint("topic", i); string(frames[0]) != want {
+					t.Errorf("got %q, want %q", frames[0], want)
+				}
+			}
+		})
+		large := bytes.Repeat([]byte("x"), 256<<10)
+		for i := range messages {
+			if err := x.Publish(ctx, fmt.Append(nil, "topic", i), large); err != nil {
+				t.Fatal(err)
+			}
+		}
+		received.Wait()
+		if s := wantEvent(t, x, "", true); s.Peer != victim {
+			t.Errorf("peer %d was disconnected, want the stalled %d", s.Peer, victim)
+		}
+		if n := x.Subscribers(); n != 1 {
+			t.Errorf("%d subscribers, want 1", n)
+		}
+	})
+}
+
+func TestKilledInMidMessage(t *testing.T) {
+	eachTransport(t, func(t *testing.T, endpoint string) {
+		r := newRouter(t, endpoint, testOptions(t))
+		ctx := testContext(t)
+		for _, part := range [][]byte{
+			frameBytes(flagMore, "first of two"),
+			frameBytes(0, "whole")[:4],
+			{2, 0, 0},
+			append([]byte{2, 0, 0, 0, 0, 0, 0x40, 0, 0}, make([]byte, 2<<20)...), // staged
+		} {
+			c := dialRaw(t, r.Endpoint())
+			c.shake("DEALER", "")
+			c.send(frameBytes(0, "whole"), part)
+			c.Close()
+			wantFrames(t, must[Message](t)(r.Recv(ctx)).Frames, "whole")
+		}
+		echo(t, r)
+		roundTrip(t, newDealer(t, r.Endpoint(), ""), "nothing of the halves")
+	})
+}
+
+func TestHalfClosed(t *testing.T) {
+	eachTransport(t, func(t *testing.T, endpoint string) {
+		r := newRouter(t, endpoint, testOptions(t))
+		c := dialRaw(t, r.Endpoint())
+		c.shake("DEALER", "half")
+		c.send(frameBytes(0, "bye"))
+		if err := c.Conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		wantFrames(t, must[Message](t)(r.Recv(testContext(t))).Frames, "bye")
+		c.wantClosed()
+	})
+}
+
+func TestTooManyPeers(t *testing.T) {
+	eachTransport(t, func(t *testing.T, endpoint string) {
+		opts := testOptions(t)
+		opts.MaxPeers = 2
+		r := newRouter(t, endpoint, opts)
+		echo(t, r)
+		first := newDealer(t, r.Endpoint(), "")
+		roundTrip(t, first, "1")
+		second := dialRaw(t, r.Endpoint())
+		second.shake("DEALER", "")
+		dialRaw(t, r.Endpoint()).wantClosed()
+		roundTrip(t, first, "2")
+		second.Close()
+		roundTrip(t, newDealer(t, r.Endpoint(), ""), "there is room again")
+	})
+}
+
+func TestFiftyClients(t *testing.T) {
+	eachTransport(t, func(t *testing.T, endpoint string) {
+		r := newRouter(t, endpoint, testOptions(t))
+		echo(t, r)
+		var all sync.WaitGroup
+		for i := range 50 {
+			all.Go(func() {
+				d, err := DialDealer(r.Endpoint(), fmt.Append(nil, "client", i), testOptions(t))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer d.Close()
+				ctx, cancel := context.WithTimeout(context.Background(), patience)
+				defer cancel()
+				for n := range 20 {
+					want := fmt.Sprint(i, "/", n)
+					if err := d.Send(ctx, []byte(want)); err != nil {
+						t.Error(err)
+						return
+					}
+					got, err := d.Recv(ctx)
+					if err != nil || string(got[0]) != want {
+						t.Errorf("got %q, %v; want %q", got, err, want)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+// flakyListener cannot accept for a while, like a process with too many files.
+type flakyListener struct {
+	net.Listener
+	failures int
+}
+
+func (l *flakyListener) Accept() (net.Conn, error) {
+	if l.failures > 0 {
+		l.failures--
+		return nil, &net.OpError{Op: "accept", Err: syscall.EMFILE}
+	}
+	return l.Listener.Accept()
+}
+
+func TestAcceptErrors(t *testing.T) {
+	eachTransport(t, func(t *testing.T, endpoint string) {
+		var logged atomic.Int32
+		opts := Options{Logger: func(string, ...any) { logged.Add(1) }}
+		s := must[*server](t)(listen(zmq4.Rep, endpoint, opts.withDefaults(signalLimits), echoing{}))
+		s.listener = &flakyListener{s.listener, 5}
+		s.start()
+		defer s.Close()
+		roundTrip(t, newDealer(t, s.Endpoint(), ""), "after all")
+		if n := logged.Load(); n != 5 {
+			t.Errorf("%d lines for 5 failures", n)
+		}
+	})
+}
+
+// A panic of the library must end one connection only.
+func TestSafely(t *testing.T) {
+	if err := safely(func() error { panic("boom") }); err == nil || !strings.Contains(err.Error(), "boom") {
+		t.Errorf("got %v", err)
+	}
+}
