@@ -21,6 +21,8 @@ type forgeOptions struct {
 	shapes []forge.Shape // nil means the annotations
 	entry  string        // empty means the last function
 	views  []string      // nil means the setting
+	// explicit says that views were asked for, so that there must be a program.
+	explicit bool
 }
 
 // forgeScript runs ForgeScript code.
@@ -45,10 +47,7 @@ func (t *task) forgeScript(p parts, opt forgeOptions) Outcome {
 		views = t.in.views
 		t.in.mu.Unlock()
 	}
-	if err := show(t.ctx, program, views); err != nil {
-		return Outcome{Err: err}
-	}
-	return Outcome{}
+	return Outcome{Err: program.Show(t.ctx, views...)}
 }
 
 // check parses source and refuses names that could not become Go values.
@@ -143,7 +142,8 @@ func (t *task) magicForge(c call) Outcome {
 		}
 	}
 	if s, given := c.flags["show"]; given {
-		if opt.views, err = parseViews(s); err != nil {
+		opt.explicit = true
+		if opt.views, err = forge.ParseViews(s); err != nil {
 			return Outcome{Err: t.usage(c.directive, "", "--show: %v", err)}
 		}
 	}
@@ -162,7 +162,7 @@ func (t *task) magicForge(c call) Outcome {
 func forgeFlags() []flag {
 	return []flag{
 		{name: "shapes", value: "SHAPES", doc: "compile for inputs of these shapes, such as 8x16,16x12,12"},
-		{name: "show", value: "VIEWS", values: viewNames(), doc: "what to show: " + strings.Join(viewNames(), ", ") + ", separated by commas"},
+		{name: "show", value: "VIEWS", values: forge.Views(), doc: "what to show: " + strings.Join(forge.Views(), ", ") + ", separated by commas"},
 		{name: "entry", value: "NAME", doc: "the function to compile; the last one if not given"},
 	}
 }

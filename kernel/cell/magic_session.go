@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"forgekernel/display"
+	"forgekernel/forge"
 	"forgekernel/kernel/doctor"
 	"forgekernel/kernel/link"
 )
@@ -133,14 +134,14 @@ var settings = []setting{
 	},
 	{
 		name: "show",
-		doc:  "What is shown of a ForgeScript cell that compiles: " + strings.Join(viewNames(), ", ") + ", separated by commas.",
+		doc:  "What is shown of a ForgeScript cell that compiles: " + strings.Join(forge.Views(), ", ") + ", separated by commas.",
 		get: func(in *Interp) string {
 			in.mu.Lock()
 			defer in.mu.Unlock()
 			return strings.Join(in.views, ",")
 		},
 		parse: func(in *Interp, value string) (func() error, error) {
-			views, err := parseViews(value)
+			views, err := forge.ParseViews(value)
 			return func() error {
 				in.mu.Lock()
 				defer in.mu.Unlock()

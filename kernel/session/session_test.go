@@ -271,6 +271,23 @@ func doomedFront() int {
 	select {}
 }
 
+// A session that dies of something that it cannot handle takes its commands
+// with it, also what these have left behind in the background.
+func TestDeathEndsCommands(t *testing.T) {
+	f := newFront(t)
+	f.begin("!(sleep 1000 & echo pid $! end; exec sleep 1000) & echo pid $! end")
+	f.await(func() bool { return f.closed || strings.Count(strings.Join(f.transcript, ""), " end\n") >= 2 })
+	pids := pidsOf(f.text())
+	if len(pids) != 2 {
+		t.Fatalf("transcript %q names no two processes", f.text())
+	}
+	f.cmd.Process.Kill()
+	f.cmd.Wait()
+	for _, pid := range pids {
+		awaitGone(t, pid)
+	}
+}
+
 // pidsOf finds the numbers that stand behind "pid" or alone.
 func pidsOf(text string) []string {
 	var pids []string

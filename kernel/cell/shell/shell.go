@@ -5,8 +5,8 @@
 // that an interrupt can be sent to a pipeline as a whole and to no other. Its
 // stdin is /dev/null. With [Command.Terminal] stdout and stderr are one
 // pseudo-terminal, because many programs hold their output back when they
-// write to a pipe. The kernel of the host kills a child when its session dies
-// (see [launch]); package reap ends what children left behind.
+// write to a pipe. When the session dies, the host's kernel kills its children
+// (see launch) and the keeper what these left behind.
 package shell
 
 import (
@@ -99,6 +99,12 @@ func (c Command) start() (*process, error) {
 	out, err := c.outputs(cmd)
 	if err == nil {
 		err = launch(cmd)
+	}
+	if err == nil {
+		if err = groups.add(cmd.Process.Pid); err != nil {
+			syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+			cmd.Wait()
+		}
 	}
 	for _, f := range out.child {
 		f.Close()
