@@ -23,6 +23,7 @@ type link struct {
 	from, to int
 	out, in  int // ports, or None
 	label    Size
+	reversed bool // an arrow that points up
 }
 
 // vertex is what stands in a layer: a box, the title of a cluster, or a dummy,
@@ -239,8 +240,11 @@ func (l *level) cut(i int, k link, boxes []box) {
 	l.chains[i] = make([]int, 0, l.vertices[k.to].layer-l.vertices[k.from].layer)
 	prev, top, bottom := k.from, l.vertices[k.from].layer, l.vertices[k.to].layer
 	offset, dummies := 0.0, 0
-	if k.out != None {
+	switch {
+	case k.out != None:
 		offset = boxes[k.from].out[k.out]
+	case k.reversed: // its head should not meet the tails of others
+		offset = boxes[k.from].W / 4
 	}
 	add := func(s segment) {
 		l.chains[i] = append(l.chains[i], len(l.segments))
