@@ -12,12 +12,14 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/mattn/go-runewidth"
+	"golang.org/x/sys/unix"
 
 	"forgekernel/kernel/notebook"
 	"forgekernel/kernel/notebook/runner"
@@ -43,9 +45,21 @@ type Printer struct {
 	stale  map[*notebook.Output]bool // updated since they were printed
 }
 
-// New returns a printer for a run of nb. screen says that w is a terminal:
-// colours are used and lines rewritten.
-func New(w io.Writer, nb *notebook.Notebook, screen bool) *Printer {
+// New returns a printer for a run of nb. If w is a terminal, colours are used
+// and lines rewritten, unless the environment asks for neither with NO_COLOR or
+// TERM=dumb.
+func New(w io.Writer, nb *notebook.Notebook) *Printer { return newPrinter(w, nb, isScreen(w)) }
+
+func isScreen(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
+
+func newPrinter(w io.Writer, nb *notebook.Notebook, screen bool) *Printer {
 	p := &Printer{w: w, screen: screen, stale: map[*notebook.Output]bool{}}
 	for _, c := range nb.Cells {
 		if c.Type == notebook.Code && strings.TrimSpace(c.Source) != "" && !c.HasTag(runner.TagSkip) {

@@ -36,7 +36,7 @@ func run(p *Printer, cells ...func()) {
 
 func TestFile(t *testing.T) {
 	var b strings.Builder
-	p := New(&b, sample, false)
+	p := New(&b, sample)
 	progress := shown(notebook.DisplayData, "0/2")
 	run(p, func() {
 		p.Output(0, stream("a"), false)
@@ -79,7 +79,7 @@ func TestFile(t *testing.T) {
 
 func TestScreen(t *testing.T) {
 	var b strings.Builder
-	p := New(&b, sample, true)
+	p := newPrinter(&b, sample, true)
 	progress := shown(notebook.DisplayData, "0/2")
 	run(p, func() {
 		p.Output(0, progress, false)
@@ -98,7 +98,7 @@ func TestScreen(t *testing.T) {
 
 func TestEnd(t *testing.T) {
 	var b strings.Builder
-	p := New(&b, sample, false)
+	p := New(&b, sample)
 	p.Begin(0, sample.Cells[0])
 	p.Output(0, shown(notebook.DisplayData, "x"), false)
 	p.Clear(0)
