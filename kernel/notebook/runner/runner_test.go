@@ -225,9 +225,14 @@ func TestDeath(t *testing.T) {
 
 func TestKernelDoesNotStart(t *testing.T) {
 	nb := book("print x")
+	nb.Cells[0].Outputs = []*notebook.Output{{Type: notebook.Stream, Name: "stdout", Text: "old"}}
 	err := Run(testContext(t), nb, Options{Kernel: client.Command{Argv: []string{"/nonexistent/kernel"}}})
-	if err == nil || !strings.Contains(err.Error(), "starting the kernel") {
+	var start *StartError
+	if !errors.As(err, &start) || !strings.HasPrefix(err.Error(), "starting the kernel: ") {
 		t.Errorf("error is %v", err)
+	}
+	if got := outputs(nb.Cells[0]); got != `stdout "old"` {
+		t.Errorf("the cell shows %s now", got)
 	}
 }
 
