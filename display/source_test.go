@@ -1,8 +1,12 @@
 package display
 
 import (
+	"html"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func TestSourceOfIR(t *testing.T) {
@@ -80,17 +84,38 @@ func TestLongSourceIsFolded(t *testing.T) {
 	}
 }
 
+// listed takes the lines of code back from a listing.
+func listed(h string) []string {
+	_, h, _ = strings.Cut(h, "<pre")
+	_, h, _ = strings.Cut(h, ">")
+	h, _, _ = strings.Cut(h, "</pre>")
+	var lines []string
+	for line := range strings.Lines(h) {
+		text := html.UnescapeString(tags.ReplaceAllString(line, ""))
+		_, code, _ := strings.Cut(strings.TrimLeft(text, " "), "  ") // behind the number
+		lines = append(lines, strings.TrimSuffix(code, "\n"))
+	}
+	return lines
+}
+
+var tags = regexp.MustCompile(`<[^>]*>`)
+
 func FuzzSource(f *testing.F) {
 	f.Add("ir", "graph f(%x: f32[2]) { return %x }")
-	f.Add("ir", "\"open @\"x %")
-	f.Add("cuda", "/* \n\n __global__")
+	f.Add("ir", "\"open @\"x %\n\n  b\n")
+	f.Add("cuda", "/* \n\n __global__ <b> & \tx")
+	f.Add("go", "\"\u202e\x00")
 	f.Fuzz(func(t *testing.T, lang, code string) {
-		if len(code) > 4096 {
+		if len(code) > 4096 || !utf8.ValidString(code) || strings.Contains(code, "\r") {
 			t.Skip()
 		}
-		h := Source{Lang: lang, Code: code}.Display().Data[mimeHTML].(string)
-		if strings.Contains(h, "<script") {
-			t.Errorf("unescaped: %s", h)
+		got := listed(Source{Lang: lang, Code: code}.Display().Data[mimeHTML].(string))
+		want := strings.Split(strings.TrimRight(code, "\n"), "\n")
+		for i, line := range want {
+			want[i] = strings.Map(visible, strings.ReplaceAll(line, "\t", "    "))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	})
 }
