@@ -26,21 +26,26 @@ func padLeft(s string, width int) string {
 	return strings.Repeat(" ", max(0, width-cellWidth(s))) + s
 }
 
-// oneLine makes s safe to stand in one line of terminal output: control and
-// bidirectional formatting characters, which could move the cursor or reorder
-// the line, become visible.
+// oneLine makes s safe to stand in one line of terminal output.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
+		if r == '\n' || r == '\t' || r == '\r' {
 			return ' '
-		case r < 0x20:
-			return '\u2400' + r // control pictures
-		case r == 0x7f:
-			return '\u2421'
-		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029':
-			return unicode.ReplacementChar
 		}
-		return r
+		return visible(r)
 	}, s)
+}
+
+// visible replaces control and bidirectional formatting characters, which
+// could move the cursor or reorder a line, by something that can be seen.
+func visible(r rune) rune {
+	switch {
+	case r < 0x20:
+		return '\u2400' + r // control pictures
+	case r == 0x7f:
+		return '\u2421'
+	case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029':
+		return unicode.ReplacementChar
+	}
+	return r
 }

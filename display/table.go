@@ -1,5 +1,14 @@
 package display
 
+import (
+	"fmt"
+	"html"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
 // Align is where a column's cells stand.
 type Align uint8
 
@@ -19,11 +28,279 @@ type Column struct {
 }
 
 // Table is rows of values under named columns. Floating-point columns show
-// about four significant digits, with the decimals of a column alike; nil is
-// an empty cell. Rows may be shorter than Columns; cells beyond the last
-// column get columns without a name.
+// at least four significant digits of their largest value and two of their
+// smallest, with as many decimals in every row; nil is an empty cell. Rows may be shorter than Columns; cells
+// beyond the last column get columns without a name.
 type Table struct {
 	Title   string
 	Columns []Column
 	Rows    [][]any
 }
+
+// displayedRows is how many rows Display shows.
+const displayedRows = 1000
+
+// Display shows the table as HTML that front ends style as their own, as
+// aligned text, and as a LaTeX tabular with booktabs rules. After a thousand
+// rows it says how many more there are.
+func (t Table) Display() Bundle {
+	more := len(t.Rows) - displayedRows
+	if more > 0 {
+		t.Rows = t.Rows[:displayedRows]
+	}
+	g := t.grid()
+	if more > 0 && len(g.heads) > 0 {
+		last := make([]string, len(g.heads))
+		last[0] = fmt.Sprintf("... %d more", more)
+		g.rows = append(g.rows, last)
+	}
+	return Bundle{Data: map[string]any{mimeHTML: g.html(), mimeText: g.text(), mimeLaTeX: g.latex()}}
+}
+
+// Text is the table in plain text, columns aligned by display width.
+func (t Table) Text() string { return t.grid().text() }
+
+// grid is a table with every cell written out and every alignment decided.
+type grid struct {
+	title string
+	heads []string
+	align []Align
+	rows  [][]string
+}
+
+func (t Table) grid() *grid {
+	width := len(t.Columns)
+	for _, row := range t.Rows {
+		width = max(width, len(row))
+	}
+	g := &grid{title: oneLine(t.Title), rows: make([][]string, len(t.Rows))}
+	for i := range g.rows {
+		g.rows[i] = make([]string, width)
+	}
+	for c := range width {
+		var column Column
+		if c < len(t.Columns) {
+			column = t.Columns[c]
+		}
+		head := oneLine(column.Name)
+		if column.Unit != "" {
+			head = strings.TrimSpace(head + " (" + oneLine(column.Unit) + ")")
+		}
+		cells := make([]any, len(t.Rows))
+		for r, row := range t.Rows {
+			if c < len(row) {
+				cells[r] = row[c]
+			}
+		}
+		for r, s := range formatColumn(cells) {
+			g.rows[r][c] = s
+		}
+		if column.Align == AlignAuto {
+			column.Align = naturalAlign(cells)
+		}
+		g.heads = append(g.heads, head)
+		g.align = append(g.align, column.Align)
+	}
+	return g
+}
+
+// naturalAlign is right for a column of numbers, left for any other.
+func naturalAlign(cells []any) Align {
+	numbers := 0
+	for _, c := range cells {
+		switch {
+		case c == nil:
+		case isNumber(c):
+			numbers++
+		default:
+			return AlignLeft
+		}
+	}
+	if numbers == 0 {
+		return AlignLeft
+	}
+	return AlignRight
+}
+
+func isNumber(c any) bool {
+	v := reflect.ValueOf(c)
+	return v.CanInt() || v.CanUint() || v.CanFloat()
+}
+
+// formatColumn writes the cells of one column.
+func formatColumn(cells []any) []string {
+	out := make([]string, len(cells))
+	decimals := columnDecimals(cells)
+	for i, c := range cells {
+		if x, ok := asFloat(c); ok {
+			out[i] = formatFloat(x, decimals)
+		} else if c != nil {
+			out[i] = oneLine(ToBundle(c).text())
+		}
+	}
+	return out
+}
+
+// text is the plain form of a bundle, which every bundle should have.
+func (b Bundle) text() string {
+	s, _ := b.Data[mimeText].(string)
+	return s
+}
+
+// asFloat reports whether a cell is a floating-point number without a text of
+// its own.
+func asFloat(c any) (float64, bool) {
+	if _, ok := c.(fmt.Stringer); ok {
+		return 0, false
+	}
+	v := reflect.ValueOf(c)
+	if !v.CanFloat() {
+		return 0, false
+	}
+	return v.Float(), true
+}
+
+// exponents means that no number of decimals suits a column.
+const exponents = -1
+
+// columnDecimals is how many decimals give the largest number of a column four
+// significant digits and the smallest two, less the last that are zero in
+// every row; exponents if the numbers are too large or too far apart for that.
+func columnDecimals(cells []any) int {
+	largest, smallest := 0.0, math.Inf(1)
+	for _, c := range cells {
+		x, ok := asFloat(c)
+		if x = math.Abs(x); !ok || x == 0 || math.IsInf(x, 0) || math.IsNaN(x) {
+			continue
+		}
+		largest, smallest = max(largest, x), min(smallest, x)
+	}
+	if largest == 0 {
+		return 0
+	}
+	if largest >= 1e7 || largest < 1e-4 || largest/smallest >= 1e6 {
+		return exponents
+	}
+	place := func(x float64) int { return -int(math.Floor(math.Log10(x))) } // decimals of its first digit
+	decimals := max(0, place(largest)+3, place(smallest)+1)
+	for decimals > 0 && zeroAt(cells, decimals) {
+		decimals--
+	}
+	return decimals
+}
+
+// zeroAt reports whether the last of the given decimals is zero in all cells.
+func zeroAt(cells []any, decimals int) bool {
+	for _, c := range cells {
+		if x, ok := asFloat(c); ok && !math.IsInf(x, 0) && !math.IsNaN(x) {
+			if s := strconv.FormatFloat(x, 'f', decimals, 64); s[len(s)-1] != '0' {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func formatFloat(x float64, decimals int) string {
+	if decimals == exponents {
+		return strconv.FormatFloat(x, 'g', 4, 64)
+	}
+	return strconv.FormatFloat(x, 'f', decimals, 64)
+}
+
+var cssAlign = map[Align]string{AlignLeft: "left", AlignRight: "right", AlignCentre: "center"}
+
+// html uses the class that front ends know from data frames. The alignment is
+// inline: style sheets do not survive.
+func (g *grid) html() string {
+	var b strings.Builder
+	b.WriteString(`<table class="dataframe">` + "\n")
+	if g.title != "" {
+		b.WriteString("<caption>" + html.EscapeString(g.title) + "</caption>\n")
+	}
+	cells := func(tag string, row []string) {
+		b.WriteString("<tr>")
+		for c, s := range row {
+			fmt.Fprintf(&b, `<%s style="text-align:%s">%s</%s>`, tag, cssAlign[g.align[c]], html.EscapeString(s), tag)
+		}
+		b.WriteString("</tr>\n")
+	}
+	b.WriteString("<thead>")
+	cells("th", g.heads)
+	b.WriteString("</thead>\n<tbody>\n")
+	for _, row := range g.rows {
+		cells("td", row)
+	}
+	b.WriteString("</tbody>\n</table>\n")
+	return b.String()
+}
+
+func (g *grid) text() string {
+	widths := make([]int, len(g.heads))
+	rule := make([]string, len(g.heads))
+	for c, head := range g.heads {
+		widths[c] = cellWidth(head)
+		for _, row := range g.rows {
+			widths[c] = max(widths[c], cellWidth(row[c]))
+		}
+		rule[c] = strings.Repeat("-", widths[c])
+	}
+	var b strings.Builder
+	if g.title != "" {
+		b.WriteString(g.title + "\n")
+	}
+	line := func(row []string) {
+		cells := make([]string, len(row))
+		for c, s := range row {
+			cells[c] = alignCell(s, widths[c], g.align[c])
+		}
+		b.WriteString(strings.TrimRight(strings.Join(cells, "  "), " ") + "\n")
+	}
+	line(g.heads)
+	line(rule)
+	for _, row := range g.rows {
+		line(row)
+	}
+	return b.String()
+}
+
+func alignCell(s string, width int, a Align) string {
+	switch a {
+	case AlignRight:
+		return padLeft(s, width)
+	case AlignCentre:
+		return padRight(padLeft(s, cellWidth(s)+(width-cellWidth(s))/2), width)
+	}
+	return padRight(s, width)
+}
+
+func (g *grid) latex() string {
+	var b strings.Builder
+	for _, a := range g.align {
+		b.WriteString(cssAlign[a][:1])
+	}
+	spec := b.String()
+	b.Reset()
+	line := func(row []string) {
+		cells := make([]string, len(row))
+		for c, s := range row {
+			cells[c] = latexText(s)
+		}
+		b.WriteString(strings.Join(cells, " & ") + ` \\` + "\n")
+	}
+	b.WriteString(`\begin{tabular}{` + spec + "}\n\\toprule\n")
+	line(g.heads)
+	b.WriteString("\\midrule\n")
+	for _, row := range g.rows {
+		line(row)
+	}
+	b.WriteString("\\bottomrule\n\\end{tabular}\n")
+	return b.String()
+}
+
+var latexSpecial = strings.NewReplacer(
+	`\`, `\textbackslash{}`, `{`, `\{`, `}`, `\}`, `$`, `\$`, `&`, `\&`, `#`, `\#`, `%`, `\%`,
+	`_`, `\_`, `^`, `\textasciicircum{}`, `~`, `\textasciitilde{}`, `<`, `\textless{}`, `>`, `\textgreater{}`,
+)
+
+func latexText(s string) string { return latexSpecial.Replace(s) }
