@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"forgekernel/forge/ir"
@@ -119,5 +120,68 @@ func TestBodyReusesVectors(t *testing.T) {
 	}
 	if p := bodyProgram[float32](g.Nodes[0]); p.vectors > 3 || len(p.steps) != steps+1 {
 		t.Errorf("%d steps use %d vectors", len(p.steps), p.vectors)
+	}
+}
+
+// TestMovementOfEveryType moves elements of each type through transpose and
+// reshape.
+func TestMovementOfEveryType(t *testing.T) {
+	for dtype := tensor.F32; dtype.Valid(); dtype++ {
+		x, err := tensor.Zeros(dtype, 2, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range x.Len() {
+			x.SetElem(i, float64(i))
+		}
+		b := ir.NewBuilder(Registry, "f")
+		v, err := b.Const(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			op    string
+			attrs ir.Attrs
+			order []int
+		}{
+			{"transpose", nil, []int{0, 3, 1, 4, 2, 5}},
+			{"reshape", ir.Attrs{"shape": []int{3, -1}}, []int{0, 1, 2, 3, 4, 5}},
+		} {
+			y, err := b.Apply(c.op, c.attrs, v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := tensor.Zeros(dtype, y.Spec.Shape...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			call := &ir.Call{Ctx: t.Context(), Node: y.Def, In: []*tensor.Tensor{x}, Out: []*tensor.Tensor{out}, Workers: 1}
+			if err := y.Def.Op.Eval(call); err != nil {
+				t.Fatal(err)
+			}
+			for i, from := range c.order {
+				if out.Elem(i) != x.Elem(from) {
+					t.Errorf("%s %v: element %d is %v, want %v", c.op, dtype, i, out.Elem(i), x.Elem(from))
+				}
+			}
+		}
+	}
+}
+
+// TestDTypeErrors applies every arithmetic operator to integers.
+func TestDTypeErrors(t *testing.T) {
+	for _, o := range Registry.All() {
+		if o.Class == ir.Movement || o.Class == ir.Constant || o.PassOnly {
+			continue
+		}
+		b := ir.NewBuilder(Registry, "f")
+		v, err := b.Input("x", ir.Spec{DType: tensor.I64, Shape: []int{2, 2}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		operands := []*ir.Value{v, v}[:len(o.Operands)]
+		if _, err := b.Apply(o.Name, nil, operands...); err == nil || !strings.Contains(err.Error(), "operand %x has type i64; f32 or f64 is needed") {
+			t.Errorf("%s on i64: got error %v", o.Name, err)
+		}
 	}
 }

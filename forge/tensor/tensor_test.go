@@ -243,3 +243,30 @@ func TestDisplay(t *testing.T) {
 		t.Error("a tensor of rank 3 must show as text alone")
 	}
 }
+
+// TestCopies checks that a copy has the bits of the original and storage of its
+// own, for each type.
+func TestCopies(t *testing.T) {
+	for _, x := range sampleTensors(t) {
+		c := x.Clone()
+		other := must(Zeros(x.DType(), x.shape...))(t)
+		if err := Copy(other, x); err != nil {
+			t.Fatal(err)
+		}
+		decoded := must(Decode(x.DType(), x.shape, x.Encode()))(t)
+		for _, y := range []*Tensor{c, other, decoded, must(x.Convert(x.DType()))(t)} {
+			if !Identical(x, y) {
+				t.Fatalf("%v was copied to %v", x, y)
+			}
+			if x.Len() > 0 {
+				y.SetElem(0, 0)
+				if Identical(x, y) {
+					t.Fatalf("a copy of %v%v shares its storage", x.DType(), x.Shape())
+				}
+			}
+		}
+	}
+	if err := Copy(must(Zeros(F32, 2))(t), must(Zeros(F32, 2, 1))(t)); err == nil {
+		t.Error("copied between different shapes")
+	}
+}
