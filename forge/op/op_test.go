@@ -185,3 +185,34 @@ func TestDTypeErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestBodyResults runs bodies whose result is an operand, a constant, or
+// computed before other values.
+func TestBodyResults(t *testing.T) {
+	for body, want := range map[string][]float32{
+		"return %a": {1, 2},
+		"%c: f32[] = const {value = f32[] 7.0}\n return %c":                                                 {7, 7},
+		"%c: f32[] = neg %a\n %d: f32[] = exp %c\n return %c":                                               {-1, -2},
+		"%c: f32[] = neg %a\n %d: f32[] = neg %c\n %e: f32[] = add %d, %a\n %f: f32[] = neg %e\n return %d": {1, 2},
+	} {
+		g, err := ir.Parse(Registry, "graph f(%x: f32[2]) {\n %y: f32[2] = fused %x (%a: f32[]) {\n "+body+"\n }\n return %y\n}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := tensor.FromFloat32([]int{2}, []float32{1, 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := tensor.Zeros(tensor.F32, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := g.Nodes[0]
+		if err := n.Op.Eval(&ir.Call{Ctx: t.Context(), Node: n, In: []*tensor.Tensor{x}, Out: []*tensor.Tensor{out}, Workers: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.Float32(); got[0] != want[0] || got[1] != want[1] {
+			t.Errorf("%s gives %v, want %v", body, got, want)
+		}
+	}
+}
