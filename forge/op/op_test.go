@@ -216,3 +216,32 @@ func TestBodyResults(t *testing.T) {
 		}
 	}
 }
+
+// TestReduceNothing reduces a tensor without elements whose partial result
+// would have 2^40.
+func TestReduceNothing(t *testing.T) {
+	g, err := ir.Parse(Registry, `graph f(%x: f32[1048576,1048576,0]) {
+  %0: f32[1048576] = sum %x {axes = [0, 2]}
+  %1: f32[1048576] = mean %x {axes = [1, 2]}
+  return %0, %1
+}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := tensor.Zeros(tensor.F32, 1<<20, 1<<20, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range g.Nodes {
+		out, err := tensor.Full(tensor.F32, 9, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Op.Eval(&ir.Call{Ctx: t.Context(), Node: n, In: []*tensor.Tensor{x}, Out: []*tensor.Tensor{out}, Workers: 2}); err != nil {
+			t.Fatal(err)
+		}
+		if v := out.Elem(5); i == 0 && v != 0 || i == 1 && v == v {
+			t.Errorf("%s of nothing is %v", n.Op.Name, v)
+		}
+	}
+}
