@@ -44,10 +44,10 @@ func (d Rewrite) String() string {
 func (r *Result) Display() display.Bundle {
 	b := display.Text(r.Explain())
 	sizes := display.Table{Title: "Size of " + r.Graph.Name, Columns: []display.Column{
-		{Name: "after"}, {Name: "nodes"}, {Name: "constants"}, {Name: "FLOPs"}, {Name: "bytes moved"},
+		{Name: "after"}, {Name: "nodes"}, {Name: "constants"}, {Name: "FLOPs"}, {Name: "bytes moved"}, {Name: "what the pass does"},
 	}}
 	for _, s := range r.Snapshots {
-		sizes.Rows = append(sizes.Rows, []any{s.Pass, s.Summary.Nodes, s.Summary.Constants, s.Summary.FLOPs, s.Summary.Bytes})
+		sizes.Rows = append(sizes.Rows, []any{s.Pass, s.Summary.Nodes, s.Summary.Constants, s.Summary.FLOPs, s.Summary.Bytes, docOf(s.Pass)})
 	}
 	decisions := display.Table{Title: "Decisions", Columns: []display.Column{
 		{Name: "pass"}, {Name: "site"}, {Name: "source"}, {Name: "action"}, {Name: "reason"}, {Name: "values"},
