@@ -98,19 +98,25 @@ func AXPY4(dst []float32, a *[4]float32, b *[4][]float32) {
 // Abs returns the magnitude of x.
 func Abs(x float32) float32 { return math.Float32frombits(math.Float32bits(x) &^ (1 << 31)) }
 
-// Sqrt returns the square root of x, correctly rounded: the float64 root of a
-// float32 is never close enough to a rounding boundary to matter.
+// Sqrt returns the square root of x, correctly rounded: rounding a root twice
+// is harmless when the wider type has at least 2p+2 bits, and 53 >= 2*24+2.
 func Sqrt(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
 func copysign(x, sign float32) float32 {
 	return math.Float32frombits(math.Float32bits(x)&^(1<<31) | math.Float32bits(sign)&(1<<31))
 }
 
-// horner evaluates c[0] + x*c[1] + ... with one FMA per step.
+// horner evaluates c[0] + x*c[1] + ... with one FMA per step, written out as in
+// [AXPY4].
 func horner(x float32, c ...float32) float32 {
-	s := c[len(c)-1]
+	s, w := c[len(c)-1], float64(x)
 	for i := len(c) - 2; i >= 0; i-- {
-		s = FMA(s, x, c[i])
+		t := float64(float64(s)*w) + float64(c[i])
+		if roundsTwice(t) {
+			s = fmaOdd(s, x, c[i])
+		} else {
+			s = float32(t)
+		}
 	}
 	return s
 }
