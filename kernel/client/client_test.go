@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -163,9 +164,9 @@ func TestRequests(t *testing.T) {
 }
 
 func TestInput(t *testing.T) {
-	fail := false
+	var fail atomic.Bool
 	c := start(t, fakeCommand(t, ""), Options{Input: func(_ context.Context, prompt string, password bool) (string, error) {
-		if fail {
+		if fail.Load() {
 			return "", errors.New("nobody there")
 		}
 		return fmt.Sprintf("%q %v", prompt, password), nil
@@ -173,7 +174,7 @@ func TestInput(t *testing.T) {
 	if outputs, _ := run(t, c, "ask name?"); outputs != `stream(ok "name?" true)` {
 		t.Errorf("got %s", outputs)
 	}
-	fail = true
+	fail.Store(true)
 	if outputs, _ := run(t, c, "ask again?"); outputs != `stream(error )` {
 		t.Errorf("got %s", outputs)
 	}
@@ -229,7 +230,7 @@ func TestDeath(t *testing.T) {
 }
 
 func TestHeartbeatLost(t *testing.T) {
-	c := start(t, fakeCommand(t, ""), Options{HeartbeatLimit: 200 * time.Millisecond})
+	c := start(t, fakeCommand(t, ""), Options{HeartbeatLimit: time.Second})
 	ctx := testContext(t)
 	if err := c.Request(ctx, "control", "silence_request", nil, new(wire.StatusReply)); err != nil {
 		t.Fatal(err)
@@ -238,7 +239,7 @@ func TestHeartbeatLost(t *testing.T) {
 	if err == nil {
 		_, _, err = e.Wait(ctx)
 	}
-	if !errors.Is(err, ErrDead) || !strings.Contains(err.Error(), "no heartbeat for 200ms") {
+	if !errors.Is(err, ErrDead) || !strings.Contains(err.Error(), "no heartbeat for 1s") {
 		t.Errorf("got %v", err)
 	}
 }

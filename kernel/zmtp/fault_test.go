@@ -9,8 +9,12 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/go-zeromq/zmq4"
 )
 
 // A peer must not be able to hurt another one, whatever it does.
@@ -29,7 +33,7 @@ func TestSilentPeers(t *testing.T) {
 func TestHandshakeTimeout(t *testing.T) {
 	eachTransport(t, func(t *testing.T, endpoint string) {
 		opts := testOptions(t)
-		opts.HandshakeTimeout = 20 * time.Millisecond
+		opts.HandshakeTimeout = 200 * time.Millisecond
 		r := newRouter(t, endpoint, opts)
 		dialRaw(t, r.Endpoint()).wantClosed()
 		// The deadline is for the handshake alone.
@@ -167,7 +171,7 @@ func TestStalledSubscriber(t *testing.T) {
 	eachTransport(t, func(t *testing.T, endpoint string) {
 		opts := testOptions(t)
 		opts.QueueMessages = 10
-		opts.StallLimit = 50 * time.Millisecond
+		opts.StallLimit = time.Second // the healthy one must be quicker, on a busy machine too
 		x := newXPub(t, endpoint, opts)
 		ctx := testContext(t)
 		stalled := dialRaw(t, x.Endpoint())
@@ -289,6 +293,35 @@ func TestFiftyClients(t *testing.T) {
 			})
 		}
 		all.Wait()
+	})
+}
+
+// flakyListener cannot accept for a while, like a process with too many files.
+type flakyListener struct {
+	net.Listener
+	failures int
+}
+
+func (l *flakyListener) Accept() (net.Conn, error) {
+	if l.failures > 0 {
+		l.failures--
+		return nil, &net.OpError{Op: "accept", Err: syscall.EMFILE}
+	}
+	return l.Listener.Accept()
+}
+
+func TestAcceptErrors(t *testing.T) {
+	eachTransport(t, func(t *testing.T, endpoint string) {
+		var logged atomic.Int32
+		opts := Options{Logger: func(string, ...any) { logged.Add(1) }}
+		s := must[*server](t)(listen(zmq4.Rep, endpoint, opts.withDefaults(signalLimits), echoing{}))
+		s.listener = &flakyListener{s.listener, 5}
+		s.start()
+		defer s.Close()
+		roundTrip(t, newDealer(t, s.Endpoint(), ""), "after all")
+		if n := logged.Load(); n != 5 {
+			t.Errorf("%d lines for 5 failures", n)
+		}
 	})
 }
 

@@ -2,6 +2,7 @@ package zmtp
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"time"
@@ -48,9 +49,13 @@ func (g *gather) add(p []byte) {
 	g.free = g.free[n:]
 }
 
-// flush writes everything. A connection that accepts nothing for the stall
-// limit is an error that wraps os.ErrDeadlineExceeded; one that accepts little
-// is not.
+// minProgress is how many bytes a peer must accept within the stall limit. It
+// is far below the slowest link, and above what a peer that only wants to hold
+// us up likes to read.
+const minProgress = 64 << 10
+
+// flush writes everything. It fails with ErrStalled when the peer makes too
+// little progress.
 func (g *gather) flush(conn net.Conn) error {
 	if g.size == 0 {
 		return nil
@@ -63,7 +68,11 @@ func (g *gather) flush(conn net.Conn) error {
 			}
 		}
 		n, err := rest.WriteTo(conn)
-		if err != nil && !(n > 0 && errors.Is(err, os.ErrDeadlineExceeded)) {
+		late := errors.Is(err, os.ErrDeadlineExceeded)
+		if late && n < minProgress {
+			return fmt.Errorf("%w: %d bytes in %v", ErrStalled, n, g.stall)
+		}
+		if err != nil && !late {
 			return err
 		}
 	}

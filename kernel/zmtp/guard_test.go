@@ -5,8 +5,10 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-zeromq/zmq4"
 )
@@ -121,6 +123,37 @@ func TestGatherWritesOnce(t *testing.T) {
 	}
 	if !bytes.Equal(conn.written, want) {
 		t.Error("gathered bytes are not what was added")
+	}
+}
+
+// lateConn accepts a piece of each write and then times out.
+type lateConn struct {
+	countingConn
+	piece int
+}
+
+func (c *lateConn) SetWriteDeadline(time.Time) error { return nil }
+
+func (c *lateConn) Write(p []byte) (int, error) {
+	n, err := c.countingConn.Write(p[:min(len(p), c.piece)])
+	if n < len(p) {
+		err = os.ErrDeadlineExceeded
+	}
+	return n, err
+}
+
+// A slow peer gets everything, one that takes next to nothing is given up.
+func TestGatherStalls(t *testing.T) {
+	data := bytes.Repeat([]byte("0123456789"), 100_000)
+	g := gather{stall: time.Second}
+	slow := &lateConn{piece: minProgress}
+	g.add(data)
+	if err := g.flush(slow); err != nil || !bytes.Equal(slow.written, data) {
+		t.Errorf("wrote %d bytes of %d: %v", len(slow.written), len(data), err)
+	}
+	g.add(data)
+	if err := g.flush(&lateConn{piece: 10}); !errors.Is(err, ErrStalled) {
+		t.Errorf("got %v, want ErrStalled", err)
 	}
 }
 

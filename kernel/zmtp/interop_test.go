@@ -20,7 +20,7 @@ const (
 
 // python starts a script of testdata with FORGE_PYTHON, a Python that has
 // pyzmq. The script serves until its stdin closes and must then succeed.
-func python(t *testing.T, script string, args ...string) *bufio.Reader {
+func python(t *testing.T, script string, args ...string) (io.Writer, *bufio.Reader) {
 	t.Helper()
 	interpreter := os.Getenv("FORGE_PYTHON")
 	if interpreter == "" {
@@ -43,7 +43,7 @@ func python(t *testing.T, script string, args ...string) *bufio.Reader {
 			t.Errorf("%s: %v", script, err)
 		}
 	})
-	return bufio.NewReader(stdout)
+	return stdin, bufio.NewReader(stdout)
 }
 
 func TestLibzmqClients(t *testing.T) {
@@ -57,7 +57,7 @@ func TestLibzmqClients(t *testing.T) {
 		beat := must[*Echo](t)(ListenEcho(newEndpoint(t, transport), testOptions(t)))
 		t.Cleanup(func() { beat.Close() })
 
-		out := python(t, "clients.py", r.Endpoint(), x.Endpoint(), beat.Endpoint())
+		_, out := python(t, "clients.py", r.Endpoint(), x.Endpoint(), beat.Endpoint())
 		wantEvent(t, x, "", false)
 		ctx := testContext(t)
 		for i := range interopMessages {
@@ -80,7 +80,8 @@ func TestLibzmqClients(t *testing.T) {
 func TestLibzmqServers(t *testing.T) {
 	eachTransport(t, func(t *testing.T, endpoint string) {
 		transport, _, _ := strings.Cut(endpoint, ":")
-		line, err := python(t, "servers.py", endpoint, newEndpoint(t, transport), newEndpoint(t, transport)).ReadString('\n')
+		_, out := python(t, "servers.py", endpoint, newEndpoint(t, transport), newEndpoint(t, transport))
+		line, err := out.ReadString('\n')
 		endpoints := strings.Fields(line)
 		if len(endpoints) != 3 {
 			t.Fatalf("got %q, %v", line, err)
@@ -120,5 +121,24 @@ func TestLibzmqServers(t *testing.T) {
 		for i := range 200 {
 			wantFrames(t, must[[][]byte](t)(r.Request(ctx, []byte("beat"), fmt.Append(nil, i))), "beat", fmt.Sprint(i))
 		}
+	})
+}
+
+// A ROUTER that is closed and bound again must hear from the same client.
+func TestLibzmqReconnects(t *testing.T) {
+	eachTransport(t, func(t *testing.T, endpoint string) {
+		r := must[*Router](t)(ListenRouter(endpoint, testOptions(t)))
+		endpoint = r.Endpoint()
+		in, out := python(t, "reconnect.py", endpoint)
+		for _, question := range []string{"one", "two", "three"} {
+			echo(t, r)
+			fmt.Fprintln(in, question)
+			if line, err := out.ReadString('\n'); line != question+"\n" {
+				t.Fatalf("got %q, %v; want %q", line, err, question)
+			}
+			r.Close()
+			r = must[*Router](t)(ListenRouter(endpoint, testOptions(t)))
+		}
+		r.Close()
 	})
 }

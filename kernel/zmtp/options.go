@@ -9,7 +9,7 @@ import (
 var (
 	ErrClosed  = errors.New("zmtp: socket is closed")
 	ErrNoPeer  = errors.New("zmtp: peer is not connected")
-	ErrStalled = errors.New("zmtp: peer does not read; disconnected")
+	ErrStalled = errors.New("zmtp: peer does not read what is sent to it")
 )
 
 // Peer names a client of a socket. A client that announces an identity keeps
@@ -47,8 +47,8 @@ type Options struct {
 	// 64 MiB.
 	QueueMessages int
 	QueueBytes    int64
-	// StallLimit is how long a peer may accept nothing while something waits for
-	// it. Default 30 s.
+	// StallLimit is how long a peer may accept less than 64 KiB while something
+	// waits for it. Default 30 s.
 	StallLimit time.Duration
 	// Linger bounds how long Close waits for queues to empty. Default 1 s.
 	Linger time.Duration

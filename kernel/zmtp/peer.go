@@ -2,6 +2,7 @@ package zmtp
 
 import (
 	"net"
+	"sync"
 
 	"github.com/go-zeromq/zmq4"
 	"github.com/go-zeromq/zmq4/security/null"
@@ -23,23 +24,24 @@ type peer struct {
 	queue    *queue
 	written  chan struct{} // closed when the writer has ended
 
+	ending sync.Once
+	why    error // the first reason to disconnect
+
 	topics map[string]int // XPUB: subscriptions, counted; guarded by the socket
 }
 
-// disconnect ends the connection and forgets what waits to be sent.
-func (p *peer) disconnect() {
+// disconnect ends the connection and forgets what waits to be sent. The
+// goroutine that reads the peer logs why, so that a Logger which blocks holds
+// up nobody else.
+func (p *peer) disconnect(why error) {
+	p.ending.Do(func() { p.why = why })
 	p.queue.close(true)
 	p.conn.Close()
 }
 
 // write sends what is queued until the queue is closed and empty, and then
 // tells the peer that nothing more will come.
-func (p *peer) write() (err error) {
-	defer func() {
-		if err != nil {
-			p.disconnect()
-		}
-	}()
+func (p *peer) write() error {
 	var batch [][][]byte
 	for {
 		messages, pongs, ok := p.queue.take(batch)
@@ -49,7 +51,6 @@ func (p *peer) write() (err error) {
 		if err := p.send(messages, pongs); err != nil {
 			return err
 		}
-		clear(messages)
 		batch = messages
 	}
 	if c, ok := p.conn.(interface{ CloseWrite() error }); ok {
@@ -65,12 +66,11 @@ func (p *peer) send(messages [][][]byte, pongs [][]byte) error {
 			return err
 		}
 	}
-	count, bytes := 0, int64(0)
+	first, bytes := 0, int64(0) // of what is not yet written
 	for i, frames := range messages {
 		if err := p.zmtp.SendMsg(zmq4.NewMsgFrom(frames...)); err != nil {
 			return err
 		}
-		count++
 		bytes += byteSize(frames)
 		if i < len(messages)-1 && p.guard.out.size < flushAbove {
 			continue
@@ -78,8 +78,9 @@ func (p *peer) send(messages [][][]byte, pongs [][]byte) error {
 		if err := p.guard.out.flush(p.conn); err != nil {
 			return err
 		}
-		p.queue.written(count, bytes)
-		count, bytes = 0, 0
+		p.queue.written(i+1-first, bytes)
+		clear(messages[first : i+1])
+		first, bytes = i+1, 0
 	}
 	return p.guard.out.flush(p.conn)
 }

@@ -2,6 +2,7 @@ package zmtp
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/go-zeromq/zmq4"
@@ -56,8 +57,7 @@ func (r *Router) Send(to Peer, frames ...[]byte) error {
 	}
 	err := p.queue.put(frames, 1)
 	if err == ErrStalled {
-		r.log("peer %d has %d messages waiting; disconnected", to, r.opts.QueueMessages)
-		p.disconnect()
+		p.disconnect(err)
 	}
 	return err
 }
@@ -90,8 +90,7 @@ func (r routing) opened(p *peer) error {
 	old := r.register(p)
 	r.mu.Unlock()
 	if old != nil {
-		r.log("identity %q connected again; the older connection is closed", p.identity)
-		old.disconnect()
+		old.disconnect(fmt.Errorf("zmtp: identity %q connected again", p.identity))
 	}
 	return nil
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/go-zeromq/zmq4"
@@ -56,17 +56,20 @@ func (s *socket) log(format string, args ...any) {
 // admit takes charge of a new connection, or closes it.
 func (s *socket) admit(conn net.Conn) bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.conns == nil || len(s.conns) >= s.opts.MaxPeers {
-		if s.conns != nil {
-			s.log("more than %d connections; refused one", s.opts.MaxPeers)
-		}
-		conn.Close()
-		return false
+	full := len(s.conns) >= s.opts.MaxPeers
+	admitted := s.conns != nil && !full
+	if admitted {
+		s.conns[conn] = nil
+		s.running.Add(1)
 	}
-	s.conns[conn] = nil
-	s.running.Add(1)
-	return true
+	s.mu.Unlock()
+	if !admitted {
+		conn.Close()
+	}
+	if full {
+		s.log("refused a connection: there are %d", s.opts.MaxPeers)
+	}
+	return admitted
 }
 
 // run serves an admitted connection until it ends. It reports whether the
@@ -80,34 +83,31 @@ func (s *socket) run(conn net.Conn) (shook bool) {
 		s.mu.Unlock()
 	}()
 	p := &peer{conn: conn, queue: newQueue(&s.opts), written: make(chan struct{})}
-	err := safely(func() error { return s.handshake(p) })
-	if err != nil {
-		s.ended("handshake", err)
+	if err := safely(func() error { return s.handshake(p) }); err != nil {
+		s.ended(fmt.Errorf("handshake: %w", err))
 		return false
 	}
 	go func() {
 		defer close(p.written)
 		if err := safely(p.write); err != nil {
-			s.ended("send", err)
+			p.disconnect(err)
 		}
 	}()
-	err = safely(func() error { return s.read(p) })
-	p.disconnect()
+	p.disconnect(safely(func() error { return s.read(p) }))
 	<-p.written
 	s.pattern.gone(p)
-	s.ended("receive", err)
+	s.ended(p.why)
 	return true
 }
 
-// ended logs why a connection ended, unless that is as it should be.
-func (s *socket) ended(during string, err error) {
-	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), errors.Is(err, zmq4.ErrClosedConn):
-	case errors.Is(err, os.ErrDeadlineExceeded) && during == "send":
-		s.log("peer accepted nothing for %v; disconnected", s.opts.StallLimit)
-	default:
-		s.log("connection ended during %s: %v", during, err)
+// ended logs why a connection ended, unless peers may do that.
+func (s *socket) ended(why error) {
+	for _, usual := range []error{nil, io.EOF, net.ErrClosed, zmq4.ErrClosedConn, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(why, usual) {
+			return
+		}
 	}
+	s.log("disconnected a peer: %v", why)
 }
 
 // handshake opens p under a deadline and makes it known.

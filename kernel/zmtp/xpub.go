@@ -128,9 +128,11 @@ func (x *XPub) deliver(frames [][]byte) error {
 	default:
 	}
 	for p := range x.peers {
-		if p.wants(frames) && p.queue.put(frames, reserve) == ErrStalled {
-			x.log("peer %d has %d messages waiting; disconnected", p.id, reserve*x.opts.QueueMessages)
-			p.disconnect()
+		if !p.wants(frames) {
+			continue
+		}
+		if err := p.queue.put(frames, reserve); err == ErrStalled {
+			p.disconnect(err)
 		}
 	}
 	return nil
@@ -184,26 +186,31 @@ func (x publishing) received(p *peer, frames [][]byte) error {
 
 func (x publishing) subscribed(p *peer, topic []byte, cancel bool) {
 	if err := x.change(p, bytes.Clone(topic), cancel); err != nil {
-		x.log("peer %d: %v", p.id, err)
-		p.disconnect()
+		p.disconnect(err)
 	}
 }
 
-// change adds or cancels a subscription. The welcome is queued before the
-// subscription can match, so that it is the first message the peer sees of it.
+// change adds or cancels a subscription and tells of it.
 func (x publishing) change(p *peer, topic []byte, cancel bool) error {
+	changed, err := x.apply(p, topic, cancel)
+	if changed {
+		x.notify(Subscription{Peer: p.id, Topic: topic, Cancel: cancel})
+	}
+	return err
+}
+
+// apply is change for the socket itself. The welcome is queued before anything
+// that the subscription matches can be.
+func (x publishing) apply(p *peer, topic []byte, cancel bool) (changed bool, err error) {
 	x.mu.Lock()
-	changed, err := x.count(p, string(topic), cancel)
+	defer x.mu.Unlock()
+	changed, err = x.count(p, string(topic), cancel)
 	if changed && !cancel && x.opts.Welcome != nil {
 		if welcome := x.opts.Welcome(topic); welcome != nil {
 			err = p.queue.put(welcome, reserve)
 		}
 	}
-	x.mu.Unlock()
-	if changed && err == nil {
-		x.notify(Subscription{Peer: p.id, Topic: topic, Cancel: cancel})
-	}
-	return err
+	return changed, err
 }
 
 // count updates how often p subscribed to topic and reports whether that makes
