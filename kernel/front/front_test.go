@@ -36,6 +36,24 @@ execute_result {"execution_count":1,"data":{"text/plain":"42"},"metadata":{},"tr
 	}
 }
 
+// Numbers that float64 cannot hold, and absent parts, pass through displays.
+func TestBundlesPassUnchanged(t *testing.T) {
+	var d displayBody
+	raw := `{"bundle":{"data":{"application/json":{"n":9007199254740993}},"metadata":null},"id":"x"}`
+	if err := json.Unmarshal([]byte(raw), &d); err != nil {
+		t.Fatal(err)
+	}
+	_, _, message := displayMessage(d, nil)
+	equal(t, "display", message, json.RawMessage(`{"data":{"application/json":{"n":9007199254740993}},"metadata":{},"transient":{"display_id":"x"}}`))
+	equal(t, "absent", expressionReply{Status: "ok"}, json.RawMessage(`{"status":"ok","data":{},"metadata":{}}`))
+	for text, want := range map[string]bool{`{"text/plain":"x"}`: true, `{"text/plain":1}`: false, `{}`: false, ``: false, `null`: false} {
+		b := bundle{Data: rawObject(text)}
+		if _, ok := b.text(); ok != want {
+			t.Errorf("text of %s: %v", text, ok)
+		}
+	}
+}
+
 func TestExecuteError(t *testing.T) {
 	r := start(t)
 	m := r.execute("error boom")
@@ -80,7 +98,7 @@ func TestUserExpressionsAndPayload(t *testing.T) {
 		"code": "page help text", "user_expressions": map[string]string{"a": "x", "b": "bad"},
 	})
 	equal(t, "reply", string(reply.Content), `{"status":"ok","execution_count":1,"user_expressions":{`+
-		`"a":{"data":{"text/plain":"x"},"metadata":{},"status":"ok"},"b":{"status":"error","ename":"E","evalue":"bad","traceback":[]}},`+
+		`"a":{"status":"ok","data":{"text/plain":"x"},"metadata":{}},"b":{"status":"error","ename":"E","evalue":"bad","traceback":[]}},`+
 		`"payload":[{"data":{"text/plain":"help text"},"source":"page","start":0}]}`)
 	reply, _ = r.ask(r.shell, "execute_request", map[string]any{"code": "next x := 1"})
 	equal(t, "payload", content[struct{ Payload json.RawMessage }](t, reply).Payload,

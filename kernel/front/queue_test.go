@@ -197,7 +197,11 @@ func TestInterrupt(t *testing.T) {
 				r.want("status")
 				r.want("status")
 			}
-			equal(t, "the session lives on", r.run("pid").text(t), pid)
+			after := r.run("pid")
+			if name == "SIGINT" && after.Status == "error" { // it came late and met this cell
+				after = r.run("pid")
+			}
+			equal(t, "the session lives on", after.text(t), pid)
 		})
 	}
 }
@@ -210,7 +214,7 @@ func TestInterruptBeforeSession(t *testing.T) {
 	r.want("execute_input")
 	r.send(r.control, r.message("interrupt_request", nil))
 	equal(t, "interrupt", content[wire.StatusReply](t, r.recv(r.control)).Status, "ok")
-	equal(t, "cell", r.replied(m).Name, "Interrupted")
+	equal(t, "cell", r.replied(m).Name, "Interrupt")
 }
 
 // Everything but cells is answered while a cell runs.
