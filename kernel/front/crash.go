@@ -149,11 +149,16 @@ func (c crash) trace() []string {
 // happened, what was lost and what is back.
 func (c crash) failure(l loss) *link.Error {
 	name, what := c.explain()
-	lines := []string{name + ": " + what}
-	lines = append(lines, c.trace()...)
-	lines = append(lines, l.sentences()...)
+	lines := []string{headline(name, what)}
+	if trace := c.trace(); len(trace) > 0 {
+		lines = append(append(lines, ""), trace...)
+	}
+	lines = append(append(lines, ""), l.sentences()...)
 	return &link.Error{Name: name, Value: what, Traceback: lines}
 }
+
+// headline is the first line of a traceback, bold and red where colours show.
+func headline(name, what string) string { return "\x1b[1;31m" + name + "\x1b[0m: " + what }
 
 // sentences say what was lost and what is back.
 func (l loss) sentences() []string {

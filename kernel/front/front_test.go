@@ -116,7 +116,7 @@ func TestRequests(t *testing.T) {
 		{"is_complete_request", `{"code":"1"}`, `{"status":"complete"}`},
 		{"comm_info_request", `{}`, `{"status":"ok","comms":{}}`},
 		{"history_request", `{"hist_access_type":"tail","n":10,"output":true}`, `{"status":"ok","history":[[1,1,["result 1","1"]]]}`},
-		{"history_request", `{"hist_access_type":"nonsense"}`, `{"status":"error","ename":"KernelError","evalue":"hist_access_type \"nonsense\": want tail, range or search","traceback":["KernelError: hist_access_type \"nonsense\": want tail, range or search"]}`},
+		{"history_request", `{"hist_access_type":"nonsense"}`, `{"status":"error","ename":"KernelError","evalue":"hist_access_type \"nonsense\": want tail, range or search","traceback":["\u001b[1;31mKernelError\u001b[0m: hist_access_type \"nonsense\": want tail, range or search"]}`},
 	} {
 		for _, socket := range []*zmtp.Dealer{r.shell, r.control} {
 			reply, outputs := r.ask(socket, c.msgType, json.RawMessage(c.content))

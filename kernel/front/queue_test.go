@@ -119,12 +119,12 @@ func TestSubshells(t *testing.T) {
 	}
 	m := r.send(r.shell, r.in(b, "execute_request", map[string]any{"code": "error e"}))
 	equal(t, "count", r.replied(m).ExecutionCount, 1)
-	r.send(r.shell, r.in(a, "execute_request", map[string]any{"code": "signal go"}))
+	free := r.send(r.shell, r.in(a, "execute_request", map[string]any{"code": "signal go"}))
 	got := r.replies(2)[main.Header.MsgID]
 	equal(t, "main", got.Status, "ok") // the subshell's error aborted nothing here
 	equal(t, "main count", got.ExecutionCount, 1)
 	streams := map[string]string{}
-	for _, o := range r.until(main) {
+	for _, o := range r.until(main, free) {
 		if o.Header.MsgType == "stream" {
 			streams[r.parent(o)] += content[wire.Stream](t, o).Text
 		}
