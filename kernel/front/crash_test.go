@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -93,6 +94,23 @@ func TestFrontDies(t *testing.T) {
 	gone(t, child)
 }
 
+// A process that escapes from the session's group with all of its descriptors
+// does not keep the front from noticing the session's end.
+func TestEscapedProcess(t *testing.T) {
+	r := start(t)
+	escaped := r.run("escape 1000").text(t)
+	equal(t, "cell", r.run("print x\nexit 3").Name, "SessionExit")
+	equal(t, "next", r.run("result 1").text(t), "1")
+	pid, err := strconv.Atoi(escaped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !alive(escaped) {
+		t.Error("the process did not escape")
+	}
+	syscall.Kill(pid, syscall.SIGKILL)
+}
+
 // Waiting cells are aborted, and the ones after run in the new session.
 func TestSessionDiesWithQueue(t *testing.T) {
 	r := start(t)
@@ -133,7 +151,7 @@ func TestSessionCannotStart(t *testing.T) {
 		argv []string
 		says string
 	}{
-		"dies":          {nil, "status 7"},
+		"dies":          {nil, "status 7: cannot start"},
 		"other version": {nil, "another build"},
 		"garbage":       {nil, "session"},
 		"no command":    {[]string{"/does/not/exist"}, "/does/not/exist"},

@@ -7,15 +7,19 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
 	"forgekernel/kernel/link"
+
+	"golang.org/x/sys/unix"
 )
 
 // Times that a session is given.
 const (
 	helloTime    = 30 * time.Second       // from its start to Hello
+	linkTime     = 500 * time.Millisecond // from the end of its link to its own
 	farewellTime = 300 * time.Millisecond // from Shutdown to its end, then it is killed
 )
 
@@ -83,12 +87,15 @@ func startSession(argv []string, memory int64, printer printer, unasked func(*se
 
 // live follows the process to its end.
 func (s *session) live() {
-	received := make(chan struct{})
+	received, exited := make(chan struct{}), make(chan struct{})
 	go func() {
 		s.receive()
-		// Without its link a session is of no use, and its end is what ends this.
-		s.process.kill()
 		close(received)
+		select { // the end of the link is as a rule that of the process
+		case <-exited:
+		case <-time.After(linkTime):
+			s.end("the session closed its link to the front")
+		}
 	}()
 	hello := time.AfterFunc(helloTime, func() {
 		select {
@@ -98,12 +105,11 @@ func (s *session) live() {
 		}
 	})
 	state := s.process.wait()
+	close(exited)
 	hello.Stop()
-	// What it sent before it died is still in the socket. A process that escaped
-	// its group may hold the other end open, hence the deadline.
-	s.file.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+	s.endLink()
 	<-received
-	traced, fatal := s.pipes.finish()
+	traced, fatal, said := s.pipes.finish()
 	printed, report := splitFatal(string(fatal), string(traced))
 	if printed != "" {
 		s.pipes.printer.print(stderr, []byte(printed))
@@ -111,6 +117,11 @@ func (s *session) live() {
 	s.mu.Lock()
 	s.crash = crashOf(state, report, s.process.memory.Load())
 	s.crash.reason = s.reason
+	select {
+	case <-s.ready:
+	default: // nobody has seen yet what it said on its way out
+		s.crash.said = strings.TrimSpace(string(said))
+	}
 	s.over = true
 	for _, m := range s.cells {
 		m.close()
@@ -120,6 +131,15 @@ func (s *session) live() {
 	s.late.close()
 	s.conn.Close()
 	close(s.dead)
+}
+
+// endLink lets receive end after what the session sent before it died. A process
+// that escaped its group may hold the other end open, so the end of the link
+// does not come by itself.
+func (s *session) endLink() {
+	if conn, err := s.file.SyscallConn(); err == nil {
+		conn.Control(func(fd uintptr) { unix.Shutdown(int(fd), unix.SHUT_RD) })
+	}
 }
 
 // transmit sends what was posted.
@@ -186,9 +206,7 @@ func (s *session) accept(f link.Frame) error {
 	s.mu.Lock()
 	cell := s.cells[f.Cell]
 	s.mu.Unlock()
-	if cell != nil && f.Kind != link.Comm && f.Kind != link.Config {
-		cell.put(f)
-	} else {
+	if f.Kind == link.Comm || f.Kind == link.Config || cell == nil || !cell.put(f) {
 		s.unasked(s, f)
 	}
 	return nil
