@@ -10,6 +10,7 @@ import (
 	"go/types"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 
@@ -98,9 +99,30 @@ func pack(stamp string, packages []*hostPackage) ([]byte, error) {
 		if err := addJSON(w, archive.DocFile(p.ImportPath), p.docs); err != nil {
 			return nil, err
 		}
+		if archive.HasSource(p.ImportPath) {
+			source, err := p.source()
+			if err != nil {
+				return nil, err
+			}
+			if err := addJSON(w, archive.SourceFile(p.ImportPath), source); err != nil {
+				return nil, err
+			}
+		}
 	}
 	err := w.Close()
 	return b.Bytes(), err
+}
+
+func (p *hostPackage) source() (map[string]string, error) {
+	files := map[string]string{}
+	for _, name := range p.GoFiles {
+		text, err := os.ReadFile(filepath.Join(p.Dir, name))
+		if err != nil {
+			return nil, err
+		}
+		files[name] = string(text)
+	}
+	return files, nil
 }
 
 func addJSON(w *zip.Writer, name string, v any) error {

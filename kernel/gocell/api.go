@@ -1,0 +1,150 @@
+package gocell
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"forgekernel/display"
+)
+
+// Options connects a session with its surroundings. Every field may be left
+// zero.
+type Options struct {
+	// Writer returns where a goroutine that belongs to a cell prints; stream
+	// is "stdout" or "stderr". The default is the process's own stream.
+	Writer func(cell uint64, stream string) io.Writer
+	// Stdin asks the person for one line, without its newline. Without it
+	// reading standard input is an error of the reading call.
+	Stdin func(ctx context.Context, prompt string, password bool) (string, error)
+	// Async hears of a panic in a goroutine whose cell has already ended. It
+	// is called from that goroutine.
+	Async func(cell uint64, err error)
+	// Sink receives what a cell displays; nil means the process-wide one.
+	Sink func(cell uint64) display.Sink
+}
+
+// Cell is one piece of source to run.
+type Cell struct {
+	Name   string // how errors call it: "cell 3"
+	ID     uint64 // who prints: handed to Options.Writer
+	Source string
+	Line   int // number of the source's first line in the notebook cell; 0 means 1
+}
+
+// Result is what a cell that ended well has to show.
+type Result struct {
+	Has      bool           // the cell ends with an expression that has a value to show
+	Values   []any          // its values
+	Bundle   display.Bundle // the same, ready to be shown
+	Warnings []display.Diagnostic
+}
+
+// CompileError refuses a cell; nothing of it ran and nothing changed.
+type CompileError struct{ Diagnostics []display.Diagnostic }
+
+func (e *CompileError) Error() string {
+	var b strings.Builder
+	for i, d := range e.Diagnostics {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		if d.Line > 0 {
+			fmt.Fprintf(&b, "%s:%d:%d: ", d.Source, d.Line, d.Col)
+		}
+		b.WriteString(d.Message)
+	}
+	return b.String()
+}
+
+// Frame is one call of user code on the way to a panic, innermost first.
+type Frame struct {
+	Cell string // name of the cell that holds the code
+	Func string
+	Line int // in the notebook cell
+	Col  int
+	Text string // the source line
+}
+
+// PanicError is a panic that user code did not recover, or one of its calls
+// that ended the cell.
+type PanicError struct {
+	Value     any
+	Trace     []Frame
+	Goroutine bool // it happened in a goroutine that the cell started
+}
+
+func (e *PanicError) Error() string {
+	text := "panic: " + panicText(e.Value)
+	if e.Goroutine {
+		text += " (in a goroutine)"
+	}
+	return text
+}
+
+// Unwrap gives the panic's value when it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// ExitError is a cell that called os.Exit, log.Fatal or runtime.Goexit. They
+// end the cell; the session keeps its state.
+type ExitError struct {
+	Call string // "os.Exit"
+	Code int
+}
+
+func (e *ExitError) Error() string {
+	if e.Call == "runtime.Goexit" {
+		return "runtime.Goexit ended the cell"
+	}
+	return fmt.Sprintf("%s ended the cell with status %d; the session and its variables live on", e.Call, e.Code)
+}
+
+// InterruptError is a cell that was stopped. What says what it was doing.
+type InterruptError struct {
+	What  string
+	Trace []Frame
+}
+
+func (e *InterruptError) Error() string { return "interrupted: " + e.What }
+
+// Symbol is one name that the session holds.
+type Symbol struct {
+	Name string
+	Kind string // "var", "func", "type", "const" or "import"
+	Type string
+	Cell string // where it was defined
+}
+
+// Candidate is one way to complete a name.
+type Candidate struct {
+	Text      string
+	Kind      string // function, variable, type, constant, module, keyword, field or method
+	Signature string
+}
+
+// Completion lists candidates that replace source bytes Start to End.
+type Completion struct {
+	Candidates []Candidate
+	Start, End int
+}
+
+// Inspection describes a name.
+type Inspection struct {
+	Signature string
+	Doc       string
+	Source    string // of a session symbol, when more detail is asked for
+	Defined   string // "cell 3", or an import path
+}
+
+// Goroutine is a goroutine that a cell started and that still runs.
+type Goroutine struct {
+	ID    uint64
+	Cell  string
+	Func  string
+	Line  int
+	State string
+}

@@ -1,0 +1,142 @@
+package eval
+
+import (
+	"fmt"
+	"reflect"
+)
+
+// apply calls any target with boxed arguments, a nil interface among them
+// being the zero Value. deferOf is the frame whose deferred call this is.
+func (th *thread) apply(t target, args []reflect.Value, deferOf *frame) []reflect.Value {
+	switch {
+	case t.code != nil:
+		return th.applyCode(t.code, args, deferOf)
+	case t.clo != nil:
+		if t.clo.target.fn != nil {
+			return th.applyFunc(t.clo.target.fn, t.clo, args, deferOf)
+		}
+		return th.apply(t.clo.target, args, deferOf)
+	case t.native != nil:
+		th.blocking(&t.name)
+		results := t.native(th, args)
+		th.blocking(nil)
+		return results
+	case t.fn != nil:
+		return th.applyFunc(t.fn, nil, args, deferOf)
+	}
+	return th.compiled(t, args)
+}
+
+func (th *thread) applyCode(c *Code, args []reflect.Value, deferOf *frame) []reflect.Value {
+	if err := c.fail.Load(); err != nil {
+		panic(*err)
+	}
+	if fn := c.fn.Load(); fn != nil {
+		return th.applyFunc(fn, nil, args, deferOf)
+	}
+	if c.host.IsValid() {
+		return th.compiled(target{host: c.host, name: c.Name, variadic: c.host.Type().IsVariadic()}, args)
+	}
+	panic(goError(fmt.Sprintf("%s has no code: its cell did not compile", c.Name)))
+}
+
+func (th *thread) applyFunc(fn *Func, clo *closure, args []reflect.Value, deferOf *frame) []reflect.Value {
+	fr := th.push(fn)
+	fr.deferOf = deferOf
+	for i, pl := range fn.params {
+		if pl.class == ref && args[i].IsValid() {
+			fr.assign(pl, args[i])
+		} else {
+			fr.set(pl, args[i])
+		}
+	}
+	if clo != nil {
+		fr.bind(clo)
+	}
+	fr.call()
+	results := make([]reflect.Value, len(fn.results))
+	for i := range results {
+		switch {
+		case len(fr.ret) == len(results):
+			results[i] = fr.get(fr.ret[i])
+		case fn.results[i].Kind() != reflect.Interface: // recovered without named results
+			results[i] = reflect.Zero(fn.results[i])
+		}
+	}
+	th.pop(fr)
+	return results
+}
+
+// compiled calls compiled code.
+func (th *thread) compiled(t target, args []reflect.Value) []reflect.Value {
+	if t.host.IsNil() {
+		nilDereference()
+	}
+	ft := t.host.Type()
+	in := make([]reflect.Value, len(args))
+	for i, a := range args {
+		in[i] = static(ft.In(i), a)
+		if in[i].IsValid() {
+			in[i] = th.standard(ft.In(i), in[i])
+		}
+	}
+	th.blocking(&t.name)
+	var out []reflect.Value
+	if t.variadic {
+		out = t.host.CallSlice(in)
+	} else {
+		out = t.host.Call(in)
+	}
+	th.blocking(nil)
+	return out
+}
+
+// entry is a closure as compiled code calls it, on a goroutine of its own
+// choice: on behalf of the cell that made the closure while that runs, else of
+// the latest cell.
+func (c *closure) entry(args []reflect.Value) []reflect.Value {
+	r := c.run
+	if r == nil || r.ended.Load() {
+		r = c.engine.current.Load()
+	}
+	th := r.newThread()
+	defer func() {
+		if p := recover(); p != nil {
+			inner := th.catch(p)
+			r.mu.Lock()
+			r.lastPanic = inner
+			r.mu.Unlock()
+			panic(inner.value)
+		}
+	}()
+	results := th.apply(target{clo: c}, args, nil)
+	for i, t := range outs(c) {
+		results[i] = static(t, results[i])
+	}
+	return results
+}
+
+// outs lists the types that compiled code expects of the results.
+func outs(c *closure) []reflect.Type {
+	if c.typ == nil {
+		return c.target.outs()
+	}
+	list := make([]reflect.Type, c.typ.NumOut())
+	for i := range list {
+		list[i] = c.typ.Out(i)
+	}
+	return list
+}
+
+// outs is known once the code of a method is linked.
+func (t target) outs() []reflect.Type {
+	switch {
+	case t.fn != nil:
+		return t.fn.results
+	case t.code != nil && t.code.fn.Load() != nil:
+		return t.code.fn.Load().results
+	case t.clo != nil:
+		return t.clo.target.outs()
+	}
+	return nil
+}

@@ -1,0 +1,303 @@
+package eval
+
+import (
+	"go/constant"
+	"go/token"
+	"go/types"
+	"reflect"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// Func is a translated function.
+type Func struct {
+	name   string
+	source *Source // nil for wrappers
+
+	numbers, pointers, values int // sizes of the banks
+	// Constants are copied into each frame; they begin at these indices, after
+	// the parameters and captured variables.
+	fixedN, fixedP, fixedV int
+	initN                  []uint64
+	initP                  []pointer
+	initV                  []reflect.Value
+
+	params, free []place
+	results      []reflect.Type
+	blocks       []block
+	hasDefer     bool
+	recoverBlock int // -1 when results are zero after recovery
+}
+
+type instr func(*frame)
+
+// block is a straight run of instructions; next moves the values of phi
+// instructions and returns the block that follows, negative at a return.
+type block struct {
+	code    []instr
+	offsets []int32 // of each instruction and of next, in the source
+	next    func(*frame) int
+}
+
+func (b *block) offset(ip int) int {
+	for ; ip >= 0; ip-- {
+		if o := b.offsets[ip]; o >= 0 {
+			return int(o)
+		}
+	}
+	return 0
+}
+
+// builder translates one function.
+type builder struct {
+	*compiler
+	ssa    *ssa.Function
+	fn     *Func
+	places map[ssa.Value]place
+	tuples map[ssa.Value][]place
+	block  *block
+	pos    token.Pos
+}
+
+func newBuilder(c *compiler, fn *ssa.Function) *builder {
+	return &builder{compiler: c, ssa: fn, fn: c.funcs[fn], places: map[ssa.Value]place{}, tuples: map[ssa.Value][]place{}}
+}
+
+func (b *builder) translate() {
+	b.pos = b.ssa.Pos()
+	b.fn.source = b.sourceOf(b.ssa)
+	for _, p := range b.ssa.Params {
+		b.fn.params = append(b.fn.params, b.reserve(p))
+	}
+	for _, v := range b.ssa.FreeVars {
+		b.fn.free = append(b.fn.free, b.reserve(v))
+	}
+	res := b.ssa.Signature.Results()
+	for i := range res.Len() {
+		b.fn.results = append(b.fn.results, b.typ(res.At(i).Type(), b.pos))
+	}
+	b.fn.fixedN, b.fn.fixedP, b.fn.fixedV = b.fn.numbers, b.fn.pointers, b.fn.values
+	b.constants()
+	b.reserveAll()
+	b.fn.recoverBlock = -1
+	b.fn.blocks = make([]block, len(b.ssa.Blocks))
+	for i, blk := range b.ssa.Blocks {
+		if blk == b.ssa.Recover {
+			b.fn.recoverBlock = i
+		}
+		b.block = &b.fn.blocks[i]
+		for _, in := range blk.Instrs {
+			b.instruction(in)
+		}
+		if n := len(b.block.offsets); n == len(b.block.code) {
+			b.block.offsets = append(b.block.offsets, b.offset(b.pos))
+		}
+	}
+}
+
+// sourceOf finds the text of a function by the positions in it; wrappers have
+// none.
+func (b *builder) sourceOf(fn *ssa.Function) *Source {
+	if fn.Synthetic != "" && fn.Origin() == nil && fn.Parent() == nil {
+		return nil
+	}
+	at := b.unitOf(fn).Position
+	if s, _, ok := at(fn.Pos()); ok {
+		return s
+	}
+	for _, blk := range fn.Blocks {
+		for _, in := range blk.Instrs {
+			if s, _, ok := at(in.Pos()); ok {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+// unitOf returns the unit whose syntax a function was built from.
+func (b *builder) unitOf(fn *ssa.Function) *Unit {
+	for fn.Parent() != nil {
+		fn = fn.Parent()
+	}
+	if fn.Origin() != nil {
+		fn = fn.Origin()
+	}
+	if fn.Pkg != nil {
+		if u := b.units[fn.Pkg.Pkg]; u != nil {
+			return u
+		}
+	}
+	return b.unit
+}
+
+func (b *builder) offset(pos token.Pos) int32 {
+	if b.fn.source != nil && pos.IsValid() {
+		if s, at, ok := b.unitOf(b.ssa).Position(pos); ok && s == b.fn.source {
+			return int32(at)
+		}
+	}
+	return -1
+}
+
+// emit adds an instruction.
+func (b *builder) emit(in instr) {
+	b.block.code = append(b.block.code, in)
+	b.block.offsets = append(b.block.offsets, b.offset(b.pos))
+}
+
+// place makes room for a value of a type.
+func (b *builder) place(t reflect.Type) place {
+	pl := place{class: classOf(t), typ: t}
+	counter := map[class]*int{num: &b.fn.numbers, ptr: &b.fn.pointers, ref: &b.fn.values}[pl.class]
+	pl.i = *counter
+	*counter++
+	return pl
+}
+
+func (b *builder) reserve(v ssa.Value) place {
+	pl := b.place(b.typ(v.Type(), b.pos))
+	b.places[v] = pl
+	return pl
+}
+
+// reserveAll makes room for the results of all instructions.
+func (b *builder) reserveAll() {
+	for _, blk := range b.ssa.Blocks {
+		for _, in := range blk.Instrs {
+			if in.Pos().IsValid() {
+				b.pos = in.Pos()
+			}
+			for _, op := range in.Operands(nil) {
+				if g, ok := (*op).(*ssa.Global); ok && b.places[g].typ == nil {
+					b.reserve(g)
+				}
+			}
+			v, ok := in.(ssa.Value)
+			if !ok {
+				continue
+			}
+			if _, iterator := v.(*ssa.Range); iterator {
+				b.places[v] = b.place(iterType)
+				continue
+			}
+			tuple, ok := v.Type().(*types.Tuple)
+			if !ok {
+				b.reserve(v)
+				continue
+			}
+			list := make([]place, tuple.Len())
+			for i := range list {
+				list[i] = b.place(b.typ(tupleType(tuple.At(i).Type()), b.pos))
+			}
+			b.tuples[v] = list
+		}
+	}
+}
+
+// tupleType replaces the type of a component that nobody uses.
+func tupleType(t types.Type) types.Type {
+	if basic, ok := t.(*types.Basic); ok && basic.Kind() == types.Invalid {
+		return types.Typ[types.Int]
+	}
+	return t
+}
+
+// constants makes room for all constants and functions that are operands.
+func (b *builder) constants() {
+	for _, blk := range b.ssa.Blocks {
+		for _, in := range blk.Instrs {
+			if in.Pos().IsValid() {
+				b.pos = in.Pos()
+			}
+			b.learn(in)
+			for i, op := range in.Operands(nil) {
+				if *op != nil && !isCallee(in, i, *op) {
+					b.constant(*op)
+				}
+			}
+		}
+	}
+}
+
+// isCallee reports an operand that is called and needs no func value.
+func isCallee(in ssa.Instruction, i int, v ssa.Value) bool {
+	call, ok := in.(ssa.CallInstruction)
+	if !ok || i != 0 || call.Common().IsInvoke() {
+		return false
+	}
+	_, static := v.(*ssa.Function)
+	return static
+}
+
+func (b *builder) constant(v ssa.Value) {
+	if _, done := b.places[v]; done {
+		return
+	}
+	switch v := v.(type) {
+	case *ssa.Const:
+		pl := b.reserve(v)
+		value := b.constValue(v, pl.typ)
+		switch pl.class {
+		case num:
+			b.fn.initN = append(b.fn.initN, number(value))
+		case ptr:
+			b.fn.initP = append(b.fn.initP, word(value))
+		default:
+			b.fn.initV = append(b.fn.initV, dynamic(value))
+		}
+	case *ssa.Function:
+		pl := b.reserve(v)
+		b.fn.initP = append(b.fn.initP, b.funcValue(v, pl.typ))
+	}
+}
+
+func (b *builder) constValue(c *ssa.Const, t reflect.Type) reflect.Value {
+	v := reflect.New(t).Elem()
+	if c.Value == nil {
+		return v
+	}
+	switch k := t.Kind(); {
+	case k == reflect.Bool:
+		v.SetBool(constant.BoolVal(c.Value))
+	case k == reflect.String:
+		v.SetString(constStringValue(c))
+	case isSigned(k):
+		v.SetInt(c.Int64())
+	case isUnsigned(k):
+		v.SetUint(c.Uint64())
+	case isFloat(k):
+		v.SetFloat(c.Float64())
+	case k == reflect.Complex64 || k == reflect.Complex128:
+		v.SetComplex(c.Complex128())
+	default:
+		refuse(b.pos, "constant %s of type %s is not supported", c.Value, t)
+	}
+	return v
+}
+
+func constStringValue(c *ssa.Const) string {
+	if c.Value.Kind() == constant.Int { // string(65), folded
+		n, _ := constant.Int64Val(c.Value)
+		return string(rune(n))
+	}
+	return constant.StringVal(c.Value)
+}
+
+// val returns the place of an operand, reading a variable's address first.
+func (b *builder) val(v ssa.Value) place {
+	if g, ok := v.(*ssa.Global); ok {
+		pl, done := b.places[v]
+		if !done {
+			refuse(b.pos, "internal error: variable %s has no place", g.Name())
+		}
+		variable := b.variable(g)
+		b.emit(func(fr *frame) { fr.p[pl.i] = variable.addr.Load().p })
+		return pl
+	}
+	pl, ok := b.places[v]
+	if !ok {
+		refuse(b.pos, "internal error: %s %s has no place", reflect.TypeOf(v), v)
+	}
+	return pl
+}

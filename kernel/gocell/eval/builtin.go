@@ -1,0 +1,210 @@
+package eval
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"unsafe"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// builtin translates a call of a built-in function.
+func (b *builder) builtin(in *ssa.Call, fn *ssa.Builtin) {
+	args := b.vals(in.Call.Args)
+	dst := place{i: -1, typ: intType}
+	if pl, ok := b.places[in]; ok {
+		dst = pl
+	}
+	switch fn.Name() {
+	case "append":
+		b.emit(func(fr *frame) { fr.v[dst.i] = appendTo(fr.v[args[0].i], fr.v[args[1].i]) })
+	case "len", "cap":
+		b.emit(length(fn.Name(), args[0], dst.i))
+	case "copy":
+		b.emit(func(fr *frame) { fr.n[dst.i] = uint64(reflect.Copy(fr.v[args[0].i], fr.v[args[1].i])) })
+	case "real":
+		b.emit(func(fr *frame) { fr.n[dst.i] = math.Float64bits(real(fr.v[args[0].i].Complex())) })
+	case "imag":
+		b.emit(func(fr *frame) { fr.n[dst.i] = math.Float64bits(imag(fr.v[args[0].i].Complex())) })
+	case "complex":
+		b.emit(func(fr *frame) {
+			v := reflect.New(dst.typ).Elem()
+			v.SetComplex(complex(math.Float64frombits(fr.n[args[0].i]), math.Float64frombits(fr.n[args[1].i])))
+			fr.v[dst.i] = v
+		})
+	case "min", "max":
+		b.minMax(fn.Name(), args, dst)
+	case "recover":
+		b.emit(func(fr *frame) { fr.v[dst.i] = fr.recovers() })
+	case "ssa:deferstack":
+		b.emit(func(fr *frame) { fr.p[dst.i] = pointer(fr) })
+	case "ssa:wrapnilchk":
+		b.wrapNilCheck(args, dst)
+	case "Add", "Slice", "SliceData", "String", "StringData":
+		b.unsafeBuiltin(fn.Name(), args, dst)
+	default:
+		n := b.builtinNative(fn, args, in.Common())
+		b.emit(func(fr *frame) { n(fr.th, fr.gather(args)) })
+	}
+}
+
+// appendTo appends a slice, or a string to bytes.
+func appendTo(s, more reflect.Value) reflect.Value {
+	if more.Kind() == reflect.String {
+		more = reflect.ValueOf([]byte(more.String()))
+	}
+	return reflect.AppendSlice(s, static(s.Type(), more))
+}
+
+func length(name string, x place, d int) instr {
+	i := x.i
+	switch k := x.typ.Kind(); {
+	case x.class == ptr && k == reflect.Pointer:
+		n := uint64(x.typ.Elem().Len())
+		return func(fr *frame) { fr.n[d] = n }
+	case x.class == ptr && name == "len":
+		return func(fr *frame) { fr.n[d] = uint64(fr.get(x).Len()) }
+	case x.class == ptr:
+		return func(fr *frame) { fr.n[d] = uint64(fr.get(x).Cap()) }
+	case name == "len":
+		return func(fr *frame) { fr.n[d] = uint64(fr.v[i].Len()) }
+	}
+	return func(fr *frame) { fr.n[d] = uint64(fr.v[i].Cap()) }
+}
+
+func (b *builder) minMax(name string, args []place, dst place) {
+	wantMin := name == "min"
+	switch k := dst.typ.Kind(); {
+	case k == reflect.String:
+		b.emit(func(fr *frame) {
+			best := fr.v[args[0].i].String()
+			for _, a := range args[1:] {
+				if s := fr.v[a.i].String(); wantMin {
+					best = min(best, s)
+				} else {
+					best = max(best, s)
+				}
+			}
+			fr.v[dst.i] = stringValue(dst.typ, best)
+		})
+	case isFloat(k):
+		b.emit(extreme(wantMin, args, dst.i, math.Float64frombits, math.Float64bits))
+	case isUnsigned(k):
+		same := func(n uint64) uint64 { return n }
+		b.emit(extreme(wantMin, args, dst.i, same, same))
+	default:
+		b.emit(extreme(wantMin, args, dst.i, func(n uint64) int64 { return int64(n) }, func(n int64) uint64 { return uint64(n) }))
+	}
+}
+
+func extreme[T uint64 | int64 | float64](wantMin bool, args []place, d int, of func(uint64) T, bits func(T) uint64) instr {
+	return func(fr *frame) {
+		best := of(fr.n[args[0].i])
+		for _, a := range args[1:] {
+			if x := of(fr.n[a.i]); wantMin {
+				best = min(best, x)
+			} else {
+				best = max(best, x)
+			}
+		}
+		fr.n[d] = bits(best)
+	}
+}
+
+func (b *builder) wrapNilCheck(args []place, dst place) {
+	b.emit(func(fr *frame) {
+		p := fr.p[args[0].i]
+		if p == nil {
+			panic(plainError(fmt.Sprintf("value method %s.%s called using nil *%s pointer",
+				fr.v[args[1].i], fr.v[args[2].i], fr.v[args[1].i])))
+		}
+		fr.p[dst.i] = p
+	})
+}
+
+// builtinNative is a built-in function that is called for its effect, perhaps
+// later by go or defer.
+func (b *builder) builtinNative(fn *ssa.Builtin, args []place, common *ssa.CallCommon) native {
+	switch fn.Name() {
+	case "close":
+		return func(_ *thread, v []reflect.Value) []reflect.Value { v[0].Close(); return nil }
+	case "delete":
+		key := args[0].typ.Key()
+		return func(_ *thread, v []reflect.Value) []reflect.Value {
+			if k := static(key, v[1]); !v[0].IsNil() {
+				v[0].SetMapIndex(k, reflect.Value{})
+			} else {
+				v[0].MapIndex(k) // a key that cannot be hashed panics all the same
+			}
+			return nil
+		}
+	case "clear":
+		return func(_ *thread, v []reflect.Value) []reflect.Value { v[0].Clear(); return nil }
+	case "copy":
+		return func(_ *thread, v []reflect.Value) []reflect.Value { reflect.Copy(v[0], v[1]); return nil }
+	case "panic":
+		return func(_ *thread, v []reflect.Value) []reflect.Value { panic(panicValue(v[0])) }
+	case "recover":
+		return func(*thread, []reflect.Value) []reflect.Value { return nil }
+	case "print", "println":
+		return func(th *thread, v []reflect.Value) []reflect.Value {
+			printBuiltin(th.writer("stderr"), fn.Name() == "println", v)
+			return nil
+		}
+	}
+	refuse(b.pos, "the built-in %s is not supported here", fn.Name())
+	return nil
+}
+
+// printBuiltin writes as the runtime does.
+func printBuiltin(w io.Writer, line bool, args []reflect.Value) {
+	text := ""
+	for i, a := range args {
+		if line && i > 0 {
+			text += " "
+		}
+		switch {
+		case !a.IsValid():
+			text += "(0x0,0x0)"
+		case isFloat(a.Kind()):
+			text += fmt.Sprintf("%+e", a.Float())
+		case a.Kind() == reflect.String:
+			text += a.String()
+		case isSigned(a.Kind()):
+			text += fmt.Sprint(a.Int())
+		case isUnsigned(a.Kind()):
+			text += fmt.Sprint(a.Uint())
+		case a.Kind() == reflect.Bool:
+			text += fmt.Sprint(a.Bool())
+		default:
+			text += fmt.Sprintf("%v", a)
+		}
+	}
+	if line {
+		text += "\n"
+	}
+	io.WriteString(w, text)
+}
+
+func (b *builder) unsafeBuiltin(name string, args []place, dst place) {
+	switch name {
+	case "Add":
+		b.emit(func(fr *frame) { fr.p[dst.i] = unsafe.Add(fr.p[args[0].i], int(fr.n[args[1].i])) })
+	case "Slice":
+		b.emit(func(fr *frame) {
+			n := int(fr.n[args[1].i])
+			array := reflect.NewAt(reflect.ArrayOf(n, dst.typ.Elem()), fr.p[args[0].i])
+			fr.v[dst.i] = array.Elem().Slice(0, n)
+		})
+	case "SliceData":
+		b.emit(func(fr *frame) { fr.p[dst.i] = fr.v[args[0].i].UnsafePointer() })
+	case "String":
+		b.emit(func(fr *frame) {
+			fr.v[dst.i] = reflect.ValueOf(unsafe.String((*byte)(fr.p[args[0].i]), int(fr.n[args[1].i])))
+		})
+	case "StringData":
+		b.emit(func(fr *frame) { fr.p[dst.i] = pointer(unsafe.StringData(fr.v[args[0].i].String())) })
+	}
+}

@@ -1,0 +1,397 @@
+package eval
+
+import (
+	"go/types"
+	"reflect"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// native is compiled code that takes the place of a compiled function because
+// it must know which goroutine calls.
+type native func(th *thread, args []reflect.Value) []reflect.Value
+
+// target is what a call calls; one of the fields tells.
+type target struct {
+	fn     *Func
+	code   *Code
+	clo    *closure
+	native native
+	host   reflect.Value
+
+	name     string // of compiled code
+	variadic bool   // compiled code takes its last arguments as a slice
+}
+
+// closure is the value of a func literal, a bound method, or a function that
+// is used as a value.
+type closure struct {
+	engine *Engine
+	target target
+	run    *run            // of the cell that made it; nil for functions
+	bound  []reflect.Value // captured variables, in the order of Func.free
+	typ    reflect.Type
+}
+
+// resolve finds what a static call calls.
+func (b *builder) resolve(fn *ssa.Function) target {
+	if code := b.codeOf(fn); code != nil {
+		return target{code: code}
+	}
+	if len(fn.Blocks) > 0 {
+		return target{fn: b.function(fn)}
+	}
+	return b.hostTarget(fn)
+}
+
+// hostTarget finds compiled code for a function without a body.
+func (b *builder) hostTarget(fn *ssa.Function) target {
+	name := hostName(fn)
+	if hidden := b.hidden(fn); hidden != nil {
+		return target{native: hidden, name: name}
+	}
+	if n, ok := natives[name]; ok {
+		return target{native: n, name: name}
+	}
+	if fn.Origin() != nil {
+		if n := b.genericNative(fn, name); n != nil {
+			return target{native: n, name: name}
+		}
+		refuse(b.pos, "%s is generic and its code is not part of this binary", name)
+	}
+	host, ok := b.hostFunc(fn)
+	if !ok {
+		refuse(b.pos, "%s is not part of this binary", name)
+	}
+	return target{host: host, name: name, variadic: fn.Signature.Variadic()}
+}
+
+func (b *builder) hidden(fn *ssa.Function) native {
+	obj := fn.Object()
+	if obj == nil || obj.Pkg() != b.unit.Outer {
+		return nil
+	}
+	h := b.e.opts.Hidden[obj.Name()]
+	if h == nil {
+		return nil
+	}
+	return func(th *thread, args []reflect.Value) []reflect.Value {
+		h(Call{th.run.cell, th.run.data}, args)
+		return nil
+	}
+}
+
+// hostName is "path.Func" or "path.(*T).Method", without type arguments.
+func hostName(fn *ssa.Function) string {
+	obj, ok := fn.Object().(*types.Func)
+	if !ok {
+		return fn.String()
+	}
+	recv := obj.Signature().Recv()
+	if recv == nil {
+		return obj.Pkg().Path() + "." + obj.Name()
+	}
+	t, star := recv.Type(), ""
+	if p, ok := t.(*types.Pointer); ok {
+		t, star = p.Elem(), "*"
+	}
+	name := types.TypeString(t, func(*types.Package) string { return "" })
+	if named, ok := types.Unalias(t).(*types.Named); ok {
+		name = named.Obj().Name()
+	}
+	return obj.Pkg().Path() + ".(" + star + name + ")." + obj.Name()
+}
+
+// hostFunc finds a compiled function or, as a function of its receiver, method.
+func (b *builder) hostFunc(fn *ssa.Function) (reflect.Value, bool) {
+	obj, ok := fn.Object().(*types.Func)
+	if !ok || obj.Pkg() == nil || b.isOwn(obj.Pkg()) {
+		return reflect.Value{}, false
+	}
+	recv := obj.Signature().Recv()
+	if recv == nil {
+		v, ok := b.e.opts.Host.Symbol(obj.Pkg().Path(), obj.Name())
+		return v, ok && v.Kind() == reflect.Func
+	}
+	m, ok := b.typ(recv.Type(), b.pos).MethodByName(obj.Name())
+	return m.Func, ok
+}
+
+// hostFuncType is the type of a compiled function whose parts can be learnt.
+func (b *builder) hostFuncType(fn *ssa.Function) (reflect.Type, bool) {
+	if fn.Signature.Recv() != nil {
+		f, ok := b.hostFunc(fn)
+		if !ok {
+			return nil, false
+		}
+		t := f.Type()
+		var in, out []reflect.Type
+		for i := 1; i < t.NumIn(); i++ {
+			in = append(in, t.In(i))
+		}
+		for i := range t.NumOut() {
+			out = append(out, t.Out(i))
+		}
+		return reflect.FuncOf(in, out, t.IsVariadic()), true
+	}
+	f, ok := b.hostFunc(fn)
+	if !ok {
+		return nil, false
+	}
+	return f.Type(), true
+}
+
+// funcValue makes the func value of a function.
+func (b *builder) funcValue(fn *ssa.Function, t reflect.Type) pointer {
+	tg := b.resolve(fn)
+	if tg.host.IsValid() && tg.host.Type() == t {
+		return word(tg.host)
+	}
+	clo := &closure{engine: b.e, target: tg, typ: t}
+	return word(reflect.MakeFunc(t, clo.entry))
+}
+
+func (b *builder) makeClosure(in *ssa.MakeClosure) {
+	fn := in.Fn.(*ssa.Function)
+	tg := b.resolve(fn)
+	dst := b.places[in]
+	bindings := b.vals(in.Bindings)
+	e := b.e
+	b.emit(func(fr *frame) {
+		clo := &closure{engine: e, target: tg, run: fr.th.run, typ: dst.typ, bound: make([]reflect.Value, len(bindings))}
+		for i, pl := range bindings {
+			clo.bound[i] = fr.get(pl)
+		}
+		fr.p[dst.i] = word(reflect.MakeFunc(dst.typ, clo.entry))
+	})
+}
+
+func (b *builder) vals(list []ssa.Value) []place {
+	places := make([]place, len(list))
+	for i, v := range list {
+		places[i] = b.val(v)
+	}
+	return places
+}
+
+// results returns the places of a call's results.
+func (b *builder) results(call *ssa.Call) []place {
+	if list, ok := b.tuples[call]; ok {
+		return list
+	}
+	return []place{b.places[call]}
+}
+
+// call translates a call whose results are used here.
+func (b *builder) call(in *ssa.Call) {
+	common := in.Common()
+	if bi, ok := common.Value.(*ssa.Builtin); ok {
+		b.builtin(in, bi)
+		return
+	}
+	dst := b.results(in)
+	args := b.vals(common.Args)
+	switch fn := common.Value.(type) {
+	case *ssa.Function:
+		b.staticCall(b.resolve(fn), args, dst)
+		return
+	}
+	if common.IsInvoke() {
+		b.invoke(common, args, dst)
+		return
+	}
+	b.dynamicCall(common, args, dst)
+}
+
+// staticCall emits a call of a known target.
+func (b *builder) staticCall(tg target, args, dst []place) {
+	switch {
+	case tg.fn != nil:
+		moves := paramMoves(args)
+		fn := tg.fn
+		b.emit(func(fr *frame) { fr.enter(fn, moves, dst) })
+	case tg.code != nil:
+		moves, code := paramMoves(args), tg.code
+		b.emit(func(fr *frame) {
+			if fn := code.fn.Load(); fn != nil && code.fail.Load() == nil {
+				fr.enter(fn, moves, dst)
+				return
+			}
+			fr.finish(dst, fr.th.apply(target{code: code}, fr.gather(args), nil))
+		})
+	default:
+		b.emit(func(fr *frame) { fr.finish(dst, fr.th.apply(tg, fr.gather(args), nil)) })
+	}
+}
+
+// paramMoves pairs arguments with the places that a function gives its
+// parameters: in order, counted by class.
+func paramMoves(args []place) []move {
+	var next [3]int
+	moves := make([]move, len(args))
+	for i, a := range args {
+		moves[i] = move{a.class, a.i, next[a.class]}
+		next[a.class]++
+	}
+	return moves
+}
+
+// enter calls a translated function without boxing its arguments.
+func (fr *frame) enter(fn *Func, moves []move, dst []place) {
+	callee := fr.th.push(fn)
+	for _, m := range moves {
+		m.do(callee, fr)
+	}
+	callee.call()
+	fr.take(callee, dst)
+	fr.th.pop(callee)
+}
+
+// take copies the results of a call.
+func (fr *frame) take(callee *frame, dst []place) {
+	if len(callee.ret) != len(dst) { // recovered without named results, or no result
+		for _, pl := range dst {
+			fr.zero(pl)
+		}
+		return
+	}
+	for i, src := range callee.ret {
+		move{src.class, src.i, dst[i].i}.do(fr, callee)
+	}
+}
+
+func (fr *frame) gather(args []place) []reflect.Value {
+	list := make([]reflect.Value, len(args))
+	for i, a := range args {
+		list[i] = fr.get(a)
+	}
+	return list
+}
+
+func (fr *frame) finish(dst []place, results []reflect.Value) {
+	for i, r := range results {
+		if i < len(dst) {
+			fr.set(dst[i], r)
+		}
+	}
+}
+
+// dynamicCall emits a call of a func value.
+func (b *builder) dynamicCall(common *ssa.CallCommon, args, dst []place) {
+	f := b.val(common.Value)
+	moves := paramMoves(args)
+	variadic := common.Signature().Variadic()
+	b.emit(func(fr *frame) {
+		p := fr.p[f.i]
+		if p == nil {
+			nilDereference()
+		}
+		clo := closureOf(p)
+		switch {
+		case clo != nil && clo.target.fn != nil:
+			callee := fr.th.push(clo.target.fn)
+			for _, m := range moves {
+				m.do(callee, fr)
+			}
+			callee.bind(clo)
+			callee.call()
+			fr.take(callee, dst)
+			fr.th.pop(callee)
+		case clo != nil:
+			fr.finish(dst, fr.th.apply(target{clo: clo}, fr.gather(args), nil))
+		default:
+			tg := target{host: box(f.typ, p), name: "a compiled function", variadic: variadic}
+			fr.finish(dst, fr.th.apply(tg, fr.gather(args), nil))
+		}
+	})
+}
+
+// bind gives a frame the captured variables of its closure.
+func (fr *frame) bind(clo *closure) {
+	for i, pl := range fr.fn.free {
+		fr.set(pl, clo.bound[i])
+	}
+}
+
+// invoke emits a call of an interface method.
+func (b *builder) invoke(common *ssa.CallCommon, args, dst []place) {
+	x := b.val(common.Value)
+	m, e := common.Method, b.e
+	s := &site{}
+	b.emit(func(fr *frame) {
+		tg, recv := lookup(e, s, m, fr.v[x.i])
+		list := make([]reflect.Value, len(args)+1)
+		list[0] = recv
+		for i, a := range args {
+			list[i+1] = fr.get(a)
+		}
+		fr.finish(dst, fr.th.apply(tg, list, nil))
+	})
+}
+
+func lookup(e *Engine, s *site, m *types.Func, v reflect.Value) (target, reflect.Value) {
+	if !v.IsValid() {
+		nilDereference()
+	}
+	d := s.find(e, m, v.Type())
+	return d.target, d.receiver(v)
+}
+
+// splitTarget evaluates what a go or defer statement calls, and its arguments.
+func (b *builder) splitTarget(common *ssa.CallCommon) func(fr *frame) (target, []reflect.Value) {
+	args := b.vals(common.Args)
+	e := b.e
+	if common.IsInvoke() {
+		x, m, s := b.val(common.Value), common.Method, &site{}
+		return func(fr *frame) (target, []reflect.Value) {
+			tg, recv := lookup(e, s, m, fr.v[x.i])
+			return tg, append([]reflect.Value{recv}, fr.gather(args)...)
+		}
+	}
+	switch fn := common.Value.(type) {
+	case *ssa.Builtin:
+		n := b.builtinNative(fn, args, common)
+		return func(fr *frame) (target, []reflect.Value) {
+			return target{native: n, name: fn.Name()}, fr.gather(args)
+		}
+	case *ssa.Function:
+		tg := b.resolve(fn)
+		return func(fr *frame) (target, []reflect.Value) { return tg, fr.gather(args) }
+	}
+	f, variadic := b.val(common.Value), common.Signature().Variadic()
+	return func(fr *frame) (target, []reflect.Value) {
+		tg := target{host: box(f.typ, fr.p[f.i]), name: "a compiled function", variadic: variadic}
+		if clo := closureOf(fr.p[f.i]); clo != nil {
+			tg = target{clo: clo}
+		}
+		return tg, fr.gather(args)
+	}
+}
+
+func (b *builder) goStmt(in *ssa.Go) {
+	split := b.splitTarget(in.Common())
+	b.emit(func(fr *frame) {
+		tg, args := split(fr)
+		th := fr.th.run.newThread()
+		th.start, _ = fr.location()
+		go th.goroutine(tg, args)
+	})
+}
+
+func (b *builder) deferStmt(in *ssa.Defer) {
+	b.fn.hasDefer = true
+	split := b.splitTarget(in.Common())
+	if in.DeferStack == nil {
+		b.emit(func(fr *frame) {
+			tg, args := split(fr)
+			fr.defers = append(fr.defers, deferred{tg, args})
+		})
+		return
+	}
+	stack := b.val(in.DeferStack)
+	b.emit(func(fr *frame) {
+		tg, args := split(fr)
+		outer := (*frame)(fr.p[stack.i])
+		outer.defers = append(outer.defers, deferred{tg, args})
+	})
+}

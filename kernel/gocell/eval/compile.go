@@ -1,0 +1,276 @@
+package eval
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"reflect"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// compiler translates one unit.
+type compiler struct {
+	e     *Engine
+	unit  *Unit
+	prog  *ssa.Program
+	units map[*types.Package]*Unit // whose syntax is at hand
+	funcs map[*ssa.Function]*Func
+	queue []*ssa.Function
+
+	pending []pendingMethod
+}
+
+// Unsupported refuses a construct that cannot be run rightly.
+type Unsupported struct {
+	Pos    token.Pos
+	Reason string
+}
+
+func (u *Unsupported) Error() string { return u.Reason }
+
+func refuse(pos token.Pos, format string, args ...any) {
+	panic(&Unsupported{pos, fmt.Sprintf(format, args...)})
+}
+
+// Compile translates a unit and changes nothing else. Its error is an
+// *Unsupported.
+func (e *Engine) Compile(u *Unit) (prog *Program, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c := &compiler{e: e, unit: u, funcs: map[*ssa.Function]*Func{}, units: map[*types.Package]*Unit{u.Pkg: u}}
+	e.compile = c
+	defer func() {
+		e.compile = nil
+		switch r := recover().(type) {
+		case nil:
+		case *Unsupported:
+			prog, err = nil, r
+		default:
+			panic(r)
+		}
+	}()
+	pkg := c.build()
+	for _, v := range u.Vars {
+		v.settle(c.typ(v.typ, token.NoPos))
+	}
+	return c.program(pkg), nil
+}
+
+// build makes the SSA form of the unit.
+func (c *compiler) build() *ssa.Package {
+	u := c.unit
+	c.prog = ssa.NewProgram(u.Fset, ssa.InstantiateGenerics|ssa.BareInits)
+	c.imports(u)
+	if u.Outer != nil {
+		c.prog.CreatePackage(u.Outer, nil, nil, false)
+	}
+	for _, g := range u.Generic {
+		c.units[g.Pkg] = g
+		c.imports(g)
+		if g.Outer != nil && c.prog.Package(g.Outer) == nil {
+			c.prog.CreatePackage(g.Outer, nil, nil, false)
+		}
+		c.prog.CreatePackage(g.Pkg, g.Files, g.Info, false)
+	}
+	pkg := c.prog.CreatePackage(u.Pkg, u.Files, u.Info, false)
+	pkg.Build()
+	return pkg
+}
+
+// imports gives the program those objects of compiled packages that the unit
+// mentions, and no others: some packages have thousands.
+func (c *compiler) imports(u *Unit) {
+	mentioned := map[*types.Package]map[types.Object]bool{}
+	for _, obj := range u.Info.Uses {
+		pkg := obj.Pkg()
+		if pkg == nil || pkg == u.Pkg || pkg == u.Outer || pkg.Path() == "main" || obj.Parent() != pkg.Scope() {
+			continue
+		}
+		if mentioned[pkg] == nil {
+			mentioned[pkg] = map[types.Object]bool{}
+		}
+		mentioned[pkg][obj] = true
+	}
+	for pkg, objects := range mentioned {
+		if c.isSource(pkg) || c.prog.Package(pkg) != nil {
+			continue
+		}
+		file, info := stub(objects)
+		c.prog.CreatePackage(pkg, []*ast.File{file}, info, false)
+	}
+}
+
+func (c *compiler) isSource(pkg *types.Package) bool {
+	for _, g := range c.unit.Generic {
+		if g.Pkg == pkg {
+			return true
+		}
+	}
+	return pkg == c.unit.Pkg
+}
+
+// stub makes bodiless declarations of objects.
+func stub(objects map[types.Object]bool) (*ast.File, *types.Info) {
+	file := &ast.File{Name: ast.NewIdent("stub")}
+	info := &types.Info{Defs: map[*ast.Ident]types.Object{}}
+	for obj := range objects {
+		id := ast.NewIdent(obj.Name())
+		var decl ast.Decl
+		switch obj.(type) {
+		case *types.Func:
+			decl = &ast.FuncDecl{Name: id, Type: &ast.FuncType{}}
+		case *types.Var:
+			decl = &ast.GenDecl{Tok: token.VAR, Specs: []ast.Spec{&ast.ValueSpec{Names: []*ast.Ident{id}}}}
+		case *types.Const:
+			decl = &ast.GenDecl{Tok: token.CONST, Specs: []ast.Spec{&ast.ValueSpec{Names: []*ast.Ident{id}}}}
+		default:
+			continue
+		}
+		info.Defs[id] = obj
+		file.Decls = append(file.Decls, decl)
+	}
+	return file, info
+}
+
+// program translates the functions that others may call, and what they need.
+func (c *compiler) program(pkg *ssa.Package) *Program {
+	p := &Program{engine: c.e}
+	for obj, fn := range c.declared(pkg) {
+		if code := c.codeOf(fn); code != nil {
+			p.link = append(p.link, linkage{code, c.function(fn)})
+		} else if obj.Name() == c.unit.Main {
+			p.main = c.function(fn)
+		}
+	}
+	c.drain()
+	return p
+}
+
+// declared lists the unit's functions and methods, generic ones excepted.
+func (c *compiler) declared(pkg *ssa.Package) map[*types.Func]*ssa.Function {
+	list := map[*types.Func]*ssa.Function{}
+	for _, file := range c.unit.Files {
+		for _, decl := range file.Decls {
+			d, ok := decl.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			obj, ok := c.unit.Info.Defs[d.Name].(*types.Func)
+			if !ok || isGeneric(obj) {
+				continue
+			}
+			if fn := c.prog.FuncValue(obj); fn != nil && fn.Blocks != nil {
+				list[obj] = fn
+			}
+		}
+	}
+	return list
+}
+
+func isGeneric(f *types.Func) bool {
+	sig := f.Signature()
+	return sig.TypeParams().Len() > 0 || sig.RecvTypeParams().Len() > 0
+}
+
+// function returns the translation of a function with a body; the body itself
+// waits in the queue, since functions may be recursive.
+func (c *compiler) function(fn *ssa.Function) *Func {
+	f := c.funcs[fn]
+	if f == nil {
+		f = &Func{name: funcName(fn)}
+		c.funcs[fn] = f
+		c.queue = append(c.queue, fn)
+	}
+	return f
+}
+
+// drain translates what waits, and chooses the code of the methods of types
+// that were made on the way.
+func (c *compiler) drain() {
+	for len(c.queue)+len(c.pending) > 0 {
+		methods := c.pending
+		c.pending = nil
+		for _, m := range methods {
+			m.clo.target = c.methodTarget(m.sel)
+		}
+		if len(c.queue) > 0 {
+			fn := c.queue[0]
+			c.queue = c.queue[1:]
+			newBuilder(c, fn).translate()
+		}
+	}
+}
+
+// funcName is how traces call a function.
+func funcName(fn *ssa.Function) string {
+	if fn.Parent() != nil {
+		return funcName(fn.Parent()) + " func literal"
+	}
+	if recv := fn.Signature.Recv(); recv != nil {
+		return "(" + types.TypeString(recv.Type(), func(*types.Package) string { return "" }) + ")." + fn.Name()
+	}
+	return fn.Name()
+}
+
+// codeOf returns the shared code cell of a declared function or method that
+// is not generic, or nil.
+func (c *compiler) codeOf(fn *ssa.Function) *Code {
+	obj, ok := fn.Object().(*types.Func)
+	if !ok || fn.Origin() != nil || isGeneric(obj) {
+		return nil
+	}
+	if fn.Synthetic != "" && !strings.HasPrefix(fn.Synthetic, "from type information") {
+		return nil // a wrapper
+	}
+	if code := c.unit.Funcs[obj]; code != nil {
+		return code
+	}
+	for _, g := range c.unit.Generic {
+		if code := g.Funcs[obj]; code != nil {
+			return code
+		}
+	}
+	if obj.Signature().Recv() != nil && c.isOwn(obj.Pkg()) {
+		return c.e.methodCode(obj)
+	}
+	return nil
+}
+
+// isOwn reports whether a package is interpreted.
+func (c *compiler) isOwn(pkg *types.Package) bool {
+	return pkg != nil && (pkg.Path() == "main" || c.units[pkg] != nil)
+}
+
+// typ returns the reflect type of t.
+func (c *compiler) typ(t types.Type, pos token.Pos) reflect.Type {
+	r, err := c.e.types.Of(t)
+	if err != nil {
+		refuse(pos, "%v", err)
+	}
+	return r
+}
+
+// variable returns the storage of a package variable.
+func (c *compiler) variable(g *ssa.Global) *Var {
+	obj := g.Object().(*types.Var)
+	if v := c.unit.Vars[obj]; v != nil {
+		return v
+	}
+	for _, u := range c.unit.Generic {
+		if v := u.Vars[obj]; v != nil {
+			return v
+		}
+	}
+	pkg := obj.Pkg()
+	host, ok := c.e.opts.Host.Symbol(pkg.Path(), obj.Name())
+	if !ok || host.Kind() != reflect.Pointer {
+		refuse(g.Pos(), "variable %s.%s is not part of this binary", pkg.Name(), obj.Name())
+	}
+	c.e.types.Learn(obj.Type(), host.Type().Elem())
+	v := &Var{typ: obj.Type()}
+	v.addr.Store(&storage{host.UnsafePointer(), host.Type().Elem()})
+	return v
+}

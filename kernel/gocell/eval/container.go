@@ -1,0 +1,145 @@
+package eval
+
+import (
+	"go/types"
+	"reflect"
+	"unicode/utf8"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+func (b *builder) makeContainer(in ssa.Value) {
+	dst := b.places[in]
+	size := func(v ssa.Value) func(*frame) int {
+		if v == nil {
+			return func(*frame) int { return 0 }
+		}
+		i := b.val(v).i
+		return func(fr *frame) int { return int(fr.n[i]) }
+	}
+	switch in := in.(type) {
+	case *ssa.MakeMap:
+		n := size(in.Reserve)
+		b.emit(func(fr *frame) {
+			fr.p[dst.i] = word(reflect.MakeMapWithSize(dst.typ, min(max(n(fr), 0), maxReserve)))
+		})
+	case *ssa.MakeChan:
+		n := size(in.Size)
+		both := reflect.ChanOf(reflect.BothDir, dst.typ.Elem())
+		b.emit(func(fr *frame) {
+			count := n(fr)
+			if count < 0 || count > maxElements(dst.typ.Elem()) {
+				panic(plainError("makechan: size out of range"))
+			}
+			fr.p[dst.i] = word(reflect.MakeChan(both, count))
+		})
+	case *ssa.MakeSlice:
+		n, c := size(in.Len), size(in.Cap)
+		b.emit(func(fr *frame) {
+			length, capacity := n(fr), c(fr)
+			most := maxElements(dst.typ.Elem())
+			if length < 0 || length > most {
+				panic(goError("makeslice: len out of range"))
+			}
+			if capacity < length || capacity > most {
+				panic(goError("makeslice: cap out of range"))
+			}
+			fr.v[dst.i] = reflect.MakeSlice(dst.typ, length, capacity)
+		})
+	}
+}
+
+const (
+	maxReserve = 1 << 24 // a larger hint saves nothing
+	maxBytes   = 1 << 47 // the address space
+)
+
+func maxElements(t reflect.Type) int { return maxBytes / int(max(t.Size(), 1)) }
+
+// plainError is a panic of the runtime whose text has no prefix.
+type plainError string
+
+func (e plainError) Error() string { return string(e) }
+func (plainError) RuntimeError()   {}
+
+func (b *builder) lookup(in *ssa.Lookup) {
+	x, key := b.val(in.X), b.val(in.Index)
+	keyType := x.typ.Key()
+	find := func(fr *frame) reflect.Value { return fr.get(x).MapIndex(static(keyType, fr.get(key))) }
+	if !in.CommaOk {
+		dst := b.places[in]
+		b.emit(func(fr *frame) {
+			if v := find(fr); v.IsValid() {
+				fr.set(dst, v)
+			} else {
+				fr.zero(dst)
+			}
+		})
+		return
+	}
+	dst, ok := b.tuples[in][0], b.tuples[in][1]
+	b.emit(func(fr *frame) {
+		v := find(fr)
+		fr.n[ok.i] = truth(v.IsValid())
+		if v.IsValid() {
+			fr.set(dst, v)
+		} else {
+			fr.zero(dst)
+		}
+	})
+}
+
+func (b *builder) mapUpdate(in *ssa.MapUpdate) {
+	m, key, value := b.val(in.Map), b.val(in.Key), b.val(in.Value)
+	keyType, elem := m.typ.Key(), m.typ.Elem()
+	b.emit(func(fr *frame) {
+		fr.get(m).SetMapIndex(static(keyType, fr.get(key)), static(elem, fr.get(value)))
+	})
+}
+
+// iterator walks a map or a string.
+type iterator struct {
+	entries *reflect.MapIter
+	text    string
+	at      int
+}
+
+func (b *builder) rangeOver(in *ssa.Range) {
+	x, dst := b.val(in.X), b.places[in]
+	if _, isMap := in.X.Type().Underlying().(*types.Map); isMap {
+		b.emit(func(fr *frame) { fr.p[dst.i] = pointer(&iterator{entries: fr.get(x).MapRange()}) })
+		return
+	}
+	b.emit(func(fr *frame) { fr.p[dst.i] = pointer(&iterator{text: fr.v[x.i].String()}) })
+}
+
+func (b *builder) next(in *ssa.Next) {
+	it, dst := b.val(in.Iter), b.tuples[in]
+	ok, key, value := dst[0].i, dst[1], dst[2]
+	if in.IsString {
+		b.emit(func(fr *frame) {
+			s := (*iterator)(fr.p[it.i])
+			fr.n[ok] = truth(s.at < len(s.text))
+			if s.at < len(s.text) {
+				r, size := utf8.DecodeRuneInString(s.text[s.at:])
+				fr.n[key.i], fr.n[value.i] = uint64(s.at), uint64(r)
+				s.at += size
+			}
+		})
+		return
+	}
+	tuple := in.Type().(*types.Tuple)
+	wanted := func(i int) bool { return tupleType(tuple.At(i).Type()) == tuple.At(i).Type() }
+	wantKey, wantValue := wanted(1), wanted(2)
+	b.emit(func(fr *frame) {
+		m := (*iterator)(fr.p[it.i]).entries
+		more := m.Next()
+		fr.n[ok] = truth(more)
+		if more && wantKey {
+			fr.set(key, m.Key())
+		}
+		if more && wantValue {
+			fr.set(value, m.Value())
+		}
+	})
+}

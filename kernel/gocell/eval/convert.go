@@ -1,0 +1,60 @@
+package eval
+
+import (
+	"math"
+	"reflect"
+	"unsafe"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// convert translates conversions that change the representation.
+func (b *builder) convert(in *ssa.Convert) {
+	x, dst := b.val(in.X), b.places[in]
+	if x.class == num && dst.class == num {
+		to := numeric(x.typ.Kind(), dst.typ.Kind())
+		b.emit(func(fr *frame) { fr.n[dst.i] = to(fr.n[x.i]) })
+		return
+	}
+	from, to := x.typ.Kind(), dst.typ.Kind()
+	switch {
+	case from == reflect.UnsafePointer && to == reflect.Pointer, from == reflect.Pointer && to == reflect.UnsafePointer:
+		b.copyValue(x, dst)
+	case from == reflect.UnsafePointer && to == reflect.Uintptr:
+		b.emit(func(fr *frame) { fr.n[dst.i] = uint64(uintptr(fr.p[x.i])) })
+	case from == reflect.Uintptr && to == reflect.UnsafePointer:
+		b.emit(func(fr *frame) {
+			n := uintptr(fr.n[x.i])
+			fr.p[dst.i] = *(*unsafe.Pointer)(unsafe.Pointer(&n))
+		})
+	default:
+		b.emit(func(fr *frame) { fr.set(dst, fr.get(x).Convert(dst.typ)) })
+	}
+}
+
+// numeric converts between kinds of numbers as compiled code on this machine
+// does.
+func numeric(from, to reflect.Kind) func(uint64) uint64 {
+	fromFloat, toFloat := isFloat(from), isFloat(to)
+	switch {
+	case fromFloat && to == reflect.Float32:
+		return func(n uint64) uint64 { return toBits(fromBits[float32](n)) }
+	case fromFloat && toFloat:
+		return func(n uint64) uint64 { return n }
+	case fromFloat && isSigned(to):
+		narrow := truncate(to)
+		return func(n uint64) uint64 { return narrow(uint64(int64(math.Float64frombits(n)))) }
+	case fromFloat:
+		narrow := truncate(to)
+		return func(n uint64) uint64 { return narrow(uint64(math.Float64frombits(n))) }
+	case to == reflect.Float32 && isSigned(from):
+		return func(n uint64) uint64 { return toBits(float32(int64(n))) }
+	case to == reflect.Float32:
+		return func(n uint64) uint64 { return toBits(float32(n)) }
+	case toFloat && isSigned(from):
+		return func(n uint64) uint64 { return math.Float64bits(float64(int64(n))) }
+	case toFloat:
+		return func(n uint64) uint64 { return math.Float64bits(float64(n)) }
+	}
+	return truncate(to)
+}

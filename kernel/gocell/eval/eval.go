@@ -1,0 +1,204 @@
+// Package eval runs checked Go syntax. It is the engine of Go cells: it needs
+// no toolchain, and it gives the answers that Go gives.
+//
+// A cell is translated by golang.org/x/tools/go/ssa, which has already lowered
+// generics, range loops, closures, method sets and the order of evaluation;
+// what remains are about 35 instructions. Each becomes a Go closure over a
+// [frame], whose values lie in three banks by class. Values are real Go values
+// of real reflect types (package rtype), so they pass to compiled code and back
+// without conversion.
+//
+// One ssa program is made per cell and dropped once translated. What cells
+// share is small: a [Var] holds the storage of a session variable, a [Func] cell
+// the present code of a session function or method, and both can be given new
+// content while old code refers to them.
+//
+// Every loop and call polls one flag, and channel operations wait for it too:
+// that is how an interrupt stops user code and leaves its state whole.
+package eval
+
+import (
+	"context"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"io"
+	"reflect"
+	"sync"
+	"sync/atomic"
+
+	"forgekernel/display"
+	"forgekernel/kernel/gocell/rtype"
+)
+
+// Host gives the engine compiled packages.
+type Host interface {
+	// Symbol returns an exported function (a func), variable (a pointer to it)
+	// or type (a nil pointer to it) of a package.
+	Symbol(path, name string) (reflect.Value, bool)
+}
+
+// Options connects an engine with its surroundings; every field but Sink is
+// required.
+type Options struct {
+	Host   Host
+	Writer func(cell uint64, stream string) io.Writer
+	Stdin  func(ctx context.Context, prompt string, password bool) (string, error)
+	Async  func(cell uint64, err *Panic)
+	// Sink receives what a cell displays; nil means the process-wide sink.
+	Sink func(cell uint64) display.Sink
+	// Hidden supplies functions that only the front end can name in a unit.
+	Hidden map[string]func(call Call, args []reflect.Value)
+}
+
+// Call says on whose behalf a hidden function runs.
+type Call struct {
+	Cell uint64
+	Data any // as given to Program.Run
+}
+
+// Engine holds the code and types of one session.
+type Engine struct {
+	opts  Options
+	types rtype.Table
+
+	mu      sync.Mutex // guards compilation and the maps below
+	methods map[*types.Func]*Code
+	sets    map[methodKey]*closure // the methods of made types
+	compile *compiler              // the compilation that runs
+
+	current atomic.Pointer[run] // of the latest cell
+	threads threadList
+	stdin   stdin
+}
+
+// New returns an engine for one session.
+func New(opts Options) *Engine {
+	e := &Engine{opts: opts, methods: map[*types.Func]*Code{}, sets: map[methodKey]*closure{}}
+	e.types.Host = e.hostType
+	e.types.Method = e.reflectMethod
+	e.current.Store(e.newRun(0, "", nil))
+	return e
+}
+
+// Source is a text that code was written in.
+type Source struct {
+	Name string // "cell 3"
+	Line int    // number of its first line in the notebook cell
+	Text string
+}
+
+// Unit is one checked package to translate.
+type Unit struct {
+	Fset  *token.FileSet
+	Pkg   *types.Package
+	Files []*ast.File
+	Info  *types.Info
+	// Outer holds stand-ins for the session's variables and functions, which
+	// Vars and Funcs resolve; they also resolve this unit's own ones.
+	Outer *types.Package
+	Vars  map[*types.Var]*Var
+	Funcs map[*types.Func]*Code
+	// Position finds the source of a position; false for made-up syntax.
+	Position func(token.Pos) (*Source, int, bool)
+	// Generic lists earlier units whose generic declarations this one may need.
+	Generic []*Unit
+	// Main names the function to run; empty when there is nothing to run.
+	Main string
+}
+
+// Var is the storage of a session variable.
+type Var struct {
+	typ  types.Type
+	addr atomic.Pointer[storage]
+}
+
+type storage struct {
+	p pointer
+	t reflect.Type
+}
+
+// Code is the present code of a session function or method.
+type Code struct {
+	Name string
+	fn   atomic.Pointer[Func]
+	fail atomic.Pointer[error]
+	host reflect.Value
+}
+
+// Fail makes every later call panic with err, until the code is linked again.
+func (c *Code) Fail(err error) { c.fail.Store(&err) }
+
+// NewVar returns a variable; compiling a unit that names it makes its storage.
+func NewVar(t types.Type) *Var { return &Var{typ: t} }
+
+// settle gives a variable zeroed storage, or the present generation of its type.
+func (v *Var) settle(t reflect.Type) {
+	switch s := v.addr.Load(); {
+	case s == nil:
+		v.addr.Store(&storage{reflect.New(t).UnsafePointer(), t})
+	case s.t != t && s.t.Size() == t.Size():
+		v.addr.Store(&storage{s.p, t})
+	}
+}
+
+// HostVar returns storage that holds a host value.
+func (e *Engine) HostVar(t types.Type, value reflect.Value) *Var {
+	e.types.Learn(t, value.Type())
+	p := reflect.New(value.Type())
+	p.Elem().Set(value)
+	v := &Var{typ: t}
+	v.addr.Store(&storage{p.UnsafePointer(), value.Type()})
+	return v
+}
+
+// HostCode returns the code of a host function.
+func (e *Engine) HostCode(name string, sig types.Type, fn reflect.Value) *Code {
+	e.types.Learn(sig, fn.Type())
+	return &Code{Name: name, host: fn}
+}
+
+// Value returns what the variable holds now.
+func (v *Var) Value() reflect.Value {
+	s := v.addr.Load()
+	if s == nil {
+		return reflect.Value{}
+	}
+	return reflect.NewAt(s.t, s.p).Elem()
+}
+
+// MethodCode returns the code of a method of a declared type.
+func (e *Engine) MethodCode(m *types.Func) *Code {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.methodCode(m)
+}
+
+func (e *Engine) methodCode(m *types.Func) *Code {
+	c := e.methods[m]
+	if c == nil {
+		c = &Code{Name: m.Name()}
+		e.methods[m] = c
+	}
+	return c
+}
+
+// Renew prepares for methods that are added to declared types: those already
+// made are made anew when next used.
+func (e *Engine) Renew(changed ...*types.Named) {
+	for _, named := range changed {
+		if e.types.Known(named) {
+			e.types.Renew(changed...)
+			return
+		}
+	}
+}
+
+// hostType looks up a compiled type.
+func (e *Engine) hostType(path, name string) (reflect.Type, bool) {
+	v, ok := e.opts.Host.Symbol(path, name)
+	if !ok || v.Kind() != reflect.Pointer || !v.IsNil() {
+		return nil, false
+	}
+	return v.Type().Elem(), true
+}

@@ -1,0 +1,115 @@
+package eval
+
+import (
+	"errors"
+	"go/types"
+	"math/rand/v2"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// Generic functions of compiled packages cannot be called by reflection. Those
+// of packages whose source the front end supplies are translated; the others
+// are written here once, for all type arguments.
+
+// genericNative returns an instance of a compiled generic function or method.
+func (b *builder) genericNative(fn *ssa.Function, name string) native {
+	sig := fn.Signature
+	out := make([]reflect.Type, sig.Results().Len())
+	for i := range out {
+		out[i] = b.typ(sig.Results().At(i).Type(), b.pos)
+	}
+	switch name {
+	case "errors.AsType":
+		return func(_ *thread, a []reflect.Value) []reflect.Value {
+			target := reflect.New(out[0])
+			err, _ := interfaceOf(a[0]).(error)
+			ok := errors.As(err, target.Interface())
+			return []reflect.Value{target.Elem(), reflect.ValueOf(ok)}
+		}
+	case "reflect.TypeFor":
+		t := b.typ(fn.TypeArgs()[0], b.pos)
+		return func(*thread, []reflect.Value) []reflect.Value { return []reflect.Value{reflect.ValueOf(t)} }
+	case "sync.OnceValue", "sync.OnceValues":
+		return onceValues(out[0])
+	case "math/rand/v2.N":
+		return func(_ *thread, a []reflect.Value) []reflect.Value { return []reflect.Value{randomBelow(out[0], a[0])} }
+	case "sync/atomic.(*Pointer).Load", "sync/atomic.(*Pointer).Store",
+		"sync/atomic.(*Pointer).Swap", "sync/atomic.(*Pointer).CompareAndSwap":
+		return b.atomicPointer(fn, out)
+	}
+	return nil
+}
+
+func interfaceOf(v reflect.Value) any {
+	if !v.IsValid() {
+		return nil
+	}
+	return v.Interface()
+}
+
+// onceValues makes a function of type t that calls another once and keeps its
+// results or its panic.
+func onceValues(t reflect.Type) native {
+	return func(th *thread, a []reflect.Value) []reflect.Value {
+		var once sync.Once
+		var results []reflect.Value
+		var failure any
+		call := reflect.MakeFunc(t, func([]reflect.Value) []reflect.Value {
+			once.Do(func() {
+				defer func() { failure = recover() }()
+				results = a[0].Call(nil)
+			})
+			if failure != nil {
+				panic(failure)
+			}
+			return results
+		})
+		return []reflect.Value{call}
+	}
+}
+
+func randomBelow(t reflect.Type, limit reflect.Value) reflect.Value {
+	v := reflect.New(t).Elem()
+	if isSigned(t.Kind()) {
+		v.SetInt(rand.Int64N(limit.Int()))
+	} else {
+		v.SetUint(rand.Uint64N(limit.Uint()))
+	}
+	return v
+}
+
+// atomicPointer is a method of sync/atomic.Pointer; the type's last field is
+// the pointer.
+func (b *builder) atomicPointer(fn *ssa.Function, out []reflect.Type) native {
+	recv := b.typ(fn.Signature.Recv().Type().(*types.Pointer).Elem(), b.pos)
+	offset := recv.Field(recv.NumField() - 1).Offset
+	field := func(v reflect.Value) *unsafe.Pointer {
+		if v.IsNil() {
+			nilDereference()
+		}
+		return (*unsafe.Pointer)(unsafe.Add(v.UnsafePointer(), offset))
+	}
+	switch fn.Name() {
+	case "Store":
+		return func(_ *thread, a []reflect.Value) []reflect.Value {
+			atomic.StorePointer(field(a[0]), word(a[1]))
+			return nil
+		}
+	case "CompareAndSwap":
+		return func(_ *thread, a []reflect.Value) []reflect.Value {
+			return []reflect.Value{reflect.ValueOf(atomic.CompareAndSwapPointer(field(a[0]), word(a[1]), word(a[2])))}
+		}
+	case "Swap":
+		return func(_ *thread, a []reflect.Value) []reflect.Value {
+			return []reflect.Value{box(out[0], atomic.SwapPointer(field(a[0]), word(a[1])))}
+		}
+	}
+	return func(_ *thread, a []reflect.Value) []reflect.Value {
+		return []reflect.Value{box(out[0], atomic.LoadPointer(field(a[0])))}
+	}
+}

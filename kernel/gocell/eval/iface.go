@@ -1,0 +1,216 @@
+package eval
+
+import (
+	"go/types"
+	"reflect"
+	"sync"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// methodKey names a method of a declared type T or of *T.
+type methodKey struct {
+	named   *types.Named
+	pointer bool
+	id      string // types.Func.Id: the package matters when the name is not exported
+}
+
+// pendingMethod is a method of a made type whose code is not chosen yet.
+type pendingMethod struct {
+	clo *closure
+	sel *types.Selection
+}
+
+// reflectMethod makes a method of a type as reflection calls it. Types are made
+// only while a unit is compiled; the code is chosen before that ends.
+func (e *Engine) reflectMethod(recv types.Type, sel *types.Selection) func([]reflect.Value) []reflect.Value {
+	key := methodKey{id: sel.Obj().Id()}
+	if p, ok := recv.(*types.Pointer); ok {
+		key.pointer = true
+		recv = p.Elem()
+	}
+	key.named = recv.(*types.Named)
+	clo := &closure{engine: e}
+	e.sets[key] = clo
+	e.compile.pending = append(e.compile.pending, pendingMethod{clo, sel})
+	return clo.entry
+}
+
+// methodTarget chooses the code of a method: the cell of a declared one, a
+// wrapper for a promoted one, an instance for one of a generic type.
+func (c *compiler) methodTarget(sel *types.Selection) (tg target) {
+	fn := sel.Obj().(*types.Func)
+	_, recvPointer := fn.Signature().Recv().Type().(*types.Pointer)
+	_, selPointer := sel.Recv().(*types.Pointer)
+	if len(sel.Index()) == 1 && !isGeneric(fn) && fn.Origin() == fn && recvPointer == selPointer && c.isOwn(fn.Pkg()) {
+		return target{code: c.e.methodCode(fn)}
+	}
+	defer func() { // reflection alone sees it: a call fails, not the cell
+		switch r := recover().(type) {
+		case nil:
+		case *Unsupported:
+			tg = target{code: failing(r.Reason)}
+		default:
+			panic(r)
+		}
+	}()
+	return (&builder{compiler: c}).resolve(c.prog.MethodValue(sel))
+}
+
+// lookupMethod finds interpreted code for a method of a dynamic type.
+func (e *Engine) lookupMethod(t reflect.Type, id string) (m *closure, deref bool) {
+	key := methodKey{id: id}
+	made, ok := e.types.Made(t)
+	if !ok && t.Kind() == reflect.Pointer {
+		if made, ok = e.types.Made(t.Elem()); ok {
+			key.pointer = true
+		}
+	}
+	if !ok {
+		return nil, false
+	}
+	key.named = made.(*types.Named)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if m := e.sets[key]; m != nil {
+		return m, false
+	}
+	if key.pointer {
+		key.pointer = false
+		if m := e.sets[key]; m != nil {
+			return m, true
+		}
+	}
+	return nil, false
+}
+
+// dispatch is what a call through an interface found for a dynamic type.
+type dispatch struct {
+	typ    reflect.Type
+	target target
+	deref  bool // the method wants the value behind the receiver
+}
+
+// site remembers the dispatch of the last dynamic type at one call.
+type site struct {
+	mu   sync.Mutex
+	last *dispatch
+}
+
+func (s *site) find(e *Engine, m *types.Func, t reflect.Type) *dispatch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last != nil && s.last.typ == t {
+		return s.last
+	}
+	d := &dispatch{typ: t}
+	if im, deref := e.lookupMethod(t, m.Id()); im != nil {
+		d.target, d.deref = target{clo: im}, deref
+	} else if hm, ok := t.MethodByName(m.Name()); ok {
+		d.target = target{host: hm.Func, name: m.Name(), variadic: m.Signature().Variadic()}
+	} else {
+		panic(goError("internal error: " + t.String() + " has no method " + m.Name()))
+	}
+	s.last = d
+	return d
+}
+
+// receiver prepares the receiver for the method that was found.
+func (d *dispatch) receiver(v reflect.Value) reflect.Value {
+	if !d.deref {
+		return v
+	}
+	if v.IsNil() {
+		nilDereference()
+	}
+	return snapshot(v.Type().Elem(), v.UnsafePointer())
+}
+
+func (b *builder) typeAssert(in *ssa.TypeAssert) {
+	x := b.val(in.X)
+	want := b.typ(in.AssertedType, b.pos)
+	test := b.typeTest(in.AssertedType, want)
+	from := b.places[in.X].typ
+	if !in.CommaOk {
+		dst := b.places[in]
+		b.emit(func(fr *frame) {
+			v := fr.v[x.i]
+			if !test(v) {
+				panic(assertionError(from, want, v))
+			}
+			fr.assign(dst, v)
+		})
+		return
+	}
+	dst, ok := b.tuples[in][0], b.tuples[in][1]
+	b.emit(func(fr *frame) {
+		v := fr.v[x.i]
+		if test(v) {
+			fr.assign(dst, v)
+			fr.n[ok.i] = 1
+			return
+		}
+		fr.zero(dst)
+		fr.n[ok.i] = 0
+	})
+}
+
+// assign stores a dynamic value, of any generation of the place's type.
+func (fr *frame) assign(dst place, v reflect.Value) {
+	if dst.class == ref && !dst.isInterface() && v.Type() != dst.typ {
+		v = retag(dst.typ, v)
+	}
+	fr.set(dst, v)
+}
+
+func (fr *frame) zero(dst place) {
+	switch dst.class {
+	case num:
+		fr.n[dst.i] = 0
+	case ptr:
+		fr.p[dst.i] = nil
+	default:
+		fr.v[dst.i] = reflect.Value{}
+		if !dst.isInterface() {
+			fr.v[dst.i] = reflect.New(dst.typ).Elem()
+		}
+	}
+}
+
+// typeTest returns whether a dynamic value satisfies an assertion.
+func (b *builder) typeTest(t types.Type, want reflect.Type) func(reflect.Value) bool {
+	e := b.e
+	if iface, ok := t.Underlying().(*types.Interface); ok {
+		return func(v reflect.Value) bool { return v.IsValid() && e.implements(v.Type(), iface, want) }
+	}
+	return func(v reflect.Value) bool {
+		if !v.IsValid() {
+			return false
+		}
+		return v.Type() == want || e.sameType(v.Type(), want)
+	}
+}
+
+// implements tests a dynamic type against an interface: by the checker when it
+// is a declared type, whatever generation reflection shows, else by reflection.
+func (e *Engine) implements(t reflect.Type, iface *types.Interface, want reflect.Type) bool {
+	if made, ok := e.types.Made(t); ok {
+		return types.Implements(made, iface)
+	}
+	if t.Kind() == reflect.Pointer && t.Name() == "" {
+		if made, ok := e.types.Made(t.Elem()); ok {
+			return types.Implements(types.NewPointer(made), iface)
+		}
+	}
+	return t.Implements(want)
+}
+
+// sameType reports whether two types are generations of one declared type.
+func (e *Engine) sameType(a, b reflect.Type) bool {
+	for a.Kind() == reflect.Pointer && b.Kind() == reflect.Pointer && a.Name() == "" && b.Name() == "" {
+		a, b = a.Elem(), b.Elem()
+	}
+	x, ok1 := e.types.Made(a)
+	y, ok2 := e.types.Made(b)
+	return ok1 && ok2 && types.Identical(x, y)
+}

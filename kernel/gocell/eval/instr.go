@@ -1,0 +1,284 @@
+package eval
+
+import (
+	"go/token"
+	"go/types"
+	"reflect"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// instruction translates one SSA instruction.
+func (b *builder) instruction(in ssa.Instruction) {
+	if in.Pos().IsValid() {
+		b.pos = in.Pos()
+	}
+	switch in := in.(type) {
+	case *ssa.Phi, *ssa.DebugRef: // phis are moves at the end of the blocks before
+	case *ssa.Alloc:
+		b.alloc(in)
+	case *ssa.BinOp:
+		b.binary(in)
+	case *ssa.UnOp:
+		b.unary(in)
+	case *ssa.Call:
+		b.call(in)
+	case *ssa.Go:
+		b.goStmt(in)
+	case *ssa.Defer:
+		b.deferStmt(in)
+	case *ssa.RunDefers:
+		b.emit(runDefers)
+	case *ssa.ChangeType:
+		b.changeType(in)
+	case *ssa.ChangeInterface:
+		b.copyValue(b.val(in.X), b.places[in])
+	case *ssa.Convert:
+		b.convert(in)
+	case *ssa.MultiConvert:
+		refuse(b.pos, "this conversion of a type parameter is not supported")
+	case *ssa.SliceToArrayPointer:
+		b.sliceToArrayPointer(in)
+	case *ssa.MakeInterface:
+		b.makeInterface(in)
+	case *ssa.TypeAssert:
+		b.typeAssert(in)
+	case *ssa.MakeClosure:
+		b.makeClosure(in)
+	case *ssa.MakeMap, *ssa.MakeChan, *ssa.MakeSlice:
+		b.makeContainer(in.(ssa.Value))
+	case *ssa.Slice:
+		b.slice(in)
+	case *ssa.Field:
+		b.field(in)
+	case *ssa.FieldAddr:
+		b.fieldAddr(in)
+	case *ssa.Index:
+		b.index(in)
+	case *ssa.IndexAddr:
+		b.indexAddr(in)
+	case *ssa.Lookup:
+		b.lookup(in)
+	case *ssa.MapUpdate:
+		b.mapUpdate(in)
+	case *ssa.Range:
+		b.rangeOver(in)
+	case *ssa.Next:
+		b.next(in)
+	case *ssa.Extract:
+		b.copyValue(b.tuples[in.Tuple][in.Index], b.places[in])
+	case *ssa.Store:
+		b.store(in)
+	case *ssa.Send:
+		b.send(in)
+	case *ssa.Select:
+		b.selectStmt(in)
+	default:
+		b.terminator(in)
+	}
+}
+
+// terminator translates the last instruction of a block.
+func (b *builder) terminator(in ssa.Instruction) {
+	switch in := in.(type) {
+	case *ssa.Jump:
+		edge := b.edge(in.Block(), 0)
+		b.block.next = edge
+	case *ssa.If:
+		cond := b.val(in.Cond)
+		yes, no := b.edge(in.Block(), 0), b.edge(in.Block(), 1)
+		i := cond.i
+		b.block.next = func(fr *frame) int {
+			if fr.n[i] != 0 {
+				return yes(fr)
+			}
+			return no(fr)
+		}
+	case *ssa.Return:
+		results := make([]place, len(in.Results))
+		for i, r := range in.Results {
+			results[i] = b.val(r)
+		}
+		b.block.next = func(fr *frame) int {
+			fr.ret = results
+			return -1
+		}
+	case *ssa.Panic:
+		x := b.val(in.X)
+		b.block.next = func(fr *frame) int { panic(panicValue(fr.v[x.i])) }
+	default:
+		refuse(b.pos, "internal error: instruction %s is not known", in)
+	}
+	b.block.offsets = append(b.block.offsets, b.offset(b.pos))
+}
+
+// edge returns what leads from a block to its k-th successor: the moves of
+// the successor's phis, all at once, and on the way back a poll.
+func (b *builder) edge(from *ssa.BasicBlock, k int) func(*frame) int {
+	to := from.Succs[k]
+	target := to.Index
+	moves := b.phiMoves(from, to, k)
+	back := target <= from.Index
+	switch {
+	case len(moves) == 0 && !back:
+		return func(*frame) int { return target }
+	case len(moves) == 0:
+		return func(fr *frame) int {
+			if fr.th.run.stop.Load() {
+				fr.th.poll()
+			}
+			return target
+		}
+	}
+	return func(fr *frame) int {
+		for _, m := range moves {
+			m.do(fr, fr)
+		}
+		if back && fr.th.run.stop.Load() {
+			fr.th.poll()
+		}
+		return target
+	}
+}
+
+// phiMoves orders the parallel moves of an edge, through fresh places where
+// one phi's source is another's destination.
+func (b *builder) phiMoves(from, to *ssa.BasicBlock, k int) []move {
+	pred := predIndex(from, to, k)
+	var direct []move
+	for _, in := range to.Instrs {
+		phi, ok := in.(*ssa.Phi)
+		if !ok {
+			break
+		}
+		src, dst := b.val(phi.Edges[pred]), b.places[phi]
+		if src.i != dst.i || src.class != dst.class {
+			direct = append(direct, move{dst.class, src.i, dst.i})
+		}
+	}
+	overlap := false
+	for i, m := range direct {
+		for _, later := range direct[i+1:] {
+			overlap = overlap || later.class == m.class && later.from == m.to
+		}
+	}
+	if !overlap {
+		return direct
+	}
+	var out, back []move
+	for _, m := range direct {
+		pl := b.place(map[class]reflect.Type{num: intType, ptr: iterType, ref: reflect.TypeFor[string]()}[m.class])
+		out = append(out, move{m.class, m.from, pl.i})
+		back = append(back, move{m.class, pl.i, m.to})
+	}
+	return append(out, back...)
+}
+
+// predIndex finds an edge among the predecessors of its target; both branches
+// of an If may lead to one block.
+func predIndex(from, to *ssa.BasicBlock, k int) int {
+	nth := 0
+	for _, s := range from.Succs[:k] {
+		if s == to {
+			nth++
+		}
+	}
+	for i, p := range to.Preds {
+		if p == from {
+			if nth == 0 {
+				return i
+			}
+			nth--
+		}
+	}
+	return 0
+}
+
+func (b *builder) copyValue(src, dst place) {
+	m := move{dst.class, src.i, dst.i}
+	switch dst.class {
+	case num:
+		b.emit(func(fr *frame) { fr.n[m.to] = fr.n[m.from] })
+	case ptr:
+		b.emit(func(fr *frame) { fr.p[m.to] = fr.p[m.from] })
+	default:
+		b.emit(func(fr *frame) { fr.v[m.to] = fr.v[m.from] })
+	}
+}
+
+func (b *builder) changeType(in *ssa.ChangeType) {
+	src, dst := b.val(in.X), b.places[in]
+	if dst.class != ref || dst.isInterface() {
+		b.copyValue(src, dst)
+		return
+	}
+	b.emit(func(fr *frame) { fr.v[dst.i] = retag(dst.typ, fr.v[src.i]) })
+}
+
+func (b *builder) makeInterface(in *ssa.MakeInterface) {
+	src, dst := b.val(in.X), b.places[in]
+	b.emit(func(fr *frame) { fr.v[dst.i] = fr.get(src) })
+}
+
+// panicValue is the operand of a panic statement as compiled code sees it.
+func panicValue(v reflect.Value) any {
+	if !v.IsValid() {
+		return goPanic(func() { panic(nil) })
+	}
+	return v.Interface()
+}
+
+// goPanic returns the value that Go itself panics with.
+func goPanic(f func()) (value any) {
+	defer func() { value = recover() }()
+	f()
+	return nil
+}
+
+// learn tells the type table what reflection knows of the compiled symbols
+// that an instruction uses.
+func (b *builder) learn(in ssa.Instruction) {
+	switch in := in.(type) {
+	case ssa.CallInstruction:
+		if fn := in.Common().StaticCallee(); fn != nil && fn.Origin() == nil && len(fn.Blocks) == 0 {
+			if t, ok := b.hostFuncType(fn); ok {
+				b.e.types.Learn(fn.Signature, t)
+			}
+		}
+	case *ssa.FieldAddr:
+		ptr := in.X.Type().Underlying().(*types.Pointer)
+		b.learnField(ptr.Elem(), in.Field)
+	case *ssa.Field:
+		b.learnField(in.X.Type(), in.Field)
+	}
+	for _, op := range in.Operands(nil) {
+		if g, ok := (*op).(*ssa.Global); ok {
+			b.variable(g)
+		}
+	}
+}
+
+func (b *builder) learnField(t types.Type, i int) {
+	s, ok := t.Underlying().(*types.Struct)
+	if named, isNamed := types.Unalias(t).(*types.Named); ok && isNamed && !b.isOwn(named.Obj().Pkg()) {
+		if r := b.typ(t, b.pos); r.Kind() == reflect.Struct && i < r.NumField() {
+			b.e.types.Learn(s.Field(i).Type(), r.Field(i).Type)
+		}
+	}
+}
+
+var iterType = reflect.TypeFor[pointer]()
+
+func runDefers(fr *frame) {
+	fr.runDefers()
+	if p := fr.panicked; p != nil {
+		if !p.recovered {
+			panic(rethrow{p})
+		}
+		fr.panicked = nil
+	}
+}
+
+var comparisons = map[token.Token]bool{
+	token.EQL: true, token.NEQ: true, token.LSS: true, token.LEQ: true, token.GTR: true, token.GEQ: true,
+}

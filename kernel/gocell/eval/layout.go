@@ -1,0 +1,96 @@
+package eval
+
+import (
+	"reflect"
+	"unsafe"
+)
+
+// This file holds what the evaluator knows about the memory layout of Go
+// values beyond what reflect tells. Each fact is checked when the program
+// starts, so that another release of Go fails at once instead of wrongly.
+
+type pointer = unsafe.Pointer
+
+// eface is the layout of an empty interface.
+type eface struct{ typ, word unsafe.Pointer }
+
+// typeWord returns the pointer by which the runtime knows a type.
+func typeWord(t reflect.Type) unsafe.Pointer { return (*eface)(unsafe.Pointer(&t)).word }
+
+// box makes a value of a pointer-shaped type from its one word.
+func box(t reflect.Type, p unsafe.Pointer) reflect.Value {
+	e := eface{typeWord(t), p}
+	return reflect.ValueOf(*(*any)(unsafe.Pointer(&e)))
+}
+
+// word returns the one word of a value of a pointer-shaped type.
+func word(v reflect.Value) unsafe.Pointer {
+	x := v.Interface()
+	return (*eface)(unsafe.Pointer(&x)).word
+}
+
+// dataOf returns the address of a value that is not pointer-shaped. The memory
+// must not be written to.
+func dataOf(v reflect.Value) unsafe.Pointer {
+	if v.CanAddr() {
+		return v.Addr().UnsafePointer()
+	}
+	p := reflect.New(v.Type())
+	p.Elem().Set(v)
+	return p.UnsafePointer()
+}
+
+// retag gives a value another type of the same layout.
+func retag(t reflect.Type, v reflect.Value) reflect.Value {
+	if pointerShaped(t.Kind()) {
+		return box(t, word(v))
+	}
+	return reflect.NewAt(t, dataOf(v)).Elem()
+}
+
+func pointerShaped(k reflect.Kind) bool {
+	switch k {
+	case reflect.Pointer, reflect.Map, reflect.Chan, reflect.Func, reflect.UnsafePointer:
+		return true
+	}
+	return false
+}
+
+// A func value made by reflect.MakeFunc begins with the code of one stub and
+// holds, somewhere, the Go func behind it. For ours that is the method value
+// (*closure).entry, whose second word is the closure.
+var (
+	stubCode   uintptr // first word of what MakeFunc makes
+	implOffset uintptr // where it keeps the Go func
+	entryCode  uintptr // first word of that func
+)
+
+func init() {
+	probe := &closure{}
+	entry := probe.entry
+	inner := *(*unsafe.Pointer)(unsafe.Pointer(&entry))
+	outer := word(reflect.MakeFunc(reflect.TypeFor[func()](), entry))
+	stubCode, entryCode = *(*uintptr)(outer), *(*uintptr)(inner)
+	const words = 6 // size of what MakeFunc makes
+	for i := uintptr(1); i < words; i++ {
+		if *(*unsafe.Pointer)(unsafe.Add(outer, i*unsafe.Sizeof(i))) == inner {
+			implOffset = i * unsafe.Sizeof(i)
+		}
+	}
+	if implOffset == 0 || closureOf(outer) != probe {
+		panic("eval: this Go release lays out func values in another way")
+	}
+}
+
+// closureOf returns the interpreted closure behind a func value, or nil when
+// it is compiled code.
+func closureOf(fn unsafe.Pointer) *closure {
+	if fn == nil || *(*uintptr)(fn) != stubCode {
+		return nil
+	}
+	inner := *(*unsafe.Pointer)(unsafe.Add(fn, implOffset))
+	if *(*uintptr)(inner) != entryCode {
+		return nil
+	}
+	return *(**closure)(unsafe.Add(inner, unsafe.Sizeof(entryCode)))
+}

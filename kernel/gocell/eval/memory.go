@@ -1,0 +1,226 @@
+package eval
+
+import (
+	"go/types"
+	"reflect"
+	"unsafe"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+func (b *builder) alloc(in *ssa.Alloc) {
+	dst := b.places[in]
+	t := b.typ(in.Type().Underlying().(*types.Pointer).Elem(), b.pos)
+	b.emit(func(fr *frame) { fr.p[dst.i] = reflect.New(t).UnsafePointer() })
+}
+
+// nilDereference panics as Go does.
+func nilDereference() { _ = *(*int)(nil) }
+
+// loader returns how a value of a place's type is read from memory.
+func loader(dst place) func(fr *frame, p pointer) {
+	d, t := dst.i, dst.typ
+	switch dst.class {
+	case num:
+		read := loadNumber(t.Kind())
+		return func(fr *frame, p pointer) { fr.n[d] = read(p) }
+	case ptr:
+		return func(fr *frame, p pointer) { fr.p[d] = *(*pointer)(p) }
+	}
+	switch {
+	case t == stringType:
+		return func(fr *frame, p pointer) { fr.v[d] = reflect.ValueOf(*(*string)(p)) }
+	case dst.isInterface():
+		return func(fr *frame, p pointer) { fr.v[d] = reflect.NewAt(t, p).Elem().Elem() }
+	}
+	return func(fr *frame, p pointer) { fr.v[d] = snapshot(t, p) }
+}
+
+// snapshot copies a value out of memory.
+func snapshot(t reflect.Type, p pointer) reflect.Value {
+	v := reflect.New(t).Elem()
+	v.Set(reflect.NewAt(t, p).Elem())
+	return v
+}
+
+// storer returns how the value of a place is written to memory of a type.
+func storer(src place, t reflect.Type) func(fr *frame, p pointer) {
+	i := src.i
+	switch src.class {
+	case num:
+		write := storeNumber(t.Kind())
+		return func(fr *frame, p pointer) { write(p, fr.n[i]) }
+	case ptr:
+		return func(fr *frame, p pointer) { *(*pointer)(p) = fr.p[i] }
+	}
+	return func(fr *frame, p pointer) { put(t, p, fr.v[i]) }
+}
+
+// put writes a value of class ref to memory of type t.
+func put(t reflect.Type, p pointer, v reflect.Value) {
+	dst := reflect.NewAt(t, p).Elem()
+	if !v.IsValid() {
+		dst.SetZero()
+		return
+	}
+	dst.Set(static(t, v))
+}
+
+func (b *builder) load(in *ssa.UnOp) {
+	src, read := b.val(in.X), loader(b.places[in])
+	i := src.i
+	b.emit(func(fr *frame) {
+		p := fr.p[i]
+		if p == nil {
+			nilDereference()
+		}
+		read(fr, p)
+	})
+}
+
+func (b *builder) store(in *ssa.Store) {
+	addr := b.val(in.Addr)
+	src := b.val(in.Val)
+	write := storer(src, addr.typ.Elem())
+	i := addr.i
+	b.emit(func(fr *frame) {
+		p := fr.p[i]
+		if p == nil {
+			nilDereference()
+		}
+		write(fr, p)
+	})
+}
+
+func (b *builder) fieldAddr(in *ssa.FieldAddr) {
+	src, dst := b.val(in.X), b.places[in]
+	offset := src.typ.Elem().Field(in.Field).Offset
+	b.emit(func(fr *frame) {
+		p := fr.p[src.i]
+		if p == nil {
+			nilDereference()
+		}
+		fr.p[dst.i] = unsafe.Add(p, offset)
+	})
+}
+
+func (b *builder) field(in *ssa.Field) {
+	src, dst := b.val(in.X), b.places[in]
+	offset, read := src.typ.Field(in.Field).Offset, loader(dst)
+	b.emit(func(fr *frame) { read(fr, unsafe.Add(dataOf(fr.v[src.i]), offset)) })
+}
+
+// checkIndex panics as Go does when an index is out of range. The index is
+// sign-extended unless it is unsigned.
+func checkIndex(i uint64, n int) {
+	if i >= uint64(n) {
+		_ = make([]struct{}, n)[int64(i)]
+	}
+}
+
+func (b *builder) indexAddr(in *ssa.IndexAddr) {
+	x, index, dst := b.val(in.X), b.val(in.Index), b.places[in]
+	xi, ii, d := x.i, index.i, dst.i
+	if x.class == ptr { // of an array
+		array := x.typ.Elem()
+		n, size := array.Len(), array.Elem().Size()
+		b.emit(func(fr *frame) {
+			p := fr.p[xi]
+			if p == nil {
+				nilDereference()
+			}
+			i := fr.n[ii]
+			checkIndex(i, n)
+			fr.p[d] = unsafe.Add(p, uintptr(i)*size)
+		})
+		return
+	}
+	size := x.typ.Elem().Size()
+	b.emit(func(fr *frame) {
+		v := fr.v[xi]
+		i := fr.n[ii]
+		checkIndex(i, v.Len())
+		fr.p[d] = unsafe.Add(v.UnsafePointer(), uintptr(i)*size)
+	})
+}
+
+// index reads an element of an array value or a byte of a string.
+func (b *builder) index(in *ssa.Index) {
+	x, index, dst := b.val(in.X), b.val(in.Index), b.places[in]
+	if x.typ.Kind() == reflect.String {
+		b.emit(func(fr *frame) {
+			s, i := fr.v[x.i].String(), fr.n[index.i]
+			checkIndex(i, len(s))
+			fr.n[dst.i] = uint64(s[i])
+		})
+		return
+	}
+	n, size, read := x.typ.Len(), x.typ.Elem().Size(), loader(dst)
+	b.emit(func(fr *frame) {
+		i := fr.n[index.i]
+		checkIndex(i, n)
+		read(fr, unsafe.Add(dataOf(fr.v[x.i]), uintptr(i)*size))
+	})
+}
+
+// slice translates x[lo:hi:max]. The bounds are checked by slicing something
+// of the same length and capacity that has no elements.
+func (b *builder) slice(in *ssa.Slice) {
+	x, dst := b.val(in.X), b.places[in]
+	bound := func(v ssa.Value) func(*frame, int) int {
+		if v == nil {
+			return func(_ *frame, otherwise int) int { return otherwise }
+		}
+		i := b.val(v).i
+		return func(fr *frame, _ int) int { return int(fr.n[i]) }
+	}
+	lo, hi, limit := bound(in.Low), bound(in.High), bound(in.Max)
+	three := in.Max != nil
+	if x.typ.Kind() == reflect.String {
+		b.emit(func(fr *frame) {
+			s := fr.v[x.i].String()
+			fr.v[dst.i] = stringValue(dst.typ, s[lo(fr, 0):hi(fr, len(s))])
+		})
+		return
+	}
+	b.emit(func(fr *frame) {
+		var v reflect.Value
+		if x.class == ptr {
+			if fr.p[x.i] == nil {
+				nilDereference()
+			}
+			v = reflect.NewAt(x.typ.Elem(), fr.p[x.i]).Elem()
+		} else {
+			v = fr.v[x.i]
+		}
+		n, c := v.Len(), v.Cap()
+		from, to, end := lo(fr, 0), hi(fr, n), limit(fr, c)
+		dummy := make([]struct{}, n, c)
+		if three {
+			_ = dummy[from:to:end]
+		} else {
+			_ = dummy[from:to]
+		}
+		fr.v[dst.i] = retyped(dst.typ, v.Slice3(from, to, end))
+	})
+}
+
+// retyped gives a slice the named type of the value it was cut from.
+func retyped(t reflect.Type, v reflect.Value) reflect.Value {
+	if v.Type() == t {
+		return v
+	}
+	return retag(t, v)
+}
+
+func (b *builder) sliceToArrayPointer(in *ssa.SliceToArrayPointer) {
+	x, dst := b.val(in.X), b.places[in]
+	n := dst.typ.Elem().Len()
+	b.emit(func(fr *frame) {
+		v := fr.v[x.i]
+		if v.Len() < n {
+			panic(arrayLengthError(v.Len(), n))
+		}
+		fr.p[dst.i] = v.UnsafePointer()
+	})
+}

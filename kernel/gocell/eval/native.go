@@ -1,0 +1,109 @@
+package eval
+
+import (
+	"fmt"
+	"log"
+	"reflect"
+	"sync"
+	"time"
+)
+
+// natives take the place of compiled functions that must know which goroutine
+// calls them: those that print for a cell, end it, or block without an end.
+var natives = map[string]native{
+	"os.Exit":               func(_ *thread, a []reflect.Value) []reflect.Value { panic(Exit{"os.Exit", int(a[0].Int())}) },
+	"log.Fatal":             fatal("log.Fatal", func(a []reflect.Value) string { return fmt.Sprint(anys(a[0])...) }),
+	"log.Fatalf":            fatal("log.Fatalf", func(a []reflect.Value) string { return fmt.Sprintf(a[0].String(), anys(a[1])...) }),
+	"log.Fatalln":           fatal("log.Fatalln", func(a []reflect.Value) string { return fmt.Sprintln(anys(a[0])...) }),
+	"log.(*Logger).Fatal":   fatal("log.Fatal", nil),
+	"log.(*Logger).Fatalf":  fatal("log.Fatalf", nil),
+	"log.(*Logger).Fatalln": fatal("log.Fatalln", nil),
+	"runtime.Goexit":        func(*thread, []reflect.Value) []reflect.Value { panic(Exit{Call: "runtime.Goexit"}) },
+	"time.Sleep":            sleep,
+	"sync.(*WaitGroup).Wait": func(th *thread, a []reflect.Value) []reflect.Value {
+		wg := a[0].Interface().(*sync.WaitGroup)
+		th.until(wg.Wait, func() {})
+		return nil
+	},
+	"sync.(*Mutex).Lock": func(th *thread, a []reflect.Value) []reflect.Value {
+		mu := a[0].Interface().(*sync.Mutex)
+		th.lock(mu.TryLock, mu.Lock, mu.Unlock)
+		return nil
+	},
+	"sync.(*RWMutex).Lock": func(th *thread, a []reflect.Value) []reflect.Value {
+		mu := a[0].Interface().(*sync.RWMutex)
+		th.lock(mu.TryLock, mu.Lock, mu.Unlock)
+		return nil
+	},
+	"sync.(*RWMutex).RLock": func(th *thread, a []reflect.Value) []reflect.Value {
+		mu := a[0].Interface().(*sync.RWMutex)
+		th.lock(mu.TryRLock, mu.RLock, mu.RUnlock)
+		return nil
+	},
+}
+
+// fatal logs as log.Fatal does and ends the cell, where compiled code would
+// end the process.
+func fatal(call string, text func([]reflect.Value) string) native {
+	return func(_ *thread, a []reflect.Value) []reflect.Value {
+		logger := log.Default()
+		if text == nil {
+			logger = a[0].Interface().(*log.Logger)
+			a = a[1:]
+			text = map[string]func([]reflect.Value) string{
+				"log.Fatal":   func(a []reflect.Value) string { return fmt.Sprint(anys(a[0])...) },
+				"log.Fatalln": func(a []reflect.Value) string { return fmt.Sprintln(anys(a[0])...) },
+				"log.Fatalf":  func(a []reflect.Value) string { return fmt.Sprintf(a[0].String(), anys(a[1])...) },
+			}[call]
+		}
+		logger.Output(2, text(a))
+		panic(Exit{call, 1})
+	}
+}
+
+func sleep(th *thread, a []reflect.Value) []reflect.Value {
+	timer := time.NewTimer(time.Duration(a[0].Int()))
+	defer timer.Stop()
+	th.wait(timer.C)
+	return nil
+}
+
+// wait waits for a channel or an interrupt.
+func (th *thread) wait(ch any) {
+	th.await(th.doing.Load(), []reflect.SelectCase{{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(ch)}})
+}
+
+// until runs something that blocks aside, so that an interrupt can leave it;
+// undo runs when it ends after that.
+func (th *thread) until(block, undo func()) {
+	done := make(chan struct{})
+	left := make(chan struct{})
+	failed := make(chan any, 1)
+	go func() {
+		defer func() {
+			if r := recover(); r != nil {
+				failed <- r
+				close(done)
+			}
+		}()
+		block()
+		select {
+		case done <- struct{}{}:
+		case <-left:
+			undo()
+		}
+	}()
+	defer close(left)
+	th.wait(done)
+	select {
+	case r := <-failed:
+		panic(r)
+	default:
+	}
+}
+
+func (th *thread) lock(try func() bool, lock, unlock func()) {
+	if !try() {
+		th.until(lock, unlock)
+	}
+}

@@ -1,0 +1,160 @@
+package eval
+
+import (
+	"reflect"
+	"time"
+)
+
+// panicking is a panic on its way out, with the calls it came from.
+type panicking struct {
+	value     any
+	trace     []Location
+	recovered bool
+}
+
+// rethrow carries a panic from frame to frame, so that its trace is not lost.
+type rethrow struct{ *panicking }
+
+// deferred is a call that waits for its function to end.
+type deferred struct {
+	target target
+	args   []reflect.Value
+}
+
+// Location is one call in user code.
+type Location struct {
+	Source *Source
+	Func   string
+	Offset int // in bytes, of the source's text
+}
+
+const maxTrace = 50
+
+// locate returns the calls from the innermost frame down to the frame at
+// depth bottom.
+func (th *thread) locate(bottom int) []Location {
+	var list []Location
+	for d := th.depth - 1; d >= bottom && len(list) < maxTrace; d-- {
+		if l, ok := th.frames[d].location(); ok {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+func (fr *frame) location() (Location, bool) {
+	if fr.fn.source == nil {
+		return Location{}, false
+	}
+	return Location{fr.fn.source, fr.fn.name, fr.fn.blocks[fr.block].offset(fr.ip)}, true
+}
+
+// catch turns what recover returned into a panic with its trace.
+func (th *thread) catch(r any) *panicking {
+	if again, ok := r.(rethrow); ok {
+		return again.panicking
+	}
+	p := &panicking{value: r, trace: th.locate(0)}
+	th.run.mu.Lock()
+	defer th.run.mu.Unlock()
+	if inner := th.run.lastPanic; inner != nil && same(inner.value, r) {
+		p.trace = append(append([]Location(nil), inner.trace...), p.trace...)
+	}
+	th.run.lastPanic = nil
+	return p
+}
+
+// same compares panic values by identity; they need not be comparable.
+func same(a, b any) bool {
+	return *(*eface)(pointer(&a)) == *(*eface)(pointer(&b))
+}
+
+// callDeferring runs a function that defers. Its deferred calls run when it
+// returns, panics, is interrupted, or ends its goroutine.
+func (fr *frame) callDeferring() {
+	fr.defers, fr.panicked = fr.defers[:0], nil
+	fr.guard(fr.exec)
+	if p := fr.panicked; p != nil {
+		fr.runDefers()
+		if !fr.panicked.recovered {
+			panic(rethrow{fr.panicked})
+		}
+		fr.panicked = nil
+		fr.block = fr.fn.recoverBlock
+		if fr.block < 0 {
+			fr.ret = nil
+			return
+		}
+		fr.exec()
+	}
+}
+
+// guard runs f and keeps its panic in fr.panicked.
+func (fr *frame) guard(f func()) {
+	normal := false
+	defer func() {
+		if normal {
+			return
+		}
+		r := recover()
+		th := fr.th
+		if r == nil { // runtime.Goexit: there is nothing to return to
+			fr.runDefers()
+			return
+		}
+		if _, stop := r.(stopped); stop && th.deadline.IsZero() {
+			th.deadline = time.Now().Add(deferGrace)
+		}
+		fr.panicked = th.catch(r)
+		th.trim(fr)
+	}()
+	f()
+	normal = true
+}
+
+// trim gives up the frames above fr.
+func (th *thread) trim(fr *frame) {
+	if above := fr.depth + 1; th.depth > above {
+		next := th.frames[above]
+		th.n.top, th.p.top, th.v.top = next.markN, next.markP, next.markV
+		th.depth = above
+	}
+}
+
+// runDefers runs the deferred calls, last first. A panic in one of them takes
+// the place of the one before.
+func (fr *frame) runDefers() {
+	for len(fr.defers) > 0 {
+		d := fr.defers[len(fr.defers)-1]
+		fr.defers = fr.defers[:len(fr.defers)-1]
+		before := fr.panicked
+		fr.guard(func() { fr.th.apply(d.target, d.args, fr) })
+		if after := fr.panicked; after != before && before != nil && isStop(before.value) {
+			fr.panicked = before // an interrupt is not replaced
+		}
+	}
+}
+
+func isStop(v any) bool {
+	_, ok := v.(stopped)
+	return ok
+}
+
+// recovers implements the built-in recover for a frame.
+func (fr *frame) recovers() reflect.Value {
+	d := fr.deferOf
+	if d == nil || d.panicked == nil || d.panicked.recovered || isFatal(d.panicked.value) {
+		return reflect.Value{}
+	}
+	d.panicked.recovered = true
+	return reflect.ValueOf(d.panicked.value)
+}
+
+// isFatal reports a panic that user code cannot recover from.
+func isFatal(v any) bool {
+	switch v.(type) {
+	case stopped, Exit, stackOverflow:
+		return true
+	}
+	return false
+}

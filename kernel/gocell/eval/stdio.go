@@ -1,0 +1,165 @@
+package eval
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"strings"
+	"sync"
+)
+
+// stdin is what user code reads as standard input: lines that the person is
+// asked for, one by one. Text that a reader left over waits for the next one.
+type stdin struct {
+	mu   sync.Mutex
+	rest string
+}
+
+// stdinReader is standard input for one goroutine.
+type stdinReader struct{ th *thread }
+
+func (s stdinReader) Read(p []byte) (int, error) {
+	e := s.th.run.engine
+	e.stdin.mu.Lock()
+	defer e.stdin.mu.Unlock()
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if e.stdin.rest == "" {
+		line, err := e.opts.Stdin(s.th.run.ctx, "", false)
+		if err != nil {
+			s.th.poll()
+			return 0, err
+		}
+		e.stdin.rest = line + "\n"
+	}
+	n := copy(p, e.stdin.rest)
+	e.stdin.rest = e.stdin.rest[n:]
+	return n, nil
+}
+
+// ReadRune and UnreadRune keep fmt.Scan from reading one byte too many.
+func (s stdinReader) ReadRune() (rune, int, error) {
+	var b [1]byte
+	if _, err := s.Read(b[:]); err != nil {
+		return 0, 0, err
+	}
+	e := s.th.run.engine
+	e.stdin.mu.Lock()
+	defer e.stdin.mu.Unlock()
+	e.stdin.rest = string(b[:]) + e.stdin.rest
+	r, size, err := strings.NewReader(e.stdin.rest).ReadRune()
+	e.stdin.rest = e.stdin.rest[size:]
+	return r, size, err
+}
+
+// scanner adds the UnreadRune that fmt looks for.
+type scanner struct {
+	stdinReader
+	last *rune
+}
+
+func (s *scanner) ReadRune() (rune, int, error) {
+	r, size, err := s.stdinReader.ReadRune()
+	s.last = &r
+	return r, size, err
+}
+
+func (s *scanner) UnreadRune() error {
+	if s.last == nil {
+		return fmt.Errorf("nothing to unread")
+	}
+	e := s.th.run.engine
+	e.stdin.mu.Lock()
+	defer e.stdin.mu.Unlock()
+	e.stdin.rest = string(*s.last) + e.stdin.rest
+	s.last = nil
+	return nil
+}
+
+func (th *thread) stdin() io.Reader { return &scanner{stdinReader: stdinReader{th}} }
+
+func (th *thread) writer(stream string) io.Writer {
+	return th.run.engine.opts.Writer(th.run.cell, stream)
+}
+
+var fileType = reflect.TypeFor[*os.File]()
+
+// standard puts the cell's own streams in the place of the process's, where
+// compiled code takes them as interfaces.
+func (th *thread) standard(t reflect.Type, v reflect.Value) reflect.Value {
+	if v.Type() != fileType || t.Kind() != reflect.Interface {
+		return v
+	}
+	var with any
+	switch v.Interface().(*os.File) {
+	case os.Stdin:
+		with = th.stdin()
+	case os.Stdout:
+		with = th.writer("stdout")
+	case os.Stderr:
+		with = th.writer("stderr")
+	default:
+		return v
+	}
+	if w := reflect.ValueOf(with); w.Type().Implements(t) {
+		return w
+	}
+	return v
+}
+
+func scan(read func(r io.Reader, a []reflect.Value) (int, error)) native {
+	return func(th *thread, a []reflect.Value) []reflect.Value { return count(read(th.stdin(), a)) }
+}
+
+// fileWrite is a method of *os.File that writes; the two standard streams are
+// those of the cell.
+func fileWrite(method string) native {
+	return func(th *thread, a []reflect.Value) []reflect.Value {
+		stream := ""
+		switch a[0].Interface().(*os.File) {
+		case os.Stdout:
+			stream = "stdout"
+		case os.Stderr:
+			stream = "stderr"
+		default:
+			return a[0].MethodByName(method).Call(a[1:])
+		}
+		if a[1].Kind() == reflect.String {
+			return count(io.WriteString(th.writer(stream), a[1].String()))
+		}
+		return count(th.writer(stream).Write(a[1].Bytes()))
+	}
+}
+
+func init() {
+	natives["fmt.Print"] = printing(func(w io.Writer, a []reflect.Value) (int, error) { return fmt.Fprint(w, anys(a[0])...) })
+	natives["fmt.Println"] = printing(func(w io.Writer, a []reflect.Value) (int, error) { return fmt.Fprintln(w, anys(a[0])...) })
+	natives["fmt.Printf"] = printing(func(w io.Writer, a []reflect.Value) (int, error) {
+		return fmt.Fprintf(w, a[0].String(), anys(a[1])...)
+	})
+	natives["fmt.Scan"] = scan(func(r io.Reader, a []reflect.Value) (int, error) { return fmt.Fscan(r, anys(a[0])...) })
+	natives["fmt.Scanln"] = scan(func(r io.Reader, a []reflect.Value) (int, error) { return fmt.Fscanln(r, anys(a[0])...) })
+	natives["fmt.Scanf"] = scan(func(r io.Reader, a []reflect.Value) (int, error) {
+		return fmt.Fscanf(r, a[0].String(), anys(a[1])...)
+	})
+	natives["os.(*File).Write"] = fileWrite("Write")
+	natives["os.(*File).WriteString"] = fileWrite("WriteString")
+	natives["os.(*File).Read"] = func(th *thread, a []reflect.Value) []reflect.Value {
+		if f := a[0].Interface().(*os.File); f != os.Stdin {
+			return count(f.Read(a[1].Bytes()))
+		}
+		return count(th.stdin().Read(a[1].Bytes()))
+	}
+}
+
+func printing(print func(w io.Writer, a []reflect.Value) (int, error)) native {
+	return func(th *thread, a []reflect.Value) []reflect.Value { return count(print(th.writer("stdout"), a)) }
+}
+
+func count(n int, err error) []reflect.Value {
+	return []reflect.Value{reflect.ValueOf(n), reflect.ValueOf(&err).Elem()}
+}
+
+func anys(v reflect.Value) []any { return v.Interface().([]any) }

@@ -1,0 +1,140 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Limits of one goroutine of user code.
+const (
+	// MaxDepth bounds nested calls, so that endless recursion is an error of
+	// the cell and not the end of the process.
+	MaxDepth = 100_000
+	// deferGrace is how long deferred calls may run after an interrupt.
+	deferGrace = 50 * time.Millisecond
+)
+
+// run is one execution of a cell, shared by its goroutines.
+type run struct {
+	engine *Engine
+	cell   uint64
+	name   string
+	stop   atomic.Bool
+	ctx    context.Context // cancelled when stop is set
+	cancel context.CancelFunc
+	data   any
+	ended  atomic.Bool // the cell itself has ended; its goroutines may live on
+
+	mu        sync.Mutex
+	lastPanic *panicking // of a callback that compiled code called
+}
+
+func (e *Engine) newRun(cell uint64, name string, data any) *run {
+	r := &run{engine: e, cell: cell, name: name, data: data}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	return r
+}
+
+func (r *run) interrupt() {
+	r.stop.Store(true)
+	r.cancel()
+}
+
+// thread is one goroutine of user code.
+type thread struct {
+	run    *run
+	id     uint64
+	frames []*frame
+	depth  int // frames in use
+	n      slab[uint64]
+	p      slab[pointer]
+	v      slab[reflect.Value]
+
+	doing    atomic.Pointer[string] // the blocking operation it is in
+	start    Location               // of the go statement
+	deadline time.Time              // set once it unwinds because of an interrupt
+}
+
+func (r *run) newThread() *thread { return &thread{run: r} }
+
+// stopped is the panic by which an interrupt unwinds a goroutine. It is
+// invisible to recover in user code.
+type stopped struct{}
+
+// poll ends the goroutine when its cell was interrupted. Deferred calls may
+// go on until the deadline.
+func (th *thread) poll() {
+	if th.run.stop.Load() && time.Now().After(th.deadline) {
+		panic(stopped{})
+	}
+}
+
+// blocking notes what the goroutine waits in, for those who ask meanwhile.
+func (th *thread) blocking(what *string) { th.doing.Store(what) }
+
+// push begins a call.
+func (th *thread) push(fn *Func) *frame {
+	th.poll()
+	if th.depth >= MaxDepth {
+		panic(stackOverflow{})
+	}
+	if th.depth == len(th.frames) {
+		th.frames = append(th.frames, &frame{th: th, depth: th.depth})
+	}
+	fr := th.frames[th.depth]
+	th.depth++
+	fr.fn, fr.block, fr.ip = fn, 0, 0
+	fr.n, fr.markN = th.n.take(fn.numbers)
+	fr.p, fr.markP = th.p.take(fn.pointers)
+	fr.v, fr.markV = th.v.take(fn.values)
+	copy(fr.n[fn.fixedN:], fn.initN)
+	copy(fr.p[fn.fixedP:], fn.initP)
+	copy(fr.v[fn.fixedV:], fn.initV)
+	return fr
+}
+
+// pop ends a call; its results must have been taken.
+func (th *thread) pop(fr *frame) {
+	th.depth = fr.depth
+	th.n.top, th.p.top, th.v.top = fr.markN, fr.markP, fr.markV
+	fr.deferOf = nil
+}
+
+// stackOverflow is the panic of endless recursion.
+type stackOverflow struct{}
+
+func (stackOverflow) Error() string {
+	return fmt.Sprintf("stack overflow: more than %d nested calls", MaxDepth)
+}
+func (stackOverflow) RuntimeError() {}
+
+var _ runtime.Error = stackOverflow{}
+
+// exec runs a frame to its return.
+func (fr *frame) exec() {
+	blocks := fr.fn.blocks
+	for b := fr.block; b >= 0; {
+		blk := &blocks[b]
+		fr.block = b
+		for i, in := range blk.code {
+			fr.ip = i
+			in(fr)
+		}
+		fr.ip = len(blk.code)
+		b = blk.next(fr)
+	}
+}
+
+// call runs a frame whose parameters are set, deferred calls included.
+func (fr *frame) call() {
+	if fr.fn.hasDefer {
+		fr.callDeferring()
+	} else {
+		fr.exec()
+	}
+}

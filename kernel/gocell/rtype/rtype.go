@@ -1,0 +1,205 @@
+// Package rtype makes the reflect types of types that the checker knows, with
+// their names and methods, so that values of cells are ordinary Go values to
+// compiled code: fmt finds their String method, errors.As their identity,
+// encoding/json their fields.
+//
+// Compiled types are looked up, never rebuilt. A type declared in a cell is
+// made once, in two rounds, because declarations may be recursive: first a
+// stand-in with the right size, alignment and pointer map, in which everything
+// behind a reference is blank; then the true underlying type is put in its
+// place. The methods of a made type call back into the engine.
+package rtype
+
+import (
+	"fmt"
+	"go/types"
+	"reflect"
+	"sync"
+
+	"github.com/goplus/reflectx"
+	_ "github.com/goplus/reflectx/icall/icall4096" // room for the methods of a long session
+	"golang.org/x/tools/go/types/typeutil"
+)
+
+func init() { reflectx.DisableAllocateWarning = true }
+
+// Table maps the types of one session.
+type Table struct {
+	// Host finds a compiled named type.
+	Host func(path, name string) (reflect.Type, bool)
+	// Method returns the code of a method that reflection sees, with the
+	// receiver as its first argument. It is asked once per method, and must not
+	// call the table.
+	Method func(recv types.Type, sel *types.Selection) func(args []reflect.Value) []reflect.Value
+
+	mu    sync.Mutex
+	cache typeutil.Map                // types.Type -> reflect.Type
+	made  map[reflect.Type]types.Type // made named types, all generations
+	queue []unfinished
+}
+
+type unfinished struct {
+	named *types.Named
+	typ   reflect.Type
+}
+
+// Error reports a type that cannot be made.
+type Error struct {
+	Type   types.Type
+	Reason string
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("type %s %s", types.TypeString(e.Type, byName), e.Reason)
+}
+
+func byName(p *types.Package) string { return p.Name() }
+
+// Of returns the reflect type of t, which has no type parameters.
+func (t *Table) Of(typ types.Type) (r reflect.Type, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r, ok := t.cache.At(typ).(reflect.Type); ok {
+		return r, nil
+	}
+	defer func() {
+		if e, ok := recover().(*Error); ok {
+			t.forget(t.queue)
+			t.queue, err = nil, e
+		} else if e != nil {
+			panic(e)
+		}
+	}()
+	r = t.of(typ)
+	t.finish()
+	return r, nil
+}
+
+// Made returns the declared type behind a reflect type that this table made.
+func (t *Table) Made(r reflect.Type) (types.Type, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	typ, ok := t.made[r]
+	return typ, ok
+}
+
+// Learn records which reflect types the parts of a compiled type have, since
+// not every one of them can be looked up by name.
+func (t *Table) Learn(typ types.Type, r reflect.Type) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.learn(typ, r, map[types.Type]bool{})
+}
+
+func (t *Table) learn(typ types.Type, r reflect.Type, seen map[types.Type]bool) {
+	typ = types.Unalias(typ)
+	if seen[typ] {
+		return
+	}
+	seen[typ] = true
+	switch typ := typ.(type) {
+	case *types.Named:
+		if r.Name() == "" || r.PkgPath() == "main" || t.cache.At(typ) != nil {
+			return
+		}
+		if _, own := t.made[r]; !own {
+			t.cache.Set(typ, r)
+		}
+	case *types.Signature:
+		if r.Kind() != reflect.Func || typ.Params().Len() != r.NumIn() || typ.Results().Len() != r.NumOut() {
+			return
+		}
+		for i := range typ.Params().Len() {
+			t.learn(typ.Params().At(i).Type(), r.In(i), seen)
+		}
+		for i := range typ.Results().Len() {
+			t.learn(typ.Results().At(i).Type(), r.Out(i), seen)
+		}
+	case interface{ Elem() types.Type }:
+		switch r.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Chan, reflect.Map:
+			t.learn(typ.Elem(), r.Elem(), seen)
+		}
+	}
+}
+
+// Renew makes new generations of every made type whose definition reaches one
+// of the named types, as is needed when their methods change: the runtime
+// remembers what a type implements. Old generations stay known to Made.
+func (t *Table) Renew(changed ...*types.Named) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	stale := map[types.Type]bool{}
+	var drop []types.Type
+	t.cache.Iterate(func(key types.Type, _ any) {
+		if reaches(key, changed, stale, map[types.Type]bool{}) {
+			drop = append(drop, key)
+		}
+	})
+	for _, key := range drop {
+		t.cache.Delete(key)
+	}
+}
+
+// Known reports whether a declared type has been made already.
+func (t *Table) Known(named *types.Named) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.cache.At(named) != nil
+}
+
+func reaches(typ types.Type, targets []*types.Named, found, seen map[types.Type]bool) bool {
+	typ = types.Unalias(typ)
+	if found[typ] {
+		return true
+	}
+	if seen[typ] {
+		return false
+	}
+	seen[typ] = true
+	hit := false
+	visit := func(part types.Type) { hit = hit || reaches(part, targets, found, seen) }
+	switch typ := typ.(type) {
+	case *types.Named:
+		for _, target := range targets {
+			if typ == target || typ.Origin() == target {
+				hit = true
+			}
+		}
+		if pkg := typ.Obj().Pkg(); !hit && pkg != nil && pkg.Path() == "main" {
+			visit(typ.Underlying())
+		}
+	default:
+		parts(typ, visit)
+	}
+	if hit {
+		found[typ] = true
+	}
+	return hit
+}
+
+// parts calls visit for the types that an unnamed type is built from.
+func parts(typ types.Type, visit func(types.Type)) {
+	switch typ := typ.(type) {
+	case *types.Map:
+		visit(typ.Key())
+		visit(typ.Elem())
+	case *types.Struct:
+		for f := range typ.Fields() {
+			visit(f.Type())
+		}
+	case *types.Signature:
+		for v := range typ.Params().Variables() {
+			visit(v.Type())
+		}
+		for v := range typ.Results().Variables() {
+			visit(v.Type())
+		}
+	case *types.Interface:
+		for m := range typ.Methods() {
+			visit(m.Type())
+		}
+	case interface{ Elem() types.Type }:
+		visit(typ.Elem())
+	}
+}
