@@ -206,8 +206,12 @@ func TestDocs(t *testing.T) {
 		{"strings", "Builder.WriteString", "func (b *Builder) WriteString(s string) (int, error)\n\n"},
 		{"io", "Reader.Read", ""},
 		{"net/http", "Server.Handler", "Handler Handler\n\nhandler to invoke"},
-		{"time", "Millisecond", "const Millisecond"},
+		{"time", "Millisecond", "const Millisecond Duration = 1000000"},
+		{"time", "Tuesday", "const Tuesday Weekday = 2"},
+		{"math", "Pi", "const Pi = 3.14159265358979323846264338327950288419716939937510582097494459\n\nhttps"},
+		{"io", "EOF", "var EOF error\n\nEOF is the error"},
 		{"os", "Args", "var Args []string\n\nArgs hold the command-line"},
+		{"sort", "Interface.Less", "Less(i, j int) bool\n\nLess reports"},
 		{"slices", "Sort", "func Sort[S ~[]E, E cmp.Ordered](x S)"},
 		{"forgekernel/display", "Show", "func Show(v ...any)\n\nShow displays"},
 	} {

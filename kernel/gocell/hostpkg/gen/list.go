@@ -48,6 +48,11 @@ var groups = []group{
 	}},
 	{"own", []string{
 		"forgekernel/display",
+		"forgekernel/forge",
+		"forgekernel/forge/ir",
+		"forgekernel/forge/pass",
+		"forgekernel/forge/script",
+		"forgekernel/forge/tensor",
 		"forgekernel/kernel/gocell/gonbui",
 	}},
 }
