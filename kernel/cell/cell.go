@@ -174,7 +174,7 @@ func (t *task) goCode(source string, line int) Outcome {
 		fmt.Fprintln(t.in.opts.Writer(t.cell.ID, "stderr"), w.Plain())
 	}
 	if err != nil {
-		return Outcome{Err: t.stopped(hint(err))}
+		return Outcome{Err: t.stopped(note(err))}
 	}
 	if !result.Has {
 		return Outcome{}

@@ -21,8 +21,7 @@ type forgeOptions struct {
 	shapes []forge.Shape // nil means the annotations
 	entry  string        // empty means the last function
 	views  []string      // nil means the setting
-	// explicit says that views were asked for, so that there must be a program.
-	explicit bool
+	asked  directive     // where they stand
 }
 
 // forgeScript runs ForgeScript code.
@@ -149,7 +148,7 @@ func (in *Interp) reset() {
 
 // magicForge is %%forge.
 func (t *task) magicForge(c call) Outcome {
-	opt := forgeOptions{entry: c.flags["entry"]}
+	opt := forgeOptions{entry: c.flags["entry"], asked: c.directive}
 	var err error
 	if s, given := c.flags["shapes"]; given {
 		if opt.shapes, err = parseShapes(s); err != nil {
@@ -157,7 +156,6 @@ func (t *task) magicForge(c call) Outcome {
 		}
 	}
 	if s, given := c.flags["show"]; given {
-		opt.explicit = true
 		if opt.views, err = forge.ParseViews(s); err != nil {
 			return Outcome{Err: t.usage(c.directive, "", "--show: %v", err)}
 		}
