@@ -80,9 +80,7 @@ func addExports(packages []*hostPackage) error {
 func pack(stamp string, packages []*hostPackage) ([]byte, error) {
 	m := archive.Manifest{Stamp: stamp, Go: runtime.Version()}
 	for _, p := range packages {
-		m.Packages = append(m.Packages, archive.Package{
-			Path: p.ImportPath, Name: p.Name, Deps: p.deps, Missing: p.missing,
-		})
+		m.Packages = append(m.Packages, archive.Package{Path: p.ImportPath, Name: p.Name, Deps: p.deps})
 	}
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)

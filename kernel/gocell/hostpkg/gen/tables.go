@@ -3,12 +3,8 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"go/constant"
 	"go/format"
 	"go/types"
-	"maps"
-	"math/big"
-	"slices"
 	"strings"
 )
 
@@ -18,19 +14,12 @@ const (
 	tablePath       = "forgekernel/kernel/gocell/hostpkg/table"
 )
 
-// Reasons that hostpkg.Missing gives.
-const (
-	genericReason    = "is generic, and the interpreter cannot instantiate compiled generic code"
-	constraintReason = "is a type constraint and has no values"
-)
-
-// tableFiles generates one Go file for each package of a group, and records
-// what has no place in it.
+// tableFiles generates one Go file for each package of a group.
 func tableFiles(group string, packages []*hostPackage) []file {
 	var files []file
 	for _, p := range packages {
 		if p.group == group {
-			files = append(files, file{generatedPrefix + identifier(p.ImportPath) + ".go", newTable(p).source(group)})
+			files = append(files, file{generatedPrefix + identifier(p.ImportPath) + ".go", p.table()})
 		}
 	}
 	return files
@@ -44,15 +33,15 @@ func setFile(group, stamp string, packages []*hostPackage) file {
 	fmt.Fprintf(&b, "var set = table.Set{Stamp: %q, Packages: []table.Package{\n", stamp)
 	for _, p := range packages {
 		if p.group == group {
-			fmt.Fprintf(&b, "{Path: %q, Name: %q, Symbols: %s},\n", p.ImportPath, p.Name, identifier(p.ImportPath))
+			fmt.Fprintf(&b, "{Path: %q, Symbols: %s},\n", p.ImportPath, identifier(p.ImportPath))
 		}
 	}
 	b.WriteString("}}\n")
 	return file{generatedPrefix + "set.go", gofmt(b.Bytes())}
 }
 
-// identifier turns an import path into a Go name, without two paths meeting in
-// one: "set" and names that differ only in punctuation do not occur.
+// identifier turns an import path into a Go name. No two packages differ in
+// punctuation alone.
 func identifier(path string) string {
 	return "pkg_" + strings.Map(func(r rune) rune {
 		if r == '/' || r == '.' || r == '-' {
@@ -70,255 +59,58 @@ func gofmt(source []byte) []byte {
 	return formatted
 }
 
-// tableSource builds the table of one package.
-type tableSource struct {
-	pkg      *hostPackage
-	imports  map[string]string // import path to local name
-	symbols  bytes.Buffer
-	wrappers bytes.Buffer
-}
-
-func newTable(p *hostPackage) *tableSource {
-	t := &tableSource{pkg: p, imports: map[string]string{}}
-	p.missing = map[string]string{}
+// table generates the symbols of one package, in the order of their names.
+// Everything in it is static data: a function as an interface value is a
+// pointer to code, a type a pointer to its descriptor.
+func (p *hostPackage) table() []byte {
+	var symbols bytes.Buffer
 	scope := p.types.Scope()
 	for _, name := range scope.Names() {
-		obj := scope.Lookup(name)
-		if !obj.Exported() {
-			continue
+		if obj := scope.Lookup(name); obj.Exported() {
+			if value := reference(obj); value != "" {
+				fmt.Fprintf(&symbols, "{Name: %q, Value: %s},\n", name, value)
+			}
 		}
-		if reason := unreachableObject(obj); reason != "" {
-			p.missing[name] = reason
-			continue
-		}
-		t.add(obj)
 	}
-	return t
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%spackage %s\n\nimport (\n", generatedHeader, p.group)
+	if symbols.Len() > 0 {
+		fmt.Fprintf(&b, "p %q\n\n", p.ImportPath)
+	}
+	fmt.Fprintf(&b, "%q\n)\n\nvar %s = []table.Symbol{\n%s}\n", tablePath, identifier(p.ImportPath), symbols.Bytes())
+	return gofmt(b.Bytes())
 }
 
-// unreachableObject says why reflection cannot reach an object, or nothing.
-func unreachableObject(obj types.Object) string {
+// reference is the expression by which the table holds an object, or nothing if
+// it has no value at run time: constants are known from export data, generic
+// functions and types exist only as instances, constraints only at compile time.
+func reference(obj types.Object) string {
+	ref := "p." + obj.Name()
 	switch obj := obj.(type) {
 	case *types.Func:
-		if obj.Signature().TypeParams().Len() > 0 {
-			return genericReason
+		if obj.Signature().TypeParams().Len() == 0 {
+			return ref
 		}
+	case *types.Var:
+		return "&" + ref
 	case *types.TypeName:
-		switch t := obj.Type().(type) {
-		case *types.Named:
-			if t.TypeParams().Len() > t.TypeArgs().Len() {
-				return genericReason
-			}
-		case *types.Alias:
-			if t.TypeParams().Len() > t.TypeArgs().Len() {
-				return genericReason
-			}
-		}
 		if i, ok := obj.Type().Underlying().(*types.Interface); ok && !i.IsMethodSet() {
-			return constraintReason
+			return ""
+		}
+		if !generic(obj.Type()) {
+			return "(*" + ref + ")(nil)"
 		}
 	}
 	return ""
 }
 
-func (t *tableSource) add(obj types.Object) {
-	ref := t.qualify(obj.Pkg()) + "." + obj.Name()
-	switch obj := obj.(type) {
-	case *types.Func:
-		t.symbol(obj.Name(), "Func", ref)
-	case *types.Var:
-		t.symbol(obj.Name(), "Var", "&"+ref)
-	case *types.Const:
-		kind, value := constantValue(obj, ref)
-		t.symbol(obj.Name(), kind, value)
-	case *types.TypeName:
-		t.symbol(obj.Name(), "Type", "(*"+ref+")(nil)")
-		if i, ok := obj.Type().Underlying().(*types.Interface); ok && !obj.IsAlias() {
-			t.wrap(obj.Name(), i)
-		}
-	}
-}
-
-func (t *tableSource) symbol(name, kind, value string) {
-	fmt.Fprintf(&t.symbols, "{Name: %q, Kind: table.%s, Value: %s},\n", name, kind, value)
-}
-
-// constantValue gives untyped numbers and strings as literals, so that they
-// stay untyped and exact, and everything else by reference.
-func constantValue(c *types.Const, ref string) (kind, value string) {
-	basic, ok := c.Type().(*types.Basic)
-	if !ok || basic.Info()&types.IsUntyped == 0 {
-		return "Const", ref
-	}
-	switch v := c.Val(); v.Kind() {
-	case constant.Int:
-		return "Int", fmt.Sprintf("%q", v.ExactString())
-	case constant.Float:
-		return "Float", fmt.Sprintf("%q", decimal(v))
-	case constant.String:
-		return "String", fmt.Sprintf("%q", constant.StringVal(v))
-	default:
-		return "Const", ref
-	}
-}
-
-// decimal prints a constant with all digits of go/constant's own precision.
-func decimal(v constant.Value) string {
-	switch x := constant.Val(v).(type) {
-	case *big.Float:
-		return x.Text('g', int(x.Prec()))
-	case *big.Rat:
-		f := new(big.Float).SetPrec(512).SetRat(x)
-		return f.Text('g', 160)
-	default:
-		return v.ExactString()
-	}
-}
-
-// wrap declares a struct that implements an interface by calling functions in
-// its fields, which is how the interpreter gives methods to its own types. An
-// interface with unexported methods has no implementation outside its package.
-func (t *tableSource) wrap(name string, i *types.Interface) {
-	if !implementable(i) {
-		return
-	}
-	methods := t.methods(i)
-	wrapper := identifier(t.pkg.ImportPath) + "_" + name
-	b := &t.wrappers
-	fmt.Fprintf(b, "\ntype %s struct {\nIValue any\n", wrapper)
-	for _, m := range methods {
-		fmt.Fprintf(b, "W%s func(%s) (%s)\n", m.name, m.params, m.results)
-	}
-	b.WriteString("}\n")
-	for _, m := range methods {
-		fmt.Fprintf(b, "\nfunc (w %s) %s(%s) (%s) {\n", wrapper, m.name, m.params, m.results)
-		if m.name == "String" && m.results == "string" {
-			// The interpreter prints wrappers that it has not filled yet.
-			b.WriteString("if w.WString == nil { return \"\" }\n")
-		}
-		if m.results != "" {
-			b.WriteString("return ")
-		}
-		fmt.Fprintf(b, "w.W%s(%s)\n}\n", m.name, m.args)
-	}
-	t.symbol(name, "Wrapper", "(*"+wrapper+")(nil)")
-}
-
-// method is one method of a wrapper in source form.
-type method struct{ name, params, args, results string }
-
-func (t *tableSource) methods(i *types.Interface) []method {
-	var methods []method
-	for f := range i.Methods() {
-		sig := f.Signature()
-		m := method{name: f.Name()}
-		var params, args, results []string
-		for k := range sig.Params().Len() {
-			typ := types.TypeString(sig.Params().At(k).Type(), t.qualify)
-			arg := fmt.Sprintf("a%d", k)
-			if sig.Variadic() && k == sig.Params().Len()-1 {
-				params = append(params, arg+" ..."+strings.TrimPrefix(typ, "[]"))
-				args = append(args, arg+"...")
-				continue
-			}
-			params = append(params, arg+" "+typ)
-			args = append(args, arg)
-		}
-		for v := range sig.Results().Variables() {
-			results = append(results, types.TypeString(v.Type(), t.qualify))
-		}
-		m.params, m.args, m.results = strings.Join(params, ", "), strings.Join(args, ", "), strings.Join(results, ", ")
-		methods = append(methods, m)
-	}
-	return methods
-}
-
-// implementable reports whether another package can write down all methods.
-func implementable(i *types.Interface) bool {
-	for f := range i.Methods() {
-		if !f.Exported() || !nameable(f.Type(), map[types.Type]bool{}) {
-			return false
-		}
-	}
-	return true
-}
-
-// nameable reports whether another package can write down the type.
-func nameable(t types.Type, seen map[types.Type]bool) bool {
-	if seen[t] {
-		return true
-	}
-	seen[t] = true
+// generic reports a type that still wants type arguments.
+func generic(t types.Type) bool {
 	switch t := t.(type) {
 	case *types.Named:
-		return nameableObject(t.Obj()) && nameableList(t.TypeArgs(), seen)
+		return t.TypeParams().Len() > t.TypeArgs().Len()
 	case *types.Alias:
-		return nameableObject(t.Obj()) && nameableList(t.TypeArgs(), seen)
-	case *types.Pointer:
-		return nameable(t.Elem(), seen)
-	case *types.Slice:
-		return nameable(t.Elem(), seen)
-	case *types.Array:
-		return nameable(t.Elem(), seen)
-	case *types.Chan:
-		return nameable(t.Elem(), seen)
-	case *types.Map:
-		return nameable(t.Key(), seen) && nameable(t.Elem(), seen)
-	case *types.Signature:
-		return nameable(t.Params(), seen) && nameable(t.Results(), seen)
-	case *types.Tuple:
-		for v := range t.Variables() {
-			if !nameable(v.Type(), seen) {
-				return false
-			}
-		}
-		return true
-	case *types.Basic:
-		return true
-	case *types.Interface:
-		return t.NumMethods() == 0 && t.IsMethodSet()
-	case *types.Struct:
-		return t.NumFields() == 0
-	default:
-		return false
+		return t.TypeParams().Len() > t.TypeArgs().Len()
 	}
-}
-
-func nameableList(list *types.TypeList, seen map[types.Type]bool) bool {
-	for t := range list.Types() {
-		if !nameable(t, seen) {
-			return false
-		}
-	}
-	return true
-}
-
-func nameableObject(obj *types.TypeName) bool {
-	if obj.Pkg() == nil {
-		return true // error, any, comparable
-	}
-	path := "/" + obj.Pkg().Path() + "/"
-	return obj.Exported() && !strings.Contains(path, "/internal/") && !strings.HasPrefix(path, "/vendor/")
-}
-
-// qualify names a package in the generated file, importing it on first use.
-func (t *tableSource) qualify(pkg *types.Package) string {
-	name, ok := t.imports[pkg.Path()]
-	if !ok {
-		name = fmt.Sprintf("p%d", len(t.imports))
-		t.imports[pkg.Path()] = name
-	}
-	return name
-}
-
-func (t *tableSource) source(group string) []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "%spackage %s\n\nimport (\n", generatedHeader, group)
-	for _, path := range slices.Sorted(maps.Keys(t.imports)) {
-		fmt.Fprintf(&b, "%s %q\n", t.imports[path], path)
-	}
-	fmt.Fprintf(&b, "\n%q\n)\n\n", tablePath)
-	fmt.Fprintf(&b, "var %s = []table.Symbol{\n%s}\n", identifier(t.pkg.ImportPath), t.symbols.Bytes())
-	b.Write(t.wrappers.Bytes())
-	return gofmt(b.Bytes())
+	return false
 }
