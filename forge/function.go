@@ -15,7 +15,7 @@ import (
 // result. A call that cannot be made panics with a [*CallError]; [Function.Run]
 // returns it.
 //
-// A Function is safe for concurrent use. The nil Function has no methods.
+// A Function is safe for concurrent use.
 type Function func(args ...*Tensor) *Tensor
 
 // function is what a Function closes over.
@@ -54,7 +54,12 @@ func (f Function) state() *function {
 	inquiry.Lock()
 	defer inquiry.Unlock()
 	inquiry.answer = nil
-	f(&inquiry.tensor)
+	if f != nil {
+		f(&inquiry.tensor)
+	}
+	if inquiry.answer == nil {
+		panic(&CallError{Diagnostic: diagnostic("this forge.Function was not made from ForgeScript", "take one that a def or forge.Define gives")})
+	}
 	return inquiry.answer
 }
 
@@ -111,17 +116,46 @@ func (f Function) Program() *Program {
 	return cell(s.specialise(callContext(), nil))
 }
 
-// IR is [Program.IR] of [Function.Program], and so for the others.
+// For is the program for arguments of the same shapes as args. It panics with
+// the error of [Function.Compile].
+func (f Function) For(args ...*Tensor) *Program {
+	s := f.state()
+	specs := cell(s.specs(args))
+	return cell(s.program(callContext(), specs))
+}
+
+// IR is [Program.IR] of [Function.Program], as all the following methods are.
 func (f Function) IR() display.Source { return f.Program().IR() }
 
-// Graph is the optimised program as a drawing; see [Function.IR].
+// Graph is the optimised program as a drawing.
 func (f Function) Graph() display.Graph { return f.Program().Graph() }
 
-// Mermaid is the text of the drawing in Mermaid's language; see [Function.IR].
+// Mermaid is the text of the drawing in Mermaid's language.
 func (f Function) Mermaid() string { return f.Program().Mermaid() }
 
-// Explain lists what the passes did and declined; see [Function.IR].
+// Explain lists what the passes did and declined.
 func (f Function) Explain() Explanation { return f.Program().Explain() }
+
+// Snapshots are the program as traced and after each pass.
+func (f Function) Snapshots() Snapshots { return f.Program().Snapshots() }
+
+// Summary is the program at a glance.
+func (f Function) Summary() display.Table { return f.Program().Summary() }
+
+// Check compares the result for args with float64; see [Program.Check].
+// Without args it takes random ones for [Function.Program].
+func (f Function) Check(args ...*Tensor) *Accuracy { return f.forOrProgram(args).Check(args...) }
+
+// Bench times runs on args; see [Program.Bench]. Without args it takes random
+// ones for [Function.Program].
+func (f Function) Bench(args ...*Tensor) *Timing { return f.forOrProgram(args).Bench(args...) }
+
+func (f Function) forOrProgram(args []*Tensor) *Program {
+	if len(args) == 0 {
+		return f.Program()
+	}
+	return f.For(args...)
+}
 
 // Cache counts what calls have compiled and found compiled.
 func (f Function) Cache() CacheStats { return f.state().programs.counts() }

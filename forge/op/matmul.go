@@ -46,9 +46,9 @@ var contractions = []*ir.Op{{
 	},
 }}
 
-// matmul computes rows of the result one at a time as a sum of rows of b, so
-// that every access is sequential. step adds up to four products per element.
-func matmul[T float](c *ir.Call, step func(dst []T, b []T, a []T)) error {
+// matmul computes each row of the result as a sum of rows of b, so that every
+// access is sequential. step adds up to four products per element.
+func matmul[T float](c *ir.Call, step func(dst, b []T, stride int, a []T)) error {
 	out := c.Out[0].Shape()
 	rank := len(out)
 	rows, cols := out[rank-2], out[rank-1]
@@ -77,13 +77,15 @@ func matmul[T float](c *ir.Call, step func(dst []T, b []T, a []T)) error {
 			i := r / rows
 			rowA := a[offsetA(i)+r%rows*k:][:k]
 			matB := b[offsetB(i):][:k*cols]
-			row := dst[r*cols : (r+1)*cols]
-			clear(row)
-			for p := 0; p < k; p += 4 {
-				n := min(4, k-p)
-				step(row, matB[p*cols:], rowA[p:p+n])
-				if err := stop.did(n * cols); err != nil {
-					return err
+			for j := 0; j < cols; j += columnTile {
+				tile := dst[r*cols:][j:min(j+columnTile, cols)]
+				clear(tile)
+				for p := 0; p < k; p += 4 {
+					n := min(4, k-p)
+					step(tile, matB[p*cols+j:], cols, rowA[p:p+n])
+					if err := stop.did(n * len(tile)); err != nil {
+						return err
+					}
 				}
 			}
 		}
@@ -91,16 +93,20 @@ func matmul[T float](c *ir.Call, step func(dst []T, b []T, a []T)) error {
 	})
 }
 
-// axpy32 adds a[p]*b[p*cols+j] to dst[j] for each p in order, with one
+// columnTile is the number of neighbouring results computed together: small
+// enough to stay in the first-level cache over all of k.
+const columnTile = 2048
+
+// axpy32 adds a[p]*b[p*stride+j] to dst[j] for each p in order, with one
 // rounding per step as a fused multiply-add has.
-func axpy32(dst, b, a []float32) {
+func axpy32(dst, b []float32, stride int, a []float32) {
 	n := len(dst)
 	if len(a) == 4 {
-		mathf.AXPY4(dst, (*[4]float32)(a), &[4][]float32{b, b[n:], b[2*n:], b[3*n:]})
+		mathf.AXPY4(dst, (*[4]float32)(a), &[4][]float32{b, b[stride:], b[2*stride:], b[3*stride:]})
 		return
 	}
 	for p, x := range a {
-		row := b[p*n:][:n]
+		row := b[p*stride:][:n]
 		for j := range dst {
 			dst[j] = mathf.FMA(x, row[j], dst[j])
 		}
@@ -109,10 +115,10 @@ func axpy32(dst, b, a []float32) {
 
 // axpy64 is axpy32 in float64 with separate roundings. The conversions keep
 // the compiler from fusing on some machines and not on others.
-func axpy64(dst, b, a []float64) {
+func axpy64(dst, b []float64, stride int, a []float64) {
 	n := len(dst)
 	for p, x := range a {
-		row := b[p*n:][:n]
+		row := b[p*stride:][:n]
 		for j := range dst {
 			dst[j] += float64(x * row[j])
 		}

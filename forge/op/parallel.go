@@ -65,6 +65,7 @@ type stopper struct {
 
 const opsPerCheck = 1 << 19
 
+// did counts operations and now and then looks at the context.
 func (s *stopper) did(ops int) error {
 	s.left -= ops
 	if s.left > 0 {
@@ -72,4 +73,17 @@ func (s *stopper) did(ops int) error {
 	}
 	s.left = opsPerCheck
 	return s.call.Ctx.Err()
+}
+
+// blocks calls f on consecutive ranges that cover 0 to n-1, each element of
+// which costs ops operations.
+func (s *stopper) blocks(n, ops int, f func(lo, hi int)) error {
+	for lo := 0; lo < n; lo += blockSize {
+		hi := min(lo+blockSize, n)
+		f(lo, hi)
+		if err := s.did((hi - lo) * ops); err != nil {
+			return err
+		}
+	}
+	return nil
 }

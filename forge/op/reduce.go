@@ -18,7 +18,7 @@ var reductions = []*ir.Op{
 
 // fold combines rows lo to hi-1 of src, each len(dst) long and stride apart,
 // into dst.
-type fold[T float] func(dst, src []T, stride, lo, hi int)
+type fold[T float] func(stop *stopper, dst, src []T, stride, lo, hi int) error
 
 func reduction(name, doc string, f32 fold[float32], f64 fold[float64], mean bool) *ir.Op {
 	flops := ir.FLOPs{Doc: "1 per element", Of: func(n *ir.Node) int64 { return int64(n.In[0].Spec.Elements()) }}
@@ -153,8 +153,7 @@ func foldGroup[T float](c *ir.Call, f fold[T], dst, src []T, outer, group, inner
 		for t := lo; t < hi; t++ {
 			o, j := t/tiles, t%tiles*foldWidth
 			width := min(foldWidth, inner-j)
-			f(dst[o*inner+j:][:width], src[o*group*inner+j:], inner, 0, group)
-			if err := stop.did(group * width); err != nil {
+			if err := f(&stop, dst[o*inner+j:][:width], src[o*group*inner+j:], inner, 0, group); err != nil {
 				return err
 			}
 		}
@@ -162,54 +161,61 @@ func foldGroup[T float](c *ir.Call, f fold[T], dst, src []T, outer, group, inner
 	})
 }
 
-// pairwiseLeaf is the longest run that is summed from left to right.
-const pairwiseLeaf = 32
+// pairwiseLeaf is the longest run that is summed from first to last.
+const pairwiseLeaf = 64
 
 // pairwise sums halves separately, so that a sum of n elements has about
-// leaf + log2(n) roundings in its longest chain rather than n.
-func pairwise[T float](dst, src []T, stride, lo, hi int) {
-	if len(dst) == 1 && stride == 1 {
-		dst[0] = pairwiseDense(src[lo:hi])
-		return
-	}
+// leaf + log2(n/leaf) roundings in its longest chain rather than n.
+func pairwise[T float](stop *stopper, dst, src []T, stride, lo, hi int) error {
 	if hi-lo <= pairwiseLeaf {
-		clear(dst)
-		for r := lo; r < hi; r++ {
-			for j, v := range src[r*stride:][:len(dst)] {
-				dst[j] += v
-			}
+		if len(dst) == 1 && stride == 1 {
+			dst[0] = sumRun(src[lo:hi])
+		} else {
+			sumRows(dst, src, stride, lo, hi)
 		}
-		return
+		return stop.did((hi - lo) * len(dst))
 	}
 	var right [foldWidth]T
 	mid := (lo + hi) / 2
-	pairwise(dst, src, stride, lo, mid)
-	pairwise(right[:len(dst)], src, stride, mid, hi)
+	if err := pairwise(stop, dst, src, stride, lo, mid); err != nil {
+		return err
+	}
+	if err := pairwise(stop, right[:len(dst)], src, stride, mid, hi); err != nil {
+		return err
+	}
 	for j := range dst {
 		dst[j] += right[j]
 	}
+	return nil
 }
 
-// pairwiseDense is pairwise on one contiguous run.
-func pairwiseDense[T float](x []T) T {
-	if len(x) <= pairwiseLeaf {
-		var s T
-		for _, v := range x {
-			s += v
-		}
-		return s
+func sumRun[T float](x []T) T {
+	var s T
+	for _, v := range x {
+		s += v
 	}
-	mid := len(x) / 2
-	return pairwiseDense(x[:mid]) + pairwiseDense(x[mid:])
+	return s
 }
 
-func largest[T float](dst, src []T, stride, lo, hi int) {
-	copy(dst, src[lo*stride:])
-	for r := lo + 1; r < hi; r++ {
+func sumRows[T float](dst, src []T, stride, lo, hi int) {
+	clear(dst)
+	for r := lo; r < hi; r++ {
 		for j, v := range src[r*stride:][:len(dst)] {
-			dst[j] = max(dst[j], v)
+			dst[j] += v
 		}
 	}
+}
+
+// largest takes the maximum of at least one row.
+func largest[T float](stop *stopper, dst, src []T, stride, lo, hi int) error {
+	copy(dst, src[lo*stride:])
+	return stop.blocks(hi-lo, len(dst), func(from, to int) {
+		for r := lo + from; r < lo+to; r++ {
+			for j, v := range src[r*stride:][:len(dst)] {
+				dst[j] = max(dst[j], v)
+			}
+		}
+	})
 }
 
 func product(shape []int) int {

@@ -47,10 +47,8 @@ func softmax[T float](c *ir.Call, exp func(T) T) error {
 		line := make([]T, n)
 		for l := lo; l < hi; l++ {
 			start := l/inner*n*inner + l%inner
-			for i := range line {
-				line[i] = src[start+i*inner]
-			}
-			if err := softmaxLine(&stop, line, exp); err != nil {
+			err := softmaxLine(&stop, line, exp, func(i int) T { return src[start+i*inner] })
+			if err != nil {
 				return err
 			}
 			for i, v := range line {
@@ -61,23 +59,33 @@ func softmax[T float](c *ir.Call, exp func(T) T) error {
 	})
 }
 
-func softmaxLine[T float](stop *stopper, line []T, exp func(T) T) error {
-	top := line[0]
-	for _, v := range line {
-		top = max(top, v)
-	}
-	for lo := 0; lo < len(line); lo += blockSize {
-		block := line[lo:min(lo+blockSize, len(line))]
-		for i, v := range block {
-			block[i] = exp(v - top)
+// softmaxLine fills line with the softmax of the elements that at returns.
+func softmaxLine[T float](stop *stopper, line []T, exp func(T) T, at func(i int) T) error {
+	top := at(0)
+	err := stop.blocks(len(line), 2, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			line[i] = at(i)
+			top = max(top, line[i])
 		}
-		if err := stop.did(16 * len(block)); err != nil { // exp is about 16 simple operations
-			return err
+	})
+	if err != nil {
+		return err
+	}
+	err = stop.blocks(len(line), 16, func(lo, hi int) { // exp is about 16 simple operations
+		for i, v := range line[lo:hi] {
+			line[lo+i] = exp(v - top)
 		}
+	})
+	if err != nil {
+		return err
 	}
-	sum := pairwiseDense(line)
-	for i := range line {
-		line[i] /= sum
+	var sum [1]T
+	if err := pairwise(stop, sum[:], line, 1, 0, len(line)); err != nil {
+		return err
 	}
-	return nil
+	return stop.blocks(len(line), 2, func(lo, hi int) {
+		for i := range line[lo:hi] {
+			line[lo+i] /= sum[0]
+		}
+	})
 }

@@ -3,7 +3,6 @@ package pass
 import (
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"forgekernel/display"
 )
@@ -12,12 +11,10 @@ import (
 // then every decision with its reason.
 func (r *Result) Explain() string {
 	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "after\tnodes\tconstants\tFLOPs\tbytes moved\t")
+	fmt.Fprintf(&b, "%-22s %6s %10s %14s %14s\n", "after", "nodes", "constants", "FLOPs", "bytes moved")
 	for _, s := range r.Snapshots {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t\n", s.Pass, s.Summary.Nodes, s.Summary.Constants, s.Summary.FLOPs, s.Summary.Bytes)
+		fmt.Fprintf(&b, "%-22s %6d %10d %14d %14d\n", s.Pass, s.Summary.Nodes, s.Summary.Constants, s.Summary.FLOPs, s.Summary.Bytes)
 	}
-	w.Flush()
 	pass := ""
 	for _, d := range r.Rewrites {
 		if d.Pass != pass {

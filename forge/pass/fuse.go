@@ -44,8 +44,8 @@ func (f *fuser) decide(n *ir.Node) func() {
 	if elementwise {
 		f.root[n] = n
 	}
-	if n.Op.Class == ir.Constant && n.Out[0].Spec.Rank() == 0 {
-		return nothing // every kernel that reads it gets a copy
+	if n.Op.Class == ir.Constant {
+		return nothing // a scalar is copied into each kernel, a tensor is an operand
 	}
 	v := n.Out[0]
 	var kernels, others []*ir.Value // results of the kernels and other nodes that read v

@@ -38,6 +38,20 @@ func (e Errors) Traceback() []string {
 	return lines
 }
 
+// Display shows every problem as an error box.
+func (e Errors) Display() display.Bundle {
+	boxes := ""
+	for _, d := range e {
+		html, _ := d.Display().Data["text/html"].(string)
+		boxes += html
+	}
+	b := display.Text(e.Plain())
+	if boxes != "" {
+		b.Data["text/html"] = boxes
+	}
+	return b
+}
+
 // reporter collects the problems of one source.
 type reporter struct {
 	src   *Source

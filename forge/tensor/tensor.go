@@ -350,6 +350,12 @@ func (t *Tensor) Convert(dtype DType) (*Tensor, error) {
 		}
 		return out, nil
 	}
+	if src, dst := t.Float32(), out.Float64(); src != nil && dst != nil {
+		for i, v := range src {
+			dst[i] = float64(v)
+		}
+		return out, nil
+	}
 	for i := range t.n {
 		out.set(i, t.at(i))
 	}

@@ -7,8 +7,9 @@ import (
 	"slices"
 )
 
-// quantise reduces img to the 256 most frequent of its colours; every other
-// colour becomes the nearest of them.
+// quantise reduces img to 256 of its colours, the translucent ones, which
+// smooth its corners, and then the most frequent; every other colour becomes
+// the nearest of them.
 func quantise(img *image.RGBA) *image.Paletted {
 	counts := map[color.RGBA]int{}
 	runs(img, func(c color.RGBA, from, to int) { counts[c] += to - from })
@@ -17,7 +18,7 @@ func quantise(img *image.RGBA) *image.Paletted {
 		colours = append(colours, c)
 	}
 	slices.SortFunc(colours, func(a, b color.RGBA) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(packed(a), packed(b)))
+		return cmp.Or(cmp.Compare(opacity(a), opacity(b)), cmp.Compare(counts[b], counts[a]), cmp.Compare(packed(a), packed(b)))
 	})
 	kept := colours[:min(256, len(colours))]
 	index := make(map[color.RGBA]uint8, len(colours))
@@ -55,6 +56,9 @@ func runs(img *image.RGBA, f func(c color.RGBA, from, to int)) {
 	}
 	f(last, start, n)
 }
+
+// opacity is 1 for an opaque colour and 0 for any other.
+func opacity(c color.RGBA) int { return int(c.A) / 0xff }
 
 func packed(c color.RGBA) uint32 {
 	return uint32(c.R)<<24 | uint32(c.G)<<16 | uint32(c.B)<<8 | uint32(c.A)

@@ -58,7 +58,7 @@ func newComposer(g *Graph) *composer {
 		}
 	}
 	for v, n := range g.Nodes {
-		b := box{Size: n.Size, in: n.In, out: n.Out}
+		b := box{Size: n.Size, side: n.W, in: n.In, out: n.Out}
 		b.W += 2 * margin[v]
 		if n.Cluster == None {
 			c.item = append(c.item, len(c.boxes))

@@ -327,7 +327,7 @@ func (l *level) layerGap(i int) float64 {
 			run = max(run, l.straightTo(s)-l.vertices[s.to].x, l.vertices[s.to].x-l.straightTo(s))
 		}
 	}
-	const flattest, most = 6, 80
+	const flattest, most = 9, 60
 	return max(g, min(run/flattest, most))
 }
 

@@ -35,7 +35,7 @@ func (c *opCase) String() string {
 
 // Shape classes: scalar, empty, one element, shorter and longer than a vector,
 // longer than any block of a kernel, several dimensions, the largest rank.
-var shapes = [][]int{{}, {0}, {1}, {7}, {3, 5}, {2, 0, 3}, {2, 3, 4}, {1031}, {33, 65}, {1, 2, 1, 2, 1, 2, 1, 3}}
+var shapes = [][]int{{}, {0}, {1}, {7}, {3, 5}, {2, 0, 3}, {2, 3, 4}, {1031}, {130, 70}, {1, 2, 1, 2, 1, 2, 1, 3}}
 
 // broadcasts are pairs of different shapes.
 var broadcasts = [][2][]int{
@@ -49,7 +49,7 @@ var broadcasts = [][2][]int{
 var matrices = [][2][]int{
 	{{1, 1}, {1, 1}}, {{1, 7}, {7, 1}}, {{7, 1}, {1, 7}}, {{3, 0}, {0, 4}}, {{0, 3}, {3, 4}}, {{3, 4}, {4, 0}},
 	{{8, 16}, {16, 12}}, {{33, 65}, {65, 31}}, {{5, 3, 4}, {5, 4, 2}}, {{5, 3, 4}, {4, 2}}, {{3, 4}, {5, 4, 2}},
-	{{2, 1, 3, 4}, {3, 4, 2}}, {{1, 5, 3, 4}, {2, 1, 4, 2}}, {{0, 3, 4}, {4, 2}}, {{4, 300}, {300, 9}},
+	{{2, 1, 3, 4}, {3, 4, 2}}, {{1, 5, 3, 4}, {2, 1, 4, 2}}, {{0, 3, 4}, {4, 2}}, {{4, 300}, {300, 9}}, {{2, 5}, {5, 2100}},
 }
 
 // casesOf yields the cases of an operator in each element type it computes in.

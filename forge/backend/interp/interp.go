@@ -10,7 +10,9 @@ package interp
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 
 	"forgekernel/forge/backend"
 	"forgekernel/forge/ir"
@@ -54,12 +56,21 @@ func (b *Interp) Compile(_ context.Context, g *ir.Graph) (backend.Executable, er
 	if err := ir.Verify(g); err != nil {
 		return nil, err
 	}
-	x := &executable{graph: g.Clone(), reference: b.reference, workers: b.Workers}
+	x := &executable{graph: g.Clone(), reference: b.reference, workers: b.Workers, constants: make(map[*ir.Value]*tensor.Tensor)}
 	if x.workers <= 0 {
 		x.workers = runtime.GOMAXPROCS(0)
 	}
 	if peak := x.plan(); peak > b.MaxBytes {
 		return nil, fmt.Errorf("%s needs %d MiB for its intermediate values; the limit is %d MiB", g.Name, peak>>20, b.MaxBytes>>20)
+	}
+	for _, n := range x.graph.Nodes {
+		if n.Op.Class == ir.Constant {
+			t, err := n.Tensor("value").Convert(x.spec(n.Out[0]).DType)
+			if err != nil {
+				return nil, err
+			}
+			x.constants[n.Out[0]] = t
+		}
 	}
 	return x, nil
 }
@@ -69,6 +80,7 @@ type executable struct {
 	reference bool
 	workers   int
 	dead      [][]*ir.Value // per node: values that nothing reads afterwards
+	constants map[*ir.Value]*tensor.Tensor
 }
 
 // Graph is the program.
@@ -84,37 +96,49 @@ func (x *executable) spec(v *ir.Value) ir.Spec {
 }
 
 // plan fills dead and returns the largest number of bytes that are live at
-// once, inputs excluded.
+// once, inputs and constants excluded. Storage lives as long as its last view.
 func (x *executable) plan() int64 {
-	last := make(map[*ir.Value]int)
+	count := len(x.graph.Nodes)
+	last := make(map[*ir.Value]int)    // the last node that touches a value
+	release := make(map[*ir.Value]int) // the same for the storage that a value owns
 	for i, n := range x.graph.Nodes {
-		for _, v := range n.Out {
-			last[v] = i // a result that nothing reads dies at once
-		}
-		for _, v := range n.In {
+		for _, v := range slices.Concat(n.Out, n.In) {
 			last[v] = i
+			release[storageOwner(v)] = i
 		}
 	}
 	for _, v := range x.graph.Outputs {
-		delete(last, v)
+		last[v] = count
+		release[storageOwner(v)] = count
 	}
-	x.dead = make([][]*ir.Value, len(x.graph.Nodes))
+	x.dead = make([][]*ir.Value, count+1)
+	freed := make([]int64, count+1)
 	for v := range x.graph.Values {
-		if i, ok := last[v]; ok && v.Def != nil {
-			x.dead[i] = append(x.dead[i], v)
+		if v.Def == nil {
+			continue
+		}
+		x.dead[last[v]] = append(x.dead[last[v]], v)
+		if ownsStorage(v) {
+			freed[release[v]] += x.spec(v).Bytes()
 		}
 	}
+	x.dead = x.dead[:count] // outputs stay
 	var live, peak int64
 	for i, n := range x.graph.Nodes {
 		for _, v := range n.Out {
-			live += x.spec(v).Bytes()
+			if ownsStorage(v) {
+				live += x.spec(v).Bytes()
+			}
 		}
 		peak = max(peak, live)
-		for _, v := range x.dead[i] {
-			live -= x.spec(v).Bytes()
-		}
+		live -= freed[i]
 	}
 	return peak
+}
+
+// ownsStorage reports whether a run allocates memory for v.
+func ownsStorage(v *ir.Value) bool {
+	return v.Def != nil && !v.Def.Op.View && v.Def.Op.Class != ir.Constant
 }
 
 // Run evaluates the nodes in order. Values are dropped after their last use.
@@ -122,7 +146,7 @@ func (x *executable) Run(ctx context.Context, inputs ...*tensor.Tensor) ([]*tens
 	if err := backend.CheckInputs(x.graph, inputs); err != nil {
 		return nil, err
 	}
-	values := make(map[*ir.Value]*tensor.Tensor)
+	values := maps.Clone(x.constants)
 	for i, v := range x.graph.Inputs {
 		t := inputs[i]
 		if want := x.spec(v).DType; t.DType() != want {
@@ -135,6 +159,9 @@ func (x *executable) Run(ctx context.Context, inputs ...*tensor.Tensor) ([]*tens
 		values[v] = t
 	}
 	for i, n := range x.graph.Nodes {
+		if n.Op.Class == ir.Constant {
+			continue
+		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -176,11 +203,14 @@ func (x *executable) eval(ctx context.Context, n *ir.Node, values map[*ir.Value]
 	return n.Op.Eval(call)
 }
 
-// outputs returns tensors that share no memory with the inputs or with one
-// another, also where an output is an input, a view or listed twice.
+// outputs returns tensors that share no memory with inputs, constants or one
+// another, also where an output is one of these, a view or listed twice.
 func (x *executable) outputs(values map[*ir.Value]*tensor.Tensor) []*tensor.Tensor {
-	given := make(map[*ir.Value]bool) // storage owners that the caller already has
+	given := make(map[*ir.Value]bool) // owners of storage that must not be given away
 	for _, v := range x.graph.Inputs {
+		given[v] = true
+	}
+	for v := range x.constants {
 		given[v] = true
 	}
 	outs := make([]*tensor.Tensor, len(x.graph.Outputs))

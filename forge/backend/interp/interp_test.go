@@ -84,6 +84,28 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
+// TestViewsExtendStorage counts the memory of a value that is read through a
+// view after its own last use.
+func TestViewsExtendStorage(t *testing.T) {
+	g := parse(t, `graph f(%x: f32[1024]) {
+  %0: f32[1024] = exp %x
+  %1: f32[32,32] = reshape %0 {shape = [32, 32]}
+  %2: f32[1024] = neg %x
+  %3: f32[] = sum %2
+  %4: f32[32,32] = add %1, %3
+  return %4
+}`)
+	b := interp.New()
+	b.MaxBytes = 2*4096 + 4 // %0 and %2 with %3; then %0, %3 and %4
+	if _, err := b.Compile(t.Context(), g); err != nil {
+		t.Error(err)
+	}
+	b.MaxBytes--
+	if _, err := b.Compile(t.Context(), g); err == nil {
+		t.Error("the storage under a view was not counted")
+	}
+}
+
 // TestCancel stops a product that would take minutes. The run is known to be
 // inside the kernel: the context is cancelled by the kernel's own polling.
 func TestCancel(t *testing.T) {
