@@ -3,7 +3,6 @@ package display
 import (
 	"fmt"
 	"math/rand/v2"
-	"testing"
 )
 
 func mlpGraph() Graph {
@@ -95,22 +94,4 @@ func randomGraph(n int, seed uint64) Graph {
 		}
 	}
 	return g
-}
-
-func BenchmarkSVG2000(b *testing.B) {
-	g := randomGraph(2000, 1)
-	for b.Loop() {
-		if _, err := g.SVG(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkPNG50(b *testing.B) {
-	g := randomGraph(50, 1)
-	for b.Loop() {
-		if _, err := g.PNG(); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

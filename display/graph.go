@@ -30,7 +30,7 @@ const (
 // Node is one box of a graph.
 type Node struct {
 	ID      string
-	Label   string // first line; the ID if empty
+	Label   string // first line, an operator and its attributes; the ID if empty
 	Sub     string // second line, such as a shape; may be empty
 	Class   Class
 	Tooltip string // longer text shown on hovering; may be empty

@@ -247,3 +247,25 @@ func checkMermaidLine(t *testing.T, line string) {
 		}
 	}
 }
+
+func BenchmarkGraphSVG(b *testing.B) {
+	for _, n := range []int{50, 500, 2000} {
+		g := randomGraph(n, 1)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := g.SVG(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkGraphPNG(b *testing.B) {
+	g := randomGraph(50, 1)
+	for b.Loop() {
+		if _, err := g.PNG(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

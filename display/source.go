@@ -71,6 +71,9 @@ func (s Source) html() string {
 // lines is the listing line by line, as HTML.
 func (s Source) lines() []string {
 	code := strings.TrimRight(strings.ReplaceAll(s.Code, "\r\n", "\n"), "\n")
+	if code == "" {
+		return []string{""}
+	}
 	var out []string
 	for _, line := range s.tokens(code) {
 		var b strings.Builder

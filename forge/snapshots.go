@@ -47,6 +47,9 @@ func (p *Program) Explain() Explanation { return p.passes.Rewrites }
 
 // Display shows the decisions as a table.
 func (e Explanation) Display() display.Bundle {
+	if len(e) == 0 {
+		return display.Text("the passes found nothing to decide")
+	}
 	t := display.Table{Columns: []display.Column{{Name: "pass"}, {Name: "site"}, {Name: "source"}, {Name: "decision"}, {Name: "reason"}, {Name: "because of"}}}
 	for _, r := range e {
 		t.Rows = append(t.Rows, []any{r.Pass, r.Site, r.Pos.String(), string(r.Action), r.Reason, strings.Join(r.Values, ", ")})

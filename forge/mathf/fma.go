@@ -106,11 +106,17 @@ func copysign(x, sign float32) float32 {
 	return math.Float32frombits(math.Float32bits(x)&^(1<<31) | math.Float32bits(sign)&(1<<31))
 }
 
-// horner evaluates c[0] + x*c[1] + ... with one FMA per step.
+// horner evaluates c[0] + x*c[1] + ... with one FMA per step, written out as in
+// [AXPY4].
 func horner(x float32, c ...float32) float32 {
-	s := c[len(c)-1]
+	s, w := c[len(c)-1], float64(x)
 	for i := len(c) - 2; i >= 0; i-- {
-		s = FMA(s, x, c[i])
+		t := float64(float64(s)*w) + float64(c[i])
+		if roundsTwice(t) {
+			s = fmaOdd(s, x, c[i])
+		} else {
+			s = float32(t)
+		}
 	}
 	return s
 }

@@ -69,7 +69,7 @@ func Gelu(x float32) float32 {
 
 // GeluTanh returns x sigmoid(2u) with u = sqrt(2/pi)(x + 0.044715 x^3), which
 // equals 0.5 x (1 + tanh(u)) without its cancellation. Its relative error is
-// within 5 ULP plus 2|2u| ULP for negative x, where exp turns the rounding of u
+// within 5 ULP plus 3|2u| ULP for negative x, where exp turns the rounding of u
 // into a relative error; -0 at -Inf, the limit.
 func GeluTanh(x float32) float32 {
 	switch {

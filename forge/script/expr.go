@@ -1,6 +1,7 @@
 package script
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -21,22 +22,13 @@ func (p *parser) expr() Expr {
 func (p *parser) term() Expr {
 	start := p.tok()
 	x := p.unary()
-	for {
-		switch t := p.tok(); {
-		case p.is("*") || p.is("/") || p.is("@"):
-			x = p.binary(start, x, p.unary)
-		case t.kind == punct && p.infix(t):
-			return x
-		default:
-			return x
-		}
+	for p.is("*") || p.is("/") || p.is("@") {
+		x = p.binary(start, x, p.unary)
 	}
-}
-
-// infix refuses an operator of Python after an operand.
-func (p *parser) infix(t token) bool {
-	_, known := refusedOperators[t.text]
-	return known && p.refuse(t)
+	if _, refused := refusedOperators[p.tok().text]; refused {
+		p.refuse(p.tok())
+	}
+	return x
 }
 
 // binary parses the operator after x, which began at start, and its right
@@ -89,8 +81,7 @@ func (p *parser) primary() Expr {
 			p.fail(t.Span, "a tensor has no subscripts", "reduce it with sum, mean or max along an axis, or pass the part you need as an input of its own")
 		case p.is("("):
 			p.fail(t.Span, "only a named function can be called", "write name(arguments); * multiplies")
-		case t.kind == word && refusedWords[t.text] != nil:
-			p.refuse(t)
+		case t.kind == word && p.refuse(t):
 		default:
 			return x
 		}
@@ -266,8 +257,6 @@ func (p *parser) tuple() Expr {
 func (p *parser) number(t token) Expr {
 	n := &Number{Span: t.Span, Text: t.text}
 	value, err := strconv.ParseFloat(t.text, 64)
-	_, syntax := err.(*strconv.NumError)
-	syntax = syntax && err.(*strconv.NumError).Err == strconv.ErrSyntax
 	lower := strings.ToLower(t.text)
 	switch {
 	case len(t.text) > maxNumber:
@@ -278,7 +267,7 @@ func (p *parser) number(t token) Expr {
 		p.fail(t.Span, fmt.Sprintf("%s is not a decimal number", t.text), p.decimal(t.text))
 	case strings.HasSuffix(lower, "j"):
 		p.fail(t.Span, "there are no complex numbers", "tensors are float32: write a real number")
-	case syntax:
+	case errors.Is(err, strconv.ErrSyntax):
 		p.fail(t.Span, fmt.Sprintf("%s is not a number", t.text), "write digits with at most one point and one exponent, such as 0.5 or 1e-5")
 	case len(t.text) > 1 && t.text[0] == '0' && isDigit(t.text[1]):
 		p.fail(t.Span, "a number does not start with extra zeros", "write "+strings.TrimLeft(t.text[:len(t.text)-1], "0")+t.text[len(t.text)-1:])

@@ -160,6 +160,11 @@ func (p *parser) outside(t token) {
 	case p.refuse(t):
 	case t.kind == str:
 		p.fail(t.Span, "a string outside a function documents nothing", "write a comment with #, or move it to the start of a function's body")
+	case t.kind == word && nearest(t.text, []string{"def"}) != "":
+		p.fail(t.Span, fmt.Sprintf("%q starts no definition", t.text), "did you mean def?")
+		p.endLine("the line")
+		p.skipBody()
+		return
 	default:
 		p.fail(t.Span, "this statement is outside a function", "write it in the body of a def, indented by four spaces")
 	}
@@ -335,7 +340,7 @@ func (p *parser) statement(f *Func) {
 	case p.failed:
 	case p.take("return"):
 		f.Return = p.result(t)
-		f.End = f.Return.span().End
+		f.End = p.since(t).End
 	case t.kind == str && isPlain(t.text):
 		p.docstring(f, t)
 	case t.kind == word && p.toks[p.i+1].text == "=" && p.toks[p.i+1].kind == punct:
@@ -393,6 +398,8 @@ func (p *parser) useless() {
 	call, _ := x.(*Call)
 	switch _, named := x.(*Name); {
 	case p.failed:
+	case named && t.kind != newline && nearest(start.text, []string{"return"}) != "":
+		p.fail(start.Span, fmt.Sprintf("%q starts no statement", start.text), "did you mean return?")
 	case call != nil && call.Fun.Name == "print":
 		p.fail(x.span(), "ForgeScript prints nothing", "return the tensor, and print it in a Go cell")
 	case p.is(",") && named:

@@ -100,7 +100,7 @@ func TestExponentialInlining(t *testing.T) {
 }
 
 func TestDocumentation(t *testing.T) {
-	file, err := Parse("doc.fs", "def f(x: f32[2,3], y) -> f32:\n    \"\"\"First line.\n\n      Indented,\n        more.\n    \"\"\"\n    return sum(x + y)\n\ndef g(z): return z\n", nil, Limits{})
+	file, err := Parse("doc.fs", "def f(x: f32[2,3], y) -> f32:\n    \"\"\"First line.\n\n      Indented,\n        more.\n    \"\"\"\n    return sum(x + y)\n\ndef g(z): return (z)\n", nil, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,12 +111,25 @@ func TestDocumentation(t *testing.T) {
 	if want := "f(x: f32[2,3], y) -> f32"; f.Signature() != want {
 		t.Errorf("Signature is %q, want %q", f.Signature(), want)
 	}
-	if want := "def g(z): return z"; file.Funcs[1].Source() != want {
+	if want := "def g(z): return (z)"; file.Funcs[1].Source() != want {
 		t.Errorf("Source is %q, want %q", file.Funcs[1].Source(), want)
 	}
 	again, err := Parse("doc.fs", f.Source(), nil, Limits{})
 	if err != nil || again.Funcs[0].Doc != f.Doc {
 		t.Errorf("the function's own source: %v", err)
+	}
+}
+
+func TestErrorsDisplay(t *testing.T) {
+	errs := parseErr("def f(x):\n    y = x ** 2\n    return y % 3\n").(Errors)
+	bundle := errs.Display()
+	for _, form := range []string{bundle.Data["text/plain"].(string), bundle.Data["text/html"].(string), strings.Join(errs.Traceback(), "\n"), errs.Error()} {
+		if !strings.Contains(form, "no power operator") || !strings.Contains(form, "no remainder") {
+			t.Errorf("a form lacks one of two errors:\n%s", form)
+		}
+	}
+	if want := "test.fs:2:11: ForgeScript has no power operator"; !strings.HasPrefix(errs.Error(), want) {
+		t.Errorf("got %q, want %q…", errs.Error(), want)
 	}
 }
 
@@ -156,11 +169,15 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// checkTree checks that a function is found again in its own text.
+// checkTree checks that the text of each function is that function again.
 func checkTree(t *testing.T, file *File) {
 	for _, f := range file.Funcs {
-		if f.Return == nil || !strings.HasPrefix(f.Source(), "def") {
-			t.Fatalf("function %q: source %q", f.Name.Name, f.Source())
+		again, r := parse("again.fs", f.Source(), file.limits)
+		if err := r.err(); err != nil || len(again.Funcs) != 1 {
+			t.Fatalf("source %q: %v", f.Source(), err)
+		}
+		if g := again.Funcs[0]; g.Signature() != f.Signature() || g.Doc != f.Doc || len(g.Body) != len(f.Body) {
+			t.Fatalf("source %q gives %s", f.Source(), g.Signature())
 		}
 	}
 }

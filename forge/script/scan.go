@@ -124,9 +124,9 @@ func (s *scanner) lineEnd() {
 // startsStatement reports whether the line after this line end begins with
 // def or return.
 func startsStatement(rest string) bool {
-	rest = strings.TrimLeft(rest, " \r\n")
+	line := strings.TrimLeft(rest[strings.IndexByte(rest, '\n')+1:], " ")
 	for _, word := range []string{"def", "return"} {
-		if after, ok := strings.CutPrefix(rest, word); ok && (after == "" || !isWord(after[0])) {
+		if after, ok := strings.CutPrefix(line, word); ok && (after == "" || !isWord(after[0])) {
 			return true
 		}
 	}

@@ -130,7 +130,7 @@ func program(advice, version string, names ...string) func(context.Context) Find
 				return Finding{State: OK, Found: firstLine(ctx, path, version) + " (" + path + ")"}
 			}
 		}
-		return Finding{State: Missing, Found: "none of " + strings.Join(names, ", ") + " is on PATH", Advice: advice}
+		return Finding{State: Missing, Found: strings.Join(names, ", ") + ": not on PATH", Advice: advice}
 	}
 }
 

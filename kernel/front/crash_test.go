@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -91,6 +92,23 @@ func TestFrontDies(t *testing.T) {
 	(<-started).Kill()
 	gone(t, pid)
 	gone(t, child)
+}
+
+// A process that escapes from the session's group with all of its descriptors
+// does not keep the front from noticing the session's end.
+func TestEscapedProcess(t *testing.T) {
+	r := start(t)
+	escaped := r.run("escape 1000").text(t)
+	equal(t, "cell", r.run("print x\nexit 3").Name, "SessionExit")
+	equal(t, "next", r.run("result 1").text(t), "1")
+	pid, err := strconv.Atoi(escaped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !alive(escaped) {
+		t.Error("the process did not escape")
+	}
+	syscall.Kill(pid, syscall.SIGKILL)
 }
 
 // Waiting cells are aborted, and the ones after run in the new session.

@@ -266,6 +266,15 @@ func (f *fake) command(cell uint64, line string, done *link.DoneBody, stop chan 
 		done.Result = text(string(raw))
 	case "pid":
 		done.Result = text(strconv.Itoa(os.Getpid()))
+	case "escape": // a process that leaves the group and keeps every descriptor
+		cmd := exec.Command("sleep", arg)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		cmd.ExtraFiles = []*os.File{os.NewFile(3, "link"), os.NewFile(4, "crash")}
+		if err := cmd.Start(); err != nil {
+			panic(err)
+		}
+		done.Result = text(strconv.Itoa(cmd.Process.Pid))
 	case "child": // a process of the session's group that outlives it
 		cmd := exec.Command("sleep", "1000")
 		if err := cmd.Start(); err != nil {

@@ -72,7 +72,7 @@ func (p *iopub) begin() {
 	defer p.mu.Unlock()
 	if !p.started {
 		p.started = true
-		if frames := p.frames("status", nil, wire.Status{ExecutionState: wire.Starting}, nil); frames != nil {
+		if frames := p.frames("status", nil, wire.Status{ExecutionState: wire.Starting}); frames != nil {
 			p.send(frames)
 		}
 	}
@@ -99,7 +99,7 @@ func (p *iopub) releaseLocked() {
 // now publishes a message that is small and must not wait: status, errors,
 // inputs, results.
 func (p *iopub) now(msgType string, parent *wire.Message, content any) {
-	frames := p.frames(msgType, parent, content, nil)
+	frames := p.frames(msgType, parent, content)
 	if frames == nil {
 		return
 	}
@@ -117,7 +117,7 @@ func (p *iopub) now(msgType string, parent *wire.Message, content any) {
 // output publishes what a cell shows. It waits while subscribers are behind,
 // which slows the cell.
 func (p *iopub) output(msgType string, parent *wire.Message, content any) {
-	frames := p.frames(msgType, parent, content, nil)
+	frames := p.frames(msgType, parent, content)
 	if frames == nil {
 		return
 	}
@@ -153,13 +153,12 @@ func (p *iopub) send(frames [][]byte) {
 
 // frames makes and signs a message; what JSON cannot represent is an error of
 // ours, logged, and nothing is sent.
-func (p *iopub) frames(msgType string, parent *wire.Message, content any, buffers [][]byte) [][]byte {
+func (p *iopub) frames(msgType string, parent *wire.Message, content any) [][]byte {
 	m, err := p.session.New(msgType, parent, content)
 	if err != nil {
 		p.log.Error("message", "type", msgType, "error", err)
 		return nil
 	}
 	m.Identities = [][]byte{[]byte(msgType)}
-	m.Buffers = buffers
 	return p.signer.Serialize(m)
 }

@@ -88,9 +88,9 @@ func TestLateness(t *testing.T) {
 		var s sink
 		o := s.output(0)
 		o.write(stdout, []byte("a"))
-		time.Sleep(flushFirst - 1)
+		time.Sleep(flushFirst - time.Nanosecond)
 		equal(t, "before", len(s.published()), 0)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		equal(t, "after", s.published(), []string{"stdout:a"})
 		for range 2000 { // two seconds of a line each millisecond

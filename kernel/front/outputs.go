@@ -18,7 +18,6 @@ const keptOutputs = 256
 type target struct {
 	*cellOutput
 	parent *wire.Message
-	count  int
 }
 
 // outputs finds the target of what the session shows.

@@ -210,18 +210,14 @@ func (p *pipes) drainOne(stream string, f *os.File) {
 	})
 }
 
-// finish reads the rest after the session has died and closes the pipes. It
-// returns the head of the fatal trace and stderr's text since it began. A
-// process that escaped the session's group may still hold a write end; the
-// pumps then stop at the deadline.
+// finish reads the rest after the session has died and closes the pipes. A
+// process that escaped the session's group may still hold a write end; what it
+// prints from now on is not read. It returns the head of the fatal trace and
+// stderr's text since it began.
 func (p *pipes) finish() (traced, fatal []byte) {
 	p.read()
-	deadline := time.Now().Add(200 * time.Millisecond)
-	for _, f := range []*os.File{p.out, p.err, p.report} {
-		f.SetReadDeadline(deadline)
-	}
-	p.pumps.Wait()
 	p.close()
+	p.pumps.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	traced, fatal = p.traced, p.fatal

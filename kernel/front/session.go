@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"forgekernel/kernel/link"
+
+	"golang.org/x/sys/unix"
 )
 
 // Times that a session is given.
@@ -99,9 +101,7 @@ func (s *session) live() {
 	})
 	state := s.process.wait()
 	hello.Stop()
-	// What it sent before it died is still in the socket. A process that escaped
-	// its group may hold the other end open, hence the deadline.
-	s.file.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+	s.endLink()
 	<-received
 	traced, fatal := s.pipes.finish()
 	printed, report := splitFatal(string(fatal), string(traced))
@@ -120,6 +120,15 @@ func (s *session) live() {
 	s.late.close()
 	s.conn.Close()
 	close(s.dead)
+}
+
+// endLink lets receive end after what the session sent before it died. A process
+// that escaped its group may hold the other end open, so the end of the link
+// does not come by itself.
+func (s *session) endLink() {
+	if conn, err := s.file.SyscallConn(); err == nil {
+		conn.Control(func(fd uintptr) { unix.Shutdown(int(fd), unix.SHUT_RD) })
+	}
 }
 
 // transmit sends what was posted.

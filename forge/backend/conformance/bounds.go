@@ -66,7 +66,7 @@ func tanhSlope(x float64) float64 {
 	if x >= 0 {
 		return 0
 	}
-	return 4 * math.Sqrt(2/math.Pi) * math.Abs(x+0.044715*x*x*x)
+	return 6 * math.Sqrt(2/math.Pi) * math.Abs(x+0.044715*x*x*x)
 }
 
 // sumBound bounds a sum of n products or numbers in any order, with or without

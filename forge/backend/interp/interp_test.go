@@ -140,20 +140,3 @@ func (c *pollingContext) Err() error {
 	}
 	return c.Context.Err()
 }
-
-func BenchmarkMatmul512(b *testing.B) {
-	g := parse(b, "graph f(%x: f32[512,512]) {\n %y: f32[512,512] = matmul %x, %x\n return %y\n}")
-	exe, err := interp.New().Compile(b.Context(), g)
-	if err != nil {
-		b.Fatal(err)
-	}
-	x, err := tensor.Rand(1, 512, 512)
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		if _, err := exe.Run(b.Context(), x); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -230,3 +230,11 @@ def f(x):
 def f(x):
     f"{x}"             ### 5-11 "no f strings"
     return x
+---
+def f(x):
+    y = x match            ### 11-16 "found \"match\" after the end of the statement"
+    eturn match            ### 5-10 "\"eturn\" starts no statement; did you mean return\\?"
+    return y
+---
+dfe f(x):              ### 1-4 "\"dfe\" starts no definition; did you mean def\\?"
+    return x
