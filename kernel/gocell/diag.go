@@ -163,7 +163,7 @@ func (c *check) twoTypes(msg, name string) string {
 
 // suggest finds a name that may be meant.
 func (c *check) suggest(name string) string {
-	best, distance := "", max(1, len(name)/3)+1
+	best, distance := "", len(name)/3+1
 	try := func(candidate string) {
 		if d := editDistance(strings.ToLower(name), strings.ToLower(candidate)); d < distance && candidate != name {
 			best, distance = candidate, d
