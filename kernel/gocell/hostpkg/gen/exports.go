@@ -40,6 +40,7 @@ func (p *hostPackage) readTypes(fset *token.FileSet, imports map[string]*types.P
 		return err
 	}
 	defer f.Close()
+	//lint:ignore SA1019 this release of Go writes archives, which Read alone does not take
 	r, err := gcexportdata.NewReader(f)
 	if err != nil {
 		return err
