@@ -98,9 +98,6 @@ func TestImportErrors(t *testing.T) {
 		if p, err := Importer().Import(path); err == nil {
 			t.Errorf("import %q gives %v", path, p)
 		}
-		if _, err := Symbols(path); err == nil {
-			t.Errorf("symbols of %q exist", path)
-		}
 	}
 	if p, err := Importer().Import("unsafe"); err != nil || p != types.Unsafe {
 		t.Errorf("unsafe is %v, %v", p, err)
@@ -238,20 +235,6 @@ func BenchmarkImport(b *testing.B) {
 		b.Run(path, func(b *testing.B) {
 			for b.Loop() {
 				if _, err := newTypeCache().importTypes(s, path); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-// BenchmarkSymbols measures making the tables that a first import needs.
-func BenchmarkSymbols(b *testing.B) {
-	opened(b)
-	for _, path := range []string{"fmt", "net/http", "syscall"} {
-		b.Run(path, func(b *testing.B) {
-			for b.Loop() {
-				if _, err := Symbols(path); err != nil {
 					b.Fatal(err)
 				}
 			}
