@@ -11,6 +11,7 @@ package cell
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -173,12 +174,22 @@ func (t *task) goCode(source string, line int) Outcome {
 		fmt.Fprintln(t.in.opts.Writer(t.cell.ID, "stderr"), w.Plain())
 	}
 	if err != nil {
-		return Outcome{Err: hint(err)}
+		return Outcome{Err: t.stopped(note(err))}
 	}
 	if !result.Has {
 		return Outcome{}
 	}
 	return Outcome{Result: &result.Bundle}
+}
+
+// stopped recognises a compiled function that gave up because the cell was
+// interrupted: its panic is the interrupt.
+func (t *task) stopped(err error) error {
+	var panicked *gocell.PanicError
+	if t.ctx.Err() == nil || !errors.As(err, &panicked) || !errors.Is(err, context.Cause(t.ctx)) {
+		return err
+	}
+	return &gocell.InterruptError{What: "a running program", Trace: panicked.Trace}
 }
 
 func (t *task) directive(d directive) Outcome {

@@ -163,12 +163,10 @@ func matching(all []string, prefix, suffix string) []link.Match {
 // completeCommand completes a command line: programs at its start, paths
 // elsewhere.
 func completeCommand(text string) completion {
-	word := lastWord(text)
-	command := strings.TrimLeft(text, "! \t")
-	if command != word || strings.Contains(word, "/") {
+	word := strings.TrimLeft(lastWord(text), "!")
+	if strings.TrimLeft(text, "! \t") != word || strings.Contains(word, "/") {
 		return completePath(text)
 	}
-	word = strings.TrimLeft(word, "!")
 	c := completion{start: len(text) - len(word), end: len(text)}
 	if word == "" {
 		return c

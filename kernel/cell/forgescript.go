@@ -21,8 +21,7 @@ type forgeOptions struct {
 	shapes []forge.Shape // nil means the annotations
 	entry  string        // empty means the last function
 	views  []string      // nil means the setting
-	// explicit says that views were asked for, so that there must be a program.
-	explicit bool
+	asked  directive     // where they stand
 }
 
 // forgeScript runs ForgeScript code.
@@ -35,7 +34,7 @@ func (t *task) forgeScript(p parts, opt forgeOptions) Outcome {
 	if err != nil {
 		return Outcome{Err: err}
 	}
-	if err := t.in.define(t.cell.Name, p.body, file); err != nil {
+	if err := t.in.define(t.cell.Name, p.body); err != nil {
 		return Outcome{Err: err}
 	}
 	if program == nil {
@@ -69,20 +68,33 @@ func (in *Interp) check(name, source string) (*script.File, error) {
 	return file, nil
 }
 
-// define adds the functions of source, which check has accepted.
-func (in *Interp) define(name, source string, file *script.File) error {
+// define adds the functions of source, which check has accepted. When one
+// cannot become a Go value the library is as it was.
+func (in *Interp) define(name, source string) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	former := in.definitions()
 	fns, err := in.library.Define(source, forge.Named(name))
 	if err != nil {
 		return err
 	}
 	for _, f := range fns {
 		if err := in.golang.Define(f.Name(), f, f.Doc()); err != nil {
+			in.forget()
+			for _, d := range former {
+				in.library.Define(d.Source) // was defined a moment ago
+			}
 			return fmt.Errorf("%s cannot become a Go value: %w", f.Name(), err)
 		}
 	}
 	return nil
+}
+
+// forget empties the library.
+func (in *Interp) forget() {
+	for _, name := range in.library.Names() {
+		in.library.Remove(name)
+	}
 }
 
 // summary says in a line or two what a cell defined.
@@ -98,6 +110,10 @@ func summary(file *script.File) string {
 func (in *Interp) Definitions() []link.Definition {
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	return in.definitions()
+}
+
+func (in *Interp) definitions() []link.Definition {
 	var list []link.Definition
 	for _, name := range in.library.Names() {
 		list = append(list, link.Definition{Name: name, Source: in.library.Function(name).Source().Code})
@@ -115,11 +131,11 @@ func (in *Interp) Restore(defs []link.Definition) error {
 	for _, d := range defs {
 		source.WriteString(d.Source + "\n\n")
 	}
-	file, err := in.check("restored definitions", source.String())
-	if err != nil {
+	const name = "restored definitions"
+	if _, err := in.check(name, source.String()); err != nil {
 		return err
 	}
-	return in.define("restored definitions", source.String(), file)
+	return in.define(name, source.String())
 }
 
 // reset forgets everything.
@@ -127,14 +143,12 @@ func (in *Interp) reset() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.golang.Reset()
-	for _, name := range in.library.Names() {
-		in.library.Remove(name)
-	}
+	in.forget()
 }
 
 // magicForge is %%forge.
 func (t *task) magicForge(c call) Outcome {
-	opt := forgeOptions{entry: c.flags["entry"]}
+	opt := forgeOptions{entry: c.flags["entry"], asked: c.directive}
 	var err error
 	if s, given := c.flags["shapes"]; given {
 		if opt.shapes, err = parseShapes(s); err != nil {
@@ -142,7 +156,6 @@ func (t *task) magicForge(c call) Outcome {
 		}
 	}
 	if s, given := c.flags["show"]; given {
-		opt.explicit = true
 		if opt.views, err = forge.ParseViews(s); err != nil {
 			return Outcome{Err: t.usage(c.directive, "", "--show: %v", err)}
 		}

@@ -95,11 +95,19 @@ func (b *builder) translate() {
 	}
 }
 
-// sourceOf finds the text of a function by its position.
+// sourceOf finds the text of a function by the positions in it; wrappers have
+// none.
 func (b *builder) sourceOf(fn *ssa.Function) *Source {
-	for outer := fn; outer != nil; outer = outer.Parent() {
-		if pos := outer.Pos(); pos.IsValid() && (outer.Synthetic == "" || outer.Origin() != nil) {
-			if s, _, ok := b.unitOf(fn).Position(pos); ok {
+	if fn.Synthetic != "" && fn.Origin() == nil && fn.Parent() == nil {
+		return nil
+	}
+	at := b.unitOf(fn).Position
+	if s, _, ok := at(fn.Pos()); ok {
+		return s
+	}
+	for _, blk := range fn.Blocks {
+		for _, in := range blk.Instrs {
+			if s, _, ok := at(in.Pos()); ok {
 				return s
 			}
 		}
@@ -157,14 +165,18 @@ func (b *builder) reserve(v ssa.Value) place {
 func (b *builder) reserveAll() {
 	for _, blk := range b.ssa.Blocks {
 		for _, in := range blk.Instrs {
+			if in.Pos().IsValid() {
+				b.pos = in.Pos()
+			}
+			for _, op := range in.Operands(nil) {
+				if g, ok := (*op).(*ssa.Global); ok && b.places[g].typ == nil {
+					b.reserve(g)
+				}
+			}
 			v, ok := in.(ssa.Value)
 			if !ok {
 				continue
 			}
-			if in.Pos().IsValid() {
-				b.pos = in.Pos()
-			}
-			b.learn(in)
 			if _, iterator := v.(*ssa.Range); iterator {
 				b.places[v] = b.place(iterType)
 				continue

@@ -27,6 +27,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"forgekernel/display"
 	"forgekernel/kernel/gocell/rtype"
 )
 
@@ -37,12 +38,15 @@ type Host interface {
 	Symbol(path, name string) (reflect.Value, bool)
 }
 
-// Options connects an engine with its surroundings; every field is required.
+// Options connects an engine with its surroundings; every field but Sink is
+// required.
 type Options struct {
 	Host   Host
 	Writer func(cell uint64, stream string) io.Writer
 	Stdin  func(ctx context.Context, prompt string, password bool) (string, error)
 	Async  func(cell uint64, err *Panic)
+	// Sink receives what a cell displays; nil means the process-wide sink.
+	Sink func(cell uint64) display.Sink
 	// Hidden supplies functions that only the front end can name in a unit.
 	Hidden map[string]func(call Call, args []reflect.Value)
 }
@@ -64,6 +68,7 @@ type Engine struct {
 	compile *compiler              // the compilation that runs
 
 	current atomic.Pointer[run] // of the latest cell
+	args    *Var                // os.Args: a cell has a name and no arguments
 	threads threadList
 	stdin   stdin
 }
@@ -74,6 +79,7 @@ func New(opts Options) *Engine {
 	e.types.Host = e.hostType
 	e.types.Method = e.reflectMethod
 	e.current.Store(e.newRun(0, "", nil))
+	e.args = e.HostVar(types.NewSlice(types.Typ[types.String]), reflect.ValueOf([]string{"cell"}))
 	return e
 }
 

@@ -94,7 +94,7 @@ func (b *builder) store(in *ssa.Store) {
 
 func (b *builder) fieldAddr(in *ssa.FieldAddr) {
 	src, dst := b.val(in.X), b.places[in]
-	offset := src.typ.Elem().Field(in.Field).Offset
+	offset := b.fieldOffset(src.typ.Elem(), in.Field)
 	b.emit(func(fr *frame) {
 		p := fr.p[src.i]
 		if p == nil {
@@ -104,9 +104,21 @@ func (b *builder) fieldAddr(in *ssa.FieldAddr) {
 	})
 }
 
+var reflectMethodType = reflect.TypeFor[reflect.Method]()
+
+// fieldOffset returns where a field lies. One field of reflect.Method is out of
+// bounds: for types made at run time it is no function.
+func (b *builder) fieldOffset(t reflect.Type, i int) uintptr {
+	f := t.Field(i)
+	if t == reflectMethodType && f.Name == "Func" {
+		refuse(b.pos, "reflect.Method.Func is not supported for the types of cells; use the Method of a reflect.Value")
+	}
+	return f.Offset
+}
+
 func (b *builder) field(in *ssa.Field) {
 	src, dst := b.val(in.X), b.places[in]
-	offset, read := src.typ.Field(in.Field).Offset, loader(dst)
+	offset, read := b.fieldOffset(src.typ, in.Field), loader(dst)
 	b.emit(func(fr *frame) { read(fr, unsafe.Add(dataOf(fr.v[src.i]), offset)) })
 }
 

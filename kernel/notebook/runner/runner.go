@@ -176,14 +176,16 @@ func (r *run) start(ctx context.Context) error {
 	return err
 }
 
-// stop ends the kernel, politely unless the run failed.
+// stop ends the kernel, politely if it still listens.
 func (r *run) stop(failure error) error {
-	if failure == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), interruptGrace)
-		defer cancel()
-		if err := r.kernel.Shutdown(ctx, false); err != nil {
-			return errors.Join(fmt.Errorf("ending the kernel: %w", err), r.kernel.Close())
-		}
+	var timeout *TimeoutError
+	if errors.Is(failure, client.ErrDead) || errors.As(failure, &timeout) && timeout.Hung {
+		return r.kernel.Close()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), interruptGrace)
+	defer cancel()
+	if err := r.kernel.Shutdown(ctx, false); err != nil {
+		return errors.Join(fmt.Errorf("ending the kernel: %w", err), r.kernel.Close())
 	}
 	return r.kernel.Close()
 }

@@ -36,7 +36,7 @@ const worthTelling = 100 * time.Millisecond
 type Printer struct {
 	w      io.Writer
 	screen bool // colours, and rewriting in place
-	total  int
+	nb     *notebook.Notebook
 	done   int
 
 	inLine bool   // something stands on the current line
@@ -60,26 +60,31 @@ func isScreen(w io.Writer) bool {
 }
 
 func newPrinter(w io.Writer, nb *notebook.Notebook, screen bool) *Printer {
-	p := &Printer{w: w, screen: screen, stale: map[*notebook.Output]bool{}}
-	for _, c := range nb.Cells {
+	return &Printer{w: w, screen: screen, nb: nb, stale: map[*notebook.Output]bool{}}
+}
+
+// total is how many cells will run. It is not known before the run begins,
+// which may add a cell with parameters.
+func (p *Printer) total() int {
+	n := 0
+	for _, c := range p.nb.Cells {
 		if c.Type == notebook.Code && strings.TrimSpace(c.Source) != "" && !c.HasTag(runner.TagSkip) {
-			p.total++
+			n++
 		}
 	}
-	return p
+	return n
 }
 
 // Begin implements runner.Observer.
 func (p *Printer) Begin(_ int, c *notebook.Cell) {
 	p.done++
-	p.total = max(p.total, p.done) // a cell with parameters may have been added
 	lines := strings.Split(strings.TrimSpace(c.Source), "\n")
 	head := runewidth.Truncate(printable(lines[0], false), headWidth, "…")
 	more := ""
 	if n := len(lines) - 1; n > 0 {
 		more = p.paint(faint, fmt.Sprintf("  +%d", n))
 	}
-	fmt.Fprintf(p.w, "%s %s%s\n", p.paint(faint, fmt.Sprintf("[%d/%d]", p.done, p.total)), p.paint(bold, head), more)
+	fmt.Fprintf(p.w, "%s %s%s\n", p.paint(faint, fmt.Sprintf("[%d/%d]", p.done, p.total())), p.paint(bold, head), more)
 }
 
 // Output implements runner.Observer.

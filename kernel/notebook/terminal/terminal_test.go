@@ -105,8 +105,7 @@ func TestEnd(t *testing.T) {
 	p.End(0, sample.Cells[0], 1234567890, &runner.CellError{Name: "E"})
 	p.Begin(2, sample.Cells[0])
 	p.End(2, sample.Cells[0], 0, errors.New("the kernel died"))
-	p.Begin(4, sample.Cells[0])
-	const want = "[1/2] x := 1  +1\n  x\n  1.23s\n\n[2/2] x := 1  +1\n  the kernel died\n\n[3/3] x := 1  +1\n"
+	const want = "[1/2] x := 1  +1\n  x\n  1.23s\n\n[2/2] x := 1  +1\n  the kernel died\n\n"
 	if b.String() != want {
 		t.Errorf("printed\n%s\nwant\n%s", b.String(), want)
 	}

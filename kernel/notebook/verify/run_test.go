@@ -110,14 +110,16 @@ func TestDiffers(t *testing.T) {
 // TestFails compares a notebook whose cell fails now.
 func TestFails(t *testing.T) {
 	opts := options(t)
-	nb := executed(t, opts.Runner, "print a", "print b", "print c")
+	nb := executed(t, opts.Runner, "print a", "print b", "print c", " ")
 	nb.Cells[1].Source = "fail E v"
+	tag(nb.Cells[1], TagIgnoreOutput)
+	nb.Cells[2].Outputs = nil
 	r, err := Run(testContext(t), nb, opts)
 	var cellErr *runner.CellError
 	if !errors.As(err, &cellErr) || cellErr.Index != 1 {
 		t.Errorf("error is %v", err)
 	}
-	if statuses(r) != "same, failed, not run" || r.Cells[1].Error != "cell 2: E: v" {
+	if statuses(r) != "same, failed, not run, same" || r.Cells[1].Error != "cell 2: E: v" {
 		t.Errorf("report is %+v", r)
 	}
 }

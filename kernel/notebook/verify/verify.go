@@ -23,6 +23,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"forgekernel/kernel/notebook"
@@ -114,31 +115,35 @@ func compareNotebooks(stored, fresh *notebook.Notebook, ended map[*notebook.Cell
 		if c.Type != notebook.Code {
 			continue
 		}
-		cell := CellReport{Index: i, ID: c.ID, Status: Same}
 		again := byID[c.ID]
 		err, ran := ended[again]
-		var cellErr *runner.CellError
+		cell := CellReport{Index: i, ID: c.ID}
 		switch {
 		case c.HasTag(TagSkip), c.HasTag(runner.TagSkip), c.HasTag(runner.TagInjected):
 			cell.Status = Ignored
-		case !ran && len(c.Outputs) == 0:
+		case strings.TrimSpace(c.Source) == "":
+			cell.Status = Same
 		case !ran:
 			cell.Status = NotRun
-		case err != nil && !errors.As(err, &cellErr):
+		case err != nil && !isExpected(err, c):
 			cell.Status, cell.Error = Failed, err.Error()
 		case c.HasTag(TagIgnoreOutput):
 			cell.Status = Ignored
 		default:
-			if cell.Differences = tol.outputs(c.Outputs, again.Outputs); len(cell.Differences) > 0 {
+			cell.Status, cell.Differences = Same, tol.outputs(c.Outputs, again.Outputs)
+			if len(cell.Differences) > 0 {
 				cell.Status = Differs
-			}
-			if err != nil && !hasError(c) {
-				cell.Status, cell.Error = Failed, err.Error()
 			}
 		}
 		r.add(cell)
 	}
 	return r
+}
+
+// isExpected reports the failure of a cell that had failed before.
+func isExpected(err error, c *notebook.Cell) bool {
+	var cellErr *runner.CellError
+	return errors.As(err, &cellErr) && hasError(c)
 }
 
 func hasError(c *notebook.Cell) bool {

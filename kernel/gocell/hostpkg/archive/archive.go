@@ -18,8 +18,6 @@ type Package struct {
 	// Deps are the importable packages that the export data mentions. They are
 	// read before it.
 	Deps []string `json:",omitempty"`
-	// Missing has the exported names without a symbol, and why.
-	Missing map[string]string `json:",omitempty"`
 }
 
 // ExportFile is the member with the export data of a package.
@@ -28,3 +26,17 @@ func ExportFile(path string) string { return "export/" + path }
 // DocFile is the member with the documentation of a package: a JSON object of
 // texts by name, "" for the package itself.
 func DocFile(path string) string { return "doc/" + path }
+
+// SourceFile is the member with the Go files of a package: a JSON object of
+// texts by file name.
+func SourceFile(path string) string { return "source/" + path }
+
+// HasSource reports whether the archive holds the source of a package. It does
+// for those that consist of generic functions, which reflection cannot call.
+func HasSource(path string) bool {
+	switch path {
+	case "cmp", "maps", "slices":
+		return true
+	}
+	return false
+}

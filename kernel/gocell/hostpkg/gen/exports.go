@@ -10,6 +10,7 @@ import (
 	"go/types"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 
@@ -39,6 +40,7 @@ func (p *hostPackage) readTypes(fset *token.FileSet, imports map[string]*types.P
 		return err
 	}
 	defer f.Close()
+	//lint:ignore SA1019 this release of Go writes archives, which Read alone does not take
 	r, err := gcexportdata.NewReader(f)
 	if err != nil {
 		return err
@@ -79,9 +81,7 @@ func addExports(packages []*hostPackage) error {
 func pack(stamp string, packages []*hostPackage) ([]byte, error) {
 	m := archive.Manifest{Stamp: stamp, Go: runtime.Version()}
 	for _, p := range packages {
-		m.Packages = append(m.Packages, archive.Package{
-			Path: p.ImportPath, Name: p.Name, Deps: p.deps, Missing: p.missing,
-		})
+		m.Packages = append(m.Packages, archive.Package{Path: p.ImportPath, Name: p.Name, Deps: p.deps})
 	}
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
@@ -98,9 +98,30 @@ func pack(stamp string, packages []*hostPackage) ([]byte, error) {
 		if err := addJSON(w, archive.DocFile(p.ImportPath), p.docs); err != nil {
 			return nil, err
 		}
+		if archive.HasSource(p.ImportPath) {
+			source, err := p.source()
+			if err != nil {
+				return nil, err
+			}
+			if err := addJSON(w, archive.SourceFile(p.ImportPath), source); err != nil {
+				return nil, err
+			}
+		}
 	}
 	err := w.Close()
 	return b.Bytes(), err
+}
+
+func (p *hostPackage) source() (map[string]string, error) {
+	files := map[string]string{}
+	for _, name := range p.GoFiles {
+		text, err := os.ReadFile(filepath.Join(p.Dir, name))
+		if err != nil {
+			return nil, err
+		}
+		files[name] = string(text)
+	}
+	return files, nil
 }
 
 func addJSON(w *zip.Writer, name string, v any) error {

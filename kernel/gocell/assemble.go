@@ -1,0 +1,177 @@
+package gocell
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"strconv"
+
+	"forgekernel/kernel/gocell/hostpkg"
+)
+
+// pulled is a declaration of an earlier cell that is checked again because
+// something it uses has changed.
+type pulled struct {
+	decl   *declaration
+	syntax []ast.Decl
+}
+
+// assemble makes the file that the checker sees.
+func (c *check) assemble() *ast.File {
+	file := &ast.File{Name: ast.NewIdent("main")}
+	var nodes []ast.Node
+	add := func(d ast.Decl) {
+		file.Decls = append(file.Decls, d)
+		nodes = append(nodes, d)
+	}
+	for i, f := range c.inits {
+		f.Name = &ast.Ident{NamePos: f.Name.NamePos, Name: initName + strconv.Itoa(i)}
+	}
+	for _, d := range c.syn.decls {
+		add(d)
+	}
+	for _, m := range c.methods {
+		add(m.decl)
+	}
+	for _, p := range c.pulled {
+		for _, d := range p.syntax {
+			add(d)
+		}
+	}
+	if len(c.hoists) > 0 {
+		vars := &ast.GenDecl{Tok: token.VAR}
+		for _, h := range c.hoists {
+			vars.Specs = append(vars.Specs, h.spec)
+		}
+		add(vars)
+	}
+	c.main = &ast.FuncDecl{Name: ast.NewIdent(mainName), Type: &ast.FuncType{Params: &ast.FieldList{}},
+		Body: &ast.BlockStmt{List: c.body()}}
+	add(c.main)
+	file.Decls = append([]ast.Decl{c.fill(nodes...)}, file.Decls...)
+	c.file = file
+	return file
+}
+
+// body returns the statements, the last expression wrapped so that its value
+// is displayed.
+func (c *check) body() []ast.Stmt {
+	list := append([]ast.Stmt(nil), c.syn.stmts...)
+	if len(list) == 0 {
+		return list
+	}
+	last, ok := list[len(list)-1].(*ast.ExprStmt)
+	if !ok || c.declaresAfter(last) {
+		return list
+	}
+	c.shown = &last.X
+	if c.bareLast {
+		return list
+	}
+	list[len(list)-1] = &ast.ExprStmt{X: &ast.CallExpr{
+		Fun: &ast.Ident{NamePos: last.Pos(), Name: showName}, Args: []ast.Expr{last.X}, Lparen: last.Pos(), Rparen: last.End(),
+	}}
+	return list
+}
+
+// declaresAfter reports a declaration behind the last statement.
+func (c *check) declaresAfter(last ast.Node) bool {
+	end := c.lib.span(last).to
+	for _, d := range c.syn.decls {
+		if c.lib.span(d).from >= end {
+			return true
+		}
+	}
+	return false
+}
+
+// fill makes the packages of the cell, puts the session's objects that the
+// nodes mention into scope, and returns the imports that they need.
+func (c *check) fill(nodes ...ast.Node) *ast.GenDecl {
+	c.pkg, c.outer = types.NewPackage("main", "main"), types.NewPackage("main", "main")
+	c.outside = map[types.Object]*symbol{}
+	imports := &ast.GenDecl{Tok: token.IMPORT, Lparen: 1, Rparen: 1}
+	show := types.NewFunc(token.NoPos, c.outer, showName, types.NewSignatureType(nil, nil, nil,
+		types.NewTuple(types.NewParam(token.NoPos, c.outer, "", types.NewSlice(types.Universe.Lookup("any").Type()))), nil, true))
+	c.outer.Scope().Insert(show)
+	c.pkg.Scope().Insert(show)
+	qualifier := qualifiers(nodes...)
+	for name := range names(nodes...) {
+		if c.declared[name] || c.hoisted[name] || c.isPulled(name) || name == "_" {
+			continue
+		}
+		if path := c.imported[name]; path != "" {
+			imports.Specs = append(imports.Specs, importSpec(name, path))
+			continue
+		}
+		sym := c.s.scope.symbols[name]
+		switch {
+		case sym != nil && sym.kind == "import":
+			imports.Specs = append(imports.Specs, importSpec(name, sym.path))
+		case sym != nil:
+			c.insert(sym)
+		case c.insertDotted(name):
+		case qualifier[name] && !c.defines[name]:
+			if path, ok := hostpkg.Known(name); ok {
+				imports.Specs = append(imports.Specs, importSpec(name, path))
+			}
+		}
+	}
+	return imports
+}
+
+func importSpec(name, path string) *ast.ImportSpec {
+	return &ast.ImportSpec{Name: ast.NewIdent(name), Path: &ast.BasicLit{Kind: token.STRING, Value: fmt.Sprintf("%q", path)}}
+}
+
+func (c *check) isPulled(name string) bool {
+	for _, p := range c.pulled {
+		if p.decl.recv == "" && p.decl.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// insert puts a session symbol into scope. Variables, constants and plain
+// functions are represented by objects that live no longer than the cell.
+func (c *check) insert(sym *symbol) {
+	var stand types.Object
+	switch obj := sym.obj.(type) {
+	case *types.Var:
+		stand = types.NewVar(token.NoPos, c.outer, sym.name, obj.Type())
+	case *types.Const:
+		stand = types.NewConst(token.NoPos, c.outer, sym.name, obj.Type(), obj.Val())
+	case *types.Func:
+		if obj.Signature().TypeParams().Len() == 0 {
+			stand = types.NewFunc(token.NoPos, c.outer, sym.name, obj.Signature())
+		}
+	}
+	if stand == nil {
+		c.pkg.Scope().Insert(sym.obj)
+		c.outside[sym.obj] = sym
+		return
+	}
+	c.outer.Scope().Insert(stand)
+	c.pkg.Scope().Insert(stand)
+	c.outside[stand] = sym
+}
+
+// insertDotted puts an object of a dot-imported package into scope.
+func (c *check) insertDotted(name string) bool {
+	if !ast.IsExported(name) {
+		return false
+	}
+	for _, path := range append(append([]string(nil), c.dots...), c.s.scope.dots...) {
+		pkg, err := importer{}.Import(path)
+		if err != nil {
+			continue
+		}
+		if obj := pkg.Scope().Lookup(name); obj != nil {
+			c.pkg.Scope().Insert(obj)
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,327 @@
+package gocell
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+
+	"forgekernel/display"
+	"forgekernel/kernel/gocell/eval"
+)
+
+// commit translates a checked cell and makes its names those of the session.
+func (c *check) commit() (*prepared, error) {
+	c.quiet = c.isPrinting()
+	objects := c.newObjects()
+	defined := c.definitionOffsets()
+	c.lower()
+	unit, err := c.unit(objects)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range c.methods {
+		if m.added {
+			c.s.engine.Renew(m.named)
+		}
+	}
+	program, err := c.s.engine.Compile(unit)
+	var refusal *eval.Unsupported
+	if errors.As(err, &refusal) {
+		f := fault{at: -1, message: refusal.Reason}
+		if src, at, ok := c.lib.position(refusal.Pos); ok {
+			f.src, f.at = src, at
+		}
+		return nil, c.compileError([]fault{f})
+	}
+	if err != nil {
+		return nil, err
+	}
+	program.Link()
+	p := &prepared{program: program, quiet: c.quiet, fresh: map[string]int{}}
+	for name := range objects {
+		if c.s.scope.symbols[name] == nil && kindOf(objects[name]) == "var" {
+			p.fresh[name] = defined[name]
+		}
+	}
+	c.record(objects, unit)
+	p.warnings = c.reportBroken()
+	return p, nil
+}
+
+// definitionOffsets tells where the code ends that gives the cell's variables
+// their values.
+func (c *check) definitionOffsets() map[string]int {
+	list := map[string]int{}
+	for _, st := range c.syn.stmts {
+		if a, ok := unlabelled(st).(*ast.AssignStmt); ok {
+			for _, l := range a.Lhs {
+				if id, ok := l.(*ast.Ident); ok && (c.info.Defs[id] != nil || c.hoisted[id.Name]) {
+					if _, seen := list[id.Name]; !seen {
+						list[id.Name] = c.lib.span(a).to
+					}
+				}
+			}
+		}
+	}
+	for _, d := range c.syn.decls {
+		if g, ok := d.(*ast.GenDecl); ok {
+			for _, spec := range g.Specs {
+				if v, ok := spec.(*ast.ValueSpec); ok {
+					for _, id := range v.Names {
+						list[id.Name] = c.lib.span(v).to
+					}
+				}
+			}
+		}
+	}
+	return list
+}
+
+func unlabelled(st ast.Stmt) ast.Stmt {
+	for {
+		l, ok := st.(*ast.LabeledStmt)
+		if !ok {
+			return st
+		}
+		st = l.Stmt
+	}
+}
+
+// unit describes the cell to the engine.
+func (c *check) unit(objects map[string]types.Object) (*eval.Unit, error) {
+	u := &eval.Unit{
+		Fset: c.lib.fset, Pkg: c.pkg, Files: []*ast.File{c.file}, Info: c.info, Outer: c.outer,
+		Vars: map[*types.Var]*eval.Var{}, Funcs: map[*types.Func]*eval.Code{},
+		Position: c.lib.position, Main: mainName,
+	}
+	for obj, sym := range c.outside {
+		switch obj := obj.(type) {
+		case *types.Var:
+			u.Vars[obj] = sym.variable
+		case *types.Func:
+			if sym.code != nil {
+				u.Funcs[obj] = sym.code
+			}
+		}
+	}
+	for name, obj := range objects {
+		old := c.s.scope.symbols[name]
+		switch obj := obj.(type) {
+		case *types.Var:
+			if old != nil && old.variable != nil && sameMeaning(old, obj) {
+				u.Vars[obj] = old.variable
+			} else {
+				u.Vars[obj] = eval.NewVar(obj.Type())
+			}
+		case *types.Func:
+			u.Funcs[obj] = c.codeFor(old, obj)
+		}
+	}
+	c.blanks(u)
+	for _, m := range c.methods {
+		u.Funcs[c.info.Defs[m.decl.Name].(*types.Func)] = c.s.engine.MethodCode(m.object)
+	}
+	for _, f := range c.inits {
+		u.Funcs[c.info.Defs[f.Name].(*types.Func)] = &eval.Code{Name: "init"}
+	}
+	c.pulledCode(u)
+	return u, c.generics(u)
+}
+
+// codeFor returns the code cell of a function: the old one when callers of the
+// old function can call the new one.
+func (c *check) codeFor(old *symbol, obj *types.Func) *eval.Code {
+	if old != nil && old.code != nil && sameMeaning(old, obj) {
+		return old.code
+	}
+	return &eval.Code{Name: obj.Name()}
+}
+
+// blanks gives variables named _ storage that nobody sees.
+func (c *check) blanks(u *eval.Unit) {
+	for id, obj := range c.info.Defs {
+		if v, ok := obj.(*types.Var); ok && id.Name == "_" && v.Parent() == c.pkg.Scope() {
+			u.Vars[v] = eval.NewVar(v.Type())
+		}
+	}
+}
+
+// pulledCode gives declarations of earlier cells their code cells.
+func (c *check) pulledCode(u *eval.Unit) {
+	for _, p := range c.pulled {
+		for _, d := range p.syntax {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			obj := c.info.Defs[f.Name].(*types.Func)
+			if p.decl.recv == "" {
+				u.Funcs[obj] = c.codeFor(c.s.scope.symbols[p.decl.name], obj)
+				continue
+			}
+			for m := range c.s.scope.named(p.decl.recv).Methods() {
+				if m.Name() == p.decl.name {
+					u.Funcs[obj] = c.s.engine.MethodCode(m)
+				}
+			}
+		}
+	}
+}
+
+// generics lists the earlier units whose generic code the cell may need: all
+// whose objects it mentions, and those that they need.
+func (c *check) generics(u *eval.Unit) error {
+	taken := map[*eval.Unit]bool{}
+	var take func(g *eval.Unit)
+	take = func(g *eval.Unit) {
+		if !taken[g] {
+			taken[g] = true
+			for _, dep := range g.Generic {
+				take(dep)
+			}
+			u.Generic = append(u.Generic, g)
+		}
+	}
+	for _, g := range c.s.scope.units {
+		take(g)
+	}
+	for _, obj := range c.info.Uses {
+		if obj.Pkg() == nil {
+			continue
+		}
+		g, err := c.s.unitOfSource(obj.Pkg().Path())
+		if err != nil {
+			return fmt.Errorf("package %s: %w", obj.Pkg().Path(), err)
+		}
+		if g != nil {
+			take(g)
+		}
+	}
+	return nil
+}
+
+// record enters what the cell declares into the session.
+func (c *check) record(objects map[string]types.Object, u *eval.Unit) {
+	sc := c.s.scope
+	for name, path := range c.imported {
+		sc.symbols[name] = &symbol{name: name, kind: "import", path: path, cell: c.src.Name}
+	}
+	sc.dots = append(sc.dots, c.dots...)
+	decls := c.declarations()
+	generic := false
+	for name, obj := range objects {
+		sym := &symbol{name: name, kind: kindOf(obj), obj: obj, cell: c.src.Name, decl: decls[name]}
+		switch obj := obj.(type) {
+		case *types.Var:
+			sym.variable = u.Vars[obj]
+			sym.obj = types.NewVar(token.NoPos, nil, name, obj.Type()) // lets go of the cell's scope
+		case *types.Func:
+			sym.code = u.Funcs[obj]
+		}
+		if isGenericObject(obj) {
+			sym.unit, generic = u, true
+		}
+		sc.symbols[name] = sym
+	}
+	if generic {
+		sc.units = append(sc.units, u)
+	}
+	c.recordMethods(decls)
+	for _, p := range c.pulled {
+		if sym := sc.symbols[p.decl.name]; p.decl.recv == "" && sym != nil && sym.kind == "func" {
+			obj := c.pkg.Scope().Lookup(p.decl.name).(*types.Func)
+			sym.obj, sym.code = obj, u.Funcs[obj]
+			if isGenericObject(obj) {
+				sym.unit = u
+			}
+		}
+	}
+}
+
+func (c *check) recordMethods(decls map[string]*declaration) {
+	sc := c.s.scope
+	for key, d := range decls {
+		if d.recv == "" {
+			continue
+		}
+		if named := sc.named(d.recv); named != nil {
+			if sc.methods[named] == nil {
+				sc.methods[named] = map[string]*declaration{}
+			}
+			sc.methods[named][d.name] = decls[key]
+		}
+	}
+}
+
+// declarations describes the cell's functions, methods and types. Methods are
+// listed as Type.Name.
+func (c *check) declarations() map[string]*declaration {
+	list := map[string]*declaration{}
+	enter := func(key string, n ast.Node, d *declaration) {
+		d.source, d.piece, d.uses = c.src, c.lib.span(n), names(n)
+		list[key] = d
+	}
+	for _, d := range c.syn.decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil {
+				enter(d.Name.Name, d, &declaration{name: d.Name.Name})
+			} else if base := receiverBase(d); base != "" && d.Type.TypeParams == nil {
+				enter(base+"."+d.Name.Name, d, &declaration{name: d.Name.Name, recv: base})
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				if t, ok := spec.(*ast.TypeSpec); ok {
+					piece := c.lib.span(t)
+					enter(t.Name.Name, t, &declaration{name: t.Name.Name, text: normal(c.src.Text[piece.from:piece.to])})
+				}
+			}
+		}
+	}
+	for _, m := range c.methods {
+		d := &declaration{name: m.name, recv: m.recv, source: c.src, uses: names(m.decl)}
+		d.piece = span{c.lib.span(m.decl.Type).from, c.lib.span(m.decl).to}
+		list[m.recv+"."+m.name] = d
+	}
+	return list
+}
+
+// reportBroken makes the calls of declarations that no longer compile fail,
+// and says which those are.
+func (c *check) reportBroken() []display.Diagnostic {
+	var list []display.Diagnostic
+	for _, b := range c.broken {
+		name := b.decl.name
+		if b.decl.recv != "" {
+			name = b.decl.recv + "." + name
+		}
+		reason := fmt.Errorf("%s (%s) no longer compiles: %s", name, b.decl.source.Name, b.why.message)
+		if code := c.brokenCode(b.decl); code != nil {
+			code.Fail(reason)
+		}
+		d := b.why.diagnostic(b.decl.source)
+		d.Message = reason.Error()
+		d.Hint = "run its cell again with a version that fits; until then calling it fails"
+		list = append(list, d)
+	}
+	return list
+}
+
+func (c *check) brokenCode(d *declaration) *eval.Code {
+	if d.recv == "" {
+		if sym := c.s.scope.symbols[d.name]; sym != nil {
+			return sym.code
+		}
+		return nil
+	}
+	if named := c.s.scope.named(d.recv); named != nil {
+		for m := range named.Methods() {
+			if m.Name() == d.name {
+				return c.s.engine.MethodCode(m)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,263 @@
+package gocell
+
+import (
+	"fmt"
+	"go/scanner"
+	"go/token"
+	"go/types"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"forgekernel/display"
+	"forgekernel/kernel/gocell/eval"
+	"forgekernel/kernel/gocell/hostpkg"
+)
+
+// fault is a problem in a source.
+type fault struct {
+	src     *eval.Source // nil means the cell's own
+	at      int          // offset in bytes; -1 when it has no place
+	message string
+	hint    string
+}
+
+// position turns an offset into a line of the notebook cell and a column in
+// code points, both from 1.
+func position(src *eval.Source, at int) (line, col int) {
+	before := src.Text[:min(max(at, 0), len(src.Text))]
+	start := strings.LastIndexByte(before, '\n') + 1
+	return src.Line + strings.Count(before, "\n"), utf8.RuneCountInString(before[start:]) + 1
+}
+
+// lineAt returns the source line around an offset.
+func lineAt(src *eval.Source, at int) string {
+	at = min(max(at, 0), len(src.Text))
+	start := strings.LastIndexByte(src.Text[:at], '\n') + 1
+	line, _, _ := strings.Cut(src.Text[start:], "\n")
+	return strings.TrimSuffix(line, "\r")
+}
+
+// diagnostic describes a fault for people.
+func (f fault) diagnostic(cell *eval.Source) display.Diagnostic {
+	src := f.src
+	if src == nil {
+		src = cell
+	}
+	d := display.Diagnostic{Source: src.Name, Message: f.message, Hint: f.hint}
+	if f.at < 0 {
+		return d
+	}
+	d.Line, d.Col = position(src, f.at)
+	d.Text = lineAt(src, f.at)
+	d.EndCol = d.Col + tokenWidth(src.Text[min(f.at, len(src.Text)):])
+	return d
+}
+
+// tokenWidth is the length of the first token in code points, at least 1.
+func tokenWidth(text string) int {
+	line, _, _ := strings.Cut(text, "\n")
+	list, _ := scan(line)
+	if list[0].lit != "" && list[0].from == 0 {
+		return max(1, utf8.RuneCountInString(list[0].lit))
+	}
+	if op := list[0].tok.String(); list[0].from == 0 && list[0].tok != token.EOF {
+		return max(1, len(op))
+	}
+	return 1
+}
+
+// compileError reports faults in the order of the source, one a place.
+func (c *check) compileError(faults []fault) error {
+	slices.SortStableFunc(faults, func(a, b fault) int { return a.at - b.at })
+	e := &CompileError{}
+	last := -2
+	for _, f := range faults {
+		if f.at == last && f.at >= 0 {
+			continue
+		}
+		last = f.at
+		e.Diagnostics = append(e.Diagnostics, f.diagnostic(c.src))
+	}
+	return e
+}
+
+func (b *bracketError) fault() fault {
+	if b.unclose {
+		closing := map[token.Token]string{token.LPAREN: ")", token.LBRACK: "]", token.LBRACE: "}"}
+		return fault{at: b.at, message: fmt.Sprintf("this %s is never closed: a %s is missing", b.tok, closing[b.tok])}
+	}
+	return fault{at: b.at, message: fmt.Sprintf("this %s closes nothing", b.tok)}
+}
+
+// syntaxFaults makes the parser's complaints readable, one a line.
+func syntaxFaults(src *eval.Source, errs scanner.ErrorList) []fault {
+	var list []fault
+	seen := map[int]bool{}
+	for _, e := range errs {
+		at := min(max(e.Pos.Offset, 0), len(src.Text))
+		line, _ := position(src, at)
+		if seen[line] {
+			continue
+		}
+		seen[line] = true
+		list = append(list, fault{at: at, message: "syntax error: " + syntaxMessage(e.Msg)})
+	}
+	return list
+}
+
+func syntaxMessage(msg string) string {
+	msg = strings.Replace(msg, "found newline", "found the end of the line", 1)
+	return strings.Replace(msg, "found 'EOF'", "found the end of the cell", 1)
+}
+
+var sessionType = regexp.MustCompile(`\bmain\.(\p{L}[\p{L}\p{N}_]*)`)
+
+// faults turns what the checker found into faults.
+func (c *check) faults() []fault {
+	var list []fault
+	for _, e := range c.errs {
+		if strings.HasPrefix(e.Msg, "\t") { // a note to the error before
+			continue
+		}
+		f := fault{at: -1, message: c.message(e.Msg)}
+		if src, at, ok := c.lib.position(e.Pos); ok {
+			f.src, f.at = src, at
+		}
+		if name, ok := strings.CutPrefix(e.Msg, "undefined: "); ok {
+			f.hint = c.suggest(name)
+		}
+		if m := sessionType.FindStringSubmatch(e.Msg); m != nil && f.hint == "" {
+			f.hint = c.twoTypes(e.Msg, m[1])
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// message says what go/types says in a notebook's terms.
+func (c *check) message(msg string) string {
+	msg = sessionType.ReplaceAllString(msg, "$1")
+	msg = strings.ReplaceAll(msg, " in argument to "+showName, "")
+	if first, rest, ok := strings.Cut(msg, "\n"); ok {
+		msg = first
+		if rest = strings.TrimSpace(rest); rest != "" && !strings.Contains(rest, "other declaration of") {
+			msg += " (" + strings.Join(strings.Fields(rest), " ") + ")"
+		}
+	}
+	return strings.Replace(msg, "without selector", "without a name from it", 1)
+}
+
+// twoTypes explains an error about two types of one name.
+func (c *check) twoTypes(msg, name string) string {
+	old := c.s.scope.symbols[name]
+	if old == nil || strings.Count(msg, name) < 2 {
+		return ""
+	}
+	if c.declared[name] {
+		return fmt.Sprintf("the %s of %s and the one of this cell are different types", name, old.cell)
+	}
+	return fmt.Sprintf("%s was declared again in %s; values made before keep the earlier type", name, old.cell)
+}
+
+// suggest finds a name that may be meant.
+func (c *check) suggest(name string) string {
+	best, distance := "", len(name)/3+1
+	try := func(candidate string) {
+		if d := editDistance(strings.ToLower(name), strings.ToLower(candidate)); d < distance && candidate != name {
+			best, distance = candidate, d
+		}
+	}
+	for candidate := range c.s.scope.symbols {
+		try(candidate)
+	}
+	for candidate := range c.declared {
+		try(candidate)
+	}
+	for candidate := range c.defines {
+		try(candidate)
+	}
+	for _, candidate := range types.Universe.Names() {
+		try(candidate)
+	}
+	if best == "" {
+		for _, path := range hostpkg.Paths() {
+			if base, ok := hostpkg.Name(path); ok {
+				try(base)
+			}
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return "did you mean " + best + "?"
+}
+
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// runError turns what the engine reports into the session's errors.
+func runError(err error) error {
+	switch err := err.(type) {
+	case *eval.Panic:
+		return panicError(err)
+	case eval.Exit:
+		return &ExitError{Call: err.Call, Code: err.Code}
+	case *eval.Stopped:
+		return &InterruptError{What: err.What, Trace: frames(err.Trace)}
+	}
+	return err
+}
+
+func panicError(p *eval.Panic) *PanicError {
+	return &PanicError{Value: p.Value, Trace: frames(p.Trace), Goroutine: p.Goroutine}
+}
+
+func frames(trace []eval.Location) []Frame {
+	var list []Frame
+	for _, l := range trace {
+		f := Frame{Cell: l.Source.Name, Func: l.Func, Text: lineAt(l.Source, l.Offset)}
+		f.Line, f.Col = position(l.Source, l.Offset)
+		if f.Func == mainName {
+			f.Func = ""
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// panicText is a panic's value as Go prints it.
+func panicText(v any) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = fmt.Sprintf("(%T)", v)
+		}
+	}()
+	switch v := v.(type) {
+	case error:
+		return v.Error()
+	case fmt.Stringer:
+		return v.String()
+	case string:
+		return v
+	}
+	return fmt.Sprintf("%#v", v)
+}

@@ -1,0 +1,126 @@
+package gocell
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+)
+
+// A variable that a top-level := defines is checked as the local variable it
+// is written as, so that its scope begins where Go says. When a function of
+// the same cell uses it, that is not enough: then it is declared at package
+// level, with the type of the same right-hand side, and its statement assigns.
+
+// hoisting is a := statement that became an assignment.
+type hoisting struct {
+	stmt *ast.AssignStmt
+	spec *ast.ValueSpec // declares its new variables
+}
+
+func (c *check) hoist() []fault {
+	var nodes []ast.Node
+	for _, d := range c.syn.decls {
+		nodes = append(nodes, d)
+	}
+	used := names(nodes...)
+	for again := true; again; {
+		again = false
+		for _, st := range c.syn.stmts {
+			if def := definition(st); def != nil && c.mustHoist(def, used) {
+				again = c.markHoisted(def) || again
+			}
+		}
+	}
+	var faults []fault
+	for _, st := range c.syn.stmts {
+		if def := definition(st); def != nil && c.isHoisted(def) {
+			faults = append(faults, c.hoistStmt(def)...)
+		}
+	}
+	return faults
+}
+
+func (c *check) mustHoist(def *ast.AssignStmt, used map[string]bool) bool {
+	for _, l := range def.Lhs {
+		if id, ok := l.(*ast.Ident); ok && id.Name != "_" && (used[id.Name] || c.hoisted[id.Name]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *check) isHoisted(def *ast.AssignStmt) bool { return c.mustHoist(def, nil) }
+
+func (c *check) markHoisted(def *ast.AssignStmt) (more bool) {
+	for _, l := range def.Lhs {
+		if id, ok := l.(*ast.Ident); ok && id.Name != "_" && !c.hoisted[id.Name] {
+			c.hoisted[id.Name], more = true, true
+		}
+	}
+	return more
+}
+
+// hoistStmt turns one statement into an assignment to package variables.
+func (c *check) hoistStmt(def *ast.AssignStmt) []fault {
+	spec := &ast.ValueSpec{Values: def.Rhs}
+	fresh := false
+	for _, l := range def.Lhs {
+		name := "_"
+		if id, ok := l.(*ast.Ident); ok && !c.declared[id.Name] && !c.hoistedBefore(id.Name) {
+			name = id.Name
+			fresh = fresh || name != "_"
+		}
+		spec.Names = append(spec.Names, &ast.Ident{NamePos: l.Pos(), Name: name})
+	}
+	if !fresh {
+		return []fault{{at: c.lib.span(def).from, message: "no new variables on left side of :="}}
+	}
+	def.Tok = token.ASSIGN
+	c.hoists = append(c.hoists, hoisting{def, spec})
+	return nil
+}
+
+func (c *check) hoistedBefore(name string) bool {
+	for _, h := range c.hoists {
+		for _, id := range h.spec.Names {
+			if id.Name == name {
+				return name != "_"
+			}
+		}
+	}
+	return false
+}
+
+// earlyUses reports hoisted variables that a statement uses before the one
+// that defines them.
+func (c *check) earlyUses() []fault {
+	var faults []fault
+	for _, h := range c.hoists {
+		for i, id := range h.spec.Names {
+			obj := c.info.Defs[id]
+			if id.Name == "_" || obj == nil {
+				continue
+			}
+			for _, st := range c.syn.stmts {
+				for use := range c.usesOf(st, obj) {
+					if use.Pos() < h.stmt.End() && use != h.stmt.Lhs[i] {
+						faults = append(faults, fault{at: c.lib.span(use).from, message: id.Name + " is used before this cell defines it",
+							hint: "a function of this cell uses " + id.Name + " too; define " + id.Name + " first, or split the cell"})
+					}
+				}
+			}
+		}
+	}
+	return faults
+}
+
+func (c *check) usesOf(n ast.Node, obj types.Object) map[*ast.Ident]bool {
+	found := map[*ast.Ident]bool{}
+	ast.Inspect(n, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && c.info.Uses[id] == obj {
+			found[id] = true
+		}
+		return true
+	})
+	return found
+}

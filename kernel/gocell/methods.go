@@ -1,0 +1,168 @@
+package gocell
+
+import (
+	"go/ast"
+	"go/types"
+)
+
+// The checker takes no method on a type that another cell declared. Such a
+// method is checked as a function with its receiver as the first parameter,
+// and a method object is added to the type, so that the type stays what it is
+// and values made before have the method too.
+
+// method is a method that a cell declares on a type of an earlier cell.
+type method struct {
+	recv, name string
+	named      *types.Named
+	decl       *ast.FuncDecl // the function
+	object     *types.Func   // of the type
+	before     *types.Func   // what object was, to go back
+	added      bool          // there was no such method
+	altered    bool          // its signature is new
+}
+
+// separateMethods takes out of the cell the methods of other cells' types.
+func (c *check) separateMethods() []fault {
+	var faults []fault
+	var rest []ast.Decl
+	for _, d := range c.syn.decls {
+		f, ok := d.(*ast.FuncDecl)
+		base := ""
+		if ok {
+			base = receiverBase(f)
+		}
+		sym := c.s.scope.symbols[base]
+		if base == "" || c.declared[base] || sym == nil || sym.kind != "type" {
+			rest = append(rest, d)
+			continue
+		}
+		at := c.lib.span(f.Recv).from
+		switch named := c.s.scope.named(base); {
+		case named == nil:
+			faults = append(faults, fault{at: at, message: base + " is another name for a type; declare the method on that type"})
+		case named.TypeParams().Len() > 0:
+			faults = append(faults, fault{at: at, message: "methods of the generic type " + base + " belong into the cell that declares it",
+				hint: "declare type " + base + " and all its methods in one cell"})
+		case c.mentionsOwnType(f.Type):
+			faults = append(faults, fault{at: at, message: "method " + f.Name.Name + " of " + base + " (" + sym.cell + ") uses a type that this cell declares",
+				hint: "declare that type in a cell of its own first"})
+		default:
+			c.methods = append(c.methods, &method{recv: base, name: f.Name.Name, named: named, decl: asFunction(f, base)})
+		}
+	}
+	c.syn.decls = rest
+	return faults
+}
+
+func (c *check) mentionsOwnType(t *ast.FuncType) bool {
+	for n := range names(t) {
+		if c.declared[n] {
+			return true
+		}
+	}
+	return false
+}
+
+// receiverBase is the type name of a method's receiver, empty for a function.
+func receiverBase(f *ast.FuncDecl) string {
+	if f.Recv == nil || len(f.Recv.List) != 1 {
+		return ""
+	}
+	t := f.Recv.List[0].Type
+	for {
+		switch x := t.(type) {
+		case *ast.StarExpr:
+			t = x.X
+		case *ast.ParenExpr:
+			t = x.X
+		case *ast.IndexExpr:
+			t = x.X
+		case *ast.IndexListExpr:
+			t = x.X
+		case *ast.Ident:
+			return x.Name
+		default:
+			return ""
+		}
+	}
+}
+
+// asFunction makes the receiver the first parameter.
+func asFunction(f *ast.FuncDecl, base string) *ast.FuncDecl {
+	params := &ast.FieldList{Opening: f.Recv.Opening, Closing: f.Recv.Closing}
+	for _, field := range append(append([]*ast.Field(nil), f.Recv.List...), f.Type.Params.List...) {
+		if len(field.Names) == 0 {
+			field = &ast.Field{Names: []*ast.Ident{{NamePos: field.Pos(), Name: "_"}}, Type: field.Type}
+		}
+		params.List = append(params.List, field)
+	}
+	return &ast.FuncDecl{
+		Name: &ast.Ident{NamePos: f.Name.NamePos, Name: base + "·" + f.Name.Name},
+		Type: &ast.FuncType{Func: f.Type.Func, Params: params, Results: f.Type.Results},
+		Body: f.Body,
+	}
+}
+
+// addMethods gives the types their new method objects.
+func (c *check) addMethods() {
+	if len(c.methods) == 0 {
+		return
+	}
+	file := &ast.File{Name: ast.NewIdent("main")}
+	var nodes []ast.Node
+	for _, m := range c.methods {
+		stub := &ast.FuncDecl{Name: m.decl.Name, Type: m.decl.Type}
+		file.Decls = append(file.Decls, stub)
+		nodes = append(nodes, stub)
+	}
+	c.info = newInfo()
+	file.Decls = append([]ast.Decl{c.fill(nodes...)}, file.Decls...)
+	config := types.Config{Importer: importer{}, Sizes: sizes, IgnoreFuncBodies: true, Error: func(error) {}}
+	if checkFiles(&config, c, file) != nil {
+		return
+	}
+	for _, m := range c.methods {
+		if f, ok := c.info.Defs[m.decl.Name].(*types.Func); ok {
+			m.attach(f.Signature(), c.pkg)
+		}
+	}
+}
+
+// attach adds the method to its type, or gives the one that is there the new
+// signature.
+func (m *method) attach(sig *types.Signature, pkg *types.Package) {
+	params := make([]*types.Var, sig.Params().Len())
+	for i := range params {
+		params[i] = sig.Params().At(i)
+	}
+	full := types.NewSignatureType(types.NewVar(0, pkg, params[0].Name(), params[0].Type()), nil, nil,
+		types.NewTuple(params[1:]...), sig.Results(), sig.Variadic())
+	for old := range m.named.Methods() {
+		if old.Name() != m.name {
+			continue
+		}
+		m.object = old
+		was := old.Signature()
+		if types.Identical(was, full) && types.Identical(was.Recv().Type(), full.Recv().Type()) {
+			return
+		}
+		before := *old
+		m.before, m.altered = &before, true
+		*old = *types.NewFunc(0, old.Pkg(), m.name, full)
+		return
+	}
+	m.object = types.NewFunc(0, m.named.Obj().Pkg(), m.name, full)
+	m.added, m.altered = true, true
+	m.named.AddMethod(m.object)
+}
+
+// rollback undoes attach. A method cannot be taken from a type, but it can be
+// given a name that nobody can spell.
+func (m *method) rollback() {
+	switch {
+	case m.before != nil:
+		*m.object = *m.before
+	case m.added:
+		*m.object = *types.NewFunc(0, m.object.Pkg(), "·"+m.name, m.object.Signature())
+	}
+}

@@ -1,0 +1,141 @@
+package gocell
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+
+	"forgekernel/kernel/gocell/eval"
+)
+
+// What stands before each section so that it parses as a file. Offsets in the
+// parsed file are offsets in the cell plus the length of this.
+const (
+	declPrefix = "package main;"
+	stmtPrefix = "package main;func _(){"
+	stmtSuffix = "\n}"
+)
+
+// text is a source with the files that were parsed from it.
+type text struct {
+	source *eval.Source
+	starts []fileStart
+}
+
+type fileStart struct {
+	file   *token.File
+	prefix int
+}
+
+// syntax is a parsed cell.
+type syntax struct {
+	imports []*ast.ImportSpec
+	decls   []ast.Decl // all others, in order
+	stmts   []ast.Stmt // the statements at the top level, in order
+}
+
+// library holds the texts of one check.
+type library struct {
+	fset  *token.FileSet
+	texts []*text
+}
+
+func newLibrary() *library { return &library{fset: token.NewFileSet()} }
+
+// position finds the source and offset of a position.
+func (l *library) position(pos token.Pos) (*eval.Source, int, bool) {
+	if !pos.IsValid() {
+		return nil, 0, false
+	}
+	for _, t := range l.texts {
+		for _, s := range t.starts {
+			base, size := s.file.Base(), s.file.Size()
+			if int(pos) >= base && int(pos) <= base+size {
+				at := int(pos) - base - s.prefix
+				return t.source, min(max(at, 0), len(t.source.Text)), true
+			}
+		}
+	}
+	return nil, 0, false
+}
+
+// parseText parses one wrapped piece of a source.
+func (l *library) parseText(t *text, prefix, body, suffix string) (*ast.File, scanner.ErrorList) {
+	f, err := parser.ParseFile(l.fset, "", prefix+body+suffix, parser.SkipObjectResolution|parser.AllErrors)
+	if f != nil && f.FileStart.IsValid() {
+		t.starts = append(t.starts, fileStart{l.fset.File(f.FileStart), len(prefix)})
+	}
+	errs, _ := err.(scanner.ErrorList)
+	for _, e := range errs {
+		e.Pos.Offset -= len(prefix)
+	}
+	return f, errs
+}
+
+// parseCell parses a whole cell. The errors' offsets are those of the source.
+func (l *library) parseCell(src *eval.Source) (*syntax, scanner.ErrorList) {
+	t := &text{source: src}
+	l.texts = append(l.texts, t)
+	list, _ := scan(src.Text)
+	cut := splitCell(src.Text, list)
+	file, errs := l.parseText(t, declPrefix, dropPackage(src.Text, cut.declarations, list), "")
+	syn := &syntax{}
+	for _, d := range file.Decls {
+		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.IMPORT {
+			for _, spec := range g.Specs {
+				syn.imports = append(syn.imports, spec.(*ast.ImportSpec))
+			}
+			continue
+		}
+		syn.decls = append(syn.decls, d)
+	}
+	if cut.hasStatement {
+		body, more := l.parseText(t, stmtPrefix, cut.statements, stmtSuffix)
+		errs = append(errs, more...)
+		for _, d := range body.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil {
+				syn.stmts = append(syn.stmts, f.Body.List...)
+			}
+		}
+	}
+	return syn, errs
+}
+
+// dropPackage blanks out a package clause, which a pasted program has.
+func dropPackage(src, declarations string, list []lexeme) string {
+	for i, l := range list {
+		if l.tok != token.PACKAGE || i+1 >= len(list) || declarations[l.from] != 'p' {
+			continue
+		}
+		name := list[i+1]
+		end := name.from + len(name.lit)
+		if i+2 < len(list) && list[i+2].lit == ";" {
+			end = list[i+2].from + 1
+		}
+		return blank(declarations, []span{{l.from, min(end, len(src))}})
+	}
+	return declarations
+}
+
+// parseDeclarations parses declarations that an earlier cell made.
+func (l *library) parseDeclarations(src *eval.Source, pieces []span) []ast.Decl {
+	t := &text{source: src}
+	l.texts = append(l.texts, t)
+	var others []span
+	at := 0
+	for _, p := range pieces {
+		others = append(others, span{at, p.from})
+		at = p.to
+	}
+	kept := blank(src.Text, append(others, span{at, len(src.Text)}))
+	file, _ := l.parseText(t, declPrefix, kept, "")
+	return file.Decls
+}
+
+// span returns the piece of a source that a node covers.
+func (l *library) span(n ast.Node) span {
+	_, from, _ := l.position(n.Pos())
+	_, to, _ := l.position(n.End())
+	return span{from, to}
+}

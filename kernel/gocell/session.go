@@ -1,0 +1,223 @@
+package gocell
+
+import (
+	"context"
+	"errors"
+	"go/types"
+	"io"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"forgekernel/display"
+	"forgekernel/kernel/gocell/eval"
+	"forgekernel/kernel/gocell/hostpkg"
+)
+
+// Session is a Go session. Run calls of one session do not overlap; every
+// other method may be called at any time, also while a cell runs.
+type Session struct {
+	opts Options
+
+	mu          sync.Mutex // guards what follows, but not running code
+	engine      *eval.Engine
+	scope       *scope
+	sourceUnits map[string]*eval.Unit
+	sources     map[*eval.Source]bool
+}
+
+// New returns an empty session. It fails when the binary carries no data about
+// packages.
+func New(opts Options) (*Session, error) {
+	if err := hostpkg.Ready(); err != nil {
+		return nil, err
+	}
+	if opts.Writer == nil {
+		opts.Writer = func(_ uint64, stream string) io.Writer {
+			if stream == "stderr" {
+				return os.Stderr
+			}
+			return os.Stdout
+		}
+	}
+	if opts.Stdin == nil {
+		opts.Stdin = func(context.Context, string, bool) (string, error) {
+			return "", errors.New("this cell cannot ask for input")
+		}
+	}
+	if opts.Async == nil {
+		opts.Async = func(uint64, error) {}
+	}
+	s := &Session{opts: opts}
+	s.start()
+	return s, nil
+}
+
+func (s *Session) start() {
+	s.scope = newScope()
+	s.sourceUnits = map[string]*eval.Unit{}
+	s.engine = eval.New(eval.Options{
+		Host: host{}, Writer: s.opts.Writer, Stdin: s.opts.Stdin, Sink: s.opts.Sink,
+		Async: func(cell uint64, p *eval.Panic) { s.opts.Async(cell, panicError(p)) },
+		Hidden: map[string]func(eval.Call, []reflect.Value){
+			showName: func(call eval.Call, args []reflect.Value) { call.Data.(*shownValues).set(args[0]) },
+		},
+	})
+}
+
+// shownValues receives the value of the last expression.
+type shownValues struct {
+	has    bool
+	values []any
+}
+
+func (v *shownValues) set(list reflect.Value) {
+	v.has = true
+	v.values = slices.Clone(list.Interface().([]any))
+}
+
+// Run checks and runs one cell. Its error is a *CompileError, *PanicError,
+// *ExitError or *InterruptError; cancelling ctx interrupts the cell.
+func (s *Session) Run(ctx context.Context, cell Cell) (Result, error) {
+	src := &eval.Source{Name: cell.Name, Line: max(cell.Line, 1), Text: cell.Source}
+	p, err := s.prepare(src)
+	if err != nil {
+		return Result{}, err
+	}
+	result := Result{Warnings: p.warnings}
+	shown := &shownValues{}
+	at, err := p.program.Run(ctx, cell.Name, cell.ID, shown)
+	if err != nil {
+		s.forget(p, at)
+		return result, runError(err)
+	}
+	if shown.has && !p.quiet {
+		result.Has, result.Values = true, shown.values
+		result.Bundle, err = bundle(shown.values)
+	}
+	return result, err
+}
+
+// prepared is a cell that has been checked, translated and linked.
+type prepared struct {
+	program  *eval.Program
+	warnings []display.Diagnostic
+	quiet    bool
+	fresh    map[string]int // names that did not exist before, and where their definition ends
+}
+
+// prepare does everything up to running; when it fails nothing has changed.
+func (s *Session) prepare(src *eval.Source) (*prepared, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, faults := s.newCheck(src)
+	if len(faults) == 0 {
+		c.addMethods()
+		faults = c.run()
+	}
+	if len(faults) > 0 {
+		c.rollback()
+		return nil, c.compileError(faults)
+	}
+	p, err := c.commit()
+	if err != nil {
+		c.rollback()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (c *check) rollback() {
+	for _, m := range c.methods {
+		if m.object != nil {
+			m.rollback()
+		}
+	}
+}
+
+// forget removes the names that a failed cell did not get to define.
+func (s *Session) forget(p *prepared, at int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, defined := range p.fresh {
+		if defined > at {
+			delete(s.scope.symbols, name)
+		}
+	}
+}
+
+// Symbols lists what the session holds, sorted by name.
+func (s *Session) Symbols() []Symbol {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []Symbol
+	for _, name := range slices.Sorted(maps.Keys(s.scope.symbols)) {
+		sym := s.scope.symbols[name]
+		list = append(list, Symbol{Name: name, Kind: sym.kind, Type: sym.describe(), Cell: sym.cell})
+	}
+	return list
+}
+
+func (sym *symbol) describe() string {
+	if sym.kind == "import" {
+		return sym.path
+	}
+	if sym.kind == "type" {
+		return types.TypeString(sym.obj.Type().Underlying(), qualify)
+	}
+	return types.TypeString(sym.obj.Type(), qualify)
+}
+
+// qualify names packages in types as people do; the session's own has no name.
+func qualify(p *types.Package) string {
+	if p.Path() == "main" {
+		return ""
+	}
+	return p.Name()
+}
+
+// Reset forgets everything and stops the goroutines of all cells.
+func (s *Session) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.engine.Stop()
+	s.start()
+}
+
+// Goroutines lists the goroutines that cells have left running.
+func (s *Session) Goroutines() []Goroutine {
+	s.mu.Lock()
+	engine := s.engine
+	s.mu.Unlock()
+	var list []Goroutine
+	for _, g := range engine.Goroutines() {
+		item := Goroutine{ID: g.ID, Cell: g.Cell, State: g.State, Func: g.Where.Func}
+		if g.Where.Source != nil {
+			item.Line, _ = position(g.Where.Source, g.Where.Offset)
+		}
+		list = append(list, item)
+	}
+	return list
+}
+
+// bundle shows one value in its richest form, several as text side by side. A
+// Display method of a cell may panic.
+func bundle(values []any) (b display.Bundle, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &PanicError{Value: r}
+		}
+	}()
+	if len(values) == 1 {
+		return display.ToBundle(values[0]), nil
+	}
+	var texts []string
+	for _, v := range values {
+		text, _ := display.ToBundle(v).Data["text/plain"].(string)
+		texts = append(texts, text)
+	}
+	return display.Text(strings.Join(texts, " ")), nil
+}
