@@ -1,13 +1,214 @@
 package gocell
 
-// Complete lists completions at a byte offset of a cell's source.
-func (s *Session) Complete(src string, offset int) Completion { return Completion{} }
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
 
-// Inspect describes the name at a byte offset of a cell's source.
-func (s *Session) Inspect(src string, offset, detail int) (Inspection, bool) {
-	return Inspection{}, false
+	"forgekernel/kernel/gocell/hostpkg"
+)
+
+// cursorName stands for the name that is being typed.
+const cursorName = "cellcursor"
+
+// Complete lists completions at a byte offset of a cell's source: the members
+// of what stands before a dot, else the names in scope.
+func (s *Session) Complete(src string, offset int) Completion {
+	from, to := word(src, offset)
+	offset = min(max(offset, 0), len(src))
+	prefix := src[from:offset]
+	result := Completion{Start: from, End: to}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.peek(src[:from] + cursorName + src[to:])
+	set := candidates{found: map[string]Candidate{}}
+	before := strings.TrimRight(src[:from], " \t\n")
+	switch {
+	case c.insideText(from):
+	case strings.HasSuffix(before, ".") && !strings.HasSuffix(before, ".."):
+		c.members(from, &set)
+	default:
+		c.namesInScope(from, &set)
+	}
+	result.Candidates = set.matching(prefix)
+	return result
 }
 
-// Completeness says whether source could run as it stands: "complete",
-// "incomplete" with the indentation of the next line, or "invalid".
-func (s *Session) Completeness(src string) (status, indent string) { return "unknown", "" }
+// insideText reports an offset in a comment or a string.
+func (c *check) insideText(offset int) bool {
+	list, _ := scan(c.src.Text)
+	at := -1
+	for _, l := range list {
+		if l.from == offset && l.tok == token.IDENT {
+			at = offset
+		}
+	}
+	return at < 0
+}
+
+type candidates struct{ found map[string]Candidate }
+
+func (s *candidates) add(c Candidate) {
+	if _, taken := s.found[c.Text]; !taken && c.Text != "_" && c.Text != cursorName && !strings.Contains(c.Text, "·") {
+		s.found[c.Text] = c
+	}
+}
+
+// matching lists the candidates that begin with a prefix, in any case when
+// none begins with it as it is.
+func (s *candidates) matching(prefix string) []Candidate {
+	var list []Candidate
+	for name, c := range s.found {
+		if strings.HasPrefix(name, prefix) {
+			list = append(list, c)
+		}
+	}
+	if len(list) == 0 {
+		for name, c := range s.found {
+			if strings.HasPrefix(strings.ToLower(name), strings.ToLower(prefix)) {
+				list = append(list, c)
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b Candidate) int { return compareText(a.Text, b.Text) })
+	return list
+}
+
+// members lists what may follow the dot before an offset.
+func (c *check) members(offset int, set *candidates) {
+	for _, n := range c.at(offset) {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok || sel.Sel.Name != cursorName {
+			continue
+		}
+		if id, ok := sel.X.(*ast.Ident); ok {
+			if pkg, ok := c.info.Uses[id].(*types.PkgName); ok {
+				exported(pkg.Imported(), set)
+				return
+			}
+		}
+		if tv, ok := c.info.Types[sel.X]; ok && tv.Type != nil {
+			selectable(tv.Type, set)
+		}
+	}
+}
+
+func exported(pkg *types.Package, set *candidates) {
+	for _, name := range pkg.Scope().Names() {
+		if token.IsExported(name) {
+			set.add(candidate(pkg.Scope().Lookup(name)))
+		}
+	}
+}
+
+// selectable lists the fields and methods of a value of a type.
+func selectable(t types.Type, set *candidates) {
+	recv := t
+	if _, isPointer := t.Underlying().(*types.Pointer); !isPointer && !types.IsInterface(t) {
+		recv = types.NewPointer(t)
+	}
+	ms := types.NewMethodSet(recv)
+	for i := range ms.Len() {
+		if m := ms.At(i).Obj(); visible(m) {
+			c := candidate(m)
+			c.Kind = "method"
+			set.add(c)
+		}
+	}
+	fields(t, set, map[types.Type]bool{})
+}
+
+func visible(obj types.Object) bool {
+	return obj.Exported() || obj.Pkg() != nil && obj.Pkg().Path() == "main"
+}
+
+func fields(t types.Type, set *candidates, seen map[types.Type]bool) {
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	s, ok := t.Underlying().(*types.Struct)
+	if !ok || seen[t] {
+		return
+	}
+	seen[t] = true
+	for f := range s.Fields() {
+		if visible(f) {
+			c := candidate(f)
+			c.Kind = "field"
+			set.add(c)
+		}
+	}
+	for f := range s.Fields() {
+		if f.Embedded() {
+			fields(f.Type(), set, seen)
+		}
+	}
+}
+
+// namesInScope lists the names that may be used at an offset.
+func (c *check) namesInScope(offset int, set *candidates) {
+	for scope := c.innermost(offset); scope != nil && scope != types.Universe; scope = scope.Parent() {
+		for _, name := range scope.Names() {
+			set.add(candidate(scope.Lookup(name)))
+		}
+	}
+	for _, sym := range c.s.scope.symbols {
+		if sym.kind == "import" {
+			set.add(Candidate{Text: sym.name, Kind: "module", Signature: sym.path})
+		} else {
+			cand := candidate(sym.obj)
+			cand.Text = sym.name
+			set.add(cand)
+		}
+	}
+	for _, name := range types.Universe.Names() {
+		set.add(candidate(types.Universe.Lookup(name)))
+	}
+	for tok := token.BREAK; tok <= token.VAR; tok++ {
+		set.add(Candidate{Text: tok.String(), Kind: "keyword"})
+	}
+	for _, path := range hostpkg.Paths() {
+		if name, ok := hostpkg.Name(path); ok {
+			if known, ok := hostpkg.Known(name); ok && known == path {
+				set.add(Candidate{Text: name, Kind: "module", Signature: path})
+			}
+		}
+	}
+}
+
+func candidate(obj types.Object) Candidate {
+	c := Candidate{Text: obj.Name(), Kind: "variable"}
+	switch obj := obj.(type) {
+	case *types.Func:
+		c.Kind = "function"
+		c.Signature = strings.TrimPrefix(types.TypeString(obj.Type(), qualify), "func")
+		return c
+	case *types.Builtin:
+		return Candidate{Text: obj.Name(), Kind: "function"}
+	case *types.TypeName:
+		c.Kind = "type"
+		c.Signature = shortType(obj.Type().Underlying())
+		return c
+	case *types.Const:
+		c.Kind = "constant"
+	case *types.PkgName:
+		return Candidate{Text: obj.Name(), Kind: "module", Signature: obj.Imported().Path()}
+	case *types.Nil:
+		return Candidate{Text: obj.Name(), Kind: "constant"}
+	}
+	c.Signature = types.TypeString(obj.Type(), qualify)
+	return c
+}
+
+// shortType names the kind of a type whose text would be long.
+func shortType(t types.Type) string {
+	switch t.(type) {
+	case *types.Struct:
+		return "struct"
+	case *types.Interface:
+		return "interface"
+	}
+	return types.TypeString(t, qualify)
+}

@@ -5,6 +5,8 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"strconv"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/tools/go/ssa"
@@ -39,6 +41,7 @@ func (b *builder) builtin(in *ssa.Call, fn *ssa.Builtin) {
 	case "recover":
 		b.emit(func(fr *frame) { fr.v[dst.i] = fr.recovers() })
 	case "ssa:deferstack":
+		b.fn.hasDefer = true
 		b.emit(func(fr *frame) { fr.p[dst.i] = pointer(fr) })
 	case "ssa:wrapnilchk":
 		b.wrapNilCheck(args, dst)
@@ -150,7 +153,7 @@ func (b *builder) builtinNative(fn *ssa.Builtin, args []place, common *ssa.CallC
 		return func(*thread, []reflect.Value) []reflect.Value { return nil }
 	case "print", "println":
 		return func(th *thread, v []reflect.Value) []reflect.Value {
-			printBuiltin(th.writer("stderr"), fn.Name() == "println", v)
+			printBuiltin(th.writer("stderr"), fn.Name() == "println", args, v)
 			return nil
 		}
 	}
@@ -159,33 +162,64 @@ func (b *builder) builtinNative(fn *ssa.Builtin, args []place, common *ssa.CallC
 }
 
 // printBuiltin writes as the runtime does.
-func printBuiltin(w io.Writer, line bool, args []reflect.Value) {
-	text := ""
-	for i, a := range args {
+func printBuiltin(w io.Writer, line bool, args []place, values []reflect.Value) {
+	var b strings.Builder
+	for i, v := range values {
 		if line && i > 0 {
-			text += " "
+			b.WriteByte(' ')
 		}
-		switch {
-		case !a.IsValid():
-			text += "(0x0,0x0)"
-		case isFloat(a.Kind()):
-			text += fmt.Sprintf("%+e", a.Float())
-		case a.Kind() == reflect.String:
-			text += a.String()
-		case isSigned(a.Kind()):
-			text += fmt.Sprint(a.Int())
-		case isUnsigned(a.Kind()):
-			text += fmt.Sprint(a.Uint())
-		case a.Kind() == reflect.Bool:
-			text += fmt.Sprint(a.Bool())
-		default:
-			text += fmt.Sprintf("%v", a)
-		}
+		b.WriteString(printed(args[i], v))
 	}
 	if line {
-		text += "\n"
+		b.WriteByte('\n')
 	}
-	io.WriteString(w, text)
+	io.WriteString(w, b.String())
+}
+
+func printed(pl place, v reflect.Value) string {
+	k := pl.typ.Kind()
+	switch {
+	case pl.isInterface():
+		x := interfaceOf(v)
+		e := (*eface)(pointer(&x))
+		return fmt.Sprintf("(%#x,%#x)", e.typ, e.word)
+	case pl.class == ptr:
+		return fmt.Sprintf("%#x", uintptr(word(v)))
+	case isFloat(k):
+		return shortFloat(v.Float())
+	case k == reflect.Complex64 || k == reflect.Complex128:
+		im := shortFloat(imag(v.Complex()))
+		if im[0] != '-' && im[0] != '+' {
+			im = "+" + im
+		}
+		return "(" + shortFloat(real(v.Complex())) + im + "i)"
+	case k == reflect.Slice:
+		return fmt.Sprintf("[%d/%d]%#x", v.Len(), v.Cap(), uintptr(v.UnsafePointer()))
+	}
+	return fmt.Sprintf("%v", basicValue(v))
+}
+
+func shortFloat(f float64) string {
+	switch {
+	case math.IsInf(f, 1):
+		return "+Inf"
+	case math.IsInf(f, -1):
+		return "-Inf"
+	}
+	return strconv.FormatFloat(f, 'g', -1, 64)
+}
+
+// basicValue drops the methods of a named type.
+func basicValue(v reflect.Value) any {
+	switch k := v.Kind(); {
+	case isSigned(k):
+		return v.Int()
+	case isUnsigned(k):
+		return v.Uint()
+	case k == reflect.Bool:
+		return v.Bool()
+	}
+	return v.String()
 }
 
 func (b *builder) unsafeBuiltin(name string, args []place, dst place) {

@@ -319,7 +319,8 @@ func (b *builder) invoke(common *ssa.CallCommon, args, dst []place) {
 	m, e := common.Method, b.e
 	s := &site{}
 	b.emit(func(fr *frame) {
-		tg, recv := lookup(e, s, m, fr.v[x.i])
+		recv := fr.v[x.i]
+		tg := s.lookup(e, m, recv)
 		list := make([]reflect.Value, len(args)+1)
 		list[0] = recv
 		for i, a := range args {
@@ -329,12 +330,11 @@ func (b *builder) invoke(common *ssa.CallCommon, args, dst []place) {
 	})
 }
 
-func lookup(e *Engine, s *site, m *types.Func, v reflect.Value) (target, reflect.Value) {
+func (s *site) lookup(e *Engine, m *types.Func, v reflect.Value) target {
 	if !v.IsValid() {
 		nilDereference()
 	}
-	d := s.find(e, m, v.Type())
-	return d.target, d.receiver(v)
+	return s.find(e, m, v.Type()).target
 }
 
 // splitTarget evaluates what a go or defer statement calls, and its arguments.
@@ -344,8 +344,8 @@ func (b *builder) splitTarget(common *ssa.CallCommon) func(fr *frame) (target, [
 	if common.IsInvoke() {
 		x, m, s := b.val(common.Value), common.Method, &site{}
 		return func(fr *frame) (target, []reflect.Value) {
-			tg, recv := lookup(e, s, m, fr.v[x.i])
-			return tg, append([]reflect.Value{recv}, fr.gather(args)...)
+			tg := s.lookup(e, m, fr.v[x.i])
+			return tg, append([]reflect.Value{fr.v[x.i]}, fr.gather(args)...)
 		}
 	}
 	switch fn := common.Value.(type) {

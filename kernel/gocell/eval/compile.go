@@ -265,6 +265,9 @@ func (c *compiler) variable(g *ssa.Global) *Var {
 		}
 	}
 	pkg := obj.Pkg()
+	if pkg.Path() == "os" && obj.Name() == "Args" {
+		return c.e.args
+	}
 	host, ok := c.e.opts.Host.Symbol(pkg.Path(), obj.Name())
 	if !ok || host.Kind() != reflect.Pointer {
 		refuse(g.Pos(), "variable %s.%s is not part of this binary", pkg.Name(), obj.Name())

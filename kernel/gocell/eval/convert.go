@@ -28,8 +28,27 @@ func (b *builder) convert(in *ssa.Convert) {
 			fr.p[dst.i] = *(*unsafe.Pointer)(unsafe.Pointer(&n))
 		})
 	default:
-		b.emit(func(fr *frame) { fr.set(dst, fr.get(x).Convert(dst.typ)) })
+		b.emit(func(fr *frame) { fr.set(dst, convertValue(fr.get(x), dst.typ)) })
 	}
+}
+
+// convertValue converts by reflection, which does not know the bytes and runes
+// of declared types.
+func convertValue(v reflect.Value, t reflect.Type) reflect.Value {
+	switch {
+	case v.Kind() == reflect.Slice && t.Kind() == reflect.String:
+		return retag(plainSlice(v.Type()), v).Convert(t)
+	case v.Kind() == reflect.String && t.Kind() == reflect.Slice:
+		return retag(t, v.Convert(plainSlice(t)))
+	}
+	return v.Convert(t)
+}
+
+func plainSlice(t reflect.Type) reflect.Type {
+	if t.Elem().Kind() == reflect.Uint8 {
+		return reflect.TypeFor[[]byte]()
+	}
+	return reflect.TypeFor[[]rune]()
 }
 
 // numeric converts between kinds of numbers as compiled code on this machine

@@ -68,6 +68,7 @@ type Engine struct {
 	compile *compiler              // the compilation that runs
 
 	current atomic.Pointer[run] // of the latest cell
+	args    *Var                // os.Args: a cell has a name and no arguments
 	threads threadList
 	stdin   stdin
 }
@@ -78,6 +79,7 @@ func New(opts Options) *Engine {
 	e.types.Host = e.hostType
 	e.types.Method = e.reflectMethod
 	e.current.Store(e.newRun(0, "", nil))
+	e.args = e.HostVar(types.NewSlice(types.Typ[types.String]), reflect.ValueOf([]string{"cell"}))
 	return e
 }
 

@@ -88,7 +88,6 @@ func (e *Engine) lookupMethod(t reflect.Type, id string) (m *closure, deref bool
 type dispatch struct {
 	typ    reflect.Type
 	target target
-	deref  bool // the method wants the value behind the receiver
 }
 
 // site remembers the dispatch of the last dynamic type at one call.
@@ -105,7 +104,10 @@ func (s *site) find(e *Engine, m *types.Func, t reflect.Type) *dispatch {
 	}
 	d := &dispatch{typ: t}
 	if im, deref := e.lookupMethod(t, m.Id()); im != nil {
-		d.target, d.deref = target{clo: im}, deref
+		d.target = target{clo: im}
+		if deref {
+			d.target = dereferencing(im)
+		}
 	} else if hm, ok := t.MethodByName(m.Name()); ok {
 		d.target = target{host: hm.Func, name: m.Name(), variadic: m.Signature().Variadic()}
 	} else {
@@ -115,15 +117,16 @@ func (s *site) find(e *Engine, m *types.Func, t reflect.Type) *dispatch {
 	return d
 }
 
-// receiver prepares the receiver for the method that was found.
-func (d *dispatch) receiver(v reflect.Value) reflect.Value {
-	if !d.deref {
-		return v
-	}
-	if v.IsNil() {
-		nilDereference()
-	}
-	return snapshot(v.Type().Elem(), v.UnsafePointer())
+// dereferencing makes a target that wants the value behind its receiver. A nil
+// pointer panics when the call happens, which a defer statement delays.
+func dereferencing(clo *closure) target {
+	return target{name: "a method", native: func(th *thread, a []reflect.Value) []reflect.Value {
+		if a[0].IsNil() {
+			nilDereference()
+		}
+		a[0] = snapshot(a[0].Type().Elem(), a[0].UnsafePointer())
+		return th.apply(target{clo: clo}, a, nil)
+	}}
 }
 
 func (b *builder) typeAssert(in *ssa.TypeAssert) {

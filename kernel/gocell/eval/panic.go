@@ -74,6 +74,9 @@ func same(a, b any) bool {
 func (fr *frame) callDeferring() {
 	fr.defers, fr.panicked = fr.defers[:0], nil
 	fr.guard(fr.exec)
+	if fr.panicked == nil && len(fr.defers) > 0 { // all from the bodies of range-over-func loops
+		runDefers(fr)
+	}
 	if p := fr.panicked; p != nil {
 		fr.runDefers()
 		if !fr.panicked.recovered {

@@ -33,8 +33,13 @@ func (t *Table) addMethods(named *types.Named, r reflect.Type) {
 		return
 	}
 	if value.Len() > 0 && directInInterface(r) && !reflectxKnowsDirect(r) {
-		panic(&Error{named, "has methods on values and holds nothing but one map, channel or function; " +
-			"give it a second field or pointer receivers"})
+		if r.Kind() != reflect.Struct {
+			panic(&Error{named, "has methods on values and is an array of one pointer; make it a struct"})
+		}
+		// reflectx must see what it knows: a struct of one pointer is passed
+		// just as a struct of one map, channel or function.
+		reflectx.SetUnderlying(r, onePointer)
+		defer reflectx.SetUnderlying(r, t.of(named.Underlying()))
 	}
 	methods := make([]reflectx.Method, all.Len())
 	for i := range methods {
@@ -55,6 +60,8 @@ func (t *Table) addMethods(named *types.Named, r reflect.Type) {
 		panic(&Error{named, "has more methods than this session has room for; restart the session"})
 	}
 }
+
+var onePointer = reflect.TypeFor[struct{ F *struct{} }]()
 
 // directInInterface reports whether an interface holds values of r as the one
 // pointer that they are.

@@ -1,0 +1,119 @@
+package gocell
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"forgekernel/kernel/gocell/eval"
+)
+
+// Completion and inspection check the cell as it is, broken as it may be, and
+// look at what the checker knows at the cursor. They run while cells do.
+
+// word returns the bounds of the identifier around or before an offset.
+func word(src string, offset int) (from, to int) {
+	offset = min(max(offset, 0), len(src))
+	from, to = offset, offset
+	for from > 0 {
+		r, size := utf8.DecodeLastRuneInString(src[:from])
+		if !isNameRune(r) {
+			break
+		}
+		from -= size
+	}
+	for to < len(src) {
+		r, size := utf8.DecodeRuneInString(src[to:])
+		if !isNameRune(r) {
+			break
+		}
+		to += size
+	}
+	return from, to
+}
+
+func isNameRune(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// balanced closes what a source leaves open, so that most of it parses.
+func balanced(src string) string {
+	list, _ := scan(src)
+	var open []token.Token
+	for _, l := range list {
+		switch l.tok {
+		case token.LPAREN, token.LBRACK, token.LBRACE:
+			open = append(open, l.tok)
+		case token.RPAREN, token.RBRACK, token.RBRACE:
+			if len(open) > 0 {
+				open = open[:len(open)-1]
+			}
+		}
+	}
+	closing := map[token.Token]string{token.LPAREN: ")", token.LBRACK: "]", token.LBRACE: "\n}"}
+	var b strings.Builder
+	b.WriteString(src)
+	for i := len(open) - 1; i >= 0; i-- {
+		b.WriteString(closing[open[i]])
+	}
+	return b.String()
+}
+
+// peek checks a source without consequences. The caller holds the lock.
+func (s *Session) peek(text string) *check {
+	c := &check{s: s, src: &eval.Source{Name: "cell", Line: 1, Text: balanced(text)}, lib: newLibrary(), imported: map[string]string{},
+		declared: map[string]bool{}, defines: map[string]bool{}, hoisted: map[string]bool{}, kept: map[string]bool{}}
+	c.syn, _ = c.lib.parseCell(c.src)
+	c.survey()
+	c.once()
+	return c
+}
+
+// at returns the nodes around an offset, innermost last.
+func (c *check) at(offset int) []ast.Node {
+	var path []ast.Node
+	visit := func(n ast.Node) bool {
+		if n == nil || !n.Pos().IsValid() {
+			return n != nil
+		}
+		if _, wrapped := n.(*ast.File); wrapped {
+			return true
+		}
+		src, from, ok := c.lib.position(n.Pos())
+		_, to, ok2 := c.lib.position(n.End())
+		if ok && ok2 && src == c.src && from <= offset && offset <= to {
+			path = append(path, n)
+		}
+		return true
+	}
+	for _, d := range c.syn.decls {
+		ast.Inspect(d, visit)
+	}
+	for _, st := range c.syn.stmts {
+		ast.Inspect(st, visit)
+	}
+	for _, spec := range c.syn.imports {
+		ast.Inspect(spec, visit)
+	}
+	return path
+}
+
+// innermost returns the smallest scope of the cell around an offset.
+func (c *check) innermost(offset int) *types.Scope {
+	best, size := c.pkg.Scope(), -1
+	for n, scope := range c.info.Scopes {
+		src, from, ok := c.lib.position(n.Pos())
+		_, to, ok2 := c.lib.position(n.End())
+		if n == ast.Node(c.main) || n == ast.Node(c.main.Type) {
+			src, from, to, ok, ok2 = c.src, 0, len(c.src.Text), true, true
+		}
+		if _, isFile := n.(*ast.File); isFile || !ok || !ok2 || src != c.src || offset < from || offset > to {
+			continue
+		}
+		if size < 0 || to-from <= size {
+			best, size = scope, to-from
+		}
+	}
+	return best
+}
