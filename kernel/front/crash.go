@@ -23,6 +23,7 @@ type crash struct {
 	signal syscall.Signal // that ended it, when it did not exit
 	report string         // head of the Go runtime's fatal trace, if it wrote one
 	reason string         // why the front ended it or could not start it, if it did
+	said   string         // the end of stderr, if nobody has seen it
 	peak   int64          // most resident bytes
 	limit  int64          // of its memory in bytes; 0 is none
 }
@@ -93,6 +94,9 @@ func (c crash) explain() (name, what string) {
 	case !c.exited && c.atLimit():
 		return "OutOfMemory", "the session ran out of memory at its limit of " + bytesText(c.limit) + " (" + unix.SignalName(c.signal) + ")"
 	case c.exited:
+		if c.said != "" {
+			return "SessionExit", fmt.Sprintf("the session's process exited with status %d: %s", c.status, c.said)
+		}
 		return "SessionExit", fmt.Sprintf("the session's process exited with status %d (os.Exit or the like)", c.status)
 	case c.signal == syscall.SIGKILL:
 		return "Killed", "the operating system or another process killed the session (SIGKILL); as a rule memory had run out"
@@ -145,11 +149,16 @@ func (c crash) trace() []string {
 // happened, what was lost and what is back.
 func (c crash) failure(l loss) *link.Error {
 	name, what := c.explain()
-	lines := []string{name + ": " + what}
-	lines = append(lines, c.trace()...)
-	lines = append(lines, l.sentences()...)
+	lines := []string{headline(name, what)}
+	if trace := c.trace(); len(trace) > 0 {
+		lines = append(append(lines, ""), trace...)
+	}
+	lines = append(append(lines, ""), l.sentences()...)
 	return &link.Error{Name: name, Value: what, Traceback: lines}
 }
+
+// headline is the first line of a traceback, bold and red where colours show.
+func headline(name, what string) string { return "\x1b[1;31m" + name + "\x1b[0m: " + what }
 
 // sentences say what was lost and what is back.
 func (l loss) sentences() []string {

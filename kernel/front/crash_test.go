@@ -151,7 +151,7 @@ func TestSessionCannotStart(t *testing.T) {
 		argv []string
 		says string
 	}{
-		"dies":          {nil, "status 7"},
+		"dies":          {nil, "status 7: cannot start"},
 		"other version": {nil, "another build"},
 		"garbage":       {nil, "session"},
 		"no command":    {[]string{"/does/not/exist"}, "/does/not/exist"},

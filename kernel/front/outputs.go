@@ -96,10 +96,10 @@ func (o *outputs) show(s *session, t *target, f link.Frame) (bool, error) {
 			stream = stderr
 		}
 		if wait := t.write(stream, []byte(body.Text)); f.Seq != 0 {
-			time.Sleep(wait)
+			time.Sleep(min(wait, longPause))
 		}
 	case link.Display:
-		body, err := link.Decode[link.DisplayBody](f)
+		body, err := link.Decode[displayBody](f)
 		if err != nil {
 			return true, err
 		}
@@ -123,8 +123,8 @@ func (o *outputs) show(s *session, t *target, f link.Frame) (bool, error) {
 	return true, s.post(link.Ack, f.Cell, f.Seq, nil)
 }
 
-func displayMessage(body link.DisplayBody, parent *wire.Message) (string, *wire.Message, any) {
-	content := wire.DisplayData{Data: body.Bundle.Data, Metadata: body.Bundle.Metadata}
+func displayMessage(body displayBody, parent *wire.Message) (string, *wire.Message, any) {
+	content := displayData{bundle: body.Bundle}
 	if body.ID != "" {
 		content.Transient = wire.Object{"display_id": body.ID}
 	}
