@@ -102,12 +102,15 @@ func (in *Interp) Run(ctx context.Context, c Cell) Outcome {
 	return t.run(split(c.Code))
 }
 
+// functionType is how Go cells see a ForgeScript function.
+const functionType = "forge.Function"
+
 // Symbols lists what the session holds, by name.
 func (in *Interp) Symbols() []link.Symbol {
 	var list []link.Symbol
 	for _, s := range in.golang.Symbols() {
 		kind := s.Kind
-		if in.library.Function(s.Name) != nil && kind != "type" && kind != "import" {
+		if s.Type == functionType && in.library.Function(s.Name) != nil {
 			kind = "forgescript"
 		}
 		list = append(list, link.Symbol{Name: s.Name, Kind: kind, Type: s.Type})

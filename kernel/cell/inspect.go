@@ -37,7 +37,19 @@ func (in *Interp) inspectCode(at place, detail int) (gocell.Inspection, bool) {
 	if at.lang == ForgeScript {
 		return in.inspectForgeScript(script.NameAt(at.source, pointOffset(at.source, at.offset)))
 	}
-	return in.golang.Inspect(at.source, at.offset, detail)
+	return in.inspectGo(at.source, at.offset, detail)
+}
+
+// inspectGo describes a name in Go. Of a variable that holds a ForgeScript
+// function it tells what ForgeScript knows.
+func (in *Interp) inspectGo(source string, offset, detail int) (gocell.Inspection, bool) {
+	i, found := in.golang.Inspect(source, offset, detail)
+	if name, isFunction := strings.CutSuffix(i.Signature, " "+functionType); isFunction {
+		if f, known := in.inspectForgeScript(strings.TrimPrefix(name, "var ")); known {
+			return f, true
+		}
+	}
+	return i, found
 }
 
 func described(text string) link.InspectReply {
@@ -60,7 +72,7 @@ func (in *Interp) describe(name string, detail int) (string, bool) {
 		}
 		return m.help(), true
 	}
-	i, found := in.golang.Inspect(name, len(name), detail)
+	i, found := in.inspectGo(name, len(name), detail)
 	if !found {
 		if i, found = in.inspectForgeScript(name); !found {
 			return "", false
