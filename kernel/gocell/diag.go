@@ -152,11 +152,15 @@ func (c *check) message(msg string) string {
 // twoTypes explains an error about two types of one name.
 func (c *check) twoTypes(msg, name string) string {
 	old := c.s.scope.symbols[name]
-	if old == nil || strings.Count(msg, name) < 2 {
+	mentions := strings.Count(msg, "main."+name)
+	if old == nil || mentions == 0 || !strings.HasPrefix(msg, "cannot use") && !strings.Contains(msg, "mismatched types") {
 		return ""
 	}
 	if c.declared[name] {
 		return fmt.Sprintf("the %s of %s and the one of this cell are different types", name, old.cell)
+	}
+	if mentions < 2 {
+		return ""
 	}
 	return fmt.Sprintf("%s was declared again in %s; values made before keep the earlier type", name, old.cell)
 }
