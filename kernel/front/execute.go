@@ -109,7 +109,7 @@ func (e *execution) follow(s *session, cell uint64, frames *mailbox) (doneBody, 
 		case link.InputRequest:
 			f.inputs.ask(s, frame, e.request, e.content.AllowStdin)
 		default:
-			if _, err := f.outputs.show(s, e.out, frame); err != nil {
+			if err := f.outputs.show(s, e.out, frame); err != nil {
 				f.log.Error("session", "frame", frame.Kind, "error", err)
 			}
 		}
