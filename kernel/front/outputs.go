@@ -104,6 +104,7 @@ func (o *outputs) publish(s *session, t *target, f link.Frame) error {
 		if body.Name == stderr {
 			stream = stderr
 		}
+		s.pipes.drain()
 		if wait := t.write(stream, []byte(body.Text)); f.Seq != 0 {
 			time.Sleep(min(wait, longPause))
 		}
