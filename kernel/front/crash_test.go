@@ -258,3 +258,19 @@ func TestSplitFatal(t *testing.T) {
 		equal(t, "split", []string{printed, report}, c[2:])
 	}
 }
+
+// Nothing that was printed is invented, and a report is explained without fail.
+func FuzzSplitFatal(f *testing.F) {
+	f.Add("printed\nfatal error: x\n\ngoroutine 1 [running]:\n", "\ngoroutine 1 [running]:\n")
+	f.Add("", "\n")
+	f.Fuzz(func(t *testing.T, text, traced string) {
+		printed, report := splitFatal(text, traced)
+		if !strings.HasPrefix(text, printed) {
+			t.Errorf("%q was not printed", printed)
+		}
+		c := crash{report: report, exited: true, status: 2}
+		if e := c.failure(loss{}); e.Name == "" || e.Value == "" || len(e.Traceback) > maxTrace+8 {
+			t.Errorf("%+v", e)
+		}
+	})
+}

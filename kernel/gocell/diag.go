@@ -235,9 +235,19 @@ func panicError(p *eval.Panic) *PanicError {
 	return &PanicError{Value: p.Value, Trace: frames(p.Trace), Goroutine: p.Goroutine}
 }
 
+// maxRepeats is how often a trace shows one place of a recursion.
+const maxRepeats = 3
+
 func frames(trace []eval.Location) []Frame {
 	var list []Frame
-	for _, l := range trace {
+	repeats := 0
+	for i, l := range trace {
+		if i == 0 || l != trace[i-1] {
+			repeats = 0
+		}
+		if repeats++; repeats > maxRepeats {
+			continue
+		}
 		f := Frame{Cell: l.Source.Name, Func: l.Func, Text: lineAt(l.Source, l.Offset)}
 		f.Line, f.Col = position(l.Source, l.Offset)
 		if f.Func == mainName {
