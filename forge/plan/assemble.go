@@ -136,7 +136,7 @@ func (w *writer) value(v *ir.Value) Value {
 	case w.viewed(v):
 		out.ViewOf = v.Def.In[0].Name
 	case at.donated:
-		out.Donated = v.Def.In[v.Def.Op.Donates[slices.Index(v.Def.Out, v)]].Name
+		out.Donated = v.Def.In[0].Name
 	case w.prior[at.storage] >= 0:
 		out.Donated = w.overwritten(v.Def, w.prior[at.storage]).Name
 	}

@@ -28,7 +28,7 @@ var testOps = ir.NewRegistry(slices.Concat(op.Registry.All(), []*ir.Op{
 		Eval:  mix, FLOPs: free,
 	},
 	{
-		Name: "t_halves", Doc: "The two halves of the first dimension.", Class: ir.Movement, Operands: []string{"x"},
+		Name: "t_halves", Doc: "The two halves of the first dimension.", Class: ir.Movement, View: true, Operands: []string{"x"},
 		Infer: func(n *ir.Node) ([]ir.Spec, error) {
 			s := n.In[0].Spec.Clone()
 			if s.Rank() == 0 || s.Shape[0]%2 != 0 {
@@ -37,9 +37,9 @@ var testOps = ir.NewRegistry(slices.Concat(op.Registry.All(), []*ir.Op{
 			s.Shape[0] /= 2
 			return []ir.Spec{s, s.Clone()}, nil
 		},
-		Borrow: func(n *ir.Node, x ir.Layout) []ir.Layout {
+		Layout: func(n *ir.Node, x ir.Layout) ([]ir.Layout, bool) {
 			half := ir.Layout{Offset: x.Offset + n.Out[0].Spec.Shape[0]*x.Strides[0], Strides: x.Strides}
-			return []ir.Layout{x, half}
+			return []ir.Layout{x, half}, true
 		},
 		Eval: func(c *ir.Call) error {
 			for i := range c.Out[0].Len() {
@@ -51,7 +51,7 @@ var testOps = ir.NewRegistry(slices.Concat(op.Registry.All(), []*ir.Op{
 		FLOPs: free,
 	},
 	{
-		Name: "t_append", Doc: "Writes into the first element of a cache.", Class: ir.Movement, Operands: []string{"cache", "x"}, Donates: []int{0},
+		Name: "t_append", Doc: "Writes into the first element of a cache.", Class: ir.Movement, Operands: []string{"cache", "x"}, Donates: true,
 		Infer: func(n *ir.Node) ([]ir.Spec, error) { return []ir.Spec{n.In[0].Spec}, nil },
 		Eval: func(c *ir.Call) error {
 			if err := tensor.Copy(c.Out[0], c.In[0]); err != nil || c.Out[0].Len() == 0 {
@@ -143,7 +143,7 @@ func (r *generator) keep(list ...*ir.Value) {
 	for _, v := range list {
 		r.values = append(r.values, v)
 		root := v
-		if v.Def != nil && v.Def.Op.Borrow != nil {
+		if v.Def != nil && v.Def.Op.Layout != nil {
 			root = r.family[v.Def.In[0]]
 		}
 		r.family[v] = root

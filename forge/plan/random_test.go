@@ -71,9 +71,9 @@ func mustPlan(t *testing.T, g *ir.Graph, opts Options) *Plan {
 // Every plan of a random graph passes the checker, and a run in memory laid out
 // as the plan says gives what separate memory gives.
 func TestRandomPlans(t *testing.T) {
-	count := uint64(4000)
+	count := uint64(2000)
 	if testing.Short() {
-		count = 400
+		count = 300
 	}
 	for seed := range count {
 		g := randomGraph(seed, 4+int(seed%40))

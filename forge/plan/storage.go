@@ -63,6 +63,7 @@ func analyse(g *ir.Graph) (*analysis, error) {
 	}
 	a.placeOutputs()
 	a.connect()
+	a.orderEffects()
 	if err := a.orderDonations(); err != nil {
 		return nil, err
 	}
@@ -85,12 +86,12 @@ func (a *analysis) own(v *ir.Value, place Place, writer int) {
 
 // borrow lets the results of a view stand in the storage of its operand.
 func (a *analysis) borrow(n *ir.Node) bool {
-	if n.Op.Borrow == nil {
+	if n.Op.Layout == nil {
 		return false
 	}
 	from := a.at[n.In[0]]
-	layouts := n.Op.Borrow(n, from.layout)
-	if layouts == nil {
+	layouts, ok := n.Op.Layout(n, from.layout)
+	if !ok {
 		return false
 	}
 	for i, v := range n.Out {
@@ -108,11 +109,10 @@ func (a *analysis) addKernel(n *ir.Node) error {
 			s.readers = append(s.readers, k)
 		}
 	}
-	for i, v := range n.Out {
-		if i < len(n.Op.Donates) && a.takeOver(v, n.In[n.Op.Donates[i]], k) {
-			continue
+	for _, v := range n.Out {
+		if !n.Op.Donates || !a.takeOver(v, n.In[0], k) {
+			a.own(v, InSlot, k)
 		}
-		a.own(v, InSlot, k)
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (a *analysis) takeOver(v, operand *ir.Value, k int) bool {
 // whole reports whether v is its whole storage in row-major order.
 func (a *analysis) whole(v *ir.Value) bool {
 	at := a.at[v]
-	return v.Spec.Bytes() == a.storages[at.storage].bytes && at.layout.Equal(ir.Dense(v.Spec.Shape), v.Spec.Shape)
+	return v.Spec.Bytes() == a.storages[at.storage].bytes && at.layout.Offset == 0 && isDense(at.layout.Strides, v.Spec.Shape)
 }
 
 // placeOutputs moves storage that an output consists of out of the slots.
@@ -181,24 +181,45 @@ func (a *analysis) edge(first, then int) {
 	}
 }
 
-// orderDonations makes every reader of a donated value run before the kernel
-// that overwrites it.
+// orderEffects keeps kernels that other ranks observe in program order.
+func (a *analysis) orderEffects() {
+	last := notWritten
+	for k := range a.kernels {
+		if !a.kernels[k].node.Op.Effect {
+			continue
+		}
+		if last != notWritten {
+			a.edge(last, k)
+		}
+		last = k
+	}
+}
+
+// orderDonations makes every reader of a donated value or of a view of it run
+// before the kernel that may overwrite it, as the program says, whether or not
+// this plan lets it overwrite.
 func (a *analysis) orderDonations() error {
+	readers := make(map[*ir.Value][]int)
 	for k := range a.kernels {
 		n := a.kernels[k].node
-		for i := range n.Op.Donates {
-			if !a.at[n.Out[i]].donated {
-				continue
+		if n.Op.Donates {
+			for _, r := range readers[owner(n.In[0])] {
+				a.edge(r, k)
 			}
-			s := &a.storages[a.at[n.Out[i]].storage]
-			for _, r := range s.readers {
-				if r < k {
-					a.edge(r, k)
-				}
-			}
+		}
+		for _, v := range n.In {
+			readers[owner(v)] = append(readers[owner(v)], k)
 		}
 	}
 	return a.checkDonations()
+}
+
+// owner is the value of which v is a view, also where a kernel has to copy it.
+func owner(v *ir.Value) *ir.Value {
+	for v.Def != nil && v.Def.Op.Layout != nil {
+		v = v.Def.In[0]
+	}
+	return v
 }
 
 // checkDonations reports a read, or an output, of a value that was overwritten

@@ -88,8 +88,6 @@ func (c *checker) checkPlaces() error {
 }
 
 func (c *checker) checkPlace(v *ir.Value, e *Value) error {
-	layout := e.layout()
-	size := int64(e.DType.Size())
 	if (e.Place == Nowhere) != (e.Bytes == 0) || (e.Slot >= 0) != (e.Place == InSlot) || len(e.Strides) != len(e.Shape) {
 		return fmt.Errorf("%d bytes cannot stand in place %q, slot %d", e.Bytes, e.Place, e.Slot)
 	}
@@ -99,14 +97,14 @@ func (c *checker) checkPlace(v *ir.Value, e *Value) error {
 			return fmt.Errorf("there is no slot %d", e.Slot)
 		case c.plan.Slots[e.Slot].DType != e.DType:
 			return fmt.Errorf("%v stands in slot %d of type %v", e.DType, e.Slot, c.plan.Slots[e.Slot].DType)
-		case e.Offset < 0 || e.Offset+int64(layout.Extent(e.Shape))*size > c.plan.Slots[e.Slot].Bytes:
+		case !e.inside(c.plan.Slots[e.Slot].Bytes):
 			return fmt.Errorf("it reaches beyond the %d bytes of slot %d", c.plan.Slots[e.Slot].Bytes, e.Slot)
 		}
 	}
 	switch {
 	case e.ViewOf != "":
 		return c.checkView(v, e)
-	case !layout.IsDense(e.Shape):
+	case !isDense(e.Strides, e.Shape):
 		return errors.New("a result that is not a view has to be dense")
 	case e.Offset%Align != 0:
 		return fmt.Errorf("offset %d is not a multiple of %d", e.Offset, Align)
@@ -121,14 +119,21 @@ func (c *checker) checkPlace(v *ir.Value, e *Value) error {
 // layout is where the elements stand, counted from the first.
 func (e *Value) layout() ir.Layout { return ir.Layout{Strides: e.Strides} }
 
+// inside reports whether all elements stand in memory of the given size.
+func (e *Value) inside(bytes int64) bool {
+	first, last := span(e.Strides, e.Shape)
+	size := int64(e.DType.Size())
+	return e.Offset+int64(first)*size >= 0 && e.Offset+int64(last+1)*size <= bytes
+}
+
 // checkView recomputes where a view stands from where its operand does.
 func (c *checker) checkView(v *ir.Value, e *Value) error {
-	if v.Def == nil || v.Def.Op.Borrow == nil || v.Def.In[0].Name != e.ViewOf {
+	if v.Def == nil || v.Def.Op.Layout == nil || v.Def.In[0].Name != e.ViewOf {
 		return fmt.Errorf("it cannot be a view of %%%s", e.ViewOf)
 	}
 	from := c.of(v.Def.In[0])
-	layouts := v.Def.Op.Borrow(v.Def, from.layout())
-	if layouts == nil {
+	layouts, ok := v.Def.Op.Layout(v.Def, from.layout())
+	if !ok {
 		return fmt.Errorf("no strides make it a view of %%%s", e.ViewOf)
 	}
 	want := layouts[slices.Index(v.Def.Out, v)]
@@ -136,7 +141,7 @@ func (c *checker) checkView(v *ir.Value, e *Value) error {
 	if e.Place != from.Place || e.Slot != from.Slot || e.Base != from.Base {
 		return fmt.Errorf("it stands elsewhere than %%%s, which it is a view of", e.ViewOf)
 	}
-	if e.Bytes > 0 && (e.Offset != from.Offset+int64(want.Offset)*size || !(ir.Layout{Strides: want.Strides}).Equal(e.layout(), e.Shape)) {
+	if e.Bytes > 0 && (e.Offset != from.Offset+int64(want.Offset)*size || !sameStrides(want.Strides, e.Strides, e.Shape)) {
 		return fmt.Errorf("as a view of %%%s it stands at %d with strides %v", e.ViewOf, from.Offset+int64(want.Offset)*size, want.Strides)
 	}
 	if e.Bytes > 0 && from.Bytes == 0 {
