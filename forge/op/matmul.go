@@ -13,6 +13,7 @@ var contractions = []*ir.Op{{
 	Doc:      "The matrix product of the last two dimensions; leading dimensions are batches and broadcast. Sums run in order of k, each step one fused multiply-add.",
 	Class:    ir.Contraction,
 	Operands: []string{"a", "b"},
+	Types:    floats.String(),
 	Infer: func(n *ir.Node) ([]ir.Spec, error) {
 		dtype, err := sameFloat(n)
 		if err != nil {

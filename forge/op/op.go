@@ -22,7 +22,7 @@ import (
 
 // Registry holds every operator.
 var Registry = ir.NewRegistry(slices.Concat(
-	constants, arithmetic, unary, activations, contractions, reductions, normalisations, movements, fusedOps,
+	constants, arithmetic, elementary, activations, contractions, reductions, normalisations, views, fusedOps,
 )...)
 
 // float is an element type that arithmetic is defined on.
