@@ -15,16 +15,16 @@ var (
 	sizeAttr   = ir.AttrDecl{Name: "size", Kind: ir.IntAttr, Required: true, Doc: "the number of ranks in the group"}
 	reduceAttr = ir.AttrDecl{Name: "reduce", Kind: ir.StringAttr, Default: "sum", OneOf: []string{"sum", "max"}, Doc: "how elements of several ranks become one"}
 	peerAttr   = ir.AttrDecl{Name: "peer", Kind: ir.IntAttr, Required: true, Doc: "the other rank"}
-	axisAttr   = ir.AttrDecl{Name: "axis", Kind: ir.IntAttr, Default: int64(0), Doc: "the dimension that is divided among the ranks, negative from the end"}
+	partAttr   = axisAttr("the dimension that is divided among the ranks, negative from the end", int64(0))
 )
 
 var collectives = []*ir.Op{
 	transfer("all_reduce", "The sum or maximum over all ranks of a group, in the order of the ranks, on each of them.", []string{"x"},
 		[]ir.AttrDecl{reduceAttr}, inferReduce, allReduce, reduceFLOPs),
 	transfer("reduce_scatter", "The sum or maximum over all ranks, of which each rank gets its part of a dimension.", []string{"x"},
-		[]ir.AttrDecl{reduceAttr, axisAttr}, inferScatter, reduceScatter, reduceFLOPs),
+		[]ir.AttrDecl{reduceAttr, partAttr}, inferScatter, reduceScatter, reduceFLOPs),
 	transfer("all_gather", "The tensors of all ranks, one after another along a dimension, on each of them.", []string{"x"},
-		[]ir.AttrDecl{axisAttr}, inferGather, allGather, noFLOPs),
+		[]ir.AttrDecl{partAttr}, inferGather, allGather, noFLOPs),
 	transfer("broadcast", "The tensor of one rank, on each of them.", []string{"x"},
 		[]ir.AttrDecl{{Name: "root", Kind: ir.IntAttr, Default: int64(0), Doc: "the rank whose tensor it is"}}, inferBroadcast, broadcast, noFLOPs),
 	transfer("send", "Sends x to another rank. The result is the number of its elements.", []string{"x"},
@@ -33,6 +33,7 @@ var collectives = []*ir.Op{
 		peerAttr,
 		{Name: "shape", Kind: ir.IntsAttr, Required: true, Doc: "its shape"},
 		{Name: "dtype", Kind: ir.StringAttr, Default: "f32", OneOf: dtypeNames(), Doc: "its element type"},
+		{Name: "device", Kind: ir.StringAttr, Doc: "where it lives; the host when absent"},
 	}, inferRecv, recv, noFLOPs),
 }
 
@@ -45,15 +46,26 @@ var reduceFLOPs = ir.FLOPs{Doc: "size - 1 per element of x", Of: func(n *ir.Node
 func transfer(name, doc string, operands []string, attrs []ir.AttrDecl, infer func(*ir.Node) ([]ir.Spec, error),
 	eval func(*ir.Call, backend.Collective) error, flops ir.FLOPs,
 ) *ir.Op {
+	types := "any type"
+	if slices.ContainsFunc(attrs, func(d ir.AttrDecl) bool { return d.Name == "reduce" }) {
+		types = typeSet(numbers).String()
+	}
 	return &ir.Op{
 		Name: name, Doc: doc, Class: ir.Transfer, Effect: true,
 		Operands: operands,
+		Types:    types,
 		Attrs:    append([]ir.AttrDecl{groupAttr, sizeAttr}, attrs...),
 		Infer: func(n *ir.Node) ([]ir.Spec, error) {
 			if size := n.Int("size"); size < 1 || size > maxRanks {
 				return nil, fmt.Errorf("attribute size is %d; groups have 1 to %d ranks", size, maxRanks)
 			}
 			return infer(n)
+		},
+		Canonical: func(n *ir.Node) ir.Attrs {
+			if n.Attr("axis") == nil {
+				return n.Attrs
+			}
+			return canonicalAxis(n, n.In[0].Spec.Rank())
 		},
 		Eval: func(c *ir.Call) error {
 			group, err := backend.Group(c.Ctx, c.Node.Str("group"), c.Node.Int("size"))
@@ -78,11 +90,7 @@ func dtypeNames() []string {
 }
 
 func inferReduce(n *ir.Node) ([]ir.Spec, error) {
-	x := n.In[0].Spec
-	if x.DType == tensor.Bool {
-		return nil, fmt.Errorf("operand %v has type bool; a number is needed", n.In[0])
-	}
-	return []ir.Spec{x.Clone()}, nil
+	return []ir.Spec{n.In[0].Spec.Clone()}, typeSet(numbers).check(n.In[0])
 }
 
 func inferScatter(n *ir.Node) ([]ir.Spec, error) {
@@ -146,7 +154,7 @@ func checkRank(n *ir.Node, attr string) error {
 	return nil
 }
 
-func reduction(n *ir.Node) backend.Reduction {
+func reductionOf(n *ir.Node) backend.Reduction {
 	if n.Str("reduce") == "max" {
 		return backend.Max
 	}
@@ -157,7 +165,7 @@ func allReduce(c *ir.Call, g backend.Collective) error {
 	if err := tensor.Copy(c.Out[0], c.In[0]); err != nil || g == nil {
 		return err
 	}
-	return g.AllReduce(c.Ctx, reduction(c.Node), c.Out[0])
+	return g.AllReduce(c.Ctx, reductionOf(c.Node), c.Out[0])
 }
 
 func broadcast(c *ir.Call, g backend.Collective) error {
@@ -181,10 +189,10 @@ func reduceScatter(c *ir.Call, g backend.Collective) error {
 	if err != nil {
 		return err
 	}
-	if err := interleave(parts, x, axis, g.Size(), false); err != nil {
+	if err := interleave(c, parts, x, axis, g.Size(), false); err != nil {
 		return err
 	}
-	return g.ReduceScatter(c.Ctx, reduction(c.Node), c.Out[0], parts)
+	return g.ReduceScatter(c.Ctx, reductionOf(c.Node), c.Out[0], parts)
 }
 
 // allGather receives the parts one after another and then interleaves them.
@@ -204,7 +212,7 @@ func allGather(c *ir.Call, g backend.Collective) error {
 	if err := g.AllGather(c.Ctx, parts, c.In[0]); err != nil {
 		return err
 	}
-	return interleave(parts, out, axis, g.Size(), true)
+	return interleave(c, out, parts, axis, g.Size(), true)
 }
 
 func send(c *ir.Call, g backend.Collective) error {
@@ -224,19 +232,19 @@ func withPeer(c *ir.Call, g backend.Collective, f func(peer int) error) error {
 	return f(peer)
 }
 
-// interleave copies between a whole tensor and its size parts along an axis,
-// stored one after another in parts: into whole when join is set, else out of
-// it.
-func interleave(parts, whole *tensor.Tensor, axis, size int, join bool) error {
-	shape := whole.Shape()
-	rest := shape[axis] / size * product(shape[axis+1:])
-	dims := []int{product(shape[:axis]), size, rest}
-	if join {
-		dims[0], dims[1] = dims[1], dims[0]
+// interleave copies a tensor that its size parts along an axis make up, between
+// two forms: the whole tensor, and the parts one after another in storage. join
+// says that src holds the parts.
+func interleave(c *ir.Call, dst, src *tensor.Tensor, axis, size int, join bool) error {
+	shape := src.Shape()
+	rest := product(shape[axis:]) / size
+	outer, inner := product(shape[:axis]), size // of the result's storage, in rows of rest elements
+	if !join {
+		outer, inner = inner, outer
 	}
-	from, to := whole, parts
-	if join {
-		from, to = parts, whole
+	rows, err := dst.Reshape(outer, inner, rest)
+	if err != nil {
+		return err
 	}
-	return swapFirst(to, from, dims)
+	return gatherLayout(c, rows, src, ir.Layout{Strides: []int{rest, outer * rest, 1}})
 }

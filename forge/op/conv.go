@@ -14,10 +14,12 @@ var convolutions = []*ir.Op{{
 		"Sums run in order of input channel, kernel row and kernel column, each step one fused multiply-add; taps in the padding take no part. The bias [O] is added to the rounded sum.",
 	Class:    ir.Contraction,
 	Operands: []string{"x", "w", "bias"},
+	Types:    floats.String(),
 	Optional: 1,
 	Attrs: []ir.AttrDecl{strideAttr, dilationAttr, paddingAttr,
 		{Name: "groups", Kind: ir.IntAttr, Default: int64(1), Doc: "into how many groups both kinds of channels are divided"}},
-	Infer: inferConv,
+	Infer:     inferConv,
+	Canonical: canonicalPadding,
 	Eval: byType(
 		func(c *ir.Call) error { return conv(c, taps32) },
 		func(c *ir.Call) error { return conv(c, taps64) },

@@ -22,7 +22,8 @@ import (
 
 // Registry holds every operator.
 var Registry = ir.NewRegistry(slices.Concat(
-	constants, arithmetic, unary, activations, contractions, linears, convolutions, pools, attentions, cachedAttentions, ropes, caches, reductions, normalisations, movements, fusedOps,
+	constants, arithmetic, elementary, activations, contractions, reductions, normalisations, views, fusedOps,
+	linears, convolutions, pools, attentions, cachedAttentions, ropes, caches, collectives,
 )...)
 
 // float is an element type that arithmetic is defined on.

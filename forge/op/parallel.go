@@ -1,6 +1,7 @@
 package op
 
 import (
+	"slices"
 	"sync"
 
 	"forgekernel/forge/ir"
@@ -46,14 +47,49 @@ func data[T float](t *tensor.Tensor) []T {
 	return s.([]T)
 }
 
-// byType picks the evaluation for the type of the result.
+// byType picks the evaluation for the type of the first operand. Operands of
+// f16 and bf16 are computed in float32 and each result is rounded once.
 func byType(f32, f64 func(*ir.Call) error) func(*ir.Call) error {
 	return func(c *ir.Call) error {
-		if c.Out[0].DType() == tensor.F32 {
-			return f32(c)
+		if c.In[0].DType() == tensor.F64 {
+			return f64(c)
 		}
-		return f64(c)
+		return inFloat32(c, f32)
 	}
+}
+
+// inFloat32 calls f with the half-precision tensors of a call replaced by
+// float32 ones.
+func inFloat32(c *ir.Call, f func(*ir.Call) error) error {
+	wide := *c
+	wide.In, wide.Out = slices.Clone(c.In), slices.Clone(c.Out)
+	for i, t := range c.In {
+		if !isHalf(t.DType()) {
+			continue
+		}
+		var err error
+		if wide.In[i], err = t.Convert(tensor.F32); err != nil {
+			return err
+		}
+	}
+	for i, t := range c.Out {
+		if !isHalf(t.DType()) {
+			continue
+		}
+		var err error
+		if wide.Out[i], err = tensor.Zeros(tensor.F32, t.Shape()...); err != nil {
+			return err
+		}
+	}
+	if err := f(&wide); err != nil {
+		return err
+	}
+	for i, t := range c.Out {
+		if isHalf(t.DType()) {
+			tensor.NarrowHalf(t.DType(), t.Bits16(), wide.Out[i].Float32())
+		}
+	}
+	return nil
 }
 
 // stopper spreads the check of a context over work that is counted in

@@ -12,12 +12,14 @@ var poolStrideAttr = ir.AttrDecl{Name: "stride", Kind: ir.IntsAttr, Doc: "the st
 
 var pools = []*ir.Op{
 	{
-		Name:     "max_pool2d",
-		Doc:      "The largest pixel in a window that slides over images [N,C,H,W]; NaN if any is NaN. Padding takes no part, and no window may lie in it alone.",
-		Class:    ir.Reduction,
-		Operands: []string{"x"},
-		Attrs:    []ir.AttrDecl{kernelAttr, poolStrideAttr, dilationAttr, paddingAttr},
-		Infer:    inferPool,
+		Name:      "max_pool2d",
+		Doc:       "The largest pixel in a window that slides over images [N,C,H,W]; NaN if any is NaN. Padding takes no part, and no window may lie in it alone.",
+		Class:     ir.Reduction,
+		Operands:  []string{"x"},
+		Types:     floats.String(),
+		Attrs:     []ir.AttrDecl{kernelAttr, poolStrideAttr, dilationAttr, paddingAttr},
+		Infer:     inferPool,
+		Canonical: canonicalPadding,
 		Eval: byType(
 			func(c *ir.Call) error { return pool(c, largestPixel[float32]) },
 			func(c *ir.Call) error { return pool(c, largestPixel[float64]) },
@@ -29,9 +31,11 @@ var pools = []*ir.Op{
 		Doc:      "The mean of the pixels in a window that slides over images [N,C,H,W], summed row by row. Padding counts as zeros, or with count_include_pad=false takes no part; no window may lie in it alone.",
 		Class:    ir.Reduction,
 		Operands: []string{"x"},
+		Types:    floats.String(),
 		Attrs: []ir.AttrDecl{kernelAttr, poolStrideAttr, paddingAttr,
 			{Name: "count_include_pad", Kind: ir.BoolAttr, Default: true, Doc: "divide by the size of the window also where it reaches into the padding"}},
-		Infer: inferPool,
+		Infer:     inferPool,
+		Canonical: canonicalPadding,
 		Eval: byType(
 			func(c *ir.Call) error { return pool(c, meanOf[float32](c.Node.Bool("count_include_pad"))) },
 			func(c *ir.Call) error { return pool(c, meanOf[float64](c.Node.Bool("count_include_pad"))) },
@@ -115,7 +119,7 @@ func pool[T float](c *ir.Call, f pooling[T]) error {
 		for r := lo; r < hi; r++ {
 			plane := src[r/v.out*v.in*h.in:][:v.in*h.in]
 			for j := range h.out {
-				pixels = gather(pixels[:0], plane, v, h, r%v.out, j)
+				pixels = windowPixels(pixels[:0], plane, v, h, r%v.out, j)
 				out[r*h.out+j] = f(pixels, v.taps*h.taps)
 			}
 			if err := stop.did(work); err != nil {
@@ -126,8 +130,8 @@ func pool[T float](c *ir.Call, f pooling[T]) error {
 	})
 }
 
-// gather appends the pixels of the window of output (o, j) row by row.
-func gather[T float](pixels, plane []T, v, h window, o, j int) []T {
+// windowPixels appends the pixels of the window of output (o, j) row by row.
+func windowPixels[T float](pixels, plane []T, v, h window, o, j int) []T {
 	top, bottom := v.inside(o)
 	left, right := h.inside(j)
 	for i := top; i < bottom; i++ {

@@ -29,12 +29,13 @@ func reduction(name, doc string, f32 fold[float32], f64 fold[float64], mean bool
 	}
 	return &ir.Op{
 		Name: name, Doc: doc, Class: ir.Reduction,
-		Operands: []string{"x"},
+		Operands: []string{"x"}, Types: floats.String(),
 		Attrs: []ir.AttrDecl{
 			{Name: "axes", Kind: ir.IntsAttr, Doc: "the dimensions to reduce, negative from the end; all when absent"},
 			{Name: "keepdims", Kind: ir.BoolAttr, Default: false, Doc: "keep reduced dimensions with length 1"},
 		},
-		Infer: inferReduction,
+		Infer:     inferReduction,
+		Canonical: canonicalAxes,
 		Eval: byType(
 			func(c *ir.Call) error { return reduce(c, f32, mean) },
 			func(c *ir.Call) error { return reduce(c, f64, mean) },
@@ -89,18 +90,19 @@ func reducedAxes(n *ir.Node, rank int) ([]bool, error) {
 	return reduced, nil
 }
 
-// resolveAxis turns an axis that may count from the end into an index.
-func resolveAxis(axis int64, rank int) (int, error) {
-	if axis < -int64(rank) || axis >= int64(rank) {
-		if rank == 0 {
-			return 0, fmt.Errorf("axis %d of a scalar, which has none", axis)
+// canonicalAxes names every reduced dimension once, in order, from the front.
+func canonicalAxes(n *ir.Node) ir.Attrs {
+	reduced, err := reducedAxes(n, n.In[0].Spec.Rank())
+	if err != nil { // inference has refused it
+		return n.Attrs
+	}
+	axes := []int{}
+	for i, r := range reduced {
+		if r {
+			axes = append(axes, i)
 		}
-		return 0, fmt.Errorf("axis %d is out of range for rank %d; use %d to %d", axis, rank, -rank, rank-1)
 	}
-	if axis < 0 {
-		axis += int64(rank)
-	}
-	return int(axis), nil
+	return canonicalInts(n, "axes", axes)
 }
 
 // reduce folds one group of adjacent dimensions after another, the last group

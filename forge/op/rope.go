@@ -16,6 +16,7 @@ var ropes = []*ir.Op{{
 		"Pair i has the frequency base^(-2i/dims). Cosines and sines are those of the float64 angle, rounded to the type; products and sums round one by one.",
 	Class:    ir.Contraction,
 	Operands: []string{"x", "pos"},
+	Types:    cacheTypes,
 	Attrs: []ir.AttrDecl{
 		{Name: "base", Kind: ir.FloatAttr, Default: 10000.0, Doc: "the base of the frequencies, finite and positive"},
 		{Name: "dims", Kind: ir.IntAttr, Doc: "how many of the first channels turn, an even number; all when absent"},

@@ -15,6 +15,9 @@ import (
 // sequenceDoc says so in the documentation of these operators.
 const sequenceDoc = "Token t of row b is at position pos[b]+t; it is padding when that is length[b] or more. pos and length are [] or [B]. "
 
+// cacheTypes are the element types of operators with positions.
+var cacheTypes = floats.String() + "; " + integers.String() + " for pos, length and table"
+
 // span is the part of one batch row's sequence that a call works on.
 type span struct{ start, count int }
 
@@ -28,8 +31,8 @@ func checkIndex(n *ir.Node, i int, shapes ...[]int) error {
 		return nil
 	}
 	name, spec := n.Op.Operands[min(i, len(n.Op.Operands)-1)], n.In[i].Spec
-	if spec.DType != tensor.I64 && spec.DType != tensor.I32 {
-		return fmt.Errorf("%s has type %v; i64 or i32 is needed", name, spec.DType)
+	if err := integers.check(n.In[i]); err != nil {
+		return err
 	}
 	want := ""
 	for k, s := range shapes {

@@ -12,6 +12,7 @@ var normalisations = []*ir.Op{{
 	Doc:      "exp(x - max) / sum(exp(x - max)) along one axis. A row of only -inf, or with +inf or NaN, gives NaN where the formula does.",
 	Class:    ir.Normalise,
 	Operands: []string{"x"},
+	Types:    floats.String(),
 	Attrs:    []ir.AttrDecl{{Name: "axis", Kind: ir.IntAttr, Default: int64(-1), Doc: "the dimension that sums to 1, negative from the end"}},
 	Infer: func(n *ir.Node) ([]ir.Spec, error) {
 		if _, err := sameFloat(n); err != nil {
@@ -22,6 +23,7 @@ var normalisations = []*ir.Op{{
 		}
 		return []ir.Spec{n.In[0].Spec.Clone()}, nil
 	},
+	Canonical: func(n *ir.Node) ir.Attrs { return canonicalAxis(n, n.In[0].Spec.Rank()) },
 	Eval: byType(
 		func(c *ir.Call) error { return softmax(c, mathf.Exp) },
 		func(c *ir.Call) error { return softmax(c, math.Exp) },

@@ -14,6 +14,15 @@ var (
 	paddingAttr  = ir.AttrDecl{Name: "padding", Kind: ir.IntsAttr, Default: []int64{0, 0, 0, 0}, Doc: "the borders that the window may reach into, [h, w] or [top, left, bottom, right]"}
 )
 
+// canonicalPadding writes the padding of all four sides.
+func canonicalPadding(n *ir.Node) ir.Attrs {
+	p := n.Ints("padding")
+	if len(p) != 2 {
+		return n.Attrs
+	}
+	return withAttr(n, "padding", []int64{p[0], p[1], p[0], p[1]})
+}
+
 // window is how a window moves along one dimension: output o reads its taps at
 // the input positions o*stride - before + k*dilation that exist.
 type window struct {

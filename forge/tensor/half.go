@@ -68,3 +68,35 @@ func roundBits(v float64, expBits, manBits int) uint16 {
 	}
 	return sign | uint16(out)
 }
+
+// RoundHalf rounds each element to the nearest value of f16 or bf16, ties to
+// even; beyond the range it becomes an infinity.
+func RoundHalf(dtype DType, x []float32) {
+	for i, v := range x {
+		x[i] = halfToFloat32(dtype, halfFromFloat32(dtype, v))
+	}
+}
+
+// NarrowHalf stores x as f16 or bf16 bit patterns, rounded as [RoundHalf]
+// rounds. dst and x have equal lengths.
+func NarrowHalf(dtype DType, dst []uint16, x []float32) {
+	for i, v := range x[:len(dst)] {
+		dst[i] = halfFromFloat32(dtype, v)
+	}
+}
+
+// WidenHalf stores the values of f16 or bf16 bit patterns, which are exact in
+// float32. dst and x have equal lengths.
+func WidenHalf(dtype DType, dst []float32, x []uint16) {
+	for i, h := range x[:len(dst)] {
+		dst[i] = halfToFloat32(dtype, h)
+	}
+}
+
+func halfFromFloat32(dtype DType, v float32) uint16 {
+	if dtype != BF16 || v != v {
+		return halfFromFloat64(dtype, float64(v))
+	}
+	bits := math.Float32bits(v)
+	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
+}

@@ -3,8 +3,8 @@
 // A [Tensor] is an element type, a shape and row-major storage: element
 // (i, j) of a [R,C] tensor is at i*C+j. Storage is a plain Go slice of the
 // matching type (f16 and bf16 are stored as their 16 bits), which the typed
-// accessors return without copying. [Tensor.Reshape] shares storage; nothing
-// else does. A tensor is safe for concurrent reading.
+// accessors return without copying. [Tensor.Reshape] and [Tensor.Window] share
+// storage; nothing else does. A tensor is safe for concurrent reading.
 //
 // Every constructor checks [MaxRank] and [MaxElements] before it allocates.
 package tensor
@@ -181,6 +181,37 @@ func (t *Tensor) Reshape(shape ...int) (*Tensor, error) {
 		return nil, fmt.Errorf("cannot reshape %v%s: %w", t.dtype, FormatShape(t.shape), err)
 	}
 	return &Tensor{dtype: t.dtype, shape: shape, n: t.n, data: t.data}, nil
+}
+
+// Window returns a view of consecutive elements, those from offset on, under a
+// shape.
+func (t *Tensor) Window(offset int, shape ...int) (*Tensor, error) {
+	n, err := Elements(shape)
+	if err != nil {
+		return nil, err
+	}
+	if n == 0 {
+		offset = 0 // an empty slice may start one past the end
+	}
+	if offset < 0 || offset > t.n-n {
+		return nil, fmt.Errorf("%d elements from %d on are not in %v%s", n, offset, t.dtype, FormatShape(t.shape))
+	}
+	w := &Tensor{dtype: t.dtype, shape: slices.Clone(shape), n: n}
+	switch s := t.data.(type) {
+	case []float32:
+		w.data = s[offset : offset+n : offset+n]
+	case []float64:
+		w.data = s[offset : offset+n : offset+n]
+	case []uint16:
+		w.data = s[offset : offset+n : offset+n]
+	case []int64:
+		w.data = s[offset : offset+n : offset+n]
+	case []int32:
+		w.data = s[offset : offset+n : offset+n]
+	case []bool:
+		w.data = s[offset : offset+n : offset+n]
+	}
+	return w, nil
 }
 
 // ResolveShape replaces a single -1 in shape so that it has n elements.
