@@ -239,7 +239,7 @@ func TestBuilderRefuses(t *testing.T) {
 	for want, f := range map[string]func() (*ir.Value, error){
 		"matmul(%x: f32[8,16], %w: f32[12,16]): inner dimensions differ: a has 16 columns, b has 12 rows":                                   func() (*ir.Value, error) { return b.Apply("matmul", nil, x, w) },
 		"add(%x: f32[8,16], %w: f32[12,16]): shapes [8,16] and [12,16] do not broadcast: dimension -2 is 8 on one side and 12 on the other": func() (*ir.Value, error) { return b.Apply("add", nil, x, w) },
-		"add(%x: f32[8,16], %d: f64[8,16]): operands %x and %d have different types, f32 and f64; cast one of them":                                           func() (*ir.Value, error) { return b.Apply("add", nil, x, d) },
+		"add(%x: f32[8,16], %d: f64[8,16]): operands %x and %d have different types, f32 and f64; cast one of them":                         func() (*ir.Value, error) { return b.Apply("add", nil, x, d) },
 		"add(%x: f32[8,16]): takes 2 operands, got 1":                                                                                       func() (*ir.Value, error) { return b.Apply("add", nil, x) },
 		"add: operand 1 is missing": func() (*ir.Value, error) { return b.Apply("add", nil, x, nil) },
 		"fused is made by compiler passes and cannot be applied by a program":    func() (*ir.Value, error) { return b.Apply("fused", nil, x) },
