@@ -22,7 +22,8 @@ import (
 
 // Registry holds every operator.
 var Registry = ir.NewRegistry(slices.Concat(
-	constants, arithmetic, elementary, activations, contractions, reductions, normalisations, views, fusedOps,
+	constants, arithmetic, elementary, activations, comparisons, logic, casts, contractions,
+	reductions, argReductions, softmaxes, norms, views, joins, gathers, fusedOps,
 	linears, convolutions, pools, attentions, cachedAttentions, ropes, caches, collectives,
 )...)
 

@@ -36,15 +36,33 @@ func parallel(c *ir.Call, n, grain int, f func(lo, hi int) error) error {
 }
 
 // data is the storage of a tensor whose element type is known to be T.
-func data[T float](t *tensor.Tensor) []T {
+func data[T number](t *tensor.Tensor) []T {
 	var s any
 	switch any(T(0)).(type) {
 	case float32:
 		s = t.Float32()
-	default:
+	case float64:
 		s = t.Float64()
+	case int64:
+		s = t.Int64()
+	default:
+		s = t.Int32()
 	}
 	return s.([]T)
+}
+
+// byNumber is [byType] for operators on integers too.
+func byNumber(f32, f64, i64, i32 func(*ir.Call) error) func(*ir.Call) error {
+	onFloats := byType(f32, f64)
+	return func(c *ir.Call) error {
+		switch c.In[0].DType() {
+		case tensor.I64:
+			return i64(c)
+		case tensor.I32:
+			return i32(c)
+		}
+		return onFloats(c)
+	}
 }
 
 // byType picks the evaluation for the type of the first operand. Operands of

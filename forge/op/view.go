@@ -33,6 +33,8 @@ func gatherLayout(c *ir.Call, out, src *tensor.Tensor, layout ir.Layout) error {
 type mover interface {
 	// move sets dst[at+i] to src[from+i*step] for i below n.
 	move(at, from, step, n int)
+	// put sets dst[at+i*step] to src[from+i] for i below n.
+	put(at, step, from, n int)
 }
 
 type typedMover[T any] struct{ dst, src []T }
@@ -45,6 +47,17 @@ func (m typedMover[T]) move(at, from, step, n int) {
 	}
 	for i := range dst {
 		dst[i] = m.src[from+i*step]
+	}
+}
+
+func (m typedMover[T]) put(at, step, from, n int) {
+	src := m.src[from : from+n]
+	if step == 1 {
+		copy(m.dst[at:at+n], src)
+		return
+	}
+	for i, v := range src {
+		m.dst[at+i*step] = v
 	}
 }
 

@@ -100,3 +100,24 @@ func halfFromFloat32(dtype DType, v float32) uint16 {
 	bits := math.Float32bits(v)
 	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
 }
+
+// RoundToHalf returns the value of f16 or bf16 that is nearest to v, rounded in
+// one step.
+func RoundToHalf(dtype DType, v float64) float32 {
+	return halfToFloat32(dtype, halfFromFloat64(dtype, v))
+}
+
+// OddFloat64 returns v rounded to odd, that is to the neighbour whose last bit
+// is one. Unlike the nearest float64 it can be rounded again, to a type of 51
+// bits or fewer, as if v itself were rounded.
+func OddFloat64(v int64) float64 {
+	const spare = 11 // bits of v beyond the 52 that are kept
+	if -1<<53 <= v && v <= 1<<53 {
+		return float64(v)
+	}
+	kept := v >> spare
+	if v&(1<<spare-1) != 0 {
+		kept |= 1
+	}
+	return float64(kept) * (1 << spare)
+}

@@ -342,17 +342,17 @@ func (t *Tensor) set(i int, v float64) {
 	case []uint16:
 		s[i] = halfFromFloat64(t.dtype, v)
 	case []int64:
-		s[i] = saturate64(v)
+		s[i] = Saturate64(v)
 	case []int32:
-		s[i] = int32(min(max(saturate64(v), math.MinInt32), math.MaxInt32))
+		s[i] = int32(min(max(Saturate64(v), math.MinInt32), math.MaxInt32))
 	case []bool:
 		s[i] = v != 0
 	}
 }
 
-// saturate64 truncates toward zero, clamps to the range and maps NaN to 0, so
+// Saturate64 truncates toward zero, clamps to the range and maps NaN to 0, so
 // that the result does not depend on the processor.
-func saturate64(v float64) int64 {
+func Saturate64(v float64) int64 {
 	switch {
 	case v != v:
 		return 0
@@ -380,6 +380,20 @@ func (t *Tensor) Convert(dtype DType) (*Tensor, error) {
 			dst[i] = int32(min(max(v, math.MinInt32), math.MaxInt32))
 		}
 		return out, nil
+	}
+	if src := t.Int64(); src != nil { // a float64 in between could round twice
+		switch dst := out.data.(type) {
+		case []float32:
+			for i, v := range src {
+				dst[i] = float32(v)
+			}
+			return out, nil
+		case []uint16:
+			for i, v := range src {
+				dst[i] = halfFromFloat64(dtype, OddFloat64(v))
+			}
+			return out, nil
+		}
 	}
 	if src, dst := t.Float32(), out.Float64(); src != nil && dst != nil {
 		for i, v := range src {
