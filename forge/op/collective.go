@@ -1,6 +1,7 @@
 package op
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -24,7 +25,7 @@ var collectives = []*ir.Op{
 	transfer("reduce_scatter", "The sum or maximum over all ranks, of which each rank gets its part of a dimension.", []string{"x"},
 		[]ir.AttrDecl{reduceAttr, partAttr}, inferScatter, reduceScatter, reduceFLOPs),
 	transfer("all_gather", "The tensors of all ranks, one after another along a dimension, on each of them.", []string{"x"},
-		[]ir.AttrDecl{partAttr}, inferGather, allGather, noFLOPs),
+		[]ir.AttrDecl{partAttr}, inferAllGather, allGather, noFLOPs),
 	transfer("broadcast", "The tensor of one rank, on each of them.", []string{"x"},
 		[]ir.AttrDecl{{Name: "root", Kind: ir.IntAttr, Default: int64(0), Doc: "the rank whose tensor it is"}}, inferBroadcast, broadcast, noFLOPs),
 	transfer("send", "Sends x to another rank. The result is the number of its elements.", []string{"x"},
@@ -46,7 +47,7 @@ var reduceFLOPs = ir.FLOPs{Doc: "size - 1 per element of x", Of: func(n *ir.Node
 func transfer(name, doc string, operands []string, attrs []ir.AttrDecl, infer func(*ir.Node) ([]ir.Spec, error),
 	eval func(*ir.Call, backend.Collective) error, flops ir.FLOPs,
 ) *ir.Op {
-	types := "any type"
+	types := typeSet(anyType).String()
 	if slices.ContainsFunc(attrs, func(d ir.AttrDecl) bool { return d.Name == "reduce" }) {
 		types = typeSet(numbers).String()
 	}
@@ -110,7 +111,7 @@ func inferScatter(n *ir.Node) ([]ir.Spec, error) {
 	return specs, nil
 }
 
-func inferGather(n *ir.Node) ([]ir.Spec, error) {
+func inferAllGather(n *ir.Node) ([]ir.Spec, error) {
 	x := n.In[0].Spec.Clone()
 	axis, err := resolveAxis(int64(n.Int("axis")), x.Rank())
 	if err != nil {
@@ -142,7 +143,7 @@ func inferRecv(n *ir.Node) ([]ir.Spec, error) {
 
 func checkPeer(n *ir.Node) error {
 	if n.Int("size") < 2 {
-		return fmt.Errorf("a group of one rank has nobody to talk to")
+		return errors.New("a group of one rank has nobody to talk to")
 	}
 	return checkRank(n, "peer")
 }
@@ -181,15 +182,11 @@ func reduceScatter(c *ir.Call, g backend.Collective) error {
 		return tensor.Copy(c.Out[0], c.In[0])
 	}
 	x := c.In[0]
-	axis, err := resolveAxis(int64(c.Node.Int("axis")), x.Rank())
-	if err != nil {
-		return err
-	}
 	parts, err := tensor.Zeros(x.DType(), x.Shape()...)
 	if err != nil {
 		return err
 	}
-	if err := interleave(c, parts, x, axis, g.Size(), false); err != nil {
+	if err := interleave(c, parts, x, c.Node.Int("axis"), g.Size(), false); err != nil {
 		return err
 	}
 	return g.ReduceScatter(c.Ctx, reductionOf(c.Node), c.Out[0], parts)
@@ -201,10 +198,6 @@ func allGather(c *ir.Call, g backend.Collective) error {
 		return tensor.Copy(c.Out[0], c.In[0])
 	}
 	out := c.Out[0]
-	axis, err := resolveAxis(int64(c.Node.Int("axis")), out.Rank())
-	if err != nil {
-		return err
-	}
 	parts, err := tensor.Zeros(out.DType(), out.Shape()...)
 	if err != nil {
 		return err
@@ -212,7 +205,7 @@ func allGather(c *ir.Call, g backend.Collective) error {
 	if err := g.AllGather(c.Ctx, parts, c.In[0]); err != nil {
 		return err
 	}
-	return interleave(c, out, parts, axis, g.Size(), true)
+	return interleave(c, out, parts, c.Node.Int("axis"), g.Size(), true)
 }
 
 func send(c *ir.Call, g backend.Collective) error {

@@ -37,8 +37,8 @@ var pools = []*ir.Op{
 		Infer:     inferPool,
 		Canonical: canonicalPadding,
 		Eval: byType(
-			func(c *ir.Call) error { return pool(c, meanOf[float32](c.Node.Bool("count_include_pad"))) },
-			func(c *ir.Call) error { return pool(c, meanOf[float64](c.Node.Bool("count_include_pad"))) },
+			func(c *ir.Call) error { return pool(c, meanPixel[float32](c.Node.Bool("count_include_pad"))) },
+			func(c *ir.Call) error { return pool(c, meanPixel[float64](c.Node.Bool("count_include_pad"))) },
 		),
 		FLOPs: ir.FLOPs{Doc: "h*w + 1 per output", Of: func(n *ir.Node) int64 { return (poolTaps(n) + 1) * int64(n.Out[0].Spec.Elements()) }},
 	},
@@ -151,8 +151,8 @@ func largestPixel[T float](pixels []T, _ int) T {
 	return top
 }
 
-// meanOf divides by the number of pixels in the image, or in the whole window.
-func meanOf[T float](includePad bool) pooling[T] {
+// meanPixel divides by the number of pixels in the image, or in the whole window.
+func meanPixel[T float](includePad bool) pooling[T] {
 	return func(pixels []T, window int) T {
 		if includePad {
 			return sumRun(pixels) / T(window)

@@ -115,7 +115,7 @@ func rope[T float](c *ir.Call) error {
 	}
 	for b := range pos.Len() {
 		if p := integerAt(pos, b); p < 0 || p > maxPosition-int64(t) {
-			return fmt.Errorf("pos of row %d is %d; positions are 0 to %d", b, p, int64(maxPosition))
+			return fmt.Errorf("pos %v of row %d is %d; positions are 0 to %d", c.Node.In[1], b, p, int64(maxPosition))
 		}
 	}
 	r, heads := newRotation(c.Node), len(dst)/d/t/pos.Len()

@@ -75,12 +75,12 @@ func sequences(c *ir.Call, i, batches, t, capacity int) ([]span, error) {
 	for b := range rows {
 		start, count := integerAt(c.In[i], b), int64(t)
 		if start < 0 || start > int64(capacity) {
-			return nil, fmt.Errorf("pos of row %d is %d; the cache has positions 0 to %d", b, start, capacity-1)
+			return nil, fmt.Errorf("pos %v of row %d is %d; the cache has positions 0 to %d", c.Node.In[i], b, start, capacity-1)
 		}
 		if i+1 < len(c.In) {
 			length := integerAt(c.In[i+1], b)
 			if length < 0 || length > int64(capacity) {
-				return nil, fmt.Errorf("length of row %d is %d; the cache holds 0 to %d tokens", b, length, capacity)
+				return nil, fmt.Errorf("length %v of row %d is %d; the cache holds 0 to %d tokens", c.Node.In[i+1], b, length, capacity)
 			}
 			count = min(max(0, length-start), count)
 		}
