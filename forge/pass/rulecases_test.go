@@ -176,6 +176,14 @@ var ruleCases = []ruleCase{
   %3: f32[M,N] = relu %2
   return %1, %3
 }`},
+	{rule: "reorder", program: `graph f(%x: f32[M,N]) {
+  %0: f32[M,N] = exp %x
+  %1: f32[M,N] = tanh %x
+  %2: f32[] = sum %0
+  %3: f32[] = sum %1
+  %4: f32[] = add %2, %3
+  return %4
+}`},
 	{rule: "move-view", program: `graph f(%x: f32[M,N], %s: f32[]) {
   %0: f32[M,N] = exp %x
   %1: f32[M,N] = mul %s, %0
