@@ -5,6 +5,7 @@ import (
 
 	"forgekernel/forge/ir"
 	"forgekernel/forge/mathf"
+	"forgekernel/forge/tensor"
 )
 
 var activations = []*ir.Op{
@@ -26,24 +27,22 @@ var gelu = &ir.Op{
 		Name: "approximate", Kind: ir.StringAttr, Default: "none", OneOf: []string{"none", "tanh"},
 		Doc: "none for the erf form, tanh for 0.5x(1 + tanh(sqrt(2/pi)(x + 0.044715x^3)))",
 	}},
-	Infer: inferElementwise,
-	Scalar: &ir.Scalar{
-		F32: func(n *ir.Node) func([]float32, ...[]float32) {
-			if n.Str("approximate") == "tanh" {
-				return each(mathf.GeluTanh)
-			}
-			return each(mathf.Gelu)
-		},
-		F64: func(n *ir.Node) func([]float64, ...[]float64) {
-			if n.Str("approximate") == "tanh" {
-				return each(geluTanh64)
-			}
-			return each(gelu64)
-		},
+	Types: floats.String(),
+	Infer: inferElementwise(floats),
+	Scalar: func(n *ir.Node, in []tensor.DType, out tensor.DType) ir.Kernel {
+		if n.Str("approximate") == "tanh" {
+			return geluTanh(n, in, out)
+		}
+		return geluErf(n, in, out)
 	},
 	Eval:  evalElementwise,
 	FLOPs: perOutput(8),
 }
+
+var (
+	geluErf  = byOperand(each(mathf.Gelu), each(gelu64), nil, nil, nil)
+	geluTanh = byOperand(each(mathf.GeluTanh), each(geluTanh64), nil, nil, nil)
+)
 
 // relu compares so that NaN, which is not below zero, passes through; -0
 // becomes 0.

@@ -21,6 +21,7 @@ var attentions = []*ir.Op{{
 		"All this is as in PyTorch 2.5 and later.",
 	Class:    ir.Contraction,
 	Operands: []string{"q", "k", "v", "mask"},
+	Types:    floats.String() + "; the mask may be bool",
 	Optional: 1,
 	Attrs: []ir.AttrDecl{
 		{Name: "causal", Kind: ir.BoolAttr, Default: false, Doc: "query i attends to keys 0 to i; excludes a mask"},
