@@ -101,7 +101,7 @@ func randomProgram(t *testing.T, rng *rand.Rand) *ir.Graph {
 		switch {
 		case o.Class == ir.Constant:
 			add(b.Scalar(tensor.F32, float64(rng.IntN(3))))
-		case !o.PassOnly:
+		case len(operands) > 0 && !o.PassOnly && !o.Effect:
 			add(b.Apply(o.Name, randomAttrs(rng, o, operands[0]), operands...))
 		}
 	}
