@@ -16,6 +16,8 @@ import (
 
 	"forgekernel/forge/ir"
 	"forgekernel/forge/op"
+	"forgekernel/forge/pass"
+	"forgekernel/forge/replay"
 	"forgekernel/forge/tensor"
 )
 
@@ -141,28 +143,29 @@ func (b *builder) named(result, op string, attrs ir.Attrs, in ...*ir.Value) *ir.
 
 // weight is a parameter with mean 0 and the given standard deviation.
 func (b *builder) weight(name string, deviation float64, shape ...int) *ir.Value {
-	return b.parameter(name, shape, func(x float64) float64 { return x * deviation })
+	return b.parameter(name, 0, deviation, shape)
 }
 
 // scale is a parameter near 1, as norms have.
-func (b *builder) scale(name string, n int) *ir.Value {
-	return b.parameter(name, []int{n}, func(x float64) float64 { return 1 + 0.1*x })
-}
+func (b *builder) scale(name string, n int) *ir.Value { return b.parameter(name, 1, 0.1, []int{n}) }
 
-func (b *builder) parameter(name string, shape []int, of func(normal float64) float64) *ir.Value {
+// parameter adds a constant of uniformly distributed numbers. They are made
+// without elementary functions and without a product that could be fused with a
+// sum, so that every machine makes the same bits.
+func (b *builder) parameter(name string, mean, deviation float64, shape []int) *ir.Value {
 	if b.err != nil {
 		return nil
 	}
 	seed := fnv.New64a()
 	seed.Write([]byte(name))
-	t, err := tensor.Randn(seed.Sum64(), shape...)
+	t, err := tensor.Rand(seed.Sum64(), shape...)
 	if err != nil {
 		b.err = err
 		return nil
 	}
-	data := t.Float32()
-	for i, x := range data {
-		data[i] = float32(of(float64(x)))
+	reach := math.Sqrt(3) * deviation
+	for i, x := range t.Float32() {
+		t.Float32()[i] = float32(mean + float64(float64(x)*reach))
 	}
 	v, err := b.Const(t)
 	if b.err = err; err == nil {
@@ -183,4 +186,21 @@ func (b *builder) geluTanh(name string, x *ir.Value) *ir.Value {
 
 func (b *builder) layerNorm(name string, x *ir.Value, width int) *ir.Value {
 	return b.named(name, "layer_norm", nil, x, b.scale(name+"_scale", width), b.weight(name+"_shift", 0.1, width))
+}
+
+// Records compiles every model and records what comes out at each stage.
+func Records() ([]*replay.Record, error) {
+	var list []*replay.Record
+	for _, name := range Names() {
+		g, err := Build(name)
+		if err != nil {
+			return nil, err
+		}
+		r, err := replay.Take(g, pass.Options{})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		list = append(list, r)
+	}
+	return list, nil
 }
