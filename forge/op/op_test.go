@@ -183,7 +183,7 @@ func TestDTypeErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		operands := []*ir.Value{v, v}[:len(o.Operands)]
+		operands := []*ir.Value{v, v, v}[:len(o.Operands)]
 		if _, err := b.Apply(o.Name, nil, operands...); err == nil || !strings.Contains(err.Error(), "operand %x has type i64; f32, f64, f16 or bf16 is needed") {
 			t.Errorf("%s on i64: got error %v", o.Name, err)
 		}
