@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -24,8 +25,8 @@ type ruleCase struct {
 	bound func(g *ir.Graph, inputs []*tensor.Tensor) float64
 }
 
-// letters finds the dimensions of a case.
-var letters = regexp.MustCompile(`\b[MNK]\b`)
+// letters finds the dimensions of a case, and R, which stands for 1/N.
+var letters = regexp.MustCompile(`\b[MNKR]\b`)
 
 // sizes are the numbers for M, N and K: ordinary, of length 1, empty.
 var sizes = []map[string]string{
@@ -77,6 +78,11 @@ func checkRule(t *testing.T, c ruleCase) {
 	rule, p := ruleNamed(t, c.rule)
 	applied := false
 	for _, size := range sizes {
+		n, err := strconv.Atoi(size["N"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		size["R"] = fmt.Sprintf("%e", 1/float32(max(1, n)))
 		src := letters.ReplaceAllStringFunc(c.program, func(s string) string { return size[s] })
 		before := parse(t, src)
 		after := before.Clone()
