@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
@@ -159,19 +158,6 @@ func outOfBound(got, was, exact, bound float64) string {
 func sameElement(a, b *tensor.Tensor, i int) bool {
 	x, y := a.Elem(i), b.Elem(i)
 	return math.Float64bits(x) == math.Float64bits(y) || x != x && y != y
-}
-
-func runOn(t testing.TB, b backend.Backend, g *ir.Graph, inputs []*tensor.Tensor) []*tensor.Tensor {
-	t.Helper()
-	exe, err := b.Compile(t.Context(), g)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, g)
-	}
-	out, err := exe.Run(t.Context(), inputs...)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, g)
-	}
-	return out
 }
 
 // adversarialInputs mixes ordinary numbers of one of several magnitudes with
