@@ -144,7 +144,7 @@ func TestParseErrors(t *testing.T) {
 		{"graph f(%x: f32[2], %x: f32[2]) {", `ir:1:21: %x is defined twice`},
 		{"graph f(%x: f32) {", `ir:1:16: expected [ of a shape, found ")"`},
 		{"graph f(%x: f32[2]) {\n  %y: f32[2] = exq %x\n  return %y\n}", `ir:2:16: there is no operator "exq"`},
-		{"graph f(%x: f32[2]) {\n  %y: f32[2] = soft %x\n  return %y\n}", `there is no operator "soft"; similar: softmax`},
+		{"graph f(%x: f32[2]) {\n  %y: f32[2] = soft %x\n  return %y\n}", `there is no operator "soft"; similar: log_softmax, softmax`},
 		{"graph f(%x: f32[2]) {\n  %y: f32[2] = exp %z\n  return %y\n}", `ir:2:20: %z is not defined before this use`},
 		{"graph f(%x: f32[2]) {\n  %y: f32[2] = exp %y\n  return %y\n}", `ir:2:20: %y is not defined before this use`},
 		{"graph f(%x: f32[2]) {\n  %y: f32[3] = exp %x\n  return %y\n}", `ir:2:3: %y is declared f32[3], but exp(%x: f32[2]) gives f32[2]`},
