@@ -132,6 +132,8 @@ var drawnClass = map[Class]display.Class{
 	Normalise:   display.ClassReduction,
 	Movement:    display.ClassMovement,
 	Fused:       display.ClassFused,
+	State:       display.ClassState,
+	Transfer:    display.ClassTransfer,
 }
 
 // nodeLabel is the operator's name with the attributes that its result's shape

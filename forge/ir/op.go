@@ -18,14 +18,16 @@ type Class uint8
 const (
 	Constant    Class = iota // no operands
 	Elementwise              // each output element from the elements at its (broadcast) index
-	Contraction              // sums of products: matmul
+	Contraction              // sums of products: matmul, convolution, attention
 	Reduction                // fewer output elements than input elements
 	Normalise                // softmax and the like: a reduction and an elementwise part
 	Movement                 // the same elements elsewhere
 	Fused                    // made by passes
+	State                    // a cache that the program threads through: its next state
+	Transfer                 // exchanges elements with other ranks
 )
 
-var classNames = [...]string{"constant", "elementwise", "contraction", "reduction", "normalise", "movement", "fused"}
+var classNames = [...]string{"constant", "elementwise", "contraction", "reduction", "normalise", "movement", "fused", "state", "transfer"}
 
 // String is the class name in lower case.
 func (c Class) String() string { return classNames[c] }
@@ -49,6 +51,14 @@ type Op struct {
 	// that it can share its storage. Layout then says where; see [Node.Layouts].
 	View   bool
 	Layout func(n *Node, in Layout) ([]Layout, bool)
+	// Donates says that the single result may take the storage of the first
+	// operand. Neither that operand nor a view of it may be read afterwards, so
+	// that updating a cache in place keeps the meaning of a copy.
+	Donates bool
+	// Effect says that other ranks observe the evaluation. Such a node stays
+	// although nothing reads its result, is neither folded nor merged with an
+	// equal one, and keeps its place among the nodes with an effect.
+	Effect bool
 	// PassOnly operators are made by passes and cannot be applied by a program.
 	PassOnly bool
 	// Infer computes the result specs from the operand specs and attributes

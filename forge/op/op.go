@@ -24,6 +24,7 @@ import (
 var Registry = ir.NewRegistry(slices.Concat(
 	constants, arithmetic, elementary, activations, comparisons, logic, casts, contractions,
 	reductions, argReductions, softmaxes, norms, views, joins, gathers, fusedOps,
+	linears, convolutions, pools, attentions, cachedAttentions, ropes, caches, collectives,
 )...)
 
 // float is an element type that arithmetic is defined on.

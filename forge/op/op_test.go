@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -183,8 +184,14 @@ func TestDTypeErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		operands := []*ir.Value{v, v, v}[:len(o.Operands)]
-		if _, err := b.Apply(o.Name, nil, operands...); err == nil || !strings.Contains(err.Error(), "operand %x has type i64; f32, f64, f16 or bf16 is needed") {
+		operands := slices.Repeat([]*ir.Value{v}, len(o.Operands))
+		attrs := ir.Attrs{}
+		for _, a := range o.Attrs {
+			if a.Required {
+				attrs[a.Name] = []int{1, 1}
+			}
+		}
+		if _, err := b.Apply(o.Name, attrs, operands...); err == nil || !strings.Contains(err.Error(), "operand %x has type i64; f32, f64, f16 or bf16 is needed") {
 			t.Errorf("%s on i64: got error %v", o.Name, err)
 		}
 	}
