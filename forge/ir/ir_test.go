@@ -144,7 +144,7 @@ func TestParseErrors(t *testing.T) {
 		{"graph f(%x: f32[2], %x: f32[2]) {", `ir:1:21: %x is defined twice`},
 		{"graph f(%x: f32) {", `ir:1:16: expected [ of a shape, found ")"`},
 		{"graph f(%x: f32[2]) {\n  %y: f32[2] = exq %x\n  return %y\n}", `ir:2:16: there is no operator "exq"`},
-		{"graph f(%x: f32[2]) {\n  %y: f32[2] = soft %x\n  return %y\n}", `there is no operator "soft"; similar: softmax`},
+		{"graph f(%x: f32[2]) {\n  %y: f32[2] = soft %x\n  return %y\n}", `there is no operator "soft"; similar: log_softmax, softmax`},
 		{"graph f(%x: f32[2]) {\n  %y: f32[2] = exp %z\n  return %y\n}", `ir:2:20: %z is not defined before this use`},
 		{"graph f(%x: f32[2]) {\n  %y: f32[2] = exp %y\n  return %y\n}", `ir:2:20: %y is not defined before this use`},
 		{"graph f(%x: f32[2]) {\n  %y: f32[3] = exp %x\n  return %y\n}", `ir:2:3: %y is declared f32[3], but exp(%x: f32[2]) gives f32[2]`},
@@ -417,4 +417,25 @@ func FuzzParseJSON(f *testing.F) {
 			t.Fatalf("the text form differs (%v):\n%s", err, g)
 		}
 	})
+}
+
+// TestDonation takes the storage of values that something else still reads.
+func TestDonation(t *testing.T) {
+	const header = "graph f(%c: f32[1,1,4,2], %n: f32[1,1,1,2], %p: i64[]) {\n"
+	for _, c := range []struct{ body, want string }{
+		{"%d: f32[1,1,4,2] = kv_append %c, %n, %p\n %e: f32[1,1,4,2] = kv_append %d, %n, %p\n return %e", ""},
+		{"%x: f32[1,1,4,2] = exp %c\n %d: f32[1,1,4,2] = kv_append %c, %n, %p\n return %d, %x", ""},
+		{"%d: f32[1,1,4,2] = kv_append %c, %n, %p\n %x: f32[1,1,4,2] = exp %c\n return %d, %x",
+			"exp(%c: f32[1,1,4,2]) reads %c after kv_append(%c: f32[1,1,4,2], %n: f32[1,1,1,2], %p: i64[]) has taken its storage"},
+		{"%v: f32[8] = reshape %c {shape = [8]}\n %d: f32[1,1,4,2] = kv_append %c, %n, %p\n %x: f32[8] = exp %v\n return %d, %x", "reads %v after kv_append"},
+		{"%v: f32[1,1,4,2] = reshape %c {shape = [1, 1, 4, 2]}\n %d: f32[1,1,4,2] = kv_append %v, %n, %p\n return %d, %c", "output %c has no storage left"},
+		{"%d: f32[1,1,4,2] = kv_append %c, %c, %p\n return %d", "takes the storage of %c and reads it as operand 1"},
+		{"%k: f32[1,1,4,2] = const {value = f32[1,1,4,2] 0.0 0.0 0.0 0.0 0.0 0.0 0.0 0.0}\n" +
+			"%d: f32[1,1,4,2] = kv_append %k, %n, %p\n %e: f32[1,1,4,2] = kv_append %k, %n, %p\n return %d, %e", ""},
+	} {
+		_, err := ir.Parse(op.Registry, header+c.body+"\n}")
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s\ngot error %v, want %q", c.body, err, c.want)
+		}
+	}
 }

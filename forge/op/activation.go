@@ -13,10 +13,9 @@ var activations = []*ir.Op{
 	mapped("sigmoid", "1 / (1 + exp(-x)).", 1, mathf.Sigmoid, sigmoid64),
 	mapped("relu", "x where x is above zero, else 0; NaN stays NaN.", 1, relu[float32], relu[float64]),
 	gelu,
-	silu,
+	mapped("silu", "x / (1 + exp(-x)), also called swish.", 2, mathf.Silu, silu64),
+	mapped("erf", "The error function of x.", 1, mathf.Erf, math.Erf),
 }
-
-var silu = mapped("silu", "x * sigmoid(x).", 2, func(x float32) float32 { return x * mathf.Sigmoid(x) }, func(x float64) float64 { return x * sigmoid64(x) })
 
 var gelu = &ir.Op{
 	Name:     "gelu",
@@ -61,6 +60,14 @@ func sigmoid64(x float64) float64 {
 		return z / (1 + z)
 	}
 	return 1 / (1 + z)
+}
+
+// silu64 takes the limit -0 at -inf, where the product would be -inf * 0.
+func silu64(x float64) float64 {
+	if math.IsInf(x, -1) {
+		return math.Copysign(0, -1)
+	}
+	return x * sigmoid64(x)
 }
 
 // gelu64 uses erfc, which does not cancel in the lower tail. At -inf the

@@ -2,6 +2,7 @@ package op
 
 import (
 	"errors"
+	"math"
 
 	"forgekernel/forge/ir"
 	"forgekernel/forge/mathf"
@@ -19,7 +20,7 @@ var arithmetic = []*ir.Op{
 	binary("minimum", "The smaller of a and b; NaN if either is NaN. -0 is smaller than 0.",
 		zip(smaller[float32]), zip(smaller[float64]), zip(smaller[int64]), zip(smaller[int32])),
 	signed("neg", "-x; the smallest integer stays what it is.", each(minusOf[float32]), each(minusOf[float64]), each(minusOf[int64]), each(minusOf[int32])),
-	signed("abs", "The magnitude of x; the smallest integer stays what it is.", each(mathf.Abs), each(abs64), each(magnitude[int64]), each(magnitude[int32])),
+	signed("abs", "The magnitude of x; the smallest integer stays what it is.", each(mathf.Abs), each(math.Abs), each(magnitude[int64]), each(magnitude[int32])),
 }
 
 // number is an element type of arithmetic.

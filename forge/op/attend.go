@@ -57,10 +57,7 @@ func attend[T float](c *ir.Call, a *attentionArithmetic[T], d heads, layout func
 	if len(out) == 0 {
 		return nil
 	}
-	scale := T(1 / math.Sqrt(float64(d.d)))
-	if s := c.Node.Float("scale"); s > 0 {
-		scale = T(s)
-	}
+	scale := T(scaleOf(c.Node))
 	work := max(1, d.keys*(d.d+d.e))
 	return parallel(c, d.b*d.h*d.q, max(1, 1<<16/work), func(lo, hi int) error {
 		stop := stopper{call: c}

@@ -42,6 +42,17 @@ func canonicalInts(n *ir.Node, name string, values []int) ir.Attrs {
 	return withAttr(n, name, list)
 }
 
+// withoutAttr is the attributes of a node without one that says what its absence
+// says too, if it does.
+func withoutAttr(n *ir.Node, name string, redundant bool) ir.Attrs {
+	if !redundant || n.Attrs[name] == nil {
+		return n.Attrs
+	}
+	attrs := n.Attrs.Clone()
+	delete(attrs, name)
+	return attrs
+}
+
 // withAttr is the attributes of a node with one replaced.
 func withAttr(n *ir.Node, name string, v any) ir.Attrs {
 	attrs := n.Attrs.Clone()

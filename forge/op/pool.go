@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"slices"
 
 	"forgekernel/forge/ir"
 )
@@ -19,7 +20,7 @@ var pools = []*ir.Op{
 		Types:     floats.String(),
 		Attrs:     []ir.AttrDecl{kernelAttr, poolStrideAttr, dilationAttr, paddingAttr},
 		Infer:     inferPool,
-		Canonical: canonicalPadding,
+		Canonical: canonicalPool,
 		Eval: byType(
 			func(c *ir.Call) error { return pool(c, largestPixel[float32]) },
 			func(c *ir.Call) error { return pool(c, largestPixel[float64]) },
@@ -35,13 +36,20 @@ var pools = []*ir.Op{
 		Attrs: []ir.AttrDecl{kernelAttr, poolStrideAttr, paddingAttr,
 			{Name: "count_include_pad", Kind: ir.BoolAttr, Default: true, Doc: "divide by the size of the window also where it reaches into the padding"}},
 		Infer:     inferPool,
-		Canonical: canonicalPadding,
+		Canonical: canonicalPool,
 		Eval: byType(
 			func(c *ir.Call) error { return pool(c, meanPixel[float32](c.Node.Bool("count_include_pad"))) },
 			func(c *ir.Call) error { return pool(c, meanPixel[float64](c.Node.Bool("count_include_pad"))) },
 		),
 		FLOPs: ir.FLOPs{Doc: "h*w + 1 per output", Of: func(n *ir.Node) int64 { return (poolTaps(n) + 1) * int64(n.Out[0].Spec.Elements()) }},
 	},
+}
+
+// canonicalPool writes the padding of all sides, and leaves out a stride that is
+// the kernel.
+func canonicalPool(n *ir.Node) ir.Attrs {
+	padded := &ir.Node{Op: n.Op, Attrs: canonicalPadding(n)}
+	return withoutAttr(padded, "stride", slices.Equal(n.Ints("stride"), n.Ints("kernel")))
 }
 
 func poolTaps(n *ir.Node) int64 {

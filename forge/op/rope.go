@@ -25,7 +25,11 @@ var ropes = []*ir.Op{{
 		{Name: "freqs", Kind: ir.TensorAttr, Doc: "f64[dims/2], the frequencies themselves, for scaled variants"},
 	},
 	Infer: inferRope,
-	Eval:  byType(rope[float32], rope[float64]),
+	Canonical: func(n *ir.Node) ir.Attrs {
+		x := n.In[0].Spec
+		return withoutAttr(n, "dims", n.Int("dims") == x.Shape[x.Rank()-1])
+	},
+	Eval: byType(rope[float32], rope[float64]),
 	FLOPs: ir.FLOPs{
 		Doc: "3 per element that turns",
 		Of: func(n *ir.Node) int64 {

@@ -95,11 +95,11 @@ func newWindow(dim string, in, taps int, stride, dilation, before, after int64) 
 	case taps < 1:
 		return window{}, fmt.Errorf("the window has no %s", dim)
 	case stride < 1 || stride > most:
-		return window{}, fmt.Errorf("the stride of the %s is %d; it must be 1 or more", dim, stride)
+		return window{}, fmt.Errorf("the stride of the %s is %d; it must be from 1 to %d", dim, stride, most)
 	case dilation < 1 || dilation > most:
-		return window{}, fmt.Errorf("the dilation of the %s is %d; it must be 1 or more", dim, dilation)
+		return window{}, fmt.Errorf("the dilation of the %s is %d; it must be from 1 to %d", dim, dilation, most)
 	case before < 0 || after < 0 || before > most || after > most:
-		return window{}, fmt.Errorf("the padding of the %s is %d and %d; it must be 0 or more", dim, before, after)
+		return window{}, fmt.Errorf("the padding of the %s is %d and %d; it must be from 0 to %d", dim, before, after, most)
 	}
 	w := window{in: in, taps: taps, stride: int(stride), dilation: int(dilation), before: int(before)}
 	padded, spans := in+int(before+after), (taps-1)*w.dilation+1
