@@ -28,7 +28,7 @@ func (p *Plan) Headline() string {
 		line += fmt.Sprintf(" (any schedule needs %s)", display.FormatBytes(p.Bound))
 	}
 	if p.Scratch > 0 {
-		line += fmt.Sprintf("; beside it up to %s of scratch for a kernel", display.FormatBytes(p.Scratch))
+		line += fmt.Sprintf("; beside it each thread needs up to %s of scratch", display.FormatBytes(p.Scratch))
 	}
 	return line
 }

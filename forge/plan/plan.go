@@ -69,8 +69,8 @@ type Plan struct {
 	Lower int64
 	// Bound is what every schedule needs at some step.
 	Bound int64
-	// Scratch is the largest temporary memory of a kernel. It is needed beside
-	// the slots and is not in Planned.
+	// Scratch is the most temporary memory that a thread of a kernel needs. It is
+	// needed beside the slots and is not in Planned.
 	Scratch int64
 
 	Candidates []Candidate // what was tried, in order
@@ -80,7 +80,7 @@ type Plan struct {
 type Step struct {
 	Node    *ir.Node
 	Live    int64 // bytes in slots that are live while it runs
-	Scratch int64
+	Scratch int64 // bytes that a thread of the kernel needs beside them
 }
 
 // Slot is a piece of memory for values of one element type on one device.
