@@ -101,6 +101,7 @@ func TestVerifyRefuses(t *testing.T) {
 		"donation of another":   {func(p *Plan) { p.value("c").Donated = "x" }, "is no operand to take over"},
 		"donation to a product": {func(p *Plan) { p.value("y").Donated = "n" }, "does not stand where"},
 		"undeclared takeover":   {func(p *Plan) { p.value("next").Donated = "" }, "without a donation"},
+		"unwritten":             {func(p *Plan) { p.value("t").ViewOf = ""; p.value("t").Offset = 0 }, "no step computes it"},
 		"order":                 {func(p *Plan) { slices.Reverse(p.Graph.Nodes) }, "before it is defined"},
 		"step":                  {func(p *Plan) { p.Steps[0], p.Steps[1] = p.Steps[1], p.Steps[0] }, "step 0 is not"},
 		"missing step":          {func(p *Plan) { p.Steps = p.Steps[1:] }, "step 0 is not"},
