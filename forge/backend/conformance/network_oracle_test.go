@@ -48,8 +48,8 @@ func sides(n *ir.Node) (top, left int) {
 	return int(p[0]), int(p[1])
 }
 
-// along gives numbers for the height and the width.
-func along(n *ir.Node, attr string) (h, w int) {
+// extent gives numbers for the height and the width.
+func extent(n *ir.Node, attr string) (h, w int) {
 	v := n.Ints(attr)
 	if v == nil {
 		return 1, 1
@@ -59,8 +59,8 @@ func along(n *ir.Node, attr string) (h, w int) {
 
 func convOracle(n *ir.Node, in []*tensor.Tensor, index []int) float64 {
 	x, w := in[0], in[1]
-	sh, sw := along(n, "stride")
-	dh, dw := along(n, "dilation")
+	sh, sw := extent(n, "stride")
+	dh, dw := extent(n, "dilation")
 	top, left := sides(n)
 	group := index[1] / (w.Dim(0) / n.Int("groups"))
 	sum := 0.0
@@ -82,12 +82,12 @@ func convOracle(n *ir.Node, in []*tensor.Tensor, index []int) float64 {
 
 func poolOracle(n *ir.Node, in []*tensor.Tensor, index []int) float64 {
 	x := in[0]
-	kh, kw := along(n, "kernel")
+	kh, kw := extent(n, "kernel")
 	sh, sw := kh, kw
 	if n.Attr("stride") != nil {
-		sh, sw = along(n, "stride")
+		sh, sw = extent(n, "stride")
 	}
-	dh, dw := along(n, "dilation")
+	dh, dw := extent(n, "dilation")
 	top, left := sides(n)
 	sum, count, largest := 0.0, 0, math.Inf(-1)
 	for i := range kh {
