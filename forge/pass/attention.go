@@ -194,8 +194,8 @@ func (a *attention) takeScores(at *ir.Node, v *ir.Value) (string, []*ir.Value) {
 			return fmt.Sprintf("%v has rank %d; sdpa takes [batch, heads, length, channels]", u, u.Spec.Rank()), []*ir.Value{u}
 		}
 	}
-	if d := a.q.Spec.DType; d != tensor.F32 && d != tensor.F64 {
-		return fmt.Sprintf("in %v every operator rounds its result, and sdpa only the last", d), []*ir.Value{a.q}
+	if reason, blockers := roundsOften(a.q, "sdpa"); reason != "" {
+		return reason, blockers
 	}
 	if made(a.keys, "transpose") == nil {
 		return fmt.Sprintf("%v is not transposed from keys: sdpa would need a copy with the last two dimensions exchanged", a.keys), []*ir.Value{a.keys}
