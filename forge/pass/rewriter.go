@@ -96,7 +96,7 @@ const maxBlockers = 4
 func (w *rewriter) others(v *ir.Value, pattern ...*ir.Node) []*ir.Value {
 	var list []*ir.Value
 	for _, m := range w.readers[v] {
-		if !slices.Contains(pattern, m) && !w.dead[m] && slices.Contains(m.In, v) && len(list) < maxBlockers {
+		if !slices.Contains(pattern, m) && !w.dead[m] && slices.Contains(m.In, v) {
 			list = addOnce(list, m.Out[0])
 		}
 	}
