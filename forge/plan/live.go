@@ -130,8 +130,8 @@ type layout struct {
 	planned int64
 }
 
-// plan is a schedule with its best layout.
-type plan struct {
+// trial is a schedule with its best layout.
+type trial struct {
 	policy string
 	live   *liveness
 	layout *layout
@@ -141,13 +141,13 @@ type plan struct {
 const exhaustive = "all orders"
 
 // search tries every policy and, for a small graph, every order, and returns the
-// plan with the fewest bytes. No packing beats the most live bytes of a schedule,
+// trial with the fewest bytes. No packing beats the most live bytes of a schedule,
 // so the costlier packings are tried only while they can win.
-func (a *analysis) search(opts Options) (best plan, candidates []Candidate, bound int64) {
-	var plans []plan
+func (a *analysis) search(opts Options) (best trial, candidates []Candidate, bound int64) {
+	var trials []trial
 	try := func(policy string, order []int) {
 		live := a.liveness(order, opts)
-		plans = append(plans, plan{policy, live, packBestFit(live.buffers)})
+		trials = append(trials, trial{policy, live, packBestFit(live.buffers)})
 	}
 	for _, p := range policies {
 		try(p.name, a.schedule(p))
@@ -158,41 +158,41 @@ func (a *analysis) search(opts Options) (best plan, candidates []Candidate, boun
 	} else {
 		bound = a.bound(opts)
 	}
-	chosen := packAll(plans)
-	for _, p := range plans {
+	chosen := packAll(trials)
+	for _, p := range trials {
 		candidates = append(candidates, Candidate{Policy: p.policy, Lower: p.live.peak, Planned: p.layout.planned, Packing: p.layout.packing})
 	}
-	return plans[chosen], candidates, bound
+	return trials[chosen], candidates, bound
 }
 
 // packAll tries the costlier packings and returns the index of the best plan.
-func packAll(plans []plan) int {
-	best := bestOf(plans)
-	byPeak := make([]int, len(plans))
+func packAll(trials []trial) int {
+	best := bestOf(trials)
+	byPeak := make([]int, len(trials))
 	for i := range byPeak {
 		byPeak[i] = i
 	}
-	slices.SortStableFunc(byPeak, func(x, y int) int { return cmp.Compare(plans[x].live.peak, plans[y].live.peak) })
+	slices.SortStableFunc(byPeak, func(x, y int) int { return cmp.Compare(trials[x].live.peak, trials[y].live.peak) })
 	for _, i := range byPeak {
-		p := &plans[i]
+		p := &trials[i]
 		for _, pack := range packings {
-			if p.live.peak >= plans[best].layout.planned {
+			if p.live.peak >= trials[best].layout.planned {
 				break
 			}
 			if l := pack(p.live.buffers); l.planned < p.layout.planned {
 				p.layout = l
 			}
-			best = bestOf(plans)
+			best = bestOf(trials)
 		}
 	}
 	return best
 }
 
 // bestOf is the index of the first plan with the fewest bytes.
-func bestOf(plans []plan) int {
+func bestOf(trials []trial) int {
 	best := 0
-	for i, p := range plans {
-		if p.layout.planned < plans[best].layout.planned {
+	for i, p := range trials {
+		if p.layout.planned < trials[best].layout.planned {
 			best = i
 		}
 	}
