@@ -274,6 +274,25 @@ var ruleCases = []ruleCase{
   %5: f32[2,6,M,2] = matmul %4, %v6
   return %5
 }`},
+	{rule: "attention", program: `graph f(%q: f32[M,N,3], %k: f32[M,K,3], %v: f32[M,K,2], %m: f32[M,1,K]) {
+  %0: f32[M,3,K] = transpose %k {perm = [0, 2, 1]}
+  %1: f32[M,N,K] = matmul %q, %0
+  %2: f32[M,N,K] = add %1, %m
+  %4: f32[M,N,K] = softmax %2
+  %5: f32[M,N,2] = matmul %4, %v
+  return %5
+}`},
+	{rule: "attention", program: `graph f(%q: f32[N,3], %k: f32[K,3], %v: f32[K,2], %m: bool[K]) {
+  %0: f32[3,K] = transpose %k
+  %1: f32[N,K] = matmul %q, %0
+  %c: f32[] = const {value = f32[] 0.57735026}
+  %2: f32[N,K] = mul %1, %c
+  %i: f32[] = const {value = f32[] -inf}
+  %3: f32[N,K] = where %m, %2, %i
+  %4: f32[N,K] = softmax %3
+  %5: f32[N,2] = matmul %4, %v
+  return %5
+}`},
 	{rule: "stable-softmax", program: `graph f(%x: f32[M,2,N]) {
   %0: f32[M,1,N] = max %x {axes = [1], keepdims = true}
   %1: f32[M,2,N] = sub %x, %0
