@@ -161,15 +161,13 @@ func (t *task) magicForge(c call) Outcome {
 		}
 	}
 	p := c.body.inner()
-	code := p
-	p.body = ""
-	if out := t.run(p); out.Err != nil || p.magic != nil {
-		return out
-	}
-	if strings.TrimSpace(code.body) == "" {
+	if strings.TrimSpace(p.body) == "" || p.magic != nil {
 		return Outcome{Err: t.usage(c.directive, "write a function below, beginning with def", "the cell defines nothing")}
 	}
-	return t.forgeScript(code, opt)
+	if out := t.run(parts{directives: p.directives}); out.Err != nil {
+		return out
+	}
+	return t.forgeScript(p, opt)
 }
 
 func forgeFlags() []flag {

@@ -24,9 +24,10 @@ type magic struct {
 	least int    // number of arguments
 	most  int
 	flags []flag
-	raw   bool // the arguments are one text, to be taken as it is
-	files bool // the arguments are file names
-	code  bool // the body is again directives and code, or the arguments are Go
+	raw   bool     // the arguments are one text, to be taken as it is
+	files bool     // the arguments are file names
+	code  bool     // the body is again directives and code, or the arguments are Go
+	lang  Language // of that code, whatever it looks like
 	doc   string
 	run   func(t *task, c call) Outcome
 }
@@ -46,9 +47,9 @@ var magics []*magic
 
 func init() { // not an initialiser: %lsmagic refers to the table
 	magics = []*magic{
-		{name: "forge", form: onCell, code: true, flags: forgeFlags(), run: (*task).magicForge,
+		{name: "forge", form: onCell, code: true, lang: ForgeScript, flags: forgeFlags(), run: (*task).magicForge,
 			doc: "Run the cell as ForgeScript; compile its entry function for given shapes and show what came of it."},
-		{name: "go", form: onCell, code: true, run: (*task).magicGo,
+		{name: "go", form: onCell, code: true, lang: Go, run: (*task).magicGo,
 			doc: "Run the cell as Go, also if it begins with def."},
 		{name: "bash", form: onCell, raw: true, args: "[ARGUMENTS]", run: (*task).magicBash,
 			doc: "Run the cell as a shell script, which finds the arguments in $1, $2 and so on."},
