@@ -81,16 +81,19 @@ func (in *Interp) describe(name string, detail int) (string, bool) {
 	return inspected(i, detail), true
 }
 
-// inspected writes an inspection as text.
+// inspected writes an inspection as text. Documentation of a package's names
+// begins with their declaration, which then stands for the signature.
 func inspected(i gocell.Inspection, detail int) string {
 	var sections []string
-	head := i.Signature
-	if i.Defined != "" {
-		head += "\n(" + i.Defined + ")"
+	keyword, _, _ := strings.Cut(i.Signature, " ")
+	if !strings.HasPrefix(i.Doc, keyword+" ") {
+		sections = append(sections, i.Signature)
 	}
-	sections = append(sections, head)
 	if i.Doc != "" {
 		sections = append(sections, i.Doc)
+	}
+	if i.Defined != "" {
+		sections = append(sections, "Defined in "+i.Defined+".")
 	}
 	if detail > 0 && i.Source != "" {
 		sections = append(sections, i.Source)
