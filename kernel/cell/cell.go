@@ -159,7 +159,11 @@ func (t *task) steps(p parts) []func() Outcome {
 
 func (t *task) code(p parts) Outcome {
 	if p.language() == ForgeScript {
-		return t.forgeScript(p, forgeOptions{})
+		out := t.forgeScript(p, forgeOptions{})
+		if out.Err != nil && t.ctx.Err() != nil {
+			out.Err = &InterruptError{What: "a ForgeScript cell"}
+		}
+		return out
 	}
 	return t.goCode(p.body[p.line-1:], p.line)
 }
