@@ -121,26 +121,37 @@ func (c crash) firstLine() string {
 	return first
 }
 
-// dumpLine is a part of the report that tells a person nothing.
-var dumpLine = regexp.MustCompile(`^([0-9a-f]{16}: | {10,}7 6 5 4|stack: frame=|runtime: g )`)
+// What of the report tells a person nothing: machine words, and the runtime's own
+// stacks.
+var (
+	registers    = regexp.MustCompile(` (fp|sp|pc|gp|mp)=\S+| m=\S+`)
+	machineLine  = regexp.MustCompile(`^(PC=|runtime: sp=|goroutine running on other thread)`)
+	machineStack = regexp.MustCompile(`^(runtime stack:|goroutine 0 |r\S+ +0x)`)
+)
 
-// trace is the head of the report: the message and the goroutine that failed.
+// trace is the head of the report: the message and the first goroutine, which is
+// the one that failed.
 func (c crash) trace() []string {
 	var lines []string
-	goroutines := 0
-	for line := range strings.Lines(c.report) {
-		if strings.HasPrefix(line, "goroutine ") {
-			if goroutines++; goroutines > 1 {
-				return append(lines, "…")
-			}
-		}
-		if dumpLine.MatchString(line) {
+	for paragraph := range strings.SplitSeq(strings.Trim(c.report, "\n"), "\n\n") {
+		if paragraph == "" || machineStack.MatchString(paragraph) {
 			continue
 		}
-		if len(lines) == maxTrace {
-			return append(lines, "…")
+		if len(lines) > 0 {
+			lines = append(lines, "")
 		}
-		lines = append(lines, strings.TrimRight(line, "\n"))
+		for line := range strings.SplitSeq(strings.Trim(paragraph, "\n"), "\n") {
+			if machineLine.MatchString(line) {
+				continue
+			}
+			if len(lines) == maxTrace {
+				return append(lines, "…")
+			}
+			lines = append(lines, registers.ReplaceAllString(line, ""))
+		}
+		if strings.HasPrefix(paragraph, "goroutine ") {
+			break
+		}
 	}
 	return lines
 }

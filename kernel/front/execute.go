@@ -58,8 +58,8 @@ func (e *execution) run(ctx context.Context) doneBody {
 	defer s.shut(cell, frames)
 	s.pipes.drain()
 	e.out = f.outputs.begin(cell, e.request.Message)
-	if notice := f.supervisor.takeNotice(); notice != "" {
-		e.out.write(stderr, []byte(notice))
+	if !e.content.Silent { // which a person does not look at
+		e.out.write(stderr, []byte(f.supervisor.takeNotice()))
 	}
 	// An interrupt that came while the cell was not in the session yet would
 	// find nothing to stop there.
@@ -109,7 +109,7 @@ func (e *execution) follow(s *session, cell uint64, frames *mailbox) (doneBody, 
 		case link.InputRequest:
 			f.inputs.ask(s, frame, e.request, e.content.AllowStdin)
 		default:
-			if _, err := f.outputs.show(s, e.out, frame); err != nil {
+			if err := f.outputs.show(s, e.out, frame); err != nil {
 				f.log.Error("session", "frame", frame.Kind, "error", err)
 			}
 		}

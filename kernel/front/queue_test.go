@@ -309,6 +309,27 @@ func TestComms(t *testing.T) {
 	}
 }
 
+// Comms that a cell opens are announced and listed.
+func TestCommFromSession(t *testing.T) {
+	r := start(t)
+	res := r.run("comm comm_open k1\ncomm comm_msg k1\ncomm comm_nonsense k1\ndisplay d end")
+	equal(t, "opened", describe(res.outputs[:2]), `comm_open {"comm_id":"k1","target_name":"from the kernel","data":{"v":1}}
+comm_msg {"comm_id":"k1","data":{"v":1}}
+`)
+	reply, _ := r.ask(r.shell, "comm_info_request", nil)
+	equal(t, "info", string(reply.Content), `{"status":"ok","comms":{"k1":{"target_name":"from the kernel"}}}`)
+	res = r.run("comm comm_close k1\ndisplay d end")
+	equal(t, "closed", describe(res.outputs[:1]), `comm_close {"comm_id":"k1","data":{"v":1}}`+"\n")
+	reply, _ = r.ask(r.shell, "comm_info_request", nil)
+	equal(t, "info", string(reply.Content), `{"status":"ok","comms":{}}`)
+}
+
+// A frame that the front cannot read does not leave its cell waiting.
+func TestBadFrame(t *testing.T) {
+	r := start(t)
+	equal(t, "cell", r.run("bad\nresult 1").text(t), "1")
+}
+
 // Output of a goroutine that outlives its cell goes to that cell.
 func TestLateOutput(t *testing.T) {
 	r := start(t)

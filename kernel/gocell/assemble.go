@@ -62,7 +62,7 @@ func (c *check) body() []ast.Stmt {
 		return list
 	}
 	last, ok := list[len(list)-1].(*ast.ExprStmt)
-	if !ok || c.declaresAfter(last) {
+	if !ok {
 		return list
 	}
 	c.shown = &last.X
@@ -73,17 +73,6 @@ func (c *check) body() []ast.Stmt {
 		Fun: &ast.Ident{NamePos: last.Pos(), Name: showName}, Args: []ast.Expr{last.X}, Lparen: last.Pos(), Rparen: last.End(),
 	}}
 	return list
-}
-
-// declaresAfter reports a declaration behind the last statement.
-func (c *check) declaresAfter(last ast.Node) bool {
-	end := c.lib.span(last).to
-	for _, d := range c.syn.decls {
-		if c.lib.span(d).from >= end {
-			return true
-		}
-	}
-	return false
 }
 
 // fill makes the packages of the cell, puts the session's objects that the

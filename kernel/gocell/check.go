@@ -199,7 +199,10 @@ func (c *check) touches(used map[string]bool, self string) bool {
 func normal(text string) string {
 	var b strings.Builder
 	list, _ := scan(text)
-	for _, l := range list {
+	for i, l := range list {
+		if l.tok == token.SEMICOLON && list[i+1].tok != token.IDENT || l.tok == token.EOF {
+			continue // one that a line break made before a closing bracket
+		}
 		if l.tok.IsLiteral() {
 			b.WriteString(l.lit)
 		} else {
@@ -300,5 +303,5 @@ func importHint(path string) string {
 	if known, ok := hostpkg.Known(base); ok && known != path {
 		return "did you mean \"" + known + "\"?"
 	}
-	return "cells can import the standard library, gonum, forge, nebula and display"
+	return ""
 }

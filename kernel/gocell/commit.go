@@ -94,7 +94,7 @@ func (c *check) unit(objects map[string]types.Object) (*eval.Unit, error) {
 	u := &eval.Unit{
 		Fset: c.lib.fset, Pkg: c.pkg, Files: []*ast.File{c.file}, Info: c.info, Outer: c.outer,
 		Vars: map[*types.Var]*eval.Var{}, Funcs: map[*types.Func]*eval.Code{},
-		Position: c.lib.position, Main: mainName,
+		Position: c.lib.position, Main: mainName, Source: c.src,
 	}
 	for obj, sym := range c.outside {
 		switch obj := obj.(type) {

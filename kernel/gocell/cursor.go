@@ -101,17 +101,14 @@ func (c *check) at(offset int) []ast.Node {
 
 // innermost returns the smallest scope of the cell around an offset.
 func (c *check) innermost(offset int) *types.Scope {
-	best, size := c.pkg.Scope(), -1
-	for n, scope := range c.info.Scopes {
-		src, from, ok := c.lib.position(n.Pos())
-		_, to, ok2 := c.lib.position(n.End())
-		if n == ast.Node(c.main) || n == ast.Node(c.main.Type) {
-			src, from, to, ok, ok2 = c.src, 0, len(c.src.Text), true, true
-		}
-		if _, isFile := n.(*ast.File); isFile || !ok || !ok2 || src != c.src || offset < from || offset > to {
-			continue
-		}
-		if size < 0 || to-from <= size {
+	best := c.info.Scopes[c.main.Type] // of the statements at the top level
+	path := c.at(offset)
+	if len(path) == 0 {
+		return best
+	}
+	pos, size := path[len(path)-1].Pos(), token.Pos(-1)
+	for _, scope := range c.info.Scopes {
+		if from, to := scope.Pos(), scope.End(); from.IsValid() && from <= pos && pos < to && (size < 0 || to-from < size) {
 			best, size = scope, to-from
 		}
 	}

@@ -152,11 +152,15 @@ func (c *check) message(msg string) string {
 // twoTypes explains an error about two types of one name.
 func (c *check) twoTypes(msg, name string) string {
 	old := c.s.scope.symbols[name]
-	if old == nil || strings.Count(msg, name) < 2 {
+	mentions := strings.Count(msg, "main."+name)
+	if old == nil || mentions == 0 || !strings.HasPrefix(msg, "cannot use") && !strings.Contains(msg, "mismatched types") {
 		return ""
 	}
 	if c.declared[name] {
 		return fmt.Sprintf("the %s of %s and the one of this cell are different types", name, old.cell)
+	}
+	if mentions < 2 {
+		return ""
 	}
 	return fmt.Sprintf("%s was declared again in %s; values made before keep the earlier type", name, old.cell)
 }
@@ -231,9 +235,19 @@ func panicError(p *eval.Panic) *PanicError {
 	return &PanicError{Value: p.Value, Trace: frames(p.Trace), Goroutine: p.Goroutine}
 }
 
+// maxRepeats is how often a trace shows one place of a recursion.
+const maxRepeats = 3
+
 func frames(trace []eval.Location) []Frame {
 	var list []Frame
-	for _, l := range trace {
+	repeats := 0
+	for i, l := range trace {
+		if i == 0 || l != trace[i-1] {
+			repeats = 0
+		}
+		if repeats++; repeats > maxRepeats {
+			continue
+		}
 		f := Frame{Cell: l.Source.Name, Func: l.Func, Text: lineAt(l.Source, l.Offset)}
 		f.Line, f.Col = position(l.Source, l.Offset)
 		if f.Func == mainName {

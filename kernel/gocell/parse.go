@@ -66,9 +66,13 @@ func (l *library) parseText(t *text, prefix, body, suffix string) (*ast.File, sc
 	if f != nil && f.FileStart.IsValid() {
 		t.starts = append(t.starts, fileStart{l.fset.File(f.FileStart), len(prefix)})
 	}
-	errs, _ := err.(scanner.ErrorList)
-	for _, e := range errs {
-		e.Pos.Offset -= len(prefix)
+	all, _ := err.(scanner.ErrorList)
+	var errs scanner.ErrorList
+	for _, e := range all {
+		if e.Msg != "imports must appear before other declarations" { // not in a notebook
+			e.Pos.Offset -= len(prefix)
+			errs = append(errs, e)
+		}
 	}
 	return f, errs
 }

@@ -100,9 +100,6 @@ func newTestSession(tb testing.TB, opts Options) (*Session, *console) {
 	if opts.Writer == nil {
 		opts.Writer = func(uint64, string) io.Writer { return out }
 	}
-	if opts.Async == nil {
-		opts.Async = func(cell uint64, err error) { fmt.Fprintf(out, "async %d: %v\n", cell, err) }
-	}
 	s, err := New(opts)
 	if err != nil {
 		tb.Fatal(err)
@@ -169,4 +166,9 @@ func errorText(err error) string {
 		return b.String()
 	}
 	return err.Error()
+}
+
+// writers gives each cell a console of its own.
+func writers(outs map[uint64]*console) func(uint64, string) io.Writer {
+	return func(cell uint64, _ string) io.Writer { return outs[cell] }
 }

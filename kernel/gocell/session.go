@@ -216,6 +216,10 @@ func bundle(values []any) (b display.Bundle, err error) {
 	}
 	var texts []string
 	for _, v := range values {
+		if v == nil {
+			texts = append(texts, "<nil>") // as Go prints it, after a value and its error
+			continue
+		}
 		text, _ := display.ToBundle(v).Data["text/plain"].(string)
 		texts = append(texts, text)
 	}

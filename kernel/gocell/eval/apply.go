@@ -88,6 +88,7 @@ func (th *thread) compiled(t target, args []reflect.Value) []reflect.Value {
 		out = t.host.Call(in)
 	}
 	th.blocking(nil)
+	th.poll()
 	return out
 }
 

@@ -101,6 +101,9 @@ func (b *builder) sourceOf(fn *ssa.Function) *Source {
 	if fn.Synthetic != "" && fn.Origin() == nil && fn.Parent() == nil {
 		return nil
 	}
+	if fn.Name() == b.unit.Main && fn.Parent() == nil {
+		return b.unit.Source
+	}
 	at := b.unitOf(fn).Position
 	if s, _, ok := at(fn.Pos()); ok {
 		return s

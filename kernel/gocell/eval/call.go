@@ -44,8 +44,24 @@ func (b *builder) resolve(fn *ssa.Function) target {
 	return b.hostTarget(fn)
 }
 
-// hostTarget finds compiled code for a function without a body.
-func (b *builder) hostTarget(fn *ssa.Function) target {
+// hostTarget finds compiled code for a function without a body. A wrapper, which
+// only reflection may ask for, fails when it is called and not before.
+func (b *builder) hostTarget(fn *ssa.Function) (tg target) {
+	if b.ssa != nil && b.ssa.Synthetic != "" && b.ssa.Origin() == nil {
+		defer func() {
+			switch r := recover().(type) {
+			case nil:
+			case *Unsupported:
+				tg = target{code: failing(r.Reason)}
+			default:
+				panic(r)
+			}
+		}()
+	}
+	return b.findHost(fn)
+}
+
+func (b *builder) findHost(fn *ssa.Function) target {
 	name := hostName(fn)
 	if hidden := b.hidden(fn); hidden != nil {
 		return target{native: hidden, name: name}

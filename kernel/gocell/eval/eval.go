@@ -105,8 +105,10 @@ type Unit struct {
 	Position func(token.Pos) (*Source, int, bool)
 	// Generic lists earlier units whose generic declarations this one may need.
 	Generic []*Unit
-	// Main names the function to run; empty when there is nothing to run.
-	Main string
+	// Main names the function to run; empty when there is nothing to run. Source
+	// is what it was written in.
+	Main   string
+	Source *Source
 }
 
 // Var is the storage of a session variable.

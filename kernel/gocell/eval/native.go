@@ -11,6 +11,7 @@ import (
 // natives take the place of compiled functions that must know which goroutine
 // calls them: those that print for a cell, end it, or block without an end.
 var natives = map[string]native{
+	"maps.clone":            func(_ *thread, a []reflect.Value) []reflect.Value { return []reflect.Value{cloneMap(a[0])} },
 	"os.Exit":               func(_ *thread, a []reflect.Value) []reflect.Value { panic(Exit{"os.Exit", int(a[0].Int())}) },
 	"log.Fatal":             fatal("log.Fatal", func(a []reflect.Value) string { return fmt.Sprint(anys(a[0])...) }),
 	"log.Fatalf":            fatal("log.Fatalf", func(a []reflect.Value) string { return fmt.Sprintf(a[0].String(), anys(a[1])...) }),
@@ -40,6 +41,18 @@ var natives = map[string]native{
 		th.lock(mu.TryRLock, mu.RLock, mu.RUnlock)
 		return nil
 	},
+}
+
+// cloneMap is the body of maps.Clone that the runtime has.
+func cloneMap(m reflect.Value) reflect.Value {
+	if m.IsNil() {
+		return m
+	}
+	c := reflect.MakeMapWithSize(m.Type(), m.Len())
+	for it := m.MapRange(); it.Next(); {
+		c.SetMapIndex(it.Key(), it.Value())
+	}
+	return c
 }
 
 // fatal logs as log.Fatal does and ends the cell, where compiled code would

@@ -108,6 +108,9 @@ func (th *thread) main(fn *Func, outcome chan<- failure) {
 	fr := th.push(fn)
 	fr.call()
 	normal = true
+	if th.run.stop.Load() { // compiled code swallowed the interrupt
+		f.err = &Stopped{What: th.activity()}
+	}
 }
 
 // failure says how a goroutine ended that did not return.

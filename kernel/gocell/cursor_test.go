@@ -1,0 +1,145 @@
+package gocell
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestComplete(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	mustRun(t, s, `
+type Shape struct{ Width, height int; strings.Builder }
+func (s *Shape) Area() int { return s.Width * s.height }
+func (s Shape) area2() int { return 0 }
+longVariableName := 1
+shape := &Shape{}
+import m "math"
+func helper(x int) string { return "" }
+const Limit = 3
+`)
+	for _, tt := range []struct {
+		src  string // | is the cursor
+		want string // all matches, or some when it ends with …
+	}{
+		{"longVar|", "longVariableName:variable:int"},
+		{"fmt.Printl|", "Println:function:(a ...any) (n int, err error)"},
+		{"fmt.Println(strings.ToUpp|)", "ToUpper:function:(s string) string … ToUpperSpecial:function…"},
+		{"shape.A|", "Area:method:() int"},
+		{"shape.a|", "area2:method:() int"},
+		{"shape.Wi|", "Width:field:int"},
+		{"shape.WriteStr|", "WriteString:method:(s string) (int, error)"},
+		{"shape.Area().|", ""},
+		{"m.Sq|", "Sqrt:function:(x float64) float64 … SqrtPi:constant:untyped float…"},
+		{"hel|", "helper:function:(x int) string"},
+		{"y := shape\ny.Ar|", "Area:method:() int"},
+		{"for i, item := range []string{} {\n\titem|", "item:variable:string"},
+		{"func f(argument int) { argu|", "argument:variable:int"},
+		{"if x := longVariableName; x > 0 { strconv.Ito|", "Itoa:function:(i int) string"},
+		{"var t time.Ti| = 1", "Time:type:struct … Timer:type:struct…"},
+		{"http.StatusTeap|", "StatusTeapot:constant:untyped int"},
+		{"strco|", "strconv:module:strconv"},
+		{"Lim|", "Limit:constant:untyped int"},
+		{"sel|", "select:keyword:"},
+		{`"fmt.Prin|"`, ""},
+		{"// fmt.Prin|", ""},
+		{"LONGV|", "longVariableName:variable:int"},
+		{"time.Now().Ye|", "Year:method:() int … YearDay:method:() int"},
+		{"a := []Shape{}; a[0].Ar|", "Area:method:() int"},
+		{"fmt.|", "Println:function:(a ...any) (n int, err error)…"},
+	} {
+		at := strings.Index(tt.src, "|")
+		src := strings.Replace(tt.src, "|", "", 1)
+		got := s.Complete(src, at)
+		var list []string
+		for _, c := range got.Candidates {
+			list = append(list, c.Text+":"+c.Kind+":"+c.Signature)
+		}
+		for _, want := range strings.Split(strings.TrimSuffix(tt.want, "…"), " … ") {
+			if want != "" && !slices.ContainsFunc(list, func(g string) bool { return strings.HasPrefix(g, want) }) {
+				t.Errorf("%s: %v, want %s", tt.src, list, want)
+			}
+		}
+		if !strings.HasSuffix(tt.want, "…") && len(list) != len(strings.FieldsFunc(tt.want, func(r rune) bool { return r == '…' })) {
+			t.Errorf("%s: %d matches %v, want only %q", tt.src, len(list), list, tt.want)
+		}
+		from, to := word(src, at)
+		if got.Start != from || got.End != to {
+			t.Errorf("%s: replaces %d to %d", tt.src, got.Start, got.End)
+		}
+	}
+}
+
+func TestInspect(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	mustRun(t, s, `
+// twice doubles.
+// It is simple.
+func twice(x int) int { return 2 * x }
+type T struct{ A int }
+func (t T) M() string { return "" }
+v := T{1}
+`)
+	for _, tt := range []struct {
+		src             string
+		detail          int
+		sig, doc, where string
+	}{
+		{"fmt.Print|ln(1)", 0, "func fmt.Println(a ...any) (n int, err error)", "Println formats using the default formats", "fmt"},
+		{"twi|ce(3)", 0, "func twice(x int) int", "twice doubles.\nIt is simple.", "cell"},
+		{"v.|M()", 0, "func (T).M() string", "", ""},
+		{"v.A|", 0, "field A int", "", ""},
+		{"v|", 0, "var v T", "", "cell"},
+		{"fm|t.Println", 0, "package fmt", "Package fmt implements formatted I/O", "fmt"},
+		{"(&strings.Builder{}).String|", 0, "func (*strings.Builder).String() string", "String returns the accumulated string", "strings"},
+		{"time.Second|", 0, "const time.Second time.Duration", "", "time"},
+		{"display.Show|", 0, "func display.Show(v ...any)", "Show displays", "forgekernel/display"},
+		{"len|(x)", 0, "", "", ""},
+	} {
+		at := strings.Index(tt.src, "|")
+		got, ok := s.Inspect(strings.Replace(tt.src, "|", "", 1), at, tt.detail)
+		if !ok {
+			t.Errorf("%s: not found", tt.src)
+			continue
+		}
+		if tt.sig != "" && !strings.HasPrefix(got.Signature, tt.sig) || !strings.Contains(got.Doc, tt.doc) || tt.where != "" && got.Defined != tt.where {
+			t.Errorf("%s: %+v", tt.src, got)
+		}
+	}
+	if got, _ := s.Inspect("twice", 2, 1); got.Source != "func twice(x int) int { return 2 * x }" {
+		t.Errorf("source is %q", got.Source)
+	}
+	if _, ok := s.Inspect("nosuchname", 3, 0); ok {
+		t.Error("an unknown name is found")
+	}
+	if _, ok := s.Inspect("1 + 2", 1, 0); ok {
+		t.Error("a space is found")
+	}
+}
+
+func TestCompleteness(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	for src, want := range map[string]string{
+		"":                           "complete",
+		"1 + 1":                      "complete",
+		"func f() {}":                "complete",
+		"func f() {":                 "incomplete \t",
+		"if x {\n\tfor {\n":          "incomplete \t\t",
+		"fmt.Println(":               "incomplete \t",
+		"x :=":                       "incomplete ",
+		"x := 1 +":                   "incomplete ",
+		"s := `raw":                  "incomplete ",
+		"/* comment":                 "incomplete ",
+		"func func":                  "invalid",
+		"x := )":                     "invalid",
+		"x := \"open":                "invalid",
+		"for i := 0; i < 3; i++ { }": "complete",
+		"a b c":                      "invalid",
+		"var x = []int{1,\n2,":       "incomplete \t",
+	} {
+		status, indent := s.Completeness(src)
+		if got := status + " " + indent; strings.TrimSuffix(got, " ") != strings.TrimSuffix(want, " ") {
+			t.Errorf("%q is %q, want %q", src, got, want)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package gocell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// hangs are cells that never end by themselves.
+var hangs = map[string]string{
+	"loop":              `for {}`,
+	"counting loop":     `for i := 0; ; i++ { kept = i }`,
+	"recursive loop":    `func f(n int) { if n > 100 { return }; f(n + 1) }` + "\nfor { f(0) }",
+	"receive":           `<-make(chan int)`,
+	"nil channel":       `var c chan int; <-c`,
+	"send":              `make(chan int) <- 1`,
+	"select":            `select {}`,
+	"select of two":     `a, b := make(chan int), make(chan int); select { case <-a: case b <- 1: }`,
+	"range":             `for range make(chan int) {}`,
+	"sleep":             `time.Sleep(time.Hour)`,
+	"wait group":        `var wg sync.WaitGroup; wg.Add(1); wg.Wait()`,
+	"double lock":       `var mu sync.Mutex; mu.Lock(); mu.Lock()`,
+	"callback":          `sort.Slice([]int{3, 2, 1}, func(i, j int) bool { for {} })`,
+	"recovering loop":   `for { func() { defer func() { recover() }(); for {} }() }`,
+	"background loop":   `go func() { for {} }()` + "\n<-make(chan int)",
+	"method from fmt":   "type S int\nfunc (S) String() string { for {} }\nfmt.Println(S(1))",
+	"compiled wait":     `c := sync.NewCond(&sync.Mutex{}); c.L.Lock(); c.Wait()`,
+	"deferred for ever": `defer func() { for {} }(); for {}`,
+	"iterator":          `for range func(yield func() bool) { for yield() {} } {}`,
+}
+
+func TestInterrupt(t *testing.T) {
+	for name, source := range hangs {
+		t.Run(name, func(t *testing.T) {
+			s, out := newTestSession(t, Options{})
+			mustRun(t, s, "kept := 0\nx := 5")
+			ctx, cancel := context.WithCancel(context.Background())
+			ended := make(chan error, 1)
+			go func() {
+				_, err := s.Run(ctx, Cell{Name: "cell 2", ID: 2, Source: "fmt.Println(\"started\")\n" + source})
+				ended <- err
+			}()
+			waitFor(t, func() bool { return strings.Contains(out.text(), "started") })
+			cancel()
+			select {
+			case err := <-ended:
+				var stopped *InterruptError
+				if !errors.As(err, &stopped) || stopped.What == "" {
+					t.Fatalf("an interrupt gives %v", err)
+				}
+			case <-time.After(generous):
+				t.Fatal("the interrupt does not end the cell")
+			}
+			if got := mustRun(t, s, "x"); got != "5" {
+				t.Errorf("after an interrupt x is %s", got)
+			}
+		})
+	}
+}
+
+func (c *console) text() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.buf.String()
+}
+
+// waitFor polls for something that other goroutines bring about.
+func waitFor(t *testing.T, done func() bool) {
+	t.Helper()
+	deadline := time.After(generous)
+	for !done() {
+		select {
+		case <-deadline:
+			t.Fatal("what the test waits for does not happen")
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// mustRun runs a cell that must succeed and returns the text it shows.
+func mustRun(tb testing.TB, s *Session, source string) string {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), generous)
+	defer cancel()
+	r, err := s.Run(ctx, Cell{Name: "cell", ID: 1, Source: source})
+	if err != nil {
+		tb.Fatalf("%s\n%s", source, errorText(err))
+	}
+	text, _ := r.Bundle.Data["text/plain"].(string)
+	return text
+}
+
+func TestInterruptSaysWhat(t *testing.T) {
+	for source, want := range map[string]string{
+		"for {}": "running code", "<-make(chan int)": "a channel receive", "time.Sleep(time.Hour)": "time.Sleep", "select {}": "a select statement",
+	} {
+		s, _ := newTestSession(t, Options{})
+		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		_, err := s.Run(ctx, Cell{Name: "cell 1", Source: "\n" + source})
+		cancel()
+		var stopped *InterruptError
+		if !errors.As(err, &stopped) || stopped.What != want {
+			t.Errorf("%s: %v, want %q", source, err, want)
+			continue
+		}
+		if len(stopped.Trace) == 0 || stopped.Trace[0].Line != 2 && source != "for {}" { // an empty loop has no place
+			t.Errorf("%s: trace is %v", source, stopped.Trace)
+		}
+	}
+}
+
+// TestInterruptRunsDeferred checks that mutexes are released.
+func TestInterruptRunsDeferred(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	mustRun(t, s, "var mu sync.Mutex\nfunc hold() { mu.Lock(); defer mu.Unlock(); for {} }")
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := s.Run(ctx, Cell{Name: "cell 2", Source: "hold()"}); err == nil {
+		t.Fatal("the loop ended")
+	}
+	if got := mustRun(t, s, "mu.TryLock()"); got != "true" {
+		t.Errorf("TryLock gives %s", got)
+	}
+}
+
+func TestGoroutinePanicIsReported(t *testing.T) {
+	reports := make(chan string, 1)
+	s, _ := newTestSession(t, Options{Async: func(cell uint64, err error) {
+		var p *PanicError
+		if errors.As(err, &p) && p.Goroutine && len(p.Trace) > 0 {
+			reports <- fmt.Sprintf("%d %v %s:%d", cell, p.Value, p.Trace[0].Cell, p.Trace[0].Line)
+		}
+	}})
+	if _, err := s.Run(context.Background(), Cell{Name: "cell 7", ID: 7, Source: "go func() {\n\tpanic(\"lost\")\n}()"}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case got := <-reports:
+		if got != "7 lost cell 7:2" {
+			t.Errorf("reported %q", got)
+		}
+	case <-time.After(generous):
+		t.Fatal("the panic is not reported")
+	}
+	mustRun(t, s, "1")
+}
+
+func TestGoroutinesAndReset(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	mustRun(t, s, "x := 1\ngo func() { for {} }()\ngo func() { <-make(chan int) }()")
+	waitFor(t, func() bool {
+		list := s.Goroutines()
+		return len(list) == 2 && list[0].Line == 2 && list[1].State == "a channel receive"
+	})
+	s.Reset()
+	if len(s.Symbols()) != 0 {
+		t.Errorf("after Reset there are %v", s.Symbols())
+	}
+	if _, err := s.Run(context.Background(), Cell{Source: "x"}); err == nil {
+		t.Error("x lives on after Reset")
+	}
+}
+
+// TestOutputOfGoroutines checks that what a goroutine prints goes to its cell.
+func TestOutputOfGoroutines(t *testing.T) {
+	outs := map[uint64]*console{1: {}, 2: {}}
+	s, _ := newTestSession(t, Options{Writer: writers(outs)})
+	run := func(id uint64, source string) {
+		t.Helper()
+		if _, err := s.Run(context.Background(), Cell{ID: id, Name: "cell", Source: source}); err != nil {
+			t.Fatal(errorText(err))
+		}
+	}
+	run(1, "start, done := make(chan int), make(chan int)\ngo func() { <-start; fmt.Println(\"late\"); close(done) }()")
+	run(2, "start <- 1\n<-done\nfmt.Println(\"own\")")
+	if outs[1].text() != "late\n" || outs[2].text() != "own\n" {
+		t.Errorf("cell 1 got %q, cell 2 got %q", outs[1].text(), outs[2].text())
+	}
+}

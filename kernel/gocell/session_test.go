@@ -1,0 +1,193 @@
+package gocell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	"forgekernel/display"
+)
+
+func TestDefine(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	for name, value := range map[string]any{
+		"label":  display.Text("hi"),
+		"double": func(x int) int { return 2 * x },
+		"build":  &strings.Builder{},
+		"wait":   3 * time.Second,
+		"list":   []any{1, "x"},
+		"join":   strings.Join,
+		"err":    errors.New("own"),
+	} {
+		if err := s.Define(name, value, "made by the host"); err != nil && name != "err" {
+			t.Fatal(err)
+		} else if err == nil && name == "err" {
+			t.Error("a value of a type that is not exported has a type in cells")
+		}
+	}
+	for source, want := range map[string]string{
+		"double(21)":     "42",
+		"wait.Seconds()": "3",
+		"build.WriteString(\"abc\"); build.Len()": "3",
+		"join([]string{\"a\", \"b\"}, \"-\")":     "a-b",
+		"len(list)":                               "2",
+		"f := double; f(4)":                       "8",
+		"label":                                   "hi",
+	} {
+		if got := mustRun(t, s, source); got != want {
+			t.Errorf("%s is %s, want %s", source, got, want)
+		}
+	}
+	if err := s.Define("not a name", 1, ""); err == nil {
+		t.Error("a bad name is taken")
+	}
+	if err := s.Define("x", nil, ""); err == nil {
+		t.Error("nil is taken")
+	}
+	if i, ok := s.Inspect("double", 3, 0); !ok || i.Doc != "made by the host" {
+		t.Errorf("inspection gives %+v", i)
+	}
+	if c := s.Complete("wait.Sec", 8); len(c.Candidates) != 1 {
+		t.Errorf("completion gives %v", c.Candidates)
+	}
+	mustRun(t, s, "double := 3")
+	if got := mustRun(t, s, "double"); got != "3" {
+		t.Errorf("double is %s", got)
+	}
+}
+
+func TestSymbols(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	mustRun(t, s, "x := []int{1}\nconst k = 2\ntype T struct{ A int }\nfunc f(t T) error { return nil }\nimport m \"math\"")
+	var got []string
+	for _, sym := range s.Symbols() {
+		got = append(got, fmt.Sprint(sym.Name, "|", sym.Kind, "|", sym.Type))
+	}
+	want := "T|type|struct{A int} f|func|func(t T) error k|const|untyped int m|import|math x|var|[]int"
+	if strings.Join(got, " ") != want {
+		t.Errorf("symbols are\n%s\nwant\n%s", strings.Join(got, " "), want)
+	}
+}
+
+func TestLinesCountFromTheCell(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	_, err := s.Run(context.Background(), Cell{Name: "cell 1", Source: "x := 1\n\té := undefinedName", Line: 5})
+	var ce *CompileError
+	if !errors.As(err, &ce) || len(ce.Diagnostics) != 1 {
+		t.Fatal(err)
+	}
+	d := ce.Diagnostics[0]
+	if d.Line != 6 || d.Col != 7 || d.EndCol != 20 || d.Text != "\té := undefinedName" || d.Source != "cell 1" {
+		t.Errorf("diagnostic is %+v", d)
+	}
+}
+
+func TestDisplays(t *testing.T) {
+	var shown []display.Output
+	s, _ := newTestSession(t, Options{Sink: func(cell uint64) display.Sink { return sinkFunc(func(o display.Output) { shown = append(shown, o) }) }})
+	mustRun(t, s, `display.Show("a")`+"\n"+`display.ShowID("id", 1)`+"\n"+`display.Update("id", 2)`)
+	if len(shown) != 3 || shown[1].ID != "id" || !shown[2].Update {
+		t.Errorf("shown are %+v", shown)
+	}
+	if got := mustRun(t, s, "type D struct{}\nfunc (D) Display() display.Bundle { return display.Text(\"own form\") }\nD{}"); got != "own form" {
+		t.Errorf("an own Display method shows %q", got)
+	}
+	_, err := s.Run(context.Background(), Cell{Source: "func (D) Display() display.Bundle { panic(\"broken\") }\nD{}"})
+	var p *PanicError
+	if !errors.As(err, &p) {
+		t.Errorf("a panicking Display method gives %v", err)
+	}
+}
+
+type sinkFunc func(display.Output)
+
+func (f sinkFunc) Show(o display.Output) error { f(o); return nil }
+func (f sinkFunc) Clear(bool) error            { return nil }
+
+func TestNoStdin(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	if got := mustRun(t, s, "var n int\n_, err := fmt.Scan(&n)\nerr"); got != "this cell cannot ask for input" {
+		t.Errorf("Scan gives %q", got)
+	}
+}
+
+// TestMemory runs many cells that redefine everything and compares the heap
+// after a first and a last stretch.
+func TestMemory(t *testing.T) {
+	cells := 10_000
+	if testing.Short() {
+		cells = 1_000
+	}
+	s, _ := newTestSession(t, Options{})
+	heap := func() uint64 {
+		debug.FreeOSMemory()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	run := func(n int) {
+		for i := range n {
+			mustRun(t, s, fmt.Sprintf("x := %d\nfunc f() int { return x + %d }\ny := f() + 1\nfmt.Sprint(y)", i, i))
+		}
+	}
+	run(cells / 10)
+	before := heap()
+	run(cells)
+	const perCell = 512 // bytes that a cell may leave behind
+	if after := heap(); after > before+uint64(cells)*perCell {
+		t.Errorf("%d cells take %d KiB", cells, (after-before)/1024)
+	}
+	runtime.KeepAlive(s)
+}
+
+func BenchmarkFirstCell(b *testing.B) {
+	for b.Loop() {
+		s, _ := newTestSession(b, Options{})
+		mustRun(b, s, `fmt.Println("hello")`)
+	}
+}
+
+func BenchmarkWarmCell(b *testing.B) {
+	s, out := newTestSession(b, Options{})
+	mustRun(b, s, `x := 1`)
+	for b.Loop() {
+		mustRun(b, s, `fmt.Println(x + 1)`)
+		out.take()
+	}
+}
+
+func BenchmarkExpression(b *testing.B) {
+	s, _ := newTestSession(b, Options{})
+	for b.Loop() {
+		mustRun(b, s, `1 + 1`)
+	}
+}
+
+func BenchmarkIntLoop(b *testing.B) {
+	s, _ := newTestSession(b, Options{})
+	mustRun(b, s, `func loop(n int) int { t := 0; for i := 0; i < n; i++ { t += i }; return t }`)
+	for b.Loop() {
+		mustRun(b, s, `loop(1_000_000)`)
+	}
+}
+
+func BenchmarkFib(b *testing.B) {
+	s, _ := newTestSession(b, Options{})
+	mustRun(b, s, `func fib(n int) int { if n < 2 { return n }; return fib(n-1) + fib(n-2) }`)
+	for b.Loop() {
+		mustRun(b, s, `fib(20)`)
+	}
+}
+
+func BenchmarkFloatSum(b *testing.B) {
+	s, _ := newTestSession(b, Options{})
+	mustRun(b, s, "xs := make([]float64, 100_000)\nfunc sum(xs []float64) (t float64) { for i := range xs { t += xs[i] }; return }")
+	for b.Loop() {
+		mustRun(b, s, `sum(xs)`)
+	}
+}
