@@ -25,8 +25,9 @@ type magic struct {
 	most  int
 	flags []flag
 	raw   bool     // the arguments are one text, to be taken as it is
+	expr  bool     // that text, of %name, is Go
 	files bool     // the arguments are file names
-	code  bool     // the body is again directives and code, or the arguments are Go
+	code  bool     // the body is again directives and code
 	lang  Language // of that code, whatever it looks like
 	doc   string
 	run   func(t *task, c call) Outcome
@@ -56,7 +57,7 @@ func init() { // not an initialiser: %lsmagic refers to the table
 		{name: "writefile", form: onCell, args: "FILE", least: 1, most: 1, files: true, run: (*task).magicWriteFile,
 			flags: []flag{{name: "a", doc: "append to the file"}},
 			doc:   "Write the cell to a file."},
-		{name: "time", form: onLine | onCell, raw: true, code: true, args: "EXPRESSION", run: (*task).magicTime,
+		{name: "time", form: onLine | onCell, raw: true, expr: true, code: true, args: "EXPRESSION", run: (*task).magicTime,
 			doc: "Run Go code, or the cell, and print the time that passed and the CPU time it took."},
 		{name: "load", form: onLine, args: "FILE", least: 1, most: 1, files: true, run: (*task).magicLoad,
 			doc: "Replace the cell with the text of a file."},
@@ -147,7 +148,7 @@ func (m *magic) usage(kind directiveKind) string {
 		}
 		s += "]"
 	}
-	if m.args != "" && !(m.code && m.raw && kind == cellMagic) {
+	if m.args != "" && !(m.expr && kind == cellMagic) {
 		s += " " + m.args
 	}
 	return s
