@@ -385,11 +385,12 @@ func (b *builder) splitTarget(common *ssa.CallCommon) func(fr *frame) (target, [
 }
 
 func (b *builder) goStmt(in *ssa.Go) {
-	split := b.splitTarget(in.Common())
+	split, e := b.splitTarget(in.Common()), b.e
 	b.emit(func(fr *frame) {
 		tg, args := split(fr)
 		th := fr.th.run.newThread()
 		th.start, _ = fr.location()
+		e.threads.add(th)
 		go th.goroutine(tg, args)
 	})
 }

@@ -145,7 +145,6 @@ func (th *thread) activity() string {
 // goroutine is the body of a go statement.
 func (th *thread) goroutine(t target, args []reflect.Value) {
 	e := th.run.engine
-	e.threads.add(th)
 	normal := false
 	defer func() {
 		e.threads.remove(th)
