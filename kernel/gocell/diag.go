@@ -140,6 +140,8 @@ func (c *check) faults() []fault {
 func (c *check) message(msg string) string {
 	msg = sessionType.ReplaceAllString(msg, "$1")
 	msg = strings.ReplaceAll(msg, " in argument to "+showName, "")
+	msg = strings.ReplaceAll(msg, "·formerly", "")
+	msg = strings.ReplaceAll(msg, "·", ".") // a method checked as a function
 	if first, rest, ok := strings.Cut(msg, "\n"); ok {
 		msg = first
 		if rest = strings.TrimSpace(rest); rest != "" && !strings.Contains(rest, "other declaration of") {
