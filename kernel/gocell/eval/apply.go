@@ -3,6 +3,8 @@ package eval
 import (
 	"fmt"
 	"reflect"
+	"sync"
+	"time"
 )
 
 // apply calls any target with boxed arguments, a nil interface among them
@@ -100,21 +102,49 @@ func (c *closure) entry(args []reflect.Value) []reflect.Value {
 	if r == nil || r.ended.Load() {
 		r = c.engine.current.Load()
 	}
-	th := r.newThread()
-	defer func() {
-		if p := recover(); p != nil {
-			inner := th.catch(p)
-			r.mu.Lock()
-			r.lastPanic = inner
-			r.mu.Unlock()
-			panic(inner.value)
-		}
-	}()
-	results := th.apply(target{clo: c}, args, nil)
+	if r.nesting.Add(1) > MaxNesting {
+		r.nesting.Add(-1)
+		panic(stackOverflow{})
+	}
+	th := r.borrowThread()
+	results, failed := th.guarded(c, args)
+	r.nesting.Add(-1)
+	if failed != nil {
+		r.mu.Lock()
+		r.lastPanic = failed
+		r.mu.Unlock()
+		panic(failed.value)
+	}
 	for i, t := range outs(c) {
 		results[i] = static(t, results[i])
 	}
+	threads.Put(th)
 	return results
+}
+
+// guarded runs a closure and returns its panic. The stack is unwound before the
+// panic goes on, which keeps deep recursions from costing the square of their
+// depth.
+func (th *thread) guarded(c *closure, args []reflect.Value) (results []reflect.Value, failed *panicking) {
+	defer func() {
+		if p := recover(); p != nil {
+			failed = th.catch(p)
+		}
+	}()
+	return th.apply(target{clo: c}, args, nil), nil
+}
+
+// threads keeps those of calls from compiled code, which may come by the
+// million: from a sort, say.
+var threads sync.Pool
+
+func (r *run) borrowThread() *thread {
+	th, ok := threads.Get().(*thread)
+	if !ok {
+		return r.newThread()
+	}
+	th.run, th.deadline = r, time.Time{}
+	return th
 }
 
 // outs lists the types that compiled code expects of the results.

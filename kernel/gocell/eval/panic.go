@@ -58,10 +58,20 @@ func (th *thread) catch(r any) *panicking {
 	th.run.mu.Lock()
 	defer th.run.mu.Unlock()
 	if inner := th.run.lastPanic; inner != nil && same(inner.value, r) {
-		p.trace = append(append([]Location(nil), inner.trace...), p.trace...)
+		p.trace = joinTraces(inner.trace, p.trace)
 	}
 	th.run.lastPanic = nil
 	return p
+}
+
+// joinTraces puts the calls of a callback before those that led to it, and
+// leaves out the middle of what is too long.
+func joinTraces(inner, outer []Location) []Location {
+	list := append(append([]Location(nil), inner...), outer...)
+	if len(list) > 2*maxTrace {
+		list = append(list[:maxTrace], list[len(list)-maxTrace:]...)
+	}
+	return list
 }
 
 // same compares panic values by identity; they need not be comparable.
