@@ -89,7 +89,12 @@ func (l *opList) add(indent string, i int, n Node) {
 		args = append(args[:listedArguments:listedArguments], fmt.Sprintf("%d more", extra))
 	}
 	if len(args) > 0 {
-		line.call = "= " + oneLine(n.Label) + "(" + strings.Join(args, ", ") + ")"
+		// What follows the operator in a label is its attributes.
+		op, attrs, found := strings.Cut(oneLine(n.Label), " ")
+		line.call = "= " + op + "(" + strings.Join(args, ", ") + ")"
+		if found {
+			line.call += " " + attrs
+		}
 	} else if n.Label != n.ID {
 		line.call = "= " + oneLine(n.Label)
 	}

@@ -44,7 +44,7 @@ func (d *Diagnostic) Traceback() []string { return d.lines(ansiStyle) }
 // Display shows the diagnostic as an error box, and as text.
 func (d *Diagnostic) Display() Bundle {
 	box := `<div style="border-left:4px solid #cf222e;background-color:#fff5f5;color:#24292f;padding:8px 12px">` +
-		`<pre style="color:#24292f;background-color:#fff5f5;margin:0">` + strings.Join(d.lines(htmlStyle), "\n") + `</pre></div>`
+		`<pre style="font-family:` + monospace + `;font-size:13px;color:#24292f;background-color:#fff5f5;margin:0">` + strings.Join(d.lines(htmlStyle), "\n") + `</pre></div>`
 	return Bundle{Data: map[string]any{mimeHTML: box, mimeText: d.Plain()}}
 }
 

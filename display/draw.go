@@ -19,9 +19,10 @@ func (p *picture) svg() string {
 
 // Limits of a PNG: decoders refuse very long sides, and pixels cost memory.
 const (
-	pngScale  = 2.0
-	pngSide   = 8000.0
-	pngPixels = 24e6
+	pngScale   = 2.0
+	pngLegible = 0.7 // the least scale at which labels can be read
+	pngSide    = 8000.0
+	pngPixels  = 24e6
 )
 
 // scale is the pixels per CSS pixel.

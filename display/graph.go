@@ -1,6 +1,9 @@
 package display
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Graph describes a directed graph to draw. It follows the conventions of DOT:
 // a node or cluster that is only mentioned exists with its ID as label, and of
@@ -27,7 +30,7 @@ const (
 // Node is one box of a graph.
 type Node struct {
 	ID      string
-	Label   string // first line; the ID if empty
+	Label   string // first line, an operator and its attributes; the ID if empty
 	Sub     string // second line, such as a shape; may be empty
 	Class   Class
 	Tooltip string // longer text shown on hovering; may be empty
@@ -54,9 +57,9 @@ type Cluster struct {
 // Display shows the graph in every form: as a picture that a front end cannot
 // alter (SVG, PNG), as an indented list for terminals and, while Mermaid draws
 // it in a moment, as a Mermaid diagram that follows the reader's theme. A
-// graph too large for a picture shows as a list.
+// graph too large for a picture shows as a list, and a long list is cut.
 func (g Graph) Display() Bundle {
-	text := g.ASCII()
+	text := firstLines(g.ASCII(), listedLines)
 	b := Bundle{Data: map[string]any{mimeText: text}, Metadata: map[string]any{}}
 	p, err := g.picture()
 	if err != nil {
@@ -64,7 +67,7 @@ func (g Graph) Display() Bundle {
 		return b
 	}
 	b.Data[mimeSVG] = p.svg()
-	if p.scale() >= 1 { // below, the text cannot be read
+	if p.scale() >= pngLegible {
 		png, err := p.png()
 		if err != nil {
 			b.Data[mimeText] = fmt.Sprintf("%s\n(no PNG: %v)", text, err)
@@ -77,6 +80,24 @@ func (g Graph) Display() Bundle {
 		b.Data[mimeMermaid] = diagram
 	}
 	return b
+}
+
+// listedLines is the length of a list before it is cut.
+const listedLines = 1000
+
+func firstLines(s string, limit int) string {
+	at := 0
+	for range limit {
+		i := strings.IndexByte(s[at:], '\n')
+		if i < 0 {
+			return s
+		}
+		at += i + 1
+	}
+	if rest := strings.Count(s[at:], "\n"); rest > 0 {
+		return fmt.Sprintf("%s... %d more\n", s[:at], rest)
+	}
+	return s
 }
 
 // Up to these sizes, a browser draws a Mermaid diagram in about 0.3 s.

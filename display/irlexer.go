@@ -5,7 +5,7 @@ import "github.com/alecthomas/chroma/v2"
 // irLexer splits the compiler's text form:
 //
 //	graph mlp(%x: f32[8,16], %w: f32[16,4]) {
-//	  %h: f32[8,4] = matmul(%x, %w) {epilogue="none"} @"mlp.fs":2:7 // note
+//	  %h: f32[8,4] = matmul %x, %w {epilogue="none"} @ "mlp.fs":2:7 // note
 //	  return %h
 //	}
 var irLexer = chroma.MustNewLexer(&chroma.Config{Name: "Forge IR", Aliases: []string{"ir"}}, func() chroma.Rules {
@@ -13,7 +13,7 @@ var irLexer = chroma.MustNewLexer(&chroma.Config{Name: "Forge IR", Aliases: []st
 		"root": {
 			{Pattern: `\s+`, Type: chroma.TextWhitespace},
 			{Pattern: `(//|;)[^\n]*`, Type: chroma.CommentSingle},
-			{Pattern: `@"(\\.|[^"\\\n])*"(:\d+)*`, Type: chroma.Comment},
+			{Pattern: `@\s*"(\\.|[^"\\\n])*"(:\d+)*`, Type: chroma.Comment},
 			{Pattern: `"(\\.|[^"\\\n])*"`, Type: chroma.LiteralString},
 			{Pattern: `%[\w.$-]+`, Type: chroma.NameVariable},
 			{Pattern: `@[\w.]+`, Type: chroma.NameConstant},

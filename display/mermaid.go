@@ -28,7 +28,8 @@ func (g Graph) Mermaid() string {
 				fmt.Fprintf(&b, "    n%d[\"%s\"]\n", i, mermaidNode(n))
 			}
 		}
-		b.WriteString("  end\n")
+		t := g.Theme.palette().cluster
+		fmt.Fprintf(&b, "  end\n  style c%d fill:%s,stroke:%s,color:%s,stroke-dasharray:5 4\n", c, cssHex(t.fill), cssHex(t.stroke), cssHex(t.text))
 	}
 	for i, e := range g.Edges {
 		fmt.Fprintf(&b, "  n%d -->%s n%d\n", r.from[i], mermaidEdge(e), r.to[i])
@@ -79,12 +80,20 @@ func (g *Graph) mermaidClasses(b *strings.Builder, r *resolved) {
 	}
 }
 
+// wordJoiner is invisible. It parts pairs that Mermaid looks for even after it
+// has decoded character codes: the $$ of a formula and the \n of a line break.
+const wordJoiner = '\u2060'
+
 // mermaidText writes s for a quoted Mermaid string. An empty label would not
 // parse; a space does.
 func mermaidText(s string) string {
 	var b strings.Builder
-	for _, r := range oneLine(s) {
-		if plainInMermaid(r) {
+	text := []rune(oneLine(s))
+	for i, r := range text {
+		if i > 0 && (text[i-1] == '$' && r == '$' || text[i-1] == '\\') {
+			b.WriteRune(wordJoiner)
+		}
+		if plainInMermaid(text, i) {
 			b.WriteRune(r)
 		} else {
 			fmt.Fprintf(&b, "#%d;", r)
@@ -96,12 +105,20 @@ func mermaidText(s string) string {
 	return b.String()
 }
 
-// plainInMermaid reports whether r has no meaning inside a quoted string.
-// Brackets, commas and parentheses, frequent in shapes, are safe there.
-func plainInMermaid(r rune) bool {
-	switch {
-	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r >= 0xa0:
+// plainInMermaid reports whether a character has no meaning where it stands in
+// a quoted string. Brackets, commas and parentheses, frequent in shapes, are
+// safe; points, hyphens and underscores are so within a word.
+func plainInMermaid(text []rune, i int) bool {
+	switch r := text[i]; r {
+	case ' ', ',', '(', ')', '[', ']', '/', '=':
 		return true
+	case '.', '-', '_':
+		return i > 0 && i+1 < len(text) && isWord(text[i-1]) && isWord(text[i+1])
+	default:
+		return isWord(r)
 	}
-	return strings.ContainsRune(" ,()[]/=", r)
+}
+
+func isWord(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r >= 0xa0
 }

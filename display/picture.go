@@ -1,6 +1,7 @@
 package display
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -45,8 +46,18 @@ type nodeBox struct {
 	ins, outs  []string // names of its ports; a nameless one is ""
 }
 
+// Limits of a picture: beyond them nobody could read it.
+const (
+	drawnNodes = 5000
+	drawnEdges = 20_000
+)
+
 func (g Graph) picture() (*picture, error) {
 	r := g.resolve()
+	if len(r.nodes) > drawnNodes || len(g.Edges) > drawnEdges {
+		return nil, fmt.Errorf("graph too large to draw: %s and %s, at most %d and %d",
+			count(len(r.nodes), "node"), count(len(g.Edges), "edge"), drawnNodes, drawnEdges)
+	}
 	p := &picture{graph: &g, nodes: r.nodes, groups: r.clusters, colour: g.Theme.palette()}
 	p.boxes = make([]nodeBox, len(r.nodes))
 	edges := make([]layered.Edge, len(g.Edges))

@@ -21,6 +21,9 @@ type Source struct {
 	Highlight []int  // 1-based numbers of lines to mark
 }
 
+// monospace is for <pre>, which some pages leave in their own font.
+const monospace = "SFMono-Regular,Menlo,Consolas,monospace"
+
 // Limits of a listing.
 const (
 	foldedLines      = 40        // longer listings open on request
@@ -34,7 +37,7 @@ func (s Source) Display() Bundle {
 	return Bundle{Data: map[string]any{mimeHTML: s.html(), mimeText: s.Code}}
 }
 
-const preStyle = "background-color:#f6f8fa;color:#24292f;border:1px solid #d0d7de;border-radius:6px;" +
+const preStyle = "font-family:" + monospace + ";background-color:#f6f8fa;color:#24292f;border:1px solid #d0d7de;border-radius:6px;" +
 	"padding:10px 12px;margin:4px 0;overflow:auto;max-height:560px;font-size:12px;line-height:1.45;white-space:pre"
 
 func (s Source) html() string {
@@ -68,6 +71,9 @@ func (s Source) html() string {
 // lines is the listing line by line, as HTML.
 func (s Source) lines() []string {
 	code := strings.TrimRight(strings.ReplaceAll(s.Code, "\r\n", "\n"), "\n")
+	if code == "" {
+		return []string{""}
+	}
 	var out []string
 	for _, line := range s.tokens(code) {
 		var b strings.Builder

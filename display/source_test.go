@@ -1,15 +1,19 @@
 package display
 
 import (
+	"html"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func TestSourceOfIR(t *testing.T) {
-	got := Source{Lang: "ir", Name: "mlp <traced>", Highlight: []int{2}, Code: "graph mlp(%x: f32[8]) {\n\t%y: f32[8] = pow(%x) {exponent=2.5} @\"a.fs\":2:7\n  return %y // <end>\n}\n"}.Display()
+	got := Source{Lang: "ir", Name: "mlp <traced>", Highlight: []int{2}, Code: "graph mlp(%x: f32[8]) {\n\t%y: f32[8] = pow %x {exponent=2.5} @ \"a.fs\":2:7\n  return %y // <end>\n}\n"}.Display()
 	const want = `<div style="font-size:12px;font-weight:600">mlp &lt;traced&gt;</div>
 <pre><i>1 </i> <span style="color:#cf222e">graph</span> <span style="color:#8250df">mlp</span>(<span style="color:#0550ae">%x</span>: <span style="color:#953800">f32</span>[<span style="color:#0550ae">8</span>]) {
-<i><b>2</b> </i> <span style="background-color:#fff1a8">    <span style="color:#0550ae">%y</span>: <span style="color:#953800">f32</span>[<span style="color:#0550ae">8</span>] = <span style="color:#8250df">pow</span>(<span style="color:#0550ae">%x</span>) {<span style="color:#116329">exponent</span>=<span style="color:#0550ae">2.5</span>} <span style="color:#6e7781">@&#34;a.fs&#34;:2:7</span></span>
+<i><b>2</b> </i> <span style="background-color:#fff1a8">    <span style="color:#0550ae">%y</span>: <span style="color:#953800">f32</span>[<span style="color:#0550ae">8</span>] = <span style="color:#8250df">pow</span> <span style="color:#0550ae">%x</span> {<span style="color:#116329">exponent</span>=<span style="color:#0550ae">2.5</span>} <span style="color:#6e7781">@ &#34;a.fs&#34;:2:7</span></span>
 <i>3 </i>   <span style="color:#cf222e">return</span> <span style="color:#0550ae">%y</span> <span style="color:#6e7781">// &lt;end&gt;</span>
 <i>4 </i> }
 </pre>`
@@ -80,17 +84,38 @@ func TestLongSourceIsFolded(t *testing.T) {
 	}
 }
 
+// listed takes the lines of code back from a listing.
+func listed(h string) []string {
+	_, h, _ = strings.Cut(h, "<pre")
+	_, h, _ = strings.Cut(h, ">")
+	h, _, _ = strings.Cut(h, "</pre>")
+	var lines []string
+	for line := range strings.Lines(h) {
+		text := html.UnescapeString(tags.ReplaceAllString(line, ""))
+		_, code, _ := strings.Cut(strings.TrimLeft(text, " "), "  ") // behind the number
+		lines = append(lines, strings.TrimSuffix(code, "\n"))
+	}
+	return lines
+}
+
+var tags = regexp.MustCompile(`<[^>]*>`)
+
 func FuzzSource(f *testing.F) {
 	f.Add("ir", "graph f(%x: f32[2]) { return %x }")
-	f.Add("ir", "\"open @\"x %")
-	f.Add("cuda", "/* \n\n __global__")
+	f.Add("ir", "\"open @\"x %\n\n  b\n")
+	f.Add("cuda", "/* \n\n __global__ <b> & \tx")
+	f.Add("go", "\"\u202e\x00")
 	f.Fuzz(func(t *testing.T, lang, code string) {
-		if len(code) > 4096 {
+		if len(code) > 4096 || !utf8.ValidString(code) || strings.Contains(code, "\r") {
 			t.Skip()
 		}
-		h := Source{Lang: lang, Code: code}.Display().Data[mimeHTML].(string)
-		if strings.Contains(h, "<script") {
-			t.Errorf("unescaped: %s", h)
+		got := listed(Source{Lang: lang, Code: code}.Display().Data[mimeHTML].(string))
+		want := strings.Split(strings.TrimRight(code, "\n"), "\n")
+		for i, line := range want {
+			want[i] = strings.Map(visible, strings.ReplaceAll(line, "\t", "    "))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	})
 }

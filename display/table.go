@@ -37,10 +37,23 @@ type Table struct {
 	Rows    [][]any
 }
 
+// displayedRows is how many rows Display shows.
+const displayedRows = 1000
+
 // Display shows the table as HTML that front ends style as their own, as
-// aligned text, and as a LaTeX tabular with booktabs rules.
+// aligned text, and as a LaTeX tabular with booktabs rules. After a thousand
+// rows it says how many more there are.
 func (t Table) Display() Bundle {
+	more := len(t.Rows) - displayedRows
+	if more > 0 {
+		t.Rows = t.Rows[:displayedRows]
+	}
 	g := t.grid()
+	if more > 0 && len(g.heads) > 0 {
+		last := make([]string, len(g.heads))
+		last[0] = fmt.Sprintf("... %d more", more)
+		g.rows = append(g.rows, last)
+	}
 	return Bundle{Data: map[string]any{mimeHTML: g.html(), mimeText: g.text(), mimeLaTeX: g.latex()}}
 }
 

@@ -95,3 +95,17 @@ func TestEmptyTable(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestLongTableIsCut(t *testing.T) {
+	rows := make([][]any, displayedRows+2)
+	for i := range rows {
+		rows[i] = []any{i}
+	}
+	long := Table{Columns: []Column{{Name: "n"}}, Rows: rows}
+	if text := long.Display().text(); !strings.HasSuffix(text, "\n       999\n... 2 more\n") {
+		t.Errorf("text ends %q", text[len(text)-40:])
+	}
+	if text := long.Text(); !strings.HasSuffix(text, "\n1001\n") || len(long.Rows) != len(rows) {
+		t.Errorf("text ends %q", text[len(text)-40:])
+	}
+}

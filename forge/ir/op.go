@@ -1,7 +1,170 @@
 package ir
 
-// Op is one operator: everything a stage may ask of it, as data. Package op
-// registers them.
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"forgekernel/forge/tensor"
+)
+
+// Class groups operators by how they move data. Passes decide by it, and
+// graph drawings colour by it.
+type Class uint8
+
+// Operator classes.
+const (
+	Constant    Class = iota // no operands
+	Elementwise              // each output element from the elements at its (broadcast) index
+	Contraction              // sums of products: matmul
+	Reduction                // fewer output elements than input elements
+	Normalise                // softmax and the like: a reduction and an elementwise part
+	Movement                 // the same elements elsewhere
+	Fused                    // made by passes
+)
+
+var classNames = [...]string{"constant", "elementwise", "contraction", "reduction", "normalise", "movement", "fused"}
+
+// String is the class name in lower case.
+func (c Class) String() string { return classNames[c] }
+
+// Op is one operator: everything a stage may ask of it, as data.
 type Op struct {
-	Name string
+	Name  string
+	Doc   string // one sentence
+	Class Class
+	// Operands names the operands, for messages and documentation.
+	Operands []string
+	// Variadic lets the last operand name stand for any number of operands.
+	Variadic bool
+	// Attrs is the whitelist of attributes.
+	Attrs []AttrDecl
+	// View says that the single result holds the operand's elements in the
+	// same order, so that it can share storage.
+	View bool
+	// PassOnly operators are made by passes and cannot be applied by a program.
+	PassOnly bool
+	// Infer computes the result specs from the operand specs and attributes
+	// (already checked against the whitelist). Its errors need not name the
+	// operator or the operands; the caller adds both.
+	Infer func(n *Node) ([]Spec, error)
+	// Scalar is the meaning on vectors of elements, for elementwise operators
+	// only.
+	Scalar *Scalar
+	// Eval computes the node on host tensors. Float operands are all f32 or all
+	// f64; the arithmetic is that of the type: f32 with the project's own
+	// elementary functions, f64 with those of package math.
+	Eval  func(c *Call) error
+	FLOPs FLOPs
+}
+
+// FLOPs is how an operator counts its floating-point operations.
+type FLOPs struct {
+	Doc string // "2 per output and k"
+	Of  func(n *Node) int64
+}
+
+// Scalar holds an elementwise operator's kernels. Each returns a function that
+// computes dst[i] from args[j][i] for all i; all slices have equal lengths,
+// and dst may be one of args.
+type Scalar struct {
+	F32 func(n *Node) func(dst []float32, args ...[]float32)
+	F64 func(n *Node) func(dst []float64, args ...[]float64)
+}
+
+// Call is one evaluation of a node.
+type Call struct {
+	// Ctx ends the evaluation; kernels check it at least every few
+	// milliseconds of work.
+	Ctx context.Context
+	// Node supplies attributes and body. Shapes and element types come from
+	// the tensors: a reference evaluation runs an f32 graph on f64 tensors.
+	Node *Node
+	In   []*tensor.Tensor
+	// Out holds allocated tensors to fill. Their previous content is undefined.
+	Out []*tensor.Tensor
+	// Workers is the number of goroutines that a kernel may use, at least 1.
+	Workers int
+}
+
+// Cost is the work of a node or graph.
+type Cost struct {
+	FLOPs int64
+	Bytes int64 // unique operand bytes plus result bytes; views are free
+}
+
+// Cost returns the work of the node.
+func (n *Node) Cost() Cost {
+	c := Cost{FLOPs: n.Op.FLOPs.Of(n)}
+	if n.Op.View || n.Op.Class == Constant {
+		return c
+	}
+	for i, v := range n.In {
+		if !slices.Contains(n.In[:i], v) {
+			c.Bytes += v.Spec.Bytes()
+		}
+	}
+	for _, v := range n.Out {
+		c.Bytes += v.Spec.Bytes()
+	}
+	return c
+}
+
+// Cost is the sum over all nodes.
+func (g *Graph) Cost() Cost {
+	var sum Cost
+	for _, n := range g.Nodes {
+		c := n.Cost()
+		sum.FLOPs += c.FLOPs
+		sum.Bytes += c.Bytes
+	}
+	return sum
+}
+
+// Registry is a set of operators by name.
+type Registry struct{ ops map[string]*Op }
+
+// NewRegistry makes a set of operators. It panics on a duplicate or
+// incomplete declaration, which is a programming error found at start-up.
+func NewRegistry(ops ...*Op) *Registry {
+	r := &Registry{ops: make(map[string]*Op)}
+	for _, op := range ops {
+		if op.Name == "" || op.Doc == "" || op.Infer == nil || op.Eval == nil || op.FLOPs.Of == nil {
+			panic(fmt.Sprintf("ir: incomplete operator %q", op.Name))
+		}
+		if r.ops[op.Name] != nil {
+			panic(fmt.Sprintf("ir: operator %q registered twice", op.Name))
+		}
+		if (op.Class == Elementwise) != (op.Scalar != nil) {
+			panic(fmt.Sprintf("ir: operator %q must be elementwise exactly when it has scalar kernels", op.Name))
+		}
+		r.ops[op.Name] = op
+	}
+	return r
+}
+
+// Lookup returns the operator of that name, or an error that lists those with
+// similar names.
+func (r *Registry) Lookup(name string) (*Op, error) {
+	if op := r.ops[name]; op != nil {
+		return op, nil
+	}
+	var near []string
+	for known := range r.ops {
+		if len(name) > 1 && (strings.HasPrefix(known, name[:2]) || strings.Contains(known, name) || strings.Contains(name, known)) {
+			near = append(near, known)
+		}
+	}
+	if len(near) == 0 {
+		return nil, fmt.Errorf("there is no operator %q", name)
+	}
+	slices.Sort(near)
+	return nil, fmt.Errorf("there is no operator %q; similar: %s", name, strings.Join(near, ", "))
+}
+
+// All returns the operators sorted by name.
+func (r *Registry) All() []*Op {
+	return slices.SortedFunc(maps.Values(r.ops), func(a, b *Op) int { return strings.Compare(a.Name, b.Name) })
 }

@@ -88,7 +88,6 @@ func runFake(path, mode string) error {
 			k.interrupt <- struct{}{}
 			return wire.StatusReply{Status: wire.StatusOK}
 		case "shutdown_request":
-			defer close(k.shutdown)
 			return wire.ShutdownReply{Status: wire.StatusOK}
 		case "silence_request": // stop answering heartbeats, as a hung process does
 			beat.Close()
@@ -97,7 +96,6 @@ func runFake(path, mode string) error {
 		return nil
 	})
 	<-k.shutdown
-	time.Sleep(time.Millisecond) // the reply is being queued
 	control.Close()
 	return nil
 }
@@ -122,6 +120,9 @@ func (k *fake) serve(r *zmtp.Router, handle func(*wire.Message) any) {
 			r.Send(in.Peer, k.signer.Serialize(reply)...)
 		}
 		k.publish("status", m, wire.Status{ExecutionState: wire.Idle})
+		if m.Header.MsgType == "shutdown_request" {
+			close(k.shutdown)
+		}
 	}
 }
 

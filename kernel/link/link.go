@@ -7,7 +7,9 @@
 // a display therefore waits for [Ack], which the front sends after it has
 // drained the pipes and published the display. Text of a goroutine that
 // belongs to an earlier cell, or of one of several cells that run at once,
-// travels as [Stream] frames instead, so that it reaches its own cell.
+// travels as [Stream] frames instead, so that it reaches its own cell. A session
+// that streams much numbers its Stream frames (Seq) and waits for their Ack, so
+// that a slow reader slows the cell and not the whole conversation.
 package link
 
 import "encoding/json"
@@ -35,7 +37,8 @@ const (
 	IsComplete Kind = "is_complete" // Seq, body CodeRequest -> IsCompleteReply
 	Input      Kind = "input"       // Seq of the InputRequest, body InputValue
 	Restore    Kind = "restore"     // body RestoreRequest, before the first Execute of a new session
-	Comm       Kind = "comm"        // body CommMessage, both directions
+	Comm       Kind = "comm"        // body CommMessage, both directions; a comm_open with Seq is answered with Ack, or comm_close if its target is unknown
+	Config     Kind = "config"      // body Settings; to the session after Hello, from it (Seq, wants Ack) when a person changes one
 	Ack        Kind = "ack"         // Seq of the frame that is acknowledged
 	Shutdown   Kind = "shutdown"    // end the session and everything it started
 )
@@ -43,7 +46,7 @@ const (
 // Frames from the session to the front.
 const (
 	Hello        Kind = "hello"         // body HelloBody; sent once, before anything else
-	Stream       Kind = "stream"        // Cell, body StreamText
+	Stream       Kind = "stream"        // Cell, Seq (if not 0, wants Ack), body StreamText
 	Display      Kind = "display"       // Cell, Seq (wants Ack), body DisplayBody
 	Clear        Kind = "clear"         // Cell, Seq (wants Ack), body ClearBody
 	InputRequest Kind = "input_request" // Cell, Seq, body InputPrompt -> Input
@@ -213,4 +216,11 @@ type CommMessage struct {
 	ID     string         `json:"comm_id"`
 	Target string         `json:"target_name,omitempty"`
 	Data   map[string]any `json:"data"`
+}
+
+// Settings are the front's limits that a person may change while the kernel
+// runs (%config). A nil one stays as it is; 0 lifts the limit.
+type Settings struct {
+	OutputLimit *int64 `json:"output_limit,omitempty"` // bytes of text per cell
+	MemoryLimit *int64 `json:"memory_limit,omitempty"` // bytes of the session's data
 }

@@ -4,8 +4,9 @@
 // A file that is read and written again differs as little as it would through
 // Jupyter itself: keys are sorted, the indent is one space, text is split into
 // lines, and whatever the package does not know is carried along. The packages
-// below this one execute notebooks (runner), compare what they show (verify)
-// and turn them into pages (export).
+// below this one execute notebooks (runner), print what they show meanwhile
+// (terminal), compare it with what they showed before (verify), and turn them
+// into pages (export).
 package notebook
 
 import "slices"

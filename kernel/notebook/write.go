@@ -6,34 +6,15 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"forgekernel/kernel/notebook/internal/replace"
 )
 
-// WriteFile stores the notebook at path, through a file beside it, so that
-// nobody ever reads half a notebook.
-func (nb *Notebook) WriteFile(path string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	if err := f.Chmod(0o644); err != nil {
-		f.Close()
-		return err
-	}
-	if err := nb.Write(f); err != nil {
-		f.Close()
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
+// WriteFile stores the notebook at path, whole or not at all.
+func (nb *Notebook) WriteFile(path string) error { return replace.File(path, nb.Write) }
 
 // Write writes the notebook as nbformat 4.5, laid out as Jupyter does it.
 func (nb *Notebook) Write(w io.Writer) error {

@@ -30,7 +30,7 @@ type Header struct {
 // they travel; "{}" where there is nothing to say, never null or empty.
 type Message struct {
 	// Identities are the routing frames before the delimiter: for IOPub the
-	// topic. A [zmtp.Router] keeps the peer's identity out of the frames, so for
+	// topic. Package zmtp keeps the peer's identity out of the frames, so for
 	// the other channels there are usually none.
 	Identities [][]byte
 	Header     Header

@@ -44,7 +44,8 @@ func (c *client) connect() {
 		cancel()
 	})
 	const first = time.Millisecond
-	for backoff := first; ; backoff = min(2*backoff, maxBackoff) {
+	// It grows slowly: a kernel that takes 40 ms to bind is found 5 ms later.
+	for backoff := first; ; backoff = min(backoff+backoff/8, maxBackoff) {
 		conn, err := dial(ctx, c.endpoint)
 		if err == nil && c.admit(conn) && c.run(conn) {
 			backoff = 16 * first // not at once: the other side may refuse us on purpose

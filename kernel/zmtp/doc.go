@@ -10,10 +10,10 @@
 //   - Each connection has a goroutine that shakes hands under a deadline and
 //     then reads, and one that writes. A panic in the library ends that
 //     connection only.
-//   - A guard below Conn reads frame headers first. It enforces [Limits], holds
-//     no more memory than the peer has really sent, and takes commands out:
-//     PING is answered with PONG, SUBSCRIBE and CANCEL become subscriptions,
-//     others are dropped.
+//   - A guard below Conn reads frame headers first. It enforces [Limits],
+//     lets memory for a large frame grow only with what arrives, and takes
+//     commands out: PING is answered with PONG, SUBSCRIBE and CANCEL become
+//     subscriptions, others are dropped.
 //   - Each peer has a bounded queue of outgoing messages. A message, or several
 //     that wait, leaves in one write.
 //   - A peer that accepts next to nothing for [Options].StallLimit while

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -104,6 +105,7 @@ func TestManyIdentitiesAreForgotten(t *testing.T) {
 func TestWelcomeIsFirst(t *testing.T) {
 	eachTransport(t, func(t *testing.T, endpoint string) {
 		opts := testOptions(t)
+		opts.QueueMessages = 16
 		opts.Welcome = func(topic []byte) [][]byte { return [][]byte{topic, []byte("welcome")} }
 		x := newXPub(t, endpoint, opts)
 		ctx, stop := context.WithCancel(testContext(t))
@@ -112,6 +114,7 @@ func TestWelcomeIsFirst(t *testing.T) {
 		go func() { // somebody publishes all the time
 			defer close(published)
 			for x.Publish(ctx, []byte("topic"), []byte("news")) == nil {
+				runtime.Gosched()
 			}
 		}()
 		go func() {

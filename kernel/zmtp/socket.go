@@ -56,7 +56,8 @@ func (s *socket) log(format string, args ...any) {
 // admit takes charge of a new connection, or closes it.
 func (s *socket) admit(conn net.Conn) bool {
 	s.mu.Lock()
-	admitted := s.conns != nil && len(s.conns) < s.opts.MaxPeers
+	full := len(s.conns) >= s.opts.MaxPeers
+	admitted := s.conns != nil && !full
 	if admitted {
 		s.conns[conn] = nil
 		s.running.Add(1)
@@ -64,7 +65,9 @@ func (s *socket) admit(conn net.Conn) bool {
 	s.mu.Unlock()
 	if !admitted {
 		conn.Close()
-		s.log("refused a connection: there are %d, or the socket closes", s.opts.MaxPeers)
+	}
+	if full {
+		s.log("refused a connection: there are %d", s.opts.MaxPeers)
 	}
 	return admitted
 }

@@ -35,12 +35,11 @@ func NewRaster(w, h, scale float64) *Raster {
 	return &Raster{img: image.NewRGBA(size), scale: scale, faces: map[faceKey]font.Face{}}
 }
 
-// PNG encodes the surface. Drawings are flat areas, which the fast encoder
-// packs as well as the thorough one.
+// PNG encodes the surface, in at most 256 colours: a drawing has few but for
+// the smoothed edges, and an image with a palette is a tenth of the size.
 func (r *Raster) PNG() ([]byte, error) {
 	var b bytes.Buffer
-	enc := png.Encoder{CompressionLevel: png.BestSpeed}
-	if err := enc.Encode(&b, r.img); err != nil {
+	if err := png.Encode(&b, quantise(r.img)); err != nil {
 		return nil, fmt.Errorf("encode PNG: %w", err)
 	}
 	return b.Bytes(), nil
@@ -189,7 +188,8 @@ func flatten(c []Point) []Point {
 			out = append(out, s)
 			continue
 		}
-		steps := int(max(8, min(64, math.Hypot(s.X-p.X, s.Y-p.Y)/4)))
+		length := math.Hypot(q.X-p.X, q.Y-p.Y) + math.Hypot(r.X-q.X, r.Y-q.Y) + math.Hypot(s.X-r.X, s.Y-r.Y)
+		steps := int(max(8, min(64, length/3)))
 		for j := 1; j <= steps; j++ {
 			out = append(out, cubic(p, q, r, s, float64(j)/float64(steps)))
 		}

@@ -23,9 +23,6 @@ func compose(g *Graph) (*Drawing, error) {
 	return c.assemble(outer), nil
 }
 
-// loopRoom is what a self-loop takes on each side of its node.
-const loopRoom = 22.0
-
 type composer struct {
 	*Graph
 	reversed []bool     // edges drawn against their direction
@@ -54,15 +51,15 @@ type crossing struct {
 func newComposer(g *Graph) *composer {
 	c := &composer{Graph: g, merged: map[crossing]int{}}
 	byIndex := make([]*cluster, len(g.Clusters))
-	looped := make([]bool, len(g.Nodes))
+	margin := make([]float64, len(g.Nodes)) // for self-loops, on both sides
 	for _, e := range g.Edges {
-		looped[e.From] = looped[e.From] || e.From == e.To
+		if e.From == e.To {
+			margin[e.From] = max(margin[e.From], loopRoom+e.Label.W)
+		}
 	}
 	for v, n := range g.Nodes {
-		b := box{Size: n.Size, in: n.In, out: n.Out}
-		if looped[v] {
-			b.W += 2 * loopRoom
-		}
+		b := box{Size: n.Size, side: n.W, in: n.In, out: n.Out}
+		b.W += 2 * margin[v]
 		if n.Cluster == None {
 			c.item = append(c.item, len(c.boxes))
 			c.boxes = append(c.boxes, b)
@@ -105,17 +102,17 @@ func (c *composer) orient() {
 }
 
 // downward is edge i as it is drawn, from top to bottom.
-func (c *composer) downward(i int) (link, bool) {
+func (c *composer) downward(i int) link {
 	e := c.Edges[i]
 	if c.reversed[i] {
-		return link{from: e.To, to: e.From, out: None, in: None, label: e.Label}, true
+		return link{from: e.To, to: e.From, out: None, in: None, label: e.Label, reversed: true}
 	}
-	return link{from: e.From, to: e.To, out: e.OutPort, in: e.InPort, label: e.Label}, false
+	return link{from: e.From, to: e.To, out: e.OutPort, in: e.InPort, label: e.Label}
 }
 
 // split adds edge i to the levels it passes through.
 func (c *composer) split(i int) {
-	k, reversed := c.downward(i)
+	k := c.downward(i)
 	c.courses[i] = course{None, None, None}
 	if k.from == k.to {
 		return
@@ -128,7 +125,7 @@ func (c *composer) split(i int) {
 	}
 	outer := k
 	outer.from, outer.to = c.item[k.from], c.item[k.to]
-	at := crossing{node: k.from, port: k.out, reversed: reversed}
+	at := crossing{node: k.from, port: k.out, reversed: k.reversed}
 	if from != nil {
 		at.cluster, at.side = from.index, atBottom
 		c.courses[i].leave, outer.out = from.leave(at, k)
@@ -193,7 +190,7 @@ func (k *cluster) leave(at crossing, l link) (index, port int) {
 	if index, ok := k.leaving[at]; ok {
 		return index, slices.Index(k.out, t)
 	}
-	index = k.add(link{from: k.local[l.from], to: t, out: l.out, in: None})
+	index = k.add(link{from: k.local[l.from], to: t, out: l.out, in: None, reversed: l.reversed})
 	k.leaving[at] = index
 	k.out = append(k.out, t)
 	return index, len(k.out) - 1
@@ -279,7 +276,7 @@ func (c *composer) assemble(outer *sketch) *Drawing {
 	}
 	for i, e := range c.Edges {
 		if e.From == e.To {
-			d.Edges[i], d.Labels[i] = selfLoop(d.Nodes[e.From], c.Nodes[e.From].Size)
+			d.Edges[i], d.Labels[i] = selfLoop(d.Nodes[e.From], c.Nodes[e.From].Size, e.Label)
 		} else {
 			d.Edges[i], d.Labels[i] = c.trace(i, outer)
 		}
@@ -289,7 +286,7 @@ func (c *composer) assemble(outer *sketch) *Drawing {
 
 // trace joins the pieces of edge i.
 func (c *composer) trace(i int, outer *sketch) (path []Point, label Point) {
-	k, reversed := c.downward(i)
+	k := c.downward(i)
 	way := c.courses[i]
 	var t tracer
 	piece := func(s *sketch, origin Point, link int) {
@@ -308,7 +305,7 @@ func (c *composer) trace(i int, outer *sketch) (path []Point, label Point) {
 	if to := c.home[k.to]; to != nil {
 		piece(to.sketch, to.origin, way.enter)
 	}
-	if reversed {
+	if k.reversed {
 		slices.Reverse(t.path)
 	}
 	return t.path, label
@@ -316,10 +313,15 @@ func (c *composer) trace(i int, outer *sketch) (path []Point, label Point) {
 
 func (p Point) plus(x, y float64) Point { return Point{p.X + x, p.Y + y} }
 
-// selfLoop leaves a node on its right side and returns there.
-func selfLoop(centre Point, size Size) (path []Point, label Point) {
-	side := centre.plus(size.W/2, 0)
-	h := min(size.H/4, 10)
+// loopRoom is what a self-loop takes beside its node, apart from its label.
+const loopRoom = 22.0
+
+// selfLoop leaves a node on its right side and returns there; the label stands
+// to the right of it.
+func selfLoop(centre Point, node, label Size) (path []Point, at Point) {
+	side := centre.plus(node.W/2, 0)
+	h := min(node.H/4, 10)
 	const reach = loopRoom * 1.2
-	return []Point{side.plus(0, -h), side.plus(reach, -2*h), side.plus(reach, 2*h), side.plus(0, h)}, side.plus(loopRoom, 0)
+	path = []Point{side.plus(0, -h), side.plus(reach, -2*h), side.plus(reach, 2*h), side.plus(0, h)}
+	return path, side.plus(loopRoom+label.W/2, 0)
 }

@@ -5,6 +5,7 @@ import "slices"
 // box is a node of one level.
 type box struct {
 	Size
+	side    float64 // width of the node's own sides, without room for self-loops
 	in, out []float64
 	pin     pin
 }
@@ -23,6 +24,7 @@ type link struct {
 	from, to int
 	out, in  int // ports, or None
 	label    Size
+	reversed bool // an arrow that points up
 }
 
 // vertex is what stands in a layer: a box, the title of a cluster, or a dummy,
@@ -30,6 +32,7 @@ type link struct {
 type vertex struct {
 	Size
 	kind     kind
+	side     float64 // of a box
 	layer    int
 	x, y     float64 // centre
 	up, down []int   // segments to the layers above and below
@@ -82,7 +85,7 @@ func newLevel(boxes []box, links []link, title Size) (*level, error) {
 		if b.pin != unpinned {
 			k = terminalVertex
 		}
-		l.vertices = append(l.vertices, vertex{Size: b.Size, kind: k, layer: layer[i]})
+		l.vertices = append(l.vertices, vertex{Size: b.Size, kind: k, side: b.side, layer: layer[i]})
 	}
 	if title.W > 0 {
 		l.vertices = append(l.vertices, vertex{Size: title, kind: titleVertex, layer: top})
@@ -239,8 +242,11 @@ func (l *level) cut(i int, k link, boxes []box) {
 	l.chains[i] = make([]int, 0, l.vertices[k.to].layer-l.vertices[k.from].layer)
 	prev, top, bottom := k.from, l.vertices[k.from].layer, l.vertices[k.to].layer
 	offset, dummies := 0.0, 0
-	if k.out != None {
+	switch {
+	case k.out != None:
 		offset = boxes[k.from].out[k.out]
+	case k.reversed: // its head should not meet the tails of others
+		offset = boxes[k.from].side / 4
 	}
 	add := func(s segment) {
 		l.chains[i] = append(l.chains[i], len(l.segments))

@@ -11,8 +11,10 @@ type ordering struct {
 	pos []int // position of each vertex in its layer
 
 	// Reused memory.
-	buf  []int
-	ends []neighbours
+	buf, tmp []int
+	ends     []neighbours
+	moving   []placed
+	slots    []int
 }
 
 // reduceCrossings orders every layer: sweeps down and up that sort a layer by
@@ -22,10 +24,10 @@ func (l *level) reduceCrossings() {
 	o := &ordering{level: l, pos: make([]int, len(l.vertices))}
 	o.start()
 	best, crossings := o.snapshot(), o.crossings()
-	rounds := min(24, 4+200_000/(len(l.vertices)+1))
+	rounds := min(60, 4+150_000/(len(l.vertices)+1))
 	stale := 0
-	for round := 0; round < rounds && crossings > 0 && stale < 6; round++ {
-		o.sweep(round%2 == 0)
+	for round := 0; round < rounds && crossings > 0 && stale < 20; round++ {
+		o.sweep(round%2 == 0, round/2%2 == 1)
 		o.exchange()
 		stale++
 		if c := o.crossings(); c < crossings {
@@ -100,31 +102,40 @@ func (o *ordering) lowerKey(s int) int {
 	return o.key(o.segments[s].to, o.segments[s].toOffset)
 }
 
+// placed is a vertex that a sweep moves.
+type placed struct{ v, median, was int }
+
 // sweep sorts every layer by the medians of its neighbours in the layer before
-// it. Vertices without neighbours keep their place.
-func (o *ordering) sweep(down bool) {
+// it. Vertices without neighbours keep their place; flip exchanges those with
+// equal medians, which gets the search out of many dead ends.
+func (o *ordering) sweep(down, flip bool) {
 	n := len(o.layers)
 	for i := 1; i < n; i++ {
 		layer := o.layers[i]
 		if !down {
 			layer = o.layers[n-1-i]
 		}
-		type placed struct{ v, median int }
-		var moving []placed
-		var slots []int
+		moving, slots := o.moving[:0], o.slots[:0]
 		for j, v := range layer {
 			if m, ok := o.median(v, down); ok {
-				moving = append(moving, placed{v, m})
+				tie := len(moving)
+				if flip {
+					tie = -tie
+				}
+				moving = append(moving, placed{v, m, tie})
 				slots = append(slots, j)
 			}
 		}
-		slices.SortStableFunc(moving, func(a, b placed) int { return cmp.Compare(a.median, b.median) })
+		slices.SortFunc(moving, func(a, b placed) int {
+			return cmp.Or(cmp.Compare(a.median, b.median), cmp.Compare(a.was, b.was))
+		})
 		for j, p := range moving {
 			layer[slots[j]] = p.v
 		}
 		for j, v := range layer {
 			o.pos[v] = j
 		}
+		o.moving, o.slots = moving, slots
 	}
 }
 
@@ -237,22 +248,24 @@ func (o *ordering) crossings() int {
 	return total
 }
 
+// crossingsBelow lists the lower ends of segments in the order of their upper
+// ends; each pair out of order crosses.
 func (o *ordering) crossingsBelow(layer []int) int {
-	type end struct{ upper, lower int }
-	var ends []end
+	lower := o.buf[:0]
 	for _, v := range layer {
-		for _, s := range o.vertices[v].down {
-			ends = append(ends, end{o.upperKey(s), o.lowerKey(s)})
+		down := o.vertices[v].down
+		if len(down) > 1 {
+			down = slices.Clone(down)
+			slices.SortFunc(down, func(a, b int) int {
+				return cmp.Or(cmp.Compare(o.upperKey(a), o.upperKey(b)), cmp.Compare(o.lowerKey(a), o.lowerKey(b)))
+			})
+		}
+		for _, s := range down {
+			lower = append(lower, o.lowerKey(s))
 		}
 	}
-	slices.SortFunc(ends, func(a, b end) int {
-		return cmp.Or(cmp.Compare(a.upper, b.upper), cmp.Compare(a.lower, b.lower))
-	})
-	lower := make([]int, len(ends))
-	for i, e := range ends {
-		lower[i] = e.lower
-	}
-	return countInversions(lower, make([]int, len(lower)))
+	o.buf, o.tmp = lower, slices.Grow(o.tmp[:0], len(lower))
+	return countInversions(lower, o.tmp[:len(lower)])
 }
 
 // countInversions sorts a by merging and counts the pairs out of order.
@@ -302,7 +315,7 @@ func (l *level) spreadPorts() {
 			}
 		}
 		slices.SortStableFunc(free, func(a, b int) int { return cmp.Compare(o.upperKey(a), o.upperKey(b)) })
-		step := min(18, l.vertices[v].W*0.8/float64(max(1, len(free))))
+		step := min(18, l.vertices[v].side*0.8/float64(max(1, len(free))))
 		for i, s := range free {
 			l.segments[s].toOffset = step * (float64(i) - float64(len(free)-1)/2)
 		}

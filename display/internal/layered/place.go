@@ -188,29 +188,40 @@ func (l *level) room(v, pos int) (lo, hi float64) {
 	return min(lo, l.vertices[v].x), max(hi, l.vertices[v].x)
 }
 
-// median is the weighted median of v's wanted centres: of the two middle ones
-// the bounds of where it may stay.
+// median is the weighted median of v's wanted centres. Between two middle ones,
+// v stays where it is if both belong to edges from one side, which it balances;
+// otherwise it goes to the nearer one, which straightens an edge.
 func (l *level) median(v int) float64 {
-	type want struct{ x, weight float64 }
+	type want struct {
+		x, weight float64
+		up        bool
+	}
 	var wants []want
 	total := 0.0
 	for _, i := range l.vertices[v].up {
 		s := &l.segments[i]
-		wants = append(wants, want{l.straightTo(s), s.weight})
+		wants = append(wants, want{l.straightTo(s), s.weight, true})
 		total += s.weight
 	}
 	for _, i := range l.vertices[v].down {
 		s := &l.segments[i]
-		wants = append(wants, want{l.straightFrom(s), s.weight})
+		wants = append(wants, want{l.straightFrom(s), s.weight, false})
 		total += s.weight
 	}
 	x := l.vertices[v].x
-	slices.SortFunc(wants, func(a, b want) int { return cmp.Compare(a.x, b.x) })
+	slices.SortStableFunc(wants, func(a, b want) int { return cmp.Compare(a.x, b.x) })
 	sum := 0.0
 	for i, w := range wants {
 		sum += w.weight
 		if 2*sum == total {
-			return clamp(x, w.x, wants[i+1].x)
+			next := wants[i+1]
+			switch {
+			case w.up == next.up:
+				return clamp(x, w.x, next.x)
+			case x-w.x <= next.x-x:
+				return w.x
+			}
+			return next.x
 		}
 		if 2*sum > total {
 			return w.x
@@ -327,7 +338,7 @@ func (l *level) layerGap(i int) float64 {
 			run = max(run, l.straightTo(s)-l.vertices[s.to].x, l.vertices[s.to].x-l.straightTo(s))
 		}
 	}
-	const flattest, most = 6, 80
+	const flattest, most = 9, 60
 	return max(g, min(run/flattest, most))
 }
 

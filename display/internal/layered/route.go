@@ -71,7 +71,7 @@ func (t *tracer) line(q Point) {
 // bend draws an S between two vertical directions.
 func (t *tracer) bend(q Point) {
 	p := t.last()
-	if d := q.X - p.X; d < 0.01 && d > -0.01 {
+	if d := q.X - p.X; d < 1e-6 && d > -1e-6 { // rounding
 		q.X = p.X
 		t.line(q)
 		return

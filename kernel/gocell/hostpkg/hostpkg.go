@@ -7,14 +7,13 @@
 //
 //   - [Importer] gives its types to go/types, from export data in a zip archive
 //     inside the binary;
-//   - [Symbols] gives its functions, variables, types and constants to the
-//     engine as reflect values, from Go tables that are linked in;
+//   - [Symbol] gives its functions, variables and types to the engine as reflect
+//     values, from Go tables that are linked in; [Source] stands in for packages
+//     that consist of generic functions, which reflection cannot reach;
 //   - [Doc] gives its documentation, from the same archive.
 //
-// All three load a package on its first use, keep it for the life of the
-// process, and may be used from several goroutines. What reflection cannot
-// reach, generic functions above all, is in the first view but not in the
-// second; [Missing] says why.
+// All load a package on its first use, keep it for the life of the process, and
+// may be used from several goroutines.
 //
 // The archive and the tables are generated, not kept in the repository. A
 // binary built without them, or with those of another Go release, says so from
@@ -107,9 +106,8 @@ func openZip() (*zip.Reader, error) {
 }
 
 func (s *store) addTables(stamp string) error {
-	registered := table.Registered()
 	for _, name := range tableSets {
-		set := registered[name]
+		set := table.Registered(name)
 		if set == nil {
 			return ErrNotBuilt
 		}

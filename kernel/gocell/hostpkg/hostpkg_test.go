@@ -98,9 +98,6 @@ func TestImportErrors(t *testing.T) {
 		if p, err := Importer().Import(path); err == nil {
 			t.Errorf("import %q gives %v", path, p)
 		}
-		if _, err := Symbols(path); err == nil {
-			t.Errorf("symbols of %q exist", path)
-		}
 	}
 	if p, err := Importer().Import("unsafe"); err != nil || p != types.Unsafe {
 		t.Errorf("unsafe is %v, %v", p, err)
@@ -206,8 +203,12 @@ func TestDocs(t *testing.T) {
 		{"strings", "Builder.WriteString", "func (b *Builder) WriteString(s string) (int, error)\n\n"},
 		{"io", "Reader.Read", ""},
 		{"net/http", "Server.Handler", "Handler Handler\n\nhandler to invoke"},
-		{"time", "Millisecond", "const Millisecond"},
+		{"time", "Millisecond", "const Millisecond Duration = 1000000"},
+		{"time", "Tuesday", "const Tuesday Weekday = 2"},
+		{"math", "Pi", "const Pi = 3.14159265358979323846264338327950288419716939937510582097494459\n\nhttps"},
+		{"io", "EOF", "var EOF error\n\nEOF is the error"},
 		{"os", "Args", "var Args []string\n\nArgs hold the command-line"},
+		{"sort", "Interface.Less", "Less(i, j int) bool\n\nLess reports"},
 		{"slices", "Sort", "func Sort[S ~[]E, E cmp.Ordered](x S)"},
 		{"forgekernel/display", "Show", "func Show(v ...any)\n\nShow displays"},
 	} {
@@ -234,20 +235,6 @@ func BenchmarkImport(b *testing.B) {
 		b.Run(path, func(b *testing.B) {
 			for b.Loop() {
 				if _, err := newTypeCache().importTypes(s, path); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-// BenchmarkSymbols measures making the tables that a first import needs.
-func BenchmarkSymbols(b *testing.B) {
-	opened(b)
-	for _, path := range []string{"fmt", "net/http", "syscall"} {
-		b.Run(path, func(b *testing.B) {
-			for b.Loop() {
-				if _, err := Symbols(path); err != nil {
 					b.Fatal(err)
 				}
 			}

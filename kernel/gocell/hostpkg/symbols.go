@@ -1,59 +1,35 @@
 package hostpkg
 
 import (
-	"fmt"
 	"reflect"
+
+	"forgekernel/kernel/gocell/hostpkg/archive"
 )
 
-// Symbols returns the tables of the given packages and of all packages whose
-// types occur in their exported API, ready for yaegi's Interpreter.Use: keyed
-// by "path/name", interface wrappers under "_Name", and under "." the MapTypes,
-// the functions that look for methods of their `any` arguments. The maps are
-// the caller's own.
-//
-// The further packages are needed because yaegi looks for the wrapper of an
-// interface in the table of the package that declares it.
-func Symbols(paths ...string) (map[string]map[string]reflect.Value, error) {
+// Symbol returns one exported name of a package: a function, a pointer to a
+// variable, or a nil pointer to a type. Constants are in the [Importer]'s view
+// alone; generic functions and types have no symbol.
+func Symbol(path, name string) (reflect.Value, bool) {
 	s, err := open()
 	if err != nil {
-		return nil, err
+		return reflect.Value{}, false
 	}
-	out := map[string]map[string]reflect.Value{}
-	for _, path := range paths {
-		if err := s.addSymbols(out, path); err != nil {
-			return nil, err
-		}
+	table := s.tables[canonical(path)]
+	if table == nil {
+		return reflect.Value{}, false
 	}
-	addMapTypes(out)
-	return out, nil
+	return table.Lookup(name)
 }
 
-func (s *store) addSymbols(out map[string]map[string]reflect.Value, path string) error {
-	target := canonical(path)
-	p, ok := s.packages[target]
-	if !ok {
-		return fmt.Errorf("package %s is not available in Go cells", path)
-	}
-	key := path + "/" + p.Name
-	if out[key] != nil {
-		return nil
-	}
-	out[key] = s.tables[target].Reflect()
-	for _, dep := range p.Deps {
-		if err := s.addSymbols(out, dep); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Missing says why an exported name of a package has no entry in [Symbols],
-// as the end of a sentence that begins with the name: "is generic, …".
-func Missing(path, name string) (reason string, missing bool) {
+// Source returns the Go files, by name, of a package whose generic functions
+// can only be had from source.
+func Source(path string) (files map[string]string, ok bool) {
 	s, err := open()
-	if err != nil {
-		return "", false
+	if err != nil || !archive.HasSource(path) {
+		return nil, false
 	}
-	reason, missing = s.packages[canonical(path)].Missing[name]
-	return reason, missing
+	if err := s.readJSON(archive.SourceFile(path), &files); err != nil {
+		return nil, false
+	}
+	return files, true
 }

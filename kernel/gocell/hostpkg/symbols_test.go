@@ -1,119 +1,79 @@
 package hostpkg
 
 import (
-	"bytes"
-	"go/constant"
 	"go/types"
 	"reflect"
 	"strings"
 	"testing"
 
-	"github.com/traefik/yaegi/interp"
+	"forgekernel/kernel/gocell/hostpkg/table"
 )
 
-// TestTablesAgree holds the reflect tables against the export data: every
-// exported name is in one of table and Missing, as the same thing.
-func TestTablesAgree(t *testing.T) {
+// TestSymbolsAgree holds the symbols against the export data: every exported
+// function, variable and type has one, and it is the same thing.
+func TestSymbolsAgree(t *testing.T) {
 	s := opened(t)
 	for path := range s.packages {
 		p, err := Importer().Import(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		tables, err := Symbols(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		symbols := tables[path+"/"+p.Name()]
 		count := 0
 		for _, name := range p.Scope().Names() {
 			obj := p.Scope().Lookup(name)
-			if !obj.Exported() {
+			v, ok := Symbol(path, name)
+			if ok != wanted(obj) {
+				t.Errorf("%s.%s has a symbol: %v", path, name, ok)
+			}
+			if !ok {
 				continue
 			}
-			reason, missing := Missing(path, name)
-			v, present := symbols[name]
-			if present == missing {
-				t.Errorf("%s.%s: present %v, missing %v (%s)", path, name, present, missing, reason)
-				continue
-			}
-			if present {
-				count++
-				if problem := disagreement(obj, v); problem != "" {
-					t.Errorf("%s.%s: %s", path, name, problem)
-				}
-			}
-			if w, ok := symbols["_"+name]; ok {
-				count++
-				if !w.Type().Elem().Implements(v.Type().Elem()) {
-					t.Errorf("%s.%s: its wrapper does not implement it", path, name)
-				}
+			count++
+			if problem := disagreement(obj, v); problem != "" {
+				t.Errorf("%s.%s: %s", path, name, problem)
 			}
 		}
-		if count != len(symbols) {
-			t.Errorf("%s: %d symbols, of which %d are accounted for", path, len(symbols), count)
+		if n := len(s.tables[path].Symbols); n != count {
+			t.Errorf("%s: %d symbols, of which %d are exported names", path, n, count)
 		}
 	}
+}
+
+// wanted reports an exported object that has a value at run time.
+func wanted(obj types.Object) bool {
+	if !obj.Exported() {
+		return false
+	}
+	switch obj := obj.(type) {
+	case *types.Func:
+		return obj.Signature().TypeParams() == nil
+	case *types.Var:
+		return true
+	case *types.TypeName:
+		if i, ok := obj.Type().Underlying().(*types.Interface); ok && !i.IsMethodSet() {
+			return false
+		}
+		if t, ok := obj.Type().(interface{ TypeParams() *types.TypeParamList }); ok {
+			return t.TypeParams() == nil
+		}
+		return true
+	}
+	return false
 }
 
 func disagreement(obj types.Object, v reflect.Value) string {
-	switch obj := obj.(type) {
-	case *types.TypeName:
-		if v.Kind() != reflect.Pointer || !v.IsNil() {
-			return "no nil pointer to the type"
+	t, got := obj.Type(), v.Type()
+	if _, ok := obj.(*types.Func); !ok {
+		if v.Kind() != reflect.Pointer {
+			return "no pointer to it"
 		}
-		if rt := v.Type().Elem(); !same(obj.Type(), rt) {
-			return obj.Type().String() + " is " + rt.String()
+		if _, isType := obj.(*types.TypeName); v.IsNil() != isType {
+			return "a nil pointer is for types, and for types alone"
 		}
-	case *types.Var:
-		if !v.CanAddr() {
-			return "not addressable"
-		}
-		if !same(obj.Type(), v.Type()) {
-			return obj.Type().String() + " is " + v.Type().String()
-		}
-	case *types.Func:
-		if !same(obj.Type(), v.Type()) {
-			return obj.Type().String() + " is " + v.Type().String()
-		}
-	case *types.Const:
-		return constantDisagreement(obj, v)
+		got = got.Elem()
 	}
-	return ""
-}
-
-func constantDisagreement(c *types.Const, v reflect.Value) string {
-	got, untyped := v.Interface().(constant.Value)
-	if untyped {
-		if basic, ok := c.Type().(*types.Basic); !ok || basic.Info()&types.IsUntyped == 0 {
-			return "is untyped"
-		}
-	} else {
-		if !same(types.Default(c.Type()), v.Type()) {
-			return c.Type().String() + " is " + v.Type().String()
-		}
-		switch {
-		case v.CanInt():
-			got = constant.MakeInt64(v.Int())
-		case v.CanUint():
-			got = constant.MakeUint64(v.Uint())
-		case v.CanFloat():
-			got = constant.MakeFloat64(v.Float())
-		case v.Kind() == reflect.String:
-			got = constant.MakeString(v.String())
-		case v.Kind() == reflect.Bool:
-			got = constant.MakeBool(v.Bool())
-		}
-	}
-	want := c.Val()
-	if want.Kind() == constant.Float {
-		// Decimal digits stand for a binary fraction: equal as float64.
-		a, _ := constant.Float64Val(want)
-		b, _ := constant.Float64Val(got)
-		want, got = constant.MakeFloat64(a), constant.MakeFloat64(b)
-	}
-	if want.ExactString() != got.ExactString() {
-		return want.ExactString() + " is " + got.ExactString()
+	if !same(t, got) {
+		return t.String() + " is " + got.String()
 	}
 	return ""
 }
@@ -169,66 +129,60 @@ func sameSignature(t *types.Signature, rt reflect.Type) bool {
 	return true
 }
 
-func TestMissing(t *testing.T) {
+func TestSymbol(t *testing.T) {
 	opened(t)
-	for _, name := range []string{"Sort", "SortFunc"} {
-		if reason, ok := Missing("slices", name); !ok || !strings.HasPrefix(reason, "is generic") {
-			t.Errorf("Missing(slices, %s) = %q, %v", name, reason, ok)
+	sprint, ok := Symbol("fmt", "Sprint")
+	if !ok {
+		t.Fatal("fmt.Sprint is missing")
+	}
+	if got := sprint.Call([]reflect.Value{reflect.ValueOf(7)})[0].String(); got != "7" {
+		t.Errorf("fmt.Sprint(7) = %q", got)
+	}
+	if v, ok := Symbol("github.com/janpfeifer/gonb/gonbui", "DisplayHTML"); !ok || v.Kind() != reflect.Func {
+		t.Errorf("gonbui.DisplayHTML is %v, %v", v, ok)
+	}
+	for _, none := range [][2]string{
+		{"fmt", "Nothing"}, {"fmt", ""}, {"fmt", "~"}, {"no/such", "X"}, {"slices", "Sort"}, {"cmp", "Ordered"}, {"time", "Second"},
+	} {
+		if v, ok := Symbol(none[0], none[1]); ok {
+			t.Errorf("%s.%s is %v", none[0], none[1], v)
 		}
 	}
-	if reason, ok := Missing("cmp", "Ordered"); !ok || !strings.Contains(reason, "constraint") {
-		t.Errorf("Missing(cmp, Ordered) = %q, %v", reason, ok)
+}
+
+func TestSource(t *testing.T) {
+	opened(t)
+	for _, path := range []string{"cmp", "maps", "slices"} {
+		files, ok := Source(path)
+		if !ok || len(files) == 0 {
+			t.Errorf("%s has no source", path)
+		}
+		for name, text := range files {
+			if !strings.Contains(text, "\npackage "+path+"\n") {
+				t.Errorf("%s of %s is no file of it", name, path)
+			}
+		}
 	}
-	if _, ok := Missing("fmt", "Println"); ok {
-		t.Error("fmt.Println is missing")
+	if _, ok := Source("fmt"); ok {
+		t.Error("fmt has source")
 	}
 }
 
-// TestEngineTakesTables runs a program that needs each kind of symbol.
-func TestEngineTakesTables(t *testing.T) {
-	tables, err := Symbols("fmt", "strings", "encoding/json", "sort", "math", "time", "errors", "io")
-	if err != nil {
-		t.Fatal(err)
+// TestMixedGenerations refuses tables that do not belong to the archive.
+func TestMixedGenerations(t *testing.T) {
+	opened(t)
+	s := &store{tables: map[string]*table.Package{}}
+	if err := s.addTables("another"); err == nil || !strings.Contains(err.Error(), "run make build") {
+		t.Errorf("error is %v", err)
 	}
-	var stdout bytes.Buffer
-	i := interp.New(interp.Options{Stdout: &stdout, Stderr: &stdout})
-	if err := i.Use(tables); err != nil {
-		t.Fatal(err)
-	}
-	const program = `
-import ("encoding/json"; "errors"; "fmt"; "io"; "math"; "sort"; "strings"; "time")
-
-type celsius float64
-func (c celsius) String() string { return fmt.Sprintf("%.1f°C", float64(c)) }
-
-type failure struct{ code int }
-func (f failure) Error() string { return fmt.Sprint("code ", f.code) }
-
-type secret struct{}
-func (secret) MarshalJSON() ([]byte, error) { return []byte("\"***\""), nil }
-
-type lengths []string
-func (l lengths) Len() int { return len(l) }
-func (l lengths) Less(i, j int) bool { return len(l[i]) < len(l[j]) }
-func (l lengths) Swap(i, j int) { l[i], l[j] = l[j], l[i] }
-
-func run() {
-	fmt.Println(celsius(21.5), failure{3})
-	b, err := json.Marshal(secret{})
-	fmt.Println(string(b), err)
-	l := lengths{"ccc", "a", "bb"}
-	sort.Sort(l)
-	fmt.Println(strings.Join(l, " "), math.Pi, time.Second*2, errors.Is(io.EOF, io.EOF))
 }
-`
-	if _, err := i.Eval(program); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := i.Eval("run()"); err != nil {
-		t.Fatal(err)
-	}
-	const want = "21.5°C code 3\n\"***\" <nil>\na bb ccc 3.141592653589793 2s true\n"
-	if got := stdout.String(); got != want {
-		t.Errorf("printed\n%swant\n%s", got, want)
+
+// BenchmarkSymbol measures finding a name.
+func BenchmarkSymbol(b *testing.B) {
+	opened(b)
+	for b.Loop() {
+		if _, ok := Symbol("net/http", "ListenAndServe"); !ok {
+			b.Fatal("missing")
+		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"forgekernel/kernel/notebook"
+	"forgekernel/kernel/notebook/internal/replace"
 )
 
 // MaxText bounds the text of one output in a page, in bytes. What is left out
@@ -64,6 +65,11 @@ type output struct {
 	Class  string // text, stderr, html, image, error, …
 	Prompt string // "Out[3]:"
 	Body   template.HTML
+}
+
+// HTMLFile stores nb as a page at path, whole or not at all.
+func HTMLFile(path string, nb *notebook.Notebook, opts Options) error {
+	return replace.File(path, func(w io.Writer) error { return HTML(w, nb, opts) })
 }
 
 // HTML writes nb as a page.

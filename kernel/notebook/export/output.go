@@ -131,17 +131,16 @@ func pre(text string) template.HTML {
 	return template.HTML("<pre>" + terminal(strings.TrimSuffix(text, "\n")) + note + "</pre>")
 }
 
-// failure shows an error. The traceback is the kernel's own account; name and
-// message are shown above it unless it begins with them.
+// failure shows an error: the traceback, which is the kernel's own account of
+// it, below the error's name where the traceback leaves that out.
 func failure(o *notebook.Output) template.HTML {
 	trace := strings.Join(o.Traceback, "\n")
 	summary := o.ErrorName
-	if o.ErrorValue != "" {
+	if trace == "" && o.ErrorValue != "" {
 		summary += ": " + o.ErrorValue
 	}
-	if strings.Contains(plain(trace), summary) {
+	if trace != "" && strings.Contains(plain(trace), summary) {
 		return pre(trace)
 	}
-	head := template.HTML(`<p class="summary">` + template.HTMLEscapeString(summary) + "</p>")
-	return head + pre(trace)
+	return template.HTML(`<p class="summary">`+template.HTMLEscapeString(summary)+"</p>") + pre(trace)
 }

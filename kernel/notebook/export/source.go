@@ -80,13 +80,30 @@ func highlight(source, language string) template.HTML {
 	if lexer == nil {
 		lexer = lexers.Fallback
 	}
-	tokens, err := chroma.Coalesce(lexer).Tokenise(nil, source)
+	it, err := lexer.Tokenise(nil, source)
 	if err != nil {
 		return template.HTML(template.HTMLEscapeString(source))
 	}
+	tokens := it.Tokens()
+	for i, t := range tokens {
+		if !coloured(t.Type) {
+			tokens[i].Type = chroma.Text
+		}
+	}
 	var b strings.Builder
-	if err := formatter.Format(&b, styles.Fallback, tokens); err != nil {
+	if err := formatter.Format(&b, styles.Fallback, chroma.Literator(tokens...)); err != nil {
 		return template.HTML(template.HTMLEscapeString(source))
 	}
 	return template.HTML(strings.TrimSuffix(b.String(), "\n"))
+}
+
+// coloured reports whether the style sheet has a colour for a kind of token.
+// All others need no span.
+func coloured(t chroma.TokenType) bool {
+	switch t {
+	case chroma.NameFunction, chroma.NameFunctionMagic, chroma.NameBuiltin, chroma.NameBuiltinPseudo,
+		chroma.NameClass, chroma.NameException, chroma.NameNamespace, chroma.NameVariable, chroma.OperatorWord:
+		return true
+	}
+	return t.InCategory(chroma.Keyword) || t.InCategory(chroma.Literal) || t.InCategory(chroma.Comment)
 }

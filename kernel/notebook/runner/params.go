@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -72,22 +73,22 @@ func assignments(defining string, params map[string]string) (string, error) {
 // literal is a value as Go source; text for a string variable is quoted unless
 // it already is.
 func literal(value string, def ast.Expr) (string, error) {
-	if lit, ok := def.(*ast.BasicLit); ok && lit.Kind == token.STRING || isIdent(def, "string") {
-		if _, err := strconv.Unquote(value); err != nil || strings.HasPrefix(value, "'") {
+	expr, err := parser.ParseExpr(value)
+	if err == nil && int(expr.End()-expr.Pos()) != len(strings.TrimSpace(value)) {
+		err = errors.New("something follows the expression")
+	}
+	typ, ok := def.(*ast.Ident)
+	if isString(def) || ok && typ.Name == "string" {
+		if err != nil || !isString(expr) {
 			return strconv.Quote(value), nil
 		}
-		return value, nil
 	}
-	expr, err := parser.ParseExpr(value)
-	if err != nil || expr.End()-expr.Pos() != token.Pos(len(strings.TrimSpace(value))) {
-		return "", fmt.Errorf("no expression: %w", err)
-	}
-	return value, nil
+	return value, err
 }
 
-func isIdent(e ast.Expr, name string) bool {
-	id, ok := e.(*ast.Ident)
-	return ok && id.Name == name
+func isString(e ast.Expr) bool {
+	lit, ok := e.(*ast.BasicLit)
+	return ok && lit.Kind == token.STRING
 }
 
 // variables lists the variables that a cell defines, with the expression of the

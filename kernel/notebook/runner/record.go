@@ -17,15 +17,12 @@ import (
 // record is what the notebook's metadata says about its last run, under
 // "forge" and there "run": when it was, on what kernel, with which parameters
 // and how it ended.
-type record struct {
-	nb     *notebook.Notebook
-	fields map[string]any
-}
+type record map[string]any
 
 const timeFormat = "2006-01-02T15:04:05.000000Z"
 
-func beginRecord(nb *notebook.Notebook, params map[string]string) *record {
-	fields := map[string]any{
+func newRecord(params map[string]string) record {
+	r := record{
 		"id":      uuid.Must(uuid.NewV7()).String(),
 		"started": time.Now().UTC().Format(timeFormat),
 	}
@@ -34,42 +31,43 @@ func beginRecord(nb *notebook.Notebook, params map[string]string) *record {
 		for name, value := range params {
 			values[name] = value
 		}
-		fields["parameters"] = values
+		r["parameters"] = values
 	}
-	if nb.Metadata == nil {
-		nb.Metadata = map[string]any{}
-	}
-	ours, ok := nb.Metadata["forge"].(map[string]any)
-	if !ok {
-		ours = map[string]any{}
-	}
-	ours["run"] = fields
-	nb.Metadata["forge"] = ours
-	return &record{nb, fields}
+	return r
 }
 
 // kernel stores what the notebook says about its kernel.
-func (r *record) kernel(info wire.KernelInfoReply) error {
+func (r record) kernel(nb *notebook.Notebook, info wire.KernelInfoReply) error {
 	language, err := notebook.Value(info.LanguageInfo)
 	if err != nil {
 		return err
 	}
-	r.fields["kernel"] = info.Implementation + " " + info.ImplementationVersion
-	r.nb.Metadata["language_info"] = language
-	if _, ok := r.nb.Metadata["kernelspec"]; !ok {
-		r.nb.Metadata["kernelspec"] = map[string]any{
+	r["kernel"] = info.Implementation + " " + info.ImplementationVersion
+	if nb.Metadata == nil {
+		nb.Metadata = map[string]any{}
+	}
+	nb.Metadata["language_info"] = language
+	if _, ok := nb.Metadata["kernelspec"]; !ok {
+		nb.Metadata["kernelspec"] = map[string]any{
 			"name": "forge", "display_name": "Forge", "language": "go",
 		}
 	}
 	return nil
 }
 
-func (r *record) end(err error) {
-	r.fields["finished"] = time.Now().UTC().Format(timeFormat)
-	r.fields["status"] = outcome(err)
+// end stores the record.
+func (r record) end(nb *notebook.Notebook, err error) {
+	r["finished"] = time.Now().UTC().Format(timeFormat)
+	r["status"] = outcome(err)
 	if err != nil {
-		r.fields["error"] = err.Error()
+		r["error"] = err.Error()
 	}
+	ours, ok := nb.Metadata["forge"].(map[string]any)
+	if !ok {
+		ours = map[string]any{}
+	}
+	ours["run"] = map[string]any(r)
+	nb.Metadata["forge"] = ours
 }
 
 func outcome(err error) string {

@@ -25,6 +25,9 @@ const (
 	TagSkip            = "skip-execution"      // is not run
 )
 
+// startLimit is how long a kernel may take to be ready.
+const startLimit = time.Minute
+
 // interruptGrace is how long a cell has to end after it was interrupted,
 // before the kernel is taken to hang.
 const interruptGrace = 10 * time.Second
@@ -104,30 +107,40 @@ func (e *TimeoutError) Error() string {
 	return s + "; interrupted"
 }
 
+// StartError is a kernel that did not start. The notebook's outputs are then
+// as they were.
+type StartError struct{ Err error }
+
+// Error is the reason.
+func (e *StartError) Error() string { return "starting the kernel: " + e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *StartError) Unwrap() error { return e.Err }
+
 // Run executes the code cells of nb in order and stores in it what they show,
-// as far as it gets: after an error nb is a partial result, fit to be written.
-// All outputs of earlier runs are removed first. Run ends the kernel.
+// as far as it gets: after an error other than *ParamsError and *StartError, nb
+// is a partial result, fit to be written. All outputs of earlier runs are
+// removed first. Run ends the kernel.
 func Run(ctx context.Context, nb *notebook.Notebook, opts Options) (err error) {
 	if err := inject(nb, opts.Params); err != nil {
 		return err
 	}
-	for _, c := range nb.Cells {
-		c.ClearOutputs()
-	}
-	record := beginRecord(nb, opts.Params)
-	defer func() { record.end(err) }()
-
 	r := &run{nb: nb, opts: opts, shown: map[string][]*notebook.Output{}}
 	if r.opts.Observer == nil {
 		r.opts.Observer = Silent{}
 	}
-	kernel, err := client.Start(ctx, opts.Kernel, client.Options{Trace: r.clock.see})
-	if err != nil {
-		return fmt.Errorf("starting the kernel: %w", err)
+	record := newRecord(opts.Params)
+	if err := r.start(ctx); err != nil {
+		return &StartError{err}
 	}
-	defer func() { err = errors.Join(err, r.stop(err)) }()
-	r.kernel = kernel
-	if err := record.kernel(kernel.Info()); err != nil {
+	defer func() {
+		err = errors.Join(err, r.stop(err))
+		record.end(nb, err)
+	}()
+	for _, c := range nb.Cells {
+		c.ClearOutputs()
+	}
+	if err := record.kernel(nb, r.kernel.Info()); err != nil {
 		return err
 	}
 	for i, c := range nb.Cells {
@@ -155,14 +168,24 @@ type run struct {
 	shown        map[string][]*notebook.Output // by display id
 }
 
-// stop ends the kernel, politely unless the run failed.
+func (r *run) start(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	var err error
+	r.kernel, err = client.Start(limited, r.opts.Kernel, client.Options{Trace: r.clock.see})
+	return err
+}
+
+// stop ends the kernel, politely if it still listens.
 func (r *run) stop(failure error) error {
-	if failure == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), interruptGrace)
-		defer cancel()
-		if err := r.kernel.Shutdown(ctx, false); err != nil {
-			return errors.Join(fmt.Errorf("ending the kernel: %w", err), r.kernel.Close())
-		}
+	var timeout *TimeoutError
+	if errors.Is(failure, client.ErrDead) || errors.As(failure, &timeout) && timeout.Hung {
+		return r.kernel.Close()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), interruptGrace)
+	defer cancel()
+	if err := r.kernel.Shutdown(ctx, false); err != nil {
+		return errors.Join(fmt.Errorf("ending the kernel: %w", err), r.kernel.Close())
 	}
 	return r.kernel.Close()
 }
@@ -196,19 +219,24 @@ func (r *run) execute(ctx context.Context, c *notebook.Cell, allowed bool) error
 		limited, cancel = context.WithTimeout(ctx, r.opts.CellTimeout)
 	}
 	defer cancel()
-	e, err := r.kernel.Execute(limited, c.Source, client.ExecuteOptions{ContinueOnError: allowed})
+	// Outputs are still wanted after ctx ended, until the interrupt takes effect.
+	open, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	defer abandon()
+	e, err := r.kernel.Execute(open, c.Source, client.ExecuteOptions{ContinueOnError: allowed})
 	if err != nil {
-		return r.explain(ctx, err)
+		return r.explain(err)
 	}
 	switch err := r.collect(limited, e); {
-	case limited.Err() != nil && err != nil:
+	case err != nil && limited.Err() != nil:
 		return r.interrupt(ctx, e)
 	case err != nil:
 		return err
 	}
-	reply, err := e.Reply(limited)
+	grace, cancelGrace := context.WithTimeout(open, interruptGrace)
+	defer cancelGrace()
+	reply, err := e.Reply(grace)
 	if err != nil {
-		return r.explain(ctx, err)
+		return r.explain(err)
 	}
 	if reply.ExecutionCount > 0 {
 		c.ExecutionCount = reply.ExecutionCount
@@ -252,16 +280,13 @@ func (r *run) interrupt(ctx context.Context, e *client.Execution) error {
 }
 
 // explain turns the failure of a request into that of the cell. A kernel that
-// died leaves a note in the cell, since it could not.
-func (r *run) explain(ctx context.Context, err error) error {
+// died leaves a note in the cell, since it could not do so itself.
+func (r *run) explain(err error) error {
 	if errors.Is(err, client.ErrDead) {
-		const what = "the kernel died while it ran this cell"
 		r.append(&notebook.Output{
-			Type: notebook.Error, ErrorName: "DeadKernel", ErrorValue: what, Traceback: []string{"DeadKernel: " + what},
+			Type: notebook.Error, ErrorName: "DeadKernel", ErrorValue: err.Error(),
+			Traceback: []string{"DeadKernel: " + err.Error()},
 		})
-	}
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return &TimeoutError{Index: r.index, Limit: r.opts.CellTimeout, Hung: true}
 	}
 	return fmt.Errorf("cell %d: %w", r.index+1, err)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/mattn/go-runewidth"
 )
 
 // Status is the outcome for one cell.
@@ -87,11 +89,14 @@ func (d Difference) print(w io.Writer) {
 	printLines(w, "    + ", d.Got)
 }
 
+// lineWidth is how much of a line Print shows, in columns.
+const lineWidth = 160
+
 func printLines(w io.Writer, prefix, text string) {
 	if text == "" {
 		return
 	}
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-		fmt.Fprintf(w, "%s%s\n", prefix, line)
+		fmt.Fprintf(w, "%s%s\n", prefix, runewidth.Truncate(line, lineWidth, "…"))
 	}
 }

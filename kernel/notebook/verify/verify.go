@@ -14,15 +14,16 @@
 //   - Images are decoded; a share of the pixels may differ.
 //   - Of errors the name and the message are compared as text.
 //
-// Tags in the usual sense of nbval choose otherwise for a cell:
-// "nbval-ignore-output" runs it and does not compare, as a cell wants that
-// shows bare measurements; "nbval-skip" does not run it.
+// A cell that had failed may fail again. Tags choose otherwise for a cell:
+// "timing" runs it and does not compare, for cells that show bare measurements,
+// and so does nbval's "nbval-ignore-output"; "nbval-skip" does not run it.
 package verify
 
 import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"forgekernel/kernel/notebook"
@@ -31,6 +32,7 @@ import (
 
 // Tags of cells that are treated apart.
 const (
+	TagTiming       = "timing"
 	TagIgnoreOutput = "nbval-ignore-output"
 	TagSkip         = "nbval-skip"
 )
@@ -55,7 +57,10 @@ func Run(ctx context.Context, nb *notebook.Notebook, opts Options) (*Report, err
 	}
 	for _, c := range fresh.Cells {
 		if c.HasTag(TagSkip) {
-			c.Metadata["tags"] = append(c.Metadata["tags"].([]any), runner.TagSkip)
+			addTag(c, runner.TagSkip)
+		}
+		if hasError(c) {
+			addTag(c, runner.TagRaisesException)
 		}
 	}
 	reached := &progress{Observer: opts.Runner.Observer, ended: map[*notebook.Cell]error{}}
@@ -65,6 +70,11 @@ func Run(ctx context.Context, nb *notebook.Notebook, opts Options) (*Report, err
 	opts.Runner.Observer = reached
 	err = runner.Run(ctx, fresh, opts.Runner)
 	return compareNotebooks(nb, fresh, reached.ended, opts.tolerance()), err
+}
+
+func addTag(c *notebook.Cell, tag string) {
+	list, _ := c.Metadata["tags"].([]any)
+	c.Metadata["tags"] = append(list, tag)
 }
 
 func (o Options) tolerance() tolerance {
@@ -114,31 +124,35 @@ func compareNotebooks(stored, fresh *notebook.Notebook, ended map[*notebook.Cell
 		if c.Type != notebook.Code {
 			continue
 		}
-		cell := CellReport{Index: i, ID: c.ID, Status: Same}
 		again := byID[c.ID]
 		err, ran := ended[again]
-		var cellErr *runner.CellError
+		cell := CellReport{Index: i, ID: c.ID}
 		switch {
 		case c.HasTag(TagSkip), c.HasTag(runner.TagSkip), c.HasTag(runner.TagInjected):
 			cell.Status = Ignored
-		case !ran && len(c.Outputs) == 0:
+		case strings.TrimSpace(c.Source) == "":
+			cell.Status = Same
 		case !ran:
 			cell.Status = NotRun
-		case err != nil && !errors.As(err, &cellErr):
+		case err != nil && !isExpected(err, c):
 			cell.Status, cell.Error = Failed, err.Error()
-		case c.HasTag(TagIgnoreOutput):
+		case c.HasTag(TagTiming), c.HasTag(TagIgnoreOutput):
 			cell.Status = Ignored
 		default:
-			if cell.Differences = tol.outputs(c.Outputs, again.Outputs); len(cell.Differences) > 0 {
+			cell.Status, cell.Differences = Same, tol.outputs(c.Outputs, again.Outputs)
+			if len(cell.Differences) > 0 {
 				cell.Status = Differs
-			}
-			if err != nil && !hasError(c) {
-				cell.Status, cell.Error = Failed, err.Error()
 			}
 		}
 		r.add(cell)
 	}
 	return r
+}
+
+// isExpected reports the failure of a cell that had failed before.
+func isExpected(err error, c *notebook.Cell) bool {
+	var cellErr *runner.CellError
+	return errors.As(err, &cellErr) && hasError(c)
 }
 
 func hasError(c *notebook.Cell) bool {

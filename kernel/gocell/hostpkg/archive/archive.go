@@ -18,8 +18,6 @@ type Package struct {
 	// Deps are the importable packages that the export data mentions. They are
 	// read before it.
 	Deps []string `json:",omitempty"`
-	// Missing has the exported names without a symbol, and why.
-	Missing map[string]string `json:",omitempty"`
 }
 
 // ExportFile is the member with the export data of a package.

@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/printer"
 	"go/token"
+	"go/types"
 	"path/filepath"
 	"strings"
 )
@@ -36,7 +37,7 @@ func (p *hostPackage) addDocs() error {
 	if err != nil {
 		return err
 	}
-	w := docWriter{fset, d, map[string]string{}}
+	w := docWriter{fset, d, p.types, map[string]string{}}
 	w.text("", fmt.Sprintf("package %s // import %q", d.Name, p.ImportPath), d.Doc)
 	w.values(d.Consts)
 	w.values(d.Vars)
@@ -49,9 +50,10 @@ func (p *hostPackage) addDocs() error {
 }
 
 type docWriter struct {
-	fset *token.FileSet
-	pkg  *doc.Package
-	docs map[string]string
+	fset  *token.FileSet
+	pkg   *doc.Package
+	types *types.Package
+	docs  map[string]string
 }
 
 // text joins a declaration with its documentation, as plain text.
@@ -82,58 +84,80 @@ func (w docWriter) typ(t *doc.Type) {
 	for _, spec := range t.Decl.Specs {
 		switch typ := spec.(*ast.TypeSpec).Type.(type) {
 		case *ast.StructType:
-			w.fields(t.Name, typ.Fields)
+			w.members(t.Name, typ.Fields, " ")
 		case *ast.InterfaceType:
-			w.fields(t.Name, typ.Methods)
+			w.members(t.Name, typ.Methods, "")
 		}
 	}
 }
 
-// fields documents the members of a struct or interface that have comments of
-// their own; the others are told by the declaration of the type.
-func (w docWriter) fields(typeName string, list *ast.FieldList) {
+// members documents the fields of a struct or the methods of an interface that
+// have comments of their own; the others are told by the declaration of the
+// type. before stands between name and type: a method's signature follows its
+// name at once.
+func (w docWriter) members(typeName string, list *ast.FieldList, before string) {
 	for _, f := range list.List {
 		comment := f.Doc.Text() + f.Comment.Text()
 		if comment == "" {
 			continue
 		}
+		typ := w.source(f.Type)
+		if before == "" {
+			typ = strings.TrimPrefix(typ, "func")
+		}
 		for _, name := range f.Names {
 			if name.IsExported() {
-				w.text(typeName+"."+name.Name, name.Name+" "+w.source(f.Type), comment)
+				w.text(typeName+"."+name.Name, name.Name+before+typ, comment)
 			}
 		}
 	}
 }
 
 // values documents each name of a group of constants or variables by its own
-// line, its own comment, and that of the group.
+// declaration, its own comment, and that of the group where it has none.
 func (w docWriter) values(groups []*doc.Value) {
 	for _, g := range groups {
 		for _, spec := range g.Decl.Specs {
 			v := spec.(*ast.ValueSpec)
-			line := fmt.Sprintf("%s %s", g.Decl.Tok, w.source(&ast.ValueSpec{Names: v.Names, Type: v.Type, Values: short(v.Values)}))
 			comment := v.Doc.Text() + v.Comment.Text()
 			if comment == "" || len(g.Decl.Specs) == 1 {
 				comment = g.Doc
 			}
-			for _, name := range v.Names {
+			for i, name := range v.Names {
 				if name.IsExported() {
-					w.text(name.Name, line, comment)
+					w.text(name.Name, w.value(v, i), comment)
 				}
 			}
 		}
 	}
 }
 
-// short leaves out initial values that are not simple: tables, literals of
-// functions.
-func short(values []ast.Expr) []ast.Expr {
-	for _, v := range values {
-		if v.End()-v.Pos() > 80 {
-			return nil
+// value declares one constant or variable. Types are written out, which the
+// source often leaves to be inferred, and so are the values of constants unless
+// they stand there as literals.
+func (w docWriter) value(spec *ast.ValueSpec, i int) string {
+	obj := w.types.Scope().Lookup(spec.Names[i].Name)
+	c, ok := obj.(*types.Const)
+	if !ok {
+		return types.ObjectString(obj, w.qualify)
+	}
+	line := "const " + c.Name()
+	if basic, ok := c.Type().(*types.Basic); !ok || basic.Info()&types.IsUntyped == 0 {
+		line += " " + types.TypeString(c.Type(), w.qualify)
+	}
+	if i < len(spec.Values) {
+		if literal, ok := spec.Values[i].(*ast.BasicLit); ok {
+			return line + " = " + literal.Value
 		}
 	}
-	return values
+	return line + " = " + c.Val().String()
+}
+
+func (w docWriter) qualify(p *types.Package) string {
+	if p == w.types {
+		return ""
+	}
+	return p.Name()
 }
 
 // source prints a declaration as it stands, without function bodies.

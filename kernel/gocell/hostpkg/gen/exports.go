@@ -40,6 +40,7 @@ func (p *hostPackage) readTypes(fset *token.FileSet, imports map[string]*types.P
 		return err
 	}
 	defer f.Close()
+	//lint:ignore SA1019 this release of Go writes archives, which Read alone does not take
 	r, err := gcexportdata.NewReader(f)
 	if err != nil {
 		return err
@@ -80,9 +81,7 @@ func addExports(packages []*hostPackage) error {
 func pack(stamp string, packages []*hostPackage) ([]byte, error) {
 	m := archive.Manifest{Stamp: stamp, Go: runtime.Version()}
 	for _, p := range packages {
-		m.Packages = append(m.Packages, archive.Package{
-			Path: p.ImportPath, Name: p.Name, Deps: p.deps, Missing: p.missing,
-		})
+		m.Packages = append(m.Packages, archive.Package{Path: p.ImportPath, Name: p.Name, Deps: p.deps})
 	}
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)

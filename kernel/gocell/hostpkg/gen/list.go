@@ -48,6 +48,11 @@ var groups = []group{
 	}},
 	{"own", []string{
 		"forgekernel/display",
+		"forgekernel/forge",
+		"forgekernel/forge/ir",
+		"forgekernel/forge/pass",
+		"forgekernel/forge/script",
+		"forgekernel/forge/tensor",
 		"forgekernel/kernel/gocell/gonbui",
 	}},
 }
@@ -73,12 +78,11 @@ type hostPackage struct {
 	Standard   bool
 	Error      *struct{ Err string }
 
-	group   string
-	types   *types.Package
-	export  []byte            // reduced export data
-	deps    []string          // importable packages that the export data mentions
-	missing map[string]string // names without a symbol, and why
-	docs    map[string]string
+	group  string
+	types  *types.Package
+	export []byte   // reduced export data
+	deps   []string // importable packages that the export data mentions
+	docs   map[string]string
 }
 
 // load lists the packages of all groups, with types.

@@ -1,13 +1,12 @@
-// Package table is the form in which the exported names of a package are
-// linked into the binary: plain slices that need no code at start-up, turned
-// into reflect values when a cell first imports the package.
+// Package table is the form in which the exported names of packages are linked
+// into the binary: sorted slices of static data, which cost nothing until a cell
+// asks for a name.
 package table
 
 import (
 	"fmt"
-	"go/constant"
-	"go/token"
 	"reflect"
+	"sort"
 	"sync"
 )
 
@@ -18,69 +17,27 @@ type Set struct {
 	Packages []Package
 }
 
-// Package is the table of one import path.
+// Package is the table of one import path, sorted by name.
 type Package struct {
-	Path, Name string
-	Symbols    []Symbol
+	Path    string
+	Symbols []Symbol
 }
 
-// Symbol is one exported name and a value to reach it by.
+// Symbol is one exported name. Value is the function, a pointer to the
+// variable, or a nil pointer to the type. Constants are known from export data,
+// and generic names have no value that could be linked.
 type Symbol struct {
-	Name string
-	Kind Kind
-	// Value is the function, the typed constant, the decimal literal of an
-	// untyped number, the text of an untyped string, a pointer to the variable, or a nil pointer to the type.
+	Name  string
 	Value any
 }
 
-// Kind tells what a symbol's Value stands for.
-type Kind uint8
-
-// Kinds of symbol.
-const (
-	Func Kind = iota
-	Const
-	Int    // untyped integer or rune constant
-	Float  // untyped floating-point constant
-	String // untyped string constant
-	Var
-	Type
-	Wrapper // struct of functions that implements the interface named like it
-)
-
-// Reflect gives the symbol as yaegi expects it: a function or typed constant as
-// itself, an untyped constant as a constant.Value, a variable as an
-// addressable value and a type as a nil pointer to it.
-func (s Symbol) Reflect() reflect.Value {
-	switch s.Kind {
-	case Int:
-		return reflect.ValueOf(constant.MakeFromLiteral(s.Value.(string), token.INT, 0))
-	case Float:
-		return reflect.ValueOf(constant.MakeFromLiteral(s.Value.(string), token.FLOAT, 0))
-	case String:
-		return reflect.ValueOf(constant.MakeString(s.Value.(string)))
-	case Var:
-		return reflect.ValueOf(s.Value).Elem()
-	default:
-		return reflect.ValueOf(s.Value)
+// Lookup finds a name.
+func (p *Package) Lookup(name string) (reflect.Value, bool) {
+	i := sort.Search(len(p.Symbols), func(i int) bool { return p.Symbols[i].Name >= name })
+	if i == len(p.Symbols) || p.Symbols[i].Name != name {
+		return reflect.Value{}, false
 	}
-}
-
-// Key is the name under which yaegi looks for the symbol.
-func (s Symbol) Key() string {
-	if s.Kind == Wrapper {
-		return "_" + s.Name
-	}
-	return s.Name
-}
-
-// Reflect gives all symbols of the package by Key.
-func (p *Package) Reflect() map[string]reflect.Value {
-	m := make(map[string]reflect.Value, len(p.Symbols))
-	for _, s := range p.Symbols {
-		m[s.Key()] = s.Reflect()
-	}
-	return m
+	return reflect.ValueOf(p.Symbols[i].Value), true
 }
 
 var registry struct {
@@ -102,13 +59,9 @@ func Register(name string, s *Set) {
 	registry.sets[name] = s
 }
 
-// Registered returns all sets by name.
-func Registered() map[string]*Set {
+// Registered returns the set of a Go package, or nil.
+func Registered(name string) *Set {
 	registry.Lock()
 	defer registry.Unlock()
-	m := make(map[string]*Set, len(registry.sets))
-	for k, v := range registry.sets {
-		m[k] = v
-	}
-	return m
+	return registry.sets[name]
 }

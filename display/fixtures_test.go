@@ -3,8 +3,6 @@ package display
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"testing"
 )
 
 func mlpGraph() Graph {
@@ -96,44 +94,4 @@ func randomGraph(n int, seed uint64) Graph {
 		}
 	}
 	return g
-}
-
-func TestDemo(t *testing.T) {
-	dir := os.Getenv("DEMO")
-	if dir == "" {
-		t.Skip()
-	}
-	lr := mlpGraph()
-	lr.Direction = LeftRight
-	dark := attentionGraph(1)
-	dark.Theme = Dark
-	for name, g := range map[string]Graph{"mlp": mlpGraph(), "mlp-lr": lr, "att1": attentionGraph(1), "att1-dark": dark, "att3": attentionGraph(3), "rand100": randomGraph(100, 1), "rand20": randomGraph(20, 2)} {
-		b, err := g.PNG()
-		if err != nil {
-			t.Fatal(err)
-		}
-		os.WriteFile(dir+"/"+name+".png", b, 0o644)
-		s, _ := g.SVG()
-		os.WriteFile(dir+"/"+name+".svg", []byte(s), 0o644)
-		fmt.Println(name, len(b), len(s))
-	}
-	fmt.Println(mlpGraph().ASCII(), mlpGraph().Mermaid())
-}
-
-func BenchmarkSVG2000(b *testing.B) {
-	g := randomGraph(2000, 1)
-	for b.Loop() {
-		if _, err := g.SVG(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkPNG50(b *testing.B) {
-	g := randomGraph(50, 1)
-	for b.Loop() {
-		if _, err := g.PNG(); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

@@ -1,0 +1,74 @@
+# The workbench in a handful of commands. `make run` needs only Go and make;
+# `make test` also makes a Python environment with pinned versions for the real
+# clients, and finds or installs Chromium for JupyterLab.
+
+GO      ?= go
+PYTHON  ?= python3
+VENV    := .venv
+VPY     := $(VENV)/bin/python
+VERSION := $(shell git describe --always --dirty 2>/dev/null || echo devel)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+HOSTPKG := kernel/gocell/hostpkg
+# What the kernel knows about importable packages is bound to the Go release and
+# to the public API of our own packages.
+HOSTSRC := go.mod $(shell find display forge nebula $(HOSTPKG)/gen -name '*.go' ! -name '*_test.go')
+
+export CGO_ENABLED := 0
+
+.PHONY: all build generate run test vet lint test-go race peers-env test-clients lab bench clean
+
+all: build
+
+generate: $(HOSTPKG)/exports/packages.zip
+
+$(HOSTPKG)/exports/packages.zip: $(HOSTSRC)
+	$(GO) generate ./$(HOSTPKG)
+	@touch $@
+
+build: generate
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/forge ./kernel/cmd/forge
+
+# Execute the first notebook on the kernel, without Python or Jupyter.
+run: build
+	@mkdir -p build
+	bin/forge notebook run notebooks/01-first-compile.ipynb -o build/01-first-compile.ipynb --html build/01-first-compile.html
+
+# Everything: static checks, Go tests, race tests of what is concurrent, and the
+# real clients. The last lines are pytest's own summary.
+test: build vet test-go race test-clients
+
+vet: generate
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt: $$unformatted"; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+test-go: generate peers-env
+	FORGE_BIN=$(CURDIR)/bin/forge FORGE_PYTHON=$(CURDIR)/$(VPY) $(GO) test ./...
+
+# The race detector needs a C compiler.
+race: generate
+	CGO_ENABLED=1 $(GO) test -race -short ./display/... ./forge/... ./kernel/zmtp/... ./kernel/wire/... ./kernel/link/... ./kernel/front/... ./kernel/session/... ./kernel/cell/...
+
+# The environment of the real clients: exactly the versions in requirements.txt.
+peers-env: $(VENV)/.stamp
+
+$(VENV)/.stamp: kernel/peers/requirements.txt
+	$(PYTHON) -m venv --clear $(VENV) || { echo "python3 has no venv module: install the package python3-venv"; exit 1; }
+	$(VPY) -m pip install -q --disable-pip-version-check -r $<
+	@touch $@
+
+test-clients: build peers-env
+	kernel/peers/browser.sh
+	$(VPY) -m pytest -q -rs --timeout 600 -p no:cacheprovider kernel/peers
+
+# JupyterLab with the kernel installed into the same environment.
+lab: build peers-env
+	bin/forge install --prefix $(VENV)
+	$(VPY) -m jupyter lab --ServerApp.root_dir=$(CURDIR)/notebooks
+
+# Side by side with ipykernel; see kernel/peers/bench_latency.py.
+bench: build peers-env
+	$(VPY) kernel/peers/bench_latency.py
+
+clean:
+	rm -rf bin build $(VENV) $(HOSTPKG)/exports/packages.zip

@@ -1,0 +1,53 @@
+// Package backend declares what runs a compiled graph.
+//
+// A [Backend] turns a verified graph into an [Executable]. All backends pass
+// the suite in package conformance, which compares every operator with the
+// float64 reference.
+package backend
+
+import (
+	"context"
+	"fmt"
+
+	"forgekernel/forge/ir"
+	"forgekernel/forge/tensor"
+)
+
+// Backend compiles graphs for one kind of machine.
+type Backend interface {
+	// Name is a short identifier such as "interp".
+	Name() string
+	// Compile checks that the backend can run g and prepares it. It does not
+	// change g and keeps no reference to memory that the caller may change.
+	Compile(ctx context.Context, g *ir.Graph) (Executable, error)
+}
+
+// Executable is a program ready to run. It is safe for concurrent use.
+type Executable interface {
+	// Run computes the outputs of the graph. The inputs must match the graph's
+	// input specs; they are only read. The outputs belong to the caller: no
+	// later run writes to them and they share no memory with the inputs.
+	//
+	// When ctx ends, Run stops within a few milliseconds and returns the
+	// cause, [context.Cause].
+	Run(ctx context.Context, inputs ...*tensor.Tensor) ([]*tensor.Tensor, error)
+	// Graph is the program that runs.
+	Graph() *ir.Graph
+}
+
+// CheckInputs compares tensors with the input specs of a graph.
+func CheckInputs(g *ir.Graph, inputs []*tensor.Tensor) error {
+	if len(inputs) != len(g.Inputs) {
+		return fmt.Errorf("%s takes %d inputs, got %d", g.Name, len(g.Inputs), len(inputs))
+	}
+	for i, v := range g.Inputs {
+		t := inputs[i]
+		if t == nil {
+			return fmt.Errorf("%s: input %s is missing", g.Name, v.Name)
+		}
+		if have := ir.SpecOf(t); !have.Equal(v.Spec) {
+			return fmt.Errorf("%s: input %s is %v, the program was compiled for %v", g.Name, v.Name, have, v.Spec)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+// Package conformance is the one test suite of all backends: every operator,
+// element type and shape class against the float64 reference, with error
+// bounds derived from the arithmetic, and the contract of an executable.
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"testing"
+
+	"forgekernel/forge/backend"
+	"forgekernel/forge/backend/interp"
+	"forgekernel/forge/ir"
+	"forgekernel/forge/op"
+	"forgekernel/forge/tensor"
+)
+
+// Run tests a backend. It fails for an operator that the suite has no case
+// for, so that a new operator cannot go untested.
+func Run(t *testing.T, b backend.Backend) {
+	t.Run("operators", func(t *testing.T) {
+		for _, o := range op.Registry.All() {
+			t.Run(o.Name, func(t *testing.T) {
+				n := 0
+				for c := range casesOf(o) {
+					c.run(t, b)
+					n++
+				}
+				if n == 0 {
+					t.Errorf("the suite has no case for %s", o.Name)
+				}
+			})
+		}
+	})
+	t.Run("executable", func(t *testing.T) { testExecutable(t, b) })
+}
+
+// run compares one node on ordinary and on adversarial data.
+func (c *opCase) run(t *testing.T, b backend.Backend) {
+	t.Helper()
+	g, err := c.graph()
+	if err != nil {
+		t.Fatalf("%v: %v", c, err)
+	}
+	for _, adversarial := range []bool{false, true} {
+		inputs, err := c.data(adversarial)
+		if err != nil {
+			t.Fatalf("%v: %v", c, err)
+		}
+		got, want := execute(t, b, g, inputs), execute(t, interp.Reference(), g, inputs)
+		if err := c.compare(g, inputs, got[0], want[0]); err != nil {
+			t.Fatalf("%v, adversarial data %v: %v", c, adversarial, err)
+		}
+	}
+}
+
+func execute(t *testing.T, b backend.Backend, g *ir.Graph, inputs []*tensor.Tensor) []*tensor.Tensor {
+	t.Helper()
+	exe, err := b.Compile(t.Context(), g)
+	if err != nil {
+		t.Fatalf("%s: %v in\n%s", b.Name(), err, g)
+	}
+	out, err := exe.Run(t.Context(), inputs...)
+	if err != nil {
+		t.Fatalf("%s: %v in\n%s", b.Name(), err, g)
+	}
+	return out
+}
+
+// compare checks type, shape and every element.
+func (c *opCase) compare(g *ir.Graph, inputs []*tensor.Tensor, got, want *tensor.Tensor) error {
+	if spec := g.Outputs[0].Spec; !ir.SpecOf(got).Equal(spec) {
+		return fmt.Errorf("the result is %v, declared %v", ir.SpecOf(got), spec)
+	}
+	bound, err := c.bound(inputs, want)
+	if err != nil {
+		return err
+	}
+	for i := range want.Len() {
+		x, y := got.Elem(i), want.Elem(i)
+		if finite(x) && finite(y) {
+			if d := math.Abs(x - y); d > bound(i) {
+				return fmt.Errorf("element %d is %g, the reference %g; the difference %.3g exceeds the bound %.3g", i, x, y, d, bound(i))
+			}
+			if y == 0 && c.keepsZeroSign() && math.Signbit(x) != math.Signbit(y) {
+				return fmt.Errorf("element %d is %g, the reference %g: the sign of zero differs", i, x, y)
+			}
+			continue
+		}
+		if y = narrow(got.DType(), y); x != y && (x == x || y == y) {
+			return fmt.Errorf("element %d is %g, the reference %g", i, x, y)
+		}
+	}
+	return nil
+}
+
+func finite(v float64) bool { return v-v == 0 }
+
+// narrow rounds a reference value to the type of the result, where it may
+// overflow.
+func narrow(dtype tensor.DType, v float64) float64 {
+	if dtype == tensor.F32 {
+		return float64(float32(v))
+	}
+	return v
+}
+
+// program is used to test what does not depend on the operator.
+const program = `graph contract(%x: f32[37,41], %w: f32[41,29], %b: f32[29]) {
+  %0: f32[37,29] = matmul %x, %w
+  %1: f32[37,29] = add %0, %b
+  %2: f32[37,29] = tanh %1
+  %3: f32[29,37] = transpose %2
+  %4: f32[1073] = reshape %2 {shape = [-1]}
+  %5: f32[29] = sum %2 {axes = [0]}
+  return %3, %4, %2, %5, %b
+}`
+
+func testExecutable(t *testing.T, b backend.Backend) {
+	g, err := ir.Parse(op.Registry, program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exe, err := b.Compile(t.Context(), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inputs := func(seed uint64) []*tensor.Tensor {
+		var list []*tensor.Tensor
+		for i, v := range g.Inputs {
+			x, err := tensor.Rand(seed*10+uint64(i), v.Spec.Shape...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, x)
+		}
+		return list
+	}
+	run := func(seed uint64) []*tensor.Tensor {
+		out, err := exe.Run(t.Context(), inputs(seed)...)
+		if err != nil {
+			t.Error(err)
+		}
+		return out
+	}
+	t.Run("re-entrant", func(t *testing.T) { testReentrant(t, run) })
+	t.Run("memory", func(t *testing.T) { testMemory(t, exe, inputs(1)) })
+	t.Run("cancelled", func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		stopped := errors.New("stopped by the test")
+		cancel(stopped)
+		if _, err := exe.Run(ctx, inputs(1)...); !errors.Is(err, stopped) {
+			t.Errorf("a cancelled run returned %v, not the cause", err)
+		}
+	})
+	t.Run("inputs", func(t *testing.T) {
+		in := inputs(1)
+		if _, err := exe.Run(t.Context(), in[:2]...); err == nil {
+			t.Error("a missing input was accepted")
+		}
+		in[0], in[1] = in[1], in[0]
+		if _, err := exe.Run(t.Context(), in...); err == nil {
+			t.Error("inputs of wrong shapes were accepted")
+		}
+	})
+}
+
+// testReentrant runs one executable on several goroutines at once and compares
+// with runs one after another.
+func testReentrant(t *testing.T, run func(seed uint64) []*tensor.Tensor) {
+	const runs = 8
+	var want, got [runs][]*tensor.Tensor
+	for i := range want {
+		want[i] = run(uint64(i))
+	}
+	var wg sync.WaitGroup
+	for i := range got {
+		wg.Go(func() { got[i] = run(uint64(i)) })
+	}
+	wg.Wait()
+	for i := range want {
+		for j := range want[i] {
+			if len(got[i]) != len(want[i]) || !tensor.Identical(got[i][j], want[i][j]) {
+				t.Fatalf("output %d of run %d depends on what runs at the same time", j, i)
+			}
+		}
+	}
+}
+
+// testMemory checks who owns which memory.
+func testMemory(t *testing.T, exe backend.Executable, in []*tensor.Tensor) {
+	var before []*tensor.Tensor
+	for _, x := range in {
+		before = append(before, x.Clone())
+	}
+	first, err := exe.Run(t.Context(), in...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var copies []*tensor.Tensor
+	for _, x := range first {
+		copies = append(copies, x.Clone())
+	}
+	other := make([]*tensor.Tensor, len(in))
+	for i, x := range in {
+		if other[i], err = tensor.Rand(99, x.Shape()...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := exe.Run(t.Context(), other...); err != nil {
+		t.Fatal(err)
+	}
+	for i := range first {
+		if !tensor.Identical(first[i], copies[i]) {
+			t.Errorf("a later run overwrote output %d", i)
+		}
+		for k := range first[i].Len() {
+			first[i].SetElem(k, -77)
+		}
+		for j := i + 1; j < len(first); j++ {
+			if !tensor.Identical(first[j], copies[j]) {
+				t.Errorf("outputs %d and %d share memory", i, j)
+			}
+		}
+	}
+	for i := range in {
+		if !tensor.Identical(in[i], before[i]) {
+			t.Errorf("input %d was changed", i)
+		}
+	}
+}

@@ -1,0 +1,239 @@
+package conformance
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"forgekernel/forge/backend/interp"
+	"forgekernel/forge/ir"
+	"forgekernel/forge/op"
+	"forgekernel/forge/tensor"
+)
+
+// The reference itself is compared with an oracle that shares no code with it:
+// one element at a time, by index, straight from the definition.
+
+// scalars are the definitions of the elementwise operators.
+var scalars = map[string]func(x ...float64) float64{
+	"add":     func(x ...float64) float64 { return x[0] + x[1] },
+	"sub":     func(x ...float64) float64 { return x[0] - x[1] },
+	"mul":     func(x ...float64) float64 { return x[0] * x[1] },
+	"div":     func(x ...float64) float64 { return x[0] / x[1] },
+	"maximum": func(x ...float64) float64 { return larger(x[0], x[1]) },
+	"minimum": func(x ...float64) float64 { return -larger(-x[0], -x[1]) },
+	"neg":     func(x ...float64) float64 { return -x[0] },
+	"abs":     func(x ...float64) float64 { return math.Abs(x[0]) },
+	"sqrt":    func(x ...float64) float64 { return math.Sqrt(x[0]) },
+	"exp":     func(x ...float64) float64 { return math.Exp(x[0]) },
+	"log":     func(x ...float64) float64 { return math.Log(x[0]) },
+	"tanh":    func(x ...float64) float64 { return math.Tanh(x[0]) },
+	"sigmoid": func(x ...float64) float64 { return 1 / (1 + math.Exp(-x[0])) },
+	"relu":    func(x ...float64) float64 { return larger(x[0], 0) },
+	"fused":   func(x ...float64) float64 { return larger(x[0]+x[1], x[2]) * x[2] },
+}
+
+// larger propagates NaN. math.Max does not beside an infinity.
+func larger(a, b float64) float64 {
+	if a != a || b != b {
+		return math.NaN()
+	}
+	return math.Max(a, b)
+}
+
+// geluOracle takes the limit at -inf, where the formula is -inf * 0.
+func geluOracle(x float64, approximate string) float64 {
+	switch {
+	case math.IsInf(x, -1):
+		return 0
+	case approximate == "tanh":
+		return 0.5 * x * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*math.Pow(x, 3))))
+	}
+	return 0.5 * x * (1 + math.Erf(x/math.Sqrt2))
+}
+
+// at reads an element, repeating dimensions of length 1 and leaving out leading
+// ones, as broadcasting does.
+func at(t *tensor.Tensor, index []int) float64 {
+	own := slices.Clone(index[len(index)-t.Rank():])
+	for i := range own {
+		if t.Dim(i) == 1 {
+			own[i] = 0
+		}
+	}
+	return t.At(own...)
+}
+
+// indices yields every index of a shape in row-major order.
+func indices(shape []int, yield func([]int) bool) bool {
+	if len(shape) == 0 {
+		return yield(nil)
+	}
+	for i := range shape[0] {
+		if !indices(shape[1:], func(rest []int) bool { return yield(append([]int{i}, rest...)) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// oracle computes one element of a node's result.
+func oracle(n *ir.Node, in []*tensor.Tensor, index []int) float64 {
+	switch n.Op.Name {
+	case "const":
+		return n.Tensor("value").At(index...)
+	case "matmul":
+		a, b := in[0], in[1]
+		last := len(index) - 1
+		sum := 0.0
+		for k := range a.Dim(-1) {
+			ia, ib := slices.Clone(index), slices.Clone(index)
+			ia[last], ib[last-1] = k, k
+			sum += matrixAt(a, ia) * matrixAt(b, ib)
+		}
+		return sum
+	case "sum", "mean", "max":
+		return reductionOracle(n, in[0], index)
+	case "softmax":
+		axis := n.Int("axis")
+		if axis < 0 {
+			axis += in[0].Rank()
+		}
+		top, sum := math.Inf(-1), 0.0
+		along := func(k int) float64 {
+			i := slices.Clone(index)
+			i[axis] = k
+			return in[0].At(i...)
+		}
+		for k := range in[0].Dim(axis) {
+			top = larger(top, along(k))
+		}
+		for k := range in[0].Dim(axis) {
+			sum += math.Exp(along(k) - top)
+		}
+		return math.Exp(in[0].At(index...)-top) / sum
+	case "reshape":
+		flat := 0
+		for i, x := range index {
+			flat = flat*n.Out[0].Spec.Shape[i] + x
+		}
+		return in[0].Elem(flat)
+	case "transpose":
+		source := make([]int, len(index))
+		for i, x := range index {
+			axis := len(index) - 1 - i
+			if perm := n.Ints("perm"); perm != nil {
+				axis = (int(perm[i]) + len(index)) % len(index)
+			}
+			source[axis] = x
+		}
+		return in[0].At(source...)
+	case "gelu":
+		return geluOracle(in[0].At(index...), n.Str("approximate"))
+	}
+	var args []float64
+	for _, t := range in {
+		args = append(args, at(t, index))
+	}
+	return scalars[n.Op.Name](args...)
+}
+
+// matrixAt broadcasts the batch dimensions alone.
+func matrixAt(t *tensor.Tensor, index []int) float64 {
+	own := slices.Clone(index[len(index)-t.Rank():])
+	for i := range len(own) - 2 {
+		if t.Dim(i) == 1 {
+			own[i] = 0
+		}
+	}
+	return t.At(own...)
+}
+
+func reductionOracle(n *ir.Node, x *tensor.Tensor, index []int) float64 {
+	reduced := make([]bool, x.Rank())
+	for i := range reduced {
+		reduced[i] = n.Attr("axes") == nil
+	}
+	for _, a := range n.Ints("axes") {
+		reduced[(int(a)+x.Rank())%x.Rank()] = true
+	}
+	sum, count, top := 0.0, 0, math.Inf(-1)
+	indices(x.Shape(), func(i []int) bool {
+		var kept []int
+		for d, v := range i {
+			switch {
+			case !reduced[d]:
+				kept = append(kept, v)
+			case n.Bool("keepdims"):
+				kept = append(kept, 0)
+			}
+		}
+		if slices.Equal(kept, index) {
+			sum += x.At(i...)
+			top = larger(top, x.At(i...))
+			count++
+		}
+		return true
+	})
+	switch n.Op.Name {
+	case "sum":
+		return sum
+	case "mean":
+		return sum / float64(count)
+	}
+	return top
+}
+
+func TestReference(t *testing.T) {
+	for _, o := range op.Registry.All() {
+		t.Run(o.Name, func(t *testing.T) {
+			for c := range casesOf(o) {
+				if c.dtype != tensor.F64 {
+					continue
+				}
+				g, err := c.graph()
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, adversarial := range []bool{false, true} {
+					inputs, err := c.data(adversarial)
+					if err != nil {
+						t.Fatal(err)
+					}
+					got := execute(t, interp.Reference(), g, inputs)[0]
+					checkOracle(t, c, g.Outputs[0].Def, inputs, got)
+				}
+			}
+		})
+	}
+}
+
+func checkOracle(t *testing.T, c *opCase, n *ir.Node, inputs []*tensor.Tensor, got *tensor.Tensor) {
+	t.Helper()
+	stride := 1
+	if n.Op.Class == ir.Reduction && inputs[0].Len() > 500 {
+		stride = max(1, got.Len()/40) // the oracle is quadratic
+	}
+	count := 0
+	indices(got.Shape(), func(index []int) bool {
+		if count++; count%stride != 0 {
+			return true
+		}
+		g, w := got.At(index...), oracle(n, inputs, index)
+		// The oracle's GELU cancels in the lower tail, so the scale of its error
+		// is the operand's; sums cancel likewise.
+		scale := math.Max(math.Abs(w), 1e-300)
+		switch n.Op.Class {
+		case ir.Contraction, ir.Reduction:
+			scale = math.Max(scale, 1e5)
+		}
+		if n.Op.Name == "gelu" {
+			scale = math.Max(scale, math.Abs(inputs[0].At(index...)))
+		}
+		ok := g == w || g != g && w != w || math.Abs(g-w) <= 1e-13*scale
+		if !ok {
+			t.Fatalf("%v: element %v is %g, by definition %g", c, index, g, w)
+		}
+		return true
+	})
+}

@@ -1,0 +1,33 @@
+package forge
+
+import (
+	"fmt"
+	"strings"
+
+	"forgekernel/forge/backend"
+	"forgekernel/forge/backend/interp"
+)
+
+// DefaultBackend is the reference interpreter in float32.
+const DefaultBackend = "interp"
+
+// backends lists what can run a program, the default first.
+var backends = []backend.Backend{interp.New(), interp.Reference()}
+
+// Backends names what can run a program.
+func Backends() []string {
+	names := make([]string, len(backends))
+	for i, b := range backends {
+		names[i] = b.Name()
+	}
+	return names
+}
+
+func backendNamed(name string) (backend.Backend, error) {
+	for _, b := range backends {
+		if b.Name() == name {
+			return b, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no backend %q; there are %s", name, strings.Join(Backends(), " and "))
+}

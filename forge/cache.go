@@ -1,0 +1,146 @@
+package forge
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"forgekernel/display"
+)
+
+// MaxPrograms is the number of programs that one function keeps; beyond it
+// the one that was used longest ago is forgotten.
+const MaxPrograms = 64
+
+// CacheStats counts what the cache of a function has done. A hit is a call
+// that found its program compiled or being compiled.
+type CacheStats struct {
+	Programs  int // now in the cache
+	Hits      int
+	Misses    int // programs compiled, or attempts to
+	Evictions int // programs forgotten for want of room
+	Stale     int // programs dropped because a function they inline was redefined
+}
+
+// Display shows the counts.
+func (s CacheStats) Display() display.Bundle {
+	return display.Text(fmt.Sprintf("%d programs, %d hits, %d misses, %d evictions, %d stale", s.Programs, s.Hits, s.Misses, s.Evictions, s.Stale))
+}
+
+// cache keeps programs by key and compiles each once, however many calls want
+// it at the same time.
+type cache struct {
+	mu      sync.Mutex
+	entries map[string]*list.Element // of *cached
+	order   list.List                // most recently used first
+	stats   CacheStats
+}
+
+// cached is a program, or the attempt to compile it. What became of it is set
+// when done is closed.
+type cached struct {
+	key         string
+	done        chan struct{}
+	program     *Program
+	err         error
+	interrupted bool // the context of the call that compiled has ended
+}
+
+// get returns the program of key, compiling it if need be. current judges
+// whether a program found is still right.
+func (c *cache) get(ctx context.Context, key string, current func(*Program) bool, compile func(context.Context) (*Program, error)) (*Program, error) {
+	for {
+		e, found := c.claim(key, current)
+		if !found {
+			return c.fill(ctx, e, compile)
+		}
+		select {
+		case <-e.done:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		// Another call's end is no reason for this one to fail.
+		if e.err == nil || !e.interrupted {
+			return e.program, e.err
+		}
+	}
+}
+
+// claim returns the entry of key, or a new one that the caller must settle.
+func (c *cache) claim(key string, current func(*Program) bool) (e *cached, found bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.entries == nil {
+		c.entries = make(map[string]*list.Element)
+	}
+	if element := c.entries[key]; element != nil {
+		e := element.Value.(*cached)
+		if e.program == nil || current(e.program) {
+			c.stats.Hits++
+			c.order.MoveToFront(element)
+			return e, true
+		}
+		c.stats.Stale++
+		c.remove(e)
+	}
+	c.stats.Misses++
+	e = &cached{key: key, done: make(chan struct{})}
+	c.entries[key] = c.order.PushFront(e)
+	return e, false
+}
+
+// fill compiles the program of e. Calls that wait for e are told in any case.
+func (c *cache) fill(ctx context.Context, e *cached, compile func(context.Context) (*Program, error)) (p *Program, err error) {
+	err = errors.New("the compiler panicked")
+	defer func() { c.settle(e, p, err, ctx.Err() != nil) }()
+	return compile(ctx)
+}
+
+// settle publishes what became of e, and makes room. A failure is not kept:
+// the next call reports it afresh.
+func (c *cache) settle(e *cached, p *Program, err error, interrupted bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e.program, e.err, e.interrupted = p, err, interrupted
+	close(e.done)
+	if err != nil {
+		c.remove(e)
+	}
+	for oldest := c.order.Back(); c.order.Len() > MaxPrograms; oldest = c.order.Back() {
+		c.stats.Evictions++
+		c.remove(oldest.Value.(*cached))
+	}
+}
+
+// remove forgets e if it is still the entry of its key.
+func (c *cache) remove(e *cached) {
+	if element := c.entries[e.key]; element != nil && element.Value == e {
+		c.order.Remove(element)
+		delete(c.entries, e.key)
+	}
+}
+
+// recent returns the program used last, or nil.
+func (c *cache) recent() *Program {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for element := c.order.Front(); element != nil; element = element.Next() {
+		e := element.Value.(*cached)
+		select {
+		case <-e.done:
+			return e.program
+		default:
+		}
+	}
+	return nil
+}
+
+func (c *cache) counts() CacheStats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.stats
+	s.Programs = c.order.Len()
+	return s
+}

@@ -1,0 +1,82 @@
+package forge
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"forgekernel/forge/tensor"
+)
+
+// ParseShapes reads shapes as the command line writes them, separated by
+// commas: "8x16,16x12,12". A scalar is "scalar". An empty text is no shape.
+func ParseShapes(text string) ([]Shape, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	var shapes []Shape
+	for _, part := range strings.Split(text, ",") {
+		shape, err := parseShape(strings.TrimSpace(part))
+		if err != nil {
+			return nil, err
+		}
+		shapes = append(shapes, shape)
+	}
+	return shapes, nil
+}
+
+func parseShape(text string) (Shape, error) {
+	if text == "scalar" {
+		return Shape{}, nil
+	}
+	var shape Shape
+	for _, dim := range strings.Split(text, "x") {
+		n, err := strconv.Atoi(dim)
+		if err != nil || n < 1 || dim[0] == '+' {
+			return nil, fmt.Errorf("%q is not a shape: write positive whole numbers joined by x, such as 8x16, or scalar", text)
+		}
+		shape = append(shape, n)
+	}
+	if _, err := tensor.Elements(shape); err != nil {
+		return nil, fmt.Errorf("shape %q: %w", text, err)
+	}
+	return shape, nil
+}
+
+// ReadInputs reads the inputs of f from an .npz archive that holds one float32
+// array for each parameter, by name. More arrays are an error as well, since
+// one of them is most likely a parameter with another name.
+func (f Function) ReadInputs(path string) ([]*Tensor, error) {
+	named, err := readArchive(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	params := f.Params()
+	inputs := make([]*Tensor, len(params))
+	for _, n := range named {
+		i := slices.Index(params, n.Name)
+		if i < 0 {
+			return nil, fmt.Errorf("%s: %s has no parameter %q; it has %s", path, f.Name(), n.Name, strings.Join(params, ", "))
+		}
+		inputs[i] = n.Tensor
+	}
+	if i := slices.Index(inputs, nil); i >= 0 {
+		return nil, fmt.Errorf("%s: there is no array for parameter %s", path, params[i])
+	}
+	return inputs, nil
+}
+
+func readArchive(path string) ([]tensor.Named, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return tensor.ReadNPZ(file, info.Size())
+}

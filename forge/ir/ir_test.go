@@ -1,0 +1,404 @@
+package ir_test
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"forgekernel/forge/ir"
+	"forgekernel/forge/op"
+	"forgekernel/forge/pass"
+	"forgekernel/forge/tensor"
+)
+
+func parse(t testing.TB, src string) *ir.Graph {
+	t.Helper()
+	g, err := ir.Parse(op.Registry, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// samples are programs that use every syntax of the text form.
+var samples = []string{
+	`graph empty(%x: f32[0,3]) {
+  return %x
+}
+`,
+	`graph layer(%x: f32[8,16] @ "mlp.fs":1:11, %w: f32[16,12] @ "mlp.fs":1:14) {
+  %0: f32[8,12] = matmul %x, %w @ "mlp.fs":2:12
+  %1: f32[] = const {value = f32[] 2.0} @ "mlp.fs":2:18
+  %y: f32[8,12] = mul %0, %1 @ "mlp.fs":2:16, @ "a \"b\"":3:1
+  return %y, %0, %y
+}
+`,
+	`graph fused_kernel(%x: f32[4], %größe: f32[]) {
+  %y: f32[4] = fused %x, %größe (%a: f32[], %b: f32[]) {
+    %c: f32[] = const {value = f32[] -0.0}
+    %0: f32[] = add %a, %b @ "k":1:0
+    %1: f32[] = maximum %0, %c
+    return %1
+  } @ "k":7:7
+  return %y
+}
+`,
+	`graph constants() {
+  %a: i64[3] = const {value = i64[3] -9223372036854775808 0 9223372036854775807}
+  %b: bool[2,1] = const {value = bool[2,1] true false}
+  %c: f16[3] = const {value = f16[3] 6.1035156e-05 nan -inf}
+  %d: bf16[1] = const {value = bf16[1] 3.3895314e+38}
+  %e: f64[2] = const {value = f64[2] 0.1 5e-324}
+  %f: i32[0] = const {value = i32[0]}
+  %g: f32[4] = const {value = f32[4] 1e-45 inf 3.4028235e+38 1.6777216e+07}
+  return %a, %b, %c, %d, %e, %f, %g
+}
+`,
+	`graph attributes(%x: f32[2,3]) {
+  %0: f32[2,1] = sum %x {axes = [1], keepdims = true}
+  %1: f32[6] = reshape %x {shape = [-1]}
+  %2: f32[2,3] = gelu %x {approximate = "tanh"}
+  %3: f32[2,3] = softmax %2 {axis = 0}
+  %4: f32[2,3] = max %3 {axes = []}
+  return %0, %1, %4
+}
+`,
+	`graph data() {
+  %a: f32[17] = const {value = f32[17] @0}
+  %b: f32[1] = const {value = f32[1] @1}
+  return %a, %b
+}
+data @0 = "AAAAAAAAgD8AAABAAABAQAAAgEAAAKBAAADAQAAA4EAAAABBAAAQQQAAIEEAADBBAABAQQAAUEEAAGBBAABwQQAAgEE="
+data @1 = "AQDAfw=="
+`,
+}
+
+func TestTextRoundTrip(t *testing.T) {
+	for _, src := range samples {
+		g := parse(t, src)
+		if got := g.String(); got != src {
+			t.Errorf("got\n%s\nwant\n%s", got, src)
+		}
+		if !ir.Equal(g, g.Clone()) {
+			t.Errorf("a clone differs from\n%s", src)
+		}
+		if h := parse(t, g.String()); !ir.Equal(g, h) || g.Hash() != h.Hash() {
+			t.Errorf("a graph changes when it is printed and parsed:\n%s", src)
+		}
+	}
+}
+
+func TestJSONRoundTrip(t *testing.T) {
+	for _, src := range samples {
+		g := parse(t, src)
+		raw, err := json.Marshal(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := ir.ParseJSON(op.Registry, raw)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, raw)
+		}
+		if !ir.Equal(g, h) {
+			t.Errorf("got\n%s\nwant\n%s", h, src)
+		}
+	}
+}
+
+func TestOutlineHoldsNoElements(t *testing.T) {
+	raw, err := parse(t, samples[5]).Outline()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(raw), "AAAA") {
+		t.Errorf("the outline carries data: %s", raw)
+	}
+	if _, err := ir.ParseJSON(op.Registry, raw); err == nil || !strings.Contains(err.Error(), "f32[17] needs 68 bytes, got 0") {
+		t.Errorf("got error %v", err)
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	for _, c := range []struct{ src, want string }{
+		{"", `ir:1:1: expected "graph", found the end`},
+		{"graph 1() {", `ir:1:7: expected a graph name, found "1"`},
+		{"graph f(%x: f31[2]) {", `ir:1:13: f31 is not an element type`},
+		{"graph f(%x: f32[2,-1]) {", `ir:1:13: shape [2,-1] has the negative dimension -1 at index 1`},
+		{"graph f(%x: f32[99999,99999]) {", `ir:1:13: shape [99999,99999] has more than 2147483648 elements, the limit for one tensor`},
+		{"graph f(%x: f32[1,1,1,1,1,1,1,1,1]) {", `rank 9; the limit is 8`},
+		{"graph f(%x: f32[2], %x: f32[2]) {", `ir:1:21: %x is defined twice`},
+		{"graph f(%x: f32) {", `ir:1:16: expected [ of a shape, found ")"`},
+		{"graph f(%x: f32[2]) {\n  %y: f32[2] = exq %x\n  return %y\n}", `ir:2:16: there is no operator "exq"`},
+		{"graph f(%x: f32[2]) {\n  %y: f32[2] = soft %x\n  return %y\n}", `there is no operator "soft"; similar: softmax`},
+		{"graph f(%x: f32[2]) {\n  %y: f32[2] = exp %z\n  return %y\n}", `ir:2:20: %z is not defined before this use`},
+		{"graph f(%x: f32[2]) {\n  %y: f32[2] = exp %y\n  return %y\n}", `ir:2:20: %y is not defined before this use`},
+		{"graph f(%x: f32[2]) {\n  %y: f32[3] = exp %x\n  return %y\n}", `ir:2:3: %y is declared f32[3], but exp(%x: f32[2]) gives f32[2]`},
+		{"graph f(%x: f32[2]) {\n  %y: f32[2] = exp %x, %x\n  return %y\n}", `ir:2:3: exp(%x: f32[2], %x: f32[2]): takes 1 operands, got 2`},
+		{"graph f(%x: f32[2]) {\n  %y: f32[2] = exp %x {fast = true}\n  return %y\n}", `unknown attribute "fast"; it has none`},
+		{"graph f(%x: f32[2]) {\n  %y: f32[] = sum %x {axis = 0}\n  return %y\n}", `unknown attribute "axis"; it has axes, keepdims`},
+		{"graph f(%x: f32[2]) {\n  %y: f32[] = sum %x {axes = 0}\n  return %y\n}", `attribute axes must be of kind ints, not int64`},
+		{"graph f(%x: f32[2]) {\n  %y: f32[2] = gelu %x {approximate = \"fast\"}\n  return %y\n}", `attribute approximate is "fast"; it must be one of ["none" "tanh"]`},
+		{"graph f(%x: f32[2]) {\n  %y: f32[2] = reshape %x\n  return %y\n}", `attribute shape is missing`},
+		{"graph f(%x: f32[2]) {\n  %y: f32[] = sum %x {axes = [0], axes = [0]}\n", `ir:2:35: attribute axes is given twice`},
+		{"graph f() {\n  %y: f32[2] = const {value = f32[2] 1.0}\n  return %y\n}", `ir:2:31: f32[2] has 2 elements, found 1`},
+		{"graph f() {\n  %y: f32[1] = const {value = f32[1] x}\n  return %y\n}", `"x" is not a value of type f32`},
+		{"graph f() {\n  %y: f32[1] = const {value = f32[1] @3}\n  return %y\n}", `there is no data @3`},
+		{"graph f() {\n  %y: f32[1] = const {value = f32[1] @3}\n  return %y\n}\ndata @3 = \"AAA=\"", `f32[1] needs 4 bytes, got 2`},
+		{"graph f() {\n  %y: f32[1] = const {value = f32[1] @3}\n  return %y\n}\ndata @3 = \"?\"", `illegal base64 data`},
+		{"graph f() {\n  return %y\n}", `%y is not defined before this use`},
+		{"graph f(%x: f32[2]) {\n  return %x\n} graph", `ir:3:3: expected "data", found "graph"`},
+		{"graph f(%x: f32[2]) {\n  %y: f32[2] = fused %x (%a: f32[]) {\n %b: f32[] = fused %a (%c: f32[]) {", `a body cannot hold a fused node`},
+		{"graph f(%x: f32[2]) {\n  %y: f32[2] = fused %x (%a: f32[2]) {\n return %a } return %y }", `body value %a is f32[2], not a scalar of type f32`},
+		{"graph f(%x: f32[2]) {\n  %y: f32[2] = fused %x (%a: f32[]) {\n %b: f32[] = sum %a\n return %b } return %y }", `body node sum is neither elementwise nor a constant`},
+		{"graph f(%x: f32[2]) {\n  %y: f32[2] = fused %x () {\n %b: f32[] = const {value = f32[] 1.0}\n return %b } return %y }", `the body has 0 inputs for 1 operands`},
+		{"graph f(%x: f32[2] @ \"s\":0:1) {", `not an integer of the needed range`},
+		{"graph f(%x: f32[2] @ \"s\n", `unterminated or malformed string`},
+		{"graph f(%x: f32[2]) { $", `ir:1:23: unexpected character '$'`},
+		{"graph f(% : f32[2]) {", `ir:1:9: % must be followed by a value name`},
+		{"graph f(%1x: f32[2]) {\n return %1x\n}", `value name "1x" is neither an identifier nor a number`},
+	} {
+		_, err := ir.Parse(op.Registry, c.src)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got error %v, want %s, for\n%s", err, c.want, c.src)
+		}
+	}
+}
+
+func TestSyntaxErrorIsDiagnostic(t *testing.T) {
+	_, err := ir.Parse(op.Registry, "graph f(%größe: f32[2], %y f32[2]) {")
+	var syntax *ir.SyntaxError
+	if !errors.As(err, &syntax) {
+		t.Fatalf("got %v", err)
+	}
+	if d := syntax.Diagnostic; d.Line != 1 || d.Col != 28 || d.Text != "graph f(%größe: f32[2], %y f32[2]) {" {
+		t.Errorf("unexpected diagnostic %+v", d)
+	}
+}
+
+func TestBuilder(t *testing.T) {
+	b := ir.NewBuilder(op.Registry, "layer")
+	b.At(ir.Pos{Source: "mlp.fs", Line: 1, Col: 11})
+	x := must(b.Input("x", ir.F32(8, 16)))(t)
+	w := must(b.Input("w", ir.F32(16, 12)))(t)
+	b.At(ir.Pos{Source: "mlp.fs", Line: 2, Col: 12})
+	h := must(b.Apply("matmul", nil, x, w))(t)
+	b.Name(h, "hidden")
+	b.Name(h, "other") // a named value keeps its name
+	b.Name(x, "other")
+	s := must(b.Apply("sum", ir.Attrs{"axes": []int{1}, "keepdims": false}, h))(t)
+	b.Name(s, "x")
+	half := must(b.Scalar(tensor.F32, 0.5))(t)
+	y := must(b.Apply("mul", nil, s, half))(t)
+	g := must(b.Finish(y))(t)
+	want := `graph layer(%x: f32[8,16] @ "mlp.fs":1:11, %w: f32[16,12] @ "mlp.fs":1:11) {
+  %hidden: f32[8,12] = matmul %x, %w @ "mlp.fs":2:12
+  %x_1: f32[8] = sum %hidden {axes = [1]} @ "mlp.fs":2:12
+  %2: f32[] = const {value = f32[] 0.5} @ "mlp.fs":2:12
+  %3: f32[8] = mul %x_1, %2 @ "mlp.fs":2:12
+  return %3
+}
+`
+	if g.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", g, want)
+	}
+}
+
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func TestBuilderRefuses(t *testing.T) {
+	b := ir.NewBuilder(op.Registry, "f")
+	x := must(b.Input("x", ir.F32(8, 16)))(t)
+	w := must(b.Input("w", ir.F32(12, 16)))(t)
+	d := must(b.Input("d", ir.F64(8, 16)))(t)
+	for want, f := range map[string]func() (*ir.Value, error){
+		"matmul(%x: f32[8,16], %w: f32[12,16]): inner dimensions differ: a has 16 columns, b has 12 rows":                                   func() (*ir.Value, error) { return b.Apply("matmul", nil, x, w) },
+		"add(%x: f32[8,16], %w: f32[12,16]): shapes [8,16] and [12,16] do not broadcast: dimension -2 is 8 on one side and 12 on the other": func() (*ir.Value, error) { return b.Apply("add", nil, x, w) },
+		"add(%x: f32[8,16], %d: f64[8,16]): operands %x and %d have different types, f32 and f64":                                           func() (*ir.Value, error) { return b.Apply("add", nil, x, d) },
+		"add(%x: f32[8,16]): takes 2 operands, got 1":                                                                                       func() (*ir.Value, error) { return b.Apply("add", nil, x) },
+		"add: operand 1 is missing": func() (*ir.Value, error) { return b.Apply("add", nil, x, nil) },
+		"fused is made by compiler passes and cannot be applied by a program":    func() (*ir.Value, error) { return b.Apply("fused", nil, x) },
+		"softmax(%x: f32[8,16]): axis 2 is out of range for rank 2; use -2 to 1": func() (*ir.Value, error) { return b.Apply("softmax", ir.Attrs{"axis": 2}, x) },
+		"input x is declared twice":                                                         func() (*ir.Value, error) { return b.Input("x", ir.F32()) },
+		`input name "a b" is not an identifier`:                                             func() (*ir.Value, error) { return b.Input("a b", ir.F32()) },
+		"input y: shape [-1] has the negative dimension -1 at index 0":                      func() (*ir.Value, error) { return b.Input("y", ir.F32(-1)) },
+		"reshape(%x: f32[8,16]): cannot reshape f32[8,16]: [100] has 100 elements, not 128": func() (*ir.Value, error) { return b.Apply("reshape", ir.Attrs{"shape": []int{100}}, x) },
+		"transpose(%x: f32[8,16]): perm [0] has 1 axes for rank 2":                          func() (*ir.Value, error) { return b.Apply("transpose", ir.Attrs{"perm": []int{0}}, x) },
+		"transpose(%x: f32[8,16]): perm [0 -2] names axis 0 twice":                          func() (*ir.Value, error) { return b.Apply("transpose", ir.Attrs{"perm": []int{0, -2}}, x) },
+		"sum(%x: f32[8,16]): axis -2 is named twice":                                        func() (*ir.Value, error) { return b.Apply("sum", ir.Attrs{"axes": []int{0, -2}}, x) },
+	} {
+		if _, err := f(); err == nil || err.Error() != want {
+			t.Errorf("got error %v, want %s", err, want)
+		}
+	}
+	// A refused step leaves no trace.
+	g := must(b.Finish(x))(t)
+	if len(g.Nodes) != 0 || len(g.Inputs) != 3 {
+		t.Errorf("failed steps changed the graph:\n%s", g)
+	}
+	if _, err := ir.NewBuilder(op.Registry, "f").Finish(); err == nil {
+		t.Error("a graph without outputs was accepted")
+	}
+}
+
+// TestVerify breaks one invariant at a time.
+func TestVerify(t *testing.T) {
+	for want, damage := range map[string]func(g *ir.Graph){
+		"two values are called %x":            func(g *ir.Graph) { g.Nodes[0].Out[0].Name = "x" },
+		"neither an identifier nor a number":  func(g *ir.Graph) { g.Nodes[0].Out[0].Name = "a b" },
+		"has two producers":                   func(g *ir.Graph) { g.Nodes[2].Out[0] = g.Nodes[0].Out[0] },
+		"does not point to the node":          func(g *ir.Graph) { g.Nodes[0].Out[0].Def = g.Nodes[1] },
+		"reads %0 before it is defined":       func(g *ir.Graph) { g.Nodes[0], g.Nodes[2] = g.Nodes[2], g.Nodes[0] },
+		"%0 is declared f32[9]":               func(g *ir.Graph) { g.Nodes[0].Out[0].Spec = ir.F32(9) },
+		"unknown attribute":                   func(g *ir.Graph) { g.Nodes[0].Attrs = ir.Attrs{"x": true} },
+		"has 2 results, inference gives 1":    func(g *ir.Graph) { g.Nodes[0].Out = append(g.Nodes[0].Out, &ir.Value{}) },
+		"no outputs":                          func(g *ir.Graph) { g.Outputs = nil },
+		"output %z is not defined":            func(g *ir.Graph) { g.Outputs[0] = &ir.Value{Name: "z"} },
+		"has no operator":                     func(g *ir.Graph) { g.Nodes[0].Op = nil },
+		"impossible source position":          func(g *ir.Graph) { g.Nodes[0].Pos = []ir.Pos{{}} },
+		"a value is nil":                      func(g *ir.Graph) { g.Inputs[0] = nil },
+		"has a body exactly when it is fused": func(g *ir.Graph) { g.Nodes[0].Body = g.Clone() },
+		"operand 0 is missing":                func(g *ir.Graph) { g.Nodes[0].In[0] = nil },
+		`name "" is not an identifier`:        func(g *ir.Graph) { g.Name = "" },
+		"is not an element type":              func(g *ir.Graph) { g.Inputs[0].Spec.DType = 99 },
+	} {
+		g := parse(t, "graph f(%x: f32[8]) {\n %0: f32[8] = exp %x\n %1: f32[8] = neg %x\n %2: f32[8] = add %0, %1\n return %2\n}")
+		damage(g)
+		if err := ir.Verify(g); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got error %v, want %s", err, want)
+		}
+	}
+}
+
+func TestHash(t *testing.T) {
+	base := parse(t, `graph f(%x: f32[8], %y: f32[8]) {
+  %0: f32[8] = sub %x, %y @ "a":1:1
+  %1: f32[] = const {value = f32[] 0.0}
+  %2: f32[8] = mul %0, %1
+  return %2
+}`)
+	renamed := parse(t, `graph g(%a: f32[8], %b: f32[8]) {
+  %d: f32[8] = sub %a, %b @ "b":7:1
+  %c: f32[] = const {value = f32[] 0.0}
+  %e: f32[8] = mul %d, %c
+  return %e
+}`)
+	if base.Hash() != renamed.Hash() {
+		t.Error("the hash depends on names or positions")
+	}
+	seen := map[string]string{base.Hash(): "the base"}
+	for _, edit := range [][2]string{
+		{"sub %x, %y", "sub %y, %x"}, {"sub %x", "add %x"}, {"f32[] 0.0", "f32[] -0.0"}, {"f32[8]", "f32[9]"}, {"return %2", "return %0"}, {"return %2", "return %2, %2"},
+	} {
+		src := strings.ReplaceAll(base.String(), edit[0], edit[1])
+		if h := parse(t, src).Hash(); seen[h] != "" {
+			t.Errorf("%v has the hash of %s", edit, seen[h])
+		} else {
+			seen[h] = edit[1]
+		}
+	}
+}
+
+func TestCost(t *testing.T) {
+	g := parse(t, `graph f(%x: f32[8,16], %w: f32[16,12]) {
+  %0: f32[8,12] = matmul %x, %w
+  %1: f32[96] = reshape %0 {shape = [96]}
+  %2: f32[96] = gelu %1
+  %3: f32[96] = mul %2, %2
+  return %3
+}`)
+	for i, want := range []ir.Cost{
+		{FLOPs: 2 * 8 * 16 * 12, Bytes: 4 * (128 + 192 + 96)},
+		{},
+		{FLOPs: 8 * 96, Bytes: 4 * 2 * 96},
+		{FLOPs: 96, Bytes: 4 * 2 * 96}, // %2 is read twice but counts once
+	} {
+		if got := g.Nodes[i].Cost(); got != want {
+			t.Errorf("%s costs %+v, want %+v", g.Nodes[i].Op.Name, got, want)
+		}
+	}
+}
+
+func TestDrawing(t *testing.T) {
+	g := parse(t, samples[2])
+	d := g.Drawing()
+	if len(d.Clusters) != 1 || len(d.Nodes) != 2+3+1 || len(d.Edges) != 5 {
+		t.Errorf("unexpected drawing %+v", d)
+	}
+	if _, err := d.SVG(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNaNPayload checks that a constant keeps the exact bits of a NaN.
+func TestNaNPayload(t *testing.T) {
+	b := ir.NewBuilder(op.Registry, "f")
+	x := must(tensor.FromFloat32([]int{1}, []float32{math.Float32frombits(0x7fc12345)}))(t)
+	c := must(b.Const(x))(t)
+	x.Float32()[0] = 1 // the builder keeps a copy
+	g := must(b.Finish(c))(t)
+	h := parse(t, g.String())
+	if bits := math.Float32bits(h.Nodes[0].Tensor("value").Float32()[0]); bits != 0x7fc12345 {
+		t.Errorf("the NaN came back as %#x", bits)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, src := range samples {
+		f.Add(src)
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		g, err := ir.Parse(op.Registry, src)
+		if err != nil {
+			return
+		}
+		text := g.String()
+		h, err := ir.Parse(op.Registry, text)
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, text)
+		}
+		if !ir.Equal(g, h) || h.String() != text {
+			t.Fatalf("printing and parsing changed\n%s", text)
+		}
+		raw, err := json.Marshal(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h, err := ir.ParseJSON(op.Registry, raw); err != nil || !ir.Equal(g, h) {
+			t.Fatalf("JSON changed the graph (%v):\n%s", err, text)
+		}
+		if r, err := pass.Run(g, pass.Options{}); err != nil {
+			t.Fatalf("passes: %v in\n%s", err, text)
+		} else if !ir.Equal(g, h) {
+			t.Fatalf("the passes changed their input; result\n%s", r.Graph)
+		}
+	})
+}
+
+func FuzzParseJSON(f *testing.F) {
+	for _, src := range samples {
+		raw, err := json.Marshal(parse(f, src))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		g, err := ir.ParseJSON(op.Registry, raw)
+		if err != nil {
+			return
+		}
+		if h, err := ir.Parse(op.Registry, g.String()); err != nil || !ir.Equal(g, h) {
+			t.Fatalf("the text form differs (%v):\n%s", err, g)
+		}
+	})
+}

@@ -1,0 +1,108 @@
+package ir
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Verify checks the invariants of a graph: names are unique and well formed,
+// every value has one producer, operands are defined before use, result specs
+// equal what inference computes from the operands, attributes are on the
+// operator's whitelist, bodies are valid scalar programs, and outputs exist.
+func Verify(g *Graph) error {
+	if err := verify(g); err != nil {
+		return fmt.Errorf("graph %s: %w", g.Name, err)
+	}
+	return nil
+}
+
+func verify(g *Graph) error {
+	if !isIdent(g.Name) {
+		return fmt.Errorf("name %q is not an identifier", g.Name)
+	}
+	defined := make(map[*Value]bool)
+	names := make(map[string]bool)
+	define := func(v *Value, by *Node) error {
+		switch {
+		case v == nil:
+			return errors.New("a value is nil")
+		case !isIdent(v.Name) && !isNumber(v.Name):
+			return fmt.Errorf("value name %q is neither an identifier nor a number", v.Name)
+		case defined[v]:
+			return fmt.Errorf("%v has two producers", v)
+		case names[v.Name]:
+			return fmt.Errorf("two values are called %v", v)
+		case v.Def != by:
+			return fmt.Errorf("%v does not point to the node that defines it", v)
+		}
+		defined[v], names[v.Name] = true, true
+		return nil
+	}
+	for _, v := range g.Inputs {
+		if err := define(v, nil); err != nil {
+			return err
+		}
+		if err := v.Spec.Check(); err != nil {
+			return fmt.Errorf("input %v: %w", v, err)
+		}
+	}
+	for _, n := range g.Nodes {
+		if err := verifyNode(n, defined); err != nil {
+			return err
+		}
+		for _, v := range n.Out {
+			if err := define(v, n); err != nil {
+				return err
+			}
+		}
+	}
+	if len(g.Outputs) == 0 {
+		return errors.New("no outputs")
+	}
+	for _, v := range g.Outputs {
+		if !defined[v] {
+			return fmt.Errorf("output %v is not defined", v)
+		}
+	}
+	return nil
+}
+
+func verifyNode(n *Node, defined map[*Value]bool) error {
+	if n == nil || n.Op == nil {
+		return errors.New("a node has no operator")
+	}
+	for _, v := range n.In {
+		if v != nil && !defined[v] {
+			return fmt.Errorf("%s reads %v before it is defined", n.Op.Name, v)
+		}
+	}
+	for _, p := range n.Pos {
+		if !p.valid() {
+			return fmt.Errorf("%s has the impossible source position %d:%d", n.Op.Name, p.Line, p.Col)
+		}
+	}
+	if (n.Body != nil) != (n.Op.Class == Fused) {
+		return fmt.Errorf("%s: a node has a body exactly when it is fused", n.Op.Name)
+	}
+	if n.Body != nil {
+		if n.Body.Name != BodyName {
+			return fmt.Errorf("the body of a fused node is called %q, not %q", n.Body.Name, BodyName)
+		}
+		if err := verify(n.Body); err != nil {
+			return fmt.Errorf("body of %s: %w", n.signature(), err)
+		}
+	}
+	specs, err := n.Infer()
+	if err != nil {
+		return err
+	}
+	if len(specs) != len(n.Out) {
+		return fmt.Errorf("%s has %d results, inference gives %d", n.signature(), len(n.Out), len(specs))
+	}
+	for i, v := range n.Out {
+		if v != nil && !v.Spec.Equal(specs[i]) {
+			return fmt.Errorf("%v is declared %v, but %s gives %v", v, v.Spec, n.signature(), specs[i])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package op
+
+import (
+	"errors"
+	"fmt"
+
+	"forgekernel/forge/ir"
+)
+
+var fusedOps = []*ir.Op{{
+	Name:     "fused",
+	Doc:      "A scalar program applied to every element of the broadcast operands: one kernel for several elementwise operators.",
+	Class:    ir.Fused,
+	Operands: []string{"x"},
+	Variadic: true,
+	PassOnly: true,
+	Infer:    inferFused,
+	Eval: func(c *ir.Call) error {
+		return evalFloat(c, bodyProgram[float32], bodyProgram[float64])
+	},
+	FLOPs: ir.FLOPs{
+		Doc: "those of the body per output",
+		Of:  func(n *ir.Node) int64 { return n.Body.Cost().FLOPs * int64(n.Out[0].Spec.Elements()) },
+	},
+}}
+
+// Fused is the operator that holds a scalar program.
+func Fused() *ir.Op { return fusedOps[0] }
+
+// inferFused checks that the body is a scalar program over the operands:
+// elementwise operators and scalar constants, one scalar input per operand.
+func inferFused(n *ir.Node) ([]ir.Spec, error) {
+	if n.Body == nil {
+		return nil, errors.New("needs a body")
+	}
+	body := n.Body
+	if len(body.Inputs) != len(n.In) {
+		return nil, fmt.Errorf("the body has %d inputs for %d operands", len(body.Inputs), len(n.In))
+	}
+	if len(body.Outputs) != 1 {
+		return nil, fmt.Errorf("the body has %d outputs; one is needed", len(body.Outputs))
+	}
+	specs := []ir.Spec{{DType: body.Outputs[0].Spec.DType}}
+	if len(n.In) > 0 { // a kernel of constants alone has no operands
+		var err error
+		if specs, err = inferElementwise(n); err != nil {
+			return nil, err
+		}
+	}
+	scalar := ir.Spec{DType: specs[0].DType}
+	for v := range body.Values {
+		if !v.Spec.Equal(scalar) {
+			return nil, fmt.Errorf("body value %v is %v, not a scalar of type %v", v, v.Spec, scalar.DType)
+		}
+	}
+	for _, m := range body.Nodes {
+		if m.Op.Class != ir.Elementwise && m.Op.Class != ir.Constant {
+			return nil, fmt.Errorf("body node %s is neither elementwise nor a constant", m.Op.Name)
+		}
+	}
+	return specs, nil
+}

@@ -1,0 +1,76 @@
+package forge
+
+import (
+	"fmt"
+	"strings"
+
+	"forgekernel/forge/script"
+)
+
+// Option adjusts [Parse], [Define] and [Compile].
+type Option func(*settings)
+
+type settings struct {
+	name    string
+	entry   string
+	shapes  []Shape // nil means the annotations
+	limits  Limits
+	backend string
+	library *Library
+}
+
+func newSettings(opts []Option) settings {
+	s := settings{name: "source", backend: DefaultBackend}
+	for _, o := range opts {
+		o(&s)
+	}
+	return s
+}
+
+func (s settings) scope() script.Scope {
+	if s.library == nil {
+		return nil
+	}
+	return s.library
+}
+
+// Named sets the name of the source in messages: "mlp.fs", "cell 3".
+func Named(name string) Option { return func(s *settings) { s.name = name } }
+
+// Entry names the function that [Compile] compiles, in place of the last.
+func Entry(name string) Option { return func(s *settings) { s.entry = name } }
+
+// Shapes gives the shapes of the inputs that [Compile] specialises for.
+func Shapes(shapes ...Shape) Option { return func(s *settings) { s.shapes = shapes } }
+
+// WithLimits replaces the limits of the source and its programs.
+func WithLimits(l Limits) Option { return func(s *settings) { s.limits = l } }
+
+// OnBackend chooses what runs the programs, one of [Backends]. The default is
+// [DefaultBackend].
+func OnBackend(name string) Option { return func(s *settings) { s.backend = name } }
+
+// Within lets the source call the functions of a library.
+func Within(l *Library) Option { return func(s *settings) { s.library = l } }
+
+// define parses source and returns its entry function.
+func define(src string, opts []Option) (Function, error) {
+	s := newSettings(opts)
+	fns, err := Define(src, opts...)
+	if err != nil {
+		return nil, err
+	}
+	if s.entry == "" {
+		return fns[len(fns)-1], nil
+	}
+	for _, f := range fns {
+		if f.Name() == s.entry {
+			return f, nil
+		}
+	}
+	names := make([]string, len(fns))
+	for i, f := range fns {
+		names[i] = f.Name()
+	}
+	return nil, fmt.Errorf("%s has no function %s; it has %s", s.name, s.entry, strings.Join(names, ", "))
+}

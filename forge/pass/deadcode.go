@@ -1,0 +1,34 @@
+package pass
+
+import "forgekernel/forge/ir"
+
+// deadCode keeps the nodes that an output depends on. Inputs stay: they are
+// the program's signature.
+func deadCode(g *ir.Graph, r *report) error {
+	live := make(map[*ir.Value]bool)
+	for _, v := range g.Outputs {
+		live[v] = true
+	}
+	keep := make([]bool, len(g.Nodes))
+	for i := len(g.Nodes) - 1; i >= 0; i-- {
+		n := g.Nodes[i]
+		for _, v := range n.Out {
+			keep[i] = keep[i] || live[v]
+		}
+		if keep[i] {
+			for _, v := range n.In {
+				live[v] = true
+			}
+		}
+	}
+	var kept []*ir.Node
+	for i, n := range g.Nodes {
+		if keep[i] {
+			kept = append(kept, n)
+		} else {
+			r.applied(n.Out[0], "removed: no output depends on it")
+		}
+	}
+	g.Nodes = kept
+	return nil
+}

@@ -1,0 +1,44 @@
+package pass
+
+import (
+	"fmt"
+	"strings"
+
+	"forgekernel/display"
+)
+
+// Explain tells what the pipeline did: the size of the graph after each pass,
+// then every decision with its reason.
+func (r *Result) Explain() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-22s %6s %10s %14s %14s\n", "after", "nodes", "constants", "FLOPs", "bytes moved")
+	for _, s := range r.Snapshots {
+		fmt.Fprintf(&b, "%-22s %6d %10d %14d %14d\n", s.Pass, s.Summary.Nodes, s.Summary.Constants, s.Summary.FLOPs, s.Summary.Bytes)
+	}
+	pass := ""
+	for _, d := range r.Rewrites {
+		if d.Pass != pass {
+			pass = d.Pass
+			fmt.Fprintf(&b, "\n%s\n", pass)
+		}
+		fmt.Fprintf(&b, "  %s\n", d)
+	}
+	return b.String()
+}
+
+// String is one line: "applied  %y = mul (mlp.fs:2:10): reason [%z]".
+func (d Rewrite) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-8s  %s", d.Action, d.Site)
+	if d.Pos.IsKnown() {
+		fmt.Fprintf(&b, " (%v)", d.Pos)
+	}
+	b.WriteString(": " + d.Reason)
+	if len(d.Values) > 0 {
+		b.WriteString(" [" + strings.Join(d.Values, ", ") + "]")
+	}
+	return b.String()
+}
+
+// Display shows the explanation.
+func (r *Result) Display() display.Bundle { return display.Text(r.Explain()) }

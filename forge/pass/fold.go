@@ -1,0 +1,72 @@
+package pass
+
+import (
+	"context"
+	"fmt"
+
+	"forgekernel/forge/ir"
+	"forgekernel/forge/op"
+	"forgekernel/forge/tensor"
+)
+
+// Limits of what one folded node may cost at compile time.
+const (
+	MaxFoldBytes = 64 << 20 // of its result
+	MaxFoldFLOPs = 1 << 28
+)
+
+// foldConstants replaces a node whose operands are constants by its value,
+// computed by the same evaluation that would run it.
+func foldConstants(g *ir.Graph, r *report) error {
+	for _, n := range g.Nodes {
+		if len(n.In) == 0 || len(n.Out) != 1 || !allConstant(n.In) {
+			continue
+		}
+		out := n.Out[0]
+		switch bytes, flops := out.Spec.Bytes(), n.Cost().FLOPs; {
+		case bytes > MaxFoldBytes:
+			r.declined(out, fmt.Sprintf("its value has %d bytes; constants made by folding have at most %d", bytes, MaxFoldBytes))
+			continue
+		case flops > MaxFoldFLOPs:
+			r.declined(out, fmt.Sprintf("computing it takes %d operations; folding spends at most %d", flops, MaxFoldFLOPs))
+			continue
+		}
+		value, err := evaluate(n)
+		if err != nil {
+			return err
+		}
+		constant, err := op.Registry.Lookup("const")
+		if err != nil {
+			return err
+		}
+		r.applied(out, "computed: all operands are constants", n.In...)
+		for _, v := range n.In {
+			n.Pos = mergePos(n.Pos, v.Def.Pos)
+		}
+		n.Op, n.In, n.Body = constant, nil, nil
+		n.Attrs = ir.Attrs{"value": value}
+	}
+	return nil
+}
+
+func allConstant(values []*ir.Value) bool {
+	for _, v := range values {
+		if v.Def == nil || v.Def.Op.Class != ir.Constant {
+			return false
+		}
+	}
+	return true
+}
+
+func evaluate(n *ir.Node) (*tensor.Tensor, error) {
+	spec := n.Out[0].Spec
+	out, err := tensor.Zeros(spec.DType, spec.Shape...)
+	if err != nil {
+		return nil, err
+	}
+	call := &ir.Call{Ctx: context.Background(), Node: n, Out: []*tensor.Tensor{out}, Workers: 1}
+	for _, v := range n.In {
+		call.In = append(call.In, v.Def.Tensor("value"))
+	}
+	return out, n.Op.Eval(call)
+}

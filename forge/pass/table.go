@@ -1,0 +1,74 @@
+package pass
+
+import (
+	"fmt"
+
+	"forgekernel/forge/ir"
+)
+
+// Pass is one rewrite over a whole graph.
+type Pass struct {
+	Name string
+	Doc  string // one sentence
+	run  func(g *ir.Graph, r *report) error
+}
+
+// table lists the passes in the order in which they run.
+var table = []Pass{
+	{"fold-constants", "Computes nodes whose operands are all constants.", foldConstants},
+	{"common-subexpressions", "Lets equal nodes share one result.", commonSubexpressions},
+	{"dead-code", "Removes nodes that no output depends on.", deadCode},
+	{"fuse-elementwise", "Groups elementwise nodes into kernels with one output.", fuseElementwise},
+	{"late-dead-code", "Removes constants that fusion copied into kernels.", deadCode},
+}
+
+// constraint says that one pass must run before another.
+type constraint struct{ first, then, reason string }
+
+var constraints = []constraint{
+	{"fold-constants", "common-subexpressions", "folding makes constants that may equal one another"},
+	{"common-subexpressions", "dead-code", "sharing leaves the duplicates without readers"},
+	{"common-subexpressions", "fuse-elementwise", "a kernel computes equal expressions once only if they are one value"},
+	{"dead-code", "fuse-elementwise", "a dead reader would count as a second consumer and block fusion"},
+	{"fuse-elementwise", "late-dead-code", "fusion copies scalar constants into kernels and leaves the originals"},
+}
+
+func init() {
+	if err := checkOrder(table, constraints); err != nil {
+		panic(err)
+	}
+}
+
+// checkOrder reports the first constraint that the order of passes breaks.
+func checkOrder(passes []Pass, constraints []constraint) error {
+	index := make(map[string]int)
+	for i, p := range passes {
+		if _, ok := index[p.Name]; ok {
+			return fmt.Errorf("pass: %s is in the table twice", p.Name)
+		}
+		index[p.Name] = i
+	}
+	for _, c := range constraints {
+		first, ok := index[c.first]
+		then, ok2 := index[c.then]
+		switch {
+		case !ok || !ok2:
+			return fmt.Errorf("pass: the constraint %s < %s names an unknown pass", c.first, c.then)
+		case first >= then:
+			return fmt.Errorf("pass: %s must run before %s: %s", c.first, c.then, c.reason)
+		}
+	}
+	return nil
+}
+
+// Names lists the passes in order.
+func Names() []string {
+	var names []string
+	for _, p := range table {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// Table lists the passes in order.
+func Table() []Pass { return append([]Pass(nil), table...) }

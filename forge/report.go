@@ -1,0 +1,167 @@
+package forge
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"strconv"
+
+	"gonum.org/v1/gonum/stat"
+
+	"forgekernel/forge/pass"
+)
+
+// ReportVersion is the version of [Report]'s JSON form. A field may be added
+// within a version; a change of meaning makes a new one.
+const ReportVersion = 1
+
+// MaxReportValues is the number of elements of a result that a report holds;
+// of a larger one it holds the first.
+const MaxReportValues = 1024
+
+// Report is what forge compile and forge run say about a program, in a form
+// for programs.
+type Report struct {
+	Version   int              `json:"version"`
+	Program   string           `json:"program"`
+	Source    string           `json:"source"` // name of the source
+	Backend   string           `json:"backend"`
+	Inputs    []ReportValue    `json:"inputs"`
+	Output    ReportValue      `json:"output"`
+	Snapshots []ReportSnapshot `json:"snapshots"`
+	Rewrites  []pass.Rewrite   `json:"rewrites"`
+	// Run is set once the program has run.
+	Run *ReportRun `json:"run,omitempty"`
+}
+
+// ReportValue is the type of an input or of the result.
+type ReportValue struct {
+	Name  string `json:"name,omitempty"`
+	DType string `json:"dtype"`
+	Shape []int  `json:"shape"`
+}
+
+// ReportSnapshot is the program after a pass.
+type ReportSnapshot struct {
+	Pass    string          `json:"pass"`
+	Summary pass.Summary    `json:"summary"`
+	IR      string          `json:"ir"`
+	Graph   json.RawMessage `json:"graph"` // without the elements of constants
+}
+
+// ReportRun describes the result of a run.
+type ReportRun struct {
+	Seed      *uint64 `json:"seed,omitempty"` // of the inputs, when they were generated
+	Elements  int     `json:"elements"`
+	NotFinite int     `json:"not_finite"`
+	// Min, Max, Mean and StdDev are over the finite elements; absent when there
+	// are none.
+	Min    *float64 `json:"min,omitempty"`
+	Max    *float64 `json:"max,omitempty"`
+	Mean   *float64 `json:"mean,omitempty"`
+	StdDev *float64 `json:"std_dev,omitempty"`
+	// Values are the elements in row-major order, the first [MaxReportValues].
+	Values    []ReportNumber `json:"values"`
+	Truncated bool           `json:"truncated"`
+}
+
+// ReportNumber is a float32 in the fewest digits that tell it from its
+// neighbours, or the string "NaN", "Infinity" or "-Infinity".
+type ReportNumber float32
+
+// MarshalJSON implements [json.Marshaler].
+func (n ReportNumber) MarshalJSON() ([]byte, error) {
+	switch v := float64(n); {
+	case math.IsNaN(v):
+		return []byte(`"NaN"`), nil
+	case math.IsInf(v, 1):
+		return []byte(`"Infinity"`), nil
+	case math.IsInf(v, -1):
+		return []byte(`"-Infinity"`), nil
+	}
+	return strconv.AppendFloat(nil, float64(n), 'g', -1, 32), nil
+}
+
+// Report describes the program.
+func (p *Program) Report() (*Report, error) {
+	r := &Report{
+		Version:  ReportVersion,
+		Program:  p.Name(),
+		Source:   p.fn.src.Pos().Source,
+		Backend:  p.backend,
+		Inputs:   []ReportValue{},
+		Output:   reportValue("", p.Output()),
+		Rewrites: append([]pass.Rewrite{}, p.passes.Rewrites...),
+	}
+	for _, in := range p.Inputs() {
+		r.Inputs = append(r.Inputs, reportValue(in.Name, in.Spec))
+	}
+	for _, s := range p.passes.Snapshots {
+		graph, err := s.JSON()
+		if err != nil {
+			return nil, err
+		}
+		r.Snapshots = append(r.Snapshots, ReportSnapshot{Pass: s.Pass, Summary: s.Summary, IR: s.Graph.Listing(), Graph: graph})
+	}
+	return r, nil
+}
+
+func reportValue(name string, s Spec) ReportValue {
+	return ReportValue{Name: name, DType: s.DType.String(), Shape: append([]int{}, s.Shape...)}
+}
+
+// RunSeeded runs the program on [Program.RandomInputs] of the seed, and
+// returns the report and the result.
+func (p *Program) RunSeeded(ctx context.Context, seed uint64) (*Report, *Tensor, error) {
+	args, err := p.RandomInputs(seed)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, y, err := p.RunReport(ctx, args...)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.Run.Seed = &seed
+	return r, y, nil
+}
+
+// RunReport runs the program on the arguments, and returns the report and the
+// result.
+func (p *Program) RunReport(ctx context.Context, args ...*Tensor) (*Report, *Tensor, error) {
+	y, err := p.Run(ctx, args...)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := p.Report()
+	if err != nil {
+		return nil, nil, err
+	}
+	r.Run = reportRun(y)
+	return r, y, nil
+}
+
+// reportRun describes a result.
+func reportRun(y *Tensor) *ReportRun {
+	r := &ReportRun{Elements: y.Len(), Values: []ReportNumber{}, Truncated: y.Len() > MaxReportValues}
+	var finite []float64
+	for i := range y.Len() {
+		v := y.Elem(i)
+		if i < MaxReportValues {
+			r.Values = append(r.Values, ReportNumber(v))
+		}
+		if isFinite(v) {
+			finite = append(finite, v)
+		}
+	}
+	r.NotFinite = r.Elements - len(finite)
+	if len(finite) == 0 {
+		return r
+	}
+	low, high := finite[0], finite[0]
+	for _, v := range finite {
+		low, high = min(low, v), max(high, v)
+	}
+	mean, dev := stat.PopMeanStdDev(finite, nil)
+	r.Min, r.Max, r.Mean, r.StdDev = &low, &high, &mean, &dev
+	return r
+}

@@ -1,0 +1,91 @@
+package script
+
+import (
+	"slices"
+	"strings"
+)
+
+// elsewhere maps functions that people know from Python, NumPy and PyTorch to
+// what ForgeScript writes for them.
+var elsewhere = map[string]string{
+	"range":      "there are no loops; " + noLoops,
+	"len":        "shapes are static: write the number itself",
+	"float":      "every tensor is float32 already",
+	"int":        "every tensor is float32",
+	"pow":        "write x * x, or exp(log(x) * n) for positive x",
+	"power":      "write x * x, or exp(log(x) * n) for positive x",
+	"square":     "write x * x",
+	"rsqrt":      "write 1 / sqrt(x)",
+	"add":        "write a + b",
+	"sub":        "write a - b",
+	"subtract":   "write a - b",
+	"mul":        "write a * b",
+	"multiply":   "write a * b",
+	"div":        "write a / b",
+	"divide":     "write a / b",
+	"dot":        "write a @ b",
+	"mm":         "write a @ b",
+	"bmm":        "write a @ b",
+	"linear":     "write x @ transpose(w) + b",
+	"min":        "write -max(-x) over an axis, or minimum(a, b) of two tensors",
+	"amax":       "write max(x, axis=…)",
+	"amin":       "write -max(-x, axis=…)",
+	"clip":       "write minimum(maximum(x, low), high)",
+	"clamp":      "write minimum(maximum(x, low), high)",
+	"where":      "write the choice with maximum, minimum or arithmetic",
+	"silu":       "write x * sigmoid(x)",
+	"swish":      "write x * sigmoid(x)",
+	"var":        "write d = x - mean(x, axis=-1, keepdims=True), then mean(d * d, axis=-1, keepdims=True)",
+	"std":        "take sqrt of the variance: d = x - mean(x, axis=-1, keepdims=True), then sqrt(mean(d * d, axis=-1, keepdims=True))",
+	"layer_norm": "write it with mean and sqrt, as notebooks/programs/layernorm.fs does",
+	"view":       "write reshape(x, …)",
+	"permute":    "write transpose(x, …)",
+	"squeeze":    "write reshape(x, …) without the dimension",
+	"unsqueeze":  "write reshape(x, …) with a dimension of 1",
+	"absolute":   "write abs(x)",
+	"negative":   "write -x",
+	"average":    "write mean(x)",
+}
+
+// modules are the usual names of Python's array libraries.
+var modules = wordSet("np numpy torch F nn tf jnp jax math")
+
+// reserved are names that a ForgeScript function cannot have because it also
+// becomes a Go value: Go's keywords and the packages that every Go cell sees.
+var reserved = wordSet("break case chan const continue default defer else fallthrough for func go goto if import interface map package range return select struct switch type var _ forge nebula display")
+
+// nearest returns the candidate that name is most likely a slip for, or "".
+func nearest(name string, candidates []string) string {
+	best, bestCost := "", 1+len(name)/3
+	for _, c := range slices.Sorted(slices.Values(candidates)) {
+		cost := editDistance(strings.ToLower(name), strings.ToLower(c))
+		if c != name && (cost < bestCost || cost == bestCost && best == "") && cost < len(c) {
+			best, bestCost = c, cost
+		}
+	}
+	return best
+}
+
+// editDistance is the number of insertions, deletions, replacements and swaps
+// of neighbours that turn a into b.
+func editDistance(a, b string) int {
+	prev2, prev, row := []int(nil), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], prev2[j-2]+1)
+			}
+		}
+		prev2, prev, row = prev, row, make([]int, len(b)+1)
+	}
+	return prev[len(b)]
+}

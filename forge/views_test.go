@@ -1,0 +1,248 @@
+package forge_test
+
+import (
+	"archive/zip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"forgekernel/display"
+	"forgekernel/forge"
+	"forgekernel/forge/tensor"
+)
+
+// collector is a sink that keeps what it is shown as text.
+type collector struct{ texts []string }
+
+func (c *collector) Show(o display.Output) error {
+	c.texts = append(c.texts, o.Bundle.Data["text/plain"].(string))
+	return nil
+}
+
+func (c *collector) Clear(bool) error { return nil }
+
+func compileProgram(t *testing.T, name string) *forge.Program {
+	t.Helper()
+	p, err := forge.Compile(programs(t)[name], forge.Named(name+".fs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestShow(t *testing.T) {
+	p := compileProgram(t, "fusion")
+	var sink collector
+	ctx := display.WithSink(t.Context(), &sink)
+	names := []string{"source", "trace", "ir", "graph", "mermaid", "summary", "passes", "explain", "check"}
+	if err := p.Show(ctx, names...); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"def fusion", "relu %b", "fused", "fused kernel", "flowchart", "memory traffic", "fuse-elementwise", "fusion.fs:6:", "all 16384 elements"} {
+		if !strings.Contains(sink.texts[i], want) {
+			t.Errorf("%s lacks %q:\n%s", names[i], want, sink.texts[i])
+		}
+	}
+	shown := len(sink.texts)
+	err := p.Show(ctx, "ir", "plan")
+	if err == nil || !strings.Contains(err.Error(), `no view "plan" of a program; there are source, trace, ir, graph`) || len(sink.texts) != shown {
+		t.Errorf("an unknown view: %v, %d shown", err, len(sink.texts)-shown)
+	}
+	if list, err := forge.ParseViews("ir, graph"); err != nil || len(list) != 2 {
+		t.Errorf("ParseViews: %v %v", list, err)
+	}
+	if _, err := forge.ParseViews("ir,,graph"); err == nil {
+		t.Error("an empty view is accepted")
+	}
+}
+
+func TestBench(t *testing.T) {
+	p := compileProgram(t, "mlp")
+	timing, err := p.BenchContext(t.Context(), forge.BenchOptions{Samples: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(timing.Samples); n < 1 || n > 5 || timing.Quantile(0) > timing.Quantile(0.5) || timing.Quantile(0.5) > timing.Quantile(1) || timing.Quantile(0) <= 0 {
+		t.Errorf("%d samples: %v", n, timing.Samples)
+	}
+	text := display.ToBundle(timing).Data["text/plain"].(string)
+	for _, want := range []string{"median", "90 % quantile", timing.Environment.Go} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the table lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestReport(t *testing.T) {
+	p := compileProgram(t, "layernorm")
+	r, y, err := p.RunSeeded(t.Context(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, _, err := p.RunSeeded(t.Context(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if repeated, _ := json.Marshal(again); string(repeated) != string(data) {
+		t.Error("equal seeds give different reports")
+	}
+	var back struct {
+		Version int
+		Program string
+		Inputs  []struct {
+			Name  string
+			Shape []int
+		}
+		Snapshots []struct{ Pass, IR string }
+		Run       struct {
+			Seed      uint64
+			Elements  int
+			Values    []float64
+			Truncated bool
+			Mean      float64
+		}
+	}
+	if err := json.Unmarshal(data, &back); err != nil {
+		t.Fatal(err)
+	}
+	if back.Version != 1 || back.Program != "layernorm" || len(back.Inputs) != 3 || back.Inputs[0].Name != "x" || back.Snapshots[0].Pass != "trace" {
+		t.Errorf("%s", data[:500])
+	}
+	if back.Run.Seed != 3 || back.Run.Elements != y.Len() || len(back.Run.Values) != forge.MaxReportValues || !back.Run.Truncated || float32(back.Run.Values[7]) != y.Float32()[7] {
+		t.Errorf("run: %d elements, %d values, first %v", back.Run.Elements, len(back.Run.Values), back.Run.Values[:3])
+	}
+}
+
+func TestReportNotFinite(t *testing.T) {
+	p, err := forge.Compile("def f(x): return log(x)\n", forge.Shapes(forge.Shape{3}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, _, err := p.RunReport(t.Context(), forge.From([]float64{-1, 0, 1}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(r.Run)
+	if want := `{"elements":3,"not_finite":2,"min":0,"max":0,"mean":0,"std_dev":0,"values":["NaN","-Infinity",0],"truncated":false}`; err != nil || string(data) != want {
+		t.Errorf("got %s, %v, want %s", data, err, want)
+	}
+}
+
+func TestParseShapes(t *testing.T) {
+	for _, c := range []struct {
+		text, want string
+		wrong      bool
+	}{
+		{"8x16,16x12,12", "[[8 16] [16 12] [12]]", false},
+		{" 8x16 , scalar ", "[[8 16] []]", false},
+		{"", "[]", false},
+		{"8x", "", true},
+		{"8x16,", "", true},
+		{"0x4", "", true},
+		{"-1", "", true},
+		{"+1", "", true},
+		{"8 x 16", "", true},
+		{"8*16", "", true},
+		{"1x1x1x1x1x1x1x1x1", "", true},
+		{"99999x99999", "", true},
+		{"99999999999999999999", "", true},
+	} {
+		shapes, err := forge.ParseShapes(c.text)
+		if (err != nil) != c.wrong {
+			t.Errorf("%q: %v", c.text, err)
+		}
+		if got := fmt.Sprint(shapes); !c.wrong && got != c.want {
+			t.Errorf("%q is %s, want %s", c.text, got, c.want)
+		}
+	}
+}
+
+func FuzzParseShapes(f *testing.F) {
+	f.Add("8x16,16x12,12")
+	f.Add("scalar,x,,")
+	f.Fuzz(func(t *testing.T, text string) {
+		shapes, err := forge.ParseShapes(text)
+		if err != nil {
+			return
+		}
+		for _, s := range shapes {
+			if _, err := tensor.Elements(s); err != nil {
+				t.Fatalf("%q gives %v: %v", text, s, err)
+			}
+		}
+	})
+}
+
+func TestReadInputs(t *testing.T) {
+	layer := define(t, layerSource)
+	path := filepath.Join(t.TempDir(), "inputs.npz")
+	write := func(names ...string) {
+		t.Helper()
+		var list []tensor.Named
+		for i, n := range names {
+			list = append(list, tensor.Named{Name: n, Tensor: forge.Ones(i + 1)})
+		}
+		file, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		if err := tensor.WriteNPZ(file, list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("w", "b", "x")
+	inputs, err := layer.ReadInputs(path)
+	if err != nil || inputs[0].Len() != 3 || inputs[1].Len() != 1 || inputs[2].Len() != 2 {
+		t.Errorf("by name: %v, %v", inputs, err)
+	}
+	write("w", "b")
+	if _, err := layer.ReadInputs(path); err == nil || !strings.Contains(err.Error(), "no array for parameter x") {
+		t.Errorf("a missing array: %v", err)
+	}
+	write("w", "b", "x", "y")
+	if _, err := layer.ReadInputs(path); err == nil || !strings.Contains(err.Error(), `no parameter "y"; it has x, w, b`) {
+		t.Errorf("an unknown array: %v", err)
+	}
+	if err := os.WriteFile(path, []byte("not an archive"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := layer.ReadInputs(path); err == nil || !strings.Contains(err.Error(), zip.ErrFormat.Error()) {
+		t.Errorf("no archive: %v", err)
+	}
+	if _, err := layer.ReadInputs(filepath.Join(t.TempDir(), "absent.npz")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+// A program of a constant alone, and one that returns its input.
+func TestDegeneratePrograms(t *testing.T) {
+	for source, want := range map[string]float64{"def f(): return 2.5\n": 2.5, "def f(x: f32): return x\n": 4} {
+		p, err := forge.Compile(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var args []*forge.Tensor
+		if len(p.Inputs()) == 1 {
+			args = append(args, forge.Scalar(4))
+		}
+		y, err := p.Run(context.Background(), args...)
+		if err != nil || y.Item() != want {
+			t.Errorf("%s: %v, %v", source, y, err)
+		}
+		var sink collector
+		if err := p.Show(display.WithSink(t.Context(), &sink), "ir", "graph", "summary", "explain", "check"); err != nil {
+			t.Errorf("%s: %v", source, err)
+		}
+	}
+}

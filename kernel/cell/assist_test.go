@@ -1,0 +1,152 @@
+package cell
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"forgekernel/kernel/link"
+)
+
+// In the codes below ‸ is the cursor.
+const caret = "‸"
+
+func cursorIn(t *testing.T, marked string) (code string, cursor int) {
+	t.Helper()
+	before, after, found := strings.Cut(marked, caret)
+	if !found {
+		t.Fatalf("%q has no cursor", marked)
+	}
+	return before + after, utf8.RuneCountInString(before)
+}
+
+func TestComplete(t *testing.T) {
+	n := newNotebook(t)
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"data one.txt", "data two.txt", ".hidden", "é.txt"} {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir("deep", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("FORGE_COMPLETE_ME", "1")
+	for _, c := range []struct{ code, want string }{
+		{"%ti‸", "‸%ti: %time %%time"},
+		{"%%‸", "‸%%: %%forge %%go %%bash %%writefile %%time"},
+		{"!true\n%ti‸", "‸%ti: %time"},
+		{"x := 1\n%wh‸", "‸%wh: %who"},
+		{"%reset -‸", "‸-: -f"},
+		{"%%forge --sh‸\ndef f(x):", "‸--sh: --shapes --show"},
+		{"%%forge --show che‸\ndef f(x):", "‸che: check"},
+		{"%%forge --show ir,gr‸", "‸gr: graph"},
+		{"%load da‸", `‸da: data\ one.txt data\ two.txt`},
+		{`%load data\ o‸`, `‸data\ o: data\ one.txt`},
+		{"%load .‸", "‸.: .hidden"},
+		{"%cd ./de‸", "‸de: deep/"},
+		{"%%writefile é‸", "‸é: é.txt"},
+		{"!cat é‸ | wc", "‸é: é.txt"},
+		{"!nohu‸", "‸nohu: nohup"},
+		{"%%bash\necho one\ncat de‸", "‸de: deep/"},
+		{"%%writefile x\nde‸", "nothing"},
+		{"%config out‸", "‸out: output_limit="},
+		{"%env FORGE_COMPLETE_‸", "‸FORGE_COMPLETE_: FORGE_COMPLETE_ME"},
+		{"%nope x‸", "nothing"},
+		{"def f(x):\n    return x.soft‸", "‸soft: softmax"},
+		{"# é\n\ndef f(größe):\n    return softm‸(x)", "‸softm: softmax"},
+		{"%%time\ndef f(x):\n    return softm‸", "‸softm: softmax"},
+		{"!true\n\n# c\ndef f(x):\n    return softm‸", "‸softm: softmax"},
+	} {
+		code, cursor := cursorIn(t, c.code)
+		if got := completions(code, cursor, n.Complete(code, cursor)); got != c.want {
+			t.Errorf("%s: %s; want %s", c.code, got, c.want)
+		}
+	}
+}
+
+// completions writes a reply as "‸replaced text: match match".
+func completions(code string, cursor int, r link.CompleteReply) string {
+	if len(r.Matches) == 0 {
+		return "nothing"
+	}
+	points := []rune(code)
+	words := []string{"‸" + string(points[r.Start:r.End]) + ":"}
+	for _, m := range r.Matches {
+		words = append(words, m.Text)
+	}
+	return strings.Join(words, " ")
+}
+
+func TestInspect(t *testing.T) {
+	n := newNotebook(t)
+	for _, c := range []struct{ code, want string }{
+		{"%ti‸me x", "%time EXPRESSION"},
+		{"%%ba‸sh", "%%bash [ARGUMENTS]"},
+		{"%%bash?‸", "%%bash [ARGUMENTS]"},
+		{"def f(x):\n    return soft‸max(x)", "softmax(x, axis=-1)"},
+		{"%%forge\ndef f(x):\n    return relu‸(x)", "relu(x)"},
+		{"!l‸s", ""},
+		{"%nope‸", ""},
+		{"%%writefile x\ndef relu‸", ""},
+	} {
+		code, cursor := cursorIn(t, c.code)
+		r := n.Inspect(code, cursor, 0)
+		text, _ := r.Data["text/plain"].(string)
+		if r.Found != (c.want != "") || !strings.HasPrefix(text, c.want) {
+			t.Errorf("%s: found %v, %q; want %q", c.code, r.Found, text, c.want)
+		}
+	}
+}
+
+func TestIsComplete(t *testing.T) {
+	n := newNotebook(t)
+	for _, c := range []struct{ code, status string }{
+		{"", "complete"},
+		{"%who", "complete"},
+		{"!ls -l", "complete"},
+		{"!ls \\", "incomplete"},
+		{"!ls \\\n-l", "complete"},
+		{"name?", "complete"},
+		{"%%bash", "incomplete"},
+		{"%%bash\nls", "incomplete"},
+		{"%%bash\nls\n", "complete"},
+		{"%%nope\nls", "invalid"},
+		{"%%who\nls", "invalid"},
+		{"%%time", "incomplete"},
+		{"%%time\n%who", "complete"},
+		{"def f(x):", "incomplete"},
+		{"def f(x):\n    return x", "complete"},
+		{"%%time\ndef f(x):", "incomplete"},
+		{"def f(x) return", "invalid"},
+	} {
+		if r := n.IsComplete(c.code); r.Status != c.status {
+			t.Errorf("%q: %s, want %s", c.code, r.Status, c.status)
+		}
+	}
+}
+
+// FuzzAssist asks for everything that a client may ask about a cell at every
+// kind of position.
+func FuzzAssist(f *testing.F) {
+	for _, s := range []string{"%ti", "%%forge --show ir,", "!ls \\\nx", "a?\n\n??b", "%%time\n%%go\nfmt.Pri", "def f(é):\n  return x.", "%load ~/", "\x00\xff%", "%time é"} {
+		f.Add(s, len(s)/2, 1)
+		f.Add(s, len(s), 0)
+	}
+	in, err := New(Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, code string, cursor, detail int) {
+		points := utf8.RuneCountInString(code)
+		r := in.Complete(code, cursor)
+		if r.Matches == nil || len(r.Matches) > 0 && (r.Start < 0 || r.Start > r.End || r.End > points) {
+			t.Fatalf("completion of %q at %d: %+v", code, cursor, r)
+		}
+		in.Inspect(code, cursor, detail)
+		if s := in.IsComplete(code).Status; s != "complete" && s != "incomplete" && s != "invalid" && s != "unknown" {
+			t.Fatalf("is_complete of %q: %q", code, s)
+		}
+	})
+}

@@ -1,0 +1,140 @@
+package cell
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"forgekernel/display"
+	"forgekernel/forge"
+	"forgekernel/kernel/cell/shell"
+	"forgekernel/kernel/gocell"
+	"forgekernel/kernel/link"
+)
+
+// Describe puts an error of a cell into Jupyter's terms.
+func Describe(err error) *link.Error {
+	e := &link.Error{Name: "Error", Value: err.Error()}
+	var (
+		compile   *gocell.CompileError
+		script    forge.Errors
+		call      *forge.CallError
+		panicked  *gocell.PanicError
+		exit      *gocell.ExitError
+		stopped   *gocell.InterruptError
+		interrupt *InterruptError
+		usage     *UsageError
+		command   *shell.ExitError
+		internal  *InternalError
+	)
+	switch {
+	case errors.As(err, &compile):
+		e.Name = "CompileError"
+		e.Value, e.Traceback = diagnostics(pointers(compile.Diagnostics))
+	case errors.As(err, &script):
+		e.Name = "ForgeScriptError"
+		e.Value, e.Traceback = diagnostics(script)
+	case errors.As(err, &call): // often the value of a panic in Go code
+		e.Name = "CallError"
+		e.Value = call.Message
+		e.Traceback = call.Traceback()
+		if errors.As(err, &panicked) {
+			e.Traceback = append(e.Traceback, frames(panicked.Trace)...)
+		}
+	case errors.As(err, &panicked):
+		e.Name = "panic"
+		e.Traceback = append([]string{heading(panicked.Error())}, frames(panicked.Trace)...)
+	case errors.As(err, &exit):
+		e.Name = "Exit"
+	case errors.As(err, &stopped):
+		e.Name = "Interrupt"
+		e.Traceback = append([]string{heading(stopped.Error())}, frames(stopped.Trace)...)
+	case errors.As(err, &interrupt):
+		e.Name = "Interrupt"
+	case errors.As(err, &usage):
+		e.Name = "UsageError"
+		e.Value = usage.Message
+		e.Traceback = usage.Traceback()
+	case errors.As(err, &command):
+		e.Name = "CommandError"
+	case errors.As(err, &internal):
+		e.Name = "InternalError"
+		e.Traceback = append([]string{heading(internal.Error())}, strings.Split(string(internal.Stack), "\n")...)
+	}
+	if e.Traceback == nil {
+		e.Traceback = []string{heading(e.Value)}
+	}
+	return e
+}
+
+// InternalError is a panic of the kernel's own code; the session goes on.
+type InternalError struct {
+	Value any
+	Stack []byte
+}
+
+// Recovered makes an InternalError of a value that recover returned, in the
+// deferred function that called it.
+func Recovered(value any) *InternalError {
+	return &InternalError{Value: value, Stack: debug.Stack()}
+}
+
+func (e *InternalError) Error() string {
+	return fmt.Sprintf("the kernel failed, which is a fault of its own: %v", e.Value)
+}
+
+func pointers(list []display.Diagnostic) []*display.Diagnostic {
+	out := make([]*display.Diagnostic, len(list))
+	for i := range list {
+		out[i] = &list[i]
+	}
+	return out
+}
+
+// diagnostics returns the first message and the whole list as a traceback.
+func diagnostics(list []*display.Diagnostic) (value string, traceback []string) {
+	for i, d := range list {
+		if i == 0 {
+			value = d.Message
+		} else {
+			traceback = append(traceback, "")
+		}
+		traceback = append(traceback, d.Traceback()...)
+	}
+	return value, traceback
+}
+
+// frames lists calls of user code, innermost first.
+func frames(trace []gocell.Frame) []string {
+	var lines []string
+	for _, f := range trace {
+		place := fmt.Sprintf("\x1b[2m --> %s:%d:%d", f.Cell, f.Line, f.Col)
+		if f.Func != "" {
+			place += " in " + f.Func
+		}
+		lines = append(lines, place+"\x1b[0m")
+		if f.Text != "" {
+			lines = append(lines, fmt.Sprintf("\x1b[36m%d |\x1b[0m %s", f.Line, f.Text))
+		}
+	}
+	return lines
+}
+
+func heading(message string) string { return "\x1b[1;31m" + message + "\x1b[0m" }
+
+// hint adds to an error of Go code what a person may have meant who wrote a
+// directive below code.
+func hint(err error) error {
+	var compile *gocell.CompileError
+	if !errors.As(err, &compile) {
+		return err
+	}
+	for i := range compile.Diagnostics {
+		d := &compile.Diagnostics[i]
+		if _, ok := parseDirective(strings.TrimRight(d.Text, " \t\r")); ok && d.Hint == "" {
+			d.Hint = "magics, !commands and name? stand above the code of a cell; give this line a cell of its own"
+		}
+	}
+	return err
+}

@@ -1,0 +1,138 @@
+package cell
+
+import (
+	"strings"
+
+	"forgekernel/forge/script"
+	"forgekernel/kernel/gocell"
+	"forgekernel/kernel/link"
+)
+
+// Inspect describes the name at a cursor, which counts code points.
+func (in *Interp) Inspect(code string, cursor, detail int) link.InspectReply {
+	offset := byteOffset(code, cursor)
+	at := locate(code, offset)
+	switch at.kind {
+	case inMagic:
+		line, _, _ := strings.Cut(code[at.start:], "\n")
+		name, _ := cutName(strings.TrimLeft(line, "%"))
+		if m := lookup(name); m != nil {
+			return described(m.help())
+		}
+	case inDirective:
+		line, _, _ := strings.Cut(code[at.start:], "\n")
+		if d, ok := parseHelp(strings.TrimRight(line, " \t\r")); ok {
+			text, found := in.describe(d.name, detail)
+			return link.InspectReply{Found: found, Data: plain(text, found)}
+		}
+	case inCode:
+		if i, found := in.inspectCode(at, detail); found {
+			return described(inspected(i, detail))
+		}
+	}
+	return link.InspectReply{}
+}
+
+func (in *Interp) inspectCode(at place, detail int) (gocell.Inspection, bool) {
+	if at.lang == ForgeScript {
+		return in.inspectForgeScript(script.NameAt(at.source, pointOffset(at.source, at.offset)))
+	}
+	return in.golang.Inspect(at.source, at.offset, detail)
+}
+
+func described(text string) link.InspectReply {
+	return link.InspectReply{Found: true, Data: plain(text, true)}
+}
+
+func plain(text string, found bool) map[string]any {
+	if !found {
+		return nil
+	}
+	return map[string]any{"text/plain": text}
+}
+
+// describe is what name? shows.
+func (in *Interp) describe(name string, detail int) (string, bool) {
+	if bare := strings.TrimLeft(name, "%"); bare != name {
+		m := lookup(bare)
+		if m == nil {
+			return "", false
+		}
+		return m.help(), true
+	}
+	i, found := in.golang.Inspect(name, len(name), detail)
+	if !found {
+		if i, found = in.inspectForgeScript(name); !found {
+			return "", false
+		}
+	}
+	return inspected(i, detail), true
+}
+
+// inspected writes an inspection as text.
+func inspected(i gocell.Inspection, detail int) string {
+	var sections []string
+	head := i.Signature
+	if i.Defined != "" {
+		head += "\n(" + i.Defined + ")"
+	}
+	sections = append(sections, head)
+	if i.Doc != "" {
+		sections = append(sections, i.Doc)
+	}
+	if detail > 0 && i.Source != "" {
+		sections = append(sections, i.Source)
+	}
+	return strings.Join(sections, "\n\n") + "\n"
+}
+
+// help is a name? line.
+func (t *task) help(d directive) Outcome {
+	text, found := t.in.describe(d.name, d.detail)
+	if !found {
+		return Outcome{Err: t.usage(d, "", "nothing is called %s", d.name)}
+	}
+	page := link.Payload{Source: "page", Data: map[string]any{"text/plain": text}}
+	return Outcome{Payload: []link.Payload{page}}
+}
+
+// IsComplete says whether a cell can run as it stands.
+func (in *Interp) IsComplete(code string) link.IsCompleteReply {
+	p := split(code)
+	lang := Language("")
+	for p.magic != nil {
+		m := lookup(p.magic.name)
+		if m == nil || m.form&onCell == 0 {
+			return link.IsCompleteReply{Status: "invalid"}
+		}
+		if !m.code { // the body is a text, which an empty line ends
+			return completeIf(strings.HasSuffix(code, "\n"), "")
+		}
+		if m.name == "go" {
+			lang = Go
+		}
+		if p = p.inner(); strings.TrimSpace(p.body) == "" && p.magic == nil && len(p.directives) == 0 {
+			return completeIf(false, "")
+		}
+	}
+	if strings.TrimSpace(p.body) == "" {
+		last := len(p.directives) - 1
+		return completeIf(last < 0 || !strings.HasSuffix(p.directives[last].args, `\`), "")
+	}
+	if lang == "" {
+		lang = language(p.body)
+	}
+	if lang == ForgeScript {
+		status, indent := script.Completeness(p.body)
+		return link.IsCompleteReply{Status: string(status), Indent: indent}
+	}
+	status, indent := in.golang.Completeness(p.body[p.line-1:])
+	return link.IsCompleteReply{Status: status, Indent: indent}
+}
+
+func completeIf(yes bool, indent string) link.IsCompleteReply {
+	if yes {
+		return link.IsCompleteReply{Status: "complete"}
+	}
+	return link.IsCompleteReply{Status: "incomplete", Indent: indent}
+}

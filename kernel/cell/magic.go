@@ -1,0 +1,228 @@
+package cell
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// form says where a magic may stand.
+type form int
+
+const (
+	onLine form = 1 << iota // %name
+	onCell                  // %%name, with the rest of the cell as its body
+)
+
+// magic is one entry of the table that running, completion, inspection and
+// %lsmagic share.
+type magic struct {
+	name  string
+	form  form
+	args  string // how the arguments are called, after the flags: "FILE"
+	least int    // number of arguments
+	most  int
+	flags []flag
+	raw   bool // the arguments are one text, to be taken as it is
+	files bool // the arguments are file names
+	code  bool // the body is again directives and code, or the arguments are Go
+	doc   string
+	run   func(t *task, c call) Outcome
+}
+
+// call is one use of a magic.
+type call struct {
+	directive
+	arguments
+	body parts // of a %%magic
+}
+
+// unbounded is the most arguments of a magic that takes any number.
+const unbounded = 1 << 20
+
+// magics is the table, in the order in which %lsmagic shows it.
+var magics []*magic
+
+func init() { // not an initialiser: %lsmagic refers to the table
+	magics = []*magic{
+		{name: "forge", form: onCell, code: true, flags: forgeFlags(), run: (*task).magicForge,
+			doc: "Run the cell as ForgeScript; compile its entry function for given shapes and show what came of it."},
+		{name: "go", form: onCell, code: true, run: (*task).magicGo,
+			doc: "Run the cell as Go, also if it begins with def."},
+		{name: "bash", form: onCell, raw: true, args: "[ARGUMENTS]", run: (*task).magicBash,
+			doc: "Run the cell as a shell script, which finds the arguments in $1, $2 and so on."},
+		{name: "writefile", form: onCell, args: "FILE", least: 1, most: 1, files: true, run: (*task).magicWriteFile,
+			flags: []flag{{name: "a", doc: "append to the file"}},
+			doc:   "Write the cell to a file."},
+		{name: "time", form: onLine | onCell, raw: true, code: true, args: "EXPRESSION", run: (*task).magicTime,
+			doc: "Run Go code, or the cell, and print the time that passed and the CPU time it took."},
+		{name: "load", form: onLine, args: "FILE", least: 1, most: 1, files: true, run: (*task).magicLoad,
+			doc: "Replace the cell with the text of a file."},
+		{name: "who", form: onLine, args: "[PREFIX]", most: 1, run: (*task).magicWho,
+			doc: "List what the session holds."},
+		{name: "reset", form: onLine, run: (*task).magicReset,
+			flags: []flag{{name: "f", doc: "do not ask first"}},
+			doc:   "Forget every variable, function, type and import of the session."},
+		{name: "env", form: onLine, raw: true, args: "[NAME[=VALUE]]", run: (*task).magicEnv,
+			doc: "List the environment, show one variable of it, or set one for this session and its commands."},
+		{name: "cd", form: onLine, args: "[DIRECTORY]", most: 1, files: true, run: (*task).magicCd,
+			doc: "Change the working directory; without an argument, to the home directory."},
+		{name: "jobs", form: onLine, run: (*task).magicJobs,
+			doc: "List the commands started with !command & and how those that ended did so."},
+		{name: "goroutines", form: onLine, run: (*task).magicGoroutines,
+			doc: "List the goroutines that cells have left running."},
+		{name: "doctor", form: onLine, run: (*task).magicDoctor,
+			doc: "Examine the host: processor, memory, compilers, accelerators, Python, cache, launcher."},
+		{name: "config", form: onLine, args: "[NAME=VALUE …]", most: unbounded, run: (*task).magicConfig,
+			doc: "List the settings, or change some."},
+		{name: "lsmagic", form: onLine, run: (*task).magicList,
+			doc: "List the magics."},
+	}
+}
+
+// magic runs %name or %%name.
+func (t *task) magic(d directive, body parts) Outcome {
+	m, err := t.find(d, body)
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	c := call{directive: d, body: body}
+	if !m.raw {
+		if c.arguments, err = m.parseArgs(d.args); err != nil {
+			return Outcome{Err: t.usage(d, "usage: "+m.usage(d.kind), "%s: %v", m.title(), err)}
+		}
+	}
+	out := m.run(t, c)
+	if out.Err != nil && t.ctx.Err() != nil && !wasInterrupted(out.Err) {
+		out.Err = &InterruptError{What: d.text}
+	}
+	return out
+}
+
+// find looks d up and checks that it stands where it may.
+func (t *task) find(d directive, body parts) (*magic, error) {
+	m := lookup(d.name)
+	switch {
+	case m == nil:
+		return nil, t.usage(d, "the nearest are "+strings.Join(nearest(d.name), ", ")+"; %lsmagic lists all", "there is no magic %s", d.name)
+	case d.kind == cellMagic && body.magic == nil:
+		return nil, t.usage(d, "", "%%%%%s must be the first line of its cell", d.name)
+	case d.kind == cellMagic && m.form&onCell == 0:
+		return nil, t.usage(d, "write %"+d.name, "%s is not for whole cells", d.name)
+	case d.kind == lineMagic && m.form&onLine == 0:
+		return nil, t.usage(d, "write %%"+d.name+" on the first line of a cell", "%s is for whole cells", d.name)
+	}
+	return m, nil
+}
+
+func lookup(name string) *magic {
+	for _, m := range magics {
+		if m.name == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// title is the name with the per cent signs of its only or shorter form.
+func (m *magic) title() string {
+	if m.form&onLine != 0 {
+		return "%" + m.name
+	}
+	return "%%" + m.name
+}
+
+// usage is how the magic is written in one of its forms.
+func (m *magic) usage(kind directiveKind) string {
+	s := "%" + m.name
+	if kind == cellMagic {
+		s = "%" + s
+	}
+	for _, f := range m.flags {
+		s += " [" + f.dashed()
+		if f.value != "" {
+			s += " " + f.value
+		}
+		s += "]"
+	}
+	if m.args != "" && !(m.code && m.raw && kind == cellMagic) {
+		s += " " + m.args
+	}
+	return s
+}
+
+// signature names the arguments in messages about their number.
+func (m *magic) signature() string {
+	if m.args == "" {
+		return "none"
+	}
+	return m.args
+}
+
+// help is the text that name? shows.
+func (m *magic) help() string {
+	var b strings.Builder
+	if m.form&onLine != 0 {
+		b.WriteString(m.usage(lineMagic) + "\n")
+	}
+	if m.form&onCell != 0 {
+		b.WriteString(m.usage(cellMagic) + "\n")
+	}
+	b.WriteString("\n" + m.doc + "\n")
+	for _, f := range m.flags {
+		fmt.Fprintf(&b, "\n  %-24s %s", strings.TrimSpace(f.dashed()+" "+f.value), f.doc)
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// nearest lists up to three magics whose names are most like name.
+func nearest(name string) []string {
+	type candidate struct {
+		title    string
+		distance int
+	}
+	var all []candidate
+	for _, m := range magics {
+		all = append(all, candidate{m.title(), distance(name, m.name)})
+	}
+	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
+	var titles []string
+	for _, c := range all[:3] {
+		titles = append(titles, c.title)
+	}
+	return titles
+}
+
+// maxDistanceName bounds the names that are compared, since a cell may hold
+// anything.
+const maxDistanceName = 64
+
+// distance is the number of characters to insert, delete, replace or swap with
+// their neighbour that turns a into b.
+func distance(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	x, y = x[:min(len(x), maxDistanceName)], y[:min(len(y), maxDistanceName)]
+	rows := make([][]int, len(x)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(y)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		for j := 1; j <= len(y); j++ {
+			change := 1
+			if x[i-1] == y[j-1] {
+				change = 0
+			}
+			d := min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+change)
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				d = min(d, rows[i-2][j-2]+1)
+			}
+			rows[i][j] = d
+		}
+	}
+	return rows[len(x)][len(y)]
+}

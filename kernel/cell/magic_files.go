@@ -1,0 +1,181 @@
+package cell
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"forgekernel/display"
+	"forgekernel/kernel/link"
+)
+
+// maxLoad is the largest file that %load brings into a cell, in bytes.
+const maxLoad = 1 << 20
+
+// magicWriteFile is %%writefile.
+func (t *task) magicWriteFile(c call) Outcome {
+	name := expandHome(c.rest[0])
+	text := c.body.body[c.body.line-1:]
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	_, err := os.Stat(name)
+	existed := err == nil
+	verb := "Wrote"
+	switch {
+	case c.flags["a"] != "" && existed:
+		verb = "Appended to"
+		err = appendFile(name, text)
+	default:
+		if existed {
+			verb = "Overwrote"
+		}
+		err = replaceFile(name, text)
+	}
+	if err != nil {
+		return Outcome{Err: t.usage(c.directive, "", "%v", err)}
+	}
+	fmt.Fprintln(t.stdout(), verb, c.rest[0])
+	return Outcome{}
+}
+
+func appendFile(name, text string) error {
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+// replaceFile writes a sibling and renames it, so that a reader sees the old
+// text or the new. The mode of an existing file is kept, and a symbolic link
+// still points where it did.
+func replaceFile(name, text string) error {
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		name = target
+	}
+	mode := fs.FileMode(0o644)
+	if info, err := os.Stat(name); err == nil {
+		if !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is not a regular file", name)
+		}
+		mode = info.Mode().Perm()
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails once it has been renamed
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Chmod(mode), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
+
+// magicLoad is %load.
+func (t *task) magicLoad(c call) Outcome {
+	text, err := readText(expandHome(c.rest[0]))
+	if err != nil {
+		return Outcome{Err: t.usage(c.directive, "", "%v", err)}
+	}
+	return Outcome{Payload: []link.Payload{{Source: "set_next_input", Text: text, Replace: true}}}
+}
+
+func readText(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is not a regular file", name)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxLoad+1))
+	switch {
+	case err != nil:
+		return "", err
+	case len(text) > maxLoad:
+		return "", fmt.Errorf("%s has %d bytes; at most %d fit into a cell", name, info.Size(), maxLoad)
+	case !utf8.Valid(text):
+		return "", fmt.Errorf("%s is not UTF-8 text", name)
+	}
+	return string(text), nil
+}
+
+// magicCd is %cd.
+func (t *task) magicCd(c call) Outcome {
+	dir := "~"
+	if len(c.rest) > 0 {
+		dir = c.rest[0]
+	}
+	if err := os.Chdir(expandHome(dir)); err != nil {
+		return Outcome{Err: t.usage(c.directive, "", "%v", err)}
+	}
+	now, err := os.Getwd()
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	fmt.Fprintln(t.stdout(), now)
+	return Outcome{}
+}
+
+// expandHome replaces a leading ~ with the home directory.
+func expandHome(name string) string {
+	if name != "~" && !strings.HasPrefix(name, "~/") {
+		return name
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return name
+	}
+	return filepath.Join(home, name[1:])
+}
+
+// magicEnv is %env.
+func (t *task) magicEnv(c call) Outcome {
+	if c.args == "" {
+		list := os.Environ()
+		slices.Sort(list)
+		table := display.Table{Columns: []display.Column{{Name: "name"}, {Name: "value"}}}
+		for _, entry := range list {
+			name, value, _ := strings.Cut(entry, "=")
+			table.Rows = append(table.Rows, []any{name, value})
+		}
+		return shown(table)
+	}
+	name, value, set := strings.Cut(c.args, "=")
+	if !set {
+		name, value, set = strings.Cut(c.args, " ")
+	}
+	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+	if set {
+		if err := os.Setenv(name, value); err != nil {
+			return Outcome{Err: t.usage(c.directive, "", "%q cannot be a variable of the environment, or its value %q cannot be stored", name, value)}
+		}
+		fmt.Fprintf(t.stdout(), "%s=%s\n", name, value)
+		return Outcome{}
+	}
+	value, found := os.LookupEnv(name)
+	if !found {
+		return Outcome{Err: t.usage(c.directive, "%env NAME=VALUE sets a variable", "the environment has no %s", name)}
+	}
+	return shown(display.Text(value))
+}
+
+// shown is an outcome whose result is v.
+func shown(v any) Outcome {
+	b := display.ToBundle(v)
+	return Outcome{Result: &b}
+}

@@ -1,0 +1,246 @@
+package cell
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"forgekernel/display"
+	"forgekernel/forge"
+	"forgekernel/kernel/doctor"
+	"forgekernel/kernel/link"
+)
+
+// magicWho is %who.
+func (t *task) magicWho(c call) Outcome {
+	prefix := strings.Join(c.rest, "")
+	table := display.Table{Columns: []display.Column{{Name: "name"}, {Name: "kind"}, {Name: "type"}}}
+	for _, s := range t.in.Symbols() {
+		if strings.HasPrefix(s.Name, prefix) {
+			table.Rows = append(table.Rows, []any{s.Name, s.Kind, s.Type})
+		}
+	}
+	if len(table.Rows) == 0 {
+		fmt.Fprintln(t.stdout(), "nothing is defined")
+		return Outcome{}
+	}
+	return shown(table)
+}
+
+// magicReset is %reset.
+func (t *task) magicReset(c call) Outcome {
+	if c.flags["f"] == "" {
+		answer, err := t.in.opts.Stdin(t.ctx, "Forget everything the session holds? [y/N] ", false)
+		if err != nil {
+			return Outcome{Err: t.usage(c.directive, "%reset -f does not ask", "cannot ask whether to forget everything: %v", err)}
+		}
+		if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+			fmt.Fprintln(t.stdout(), "nothing was forgotten")
+			return Outcome{}
+		}
+	}
+	t.in.reset()
+	return Outcome{}
+}
+
+// magicJobs is %jobs.
+func (t *task) magicJobs(call) Outcome {
+	table := display.Table{Columns: []display.Column{{Name: "job"}, {Name: "pid"}, {Name: "for"}, {Name: "state"}, {Name: "command"}}}
+	for _, j := range t.in.jobs.List() {
+		state := "running"
+		if running, err := j.Running(); !running {
+			state = "ended well"
+			if err != nil {
+				state = err.Error()
+			}
+		}
+		age := time.Since(j.Started).Round(time.Second)
+		table.Rows = append(table.Rows, []any{j.Number, j.PID, age.String(), state, j.Line})
+	}
+	if len(table.Rows) == 0 {
+		fmt.Fprintln(t.stdout(), "no background jobs; !command & starts one")
+		return Outcome{}
+	}
+	return shown(table)
+}
+
+// magicGoroutines is %goroutines.
+func (t *task) magicGoroutines(call) Outcome {
+	table := display.Table{Columns: []display.Column{{Name: "goroutine"}, {Name: "cell"}, {Name: "function"}, {Name: "line"}, {Name: "state"}}}
+	for _, g := range t.in.golang.Goroutines() {
+		table.Rows = append(table.Rows, []any{g.ID, g.Cell, g.Func, g.Line, g.State})
+	}
+	if len(table.Rows) == 0 {
+		fmt.Fprintln(t.stdout(), "no goroutines of cells are running")
+		return Outcome{}
+	}
+	return shown(table)
+}
+
+// magicDoctor is %doctor.
+func (t *task) magicDoctor(call) Outcome {
+	table := display.Table{Columns: []display.Column{{Name: "what"}, {Name: "state"}, {Name: "found"}, {Name: "what to do"}}}
+	for _, f := range doctor.Examine(t.ctx) {
+		table.Rows = append(table.Rows, []any{f.What, string(f.State), f.Found, f.Advice})
+	}
+	if t.ctx.Err() != nil {
+		return Outcome{Err: &InterruptError{What: "%doctor"}}
+	}
+	return shown(table)
+}
+
+// magicList is %lsmagic.
+func (t *task) magicList(call) Outcome {
+	table := display.Table{Columns: []display.Column{{Name: "magic"}, {Name: "what it does"}}}
+	for _, m := range magics {
+		var forms []string
+		if m.form&onLine != 0 {
+			forms = append(forms, m.usage(lineMagic))
+		}
+		if m.form&onCell != 0 {
+			forms = append(forms, m.usage(cellMagic))
+		}
+		table.Rows = append(table.Rows, []any{strings.Join(forms, ", "), m.doc})
+	}
+	table.Rows = append(table.Rows,
+		[]any{"!COMMAND", "Run a command with a shell; with & behind it, in the background."},
+		[]any{"NAME?  NAME??", "Describe a name; with its source, if there is any."})
+	return shown(table)
+}
+
+// setting is one entry of %config.
+type setting struct {
+	name string
+	doc  string
+	get  func(in *Interp) string
+	// parse checks a value and returns what puts it into effect, so that a
+	// line with one bad value changes nothing.
+	parse func(in *Interp, value string) (apply func() error, err error)
+}
+
+var settings = []setting{
+	{
+		name:  "output_limit",
+		doc:   "Text that one cell may print, such as 16MiB; 0 lifts the limit.",
+		get:   func(in *Interp) string { return formatBytes(in.opts.Settings.Current().OutputLimit) },
+		parse: limitSetting(func(n int64) link.Settings { return link.Settings{OutputLimit: &n} }),
+	},
+	{
+		name:  "memory_limit",
+		doc:   "Memory that the session may use, such as 8GiB; 0 lifts the limit.",
+		get:   func(in *Interp) string { return formatBytes(in.opts.Settings.Current().MemoryLimit) },
+		parse: limitSetting(func(n int64) link.Settings { return link.Settings{MemoryLimit: &n} }),
+	},
+	{
+		name: "show",
+		doc:  "What is shown of a ForgeScript cell that compiles: " + strings.Join(forge.Views(), ", ") + ", separated by commas.",
+		get: func(in *Interp) string {
+			in.mu.Lock()
+			defer in.mu.Unlock()
+			return strings.Join(in.views, ",")
+		},
+		parse: func(in *Interp, value string) (func() error, error) {
+			views, err := forge.ParseViews(value)
+			return func() error {
+				in.mu.Lock()
+				defer in.mu.Unlock()
+				in.views = views
+				return nil
+			}, err
+		},
+	},
+}
+
+func limitSetting(change func(int64) link.Settings) func(*Interp, string) (func() error, error) {
+	return func(in *Interp, value string) (func() error, error) {
+		n, err := parseBytes(value)
+		return func() error { return in.opts.Settings.Change(change(n)) }, err
+	}
+}
+
+// magicConfig is %config.
+func (t *task) magicConfig(c call) Outcome {
+	var apply []func() error
+	for _, arg := range c.rest {
+		name, value, found := strings.Cut(arg, "=")
+		s := findSetting(name)
+		if s == nil || !found {
+			return Outcome{Err: t.usage(c.directive, "write %config NAME=VALUE; the settings are "+strings.Join(settingNames(), ", "), "%q sets nothing", arg)}
+		}
+		f, err := s.parse(t.in, value)
+		if err != nil {
+			return Outcome{Err: t.usage(c.directive, s.doc, "%s: %v", name, err)}
+		}
+		apply = append(apply, f)
+	}
+	for _, f := range apply {
+		if err := f(); err != nil {
+			return Outcome{Err: err}
+		}
+	}
+	if len(c.rest) > 0 {
+		return Outcome{}
+	}
+	table := display.Table{Columns: []display.Column{{Name: "setting"}, {Name: "value"}, {Name: "meaning"}}}
+	for _, s := range settings {
+		table.Rows = append(table.Rows, []any{s.name, s.get(t.in), s.doc})
+	}
+	return shown(table)
+}
+
+func findSetting(name string) *setting {
+	for i := range settings {
+		if settings[i].name == name {
+			return &settings[i]
+		}
+	}
+	return nil
+}
+
+func settingNames() []string {
+	var names []string
+	for _, s := range settings {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+var byteUnits = []struct {
+	name string
+	size int64
+}{
+	{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
+	{"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3},
+	{"G", 1 << 30}, {"M", 1 << 20}, {"K", 1 << 10}, {"B", 1},
+}
+
+func parseBytes(s string) (int64, error) {
+	number, unit := s, int64(1)
+	for _, u := range byteUnits {
+		if rest, found := strings.CutSuffix(s, u.name); found {
+			number, unit = strings.TrimSpace(rest), u.size
+			break
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n < 0 || n > (1<<62)/unit {
+		return 0, fmt.Errorf("%q is not a number of bytes such as 16MiB", s)
+	}
+	return n * unit, nil
+}
+
+func formatBytes(n *int64) string {
+	switch {
+	case n == nil:
+		return "unknown"
+	case *n == 0:
+		return "none"
+	}
+	for _, u := range byteUnits[:3] {
+		if *n%u.size == 0 {
+			return fmt.Sprintf("%d%s", *n/u.size, u.name)
+		}
+	}
+	return strconv.FormatInt(*n, 10)
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"forgekernel/kernel/front"
+)
+
+func kernelCommand() *cobra.Command {
+	var file, memory, output string
+	cmd := &cobra.Command{
+		Use:   "kernel --connection-file FILE",
+		Short: "Serve a Jupyter kernel (this is what Jupyter starts)",
+		Args:  arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if file == "" {
+				return usageError{errors.New("forge kernel needs --connection-file FILE; Jupyter gives it")}
+			}
+			cfg := front.Config{
+				ConnectionFile: file,
+				HistoryPath:    historyPath(),
+				Version:        version,
+				Logger:         slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+			}
+			var err error
+			if cfg.OutputLimit, err = parseBytes("--output-limit", output); err != nil {
+				return err
+			}
+			if cfg.MemoryLimit, err = parseBytes("--memory-limit", memory); err != nil {
+				return err
+			}
+			self, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			cfg.SessionArgv = []string{self, "session"}
+			return front.Run(cmd.Context(), cfg)
+		},
+	}
+	cmd.Flags().StringVar(&file, "connection-file", "", "the connection file that Jupyter wrote")
+	cmd.Flags().StringVar(&output, "output-limit", fromEnv("FORGE_OUTPUT_LIMIT", "16MiB"), "bytes of text that one cell may print; 0 means no limit")
+	cmd.Flags().StringVar(&memory, "memory-limit", fromEnv("FORGE_MEMORY_LIMIT", "0"), "bytes of memory that cells may use; 0 means no limit")
+	return cmd
+}
+
+func fromEnv(name, otherwise string) string {
+	if v := os.Getenv(name); v != "" {
+		return v
+	}
+	return otherwise
+}
+
+// historyPath is where inputs of all kernels are kept; empty when there is no
+// home directory, which keeps history in memory.
+func historyPath() string {
+	state := os.Getenv("XDG_STATE_HOME")
+	if state == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return ""
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(state, "forge", "history.jsonl")
+}
+
+// parseBytes reads a size such as 0, 1048576, 64KiB or 2GiB.
+func parseBytes(flag, text string) (int64, error) {
+	digits := strings.TrimRight(text, "KMGiB")
+	n, err := strconv.ParseInt(digits, 10, 64)
+	shift, known := map[string]int{"": 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30}[text[len(digits):]]
+	if err != nil || n < 0 || !known || n > (1<<62)>>shift {
+		return 0, usageError{errors.New(flag + " takes a size such as 0, 1048576, 64KiB or 2GiB, not " + strconv.Quote(text))}
+	}
+	return n << shift, nil
+}

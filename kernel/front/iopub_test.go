@@ -1,0 +1,52 @@
+package front
+
+import (
+	"context"
+	"testing"
+
+	"forgekernel/kernel/wire"
+	"forgekernel/kernel/zmtp"
+)
+
+// A client that executes before its subscription has arrived loses nothing.
+func TestHeldForFirstSubscriber(t *testing.T) {
+	r := launch(t)
+	m := r.execute("print early\nresult 1")
+	r.recv(r.shell)
+	r.subscribe()
+	equal(t, "welcome", string(r.want("iopub_welcome").Content), `{"subscription":""}`)
+	equal(t, "first status", r.status(), wire.Starting)
+	equal(t, "outputs", describe(r.outputs(m)), `execute_input {"code":"print early\nresult 1","execution_count":1}
+stream {"name":"stdout","text":"early\n"}
+execute_result {"execution_count":1,"data":{"text/plain":"1"},"metadata":{},"transient":{}}
+`)
+}
+
+// The welcome goes to the new subscriber alone, and starting comes once.
+func TestSecondSubscriber(t *testing.T) {
+	r := start(t)
+	second, err := zmtp.DialSub(r.conn.Endpoint(r.conn.IOPubPort), []string{"stat"}, zmtp.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	welcome := r.recv(second)
+	equal(t, "welcome", welcome.Header.MsgType+string(welcome.Content)+string(welcome.Parent), `iopub_welcome{"subscription":"stat"}{}`)
+	equal(t, "topic", string(welcome.Identities[0]), "stat")
+	m := r.execute("print x")
+	r.ran(m) // sees busy first, so nothing was sent to it since starting
+	for _, want := range []string{wire.Busy, wire.Idle} {
+		got := r.recv(second)
+		equal(t, "second client", content[wire.Status](t, got).ExecutionState, want)
+	}
+}
+
+func TestWelcomeTopics(t *testing.T) {
+	p := newIOPub(context.Background(), wire.NewSession("x"), mustSigner(t), slogDiscard)
+	if p.welcome([]byte("\xff")) != nil {
+		t.Error("a topic that is not UTF-8 got a welcome")
+	}
+	if p.welcome(nil) == nil {
+		t.Error("no welcome for the empty topic")
+	}
+}

@@ -1,0 +1,82 @@
+package front
+
+import (
+	"sync"
+
+	"forgekernel/kernel/link"
+)
+
+// mailboxBytes bounds what waits for one cell. A session that sends more
+// without waiting for acknowledgements is not read on until the cell's clients
+// have caught up.
+const mailboxBytes = 8 << 20
+
+// mailbox holds frames in order between two goroutines: those of one cell
+// between the one that receives from the session and the one that runs the
+// cell, or those on their way to the session.
+type mailbox struct {
+	mu     sync.Mutex
+	change sync.Cond
+	frames []link.Frame
+	bytes  int
+	closed bool
+}
+
+func newMailbox() *mailbox {
+	m := &mailbox{}
+	m.change.L = &m.mu
+	return m
+}
+
+// put adds a frame; it waits while the mailbox is full.
+func (m *mailbox) put(f link.Frame) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for m.bytes > mailboxBytes && !m.closed {
+		m.change.Wait()
+	}
+	m.append(f)
+}
+
+// putNow adds a frame that must not wait.
+func (m *mailbox) putNow(f link.Frame) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.append(f)
+}
+
+// append adds a frame; m.mu is held.
+func (m *mailbox) append(f link.Frame) {
+	if m.closed {
+		return
+	}
+	m.frames = append(m.frames, f)
+	m.bytes += len(f.Body)
+	m.change.Broadcast()
+}
+
+// get returns the next frame; ok is false when there will be none.
+func (m *mailbox) get() (f link.Frame, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for len(m.frames) == 0 && !m.closed {
+		m.change.Wait()
+	}
+	if len(m.frames) == 0 {
+		return link.Frame{}, false
+	}
+	f = m.frames[0]
+	m.frames[0] = link.Frame{}
+	m.frames = m.frames[1:]
+	m.bytes -= len(f.Body)
+	m.change.Broadcast()
+	return f, true
+}
+
+// close lets get return what is left, and then nothing.
+func (m *mailbox) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	m.change.Broadcast()
+}

@@ -1,0 +1,237 @@
+package front
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"forgekernel/kernel/wire"
+)
+
+var slogDiscard = slog.New(slog.DiscardHandler)
+
+func mustSigner(t *testing.T) *wire.Signer {
+	s, err := wire.NewSigner(wire.Scheme, []byte("k"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// sink collects what a cellOutput publishes as "stream:text" items.
+type sink struct {
+	mu    sync.Mutex
+	items []string
+}
+
+func (s *sink) output(limit int64) *cellOutput {
+	return newCellOutput(func() int64 { return limit }, func(stream, text string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.items = append(s.items, stream+":"+text)
+	})
+}
+
+func (s *sink) published() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.items)
+}
+
+func TestMerge(t *testing.T) {
+	for name, c := range map[string]struct {
+		limit  int64
+		writes []string // "o", "e" or "f" (flush) and text
+		want   []string
+	}{
+		"merged":          {0, []string{"oa", "ob", "oc"}, []string{"stdout:abc"}},
+		"switch":          {0, []string{"oa", "eb", "oc"}, []string{"stdout:a", "stderr:b", "stdout:c"}},
+		"flush":           {0, []string{"oa", "f", "ob"}, []string{"stdout:a", "stdout:b"}},
+		"split rune":      {0, []string{"oa\xc3", "f", "o\xa9b"}, []string{"stdout:a", "stdout:éb"}},
+		"split over both": {0, []string{"o\xe2\x82", "ex", "o\xac"}, []string{"stderr:x", "stdout:€"}},
+		"four parts":      {0, []string{"o\xf0", "o\x9f", "o\x98", "o\x80"}, []string{"stdout:😀"}},
+		"never completed": {0, []string{"oa\xe2\x82"}, []string{"stdout:a", "stdout:\uFFFD"}},
+		"invalid":         {0, []string{"oa\xffb"}, []string{"stdout:a\uFFFDb"}},
+		"at the limit":    {3, []string{"oabc"}, []string{"stdout:abc"}},
+		"over the limit":  {3, []string{"oab", "ocdef", "og", "eh"}, []string{"stdout:abc", "stderr:" + truncationNote(3)}},
+		"cut at a rune":   {3, []string{"oabé"}, []string{"stdout:ab", "stderr:" + truncationNote(3)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s sink
+			o := s.output(c.limit)
+			for _, w := range c.writes {
+				switch w[0] {
+				case 'o':
+					o.write(stdout, []byte(w[1:]))
+				case 'e':
+					o.write(stderr, []byte(w[1:]))
+				case 'f':
+					o.flush(false)
+				}
+			}
+			o.flush(true)
+			equal(t, "published", s.published(), c.want)
+		})
+	}
+}
+
+// Text is late by flushFirst, or by flushMost while more keeps coming.
+func TestLateness(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s sink
+		o := s.output(0)
+		o.write(stdout, []byte("a"))
+		time.Sleep(flushFirst - time.Nanosecond)
+		equal(t, "before", len(s.published()), 0)
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		equal(t, "after", s.published(), []string{"stdout:a"})
+		for range 2000 { // two seconds of a line each millisecond
+			o.write(stdout, []byte("line\n"))
+			time.Sleep(time.Millisecond)
+		}
+		o.flush(true)
+		if n := len(s.published()); n < 30 || n > 60 {
+			t.Errorf("two seconds of printing made %d messages", n)
+		}
+		if text := strings.ReplaceAll(strings.Join(s.published()[1:], ""), "stdout:", ""); text != strings.Repeat("line\n", 2000) {
+			t.Error("text was lost or reordered")
+		}
+		time.Sleep(time.Second)
+		before := len(s.published())
+		o.write(stdout, []byte("prompt"))
+		time.Sleep(flushFirst)
+		synctest.Wait()
+		equal(t, "after a pause", len(s.published()), before+1)
+	})
+}
+
+func TestPace(t *testing.T) {
+	var p pace
+	now := time.Unix(0, 0)
+	if wait := p.take(paceBurst, now); wait != 0 {
+		t.Errorf("the burst waits %v", wait)
+	}
+	if wait := p.take(paceRate, now); wait != time.Second {
+		t.Errorf("one second's worth waits %v", wait)
+	}
+	now = now.Add(time.Second)
+	if wait := p.take(paceRate/2, now); wait != time.Second/2 {
+		t.Errorf("after its second: %v", wait)
+	}
+	now = now.Add(time.Hour)
+	if wait := p.take(paceBurst, now); wait != 0 {
+		t.Errorf("after a pause: %v", wait)
+	}
+}
+
+func TestManyPrints(t *testing.T) {
+	r := start(t)
+	const n = 20_000
+	res := r.run(fmt.Sprintf("lines %d", n))
+	var want strings.Builder
+	for i := range n {
+		fmt.Fprintf(&want, "line %d\n", i)
+	}
+	if res.stream(t, stdout) != want.String() {
+		t.Error("text was lost or reordered")
+	}
+	if len(res.outputs) >= 100 {
+		t.Errorf("%d messages", len(res.outputs))
+	}
+}
+
+func TestTruncation(t *testing.T) {
+	const limit = 100_000
+	r := start(t, func(c *Config) { c.OutputLimit = limit })
+	res := r.run("flood 1000000\ndisplay d shown")
+	equal(t, "bytes", len(res.stream(t, stdout)), limit)
+	equal(t, "note", res.stream(t, stderr), truncationNote(limit))
+	last := res.outputs[len(res.outputs)-1]
+	equal(t, "displays go on", last.Header.MsgType, "display_data")
+	// The next cell has its own allowance, and the limit can be lifted.
+	equal(t, "next cell", len(r.run("flood 50000").stream(t, stdout)), 50_000)
+	equal(t, "lifted", len(r.run("limit 0\nflood 1000000").stream(t, stdout)), 1_000_000)
+}
+
+// A runaway cell is stopped by an interrupt while it prints.
+func TestRunaway(t *testing.T) {
+	r := start(t, func(c *Config) { c.OutputLimit = 1 << 20 })
+	m := r.execute("forever")
+	for r.recv(r.iopub).Header.MsgType != "stream" {
+	}
+	r.send(r.control, r.message("interrupt_request", nil))
+	equal(t, "interrupt", content[wire.StatusReply](t, r.recv(r.control)).Status, "ok")
+	equal(t, "cell", content[wire.ExecuteResponse](t, r.recv(r.shell)).Name, "Interrupted")
+	r.until(m)
+	equal(t, "next", r.run("result 1").text(t), "1")
+}
+
+// A reader that does not read stops the cell, not control, and no more is held
+// for it than its queue; when it reads again it gets everything.
+func TestSlowReader(t *testing.T) {
+	const (
+		total = 48 << 20 / 100 * 100
+		// What the front may hold, the client's own inbox and the sockets.
+		most = iopubQueue + 64*flushSize + 8<<20
+	)
+	r := start(t)
+	pid := r.run("pid").text(t)
+	m := r.execute(fmt.Sprintf("flood %d", total))
+	for still, last := 0, int64(-1); still < 5; {
+		// The cell prints until everything is full; control answers all the time.
+		// Few requests, since their status messages wait behind the output too.
+		for range 3 {
+			time.Sleep(5 * time.Millisecond)
+			info := r.send(r.control, r.message("kernel_info_request", nil))
+			if got := r.recv(r.control); r.parent(got) != info.Header.MsgID {
+				t.Fatal("control is out of step")
+			}
+		}
+		now := written(t, pid)
+		if still++; now != last || now < iopubQueue {
+			still = 0
+		}
+		last = now
+		if now > most {
+			t.Fatalf("the session has printed %d bytes that nobody reads; at most %d may be held", now, most)
+		}
+	}
+	got := 0
+	for done := false; !done; {
+		o := r.recv(r.iopub)
+		switch o.Header.MsgType {
+		case "stream":
+			text := content[wire.Stream](t, o).Text
+			got += len(text)
+			if len(text) > flushSize {
+				t.Fatalf("one message of %d bytes", len(text))
+			}
+		case "status":
+			done = r.parent(o) == m.Header.MsgID && strings.Contains(string(o.Content), wire.Idle)
+		}
+	}
+	equal(t, "bytes", got, total)
+}
+
+// written is the number of bytes that a process has written.
+func written(t *testing.T, pid string) int64 {
+	raw, err := os.ReadFile("/proc/" + pid + "/io")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(raw), "wchar: ")
+	line, _, _ := strings.Cut(rest, "\n")
+	n, err := strconv.ParseInt(line, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

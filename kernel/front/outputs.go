@@ -1,0 +1,135 @@
+package front
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"forgekernel/kernel/link"
+	"forgekernel/kernel/wire"
+)
+
+// keptOutputs is how many cells keep their own output for what their
+// goroutines show later; those of older cells goes to the latest cell.
+const keptOutputs = 256
+
+// target is where a cell's output goes: its text, merged, and its displays,
+// all with the cell's request as parent.
+type target struct {
+	*cellOutput
+	parent *wire.Message
+}
+
+// outputs finds the target of what the session shows.
+type outputs struct {
+	iopub *iopub
+	limit atomic.Int64 // bytes of text per cell; 0 is none
+
+	mu     sync.Mutex
+	cells  map[uint64]*target
+	order  []uint64
+	latest *target
+}
+
+// begin makes the target of a cell that starts now. From here on it also gets
+// what does not know its cell.
+func (o *outputs) begin(cell uint64, request *wire.Message) *target {
+	// Only the header is needed, and kept for long.
+	parent := &wire.Message{Header: request.Header, RawHeader: request.RawHeader}
+	t := &target{parent: parent}
+	t.cellOutput = newCellOutput(o.limit.Load, func(stream, text string) {
+		o.iopub.output("stream", parent, wire.Stream{Name: stream, Text: text})
+	})
+	o.mu.Lock()
+	before := o.latest
+	o.cells[cell] = t
+	o.latest = t
+	if o.order = append(o.order, cell); len(o.order) > keptOutputs {
+		delete(o.cells, o.order[0])
+		o.order = o.order[1:]
+	}
+	o.mu.Unlock()
+	if before != nil {
+		before.flush(false)
+	}
+	return t
+}
+
+// of returns the target of a cell, or the latest; nil before the first.
+func (o *outputs) of(cell uint64) *target {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if t := o.cells[cell]; t != nil {
+		return t
+	}
+	return o.latest
+}
+
+// print takes what the session wrote to a pipe. What it prints before the first
+// cell has no parent and so cannot be shown.
+func (o *outputs) print(stream string, text []byte) time.Duration {
+	t := o.of(0)
+	if t == nil {
+		return 0
+	}
+	return t.write(stream, text)
+}
+
+func (o *outputs) unprint(stream string) []byte {
+	if t := o.of(0); t != nil {
+		return t.unprinted(stream)
+	}
+	return nil
+}
+
+// show publishes one frame of output after everything that was printed before
+// it, and reports whether it was one.
+func (o *outputs) show(s *session, t *target, f link.Frame) (bool, error) {
+	switch f.Kind {
+	case link.Stream:
+		body, err := link.Decode[link.StreamText](f)
+		if err != nil {
+			return true, err
+		}
+		stream := stdout
+		if body.Name == stderr {
+			stream = stderr
+		}
+		if wait := t.write(stream, []byte(body.Text)); f.Seq != 0 {
+			time.Sleep(wait)
+		}
+	case link.Display:
+		body, err := link.Decode[link.DisplayBody](f)
+		if err != nil {
+			return true, err
+		}
+		s.pipes.drain()
+		t.flush(false)
+		o.iopub.output(displayMessage(body, t.parent))
+	case link.Clear:
+		body, err := link.Decode[link.ClearBody](f)
+		if err != nil {
+			return true, err
+		}
+		s.pipes.drain()
+		t.flush(false)
+		o.iopub.output("clear_output", t.parent, wire.ClearOutput{Wait: body.Wait})
+	default:
+		return false, nil
+	}
+	if f.Seq == 0 {
+		return true, nil
+	}
+	return true, s.post(link.Ack, f.Cell, f.Seq, nil)
+}
+
+func displayMessage(body link.DisplayBody, parent *wire.Message) (string, *wire.Message, any) {
+	content := wire.DisplayData{Data: body.Bundle.Data, Metadata: body.Bundle.Metadata}
+	if body.ID != "" {
+		content.Transient = wire.Object{"display_id": body.ID}
+	}
+	if body.Update {
+		return "update_display_data", parent, content
+	}
+	return "display_data", parent, content
+}

@@ -1,0 +1,60 @@
+package front
+
+import (
+	"fmt"
+
+	"forgekernel/kernel/link"
+)
+
+// unasked takes frames that no running cell waits for. What may have to wait
+// for clients, output of cells that are done, goes to its own goroutine.
+func (f *front) unasked(s *session, frame link.Frame) {
+	var err error
+	switch frame.Kind {
+	case link.Comm:
+		err = f.commFromSession(frame)
+	case link.Config:
+		err = f.configure(s, frame)
+	case link.Stream, link.Display, link.Clear:
+		s.late.put(frame)
+	case link.InputRequest:
+		err = s.post(link.Input, frame.Cell, frame.Seq, link.InputValue{Error: "the cell that asks is over"})
+	default:
+		err = fmt.Errorf("unexpected")
+	}
+	if err != nil && f.badInput.allow() {
+		f.log.Warn("session", "frame", frame.Kind, "error", err)
+	}
+}
+
+// serveLate shows what goroutines show after their cell.
+func (f *front) serveLate(s *session) {
+	for frame, ok := s.late.get(); ok; frame, ok = s.late.get() {
+		t := f.outputs.of(frame.Cell)
+		if t == nil {
+			continue
+		}
+		if _, err := f.outputs.show(s, t, frame); err != nil && f.badInput.allow() {
+			f.log.Warn("session", "frame", frame.Kind, "error", err)
+		}
+	}
+	f.closeComms()
+}
+
+// configure changes limits at the wish of a person.
+func (f *front) configure(s *session, frame link.Frame) error {
+	settings, err := link.Decode[link.Settings](frame)
+	if err != nil {
+		return err
+	}
+	if limit := settings.OutputLimit; limit != nil {
+		f.outputs.limit.Store(*limit)
+	}
+	if limit := settings.MemoryLimit; limit != nil {
+		f.memory.Store(*limit)
+		if err := s.process.limitMemory(*limit); err != nil {
+			return err
+		}
+	}
+	return s.post(link.Ack, frame.Cell, frame.Seq, nil)
+}

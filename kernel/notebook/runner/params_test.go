@@ -1,0 +1,82 @@
+package runner
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strings"
+	"testing"
+
+	"forgekernel/kernel/notebook"
+)
+
+func TestInject(t *testing.T) {
+	nb := book("first", "#parameters\nsteps := 10\nname, rate := \"a\", 0.5\nvar (\n\tdeep bool\n\ttitle string\n)", "last")
+	params := map[string]string{"steps": "20", "name": "it's \"x\"", "rate": "1", "deep": "true", "title": `"quoted"`}
+	if err := inject(nb, params); err != nil {
+		t.Fatal(err)
+	}
+	const want = `// Parameters of this run
+deep = true
+name = "it's \"x\""
+rate = 1
+steps = 20
+title = "quoted"`
+	if len(nb.Cells) != 4 || nb.Cells[2].Source != want || !nb.Cells[2].HasTag(TagInjected) {
+		t.Fatalf("cell 3 is\n%s", nb.Cells[2].Source)
+	}
+	if err := inject(nb, map[string]string{"steps": "5 * 2"}); err != nil {
+		t.Fatal(err)
+	}
+	if len(nb.Cells) != 4 || nb.Cells[2].Source != "// Parameters of this run\nsteps = 5 * 2" {
+		t.Errorf("a second injection leaves %d cells and\n%s", len(nb.Cells), nb.Cells[2].Source)
+	}
+}
+
+func TestInjectErrors(t *testing.T) {
+	for _, c := range []struct {
+		cell, name, value, want string
+	}{
+		{"x := 1", "x", "2", "no cell of the notebook is tagged parameters"},
+		{"#parameters\nx := 1\ny := 2", "z", "2", "has no variable z; it has x, y"},
+		{"#parameters\nx := 1", "x", "2 +", "x=2 +: the value is no Go expression"},
+		{"#parameters\nx := 1", "x", "", "x=: the value is no Go expression"},
+		{"#parameters\nx := 1", "x", "1; y()", "the value is no Go expression"},
+		{"#parameters\nx := 1", "x", "1\ny()", "the value is no Go expression"},
+		{"#parameters\nx := 1", "x", "1 // y", "the value is no Go expression"},
+		{"#parameters\ndef f(x):\n    return x", "x", "2", "nothing but definitions of Go variables"},
+		{"#parameters\n}; func g() {", "x", "2", "has no variable x"},
+	} {
+		nb := book(c.cell)
+		err := inject(nb, map[string]string{c.name: c.value})
+		var params *ParamsError
+		if !errors.As(err, &params) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q, %s=%s: %v, want %q", c.cell, c.name, c.value, err, c.want)
+		}
+		if len(nb.Cells) != 1 {
+			t.Errorf("%q: a failure left %d cells", c.cell, len(nb.Cells))
+		}
+	}
+}
+
+func FuzzInject(f *testing.F) {
+	f.Add("x := 1", "2")
+	f.Add("var x, y = \"a\", 2", "`b`")
+	f.Fuzz(func(t *testing.T, cell, value string) {
+		nb := &notebook.Notebook{Cells: []*notebook.Cell{
+			{Type: notebook.Code, Source: cell, Metadata: map[string]any{"tags": []any{TagParameters}}}}}
+		if inject(nb, map[string]string{"x": value}) != nil {
+			return
+		}
+		injected := "package p; func _() {\n" + nb.Cells[1].Source + "\n}"
+		file, err := parser.ParseFile(token.NewFileSet(), "", injected, 0)
+		if err != nil {
+			t.Fatalf("%q became %q: %v", value, nb.Cells[1].Source, err)
+		}
+		body := file.Decls[0].(*ast.FuncDecl).Body
+		if len(file.Decls) != 1 || len(body.List) != 1 {
+			t.Errorf("%q became more than an assignment: %q", value, nb.Cells[1].Source)
+		}
+	})
+}

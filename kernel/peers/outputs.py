@@ -1,0 +1,26 @@
+"""Outputs of an executed notebook in a form that two clients agree on."""
+
+# JupyterLab replaces this representation by its own drawing when it renders
+# the Mermaid text beside it.
+REDRAWN = "image/svg+xml"
+
+
+def one(output):
+    kind = output["output_type"]
+    if kind == "stream":
+        return (kind, output["name"], output["text"])
+    if kind == "error":
+        return (kind, output["ename"], output["evalue"])
+    data = {k: v for k, v in output["data"].items() if not (k == REDRAWN and "text/vnd.mermaid" in output["data"])}
+    return (kind, {k: v.rstrip("\n") if isinstance(v, str) else v for k, v in data.items()})
+
+
+def cells(nb):
+    """The outputs of each code cell; those tagged "timing" are only counted."""
+    found = []
+    for cell in nb.cells:
+        if cell.cell_type != "code":
+            continue
+        timing = "timing" in cell.metadata.get("tags", [])
+        found.append([o["output_type"] if timing else one(o) for o in cell.outputs])
+    return found

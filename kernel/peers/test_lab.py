@@ -1,0 +1,95 @@
+"""JupyterLab in Chromium: the notebook as a person sees it."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+import nbformat
+import pytest
+
+from conftest import ROOT
+from outputs import cells
+from test_notebooks import by_nbclient
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+# Quiet flags: without them Chromium tries to reach its maker's servers.
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]
+START = 90  # seconds that JupyterLab may take on a loaded machine
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """A JupyterLab server over a copy of the notebooks: (url, directory)."""
+    work = tmp_path_factory.mktemp("lab")
+    shutil.copytree(ROOT / "notebooks", work / "notebooks")
+    log = open(work / "lab.log", "w")
+    server = subprocess.Popen(
+        [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0",
+         "--IdentityProvider.token=", "--ServerApp.password=", "--ServerApp.disable_check_xsrf=True",
+         "--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+         f"--ServerApp.root_dir={work}"],
+        stdout=log, stderr=subprocess.STDOUT, env=dict(os.environ),
+    )
+    deadline = time.monotonic() + START
+    found = None
+    while not found:
+        assert server.poll() is None and time.monotonic() < deadline, (work / "lab.log").read_text()
+        found = re.search(r"http://127\.0\.0\.1:\d+", (work / "lab.log").read_text())
+        time.sleep(0.2)
+    yield found.group(0), work
+    server.terminate()
+    server.wait(30)
+    log.close()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as p:
+        b = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield b
+        b.close()
+
+
+def execute_in_lab(browser, url, name, shot):
+    page = browser.new_page(viewport={"width": 1280, "height": 1600})
+    page.goto(f"{url}/lab/tree/notebooks/{name}?reset", wait_until="domcontentloaded", timeout=START * 1000)
+    page.wait_for_selector(".jp-NotebookPanel-toolbar", timeout=START * 1000)
+    page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=START * 1000)
+    page.locator(".jp-NotebookPanel").first.click(position={"x": 5, "y": 200})
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    total = page.evaluate("document.querySelectorAll('.jp-CodeCell').length")
+    assert total > 0
+    page.wait_for_function(
+        """() => { const s = document.querySelector('.jp-Notebook-ExecutionIndicator');
+                   return s && s.dataset.status === 'idle' &&
+                     ![...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')].some(p => /\\[[\\s*]\\]/.test(p.textContent)); }""",
+        timeout=120_000,
+    )
+    page.wait_for_timeout(2000)  # Mermaid draws after the outputs have arrived
+    page.screenshot(path=shot)
+    page.keyboard.press("Escape")
+    page.keyboard.press("Control+s")
+    page.wait_for_timeout(1500)
+    page.close()
+
+
+def test_lab_agrees_with_nbclient(lab, browser):
+    url, work = lab
+    shots = pathlib.Path(ROOT / "build" / "screenshots")
+    shots.mkdir(parents=True, exist_ok=True)
+    for path in sorted((work / "notebooks").glob("*.ipynb")):
+        execute_in_lab(browser, url, path.name, shots / f"{path.stem}-lab.png")
+        saved = nbformat.read(path, as_version=4)
+        assert cells(saved) == cells(by_nbclient(ROOT / "notebooks" / path.name))
