@@ -11,9 +11,11 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 HOSTPKG := kernel/gocell/hostpkg
 # What the kernel knows about importable packages is bound to the Go release and
 # to the public API of our own packages.
-HOSTSRC := go.mod $(shell find display forge nebula $(HOSTPKG)/gen -name '*.go' ! -name '*_test.go')
+HOSTSRC := go.mod $(shell find display forge nebula kernel/gocell/gonbui $(HOSTPKG)/gen $(HOSTPKG)/archive -name '*.go' ! -name '*_test.go')
 
 export CGO_ENABLED := 0
+# With one setting for all, a package is compiled once.
+export GOFLAGS := -trimpath $(GOFLAGS)
 
 .PHONY: all build generate run test vet lint test-go race peers-env test-clients lab bench clean
 
@@ -26,7 +28,7 @@ $(HOSTPKG)/exports/packages.zip: $(HOSTSRC)
 	@touch $@
 
 build: generate
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/forge ./kernel/cmd/forge
+	$(GO) build -ldflags '$(LDFLAGS)' -o bin/forge ./kernel/cmd/forge
 
 # Execute the first notebook on the kernel, without Python or Jupyter.
 run: build

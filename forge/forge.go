@@ -10,7 +10,7 @@
 //	y := layer(x, w, b)                         // panics with a *CallError
 //	y, err := layer.Run(ctx, x, w, b)           // or returns it
 //	p := layer.Specialize(forge.Shape{8, 16}, forge.Shape{16, 12}, forge.Shape{12})
-//	p.IR(); p.Graph(); p.Explain(); p.Check(ctx); p.Bench(ctx)
+//	p.IR(); p.Graph(); p.Explain(); p.Check(); p.Bench()
 //
 // A [Library] holds the functions of a notebook, so that cells can call one
 // another's functions; redefining one reaches its existing callers.

@@ -12,8 +12,9 @@ import (
 
 // Function is a ForgeScript function as a Go value. Calling it compiles it for
 // the shapes of its arguments, unless that has happened before, and runs the
-// result. A call that cannot be made panics with a [*CallError]; [Function.Run]
-// returns it.
+// result. A call that cannot be made panics with a [*CallError], one that is
+// interrupted with the cause of its context (see [SetContext]); [Function.Run]
+// returns either.
 //
 // A Function is safe for concurrent use.
 type Function func(args ...*Tensor) *Tensor

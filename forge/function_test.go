@@ -148,9 +148,8 @@ func TestAnnotations(t *testing.T) {
 	if !strings.Contains(f.IR().Code, "sum %x") || !strings.Contains(f.Mermaid(), "sum") || len(f.Graph().Nodes) == 0 {
 		t.Errorf("IR %s", f.IR().Code)
 	}
-	_, err := f.Run(t.Context(), forge.Ones(3, 2))
-	if err == nil || !strings.Contains(err.Error(), "annotation promises f32[2,3]") {
-		t.Errorf("a shape against the annotation: %v", err)
+	if y := f(forge.Ones(5, 2)); !tensor.Identical(y, forge.Full(5, 2)) {
+		t.Errorf("for another shape: %v", y)
 	}
 }
 

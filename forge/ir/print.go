@@ -31,13 +31,13 @@ const InlineElements = 16
 //	return  = "return" "%"name { "," "%"name }
 //	pos     = "@" string ":" line ":" column
 //	data    = "data" "@"label "=" base64 string
-func (g *Graph) String() string { return print(g, true) }
+func (g *Graph) String() string { return format(g, true) }
 
 // Listing returns the text form for reading: large constants are shown by
 // their spec only, so that it cannot be parsed if there are any.
-func (g *Graph) Listing() string { return print(g, false) }
+func (g *Graph) Listing() string { return format(g, false) }
 
-func print(g *Graph, withData bool) string {
+func format(g *Graph, withData bool) string {
 	p := &printer{withData: withData}
 	p.b.WriteString("graph " + g.Name)
 	p.scope(g, "")

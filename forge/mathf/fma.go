@@ -98,8 +98,8 @@ func AXPY4(dst []float32, a *[4]float32, b *[4][]float32) {
 // Abs returns the magnitude of x.
 func Abs(x float32) float32 { return math.Float32frombits(math.Float32bits(x) &^ (1 << 31)) }
 
-// Sqrt returns the square root of x, correctly rounded: the float64 root of a
-// float32 is never close enough to a rounding boundary to matter.
+// Sqrt returns the square root of x, correctly rounded: rounding a root twice
+// is harmless when the wider type has at least 2p+2 bits, and 53 >= 2*24+2.
 func Sqrt(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
 func copysign(x, sign float32) float32 {

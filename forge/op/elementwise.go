@@ -1,6 +1,8 @@
 package op
 
 import (
+	"slices"
+
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
 )
@@ -31,6 +33,7 @@ type program[T float] struct {
 	consts  []constVector[T]
 	steps   []step[T]
 	result  int
+	direct  bool // a step computes the result, so its vector can be the output
 }
 
 type constVector[T float] struct {
@@ -64,13 +67,13 @@ func elementwiseProgram[T float](n *ir.Node) *program[T] {
 		args[i] = i
 	}
 	return &program[T]{
-		inputs: k, vectors: k + 1, result: k,
+		inputs: k, vectors: k + 1, result: k, direct: true,
 		steps: []step[T]{{kernel: kernelOf[T](n), dst: k, args: args}},
 	}
 }
 
-// bodyProgram is the program of a fused node. A vector is reused as soon as
-// its value has been read for the last time.
+// bodyProgram is the program of a fused node. The vector of a value that has
+// been read for the last time is used again, also in place.
 func bodyProgram[T float](n *ir.Node) *program[T] {
 	body := n.Body
 	p := &program[T]{inputs: len(body.Inputs), vectors: len(body.Inputs)}
@@ -78,46 +81,55 @@ func bodyProgram[T float](n *ir.Node) *program[T] {
 	for i, v := range body.Inputs {
 		vector[v] = i
 	}
-	last := make(map[*ir.Value]int)
-	for i, m := range body.Nodes {
-		for _, v := range m.In {
-			last[v] = i
-		}
-	}
-	last[body.Outputs[0]] = len(body.Nodes)
+	last := lastReaders(body)
 	var free []int
-	for i, m := range body.Nodes {
+	for _, m := range body.Nodes {
+		v := m.Out[0]
 		if m.Op.Class == ir.Constant {
-			vector[m.Out[0]] = p.vectors
-			p.consts = append(p.consts, constVector[T]{p.vectors, T(m.Tensor("value").Item())})
-			p.vectors++
+			vector[v] = p.newVector()
+			p.consts = append(p.consts, constVector[T]{vector[v], T(m.Tensor("value").Item())})
 			continue
 		}
 		s := step[T]{kernel: kernelOf[T](m)}
-		for _, v := range m.In {
-			s.args = append(s.args, vector[v])
-		}
-		for j, v := range m.In {
-			seen := false
-			for _, u := range m.In[:j] {
-				seen = seen || u == v
-			}
-			if !seen && last[v] == i && v.Def != nil && v.Def.Op.Class != ir.Constant {
-				free = append(free, vector[v])
+		for i, u := range m.In {
+			s.args = append(s.args, vector[u])
+			computed := u.Def != nil && u.Def.Op.Class != ir.Constant
+			if computed && last[u] == m && !slices.Contains(m.In[:i], u) {
+				free = append(free, vector[u])
 			}
 		}
 		if len(free) > 0 {
 			s.dst = free[len(free)-1]
 			free = free[:len(free)-1]
 		} else {
-			s.dst = p.vectors
-			p.vectors++
+			s.dst = p.newVector()
 		}
-		vector[m.Out[0]] = s.dst
+		vector[v] = s.dst
 		p.steps = append(p.steps, s)
+		p.direct = v == body.Outputs[0] || p.direct
 	}
 	p.result = vector[body.Outputs[0]]
 	return p
+}
+
+// lastReaders maps each value to the last node that reads it. An output has
+// none: it is read at the end.
+func lastReaders(g *ir.Graph) map[*ir.Value]*ir.Node {
+	last := make(map[*ir.Value]*ir.Node)
+	for _, n := range g.Nodes {
+		for _, v := range n.In {
+			last[v] = n
+		}
+	}
+	for _, v := range g.Outputs {
+		delete(last, v)
+	}
+	return last
+}
+
+func (p *program[T]) newVector() int {
+	p.vectors++
+	return p.vectors - 1
 }
 
 // run applies the program to every element of the result.
@@ -166,27 +178,25 @@ func (p *program[T]) newWorker() *worker[T] {
 	return w
 }
 
+// block computes result elements lo to hi-1.
 func (w *worker[T]) block(in [][]T, walkers []walker, out []T, lo, hi int) {
-	for i := range w.vectors {
-		if i < w.inputs {
-			w.vectors[i] = load(&walkers[i], in[i], w.buffers[i], lo, hi)
-		} else {
-			w.vectors[i] = w.buffers[i][:hi-lo]
-		}
+	for i, b := range w.buffers {
+		w.vectors[i] = b[:hi-lo]
 	}
-	final := len(w.steps) - 1
-	for i, s := range w.steps {
+	for i := range in {
+		w.vectors[i] = load(&walkers[i], in[i], w.buffers[i], lo, hi)
+	}
+	if w.direct {
+		w.vectors[w.result] = out[lo:hi]
+	}
+	for _, s := range w.steps {
 		w.args = w.args[:0]
 		for _, a := range s.args {
 			w.args = append(w.args, w.vectors[a])
 		}
-		dst := w.vectors[s.dst]
-		if i == final && s.dst == w.result {
-			dst = out[lo:hi]
-			s.kernel(dst, w.args...)
-			return
-		}
-		s.kernel(dst, w.args...)
+		s.kernel(w.vectors[s.dst], w.args...)
 	}
-	copy(out[lo:hi], w.vectors[w.result])
+	if !w.direct {
+		copy(out[lo:hi], w.vectors[w.result])
+	}
 }

@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"forgekernel/forge/ir"
@@ -119,5 +120,128 @@ func TestBodyReusesVectors(t *testing.T) {
 	}
 	if p := bodyProgram[float32](g.Nodes[0]); p.vectors > 3 || len(p.steps) != steps+1 {
 		t.Errorf("%d steps use %d vectors", len(p.steps), p.vectors)
+	}
+}
+
+// TestMovementOfEveryType moves elements of each type through transpose and
+// reshape.
+func TestMovementOfEveryType(t *testing.T) {
+	for dtype := tensor.F32; dtype.Valid(); dtype++ {
+		x, err := tensor.Zeros(dtype, 2, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range x.Len() {
+			x.SetElem(i, float64(i))
+		}
+		b := ir.NewBuilder(Registry, "f")
+		v, err := b.Const(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			op    string
+			attrs ir.Attrs
+			order []int
+		}{
+			{"transpose", nil, []int{0, 3, 1, 4, 2, 5}},
+			{"reshape", ir.Attrs{"shape": []int{3, -1}}, []int{0, 1, 2, 3, 4, 5}},
+		} {
+			y, err := b.Apply(c.op, c.attrs, v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := tensor.Zeros(dtype, y.Spec.Shape...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			call := &ir.Call{Ctx: t.Context(), Node: y.Def, In: []*tensor.Tensor{x}, Out: []*tensor.Tensor{out}, Workers: 1}
+			if err := y.Def.Op.Eval(call); err != nil {
+				t.Fatal(err)
+			}
+			for i, from := range c.order {
+				if out.Elem(i) != x.Elem(from) {
+					t.Errorf("%s %v: element %d is %v, want %v", c.op, dtype, i, out.Elem(i), x.Elem(from))
+				}
+			}
+		}
+	}
+}
+
+// TestDTypeErrors applies every arithmetic operator to integers.
+func TestDTypeErrors(t *testing.T) {
+	for _, o := range Registry.All() {
+		if o.Class == ir.Movement || o.Class == ir.Constant || o.PassOnly {
+			continue
+		}
+		b := ir.NewBuilder(Registry, "f")
+		v, err := b.Input("x", ir.Spec{DType: tensor.I64, Shape: []int{2, 2}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		operands := []*ir.Value{v, v}[:len(o.Operands)]
+		if _, err := b.Apply(o.Name, nil, operands...); err == nil || !strings.Contains(err.Error(), "operand %x has type i64; f32 or f64 is needed") {
+			t.Errorf("%s on i64: got error %v", o.Name, err)
+		}
+	}
+}
+
+// TestBodyResults runs bodies whose result is an operand, a constant, or
+// computed before other values.
+func TestBodyResults(t *testing.T) {
+	for body, want := range map[string][]float32{
+		"return %a": {1, 2},
+		"%c: f32[] = const {value = f32[] 7.0}\n return %c":                                                 {7, 7},
+		"%c: f32[] = neg %a\n %d: f32[] = exp %c\n return %c":                                               {-1, -2},
+		"%c: f32[] = neg %a\n %d: f32[] = neg %c\n %e: f32[] = add %d, %a\n %f: f32[] = neg %e\n return %d": {1, 2},
+	} {
+		g, err := ir.Parse(Registry, "graph f(%x: f32[2]) {\n %y: f32[2] = fused %x (%a: f32[]) {\n "+body+"\n }\n return %y\n}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := tensor.FromFloat32([]int{2}, []float32{1, 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := tensor.Zeros(tensor.F32, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := g.Nodes[0]
+		if err := n.Op.Eval(&ir.Call{Ctx: t.Context(), Node: n, In: []*tensor.Tensor{x}, Out: []*tensor.Tensor{out}, Workers: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.Float32(); got[0] != want[0] || got[1] != want[1] {
+			t.Errorf("%s gives %v, want %v", body, got, want)
+		}
+	}
+}
+
+// TestReduceNothing reduces a tensor without elements whose partial result
+// would have 2^40.
+func TestReduceNothing(t *testing.T) {
+	g, err := ir.Parse(Registry, `graph f(%x: f32[1048576,1048576,0]) {
+  %0: f32[1048576] = sum %x {axes = [0, 2]}
+  %1: f32[1048576] = mean %x {axes = [1, 2]}
+  return %0, %1
+}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := tensor.Zeros(tensor.F32, 1<<20, 1<<20, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range g.Nodes {
+		out, err := tensor.Full(tensor.F32, 9, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Op.Eval(&ir.Call{Ctx: t.Context(), Node: n, In: []*tensor.Tensor{x}, Out: []*tensor.Tensor{out}, Workers: 2}); err != nil {
+			t.Fatal(err)
+		}
+		if v := out.Elem(5); i == 0 && v != 0 || i == 1 && v == v {
+			t.Errorf("%s of nothing is %v", n.Op.Name, v)
+		}
 	}
 }

@@ -111,8 +111,12 @@ func reduce[T float](c *ir.Call, f fold[T], mean bool) error {
 	if err != nil {
 		return err
 	}
-	src := data[T](c.In[0])
+	src, out := data[T](c.In[0]), data[T](c.Out[0])
 	count, inner := 1, 1
+	if len(src) == 0 { // partial results could be larger than both
+		clear(out)
+		shape, count = nil, 0
+	}
 	for i := len(shape) - 1; i >= 0; {
 		if !reduced[i] {
 			inner *= shape[i]
@@ -131,7 +135,6 @@ func reduce[T float](c *ir.Call, f fold[T], mean bool) error {
 		}
 		src = dst
 	}
-	out := data[T](c.Out[0])
 	copy(out, src)
 	if mean {
 		for i := range out {

@@ -29,8 +29,8 @@ var normalisations = []*ir.Op{{
 	FLOPs: perOutput(5), // max, subtract, exp, sum, divide
 }}
 
-// softmax gathers each line along the axis, so that any axis costs the same
-// arithmetic in the same order.
+// softmax works on one line along the axis at a time, in place where it is
+// contiguous, so that every axis has the same arithmetic in the same order.
 func softmax[T float](c *ir.Call, exp func(T) T) error {
 	shape := c.In[0].Shape()
 	axis, err := resolveAxis(int64(c.Node.Int("axis")), len(shape))
@@ -44,14 +44,21 @@ func softmax[T float](c *ir.Call, exp func(T) T) error {
 	n, inner := shape[axis], product(shape[axis+1:])
 	return parallel(c, len(dst)/n, max(1, 1<<12/n), func(lo, hi int) error {
 		stop := stopper{call: c}
-		line := make([]T, n)
+		var scratch []T
+		if inner > 1 {
+			scratch = make([]T, n)
+		}
 		for l := lo; l < hi; l++ {
 			start := l/inner*n*inner + l%inner
+			line := scratch
+			if inner == 1 {
+				line = dst[start : start+n]
+			}
 			err := softmaxLine(&stop, line, exp, func(i int) T { return src[start+i*inner] })
 			if err != nil {
 				return err
 			}
-			for i, v := range line {
+			for i, v := range scratch {
 				dst[start+i*inner] = v
 			}
 		}

@@ -40,5 +40,30 @@ func (d Rewrite) String() string {
 	return b.String()
 }
 
-// Display shows the explanation.
-func (r *Result) Display() display.Bundle { return display.Text(r.Explain()) }
+// Display shows the explanation as text or as two tables.
+func (r *Result) Display() display.Bundle {
+	b := display.Text(r.Explain())
+	sizes := display.Table{Title: "Size of " + r.Graph.Name, Columns: []display.Column{
+		{Name: "after"}, {Name: "nodes"}, {Name: "constants"}, {Name: "FLOPs"}, {Name: "bytes moved"}, {Name: "what the pass does"},
+	}}
+	for _, s := range r.Snapshots {
+		sizes.Rows = append(sizes.Rows, []any{s.Pass, s.Summary.Nodes, s.Summary.Constants, s.Summary.FLOPs, s.Summary.Bytes, docOf(s.Pass)})
+	}
+	decisions := display.Table{Title: "Decisions", Columns: []display.Column{
+		{Name: "pass"}, {Name: "site"}, {Name: "source"}, {Name: "action"}, {Name: "reason"}, {Name: "values"},
+	}}
+	for _, d := range r.Rewrites {
+		decisions.Rows = append(decisions.Rows, []any{d.Pass, d.Site, d.Pos.String(), string(d.Action), d.Reason, strings.Join(d.Values, ", ")})
+	}
+	html := ""
+	for _, t := range []display.Table{sizes, decisions} {
+		if text, ok := t.Display().Data["text/html"].(string); ok && len(t.Rows) > 0 {
+			html += text
+		}
+	}
+	b.Data["text/html"] = html
+	return b
+}
+
+// Display draws the graph.
+func (s Snapshot) Display() display.Bundle { return s.Graph.Display() }

@@ -158,6 +158,10 @@ late-dead-code
 	if got := r.Explain(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
+	b := r.Display()
+	if b.Data["text/plain"] != want || strings.Count(b.Data["text/html"].(string), "<tr>") != 1+6+1+3 {
+		t.Errorf("unexpected display %v", b.Data)
+	}
 }
 
 func TestOptions(t *testing.T) {

@@ -61,7 +61,7 @@ func checkOrder(passes []Pass, constraints []constraint) error {
 	return nil
 }
 
-// Names lists the passes in order.
+// Names lists the passes in the order in which they run.
 func Names() []string {
 	var names []string
 	for _, p := range table {
@@ -70,5 +70,12 @@ func Names() []string {
 	return names
 }
 
-// Table lists the passes in order.
-func Table() []Pass { return append([]Pass(nil), table...) }
+// docOf is the sentence that describes a snapshot.
+func docOf(snapshot string) string {
+	for _, p := range table {
+		if p.Name == snapshot {
+			return p.Doc
+		}
+	}
+	return "The program as it was traced."
+}

@@ -271,7 +271,7 @@ type Info struct {
 var words = map[string]Info{
 	"def":    {Kind: "keyword", Signature: "def name(x: f32[8,16], y):", Doc: "Defines a pure function of tensors. Its body assigns names and ends with one return."},
 	"return": {Kind: "keyword", Signature: "return expression", Doc: "Ends a function with its result, one tensor."},
-	"f32":    {Kind: "type", Signature: "x: f32[8,16]", Doc: "The type of a float32 tensor with its static shape; f32 alone is a scalar. An annotation is checked on every call, and lets a cell be compiled without one."},
+	"f32":    {Kind: "type", Signature: "x: f32[8,16]", Doc: "The type of a float32 tensor with its static shape; f32 alone is a scalar. Annotations give the shapes that a function is compiled for when nobody names others; a call may bring other shapes."},
 	"True":   {Kind: "keyword", Signature: "keepdims=True", Doc: "A value of keepdims."},
 	"False":  {Kind: "keyword", Signature: "keepdims=False", Doc: "A value of keepdims."},
 }

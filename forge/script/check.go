@@ -63,6 +63,9 @@ func (c *checker) function(limits Limits) {
 	if n := len(c.fn.Params); n > limits.Inputs {
 		c.report(c.fn.Params[limits.Inputs].Name.Span, fmt.Sprintf("function %s has %d parameters", c.fn.Name.Name, n), fmt.Sprintf("a function takes at most %d tensors; pack some together, or split the function", limits.Inputs))
 	}
+	if _, annotated := c.fn.Specs(); c.fn.Result != nil && !annotated {
+		c.report(c.fn.Result.Span, "the result is annotated, and not every parameter is", "annotate them all, or none")
+	}
 	for _, a := range c.fn.Body {
 		c.expr(a.Value)
 		if c.nameable(a.Name) {

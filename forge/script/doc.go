@@ -52,7 +52,9 @@
 //     recursion is refused.
 //   - A string is allowed in one place, first in a body: it documents the
 //     function.
-//   - An annotation is a promise that is checked on every call.
+//   - Annotations give the shapes that a function is compiled for when nobody
+//     names others, so that it can stand alone. A call may bring other shapes.
+//     The annotation of the result is checked when the inputs have theirs.
 //
 // # Source text
 //

@@ -100,7 +100,7 @@ func TestExponentialInlining(t *testing.T) {
 }
 
 func TestDocumentation(t *testing.T) {
-	file, err := Parse("doc.fs", "def f(x: f32[2,3], y) -> f32:\n    \"\"\"First line.\n\n      Indented,\n        more.\n    \"\"\"\n    return sum(x + y)\n\ndef g(z): return (z)\n", nil, Limits{})
+	file, err := Parse("doc.fs", "def f(x: f32[2,3], y: f32[3]) -> f32:\n    \"\"\"First line.\n\n      Indented,\n        more.\n    \"\"\"\n    return sum(x + y)\n\ndef g(z): return (z)\n", nil, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestDocumentation(t *testing.T) {
 	if want := "First line.\n\nIndented,\n  more."; f.Doc != want {
 		t.Errorf("Doc is %q, want %q", f.Doc, want)
 	}
-	if want := "f(x: f32[2,3], y) -> f32"; f.Signature() != want {
+	if want := "f(x: f32[2,3], y: f32[3]) -> f32"; f.Signature() != want {
 		t.Errorf("Signature is %q, want %q", f.Signature(), want)
 	}
 	if want := "def g(z): return (z)"; file.Funcs[1].Source() != want {

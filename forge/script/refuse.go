@@ -54,7 +54,7 @@ var refusedWords = map[string]*refusal{
 	"except":   {"ForgeScript has no exceptions", "a program that compiles does not fail; delete the try"},
 	"finally":  {"ForgeScript has no exceptions", "a program that compiles does not fail; delete the try"},
 	"raise":    {"ForgeScript has no exceptions", "return a tensor"},
-	"assert":   {"ForgeScript has no assert", "annotate parameters to check shapes: x: f32[8,16]"},
+	"assert":   {"ForgeScript has no assert", "annotate the result to check its shape: def f(x: f32[8,16]) -> f32[8]:"},
 	"del":      {"ForgeScript has no del", "values never change; the compiler frees them after their last use"},
 	"global":   {"a function sees only its parameters", "pass the tensor as a parameter"},
 	"nonlocal": {"a function sees only its parameters", "pass the tensor as a parameter"},

@@ -60,9 +60,9 @@ func (f *Func) Trace(scope Scope, specs []ir.Spec) (*Traced, error) {
 	return &Traced{Graph: g, calls: t.calls}, nil
 }
 
-// CheckInputs compares the specs of a call with the function's parameters,
-// their annotations and the limits. It allocates nothing, so that a call
-// beyond the limits costs nothing. The error is an [Errors].
+// CheckInputs compares the specs of a call with the function's parameters and
+// the limits. It allocates nothing, so that a call beyond the limits costs
+// nothing. The error is an [Errors].
 func (f *Func) CheckInputs(specs []ir.Spec) error {
 	src := f.file.Source
 	if have, want := len(specs), len(f.Params); have != want {
@@ -79,8 +79,6 @@ func (f *Func) CheckInputs(specs []ir.Spec) error {
 			return Errors{diagnose(src, p.Name.Span, fmt.Sprintf("input %s is %v", p.Name.Name, s), "ForgeScript tensors are float32; convert it first")}
 		case n == 0:
 			return Errors{diagnose(src, p.Name.Span, fmt.Sprintf("input %s is %v, which has no elements", p.Name.Name, s), "every dimension must be 1 or more")}
-		case p.Type != nil && !tensor.ShapeEqual(p.Type.Shape, s.Shape):
-			return Errors{diagnose(src, p.Name.Span.to(p.Type.Span), fmt.Sprintf("input %s is %v, and the annotation promises %v", p.Name.Name, s, p.Type), "pass a tensor of that shape, or change the annotation")}
 		}
 	}
 	if limit := f.file.limits.InputElements; total > limit {
@@ -140,10 +138,21 @@ func (t *tracer) inline(f *Func, call *Call, args []*ir.Value) (*ir.Value, error
 		env[a.Name.Name] = v
 	}
 	v, err := t.expr(f.Return)
-	if err == nil && f.Result != nil && !tensor.ShapeEqual(f.Result.Shape, v.Spec.Shape) {
-		return nil, t.fail(f.Return.span(), fmt.Sprintf("the result is %v, and the annotation promises %v", v.Spec, f.Result), "correct the expression, or the annotation after ->")
+	if err == nil && f.Result != nil && f.asAnnotated(args) && !tensor.ShapeEqual(f.Result.Shape, v.Spec.Shape) {
+		return nil, t.fail(f.Return.span(), fmt.Sprintf("the result is %v, and the annotation says %v", v.Spec, f.Result), "correct the expression, or the annotation after ->")
 	}
 	return v, err
+}
+
+// asAnnotated reports whether the arguments have the annotated shapes, for
+// which alone the annotation of the result is meant.
+func (f *Func) asAnnotated(args []*ir.Value) bool {
+	for i, p := range f.Params {
+		if !tensor.ShapeEqual(p.Type.Shape, args[i].Spec.Shape) {
+			return false
+		}
+	}
+	return true
 }
 
 func (t *tracer) expr(x Expr) (*ir.Value, error) {
@@ -293,17 +302,6 @@ func (t *tracer) call(x *Call) (*ir.Value, error) {
 			return nil, err
 		}
 		args[i] = v
-	}
-	return t.annotated(callee, x, args)
-}
-
-// annotated inlines a call after comparing the arguments with the callee's
-// annotations.
-func (t *tracer) annotated(callee *Func, x *Call, args []*ir.Value) (*ir.Value, error) {
-	for i, p := range callee.Params {
-		if p.Type != nil && !tensor.ShapeEqual(p.Type.Shape, args[i].Spec.Shape) {
-			return nil, t.fail(x.Args[i].span(), fmt.Sprintf("argument %s of %s is %v, and its annotation promises %v", p.Name.Name, callee.Name.Name, args[i].Spec, p.Type), "pass a tensor of that shape, or change the annotation")
-		}
 	}
 	return t.inline(callee, x, args)
 }

@@ -2,7 +2,6 @@ package tensor
 
 import (
 	"fmt"
-	"math/bits"
 	"strconv"
 	"strings"
 )
@@ -17,42 +16,31 @@ const (
 )
 
 // Elements returns the number of elements of a shape, or an error when the
-// shape has a negative dimension or exceeds [MaxRank] or [MaxElements].
+// shape has a negative dimension or exceeds [MaxRank] or, in one dimension or
+// all together, [MaxElements].
 func Elements(shape []int) (int, error) {
 	if len(shape) > MaxRank {
 		return 0, fmt.Errorf("shape %s has rank %d; the limit is %d", FormatShape(shape), len(shape), MaxRank)
 	}
-	n := uint64(1)
-	overflow := false
+	n, empty := 1, false
 	for i, d := range shape {
-		if d < 0 {
+		switch {
+		case d < 0:
 			return 0, fmt.Errorf("shape %s has the negative dimension %d at index %d", FormatShape(shape), d, i)
+		case d > MaxElements:
+			return 0, fmt.Errorf("shape %s has the dimension %d; the limit is %d", FormatShape(shape), d, MaxElements)
 		}
-		// A later zero still makes the product zero, so overflow is judged at
-		// the end; the saturated product keeps growing until then.
-		hi, lo := bits.Mul64(n, uint64(d))
-		if hi != 0 || lo > MaxElements {
-			overflow = true
-			lo = MaxElements
-		}
-		if d == 0 {
-			return zeroElements(shape)
-		}
-		n = lo
+		empty = empty || d == 0
+		// Two factors of at most MaxElements cannot overflow.
+		n = min(n*max(d, 1), MaxElements+1)
 	}
-	if overflow {
+	switch {
+	case empty:
+		return 0, nil
+	case n > MaxElements:
 		return 0, fmt.Errorf("shape %s has more than %d elements, the limit for one tensor", FormatShape(shape), MaxElements)
 	}
-	return int(n), nil
-}
-
-func zeroElements(shape []int) (int, error) {
-	for i, d := range shape {
-		if d < 0 {
-			return 0, fmt.Errorf("shape %s has the negative dimension %d at index %d", FormatShape(shape), d, i)
-		}
-	}
-	return 0, nil
+	return n, nil
 }
 
 // Strides returns the row-major strides of a shape, in elements.

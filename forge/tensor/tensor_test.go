@@ -26,9 +26,11 @@ func TestElements(t *testing.T) {
 		{[]int{8, 16}, 128, ""},
 		{[]int{0, 5}, 0, ""},
 		{[]int{1 << 31}, 1 << 31, ""},
-		{[]int{1<<31 + 1}, 0, "more than 2147483648 elements"},
+		{[]int{1<<31 + 1}, 0, "has the dimension 2147483649; the limit is 2147483648"},
+		{[]int{2, 1 << 31}, 0, "more than 2147483648 elements"},
 		{[]int{1 << 31, 1 << 31, 1 << 31}, 0, "more than 2147483648 elements"},
-		{[]int{math.MaxInt, math.MaxInt, 0}, 0, ""},
+		{[]int{1 << 31, 1 << 31, 1 << 31, 0}, 0, ""},
+		{[]int{math.MaxInt, 0}, 0, "the limit is"},
 		{[]int{0, -1}, 0, "negative dimension -1 at index 1"},
 		{[]int{-2}, 0, "negative dimension -2 at index 0"},
 		{make([]int, 9), 0, "rank 9; the limit is 8"},
@@ -241,5 +243,32 @@ func TestDisplay(t *testing.T) {
 	}
 	if b := must(Zeros(F32, 2, 2, 2))(t).Display(); b.Data["text/html"] != nil || b.Data["text/plain"] == nil {
 		t.Error("a tensor of rank 3 must show as text alone")
+	}
+}
+
+// TestCopies checks that a copy has the bits of the original and storage of its
+// own, for each type.
+func TestCopies(t *testing.T) {
+	for _, x := range sampleTensors(t) {
+		c := x.Clone()
+		other := must(Zeros(x.DType(), x.shape...))(t)
+		if err := Copy(other, x); err != nil {
+			t.Fatal(err)
+		}
+		decoded := must(Decode(x.DType(), x.shape, x.Encode()))(t)
+		for _, y := range []*Tensor{c, other, decoded, must(x.Convert(x.DType()))(t)} {
+			if !Identical(x, y) {
+				t.Fatalf("%v was copied to %v", x, y)
+			}
+			if x.Len() > 0 {
+				y.SetElem(0, 0)
+				if Identical(x, y) {
+					t.Fatalf("a copy of %v%v shares its storage", x.DType(), x.Shape())
+				}
+			}
+		}
+	}
+	if err := Copy(must(Zeros(F32, 2))(t), must(Zeros(F32, 2, 1))(t)); err == nil {
+		t.Error("copied between different shapes")
 	}
 }

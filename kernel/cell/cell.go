@@ -11,6 +11,7 @@ package cell
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -101,12 +102,15 @@ func (in *Interp) Run(ctx context.Context, c Cell) Outcome {
 	return t.run(split(c.Code))
 }
 
+// functionType is how Go cells see a ForgeScript function.
+const functionType = "forge.Function"
+
 // Symbols lists what the session holds, by name.
 func (in *Interp) Symbols() []link.Symbol {
 	var list []link.Symbol
 	for _, s := range in.golang.Symbols() {
 		kind := s.Kind
-		if in.library.Function(s.Name) != nil && kind != "type" && kind != "import" {
+		if s.Type == functionType && in.library.Function(s.Name) != nil {
 			kind = "forgescript"
 		}
 		list = append(list, link.Symbol{Name: s.Name, Kind: kind, Type: s.Type})
@@ -148,14 +152,18 @@ func (t *task) steps(p parts) []func() Outcome {
 	case p.magic != nil:
 		steps = append(steps, func() Outcome { return t.magic(*p.magic, p) })
 	case strings.TrimSpace(p.body) != "":
-		steps = append(steps, func() Outcome { return t.code(p, language(p.body)) })
+		steps = append(steps, func() Outcome { return t.code(p) })
 	}
 	return steps
 }
 
-func (t *task) code(p parts, lang Language) Outcome {
-	if lang == ForgeScript {
-		return t.forgeScript(p, forgeOptions{})
+func (t *task) code(p parts) Outcome {
+	if p.language() == ForgeScript {
+		out := t.forgeScript(p, forgeOptions{})
+		if out.Err != nil && t.ctx.Err() != nil {
+			out.Err = &InterruptError{What: "a ForgeScript cell"}
+		}
+		return out
 	}
 	return t.goCode(p.body[p.line-1:], p.line)
 }
@@ -173,12 +181,22 @@ func (t *task) goCode(source string, line int) Outcome {
 		fmt.Fprintln(t.in.opts.Writer(t.cell.ID, "stderr"), w.Plain())
 	}
 	if err != nil {
-		return Outcome{Err: hint(err)}
+		return Outcome{Err: t.stopped(note(err))}
 	}
 	if !result.Has {
 		return Outcome{}
 	}
 	return Outcome{Result: &result.Bundle}
+}
+
+// stopped recognises a compiled function that gave up because the cell was
+// interrupted: its panic is the interrupt.
+func (t *task) stopped(err error) error {
+	var panicked *gocell.PanicError
+	if t.ctx.Err() == nil || !errors.As(err, &panicked) || !errors.Is(err, context.Cause(t.ctx)) {
+		return err
+	}
+	return &gocell.InterruptError{What: "a running program", Trace: panicked.Trace}
 }
 
 func (t *task) directive(d directive) Outcome {

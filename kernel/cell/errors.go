@@ -123,17 +123,17 @@ func frames(trace []gocell.Frame) []string {
 
 func heading(message string) string { return "\x1b[1;31m" + message + "\x1b[0m" }
 
-// hint adds to an error of Go code what a person may have meant who wrote a
+// note adds to an error of Go code what a person may have meant who wrote a
 // directive below code.
-func hint(err error) error {
+func note(err error) error {
 	var compile *gocell.CompileError
 	if !errors.As(err, &compile) {
 		return err
 	}
 	for i := range compile.Diagnostics {
 		d := &compile.Diagnostics[i]
-		if _, ok := parseDirective(strings.TrimRight(d.Text, " \t\r")); ok && d.Hint == "" {
-			d.Hint = "magics, !commands and name? stand above the code of a cell; give this line a cell of its own"
+		if _, ok := parseDirective(strings.TrimRight(d.Text, " \t\r")); ok {
+			d.Notes = append(d.Notes, "magics, !commands and name? stand above the code of a cell; give this line a cell of its own")
 		}
 	}
 	return err

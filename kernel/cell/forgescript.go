@@ -1,8 +1,8 @@
 package cell
 
 import (
+	"errors"
 	"fmt"
-	"go/token"
 	"strings"
 
 	"forgekernel/display"
@@ -21,13 +21,12 @@ type forgeOptions struct {
 	shapes []forge.Shape // nil means the annotations
 	entry  string        // empty means the last function
 	views  []string      // nil means the setting
-	// explicit says that views were asked for, so that there must be a program.
-	explicit bool
+	asked  directive     // where they stand
 }
 
 // forgeScript runs ForgeScript code.
 func (t *task) forgeScript(p parts, opt forgeOptions) Outcome {
-	file, err := t.in.check(t.cell.Name, p.body)
+	file, err := forge.Parse(p.body, forge.Named(t.cell.Name), forge.Within(t.in.library))
 	if err != nil {
 		return Outcome{Err: err}
 	}
@@ -35,7 +34,7 @@ func (t *task) forgeScript(p parts, opt forgeOptions) Outcome {
 	if err != nil {
 		return Outcome{Err: err}
 	}
-	if err := t.in.define(t.cell.Name, p.body, file); err != nil {
+	if err := t.in.define(t.cell.Name, p.body); err != nil {
 		return Outcome{Err: err}
 	}
 	if program == nil {
@@ -50,39 +49,33 @@ func (t *task) forgeScript(p parts, opt forgeOptions) Outcome {
 	return Outcome{Err: program.Show(t.ctx, views...)}
 }
 
-// check parses source and refuses names that could not become Go values.
-func (in *Interp) check(name, source string) (*script.File, error) {
-	file, err := forge.Parse(source, forge.Named(name), forge.Within(in.library))
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range file.Funcs {
-		if id := f.Name.Name; !token.IsIdentifier(id) || id == "_" {
-			pos := f.Pos()
-			return nil, forge.Errors{{
-				Source: name, Line: pos.Line, Col: pos.Col, EndCol: pos.Col + len([]rune(id)), Text: file.Source.Line(pos.Line),
-				Message: fmt.Sprintf("%s cannot name a function here, because Go cells could not call it", id),
-				Hint:    "choose another name",
-			}}
-		}
-	}
-	return file, nil
-}
-
-// define adds the functions of source, which check has accepted.
-func (in *Interp) define(name, source string, file *script.File) error {
+// define adds the functions of source. When one cannot become a Go value the
+// library is as it was.
+func (in *Interp) define(name, source string) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	former := in.definitions()
 	fns, err := in.library.Define(source, forge.Named(name))
 	if err != nil {
 		return err
 	}
 	for _, f := range fns {
 		if err := in.golang.Define(f.Name(), f, f.Doc()); err != nil {
+			in.forget()
+			for _, d := range former {
+				in.library.Define(d.Source) // was defined a moment ago
+			}
 			return fmt.Errorf("%s cannot become a Go value: %w", f.Name(), err)
 		}
 	}
 	return nil
+}
+
+// forget empties the library.
+func (in *Interp) forget() {
+	for _, name := range in.library.Names() {
+		in.library.Remove(name)
+	}
 }
 
 // summary says in a line or two what a cell defined.
@@ -98,6 +91,10 @@ func summary(file *script.File) string {
 func (in *Interp) Definitions() []link.Definition {
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	return in.definitions()
+}
+
+func (in *Interp) definitions() []link.Definition {
 	var list []link.Definition
 	for _, name := range in.library.Names() {
 		list = append(list, link.Definition{Name: name, Source: in.library.Function(name).Source().Code})
@@ -105,21 +102,23 @@ func (in *Interp) Definitions() []link.Definition {
 	return list
 }
 
-// Restore defines functions again that an earlier session held. They are given
-// at once, since they may call one another whatever their order is.
+// Restore defines functions again that an earlier session held. A function may
+// call one that stands later in the list, if that was redefined; so each is
+// tried again as long as others succeed. The error tells of those that fail.
 func (in *Interp) Restore(defs []link.Definition) error {
-	if len(defs) == 0 {
-		return nil
+	for {
+		var failed []link.Definition
+		var errs []error
+		for _, d := range defs {
+			if err := in.define("restored "+d.Name, d.Source); err != nil {
+				failed, errs = append(failed, d), append(errs, err)
+			}
+		}
+		if len(failed) == 0 || len(failed) == len(defs) {
+			return errors.Join(errs...)
+		}
+		defs = failed
 	}
-	var source strings.Builder
-	for _, d := range defs {
-		source.WriteString(d.Source + "\n\n")
-	}
-	file, err := in.check("restored definitions", source.String())
-	if err != nil {
-		return err
-	}
-	return in.define("restored definitions", source.String(), file)
 }
 
 // reset forgets everything.
@@ -127,14 +126,12 @@ func (in *Interp) reset() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.golang.Reset()
-	for _, name := range in.library.Names() {
-		in.library.Remove(name)
-	}
+	in.forget()
 }
 
 // magicForge is %%forge.
 func (t *task) magicForge(c call) Outcome {
-	opt := forgeOptions{entry: c.flags["entry"]}
+	opt := forgeOptions{entry: c.flags["entry"], asked: c.directive}
 	var err error
 	if s, given := c.flags["shapes"]; given {
 		if opt.shapes, err = parseShapes(s); err != nil {
@@ -142,21 +139,18 @@ func (t *task) magicForge(c call) Outcome {
 		}
 	}
 	if s, given := c.flags["show"]; given {
-		opt.explicit = true
 		if opt.views, err = forge.ParseViews(s); err != nil {
 			return Outcome{Err: t.usage(c.directive, "", "--show: %v", err)}
 		}
 	}
 	p := c.body.inner()
-	code := p
-	p.body = ""
-	if out := t.run(p); out.Err != nil || p.magic != nil {
-		return out
-	}
-	if strings.TrimSpace(code.body) == "" {
+	if strings.TrimSpace(p.body) == "" || p.magic != nil {
 		return Outcome{Err: t.usage(c.directive, "write a function below, beginning with def", "the cell defines nothing")}
 	}
-	return t.forgeScript(code, opt)
+	if out := t.run(parts{directives: p.directives}); out.Err != nil {
+		return out
+	}
+	return t.forgeScript(p, opt)
 }
 
 func forgeFlags() []flag {

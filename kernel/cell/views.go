@@ -20,13 +20,13 @@ func (t *task) compile(file *script.File, source string, opt forgeOptions) (*for
 	if opt.entry != "" {
 		i := slices.IndexFunc(file.Funcs, func(f *script.Func) bool { return f.Name.Name == opt.entry })
 		if i < 0 {
-			return nil, fmt.Errorf("the cell defines no function %s", opt.entry)
+			return nil, t.usage(opt.asked, "", "the cell defines no function %s", opt.entry)
 		}
 		entry = file.Funcs[i]
 	}
 	if _, annotated := entry.Specs(); !annotated && opt.shapes == nil {
-		if opt.explicit {
-			return nil, fmt.Errorf("%s cannot be compiled without shapes: give --shapes, or annotate its parameters as in x: f32[8,16]", entry.Name.Name)
+		if opt.views != nil {
+			return nil, t.usage(opt.asked, "give --shapes, or annotate its parameters as in x: f32[8,16]", "%s cannot be compiled without shapes", entry.Name.Name)
 		}
 		return nil, nil
 	}

@@ -3,9 +3,10 @@
 //
 // A [Client] has the five connections of a kernel. [Start] also runs the
 // process. Both it and [Attach] return when the kernel is ready, which means
-// two things: it answered kernel_info_request, and a message arrived on IOPub,
-// so the subscription is in place and no output can be missed. A kernel with
-// iopub_welcome says so itself; others are asked again until a status comes.
+// that all sockets are connected, that it answered kernel_info_request, and
+// that a message arrived on IOPub, so the subscription is in place and no
+// output can be missed. A kernel with iopub_welcome says so itself; others are
+// asked again until a status comes.
 //
 // When the kernel dies, because its process ended or its heartbeat stopped,
 // everything that waits fails with a [*DeadError].
@@ -221,6 +222,9 @@ func (c *Client) loop(channel string, recv func(context.Context) ([][]byte, erro
 
 // ready waits for the kernel as the package comment says.
 func (c *Client) ready(ctx context.Context) error {
+	if err := c.connected(ctx); err != nil {
+		return fmt.Errorf("client: waiting for the kernel: %w", c.reason(err))
+	}
 	const longest = 2 * time.Second
 	for patience := 100 * time.Millisecond; ; patience = min(2*patience, longest) {
 		attempt, cancel := context.WithTimeout(ctx, longest)
@@ -245,6 +249,18 @@ func (c *Client) ready(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// connected waits for the sockets that nothing is asked of at first: a cell may
+// want input at once.
+func (c *Client) connected(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.alive, cancel)()
+	if err := c.stdin.Connected(ctx); err != nil {
+		return err
+	}
+	return c.control.Connected(ctx)
 }
 
 // Info is the kernel_info_reply that was received while connecting.

@@ -202,9 +202,9 @@ func (k *fake) ask(m *wire.Message, prompt string) any {
 	if err != nil {
 		panic(err)
 	}
-	peer, ok := k.stdin.PeerByIdentity(shellIdentity(k.shell))
-	if !ok {
-		panic("no stdin with the identity of the shell")
+	peer, err := k.stdin.AwaitIdentity(context.Background(), shellIdentity(k.shell))
+	if err != nil {
+		panic(err)
 	}
 	k.stdin.Send(peer, k.signer.Serialize(q)...)
 	in, err := k.stdin.Recv(context.Background())

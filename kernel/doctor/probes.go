@@ -126,9 +126,15 @@ func size(n uint64) string {
 func program(advice, version string, names ...string) func(context.Context) Finding {
 	return func(ctx context.Context) Finding {
 		for _, name := range names {
-			if path, err := exec.LookPath(name); err == nil {
-				return Finding{State: OK, Found: firstLine(ctx, path, version) + " (" + path + ")"}
+			path, err := exec.LookPath(name)
+			if err != nil {
+				continue
 			}
+			line, err := firstLine(ctx, path, version)
+			if err != nil {
+				return Finding{State: Missing, Found: err.Error(), Advice: advice}
+			}
+			return Finding{State: OK, Found: line + " (" + path + ")"}
 		}
 		return Finding{State: Missing, Found: strings.Join(names, ", ") + ": not on PATH", Advice: advice}
 	}
@@ -147,13 +153,10 @@ func optional(name, version string) func(context.Context) Finding {
 }
 
 // firstLine is the first line that a program prints.
-func firstLine(ctx context.Context, path string, args ...string) string {
+func firstLine(ctx context.Context, path string, args ...string) (string, error) {
 	out, err := output(ctx, path, args...)
-	if err != nil {
-		return err.Error()
-	}
 	line, _, _ := strings.Cut(strings.TrimSpace(out), "\n")
-	return line
+	return line, err
 }
 
 func output(ctx context.Context, path string, args ...string) (string, error) {

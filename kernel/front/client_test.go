@@ -213,18 +213,22 @@ func (r *rig) outputs(request *wire.Message) []*wire.Message {
 	return all[1 : len(all)-1]
 }
 
-// until receives IOPub messages up to the idle of request.
-func (r *rig) until(request *wire.Message) []*wire.Message {
+// until receives IOPub messages up to the last idle of requests.
+func (r *rig) until(requests ...*wire.Message) []*wire.Message {
 	r.t.Helper()
+	waiting := map[string]bool{}
+	for _, m := range requests {
+		waiting[m.Header.MsgID] = true
+	}
 	var all []*wire.Message
-	for {
+	for len(waiting) > 0 {
 		m := r.recv(r.iopub)
 		all = append(all, m)
-		if m.Header.MsgType == "status" && r.parent(m) == request.Header.MsgID &&
-			content[wire.Status](r.t, m).ExecutionState == wire.Idle {
-			return all
+		if m.Header.MsgType == "status" && content[wire.Status](r.t, m).ExecutionState == wire.Idle {
+			delete(waiting, r.parent(m))
 		}
 	}
+	return all
 }
 
 func (r *rig) parent(m *wire.Message) string {

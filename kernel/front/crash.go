@@ -23,6 +23,7 @@ type crash struct {
 	signal syscall.Signal // that ended it, when it did not exit
 	report string         // head of the Go runtime's fatal trace, if it wrote one
 	reason string         // why the front ended it or could not start it, if it did
+	said   string         // the end of stderr, if nobody has seen it
 	peak   int64          // most resident bytes
 	limit  int64          // of its memory in bytes; 0 is none
 }
@@ -93,6 +94,9 @@ func (c crash) explain() (name, what string) {
 	case !c.exited && c.atLimit():
 		return "OutOfMemory", "the session ran out of memory at its limit of " + bytesText(c.limit) + " (" + unix.SignalName(c.signal) + ")"
 	case c.exited:
+		if c.said != "" {
+			return "SessionExit", fmt.Sprintf("the session's process exited with status %d: %s", c.status, c.said)
+		}
 		return "SessionExit", fmt.Sprintf("the session's process exited with status %d (os.Exit or the like)", c.status)
 	case c.signal == syscall.SIGKILL:
 		return "Killed", "the operating system or another process killed the session (SIGKILL); as a rule memory had run out"
@@ -117,26 +121,37 @@ func (c crash) firstLine() string {
 	return first
 }
 
-// dumpLine is a part of the report that tells a person nothing.
-var dumpLine = regexp.MustCompile(`^([0-9a-f]{16}: | {10,}7 6 5 4|stack: frame=|runtime: g )`)
+// What of the report tells a person nothing: machine words, and the runtime's own
+// stacks.
+var (
+	registers    = regexp.MustCompile(` (fp|sp|pc|gp|mp)=\S+| m=\S+`)
+	machineLine  = regexp.MustCompile(`^(PC=|runtime: sp=|goroutine running on other thread)`)
+	machineStack = regexp.MustCompile(`^(runtime stack:|goroutine 0 |r\S+ +0x)`)
+)
 
-// trace is the head of the report: the message and the goroutine that failed.
+// trace is the head of the report: the message and the first goroutine, which is
+// the one that failed.
 func (c crash) trace() []string {
 	var lines []string
-	goroutines := 0
-	for line := range strings.Lines(c.report) {
-		if strings.HasPrefix(line, "goroutine ") {
-			if goroutines++; goroutines > 1 {
-				return append(lines, "…")
-			}
-		}
-		if dumpLine.MatchString(line) {
+	for paragraph := range strings.SplitSeq(strings.Trim(c.report, "\n"), "\n\n") {
+		if paragraph == "" || machineStack.MatchString(paragraph) {
 			continue
 		}
-		if len(lines) == maxTrace {
-			return append(lines, "…")
+		if len(lines) > 0 {
+			lines = append(lines, "")
 		}
-		lines = append(lines, strings.TrimRight(line, "\n"))
+		for line := range strings.SplitSeq(strings.Trim(paragraph, "\n"), "\n") {
+			if machineLine.MatchString(line) {
+				continue
+			}
+			if len(lines) == maxTrace {
+				return append(lines, "…")
+			}
+			lines = append(lines, registers.ReplaceAllString(line, ""))
+		}
+		if strings.HasPrefix(paragraph, "goroutine ") {
+			break
+		}
 	}
 	return lines
 }
@@ -145,11 +160,16 @@ func (c crash) trace() []string {
 // happened, what was lost and what is back.
 func (c crash) failure(l loss) *link.Error {
 	name, what := c.explain()
-	lines := []string{name + ": " + what}
-	lines = append(lines, c.trace()...)
-	lines = append(lines, l.sentences()...)
+	lines := []string{headline(name, what)}
+	if trace := c.trace(); len(trace) > 0 {
+		lines = append(append(lines, ""), trace...)
+	}
+	lines = append(append(lines, ""), l.sentences()...)
 	return &link.Error{Name: name, Value: what, Traceback: lines}
 }
+
+// headline is the first line of a traceback, bold and red where colours show.
+func headline(name, what string) string { return "\x1b[1;31m" + name + "\x1b[0m: " + what }
 
 // sentences say what was lost and what is back.
 func (l loss) sentences() []string {

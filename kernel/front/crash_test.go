@@ -151,7 +151,7 @@ func TestSessionCannotStart(t *testing.T) {
 		argv []string
 		says string
 	}{
-		"dies":          {nil, "status 7"},
+		"dies":          {nil, "status 7: cannot start"},
 		"other version": {nil, "another build"},
 		"garbage":       {nil, "session"},
 		"no command":    {[]string{"/does/not/exist"}, "/does/not/exist"},
@@ -214,10 +214,22 @@ func TestExplain(t *testing.T) {
 }
 
 func TestTrace(t *testing.T) {
-	c := crash{report: "fatal error: x\n\ngoroutine 1 [running]:\nmain.main()\n\ngoroutine 2 [select]:\nother()\n"}
-	equal(t, "trace", c.trace(), []string{"fatal error: x", "", "goroutine 1 [running]:", "main.main()", "", "…"})
-	c.report = "fatal error: x\n" + strings.Repeat("line\n", 100)
-	equal(t, "length", len(c.trace()), maxTrace+1)
+	for _, c := range []struct {
+		report string
+		want   []string
+	}{
+		{"", nil},
+		{"fatal error: x\n\ngoroutine 1 [running]:\nmain.main()\n\ngoroutine 2 [select]:\nother()\n",
+			[]string{"fatal error: x", "", "goroutine 1 [running]:", "main.main()"}},
+		{"runtime: sp=0x1 stack=[0x2]\nfatal error: stack overflow\n\nruntime stack:\nruntime.throw()\n\ngoroutine 7 gp=0x1 m=0 mp=0x2 [running]:\nf()\n\tcell:1 +0x8 fp=0x1 sp=0x2 pc=0x3\n",
+			[]string{"fatal error: stack overflow", "", "goroutine 7 [running]:", "f()", "\tcell:1 +0x8"}},
+		{"SIGSEGV: segmentation violation\nPC=0x1 m=0 sigcode=0\n\ngoroutine 0 gp=0x1 m=0 [idle]:\nruntime.futex()\n\nrax    0x0\nrbx    0x1\n",
+			[]string{"SIGSEGV: segmentation violation"}},
+	} {
+		equal(t, c.report, crash{report: c.report}.trace(), c.want)
+	}
+	long := crash{report: "fatal error: x\n" + strings.Repeat("line\n", 100)}
+	equal(t, "length", len(long.trace()), maxTrace+1)
 }
 
 func TestLoss(t *testing.T) {
@@ -245,4 +257,20 @@ func TestSplitFatal(t *testing.T) {
 		printed, report := splitFatal(c[0], c[1])
 		equal(t, "split", []string{printed, report}, c[2:])
 	}
+}
+
+// Nothing that was printed is invented, and a report is explained without fail.
+func FuzzSplitFatal(f *testing.F) {
+	f.Add("printed\nfatal error: x\n\ngoroutine 1 [running]:\n", "\ngoroutine 1 [running]:\n")
+	f.Add("", "\n")
+	f.Fuzz(func(t *testing.T, text, traced string) {
+		printed, report := splitFatal(text, traced)
+		if !strings.HasPrefix(text, printed) {
+			t.Errorf("%q was not printed", printed)
+		}
+		c := crash{report: report, exited: true, status: 2}
+		if e := c.failure(loss{}); e.Name == "" || e.Value == "" || len(e.Traceback) > maxTrace+8 {
+			t.Errorf("%+v", e)
+		}
+	})
 }

@@ -114,7 +114,7 @@ func (f *front) handle(r *request, work func() (any, error)) {
 	case err != nil && replyType != r.Header.MsgType:
 		f.reply(r, replyType, wire.ErrorReply{Status: wire.StatusError, Failure: failureOf(err)})
 	case err != nil:
-		f.log.Warn("comm message", "type", r.Header.MsgType, "error", err)
+		f.dropped("shell", fmt.Errorf("%s: %w", r.Header.MsgType, err))
 	case content != nil:
 		f.reply(r, replyType, content)
 	}

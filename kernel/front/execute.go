@@ -47,7 +47,7 @@ func (q *queue) execute(ctx context.Context, r *request) (any, error) {
 }
 
 // run gives the cell to the session and follows it to its end.
-func (e *execution) run(ctx context.Context) link.DoneBody {
+func (e *execution) run(ctx context.Context) doneBody {
 	f := e.front
 	interrupts := f.interrupts.count()
 	cell := f.nextCell.Add(1)
@@ -58,8 +58,8 @@ func (e *execution) run(ctx context.Context) link.DoneBody {
 	defer s.shut(cell, frames)
 	s.pipes.drain()
 	e.out = f.outputs.begin(cell, e.request.Message)
-	if notice := f.supervisor.takeNotice(); notice != "" {
-		e.out.write(stderr, []byte(notice))
+	if !e.content.Silent { // which a person does not look at
+		e.out.write(stderr, []byte(f.supervisor.takeNotice()))
 	}
 	// An interrupt that came while the cell was not in the session yet would
 	// find nothing to stop there.
@@ -96,56 +96,56 @@ func (f *front) open(ctx context.Context, cell uint64) (*session, *mailbox, erro
 }
 
 // follow serves the cell's frames until Done, or the end of the session.
-func (e *execution) follow(s *session, cell uint64, frames *mailbox) (link.DoneBody, error) {
+func (e *execution) follow(s *session, cell uint64, frames *mailbox) (doneBody, error) {
 	f := e.front
 	for frame, ok := frames.get(); ok; frame, ok = frames.get() {
 		switch frame.Kind {
 		case link.Done:
-			done, err := link.Decode[link.DoneBody](frame)
+			done, err := link.Decode[doneBody](frame)
 			if err == nil {
-				f.supervisor.learn(done)
+				f.supervisor.learn(done.DoneBody)
 			}
 			return done, err
 		case link.InputRequest:
 			f.inputs.ask(s, frame, e.request, e.content.AllowStdin)
 		default:
-			if _, err := f.outputs.show(s, e.out, frame); err != nil {
+			if err := f.outputs.show(s, e.out, frame); err != nil {
 				f.log.Error("session", "frame", frame.Kind, "error", err)
 			}
 		}
 	}
 	<-s.dead
 	if f.stopping() {
-		return link.DoneBody{}, &failure{"KernelShutdown", "the kernel was shut down while the cell ran"}
+		return doneBody{}, &failure{"KernelShutdown", "the kernel was shut down while the cell ran"}
 	}
-	return link.DoneBody{Error: s.crash.failure(f.supervisor.lose(s))}, nil
+	return failedWith(s.crash.failure(f.supervisor.lose(s))), nil
 }
 
-func failed(err error) link.DoneBody {
+func failed(err error) doneBody {
 	if errors.Is(err, context.Canceled) {
 		err = &failure{"KernelShutdown", "the kernel was shut down before the cell ran"}
 	}
 	e := failureOf(err)
-	return link.DoneBody{Error: &link.Error{Name: e.Name, Value: e.Value, Traceback: e.Traceback}}
+	return failedWith(&link.Error{Name: e.Name, Value: e.Value, Traceback: e.Traceback})
 }
 
+func failedWith(e *link.Error) doneBody { return doneBody{DoneBody: link.DoneBody{Error: e}} }
+
 // publish shows the cell's value or error.
-func (e *execution) publish(done link.DoneBody) {
+func (e *execution) publish(done doneBody) {
 	pub := e.front.iopub
 	switch {
 	case done.Error != nil:
 		pub.now("error", e.request.Message, wireFailure(done.Error))
 	case done.Result != nil && !e.content.Silent:
-		pub.output("execute_result", e.request.Message, wire.ExecuteResult{
-			ExecutionCount: e.count, Data: done.Result.Data, Metadata: done.Result.Metadata,
-		})
+		pub.output("execute_result", e.request.Message, executeResult{ExecutionCount: e.count, bundle: *done.Result})
 	}
 }
 
-func (e *execution) remember(done link.DoneBody) {
+func (e *execution) remember(done doneBody) {
 	record := entry{Session: e.session, Line: e.count, Input: e.content.Code}
 	if done.Result != nil {
-		if text, ok := done.Result.Data["text/plain"].(string); ok {
+		if text, ok := done.Result.text(); ok {
 			record.Output = &text
 		}
 	}
@@ -158,10 +158,10 @@ func (e *execution) remember(done link.DoneBody) {
 	}
 }
 
-func (e *execution) reply(done link.DoneBody) any {
+func (e *execution) reply(done doneBody) any {
 	expressions := wire.Object{}
 	for name, x := range done.UserExpressions {
-		expressions[name] = userExpression(x)
+		expressions[name] = x.reply()
 	}
 	payload := wire.List[wire.Object]{}
 	for _, p := range done.Payload {
@@ -180,15 +180,14 @@ func wireFailure(e *link.Error) wire.Failure {
 	return wire.Failure{Name: e.Name, Value: e.Value, Traceback: e.Traceback}
 }
 
-func userExpression(x link.UserExpression) any {
-	if x.Error != nil {
+func (x userExpression) reply() any {
+	switch {
+	case x.Error != nil:
 		return wire.ErrorReply{Status: wire.StatusError, Failure: wireFailure(x.Error)}
+	case x.Result != nil:
+		return expressionReply{Status: wire.StatusOK, bundle: *x.Result}
 	}
-	content := wire.Object{"status": wire.StatusOK, "data": wire.Object{}, "metadata": wire.Object{}}
-	if x.Result != nil {
-		content["data"], content["metadata"] = wire.Object(x.Result.Data), wire.Object(x.Result.Metadata)
-	}
-	return content
+	return expressionReply{Status: wire.StatusOK}
 }
 
 // wirePayload keeps the fields that its source has.

@@ -234,6 +234,11 @@ func (f *fake) command(cell uint64, line string, done *link.DoneBody, stop chan 
 		f.exchange(link.Display, cell, link.DisplayBody{Bundle: *text(content), ID: id, Update: verb == "update"})
 	case "clear":
 		f.exchange(link.Clear, cell, link.ClearBody{Wait: arg == "wait"})
+	case "bad": // a display whose body is none
+		f.exchange(link.Display, cell, []int{1})
+	case "comm": // opens, and later closes, a comm from this side
+		kind, id, _ := strings.Cut(arg, " ")
+		f.send(link.Comm, cell, 0, link.CommMessage{Type: kind, ID: id, Target: "from the kernel", Data: map[string]any{"v": 1}})
 	case "stream":
 		f.exchange(link.Stream, cell, link.StreamText{Name: "stdout", Text: arg + "\n"})
 	case "late": // shows when signalled, after its cell

@@ -106,6 +106,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if f.sockets, err = listen(connection, f.iopub.welcome, f.log); err != nil {
 		return err
 	}
+	f.iopub.socket = f.sockets.iopub
 	if ports != *connection {
 		if err := connection.Write(cfg.ConnectionFile); err != nil {
 			return errors.Join(err, f.sockets.close())
@@ -145,7 +146,7 @@ func (f *front) serve(ctx context.Context) error {
 		f.subshells.main.loop(ctx)
 	})
 	f.workers.Go(func() { f.comms.work(ctx) })
-	receiving.Go(func() { f.iopub.watch(f.sockets.iopub) })
+	receiving.Go(f.iopub.watch)
 	receiving.Go(func() { f.receive(ctx, "shell", f.sockets.shell) })
 	receiving.Go(func() { f.receive(ctx, "control", f.sockets.control) })
 	receiving.Go(func() { f.inputs.receive(ctx) })

@@ -36,6 +36,24 @@ execute_result {"execution_count":1,"data":{"text/plain":"42"},"metadata":{},"tr
 	}
 }
 
+// Numbers that float64 cannot hold, and absent parts, pass through displays.
+func TestBundlesPassUnchanged(t *testing.T) {
+	var d displayBody
+	raw := `{"bundle":{"data":{"application/json":{"n":9007199254740993}},"metadata":null},"id":"x"}`
+	if err := json.Unmarshal([]byte(raw), &d); err != nil {
+		t.Fatal(err)
+	}
+	_, _, message := displayMessage(d, nil)
+	equal(t, "display", message, json.RawMessage(`{"data":{"application/json":{"n":9007199254740993}},"metadata":{},"transient":{"display_id":"x"}}`))
+	equal(t, "absent", expressionReply{Status: "ok"}, json.RawMessage(`{"status":"ok","data":{},"metadata":{}}`))
+	for text, want := range map[string]bool{`{"text/plain":"x"}`: true, `{"text/plain":1}`: false, `{}`: false, ``: false, `null`: false} {
+		b := bundle{Data: rawObject(text)}
+		if _, ok := b.text(); ok != want {
+			t.Errorf("text of %s: %v", text, ok)
+		}
+	}
+}
+
 func TestExecuteError(t *testing.T) {
 	r := start(t)
 	m := r.execute("error boom")
@@ -80,7 +98,7 @@ func TestUserExpressionsAndPayload(t *testing.T) {
 		"code": "page help text", "user_expressions": map[string]string{"a": "x", "b": "bad"},
 	})
 	equal(t, "reply", string(reply.Content), `{"status":"ok","execution_count":1,"user_expressions":{`+
-		`"a":{"data":{"text/plain":"x"},"metadata":{},"status":"ok"},"b":{"status":"error","ename":"E","evalue":"bad","traceback":[]}},`+
+		`"a":{"status":"ok","data":{"text/plain":"x"},"metadata":{}},"b":{"status":"error","ename":"E","evalue":"bad","traceback":[]}},`+
 		`"payload":[{"data":{"text/plain":"help text"},"source":"page","start":0}]}`)
 	reply, _ = r.ask(r.shell, "execute_request", map[string]any{"code": "next x := 1"})
 	equal(t, "payload", content[struct{ Payload json.RawMessage }](t, reply).Payload,
@@ -98,7 +116,7 @@ func TestRequests(t *testing.T) {
 		{"is_complete_request", `{"code":"1"}`, `{"status":"complete"}`},
 		{"comm_info_request", `{}`, `{"status":"ok","comms":{}}`},
 		{"history_request", `{"hist_access_type":"tail","n":10,"output":true}`, `{"status":"ok","history":[[1,1,["result 1","1"]]]}`},
-		{"history_request", `{"hist_access_type":"nonsense"}`, `{"status":"error","ename":"KernelError","evalue":"hist_access_type \"nonsense\": want tail, range or search","traceback":["KernelError: hist_access_type \"nonsense\": want tail, range or search"]}`},
+		{"history_request", `{"hist_access_type":"nonsense"}`, `{"status":"error","ename":"KernelError","evalue":"hist_access_type \"nonsense\": want tail, range or search","traceback":["\u001b[1;31mKernelError\u001b[0m: hist_access_type \"nonsense\": want tail, range or search"]}`},
 	} {
 		for _, socket := range []*zmtp.Dealer{r.shell, r.control} {
 			reply, outputs := r.ask(socket, c.msgType, json.RawMessage(c.content))

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,6 +24,8 @@ const (
 	maxHistoryBytes   = 16 << 20
 	// maxHistoryOutput bounds the text of a result kept with its input.
 	maxHistoryOutput = 4 << 10
+	// lockTime is how long an access waits for other kernels.
+	lockTime = time.Second
 )
 
 // entry is one line of the history file. An entry without input marks the
@@ -150,15 +153,29 @@ func (h *history) locked(f func(*os.File) error) error {
 		if err != nil {
 			return err
 		}
-		if err := unix.Flock(int(file.Fd()), unix.LOCK_EX); err != nil {
+		if err := lock(file); err != nil {
 			file.Close()
-			return &fs.PathError{Op: "lock", Path: h.path, Err: err}
+			return err
 		}
 		if !sameFile(file, h.path) { // another kernel has just replaced it
 			file.Close()
 			continue
 		}
 		return errors.Join(f(file), file.Close())
+	}
+}
+
+// lock locks a file. Another kernel holds the lock for a moment only, unless it
+// was stopped at the wrong one: a cell must not wait for that.
+func lock(f *os.File) error {
+	for deadline := time.Now().Add(lockTime); ; time.Sleep(lockTime / 100) {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return nil
+		}
+		if err != unix.EINTR && err != unix.EWOULDBLOCK || time.Now().After(deadline) {
+			return &fs.PathError{Op: "lock", Path: f.Name(), Err: err}
+		}
 	}
 }
 

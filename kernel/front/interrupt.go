@@ -23,7 +23,7 @@ func (i *interrupts) count() uint64 {
 	return i.n
 }
 
-var errInterrupted = &failure{"Interrupted", "interrupted before it ran"}
+var errInterrupted = &failure{"Interrupt", "interrupted before it ran"}
 
 // unless calls start if there was no interrupt since n were counted.
 func (i *interrupts) unless(n uint64, start func() error) error {
@@ -52,10 +52,10 @@ func (f *front) interrupt() {
 	f.interrupts.n++
 	close(f.interrupts.stopped)
 	f.interrupts.stopped = make(chan struct{})
-	f.inputs.cancel("interrupted")
 	if s := f.supervisor.now(); s != nil && s.running() > 0 {
 		s.post(link.Interrupt, 0, 0, nil)
 	}
+	f.inputs.cancel("interrupted")
 }
 
 func (f *front) answerInterrupt(context.Context, *request) (any, error) {

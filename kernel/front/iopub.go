@@ -21,7 +21,7 @@ const (
 // arrived; everything published since the start is therefore held back until
 // the first subscription, for at most holdTime. Output beyond holdBytes waits.
 type iopub struct {
-	socket  *zmtp.XPub
+	socket  *zmtp.XPub // set before anything is published; its welcome is ours
 	session *wire.Session
 	signer  *wire.Signer
 	log     *slog.Logger
@@ -55,11 +55,10 @@ func (p *iopub) welcome(topic []byte) [][]byte {
 }
 
 // watch follows subscriptions until the socket closes.
-func (p *iopub) watch(socket *zmtp.XPub) {
-	p.socket = socket
+func (p *iopub) watch() {
 	timer := time.AfterFunc(holdTime, p.release)
 	defer timer.Stop()
-	for s := range socket.Events() {
+	for s := range p.socket.Events() {
 		if !s.Cancel {
 			p.begin()
 		}

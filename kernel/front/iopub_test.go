@@ -2,6 +2,8 @@ package front
 
 import (
 	"context"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"forgekernel/kernel/wire"
@@ -39,6 +41,54 @@ func TestSecondSubscriber(t *testing.T) {
 		got := r.recv(second)
 		equal(t, "second client", content[wire.Status](t, got).ExecutionState, want)
 	}
+}
+
+// What is held for the first subscriber is bounded: beyond it output waits, and
+// a release ends the wait. Who subscribes later is still welcomed.
+func TestHoldIsBounded(t *testing.T) {
+	c := &wire.Connection{Transport: "ipc", IP: filepath.Join(t.TempDir(), "k"), Key: "k", SignatureScheme: wire.Scheme}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	p := newIOPub(ctx, wire.NewSession("x"), mustSigner(t), slogDiscard)
+	socket, err := zmtp.ListenXPub(c.Endpoint(5), zmtp.Options{Welcome: p.welcome})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.socket = socket
+	watching := make(chan struct{})
+	go func() {
+		p.watch()
+		close(watching)
+	}()
+	text := strings.Repeat("x", 1<<20)
+	const most = holdBytes / (1 << 20)
+	for range most {
+		p.output("stream", nil, wire.Stream{Name: stdout, Text: text})
+	}
+	waited := make(chan struct{})
+	go func() {
+		p.output("stream", nil, wire.Stream{Name: stdout, Text: text})
+		close(waited)
+	}()
+	p.now("status", nil, wire.Status{ExecutionState: wire.Idle}) // never waits
+	p.mu.Lock()
+	equal(t, "held", len(p.held), most+1)
+	p.mu.Unlock()
+	p.release()
+	<-waited
+	sub, err := zmtp.DialSub(c.Endpoint(5), []string{""}, zmtp.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"iopub_welcome", "status"} {
+		frames, err := sub.Recv(ctx)
+		if err != nil || !strings.Contains(string(frames[3]), want) {
+			t.Fatalf("%q, %v; want %s", frames, err, want)
+		}
+	}
+	sub.Close()
+	socket.Close()
+	<-watching
 }
 
 func TestWelcomeTopics(t *testing.T) {

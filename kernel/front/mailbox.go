@@ -28,14 +28,15 @@ func newMailbox() *mailbox {
 	return m
 }
 
-// put adds a frame; it waits while the mailbox is full.
-func (m *mailbox) put(f link.Frame) {
+// put adds a frame; it waits while the mailbox is full. It reports whether the
+// mailbox was open.
+func (m *mailbox) put(f link.Frame) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for m.bytes > mailboxBytes && !m.closed {
 		m.change.Wait()
 	}
-	m.append(f)
+	return m.append(f)
 }
 
 // putNow adds a frame that must not wait.
@@ -46,13 +47,14 @@ func (m *mailbox) putNow(f link.Frame) {
 }
 
 // append adds a frame; m.mu is held.
-func (m *mailbox) append(f link.Frame) {
+func (m *mailbox) append(f link.Frame) bool {
 	if m.closed {
-		return
+		return false
 	}
 	m.frames = append(m.frames, f)
 	m.bytes += len(f.Body)
 	m.change.Broadcast()
+	return true
 }
 
 // get returns the next frame; ok is false when there will be none.

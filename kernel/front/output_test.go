@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"forgekernel/kernel/wire"
 )
@@ -80,6 +81,31 @@ func TestMerge(t *testing.T) {
 			equal(t, "published", s.published(), c.want)
 		})
 	}
+}
+
+// However valid text is cut into writes and flushes, it arrives as it was; other
+// text arrives as valid text.
+func FuzzMerge(f *testing.F) {
+	f.Add("aé€😀", uint64(0b1011))
+	f.Add("\xff\xe2\x82", uint64(3))
+	f.Fuzz(func(t *testing.T, text string, cuts uint64) {
+		var s sink
+		o := s.output(0)
+		for i := range len(text) {
+			o.write(stdout, []byte{text[i]})
+			if cuts>>(i%64)&1 == 1 {
+				o.flush(false)
+			}
+		}
+		o.flush(true)
+		got := strings.ReplaceAll(strings.Join(s.published(), ""), "stdout:", "")
+		if !utf8.ValidString(got) {
+			t.Errorf("%q is not valid", got)
+		}
+		if utf8.ValidString(text) && !strings.Contains(text, "stdout:") && got != text {
+			t.Errorf("%q arrived as %q", text, got)
+		}
+	})
 }
 
 // Text is late by flushFirst, or by flushMost while more keeps coming.

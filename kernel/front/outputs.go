@@ -1,6 +1,7 @@
 package front
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -83,25 +84,34 @@ func (o *outputs) unprint(stream string) []byte {
 }
 
 // show publishes one frame of output after everything that was printed before
-// it, and reports whether it was one.
-func (o *outputs) show(s *session, t *target, f link.Frame) (bool, error) {
+// it, and acknowledges it: the cell waits for that even if the frame was bad.
+func (o *outputs) show(s *session, t *target, f link.Frame) error {
+	err := o.publish(s, t, f)
+	if f.Seq != 0 {
+		err = errors.Join(err, s.post(link.Ack, f.Cell, f.Seq, nil))
+	}
+	return err
+}
+
+func (o *outputs) publish(s *session, t *target, f link.Frame) error {
 	switch f.Kind {
 	case link.Stream:
 		body, err := link.Decode[link.StreamText](f)
 		if err != nil {
-			return true, err
+			return err
 		}
 		stream := stdout
 		if body.Name == stderr {
 			stream = stderr
 		}
+		s.pipes.drain()
 		if wait := t.write(stream, []byte(body.Text)); f.Seq != 0 {
-			time.Sleep(wait)
+			time.Sleep(min(wait, longPause))
 		}
 	case link.Display:
-		body, err := link.Decode[link.DisplayBody](f)
+		body, err := link.Decode[displayBody](f)
 		if err != nil {
-			return true, err
+			return err
 		}
 		s.pipes.drain()
 		t.flush(false)
@@ -109,22 +119,19 @@ func (o *outputs) show(s *session, t *target, f link.Frame) (bool, error) {
 	case link.Clear:
 		body, err := link.Decode[link.ClearBody](f)
 		if err != nil {
-			return true, err
+			return err
 		}
 		s.pipes.drain()
 		t.flush(false)
 		o.iopub.output("clear_output", t.parent, wire.ClearOutput{Wait: body.Wait})
 	default:
-		return false, nil
+		return errors.New("not a frame of output")
 	}
-	if f.Seq == 0 {
-		return true, nil
-	}
-	return true, s.post(link.Ack, f.Cell, f.Seq, nil)
+	return nil
 }
 
-func displayMessage(body link.DisplayBody, parent *wire.Message) (string, *wire.Message, any) {
-	content := wire.DisplayData{Data: body.Bundle.Data, Metadata: body.Bundle.Metadata}
+func displayMessage(body displayBody, parent *wire.Message) (string, *wire.Message, any) {
+	content := displayData{bundle: body.Bundle}
 	if body.ID != "" {
 		content.Transient = wire.Object{"display_id": body.ID}
 	}

@@ -24,6 +24,7 @@ const (
 
 	maxReport = 64 << 10 // of a fatal trace, kept
 	maxFatal  = 1 << 20  // of stderr after a crash began, kept
+	maxSaid   = 1 << 10  // of the end of stderr, kept
 	// suspicion is how long stderr is held after a line that may be the
 	// runtime's last.
 	suspicion = 500 * time.Millisecond
@@ -48,6 +49,7 @@ type pipes struct {
 	fatal  []byte      // stderr since the crash began
 	traced []byte      // head of the fatal trace
 	doubt  *time.Timer // ends a suspicion; nil when there is none
+	said   []byte      // the end of stderr
 }
 
 // printer takes what was read.
@@ -141,6 +143,10 @@ func (p *pipes) readOnce(stream string, fd, size int) (n int, pause time.Duratio
 		return 0, 0, err
 	}
 	text := p.buf[:n]
+	if stream == stderr {
+		p.said = append(p.said, text...)
+		p.said = p.said[max(0, len(p.said)-maxSaid):]
+	}
 	switch {
 	case stream == "":
 		p.setAside()
@@ -212,9 +218,9 @@ func (p *pipes) drainOne(stream string, f *os.File) {
 
 // finish reads the rest after the session has died and closes the pipes. A
 // process that escaped the session's group may still hold a write end; what it
-// prints from now on is not read. It returns the head of the fatal trace and
-// stderr's text since it began.
-func (p *pipes) finish() (traced, fatal []byte) {
+// prints from now on is not read. It returns the head of the fatal trace,
+// stderr's text since it began, and the end of stderr.
+func (p *pipes) finish() (traced, fatal, said []byte) {
 	p.read()
 	p.close()
 	p.pumps.Wait()
@@ -225,7 +231,7 @@ func (p *pipes) finish() (traced, fatal []byte) {
 		p.doubt.Stop()
 	}
 	p.doubt, p.fatal = nil, nil
-	return traced, fatal
+	return traced, fatal, p.said
 }
 
 func (p *pipes) close() {

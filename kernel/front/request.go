@@ -35,7 +35,7 @@ func failureOf(err error) wire.Failure {
 	case errors.As(err, &decode):
 		name = "BadRequest"
 	}
-	return wire.Failure{Name: name, Value: err.Error(), Traceback: wire.List[string]{name + ": " + err.Error()}}
+	return wire.Failure{Name: name, Value: err.Error(), Traceback: wire.List[string]{headline(name, err.Error())}}
 }
 
 // reply sends content as the answer to r.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 // Times that a session is given.
 const (
 	helloTime    = 30 * time.Second       // from its start to Hello
+	linkTime     = 500 * time.Millisecond // from the end of its link to its own
 	farewellTime = 300 * time.Millisecond // from Shutdown to its end, then it is killed
 )
 
@@ -85,12 +87,15 @@ func startSession(argv []string, memory int64, printer printer, unasked func(*se
 
 // live follows the process to its end.
 func (s *session) live() {
-	received := make(chan struct{})
+	received, exited := make(chan struct{}), make(chan struct{})
 	go func() {
 		s.receive()
-		// Without its link a session is of no use, and its end is what ends this.
-		s.process.kill()
 		close(received)
+		select { // the end of the link is as a rule that of the process
+		case <-exited:
+		case <-time.After(linkTime):
+			s.end("the session closed its link to the front")
+		}
 	}()
 	hello := time.AfterFunc(helloTime, func() {
 		select {
@@ -100,10 +105,11 @@ func (s *session) live() {
 		}
 	})
 	state := s.process.wait()
+	close(exited)
 	hello.Stop()
 	s.endLink()
 	<-received
-	traced, fatal := s.pipes.finish()
+	traced, fatal, said := s.pipes.finish()
 	printed, report := splitFatal(string(fatal), string(traced))
 	if printed != "" {
 		s.pipes.printer.print(stderr, []byte(printed))
@@ -111,6 +117,11 @@ func (s *session) live() {
 	s.mu.Lock()
 	s.crash = crashOf(state, report, s.process.memory.Load())
 	s.crash.reason = s.reason
+	select {
+	case <-s.ready:
+	default: // nobody has seen yet what it said on its way out
+		s.crash.said = strings.TrimSpace(string(said))
+	}
 	s.over = true
 	for _, m := range s.cells {
 		m.close()
@@ -195,9 +206,7 @@ func (s *session) accept(f link.Frame) error {
 	s.mu.Lock()
 	cell := s.cells[f.Cell]
 	s.mu.Unlock()
-	if cell != nil && f.Kind != link.Comm && f.Kind != link.Config {
-		cell.put(f)
-	} else {
+	if f.Kind == link.Comm || f.Kind == link.Config || cell == nil || !cell.put(f) {
 		s.unasked(s, f)
 	}
 	return nil

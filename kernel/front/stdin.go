@@ -90,7 +90,10 @@ func (i *inputs) receive(ctx context.Context) {
 			f.dropped("stdin", err)
 			continue
 		}
-		i.answer(parsed, string(f.sockets.stdin.Identity(m.Peer)))
+		f.guarded(func() (any, error) {
+			i.answer(parsed, string(f.sockets.stdin.Identity(m.Peer)))
+			return nil, nil
+		})
 	}
 }
 

@@ -123,8 +123,9 @@ func (v *supervisor) over(s *session, c crash) {
 		v.loseLocked(s)
 	} else {
 		v.futile++
-		name, what := c.explain()
-		v.log.Warn("the session ended", "error", name, "reason", what, "attempt", v.futile)
+		if name, what := c.explain(); v.futile <= maxFutile { // later ones are told to those who ask
+			v.log.Warn("the session ended", "error", name, "reason", what, "attempt", v.futile)
+		}
 	}
 	v.notify()
 }

@@ -34,7 +34,7 @@ func (f *front) serveLate(s *session) {
 		if t == nil {
 			continue
 		}
-		if _, err := f.outputs.show(s, t, frame); err != nil && f.badInput.allow() {
+		if err := f.outputs.show(s, t, frame); err != nil && f.badInput.allow() {
 			f.log.Warn("session", "frame", frame.Kind, "error", err)
 		}
 	}

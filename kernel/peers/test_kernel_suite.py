@@ -28,7 +28,7 @@ class TestForge(suite.KernelTests):
     code_generate_error = 'panic("no")'
     code_execute_result = [
         {"code": "6 * 7", "result": "42"},
-        {"code": '"a" + "b"', "result": '"ab"'},
+        {"code": '"a" + "b"', "result": "ab"},
         {"code": "[]int{1, 2, 3}[1]", "result": "2"},
     ]
     code_display_data = [

@@ -1,5 +1,6 @@
 """JupyterLab in Chromium: the notebook as a person sees it."""
 
+import json
 import os
 import pathlib
 import re
@@ -26,16 +27,24 @@ START = 90  # seconds that JupyterLab may take on a loaded machine
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")
 
 
+def quiet_news():
+    """Keep Lab from asking whether it may look for news on the network."""
+    config = pathlib.Path(os.environ["JUPYTER_CONFIG_DIR"]) / "labconfig"
+    config.mkdir(parents=True, exist_ok=True)
+    settings = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
+    (config / "default_setting_overrides.json").write_text(json.dumps(settings))
+
+
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
     """A JupyterLab server over a copy of the notebooks: (url, directory)."""
     work = tmp_path_factory.mktemp("lab")
     shutil.copytree(ROOT / "notebooks", work / "notebooks")
+    quiet_news()
     log = open(work / "lab.log", "w")
     server = subprocess.Popen(
         [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0",
          "--IdentityProvider.token=", "--ServerApp.password=", "--ServerApp.disable_check_xsrf=True",
-         "--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
          f"--ServerApp.root_dir={work}"],
         stdout=log, stderr=subprocess.STDOUT, env=dict(os.environ),
     )
@@ -61,6 +70,17 @@ def browser():
         b.close()
 
 
+def photograph(page, shot):
+    """Pictures of the whole notebook, one window height each."""
+    scroller = ".jp-WindowedPanel-outer"
+    total = page.eval_on_selector(scroller, "e => e.scrollHeight")
+    step = page.eval_on_selector(scroller, "e => e.clientHeight")
+    for i, top in enumerate(range(0, total, step)):
+        page.eval_on_selector(scroller, "(e, top) => { e.scrollTop = top }", top)
+        page.wait_for_timeout(500)
+        page.screenshot(path=shot.with_stem(f"{shot.stem}-{i}"))
+
+
 def execute_in_lab(browser, url, name, shot):
     page = browser.new_page(viewport={"width": 1280, "height": 1600})
     page.goto(f"{url}/lab/tree/notebooks/{name}?reset", wait_until="domcontentloaded", timeout=START * 1000)
@@ -78,7 +98,7 @@ def execute_in_lab(browser, url, name, shot):
         timeout=120_000,
     )
     page.wait_for_timeout(2000)  # Mermaid draws after the outputs have arrived
-    page.screenshot(path=shot)
+    photograph(page, shot)
     page.keyboard.press("Escape")
     page.keyboard.press("Control+s")
     page.wait_for_timeout(1500)

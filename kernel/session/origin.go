@@ -61,8 +61,6 @@ func (o *origins) current() *execution {
 	return o.byMark[weak.Make(at)]
 }
 
-type executionKey struct{}
-
 // currentContext is that of the calling goroutine's cell. A goroutine that
 // belongs to none cannot be interrupted.
 func (s *server) currentContext() context.Context {

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -167,58 +166,8 @@ func wire(b *display.Bundle) *link.Bundle {
 	return &link.Bundle{Data: data, Metadata: metadata}
 }
 
-// stdin asks the person in front of the notebook.
-func (s *server) stdin(ctx context.Context, prompt string, password bool) (string, error) {
-	e, _ := ctx.Value(executionKey{}).(*execution)
-	if e == nil {
-		return "", fmt.Errorf("only a running cell can ask for input")
-	}
-	if !e.allowStdin {
-		return "", fmt.Errorf("this client does not let cells ask for input")
-	}
-	f, err := s.calls.call(ctx, link.InputRequest, e.id, link.InputPrompt{Prompt: prompt, Password: password})
-	if err != nil {
-		return "", err
-	}
-	answer, err := link.Decode[link.InputValue](f)
-	if err == nil && answer.Error != "" {
-		err = fmt.Errorf("no input: %s", answer.Error)
-	}
-	return answer.Value, err
-}
-
 // async reports an error of a goroutine whose cell has ended.
 func (s *server) async(id uint64, err error) {
 	lines := cell.Describe(err).Traceback
 	io.WriteString(s.writer(id, "stderr"), strings.Join(lines, "\n")+"\n")
-}
-
-// limits are the front's settings as package cell sees them.
-type limits struct{ s *server }
-
-func (l limits) Current() link.Settings { return *l.s.settings.Load() }
-
-func (l limits) Change(change link.Settings) error {
-	if _, err := l.s.calls.call(l.s.currentContext(), link.Config, l.s.currentCell(), change); err != nil {
-		return err
-	}
-	l.s.adopt(change)
-	return nil
-}
-
-// adopt notes the settings that change names.
-func (s *server) adopt(change link.Settings) {
-	for {
-		old := s.settings.Load()
-		now := *old
-		if change.OutputLimit != nil {
-			now.OutputLimit = change.OutputLimit
-		}
-		if change.MemoryLimit != nil {
-			now.MemoryLimit = change.MemoryLimit
-		}
-		if s.settings.CompareAndSwap(old, &now) {
-			return
-		}
-	}
 }

@@ -26,6 +26,7 @@ import (
 	"forgekernel/display"
 	"forgekernel/forge"
 	"forgekernel/kernel/cell"
+	"forgekernel/kernel/gocell/prompt"
 	"forgekernel/kernel/link"
 )
 
@@ -75,6 +76,7 @@ type execution struct {
 	// what it prints travels as Stream frames. It stays so to the cell's end,
 	// for pipe and link have no common order in that direction.
 	viaLink bool
+	input   []string // lines that were asked for and are not yet read
 }
 
 var errInterrupted = errors.New("interrupted by the user")
@@ -96,7 +98,8 @@ func serve(conn *link.Conn) error {
 	}
 	s.interp = interp
 	display.SetSink(ownSink{s})
-	defer forge.SetContext(s.currentContext)()
+	forge.SetContext(s.currentContext)
+	prompt.Install(s.askAhead)
 	if err := conn.SendBody(link.Hello, 0, 0, link.HelloBody{Version: link.Version, PID: os.Getpid()}); err != nil {
 		return err
 	}
@@ -140,10 +143,8 @@ func (s *server) handle(f link.Frame) {
 // begin registers an execution and starts it.
 func (s *server) begin(f link.Frame) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	e := &execution{id: f.Cell, interrupt: cancel}
-	e.ctx = context.WithValue(ctx, executionKey{}, e)
 	request, err := link.Decode[link.ExecuteRequest](f)
-	e.allowStdin = request.AllowStdin
+	e := &execution{id: f.Cell, ctx: ctx, interrupt: cancel, allowStdin: request.AllowStdin}
 	s.mu.Lock()
 	if len(s.running) > 0 {
 		e.viaLink = true

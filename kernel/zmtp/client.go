@@ -86,6 +86,22 @@ func (c *client) setPeer(p *peer) {
 	c.changed = make(chan struct{})
 }
 
+// Connected waits until the socket has shaken hands. It fails with ErrClosed or
+// ctx's error.
+func (c *client) Connected(ctx context.Context) error {
+	for {
+		c.mu.Lock()
+		p, changed := c.peer, c.changed
+		c.mu.Unlock()
+		if p != nil {
+			return nil
+		}
+		if _, err := recv(ctx, changed, c.closing); err != nil {
+			return err
+		}
+	}
+}
+
 // send waits for a connection with room and returns it.
 func (c *client) send(ctx context.Context, frames [][]byte) (*peer, error) {
 	n := byteSize(frames)

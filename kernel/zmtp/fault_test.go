@@ -123,6 +123,44 @@ func TestClaimedFrameIsNotAllocated(t *testing.T) {
 	}
 }
 
+// Large messages share a bounded memory; small ones pass beside them.
+func TestLargeMessagesShareMemory(t *testing.T) {
+	eachTransport(t, func(t *testing.T, endpoint string) {
+		opts := testOptions(t)
+		opts.LargeBytes = 5 * mib
+		r := newRouter(t, endpoint, opts)
+		ctx := testContext(t)
+		first := dialRaw(t, r.Endpoint())
+		first.shake("DEALER", "first")
+		three := strings.Repeat("x", 3*mib)
+		first.send(frameBytes(flagMore, "small"), frameBytes(flagMore, three))
+		for r.large.used.Load() < 3*mib {
+			time.Sleep(time.Millisecond)
+		}
+		second := dialRaw(t, r.Endpoint())
+		second.shake("DEALER", "second")
+		second.send(frameBytes(0, "small"))
+		wantFrames(t, must[Message](t)(r.Recv(ctx)).Frames, "small")
+		if _, err := second.Write(frameBytes(0, three)); err != nil && !isReset(err) {
+			t.Fatal(err)
+		}
+		second.wantClosed()
+
+		first.send(frameBytes(0, "end"))
+		wantFrames(t, must[Message](t)(r.Recv(ctx)).Frames, "small", three, "end")
+		third := dialRaw(t, r.Endpoint()) // there is room again
+		third.shake("DEALER", "third")
+		third.send(frameBytes(flagMore, three), []byte{0})
+		for r.large.used.Load() < 3*mib {
+			time.Sleep(time.Millisecond)
+		}
+		third.Close()
+		for r.large.used.Load() != 0 { // and after a peer that left in the middle
+			time.Sleep(time.Millisecond)
+		}
+	})
+}
+
 func TestStalledDealer(t *testing.T) {
 	eachTransport(t, func(t *testing.T, endpoint string) {
 		opts := testOptions(t)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync/atomic"
 )
 
 // Sizes of ZMTP 3.0 and what we allow before a peer has proved to speak it.
@@ -23,6 +24,27 @@ const (
 // errGuard is wrapped by everything that the guard refuses.
 var errGuard = errors.New("zmtp: refused")
 
+// largeMessage is the size from which a message needs room in the pool.
+const largeMessage = 1 * mib
+
+// pool is the memory that large messages of all peers of a socket share while
+// they are received. Small ones need none of it, so a peer that occupies it all
+// cannot keep out ordinary requests.
+type pool struct {
+	max  int64
+	used atomic.Int64
+}
+
+func (p *pool) take(n int64) bool {
+	if p.used.Add(n) <= p.max {
+		return true
+	}
+	p.give(n)
+	return false
+}
+
+func (p *pool) give(n int64) { p.used.Add(-n) }
+
 // guard is the net.Conn below a zmq4.Conn. Towards the peer it is careful
 // (package comment); towards Conn it is a well-behaved stream of message
 // frames.
@@ -32,6 +54,7 @@ var errGuard = errors.New("zmtp: refused")
 type guard struct {
 	net.Conn
 	limits Limits
+	pool   *pool
 	// command is told of each command after READY, in the reader's goroutine.
 	// body is only valid during the call.
 	command func(name string, body []byte)
@@ -41,6 +64,7 @@ type guard struct {
 	ready    bool // READY has been passed on
 	frames   int  // of the current message
 	size     int64
+	taken    int64  // from the pool, until handOver
 	head     []byte // header of the current frame, not yet read by Conn
 	headBuf  [9]byte
 	staged   []byte // start of the current frame's body, read ahead
@@ -49,8 +73,11 @@ type guard struct {
 	out gather
 }
 
-func newGuard(conn net.Conn, limits Limits, command func(string, []byte)) *guard {
-	return &guard{Conn: conn, limits: limits, command: command, in: bufio.NewReaderSize(conn, 32<<10), greeting: greetingSize}
+func newGuard(conn net.Conn, limits Limits, shared *pool, command func(string, []byte)) *guard {
+	return &guard{
+		Conn: conn, limits: limits, pool: shared, command: command,
+		in: bufio.NewReaderSize(conn, 32<<10), greeting: greetingSize,
+	}
 }
 
 // Read implements io.Reader for zmq4.Conn.
@@ -169,11 +196,25 @@ func (g *guard) admit(flags byte, size uint64) error {
 	if g.size > g.limits.Message {
 		return fmt.Errorf("%w: message of more than %d bytes", errGuard, g.limits.Message)
 	}
+	if g.size > largeMessage {
+		if !g.pool.take(g.size - g.taken) {
+			return fmt.Errorf("%w: message of %d bytes while others occupy the %d for large ones", errGuard, g.size, g.pool.max)
+		}
+		g.taken = g.size
+	}
 	if flags&flagMore == 0 {
 		g.frames, g.size = 0, 0
 	}
 	g.body = int64(size)
 	return g.stage()
+}
+
+// handOver returns what the last message took from the pool; the caller has to
+// give it back.
+func (g *guard) handOver() int64 {
+	n := g.taken
+	g.taken = 0
+	return n
 }
 
 // stageAbove is the size from which a frame is read ahead: Conn allocates what

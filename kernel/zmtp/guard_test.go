@@ -17,7 +17,7 @@ import (
 func pipeGuard(t testing.TB, limits Limits, command func(string, []byte)) (*guard, net.Conn) {
 	here, there := net.Pipe()
 	t.Cleanup(func() { here.Close(); there.Close() })
-	return newGuard(here, limits, command), there
+	return newGuard(here, limits, &pool{max: 512 * mib}, command), there
 }
 
 func greetingAndReady() []byte { return append(greetingBytes(), readyBytes("DEALER", "")...) }
@@ -167,7 +167,7 @@ func FuzzGuard(f *testing.F) {
 	f.Add(append(greetingAndReady(), 2, 0, 0, 0, 0, 0, 1, 0, 0))
 	limits := Limits{Frame: 1 << 16, Message: 1 << 17, Frames: 8}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		g := newGuard(&streamConn{in: bytes.NewReader(data)}, limits, func(string, []byte) {})
+		g := newGuard(&streamConn{in: bytes.NewReader(data)}, limits, &pool{max: 512 * mib}, func(string, []byte) {})
 		err := safely(func() error {
 			conn, err := zmq4.Open(g, nullSecurity, zmq4.Router, nil, false, nil)
 			if err != nil {

@@ -37,6 +37,10 @@ type Options struct {
 	// Limits default to 256 MiB a frame and message and 2048 frames; for sockets
 	// that expect only subscriptions or heartbeats to 64 KiB and 16 frames.
 	Limits Limits
+	// LargeBytes bounds what messages above 1 MiB of all peers together occupy
+	// until Recv takes them; a message that does not fit ends its connection.
+	// Default 512 MiB.
+	LargeBytes int64
 	// MaxPeers bounds connections, those that have not shaken hands included.
 	// Default 512.
 	MaxPeers int
@@ -68,6 +72,7 @@ func (o Options) withDefaults(limits Limits) Options {
 	setDefault(&o.Limits.Frame, limits.Frame)
 	setDefault(&o.Limits.Message, limits.Message)
 	setDefault(&o.Limits.Frames, limits.Frames)
+	setDefault(&o.LargeBytes, 512*mib)
 	setDefault(&o.MaxPeers, 512)
 	setDefault(&o.HandshakeTimeout, 10*time.Second)
 	setDefault(&o.QueueMessages, 8192)

@@ -83,6 +83,37 @@ func TestIdentity(t *testing.T) {
 	})
 }
 
+func TestAwaitIdentity(t *testing.T) {
+	eachTransport(t, func(t *testing.T, endpoint string) {
+		r := newRouter(t, endpoint, testOptions(t))
+		ctx, cancel := context.WithCancel(testContext(t))
+		found := make(chan error, 2)
+		await := func(ctx context.Context, id string) {
+			_, err := r.AwaitIdentity(ctx, []byte(id))
+			found <- err
+		}
+		go await(ctx, "late")
+		newDealer(t, r.Endpoint(), "other")
+		d := newDealer(t, r.Endpoint(), "late")
+		if err := d.Connected(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := <-found; err != nil {
+			t.Error(err)
+		}
+		go await(ctx, "never")
+		cancel()
+		if err := <-found; err != context.Canceled {
+			t.Errorf("got %v", err)
+		}
+		go await(context.Background(), "never")
+		r.Close()
+		if err := <-found; err != ErrClosed {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
 func TestManyIdentitiesAreForgotten(t *testing.T) {
 	r := newRouter(t, "tcp://127.0.0.1:0", testOptions(t))
 	for i := range 3 * maxKnown {

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// inbox is how many received messages wait for Recv; each peer's reader may
-	// hold one more.
+	// inbox is how many received messages wait for Recv. A peer whose message
+	// finds it full is not read any further, and its PINGs wait too.
 	inbox = 64
 	// maxKnown bounds the identities whose Peer is remembered.
 	maxKnown = 1024
@@ -19,18 +19,27 @@ const (
 // Router is a ROUTER socket. Its methods may be called at once.
 type Router struct {
 	*server
-	in chan Message
+	in chan waiting
 
-	mu    sync.Mutex
-	last  Peer
-	peers map[Peer]*peer
-	known map[string]Peer // of every identity seen, connected or not
+	mu     sync.Mutex
+	last   Peer
+	peers  map[Peer]*peer
+	known  map[string]Peer // of every identity seen, connected or not
+	joined chan struct{}   // closed and replaced when a peer is added
+}
+
+// waiting is a message in the inbox and what it holds of the pool.
+type waiting struct {
+	Message
+	taken int64
 }
 
 // ListenRouter binds a ROUTER socket to tcp://host:port (port 0 is any free
 // one) or ipc://path.
 func ListenRouter(endpoint string, opts Options) (*Router, error) {
-	r := &Router{in: make(chan Message, inbox), peers: make(map[Peer]*peer), known: make(map[string]Peer)}
+	r := &Router{
+		in: make(chan waiting, inbox), peers: make(map[Peer]*peer), known: make(map[string]Peer), joined: make(chan struct{}),
+	}
 	var err error
 	if r.server, err = listen(zmq4.Router, endpoint, opts.withDefaults(messageLimits), routing{r}); err != nil {
 		return nil, err
@@ -42,7 +51,9 @@ func ListenRouter(endpoint string, opts Options) (*Router, error) {
 // Recv returns the next message of any peer, without an identity frame. It
 // fails with ErrClosed or ctx's error.
 func (r *Router) Recv(ctx context.Context) (Message, error) {
-	return recv(ctx, r.in, r.closing)
+	m, err := recv(ctx, r.in, r.closing)
+	r.large.give(m.taken)
+	return m.Message, err
 }
 
 // Send queues a message for one peer and never blocks. It fails with ErrNoPeer
@@ -68,6 +79,27 @@ func (r *Router) PeerByIdentity(id []byte) (Peer, bool) {
 	defer r.mu.Unlock()
 	peer := r.known[string(id)]
 	return peer, r.peers[peer] != nil
+}
+
+// AwaitIdentity is PeerByIdentity for a peer that may still be connecting: a
+// client's sockets connect in no particular order. It fails with ErrClosed or
+// ctx's error.
+func (r *Router) AwaitIdentity(ctx context.Context, id []byte) (Peer, error) {
+	for {
+		r.mu.Lock()
+		joined := r.joined
+		r.mu.Unlock()
+		if peer, ok := r.PeerByIdentity(id); ok {
+			return peer, nil
+		}
+		select {
+		case <-joined:
+		case <-r.closing:
+			return 0, ErrClosed
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
 }
 
 // Identity is what a connected peer announced, or nil.
@@ -108,6 +140,8 @@ func (r routing) register(p *peer) (old *peer) {
 	}
 	old = r.peers[p.id]
 	r.peers[p.id] = p
+	close(r.joined)
+	r.joined = make(chan struct{})
 	return old
 }
 
@@ -125,7 +159,7 @@ func (r routing) forget() {
 
 func (r routing) received(p *peer, frames [][]byte) error {
 	select {
-	case r.in <- Message{Peer: p.id, Frames: frames}:
+	case r.in <- waiting{Message{Peer: p.id, Frames: frames}, p.guard.handOver()}:
 	case <-r.closing:
 	}
 	return nil

@@ -34,6 +34,7 @@ type socket struct {
 	pattern  pattern
 	closing  chan struct{} // closed first by Close
 	running  sync.WaitGroup
+	large    pool
 
 	mu    sync.Mutex
 	conns map[net.Conn]*peer // nil until the handshake is over; nil map after Close
@@ -42,7 +43,7 @@ type socket struct {
 func newSocket(kind zmq4.SocketType, endpoint string, identity []byte, opts Options, p pattern) *socket {
 	return &socket{
 		kind: kind, identity: identity, endpoint: endpoint, opts: opts, pattern: p,
-		closing: make(chan struct{}), conns: make(map[net.Conn]*peer),
+		closing: make(chan struct{}), conns: make(map[net.Conn]*peer), large: pool{max: opts.LargeBytes},
 	}
 }
 
@@ -94,6 +95,7 @@ func (s *socket) run(conn net.Conn) (shook bool) {
 		}
 	}()
 	p.disconnect(safely(func() error { return s.read(p) }))
+	s.large.give(p.guard.handOver())
 	<-p.written
 	s.pattern.gone(p)
 	s.ended(p.why)
@@ -115,7 +117,7 @@ func (s *socket) handshake(p *peer) error {
 	if err := p.conn.SetDeadline(time.Now().Add(s.opts.HandshakeTimeout)); err != nil {
 		return err
 	}
-	p.guard = newGuard(p.conn, s.opts.Limits, func(name string, body []byte) { s.command(p, name, body) })
+	p.guard = newGuard(p.conn, s.opts.Limits, &s.large, func(name string, body []byte) { s.command(p, name, body) })
 	z, err := zmq4.Open(p.guard, nullSecurity, s.kind, s.identity, false, nil)
 	if err != nil {
 		return err
@@ -147,12 +149,12 @@ func (s *socket) read(p *peer) error {
 		}
 		select {
 		case <-s.closing:
-			continue
 		default:
+			if err := s.pattern.received(p, msg.Frames); err != nil {
+				return err
+			}
 		}
-		if err := s.pattern.received(p, msg.Frames); err != nil {
-			return err
-		}
+		s.large.give(p.guard.handOver())
 	}
 }
 

@@ -183,7 +183,7 @@ func dialRaw(t testing.TB, endpoint string) *raw {
 	t.Helper()
 	conn := must[net.Conn](t)(dial(testContext(t), endpoint))
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
 	return &raw{conn, t}

@@ -163,3 +163,6 @@ def f(x):
 ---
 def f(a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r):   ### 55-56 "17 parameters; a function takes at most 16"
     return a+b+c+d+e+g+h+i+j+k+l+m+n+o+p+q+r
+---
+def f(x, y: f32[8]) -> f32[8]:   ### 24-30 "the result is annotated, and not every parameter is"
+    return x + y

@@ -48,12 +48,12 @@ def f(x):
     return transpose(x, 0, 0)    ### 12-30 "transpose"
 ---
 # trace 4x8
-def f(x: f32[8,4]):          ### 7-18 "input x is f32\\[4,8\\], and the annotation promises f32\\[8,4\\]"
-    return x
+def f(x: f32[8,4]) -> f32[8,4]:
+    return x                 # a call may bring other shapes
 ---
 # trace 4x8
-def f(x) -> f32[8]:
-    return x.sum(axis=1)     ### 12-25 "the result is f32\\[4\\], and the annotation promises f32\\[8\\]"
+def f(x: f32[4,8]) -> f32[8]:
+    return x.sum(axis=1)     ### 12-25 "the result is f32\\[4\\], and the annotation says f32\\[8\\]"
 ---
 # trace 4x8,2
 def f(x):                    ### 5-6 "f takes 1 tensor, got 2"
@@ -80,10 +80,10 @@ def f(x, y):
     return x * y             ### 12-17 "1000000000 elements, and the limit for one tensor is 268435456"
 ---
 # trace 4x8
-def inner(x: f32[8]):
-    return x
+def inner(x: f32[4]) -> f32[8]:
+    return x                 ### 12-13 "the result is f32\\[4\\], and the annotation says f32\\[8\\]"
 def f(x):
-    return inner(x)          ### 18-19 "argument x of inner is f32\\[4,8\\], and its annotation promises f32\\[8\\]"
+    return inner(x) + inner(x.sum(axis=1))
 ---
 # trace 4x8
 def inner(x):

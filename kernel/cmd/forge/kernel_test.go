@@ -13,7 +13,7 @@ func TestFatalErrors(t *testing.T) {
 		name, code string
 		says       []string // parts of the error
 	}{
-		{"endless recursion", "func f(n int) int { return f(n+1) + 1 }\nf(0)", []string{"stack"}},
+		{"stack overflow in compiled code", "type T struct{ Next any }\nx := &T{}\nx.Next = x\nreflect.DeepEqual(*x, 1)\njson.Marshal(cyclic{})\ntype cyclic struct{}\nfunc (c cyclic) MarshalJSON() ([]byte, error) { return json.Marshal(c) }", []string{"stack"}},
 		{"concurrent map writes", "m := map[int]int{}\nfor i := 0; i < 8; i++ { go func() { for { m[1]++ } }() }\nselect {}", []string{"concurrent map"}},
 		{"out of memory", "var keep [][]byte\nfor { b := make([]byte, 64<<20); keep = append(keep, b) }", []string{"memory"}},
 		{"killed from outside", "syscall.Kill(os.Getpid(), syscall.SIGKILL)\nselect {}", []string{"killed"}},
@@ -45,15 +45,30 @@ func TestFatalErrors(t *testing.T) {
 	}
 }
 
-// os.Exit ends its cell and nothing else.
-func TestExit(t *testing.T) {
+// What the engine itself can stop ends its cell and nothing else.
+func TestEndsOnlyItsCell(t *testing.T) {
+	tests := []struct{ name, code, says string }{
+		{"os.Exit", "os.Exit(3)", "3"},
+		{"log.Fatal", `log.Fatal("giving up")`, "giving up"},
+		{"runtime.Goexit", "runtime.Goexit()", "Goexit"},
+		{"panic", `panic("no")`, "no"},
+		{"nil map", "var m map[string]int\nm[\"a\"] = 1", "nil map"},
+		{"endless recursion", "func f(n int) int { return f(n+1) + 1 }\nf(0)", "stack overflow"},
+	}
 	kernel := startKernel(t)
 	run(t, kernel, "kept := 7").want(t, "")
-	got := run(t, kernel, "os.Exit(3)")
-	if got.status != "error" || !strings.Contains(got.evalue, "3") {
-		t.Errorf("status %s, %s: %s", got.status, got.ename, got.evalue)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := run(t, kernel, tt.code)
+			if got.status != "error" || !strings.Contains(got.evalue+got.traceback+got.stderr, tt.says) {
+				t.Errorf("status %s, %s: %s\n%s", got.status, got.ename, got.evalue, got.traceback)
+			}
+			if lines := strings.Count(got.traceback, "\n"); lines > 60 {
+				t.Errorf("a traceback of %d lines", lines)
+			}
+			run(t, kernel, "kept").want(t, "7")
+		})
 	}
-	run(t, kernel, "kept").want(t, "7")
 }
 
 func TestInterruptKeepsState(t *testing.T) {
@@ -147,9 +162,10 @@ func TestOutputOrder(t *testing.T) {
 		if err := m.Decode(&content); err != nil {
 			t.Fatal(err)
 		}
-		if m.Header.MsgType == "display_data" {
+		switch m.Header.MsgType {
+		case "display_data":
 			seen = append(seen, "show "+content.Data["text/plain"].(string))
-		} else {
+		case "stream":
 			seen = append(seen, strings.Split(strings.TrimSuffix(content.Text, "\n"), "\n")...)
 		}
 	}

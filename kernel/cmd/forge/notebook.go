@@ -188,4 +188,3 @@ func notebookHTMLCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&untrusted, "untrusted", false, "sanitise HTML and SVG of the notebook")
 	return cmd
 }
-

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"image"
 	"image/png"
-	"os"
 	"sync"
 
 	"github.com/google/uuid"
@@ -104,11 +103,11 @@ func UniqueID() string { return uuid.NewString() }
 func UniqueId() string { return UniqueID() }
 
 // RequestInput asks the person for a line, which becomes the next line of the
-// cell's standard input; read it with fmt.Scanln or bufio. That nobody can be
-// asked is reported on stderr.
+// cell's standard input; read it with fmt.Scanln or bufio. It panics when
+// nobody can be asked: gonb's signature has no error to return.
 func RequestInput(text string, password bool) {
 	if err := prompt.Ask(text, password); err != nil {
-		fmt.Fprintln(os.Stderr, "gonbui.RequestInput:", err)
+		panic(fmt.Errorf("gonbui.RequestInput: %w", err))
 	}
 }
 

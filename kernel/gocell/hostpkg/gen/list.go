@@ -53,6 +53,7 @@ var groups = []group{
 		"forgekernel/forge/pass",
 		"forgekernel/forge/script",
 		"forgekernel/forge/tensor",
+		"forgekernel/nebula",
 		"forgekernel/kernel/gocell/gonbui",
 	}},
 }

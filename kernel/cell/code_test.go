@@ -1,0 +1,217 @@
+package cell
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"forgekernel/display"
+	"forgekernel/forge"
+	"forgekernel/kernel/gocell"
+)
+
+// placeOf returns where an error points, as "line:column".
+func placeOf(err error) string {
+	var compile *gocell.CompileError
+	var script forge.Errors
+	var call *forge.CallError
+	var panicked *gocell.PanicError
+	d := display.Diagnostic{}
+	switch {
+	case errors.As(err, &compile):
+		d = compile.Diagnostics[0]
+	case errors.As(err, &script):
+		d = *script[0]
+	case errors.As(err, &call):
+		d = call.Diagnostic
+	case errors.As(err, &panicked):
+		return fmt.Sprintf("%d:%d", panicked.Trace[0].Line, panicked.Trace[0].Col)
+	}
+	return fmt.Sprintf("%d:%d", d.Line, d.Col)
+}
+
+// Positions of errors are those of the whole cell, whatever stands above the
+// code.
+func TestPositions(t *testing.T) {
+	n := newNotebook(t)
+	t.Chdir(t.TempDir())
+	for _, c := range []struct{ code, place, name string }{
+		{"undefinedA", "1:1", "CompileError"},
+		{"!true\n\n%cd .\n// doc\nx := undefinedB", "5:6", "CompileError"},
+		{"%time undefinedC", "1:7", "CompileError"},
+		{"!true\n%time  1 + undefinedD", "2:12", "CompileError"},
+		{"%%time\n%%go\n!true\nundefinedE", "4:1", "CompileError"},
+		{"!true\npanic(1)", "2:6", "panic"},
+		{"!true\nx := 1 +", "2:9", "CompileError"},
+		{"\n# layers\ndef f(x):\n    return y", "4:12", "ForgeScriptError"},
+		{"%%forge\n!true\ndef f(x):\n    return y", "4:12", "ForgeScriptError"},
+		{"%%time\n\ndef f(x: f32[2], y: f32[3]):\n    return x + y", "4:12", "CallError"},
+		{"%%go\ndef f(x): return x", "2:5", "CompileError"},
+	} {
+		_, out, e := n.run(t, c.code)
+		if e == nil {
+			t.Errorf("%q succeeded", c.code)
+			continue
+		}
+		if got := placeOf(out.Err); e.Name != c.name || got != c.place {
+			t.Errorf("%q: %s at %s: %s; want %s at %s", c.code, e.Name, got, e.Value, c.name, c.place)
+		}
+	}
+}
+
+func TestGo(t *testing.T) {
+	n := newNotebook(t)
+	for _, c := range []struct{ code, printed, result string }{
+		{"x := 20\nx + 1", "", "21"},
+		{"fmt.Println(x)", "20\n", ""},
+		{"!echo above\nx * 2", "above\n", "40"},
+		{"%env FORGE_TEST_GO=1\n", "FORGE_TEST_GO=1\n", ""},
+		{"// only a comment", "", ""},
+		{"%%go\n!echo first\nx", "first\n", "20"},
+	} {
+		printed, result := n.ok(t, c.code)
+		if printed != c.printed || result != c.result {
+			t.Errorf("%q printed %q and gave %q; want %q and %q", c.code, printed, result, c.printed, c.result)
+		}
+	}
+}
+
+var timing = regexp.MustCompile(`(?m)^wall [0-9.]+(ns|µs|ms|s), CPU [0-9.]+(ns|µs|ms|s) \(user [0-9.]+(ns|µs|ms|s), system [0-9.]+(ns|µs|ms|s)\)\n`)
+
+func TestTime(t *testing.T) {
+	n := newNotebook(t)
+	n.ok(t, "x := 20")
+	for _, c := range []struct{ code, printed, result string }{
+		{"%time x + 1", "", "21"},
+		{"%%time\nfmt.Println(x)\nx", "20\n", "20"},
+		{"%%time\n!echo hi", "hi\n", ""},
+		{"%%time\ndef f(x):\n    return x", "", "def f(x)"},
+		{"%%time\n%%bash\necho deep", "deep\n", ""},
+		{"%time y := 3\ny", "", "3"},
+	} {
+		printed, result := n.ok(t, c.code)
+		if !timing.MatchString(printed) || timing.ReplaceAllString(printed, "") != c.printed || result != c.result {
+			t.Errorf("%q printed %q and gave %q; want %q, a time and %q", c.code, printed, result, c.printed, c.result)
+		}
+	}
+	if printed, _, e := n.run(t, "%time panic(1)"); e == nil || !timing.MatchString(printed) {
+		t.Errorf("a failure: printed %q, error %+v", printed, e)
+	}
+}
+
+// A ForgeScript cell changes everything or nothing.
+func TestForgeScriptIsAtomic(t *testing.T) {
+	n := newNotebook(t)
+	n.ok(t, "def f(x):\n    return x + 1\n\ndef g(x):\n    return f(x) * 2")
+	before := fmt.Sprint(n.Definitions(), n.Symbols())
+	for _, c := range []struct{ code, name string }{
+		{"def f(x):\n    return x + 5\n\ndef bad(x):\n    return nothing(x)", "ForgeScriptError"},
+		{"def f(x):\n    return x + 5\n\ndef func(x):\n    return x", "ForgeScriptError"},
+		{"def f(x: f32[2]):\n    return x + 5\n\ndef bad(x: f32[2], y: f32[3]):\n    return x + y", "CallError"},
+		{"def f(x):\n    return x + 5\n\ndef _(x):\n    return x", "ForgeScriptError"},
+		{"%%forge --shapes 2,3\ndef f(x, y):\n    return x + y", "CallError"},
+		{"%%forge --entry h\ndef f(x):\n    return x", "UsageError"},
+		{"%%forge --show ir\ndef f(x):\n    return x", "UsageError"},
+	} {
+		_, out, e := n.run(t, c.code)
+		if e == nil || e.Name != c.name || out.Result != nil || len(n.shown) > 0 {
+			t.Errorf("%q: error %+v, result %v, displays %q; want %s", c.code, e, out.Result, n.shown, c.name)
+		}
+		if now := fmt.Sprint(n.Definitions(), n.Symbols()); now != before {
+			t.Errorf("%q changed the session from\n%s\nto\n%s", c.code, before, now)
+		}
+	}
+	if _, result := n.ok(t, "g(forge.Ones(1)).At(0)"); result != "4" {
+		t.Errorf("g(1) = %s", result)
+	}
+}
+
+func TestForgeScriptViews(t *testing.T) {
+	n := newNotebook(t)
+	const annotated = "def f(x: f32[2]):\n    return relu(x)"
+	for _, c := range []struct {
+		code   string
+		shown  []string // a part of each display
+		result string
+	}{
+		{"def f(x):\n    return relu(x)\n\ndef g(x, y):\n    return f(x) + y", nil, "def f(x)\ndef g(x, y)"},
+		{annotated, []string{"f: ", "graph f("}, ""},
+		{"%%forge --show ir\n" + annotated, []string{"graph f("}, ""},
+		{"%%forge --shapes 3x4 --show source,check\ndef f(x):\n    return relu(x)", []string{"def f(x)", "verdict"}, ""},
+		{"%%forge --shapes 2 --entry a --show ir\ndef a(x):\n    return relu(x)\n\ndef b(x, y):\n    return x + y", []string{"graph a("}, ""},
+		{"%config show=summary\n" + annotated, []string{"f"}, ""},
+	} {
+		_, result := n.ok(t, c.code)
+		if len(n.shown) != len(c.shown) || result != c.result {
+			t.Errorf("%q shows %q and gives %q; want %q and %q", c.code, n.shown, result, c.shown, c.result)
+			continue
+		}
+		for i := range c.shown {
+			if !strings.Contains(n.shown[i], c.shown[i]) {
+				t.Errorf("%q: display %d is %q, which lacks %q", c.code, i+1, n.shown[i], c.shown[i])
+			}
+		}
+	}
+}
+
+func TestWhoAndReset(t *testing.T) {
+	n := newNotebook(t)
+	n.ok(t, "alpha := 1; beta := \"b\"")
+	n.ok(t, "def layer(x):\n    return x")
+	_, result := n.ok(t, "%who")
+	for _, want := range []string{"alpha", "int", "beta", "string", "layer", "forgescript"} {
+		if !strings.Contains(result, want) {
+			t.Errorf("%%who lacks %q:\n%s", want, result)
+		}
+	}
+	if _, result := n.ok(t, "%who al"); !strings.Contains(result, "alpha") || strings.Contains(result, "beta") {
+		t.Errorf("%%who al shows\n%s", result)
+	}
+	n.answers = []string{"n"}
+	n.ok(t, "%reset")
+	n.ok(t, "alpha")
+	n.answers = []string{"Yes "}
+	n.ok(t, "%reset")
+	if printed, result := n.ok(t, "%who"); printed != "nothing is defined\n" || result != "" || len(n.Definitions()) > 0 {
+		t.Errorf("after %%reset: %q, %q, %v", printed, result, n.Definitions())
+	}
+	for _, code := range []string{"alpha", "layer(forge.Ones(1))"} {
+		if _, _, e := n.run(t, code); e == nil || e.Name != "CompileError" {
+			t.Errorf("after %%reset %s: %+v", code, e)
+		}
+	}
+}
+
+func TestNameHelp(t *testing.T) {
+	n := newNotebook(t)
+	n.ok(t, "def layer(x):\n    \"\"\"Adds one.\"\"\"\n    return x + 1")
+	for _, c := range []struct{ code, want string }{
+		{"layer?", "Adds one."},
+		{"layer??", "return x + 1"},
+		{"strings.ToUpper?", "func ToUpper(s string) string"},
+		{"softmax?", "softmax(x, axis=-1)"},
+		{"?fmt.Println", "func Println(a ...any)"},
+	} {
+		_, out, e := n.run(t, c.code)
+		if e != nil || len(out.Payload) != 1 {
+			t.Errorf("%s: error %+v, payload %+v", c.code, e, out.Payload)
+			continue
+		}
+		if text, _ := out.Payload[0].Data["text/plain"].(string); !strings.Contains(text, c.want) {
+			t.Errorf("%s shows %q, which lacks %q", c.code, text, c.want)
+		}
+	}
+}
+
+// A directive below code is refused, with what to do instead.
+func TestDirectiveBelowCode(t *testing.T) {
+	n := newNotebook(t)
+	for _, code := range []string{"x := 1\n%who", "x := 1\n!ls -l", "x := 1\nx?"} {
+		_, _, e := n.run(t, code)
+		if e == nil || !strings.Contains(strings.Join(e.Traceback, "\n"), "stand above the code") {
+			t.Errorf("%q: %+v", code, e)
+		}
+	}
+}
