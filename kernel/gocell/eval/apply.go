@@ -1,8 +1,10 @@
 package eval
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -110,6 +112,9 @@ func (c *closure) entry(args []reflect.Value) []reflect.Value {
 	results, failed := th.guarded(c, args)
 	r.nesting.Add(-1)
 	if failed != nil {
+		if !failed.onUserGoroutine() {
+			return c.abandon(r, failed)
+		}
 		r.mu.Lock()
 		r.lastPanic = failed
 		r.mu.Unlock()
@@ -121,6 +126,64 @@ func (c *closure) entry(args []reflect.Value) []reflect.Value {
 	threads.Put(th)
 	return results
 }
+
+// abandon ends a callback on a goroutine that compiled code started, a timer's
+// or a server's: nobody there would recover. The panic is reported; the callback
+// returns zeros, and an error where it can.
+func (c *closure) abandon(r *run, failed *panicking) []reflect.Value {
+	if !isStop(failed.value) {
+		r.engine.opts.Async(r.cell, &Panic{Value: failed.value, Trace: failed.trace, Goroutine: true})
+	}
+	var results []reflect.Value
+	for _, t := range outs(c) {
+		if t == errorType {
+			results = append(results, reflect.ValueOf(&errAbandoned).Elem())
+		} else {
+			results = append(results, reflect.Zero(t))
+		}
+	}
+	return results
+}
+
+var (
+	errorType    = reflect.TypeFor[error]()
+	errAbandoned = errors.New("the cell's function ended with a panic or was interrupted")
+)
+
+// onUserGoroutine reports whether the goroutine that panics was started for
+// user code. The stack is searched once, by the innermost callback.
+func (p *panicking) onUserGoroutine() bool {
+	if !p.placed {
+		p.placed, p.onUser = true, searchStack()
+	}
+	return p.onUser
+}
+
+func searchStack() bool {
+	for size := 256; ; size *= 2 {
+		pcs := make([]uintptr, size)
+		n := runtime.Callers(1, pcs)
+		if n == size {
+			continue // the bottom of the stack is what counts
+		}
+		frames := runtime.CallersFrames(pcs[max(0, n-20):n])
+		for {
+			f, more := frames.Next()
+			if f.Function == mainFrame || f.Function == goFrame {
+				return true
+			}
+			if !more {
+				return false
+			}
+		}
+	}
+}
+
+// The functions at the bottom of the goroutines of user code.
+const (
+	mainFrame = "forgekernel/kernel/gocell/eval.(*thread).main"
+	goFrame   = "forgekernel/kernel/gocell/eval.(*thread).goroutine"
+)
 
 // guarded runs a closure and returns its panic. The stack is unwound before the
 // panic goes on, which keeps deep recursions from costing the square of their

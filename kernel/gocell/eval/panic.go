@@ -10,6 +10,8 @@ type panicking struct {
 	value     any
 	trace     []Location
 	recovered bool
+
+	placed, onUser bool // see onUserGoroutine
 }
 
 // rethrow carries a panic from frame to frame, so that its trace is not lost.
@@ -59,6 +61,7 @@ func (th *thread) catch(r any) *panicking {
 	defer th.run.mu.Unlock()
 	if inner := th.run.lastPanic; inner != nil && same(inner.value, r) {
 		p.trace = joinTraces(inner.trace, p.trace)
+		p.placed, p.onUser = inner.placed, inner.onUser
 	}
 	th.run.lastPanic = nil
 	return p
