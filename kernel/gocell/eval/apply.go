@@ -38,9 +38,6 @@ func (th *thread) applyCode(c *Code, args []reflect.Value, deferOf *frame) []ref
 	if fn := c.fn.Load(); fn != nil {
 		return th.applyFunc(fn, nil, args, deferOf)
 	}
-	if c.host.IsValid() {
-		return th.compiled(target{host: c.host, name: c.Name, variadic: c.host.Type().IsVariadic()}, args)
-	}
 	panic(goError(fmt.Sprintf("%s has no code: its cell did not compile", c.Name)))
 }
 
