@@ -221,3 +221,12 @@ func BenchmarkFloatSum(b *testing.B) {
 		mustRun(b, s, `sum(xs)`)
 	}
 }
+
+func TestManyErrors(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	_, err := s.Run(context.Background(), Cell{Source: "1" + strings.Repeat("+x", 2000)})
+	var ce *CompileError
+	if !errors.As(err, &ce) || len(ce.Diagnostics) != maxFaults {
+		t.Errorf("2000 errors give %d diagnostics", len(ce.Diagnostics))
+	}
+}

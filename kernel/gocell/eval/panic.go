@@ -57,6 +57,9 @@ func (th *thread) catch(r any) *panicking {
 		return again.panicking
 	}
 	p := &panicking{value: r, trace: th.locate(0)}
+	if !isStop(r) {
+		th.blocking(nil) // the call that waited has ended with this panic
+	}
 	th.run.mu.Lock()
 	defer th.run.mu.Unlock()
 	if inner := th.run.lastPanic; inner != nil && same(inner.value, r) {
