@@ -52,7 +52,6 @@ type linkage struct {
 // Link makes the unit's functions and methods the present ones.
 func (p *Program) Link() {
 	for _, l := range p.link {
-		l.code.host = reflect.Value{}
 		l.code.fail.Store(nil)
 		l.code.fn.Store(l.fn)
 	}
