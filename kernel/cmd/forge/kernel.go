@@ -50,7 +50,7 @@ func kernelCommand() *cobra.Command {
 					cfg.Logger.Warn("processes of a session are left", "error", err)
 				}
 			}
-			return front.Run(cmd.Context(), cfg)
+			return front.Run(whileParentLives(cmd.Context(), cfg.Logger), cfg)
 		},
 	}
 	cmd.Flags().StringVar(&file, "connection-file", "", "the connection file that Jupyter wrote")
