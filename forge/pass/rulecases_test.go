@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"testing"
 
 	"forgekernel/forge/ir"
+	"forgekernel/forge/mathf"
 	"forgekernel/forge/tensor"
 )
 
@@ -17,6 +19,28 @@ func attentionBound(_ *ir.Graph, inputs []*tensor.Tensor) float64 {
 	q, k, v := largest(inputs[0]), largest(inputs[1]), largest(inputs[2])
 	score := 3 * q * k
 	return (math.Expm1(6*u*score) + 8*u) * v
+}
+
+// squareBound is half an ulp of the largest square, which denormals have at
+// least.
+func squareBound(_ *ir.Graph, inputs []*tensor.Tensor) float64 {
+	x := largest(inputs[0])
+	return 0x1p-24*x*x + 0x1p-150
+}
+
+// TestSquareBorders compares pow and the product near the numbers from which
+// on squares overflow or vanish.
+func TestSquareBorders(t *testing.T) {
+	for _, border := range []float64{math.Sqrt(math.MaxFloat32), math.Sqrt(0x1p-149), math.Sqrt(0x1p-150)} {
+		middle := math.Float32bits(float32(border))
+		for bits := middle - 100_000; bits < middle+100_000; bits++ {
+			x := math.Float32frombits(bits)
+			p, q := mathf.Pow(x, 2), x*x
+			if (p == 0) != (q == 0) || math.IsInf(float64(p), 0) != math.IsInf(float64(q), 0) {
+				t.Fatalf("the square of %v is %v by pow and %v by a product", x, p, q)
+			}
+		}
+	}
 }
 
 // largest is the largest finite magnitude of a tensor.
@@ -90,14 +114,34 @@ var ruleCases = []ruleCase{
   %3: f32[M,N] = sub %x, %0
   return %1, %2, %3
 }`},
-	{rule: "reciprocal", program: `graph f(%x: f32[M,N]) {
+	{rule: "reciprocal", program: `graph f(%x: f32[M,N], %y: f64[N], %h: f16[N], %b: bf16[N]) {
   %c: f32[] = const {value = f32[] 8.0}
   %d: f32[] = const {value = f32[] -0.0078125}
   %e: f32[] = const {value = f32[] 8.507059e+37}
   %0: f32[M,N] = div %x, %c
   %1: f32[M,N] = div %x, %d
   %2: f32[M,N] = div %x, %e
-  return %0, %1, %2
+  %w: f64[] = const {value = f64[] 1.1125369292536007e-308}
+  %3: f64[N] = div %y, %w
+  %s: f16[] = const {value = f16[] 6.1035e-05}
+  %4: f16[N] = div %h, %s
+  %t: bf16[1] = const {value = bf16[1] -0.25}
+  %5: bf16[N] = div %b, %t
+  return %0, %1, %2, %3, %4, %5
+}`},
+	{rule: "reciprocal-root", program: `graph f(%x: f32[M,N], %z: f64[N]) {
+  %1: f32[] = const {value = f32[] 1.0}
+  %r: f32[M,N] = sqrt %x
+  %0: f32[M,N] = div %1, %r
+  %d: f64[1] = const {value = f64[1] 1.0}
+  %s: f64[N] = sqrt %z
+  %2: f64[N] = div %d, %s
+  return %0, %2
+}`},
+	{rule: "square", bound: squareBound, program: `graph f(%x: f32[M,N]) {
+  %2: f32[] = const {value = f32[] 2.0}
+  %0: f32[M,N] = pow %x, %2
+  return %0
 }`},
 	{rule: "idempotent", program: `graph f(%x: f32[M,N]) {
   %0: f32[M,N] = relu %x
@@ -216,6 +260,37 @@ var ruleCases = []ruleCase{
   %2: f32[2,M,N,K] = where %m, %d, %i
   %4: f32[2,M,N,K] = softmax %2
   %5: f32[2,M,N,2] = matmul %4, %v
+  return %5
+}`},
+	{rule: "attention", program: `graph f(%q: f32[2,6,M,3], %k: f32[2,2,K,3], %v: f32[2,2,1,K,2]) {
+  %k5: f32[2,2,1,K,3] = reshape %k {shape = [2, 2, 1, K, 3]}
+  %kr: f32[2,2,3,K,3] = expand %k5 {shape = [2, 2, 3, K, 3]}
+  %k6: f32[2,6,K,3] = reshape %kr {shape = [2, 6, K, 3]}
+  %vr: f32[2,2,3,K,2] = expand %v {shape = [2, 2, 3, K, 2]}
+  %v6: f32[2,6,K,2] = reshape %vr {shape = [2, 6, K, 2]}
+  %0: f32[2,6,3,K] = transpose %k6 {perm = [0, 1, 3, 2]}
+  %1: f32[2,6,M,K] = matmul %q, %0
+  %4: f32[2,6,M,K] = softmax %1
+  %5: f32[2,6,M,2] = matmul %4, %v6
+  return %5
+}`},
+	{rule: "attention", program: `graph f(%q: f32[M,N,3], %k: f32[M,K,3], %v: f32[M,K,2], %m: f32[M,1,K]) {
+  %0: f32[M,3,K] = transpose %k {perm = [0, 2, 1]}
+  %1: f32[M,N,K] = matmul %q, %0
+  %2: f32[M,N,K] = add %1, %m
+  %4: f32[M,N,K] = softmax %2
+  %5: f32[M,N,2] = matmul %4, %v
+  return %5
+}`},
+	{rule: "attention", program: `graph f(%q: f32[N,3], %k: f32[K,3], %v: f32[K,2], %m: bool[K]) {
+  %0: f32[3,K] = transpose %k
+  %1: f32[N,K] = matmul %q, %0
+  %c: f32[] = const {value = f32[] 0.57735026}
+  %2: f32[N,K] = mul %1, %c
+  %i: f32[] = const {value = f32[] -inf}
+  %3: f32[N,K] = where %m, %2, %i
+  %4: f32[N,K] = softmax %3
+  %5: f32[N,2] = matmul %4, %v
   return %5
 }`},
 	{rule: "stable-softmax", program: `graph f(%x: f32[M,2,N]) {
@@ -352,6 +427,8 @@ func init() {
 		{"layer-norm-rounded", "mean", "div", "weight and bias"},
 		{"layer-norm-rounded", "sum/n", "div", "weight"},
 		{"rms-norm", "mean", "1/sqrt", "weight"},
+		{"rms-norm", "mean", "rsqrt", "weight and bias"},
+		{"layer-norm", "sum/n", "rsqrt", "weight and bias"},
 		{"rms-norm", "sum/n", "1/sqrt", "weight and bias"},
 		{"layer-norm-rounded", "sum*(1/n)", "1/sqrt", "weight and bias"},
 		{"rms-norm-rounded", "mean", "div", ""},
