@@ -201,3 +201,45 @@ func TestDecodeEqualsCausal(t *testing.T) {
 		}
 	}
 }
+
+// TestRopeErrors gives positions that no table of angles covers.
+func TestRopeErrors(t *testing.T) {
+	x := random(t, 1, 2, 3, 4)
+	for _, c := range []struct {
+		pos  []int64
+		want string
+	}{
+		{[]int64{0, -1}, "pos %p of row 1 is -1; positions are 0 to 2147483647"},
+		{[]int64{math.MaxInt64, 0}, "pos %p of row 0 is 9223372036854775807; positions are 0 to 2147483647"},
+	} {
+		_, err := runNode(t.Context(), "%x: f32[2,3,4], %p: i64[2]", "f32[2,3,4]", "rope %x, %p", x, from(t, []int{2}, c.pos...))
+		if err == nil || err.Error() != c.want {
+			t.Errorf("got error %v, want %s", err, c.want)
+		}
+	}
+}
+
+// TestRopeRelative turns queries and keys: their products depend on the
+// distance of their positions alone.
+func TestRopeRelative(t *testing.T) {
+	q, k := random(t, 1, 1, 16), random(t, 2, 1, 16)
+	for _, style := range []string{"half", "interleaved"} {
+		product := func(p, r int64) (sum float64) {
+			turned := func(x *tensor.Tensor, at int64) *tensor.Tensor {
+				y, err := runNode(t.Context(), "%x: f32[1,16], %p: i64[]", "f32[1,16]", `rope %x, %p {style = "`+style+`"}`, x, from(t, nil, at))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return y
+			}
+			a, b := turned(q, p), turned(k, r)
+			for i := range 16 {
+				sum += a.Elem(i) * b.Elem(i)
+			}
+			return sum
+		}
+		if near, far := product(3, 1), product(100003, 100001); math.Abs(near-far) > 1e-5 {
+			t.Errorf("%s: %v near, %v far away", style, near, far)
+		}
+	}
+}
