@@ -106,6 +106,22 @@ func TestGoSyntaxBoundsDepthAndTotal(t *testing.T) {
 	}
 }
 
+func TestToBundleBoundsText(t *testing.T) {
+	long := strings.Repeat("é", maxText)
+	want := long[:maxText] + fmt.Sprintf("… %d bytes more", maxText)
+	for _, v := range []any{long, errors.New(long)} {
+		if got := ToBundle(v).Data[mimeText].(string); got != want {
+			t.Errorf("%T: %d bytes that end with %q", v, len(got), got[len(got)-40:])
+		}
+	}
+	if got := ToBundle("x" + long).Data[mimeText].(string); !strings.HasSuffix(got, fmt.Sprintf("é… %d bytes more", maxText+2)) {
+		t.Errorf("cut within a character: %q", got[len(got)-40:])
+	}
+	if got := ToBundle(Text(long)).Data[mimeText]; got != long {
+		t.Error("a Text is not shown whole")
+	}
+}
+
 func TestToBundle(t *testing.T) {
 	tests := []struct {
 		value any
