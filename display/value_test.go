@@ -30,7 +30,7 @@ type byPointer struct{ n int }
 func (b *byPointer) Display() Bundle { return Text(fmt.Sprint("shown ", b.n)) }
 
 func TestGoSyntax(t *testing.T) {
-	loop := &shape{Name: "loop"}
+	loop := &shape{Name: "loop", weight: 0}
 	loop.Next = loop
 	numbers := make([]int, 250)
 	for i := range numbers {
