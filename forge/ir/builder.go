@@ -68,16 +68,15 @@ func (b *Builder) ApplyN(name string, attrs Attrs, in ...*Value) ([]*Value, erro
 	if op.PassOnly {
 		return nil, fmt.Errorf("%s is made by compiler passes and cannot be applied by a program", name)
 	}
-	n := &Node{Op: op, In: append([]*Value(nil), in...), Attrs: normaliseAttrs(op, attrs)}
-	if b.pos.IsKnown() {
-		n.Pos = []Pos{b.pos}
-	}
-	specs, err := n.Infer()
+	n, err := NewNode(op, attrs, in...)
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range specs {
-		n.Out = append(n.Out, &Value{Name: b.fresh(), Spec: s, Def: n})
+	if b.pos.IsKnown() {
+		n.Pos = []Pos{b.pos}
+	}
+	for _, v := range n.Out {
+		v.Name = b.fresh()
 	}
 	b.g.Nodes = append(b.g.Nodes, n)
 	return n.Out, nil
@@ -134,6 +133,20 @@ func (b *Builder) fresh() string {
 			return name
 		}
 	}
+}
+
+// NewNode makes a node whose results have the inferred specs and no names yet.
+// Attributes are normalised as [Attrs] describes.
+func NewNode(op *Op, attrs Attrs, in ...*Value) (*Node, error) {
+	n := &Node{Op: op, In: append([]*Value(nil), in...), Attrs: normaliseAttrs(op, attrs)}
+	specs, err := n.Infer()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range specs {
+		n.Out = append(n.Out, &Value{Spec: s, Def: n})
+	}
+	return n, nil
 }
 
 // Infer checks operands and attributes and computes the specs of the results.

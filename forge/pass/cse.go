@@ -2,6 +2,8 @@ package pass
 
 import "forgekernel/forge/ir"
 
+var shareRule = Rule{"share", true, "equal operators, attributes and operands have equal results"}
+
 // commonSubexpressions redirects the readers of a node to an earlier node with
 // the same operator, attributes and operands. Constants are equal when their
 // bits are.
@@ -29,7 +31,7 @@ func commonSubexpressions(g *ir.Graph, r *report) error {
 			number[v] = number[earlier.Out[i]]
 			instead[v] = earlier.Out[i]
 		}
-		r.applied(n.Out[0], "shared: an earlier node computes the same", earlier.Out...)
+		r.applied(&shareRule, n.Out[0], "shared: an earlier node computes the same", earlier.Out...)
 		earlier.Pos = mergePos(earlier.Pos, n.Pos)
 	}
 	redirect(g.Outputs, instead)

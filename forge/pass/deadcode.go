@@ -2,6 +2,8 @@ package pass
 
 import "forgekernel/forge/ir"
 
+var deadRule = Rule{"remove", true, "no output depends on what is removed"}
+
 // deadCode keeps the nodes that an output depends on. Inputs stay: they are
 // the program's signature.
 func deadCode(g *ir.Graph, r *report) error {
@@ -26,7 +28,7 @@ func deadCode(g *ir.Graph, r *report) error {
 		if keep[i] {
 			kept = append(kept, n)
 		} else {
-			r.applied(n.Out[0], "removed: no output depends on it")
+			r.applied(&deadRule, n.Out[0], "removed: no output depends on it")
 		}
 	}
 	g.Nodes = kept

@@ -15,6 +15,8 @@ const (
 	MaxFoldFLOPs = 1 << 28
 )
 
+var foldRule = Rule{"fold", true, "the value is computed by the evaluation that would run the node"}
+
 // foldConstants replaces a node whose operands are constants by its value,
 // computed by the same evaluation that would run it.
 func foldConstants(g *ir.Graph, r *report) error {
@@ -25,10 +27,10 @@ func foldConstants(g *ir.Graph, r *report) error {
 		out := n.Out[0]
 		switch bytes, flops := out.Spec.Bytes(), n.Cost().FLOPs; {
 		case bytes > MaxFoldBytes:
-			r.declined(out, fmt.Sprintf("its value has %d bytes; constants made by folding have at most %d", bytes, MaxFoldBytes))
+			r.declined(&foldRule, out, fmt.Sprintf("its value has %d bytes; constants made by folding have at most %d", bytes, MaxFoldBytes))
 			continue
 		case flops > MaxFoldFLOPs:
-			r.declined(out, fmt.Sprintf("computing it takes %d operations; folding spends at most %d", flops, MaxFoldFLOPs))
+			r.declined(&foldRule, out, fmt.Sprintf("computing it takes %d operations; folding spends at most %d", flops, MaxFoldFLOPs))
 			continue
 		}
 		value, err := evaluate(n)
@@ -39,7 +41,7 @@ func foldConstants(g *ir.Graph, r *report) error {
 		if err != nil {
 			return err
 		}
-		r.applied(out, "computed: all operands are constants", n.In...)
+		r.applied(&foldRule, out, "computed: all operands are constants", n.In...)
 		for _, v := range n.In {
 			n.Pos = mergePos(n.Pos, v.Def.Pos)
 		}

@@ -9,6 +9,8 @@ import (
 	"forgekernel/forge/tensor"
 )
 
+var fuseRule = Rule{"fuse", true, "a kernel applies the same operations to the same elements in the same order"}
+
 // fuseElementwise groups elementwise nodes into kernels.
 //
 // A kernel has one result, that of its root, and the nodes of the kernel are
@@ -60,29 +62,29 @@ func (f *fuser) decide(n *ir.Node) func() {
 		if !elementwise || len(others) == 0 {
 			return nothing
 		}
-		return func() { f.r.declined(v, f.notElementwise(others[0]), others...) }
+		return func() { f.r.declined(&fuseRule, v, f.notElementwise(others[0]), others...) }
 	}
 	switch {
 	case !elementwise:
-		return func() { f.r.declined(v, n.Op.Name+" is not elementwise", kernels...) }
+		return func() { f.r.declined(&fuseRule, v, n.Op.Name+" is not elementwise", kernels...) }
 	case f.g.IsOutput(v):
-		return func() { f.r.declined(v, "it is an output of the program and must be stored", kernels...) }
+		return func() { f.r.declined(&fuseRule, v, "it is an output of the program and must be stored", kernels...) }
 	case len(others) > 0:
-		return func() { f.r.declined(v, f.notElementwise(others[0])+" and needs it in memory", others...) }
+		return func() { f.r.declined(&fuseRule, v, f.notElementwise(others[0])+" and needs it in memory", others...) }
 	case len(kernels) > 1:
 		return func() {
-			f.r.declined(v, "it has more than one consumer: fusing would compute it once in each of their kernels", kernels...)
+			f.r.declined(&fuseRule, v, "it has more than one consumer: fusing would compute it once in each of their kernels", kernels...)
 		}
 	}
 	result := kernels[0]
 	if !tensor.ShapeEqual(v.Spec.Shape, result.Spec.Shape) {
 		return func() {
-			f.r.declined(v, fmt.Sprintf("it is broadcast from %s to %s: fusing would compute each element again",
+			f.r.declined(&fuseRule, v, fmt.Sprintf("it is broadcast from %s to %s: fusing would compute each element again",
 				tensor.FormatShape(v.Spec.Shape), tensor.FormatShape(result.Spec.Shape)), result)
 		}
 	}
 	f.root[n] = result.Def
-	return func() { f.r.applied(v, "fused into the kernel of "+result.String(), result) }
+	return func() { f.r.applied(&fuseRule, v, "fused into the kernel of "+result.String(), result) }
 }
 
 func (f *fuser) notElementwise(reader *ir.Value) string {

@@ -10,16 +10,19 @@ import (
 type Pass struct {
 	Name string
 	Doc  string // one sentence
-	run  func(g *ir.Graph, r *report) error
+	// Rules are what its decisions name.
+	Rules []*Rule
+	run   func(g *ir.Graph, r *report) error
 }
 
 // table lists the passes in the order in which they run.
 var table = []Pass{
-	{"fold-constants", "Computes nodes whose operands are all constants.", foldConstants},
-	{"common-subexpressions", "Lets equal nodes share one result.", commonSubexpressions},
-	{"dead-code", "Removes nodes that no output depends on.", deadCode},
-	{"fuse-elementwise", "Groups elementwise nodes into kernels with one output.", fuseElementwise},
-	{"late-dead-code", "Removes constants that fusion copied into kernels.", deadCode},
+	{"fold-constants", "Computes nodes whose operands are all constants.", []*Rule{&foldRule}, foldConstants},
+	{"simplify", "Replaces nodes by simpler ones with the same bits.", simplificationRules(), simplify},
+	{"common-subexpressions", "Lets equal nodes share one result.", []*Rule{&shareRule}, commonSubexpressions},
+	{"dead-code", "Removes nodes that no output depends on.", []*Rule{&deadRule}, deadCode},
+	{"fuse-elementwise", "Groups elementwise nodes into kernels with one output.", []*Rule{&fuseRule}, fuseElementwise},
+	{"late-dead-code", "Removes constants that fusion copied into kernels.", []*Rule{&deadRule}, deadCode},
 }
 
 // constraint says that one pass must run before another.
@@ -27,6 +30,8 @@ type constraint struct{ first, then, reason string }
 
 var constraints = []constraint{
 	{"fold-constants", "common-subexpressions", "folding makes constants that may equal one another"},
+	{"fold-constants", "simplify", "folding makes constants that simplification looks for"},
+	{"simplify", "common-subexpressions", "nodes that differ as written may be equal when simplified"},
 	{"common-subexpressions", "dead-code", "sharing leaves the duplicates without readers"},
 	{"common-subexpressions", "fuse-elementwise", "a kernel computes equal expressions once only if they are one value"},
 	{"dead-code", "fuse-elementwise", "a dead reader would count as a second consumer and block fusion"},
