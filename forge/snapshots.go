@@ -68,8 +68,10 @@ func (p *Program) Summary() display.Table {
 	for _, in := range p.Inputs() {
 		t.Rows = append(t.Rows, []any{"input " + in.Name, in.Spec.String(), nil})
 	}
+	for _, out := range p.Outputs() {
+		t.Rows = append(t.Rows, []any{"result " + out.Name, out.Spec.String(), nil})
+	}
 	t.Rows = append(t.Rows,
-		[]any{"result", p.Output().String(), nil},
 		[]any{"operations", before.Nodes, after.Nodes},
 		[]any{"constants", before.Constants, after.Constants},
 		[]any{"FLOPs", before.FLOPs, after.FLOPs},

@@ -131,14 +131,19 @@ func runCommand() *cobra.Command {
 			if inputs != "" && cmd.Flags().Changed("seed") {
 				return usageError{errors.New("--seed makes inputs and --inputs reads them: give one")}
 			}
-			report, result, err := p.run(cmd.Context(), args[0], seed, inputs)
+			report, results, err := p.run(cmd.Context(), args[0], seed, inputs)
 			if err != nil {
 				return err
 			}
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), report)
 			}
-			fmt.Fprintln(cmd.OutOrStdout(), result)
+			for i, y := range results {
+				if len(results) > 1 {
+					fmt.Fprintf(cmd.OutOrStdout(), "%s = ", report.Outputs[i].Name)
+				}
+				fmt.Fprintln(cmd.OutOrStdout(), y)
+			}
 			return nil
 		},
 	}
@@ -149,7 +154,7 @@ func runCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) run(ctx context.Context, path string, seed uint64, inputs string) (*forge.Report, *forge.Tensor, error) {
+func (p *program) run(ctx context.Context, path string, seed uint64, inputs string) (*forge.Report, []*forge.Tensor, error) {
 	f, shapes, err := p.define(path)
 	if err != nil {
 		return nil, nil, err
