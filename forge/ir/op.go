@@ -44,6 +44,18 @@ type Op struct {
 	// View says that the single result holds the operand's elements in the
 	// same order, so that it can share storage.
 	View bool
+	// Borrow, for an operator that only addresses the elements of its first
+	// operand in another order, computes where each result stands in the storage
+	// of that operand, given where the operand stands. It returns nil when no
+	// strides can express that, so that a kernel has to copy. The field is nil
+	// for any other operator.
+	Borrow func(n *Node, x Layout) []Layout
+	// Donates says that result i is written into the storage of operand
+	// Donates[i], which has the same spec and must not be read afterwards.
+	Donates []int
+	// Scratch is the number of bytes that a kernel needs beside operands and
+	// results; nil for none.
+	Scratch func(n *Node) int64
 	// PassOnly operators are made by passes and cannot be applied by a program.
 	PassOnly bool
 	// Infer computes the result specs from the operand specs and attributes
