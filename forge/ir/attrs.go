@@ -72,6 +72,9 @@ func (n *Node) Bool(name string) bool { v, _ := n.Attr(name).(bool); return v }
 // Int reads an int attribute; see [Node.Bool].
 func (n *Node) Int(name string) int { v, _ := n.Attr(name).(int64); return int(v) }
 
+// Float reads a float attribute; see [Node.Bool].
+func (n *Node) Float(name string) float64 { v, _ := n.Attr(name).(float64); return v }
+
 // Ints reads an ints attribute; nil when absent without default.
 func (n *Node) Ints(name string) []int64 { v, _ := n.Attr(name).([]int64); return v }
 

@@ -168,7 +168,9 @@ func (n *Node) infer() ([]Spec, error) {
 	switch {
 	case n.Op.Variadic && len(n.In) < want-1:
 		return nil, fmt.Errorf("takes at least %d operands, got %d", want-1, len(n.In))
-	case !n.Op.Variadic && len(n.In) != want:
+	case n.Op.Optional > 0 && (len(n.In) < want-n.Op.Optional || len(n.In) > want):
+		return nil, fmt.Errorf("takes %d to %d operands, got %d", want-n.Op.Optional, want, len(n.In))
+	case !n.Op.Variadic && n.Op.Optional == 0 && len(n.In) != want:
 		return nil, fmt.Errorf("takes %d operands, got %d", want, len(n.In))
 	}
 	if err := checkAttrs(n.Op, n.Attrs); err != nil {

@@ -104,6 +104,9 @@ func (d *drawing) kernel(n *Node) {
 	d.box[n.Out[0]] = d.box[n.Body.Outputs[0]]
 }
 
+// Drawn is the class of boxes that nodes of operators of class c are drawn as.
+func (c Class) Drawn() display.Class { return drawnClass[c] }
+
 var drawnClass = map[Class]display.Class{
 	Constant:    display.ClassConstant,
 	Elementwise: display.ClassElementwise,
@@ -112,6 +115,8 @@ var drawnClass = map[Class]display.Class{
 	Normalise:   display.ClassReduction,
 	Movement:    display.ClassMovement,
 	Fused:       display.ClassFused,
+	State:       display.ClassState,
+	Transfer:    display.ClassTransfer,
 }
 
 // nodeLabel is the operator's name with the attributes that its result's shape

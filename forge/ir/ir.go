@@ -69,6 +69,15 @@ func (v *Value) Pos() Pos {
 	return v.Def.Pos[0]
 }
 
+// Owner is the value whose storage v shares through views; v itself when it is
+// no view.
+func (v *Value) Owner() *Value {
+	for v.Def != nil && v.Def.Op.View {
+		v = v.Def.In[0]
+	}
+	return v
+}
+
 // String is "%name".
 func (v *Value) String() string { return "%" + v.Name }
 

@@ -18,14 +18,16 @@ type Class uint8
 const (
 	Constant    Class = iota // no operands
 	Elementwise              // each output element from the elements at its (broadcast) index
-	Contraction              // sums of products: matmul
+	Contraction              // sums of products: matmul, convolution, attention
 	Reduction                // fewer output elements than input elements
 	Normalise                // softmax and the like: a reduction and an elementwise part
 	Movement                 // the same elements elsewhere
 	Fused                    // made by passes
+	State                    // a cache that the program threads through: its next state
+	Transfer                 // exchanges elements with other ranks
 )
 
-var classNames = [...]string{"constant", "elementwise", "contraction", "reduction", "normalise", "movement", "fused"}
+var classNames = [...]string{"constant", "elementwise", "contraction", "reduction", "normalise", "movement", "fused", "state", "transfer"}
 
 // String is the class name in lower case.
 func (c Class) String() string { return classNames[c] }
@@ -39,23 +41,28 @@ type Op struct {
 	Operands []string
 	// Variadic lets the last operand name stand for any number of operands.
 	Variadic bool
+	// Optional is how many of the last operands may be left out, from the end.
+	Optional int
 	// Attrs is the whitelist of attributes.
 	Attrs []AttrDecl
 	// View says that the single result holds the operand's elements in the
 	// same order, so that it can share storage.
 	View bool
-	// Borrow, for an operator that only addresses the elements of its first
-	// operand in another order, computes where each result stands in the storage
-	// of that operand, given where the operand stands. It returns nil when no
-	// strides can express that, so that a kernel has to copy. The field is nil
-	// for any other operator.
-	Borrow func(n *Node, x Layout) []Layout
-	// Donates says that result i is written into the storage of operand
-	// Donates[i], which has the same spec and must not be read afterwards.
-	Donates []int
+	// Layout, for an operator that is a window on the elements of operand 0, says
+	// where the results lie in its storage, given where the operand lies. It is
+	// false when no strides can say it.
+	Layout func(n *Node, in Layout) ([]Layout, bool)
 	// Scratch is the number of bytes that a kernel needs beside operands and
 	// results; nil for none.
 	Scratch func(n *Node) int64
+	// Donates says that the single result may take the storage of the first
+	// operand. Neither that operand nor a view of it may be read afterwards, so
+	// that updating a cache in place keeps the meaning of a copy.
+	Donates bool
+	// Effect says that other ranks observe the evaluation. Such a node stays
+	// although nothing reads its result, is neither folded nor merged with an
+	// equal one, and keeps its place among the nodes with an effect.
+	Effect bool
 	// PassOnly operators are made by passes and cannot be applied by a program.
 	PassOnly bool
 	// Infer computes the result specs from the operand specs and attributes

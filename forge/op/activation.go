@@ -12,7 +12,10 @@ var activations = []*ir.Op{
 	mapped("sigmoid", "1 / (1 + exp(-x)).", 1, mathf.Sigmoid, sigmoid64),
 	mapped("relu", "x where x is above zero, else 0; NaN stays NaN.", 1, relu[float32], relu[float64]),
 	gelu,
+	silu,
 }
+
+var silu = mapped("silu", "x * sigmoid(x).", 2, func(x float32) float32 { return x * mathf.Sigmoid(x) }, func(x float64) float64 { return x * sigmoid64(x) })
 
 var gelu = &ir.Op{
 	Name:     "gelu",

@@ -33,6 +33,9 @@ func Signature(op *ir.Op) string {
 		if op.Variadic && i == len(op.Operands)-1 {
 			name += "..."
 		}
+		if i >= len(op.Operands)-op.Optional {
+			name = "[" + name + "]"
+		}
 		args = append(args, name)
 	}
 	for _, a := range op.Attrs {

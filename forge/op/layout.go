@@ -2,24 +2,21 @@ package op
 
 import "forgekernel/forge/ir"
 
-// borrowReshape keeps the elements in order.
-func borrowReshape(n *ir.Node, x ir.Layout) []ir.Layout {
+// layoutReshape keeps the elements in order.
+func layoutReshape(n *ir.Node, x ir.Layout) ([]ir.Layout, bool) {
 	l, ok := x.Reshape(n.In[0].Spec.Shape, n.Out[0].Spec.Shape)
-	if !ok {
-		return nil
-	}
-	return []ir.Layout{l}
+	return []ir.Layout{l}, ok
 }
 
-// borrowTranspose permutes the strides.
-func borrowTranspose(n *ir.Node, x ir.Layout) []ir.Layout {
+// layoutTranspose permutes the strides.
+func layoutTranspose(n *ir.Node, x ir.Layout) ([]ir.Layout, bool) {
 	perm, err := permutation(n, len(x.Strides))
 	if err != nil {
-		return nil
+		return nil, false
 	}
 	l := ir.Layout{Offset: x.Offset, Strides: make([]int, len(perm))}
 	for i, p := range perm {
 		l.Strides[i] = x.Strides[p]
 	}
-	return []ir.Layout{l}
+	return []ir.Layout{l}, true
 }

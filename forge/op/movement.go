@@ -16,7 +16,7 @@ var movements = []*ir.Op{
 		Operands: []string{"x"},
 		Attrs:    []ir.AttrDecl{{Name: "shape", Kind: ir.IntsAttr, Required: true, Doc: "the new shape; one dimension may be -1, computed from the rest"}},
 		Infer:    inferReshape,
-		Borrow:   borrowReshape,
+		Layout:   layoutReshape,
 		Eval: func(c *ir.Call) error {
 			view, err := c.In[0].Reshape(c.Out[0].Shape()...)
 			if err != nil {
@@ -33,7 +33,7 @@ var movements = []*ir.Op{
 		Operands: []string{"x"},
 		Attrs:    []ir.AttrDecl{{Name: "perm", Kind: ir.IntsAttr, Doc: "the order of dimensions, negative from the end; reversed when absent"}},
 		Infer:    inferTranspose,
-		Borrow:   borrowTranspose,
+		Layout:   layoutTranspose,
 		Eval:     evalTranspose,
 		FLOPs:    noFLOPs,
 	},

@@ -22,7 +22,7 @@ import (
 
 // Registry holds every operator.
 var Registry = ir.NewRegistry(slices.Concat(
-	constants, arithmetic, unary, activations, contractions, reductions, normalisations, movements, fusedOps,
+	constants, arithmetic, unary, activations, contractions, linears, attentions, reductions, normalisations, movements, fusedOps,
 )...)
 
 // float is an element type that arithmetic is defined on.

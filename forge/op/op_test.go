@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -179,7 +180,7 @@ func TestDTypeErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		operands := []*ir.Value{v, v}[:len(o.Operands)]
+		operands := slices.Repeat([]*ir.Value{v}, len(o.Operands))
 		if _, err := b.Apply(o.Name, nil, operands...); err == nil || !strings.Contains(err.Error(), "operand %x has type i64; f32 or f64 is needed") {
 			t.Errorf("%s on i64: got error %v", o.Name, err)
 		}
