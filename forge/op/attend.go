@@ -43,6 +43,7 @@ type attentionRow[T float] struct {
 	// mask is added to the scores; excluded pairs take no part. Nil for none.
 	mask     []T
 	excluded []bool
+	strict   bool // keep every NaN of the separate operators
 
 	maskBuf     []T
 	excludedBuf []bool
@@ -82,6 +83,14 @@ func attend[T float](c *ir.Call, a *attentionArithmetic[T], d heads, layout func
 	})
 }
 
+// excludeAfter excludes the keys after i.
+func (r *attentionRow[T]) excludeAfter(i int) {
+	r.excluded = r.excludedBuf
+	for j := range r.excluded {
+		r.excluded[j] = j > i
+	}
+}
+
 // visible is the number of keys in the runs.
 func (r *attentionRow[T]) visible() int {
 	if len(r.runs) == 0 {
@@ -116,7 +125,7 @@ func (r *attentionRow[T]) scores(a *attentionArithmetic[T], q, k []T, scale T) {
 // to attend to, and all weights are zero.
 func (r *attentionRow[T]) softmax(stop *stopper, exp func(T) T) error {
 	for _, s := range r.weights {
-		if !math.IsInf(float64(s), -1) {
+		if r.strict || !math.IsInf(float64(s), -1) {
 			return softmaxLine(stop, r.weights, exp, func(i int) T { return r.weights[i] })
 		}
 	}
@@ -130,12 +139,12 @@ func (r *attentionRow[T]) average(a *attentionArithmetic[T], dst, v []T) {
 	clear(dst)
 	for _, run := range r.runs {
 		for j := run.lo; j < run.hi; {
-			if r.excluded != nil && r.excluded[j] {
+			if r.excluded != nil && r.excluded[j] && !r.strict {
 				j++
 				continue
 			}
 			end := j + 1
-			for end < min(j+4, run.hi) && (r.excluded == nil || !r.excluded[end]) {
+			for end < min(j+4, run.hi) && (r.excluded == nil || r.strict || !r.excluded[end]) {
 				end++
 			}
 			a.step(dst, v[(run.at+j-run.lo)*len(dst):], len(dst), r.weights[j:end])

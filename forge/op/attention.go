@@ -25,6 +25,7 @@ var attentions = []*ir.Op{{
 	Attrs: []ir.AttrDecl{
 		{Name: "causal", Kind: ir.BoolAttr, Default: false, Doc: "query i attends to keys 0 to i; excludes a mask"},
 		scaleAttr,
+		{Name: "strict", Kind: ir.BoolAttr, Default: false, Doc: "give every NaN of the separate operators: excluded values are read with weight 0, -inf is added as any number is, and a query whose scores are all -inf gives NaN"},
 	},
 	Infer: inferSDPA,
 	Eval: byType(
@@ -130,14 +131,17 @@ func checkMask(n *ir.Node, dtype tensor.DType, pairs []int) error {
 // sdpa attends row by row over the whole width of keys, so that its sums are
 // those of separate products and a softmax, to the last bit.
 func sdpa[T float](c *ir.Call, a *attentionArithmetic[T]) error {
-	d, causal := headDims(c.Node), c.Node.Bool("causal")
+	d, causal, strict := headDims(c.Node), c.Node.Bool("causal"), c.Node.Bool("strict")
 	var loadMask func(row *attentionRow[T], pair int)
 	if len(c.In) == 4 {
-		loadMask = maskLoader[T](c.In[3], []int{d.b, d.h, d.q, d.keys})
+		loadMask = maskLoader[T](c.In[3], []int{d.b, d.h, d.q, d.keys}, strict)
 	}
 	return attend(c, a, d, func(row *attentionRow[T], b, g, i int) ([]keyRun, int) {
 		visible := d.keys
-		if causal {
+		row.strict = strict
+		if causal && strict {
+			row.excludeAfter(i)
+		} else if causal {
 			visible = min(i+1, d.keys)
 		}
 		if loadMask != nil {
@@ -149,7 +153,7 @@ func sdpa[T float](c *ir.Call, a *attentionArithmetic[T]) error {
 
 // maskLoader returns a function that fills a row's mask and exclusions, given
 // the position of its first pair.
-func maskLoader[T float](mask *tensor.Tensor, pairs []int) func(row *attentionRow[T], pair int) {
+func maskLoader[T float](mask *tensor.Tensor, pairs []int, strict bool) func(row *attentionRow[T], pair int) {
 	w, keys := newWalker(mask.Shape(), pairs), pairs[3]
 	if allowed := mask.Bool(); allowed != nil {
 		return func(row *attentionRow[T], pair int) {
@@ -161,8 +165,11 @@ func maskLoader[T float](mask *tensor.Tensor, pairs []int) func(row *attentionRo
 	}
 	added := data[T](mask)
 	return func(row *attentionRow[T], pair int) {
-		row.excluded = row.excludedBuf[:keys]
 		row.mask = load(&w, added, row.maskBuf, pair, pair+keys)
+		if strict {
+			return
+		}
+		row.excluded = row.excludedBuf[:keys]
 		for j, m := range row.mask {
 			row.excluded[j] = math.IsInf(float64(m), -1)
 		}

@@ -14,6 +14,7 @@ func deadCode(g *ir.Graph, r *report) error {
 	keep := make([]bool, len(g.Nodes))
 	for i := len(g.Nodes) - 1; i >= 0; i-- {
 		n := g.Nodes[i]
+		keep[i] = n.Op.Effect
 		for _, v := range n.Out {
 			keep[i] = keep[i] || live[v]
 		}

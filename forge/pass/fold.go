@@ -21,7 +21,7 @@ var foldRule = Rule{"fold", true, "the value is computed by the evaluation that 
 // computed by the same evaluation that would run it.
 func foldConstants(g *ir.Graph, r *report) error {
 	for _, n := range g.Nodes {
-		if len(n.In) == 0 || len(n.Out) != 1 || !allConstant(n.In) {
+		if len(n.In) == 0 || n.Op.Effect || len(n.Out) != 1 || !allConstant(n.In) {
 			continue
 		}
 		out := n.Out[0]

@@ -20,7 +20,10 @@ var fuseRule = Rule{"fuse", true, "a kernel applies the same operations to the s
 // allow; since only the root's result leaves a kernel, kernels cannot depend on
 // one another in a circle.
 func fuseElementwise(g *ir.Graph, r *report) error {
-	f := &fuser{g: g, r: r, uses: g.Uses(), root: make(map[*ir.Node]*ir.Node)}
+	f := &fuser{g: g, r: r, uses: g.Uses(), taken: takenStorage(g), root: make(map[*ir.Node]*ir.Node), out: make(map[*ir.Value]bool)}
+	for _, v := range g.Outputs {
+		f.out[v] = true
+	}
 	verdicts := make([]func(), len(g.Nodes))
 	for i := len(g.Nodes) - 1; i >= 0; i-- {
 		verdicts[i] = f.decide(g.Nodes[i])
@@ -32,10 +35,12 @@ func fuseElementwise(g *ir.Graph, r *report) error {
 }
 
 type fuser struct {
-	g    *ir.Graph
-	r    *report
-	uses map[*ir.Value][]*ir.Node
-	root map[*ir.Node]*ir.Node // the kernel of each elementwise node, named by its root
+	g     *ir.Graph
+	r     *report
+	uses  map[*ir.Value][]*ir.Node
+	out   map[*ir.Value]bool
+	taken map[*ir.Value]*ir.Node
+	root  map[*ir.Node]*ir.Node // the kernel of each elementwise node, named by its root
 }
 
 // decide puts a node into the kernel of its readers or makes it the root of a
@@ -67,10 +72,15 @@ func (f *fuser) decide(n *ir.Node) func() {
 	switch {
 	case !elementwise:
 		return func() { f.r.declined(&fuseRule, v, n.Op.Name+" is not elementwise", kernels...) }
-	case f.g.IsOutput(v):
+	case f.out[v]:
 		return func() { f.r.declined(&fuseRule, v, "it is an output of the program and must be stored", kernels...) }
 	case len(others) > 0:
 		return func() { f.r.declined(&fuseRule, v, f.notElementwise(others[0])+" and needs it in memory", others...) }
+	case f.takenOperand(n) != nil:
+		by := f.takenOperand(n)
+		return func() {
+			f.r.declined(&fuseRule, v, siteName(by.Out[0])+" takes the storage of an operand before the kernel runs", by.Out...)
+		}
 	case len(kernels) > 1:
 		return func() {
 			f.r.declined(&fuseRule, v, "it has more than one consumer: fusing would compute it once in each of their kernels", kernels...)
@@ -85,6 +95,17 @@ func (f *fuser) decide(n *ir.Node) func() {
 	}
 	f.root[n] = result.Def
 	return func() { f.r.applied(&fuseRule, v, "fused into the kernel of "+result.String(), result) }
+}
+
+// takenOperand is a node that takes the storage of an operand of n; the kernel
+// of n may run after it.
+func (f *fuser) takenOperand(n *ir.Node) *ir.Node {
+	for _, v := range n.In {
+		if by := f.taken[v.Owner()]; by != nil {
+			return by
+		}
+	}
+	return nil
 }
 
 func (f *fuser) notElementwise(reader *ir.Value) string {

@@ -1,6 +1,7 @@
 package pass
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -21,6 +22,7 @@ type rewriter struct {
 	uses    map[*ir.Value]int        // operand positions that hold the value
 	readers map[*ir.Value][]*ir.Node // may hold nodes that have stopped reading
 	outputs map[*ir.Value]bool
+	taken   map[*ir.Value]*ir.Node // storage that a node takes over, by its owner
 	dead    map[*ir.Node]bool
 	ahead   map[*ir.Node][]*ir.Node // new nodes to stand before the key
 	names   map[string]int          // taken names; for a base, its next suffix
@@ -29,7 +31,7 @@ type rewriter struct {
 func newRewriter(g *ir.Graph, r *report) *rewriter {
 	w := &rewriter{
 		report: r, g: g,
-		uses: make(map[*ir.Value]int), readers: make(map[*ir.Value][]*ir.Node), outputs: make(map[*ir.Value]bool),
+		uses: make(map[*ir.Value]int), readers: make(map[*ir.Value][]*ir.Node), outputs: make(map[*ir.Value]bool), taken: takenStorage(g),
 		dead: make(map[*ir.Node]bool), ahead: make(map[*ir.Node][]*ir.Node), names: make(map[string]int),
 	}
 	for v := range g.Values {
@@ -42,6 +44,17 @@ func newRewriter(g *ir.Graph, r *report) *rewriter {
 		w.outputs[v] = true
 	}
 	return w
+}
+
+// takenStorage maps the owners of storage to the nodes that take it over.
+func takenStorage(g *ir.Graph) map[*ir.Value]*ir.Node {
+	taken := make(map[*ir.Value]*ir.Node)
+	for _, n := range g.Nodes {
+		if n.Op.Donates {
+			taken[n.In[0].Owner()] = n
+		}
+	}
+	return taken
 }
 
 // sweep calls visit for every live node in program order and puts the graph
@@ -76,42 +89,47 @@ func (w *rewriter) reads(n *ir.Node) {
 	}
 }
 
-// only reports whether nothing but n reads v: no other node and no caller.
-func (w *rewriter) only(n *ir.Node, v *ir.Value) bool {
-	if w.outputs[v] {
-		return false
-	}
-	mine := 0
-	for _, u := range n.In {
-		if u == v {
-			mine++
-		}
-	}
-	return w.uses[v] == mine
-}
-
 // maxBlockers is the number of blocking values that a decision names.
 const maxBlockers = 4
 
-// others are results of nodes other than n that read v, the first few.
-func (w *rewriter) others(n *ir.Node, v *ir.Value) []*ir.Value {
+// others are results of nodes outside a pattern that read v, the first few.
+func (w *rewriter) others(v *ir.Value, pattern ...*ir.Node) []*ir.Value {
 	var list []*ir.Value
 	for _, m := range w.readers[v] {
-		if m != n && !w.dead[m] && slices.Contains(m.In, v) && len(list) < maxBlockers {
+		if !slices.Contains(pattern, m) && !w.dead[m] && slices.Contains(m.In, v) && len(list) < maxBlockers {
 			list = addOnce(list, m.Out[0])
 		}
 	}
 	return list
 }
 
-// private checks that only n reads v and otherwise says why a rewrite that
-// would absorb v into n has to leave it, with the values that block it.
-func (w *rewriter) private(n *ir.Node, v *ir.Value) (reason string, blockers []*ir.Value) {
-	switch {
-	case w.outputs[v]:
-		return "its operand " + v.String() + " is an output of the program", []*ir.Value{v}
-	case !w.only(n, v):
-		return "its operand " + v.String() + " has another consumer", w.others(n, v)
+// private checks that only the given nodes, those of a pattern, read v, and
+// otherwise says why a rewrite cannot absorb it, with the values that block it.
+func (w *rewriter) private(v *ir.Value, pattern ...*ir.Node) (reason string, blockers []*ir.Value) {
+	if w.outputs[v] {
+		return v.String() + " is an output of the program", []*ir.Value{v}
+	}
+	inside := 0
+	for _, n := range pattern {
+		for _, u := range n.In {
+			if u == v {
+				inside++
+			}
+		}
+	}
+	if inside == w.uses[v] {
+		return "", nil
+	}
+	return v.String() + " has another consumer", w.others(v, pattern...)
+}
+
+// later says why a pattern cannot read its operands where it ends: the storage
+// of one may have been taken by then.
+func (w *rewriter) later(operands ...*ir.Value) (reason string, blockers []*ir.Value) {
+	for _, v := range operands {
+		if by := w.taken[v.Owner()]; by != nil {
+			return fmt.Sprintf("%s takes the storage of %v, which must be read before", siteName(by.Out[0]), v), []*ir.Value{v}
+		}
 	}
 	return "", nil
 }
@@ -221,5 +239,5 @@ func (w *rewriter) release(heir *ir.Node, operands []*ir.Value) {
 }
 
 func (w *rewriter) unread(n *ir.Node) bool {
-	return !slices.ContainsFunc(n.Out, func(v *ir.Value) bool { return w.uses[v] > 0 || w.outputs[v] })
+	return !n.Op.Effect && !slices.ContainsFunc(n.Out, func(v *ir.Value) bool { return w.uses[v] > 0 || w.outputs[v] })
 }

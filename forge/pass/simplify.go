@@ -64,8 +64,12 @@ func simplify(g *ir.Graph, r *report) error {
 	})
 }
 
-// is reports that n is v and lets v stand for it.
+// is reports that n is v and lets v stand for it, unless n is a copy that
+// something takes over.
 func (s *simplifier) is(rule *Rule, n *ir.Node, v *ir.Value, reason string) (bool, error) {
+	if why, blockers := s.later(n.Out[0], v); why != "" && !n.Op.View {
+		return s.no(rule, n, why, blockers...)
+	}
 	s.applied(rule, n.Out[0], reason, v)
 	s.replace(n, v)
 	return true, nil
@@ -73,6 +77,9 @@ func (s *simplifier) is(rule *Rule, n *ir.Node, v *ir.Value, reason string) (boo
 
 // turns n into another operator.
 func (s *simplifier) turns(rule *Rule, n *ir.Node, reason, op string, attrs ir.Attrs, in ...*ir.Value) (bool, error) {
+	if why, blockers := s.later(in...); why != "" {
+		return s.no(rule, n, why, blockers...)
+	}
 	s.applied(rule, n.Out[0], reason, in...)
 	return true, s.become(n, op, attrs, in...)
 }

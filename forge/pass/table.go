@@ -21,8 +21,15 @@ var table = []Pass{
 	{"simplify", "Replaces nodes by simpler ones with the same bits.", simplificationRules(), simplify},
 	{"common-subexpressions", "Lets equal nodes share one result.", []*Rule{&shareRule}, commonSubexpressions},
 	{"dead-code", "Removes nodes that no output depends on.", []*Rule{&deadRule}, deadCode},
+	{"recognise-softmax", "Finds softmax in the operators that it is made of.", []*Rule{&softmaxRule}, recogniseSoftmax},
+	{"recognise-attention", "Finds attention in products, scale, mask and softmax.", []*Rule{&attentionRule, &dividedAttentionRule}, recogniseAttention},
+	{"canonicalize-linear", "Joins a matrix product and the bias that is added to it.", []*Rule{&linearRule}, canonicalizeLinear},
+	{"fuse-shared-projections", "Joins linear nodes that read the same value.", []*Rule{&projectionRule}, fuseSharedProjections},
+	{"fuse-linear-activation", "Applies activations where linear nodes store their results.", []*Rule{&activationRule}, fuseLinearActivation},
+	{"move-views", "Takes reshapes and transposes out of chains of elementwise nodes.", []*Rule{&viewRule}, moveViews},
 	{"fuse-elementwise", "Groups elementwise nodes into kernels with one output.", []*Rule{&fuseRule}, fuseElementwise},
 	{"late-dead-code", "Removes constants that fusion copied into kernels.", []*Rule{&deadRule}, deadCode},
+	{"schedule", "Puts nodes into an order that keeps few bytes live.", []*Rule{&scheduleRule}, schedule},
 }
 
 // constraint says that one pass must run before another.
@@ -35,7 +42,18 @@ var constraints = []constraint{
 	{"common-subexpressions", "dead-code", "sharing leaves the duplicates without readers"},
 	{"common-subexpressions", "fuse-elementwise", "a kernel computes equal expressions once only if they are one value"},
 	{"dead-code", "fuse-elementwise", "a dead reader would count as a second consumer and block fusion"},
+	{"dead-code", "recognise-softmax", "a dead reader would count as a second consumer and hide a pattern"},
+	{"common-subexpressions", "recognise-softmax", "the exponentials above and below the fraction must be one value"},
+	{"recognise-softmax", "recognise-attention", "attention is looked for around a softmax"},
+	{"recognise-attention", "canonicalize-linear", "scores with a mask of one row look like a product with a bias"},
+	{"canonicalize-linear", "fuse-shared-projections", "projections are joined with their biases"},
+	{"fuse-shared-projections", "fuse-linear-activation", "a gate with its activation and a projection without cannot be joined"},
+	{"canonicalize-linear", "fuse-linear-activation", "the activation comes after the bias"},
+	{"fuse-linear-activation", "fuse-elementwise", "an activation alone in a kernel is better applied by the product before it"},
+	{"move-views", "fuse-elementwise", "a view between two elementwise nodes parts their kernels"},
+	{"fuse-linear-activation", "move-views", "a view that moves between a product and its activation would part them"},
 	{"fuse-elementwise", "late-dead-code", "fusion copies scalar constants into kernels and leaves the originals"},
+	{"late-dead-code", "schedule", "dead values would count as live memory"},
 }
 
 func init() {
