@@ -7,6 +7,7 @@ import (
 
 	"forgekernel/display"
 	"forgekernel/forge/ir"
+	"forgekernel/forge/plan"
 	"forgekernel/forge/script"
 )
 
@@ -145,8 +146,11 @@ func (f Function) Graph() display.Graph { return f.Program().Graph() }
 // Mermaid is the text of the drawing in Mermaid's language.
 func (f Function) Mermaid() string { return f.Program().Mermaid() }
 
-// Explain lists what the passes did and declined.
-func (f Function) Explain() Explanation { return f.Program().Explain() }
+// Explain gathers what the compiler decided.
+func (f Function) Explain() *Explanation { return f.Program().Explain() }
+
+// Plan is where intermediate values stand in memory, and when.
+func (f Function) Plan() *plan.Plan { return f.Program().Plan() }
 
 // Snapshots are the program as traced and after each pass.
 func (f Function) Snapshots() Snapshots { return f.Program().Snapshots() }

@@ -1,8 +1,6 @@
 package forge
 
 import (
-	"strings"
-
 	"forgekernel/display"
 	"forgekernel/forge/pass"
 )
@@ -34,25 +32,6 @@ func (s Snapshots) Display() display.Bundle {
 	t := display.Table{Columns: []display.Column{{Name: "after"}, {Name: "operations"}, {Name: "constants"}, {Name: "FLOPs"}, {Name: "traffic", Unit: "bytes"}}}
 	for _, x := range s {
 		t.Rows = append(t.Rows, []any{x.Pass, x.Summary.Nodes, x.Summary.Constants, x.Summary.FLOPs, x.Summary.Bytes})
-	}
-	return display.ToBundle(t)
-}
-
-// Explanation is what the passes did to a program, and what they declined and
-// why.
-type Explanation []pass.Rewrite
-
-// Explain lists the decisions of the passes, in order.
-func (p *Program) Explain() Explanation { return p.passes.Rewrites }
-
-// Display shows the decisions as a table.
-func (e Explanation) Display() display.Bundle {
-	if len(e) == 0 {
-		return display.Text("the passes found nothing to decide")
-	}
-	t := display.Table{Columns: []display.Column{{Name: "pass"}, {Name: "site"}, {Name: "source"}, {Name: "decision"}, {Name: "reason"}, {Name: "because of"}}}
-	for _, r := range e {
-		t.Rows = append(t.Rows, []any{r.Pass, r.Site, r.Pos.String(), string(r.Action), r.Reason, strings.Join(r.Values, ", ")})
 	}
 	return display.ToBundle(t)
 }

@@ -40,18 +40,18 @@ func TestShow(t *testing.T) {
 	p := compileProgram(t, "fusion")
 	var sink collector
 	ctx := display.WithSink(t.Context(), &sink)
-	names := []string{"source", "trace", "ir", "graph", "mermaid", "summary", "passes", "explain", "check"}
+	names := []string{"source", "trace", "ir", "graph", "mermaid", "summary", "passes", "plan", "explain", "check"}
 	if err := p.Show(ctx, names...); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"def fusion", "relu %b", "fused", "fused kernel", "flowchart", "memory traffic", "fuse-elementwise", "fusion.fs:6:", "all 16384 elements"} {
+	for i, want := range []string{"def fusion", "relu %b", "fused", "fused kernel", "flowchart", "memory traffic", "fuse-elementwise", "planned", "fusion.fs:6:", "all 16384 elements"} {
 		if !strings.Contains(sink.texts[i], want) {
 			t.Errorf("%s lacks %q:\n%s", names[i], want, sink.texts[i])
 		}
 	}
 	shown := len(sink.texts)
-	err := p.Show(ctx, "ir", "plan")
-	if err == nil || !strings.Contains(err.Error(), `no view "plan" of a program; there are source, trace, ir, graph`) || len(sink.texts) != shown {
+	err := p.Show(ctx, "ir", "plans")
+	if err == nil || !strings.Contains(err.Error(), `no view "plans" of a program; there are source, trace, ir, graph`) || len(sink.texts) != shown {
 		t.Errorf("an unknown view: %v, %d shown", err, len(sink.texts)-shown)
 	}
 	if list, err := forge.ParseViews("ir, graph"); err != nil || len(list) != 2 {

@@ -83,7 +83,7 @@ func codes(lines []irLine) map[string]bool {
 const (
 	columnStyle = "flex:none;border:1px solid #d0d7de;border-radius:6px;background-color:#ffffff;overflow:hidden"
 	headStyle   = "padding:6px 10px;border-bottom:1px solid #d0d7de;background-color:#f6f8fa"
-	codeStyle   = "font-family:" + monospace + ";font-size:12px;line-height:1.5;white-space:pre;overflow:auto;max-height:520px;max-width:660px;padding:6px 0"
+	codeStyle   = "font-family:" + monospace + ";font-size:11.5px;line-height:1.5;white-space:pre;overflow:auto;max-height:520px;max-width:620px;padding:6px 0"
 )
 
 const monospace = "SFMono-Regular,Menlo,Consolas,monospace"

@@ -44,7 +44,7 @@ type Report struct {
 	Inputs   []Value            `json:"inputs"`
 	Outputs  []Value            `json:"outputs"`
 	Passes   []Pass             `json:"passes"`
-	Memory   Memory             `json:"memory"`
+	Memory   *plan.Plan         `json:"memory"`
 	Kernels  []backend.Kernel   `json:"kernels"` // in order of execution
 	Analysis *analysis.Analysis `json:"analysis"`
 	Delta    analysis.Delta     `json:"delta"`
@@ -103,7 +103,7 @@ func New(s Subject) (*Report, error) {
 	r := &Report{
 		Format: Format, Version: Version, Program: g.Name, Source: s.Name, Backend: s.Backend,
 		Inputs: valuesOf(g.Inputs), Outputs: valuesOf(g.Outputs), Passes: passesOf(s.Passes),
-		Memory: memoryOf(after), Kernels: s.Kernels, Analysis: analysis.Of(g),
+		Memory: after, Kernels: s.Kernels, Analysis: analysis.Of(g),
 		sources: s.Sources, snapshots: s.Passes.Snapshots,
 	}
 	r.Delta = analysis.Delta{Before: analysis.Of(s.Written).Extent(before.Planned), After: r.Analysis.Extent(after.Planned)}

@@ -2,10 +2,12 @@ package explain
 
 import (
 	_ "embed"
+	"encoding/base64"
 	"fmt"
 	"html"
 	"strings"
 
+	"forgekernel/display"
 	"forgekernel/forge/analysis"
 )
 
@@ -44,11 +46,17 @@ func (r *Report) Fragment() string {
 	columns := columns{b: &v.b, palette: p}
 	columns.write(list, r)
 	v.memory()
-	v.kernels()
+	v.b.WriteString(rowStart + "<div>")
 	v.analysis()
+	v.b.WriteString("</div><div>")
+	v.kernels()
+	v.b.WriteString("</div></div>\n")
 	v.b.WriteString("</div>\n<style>" + sheet + "</style>\n<script>" + script + "</script>\n")
 	return v.b.String()
 }
+
+// rowStart opens a row whose parts stand side by side where there is room.
+const rowStart = `<div style="display:flex;flex-wrap:wrap;align-items:flex-start;column-gap:36px">`
 
 // view writes the sections of the page.
 type view struct {
@@ -97,24 +105,29 @@ func (v *view) figures() {
 }
 
 func (v *view) memory() {
-	m := &v.Memory
+	p := v.Memory
 	v.heading("Memory", "of intermediate values: slots from top to bottom, steps from left to right")
-	v.printf(`<div style="font-size:13px;margin:0 0 6px 0">planned <b>%s</b>, naive %s, lower bound %s, planned/lower <b>%.2f</b> <span style="color:#57606a">· schedule “%s”, packing “%s”, the best of %s</span></div>`+"\n",
-		Bytes(m.Planned), Bytes(m.Naive), Bytes(m.Lower), m.Ratio, html.EscapeString(m.Policy), html.EscapeString(m.Packing), plural(len(m.Tried), "schedule"))
-	places := placesOf(v.graph(), "")
-	plot := v.memoryPlot(func(key string) hue { return v.palette.of(places[key]) })
-	if plot == "" {
+	v.printf(`<div style="font-size:13px;margin:0 0 6px 0"><b>%s</b> <span style="color:#57606a">· %s</span></div>`+"\n", html.EscapeString(p.Headline()), html.EscapeString(planText(p)))
+	switch plot, err := p.Timeline().SVG(); {
+	case len(p.Slots) == 0:
 		v.b.WriteString(`<div style="color:#57606a">No intermediate value needs memory.</div>` + "\n")
 		return
+	case err != nil:
+		v.printf(`<div style="color:#57606a">%s</div>`+"\n", html.EscapeString(err.Error()))
+	default:
+		v.b.WriteString(rowStart + "<div>" + image(plot, "fx-plot", "values in memory slots over the steps of the schedule") + "</div>\n<div>")
+		defer v.b.WriteString("</div></div>\n")
 	}
-	v.b.WriteString(image(plot, "fx-plot", "values in memory slots over the steps of the schedule") + "\n")
 	t := table{heads: []string{"value", ">bytes", "place", "steps", ""}}
-	for _, x := range m.Values {
-		if x.Place != placeInput {
-			t.add(linked(x.Value), Bytes(x.Bytes), x.where(), fmt.Sprintf("%d–%d", x.First, x.Last), linked(x.note()))
-		}
+	for _, x := range placed(p) {
+		t.add(linked("%"+x.Name), display.FormatBytes(x.Bytes), where(x), steps(x), linked(note(x)))
 	}
 	v.b.WriteString(t.html("where every value stands"))
+}
+
+// image is an SVG drawing as an <img>, which pages show that remove inline SVG.
+func image(svg, class, alt string) string {
+	return fmt.Sprintf(`<img class="%s" alt="%s" style="max-width:100%%" src="data:image/svg+xml;base64,%s">`, class, html.EscapeString(alt), base64.StdEncoding.EncodeToString([]byte(svg)))
 }
 
 func (v *view) kernels() {
@@ -130,11 +143,11 @@ func (v *view) analysis() {
 	a := v.Analysis
 	v.heading("Analysis", "work without running; ● marks the critical path, the chain with the most FLOPs")
 	v.printf(`<div style="font-size:13px;margin:0 0 6px 0">in all %s FLOPs, %s of traffic, %.3g FLOP/B; %s, %s; depth %d</div>`+"\n",
-		FLOPs(a.Totals.FLOPs), Bytes(a.Totals.Bytes), a.Totals.Intensity(), plural(a.Totals.Kernels, "kernel"), plural(a.Totals.Views, "view"), a.Totals.Depth)
+		flopText(a.Totals.FLOPs), display.FormatBytes(a.Totals.Bytes), a.Totals.Intensity(), plural(a.Totals.Kernels, "kernel"), plural(a.Totals.Views, "view"), a.Totals.Depth)
 	top := table{heads: []string{"top", "kind", ">FLOPs", "share"}}
 	for _, name := range a.Top {
 		n, _ := a.Node(name)
-		top.add(linked(name), html.EscapeString(kind(n)), FLOPs(n.FLOPs), bar(float64(n.FLOPs)/float64(max(a.Totals.FLOPs, 1))))
+		top.add(linked(name), html.EscapeString(kind(n)), flopText(n.FLOPs), bar(float64(n.FLOPs)/float64(max(a.Totals.FLOPs, 1))))
 	}
 	v.b.WriteString(top.open())
 	v.b.WriteString(v.nodes(a))
@@ -147,7 +160,7 @@ func (v *view) nodes(a *analysis.Analysis) string {
 		if n.Critical {
 			mark = `<span style="color:#cf4a9c">●</span>`
 		}
-		t.add(mark, linked(n.Value), html.EscapeString(kind(n)), n.DType+shapeText(n.Shape), FLOPs(n.FLOPs), Bytes(n.Bytes), fmt.Sprintf("%.3g", n.Intensity()), fmt.Sprint(n.Depth))
+		t.add(mark, linked(n.Value), html.EscapeString(kind(n)), n.DType+shapeText(n.Shape), flopText(n.FLOPs), display.FormatBytes(n.Bytes), fmt.Sprintf("%.3g", n.Intensity()), fmt.Sprint(n.Depth))
 	}
 	return t.html("every node")
 }

@@ -23,7 +23,9 @@ func (c *columns) source(list []Source) {
 		if i > 0 {
 			c.b.WriteString(`<div>&#8203;</div>`)
 		}
-		fmt.Fprintf(c.b, `<div style="color:#8c959f;padding:0 10px">%s</div>`, html.EscapeString(s.Name))
+		if i == 0 || list[i-1].Name != s.Name {
+			fmt.Fprintf(c.b, `<div style="color:#8c959f;padding:0 10px">%s</div>`, html.EscapeString(s.Name))
+		}
 		for j, text := range strings.Split(strings.TrimRight(s.Text, "\n"), "\n") {
 			c.sourceLine(s.Name, s.Line+j, strings.TrimRight(text, "\r"))
 		}

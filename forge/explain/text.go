@@ -8,6 +8,7 @@ import (
 	"forgekernel/display"
 	"forgekernel/forge/analysis"
 	"forgekernel/forge/pass"
+	"forgekernel/forge/plan"
 )
 
 // Text is the report for a terminal, with ANSI colours if asked for.
@@ -16,7 +17,7 @@ func (r *Report) Text(colour bool) string {
 	t.header(r)
 	t.passes(r)
 	t.decisions(r)
-	t.memory(&r.Memory)
+	t.memory(r.Memory)
 	t.kernels(r)
 	t.analysis(r.Analysis)
 	t.delta(r.Delta)
@@ -77,7 +78,7 @@ func (t *texter) passes(r *Report) {
 		{Name: "traffic", Align: display.AlignRight}, {Name: "applied"}, {Name: "declined"},
 	}}
 	for i, p := range r.Passes {
-		row := []any{p.Name, p.Summary.Nodes, p.Summary.Constants, FLOPs(p.Summary.FLOPs), Bytes(p.Summary.Bytes)}
+		row := []any{p.Name, p.Summary.Nodes, p.Summary.Constants, flopText(p.Summary.FLOPs), display.FormatBytes(p.Summary.Bytes)}
 		if i > 0 {
 			row = append(row, p.Applied, p.Declined)
 		}
@@ -121,50 +122,55 @@ func siteText(s pass.Rewrite) string {
 	return text
 }
 
-func (t *texter) memory(m *Memory) {
+func (t *texter) memory(p *plan.Plan) {
 	t.heading("Memory", "of intermediate values; inputs, constants and outputs have their own")
-	t.line("  planned %s, naive %s, lower bound %s, planned/lower %.2f", Bytes(m.Planned), Bytes(m.Naive), Bytes(m.Lower), m.Ratio)
-	t.line("  %s in %s; schedule %q, packing %q, the best of %s", plural(len(m.Slots), "slot"), plural(len(m.Steps), "step"), m.Policy, m.Packing, plural(len(m.Tried), "schedule"))
-	if m.Scratch > 0 {
-		t.line("  kernels need up to %s of temporary memory beside it", Bytes(m.Scratch))
-	}
+	t.line("  %s", p.Headline())
+	t.line("  %s", planText(p))
 	table := display.Table{Columns: []display.Column{
 		{Name: "value"}, {Name: "bytes", Align: display.AlignRight}, {Name: "place"}, {Name: "steps"}, {Name: ""},
 	}}
-	for _, v := range m.Values {
-		if v.Place == placeInput {
-			continue
-		}
-		table.Rows = append(table.Rows, []any{v.Value, Bytes(v.Bytes), v.where(), fmt.Sprintf("%d-%d", v.First, v.Last), v.note()})
+	for _, v := range placed(p) {
+		table.Rows = append(table.Rows, []any{"%" + v.Name, display.FormatBytes(v.Bytes), where(v), steps(v), note(v)})
 	}
 	if len(table.Rows) > 0 {
 		t.table(table)
 	}
 }
 
-// Places of a [Resident].
-const (
-	placeSlot  = "slot"
-	placeInput = "input"
-)
+// planText says how a plan was found.
+func planText(p *plan.Plan) string {
+	return fmt.Sprintf("%s, %s; schedule “%s”, packing “%s”, the best of %s", plural(len(p.Slots), "slot"), plural(len(p.Steps), "step"), p.Policy, p.Packing, plural(len(p.Candidates), "candidate"))
+}
 
-func (v Resident) where() string {
-	if v.Place != placeSlot {
-		return v.Place
+// placed are the values that the program computes or takes a view of.
+func placed(p *plan.Plan) []plan.Value {
+	return slices.DeleteFunc(slices.Clone(p.Values), func(v plan.Value) bool {
+		return v.Place == plan.InConstant || v.Place == plan.InInput && v.ViewOf == "" && v.Donated == ""
+	})
+}
+
+func where(v plan.Value) string {
+	if v.Place != plan.InSlot {
+		return string(v.Place)
 	}
 	return fmt.Sprintf("slot %d + %d", v.Slot, v.Offset)
 }
 
-func (v Resident) note() string {
-	switch {
-	case v.Donated != "":
-		return "takes over " + v.Donated
-	case v.ViewOf != "":
-		return "view of " + v.ViewOf
-	case v.Copied:
-		return "copied out at the end"
+func steps(v plan.Value) string { return fmt.Sprintf("%d-%d", v.Start, v.End) }
+
+// note says why a value stands where it does, if that is not plain.
+func note(v plan.Value) string {
+	var notes []string
+	if v.ViewOf != "" {
+		notes = append(notes, "view of %"+v.ViewOf)
 	}
-	return ""
+	if v.Donated != "" {
+		notes = append(notes, "in place of %"+v.Donated)
+	}
+	if v.Copied {
+		notes = append(notes, "copied out")
+	}
+	return strings.Join(notes, ", ")
 }
 
 func (t *texter) kernels(r *Report) {
@@ -191,16 +197,16 @@ func (t *texter) analysis(a *analysis.Analysis) {
 		if n.Critical {
 			mark = "*"
 		}
-		table.Rows = append(table.Rows, []any{mark, n.Value, kind(n), n.DType + shapeText(n.Shape), FLOPs(n.FLOPs), Bytes(n.Bytes), n.Intensity(), n.Depth})
+		table.Rows = append(table.Rows, []any{mark, n.Value, kind(n), n.DType + shapeText(n.Shape), flopText(n.FLOPs), display.FormatBytes(n.Bytes), n.Intensity(), n.Depth})
 	}
 	t.table(table)
 	total := a.Totals
-	t.line("  in all %s FLOPs, %s of traffic, %.3g FLOP/B; %s, %s, %s; depth %d", FLOPs(total.FLOPs), Bytes(total.Bytes), total.Intensity(),
+	t.line("  in all %s FLOPs, %s of traffic, %.3g FLOP/B; %s, %s, %s; depth %d", flopText(total.FLOPs), display.FormatBytes(total.Bytes), total.Intensity(),
 		plural(total.Kernels, "kernel"), plural(total.Views, "view"), plural(total.Constants, "constant"), total.Depth)
-	t.line("  critical path %s: %s FLOPs%s", strings.Join(a.Critical.Values, " > "), FLOPs(a.Critical.FLOPs), share(a.Critical.FLOPs, total.FLOPs))
+	t.line("  critical path %s: %s FLOPs%s", strings.Join(a.Critical.Values, " > "), flopText(a.Critical.FLOPs), share(a.Critical.FLOPs, total.FLOPs))
 	for i, v := range a.Top {
 		n, _ := a.Node(v)
-		t.line("  top %d  %s = %s: %s FLOPs%s", i+1, v, kind(n), FLOPs(n.FLOPs), share(n.FLOPs, total.FLOPs))
+		t.line("  top %d  %s = %s: %s FLOPs%s", i+1, v, kind(n), flopText(n.FLOPs), share(n.FLOPs, total.FLOPs))
 	}
 }
 
@@ -234,7 +240,7 @@ func (t *texter) delta(d analysis.Delta) {
 
 func figure(f analysis.Figure, n int64) string {
 	if f.Bytes {
-		return Bytes(n)
+		return display.FormatBytes(n)
 	}
-	return FLOPs(n)
+	return flopText(n)
 }

@@ -6,14 +6,9 @@ import (
 	"strings"
 )
 
-// Bytes writes a number of bytes for people: "512 B", "1.5 KiB".
-func Bytes(n int64) string {
-	return scaled(float64(n), 1024, []string{"B", "KiB", "MiB", "GiB", "TiB"})
-}
-
-// FLOPs writes a number of operations for people: "640", "3.07 K", "1.2 G".
-func FLOPs(n int64) string {
-	return strings.TrimSpace(scaled(float64(n), 1000, []string{"", "K", "M", "G", "T", "P"}))
+// flopText writes a number of operations for people: "640", "3.07 K", "1.2 G".
+func flopText(n int64) string {
+	return scaled(float64(n), 1000, []string{"", " K", " M", " G", " T", " P"})
 }
 
 // scaled writes x with three significant digits in the largest unit below it.
@@ -23,7 +18,7 @@ func scaled(x, base float64, units []string) string {
 		x /= base
 	}
 	if i == 0 {
-		return fmt.Sprintf("%.0f %s", x, units[0])
+		return fmt.Sprintf("%.0f%s", x, units[0])
 	}
 	digits := 2
 	switch {
@@ -36,7 +31,7 @@ func scaled(x, base float64, units []string) string {
 	if digits > 0 {
 		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
 	}
-	return text + " " + units[i]
+	return text + units[i]
 }
 
 // shapeText writes "[8,16]".

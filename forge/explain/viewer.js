@@ -14,7 +14,13 @@ for (const root of document.querySelectorAll(".forge-explain:not([data-on])")) {
     if (svg.nodeName !== "svg") continue;
     svg.style.maxWidth = "100%";
     svg.style.height = "auto";
-    img.replaceWith(document.importNode(svg, true));
+    const plot = document.importNode(svg, true);
+    plot.classList.add("fx-plot");
+    for (const title of plot.querySelectorAll("g > title")) {
+      const name = /^%([\p{L}\p{N}_]+)/u.exec(title.textContent);
+      if (name) title.parentElement.dataset.v = name[1];
+    }
+    img.replaceWith(plot);
   }
 
   const places = (line) => (line.dataset.p || "").split(" ").filter(Boolean);

@@ -3,6 +3,7 @@ package script
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"forgekernel/forge/ir"
@@ -13,6 +14,7 @@ import (
 // Traced is a function written down as a graph for inputs of known specs.
 type Traced struct {
 	Graph *ir.Graph
+	entry *Func
 	calls map[site]*Func // what each call meant
 }
 
@@ -20,6 +22,31 @@ type Traced struct {
 type site struct {
 	caller *Func
 	name   string
+}
+
+// Functions are the function that was traced and those that it inlined, each
+// once: first those of its own source, each source from top to bottom.
+func (t *Traced) Functions() []*Func {
+	list := []*Func{t.entry}
+	for _, callee := range t.calls {
+		if !slices.Contains(list, callee) {
+			list = append(list, callee)
+		}
+	}
+	own := t.entry.Pos().Source
+	slices.SortFunc(list, func(a, b *Func) int {
+		p, q := a.Pos(), b.Pos()
+		switch {
+		case p.Source == q.Source:
+			return p.Line - q.Line
+		case p.Source == own:
+			return -1
+		case q.Source == own:
+			return 1
+		}
+		return strings.Compare(p.Source, q.Source)
+	})
+	return list
 }
 
 // Current reports whether tracing again would inline the same functions: it is
@@ -59,7 +86,7 @@ func (f *Func) Trace(scope Scope, specs []ir.Spec) (*Traced, error) {
 	if err != nil {
 		return nil, Errors{diagnose(f.file.Source, f.Name.Span, err.Error(), "")}
 	}
-	return &Traced{Graph: g, calls: t.calls}, nil
+	return &Traced{Graph: g, entry: f, calls: t.calls}, nil
 }
 
 // CheckInputs compares the specs of a call with the function's parameters and
