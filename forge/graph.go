@@ -52,6 +52,12 @@ func (p *Program) Dump(after string) (string, error) {
 	return "", fmt.Errorf("%s has no snapshot after %q; there are %s", p.Name(), after, strings.Join(names, ", "))
 }
 
+// MaxIR is the largest IR text that [FromIR] reads, in bytes.
+const MaxIR = ir.MaxText
+
+// Passes names the passes in the order in which they run.
+func Passes() []string { return pass.Names() }
+
 // FromIR reads IR text as [Program.Dump] writes it and compiles it from where it
 // stands: the passes after the one that its first line names run, or those
 // after [After]. Text without either runs through all of them.

@@ -51,16 +51,28 @@ func parseShape(text string) (Shape, error) {
 // array for each parameter, by name. More arrays are an error as well, since
 // one of them is most likely a parameter with another name.
 func (f Function) ReadInputs(path string) ([]*Tensor, error) {
+	return readInputs(path, f.Name(), f.Params())
+}
+
+// ReadInputs is [Function.ReadInputs] for a program.
+func (p *Program) ReadInputs(path string) ([]*Tensor, error) {
+	params := make([]string, len(p.traced.Inputs))
+	for i, v := range p.traced.Inputs {
+		params[i] = v.Name
+	}
+	return readInputs(path, p.Name(), params)
+}
+
+func readInputs(path, name string, params []string) ([]*Tensor, error) {
 	named, err := readArchive(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	params := f.Params()
 	inputs := make([]*Tensor, len(params))
 	for _, n := range named {
 		i := slices.Index(params, n.Name)
 		if i < 0 {
-			return nil, fmt.Errorf("%s: %s has no parameter %q; it has %s", path, f.Name(), n.Name, strings.Join(params, ", "))
+			return nil, fmt.Errorf("%s: %s has no parameter %q; it has %s", path, name, n.Name, strings.Join(params, ", "))
 		}
 		inputs[i] = n.Tensor
 	}

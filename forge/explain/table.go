@@ -8,7 +8,7 @@ import (
 
 // shownRows is the most rows of a table in the view; the text and JSON forms
 // have them all.
-const shownRows = 1000
+const shownRows = 300
 
 // table is a table of the view. Cells are HTML.
 type table struct {
