@@ -17,7 +17,7 @@ const (
 	levelHeight  = 80.0
 	levelGap     = 34.0 // between lanes and level: the axis stands there
 	plotLeast    = 360.0
-	plotMost     = 1100.0
+	plotMost     = 900.0
 	columnMost   = 96.0
 	axisHeight   = 18.0
 	legendHeight = 22.0

@@ -55,7 +55,9 @@ func CheckInputs(g *ir.Graph, inputs []*tensor.Tensor) error {
 		if t == nil {
 			return fmt.Errorf("%s: input %s is missing", g.Name, v.Name)
 		}
-		if have := ir.SpecOf(t); !have.Equal(v.Spec) {
+		have := ir.SpecOf(t)
+		have.Device = v.Spec.Device // the backend moves host tensors there
+		if !have.Equal(v.Spec) {
 			return fmt.Errorf("%s: input %s is %v, the program was compiled for %v", g.Name, v.Name, have, v.Spec)
 		}
 	}

@@ -136,13 +136,14 @@ func (b *Builder) fresh() string {
 }
 
 // NewNode makes a node whose results have the inferred specs and no names yet.
-// Attributes are normalised as [Attrs] describes.
+// Attributes are normalised as [Attrs] describes and canonical.
 func NewNode(op *Op, attrs Attrs, in ...*Value) (*Node, error) {
 	n := &Node{Op: op, In: append([]*Value(nil), in...), Attrs: normaliseAttrs(op, attrs)}
 	specs, err := n.Infer()
 	if err != nil {
 		return nil, err
 	}
+	n.Canonicalise()
 	for _, s := range specs {
 		n.Out = append(n.Out, &Value{Spec: s, Def: n})
 	}
@@ -164,28 +165,46 @@ func (n *Node) Infer() ([]Spec, error) {
 }
 
 func (n *Node) infer() ([]Spec, error) {
-	want := len(n.Op.Operands)
-	switch {
-	case n.Op.Variadic && len(n.In) < want-1:
-		return nil, fmt.Errorf("takes at least %d operands, got %d", want-1, len(n.In))
-	case n.Op.Optional > 0 && (len(n.In) < want-n.Op.Optional || len(n.In) > want):
-		return nil, fmt.Errorf("takes %d to %d operands, got %d", want-n.Op.Optional, want, len(n.In))
-	case !n.Op.Variadic && n.Op.Optional == 0 && len(n.In) != want:
-		return nil, fmt.Errorf("takes %d operands, got %d", want, len(n.In))
+	if err := n.checkArity(); err != nil {
+		return nil, err
 	}
 	if err := checkAttrs(n.Op, n.Attrs); err != nil {
+		return nil, err
+	}
+	device, err := n.device()
+	if err != nil {
 		return nil, err
 	}
 	specs, err := n.Op.Infer(n)
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range specs {
-		if err := s.Check(); err != nil {
+	for i := range specs {
+		if specs[i].Device == CPU {
+			specs[i].Device = device
+		}
+		if err := specs[i].Check(); err != nil {
 			return nil, fmt.Errorf("result: %w", err)
 		}
 	}
 	return specs, nil
+}
+
+func (n *Node) checkArity() error {
+	most, have := len(n.Op.Operands), len(n.In)
+	least := most - n.Op.Optional
+	if n.Op.Variadic {
+		least = most - 1
+	}
+	switch {
+	case n.Op.Variadic && have < least:
+		return fmt.Errorf("takes at least %d operands, got %d", least, have)
+	case n.Op.Variadic || least <= have && have <= most:
+		return nil
+	case least < most:
+		return fmt.Errorf("takes %d to %d operands, got %d", least, most, have)
+	}
+	return fmt.Errorf("takes %d operands, got %d", most, have)
 }
 
 // signature writes "matmul(%x: f32[8,16], %w: f32[12,16])" for messages.

@@ -1,92 +1,41 @@
 package ir
 
-import "slices"
+import (
+	"slices"
 
-// Layout is where the elements of a value stand in the storage that holds them:
-// element (i0, i1, ...) at index Offset + i0*Strides[0] + i1*Strides[1] + ...,
-// counted in elements.
+	"forgekernel/forge/tensor"
+)
+
+// Layout places the elements of a value in storage: the element with index
+// (i, j, …) is at Offset + i*Strides[0] + j*Strides[1] + …, in elements. A
+// stride of 0 repeats elements, a negative one reverses them.
 type Layout struct {
 	Offset  int
-	Strides []int // one per dimension, not negative; 0 repeats an element
+	Strides []int
 }
 
-// Dense is the row-major layout of a shape from the start of its storage.
-func Dense(shape []int) Layout {
-	strides := make([]int, len(shape))
-	step := 1
-	for i := len(shape) - 1; i >= 0; i-- {
-		strides[i] = step
-		step *= shape[i]
-	}
-	return Layout{Strides: strides}
-}
+// Dense is the row-major layout of a shape.
+func Dense(shape []int) Layout { return Layout{Strides: tensor.Strides(shape)} }
 
-// Equal reports whether two layouts of one shape put every element in the same
-// place. The strides of dimensions of size 1 do not matter, and no stride does
-// where there are no elements.
-func (l Layout) Equal(m Layout, shape []int) bool {
+// Contiguous reports whether a value of the given shape lies in storage in
+// row-major order without gaps. The strides of dimensions of length 1 do not
+// matter, nor does any when there are no elements.
+func (l Layout) Contiguous(shape []int) bool {
 	if slices.Contains(shape, 0) {
 		return true
 	}
-	if l.Offset != m.Offset {
-		return false
-	}
-	for i, d := range shape {
-		if d > 1 && l.Strides[i] != m.Strides[i] {
+	want := 1
+	for i := len(shape) - 1; i >= 0; i-- {
+		if shape[i] != 1 && l.Strides[i] != want {
 			return false
 		}
+		want *= shape[i]
 	}
 	return true
 }
 
-// IsDense reports whether the layout is [Dense] but for its offset.
-func (l Layout) IsDense(shape []int) bool {
-	return Layout{Strides: l.Strides}.Equal(Dense(shape), shape)
-}
-
-// Extent is one more than the largest index that the layout reaches; 0 where
-// there are no elements.
-func (l Layout) Extent(shape []int) int {
-	last := l.Offset
-	for i, d := range shape {
-		if d == 0 {
-			return 0
-		}
-		last += (d - 1) * l.Strides[i]
-	}
-	return last + 1
-}
-
-// Reshape is the layout of the same elements, in the same order, under another
-// shape of equal size; ok is false when no strides can express it.
-//
-// Neighbouring dimensions of the old shape that are evenly spaced in storage
-// are merged into runs, and each run is split again into new dimensions. A new
-// dimension that would span two runs cannot be expressed.
-func (l Layout) Reshape(from, to []int) (_ Layout, ok bool) {
-	if slices.Contains(from, 0) {
-		return Layout{Offset: l.Offset, Strides: Dense(to).Strides}, true
-	}
-	out := Layout{Offset: l.Offset, Strides: make([]int, len(to))}
-	j := len(to) - 1
-	for i := len(from) - 1; i >= 0; {
-		size, step := from[i], l.Strides[i]
-		i--
-		for i >= 0 && (from[i] == 1 || size == 1 || l.Strides[i] == step*size) {
-			if size == 1 {
-				step = l.Strides[i]
-			}
-			size *= from[i]
-			i--
-		}
-		for ; j >= 0 && size%to[j] == 0 && (size > 1 || to[j] == 1); j-- {
-			out.Strides[j] = step
-			step *= to[j]
-			size /= to[j]
-		}
-		if size > 1 {
-			return Layout{}, false
-		}
-	}
-	return out, j < 0 || !slices.ContainsFunc(to[:j+1], func(d int) bool { return d != 1 })
-}
+// Layouts returns where the results of a view lie in the storage of its
+// operand, which is laid out as in. It is false when no strides can say it, as
+// for a reshape that merges dimensions of a transposed value; then the node
+// must copy. Of a dense operand every view has a layout.
+func (n *Node) Layouts(in Layout) ([]Layout, bool) { return n.Op.Layout(n, in) }

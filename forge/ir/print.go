@@ -22,7 +22,7 @@ const InlineElements = 16
 //	graph   = "graph" name params "{" { node } return "}" { data }
 //	params  = "(" [ param { "," param } ] ")"
 //	param   = "%"name ":" spec [ pos ]
-//	spec    = dtype "[" [ int { "," int } ] "]"
+//	spec    = dtype "[" [ int { "," int } ] "]" [ "on" device [ ":" int ] ]
 //	node    = result { "," result } "=" op [ operands ] [ attrs ] [ body ] [ pos { "," pos } ]
 //	result  = "%"name ":" spec
 //	attrs   = "{" name "=" value { "," name "=" value } "}"

@@ -8,8 +8,9 @@ import (
 // Verify checks the invariants of a graph: names are unique and well formed,
 // every value has one producer, operands are defined before use, result specs
 // equal what inference computes from the operands, attributes are on the
-// operator's whitelist, bodies are valid scalar programs, outputs exist, and
-// nothing reads a value after an operator that [Op.Donates] took its storage.
+// operator's whitelist and in canonical form, bodies are valid scalar programs,
+// outputs exist, and nothing reads a value after an operator that [Op.Donates]
+// took its storage.
 func Verify(g *Graph) error {
 	if err := verify(g); err != nil {
 		return fmt.Errorf("graph %s: %w", g.Name, err)
@@ -103,6 +104,9 @@ func verifyNode(n *Node, defined map[*Value]bool) error {
 	specs, err := n.Infer()
 	if err != nil {
 		return err
+	}
+	if canonical := n.canonicalAttrs(); !n.Attrs.Equal(canonical) {
+		return fmt.Errorf("%s has the attributes %v, whose canonical form is %v", n.signature(), map[string]any(n.Attrs), map[string]any(canonical))
 	}
 	if len(specs) != len(n.Out) {
 		return fmt.Errorf("%s has %d results, inference gives %d", n.signature(), len(n.Out), len(specs))

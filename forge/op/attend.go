@@ -9,14 +9,14 @@ import (
 
 // attentionArithmetic is the inner loops of attention in one type.
 type attentionArithmetic[T float] struct {
-	dots func(dst, q, k []T)
-	step axpy[T]
-	exp  func(T) T
+	dots    func(dst, q, k []T)
+	step    axpy[T]
+	softmax lineFunc[T]
 }
 
 var (
-	arithmetic32 = &attentionArithmetic[float32]{dots: mathf.Dots, step: axpy32, exp: mathf.Exp}
-	arithmetic64 = &attentionArithmetic[float64]{dots: dots64, step: axpy64, exp: math.Exp}
+	arithmetic32 = &attentionArithmetic[float32]{mathf.Dots, axpy32, softmaxLine(mathf.Exp)}
+	arithmetic64 = &attentionArithmetic[float64]{dots64, axpy64, softmaxLine(math.Exp)}
 )
 
 // dots64 is [mathf.Dots] in float64 with separate roundings.
@@ -57,10 +57,7 @@ func attend[T float](c *ir.Call, a *attentionArithmetic[T], d heads, layout func
 	if len(out) == 0 {
 		return nil
 	}
-	scale := T(1 / math.Sqrt(float64(d.d)))
-	if s := c.Node.Float("scale"); s > 0 {
-		scale = T(s)
-	}
+	scale := T(scaleOf(c.Node))
 	work := max(1, d.keys*(d.d+d.e))
 	return parallel(c, d.b*d.h*d.q, max(1, 1<<16/work), func(lo, hi int) error {
 		stop := stopper{call: c}
@@ -71,7 +68,7 @@ func attend[T float](c *ir.Call, a *attentionArithmetic[T], d heads, layout func
 			row.runs = runs
 			row.weights = row.weights[:width]
 			row.scores(a, q[row.index*d.d:][:d.d], k, scale)
-			if err := row.softmax(&stop, a.exp); err != nil {
+			if err := row.softmax(&stop, a.softmax); err != nil {
 				return err
 			}
 			row.average(a, out[row.index*d.e:][:d.e], v)
@@ -123,10 +120,10 @@ func (r *attentionRow[T]) scores(a *attentionArithmetic[T], q, k []T, scale T) {
 
 // softmax turns scores into weights. When all scores are -inf there is nothing
 // to attend to, and all weights are zero.
-func (r *attentionRow[T]) softmax(stop *stopper, exp func(T) T) error {
+func (r *attentionRow[T]) softmax(stop *stopper, f lineFunc[T]) error {
 	for _, s := range r.weights {
 		if r.strict || !math.IsInf(float64(s), -1) {
-			return softmaxLine(stop, r.weights, exp, func(i int) T { return r.weights[i] })
+			return f(stop, r.weights, func(i int) T { return r.weights[i] })
 		}
 	}
 	clear(r.weights)

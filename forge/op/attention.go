@@ -21,13 +21,15 @@ var attentions = []*ir.Op{{
 		"All this is as in PyTorch 2.5 and later.",
 	Class:    ir.Contraction,
 	Operands: []string{"q", "k", "v", "mask"},
+	Types:    floats.String() + "; the mask may be bool",
 	Optional: 1,
 	Attrs: []ir.AttrDecl{
 		{Name: "causal", Kind: ir.BoolAttr, Default: false, Doc: "query i attends to keys 0 to i; excludes a mask"},
 		scaleAttr,
 		{Name: "strict", Kind: ir.BoolAttr, Default: false, Doc: "give every NaN of the separate operators: excluded values are read with weight 0, -inf is added as any number is, and a query whose scores are all -inf gives NaN"},
 	},
-	Infer: inferSDPA,
+	Infer:     inferSDPA,
+	Canonical: canonicalScale,
 	Eval: byType(
 		func(c *ir.Call) error { return sdpa(c, arithmetic32) },
 		func(c *ir.Call) error { return sdpa(c, arithmetic64) },
@@ -76,6 +78,19 @@ func inferSDPA(n *ir.Node) ([]ir.Spec, error) {
 		return nil, err
 	}
 	return []ir.Spec{{DType: dtype, Shape: d.result()}}, nil
+}
+
+// scaleOf is the factor of the scores.
+func scaleOf(n *ir.Node) float64 {
+	if s := n.Float("scale"); s > 0 {
+		return s
+	}
+	return 1 / math.Sqrt(float64(headDims(n).d))
+}
+
+// canonicalScale leaves out the scale that is implied.
+func canonicalScale(n *ir.Node) ir.Attrs {
+	return withoutAttr(n, "scale", n.Float("scale") == 1/math.Sqrt(float64(headDims(n).d)))
 }
 
 // inferHeads checks what all attentions have in common: types and ranks, that v

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"forgekernel/forge/ir"
+	"forgekernel/forge/tensor"
 )
 
 // actAttr is the activation that a contraction applies to its results.
@@ -51,25 +52,42 @@ func actFLOPs(n *ir.Node) int64 {
 // are those of separate operators to the last bit.
 type epilogue[T float] struct {
 	bias []T // one per column; nil for none
-	act  func(dst []T, args ...[]T)
+	act  ir.Kernel
 }
 
 func newEpilogue[T float](n *ir.Node, bias []T) epilogue[T] {
 	e := epilogue[T]{bias: bias}
 	if act := activation(n); act != nil {
-		e.act = kernelOf[T](act)
+		dtype := dtypeOf[T]()
+		e.act = act.Op.Scalar(act, []tensor.DType{dtype}, dtype)
 	}
 	return e
 }
 
 // apply finishes the sums of one row from column j on.
-func (e *epilogue[T]) apply(sums []T, j int) {
+func (e *epilogue[T]) apply(sums []T, j int) error {
 	if e.bias != nil {
 		for i, b := range e.bias[j : j+len(sums)] {
 			sums[i] += b
 		}
 	}
-	if e.act != nil {
-		e.act(sums, sums)
+	if e.act == nil {
+		return nil
 	}
+	return e.act(vectorOf(sums), 0, []int{0})
+}
+
+// vectorOf is a set of one vector.
+func vectorOf[T float](x []T) *ir.Vectors {
+	if narrow, ok := any(x).([]float32); ok {
+		return &ir.Vectors{F32: [][]float32{narrow}}
+	}
+	return &ir.Vectors{F64: [][]float64{any(x).([]float64)}}
+}
+
+func dtypeOf[T float]() tensor.DType {
+	if _, ok := any(T(0)).(float32); ok {
+		return tensor.F32
+	}
+	return tensor.F64
 }

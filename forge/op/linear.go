@@ -13,6 +13,7 @@ var linears = []*ir.Op{{
 	Doc:      "x @ w + bias over the last dimension of x: [..., in] @ [in, out] + [out]. Sums run in order of the input channel, each step one fused multiply-add; the bias is added to the rounded sum, and the activation applied to that.",
 	Class:    ir.Contraction,
 	Operands: []string{"x", "w", "bias"},
+	Types:    floats.String(),
 	Optional: 1,
 	Attrs:    []ir.AttrDecl{actAttr},
 	Infer:    inferLinear,

@@ -13,6 +13,7 @@ var contractions = []*ir.Op{{
 	Doc:      "The matrix product of the last two dimensions; leading dimensions are batches and broadcast. Sums run in order of k, each step one fused multiply-add. The activation is applied to the rounded sum.",
 	Class:    ir.Contraction,
 	Operands: []string{"a", "b"},
+	Types:    floats.String(),
 	Attrs:    []ir.AttrDecl{actAttr},
 	Infer: func(n *ir.Node) ([]ir.Spec, error) {
 		dtype, err := sameFloat(n)
@@ -131,8 +132,7 @@ func (p *rowProduct[T]) tile(stop *stopper, dst []T, r, j int) error {
 			return err
 		}
 	}
-	p.apply(dst, j)
-	return nil
+	return p.apply(dst, j)
 }
 
 // axpy32 adds a[p]*b[p*stride+j] to dst[j] for each p in order, with one

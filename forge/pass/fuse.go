@@ -184,7 +184,7 @@ func (k *kernelBody) operand(v *ir.Value) *ir.Value {
 	if v.Def != nil && v.Def.Op.Class == ir.Constant && v.Spec.Rank() == 0 {
 		return k.define(&ir.Node{Op: v.Def.Op, Attrs: v.Def.Attrs, Pos: slices.Clone(v.Def.Pos)}, v)
 	}
-	s := &ir.Value{Name: v.Name, Spec: ir.Spec{DType: v.Spec.DType}}
+	s := &ir.Value{Name: v.Name, Spec: scalarSpec(v)}
 	k.scalar[v] = s
 	k.body.Inputs = append(k.body.Inputs, s)
 	k.node.In = append(k.node.In, v)
@@ -192,9 +192,12 @@ func (k *kernelBody) operand(v *ir.Value) *ir.Value {
 }
 
 func (k *kernelBody) define(m *ir.Node, of *ir.Value) *ir.Value {
-	s := &ir.Value{Name: of.Name, Spec: ir.Spec{DType: of.Spec.DType}, Def: m}
+	s := &ir.Value{Name: of.Name, Spec: scalarSpec(of), Def: m}
 	m.Out = []*ir.Value{s}
 	k.scalar[of] = s
 	k.body.Nodes = append(k.body.Nodes, m)
 	return s
 }
+
+// scalarSpec is the spec of the scalar that stands for v in a kernel.
+func scalarSpec(v *ir.Value) ir.Spec { return ir.Spec{DType: v.Spec.DType, Device: v.Spec.Device} }

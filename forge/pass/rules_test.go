@@ -5,10 +5,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
-	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
@@ -24,8 +24,8 @@ type ruleCase struct {
 	bound func(g *ir.Graph, inputs []*tensor.Tensor) float64
 }
 
-// letters finds the dimensions of a case.
-var letters = regexp.MustCompile(`\b[MNK]\b`)
+// letters finds the dimensions of a case, and R, which stands for 1/N.
+var letters = regexp.MustCompile(`\b[MNKR]\b`)
 
 // sizes are the numbers for M, N and K: ordinary, of length 1, empty.
 var sizes = []map[string]string{
@@ -77,6 +77,11 @@ func checkRule(t *testing.T, c ruleCase) {
 	rule, p := ruleNamed(t, c.rule)
 	applied := false
 	for _, size := range sizes {
+		n, err := strconv.Atoi(size["N"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		size["R"] = fmt.Sprintf("%e", 1/float32(max(1, n)))
 		src := letters.ReplaceAllStringFunc(c.program, func(s string) string { return size[s] })
 		before := parse(t, src)
 		after := before.Clone()
@@ -153,19 +158,6 @@ func outOfBound(got, was, exact, bound float64) string {
 func sameElement(a, b *tensor.Tensor, i int) bool {
 	x, y := a.Elem(i), b.Elem(i)
 	return math.Float64bits(x) == math.Float64bits(y) || x != x && y != y
-}
-
-func runOn(t testing.TB, b backend.Backend, g *ir.Graph, inputs []*tensor.Tensor) []*tensor.Tensor {
-	t.Helper()
-	exe, err := b.Compile(t.Context(), g)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, g)
-	}
-	out, err := exe.Run(t.Context(), inputs...)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, g)
-	}
-	return out
 }
 
 // adversarialInputs mixes ordinary numbers of one of several magnitudes with

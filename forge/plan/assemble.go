@@ -124,7 +124,7 @@ func (w *writer) value(v *ir.Value) Value {
 	s := &w.storages[at.storage]
 	size := int64(v.Spec.DType.Size())
 	out := Value{
-		Name: v.Name, DType: v.Spec.DType, Shape: v.Spec.Shape, Bytes: v.Spec.Bytes(),
+		Name: v.Name, Spec: v.Spec, Bytes: v.Spec.Bytes(),
 		Place: s.place, Slot: w.slot[at.storage],
 		Offset:  w.start[at.storage] + int64(at.layout.Offset)*size,
 		Strides: at.layout.Strides, End: w.ends[v], Base: s.root.Name,

@@ -60,12 +60,10 @@ func (p *Plan) valueTable() display.Table {
 		if v.Place == InSlot {
 			where = fmt.Sprintf("slot %d", v.Slot)
 		}
-		t.Rows = append(t.Rows, []any{"%" + v.Name, v.spec().String(), v.Bytes, where, v.Offset, fmt.Sprintf("%d-%d", v.Start, v.End), v.reason()})
+		t.Rows = append(t.Rows, []any{"%" + v.Name, v.Spec.String(), v.Bytes, where, v.Offset, fmt.Sprintf("%d-%d", v.Start, v.End), v.reason()})
 	}
 	return t
 }
-
-func (v *Value) spec() ir.Spec { return ir.Spec{DType: v.DType, Shape: v.Shape} }
 
 // reason says why a value stands where it stands, if that is not plain.
 func (v *Value) reason() string {
@@ -95,7 +93,7 @@ func (p *Plan) Timeline() display.Timeline {
 		}
 	}
 	for i, s := range p.Slots {
-		t.Lanes = append(t.Lanes, display.Lane{Name: fmt.Sprintf("slot %d %v", i, s.DType), Bytes: s.Bytes})
+		t.Lanes = append(t.Lanes, display.Lane{Name: s.name(i), Bytes: s.Bytes})
 	}
 	handedOn := p.handedOn()
 	for i := range p.Values {
@@ -105,7 +103,7 @@ func (p *Plan) Timeline() display.Timeline {
 		}
 		bar := display.Bar{
 			Lane: v.Slot, Offset: v.Offset, Bytes: v.Bytes, Start: float64(v.Start), End: float64(v.End + 1), Label: "%" + v.Name, Class: class[v.Name],
-			Tooltip: fmt.Sprintf("%%%s: %v\n%s at offset %d, steps %d to %d", v.Name, v.spec(), display.FormatBytes(v.Bytes), v.Offset, v.Start, v.End),
+			Tooltip: fmt.Sprintf("%%%s: %v\n%s at offset %d, steps %d to %d", v.Name, v.Spec, display.FormatBytes(v.Bytes), v.Offset, v.Start, v.End),
 		}
 		if why := v.reason(); why != "" {
 			bar.Tooltip += "\n" + why
@@ -125,6 +123,15 @@ func (p *Plan) Timeline() display.Timeline {
 		t.Marks = []display.Mark{{Bytes: p.Planned, Label: "planned"}, {Bytes: p.Lower, Label: "lower bound"}}
 	}
 	return t
+}
+
+// name is "slot 0 f32", with the device where that is not the host.
+func (s Slot) name(i int) string {
+	name := fmt.Sprintf("slot %d %v", i, s.DType)
+	if s.Device != ir.CPU {
+		name += " on " + s.Device.String()
+	}
+	return name
 }
 
 // handedOn is the set of values whose storage another took over: the donated

@@ -132,7 +132,7 @@ func (m *memory) takenOver(n *ir.Node, i int) (*ir.Value, error) {
 		return nil, fmt.Errorf("%%%s is no operand to take over", e.Donated)
 	case from.Place == InConstant:
 		return nil, fmt.Errorf("it takes over the constant %%%s", e.Donated)
-	case from.Place != e.Place || from.Slot != e.Slot || from.Offset != e.Offset || from.Bytes != e.Bytes || !isDense(from.Strides, from.Shape):
+	case from.Place != e.Place || from.Slot != e.Slot || from.Offset != e.Offset || from.Bytes != e.Bytes || !from.layout().Contiguous(from.Spec.Shape):
 		return nil, fmt.Errorf("it does not stand where %%%s stands", e.Donated)
 	case n.Op.Donates && at == 0:
 		return n.In[at], nil
@@ -140,7 +140,7 @@ func (m *memory) takenOver(n *ir.Node, i int) (*ir.Value, error) {
 		return nil, fmt.Errorf("it cannot be computed in place of %%%s", e.Donated)
 	}
 	for _, v := range n.In {
-		if m.base(v) == m.base(n.In[at]) && (!v.Spec.Equal(n.Out[i].Spec) || m.of(v).Offset != e.Offset || !isDense(m.of(v).Strides, v.Spec.Shape)) {
+		if m.base(v) == m.base(n.In[at]) && (!v.Spec.Equal(n.Out[i].Spec) || m.of(v).Offset != e.Offset || !m.of(v).layout().Contiguous(v.Spec.Shape)) {
 			return nil, fmt.Errorf("the kernel also reads %v, another view of what it overwrites", v)
 		}
 	}

@@ -32,13 +32,15 @@ type jsonStep struct {
 }
 
 type jsonSlot struct {
-	DType string `json:"dtype"`
-	Bytes int64  `json:"bytes"`
+	DType  string `json:"dtype"`
+	Device string `json:"device"`
+	Bytes  int64  `json:"bytes"`
 }
 
 type jsonValue struct {
 	Name    string `json:"name"`
 	DType   string `json:"dtype"`
+	Device  string `json:"device"`
 	Shape   []int  `json:"shape"`
 	Bytes   int64  `json:"bytes"`
 	Place   Place  `json:"place"`
@@ -76,12 +78,12 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 		out.Steps = append(out.Steps, step)
 	}
 	for _, s := range p.Slots {
-		out.Slots = append(out.Slots, jsonSlot{s.DType.String(), s.Bytes})
+		out.Slots = append(out.Slots, jsonSlot{s.DType.String(), s.Device.String(), s.Bytes})
 	}
 	for i := range p.Values {
 		v := &p.Values[i]
 		j := jsonValue{
-			Name: v.Name, DType: v.DType.String(), Shape: append([]int{}, v.Shape...), Bytes: v.Bytes, Place: v.Place, Offset: v.Offset,
+			Name: v.Name, DType: v.Spec.DType.String(), Device: v.Spec.Device.String(), Shape: append([]int{}, v.Spec.Shape...), Bytes: v.Bytes, Place: v.Place, Offset: v.Offset,
 			Strides: append([]int{}, v.Strides...), Start: v.Start, End: v.End, Base: v.Base, ViewOf: v.ViewOf, Donated: v.Donated, Copied: v.Copied,
 		}
 		if v.Place == InSlot {

@@ -11,10 +11,16 @@ import (
 // buffer is memory with one tenant from start to end: a storage, or several that
 // take it over from one another in place.
 type buffer struct {
-	dtype      tensor.DType
+	kind       kind
 	bytes      int64
 	start, end int
 	storages   []int // in order of time
+}
+
+// kind is what values need to have in common to share a slot.
+type kind struct {
+	dtype  tensor.DType
+	device ir.Device
 }
 
 // liveness is the lives of all storages in slots under one schedule.
@@ -46,7 +52,8 @@ func (a *analysis) liveness(order []int, opts Options) *liveness {
 				continue
 			}
 			bufferOf[s] = len(l.buffers)
-			l.buffers = append(l.buffers, buffer{a.storages[s].root.Spec.DType, a.storages[s].bytes, l.step[k], end, []int{s}})
+			root := a.storages[s].root.Spec
+			l.buffers = append(l.buffers, buffer{kind{root.DType, root.Device}, a.storages[s].bytes, l.step[k], end, []int{s}})
 		}
 	}
 	l.measure()

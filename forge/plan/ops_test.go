@@ -143,7 +143,7 @@ func (r *generator) keep(list ...*ir.Value) {
 	for _, v := range list {
 		r.values = append(r.values, v)
 		root := v
-		if v.Def != nil && v.Def.Op.Layout != nil {
+		if v.Def != nil && v.Def.Op.View {
 			root = r.family[v.Def.In[0]]
 		}
 		r.family[v] = root

@@ -61,7 +61,7 @@ func tightest(buffers []buffer) int64 {
 			return
 		}
 		for s := range slots {
-			if b := buffers[slots[s][0]]; b.dtype != buffers[i].dtype {
+			if b := buffers[slots[s][0]]; b.kind != buffers[i].kind {
 				continue
 			}
 			if at, ok := gapFor(buffers, slots[s], buffers[i]); ok && at == len(slots[s]) {

@@ -3,8 +3,6 @@ package plan
 import (
 	"cmp"
 	"slices"
-
-	"forgekernel/forge/tensor"
 )
 
 // packings are the costlier ways to pack, cheapest first.
@@ -15,11 +13,13 @@ func newLayout(packing string, buffers []buffer) *layout {
 }
 
 // addSlot opens a slot and returns its index.
-func (l *layout) addSlot(dtype tensor.DType, bytes int64) int {
-	l.slots = append(l.slots, Slot{dtype, bytes})
+func (l *layout) addSlot(k kind, bytes int64) int {
+	l.slots = append(l.slots, Slot{k.dtype, k.device, bytes})
 	l.planned += bytes
 	return len(l.slots) - 1
 }
+
+func (s Slot) kind() kind { return kind{s.DType, s.Device} }
 
 // grow makes a slot hold at least bytes.
 func (l *layout) grow(slot int, bytes int64) {
@@ -40,20 +40,20 @@ func packBestFit(buffers []buffer) *layout {
 		ends[i] = i
 	}
 	slices.SortStableFunc(ends, func(x, y int) int { return cmp.Compare(buffers[x].end, buffers[y].end) })
-	free := make(map[tensor.DType]*freeList)
+	free := make(map[kind]*freeList)
 	for i, b := range buffers { // already in order of their start
 		for ; len(ends) > 0 && buffers[ends[0]].end < b.start; ends = ends[1:] {
 			s := l.slot[ends[0]]
-			free[l.slots[s].DType].add(freeSlot{l.slots[s].Bytes, s})
+			free[buffers[ends[0]].kind].add(freeSlot{l.slots[s].Bytes, s})
 		}
-		if free[b.dtype] == nil {
-			free[b.dtype] = &freeList{}
+		if free[b.kind] == nil {
+			free[b.kind] = &freeList{}
 		}
-		if s, ok := free[b.dtype].take(b.bytes); ok {
+		if s, ok := free[b.kind].take(b.bytes); ok {
 			l.slot[i] = s
 			l.grow(s, b.bytes)
 		} else {
-			l.slot[i] = l.addSlot(b.dtype, b.bytes)
+			l.slot[i] = l.addSlot(b.kind, b.bytes)
 		}
 	}
 	return l
@@ -110,12 +110,12 @@ func packLargestFirst(buffers []buffer) *layout {
 		at := 0
 		for ; slot >= 0; slot-- { // the last slot is the smallest
 			var ok bool
-			if at, ok = gapFor(buffers, tenants[slot], b); ok && l.slots[slot].DType == b.dtype {
+			if at, ok = gapFor(buffers, tenants[slot], b); ok && l.slots[slot].kind() == b.kind {
 				break
 			}
 		}
 		if slot < 0 {
-			slot, at = l.addSlot(b.dtype, b.bytes), 0
+			slot, at = l.addSlot(b.kind, b.bytes), 0
 			tenants = append(tenants, nil)
 		}
 		l.slot[i] = slot
@@ -134,25 +134,25 @@ func gapFor(buffers []buffer, tenants []int, b buffer) (at int, ok bool) {
 	return at, at == len(tenants) || b.end < buffers[tenants[at]].start
 }
 
-// packOffsets makes one slot for each element type, in which buffers stand side
+// packOffsets makes one slot for each kind of values, in which buffers stand side
 // by side. By descending size, each takes the smallest gap among those that
 // live at the same time.
 func packOffsets(buffers []buffer) *layout {
 	l := newLayout("offsets", buffers)
-	slotOf := make(map[tensor.DType]int)
-	placed := make(map[tensor.DType][]int) // by offset
+	slotOf := make(map[kind]int)
+	placed := make(map[kind][]int) // by offset
 	for _, i := range largestFirst(buffers) {
 		b := buffers[i]
-		slot, ok := slotOf[b.dtype]
+		slot, ok := slotOf[b.kind]
 		if !ok {
-			slot = l.addSlot(b.dtype, 0)
-			slotOf[b.dtype] = slot
+			slot = l.addSlot(b.kind, 0)
+			slotOf[b.kind] = slot
 		}
 		l.slot[i] = slot
-		l.offset[i] = l.smallestGap(buffers, placed[b.dtype], b)
+		l.offset[i] = l.smallestGap(buffers, placed[b.kind], b)
 		l.grow(slot, l.offset[i]+b.bytes)
-		at, _ := slices.BinarySearchFunc(placed[b.dtype], l.offset[i], func(t int, offset int64) int { return cmp.Compare(l.offset[t], offset) })
-		placed[b.dtype] = slices.Insert(placed[b.dtype], at, i)
+		at, _ := slices.BinarySearchFunc(placed[b.kind], l.offset[i], func(t int, offset int64) int { return cmp.Compare(l.offset[t], offset) })
+		placed[b.kind] = slices.Insert(placed[b.kind], at, i)
 	}
 	return l
 }

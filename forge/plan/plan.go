@@ -8,8 +8,8 @@
 // its own: it borrows the storage of its operand and keeps it live until the
 // last kernel that reads the view.
 //
-// Storage is arranged in slots. Values of one slot have the element type of the
-// slot, and two of them may share bytes only if the earlier is read for the last
+// Storage is arranged in slots. Values of one slot have the element type and the
+// device of the slot, and two of them may share bytes only if the earlier is read for the last
 // time before, not in, the step that produces the later. The exceptions are
 // donations. An elementwise result may overwrite an operand of the same type and
 // shape in the step that reads it last, if the kernel reads that storage through
@@ -83,17 +83,17 @@ type Step struct {
 	Scratch int64
 }
 
-// Slot is a piece of memory for values of one element type.
+// Slot is a piece of memory for values of one element type on one device.
 type Slot struct {
-	DType tensor.DType
-	Bytes int64
+	DType  tensor.DType
+	Device ir.Device
+	Bytes  int64
 }
 
 // Value is where one value of the graph stands.
 type Value struct {
 	Name  string
-	DType tensor.DType
-	Shape []int
+	Spec  ir.Spec
 	Bytes int64 // elements times their size, also of a view
 	Place Place
 	Slot  int // index of the slot; -1 when Place is not [InSlot]

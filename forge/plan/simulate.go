@@ -123,9 +123,9 @@ func (m *arena) load(v *ir.Value) (*tensor.Tensor, error) {
 	e := m.entry[v]
 	raw := make([]byte, 0, e.Bytes)
 	if e.Bytes > 0 {
-		raw = gather(raw, m.memory(e), e.Shape, e.Strides, e.DType.Size())
+		raw = gather(raw, m.memory(e), e.Spec.Shape, e.Strides, e.Spec.DType.Size())
 	}
-	t, err := tensor.Decode(e.DType, e.Shape, raw)
+	t, err := tensor.Decode(e.Spec.DType, e.Spec.Shape, raw)
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", v, err)
 	}

@@ -86,11 +86,11 @@ func (a *analysis) own(v *ir.Value, place Place, writer int) {
 
 // borrow lets the results of a view stand in the storage of its operand.
 func (a *analysis) borrow(n *ir.Node) bool {
-	if n.Op.Layout == nil {
+	if !n.Op.View {
 		return false
 	}
 	from := a.at[n.In[0]]
-	layouts, ok := n.Op.Layout(n, from.layout)
+	layouts, ok := n.Layouts(from.layout)
 	if !ok {
 		return false
 	}
@@ -133,7 +133,7 @@ func (a *analysis) takeOver(v, operand *ir.Value, k int) bool {
 // whole reports whether v is its whole storage in row-major order.
 func (a *analysis) whole(v *ir.Value) bool {
 	at := a.at[v]
-	return v.Spec.Bytes() == a.storages[at.storage].bytes && at.layout.Offset == 0 && isDense(at.layout.Strides, v.Spec.Shape)
+	return v.Spec.Bytes() == a.storages[at.storage].bytes && at.layout.Offset == 0 && at.layout.Contiguous(v.Spec.Shape)
 }
 
 // placeOutputs moves storage that an output consists of out of the slots.
@@ -203,23 +203,15 @@ func (a *analysis) orderDonations() error {
 	for k := range a.kernels {
 		n := a.kernels[k].node
 		if n.Op.Donates {
-			for _, r := range readers[owner(n.In[0])] {
+			for _, r := range readers[n.In[0].Owner()] {
 				a.edge(r, k)
 			}
 		}
 		for _, v := range n.In {
-			readers[owner(v)] = append(readers[owner(v)], k)
+			readers[v.Owner()] = append(readers[v.Owner()], k)
 		}
 	}
 	return a.checkDonations()
-}
-
-// owner is the value of which v is a view, also where a kernel has to copy it.
-func owner(v *ir.Value) *ir.Value {
-	for v.Def != nil && v.Def.Op.Layout != nil {
-		v = v.Def.In[0]
-	}
-	return v
 }
 
 // checkDonations reports a read, or an output, of a value that was overwritten

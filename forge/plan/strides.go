@@ -17,17 +17,6 @@ func sameStrides(x, y, shape []int) bool {
 	return true
 }
 
-// isDense reports whether elements stand in row-major order without gaps.
-func isDense(strides, shape []int) bool {
-	step := 1
-	dense := make([]int, len(shape))
-	for i := len(shape) - 1; i >= 0; i-- {
-		dense[i] = step
-		step *= shape[i]
-	}
-	return sameStrides(strides, dense, shape)
-}
-
 // span is the least and the greatest index of an element, counted from the
 // first; 0 and -1 where there are none.
 func span(strides, shape []int) (first, last int) {

@@ -51,7 +51,7 @@ func (c *checker) checkSteps() error {
 	c.names = make(map[string]int)
 	i := 0
 	for v := range c.plan.Graph.Values {
-		if i >= len(c.plan.Values) || c.plan.Values[i].Name != v.Name || c.plan.Values[i].DType != v.Spec.DType || !slices.Equal(c.plan.Values[i].Shape, v.Spec.Shape) || c.plan.Values[i].Bytes != v.Spec.Bytes() {
+		if i >= len(c.plan.Values) || c.plan.Values[i].Name != v.Name || !c.plan.Values[i].Spec.Equal(v.Spec) || c.plan.Values[i].Bytes != v.Spec.Bytes() {
 			return fmt.Errorf("entry %d is not that of %v: %v", i, v, v.Spec)
 		}
 		c.index[v], c.names[v.Name] = i, i
@@ -88,15 +88,15 @@ func (c *checker) checkPlaces() error {
 }
 
 func (c *checker) checkPlace(v *ir.Value, e *Value) error {
-	if (e.Place == Nowhere) != (e.Bytes == 0) || (e.Slot >= 0) != (e.Place == InSlot) || len(e.Strides) != len(e.Shape) {
+	if (e.Place == Nowhere) != (e.Bytes == 0) || (e.Slot >= 0) != (e.Place == InSlot) || len(e.Strides) != e.Spec.Rank() {
 		return fmt.Errorf("%d bytes cannot stand in place %q, slot %d", e.Bytes, e.Place, e.Slot)
 	}
 	if e.Place == InSlot {
 		switch {
 		case e.Slot >= len(c.plan.Slots):
 			return fmt.Errorf("there is no slot %d", e.Slot)
-		case c.plan.Slots[e.Slot].DType != e.DType:
-			return fmt.Errorf("%v stands in slot %d of type %v", e.DType, e.Slot, c.plan.Slots[e.Slot].DType)
+		case c.plan.Slots[e.Slot].DType != e.Spec.DType || c.plan.Slots[e.Slot].Device != e.Spec.Device:
+			return fmt.Errorf("%v cannot stand in slot %d of type %v on %v", e.Spec, e.Slot, c.plan.Slots[e.Slot].DType, c.plan.Slots[e.Slot].Device)
 		case !e.inside(c.plan.Slots[e.Slot].Bytes):
 			return fmt.Errorf("it reaches beyond the %d bytes of slot %d", c.plan.Slots[e.Slot].Bytes, e.Slot)
 		}
@@ -104,7 +104,7 @@ func (c *checker) checkPlace(v *ir.Value, e *Value) error {
 	switch {
 	case e.ViewOf != "":
 		return c.checkView(v, e)
-	case !isDense(e.Strides, e.Shape):
+	case !e.layout().Contiguous(e.Spec.Shape):
 		return errors.New("a result that is not a view has to be dense")
 	case e.Offset%Align != 0:
 		return fmt.Errorf("offset %d is not a multiple of %d", e.Offset, Align)
@@ -121,27 +121,27 @@ func (e *Value) layout() ir.Layout { return ir.Layout{Strides: e.Strides} }
 
 // inside reports whether all elements stand in memory of the given size.
 func (e *Value) inside(bytes int64) bool {
-	first, last := span(e.Strides, e.Shape)
-	size := int64(e.DType.Size())
+	first, last := span(e.Strides, e.Spec.Shape)
+	size := int64(e.Spec.DType.Size())
 	return e.Offset+int64(first)*size >= 0 && e.Offset+int64(last+1)*size <= bytes
 }
 
 // checkView recomputes where a view stands from where its operand does.
 func (c *checker) checkView(v *ir.Value, e *Value) error {
-	if v.Def == nil || v.Def.Op.Layout == nil || v.Def.In[0].Name != e.ViewOf {
+	if v.Def == nil || !v.Def.Op.View || v.Def.In[0].Name != e.ViewOf {
 		return fmt.Errorf("it cannot be a view of %%%s", e.ViewOf)
 	}
 	from := c.of(v.Def.In[0])
-	layouts, ok := v.Def.Op.Layout(v.Def, from.layout())
+	layouts, ok := v.Def.Layouts(from.layout())
 	if !ok {
 		return fmt.Errorf("no strides make it a view of %%%s", e.ViewOf)
 	}
 	want := layouts[slices.Index(v.Def.Out, v)]
-	size := int64(e.DType.Size())
+	size := int64(e.Spec.DType.Size())
 	if e.Place != from.Place || e.Slot != from.Slot || e.Base != from.Base {
 		return fmt.Errorf("it stands elsewhere than %%%s, which it is a view of", e.ViewOf)
 	}
-	if e.Bytes > 0 && (e.Offset != from.Offset+int64(want.Offset)*size || !sameStrides(want.Strides, e.Strides, e.Shape)) {
+	if e.Bytes > 0 && (e.Offset != from.Offset+int64(want.Offset)*size || !sameStrides(want.Strides, e.Strides, e.Spec.Shape)) {
 		return fmt.Errorf("as a view of %%%s it stands at %d with strides %v", e.ViewOf, from.Offset+int64(want.Offset)*size, want.Strides)
 	}
 	if e.Bytes > 0 && from.Bytes == 0 {
