@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"testing"
 
 	"forgekernel/forge/ir"
+	"forgekernel/forge/mathf"
 	"forgekernel/forge/tensor"
 )
 
@@ -17,6 +19,28 @@ func attentionBound(_ *ir.Graph, inputs []*tensor.Tensor) float64 {
 	q, k, v := largest(inputs[0]), largest(inputs[1]), largest(inputs[2])
 	score := 3 * q * k
 	return (math.Expm1(6*u*score) + 8*u) * v
+}
+
+// squareBound is half an ulp of the largest square, which denormals have at
+// least.
+func squareBound(_ *ir.Graph, inputs []*tensor.Tensor) float64 {
+	x := largest(inputs[0])
+	return 0x1p-24*x*x + 0x1p-150
+}
+
+// TestSquareBorders compares pow and the product near the numbers from which
+// on squares overflow or vanish.
+func TestSquareBorders(t *testing.T) {
+	for _, border := range []float64{math.Sqrt(math.MaxFloat32), math.Sqrt(0x1p-149), math.Sqrt(0x1p-150)} {
+		middle := math.Float32bits(float32(border))
+		for bits := middle - 100_000; bits < middle+100_000; bits++ {
+			x := math.Float32frombits(bits)
+			p, q := mathf.Pow(x, 2), x*x
+			if (p == 0) != (q == 0) || math.IsInf(float64(p), 0) != math.IsInf(float64(q), 0) {
+				t.Fatalf("the square of %v is %v by pow and %v by a product", x, p, q)
+			}
+		}
+	}
 }
 
 // largest is the largest finite magnitude of a tensor.
@@ -98,6 +122,20 @@ var ruleCases = []ruleCase{
   %1: f32[M,N] = div %x, %d
   %2: f32[M,N] = div %x, %e
   return %0, %1, %2
+}`},
+	{rule: "reciprocal-root", program: `graph f(%x: f32[M,N], %z: f64[N]) {
+  %1: f32[] = const {value = f32[] 1.0}
+  %r: f32[M,N] = sqrt %x
+  %0: f32[M,N] = div %1, %r
+  %d: f64[1] = const {value = f64[1] 1.0}
+  %s: f64[N] = sqrt %z
+  %2: f64[N] = div %d, %s
+  return %0, %2
+}`},
+	{rule: "square", bound: squareBound, program: `graph f(%x: f32[M,N]) {
+  %2: f32[] = const {value = f32[] 2.0}
+  %0: f32[M,N] = pow %x, %2
+  return %0
 }`},
 	{rule: "idempotent", program: `graph f(%x: f32[M,N]) {
   %0: f32[M,N] = relu %x
@@ -352,6 +390,8 @@ func init() {
 		{"layer-norm-rounded", "mean", "div", "weight and bias"},
 		{"layer-norm-rounded", "sum/n", "div", "weight"},
 		{"rms-norm", "mean", "1/sqrt", "weight"},
+		{"rms-norm", "mean", "rsqrt", "weight and bias"},
+		{"layer-norm", "sum/n", "rsqrt", "weight and bias"},
 		{"rms-norm", "sum/n", "1/sqrt", "weight and bias"},
 		{"layer-norm-rounded", "sum*(1/n)", "1/sqrt", "weight and bias"},
 		{"rms-norm-rounded", "mean", "div", ""},

@@ -18,7 +18,7 @@ type simplification struct {
 	try func(s *simplifier, rule *Rule, n *ir.Node) (bool, error)
 }
 
-// simplifier replaces nodes by simpler ones that compute the same bits.
+// simplifier replaces nodes by simpler ones.
 type simplifier struct{ *rewriter }
 
 var simplifications = slices.Concat(arithmeticRules, viewRules)
@@ -187,6 +187,39 @@ var arithmeticRules = []simplification{
 				return false, err
 			}
 			return s.turns(rule, n, fmt.Sprintf("dividing by %v is multiplying by its reciprocal", c), "mul", nil, n.In[0], inverse)
+		},
+	},
+	{
+		Rule: Rule{"reciprocal-root", true, "rsqrt is defined as 1 over the rounded root"},
+		ops:  []string{"div"},
+		try: func(s *simplifier, rule *Rule, n *ir.Node) (bool, error) {
+			c, ok := filled(n.In[0])
+			root := made(n.In[1], "sqrt")
+			if !ok || c != 1 || root == nil || !stands(n, n.In[1]) {
+				return false, nil
+			}
+			if d := n.Out[0].Spec.DType; d != tensor.F32 && d != tensor.F64 {
+				return s.no(rule, n, fmt.Sprintf("in %v the root is rounded, and in rsqrt only the reciprocal", d), root.Out...)
+			}
+			if reason, blockers := s.private(n.In[1], n); reason != "" {
+				return s.no(rule, n, reason+", so that the root would be taken twice", blockers...)
+			}
+			return s.turns(rule, n, "1 / sqrt(x) is rsqrt(x)", "rsqrt", nil, root.In[0])
+		},
+	},
+	{
+		Rule: Rule{"square", false, "x * x is rounded correctly, where pow is within 1 ulp; both overflow, and both vanish, for the same x"},
+		ops:  []string{"pow"},
+		try: func(s *simplifier, rule *Rule, n *ir.Node) (bool, error) {
+			x := n.In[0]
+			c, ok := filled(n.In[1])
+			switch {
+			case !ok || c != 2 || !stands(n, x):
+				return false, nil
+			case x.Spec.DType != tensor.F32:
+				return s.no(rule, n, fmt.Sprintf("pow and the product do not vanish for the same %v", x.Spec.DType), x)
+			}
+			return s.turns(rule, n, "the power of two is a product", "mul", nil, x, x)
 		},
 	},
 	{

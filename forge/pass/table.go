@@ -18,7 +18,7 @@ type Pass struct {
 // table lists the passes in the order in which they run.
 var table = []Pass{
 	{"fold-constants", "Computes nodes whose operands are all constants.", []*Rule{&foldRule}, foldConstants},
-	{"simplify", "Replaces nodes by simpler ones with the same bits.", simplificationRules(), simplify},
+	{"simplify", "Replaces nodes by simpler ones.", simplificationRules(), simplify},
 	{"common-subexpressions", "Lets equal nodes share one result.", []*Rule{&shareRule}, commonSubexpressions},
 	{"dead-code", "Removes nodes that no output depends on.", []*Rule{&deadRule}, deadCode},
 	{"recognise-norms", "Finds layer_norm and rms_norm in the operators that they are made of.", []*Rule{&layerNormRule, &roundedLayerNormRule, &rmsNormRule, &roundedRMSNormRule}, recogniseNorms},
@@ -45,6 +45,7 @@ var constraints = []constraint{
 	{"dead-code", "fuse-elementwise", "a dead reader would count as a second consumer and block fusion"},
 	{"common-subexpressions", "recognise-norms", "both operands of a square, and what is squared and divided, must be one value"},
 	{"dead-code", "recognise-norms", "a dead reader would count as a second consumer and hide a pattern"},
+	{"simplify", "recognise-norms", "a reciprocal root and a square have one form then"},
 	{"recognise-norms", "fuse-elementwise", "a kernel would swallow the elementwise parts of a norm"},
 	{"dead-code", "recognise-softmax", "a dead reader would count as a second consumer and hide a pattern"},
 	{"common-subexpressions", "recognise-softmax", "the exponentials above and below the fraction must be one value"},
