@@ -20,9 +20,12 @@ func (x *executable) Kernels() []backend.Kernel {
 
 func (x *executable) kernel(n *ir.Node) backend.Kernel {
 	k := backend.Kernel{Value: n.Out[0].String(), Kernel: n.Op.Name + ", " + x.arithmetic()}
+	_, shares := x.windows[n]
 	switch {
+	case shares:
+		k.Kernel, k.Reason = "", fmt.Sprintf("a view: it lies in the storage of %v", x.owner[n.Out[0]])
 	case n.Op.View:
-		k.Kernel, k.Reason = "", fmt.Sprintf("a view: it has the storage of %v", storageOwner(n.Out[0]))
+		k.Reason = "a view whose elements do not lie in one piece: they are copied"
 	case n.Body != nil:
 		k.Reason = fmt.Sprintf("one sweep applies the %d operators of the region to a block of elements at a time", operators(n.Body))
 	default:

@@ -49,7 +49,7 @@ func explainCommand() *cobra.Command {
 		Use:   "explain FILE [--text|--json|--mermaid|--html] [--shapes 8x16,16x12,12] [-o OUT]",
 		Short: "Show everything that the compiler decided about a program, and why",
 		Args:  p.arguments(),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: stoppable(func(cmd *cobra.Command, args []string) error {
 			form, err := chosenForm(chosen)
 			if err != nil {
 				return err
@@ -62,8 +62,8 @@ func explainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return output(cmd, out, func(w io.Writer) error { return form.write(w, explanation, isScreen(w)) })
-		},
+			return writeTo(cmd, out, func(w io.Writer) error { return form.write(w, explanation, isScreen(w)) })
+		}),
 	}
 	p.flags(cmd)
 	p.resumeFlags(cmd)
@@ -97,7 +97,7 @@ func dumpCommand() *cobra.Command {
 		Use:   "dump FILE --after PASS [--shapes 8x16,16x12,12] [-o OUT.ir]",
 		Short: "Write the program after a pass as IR text, to read, edit and compile --from",
 		Args:  arguments(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: stoppable(func(cmd *cobra.Command, args []string) error {
 			switch {
 			case after == "":
 				return usageError{fmt.Errorf("--after says what to dump the program after: %s", strings.Join(stages(), ", "))}
@@ -112,11 +112,11 @@ func dumpCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return output(cmd, out, func(w io.Writer) error {
+			return writeTo(cmd, out, func(w io.Writer) error {
 				_, err := io.WriteString(w, text)
 				return err
 			})
-		},
+		}),
 	}
 	p.flags(cmd)
 	cmd.Flags().StringVar(&after, "after", "", "the pass, or trace for the program as written")
@@ -131,8 +131,8 @@ func outputFlag(cmd *cobra.Command, into *string) {
 	cmd.Flags().StringVarP(into, "output", "o", "", "write to this file instead of standard output")
 }
 
-// output writes to standard output or, whole or not at all, to a file.
-func output(cmd *cobra.Command, path string, write func(io.Writer) error) error {
+// writeTo writes to standard output or, whole or not at all, to a file.
+func writeTo(cmd *cobra.Command, path string, write func(io.Writer) error) error {
 	if path == "" {
 		return write(cmd.OutOrStdout())
 	}

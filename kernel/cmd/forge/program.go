@@ -90,7 +90,7 @@ func compileCommand() *cobra.Command {
 		Use:   "compile FILE [--shapes 8x16,16x12,12] | compile --from FILE.ir",
 		Short: "Trace and optimise a ForgeScript program, and show every step",
 		Args:  p.arguments(),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: stoppable(func(cmd *cobra.Command, args []string) error {
 			views, err := forge.ParseViews(show)
 			if err != nil {
 				return usageError{fmt.Errorf("--show: %w", err)}
@@ -115,7 +115,7 @@ func compileCommand() *cobra.Command {
 				fmt.Fprintf(cmd.OutOrStdout(), "── %s ──\n%s\n\n", name, text)
 			}
 			return nil
-		},
+		}),
 	}
 	p.flags(cmd)
 	p.resumeFlags(cmd)
@@ -135,7 +135,7 @@ func runCommand() *cobra.Command {
 		Use:   "run FILE [--shapes 8x16,16x12,12] [--seed N | --inputs FILE.npz] | run --from FILE.ir",
 		Short: "Compile a ForgeScript program and run it",
 		Args:  p.arguments(),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: stoppable(func(cmd *cobra.Command, args []string) error {
 			if inputs != "" && cmd.Flags().Changed("seed") {
 				return usageError{errors.New("--seed makes inputs and --inputs reads them: give one")}
 			}
@@ -153,7 +153,7 @@ func runCommand() *cobra.Command {
 				fmt.Fprintln(cmd.OutOrStdout(), y)
 			}
 			return nil
-		},
+		}),
 	}
 	p.flags(cmd)
 	p.resumeFlags(cmd)
