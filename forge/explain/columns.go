@@ -241,19 +241,12 @@ func (c *columns) sites(sites []pass.Rewrite) {
 			mark, colour = "−", "#9a6700"
 		}
 		fmt.Fprintf(c.b, `<div style="margin:3px 0"><b style="color:%s">%s</b> %s <span style="color:#57606a">%s</span></div>`,
-			colour, mark, linked(s.Site), linked(": "+s.Reason+valueList(s.Values)))
+			colour, mark, linked(s.Site), linked(": "+reasonText(s)))
 	}
 	if more := len(sites) - shownSites; more > 0 {
 		fmt.Fprintf(c.b, `<div style="color:#8c959f">… %d more</div>`, more)
 	}
 	c.b.WriteString("</details>")
-}
-
-func valueList(values []string) string {
-	if len(values) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(values, ", ") + ")"
 }
 
 // linked is text as HTML in which values can be chosen.

@@ -115,9 +115,18 @@ func siteText(s pass.Rewrite) string {
 	if s.Pos.IsKnown() {
 		text += "  " + s.Pos.String()
 	}
-	text += ": " + s.Reason
+	return text + ": " + reasonText(s)
+}
+
+// reasonText is the reason, the values that decided, and whether elements may
+// change by a bounded amount.
+func reasonText(s pass.Rewrite) string {
+	text := s.Reason
 	if len(s.Values) > 0 {
 		text += " (" + strings.Join(s.Values, ", ") + ")"
+	}
+	if s.Action == pass.Applied && !s.Exact {
+		text += ", within bounds instead of to the bit"
 	}
 	return text
 }
