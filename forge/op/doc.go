@@ -51,9 +51,6 @@ func Signature(op *ir.Op) string {
 		case i >= len(op.Operands)-op.Optional:
 			name = "[" + name + "]"
 		}
-		if i >= len(op.Operands)-op.Optional {
-			name = "[" + name + "]"
-		}
 		args = append(args, name)
 	}
 	for _, a := range op.Attrs {

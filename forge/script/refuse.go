@@ -78,7 +78,7 @@ const (
 // refusedOperators are the operators and delimiters that ForgeScript leaves
 // out.
 var refusedOperators = map[string]*refusal{
-	"**":  {"ForgeScript has no power operator", "write x * x, or exp(log(x) * n) for positive x"},
+	"**":  {"ForgeScript has no power operator", "write x * x, or pow(x, n)"},
 	"//":  {"ForgeScript has no floor division", "write / for division; comments start with #"},
 	"%":   {"ForgeScript has no remainder", "compute it on the host and pass it in"},
 	"==":  {noCompare, noFlow},

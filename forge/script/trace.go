@@ -1,8 +1,10 @@
 package script
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -308,12 +310,20 @@ func (t *tracer) misfit(x Expr, op string, operands []operand, err error) error 
 	}
 	sides := make([]side, len(operands))
 	list := make([]string, len(operands))
+	text := make(map[string]string, len(operands))
 	for i, o := range operands {
 		sides[i] = side{t.text(o.expr), o.value.Spec.Shape}
 		list[i] = fmt.Sprintf("%s: %v", sides[i].text, o.value.Spec)
+		text[o.value.String()] = sides[i].text
 	}
-	return t.fail(x.span(), fmt.Sprintf("%s of %s: %v", op, listOf(list), err), suggest(op, sides))
+	message := valueName.ReplaceAllStringFunc(err.Error(), func(name string) string {
+		return cmp.Or(text[name], name)
+	})
+	return t.fail(x.span(), fmt.Sprintf("%s of %s: %s", op, listOf(list), message), suggest(op, sides))
 }
+
+// valueName is a value of the graph as messages write it.
+var valueName = regexp.MustCompile(`%[0-9A-Za-z_]+`)
 
 // maxOperand is the length of an expression that a message repeats.
 const maxOperand = 24

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"math"
+	"slices"
 
 	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/ir"
@@ -61,8 +62,11 @@ func (c *opCase) bound(out tensor.DType, inputs []*tensor.Tensor, want *tensor.T
 func (c *opCase) singleBound(inputs []*tensor.Tensor, want *tensor.Tensor) (func(i int) float64, error) {
 	exact := func(int) float64 { return 0 }
 	switch c.op.Name {
-	case "max", "min":
+	case "max", "min", "max_pool2d":
 		return exact, nil
+	case "avg_pool2d":
+		k := c.attrs["kernel"].([]int)
+		return c.sumBound(c.op.Name, inputs, k[0]*k[1])
 	case "log_softmax":
 		return logSoftmaxBound(inputs[0], want, c.attrs["axis"].(int)), nil
 	case "layer_norm", "rms_norm":
@@ -70,13 +74,13 @@ func (c *opCase) singleBound(inputs []*tensor.Tensor, want *tensor.Tensor) (func
 	}
 	switch c.op.Class {
 	case ir.Contraction:
-		return c.sumBound("matmul", inputs, c.shapes[0][len(c.shapes[0])-1])
+		return c.contractionBound(inputs)
 	case ir.Reduction:
 		n := inputs[0].Len() / max(1, want.Len())
 		return c.sumBound(c.op.Name, inputs, n)
 	case ir.Normalise:
 		return softmaxBound(inputs[0], want, c.attrs["axis"].(int)), nil
-	case ir.Constant, ir.Movement:
+	case ir.Constant, ir.Movement, ir.State:
 		return exact, nil
 	}
 	ulps := ulpBounds[c.op.Name]
@@ -170,5 +174,5 @@ func softmaxBound(x, want *tensor.Tensor, axis int) func(i int) float64 {
 // keepsZeroSign reports whether a zero result must have the sign of the
 // reference. Sums start from +0 and are left out.
 func (c *opCase) keepsZeroSign() bool {
-	return c.op.Class == ir.Elementwise || c.op.Class == ir.Movement || c.op.Class == ir.Constant
+	return slices.Contains([]ir.Class{ir.Elementwise, ir.Movement, ir.Constant, ir.State}, c.op.Class)
 }

@@ -13,8 +13,10 @@ type opCase struct {
 	op     *ir.Op
 	dtype  tensor.DType
 	shapes [][]int
-	types  []tensor.DType // of the operands, where they differ from dtype
-	below  int            // index operands hold 0 to below-1
+	types  []tensor.DType  // of the operands, where they differ from dtype
+	below  int             // index operands hold 0 to below-1
+	given  map[int][]int64 // the elements of integer operands, where they matter
+	calm   []int           // operands that hold ordinary numbers also in adversarial data
 	attrs  ir.Attrs
 	seed   uint64
 	body   string // of a fused case: a program for the same inputs
@@ -79,8 +81,10 @@ func casesOf(o *ir.Op) func(yield func(*opCase) bool) {
 
 // fullCases gives operands together with attributes.
 func fullCases(o *ir.Op) []opCase {
-	if make := specialCases[o.Name]; make != nil {
-		return make()
+	for _, list := range []map[string]func() []opCase{specialCases, networkCases} {
+		if make := list[o.Name]; make != nil {
+			return make()
+		}
 	}
 	var cases []opCase
 	for _, c := range operandCases(o) {

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"math"
+	"slices"
 
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
@@ -26,8 +27,15 @@ func (c *opCase) data(adversarial bool) ([]*tensor.Tensor, error) {
 // tensor makes operand i.
 func (c *opCase) tensor(i int, adversarial bool) (*tensor.Tensor, error) {
 	dtype := c.typeOf(i)
-	if dtype.IsFloat() {
-		return c.floats(i, adversarial)
+	switch {
+	case c.given[i] != nil:
+		t, err := tensor.From(c.shapes[i], c.given[i])
+		if err != nil {
+			return nil, err
+		}
+		return t.Convert(dtype)
+	case dtype.IsFloat():
+		return c.floats(i, adversarial && !slices.Contains(c.calm, i))
 	}
 	uniform, err := tensor.Rand(c.seed+uint64(i), c.shapes[i]...)
 	if err != nil {

@@ -141,7 +141,7 @@ func writeTo(cmd *cobra.Command, path string, write func(io.Writer) error) error
 
 // isScreen reports whether colours belong on w.
 func isScreen(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := w.(interface{ Fd() uintptr })
 	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
 		return false
 	}
