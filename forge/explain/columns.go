@@ -83,7 +83,7 @@ func codes(lines []irLine) map[string]bool {
 const (
 	columnStyle = "flex:none;border:1px solid #d0d7de;border-radius:6px;background-color:#ffffff;overflow:hidden"
 	headStyle   = "padding:6px 10px;border-bottom:1px solid #d0d7de;background-color:#f6f8fa"
-	codeStyle   = "font-family:" + monospace + ";font-size:11.5px;line-height:1.5;white-space:pre;overflow:auto;max-height:520px;max-width:620px;padding:6px 0"
+	codeStyle   = "font-family:" + monospace + ";font-size:11.5px;line-height:1.5;white-space:pre;overflow:auto;max-height:520px;max-width:540px;padding:6px 0"
 )
 
 const monospace = "SFMono-Regular,Menlo,Consolas,monospace"
@@ -256,7 +256,7 @@ func linked(text string) string {
 	for _, m := range valueName.FindAllStringIndex(text, -1) {
 		name := html.EscapeString(text[m[0]+1 : m[1]])
 		b.WriteString(html.EscapeString(text[at:m[0]]))
-		fmt.Fprintf(&b, `<code style="color:#0550ae;background-color:#ffffff" data-v="%s">%%%s</code>`, name, name)
+		fmt.Fprintf(&b, `<span style="color:#0550ae;font-family:%s" data-v="%s">%%%s</span>`, monospace, name, name)
 		at = m[1]
 	}
 	b.WriteString(html.EscapeString(text[at:]))
@@ -266,7 +266,7 @@ func linked(text string) string {
 // unchanged stands for passes that left the program as it was; what they
 // declined is there to read.
 func (c *columns) unchanged(r *Report, names []string) {
-	fmt.Fprintf(c.b, `<div style="%s;background-color:#f6f8fa;padding:6px 10px;font-size:12px;color:#57606a;max-width:220px"><div style="margin-bottom:4px">unchanged by</div>`, columnStyle)
+	fmt.Fprintf(c.b, `<div style="%s;background-color:#f6f8fa;padding:6px 10px;font-size:12px;color:#57606a;max-width:180px"><div style="margin-bottom:4px">unchanged by</div>`, columnStyle)
 	for _, name := range names {
 		for i := range r.Passes {
 			p := &r.Passes[i]
