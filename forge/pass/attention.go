@@ -194,8 +194,8 @@ func (a *attention) takeScores(at *ir.Node, v *ir.Value) (string, []*ir.Value) {
 			return fmt.Sprintf("%v has rank %d; sdpa takes [batch, heads, length, channels]", u, u.Spec.Rank()), []*ir.Value{u}
 		}
 	}
-	if d := a.q.Spec.DType; d != tensor.F32 && d != tensor.F64 {
-		return fmt.Sprintf("in %v every operator rounds its result, and sdpa only the last", d), []*ir.Value{a.q}
+	if reason, blockers := roundsOften(a.q, "sdpa"); reason != "" {
+		return reason, blockers
 	}
 	if made(a.keys, "transpose") == nil {
 		return fmt.Sprintf("%v is not transposed from keys: sdpa would need a copy with the last two dimensions exchanged", a.keys), []*ir.Value{a.keys}
@@ -218,17 +218,70 @@ func (a *attention) takeScores(at *ir.Node, v *ir.Value) (string, []*ir.Value) {
 	return a.later(append(operands, a.keys.Def.In...)...)
 }
 
+// oneHeadEach undoes a repetition of heads, reshape(expand(x)) from
+// [B,G,1,K,D] by [B,G,R,K,D] to [B,G*R,K,D], and returns x; nil when v is not
+// one.
+func oneHeadEach(v *ir.Value) *ir.Value {
+	joined := made(v, "reshape")
+	if joined == nil {
+		return nil
+	}
+	repeated := made(joined.In[0], "expand")
+	if repeated == nil || repeated.Out[0].Spec.Rank() != 5 || repeated.In[0].Spec.Rank() != 5 {
+		return nil
+	}
+	from, by, to := repeated.In[0].Spec.Shape, repeated.Out[0].Spec.Shape, v.Spec.Shape
+	once := slices.Clone(by)
+	once[2] = 1
+	if !slices.Equal(from, once) || !slices.Equal(to, []int{by[0], by[1] * by[2], by[3], by[4]}) {
+		return nil
+	}
+	return repeated.In[0]
+}
+
+// share lets sdpa divide the query heads among the key heads, where k and v
+// repeat theirs for as many query heads.
+func (a *attention) share(k, v *ir.Value) (*ir.Value, *ir.Value, error) {
+	k5, v5 := oneHeadEach(k), oneHeadEach(v)
+	if k5 == nil || v5 == nil || k5.Spec.Shape[1] != v5.Spec.Shape[1] {
+		return k, v, nil
+	}
+	if reason, _ := a.later(k5, v5); reason != "" {
+		return k, v, nil
+	}
+	for _, u := range []struct {
+		to   **ir.Value
+		five *ir.Value
+		name string
+	}{{&k, k5, "keys"}, {&v, v5, "values"}} {
+		shape := slices.Delete(slices.Clone(u.five.Spec.Shape), 2, 3)
+		if r := made(u.five, "reshape"); r != nil && slices.Equal(r.In[0].Spec.Shape, shape) {
+			*u.to = r.In[0]
+			continue
+		}
+		once, err := a.insert(a.root, u.name, "reshape", ir.Attrs{"shape": shape}, u.five)
+		if err != nil {
+			return nil, nil, err
+		}
+		*u.to = once
+	}
+	return k, v, nil
+}
+
 func (a *attention) rewrite() error {
 	perm := permOf(a.keys.Def)
 	perm[2], perm[3] = perm[3], perm[2]
-	k := a.keys.Def.In[0]
+	k, v := a.keys.Def.In[0], a.v
+	var err error
 	if !isIdentity(perm) {
-		var err error
-		if k, err = a.insert(a.root, "keys", "transpose", ir.Attrs{"perm": perm}, k); err != nil {
-			return err
-		}
+		k, err = a.insert(a.root, "keys", "transpose", ir.Attrs{"perm": perm}, k)
+	} else {
+		k, v, err = a.share(k, v)
 	}
-	operands := []*ir.Value{a.q, k, a.v}
+	if err != nil {
+		return err
+	}
+	operands := []*ir.Value{a.q, k, v}
 	reason := "softmax of scaled products of queries and keys, times values"
 	switch {
 	case a.causal:

@@ -256,6 +256,18 @@ var ruleCases = []ruleCase{
   %5: f32[2,M,N,2] = matmul %4, %v
   return %5
 }`},
+	{rule: "attention", program: `graph f(%q: f32[2,6,M,3], %k: f32[2,2,K,3], %v: f32[2,2,1,K,2]) {
+  %k5: f32[2,2,1,K,3] = reshape %k {shape = [2, 2, 1, K, 3]}
+  %kr: f32[2,2,3,K,3] = expand %k5 {shape = [2, 2, 3, K, 3]}
+  %k6: f32[2,6,K,3] = reshape %kr {shape = [2, 6, K, 3]}
+  %vr: f32[2,2,3,K,2] = expand %v {shape = [2, 2, 3, K, 2]}
+  %v6: f32[2,6,K,2] = reshape %vr {shape = [2, 6, K, 2]}
+  %0: f32[2,6,3,K] = transpose %k6 {perm = [0, 1, 3, 2]}
+  %1: f32[2,6,M,K] = matmul %q, %0
+  %4: f32[2,6,M,K] = softmax %1
+  %5: f32[2,6,M,2] = matmul %4, %v6
+  return %5
+}`},
 	{rule: "stable-softmax", program: `graph f(%x: f32[M,2,N]) {
   %0: f32[M,1,N] = max %x {axes = [1], keepdims = true}
   %1: f32[M,2,N] = sub %x, %0

@@ -3,6 +3,7 @@ package pass
 import (
 	"container/heap"
 	"fmt"
+	"slices"
 
 	"forgekernel/forge/ir"
 )
@@ -153,7 +154,9 @@ func (s *scheduler) report(r *report, order []*ir.Node, before, after int64) {
 func distinctOwners(n *ir.Node) []*ir.Value {
 	var list []*ir.Value
 	for _, v := range n.In {
-		list = addOnce(list, v.Owner())
+		if owner := v.Owner(); !slices.Contains(list, owner) {
+			list = append(list, owner)
+		}
 	}
 	return list
 }

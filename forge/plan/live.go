@@ -137,15 +137,36 @@ type plan struct {
 	layout *layout
 }
 
-// search tries every policy, and returns the plan with the fewest bytes. No
-// packing beats the most live bytes of a schedule, so the costlier packings are
-// tried only while they can win.
-func (a *analysis) search(opts Options) (plan, []Candidate) {
-	plans := make([]plan, len(policies))
-	for i, p := range policies {
-		live := a.liveness(a.schedule(p), opts)
-		plans[i] = plan{p.name, live, packBestFit(live.buffers)}
+// exhaustive names the schedule that a search through all orders finds.
+const exhaustive = "all orders"
+
+// search tries every policy and, for a small graph, every order, and returns the
+// plan with the fewest bytes. No packing beats the most live bytes of a schedule,
+// so the costlier packings are tried only while they can win.
+func (a *analysis) search(opts Options) (best plan, candidates []Candidate, bound int64) {
+	var plans []plan
+	try := func(policy string, order []int) {
+		live := a.liveness(order, opts)
+		plans = append(plans, plan{policy, live, packBestFit(live.buffers)})
 	}
+	for _, p := range policies {
+		try(p.name, a.schedule(p))
+	}
+	if order, peak := a.exact(opts); order != nil {
+		try(exhaustive, order)
+		bound = peak
+	} else {
+		bound = a.bound(opts)
+	}
+	chosen := packAll(plans)
+	for _, p := range plans {
+		candidates = append(candidates, Candidate{Policy: p.policy, Lower: p.live.peak, Planned: p.layout.planned, Packing: p.layout.packing})
+	}
+	return plans[chosen], candidates, bound
+}
+
+// packAll tries the costlier packings and returns the index of the best plan.
+func packAll(plans []plan) int {
 	best := bestOf(plans)
 	byPeak := make([]int, len(plans))
 	for i := range byPeak {
@@ -164,11 +185,7 @@ func (a *analysis) search(opts Options) (plan, []Candidate) {
 			best = bestOf(plans)
 		}
 	}
-	candidates := make([]Candidate, len(plans))
-	for i, p := range plans {
-		candidates[i] = Candidate{Policy: p.policy, Lower: p.live.peak, Planned: p.layout.planned, Packing: p.layout.packing}
-	}
-	return plans[best], candidates
+	return best
 }
 
 // bestOf is the index of the first plan with the fewest bytes.

@@ -83,6 +83,7 @@ type executable struct {
 	dead      [][]*ir.Value // per node: values that nothing reads afterwards
 	constants map[*ir.Value]*tensor.Tensor
 	windows   map[*ir.Node][]int      // views that share storage; see storage.go
+	inPlace   map[*ir.Node]bool       // nodes whose result is their first operand
 	owner     map[*ir.Value]*ir.Value // whose storage each value lies in
 }
 
@@ -183,6 +184,11 @@ func (x *executable) eval(ctx context.Context, n *ir.Node, values map[*ir.Value]
 	call := &ir.Call{Ctx: ctx, Node: n, Wide: x.reference, Workers: x.workers}
 	for _, v := range n.In {
 		call.In = append(call.In, values[v])
+	}
+	if x.inPlace[n] {
+		values[n.Out[0]] = call.In[0]
+		call.Out = call.In[:1]
+		return n.Op.Eval(call)
 	}
 	for _, v := range n.Out {
 		s := x.spec(v)

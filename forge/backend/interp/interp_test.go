@@ -2,6 +2,7 @@ package interp_test
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"sync/atomic"
 	"testing"
@@ -103,6 +104,55 @@ func TestViewsExtendStorage(t *testing.T) {
 	b.MaxBytes--
 	if _, err := b.Compile(t.Context(), g); err == nil {
 		t.Error("the storage under a view was not counted")
+	}
+}
+
+// TestDonation appends to a cache that the run made in place, and to an input
+// and to a constant in a copy.
+func TestDonation(t *testing.T) {
+	g := parse(t, `graph f(%c: f32[1,1,64,16], %n: f32[1,1,1,16], %p: i64[]) {
+  %k: f32[1,1,64,16] = const {value = f32[1,1,64,16] @0}
+  %0: f32[1,1,64,16] = kv_append %c, %n, %p
+  %1: f32[1,1,64,16] = kv_append %k, %n, %p
+  %2: f32[1,1,64,16] = add %0, %1
+  %3: f32[1,1,64,16] = kv_append %2, %n, %p
+  return %3, %k
+}
+data @0 = "`+base64.StdEncoding.EncodeToString(make([]byte, 4*64*16))+`"`)
+	exe, err := interp.New().Compile(t.Context(), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, err := tensor.Full(tensor.F32, 1, 1, 1, 64, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := tensor.Full(tensor.F32, 5, 1, 1, 1, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second run must find the constant as it was
+		out, err := exe.Run(t.Context(), cache, tokens, tensor.Scalar(tensor.I64, 3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out[0].At(0, 0, 3, 0) != 5 || out[0].At(0, 0, 2, 0) != 1 || out[1].At(0, 0, 3, 0) != 0 || cache.At(0, 0, 3, 0) != 1 {
+			t.Errorf("got %v, %v; the cache is %v", out[0].At(0, 0, 3, 0), out[1].At(0, 0, 3, 0), cache.At(0, 0, 3, 0))
+		}
+	}
+}
+
+// TestInPlace has memory for one cache.
+func TestInPlace(t *testing.T) {
+	g := parse(t, `graph f(%c: f32[1,1,64,16], %n: f32[1,1,1,16], %p: i64[]) {
+  %0: f32[1,1,64,16] = exp %c
+  %1: f32[1,1,64,16] = kv_append %0, %n, %p
+  return %1
+}`)
+	b := interp.New()
+	b.MaxBytes = 4096
+	if _, err := b.Compile(t.Context(), g); err != nil {
+		t.Error(err)
 	}
 }
 
