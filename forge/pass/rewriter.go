@@ -154,9 +154,9 @@ func (w *rewriter) insert(at *ir.Node, base, name string, attrs ir.Attrs, in ...
 	return n.Out[0], nil
 }
 
-// constant adds a constant before the node at.
+// constant adds a constant before the node at, on the device of its result.
 func (w *rewriter) constant(at *ir.Node, base string, t *tensor.Tensor) (*ir.Value, error) {
-	return w.insert(at, base, "const", ir.Attrs{"value": t})
+	return w.insert(at, base, "const", constantAttrs(t, at.Out[0].Spec.Device))
 }
 
 // fresh is a name that no value has.
