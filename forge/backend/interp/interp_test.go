@@ -190,3 +190,34 @@ func (c *pollingContext) Err() error {
 	}
 	return c.Context.Err()
 }
+
+// TestWindows runs views that share storage and views that cannot, also where
+// an output is a window on another.
+func TestWindows(t *testing.T) {
+	g := parse(t, `graph views(%x: f32[4,3]) {
+  %0: f32[4,3] = neg %x
+  %1: f32[1,3], %2: f32[3,3] = split %0 {axis = 0, sizes = [1, 3]}
+  %3: f32[3,3] = narrow %2 {axis = 0, length = 3, start = -1, step = -1}
+  %4: f32[2,1,3] = expand %1 {shape = [2, 1, 3]}
+  %5: f32[4,1], %6: f32[4,2] = split %x {axis = 1, sizes = [1, 2]}
+  return %1, %2, %3, %4, %6
+}`)
+	exe, err := interp.New().Compile(t.Context(), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := from(t, []int{4, 3}, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
+	out, err := exe.Run(t.Context(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range [][]float32{
+		{0, -1, -2}, {-3, -4, -5, -6, -7, -8, -9, -10, -11}, {-9, -10, -11, -6, -7, -8, -3, -4, -5}, {0, -1, -2, 0, -1, -2}, {1, 2, 4, 5, 7, 8, 10, 11},
+	} {
+		for k, w := range want {
+			if got := out[i].Float32()[k]; got != w {
+				t.Errorf("output %d: element %d is %g, want %g", i, k, got, w)
+			}
+		}
+	}
+}
