@@ -28,7 +28,7 @@ func TestMeaning(t *testing.T) {
 		{"%a: f64[3], %b: f64[3]", "f64[3]", "maximum %a, %b", []*tensor.Tensor{from[float64](t, []int{3}, nan, 1, inf), from[float64](t, []int{3}, 1, nan, -inf)}, []float64{nan, nan, inf}},
 		{"%x: f64[3]", "f64[]", "min %x", []*tensor.Tensor{from[float64](t, []int{3}, -inf, nan, 1)}, []float64{nan}},
 		{"%x: f64[5]", "i64[]", "argmax %x {axis = 0}", []*tensor.Tensor{from[float64](t, []int{5}, 1, inf, nan, inf, nan)}, []float64{2}},
-		{"%x: f64[4]", "i64[]", "argmin %x {axis = 0}", []*tensor.Tensor{from[float64](t, []int{4}, 1, 0, -0.0, 5)}, []float64{1}},
+		{"%x: f64[4]", "i64[]", "argmin %x {axis = 0}", []*tensor.Tensor{from[float64](t, []int{4}, 1, 0, math.Copysign(0, -1), 5)}, []float64{1}},
 		{"%x: f64[2,2]", "i64[2]", "argmax %x {axis = 0}", []*tensor.Tensor{from[float64](t, []int{2, 2}, 3, 4, 3, 5)}, []float64{0, 1}},
 		{"%a: f64[3], %b: f64[3]", "bool[3]", "eq %a, %b", []*tensor.Tensor{from[float64](t, []int{3}, nan, 0, inf), from[float64](t, []int{3}, nan, math.Copysign(0, -1), inf)}, []float64{0, 1, 1}},
 		{"%a: f64[2], %b: f64[2]", "bool[2]", "ne %a, %b", []*tensor.Tensor{from[float64](t, []int{2}, nan, 2), from[float64](t, []int{2}, nan, 2)}, []float64{1, 0}},

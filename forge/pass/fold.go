@@ -39,7 +39,7 @@ func foldConstants(g *ir.Graph, r *report) error {
 		}
 		value, err := evaluate(n)
 		if err != nil {
-			r.declined(&foldRule, out, fmt.Sprintf("it fails: %v; the run will say so if it gets there", err))
+			r.declined(&foldRule, out, fmt.Sprintf("it fails: %v; the run will say so if it gets there", err), n.In...)
 			continue
 		}
 		constant, err := op.Registry.Lookup("const")

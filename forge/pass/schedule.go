@@ -142,7 +142,7 @@ func (s *scheduler) report(r *report, order []*ir.Node, before, after int64) {
 		for done[first] {
 			first++
 		}
-		if n != s.g.Nodes[first] {
+		if n != s.g.Nodes[first] && n.Op.Class != ir.Constant {
 			overtaken := s.g.Nodes[first].Out[0]
 			r.applied(&scheduleRule, n.Out[0], fmt.Sprintf("runs before %v: the peak of live bytes falls from %d to %d", overtaken, before, after), overtaken)
 		}

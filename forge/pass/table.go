@@ -2,7 +2,6 @@ package pass
 
 import (
 	"fmt"
-	"slices"
 
 	"forgekernel/forge/ir"
 )
@@ -89,9 +88,6 @@ func checkOrder(passes []Pass, constraints []constraint) error {
 	}
 	return nil
 }
-
-// Passes lists the passes in the order in which they run.
-func Passes() []Pass { return slices.Clone(table) }
 
 // Names lists the passes in the order in which they run.
 func Names() []string {

@@ -1,9 +1,6 @@
 package plan
 
 import (
-	"cmp"
-	"slices"
-
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
 )
@@ -119,82 +116,4 @@ func (l *liveness) measure() {
 		l.live[t] = live
 		l.peak = max(l.peak, live)
 	}
-}
-
-// layout is buffers packed into slots.
-type layout struct {
-	packing string
-	slots   []Slot
-	slot    []int   // of each buffer
-	offset  []int64 // of each buffer, in its slot
-	planned int64
-}
-
-// plan is a schedule with its best layout.
-type plan struct {
-	policy string
-	live   *liveness
-	layout *layout
-}
-
-// exhaustive names the schedule that a search through all orders finds.
-const exhaustive = "all orders"
-
-// search tries every policy and, for a small graph, every order, and returns the
-// plan with the fewest bytes. No packing beats the most live bytes of a schedule,
-// so the costlier packings are tried only while they can win.
-func (a *analysis) search(opts Options) (best plan, candidates []Candidate, bound int64) {
-	var plans []plan
-	try := func(policy string, order []int) {
-		live := a.liveness(order, opts)
-		plans = append(plans, plan{policy, live, packBestFit(live.buffers)})
-	}
-	for _, p := range policies {
-		try(p.name, a.schedule(p))
-	}
-	if order, peak := a.exact(opts); order != nil {
-		try(exhaustive, order)
-		bound = peak
-	} else {
-		bound = a.bound(opts)
-	}
-	chosen := packAll(plans)
-	for _, p := range plans {
-		candidates = append(candidates, Candidate{Policy: p.policy, Lower: p.live.peak, Planned: p.layout.planned, Packing: p.layout.packing})
-	}
-	return plans[chosen], candidates, bound
-}
-
-// packAll tries the costlier packings and returns the index of the best plan.
-func packAll(plans []plan) int {
-	best := bestOf(plans)
-	byPeak := make([]int, len(plans))
-	for i := range byPeak {
-		byPeak[i] = i
-	}
-	slices.SortStableFunc(byPeak, func(x, y int) int { return cmp.Compare(plans[x].live.peak, plans[y].live.peak) })
-	for _, i := range byPeak {
-		p := &plans[i]
-		for _, pack := range packings {
-			if p.live.peak >= plans[best].layout.planned {
-				break
-			}
-			if l := pack(p.live.buffers); l.planned < p.layout.planned {
-				p.layout = l
-			}
-			best = bestOf(plans)
-		}
-	}
-	return best
-}
-
-// bestOf is the index of the first plan with the fewest bytes.
-func bestOf(plans []plan) int {
-	best := 0
-	for i, p := range plans {
-		if p.layout.planned < plans[best].layout.planned {
-			best = i
-		}
-	}
-	return best
 }

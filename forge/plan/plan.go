@@ -19,7 +19,8 @@
 // Inputs and constants are given, and outputs are returned: they have storage
 // outside the slots and are not in [Plan.Planned]. An output that is only a part
 // of an intermediate value, or has another order, is copied out of its slot after
-// the last step.
+// the last step. A cache that is an input is updated in the caller's memory; a
+// backend whose callers keep their inputs has to copy it first.
 //
 // [New] tries several schedules, all of them for a small graph, and several
 // packings of each, and keeps the plan that needs the fewest bytes. [Verify] proves a plan right from its result
