@@ -44,6 +44,16 @@ var benchGraphs = map[string]func(s *benchSteps, nodes int) *ir.Value{
 		}
 		return v
 	},
+	// Every value is read by the next two, so that trees of it grow
+	// exponentially.
+	"fibonacci": func(s *benchSteps, nodes int) *ir.Value {
+		previous := s.input("x", 4, 4)
+		current := previous
+		for range nodes {
+			previous, current = current, s.op("add", nil, previous, current)
+		}
+		return current
+	},
 	// One value that every node reads, and a sum of all.
 	"fan": func(s *benchSteps, nodes int) *ir.Value {
 		x := s.input("x", 4, 4)
@@ -79,7 +89,7 @@ func (s *benchSteps) op(name string, attrs ir.Attrs, in ...*ir.Value) *ir.Value 
 // BenchmarkRun shows how the pipeline grows with the graph.
 func BenchmarkRun(b *testing.B) {
 	for name, family := range benchGraphs {
-		for _, nodes := range []int{500, 2000, 8000} {
+		for _, nodes := range []int{40, 500, 2000, 8000} {
 			b.Run(fmt.Sprintf("%s/%d", name, nodes), func(b *testing.B) {
 				s := &benchSteps{b, ir.NewBuilder(op.Registry, "big")}
 				g, err := s.b.Finish(family(s, nodes))
