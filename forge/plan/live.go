@@ -24,6 +24,7 @@ type kind struct {
 type liveness struct {
 	order   []int // kernel of each step
 	step    []int // of each kernel
+	last    []int // step that touches each storage last
 	buffers []buffer
 	live    []int64 // bytes per step
 	peak    int64
@@ -34,14 +35,18 @@ func (a *analysis) liveness(order []int, opts Options) *liveness {
 	for t, k := range order {
 		l.step[k] = t
 	}
+	l.last = make([]int, len(a.storages))
+	for s := range a.storages {
+		l.last[s] = l.lastUse(&a.storages[s])
+	}
 	bufferOf := make([]int, len(a.storages))
 	for _, k := range order {
 		donor := notWritten
 		if !opts.NoReuseInPlace {
-			donor = a.donor(k, func(s int) bool { return l.lastUse(a, s) == l.step[k] })
+			donor = a.donor(k, func(s int) bool { return l.last[s] == l.step[k] })
 		}
 		for _, s := range a.kernels[k].writes {
-			end := l.lastUse(a, s)
+			end := l.last[s]
 			if donor != notWritten {
 				bufferOf[s] = bufferOf[donor]
 				b := &l.buffers[bufferOf[s]]
@@ -58,16 +63,15 @@ func (a *analysis) liveness(order []int, opts Options) *liveness {
 }
 
 // lastUse is the last step that touches a storage.
-func (l *liveness) lastUse(a *analysis, s int) int {
-	if a.storages[s].escapes {
+func (l *liveness) lastUse(s *storage) int {
+	if s.escapes {
 		return len(l.order) - 1
 	}
 	last := 0
-	for _, k := range a.storages[s].writers {
-		last = max(last, l.step[k])
-	}
-	for _, k := range a.storages[s].readers {
-		last = max(last, l.step[k])
+	for _, list := range [][]int{s.writers, s.readers} {
+		for _, k := range list {
+			last = max(last, l.step[k])
+		}
 	}
 	return last
 }
