@@ -160,7 +160,7 @@ func (c *columns) skipped(n int, how string) {
 func (c *columns) line(l irLine, width int, isNew, isGone bool) {
 	hue := plain
 	if l.key != "" {
-		hue = c.palette.of(l.places)
+		hue = c.palette.of(l.made)
 	}
 	ground, mark := "", " "
 	if isNew {

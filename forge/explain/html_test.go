@@ -237,3 +237,24 @@ func BenchmarkFragment(b *testing.B) {
 		r.Fragment()
 	}
 }
+
+// Without a source, hues tell kinds of operators.
+func TestHuesWithoutSource(t *testing.T) {
+	r := constantProgram(t, forge.Randn(64))
+	page := r.Fragment()
+	if !strings.Contains(page, "colours are kinds of operators") || strings.Contains(page, "What the program was made from") {
+		t.Error("the page speaks of a source that there is not")
+	}
+	edges := make(map[string]string)
+	for _, n := range elements(t, page) {
+		if key := attribute(n, "data-d"); key != "" {
+			edges[key] = attribute(n, "style")[:len("border-left:3px solid #000000")]
+		}
+	}
+	if len(edges) != 2 || edges["0"] == edges["1"] {
+		t.Errorf("a constant and a product have the edges %v", edges)
+	}
+	if page := explainedSource(t).Fragment(); !strings.Contains(page, "colours are lines of the source") {
+		t.Error("the page with a source says something else of hues")
+	}
+}
