@@ -93,8 +93,9 @@ func poolWindows(n *ir.Node, x []int) (v, h window, err error) {
 	return windows(n, x[2:], taps, kernel)
 }
 
-// maxTaps bounds the width of a window.
-const maxTaps = 1 << 20
+// maxTaps bounds the width of a window, so that counts of operations do not
+// overflow.
+const maxTaps = 1 << 14
 
 // checkOutputs refuses an output that has no tap inside the image.
 func (w window) checkOutputs() error {
