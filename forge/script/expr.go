@@ -160,7 +160,7 @@ func (p *parser) parenthesised() Expr {
 	}
 	x := p.expr()
 	if t := p.tok(); p.is(",") {
-		p.fail(t.Span, "a tuple is not a tensor", "write one expression")
+		p.fail(t.Span, "a tuple is not a tensor", "write one expression; a function returns several tensors as return a, b")
 	}
 	p.expect(")", "close the parenthesis")
 	return x
