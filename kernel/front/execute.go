@@ -138,7 +138,7 @@ func (e *execution) publish(done doneBody) {
 	case done.Error != nil:
 		pub.now("error", e.request.Message, wireFailure(done.Error))
 	case done.Result != nil && !e.content.Silent:
-		pub.output("execute_result", e.request.Message, executeResult{ExecutionCount: e.count, bundle: *done.Result})
+		e.out.show("execute_result", executeResult{ExecutionCount: e.count, bundle: *done.Result})
 	}
 }
 

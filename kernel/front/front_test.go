@@ -43,7 +43,7 @@ func TestBundlesPassUnchanged(t *testing.T) {
 	if err := json.Unmarshal([]byte(raw), &d); err != nil {
 		t.Fatal(err)
 	}
-	_, _, message := displayMessage(d, nil)
+	_, message := displayMessage(d)
 	equal(t, "display", message, json.RawMessage(`{"data":{"application/json":{"n":9007199254740993}},"metadata":{},"transient":{"display_id":"x"}}`))
 	equal(t, "absent", expressionReply{Status: "ok"}, json.RawMessage(`{"status":"ok","data":{},"metadata":{}}`))
 	for text, want := range map[string]bool{`{"text/plain":"x"}`: true, `{"text/plain":1}`: false, `{}`: false, ``: false, `null`: false} {
