@@ -122,13 +122,17 @@ func (o *outputs) publish(s *session, t *target, f link.Frame) error {
 			time.Sleep(min(wait, longPause))
 		}
 	case link.Display:
-		body, err := link.Decode[displayBody](f)
+		body, err := decodeDisplay(f)
+		if err != nil {
+			return err
+		}
+		msgType, content, err := body.message()
 		if err != nil {
 			return err
 		}
 		s.pipes.drain()
 		t.flush(false)
-		t.show(displayMessage(body))
+		t.show(msgType, content)
 	case link.Clear:
 		body, err := link.Decode[link.ClearBody](f)
 		if err != nil {
@@ -141,15 +145,4 @@ func (o *outputs) publish(s *session, t *target, f link.Frame) error {
 		return errors.New("not a frame of output")
 	}
 	return nil
-}
-
-func displayMessage(body displayBody) (string, any) {
-	content := displayData{bundle: body.Bundle}
-	if body.ID != "" {
-		content.Transient = wire.Object{"display_id": body.ID}
-	}
-	if body.Update {
-		return "update_display_data", content
-	}
-	return "display_data", content
 }
