@@ -156,9 +156,10 @@ func (c *check) insert(name string, sym *symbol) {
 // cell declared and whose fields are not exported: to the checker each cell is
 // a package of its own. It reports whether there were any.
 func (c *check) nameFields() (changed bool) {
-	if !slices.ContainsFunc(c.errs, func(e types.Error) bool {
+	implicit := func(e types.Error) bool {
 		return strings.HasPrefix(e.Msg, "implicit assignment to unexported field")
-	}) {
+	}
+	if !slices.ContainsFunc(c.errs, implicit) {
 		return false
 	}
 	for n, tv := range c.info.Types {
@@ -180,6 +181,11 @@ func (c *check) nameFields() (changed bool) {
 				changed = true
 			}
 		}
+	}
+	if !changed { // what is left has another fault as well: the number of values
+		c.errs = slices.DeleteFunc(c.errs, func(e types.Error) bool {
+			return implicit(e) && strings.Contains(e.Msg, " of type main.")
+		})
 	}
 	return changed
 }

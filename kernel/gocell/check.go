@@ -40,13 +40,13 @@ type check struct {
 	methods  []*method          // declared on types of earlier cells
 	kept     map[string]bool    // types declared again without a change
 
+	undo    []func()                 // what a cell that fails after all takes back
 	pulled  []*pulled                // declarations of earlier cells, checked along
 	broken  []brokenDecl             // those that no longer fit
 	outside map[types.Object]*symbol // what the objects of outer stand for
 
 	main     *ast.FuncDecl
 	inits    []*ast.FuncDecl
-	hidden   bool      // the last expression is not to be shown
 	shown    *ast.Expr // the last expression
 	bareLast bool      // it has no value
 	quiet    bool      // it prints, its value is of no interest
@@ -171,7 +171,7 @@ func (c *check) keepTypes() {
 				return false
 			}
 			piece := c.lib.span(spec)
-			if old.decl.text != normal(c.src.Text[piece.from:piece.to]) || c.touches(names(spec), name) {
+			if old.decl.text != normal(c.src.Text[piece.from:piece.to]) || c.touches(freeNames(spec), name) {
 				return false
 			}
 			c.kept[name] = true

@@ -161,10 +161,11 @@ func (c *check) pulledCode(u *eval.Unit) {
 				u.Funcs[obj] = c.codeFor(c.s.scope.symbols[p.decl.name], obj)
 				continue
 			}
-			for m := range c.s.scope.named(p.decl.recv).Methods() {
-				if m.Name() == p.decl.name {
-					u.Funcs[obj] = c.s.engine.MethodCode(m)
-				}
+			m := c.s.scope.method(p.decl)
+			if isGenericObject(obj) {
+				c.forward(u, m, obj)
+			} else {
+				u.Funcs[obj] = c.s.engine.MethodCode(m)
 			}
 		}
 	}
@@ -225,7 +226,7 @@ func (c *check) record(objects map[string]types.Object, u *eval.Unit) {
 		}
 		sc.symbols[name] = sym
 	}
-	if generic {
+	if generic || len(u.Forwarded) > 0 {
 		sc.units = append(sc.units, u)
 	}
 	c.recordMethods(decls)
@@ -260,7 +261,7 @@ func (c *check) recordMethods(decls map[string]*declaration) {
 func (c *check) declarations() map[string]*declaration {
 	list := map[string]*declaration{}
 	enter := func(key string, n ast.Node, d *declaration) {
-		d.source, d.piece, d.uses = c.src, c.lib.span(n), names(n)
+		d.source, d.piece, d.uses = c.src, c.lib.span(n), c.uses(n)
 		list[key] = d
 	}
 	for _, d := range c.syn.decls {
@@ -281,7 +282,7 @@ func (c *check) declarations() map[string]*declaration {
 		}
 	}
 	for _, m := range c.methods {
-		d := &declaration{name: m.name, recv: m.recv, source: c.src, uses: names(m.decl)}
+		d := &declaration{name: m.name, recv: m.recv, source: c.src, uses: c.uses(m.decl)}
 		d.piece = span{c.lib.span(m.decl.Type).from, c.lib.span(m.decl).to}
 		list[m.recv+"."+m.name] = d
 	}
@@ -298,7 +299,9 @@ func (c *check) reportBroken() []display.Diagnostic {
 			name = b.decl.recv + "." + name
 		}
 		reason := fmt.Errorf("%s (%s) no longer compiles: %s", name, b.decl.source.Name, b.why.message)
-		if code := c.brokenCode(b.decl); code != nil {
+		if m := c.s.scope.method(b.decl); m != nil && isGenericMethod(m) {
+			c.s.engine.FailMethod(m, reason)
+		} else if code := c.brokenCode(b.decl); code != nil {
 			code.Fail(reason)
 		}
 		d := b.why.diagnostic(b.decl.source)
@@ -316,12 +319,8 @@ func (c *check) brokenCode(d *declaration) *eval.Code {
 		}
 		return nil
 	}
-	if named := c.s.scope.named(d.recv); named != nil {
-		for m := range named.Methods() {
-			if m.Name() == d.name {
-				return c.s.engine.MethodCode(m)
-			}
-		}
+	if m := c.s.scope.method(d); m != nil {
+		return c.s.engine.MethodCode(m)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func (c *check) changed() map[string]bool {
 	for _, m := range c.methods {
 		if m.altered {
 			list[m.recv] = true
-			list[m.name] = true
+			list[m.recv+"."+m.name] = true
 		}
 	}
 	return list
@@ -132,7 +132,7 @@ func (c *check) pull(d *declaration) {
 	if d.recv != "" {
 		for i, x := range syn {
 			if f, ok := x.(*ast.FuncDecl); ok {
-				syn[i] = asFunction(f, d.recv)
+				syn[i] = asFunction(f, d.recv, c.receiverParams(d.recv, f))
 			}
 		}
 	}

@@ -26,7 +26,6 @@ type Session struct {
 	engine      *eval.Engine
 	scope       *scope
 	sourceUnits map[string]*eval.Unit
-	sources     map[*eval.Source]bool
 }
 
 // New returns an empty session. It fails when the binary carries no data about
@@ -135,6 +134,9 @@ func (c *check) rollback() {
 		if m.object != nil {
 			m.rollback()
 		}
+	}
+	for _, f := range c.undo {
+		f()
 	}
 }
 

@@ -38,6 +38,9 @@ func (b *builder) resolve(fn *ssa.Function) target {
 	if code := b.codeOf(fn); code != nil {
 		return target{code: code}
 	}
+	if code := b.instanceCode(fn); code != nil {
+		return target{code: code}
+	}
 	if len(fn.Blocks) > 0 {
 		return target{fn: b.function(fn)}
 	}

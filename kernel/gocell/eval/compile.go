@@ -21,6 +21,7 @@ type compiler struct {
 	queue []*ssa.Function
 
 	pending []pendingMethod
+	link    []linkage // instances of methods, see instanceCode
 }
 
 // Unsupported refuses a construct that cannot be run rightly.
@@ -145,7 +146,10 @@ func (c *compiler) program(pkg *ssa.Package) *Program {
 			p.main = c.function(fn)
 		}
 	}
+	c.relink()
 	c.drain()
+	p.link = append(p.link, c.link...)
+	p.forwarded = c.unit.Forwarded
 	return p
 }
 
@@ -207,10 +211,20 @@ func (c *compiler) drain() {
 // funcName is how traces call a function.
 func funcName(fn *ssa.Function) string {
 	if fn.Parent() != nil {
-		return funcName(fn.Parent()) + " func literal"
+		outer := fn.Parent()
+		for outer.Parent() != nil {
+			outer = outer.Parent()
+		}
+		if name := funcName(outer); !strings.Contains(name, "·") {
+			return "a function literal in " + name
+		}
+		return "a function literal"
 	}
 	if recv := fn.Signature.Recv(); recv != nil {
 		return "(" + types.TypeString(recv.Type(), func(*types.Package) string { return "" }) + ")." + fn.Name()
+	}
+	if recv, method, ok := strings.Cut(fn.Name(), "·"); ok && recv != "cell" {
+		return "(" + recv + ")." + method // a method checked as a function
 	}
 	return fn.Name()
 }
