@@ -217,22 +217,30 @@ func normal(text string) string {
 // run checks the cell, alone first and then, when it changes what earlier
 // functions use, together with those.
 func (c *check) run() []fault {
-	faults := c.once()
-	if len(faults) > 0 {
+	c.pullDependents(c.renewedTypes())
+	if faults := c.settle(); len(faults) > 0 {
 		return faults
 	}
 	changed := c.changed()
-	if len(changed) == 0 {
-		return nil
-	}
-	dependents := c.s.scope.dependents(changed, c.redeclares)
-	if len(dependents) == 0 {
+	if !c.pullDependents(changed) {
 		return nil
 	}
 	if faults := c.hoistChanged(changed); len(faults) > 0 {
 		return faults
 	}
-	return c.withDependents(dependents)
+	return c.settle()
+}
+
+// renewedTypes lists the types that the cell declares anew. Their methods are
+// checked along with the cell, which may call them.
+func (c *check) renewedTypes() map[string]bool {
+	list := map[string]bool{}
+	for name := range c.declared {
+		if c.s.scope.named(name) != nil {
+			list[name] = true
+		}
+	}
+	return list
 }
 
 // redeclares reports whether the cell itself declares what d declares.
@@ -240,12 +248,31 @@ func (c *check) redeclares(d *declaration) bool {
 	if d.recv == "" {
 		return c.declared[d.name] || c.defines[d.name] || c.hoisted[d.name]
 	}
-	if c.declared[d.recv] {
-		return true
-	}
-	for _, m := range c.methods {
-		if m.recv == d.recv && m.name == d.name {
-			return true
+	return slices.ContainsFunc(c.methods, func(m *method) bool { return m.recv == d.recv && m.name == d.name }) ||
+		c.declaresMethod(d.recv, d.name) || c.declared[d.recv] && !c.takesMethods(d.recv)
+}
+
+func (c *check) declaresMethod(recv, name string) bool {
+	return slices.ContainsFunc(c.syn.decls, func(d ast.Decl) bool {
+		f, ok := d.(*ast.FuncDecl)
+		return ok && f.Name.Name == name && receiverBase(f) == recv
+	})
+}
+
+// takesMethods reports whether the cell declares a type of this name that can
+// have methods.
+func (c *check) takesMethods(name string) bool {
+	for _, d := range c.syn.decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok {
+			continue
+		}
+		for _, s := range g.Specs {
+			if t, ok := s.(*ast.TypeSpec); ok && t.Name.Name == name {
+				_, isInterface := t.Type.(*ast.InterfaceType)
+				_, isPointer := t.Type.(*ast.StarExpr)
+				return !t.Assign.IsValid() && !isInterface && !isPointer
+			}
 		}
 	}
 	return false

@@ -161,6 +161,9 @@ func (c *check) pulledCode(u *eval.Unit) {
 				u.Funcs[obj] = c.codeFor(c.s.scope.symbols[p.decl.name], obj)
 				continue
 			}
+			if c.declared[p.decl.recv] {
+				continue // a method of a type of this cell
+			}
 			m := c.s.scope.method(p.decl)
 			if isGenericObject(obj) {
 				c.forward(u, m, obj)
@@ -242,16 +245,12 @@ func (c *check) record(objects map[string]types.Object, u *eval.Unit) {
 }
 
 func (c *check) recordMethods(decls map[string]*declaration) {
-	sc := c.s.scope
-	for key, d := range decls {
-		if d.recv == "" {
-			continue
-		}
-		if named := sc.named(d.recv); named != nil {
-			if sc.methods[named] == nil {
-				sc.methods[named] = map[string]*declaration{}
-			}
-			sc.methods[named][d.name] = decls[key]
+	for _, d := range decls {
+		c.s.scope.addMethod(d)
+	}
+	for _, p := range c.pulled {
+		if c.declared[p.decl.recv] {
+			c.s.scope.addMethod(p.decl)
 		}
 	}
 }
@@ -299,6 +298,11 @@ func (c *check) reportBroken() []display.Diagnostic {
 			name = b.decl.recv + "." + name
 		}
 		reason := fmt.Errorf("%s (%s) no longer compiles: %s", name, b.decl.source.Name, b.why.message)
+		hint := "run its cell again with a version that fits; until then calling it fails"
+		if c.declared[b.decl.recv] {
+			reason = fmt.Errorf("method %s (%s) does not fit the new type: %s", name, b.decl.source.Name, b.why.message)
+			hint = "declare it again; until then " + b.decl.recv + " has no such method"
+		}
 		if m := c.s.scope.method(b.decl); m != nil && isGenericMethod(m) {
 			c.s.engine.FailMethod(m, reason)
 		} else if code := c.brokenCode(b.decl); code != nil {
@@ -306,7 +310,7 @@ func (c *check) reportBroken() []display.Diagnostic {
 		}
 		d := b.why.diagnostic(b.decl.source)
 		d.Message = reason.Error()
-		d.Hint = "run its cell again with a version that fits; until then calling it fails"
+		d.Hint = hint
 		list = append(list, d)
 	}
 	return list

@@ -138,6 +138,18 @@ func (sc *scope) method(d *declaration) *types.Func {
 	return nil
 }
 
+// addMethod keeps the source of a method for its type.
+func (sc *scope) addMethod(d *declaration) {
+	named := sc.named(d.recv)
+	if named == nil {
+		return
+	}
+	if sc.methods[named] == nil {
+		sc.methods[named] = map[string]*declaration{}
+	}
+	sc.methods[named][d.name] = d
+}
+
 // uses lists what checked nodes use of the session: the names that stand for
 // its objects, and its methods as Type.Name.
 func (c *check) uses(nodes ...ast.Node) map[string]bool {
