@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"forgekernel/kernel/gocell/hostpkg"
 )
 
 // pulled is a declaration of an earlier cell that is checked again because
@@ -64,7 +62,7 @@ func (c *check) body() []ast.Stmt {
 		return list
 	}
 	last, ok := list[len(list)-1].(*ast.ExprStmt)
-	if !ok {
+	if !ok || c.syn.listed {
 		return list
 	}
 	c.shown = &last.X
@@ -107,7 +105,7 @@ func (c *check) fill(nodes ...ast.Node) *ast.GenDecl {
 			c.insert(name, sym)
 		case c.insertDotted(name):
 		case qualifier[name] && !c.defines[name]:
-			if path, ok := hostpkg.Known(name); ok {
+			if path, ok := knownPackage(name); ok {
 				imports.Specs = append(imports.Specs, importSpec(name, path))
 			}
 		}

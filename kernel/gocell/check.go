@@ -50,6 +50,7 @@ type check struct {
 	shown    *ast.Expr // the last expression
 	bareLast bool      // it has no value
 	quiet    bool      // it prints, its value is of no interest
+	errLast  bool      // its last value is an error
 }
 
 // newCheck parses a cell and finds out what it declares.
@@ -57,11 +58,11 @@ func (s *Session) newCheck(src *eval.Source) (*check, []fault) {
 	c := &check{s: s, src: src, lib: newLibrary(), imported: map[string]string{}, declared: map[string]bool{},
 		defines: map[string]bool{}, hoisted: map[string]bool{}, kept: map[string]bool{}}
 	list, errs := scan(src.Text)
-	if b := brackets(list); b != nil {
-		return c, []fault{b.fault()}
-	}
-	if len(errs) > 0 {
+	if len(errs) > 0 { // an unclosed string hides the brackets behind it
 		return c, syntaxFaults(src, errs)
+	}
+	if b := brackets(list); b != nil {
+		return c, hintSyntax(src, []fault{b.fault()})
 	}
 	syn, errs := c.lib.parseCell(src)
 	c.syn = syn

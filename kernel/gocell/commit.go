@@ -13,7 +13,7 @@ import (
 
 // commit translates a checked cell and makes its names those of the session.
 func (c *check) commit() (*prepared, error) {
-	c.quiet = c.isPrinting()
+	c.quiet, c.errLast = c.isPrinting(), c.endsInError()
 	objects := c.newObjects()
 	defined := c.definitionOffsets()
 	c.lower()
@@ -39,7 +39,7 @@ func (c *check) commit() (*prepared, error) {
 		return nil, err
 	}
 	program.Link()
-	p := &prepared{program: program, quiet: c.quiet, fresh: map[string]int{}}
+	p := &prepared{program: program, shown: shownValues{quiet: c.quiet, errLast: c.errLast}, cell: c.src.Name, fresh: map[string]int{}}
 	for name := range objects {
 		if c.s.scope.symbols[name] == nil && kindOf(objects[name]) == "var" {
 			p.fresh[name] = defined[name]

@@ -32,7 +32,7 @@ func (s *Session) Inspect(src string, offset, detail int) (Inspection, bool) {
 		}
 	}
 	name := src[from:to]
-	if path, ok := hostpkg.Known(name); ok {
+	if path, ok := knownPackage(name); ok {
 		doc, _ := hostpkg.Doc(path, "")
 		return Inspection{Signature: "package " + name, Doc: doc, Defined: path}, true
 	}

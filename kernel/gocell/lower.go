@@ -170,6 +170,25 @@ func (c *check) globalise() {
 	}
 }
 
+// endsInError reports that the last value shown is an error.
+func (c *check) endsInError() bool {
+	var last ast.Expr
+	switch {
+	case c.shown != nil:
+		last = *c.shown
+	case c.syn.listed:
+		args := c.syn.stmts[len(c.syn.stmts)-1].(*ast.ExprStmt).X.(*ast.CallExpr).Args
+		last = args[len(args)-1]
+	default:
+		return false
+	}
+	t := c.info.Types[last].Type
+	if tuple, ok := t.(*types.Tuple); ok && tuple.Len() > 0 {
+		t = tuple.At(tuple.Len() - 1).Type()
+	}
+	return t != nil && types.Identical(t, types.Universe.Lookup("error").Type())
+}
+
 // isPrinting reports that the last expression calls a printing function of
 // fmt, whose results nobody looks at.
 func (c *check) isPrinting() bool {
