@@ -222,6 +222,59 @@ func BenchmarkFloatSum(b *testing.B) {
 	}
 }
 
+// A cell that waits does not hold up another, and sees what that declares.
+func TestCellsOverlap(t *testing.T) {
+	s, out := newTestSession(t, Options{})
+	mustRun(t, s, "gate, x := make(chan int), 1")
+	type end struct {
+		result Result
+		err    error
+	}
+	ended := make(chan end)
+	go func() {
+		r, err := s.Run(context.Background(), Cell{Name: "cell 2", ID: 2, Source: "fmt.Println(\"waiting\")\ny := <-gate\ny + x"})
+		ended <- end{r, err}
+	}()
+	waitFor(t, func() bool { return strings.Contains(out.text(), "waiting") })
+	if got := mustRun(t, s, "1 + 1"); got != "2" {
+		t.Errorf("beside a cell that waits 1 + 1 is %s", got)
+	}
+	mustRun(t, s, "x = 10\nfunc later() int { return x }")
+	mustRun(t, s, "gate <- 5")
+	e := <-ended
+	if text := e.result.Bundle.Data["text/plain"]; e.err != nil || text != "15" {
+		t.Errorf("the cell that waited shows %v, %v", text, e.err)
+	}
+	if got := mustRun(t, s, "y + later()"); got != "15" {
+		t.Errorf("afterwards y + later() is %s", got)
+	}
+}
+
+// A cell that fails takes back its own names only.
+func TestOverlapForgets(t *testing.T) {
+	s, out := newTestSession(t, Options{})
+	mustRun(t, s, "gate := make(chan int)")
+	ended := make(chan error)
+	go func() {
+		_, err := s.Run(context.Background(), Cell{Name: "cell 2", ID: 2,
+			Source: "fmt.Println(\"waiting\")\nif <-gate > 0 { panic(\"no\") }\na := 1\nb := 2"})
+		ended <- err
+	}()
+	waitFor(t, func() bool { return strings.Contains(out.text(), "waiting") })
+	if _, err := s.Run(context.Background(), Cell{Name: "cell 3", ID: 3, Source: "a := \"mine\"\ngate <- 1"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err == nil {
+		t.Fatal("the cell did not panic")
+	}
+	if got := mustRun(t, s, "a"); got != "mine" {
+		t.Errorf("a is %s", got)
+	}
+	if _, err := s.Run(context.Background(), Cell{Name: "cell 4", ID: 4, Source: "b"}); err == nil {
+		t.Error("b is there although its cell did not get to define it")
+	}
+}
+
 func TestManyErrors(t *testing.T) {
 	s, _ := newTestSession(t, Options{})
 	_, err := s.Run(context.Background(), Cell{Source: "1" + strings.Repeat("+x", 2000)})
