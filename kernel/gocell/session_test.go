@@ -175,53 +175,6 @@ func TestMemory(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
-func BenchmarkFirstCell(b *testing.B) {
-	for b.Loop() {
-		s, _ := newTestSession(b, Options{})
-		mustRun(b, s, `fmt.Println("hello")`)
-	}
-}
-
-func BenchmarkWarmCell(b *testing.B) {
-	s, out := newTestSession(b, Options{})
-	mustRun(b, s, `x := 1`)
-	for b.Loop() {
-		mustRun(b, s, `fmt.Println(x + 1)`)
-		out.take()
-	}
-}
-
-func BenchmarkExpression(b *testing.B) {
-	s, _ := newTestSession(b, Options{})
-	for b.Loop() {
-		mustRun(b, s, `1 + 1`)
-	}
-}
-
-func BenchmarkIntLoop(b *testing.B) {
-	s, _ := newTestSession(b, Options{})
-	mustRun(b, s, `func loop(n int) int { t := 0; for i := 0; i < n; i++ { t += i }; return t }`)
-	for b.Loop() {
-		mustRun(b, s, `loop(1_000_000)`)
-	}
-}
-
-func BenchmarkFib(b *testing.B) {
-	s, _ := newTestSession(b, Options{})
-	mustRun(b, s, `func fib(n int) int { if n < 2 { return n }; return fib(n-1) + fib(n-2) }`)
-	for b.Loop() {
-		mustRun(b, s, `fib(20)`)
-	}
-}
-
-func BenchmarkFloatSum(b *testing.B) {
-	s, _ := newTestSession(b, Options{})
-	mustRun(b, s, "xs := make([]float64, 100_000)\nfunc sum(xs []float64) (t float64) { for i := range xs { t += xs[i] }; return }")
-	for b.Loop() {
-		mustRun(b, s, `sum(xs)`)
-	}
-}
-
 // A cell that waits does not hold up another, and sees what that declares.
 func TestCellsOverlap(t *testing.T) {
 	s, out := newTestSession(t, Options{})

@@ -166,8 +166,7 @@ func (b *builder) funcValue(fn *ssa.Function, t reflect.Type) pointer {
 	if tg.host.IsValid() && tg.host.Type() == t {
 		return word(tg.host)
 	}
-	clo := &closure{engine: b.e, target: tg, typ: t}
-	return word(reflect.MakeFunc(t, clo.entry))
+	return makeFunc(t, entranceFor(t), &closure{engine: b.e, target: tg, typ: t})
 }
 
 func (b *builder) makeClosure(in *ssa.MakeClosure) {
@@ -175,13 +174,13 @@ func (b *builder) makeClosure(in *ssa.MakeClosure) {
 	tg := b.resolve(fn)
 	dst := b.places[in]
 	bindings := b.vals(in.Bindings)
-	e := b.e
+	e, entry := b.e, entranceFor(dst.typ)
 	b.emit(func(fr *frame) {
 		clo := &closure{engine: e, target: tg, run: fr.th.run, typ: dst.typ, bound: make([]reflect.Value, len(bindings))}
 		for i, pl := range bindings {
 			clo.bound[i] = fr.get(pl)
 		}
-		fr.p[dst.i] = word(reflect.MakeFunc(dst.typ, clo.entry))
+		fr.p[dst.i] = makeFunc(dst.typ, entry, clo)
 	})
 }
 
