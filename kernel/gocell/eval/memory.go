@@ -93,6 +93,9 @@ func (b *builder) load(in *ssa.UnOp) {
 }
 
 func (b *builder) store(in *ssa.Store) {
+	if isBlankField(in.Addr) {
+		return
+	}
 	t := b.typ(in.Addr.Type().Underlying().(*types.Pointer).Elem(), b.pos)
 	src := b.val(in.Val)
 	i, write, wide := src.i, storer(src, t), src.class == num && t.Size() == 8
@@ -129,6 +132,17 @@ func (b *builder) fieldAddr(in *ssa.FieldAddr) {
 		}
 		fr.p[dst.i] = unsafe.Add(p, offset)
 	})
+}
+
+// isBlankField reports the address of a field named _, which only a literal
+// without keys writes to, and whose value it drops.
+func isBlankField(addr ssa.Value) bool {
+	f, ok := addr.(*ssa.FieldAddr)
+	if !ok {
+		return false
+	}
+	s, ok := f.X.Type().Underlying().(*types.Pointer).Elem().Underlying().(*types.Struct)
+	return ok && s.Field(f.Field).Name() == "_"
 }
 
 var reflectMethodType = reflect.TypeFor[reflect.Method]()
