@@ -69,6 +69,13 @@ xs := make([]int, 20_000)
 for i := range xs { xs[i] = i * 7919 % 20_011 }`, `ys := slices.Clone(xs); sort.Sort(byValue(ys)); ys[0]`)
 }
 
+func BenchmarkInterfaceCall(b *testing.B) {
+	benchmarkCell(b, `type shape interface{ area(k int) float64 }
+type square struct{ side float64 }
+func (s square) area(k int) float64 { return s.side * float64(k) }
+func total(s shape, n int) (t float64) { for i := range n { t += s.area(i) }; return }`, `total(square{2}, 100_000)`)
+}
+
 func BenchmarkMapRunes(b *testing.B) {
 	benchmarkCell(b, `text := strings.Repeat("a", 100_000)`, `len(strings.Map(func(r rune) rune { return r + 1 }, text))`)
 }

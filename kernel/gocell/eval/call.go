@@ -336,9 +336,30 @@ func (b *builder) invoke(common *ssa.CallCommon, args, dst []place) {
 	x := b.val(common.Value)
 	m, e := common.Method, b.e
 	s := &site{}
+	// The moves of the arguments depend on where the receiver goes.
+	var moves [3][]move
+	for c := range moves {
+		moves[c] = paramMoves(append([]place{{class: class(c)}}, args...))[1:]
+	}
 	b.emit(func(fr *frame) {
 		recv := fr.v[x.i]
-		tg := s.lookup(e, m, recv)
+		if !recv.IsValid() {
+			nilDereference()
+		}
+		d := s.find(e, m, recv.Type())
+		if tg, ok := d.direct(); ok {
+			fn := tg.current()
+			callee := fr.th.push(fn)
+			callee.assign(fn.params[0], recv)
+			for _, mv := range moves[fn.params[0].class] {
+				mv.do(callee, fr)
+			}
+			callee.call()
+			fr.take(callee, dst)
+			fr.th.pop(callee)
+			return
+		}
+		tg := d.target
 		list := make([]reflect.Value, len(args)+1)
 		list[0] = recv
 		for i, a := range args {
