@@ -208,6 +208,8 @@ func (b *builder) slice(in *ssa.Slice) {
 	}
 	lo, hi, limit := bound(in.Low), bound(in.High), bound(in.Max)
 	three := in.Max != nil
+	alloc, _ := in.X.(*ssa.Alloc)
+	made := alloc != nil && alloc.Comment == "makeslice" // make with a constant capacity
 	if x.typ.Kind() == reflect.String {
 		b.emit(func(fr *frame) {
 			s := fr.v[x.i].String()
@@ -227,6 +229,9 @@ func (b *builder) slice(in *ssa.Slice) {
 		}
 		n, c := v.Len(), v.Cap()
 		from, to, end := lo(fr, 0), hi(fr, n), limit(fr, c)
+		if made && (to < 0 || to > c) {
+			_ = make([]struct{}, to, c)
+		}
 		dummy := make([]struct{}, n, c)
 		if three {
 			_ = dummy[from:to:end]
