@@ -203,31 +203,23 @@ func (c *check) suggestExported(name, member string) string {
 
 // suggestMember finds a field or method that may be meant by a selector.
 func (c *check) suggestMember(pos token.Pos) string {
-	for x, tv := range c.selectorAt(pos) {
-		best := nearest{to: x.Sel.Name}
-		set := candidates{found: map[string]Candidate{}}
-		selectable(tv.Type, &set)
-		for candidate := range set.found {
-			best.try(candidate)
-		}
-		return best.hint("")
-	}
-	return ""
-}
-
-// selectorAt finds the selector whose name is at pos, with the type of what
-// stands before it.
-func (c *check) selectorAt(pos token.Pos) map[*ast.SelectorExpr]types.TypeAndValue {
-	found := map[*ast.SelectorExpr]types.TypeAndValue{}
+	var found *ast.SelectorExpr
 	ast.Inspect(c.file, func(n ast.Node) bool {
 		if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Pos() == pos {
-			if tv := c.info.Types[sel.X]; tv.Type != nil {
-				found[sel] = tv
-			}
+			found = sel
 		}
-		return true
+		return found == nil
 	})
-	return found
+	if found == nil || c.info.Types[found.X].Type == nil {
+		return ""
+	}
+	best := nearest{to: found.Sel.Name}
+	set := candidates{found: map[string]Candidate{}}
+	selectable(c.info.Types[found.X].Type, &set)
+	for candidate := range set.found {
+		best.try(candidate)
+	}
+	return best.hint("")
 }
 
 // nearest finds the candidate closest to a name: close means that at most a
