@@ -1,8 +1,13 @@
 package op
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"forgekernel/forge/ir"
@@ -93,7 +98,7 @@ func TestWalkerMergesDimensions(t *testing.T) {
 func TestSignature(t *testing.T) {
 	for name, want := range map[string]string{
 		"add": "add(a, b)", "softmax": "softmax(x, axis=-1)", "sum": "sum(x, [axes], keepdims=false)",
-		"reshape": "reshape(x, shape)", "fused": "fused(x...)", "const": "const(value)",
+		"reshape": "reshape(x, shape)", "fused": "fused(x...)", "const": "const(value, [device])",
 	} {
 		o, err := Registry.Lookup(name)
 		if err != nil {
@@ -118,8 +123,12 @@ func TestBodyReusesVectors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := bodyProgram[float32](g.Nodes[0]); p.vectors > 3 || len(p.steps) != steps+1 {
-		t.Errorf("%d steps use %d vectors", len(p.steps), p.vectors)
+	p, err := bodyProgram(&ir.Call{Node: g.Nodes[0]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.types) > 3 || len(p.steps) != steps+1 {
+		t.Errorf("%d steps use %d vectors", len(p.steps), len(p.types))
 	}
 }
 
@@ -171,7 +180,7 @@ func TestMovementOfEveryType(t *testing.T) {
 // TestDTypeErrors applies every arithmetic operator to integers.
 func TestDTypeErrors(t *testing.T) {
 	for _, o := range Registry.All() {
-		if o.Class == ir.Movement || o.Class == ir.Constant || o.PassOnly {
+		if o.Types != floats.String() {
 			continue
 		}
 		b := ir.NewBuilder(Registry, "f")
@@ -179,8 +188,14 @@ func TestDTypeErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		operands := []*ir.Value{v, v}[:len(o.Operands)]
-		if _, err := b.Apply(o.Name, nil, operands...); err == nil || !strings.Contains(err.Error(), "operand %x has type i64; f32 or f64 is needed") {
+		operands := slices.Repeat([]*ir.Value{v}, len(o.Operands))
+		attrs := ir.Attrs{}
+		for _, a := range o.Attrs {
+			if a.Required {
+				attrs[a.Name] = []int{1, 1}
+			}
+		}
+		if _, err := b.Apply(o.Name, attrs, operands...); err == nil || !strings.Contains(err.Error(), "operand %x has type i64; f32, f64, f16 or bf16 is needed") {
 			t.Errorf("%s on i64: got error %v", o.Name, err)
 		}
 	}
@@ -243,5 +258,104 @@ func TestReduceNothing(t *testing.T) {
 		if v := out.Elem(5); i == 0 && v != 0 || i == 1 && v == v {
 			t.Errorf("%s of nothing is %v", n.Op.Name, v)
 		}
+	}
+}
+
+// TestBodyOfSeveralTypes runs a kernel whose values have five types.
+func TestBodyOfSeveralTypes(t *testing.T) {
+	g, err := ir.Parse(Registry, `graph f(%x: f32[4], %n: i64[1]) {
+  %y: f16[4] = fused %x, %n (%a: f32[], %k: i64[]) {
+    %half: f16[] = cast %a {dtype = "f16"}
+    %third: f16[] = const {value = f16[] 0.33325195}
+    %scaled: f16[] = mul %half, %third
+    %whole: i32[] = cast %a {dtype = "i32"}
+    %wide: i64[] = cast %whole {dtype = "i64"}
+    %small: bool[] = lt %wide, %k
+    %zero: f16[] = const {value = f16[] 0.0}
+    %out: f16[] = where %small, %scaled, %zero
+    return %out
+  }
+  return %y
+}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := evalNode(t, g.Nodes[0], from[float32](t, []int{4}, 1, 2.9, 3, float32(math.NaN())), from[int64](t, []int{1}, 3))
+	third := 0.333251953125
+	half := float64(tensor.RoundToHalf(tensor.F16, 2.9))
+	wantElems(t, out[0], third, float64(tensor.RoundToHalf(tensor.F16, half*third)), 0, math.NaN())
+}
+
+// TestEvalStops gives kernels a context that ends while they run.
+func TestEvalStops(t *testing.T) {
+	x := random(t, 1, 1<<20)
+	half, err := x.Convert(tensor.F16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, err := tensor.Zeros(tensor.I64, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		inputs, result, node string
+		in                   []*tensor.Tensor
+	}{
+		{"%x: f32[1048576]", "f32[1048576]", "sin %x", []*tensor.Tensor{x}},
+		{"%x: f16[1048576]", "f16[1048576]", "softmax %x", []*tensor.Tensor{half}},
+		{"%x: f32[1048576]", "f32[1048576]", "layer_norm %x", []*tensor.Tensor{x}},
+		{"%x: f32[1048576]", "f32[1048576]", "log_softmax %x", []*tensor.Tensor{x}},
+		{"%x: f32[1048576]", "i64[]", "argmin %x {axis = 0}", []*tensor.Tensor{x}},
+		{"%x: f32[1048576]", "f32[]", "min %x", []*tensor.Tensor{x}},
+		{"%x: f32[1048576]", "f32[2097152]", "concat %x, %x {axis = 0}", []*tensor.Tensor{x}},
+		{"%x: f32[1048576]", "f32[1048578]", "pad %x {low = [1], high = [1]}", []*tensor.Tensor{x}},
+		{"%x: f32[1048576]", "f32[524288]", "narrow %x {axis = 0, start = 0, length = 524288, step = 2}", []*tensor.Tensor{x}},
+		{"%x: f32[1048576], %i: i64[1048576]", "f32[1048576]", "gather %x, %i", []*tensor.Tensor{x, index}},
+	} {
+		if strings.HasPrefix(c.node, "concat") {
+			c.in = append(c.in, x)
+		}
+		ctx := &stoppingContext{Context: t.Context()}
+		if _, err := runNode(ctx, c.inputs, c.result, c.node, c.in...); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: got error %v", c.node, err)
+		}
+	}
+}
+
+// stoppingContext ends when it is looked at for the second time.
+type stoppingContext struct {
+	context.Context
+	looks atomic.Int32
+}
+
+func (c *stoppingContext) Err() error {
+	if c.looks.Add(1) > 1 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestBodyOfOperand runs kernels that give an operand back, in each type.
+func TestBodyOfOperand(t *testing.T) {
+	for _, dtype := range anyType {
+		g, err := ir.Parse(Registry, strings.ReplaceAll(`graph f(%x: T[3], %y: T[1]) {
+  %z: T[3] = fused %x, %y (%a: T[], %b: T[]) {
+    %same: bool[] = eq %a, %b
+    return %b
+  }
+  return %z
+}`, "T", dtype.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := tensor.Zeros(dtype, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := tensor.Full(dtype, 1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantElems(t, evalNode(t, g.Nodes[0], x, y)[0], 1, 1, 1)
 	}
 }

@@ -35,25 +35,19 @@ func parallel(c *ir.Call, n, grain int, f func(lo, hi int) error) error {
 }
 
 // data is the storage of a tensor whose element type is known to be T.
-func data[T float](t *tensor.Tensor) []T {
+func data[T number](t *tensor.Tensor) []T {
 	var s any
 	switch any(T(0)).(type) {
 	case float32:
 		s = t.Float32()
-	default:
+	case float64:
 		s = t.Float64()
+	case int64:
+		s = t.Int64()
+	default:
+		s = t.Int32()
 	}
 	return s.([]T)
-}
-
-// byType picks the evaluation for the type of the result.
-func byType(f32, f64 func(*ir.Call) error) func(*ir.Call) error {
-	return func(c *ir.Call) error {
-		if c.Out[0].DType() == tensor.F32 {
-			return f32(c)
-		}
-		return f64(c)
-	}
 }
 
 // stopper spreads the check of a context over work that is counted in

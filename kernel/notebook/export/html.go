@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	"forgekernel/kernel/notebook"
-	"forgekernel/kernel/notebook/internal/replace"
+	"forgekernel/kernel/replace"
 )
 
 // MaxText bounds the text of one output in a page, in bytes. What is left out
