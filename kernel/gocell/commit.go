@@ -310,7 +310,7 @@ func (c *check) reportBroken() []display.Diagnostic {
 		}
 		d := b.why.diagnostic(b.decl.source)
 		d.Message = reason.Error()
-		d.Hint = hint
+		d.Hint, d.Warning = hint, true
 		list = append(list, d)
 	}
 	return list
