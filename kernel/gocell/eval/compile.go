@@ -64,13 +64,12 @@ func (e *Engine) Compile(u *Unit) (prog *Program, err error) {
 func (c *compiler) build() *ssa.Package {
 	u := c.unit
 	c.prog = ssa.NewProgram(u.Fset, ssa.InstantiateGenerics|ssa.BareInits)
-	c.imports(u)
+	c.imports()
 	if u.Outer != nil {
 		c.prog.CreatePackage(u.Outer, nil, nil, false)
 	}
 	for _, g := range u.Generic {
 		c.units[g.Pkg] = g
-		c.imports(g)
 		if g.Outer != nil && c.prog.Package(g.Outer) == nil {
 			c.prog.CreatePackage(g.Outer, nil, nil, false)
 		}
@@ -81,10 +80,23 @@ func (c *compiler) build() *ssa.Package {
 	return pkg
 }
 
-// imports gives the program those objects of compiled packages that the unit
-// mentions, and no others: some packages have thousands.
-func (c *compiler) imports(u *Unit) {
+// imports gives the program those objects of compiled packages that its units
+// mention, and no others: some packages have thousands.
+func (c *compiler) imports() {
 	mentioned := map[*types.Package]map[types.Object]bool{}
+	c.mentions(c.unit, mentioned)
+	for _, g := range c.unit.Generic {
+		c.mentions(g, mentioned)
+	}
+	for pkg, objects := range mentioned {
+		if !c.isSource(pkg) {
+			file, info := stub(objects)
+			c.prog.CreatePackage(pkg, []*ast.File{file}, info, false)
+		}
+	}
+}
+
+func (c *compiler) mentions(u *Unit, mentioned map[*types.Package]map[types.Object]bool) {
 	for _, obj := range u.Info.Uses {
 		pkg := obj.Pkg()
 		if pkg == nil || pkg == u.Pkg || pkg == u.Outer || pkg.Path() == "main" || obj.Parent() != pkg.Scope() {
@@ -94,13 +106,6 @@ func (c *compiler) imports(u *Unit) {
 			mentioned[pkg] = map[types.Object]bool{}
 		}
 		mentioned[pkg][obj] = true
-	}
-	for pkg, objects := range mentioned {
-		if c.isSource(pkg) || c.prog.Package(pkg) != nil {
-			continue
-		}
-		file, info := stub(objects)
-		c.prog.CreatePackage(pkg, []*ast.File{file}, info, false)
 	}
 }
 
