@@ -163,12 +163,34 @@ func (l *library) parseList(t *text, statements string, last span) (*ast.File, b
 	if len(errs) > 0 {
 		return nil, false
 	}
-	into := body.Decls[0].(*ast.FuncDecl).Body
-	for _, st := range show.Decls[0].(*ast.FuncDecl).Body.List {
-		st.(*ast.ExprStmt).X.(*ast.CallExpr).Fun.(*ast.Ident).Name = showName
-		into.List = append(into.List, st)
+	call := onlyCall(show)
+	if call == nil {
+		return nil, false // its brackets do not match
 	}
+	call.Fun = &ast.Ident{NamePos: call.Pos(), Name: showName}
+	into := body.Decls[0].(*ast.FuncDecl).Body
+	into.List = append(into.List, &ast.ExprStmt{X: call})
 	return body, true
+}
+
+// onlyCall returns the call of a name that is all that a file does.
+func onlyCall(file *ast.File) *ast.CallExpr {
+	list := file.Decls[0].(*ast.FuncDecl).Body.List
+	if len(file.Decls) != 1 || len(list) != 1 {
+		return nil
+	}
+	st, ok := list[0].(*ast.ExprStmt)
+	if !ok {
+		return nil
+	}
+	call, ok := st.X.(*ast.CallExpr)
+	if !ok {
+		return nil
+	}
+	if _, ok := call.Fun.(*ast.Ident); !ok {
+		return nil
+	}
+	return call
 }
 
 // dropPackage blanks out a package clause, which a pasted program has.
