@@ -225,6 +225,43 @@ func TestReadInputs(t *testing.T) {
 	}
 }
 
+func TestReadNPZ(t *testing.T) {
+	wide, err := tensor.FromFloat64([]int{2}, []float64{0.1, 1e300})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := writeNPZ(t, tensor.Named{Name: "a", Tensor: forge.Arange(3)}, tensor.Named{Name: "wide", Tensor: wide})
+	arrays, err := forge.ReadNPZ(path)
+	if err != nil || len(arrays) != 2 || !tensor.Identical(arrays["a"], forge.Arange(3)) || !tensor.Identical(arrays["wide"], wide) {
+		t.Errorf("got %v, %v", arrays, err)
+	}
+	if _, err := forge.ReadNPZ(path + ".absent"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	double := define(t, "def double(wide): return wide + wide\n")
+	inputs, err := double.ReadInputs(writeNPZ(t, tensor.Named{Name: "wide", Tensor: wide}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := double.Run(t.Context(), inputs...); err == nil || !strings.Contains(err.Error(), "input wide is f64[2]; ForgeScript tensors are float32: pass forge.From(wide.Values(), wide.Shape()...), or store wide.astype(np.float32)") {
+		t.Errorf("float64 input: %v", err)
+	}
+}
+
+func writeNPZ(t *testing.T, list ...tensor.Named) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "inputs.npz")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := tensor.WriteNPZ(file, list); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // A program of a constant alone, and one that returns its input.
 func TestDegeneratePrograms(t *testing.T) {
 	for source, want := range map[string]float64{"def f(): return 2.5\n": 2.5, "def f(x: f32): return x\n": 4} {

@@ -17,11 +17,7 @@ var movements = []*ir.Op{
 		Attrs:    []ir.AttrDecl{{Name: "shape", Kind: ir.IntsAttr, Required: true, Doc: "the new shape; one dimension may be -1, computed from the rest"}},
 		Infer:    inferReshape,
 		Eval: func(c *ir.Call) error {
-			view, err := c.In[0].Reshape(c.Out[0].Shape()...)
-			if err != nil {
-				return err
-			}
-			return tensor.Copy(c.Out[0], view)
+			return tensor.Copy(c.Out[0], c.In[0].Reshape(c.Out[0].Shape()...))
 		},
 		FLOPs: noFLOPs,
 	},

@@ -76,7 +76,7 @@ func (f *Func) CheckInputs(specs []ir.Spec) error {
 		case err != nil:
 			return Errors{diagnose(src, p.Name.Span, fmt.Sprintf("input %s: %v", p.Name.Name, err), "")}
 		case s.DType != tensor.F32:
-			return Errors{diagnose(src, p.Name.Span, fmt.Sprintf("input %s is %v", p.Name.Name, s), "ForgeScript tensors are float32; convert it first")}
+			return Errors{diagnose(src, p.Name.Span, fmt.Sprintf("input %s is %v", p.Name.Name, s), fmt.Sprintf("ForgeScript tensors are float32: pass forge.From(%[1]s.Values(), %[1]s.Shape()...), or store %[1]s.astype(np.float32)", p.Name.Name))}
 		case n == 0:
 			return Errors{diagnose(src, p.Name.Span, fmt.Sprintf("input %s is %v, which has no elements", p.Name.Name, s), "every dimension must be 1 or more")}
 		}
