@@ -196,7 +196,7 @@ func (c *checker) lookup(name string) *Func {
 // call checks the callee and the arguments.
 func (c *checker) call(call *Call) {
 	if module, ok := c.module(call); ok {
-		c.report(module.Span, fmt.Sprintf("ForgeScript has no modules, so %s means nothing", module.Name), c.insteadOf(call.Fun.Name))
+		c.report(module.Span, noModules(module.Name), c.insteadOf(call.Fun.Name))
 		for _, a := range call.Args[1:] {
 			c.operand(a)
 		}
