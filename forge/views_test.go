@@ -72,9 +72,35 @@ func TestBench(t *testing.T) {
 		t.Errorf("%d samples: %v", n, timing.Samples)
 	}
 	text := display.ToBundle(timing).Data["text/plain"].(string)
-	for _, want := range []string{"median", "90 % quantile", timing.Environment.Go} {
+	for _, want := range []string{"median", timing.Environment.Go} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the table lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+// The table tells no more than the samples do.
+func TestTimingDisplay(t *testing.T) {
+	const quantile, spread = "90 % quantile", "standard deviation"
+	for n, c := range map[int]struct{ has, lacks []string }{
+		1:  {[]string{"1 sample of 1 run, too slow for quantiles"}, []string{quantile, "median", spread}},
+		2:  {[]string{"2 samples of 1 run, too slow for quantiles", "median", "maximum", spread}, []string{quantile}},
+		10: {[]string{"10 samples of 1 run ", quantile, "median", spread}, []string{"too slow"}},
+	} {
+		timing := &forge.Timing{Program: "f", Backend: "interp", RunsEach: 1, FLOPs: 100}
+		for i := range n {
+			timing.Samples = append(timing.Samples, float64(i+1)*1e-3)
+		}
+		text := display.ToBundle(timing).Data["text/plain"].(string)
+		for _, want := range c.has {
+			if !strings.Contains(text, want) {
+				t.Errorf("%d samples: the table lacks %q:\n%s", n, want, text)
+			}
+		}
+		for _, not := range c.lacks {
+			if strings.Contains(text, not) {
+				t.Errorf("%d samples: the table has %q:\n%s", n, not, text)
+			}
 		}
 	}
 }
