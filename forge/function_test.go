@@ -142,7 +142,7 @@ func TestLimitsOfInputs(t *testing.T) {
 
 func TestAnnotations(t *testing.T) {
 	f := define(t, "def f(x: f32[2,3]): return x.sum(axis=0)\n")
-	if got := f.Specialize().Output().String(); got != "f32[3]" {
+	if got := f.Specialize().Outputs()[0].Spec.String(); got != "f32[3]" {
 		t.Errorf("the annotated program gives %s", got)
 	}
 	if !strings.Contains(f.IR().Code, "sum %x") || !strings.Contains(f.Mermaid(), "sum") || len(f.Graph().Nodes) == 0 {

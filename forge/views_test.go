@@ -40,18 +40,18 @@ func TestShow(t *testing.T) {
 	p := compileProgram(t, "fusion")
 	var sink collector
 	ctx := display.WithSink(t.Context(), &sink)
-	names := []string{"source", "trace", "ir", "graph", "mermaid", "summary", "passes", "explain", "check"}
+	names := []string{"source", "trace", "ir", "graph", "mermaid", "summary", "passes", "plan", "explain", "check"}
 	if err := p.Show(ctx, names...); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"def fusion", "relu %b", "fused", "fused kernel", "flowchart", "memory traffic", "fuse-elementwise", "fusion.fs:6:", "all 16384 elements"} {
+	for i, want := range []string{"def fusion", "relu %b", "fused", "fused kernel", "flowchart", "memory traffic", "fuse-elementwise", "planned", "fusion.fs:6:", "all 16384 elements"} {
 		if !strings.Contains(sink.texts[i], want) {
 			t.Errorf("%s lacks %q:\n%s", names[i], want, sink.texts[i])
 		}
 	}
 	shown := len(sink.texts)
-	err := p.Show(ctx, "ir", "plan")
-	if err == nil || !strings.Contains(err.Error(), `no view "plan" of a program; there are source, trace, ir, graph`) || len(sink.texts) != shown {
+	err := p.Show(ctx, "ir", "plans")
+	if err == nil || !strings.Contains(err.Error(), `no view "plans" of a program; there are source, trace, ir, graph`) || len(sink.texts) != shown {
 		t.Errorf("an unknown view: %v, %d shown", err, len(sink.texts)-shown)
 	}
 	if list, err := forge.ParseViews("ir, graph"); err != nil || len(list) != 2 {
@@ -107,7 +107,7 @@ func TestTimingDisplay(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	p := compileProgram(t, "layernorm")
-	r, y, err := p.RunSeeded(t.Context(), 3)
+	r, outs, err := p.RunSeeded(t.Context(), 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,22 +130,29 @@ func TestReport(t *testing.T) {
 			Shape []int
 		}
 		Snapshots []struct{ Pass, IR string }
+		Outputs   []struct{ Name, DType string }
 		Run       struct {
-			Seed      uint64
-			Elements  int
-			Values    []float64
-			Truncated bool
-			Mean      float64
+			Seed    uint64
+			Results []struct {
+				Name      string
+				Elements  int
+				Values    []float64
+				Truncated bool
+			}
 		}
 	}
 	if err := json.Unmarshal(data, &back); err != nil {
 		t.Fatal(err)
 	}
-	if back.Version != 1 || back.Program != "layernorm" || len(back.Inputs) != 3 || back.Inputs[0].Name != "x" || back.Snapshots[0].Pass != "trace" {
+	if back.Version != 2 || back.Program != "layernorm" || len(back.Inputs) != 3 || back.Inputs[0].Name != "x" || back.Snapshots[0].Pass != "trace" {
 		t.Errorf("%s", data[:500])
 	}
-	if back.Run.Seed != 3 || back.Run.Elements != y.Len() || len(back.Run.Values) != forge.MaxReportValues || !back.Run.Truncated || float32(back.Run.Values[7]) != y.Float32()[7] {
-		t.Errorf("run: %d elements, %d values, first %v", back.Run.Elements, len(back.Run.Values), back.Run.Values[:3])
+	if back.Run.Seed != 3 || len(back.Run.Results) != 1 || len(back.Outputs) != 1 {
+		t.Fatalf("run: seed %d, %d results of %d", back.Run.Seed, len(back.Run.Results), len(back.Outputs))
+	}
+	y, got := outs[0], back.Run.Results[0]
+	if got.Name != back.Outputs[0].Name || got.Elements != y.Len() || len(got.Values) != forge.MaxReportValues || !got.Truncated || float32(got.Values[7]) != y.Float32()[7] {
+		t.Errorf("result %s: %d elements, %d values, first %v", got.Name, got.Elements, len(got.Values), got.Values[:3])
 	}
 }
 
@@ -159,7 +166,7 @@ func TestReportNotFinite(t *testing.T) {
 		t.Fatal(err)
 	}
 	data, err := json.Marshal(r.Run)
-	if want := `{"elements":3,"not_finite":2,"min":0,"max":0,"mean":0,"std_dev":0,"values":["NaN","-Infinity",0],"truncated":false}`; err != nil || string(data) != want {
+	if want := `{"results":[{"name":"0","elements":3,"not_finite":2,"min":0,"max":0,"mean":0,"std_dev":0,"values":["NaN","-Infinity",0],"truncated":false}]}`; err != nil || string(data) != want {
 		t.Errorf("got %s, %v, want %s", data, err, want)
 	}
 }

@@ -33,6 +33,16 @@ type Executable interface {
 	Run(ctx context.Context, inputs ...*tensor.Tensor) ([]*tensor.Tensor, error)
 	// Graph is the program that runs.
 	Graph() *ir.Graph
+	// Kernels tells how each node of the graph that is not a constant is run, in
+	// order of execution.
+	Kernels() []Kernel
+}
+
+// Kernel is what a backend chose for a node.
+type Kernel struct {
+	Value  string `json:"value"`  // the first result of the node: "%h"
+	Kernel string `json:"kernel"` // in the backend's own words; empty when nothing runs
+	Reason string `json:"reason"` // why it was chosen, one clause
 }
 
 // CheckInputs compares tensors with the input specs of a graph.
@@ -45,7 +55,9 @@ func CheckInputs(g *ir.Graph, inputs []*tensor.Tensor) error {
 		if t == nil {
 			return fmt.Errorf("%s: input %s is missing", g.Name, v.Name)
 		}
-		if have := ir.SpecOf(t); !have.Equal(v.Spec) {
+		have := ir.SpecOf(t)
+		have.Device = v.Spec.Device // the backend moves host tensors there
+		if !have.Equal(v.Spec) {
 			return fmt.Errorf("%s: input %s is %v, the program was compiled for %v", g.Name, v.Name, have, v.Spec)
 		}
 	}

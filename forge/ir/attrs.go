@@ -65,12 +65,15 @@ func attrEqual(x, y any) bool {
 	return x == y
 }
 
-// Bool, Int, Ints and String read an attribute of a node, or its default when it
-// is absent. They return the zero value for an undeclared name.
+// Bool reads a bool attribute of a node, or its default when it is absent. It
+// returns the zero value for an undeclared name.
 func (n *Node) Bool(name string) bool { v, _ := n.Attr(name).(bool); return v }
 
 // Int reads an int attribute; see [Node.Bool].
 func (n *Node) Int(name string) int { v, _ := n.Attr(name).(int64); return int(v) }
+
+// Float reads a float attribute; see [Node.Bool].
+func (n *Node) Float(name string) float64 { v, _ := n.Attr(name).(float64); return v }
 
 // Ints reads an ints attribute; nil when absent without default.
 func (n *Node) Ints(name string) []int64 { v, _ := n.Attr(name).([]int64); return v }
@@ -177,8 +180,18 @@ func normaliseAttrs(op *Op, attrs Attrs) Attrs {
 		}
 		out[name] = v
 	}
+	return withoutDefaults(op, out)
+}
+
+// withoutDefaults drops attributes that equal their default, from a copy where
+// there are any.
+func withoutDefaults(op *Op, attrs Attrs) Attrs {
+	out := attrs
 	for _, d := range op.Attrs {
-		if v, ok := out[d.Name]; ok && d.Default != nil && attrEqual(v, d.Default) {
+		if v, ok := attrs[d.Name]; ok && d.Default != nil && attrEqual(v, d.Default) {
+			if len(out) == len(attrs) {
+				out = attrs.Clone()
+			}
 			delete(out, d.Name)
 		}
 	}
@@ -186,4 +199,17 @@ func normaliseAttrs(op *Op, attrs Attrs) Attrs {
 		return nil
 	}
 	return out
+}
+
+// Canonicalise brings the attributes of a node that [Node.Infer] accepts to
+// their one form. [Verify] demands it of every node; the builder and the
+// parsers see to it, and so must whoever makes nodes in another way.
+func (n *Node) Canonicalise() { n.Attrs = n.canonicalAttrs() }
+
+func (n *Node) canonicalAttrs() Attrs {
+	attrs := n.Attrs
+	if n.Op.Canonical != nil {
+		attrs = n.Op.Canonical(n)
+	}
+	return withoutDefaults(n.Op, attrs)
 }

@@ -68,16 +68,15 @@ func (b *Builder) ApplyN(name string, attrs Attrs, in ...*Value) ([]*Value, erro
 	if op.PassOnly {
 		return nil, fmt.Errorf("%s is made by compiler passes and cannot be applied by a program", name)
 	}
-	n := &Node{Op: op, In: append([]*Value(nil), in...), Attrs: normaliseAttrs(op, attrs)}
-	if b.pos.IsKnown() {
-		n.Pos = []Pos{b.pos}
-	}
-	specs, err := n.Infer()
+	n, err := NewNode(op, attrs, in...)
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range specs {
-		n.Out = append(n.Out, &Value{Name: b.fresh(), Spec: s, Def: n})
+	if b.pos.IsKnown() {
+		n.Pos = []Pos{b.pos}
+	}
+	for _, v := range n.Out {
+		v.Name = b.fresh()
 	}
 	b.g.Nodes = append(b.g.Nodes, n)
 	return n.Out, nil
@@ -136,6 +135,21 @@ func (b *Builder) fresh() string {
 	}
 }
 
+// NewNode makes a node whose results have the inferred specs and no names yet.
+// Attributes are normalised as [Attrs] describes and canonical.
+func NewNode(op *Op, attrs Attrs, in ...*Value) (*Node, error) {
+	n := &Node{Op: op, In: append([]*Value(nil), in...), Attrs: normaliseAttrs(op, attrs)}
+	specs, err := n.Infer()
+	if err != nil {
+		return nil, err
+	}
+	n.Canonicalise()
+	for _, s := range specs {
+		n.Out = append(n.Out, &Value{Spec: s, Def: n})
+	}
+	return n, nil
+}
+
 // Infer checks operands and attributes and computes the specs of the results.
 func (n *Node) Infer() ([]Spec, error) {
 	for i, v := range n.In {
@@ -151,26 +165,46 @@ func (n *Node) Infer() ([]Spec, error) {
 }
 
 func (n *Node) infer() ([]Spec, error) {
-	want := len(n.Op.Operands)
-	switch {
-	case n.Op.Variadic && len(n.In) < want-1:
-		return nil, fmt.Errorf("takes at least %d operands, got %d", want-1, len(n.In))
-	case !n.Op.Variadic && len(n.In) != want:
-		return nil, fmt.Errorf("takes %d operands, got %d", want, len(n.In))
+	if err := n.checkArity(); err != nil {
+		return nil, err
 	}
 	if err := checkAttrs(n.Op, n.Attrs); err != nil {
+		return nil, err
+	}
+	device, err := n.device()
+	if err != nil {
 		return nil, err
 	}
 	specs, err := n.Op.Infer(n)
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range specs {
-		if err := s.Check(); err != nil {
+	for i := range specs {
+		if specs[i].Device == CPU {
+			specs[i].Device = device
+		}
+		if err := specs[i].Check(); err != nil {
 			return nil, fmt.Errorf("result: %w", err)
 		}
 	}
 	return specs, nil
+}
+
+func (n *Node) checkArity() error {
+	most, have := len(n.Op.Operands), len(n.In)
+	least := most - n.Op.Optional
+	if n.Op.Variadic {
+		least = most - 1
+	}
+	switch {
+	case n.Op.Variadic && have < least:
+		return fmt.Errorf("takes at least %d operands, got %d", least, have)
+	case n.Op.Variadic || least <= have && have <= most:
+		return nil
+	case least < most:
+		return fmt.Errorf("takes %d to %d operands, got %d", least, most, have)
+	}
+	return fmt.Errorf("takes %d operands, got %d", most, have)
 }
 
 // signature writes "matmul(%x: f32[8,16], %w: f32[12,16])" for messages.

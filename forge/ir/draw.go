@@ -59,7 +59,15 @@ func (d *drawing) add(v *Value, n display.Node) {
 }
 
 func (d *drawing) edge(from *Value, to string) {
-	d.g.Edges = append(d.g.Edges, display.Edge{From: d.box[from], To: to})
+	d.g.Edges = append(d.g.Edges, display.Edge{From: d.box[from], To: to, Label: edgeLabel(from)})
+}
+
+// edgeLabel tells the results of one box apart.
+func edgeLabel(v *Value) string {
+	if v.Def == nil || len(v.Def.Out) == 1 {
+		return ""
+	}
+	return v.String()
 }
 
 // node draws an operator that computes values of the given spec.
@@ -68,6 +76,9 @@ func (d *drawing) node(n *Node, id, cluster string, spec Spec) {
 	box := display.Node{ID: id, Label: nodeLabel(n), Sub: spec.String(), Class: drawnClass[n.Op.Class], Cluster: cluster}
 	if !isNumber(v.Name) {
 		box.Sub = v.Name + ": " + box.Sub
+	}
+	if len(n.Out) > 1 { // edges leave one box, so it must tell the results apart
+		box.Sub = resultList(n.Out)
 	}
 	var listing printer
 	listing.node(n, "")
@@ -79,6 +90,15 @@ func (d *drawing) node(n *Node, id, cluster string, spec Spec) {
 	for _, in := range n.In {
 		d.edge(in, id)
 	}
+}
+
+// resultList writes "%a: f32[2], %b: f32[3]".
+func resultList(values []*Value) string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = v.String() + ": " + v.Spec.String()
+	}
+	return strings.Join(list, ", ")
 }
 
 // kernel draws the body of a fused node. Its operators are scalar programs
@@ -104,6 +124,9 @@ func (d *drawing) kernel(n *Node) {
 	d.box[n.Out[0]] = d.box[n.Body.Outputs[0]]
 }
 
+// Drawn is the class of boxes that nodes of operators of class c are drawn as.
+func (c Class) Drawn() display.Class { return drawnClass[c] }
+
 var drawnClass = map[Class]display.Class{
 	Constant:    display.ClassConstant,
 	Elementwise: display.ClassElementwise,
@@ -112,6 +135,8 @@ var drawnClass = map[Class]display.Class{
 	Normalise:   display.ClassReduction,
 	Movement:    display.ClassMovement,
 	Fused:       display.ClassFused,
+	State:       display.ClassState,
+	Transfer:    display.ClassTransfer,
 }
 
 // nodeLabel is the operator's name with the attributes that its result's shape

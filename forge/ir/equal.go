@@ -79,6 +79,7 @@ func (h hasher) spec(s Spec) {
 	for _, d := range s.Shape {
 		h.int(d)
 	}
+	h.str(string(s.Device))
 }
 
 func (h hasher) graph(g *Graph) {

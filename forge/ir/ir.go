@@ -29,9 +29,9 @@ import (
 
 // Pos is a place in the program that the user wrote.
 type Pos struct {
-	Source string // "mlp.fs", "cell 3"
-	Line   int    // 1-based; 0 when unknown
-	Col    int    // 1-based, in code points
+	Source string `json:"source"` // "mlp.fs", "cell 3"
+	Line   int    `json:"line"`   // 1-based; 0 when unknown
+	Col    int    `json:"col"`    // 1-based, in code points
 }
 
 // IsKnown reports whether p names a place.
@@ -67,6 +67,15 @@ func (v *Value) Pos() Pos {
 		return Pos{}
 	}
 	return v.Def.Pos[0]
+}
+
+// Owner is the value whose storage v shares through views; v itself when it is
+// no view.
+func (v *Value) Owner() *Value {
+	for v.Def != nil && v.Def.Op.View {
+		v = v.Def.In[0]
+	}
+	return v
 }
 
 // String is "%name".

@@ -58,11 +58,24 @@ var samples = []string{
 `,
 	`graph attributes(%x: f32[2,3]) {
   %0: f32[2,1] = sum %x {axes = [1], keepdims = true}
-  %1: f32[6] = reshape %x {shape = [-1]}
+  %1: f32[6] = reshape %x {shape = [6]}
   %2: f32[2,3] = gelu %x {approximate = "tanh"}
   %3: f32[2,3] = softmax %2 {axis = 0}
   %4: f32[2,3] = max %3 {axes = []}
   return %0, %1, %4
+}
+`,
+	`graph devices(%x: f32[2,3] on cuda:0 @ "d.fs":1:7, %y: f32[3] on cuda:0) {
+  %0: f32[2,3] on cuda:0 = add %x, %y
+  %1: f32[] on cuda:0 = const {device = "cuda:0", value = f32[] 2.0}
+  %2: f32[2,3] on cuda:0 = mul %0, %1
+  return %2
+}
+`,
+	`graph results(%x: f32[2,5]) {
+  %a: f32[2,2], %b: f32[2,0], %1: f32[2,3] = split %x {axis = 1, sizes = [2, 0, 3]} @ "s":1:1
+  %c: f32[2,2] = narrow %1 {axis = 1, length = 2, start = 2, step = -2}
+  return %a, %c, %b
 }
 `,
 	`graph data() {
@@ -108,7 +121,7 @@ func TestJSONRoundTrip(t *testing.T) {
 }
 
 func TestOutlineHoldsNoElements(t *testing.T) {
-	raw, err := parse(t, samples[5]).Outline()
+	raw, err := parse(t, samples[len(samples)-1]).Outline()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +144,7 @@ func TestParseErrors(t *testing.T) {
 		{"graph f(%x: f32[2], %x: f32[2]) {", `ir:1:21: %x is defined twice`},
 		{"graph f(%x: f32) {", `ir:1:16: expected [ of a shape, found ")"`},
 		{"graph f(%x: f32[2]) {\n  %y: f32[2] = exq %x\n  return %y\n}", `ir:2:16: there is no operator "exq"`},
-		{"graph f(%x: f32[2]) {\n  %y: f32[2] = soft %x\n  return %y\n}", `there is no operator "soft"; similar: softmax`},
+		{"graph f(%x: f32[2]) {\n  %y: f32[2] = soft %x\n  return %y\n}", `there is no operator "soft"; similar: log_softmax, softmax`},
 		{"graph f(%x: f32[2]) {\n  %y: f32[2] = exp %z\n  return %y\n}", `ir:2:20: %z is not defined before this use`},
 		{"graph f(%x: f32[2]) {\n  %y: f32[2] = exp %y\n  return %y\n}", `ir:2:20: %y is not defined before this use`},
 		{"graph f(%x: f32[2]) {\n  %y: f32[3] = exp %x\n  return %y\n}", `ir:2:3: %y is declared f32[3], but exp(%x: f32[2]) gives f32[2]`},
@@ -150,9 +163,12 @@ func TestParseErrors(t *testing.T) {
 		{"graph f() {\n  return %y\n}", `%y is not defined before this use`},
 		{"graph f(%x: f32[2]) {\n  return %x\n} graph", `ir:3:3: expected "data", found "graph"`},
 		{"graph f(%x: f32[2]) {\n  %y: f32[2] = fused %x (%a: f32[]) {\n %b: f32[] = fused %a (%c: f32[]) {", `a body cannot hold a fused node`},
-		{"graph f(%x: f32[2]) {\n  %y: f32[2] = fused %x (%a: f32[2]) {\n return %a } return %y }", `body value %a is f32[2], not a scalar of type f32`},
+		{"graph f(%x: f32[2]) {\n  %y: f32[2] = fused %x (%a: f32[2]) {\n return %a } return %y }", `body value %a is f32[2], not a scalar`},
 		{"graph f(%x: f32[2]) {\n  %y: f32[2] = fused %x (%a: f32[]) {\n %b: f32[] = sum %a\n return %b } return %y }", `body node sum is neither elementwise nor a constant`},
 		{"graph f(%x: f32[2]) {\n  %y: f32[2] = fused %x () {\n %b: f32[] = const {value = f32[] 1.0}\n return %b } return %y }", `the body has 0 inputs for 1 operands`},
+		{"graph f(%x: f32[2] on 3) {", `ir:1:23: expected a device, found "3"`},
+		{"graph f(%x: f32[2] on CUDA) {", `"CUDA" is not the name of a device; write a kind and a number, such as cuda:0`},
+		{"graph f(%x: f32[2] on cuda:0, %y: f32[2]) {\n %z: f32[2] = add %x, %y\n return %z }", `operands %x and %y are on different devices, cuda:0 and cpu`},
 		{"graph f(%x: f32[2] @ \"s\":0:1) {", `not an integer of the needed range`},
 		{"graph f(%x: f32[2] @ \"s\n", `unterminated or malformed string`},
 		{"graph f(%x: f32[2]) { $", `ir:1:23: unexpected character '$'`},
@@ -223,7 +239,7 @@ func TestBuilderRefuses(t *testing.T) {
 	for want, f := range map[string]func() (*ir.Value, error){
 		"matmul(%x: f32[8,16], %w: f32[12,16]): inner dimensions differ: a has 16 columns, b has 12 rows":                                   func() (*ir.Value, error) { return b.Apply("matmul", nil, x, w) },
 		"add(%x: f32[8,16], %w: f32[12,16]): shapes [8,16] and [12,16] do not broadcast: dimension -2 is 8 on one side and 12 on the other": func() (*ir.Value, error) { return b.Apply("add", nil, x, w) },
-		"add(%x: f32[8,16], %d: f64[8,16]): operands %x and %d have different types, f32 and f64":                                           func() (*ir.Value, error) { return b.Apply("add", nil, x, d) },
+		"add(%x: f32[8,16], %d: f64[8,16]): operands %x and %d have different types, f32 and f64; cast one of them":                         func() (*ir.Value, error) { return b.Apply("add", nil, x, d) },
 		"add(%x: f32[8,16]): takes 2 operands, got 1":                                                                                       func() (*ir.Value, error) { return b.Apply("add", nil, x) },
 		"add: operand 1 is missing": func() (*ir.Value, error) { return b.Apply("add", nil, x, nil) },
 		"fused is made by compiler passes and cannot be applied by a program":    func() (*ir.Value, error) { return b.Apply("fused", nil, x) },
@@ -401,4 +417,25 @@ func FuzzParseJSON(f *testing.F) {
 			t.Fatalf("the text form differs (%v):\n%s", err, g)
 		}
 	})
+}
+
+// TestDonation takes the storage of values that something else still reads.
+func TestDonation(t *testing.T) {
+	const header = "graph f(%c: f32[1,1,4,2], %n: f32[1,1,1,2], %p: i64[]) {\n"
+	for _, c := range []struct{ body, want string }{
+		{"%d: f32[1,1,4,2] = kv_append %c, %n, %p\n %e: f32[1,1,4,2] = kv_append %d, %n, %p\n return %e", ""},
+		{"%x: f32[1,1,4,2] = exp %c\n %d: f32[1,1,4,2] = kv_append %c, %n, %p\n return %d, %x", ""},
+		{"%d: f32[1,1,4,2] = kv_append %c, %n, %p\n %x: f32[1,1,4,2] = exp %c\n return %d, %x",
+			"exp(%c: f32[1,1,4,2]) reads %c after kv_append(%c: f32[1,1,4,2], %n: f32[1,1,1,2], %p: i64[]) has taken its storage"},
+		{"%v: f32[8] = reshape %c {shape = [8]}\n %d: f32[1,1,4,2] = kv_append %c, %n, %p\n %x: f32[8] = exp %v\n return %d, %x", "reads %v after kv_append"},
+		{"%v: f32[1,1,4,2] = reshape %c {shape = [1, 1, 4, 2]}\n %d: f32[1,1,4,2] = kv_append %v, %n, %p\n return %d, %c", "output %c has no storage left"},
+		{"%d: f32[1,1,4,2] = kv_append %c, %c, %p\n return %d", "takes the storage of %c and reads it as operand 1"},
+		{"%k: f32[1,1,4,2] = const {value = f32[1,1,4,2] 0.0 0.0 0.0 0.0 0.0 0.0 0.0 0.0}\n" +
+			"%d: f32[1,1,4,2] = kv_append %k, %n, %p\n %e: f32[1,1,4,2] = kv_append %k, %n, %p\n return %d, %e", ""},
+	} {
+		_, err := ir.Parse(op.Registry, header+c.body+"\n}")
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s\ngot error %v, want %q", c.body, err, c.want)
+		}
+	}
 }

@@ -30,10 +30,11 @@ type jsonGraph struct {
 }
 
 type jsonValue struct {
-	Name  string   `json:"name"`
-	DType string   `json:"dtype"`
-	Shape []int    `json:"shape"`
-	Pos   *jsonPos `json:"pos,omitempty"` // of graph inputs
+	Name   string   `json:"name"`
+	DType  string   `json:"dtype"`
+	Shape  []int    `json:"shape"`
+	Device string   `json:"device,omitempty"` // absent for the host
+	Pos    *jsonPos `json:"pos,omitempty"`    // of graph inputs
 }
 
 type jsonNode struct {
@@ -120,7 +121,7 @@ func names(values []*Value) []string {
 }
 
 func valueToJSON(v *Value) jsonValue {
-	return jsonValue{Name: v.Name, DType: v.Spec.DType.String(), Shape: append([]int{}, v.Spec.Shape...)}
+	return jsonValue{Name: v.Name, DType: v.Spec.DType.String(), Shape: append([]int{}, v.Spec.Shape...), Device: string(v.Spec.Device)}
 }
 
 func attrToJSON(v any, withData bool) (json.RawMessage, error) {
@@ -161,14 +162,27 @@ func ParseJSON(ops *Registry, raw []byte) (*Graph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("graph JSON: %w", err)
 	}
+	canonicalise(g)
 	return g, Verify(g)
+}
+
+// canonicalise brings the attributes of all valid nodes to canonical form.
+func canonicalise(g *Graph) {
+	for _, n := range g.Nodes {
+		if n.Body != nil {
+			canonicalise(n.Body)
+		}
+		if _, err := n.Infer(); err == nil {
+			n.Canonicalise()
+		}
+	}
 }
 
 func fromJSON(ops *Registry, in *jsonGraph, depth int) (*Graph, error) {
 	g := &Graph{Name: in.Name}
 	values := make(map[string]*Value)
 	define := func(j jsonValue, def *Node) (*Value, error) {
-		spec, err := specFromJSON(j.DType, j.Shape)
+		spec, err := specFromJSON(j.DType, j.Shape, j.Device)
 		if err != nil {
 			return nil, fmt.Errorf("value %s: %w", j.Name, err)
 		}
@@ -254,12 +268,12 @@ func nodeFromJSON(ops *Registry, in *jsonNode, depth int, lookup func([]string) 
 	return n, nil
 }
 
-func specFromJSON(name string, shape []int) (Spec, error) {
+func specFromJSON(name string, shape []int, device string) (Spec, error) {
 	dtype, ok := tensor.ParseDType(name)
 	if !ok {
 		return Spec{}, fmt.Errorf("%q is not an element type", name)
 	}
-	spec := Spec{DType: dtype, Shape: shape}
+	spec := Spec{DType: dtype, Shape: shape, Device: Device(device)}
 	return spec.Clone(), spec.Check()
 }
 
@@ -292,7 +306,7 @@ func attrFromJSON(op *Op, name string, raw json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec, err := specFromJSON(t.DType, t.Shape)
+	spec, err := specFromJSON(t.DType, t.Shape, "")
 	if err != nil {
 		return nil, err
 	}

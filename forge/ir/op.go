@@ -18,14 +18,16 @@ type Class uint8
 const (
 	Constant    Class = iota // no operands
 	Elementwise              // each output element from the elements at its (broadcast) index
-	Contraction              // sums of products: matmul
+	Contraction              // sums of products: matmul, convolution, attention
 	Reduction                // fewer output elements than input elements
 	Normalise                // softmax and the like: a reduction and an elementwise part
 	Movement                 // the same elements elsewhere
 	Fused                    // made by passes
+	State                    // a cache that the program threads through: its next state
+	Transfer                 // exchanges elements with other ranks
 )
 
-var classNames = [...]string{"constant", "elementwise", "contraction", "reduction", "normalise", "movement", "fused"}
+var classNames = [...]string{"constant", "elementwise", "contraction", "reduction", "normalise", "movement", "fused", "state", "transfer"}
 
 // String is the class name in lower case.
 func (c Class) String() string { return classNames[c] }
@@ -37,25 +39,49 @@ type Op struct {
 	Class Class
 	// Operands names the operands, for messages and documentation.
 	Operands []string
+	// Types says which element types the operands may have, for documentation.
+	Types string
+	// Optional is how many of the last operands may be left out.
+	Optional int
 	// Variadic lets the last operand name stand for any number of operands.
 	Variadic bool
 	// Attrs is the whitelist of attributes.
 	Attrs []AttrDecl
-	// View says that the single result holds the operand's elements in the
-	// same order, so that it can share storage.
-	View bool
+	// View says that every result is a window on the elements of operand 0, so
+	// that it can share its storage. Layout then says where; see [Node.Layouts].
+	View   bool
+	Layout func(n *Node, in Layout) ([]Layout, bool)
+	// Donates says that the single result may take the storage of the first
+	// operand. Neither that operand nor a view of it may be read afterwards, so
+	// that updating a cache in place keeps the meaning of a copy.
+	Donates bool
+	// Effect says that other ranks observe the evaluation. Such a node stays
+	// although nothing reads its result, is neither folded nor merged with an
+	// equal one, and keeps its place among the nodes with an effect.
+	Effect bool
+	// Scratch is the number of bytes that a kernel needs beside operands and
+	// results; nil for none.
+	Scratch func(n *Node) int64
 	// PassOnly operators are made by passes and cannot be applied by a program.
 	PassOnly bool
 	// Infer computes the result specs from the operand specs and attributes
 	// (already checked against the whitelist). Its errors need not name the
 	// operator or the operands; the caller adds both.
+	// The operands are on one device, and results without a device are put
+	// there.
 	Infer func(n *Node) ([]Spec, error)
+	// Canonical rewrites attributes that Infer accepts to the one form that
+	// graphs hold, such as axes counted from the front, so that equal nodes have
+	// equal attributes. It changes nothing in n. Nil means that the attributes
+	// have one form only.
+	Canonical func(n *Node) Attrs
 	// Scalar is the meaning on vectors of elements, for elementwise operators
 	// only.
-	Scalar *Scalar
-	// Eval computes the node on host tensors. Float operands are all f32 or all
-	// f64; the arithmetic is that of the type: f32 with the project's own
-	// elementary functions, f64 with those of package math.
+	Scalar Scalar
+	// Eval computes the node on host tensors. The arithmetic is that of the
+	// tensors' type: f32 with the project's own elementary functions, f64 with
+	// those of package math. Operators on f16 and bf16 compute in f32 and round
+	// once, when they store a result.
 	Eval  func(c *Call) error
 	FLOPs FLOPs
 }
@@ -66,27 +92,31 @@ type FLOPs struct {
 	Of  func(n *Node) int64
 }
 
-// Scalar holds an elementwise operator's kernels. Each returns a function that
-// computes dst[i] from args[j][i] for all i; all slices have equal lengths,
-// and dst may be one of args.
-type Scalar struct {
-	F32 func(n *Node) func(dst []float32, args ...[]float32)
-	F64 func(n *Node) func(dst []float64, args ...[]float64)
-}
-
 // Call is one evaluation of a node.
 type Call struct {
 	// Ctx ends the evaluation; kernels check it at least every few
 	// milliseconds of work.
 	Ctx context.Context
 	// Node supplies attributes and body. Shapes and element types come from
-	// the tensors: a reference evaluation runs an f32 graph on f64 tensors.
+	// the tensors.
 	Node *Node
+	// Wide makes this a reference evaluation: every floating-point tensor, of
+	// whatever type in the graph, is f64.
+	Wide bool
 	In   []*tensor.Tensor
 	// Out holds allocated tensors to fill. Their previous content is undefined.
 	Out []*tensor.Tensor
 	// Workers is the number of goroutines that a kernel may use, at least 1.
 	Workers int
+}
+
+// DType is the element type that a value of the given declared type has in this
+// evaluation.
+func (c *Call) DType(declared tensor.DType) tensor.DType {
+	if c.Wide && declared.IsFloat() {
+		return tensor.F64
+	}
+	return declared
 }
 
 // Cost is the work of a node or graph.
@@ -139,6 +169,9 @@ func NewRegistry(ops ...*Op) *Registry {
 		}
 		if (op.Class == Elementwise) != (op.Scalar != nil) {
 			panic(fmt.Sprintf("ir: operator %q must be elementwise exactly when it has scalar kernels", op.Name))
+		}
+		if op.View != (op.Layout != nil) {
+			panic(fmt.Sprintf("ir: operator %q must be a view exactly when it has layouts", op.Name))
 		}
 		r.ops[op.Name] = op
 	}

@@ -54,13 +54,14 @@ func (p *parser) graph() (*Graph, error) {
 }
 
 // check runs inference at each node, so that a wrong spec is reported where it
-// is written.
+// is written, and brings attributes to canonical form.
 func (p *parser) check() error {
 	for _, a := range p.at {
 		specs, err := a.node.Infer()
 		if err != nil {
 			return p.errorf(a.off, "%v", err)
 		}
+		a.node.Canonicalise()
 		if len(specs) != len(a.node.Out) {
 			return p.errorf(a.off, "%s has %d results, not %d", a.node.Op.Name, len(specs), len(a.node.Out))
 		}

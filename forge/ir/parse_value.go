@@ -109,10 +109,42 @@ func (p *parser) spec() (Spec, error) {
 	for _, d := range dims {
 		spec.Shape = append(spec.Shape, int(d))
 	}
+	if p.tok.kind == tokIdent && p.tok.text == "on" {
+		if spec.Device, err = p.device(); err != nil {
+			return Spec{}, err
+		}
+	}
 	if err := spec.Check(); err != nil {
 		return Spec{}, p.errorf(name.off, "%v", err)
 	}
 	return spec, nil
+}
+
+// device reads `on kind:number` or `on kind`.
+func (p *parser) device() (Device, error) {
+	if err := p.advance(); err != nil { // past "on"
+		return "", err
+	}
+	kind, err := p.take(tokIdent, "a device")
+	if err != nil {
+		return "", err
+	}
+	name := kind.text
+	if p.isPunct(":") {
+		if err := p.advance(); err != nil {
+			return "", err
+		}
+		number, err := p.take(tokNumber, "the number of a device")
+		if err != nil {
+			return "", err
+		}
+		name += ":" + number.text
+	}
+	d, err := ParseDevice(name)
+	if err != nil {
+		return "", p.errorf(kind.off, "%v", err)
+	}
+	return d, nil
 }
 
 // pos reads `@ "source":line:col`.

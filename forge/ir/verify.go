@@ -8,7 +8,9 @@ import (
 // Verify checks the invariants of a graph: names are unique and well formed,
 // every value has one producer, operands are defined before use, result specs
 // equal what inference computes from the operands, attributes are on the
-// operator's whitelist, bodies are valid scalar programs, and outputs exist.
+// operator's whitelist and in canonical form, bodies are valid scalar programs,
+// outputs exist, and nothing reads a value after an operator that [Op.Donates]
+// took its storage.
 func Verify(g *Graph) error {
 	if err := verify(g); err != nil {
 		return fmt.Errorf("graph %s: %w", g.Name, err)
@@ -46,8 +48,12 @@ func verify(g *Graph) error {
 			return fmt.Errorf("input %v: %w", v, err)
 		}
 	}
+	taken := make(donations)
 	for _, n := range g.Nodes {
 		if err := verifyNode(n, defined); err != nil {
+			return err
+		}
+		if err := taken.node(n); err != nil {
 			return err
 		}
 		for _, v := range n.Out {
@@ -62,6 +68,9 @@ func verify(g *Graph) error {
 	for _, v := range g.Outputs {
 		if !defined[v] {
 			return fmt.Errorf("output %v is not defined", v)
+		}
+		if by := taken[v.Owner()]; by != nil {
+			return fmt.Errorf("output %v has no storage left: %s takes it", v, by.signature())
 		}
 	}
 	return nil
@@ -96,6 +105,9 @@ func verifyNode(n *Node, defined map[*Value]bool) error {
 	if err != nil {
 		return err
 	}
+	if canonical := n.canonicalAttrs(); !n.Attrs.Equal(canonical) {
+		return fmt.Errorf("%s has the attributes %v, whose canonical form is %v", n.signature(), map[string]any(n.Attrs), map[string]any(canonical))
+	}
 	if len(specs) != len(n.Out) {
 		return fmt.Errorf("%s has %d results, inference gives %d", n.signature(), len(n.Out), len(specs))
 	}
@@ -105,4 +117,29 @@ func verifyNode(n *Node, defined map[*Value]bool) error {
 		}
 	}
 	return nil
+}
+
+// donations maps the owner of storage to the node that took it.
+type donations map[*Value]*Node
+
+// node checks the operands of n and records what it takes. A constant keeps its
+// storage: the operator works on a copy.
+func (d donations) node(n *Node) error {
+	for i, v := range n.In {
+		if by := d[v.Owner()]; by != nil {
+			return fmt.Errorf("%s reads %v after %s has taken its storage", n.signature(), v, by.signature())
+		}
+		if n.Op.Donates && i > 0 && v.Owner() == n.In[0].Owner() && !v.isConstant() {
+			return fmt.Errorf("%s takes the storage of %v and reads it as operand %d", n.signature(), n.In[0], i)
+		}
+	}
+	if n.Op.Donates && !n.In[0].isConstant() {
+		d[n.In[0].Owner()] = n
+	}
+	return nil
+}
+
+func (v *Value) isConstant() bool {
+	def := v.Owner().Def
+	return def != nil && def.Op.Class == Constant
 }

@@ -111,3 +111,24 @@ func Tanh(x float32) float32 {
 	}
 	return copysign(1-2/(Exp(2*a)+1), x)
 }
+
+// Silu returns x/(1+exp(-x)), within 3 ULP; -0 at -Inf, the limit.
+func Silu(x float32) float32 {
+	switch {
+	case x != x:
+		return x
+	case x < -110:
+		return copysign(0, x)
+	case x < -17: // 1+exp(x) is 1; 2^n comes last, so that a subnormal is rounded once
+		n, p := expParts(x)
+		return scale(float32(x*p), n)
+	case x < 0:
+		z := Exp(x)
+		return float32(x*z) / (1 + z)
+	}
+	return x / (1 + Exp(-x))
+}
+
+// Rsqrt returns 1/sqrt(x), within 1.5 ULP; NaN below zero, an infinity of the
+// sign of a zero.
+func Rsqrt(x float32) float32 { return 1 / Sqrt(x) }

@@ -56,6 +56,10 @@ var functions = []struct {
 		return 5 + 6*c64*math.Abs(x+0.044715*x*x*x)
 	}},
 	{"Sqrt", Sqrt, math.Sqrt, constant(0.5)},
+	{"Rsqrt", Rsqrt, func(x float64) float64 { return 1 / math.Sqrt(x) }, constant(1.5)},
+	{"Silu", Silu, silu, constant(3)},
+	{"Sin", Sin, math.Sin, constant(2)},
+	{"Cos", Cos, math.Cos, constant(2)},
 }
 
 const c64 = 0.7978845608028653558798921198687637
@@ -67,6 +71,17 @@ func gelu(x float64) float64 {
 		return 0
 	}
 	return 0.5 * x * math.Erfc(-x/math.Sqrt2)
+}
+
+func silu(x float64) float64 {
+	if x < 0 {
+		z := math.Exp(x)
+		if z == 0 {
+			return math.Copysign(0, -1)
+		}
+		return x * z / (1 + z)
+	}
+	return x / (1 + math.Exp(-x))
 }
 
 func geluTanh(x float64) float64 {
@@ -85,7 +100,7 @@ func geluTanh(x float64) float64 {
 func arguments(yield func(float32) bool) {
 	inf := float32(math.Inf(1))
 	special := []float32{0, inf, float32(math.NaN()), 1, 2, math.MaxFloat32, math.SmallestNonzeroFloat32, 0x1p-126}
-	centres := []float32{0.625, 1, 14.6, 15, 13.1, 9, 88.7228, 89, 103.97, 104, 87.3, 0.70710678, 1.41421356, 0.34657359}
+	centres := []float32{0.625, 1, 14.6, 15, 13.1, 9, 88.7228, 89, 103.97, 104, 87.3, 0.70710678, 1.41421356, 0.34657359, 17, 108.7, 110, math.Pi / 2, math.Pi, cheapReduction}
 	for _, x := range special {
 		if !yield(x) || !yield(-x) {
 			return
@@ -128,7 +143,7 @@ func TestErrorBounds(t *testing.T) {
 // TestSignedZero checks that odd functions keep the sign of zero.
 func TestSignedZero(t *testing.T) {
 	negZero := float32(math.Copysign(0, -1))
-	for name, f := range map[string]func(float32) float32{"Tanh": Tanh, "Erf": Erf, "Gelu": Gelu, "GeluTanh": GeluTanh, "Sqrt": Sqrt} {
+	for name, f := range map[string]func(float32) float32{"Tanh": Tanh, "Erf": Erf, "Gelu": Gelu, "GeluTanh": GeluTanh, "Sqrt": Sqrt, "Silu": Silu, "Sin": Sin} {
 		if got := f(negZero); math.Float32bits(got) != 1<<31 {
 			t.Errorf("%s(-0) = %g", name, got)
 		}

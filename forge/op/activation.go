@@ -5,6 +5,7 @@ import (
 
 	"forgekernel/forge/ir"
 	"forgekernel/forge/mathf"
+	"forgekernel/forge/tensor"
 )
 
 var activations = []*ir.Op{
@@ -12,6 +13,8 @@ var activations = []*ir.Op{
 	mapped("sigmoid", "1 / (1 + exp(-x)).", 1, mathf.Sigmoid, sigmoid64),
 	mapped("relu", "x where x is above zero, else 0; NaN stays NaN.", 1, relu[float32], relu[float64]),
 	gelu,
+	mapped("silu", "x / (1 + exp(-x)), also called swish.", 2, mathf.Silu, silu64),
+	mapped("erf", "The error function of x.", 1, mathf.Erf, math.Erf),
 }
 
 var gelu = &ir.Op{
@@ -23,24 +26,22 @@ var gelu = &ir.Op{
 		Name: "approximate", Kind: ir.StringAttr, Default: "none", OneOf: []string{"none", "tanh"},
 		Doc: "none for the erf form, tanh for 0.5x(1 + tanh(sqrt(2/pi)(x + 0.044715x^3)))",
 	}},
-	Infer: inferElementwise,
-	Scalar: &ir.Scalar{
-		F32: func(n *ir.Node) func([]float32, ...[]float32) {
-			if n.Str("approximate") == "tanh" {
-				return each(mathf.GeluTanh)
-			}
-			return each(mathf.Gelu)
-		},
-		F64: func(n *ir.Node) func([]float64, ...[]float64) {
-			if n.Str("approximate") == "tanh" {
-				return each(geluTanh64)
-			}
-			return each(gelu64)
-		},
+	Types: floats.String(),
+	Infer: inferElementwise(floats),
+	Scalar: func(n *ir.Node, in []tensor.DType, out tensor.DType) ir.Kernel {
+		if n.Str("approximate") == "tanh" {
+			return geluTanh(n, in, out)
+		}
+		return geluErf(n, in, out)
 	},
 	Eval:  evalElementwise,
 	FLOPs: perOutput(8),
 }
+
+var (
+	geluErf  = byOperand(each(mathf.Gelu), each(gelu64), nil, nil, nil)
+	geluTanh = byOperand(each(mathf.GeluTanh), each(geluTanh64), nil, nil, nil)
+)
 
 // relu compares so that NaN, which is not below zero, passes through; -0
 // becomes 0.
@@ -59,6 +60,14 @@ func sigmoid64(x float64) float64 {
 		return z / (1 + z)
 	}
 	return 1 / (1 + z)
+}
+
+// silu64 takes the limit -0 at -inf, where the product would be -inf * 0.
+func silu64(x float64) float64 {
+	if math.IsInf(x, -1) {
+		return math.Copysign(0, -1)
+	}
+	return x * sigmoid64(x)
 }
 
 // gelu64 uses erfc, which does not cancel in the lower tail. At -inf the

@@ -1,79 +1,82 @@
 package op
 
 import (
+	"errors"
 	"math"
 
 	"forgekernel/forge/ir"
 	"forgekernel/forge/mathf"
+	"forgekernel/forge/tensor"
 )
 
 var arithmetic = []*ir.Op{
-	binary("add", "a + b.", func(a, b float32) float32 { return a + b }, func(a, b float64) float64 { return a + b }),
-	binary("sub", "a - b.", func(a, b float32) float32 { return a - b }, func(a, b float64) float64 { return a - b }),
-	binary("mul", "a * b.", func(a, b float32) float32 { return a * b }, func(a, b float64) float64 { return a * b }),
-	binary("div", "a / b; division by zero gives an infinity or NaN.", func(a, b float32) float32 { return a / b }, func(a, b float64) float64 { return a / b }),
-	binary("maximum", "The larger of a and b; NaN if either is NaN.", larger[float32], larger[float64]),
-	binary("minimum", "The smaller of a and b; NaN if either is NaN.", smaller[float32], smaller[float64]),
+	binary("add", "a + b; integers wrap around.", zip(plus[float32]), zip(plus[float64]), zip(plus[int64]), zip(plus[int32])),
+	binary("sub", "a - b; integers wrap around.", zip(minus[float32]), zip(minus[float64]), zip(minus[int64]), zip(minus[int32])),
+	binary("mul", "a * b; integers wrap around.", zip(times[float32]), zip(times[float64]), zip(times[int64]), zip(times[int32])),
+	binary("div", "a / b; a float divided by zero gives an infinity or NaN. Integers truncate toward zero, and division by zero is an error of the run.",
+		zip(over[float32]), zip(over[float64]), divide[int64], divide[int32]),
+	binary("maximum", "The larger of a and b; NaN if either is NaN. 0 is larger than -0.",
+		zip(larger[float32]), zip(larger[float64]), zip(larger[int64]), zip(larger[int32])),
+	binary("minimum", "The smaller of a and b; NaN if either is NaN. -0 is smaller than 0.",
+		zip(smaller[float32]), zip(smaller[float64]), zip(smaller[int64]), zip(smaller[int32])),
+	signed("neg", "-x; the smallest integer stays what it is.", each(minusOf[float32]), each(minusOf[float64]), each(minusOf[int64]), each(minusOf[int32])),
+	signed("abs", "The magnitude of x; the smallest integer stays what it is.", each(mathf.Abs), each(math.Abs), each(magnitude[int64]), each(magnitude[int32])),
 }
 
-var unary = []*ir.Op{
-	mapped("neg", "-x.", 1, func(x float32) float32 { return -x }, func(x float64) float64 { return -x }),
-	mapped("abs", "The magnitude of x.", 1, mathf.Abs, math.Abs),
-	mapped("sqrt", "The square root of x; NaN below zero.", 1, mathf.Sqrt, math.Sqrt),
-	mapped("exp", "e to the power x.", 1, mathf.Exp, math.Exp),
-	mapped("log", "The natural logarithm of x; NaN below zero, -inf at zero.", 1, mathf.Log, math.Log),
+// number is an element type of arithmetic.
+type number interface{ float | integer }
+
+type integer interface{ int64 | int32 }
+
+func plus[T number](a, b T) T   { return a + b }
+func minus[T number](a, b T) T  { return a - b }
+func times[T number](a, b T) T  { return a * b }
+func over[T float](a, b T) T    { return a / b }
+func minusOf[T number](x T) T   { return -x }
+func larger[T number](a, b T) T { return max(a, b) }
+
+func smaller[T number](a, b T) T { return min(a, b) }
+
+func magnitude[T integer](x T) T {
+	if x < 0 {
+		return -x
+	}
+	return x
 }
 
-// larger is max with a NaN operand as the result. Equal operands give a, but
-// +0 is larger than -0.
-func larger[T float](a, b T) T { return max(a, b) }
+var errDivideByZero = errors.New("integer division by zero")
 
-func smaller[T float](a, b T) T { return min(a, b) }
+func divide[T interface {
+	integer
+	tensor.Element
+}](v *ir.Vectors, dst int, args []int) error {
+	out, in := vectorsOf[T](v)[dst], vectorsOf[T](v)
+	a, b := in[args[0]], in[args[1]]
+	for i := range out {
+		if b[i] == 0 {
+			return errDivideByZero
+		}
+		out[i] = a[i] / b[i]
+	}
+	return nil
+}
 
-// binary declares an elementwise operator of two operands.
-func binary(name, doc string, f32 func(a, b float32) float32, f64 func(a, b float64) float64) *ir.Op {
+// binary declares an elementwise operator of two numbers.
+func binary(name, doc string, f32, f64, i64, i32 ir.Kernel) *ir.Op {
 	return &ir.Op{
 		Name: name, Doc: doc, Class: ir.Elementwise,
 		Operands: []string{"a", "b"},
-		Infer:    inferElementwise,
-		Scalar: &ir.Scalar{
-			F32: func(*ir.Node) func([]float32, ...[]float32) { return zip(f32) },
-			F64: func(*ir.Node) func([]float64, ...[]float64) { return zip(f64) },
-		},
-		Eval:  evalElementwise,
-		FLOPs: perOutput(1),
+		Types:    numbers.String(),
+		Infer:    inferElementwise(numbers),
+		Scalar:   byOperand(f32, f64, i64, i32, nil),
+		Eval:     evalElementwise,
+		FLOPs:    perOutput(1),
 	}
 }
 
-// mapped declares an elementwise operator of one operand.
-func mapped(name, doc string, flops int64, f32 func(float32) float32, f64 func(float64) float64) *ir.Op {
-	return &ir.Op{
-		Name: name, Doc: doc, Class: ir.Elementwise,
-		Operands: []string{"x"},
-		Infer:    inferElementwise,
-		Scalar: &ir.Scalar{
-			F32: func(*ir.Node) func([]float32, ...[]float32) { return each(f32) },
-			F64: func(*ir.Node) func([]float64, ...[]float64) { return each(f64) },
-		},
-		Eval:  evalElementwise,
-		FLOPs: perOutput(flops),
-	}
-}
-
-func zip[T float](f func(a, b T) T) func(dst []T, args ...[]T) {
-	return func(dst []T, args ...[]T) {
-		a, b := args[0][:len(dst)], args[1][:len(dst)]
-		for i := range dst {
-			dst[i] = f(a[i], b[i])
-		}
-	}
-}
-
-func each[T float](f func(T) T) func(dst []T, args ...[]T) {
-	return func(dst []T, args ...[]T) {
-		x := args[0][:len(dst)]
-		for i := range dst {
-			dst[i] = f(x[i])
-		}
-	}
+// signed declares an elementwise operator of one number.
+func signed(name, doc string, f32, f64, i64, i32 ir.Kernel) *ir.Op {
+	o := binary(name, doc, f32, f64, i64, i32)
+	o.Operands = []string{"x"}
+	return o
 }

@@ -3,7 +3,6 @@ package op
 import (
 	"fmt"
 
-	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
 )
 
@@ -47,35 +46,6 @@ func broadcastStrides(in, out []int) []int {
 		}
 	}
 	return strides
-}
-
-// sameFloat checks that all operands have one floating-point type.
-func sameFloat(n *ir.Node) (tensor.DType, error) {
-	dtype := n.In[0].Spec.DType
-	for i, v := range n.In {
-		if d := v.Spec.DType; d != tensor.F32 && d != tensor.F64 {
-			return 0, fmt.Errorf("operand %v has type %v; f32 or f64 is needed", v, d)
-		} else if d != dtype {
-			return 0, fmt.Errorf("operands %v and %v have different types, %v and %v", n.In[0], n.In[i], dtype, d)
-		}
-	}
-	return dtype, nil
-}
-
-// inferElementwise is the inference of every elementwise operator: one
-// floating-point type, all operand shapes broadcast.
-func inferElementwise(n *ir.Node) ([]ir.Spec, error) {
-	dtype, err := sameFloat(n)
-	if err != nil {
-		return nil, err
-	}
-	shape := n.In[0].Spec.Shape
-	for _, v := range n.In[1:] {
-		if shape, err = Broadcast(shape, v.Spec.Shape); err != nil {
-			return nil, err
-		}
-	}
-	return []ir.Spec{ir.Spec{DType: dtype, Shape: shape}.Clone()}, nil
 }
 
 // walker steps through one operand of an elementwise loop in the row-major
@@ -125,26 +95,33 @@ func load[T any](w *walker, src, buf []T, lo, hi int) []T {
 		return src[lo:hi]
 	}
 	buf = buf[:hi-lo]
-	inner := len(w.dims) - 1
-	run, step := w.dims[inner], w.strides[inner]
-	for done := 0; done < len(buf); {
-		base, at := w.locate(lo + done)
-		n := min(run-at, len(buf)-done)
-		if dst := buf[done : done+n]; step == 0 {
-			v := src[base]
-			for i := range dst {
-				dst[i] = v
-			}
-		} else if from := base + at*step; step == 1 {
+	w.runs(lo, hi, func(at, from, step, n int) {
+		switch dst := buf[at-lo : at-lo+n]; step {
+		case 0:
+			repeat(dst, src[from])
+		case 1:
 			copy(dst, src[from:from+n])
-		} else {
+		default:
 			for i := range dst {
 				dst[i] = src[from+i*step]
 			}
 		}
-		done += n
-	}
+	})
 	return buf
+}
+
+// runs calls f for each piece of the result positions lo to hi-1 that the
+// operand holds at equal steps: n positions from at are the operand's elements
+// from, from+step and so on.
+func (w *walker) runs(lo, hi int, f func(at, from, step, n int)) {
+	inner := len(w.dims) - 1
+	run, step := w.dims[inner], w.strides[inner]
+	for lo < hi {
+		base, within := w.locate(lo)
+		n := min(run-within, hi-lo)
+		f(lo, base+within*step, step, n)
+		lo += n
+	}
 }
 
 // locate splits a result position into the operand offset of its innermost

@@ -12,7 +12,8 @@ import (
 func Doc() string {
 	var b strings.Builder
 	b.WriteString("# Operators\n\nGenerated from the registrations in this package.\n\n")
-	b.WriteString("| operator | class | attributes | FLOPs | meaning |\n|---|---|---|---|---|\n")
+	b.WriteString(rules)
+	b.WriteString("| operator | class | operand types | attributes | FLOPs | meaning |\n|---|---|---|---|---|---|\n")
 	for _, op := range Registry.All() {
 		class := op.Class.String()
 		if op.View {
@@ -21,17 +22,34 @@ func Doc() string {
 		if op.PassOnly {
 			class += ", made by passes only"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", Signature(op), class, attrDocs(op), op.FLOPs.Doc, op.Doc)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", Signature(op), class, op.Types, attrDocs(op), op.FLOPs.Doc, op.Doc)
 	}
 	return b.String()
 }
+
+// rules are what all operators share.
+const rules = `Operands have one element type and one device unless a row says otherwise; elementwise operators broadcast by
+NumPy's rule. Dimensions of length 0 and 1 are legal everywhere, except that max, min, argmax and argmin need an element
+to pick.
+
+f16 and bf16 are computed in f32, sums included, and every operator rounds its result once, to nearest even. Integers
+wrap around; their division truncates toward zero, and dividing by zero is an error of the run. NaN and infinities follow
+IEEE 754: a NaN operand gives NaN, also through relu, max and maximum, except where a row says otherwise; a comparison
+with NaN is false, and ne is true.
+
+Traffic is the bytes of each different operand plus those of the results; views and constants have none.
+
+`
 
 // Signature writes an operator's operands and attributes: "softmax(x, axis=-1)".
 func Signature(op *ir.Op) string {
 	var args []string
 	for i, name := range op.Operands {
-		if op.Variadic && i == len(op.Operands)-1 {
+		switch {
+		case op.Variadic && i == len(op.Operands)-1:
 			name += "..."
+		case i >= len(op.Operands)-op.Optional:
+			name = "[" + name + "]"
 		}
 		args = append(args, name)
 	}

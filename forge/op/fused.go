@@ -16,7 +16,11 @@ var fusedOps = []*ir.Op{{
 	PassOnly: true,
 	Infer:    inferFused,
 	Eval: func(c *ir.Call) error {
-		return evalFloat(c, bodyProgram[float32], bodyProgram[float64])
+		p, err := bodyProgram(c)
+		if err != nil {
+			return err
+		}
+		return p.run(c)
 	},
 	FLOPs: ir.FLOPs{
 		Doc: "those of the body per output",
@@ -28,7 +32,8 @@ var fusedOps = []*ir.Op{{
 func Fused() *ir.Op { return fusedOps[0] }
 
 // inferFused checks that the body is a scalar program over the operands:
-// elementwise operators and scalar constants, one scalar input per operand.
+// elementwise operators and scalar constants, one scalar input per operand with
+// its type, all on the device of the operands.
 func inferFused(n *ir.Node) ([]ir.Spec, error) {
 	if n.Body == nil {
 		return nil, errors.New("needs a body")
@@ -40,17 +45,25 @@ func inferFused(n *ir.Node) ([]ir.Spec, error) {
 	if len(body.Outputs) != 1 {
 		return nil, fmt.Errorf("the body has %d outputs; one is needed", len(body.Outputs))
 	}
-	specs := []ir.Spec{{DType: body.Outputs[0].Spec.DType}}
+	result := ir.Spec{DType: body.Outputs[0].Spec.DType, Device: body.Outputs[0].Spec.Device}
 	if len(n.In) > 0 { // a kernel of constants alone has no operands
 		var err error
-		if specs, err = inferElementwise(n); err != nil {
+		if result.Shape, err = broadcastAll(n.In); err != nil {
 			return nil, err
 		}
+		result.Device = n.In[0].Spec.Device
 	}
-	scalar := ir.Spec{DType: specs[0].DType}
+	for i, v := range body.Inputs {
+		if d := n.In[i].Spec.DType; v.Spec.DType != d {
+			return nil, fmt.Errorf("body value %v is %v for operand %v of type %v", v, v.Spec, n.In[i], d)
+		}
+	}
 	for v := range body.Values {
-		if !v.Spec.Equal(scalar) {
-			return nil, fmt.Errorf("body value %v is %v, not a scalar of type %v", v, v.Spec, scalar.DType)
+		if v.Spec.Rank() != 0 {
+			return nil, fmt.Errorf("body value %v is %v, not a scalar", v, v.Spec)
+		}
+		if v.Spec.Device != result.Device {
+			return nil, fmt.Errorf("body value %v is on device %v, the kernel on %v", v, v.Spec.Device, result.Device)
 		}
 	}
 	for _, m := range body.Nodes {
@@ -58,5 +71,5 @@ func inferFused(n *ir.Node) ([]ir.Spec, error) {
 			return nil, fmt.Errorf("body node %s is neither elementwise nor a constant", m.Op.Name)
 		}
 	}
-	return specs, nil
+	return []ir.Spec{result}, nil
 }

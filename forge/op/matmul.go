@@ -10,9 +10,11 @@ import (
 
 var contractions = []*ir.Op{{
 	Name:     "matmul",
-	Doc:      "The matrix product of the last two dimensions; leading dimensions are batches and broadcast. Sums run in order of k, each step one fused multiply-add.",
+	Doc:      "The matrix product of the last two dimensions; leading dimensions are batches and broadcast. Sums run in order of k, each step one fused multiply-add. The activation is applied to the rounded sum.",
 	Class:    ir.Contraction,
 	Operands: []string{"a", "b"},
+	Types:    floats.String(),
+	Attrs:    []ir.AttrDecl{actAttr},
 	Infer: func(n *ir.Node) ([]ir.Spec, error) {
 		dtype, err := sameFloat(n)
 		if err != nil {
@@ -38,25 +40,32 @@ var contractions = []*ir.Op{{
 		func(c *ir.Call) error { return matmul(c, axpy64) },
 	),
 	FLOPs: ir.FLOPs{
-		Doc: "2k per output",
+		Doc: "2k per output and those of the activation",
 		Of: func(n *ir.Node) int64 {
 			a := n.In[0].Spec.Shape
-			return 2 * int64(a[len(a)-1]) * int64(n.Out[0].Spec.Elements())
+			return 2*int64(a[len(a)-1])*int64(n.Out[0].Spec.Elements()) + actFLOPs(n)
 		},
 	},
 }}
 
-// matmul computes each row of the result as a sum of rows of b, so that every
-// access is sequential. step adds up to four products per element.
-func matmul[T float](c *ir.Call, step func(dst, b []T, stride int, a []T)) error {
+// axpy adds a[p]*b[p*stride+j] to dst[j] for each p in order, at most four.
+type axpy[T float] func(dst, b []T, stride int, a []T)
+
+// rowProduct is a product of matrices as one row of results after another.
+type rowProduct[T float] struct {
+	k, cols int
+	row     func(r int) []T // the k factors of result row r
+	matrix  func(r int) []T // the [k,cols] matrix that they meet
+	step    axpy[T]
+	epilogue[T]
+}
+
+func matmul[T float](c *ir.Call, step axpy[T]) error {
 	out := c.Out[0].Shape()
 	rank := len(out)
 	rows, cols := out[rank-2], out[rank-1]
 	k := c.In[0].Dim(-1)
-	a, b, dst := data[T](c.In[0]), data[T](c.In[1]), data[T](c.Out[0])
-	if len(dst) == 0 {
-		return nil
-	}
+	a, b := data[T](c.In[0]), data[T](c.In[1])
 	batch := out[:rank-2]
 	offset := func(t *tensor.Tensor, matrix int) func(i int) int {
 		shape := t.Shape()
@@ -70,32 +79,61 @@ func matmul[T float](c *ir.Call, step func(dst, b []T, stride int, a []T)) error
 		}
 	}
 	offsetA, offsetB := offset(c.In[0], rows*k), offset(c.In[1], k*cols)
-	work := max(1, k*cols)
-	return parallel(c, len(dst)/cols, max(1, 1<<16/work), func(lo, hi int) error {
+	p := rowProduct[T]{
+		k: k, cols: cols, step: step, epilogue: newEpilogue[T](c.Node, nil),
+		row:    func(r int) []T { return a[offsetA(r/rows)+r%rows*k:][:k] },
+		matrix: func(r int) []T { return b[offsetB(r/rows):][:k*cols] },
+	}
+	return p.run(c, data[T](c.Out[0]))
+}
+
+// Neighbouring results that are computed together: few enough to stay in the
+// first-level cache over all of k, and fewer where there are not enough rows to
+// keep all workers busy.
+const (
+	columnTile     = 2048
+	columnTileFew  = 256
+	rowsForWorkers = 4
+)
+
+// run computes each row of the result as a sum of rows of the matrix, so that
+// every access is sequential.
+func (p *rowProduct[T]) run(c *ir.Call, dst []T) error {
+	if len(dst) == 0 {
+		return nil
+	}
+	rows, width := len(dst)/p.cols, columnTile
+	if rows < rowsForWorkers*c.Workers {
+		width = columnTileFew
+	}
+	width = min(width, p.cols)
+	tiles := (p.cols + width - 1) / width
+	return parallel(c, rows*tiles, max(1, 1<<16/max(1, p.k*width)), func(lo, hi int) error {
 		stop := stopper{call: c}
-		for r := lo; r < hi; r++ {
-			i := r / rows
-			rowA := a[offsetA(i)+r%rows*k:][:k]
-			matB := b[offsetB(i):][:k*cols]
-			for j := 0; j < cols; j += columnTile {
-				tile := dst[r*cols:][j:min(j+columnTile, cols)]
-				clear(tile)
-				for p := 0; p < k; p += 4 {
-					n := min(4, k-p)
-					step(tile, matB[p*cols+j:], cols, rowA[p:p+n])
-					if err := stop.did(n * len(tile)); err != nil {
-						return err
-					}
-				}
+		for t := lo; t < hi; t++ {
+			r, j := t/tiles, t%tiles*width
+			tile := dst[r*p.cols:][j:min(j+width, p.cols)]
+			if err := p.tile(&stop, tile, r, j); err != nil {
+				return err
 			}
 		}
 		return nil
 	})
 }
 
-// columnTile is the number of neighbouring results computed together: small
-// enough to stay in the first-level cache over all of k.
-const columnTile = 2048
+// tile computes the results of row r from column j on.
+func (p *rowProduct[T]) tile(stop *stopper, dst []T, r, j int) error {
+	row, matrix := p.row(r), p.matrix(r)
+	clear(dst)
+	for k := 0; k < p.k; k += 4 {
+		n := min(4, p.k-k)
+		p.step(dst, matrix[k*p.cols+j:], p.cols, row[k:k+n])
+		if err := stop.did(n * len(dst)); err != nil {
+			return err
+		}
+	}
+	return p.apply(dst, j)
+}
 
 // axpy32 adds a[p]*b[p*stride+j] to dst[j] for each p in order, with one
 // rounding per step as a fused multiply-add has.

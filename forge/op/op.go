@@ -22,7 +22,9 @@ import (
 
 // Registry holds every operator.
 var Registry = ir.NewRegistry(slices.Concat(
-	constants, arithmetic, unary, activations, contractions, reductions, normalisations, movements, fusedOps,
+	constants, arithmetic, elementary, activations, comparisons, logic, casts, contractions,
+	reductions, argReductions, softmaxes, norms, views, joins, gathers, fusedOps,
+	linears, convolutions, pools, attentions, cachedAttentions, ropes, caches, collectives,
 )...)
 
 // float is an element type that arithmetic is defined on.

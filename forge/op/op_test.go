@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,7 +94,7 @@ func TestWalkerMergesDimensions(t *testing.T) {
 func TestSignature(t *testing.T) {
 	for name, want := range map[string]string{
 		"add": "add(a, b)", "softmax": "softmax(x, axis=-1)", "sum": "sum(x, [axes], keepdims=false)",
-		"reshape": "reshape(x, shape)", "fused": "fused(x...)", "const": "const(value)",
+		"reshape": "reshape(x, shape)", "fused": "fused(x...)", "const": "const(value, [device])",
 	} {
 		o, err := Registry.Lookup(name)
 		if err != nil {
@@ -118,8 +119,12 @@ func TestBodyReusesVectors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := bodyProgram[float32](g.Nodes[0]); p.vectors > 3 || len(p.steps) != steps+1 {
-		t.Errorf("%d steps use %d vectors", len(p.steps), p.vectors)
+	p, err := bodyProgram(&ir.Call{Node: g.Nodes[0]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.types) > 3 || len(p.steps) != steps+1 {
+		t.Errorf("%d steps use %d vectors", len(p.steps), len(p.types))
 	}
 }
 
@@ -171,7 +176,7 @@ func TestMovementOfEveryType(t *testing.T) {
 // TestDTypeErrors applies every arithmetic operator to integers.
 func TestDTypeErrors(t *testing.T) {
 	for _, o := range Registry.All() {
-		if o.Class == ir.Movement || o.Class == ir.Constant || o.PassOnly {
+		if o.Types != floats.String() {
 			continue
 		}
 		b := ir.NewBuilder(Registry, "f")
@@ -179,8 +184,14 @@ func TestDTypeErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		operands := []*ir.Value{v, v}[:len(o.Operands)]
-		if _, err := b.Apply(o.Name, nil, operands...); err == nil || !strings.Contains(err.Error(), "operand %x has type i64; f32 or f64 is needed") {
+		operands := slices.Repeat([]*ir.Value{v}, len(o.Operands))
+		attrs := ir.Attrs{}
+		for _, a := range o.Attrs {
+			if a.Required {
+				attrs[a.Name] = []int{1, 1}
+			}
+		}
+		if _, err := b.Apply(o.Name, attrs, operands...); err == nil || !strings.Contains(err.Error(), "operand %x has type i64; f32, f64, f16 or bf16 is needed") {
 			t.Errorf("%s on i64: got error %v", o.Name, err)
 		}
 	}

@@ -4,50 +4,74 @@ import (
 	"fmt"
 
 	"forgekernel/forge/ir"
-	"forgekernel/forge/tensor"
 )
 
 var reductions = []*ir.Op{
-	reduction("sum", "The sum over the axes; 0 over no elements. Sums are pairwise: the error grows with the logarithm of the count.",
-		pairwise[float32], pairwise[float64], false),
-	reduction("mean", "The sum over the axes divided by the count; NaN over no elements.",
-		pairwise[float32], pairwise[float64], true),
+	reduction("sum", "The sum over the axes; 0 over no elements. Sums of floats are pairwise: the error grows with the logarithm of the count. Integers wrap around.",
+		numbers, folds{pairwise[float32], pairwise[float64], pairwise[int64], pairwise[int32]}),
+	mean,
 	reduction("max", "The largest element over the axes; NaN if any element is NaN. The axes must not be empty.",
-		largest[float32], largest[float64], false),
+		numbers, folds{largest[float32], largest[float64], largest[int64], largest[int32]}),
+	reduction("min", "The smallest element over the axes; NaN if any element is NaN. The axes must not be empty.",
+		numbers, folds{smallest[float32], smallest[float64], smallest[int64], smallest[int32]}),
 }
+
+var mean = func() *ir.Op {
+	o := reduction("mean", "The sum over the axes divided by the count; NaN over no elements.", floats, folds{})
+	o.Eval = byType(
+		func(c *ir.Call) error { return meanOf(c, pairwise[float32]) },
+		func(c *ir.Call) error { return meanOf(c, pairwise[float64]) },
+	)
+	o.FLOPs = ir.FLOPs{Doc: "1 per element and 1 per output", Of: func(n *ir.Node) int64 {
+		return int64(n.In[0].Spec.Elements() + n.Out[0].Spec.Elements())
+	}}
+	return o
+}()
 
 // fold combines rows lo to hi-1 of src, each len(dst) long and stride apart,
 // into dst.
-type fold[T float] func(stop *stopper, dst, src []T, stride, lo, hi int) error
+type fold[T number] func(stop *stopper, dst, src []T, stride, lo, hi int) error
 
-func reduction(name, doc string, f32 fold[float32], f64 fold[float64], mean bool) *ir.Op {
-	flops := ir.FLOPs{Doc: "1 per element", Of: func(n *ir.Node) int64 { return int64(n.In[0].Spec.Elements()) }}
-	if mean {
-		flops = ir.FLOPs{Doc: "1 per element and 1 per output", Of: func(n *ir.Node) int64 {
-			return int64(n.In[0].Spec.Elements() + n.Out[0].Spec.Elements())
-		}}
-	}
+// folds is a fold for each type that its operator computes in.
+type folds struct {
+	f32 fold[float32]
+	f64 fold[float64]
+	i64 fold[int64]
+	i32 fold[int32]
+}
+
+func reduction(name, doc string, allowed typeSet, f folds) *ir.Op {
 	return &ir.Op{
 		Name: name, Doc: doc, Class: ir.Reduction,
 		Operands: []string{"x"},
+		Types:    allowed.String(),
 		Attrs: []ir.AttrDecl{
 			{Name: "axes", Kind: ir.IntsAttr, Doc: "the dimensions to reduce, negative from the end; all when absent"},
-			{Name: "keepdims", Kind: ir.BoolAttr, Default: false, Doc: "keep reduced dimensions with length 1"},
+			keepdimsAttr,
 		},
-		Infer: inferReduction,
-		Eval: byType(
-			func(c *ir.Call) error { return reduce(c, f32, mean) },
-			func(c *ir.Call) error { return reduce(c, f64, mean) },
+		Infer: func(n *ir.Node) ([]ir.Spec, error) {
+			if err := allowed.check(n.In[0]); err != nil {
+				return nil, err
+			}
+			return inferReduction(n)
+		},
+		Canonical: canonicalAxes,
+		Eval: byNumber(
+			func(c *ir.Call) error { return reduce(c, f.f32) },
+			func(c *ir.Call) error { return reduce(c, f.f64) },
+			func(c *ir.Call) error { return reduce(c, f.i64) },
+			func(c *ir.Call) error { return reduce(c, f.i32) },
 		),
-		FLOPs: flops,
+		FLOPs: perElement,
 	}
 }
 
+var keepdimsAttr = ir.AttrDecl{Name: "keepdims", Kind: ir.BoolAttr, Default: false, Doc: "keep reduced dimensions with length 1"}
+
+// perElement is the cost of one operation for each element of the operand.
+var perElement = ir.FLOPs{Doc: "1 per element", Of: func(n *ir.Node) int64 { return int64(n.In[0].Spec.Elements()) }}
+
 func inferReduction(n *ir.Node) ([]ir.Spec, error) {
-	dtype, err := sameFloat(n)
-	if err != nil {
-		return nil, err
-	}
 	in := n.In[0].Spec.Shape
 	reduced, err := reducedAxes(n, len(in))
 	if err != nil {
@@ -58,13 +82,18 @@ func inferReduction(n *ir.Node) ([]ir.Spec, error) {
 		switch {
 		case !reduced[i]:
 			shape = append(shape, d)
-		case n.Op.Name == "max" && d == 0:
-			return nil, fmt.Errorf("dimension %d of %s is empty; there is no maximum of nothing", i, tensor.FormatShape(in))
+		case d == 0 && (n.Op.Name == "max" || n.Op.Name == "min"):
+			return nil, errEmptyAxis(n.In[0], i)
 		case n.Bool("keepdims"):
 			shape = append(shape, 1)
 		}
 	}
-	return []ir.Spec{{DType: dtype, Shape: shape}}, nil
+	return []ir.Spec{{DType: n.In[0].Spec.DType, Shape: shape}}, nil
+}
+
+// errEmptyAxis refuses to pick an element of none.
+func errEmptyAxis(v *ir.Value, axis int) error {
+	return fmt.Errorf("dimension %d of %v is empty; there is no largest or smallest of nothing", axis, v.Spec)
 }
 
 // reducedAxes says for each dimension whether it is reduced.
@@ -89,33 +118,34 @@ func reducedAxes(n *ir.Node, rank int) ([]bool, error) {
 	return reduced, nil
 }
 
-// resolveAxis turns an axis that may count from the end into an index.
-func resolveAxis(axis int64, rank int) (int, error) {
-	if axis < -int64(rank) || axis >= int64(rank) {
-		if rank == 0 {
-			return 0, fmt.Errorf("axis %d of a scalar, which has none", axis)
+// canonicalAxes names every reduced dimension once, in order, from the front.
+func canonicalAxes(n *ir.Node) ir.Attrs {
+	reduced, err := reducedAxes(n, n.In[0].Spec.Rank())
+	if err != nil { // inference has refused it
+		return n.Attrs
+	}
+	axes := []int{}
+	for i, r := range reduced {
+		if r {
+			axes = append(axes, i)
 		}
-		return 0, fmt.Errorf("axis %d is out of range for rank %d; use %d to %d", axis, rank, -rank, rank-1)
 	}
-	if axis < 0 {
-		axis += int64(rank)
-	}
-	return int(axis), nil
+	return canonicalInts(n, "axes", axes)
 }
 
 // reduce folds one group of adjacent dimensions after another, the last group
 // first, so that each step works on [outer, count, inner].
-func reduce[T float](c *ir.Call, f fold[T], mean bool) error {
+func reduce[T number](c *ir.Call, f fold[T]) error {
 	shape := c.In[0].Shape()
 	reduced, err := reducedAxes(c.Node, len(shape))
 	if err != nil {
 		return err
 	}
 	src, out := data[T](c.In[0]), data[T](c.Out[0])
-	count, inner := 1, 1
+	inner := 1
 	if len(src) == 0 { // partial results could be larger than both
 		clear(out)
-		shape, count = nil, 0
+		shape = nil
 	}
 	for i := len(shape) - 1; i >= 0; {
 		if !reduced[i] {
@@ -127,7 +157,6 @@ func reduce[T float](c *ir.Call, f fold[T], mean bool) error {
 		for ; i >= 0 && reduced[i]; i-- {
 			group *= shape[i]
 		}
-		count *= group
 		outer := product(shape[:i+1])
 		dst := make([]T, outer*inner)
 		if err := foldGroup(c, f, dst, src, outer, group, inner); err != nil {
@@ -136,10 +165,27 @@ func reduce[T float](c *ir.Call, f fold[T], mean bool) error {
 		src = dst
 	}
 	copy(out, src)
-	if mean {
-		for i := range out {
-			out[i] /= T(count)
+	return nil
+}
+
+// meanOf divides a sum by the number of elements behind each result.
+func meanOf[T float](c *ir.Call, f fold[T]) error {
+	if err := reduce(c, f); err != nil {
+		return err
+	}
+	reduced, err := reducedAxes(c.Node, c.In[0].Rank())
+	if err != nil {
+		return err
+	}
+	count := 1
+	for i, r := range reduced {
+		if r {
+			count *= c.In[0].Dim(i)
 		}
+	}
+	out := data[T](c.Out[0])
+	for i := range out {
+		out[i] /= T(count)
 	}
 	return nil
 }
@@ -148,7 +194,7 @@ func reduce[T float](c *ir.Call, f fold[T], mean bool) error {
 // lines, so that a strided reduction reads whole lines.
 const foldWidth = 64
 
-func foldGroup[T float](c *ir.Call, f fold[T], dst, src []T, outer, group, inner int) error {
+func foldGroup[T number](c *ir.Call, f fold[T], dst, src []T, outer, group, inner int) error {
 	tiles := (inner + foldWidth - 1) / foldWidth
 	work := max(1, group*min(inner, foldWidth))
 	return parallel(c, outer*tiles, max(1, 1<<15/work), func(lo, hi int) error {
@@ -169,7 +215,7 @@ const pairwiseLeaf = 64
 
 // pairwise sums halves separately, so that a sum of n elements has about
 // leaf + log2(n/leaf) roundings in its longest chain rather than n.
-func pairwise[T float](stop *stopper, dst, src []T, stride, lo, hi int) error {
+func pairwise[T number](stop *stopper, dst, src []T, stride, lo, hi int) error {
 	if hi-lo <= pairwiseLeaf {
 		if len(dst) == 1 && stride == 1 {
 			dst[0] = sumRun(src[lo:hi])
@@ -192,7 +238,7 @@ func pairwise[T float](stop *stopper, dst, src []T, stride, lo, hi int) error {
 	return nil
 }
 
-func sumRun[T float](x []T) T {
+func sumRun[T number](x []T) T {
 	var s T
 	for _, v := range x {
 		s += v
@@ -200,7 +246,7 @@ func sumRun[T float](x []T) T {
 	return s
 }
 
-func sumRows[T float](dst, src []T, stride, lo, hi int) {
+func sumRows[T number](dst, src []T, stride, lo, hi int) {
 	clear(dst)
 	for r := lo; r < hi; r++ {
 		for j, v := range src[r*stride:][:len(dst)] {
@@ -210,12 +256,24 @@ func sumRows[T float](dst, src []T, stride, lo, hi int) {
 }
 
 // largest takes the maximum of at least one row.
-func largest[T float](stop *stopper, dst, src []T, stride, lo, hi int) error {
+func largest[T number](stop *stopper, dst, src []T, stride, lo, hi int) error {
 	copy(dst, src[lo*stride:])
 	return stop.blocks(hi-lo, len(dst), func(from, to int) {
 		for r := lo + from; r < lo+to; r++ {
 			for j, v := range src[r*stride:][:len(dst)] {
 				dst[j] = max(dst[j], v)
+			}
+		}
+	})
+}
+
+// smallest takes the minimum of at least one row.
+func smallest[T number](stop *stopper, dst, src []T, stride, lo, hi int) error {
+	copy(dst, src[lo*stride:])
+	return stop.blocks(hi-lo, len(dst), func(from, to int) {
+		for r := lo + from; r < lo+to; r++ {
+			for j, v := range src[r*stride:][:len(dst)] {
+				dst[j] = min(dst[j], v)
 			}
 		}
 	})

@@ -2,6 +2,8 @@ package pass
 
 import "forgekernel/forge/ir"
 
+var shareRule = Rule{"share", true, "equal operators, attributes and operands have equal results"}
+
 // commonSubexpressions redirects the readers of a node to an earlier node with
 // the same operator, attributes and operands. Constants are equal when their
 // bits are.
@@ -13,11 +15,18 @@ func commonSubexpressions(g *ir.Graph, r *report) error {
 	first := make(map[string]*ir.Node)
 	instead := make(map[*ir.Value]*ir.Value)
 	next := len(g.Inputs)
+	taken := takenStorage(g)
 	for _, n := range g.Nodes {
 		redirect(n.In, instead)
 		key := n.Key(number)
 		earlier := first[key]
-		if earlier == nil {
+		if earlier != nil {
+			if by := blocker(taken, earlier, n); by != nil {
+				r.declined(&shareRule, n.Out[0], siteName(by.Out[0])+" takes the storage of one of two equal results", earlier.Out...)
+				earlier = nil
+			}
+		}
+		if n.Op.Effect || earlier == nil {
 			first[key] = n
 			for _, v := range n.Out {
 				number[v] = next
@@ -29,10 +38,22 @@ func commonSubexpressions(g *ir.Graph, r *report) error {
 			number[v] = number[earlier.Out[i]]
 			instead[v] = earlier.Out[i]
 		}
-		r.applied(n.Out[0], "shared: an earlier node computes the same", earlier.Out...)
+		r.applied(&shareRule, n.Out[0], "shared: an earlier node computes the same", earlier.Out...)
 		earlier.Pos = mergePos(earlier.Pos, n.Pos)
 	}
 	redirect(g.Outputs, instead)
+	return nil
+}
+
+// blocker is a node that takes the storage of a result of one of the nodes.
+func blocker(taken map[*ir.Value]*ir.Node, nodes ...*ir.Node) *ir.Node {
+	for _, n := range nodes {
+		for _, v := range n.Out {
+			if by := taken[v.Owner()]; by != nil && !n.Op.View {
+				return by
+			}
+		}
+	}
 	return nil
 }
 

@@ -2,6 +2,8 @@ package pass
 
 import "forgekernel/forge/ir"
 
+var deadRule = Rule{"remove", true, "no output depends on what is removed"}
+
 // deadCode keeps the nodes that an output depends on. Inputs stay: they are
 // the program's signature.
 func deadCode(g *ir.Graph, r *report) error {
@@ -12,6 +14,7 @@ func deadCode(g *ir.Graph, r *report) error {
 	keep := make([]bool, len(g.Nodes))
 	for i := len(g.Nodes) - 1; i >= 0; i-- {
 		n := g.Nodes[i]
+		keep[i] = n.Op.Effect
 		for _, v := range n.Out {
 			keep[i] = keep[i] || live[v]
 		}
@@ -26,7 +29,7 @@ func deadCode(g *ir.Graph, r *report) error {
 		if keep[i] {
 			kept = append(kept, n)
 		} else {
-			r.applied(n.Out[0], "removed: no output depends on it")
+			r.applied(&deadRule, n.Out[0], "removed: no output depends on it")
 		}
 	}
 	g.Nodes = kept

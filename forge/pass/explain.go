@@ -11,9 +11,9 @@ import (
 // then every decision with its reason.
 func (r *Result) Explain() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-22s %6s %10s %14s %14s\n", "after", "nodes", "constants", "FLOPs", "bytes moved")
+	fmt.Fprintf(&b, "%-24s %6s %10s %14s %14s\n", "after", "nodes", "constants", "FLOPs", "bytes moved")
 	for _, s := range r.Snapshots {
-		fmt.Fprintf(&b, "%-22s %6d %10d %14d %14d\n", s.Pass, s.Summary.Nodes, s.Summary.Constants, s.Summary.FLOPs, s.Summary.Bytes)
+		fmt.Fprintf(&b, "%-24s %6d %10d %14d %14d\n", s.Pass, s.Summary.Nodes, s.Summary.Constants, s.Summary.FLOPs, s.Summary.Bytes)
 	}
 	pass := ""
 	for _, d := range r.Rewrites {
@@ -26,7 +26,8 @@ func (r *Result) Explain() string {
 	return b.String()
 }
 
-// String is one line: "applied  %y = mul (mlp.fs:2:10): reason [%z]".
+// String is one line: "applied  %y = mul (mlp.fs:2:10): reason [%z]". What is
+// not exact is marked as bounded.
 func (d Rewrite) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-8s  %s", d.Action, d.Site)
@@ -34,6 +35,9 @@ func (d Rewrite) String() string {
 		fmt.Fprintf(&b, " (%v)", d.Pos)
 	}
 	b.WriteString(": " + d.Reason)
+	if d.Action == Applied && !d.Exact {
+		b.WriteString(" (bounded)")
+	}
 	if len(d.Values) > 0 {
 		b.WriteString(" [" + strings.Join(d.Values, ", ") + "]")
 	}
@@ -47,7 +51,7 @@ func (r *Result) Display() display.Bundle {
 		{Name: "after"}, {Name: "nodes"}, {Name: "constants"}, {Name: "FLOPs"}, {Name: "bytes moved"}, {Name: "what the pass does"},
 	}}
 	for _, s := range r.Snapshots {
-		sizes.Rows = append(sizes.Rows, []any{s.Pass, s.Summary.Nodes, s.Summary.Constants, s.Summary.FLOPs, s.Summary.Bytes, docOf(s.Pass)})
+		sizes.Rows = append(sizes.Rows, []any{s.Pass, s.Summary.Nodes, s.Summary.Constants, s.Summary.FLOPs, s.Summary.Bytes, Doc(s.Pass)})
 	}
 	decisions := display.Table{Title: "Decisions", Columns: []display.Column{
 		{Name: "pass"}, {Name: "site"}, {Name: "source"}, {Name: "action"}, {Name: "reason"}, {Name: "values"},

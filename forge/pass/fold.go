@@ -15,31 +15,34 @@ const (
 	MaxFoldFLOPs = 1 << 28
 )
 
+var foldRule = Rule{"fold", true, "the value is computed by the evaluation that would run the node"}
+
 // foldConstants replaces a node whose operands are constants by its value,
 // computed by the same evaluation that would run it.
 func foldConstants(g *ir.Graph, r *report) error {
 	for _, n := range g.Nodes {
-		if len(n.In) == 0 || len(n.Out) != 1 || !allConstant(n.In) {
+		if len(n.In) == 0 || n.Op.Effect || len(n.Out) != 1 || !allConstant(n.In) {
 			continue
 		}
 		out := n.Out[0]
 		switch bytes, flops := out.Spec.Bytes(), n.Cost().FLOPs; {
 		case bytes > MaxFoldBytes:
-			r.declined(out, fmt.Sprintf("its value has %d bytes; constants made by folding have at most %d", bytes, MaxFoldBytes))
+			r.declined(&foldRule, out, fmt.Sprintf("its value has %d bytes; constants made by folding have at most %d", bytes, MaxFoldBytes))
 			continue
 		case flops > MaxFoldFLOPs:
-			r.declined(out, fmt.Sprintf("computing it takes %d operations; folding spends at most %d", flops, MaxFoldFLOPs))
+			r.declined(&foldRule, out, fmt.Sprintf("computing it takes %d operations; folding spends at most %d", flops, MaxFoldFLOPs))
 			continue
 		}
 		value, err := evaluate(n)
 		if err != nil {
-			return err
+			r.declined(&foldRule, out, fmt.Sprintf("it fails: %v; the run will say so if it gets there", err))
+			continue
 		}
 		constant, err := op.Registry.Lookup("const")
 		if err != nil {
 			return err
 		}
-		r.applied(out, "computed: all operands are constants", n.In...)
+		r.applied(&foldRule, out, "computed: all operands are constants", n.In...)
 		for _, v := range n.In {
 			n.Pos = mergePos(n.Pos, v.Def.Pos)
 		}

@@ -9,6 +9,8 @@ import (
 	"forgekernel/forge/tensor"
 )
 
+var fuseRule = Rule{"fuse", true, "a kernel applies the same operations to the same elements in the same order"}
+
 // fuseElementwise groups elementwise nodes into kernels.
 //
 // A kernel has one result, that of its root, and the nodes of the kernel are
@@ -18,7 +20,10 @@ import (
 // allow; since only the root's result leaves a kernel, kernels cannot depend on
 // one another in a circle.
 func fuseElementwise(g *ir.Graph, r *report) error {
-	f := &fuser{g: g, r: r, uses: g.Uses(), root: make(map[*ir.Node]*ir.Node)}
+	f := &fuser{g: g, r: r, uses: g.Uses(), taken: takenStorage(g), root: make(map[*ir.Node]*ir.Node), out: make(map[*ir.Value]bool)}
+	for _, v := range g.Outputs {
+		f.out[v] = true
+	}
 	verdicts := make([]func(), len(g.Nodes))
 	for i := len(g.Nodes) - 1; i >= 0; i-- {
 		verdicts[i] = f.decide(g.Nodes[i])
@@ -30,10 +35,12 @@ func fuseElementwise(g *ir.Graph, r *report) error {
 }
 
 type fuser struct {
-	g    *ir.Graph
-	r    *report
-	uses map[*ir.Value][]*ir.Node
-	root map[*ir.Node]*ir.Node // the kernel of each elementwise node, named by its root
+	g     *ir.Graph
+	r     *report
+	uses  map[*ir.Value][]*ir.Node
+	out   map[*ir.Value]bool
+	taken map[*ir.Value]*ir.Node
+	root  map[*ir.Node]*ir.Node // the kernel of each elementwise node, named by its root
 }
 
 // decide puts a node into the kernel of its readers or makes it the root of a
@@ -60,29 +67,45 @@ func (f *fuser) decide(n *ir.Node) func() {
 		if !elementwise || len(others) == 0 {
 			return nothing
 		}
-		return func() { f.r.declined(v, f.notElementwise(others[0]), others...) }
+		return func() { f.r.declined(&fuseRule, v, f.notElementwise(others[0]), others...) }
 	}
 	switch {
 	case !elementwise:
-		return func() { f.r.declined(v, n.Op.Name+" is not elementwise", kernels...) }
-	case f.g.IsOutput(v):
-		return func() { f.r.declined(v, "it is an output of the program and must be stored", kernels...) }
+		return func() { f.r.declined(&fuseRule, v, n.Op.Name+" is not elementwise", kernels...) }
+	case f.out[v]:
+		return func() { f.r.declined(&fuseRule, v, "it is an output of the program and must be stored", kernels...) }
 	case len(others) > 0:
-		return func() { f.r.declined(v, f.notElementwise(others[0])+" and needs it in memory", others...) }
+		return func() { f.r.declined(&fuseRule, v, f.notElementwise(others[0])+" and needs it in memory", others...) }
+	case f.takenOperand(n) != nil:
+		by := f.takenOperand(n)
+		return func() {
+			f.r.declined(&fuseRule, v, siteName(by.Out[0])+" takes the storage of an operand before the kernel runs", by.Out...)
+		}
 	case len(kernels) > 1:
 		return func() {
-			f.r.declined(v, "it has more than one consumer: fusing would compute it once in each of their kernels", kernels...)
+			f.r.declined(&fuseRule, v, "it has more than one consumer: fusing would compute it once in each of their kernels", kernels...)
 		}
 	}
 	result := kernels[0]
 	if !tensor.ShapeEqual(v.Spec.Shape, result.Spec.Shape) {
 		return func() {
-			f.r.declined(v, fmt.Sprintf("it is broadcast from %s to %s: fusing would compute each element again",
+			f.r.declined(&fuseRule, v, fmt.Sprintf("it is broadcast from %s to %s: fusing would compute each element again",
 				tensor.FormatShape(v.Spec.Shape), tensor.FormatShape(result.Spec.Shape)), result)
 		}
 	}
 	f.root[n] = result.Def
-	return func() { f.r.applied(v, "fused into the kernel of "+result.String(), result) }
+	return func() { f.r.applied(&fuseRule, v, "fused into the kernel of "+result.String(), result) }
+}
+
+// takenOperand is a node that takes the storage of an operand of n; the kernel
+// of n may run after it.
+func (f *fuser) takenOperand(n *ir.Node) *ir.Node {
+	for _, v := range n.In {
+		if by := f.taken[v.Owner()]; by != nil {
+			return by
+		}
+	}
+	return nil
 }
 
 func (f *fuser) notElementwise(reader *ir.Value) string {
@@ -161,7 +184,7 @@ func (k *kernelBody) operand(v *ir.Value) *ir.Value {
 	if v.Def != nil && v.Def.Op.Class == ir.Constant && v.Spec.Rank() == 0 {
 		return k.define(&ir.Node{Op: v.Def.Op, Attrs: v.Def.Attrs, Pos: slices.Clone(v.Def.Pos)}, v)
 	}
-	s := &ir.Value{Name: v.Name, Spec: ir.Spec{DType: v.Spec.DType}}
+	s := &ir.Value{Name: v.Name, Spec: scalarSpec(v)}
 	k.scalar[v] = s
 	k.body.Inputs = append(k.body.Inputs, s)
 	k.node.In = append(k.node.In, v)
@@ -169,9 +192,12 @@ func (k *kernelBody) operand(v *ir.Value) *ir.Value {
 }
 
 func (k *kernelBody) define(m *ir.Node, of *ir.Value) *ir.Value {
-	s := &ir.Value{Name: of.Name, Spec: ir.Spec{DType: of.Spec.DType}, Def: m}
+	s := &ir.Value{Name: of.Name, Spec: scalarSpec(of), Def: m}
 	m.Out = []*ir.Value{s}
 	k.scalar[of] = s
 	k.body.Nodes = append(k.body.Nodes, m)
 	return s
 }
+
+// scalarSpec is the spec of the scalar that stands for v in a kernel.
+func scalarSpec(v *ir.Value) ir.Spec { return ir.Spec{DType: v.Spec.DType, Device: v.Spec.Device} }

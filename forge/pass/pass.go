@@ -2,8 +2,11 @@
 // table.go says which run, in which order and why. Every pass reports per site
 // what it did and what it declined, with the reason and the values involved.
 //
-// Passes keep results bit for bit: they remove, share and group work but never
-// reassociate it.
+// A pass works by rules, and each [Rule] says whether it is exact. An exact rule
+// removes, shares, moves or groups work and keeps every result bit for bit. A
+// bounded one may round differently, within a bound that it derives, but gives
+// a finite, infinite or NaN element exactly where the original program does:
+// it never hides an overflow, nor makes one.
 package pass
 
 import (
@@ -13,26 +16,6 @@ import (
 
 	"forgekernel/forge/ir"
 )
-
-// Action is what a pass did at a site.
-type Action string
-
-// Actions.
-const (
-	Applied  Action = "applied"
-	Declined Action = "declined"
-)
-
-// Rewrite is one decision of a pass.
-type Rewrite struct {
-	Pass   string `json:"pass"`
-	Site   string `json:"site"` // the value that the decision is about: "%y = mul"
-	Action Action `json:"action"`
-	Reason string `json:"reason"` // one sentence without full stop
-	// Values are the values that decided it, such as the second consumer.
-	Values []string `json:"values,omitempty"`
-	Pos    ir.Pos   `json:"pos"` // where the source defines the site
-}
 
 // Summary counts a graph.
 type Summary struct {
@@ -76,8 +59,11 @@ func (s Snapshot) JSON() ([]byte, error) { return s.Graph.Outline() }
 type Options struct {
 	// Disable names passes to leave out.
 	Disable []string
-	// StopAfter names the last pass to run; empty runs all.
-	StopAfter string
+	// After names a pass whose result the graph is: the pipeline starts with
+	// the pass that follows it. Empty starts with the first.
+	After string
+	// Until names the last pass to run; empty runs all that are left.
+	Until string
 }
 
 // Result is the outcome of a pipeline.
@@ -91,10 +77,9 @@ type Result struct {
 // graph is verified after every pass; a failure there is a defect of the pass
 // and is reported as one.
 func Run(g *ir.Graph, opts Options) (*Result, error) {
-	for _, name := range append(slices.Clone(opts.Disable), opts.StopAfter) {
-		if name != "" && !slices.ContainsFunc(table, func(p Pass) bool { return p.Name == name }) {
-			return nil, fmt.Errorf("there is no pass %q; the passes are %s", name, strings.Join(Names(), ", "))
-		}
+	passes, err := opts.passes()
+	if err != nil {
+		return nil, err
 	}
 	if err := ir.Verify(g); err != nil {
 		return nil, err
@@ -102,60 +87,42 @@ func Run(g *ir.Graph, opts Options) (*Result, error) {
 	g = g.Clone()
 	res := &Result{Graph: g}
 	res.snapshot(TraceSnapshot)
-	for _, p := range table {
-		if !slices.Contains(opts.Disable, p.Name) {
-			r := &report{pass: p.Name}
-			if err := p.run(g, r); err != nil {
-				return nil, fmt.Errorf("pass %s: %w", p.Name, err)
-			}
-			if err := ir.Verify(g); err != nil {
-				return nil, fmt.Errorf("pass %s made an invalid graph: %w", p.Name, err)
-			}
-			res.Rewrites = append(res.Rewrites, r.rewrites...)
-			res.snapshot(p.Name)
+	for _, p := range passes {
+		r := &report{pass: p.Name}
+		if err := p.run(g, r); err != nil {
+			return nil, fmt.Errorf("pass %s: %w", p.Name, err)
 		}
-		if p.Name == opts.StopAfter {
-			break
+		if err := ir.Verify(g); err != nil {
+			return nil, fmt.Errorf("pass %s made an invalid graph: %w", p.Name, err)
 		}
+		res.Rewrites = append(res.Rewrites, r.rewrites...)
+		res.snapshot(p.Name)
 	}
 	return res, nil
 }
 
-func (r *Result) snapshot(pass string) {
-	r.Snapshots = append(r.Snapshots, Snapshot{Pass: pass, Graph: r.Graph.Clone(), Summary: Summarise(r.Graph)})
-}
-
-// report collects the decisions of one pass.
-type report struct {
-	pass     string
-	rewrites []Rewrite
-}
-
-func (r *report) applied(site *ir.Value, reason string, values ...*ir.Value) {
-	r.add(Applied, site, reason, values)
-}
-
-func (r *report) declined(site *ir.Value, reason string, values ...*ir.Value) {
-	r.add(Declined, site, reason, values)
-}
-
-func (r *report) add(action Action, site *ir.Value, reason string, values []*ir.Value) {
-	w := Rewrite{Pass: r.pass, Site: site.String(), Action: action, Reason: reason, Pos: site.Pos()}
-	if site.Def != nil {
-		w.Site += " = " + site.Def.Op.Name
+// passes lists what is to run.
+func (o Options) passes() ([]Pass, error) {
+	index := func(name string) int {
+		return slices.IndexFunc(table, func(p Pass) bool { return p.Name == name })
 	}
-	for _, v := range values {
-		w.Values = append(w.Values, v.String())
-	}
-	r.rewrites = append(r.rewrites, w)
-}
-
-// mergePos appends the positions of more that list does not hold yet.
-func mergePos(list, more []ir.Pos) []ir.Pos {
-	for _, p := range more {
-		if !slices.Contains(list, p) {
-			list = append(list, p)
+	for _, name := range append(slices.Clone(o.Disable), o.After, o.Until) {
+		if name != "" && index(name) < 0 {
+			return nil, fmt.Errorf("there is no pass %q; the passes are %s", name, strings.Join(Names(), ", "))
 		}
 	}
-	return list
+	first, last := index(o.After)+1, len(table)
+	if o.Until != "" {
+		last = index(o.Until) + 1
+	}
+	if first > last {
+		return nil, fmt.Errorf("the graph is the one after %s, which runs later than %s", o.After, o.Until)
+	}
+	return slices.DeleteFunc(slices.Clone(table[first:last]), func(p Pass) bool {
+		return slices.Contains(o.Disable, p.Name)
+	}), nil
+}
+
+func (r *Result) snapshot(pass string) {
+	r.Snapshots = append(r.Snapshots, Snapshot{Pass: pass, Graph: r.Graph.Clone(), Summary: Summarise(r.Graph)})
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/op"
@@ -12,14 +13,21 @@ import (
 )
 
 // TestSoundness runs random programs before and after every prefix of the
-// pipeline: results must have equal bits, for ordinary and adversarial data.
+// pipeline: results must have equal bits, for ordinary and adversarial data, as
+// long as only exact rules were applied.
 func TestSoundness(t *testing.T) {
-	programs := 300
+	programs := 500
 	if testing.Short() {
-		programs = 30
+		programs = 50
 	}
+	ran := 0
 	for seed := range programs {
-		checkSound(t, uint64(seed))
+		if checkSound(t, uint64(seed)) {
+			ran++
+		}
+	}
+	if ran < programs/2 {
+		t.Errorf("only %d of %d programs ran to their end", ran, programs)
 	}
 }
 
@@ -28,50 +36,62 @@ func FuzzSoundness(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) { checkSound(t, seed) })
 }
 
-func checkSound(t *testing.T, seed uint64) {
+// checkSound reports whether the program of a seed runs: an integer division by
+// zero or an index beyond a table ends it.
+func checkSound(t *testing.T, seed uint64) bool {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 17))
 	g := randomProgram(t, rng)
-	inputs := randomInputs(t, rng, g)
+	inputs := adversarialInputs(t, rng, g)
 	r, err := Run(g, Options{})
 	if err != nil {
 		t.Fatalf("seed %d: %v\n%s", seed, err, g)
 	}
-	want := results(t, g, inputs)
-	for _, s := range r.Snapshots {
-		for i, got := range results(t, s.Graph, inputs) {
-			if !sameNumbers(got, want[i]) {
-				t.Fatalf("seed %d: after %s output %d is\n%v\nnot\n%v\n%s\nbecame\n%s", seed, s.Pass, i, got, want[i], g, s.Graph)
-			}
-		}
-	}
-}
-
-// sameNumbers is equality of bits, with all NaNs equal.
-func sameNumbers(a, b *tensor.Tensor) bool {
-	x, y := a.Float32(), b.Float32()
-	if len(x) != len(y) {
+	want, err := tryRun(t, interp.New(), g, inputs)
+	if err != nil {
 		return false
 	}
-	for i := range x {
-		if math.Float32bits(x[i]) != math.Float32bits(y[i]) && (x[i] == x[i] || y[i] == y[i]) {
-			return false
+	inexact := make(map[string]bool)
+	for _, d := range r.Rewrites {
+		inexact[d.Pass] = inexact[d.Pass] || d.Action == Applied && !d.Exact
+	}
+	for _, s := range r.Snapshots {
+		if inexact[s.Pass] {
+			break
+		}
+		for i, got := range results(t, s.Graph, inputs) {
+			for j := range want[i].Len() {
+				if !sameElement(got, want[i], j) {
+					t.Fatalf("seed %d: after %s element %d of output %d is %v, not %v\n%s\nbecame\n%s", seed, s.Pass, j, i, got.Elem(j), want[i].Elem(j), g, s.Graph)
+				}
+			}
 		}
 	}
 	return true
 }
 
-func results(t *testing.T, g *ir.Graph, inputs []*tensor.Tensor) []*tensor.Tensor {
+// results runs a graph that cannot fail.
+func results(t testing.TB, g *ir.Graph, inputs []*tensor.Tensor) []*tensor.Tensor {
 	t.Helper()
-	exe, err := interp.New().Compile(t.Context(), g)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, g)
-	}
-	out, err := exe.Run(t.Context(), inputs...)
+	return runOn(t, interp.New(), g, inputs)
+}
+
+func runOn(t testing.TB, b backend.Backend, g *ir.Graph, inputs []*tensor.Tensor) []*tensor.Tensor {
+	t.Helper()
+	out, err := tryRun(t, b, g, inputs)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, g)
 	}
 	return out
+}
+
+func tryRun(t testing.TB, b backend.Backend, g *ir.Graph, inputs []*tensor.Tensor) ([]*tensor.Tensor, error) {
+	t.Helper()
+	exe, err := b.Compile(t.Context(), g)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, g)
+	}
+	return exe.Run(t.Context(), inputs...)
 }
 
 // randomProgram applies operators to values that fit, from a few related
@@ -88,20 +108,22 @@ func randomProgram(t *testing.T, rng *rand.Rand) *ir.Graph {
 		}
 	}
 	for i := range 1 + rng.IntN(4) {
-		add(b.Input(string(rune('a'+i)), ir.F32(shapes[rng.IntN(len(shapes))]...)))
+		dtype := []tensor.DType{tensor.F32, tensor.F32, tensor.F32, tensor.F64, tensor.F16, tensor.BF16, tensor.I64, tensor.I32, tensor.Bool}[rng.IntN(9)]
+		add(b.Input(string(rune('a'+i)), ir.Spec{DType: dtype, Shape: shapes[rng.IntN(len(shapes))]}))
 	}
 	add(b.Scalar(tensor.F32, float64(rng.IntN(5))-2))
 	ops := op.Registry.All()
 	for range 3 + rng.IntN(25) {
 		o := ops[rng.IntN(len(ops))]
-		operands := make([]*ir.Value, len(o.Operands))
+		operands := make([]*ir.Value, len(o.Operands)-rng.IntN(1+o.Optional))
 		for i := range operands {
 			operands[i] = values[len(values)-1-rng.IntN(min(len(values), 6))]
 		}
 		switch {
 		case o.Class == ir.Constant:
-			add(b.Scalar(tensor.F32, float64(rng.IntN(3))))
-		case !o.PassOnly:
+			numbers := []float64{0, math.Copysign(0, -1), 1, -1, 2, 0.5, 3}
+			add(b.Scalar(values[rng.IntN(len(values))].Spec.DType, numbers[rng.IntN(len(numbers))]))
+		case len(operands) > 0 && !o.PassOnly && !o.Effect:
 			add(b.Apply(o.Name, randomAttrs(rng, o, operands[0]), operands...))
 		}
 	}
@@ -121,7 +143,9 @@ func randomAttrs(rng *rand.Rand, o *ir.Op, x *ir.Value) ir.Attrs {
 	for _, d := range o.Attrs {
 		switch {
 		case d.Name == "shape":
-			attrs["shape"] = []int{-1}
+			attrs["shape"] = [][]int{{-1}, {3, 4}, {2, 3, 4}, {4, 3}, {1, -1}}[rng.IntN(5)]
+		case d.Name == "length":
+			attrs["length"] = rng.IntN(4)
 		case rng.IntN(2) == 0:
 		case d.Kind == ir.BoolAttr:
 			attrs[d.Name] = rng.IntN(2) == 0
@@ -136,23 +160,4 @@ func randomAttrs(rng *rand.Rand, o *ir.Op, x *ir.Value) ir.Attrs {
 		}
 	}
 	return attrs
-}
-
-func randomInputs(t *testing.T, rng *rand.Rand, g *ir.Graph) []*tensor.Tensor {
-	t.Helper()
-	special := []float32{0, float32(math.Copysign(0, -1)), float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 0x1p-149, math.MaxFloat32, 1, -1}
-	var list []*tensor.Tensor
-	for _, v := range g.Inputs {
-		x, err := tensor.Rand(rng.Uint64(), v.Spec.Shape...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range x.Float32() {
-			if rng.IntN(6) == 0 {
-				x.Float32()[i] = special[rng.IntN(len(special))]
-			}
-		}
-		list = append(list, x)
-	}
-	return list
 }

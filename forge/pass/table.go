@@ -10,16 +10,27 @@ import (
 type Pass struct {
 	Name string
 	Doc  string // one sentence
-	run  func(g *ir.Graph, r *report) error
+	// Rules are what its decisions name.
+	Rules []*Rule
+	run   func(g *ir.Graph, r *report) error
 }
 
 // table lists the passes in the order in which they run.
 var table = []Pass{
-	{"fold-constants", "Computes nodes whose operands are all constants.", foldConstants},
-	{"common-subexpressions", "Lets equal nodes share one result.", commonSubexpressions},
-	{"dead-code", "Removes nodes that no output depends on.", deadCode},
-	{"fuse-elementwise", "Groups elementwise nodes into kernels with one output.", fuseElementwise},
-	{"late-dead-code", "Removes constants that fusion copied into kernels.", deadCode},
+	{"fold-constants", "Computes nodes whose operands are all constants.", []*Rule{&foldRule}, foldConstants},
+	{"simplify", "Replaces nodes by simpler ones.", simplificationRules(), simplify},
+	{"common-subexpressions", "Lets equal nodes share one result.", []*Rule{&shareRule}, commonSubexpressions},
+	{"dead-code", "Removes nodes that no output depends on.", []*Rule{&deadRule}, deadCode},
+	{"recognise-norms", "Finds layer_norm and rms_norm in the operators that they are made of.", []*Rule{&layerNormRule, &roundedLayerNormRule, &rmsNormRule, &roundedRMSNormRule}, recogniseNorms},
+	{"recognise-softmax", "Finds softmax in the operators that it is made of.", []*Rule{&softmaxRule}, recogniseSoftmax},
+	{"recognise-attention", "Finds attention in products, scale, mask and softmax.", []*Rule{&attentionRule, &dividedAttentionRule}, recogniseAttention},
+	{"canonicalize-linear", "Joins a matrix product and the bias that is added to it.", []*Rule{&linearRule}, canonicalizeLinear},
+	{"fuse-shared-projections", "Joins linear nodes that read the same value.", []*Rule{&projectionRule}, fuseSharedProjections},
+	{"fuse-linear-activation", "Applies activations where linear nodes store their results.", []*Rule{&activationRule}, fuseLinearActivation},
+	{"move-views", "Takes reshapes and transposes out of chains of elementwise nodes.", []*Rule{&viewRule}, moveViews},
+	{"fuse-elementwise", "Groups elementwise nodes into kernels with one output.", []*Rule{&fuseRule}, fuseElementwise},
+	{"late-dead-code", "Removes constants that fusion copied into kernels.", []*Rule{&deadRule}, deadCode},
+	{"schedule", "Puts nodes into an order that keeps few bytes live.", []*Rule{&scheduleRule}, schedule},
 }
 
 // constraint says that one pass must run before another.
@@ -27,10 +38,27 @@ type constraint struct{ first, then, reason string }
 
 var constraints = []constraint{
 	{"fold-constants", "common-subexpressions", "folding makes constants that may equal one another"},
+	{"fold-constants", "simplify", "folding makes constants that simplification looks for"},
+	{"simplify", "common-subexpressions", "nodes that differ as written may be equal when simplified"},
 	{"common-subexpressions", "dead-code", "sharing leaves the duplicates without readers"},
 	{"common-subexpressions", "fuse-elementwise", "a kernel computes equal expressions once only if they are one value"},
 	{"dead-code", "fuse-elementwise", "a dead reader would count as a second consumer and block fusion"},
+	{"common-subexpressions", "recognise-norms", "both operands of a square, and what is squared and divided, must be one value"},
+	{"dead-code", "recognise-norms", "a dead reader would count as a second consumer and hide a pattern"},
+	{"simplify", "recognise-norms", "a reciprocal root and a square have one form then"},
+	{"recognise-norms", "fuse-elementwise", "a kernel would swallow the elementwise parts of a norm"},
+	{"dead-code", "recognise-softmax", "a dead reader would count as a second consumer and hide a pattern"},
+	{"common-subexpressions", "recognise-softmax", "the exponentials above and below the fraction must be one value"},
+	{"recognise-softmax", "recognise-attention", "attention is looked for around a softmax"},
+	{"recognise-attention", "canonicalize-linear", "scores with a mask of one row look like a product with a bias"},
+	{"canonicalize-linear", "fuse-shared-projections", "projections are joined with their biases"},
+	{"fuse-shared-projections", "fuse-linear-activation", "a gate with its activation and a projection without cannot be joined"},
+	{"canonicalize-linear", "fuse-linear-activation", "the activation comes after the bias"},
+	{"fuse-linear-activation", "fuse-elementwise", "an activation alone in a kernel is better applied by the product before it"},
+	{"move-views", "fuse-elementwise", "a view between two elementwise nodes parts their kernels"},
+	{"fuse-linear-activation", "move-views", "a view that moves between a product and its activation would part them"},
 	{"fuse-elementwise", "late-dead-code", "fusion copies scalar constants into kernels and leaves the originals"},
+	{"late-dead-code", "schedule", "dead values would count as live memory"},
 }
 
 func init() {
@@ -70,10 +98,10 @@ func Names() []string {
 	return names
 }
 
-// docOf is the sentence that describes a snapshot.
-func docOf(snapshot string) string {
+// Doc is the sentence that describes a pass, or the first snapshot.
+func Doc(name string) string {
 	for _, p := range table {
-		if p.Name == snapshot {
+		if p.Name == name {
 			return p.Doc
 		}
 	}

@@ -17,16 +17,23 @@ type arguments struct {
 	operands []Expr
 	axis     *int // nil when not given
 	keepdims bool
-	list     []int // nil when not given
+	eps      *float64 // nil when not given
+	list     []int    // nil when not given
 }
 
 // arguments sorts the arguments of a call of b.
 func (b *builtin) arguments(call *Call) (args arguments, _ *problem) {
+	if b.variadic {
+		return b.manyOperands(call)
+	}
 	n := min(len(call.Args), len(b.operands))
+	if b.spare > 0 {
+		n = tensors(call.Args[:n])
+	}
 	rest := call.Args[n:]
 	args.operands = call.Args[:n]
-	if n < len(b.operands) {
-		return args, &problem{call.Fun.Span, fmt.Sprintf("%s takes %s, got %d", b.name, count(len(b.operands), "tensor"), n), "write " + b.example()}
+	if n < len(b.operands)-b.spare {
+		return args, &problem{call.Fun.Span, fmt.Sprintf("%s takes %s, got %d", b.name, b.count(), n), "write " + b.example()}
 	}
 	if b.list != "" {
 		list, p := b.integers(call, rest)
@@ -41,9 +48,48 @@ func (b *builtin) arguments(call *Call) (args arguments, _ *problem) {
 	return args, b.named(call, &args)
 }
 
+// manyOperands sorts the arguments of a call with any number of operands.
+func (b *builtin) manyOperands(call *Call) (args arguments, _ *problem) {
+	args.operands = call.Args
+	if len(args.operands) == 1 {
+		if t, ok := args.operands[0].(*Tuple); ok {
+			args.operands = t.Elems
+		}
+	}
+	if n := tensors(args.operands); n < len(args.operands) {
+		extra := args.operands[n]
+		args.operands = args.operands[:n]
+		return args, &problem{extra.span(), fmt.Sprintf("%s takes tensors", b.name), "write " + b.example()}
+	}
+	if len(args.operands) == 0 {
+		return args, &problem{call.Fun.Span, fmt.Sprintf("%s takes 1 tensor or more, got 0", b.name), "write " + b.example()}
+	}
+	return args, b.named(call, &args)
+}
+
+// tensors counts the arguments before the first that cannot be a tensor.
+func tensors(list []Expr) int {
+	for i, x := range list {
+		switch x.(type) {
+		case *Tuple, *Const:
+			return i
+		}
+	}
+	return len(list)
+}
+
+// count is how many tensors b takes: "2 tensors", "1 to 3 tensors".
+func (b *builtin) count() string {
+	most := count(len(b.operands), "tensor")
+	if b.spare > 0 {
+		return fmt.Sprintf("%d to %s", len(b.operands)-b.spare, most)
+	}
+	return most
+}
+
 // surplus says what to write for one positional argument too many.
 func (b *builtin) surplus(call *Call, extra Expr) *problem {
-	message := fmt.Sprintf("%s takes %s", b.name, count(len(b.operands), "tensor"))
+	message := fmt.Sprintf("%s takes %s", b.name, b.count())
 	_, isTuple := extra.(*Tuple)
 	axis, isWhole := whole(extra)
 	switch {
@@ -53,6 +99,8 @@ func (b *builtin) surplus(call *Call, extra Expr) *problem {
 		return &problem{extra.span(), message, "reduce one axis at a time: axis=-1"}
 	case b.name == "max":
 		return &problem{extra.span(), message, "write maximum(a, b) for the larger of two tensors"}
+	case b.name == "min":
+		return &problem{extra.span(), message, "write minimum(a, b) for the smaller of two tensors"}
 	}
 	return &problem{extra.span(), message, "write " + b.example()}
 }
@@ -77,6 +125,14 @@ func (b *builtin) named(call *Call, args *arguments) *problem {
 			args.keepdims = c.Value
 			continue
 		}
+		if name == "eps" {
+			n, ok := a.Value.(*Number)
+			if !ok {
+				return &problem{a.Value.span(), "eps is a number and not negative", "write eps=1e-5"}
+			}
+			args.eps = &n.Value
+			continue
+		}
 		axis, ok := whole(a.Value)
 		if !ok {
 			return &problem{a.Value.span(), "axis is one whole number", "write axis=0 for the first axis, axis=-1 for the last"}
@@ -88,7 +144,7 @@ func (b *builtin) named(call *Call, args *arguments) *problem {
 
 // optionHint says which named arguments there are.
 func (b *builtin) optionHint(name string) string {
-	alias := map[string]string{"dim": "axis", "axes": "axis", "keepdim": "keepdims", "keep_dims": "keepdims"}[name]
+	alias := map[string]string{"dim": "axis", "axes": "axis", "epsilon": "eps", "keepdim": "keepdims", "keep_dims": "keepdims"}[name]
 	switch {
 	case alias != "" && slices.Contains(b.options, alias):
 		return fmt.Sprintf("write %s=", alias)
@@ -110,7 +166,7 @@ func (b *builtin) integers(call *Call, rest []Expr) ([]int, *problem) {
 		}
 	}
 	if len(rest) == 0 {
-		if b.optional {
+		if b.spareList {
 			return nil, nil
 		}
 		return nil, &problem{call.Fun.Span, fmt.Sprintf("%s needs a %s", b.name, b.list), "write " + b.example()}
@@ -152,14 +208,18 @@ func (b *builtin) example() string {
 		return "transpose(x) or transpose(x, 1, 0)"
 	}
 	parts := slices.Clone(b.operands)
+	if b.variadic {
+		parts = []string{"a", "b"}
+	}
 	if slices.Contains(b.options, "axis") {
 		parts = append(parts, "axis=-1")
 	}
 	return b.name + "(" + strings.Join(parts, ", ") + ")"
 }
 
-// problem reports what is wrong with a call of f, or nil.
-func (f *Func) problem(call *Call) *problem {
+// problem reports what is wrong with a call of f whose results go to as many
+// places as want says, or nil.
+func (f *Func) problem(call *Call, want int) *problem {
 	if len(call.Named) > 0 {
 		return &problem{call.Named[0].Name.Span, fmt.Sprintf("%s takes its tensors by position", f.Name.Name), "write " + f.Signature() + " without names"}
 	}
@@ -172,7 +232,30 @@ func (f *Func) problem(call *Call) *problem {
 	if have, want := len(call.Args), len(f.Params); have != want {
 		return &problem{call.Fun.Span, fmt.Sprintf("%s takes %s, got %d", f.Name.Name, count(want, "tensor"), have), "its definition is " + f.Signature()}
 	}
-	return nil
+	return f.arityProblem(call, want)
+}
+
+// arityProblem reports a call whose number of results does not fit.
+func (f *Func) arityProblem(call *Call, want int) *problem {
+	have := len(f.Return)
+	switch {
+	case have == want:
+		return nil
+	case want == 1:
+		return &problem{call.Fun.Span, fmt.Sprintf("%s returns %s where one is needed", f.Name.Name, count(have, "tensor")), "unpack them on a line of their own: " + f.unpacking()}
+	case have == 1:
+		return &problem{call.Fun.Span, fmt.Sprintf("%s returns 1 tensor, and %d names are assigned", f.Name.Name, want), "assign it to one name"}
+	}
+	return &problem{call.Fun.Span, fmt.Sprintf("%s returns %s, and %d names are assigned", f.Name.Name, count(have, "tensor"), want), "write as many names as results: " + f.unpacking()}
+}
+
+// unpacking is a line that takes the results of f apart: "a, b = f(…)".
+func (f *Func) unpacking() string {
+	names := make([]string, len(f.Return))
+	for i := range names {
+		names[i] = string(rune('a' + i%26))
+	}
+	return strings.Join(names, ", ") + " = " + f.Name.Name + "(…)"
 }
 
 // count writes "1 tensor" or "2 tensors".

@@ -203,7 +203,7 @@ func (g *generator) step() term {
 
 func (g *generator) unary() term {
 	x := g.pick()
-	names := []string{"relu", "sigmoid", "tanh", "abs", "neg", "gelu", "exp", "log", "sqrt", "minus"}
+	names := []string{"relu", "sigmoid", "tanh", "abs", "neg", "gelu", "exp", "log", "sqrt", "minus", "silu", "erf", "sin", "cos", "rsqrt", "pow"}
 	form := func(name, arg string) string {
 		if g.choose(2) == 1 {
 			return "(" + arg + ")." + name + "()"
@@ -213,6 +213,16 @@ func (g *generator) unary() term {
 	switch name := names[g.choose(len(names))]; name {
 	case "sigmoid", "tanh":
 		return term{form(name, x.text), x.shape, 1, x.err + function}
+	case "sin", "cos":
+		return term{form(name, x.text), x.shape, 1, x.err + function}
+	case "erf": // its slope is at most 1.13
+		return term{form(name, x.text), x.shape, 1, 1.2*x.err + function}
+	case "silu": // its slope is at most 1.1
+		return term{form(name, x.text), x.shape, x.size, 1.2*x.err + function*x.size}
+	case "rsqrt": // of what is at least one half
+		return term{"rsqrt(abs(" + x.text + ") + 0.5)", x.shape, 1.5, 1.5*x.err + 4*function*(x.size+1)}
+	case "pow": // of what is at least one, to a root
+		return term{"pow(abs(" + x.text + ") + 1, 0.5)", x.shape, math.Sqrt(x.size + 1), x.err + 4*function*(x.size+1)}
 	case "gelu": // its slope is at most 1.13
 		return term{form(name, x.text), x.shape, x.size, 1.2*x.err + function*x.size}
 	case "exp": // of what is not positive
@@ -283,7 +293,7 @@ func product(x term) term {
 
 func (g *generator) reduction() term {
 	x := g.pick()
-	name := []string{"sum", "mean", "max", "softmax"}[g.choose(4)]
+	name := []string{"sum", "mean", "max", "softmax", "min", "log_softmax", "rms_norm", "concat"}[g.choose(8)]
 	n := 1
 	for _, d := range x.shape {
 		n *= d
@@ -292,6 +302,17 @@ func (g *generator) reduction() term {
 		return term{fmt.Sprintf("%s * 0.5", x.text), nil, x.size, x.err}.parenthesise()
 	}
 	axis := g.choose(len(x.shape))
+	switch name {
+	case "log_softmax":
+		return term{fmt.Sprintf("log_softmax(%s, axis=%d)", x.text, axis), x.shape, 2*x.size + 10, 4*x.err + 8*function*(1+x.size)}
+	case "rms_norm": // eps bounds the scale by 1
+		size := math.Sqrt(float64(n))
+		return term{fmt.Sprintf("rms_norm(%s, eps=1, axis=%d)", x.text, axis), x.shape, size, 4 * (1 + size) * (x.err + function*(1+x.size)*float64(n))}
+	case "concat":
+		shape := slices.Clone(x.shape)
+		shape[axis] *= 2
+		return term{fmt.Sprintf("concat(%s, %s, axis=%d)", x.text, x.text, axis-len(shape)), shape, x.size, x.err}
+	}
 	if name == "softmax" {
 		return term{fmt.Sprintf("softmax(%s, axis=%d)", x.text, axis-len(x.shape)), x.shape, 1, 4*x.err + 4*function*(1+x.size)}
 	}

@@ -78,7 +78,7 @@ func (p *parser) primary() Expr {
 		case p.is("."):
 			x = p.method(start, x)
 		case p.is("["):
-			p.fail(t.Span, "a tensor has no subscripts", "reduce it with sum, mean or max along an axis, or pass the part you need as an input of its own")
+			p.fail(t.Span, "a tensor has no subscripts", "reduce it with sum, mean, max or min along an axis, or pass the part you need as an input of its own")
 		case p.is("("):
 			p.fail(t.Span, "only a named function can be called", "write name(arguments); * multiplies")
 		case t.kind == word && p.refuse(t):
@@ -172,7 +172,7 @@ func (p *parser) parenthesised() Expr {
 	}
 	x := p.expr()
 	if t := p.tok(); p.is(",") {
-		p.fail(t.Span, "a tuple is not a tensor", "write one expression")
+		p.fail(t.Span, "a tuple is not a tensor", "write one expression; a function returns several tensors as return a, b")
 	}
 	p.expect(")", "close the parenthesis")
 	return x

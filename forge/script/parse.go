@@ -203,7 +203,7 @@ func (p *parser) function() *Func {
 	p.expect("(", "write the parameters in parentheses: def name(x):")
 	p.params(f)
 	if p.take("->") {
-		f.Result = p.annotation()
+		f.Result = p.results()
 	}
 	p.expect(":", "end the first line of a function with a colon")
 	if t := p.tok(); t.kind != newline && t.kind != eof && !p.failed {
@@ -265,6 +265,31 @@ func (p *parser) ident(what, hint string) Ident {
 		p.i++
 	}
 	return Ident{t.Span, t.text}
+}
+
+// results parses the annotation of the result: a type, or several in
+// parentheses for a tuple.
+func (p *parser) results() []*Type {
+	open := p.tok()
+	if !p.take("(") {
+		return []*Type{p.annotation()}
+	}
+	var list []*Type
+	for !p.failed && !p.is(")") {
+		if t := p.tok(); p.is("(") {
+			p.fail(t.Span, "a tuple of results is flat", "write the types one after another: (f32[8], f32[16])")
+			break
+		}
+		list = append(list, p.annotation())
+		if !p.take(",") {
+			break
+		}
+	}
+	p.expect(")", "separate types by commas, and close the list with )")
+	if len(list) < 2 && !p.failed {
+		p.fail(p.since(open), "a tuple has two or more results", "write one type without parentheses")
+	}
+	return list
 }
 
 // annotation parses f32[dims...].
@@ -354,7 +379,7 @@ func (p *parser) statement(f *Func) {
 		f.End = p.since(t).End
 	case t.kind == str && isPlain(t.text):
 		p.docstring(f, t)
-	case t.kind == word && p.toks[p.i+1].text == "=" && p.toks[p.i+1].kind == punct:
+	case p.binds():
 		p.assign(f)
 	case p.refuse(t):
 	default:
@@ -372,31 +397,60 @@ func (p *parser) indentOf(t token) int {
 	return col - 1
 }
 
-// result parses what follows return.
-func (p *parser) result(t token) Expr {
+// result parses what follows return: an expression, or several for a tuple.
+func (p *parser) result(t token) []Expr {
 	if p.tok().kind == newline || p.tok().kind == eof {
 		p.fail(t.Span, "this return has no value", "write the tensor that the function computes after it")
 	}
-	x := p.expr()
-	if c := p.tok(); p.is(",") {
-		p.fail(c.Span, "a function returns one tensor", "write a function for each result")
+	list := []Expr{p.expr()}
+	for !p.failed && p.is(",") {
+		comma := p.tok()
+		p.i++
+		if k := p.tok().kind; k == newline || k == eof {
+			p.fail(comma.Span, "this comma makes a tuple of one tensor", "remove it, or write another result after it")
+		}
+		list = append(list, p.expr())
+		if p.limits.Outputs < len(list) {
+			p.fail(list[len(list)-1].span(), fmt.Sprintf("this return has more than %d results", p.limits.Outputs), "pack some together, or split the function")
+		}
 	}
-	return x
+	return list
 }
 
-// assign parses NAME = Expr.
+// binds reports whether an assignment comes next: NAME { "," NAME } "=".
+func (p *parser) binds() bool {
+	for i := p.i; p.toks[i].kind == word; i += 2 {
+		switch next := p.toks[i+1]; {
+		case next.kind == punct && next.text == "=":
+			return true
+		case next.kind != punct || next.text != ",":
+			return false
+		}
+	}
+	return false
+}
+
+// assign parses NAME { "," NAME } = Expr.
 func (p *parser) assign(f *Func) {
-	target := p.ident("a name", "write name = expression")
+	var targets []Ident
+	for {
+		targets = append(targets, p.ident("a name", "write name = expression"))
+		if !p.take(",") {
+			break
+		}
+	}
 	p.take("=")
 	x := p.expr()
 	switch t := p.tok(); {
 	case p.is("="):
-		p.fail(t.Span, "one line assigns one name", "write a line for each name")
-	case p.is(","):
+		p.fail(t.Span, "one line has one equals sign", "write a line for each assignment")
+	case p.is(",") && len(targets) == 1:
 		p.fail(t.Span, "a name holds one tensor", "write a line for each value")
+	case p.is(","):
+		p.fail(t.Span, "the values of one line come from one call", "write a line for each value")
 	}
 	if !p.failed {
-		f.Body = append(f.Body, Assign{target, x})
+		f.Body = append(f.Body, Assign{targets, x})
 	}
 }
 
@@ -414,7 +468,7 @@ func (p *parser) useless() {
 	case call != nil && call.Fun.Name == "print":
 		p.fail(x.span(), "ForgeScript prints nothing", "return the tensor, and print it in a Go cell")
 	case p.is(",") && named:
-		p.fail(t.Span, "one line assigns one name", "write a line for each name")
+		p.fail(t.Span, "only names separated by commas can be assigned together", "write a, b = f(x)")
 	case p.is(":") && named:
 		p.fail(t.Span, "only parameters and results are annotated", "write name = expression")
 	case p.is("="):

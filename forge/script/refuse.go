@@ -59,7 +59,7 @@ var refusedWords = map[string]*refusal{
 	"global":   {"a function sees only its parameters", "pass the tensor as a parameter"},
 	"nonlocal": {"a function sees only its parameters", "pass the tensor as a parameter"},
 	"pass":     {"ForgeScript has no pass", "end the function with return and an expression"},
-	"yield":    {"ForgeScript has no generators", "return one tensor"},
+	"yield":    {"ForgeScript has no generators", "return the tensors at the end: return a, b"},
 	"async":    {"ForgeScript has no async functions", "write a plain def; the compiler runs it in parallel"},
 	"await":    {"ForgeScript has no async functions", "call the function"},
 	"def":      {"functions do not nest", "start def in the first column"},
@@ -78,7 +78,7 @@ const (
 // refusedOperators are the operators and delimiters that ForgeScript leaves
 // out.
 var refusedOperators = map[string]*refusal{
-	"**":  {"ForgeScript has no power operator", "write x * x, or exp(log(x) * n) for positive x"},
+	"**":  {"ForgeScript has no power operator", "write x * x, or pow(x, n)"},
 	"//":  {"ForgeScript has no floor division", "write / for division; comments start with #"},
 	"%":   {"ForgeScript has no remainder", "compute it on the host and pass it in"},
 	"==":  {noCompare, noFlow},

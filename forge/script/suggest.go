@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"forgekernel/forge/ir"
+	"forgekernel/forge/op"
 )
 
 // side is an operand that does not fit another: its text and its shape.
@@ -14,13 +17,16 @@ type side struct {
 }
 
 // suggest says what would make two operands fit, when there is an obvious way.
-func suggest(op string, sides []side) string {
+func suggest(name string, sides []side) string {
 	if len(sides) != 2 {
 		return ""
 	}
 	a, b := sides[0], sides[1]
-	if op == "matmul" {
+	if name == "matmul" {
 		return suggestMatmul(a, b)
+	}
+	if o, err := op.Registry.Lookup(name); err != nil || o.Class != ir.Elementwise {
+		return ""
 	}
 	for _, pair := range [][2]side{{a, b}, {b, a}} {
 		if r := alignedLeft(pair[0].shape, pair[1].shape); r != nil {

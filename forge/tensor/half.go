@@ -68,3 +68,56 @@ func roundBits(v float64, expBits, manBits int) uint16 {
 	}
 	return sign | uint16(out)
 }
+
+// RoundHalf rounds each element to the nearest value of f16 or bf16, ties to
+// even; beyond the range it becomes an infinity.
+func RoundHalf(dtype DType, x []float32) {
+	for i, v := range x {
+		x[i] = halfToFloat32(dtype, halfFromFloat32(dtype, v))
+	}
+}
+
+// NarrowHalf stores x as f16 or bf16 bit patterns, rounded as [RoundHalf]
+// rounds. dst and x have equal lengths.
+func NarrowHalf(dtype DType, dst []uint16, x []float32) {
+	for i, v := range x[:len(dst)] {
+		dst[i] = halfFromFloat32(dtype, v)
+	}
+}
+
+// WidenHalf stores the values of f16 or bf16 bit patterns, which are exact in
+// float32. dst and x have equal lengths.
+func WidenHalf(dtype DType, dst []float32, x []uint16) {
+	for i, h := range x[:len(dst)] {
+		dst[i] = halfToFloat32(dtype, h)
+	}
+}
+
+func halfFromFloat32(dtype DType, v float32) uint16 {
+	if dtype != BF16 || v != v {
+		return halfFromFloat64(dtype, float64(v))
+	}
+	bits := math.Float32bits(v)
+	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
+}
+
+// RoundToHalf returns the value of f16 or bf16 that is nearest to v, rounded in
+// one step.
+func RoundToHalf(dtype DType, v float64) float32 {
+	return halfToFloat32(dtype, halfFromFloat64(dtype, v))
+}
+
+// OddFloat64 returns v rounded to odd, that is to the neighbour whose last bit
+// is one. Unlike the nearest float64 it can be rounded again, to a type of 51
+// bits or fewer, as if v itself were rounded.
+func OddFloat64(v int64) float64 {
+	const spare = 11 // bits of v beyond the 52 that are kept
+	if -1<<53 <= v && v <= 1<<53 {
+		return float64(v)
+	}
+	kept := v >> spare
+	if v&(1<<spare-1) != 0 {
+		kept |= 1
+	}
+	return float64(kept) * (1 << spare)
+}

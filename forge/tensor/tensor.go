@@ -3,8 +3,8 @@
 // A [Tensor] is an element type, a shape and row-major storage: element
 // (i, j) of a [R,C] tensor is at i*C+j. Storage is a plain Go slice of the
 // matching type (f16 and bf16 are stored as their 16 bits), which the typed
-// accessors return without copying. [Tensor.Reshape] shares storage; nothing
-// else does. A tensor is safe for concurrent reading.
+// accessors return without copying. [Tensor.Reshape] and [Tensor.Window] share
+// storage; nothing else does. A tensor is safe for concurrent reading.
 //
 // Every constructor checks [MaxRank] and [MaxElements] before it allocates.
 package tensor
@@ -206,6 +206,37 @@ func (t *Tensor) Reshape(shape ...int) *Tensor {
 	return &Tensor{dtype: t.dtype, shape: resolved, n: t.n, data: t.data}
 }
 
+// Window returns a view of consecutive elements, those from offset on, under a
+// shape.
+func (t *Tensor) Window(offset int, shape ...int) (*Tensor, error) {
+	n, err := Elements(shape)
+	if err != nil {
+		return nil, err
+	}
+	if n == 0 {
+		offset = 0 // an empty slice may start one past the end
+	}
+	if offset < 0 || offset > t.n-n {
+		return nil, fmt.Errorf("%d elements from %d on are not in %v%s", n, offset, t.dtype, FormatShape(t.shape))
+	}
+	w := &Tensor{dtype: t.dtype, shape: slices.Clone(shape), n: n}
+	switch s := t.data.(type) {
+	case []float32:
+		w.data = s[offset : offset+n : offset+n]
+	case []float64:
+		w.data = s[offset : offset+n : offset+n]
+	case []uint16:
+		w.data = s[offset : offset+n : offset+n]
+	case []int64:
+		w.data = s[offset : offset+n : offset+n]
+	case []int32:
+		w.data = s[offset : offset+n : offset+n]
+	case []bool:
+		w.data = s[offset : offset+n : offset+n]
+	}
+	return w, nil
+}
+
 // ResolveShape replaces a single -1 in shape so that it has n elements.
 func ResolveShape(n int, shape []int) ([]int, error) {
 	out := slices.Clone(shape)
@@ -334,17 +365,17 @@ func (t *Tensor) set(i int, v float64) {
 	case []uint16:
 		s[i] = halfFromFloat64(t.dtype, v)
 	case []int64:
-		s[i] = saturate64(v)
+		s[i] = Saturate64(v)
 	case []int32:
-		s[i] = int32(min(max(saturate64(v), math.MinInt32), math.MaxInt32))
+		s[i] = int32(min(max(Saturate64(v), math.MinInt32), math.MaxInt32))
 	case []bool:
 		s[i] = v != 0
 	}
 }
 
-// saturate64 truncates toward zero, clamps to the range and maps NaN to 0, so
+// Saturate64 truncates toward zero, clamps to the range and maps NaN to 0, so
 // that the result does not depend on the processor.
-func saturate64(v float64) int64 {
+func Saturate64(v float64) int64 {
 	switch {
 	case v != v:
 		return 0
@@ -373,6 +404,21 @@ func (t *Tensor) Convert(dtype DType) (*Tensor, error) {
 			dst[i] = int32(min(max(v, math.MinInt32), math.MaxInt32))
 		}
 		return out, nil
+	}
+	if t.dtype == I64 { // a float64 in between could round twice
+		src := t.Int64()
+		switch dst := out.data.(type) {
+		case []float32:
+			for i, v := range src {
+				dst[i] = float32(v)
+			}
+			return out, nil
+		case []uint16:
+			for i, v := range src {
+				dst[i] = halfFromFloat64(dtype, OddFloat64(v))
+			}
+			return out, nil
+		}
 	}
 	if t.dtype == F32 && dtype == F64 {
 		dst := out.Float64()

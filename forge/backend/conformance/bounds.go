@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"math"
+	"slices"
 
 	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/ir"
@@ -23,31 +24,63 @@ const (
 // that pick or flip.
 var ulpBounds = map[string]float64{
 	"add": 0.5, "sub": 0.5, "mul": 0.5, "div": 0.5, "sqrt": 0.5,
-	"neg": 0, "abs": 0, "relu": 0, "maximum": 0, "minimum": 0,
+	"neg": 0, "abs": 0, "relu": 0, "maximum": 0, "minimum": 0, "where": 0,
 	"exp": 1, "log": 1, "sigmoid": 3, "tanh": 2, "gelu": 5,
+	"rsqrt": 1.5, "silu": 3, "erf": 2, "sin": 2, "cos": 2, "pow": 2,
+	// The reference of an i64 is itself rounded to float64.
+	"cast": 0.5 + 0x1p-28,
 	// The product of the fused case has a factor with one rounding.
 	"fused": 2,
 }
 
-// bound returns the largest permitted error of each element. The float64
-// operators are the reference itself, so their results must be equal.
-func (c *opCase) bound(inputs []*tensor.Tensor, want *tensor.Tensor) (func(i int) float64, error) {
+// bound returns the largest permitted error of each element of a result of
+// the given type. The float64 operators are the reference itself, so their
+// results must be equal. Half-precision ones compute in float32 and round once
+// more, unless they are exact.
+func (c *opCase) bound(out tensor.DType, inputs []*tensor.Tensor, want *tensor.Tensor) (func(i int) float64, error) {
+	if out == tensor.F64 {
+		return func(int) float64 { return 0 }, nil
+	}
+	single, err := c.singleBound(inputs, want)
+	if err != nil || out == tensor.F32 {
+		return single, err
+	}
+	return func(i int) float64 {
+		half := tensor.ULP(out, want.Elem(i))
+		switch b := single(i); {
+		case c.op.Class == ir.Fused: // its steps round to half precision too
+			return ulpBounds["fused"] * half
+		case b == 0:
+			return 0
+		default:
+			return b + half/2
+		}
+	}, nil
+}
+
+// singleBound is the bound of a computation in float32.
+func (c *opCase) singleBound(inputs []*tensor.Tensor, want *tensor.Tensor) (func(i int) float64, error) {
 	exact := func(int) float64 { return 0 }
-	if c.dtype == tensor.F64 {
+	switch c.op.Name {
+	case "max", "min", "max_pool2d":
 		return exact, nil
+	case "avg_pool2d":
+		k := c.attrs["kernel"].([]int)
+		return c.sumBound(c.op.Name, inputs, k[0]*k[1])
+	case "log_softmax":
+		return logSoftmaxBound(inputs[0], want, c.attrs["axis"].(int)), nil
+	case "layer_norm", "rms_norm":
+		return c.normBound(inputs, want), nil
 	}
 	switch c.op.Class {
 	case ir.Contraction:
-		return c.sumBound("matmul", inputs, c.shapes[0][len(c.shapes[0])-1])
+		return c.contractionBound(inputs)
 	case ir.Reduction:
-		if c.op.Name == "max" {
-			return exact, nil
-		}
 		n := inputs[0].Len() / max(1, want.Len())
 		return c.sumBound(c.op.Name, inputs, n)
 	case ir.Normalise:
 		return softmaxBound(inputs[0], want, c.attrs["axis"].(int)), nil
-	case ir.Constant, ir.Movement:
+	case ir.Constant, ir.Movement, ir.State:
 		return exact, nil
 	}
 	ulps := ulpBounds[c.op.Name]
@@ -141,5 +174,5 @@ func softmaxBound(x, want *tensor.Tensor, axis int) func(i int) float64 {
 // keepsZeroSign reports whether a zero result must have the sign of the
 // reference. Sums start from +0 and are left out.
 func (c *opCase) keepsZeroSign() bool {
-	return c.op.Class == ir.Elementwise || c.op.Class == ir.Movement || c.op.Class == ir.Constant
+	return slices.Contains([]ir.Class{ir.Elementwise, ir.Movement, ir.Constant, ir.State}, c.op.Class)
 }

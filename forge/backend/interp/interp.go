@@ -60,6 +60,7 @@ func (b *Interp) Compile(_ context.Context, g *ir.Graph) (backend.Executable, er
 	if x.workers <= 0 {
 		x.workers = runtime.GOMAXPROCS(0)
 	}
+	x.findWindows()
 	if peak := x.plan(); peak > b.MaxBytes {
 		return nil, fmt.Errorf("%s needs %d MiB for its intermediate values; the limit is %d MiB", g.Name, peak>>20, b.MaxBytes>>20)
 	}
@@ -81,6 +82,8 @@ type executable struct {
 	workers   int
 	dead      [][]*ir.Value // per node: values that nothing reads afterwards
 	constants map[*ir.Value]*tensor.Tensor
+	windows   map[*ir.Node][]int      // views that share storage; see storage.go
+	owner     map[*ir.Value]*ir.Value // whose storage each value lies in
 }
 
 // Graph is the program.
@@ -104,12 +107,12 @@ func (x *executable) plan() int64 {
 	for i, n := range x.graph.Nodes {
 		for _, v := range slices.Concat(n.Out, n.In) {
 			last[v] = i
-			release[storageOwner(v)] = i
+			release[x.owner[v]] = i
 		}
 	}
 	for _, v := range x.graph.Outputs {
 		last[v] = count
-		release[storageOwner(v)] = count
+		release[x.owner[v]] = count
 	}
 	x.dead = make([][]*ir.Value, count+1)
 	freed := make([]int64, count+1)
@@ -118,7 +121,7 @@ func (x *executable) plan() int64 {
 			continue
 		}
 		x.dead[last[v]] = append(x.dead[last[v]], v)
-		if ownsStorage(v) {
+		if x.allocates(v) {
 			freed[release[v]] += x.spec(v).Bytes()
 		}
 	}
@@ -126,7 +129,7 @@ func (x *executable) plan() int64 {
 	var live, peak int64
 	for i, n := range x.graph.Nodes {
 		for _, v := range n.Out {
-			if ownsStorage(v) {
+			if x.allocates(v) {
 				live += x.spec(v).Bytes()
 			}
 		}
@@ -134,11 +137,6 @@ func (x *executable) plan() int64 {
 		live -= freed[i]
 	}
 	return peak
-}
-
-// ownsStorage reports whether a run allocates memory for v.
-func ownsStorage(v *ir.Value) bool {
-	return v.Def != nil && !v.Def.Op.View && v.Def.Op.Class != ir.Constant
 }
 
 // Run evaluates the nodes in order. Values are dropped after their last use.
@@ -179,16 +177,15 @@ func (x *executable) Run(ctx context.Context, inputs ...*tensor.Tensor) ([]*tens
 }
 
 func (x *executable) eval(ctx context.Context, n *ir.Node, values map[*ir.Value]*tensor.Tensor) error {
-	call := &ir.Call{Ctx: ctx, Node: n, Workers: x.workers}
+	if offsets, ok := x.windows[n]; ok {
+		return share(n, offsets, values)
+	}
+	call := &ir.Call{Ctx: ctx, Node: n, Wide: x.reference, Workers: x.workers}
 	for _, v := range n.In {
 		call.In = append(call.In, values[v])
 	}
 	for _, v := range n.Out {
 		s := x.spec(v)
-		if n.Op.View {
-			values[v] = call.In[0].Reshape(s.Shape...)
-			return nil
-		}
 		t, err := tensor.Zeros(s.DType, s.Shape...)
 		if err != nil {
 			return err
@@ -211,20 +208,13 @@ func (x *executable) outputs(values map[*ir.Value]*tensor.Tensor) []*tensor.Tens
 	}
 	outs := make([]*tensor.Tensor, len(x.graph.Outputs))
 	for i, v := range x.graph.Outputs {
-		t, owner := values[v], storageOwner(v)
-		if given[owner] {
+		t, owner := values[v], x.owner[v]
+		if given[owner] || t.Bytes() < int(x.spec(owner).Bytes()) { // a window would keep all of its owner
 			t = t.Clone()
+		} else {
+			given[owner] = true
 		}
-		given[owner] = true
 		outs[i] = t
 	}
 	return outs
-}
-
-// storageOwner is the value whose storage v shares through views.
-func storageOwner(v *ir.Value) *ir.Value {
-	for v.Def != nil && v.Def.Op.View {
-		v = v.Def.In[0]
-	}
-	return v
 }

@@ -50,6 +50,17 @@ def more(x, y):
     m = maximum(x, 0.0) + minimum(x, y)
     return softmax(m) + m.softmax(axis=0)
 ---
+def functions(x, y):
+    a = rsqrt(x) + sin(x) * cos(y) + pow(x, 2) + x.pow(y) + silu(x) + x.erf()
+    return a + log_softmax(x) + x.log_softmax(axis=0) + min(x) + x.min(axis=1, keepdims=True)
+---
+def norms(x, weight, bias):
+    a = layer_norm(x) + layer_norm(x, weight, bias, eps=1e-6) + x.layer_norm(axis=0)
+    return a + rms_norm(x) + x.rms_norm(weight, eps=0, axis=-1)
+---
+def joined(x, y):
+    return concat(x, y) + concat((x, y), axis=0) + concat([x, y]) + x.concat(y)
+---
 def signs(a, b):
     return a--b + - -a - (-2.0)
 ---

@@ -74,6 +74,27 @@ def f(x):
 def f(x):
     return relu(*x)    ### 17-18 "arguments are written one by one"
 ---
+def f(x, y):
+    return min(x, y)       ### 19-20 "min takes 1 tensor; write minimum\\(a, b\\) for the smaller"
+---
+def f(x):
+    return concat()        ### 12-18 "concat takes 1 tensor or more, got 0; write concat\\(a, b, axis=-1\\)"
+---
+def f(x):
+    return concat(x, True) ### 22-26 "concat takes tensors"
+---
+def f(x):
+    return layer_norm(x, eps=-1)   ### 30-32 "eps is a number and not negative; write eps=1e-5"
+---
+def f(x):
+    return layer_norm(x, x, x, x)  ### 32-33 "layer_norm takes 1 to 3 tensors"
+---
+def f(x):
+    return layer_norm(x, epsilon=1)    ### 26-33 "layer_norm has no argument epsilon; write eps="
+---
+def f(x):
+    return pow(x)          ### 12-15 "pow takes 2 tensors, got 1"
+---
 def f(x):
     return sum(axis=0, x)  ### 24-25 "a positional argument follows a named one"
 ---

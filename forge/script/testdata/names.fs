@@ -21,7 +21,7 @@ def f(x):
     return rleu(x)     ### 12-16 "there is no function rleu; did you mean relu\\?"
 ---
 def f(x):
-    return qwertyuiop(x)  ### 12-22 "there is no function qwertyuiop; the functions are abs, exp, f, gelu"
+    return qwertyuiop(x)  ### 12-22 "there is no function qwertyuiop; the functions are abs, concat, cos, erf"
 ---
 def f(x):
     return x.rleu()    ### 14-18 "there is no method rleu; did you mean relu\\?"
@@ -45,10 +45,13 @@ def f(x):
     return np.exp(x)   ### 12-14 "no modules, so np means nothing; write exp\\(x\\)"
 ---
 def f(x):
-    return torch.pow(x, 2)   ### 12-17 "no modules, so torch means nothing; write x \\* x"
+    return torch.pow(x, 2)   ### 12-17 "no modules, so torch means nothing; write pow\\(a, b\\)"
 ---
 def f(x):
-    return min(x)      ### 12-15 "there is no function min; write -max\\(-x\\)"
+    return torch.cat(x, x)   ### 12-17 "no modules, so torch means nothing; write concat\\(a, b"
+---
+def f(x):
+    return amin(x)     ### 12-16 "there is no function amin; write min\\(x, axis"
 ---
 def f(x):
     return clip(x, 0, 1)     ### 12-16 "minimum\\(maximum"

@@ -35,6 +35,22 @@ def f(x, b):
 def f(x):
     return x.sum(axis=2)     ### 12-25 "sum.*axis"
 ---
+# trace 8x12,8x11
+def f(x, y):
+    return concat(x, relu(y))    ### 12-30 "concat of x: .* and relu\\(y\\): .*: operands x and relu\\(y\\) differ in dimension 1, 12 and 11; only dimension 0 may differ"
+---
+# trace 8x12,12
+def f(x, w):
+    return layer_norm(x, w)      ### 12-28 "takes 1 or 3 operands, got 2: weight and bias go together"
+---
+# trace 8x12,8
+def f(x, w):
+    return rms_norm(x, w)        ### 12-26 "weight w has shape \\[8\\]; the normalised dimensions of x are \\[12\\]"
+---
+# trace 8x12
+def f(x):
+    return log_softmax(x, axis=2)    ### 12-34 "axis 2 is out of range for rank 2"
+---
 # trace 8x12
 def f(x):
     return softmax(x, axis=-3)   ### 12-31 "softmax.*axis"

@@ -1,0 +1,147 @@
+package conformance
+
+import (
+	"math"
+	"slices"
+
+	"forgekernel/forge/ir"
+	"forgekernel/forge/tensor"
+)
+
+// definition computes one element of result k of a node.
+type definition func(n *ir.Node, k int, in []*tensor.Tensor, index []int) float64
+
+// definitions of the operators that are neither elementwise nor reductions.
+var definitions = map[string]definition{
+	"softmax":     softmaxDefinition,
+	"log_softmax": softmaxDefinition,
+	"layer_norm":  normDefinition,
+	"rms_norm":    normDefinition,
+	"argmax":      argDefinition,
+	"argmin":      argDefinition,
+	"cast":        castDefinition,
+	"gather": func(n *ir.Node, _ int, in []*tensor.Tensor, index []int) float64 {
+		axis, rank := n.Int("axis"), in[1].Rank()
+		row := in[1].At(index[axis : axis+rank]...)
+		return in[0].At(slices.Concat(index[:axis], []int{int(row)}, index[axis+rank:])...)
+	},
+	"concat": func(n *ir.Node, _ int, in []*tensor.Tensor, index []int) float64 {
+		at, axis := slices.Clone(index), n.Int("axis")
+		for _, t := range in {
+			if at[axis] < t.Dim(axis) {
+				return t.At(at...)
+			}
+			at[axis] -= t.Dim(axis)
+		}
+		panic("no operand holds the element")
+	},
+	"pad": func(n *ir.Node, _ int, in []*tensor.Tensor, index []int) float64 {
+		at := slices.Clone(index)
+		for i, low := range n.Ints("low") {
+			if at[i] -= int(low); at[i] < 0 || at[i] >= in[0].Dim(i) {
+				return n.Float("value")
+			}
+		}
+		return in[0].At(at...)
+	},
+	"narrow": func(n *ir.Node, _ int, in []*tensor.Tensor, index []int) float64 {
+		at := slices.Clone(index)
+		at[n.Int("axis")] = n.Int("start") + at[n.Int("axis")]*n.Int("step")
+		return in[0].At(at...)
+	},
+	"split": func(n *ir.Node, k int, in []*tensor.Tensor, index []int) float64 {
+		at := slices.Clone(index)
+		for _, size := range n.Ints("sizes")[:k] {
+			at[n.Int("axis")] += int(size)
+		}
+		return in[0].At(at...)
+	},
+	"expand": func(_ *ir.Node, _ int, in []*tensor.Tensor, index []int) float64 { return at(in[0], index) },
+}
+
+// along returns the elements on the line through index in direction of axis.
+func along(x *tensor.Tensor, axis int, index []int) []float64 {
+	line := make([]float64, x.Dim(axis))
+	at := slices.Clone(index)
+	for k := range line {
+		at[axis] = k
+		line[k] = x.At(at...)
+	}
+	return line
+}
+
+func softmaxDefinition(n *ir.Node, _ int, in []*tensor.Tensor, index []int) float64 {
+	top, sum := math.Inf(-1), 0.0
+	line := along(in[0], n.Int("axis"), index)
+	for _, v := range line {
+		top = larger(top, v)
+	}
+	for _, v := range line {
+		sum += math.Exp(v - top)
+	}
+	d := in[0].At(index...) - top
+	if n.Op.Name == "log_softmax" {
+		return d - math.Log(sum)
+	}
+	return math.Exp(d) / sum
+}
+
+func normDefinition(n *ir.Node, _ int, in []*tensor.Tensor, index []int) float64 {
+	axis := n.Int("axis")
+	x := in[0]
+	var line []float64
+	indices(x.Shape()[axis:], func(i []int) { line = append(line, x.At(slices.Concat(index[:axis], i)...)) })
+	mean, square := 0.0, 0.0
+	if n.Op.Name == "layer_norm" {
+		for _, v := range line {
+			mean += v / float64(len(line))
+		}
+	}
+	for _, v := range line {
+		square += (v - mean) * (v - mean) / float64(len(line))
+	}
+	y := (x.At(index...) - mean) / math.Sqrt(square+n.Float("eps"))
+	if len(in) > 1 {
+		y *= in[1].At(index[axis:]...)
+	}
+	if len(in) > 2 {
+		y += in[2].At(index[axis:]...)
+	}
+	return y
+}
+
+func argDefinition(n *ir.Node, _ int, in []*tensor.Tensor, index []int) float64 {
+	axis := n.Int("axis")
+	full := slices.Clone(index)
+	if !n.Bool("keepdims") {
+		full = slices.Insert(full, axis, 0)
+	}
+	line := along(in[0], axis, full)
+	if nan := slices.IndexFunc(line, math.IsNaN); nan >= 0 {
+		return float64(nan)
+	}
+	if n.Op.Name == "argmax" {
+		return float64(slices.Index(line, slices.Max(line)))
+	}
+	return float64(slices.Index(line, slices.Min(line)))
+}
+
+// castDefinition leaves floats as they are: the reference rounds nothing.
+func castDefinition(n *ir.Node, _ int, in []*tensor.Tensor, index []int) float64 {
+	v := in[0].At(index...)
+	ends := func(low, high float64) float64 {
+		if math.IsNaN(v) {
+			return 0
+		}
+		return math.Max(low, math.Min(high, math.Trunc(v)))
+	}
+	switch n.Out[0].Spec.DType {
+	case tensor.Bool:
+		return truth(v != 0)
+	case tensor.I32:
+		return ends(math.MinInt32, math.MaxInt32)
+	case tensor.I64:
+		return ends(math.MinInt64, math.MaxInt64)
+	}
+	return v
+}

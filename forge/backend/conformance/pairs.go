@@ -1,0 +1,111 @@
+package conformance
+
+import (
+	"math"
+
+	"forgekernel/forge/ir"
+	"forgekernel/forge/tensor"
+)
+
+// pair is one key that a query attends to.
+type pair struct {
+	score     float64
+	magnitude float64   // of the sum that the score is
+	value     []float64 // the channels of its value
+}
+
+// visiblePairs lists the keys that query i of head h and batch b attends to,
+// from the definition of each attention, one element at a time.
+func visiblePairs(n *ir.Node, in []*tensor.Tensor, b, h, i int) []pair {
+	q, k := in[0], in[1]
+	scale := 1 / math.Sqrt(float64(q.Dim(3)))
+	if s := n.Float("scale"); s != 0 {
+		scale = s
+	}
+	var pairs []pair
+	for _, key := range visibleKeys(n, in, b, i) {
+		mask := 0.0
+		if n.Op.Name == "sdpa" && len(in) == 4 {
+			mask = key.mask(in[3], b, h, i)
+		}
+		if math.IsInf(mask, -1) {
+			continue
+		}
+		g := h / (q.Dim(1) / k.Dim(1))
+		var p pair
+		for c := range q.Dim(3) {
+			x := q.At(b, h, i, c) * k.At(key.batch, g, key.at, c)
+			p.score += x
+			p.magnitude += math.Abs(x)
+		}
+		p.score = p.score*scale + mask
+		p.magnitude = p.magnitude*scale + math.Abs(mask)
+		for c := range in[2].Dim(3) {
+			p.value = append(p.value, in[2].At(key.batch, g, key.at, c))
+		}
+		pairs = append(pairs, p)
+	}
+	return pairs
+}
+
+// keyPlace is where a key stands in operand k: in which batch or block, and at
+// which place there. index is its number in the sequence.
+type keyPlace struct{ index, batch, at int }
+
+func visibleKeys(n *ir.Node, in []*tensor.Tensor, b, i int) []keyPlace {
+	var keys []keyPlace
+	switch n.Op.Name {
+	case "sdpa":
+		for j := range in[1].Dim(2) {
+			if !n.Bool("causal") || j <= i {
+				keys = append(keys, keyPlace{j, b, j})
+			}
+		}
+	case "cached_attention":
+		for j := range positionsSeen(in[3:], b, i) {
+			keys = append(keys, keyPlace{j, b, j})
+		}
+	case "paged_attention":
+		size := in[1].Dim(2)
+		for j := range positionsSeen(in[4:], b, i) {
+			keys = append(keys, keyPlace{j, int(in[3].At(b, j/size)), j % size})
+		}
+	}
+	return keys
+}
+
+// positionsSeen is how many positions token i of row b attends to, given the
+// operands pos and length.
+func positionsSeen(in []*tensor.Tensor, b, i int) int {
+	p := int(rowElem(in[0], b)) + i
+	if len(in) > 1 && p >= int(rowElem(in[1], b)) {
+		return 0
+	}
+	return p + 1
+}
+
+// rowElem is the element for batch row b of an operand [] or [B].
+func rowElem(t *tensor.Tensor, b int) float64 {
+	if t.Rank() == 0 {
+		b = 0
+	}
+	return t.Elem(b)
+}
+
+// mask is what the mask adds to a score: -inf for an excluded pair.
+func (k keyPlace) mask(t *tensor.Tensor, b, h, i int) float64 {
+	own := []int{b, h, i, k.index}[4-t.Rank():]
+	for d := range own {
+		if t.Dim(d) == 1 {
+			own[d] = 0
+		}
+	}
+	v := t.At(own...)
+	if t.DType() != tensor.Bool {
+		return v
+	}
+	if v == 0 {
+		return math.Inf(-1)
+	}
+	return 0
+}

@@ -1,0 +1,85 @@
+package op
+
+import (
+	"fmt"
+	"slices"
+
+	"forgekernel/forge/ir"
+	"forgekernel/forge/tensor"
+)
+
+var linears = []*ir.Op{{
+	Name:     "linear",
+	Doc:      "x @ w + bias over the last dimension of x: [..., in] @ [in, out] + [out]. Sums run in order of the input channel, each step one fused multiply-add; the bias is added to the rounded sum, and the activation applied to that.",
+	Class:    ir.Contraction,
+	Operands: []string{"x", "w", "bias"},
+	Types:    floats.String(),
+	Optional: 1,
+	Attrs:    []ir.AttrDecl{actAttr},
+	Infer:    inferLinear,
+	Eval: byType(
+		func(c *ir.Call) error { return linear(c, axpy32) },
+		func(c *ir.Call) error { return linear(c, axpy64) },
+	),
+	FLOPs: ir.FLOPs{
+		Doc: "2in per output, 1 per output for the bias, and those of the activation",
+		Of: func(n *ir.Node) int64 {
+			perOutput := 2*n.In[1].Spec.Shape[0] + len(n.In) - 2
+			return int64(perOutput)*int64(n.Out[0].Spec.Elements()) + actFLOPs(n)
+		},
+	},
+}}
+
+func inferLinear(n *ir.Node) ([]ir.Spec, error) {
+	dtype, err := sameFloat(n)
+	if err != nil {
+		return nil, err
+	}
+	x, w := n.In[0].Spec.Shape, n.In[1].Spec.Shape
+	if len(x) == 0 {
+		return nil, fmt.Errorf("x is a scalar; it needs a dimension of input channels")
+	}
+	if len(w) != 2 {
+		return nil, fmt.Errorf("w must have the shape [in, out], not rank %d", len(w))
+	}
+	if in := x[len(x)-1]; in != w[0] {
+		return nil, fmt.Errorf("x has %d input channels, w[in, out] has %d", in, w[0])
+	}
+	if err := checkBias(n, w[1]); err != nil {
+		return nil, err
+	}
+	shape := slices.Clone(x)
+	shape[len(shape)-1] = w[1]
+	return []ir.Spec{{DType: dtype, Shape: shape}}, nil
+}
+
+// checkBias checks the third operand, if there is one: a number per output
+// channel.
+func checkBias(n *ir.Node, channels int) error {
+	if len(n.In) < 3 {
+		return nil
+	}
+	if bias := n.In[2].Spec.Shape; len(bias) != 1 || bias[0] != channels {
+		return fmt.Errorf("bias has the shape %s; %d output channels need [%d]", tensor.FormatShape(bias), channels, channels)
+	}
+	return nil
+}
+
+func linear[T float](c *ir.Call, step axpy[T]) error {
+	x, w := data[T](c.In[0]), data[T](c.In[1])
+	k := c.In[1].Dim(0)
+	p := rowProduct[T]{
+		k: k, cols: c.In[1].Dim(1), step: step, epilogue: newEpilogue(c.Node, optional[T](c, 2)),
+		row:    func(r int) []T { return x[r*k:][:k] },
+		matrix: func(int) []T { return w },
+	}
+	return p.run(c, data[T](c.Out[0]))
+}
+
+// optional is the storage of operand i, nil when it is left out.
+func optional[T float](c *ir.Call, i int) []T {
+	if i >= len(c.In) {
+		return nil
+	}
+	return data[T](c.In[i])
+}

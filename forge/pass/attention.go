@@ -1,0 +1,241 @@
+package pass
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"forgekernel/forge/ir"
+	"forgekernel/forge/tensor"
+)
+
+var (
+	attentionRule = Rule{"attention", true, "strict sdpa multiplies, scales, masks, normalises and averages with the roundings of the separate operators, and keeps their NaNs"}
+
+	dividedAttentionRule = Rule{"attention-of-quotients", false, "dividing scores by c is multiplying by 1/c rounded: a score s changes by at most 1.5 ulp, so a weight by a factor of exp(2u|s|) with u half an ulp of 1; " +
+		"c >= 1, so that neither a quotient nor a product overflows, and no mask is added, so that nothing after it does"}
+)
+
+// recogniseAttention finds softmax(q @ k^T * scale + mask) @ v.
+func recogniseAttention(g *ir.Graph, r *report) error {
+	w := newRewriter(g, r)
+	return w.sweep(func(n *ir.Node) error {
+		if n.Op.Name != "matmul" {
+			return nil
+		}
+		weights := made(n.In[0], "softmax")
+		if weights == nil {
+			return nil
+		}
+		a := &attention{rewriter: w, rule: &attentionRule, root: n, v: n.In[1], scale: 1, scores: n.In[0].Spec}
+		reason, blockers := a.match(weights)
+		if reason != "" {
+			w.declined(a.rule, n.Out[0], reason, blockers...)
+			return nil
+		}
+		return a.rewrite()
+	})
+}
+
+// attention is what a match collects.
+type attention struct {
+	*rewriter
+	rule   *Rule
+	root   *ir.Node // the product with v
+	q, v   *ir.Value
+	keys   *ir.Value // k, with its last two dimensions exchanged
+	scale  float64
+	mask   *ir.Value
+	causal bool
+	scores ir.Spec // masked
+}
+
+// match walks from the softmax up to q and k. It returns the first
+// precondition that fails.
+func (a *attention) match(weights *ir.Node) (string, []*ir.Value) {
+	if axis := axisOf(weights.Int("axis"), weights.In[0].Spec.Rank()); axis != weights.In[0].Spec.Rank()-1 {
+		return fmt.Sprintf("softmax runs along dimension %d, not along the keys", axis), weights.Out
+	}
+	if reason, blockers := a.private(weights.Out[0], a.root); reason != "" {
+		return reason, blockers
+	}
+	if act := a.root.Str("act"); act != "none" {
+		return "the product with the values has the activation " + act, a.root.Out
+	}
+	at, v := weights, weights.In[0]
+	for _, step := range []func(*ir.Node) (*ir.Value, string, []*ir.Value){a.takeMask, a.takeScale} {
+		d := v.Def
+		if d == nil {
+			break
+		}
+		next, reason, blockers := step(d)
+		if reason != "" {
+			return reason, blockers
+		}
+		if next == nil {
+			continue
+		}
+		if reason, blockers := a.private(v, at); reason != "" {
+			return reason, blockers
+		}
+		at, v = d, next
+	}
+	return a.takeScores(at, v)
+}
+
+// takeMask reads scores + mask or where(mask, scores, -inf), and returns the
+// scores; nil when d is neither.
+func (a *attention) takeMask(d *ir.Node) (*ir.Value, string, []*ir.Value) {
+	switch d.Op.Name {
+	case "add":
+		scores := slices.IndexFunc(d.In, isScores)
+		if scores < 0 {
+			return nil, "", nil
+		}
+		a.mask = d.In[1-scores]
+		return d.In[scores], "", nil
+	case "where":
+		fill, ok := filled(d.In[2])
+		switch {
+		case !isScores(d.In[1]):
+			return nil, "", nil
+		case !ok:
+			return nil, "the masked scores are not replaced by one constant", d.In[2:]
+		case !math.IsInf(fill, -1):
+			return nil, fmt.Sprintf("masked scores are replaced by %v, not -inf: they would still have weight where all scores are low", fill), d.In[2:]
+		}
+		a.mask = d.In[0]
+		a.causal = isCausal(a.mask, a.scores)
+		return d.In[1], "", nil
+	}
+	return nil, "", nil
+}
+
+// isScores reports whether v is a product or a scaled one.
+func isScores(v *ir.Value) bool {
+	if v.Def != nil && (v.Def.Op.Name == "mul" || v.Def.Op.Name == "div") {
+		x, _, ok := withConst(v.Def)
+		return ok && made(x, "matmul") != nil
+	}
+	return made(v, "matmul") != nil
+}
+
+// isCausal reports whether a constant lets query i attend to keys 0 to i.
+func isCausal(mask *ir.Value, scores ir.Spec) bool {
+	rank := mask.Spec.Rank()
+	if !isConst(mask) || mask.Spec.DType != tensor.Bool || rank < 2 || !slices.Equal(mask.Spec.Shape[rank-2:], scores.Shape[scores.Rank()-2:]) {
+		return false
+	}
+	keys := mask.Spec.Shape[rank-1]
+	queries := mask.Spec.Shape[rank-2]
+	for i, visible := range mask.Def.Tensor("value").Bool() {
+		if visible != (i%keys <= i/keys%queries) {
+			return false
+		}
+	}
+	return true
+}
+
+// takeScale reads scores * c or scores / c and returns the scores; nil when d
+// is neither.
+func (a *attention) takeScale(d *ir.Node) (*ir.Value, string, []*ir.Value) {
+	if d.Op.Name != "mul" && d.Op.Name != "div" {
+		return nil, "", nil
+	}
+	x, c, ok := withConst(d)
+	if !ok || made(x, "matmul") == nil {
+		return nil, "", nil
+	}
+	blockers := slices.DeleteFunc(slices.Clone(d.In), func(v *ir.Value) bool { return v == x })
+	switch {
+	case d.Op.Name == "div" && x != d.In[0]:
+		return nil, "the scores are divided into a constant", blockers
+	case !(c > 0) || math.IsInf(c, 1):
+		return nil, fmt.Sprintf("the scale is %v; it must be finite and positive", c), blockers
+	case !stands(d, x):
+		return nil, "the scale stretches the scores", blockers
+	case d.Op.Name == "mul":
+		a.scale = c
+	case exactReciprocal(x.Spec.DType, c):
+		a.scale = 1 / c
+	default:
+		a.rule = &dividedAttentionRule
+		if c < 1 {
+			return nil, fmt.Sprintf("the scores are divided by %v, which is below 1: multiplying by its rounded reciprocal could overflow where dividing does not", c), blockers
+		}
+		if a.mask != nil && a.mask.Spec.DType != tensor.Bool {
+			return nil, fmt.Sprintf("the scores are divided by %v, which rounds otherwise than sdpa, before a mask is added: the sum could overflow where it did not", c), []*ir.Value{a.mask}
+		}
+		a.scale = 1 / c
+		if x.Spec.DType == tensor.F32 {
+			a.scale = float64(float32(a.scale))
+		}
+	}
+	return x, "", nil
+}
+
+// takeScores reads the product v of q and transposed keys, which at reads, and
+// checks that sdpa takes all operands.
+func (a *attention) takeScores(at *ir.Node, v *ir.Value) (string, []*ir.Value) {
+	product := made(v, "matmul")
+	if product == nil {
+		return "the scores are not a product of queries and keys", []*ir.Value{v}
+	}
+	if act := product.Str("act"); act != "none" {
+		return "the scores have the activation " + act, []*ir.Value{v}
+	}
+	if reason, blockers := a.private(v, at); reason != "" {
+		return reason, blockers
+	}
+	a.q, a.keys = product.In[0], product.In[1]
+	operands := []*ir.Value{a.q, a.keys, a.v}
+	for _, u := range operands {
+		if u.Spec.Rank() != 4 {
+			return fmt.Sprintf("%v has rank %d; sdpa takes [batch, heads, length, channels]", u, u.Spec.Rank()), []*ir.Value{u}
+		}
+	}
+	if d := a.q.Spec.DType; d != tensor.F32 && d != tensor.F64 {
+		return fmt.Sprintf("in %v every operator rounds its result, and sdpa only the last", d), []*ir.Value{a.q}
+	}
+	if made(a.keys, "transpose") == nil {
+		return fmt.Sprintf("%v is not transposed from keys: sdpa would need a copy with the last two dimensions exchanged", a.keys), []*ir.Value{a.keys}
+	}
+	q, k, v4 := a.q.Spec.Shape, a.keys.Spec.Shape, a.v.Spec.Shape
+	switch {
+	case q[0] != k[0] || q[0] != v4[0]:
+		return fmt.Sprintf("batches are broadcast: q has %d, k %d and v %d", q[0], k[0], v4[0]), operands
+	case k[1] != v4[1] || k[1] != q[1] && k[1] != 1:
+		return fmt.Sprintf("heads are broadcast: q has %d, k %d and v %d", q[1], k[1], v4[1]), operands
+	case q[3] == 0:
+		return "heads have no channels", []*ir.Value{a.q}
+	}
+	if pairs := []int{q[0], q[1], q[2], k[3]}; !tensor.ShapeEqual(a.scores.Shape, pairs) {
+		return fmt.Sprintf("the mask stretches the scores from %s to %s", tensor.FormatShape(pairs), tensor.FormatShape(a.scores.Shape)), []*ir.Value{a.mask}
+	}
+	if a.mask != nil && !a.causal {
+		operands = append(operands, a.mask)
+	}
+	return a.later(append(operands, a.keys.Def.In...)...)
+}
+
+func (a *attention) rewrite() error {
+	perm := permOf(a.keys.Def)
+	perm[2], perm[3] = perm[3], perm[2]
+	k := a.keys.Def.In[0]
+	if !isIdentity(perm) {
+		var err error
+		if k, err = a.insert(a.root, "keys", "transpose", ir.Attrs{"perm": perm}, k); err != nil {
+			return err
+		}
+	}
+	operands := []*ir.Value{a.q, k, a.v}
+	reason := "softmax of scaled products of queries and keys, times values"
+	switch {
+	case a.causal:
+		reason += "; the constant mask is causal"
+	case a.mask != nil:
+		operands = append(operands, a.mask)
+	}
+	a.applied(a.rule, a.root.Out[0], reason, operands...)
+	return a.become(a.root, "sdpa", ir.Attrs{"causal": a.causal, "scale": a.scale, "strict": true}, operands...)
+}

@@ -1,0 +1,405 @@
+package pass
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"forgekernel/forge/ir"
+	"forgekernel/forge/mathf"
+	"forgekernel/forge/tensor"
+)
+
+// attentionBound allows for scores s that change by 1.5 ulp each: weights
+// change by a factor of exp(6u|s|), and so the average of values by that much
+// of the largest value.
+func attentionBound(_ *ir.Graph, inputs []*tensor.Tensor) float64 {
+	const u = 0x1p-24
+	q, k, v := largest(inputs[0]), largest(inputs[1]), largest(inputs[2])
+	score := 3 * q * k
+	return (math.Expm1(6*u*score) + 8*u) * v
+}
+
+// squareBound is half an ulp of the largest square, which denormals have at
+// least.
+func squareBound(_ *ir.Graph, inputs []*tensor.Tensor) float64 {
+	x := largest(inputs[0])
+	return 0x1p-24*x*x + 0x1p-150
+}
+
+// TestSquareBorders compares pow and the product near the numbers from which
+// on squares overflow or vanish.
+func TestSquareBorders(t *testing.T) {
+	for _, border := range []float64{math.Sqrt(math.MaxFloat32), math.Sqrt(0x1p-149), math.Sqrt(0x1p-150)} {
+		middle := math.Float32bits(float32(border))
+		for bits := middle - 100_000; bits < middle+100_000; bits++ {
+			x := math.Float32frombits(bits)
+			p, q := mathf.Pow(x, 2), x*x
+			if (p == 0) != (q == 0) || math.IsInf(float64(p), 0) != math.IsInf(float64(q), 0) {
+				t.Fatalf("the square of %v is %v by pow and %v by a product", x, p, q)
+			}
+		}
+	}
+}
+
+// largest is the largest finite magnitude of a tensor.
+func largest(x *tensor.Tensor) float64 {
+	most := 0.0
+	for i := range x.Len() {
+		if v := math.Abs(x.Elem(i)); v > most && !math.IsInf(v, 0) {
+			most = v
+		}
+	}
+	return most
+}
+
+// ruleCases has at least one program for every rule of the table.
+var ruleCases = []ruleCase{
+	{rule: "fold", program: `graph f() {
+  %0: f32[2] = const {value = f32[2] -0.0 3.0}
+  %1: f32[2] = exp %0
+  return %1
+}`},
+	{rule: "share", program: `graph f(%x: f32[M,N]) {
+  %0: f32[M,N] = tanh %x
+  %1: f32[M,N] = tanh %x
+  %2: f32[M,N] = sub %0, %1
+  return %2
+}`},
+	{rule: "remove", program: `graph f(%x: f32[M,N]) {
+  %0: f32[M,N] = tanh %x
+  %1: f32[M,N] = exp %x
+  return %1
+}`},
+	{rule: "fuse", program: `graph f(%x: f32[M,N], %y: f32[N]) {
+  %0: f32[M,N] = mul %x, %y
+  %1: f32[M,N] = add %0, %x
+  %2: f32[M,N] = gelu %1
+  return %2
+}`},
+	{rule: "multiply-by-one", program: `graph f(%x: f32[M,N]) {
+  %1: f32[] = const {value = f32[] 1.0}
+  %2: f32[M,N] = mul %1, %x
+  %3: f32[M,N] = div %2, %1
+  return %3
+}`},
+	{rule: "add-zero", program: `graph f(%x: f32[M,N]) {
+  %z: f32[] = const {value = f32[] 0.0}
+  %n: f32[] = const {value = f32[] -0.0}
+  %0: f32[M,N] = sub %x, %z
+  %1: f32[M,N] = add %n, %0
+  %2: f32[M,N] = abs %1
+  %3: f32[M,N] = add %2, %z
+  %4: f32[M,N] = mul %x, %x
+  %5: f32[M,N] = add %4, %z
+  return %1, %3, %5
+}`},
+	{rule: "negate", program: `graph f(%x: f32[M,N]) {
+  %m: f32[] = const {value = f32[] -1.0}
+  %n: f32[] = const {value = f32[] -0.0}
+  %0: f32[M,N] = mul %x, %m
+  %1: f32[M,N] = sub %n, %x
+  return %0, %1
+}`},
+	{rule: "double-negation", program: `graph f(%x: f32[M,N]) {
+  %0: f32[M,N] = neg %x
+  %1: f32[M,N] = neg %0
+  return %1
+}`},
+	{rule: "negated-operand", program: `graph f(%x: f32[M,N], %y: f32[N]) {
+  %0: f32[N] = neg %y
+  %1: f32[M,N] = add %x, %0
+  %2: f32[M,N] = add %0, %x
+  %3: f32[M,N] = sub %x, %0
+  return %1, %2, %3
+}`},
+	{rule: "reciprocal", program: `graph f(%x: f32[M,N]) {
+  %c: f32[] = const {value = f32[] 8.0}
+  %d: f32[] = const {value = f32[] -0.0078125}
+  %e: f32[] = const {value = f32[] 8.507059e+37}
+  %0: f32[M,N] = div %x, %c
+  %1: f32[M,N] = div %x, %d
+  %2: f32[M,N] = div %x, %e
+  return %0, %1, %2
+}`},
+	{rule: "reciprocal-root", program: `graph f(%x: f32[M,N], %z: f64[N]) {
+  %1: f32[] = const {value = f32[] 1.0}
+  %r: f32[M,N] = sqrt %x
+  %0: f32[M,N] = div %1, %r
+  %d: f64[1] = const {value = f64[1] 1.0}
+  %s: f64[N] = sqrt %z
+  %2: f64[N] = div %d, %s
+  return %0, %2
+}`},
+	{rule: "square", bound: squareBound, program: `graph f(%x: f32[M,N]) {
+  %2: f32[] = const {value = f32[] 2.0}
+  %0: f32[M,N] = pow %x, %2
+  return %0
+}`},
+	{rule: "idempotent", program: `graph f(%x: f32[M,N]) {
+  %0: f32[M,N] = relu %x
+  %1: f32[M,N] = relu %0
+  %2: f32[M,N] = neg %x
+  %3: f32[M,N] = abs %2
+  %4: f32[M,N] = abs %3
+  return %1, %4
+}`},
+	{rule: "extreme-of-itself", program: `graph f(%x: f32[M,N]) {
+  %0: f32[M,N] = maximum %x, %x
+  %1: f32[M,N] = minimum %0, %0
+  return %1
+}`},
+	{rule: "identity-move", program: `graph f(%x: f32[M,N]) {
+  %0: f32[M,N] = reshape %x {shape = [M, N]}
+  %1: f32[M,N] = transpose %0 {perm = [0, 1]}
+  return %1
+}`},
+	{rule: "reshape-of-reshape", program: `graph f(%x: f32[M,2,N]) {
+  %0: f32[2,M,N] = reshape %x {shape = [2, M, N]}
+  %1: f32[2,N,M] = reshape %0 {shape = [2, N, M]}
+  return %1
+}`},
+	{rule: "transpose-of-transpose", program: `graph f(%x: f32[M,N,K]) {
+  %0: f32[N,K,M] = transpose %x {perm = [1, 2, 0]}
+  %1: f32[M,N,K] = transpose %0 {perm = [2, 0, 1]}
+  %2: f32[K,N,M] = transpose %0 {perm = [1, 0, 2]}
+  return %1, %2
+}`},
+	{rule: "transpose-to-reshape", program: `graph f(%x: f32[M,1,N]) {
+  %0: f32[1,M,N] = transpose %x {perm = [1, 0, 2]}
+  return %0
+}`},
+	{rule: "identity-move", program: `graph f(%x: f32[M,N], %h: f16[N]) {
+  %0: f32[M,N] = expand %x {shape = [M, N]}
+  %1: f32[M,N] = narrow %0 {axis = 1, length = N, start = 0}
+  %2: f32[M,N] = pad %1 {high = [0, 0], low = [0, 0]}
+  %3: f32[M,N] = concat %2 {axis = 0}
+  %4: f32[M,N] = cast %3 {dtype = "f32"}
+  %5: f16[N] = cast %h {dtype = "f16"}
+  return %4, %5
+}`},
+	{rule: "narrow-of-narrow", program: `graph f(%x: f32[M,9]) {
+  %0: f32[M,4] = narrow %x {axis = 1, length = 4, start = 7, step = -2}
+  %1: f32[M,2] = narrow %0 {axis = 1, length = 2, start = 1, step = 2}
+  %2: f32[M,3] = narrow %0 {axis = 1, length = 3, start = -1, step = -1}
+  %3: f32[M,0] = narrow %0 {axis = 1, length = 0, start = 4}
+  return %1, %2, %3
+}`},
+	{rule: "expand-of-expand", program: `graph f(%x: f32[N]) {
+  %0: f32[M,N] = expand %x {shape = [M, N]}
+  %1: f32[2,M,N] = expand %0 {shape = [2, M, N]}
+  return %1
+}`},
+	{rule: "implicit-expand", program: `graph f(%x: f32[N], %y: f32[M,N], %c: bool[M,1]) {
+  %0: f32[M,N] = expand %x {shape = [M, N]}
+  %1: f32[M,N] = sub %y, %0
+  %2: bool[M,N] = expand %c {shape = [M, N]}
+  %3: f32[M,N] = where %2, %0, %y
+  return %1, %3
+}`},
+	{rule: "cast-of-cast", program: `graph f(%h: f16[M,N], %x: f32[M,N], %i: i32[M,N], %b: bool[N]) {
+  %0: f32[M,N] = cast %h {dtype = "f32"}
+  %1: f16[M,N] = cast %0 {dtype = "f16"}
+  %2: f64[M,N] = cast %0 {dtype = "f64"}
+  %3: bf16[M,N] = cast %2 {dtype = "bf16"}
+  %4: f64[M,N] = cast %x {dtype = "f64"}
+  %5: f32[M,N] = cast %4 {dtype = "f32"}
+  %6: i32[M,N] = cast %4 {dtype = "i32"}
+  %7: f64[M,N] = cast %i {dtype = "f64"}
+  %8: f32[M,N] = cast %7 {dtype = "f32"}
+  %9: i64[M,N] = cast %i {dtype = "i64"}
+  %10: f32[M,N] = cast %9 {dtype = "f32"}
+  %11: f32[N] = cast %b {dtype = "f32"}
+  %12: bool[N] = cast %11 {dtype = "bool"}
+  return %1, %3, %5, %6, %8, %10, %12
+}`},
+	{rule: "decided-where", program: `graph f(%x: f32[M,N], %y: f32[M,N], %c: bool[N]) {
+  %t: bool[1] = const {value = bool[1] true}
+  %f: bool[] = const {value = bool[] false}
+  %0: f32[M,N] = where %t, %x, %y
+  %1: f32[M,N] = where %f, %x, %y
+  %2: f32[M,N] = where %c, %x, %x
+  return %0, %1, %2
+}`},
+	{rule: "shared-projections", program: `graph f(%x: f32[M,2,2]) {
+  %a: f32[2,3] = const {value = f32[2,3] 1.0 -2.0 0.5 3.0 -0.0 nan}
+  %b: f32[2,1] = const {value = f32[2,1] 0.25 -1.5}
+  %c: f32[2,2] = const {value = f32[2,2] 1.0 inf -2.0 0.0}
+  %d: f32[2] = const {value = f32[2] -0.0 7.0}
+  %0: f32[M,2,3] = matmul %x, %a
+  %1: f32[M,2,1] = linear %x, %b
+  %2: f32[M,2,2] = linear %x, %c, %d
+  %3: f32[M,2,3] = neg %0
+  %4: f32[M,2,1] = neg %1
+  %5: f32[M,2,2] = neg %2
+  return %3, %4, %5
+}`},
+	{rule: "attention", program: `graph f(%q: f32[2,4,3,3], %k: f32[2,1,3,3], %v: f32[2,1,3,2]) {
+  %0: f32[2,1,3,3] = transpose %k {perm = [0, 1, 3, 2]}
+  %1: f32[2,4,3,3] = matmul %q, %0
+  %c: bool[3,3] = const {value = bool[3,3] true false false true true false true true true}
+  %i: f32[] = const {value = f32[] -inf}
+  %2: f32[2,4,3,3] = where %c, %1, %i
+  %4: f32[2,4,3,3] = softmax %2
+  %5: f32[2,4,3,2] = matmul %4, %v
+  return %5
+}`},
+	{rule: "attention", program: `graph f(%q: f32[2,M,N,3], %k: f32[2,M,K,3], %v: f32[2,M,K,2], %m: bool[2,1,N,K]) {
+  %0: f32[2,M,3,K] = transpose %k {perm = [0, 1, 3, 2]}
+  %1: f32[2,M,N,K] = matmul %q, %0
+  %s: f32[] = const {value = f32[] 4.0}
+  %d: f32[2,M,N,K] = div %1, %s
+  %i: f32[] = const {value = f32[] -inf}
+  %2: f32[2,M,N,K] = where %m, %d, %i
+  %4: f32[2,M,N,K] = softmax %2
+  %5: f32[2,M,N,2] = matmul %4, %v
+  return %5
+}`},
+	{rule: "stable-softmax", program: `graph f(%x: f32[M,2,N]) {
+  %0: f32[M,1,N] = max %x {axes = [1], keepdims = true}
+  %1: f32[M,2,N] = sub %x, %0
+  %2: f32[M,2,N] = exp %1
+  %3: f32[M,1,N] = sum %2 {axes = [1], keepdims = true}
+  %4: f32[M,2,N] = div %2, %3
+  return %4
+}`},
+	{rule: "attention", program: `graph f(%q: f32[2,M,N,3], %k: f32[2,M,K,3], %v: f32[2,M,K,2]) {
+  %0: f32[2,M,3,K] = transpose %k {perm = [0, 1, 3, 2]}
+  %1: f32[2,M,N,K] = matmul %q, %0
+  %2: f32[] = const {value = f32[] 0.577}
+  %3: f32[2,M,N,K] = mul %1, %2
+  %4: f32[2,M,N,K] = softmax %3
+  %5: f32[2,M,N,2] = matmul %4, %v
+  return %5
+}`},
+	{rule: "attention", program: `graph f(%q: f32[2,M,N,3], %k: f32[2,K,M,3], %v: f32[2,M,K,2], %m: f32[N,K]) {
+  %0: f32[2,M,3,K] = transpose %k {perm = [0, 2, 3, 1]}
+  %1: f32[2,M,N,K] = matmul %q, %0
+  %3: f32[2,M,N,K] = add %m, %1
+  %4: f32[2,M,N,K] = softmax %3
+  %5: f32[2,M,N,2] = matmul %4, %v
+  return %5
+}`},
+	{rule: "attention-of-quotients", bound: attentionBound, program: `graph f(%q: f32[2,M,N,3], %k: f32[2,M,K,3], %v: f32[2,M,K,2]) {
+  %0: f32[2,M,3,K] = transpose %k {perm = [0, 1, 3, 2]}
+  %1: f32[2,M,N,K] = matmul %q, %0
+  %2: f32[] = const {value = f32[] 1.7320508}
+  %3: f32[2,M,N,K] = div %1, %2
+  %4: f32[2,M,N,K] = softmax %3
+  %5: f32[2,M,N,2] = matmul %4, %v
+  return %5
+}`},
+	{rule: "matmul-bias", program: `graph f(%x: f32[2,M,K], %w: f32[K,N], %b: f32[N]) {
+  %0: f32[2,M,N] = matmul %x, %w
+  %1: f32[2,M,N] = add %b, %0
+  return %1
+}`},
+	{rule: "linear-activation", program: `graph f(%x: f32[M,K], %w: f32[K,N], %b: f32[N]) {
+  %0: f32[M,N] = linear %x, %w, %b
+  %1: f32[M,N] = gelu %0 {approximate = "tanh"}
+  %2: f32[M,N] = matmul %x, %w
+  %3: f32[M,N] = relu %2
+  return %1, %3
+}`},
+	{rule: "reorder", program: `graph f(%x: f32[M,N]) {
+  %0: f32[M,N] = exp %x
+  %1: f32[M,N] = tanh %x
+  %2: f32[] = sum %0
+  %3: f32[] = sum %1
+  %4: f32[] = add %2, %3
+  return %4
+}`},
+	{rule: "move-view", program: `graph f(%x: f32[M,N], %s: f32[]) {
+  %0: f32[M,N] = exp %x
+  %1: f32[M,N] = mul %s, %0
+  %2: f32[N,M] = transpose %1
+  %3: f32[N,M] = tanh %2
+  %4: f32[N,M] = add %3, %s
+  return %4
+}`},
+}
+
+// normProgram spells a norm of x [M,N] in one of several ways.
+func normProgram(centre bool, mean, root, tail string) string {
+	lines := []string{"graph f(%x: f32[M,N], %w: f32[N], %b: f32[N]) {", "  %one: f32[] = const {value = f32[] 1.0}", "  %eps: f32[] = const {value = f32[] 1e-05}"}
+	add := func(format string, args ...any) { lines = append(lines, "  "+fmt.Sprintf(format, args...)) }
+	meanOf := func(out, in string) {
+		switch mean {
+		case "mean":
+			add("%%%s: f32[M,1] = mean %%%s {axes = [-1], keepdims = true}", out, in)
+		case "sum/n":
+			add("%%%s_s: f32[M,1] = sum %%%s {axes = [1], keepdims = true}", out, in)
+			add("%%%s_n: f32[] = const {value = f32[] N.0}", out)
+			add("%%%s: f32[M,1] = div %%%s_s, %%%s_n", out, out, out)
+		case "sum*(1/n)":
+			add("%%%s_s: f32[M,1] = sum %%%s {axes = [1], keepdims = true}", out, in)
+			add("%%%s_n: f32[] = const {value = f32[] R}", out)
+			add("%%%s: f32[M,1] = mul %%%s_n, %%%s_s", out, out, out)
+		}
+	}
+	d := "x"
+	if centre {
+		meanOf("mu", "x")
+		add("%%d: f32[M,N] = sub %%x, %%mu")
+		d = "d"
+	}
+	add("%%sq: f32[M,N] = mul %%%s, %%%s", d, d)
+	meanOf("ms", "sq")
+	add("%%ve: f32[M,1] = add %%ms, %%eps")
+	switch root {
+	case "div":
+		add("%%r: f32[M,1] = sqrt %%ve")
+		add("%%y: f32[M,N] = div %%%s, %%r", d)
+	case "1/sqrt":
+		add("%%r0: f32[M,1] = sqrt %%ve")
+		add("%%r: f32[M,1] = div %%one, %%r0")
+		add("%%y: f32[M,N] = mul %%%s, %%r", d)
+	case "rsqrt":
+		add("%%r: f32[M,1] = rsqrt %%ve")
+		add("%%y: f32[M,N] = mul %%r, %%%s", d)
+	}
+	switch tail {
+	case "":
+		add("return %%y")
+	case "weight":
+		add("%%z: f32[M,N] = mul %%y, %%w")
+		add("return %%z")
+	case "weight and bias":
+		add("%%z0: f32[M,N] = mul %%w, %%y")
+		add("%%z: f32[M,N] = add %%z0, %%b")
+		add("return %%z")
+	}
+	return strings.Join(append(lines, "}\n"), "\n")
+}
+
+// normBound allows for 4 ulp of an element, whose magnitude is at most sqrt(n)
+// before weight and bias, and for a mean that is off by 2 ulp of the largest
+// number over sqrt(eps).
+func normBound(_ *ir.Graph, inputs []*tensor.Tensor) float64 {
+	const u, eps = 0x1p-24, 1e-5
+	n := float64(max(1, inputs[0].Dim(1)))
+	weight := max(1, largest(inputs[1]))
+	return 8*u*math.Sqrt(n)*weight + 2*u*largest(inputs[2]) + 4*u*largest(inputs[0])/math.Sqrt(eps)*weight
+}
+
+func init() {
+	for _, c := range []struct{ rule, mean, root, tail string }{
+		{"layer-norm", "mean", "1/sqrt", "weight and bias"},
+		{"layer-norm", "sum/n", "1/sqrt", ""},
+		{"layer-norm-rounded", "mean", "div", "weight and bias"},
+		{"layer-norm-rounded", "sum/n", "div", "weight"},
+		{"rms-norm", "mean", "1/sqrt", "weight"},
+		{"rms-norm", "mean", "rsqrt", "weight and bias"},
+		{"layer-norm", "sum/n", "rsqrt", "weight and bias"},
+		{"rms-norm", "sum/n", "1/sqrt", "weight and bias"},
+		{"layer-norm-rounded", "sum*(1/n)", "1/sqrt", "weight and bias"},
+		{"rms-norm-rounded", "mean", "div", ""},
+		{"rms-norm-rounded", "sum*(1/n)", "1/sqrt", "weight"},
+	} {
+		ruleCases = append(ruleCases, ruleCase{
+			rule: c.rule, bound: normBound,
+			program: normProgram(strings.HasPrefix(c.rule, "layer"), c.mean, c.root, c.tail),
+		})
+	}
+}
