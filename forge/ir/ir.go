@@ -13,8 +13,9 @@
 //	}
 //
 // and [Parse] reads that text back into an equal graph. A constant is a node
-// without operands. A fused node carries a body: the scalar program that it
-// applies to every element.
+// without operands. A node may have several results, "%a: …, %b: … = split %x".
+// A fused node carries a body: the scalar program that it applies to every
+// element. Values live on the host unless their spec says "on cuda:0".
 //
 // What an operator means is declared here as [Op] and implemented in package
 // op, one registration per operator, so that every stage treats operators as

@@ -78,6 +78,19 @@ var samples = []string{
   return %a, %c, %b
 }
 `,
+	`graph operators(%x: f32[4,6], %c: bool[4,1], %i: i32[2], %w: f32[6]) {
+  %0: f32[4,6] = where %c, %x, %w
+  %1: f16[4,6] = cast %0 {dtype = "f16"}
+  %2: f16[2,6] = gather %1, %i
+  %3: f16[6,6] = concat %1, %2 {axis = 0}
+  %4: f16[8,7] = pad %3 {high = [1, 1], low = [1, 0], value = inf}
+  %5: f32[4,6] = layer_norm %x, %w, %w {axis = 1, eps = 0.5}
+  %6: i64[4,1] = argmax %5 {axis = 1, keepdims = true}
+  %7: f32[3,4,6] = expand %5 {shape = [3, 4, 6]}
+  %8: bool[3,4,6] = lt %7, %x
+  return %4, %6, %8
+}
+`,
 	`graph data() {
   %a: f32[17] = const {value = f32[17] @0}
   %b: f32[1] = const {value = f32[1] @1}
@@ -352,6 +365,27 @@ func TestDrawing(t *testing.T) {
 	}
 	if _, err := d.SVG(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDrawingResults draws a node of two results as one box whose edges tell
+// them apart.
+func TestDrawingResults(t *testing.T) {
+	d := parse(t, `graph f(%x: f32[2,5]) {
+  %a: f32[2,2], %1: f32[2,3] = split %x {axis = 1, sizes = [2, 3]}
+  %b: f32[2,3] = exp %1
+  return %a, %b
+}`).Drawing()
+	var labels []string
+	for _, e := range d.Edges {
+		labels = append(labels, e.From+" "+e.Label+" "+e.To)
+	}
+	want := "x  a|a %1 b|a %a output %a|b  output %b"
+	if got := strings.Join(labels, "|"); got != want {
+		t.Errorf("got edges %s, want %s", got, want)
+	}
+	if sub := d.Nodes[1].Sub; sub != "%a: f32[2,2], %1: f32[2,3]" {
+		t.Errorf("the box says %q", sub)
 	}
 }
 

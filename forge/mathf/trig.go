@@ -75,8 +75,8 @@ var twoOverPi = [4]uint64{0xa2f9836e4e44, 0x1529fc2757d1f534, 0xddc0db6295993c43
 
 // quarterTurnsExact multiplies x = m 2^e, at least 2^-7 m, by those bits of 2/pi
 // that decide the product modulo 4 and its fraction (Payne and Hanek). The
-// product comes nearer than 2^-31 to no integer, so a fraction of 62 bits
-// leaves 31 significant ones.
+// product is never nearer than 2^-30 to an integer, so a fraction of 62 bits
+// leaves 32 significant ones.
 func quarterTurnsExact(x float32) (q uint32, r float32) {
 	b := math.Float32bits(x)
 	m := uint64(b&(1<<23-1) | 1<<23)

@@ -22,22 +22,27 @@ func Doc() string {
 		if op.PassOnly {
 			class += ", made by passes only"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", Signature(op), class, op.Types, attrDocs(op), op.FLOPs.Doc, op.Doc)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", Signature(op), class, typeNames.Replace(op.Types), attrDocs(op), op.FLOPs.Doc, op.Doc)
 	}
 	return b.String()
 }
 
+// typeNames shortens the type sets in the table.
+var typeNames = strings.NewReplacer(anyType.String(), "any", numbers.String(), "number", floats.String(), "float", integers.String(), "integer")
+
 // rules are what all operators share.
-const rules = `Operands have one element type and one device unless a row says otherwise; elementwise operators broadcast by
-NumPy's rule. Dimensions of length 0 and 1 are legal everywhere, except that max, min, argmax and argmin need an element
-to pick.
+const rules = `A float is f32, f64, f16 or bf16, an integer i64 or i32, and a number either. Operands have one element type and one
+device unless a row says otherwise; elementwise operators broadcast by NumPy's rule. Dimensions of length 0 and 1 are
+legal everywhere, except that max, min, argmax and argmin need an element to pick.
 
 f16 and bf16 are computed in f32, sums included, and every operator rounds its result once, to nearest even. Integers
 wrap around; their division truncates toward zero, and dividing by zero is an error of the run. NaN and infinities follow
 IEEE 754: a NaN operand gives NaN, also through relu, max and maximum, except where a row says otherwise; a comparison
 with NaN is false, and ne is true.
 
-Traffic is the bytes of each different operand plus those of the results; views and constants have none.
+A view charges no traffic, nor does a constant; any other operator charges the bytes of each different operand and those
+of its results. Attributes of a graph are in canonical form: axes count from the front, and what depends on the operands'
+shapes is written out.
 
 `
 

@@ -100,20 +100,23 @@ type worker struct {
 }
 
 func (p *program) newWorker(out *tensor.Tensor) *worker {
-	n := len(p.types)
-	w := &worker{program: p, buffers: ir.NewVectors(n), vectors: ir.NewVectors(n), half: make([]uint16, blockSize), out: out}
+	n, size := len(p.types), min(blockSize, out.Len())
+	w := &worker{program: p, buffers: ir.NewVectors(n), vectors: ir.NewVectors(n), out: out}
 	for i, t := range p.types {
 		switch t {
 		case tensor.F64:
-			w.buffers.F64[i] = make([]float64, blockSize)
+			w.buffers.F64[i] = make([]float64, size)
 		case tensor.I64:
-			w.buffers.I64[i] = make([]int64, blockSize)
+			w.buffers.I64[i] = make([]int64, size)
 		case tensor.I32:
-			w.buffers.I32[i] = make([]int32, blockSize)
+			w.buffers.I32[i] = make([]int32, size)
 		case tensor.Bool:
-			w.buffers.Bool[i] = make([]bool, blockSize)
+			w.buffers.Bool[i] = make([]bool, size)
 		default:
-			w.buffers.F32[i] = make([]float32, blockSize)
+			w.buffers.F32[i] = make([]float32, size)
+		}
+		if isHalf(t) && w.half == nil {
+			w.half = make([]uint16, size)
 		}
 	}
 	for _, k := range p.consts {

@@ -92,11 +92,8 @@ func evalConcat(c *ir.Call) error {
 func scatter(c *ir.Call, out, src *tensor.Tensor, layout ir.Layout) error {
 	w := stridedWalker(src.Shape(), layout.Strides)
 	m := newMover(out, src)
-	return parallel(c, src.Len(), 1<<14, func(lo, hi int) error {
-		stop := stopper{call: c}
-		return stop.blocks(hi-lo, 1, func(from, to int) {
-			w.runs(lo+from, lo+to, func(at, base, step, n int) { m.put(layout.Offset+base, step, at, n) })
-		})
+	return inBlocks(c, src.Len(), func(lo, hi int) {
+		w.runs(lo, hi, func(at, base, step, n int) { m.put(layout.Offset+base, step, at, n) })
 	})
 }
 

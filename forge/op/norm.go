@@ -45,8 +45,8 @@ var norms = []*ir.Op{
 		Infer:     inferNorm,
 		Canonical: func(n *ir.Node) ir.Attrs { return canonicalAxis(n, n.In[0].Spec.Rank()) },
 		Eval: byType(
-			func(c *ir.Call) error { return normalise(c, rmsNormLine[float32]) },
-			func(c *ir.Call) error { return normalise(c, rmsNormLine[float64]) },
+			func(c *ir.Call) error { return normalise(c, scaleByRMS[float32]) },
+			func(c *ir.Call) error { return normalise(c, scaleByRMS[float64]) },
 		),
 		FLOPs: ir.FLOPs{Doc: "3 per output, 4 with weight", Of: func(n *ir.Node) int64 {
 			// square, sum, scale; multiply
@@ -105,14 +105,29 @@ func normalise[T float](c *ir.Call, f func(stop *stopper, dst, x, scratch []T, e
 			if err := f(&stop, line, src[l*n:][:n], scratch, eps); err != nil {
 				return err
 			}
-			for i, w := range weight {
-				line[i] *= w
-			}
-			for i, b := range bias {
-				line[i] += b
+			if err := scaleAndShift(&stop, line, weight, bias); err != nil {
+				return err
 			}
 		}
 		return nil
+	})
+}
+
+// scaleAndShift multiplies by the weight and adds the bias, where there are
+// any.
+func scaleAndShift[T float](stop *stopper, line, weight, bias []T) error {
+	return stop.blocks(len(line), 2, func(lo, hi int) {
+		dst := line[lo:hi]
+		if weight != nil {
+			for i, w := range weight[lo:hi] {
+				dst[i] *= w
+			}
+		}
+		if bias != nil {
+			for i, b := range bias[lo:hi] {
+				dst[i] += b
+			}
+		}
 	})
 }
 
@@ -122,38 +137,36 @@ func layerNormLine[T float](stop *stopper, dst, x, scratch []T, eps T) error {
 		return err
 	}
 	mean := sum[0] / T(len(x))
-	for i, v := range x {
-		dst[i] = v - mean
-	}
-	scale, err := inverseRMS(stop, dst, scratch, eps)
+	err := stop.blocks(len(x), 1, func(lo, hi int) {
+		for i, v := range x[lo:hi] {
+			dst[lo+i] = v - mean
+		}
+	})
 	if err != nil {
 		return err
 	}
-	for i := range dst {
-		dst[i] *= scale
-	}
-	return nil
+	return scaleByRMS(stop, dst, dst, scratch, eps)
 }
 
-func rmsNormLine[T float](stop *stopper, dst, x, scratch []T, eps T) error {
-	scale, err := inverseRMS(stop, x, scratch, eps)
+// scaleByRMS sets dst to x / sqrt(mean(x*x) + eps); scratch is as long as x,
+// which may be dst.
+func scaleByRMS[T float](stop *stopper, dst, x, scratch []T, eps T) error {
+	err := stop.blocks(len(x), 1, func(lo, hi int) {
+		for i, v := range x[lo:hi] {
+			scratch[lo+i] = v * v
+		}
+	})
 	if err != nil {
 		return err
-	}
-	for i, v := range x {
-		dst[i] = v * scale
-	}
-	return nil
-}
-
-// inverseRMS is 1 / sqrt(mean(x*x) + eps); scratch is as long as x.
-func inverseRMS[T float](stop *stopper, x, scratch []T, eps T) (T, error) {
-	for i, v := range x {
-		scratch[i] = v * v
 	}
 	var sum [1]T
 	if err := pairwise(stop, sum[:], scratch, 1, 0, len(x)); err != nil {
-		return 0, err
+		return err
 	}
-	return 1 / T(math.Sqrt(float64(sum[0]/T(len(x))+eps))), nil
+	scale := 1 / T(math.Sqrt(float64(sum[0]/T(len(x))+eps)))
+	return stop.blocks(len(x), 1, func(lo, hi int) {
+		for i, v := range x[lo:hi] {
+			dst[lo+i] = v * scale
+		}
+	})
 }

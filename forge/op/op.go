@@ -10,7 +10,14 @@
 // relu, maximum and max), infinities and signed zeros are kept. Float32
 // arithmetic rounds every operation to float32 and takes its elementary
 // functions from package mathf; float64 arithmetic takes them from package
-// math, so that it can serve as an independent reference.
+// math, so that it can serve as an independent reference. Half precision, f16
+// and bf16, is computed in float32, and each operator rounds once, when it
+// stores its result; a fused kernel rounds where the operators in it would.
+// Integers wrap around.
+//
+// Elementwise operators are scalar kernels on vectors ([ir.Scalar]), which the
+// same loop runs one by one or as the program of a fused node. A view says in
+// strides where its results lie ([ir.Layout]), and one evaluation serves all.
 package op
 
 import (

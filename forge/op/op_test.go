@@ -1,9 +1,13 @@
 package op
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"forgekernel/forge/ir"
@@ -254,5 +258,104 @@ func TestReduceNothing(t *testing.T) {
 		if v := out.Elem(5); i == 0 && v != 0 || i == 1 && v == v {
 			t.Errorf("%s of nothing is %v", n.Op.Name, v)
 		}
+	}
+}
+
+// TestBodyOfSeveralTypes runs a kernel whose values have five types.
+func TestBodyOfSeveralTypes(t *testing.T) {
+	g, err := ir.Parse(Registry, `graph f(%x: f32[4], %n: i64[1]) {
+  %y: f16[4] = fused %x, %n (%a: f32[], %k: i64[]) {
+    %half: f16[] = cast %a {dtype = "f16"}
+    %third: f16[] = const {value = f16[] 0.33325195}
+    %scaled: f16[] = mul %half, %third
+    %whole: i32[] = cast %a {dtype = "i32"}
+    %wide: i64[] = cast %whole {dtype = "i64"}
+    %small: bool[] = lt %wide, %k
+    %zero: f16[] = const {value = f16[] 0.0}
+    %out: f16[] = where %small, %scaled, %zero
+    return %out
+  }
+  return %y
+}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := evalNode(t, g.Nodes[0], from[float32](t, []int{4}, 1, 2.9, 3, float32(math.NaN())), from[int64](t, []int{1}, 3))
+	third := 0.333251953125
+	half := float64(tensor.RoundToHalf(tensor.F16, 2.9))
+	wantElems(t, out[0], third, float64(tensor.RoundToHalf(tensor.F16, half*third)), 0, math.NaN())
+}
+
+// TestEvalStops gives kernels a context that ends while they run.
+func TestEvalStops(t *testing.T) {
+	x := random(t, 1, 1<<20)
+	half, err := x.Convert(tensor.F16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, err := tensor.Zeros(tensor.I64, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		inputs, result, node string
+		in                   []*tensor.Tensor
+	}{
+		{"%x: f32[1048576]", "f32[1048576]", "sin %x", []*tensor.Tensor{x}},
+		{"%x: f16[1048576]", "f16[1048576]", "softmax %x", []*tensor.Tensor{half}},
+		{"%x: f32[1048576]", "f32[1048576]", "layer_norm %x", []*tensor.Tensor{x}},
+		{"%x: f32[1048576]", "f32[1048576]", "log_softmax %x", []*tensor.Tensor{x}},
+		{"%x: f32[1048576]", "i64[]", "argmin %x {axis = 0}", []*tensor.Tensor{x}},
+		{"%x: f32[1048576]", "f32[]", "min %x", []*tensor.Tensor{x}},
+		{"%x: f32[1048576]", "f32[2097152]", "concat %x, %x {axis = 0}", []*tensor.Tensor{x}},
+		{"%x: f32[1048576]", "f32[1048578]", "pad %x {low = [1], high = [1]}", []*tensor.Tensor{x}},
+		{"%x: f32[1048576]", "f32[524288]", "narrow %x {axis = 0, start = 0, length = 524288, step = 2}", []*tensor.Tensor{x}},
+		{"%x: f32[1048576], %i: i64[1048576]", "f32[1048576]", "gather %x, %i", []*tensor.Tensor{x, index}},
+	} {
+		if strings.HasPrefix(c.node, "concat") {
+			c.in = append(c.in, x)
+		}
+		ctx := &stoppingContext{Context: t.Context()}
+		if _, err := runNode(ctx, c.inputs, c.result, c.node, c.in...); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: got error %v", c.node, err)
+		}
+	}
+}
+
+// stoppingContext ends when it is looked at for the second time.
+type stoppingContext struct {
+	context.Context
+	looks atomic.Int32
+}
+
+func (c *stoppingContext) Err() error {
+	if c.looks.Add(1) > 1 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestBodyOfOperand runs kernels that give an operand back, in each type.
+func TestBodyOfOperand(t *testing.T) {
+	for _, dtype := range anyType {
+		g, err := ir.Parse(Registry, strings.ReplaceAll(`graph f(%x: T[3], %y: T[1]) {
+  %z: T[3] = fused %x, %y (%a: T[], %b: T[]) {
+    %same: bool[] = eq %a, %b
+    return %b
+  }
+  return %z
+}`, "T", dtype.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := tensor.Zeros(dtype, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := tensor.Full(dtype, 1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantElems(t, evalNode(t, g.Nodes[0], x, y)[0], 1, 1, 1)
 	}
 }

@@ -21,11 +21,8 @@ func evalView(c *ir.Call) error {
 func gatherLayout(c *ir.Call, out, src *tensor.Tensor, layout ir.Layout) error {
 	w := stridedWalker(out.Shape(), layout.Strides)
 	m := newMover(out, src)
-	return parallel(c, out.Len(), 1<<14, func(lo, hi int) error {
-		stop := stopper{call: c}
-		return stop.blocks(hi-lo, 1, func(from, to int) {
-			w.runs(lo+from, lo+to, func(at, base, step, n int) { m.move(at, layout.Offset+base, step, n) })
-		})
+	return inBlocks(c, out.Len(), func(lo, hi int) {
+		w.runs(lo, hi, func(at, base, step, n int) { m.move(at, layout.Offset+base, step, n) })
 	})
 }
 

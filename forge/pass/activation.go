@@ -28,6 +28,9 @@ func fuseLinearActivation(g *ir.Graph, r *report) error {
 		}
 		reason, blockers := w.private(v, n)
 		if reason == "" {
+			reason, blockers = roundsOften(v, product.Op.Name+" with an activation")
+		}
+		if reason == "" {
 			reason, blockers = w.later(product.In...)
 		}
 		if done := product.Str("act"); done != "none" {

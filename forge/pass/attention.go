@@ -190,17 +190,17 @@ func (a *attention) takeScores(at *ir.Node, v *ir.Value) (string, []*ir.Value) {
 	a.q, a.keys = product.In[0], product.In[1]
 	operands := []*ir.Value{a.q, a.keys, a.v}
 	for _, u := range operands {
-		if u.Spec.Rank() != 4 {
-			return fmt.Sprintf("%v has rank %d; sdpa takes [batch, heads, length, channels]", u, u.Spec.Rank()), []*ir.Value{u}
+		if r := u.Spec.Rank(); r > 4 || r != a.q.Spec.Rank() {
+			return fmt.Sprintf("%v has rank %d; sdpa takes [batch, heads, length, channels], and all of it without heads or batch", u, r), []*ir.Value{u}
 		}
 	}
-	if d := a.q.Spec.DType; d != tensor.F32 && d != tensor.F64 {
-		return fmt.Sprintf("in %v every operator rounds its result, and sdpa only the last", d), []*ir.Value{a.q}
+	if reason, blockers := roundsOften(a.q, "sdpa"); reason != "" {
+		return reason, blockers
 	}
 	if made(a.keys, "transpose") == nil {
 		return fmt.Sprintf("%v is not transposed from keys: sdpa would need a copy with the last two dimensions exchanged", a.keys), []*ir.Value{a.keys}
 	}
-	q, k, v4 := a.q.Spec.Shape, a.keys.Spec.Shape, a.v.Spec.Shape
+	q, k, v4 := withHeads(a.q.Spec.Shape), withHeads(a.keys.Spec.Shape), withHeads(a.v.Spec.Shape)
 	switch {
 	case q[0] != k[0] || q[0] != v4[0]:
 		return fmt.Sprintf("batches are broadcast: q has %d, k %d and v %d", q[0], k[0], v4[0]), operands
@@ -209,7 +209,7 @@ func (a *attention) takeScores(at *ir.Node, v *ir.Value) (string, []*ir.Value) {
 	case q[3] == 0:
 		return "heads have no channels", []*ir.Value{a.q}
 	}
-	if pairs := []int{q[0], q[1], q[2], k[3]}; !tensor.ShapeEqual(a.scores.Shape, pairs) {
+	if pairs := []int{q[0], q[1], q[2], k[3]}; !tensor.ShapeEqual(withHeads(a.scores.Shape), pairs) {
 		return fmt.Sprintf("the mask stretches the scores from %s to %s", tensor.FormatShape(pairs), tensor.FormatShape(a.scores.Shape)), []*ir.Value{a.mask}
 	}
 	if a.mask != nil && !a.causal {
@@ -218,17 +218,83 @@ func (a *attention) takeScores(at *ir.Node, v *ir.Value) (string, []*ir.Value) {
 	return a.later(append(operands, a.keys.Def.In...)...)
 }
 
+// withHeads is the shape of rank 4 for one without heads, [batch, length,
+// channels], or also without batch.
+func withHeads(shape []int) []int {
+	switch len(shape) {
+	case 2:
+		return []int{1, 1, shape[0], shape[1]}
+	case 3:
+		return []int{shape[0], 1, shape[1], shape[2]}
+	}
+	return shape
+}
+
+// oneHeadEach undoes a repetition of heads, reshape(expand(x)) from
+// [B,G,1,K,D] by [B,G,R,K,D] to [B,G*R,K,D], and returns x; nil when v is not
+// one.
+func oneHeadEach(v *ir.Value) *ir.Value {
+	joined := made(v, "reshape")
+	if joined == nil {
+		return nil
+	}
+	repeated := made(joined.In[0], "expand")
+	if repeated == nil || repeated.Out[0].Spec.Rank() != 5 || repeated.In[0].Spec.Rank() != 5 {
+		return nil
+	}
+	from, by, to := repeated.In[0].Spec.Shape, repeated.Out[0].Spec.Shape, v.Spec.Shape
+	once := slices.Clone(by)
+	once[2] = 1
+	if !slices.Equal(from, once) || !slices.Equal(to, []int{by[0], by[1] * by[2], by[3], by[4]}) {
+		return nil
+	}
+	return repeated.In[0]
+}
+
+// share lets sdpa divide the query heads among the key heads, where k and v
+// repeat theirs for as many query heads.
+func (a *attention) share(k, v *ir.Value) (*ir.Value, *ir.Value, error) {
+	k5, v5 := oneHeadEach(k), oneHeadEach(v)
+	if k5 == nil || v5 == nil || k5.Spec.Shape[1] != v5.Spec.Shape[1] {
+		return k, v, nil
+	}
+	if reason, _ := a.later(k5, v5); reason != "" {
+		return k, v, nil
+	}
+	for _, u := range []struct {
+		to   **ir.Value
+		five *ir.Value
+		name string
+	}{{&k, k5, "keys"}, {&v, v5, "values"}} {
+		shape := slices.Delete(slices.Clone(u.five.Spec.Shape), 2, 3)
+		if r := made(u.five, "reshape"); r != nil && slices.Equal(r.In[0].Spec.Shape, shape) {
+			*u.to = r.In[0]
+			continue
+		}
+		once, err := a.insert(a.root, u.name, "reshape", ir.Attrs{"shape": shape}, u.five)
+		if err != nil {
+			return nil, nil, err
+		}
+		*u.to = once
+	}
+	return k, v, nil
+}
+
 func (a *attention) rewrite() error {
 	perm := permOf(a.keys.Def)
-	perm[2], perm[3] = perm[3], perm[2]
-	k := a.keys.Def.In[0]
+	last := len(perm) - 1
+	perm[last-1], perm[last] = perm[last], perm[last-1]
+	k, v := a.keys.Def.In[0], a.v
+	var err error
 	if !isIdentity(perm) {
-		var err error
-		if k, err = a.insert(a.root, "keys", "transpose", ir.Attrs{"perm": perm}, k); err != nil {
-			return err
-		}
+		k, err = a.insert(a.root, "keys", "transpose", ir.Attrs{"perm": perm}, k)
+	} else {
+		k, v, err = a.share(k, v)
 	}
-	operands := []*ir.Value{a.q, k, a.v}
+	if err != nil {
+		return err
+	}
+	operands := []*ir.Value{a.q, k, v}
 	reason := "softmax of scaled products of queries and keys, times values"
 	switch {
 	case a.causal:
@@ -237,5 +303,32 @@ func (a *attention) rewrite() error {
 		operands = append(operands, a.mask)
 	}
 	a.applied(a.rule, a.root.Out[0], reason, operands...)
-	return a.become(a.root, "sdpa", ir.Attrs{"causal": a.causal, "scale": a.scale, "strict": true}, operands...)
+	attrs := ir.Attrs{"causal": a.causal, "scale": a.scale, "strict": true}
+	if a.q.Spec.Rank() == 4 {
+		return a.become(a.root, "sdpa", attrs, operands...)
+	}
+	return a.lift(attrs, operands)
+}
+
+// lift gives operands without heads a head of their own, which takes views
+// only.
+func (a *attention) lift(attrs ir.Attrs, operands []*ir.Value) error {
+	for i, u := range operands {
+		if i == 3 && u.Spec.Rank() < 3 {
+			continue // such a mask is the same for every batch and head
+		}
+		var err error
+		if operands[i], err = a.insert(a.root, "heads", "reshape", ir.Attrs{"shape": withHeads(u.Spec.Shape)}, u); err != nil {
+			return err
+		}
+	}
+	result, err := a.insert(a.root, "attention", "sdpa", attrs, operands...)
+	if err != nil {
+		return err
+	}
+	if err := a.become(a.root, "reshape", ir.Attrs{"shape": a.root.Out[0].Spec.Shape}, result); err != nil {
+		return err
+	}
+	result.Def.Pos = slices.Clone(a.root.Pos) // of all that sdpa now does
+	return nil
 }

@@ -21,10 +21,14 @@ var foldRule = Rule{"fold", true, "the value is computed by the evaluation that 
 // computed by the same evaluation that would run it.
 func foldConstants(g *ir.Graph, r *report) error {
 	for _, n := range g.Nodes {
-		if len(n.In) == 0 || n.Op.Effect || len(n.Out) != 1 || !allConstant(n.In) {
+		if len(n.In) == 0 || n.Op.Effect || !allConstant(n.In) {
 			continue
 		}
 		out := n.Out[0]
+		if len(n.Out) != 1 {
+			r.declined(&foldRule, out, fmt.Sprintf("it has %d results, and a constant has one", len(n.Out)), n.Out...)
+			continue
+		}
 		switch bytes, flops := out.Spec.Bytes(), n.Cost().FLOPs; {
 		case bytes > MaxFoldBytes:
 			r.declined(&foldRule, out, fmt.Sprintf("its value has %d bytes; constants made by folding have at most %d", bytes, MaxFoldBytes))
@@ -35,7 +39,7 @@ func foldConstants(g *ir.Graph, r *report) error {
 		}
 		value, err := evaluate(n)
 		if err != nil {
-			r.declined(&foldRule, out, fmt.Sprintf("it fails: %v; the run will say so if it gets there", err))
+			r.declined(&foldRule, out, fmt.Sprintf("it fails: %v; the run will say so if it gets there", err), n.In...)
 			continue
 		}
 		constant, err := op.Registry.Lookup("const")
@@ -47,9 +51,17 @@ func foldConstants(g *ir.Graph, r *report) error {
 			n.Pos = mergePos(n.Pos, v.Def.Pos)
 		}
 		n.Op, n.In, n.Body = constant, nil, nil
-		n.Attrs = ir.Attrs{"value": value}
+		n.Attrs = constantAttrs(value, out.Spec.Device)
 	}
 	return nil
+}
+
+// constantAttrs are the attributes of a constant on a device.
+func constantAttrs(value *tensor.Tensor, device ir.Device) ir.Attrs {
+	if device == ir.CPU {
+		return ir.Attrs{"value": value}
+	}
+	return ir.Attrs{"value": value, "device": string(device)}
 }
 
 func allConstant(values []*ir.Value) bool {

@@ -149,8 +149,9 @@ func (f *fuser) notElementwise(reader *ir.Value) string {
 	return fmt.Sprintf("its consumer %v (%s) is not elementwise", reader, reader.Def.Op.Name)
 }
 
+// addOnce adds v to a list of values to report, which stays short.
 func addOnce(list []*ir.Value, v *ir.Value) []*ir.Value {
-	if slices.Contains(list, v) {
+	if len(list) == maxBlockers || slices.Contains(list, v) {
 		return list
 	}
 	return append(list, v)

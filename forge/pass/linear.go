@@ -47,6 +47,9 @@ func (w *rewriter) linearBlocked(n, product *ir.Node, bias *ir.Value) (string, [
 	case product.Str("act") != "none":
 		return "the product already has the activation " + product.Str("act"), []*ir.Value{result}
 	}
+	if reason, blockers := roundsOften(result, "linear"); reason != "" {
+		return reason, blockers
+	}
 	if reason, blockers := w.private(result, n); reason != "" {
 		return reason, blockers
 	}

@@ -1,9 +1,11 @@
 package pass
 
 import (
+	"fmt"
 	"math"
 
 	"forgekernel/forge/ir"
+	"forgekernel/forge/tensor"
 )
 
 // made returns the node that makes v if it applies the named operator, else
@@ -49,13 +51,14 @@ func withConst(n *ir.Node) (x *ir.Value, c float64, ok bool) {
 	return nil, 0, false
 }
 
-// dims converts attribute values to dimensions.
-func dims(list []int64) []int {
-	out := make([]int, len(list))
-	for i, d := range list {
-		out[i] = int(d)
+// roundsOften says why separate operators on v cannot become one, which rounds
+// its result only: with 16 bits they compute in float32 and each rounds.
+func roundsOften(v *ir.Value, one string) (reason string, blockers []*ir.Value) {
+	d := v.Spec.DType
+	if d != tensor.F16 && d != tensor.BF16 {
+		return "", nil
 	}
-	return out
+	return fmt.Sprintf("in %v every operator rounds its result, and %s only the last", d, one), []*ir.Value{v}
 }
 
 // axisOf resolves an axis that counts from the end; inference has checked it.

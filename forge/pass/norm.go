@@ -193,12 +193,13 @@ func (m *norm) meanSquare() (string, []*ir.Value) {
 		return fmt.Sprintf("eps is %v; it must be finite and not negative", m.eps), []*ir.Value{m.inner}
 	case rounded && m.eps == 0:
 		return "a sum times the rounded 1/n can be 0 where the mean is not, and eps is 0", []*ir.Value{m.mean}
-	case m.x.Spec.DType != tensor.F32 && m.x.Spec.DType != tensor.F64:
-		return fmt.Sprintf("in %v every operator rounds its result, and a norm only the last", m.x.Spec.DType), []*ir.Value{m.x}
 	case !stands(m.root, m.x):
 		return "the root stretches what is normalised", []*ir.Value{m.inner}
 	}
 	m.axis = axis
+	if reason, blockers := roundsOften(m.x, "a norm"); reason != "" {
+		return reason, blockers
+	}
 	if reason, blockers := m.absorbed(m.inner, m.root, m.x); reason != "" {
 		return reason, blockers
 	}

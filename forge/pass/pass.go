@@ -6,7 +6,8 @@
 // removes, shares, moves or groups work and keeps every result bit for bit. A
 // bounded one may round differently, within a bound that it derives, but gives
 // a finite, infinite or NaN element exactly where the original program does:
-// it never hides an overflow, nor makes one.
+// it never hides an overflow, nor makes one. PASSES.md lists passes, rules and the
+// reasons for their order.
 package pass
 
 import (

@@ -96,7 +96,7 @@ const maxBlockers = 4
 func (w *rewriter) others(v *ir.Value, pattern ...*ir.Node) []*ir.Value {
 	var list []*ir.Value
 	for _, m := range w.readers[v] {
-		if !slices.Contains(pattern, m) && !w.dead[m] && slices.Contains(m.In, v) && len(list) < maxBlockers {
+		if !slices.Contains(pattern, m) && !w.dead[m] && slices.Contains(m.In, v) {
 			list = addOnce(list, m.Out[0])
 		}
 	}
@@ -154,9 +154,9 @@ func (w *rewriter) insert(at *ir.Node, base, name string, attrs ir.Attrs, in ...
 	return n.Out[0], nil
 }
 
-// constant adds a constant before the node at.
+// constant adds a constant before the node at, on the device of its result.
 func (w *rewriter) constant(at *ir.Node, base string, t *tensor.Tensor) (*ir.Value, error) {
-	return w.insert(at, base, "const", ir.Attrs{"value": t})
+	return w.insert(at, base, "const", constantAttrs(t, at.Out[0].Spec.Device))
 }
 
 // fresh is a name that no value has.
@@ -190,7 +190,7 @@ func (w *rewriter) become(n *ir.Node, name string, attrs ir.Attrs, in ...*ir.Val
 
 // replace lets v stand for the result of n, which disappears.
 func (w *rewriter) replace(n *ir.Node, v *ir.Value) {
-	old := n.Out[0]
+	old, heir := n.Out[0], v.Def
 	for _, m := range w.readers[old] {
 		if w.dead[m] {
 			continue
@@ -198,6 +198,9 @@ func (w *rewriter) replace(n *ir.Node, v *ir.Value) {
 		for i, u := range m.In {
 			if u != old {
 				continue
+			}
+			if heir == nil { // an input has no positions to add to
+				heir = m
 			}
 			m.In[i] = v
 			w.uses[v]++
@@ -214,7 +217,6 @@ func (w *rewriter) replace(n *ir.Node, v *ir.Value) {
 		redirect(w.g.Outputs, map[*ir.Value]*ir.Value{old: v})
 	}
 	w.dead[n] = true
-	heir := v.Def
 	if heir != nil {
 		heir.Pos = mergePos(heir.Pos, n.Pos)
 	}

@@ -114,14 +114,20 @@ var ruleCases = []ruleCase{
   %3: f32[M,N] = sub %x, %0
   return %1, %2, %3
 }`},
-	{rule: "reciprocal", program: `graph f(%x: f32[M,N]) {
+	{rule: "reciprocal", program: `graph f(%x: f32[M,N], %y: f64[N], %h: f16[N], %b: bf16[N]) {
   %c: f32[] = const {value = f32[] 8.0}
   %d: f32[] = const {value = f32[] -0.0078125}
   %e: f32[] = const {value = f32[] 8.507059e+37}
   %0: f32[M,N] = div %x, %c
   %1: f32[M,N] = div %x, %d
   %2: f32[M,N] = div %x, %e
-  return %0, %1, %2
+  %w: f64[] = const {value = f64[] 1.1125369292536007e-308}
+  %3: f64[N] = div %y, %w
+  %s: f16[] = const {value = f16[] 6.1035e-05}
+  %4: f16[N] = div %h, %s
+  %t: bf16[1] = const {value = bf16[1] -0.25}
+  %5: bf16[N] = div %b, %t
+  return %0, %1, %2, %3, %4, %5
 }`},
 	{rule: "reciprocal-root", program: `graph f(%x: f32[M,N], %z: f64[N]) {
   %1: f32[] = const {value = f32[] 1.0}
@@ -254,6 +260,37 @@ var ruleCases = []ruleCase{
   %2: f32[2,M,N,K] = where %m, %d, %i
   %4: f32[2,M,N,K] = softmax %2
   %5: f32[2,M,N,2] = matmul %4, %v
+  return %5
+}`},
+	{rule: "attention", program: `graph f(%q: f32[2,6,M,3], %k: f32[2,2,K,3], %v: f32[2,2,1,K,2]) {
+  %k5: f32[2,2,1,K,3] = reshape %k {shape = [2, 2, 1, K, 3]}
+  %kr: f32[2,2,3,K,3] = expand %k5 {shape = [2, 2, 3, K, 3]}
+  %k6: f32[2,6,K,3] = reshape %kr {shape = [2, 6, K, 3]}
+  %vr: f32[2,2,3,K,2] = expand %v {shape = [2, 2, 3, K, 2]}
+  %v6: f32[2,6,K,2] = reshape %vr {shape = [2, 6, K, 2]}
+  %0: f32[2,6,3,K] = transpose %k6 {perm = [0, 1, 3, 2]}
+  %1: f32[2,6,M,K] = matmul %q, %0
+  %4: f32[2,6,M,K] = softmax %1
+  %5: f32[2,6,M,2] = matmul %4, %v6
+  return %5
+}`},
+	{rule: "attention", program: `graph f(%q: f32[M,N,3], %k: f32[M,K,3], %v: f32[M,K,2], %m: f32[M,1,K]) {
+  %0: f32[M,3,K] = transpose %k {perm = [0, 2, 1]}
+  %1: f32[M,N,K] = matmul %q, %0
+  %2: f32[M,N,K] = add %1, %m
+  %4: f32[M,N,K] = softmax %2
+  %5: f32[M,N,2] = matmul %4, %v
+  return %5
+}`},
+	{rule: "attention", program: `graph f(%q: f32[N,3], %k: f32[K,3], %v: f32[K,2], %m: bool[K]) {
+  %0: f32[3,K] = transpose %k
+  %1: f32[N,K] = matmul %q, %0
+  %c: f32[] = const {value = f32[] 0.57735026}
+  %2: f32[N,K] = mul %1, %c
+  %i: f32[] = const {value = f32[] -inf}
+  %3: f32[N,K] = where %m, %2, %i
+  %4: f32[N,K] = softmax %3
+  %5: f32[N,2] = matmul %4, %v
   return %5
 }`},
 	{rule: "stable-softmax", program: `graph f(%x: f32[M,2,N]) {

@@ -3,6 +3,7 @@ package pass
 import (
 	"container/heap"
 	"fmt"
+	"slices"
 
 	"forgekernel/forge/ir"
 )
@@ -141,7 +142,7 @@ func (s *scheduler) report(r *report, order []*ir.Node, before, after int64) {
 		for done[first] {
 			first++
 		}
-		if n != s.g.Nodes[first] {
+		if n != s.g.Nodes[first] && n.Op.Class != ir.Constant {
 			overtaken := s.g.Nodes[first].Out[0]
 			r.applied(&scheduleRule, n.Out[0], fmt.Sprintf("runs before %v: the peak of live bytes falls from %d to %d", overtaken, before, after), overtaken)
 		}
@@ -153,7 +154,9 @@ func (s *scheduler) report(r *report, order []*ir.Node, before, after int64) {
 func distinctOwners(n *ir.Node) []*ir.Value {
 	var list []*ir.Value
 	for _, v := range n.In {
-		list = addOnce(list, v.Owner())
+		if owner := v.Owner(); !slices.Contains(list, owner) {
+			list = append(list, owner)
+		}
 	}
 	return list
 }

@@ -176,7 +176,7 @@ var arithmeticRules = []simplification{
 				return false, nil
 			}
 			if !exactReciprocal(n.Out[0].Spec.DType, c) {
-				return s.no(rule, n, fmt.Sprintf("1/%v is no number of %v, so multiplying by it would round twice", c, n.Out[0].Spec.DType), n.In[1])
+				return s.no(rule, n, fmt.Sprintf("1/%v is no normal number of %v, so multiplying by it would round otherwise", c, n.Out[0].Spec.DType), n.In[1])
 			}
 			t, err := tensor.Full(n.Out[0].Spec.DType, 1/c, n.In[1].Spec.Shape...)
 			if err != nil {
@@ -198,8 +198,8 @@ var arithmeticRules = []simplification{
 			if !ok || c != 1 || root == nil || !stands(n, n.In[1]) {
 				return false, nil
 			}
-			if d := n.Out[0].Spec.DType; d != tensor.F32 && d != tensor.F64 {
-				return s.no(rule, n, fmt.Sprintf("in %v the root is rounded, and in rsqrt only the reciprocal", d), root.Out...)
+			if reason, blockers := roundsOften(n.In[1], "rsqrt"); reason != "" {
+				return s.no(rule, n, reason, blockers...)
 			}
 			if reason, blockers := s.private(n.In[1], n); reason != "" {
 				return s.no(rule, n, reason+", so that the root would be taken twice", blockers...)

@@ -33,6 +33,9 @@ func recogniseSoftmax(g *ir.Graph, r *report) error {
 // softmaxOperand returns what n, the quotient of exp and its sum, is the
 // softmax of.
 func (w *rewriter) softmaxOperand(n, exp, sum *ir.Node) (x *ir.Value, axis int, reason string, blockers []*ir.Value) {
+	if reason, blockers = roundsOften(sum.Out[0], "softmax"); reason != "" {
+		return nil, 0, reason, blockers
+	}
 	axis, ok := keptAxis(sum)
 	if !ok {
 		return nil, 0, "the sum does not keep exactly one dimension with length 1", sum.Out

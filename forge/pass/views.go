@@ -101,7 +101,9 @@ func (m *viewMover) full(n *ir.Node) []*ir.Value {
 		case !slices.Equal(v.Spec.Shape, n.Out[0].Spec.Shape):
 			return []*ir.Value{v, v}
 		default:
-			list = addOnce(list, v)
+			if !slices.Contains(list, v) {
+				list = append(list, v)
+			}
 		}
 	}
 	return list

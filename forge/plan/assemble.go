@@ -7,7 +7,7 @@ import (
 )
 
 // assemble writes a chosen plan out.
-func (a *analysis) assemble(c plan) *Plan {
+func (a *analysis) assemble(c trial) *Plan {
 	p := &Plan{
 		Slots:   c.layout.slots,
 		Policy:  c.policy,
@@ -24,7 +24,7 @@ func (a *analysis) assemble(c plan) *Plan {
 		p.Steps = append(p.Steps, step)
 	}
 	p.Graph = a.reorder(c.live.order)
-	w := writer{analysis: a, plan: c, ends: a.ends(c.live)}
+	w := writer{analysis: a, trial: c, ends: a.ends(c.live)}
 	w.locateStorages()
 	for v := range p.Graph.Values {
 		p.Values = append(p.Values, w.value(v))
@@ -97,7 +97,7 @@ func (a *analysis) viewed(v *ir.Value) bool {
 // writer makes the entries of values.
 type writer struct {
 	*analysis
-	plan  plan
+	trial trial
 	ends  map[*ir.Value]int
 	slot  []int // of each storage; -1 outside slots
 	start []int64
@@ -109,9 +109,9 @@ func (w *writer) locateStorages() {
 	for s := range w.storages {
 		w.slot[s], w.prior[s] = -1, -1
 	}
-	for i, b := range w.plan.live.buffers {
+	for i, b := range w.trial.live.buffers {
 		for j, s := range b.storages {
-			w.slot[s], w.start[s] = w.plan.layout.slot[i], w.plan.layout.offset[i]
+			w.slot[s], w.start[s] = w.trial.layout.slot[i], w.trial.layout.offset[i]
 			if j > 0 {
 				w.prior[s] = b.storages[j-1]
 			}
@@ -130,7 +130,7 @@ func (w *writer) value(v *ir.Value) Value {
 		Strides: at.layout.Strides, End: w.ends[v], Base: s.root.Name,
 	}
 	if at.writer != notWritten {
-		out.Start = w.plan.live.step[at.writer]
+		out.Start = w.trial.live.step[at.writer]
 	}
 	switch {
 	case w.viewed(v):

@@ -24,11 +24,14 @@ func (p *Plan) Text() string {
 // Headline is one line of totals.
 func (p *Plan) Headline() string {
 	line := fmt.Sprintf("planned %s of %s, lower bound %s, ratio %.2f", display.FormatBytes(p.Planned), display.FormatBytes(p.Naive), display.FormatBytes(p.Lower), p.Ratio())
-	if p.Bound < p.Lower {
+	switch {
+	case p.Planned == p.Bound:
+		line += "; no schedule needs less"
+	case p.Bound < p.Lower:
 		line += fmt.Sprintf(" (any schedule needs %s)", display.FormatBytes(p.Bound))
 	}
 	if p.Scratch > 0 {
-		line += fmt.Sprintf("; beside it up to %s of scratch for a kernel", display.FormatBytes(p.Scratch))
+		line += fmt.Sprintf("; beside it each thread needs up to %s of scratch", display.FormatBytes(p.Scratch))
 	}
 	return line
 }

@@ -30,7 +30,7 @@ func (c *checker) checkReads() error {
 		}
 		for i, v := range n.Out {
 			m.intact[v] = true
-			if _, isStep := c.step[n]; !isStep {
+			if !c.isStep(n) {
 				continue
 			}
 			if err := m.write(n, i); err != nil {

@@ -1,9 +1,6 @@
 package plan
 
 import (
-	"cmp"
-	"slices"
-
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
 )
@@ -27,6 +24,7 @@ type kind struct {
 type liveness struct {
 	order   []int // kernel of each step
 	step    []int // of each kernel
+	last    []int // step that touches each storage last
 	buffers []buffer
 	live    []int64 // bytes per step
 	peak    int64
@@ -37,14 +35,18 @@ func (a *analysis) liveness(order []int, opts Options) *liveness {
 	for t, k := range order {
 		l.step[k] = t
 	}
+	l.last = make([]int, len(a.storages))
+	for s := range a.storages {
+		l.last[s] = l.lastUse(&a.storages[s])
+	}
 	bufferOf := make([]int, len(a.storages))
 	for _, k := range order {
 		donor := notWritten
 		if !opts.NoReuseInPlace {
-			donor = a.donor(k, func(s int) bool { return l.lastUse(a, s) == l.step[k] })
+			donor = a.donor(k, func(s int) bool { return l.last[s] == l.step[k] })
 		}
 		for _, s := range a.kernels[k].writes {
-			end := l.lastUse(a, s)
+			end := l.last[s]
 			if donor != notWritten {
 				bufferOf[s] = bufferOf[donor]
 				b := &l.buffers[bufferOf[s]]
@@ -61,16 +63,15 @@ func (a *analysis) liveness(order []int, opts Options) *liveness {
 }
 
 // lastUse is the last step that touches a storage.
-func (l *liveness) lastUse(a *analysis, s int) int {
-	if a.storages[s].escapes {
+func (l *liveness) lastUse(s *storage) int {
+	if s.escapes {
 		return len(l.order) - 1
 	}
 	last := 0
-	for _, k := range a.storages[s].writers {
-		last = max(last, l.step[k])
-	}
-	for _, k := range a.storages[s].readers {
-		last = max(last, l.step[k])
+	for _, list := range [][]int{s.writers, s.readers} {
+		for _, k := range list {
+			last = max(last, l.step[k])
+		}
 	}
 	return last
 }
@@ -119,65 +120,4 @@ func (l *liveness) measure() {
 		l.live[t] = live
 		l.peak = max(l.peak, live)
 	}
-}
-
-// layout is buffers packed into slots.
-type layout struct {
-	packing string
-	slots   []Slot
-	slot    []int   // of each buffer
-	offset  []int64 // of each buffer, in its slot
-	planned int64
-}
-
-// plan is a schedule with its best layout.
-type plan struct {
-	policy string
-	live   *liveness
-	layout *layout
-}
-
-// search tries every policy, and returns the plan with the fewest bytes. No
-// packing beats the most live bytes of a schedule, so the costlier packings are
-// tried only while they can win.
-func (a *analysis) search(opts Options) (plan, []Candidate) {
-	plans := make([]plan, len(policies))
-	for i, p := range policies {
-		live := a.liveness(a.schedule(p), opts)
-		plans[i] = plan{p.name, live, packBestFit(live.buffers)}
-	}
-	best := bestOf(plans)
-	byPeak := make([]int, len(plans))
-	for i := range byPeak {
-		byPeak[i] = i
-	}
-	slices.SortStableFunc(byPeak, func(x, y int) int { return cmp.Compare(plans[x].live.peak, plans[y].live.peak) })
-	for _, i := range byPeak {
-		p := &plans[i]
-		for _, pack := range packings {
-			if p.live.peak >= plans[best].layout.planned {
-				break
-			}
-			if l := pack(p.live.buffers); l.planned < p.layout.planned {
-				p.layout = l
-			}
-			best = bestOf(plans)
-		}
-	}
-	candidates := make([]Candidate, len(plans))
-	for i, p := range plans {
-		candidates[i] = Candidate{Policy: p.policy, Lower: p.live.peak, Planned: p.layout.planned, Packing: p.layout.packing}
-	}
-	return plans[best], candidates
-}
-
-// bestOf is the index of the first plan with the fewest bytes.
-func bestOf(plans []plan) int {
-	best := 0
-	for i, p := range plans {
-		if p.layout.planned < plans[best].layout.planned {
-			best = i
-		}
-	}
-	return best
 }

@@ -6,7 +6,14 @@ import (
 )
 
 // packings are the costlier ways to pack, cheapest first.
-var packings = []func([]buffer) *layout{packLargestFirst, packOffsets}
+var packings = []func([]buffer) *layout{
+	packLargestFirst,
+	func(b []buffer) *layout { return packOffsets("offsets, largest first", b, sortedBy(b, bytesOf)) },
+	func(b []buffer) *layout { return packOffsets("offsets, longest first", b, sortedBy(b, stepsOf)) },
+	func(b []buffer) *layout {
+		return packOffsets("offsets, largest area first", b, sortedBy(b, func(b *buffer) int64 { return bytesOf(b) * stepsOf(b) }))
+	},
+}
 
 func newLayout(packing string, buffers []buffer) *layout {
 	return &layout{packing: packing, slot: make([]int, len(buffers)), offset: make([]int64, len(buffers))}
@@ -89,13 +96,20 @@ func (f *freeList) take(bytes int64) (slot int, ok bool) {
 	return slot, true
 }
 
-// largestFirst lists the buffers by descending size, then by start.
-func largestFirst(buffers []buffer) []int {
+func bytesOf(b *buffer) int64 { return b.bytes }
+func stepsOf(b *buffer) int64 { return int64(b.end - b.start + 1) }
+
+// sortedBy lists the buffers by a descending measure; equal ones by size, then
+// by start.
+func sortedBy(buffers []buffer, measure func(*buffer) int64) []int {
 	order := make([]int, len(buffers))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(buffers[y].bytes, buffers[x].bytes) })
+	slices.SortStableFunc(order, func(i, j int) int {
+		x, y := &buffers[i], &buffers[j]
+		return cmp.Or(cmp.Compare(measure(y), measure(x)), cmp.Compare(y.bytes, x.bytes))
+	})
 	return order
 }
 
@@ -104,7 +118,7 @@ func largestFirst(buffers []buffer) []int {
 func packLargestFirst(buffers []buffer) *layout {
 	l := newLayout("largest first", buffers)
 	var tenants [][]int // of each slot, by start
-	for _, i := range largestFirst(buffers) {
+	for _, i := range sortedBy(buffers, bytesOf) {
 		b := buffers[i]
 		slot := len(l.slots) - 1
 		at := 0
@@ -135,13 +149,13 @@ func gapFor(buffers []buffer, tenants []int, b buffer) (at int, ok bool) {
 }
 
 // packOffsets makes one slot for each kind of values, in which buffers stand side
-// by side. By descending size, each takes the smallest gap among those that
-// live at the same time.
-func packOffsets(buffers []buffer) *layout {
-	l := newLayout("offsets", buffers)
+// by side. In the given order, each takes the smallest gap among those that live
+// at the same time.
+func packOffsets(packing string, buffers []buffer, order []int) *layout {
+	l := newLayout(packing, buffers)
 	slotOf := make(map[kind]int)
 	placed := make(map[kind][]int) // by offset
-	for _, i := range largestFirst(buffers) {
+	for _, i := range order {
 		b := buffers[i]
 		slot, ok := slotOf[b.kind]
 		if !ok {

@@ -19,10 +19,11 @@
 // Inputs and constants are given, and outputs are returned: they have storage
 // outside the slots and are not in [Plan.Planned]. An output that is only a part
 // of an intermediate value, or has another order, is copied out of its slot after
-// the last step.
+// the last step. A cache that is an input is updated in the caller's memory; a
+// backend whose callers keep their inputs has to copy it first.
 //
-// [New] tries several schedules and several packings of each, and keeps the plan
-// that needs the fewest bytes. [Verify] proves a plan right from its result
+// [New] tries several schedules, all of them for a small graph, and several
+// packings of each, and keeps the plan that needs the fewest bytes. [Verify] proves a plan right from its result
 // alone.
 package plan
 
@@ -67,10 +68,11 @@ type Plan struct {
 	// Lower is the most bytes that are live at one step of this schedule: no
 	// packing needs less.
 	Lower int64
-	// Bound is what every schedule needs at some step.
+	// Bound is what every schedule needs at some step. For a small graph it is
+	// exact: some schedule needs no more.
 	Bound int64
-	// Scratch is the largest temporary memory of a kernel. It is needed beside
-	// the slots and is not in Planned.
+	// Scratch is the most temporary memory that a thread of a kernel needs. It is
+	// needed beside the slots and is not in Planned.
 	Scratch int64
 
 	Candidates []Candidate // what was tried, in order
@@ -80,7 +82,7 @@ type Plan struct {
 type Step struct {
 	Node    *ir.Node
 	Live    int64 // bytes in slots that are live while it runs
-	Scratch int64
+	Scratch int64 // bytes that a thread of the kernel needs beside them
 }
 
 // Slot is a piece of memory for values of one element type on one device.
@@ -143,9 +145,8 @@ func New(g *ir.Graph, opts Options) (*Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plan of %s: %w", g.Name, err)
 	}
-	best, candidates := a.search(opts)
+	best, candidates, bound := a.search(opts)
 	p := a.assemble(best)
-	p.Candidates = candidates
-	p.Bound = a.bound(opts)
+	p.Candidates, p.Bound = candidates, bound
 	return p, nil
 }

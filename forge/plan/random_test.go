@@ -104,3 +104,11 @@ func TestDeterministic(t *testing.T) {
 		}
 	}
 }
+
+// FuzzPlan looks for graphs whose plan the checker refuses.
+func FuzzPlan(f *testing.F) {
+	f.Add(uint64(1), uint8(20), false)
+	f.Fuzz(func(t *testing.T, seed uint64, size uint8, plain bool) {
+		mustPlan(t, randomGraph(seed, 1+int(size)), Options{NoReuseInPlace: plain})
+	})
+}

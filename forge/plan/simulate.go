@@ -9,8 +9,8 @@ import (
 	"forgekernel/forge/tensor"
 )
 
-// poison fills memory without a living value. Four or more of these bytes are a
-// NaN of every floating-point type, and one is no bool.
+// poison fills memory without a living value. These bytes are a NaN
+// in every floating-point type, and no bool.
 const poison = 0xff
 
 // Simulate runs a plan in memory that is laid out as it says, with the

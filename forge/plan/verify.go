@@ -108,12 +108,19 @@ func (c *checker) checkPlace(v *ir.Value, e *Value) error {
 		return errors.New("a result that is not a view has to be dense")
 	case e.Offset%Align != 0:
 		return fmt.Errorf("offset %d is not a multiple of %d", e.Offset, Align)
+	case v.Def != nil && v.Def.Op.Class != ir.Constant && !c.isStep(v.Def):
+		return errors.New("no step computes it, and it is not a view")
 	case v.Def == nil && e.Place != InInput && e.Place != Nowhere:
 		return fmt.Errorf("an input stands in place %q", e.Place)
 	case v.Def != nil && (v.Def.Op.Class == ir.Constant) != (e.Place == InConstant) && e.Place != Nowhere:
 		return fmt.Errorf("the result of %s stands in place %q", v.Def.Op.Name, e.Place)
 	}
 	return nil
+}
+
+func (c *checker) isStep(n *ir.Node) bool {
+	_, ok := c.step[n]
+	return ok
 }
 
 // layout is where the elements stand, counted from the first.

@@ -15,28 +15,31 @@ import (
 // the last bit, as written and after passes; and these are near the float64
 // reference.
 func TestRunByPlan(t *testing.T) {
-	ctx := context.Background()
 	for _, name := range Names() {
-		if testing.Short() && name == "gpt2_small_block" {
-			continue // 600 million multiplications, five times
-		}
-		written := build(t, name)
-		inputs, err := Inputs(written, 1)
+		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name == "gpt2_small_block" {
+				t.Skip("600 million multiplications, five times")
+			}
+			runByPlan(t, build(t, name))
+		})
+	}
+}
+
+func runByPlan(t *testing.T, written *ir.Graph) {
+	inputs, err := Inputs(written, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := run(t, interp.New(), written, inputs)
+	checkNear(t, want, run(t, interp.Reference(), written, inputs))
+	for _, g := range []*ir.Graph{written, optimise(t, written)} {
+		got, err := plan.Simulate(context.Background(), mustPlan(t, g, plan.Options{}), inputs...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := run(t, interp.New(), written, inputs)
-		checkNear(t, name, want, run(t, interp.Reference(), written, inputs))
-		for _, g := range []*ir.Graph{written, optimise(t, written)} {
-			p := mustPlan(t, g, plan.Options{})
-			got, err := plan.Simulate(ctx, p, inputs...)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			for i := range want {
-				if !tensor.Identical(got[i], want[i]) {
-					t.Errorf("%s: output %d by plan differs from the interpreter's", name, i)
-				}
+		for i := range want {
+			if !tensor.Identical(got[i], want[i]) {
+				t.Errorf("output %d by plan differs from the interpreter's", i)
 			}
 		}
 	}
@@ -57,7 +60,7 @@ func run(t *testing.T, b backend.Backend, g *ir.Graph, inputs []*tensor.Tensor) 
 
 // checkNear bounds the error of float32 by what sums of a few thousand terms
 // of unit size can lose, and makes sure that there is something to compare.
-func checkNear(t *testing.T, name string, got, reference []*tensor.Tensor) {
+func checkNear(t *testing.T, got, reference []*tensor.Tensor) {
 	t.Helper()
 	const bound = 5e-5
 	spread := 0.0
@@ -66,11 +69,11 @@ func checkNear(t *testing.T, name string, got, reference []*tensor.Tensor) {
 			x, r := got[i].Elem(j), reference[i].Elem(j)
 			spread = max(spread, r, -r)
 			if diff := x - r; !(diff <= bound*(1+max(r, -r)) && -diff <= bound*(1+max(r, -r))) {
-				t.Fatalf("%s: output %d[%d] is %v, the reference %v", name, i, j, x, r)
+				t.Fatalf("output %d[%d] is %v, the reference %v", i, j, x, r)
 			}
 		}
 	}
 	if spread < 0.1 || spread > 100 {
-		t.Errorf("%s: outputs reach %v; weights of another size would test more", name, spread)
+		t.Errorf("outputs reach %v; weights of another size would test more", spread)
 	}
 }

@@ -132,9 +132,9 @@ func TestRecords(t *testing.T) {
 // than the fused one.
 func TestPublishedFigures(t *testing.T) {
 	for _, tt := range []struct {
-		model                       string
-		naive, written, optimised   int64
-		nodesWritten, nodesOptimsed int
+		model                        string
+		naive, written, optimised    int64
+		nodesWritten, nodesOptimised int
 	}{
 		{"mlp_8_64_128", 8, 8, 4, 3, 2},
 		{"mlp_32_128_256", 64, 64, 32, 3, 2},
@@ -150,8 +150,8 @@ func TestPublishedFigures(t *testing.T) {
 		if p.Naive != tt.naive<<10 || p.Planned != tt.written<<10 || q.Planned != tt.optimised<<10 {
 			t.Errorf("%s: %d, %d, %d bytes; published are %d, %d, %d KiB", tt.model, p.Naive, p.Planned, q.Planned, tt.naive, tt.written, tt.optimised)
 		}
-		if n, m := pass.Summarise(written).Nodes, pass.Summarise(optimised).Nodes; n != tt.nodesWritten || m != tt.nodesOptimsed {
-			t.Errorf("%s: %d and %d nodes; published are %d and %d", tt.model, n, m, tt.nodesWritten, tt.nodesOptimsed)
+		if n, m := pass.Summarise(written).Nodes, pass.Summarise(optimised).Nodes; n != tt.nodesWritten || m != tt.nodesOptimised {
+			t.Errorf("%s: %d and %d nodes; published are %d and %d", tt.model, n, m, tt.nodesWritten, tt.nodesOptimised)
 		}
 		if p := mustPlan(t, written, plan.Options{}); p.Planned != tt.optimised<<10 {
 			t.Errorf("%s: %d bytes as written with reuse in place, want %d KiB", tt.model, p.Planned, tt.optimised)

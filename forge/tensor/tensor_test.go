@@ -3,6 +3,7 @@ package tensor
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 	"strings"
 	"testing"
@@ -344,5 +345,84 @@ func TestCopies(t *testing.T) {
 	}
 	if err := Copy(must(Zeros(F32, 2))(t), must(Zeros(F32, 2, 1))(t)); err == nil {
 		t.Error("copied between different shapes")
+	}
+}
+
+func TestWindow(t *testing.T) {
+	x, err := FromFloat32([]int{3, 2}, []float32{0, 1, 2, 3, 4, 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := x.Window(2, 2, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Set(9, 0, 1)
+	if w.At(1, 0) != 4 || x.At(1, 1) != 9 {
+		t.Errorf("%v is not a window on %v", w, x)
+	}
+	if e, err := x.Window(6, 0, 5); err != nil || e.Len() != 0 {
+		t.Errorf("an empty window at the end: %v, %v", e, err)
+	}
+	for _, c := range []struct {
+		offset int
+		shape  []int
+	}{{3, []int{2, 2}}, {-1, []int{1}}, {7, []int{1}}, {0, []int{-1}}} {
+		if _, err := x.Window(c.offset, c.shape...); err == nil {
+			t.Errorf("a window at %d of shape %v was accepted", c.offset, c.shape)
+		}
+	}
+}
+
+// TestHalfVectors compares the vector forms with the conversion of single
+// elements, for every bit pattern and its neighbourhood.
+func TestHalfVectors(t *testing.T) {
+	for _, dtype := range []DType{F16, BF16} {
+		bits := make([]uint16, 1<<16)
+		for i := range bits {
+			bits[i] = uint16(i)
+		}
+		wide, back := make([]float32, len(bits)), make([]uint16, len(bits))
+		WidenHalf(dtype, wide, bits)
+		NarrowHalf(dtype, back, wide)
+		for i, v := range wide {
+			if back[i] != bits[i] && v == v {
+				t.Fatalf("%v pattern %#x becomes %g and then %#x", dtype, bits[i], v, back[i])
+			}
+		}
+		for _, near := range []float32{1 + 0x1p-10, 1 - 0x1p-12, 1 + 0x1p-8, 1 + 0x1.8p-8, 1 + 0x1p-23} {
+			x := make([]float32, len(wide))
+			for i, v := range wide {
+				x[i] = v * near
+			}
+			NarrowHalf(dtype, back, x)
+			rounded := append([]float32(nil), x...)
+			RoundHalf(dtype, rounded)
+			for i, v := range x {
+				want := RoundToHalf(dtype, float64(v))
+				if v == v && (rounded[i] != want || halfToFloat32(dtype, back[i]) != want) {
+					t.Fatalf("%v: %g rounds to %g or %#x, want %g", dtype, v, rounded[i], back[i], want)
+				}
+			}
+		}
+	}
+}
+
+// TestOddFloat64 rounds integers twice and compares with exact arithmetic.
+func TestOddFloat64(t *testing.T) {
+	for shift := range 63 {
+		for _, low := range []int64{0, 1, 2, 3, 1 << 20} {
+			v := int64(1)<<shift | int64(1)<<max(shift-8, 0) | low&(int64(1)<<shift-1)
+			for _, v := range []int64{v, -v} {
+				exact := new(big.Float).SetPrec(8).SetInt64(v) // nearest even, as bf16 rounds
+				want, _ := exact.Float64()
+				if got := float64(RoundToHalf(BF16, OddFloat64(v))); got != want {
+					t.Errorf("%d becomes %g, want %g", v, got, want)
+				}
+			}
+		}
+	}
+	if math.MinInt64 != OddFloat64(math.MinInt64) || OddFloat64(math.MaxInt64) >= 0x1p63 {
+		t.Error("the ends of the range are rounded beyond it")
 	}
 }

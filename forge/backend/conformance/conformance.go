@@ -131,7 +131,9 @@ const program = `graph contract(%x: f32[37,41], %w: f32[41,29], %b: f32[29]) {
   %3: f32[29,37] = transpose %2
   %4: f32[1073] = reshape %2 {shape = [-1]}
   %5: f32[29] = sum %2 {axes = [0]}
-  return %3, %4, %2, %5, %b
+  %6: f32[10,29], %7: f32[27,29] = split %2 {axis = 0, sizes = [10, 27]}
+  %8: f32[37,3] = narrow %2 {axis = 1, length = 3, start = 0, step = 9}
+  return %3, %4, %2, %5, %b, %6, %7, %8
 }`
 
 func testExecutable(t *testing.T, b backend.Backend) {

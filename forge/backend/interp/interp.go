@@ -25,7 +25,9 @@ const DefaultMaxBytes = 4 << 30
 // Interp is the interpreter as a [backend.Backend].
 type Interp struct {
 	// MaxBytes bounds the memory that live intermediate values and outputs of
-	// one run may need; Compile refuses a program that needs more.
+	// one run may need; Compile refuses a program that needs more. What a kernel
+	// needs while it runs comes on top: float32 copies of half-precision
+	// operands, partial sums, one line per goroutine.
 	MaxBytes int64
 	// Workers is the number of goroutines of a kernel; 0 means one per core.
 	// Results do not depend on it.
@@ -83,6 +85,7 @@ type executable struct {
 	dead      [][]*ir.Value // per node: values that nothing reads afterwards
 	constants map[*ir.Value]*tensor.Tensor
 	windows   map[*ir.Node][]int      // views that share storage; see storage.go
+	inPlace   map[*ir.Node]bool       // nodes whose result is their first operand
 	owner     map[*ir.Value]*ir.Value // whose storage each value lies in
 }
 
@@ -183,6 +186,11 @@ func (x *executable) eval(ctx context.Context, n *ir.Node, values map[*ir.Value]
 	call := &ir.Call{Ctx: ctx, Node: n, Wide: x.reference, Workers: x.workers}
 	for _, v := range n.In {
 		call.In = append(call.In, values[v])
+	}
+	if x.inPlace[n] {
+		values[n.Out[0]] = call.In[0]
+		call.Out = call.In[:1]
+		return n.Op.Eval(call)
 	}
 	for _, v := range n.Out {
 		s := x.spec(v)

@@ -2,6 +2,7 @@ package interp_test
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"sync/atomic"
 	"testing"
@@ -106,23 +107,82 @@ func TestViewsExtendStorage(t *testing.T) {
 	}
 }
 
-// TestCancel stops a product that would take minutes. The run is known to be
-// inside the kernel: the context is cancelled by the kernel's own polling.
-func TestCancel(t *testing.T) {
-	g := parse(t, "graph f(%x: f32[8192,8192]) {\n %y: f32[8192,8192] = matmul %x, %x\n return %y\n}")
+// TestDonation appends to a cache that the run made in place, and to an input
+// and to a constant in a copy.
+func TestDonation(t *testing.T) {
+	g := parse(t, `graph f(%c: f32[1,1,64,16], %n: f32[1,1,1,16], %p: i64[]) {
+  %k: f32[1,1,64,16] = const {value = f32[1,1,64,16] @0}
+  %0: f32[1,1,64,16] = kv_append %c, %n, %p
+  %1: f32[1,1,64,16] = kv_append %k, %n, %p
+  %2: f32[1,1,64,16] = add %0, %1
+  %3: f32[1,1,64,16] = kv_append %2, %n, %p
+  return %3, %k
+}
+data @0 = "`+base64.StdEncoding.EncodeToString(make([]byte, 4*64*16))+`"`)
 	exe, err := interp.New().Compile(t.Context(), g)
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := tensor.Zeros(tensor.F32, 8192, 8192)
+	cache, err := tensor.Full(tensor.F32, 1, 1, 1, 64, 16)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopped := errors.New("stopped by the test")
-	cancelled, cancel := context.WithCancelCause(t.Context())
-	polls := &pollingContext{Context: cancelled, after: 20, cancel: func() { cancel(stopped) }}
-	if _, err := exe.Run(polls, x); !errors.Is(err, stopped) {
-		t.Errorf("got error %v, want the cause", err)
+	tokens, err := tensor.Full(tensor.F32, 5, 1, 1, 1, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second run must find the constant as it was
+		out, err := exe.Run(t.Context(), cache, tokens, tensor.Scalar(tensor.I64, 3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out[0].At(0, 0, 3, 0) != 5 || out[0].At(0, 0, 2, 0) != 1 || out[1].At(0, 0, 3, 0) != 0 || cache.At(0, 0, 3, 0) != 1 {
+			t.Errorf("got %v, %v; the cache is %v", out[0].At(0, 0, 3, 0), out[1].At(0, 0, 3, 0), cache.At(0, 0, 3, 0))
+		}
+	}
+}
+
+// TestInPlace has memory for one cache.
+func TestInPlace(t *testing.T) {
+	g := parse(t, `graph f(%c: f32[1,1,64,16], %n: f32[1,1,1,16], %p: i64[]) {
+  %0: f32[1,1,64,16] = exp %c
+  %1: f32[1,1,64,16] = kv_append %0, %n, %p
+  return %1
+}`)
+	b := interp.New()
+	b.MaxBytes = 4096
+	if _, err := b.Compile(t.Context(), g); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCancel stops programs that would take minutes. The run is known to be
+// inside the kernel: the context is cancelled by the kernel's own polling.
+func TestCancel(t *testing.T) {
+	for name, src := range map[string]string{
+		"matmul":    "graph f(%x: f32[8192,8192]) {\n %y: f32[8192,8192] = matmul %x, %x\n return %y\n}",
+		"linear":    "graph f(%x: f32[8192,8192]) {\n %y: f32[8192,8192] = linear %x, %x\n return %y\n}",
+		"attention": "graph f(%x: f32[1,16,16384,64]) {\n %y: f32[1,16,16384,64] = sdpa %x, %x, %x\n return %y\n}",
+		"conv2d":    "graph f(%x: f32[256,256,24,24]) {\n %y: f32[256,256,1,1] = conv2d %x, %x\n return %y\n}",
+		"pool":      "graph f(%x: f32[1,1,4096,4096]) {\n %y: f32[1,1,2049,2049] = max_pool2d %x {kernel = [2048, 2048], stride = [1, 1]}\n return %y\n}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := parse(t, src)
+			exe, err := interp.New().Compile(t.Context(), g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x, err := tensor.Zeros(tensor.F32, g.Inputs[0].Spec.Shape...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stopped := errors.New("stopped by the test")
+			cancelled, cancel := context.WithCancelCause(t.Context())
+			polls := &pollingContext{Context: cancelled, after: 20, cancel: func() { cancel(stopped) }}
+			if _, err := exe.Run(polls, x); !errors.Is(err, stopped) {
+				t.Errorf("got error %v, want the cause", err)
+			}
+		})
 	}
 }
 
@@ -139,4 +199,35 @@ func (c *pollingContext) Err() error {
 		c.cancel()
 	}
 	return c.Context.Err()
+}
+
+// TestWindows runs views that share storage and views that cannot, also where
+// an output is a window on another.
+func TestWindows(t *testing.T) {
+	g := parse(t, `graph views(%x: f32[4,3]) {
+  %0: f32[4,3] = neg %x
+  %1: f32[1,3], %2: f32[3,3] = split %0 {axis = 0, sizes = [1, 3]}
+  %3: f32[3,3] = narrow %2 {axis = 0, length = 3, start = -1, step = -1}
+  %4: f32[2,1,3] = expand %1 {shape = [2, 1, 3]}
+  %5: f32[4,1], %6: f32[4,2] = split %x {axis = 1, sizes = [1, 2]}
+  return %1, %2, %3, %4, %6
+}`)
+	exe, err := interp.New().Compile(t.Context(), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := from(t, []int{4, 3}, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
+	out, err := exe.Run(t.Context(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range [][]float32{
+		{0, -1, -2}, {-3, -4, -5, -6, -7, -8, -9, -10, -11}, {-9, -10, -11, -6, -7, -8, -3, -4, -5}, {0, -1, -2, 0, -1, -2}, {1, 2, 4, 5, 7, 8, 10, 11},
+	} {
+		for k, w := range want {
+			if got := out[i].Float32()[k]; got != w {
+				t.Errorf("output %d: element %d is %g, want %g", i, k, got, w)
+			}
+		}
+	}
 }

@@ -9,19 +9,27 @@ import (
 // of its results lies there in order and without gaps: a reshape, or a slice
 // of the leading dimension. Any other view is a copy.
 
-// findWindows finds the views that share storage and whose storage that is.
+// An operator that donates works in place where the run owns the storage: not
+// on inputs and constants, and not on a part of a value.
+
+// findWindows finds the nodes that share storage and whose storage that is.
 func (x *executable) findWindows() {
 	x.windows = make(map[*ir.Node][]int)
+	x.inPlace = make(map[*ir.Node]bool)
 	x.owner = make(map[*ir.Value]*ir.Value)
 	for v := range x.graph.Values {
 		x.owner[v] = v
 	}
 	for _, n := range x.graph.Nodes {
 		offsets, ok := window(n)
-		if !ok {
+		switch {
+		case ok:
+			x.windows[n] = offsets
+		case n.Op.Donates && x.ownsAll(n.In[0]):
+			x.inPlace[n] = true
+		default:
 			continue
 		}
-		x.windows[n] = offsets
 		for _, v := range n.Out {
 			x.owner[v] = x.owner[n.In[0]]
 		}
@@ -46,6 +54,11 @@ func window(n *ir.Node) ([]int, bool) {
 // allocates reports whether a run needs memory of its own for v.
 func (x *executable) allocates(v *ir.Value) bool {
 	return v.Def != nil && v.Def.Op.Class != ir.Constant && x.owner[v] == v
+}
+
+// ownsAll reports whether the run made the storage of v for v alone.
+func (x *executable) ownsAll(v *ir.Value) bool {
+	return x.allocates(x.owner[v]) && x.owner[v].Spec.Elements() == v.Spec.Elements()
 }
 
 // share gives the results of a view their windows of the operand.
