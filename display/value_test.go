@@ -18,7 +18,7 @@ type shape struct {
 	Points []point
 	Attrs  map[string]any
 	Next   *shape
-	weight float32
+	weight float32 //lint:ignore U1000 shown by reflection
 }
 
 type celsius float64
