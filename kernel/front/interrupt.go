@@ -53,6 +53,7 @@ func (f *front) interrupt() {
 	close(f.interrupts.stopped)
 	f.interrupts.stopped = make(chan struct{})
 	if s := f.supervisor.now(); s != nil && s.running() > 0 {
+		s.process.resume()
 		s.post(link.Interrupt, 0, 0, nil)
 	}
 	f.inputs.cancel("interrupted")

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"forgekernel/forge"
-	"forgekernel/kernel/internal/replace"
+	"forgekernel/kernel/replace"
 )
 
 // form is one way to write an explanation.

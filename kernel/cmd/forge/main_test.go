@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"forgekernel/display"
 )
 
 // command runs a command line and returns what it printed and its exit status.
@@ -118,6 +120,21 @@ func TestNotebookHTML(t *testing.T) {
 	}
 	if stored, err := os.ReadFile(written); err != nil || string(stored) != page {
 		t.Errorf("the file differs from standard output: %v", err)
+	}
+}
+
+// What tells of progress must not stand in what a program reads.
+func TestProgressIsNotOutput(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	cmd := runCommand()
+	cmd.SetContext(t.Context())
+	cmd.SetOut(&stdout)
+	cmd.SetErr(&stderr)
+	if err := display.ShowContext(tellingProgress(cmd), "half way"); err != nil {
+		t.Fatal(err)
+	}
+	if stdout.Len() > 0 || stderr.String() != "half way\n" {
+		t.Errorf("stdout %q, stderr %q", stdout.String(), stderr.String())
 	}
 }
 

@@ -30,6 +30,12 @@ func (p *program) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.backend, "backend", "interp", "what runs the program")
 }
 
+// tellingProgress is the context of a command, with progress shown on standard
+// error: what is printed may be read by a program.
+func tellingProgress(cmd *cobra.Command) context.Context {
+	return display.WithSink(cmd.Context(), display.TextSink(cmd.ErrOrStderr()))
+}
+
 // define reads a file and returns its entry function.
 func (p *program) define(path string) (forge.Function, []forge.Shape, error) {
 	shapes, err := forge.ParseShapes(p.shapes)
@@ -101,7 +107,8 @@ func compileCommand() *cobra.Command {
 			if err != nil {
 				return usageError{fmt.Errorf("--show: %w", err)}
 			}
-			compiled, err := p.compile(cmd.Context(), args)
+			ctx := tellingProgress(cmd)
+			compiled, err := p.compile(ctx, args)
 			if err != nil {
 				return err
 			}
@@ -113,7 +120,7 @@ func compileCommand() *cobra.Command {
 				return printJSON(cmd.OutOrStdout(), report)
 			}
 			for _, name := range views {
-				shown, err := compiled.View(cmd.Context(), name)
+				shown, err := compiled.View(ctx, name)
 				if err != nil {
 					return err
 				}
@@ -145,7 +152,7 @@ func runCommand() *cobra.Command {
 			if inputs != "" && cmd.Flags().Changed("seed") {
 				return usageError{errors.New("--seed makes inputs and --inputs reads them: give one")}
 			}
-			report, results, err := p.run(cmd.Context(), args, seed, inputs)
+			report, results, err := p.run(tellingProgress(cmd), args, seed, inputs)
 			if err != nil {
 				return err
 			}
