@@ -109,6 +109,20 @@ func (e *Environment) build(info *debug.BuildInfo) {
 	}
 }
 
+// Stamp tells the commit in the words of "git describe --always --dirty", where
+// the linker recorded none, as in a second working tree of a repository.
+func (e *Environment) Stamp(description string) {
+	if e.Commit != "" {
+		return
+	}
+	var dirty bool
+	if e.Commit, dirty = strings.CutSuffix(description, "-dirty"); dirty {
+		e.Tree = Dirty
+	} else {
+		e.Tree = Clean
+	}
+}
+
 // field is a value of a file of lines "key : value"; empty if there is none.
 func field(path, key string) string {
 	text, err := os.ReadFile(path)

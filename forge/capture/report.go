@@ -251,7 +251,6 @@ func (r *Report) HTML() (string, error) {
 	write(r.environment())
 	for i := range r.capture.Workloads {
 		w := &r.capture.Workloads[i]
-		fmt.Fprintf(&b, "<h2>%s</h2>\n", html.EscapeString(w.Name))
 		write(w.times())
 		fmt.Fprintf(&b, "<p>%s</p>\n", html.EscapeString(w.origin()))
 		for _, f := range figures {
@@ -267,8 +266,8 @@ func (r *Report) HTML() (string, error) {
 }
 
 const pageStyle = `body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;color:#1f2328;background:#fff}
-table{border-collapse:collapse;margin:1rem 0;font-size:13px}caption{text-align:left;font-weight:600;padding:.3rem 0}
-td,th{padding:.2rem .7rem;border-bottom:1px solid #d0d7de}svg{max-width:100%;height:auto;margin:.5rem 0}`
+table{border-collapse:collapse;margin:1rem 0;font-size:13px}caption{text-align:left;font-size:18px;font-weight:600;padding:.3rem 0}
+td[style*=right]{white-space:nowrap}td,th{padding:.2rem .7rem;border-bottom:1px solid #d0d7de}svg{max-width:100%;height:auto;margin:.5rem 0}`
 
 // Display shows the tables as HTML and all of [Report.Text] as text.
 func (r *Report) Display() display.Bundle {

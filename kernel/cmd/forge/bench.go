@@ -149,7 +149,24 @@ func (b *bench) measure(ctx context.Context, args []string) (*capture.Capture, e
 		}
 		subjects = append(subjects, list...)
 	}
-	return capture.New(b.settings).Measure(ctx, subjects, candidates)
+	return instrument(b.settings).Measure(ctx, subjects, candidates)
+}
+
+// unstamped is the version of a program that was built without one.
+const unstamped = "devel"
+
+// instrument knows what this program was built from.
+func instrument(s capture.Settings) *capture.Instrument {
+	m := capture.New(s)
+	describe := m.Describe
+	m.Describe = func(ctx context.Context) capture.Environment {
+		e := describe(ctx)
+		if version != unstamped {
+			e.Stamp(version)
+		}
+		return e
+	}
+	return m
 }
 
 // candidates are all combinations of the flags.
