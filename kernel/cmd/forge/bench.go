@@ -59,6 +59,7 @@ func benchCommand() *cobra.Command {
 	b := bench{settings: capture.DefaultSettings()}
 	var (
 		out    string
+		db     string
 		asJSON bool
 	)
 	cmd := &cobra.Command{
@@ -84,6 +85,11 @@ the capture is written all the same, and says why.`,
 					return err
 				}
 			}
+			if db != "" {
+				if err := addToStore(cmd.Context(), db, c); err != nil {
+					return err
+				}
+			}
 			if err := printBench(cmd, c, raw, asJSON); err != nil {
 				return err
 			}
@@ -101,6 +107,7 @@ the capture is written all the same, and says why.`,
 	flags.Uint64Var(&b.settings.Seed, "seed", b.settings.Seed, "seed of the pseudo-random inputs")
 	outputFlag(cmd, &out)
 	flags.Lookup("output").Usage = "write the capture to this file"
+	flags.StringVar(&db, "store", "", "add the capture to this SQLite file")
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }

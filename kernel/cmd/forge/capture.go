@@ -15,19 +15,21 @@ import (
 
 func captureCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "capture verify|show|compare|report FILE...",
+		Use:   "capture verify|show|compare|report FILE... | capture add|list|get STORE ...",
 		Short: "Verify, show and compare what bench measured",
 		Long: `A capture is a file that "forge bench -o" wrote. All commands verify it first: its
-hash, every number that follows from others, and its memory plans.`,
+hash, every number that follows from others, and its memory plans. A store is an
+SQLite file with any number of captures.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			return usageError{fmt.Errorf("no command %q; there are verify, show, compare and report", args[0])}
+			return usageError{fmt.Errorf("no command %q; there are verify, show, compare, report, add, list and get", args[0])}
 		},
 	}
-	cmd.AddCommand(captureVerifyCommand(), captureShowCommand(), captureCompareCommand(), captureReportCommand())
+	cmd.AddCommand(captureVerifyCommand(), captureShowCommand(), captureCompareCommand(), captureReportCommand(),
+		captureAddCommand(), captureListCommand(), captureGetCommand())
 	return cmd
 }
 
