@@ -18,6 +18,7 @@ package capture
 
 import (
 	"encoding/json"
+	"strconv"
 	"time"
 
 	"forgekernel/forge/tensor"
@@ -121,7 +122,7 @@ func (l Label) String() string {
 	if l.Threads == 1 {
 		return s + ", 1 thread"
 	}
-	return s + ", " + itoa(l.Threads) + " threads"
+	return s + ", " + strconv.Itoa(l.Threads) + " threads"
 }
 
 // Gate is the comparison of a candidate's results with the float64 reference of

@@ -33,15 +33,9 @@ func (g *Gate) add(relative, absolute float64, got, want *tensor.Tensor) {
 			g.NonFinite++
 			continue
 		}
-		off := math.Abs(x - y)
+		off := finite(math.Abs(x - y))
 		if off == 0 {
 			continue
-		}
-		// A reference that is not finite leaves no finite error: that is infinitely
-		// wrong, but JSON has no infinity.
-		off = min(off, math.MaxFloat64)
-		if off != off {
-			off = math.MaxFloat64
 		}
 		g.MaxAbs = max(g.MaxAbs, off)
 		if y != 0 {
@@ -51,7 +45,8 @@ func (g *Gate) add(relative, absolute float64, got, want *tensor.Tensor) {
 	}
 }
 
-// finite is x, or the largest number where x is infinite or no number.
+// finite is x, or the largest number where x is infinite or no number: JSON has
+// neither, and the error of a finite result that should be neither is as large.
 func finite(x float64) float64 {
 	if x-x != 0 {
 		return math.MaxFloat64

@@ -7,6 +7,7 @@ import (
 	"html"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -117,7 +118,7 @@ func (w *Workload) times() display.Table {
 func rank(place, ties int) string {
 	switch {
 	case place >= ties:
-		return itoa(place + 1)
+		return strconv.Itoa(place + 1)
 	case ties == 1:
 		return "fastest"
 	case place == 0:

@@ -3,12 +3,9 @@ package capture
 import (
 	"math/rand/v2"
 	"slices"
-	"strconv"
 
 	"gonum.org/v1/gonum/stat"
 )
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 // Summary is what a series comes down to, in seconds per run.
 type Summary struct {
