@@ -336,9 +336,9 @@ func TestBoxes(t *testing.T) {
 		s := Summarise(times)
 		w.Series = append(w.Series, Series{Label: Label{"b", Written, i + 1}, Wall: times, Summary: &s})
 	}
-	want := `b written, 1 thread   |  ├───────────[══════════════┃══════════════]───────────┤   |
-b written, 2 threads  |                             ┃                              |
-                      1.000 s to 4.960 s; whiskers: 5 and 95 %, box: 25 and 75 %, bar: median
+	want := `b written, 1 thread   |   ├───────────[═══════════════┃══════════════]────────────┤|
+b written, 2 threads  |                               ┃                            |
+                      1.000 s to 4.800 s; whiskers: 5 and 95 %, box: 25 and 75 %, bar: median
 `
 	if got := w.boxes(); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)

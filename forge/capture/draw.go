@@ -124,14 +124,15 @@ func (s *Series) quantiles() (q [5]float64) {
 	return q
 }
 
-// span is the least and the largest time shown. What lies beyond the quantile
-// of 99 % of its series would squeeze everything else.
+// span is the least and the largest time shown, which is the largest quantile of
+// 95 %: the few samples beyond, when something else had the machine, would
+// squeeze all others into a corner.
 func (w *Workload) span() (low, high float64) {
 	low = math.Inf(1)
 	for _, s := range w.Series {
 		if s.Summary != nil {
 			sorted := slices.Sorted(slices.Values(s.Wall))
-			low, high = min(low, sorted[0]), max(high, quantile(sorted, 0.99))
+			low, high = min(low, sorted[0]), max(high, quantile(sorted, 0.95))
 		}
 	}
 	return low, high
@@ -169,7 +170,7 @@ func (w *Workload) distribution() *distributionPlot {
 	u := unitFor(high)
 	d := &distributionPlot{boxes: newPlot(), ecdf: newPlot(), width: plotWidth, title: w.Name}
 	d.boxes.Title.Text = w.Name
-	d.ecdf.X.Label.Text = "time per run (" + u.name + ")"
+	d.ecdf.X.Label.Text = "time per run (" + u.name + "), up to the 95 % quantile"
 	d.ecdf.Y.Label.Text = "share of samples"
 	var rows []*row
 	for i, s := range w.Series {
