@@ -352,3 +352,15 @@ func TestFormatTime(t *testing.T) {
 		}
 	}
 }
+
+func TestDecades(t *testing.T) {
+	var labels []string
+	for _, tick := range decades(0.3, 25) {
+		if tick.Label != "" {
+			labels = append(labels, tick.Label)
+		}
+	}
+	if got := strings.Join(labels, " "); got != "0.5 1 2 5 10 20" {
+		t.Errorf("labels %s", got)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"image/color"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -202,12 +203,29 @@ func (w *Workload) distribution() *distributionPlot {
 func setTime(p *plot.Plot, low, high float64) {
 	if high > wide*low {
 		p.X.Scale = plot.LogScale{}
-		p.X.Tick.Marker = plot.LogTicks{Prec: 4}
+		p.X.Tick.Marker = plot.TickerFunc(decades)
 		p.X.Min, p.X.Max = low/1.1, high*1.1
 		return
 	}
 	pad := max((high-low)*0.04, high*1e-3)
 	p.X.Min, p.X.Max = max(low-pad, 0), high+pad
+}
+
+// decades marks the multiples of powers of ten and labels 1, 2 and 5 of each:
+// the library labels the powers alone, of which an axis may hold only one.
+func decades(low, high float64) (ticks []plot.Tick) {
+	for e := math.Floor(math.Log10(low)); e <= math.Log10(high); e++ {
+		for _, m := range []float64{1, 2, 3, 4, 5, 6, 7, 8, 9} {
+			tick := plot.Tick{Value: m * math.Pow(10, e)}
+			if m == 1 || m == 2 || m == 5 {
+				tick.Label = strconv.FormatFloat(tick.Value, 'g', 4, 64)
+			}
+			if low <= tick.Value && tick.Value <= high {
+				ticks = append(ticks, tick)
+			}
+		}
+	}
+	return ticks
 }
 
 // newPlot is an empty plot in the project's style.
