@@ -143,6 +143,26 @@ func attrToJSON(v any, withData bool) (json.RawMessage, error) {
 // ParseJSON reads the JSON form that [Graph.MarshalJSON] wrote and verifies
 // the graph.
 func ParseJSON(ops *Registry, raw []byte) (*Graph, error) {
+	return (&jsonReader{ops: ops}).parse(raw)
+}
+
+// MaxOutlineBytes bounds the constants of a graph that [ParseOutline] makes.
+const MaxOutlineBytes = 1 << 30
+
+// ParseOutline reads what [Graph.Outline] wrote. The constants are zeros: the
+// graph tells what is computed and where it stands, not the results.
+func ParseOutline(ops *Registry, raw []byte) (*Graph, error) {
+	return (&jsonReader{ops: ops, outline: true, left: MaxOutlineBytes}).parse(raw)
+}
+
+// jsonReader makes a graph of its JSON form.
+type jsonReader struct {
+	ops     *Registry
+	outline bool  // tensors have no elements
+	left    int64 // bytes that further tensors of an outline may have
+}
+
+func (r *jsonReader) parse(raw []byte) (*Graph, error) {
 	var in jsonGraph
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
@@ -158,7 +178,7 @@ func ParseJSON(ops *Registry, raw []byte) (*Graph, error) {
 	if in.Version != JSONVersion {
 		return nil, fmt.Errorf("graph JSON: version %d; this program reads version %d", in.Version, JSONVersion)
 	}
-	g, err := fromJSON(ops, &in, 0)
+	g, err := r.graph(&in, 0)
 	if err != nil {
 		return nil, fmt.Errorf("graph JSON: %w", err)
 	}
@@ -178,7 +198,7 @@ func canonicalise(g *Graph) {
 	}
 }
 
-func fromJSON(ops *Registry, in *jsonGraph, depth int) (*Graph, error) {
+func (r *jsonReader) graph(in *jsonGraph, depth int) (*Graph, error) {
 	g := &Graph{Name: in.Name}
 	values := make(map[string]*Value)
 	define := func(j jsonValue, def *Node) (*Value, error) {
@@ -217,7 +237,7 @@ func fromJSON(ops *Registry, in *jsonGraph, depth int) (*Graph, error) {
 		g.Inputs = append(g.Inputs, v)
 	}
 	for i := range in.Nodes {
-		n, err := nodeFromJSON(ops, &in.Nodes[i], depth, lookup)
+		n, err := r.node(&in.Nodes[i], depth, lookup)
 		if err != nil {
 			return nil, fmt.Errorf("node %d (%s): %w", i, in.Nodes[i].Op, err)
 		}
@@ -235,8 +255,8 @@ func fromJSON(ops *Registry, in *jsonGraph, depth int) (*Graph, error) {
 	return g, err
 }
 
-func nodeFromJSON(ops *Registry, in *jsonNode, depth int, lookup func([]string) ([]*Value, error)) (*Node, error) {
-	op, err := ops.Lookup(in.Op)
+func (r *jsonReader) node(in *jsonNode, depth int, lookup func([]string) ([]*Value, error)) (*Node, error) {
+	op, err := r.ops.Lookup(in.Op)
 	if err != nil {
 		return nil, err
 	}
@@ -248,7 +268,7 @@ func nodeFromJSON(ops *Registry, in *jsonNode, depth int, lookup func([]string) 
 		n.Pos = append(n.Pos, Pos(p))
 	}
 	for name, raw := range in.Attrs {
-		v, err := attrFromJSON(op, name, raw)
+		v, err := r.attr(op, name, raw)
 		if err != nil {
 			return nil, fmt.Errorf("attribute %s: %w", name, err)
 		}
@@ -261,7 +281,7 @@ func nodeFromJSON(ops *Registry, in *jsonNode, depth int, lookup func([]string) 
 		if depth > 0 {
 			return nil, errors.New("a body cannot hold a fused node")
 		}
-		if n.Body, err = fromJSON(ops, in.Body, depth+1); err != nil {
+		if n.Body, err = r.graph(in.Body, depth+1); err != nil {
 			return nil, fmt.Errorf("body: %w", err)
 		}
 	}
@@ -277,8 +297,8 @@ func specFromJSON(name string, shape []int, device string) (Spec, error) {
 	return spec.Clone(), spec.Check()
 }
 
-// attrFromJSON decodes an attribute by its declared kind.
-func attrFromJSON(op *Op, name string, raw json.RawMessage) (any, error) {
+// attr decodes an attribute by its declared kind.
+func (r *jsonReader) attr(op *Op, name string, raw json.RawMessage) (any, error) {
 	i := op.attrIndex(name)
 	if i < 0 {
 		return nil, fmt.Errorf("%s has no such attribute", op.Name)
@@ -310,7 +330,13 @@ func attrFromJSON(op *Op, name string, raw json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tensor.Decode(spec.DType, spec.Shape, t.Data)
+	if !r.outline {
+		return tensor.Decode(spec.DType, spec.Shape, t.Data)
+	}
+	if r.left -= spec.Bytes(); len(t.Data) > 0 || r.left < 0 {
+		return nil, fmt.Errorf("an outline holds no elements, and at most %d bytes of constants", MaxOutlineBytes)
+	}
+	return tensor.Zeros(spec.DType, spec.Shape...)
 }
 
 func decodeAs[T any](raw json.RawMessage) (T, error) {

@@ -74,3 +74,25 @@ func TestJSONErrors(t *testing.T) {
 		}
 	}
 }
+
+// An outline is the program without its constants.
+func TestParseOutline(t *testing.T) {
+	g := parse(t, samples[len(samples)-1])
+	raw, err := g.Outline()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := ir.ParseOutline(op.Registry, raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := back.Outline()
+	if err != nil || string(again) != string(raw) {
+		t.Errorf("%v, the outline of an outline is\n%s\nnot\n%s", err, again, raw)
+	}
+	large := strings.Replace(`{"format":"forge.ir","version":1,"name":"f","inputs":[],"nodes":[NODE],"outputs":["c"]}`, "NODE",
+		`{"op":"const","in":[],"out":[{"name":"c","dtype":"f32","shape":[2147483648]}],"attrs":{"value":{"dtype":"f32","shape":[2147483648]}}}`, 1)
+	if _, err := ir.ParseOutline(op.Registry, []byte(large)); err == nil || !strings.Contains(err.Error(), "bytes of constants") {
+		t.Errorf("an outline with 8 GiB of constants: %v", err)
+	}
+}

@@ -10,7 +10,7 @@ import (
 )
 
 // version is set by the linker to the commit that was built.
-var version = "devel"
+var version = unstamped
 
 type versionReport struct {
 	Version  string `json:"version"`

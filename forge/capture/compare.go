@@ -1,0 +1,282 @@
+package capture
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"forgekernel/display"
+)
+
+// Verdict says how the second of two series compares with the first.
+type Verdict string
+
+// Verdicts. It is a tie if the medians are within [Tie], or if the confidence
+// interval of their ratio holds 1.
+const (
+	Faster Verdict = "faster"
+	Slower Verdict = "slower"
+	Even   Verdict = "tie"
+)
+
+// Comparison is two captures, or two candidates of one, side by side.
+type Comparison struct {
+	Old  string          `json:"old"` // what the sides are
+	New  string          `json:"new"`
+	Rows []ComparisonRow `json:"rows"`
+}
+
+// ComparisonRow compares two series of one workload. Times are in seconds.
+type ComparisonRow struct {
+	Workload string  `json:"workload"`
+	Old      Label   `json:"old"`
+	New      Label   `json:"new"`
+	OldTime  float64 `json:"old_median_s"`
+	NewTime  float64 `json:"new_median_s"`
+	// Ratio is new over old, less than 1 where new is faster, and Interval its
+	// bootstrap confidence interval (95 %).
+	Ratio    float64  `json:"ratio"`
+	Interval Interval `json:"interval"`
+	Verdict  Verdict  `json:"verdict"`
+}
+
+// Compare compares the series of two captures one by one. It refuses captures of
+// different hardware, settings, programs, inputs or candidates, and names what
+// differs.
+func Compare(old, new *Capture) (*Comparison, error) {
+	if err := matched(old, new); err != nil {
+		return nil, err
+	}
+	c := &Comparison{Old: old.ID, New: new.ID}
+	for i := range old.Workloads {
+		for j := range old.Workloads[i].Series {
+			if err := c.add(old.Workloads[i].Name, &old.Workloads[i].Series[j], &new.Workloads[i].Series[j], false); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return c, nil
+}
+
+// Sides compares two candidates of one capture in every workload.
+func Sides(c *Capture, old, new Side) (*Comparison, error) {
+	out := &Comparison{Old: old.String(), New: new.String()}
+	for i := range c.Workloads {
+		w := &c.Workloads[i]
+		a, err := old.of(w)
+		if err != nil {
+			return nil, err
+		}
+		b, err := new.of(w)
+		if err != nil {
+			return nil, err
+		}
+		if err := out.add(w.Name, a, b, true); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// add compares two series. Samples of equal rounds of one capture belong
+// together: what disturbs one disturbs the other.
+func (c *Comparison) add(workload string, old, new *Series, together bool) error {
+	for _, s := range []*Series{old, new} {
+		if s.Summary == nil {
+			return fmt.Errorf("%s: %v has no samples: %s", workload, s.Label, s.Error)
+		}
+	}
+	row := ComparisonRow{
+		Workload: workload, Old: old.Label, New: new.Label, OldTime: old.Summary.Median, NewTime: new.Summary.Median,
+		Ratio: new.Summary.Median / old.Summary.Median, Interval: ratioInterval(old.Wall, new.Wall, together),
+	}
+	row.Verdict = verdict(row.Ratio, row.Interval)
+	c.Rows = append(c.Rows, row)
+	return nil
+}
+
+func verdict(ratio float64, interval Interval) Verdict {
+	switch {
+	case interval.Low <= 1 && 1 <= interval.High:
+		return Even
+	case ratio > 1+Tie:
+		return Slower
+	case ratio < 1/(1+Tie):
+		return Faster
+	}
+	return Even
+}
+
+// ratioInterval is the confidence interval of the ratio of two medians. Samples
+// that belong together are drawn together.
+func ratioInterval(old, new []float64, together bool) Interval {
+	a, b := make([]float64, len(old)), make([]float64, len(new))
+	return bootstrap(func(rng *rand.Rand) float64 {
+		for i := range a {
+			k := rng.IntN(len(old))
+			a[i] = old[k]
+			if together {
+				b[i] = new[k]
+			}
+		}
+		if !together {
+			for i := range b {
+				b[i] = new[rng.IntN(len(new))]
+			}
+		}
+		return medianOf(b) / medianOf(a)
+	})
+}
+
+// matched names the first field in which two captures are not comparable.
+func matched(old, new *Capture) error {
+	a, b := &old.Environment, &new.Environment
+	if err := cmp.Or(
+		differ("the processor", a.CPU, b.CPU),
+		differ("the instruction sets", strings.Join(a.ISA, " "), strings.Join(b.ISA, " ")),
+		differ("the number of cores", a.Cores, b.Cores),
+		differ("GOMAXPROCS", a.GoThreads, b.GoThreads),
+		differ("the platform", a.Platform, b.Platform),
+		differ("the GPUs", strings.Join(a.GPUs, ", "), strings.Join(b.GPUs, ", ")),
+		differ("the environment variables", pairs(a.Variables), pairs(b.Variables)),
+		differ("the number of samples", old.Settings.Samples, new.Settings.Samples),
+		differ("the runs of warm-up", old.Settings.Warmup, new.Settings.Warmup),
+		differ("the seed", old.Settings.Seed, new.Settings.Seed),
+		differ("the shortest sample", old.Settings.MinSample, new.Settings.MinSample),
+		differ("the number of workloads", len(old.Workloads), len(new.Workloads)),
+	); err != nil {
+		return err
+	}
+	for i := range old.Workloads {
+		if err := old.Workloads[i].matched(&new.Workloads[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Workload) matched(other *Workload) error {
+	if err := cmp.Or(
+		differ("the workload", w.Name, other.Name),
+		differ(w.Name+": the program as written", w.Written, other.Written),
+		differ(w.Name+": the number of candidates", len(w.Series), len(other.Series)),
+	); err != nil {
+		return err
+	}
+	for i := range w.Inputs { // as many as the program, which is the same, has
+		if err := differ(w.Name+": the input "+w.Inputs[i].Name, w.Inputs[i].SHA256, other.Inputs[i].SHA256); err != nil {
+			return err
+		}
+	}
+	for i := range w.Series {
+		if err := differ(w.Name+": the candidate", w.Series[i].Label, other.Series[i].Label); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func differ[T comparable](what string, old, new T) error {
+	if old == new {
+		return nil
+	}
+	return fmt.Errorf("the captures cannot be compared: %s differs: %v and %v", what, old, new)
+}
+
+func pairs(m map[string]string) string {
+	var list []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, k+"="+m[k])
+	}
+	return strings.Join(list, " ")
+}
+
+// Side selects one candidate of a workload. Zero fields select any.
+type Side struct {
+	Backend string
+	Variant Variant
+	Threads int
+}
+
+// ParseSide reads "backend", "backend:variant" or "backend:variant:threads".
+func ParseSide(text string) (Side, error) {
+	parts := strings.Split(text, ":")
+	s := Side{Backend: parts[0]}
+	if s.Backend == "" || len(parts) > 3 {
+		return Side{}, fmt.Errorf("%q is no candidate; write BACKEND, BACKEND:VARIANT or BACKEND:VARIANT:THREADS", text)
+	}
+	if len(parts) > 1 {
+		if s.Variant = Variant(parts[1]); s.Variant != Written && s.Variant != Optimised {
+			return Side{}, fmt.Errorf("%q: a variant is %s or %s", text, Written, Optimised)
+		}
+	}
+	if len(parts) > 2 {
+		n, err := strconv.Atoi(parts[2])
+		if err != nil || n < 1 {
+			return Side{}, fmt.Errorf("%q: %q is no number of threads", text, parts[2])
+		}
+		s.Threads = n
+	}
+	return s, nil
+}
+
+// String is the text that [ParseSide] reads.
+func (s Side) String() string {
+	text := s.Backend
+	if s.Variant != "" {
+		text += ":" + string(s.Variant)
+	}
+	if s.Threads > 0 {
+		text += ":" + strconv.Itoa(s.Threads)
+	}
+	return text
+}
+
+// of is the one series that a side selects.
+func (s Side) of(w *Workload) (*Series, error) {
+	var found *Series
+	for i := range w.Series {
+		l := w.Series[i].Label
+		if l.Backend != s.Backend || s.Variant != "" && l.Variant != s.Variant || s.Threads != 0 && l.Threads != s.Threads {
+			continue
+		}
+		if found != nil {
+			return nil, fmt.Errorf("%s: %v is both %v and %v; say which", w.Name, s, found.Label, l)
+		}
+		found = &w.Series[i]
+	}
+	if found == nil {
+		labels := make([]string, len(w.Series))
+		for i := range w.Series {
+			labels[i] = w.Series[i].Label.String()
+		}
+		return nil, fmt.Errorf("%s: no candidate is %v; there are %s", w.Name, s, strings.Join(labels, "; "))
+	}
+	return found, nil
+}
+
+// Table shows the rows.
+func (c *Comparison) Table() display.Table {
+	t := display.Table{
+		Title:   "old " + c.Old + ", new " + c.New,
+		Columns: []display.Column{{Name: "workload"}, {Name: "candidate"}, right("old"), right("new"), right("new / old"), right("95 % interval"), {Name: "new is"}},
+	}
+	for _, r := range c.Rows {
+		who := r.New.String()
+		if r.Old != r.New {
+			who = r.Old.String() + " → " + who
+		}
+		t.Rows = append(t.Rows, []any{
+			r.Workload, who, formatTime(r.OldTime), formatTime(r.NewTime), fmt.Sprintf("%.3f", r.Ratio),
+			fmt.Sprintf("%.3f to %.3f", r.Interval.Low, r.Interval.High), string(r.Verdict),
+		})
+	}
+	return t
+}
+
+// Display shows the table.
+func (c *Comparison) Display() display.Bundle { return display.ToBundle(c.Table()) }

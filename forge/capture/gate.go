@@ -1,0 +1,55 @@
+package capture
+
+import (
+	"fmt"
+	"math"
+
+	"forgekernel/forge/ir"
+	"forgekernel/forge/tensor"
+)
+
+// gate compares results with those of the reference. The outputs of the program
+// say which tolerances hold: a reference is computed in float64 whatever they are.
+func gate(outputs []*ir.Value, got, want []*tensor.Tensor) (*Gate, error) {
+	if len(got) != len(outputs) {
+		return nil, fmt.Errorf("there are %d results, not %d", len(got), len(outputs))
+	}
+	g := &Gate{}
+	for i, v := range outputs {
+		if !tensor.ShapeEqual(got[i].Shape(), v.Spec.Shape) {
+			return nil, fmt.Errorf("result %d has the shape %s, not %s", i, tensor.FormatShape(got[i].Shape()), tensor.FormatShape(v.Spec.Shape))
+		}
+		g.add(tolerances[v.Spec.DType].relative, tolerances[v.Spec.DType].absolute, got[i], want[i])
+	}
+	return g, nil
+}
+
+// add compares one result. The tolerances recorded are the widest of all.
+func (g *Gate) add(relative, absolute float64, got, want *tensor.Tensor) {
+	g.Relative, g.Absolute = max(g.Relative, relative), max(g.Absolute, absolute)
+	for i := range got.Len() {
+		x, y := got.Elem(i), want.Elem(i)
+		if x-x != 0 {
+			g.NonFinite++
+			continue
+		}
+		off := finite(math.Abs(x - y))
+		if off == 0 {
+			continue
+		}
+		g.MaxAbs = max(g.MaxAbs, off)
+		if y != 0 {
+			g.MaxRel = max(g.MaxRel, finite(off/math.Abs(y)))
+		}
+		g.Worst = max(g.Worst, finite(off/(absolute+relative*math.Abs(y))))
+	}
+}
+
+// finite is x, or the largest number where x is infinite or no number: JSON has
+// neither, and the error of a finite result that should be neither is as large.
+func finite(x float64) float64 {
+	if x-x != 0 {
+		return math.MaxFloat64
+	}
+	return x
+}

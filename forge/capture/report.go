@@ -1,0 +1,281 @@
+package capture
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"html"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"forgekernel/display"
+	"forgekernel/forge/plan"
+)
+
+// ErrDirty is why a report refuses a capture that no commit can reproduce.
+var ErrDirty = errors.New("the program that took the capture was not built from a clean commit")
+
+// Report shows a capture that was verified.
+type Report struct {
+	capture *Capture
+	hash    string
+	plans   []*plan.Plan // one for each workload
+}
+
+// NewReport verifies a capture and makes a report of it. A capture whose program
+// was not built from a clean commit is refused with [ErrDirty], unless allowed.
+func NewReport(c *Capture, allowDirty bool) (*Report, error) {
+	if err := Verify(c); err != nil {
+		return nil, err
+	}
+	if c.Environment.Tree != Clean && !allowDirty {
+		return nil, fmt.Errorf("%w: its working tree is %s", ErrDirty, c.Environment.Tree)
+	}
+	r := &Report{capture: c}
+	var err error
+	if r.hash, err = Hash(c); err != nil {
+		return nil, err
+	}
+	for i := range c.Workloads {
+		p, err := c.Workloads[i].MemoryPlan()
+		if err != nil {
+			return nil, err
+		}
+		r.plans = append(r.plans, p)
+	}
+	return r, nil
+}
+
+func right(name string) display.Column { return display.Column{Name: name, Align: display.AlignRight} }
+
+// environment is a table of fields.
+func (r *Report) environment() display.Table {
+	c, e := r.capture, &r.capture.Environment
+	t := display.Table{Title: "Where and how", Columns: []display.Column{{Name: "field"}, {Name: "value"}}}
+	for _, row := range [][2]string{
+		{"capture", c.ID},
+		{"SHA-256", r.hash},
+		{"taken", c.Taken.Format(time.RFC3339)},
+		{"commit", cmp.Or(e.Commit, "unknown") + ", tree " + string(e.Tree)},
+		{"processor", cmp.Or(e.CPU, "unknown")},
+		{"instruction sets", cmp.Or(strings.Join(e.ISA, " "), "unknown")},
+		{"cores", fmt.Sprintf("%d, GOMAXPROCS %d", e.Cores, e.GoThreads)},
+		{"memory", display.FormatBytes(int64(min(e.Memory, 1<<62)))},
+		{"system", strings.TrimSpace(e.Platform + " " + e.System)},
+		{"Go", e.Go},
+		{"C compiler", cmp.Or(e.Compiler, "none found")},
+		{"GPU", cmp.Or(strings.Join(e.GPUs, ", "), "none found")},
+		{"GPU driver", cmp.Or(e.Driver, "none found")},
+		{"load average", fmt.Sprintf("%s before, %s after", cmp.Or(e.LoadBefore, "unknown"), cmp.Or(e.LoadAfter, "unknown"))},
+		{"variables", cmp.Or(pairs(e.Variables), "none set")},
+		{"samples", fmt.Sprintf("%d of each candidate, in turn, each of at least %v; %d runs of warm-up", c.Settings.Samples, c.Settings.MinSample, c.Settings.Warmup)},
+		{"seed of the inputs", fmt.Sprint(c.Settings.Seed)},
+	} {
+		t.Rows = append(t.Rows, []any{row[0], row[1]})
+	}
+	return t
+}
+
+// libraries is a table of modules.
+func (r *Report) libraries() display.Table {
+	t := display.Table{Title: "Libraries", Columns: []display.Column{{Name: "module"}, {Name: "version"}}}
+	for _, path := range slices.Sorted(maps.Keys(r.capture.Environment.Libraries)) {
+		t.Rows = append(t.Rows, []any{path, r.capture.Environment.Libraries[path]})
+	}
+	return t
+}
+
+// times is the table of a workload: the candidates in their order.
+func (w *Workload) times() display.Table {
+	t := display.Table{
+		Title: w.Name,
+		Columns: []display.Column{
+			{Name: "candidate"}, right("median"), right("95 % interval"), right("minimum"), right("95 % quantile"), right("mean"),
+			right("GFLOP/s"), right("CPU / wall"), right("compile"), {Name: "cache"}, right("error / allowed"), {Name: "rank"},
+		},
+	}
+	order, ties := Rank(w.Series)
+	for i, s := range w.Series {
+		if s.Summary == nil {
+			t.Rows = append(t.Rows, []any{s.Label.String(), "failed: " + s.Error})
+			continue
+		}
+		interval := MedianInterval(s.Wall)
+		t.Rows = append(t.Rows, []any{
+			s.Label.String(), formatTime(s.Summary.Median), formatTime(interval.Low) + " to " + formatTime(interval.High),
+			formatTime(s.Summary.Min), formatTime(s.Summary.P95), formatTime(s.Summary.Mean),
+			significant(float64(w.FLOPs) / s.Summary.Median / 1e9), significant(sum(s.CPU) / sum(s.Wall)),
+			formatTime(s.Prepare), string(s.Cache), significant(s.Gate.Worst), rank(slices.Index(order, i), ties),
+		})
+	}
+	return t
+}
+
+// rank words a place in the order of [Rank].
+func rank(place, ties int) string {
+	switch {
+	case place >= ties:
+		return strconv.Itoa(place + 1)
+	case ties == 1:
+		return "fastest"
+	case place == 0:
+		return "fastest of a tie"
+	}
+	return "tie"
+}
+
+func sum(list []float64) (total float64) {
+	for _, x := range list {
+		total += x
+	}
+	return total
+}
+
+// memory is the table of all plans.
+func (r *Report) memory() display.Table {
+	t := display.Table{
+		Title:   "Memory plans, proved again",
+		Columns: []display.Column{{Name: "workload"}, right("planned"), right("without reuse"), right("lower bound"), right("ratio"), right("slots"), right("kernels"), {Name: "schedule"}, {Name: "packing"}},
+	}
+	for i, p := range r.plans {
+		t.Rows = append(t.Rows, []any{
+			r.capture.Workloads[i].Name, display.FormatBytes(p.Planned), display.FormatBytes(p.Naive), display.FormatBytes(p.Lower),
+			fmt.Sprintf("%.3f", p.Ratio()), len(p.Slots), len(p.Steps), p.Policy, p.Packing,
+		})
+	}
+	return t
+}
+
+// origin is what a workload was made from, in one line.
+func (w *Workload) origin() string {
+	return fmt.Sprintf("%s FLOP, %s moved at least; program %.12s, optimised %.12s",
+		significant(float64(w.FLOPs)), display.FormatBytes(w.Bytes), w.Written, w.Optimised)
+}
+
+// tables are all tables in order.
+func (r *Report) tables() []display.Table {
+	list := []display.Table{r.environment()}
+	for i := range r.capture.Workloads {
+		list = append(list, r.capture.Workloads[i].times())
+	}
+	return append(list, r.memory(), r.libraries())
+}
+
+// Text is the report for a terminal.
+func (r *Report) Text() string {
+	var b strings.Builder
+	b.WriteString(r.environment().Text() + "\n")
+	for i := range r.capture.Workloads {
+		w := &r.capture.Workloads[i]
+		b.WriteString(w.times().Text() + w.origin() + "\n" + w.boxes() + "\n")
+	}
+	b.WriteString(r.memory().Text())
+	return b.String()
+}
+
+// Markdown is the report for a page that shows the figures of [Report.Files]
+// beside it.
+func (r *Report) Markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Capture %s\n\n%s", r.capture.ID, markdown(r.environment()))
+	for i := range r.capture.Workloads {
+		w := &r.capture.Workloads[i]
+		fmt.Fprintf(&b, "\n%s\n%s\n", markdown(w.times()), escapeMarkdown(w.origin()))
+		for _, kind := range figureKinds {
+			if kind != distribution || w.timed() {
+				fmt.Fprintf(&b, "\n![%s of %s](%s.svg)\n", kind, escapeMarkdown(w.Name), figureName(i, w.Name, kind))
+			}
+		}
+	}
+	b.WriteString("\n" + markdown(r.memory()) + "\n" + markdown(r.libraries()))
+	return b.String()
+}
+
+// timed reports whether any candidate has samples.
+func (w *Workload) timed() bool {
+	return slices.ContainsFunc(w.Series, func(s Series) bool { return s.Summary != nil })
+}
+
+// markdown writes a table whose cells are text in the pipe syntax.
+func markdown(t display.Table) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "## %s\n\n", escapeMarkdown(t.Title))
+	line := func(cell func(i int) string) {
+		for i := range t.Columns {
+			b.WriteString("| " + cell(i) + " ")
+		}
+		b.WriteString("|\n")
+	}
+	line(func(i int) string { return t.Columns[i].Name })
+	line(func(i int) string {
+		if t.Columns[i].Align == display.AlignRight {
+			return "---:"
+		}
+		return "---"
+	})
+	for _, row := range t.Rows {
+		line(func(i int) string {
+			if i >= len(row) {
+				return ""
+			}
+			return escapeMarkdown(fmt.Sprint(row[i]))
+		})
+	}
+	return b.String()
+}
+
+// escapeMarkdown makes text that a table cell, a heading and a link can hold: a
+// capture may say anything.
+func escapeMarkdown(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	return markdownSpecial.Replace(html.EscapeString(s))
+}
+
+var markdownSpecial = strings.NewReplacer(`\`, `\\`, `|`, `\|`, "`", "\\`", `*`, `\*`, `_`, `\_`, `[`, `\[`, `]`, `\]`, `!`, `\!`, `#`, `\#`)
+
+// HTML is the report as one page with its figures, which needs nothing else.
+func (r *Report) HTML() (string, error) {
+	figures, err := r.Figures()
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Capture %s</title>\n<style>%s</style></head><body>\n<h1>Capture %s</h1>\n",
+		html.EscapeString(r.capture.ID), pageStyle, html.EscapeString(r.capture.ID))
+	write := func(t display.Table) {
+		text, _ := display.ToBundle(t).Data["text/html"].(string)
+		b.WriteString(text)
+	}
+	write(r.environment())
+	for i := range r.capture.Workloads {
+		w := &r.capture.Workloads[i]
+		write(w.times())
+		fmt.Fprintf(&b, "<p>%s</p>\n", html.EscapeString(w.origin()))
+		for _, f := range figures {
+			if f.workload == i {
+				b.WriteString(f.SVG + "\n")
+			}
+		}
+	}
+	write(r.memory())
+	write(r.libraries())
+	b.WriteString("</body></html>\n")
+	return b.String(), nil
+}
+
+const pageStyle = `body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;color:#1f2328;background:#fff}
+table{border-collapse:collapse;margin:1rem 0;font-size:13px}caption{text-align:left;font-size:18px;font-weight:600;padding:.3rem 0}
+td[style*=right]{white-space:nowrap}td,th{padding:.2rem .7rem;border-bottom:1px solid #d0d7de}svg{max-width:100%;height:auto;margin:.5rem 0}`
+
+// Display shows the tables as HTML and all of [Report.Text] as text.
+func (r *Report) Display() display.Bundle {
+	var page strings.Builder
+	for _, t := range r.tables() {
+		text, _ := display.ToBundle(t).Data["text/html"].(string)
+		page.WriteString(text)
+	}
+	return display.Bundle{Data: map[string]any{"text/html": page.String(), "text/plain": r.Text(), "text/markdown": r.Markdown()}}
+}

@@ -1,0 +1,119 @@
+package capture
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// Summary is what a series comes down to, in seconds per run.
+type Summary struct {
+	Min    float64 `json:"min_s"`
+	Median float64 `json:"median_s"`
+	P95    float64 `json:"p95_s"`
+	Mean   float64 `json:"mean_s"`
+}
+
+// Summarise derives the summary of at least one sample.
+func Summarise(samples []float64) Summary {
+	sorted := slices.Sorted(slices.Values(samples))
+	return Summary{
+		Min:    sorted[0],
+		Median: quantile(sorted, 0.5),
+		P95:    quantile(sorted, 0.95),
+		Mean:   stat.Mean(samples, nil),
+	}
+}
+
+// quantile interpolates between the samples of a sorted list, of which the first
+// is the 0-quantile and the last the 1-quantile (type 7 of Hyndman and Fan). The
+// library's linear interpolation is type 4, which places the samples elsewhere.
+func quantile(sorted []float64, q float64) float64 {
+	n := float64(len(sorted))
+	return stat.Quantile(min((q*(n-1)+1)/n, 1), stat.LinInterp, sorted, nil)
+}
+
+// Interval is a confidence interval.
+type Interval struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// Constants of the bootstrap. The seed is fixed: equal samples give equal
+// intervals.
+const (
+	resamples  = 2000
+	confidence = 0.95
+	seed       = 0x666f726765
+)
+
+// bootstrap is the confidence interval of a statistic, each value of which is
+// computed from one resampling of the data.
+func bootstrap(statistic func(*rand.Rand) float64) Interval {
+	rng := rand.New(rand.NewPCG(seed, seed))
+	values := make([]float64, resamples)
+	for i := range values {
+		values[i] = statistic(rng)
+	}
+	slices.Sort(values)
+	return Interval{quantile(values, (1-confidence)/2), quantile(values, (1+confidence)/2)}
+}
+
+// MedianInterval is the bootstrap confidence interval (95 %) of the median.
+func MedianInterval(samples []float64) Interval {
+	drawn := make([]float64, len(samples))
+	return bootstrap(func(rng *rand.Rand) float64 {
+		for i := range drawn {
+			drawn[i] = samples[rng.IntN(len(samples))]
+		}
+		return medianOf(drawn)
+	})
+}
+
+// medianOf sorts the samples.
+func medianOf(samples []float64) float64 {
+	slices.Sort(samples)
+	return quantile(samples, 0.5)
+}
+
+// Tie is the difference, relative to the faster, up to which two candidates
+// count as equally fast: near ties change sides from run to run.
+const Tie = 0.03
+
+// Rank returns the indices of the series that were timed, the best first: by
+// their quickest sample, which is the one least disturbed. All within [Tie] of
+// the quickest come first, in the order of the candidates; ties is their number.
+func Rank(series []Series) (order []int, ties int) {
+	quickest := 0.0
+	for i, s := range series {
+		if s.Summary == nil {
+			continue
+		}
+		order = append(order, i)
+		if quickest == 0 || s.Summary.Min < quickest {
+			quickest = s.Summary.Min
+		}
+	}
+	class := func(i int) float64 {
+		if m := series[i].Summary.Min; m > quickest*(1+Tie) {
+			return m
+		}
+		return quickest
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch x, y := class(a), class(b); {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+	for _, i := range order {
+		if class(i) == quickest {
+			ties++
+		}
+	}
+	return order, ties
+}
