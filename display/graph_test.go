@@ -214,7 +214,9 @@ func FuzzGraphLabels(f *testing.F) {
 		}
 		checkSVG(t, svg)
 		for line := range strings.Lines(g.Mermaid()) {
-			checkMermaidLine(t, strings.TrimSpace(line))
+			if !strings.HasPrefix(line, "%%{init") { // nothing of the graph is in it
+				checkMermaidLine(t, strings.TrimSpace(line))
+			}
 		}
 		for line := range strings.Lines(g.ASCII()) {
 			if line = strings.TrimSuffix(line, "\n"); line != oneLine(line) {

@@ -12,6 +12,10 @@ import (
 func (g Graph) Mermaid() string {
 	r := g.resolve()
 	var b strings.Builder
+	if len(r.clusters) > 0 {
+		// Otherwise the first node of a cluster touches its title.
+		b.WriteString("%%{init: {\"flowchart\": {\"subGraphTitleMargin\": {\"top\": 4, \"bottom\": 24}}}}%%\n")
+	}
 	b.WriteString("flowchart " + map[Direction]string{TopDown: "TD", LeftRight: "LR"}[g.Direction] + "\n")
 	for i, n := range r.nodes {
 		if r.cluster[i] < 0 {

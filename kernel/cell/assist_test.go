@@ -58,6 +58,12 @@ func TestComplete(t *testing.T) {
 		{"# é\n\ndef f(größe):\n    return softm‸(x)", "‸softm: softmax"},
 		{"%%time\ndef f(x):\n    return softm‸", "‸softm: softmax"},
 		{"!true\n\n# c\ndef f(x):\n    return softm‸", "‸softm: softmax"},
+		{"strings.ToUpperS‸", "‸ToUpperS: ToUpperSpecial"},
+		{"!true\n// größer\ny := strings.ToUpperS‸pecial", "‸ToUpperSpecial: ToUpperSpecial"},
+		{"%time strings.ToUpperS‸", "‸ToUpperS: ToUpperSpecial"},
+		{"!true\n%time  \"é\" + strings.ToUpperS‸", "‸ToUpperS: ToUpperSpecial"},
+		{"?strings.ToUpperS‸", "‸ToUpperS: ToUpperSpecial"},
+		{"%%go\nstrings.ToUpperS‸", "‸ToUpperS: ToUpperSpecial"},
 	} {
 		code, cursor := cursorIn(t, c.code)
 		if got := completions(code, cursor, n.Complete(code, cursor)); got != c.want {
@@ -87,6 +93,8 @@ func TestInspect(t *testing.T) {
 		{"%%bash?‸", "%%bash [ARGUMENTS]"},
 		{"def f(x):\n    return soft‸max(x)", "softmax(x, axis=-1)"},
 		{"%%forge\ndef f(x):\n    return relu‸(x)", "relu(x)"},
+		{"!true\nfmt.Print‸ln(1)", "func Println(a ...any)"},
+		{"%%time\nfmt.Print‸ln(1)", "func Println(a ...any)"},
 		{"!l‸s", ""},
 		{"%nope‸", ""},
 		{"%%writefile x\ndef relu‸", ""},
@@ -120,6 +128,10 @@ func TestIsComplete(t *testing.T) {
 		{"def f(x):\n    return x", "complete"},
 		{"%%time\ndef f(x):", "incomplete"},
 		{"def f(x) return", "invalid"},
+		{"x := 1", "complete"},
+		{"!true\nfunc f() {", "incomplete"},
+		{"%%go\nfunc f() {", "incomplete"},
+		{"func func", "invalid"},
 	} {
 		if r := n.IsComplete(c.code); r.Status != c.status {
 			t.Errorf("%q: %s, want %s", c.code, r.Status, c.status)

@@ -152,14 +152,18 @@ func (t *task) steps(p parts) []func() Outcome {
 	case p.magic != nil:
 		steps = append(steps, func() Outcome { return t.magic(*p.magic, p) })
 	case strings.TrimSpace(p.body) != "":
-		steps = append(steps, func() Outcome { return t.code(p, language(p.body)) })
+		steps = append(steps, func() Outcome { return t.code(p) })
 	}
 	return steps
 }
 
-func (t *task) code(p parts, lang Language) Outcome {
-	if lang == ForgeScript {
-		return t.forgeScript(p, forgeOptions{})
+func (t *task) code(p parts) Outcome {
+	if p.language() == ForgeScript {
+		out := t.forgeScript(p, forgeOptions{})
+		if out.Err != nil && t.ctx.Err() != nil {
+			out.Err = &InterruptError{What: "a ForgeScript cell"}
+		}
+		return out
 	}
 	return t.goCode(p.body[p.line-1:], p.line)
 }

@@ -371,6 +371,27 @@ func TestWords(t *testing.T) {
 	}
 }
 
+// FuzzWords checks that every word can be quoted so that it comes back.
+func FuzzWords(f *testing.F) {
+	for _, s := range []string{"", "a 'b c'", `"\"`, `\`, "é\x00\xff '"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		list, err := words(text)
+		if err != nil {
+			return
+		}
+		var quoted []string
+		for _, w := range list {
+			quoted = append(quoted, "'"+strings.ReplaceAll(w, "'", `'"'"'`)+"'")
+		}
+		again, err := words(strings.Join(quoted, " "))
+		if err != nil || fmt.Sprintf("%q", again) != fmt.Sprintf("%q", list) {
+			t.Fatalf("words of %q are %q; quoted they are %q, %v", text, list, again, err)
+		}
+	})
+}
+
 func TestBytes(t *testing.T) {
 	for _, c := range []struct {
 		in   string

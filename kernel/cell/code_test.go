@@ -110,6 +110,7 @@ func TestForgeScriptIsAtomic(t *testing.T) {
 		{"def f(x):\n    return x + 5\n\ndef bad(x):\n    return nothing(x)", "ForgeScriptError"},
 		{"def f(x):\n    return x + 5\n\ndef func(x):\n    return x", "ForgeScriptError"},
 		{"def f(x: f32[2]):\n    return x + 5\n\ndef bad(x: f32[2], y: f32[3]):\n    return x + y", "CallError"},
+		{"def f(x):\n    return x + 5\n\ndef _(x):\n    return x", "ForgeScriptError"},
 		{"%%forge --shapes 2,3\ndef f(x, y):\n    return x + y", "CallError"},
 		{"%%forge --entry h\ndef f(x):\n    return x", "UsageError"},
 		{"%%forge --show ir\ndef f(x):\n    return x", "UsageError"},

@@ -84,7 +84,7 @@ func (in *Interp) completeMagic(at place) completion {
 	if m == nil {
 		return completion{}
 	}
-	if m.raw && m.code { // code follows
+	if m.expr {
 		source := strings.Repeat(" ", signs+end) + name[end:]
 		return in.completeGo(source, len(source))
 	}

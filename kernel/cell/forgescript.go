@@ -1,8 +1,8 @@
 package cell
 
 import (
+	"errors"
 	"fmt"
-	"go/token"
 	"strings"
 
 	"forgekernel/display"
@@ -26,7 +26,7 @@ type forgeOptions struct {
 
 // forgeScript runs ForgeScript code.
 func (t *task) forgeScript(p parts, opt forgeOptions) Outcome {
-	file, err := t.in.check(t.cell.Name, p.body)
+	file, err := forge.Parse(p.body, forge.Named(t.cell.Name), forge.Within(t.in.library))
 	if err != nil {
 		return Outcome{Err: err}
 	}
@@ -49,27 +49,8 @@ func (t *task) forgeScript(p parts, opt forgeOptions) Outcome {
 	return Outcome{Err: program.Show(t.ctx, views...)}
 }
 
-// check parses source and refuses names that could not become Go values.
-func (in *Interp) check(name, source string) (*script.File, error) {
-	file, err := forge.Parse(source, forge.Named(name), forge.Within(in.library))
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range file.Funcs {
-		if id := f.Name.Name; !token.IsIdentifier(id) || id == "_" {
-			pos := f.Pos()
-			return nil, forge.Errors{{
-				Source: name, Line: pos.Line, Col: pos.Col, EndCol: pos.Col + len([]rune(id)), Text: file.Source.Line(pos.Line),
-				Message: fmt.Sprintf("%s cannot name a function here, because Go cells could not call it", id),
-				Hint:    "choose another name",
-			}}
-		}
-	}
-	return file, nil
-}
-
-// define adds the functions of source, which check has accepted. When one
-// cannot become a Go value the library is as it was.
+// define adds the functions of source. When one cannot become a Go value the
+// library is as it was.
 func (in *Interp) define(name, source string) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -121,21 +102,23 @@ func (in *Interp) definitions() []link.Definition {
 	return list
 }
 
-// Restore defines functions again that an earlier session held. They are given
-// at once, since they may call one another whatever their order is.
+// Restore defines functions again that an earlier session held. A function may
+// call one that stands later in the list, if that was redefined; so each is
+// tried again as long as others succeed. The error tells of those that fail.
 func (in *Interp) Restore(defs []link.Definition) error {
-	if len(defs) == 0 {
-		return nil
+	for {
+		var failed []link.Definition
+		var errs []error
+		for _, d := range defs {
+			if err := in.define("restored "+d.Name, d.Source); err != nil {
+				failed, errs = append(failed, d), append(errs, err)
+			}
+		}
+		if len(failed) == 0 || len(failed) == len(defs) {
+			return errors.Join(errs...)
+		}
+		defs = failed
 	}
-	var source strings.Builder
-	for _, d := range defs {
-		source.WriteString(d.Source + "\n\n")
-	}
-	const name = "restored definitions"
-	if _, err := in.check(name, source.String()); err != nil {
-		return err
-	}
-	return in.define(name, source.String())
 }
 
 // reset forgets everything.
@@ -161,15 +144,13 @@ func (t *task) magicForge(c call) Outcome {
 		}
 	}
 	p := c.body.inner()
-	code := p
-	p.body = ""
-	if out := t.run(p); out.Err != nil || p.magic != nil {
-		return out
-	}
-	if strings.TrimSpace(code.body) == "" {
+	if strings.TrimSpace(p.body) == "" || p.magic != nil {
 		return Outcome{Err: t.usage(c.directive, "write a function below, beginning with def", "the cell defines nothing")}
 	}
-	return t.forgeScript(code, opt)
+	if out := t.run(parts{directives: p.directives}); out.Err != nil {
+		return out
+	}
+	return t.forgeScript(p, opt)
 }
 
 func forgeFlags() []flag {

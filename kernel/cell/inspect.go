@@ -81,16 +81,19 @@ func (in *Interp) describe(name string, detail int) (string, bool) {
 	return inspected(i, detail), true
 }
 
-// inspected writes an inspection as text.
+// inspected writes an inspection as text. Documentation of a package's names
+// begins with their declaration, which then stands for the signature.
 func inspected(i gocell.Inspection, detail int) string {
 	var sections []string
-	head := i.Signature
-	if i.Defined != "" {
-		head += "\n(" + i.Defined + ")"
+	keyword, _, _ := strings.Cut(i.Signature, " ")
+	if !strings.HasPrefix(i.Doc, keyword+" ") {
+		sections = append(sections, i.Signature)
 	}
-	sections = append(sections, head)
 	if i.Doc != "" {
 		sections = append(sections, i.Doc)
+	}
+	if i.Defined != "" {
+		sections = append(sections, "Defined in "+i.Defined+".")
 	}
 	if detail > 0 && i.Source != "" {
 		sections = append(sections, i.Source)
@@ -111,7 +114,6 @@ func (t *task) help(d directive) Outcome {
 // IsComplete says whether a cell can run as it stands.
 func (in *Interp) IsComplete(code string) link.IsCompleteReply {
 	p := split(code)
-	lang := Language("")
 	for p.magic != nil {
 		m := lookup(p.magic.name)
 		if m == nil || m.form&onCell == 0 {
@@ -120,10 +122,9 @@ func (in *Interp) IsComplete(code string) link.IsCompleteReply {
 		if !m.code { // the body is a text, which an empty line ends
 			return completeIf(strings.HasSuffix(code, "\n"), "")
 		}
-		if m.name == "go" {
-			lang = Go
-		}
-		if p = p.inner(); strings.TrimSpace(p.body) == "" && p.magic == nil && len(p.directives) == 0 {
+		p = p.inner()
+		p.lang = m.lang
+		if strings.TrimSpace(p.body) == "" && p.magic == nil && len(p.directives) == 0 {
 			return completeIf(false, "")
 		}
 	}
@@ -131,10 +132,7 @@ func (in *Interp) IsComplete(code string) link.IsCompleteReply {
 		last := len(p.directives) - 1
 		return completeIf(last < 0 || !strings.HasSuffix(p.directives[last].args, `\`), "")
 	}
-	if lang == "" {
-		lang = language(p.body)
-	}
-	if lang == ForgeScript {
+	if p.language() == ForgeScript {
 		status, indent := script.Completeness(p.body)
 		return link.IsCompleteReply{Status: string(status), Indent: indent}
 	}

@@ -24,9 +24,11 @@ type magic struct {
 	least int    // number of arguments
 	most  int
 	flags []flag
-	raw   bool // the arguments are one text, to be taken as it is
-	files bool // the arguments are file names
-	code  bool // the body is again directives and code, or the arguments are Go
+	raw   bool     // the arguments are one text, to be taken as it is
+	expr  bool     // that text, of %name, is Go
+	files bool     // the arguments are file names
+	code  bool     // the body is again directives and code
+	lang  Language // of that code, whatever it looks like
 	doc   string
 	run   func(t *task, c call) Outcome
 }
@@ -46,16 +48,16 @@ var magics []*magic
 
 func init() { // not an initialiser: %lsmagic refers to the table
 	magics = []*magic{
-		{name: "forge", form: onCell, code: true, flags: forgeFlags(), run: (*task).magicForge,
+		{name: "forge", form: onCell, code: true, lang: ForgeScript, flags: forgeFlags(), run: (*task).magicForge,
 			doc: "Run the cell as ForgeScript; compile its entry function for given shapes and show what came of it."},
-		{name: "go", form: onCell, code: true, run: (*task).magicGo,
+		{name: "go", form: onCell, code: true, lang: Go, run: (*task).magicGo,
 			doc: "Run the cell as Go, also if it begins with def."},
 		{name: "bash", form: onCell, raw: true, args: "[ARGUMENTS]", run: (*task).magicBash,
 			doc: "Run the cell as a shell script, which finds the arguments in $1, $2 and so on."},
 		{name: "writefile", form: onCell, args: "FILE", least: 1, most: 1, files: true, run: (*task).magicWriteFile,
 			flags: []flag{{name: "a", doc: "append to the file"}},
 			doc:   "Write the cell to a file."},
-		{name: "time", form: onLine | onCell, raw: true, code: true, args: "EXPRESSION", run: (*task).magicTime,
+		{name: "time", form: onLine | onCell, raw: true, expr: true, code: true, args: "EXPRESSION", run: (*task).magicTime,
 			doc: "Run Go code, or the cell, and print the time that passed and the CPU time it took."},
 		{name: "load", form: onLine, args: "FILE", least: 1, most: 1, files: true, run: (*task).magicLoad,
 			doc: "Replace the cell with the text of a file."},
@@ -146,7 +148,7 @@ func (m *magic) usage(kind directiveKind) string {
 		}
 		s += "]"
 	}
-	if m.args != "" && !(m.code && m.raw && kind == cellMagic) {
+	if m.args != "" && !(m.expr && kind == cellMagic) {
 		s += " " + m.args
 	}
 	return s

@@ -16,20 +16,8 @@ import (
 // magicGo is %%go.
 func (t *task) magicGo(c call) Outcome {
 	p := c.body.inner()
-	return t.runAs(p, Go)
-}
-
-// runAs runs p, whose code is in the given language whatever it looks like.
-func (t *task) runAs(p parts, lang Language) Outcome {
-	code := p
-	p.body = ""
-	out := t.run(p)
-	if out.Err != nil || strings.TrimSpace(code.body) == "" || p.magic != nil {
-		return out
-	}
-	last := t.code(code, lang)
-	last.Payload = append(out.Payload, last.Payload...)
-	return last
+	p.lang = Go
+	return t.run(p)
 }
 
 // magicTime is %time and %%time. The times are printed after what the code
@@ -102,8 +90,9 @@ func (t *task) magicBash(c call) Outcome {
 	if err != nil {
 		return Outcome{Err: t.usage(c.directive, "", "%%%%bash: %v", err)}
 	}
-	script := strings.TrimLeft(c.body.body, "\n")
-	return t.command(c.directive, shell.Command{Path: shell.Path(), Args: append([]string{"-c", script, "bash"}, args...)}, false)
+	// The empty lines above the script make its line numbers those of the cell.
+	script := append([]string{"-c", c.body.body, "bash"}, args...)
+	return t.command(c.directive, shell.Command{Path: shell.Path(), Args: script}, false)
 }
 
 // shell runs the command of a ! line.

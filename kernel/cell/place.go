@@ -31,7 +31,6 @@ func locate(code string, offset int) place {
 	start := strings.LastIndexByte(code[:offset], '\n') + 1
 	at := place{text: code[start:offset], start: start, line: 1 + strings.Count(code[:offset], "\n")}
 	p := split(code)
-	var forced Language
 	for p.magic != nil {
 		if at.line <= p.magic.line {
 			at.kind = inMagic
@@ -44,13 +43,8 @@ func locate(code string, offset int) place {
 			}
 			return at
 		}
-		switch m.name {
-		case "go":
-			forced = Go
-		case "forge":
-			forced = ForgeScript
-		}
 		p = p.inner()
+		p.lang = m.lang
 	}
 	switch {
 	case strings.HasPrefix(at.text, "%"): // neither language has such a line
@@ -63,9 +57,7 @@ func locate(code string, offset int) place {
 		at.kind = inCode
 		at.source = p.body[p.line-1:]
 		at.offset = offset - (len(code) - len(at.source))
-		if at.lang = forced; forced == "" {
-			at.lang = language(p.body)
-		}
+		at.lang = p.language()
 	}
 	return at
 }

@@ -53,7 +53,16 @@ type parts struct {
 	magic      *directive // %%magic
 	directives []directive
 	body       string
-	line       int // first line of body that is not blanked out, 1-based
+	line       int      // first line of body that is not blanked out, 1-based
+	lang       Language // of body, where a magic says so; else its content does
+}
+
+// language says what the code of body is written in.
+func (p parts) language() Language {
+	if p.lang != "" {
+		return p.lang
+	}
+	return language(p.body)
 }
 
 // split takes a cell apart. It accepts every string; what a directive means is

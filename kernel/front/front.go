@@ -50,6 +50,10 @@ type Config struct {
 	HistoryPath    string   // append-only JSON lines; empty keeps history in memory
 	Version        string   // of this kernel, for kernel_info
 	Logger         *slog.Logger
+	// SessionEnded is called when a session and its process group have ended,
+	// before another starts: a process that adopted orphans ends them there. It
+	// may be nil.
+	SessionEnded func()
 }
 
 // front is the state of one Run.
@@ -132,7 +136,7 @@ func newFront(ctx context.Context, cfg Config, signer *wire.Signer, stop func())
 	f.history.opened = make(chan struct{})
 	f.inputs.front = f
 	f.subshells.main, f.subshells.other = newQueue(f, ""), map[string]*queue{}
-	f.supervisor = newSupervisor(f.startSession, f.greet, f.log)
+	f.supervisor = newSupervisor(f.startSession, f.greet, f.cfg.SessionEnded, f.log)
 	return f
 }
 

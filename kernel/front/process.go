@@ -20,8 +20,10 @@ import (
 const oomScore = 500
 
 // process is a session's operating-system process, leader of its own group.
-// It dies with the thread that started it (Pdeathsig), and so must be started
-// on a thread that lives as long as the front.
+// It is told to end when the thread that started it does (Pdeathsig), and so
+// must be started on a thread that lives as long as the front. On that SIGTERM
+// the session ends all that it started, also what left its group; the guard
+// ends the group of a session that cannot.
 type process struct {
 	cmd *exec.Cmd
 	// leash is the write end of a pipe that the guard reads: when the front is
@@ -36,9 +38,10 @@ type process struct {
 	reaped bool // its number may belong to another process now
 }
 
-// guardScript waits for the front's end and then ends its group, itself
-// included. It ignores what an interrupt may send to the group.
-const guardScript = `trap '' INT TERM HUP QUIT; read _; kill -KILL 0`
+// guardScript waits for the front's end, leaves the session time to clean up,
+// and then ends its group, itself included. It ignores what an interrupt may
+// send to the group.
+const guardScript = `trap '' INT TERM HUP QUIT; read _; sleep 2; kill -KILL 0`
 
 // startProcess starts a session. files become its descriptors 1 and up: stdout,
 // stderr, link, crash report.
@@ -49,7 +52,7 @@ func startProcess(argv []string, files [4]*os.File, memory int64, log *slog.Logg
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = files[0], files[1]
 	cmd.ExtraFiles = files[2:]
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	cmd.Env = os.Environ()
 	if memory > 0 {
 		// The collector works harder before the hard limit is reached.

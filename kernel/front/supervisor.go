@@ -25,7 +25,9 @@ type supervisor struct {
 	start func() (*session, error)
 	// greet sends a new session what it must know before its first cell.
 	greet func(*session)
-	log   *slog.Logger
+	// cleanUp runs when a session has ended, before its end is told.
+	cleanUp func()
+	log     *slog.Logger
 
 	mu          sync.Mutex
 	current     *session      // nil while there is none that said Hello
@@ -42,8 +44,11 @@ type supervisor struct {
 	told        bool // a person has been told of the loss
 }
 
-func newSupervisor(start func() (*session, error), greet func(*session), log *slog.Logger) *supervisor {
-	return &supervisor{start: start, greet: greet, log: log, changed: make(chan struct{}), wake: make(chan struct{}, 1)}
+func newSupervisor(start func() (*session, error), greet func(*session), cleanUp func(), log *slog.Logger) *supervisor {
+	if cleanUp == nil {
+		cleanUp = func() {}
+	}
+	return &supervisor{start: start, greet: greet, cleanUp: cleanUp, log: log, changed: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 
 // run starts session after session until ctx ends. Its thread is the parent
@@ -69,6 +74,7 @@ func (v *supervisor) run(ctx context.Context) {
 		case <-ctx.Done():
 			s.farewell("the kernel was shut down")
 		}
+		v.cleanUp()
 		v.over(s, s.crash)
 	}
 	v.mu.Lock()

@@ -5,7 +5,9 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 	"strconv"
+	"strings"
 
 	"forgekernel/kernel/gocell/hostpkg"
 )
@@ -95,11 +97,14 @@ func (c *check) fill(nodes ...ast.Node) *ast.GenDecl {
 			continue
 		}
 		sym := c.s.scope.symbols[name]
+		if former := c.formerly[name]; former != nil {
+			sym = former
+		}
 		switch {
 		case sym != nil && sym.kind == "import":
 			imports.Specs = append(imports.Specs, importSpec(name, sym.path))
 		case sym != nil:
-			c.insert(sym)
+			c.insert(name, sym)
 		case c.insertDotted(name):
 		case qualifier[name] && !c.defines[name]:
 			if path, ok := hostpkg.Known(name); ok {
@@ -125,16 +130,16 @@ func (c *check) isPulled(name string) bool {
 
 // insert puts a session symbol into scope. Variables, constants and plain
 // functions are represented by objects that live no longer than the cell.
-func (c *check) insert(sym *symbol) {
+func (c *check) insert(name string, sym *symbol) {
 	var stand types.Object
 	switch obj := sym.obj.(type) {
 	case *types.Var:
-		stand = types.NewVar(token.NoPos, c.outer, sym.name, obj.Type())
+		stand = types.NewVar(token.NoPos, c.outer, name, obj.Type())
 	case *types.Const:
-		stand = types.NewConst(token.NoPos, c.outer, sym.name, obj.Type(), obj.Val())
+		stand = types.NewConst(token.NoPos, c.outer, name, obj.Type(), obj.Val())
 	case *types.Func:
 		if obj.Signature().TypeParams().Len() == 0 {
-			stand = types.NewFunc(token.NoPos, c.outer, sym.name, obj.Signature())
+			stand = types.NewFunc(token.NoPos, c.outer, name, obj.Signature())
 		}
 	}
 	if stand == nil {
@@ -145,6 +150,38 @@ func (c *check) insert(sym *symbol) {
 	c.outer.Scope().Insert(stand)
 	c.pkg.Scope().Insert(stand)
 	c.outside[stand] = sym
+}
+
+// nameFields writes the field names into literals of structs that an earlier
+// cell declared and whose fields are not exported: to the checker each cell is
+// a package of its own. It reports whether there were any.
+func (c *check) nameFields() (changed bool) {
+	if !slices.ContainsFunc(c.errs, func(e types.Error) bool {
+		return strings.HasPrefix(e.Msg, "implicit assignment to unexported field")
+	}) {
+		return false
+	}
+	for n, tv := range c.info.Types {
+		lit, ok := n.(*ast.CompositeLit)
+		if !ok {
+			continue
+		}
+		t := tv.Type
+		if p, isPointer := t.Underlying().(*types.Pointer); isPointer {
+			t = p.Elem() // &T left out within a literal
+		}
+		s, ok := t.Underlying().(*types.Struct)
+		if !ok || s.NumFields() != len(lit.Elts) || s.NumFields() == 0 || s.Field(0).Pkg().Path() != "main" {
+			continue
+		}
+		for i, e := range lit.Elts {
+			if _, keyed := e.(*ast.KeyValueExpr); !keyed {
+				lit.Elts[i] = &ast.KeyValueExpr{Key: &ast.Ident{NamePos: e.Pos(), Name: s.Field(i).Name()}, Colon: e.Pos(), Value: e}
+				changed = true
+			}
+		}
+	}
+	return changed
 }
 
 // insertDotted puts an object of a dot-imported package into scope.

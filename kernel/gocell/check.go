@@ -36,8 +36,9 @@ type check struct {
 	defines  map[string]bool // by := at the top level
 	hoisted  map[string]bool // of those, the ones that the cell's functions use
 	hoists   []hoisting
-	methods  []*method       // declared on types of earlier cells
-	kept     map[string]bool // types declared again without a change
+	formerly map[string]*symbol // names under which statements use what they then redefine
+	methods  []*method          // declared on types of earlier cells
+	kept     map[string]bool    // types declared again without a change
 
 	pulled  []*pulled                // declarations of earlier cells, checked along
 	broken  []brokenDecl             // those that no longer fit
@@ -228,6 +229,9 @@ func (c *check) run() []fault {
 	if len(dependents) == 0 {
 		return nil
 	}
+	if faults := c.hoistChanged(changed); len(faults) > 0 {
+		return faults
+	}
 	return c.withDependents(dependents)
 }
 
@@ -262,6 +266,9 @@ func (c *check) once() []fault {
 		}
 		if c.shown != nil && !c.bareLast && c.hasNoValue() {
 			c.bareLast = true
+			continue
+		}
+		if c.nameFields() {
 			continue
 		}
 		return append(c.faults(), c.earlyUses()...)

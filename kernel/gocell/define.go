@@ -5,10 +5,14 @@ import (
 	"go/token"
 	"go/types"
 	"reflect"
+
+	"forgekernel/kernel/gocell/eval"
 )
 
-// Define makes a host value a variable of the session, or a function when it
-// is one of an unnamed type. Its methods are those of its Go type.
+// Define makes a host value a variable of the session; a function can be called
+// like any other. Its type must be one that cells can name, and its methods are
+// those of that type. Defining a name again reaches the functions of cells that
+// use it.
 func (s *Session) Define(name string, value any, doc string) error {
 	if !token.IsIdentifier(name) || name == "_" {
 		return fmt.Errorf("%q is not a name", name)
@@ -22,12 +26,30 @@ func (s *Session) Define(name string, value any, doc string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	pkg := types.NewPackage("main", "main")
+	old := s.scope.symbols[name]
+	if old != nil && old.variable != nil && types.Identical(old.obj.Type(), t) {
+		old.variable.Set(reflect.ValueOf(value))
+		old.doc = doc
+		return nil
+	}
 	s.scope.symbols[name] = &symbol{
-		name: name, kind: "var", obj: types.NewVar(token.NoPos, pkg, name, t), doc: doc,
+		name: name, kind: "var", obj: types.NewVar(token.NoPos, nil, name, t), doc: doc,
 		variable: s.engine.HostVar(t, reflect.ValueOf(value)),
 	}
-	return nil
+	return s.refit(name)
+}
+
+// refit translates anew the functions of cells that use a name which the host
+// gave another type. Calls of those that no longer fit fail.
+func (s *Session) refit(name string) error {
+	c, _ := s.newCheck(&eval.Source{Name: "definition of " + name, Line: 1})
+	dependents := s.scope.dependents(map[string]bool{name: true}, func(*declaration) bool { return false })
+	if len(dependents) == 0 {
+		return nil
+	}
+	c.withDependents(dependents)
+	_, err := c.commit()
+	return err
 }
 
 var basicTypes = map[reflect.Kind]types.BasicKind{

@@ -112,12 +112,21 @@ func syntaxMessage(msg string) string {
 	return strings.Replace(msg, "found 'EOF'", "found the end of the cell", 1)
 }
 
+// Positions within messages are those of what the parser saw.
+var declaredAt = regexp.MustCompile(` \(declared at [^)]*\)`)
+
 var sessionType = regexp.MustCompile(`\bmain\.(\p{L}[\p{L}\p{N}_]*)`)
+
+// maxFaults bounds what is reported of one cell.
+const maxFaults = 50
 
 // faults turns what the checker found into faults.
 func (c *check) faults() []fault {
 	var list []fault
 	for _, e := range c.errs {
+		if len(list) == maxFaults {
+			break
+		}
 		if strings.HasPrefix(e.Msg, "\t") { // a note to the error before
 			continue
 		}
@@ -140,6 +149,10 @@ func (c *check) faults() []fault {
 func (c *check) message(msg string) string {
 	msg = sessionType.ReplaceAllString(msg, "$1")
 	msg = strings.ReplaceAll(msg, " in argument to "+showName, "")
+	msg = strings.TrimPrefix(msg, "in call to "+showName+", ")
+	msg = strings.ReplaceAll(msg, "·formerly", "")
+	msg = declaredAt.ReplaceAllString(msg, "")
+	msg = strings.ReplaceAll(msg, "·", ".") // a method checked as a function
 	if first, rest, ok := strings.Cut(msg, "\n"); ok {
 		msg = first
 		if rest = strings.TrimSpace(rest); rest != "" && !strings.Contains(rest, "other declaration of") {

@@ -22,7 +22,11 @@ func (c *check) hoist() []fault {
 	for _, d := range c.syn.decls {
 		nodes = append(nodes, d)
 	}
-	used := names(nodes...)
+	return c.hoistUsed(names(nodes...))
+}
+
+// hoistUsed hoists the definitions of the given names.
+func (c *check) hoistUsed(used map[string]bool) []fault {
 	for again := true; again; {
 		again = false
 		for _, st := range c.syn.stmts {
@@ -38,6 +42,22 @@ func (c *check) hoist() []fault {
 		}
 	}
 	return faults
+}
+
+// hoistChanged hoists the definitions of names that earlier functions use with
+// another type. Statements that use the former variable, as in x := f(x), get
+// it under another name.
+func (c *check) hoistChanged(changed map[string]bool) []fault {
+	c.formerly = map[string]*symbol{}
+	for _, st := range c.syn.stmts {
+		for id := range c.usesOf(st, nil) {
+			if sym := c.outside[c.info.Uses[id]]; sym != nil && changed[id.Name] && c.defines[id.Name] && !c.hoisted[id.Name] {
+				id.Name += "·formerly"
+				c.formerly[id.Name] = sym
+			}
+		}
+	}
+	return c.hoistUsed(changed)
 }
 
 func (c *check) mustHoist(def *ast.AssignStmt, used map[string]bool) bool {
@@ -114,10 +134,11 @@ func (c *check) earlyUses() []fault {
 	return faults
 }
 
+// usesOf finds the identifiers that stand for an object, or for any if it is nil.
 func (c *check) usesOf(n ast.Node, obj types.Object) map[*ast.Ident]bool {
 	found := map[*ast.Ident]bool{}
 	ast.Inspect(n, func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok && c.info.Uses[id] == obj {
+		if id, ok := n.(*ast.Ident); ok && (obj == nil || c.info.Uses[id] == obj) {
 			found[id] = true
 		}
 		return true

@@ -180,3 +180,26 @@ func TestOutputOfGoroutines(t *testing.T) {
 		t.Errorf("cell 1 got %q, cell 2 got %q", outs[1].text(), outs[2].text())
 	}
 }
+
+// TestPanicOnForeignGoroutine checks callbacks that compiled code calls on
+// goroutines of its own.
+func TestPanicOnForeignGoroutine(t *testing.T) {
+	reports := make(chan string, 10)
+	s, _ := newTestSession(t, Options{Async: func(cell uint64, err error) { reports <- fmt.Sprint(cell, " ", err) }})
+	mustRun(t, s, "time.AfterFunc(0, func() { panic(\"in timer\") })")
+	select {
+	case got := <-reports:
+		if got != "1 panic: in timer (in a goroutine)" {
+			t.Errorf("reported %q", got)
+		}
+	case <-time.After(generous):
+		t.Fatal("the panic is not reported")
+	}
+	got := mustRun(t, s, `srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { panic("in handler") }))
+defer srv.Close()
+_, err := http.Get(srv.URL)
+err == nil`)
+	if report := <-reports; got != "true" || !strings.Contains(report, "in handler") {
+		t.Errorf("the request gives %s, reported %q", got, report)
+	}
+}

@@ -68,15 +68,20 @@ func (s *Session) start() {
 	})
 }
 
-// shownValues receives the value of the last expression.
+// shownValues receives the value of the last expression and makes its display
+// while the cell still runs: a Display method is code of the cell, too.
 type shownValues struct {
-	has    bool
-	values []any
+	quiet  bool
+	result *Result
 }
 
 func (v *shownValues) set(list reflect.Value) {
-	v.has = true
-	v.values = slices.Clone(list.Interface().([]any))
+	if v.quiet {
+		return
+	}
+	values := slices.Clone(list.Interface().([]any))
+	v.result.Bundle = bundle(values)
+	v.result.Has, v.result.Values = true, values
 }
 
 // Run checks and runs one cell. Its error is a *CompileError, *PanicError,
@@ -88,17 +93,12 @@ func (s *Session) Run(ctx context.Context, cell Cell) (Result, error) {
 		return Result{}, err
 	}
 	result := Result{Warnings: p.warnings}
-	shown := &shownValues{}
-	at, err := p.program.Run(ctx, cell.Name, cell.ID, shown)
+	at, err := p.program.Run(ctx, cell.Name, cell.ID, &shownValues{p.quiet, &result})
 	if err != nil {
 		s.forget(p, at)
-		return result, runError(err)
+		return Result{Warnings: p.warnings}, runError(err)
 	}
-	if shown.has && !p.quiet {
-		result.Has, result.Values = true, shown.values
-		result.Bundle, err = bundle(shown.values)
-	}
-	return result, err
+	return result, nil
 }
 
 // prepared is a cell that has been checked, translated and linked.
@@ -203,16 +203,10 @@ func (s *Session) Goroutines() []Goroutine {
 	return list
 }
 
-// bundle shows one value in its richest form, several as text side by side. A
-// Display method of a cell may panic.
-func bundle(values []any) (b display.Bundle, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = &PanicError{Value: r}
-		}
-	}()
+// bundle shows one value in its richest form, several as text side by side.
+func bundle(values []any) display.Bundle {
 	if len(values) == 1 {
-		return display.ToBundle(values[0]), nil
+		return display.ToBundle(values[0])
 	}
 	var texts []string
 	for _, v := range values {
@@ -223,5 +217,5 @@ func bundle(values []any) (b display.Bundle, err error) {
 		text, _ := display.ToBundle(v).Data["text/plain"].(string)
 		texts = append(texts, text)
 	}
-	return display.Text(strings.Join(texts, " ")), nil
+	return display.Text(strings.Join(texts, " "))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -58,6 +59,35 @@ func TestDefine(t *testing.T) {
 	mustRun(t, s, "double := 3")
 	if got := mustRun(t, s, "double"); got != "3" {
 		t.Errorf("double is %s", got)
+	}
+}
+
+// TestDefineAgain checks that functions of cells see new host values.
+func TestDefineAgain(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	define := func(value any) {
+		t.Helper()
+		if err := s.Define("layer", value, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	define(func(x int) int { return x + 1 })
+	mustRun(t, s, "func use() any { return layer(1) }\nfunc stale() int { return layer(1) }")
+	define(func(x int) int { return x + 10 })
+	if got := mustRun(t, s, "use()"); got != "11" {
+		t.Errorf("use gives %s", got)
+	}
+	define(func(x int) string { return fmt.Sprint("text ", x) })
+	if got := mustRun(t, s, "use()"); got != "text 1" {
+		t.Errorf("use gives %s", got)
+	}
+	if _, err := s.Run(context.Background(), Cell{Source: "stale()"}); err == nil || !strings.Contains(err.Error(), "stale (cell) no longer compiles") {
+		t.Errorf("a function that no longer fits gives %v", err)
+	}
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "served") })
+	define(handler)
+	if got := mustRun(t, s, "w := httptest.NewRecorder()\nlayer.ServeHTTP(w, nil)\nlayer(w, nil)\nw.Body.String()"); got != "servedserved" {
+		t.Errorf("a method of a defined function gives %s", got)
 	}
 }
 
@@ -189,5 +219,14 @@ func BenchmarkFloatSum(b *testing.B) {
 	mustRun(b, s, "xs := make([]float64, 100_000)\nfunc sum(xs []float64) (t float64) { for i := range xs { t += xs[i] }; return }")
 	for b.Loop() {
 		mustRun(b, s, `sum(xs)`)
+	}
+}
+
+func TestManyErrors(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	_, err := s.Run(context.Background(), Cell{Source: "1" + strings.Repeat("+x", 2000)})
+	var ce *CompileError
+	if !errors.As(err, &ce) || len(ce.Diagnostics) != maxFaults {
+		t.Errorf("2000 errors give %d diagnostics", len(ce.Diagnostics))
 	}
 }

@@ -73,10 +73,10 @@ def interrupt(manager, client, code):
 
 
 def resident(manager):
-    """Resident bytes of the kernel's processes, and of each."""
+    """Resident bytes of the kernel's processes. A page that several of them
+    share, such as one of the program's text, counts once (PSS)."""
     parent = psutil.Process(manager.provisioner.pid)
-    parts = [p.memory_info().rss for p in [parent, *parent.children(recursive=True)]]
-    return sum(parts), parts
+    return sum(p.memory_full_info().pss for p in [parent, *parent.children(recursive=True)])
 
 
 def measure(rounds):
@@ -91,7 +91,7 @@ def measure(rounds):
             try:
                 note(name, "start to kernel_info_reply, ms", seconds * 1e3)
                 time.sleep(0.5)
-                note(name, "resident after start, MB", resident(manager)[0] / 1e6)
+                note(name, "resident after start, MB", resident(manager) / 1e6)
                 note(name, "first cell to reply, ms", execute(client, "1 + 1")[0] * 1e3)
                 for _ in range(100):
                     replied, idle, _ = execute(client, "1 + 1")

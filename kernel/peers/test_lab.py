@@ -45,7 +45,7 @@ def lab(tmp_path_factory):
     server = subprocess.Popen(
         [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0",
          "--IdentityProvider.token=", "--ServerApp.password=", "--ServerApp.disable_check_xsrf=True",
-         f"--ServerApp.root_dir={work}"],
+         "--LabApp.expose_app_in_browser=True", f"--ServerApp.root_dir={work}"],
         stdout=log, stderr=subprocess.STDOUT, env=dict(os.environ),
     )
     deadline = time.monotonic() + START
@@ -85,23 +85,18 @@ def execute_in_lab(browser, url, name, shot):
     page = browser.new_page(viewport={"width": 1280, "height": 1600})
     page.goto(f"{url}/lab/tree/notebooks/{name}?reset", wait_until="domcontentloaded", timeout=START * 1000)
     page.wait_for_selector(".jp-NotebookPanel-toolbar", timeout=START * 1000)
-    page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=START * 1000)
-    page.locator(".jp-NotebookPanel").first.click(position={"x": 5, "y": 200})
-    page.get_by_role("menuitem", name="Run", exact=True).click()
-    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-    total = page.evaluate("document.querySelectorAll('.jp-CodeCell').length")
-    assert total > 0
+    # The indicator says idle before there is a kernel, and a command without one
+    # asks which to use.
     page.wait_for_function(
-        """() => { const s = document.querySelector('.jp-Notebook-ExecutionIndicator');
-                   return s && s.dataset.status === 'idle' &&
-                     ![...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')].some(p => /\\[[\\s*]\\]/.test(p.textContent)); }""",
-        timeout=120_000,
+        """() => { const k = window.jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel;
+                   return k?.connectionStatus === 'connected' && k.status === 'idle'; }""",
+        timeout=START * 1000,
     )
+    # Lab's own commands: their promises end when the cells and the saving do.
+    page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
     page.wait_for_timeout(2000)  # Mermaid draws after the outputs have arrived
     photograph(page, shot)
-    page.keyboard.press("Escape")
-    page.keyboard.press("Control+s")
-    page.wait_for_timeout(1500)
+    page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
     page.close()
 
 

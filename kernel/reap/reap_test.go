@@ -99,6 +99,17 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
+func FuzzParseStat(f *testing.F) {
+	f.Add([]byte("12 (sh) S 3 12 12"))
+	f.Add([]byte("12 (a) R 9 (b) Z 3 1"))
+	f.Add([]byte(")("))
+	f.Fuzz(func(t *testing.T, stat []byte) {
+		if p, ok := parseStat(stat); !ok && p != (process{}) {
+			t.Fatalf("parseStat(%q) refuses and returns %+v", stat, p)
+		}
+	})
+}
+
 func TestTree(t *testing.T) {
 	procs := []process{
 		{pid: 2, parent: 1}, {pid: 3, parent: 2, dead: true}, {pid: 4, parent: 3},

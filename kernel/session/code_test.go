@@ -222,13 +222,19 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// A definition that can no longer be restored is reported, and the others
-// remain usable.
+// A definition that can no longer be restored is reported; the others are
+// restored, in whatever order they need one another.
 func TestRestoreFails(t *testing.T) {
 	f := newFront(t)
-	f.conn.SendBody(link.Restore, 0, 0, link.RestoreRequest{Definitions: []link.Definition{{Name: "f", Source: "def f(x: nonsense"}}})
-	f.ok(t, "1 + 1")
-	if text := f.text(); !strings.Contains(text, "could not be restored") {
+	f.conn.SendBody(link.Restore, 0, 0, link.RestoreRequest{Definitions: []link.Definition{
+		{Name: "first", Source: "def first(x):\n    return second(x) + 1"},
+		{Name: "bad", Source: "def bad(x: nonsense"},
+		{Name: "second", Source: "def second(x):\n    return x * 2"},
+	}})
+	if got := result(f.ok(t, "first(forge.Ones(1)).At(0)")); got != "3" {
+		t.Errorf("first(1) = %q", got)
+	}
+	if text := f.text(); !strings.Contains(text, "could not be restored: restored bad:1:") || strings.Contains(text, "first") {
 		t.Errorf("the session said %q", text)
 	}
 }

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -35,29 +36,40 @@ done
 
 var groups keeper
 
+var errNoKeeper = errors.New("there is no keeper yet")
+
 // add tells the keeper of a new process group and, since numbers are reused,
-// of former ones that have no member left.
+// of former ones that have no member left. A keeper that somebody killed is
+// replaced.
 func (k *keeper) add(group int) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if err := k.start(); err != nil {
-		return err
-	}
 	for g := range k.groups {
 		if syscall.Kill(-g, 0) == syscall.ESRCH {
 			delete(k.groups, g)
-			fmt.Fprintf(k.stdin, "- %d\n", g)
+			k.tell('-', g)
 		}
 	}
+	if k.groups == nil {
+		k.groups = make(map[int]bool)
+	}
 	k.groups[group] = true
-	_, err := fmt.Fprintf(k.stdin, "+ %d\n", group)
+	if k.tell('+', group) == nil {
+		return nil
+	}
+	return k.start()
+}
+
+func (k *keeper) tell(change rune, group int) error {
+	if k.stdin == nil {
+		return errNoKeeper
+	}
+	_, err := fmt.Fprintf(k.stdin, "%c %d\n", change, group)
 	return err
 }
 
+// start starts a keeper and tells it of all groups.
 func (k *keeper) start() error {
-	if k.stdin != nil {
-		return nil
-	}
 	cmd := exec.Command("/bin/sh", "-c", keeperScript)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stdin, err := cmd.StdinPipe()
@@ -68,6 +80,11 @@ func (k *keeper) start() error {
 		return err
 	}
 	go cmd.Wait()
-	k.stdin, k.groups = stdin, make(map[int]bool)
+	k.stdin = stdin
+	for g := range k.groups {
+		if err := k.tell('+', g); err != nil {
+			return err
+		}
+	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"io"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -37,4 +38,34 @@ func TestKeeperScript(t *testing.T) {
 	}
 	syscall.Kill(-forgotten.Process.Pid, syscall.SIGKILL)
 	forgotten.Wait()
+}
+
+// A keeper that has been killed is replaced by one that knows all groups.
+func TestKeeperIsReplaced(t *testing.T) {
+	var k keeper
+	sleeper := func() *exec.Cmd {
+		cmd := exec.Command("sleep", "1000")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return cmd
+	}
+	first, second := sleeper(), sleeper()
+	if err := k.add(first.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	k.stdin.(io.Closer).Close() // ends the keeper, and the first group
+	first.Wait()
+	if err := k.add(second.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	if len(k.groups) != 1 || !k.groups[second.Process.Pid] {
+		t.Errorf("groups %v, want only %d", k.groups, second.Process.Pid)
+	}
+	k.stdin.(io.Closer).Close()
+	second.Wait()
+	if status := second.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGKILL {
+		t.Errorf("the second group ended with %v", status)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"forgekernel/kernel/front"
+	"forgekernel/kernel/reap"
 )
 
 func kernelCommand() *cobra.Command {
@@ -41,7 +42,15 @@ func kernelCommand() *cobra.Command {
 				return err
 			}
 			cfg.SessionArgv = []string{self, "session"}
-			return front.Run(cmd.Context(), cfg)
+			if err := reap.Adopt(); err != nil {
+				return err
+			}
+			cfg.SessionEnded = func() {
+				if err := reap.Descendants(); err != nil {
+					cfg.Logger.Warn("processes of a session are left", "error", err)
+				}
+			}
+			return front.Run(whileParentLives(cmd.Context(), cfg.Logger), cfg)
 		},
 	}
 	cmd.Flags().StringVar(&file, "connection-file", "", "the connection file that Jupyter wrote")

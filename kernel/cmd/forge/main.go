@@ -10,8 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -34,9 +32,13 @@ type exitStatus int
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	err := root().ExecuteContext(ctx)
-	stop()
+	out := &output{file: os.Stdout}
+	cmd := root()
+	cmd.SetOut(out)
+	err := cmd.ExecuteContext(context.Background())
+	if err == nil {
+		err = out.err
+	}
 	os.Exit(report(err))
 }
 

@@ -76,7 +76,7 @@ func notebookRunCommand() *cobra.Command {
 		Use:   "run IN [-o OUT] [--html OUT] [--param k=v] [--timeout D]",
 		Short: "Execute a notebook on the kernel and write what it showed",
 		Args:  arguments(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: stoppable(func(cmd *cobra.Command, args []string) error {
 			nb, err := notebook.ReadFile(args[0])
 			if err != nil {
 				return err
@@ -93,7 +93,7 @@ func notebookRunCommand() *cobra.Command {
 			// What ran is written also when a cell failed: it is what the person
 			// needs to see why.
 			return errors.Join(runErr, writeOutputs(cmd, nb, out, html))
-		},
+		}),
 	}
 	exec.flags(cmd)
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write the executed notebook to this file")
@@ -130,7 +130,7 @@ func notebookVerifyCommand() *cobra.Command {
 		Use:   "verify IN",
 		Short: "Execute a notebook again and compare its outputs; numbers within tolerance, timings ignored",
 		Args:  arguments(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: stoppable(func(cmd *cobra.Command, args []string) error {
 			nb, err := notebook.ReadFile(args[0])
 			if err != nil {
 				return err
@@ -144,7 +144,7 @@ func notebookVerifyCommand() *cobra.Command {
 				return err
 			}
 			return errors.Join(err, printReport(cmd, report, asJSON))
-		},
+		}),
 	}
 	exec.flags(cmd)
 	cmd.Flags().Float64Var(&abs, "abs", 1e-8, "absolute tolerance of numbers")

@@ -83,7 +83,7 @@ func compileCommand() *cobra.Command {
 		Use:   "compile FILE [--shapes 8x16,16x12,12]",
 		Short: "Trace and optimise a ForgeScript program, and show every step",
 		Args:  arguments(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: stoppable(func(cmd *cobra.Command, args []string) error {
 			views, err := forge.ParseViews(show)
 			if err != nil {
 				return usageError{fmt.Errorf("--show: %w", err)}
@@ -108,7 +108,7 @@ func compileCommand() *cobra.Command {
 				fmt.Fprintf(cmd.OutOrStdout(), "── %s ──\n%s\n\n", name, text)
 			}
 			return nil
-		},
+		}),
 	}
 	p.flags(cmd)
 	cmd.Flags().StringVar(&show, "show", "trace,ir,passes,explain", "what to print")
@@ -127,7 +127,7 @@ func runCommand() *cobra.Command {
 		Use:   "run FILE [--shapes 8x16,16x12,12] [--seed N | --inputs FILE.npz]",
 		Short: "Compile a ForgeScript program and run it",
 		Args:  arguments(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: stoppable(func(cmd *cobra.Command, args []string) error {
 			if inputs != "" && cmd.Flags().Changed("seed") {
 				return usageError{errors.New("--seed makes inputs and --inputs reads them: give one")}
 			}
@@ -140,7 +140,7 @@ func runCommand() *cobra.Command {
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), result)
 			return nil
-		},
+		}),
 	}
 	p.flags(cmd)
 	cmd.Flags().Uint64Var(&seed, "seed", 1, "seed of the pseudo-random inputs")

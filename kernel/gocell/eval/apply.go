@@ -1,8 +1,12 @@
 package eval
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
+	"sync"
+	"time"
 )
 
 // apply calls any target with boxed arguments, a nil interface among them
@@ -33,9 +37,6 @@ func (th *thread) applyCode(c *Code, args []reflect.Value, deferOf *frame) []ref
 	}
 	if fn := c.fn.Load(); fn != nil {
 		return th.applyFunc(fn, nil, args, deferOf)
-	}
-	if c.host.IsValid() {
-		return th.compiled(target{host: c.host, name: c.Name, variadic: c.host.Type().IsVariadic()}, args)
 	}
 	panic(goError(fmt.Sprintf("%s has no code: its cell did not compile", c.Name)))
 }
@@ -100,21 +101,110 @@ func (c *closure) entry(args []reflect.Value) []reflect.Value {
 	if r == nil || r.ended.Load() {
 		r = c.engine.current.Load()
 	}
-	th := r.newThread()
-	defer func() {
-		if p := recover(); p != nil {
-			inner := th.catch(p)
-			r.mu.Lock()
-			r.lastPanic = inner
-			r.mu.Unlock()
-			panic(inner.value)
+	if r.nesting.Add(1) > MaxNesting {
+		r.nesting.Add(-1)
+		panic(stackOverflow{})
+	}
+	th := r.borrowThread()
+	results, failed := th.guarded(c, args)
+	r.nesting.Add(-1)
+	if failed != nil {
+		if !failed.onUserGoroutine() {
+			return c.abandon(r, failed)
 		}
-	}()
-	results := th.apply(target{clo: c}, args, nil)
+		r.mu.Lock()
+		r.lastPanic = failed
+		r.mu.Unlock()
+		panic(failed.value)
+	}
 	for i, t := range outs(c) {
 		results[i] = static(t, results[i])
 	}
+	threads.Put(th)
 	return results
+}
+
+// abandon ends a callback on a goroutine that compiled code started, a timer's
+// or a server's: nobody there would recover. The panic is reported; the callback
+// returns zeros, and an error where it can.
+func (c *closure) abandon(r *run, failed *panicking) []reflect.Value {
+	if !isStop(failed.value) {
+		r.engine.opts.Async(r.cell, &Panic{Value: failed.value, Trace: failed.trace, Goroutine: true})
+	}
+	var results []reflect.Value
+	for _, t := range outs(c) {
+		if t == errorType {
+			results = append(results, reflect.ValueOf(&errAbandoned).Elem())
+		} else {
+			results = append(results, reflect.Zero(t))
+		}
+	}
+	return results
+}
+
+var (
+	errorType    = reflect.TypeFor[error]()
+	errAbandoned = errors.New("the cell's function ended with a panic or was interrupted")
+)
+
+// onUserGoroutine reports whether the goroutine that panics was started for
+// user code. The stack is searched once, by the innermost callback.
+func (p *panicking) onUserGoroutine() bool {
+	if !p.placed {
+		p.placed, p.onUser = true, searchStack()
+	}
+	return p.onUser
+}
+
+func searchStack() bool {
+	for size := 256; ; size *= 2 {
+		pcs := make([]uintptr, size)
+		n := runtime.Callers(1, pcs)
+		if n == size {
+			continue // the bottom of the stack is what counts
+		}
+		frames := runtime.CallersFrames(pcs[max(0, n-20):n])
+		for {
+			f, more := frames.Next()
+			if f.Function == mainFrame || f.Function == goFrame {
+				return true
+			}
+			if !more {
+				return false
+			}
+		}
+	}
+}
+
+// The functions at the bottom of the goroutines of user code.
+const (
+	mainFrame = "forgekernel/kernel/gocell/eval.(*thread).main"
+	goFrame   = "forgekernel/kernel/gocell/eval.(*thread).goroutine"
+)
+
+// guarded runs a closure and returns its panic. The stack is unwound before the
+// panic goes on, which keeps deep recursions from costing the square of their
+// depth.
+func (th *thread) guarded(c *closure, args []reflect.Value) (results []reflect.Value, failed *panicking) {
+	defer func() {
+		if p := recover(); p != nil {
+			failed = th.catch(p)
+		}
+	}()
+	return th.apply(target{clo: c}, args, nil), nil
+}
+
+// threads keeps those of calls from compiled code, which may come by the
+// million: from a sort, say.
+var threads sync.Pool
+
+func (r *run) borrowThread() *thread {
+	th, ok := threads.Get().(*thread)
+	if !ok {
+		return r.newThread()
+	}
+	th.run, th.deadline = r, time.Time{}
+	return th
 }
 
 // outs lists the types that compiled code expects of the results.

@@ -218,9 +218,12 @@ func (b *builder) compare(op token.Token, x, y, dst place) {
 	case k == reflect.Slice: // with nil
 		want := op == token.EQL
 		b.emit(func(fr *frame) { fr.n[d] = truth((fr.v[i].IsNil() && fr.v[j].IsNil()) == want) })
-	default:
+	case x.isInterface():
 		want := op == token.EQL
 		b.emit(func(fr *frame) { fr.n[d] = truth(equal(fr.v[i], fr.v[j]) == want) })
+	default: // one of the two types may be declared and the other not
+		want, t := op == token.EQL, x.typ
+		b.emit(func(fr *frame) { fr.n[d] = truth(equal(fr.v[i], static(t, fr.v[j])) == want) })
 	}
 }
 

@@ -271,6 +271,9 @@ func (b *builder) constValue(c *ssa.Const, t reflect.Type) reflect.Value {
 		v.SetUint(c.Uint64())
 	case isFloat(k):
 		v.SetFloat(c.Float64())
+	case k == reflect.UnsafePointer:
+		n := uintptr(c.Uint64())
+		v.SetPointer(*(*pointer)(pointer(&n)))
 	case k == reflect.Complex64 || k == reflect.Complex128:
 		v.SetComplex(c.Complex128())
 	default:

@@ -45,6 +45,13 @@ func (b *builder) builtin(in *ssa.Call, fn *ssa.Builtin) {
 		b.emit(func(fr *frame) { fr.p[dst.i] = pointer(fr) })
 	case "ssa:wrapnilchk":
 		b.wrapNilCheck(args, dst)
+	case "Sizeof", "Alignof": // of a type parameter
+		t := args[0].typ
+		n := uint64(t.Size())
+		if fn.Name() == "Alignof" {
+			n = uint64(t.Align())
+		}
+		b.emit(func(fr *frame) { fr.n[dst.i] = n })
 	case "Add", "Slice", "SliceData", "String", "StringData":
 		b.unsafeBuiltin(fn.Name(), args, dst)
 	default:
@@ -149,8 +156,6 @@ func (b *builder) builtinNative(fn *ssa.Builtin, args []place, common *ssa.CallC
 		return func(_ *thread, v []reflect.Value) []reflect.Value { reflect.Copy(v[0], v[1]); return nil }
 	case "panic":
 		return func(_ *thread, v []reflect.Value) []reflect.Value { panic(panicValue(v[0])) }
-	case "recover":
-		return func(*thread, []reflect.Value) []reflect.Value { return nil }
 	case "print", "println":
 		return func(th *thread, v []reflect.Value) []reflect.Value {
 			printBuiltin(th.writer("stderr"), fn.Name() == "println", args, v)

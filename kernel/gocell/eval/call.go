@@ -366,6 +366,9 @@ func (b *builder) splitTarget(common *ssa.CallCommon) func(fr *frame) (target, [
 	}
 	switch fn := common.Value.(type) {
 	case *ssa.Builtin:
+		if fn.Name() == "recover" {
+			return deferredRecover
+		}
 		n := b.builtinNative(fn, args, common)
 		return func(fr *frame) (target, []reflect.Value) {
 			return target{native: n, name: fn.Name()}, fr.gather(args)
@@ -384,12 +387,24 @@ func (b *builder) splitTarget(common *ssa.CallCommon) func(fr *frame) (target, [
 	}
 }
 
+// deferredRecover is "defer recover()": as if the function itself called it, but
+// of no effect while that panics.
+func deferredRecover(fr *frame) (target, []reflect.Value) {
+	return target{name: "recover", native: func(*thread, []reflect.Value) []reflect.Value {
+		if p := fr.panicked; p == nil || p.recovered {
+			fr.recovers()
+		}
+		return nil
+	}}, nil
+}
+
 func (b *builder) goStmt(in *ssa.Go) {
-	split := b.splitTarget(in.Common())
+	split, e := b.splitTarget(in.Common()), b.e
 	b.emit(func(fr *frame) {
 		tg, args := split(fr)
 		th := fr.th.run.newThread()
 		th.start, _ = fr.location()
+		e.threads.add(th)
 		go th.goroutine(tg, args)
 	})
 }

@@ -53,8 +53,8 @@ func (e *Engine) Compile(u *Unit) (prog *Program, err error) {
 		}
 	}()
 	pkg := c.build()
-	for _, v := range u.Vars {
-		v.settle(c.typ(v.typ, token.NoPos))
+	for obj, v := range u.Vars {
+		v.settle(c.typ(v.typ, obj.Pos()))
 	}
 	return c.program(pkg), nil
 }

@@ -28,9 +28,6 @@ func assertionError(from, want reflect.Type, v reflect.Value) error {
 	if from.Name() != "" || from.NumMethod() == 0 {
 		iface = from.String()
 	}
-	if iface == "interface {}" {
-		iface = "interface {}"
-	}
 	switch {
 	case !v.IsValid():
 		return typeError(fmt.Sprintf("interface conversion: %s is nil, not %s", iface, want))
@@ -39,7 +36,7 @@ func assertionError(from, want reflect.Type, v reflect.Value) error {
 	}
 	text := fmt.Sprintf("interface conversion: %s is %s, not %s", iface, v.Type(), want)
 	if v.Type().String() == want.String() {
-		text += " (types of different cells)"
+		text += " (types from different scopes)"
 	}
 	return typeError(text)
 }

@@ -127,7 +127,6 @@ type Code struct {
 	Name string
 	fn   atomic.Pointer[Func]
 	fail atomic.Pointer[error]
-	host reflect.Value
 }
 
 // Fail makes every later call panic with err, until the code is linked again.
@@ -149,17 +148,17 @@ func (v *Var) settle(t reflect.Type) {
 // HostVar returns storage that holds a host value.
 func (e *Engine) HostVar(t types.Type, value reflect.Value) *Var {
 	e.types.Learn(t, value.Type())
-	p := reflect.New(value.Type())
-	p.Elem().Set(value)
 	v := &Var{typ: t}
-	v.addr.Store(&storage{p.UnsafePointer(), value.Type()})
+	v.Set(value)
 	return v
 }
 
-// HostCode returns the code of a host function.
-func (e *Engine) HostCode(name string, sig types.Type, fn reflect.Value) *Code {
-	e.types.Learn(sig, fn.Type())
-	return &Code{Name: name, host: fn}
+// Set gives the variable a value of its type; those who took its address keep
+// the former storage.
+func (v *Var) Set(value reflect.Value) {
+	p := reflect.New(value.Type())
+	p.Elem().Set(value)
+	v.addr.Store(&storage{p.UnsafePointer(), value.Type()})
 }
 
 // Value returns what the variable holds now.

@@ -3,6 +3,7 @@ package eval
 import (
 	"errors"
 	"go/types"
+	"iter"
 	"math/rand/v2"
 	"reflect"
 	"sync"
@@ -36,6 +37,8 @@ func (b *builder) genericNative(fn *ssa.Function, name string) native {
 		return func(*thread, []reflect.Value) []reflect.Value { return []reflect.Value{reflect.ValueOf(t)} }
 	case "sync.OnceValue", "sync.OnceValues":
 		return onceValues(out[0])
+	case "iter.Pull", "iter.Pull2":
+		return pull(out[0], out[1])
 	case "math/rand/v2.N":
 		return func(_ *thread, a []reflect.Value) []reflect.Value { return []reflect.Value{randomBelow(out[0], a[0])} }
 	case "sync/atomic.(*Pointer).Load", "sync/atomic.(*Pointer).Store",
@@ -70,6 +73,27 @@ func onceValues(t reflect.Type) native {
 			return results
 		})
 		return []reflect.Value{call}
+	}
+}
+
+// pull makes the two functions of iter.Pull for an iterator of any type.
+func pull(nextType, stopType reflect.Type) native {
+	return func(_ *thread, a []reflect.Value) []reflect.Value {
+		next, stop := iter.Pull(func(yield func([]reflect.Value) bool) {
+			each := reflect.MakeFunc(a[0].Type().In(0), func(v []reflect.Value) []reflect.Value {
+				return []reflect.Value{reflect.ValueOf(yield(v))}
+			})
+			a[0].Call([]reflect.Value{each})
+		})
+		nextFunc := reflect.MakeFunc(nextType, func([]reflect.Value) []reflect.Value {
+			v, ok := next()
+			for i := len(v); i < nextType.NumOut()-1; i++ {
+				v = append(v, reflect.Zero(nextType.Out(i)))
+			}
+			return append(v, reflect.ValueOf(ok))
+		})
+		stopFunc := reflect.MakeFunc(stopType, func([]reflect.Value) []reflect.Value { stop(); return nil })
+		return []reflect.Value{nextFunc, stopFunc}
 	}
 }
 

@@ -19,6 +19,7 @@ var natives = map[string]native{
 	"log.(*Logger).Fatal":   fatal("log.Fatal", nil),
 	"log.(*Logger).Fatalf":  fatal("log.Fatalf", nil),
 	"log.(*Logger).Fatalln": fatal("log.Fatalln", nil),
+	"runtime.Breakpoint":    func(*thread, []reflect.Value) []reflect.Value { panic(goError("breakpoint")) },
 	"runtime.Goexit":        func(*thread, []reflect.Value) []reflect.Value { panic(Exit{Call: "runtime.Goexit"}) },
 	"time.Sleep":            sleep,
 	"sync.(*WaitGroup).Wait": func(th *thread, a []reflect.Value) []reflect.Value {

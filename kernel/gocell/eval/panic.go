@@ -10,6 +10,8 @@ type panicking struct {
 	value     any
 	trace     []Location
 	recovered bool
+
+	placed, onUser bool // see onUserGoroutine
 }
 
 // rethrow carries a panic from frame to frame, so that its trace is not lost.
@@ -55,13 +57,27 @@ func (th *thread) catch(r any) *panicking {
 		return again.panicking
 	}
 	p := &panicking{value: r, trace: th.locate(0)}
+	if !isStop(r) {
+		th.blocking(nil) // the call that waited has ended with this panic
+	}
 	th.run.mu.Lock()
 	defer th.run.mu.Unlock()
 	if inner := th.run.lastPanic; inner != nil && same(inner.value, r) {
-		p.trace = append(append([]Location(nil), inner.trace...), p.trace...)
+		p.trace = joinTraces(inner.trace, p.trace)
+		p.placed, p.onUser = inner.placed, inner.onUser
 	}
 	th.run.lastPanic = nil
 	return p
+}
+
+// joinTraces puts the calls of a callback before those that led to it, and
+// leaves out the middle of what is too long.
+func joinTraces(inner, outer []Location) []Location {
+	list := append(append([]Location(nil), inner...), outer...)
+	if len(list) > 2*maxTrace {
+		list = append(list[:maxTrace], list[len(list)-maxTrace:]...)
+	}
+	return list
 }
 
 // same compares panic values by identity; they need not be comparable.

@@ -52,7 +52,6 @@ type linkage struct {
 // Link makes the unit's functions and methods the present ones.
 func (p *Program) Link() {
 	for _, l := range p.link {
-		l.code.host = reflect.Value{}
 		l.code.fail.Store(nil)
 		l.code.fn.Store(l.fn)
 	}
@@ -145,7 +144,6 @@ func (th *thread) activity() string {
 // goroutine is the body of a go statement.
 func (th *thread) goroutine(t target, args []reflect.Value) {
 	e := th.run.engine
-	e.threads.add(th)
 	normal := false
 	defer func() {
 		e.threads.remove(th)

@@ -15,20 +15,25 @@ const (
 	// MaxDepth bounds nested calls, so that endless recursion is an error of
 	// the cell and not the end of the process.
 	MaxDepth = 100_000
+	// MaxNesting bounds calls from compiled code back into user code that are
+	// in progress at once, for the same reason: a String method that prints
+	// itself, say.
+	MaxNesting = 5_000
 	// deferGrace is how long deferred calls may run after an interrupt.
 	deferGrace = 50 * time.Millisecond
 )
 
 // run is one execution of a cell, shared by its goroutines.
 type run struct {
-	engine *Engine
-	cell   uint64
-	name   string
-	stop   atomic.Bool
-	ctx    context.Context // cancelled when stop is set
-	cancel context.CancelFunc
-	data   any
-	ended  atomic.Bool // the cell itself has ended; its goroutines may live on
+	engine  *Engine
+	cell    uint64
+	name    string
+	stop    atomic.Bool
+	ctx     context.Context // cancelled when stop is set
+	cancel  context.CancelFunc
+	data    any
+	nesting atomic.Int32
+	ended   atomic.Bool // the cell itself has ended; its goroutines may live on
 
 	mu        sync.Mutex
 	lastPanic *panicking // of a callback that compiled code called
@@ -109,7 +114,7 @@ func (th *thread) pop(fr *frame) {
 type stackOverflow struct{}
 
 func (stackOverflow) Error() string {
-	return fmt.Sprintf("stack overflow: more than %d nested calls", MaxDepth)
+	return fmt.Sprintf("stack overflow: more than %d nested calls, or %d through compiled code", MaxDepth, MaxNesting)
 }
 func (stackOverflow) RuntimeError() {}
 

@@ -31,8 +31,8 @@ const headWidth = 64
 // worthTelling is how long a cell must take for the time to be printed.
 const worthTelling = 100 * time.Millisecond
 
-// Printer is a runner.Observer that prints. Errors of the writer are ignored,
-// as those of a terminal are.
+// Printer is a runner.Observer that prints. Errors of the writer are left
+// to whoever owns it.
 type Printer struct {
 	w      io.Writer
 	screen bool // colours, and rewriting in place
@@ -51,7 +51,7 @@ type Printer struct {
 func New(w io.Writer, nb *notebook.Notebook) *Printer { return newPrinter(w, nb, isScreen(w)) }
 
 func isScreen(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := w.(interface{ Fd() uintptr })
 	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
 		return false
 	}
