@@ -124,6 +124,9 @@ func (d *drawing) kernel(n *Node) {
 	d.box[n.Out[0]] = d.box[n.Body.Outputs[0]]
 }
 
+// Drawn is the class of boxes that nodes of operators of class c are drawn as.
+func (c Class) Drawn() display.Class { return drawnClass[c] }
+
 var drawnClass = map[Class]display.Class{
 	Constant:    display.ClassConstant,
 	Elementwise: display.ClassElementwise,

@@ -59,6 +59,9 @@ type Op struct {
 	// although nothing reads its result, is neither folded nor merged with an
 	// equal one, and keeps its place among the nodes with an effect.
 	Effect bool
+	// Scratch is the number of bytes that one thread of the kernel needs beside
+	// operands and results, where that grows with their shapes; nil for none.
+	Scratch func(n *Node) int64
 	// PassOnly operators are made by passes and cannot be applied by a program.
 	PassOnly bool
 	// Infer computes the result specs from the operand specs and attributes

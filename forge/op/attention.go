@@ -34,6 +34,7 @@ var attentions = []*ir.Op{{
 		func(c *ir.Call) error { return sdpa(c, arithmetic32) },
 		func(c *ir.Call) error { return sdpa(c, arithmetic64) },
 	),
+	Scratch: attentionScratch,
 	FLOPs: ir.FLOPs{
 		Doc: "2(D+E) + 5 per pair of query and key; causal: min(BHQK, BHQ(Q+1)/2) pairs",
 		Of: func(n *ir.Node) int64 {

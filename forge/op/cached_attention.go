@@ -22,6 +22,7 @@ var cachedAttentions = []*ir.Op{
 			func(c *ir.Call) error { return cachedAttention(c, arithmetic32) },
 			func(c *ir.Call) error { return cachedAttention(c, arithmetic64) },
 		),
+		Scratch: attentionScratch,
 		FLOPs: ir.FLOPs{
 			Doc: "2(D+E) + 5 per pair of query and position in the cache",
 			Of: func(n *ir.Node) int64 {
@@ -45,6 +46,7 @@ var cachedAttentions = []*ir.Op{
 			func(c *ir.Call) error { return pagedAttention(c, arithmetic32) },
 			func(c *ir.Call) error { return pagedAttention(c, arithmetic64) },
 		),
+		Scratch: pagedAttentionScratch,
 		FLOPs: ir.FLOPs{
 			Doc: "2(D+E) + 5 per pair of query and position in the blocks of its row",
 			Of: func(n *ir.Node) int64 {

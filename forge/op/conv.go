@@ -24,6 +24,7 @@ var convolutions = []*ir.Op{{
 		func(c *ir.Call) error { return conv(c, taps32) },
 		func(c *ir.Call) error { return conv(c, taps64) },
 	),
+	Scratch: convScratch,
 	FLOPs: ir.FLOPs{
 		Doc: "2C/groups*h*w per output and 1 per output for the bias",
 		Of: func(n *ir.Node) int64 {

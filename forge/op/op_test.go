@@ -334,3 +334,28 @@ func (c *stoppingContext) Err() error {
 	}
 	return nil
 }
+
+// TestBodyOfOperand runs kernels that give an operand back, in each type.
+func TestBodyOfOperand(t *testing.T) {
+	for _, dtype := range anyType {
+		g, err := ir.Parse(Registry, strings.ReplaceAll(`graph f(%x: T[3], %y: T[1]) {
+  %z: T[3] = fused %x, %y (%a: T[], %b: T[]) {
+    %same: bool[] = eq %a, %b
+    return %b
+  }
+  return %z
+}`, "T", dtype.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := tensor.Zeros(dtype, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := tensor.Full(dtype, 1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantElems(t, evalNode(t, g.Nodes[0], x, y)[0], 1, 1, 1)
+	}
+}

@@ -25,7 +25,9 @@ const DefaultMaxBytes = 4 << 30
 // Interp is the interpreter as a [backend.Backend].
 type Interp struct {
 	// MaxBytes bounds the memory that live intermediate values and outputs of
-	// one run may need; Compile refuses a program that needs more.
+	// one run may need; Compile refuses a program that needs more. What a kernel
+	// needs while it runs comes on top: float32 copies of half-precision
+	// operands, partial sums, one line per goroutine.
 	MaxBytes int64
 	// Workers is the number of goroutines of a kernel; 0 means one per core.
 	// Results do not depend on it.
