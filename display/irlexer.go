@@ -4,15 +4,16 @@ import "github.com/alecthomas/chroma/v2"
 
 // irLexer splits the compiler's text form:
 //
-//	graph mlp(%x: f32[8,16], %w: f32[16,4]) {
-//	  %h: f32[8,4] = matmul %x, %w {epilogue="none"} @ "mlp.fs":2:7 // note
-//	  return %h
+//	graph mlp(%x: f32[8,16], %w: f32[16,4]) {                # mlp.fs:1
+//	  %h: f32[8,4] = matmul %x, %w {epilogue="none"}         # 2:7
+//	  %y: f32[8,4] = relu %h @ "mlp.fs":2:7
+//	  return %y
 //	}
 var irLexer = chroma.MustNewLexer(&chroma.Config{Name: "Forge IR", Aliases: []string{"ir"}}, func() chroma.Rules {
 	return chroma.Rules{
 		"root": {
 			{Pattern: `\s+`, Type: chroma.TextWhitespace},
-			{Pattern: `(//|;)[^\n]*`, Type: chroma.CommentSingle},
+			{Pattern: `#[^\n]*`, Type: chroma.CommentSingle},
 			{Pattern: `@\s*"(\\.|[^"\\\n])*"(:\d+)*`, Type: chroma.Comment},
 			{Pattern: `"(\\.|[^"\\\n])*"`, Type: chroma.LiteralString},
 			{Pattern: `%[\w.$-]+`, Type: chroma.NameVariable},

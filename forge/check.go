@@ -17,11 +17,13 @@ const (
 	CheckAbs = 1e-5
 )
 
-// Accuracy compares a result with the float64 reference of the program as it
-// was written, before any pass.
+// Accuracy compares the results with the float64 reference of the program as it
+// was written, before any pass. Counts are over all results; the embedded Diff
+// is that of the result named Output, which is farthest from its reference.
 type Accuracy struct {
 	Program  string `json:"program"`
 	Backend  string `json:"backend"`
+	Output   string `json:"output"`
 	Elements int    `json:"elements"`
 	tensor.Diff
 	Failures int `json:"failures"` // elements beyond the tolerance
@@ -64,20 +66,35 @@ func (p *Program) check(ctx context.Context, args []*Tensor, meter *display.Mete
 		return nil, err
 	}
 	meter.Add(1)
-	reference, err := interp.Reference().Compile(ctx, p.traced.Graph)
+	reference, err := interp.Reference().Compile(ctx, p.traced)
 	if err != nil {
-		return nil, p.fn.callError(ctx, err, p.specs)
+		return nil, p.origin.callError(ctx, err, p.specs())
 	}
 	want, err := reference.Run(ctx, args...)
 	if err != nil {
-		return nil, p.fn.callError(ctx, err, p.specs)
+		return nil, p.origin.callError(ctx, err, p.specs())
 	}
-	a := &Accuracy{Program: p.Name(), Backend: p.backend, Elements: got.Len(), got: got, want: want[0]}
-	if a.Diff, err = tensor.Compare(got, want[0]); err != nil {
-		return nil, p.fn.callError(ctx, err, p.specs)
+	a := &Accuracy{Program: p.Name(), Backend: p.backend}
+	for i, out := range p.Outputs() {
+		if err := a.add(out.Name, got[i], want[i]); err != nil {
+			return nil, p.origin.callError(ctx, err, p.specs())
+		}
 	}
-	a.count()
 	return a, nil
+}
+
+// add compares one more result.
+func (a *Accuracy) add(name string, got, want *Tensor) error {
+	d, err := tensor.Compare(got, want)
+	if err != nil {
+		return err
+	}
+	if a.got == nil || d.MaxAbs > a.MaxAbs || math.IsNaN(d.MaxAbs) {
+		a.Output, a.Diff, a.got, a.want = name, d, got, want
+	}
+	a.Elements += got.Len()
+	a.count(got, want)
+	return nil
 }
 
 // orRandom replaces no arguments by random ones.
@@ -88,10 +105,10 @@ func (p *Program) orRandom(args []*Tensor) ([]*Tensor, error) {
 	return p.RandomInputs(DefaultSeed)
 }
 
-// count fills Failures and Lost.
-func (a *Accuracy) count() {
-	for i := range a.Elements {
-		x, y := a.got.Elem(i), a.want.Elem(i)
+// count adds to Failures and Lost.
+func (a *Accuracy) count(got, want *Tensor) {
+	for i := range got.Len() {
+		x, y := got.Elem(i), want.Elem(i)
 		narrow := float64(float32(y))
 		switch {
 		case x == narrow || math.IsNaN(x) && math.IsNaN(y):
@@ -131,7 +148,7 @@ func (a *Accuracy) Display() display.Bundle {
 			{"largest absolute error", fmt.Sprintf("%.3g", a.MaxAbs)},
 			{"largest relative error", fmt.Sprintf("%.3g", a.MaxRel)},
 			{"largest error in float32 steps", fmt.Sprintf("%.3g ULP", a.MaxULP)},
-			{"element with the largest error", fmt.Sprintf("%s: %.9g, reference %.17g", tensor.FormatShape(unravel(a.Index, a.got.Shape())), a.got.Elem(a.Index), a.want.Elem(a.Index))},
+			{"element with the largest error", fmt.Sprintf("%%%s%s: %.9g, reference %.17g", a.Output, tensor.FormatShape(unravel(a.Index, a.got.Shape())), a.got.Elem(a.Index), a.want.Elem(a.Index))},
 		},
 	}
 	if a.Lost > 0 {

@@ -33,10 +33,10 @@ def layer(x, w, b):
 	// f32[2,2]
 	// [[1.5 0.0]
 	//  [3.5 0.0]]
-	// graph layer(%x: f32[2,2] @ "layer.fs":2:11, %w: f32[2,2] @ "layer.fs":2:14, %b: f32[2] @ "layer.fs":2:17) {
-	//   %0: f32[2,2] = matmul %x, %w @ "layer.fs":3:19
-	//   %1: f32[2,2] = add %0, %b @ "layer.fs":3:23
-	//   %2: f32[2,2] = relu %1 @ "layer.fs":3:12
+	// graph layer(%x: f32[2,2], %w: f32[2,2], %b: f32[2]) {  # layer.fs:2
+	//   %0: f32[2,2] = matmul %x, %w                         # 3:19
+	//   %1: f32[2,2] = add %0, %b                            # 3:23
+	//   %2: f32[2,2] = relu %1                               # 3:12
 	//   return %2
 	// }
 	//

@@ -9,6 +9,7 @@
 //	layer := fns[0]
 //	y := layer(x, w, b)                         // panics with a *CallError
 //	y, err := layer.Run(ctx, x, w, b)           // or returns it
+//	ys := pair.All(x)                           // the results of return a, b
 //	p := layer.Specialize(forge.Shape{8, 16}, forge.Shape{16, 12}, forge.Shape{12})
 //	p.IR(); p.Graph(); p.Explain(); p.Check(); p.Bench()
 //

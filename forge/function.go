@@ -7,6 +7,7 @@ import (
 
 	"forgekernel/display"
 	"forgekernel/forge/ir"
+	"forgekernel/forge/plan"
 	"forgekernel/forge/script"
 )
 
@@ -14,7 +15,8 @@ import (
 // the shapes of its arguments, unless that has happened before, and runs the
 // result. A call that cannot be made panics with a [*CallError], one that is
 // interrupted with the cause of its context (see [SetContext]); [Function.Run]
-// returns either.
+// returns either. A function that returns a tuple is called with [Function.All]
+// or [Function.RunAll].
 //
 // A Function is safe for concurrent use.
 type Function func(args ...*Tensor) *Tensor
@@ -42,11 +44,7 @@ func newFunction(src *script.Func, s settings) Function {
 			inquiry.answer = f
 			return nil
 		}
-		y, err := f.run(callContext(), args)
-		if err != nil {
-			panic(err)
-		}
-		return y
+		return cell(f.run(callContext(), args))
 	}
 }
 
@@ -89,11 +87,27 @@ func (f *function) source() display.Source {
 	return display.Source{Lang: "forgescript", Code: f.src.Source(), Name: f.src.Pos().Source}
 }
 
+func (f *function) programName() string { return f.src.Name.Name }
+
 // Run compiles f for the shapes of args if need be and runs it under ctx. The
 // error is a [*CallError] or the cause that ended ctx.
 func (f Function) Run(ctx context.Context, args ...*Tensor) (*Tensor, error) {
 	return f.state().run(ctx, args)
 }
+
+// RunAll is [Function.Run] for functions of any number of results, which it
+// returns in order.
+func (f Function) RunAll(ctx context.Context, args ...*Tensor) ([]*Tensor, error) {
+	return f.state().runAll(ctx, args)
+}
+
+// All is [Function.RunAll] for a cell: it panics with the error.
+func (f Function) All(args ...*Tensor) []*Tensor {
+	return cell(f.state().runAll(callContext(), args))
+}
+
+// Results is the number of tensors that the function returns.
+func (f Function) Results() int { return len(f.state().src.Return) }
 
 // Compile compiles f for inputs of the given shapes, or returns the program
 // compiled before. Without shapes it takes those of the annotations. The error
@@ -120,9 +134,7 @@ func (f Function) Program() *Program {
 // For is the program for arguments of the same shapes as args. It panics with
 // the error of [Function.Compile].
 func (f Function) For(args ...*Tensor) *Program {
-	s := f.state()
-	specs := cell(s.specs(args))
-	return cell(s.program(callContext(), specs))
+	return cell(f.state().programFor(callContext(), args))
 }
 
 // IR is [Program.IR] of [Function.Program], as all the following methods are.
@@ -134,8 +146,11 @@ func (f Function) Graph() display.Graph { return f.Program().Graph() }
 // Mermaid is the text of the drawing in Mermaid's language.
 func (f Function) Mermaid() string { return f.Program().Mermaid() }
 
-// Explain lists what the passes did and declined.
-func (f Function) Explain() Explanation { return f.Program().Explain() }
+// Explain gathers what the compiler decided.
+func (f Function) Explain() *Explanation { return f.Program().Explain() }
+
+// Plan is where intermediate values stand in memory, and when.
+func (f Function) Plan() *plan.Plan { return f.Program().Plan() }
 
 // Snapshots are the program as traced and after each pass.
 func (f Function) Snapshots() Snapshots { return f.Program().Snapshots() }
@@ -203,7 +218,7 @@ func (f *function) program(ctx context.Context, specs []Spec) (*Program, error) 
 	if err := f.src.CheckInputs(specs); err != nil {
 		return nil, f.callError(ctx, err, specs)
 	}
-	current := func(p *Program) bool { return p.traced.Current(f.scope()) }
+	current := func(p *Program) bool { return p.calls.Current(f.scope()) }
 	p, err := f.programs.get(ctx, fmt.Sprint(f.backend, specs), current, func(ctx context.Context) (*Program, error) {
 		return compile(ctx, f, specs)
 	})
@@ -214,15 +229,27 @@ func (f *function) program(ctx context.Context, specs []Spec) (*Program, error) 
 }
 
 func (f *function) run(ctx context.Context, args []*Tensor) (*Tensor, error) {
-	specs, err := f.specs(args)
-	if err != nil {
-		return nil, err
-	}
-	p, err := f.program(ctx, specs)
+	p, err := f.programFor(ctx, args)
 	if err != nil {
 		return nil, err
 	}
 	return p.Run(ctx, args...)
+}
+
+func (f *function) runAll(ctx context.Context, args []*Tensor) ([]*Tensor, error) {
+	p, err := f.programFor(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return p.RunAll(ctx, args...)
+}
+
+func (f *function) programFor(ctx context.Context, args []*Tensor) (*Program, error) {
+	specs, err := f.specs(args)
+	if err != nil {
+		return nil, err
+	}
+	return f.program(ctx, specs)
 }
 
 // specs are the types of the arguments.

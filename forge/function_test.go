@@ -142,7 +142,7 @@ func TestLimitsOfInputs(t *testing.T) {
 
 func TestAnnotations(t *testing.T) {
 	f := define(t, "def f(x: f32[2,3]): return x.sum(axis=0)\n")
-	if got := f.Specialize().Output().String(); got != "f32[3]" {
+	if got := f.Specialize().Outputs()[0].Spec.String(); got != "f32[3]" {
 		t.Errorf("the annotated program gives %s", got)
 	}
 	if !strings.Contains(f.IR().Code, "sum %x") || !strings.Contains(f.Mermaid(), "sum") || len(f.Graph().Nodes) == 0 {
@@ -321,6 +321,21 @@ func TestSeed(t *testing.T) {
 	for _, v := range b.Float32() {
 		if v < 0 || v >= 1 {
 			t.Errorf("Rand gives %g", v)
+		}
+	}
+}
+
+// A program that does not compile for its own annotations was not called.
+func TestAnnotationsAreNoCall(t *testing.T) {
+	for _, source := range []string{
+		"def f(x: f32[2]) -> f32[3]:\n    return relu(x)\n",
+		"def f(x):\n    return relu(x)\n",
+	} {
+		f := define(t, source)
+		_, err := f.Compile(t.Context())
+		var call *forge.CallError
+		if !errors.As(err, &call) || len(call.Notes) > 0 {
+			t.Errorf("%q: %v with the notes %q", source, err, call.Notes)
 		}
 	}
 }

@@ -2,11 +2,13 @@ package forge
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 
+	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
 )
 
@@ -49,16 +51,28 @@ func parseShape(text string) (Shape, error) {
 // array for each parameter, by name. More arrays are an error as well, since
 // one of them is most likely a parameter with another name.
 func (f Function) ReadInputs(path string) ([]*Tensor, error) {
+	return readInputs(path, f.Name(), f.Params())
+}
+
+// ReadInputs is [Function.ReadInputs] for a program.
+func (p *Program) ReadInputs(path string) ([]*Tensor, error) {
+	params := make([]string, len(p.traced.Inputs))
+	for i, v := range p.traced.Inputs {
+		params[i] = v.Name
+	}
+	return readInputs(path, p.Name(), params)
+}
+
+func readInputs(path, name string, params []string) ([]*Tensor, error) {
 	named, err := readArchive(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	params := f.Params()
 	inputs := make([]*Tensor, len(params))
 	for _, n := range named {
 		i := slices.Index(params, n.Name)
 		if i < 0 {
-			return nil, fmt.Errorf("%s: %s has no parameter %q; it has %s", path, f.Name(), n.Name, strings.Join(params, ", "))
+			return nil, fmt.Errorf("%s: %s has no parameter %q; it has %s", path, name, n.Name, strings.Join(params, ", "))
 		}
 		inputs[i] = n.Tensor
 	}
@@ -79,4 +93,60 @@ func readArchive(path string) ([]tensor.Named, error) {
 		return nil, err
 	}
 	return tensor.ReadNPZ(file, info.Size())
+}
+
+// RandomInputs are inputs for the program, the same for equal seeds: floating
+// point is standard normal, a bool is true or false with equal chance, and an
+// integer is a valid index of every axis of what it is used with.
+func (p *Program) RandomInputs(seed uint64) ([]*Tensor, error) {
+	list := make([]*Tensor, len(p.traced.Inputs))
+	for i, v := range p.traced.Inputs {
+		t, err := randomInput(p.traced, v, seed+uint64(i))
+		if err != nil {
+			return nil, err
+		}
+		list[i] = t
+	}
+	return list, nil
+}
+
+func randomInput(g *ir.Graph, v *ir.Value, seed uint64) (*Tensor, error) {
+	switch v.Spec.DType {
+	case tensor.I32, tensor.I64, tensor.Bool:
+	default:
+		t, err := tensor.Randn(seed, v.Spec.Shape...)
+		if err != nil {
+			return nil, err
+		}
+		return t.Convert(v.Spec.DType)
+	}
+	t, err := tensor.Zeros(v.Spec.DType, v.Spec.Shape...)
+	if err != nil {
+		return nil, err
+	}
+	bound := indexBound(g, v)
+	if v.Spec.DType == tensor.Bool {
+		bound = 2
+	}
+	source := rand.New(rand.NewPCG(seed, 0))
+	for i := range t.Len() {
+		t.SetElem(i, float64(source.IntN(bound)))
+	}
+	return t, nil
+}
+
+// indexBound is the smallest extent of any tensor that a reader of v takes
+// besides it, so that smaller numbers index each of its axes.
+func indexBound(g *ir.Graph, v *ir.Value) int {
+	bound := 0
+	for _, n := range g.Uses()[v] {
+		for _, w := range n.In {
+			for _, d := range w.Spec.Shape {
+				if w != v && (bound == 0 || d < bound) {
+					bound = d
+				}
+			}
+		}
+	}
+	return max(bound, 1)
 }

@@ -7,7 +7,7 @@ import (
 	"forgekernel/forge/script"
 )
 
-// Option adjusts [Parse], [Define] and [Compile].
+// Option adjusts [Parse], [Define], [Compile], [FromGraph] and [FromIR].
 type Option func(*settings)
 
 type settings struct {
@@ -17,6 +17,7 @@ type settings struct {
 	limits  Limits
 	backend string
 	library *Library
+	after   string // the pass that a graph is the outcome of; empty means none
 }
 
 func newSettings(opts []Option) settings {
@@ -49,6 +50,10 @@ func WithLimits(l Limits) Option { return func(s *settings) { s.limits = l } }
 // OnBackend chooses what runs the programs, one of [Backends]. The default is
 // [DefaultBackend].
 func OnBackend(name string) Option { return func(s *settings) { s.backend = name } }
+
+// After names the pass that the graph of [FromGraph] or [FromIR] is the outcome
+// of, so that only the passes behind it run.
+func After(pass string) Option { return func(s *settings) { s.after = pass } }
 
 // Within lets the source call the functions of a library.
 func Within(l *Library) Option { return func(s *settings) { s.library = l } }

@@ -1,119 +1,160 @@
 package forge
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 
 	"forgekernel/display"
 	"forgekernel/forge/backend"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/pass"
 	"forgekernel/forge/script"
-	"forgekernel/forge/tensor"
 )
 
-// Program is a function compiled for inputs of known shapes. It is safe for
-// concurrent use.
+// Program is a function compiled for inputs of known shapes. Everything it
+// needs is its own: tensors that its constants were made from may change
+// later. It is safe for concurrent use.
 type Program struct {
-	fn      *function
-	specs   []Spec
-	traced  *script.Traced
+	origin  origin
+	traced  *ir.Graph      // as written, before any pass
+	calls   *script.Traced // what it inlined; nil when it comes from no source
 	passes  *pass.Result
 	exe     backend.Executable
 	backend string
 }
 
-// compile traces f, runs the passes and prepares the result on its backend.
+// origin is what a program was made from: it names the program and words the
+// errors of its calls.
+type origin interface {
+	programName() string
+	source() display.Source
+	specs(args []*Tensor) ([]Spec, error)
+	callError(ctx context.Context, err error, specs []Spec) error
+}
+
+// compile traces f and makes a program of the result.
 func compile(ctx context.Context, f *function, specs []Spec) (*Program, error) {
-	b, err := backendNamed(f.backend)
-	if err != nil {
-		return nil, err
-	}
 	meter := display.Progress(ctx, "compiling "+f.src.Name.Name, 0)
-	p := &Program{fn: f, specs: specs, backend: b.Name()}
-	if p.traced, err = f.src.Trace(f.scope(), specs); err == nil {
-		p.passes, err = pass.Run(p.traced.Graph, pass.Options{})
-	}
+	traced, err := f.src.Trace(f.scope(), specs)
+	var p *Program
 	if err == nil {
-		p.exe, err = b.Compile(ctx, p.passes.Graph)
+		p, err = build(ctx, f, traced.Graph, f.backend, pass.Options{})
 	}
 	if err != nil {
 		meter.Fail(err)
 		return nil, err
 	}
 	meter.Done()
+	p.calls = traced
+	return p, nil
+}
+
+// build runs the passes over g and prepares the result on a backend. The
+// program keeps g.
+func build(ctx context.Context, from origin, g *ir.Graph, on string, opts pass.Options) (*Program, error) {
+	b, err := backendNamed(on)
+	if err != nil {
+		return nil, err
+	}
+	p := &Program{origin: from, traced: g, backend: b.Name()}
+	if p.passes, err = pass.Run(g, opts); err != nil {
+		return nil, err
+	}
+	p.passes.Snapshots[0].Pass = cmp.Or(opts.After, pass.TraceSnapshot)
+	if p.exe, err = b.Compile(ctx, p.passes.Graph); err != nil {
+		return nil, err
+	}
 	return p, nil
 }
 
 // Name is the name of the function.
-func (p *Program) Name() string { return p.fn.src.Name.Name }
+func (p *Program) Name() string { return p.origin.programName() }
 
 // Backend names what runs the program.
 func (p *Program) Backend() string { return p.backend }
 
 // Inputs are the parameters with their specs, in order.
-func (p *Program) Inputs() []Input {
-	list := make([]Input, len(p.specs))
-	for i, s := range p.specs {
-		list[i] = Input{Name: p.fn.src.Params[i].Name.Name, Spec: s}
+func (p *Program) Inputs() []Typed { return typed(p.graph().Inputs) }
+
+// Outputs are the results with their specs, in order: one, or those of a tuple.
+func (p *Program) Outputs() []Typed { return typed(p.graph().Outputs) }
+
+// Typed is a parameter or a result of a program.
+type Typed struct {
+	Name string // of the value in the program
+	Spec Spec
+}
+
+func typed(values []*ir.Value) []Typed {
+	list := make([]Typed, len(values))
+	for i, v := range values {
+		list[i] = Typed{Name: v.Name, Spec: v.Spec.Clone()}
 	}
 	return list
 }
 
-// Input is one parameter of a program.
-type Input struct {
-	Name string
-	Spec Spec
+func (p *Program) specs() []Spec {
+	list := make([]Spec, len(p.traced.Inputs))
+	for i, v := range p.traced.Inputs {
+		list[i] = v.Spec
+	}
+	return list
 }
-
-// Output is the spec of the result.
-func (p *Program) Output() Spec { return p.graph().Outputs[0].Spec }
 
 // graph is the optimised graph.
 func (p *Program) graph() *ir.Graph { return p.passes.Graph }
 
-// Run computes the program. The arguments must have the shapes that it was
-// compiled for. The error is a [*CallError] or the cause that ended ctx. A run
-// longer than a second shows that it is running.
+// Run computes a program of one result. The arguments must have the shapes
+// that it was compiled for. The error is a [*CallError] or the cause that ended
+// ctx. A run longer than a second shows that it is running.
 func (p *Program) Run(ctx context.Context, args ...*Tensor) (*Tensor, error) {
+	if n := len(p.traced.Outputs); n != 1 {
+		return nil, p.severalResults(n)
+	}
+	outs, err := p.RunAll(ctx, args...)
+	if err != nil {
+		return nil, err
+	}
+	return outs[0], nil
+}
+
+// RunAll is [Program.Run] for programs of any number of results, which it
+// returns in order.
+func (p *Program) RunAll(ctx context.Context, args ...*Tensor) ([]*Tensor, error) {
 	meter := display.Progress(ctx, "running "+p.Name(), 0)
-	y, err := p.run(ctx, args)
+	outs, err := p.run(ctx, args)
 	if err != nil {
 		meter.Fail(err)
 		return nil, err
 	}
 	meter.Done()
-	return y, nil
+	return outs, nil
 }
 
-// run is Run without a word on the way.
-func (p *Program) run(ctx context.Context, args []*Tensor) (*Tensor, error) {
-	specs, err := p.fn.specs(args)
+// severalResults is the error of asking a tuple for its one result.
+func (p *Program) severalResults(n int) error {
+	name := p.Name()
+	return &CallError{Function: name, Diagnostic: diagnostic(
+		fmt.Sprintf("%s returns %d tensors, and a plain call gives one", name, n),
+		fmt.Sprintf("call %s.All(…), or %s.RunAll(ctx, …), which give all of them", name, name))}
+}
+
+// run is RunAll without a word on the way.
+func (p *Program) run(ctx context.Context, args []*Tensor) ([]*Tensor, error) {
+	specs, err := p.origin.specs(args)
 	if err != nil {
 		return nil, err
 	}
 	outs, err := p.exe.Run(ctx, args...)
 	if err != nil {
-		return nil, p.fn.callError(ctx, err, specs)
+		return nil, p.origin.callError(ctx, err, specs)
 	}
-	return outs[0], nil
+	return outs, nil
 }
 
-// RandomInputs are standard normal inputs for the program, the same for equal
-// seeds.
-func (p *Program) RandomInputs(seed uint64) ([]*Tensor, error) {
-	list := make([]*Tensor, len(p.specs))
-	for i, s := range p.specs {
-		t, err := tensor.Randn(seed+uint64(i), s.Shape...)
-		if err != nil {
-			return nil, err
-		}
-		list[i] = t
-	}
-	return list, nil
-}
-
-// Source is the text of the function.
-func (p *Program) Source() display.Source { return p.fn.source() }
+// Source is the text that the program was made from.
+func (p *Program) Source() display.Source { return p.origin.source() }
 
 // IR is the optimised program as text.
 func (p *Program) IR() display.Source {

@@ -161,7 +161,7 @@ func TestPrograms(t *testing.T) {
 				in = append(in, matrix(a))
 			}
 			want := reference(in)
-			if len(want.at) != got.Len() || !tensor.ShapeEqual(got.Shape(), p.Output().Shape) {
+			if len(want.at) != got.Len() || !tensor.ShapeEqual(got.Shape(), p.Outputs()[0].Spec.Shape) {
 				t.Fatalf("the result has shape %v, want %d elements", got.Shape(), len(want.at))
 			}
 			for i, w := range want.at {

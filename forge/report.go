@@ -13,7 +13,7 @@ import (
 
 // ReportVersion is the version of [Report]'s JSON form. A field may be added
 // within a version; a change of meaning makes a new one.
-const ReportVersion = 1
+const ReportVersion = 2
 
 // MaxReportValues is the number of elements of a result that a report holds;
 // of a larger one it holds the first.
@@ -27,16 +27,16 @@ type Report struct {
 	Source    string           `json:"source"` // name of the source
 	Backend   string           `json:"backend"`
 	Inputs    []ReportValue    `json:"inputs"`
-	Output    ReportValue      `json:"output"`
+	Outputs   []ReportValue    `json:"outputs"`
 	Snapshots []ReportSnapshot `json:"snapshots"`
 	Rewrites  []pass.Rewrite   `json:"rewrites"`
 	// Run is set once the program has run.
 	Run *ReportRun `json:"run,omitempty"`
 }
 
-// ReportValue is the type of an input or of the result.
+// ReportValue is the type of an input or of a result.
 type ReportValue struct {
-	Name  string `json:"name,omitempty"`
+	Name  string `json:"name"`
 	DType string `json:"dtype"`
 	Shape []int  `json:"shape"`
 }
@@ -49,11 +49,17 @@ type ReportSnapshot struct {
 	Graph   json.RawMessage `json:"graph"` // without the elements of constants
 }
 
-// ReportRun describes the result of a run.
+// ReportRun describes a run.
 type ReportRun struct {
-	Seed      *uint64 `json:"seed,omitempty"` // of the inputs, when they were generated
-	Elements  int     `json:"elements"`
-	NotFinite int     `json:"not_finite"`
+	Seed    *uint64        `json:"seed,omitempty"` // of the inputs, when they were generated
+	Results []ReportResult `json:"results"`        // in order of the outputs
+}
+
+// ReportResult describes one result of a run.
+type ReportResult struct {
+	Name      string `json:"name"`
+	Elements  int    `json:"elements"`
+	NotFinite int    `json:"not_finite"`
 	// Min, Max, Mean and StdDev are over the finite elements; absent when there
 	// are none.
 	Min    *float64 `json:"min,omitempty"`
@@ -87,14 +93,11 @@ func (p *Program) Report() (*Report, error) {
 	r := &Report{
 		Version:  ReportVersion,
 		Program:  p.Name(),
-		Source:   p.fn.src.Pos().Source,
+		Source:   p.Source().Name,
 		Backend:  p.backend,
-		Inputs:   []ReportValue{},
-		Output:   reportValue("", p.Output()),
+		Inputs:   reportValues(p.Inputs()),
+		Outputs:  reportValues(p.Outputs()),
 		Rewrites: append([]pass.Rewrite{}, p.passes.Rewrites...),
-	}
-	for _, in := range p.Inputs() {
-		r.Inputs = append(r.Inputs, reportValue(in.Name, in.Spec))
 	}
 	for _, s := range p.passes.Snapshots {
 		graph, err := s.JSON()
@@ -106,29 +109,33 @@ func (p *Program) Report() (*Report, error) {
 	return r, nil
 }
 
-func reportValue(name string, s Spec) ReportValue {
-	return ReportValue{Name: name, DType: s.DType.String(), Shape: append([]int{}, s.Shape...)}
+func reportValues(values []Typed) []ReportValue {
+	list := make([]ReportValue, len(values))
+	for i, v := range values {
+		list[i] = ReportValue{Name: v.Name, DType: v.Spec.DType.String(), Shape: append([]int{}, v.Spec.Shape...)}
+	}
+	return list
 }
 
 // RunSeeded runs the program on [Program.RandomInputs] of the seed, and
-// returns the report and the result.
-func (p *Program) RunSeeded(ctx context.Context, seed uint64) (*Report, *Tensor, error) {
+// returns the report and the results.
+func (p *Program) RunSeeded(ctx context.Context, seed uint64) (*Report, []*Tensor, error) {
 	args, err := p.RandomInputs(seed)
 	if err != nil {
 		return nil, nil, err
 	}
-	r, y, err := p.RunReport(ctx, args...)
+	r, outs, err := p.RunReport(ctx, args...)
 	if err != nil {
 		return nil, nil, err
 	}
 	r.Run.Seed = &seed
-	return r, y, nil
+	return r, outs, nil
 }
 
 // RunReport runs the program on the arguments, and returns the report and the
-// result.
-func (p *Program) RunReport(ctx context.Context, args ...*Tensor) (*Report, *Tensor, error) {
-	y, err := p.Run(ctx, args...)
+// results.
+func (p *Program) RunReport(ctx context.Context, args ...*Tensor) (*Report, []*Tensor, error) {
+	outs, err := p.RunAll(ctx, args...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -136,13 +143,15 @@ func (p *Program) RunReport(ctx context.Context, args ...*Tensor) (*Report, *Ten
 	if err != nil {
 		return nil, nil, err
 	}
-	r.Run = reportRun(y)
-	return r, y, nil
+	r.Run = &ReportRun{}
+	for i, y := range outs {
+		r.Run.Results = append(r.Run.Results, reportResult(r.Outputs[i].Name, y))
+	}
+	return r, outs, nil
 }
 
-// reportRun describes a result.
-func reportRun(y *Tensor) *ReportRun {
-	r := &ReportRun{Elements: y.Len(), Values: []ReportNumber{}, Truncated: y.Len() > MaxReportValues}
+func reportResult(name string, y *Tensor) ReportResult {
+	r := ReportResult{Name: name, Elements: y.Len(), Values: []ReportNumber{}, Truncated: y.Len() > MaxReportValues}
 	var finite []float64
 	for i := range y.Len() {
 		v := y.Elem(i)

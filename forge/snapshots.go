@@ -1,8 +1,6 @@
 package forge
 
 import (
-	"strings"
-
 	"forgekernel/display"
 	"forgekernel/forge/pass"
 )
@@ -38,25 +36,6 @@ func (s Snapshots) Display() display.Bundle {
 	return display.ToBundle(t)
 }
 
-// Explanation is what the passes did to a program, and what they declined and
-// why.
-type Explanation []pass.Rewrite
-
-// Explain lists the decisions of the passes, in order.
-func (p *Program) Explain() Explanation { return p.passes.Rewrites }
-
-// Display shows the decisions as a table.
-func (e Explanation) Display() display.Bundle {
-	if len(e) == 0 {
-		return display.Text("the passes found nothing to decide")
-	}
-	t := display.Table{Columns: []display.Column{{Name: "pass"}, {Name: "site"}, {Name: "source"}, {Name: "decision"}, {Name: "reason"}, {Name: "because of"}}}
-	for _, r := range e {
-		t.Rows = append(t.Rows, []any{r.Pass, r.Site, r.Pos.String(), string(r.Action), r.Reason, strings.Join(r.Values, ", ")})
-	}
-	return display.ToBundle(t)
-}
-
 // Summary is the program at a glance: its types and its work before and after
 // the passes.
 func (p *Program) Summary() display.Table {
@@ -68,8 +47,10 @@ func (p *Program) Summary() display.Table {
 	for _, in := range p.Inputs() {
 		t.Rows = append(t.Rows, []any{"input " + in.Name, in.Spec.String(), nil})
 	}
+	for _, out := range p.Outputs() {
+		t.Rows = append(t.Rows, []any{"result " + out.Name, out.Spec.String(), nil})
+	}
 	t.Rows = append(t.Rows,
-		[]any{"result", p.Output().String(), nil},
 		[]any{"operations", before.Nodes, after.Nodes},
 		[]any{"constants", before.Constants, after.Constants},
 		[]any{"FLOPs", before.FLOPs, after.FLOPs},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"forgekernel/display"
+	"forgekernel/forge/plan"
 )
 
 // view is one way to look at a program.
@@ -26,7 +27,10 @@ var views = []view{
 	}},
 	{"summary", "types and work, as written and optimised", func(_ context.Context, p *Program) (any, error) { return p.Summary(), nil }},
 	{"passes", "the work that is left after each pass", func(_ context.Context, p *Program) (any, error) { return p.Snapshots(), nil }},
-	{"explain", "what the passes did and declined, and why", func(_ context.Context, p *Program) (any, error) { return p.Explain(), nil }},
+	{"plan", "where intermediate values stand in memory, and when", func(_ context.Context, p *Program) (any, error) {
+		return plan.New(p.graph(), plan.Options{})
+	}},
+	{"explain", "everything that the compiler decided, and why", func(_ context.Context, p *Program) (any, error) { return p.Explanation() }},
 	{"check", "the error against float64, on random inputs", func(ctx context.Context, p *Program) (any, error) { return p.CheckContext(ctx) }},
 	{"bench", "the time of a run, on random inputs", func(ctx context.Context, p *Program) (any, error) {
 		return p.BenchContext(ctx, BenchOptions{})

@@ -40,18 +40,18 @@ func TestShow(t *testing.T) {
 	p := compileProgram(t, "fusion")
 	var sink collector
 	ctx := display.WithSink(t.Context(), &sink)
-	names := []string{"source", "trace", "ir", "graph", "mermaid", "summary", "passes", "explain", "check"}
+	names := []string{"source", "trace", "ir", "graph", "mermaid", "summary", "passes", "plan", "explain", "check"}
 	if err := p.Show(ctx, names...); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"def fusion", "relu %b", "fused", "fused kernel", "flowchart", "memory traffic", "fuse-elementwise", "fusion.fs:6:", "all 16384 elements"} {
+	for i, want := range []string{"def fusion", "relu %b", "fused", "fused kernel", "flowchart", "memory traffic", "fuse-elementwise", "planned", "fusion.fs:6:", "all 16384 elements"} {
 		if !strings.Contains(sink.texts[i], want) {
 			t.Errorf("%s lacks %q:\n%s", names[i], want, sink.texts[i])
 		}
 	}
 	shown := len(sink.texts)
-	err := p.Show(ctx, "ir", "plan")
-	if err == nil || !strings.Contains(err.Error(), `no view "plan" of a program; there are source, trace, ir, graph`) || len(sink.texts) != shown {
+	err := p.Show(ctx, "ir", "plans")
+	if err == nil || !strings.Contains(err.Error(), `no view "plans" of a program; there are source, trace, ir, graph`) || len(sink.texts) != shown {
 		t.Errorf("an unknown view: %v, %d shown", err, len(sink.texts)-shown)
 	}
 	if list, err := forge.ParseViews("ir, graph"); err != nil || len(list) != 2 {
@@ -72,16 +72,42 @@ func TestBench(t *testing.T) {
 		t.Errorf("%d samples: %v", n, timing.Samples)
 	}
 	text := display.ToBundle(timing).Data["text/plain"].(string)
-	for _, want := range []string{"median", "90 % quantile", timing.Environment.Go} {
+	for _, want := range []string{"median", timing.Environment.Go} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the table lacks %q:\n%s", want, text)
 		}
 	}
 }
 
+// The table tells no more than the samples do.
+func TestTimingDisplay(t *testing.T) {
+	const quantile, spread = "90 % quantile", "standard deviation"
+	for n, c := range map[int]struct{ has, lacks []string }{
+		1:  {[]string{"1 sample of 1 run, too slow for quantiles"}, []string{quantile, "median", spread}},
+		2:  {[]string{"2 samples of 1 run, too slow for quantiles", "median", "maximum", spread}, []string{quantile}},
+		10: {[]string{"10 samples of 1 run ", quantile, "median", spread}, []string{"too slow"}},
+	} {
+		timing := &forge.Timing{Program: "f", Backend: "interp", RunsEach: 1, FLOPs: 100}
+		for i := range n {
+			timing.Samples = append(timing.Samples, float64(i+1)*1e-3)
+		}
+		text := display.ToBundle(timing).Data["text/plain"].(string)
+		for _, want := range c.has {
+			if !strings.Contains(text, want) {
+				t.Errorf("%d samples: the table lacks %q:\n%s", n, want, text)
+			}
+		}
+		for _, not := range c.lacks {
+			if strings.Contains(text, not) {
+				t.Errorf("%d samples: the table has %q:\n%s", n, not, text)
+			}
+		}
+	}
+}
+
 func TestReport(t *testing.T) {
 	p := compileProgram(t, "layernorm")
-	r, y, err := p.RunSeeded(t.Context(), 3)
+	r, outs, err := p.RunSeeded(t.Context(), 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,22 +130,29 @@ func TestReport(t *testing.T) {
 			Shape []int
 		}
 		Snapshots []struct{ Pass, IR string }
+		Outputs   []struct{ Name, DType string }
 		Run       struct {
-			Seed      uint64
-			Elements  int
-			Values    []float64
-			Truncated bool
-			Mean      float64
+			Seed    uint64
+			Results []struct {
+				Name      string
+				Elements  int
+				Values    []float64
+				Truncated bool
+			}
 		}
 	}
 	if err := json.Unmarshal(data, &back); err != nil {
 		t.Fatal(err)
 	}
-	if back.Version != 1 || back.Program != "layernorm" || len(back.Inputs) != 3 || back.Inputs[0].Name != "x" || back.Snapshots[0].Pass != "trace" {
+	if back.Version != 2 || back.Program != "layernorm" || len(back.Inputs) != 3 || back.Inputs[0].Name != "x" || back.Snapshots[0].Pass != "trace" {
 		t.Errorf("%s", data[:500])
 	}
-	if back.Run.Seed != 3 || back.Run.Elements != y.Len() || len(back.Run.Values) != forge.MaxReportValues || !back.Run.Truncated || float32(back.Run.Values[7]) != y.Float32()[7] {
-		t.Errorf("run: %d elements, %d values, first %v", back.Run.Elements, len(back.Run.Values), back.Run.Values[:3])
+	if back.Run.Seed != 3 || len(back.Run.Results) != 1 || len(back.Outputs) != 1 {
+		t.Fatalf("run: seed %d, %d results of %d", back.Run.Seed, len(back.Run.Results), len(back.Outputs))
+	}
+	y, got := outs[0], back.Run.Results[0]
+	if got.Name != back.Outputs[0].Name || got.Elements != y.Len() || len(got.Values) != forge.MaxReportValues || !got.Truncated || float32(got.Values[7]) != y.Float32()[7] {
+		t.Errorf("result %s: %d elements, %d values, first %v", got.Name, got.Elements, len(got.Values), got.Values[:3])
 	}
 }
 
@@ -133,7 +166,7 @@ func TestReportNotFinite(t *testing.T) {
 		t.Fatal(err)
 	}
 	data, err := json.Marshal(r.Run)
-	if want := `{"elements":3,"not_finite":2,"min":0,"max":0,"mean":0,"std_dev":0,"values":["NaN","-Infinity",0],"truncated":false}`; err != nil || string(data) != want {
+	if want := `{"results":[{"name":"0","elements":3,"not_finite":2,"min":0,"max":0,"mean":0,"std_dev":0,"values":["NaN","-Infinity",0],"truncated":false}]}`; err != nil || string(data) != want {
 		t.Errorf("got %s, %v, want %s", data, err, want)
 	}
 }
@@ -223,6 +256,43 @@ func TestReadInputs(t *testing.T) {
 	if _, err := layer.ReadInputs(filepath.Join(t.TempDir(), "absent.npz")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
+}
+
+func TestReadNPZ(t *testing.T) {
+	wide, err := tensor.FromFloat64([]int{2}, []float64{0.1, 1e300})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := writeNPZ(t, tensor.Named{Name: "a", Tensor: forge.Arange(3)}, tensor.Named{Name: "wide", Tensor: wide})
+	arrays, err := forge.ReadNPZ(path)
+	if err != nil || len(arrays) != 2 || !tensor.Identical(arrays["a"], forge.Arange(3)) || !tensor.Identical(arrays["wide"], wide) {
+		t.Errorf("got %v, %v", arrays, err)
+	}
+	if _, err := forge.ReadNPZ(path + ".absent"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	double := define(t, "def double(wide): return wide + wide\n")
+	inputs, err := double.ReadInputs(writeNPZ(t, tensor.Named{Name: "wide", Tensor: wide}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := double.Run(t.Context(), inputs...); err == nil || !strings.Contains(err.Error(), "input wide is f64[2]; ForgeScript tensors are float32: pass forge.From(wide.Values(), wide.Shape()...), or store wide.astype(np.float32)") {
+		t.Errorf("float64 input: %v", err)
+	}
+}
+
+func writeNPZ(t *testing.T, list ...tensor.Named) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "inputs.npz")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := tensor.WriteNPZ(file, list); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // A program of a constant alone, and one that returns its input.

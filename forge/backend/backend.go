@@ -33,6 +33,16 @@ type Executable interface {
 	Run(ctx context.Context, inputs ...*tensor.Tensor) ([]*tensor.Tensor, error)
 	// Graph is the program that runs.
 	Graph() *ir.Graph
+	// Kernels tells how each node of the graph that is not a constant is run, in
+	// order of execution.
+	Kernels() []Kernel
+}
+
+// Kernel is what a backend chose for a node.
+type Kernel struct {
+	Value  string `json:"value"`  // the first result of the node: "%h"
+	Kernel string `json:"kernel"` // in the backend's own words; empty when nothing runs
+	Reason string `json:"reason"` // why it was chosen, one clause
 }
 
 // CheckInputs compares tensors with the input specs of a graph.

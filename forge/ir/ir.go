@@ -30,9 +30,9 @@ import (
 
 // Pos is a place in the program that the user wrote.
 type Pos struct {
-	Source string // "mlp.fs", "cell 3"
-	Line   int    // 1-based; 0 when unknown
-	Col    int    // 1-based, in code points
+	Source string `json:"source"` // "mlp.fs", "cell 3"
+	Line   int    `json:"line"`   // 1-based; 0 when unknown
+	Col    int    `json:"col"`    // 1-based, in code points
 }
 
 // IsKnown reports whether p names a place.

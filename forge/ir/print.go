@@ -31,14 +31,10 @@ const InlineElements = 16
 //	return  = "return" "%"name { "," "%"name }
 //	pos     = "@" string ":" line ":" column
 //	data    = "data" "@"label "=" base64 string
-func (g *Graph) String() string { return format(g, true) }
-
-// Listing returns the text form for reading: large constants are shown by
-// their spec only, so that it cannot be parsed if there are any.
-func (g *Graph) Listing() string { return format(g, false) }
-
-func format(g *Graph, withData bool) string {
-	p := &printer{withData: withData}
+//
+// A comment runs from # to the end of its line.
+func (g *Graph) String() string {
+	p := &printer{withData: true}
 	p.b.WriteString("graph " + g.Name)
 	p.scope(g, "")
 	p.b.WriteByte('\n')
@@ -52,6 +48,7 @@ type printer struct {
 	b        strings.Builder
 	withData bool
 	data     []*tensor.Tensor
+	notes    *noteWriter // of a listing; nil in the exact form
 }
 
 // scope writes parameters and the block of a graph or body.
@@ -62,9 +59,15 @@ func (p *printer) scope(g *Graph, indent string) {
 			p.b.WriteString(", ")
 		}
 		p.define(v)
-		p.pos(v.InputPos)
+		if p.notes == nil {
+			p.pos(v.InputPos)
+		}
 	}
-	p.b.WriteString(") {\n")
+	p.b.WriteString(") {")
+	if p.notes != nil && indent == "" {
+		p.b.WriteString(p.notes.header())
+	}
+	p.b.WriteByte('\n')
 	for _, n := range g.Nodes {
 		p.node(n, indent+"  ")
 	}
@@ -91,12 +94,7 @@ func (p *printer) node(n *Node, indent string) {
 		p.b.WriteByte(' ')
 		p.scope(n.Body, indent)
 	}
-	for i, pos := range n.Pos {
-		if i > 0 {
-			p.b.WriteByte(',')
-		}
-		p.pos(pos)
-	}
+	p.places(n.Pos)
 	p.b.WriteByte('\n')
 }
 
@@ -108,6 +106,20 @@ func (p *printer) list(values []*Value) {
 			p.b.WriteString(", ")
 		}
 		p.b.WriteString(v.String())
+	}
+}
+
+// places writes the positions of a node.
+func (p *printer) places(list []Pos) {
+	if p.notes != nil {
+		p.b.WriteString(p.notes.places(list))
+		return
+	}
+	for i, pos := range list {
+		if i > 0 {
+			p.b.WriteByte(',')
+		}
+		p.pos(pos)
 	}
 }
 

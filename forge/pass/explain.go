@@ -51,7 +51,7 @@ func (r *Result) Display() display.Bundle {
 		{Name: "after"}, {Name: "nodes"}, {Name: "constants"}, {Name: "FLOPs"}, {Name: "bytes moved"}, {Name: "what the pass does"},
 	}}
 	for _, s := range r.Snapshots {
-		sizes.Rows = append(sizes.Rows, []any{s.Pass, s.Summary.Nodes, s.Summary.Constants, s.Summary.FLOPs, s.Summary.Bytes, docOf(s.Pass)})
+		sizes.Rows = append(sizes.Rows, []any{s.Pass, s.Summary.Nodes, s.Summary.Constants, s.Summary.FLOPs, s.Summary.Bytes, Doc(s.Pass)})
 	}
 	decisions := display.Table{Title: "Decisions", Columns: []display.Column{
 		{Name: "pass"}, {Name: "site"}, {Name: "source"}, {Name: "action"}, {Name: "reason"}, {Name: "values"},

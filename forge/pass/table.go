@@ -98,10 +98,10 @@ func Names() []string {
 	return names
 }
 
-// docOf is the sentence that describes a snapshot.
-func docOf(snapshot string) string {
+// Doc is the sentence that describes a pass, or the first snapshot.
+func Doc(name string) string {
 	for _, p := range table {
-		if p.Name == snapshot {
+		if p.Name == name {
 			return p.Doc
 		}
 	}

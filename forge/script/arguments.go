@@ -217,8 +217,9 @@ func (b *builtin) example() string {
 	return b.name + "(" + strings.Join(parts, ", ") + ")"
 }
 
-// problem reports what is wrong with a call of f, or nil.
-func (f *Func) problem(call *Call) *problem {
+// problem reports what is wrong with a call of f whose results go to as many
+// places as want says, or nil.
+func (f *Func) problem(call *Call, want int) *problem {
 	if len(call.Named) > 0 {
 		return &problem{call.Named[0].Name.Span, fmt.Sprintf("%s takes its tensors by position", f.Name.Name), "write " + f.Signature() + " without names"}
 	}
@@ -231,7 +232,30 @@ func (f *Func) problem(call *Call) *problem {
 	if have, want := len(call.Args), len(f.Params); have != want {
 		return &problem{call.Fun.Span, fmt.Sprintf("%s takes %s, got %d", f.Name.Name, count(want, "tensor"), have), "its definition is " + f.Signature()}
 	}
-	return nil
+	return f.arityProblem(call, want)
+}
+
+// arityProblem reports a call whose number of results does not fit.
+func (f *Func) arityProblem(call *Call, want int) *problem {
+	have := len(f.Return)
+	switch {
+	case have == want:
+		return nil
+	case want == 1:
+		return &problem{call.Fun.Span, fmt.Sprintf("%s returns %s where one is needed", f.Name.Name, count(have, "tensor")), "unpack them on a line of their own: " + f.unpacking()}
+	case have == 1:
+		return &problem{call.Fun.Span, fmt.Sprintf("%s returns 1 tensor, and %d names are assigned", f.Name.Name, want), "assign it to one name"}
+	}
+	return &problem{call.Fun.Span, fmt.Sprintf("%s returns %s, and %d names are assigned", f.Name.Name, count(have, "tensor"), want), "write as many names as results: " + f.unpacking()}
+}
+
+// unpacking is a line that takes the results of f apart: "a, b = f(…)".
+func (f *Func) unpacking() string {
+	names := make([]string, len(f.Return))
+	for i := range names {
+		names[i] = string(rune('a' + i%26))
+	}
+	return strings.Join(names, ", ") + " = " + f.Name.Name + "(…)"
 }
 
 // count writes "1 tensor" or "2 tensors".

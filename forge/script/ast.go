@@ -20,10 +20,10 @@ type Func struct {
 	Span         // from def to the end of the return statement
 	Name   Ident // as called
 	Params []Param
-	Result *Type  // nil when not annotated
-	Doc    string // the string that opens the body, with common indentation removed
+	Result []*Type // one per value of Return; empty when not annotated
+	Doc    string  // the string that opens the body, with common indentation removed
 	Body   []Assign
-	Return Expr
+	Return []Expr // one tensor, or the elements of a tuple
 
 	file *File
 }
@@ -53,8 +53,16 @@ func (f *Func) Signature() string {
 		}
 	}
 	s := f.Name.Name + "(" + strings.Join(params, ", ") + ")"
-	if f.Result != nil {
-		s += " -> " + f.Result.String()
+	results := make([]string, len(f.Result))
+	for i, t := range f.Result {
+		results[i] = t.String()
+	}
+	switch len(results) {
+	case 0:
+	case 1:
+		s += " -> " + results[0]
+	default:
+		s += " -> (" + strings.Join(results, ", ") + ")"
 	}
 	return s
 }
@@ -104,9 +112,10 @@ func (t *Type) String() string {
 // Spec is the type in the compiler's form.
 func (t *Type) Spec() ir.Spec { return ir.F32(t.Shape...) }
 
-// Assign binds the value of an expression to a name.
+// Assign binds the value of an expression to a name, or the values of a tuple
+// to as many names.
 type Assign struct {
-	Name  Ident
+	Names []Ident
 	Value Expr
 }
 

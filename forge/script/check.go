@@ -63,21 +63,65 @@ func (c *checker) function(limits Limits) {
 	if n := len(c.fn.Params); n > limits.Inputs {
 		c.report(c.fn.Params[limits.Inputs].Name.Span, fmt.Sprintf("function %s has %d parameters", c.fn.Name.Name, n), fmt.Sprintf("a function takes at most %d tensors; pack some together, or split the function", limits.Inputs))
 	}
-	if _, annotated := c.fn.Specs(); c.fn.Result != nil && !annotated {
-		c.report(c.fn.Result.Span, "the result is annotated, and not every parameter is", "annotate them all, or none")
-	}
+	c.results()
 	for _, a := range c.fn.Body {
-		c.expr(a.Value)
-		if c.nameable(a.Name) {
-			c.retire(c.bound[a.Name.Name])
-		}
-		c.bound[a.Name.Name] = &binding{Ident: a.Name}
+		c.assign(a)
 	}
-	c.expr(c.fn.Return)
+	for _, x := range c.fn.Return {
+		c.expr(x)
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.bound)) {
 		c.retire(c.bound[name])
 	}
 	c.reportUnused(before)
+}
+
+// results compares the annotation of the result with the function.
+func (c *checker) results() {
+	if len(c.fn.Result) == 0 {
+		return
+	}
+	first := c.fn.Result[0].Span
+	if _, annotated := c.fn.Specs(); !annotated {
+		c.report(first, "the result is annotated, and not every parameter is", "annotate them all, or none")
+	}
+	if have, want := len(c.fn.Return), len(c.fn.Result); have != want {
+		c.report(first, fmt.Sprintf("the annotation says %s, and %s returns %d", count(want, "result"), c.fn.Name.Name, have), "annotate each result: -> f32[8] for one, -> (f32[8], f32[16]) for two")
+	}
+}
+
+// assign checks an assignment and binds its names.
+func (c *checker) assign(a Assign) {
+	if len(a.Names) == 1 {
+		c.expr(a.Value)
+	} else {
+		c.unpack(a)
+	}
+	for i, name := range a.Names {
+		if c.nameable(name) {
+			c.retire(c.bound[name.Name])
+		}
+		for _, earlier := range a.Names[:i] {
+			if earlier.Name == name.Name {
+				c.report(name.Span, fmt.Sprintf("%s is assigned twice on one line", name.Name), "give each result a name of its own")
+			}
+		}
+		c.bound[name.Name] = &binding{Ident: name}
+	}
+}
+
+// unpack checks the value of an assignment to several names.
+func (c *checker) unpack(a Assign) {
+	call, ok := a.Value.(*Call)
+	if ok && builtins[call.Fun.Name] == nil {
+		c.call(call, len(a.Names))
+		return
+	}
+	before := len(c.errs)
+	c.expr(a.Value)
+	if len(c.errs) == before {
+		c.report(a.Value.span(), fmt.Sprintf("this is one tensor, and %d names are assigned", len(a.Names)), "write a line for each name, or call a function that returns several tensors")
+	}
 }
 
 func (c *checker) param(p Param) {
@@ -143,7 +187,7 @@ func (c *checker) expr(x Expr) {
 			x = left
 		}
 	case *Call:
-		c.call(x)
+		c.call(x, 1)
 	case *Const:
 		c.report(x.Span, "True and False are not tensors", "they are values of keepdims=")
 	case *Tuple:
@@ -177,9 +221,11 @@ func (c *checker) use(x *Name) {
 // assignedLater is the line after the use that assigns the name, or 0.
 func (c *checker) assignedLater(x *Name) int {
 	for _, a := range c.fn.Body {
-		if a.Name.Name == x.Name && a.Name.Start > x.Start {
-			line, _ := c.src.Position(a.Name.Start)
-			return line
+		for _, name := range a.Names {
+			if name.Name == x.Name && name.Start > x.Start {
+				line, _ := c.src.Position(name.Start)
+				return line
+			}
 		}
 	}
 	return 0
@@ -193,10 +239,11 @@ func (c *checker) lookup(name string) *Func {
 	return c.scope.Lookup(name)
 }
 
-// call checks the callee and the arguments.
-func (c *checker) call(call *Call) {
+// call checks the callee, the arguments and whether the results fit as many
+// places as want says.
+func (c *checker) call(call *Call, want int) {
 	if module, ok := c.module(call); ok {
-		c.report(module.Span, fmt.Sprintf("ForgeScript has no modules, so %s means nothing", module.Name), c.insteadOf(call.Fun.Name))
+		c.report(module.Span, noModules(module.Name), c.insteadOf(call.Fun.Name))
 		for _, a := range call.Args[1:] {
 			c.operand(a)
 		}
@@ -216,7 +263,7 @@ func (c *checker) call(call *Call) {
 	case call.Method && fn != nil:
 		c.report(call.Fun.Span, fmt.Sprintf("%s is not a method of tensors", call.Fun.Name), "call it as a function: "+fn.Signature())
 	case fn != nil:
-		if p := fn.problem(call); p != nil {
+		if p := fn.problem(call, want); p != nil {
 			c.report(p.span, p.message, p.hint)
 		}
 	default:
@@ -369,5 +416,9 @@ func (f *Func) calls(yield func(*Call) bool) {
 			return
 		}
 	}
-	walk(f.Return)
+	for _, x := range f.Return {
+		if !walk(x) {
+			return
+		}
+	}
 }

@@ -2,7 +2,7 @@
 // programs: scan -> parse -> check -> trace.
 //
 // A source file is a sequence of functions. Each is pure: it names its inputs,
-// assigns intermediate values, and returns one tensor. There is no control
+// assigns intermediate values, and returns one tensor or a flat tuple of them. There is no control
 // flow, so a function applied to inputs of known shapes *is* a dataflow graph,
 // and [File.Trace] writes that graph down as package ir's SSA form:
 //
@@ -17,13 +17,14 @@
 // end of the line) are nothing.
 //
 //	File      = { Function } .
-//	Function  = "def" NAME "(" [ Param { "," Param } [ "," ] ] ")" [ "->" Type ] ":" Body .
+//	Function  = "def" NAME "(" [ Param { "," Param } [ "," ] ] ")" [ "->" Types ] ":" Body .
 //	Param     = NAME [ ":" Type ] .
 //	Type      = "f32" [ "[" [ INTEGER { "," INTEGER } [ "," ] ] "]" ] .
+//	Types     = Type | "(" Type "," Type { "," Type } [ "," ] ")" .
 //	Body      = Return NEWLINE
 //	          | NEWLINE INDENT [ STRING NEWLINE ] { Assign NEWLINE } Return NEWLINE DEDENT .
-//	Assign    = NAME "=" Expr .
-//	Return    = "return" Expr .
+//	Assign    = NAME { "," NAME } "=" Expr .
+//	Return    = "return" Expr { "," Expr } .
 //	Expr      = Term { ( "+" | "-" ) Term } .
 //	Term      = Unary { ( "*" | "/" | "@" ) Unary } .
 //	Unary     = "-" Unary | Primary .
@@ -50,6 +51,9 @@
 //   - Functions of one file, and of the [Scope] given to [Parse], may call one
 //     another in any order. A call is replaced by the callee's body, so
 //     recursion is refused.
+//   - A function whose return lists several expressions returns a tuple. Its
+//     call stands alone on the right of an assignment to as many names,
+//     a, b = f(x); tuples do not nest and are not values.
 //   - A string is allowed in one place, first in a body: it documents the
 //     function.
 //   - Annotations give the shapes that a function is compiled for when nobody

@@ -4,6 +4,7 @@ package script
 const (
 	MaxSource        = 64 << 10   // bytes of one source file
 	MaxInputs        = 16         // parameters of one function
+	MaxOutputs       = 16         // results of one function
 	MaxInputElements = 16_777_216 // of all inputs of one call together
 	MaxElements      = 1 << 28    // of one intermediate tensor: 1 GiB of float32
 	MaxNesting       = 100        // parentheses, calls and minus signs inside one another
@@ -23,6 +24,7 @@ const (
 type Limits struct {
 	Source        int // bytes
 	Inputs        int // parameters of one function
+	Outputs       int // results of one function
 	InputElements int // elements of all inputs together
 	Elements      int // elements of any one tensor of the program
 	Nesting       int // depth of expressions
@@ -37,6 +39,7 @@ func (l Limits) withDefaults() Limits {
 	}{
 		{&l.Source, MaxSource},
 		{&l.Inputs, MaxInputs},
+		{&l.Outputs, MaxOutputs},
 		{&l.InputElements, MaxInputElements},
 		{&l.Elements, MaxElements},
 		{&l.Nesting, MaxNesting},

@@ -51,7 +51,8 @@ type parser struct {
 	i      int
 	depth  int
 	limits Limits
-	failed bool // this logical line has had its problem
+	fn     *Func // whose text is being read
+	failed bool  // this logical line has had its problem
 	// unfinished says that the source ends where the body of a function should
 	// go on.
 	unfinished bool
@@ -144,7 +145,7 @@ func (p *parser) file(f *File) {
 			p.skipLine()
 			p.skipBody()
 		default:
-			p.outside(t)
+			p.outside(f, t)
 		}
 	}
 	if len(f.Funcs) == 0 && len(p.errs) == 0 {
@@ -152,8 +153,8 @@ func (p *parser) file(f *File) {
 	}
 }
 
-// outside reports a statement that is not in a function.
-func (p *parser) outside(t token) {
+// outside reports a statement of f that is not in a function.
+func (p *parser) outside(f *File, t token) {
 	switch {
 	case p.is("return"):
 		p.fail(t.Span, "this return is outside a function", "indent it like the body of its function")
@@ -166,7 +167,11 @@ func (p *parser) outside(t token) {
 		p.skipBody()
 		return
 	default:
-		p.fail(t.Span, "this statement is outside a function", "write it in the body of a def, indented by four spaces")
+		hint := "write it in the body of a def, indented by four spaces"
+		if len(f.Funcs) > 0 && t.kind == word {
+			hint = "write it in the body of a def, indented by four spaces; a def cell has nothing but functions, so call them in a Go cell of its own"
+		}
+		p.fail(t.Span, "this statement is outside a function", hint)
 	}
 	p.endLine("the statement")
 	if t.kind == word && blocks[t.text] {
@@ -191,13 +196,14 @@ func (p *parser) skipBody() {
 
 func (p *parser) function() *Func {
 	f := &Func{}
+	p.fn = f
 	f.Span = p.tok().Span
 	p.i++ // def
 	f.Name = p.ident("the function's name", "write def name(x):")
 	p.expect("(", "write the parameters in parentheses: def name(x):")
 	p.params(f)
 	if p.take("->") {
-		f.Result = p.annotation()
+		f.Result = p.results()
 	}
 	p.expect(":", "end the first line of a function with a colon")
 	if t := p.tok(); t.kind != newline && t.kind != eof && !p.failed {
@@ -240,6 +246,11 @@ func (p *parser) params(f *Func) {
 	p.expect(")", "separate parameters by commas, and close the list with )")
 }
 
+// isParam reports whether the function being read has a parameter of the name.
+func (p *parser) isParam(name string) bool {
+	return slices.ContainsFunc(p.fn.Params, func(a Param) bool { return a.Name.Name == name })
+}
+
 // ident parses a name that is being bound.
 func (p *parser) ident(what, hint string) Ident {
 	t := p.tok()
@@ -254,6 +265,31 @@ func (p *parser) ident(what, hint string) Ident {
 		p.i++
 	}
 	return Ident{t.Span, t.text}
+}
+
+// results parses the annotation of the result: a type, or several in
+// parentheses for a tuple.
+func (p *parser) results() []*Type {
+	open := p.tok()
+	if !p.take("(") {
+		return []*Type{p.annotation()}
+	}
+	var list []*Type
+	for !p.failed && !p.is(")") {
+		if t := p.tok(); p.is("(") {
+			p.fail(t.Span, "a tuple of results is flat", "write the types one after another: (f32[8], f32[16])")
+			break
+		}
+		list = append(list, p.annotation())
+		if !p.take(",") {
+			break
+		}
+	}
+	p.expect(")", "separate types by commas, and close the list with )")
+	if len(list) < 2 && !p.failed {
+		p.fail(p.since(open), "a tuple has two or more results", "write one type without parentheses")
+	}
+	return list
 }
 
 // annotation parses f32[dims...].
@@ -343,7 +379,7 @@ func (p *parser) statement(f *Func) {
 		f.End = p.since(t).End
 	case t.kind == str && isPlain(t.text):
 		p.docstring(f, t)
-	case t.kind == word && p.toks[p.i+1].text == "=" && p.toks[p.i+1].kind == punct:
+	case p.binds():
 		p.assign(f)
 	case p.refuse(t):
 	default:
@@ -361,31 +397,60 @@ func (p *parser) indentOf(t token) int {
 	return col - 1
 }
 
-// result parses what follows return.
-func (p *parser) result(t token) Expr {
+// result parses what follows return: an expression, or several for a tuple.
+func (p *parser) result(t token) []Expr {
 	if p.tok().kind == newline || p.tok().kind == eof {
 		p.fail(t.Span, "this return has no value", "write the tensor that the function computes after it")
 	}
-	x := p.expr()
-	if c := p.tok(); p.is(",") {
-		p.fail(c.Span, "a function returns one tensor", "write a function for each result")
+	list := []Expr{p.expr()}
+	for !p.failed && p.is(",") {
+		comma := p.tok()
+		p.i++
+		if k := p.tok().kind; k == newline || k == eof {
+			p.fail(comma.Span, "this comma makes a tuple of one tensor", "remove it, or write another result after it")
+		}
+		list = append(list, p.expr())
+		if p.limits.Outputs < len(list) {
+			p.fail(list[len(list)-1].span(), fmt.Sprintf("this return has more than %d results", p.limits.Outputs), "pack some together, or split the function")
+		}
 	}
-	return x
+	return list
 }
 
-// assign parses NAME = Expr.
+// binds reports whether an assignment comes next: NAME { "," NAME } "=".
+func (p *parser) binds() bool {
+	for i := p.i; p.toks[i].kind == word; i += 2 {
+		switch next := p.toks[i+1]; {
+		case next.kind == punct && next.text == "=":
+			return true
+		case next.kind != punct || next.text != ",":
+			return false
+		}
+	}
+	return false
+}
+
+// assign parses NAME { "," NAME } = Expr.
 func (p *parser) assign(f *Func) {
-	target := p.ident("a name", "write name = expression")
+	var targets []Ident
+	for {
+		targets = append(targets, p.ident("a name", "write name = expression"))
+		if !p.take(",") {
+			break
+		}
+	}
 	p.take("=")
 	x := p.expr()
 	switch t := p.tok(); {
 	case p.is("="):
-		p.fail(t.Span, "one line assigns one name", "write a line for each name")
-	case p.is(","):
+		p.fail(t.Span, "one line has one equals sign", "write a line for each assignment")
+	case p.is(",") && len(targets) == 1:
 		p.fail(t.Span, "a name holds one tensor", "write a line for each value")
+	case p.is(","):
+		p.fail(t.Span, "the values of one line come from one call", "write a line for each value")
 	}
 	if !p.failed {
-		f.Body = append(f.Body, Assign{target, x})
+		f.Body = append(f.Body, Assign{targets, x})
 	}
 }
 
@@ -403,7 +468,7 @@ func (p *parser) useless() {
 	case call != nil && call.Fun.Name == "print":
 		p.fail(x.span(), "ForgeScript prints nothing", "return the tensor, and print it in a Go cell")
 	case p.is(",") && named:
-		p.fail(t.Span, "one line assigns one name", "write a line for each name")
+		p.fail(t.Span, "only names separated by commas can be assigned together", "write a, b = f(x)")
 	case p.is(":") && named:
 		p.fail(t.Span, "only parameters and results are annotated", "write name = expression")
 	case p.is("="):

@@ -59,7 +59,7 @@ var refusedWords = map[string]*refusal{
 	"global":   {"a function sees only its parameters", "pass the tensor as a parameter"},
 	"nonlocal": {"a function sees only its parameters", "pass the tensor as a parameter"},
 	"pass":     {"ForgeScript has no pass", "end the function with return and an expression"},
-	"yield":    {"ForgeScript has no generators", "return one tensor"},
+	"yield":    {"ForgeScript has no generators", "return the tensors at the end: return a, b"},
 	"async":    {"ForgeScript has no async functions", "write a plain def; the compiler runs it in parallel"},
 	"await":    {"ForgeScript has no async functions", "call the function"},
 	"def":      {"functions do not nest", "start def in the first column"},

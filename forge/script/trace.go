@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"forgekernel/forge/ir"
@@ -15,6 +16,7 @@ import (
 // Traced is a function written down as a graph for inputs of known specs.
 type Traced struct {
 	Graph *ir.Graph
+	entry *Func
 	calls map[site]*Func // what each call meant
 }
 
@@ -22,6 +24,31 @@ type Traced struct {
 type site struct {
 	caller *Func
 	name   string
+}
+
+// Functions are the function that was traced and those that it inlined, each
+// once: first those of its own source, each source from top to bottom.
+func (t *Traced) Functions() []*Func {
+	list := []*Func{t.entry}
+	for _, callee := range t.calls {
+		if !slices.Contains(list, callee) {
+			list = append(list, callee)
+		}
+	}
+	own := t.entry.Pos().Source
+	slices.SortFunc(list, func(a, b *Func) int {
+		p, q := a.Pos(), b.Pos()
+		switch {
+		case p.Source == q.Source:
+			return p.Line - q.Line
+		case p.Source == own:
+			return -1
+		case q.Source == own:
+			return 1
+		}
+		return strings.Compare(p.Source, q.Source)
+	})
+	return list
 }
 
 // Current reports whether tracing again would inline the same functions: it is
@@ -35,7 +62,9 @@ func (t *Traced) Current(scope Scope) bool {
 	return true
 }
 
-// Trace writes the function down as a graph for inputs of the given specs. Calls are replaced by the callee's body, as scope has it now.
+// Trace writes the function down as a graph for inputs of the given specs; a
+// tuple becomes as many outputs. Calls are replaced by the callee's body, as
+// scope has it now.
 // The error is an [Errors] that points at the expression that does not fit.
 func (f *Func) Trace(scope Scope, specs []ir.Spec) (*Traced, error) {
 	if err := f.CheckInputs(specs); err != nil {
@@ -55,11 +84,11 @@ func (f *Func) Trace(scope Scope, specs []ir.Spec) (*Traced, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := t.b.Finish(out)
+	g, err := t.b.Finish(out...)
 	if err != nil {
 		return nil, Errors{diagnose(f.file.Source, f.Name.Span, err.Error(), "")}
 	}
-	return &Traced{Graph: g, calls: t.calls}, nil
+	return &Traced{Graph: g, entry: f, calls: t.calls}, nil
 }
 
 // CheckInputs compares the specs of a call with the function's parameters and
@@ -78,7 +107,7 @@ func (f *Func) CheckInputs(specs []ir.Spec) error {
 		case err != nil:
 			return Errors{diagnose(src, p.Name.Span, fmt.Sprintf("input %s: %v", p.Name.Name, err), "")}
 		case s.DType != tensor.F32:
-			return Errors{diagnose(src, p.Name.Span, fmt.Sprintf("input %s is %v", p.Name.Name, s), "ForgeScript tensors are float32; convert it first")}
+			return Errors{diagnose(src, p.Name.Span, fmt.Sprintf("input %s is %v", p.Name.Name, s), fmt.Sprintf("ForgeScript tensors are float32: pass forge.From(%[1]s.Values(), %[1]s.Shape()...), or store %[1]s.astype(np.float32)", p.Name.Name))}
 		case n == 0:
 			return Errors{diagnose(src, p.Name.Span, fmt.Sprintf("input %s is %v, which has no elements", p.Name.Name, s), "every dimension must be 1 or more")}
 		}
@@ -120,11 +149,12 @@ func (t *tracer) fail(span Span, message, hint string) error {
 }
 
 // function writes the body of f for the given arguments.
-func (t *tracer) function(f *Func, args []*ir.Value) (*ir.Value, error) {
+func (t *tracer) function(f *Func, args []*ir.Value) ([]*ir.Value, error) {
 	return t.inline(f, nil, args)
 }
 
-func (t *tracer) inline(f *Func, call *Call, args []*ir.Value) (*ir.Value, error) {
+// inline writes the body of f, which call calls, and returns its results.
+func (t *tracer) inline(f *Func, call *Call, args []*ir.Value) ([]*ir.Value, error) {
 	env := make(map[string]*ir.Value, len(args)+len(f.Body))
 	for i, p := range f.Params {
 		env[p.Name.Name] = args[i]
@@ -132,18 +162,41 @@ func (t *tracer) inline(f *Func, call *Call, args []*ir.Value) (*ir.Value, error
 	t.frames = append(t.frames, frame{f, call, env})
 	defer func() { t.frames = t.frames[:len(t.frames)-1] }()
 	for _, a := range f.Body {
-		v, err := t.expr(a.Value)
+		values, err := t.values(a)
 		if err != nil {
 			return nil, err
 		}
-		t.b.Name(v, a.Name.Name)
-		env[a.Name.Name] = v
+		for i, v := range values {
+			t.b.Name(v, a.Names[i].Name)
+			env[a.Names[i].Name] = v
+		}
 	}
-	v, err := t.expr(f.Return)
-	if err == nil && f.Result != nil && f.asAnnotated(args) && !tensor.ShapeEqual(f.Result.Shape, v.Spec.Shape) {
-		return nil, t.fail(f.Return.span(), fmt.Sprintf("the result is %v, and the annotation says %v", v.Spec, f.Result), "correct the expression, or the annotation after ->")
+	return t.results(f, args)
+}
+
+// values writes the right side of an assignment: one value per name.
+func (t *tracer) values(a Assign) ([]*ir.Value, error) {
+	if call, ok := a.Value.(*Call); ok && len(a.Names) > 1 {
+		return t.call(call, len(a.Names))
 	}
-	return v, err
+	v, err := t.expr(a.Value)
+	return []*ir.Value{v}, err
+}
+
+// results writes what f returns and compares it with the annotation.
+func (t *tracer) results(f *Func, args []*ir.Value) ([]*ir.Value, error) {
+	values := make([]*ir.Value, len(f.Return))
+	for i, x := range f.Return {
+		v, err := t.expr(x)
+		if err != nil {
+			return nil, err
+		}
+		if len(f.Result) > 0 && f.asAnnotated(args) && !tensor.ShapeEqual(f.Result[i].Shape, v.Spec.Shape) {
+			return nil, t.fail(x.span(), fmt.Sprintf("the result is %v, and the annotation says %v", v.Spec, f.Result[i]), "correct the expression, or the annotation after ->")
+		}
+		values[i] = v
+	}
+	return values, nil
 }
 
 // asAnnotated reports whether the arguments have the annotated shapes, for
@@ -175,7 +228,14 @@ func (t *tracer) expr(x Expr) (*ir.Value, error) {
 	case *Binary:
 		return t.binary(x)
 	case *Call:
-		return t.call(x)
+		if b := builtins[x.Fun.Name]; b != nil {
+			return t.builtin(b, x)
+		}
+		values, err := t.call(x, 1)
+		if err != nil {
+			return nil, err
+		}
+		return values[0], nil
 	}
 	return nil, t.fail(x.span(), "this is not a tensor", "write an expression")
 }
@@ -287,17 +347,16 @@ func (t *tracer) count(at Span) error {
 	return nil
 }
 
-func (t *tracer) call(x *Call) (*ir.Value, error) {
-	if b := builtins[x.Fun.Name]; b != nil {
-		return t.builtin(b, x)
-	}
+// call writes the body of a function that is not built in and returns its
+// results, as many as want says.
+func (t *tracer) call(x *Call, want int) ([]*ir.Value, error) {
 	f := t.top().fn
 	callee := resolve(t.scope, f, x.Fun.Name)
 	if callee == nil {
 		return nil, t.fail(x.Fun.Span, fmt.Sprintf("there is no function %s any more", x.Fun.Name), "define it again")
 	}
 	t.calls[site{f, x.Fun.Name}] = callee
-	if p := callee.problem(x); p != nil {
+	if p := callee.problem(x, want); p != nil {
 		return nil, t.fail(p.span, p.message, p.hint)
 	}
 	for _, frame := range t.frames {

@@ -114,7 +114,14 @@ func (n *notebook) ok(t *testing.T, code string) (printed, result string) {
 func TestDirectiveErrors(t *testing.T) {
 	n := newNotebook(t)
 	for _, c := range []struct{ code, name, value, hint string }{
-		{"%tme x", "UsageError", "there is no magic tme", "%time"},
+		{"%tme x", "UsageError", "there is no magic tme", "did you mean %time? %lsmagic lists all"},
+		{"%pip install numpy", "UsageError", "there is no magic pip", "there is no Python here; !pip reaches the machine's own"},
+		{"%%python\nprint()", "UsageError", "there is no magic python", "there is no Python here: cells are ForgeScript or Go, and !python3 FILE runs a script"},
+		{"%matplotlib inline", "UsageError", "there is no magic matplotlib", "there is no Python here: package gonum.org/v1/plot draws plots"},
+		{"%foo", "UsageError", "there is no magic foo", "%lsmagic lists all"},
+		{"%time\ndef f(x):\n    return x", "UsageError", "there is nothing to time", "%%time on the first line"},
+		{"%config outputlimit=3", "UsageError", "\"outputlimit=3\" is not a setting with a value", "%config NAME to show"},
+		{"%config show output_limit", "UsageError", "\"show\" is not a setting with a value", ""},
 		{"%%wrtiefile x\ny", "UsageError", "there is no magic wrtiefile", "%%writefile"},
 		{"%bash ls", "UsageError", "bash is for whole cells", "%%bash on the first line"},
 		{"%%who\nx", "UsageError", "who is not for whole cells", "%who"},
@@ -138,8 +145,8 @@ func TestDirectiveErrors(t *testing.T) {
 		{"%cd /no/such/directory", "UsageError", "no such file or directory", ""},
 		{"%env FORGE_TEST_NO_SUCH", "UsageError", "the environment has no FORGE_TEST_NO_SUCH", "NAME=VALUE"},
 		{"%env =3", "UsageError", "cannot be a variable", ""},
-		{"%config output_limit", "UsageError", `"output_limit" sets nothing`, "output_limit, memory_limit"},
-		{"%config color=red", "UsageError", `"color=red" sets nothing`, ""},
+		{"%config output", "UsageError", `"output" is not a setting with a value`, "output_limit, memory_limit"},
+		{"%config color=red", "UsageError", `"color=red" is not a setting with a value`, ""},
 		{"%config output_limit=lots", "UsageError", `"lots" is not a number of bytes`, ""},
 		{"no_such_name?", "UsageError", "nothing is called no_such_name", ""},
 		{"%nothing?", "UsageError", "nothing is called %nothing", ""},
@@ -281,6 +288,9 @@ func TestConfig(t *testing.T) {
 		if !strings.Contains(result, want) {
 			t.Errorf("%%config lacks %q:\n%s", want, result)
 		}
+	}
+	if _, result := n.ok(t, "%config output_limit"); !strings.Contains(result, "2MiB") || strings.Contains(result, "memory_limit") {
+		t.Errorf("%%config output_limit shows\n%s", result)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"forgekernel/kernel/notebook/internal/replace"
+	"forgekernel/kernel/internal/replace"
 )
 
 // WriteFile stores the notebook at path, whole or not at all.

@@ -53,6 +53,11 @@ def f(x):
 ---
 x = 1                  ### 1-2 "outside a function; write it in the body of a def"
 ---
+def f(x):
+    return x
+
+f(y)                   ### 1-2 "outside a function; .*call them in a Go cell of its own"
+---
 return 1               ### 1-7 "this return is outside a function"
 ---
 "text"                 ### 1-7 "documents nothing; write a comment"
@@ -73,11 +78,11 @@ def f(x):
     return x
 ---
 def f(x):
-    a, b = x           ### 6-7 "one line assigns one name"
+    a, b = x           ### 12-13 "this is one tensor, and 2 names are assigned; write a line for each"
     return x
 ---
 def f(x):
-    a = b = x          ### 11-12 "one line assigns one name"
+    a = b = x          ### 11-12 "one line has one equals sign"
     return a
 ---
 def f(x):
@@ -138,7 +143,21 @@ def f(x):
     return             ### 5-11 "this return has no value"
 ---
 def f(x):
-    return x, x        ### 13-14 "a function returns one tensor"
+    return x,          ### 13-14 "a tuple of one tensor; remove it"
+---
+def f(x):
+    return x, (x, x)   ### 17-18 "a tuple is not a tensor; write one expression"
+---
+def f(x):
+    a, b = x, x        ### 13-14 "come from one call; write a line for each value"
+    return a
+---
+def f(x):
+    x.y, b = x         ### 7-8 "no attribute"
+    return b
+---
+def f(x):
+    return x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x   ### 60-61 "more than 16 results"
 ---
 def f(x):
     y = x

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,11 +14,13 @@ import (
 	"forgekernel/forge/script"
 )
 
-// program are the flags of commands that compile a ForgeScript file.
+// program are the flags of commands that compile a ForgeScript file or IR text.
 type program struct {
 	shapes  string
 	entry   string
 	backend string
+	from    string // IR text to start from in place of source
+	after   string // the pass that made it
 }
 
 func (p *program) flags(cmd *cobra.Command) {
@@ -32,7 +35,7 @@ func (p *program) define(path string) (forge.Function, []forge.Shape, error) {
 	if err != nil {
 		return nil, nil, usageError{fmt.Errorf("--shapes: %w", err)}
 	}
-	source, err := readSource(path)
+	source, err := readText(path, script.MaxSource)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -51,23 +54,27 @@ func (p *program) define(path string) (forge.Function, []forge.Shape, error) {
 	return nil, nil, usageError{fmt.Errorf("--entry: %s defines no function %q", path, p.entry)}
 }
 
-// compile specialises the entry function of a file.
-func (p *program) compile(ctx context.Context, path string) (*forge.Program, error) {
-	f, shapes, err := p.define(path)
+// compile specialises the entry function of the file that args name, or goes on
+// from IR text.
+func (p *program) compile(ctx context.Context, args []string) (*forge.Program, error) {
+	if p.from != "" {
+		return p.resume()
+	}
+	f, shapes, err := p.define(args[0])
 	if err != nil {
 		return nil, err
 	}
 	return f.Compile(ctx, shapes...)
 }
 
-// readSource refuses a file that cannot be a program before reading it whole.
-func readSource(path string) (string, error) {
+// readText refuses a file that is too large before reading it whole.
+func readText(path string, limit int64) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return "", err
 	}
-	if limit := int64(script.MaxSource); info.Size() > limit {
-		return "", fmt.Errorf("%s has %d bytes; ForgeScript source may have %d", path, info.Size(), limit)
+	if info.Size() > limit {
+		return "", fmt.Errorf("%s has %d bytes; it may have %d", path, info.Size(), limit)
 	}
 	raw, err := os.ReadFile(path)
 	return string(raw), err
@@ -80,15 +87,15 @@ func compileCommand() *cobra.Command {
 		asJSON bool
 	)
 	cmd := &cobra.Command{
-		Use:   "compile FILE [--shapes 8x16,16x12,12]",
+		Use:   "compile FILE [--shapes 8x16,16x12,12] | compile --from FILE.ir",
 		Short: "Trace and optimise a ForgeScript program, and show every step",
-		Args:  arguments(cobra.ExactArgs(1)),
+		Args:  p.arguments(),
 		RunE: stoppable(func(cmd *cobra.Command, args []string) error {
 			views, err := forge.ParseViews(show)
 			if err != nil {
 				return usageError{fmt.Errorf("--show: %w", err)}
 			}
-			compiled, err := p.compile(cmd.Context(), args[0])
+			compiled, err := p.compile(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
@@ -111,7 +118,8 @@ func compileCommand() *cobra.Command {
 		}),
 	}
 	p.flags(cmd)
-	cmd.Flags().StringVar(&show, "show", "trace,ir,passes,explain", "what to print")
+	p.resumeFlags(cmd)
+	cmd.Flags().StringVar(&show, "show", "trace,ir,explain", "what to print: "+strings.Join(forge.Views(), ", "))
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }
@@ -124,42 +132,60 @@ func runCommand() *cobra.Command {
 		asJSON bool
 	)
 	cmd := &cobra.Command{
-		Use:   "run FILE [--shapes 8x16,16x12,12] [--seed N | --inputs FILE.npz]",
+		Use:   "run FILE [--shapes 8x16,16x12,12] [--seed N | --inputs FILE.npz] | run --from FILE.ir",
 		Short: "Compile a ForgeScript program and run it",
-		Args:  arguments(cobra.ExactArgs(1)),
+		Args:  p.arguments(),
 		RunE: stoppable(func(cmd *cobra.Command, args []string) error {
 			if inputs != "" && cmd.Flags().Changed("seed") {
 				return usageError{errors.New("--seed makes inputs and --inputs reads them: give one")}
 			}
-			report, result, err := p.run(cmd.Context(), args[0], seed, inputs)
+			report, results, err := p.run(cmd.Context(), args, seed, inputs)
 			if err != nil {
 				return err
 			}
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), report)
 			}
-			fmt.Fprintln(cmd.OutOrStdout(), result)
+			for i, y := range results {
+				if len(results) > 1 {
+					fmt.Fprintf(cmd.OutOrStdout(), "%s = ", report.Outputs[i].Name)
+				}
+				fmt.Fprintln(cmd.OutOrStdout(), y)
+			}
 			return nil
 		}),
 	}
 	p.flags(cmd)
+	p.resumeFlags(cmd)
 	cmd.Flags().Uint64Var(&seed, "seed", 1, "seed of the pseudo-random inputs")
 	cmd.Flags().StringVar(&inputs, "inputs", "", "an .npz archive with one array for each parameter")
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }
 
-func (p *program) run(ctx context.Context, path string, seed uint64, inputs string) (*forge.Report, *forge.Tensor, error) {
-	f, shapes, err := p.define(path)
+func (p *program) run(ctx context.Context, args []string, seed uint64, inputs string) (*forge.Report, []*forge.Tensor, error) {
+	if inputs != "" && p.from == "" {
+		return p.runOn(ctx, args[0], inputs)
+	}
+	compiled, err := p.compile(ctx, args)
 	if err != nil {
 		return nil, nil, err
 	}
 	if inputs == "" {
-		compiled, err := f.Compile(ctx, shapes...)
-		if err != nil {
-			return nil, nil, err
-		}
 		return compiled.RunSeeded(ctx, seed)
+	}
+	tensors, err := compiled.ReadInputs(inputs)
+	if err != nil {
+		return nil, nil, err
+	}
+	return compiled.RunReport(ctx, tensors...)
+}
+
+// runOn compiles a file for the shapes of its inputs, unless others are given.
+func (p *program) runOn(ctx context.Context, path, inputs string) (*forge.Report, []*forge.Tensor, error) {
+	f, shapes, err := p.define(path)
+	if err != nil {
+		return nil, nil, err
 	}
 	tensors, err := f.ReadInputs(inputs)
 	if err != nil {

@@ -1,0 +1,255 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"forgekernel/display"
+	"forgekernel/forge/analysis"
+	"forgekernel/forge/pass"
+	"forgekernel/forge/plan"
+)
+
+// Text is the report for a terminal, with ANSI colours if asked for.
+func (r *Report) Text(colour bool) string {
+	t := texter{colour: colour}
+	t.header(r)
+	t.passes(r)
+	t.decisions(r)
+	t.memory(r.Memory)
+	t.kernels(r)
+	t.analysis(r.Analysis)
+	t.delta(r.Delta)
+	return t.b.String()
+}
+
+// texter writes the sections of a report.
+type texter struct {
+	b      strings.Builder
+	colour bool
+}
+
+// ANSI attributes.
+const (
+	bold   = "1"
+	faint  = "2"
+	green  = "32"
+	yellow = "33"
+)
+
+func (t *texter) paint(attribute, s string) string {
+	if !t.colour {
+		return s
+	}
+	return "\x1b[" + attribute + "m" + s + "\x1b[0m"
+}
+
+func (t *texter) line(format string, args ...any) { fmt.Fprintf(&t.b, format+"\n", args...) }
+
+func (t *texter) heading(title, note string) {
+	t.line("\n%s  %s", t.paint(bold, title), t.paint(faint, note))
+}
+
+// table writes rows under the heading, indented.
+func (t *texter) table(table display.Table) {
+	for i, line := range strings.Split(strings.TrimRight(table.Text(), "\n"), "\n") {
+		if i < 2 {
+			line = t.paint(faint, line)
+		}
+		t.line("  %s", line)
+	}
+}
+
+func (t *texter) header(r *Report) {
+	t.line("%s  on %s, from %s", t.paint(bold, r.Program), r.Backend, r.Source)
+	for _, v := range r.Inputs {
+		t.line("  input   %%%s: %s", v.Name, v.spec())
+	}
+	for _, v := range r.Outputs {
+		t.line("  output  %%%s: %s", v.Name, v.spec())
+	}
+}
+
+func (t *texter) passes(r *Report) {
+	t.heading("Passes", "the program after each")
+	table := display.Table{Columns: []display.Column{
+		{Name: "after"}, {Name: "operations"}, {Name: "constants"}, {Name: "FLOPs", Align: display.AlignRight},
+		{Name: "traffic", Align: display.AlignRight}, {Name: "applied"}, {Name: "declined"},
+	}}
+	for i, p := range r.Passes {
+		row := []any{p.Name, p.Summary.Nodes, p.Summary.Constants, flopText(p.Summary.FLOPs), display.FormatBytes(p.Summary.Bytes)}
+		if i > 0 {
+			row = append(row, p.Applied, p.Declined)
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	t.table(table)
+}
+
+func (t *texter) decisions(r *Report) {
+	t.heading("Decisions", "what was done, and what was not and why")
+	none := true
+	for _, p := range r.Passes {
+		if len(p.Sites) == 0 {
+			continue
+		}
+		none = false
+		t.line("  %s", p.Name)
+		for _, s := range p.Sites {
+			mark := t.paint(green, "+")
+			if s.Action == pass.Declined {
+				mark = t.paint(yellow, "-")
+			}
+			t.line("    %s %s", mark, siteText(s))
+		}
+	}
+	if none {
+		t.line("  the passes found nothing to decide")
+	}
+}
+
+// siteText is "%y = mul  mlp.fs:2:10: reason (%z)".
+func siteText(s pass.Rewrite) string {
+	text := s.Site
+	if s.Pos.IsKnown() {
+		text += "  " + s.Pos.String()
+	}
+	return text + ": " + reasonText(s)
+}
+
+// reasonText is the reason, the values that decided, and whether elements may
+// change by a bounded amount.
+func reasonText(s pass.Rewrite) string {
+	text := s.Reason
+	if len(s.Values) > 0 {
+		text += " (" + strings.Join(s.Values, ", ") + ")"
+	}
+	if s.Action == pass.Applied && !s.Exact {
+		text += ", within bounds instead of to the bit"
+	}
+	return text
+}
+
+func (t *texter) memory(p *plan.Plan) {
+	t.heading("Memory", "of intermediate values; inputs, constants and outputs have their own")
+	t.line("  %s", p.Headline())
+	t.line("  %s", planText(p))
+	table := display.Table{Columns: []display.Column{
+		{Name: "value"}, {Name: "bytes", Align: display.AlignRight}, {Name: "place"}, {Name: "steps"}, {Name: ""},
+	}}
+	for _, v := range placed(p) {
+		table.Rows = append(table.Rows, []any{"%" + v.Name, display.FormatBytes(v.Bytes), where(v), steps(v), note(v)})
+	}
+	if len(table.Rows) > 0 {
+		t.table(table)
+	}
+}
+
+// planText says how a plan was found.
+func planText(p *plan.Plan) string {
+	return fmt.Sprintf("%s, %s; schedule “%s”, packing “%s”, the best of %s", plural(len(p.Slots), "slot"), plural(len(p.Steps), "step"), p.Policy, p.Packing, plural(len(p.Candidates), "candidate"))
+}
+
+// placed are the values that the program computes or takes a view of.
+func placed(p *plan.Plan) []plan.Value {
+	return slices.DeleteFunc(slices.Clone(p.Values), func(v plan.Value) bool {
+		return v.Place == plan.InConstant || v.Place == plan.InInput && v.ViewOf == "" && v.Donated == ""
+	})
+}
+
+func where(v plan.Value) string {
+	if v.Place != plan.InSlot {
+		return string(v.Place)
+	}
+	return fmt.Sprintf("slot %d + %d", v.Slot, v.Offset)
+}
+
+func steps(v plan.Value) string { return fmt.Sprintf("%d-%d", v.Start, v.End) }
+
+// note says why a value stands where it does, if that is not plain.
+func note(v plan.Value) string {
+	var notes []string
+	if v.ViewOf != "" {
+		notes = append(notes, "view of %"+v.ViewOf)
+	}
+	if v.Donated != "" {
+		notes = append(notes, "in place of %"+v.Donated)
+	}
+	if v.Copied {
+		notes = append(notes, "copied out")
+	}
+	return strings.Join(notes, ", ")
+}
+
+func (t *texter) kernels(r *Report) {
+	t.heading("Kernels", "what "+r.Backend+" runs for each node")
+	table := display.Table{Columns: []display.Column{{Name: "value"}, {Name: "kernel"}, {Name: "why"}}}
+	for _, k := range r.Kernels {
+		name := k.Kernel
+		if name == "" {
+			name = "none"
+		}
+		table.Rows = append(table.Rows, []any{k.Value, name, k.Reason})
+	}
+	t.table(table)
+}
+
+func (t *texter) analysis(a *analysis.Analysis) {
+	t.heading("Analysis", "* marks the critical path, the chain with the most FLOPs")
+	table := display.Table{Columns: []display.Column{
+		{Name: ""}, {Name: "value"}, {Name: "kind"}, {Name: "result"}, {Name: "FLOPs", Align: display.AlignRight},
+		{Name: "traffic", Align: display.AlignRight}, {Name: "FLOP/B"}, {Name: "depth"},
+	}}
+	for _, n := range a.Nodes {
+		mark := ""
+		if n.Critical {
+			mark = "*"
+		}
+		table.Rows = append(table.Rows, []any{mark, n.Value, kind(n), n.DType + shapeText(n.Shape), flopText(n.FLOPs), display.FormatBytes(n.Bytes), n.Intensity(), n.Depth})
+	}
+	t.table(table)
+	total := a.Totals
+	t.line("  in all %s FLOPs, %s of traffic, %.3g FLOP/B; %s, %s, %s; depth %d", flopText(total.FLOPs), display.FormatBytes(total.Bytes), total.Intensity(),
+		plural(total.Kernels, "kernel"), plural(total.Views, "view"), plural(total.Constants, "constant"), total.Depth)
+	t.line("  critical path %s: %s FLOPs%s", strings.Join(a.Critical.Values, " > "), flopText(a.Critical.FLOPs), share(a.Critical.FLOPs, total.FLOPs))
+	for i, v := range a.Top {
+		n, _ := a.Node(v)
+		t.line("  top %d  %s = %s: %s FLOPs%s", i+1, v, kind(n), flopText(n.FLOPs), share(n.FLOPs, total.FLOPs))
+	}
+}
+
+// kind is the operator, with those of a fused region.
+func kind(n analysis.Node) string {
+	if len(n.Body) == 0 {
+		return n.Op
+	}
+	ops := slices.DeleteFunc(slices.Clone(n.Body), func(op string) bool { return op == "const" })
+	return n.Op + "(" + strings.Join(ops, ", ") + ")"
+}
+
+// share is ", 42 % of all".
+func share(part, whole int64) string {
+	if whole == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %.0f %% of all", 100*float64(part)/float64(whole))
+}
+
+func (t *texter) delta(d analysis.Delta) {
+	t.heading("Optimisation", "against the program as written")
+	table := display.Table{Columns: []display.Column{
+		{Name: ""}, {Name: "as written", Align: display.AlignRight}, {Name: "optimised", Align: display.AlignRight}, {Name: "change", Align: display.AlignRight},
+	}}
+	for _, f := range d.Figures() {
+		table.Rows = append(table.Rows, []any{f.Name, figure(f, f.Before), figure(f, f.After), change(f.Change())})
+	}
+	t.table(table)
+}
+
+func figure(f analysis.Figure, n int64) string {
+	if f.Bytes {
+		return display.FormatBytes(n)
+	}
+	return flopText(n)
+}
