@@ -80,7 +80,7 @@ func root() *cobra.Command {
 		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	cmd.AddCommand(compileCommand(), runCommand(), explainCommand(), dumpCommand(), replayCommand(), checkCommand(), notebookCommand(), kernelCommand(), sessionCommand(),
+	cmd.AddCommand(compileCommand(), runCommand(), explainCommand(), dumpCommand(), replayCommand(), checkCommand(), fuzzCommand(), notebookCommand(), kernelCommand(), sessionCommand(),
 		installCommand(), uninstallCommand(), versionCommand())
 	return cmd
 }

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"forgekernel/display"
+	"forgekernel/forge/audit/fuzz"
+)
+
+func fuzzCommand() *cobra.Command {
+	var (
+		opts   fuzz.Options
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "fuzz [--count N] [--seed S]",
+		Short: "Look for random programs that the compiler gets wrong",
+		Long: `Fuzz makes random programs over all operators and compares what every pass, the
+memory plan and the backends make of them with the interpreter. A program that
+fails is shrunk, and printed as ForgeScript or IR text with the command that
+makes it again. The exit status is 1 if any fails.`,
+		Args: arguments(cobra.NoArgs),
+		RunE: stoppable(func(cmd *cobra.Command, _ []string) error {
+			if opts.Count < 1 {
+				return usageError{fmt.Errorf("--count: %d programs are none", opts.Count)}
+			}
+			report, err := runFuzz(cmd.Context(), opts)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = printJSON(cmd.OutOrStdout(), report)
+			} else {
+				_, err = io.WriteString(cmd.OutOrStdout(), report.Text())
+			}
+			if err == nil && report.Err() != nil {
+				err = exitStatus(exitFailure)
+			}
+			return err
+		}),
+	}
+	cmd.Flags().IntVar(&opts.Count, "count", fuzz.DefaultCount, "how many programs")
+	cmd.Flags().Uint64Var(&opts.Seed, "seed", fuzz.DefaultSeed, "seed of the first program; each further one has the next")
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+func runFuzz(ctx context.Context, opts fuzz.Options) (*fuzz.Report, error) {
+	meter := display.Progress(ctx, "fuzzing", opts.Count)
+	opts.Progress = meter.Set
+	report, err := fuzz.NewChecker().Run(ctx, opts)
+	if err != nil {
+		meter.Fail(err)
+		return nil, err
+	}
+	meter.Done()
+	return report, nil
+}
