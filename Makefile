@@ -49,7 +49,7 @@ test-go: generate peers-env
 
 # The race detector needs a C compiler.
 race: generate
-	CGO_ENABLED=1 $(GO) test -race -short ./display/... ./forge/... ./kernel/zmtp/... ./kernel/wire/... ./kernel/link/... ./kernel/front/... ./kernel/session/... ./kernel/cell/...
+	CGO_ENABLED=1 $(GO) test -race -short ./display/... ./forge/... ./kernel/zmtp/... ./kernel/wire/... ./kernel/link/... ./kernel/front/... ./kernel/session/... ./kernel/cell/... ./kernel/gocell ./kernel/gocell/eval
 
 # The environment of the real clients: exactly the versions in requirements.txt.
 peers-env: $(VENV)/.stamp
@@ -66,7 +66,7 @@ test-clients: build peers-env
 # JupyterLab with the kernel installed into the same environment.
 lab: build peers-env
 	bin/forge install --prefix $(VENV)
-	$(VPY) -m jupyter lab --ServerApp.root_dir=$(CURDIR)/notebooks
+	$(VPY) -m jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) --ServerApp.root_dir=$(CURDIR)/notebooks
 
 # Side by side with ipykernel; see kernel/peers/bench_latency.py.
 bench: build peers-env

@@ -165,7 +165,7 @@ func (m *Meter) html() string {
 	case m.state != running:
 		value = ` value="1" max="1"`
 	}
-	return fmt.Sprintf(`<div><span>%s</span> <progress%s style="width:240px;accent-color:%s"></progress> <span style="color:%s">%s</span></div>`,
+	return fmt.Sprintf(`<div class="`+noMath+`"><span>%s</span> <progress%s style="width:240px;accent-color:%s"></progress> <span style="color:%s">%s</span></div>`,
 		html.EscapeString(oneLine(m.label)), value, accent, accent, html.EscapeString(m.figures()))
 }
 
@@ -173,33 +173,43 @@ func (m *Meter) fraction() float64 {
 	return min(max(float64(m.done)/float64(m.total), 0), 1)
 }
 
-// figures is count, percentage, rate and time left, or the outcome.
+// figures is count, percentage, rate and time left, or the outcome. Work that
+// counts nothing has only the time.
 func (m *Meter) figures() string {
-	count := fmt.Sprint(m.done)
-	if m.total > 0 {
-		count = fmt.Sprintf("%d/%d", m.done, m.total)
-	}
 	now := m.sent
 	if m.state != running {
 		now = m.end
 	}
 	elapsed := now.Sub(m.start)
+	counts := m.total > 0 || m.done > 0
+	var parts []string
+	switch {
+	case m.total > 0:
+		parts = append(parts, fmt.Sprintf("%d/%d", m.done, m.total))
+	case counts:
+		parts = append(parts, fmt.Sprint(m.done))
+	}
 	rate := float64(m.done) / elapsed.Seconds()
-	switch m.state {
-	case finished:
-		return fmt.Sprintf("%s  done in %s (%s/s)", count, seconds(elapsed), significant(rate))
-	case failed:
-		return fmt.Sprintf("%s  failed after %s: %s", count, seconds(elapsed), oneLine(fmt.Sprint(m.err)))
+	perSecond := significant(rate) + "/s"
+	switch {
+	case m.state == failed:
+		parts = append(parts, fmt.Sprintf("failed after %s: %s", seconds(elapsed), oneLine(fmt.Sprint(m.err))))
+	case m.state == finished && counts:
+		parts = append(parts, fmt.Sprintf("done in %s (%s)", seconds(elapsed), perSecond))
+	case m.state == finished:
+		parts = append(parts, "done in "+seconds(elapsed))
+	case !counts:
+		parts = append(parts, seconds(elapsed))
+	default:
+		if m.total > 0 {
+			parts = append(parts, fmt.Sprintf("%d%%", int(100*m.fraction())))
+		}
+		parts = append(parts, perSecond)
+		if left := m.total - m.done; m.done > 0 && left > 0 {
+			parts = append(parts, seconds(time.Duration(float64(left)/rate*float64(time.Second)))+" left")
+		}
 	}
-	s := count
-	if m.total > 0 {
-		s += fmt.Sprintf("  %d%%", int(100*m.fraction()))
-	}
-	s += fmt.Sprintf("  %s/s", significant(rate))
-	if left := m.total - m.done; m.done > 0 && left > 0 {
-		s += fmt.Sprintf("  %s left", seconds(time.Duration(float64(left)/rate*float64(time.Second))))
-	}
-	return s
+	return strings.Join(parts, "  ")
 }
 
 // seconds is d for a reader: tenths below ten seconds, whole seconds above.

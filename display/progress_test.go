@@ -137,6 +137,15 @@ func TestProgressOfUnknownTotal(t *testing.T) {
 	}
 }
 
+// Work that counts nothing has no rate.
+func TestProgressWithoutCount(t *testing.T) {
+	r := metered(t, 0, func(_ context.Context, m *Meter) {
+		time.Sleep(2 * time.Second)
+		m.Done()
+	})
+	wantTexts(t, r, "tune 1.0 s", "tune done in 2.0 s")
+}
+
 func TestProgressEndsWithItsContext(t *testing.T) {
 	r := &recorder{}
 	synctest.Test(t, func(t *testing.T) {

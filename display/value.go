@@ -6,11 +6,17 @@ import (
 	"image"
 	"image/png"
 	"reflect"
+	"unicode/utf8"
 )
+
+// maxText bounds the text of a value that is shown as text, in bytes: far
+// beyond what a person reads, far below what a front end chokes on. Whoever
+// wants more of it shows a [Text].
+const maxText = 1 << 20
 
 // ToBundle returns how v is shown: a [Displayer] as it says, an image as PNG,
 // a string as it is, an error or [fmt.Stringer] as its text, and everything
-// else in Go syntax, cut where it becomes too long to read. It never guesses
+// else in Go syntax. Text is cut where it becomes too long to read, which it says. It never guesses
 // from contents: bytes are bytes, and a [][]string is no [Table].
 func ToBundle(v any) Bundle {
 	if isNilPointer(v) {
@@ -23,9 +29,9 @@ func ToBundle(v any) Bundle {
 	case image.Image:
 		return imageBundle(v)
 	case string:
-		return Text(v)
+		return Text(cut(v, maxText))
 	case error, fmt.Stringer, fmt.Formatter:
-		return Text(fmt.Sprint(v))
+		return Text(cut(fmt.Sprint(v), maxText))
 	}
 	return Text(goSyntax(v))
 }
@@ -56,4 +62,15 @@ func imageBundle(img image.Image) Bundle {
 		return ToBundle(fmt.Errorf("image as PNG: %w", err))
 	}
 	return PNG(b.Bytes())
+}
+
+// cut shortens s to at most n bytes, whole characters, and says by how much.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return fmt.Sprintf("%s… %d bytes more", s[:n], len(s)-n)
 }

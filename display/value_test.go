@@ -18,7 +18,7 @@ type shape struct {
 	Points []point
 	Attrs  map[string]any
 	Next   *shape
-	weight float32
+	weight float32 //lint:ignore U1000 shown by reflection
 }
 
 type celsius float64
@@ -30,7 +30,7 @@ type byPointer struct{ n int }
 func (b *byPointer) Display() Bundle { return Text(fmt.Sprint("shown ", b.n)) }
 
 func TestGoSyntax(t *testing.T) {
-	loop := &shape{Name: "loop"}
+	loop := &shape{Name: "loop", weight: 0}
 	loop.Next = loop
 	numbers := make([]int, 250)
 	for i := range numbers {
@@ -103,6 +103,22 @@ func TestGoSyntaxBoundsDepthAndTotal(t *testing.T) {
 	}
 	if got := goSyntax(wide); len(got) > 64<<10 {
 		t.Errorf("wide value: %d bytes", len(got))
+	}
+}
+
+func TestToBundleBoundsText(t *testing.T) {
+	long := strings.Repeat("é", maxText)
+	want := long[:maxText] + fmt.Sprintf("… %d bytes more", maxText)
+	for _, v := range []any{long, errors.New(long)} {
+		if got := ToBundle(v).Data[mimeText].(string); got != want {
+			t.Errorf("%T: %d bytes that end with %q", v, len(got), got[len(got)-40:])
+		}
+	}
+	if got := ToBundle("x" + long).Data[mimeText].(string); !strings.HasSuffix(got, fmt.Sprintf("é… %d bytes more", maxText+2)) {
+		t.Errorf("cut within a character: %q", got[len(got)-40:])
+	}
+	if got := ToBundle(Text(long)).Data[mimeText]; got != long {
+		t.Error("a Text is not shown whole")
 	}
 }
 

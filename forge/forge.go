@@ -11,7 +11,10 @@
 //	y, err := layer.Run(ctx, x, w, b)           // or returns it
 //	ys := pair.All(x)                           // the results of return a, b
 //	p := layer.Specialize(forge.Shape{8, 16}, forge.Shape{16, 12}, forge.Shape{12})
-//	p.IR(); p.Graph(); p.Explain(); p.Check(); p.Bench()
+//	p.IR(); p.Graph(); p.Plan(); p.Explain(); p.Check(); p.Bench()
+//
+// A program also comes from a graph ([FromGraph]) or, at any point between two
+// passes, from its text ([Program.Dump], [FromIR]).
 //
 // A [Library] holds the functions of a notebook, so that cells can call one
 // another's functions; redefining one reaches its existing callers.

@@ -97,12 +97,12 @@ func (f Function) Run(ctx context.Context, args ...*Tensor) (*Tensor, error) {
 
 // RunAll is [Function.Run] for functions of any number of results, which it
 // returns in order.
-func (f Function) RunAll(ctx context.Context, args ...*Tensor) ([]*Tensor, error) {
+func (f Function) RunAll(ctx context.Context, args ...*Tensor) (Tensors, error) {
 	return f.state().runAll(ctx, args)
 }
 
 // All is [Function.RunAll] for a cell: it panics with the error.
-func (f Function) All(args ...*Tensor) []*Tensor {
+func (f Function) All(args ...*Tensor) Tensors {
 	return cell(f.state().runAll(callContext(), args))
 }
 
@@ -236,7 +236,7 @@ func (f *function) run(ctx context.Context, args []*Tensor) (*Tensor, error) {
 	return p.Run(ctx, args...)
 }
 
-func (f *function) runAll(ctx context.Context, args []*Tensor) ([]*Tensor, error) {
+func (f *function) runAll(ctx context.Context, args []*Tensor) (Tensors, error) {
 	p, err := f.programFor(ctx, args)
 	if err != nil {
 		return nil, err

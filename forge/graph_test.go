@@ -178,3 +178,25 @@ func TestRandomInputsOfIntegers(t *testing.T) {
 		t.Errorf("%d of 40 are true", trues)
 	}
 }
+
+func FuzzFromIR(f *testing.F) {
+	f.Add("# after dead-code\ngraph f(%x: f32[2]) {\n  %y: f32[2] = relu %x\n  return %y, %x\n}\n")
+	f.Add("# after \ngraph f() {\n  %c: f32[] = const {value = f32[] 1.5}\n  return %c\n}\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := forge.FromIR(text)
+		if err != nil || len(text) > 1<<12 {
+			return
+		}
+		again, err := p.Dump(p.Snapshots()[0].Pass)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := forge.FromIR(again)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, again)
+		}
+		if q.Module().String() != p.Module().String() || q.Snapshots()[0].Pass != p.Snapshots()[0].Pass {
+			t.Errorf("the dump\n%s\nends as\n%s\nnot as\n%s", again, q.Module(), p.Module())
+		}
+	})
+}

@@ -121,7 +121,7 @@ func (p *Program) Run(ctx context.Context, args ...*Tensor) (*Tensor, error) {
 
 // RunAll is [Program.Run] for programs of any number of results, which it
 // returns in order.
-func (p *Program) RunAll(ctx context.Context, args ...*Tensor) ([]*Tensor, error) {
+func (p *Program) RunAll(ctx context.Context, args ...*Tensor) (Tensors, error) {
 	meter := display.Progress(ctx, "running "+p.Name(), 0)
 	outs, err := p.run(ctx, args)
 	if err != nil {

@@ -2,10 +2,24 @@ package forge
 
 import (
 	"math/rand/v2"
+	"strings"
 	"sync"
 
+	"forgekernel/display"
 	"forgekernel/forge/tensor"
 )
+
+// Tensors are the results of a program, in order.
+type Tensors []*Tensor
+
+// Display shows the tensors under one another.
+func (t Tensors) Display() display.Bundle {
+	texts := make([]string, len(t))
+	for i, x := range t {
+		texts[i], _ = display.ToBundle(x).Data["text/plain"].(string)
+	}
+	return display.Text(strings.Join(texts, "\n"))
+}
 
 // DefaultSeed starts the random constructors of a process that calls no
 // [Seed], and generates the inputs of [Program.Inputs] and the command line

@@ -108,10 +108,10 @@ func (c *columns) column(col column, before, after map[string]bool) {
 	c.b.WriteString("</div></div>")
 }
 
-// lines writes the lines of a column that are new or about to go, and as many
-// others as there is room for.
+// lines writes the lines of a column: all, or of a long one between two others
+// those that are new.
 func (c *columns) lines(lines []irLine, before, after map[string]bool, width int) {
-	show := visible(lines, before, after, c.brief && before != nil && after != nil)
+	show := visible(lines, before, c.brief && before != nil && after != nil)
 	hidden := 0
 	for i, l := range lines {
 		if !show[i] {
@@ -129,8 +129,8 @@ func (c *columns) lines(lines []irLine, before, after map[string]bool, width int
 	}
 }
 
-// visible says which lines of a column are shown: all, or those near a change.
-func visible(lines []irLine, before, after map[string]bool, brief bool) []bool {
+// visible says which lines of a column are shown: all, or those near a new one.
+func visible(lines []irLine, before map[string]bool, brief bool) []bool {
 	show := make([]bool, len(lines))
 	for i, l := range lines {
 		if i >= columnLines {
@@ -140,7 +140,7 @@ func visible(lines []irLine, before, after map[string]bool, brief bool) []bool {
 			show[i] = true
 			continue
 		}
-		if i == 0 || !before[l.code] || !after[l.code] {
+		if i == 0 || !before[l.code] {
 			for j := max(0, i-contextLines); j <= min(len(lines)-1, i+contextLines); j++ {
 				show[j] = true
 			}
@@ -160,7 +160,7 @@ func (c *columns) skipped(n int, how string) {
 func (c *columns) line(l irLine, width int, isNew, isGone bool) {
 	hue := plain
 	if l.key != "" {
-		hue = c.palette.of(l.places)
+		hue = c.palette.of(l.made)
 	}
 	ground, mark := "", " "
 	if isNew {

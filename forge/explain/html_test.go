@@ -227,6 +227,41 @@ func TestPageOfALargeGraph(t *testing.T) {
 	t.Logf("%d nodes, %d KiB", r.Delta.Before.Nodes, len(page)>>10)
 }
 
+// Of a larger one the columns between the first and the last show what changed.
+func TestColumnsShowChangesOnly(t *testing.T) {
+	source := strings.Replace(large(700), "h0 = x\n", "h0 = x * 1\n", 1)
+	p, err := forge.Compile(source, forge.Named("large.fs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var columns []*html.Node
+	for _, n := range elements(t, p.Explain().Fragment()) {
+		if attribute(n, "class") == "fx-col" {
+			columns = append(columns, n)
+		}
+	}
+	if len(columns) < 4 { // the source, the trace, simplify, and the rest
+		t.Fatalf("%d columns", len(columns))
+	}
+	count := func(column *html.Node) (lines, elided int) {
+		for n := range column.Descendants() {
+			if attribute(n, "data-d") != "" {
+				lines++
+			}
+			if n.Type == html.TextNode && strings.HasSuffix(n.Data, "lines as before") {
+				elided++
+			}
+		}
+		return lines, elided
+	}
+	if lines, elided := count(columns[1]); lines < 2100 || elided != 0 {
+		t.Errorf("the trace has %d lines and %d gaps", lines, elided)
+	}
+	if lines, elided := count(columns[2]); lines == 0 || lines > 2100 || elided == 0 {
+		t.Errorf("simplify has %d lines and %d gaps", lines, elided)
+	}
+}
+
 func BenchmarkFragment(b *testing.B) {
 	p, err := forge.Compile(large(340), forge.Named("large.fs"))
 	if err != nil {
@@ -235,5 +270,26 @@ func BenchmarkFragment(b *testing.B) {
 	r := p.Explain()
 	for b.Loop() {
 		r.Fragment()
+	}
+}
+
+// Without a source, hues tell kinds of operators.
+func TestHuesWithoutSource(t *testing.T) {
+	r := constantProgram(t, forge.Randn(64))
+	page := r.Fragment()
+	if !strings.Contains(page, "colours are kinds of operators") || strings.Contains(page, "What the program was made from") {
+		t.Error("the page speaks of a source that there is not")
+	}
+	edges := make(map[string]string)
+	for _, n := range elements(t, page) {
+		if key := attribute(n, "data-d"); key != "" {
+			edges[key] = attribute(n, "style")[:len("border-left:3px solid #000000")]
+		}
+	}
+	if len(edges) != 2 || edges["0"] == edges["1"] {
+		t.Errorf("a constant and a product have the edges %v", edges)
+	}
+	if page := explainedSource(t).Fragment(); !strings.Contains(page, "colours are lines of the source") {
+		t.Error("the page with a source says something else of hues")
 	}
 }

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"maps"
 	"regexp"
 	"strings"
 
@@ -9,10 +10,17 @@ import (
 
 // irLine is one line of a snapshot's listing.
 type irLine struct {
-	code   string
-	key    string // of the value that it defines; empty for none
-	scope  string // what goes before the names on it: "" or "h/" in the body of %h
+	code  string
+	key   string // of the value that it defines; empty for none
+	scope string // what goes before the names on it: "" or "h/" in the body of %h
+	made         // how the value was made
+}
+
+// made is where a value comes from in the source, and by what kind of operator.
+type made struct {
 	places []ir.Pos
+	class  ir.Class
+	input  bool // it is given, not made
 }
 
 // keyOf identifies a value in all snapshots: "h", or "h/0" in the body of a
@@ -35,7 +43,7 @@ var (
 
 // linesOf takes the listing of a graph apart.
 func linesOf(g *ir.Graph) []irLine {
-	places := placesOf(g, "")
+	making := makingOf(g, "")
 	var lines []irLine
 	fused := "" // the key of the node whose body the listing is in
 	for _, text := range strings.Split(strings.TrimRight(g.Listing(), "\n"), "\n") {
@@ -47,7 +55,7 @@ func linesOf(g *ir.Graph) []irLine {
 		}
 		if m := definition.FindStringSubmatch(text); m != nil && (inBody || len(m[1]) == 2) {
 			l.key = l.keyOf(m[2])
-			l.places = places[l.key]
+			l.made = making[l.key]
 			if !inBody && strings.HasSuffix(l.code, "{") {
 				fused = m[2]
 			}
@@ -60,24 +68,21 @@ func linesOf(g *ir.Graph) []irLine {
 	return lines
 }
 
-// placesOf maps the key of every value to its places in the source.
-func placesOf(g *ir.Graph, scope string) map[string][]ir.Pos {
-	places := make(map[string][]ir.Pos)
+// makingOf maps the key of every value to how it was made.
+func makingOf(g *ir.Graph, scope string) map[string]made {
+	making := make(map[string]made)
 	for _, v := range g.Inputs {
-		places[scope+v.Name] = known([]ir.Pos{v.InputPos})
+		making[scope+v.Name] = made{places: known([]ir.Pos{v.InputPos}), input: true}
 	}
 	for _, n := range g.Nodes {
 		for _, v := range n.Out {
-			places[scope+v.Name] = known(n.Pos)
+			making[scope+v.Name] = made{places: known(n.Pos), class: n.Op.Class}
 		}
-		if n.Body == nil {
-			continue
-		}
-		for key, list := range placesOf(n.Body, scope+n.Out[0].Name+"/") {
-			places[key] = list
+		if n.Body != nil {
+			maps.Copy(making, makingOf(n.Body, scope+n.Out[0].Name+"/"))
 		}
 	}
-	return places
+	return making
 }
 
 func known(list []ir.Pos) []ir.Pos {

@@ -15,8 +15,14 @@ type hue struct{ edge, ground string }
 // plain is the colour of what comes from no known place.
 var plain = hue{"#afb8c1", "#eef1f4"}
 
+// kinds colours by the kind of operator what comes from no source.
+var kinds = map[ir.Class]hue{
+	ir.Elementwise: hues[1], ir.Contraction: hues[4], ir.Reduction: hues[5], ir.Normalise: hues[5],
+	ir.Movement: hues[6], ir.Fused: hues[3], ir.State: hues[0], ir.Transfer: hues[7],
+}
+
 // palette gives every line of the source that made anything a hue of its own,
-// as far as there are enough.
+// as far as there are enough. Without a source, hues tell kinds of operators.
 type palette struct {
 	lines  map[line]int
 	places map[ir.Pos]int // numbers for the script
@@ -32,18 +38,34 @@ func newPalette() *palette {
 	return &palette{lines: make(map[line]int), places: make(map[ir.Pos]int)}
 }
 
-// of is the hue of the line that made a value.
-func (p *palette) of(places []ir.Pos) hue {
-	if len(places) == 0 || !places[0].IsKnown() {
+// of is the hue of a value.
+func (p *palette) of(m made) hue {
+	switch {
+	case len(m.places) > 0:
+		return p.at(m.places[0])
+	case len(p.lines) > 0 || m.input || m.class == ir.Constant:
 		return plain
 	}
-	at := line{places[0].Source, places[0].Line}
+	return kinds[m.class]
+}
+
+// at is the hue of a line of the source.
+func (p *palette) at(pos ir.Pos) hue {
+	at := line{pos.Source, pos.Line}
 	i, known := p.lines[at]
 	if !known {
 		i = len(p.lines)
 		p.lines[at] = i
 	}
 	return hues[i%len(hues)]
+}
+
+// legend says what the hues mean.
+func (p *palette) legend() string {
+	if len(p.lines) > 0 {
+		return "lines of the source"
+	}
+	return "kinds of operators"
 }
 
 // number identifies a place.

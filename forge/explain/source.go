@@ -34,14 +34,14 @@ func (c *columns) source(list []Source) {
 }
 
 func (c *columns) sourceLine(name string, number int, text string) {
-	made := c.palette.on(line{name, number})
+	places := c.palette.on(line{name, number})
 	edge := "#ffffff"
-	if len(made) > 0 {
-		edge = c.palette.of(made).edge
+	if len(places) > 0 {
+		edge = c.palette.at(places[0]).edge
 	}
-	fmt.Fprintf(c.b, `<div style="border-left:3px solid %s;padding:0 10px 0 4px"%s><span style="color:#8c959f">%3d</span>  `, edge, c.placeData(made), number)
+	fmt.Fprintf(c.b, `<div style="border-left:3px solid %s;padding:0 10px 0 4px"%s><span style="color:#8c959f">%3d</span>  `, edge, c.placeData(places), number)
 	at, runes := 0, []rune(text)
-	for _, p := range made {
+	for _, p := range places {
 		start := p.Col - 1
 		if start < at || start >= len(runes) {
 			continue
@@ -81,8 +81,8 @@ func (p *palette) on(at line) []ir.Pos {
 func (p *palette) survey(list []column) {
 	for _, col := range list {
 		for _, l := range col.lines {
-			if l.key != "" {
-				p.of(l.places)
+			if len(l.places) > 0 {
+				p.at(l.places[0])
 			}
 			for _, pos := range l.places {
 				p.number(pos)

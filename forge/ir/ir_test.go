@@ -368,6 +368,27 @@ func TestDrawing(t *testing.T) {
 	}
 }
 
+// TestDrawingResults draws a node of two results as one box whose edges tell
+// them apart.
+func TestDrawingResults(t *testing.T) {
+	d := parse(t, `graph f(%x: f32[2,5]) {
+  %a: f32[2,2], %1: f32[2,3] = split %x {axis = 1, sizes = [2, 3]}
+  %b: f32[2,3] = exp %1
+  return %a, %b
+}`).Drawing()
+	var labels []string
+	for _, e := range d.Edges {
+		labels = append(labels, e.From+" "+e.Label+" "+e.To)
+	}
+	want := "x  a|a %1 b|a %a output %a|b  output %b"
+	if got := strings.Join(labels, "|"); got != want {
+		t.Errorf("got edges %s, want %s", got, want)
+	}
+	if sub := d.Nodes[1].Sub; sub != "%a: f32[2,2], %1: f32[2,3]" {
+		t.Errorf("the box says %q", sub)
+	}
+}
+
 // TestNaNPayload checks that a constant keeps the exact bits of a NaN.
 func TestNaNPayload(t *testing.T) {
 	b := ir.NewBuilder(op.Registry, "f")
@@ -450,52 +471,5 @@ func TestDonation(t *testing.T) {
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s\ngot error %v, want %q", c.body, err, c.want)
 		}
-	}
-}
-
-// TestDrawingResults draws a node of two results as one box whose edges tell
-// them apart.
-func TestDrawingResults(t *testing.T) {
-	d := parse(t, `graph f(%x: f32[2,5]) {
-  %a: f32[2,2], %1: f32[2,3] = split %x {axis = 1, sizes = [2, 3]}
-  %b: f32[2,3] = exp %1
-  return %a, %b
-}`).Drawing()
-	var labels []string
-	for _, e := range d.Edges {
-		labels = append(labels, e.From+" "+e.Label+" "+e.To)
-	}
-	want := "x  a|a %1 b|a %a output %a|b  output %b"
-	if got := strings.Join(labels, "|"); got != want {
-		t.Errorf("got edges %s, want %s", got, want)
-	}
-	if sub := d.Nodes[1].Sub; sub != "%a: f32[2,2], %1: f32[2,3]" {
-		t.Errorf("the box says %q", sub)
-	}
-}
-
-// TestDevices puts results where their operands are.
-func TestDevices(t *testing.T) {
-	b := ir.NewBuilder(op.Registry, "f")
-	x := must(b.Input("x", ir.Spec{DType: tensor.F32, Shape: []int{2}, Device: "cuda:1"}))(t)
-	y := must(b.Apply("exp", nil, x))(t)
-	if y.Spec.String() != "f32[2] on cuda:1" {
-		t.Errorf("the result is %v", y.Spec)
-	}
-	host := must(b.Scalar(tensor.F32, 1))(t)
-	if _, err := b.Apply("add", nil, y, host); err == nil || !strings.Contains(err.Error(), "on different devices, cuda:1 and cpu") {
-		t.Errorf("got error %v", err)
-	}
-	for name, ok := range map[string]bool{"cpu": true, "cuda": true, "cuda:12": true, "": true, "CUDA": false, "cuda:": false, "a b": false, "cuda:-1": false} {
-		d, err := ir.ParseDevice(name)
-		if (err == nil) != ok {
-			t.Errorf("ParseDevice(%q): %v", name, err)
-		}
-		if again, err := ir.ParseDevice(d.String()); ok && (err != nil || again != d) {
-			t.Errorf("%q reads back as %q, %v", d, again, err)
-		}
-	}
-	if _, err := b.Input("z", ir.Spec{DType: tensor.F32, Device: "cpu"}); err == nil {
-		t.Error("a second name of the host was accepted")
 	}
 }

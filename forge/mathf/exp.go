@@ -112,7 +112,7 @@ func Tanh(x float32) float32 {
 	return copysign(1-2/(Exp(2*a)+1), x)
 }
 
-// Silu returns x/(1+exp(-x)), within 3 ULP; -0 at -Inf, the limit.
+// Silu returns x/(1+exp(-x)), within 3.5 ULP; -0 at -Inf, the limit.
 func Silu(x float32) float32 {
 	switch {
 	case x != x:

@@ -57,7 +57,7 @@ var functions = []struct {
 	}},
 	{"Sqrt", Sqrt, math.Sqrt, constant(0.5)},
 	{"Rsqrt", Rsqrt, func(x float64) float64 { return 1 / math.Sqrt(x) }, constant(1.5)},
-	{"Silu", Silu, silu, constant(3)},
+	{"Silu", Silu, silu, constant(3.5)},
 	{"Sin", Sin, math.Sin, constant(2)},
 	{"Cos", Cos, math.Cos, constant(2)},
 }
@@ -100,7 +100,7 @@ func geluTanh(x float64) float64 {
 func arguments(yield func(float32) bool) {
 	inf := float32(math.Inf(1))
 	special := []float32{0, inf, float32(math.NaN()), 1, 2, math.MaxFloat32, math.SmallestNonzeroFloat32, 0x1p-126}
-	centres := []float32{0.625, 1, 14.6, 15, 13.1, 9, 88.7228, 89, 103.97, 104, 87.3, 0.70710678, 1.41421356, 0.34657359, 17, 108.7, 110, math.Pi / 2, math.Pi, cheapReduction}
+	centres := []float32{0.625, 1, 14.6, 15, 13.1, 9, 88.7228, 89, 103.97, 104, 87.3, 0.70710678, 1.41421356, 0.34657359, 17, 108.7, 110, 5.9388, math.Pi / 2, math.Pi, cheapReduction}
 	for _, x := range special {
 		if !yield(x) || !yield(-x) {
 			return

@@ -67,12 +67,13 @@ func attend[T float](c *ir.Call, a *attentionArithmetic[T], d heads, layout func
 			runs, width := layout(row, head/d.h, head%d.h*d.g/d.h, row.index%d.q)
 			row.runs = runs
 			row.weights = row.weights[:width]
-			row.scores(a, q[row.index*d.d:][:d.d], k, scale)
+			if err := row.scores(&stop, a, q[row.index*d.d:][:d.d], k, scale); err != nil {
+				return err
+			}
 			if err := row.softmax(&stop, a.softmax); err != nil {
 				return err
 			}
-			row.average(a, out[row.index*d.e:][:d.e], v)
-			if err := stop.did(row.visible() * (d.d + d.e)); err != nil {
+			if err := row.average(&stop, a, out[row.index*d.e:][:d.e], v); err != nil {
 				return err
 			}
 		}
@@ -98,9 +99,14 @@ func (r *attentionRow[T]) visible() int {
 
 // scores fills the weights with scale * q.k + mask, and -inf for excluded
 // pairs.
-func (r *attentionRow[T]) scores(a *attentionArithmetic[T], q, k []T, scale T) {
+func (r *attentionRow[T]) scores(stop *stopper, a *attentionArithmetic[T], q, k []T, scale T) error {
 	for _, run := range r.runs {
-		a.dots(r.weights[run.lo:run.hi], q, k[run.at*len(q):])
+		err := stop.blocks(run.hi-run.lo, len(q), func(lo, hi int) {
+			a.dots(r.weights[run.lo+lo:run.lo+hi], q, k[(run.at+lo)*len(q):])
+		})
+		if err != nil {
+			return err
+		}
 	}
 	visible := r.visible()
 	for j := range r.weights[:visible] {
@@ -116,6 +122,7 @@ func (r *attentionRow[T]) scores(a *attentionArithmetic[T], q, k []T, scale T) {
 	for j := visible; j < len(r.weights); j++ {
 		r.weights[j] = T(math.Inf(-1))
 	}
+	return nil
 }
 
 // softmax turns scores into weights. When all scores are -inf there is nothing
@@ -132,7 +139,7 @@ func (r *attentionRow[T]) softmax(stop *stopper, f lineFunc[T]) error {
 
 // average adds up the values of the visible keys that are not excluded, in
 // order, each times its weight.
-func (r *attentionRow[T]) average(a *attentionArithmetic[T], dst, v []T) {
+func (r *attentionRow[T]) average(stop *stopper, a *attentionArithmetic[T], dst, v []T) error {
 	clear(dst)
 	for _, run := range r.runs {
 		for j := run.lo; j < run.hi; {
@@ -145,7 +152,11 @@ func (r *attentionRow[T]) average(a *attentionArithmetic[T], dst, v []T) {
 				end++
 			}
 			a.step(dst, v[(run.at+j-run.lo)*len(dst):], len(dst), r.weights[j:end])
+			if err := stop.did((end - j) * len(dst)); err != nil {
+				return err
+			}
 			j = end
 		}
 	}
+	return nil
 }

@@ -94,8 +94,7 @@ func conv[T float](c *ir.Call, add taps[T]) error {
 		stop := stopper{call: c}
 		line := newConvLine(f)
 		for r := lo; r < hi; r++ {
-			line.compute(out[r*h.out:][:h.out], r)
-			if err := stop.did(work); err != nil {
+			if err := line.compute(&stop, out[r*h.out:][:h.out], r); err != nil {
 				return err
 			}
 		}
@@ -124,15 +123,20 @@ func newConvLine[T float](f *convolution[T]) *convLine[T] {
 }
 
 // compute fills row r of all output rows.
-func (l *convLine[T]) compute(dst []T, r int) {
+func (l *convLine[T]) compute(stop *stopper, dst []T, r int) error {
 	clear(dst)
 	image, channel := r/l.v.out/l.outputs, r/l.v.out%l.outputs
 	l.gather(image, channel, r%l.v.out)
 	lo, hi := l.h.interior()
-	l.run(dst, lo, hi)
+	if err := l.run(stop, dst, lo, hi); err != nil {
+		return err
+	}
 	for j := range dst {
-		if j < lo || j >= hi {
-			l.run(dst, j, j+1)
+		if j >= lo && j < hi {
+			continue
+		}
+		if err := l.run(stop, dst, j, j+1); err != nil {
+			return err
 		}
 	}
 	if l.bias != nil {
@@ -140,6 +144,7 @@ func (l *convLine[T]) compute(dst []T, r int) {
 			dst[j] += l.bias[channel]
 		}
 	}
+	return nil
 }
 
 // gather lists the taps of an output row that lie inside the image vertically.
@@ -160,9 +165,9 @@ func (l *convLine[T]) gather(image, channel, o int) {
 
 // run adds the taps of outputs lo to hi-1, which have the same taps inside the
 // image horizontally.
-func (l *convLine[T]) run(dst []T, lo, hi int) {
+func (l *convLine[T]) run(stop *stopper, dst []T, lo, hi int) error {
 	if lo >= hi {
-		return
+		return nil
 	}
 	l.a, l.b = l.a[:0], l.b[:0]
 	left, right := l.h.inside(lo)
@@ -182,8 +187,18 @@ func (l *convLine[T]) run(dst []T, lo, hi int) {
 		}
 		l.a, l.b = append(l.a, l.weights[t]), append(l.b, pixels)
 	}
-	l.add(dst[lo:hi], l.a, l.b)
+	for p := 0; p < len(l.a); p += tapsPerCheck {
+		end := min(p+tapsPerCheck, len(l.a))
+		l.add(dst[lo:hi], l.a[p:end], l.b[p:end])
+		if err := stop.did((end - p) * (hi - lo)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+// tapsPerCheck is how many taps are added between two looks at the context.
+const tapsPerCheck = 256
 
 func taps32(dst, a []float32, b [][]float32) {
 	p := 0

@@ -14,6 +14,7 @@ var fusedOps = []*ir.Op{{
 	Operands: []string{"x"},
 	Variadic: true,
 	PassOnly: true,
+	Types:    anyType.String(),
 	Infer:    inferFused,
 	Eval: func(c *ir.Call) error {
 		p, err := bodyProgram(c)

@@ -43,6 +43,7 @@ func TestInferRejects(t *testing.T) {
 		{"%x: f32[3,8,8]", "max_pool2d %x {kernel = [2, 2]}", "must have rank 4, not 3"},
 		{"%x: f32[1,3,8,8]", "max_pool2d %x {kernel = [2]}", "attribute kernel has 1 numbers"},
 		{"%x: f32[1,3,8,8]", "max_pool2d %x {kernel = [0, 2]}", "attribute kernel has 0 at index 0"},
+		{"%x: f32[1,3,8,8]", "max_pool2d %x {kernel = [1, 16385]}", "windows are 1 to 16384 wide"},
 		{"%x: f32[1,3,8,8]", "max_pool2d %x {kernel = [2, 2], padding = [2, 0]}", "window 0 lies in the padding alone"},
 		{"%x: f32[1,3,8,1]", "max_pool2d %x {kernel = [1, 2], dilation = [1, 3], padding = [0, 2]}", "window 0 lies in the padding alone"},
 		{"%x: f32[1,3,8,8]", "avg_pool2d %x {kernel = [9, 1]}", "the window spans 9 of the height"},

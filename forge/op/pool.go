@@ -93,8 +93,9 @@ func poolWindows(n *ir.Node, x []int) (v, h window, err error) {
 	return windows(n, x[2:], taps, kernel)
 }
 
-// maxTaps bounds the width of a window.
-const maxTaps = 1 << 20
+// maxTaps bounds the width of a window, so that counts of operations do not
+// overflow.
+const maxTaps = 1 << 14
 
 // checkOutputs refuses an output that has no tap inside the image.
 func (w window) checkOutputs() error {
@@ -127,11 +128,11 @@ func pool[T float](c *ir.Call, f pooling[T]) error {
 		for r := lo; r < hi; r++ {
 			plane := src[r/v.out*v.in*h.in:][:v.in*h.in]
 			for j := range h.out {
-				pixels = windowPixels(pixels[:0], plane, v, h, r%v.out, j)
+				var err error
+				if pixels, err = windowPixels(&stop, pixels[:0], plane, v, h, r%v.out, j); err != nil {
+					return err
+				}
 				out[r*h.out+j] = f(pixels, v.taps*h.taps)
-			}
-			if err := stop.did(work); err != nil {
-				return err
 			}
 		}
 		return nil
@@ -139,7 +140,7 @@ func pool[T float](c *ir.Call, f pooling[T]) error {
 }
 
 // windowPixels appends the pixels of the window of output (o, j) row by row.
-func windowPixels[T float](pixels, plane []T, v, h window, o, j int) []T {
+func windowPixels[T float](stop *stopper, pixels, plane []T, v, h window, o, j int) ([]T, error) {
 	top, bottom := v.inside(o)
 	left, right := h.inside(j)
 	for i := top; i < bottom; i++ {
@@ -147,8 +148,11 @@ func windowPixels[T float](pixels, plane []T, v, h window, o, j int) []T {
 		for k := left; k < right; k++ {
 			pixels = append(pixels, row[h.at(j, k)])
 		}
+		if err := stop.did(2 * (right - left)); err != nil {
+			return nil, err
+		}
 	}
-	return pixels
+	return pixels, nil
 }
 
 func largestPixel[T float](pixels []T, _ int) T {

@@ -132,8 +132,11 @@ func rope[T float](c *ir.Call) error {
 			for h := b * heads; h < (b+1)*heads; h++ {
 				row := (h*t + token) * d
 				rotate(r, dst[row:][:d], src[row:][:d], at)
+				if err := stop.did(4 * d); err != nil {
+					return err
+				}
 			}
-			if err := stop.did((heads + 16) * d); err != nil { // cosines and sines are some 30 operations
+			if err := stop.did(16 * d); err != nil { // cosines and sines are some 30 operations
 				return err
 			}
 		}

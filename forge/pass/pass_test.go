@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -68,7 +69,7 @@ func golden(t *testing.T, file string) {
 	for _, d := range r.rewrites {
 		lines.WriteString(d.String() + "\n")
 	}
-	after, report := g.Listing(), lines.String()
+	after, report := exact(g), lines.String()
 	if *update {
 		archive.Files = slices.DeleteFunc(archive.Files, func(f txtar.File) bool { return f.Name == "after" || f.Name == "report" })
 		archive.Files = append(archive.Files, txtar.File{Name: "after", Data: []byte(after)}, txtar.File{Name: "report", Data: []byte(report)})
@@ -83,6 +84,14 @@ func golden(t *testing.T, file string) {
 	if want := section("report"); report != want {
 		t.Errorf("reported\n%s\nwant\n%s", report, want)
 	}
+}
+
+var dataLabel = regexp.MustCompile(`\] @\d+`)
+
+// exact is the exact text of a graph without the elements of large constants.
+func exact(g *ir.Graph) string {
+	text, _, _ := strings.Cut(g.String(), "data @")
+	return dataLabel.ReplaceAllString(text, "] ...")
 }
 
 func TestOrder(t *testing.T) {

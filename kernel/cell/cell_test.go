@@ -203,7 +203,7 @@ func TestWriteFileAndLoad(t *testing.T) {
 	if len(out.Payload) != 1 || out.Payload[0].Source != "set_next_input" || out.Payload[0].Text != "  third\n" || !out.Payload[0].Replace {
 		t.Errorf("payload %+v", out.Payload)
 	}
-	if left, _ := filepath.Glob(".notes*"); len(left) > 0 {
+	if left, _ := filepath.Glob(".*"); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }

@@ -202,6 +202,9 @@ func TestWhoAndReset(t *testing.T) {
 	n.ok(t, "alpha")
 	n.answers = []string{"Yes "}
 	n.ok(t, "%reset")
+	if printed, _ := n.ok(t, "%who zz"); printed != "nothing that is defined begins with zz\n" {
+		t.Errorf("%%who zz printed %q", printed)
+	}
 	if printed, result := n.ok(t, "%who"); printed != "nothing is defined\n" || result != "" || len(n.Definitions()) > 0 {
 		t.Errorf("after %%reset: %q, %q, %v", printed, result, n.Definitions())
 	}

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"forgekernel/display"
 	"forgekernel/forge"
@@ -13,8 +15,45 @@ import (
 	"forgekernel/kernel/link"
 )
 
+// Limits of what an error shows, which code decides: the value of a panic may
+// be a string of any size.
+const (
+	maxErrorText  = 64 << 10 // bytes of one message, and of one line of a traceback
+	maxErrorLines = 2000     // lines of a traceback; the first and last are kept
+)
+
 // Describe puts an error of a cell into Jupyter's terms.
 func Describe(err error) *link.Error {
+	e := describe(err)
+	e.Value = cut(e.Value)
+	if left := len(e.Traceback) - maxErrorLines; left > 0 {
+		note := fmt.Sprintf("\x1b[2m … %d lines are left out\x1b[0m", left)
+		e.Traceback = slices.Concat(e.Traceback[:maxErrorLines/2], []string{note}, e.Traceback[maxErrorLines/2+left:])
+	}
+	for i, line := range e.Traceback {
+		e.Traceback[i] = cut(line)
+	}
+	return e
+}
+
+// cut shortens a text that is too long to show, and says so. Colours end
+// with it.
+func cut(s string) string {
+	if len(s) <= maxErrorText {
+		return s
+	}
+	n := maxErrorText
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	reset := ""
+	if strings.Contains(s[:n], "\x1b[") {
+		reset = "\x1b[0m"
+	}
+	return fmt.Sprintf("%s%s… %d bytes more", s[:n], reset, len(s)-n)
+}
+
+func describe(err error) *link.Error {
 	e := &link.Error{Name: "Error", Value: err.Error()}
 	var (
 		compile   *gocell.CompileError
@@ -117,8 +156,19 @@ func frames(trace []gocell.Frame) []string {
 		if f.Text != "" {
 			lines = append(lines, fmt.Sprintf("\x1b[36m%d |\x1b[0m %s", f.Line, f.Text))
 		}
+		if f.More > 0 {
+			lines = append(lines, "\x1b[2m"+omitted(f)+"\x1b[0m")
+		}
 	}
 	return lines
+}
+
+func omitted(f gocell.Frame) string {
+	text := fmt.Sprintf("  … %d more calls", f.More)
+	if f.MoreOf != "" {
+		text += " of " + f.MoreOf
+	}
+	return text
 }
 
 func heading(message string) string { return "\x1b[1;31m" + message + "\x1b[0m" }

@@ -51,7 +51,7 @@ func init() { // not an initialiser: %lsmagic refers to the table
 		{name: "go", form: onCell, code: true, lang: Go, run: (*task).magicGo,
 			doc: "Run the cell as Go, also if it begins with def."},
 		{name: "bash", form: onCell, raw: true, args: "[ARGUMENTS]", run: (*task).magicBash,
-			doc: "Run the cell as a shell script, which finds the arguments in $1, $2 and so on."},
+			doc: "Run the cell as a shell script, which finds the arguments in $1, $2 and so on. Standard error is shown apart, so its order among standard output is not kept; begin with exec 2>&1 for one stream."},
 		{name: "writefile", form: onCell, args: "FILE", least: 1, most: 1, files: true, run: (*task).magicWriteFile,
 			flags: []flag{{name: "a", doc: "append to the file"}},
 			doc:   "Write the cell to a file."},

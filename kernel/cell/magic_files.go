@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"forgekernel/display"
 	"forgekernel/kernel/link"
+	"forgekernel/kernel/replace"
 )
 
 // maxLoad is the largest file that %load brings into a cell, in bytes.
@@ -45,39 +45,32 @@ func (t *task) magicWriteFile(c call) Outcome {
 	return Outcome{}
 }
 
+// appendFile adds the whole text or, as when the disk is full, none of it.
 func appendFile(name, text string) error {
 	f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(text)
+	before, err := f.Stat()
+	if err == nil {
+		var n int
+		if n, err = f.WriteString(text); err != nil && n > 0 && before.Mode().IsRegular() {
+			err = errors.Join(err, f.Truncate(before.Size()))
+		}
+	}
 	return errors.Join(err, f.Close())
 }
 
-// replaceFile writes a sibling and renames it, so that a reader sees the old
-// text or the new. The mode of an existing file is kept, and a symbolic link
-// still points where it did.
+// replaceFile stores text whole or not at all. Devices and the like are refused:
+// what is meant is a file.
 func replaceFile(name, text string) error {
-	if target, err := filepath.EvalSymlinks(name); err == nil {
-		name = target
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", name)
 	}
-	mode := fs.FileMode(0o644)
-	if info, err := os.Stat(name); err == nil {
-		if !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is not a regular file", name)
-		}
-		mode = info.Mode().Perm()
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
+	return replace.File(name, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
 		return err
-	}
-	defer os.Remove(f.Name()) // fails once it has been renamed
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Chmod(mode), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
+	})
 }
 
 // magicLoad is %load.

@@ -21,11 +21,15 @@ func (t *task) magicWho(c call) Outcome {
 			table.Rows = append(table.Rows, []any{s.Name, s.Kind, s.Type})
 		}
 	}
-	if len(table.Rows) == 0 {
+	switch {
+	case len(table.Rows) > 0:
+		return shown(table)
+	case prefix != "":
+		fmt.Fprintln(t.stdout(), "nothing that is defined begins with", prefix)
+	default:
 		fmt.Fprintln(t.stdout(), "nothing is defined")
-		return Outcome{}
 	}
-	return shown(table)
+	return Outcome{}
 }
 
 // magicReset is %reset.

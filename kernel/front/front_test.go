@@ -36,24 +36,6 @@ execute_result {"execution_count":1,"data":{"text/plain":"42"},"metadata":{},"tr
 	}
 }
 
-// Numbers that float64 cannot hold, and absent parts, pass through displays.
-func TestBundlesPassUnchanged(t *testing.T) {
-	var d displayBody
-	raw := `{"bundle":{"data":{"application/json":{"n":9007199254740993}},"metadata":null},"id":"x"}`
-	if err := json.Unmarshal([]byte(raw), &d); err != nil {
-		t.Fatal(err)
-	}
-	_, _, message := displayMessage(d, nil)
-	equal(t, "display", message, json.RawMessage(`{"data":{"application/json":{"n":9007199254740993}},"metadata":{},"transient":{"display_id":"x"}}`))
-	equal(t, "absent", expressionReply{Status: "ok"}, json.RawMessage(`{"status":"ok","data":{},"metadata":{}}`))
-	for text, want := range map[string]bool{`{"text/plain":"x"}`: true, `{"text/plain":1}`: false, `{}`: false, ``: false, `null`: false} {
-		b := bundle{Data: rawObject(text)}
-		if _, ok := b.text(); ok != want {
-			t.Errorf("text of %s: %v", text, ok)
-		}
-	}
-}
-
 func TestExecuteError(t *testing.T) {
 	r := start(t)
 	m := r.execute("error boom")

@@ -22,6 +22,9 @@ import (
 const (
 	maxHistoryEntries = 20_000
 	maxHistoryBytes   = 16 << 20
+	// maxHistorySession is beyond every number that was ever given; a file that
+	// says otherwise must not make the next one overflow.
+	maxHistorySession = 1 << 40
 	// maxHistoryOutput bounds the text of a result kept with its input.
 	maxHistoryOutput = 4 << 10
 	// lockTime is how long an access waits for other kernels.
@@ -199,7 +202,7 @@ func readEntries(f *os.File) (entries []entry, size int64, err error) {
 		line, err := r.ReadBytes('\n')
 		size += int64(len(line))
 		var e entry
-		if json.Unmarshal(line, &e) == nil && e.Session > 0 {
+		if json.Unmarshal(line, &e) == nil && e.Session > 0 && e.Session <= maxHistorySession {
 			entries = append(entries, e)
 		}
 		if err == io.EOF {

@@ -112,6 +112,11 @@ func TestHistoryFileBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, "after a torn line", listing(all), []string{"4.1 a", "5.1 b"})
+	// A number without a successor is none of ours.
+	if err := os.WriteFile(path, []byte(`{"s":4,"n":1,"in":"a"}`+"\n"+`{"s":9223372036854775807,"n":1,"in":"z"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "session after a number too high", open(t, path).sessions, []int{5})
 }
 
 func TestHistorySurvivesRestart(t *testing.T) {

@@ -52,7 +52,9 @@ func (f *front) interrupt() {
 	f.interrupts.n++
 	close(f.interrupts.stopped)
 	f.interrupts.stopped = make(chan struct{})
+	f.outputs.hurry()
 	if s := f.supervisor.now(); s != nil && s.running() > 0 {
+		s.process.resume()
 		s.post(link.Interrupt, 0, 0, nil)
 	}
 	f.inputs.cancel("interrupted")

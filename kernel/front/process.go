@@ -144,6 +144,16 @@ func (p *process) kill() {
 	}
 }
 
+// resume lets a stopped process run: one that stopped itself, or that somebody
+// stopped, would otherwise never hear of an interrupt.
+func (p *process) resume() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.reaped {
+		unix.Kill(p.pid(), unix.SIGCONT)
+	}
+}
+
 // usageOf the resident set of a process in bytes and the seconds of processor time
 // that it has used.
 func usageOf(pid int) (memory int64, cpu float64, err error) {

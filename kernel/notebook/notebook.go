@@ -15,6 +15,9 @@ import "slices"
 const (
 	MaxBytes = 512 << 20 // bytes
 	MaxCells = 100_000
+	// MaxDepth bounds lists and objects within one another: written with a space
+	// of indent for each level, a deep file grows by the square of its size.
+	MaxDepth = 200
 )
 
 // Version of the format that is written.

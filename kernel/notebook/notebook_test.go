@@ -132,6 +132,7 @@ func TestReadErrors(t *testing.T) {
 		{head + `[{"cell_type": "code", "outputs": [{"output_type": "error", "traceback": [1]}]}]}`, "traceback is not a list of text"},
 		{head + `[{"cell_type": "markdown", "attachments": {"a": 1}}]}`, `attachment "a" is not an object`},
 		{head + `[]} x`, "something follows"},
+		{`{"nbformat": 4, "cells": [], "metadata": {"a": ` + strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth) + `}}`, "more than 200 deep"},
 	} {
 		nb, err := Read(strings.NewReader(c.source))
 		if err == nil || !strings.Contains(err.Error(), c.want) {

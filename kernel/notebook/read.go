@@ -60,7 +60,29 @@ func Read(r io.Reader) (*Notebook, error) {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, &FormatError{Problem: "something follows the JSON object"}
 	}
+	if deeper(root.fields, MaxDepth) {
+		return nil, &FormatError{Problem: fmt.Sprintf("lists and objects stand in one another more than %d deep", MaxDepth)}
+	}
 	return root.notebook()
+}
+
+// deeper reports whether v has more than limit levels of lists and objects.
+func deeper(v any, limit int) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, element := range v {
+			if limit == 0 || deeper(element, limit-1) {
+				return true
+			}
+		}
+	case []any:
+		for _, element := range v {
+			if limit == 0 || deeper(element, limit-1) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func jsonProblem(content []byte, err error) string {

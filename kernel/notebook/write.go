@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"forgekernel/kernel/internal/replace"
+	"forgekernel/kernel/replace"
 )
 
 // WriteFile stores the notebook at path, whole or not at all.

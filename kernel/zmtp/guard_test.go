@@ -215,11 +215,17 @@ func TestQueueBounds(t *testing.T) {
 	if err := q.put(huge, 1); !errors.Is(err, ErrStalled) {
 		t.Fatalf("got %v, want ErrStalled", err)
 	}
+	if full := q.room(1); full != nil {
+		t.Fatal("a large message leaves no room behind it")
+	}
+	if err := q.put([][]byte{make([]byte, 10)}, 1); err != nil {
+		t.Fatalf("behind a large message, the bytes that may wait were refused: %v", err)
+	}
 	full := q.room(1)
 	if full == nil {
 		t.Fatal("a full queue has room")
 	}
-	if messages, _, ok := q.take(nil); !ok || len(messages) != 1 {
+	if messages, _, ok := q.take(nil); !ok || len(messages) != 2 {
 		t.Fatalf("took %d messages", len(messages))
 	}
 	select {
@@ -229,6 +235,10 @@ func TestQueueBounds(t *testing.T) {
 	}
 	q.written(1, 100)
 	<-full
+	if q.room(1) == nil {
+		t.Error("what waited behind the large message no longer counts")
+	}
+	q.written(1, 10)
 	q.close(false)
 	if err := q.put(nil, 1); err != ErrNoPeer {
 		t.Errorf("got %v, want ErrNoPeer", err)

@@ -46,9 +46,9 @@ type Options struct {
 	MaxPeers int
 	// HandshakeTimeout bounds the time from accept or dial to READY. Default 10 s.
 	HandshakeTimeout time.Duration
-	// QueueMessages and QueueBytes bound what waits for one peer. One message is
-	// always accepted by an empty queue, whatever its size. Defaults 8192 and
-	// 64 MiB.
+	// QueueMessages and QueueBytes bound what waits for one peer. A message that
+	// finds nothing waiting is accepted whatever its size, and QueueBytes is then
+	// for those behind it. Defaults 8192 and 64 MiB.
 	QueueMessages int
 	QueueBytes    int64
 	// StallLimit is how long a peer may accept less than 64 KiB while something

@@ -250,6 +250,37 @@ func TestBackPressure(t *testing.T) {
 	})
 }
 
+// A message beyond the bounds of a queue is delivered, and so is what cannot
+// wait and follows it, although the subscriber has read nothing yet.
+func TestLargeMessageIsFollowed(t *testing.T) {
+	eachTransport(t, func(t *testing.T, endpoint string) {
+		opts := testOptions(t)
+		opts.QueueBytes = 64 << 10
+		x := newXPub(t, endpoint, opts)
+		ctx := testContext(t)
+		s := newSub(t, x.Endpoint(), "")
+		wantEvent(t, x, "", false)
+		large := make([]byte, 8<<20) // more than the system buffers
+		if err := x.Publish(ctx, []byte("large"), large); err != nil {
+			t.Fatal(err)
+		}
+		const more = 10
+		for range more {
+			if err := x.PublishNow([]byte("small")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if frames := must[[][]byte](t)(s.Recv(ctx)); len(frames) != 2 || len(frames[1]) != len(large) {
+			t.Fatalf("got %q with %d frames", frames[0], len(frames))
+		}
+		for range more {
+			if frames := must[[][]byte](t)(s.Recv(ctx)); string(frames[0]) != "small" {
+				t.Fatalf("got %q", frames[0])
+			}
+		}
+	})
+}
+
 func TestPublishCancelled(t *testing.T) {
 	eachTransport(t, func(t *testing.T, endpoint string) {
 		opts := testOptions(t)

@@ -6,7 +6,9 @@ import "sync"
 const maxPongs = 16
 
 // queue holds what waits to be written to one peer. Messages count until they
-// are written, not only until they are taken.
+// are written, not only until they are taken. One that found the queue empty
+// does not wait, and so its bytes are not held against those behind it: a
+// display of any size may be followed by the status that it is over.
 type queue struct {
 	maxMessages int
 	maxBytes    int64
@@ -19,8 +21,9 @@ type queue struct {
 	pongs    [][]byte
 	count    int // messages not yet written
 	bytes    int64
-	closed   bool // accepts nothing more
-	dead     bool // and what it holds is not wanted
+	head     int64 // bytes of the message that found the queue empty, until it is written
+	closed   bool  // accepts nothing more
+	dead     bool  // and what it holds is not wanted
 }
 
 func newQueue(opts *Options) *queue {
@@ -39,7 +42,7 @@ func byteSize(frames [][]byte) (n int64) {
 // fits reports whether a message of n bytes is within the bounds stretched by
 // a factor; mu is held.
 func (q *queue) fits(n int64, factor int) bool {
-	return q.count == 0 || q.count < q.maxMessages*factor && q.bytes+n <= q.maxBytes*int64(factor)
+	return q.count == 0 || q.count < q.maxMessages*factor && q.bytes-q.head+n <= q.maxBytes*int64(factor)
 }
 
 // room returns nil when a message of n bytes fits, else a channel that is
@@ -64,6 +67,9 @@ func (q *queue) put(frames [][]byte, factor int) error {
 		return ErrNoPeer
 	case !q.fits(n, factor):
 		return ErrStalled
+	}
+	if q.count == 0 {
+		q.head = n
 	}
 	q.messages = append(q.messages, frames)
 	q.count++
@@ -104,6 +110,7 @@ func (q *queue) written(messages int, bytes int64) {
 	defer q.mu.Unlock()
 	q.count -= messages
 	q.bytes -= bytes
+	q.head = 0 // it was the first
 	q.wake()
 }
 

@@ -165,6 +165,7 @@ func testExecutable(t *testing.T, b backend.Backend) {
 	}
 	t.Run("re-entrant", func(t *testing.T) { testReentrant(t, run) })
 	t.Run("memory", func(t *testing.T) { testMemory(t, exe, inputs(1)) })
+	t.Run("kernels", func(t *testing.T) { testKernels(t, exe) })
 	t.Run("cancelled", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		stopped := errors.New("stopped by the test")
@@ -183,6 +184,27 @@ func testExecutable(t *testing.T, b backend.Backend) {
 			t.Error("inputs of wrong shapes were accepted")
 		}
 	})
+}
+
+// testKernels checks that the backend says once of each node, but for constants,
+// what runs it and why.
+func testKernels(t *testing.T, exe backend.Executable) {
+	told := make(map[string]bool)
+	for _, k := range exe.Kernels() {
+		if told[k.Value] || k.Reason == "" {
+			t.Errorf("kernel %+v has no reason, or the second word on its node", k)
+		}
+		told[k.Value] = true
+	}
+	for _, n := range exe.Graph().Nodes {
+		if runs := n.Op.Class != ir.Constant; told[n.Out[0].String()] != runs {
+			t.Errorf("%v = %s: is it told what runs it? %v", n.Out[0], n.Op.Name, !runs)
+		}
+		delete(told, n.Out[0].String())
+	}
+	for value := range told {
+		t.Errorf("there is no node %s", value)
+	}
 }
 
 // testReentrant runs one executable on several goroutines at once and compares

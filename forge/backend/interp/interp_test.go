@@ -156,23 +156,33 @@ func TestInPlace(t *testing.T) {
 	}
 }
 
-// TestCancel stops a product that would take minutes. The run is known to be
+// TestCancel stops programs that would take minutes. The run is known to be
 // inside the kernel: the context is cancelled by the kernel's own polling.
 func TestCancel(t *testing.T) {
-	g := parse(t, "graph f(%x: f32[8192,8192]) {\n %y: f32[8192,8192] = matmul %x, %x\n return %y\n}")
-	exe, err := interp.New().Compile(t.Context(), g)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, err := tensor.Zeros(tensor.F32, 8192, 8192)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stopped := errors.New("stopped by the test")
-	cancelled, cancel := context.WithCancelCause(t.Context())
-	polls := &pollingContext{Context: cancelled, after: 20, cancel: func() { cancel(stopped) }}
-	if _, err := exe.Run(polls, x); !errors.Is(err, stopped) {
-		t.Errorf("got error %v, want the cause", err)
+	for name, src := range map[string]string{
+		"matmul":    "graph f(%x: f32[8192,8192]) {\n %y: f32[8192,8192] = matmul %x, %x\n return %y\n}",
+		"linear":    "graph f(%x: f32[8192,8192]) {\n %y: f32[8192,8192] = linear %x, %x\n return %y\n}",
+		"attention": "graph f(%x: f32[1,16,16384,64]) {\n %y: f32[1,16,16384,64] = sdpa %x, %x, %x\n return %y\n}",
+		"conv2d":    "graph f(%x: f32[256,256,24,24]) {\n %y: f32[256,256,1,1] = conv2d %x, %x\n return %y\n}",
+		"pool":      "graph f(%x: f32[1,1,4096,4096]) {\n %y: f32[1,1,2049,2049] = max_pool2d %x {kernel = [2048, 2048], stride = [1, 1]}\n return %y\n}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := parse(t, src)
+			exe, err := interp.New().Compile(t.Context(), g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x, err := tensor.Zeros(tensor.F32, g.Inputs[0].Spec.Shape...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stopped := errors.New("stopped by the test")
+			cancelled, cancel := context.WithCancelCause(t.Context())
+			polls := &pollingContext{Context: cancelled, after: 20, cancel: func() { cancel(stopped) }}
+			if _, err := exe.Run(polls, x); !errors.Is(err, stopped) {
+				t.Errorf("got error %v, want the cause", err)
+			}
+		})
 	}
 }
 

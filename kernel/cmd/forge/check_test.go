@@ -76,7 +76,7 @@ func TestCheckIR(t *testing.T) {
 		"check wrong.ir":                     exitFailure,
 		"check naive.fs --budget 0":          exitUsage,
 		"check naive.fs --scale -1":          exitUsage,
-		"check naive.fs --shapes 3,4":          exitFailure,
+		"check naive.fs --shapes 3,4":        exitFailure,
 		"check naive.fs --shapes 2x3":        0,
 		"check naive.ir --shapes 2x3":        exitUsage,
 		"check naive.ir --entry f":           exitUsage,

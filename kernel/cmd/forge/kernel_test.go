@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Whatever a cell does to its process, the cell ends in an error that says
@@ -115,6 +117,27 @@ func TestInterruptKeepsState(t *testing.T) {
 			run(t, kernel, "kept").want(t, "7")
 		})
 	}
+}
+
+// A session that is stopped hears of an interrupt too.
+func TestInterruptOfStoppedSession(t *testing.T) {
+	kernel := startKernel(t)
+	run(t, kernel, "kept := 7").want(t, "")
+	pid := kernelPID(t, kernel)
+	cell := begin(t, kernel, "syscall.Kill(os.Getpid(), syscall.SIGSTOP)\nselect {}")
+	for state(strconv.Itoa(pid)) != 'T' {
+		if t.Context().Err() != nil {
+			t.Fatal("the session never stopped")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if err := kernel.Interrupt(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := finish(t, cell); got.ename != "Interrupt" {
+		t.Errorf("status %s, %s: %s", got.status, got.ename, got.evalue)
+	}
+	run(t, kernel, "kept").want(t, "7")
 }
 
 func TestManyPrints(t *testing.T) {

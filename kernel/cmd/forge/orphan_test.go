@@ -75,10 +75,16 @@ func waitUntilGone(t *testing.T, pid string) {
 
 // alive reports whether a process exists and is not a zombie.
 func alive(pid string) bool {
+	s := state(pid)
+	return s != 0 && s != 'Z'
+}
+
+// state is the state of a process as ps shows it, or 0 when there is none.
+func state(pid string) byte {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {
-		return false
+		return 0
 	}
 	_, rest, _ := strings.Cut(string(stat), ") ")
-	return !strings.HasPrefix(rest, "Z")
+	return rest[0]
 }

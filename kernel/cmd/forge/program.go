@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -27,6 +28,12 @@ func (p *program) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.shapes, "shapes", "", "shapes of the inputs, such as 8x16,16x12,12 (default: those of the annotations)")
 	cmd.Flags().StringVar(&p.entry, "entry", "", "the function to compile (default: the last)")
 	cmd.Flags().StringVar(&p.backend, "backend", "interp", "what runs the program")
+}
+
+// tellingProgress is the context of a command, with progress shown on standard
+// error: what is printed may be read by a program.
+func tellingProgress(cmd *cobra.Command) context.Context {
+	return display.WithSink(cmd.Context(), display.TextSink(cmd.ErrOrStderr()))
 }
 
 // define reads a file and returns its entry function.
@@ -69,14 +76,19 @@ func (p *program) compile(ctx context.Context, args []string) (*forge.Program, e
 
 // readText refuses a file that is too large before reading it whole.
 func readText(path string, limit int64) (string, error) {
-	info, err := os.Stat(path)
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	info, err := file.Stat()
 	if err != nil {
 		return "", err
 	}
 	if info.Size() > limit {
 		return "", fmt.Errorf("%s has %d bytes; it may have %d", path, info.Size(), limit)
 	}
-	raw, err := os.ReadFile(path)
+	raw, err := io.ReadAll(io.LimitReader(file, limit))
 	return string(raw), err
 }
 
@@ -95,7 +107,8 @@ func compileCommand() *cobra.Command {
 			if err != nil {
 				return usageError{fmt.Errorf("--show: %w", err)}
 			}
-			compiled, err := p.compile(cmd.Context(), args)
+			ctx := tellingProgress(cmd)
+			compiled, err := p.compile(ctx, args)
 			if err != nil {
 				return err
 			}
@@ -107,7 +120,7 @@ func compileCommand() *cobra.Command {
 				return printJSON(cmd.OutOrStdout(), report)
 			}
 			for _, name := range views {
-				shown, err := compiled.View(cmd.Context(), name)
+				shown, err := compiled.View(ctx, name)
 				if err != nil {
 					return err
 				}
@@ -139,7 +152,7 @@ func runCommand() *cobra.Command {
 			if inputs != "" && cmd.Flags().Changed("seed") {
 				return usageError{errors.New("--seed makes inputs and --inputs reads them: give one")}
 			}
-			report, results, err := p.run(cmd.Context(), args, seed, inputs)
+			report, results, err := p.run(tellingProgress(cmd), args, seed, inputs)
 			if err != nil {
 				return err
 			}
@@ -158,7 +171,7 @@ func runCommand() *cobra.Command {
 	p.flags(cmd)
 	p.resumeFlags(cmd)
 	cmd.Flags().Uint64Var(&seed, "seed", 1, "seed of the pseudo-random inputs")
-	cmd.Flags().StringVar(&inputs, "inputs", "", "an .npz archive with one array for each parameter")
+	cmd.Flags().StringVar(&inputs, "inputs", "", "an .npz archive with one array for each parameter, float32 and under its name")
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }

@@ -15,8 +15,8 @@ import (
 	"io"
 	"strings"
 
-	"forgekernel/kernel/internal/replace"
 	"forgekernel/kernel/notebook"
+	"forgekernel/kernel/replace"
 )
 
 // MaxText bounds the text of one output in a page, in bytes. What is left out
