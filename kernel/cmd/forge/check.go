@@ -45,7 +45,9 @@ that subtracts the maximum passes both.`,
 			if err := c.validate(cmd); err != nil {
 				return err
 			}
-			report, err := c.run(cmd.Context(), args[0])
+			ctx, wipe := withProgress(cmd)
+			report, err := c.run(ctx, args[0])
+			wipe()
 			if err != nil {
 				return err
 			}

@@ -28,7 +28,9 @@ makes it again. The exit status is 1 if any fails.`,
 			if opts.Count < 1 {
 				return usageError{fmt.Errorf("--count: %d programs are none", opts.Count)}
 			}
-			report, err := runFuzz(cmd.Context(), opts)
+			ctx, wipe := withProgress(cmd)
+			report, err := runFuzz(ctx, opts)
+			wipe()
 			if err != nil {
 				return err
 			}
