@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -29,20 +30,15 @@ makes it again. The exit status is 1 if any fails.`,
 				return usageError{fmt.Errorf("--count: %d programs are none", opts.Count)}
 			}
 			ctx, wipe := withProgress(cmd)
-			report, err := runFuzz(ctx, opts)
+			report, stopped := runFuzz(ctx, opts)
 			wipe()
-			if err != nil {
-				return err
+			if err := printFuzz(cmd.OutOrStdout(), report, asJSON); err != nil || stopped != nil {
+				return errors.Join(err, stopped)
 			}
-			if asJSON {
-				err = printJSON(cmd.OutOrStdout(), report)
-			} else {
-				_, err = io.WriteString(cmd.OutOrStdout(), report.Text())
+			if report.Err() != nil {
+				return exitStatus(exitFailure)
 			}
-			if err == nil && report.Err() != nil {
-				err = exitStatus(exitFailure)
-			}
-			return err
+			return nil
 		}),
 	}
 	cmd.Flags().IntVar(&opts.Count, "count", fuzz.DefaultCount, "how many programs")
@@ -51,14 +47,23 @@ makes it again. The exit status is 1 if any fails.`,
 	return cmd
 }
 
+// runFuzz returns the report also of a run that was stopped.
 func runFuzz(ctx context.Context, opts fuzz.Options) (*fuzz.Report, error) {
 	meter := display.Progress(ctx, "fuzzing", opts.Count)
 	opts.Progress = meter.Set
 	report, err := fuzz.NewChecker().Run(ctx, opts)
 	if err != nil {
 		meter.Fail(err)
-		return nil, err
+		return report, err
 	}
 	meter.Done()
 	return report, nil
+}
+
+func printFuzz(w io.Writer, report *fuzz.Report, asJSON bool) error {
+	if asJSON {
+		return printJSON(w, report)
+	}
+	_, err := io.WriteString(w, report.Text())
+	return err
 }
