@@ -76,11 +76,11 @@ func (m *maker) step() {
 		return
 	}
 	o := operators[m.rng.IntN(len(operators))]
-	make := recipes[o.Name]
-	if make == nil {
-		make = classRecipes[o.Class]
+	apply := recipes[o.Name]
+	if apply == nil {
+		apply = classRecipes[o.Class]
 	}
-	make(m, o)
+	apply(m, o)
 }
 
 // operators are those that a program of one rank may apply.

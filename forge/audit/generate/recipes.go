@@ -40,7 +40,7 @@ func init() {
 	}
 }
 
-// elementwise tries the types of a few values: most operators take most types.
+// elementwise tries a few types until the operator takes one.
 func elementwise(m *maker, o *ir.Op) {
 	shape := m.some().Spec.Shape
 	attrs := ir.Attrs{}
