@@ -15,6 +15,7 @@ import (
 
 // TestPrograms checks random programs.
 func TestPrograms(t *testing.T) {
+	t.Parallel()
 	count := 2000
 	if testing.Short() {
 		count = 100
@@ -151,6 +152,7 @@ var wrongRules = map[string]struct {
 func TestWrongRules(t *testing.T) {
 	for name, wrong := range wrongRules {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := NewChecker()
 			c.Passes = afterPass(wrong.pass, wrong.rewrite)
 			f := find(t, c)
@@ -209,6 +211,7 @@ var wrongPlans = map[string]func(p *plan.Plan) bool{
 func TestWrongPlans(t *testing.T) {
 	for name, spoil := range wrongPlans {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := NewChecker()
 			c.Plan = func(g *ir.Graph, opts plan.Options) (*plan.Plan, error) {
 				p, err := plan.New(g, opts)
