@@ -251,6 +251,31 @@ func TestFileErrors(t *testing.T) {
 	}
 }
 
+// A script that is longer than an argument of a command may be runs all the same.
+func TestLongScripts(t *testing.T) {
+	n := newNotebook(t)
+	padding := strings.Repeat("# padding\n", 20_000)
+	printed, _, failure := n.run(t, "%%bash one\n"+padding+"echo $1 $LINENO\nexit 3")
+	if want := "one 20002\n"; printed != want || failure == nil || !strings.Contains(failure.Value, "status 3") {
+		t.Errorf("printed %q, want %q; %+v", printed, want, failure)
+	}
+	word := strings.Repeat("x", 200_000)
+	if printed, _ := n.ok(t, "!x="+word+"; echo ${#x}"); printed != "200000\n" {
+		t.Errorf("a long line printed %q", printed)
+	}
+}
+
+func TestNoHome(t *testing.T) {
+	n := newNotebook(t)
+	t.Chdir(t.TempDir())
+	t.Setenv("HOME", "")
+	for _, code := range []string{"%cd", "%cd ~", "%cd ~/x", "%load ~/x", "%%writefile ~/x\ny"} {
+		if _, _, e := n.run(t, code); e == nil || !strings.Contains(e.Value, "HOME, which names the home directory, is not set") {
+			t.Errorf("%q: error %+v", code, e)
+		}
+	}
+}
+
 func TestEnvironment(t *testing.T) {
 	n := newNotebook(t)
 	t.Setenv("FORGE_TEST", "old")

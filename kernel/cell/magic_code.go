@@ -102,8 +102,7 @@ func (t *task) magicBash(c call) Outcome {
 		return Outcome{Err: t.usage(c.directive, "", "%%%%bash: %v", err)}
 	}
 	// The empty lines above the script make its line numbers those of the cell.
-	script := append([]string{"-c", c.body.body, "bash"}, args...)
-	return t.command(c.directive, shell.Command{Path: shell.Path(), Args: script}, false)
+	return t.command(c.directive, shell.Script(c.body.body, "bash", args...), false)
 }
 
 // shell runs the command of a ! line.

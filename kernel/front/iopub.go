@@ -140,8 +140,9 @@ func (p *iopub) output(patience context.Context, frames [][]byte) bool {
 	}
 	if patience.Err() == nil {
 		p.log.Error("publish", "error", err)
+		return false
 	}
-	return false
+	return p.socket.TryPublish(frames...)
 }
 
 func (p *iopub) hold(frames [][]byte) {

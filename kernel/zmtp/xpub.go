@@ -67,21 +67,16 @@ func (x *XPub) Subscribers() int {
 
 // Publish queues a message, whose first frame is the topic, for every subscribed
 // peer. While one of their queues is full it waits, and then nothing has been
-// queued for anyone; a peer that stalls is disconnected, so the wait ends. With
-// a ctx that is done already it does not wait. It fails with ctx's error or
-// ErrClosed, and then nobody gets the message. The frames must not be changed
-// afterwards.
+// queued for anyone; a peer that stalls is disconnected, so the wait ends. It
+// fails with ctx's error or ErrClosed, and then nobody gets the message. The
+// frames must not be changed afterwards.
 func (x *XPub) Publish(ctx context.Context, frames ...[]byte) error {
 	select {
 	case <-x.turn:
-	default:
-		select {
-		case <-x.turn:
-		case <-x.closing:
-			return ErrClosed
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	case <-x.closing:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	defer func() { x.turn <- struct{}{} }()
 	for {
@@ -97,6 +92,13 @@ func (x *XPub) Publish(ctx context.Context, frames ...[]byte) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// TryPublish is Publish without the wait: it reports whether the message was
+// queued. It overtakes waiting publishers.
+func (x *XPub) TryPublish(frames ...[]byte) bool {
+	full, err := x.offer(frames)
+	return full == nil && err == nil
 }
 
 // offer queues a message if every subscribed peer has room for it; else it
