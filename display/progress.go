@@ -221,7 +221,11 @@ func seconds(d time.Duration) string {
 	if d < time.Minute {
 		return fmt.Sprintf("%d s", d/time.Second)
 	}
-	return strings.TrimSuffix(d.String(), "0s")
+	text := d.String()
+	if d%time.Minute == 0 {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	return text
 }
 
 // significant is x with three significant digits, never in exponent form below

@@ -180,3 +180,14 @@ func TestProgressIsSafeForConcurrentUse(t *testing.T) {
 		t.Errorf("last output %q", got)
 	}
 }
+
+func TestSeconds(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		1500 * time.Millisecond: "1.5 s", 12 * time.Second: "12 s", time.Minute: "1m",
+		10*time.Minute + 20*time.Second: "10m20s", time.Hour: "1h0m",
+	} {
+		if got := seconds(d); got != want {
+			t.Errorf("%v is written %q, want %q", d, got, want)
+		}
+	}
+}

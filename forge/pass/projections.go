@@ -18,7 +18,12 @@ var projectionRule = Rule{"shared-projections", true, "every column of a product
 // as the query, key and value of attention or the gate and up projections of a
 // feed-forward layer, as one wide linear node and windows on its result.
 func fuseSharedProjections(g *ir.Graph, r *report) error {
-	p := &projections{rewriter: newRewriter(g, r), group: make(map[projectionKey][]*ir.Node)}
+	return shareProjections(g, r, MaxWideBytes)
+}
+
+// shareProjections joins weights up to a limit in bytes.
+func shareProjections(g *ir.Graph, r *report, limit int64) error {
+	p := &projections{rewriter: newRewriter(g, r), limit: limit, group: make(map[projectionKey][]*ir.Node)}
 	var order []projectionKey
 	for _, n := range g.Nodes {
 		if _, ok := weightOf(n); !ok {
@@ -40,6 +45,7 @@ func fuseSharedProjections(g *ir.Graph, r *report) error {
 
 type projections struct {
 	*rewriter
+	limit int64
 	group map[projectionKey][]*ir.Node
 }
 
@@ -98,8 +104,8 @@ func (p *projections) blocked(n *ir.Node, bytes int64) (string, []*ir.Value) {
 	if p.outputs[n.Out[0]] {
 		return "it is an output of the program, which a window on another value is not", n.Out
 	}
-	if bytes+n.In[1].Spec.Bytes() > MaxWideBytes {
-		return fmt.Sprintf("the wide weight would have %d bytes; it has at most %d", bytes+n.In[1].Spec.Bytes(), MaxWideBytes), []*ir.Value{n.In[1]}
+	if bytes+n.In[1].Spec.Bytes() > p.limit {
+		return fmt.Sprintf("the wide weight would have %d bytes; it has at most %d", bytes+n.In[1].Spec.Bytes(), p.limit), []*ir.Value{n.In[1]}
 	}
 	return "", nil
 }

@@ -13,7 +13,7 @@ func TestWideWeightBound(t *testing.T) {
   %1: f32[3,1] = neg %0
   return %1
 }`)
-	p := &projections{rewriter: newRewriter(g, &report{})}
+	p := &projections{limit: MaxWideBytes, rewriter: newRewriter(g, &report{})}
 	n := g.Nodes[1]
 	if reason, _ := p.blocked(n, MaxWideBytes-8); reason != "" {
 		t.Errorf("a weight of exactly the bound is refused: %s", reason)

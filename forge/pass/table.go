@@ -2,6 +2,7 @@ package pass
 
 import (
 	"fmt"
+	"slices"
 
 	"forgekernel/forge/ir"
 )
@@ -106,4 +107,17 @@ func Doc(name string) string {
 		}
 	}
 	return "The program as it was traced."
+}
+
+// Rules lists the rules of all passes, each once, in the order of the table.
+func Rules() []*Rule {
+	var rules []*Rule
+	for _, p := range table {
+		for _, r := range p.Rules {
+			if !slices.Contains(rules, r) {
+				rules = append(rules, r)
+			}
+		}
+	}
+	return rules
 }

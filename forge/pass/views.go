@@ -145,6 +145,9 @@ func substitute(list []*ir.Value, old, v *ir.Value) []*ir.Value {
 // says what keeps the view from moving behind it: all operands that are not
 // single numbers must be the same kind of view of values of one shape.
 func (m *viewMover) sinkable(n, reader *ir.Node) (operands []*ir.Value, reason string, blockers []*ir.Value) {
+	if n.Out[0].Spec.Rank() == 0 { // as an operand it would be taken for a number that needs no view
+		return nil, "its result is a single number", n.Out
+	}
 	for _, v := range reader.In {
 		if v.Spec.Rank() == 0 {
 			operands = append(operands, v)

@@ -140,6 +140,10 @@ func (w *writer) value(v *ir.Value) Value {
 	case w.prior[at.storage] >= 0:
 		out.Donated = w.overwritten(v.Def, w.prior[at.storage]).Name
 	}
+	if out.Bytes == 0 { // also a view of nothing of a value
+		out.Place, out.Slot, out.Offset = Nowhere, -1, 0
+		return out
+	}
 	out.Copied = w.graph.IsOutput(v) && w.copied(v)
 	return out
 }

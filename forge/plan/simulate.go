@@ -83,13 +83,17 @@ func poisoned(n int64) []byte {
 	return b
 }
 
-// memory is what holds a value, from its first element.
-func (m *arena) memory(e *Value) []byte {
+// storage is the slot that a value stands in, or the piece of memory that it was
+// first written to.
+func (m *arena) storage(e *Value) []byte {
 	if e.Place == InSlot {
-		return m.slots[e.Slot][e.Offset:]
+		return m.slots[e.Slot]
 	}
-	return m.other[e.Base][e.Offset:]
+	return m.other[e.Base]
 }
+
+// memory is what holds a dense value, from its first element.
+func (m *arena) memory(e *Value) []byte { return m.storage(e)[e.Offset:] }
 
 // run evaluates a kernel on copies of its operands, and writes the results
 // back.
@@ -123,7 +127,7 @@ func (m *arena) load(v *ir.Value) (*tensor.Tensor, error) {
 	e := m.entry[v]
 	raw := make([]byte, 0, e.Bytes)
 	if e.Bytes > 0 {
-		raw = gather(raw, m.memory(e), e.Spec.Shape, e.Strides, e.Spec.DType.Size())
+		raw = gather(raw, m.storage(e), int(e.Offset), e.Spec.Shape, e.Strides, e.Spec.DType.Size())
 	}
 	t, err := tensor.Decode(e.Spec.DType, e.Spec.Shape, raw)
 	if err != nil {
@@ -132,13 +136,14 @@ func (m *arena) load(v *ir.Value) (*tensor.Tensor, error) {
 	return t, nil
 }
 
-// gather appends the elements in row-major order.
-func gather(dst, src []byte, shape, strides []int, size int) []byte {
+// gather appends the elements in row-major order; the first is at offset at.
+// Strides may lead to either side of it.
+func gather(dst, src []byte, at int, shape, strides []int, size int) []byte {
 	if len(shape) == 0 {
-		return append(dst, src[:size]...)
+		return append(dst, src[at:at+size]...)
 	}
 	for i := range shape[0] {
-		dst = gather(dst, src[i*strides[0]*size:], shape[1:], strides[1:], size)
+		dst = gather(dst, src, at+i*strides[0]*size, shape[1:], strides[1:], size)
 	}
 	return dst
 }

@@ -145,7 +145,7 @@ func (c *checker) checkView(v *ir.Value, e *Value) error {
 	}
 	want := layouts[slices.Index(v.Def.Out, v)]
 	size := int64(e.Spec.DType.Size())
-	if e.Place != from.Place || e.Slot != from.Slot || e.Base != from.Base {
+	if e.Bytes > 0 && (e.Place != from.Place || e.Slot != from.Slot || e.Base != from.Base) {
 		return fmt.Errorf("it stands elsewhere than %%%s, which it is a view of", e.ViewOf)
 	}
 	if e.Bytes > 0 && (e.Offset != from.Offset+int64(want.Offset)*size || !sameStrides(want.Strides, e.Strides, e.Spec.Shape)) {

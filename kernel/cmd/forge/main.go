@@ -48,7 +48,10 @@ func root() *cobra.Command {
 	}
 	cmd.SetVersionTemplate("{{.Version}}\n")
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
-	cmd.AddCommand(compileCommand(), runCommand(), explainCommand(), dumpCommand(), replayCommand(), benchCommand(), captureCommand(), notebookCommand(), kernelCommand(), sessionCommand(),
+	cmd.AddCommand(
+		compileCommand(), runCommand(), explainCommand(), dumpCommand(), replayCommand(),
+		checkCommand(), fuzzCommand(), benchCommand(), captureCommand(),
+		notebookCommand(), kernelCommand(), sessionCommand(),
 		installCommand(), uninstallCommand(), versionCommand())
 	return cmd
 }

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"forgekernel/display"
+)
+
+// progressLine shows the progress of a command as one line of standard error
+// that is written over again. Where that is no terminal it shows nothing, and
+// never does it touch standard output, which programs read.
+type progressLine struct{ w io.Writer }
+
+// withProgress returns a context whose displays are such a line, and a function
+// that wipes it.
+func withProgress(cmd *cobra.Command) (ctx context.Context, wipe func()) {
+	line := &progressLine{w: io.Discard}
+	if w := cmd.ErrOrStderr(); isScreen(w) {
+		line.w = w
+	}
+	return display.WithSink(cmd.Context(), line), func() { fmt.Fprint(line.w, "\r\x1b[K") }
+}
+
+func (l *progressLine) Show(o display.Output) error {
+	text, _ := o.Bundle.Data["text/plain"].(string)
+	_, err := fmt.Fprintf(l.w, "\r%s\x1b[K", text)
+	return err
+}
+
+func (l *progressLine) Clear(bool) error { return nil }
