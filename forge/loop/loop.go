@@ -1,6 +1,6 @@
 // Package loop is the kernel form between the graph and generated code: loop
-// nests over affine accesses, scalar expressions and reductions, and a template
-// where a nest is not enough, the contraction with an epilogue.
+// nests over affine accesses, scalar expressions and reductions, and templates
+// where a nest is not enough, the contraction with an epilogue and attention.
 //
 // [Lower] turns a node into a [Kernel] once for all backends, which only print
 // kernels and choose schedules. In text, the softmax of rows reads
@@ -25,9 +25,10 @@ import "forgekernel/forge/ir"
 type Kernel struct {
 	Op     string // the operator it was lowered from
 	Params []Param
-	// Nest or Contraction is the work; the other is nil.
+	// One of these is the work; the others are nil.
 	Nest        *Nest
 	Contraction *Contraction
+	Attention   *Attention
 }
 
 // Param is a pointer to the first element of a value.

@@ -23,6 +23,7 @@ var lowerings = map[string]func(*lowering) error{
 	"softmax":    (*lowering).softmax,
 	"layer_norm": (*lowering).norm,
 	"rms_norm":   (*lowering).norm,
+	"sdpa":       (*lowering).attention,
 }
 
 // Lower returns the kernel of a node whose values lie as the layout says; the

@@ -23,10 +23,13 @@ func (k *Kernel) String() string {
 		b.WriteString(p.Value.Spec.DType.String())
 	}
 	b.WriteString(")\n")
-	if k.Nest != nil {
+	switch {
+	case k.Nest != nil:
 		k.writeNest(&b)
-	} else {
+	case k.Contraction != nil:
 		k.writeContraction(&b)
+	default:
+		k.writeAttention(&b)
 	}
 	return b.String()
 }
@@ -66,6 +69,15 @@ func (k *Kernel) writeContraction(b *strings.Builder) {
 		result = k.expr(c.Epilogue)
 	}
 	fmt.Fprintf(b, "  %s -> %s\n", result, k.access(c.Out))
+}
+
+func (k *Kernel) writeAttention(b *strings.Builder) {
+	a := k.Attention
+	fmt.Fprintf(b, "attend [%d,%d/%d] x [%d,%d] of %d and %d channels", a.Batches, a.Heads, a.Groups, a.Queries, a.Keys, a.D, a.E)
+	if a.Causal {
+		b.WriteString(", causal")
+	}
+	fmt.Fprintf(b, "\n  softmax(%v * %s * %s) * %s -> %s\n", a.Scale, k.access(a.Q), k.access(a.K), k.access(a.V), k.access(a.Out))
 }
 
 func (k *Kernel) access(a Access) string {

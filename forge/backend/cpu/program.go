@@ -146,10 +146,14 @@ func (p *program) addNode(t Target, n *ir.Node) {
 		s.args = append(s.args, p.place(q.Value))
 	}
 	told.Kernel = fmt.Sprintf("%s, C for %s", n.Op.Name, t.Name)
-	told.Reason = "one nest of loops, in vectors"
-	if c := k.Contraction; c != nil {
+	switch c := k.Contraction; {
+	case c != nil:
 		p.packConstant(t, &s)
 		told.Reason = describeTiles(t.tileFor(c), s.packed >= 0)
+	case k.Attention != nil:
+		told.Reason = fmt.Sprintf("%d queries at a time, their scores side by side in vectors", t.Lanes)
+	default:
+		told.Reason = "one nest of loops, in vectors"
 	}
 	p.steps = append(p.steps, s)
 }

@@ -61,10 +61,13 @@ func (u *unit) end(inside *bool) {
 func (u *unit) kernel(s step) string {
 	const placeholder = "@kernel@"
 	e := &emitter{target: u.target, kernel: s.kernel}
-	if s.kernel.Nest != nil {
+	switch {
+	case s.kernel.Nest != nil:
 		e.nest(placeholder)
-	} else {
+	case s.kernel.Contraction != nil:
 		e.contraction(placeholder, s.packed >= 0)
+	default:
+		e.attention(placeholder)
 	}
 	text := e.String()
 	name, ok := u.kernels[text]

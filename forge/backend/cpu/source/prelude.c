@@ -28,7 +28,8 @@ INLINE vf load_strided(const float *p, long s, int n) { vf x = {0}; for (int l =
 INLINE void store_strided(float *p, long s, vf x, int n) { for (int l = 0; l < n; l++) p[l * s] = x[l]; }
 
 INLINE vf choose(vi m, vf a, vf b) { return (vf)(((vi)a & m) | ((vi)b & ~m)); }
-INLINE vi first(int n) { vi x; for (int l = 0; l < LANES; l++) x[l] = l < n ? -1 : 0; return x; }
+/* The lanes below n. */
+INLINE vi first(int n) { vi x; for (int l = 0; l < LANES; l++) x[l] = l; return x < n; }
 INLINE vf rounded(vf z) { return (z + 0x1.8p23f) - 0x1.8p23f; }
 
 INLINE vf fma_(vf a, vf b, vf c) {
