@@ -25,7 +25,7 @@ func (e *emitter) line(format string, args ...any) {
 }
 
 func (e *emitter) open(format string, args ...any) {
-	e.line(format+" {", args...)
+	e.line("%s", strings.TrimSpace(fmt.Sprintf(format, args...)+" {"))
 	e.depth++
 }
 

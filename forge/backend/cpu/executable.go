@@ -109,7 +109,11 @@ func (x *executable) newFrame() *frame {
 	return f
 }
 
-// Run computes the outputs of the graph.
+// never is what a run whose context cannot end looks at between kernels.
+var never atomic.Int32
+
+// Run computes the outputs of the graph. Native code looks between kernels
+// whether ctx has ended.
 func (x *executable) Run(ctx context.Context, inputs ...*tensor.Tensor) ([]*tensor.Tensor, error) {
 	if err := backend.CheckInputs(x.graph, inputs); err != nil {
 		return nil, err
@@ -125,8 +129,9 @@ func (x *executable) Run(ctx context.Context, inputs ...*tensor.Tensor) ([]*tens
 	if err := x.fill(f, inputs); err != nil {
 		return nil, err
 	}
-	stop := new(atomic.Int32)
+	stop := &never
 	if ctx.Done() != nil {
+		stop = new(atomic.Int32)
 		defer context.AfterFunc(ctx, func() { stop.Store(1) })()
 	}
 	if err := x.execute(ctx, f, inputs, stop); err != nil {

@@ -131,13 +131,13 @@ func (x *executable) results(f *frame) ([]*tensor.Tensor, error) {
 
 // apart clones tensors that stand in the list before.
 func apart(outs []*tensor.Tensor) []*tensor.Tensor {
-	seen := make(map[*byte]bool)
 	for i, t := range outs {
-		p := unsafe.SliceData(bytesOf(t))
-		if t.Len() > 0 && seen[p] {
-			outs[i] = t.Clone()
+		for _, u := range outs[:i] {
+			if t.Len() > 0 && u.Len() > 0 && address(bytesOf(t)) == address(bytesOf(u)) {
+				outs[i] = t.Clone()
+				break
+			}
 		}
-		seen[p] = true
 	}
 	return outs
 }
