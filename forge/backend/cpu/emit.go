@@ -43,8 +43,12 @@ func (e *emitter) params() string {
 			list[i] = fmt.Sprintf("float *p%d", i)
 		}
 	}
-	return strings.Join(list, ", ")
+	return strings.Join(append(list, "const int *stop"), ", ")
 }
+
+// checkStop ends the kernel when the run has been stopped. It stands in loops
+// whose rounds take long enough to hide it.
+func (e *emitter) checkStop() { e.line("if (stopped(stop)) return;") }
 
 // scope is what an expression is evaluated for: a vector of lanes along one
 // dimension.

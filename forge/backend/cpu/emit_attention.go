@@ -33,6 +33,7 @@ func (e *emitter) attention(name string) {
 	e.open("KERNEL void %s(%s)", name, e.params())
 	e.open("for (long b = 0; b < %d; b++)", a.Batches)
 	e.open("for (long h = 0; h < %d; h++)", a.Heads)
+	e.checkStop()
 	group := fmt.Sprintf("(h * %d / %d)", a.Groups, a.Heads)
 	base := func(x loop.Access, head string) string {
 		return fmt.Sprintf("p%d + b * %d + %s * %d", x.Param, x.Strides[0], head, x.Strides[1])

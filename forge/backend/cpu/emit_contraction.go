@@ -84,6 +84,7 @@ func (x *contractionEmitter) column(rows []int, nv, part, row, column, offset in
 	if c.Bias != nil {
 		bias = fmt.Sprintf("p%d + %d", c.Bias.Param, column*c.Bias.Strides[0])
 	}
+	x.checkStop()
 	for i := 0; i < len(rows); {
 		n := 1
 		for i+n < len(rows) && rows[i+n] == rows[i] {

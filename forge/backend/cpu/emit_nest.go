@@ -59,6 +59,9 @@ func (n *nestEmitter) outer(i int) {
 	v, size, lanes := n.vars[i], n.nest.Outer[i], n.target.Lanes
 	if !n.columns || i < len(n.nest.Outer)-1 {
 		n.open("for (long %s = 0; %s < %d; %s++)", v, v, size, v)
+		if i == 0 {
+			n.checkStop()
+		}
 		n.outer(i + 1)
 		n.close()
 		return

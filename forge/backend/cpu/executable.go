@@ -112,8 +112,8 @@ func (x *executable) newFrame() *frame {
 // never is what a run whose context cannot end looks at between kernels.
 var never atomic.Int32
 
-// Run computes the outputs of the graph. Native code looks between kernels
-// whether ctx has ended.
+// Run computes the outputs of the graph. Native code looks between kernels, and
+// in the outer loops of those that have some, whether ctx has ended.
 func (x *executable) Run(ctx context.Context, inputs ...*tensor.Tensor) ([]*tensor.Tensor, error) {
 	if err := backend.CheckInputs(x.graph, inputs); err != nil {
 		return nil, err

@@ -36,15 +36,15 @@ func (u *unit) add(p *program, index int) {
 			inside = true
 		}
 		u.calls++
-		args := make([]string, len(s.args))
+		args := make([]string, len(s.args), len(s.args)+1)
 		for k, a := range s.args {
 			args[k] = "0"
 			if a.buffer >= 0 {
 				args[k] = fmt.Sprintf("(float *)(p[%d] + %d)", a.buffer, a.offset)
 			}
 		}
-		u.entries.WriteString("  if (__atomic_load_n(stop, __ATOMIC_RELAXED)) return 1;\n")
-		fmt.Fprintf(&u.entries, "  %s(%s); /* %v */\n", u.kernel(s), strings.Join(args, ", "), s.node.Out[0].Spec)
+		u.entries.WriteString("  if (stopped(stop)) return 1;\n")
+		fmt.Fprintf(&u.entries, "  %s(%s); /* %v */\n", u.kernel(s), strings.Join(append(args, "stop"), ", "), s.node.Out[0].Spec)
 	}
 	u.end(&inside)
 	p.index = index
@@ -52,7 +52,7 @@ func (u *unit) add(p *program, index int) {
 
 func (u *unit) end(inside *bool) {
 	if *inside {
-		u.entries.WriteString("  return 0;\n}\n")
+		u.entries.WriteString("  return stopped(stop);\n}\n")
 	}
 	*inside = false
 }

@@ -17,6 +17,8 @@ typedef int i32;
 #define PIN(x) ((void)0)
 #endif
 
+INLINE int stopped(const int *stop) { return __atomic_load_n(stop, __ATOMIC_RELAXED); }
+
 INLINE vf set(float x) { return x - (vf){0}; }
 INLINE vf load(const float *p) { return *(const vu *)p; }
 INLINE void store(float *p, vf x) { *(vu *)p = x; }
