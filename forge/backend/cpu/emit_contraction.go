@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"slices"
 
 	"forgekernel/forge/loop"
 )
@@ -10,6 +11,14 @@ import (
 // it form a block of their own.
 const matrixBytes = 256 << 10
 
+// A panel of a matrix that is not constant is copied before it is used, when there
+// are rows enough to repay that and it fits the stack: neighbours in a column are
+// else as far apart as rows are, and fall into the same few lines of the caches.
+const (
+	copiedRows  = 32
+	copiedBytes = 512 << 10
+)
+
 // contractionEmitter writes a contraction as one function for each size of
 // register tile, and the loops that call them.
 type contractionEmitter struct {
@@ -17,6 +26,7 @@ type contractionEmitter struct {
 	c      *loop.Contraction
 	name   string
 	packed bool // B stands in panels
+	copied bool // panels of B are copied before they are used
 	tiles  map[string]bool
 }
 
@@ -24,6 +34,8 @@ func (e *emitter) contraction(name string, packed bool) {
 	x := &contractionEmitter{emitter: e, c: e.kernel.Contraction, name: name, packed: packed, tiles: make(map[string]bool)}
 	cut := e.target.tileFor(x.c)
 	lanes := e.target.Lanes
+	widest := slices.Max(append([]int{0}, cut.panels...)) * lanes
+	x.copied = !packed && x.c.M >= copiedRows && 4*x.c.K*widest <= copiedBytes
 	for i, nv := range cut.panels {
 		part := 0
 		if i == len(cut.panels)-1 {
@@ -80,6 +92,11 @@ func (x *contractionEmitter) column(rows []int, nv, part, row, column, offset in
 	if x.packed {
 		b = fmt.Sprintf("p%d + %d", c.B.Param, offset)
 	}
+	x.open("")
+	defer x.close()
+	if x.copied {
+		b = x.copyPanel(nv, part, b)
+	}
 	bias := "0"
 	if c.Bias != nil {
 		bias = fmt.Sprintf("p%d + %d", c.Bias.Param, column*c.Bias.Strides[0])
@@ -98,6 +115,25 @@ func (x *contractionEmitter) column(rows []int, nv, part, row, column, offset in
 		row += n * mr
 		i += n
 	}
+}
+
+// copyPanel copies a panel that begins at address from, and returns the copy.
+func (x *contractionEmitter) copyPanel(nv, part int, from string) string {
+	lanes, m := x.target.Lanes, len(x.c.Batch)
+	source := len(x.kernel.Params) // a pointer beside those of the parameters
+	x.line("float panel[%d] __attribute__((aligned(64)));", max(1, x.c.K*nv*lanes))
+	x.line("const float *p%d = %s;", source, from)
+	x.open("for (long k = 0; k < %d; k++)", x.c.K)
+	for j := range nv {
+		s := scope{vars: []string{"k", fmt.Sprint(j * lanes)}, lane: 1}
+		if j == nv-1 {
+			s.part = part
+		}
+		value := x.load(s, loop.Access{Param: source, Strides: x.c.B.Strides[m:]})
+		x.line("store(panel + k * %d + %d, %s);", nv*lanes, j*lanes, value)
+	}
+	x.close()
+	return "panel"
 }
 
 // tile writes the function of a register tile: mr rows by nv vectors, the last of
@@ -133,7 +169,7 @@ func (x *contractionEmitter) tile(mr, nv, part int) {
 	for j := range nv {
 		s := scope{vars: []string{"k", fmt.Sprint(j * lanes)}, lane: 1, part: partOf(j)}
 		b := loop.Access{Param: 1, Strides: c.B.Strides[m:]}
-		if x.packed {
+		if x.packed || x.copied {
 			b.Strides, s.part = []int{nv * lanes, 1}, 0
 		}
 		x.line("vf b%d = %s; PIN(b%d);", j, x.load(s, b), j)
