@@ -19,6 +19,7 @@ type Diagnostic struct {
 	Message string // one sentence
 	Hint    string // what to write instead; may be empty
 	Notes   []string
+	Warning bool // nothing has failed
 }
 
 // Error is the diagnostic on one line: "mlp.fs:3:7: message; hint".
@@ -97,7 +98,11 @@ func coloured(hex, tag string) func(string) string {
 }
 
 func (d *Diagnostic) lines(s style) []string {
-	out := []string{s.heading("error") + s.plain(": "+d.Message)}
+	kind := "error"
+	if d.Warning {
+		kind = "warning"
+	}
+	out := []string{s.heading(kind) + s.plain(": "+d.Message)}
 	if where := d.position(); where != "" {
 		out = append(out, s.place(" --> "+where))
 	}

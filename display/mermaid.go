@@ -32,8 +32,7 @@ func (g Graph) Mermaid() string {
 				fmt.Fprintf(&b, "    n%d[\"%s\"]\n", i, mermaidNode(n))
 			}
 		}
-		t := g.Theme.palette().cluster
-		fmt.Fprintf(&b, "  end\n  style c%d fill:%s,stroke:%s,color:%s,stroke-dasharray:5 4\n", c, cssHex(t.fill), cssHex(t.stroke), cssHex(t.text))
+		fmt.Fprintf(&b, "  end\n  style c%d %s\n", c, mermaidCluster)
 	}
 	for i, e := range g.Edges {
 		fmt.Fprintf(&b, "  n%d -->%s n%d\n", r.from[i], mermaidEdge(e), r.to[i])
@@ -41,6 +40,10 @@ func (g Graph) Mermaid() string {
 	g.mermaidClasses(&b, r)
 	return b.String()
 }
+
+// mermaidCluster reads well on light and dark ground: the front end chooses the
+// ground and the colour of the arrows across it.
+const mermaidCluster = "fill:#8c959f1a,stroke:#8c959f,color:#7d8590,stroke-dasharray:5 4"
 
 func mermaidNode(n Node) string {
 	s := mermaidText(n.Label)

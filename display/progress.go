@@ -165,7 +165,7 @@ func (m *Meter) html() string {
 	case m.state != running:
 		value = ` value="1" max="1"`
 	}
-	return fmt.Sprintf(`<div><span>%s</span> <progress%s style="width:240px;accent-color:%s"></progress> <span style="color:%s">%s</span></div>`,
+	return fmt.Sprintf(`<div class="`+noMath+`"><span>%s</span> <progress%s style="width:240px;accent-color:%s"></progress> <span style="color:%s">%s</span></div>`,
 		html.EscapeString(oneLine(m.label)), value, accent, accent, html.EscapeString(m.figures()))
 }
 

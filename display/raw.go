@@ -10,6 +10,10 @@ import (
 	"golang.org/x/net/html"
 )
 
+// noMath are classes of HTML in which MathJax, by its third and second version,
+// leaves dollars alone.
+const noMath = "mathjax_ignore tex2jax_ignore"
+
 // HTML is a bundle of HTML, with its text as the plain form. Front ends strip
 // scripts, style sheets and inline SVG from outputs that they do not trust.
 func HTML(s string) Bundle {

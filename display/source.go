@@ -47,9 +47,9 @@ func (s Source) html() string {
 	size := count(len(lines), "line")
 	switch {
 	case fold:
-		fmt.Fprintf(&b, `<details><summary>%s</summary>`+"\n", html.EscapeString(strings.TrimPrefix(oneLine(s.Name)+", "+size, ", ")))
+		fmt.Fprintf(&b, `<details><summary class="`+noMath+`">%s</summary>`+"\n", html.EscapeString(strings.TrimPrefix(oneLine(s.Name)+", "+size, ", ")))
 	case s.Name != "":
-		fmt.Fprintf(&b, `<div style="font-size:12px;font-weight:600">%s</div>`+"\n", html.EscapeString(oneLine(s.Name)))
+		fmt.Fprintf(&b, `<div class="`+noMath+`" style="font-size:12px;font-weight:600">%s</div>`+"\n", html.EscapeString(oneLine(s.Name)))
 	}
 	b.WriteString(`<pre style="` + preStyle + `">`)
 	digits := len(strconv.Itoa(len(lines)))

@@ -11,7 +11,7 @@ import (
 
 func TestSourceOfIR(t *testing.T) {
 	got := Source{Lang: "ir", Name: "mlp <traced>", Highlight: []int{2}, Code: "graph mlp(%x: f32[8]) {\n\t%y: f32[8] = pow %x {exponent=2.5} @ \"a.fs\":2:7\n  return %y # <end>\n}\n"}.Display()
-	const want = `<div style="font-size:12px;font-weight:600">mlp &lt;traced&gt;</div>
+	const want = `<div class="mathjax_ignore tex2jax_ignore" style="font-size:12px;font-weight:600">mlp &lt;traced&gt;</div>
 <pre><i>1 </i> <span style="color:#cf222e">graph</span> <span style="color:#8250df">mlp</span>(<span style="color:#0550ae">%x</span>: <span style="color:#953800">f32</span>[<span style="color:#0550ae">8</span>]) {
 <i><b>2</b> </i> <span style="background-color:#fff1a8">    <span style="color:#0550ae">%y</span>: <span style="color:#953800">f32</span>[<span style="color:#0550ae">8</span>] = <span style="color:#8250df">pow</span> <span style="color:#0550ae">%x</span> {<span style="color:#116329">exponent</span>=<span style="color:#0550ae">2.5</span>} <span style="color:#6e7781">@ &#34;a.fs&#34;:2:7</span></span>
 <i>3 </i>   <span style="color:#cf222e">return</span> <span style="color:#0550ae">%y</span> <span style="color:#6e7781"># &lt;end&gt;</span>
@@ -76,7 +76,7 @@ func htmlLines(h string) string {
 
 func TestLongSourceIsFolded(t *testing.T) {
 	h := Source{Lang: "c", Name: "kernel.c", Code: strings.Repeat("x += 1;\n", 50)}.Display().Data[mimeHTML].(string)
-	if !strings.HasPrefix(h, "<details><summary>kernel.c, 50 lines</summary>") || !strings.HasSuffix(h, "</pre></details>") {
+	if !strings.HasPrefix(h, "<details><summary class=\"mathjax_ignore tex2jax_ignore\">kernel.c, 50 lines</summary>") || !strings.HasSuffix(h, "</pre></details>") {
 		t.Errorf("listing is not folded: %.80s", h)
 	}
 	if !strings.Contains(h, ">50 </span>") || !strings.Contains(h, "> 1 </span>") {

@@ -214,9 +214,9 @@ var cssAlign = map[Align]string{AlignLeft: "left", AlignRight: "right", AlignCen
 // inline: style sheets do not survive.
 func (g *grid) html() string {
 	var b strings.Builder
-	b.WriteString(`<table class="dataframe">` + "\n")
+	b.WriteString(`<table class="dataframe ` + noMath + `">` + "\n")
 	if g.title != "" {
-		b.WriteString("<caption>" + html.EscapeString(g.title) + "</caption>\n")
+		b.WriteString(`<caption style="text-align:left">` + html.EscapeString(g.title) + "</caption>\n")
 	}
 	cells := func(tag string, row []string) {
 		b.WriteString("<tr>")

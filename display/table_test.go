@@ -40,7 +40,7 @@ slow              103.00            +Inf      1   wgsl          0  1s
 
 func TestTableHTML(t *testing.T) {
 	got := Table{Columns: []Column{{Name: "<op>"}, {Name: "n", Unit: "&"}}, Rows: [][]any{{"a\x1bb", 1}}}.Display().Data[mimeHTML]
-	const want = `<table class="dataframe">
+	const want = `<table class="dataframe mathjax_ignore tex2jax_ignore">
 <thead><tr><th style="text-align:left">&lt;op&gt;</th><th style="text-align:right">n (&amp;)</th></tr>
 </thead>
 <tbody>

@@ -75,7 +75,7 @@ func (p *Program) BenchContext(ctx context.Context, o BenchOptions, args ...*Ten
 	o = o.withDefaults()
 	cost := p.graph().Cost()
 	t := &Timing{Program: p.Name(), Backend: p.backend, FLOPs: cost.FLOPs, Bytes: cost.Bytes, Environment: environment()}
-	meter := display.Progress(ctx, "timing "+p.Name(), o.Samples)
+	meter := display.Progress(ctx, "timing "+p.Name()+", samples", 0) // the budget may allow fewer than o.Samples
 	if err := t.measure(ctx, p, o, args, meter); err != nil {
 		meter.Fail(err)
 		return nil, err
@@ -113,28 +113,57 @@ func (t *Timing) Quantile(q float64) float64 {
 	return stat.Quantile(q, stat.Empirical, slices.Sorted(slices.Values(t.Samples)), nil)
 }
 
-// Display shows the distribution of the samples and the environment.
+// decileSamples is the fewest samples of which a tenth is a sample.
+const decileSamples = 10
+
+// Display shows the distribution of the samples, as far as their number tells
+// one, and the environment.
 func (t *Timing) Display() display.Bundle {
 	const micro = 1e6
 	table := display.Table{
-		Title:   fmt.Sprintf("%s on %s: %d samples of %d runs", t.Program, t.Backend, len(t.Samples), t.RunsEach),
+		Title:   t.title(),
 		Columns: []display.Column{{Name: "time per run"}, {Name: "", Unit: "µs"}, {Name: "rate", Unit: "GFLOP/s"}},
 	}
-	for _, row := range []struct {
-		name string
-		q    float64
-	}{{"minimum", 0}, {"10 % quantile", 0.1}, {"median", 0.5}, {"90 % quantile", 0.9}, {"maximum", 1}} {
-		seconds := t.Quantile(row.q)
-		table.Rows = append(table.Rows, []any{row.name, seconds * micro, float64(t.FLOPs) / seconds / 1e9})
+	row := func(name string, seconds float64) {
+		table.Rows = append(table.Rows, []any{name, seconds * micro, float64(t.FLOPs) / seconds / 1e9})
 	}
-	mean, dev := stat.MeanStdDev(t.Samples, nil)
-	table.Rows = append(table.Rows, []any{"mean", mean * micro, float64(t.FLOPs) / mean / 1e9})
-	if len(t.Samples) > 1 {
+	switch n := len(t.Samples); {
+	case n == 1:
+		row("the sample", t.Samples[0])
+	case n > 1:
+		row("minimum", t.Quantile(0))
+		if n >= decileSamples {
+			row("10 % quantile", t.Quantile(0.1))
+		}
+		row("median", t.Quantile(0.5))
+		if n >= decileSamples {
+			row("90 % quantile", t.Quantile(0.9))
+		}
+		row("maximum", t.Quantile(1))
+		mean, dev := stat.MeanStdDev(t.Samples, nil)
+		row("mean", mean)
 		table.Rows = append(table.Rows, []any{"standard deviation", dev * micro, nil})
 	}
 	e := t.Environment
 	table.Title += fmt.Sprintf(" (%s, %d cores, %s, %s, load %s)", e.CPU, e.Cores, e.OS, e.Go, e.Load)
 	return display.ToBundle(table)
+}
+
+// title says what was measured how often.
+func (t *Timing) title() string {
+	samples := fmt.Sprintf("%d samples", len(t.Samples))
+	if len(t.Samples) == 1 {
+		samples = "1 sample"
+	}
+	runs := fmt.Sprintf("%d runs", t.RunsEach)
+	if t.RunsEach == 1 {
+		runs = "1 run"
+	}
+	s := fmt.Sprintf("%s on %s: %s of %s", t.Program, t.Backend, samples, runs)
+	if len(t.Samples) < decileSamples {
+		s += ", too slow for quantiles"
+	}
+	return s
 }
 
 // environment describes this machine.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"forgekernel/display"
@@ -39,8 +40,17 @@ func (f *function) callError(ctx context.Context, err error, specs []Spec) error
 		call = &CallError{Diagnostic: *f.src.Diagnose(f.src.Name.Span, err.Error(), "")}
 	}
 	call.Function = f.src.Name.Name
-	call.Notes = append(call.Notes, "called as "+f.callText(specs))
+	if f.isCall(specs) {
+		call.Notes = append(call.Notes, "called as "+f.callText(specs))
+	}
 	return call
+}
+
+// isCall reports whether specs came from a call, and not from the annotations,
+// which can be seen.
+func (f *function) isCall(specs []Spec) bool {
+	annotated, ok := f.src.Specs()
+	return len(specs) > 0 && !(ok && slices.EqualFunc(specs, annotated, Spec.Equal))
 }
 
 // callText writes a call with the specs of its arguments:

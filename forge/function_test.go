@@ -324,3 +324,18 @@ func TestSeed(t *testing.T) {
 		}
 	}
 }
+
+// A program that does not compile for its own annotations was not called.
+func TestAnnotationsAreNoCall(t *testing.T) {
+	for _, source := range []string{
+		"def f(x: f32[2]) -> f32[3]:\n    return relu(x)\n",
+		"def f(x):\n    return relu(x)\n",
+	} {
+		f := define(t, source)
+		_, err := f.Compile(t.Context())
+		var call *forge.CallError
+		if !errors.As(err, &call) || len(call.Notes) > 0 {
+			t.Errorf("%q: %v with the notes %q", source, err, call.Notes)
+		}
+	}
+}

@@ -66,7 +66,7 @@ func (p *Program) ReadInputs(path string) ([]*Tensor, error) {
 func readInputs(path, name string, params []string) ([]*Tensor, error) {
 	named, err := readArchive(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	inputs := make([]*Tensor, len(params))
 	for _, n := range named {
@@ -92,7 +92,11 @@ func readArchive(path string) ([]tensor.Named, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tensor.ReadNPZ(file, info.Size())
+	named, err := tensor.ReadNPZ(file, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return named, nil
 }
 
 // RandomInputs are inputs for the program, the same for equal seeds: floating

@@ -72,9 +72,35 @@ func TestBench(t *testing.T) {
 		t.Errorf("%d samples: %v", n, timing.Samples)
 	}
 	text := display.ToBundle(timing).Data["text/plain"].(string)
-	for _, want := range []string{"median", "90 % quantile", timing.Environment.Go} {
+	for _, want := range []string{"median", timing.Environment.Go} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the table lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+// The table tells no more than the samples do.
+func TestTimingDisplay(t *testing.T) {
+	const quantile, spread = "90 % quantile", "standard deviation"
+	for n, c := range map[int]struct{ has, lacks []string }{
+		1:  {[]string{"1 sample of 1 run, too slow for quantiles"}, []string{quantile, "median", spread}},
+		2:  {[]string{"2 samples of 1 run, too slow for quantiles", "median", "maximum", spread}, []string{quantile}},
+		10: {[]string{"10 samples of 1 run ", quantile, "median", spread}, []string{"too slow"}},
+	} {
+		timing := &forge.Timing{Program: "f", Backend: "interp", RunsEach: 1, FLOPs: 100}
+		for i := range n {
+			timing.Samples = append(timing.Samples, float64(i+1)*1e-3)
+		}
+		text := display.ToBundle(timing).Data["text/plain"].(string)
+		for _, want := range c.has {
+			if !strings.Contains(text, want) {
+				t.Errorf("%d samples: the table lacks %q:\n%s", n, want, text)
+			}
+		}
+		for _, not := range c.lacks {
+			if strings.Contains(text, not) {
+				t.Errorf("%d samples: the table has %q:\n%s", n, not, text)
+			}
 		}
 	}
 }
@@ -230,6 +256,43 @@ func TestReadInputs(t *testing.T) {
 	if _, err := layer.ReadInputs(filepath.Join(t.TempDir(), "absent.npz")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
+}
+
+func TestReadNPZ(t *testing.T) {
+	wide, err := tensor.FromFloat64([]int{2}, []float64{0.1, 1e300})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := writeNPZ(t, tensor.Named{Name: "a", Tensor: forge.Arange(3)}, tensor.Named{Name: "wide", Tensor: wide})
+	arrays, err := forge.ReadNPZ(path)
+	if err != nil || len(arrays) != 2 || !tensor.Identical(arrays["a"], forge.Arange(3)) || !tensor.Identical(arrays["wide"], wide) {
+		t.Errorf("got %v, %v", arrays, err)
+	}
+	if _, err := forge.ReadNPZ(path + ".absent"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	double := define(t, "def double(wide): return wide + wide\n")
+	inputs, err := double.ReadInputs(writeNPZ(t, tensor.Named{Name: "wide", Tensor: wide}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := double.Run(t.Context(), inputs...); err == nil || !strings.Contains(err.Error(), "input wide is f64[2]; ForgeScript tensors are float32: pass forge.From(wide.Values(), wide.Shape()...), or store wide.astype(np.float32)") {
+		t.Errorf("float64 input: %v", err)
+	}
+}
+
+func writeNPZ(t *testing.T, list ...tensor.Named) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "inputs.npz")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := tensor.WriteNPZ(file, list); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // A program of a constant alone, and one that returns its input.

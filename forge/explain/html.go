@@ -39,7 +39,7 @@ func (r *Report) Fragment() string {
 	list := columnsOf(r)
 	p.survey(list)
 	v := view{Report: r, palette: p}
-	v.b.WriteString(`<div class="forge-explain" style="font-family:-apple-system,Segoe UI,Helvetica,Arial,sans-serif;font-size:14px;line-height:1.4;color:#1f2328;background-color:#ffffff;border:1px solid #d0d7de;border-radius:8px;padding:16px 18px">` + "\n")
+	v.b.WriteString(`<div class="forge-explain mathjax_ignore tex2jax_ignore" style="font-family:-apple-system,Segoe UI,Helvetica,Arial,sans-serif;font-size:14px;line-height:1.4;color:#1f2328;background-color:#ffffff;border:1px solid #d0d7de;border-radius:8px;padding:16px 18px">` + "\n")
 	v.header()
 	v.figures()
 	v.heading("Passes", "each column is the program after a pass; colours are "+p.legend()+", + is new, − is about to go")

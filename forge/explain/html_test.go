@@ -131,7 +131,7 @@ func TestColumnsAreLinked(t *testing.T) {
 			}
 		}
 	}
-	if defined["variance"] < 3 || defined["9/7"] == 0 || placed == 0 {
+	if defined["variance"] < 2 || defined["9/7"] == 0 || placed == 0 {
 		t.Errorf("defined %v, %d lines with places", defined, placed)
 	}
 	for _, n := range all {

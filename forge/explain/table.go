@@ -38,7 +38,7 @@ func (t *table) open() string {
 	var b strings.Builder
 	b.WriteString(`<div style="overflow:auto;max-height:420px"><table style="border-collapse:collapse;font-size:12px;background-color:#ffffff;color:#1f2328">` + "\n<tr>")
 	for _, h := range t.heads {
-		fmt.Fprintf(&b, `<th style="%s;font-weight:600;color:#57606a">%s</th>`, t.cell(h), html.EscapeString(strings.TrimPrefix(h, ">")))
+		fmt.Fprintf(&b, `<th style="%s;font-weight:600;color:#57606a;background-color:#ffffff">%s</th>`, t.cell(h), html.EscapeString(strings.TrimPrefix(h, ">")))
 	}
 	b.WriteString("</tr>\n")
 	for _, row := range t.rows[:min(len(t.rows), shownRows)] {

@@ -153,8 +153,12 @@ func nodeLabel(n *Node) string {
 	}
 	label := n.Op.Name
 	for _, name := range slices.Sorted(maps.Keys(n.Attrs)) {
-		if _, ok := n.Attrs[name].(*tensor.Tensor); !ok {
-			label += fmt.Sprintf(" %s=%v", name, n.Attrs[name])
+		switch v := n.Attrs[name].(type) {
+		case *tensor.Tensor:
+		case float64: // rounded to float32, it has digits that nobody wrote
+			label += fmt.Sprintf(" %s=%.6g", name, v)
+		default:
+			label += fmt.Sprintf(" %s=%v", name, v)
 		}
 	}
 	return label

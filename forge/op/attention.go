@@ -171,7 +171,8 @@ func sdpa[T float](c *ir.Call, a *attentionArithmetic[T]) error {
 // the position of its first pair.
 func maskLoader[T float](mask *tensor.Tensor, pairs []int, strict bool) func(row *attentionRow[T], pair int) {
 	w, keys := newWalker(mask.Shape(), pairs), pairs[3]
-	if allowed := mask.Bool(); allowed != nil {
+	if mask.DType() == tensor.Bool {
+		allowed := mask.Bool()
 		return func(row *attentionRow[T], pair int) {
 			row.excluded = row.excludedBuf[:keys]
 			for j, ok := range load(&w, allowed, row.excludedBuf, pair, pair+keys) {

@@ -235,9 +235,6 @@ func interleave(c *ir.Call, dst, src *tensor.Tensor, axis, size int, join bool) 
 	if !join {
 		outer, inner = inner, outer
 	}
-	rows, err := dst.Reshape(outer, inner, rest)
-	if err != nil {
-		return err
-	}
+	rows := dst.Reshape(outer, inner, rest)
 	return gatherLayout(c, rows, src, ir.Layout{Strides: []int{rest, outer * rest, 1}})
 }

@@ -62,8 +62,8 @@ func integerAt(t *tensor.Tensor, i int) int64 {
 	if t.Rank() == 0 {
 		i = 0
 	}
-	if wide := t.Int64(); wide != nil {
-		return wide[i]
+	if t.DType() == tensor.I64 {
+		return t.Int64()[i]
 	}
 	return int64(t.Int32()[i])
 }

@@ -20,13 +20,19 @@ var fuseRule = Rule{"fuse", true, "a kernel applies the same operations to the s
 // allow; since only the root's result leaves a kernel, kernels cannot depend on
 // one another in a circle.
 func fuseElementwise(g *ir.Graph, r *report) error {
-	f := &fuser{g: g, r: r, uses: g.Uses(), taken: takenStorage(g), root: make(map[*ir.Node]*ir.Node), out: make(map[*ir.Value]bool)}
+	f := &fuser{g: g, r: r, uses: g.Uses(), taken: takenStorage(g), root: make(map[*ir.Node]*ir.Node),
+		members: make(map[*ir.Node][]*ir.Node), copied: make(map[*ir.Node]bool), out: make(map[*ir.Value]bool)}
 	for _, v := range g.Outputs {
 		f.out[v] = true
 	}
 	verdicts := make([]func(), len(g.Nodes))
 	for i := len(g.Nodes) - 1; i >= 0; i-- {
 		verdicts[i] = f.decide(g.Nodes[i])
+	}
+	for _, n := range g.Nodes {
+		if root := f.root[n]; root != nil {
+			f.members[root] = append(f.members[root], n)
+		}
 	}
 	for _, report := range verdicts { // in program order
 		report()
@@ -41,6 +47,9 @@ type fuser struct {
 	out   map[*ir.Value]bool
 	taken map[*ir.Value]*ir.Node
 	root  map[*ir.Node]*ir.Node // the kernel of each elementwise node, named by its root
+	// members are the nodes of each kernel, known when all is decided.
+	members map[*ir.Node][]*ir.Node
+	copied  map[*ir.Node]bool // constants that live on in kernels alone
 }
 
 // decide puts a node into the kernel of its readers or makes it the root of a
@@ -52,7 +61,7 @@ func (f *fuser) decide(n *ir.Node) func() {
 		f.root[n] = n
 	}
 	if n.Op.Class == ir.Constant {
-		return nothing // a scalar is copied into each kernel, a tensor is an operand
+		return func() { f.copy(n) }
 	}
 	v := n.Out[0]
 	var kernels, others []*ir.Value // results of the kernels and other nodes that read v
@@ -97,6 +106,34 @@ func (f *fuser) decide(n *ir.Node) func() {
 	return func() { f.r.applied(&fuseRule, v, "fused into the kernel of "+result.String(), result) }
 }
 
+// copy removes a constant of which every reader has a copy in its kernel: a
+// scalar is copied into each, a tensor is an operand.
+func (f *fuser) copy(n *ir.Node) {
+	v := n.Out[0]
+	if !isCopied(v) || f.out[v] || len(f.uses[v]) == 0 {
+		return
+	}
+	var kernels []*ir.Value
+	for _, u := range f.uses[v] {
+		root := f.root[u]
+		if len(f.members[root]) < 2 {
+			return
+		}
+		kernels = addOnce(kernels, root.Out[0])
+	}
+	f.copied[n] = true
+	where := "the kernel of " + kernels[0].String()
+	if len(kernels) > 1 {
+		where = "each kernel that reads it"
+	}
+	f.r.applied(&fuseRule, v, "copied into "+where, kernels...)
+}
+
+// isCopied reports whether kernels hold a value rather than read it.
+func isCopied(v *ir.Value) bool {
+	return v.Def != nil && v.Def.Op.Class == ir.Constant && v.Spec.Rank() == 0
+}
+
 // takenOperand is a node that takes the storage of an operand of n; the kernel
 // of n may run after it.
 func (f *fuser) takenOperand(n *ir.Node) *ir.Node {
@@ -123,20 +160,15 @@ func addOnce(list []*ir.Value, v *ir.Value) []*ir.Value {
 // rewrite replaces each kernel of two or more nodes by a fused node in the
 // place of its root.
 func (f *fuser) rewrite() error {
-	members := make(map[*ir.Node][]*ir.Node)
-	for _, n := range f.g.Nodes {
-		if root := f.root[n]; root != nil {
-			members[root] = append(members[root], n)
-		}
-	}
 	var nodes []*ir.Node
 	for _, n := range f.g.Nodes {
 		root := f.root[n]
 		switch {
-		case root == nil || len(members[root]) == 1:
+		case f.copied[n]:
+		case root == nil || len(f.members[root]) == 1:
 			nodes = append(nodes, n)
 		case root == n:
-			nodes = append(nodes, fuse(members[n]))
+			nodes = append(nodes, fuse(f.members[n]))
 		}
 	}
 	f.g.Nodes = nodes
@@ -182,7 +214,7 @@ func (k *kernelBody) operand(v *ir.Value) *ir.Value {
 	if s := k.scalar[v]; s != nil {
 		return s
 	}
-	if v.Def != nil && v.Def.Op.Class == ir.Constant && v.Spec.Rank() == 0 {
+	if isCopied(v) {
 		return k.define(&ir.Node{Op: v.Def.Op, Attrs: v.Def.Attrs, Pos: slices.Clone(v.Def.Pos)}, v)
 	}
 	s := &ir.Value{Name: v.Name, Spec: scalarSpec(v)}

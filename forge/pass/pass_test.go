@@ -163,15 +163,13 @@ func TestRun(t *testing.T) {
 	for _, want := range []string{
 		"after                     nodes  constants          FLOPs    bytes moved\n",
 		"\ntrace                         3          1            384           2660\n",
-		"\nfuse-elementwise              2          1            384           1632\n",
+		"\nfuse-elementwise              2          0            384           1632\n",
 		`
 
 fuse-elementwise
   applied   %0 = add (f.fs:2:8): fused into the kernel of %2 [%2]
+  applied   %1 = const (f.fs:3:8): copied into the kernel of %2 [%2]
   declined  %2 = mul (f.fs:3:8): its consumer %3 (sum) is not elementwise [%3]
-
-late-dead-code
-  applied   %1 = const (f.fs:3:8): removed: no output depends on it
 `} {
 		if !strings.Contains(explained, want) {
 			t.Errorf("%q is missing in\n%s", want, explained)

@@ -243,7 +243,7 @@ func (c *checker) lookup(name string) *Func {
 // places as want says.
 func (c *checker) call(call *Call, want int) {
 	if module, ok := c.module(call); ok {
-		c.report(module.Span, fmt.Sprintf("ForgeScript has no modules, so %s means nothing", module.Name), c.insteadOf(call.Fun.Name))
+		c.report(module.Span, noModules(module.Name), c.insteadOf(call.Fun.Name))
 		for _, a := range call.Args[1:] {
 			c.operand(a)
 		}

@@ -105,6 +105,10 @@ func (p *parser) method(start token, x Expr) Expr {
 
 // attribute refuses x.name without a call.
 func (p *parser) attribute(x Expr, attr Ident) {
+	if n, ok := x.(*Name); ok && modules[n.Name] && !p.isParam(n.Name) {
+		p.fail(n.Span, noModules(n.Name), attributeOfModule(attr.Name))
+		return
+	}
 	hint := "tensors have methods only: write " + attr.Name + "(x) if it is a function"
 	switch attr.Name {
 	case "T", "mT":
@@ -116,6 +120,14 @@ func (p *parser) attribute(x Expr, attr Ident) {
 		hint = fmt.Sprintf("call it: .%s()", attr.Name)
 	}
 	p.fail(attr.Span, fmt.Sprintf("a tensor has no attribute %q", attr.Name), hint)
+}
+
+// attributeOfModule says what to write for math.pi and the like.
+func attributeOfModule(name string) string {
+	if value, ok := numbers[name]; ok {
+		return "write the number: " + value
+	}
+	return "every function is built in, and numbers are written out"
 }
 
 func (p *parser) atom() Expr {

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -50,16 +51,27 @@ var elsewhere = map[string]string{
 // modules are the usual names of Python's array libraries.
 var modules = wordSet("np numpy torch F nn tf jnp jax math")
 
+func noModules(name string) string {
+	return fmt.Sprintf("ForgeScript has no modules, so %s means nothing", name)
+}
+
+// numbers are the constants of those libraries that float32 can hold.
+var numbers = map[string]string{
+	"pi":  "3.1415927",
+	"tau": "6.2831855",
+	"e":   "2.7182817",
+}
+
 // reserved are names that a ForgeScript function cannot have because it also
 // becomes a Go value: Go's keywords and the packages that every Go cell sees.
 var reserved = wordSet("break case chan const continue default defer else fallthrough for func go goto if import interface map package range return select struct switch type var _ forge nebula display")
 
 // nearest returns the candidate that name is most likely a slip for, or "".
 func nearest(name string, candidates []string) string {
-	best, bestCost := "", 1+len(name)/3
+	best, bestCost := "", 1+max(1, len(name)/3) // one slip in three characters
 	for _, c := range slices.Sorted(slices.Values(candidates)) {
 		cost := editDistance(strings.ToLower(name), strings.ToLower(c))
-		if c != name && (cost < bestCost || cost == bestCost && best == "") && cost < len(c) {
+		if c != name && cost < bestCost && cost < len(c) {
 			best, bestCost = c, cost
 		}
 	}

@@ -51,7 +51,8 @@ type parser struct {
 	i      int
 	depth  int
 	limits Limits
-	failed bool // this logical line has had its problem
+	fn     *Func // whose text is being read
+	failed bool  // this logical line has had its problem
 	// unfinished says that the source ends where the body of a function should
 	// go on.
 	unfinished bool
@@ -144,7 +145,7 @@ func (p *parser) file(f *File) {
 			p.skipLine()
 			p.skipBody()
 		default:
-			p.outside(t)
+			p.outside(f, t)
 		}
 	}
 	if len(f.Funcs) == 0 && len(p.errs) == 0 {
@@ -152,8 +153,8 @@ func (p *parser) file(f *File) {
 	}
 }
 
-// outside reports a statement that is not in a function.
-func (p *parser) outside(t token) {
+// outside reports a statement of f that is not in a function.
+func (p *parser) outside(f *File, t token) {
 	switch {
 	case p.is("return"):
 		p.fail(t.Span, "this return is outside a function", "indent it like the body of its function")
@@ -166,7 +167,11 @@ func (p *parser) outside(t token) {
 		p.skipBody()
 		return
 	default:
-		p.fail(t.Span, "this statement is outside a function", "write it in the body of a def, indented by four spaces")
+		hint := "write it in the body of a def, indented by four spaces"
+		if len(f.Funcs) > 0 && t.kind == word {
+			hint = "write it in the body of a def, indented by four spaces; a def cell has nothing but functions, so call them in a Go cell of its own"
+		}
+		p.fail(t.Span, "this statement is outside a function", hint)
 	}
 	p.endLine("the statement")
 	if t.kind == word && blocks[t.text] {
@@ -191,6 +196,7 @@ func (p *parser) skipBody() {
 
 func (p *parser) function() *Func {
 	f := &Func{}
+	p.fn = f
 	f.Span = p.tok().Span
 	p.i++ // def
 	f.Name = p.ident("the function's name", "write def name(x):")
@@ -238,6 +244,11 @@ func (p *parser) params(f *Func) {
 		}
 	}
 	p.expect(")", "separate parameters by commas, and close the list with )")
+}
+
+// isParam reports whether the function being read has a parameter of the name.
+func (p *parser) isParam(name string) bool {
+	return slices.ContainsFunc(p.fn.Params, func(a Param) bool { return a.Name.Name == name })
 }
 
 // ident parses a name that is being bound.

@@ -107,13 +107,13 @@ func (f *Func) CheckInputs(specs []ir.Spec) error {
 		case err != nil:
 			return Errors{diagnose(src, p.Name.Span, fmt.Sprintf("input %s: %v", p.Name.Name, err), "")}
 		case s.DType != tensor.F32:
-			return Errors{diagnose(src, p.Name.Span, fmt.Sprintf("input %s is %v", p.Name.Name, s), "ForgeScript tensors are float32; convert it first")}
+			return Errors{diagnose(src, p.Name.Span, fmt.Sprintf("input %s is %v", p.Name.Name, s), fmt.Sprintf("ForgeScript tensors are float32: pass forge.From(%[1]s.Values(), %[1]s.Shape()...), or store %[1]s.astype(np.float32)", p.Name.Name))}
 		case n == 0:
 			return Errors{diagnose(src, p.Name.Span, fmt.Sprintf("input %s is %v, which has no elements", p.Name.Name, s), "every dimension must be 1 or more")}
 		}
 	}
 	if limit := f.file.limits.InputElements; total > limit {
-		return Errors{diagnose(src, f.Name.Span, fmt.Sprintf("the inputs of %s have %d elements together, and the limit is %d", f.Name.Name, total, limit), "pass smaller tensors, or raise the limit InputElements")}
+		return Errors{diagnose(src, f.Name.Span, fmt.Sprintf("the inputs of %s have %d elements together, and the limit is %d", f.Name.Name, total, limit), "pass smaller tensors, or raise InputElements with forge.WithLimits")}
 	}
 	return nil
 }
@@ -296,7 +296,7 @@ func (t *tracer) apply(x Expr, at Span, op string, attrs ir.Attrs, operands ...o
 		return nil, t.misfit(x, op, operands, err)
 	}
 	if n := v.Spec.Elements(); n > t.limits.Elements {
-		return nil, t.fail(x.span(), fmt.Sprintf("the result is %v: %d elements, and the limit for one tensor is %d", v.Spec, n, t.limits.Elements), "check which dimensions broadcast, or raise the limit Elements")
+		return nil, t.fail(x.span(), fmt.Sprintf("the result is %v: %d elements, and the limit for one tensor is %d", v.Spec, n, t.limits.Elements), "check which dimensions broadcast, or raise Elements with forge.WithLimits")
 	}
 	return v, nil
 }
@@ -342,7 +342,7 @@ func (t *tracer) text(x Expr) string {
 // another twice double it at each level.
 func (t *tracer) count(at Span) error {
 	if t.nodes++; t.nodes > t.limits.Operations {
-		return t.fail(at, fmt.Sprintf("the program has more than %d operations after inlining", t.limits.Operations), "split it, or raise the limit Operations")
+		return t.fail(at, fmt.Sprintf("the program has more than %d operations after inlining", t.limits.Operations), "split it, or raise Operations with forge.WithLimits")
 	}
 	return nil
 }

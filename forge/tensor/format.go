@@ -1,7 +1,9 @@
 package tensor
 
 import (
+	"fmt"
 	"html"
+	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -19,23 +21,60 @@ const (
 // String writes the type and shape, then the elements in NumPy's layout with
 // at most six decimals. A tensor of more than 1000 elements is summarised.
 func (t *Tensor) String() string {
-	head := t.dtype.String() + FormatShape(t.shape)
-	f := t.formatter()
+	return t.formatter().layout()
+}
+
+// head is the type and shape: "f32[2,3]".
+func (t *Tensor) head() string { return t.dtype.String() + FormatShape(t.shape) }
+
+func (f *formatter) layout() string {
+	t := f.t
 	if len(t.shape) == 0 {
-		return head + " " + strings.TrimSpace(f.text(0))
+		return t.head() + " " + strings.TrimSpace(f.text(0))
 	}
 	if t.n == 0 {
-		return head + " []"
+		return t.head() + " []"
 	}
 	var b strings.Builder
-	b.WriteString(head + "\n")
+	b.WriteString(t.head() + "\n")
 	f.block(&b, 0, 0)
 	return b.String()
+}
+
+// Format implements [fmt.Formatter]: %v and %s write [Tensor.String]; a verb
+// for numbers, with its flags, width and precision, applies to the elements, so
+// that %.2f writes each with two decimals.
+func (t *Tensor) Format(s fmt.State, verb rune) {
+	if verb == 'v' || verb == 's' {
+		io.WriteString(s, t.String())
+		return
+	}
+	if !t.formats(verb) {
+		fmt.Fprintf(s, "%%!%c(*tensor.Tensor=%s)", verb, t.head())
+		return
+	}
+	f := &formatter{t: t, summary: t.n > printAll, strides: t.Strides(), spec: fmt.FormatString(s, verb)}
+	f.align()
+	io.WriteString(s, f.layout())
+}
+
+// formats reports whether a verb other than %v suits the elements. Integers
+// may be written as floating-point numbers too.
+func (t *Tensor) formats(verb rune) bool {
+	verbs := "eEfFgG"
+	switch t.dtype {
+	case I64, I32:
+		verbs += "dboxX"
+	case Bool:
+		verbs = "t"
+	}
+	return strings.ContainsRune(verbs, verb)
 }
 
 // formatter writes elements in a common width.
 type formatter struct {
 	t        *Tensor
+	spec     string // of package fmt, for each element; empty for the layout of String
 	summary  bool
 	strides  []int
 	verb     byte // 'f' or 'e' for floating-point elements, 0 for others
@@ -51,10 +90,18 @@ func (t *Tensor) formatter() *formatter {
 	if t.dtype.IsFloat() {
 		f.chooseFloat()
 	}
+	f.align()
+	return f
+}
+
+// align finds the width that all shown elements fit in.
+func (f *formatter) align() {
+	if f.t.n == 0 {
+		return
+	}
 	for i := range f.shown {
 		f.width = max(f.width, len(f.raw(i)))
 	}
-	return f
 }
 
 // chooseFloat picks fixed or scientific notation and the number of decimals,
@@ -96,6 +143,9 @@ func (f *formatter) decimalsOf(v float64) int {
 }
 
 func (f *formatter) raw(i int) string {
+	if f.spec != "" {
+		return f.formatted(i)
+	}
 	switch f.t.dtype {
 	case I64:
 		return strconv.FormatInt(f.t.Int64()[i], 10)
@@ -116,6 +166,20 @@ func (f *formatter) raw(i int) string {
 		s += "."
 	}
 	return s
+}
+
+// formatted is an element under a verb of package fmt.
+func (f *formatter) formatted(i int) string {
+	whole := strings.ContainsRune("dboxX", rune(f.spec[len(f.spec)-1]))
+	switch {
+	case f.t.dtype == Bool:
+		return fmt.Sprintf(f.spec, f.t.Bool()[i])
+	case whole && f.t.dtype == I64:
+		return fmt.Sprintf(f.spec, f.t.Int64()[i])
+	case whole && f.t.dtype == I32:
+		return fmt.Sprintf(f.spec, f.t.Int32()[i])
+	}
+	return fmt.Sprintf(f.spec, f.t.at(i))
 }
 
 func (f *formatter) text(i int) string {
@@ -212,10 +276,12 @@ func (t *Tensor) Display() display.Bundle {
 	return b
 }
 
-// Longest dimensions that the table shows whole.
+// Longest dimensions that the table shows whole. Wide elements leave room for
+// fewer columns: what does not fit on a page would be cut there.
 const (
 	tableRows    = 12
 	tableColumns = 16
+	tableWidth   = 96 // characters
 )
 
 // table writes rows under column numbers; a vector is one row.
@@ -225,15 +291,16 @@ func (t *Tensor) table() string {
 		rows = t.shape[0]
 	}
 	f := t.formatter()
+	most := min(tableColumns, max(4, tableWidth/(f.width+3)))
 	var b strings.Builder
-	b.WriteString(`<table class="dataframe"><caption>` + html.EscapeString(t.dtype.String()+FormatShape(t.shape)) + "</caption>\n<thead><tr><th></th>")
-	for j := range excerpt(cols, tableColumns) {
+	b.WriteString(`<table class="dataframe"><caption style="text-align:left">` + html.EscapeString(t.head()) + "</caption>\n<thead><tr><th></th>")
+	for j := range excerpt(cols, most) {
 		b.WriteString("<th>" + label(j) + "</th>")
 	}
 	b.WriteString("</tr></thead>\n<tbody>\n")
 	for i := range excerpt(rows, tableRows) {
 		b.WriteString("<tr><th>" + label(i) + "</th>")
-		for j := range excerpt(cols, tableColumns) {
+		for j := range excerpt(cols, most) {
 			text := "…"
 			if i >= 0 && j >= 0 {
 				text = f.raw(i*cols + j)

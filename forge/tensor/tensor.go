@@ -49,23 +49,44 @@ func (t *Tensor) Bytes() int { return t.n * t.dtype.Size() }
 // Strides returns the row-major strides, in elements.
 func (t *Tensor) Strides() []int { return Strides(t.shape) }
 
-// Float32 returns the storage of an f32 tensor, nil for any other type.
-func (t *Tensor) Float32() []float32 { s, _ := t.data.([]float32); return s }
+// Values returns the elements in row-major order as float64, whatever the
+// element type (true is 1). It is a copy. An i64 beyond 2^53 is rounded.
+func (t *Tensor) Values() []float64 {
+	out := make([]float64, t.n)
+	for i := range out {
+		out[i] = t.at(i)
+	}
+	return out
+}
 
-// Float64 returns the storage of an f64 tensor, nil for any other type.
-func (t *Tensor) Float64() []float64 { s, _ := t.data.([]float64); return s }
+// Float32 returns the storage of an f32 tensor itself, not a copy. Like the
+// other accessors of storage it panics when the element type is another;
+// [Tensor.Values] converts.
+func (t *Tensor) Float32() []float32 { return storage[float32](t, "Float32") }
 
-// Bits16 returns the storage of an f16 or bf16 tensor, nil for any other type.
-func (t *Tensor) Bits16() []uint16 { s, _ := t.data.([]uint16); return s }
+// Float64 returns the storage of an f64 tensor; see [Tensor.Float32].
+func (t *Tensor) Float64() []float64 { return storage[float64](t, "Float64") }
 
-// Int64 returns the storage of an i64 tensor, nil for any other type.
-func (t *Tensor) Int64() []int64 { s, _ := t.data.([]int64); return s }
+// Bits16 returns the storage of an f16 or bf16 tensor; see [Tensor.Float32].
+func (t *Tensor) Bits16() []uint16 { return storage[uint16](t, "Bits16") }
 
-// Int32 returns the storage of an i32 tensor, nil for any other type.
-func (t *Tensor) Int32() []int32 { s, _ := t.data.([]int32); return s }
+// Int64 returns the storage of an i64 tensor; see [Tensor.Float32].
+func (t *Tensor) Int64() []int64 { return storage[int64](t, "Int64") }
 
-// Bool returns the storage of a bool tensor, nil for any other type.
-func (t *Tensor) Bool() []bool { s, _ := t.data.([]bool); return s }
+// Int32 returns the storage of an i32 tensor; see [Tensor.Float32].
+func (t *Tensor) Int32() []int32 { return storage[int32](t, "Int32") }
+
+// Bool returns the storage of a bool tensor; see [Tensor.Float32].
+func (t *Tensor) Bool() []bool { return storage[bool](t, "Bool") }
+
+func storage[T Element | uint16](t *Tensor, accessor string) []T {
+	s, ok := t.data.([]T)
+	if !ok {
+		panic(fmt.Sprintf("tensor: %s is the storage of another element type, and this tensor is %v%s: "+
+			"Values() returns its elements converted to float64", accessor, t.dtype, FormatShape(t.shape)))
+	}
+	return s
+}
 
 // Zeros returns a tensor of zeros (false for bool).
 func Zeros(dtype DType, shape ...int) (*Tensor, error) {
@@ -174,13 +195,15 @@ func checkLength(shape []int, have int) error {
 }
 
 // Reshape returns a view with another shape of the same number of elements.
-// One dimension may be -1, to be computed from the others.
-func (t *Tensor) Reshape(shape ...int) (*Tensor, error) {
-	shape, err := ResolveShape(t.n, shape)
+// One dimension may be -1, to be computed from the others. Like a conversion of
+// a slice to an array it panics when the lengths differ; [ResolveShape] tells
+// beforehand.
+func (t *Tensor) Reshape(shape ...int) *Tensor {
+	resolved, err := ResolveShape(t.n, shape)
 	if err != nil {
-		return nil, fmt.Errorf("cannot reshape %v%s: %w", t.dtype, FormatShape(t.shape), err)
+		panic(fmt.Sprintf("tensor: cannot reshape %v%s: %v", t.dtype, FormatShape(t.shape), err))
 	}
-	return &Tensor{dtype: t.dtype, shape: shape, n: t.n, data: t.data}, nil
+	return &Tensor{dtype: t.dtype, shape: resolved, n: t.n, data: t.data}
 }
 
 // Window returns a view of consecutive elements, those from offset on, under a
@@ -375,13 +398,15 @@ func (t *Tensor) Convert(dtype DType) (*Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if src, dst := t.Int64(), out.Int32(); src != nil && dst != nil {
-		for i, v := range src {
+	if t.dtype == I64 && dtype == I32 {
+		dst := out.Int32()
+		for i, v := range t.Int64() {
 			dst[i] = int32(min(max(v, math.MinInt32), math.MaxInt32))
 		}
 		return out, nil
 	}
-	if src := t.Int64(); src != nil { // a float64 in between could round twice
+	if t.dtype == I64 { // a float64 in between could round twice
+		src := t.Int64()
 		switch dst := out.data.(type) {
 		case []float32:
 			for i, v := range src {
@@ -395,8 +420,9 @@ func (t *Tensor) Convert(dtype DType) (*Tensor, error) {
 			return out, nil
 		}
 	}
-	if src, dst := t.Float32(), out.Float64(); src != nil && dst != nil {
-		for i, v := range src {
+	if t.dtype == F32 && dtype == F64 {
+		dst := out.Float64()
+		for i, v := range t.Float32() {
 			dst[i] = float64(v)
 		}
 		return out, nil

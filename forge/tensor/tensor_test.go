@@ -1,8 +1,10 @@
 package tensor
 
 import (
+	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -61,7 +63,7 @@ func TestAccess(t *testing.T) {
 	if x.At(1, 0) != 4 || x.Dim(-1) != 3 || x.Rank() != 2 || x.Bytes() != 24 {
 		t.Errorf("unexpected accessors of %v", x)
 	}
-	y := must(x.Reshape(3, -1))(t)
+	y := x.Reshape(3, -1)
 	y.Set(50, 2, 0)
 	if x.At(1, 1) != 50 {
 		t.Error("Reshape does not share storage")
@@ -71,16 +73,88 @@ func TestAccess(t *testing.T) {
 		t.Error("Shape lets a caller change the tensor")
 	}
 	for _, bad := range [][]int{{4, 2}, {-1, -1}, {-1, 4}, {-2, 3}, {0, -1}} {
-		if _, err := x.Reshape(bad...); err == nil {
-			t.Errorf("Reshape(%v) of [2,3] succeeded", bad)
-		}
+		panics(t, "tensor: cannot reshape f32[2,3]: ", func() { x.Reshape(bad...) })
 	}
+	panics(t, "index 3 out of range for dimension 1 of shape [2,3]", func() { x.At(0, 3) })
+}
+
+// panics runs f, which must panic with a text that contains want.
+func panics(t *testing.T, want string, f func()) {
+	t.Helper()
 	defer func() {
-		if r := recover(); r == nil || !strings.Contains(r.(string), "index 3 out of range for dimension 1 of shape [2,3]") {
-			t.Errorf("At out of range: %v", r)
+		t.Helper()
+		if r := recover(); !strings.Contains(fmt.Sprint(r), want) {
+			t.Errorf("got panic %v, want %s", r, want)
 		}
 	}()
-	x.At(0, 3)
+	f()
+}
+
+func TestValues(t *testing.T) {
+	for _, dtype := range []DType{F32, F64, F16, BF16, I64, I32, Bool} {
+		x := must(Full(dtype, 1, 2, 2))(t)
+		x.SetElem(2, 0)
+		values := x.Values()
+		if !slices.Equal(values, []float64{1, 1, 0, 1}) {
+			t.Errorf("%v has the values %v", dtype, values)
+		}
+		values[0] = 5
+		if x.Elem(0) != 1 {
+			t.Errorf("the values of %v share its storage", dtype)
+		}
+	}
+}
+
+func TestStorageOfAnotherType(t *testing.T) {
+	x, y := must(Zeros(F32, 2, 3))(t), must(Zeros(F64, 2))(t)
+	for name, f := range map[string]func(){
+		"Float64": func() { x.Float64() },
+		"Float32": func() { y.Float32() },
+		"Bits16":  func() { x.Bits16() },
+		"Int64":   func() { x.Int64() },
+		"Int32":   func() { x.Int32() },
+		"Bool":    func() { x.Bool() },
+	} {
+		panics(t, "tensor: "+name+" is the storage of another element type, and this tensor is f", f)
+		panics(t, "Values() returns its elements converted to float64", f)
+	}
+}
+
+func TestFormat(t *testing.T) {
+	x := must(FromFloat32([]int{2, 2}, []float32{1, -2.5, 0.125, 10}))(t)
+	i := must(From([]int{3}, []int64{1, -20, 1 << 60}))(t)
+	for _, c := range []struct{ got, want string }{
+		{fmt.Sprintf("%v", x), x.String()},
+		{fmt.Sprintf("%s", x), x.String()},
+		{fmt.Sprintf("%+v", x), x.String()},
+		{fmt.Sprintf("%.2f", x), "f32[2,2]\n[[ 1.00 -2.50]\n [ 0.12 10.00]]"},
+		{fmt.Sprintf("%+.1e", x), "f32[2,2]\n[[+1.0e+00 -2.5e+00]\n [+1.2e-01 +1.0e+01]]"},
+		{fmt.Sprintf("%g", x), "f32[2,2]\n[[    1  -2.5]\n [0.125    10]]"},
+		{fmt.Sprintf("%d", i), "i64[3]\n[                  1                 -20 1152921504606846976]"},
+		{fmt.Sprintf("%.1f", must(Full(F32, 2))(t)), "f32[] 2.0"},
+		{fmt.Sprintf("%t", must(Zeros(Bool, 1))(t)), "bool[1]\n[false]"},
+		{fmt.Sprintf("%d", x), "%!d(*tensor.Tensor=f32[2,2])"},
+		{fmt.Sprintf("%.1f", must(Zeros(F32, 0))(t)), "f32[0] []"},
+		{fmt.Sprintf("%v", (*Tensor)(nil)), "<nil>"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got\n%s\nwant\n%s", c.got, c.want)
+		}
+	}
+}
+
+func TestTableFitsThePage(t *testing.T) {
+	for v, want := range map[float64]string{
+		1:        "0 1 2 3 4 5 6 7 … 32 33 34 35 36 37 38 39",
+		1. / 3:   "0 1 2 3 … 36 37 38 39",
+		1e12 / 3: "0 1 2 … 37 38 39",
+	} {
+		html := must(Full(F32, v, 2, 40))(t).Display().Data["text/html"].(string)
+		head, _, _ := strings.Cut(html, "</tr></thead>")
+		if want = "<th></th><th>" + strings.ReplaceAll(want, " ", "</th><th>") + "</th>"; !strings.HasSuffix(head, want) {
+			t.Errorf("elements %g: the head is %s", v, head)
+		}
+	}
 }
 
 func TestConvert(t *testing.T) {

@@ -59,12 +59,11 @@ type Outcome struct {
 	Err     error // [Describe] puts it into Jupyter's terms
 }
 
-// Interp runs cells. Its methods may be called concurrently. Go cells run one
-// after the other, because they share one scope; everything else may overlap.
+// Interp runs cells. Its methods may be called concurrently, and cells may run
+// beside one another.
 type Interp struct {
 	opts   Options
 	golang *gocell.Session
-	turn   chan struct{} // held by the Go code that runs
 	jobs   shell.Jobs
 
 	mu      sync.Mutex // guards changes of library together with the Go scope
@@ -86,7 +85,6 @@ func New(opts Options) (*Interp, error) {
 	return &Interp{
 		opts:    opts,
 		golang:  golang,
-		turn:    make(chan struct{}, 1),
 		library: forge.NewLibrary(),
 		views:   slices.Clone(defaultViews),
 	}, nil
@@ -170,12 +168,6 @@ func (t *task) code(p parts) Outcome {
 
 // goCode runs Go source that starts on the given line of the cell.
 func (t *task) goCode(source string, line int) Outcome {
-	select {
-	case t.in.turn <- struct{}{}:
-		defer func() { <-t.in.turn }()
-	case <-t.ctx.Done():
-		return Outcome{Err: &InterruptError{What: "waiting for the Go code of another cell"}}
-	}
 	result, err := t.in.golang.Run(t.ctx, gocell.Cell{Name: t.cell.Name, ID: t.cell.ID, Source: source, Line: line})
 	for _, w := range result.Warnings {
 		fmt.Fprintln(t.in.opts.Writer(t.cell.ID, "stderr"), w.Plain())

@@ -114,7 +114,14 @@ func (n *notebook) ok(t *testing.T, code string) (printed, result string) {
 func TestDirectiveErrors(t *testing.T) {
 	n := newNotebook(t)
 	for _, c := range []struct{ code, name, value, hint string }{
-		{"%tme x", "UsageError", "there is no magic tme", "%time"},
+		{"%tme x", "UsageError", "there is no magic tme", "did you mean %time? %lsmagic lists all"},
+		{"%pip install numpy", "UsageError", "there is no magic pip", "there is no Python here; !pip reaches the machine's own"},
+		{"%%python\nprint()", "UsageError", "there is no magic python", "there is no Python here: cells are ForgeScript or Go, and !python3 FILE runs a script"},
+		{"%matplotlib inline", "UsageError", "there is no magic matplotlib", "there is no Python here: package gonum.org/v1/plot draws plots"},
+		{"%foo", "UsageError", "there is no magic foo", "%lsmagic lists all"},
+		{"%time\ndef f(x):\n    return x", "UsageError", "there is nothing to time", "%%time on the first line"},
+		{"%config outputlimit=3", "UsageError", "\"outputlimit=3\" is not a setting with a value", "%config NAME to show"},
+		{"%config show output_limit", "UsageError", "\"show\" is not a setting with a value", ""},
 		{"%%wrtiefile x\ny", "UsageError", "there is no magic wrtiefile", "%%writefile"},
 		{"%bash ls", "UsageError", "bash is for whole cells", "%%bash on the first line"},
 		{"%%who\nx", "UsageError", "who is not for whole cells", "%who"},
@@ -138,8 +145,8 @@ func TestDirectiveErrors(t *testing.T) {
 		{"%cd /no/such/directory", "UsageError", "no such file or directory", ""},
 		{"%env FORGE_TEST_NO_SUCH", "UsageError", "the environment has no FORGE_TEST_NO_SUCH", "NAME=VALUE"},
 		{"%env =3", "UsageError", "cannot be a variable", ""},
-		{"%config output_limit", "UsageError", `"output_limit" sets nothing`, "output_limit, memory_limit"},
-		{"%config color=red", "UsageError", `"color=red" sets nothing`, ""},
+		{"%config output", "UsageError", `"output" is not a setting with a value`, "output_limit, memory_limit"},
+		{"%config color=red", "UsageError", `"color=red" is not a setting with a value`, ""},
 		{"%config output_limit=lots", "UsageError", `"lots" is not a number of bytes`, ""},
 		{"no_such_name?", "UsageError", "nothing is called no_such_name", ""},
 		{"%nothing?", "UsageError", "nothing is called %nothing", ""},
@@ -244,6 +251,31 @@ func TestFileErrors(t *testing.T) {
 	}
 }
 
+// A script that is longer than an argument of a command may be runs all the same.
+func TestLongScripts(t *testing.T) {
+	n := newNotebook(t)
+	padding := strings.Repeat("# padding\n", 20_000)
+	printed, _, failure := n.run(t, "%%bash one\n"+padding+"echo $1 $LINENO\nexit 3")
+	if want := "one 20002\n"; printed != want || failure == nil || !strings.Contains(failure.Value, "status 3") {
+		t.Errorf("printed %q, want %q; %+v", printed, want, failure)
+	}
+	word := strings.Repeat("x", 200_000)
+	if printed, _ := n.ok(t, "!x="+word+"; echo ${#x}"); printed != "200000\n" {
+		t.Errorf("a long line printed %q", printed)
+	}
+}
+
+func TestNoHome(t *testing.T) {
+	n := newNotebook(t)
+	t.Chdir(t.TempDir())
+	t.Setenv("HOME", "")
+	for _, code := range []string{"%cd", "%cd ~", "%cd ~/x", "%load ~/x", "%%writefile ~/x\ny"} {
+		if _, _, e := n.run(t, code); e == nil || !strings.Contains(e.Value, "HOME, which names the home directory, is not set") {
+			t.Errorf("%q: error %+v", code, e)
+		}
+	}
+}
+
 func TestEnvironment(t *testing.T) {
 	n := newNotebook(t)
 	t.Setenv("FORGE_TEST", "old")
@@ -281,6 +313,9 @@ func TestConfig(t *testing.T) {
 		if !strings.Contains(result, want) {
 			t.Errorf("%%config lacks %q:\n%s", want, result)
 		}
+	}
+	if _, result := n.ok(t, "%config output_limit"); !strings.Contains(result, "2MiB") || strings.Contains(result, "memory_limit") {
+		t.Errorf("%%config output_limit shows\n%s", result)
 	}
 }
 

@@ -99,6 +99,14 @@ func TestTime(t *testing.T) {
 	if printed, _, e := n.run(t, "%time panic(1)"); e == nil || !timing.MatchString(printed) {
 		t.Errorf("a failure: printed %q, error %+v", printed, e)
 	}
+	printed, out, e := n.run(t, "%time nothing(3)")
+	if e == nil || printed != "" {
+		t.Errorf("code that cannot begin: printed %q, error %+v", printed, e)
+	}
+	var compile *gocell.CompileError
+	if !errors.As(out.Err, &compile) || !strings.Contains(compile.Diagnostics[0].Plain(), "1 | %time nothing(3)\n  |       ^^^^^^^") {
+		t.Errorf("the error is shown as\n%v", out.Err)
+	}
 }
 
 // A ForgeScript cell changes everything or nothing.
@@ -109,6 +117,7 @@ func TestForgeScriptIsAtomic(t *testing.T) {
 	for _, c := range []struct{ code, name string }{
 		{"def f(x):\n    return x + 5\n\ndef bad(x):\n    return nothing(x)", "ForgeScriptError"},
 		{"def f(x):\n    return x + 5\n\ndef func(x):\n    return x", "ForgeScriptError"},
+		{"def f(x):\n    return x + 5\n\ndef len(x):\n    return x", "ForgeScriptError"},
 		{"def f(x: f32[2]):\n    return x + 5\n\ndef bad(x: f32[2], y: f32[3]):\n    return x + y", "CallError"},
 		{"def f(x):\n    return x + 5\n\ndef _(x):\n    return x", "ForgeScriptError"},
 		{"%%forge --shapes 2,3\ndef f(x, y):\n    return x + y", "CallError"},
@@ -125,6 +134,25 @@ func TestForgeScriptIsAtomic(t *testing.T) {
 	}
 	if _, result := n.ok(t, "g(forge.Ones(1)).At(0)"); result != "4" {
 		t.Errorf("g(1) = %s", result)
+	}
+}
+
+// A function that became a Go value would hide these from every Go cell.
+func TestNamesOfGo(t *testing.T) {
+	n := newNotebook(t)
+	for name, why := range map[string]string{
+		"len": "predeclared", "string": "predeclared", "int": "predeclared", "print": "predeclared", "nil": "predeclared", "true": "predeclared",
+		"main": "Go calls itself", "init": "Go calls itself", "fmt": `the package "fmt"`, "strings": `the package "strings"`,
+		"rand": `the package "math/rand"`, "stat": `the package "gonum.org/v1/gonum/stat"`,
+	} {
+		_, out, e := n.run(t, "def "+name+"(x):\n    return x")
+		var errs forge.Errors
+		if !errors.As(out.Err, &errs) || len(errs) != 1 || errs[0].Col != 5 || !strings.Contains(strings.Join(errs[0].Notes, "\n"), why) {
+			t.Errorf("def %s: %+v", name, e)
+		}
+	}
+	if _, result := n.ok(t, `fmt.Sprint(len(string("abc")), true, strings.ToUpper("x"))`); result != "3 trueX" {
+		t.Errorf("afterwards Go gives %s", result)
 	}
 }
 
@@ -195,6 +223,8 @@ func TestNameHelp(t *testing.T) {
 		{"layer??", "return x + 1"},
 		{"strings.ToUpper?", "func ToUpper(s string) string"},
 		{"softmax?", "softmax(x, axis=-1)"},
+		{"max?", "builtin max"},
+		{"max?", "max(x, axis=…, keepdims=False)"},
 		{"?fmt.Println", "func Println(a ...any)"},
 	} {
 		_, out, e := n.run(t, c.code)

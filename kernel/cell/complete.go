@@ -197,7 +197,10 @@ func completePath(text string) completion {
 	slash := strings.LastIndexByte(word, '/') + 1
 	dir, prefix := word[:slash], unescape(word[slash:])
 	c := completion{start: start + slash, end: len(text)}
-	read := expandHome(unescape(dir))
+	read, err := expandHome(unescape(dir))
+	if err != nil {
+		return c
+	}
 	if read == "" {
 		read = "."
 	}

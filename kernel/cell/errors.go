@@ -156,8 +156,19 @@ func frames(trace []gocell.Frame) []string {
 		if f.Text != "" {
 			lines = append(lines, fmt.Sprintf("\x1b[36m%d |\x1b[0m %s", f.Line, f.Text))
 		}
+		if f.More > 0 {
+			lines = append(lines, "\x1b[2m"+omitted(f)+"\x1b[0m")
+		}
 	}
 	return lines
+}
+
+func omitted(f gocell.Frame) string {
+	text := fmt.Sprintf("  … %d more calls", f.More)
+	if f.MoreOf != "" {
+		text += " of " + f.MoreOf
+	}
+	return text
 }
 
 func heading(message string) string { return "\x1b[1;31m" + message + "\x1b[0m" }

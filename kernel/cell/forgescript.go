@@ -3,6 +3,7 @@ package cell
 import (
 	"errors"
 	"fmt"
+	"go/types"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"forgekernel/forge"
 	"forgekernel/forge/script"
 	"forgekernel/kernel/gocell"
+	"forgekernel/kernel/gocell/hostpkg"
 	"forgekernel/kernel/link"
 )
 
@@ -29,6 +31,9 @@ type forgeOptions struct {
 // forgeScript runs ForgeScript code.
 func (t *task) forgeScript(p parts, opt forgeOptions) Outcome {
 	file, err := forge.Parse(p.body, forge.Named(t.cell.Name), forge.Within(t.in.library))
+	if err == nil {
+		err = goNames(file)
+	}
 	if err != nil {
 		return Outcome{Err: err}
 	}
@@ -49,6 +54,35 @@ func (t *task) forgeScript(p parts, opt forgeOptions) Outcome {
 		t.in.mu.Unlock()
 	}
 	return Outcome{Err: program.Show(t.ctx, views...)}
+}
+
+// goNames refuses functions whose names Go cells need for something else.
+func goNames(file *script.File) error {
+	var errs forge.Errors
+	for _, f := range file.Funcs {
+		if why := meaningInGo(f.Name.Name); why != "" {
+			errs = append(errs, f.Diagnose(f.Name.Span, fmt.Sprintf("a function cannot be called %s, because it becomes a Go value of the same name", f.Name.Name),
+				"choose another name", f.Name.Name+" "+why))
+		}
+	}
+	if errs == nil {
+		return nil
+	}
+	return errs
+}
+
+// meaningInGo says what a name stands for in every Go cell, if it does.
+func meaningInGo(name string) string {
+	if types.Universe.Lookup(name) != nil {
+		return "is predeclared in Go"
+	}
+	if name == "main" || name == "init" {
+		return "is a function that Go calls itself"
+	}
+	if path, ok := hostpkg.Known(name); ok {
+		return fmt.Sprintf("is the package %q, which Go cells use without importing it", path)
+	}
+	return ""
 }
 
 // define adds the functions of source. When one cannot become a Go value the

@@ -72,13 +72,15 @@ func (in *Interp) describe(name string, detail int) (string, bool) {
 		}
 		return m.help(), true
 	}
+	var texts []string
 	i, found := in.inspectGo(name, len(name), detail)
-	if !found {
-		if i, found = in.inspectForgeScript(name); !found {
-			return "", false
-		}
+	if found {
+		texts = append(texts, inspected(i, detail))
 	}
-	return inspected(i, detail), true
+	if f, known := in.inspectForgeScript(name); known && f.Signature != i.Signature {
+		texts = append(texts, inspected(f, detail))
+	}
+	return strings.Join(texts, "\n"), texts != nil
 }
 
 // inspected writes an inspection as text. Documentation of a package's names
@@ -86,7 +88,7 @@ func (in *Interp) describe(name string, detail int) (string, bool) {
 func inspected(i gocell.Inspection, detail int) string {
 	var sections []string
 	keyword, _, _ := strings.Cut(i.Signature, " ")
-	if !strings.HasPrefix(i.Doc, keyword+" ") {
+	if i.Signature != "" && !strings.HasPrefix(i.Doc, keyword+" ") {
 		sections = append(sections, i.Signature)
 	}
 	if i.Doc != "" {

@@ -1,9 +1,7 @@
 package cell
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -53,7 +51,7 @@ func init() { // not an initialiser: %lsmagic refers to the table
 		{name: "go", form: onCell, code: true, lang: Go, run: (*task).magicGo,
 			doc: "Run the cell as Go, also if it begins with def."},
 		{name: "bash", form: onCell, raw: true, args: "[ARGUMENTS]", run: (*task).magicBash,
-			doc: "Run the cell as a shell script, which finds the arguments in $1, $2 and so on."},
+			doc: "Run the cell as a shell script, which finds the arguments in $1, $2 and so on. Standard error is shown apart, so its order among standard output is not kept; begin with exec 2>&1 for one stream."},
 		{name: "writefile", form: onCell, args: "FILE", least: 1, most: 1, files: true, run: (*task).magicWriteFile,
 			flags: []flag{{name: "a", doc: "append to the file"}},
 			doc:   "Write the cell to a file."},
@@ -76,8 +74,8 @@ func init() { // not an initialiser: %lsmagic refers to the table
 			doc: "List the goroutines that cells have left running."},
 		{name: "doctor", form: onLine, run: (*task).magicDoctor,
 			doc: "Examine the host: processor, memory, compilers, accelerators, Python, cache, launcher."},
-		{name: "config", form: onLine, args: "[NAME=VALUE …]", most: unbounded, run: (*task).magicConfig,
-			doc: "List the settings, or change some."},
+		{name: "config", form: onLine, args: "[NAME | NAME=VALUE …]", most: unbounded, run: (*task).magicConfig,
+			doc: "List the settings, show one, or change some."},
 		{name: "lsmagic", form: onLine, run: (*task).magicList,
 			doc: "List the magics."},
 	}
@@ -107,7 +105,7 @@ func (t *task) find(d directive, body parts) (*magic, error) {
 	m := lookup(d.name)
 	switch {
 	case m == nil:
-		return nil, t.usage(d, "the nearest are "+strings.Join(nearest(d.name), ", ")+"; %lsmagic lists all", "there is no magic %s", d.name)
+		return nil, t.usage(d, insteadOf(d.name), "there is no magic %s", d.name)
 	case d.kind == cellMagic && body.magic == nil:
 		return nil, t.usage(d, "", "%%%%%s must be the first line of its cell", d.name)
 	case d.kind == cellMagic && m.form&onCell == 0:
@@ -178,20 +176,55 @@ func (m *magic) help() string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// nearest lists up to three magics whose names are most like name.
+// elsewhere says what to write for magics that people know from IPython.
+var elsewhere = map[string]string{
+	"pip":        noPython + "; !pip reaches the machine's own",
+	"conda":      noPython + "; !conda reaches the machine's own",
+	"python":     noPython + ": cells are ForgeScript or Go, and !python3 FILE runs a script",
+	"python3":    noPython + ": cells are ForgeScript or Go, and !python3 FILE runs a script",
+	"matplotlib": noPython + ": package gonum.org/v1/plot draws plots",
+	"pylab":      noPython + ": package gonum.org/v1/plot draws plots",
+	"load_ext":   noPython + ", so its extensions do not load",
+	"autoreload": noPython + ", so its extensions do not load",
+	"timeit":     "write %time EXPRESSION, or f.Bench(x) for a ForgeScript function f",
+	"sh":         "write %%bash",
+	"run":        "write %load FILE",
+	"ls":         "write !ls",
+	"cat":        "write !cat FILE",
+	"pwd":        "write !pwd",
+	"html":       "write display.HTML(…) in a Go cell",
+	"HTML":       "write display.HTML(…) in a Go cell",
+	"latex":      "write display.LaTeX(…) in a Go cell",
+	"markdown":   "write display.Markdown(…) in a Go cell",
+	"svg":        "write display.SVG(…) in a Go cell",
+	"SVG":        "write display.SVG(…) in a Go cell",
+}
+
+const noPython = "there is no Python here"
+
+// insteadOf says what to write for a magic that does not exist.
+func insteadOf(name string) string {
+	if hint, known := elsewhere[name]; known {
+		return hint
+	}
+	if near := nearest(name); len(near) > 0 {
+		return "did you mean " + strings.Join(near, " or ") + "? %lsmagic lists all"
+	}
+	return "%lsmagic lists all"
+}
+
+// nearest lists the magics that name is most likely a slip for: those with the
+// fewest changed characters, at most one in three.
 func nearest(name string) []string {
-	type candidate struct {
-		title    string
-		distance int
-	}
-	var all []candidate
-	for _, m := range magics {
-		all = append(all, candidate{m.title(), distance(name, m.name)})
-	}
-	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
+	least := max(1, len(name)/3)
 	var titles []string
-	for _, c := range all[:3] {
-		titles = append(titles, c.title)
+	for _, m := range magics {
+		switch d := distance(name, m.name); {
+		case d < least:
+			least, titles = d, []string{m.title()}
+		case d == least:
+			titles = append(titles, m.title())
+		}
 	}
 	return titles
 }

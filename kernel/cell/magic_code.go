@@ -21,13 +21,13 @@ func (t *task) magicGo(c call) Outcome {
 }
 
 // magicTime is %time and %%time. The times are printed after what the code
-// prints, also when it fails.
+// prints, also when it fails, but not for code that could not begin.
 func (t *task) magicTime(c call) Outcome {
 	if c.kind == cellMagic && c.args != "" {
 		return Outcome{Err: t.usage(c.directive, "put the code below, or write %time", "%%%%time takes no arguments")}
 	}
 	if c.kind == lineMagic && c.args == "" {
-		return Outcome{Err: t.usage(c.directive, "usage: %time EXPRESSION", "there is nothing to time")}
+		return Outcome{Err: t.usage(c.directive, "write %time EXPRESSION, or %%time on the first line to time the cell", "there is nothing to time")}
 	}
 	before := now()
 	var out Outcome
@@ -36,7 +36,18 @@ func (t *task) magicTime(c call) Outcome {
 	} else {
 		out = t.goCode(blankMagic(c.directive), c.line)
 	}
-	fmt.Fprintln(t.stdout(), now().sub(before))
+	var compile *gocell.CompileError
+	if !errors.As(out.Err, &compile) {
+		fmt.Fprintln(t.stdout(), now().sub(before))
+		return out
+	}
+	if c.kind == lineMagic { // show the line as it was typed
+		for i := range compile.Diagnostics {
+			if d := &compile.Diagnostics[i]; d.Line == c.line && d.Source == t.cell.Name {
+				d.Text = c.text
+			}
+		}
+	}
 	return out
 }
 
@@ -91,8 +102,7 @@ func (t *task) magicBash(c call) Outcome {
 		return Outcome{Err: t.usage(c.directive, "", "%%%%bash: %v", err)}
 	}
 	// The empty lines above the script make its line numbers those of the cell.
-	script := append([]string{"-c", c.body.body, "bash"}, args...)
-	return t.command(c.directive, shell.Command{Path: shell.Path(), Args: script}, false)
+	return t.command(c.directive, shell.Script(c.body.body, "bash", args...), false)
 }
 
 // shell runs the command of a ! line.

@@ -20,12 +20,15 @@ const maxLoad = 1 << 20
 
 // magicWriteFile is %%writefile.
 func (t *task) magicWriteFile(c call) Outcome {
-	name := expandHome(c.rest[0])
+	name, err := expandHome(c.rest[0])
+	if err != nil {
+		return Outcome{Err: t.usage(c.directive, "", "%v", err)}
+	}
 	text := c.body.body[c.body.line-1:]
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	_, err := os.Stat(name)
+	_, err = os.Stat(name)
 	existed := err == nil
 	verb := "Wrote"
 	switch {
@@ -75,7 +78,11 @@ func replaceFile(name, text string) error {
 
 // magicLoad is %load.
 func (t *task) magicLoad(c call) Outcome {
-	text, err := readText(expandHome(c.rest[0]))
+	name, err := expandHome(c.rest[0])
+	if err != nil {
+		return Outcome{Err: t.usage(c.directive, "", "%v", err)}
+	}
+	text, err := readText(name)
 	if err != nil {
 		return Outcome{Err: t.usage(c.directive, "", "%v", err)}
 	}
@@ -113,7 +120,11 @@ func (t *task) magicCd(c call) Outcome {
 	if len(c.rest) > 0 {
 		dir = c.rest[0]
 	}
-	if err := os.Chdir(expandHome(dir)); err != nil {
+	dir, err := expandHome(dir)
+	if err == nil {
+		err = os.Chdir(dir)
+	}
+	if err != nil {
 		return Outcome{Err: t.usage(c.directive, "", "%v", err)}
 	}
 	now, err := os.Getwd()
@@ -125,15 +136,15 @@ func (t *task) magicCd(c call) Outcome {
 }
 
 // expandHome replaces a leading ~ with the home directory.
-func expandHome(name string) string {
+func expandHome(name string) (string, error) {
 	if name != "~" && !strings.HasPrefix(name, "~/") {
-		return name
+		return name, nil
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return name
+		return "", errors.New("~ means nothing: the variable HOME, which names the home directory, is not set")
 	}
-	return filepath.Join(home, name[1:])
+	return filepath.Join(home, name[1:]), nil
 }
 
 // magicEnv is %env.

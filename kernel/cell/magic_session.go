@@ -165,12 +165,15 @@ func limitSetting(change func(int64) link.Settings) func(*Interp, string) (func(
 
 // magicConfig is %config.
 func (t *task) magicConfig(c call) Outcome {
+	if len(c.rest) == 1 && findSetting(c.rest[0]) != nil {
+		return t.settings(c.rest[0])
+	}
 	var apply []func() error
 	for _, arg := range c.rest {
 		name, value, found := strings.Cut(arg, "=")
 		s := findSetting(name)
 		if s == nil || !found {
-			return Outcome{Err: t.usage(c.directive, "write %config NAME=VALUE; the settings are "+strings.Join(settingNames(), ", "), "%q sets nothing", arg)}
+			return Outcome{Err: t.usage(c.directive, "write %config NAME to show a setting or %config NAME=VALUE to change it; they are "+strings.Join(settingNames(), ", "), "%q is not a setting with a value", arg)}
 		}
 		f, err := s.parse(t.in, value)
 		if err != nil {
@@ -186,8 +189,16 @@ func (t *task) magicConfig(c call) Outcome {
 	if len(c.rest) > 0 {
 		return Outcome{}
 	}
+	return t.settings("")
+}
+
+// settings lists one setting, or all when name is empty.
+func (t *task) settings(name string) Outcome {
 	table := display.Table{Columns: []display.Column{{Name: "setting"}, {Name: "value"}, {Name: "meaning"}}}
 	for _, s := range settings {
+		if name != "" && s.name != name {
+			continue
+		}
 		table.Rows = append(table.Rows, []any{s.name, s.get(t.in), s.doc})
 	}
 	return shown(table)

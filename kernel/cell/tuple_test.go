@@ -35,7 +35,7 @@ func TestTuple(t *testing.T) {
 	}
 	page, _ := out.Result.Data["text/html"].(string)
 	text, _ := out.Result.Data["text/plain"].(string)
-	if !strings.Contains(page, `class="forge-explain"`) || !strings.Contains(page, "def moments(x)") || !strings.Contains(text, "Optimisation") {
+	if !strings.Contains(page, `class="forge-explain `) || !strings.Contains(page, "def moments(x)") || !strings.Contains(text, "Optimisation") {
 		t.Errorf("the explanation lacks its page, its source or its text:\n%.300s\n%.300s", page, text)
 	}
 }

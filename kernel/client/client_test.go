@@ -232,10 +232,12 @@ func TestDeath(t *testing.T) {
 func TestHeartbeatLost(t *testing.T) {
 	c := start(t, fakeCommand(t, ""), Options{HeartbeatLimit: time.Second})
 	ctx := testContext(t)
-	if err := c.Request(ctx, "control", "silence_request", nil, new(wire.StatusReply)); err != nil {
-		t.Fatal(err)
+	// On a busy machine a heartbeat may be late, and then any of these fails.
+	err := c.Request(ctx, "control", "silence_request", nil, new(wire.StatusReply))
+	var e *Execution
+	if err == nil {
+		e, err = c.Execute(ctx, "hang", ExecuteOptions{})
 	}
-	e, err := c.Execute(ctx, "hang", ExecuteOptions{})
 	if err == nil {
 		_, _, err = e.Wait(ctx)
 	}

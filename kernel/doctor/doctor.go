@@ -48,7 +48,7 @@ var probes = []probe{
 	{"GPU", gpu},
 	{"CUDA compiler", optional("nvcc", "--version")},
 	{"Python", program("only Jupyter and the comparisons with other runtimes need it", "--version", "python3", "python")},
-	{"Jupyter", program("pip install jupyterlab; without it, forge notebook run executes notebooks", "--version", "jupyter-lab", "jupyter")},
+	{"Jupyter", jupyter},
 	{"cache", cache},
 	{"launcher", launcher},
 	{"host", host},

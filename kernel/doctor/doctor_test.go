@@ -4,8 +4,11 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+
+	"forgekernel/forge"
 )
 
 // found is the finding about one thing on a host that has only the given
@@ -53,6 +56,32 @@ func TestPrograms(t *testing.T) {
 				t.Error("nothing is advised")
 			}
 		})
+	}
+}
+
+// A server whose environment is not on PATH is still the one that serves.
+func TestJupyter(t *testing.T) {
+	t.Setenv("JPY_PARENT_PID", "")
+	if f := found(t, "Jupyter", nil); f.State != Missing || f.Advice == "" {
+		t.Errorf("without one: %+v", f)
+	}
+	t.Setenv("JPY_PARENT_PID", strconv.Itoa(os.Getppid()))
+	if f := found(t, "Jupyter", nil); f.State != OK || !strings.Contains(f.Found, "this kernel was started by ") {
+		t.Errorf("with a parent: %+v", f)
+	}
+	for _, pid := range []string{"../self", "4000000000", strconv.Itoa(os.Getpid())} {
+		t.Setenv("JPY_PARENT_PID", pid)
+		if f := found(t, "Jupyter", nil); f.State != Missing {
+			t.Errorf("with the parent %s: %+v", pid, f)
+		}
+	}
+}
+
+// No backend is named that does not exist.
+func TestBackends(t *testing.T) {
+	f := found(t, "GPU", nil)
+	if devices, _ := filepath.Glob("/dev/nvidia[0-9]*"); len(devices) == 0 && f.Found != "no NVIDIA GPU; programs run on "+strings.Join(forge.Backends(), " or ") {
+		t.Errorf("%+v", f)
 	}
 }
 

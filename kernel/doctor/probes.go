@@ -15,6 +15,8 @@ import (
 
 	"golang.org/x/sys/cpu"
 	"golang.org/x/sys/unix"
+
+	"forgekernel/forge"
 )
 
 func kernel(context.Context) Finding {
@@ -172,13 +174,40 @@ func output(ctx context.Context, path string, args ...string) (string, error) {
 	return string(out), nil
 }
 
+// jupyter finds the server that started this kernel, or else one on PATH.
+func jupyter(ctx context.Context) Finding {
+	if parent := os.Getenv("JPY_PARENT_PID"); parent != "" {
+		if command, err := commandOf(parent); err == nil {
+			return Finding{State: OK, Found: "this kernel was started by " + command}
+		}
+	}
+	return program("pip install jupyterlab; without it, forge notebook run executes notebooks", "--version", "jupyter-lab", "jupyter")(ctx)
+}
+
+// commandOf is the command line of a process that is not this program itself,
+// as it is under forge notebook run.
+func commandOf(pid string) (string, error) {
+	if _, err := strconv.ParseUint(pid, 10, 32); err != nil {
+		return "", err
+	}
+	own, err := os.Executable()
+	if other, _ := os.Readlink("/proc/" + pid + "/exe"); err == nil && other == own {
+		return "", errors.New("it is no Jupyter")
+	}
+	raw, err := os.ReadFile("/proc/" + pid + "/cmdline")
+	if err == nil && len(raw) == 0 {
+		err = errors.New("it has ended")
+	}
+	return strings.TrimSpace(strings.ReplaceAll(string(raw), "\x00", " ")), err
+}
+
 func gpu(ctx context.Context) Finding {
 	path, err := exec.LookPath("nvidia-smi")
 	if err != nil {
 		if devices, _ := filepath.Glob("/dev/nvidia[0-9]*"); len(devices) > 0 {
 			return Finding{State: Missing, Found: fmt.Sprintf("%d NVIDIA devices, but no nvidia-smi on PATH", len(devices)), Advice: "install the driver's user-space programs or put them on PATH"}
 		}
-		return Finding{State: Info, Found: "no NVIDIA GPU; the cpu and interp backends serve"}
+		return Finding{State: Info, Found: "no NVIDIA GPU; programs run on " + strings.Join(forge.Backends(), " or ")}
 	}
 	out, err := output(ctx, path, "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader")
 	if err != nil {

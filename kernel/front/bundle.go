@@ -3,13 +3,18 @@ package front
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 
 	"forgekernel/kernel/link"
 	"forgekernel/kernel/wire"
 )
 
-// rawObject is a JSON object that passes through the front as it is: it may be
-// large, and decoding would round its numbers. Absent or null it becomes {}.
+// Bundles may be large. On the way from the link to IOPub they are neither
+// decoded, which would also round their numbers, nor copied more than once, into
+// the content of their message.
+
+// rawObject is a JSON object that is left as it is. Absent or null it becomes {}.
 type rawObject json.RawMessage
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -20,10 +25,14 @@ func (o *rawObject) UnmarshalJSON(raw []byte) error {
 
 // MarshalJSON implements json.Marshaler.
 func (o rawObject) MarshalJSON() ([]byte, error) {
+	return o.orEmpty(), nil
+}
+
+func (o rawObject) orEmpty() []byte {
 	if len(o) == 0 || bytes.Equal(o, []byte("null")) {
-		return []byte("{}"), nil
+		return []byte("{}")
 	}
-	return o, nil
+	return o
 }
 
 // bundle is a link.Bundle as it travels.
@@ -43,33 +52,116 @@ func (b *bundle) text() (string, bool) {
 	return *data.Text, true
 }
 
-// The bodies of frames that carry bundles, and the contents of the messages
-// that these become, with the bundles left as they are.
-type (
-	displayBody struct {
+// bundleOf finds the parts of a bundle, which share its memory; null is the empty
+// one.
+func bundleOf(raw json.RawMessage) (b bundle, err error) {
+	if raw == nil || bytes.Equal(raw, []byte("null")) {
+		return bundle{}, nil
+	}
+	members, err := link.Members(raw)
+	if err != nil {
+		return bundle{}, fmt.Errorf("bundle: %w", err)
+	}
+	b.Data, b.Metadata = rawObject(members["data"]), rawObject(members["metadata"])
+	for _, part := range []rawObject{b.Data, b.Metadata} {
+		if part.orEmpty()[0] != '{' {
+			return bundle{}, errors.New("bundle: data and metadata are not objects")
+		}
+	}
+	return b, nil
+}
+
+// content is the content of a message that shows b. head is JSON that begins it,
+// "{" or more.
+func (b bundle) content(head string, transient wire.Object) (json.RawMessage, error) {
+	end, err := json.Marshal(transient)
+	if err != nil {
+		return nil, err
+	}
+	return bytes.Join([][]byte{
+		[]byte(head + `"data":`), b.Data.orEmpty(), []byte(`,"metadata":`), b.Metadata.orEmpty(),
+		[]byte(`,"transient":`), end, []byte("}"),
+	}, nil), nil
+}
+
+// skipped is a member that is not decoded.
+type skipped struct{}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (skipped) UnmarshalJSON([]byte) error { return nil }
+
+// displayBody is a link.DisplayBody.
+type displayBody struct {
+	Bundle bundle
+	ID     string
+	Update bool
+}
+
+func decodeDisplay(f link.Frame) (displayBody, error) {
+	rest, err := link.Decode[struct {
 		link.DisplayBody
-		Bundle bundle `json:"bundle"`
+		Bundle skipped `json:"bundle"`
+	}](f)
+	if err != nil {
+		return displayBody{}, err
 	}
-	doneBody struct {
-		link.DoneBody
-		Result          *bundle                   `json:"result"`
-		UserExpressions map[string]userExpression `json:"user_expressions"`
+	members, err := link.Members(f.Body)
+	if err != nil {
+		return displayBody{}, err
 	}
-	userExpression struct {
-		Result *bundle     `json:"result"`
-		Error  *link.Error `json:"error"`
+	b, err := bundleOf(members["bundle"])
+	return displayBody{Bundle: b, ID: rest.ID, Update: rest.Update}, err
+}
+
+// message is the type and content of what b becomes.
+func (b displayBody) message() (string, json.RawMessage, error) {
+	msgType, transient := "display_data", wire.Object{}
+	if b.Update {
+		msgType = "update_display_data"
 	}
-	displayData struct {
-		bundle
-		Transient wire.Object `json:"transient"`
+	if b.ID != "" {
+		transient["display_id"] = b.ID
 	}
-	executeResult struct {
-		ExecutionCount int `json:"execution_count"`
-		bundle
-		Transient wire.Object `json:"transient"`
+	content, err := b.Bundle.content("{", transient)
+	return msgType, content, err
+}
+
+// doneBody is a link.DoneBody.
+type doneBody struct {
+	link.DoneBody
+	Result          *bundle                   `json:"-"`
+	UserExpressions map[string]userExpression `json:"user_expressions"`
+}
+
+type userExpression struct {
+	Result *bundle     `json:"result"`
+	Error  *link.Error `json:"error"`
+}
+
+func decodeDone(f link.Frame) (doneBody, error) {
+	done, err := link.Decode[struct {
+		doneBody
+		Skipped skipped `json:"result"`
+	}](f)
+	if err != nil {
+		return doneBody{}, err
 	}
-	expressionReply struct {
-		Status string `json:"status"`
-		bundle
+	members, err := link.Members(f.Body)
+	if err != nil {
+		return doneBody{}, err
 	}
-)
+	if raw := members["result"]; raw != nil && !bytes.Equal(raw, []byte("null")) {
+		b, err := bundleOf(raw)
+		if err != nil {
+			return doneBody{}, err
+		}
+		done.doneBody.Result = &b
+	}
+	return done.doneBody, nil
+}
+
+// expressionReply is the value of a user expression.
+type expressionReply struct {
+	Status string `json:"status"`
+	bundle
+}

@@ -13,6 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// outOfMemory is the name of a crash for want of memory.
+const outOfMemory = "OutOfMemory"
+
 // maxTrace bounds the lines of a fatal trace that a cell's error repeats.
 const maxTrace = 24
 
@@ -42,8 +45,8 @@ var fatals = []struct{ text, name, explanation string }{
 	{"fatal error: concurrent map iteration and map write", "ConcurrentMapAccess", "one goroutine ranged over a map while another wrote to it; guard it with a sync.RWMutex"},
 	{"fatal error: stack overflow", "StackOverflow", "recursion without an end used up the stack"},
 	{"goroutine stack exceeds", "StackOverflow", "recursion without an end used up the stack"},
-	{"out of memory", "OutOfMemory", "the session ran out of memory"},
-	{"cannot allocate", "OutOfMemory", "the session ran out of memory"},
+	{"out of memory", outOfMemory, "the session ran out of memory"},
+	{"cannot allocate", outOfMemory, "the session ran out of memory"},
 	{"failed to create new OS thread", "OutOfThreads", "the session could not create one more operating-system thread"},
 	{"all goroutines are asleep - deadlock", "Deadlock", "every goroutine of the session waits for another one"},
 	{"signal arrived during cgo execution", "NativeCrash", "native code crashed"},
@@ -85,14 +88,17 @@ func (c crash) explain() (name, what string) {
 				continue
 			}
 			if f.name == "NativeCrash" && c.atLimit() {
-				return "OutOfMemory", "the session ran out of memory at its limit of " + bytesText(c.limit) + " (" + c.firstLine() + ")"
+				return outOfMemory, "the session ran out of memory at its limit of " + bytesText(c.limit) + " (" + c.firstLine() + ")"
+			}
+			if f.name == outOfMemory && c.limit > 0 {
+				return f.name, f.explanation + " at its limit of " + bytesText(c.limit) + " (" + c.firstLine() + ")"
 			}
 			return f.name, f.explanation + " (" + c.firstLine() + ")"
 		}
 	}
 	switch {
 	case !c.exited && c.atLimit():
-		return "OutOfMemory", "the session ran out of memory at its limit of " + bytesText(c.limit) + " (" + unix.SignalName(c.signal) + ")"
+		return outOfMemory, "the session ran out of memory at its limit of " + bytesText(c.limit) + " (" + unix.SignalName(c.signal) + ")"
 	case c.exited:
 		if c.said != "" {
 			return "SessionExit", fmt.Sprintf("the session's process exited with status %d: %s", c.status, c.said)
@@ -161,7 +167,9 @@ func (c crash) trace() []string {
 func (c crash) failure(l loss) *link.Error {
 	name, what := c.explain()
 	lines := []string{headline(name, what)}
-	if trace := c.trace(); len(trace) > 0 {
+	// Which allocation was one too many says little, and what the runtime writes
+	// about memory is long.
+	if trace := c.trace(); len(trace) > 0 && name != outOfMemory {
 		lines = append(append(lines, ""), trace...)
 	}
 	lines = append(append(lines, ""), l.sentences()...)

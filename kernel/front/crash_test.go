@@ -187,6 +187,17 @@ func TestFalseLastWords(t *testing.T) {
 	r.until(m)
 }
 
+const outOfMemoryReport = "runtime: out of memory: cannot allocate 8589934592-byte block (3932160 in use)\n" +
+	"fatal error: runtime: out of memory\n\ngoroutine 7 [running]:\nmain.main()\n\t/a.go:3\n"
+
+// Running out of memory is told in a line, without the runtime's stacks.
+func TestOutOfMemoryIsBrief(t *testing.T) {
+	e := crash{report: outOfMemoryReport, limit: 1 << 30}.failure(loss{})
+	if n := len(e.Traceback); n > 4 || strings.Contains(strings.Join(e.Traceback, "\n"), "goroutine") {
+		t.Errorf("%d lines:\n%s", n, strings.Join(e.Traceback, "\n"))
+	}
+}
+
 func TestExplain(t *testing.T) {
 	for _, c := range []struct {
 		crash      crash
@@ -198,6 +209,8 @@ func TestExplain(t *testing.T) {
 		{crash{report: "SIGSEGV: segmentation violation\nPC=0x0 m=0 sigcode=1\nsignal arrived during cgo execution\n"}, "NativeCrash", "native code"},
 		{crash{report: "fatal error: sync: unlock of unlocked mutex\n"}, "LockMisuse", "lock"},
 		{crash{report: "fatal error: something new\n"}, "FatalError", "something new"},
+		{crash{report: outOfMemoryReport, limit: 1 << 30}, "OutOfMemory", "ran out of memory at its limit of 1024 MiB (fatal error: runtime: out of memory)"},
+		{crash{report: outOfMemoryReport}, "OutOfMemory", "ran out of memory (fatal error: runtime: out of memory)"},
 		{crash{signal: syscall.SIGSEGV}, "NativeCrash", "SIGSEGV"},
 		{crash{report: "SIGSEGV: segmentation violation\n", peak: 900 << 20, limit: 1 << 30}, "OutOfMemory", "limit of 1024 MiB"},
 		{crash{report: "SIGSEGV: segmentation violation\n", peak: 100 << 20, limit: 1 << 30}, "NativeCrash", "SIGSEGV"},

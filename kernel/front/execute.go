@@ -3,6 +3,7 @@ package front
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -101,7 +102,7 @@ func (e *execution) follow(s *session, cell uint64, frames *mailbox) (doneBody, 
 	for frame, ok := frames.get(); ok; frame, ok = frames.get() {
 		switch frame.Kind {
 		case link.Done:
-			done, err := link.Decode[doneBody](frame)
+			done, err := decodeDone(frame)
 			if err == nil {
 				f.supervisor.learn(done.DoneBody)
 			}
@@ -138,7 +139,12 @@ func (e *execution) publish(done doneBody) {
 	case done.Error != nil:
 		pub.now("error", e.request.Message, wireFailure(done.Error))
 	case done.Result != nil && !e.content.Silent:
-		pub.output("execute_result", e.request.Message, executeResult{ExecutionCount: e.count, bundle: *done.Result})
+		content, err := done.Result.content(fmt.Sprintf(`{"execution_count":%d,`, e.count), wire.Object{})
+		if err != nil {
+			e.front.log.Error("execute_result", "error", err)
+			return
+		}
+		e.out.show("execute_result", content)
 	}
 }
 

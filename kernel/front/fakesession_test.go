@@ -232,6 +232,22 @@ func (f *fake) command(cell uint64, line string, done *link.DoneBody, stop chan 
 	case "display", "update":
 		id, content, _ := strings.Cut(arg, " ")
 		f.exchange(link.Display, cell, link.DisplayBody{Bundle: *text(content), ID: id, Update: verb == "update"})
+	case "show": // a display of N bytes
+		f.exchange(link.Display, cell, link.DisplayBody{Bundle: *text(strings.Repeat("x", number(arg)))})
+	case "shows": // displays of N bytes without an end
+		for {
+			answered := make(chan struct{})
+			go func() {
+				f.exchange(link.Display, cell, link.DisplayBody{Bundle: *text(strings.Repeat("x", number(arg)))})
+				close(answered)
+			}()
+			select {
+			case <-answered:
+			case <-stop:
+				done.Error = interrupted()
+				return
+			}
+		}
 	case "clear":
 		f.exchange(link.Clear, cell, link.ClearBody{Wait: arg == "wait"})
 	case "bad": // a display whose body is none

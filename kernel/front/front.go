@@ -10,7 +10,8 @@
 //   - One per socket receives. It answers what is quick itself and hands the
 //     rest on, so control is never behind a cell.
 //   - One per shell or subshell runs cells, one after another. It waits for the
-//     session, and for clients that are behind with reading output.
+//     session, and for clients that are behind with reading output; after an
+//     interrupt no longer than a moment.
 //   - Requests that ask the session something, such as completion, each have
 //     one; comm messages share one, which keeps their order.
 //   - The supervisor starts sessions. Each session has goroutines that receive,
@@ -129,8 +130,8 @@ func newFront(ctx context.Context, cfg Config, signer *wire.Signer, stop func())
 	// Publishers may finish what they say after the stop, but not for ever.
 	context.AfterFunc(ctx, func() { time.AfterFunc(stopTime, end) })
 	f.iopub = newIOPub(publishing, f.session, signer, f.log)
-	f.outputs = &outputs{iopub: f.iopub, cells: map[uint64]*target{}}
-	f.outputs.limit.Store(cfg.OutputLimit)
+	f.outputs = newOutputs(f.iopub, cfg.OutputLimit)
+	context.AfterFunc(ctx, f.outputs.hurry)
 	f.memory.Store(cfg.MemoryLimit)
 	f.interrupts.stopped = make(chan struct{})
 	f.history.opened = make(chan struct{})

@@ -1,11 +1,16 @@
 package front
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -33,24 +38,6 @@ execute_result {"execution_count":1,"data":{"text/plain":"42"},"metadata":{},"tr
 	}
 	if reply.Header.Version != wire.Version || string(reply.Metadata) != "{}" || reply.Header.Session == r.session.ID {
 		t.Errorf("reply header %s, metadata %s", reply.RawHeader, reply.Metadata)
-	}
-}
-
-// Numbers that float64 cannot hold, and absent parts, pass through displays.
-func TestBundlesPassUnchanged(t *testing.T) {
-	var d displayBody
-	raw := `{"bundle":{"data":{"application/json":{"n":9007199254740993}},"metadata":null},"id":"x"}`
-	if err := json.Unmarshal([]byte(raw), &d); err != nil {
-		t.Fatal(err)
-	}
-	_, _, message := displayMessage(d, nil)
-	equal(t, "display", message, json.RawMessage(`{"data":{"application/json":{"n":9007199254740993}},"metadata":{},"transient":{"display_id":"x"}}`))
-	equal(t, "absent", expressionReply{Status: "ok"}, json.RawMessage(`{"status":"ok","data":{},"metadata":{}}`))
-	for text, want := range map[string]bool{`{"text/plain":"x"}`: true, `{"text/plain":1}`: false, `{}`: false, ``: false, `null`: false} {
-		b := bundle{Data: rawObject(text)}
-		if _, ok := b.text(); ok != want {
-			t.Errorf("text of %s: %v", text, ok)
-		}
 	}
 }
 
@@ -302,4 +289,58 @@ func TestStartErrors(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	port := taken.Addr().(*net.TCPAddr).Port
+	for name, c := range map[string]wire.Connection{
+		"shell": {ShellPort: port}, "control": {ControlPort: port}, "stdin": {StdinPort: port}, "iopub": {IOPubPort: port}, "heartbeat": {HBPort: port},
+	} {
+		c.Transport, c.IP, c.Key, c.SignatureScheme = "tcp", "127.0.0.1", "k", wire.Scheme
+		if err := c.Write(file); err != nil {
+			t.Fatal(err)
+		}
+		err := Run(context.Background(), Config{ConnectionFile: file})
+		if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), name+" socket") {
+			t.Errorf("%s port is taken: %v", name, err)
+		}
+	}
+}
+
+// Without a shell for the guard the kernel works, and its log says what is lost.
+func TestNoGuard(t *testing.T) {
+	usual := guardShell
+	guardShell = "/does/not/exist"
+	defer func() { guardShell = usual }()
+	log := &lockedBuffer{}
+	r := start(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(log, nil)) })
+	first := r.run("pid").text(t)
+	r.run("crash kill")
+	if second := r.run("pid").text(t); second == first || second == "" {
+		t.Errorf("after the session %s came %q", first, second)
+	}
+	r.close()
+	if !strings.Contains(log.String(), "outlive a kernel that is killed") {
+		t.Errorf("the log says %s", log)
+	}
+}
+
+// lockedBuffer takes the log of a front that runs.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }

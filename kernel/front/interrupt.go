@@ -52,6 +52,7 @@ func (f *front) interrupt() {
 	f.interrupts.n++
 	close(f.interrupts.stopped)
 	f.interrupts.stopped = make(chan struct{})
+	f.outputs.hurry()
 	if s := f.supervisor.now(); s != nil && s.running() > 0 {
 		s.process.resume()
 		s.post(link.Interrupt, 0, 0, nil)

@@ -98,10 +98,12 @@ func (p *iopub) releaseLocked() {
 // now publishes a message that is small and must not wait: status, errors,
 // inputs, results.
 func (p *iopub) now(msgType string, parent *wire.Message, content any) {
-	frames := p.frames(msgType, parent, content)
-	if frames == nil {
-		return
+	if frames := p.frames(msgType, parent, content); frames != nil {
+		p.framesNow(frames)
 	}
+}
+
+func (p *iopub) framesNow(frames [][]byte) {
 	p.mu.Lock()
 	open := p.isOpen
 	if !open {
@@ -114,34 +116,45 @@ func (p *iopub) now(msgType string, parent *wire.Message, content any) {
 }
 
 // output publishes what a cell shows. It waits while subscribers are behind,
-// which slows the cell.
-func (p *iopub) output(msgType string, parent *wire.Message, content any) {
-	frames := p.frames(msgType, parent, content)
-	if frames == nil {
-		return
-	}
+// which slows the cell, but only until patience ends; false means that there was
+// no room.
+func (p *iopub) output(patience context.Context, frames [][]byte) bool {
 	p.mu.Lock()
 	if !p.isOpen && p.bytes < holdBytes {
 		p.hold(frames)
 		p.mu.Unlock()
-		return
+		return true
 	}
+	open := p.isOpen
 	p.mu.Unlock()
-	select {
-	case <-p.open:
-	case <-p.ctx.Done():
-		return
+	if !open {
+		select {
+		case <-p.open:
+		case <-patience.Done():
+			return false
+		}
 	}
-	if err := p.socket.Publish(p.ctx, frames...); err != nil && p.ctx.Err() == nil {
-		p.log.Error("publish", "type", msgType, "error", err)
+	err := p.socket.Publish(patience, frames...)
+	if err == nil {
+		return true
 	}
+	if patience.Err() == nil {
+		p.log.Error("publish", "error", err)
+		return false
+	}
+	return p.socket.TryPublish(frames...)
 }
 
 func (p *iopub) hold(frames [][]byte) {
 	p.held = append(p.held, frames)
+	p.bytes += byteSize(frames)
+}
+
+func byteSize(frames [][]byte) (n int) {
 	for _, f := range frames {
-		p.bytes += len(f)
+		n += len(f)
 	}
+	return n
 }
 
 func (p *iopub) send(frames [][]byte) {

@@ -63,11 +63,11 @@ func TestHoldIsBounded(t *testing.T) {
 	text := strings.Repeat("x", 1<<20)
 	const most = holdBytes / (1 << 20)
 	for range most {
-		p.output("stream", nil, wire.Stream{Name: stdout, Text: text})
+		p.output(ctx, p.frames("stream", nil, wire.Stream{Name: stdout, Text: text}))
 	}
 	waited := make(chan struct{})
 	go func() {
-		p.output("stream", nil, wire.Stream{Name: stdout, Text: text})
+		p.output(ctx, p.frames("stream", nil, wire.Stream{Name: stdout, Text: text}))
 		close(waited)
 	}()
 	p.now("status", nil, wire.Status{ExecutionState: wire.Idle}) // never waits

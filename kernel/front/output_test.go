@@ -203,14 +203,35 @@ func TestRunaway(t *testing.T) {
 // A reader that does not read stops the cell, not control, and no more is held
 // for it than its queue; when it reads again it gets everything.
 func TestSlowReader(t *testing.T) {
-	const (
-		total = 48 << 20 / 100 * 100
-		// What the front may hold, the client's own inbox and the sockets.
-		most = iopubQueue + 64*flushSize + 8<<20
-	)
+	const total = 48 << 20 / 100 * 100
 	r := start(t)
 	pid := r.run("pid").text(t)
 	m := r.execute(fmt.Sprintf("flood %d", total))
+	r.fill(pid)
+	got := 0
+	for done := false; !done; {
+		o := r.recv(r.iopub)
+		switch o.Header.MsgType {
+		case "stream":
+			text := content[wire.Stream](t, o).Text
+			got += len(text)
+			if len(text) > flushSize {
+				t.Fatalf("one message of %d bytes", len(text))
+			}
+		case "status":
+			done = r.parent(o) == m.Header.MsgID && strings.Contains(string(o.Content), wire.Idle)
+		}
+	}
+	equal(t, "bytes", got, total)
+}
+
+// fill returns when the cell that runs has filled all there is between it and
+// the client, which does not read IOPub.
+func (r *rig) fill(pid string) {
+	// What the front may hold, the client's own inbox and the sockets.
+	const most = iopubQueue + 64*flushSize + 8<<20
+	t := r.t
+	t.Helper()
 	for still, last := 0, int64(-1); still < 5; {
 		// The cell prints until everything is full; control answers all the time.
 		// Few requests, since their status messages wait behind the output too.
@@ -230,25 +251,76 @@ func TestSlowReader(t *testing.T) {
 			t.Fatalf("the session has printed %d bytes that nobody reads; at most %d may be held", now, most)
 		}
 	}
-	got := 0
-	for done := false; !done; {
-		o := r.recv(r.iopub)
-		switch o.Header.MsgType {
-		case "stream":
-			text := content[wire.Stream](t, o).Text
-			got += len(text)
-			if len(text) > flushSize {
-				t.Fatalf("one message of %d bytes", len(text))
+}
+
+// A cell that is interrupted while nobody reads its output answers at once. The
+// client stays connected, and sees to the end what was published.
+func TestInterruptWithSlowReader(t *testing.T) {
+	// On a busy machine a queue that fills slowly may still have room for a large
+	// display, which is then not discarded; TestExcess holds the bound itself.
+	for code, mayCut := range map[string]bool{
+		"forever":                           false, // what pipes hold is still published
+		fmt.Sprint("shows ", hurryBytes/10): false,
+		fmt.Sprint("shows ", 2*hurryBytes):  true,
+	} {
+		t.Run(code, func(t *testing.T) {
+			r := start(t)
+			pid := r.run("pid").text(t)
+			m := r.execute(code)
+			r.fill(pid)
+			r.send(r.control, r.message("interrupt_request", nil))
+			r.recv(r.control)
+			equal(t, "cell", r.replied(m).Name, "Interrupted")
+			noted, failed := false, false
+			for _, o := range r.until(m) {
+				switch o.Header.MsgType {
+				case "stream":
+					noted = noted || content[wire.Stream](t, o).Text == discardNote
+				case "error":
+					failed = true
+				case "iopub_welcome":
+					t.Error("the client was disconnected")
+				}
 			}
-		case "status":
-			done = r.parent(o) == m.Header.MsgID && strings.Contains(string(o.Content), wire.Idle)
+			if noted && !mayCut {
+				t.Error("output that fits was discarded")
+			}
+			equal(t, "error", failed, true)
+			equal(t, "the next cell", r.run("pid").text(t), pid)
+		})
+	}
+}
+
+func TestExcess(t *testing.T) {
+	var x excess
+	for _, tt := range []struct {
+		bytes       int
+		fits, first bool
+	}{
+		{hurryBytes / 2, true, false},
+		{hurryBytes / 2, true, false},
+		{1, false, true},
+		{0, false, false}, // no gap: what comes later is discarded too
+	} {
+		if fits, first := x.take(tt.bytes); fits != tt.fits || first != tt.first {
+			t.Errorf("take(%d): fits %t, first %t; want %t, %t", tt.bytes, fits, first, tt.fits, tt.first)
 		}
 	}
-	equal(t, "bytes", got, total)
+}
+
+// Shutdown does not wait for a client that does not read either.
+func TestShutdownWithSlowReader(t *testing.T) {
+	r := start(t)
+	pid := r.run("pid").text(t)
+	m := r.execute("forever")
+	r.fill(pid)
+	r.send(r.control, r.message("shutdown_request", wire.ShutdownRequest{Restart: true}))
+	equal(t, "cell", r.replied(m).Name, "KernelShutdown")
+	r.close()
 }
 
 // written is the number of bytes that a process has written.
-func written(t *testing.T, pid string) int64 {
+func written(t testing.TB, pid string) int64 {
 	raw, err := os.ReadFile("/proc/" + pid + "/io")
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package front
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -14,22 +15,24 @@ import (
 // goroutines show later; those of older cells goes to the latest cell.
 const keptOutputs = 256
 
-// target is where a cell's output goes: its text, merged, and its displays,
-// all with the cell's request as parent.
-type target struct {
-	*cellOutput
-	parent *wire.Message
-}
-
 // outputs finds the target of what the session shows.
 type outputs struct {
 	iopub *iopub
 	limit atomic.Int64 // bytes of text per cell; 0 is none
 
-	mu     sync.Mutex
-	cells  map[uint64]*target
-	order  []uint64
-	latest *target
+	mu          sync.Mutex
+	cells       map[uint64]*target
+	order       []uint64
+	latest      *target
+	patience    context.Context // of cells that begin now, see hurry
+	endPatience context.CancelFunc
+}
+
+func newOutputs(p *iopub, limit int64) *outputs {
+	o := &outputs{iopub: p, cells: map[uint64]*target{}}
+	o.limit.Store(limit)
+	o.patience, o.endPatience = context.WithCancel(p.ctx)
+	return o
 }
 
 // begin makes the target of a cell that starts now. From here on it also gets
@@ -37,11 +40,12 @@ type outputs struct {
 func (o *outputs) begin(cell uint64, request *wire.Message) *target {
 	// Only the header is needed, and kept for long.
 	parent := &wire.Message{Header: request.Header, RawHeader: request.RawHeader}
-	t := &target{parent: parent}
+	t := &target{iopub: o.iopub, parent: parent}
 	t.cellOutput = newCellOutput(o.limit.Load, func(stream, text string) {
-		o.iopub.output("stream", parent, wire.Stream{Name: stream, Text: text})
+		t.show("stream", wire.Stream{Name: stream, Text: text})
 	})
 	o.mu.Lock()
+	t.patience = o.patience
 	before := o.latest
 	o.cells[cell] = t
 	o.latest = t
@@ -54,6 +58,15 @@ func (o *outputs) begin(cell uint64, request *wire.Message) *target {
 		before.flush(false)
 	}
 	return t
+}
+
+// hurry lets what the cells so far show wait for clients only a moment longer:
+// somebody wants them to end.
+func (o *outputs) hurry() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	time.AfterFunc(hurryTime, o.endPatience)
+	o.patience, o.endPatience = context.WithCancel(o.iopub.ctx)
 }
 
 // of returns the target of a cell, or the latest; nil before the first.
@@ -109,13 +122,17 @@ func (o *outputs) publish(s *session, t *target, f link.Frame) error {
 			time.Sleep(min(wait, longPause))
 		}
 	case link.Display:
-		body, err := link.Decode[displayBody](f)
+		body, err := decodeDisplay(f)
+		if err != nil {
+			return err
+		}
+		msgType, content, err := body.message()
 		if err != nil {
 			return err
 		}
 		s.pipes.drain()
 		t.flush(false)
-		o.iopub.output(displayMessage(body, t.parent))
+		t.show(msgType, content)
 	case link.Clear:
 		body, err := link.Decode[link.ClearBody](f)
 		if err != nil {
@@ -123,20 +140,9 @@ func (o *outputs) publish(s *session, t *target, f link.Frame) error {
 		}
 		s.pipes.drain()
 		t.flush(false)
-		o.iopub.output("clear_output", t.parent, wire.ClearOutput{Wait: body.Wait})
+		t.show("clear_output", wire.ClearOutput{Wait: body.Wait})
 	default:
 		return errors.New("not a frame of output")
 	}
 	return nil
-}
-
-func displayMessage(body displayBody, parent *wire.Message) (string, *wire.Message, any) {
-	content := displayData{bundle: body.Bundle}
-	if body.ID != "" {
-		content.Transient = wire.Object{"display_id": body.ID}
-	}
-	if body.Update {
-		return "update_display_data", parent, content
-	}
-	return "display_data", parent, content
 }

@@ -43,6 +43,9 @@ type process struct {
 // send to the group.
 const guardScript = `trap '' INT TERM HUP QUIT; read _; sleep 2; kill -KILL 0`
 
+// guardShell runs it.
+var guardShell = "/bin/sh"
+
 // startProcess starts a session. files become its descriptors 1 and up: stdout,
 // stderr, link, crash report.
 func startProcess(argv []string, files [4]*os.File, memory int64, log *slog.Logger) (*process, error) {
@@ -69,7 +72,7 @@ func startProcess(argv []string, files [4]*os.File, memory int64, log *slog.Logg
 		log.Debug("oom score of the session", "error", err)
 	}
 	if err := p.startGuard(); err != nil {
-		log.Warn("guard of the session", "error", err)
+		log.Warn("processes of the session may outlive a kernel that is killed: their guard cannot be started", "error", err)
 	}
 	return p, nil
 }
@@ -102,7 +105,7 @@ func (p *process) startGuard() error {
 		return err
 	}
 	defer r.Close()
-	guard := exec.Command("/bin/sh", "-c", guardScript)
+	guard := exec.Command(guardShell, "-c", guardScript)
 	guard.Stdin = r
 	guard.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: p.pid()}
 	if err := guard.Start(); err != nil {

@@ -110,10 +110,12 @@ func (q *queue) take(ctx context.Context) *queued {
 func (q *queue) loop(ctx context.Context) {
 	for item := q.take(ctx); item != nil; item = q.take(ctx) {
 		q.front.handle(item.request, func() (any, error) {
+			if item.aborted != nil {
+				// Without a count, which front ends would write beside a cell
+				// that has not run.
+				return wire.ErrorReply{Status: wire.StatusError, Failure: failureOf(item.aborted)}, nil
+			}
 			reply, err := q.front.guarded(func() (any, error) {
-				if item.aborted != nil {
-					return nil, item.aborted
-				}
 				return q.execute(ctx, item.request)
 			})
 			if err != nil { // execute_reply has a count also then

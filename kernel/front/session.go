@@ -19,7 +19,7 @@ import (
 // Times that a session is given.
 const (
 	helloTime    = 30 * time.Second       // from its start to Hello
-	linkTime     = 500 * time.Millisecond // from the end of its link to its own
+	linkTime     = 2 * time.Second        // from the end of its link to its own
 	farewellTime = 300 * time.Millisecond // from Shutdown to its end, then it is killed
 )
 

@@ -41,20 +41,29 @@ func (f *front) serveLate(s *session) {
 	f.closeComms()
 }
 
-// configure changes limits at the wish of a person.
+// configure changes limits at the wish of a person, whose cell waits for the
+// answer.
 func (f *front) configure(s *session, frame link.Frame) error {
 	settings, err := link.Decode[link.Settings](frame)
+	if err == nil {
+		err = f.change(s, settings)
+	}
 	if err != nil {
-		return err
+		return s.post(link.Ack, frame.Cell, frame.Seq, link.Refusal{Error: err.Error()})
+	}
+	return s.post(link.Ack, frame.Cell, frame.Seq, nil)
+}
+
+// change puts settings into effect, or none of them.
+func (f *front) change(s *session, settings link.Settings) error {
+	if limit := settings.MemoryLimit; limit != nil {
+		if err := s.process.limitMemory(*limit); err != nil {
+			return fmt.Errorf("the memory limit stays as it was: %w", err)
+		}
+		f.memory.Store(*limit)
 	}
 	if limit := settings.OutputLimit; limit != nil {
 		f.outputs.limit.Store(*limit)
 	}
-	if limit := settings.MemoryLimit; limit != nil {
-		f.memory.Store(*limit)
-		if err := s.process.limitMemory(*limit); err != nil {
-			return err
-		}
-	}
-	return s.post(link.Ack, frame.Cell, frame.Seq, nil)
+	return nil
 }

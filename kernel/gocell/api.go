@@ -65,6 +65,10 @@ type Frame struct {
 	Line int // in the notebook cell
 	Col  int
 	Text string // the source line
+	// More counts calls behind this one that are left out; MoreOf names their
+	// function if they seem to be calls of one.
+	More   int
+	MoreOf string
 }
 
 // PanicError is a panic that user code did not recover, or one of its calls

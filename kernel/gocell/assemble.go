@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"forgekernel/kernel/gocell/hostpkg"
 )
 
 // pulled is a declaration of an earlier cell that is checked again because
@@ -64,7 +62,7 @@ func (c *check) body() []ast.Stmt {
 		return list
 	}
 	last, ok := list[len(list)-1].(*ast.ExprStmt)
-	if !ok {
+	if !ok || c.syn.listed {
 		return list
 	}
 	c.shown = &last.X
@@ -107,7 +105,7 @@ func (c *check) fill(nodes ...ast.Node) *ast.GenDecl {
 			c.insert(name, sym)
 		case c.insertDotted(name):
 		case qualifier[name] && !c.defines[name]:
-			if path, ok := hostpkg.Known(name); ok {
+			if path, ok := knownPackage(name); ok {
 				imports.Specs = append(imports.Specs, importSpec(name, path))
 			}
 		}
@@ -156,9 +154,10 @@ func (c *check) insert(name string, sym *symbol) {
 // cell declared and whose fields are not exported: to the checker each cell is
 // a package of its own. It reports whether there were any.
 func (c *check) nameFields() (changed bool) {
-	if !slices.ContainsFunc(c.errs, func(e types.Error) bool {
+	implicit := func(e types.Error) bool {
 		return strings.HasPrefix(e.Msg, "implicit assignment to unexported field")
-	}) {
+	}
+	if !slices.ContainsFunc(c.errs, implicit) {
 		return false
 	}
 	for n, tv := range c.info.Types {
@@ -180,6 +179,11 @@ func (c *check) nameFields() (changed bool) {
 				changed = true
 			}
 		}
+	}
+	if !changed { // what is left has another fault as well: the number of values
+		c.errs = slices.DeleteFunc(c.errs, func(e types.Error) bool {
+			return implicit(e) && strings.Contains(e.Msg, " of type main.")
+		})
 	}
 	return changed
 }

@@ -40,16 +40,17 @@ type check struct {
 	methods  []*method          // declared on types of earlier cells
 	kept     map[string]bool    // types declared again without a change
 
+	undo    []func()                 // what a cell that fails after all takes back
 	pulled  []*pulled                // declarations of earlier cells, checked along
 	broken  []brokenDecl             // those that no longer fit
 	outside map[types.Object]*symbol // what the objects of outer stand for
 
 	main     *ast.FuncDecl
 	inits    []*ast.FuncDecl
-	hidden   bool      // the last expression is not to be shown
 	shown    *ast.Expr // the last expression
 	bareLast bool      // it has no value
 	quiet    bool      // it prints, its value is of no interest
+	errLast  bool      // its last value is an error
 }
 
 // newCheck parses a cell and finds out what it declares.
@@ -57,11 +58,11 @@ func (s *Session) newCheck(src *eval.Source) (*check, []fault) {
 	c := &check{s: s, src: src, lib: newLibrary(), imported: map[string]string{}, declared: map[string]bool{},
 		defines: map[string]bool{}, hoisted: map[string]bool{}, kept: map[string]bool{}}
 	list, errs := scan(src.Text)
-	if b := brackets(list); b != nil {
-		return c, []fault{b.fault()}
-	}
-	if len(errs) > 0 {
+	if len(errs) > 0 { // an unclosed string hides the brackets behind it
 		return c, syntaxFaults(src, errs)
+	}
+	if b := brackets(list); b != nil {
+		return c, hintSyntax(src, []fault{b.fault()})
 	}
 	syn, errs := c.lib.parseCell(src)
 	c.syn = syn
@@ -171,7 +172,7 @@ func (c *check) keepTypes() {
 				return false
 			}
 			piece := c.lib.span(spec)
-			if old.decl.text != normal(c.src.Text[piece.from:piece.to]) || c.touches(names(spec), name) {
+			if old.decl.text != normal(c.src.Text[piece.from:piece.to]) || c.touches(freeNames(spec), name) {
 				return false
 			}
 			c.kept[name] = true
@@ -217,22 +218,30 @@ func normal(text string) string {
 // run checks the cell, alone first and then, when it changes what earlier
 // functions use, together with those.
 func (c *check) run() []fault {
-	faults := c.once()
-	if len(faults) > 0 {
+	c.pullDependents(c.renewedTypes())
+	if faults := c.settle(); len(faults) > 0 {
 		return faults
 	}
 	changed := c.changed()
-	if len(changed) == 0 {
-		return nil
-	}
-	dependents := c.s.scope.dependents(changed, c.redeclares)
-	if len(dependents) == 0 {
+	if !c.pullDependents(changed) {
 		return nil
 	}
 	if faults := c.hoistChanged(changed); len(faults) > 0 {
 		return faults
 	}
-	return c.withDependents(dependents)
+	return c.settle()
+}
+
+// renewedTypes lists the types that the cell declares anew. Their methods are
+// checked along with the cell, which may call them.
+func (c *check) renewedTypes() map[string]bool {
+	list := map[string]bool{}
+	for name := range c.declared {
+		if c.s.scope.named(name) != nil {
+			list[name] = true
+		}
+	}
+	return list
 }
 
 // redeclares reports whether the cell itself declares what d declares.
@@ -240,12 +249,31 @@ func (c *check) redeclares(d *declaration) bool {
 	if d.recv == "" {
 		return c.declared[d.name] || c.defines[d.name] || c.hoisted[d.name]
 	}
-	if c.declared[d.recv] {
-		return true
-	}
-	for _, m := range c.methods {
-		if m.recv == d.recv && m.name == d.name {
-			return true
+	return slices.ContainsFunc(c.methods, func(m *method) bool { return m.recv == d.recv && m.name == d.name }) ||
+		c.declaresMethod(d.recv, d.name) || c.declared[d.recv] && !c.takesMethods(d.recv)
+}
+
+func (c *check) declaresMethod(recv, name string) bool {
+	return slices.ContainsFunc(c.syn.decls, func(d ast.Decl) bool {
+		f, ok := d.(*ast.FuncDecl)
+		return ok && f.Name.Name == name && receiverBase(f) == recv
+	})
+}
+
+// takesMethods reports whether the cell declares a type of this name that can
+// have methods.
+func (c *check) takesMethods(name string) bool {
+	for _, d := range c.syn.decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok {
+			continue
+		}
+		for _, s := range g.Specs {
+			if t, ok := s.(*ast.TypeSpec); ok && t.Name.Name == name {
+				_, isInterface := t.Type.(*ast.InterfaceType)
+				_, isPointer := t.Type.(*ast.StarExpr)
+				return !t.Assign.IsValid() && !isInterface && !isPointer
+			}
 		}
 	}
 	return false

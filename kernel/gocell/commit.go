@@ -13,7 +13,7 @@ import (
 
 // commit translates a checked cell and makes its names those of the session.
 func (c *check) commit() (*prepared, error) {
-	c.quiet = c.isPrinting()
+	c.quiet, c.errLast = c.isPrinting(), c.endsInError()
 	objects := c.newObjects()
 	defined := c.definitionOffsets()
 	c.lower()
@@ -39,7 +39,7 @@ func (c *check) commit() (*prepared, error) {
 		return nil, err
 	}
 	program.Link()
-	p := &prepared{program: program, quiet: c.quiet, fresh: map[string]int{}}
+	p := &prepared{program: program, shown: shownValues{quiet: c.quiet, errLast: c.errLast}, cell: c.src.Name, fresh: map[string]int{}}
 	for name := range objects {
 		if c.s.scope.symbols[name] == nil && kindOf(objects[name]) == "var" {
 			p.fresh[name] = defined[name]
@@ -161,10 +161,14 @@ func (c *check) pulledCode(u *eval.Unit) {
 				u.Funcs[obj] = c.codeFor(c.s.scope.symbols[p.decl.name], obj)
 				continue
 			}
-			for m := range c.s.scope.named(p.decl.recv).Methods() {
-				if m.Name() == p.decl.name {
-					u.Funcs[obj] = c.s.engine.MethodCode(m)
-				}
+			if c.declared[p.decl.recv] {
+				continue // a method of a type of this cell
+			}
+			m := c.s.scope.method(p.decl)
+			if isGenericObject(obj) {
+				c.forward(u, m, obj)
+			} else {
+				u.Funcs[obj] = c.s.engine.MethodCode(m)
 			}
 		}
 	}
@@ -225,7 +229,7 @@ func (c *check) record(objects map[string]types.Object, u *eval.Unit) {
 		}
 		sc.symbols[name] = sym
 	}
-	if generic {
+	if generic || len(u.Forwarded) > 0 {
 		sc.units = append(sc.units, u)
 	}
 	c.recordMethods(decls)
@@ -241,16 +245,12 @@ func (c *check) record(objects map[string]types.Object, u *eval.Unit) {
 }
 
 func (c *check) recordMethods(decls map[string]*declaration) {
-	sc := c.s.scope
-	for key, d := range decls {
-		if d.recv == "" {
-			continue
-		}
-		if named := sc.named(d.recv); named != nil {
-			if sc.methods[named] == nil {
-				sc.methods[named] = map[string]*declaration{}
-			}
-			sc.methods[named][d.name] = decls[key]
+	for _, d := range decls {
+		c.s.scope.addMethod(d)
+	}
+	for _, p := range c.pulled {
+		if c.declared[p.decl.recv] {
+			c.s.scope.addMethod(p.decl)
 		}
 	}
 }
@@ -260,7 +260,7 @@ func (c *check) recordMethods(decls map[string]*declaration) {
 func (c *check) declarations() map[string]*declaration {
 	list := map[string]*declaration{}
 	enter := func(key string, n ast.Node, d *declaration) {
-		d.source, d.piece, d.uses = c.src, c.lib.span(n), names(n)
+		d.source, d.piece, d.uses = c.src, c.lib.span(n), c.uses(n)
 		list[key] = d
 	}
 	for _, d := range c.syn.decls {
@@ -281,7 +281,7 @@ func (c *check) declarations() map[string]*declaration {
 		}
 	}
 	for _, m := range c.methods {
-		d := &declaration{name: m.name, recv: m.recv, source: c.src, uses: names(m.decl)}
+		d := &declaration{name: m.name, recv: m.recv, source: c.src, uses: c.uses(m.decl)}
 		d.piece = span{c.lib.span(m.decl.Type).from, c.lib.span(m.decl).to}
 		list[m.recv+"."+m.name] = d
 	}
@@ -298,12 +298,19 @@ func (c *check) reportBroken() []display.Diagnostic {
 			name = b.decl.recv + "." + name
 		}
 		reason := fmt.Errorf("%s (%s) no longer compiles: %s", name, b.decl.source.Name, b.why.message)
-		if code := c.brokenCode(b.decl); code != nil {
+		hint := "run its cell again with a version that fits; until then calling it fails"
+		if c.declared[b.decl.recv] {
+			reason = fmt.Errorf("method %s (%s) does not fit the new type: %s", name, b.decl.source.Name, b.why.message)
+			hint = "declare it again; until then " + b.decl.recv + " has no such method"
+		}
+		if m := c.s.scope.method(b.decl); m != nil && isGenericMethod(m) {
+			c.s.engine.FailMethod(m, reason)
+		} else if code := c.brokenCode(b.decl); code != nil {
 			code.Fail(reason)
 		}
 		d := b.why.diagnostic(b.decl.source)
 		d.Message = reason.Error()
-		d.Hint = "run its cell again with a version that fits; until then calling it fails"
+		d.Hint, d.Warning = hint, true
 		list = append(list, d)
 	}
 	return list
@@ -316,12 +323,8 @@ func (c *check) brokenCode(d *declaration) *eval.Code {
 		}
 		return nil
 	}
-	if named := c.s.scope.named(d.recv); named != nil {
-		for m := range named.Methods() {
-			if m.Name() == d.name {
-				return c.s.engine.MethodCode(m)
-			}
-		}
+	if m := c.s.scope.method(d); m != nil {
+		return c.s.engine.MethodCode(m)
 	}
 	return nil
 }

@@ -16,8 +16,11 @@ const cursorName = "cellcursor"
 // Complete lists completions at a byte offset of a cell's source: the members
 // of what stands before a dot, else the names in scope.
 func (s *Session) Complete(src string, offset int) Completion {
-	from, to := word(src, offset)
 	offset = min(max(offset, 0), len(src))
+	if paths, ok := completeImport(src, offset); ok {
+		return paths
+	}
+	from, to := word(src, offset)
 	prefix := src[from:offset]
 	result := Completion{Start: from, End: to}
 	s.mu.Lock()
@@ -30,6 +33,7 @@ func (s *Session) Complete(src string, offset int) Completion {
 	case strings.HasSuffix(before, ".") && !strings.HasSuffix(before, ".."):
 		c.members(from, &set)
 	default:
+		c.literalFields(from, &set)
 		c.namesInScope(from, &set)
 	}
 	result.Candidates = set.matching(prefix)

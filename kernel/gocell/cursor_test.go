@@ -70,13 +70,47 @@ const Limit = 3
 	}
 }
 
+func TestCompletePlaces(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	mustRun(t, s, "type Point struct{ Xpos, Ypos int; next *Point }\ntype Line struct{ From, To Point }")
+	for _, tt := range []struct{ src, replaced, want string }{
+		{`import "net/h|`, "net/h", "net/http"},
+		{`import "net/ht|tp/"`, "net/http/", "net/http"},
+		{"import (\n\t\"fmt\"\n\tm \"encoding/js|\"\n)", "encoding/js", "encoding/json"},
+		{`import . "strin|"`, "strin", "strings"},
+		{"Point{X|", "X", "Xpos"},
+		{"Point{Xpos: 1, Y|}", "Y", "Ypos"},
+		{"p := &Point{\n\tne|\n}", "ne", "next"},
+		{"[]Point{{Xpos: 2}, {Yp|", "Yp", "Ypos"},
+		{"Line{From: Point{Xp|}}", "Xp", "Xpos"},
+		{"map[string]*Point{\"a\": {Xp|}}", "Xp", "Xpos"},
+	} {
+		at := strings.Index(tt.src, "|")
+		src := strings.Replace(tt.src, "|", "", 1)
+		got := s.Complete(src, at)
+		if !slices.ContainsFunc(got.Candidates, func(c Candidate) bool { return c.Text == tt.want }) || src[got.Start:got.End] != tt.replaced {
+			t.Errorf("%s: %v in place of %q", tt.src, got.Candidates, src[got.Start:got.End])
+		}
+	}
+	for _, src := range []string{"Point{Xpos: Y|}", "Point{Xpos: 1, Xp|}", `fmt.Println("net/h|`, "[]int{Xp|}"} {
+		at := strings.Index(src, "|")
+		if got := s.Complete(strings.Replace(src, "|", "", 1), at).Candidates; len(got) > 0 {
+			t.Errorf("%s: %v", src, got)
+		}
+	}
+}
+
 func TestInspect(t *testing.T) {
 	s, _ := newTestSession(t, Options{})
 	mustRun(t, s, `
 // twice doubles.
 // It is simple.
 func twice(x int) int { return 2 * x }
+
+// T has an A.
 type T struct{ A int }
+
+// M is empty.
 func (t T) M() string { return "" }
 v := T{1}
 `)
@@ -87,7 +121,9 @@ v := T{1}
 	}{
 		{"fmt.Print|ln(1)", 0, "func fmt.Println(a ...any) (n int, err error)", "Println formats using the default formats", "fmt"},
 		{"twi|ce(3)", 0, "func twice(x int) int", "twice doubles.\nIt is simple.", "cell"},
-		{"v.|M()", 0, "func (T).M() string", "", ""},
+		{"v.|M()", 0, "func (T).M() string", "M is empty.", "cell"},
+		{"T.|M", 0, "func (T).M() string", "M is empty.", "cell"},
+		{"T|", 0, "type T struct{A int}", "T has an A.", "cell"},
 		{"v.A|", 0, "field A int", "", ""},
 		{"v|", 0, "var v T", "", "cell"},
 		{"fm|t.Println", 0, "package fmt", "Package fmt implements formatted I/O", "fmt"},
@@ -107,6 +143,12 @@ v := T{1}
 		}
 	}
 	if got, _ := s.Inspect("twice", 2, 1); got.Source != "func twice(x int) int { return 2 * x }" {
+		t.Errorf("source is %q", got.Source)
+	}
+	if got, _ := s.Inspect("T", 1, 1); got.Source != "type T struct{ A int }" {
+		t.Errorf("source is %q", got.Source)
+	}
+	if got, _ := s.Inspect("T.M", 3, 1); got.Source != `func (t T) M() string { return "" }` {
 		t.Errorf("source is %q", got.Source)
 	}
 	if _, ok := s.Inspect("nosuchname", 3, 0); ok {

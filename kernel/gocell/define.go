@@ -43,11 +43,10 @@ func (s *Session) Define(name string, value any, doc string) error {
 // gave another type. Calls of those that no longer fit fail.
 func (s *Session) refit(name string) error {
 	c, _ := s.newCheck(&eval.Source{Name: "definition of " + name, Line: 1})
-	dependents := s.scope.dependents(map[string]bool{name: true}, func(*declaration) bool { return false })
-	if len(dependents) == 0 {
+	if !c.pullDependents(map[string]bool{name: true}) {
 		return nil
 	}
-	c.withDependents(dependents)
+	c.settle()
 	_, err := c.commit()
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/scanner"
 	"go/token"
-	"go/types"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 
 	"forgekernel/display"
 	"forgekernel/kernel/gocell/eval"
-	"forgekernel/kernel/gocell/hostpkg"
 )
 
 // fault is a problem in a source.
@@ -98,13 +96,13 @@ func syntaxFaults(src *eval.Source, errs scanner.ErrorList) []fault {
 	for _, e := range errs {
 		at := min(max(e.Pos.Offset, 0), len(src.Text))
 		line, _ := position(src, at)
-		if seen[line] {
-			continue
+		if seen[line] || len(list) > 0 && at >= len(strings.TrimRight(src.Text, " \t\n")) {
+			continue // what follows from the fault before
 		}
 		seen[line] = true
 		list = append(list, fault{at: at, message: "syntax error: " + syntaxMessage(e.Msg)})
 	}
-	return list
+	return hintSyntax(src, list)
 }
 
 func syntaxMessage(msg string) string {
@@ -130,15 +128,9 @@ func (c *check) faults() []fault {
 		if strings.HasPrefix(e.Msg, "\t") { // a note to the error before
 			continue
 		}
-		f := fault{at: -1, message: c.message(e.Msg)}
+		f := fault{at: -1, message: c.message(e.Msg), hint: c.hint(e)}
 		if src, at, ok := c.lib.position(e.Pos); ok {
 			f.src, f.at = src, at
-		}
-		if name, ok := strings.CutPrefix(e.Msg, "undefined: "); ok {
-			f.hint = c.suggest(name)
-		}
-		if m := sessionType.FindStringSubmatch(e.Msg); m != nil && f.hint == "" {
-			f.hint = c.twoTypes(e.Msg, m[1])
 		}
 		list = append(list, f)
 	}
@@ -178,59 +170,6 @@ func (c *check) twoTypes(msg, name string) string {
 	return fmt.Sprintf("%s was declared again in %s; values made before keep the earlier type", name, old.cell)
 }
 
-// suggest finds a name that may be meant.
-func (c *check) suggest(name string) string {
-	best, distance := "", len(name)/3+1
-	try := func(candidate string) {
-		if d := editDistance(strings.ToLower(name), strings.ToLower(candidate)); d < distance && candidate != name {
-			best, distance = candidate, d
-		}
-	}
-	for candidate := range c.s.scope.symbols {
-		try(candidate)
-	}
-	for candidate := range c.declared {
-		try(candidate)
-	}
-	for candidate := range c.defines {
-		try(candidate)
-	}
-	for _, candidate := range types.Universe.Names() {
-		try(candidate)
-	}
-	if best == "" {
-		for _, path := range hostpkg.Paths() {
-			if base, ok := hostpkg.Name(path); ok {
-				try(base)
-			}
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return "did you mean " + best + "?"
-}
-
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
-}
-
 // runError turns what the engine reports into the session's errors.
 func runError(err error) error {
 	switch err := err.(type) {
@@ -248,27 +187,63 @@ func panicError(p *eval.Panic) *PanicError {
 	return &PanicError{Value: p.Value, Trace: frames(p.Trace), Goroutine: p.Goroutine}
 }
 
-// maxRepeats is how often a trace shows one place of a recursion.
-const maxRepeats = 3
+// What a trace shows at most: of one place of a recursion, and of its two ends.
+const (
+	maxRepeats = 3
+	maxFrames  = 24
+	innerPart  = 7
+	outerPart  = 6
+)
 
 func frames(trace []eval.Location) []Frame {
+	trace = fold(trace)
+	if len(trace) > maxFrames {
+		trace = eval.Shorten(trace, innerPart, outerPart)
+	}
 	var list []Frame
-	repeats := 0
 	for i, l := range trace {
-		if i == 0 || l != trace[i-1] {
-			repeats = 0
-		}
-		if repeats++; repeats > maxRepeats {
-			continue
-		}
-		f := Frame{Cell: l.Source.Name, Func: l.Func, Text: lineAt(l.Source, l.Offset)}
+		f := Frame{Cell: l.Source.Name, Func: functionName(l), Text: lineAt(l.Source, l.Offset), More: l.Omitted}
 		f.Line, f.Col = position(l.Source, l.Offset)
-		if f.Func == mainName {
-			f.Func = ""
+		if l.Omitted > 0 && recursive(trace, i) {
+			f.MoreOf = f.Func
 		}
 		list = append(list, f)
 	}
 	return list
+}
+
+// fold leaves out the repetitions of one place.
+func fold(trace []eval.Location) []eval.Location {
+	var list []eval.Location
+	repeats := 0
+	for i, l := range trace {
+		omitted := l.Omitted
+		l.Omitted = 0
+		if i == 0 || l.Source != trace[i-1].Source || l.Offset != trace[i-1].Offset {
+			repeats = 0
+		}
+		if repeats++; repeats <= maxRepeats {
+			list = append(list, l)
+		} else {
+			omitted++
+		}
+		list[len(list)-1].Omitted += omitted
+	}
+	return list
+}
+
+// recursive reports whether what is left out behind trace[i] seems to be calls
+// of one function: those before it are.
+func recursive(trace []eval.Location, i int) bool {
+	return i > 0 && trace[i].Func == trace[i-1].Func && trace[i].Source == trace[i-1].Source
+}
+
+// functionName is empty for the statements of a cell.
+func functionName(l eval.Location) string {
+	if l.Func == mainName {
+		return ""
+	}
+	return l.Func
 }
 
 // panicText is a panic's value as Go prints it.

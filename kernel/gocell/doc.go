@@ -9,7 +9,10 @@
 // statements, checks it with go/types against the session's live objects, and
 // answers completion and inspection from the same objects. The engine, package
 // eval, is handed well-typed syntax as an eval.Unit, translates it and runs it.
-// Compiled packages and their documentation come from package hostpkg.
+// It is our own and the only one: interpreted types are real reflect types with
+// methods (package rtype), which is what lets fmt, errors and encoding treat
+// them as Go does. Compiled packages and their documentation come from package
+// hostpkg.
 //
 // # How a cell becomes a package
 //
@@ -26,13 +29,20 @@
 //
 // A variable or function that is declared again with the same type keeps its
 // storage or code cell, so everything that refers to it sees the new one. With
-// another type, the functions and methods that use the name, directly or not,
-// are checked and translated again from their source, in one go with the cell;
-// those that no longer fit are reported, and calling them fails with the
-// reason. A type that is declared again is a new type and values made before
-// keep the old one, unless the declaration says the same as before. Methods may
-// be added to or replaced on types of earlier cells; values made before have
-// them too.
+// another type, the functions and methods that use it, directly or not, are
+// checked and translated again from their source, in one go with the cell; what
+// a declaration uses is known from the checker, so that a field of the same
+// name is no use. Those that no longer fit are reported, and calling them fails
+// with the reason. A method of a generic type is checked again as a generic
+// function with the receiver's type parameters, and becomes a call of it.
+//
+// A type that is declared again is a new type and values made before keep the
+// old one, unless the declaration says the same as before. It takes over the
+// methods of the old type that fit it. Methods may be added to or replaced on
+// types of earlier cells; values made before have them too.
+//
+// Cells may run beside one another. Checking and committing happens one cell at
+// a time, running does not.
 //
 // # What fails, and how
 //
@@ -43,9 +53,31 @@
 // the state; a goroutine inside compiled code that cannot be stopped is left
 // behind and ends when that returns.
 //
-// A few things cannot be run rightly and are refused with a sentence: a struct
-// type without a name that has promoted methods as an interface value, the Func
-// of a reflect.Method, methods on values of a one-pointer array type, and
-// generic code of compiled packages other than cmp, iter, maps, slices and
-// single functions of errors, math/rand/v2, reflect, sync and sync/atomic.
+// # Go that is refused
+//
+// Each is refused with a sentence, never run wrongly:
+//
+//   - a struct type without a name that has promoted methods, as an interface
+//     value
+//   - the Func of a reflect.Method
+//   - methods on values of a type that is an array of one pointer
+//   - a conversion between type parameters whose type sets need different code
+//   - generic code of compiled packages other than cmp, iter, maps, slices and
+//     single functions of errors, math/rand/v2, reflect, sync and sync/atomic
+//   - methods on a generic type in another cell than the type's
+//   - cgo, and functions without a body
+//
+// # Where Go does something else
+//
+//	what                                      here                          Go
+//	nested calls                              at most 100,000               1 GB of stack
+//	calls through compiled code and back      at most 5,000 at once         1 GB of stack
+//	a panic in a goroutine                    ends the goroutine, reported  ends the program
+//	a deadlock                                waits for an interrupt        ends the program
+//	os.Exit, log.Fatal, runtime.Goexit        end the cell                  end the program
+//	os.Args                                   one made-up name              the command line
+//	%T of a type declared in a generic func   without type arguments        with them
+//	f(x[i], g()) where g changes x[i]         operands from left to right   not specified
+//	runtime.Caller, Callers, Stack            the evaluator's own calls     the program's
+//	unused variables, imports and labels      accepted                      errors
 package gocell

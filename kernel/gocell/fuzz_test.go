@@ -18,7 +18,7 @@ func FuzzSplit(f *testing.F) {
 			}
 		}
 	}
-	for _, s := range []string{"", "func", "func(", "func (x", ")", "package", "package main; x", "import", "import \"", "L:", "x := ;", "`", "/*", "type T", "var (", "\xff", "func (T) M", "é := 1", "{", "case", "x.\ny.", "·"} {
+	for _, s := range []string{"", "func", "func(", "func (x", ")", "package", "package main; x", "import", "import \"", "L:", "x := ;", "`", "/*", "type T", "var (", "\xff", "func (T) M", "é := 1", "{", "case", "x.\ny.", "·", "a, b", "x; a, f(\n1), // c", "a); go f(b, c", "a)(b, c", "import \"net/h", "T{a, b"} {
 		f.Add(s)
 	}
 	s, err := New(Options{})

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
 )
 
 // A variable that a top-level := defines is checked as the local variable it
@@ -18,11 +19,11 @@ type hoisting struct {
 }
 
 func (c *check) hoist() []fault {
-	var nodes []ast.Node
+	used := map[string]bool{}
 	for _, d := range c.syn.decls {
-		nodes = append(nodes, d)
+		maps.Copy(used, freeNames(d))
 	}
-	return c.hoistUsed(names(nodes...))
+	return c.hoistUsed(used)
 }
 
 // hoistUsed hoists the definitions of the given names.

@@ -25,14 +25,14 @@ func (s *Session) Inspect(src string, offset, detail int) (Inspection, bool) {
 		}
 		obj := c.info.ObjectOf(id)
 		if sel := c.selection(id); sel != nil {
-			return describeMember(sel, c.owner(sel)), true
+			return c.describeMember(sel, c.owner(sel), detail), true
 		}
 		if obj != nil {
 			return c.describe(obj, detail), true
 		}
 	}
 	name := src[from:to]
-	if path, ok := hostpkg.Known(name); ok {
+	if path, ok := knownPackage(name); ok {
 		doc, _ := hostpkg.Doc(path, "")
 		return Inspection{Signature: "package " + name, Doc: doc, Defined: path}, true
 	}
@@ -74,9 +74,16 @@ func namedOf(t types.Type) *types.Named {
 	return named
 }
 
-func describeMember(sel *types.Selection, owner *types.Named) Inspection {
+func (c *check) describeMember(sel *types.Selection, owner *types.Named, detail int) Inspection {
 	i := Inspection{Signature: types.ObjectString(sel.Obj(), qualify)}
-	if owner == nil || owner.Obj().Pkg() == nil || owner.Obj().Pkg().Path() == "main" {
+	if owner == nil || owner.Obj().Pkg() == nil {
+		return i
+	}
+	if owner.Obj().Pkg().Path() == "main" {
+		if d := c.s.scope.methods[owner.Origin()][sel.Obj().Name()]; d != nil {
+			i.Defined = d.source.Name
+			i.addSource(d, "", detail)
+		}
 		return i
 	}
 	i.Defined = owner.Obj().Pkg().Path()
@@ -105,14 +112,23 @@ func (c *check) describe(obj types.Object, detail int) Inspection {
 	}
 	i.Defined, i.Doc = sym.cell, sym.doc
 	if sym.decl != nil {
-		if i.Doc == "" {
-			i.Doc = commentBefore(sym.decl.source.Text, sym.decl.piece.from)
+		keyword := ""
+		if sym.kind == "type" {
+			keyword = "type " // which may stand before a group
 		}
-		if detail > 0 {
-			i.Source = sym.decl.source.Text[sym.decl.piece.from:sym.decl.piece.to]
-		}
+		i.addSource(sym.decl, keyword, detail)
 	}
 	return i
+}
+
+// addSource adds the comment of a declaration and, when asked for, its source.
+func (i *Inspection) addSource(d *declaration, keyword string, detail int) {
+	if i.Doc == "" {
+		i.Doc = commentBefore(d.source.Text, d.piece.from)
+	}
+	if detail > 0 {
+		i.Source = keyword + d.source.Text[d.piece.from:d.piece.to]
+	}
 }
 
 // commentBefore returns the comment lines directly above an offset.

@@ -2,9 +2,11 @@ package gocell
 
 import (
 	"go/ast"
+	"go/constant"
 	"go/token"
 	"go/types"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -15,6 +17,7 @@ import (
 func (c *check) lower() {
 	c.main.Body.List = c.sequence()
 	c.globalise()
+	c.rangeConstants()
 	c.info.InitOrder = nil
 	for _, h := range c.hoists {
 		h.spec.Values = nil
@@ -168,6 +171,60 @@ func (c *check) globalise() {
 	if len(vars.Specs) > 0 {
 		c.file.Decls = append(c.file.Decls, vars)
 	}
+}
+
+// rangeConstants makes loops over the indices of an array loops to its length:
+// Go does not evaluate the array then, which may be behind a nil pointer.
+func (c *check) rangeConstants() {
+	ast.Inspect(c.file, func(n ast.Node) bool {
+		r, ok := n.(*ast.RangeStmt)
+		if !ok || r.Value != nil || c.info.Types[r.X].Type == nil || hasCall(r.X) {
+			return true
+		}
+		t := c.info.Types[r.X].Type.Underlying()
+		if p, isPointer := t.(*types.Pointer); isPointer {
+			t = p.Elem().Underlying()
+		}
+		if array, ok := t.(*types.Array); ok {
+			n := &ast.BasicLit{ValuePos: r.X.Pos(), Kind: token.INT, Value: strconv.FormatInt(array.Len(), 10)}
+			c.info.Types[n] = types.TypeAndValue{Type: types.Typ[types.Int], Value: constant.MakeInt64(array.Len())}
+			r.X = n
+		}
+		return true
+	})
+}
+
+// hasCall reports a call or a receive, whose effects must happen.
+func hasCall(x ast.Expr) (found bool) {
+	ast.Inspect(x, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			found = true
+		case *ast.UnaryExpr:
+			found = found || n.Op == token.ARROW
+		}
+		return !found
+	})
+	return found
+}
+
+// endsInError reports that the last value shown is an error.
+func (c *check) endsInError() bool {
+	var last ast.Expr
+	switch {
+	case c.shown != nil:
+		last = *c.shown
+	case c.syn.listed:
+		args := c.syn.stmts[len(c.syn.stmts)-1].(*ast.ExprStmt).X.(*ast.CallExpr).Args
+		last = args[len(args)-1]
+	default:
+		return false
+	}
+	t := c.info.Types[last].Type
+	if tuple, ok := t.(*types.Tuple); ok && tuple.Len() > 0 {
+		t = tuple.At(tuple.Len() - 1).Type()
+	}
+	return t != nil && types.Identical(t, types.Universe.Lookup("error").Type())
 }
 
 // isPrinting reports that the last expression calls a printing function of

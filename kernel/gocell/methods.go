@@ -47,7 +47,7 @@ func (c *check) separateMethods() []fault {
 			faults = append(faults, fault{at: at, message: "method " + f.Name.Name + " of " + base + " (" + sym.cell + ") uses a type that this cell declares",
 				hint: "declare that type in a cell of its own first"})
 		default:
-			c.methods = append(c.methods, &method{recv: base, name: f.Name.Name, named: named, decl: asFunction(f, base)})
+			c.methods = append(c.methods, &method{recv: base, name: f.Name.Name, named: named, decl: asFunction(f, base, nil)})
 		}
 	}
 	c.syn.decls = rest
@@ -55,7 +55,7 @@ func (c *check) separateMethods() []fault {
 }
 
 func (c *check) mentionsOwnType(t *ast.FuncType) bool {
-	for n := range names(t) {
+	for n := range freeNames(t) {
 		if c.declared[n] {
 			return true
 		}
@@ -87,9 +87,11 @@ func receiverBase(f *ast.FuncDecl) string {
 	}
 }
 
-// asFunction makes the receiver the first parameter.
-func asFunction(f *ast.FuncDecl, base string) *ast.FuncDecl {
-	params := &ast.FieldList{Opening: f.Recv.Opening, Closing: f.Recv.Closing}
+// asFunction makes the receiver the first parameter, and the type parameters
+// of a generic receiver those of the function.
+func asFunction(f *ast.FuncDecl, base string, params *ast.FieldList) *ast.FuncDecl {
+	typeParams := params
+	params = &ast.FieldList{Opening: f.Recv.Opening, Closing: f.Recv.Closing}
 	for _, field := range append(append([]*ast.Field(nil), f.Recv.List...), f.Type.Params.List...) {
 		if len(field.Names) == 0 {
 			field = &ast.Field{Names: []*ast.Ident{{NamePos: field.Pos(), Name: "_"}}, Type: field.Type}
@@ -98,7 +100,7 @@ func asFunction(f *ast.FuncDecl, base string) *ast.FuncDecl {
 	}
 	return &ast.FuncDecl{
 		Name: &ast.Ident{NamePos: f.Name.NamePos, Name: base + "·" + f.Name.Name},
-		Type: &ast.FuncType{Func: f.Type.Func, Params: params, Results: f.Type.Results},
+		Type: &ast.FuncType{Func: f.Type.Func, TypeParams: typeParams, Params: params, Results: f.Type.Results},
 		Body: f.Body,
 	}
 }

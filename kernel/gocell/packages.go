@@ -47,6 +47,14 @@ func (importer) Import(path string) (*types.Package, error) {
 	return hostpkg.Importer().Import(path)
 }
 
+// knownPackage resolves a package name that a cell uses without an import.
+func knownPackage(name string) (path string, ok bool) {
+	if name == "unsafe" { // it has neither data nor code
+		return name, true
+	}
+	return hostpkg.Known(name)
+}
+
 // sourceOf loads a package from source once per process; nil when it is not
 // one of those.
 func sourceOf(path string) (*sourcePackage, error) {

@@ -33,6 +33,7 @@ type syntax struct {
 	imports []*ast.ImportSpec
 	decls   []ast.Decl // all others, in order
 	stmts   []ast.Stmt // the statements at the top level, in order
+	listed  bool       // the last statement shows a list of expressions
 }
 
 // library holds the texts of one check.
@@ -96,6 +97,11 @@ func (l *library) parseCell(src *eval.Source) (*syntax, scanner.ErrorList) {
 	}
 	if cut.hasStatement {
 		body, more := l.parseText(t, stmtPrefix, cut.statements, stmtSuffix)
+		if s := lastList(list); len(more) > 0 && len(errs) == 0 && s.to > 0 {
+			if b, ok := l.parseList(t, cut.statements, s); ok {
+				body, more, syn.listed = b, nil, true
+			}
+		}
 		errs = append(errs, more...)
 		for _, d := range body.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil {
@@ -104,6 +110,87 @@ func (l *library) parseCell(src *eval.Source) (*syntax, scanner.ErrorList) {
 		}
 	}
 	return syn, errs
+}
+
+// lastList finds the last item of a cell if it may be a list of expressions,
+// which Go has no statement for: a, b.
+func lastList(list []lexeme) span {
+	depth, commas := 0, 0
+	var s span
+	first := true
+	for _, l := range list {
+		switch l.tok {
+		case token.SEMICOLON, token.EOF:
+			first = first || depth == 0
+			continue
+		case token.LPAREN, token.LBRACK, token.LBRACE:
+			depth++
+		case token.RPAREN, token.RBRACK, token.RBRACE:
+			depth--
+		case token.COMMA:
+			if depth == 0 {
+				commas++
+			}
+		case token.ASSIGN, token.DEFINE:
+			if depth == 0 {
+				commas = -1 << 20
+			}
+		}
+		if first {
+			s, commas, first = span{from: l.from}, 0, false
+		}
+		s.to = l.from + max(len(l.lit), len(l.tok.String()))
+		if l.tok.IsLiteral() {
+			s.to = l.from + len(l.lit)
+		}
+	}
+	if commas <= 0 {
+		return span{}
+	}
+	return s
+}
+
+// parseList parses statements of which the last is a list of expressions: as
+// the arguments of the call that shows them.
+func (l *library) parseList(t *text, statements string, last span) (*ast.File, bool) {
+	before := blank(statements, []span{{last.from, len(statements)}})
+	body, errs := l.parseText(t, stmtPrefix, before, stmtSuffix)
+	if len(errs) > 0 {
+		return nil, false
+	}
+	only := blank(statements[:last.to], []span{{0, last.from}})
+	show, errs := l.parseText(t, stmtPrefix+"_(", only, ")}")
+	if len(errs) > 0 {
+		return nil, false
+	}
+	call := onlyCall(show)
+	if call == nil {
+		return nil, false // its brackets do not match
+	}
+	call.Fun = &ast.Ident{NamePos: call.Pos(), Name: showName}
+	into := body.Decls[0].(*ast.FuncDecl).Body
+	into.List = append(into.List, &ast.ExprStmt{X: call})
+	return body, true
+}
+
+// onlyCall returns the call of a name that is all that a file does.
+func onlyCall(file *ast.File) *ast.CallExpr {
+	list := file.Decls[0].(*ast.FuncDecl).Body.List
+	if len(file.Decls) != 1 || len(list) != 1 {
+		return nil
+	}
+	st, ok := list[0].(*ast.ExprStmt)
+	if !ok {
+		return nil
+	}
+	call, ok := st.X.(*ast.CallExpr)
+	if !ok {
+		return nil
+	}
+	if _, ok := call.Fun.(*ast.Ident); !ok {
+		return nil
+	}
+	return call
 }
 
 // dropPackage blanks out a package clause, which a pasted program has.

@@ -5,6 +5,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
 
 	"forgekernel/kernel/gocell/eval"
 )
@@ -52,7 +53,7 @@ func (c *check) changed() map[string]bool {
 	for _, m := range c.methods {
 		if m.altered {
 			list[m.recv] = true
-			list[m.name] = true
+			list[m.recv+"."+m.name] = true
 		}
 	}
 	return list
@@ -101,12 +102,26 @@ func isGenericObject(obj types.Object) bool {
 	return false
 }
 
-// withDependents checks the cell again together with the earlier declarations
-// that use what it changes. Those that no longer fit are left out, and said so.
-func (c *check) withDependents(list []*declaration) []fault {
-	for _, d := range list {
-		c.pull(d)
+// pullDependents takes the earlier declarations that use any of the names
+// along. It reports whether there are more of them than before.
+func (c *check) pullDependents(changed map[string]bool) (more bool) {
+	if len(changed) == 0 {
+		return false
 	}
+	for _, d := range c.s.scope.dependents(changed, c.redeclares) {
+		known := slices.ContainsFunc(c.pulled, func(p *pulled) bool { return p.decl == d }) ||
+			slices.ContainsFunc(c.broken, func(b brokenDecl) bool { return b.decl == d })
+		if !known {
+			c.pull(d)
+			more = true
+		}
+	}
+	return more
+}
+
+// settle checks the cell together with what it pulled. Declarations that no
+// longer fit are left out, and said so.
+func (c *check) settle() []fault {
 	for {
 		faults := c.once()
 		if len(faults) == 0 {
@@ -129,10 +144,10 @@ func (c *check) withDependents(list []*declaration) []fault {
 
 func (c *check) pull(d *declaration) {
 	syn := c.lib.parseDeclarations(d.source, []span{d.piece})
-	if d.recv != "" {
+	if d.recv != "" && !c.declared[d.recv] { // else it is a method of the new type
 		for i, x := range syn {
 			if f, ok := x.(*ast.FuncDecl); ok {
-				syn[i] = asFunction(f, d.recv)
+				syn[i] = asFunction(f, d.recv, c.receiverParams(d.recv, f))
 			}
 		}
 	}

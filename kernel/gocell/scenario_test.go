@@ -162,6 +162,9 @@ func errorText(err error) string {
 		fmt.Fprintln(&b, err)
 		for _, f := range err.Trace {
 			fmt.Fprintf(&b, "at %s:%d %s\n", f.Cell, f.Line, f.Func)
+			if f.More > 0 {
+				fmt.Fprintf(&b, "more: %d %s\n", f.More, f.MoreOf)
+			}
 		}
 		return b.String()
 	}

@@ -3,6 +3,7 @@ package gocell
 import (
 	"go/ast"
 	"go/types"
+	"maps"
 	"slices"
 
 	"forgekernel/kernel/gocell/eval"
@@ -29,7 +30,7 @@ type declaration struct {
 	source *eval.Source
 	piece  span
 	text   string          // of a type: its definition
-	uses   map[string]bool // every name that occurs in it
+	uses   map[string]bool // see check.uses
 	recv   string          // of a method: the name of its type
 	name   string
 }
@@ -106,7 +107,9 @@ func (sc *scope) dependents(changed map[string]bool, own func(*declaration) bool
 			}
 			taken[d], again = true, true
 			found = append(found, d)
-			hit[d.name] = true
+			if d.recv == "" { // its methods keep their signatures
+				hit[d.name] = true
+			}
 		}
 	}
 	return found
@@ -121,6 +124,68 @@ func anyOf(uses, names map[string]bool) bool {
 	return false
 }
 
+// method returns the method that a declaration is of.
+func (sc *scope) method(d *declaration) *types.Func {
+	named := sc.named(d.recv)
+	if named == nil {
+		return nil
+	}
+	for m := range named.Methods() {
+		if m.Name() == d.name {
+			return m
+		}
+	}
+	return nil
+}
+
+// addMethod keeps the source of a method for its type.
+func (sc *scope) addMethod(d *declaration) {
+	named := sc.named(d.recv)
+	if named == nil {
+		return
+	}
+	if sc.methods[named] == nil {
+		sc.methods[named] = map[string]*declaration{}
+	}
+	sc.methods[named][d.name] = d
+}
+
+// uses lists what checked nodes use of the session: the names that stand for
+// its objects, and its methods as Type.Name.
+func (c *check) uses(nodes ...ast.Node) map[string]bool {
+	found := map[string]bool{}
+	for _, n := range nodes {
+		ast.Inspect(n, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				if name := usedName(c.info.Uses[id]); name != "" {
+					found[name] = true
+				}
+			}
+			return true
+		})
+	}
+	return found
+}
+
+func usedName(obj types.Object) string {
+	if obj == nil {
+		return ""
+	}
+	if _, ok := obj.(*types.PkgName); ok {
+		return obj.Name()
+	}
+	if f, ok := obj.(*types.Func); ok && f.Signature().Recv() != nil {
+		if named := namedOf(f.Signature().Recv().Type()); named != nil {
+			return named.Obj().Name() + "." + f.Name()
+		}
+		return ""
+	}
+	if obj.Pkg() == nil || obj.Pkg().Path() != "main" || obj.Parent() == nil || obj.Parent().Parent() != types.Universe {
+		return ""
+	}
+	return obj.Name()
+}
+
 // names lists the identifiers that occur in nodes.
 func names(nodes ...ast.Node) map[string]bool {
 	found := map[string]bool{}
@@ -132,6 +197,27 @@ func names(nodes ...ast.Node) map[string]bool {
 			return true
 		})
 	}
+	return found
+}
+
+// freeNames is names without those of fields and selectors.
+func freeNames(root ast.Node) map[string]bool {
+	found := map[string]bool{}
+	ast.Inspect(root, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Field:
+			if n.Type != nil {
+				maps.Copy(found, freeNames(n.Type))
+			}
+			return false
+		case *ast.SelectorExpr:
+			maps.Copy(found, freeNames(n.X))
+			return false
+		case *ast.Ident:
+			found[n.Name] = true
+		}
+		return true
+	})
 	return found
 }
 

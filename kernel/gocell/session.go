@@ -17,8 +17,10 @@ import (
 	"forgekernel/kernel/gocell/hostpkg"
 )
 
-// Session is a Go session. Run calls of one session do not overlap; every
-// other method may be called at any time, also while a cell runs.
+// Session is a Go session. Its methods may be called at any time, also while
+// cells run, and cells may run beside one another: each is checked against what
+// those before it declared, whether they have ended or not, and shares its
+// variables with them as goroutines do.
 type Session struct {
 	opts Options
 
@@ -26,7 +28,6 @@ type Session struct {
 	engine      *eval.Engine
 	scope       *scope
 	sourceUnits map[string]*eval.Unit
-	sources     map[*eval.Source]bool
 }
 
 // New returns an empty session. It fails when the binary carries no data about
@@ -71,8 +72,9 @@ func (s *Session) start() {
 // shownValues receives the value of the last expression and makes its display
 // while the cell still runs: a Display method is code of the cell, too.
 type shownValues struct {
-	quiet  bool
-	result *Result
+	quiet   bool
+	errLast bool // the last value is of type error
+	result  *Result
 }
 
 func (v *shownValues) set(list reflect.Value) {
@@ -80,8 +82,19 @@ func (v *shownValues) set(list reflect.Value) {
 		return
 	}
 	values := slices.Clone(list.Interface().([]any))
-	v.result.Bundle = bundle(values)
+	n := len(values)
+	noError := v.errLast && values[n-1] == nil
+	if n == 1 && noError {
+		return
+	}
 	v.result.Has, v.result.Values = true, values
+	if n == 2 && noError {
+		if b := display.ToBundle(values[0]); isRich(b) {
+			v.result.Bundle = b
+			return
+		}
+	}
+	v.result.Bundle = bundle(values)
 }
 
 // Run checks and runs one cell. Its error is a *CompileError, *PanicError,
@@ -93,7 +106,8 @@ func (s *Session) Run(ctx context.Context, cell Cell) (Result, error) {
 		return Result{}, err
 	}
 	result := Result{Warnings: p.warnings}
-	at, err := p.program.Run(ctx, cell.Name, cell.ID, &shownValues{p.quiet, &result})
+	p.shown.result = &result
+	at, err := p.program.Run(ctx, cell.Name, cell.ID, &p.shown)
 	if err != nil {
 		s.forget(p, at)
 		return Result{Warnings: p.warnings}, runError(err)
@@ -105,7 +119,8 @@ func (s *Session) Run(ctx context.Context, cell Cell) (Result, error) {
 type prepared struct {
 	program  *eval.Program
 	warnings []display.Diagnostic
-	quiet    bool
+	shown    shownValues
+	cell     string
 	fresh    map[string]int // names that did not exist before, and where their definition ends
 }
 
@@ -136,6 +151,9 @@ func (c *check) rollback() {
 			m.rollback()
 		}
 	}
+	for _, f := range c.undo {
+		f()
+	}
 }
 
 // forget removes the names that a failed cell did not get to define.
@@ -143,7 +161,7 @@ func (s *Session) forget(p *prepared, at int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name, defined := range p.fresh {
-		if defined > at {
+		if sym := s.scope.symbols[name]; defined > at && sym != nil && sym.cell == p.cell { // no cell beside it defined it again
 			delete(s.scope.symbols, name)
 		}
 	}
@@ -194,13 +212,19 @@ func (s *Session) Goroutines() []Goroutine {
 	s.mu.Unlock()
 	var list []Goroutine
 	for _, g := range engine.Goroutines() {
-		item := Goroutine{ID: g.ID, Cell: g.Cell, State: g.State, Func: g.Where.Func}
+		item := Goroutine{ID: g.ID, Cell: g.Cell, State: g.State, Func: functionName(g.Where)}
 		if g.Where.Source != nil {
 			item.Line, _ = position(g.Where.Source, g.Where.Offset)
 		}
 		list = append(list, item)
 	}
 	return list
+}
+
+// isRich reports a display that is more than text.
+func isRich(b display.Bundle) bool {
+	_, text := b.Data["text/plain"]
+	return len(b.Data) > 1 || !text
 }
 
 // bundle shows one value in its richest form, several as text side by side.

@@ -175,50 +175,56 @@ func TestMemory(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
-func BenchmarkFirstCell(b *testing.B) {
-	for b.Loop() {
-		s, _ := newTestSession(b, Options{})
-		mustRun(b, s, `fmt.Println("hello")`)
+// A cell that waits does not hold up another, and sees what that declares.
+func TestCellsOverlap(t *testing.T) {
+	s, out := newTestSession(t, Options{})
+	mustRun(t, s, "gate, x := make(chan int), 1")
+	type end struct {
+		result Result
+		err    error
+	}
+	ended := make(chan end)
+	go func() {
+		r, err := s.Run(context.Background(), Cell{Name: "cell 2", ID: 2, Source: "fmt.Println(\"waiting\")\ny := <-gate\ny + x"})
+		ended <- end{r, err}
+	}()
+	waitFor(t, func() bool { return strings.Contains(out.text(), "waiting") })
+	if got := mustRun(t, s, "1 + 1"); got != "2" {
+		t.Errorf("beside a cell that waits 1 + 1 is %s", got)
+	}
+	mustRun(t, s, "x = 10\nfunc later() int { return x }")
+	mustRun(t, s, "gate <- 5")
+	e := <-ended
+	if text := e.result.Bundle.Data["text/plain"]; e.err != nil || text != "15" {
+		t.Errorf("the cell that waited shows %v, %v", text, e.err)
+	}
+	if got := mustRun(t, s, "y + later()"); got != "15" {
+		t.Errorf("afterwards y + later() is %s", got)
 	}
 }
 
-func BenchmarkWarmCell(b *testing.B) {
-	s, out := newTestSession(b, Options{})
-	mustRun(b, s, `x := 1`)
-	for b.Loop() {
-		mustRun(b, s, `fmt.Println(x + 1)`)
-		out.take()
+// A cell that fails takes back its own names only.
+func TestOverlapForgets(t *testing.T) {
+	s, out := newTestSession(t, Options{})
+	mustRun(t, s, "gate := make(chan int)")
+	ended := make(chan error)
+	go func() {
+		_, err := s.Run(context.Background(), Cell{Name: "cell 2", ID: 2,
+			Source: "fmt.Println(\"waiting\")\nif <-gate > 0 { panic(\"no\") }\na := 1\nb := 2"})
+		ended <- err
+	}()
+	waitFor(t, func() bool { return strings.Contains(out.text(), "waiting") })
+	if _, err := s.Run(context.Background(), Cell{Name: "cell 3", ID: 3, Source: "a := \"mine\"\ngate <- 1"}); err != nil {
+		t.Fatal(err)
 	}
-}
-
-func BenchmarkExpression(b *testing.B) {
-	s, _ := newTestSession(b, Options{})
-	for b.Loop() {
-		mustRun(b, s, `1 + 1`)
+	if err := <-ended; err == nil {
+		t.Fatal("the cell did not panic")
 	}
-}
-
-func BenchmarkIntLoop(b *testing.B) {
-	s, _ := newTestSession(b, Options{})
-	mustRun(b, s, `func loop(n int) int { t := 0; for i := 0; i < n; i++ { t += i }; return t }`)
-	for b.Loop() {
-		mustRun(b, s, `loop(1_000_000)`)
+	if got := mustRun(t, s, "a"); got != "mine" {
+		t.Errorf("a is %s", got)
 	}
-}
-
-func BenchmarkFib(b *testing.B) {
-	s, _ := newTestSession(b, Options{})
-	mustRun(b, s, `func fib(n int) int { if n < 2 { return n }; return fib(n-1) + fib(n-2) }`)
-	for b.Loop() {
-		mustRun(b, s, `fib(20)`)
-	}
-}
-
-func BenchmarkFloatSum(b *testing.B) {
-	s, _ := newTestSession(b, Options{})
-	mustRun(b, s, "xs := make([]float64, 100_000)\nfunc sum(xs []float64) (t float64) { for i := range xs { t += xs[i] }; return }")
-	for b.Loop() {
-		mustRun(b, s, `sum(xs)`)
+	if _, err := s.Run(context.Background(), Cell{Name: "cell 4", ID: 4, Source: "b"}); err == nil {
+		t.Error("b is there although its cell did not get to define it")
 	}
 }
 

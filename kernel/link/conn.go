@@ -1,6 +1,7 @@
 package link
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -57,13 +58,24 @@ func (c *Conn) Close() error { return c.rw.Close() }
 func (c *Conn) SendBody(kind Kind, cell, seq uint64, body any) error {
 	f := Frame{Kind: kind, Cell: cell, Seq: seq}
 	if body != nil {
-		raw, err := json.Marshal(body)
+		raw, err := encode(body)
 		if err != nil {
 			return fmt.Errorf("%s frame: %w", kind, err)
 		}
 		f.Body = raw
 	}
 	return c.Send(f)
+}
+
+// encode leaves HTML as it is: escapes would multiply the size of a page.
+func encode(body any) (json.RawMessage, error) {
+	var buf bytes.Buffer
+	encoder := json.NewEncoder(&buf)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(body); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
 // Send writes one frame with one write. Frames of one goroutine arrive in
@@ -157,9 +169,20 @@ func readN(r io.Reader, n int) ([]byte, error) {
 }
 
 func parseFrame(raw []byte) (Frame, error) {
-	var f Frame
-	if err := json.Unmarshal(raw, &f); err != nil {
+	if !json.Valid(raw) {
+		return Frame{}, errors.New("receive: malformed frame: not JSON")
+	}
+	members, err := Members(raw)
+	if err != nil {
 		return Frame{}, fmt.Errorf("receive: malformed frame: %w", err)
+	}
+	f := Frame{Body: members["body"]}
+	for name, field := range map[string]any{"kind": &f.Kind, "cell": &f.Cell, "seq": &f.Seq} {
+		if value := members[name]; value != nil {
+			if err := json.Unmarshal(value, field); err != nil {
+				return Frame{}, fmt.Errorf("receive: malformed frame: %s: %w", name, err)
+			}
+		}
 	}
 	if f.Kind == "" {
 		return Frame{}, errors.New("receive: malformed frame: no kind")

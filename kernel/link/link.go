@@ -39,7 +39,7 @@ const (
 	Restore    Kind = "restore"     // body RestoreRequest, before the first Execute of a new session
 	Comm       Kind = "comm"        // body CommMessage, both directions; a comm_open with Seq is answered with Ack, or comm_close if its target is unknown
 	Config     Kind = "config"      // body Settings; to the session after Hello, from it (Seq, wants Ack) when a person changes one
-	Ack        Kind = "ack"         // Seq of the frame that is acknowledged
+	Ack        Kind = "ack"         // Seq of the frame that is acknowledged; body Refusal when it had no effect
 	Shutdown   Kind = "shutdown"    // end the session and everything it started
 )
 
@@ -169,6 +169,11 @@ type InputPrompt struct {
 type InputValue struct {
 	Value string `json:"value"`
 	Error string `json:"error,omitempty"`
+}
+
+// Refusal says in an Ack why what was asked for was not done.
+type Refusal struct {
+	Error string `json:"error"`
 }
 
 // CodeRequest carries source.

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+import urllib.parse
 
 import nbformat
 import pytest
@@ -81,7 +82,8 @@ def photograph(page, shot):
         page.screenshot(path=shot.with_stem(f"{shot.stem}-{i}"))
 
 
-def execute_in_lab(browser, url, name, shot):
+def opened(browser, url, name):
+    """A page with the notebook and its kernel ready."""
     page = browser.new_page(viewport={"width": 1280, "height": 1600})
     page.goto(f"{url}/lab/tree/notebooks/{name}?reset", wait_until="domcontentloaded", timeout=START * 1000)
     page.wait_for_selector(".jp-NotebookPanel-toolbar", timeout=START * 1000)
@@ -92,6 +94,11 @@ def execute_in_lab(browser, url, name, shot):
                    return k?.connectionStatus === 'connected' && k.status === 'idle'; }""",
         timeout=START * 1000,
     )
+    return page
+
+
+def execute_in_lab(browser, url, name, shot):
+    page = opened(browser, url, name)
     # Lab's own commands: their promises end when the cells and the saving do.
     page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
     page.wait_for_timeout(2000)  # Mermaid draws after the outputs have arrived
@@ -108,3 +115,32 @@ def test_lab_agrees_with_nbclient(lab, browser):
         execute_in_lab(browser, url, path.name, shots / f"{path.stem}-lab.png")
         saved = nbformat.read(path, as_version=4)
         assert cells(saved) == cells(by_nbclient(ROOT / "notebooks" / path.name))
+
+
+DARK = "window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
+
+
+def test_lab_shows_what_is_meant(lab, browser):
+    """Dollars in tables are no formulas, cells behind a failure have no number,
+    and a cluster has no ground of its own in the dark."""
+    url, work = lab
+    nb = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "forge", "display_name": "Forge", "language": "go"}})
+    nb.cells = [nbformat.v4.new_code_cell(code) for code in (
+        "def chain(x: f32[4], y: f32[4]):\n    return sigmoid(relu(x + y) - y)",
+        'display.Table{Title: "$3 or $4", Columns: []display.Column{{Name: "$5"}}, Rows: [][]any{{"$1, $2"}}}',
+        'display.HTML("<p>$x^2$</p>")',
+        'panic("stop")',
+        "1 + 1",
+    )]
+    nbformat.write(nb, work / "notebooks" / "meant.ipynb")
+    page = opened(browser, url, "meant.ipynb")
+    page.evaluate(DARK)
+    page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
+    page.wait_for_selector("p mjx-container", timeout=START * 1000)
+    drawing = page.wait_for_selector(".jp-RenderedMermaid img", timeout=START * 1000)
+    assert page.eval_on_selector_all("table mjx-container", "all => all.length") == 0
+    assert "$1, $2" in page.inner_text("table")
+    prompts = [p.inner_text() for p in page.query_selector_all(".jp-InputPrompt")]
+    assert prompts == ["[1]:", "[2]:", "[3]:", "[4]:", "[ ]:"]
+    assert "fill:#8c959f1a" in urllib.parse.unquote(drawing.get_attribute("src"))
+    page.close()

@@ -175,6 +175,24 @@ def test_parent_header_correlation(kc):
         assert msg["parent_header"]["msg_id"] == msg_id
 
 
+def test_subshells_overlap(kc):
+    """A cell of a subshell runs while the main shell is busy: it frees it."""
+    run(kc, "gate := make(chan string)")
+    created = reply_to(kc, request(kc, "create_subshell_request", {}, "control"), "control")["content"]
+    waiting = kc.execute("<-gate")
+    msg = kc.session.msg("execute_request", {"code": 'gate <- "open"', "silent": False, "store_history": True,
+                                             "user_expressions": {}, "allow_stdin": False, "stop_on_error": True})
+    msg["header"]["subshell_id"] = created["subshell_id"]
+    kc.shell_channel.send(msg)
+    replies = {}
+    while len(replies) < 2:
+        reply = kc.get_shell_msg(timeout=TIMEOUT)
+        replies[reply["parent_header"]["msg_id"]] = reply["content"]["status"]
+    assert replies == {waiting: "ok", msg["header"]["msg_id"]: "ok"}
+    gone = request(kc, "delete_subshell_request", {"subshell_id": created["subshell_id"]}, "control")
+    assert reply_to(kc, gone, "control")["content"]["status"] == "ok"
+
+
 def test_shutdown_reply(kernel):
     manager, client = kernel
     msg_id = request(client, "shutdown_request", {"restart": False}, "control")

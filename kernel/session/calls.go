@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"forgekernel/kernel/link"
@@ -15,8 +14,6 @@ type calls struct {
 	seq     uint64
 	waiting map[uint64]chan link.Frame
 }
-
-var errFrontGone = errors.New("the front has gone")
 
 // call sends a frame and waits for its answer or the end of ctx.
 func (c *calls) call(ctx context.Context, kind link.Kind, cell uint64, body any) (link.Frame, error) {

@@ -194,6 +194,10 @@ func (f *front) handle(frame link.Frame) {
 		b, err := link.Decode[link.Settings](frame)
 		must(err)
 		f.settings = append(f.settings, b)
+		if b.MemoryLimit != nil && *b.MemoryLimit == refused {
+			f.conn.SendBody(link.Ack, 0, frame.Seq, link.Refusal{Error: "the limit is not possible"})
+			return
+		}
 	case link.InputRequest:
 		b, err := link.Decode[link.InputPrompt](frame)
 		must(err)
@@ -218,6 +222,9 @@ func (f *front) handle(frame link.Frame) {
 		f.conn.SendBody(link.Ack, 0, frame.Seq, nil)
 	}
 }
+
+// refused is a memory limit that the front cannot put into effect.
+const refused = 13
 
 // await returns when cond, which is called with f locked, holds.
 func (f *front) await(cond func() bool) {

@@ -170,6 +170,13 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%%config shows %q, which lacks %s", text, want)
 		}
 	}
+	refusal := f.run(t, fmt.Sprintf("%%config memory_limit=%d", refused))
+	if refusal.Error == nil || refusal.Error.Value != "the limit is not possible" {
+		t.Errorf("a refused setting ended in %+v", refusal.Error)
+	}
+	if done := f.ok(t, "%config"); done.Result.Data["text/plain"] != text {
+		t.Errorf("a refused setting changed %q to %q", text, done.Result.Data["text/plain"])
+	}
 }
 
 func TestUnknownComm(t *testing.T) {

@@ -1,6 +1,10 @@
 package session
 
-import "forgekernel/kernel/link"
+import (
+	"errors"
+
+	"forgekernel/kernel/link"
+)
 
 // limits are the front's settings as package cell sees them.
 type limits struct{ s *server }
@@ -8,8 +12,16 @@ type limits struct{ s *server }
 func (l limits) Current() link.Settings { return *l.s.settings.Load() }
 
 func (l limits) Change(change link.Settings) error {
-	if _, err := l.s.calls.call(l.s.currentContext(), link.Config, l.s.currentCell(), change); err != nil {
+	ack, err := l.s.calls.call(l.s.currentContext(), link.Config, l.s.currentCell(), change)
+	if err != nil {
 		return err
+	}
+	if len(ack.Body) > 0 {
+		refusal, err := link.Decode[link.Refusal](ack)
+		if err != nil {
+			return err
+		}
+		return errors.New(refusal.Error)
 	}
 	l.s.adopt(change)
 	return nil

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync/atomic"
@@ -73,8 +74,9 @@ func NewSession(username string) *Session {
 }
 
 // New makes a message of the given type. parent is the message it answers, or
-// nil; content becomes a JSON object, nil the empty one. It fails only when
-// content cannot be represented in JSON.
+// nil; content becomes a JSON object, nil the empty one. A json.RawMessage, which
+// must be valid, is not copied. It fails only when content cannot be represented
+// in JSON.
 func (s *Session) New(msgType string, parent *Message, content any) (*Message, error) {
 	body, err := encode(content)
 	if err != nil {
@@ -131,8 +133,14 @@ var emptyObject = json.RawMessage("{}")
 // encode renders v as a JSON object without HTML escapes, which would only
 // make programs in messages longer.
 func encode(v any) (json.RawMessage, error) {
-	if v == nil {
+	switch v := v.(type) {
+	case nil:
 		return emptyObject, nil
+	case json.RawMessage:
+		if !isObject(v) {
+			return nil, errors.New("not a JSON object")
+		}
+		return v, nil
 	}
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)

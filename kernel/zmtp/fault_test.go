@@ -33,13 +33,14 @@ func TestSilentPeers(t *testing.T) {
 func TestHandshakeTimeout(t *testing.T) {
 	eachTransport(t, func(t *testing.T, endpoint string) {
 		opts := testOptions(t)
-		opts.HandshakeTimeout = 200 * time.Millisecond
+		opts.HandshakeTimeout = 2 * time.Second // the second peer must be quicker, on a busy machine too
 		r := newRouter(t, endpoint, opts)
-		dialRaw(t, r.Endpoint()).wantClosed()
-		// The deadline is for the handshake alone.
+		silent := dialRaw(t, r.Endpoint())
 		c := dialRaw(t, r.Endpoint())
 		c.shake("DEALER", "")
-		time.Sleep(2 * opts.HandshakeTimeout)
+		silent.wantClosed()
+		// The deadline is for the handshake alone.
+		time.Sleep(opts.HandshakeTimeout)
 		c.send(frameBytes(0, "late"))
 		wantFrames(t, must[Message](t)(r.Recv(testContext(t))).Frames, "late")
 	})
@@ -209,7 +210,7 @@ func TestStalledSubscriber(t *testing.T) {
 	eachTransport(t, func(t *testing.T, endpoint string) {
 		opts := testOptions(t)
 		opts.QueueMessages = 10
-		opts.StallLimit = time.Second // the healthy one must be quicker, on a busy machine too
+		opts.StallLimit = 3 * time.Second // the healthy one must be quicker, on a busy machine too
 		x := newXPub(t, endpoint, opts)
 		ctx := testContext(t)
 		stalled := dialRaw(t, x.Endpoint())

@@ -94,6 +94,13 @@ func (x *XPub) Publish(ctx context.Context, frames ...[]byte) error {
 	}
 }
 
+// TryPublish is Publish without the wait: it reports whether the message was
+// queued. It overtakes waiting publishers.
+func (x *XPub) TryPublish(frames ...[]byte) bool {
+	full, err := x.offer(frames)
+	return full == nil && err == nil
+}
+
 // offer queues a message if every subscribed peer has room for it; else it
 // returns a channel that is closed when it is worth trying again.
 func (x *XPub) offer(frames [][]byte) (full <-chan struct{}, err error) {

@@ -2,6 +2,7 @@ package layered
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -46,6 +47,27 @@ func (l *level) placeX() {
 		l.straightenBoxes()
 		l.straightenChains()
 	}
+	l.tuckTitle()
+}
+
+// tuckTitle moves the title of a cluster, which nothing pulls anywhere, to
+// above the leftmost vertex or as near as its right neighbour lets it, so that
+// the cluster is no wider than it must be.
+func (l *level) tuckTitle() {
+	left, title, pos := math.Inf(1), None, l.positions()
+	for v := range l.vertices {
+		if p := &l.vertices[v]; p.kind == titleVertex {
+			title = v
+		} else {
+			left = min(left, p.x-p.W/2)
+		}
+	}
+	if title == None || math.IsInf(left, 1) {
+		return
+	}
+	p := &l.vertices[title]
+	_, right := l.room(title, pos[title])
+	p.x = max(p.x, min(right, left+p.W/2))
 }
 
 // gap is the least distance between the centres of neighbours in a layer.

@@ -27,6 +27,21 @@ def f(x):
     return x.rleu()    ### 14-18 "there is no method rleu; did you mean relu\\?"
 ---
 def f(x):
+    return math.pi * x ### 12-16 "no modules, so math means nothing; write the number: 3.1415927"
+---
+def f(x):
+    return x + np.inf  ### 16-18 "no modules, so np means nothing; every function"
+---
+def f(np):
+    return np.pi       ### 15-17 "a tensor has no attribute"
+---
+def f(x):
+    return foo(x)      ### 12-15 "there is no function foo; the functions are abs, "
+---
+def f(x):
+    return x.lgo()     ### 14-17 "did you mean log\\?"
+---
+def f(x):
     return np.exp(x)   ### 12-14 "no modules, so np means nothing; write exp\\(x\\)"
 ---
 def f(x):

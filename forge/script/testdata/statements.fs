@@ -53,6 +53,11 @@ def f(x):
 ---
 x = 1                  ### 1-2 "outside a function; write it in the body of a def"
 ---
+def f(x):
+    return x
+
+f(y)                   ### 1-2 "outside a function; .*call them in a Go cell of its own"
+---
 return 1               ### 1-7 "this return is outside a function"
 ---
 "text"                 ### 1-7 "documents nothing; write a comment"

@@ -15,7 +15,9 @@ import (
 // groups of the commands: when the session's end of its stdin closes, for
 // whatever reason, it kills those that are left.
 type keeper struct {
+	shell  string
 	mu     sync.Mutex
+	warned bool
 	stdin  io.Writer    // nil until the first command
 	groups map[int]bool // told to the keeper
 }
@@ -34,13 +36,13 @@ while read -r change group; do
 done
 [ $# -eq 0 ] || kill -s KILL -- "$@"`
 
-var groups keeper
+var groups = &keeper{shell: "/bin/sh"}
 
 var errNoKeeper = errors.New("there is no keeper yet")
 
 // add tells the keeper of a new process group and, since numbers are reused,
 // of former ones that have no member left. A keeper that somebody killed is
-// replaced.
+// replaced. Without one commands run as well: its error says, once, what is lost.
 func (k *keeper) add(group int) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -57,7 +59,12 @@ func (k *keeper) add(group int) error {
 	if k.tell('+', group) == nil {
 		return nil
 	}
-	return k.start()
+	err := k.start()
+	if err == nil || k.warned {
+		return nil
+	}
+	k.warned = true
+	return fmt.Errorf("processes that commands leave behind will outlive a session that is killed: their keeper cannot be started: %w", err)
 }
 
 func (k *keeper) tell(change rune, group int) error {
@@ -70,7 +77,7 @@ func (k *keeper) tell(change rune, group int) error {
 
 // start starts a keeper and tells it of all groups.
 func (k *keeper) start() error {
-	cmd := exec.Command("/bin/sh", "-c", keeperScript)
+	cmd := exec.Command(k.shell, "-c", keeperScript)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

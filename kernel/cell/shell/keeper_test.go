@@ -42,7 +42,7 @@ func TestKeeperScript(t *testing.T) {
 
 // A keeper that has been killed is replaced by one that knows all groups.
 func TestKeeperIsReplaced(t *testing.T) {
-	var k keeper
+	k := keeper{shell: "/bin/sh"}
 	sleeper := func() *exec.Cmd {
 		cmd := exec.Command("sleep", "1000")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -67,5 +67,21 @@ func TestKeeperIsReplaced(t *testing.T) {
 	second.Wait()
 	if status := second.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGKILL {
 		t.Errorf("the second group ended with %v", status)
+	}
+}
+
+// Without a keeper commands run, and the first one says what is lost.
+func TestNoKeeper(t *testing.T) {
+	usual := groups
+	groups = &keeper{shell: "/does/not/exist"}
+	defer func() { groups = usual }()
+	for i, warned := range []bool{true, false} {
+		c, stdout, stderr := line("echo works", false)
+		if err := c.Run(t.Context()); err != nil || stdout.String() != "works\n" {
+			t.Fatalf("run %d: %q, %v", i, stdout, err)
+		}
+		if got := strings.Contains(stderr.String(), "outlive a session that is killed"); got != warned {
+			t.Errorf("run %d said %q", i, stderr)
+		}
 	}
 }

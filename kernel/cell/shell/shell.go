@@ -19,6 +19,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Grace is how long a command may take to end after SIGINT before it is
@@ -37,11 +39,29 @@ type Command struct {
 	// piece, so that the place that output goes to may change after the cell
 	// has ended.
 	Stdout, Stderr func() io.Writer
+
+	script string // what the command reads from descriptor 3, if anything
 }
 
 // Line is the command that a shell runs for the given text.
-func Line(text string) Command {
-	return Command{Path: Path(), Args: []string{"-c", text}}
+func Line(text string) Command { return Script(text, Path()) }
+
+// maxArgument is what Linux allows one argument of a command, in bytes.
+const maxArgument = 128 << 10
+
+// readScript runs the script behind descriptor 3, which it closes, so that the
+// script finds all as with -c. Its lines keep their numbers.
+const readScript = `eval "$(command -p cat <&3)" 3<&-`
+
+// Script is the command that a shell runs for a script of any length, which
+// calls itself name and has the given arguments.
+func Script(text, name string, args ...string) Command {
+	c := Command{Path: Path()}
+	if len(text) >= maxArgument {
+		c.script, text = text, readScript
+	}
+	c.Args = append([]string{"-c", text, name}, args...)
+	return c
 }
 
 // Path is the shell that runs command lines: bash where there is one, for
@@ -97,13 +117,19 @@ func (c Command) start() (*process, error) {
 	cmd := exec.Command(c.Path, c.Args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	out, err := c.outputs(cmd)
+	if err == nil && c.script != "" {
+		var script *os.File
+		if script, err = memoryFile(c.script); err == nil {
+			cmd.ExtraFiles = []*os.File{script}
+			out.child = append(out.child, script)
+		}
+	}
 	if err == nil {
 		err = launch(cmd)
 	}
 	if err == nil {
-		if err = groups.add(cmd.Process.Pid); err != nil {
-			syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-			cmd.Wait()
+		if lost := groups.add(cmd.Process.Pid); lost != nil {
+			fmt.Fprintf(c.Stderr(), "[%v]\n", lost)
 		}
 	}
 	for _, f := range out.child {
@@ -176,6 +202,23 @@ func Background(line string) (string, bool) {
 		return line, false
 	}
 	return strings.TrimSpace(rest), true
+}
+
+// memoryFile is a file without a name that holds text, ready to be read.
+func memoryFile(text string) (*os.File, error) {
+	fd, err := unix.MemfdCreate("script", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("memfd: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "script")
+	if _, err = f.WriteString(text); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // outputs are the ends of a command's stdout and stderr.

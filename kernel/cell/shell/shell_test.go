@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -54,6 +55,40 @@ func line(text string, terminal bool) (Command, *output, *output) {
 	c.Stdout = func() io.Writer { return stdout }
 	c.Stderr = func() io.Writer { return stderr }
 	return c, stdout, stderr
+}
+
+// A long script runs as a short one does: with its name, arguments and line
+// numbers, and without a further descriptor.
+func TestScript(t *testing.T) {
+	const script = `echo $0 $# "$2"
+if { true >&3; } 2>/dev/null; then echo three is open; fi
+nosuchcommand
+read x || echo no input
+exit 5`
+	for name, c := range map[string]struct {
+		padding string
+		line    string
+	}{
+		"short": {"\n\n", "line 5: "},
+		"long":  {strings.Repeat("# padding\n", maxArgument/10+1), fmt.Sprintf("line %d: ", maxArgument/10+4)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			command := Script(c.padding+script, "name", "one", "two words")
+			stdout, stderr := newOutput(), newOutput()
+			command.Stdout = func() io.Writer { return stdout }
+			command.Stderr = func() io.Writer { return stderr }
+			var exit *ExitError
+			if err := command.Run(t.Context()); !errors.As(err, &exit) || exit.Status != 5 {
+				t.Errorf("ended with %v", err)
+			}
+			if got, want := stdout.String(), "name 2 two words\nno input\n"; got != want {
+				t.Errorf("printed %q, want %q", got, want)
+			}
+			if !strings.HasPrefix(stderr.String(), "name: ") || filepath.Base(Path()) == "bash" && !strings.Contains(stderr.String(), c.line) {
+				t.Errorf("said %q, want %q", stderr, c.line)
+			}
+		})
+	}
 }
 
 func TestRun(t *testing.T) {

@@ -96,7 +96,7 @@ func dumpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dump FILE --after PASS [--shapes 8x16,16x12,12] [-o OUT.ir]",
 		Short: "Write the program after a pass as IR text, to read, edit and compile --from",
-		Args:  arguments(cobra.ExactArgs(1)),
+		Args:  oneArgument("FILE"),
 		RunE: stoppable(func(cmd *cobra.Command, args []string) error {
 			switch {
 			case after == "":
@@ -163,7 +163,7 @@ func (p *program) arguments() cobra.PositionalArgs {
 			if p.after != "" {
 				return usageError{errors.New("--after says what --from starts after: give both")}
 			}
-			return arguments(cobra.ExactArgs(1))(cmd, args)
+			return oneArgument("FILE")(cmd, args)
 		case len(args) > 0:
 			return usageError{fmt.Errorf("FILE and --from are both what to compile: give %s or %s", args[0], p.from)}
 		case p.shapes != "" || p.entry != "":

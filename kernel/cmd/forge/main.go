@@ -14,23 +14,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Exit statuses.
-const (
-	exitFailure = 1
-	exitUsage   = 2
-)
-
-// usageError is a wrong command line: the person, not the program, must change
-// something.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-// exitStatus ends the process with a status and no further message.
-type exitStatus int
-
-func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
-
 func main() {
 	out := &output{file: os.Stdout}
 	cmd := root()
@@ -39,24 +22,7 @@ func main() {
 	if err == nil {
 		err = out.err
 	}
-	os.Exit(report(err))
-}
-
-// report prints an error for a person and returns the exit status.
-func report(err error) int {
-	var status exitStatus
-	var usage usageError
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &status):
-		return int(status)
-	case errors.As(err, &usage):
-		fmt.Fprintf(os.Stderr, "forge: %v\nRun 'forge help' for usage.\n", err)
-		return exitUsage
-	}
-	fmt.Fprintf(os.Stderr, "forge: %v\n", err)
-	return exitFailure
+	os.Exit(report(os.Stderr, err))
 }
 
 func root() *cobra.Command {
@@ -76,21 +42,13 @@ func root() *cobra.Command {
 			}
 			return usageError{errors.New(message)}
 		},
+		Version:                    thisVersion().String(),
 		SuggestionsMinimumDistance: 2,
 		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	cmd.SetVersionTemplate("{{.Version}}\n")
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	cmd.AddCommand(compileCommand(), runCommand(), explainCommand(), dumpCommand(), replayCommand(), notebookCommand(), kernelCommand(), sessionCommand(),
 		installCommand(), uninstallCommand(), versionCommand())
 	return cmd
-}
-
-// arguments turns the failure of one of cobra's argument checks into a usage error.
-func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return usageError{err}
-		}
-		return nil
-	}
 }

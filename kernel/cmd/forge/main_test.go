@@ -19,7 +19,7 @@ func command(t *testing.T, args ...string) (stdout string, status int) {
 	cmd.SetOut(&out)
 	cmd.SetErr(io.Discard)
 	cmd.SetArgs(args)
-	status = report(cmd.ExecuteContext(t.Context()))
+	status = report(io.Discard, cmd.ExecuteContext(t.Context()))
 	return out.String(), status
 }
 
@@ -43,6 +43,83 @@ func TestExitStatus(t *testing.T) {
 				t.Errorf("exit status %d, want %d", got, tt.want)
 			}
 		})
+	}
+}
+
+// Every failure says what to do about it.
+func TestMessages(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	bad := write("bad.fs", "def f(x: f32[2]):\n    y = foo(x)\n    return bar(y)\n")
+	mismatch := write("mismatch.fs", "def f(x: f32[2], y: f32[3]):\n    return x + y\n")
+	python := write("python.ipynb", `{"cells": [], "metadata": {"kernelspec": {"name": "python3", "language": "python"}}, "nbformat": 4, "nbformat_minor": 5}`)
+	ours := write("ours.ipynb", `{"cells": [], "metadata": {"kernelspec": {"name": "forge", "language": "go"}}, "nbformat": 4, "nbformat_minor": 5}`)
+	for _, c := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{"compile"}, exitUsage, "forge: forge compile needs a FILE\nRun 'forge help' for usage.\n"},
+		{[]string{"run", "a", "b"}, exitUsage, `forge: forge run takes one FILE, and "b" is one too many`},
+		{[]string{"notebook", "verify"}, exitUsage, "forge: forge notebook verify needs a notebook\n"},
+		{[]string{"run", bad, "--seed", "abc"}, exitUsage, `forge: --seed takes a whole number that is not negative, not "abc"` + "\n"},
+		{[]string{"notebook", "run", ours, "--timeout", "5"}, exitUsage, `forge: --timeout takes a duration such as 90s or 5m, not "5"`},
+		{[]string{"compile", dir + "/none.fs"}, exitFailure, "forge: open " + dir + "/none.fs: no such file or directory\n"},
+		{[]string{"compile", bad}, exitFailure, "error: there is no function foo\n --> " + bad + ":2:9\n2 |     y = foo(x)\n  |         ^^^\nhint: "},
+		{[]string{"compile", bad}, exitFailure, "\n\nerror: there is no function bar\n"},
+		{[]string{"compile", mismatch}, exitFailure, "2 |     return x + y\n  |            ^^^^^\n"},
+		{[]string{"notebook", "run", python}, exitFailure, "forge: " + python + ` is a notebook of the kernel "python3": choose the kernel Forge`},
+		{[]string{"notebook", "verify", python}, exitFailure, `is a notebook of the kernel "python3"`},
+		{[]string{"notebook", "run", ours, "-o", dir + "/none/x.ipynb"}, exitFailure, "forge: cannot write " + dir + "/none/x.ipynb: " + dir + "/none: no such file or directory\n"},
+		{[]string{"notebook", "run", ours, "--html", bad + "/x.html"}, exitFailure, bad + ": not a directory"},
+	} {
+		cmd := root()
+		var stderr bytes.Buffer
+		cmd.SetOut(io.Discard)
+		cmd.SetErr(io.Discard)
+		cmd.SetArgs(c.args)
+		status := report(&stderr, cmd.ExecuteContext(t.Context()))
+		if status != c.status || !strings.Contains(stderr.String(), c.want) {
+			t.Errorf("forge %s: exit status %d and\n%s\nwant %d and\n%s", strings.Join(c.args, " "), status, &stderr, c.status, c.want)
+		}
+	}
+}
+
+func TestVersionFlag(t *testing.T) {
+	flag, status := command(t, "--version")
+	if cmd, _ := command(t, "version"); status != 0 || flag != cmd || !strings.HasPrefix(flag, "forge ") {
+		t.Errorf("--version prints %q with exit status %d, version %q", flag, status, cmd)
+	}
+}
+
+func TestNotebookHTML(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.ipynb")
+	if err := os.WriteFile(path, []byte(`{"cells": [], "metadata": {"title": "An empty one"}, "nbformat": 4, "nbformat_minor": 5}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	page, status := command(t, "notebook", "html", path, "-o", "-")
+	if status != 0 || !strings.Contains(page, "<title>An empty one</title>") {
+		t.Errorf("exit status %d and %q", status, page)
+	}
+	cmd := root()
+	var stderr bytes.Buffer
+	cmd.SetErr(&stderr)
+	cmd.SetArgs([]string{"notebook", "html", path})
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	written := strings.TrimSuffix(path, ".ipynb") + ".html"
+	if stderr.String() != "wrote "+written+"\n" {
+		t.Errorf("said %q", &stderr)
+	}
+	if stored, err := os.ReadFile(written); err != nil || string(stored) != page {
+		t.Errorf("the file differs from standard output: %v", err)
 	}
 }
 

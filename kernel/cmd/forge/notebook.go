@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"forgekernel/install"
 	"forgekernel/kernel/client"
 	"forgekernel/kernel/notebook"
 	"forgekernel/kernel/notebook/export"
@@ -45,6 +46,34 @@ func (e *execution) flags(cmd *cobra.Command) {
 	cmd.Flags().StringToStringVar(&e.params, "param", nil, `k=v: a value for a variable of the cell tagged "parameters"`)
 }
 
+// open reads a notebook for this kernel, and says how to run it.
+func (e *execution) open(path string) (*notebook.Notebook, runner.Options, error) {
+	opts, err := e.options(path)
+	if err != nil {
+		return nil, opts, err
+	}
+	nb, err := notebook.ReadFile(path)
+	if err == nil {
+		err = isOurs(path, nb)
+	}
+	return nb, opts, err
+}
+
+// isOurs refuses a notebook that names another kernel, whose cells would all
+// fail. One of another Go kernel may run.
+func isOurs(path string, nb *notebook.Notebook) error {
+	spec, _ := nb.Metadata["kernelspec"].(map[string]any)
+	name, _ := spec["name"].(string)
+	language, _ := spec["language"].(string)
+	if info, ok := nb.Metadata["language_info"].(map[string]any); ok && language == "" {
+		language, _ = info["name"].(string)
+	}
+	if name == "" || name == install.Name || strings.EqualFold(language, "go") {
+		return nil
+	}
+	return fmt.Errorf("%s is a notebook of the kernel %q: choose the kernel Forge in Jupyter, or make its kernelspec %q, if its cells are Go or ForgeScript", path, name, install.Name)
+}
+
 // options make the runner start this binary as the kernel, in the directory of
 // the notebook, as Jupyter does.
 func (e *execution) options(path string) (runner.Options, error) {
@@ -75,15 +104,19 @@ func notebookRunCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run IN [-o OUT] [--html OUT] [--param k=v] [--timeout D]",
 		Short: "Execute a notebook on the kernel and write what it showed",
-		Args:  arguments(cobra.ExactArgs(1)),
+		Args:  oneArgument("notebook"),
 		RunE: stoppable(func(cmd *cobra.Command, args []string) error {
-			nb, err := notebook.ReadFile(args[0])
+			nb, opts, err := exec.open(args[0])
 			if err != nil {
 				return err
 			}
-			opts, err := exec.options(args[0])
-			if err != nil {
-				return err
+			for _, path := range []string{out, html} {
+				if path == "" {
+					continue
+				}
+				if err := checkWritable(path); err != nil {
+					return err
+				}
 			}
 			opts.AllowErrors = allowErrors
 			if !quiet {
@@ -129,13 +162,9 @@ func notebookVerifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify IN",
 		Short: "Execute a notebook again and compare its outputs; numbers within tolerance, timings ignored",
-		Args:  arguments(cobra.ExactArgs(1)),
+		Args:  oneArgument("notebook"),
 		RunE: stoppable(func(cmd *cobra.Command, args []string) error {
-			nb, err := notebook.ReadFile(args[0])
-			if err != nil {
-				return err
-			}
-			opts, err := exec.options(args[0])
+			nb, opts, err := exec.open(args[0])
 			if err != nil {
 				return err
 			}
@@ -172,19 +201,27 @@ func notebookHTMLCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "html IN [-o OUT]",
 		Short: "Export a notebook to one self-contained page, as it stands",
-		Args:  arguments(cobra.ExactArgs(1)),
+		Args:  oneArgument("notebook"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			nb, err := notebook.ReadFile(args[0])
 			if err != nil {
 				return err
 			}
+			opts := export.Options{Trusted: !untrusted}
+			if out == "-" {
+				return export.HTML(cmd.OutOrStdout(), nb, opts)
+			}
 			if out == "" {
 				out = strings.TrimSuffix(args[0], ".ipynb") + ".html"
 			}
-			return export.HTMLFile(out, nb, export.Options{Trusted: !untrusted})
+			if err := export.HTMLFile(out, nb, opts); err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.ErrOrStderr(), "wrote", out)
+			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "the page (default: beside the notebook)")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "the page, or - for standard output (default: beside the notebook)")
 	cmd.Flags().BoolVar(&untrusted, "untrusted", false, "sanitise HTML and SVG of the notebook")
 	return cmd
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -75,14 +76,19 @@ func (p *program) compile(ctx context.Context, args []string) (*forge.Program, e
 
 // readText refuses a file that is too large before reading it whole.
 func readText(path string, limit int64) (string, error) {
-	info, err := os.Stat(path)
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	info, err := file.Stat()
 	if err != nil {
 		return "", err
 	}
 	if info.Size() > limit {
 		return "", fmt.Errorf("%s has %d bytes; it may have %d", path, info.Size(), limit)
 	}
-	raw, err := os.ReadFile(path)
+	raw, err := io.ReadAll(io.LimitReader(file, limit))
 	return string(raw), err
 }
 
@@ -165,7 +171,7 @@ func runCommand() *cobra.Command {
 	p.flags(cmd)
 	p.resumeFlags(cmd)
 	cmd.Flags().Uint64Var(&seed, "seed", 1, "seed of the pseudo-random inputs")
-	cmd.Flags().StringVar(&inputs, "inputs", "", "an .npz archive with one array for each parameter")
+	cmd.Flags().StringVar(&inputs, "inputs", "", "an .npz archive with one array for each parameter, float32 and under its name")
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }

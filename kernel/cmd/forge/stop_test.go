@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"forgekernel/kernel/notebook"
+	"forgekernel/kernel/wire"
 )
 
 // process is this build, run as the forge command.
@@ -19,6 +21,7 @@ type process struct {
 	*exec.Cmd
 	stdout *bufio.Reader
 	stderr bytes.Buffer
+	temp   string // its TMPDIR
 }
 
 func startForge(t *testing.T, args ...string) *process {
@@ -27,8 +30,8 @@ func startForge(t *testing.T, args ...string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{Cmd: exec.CommandContext(t.Context(), self, args...)}
-	p.Env = append(os.Environ(), asForge+"=1", "XDG_STATE_HOME="+t.TempDir(), "TMPDIR="+t.TempDir())
+	p := &process{Cmd: exec.CommandContext(t.Context(), self, args...), temp: t.TempDir()}
+	p.Env = append(os.Environ(), asForge+"=1", "XDG_STATE_HOME="+t.TempDir(), "TMPDIR="+p.temp)
 	p.Stderr = &p.stderr
 	out, err := p.StdoutPipe()
 	if err != nil {
@@ -104,6 +107,9 @@ func TestSignalStopsNotebook(t *testing.T) {
 			for _, c := range nb.Cells {
 				outputs = append(outputs, len(c.Outputs))
 			}
+			if left, err := os.ReadDir(p.temp); err != nil || len(left) > 0 {
+				t.Errorf("left in the directory for temporary files: %v, %v", left, err)
+			}
 			if len(outputs) != 3 || outputs[0] != 1 || outputs[1] != 2 || outputs[2] != 0 {
 				t.Errorf("the cells have %v outputs, want [1 2 0]", outputs)
 			}
@@ -160,6 +166,29 @@ func TestKernelEndsWithItsParent(t *testing.T) {
 	}
 	for _, pid := range pids {
 		waitUntilGone(t, pid)
+	}
+}
+
+// A connection file whose port is taken is a failure that names it.
+func TestPortIsTaken(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	file := filepath.Join(t.TempDir(), "connection.json")
+	c := wire.Connection{Transport: "tcp", IP: "127.0.0.1", IOPubPort: taken.Addr().(*net.TCPAddr).Port, Key: "k", SignatureScheme: wire.Scheme}
+	if err := c.Write(file); err != nil {
+		t.Fatal(err)
+	}
+	p := startForge(t, "kernel", "--connection-file", file)
+	if got := p.status(); got != exitFailure {
+		t.Errorf("exit status %d, want %d", got, exitFailure)
+	}
+	for _, want := range []string{"iopub socket", taken.Addr().String(), "address already in use"} {
+		if said := p.stderr.String(); !strings.Contains(said, want) || strings.Count(said, "\n") != 1 {
+			t.Errorf("stderr is %q, want one line with %q", said, want)
+		}
 	}
 }
 

@@ -18,6 +18,14 @@ type versionReport struct {
 	Platform string `json:"platform"`
 }
 
+func thisVersion() versionReport {
+	return versionReport{version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+}
+
+func (v versionReport) String() string {
+	return fmt.Sprintf("forge %s (%s, %s)", v.Version, v.Go, v.Platform)
+}
+
 func versionCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -25,11 +33,10 @@ func versionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			v := versionReport{version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), v)
+				return printJSON(cmd.OutOrStdout(), thisVersion())
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "forge %s (%s, %s)\n", v.Version, v.Go, v.Platform)
+			fmt.Fprintln(cmd.OutOrStdout(), thisVersion())
 			return nil
 		},
 	}

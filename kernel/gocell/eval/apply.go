@@ -32,13 +32,25 @@ func (th *thread) apply(t target, args []reflect.Value, deferOf *frame) []reflec
 }
 
 func (th *thread) applyCode(c *Code, args []reflect.Value, deferOf *frame) []reflect.Value {
+	return th.applyFunc(c.current(), nil, args, deferOf)
+}
+
+// current is the code of a function that may be given new code.
+func (c *Code) current() *Func {
 	if err := c.fail.Load(); err != nil {
 		panic(*err)
 	}
 	if fn := c.fn.Load(); fn != nil {
-		return th.applyFunc(fn, nil, args, deferOf)
+		return fn
 	}
 	panic(goError(fmt.Sprintf("%s has no code: its cell did not compile", c.Name)))
+}
+
+func (t target) current() *Func {
+	if t.code != nil {
+		return t.code.current()
+	}
+	return t.fn
 }
 
 func (th *thread) applyFunc(fn *Func, clo *closure, args []reflect.Value, deferOf *frame) []reflect.Value {
@@ -97,6 +109,21 @@ func (th *thread) compiled(t target, args []reflect.Value) []reflect.Value {
 // choice: on behalf of the cell that made the closure while that runs, else of
 // the latest cell.
 func (c *closure) entry(args []reflect.Value) []reflect.Value {
+	r, th := c.arrive()
+	results, failed := th.guarded(c, args)
+	r.nesting.Add(-1)
+	if failed != nil {
+		return c.fail(r, failed)
+	}
+	for i, t := range outs(c) {
+		results[i] = static(t, results[i])
+	}
+	threads.Put(th)
+	return results
+}
+
+// arrive begins a call from compiled code.
+func (c *closure) arrive() (*run, *thread) {
 	r := c.run
 	if r == nil || r.ended.Load() {
 		r = c.engine.current.Load()
@@ -105,23 +132,19 @@ func (c *closure) entry(args []reflect.Value) []reflect.Value {
 		r.nesting.Add(-1)
 		panic(stackOverflow{})
 	}
-	th := r.borrowThread()
-	results, failed := th.guarded(c, args)
-	r.nesting.Add(-1)
-	if failed != nil {
-		if !failed.onUserGoroutine() {
-			return c.abandon(r, failed)
-		}
-		r.mu.Lock()
-		r.lastPanic = failed
-		r.mu.Unlock()
-		panic(failed.value)
+	return r, r.borrowThread()
+}
+
+// fail lets a panic go on through the compiled code that called, unless nobody
+// would recover it there.
+func (c *closure) fail(r *run, failed *panicking) []reflect.Value {
+	if !failed.onUserGoroutine() {
+		return c.abandon(r, failed)
 	}
-	for i, t := range outs(c) {
-		results[i] = static(t, results[i])
-	}
-	threads.Put(th)
-	return results
+	r.mu.Lock()
+	r.lastPanic = failed
+	r.mu.Unlock()
+	panic(failed.value)
 }
 
 // abandon ends a callback on a goroutine that compiled code started, a timer's

@@ -55,12 +55,13 @@ type builder struct {
 	fn     *Func
 	places map[ssa.Value]place
 	tuples map[ssa.Value][]place
+	folded map[ssa.Instruction]bool
 	block  *block
 	pos    token.Pos
 }
 
 func newBuilder(c *compiler, fn *ssa.Function) *builder {
-	return &builder{compiler: c, ssa: fn, fn: c.funcs[fn], places: map[ssa.Value]place{}, tuples: map[ssa.Value][]place{}}
+	return &builder{compiler: c, ssa: fn, fn: c.funcs[fn], places: map[ssa.Value]place{}, tuples: map[ssa.Value][]place{}, folded: map[ssa.Instruction]bool{}}
 }
 
 func (b *builder) translate() {
@@ -86,8 +87,11 @@ func (b *builder) translate() {
 			b.fn.recoverBlock = i
 		}
 		b.block = &b.fn.blocks[i]
+		b.fold(blk)
 		for _, in := range blk.Instrs {
-			b.instruction(in)
+			if !b.folded[in] {
+				b.instruction(in)
+			}
 		}
 		if n := len(b.block.offsets); n == len(b.block.code) {
 			b.block.offsets = append(b.block.offsets, b.offset(b.pos))

@@ -14,6 +14,11 @@ import (
 
 // builtin translates a call of a built-in function.
 func (b *builder) builtin(in *ssa.Call, fn *ssa.Builtin) {
+	if fn.Name() == "len" && b.isFolded(in.Call.Args[0]) {
+		slice, d := b.sliceHeader(in.Call.Args[0]), b.places[in].i
+		b.emit(func(fr *frame) { fr.n[d] = uint64(slice(fr).len) })
+		return
+	}
 	args := b.vals(in.Call.Args)
 	dst := place{i: -1, typ: intType}
 	if pl, ok := b.places[in]; ok {
@@ -78,6 +83,8 @@ func length(name string, x place, d int) instr {
 		return func(fr *frame) { fr.n[d] = uint64(fr.get(x).Len()) }
 	case x.class == ptr:
 		return func(fr *frame) { fr.n[d] = uint64(fr.get(x).Cap()) }
+	case name == "len" && k == reflect.Slice:
+		return func(fr *frame) { fr.n[d] = uint64(headerOf(&fr.v[i]).len) }
 	case name == "len":
 		return func(fr *frame) { fr.n[d] = uint64(fr.v[i].Len()) }
 	}

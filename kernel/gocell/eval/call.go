@@ -38,6 +38,9 @@ func (b *builder) resolve(fn *ssa.Function) target {
 	if code := b.codeOf(fn); code != nil {
 		return target{code: code}
 	}
+	if code := b.instanceCode(fn); code != nil {
+		return target{code: code}
+	}
 	if len(fn.Blocks) > 0 {
 		return target{fn: b.function(fn)}
 	}
@@ -163,8 +166,7 @@ func (b *builder) funcValue(fn *ssa.Function, t reflect.Type) pointer {
 	if tg.host.IsValid() && tg.host.Type() == t {
 		return word(tg.host)
 	}
-	clo := &closure{engine: b.e, target: tg, typ: t}
-	return word(reflect.MakeFunc(t, clo.entry))
+	return makeFunc(t, entranceFor(t), &closure{engine: b.e, target: tg, typ: t})
 }
 
 func (b *builder) makeClosure(in *ssa.MakeClosure) {
@@ -172,13 +174,13 @@ func (b *builder) makeClosure(in *ssa.MakeClosure) {
 	tg := b.resolve(fn)
 	dst := b.places[in]
 	bindings := b.vals(in.Bindings)
-	e := b.e
+	e, entry := b.e, entranceFor(dst.typ)
 	b.emit(func(fr *frame) {
 		clo := &closure{engine: e, target: tg, run: fr.th.run, typ: dst.typ, bound: make([]reflect.Value, len(bindings))}
 		for i, pl := range bindings {
 			clo.bound[i] = fr.get(pl)
 		}
-		fr.p[dst.i] = word(reflect.MakeFunc(dst.typ, clo.entry))
+		fr.p[dst.i] = makeFunc(dst.typ, entry, clo)
 	})
 }
 
@@ -334,9 +336,30 @@ func (b *builder) invoke(common *ssa.CallCommon, args, dst []place) {
 	x := b.val(common.Value)
 	m, e := common.Method, b.e
 	s := &site{}
+	// The moves of the arguments depend on where the receiver goes.
+	var moves [3][]move
+	for c := range moves {
+		moves[c] = paramMoves(append([]place{{class: class(c)}}, args...))[1:]
+	}
 	b.emit(func(fr *frame) {
 		recv := fr.v[x.i]
-		tg := s.lookup(e, m, recv)
+		if !recv.IsValid() {
+			nilDereference()
+		}
+		d := s.find(e, m, recv.Type())
+		if tg, ok := d.direct(); ok {
+			fn := tg.current()
+			callee := fr.th.push(fn)
+			callee.assign(fn.params[0], recv)
+			for _, mv := range moves[fn.params[0].class] {
+				mv.do(callee, fr)
+			}
+			callee.call()
+			fr.take(callee, dst)
+			fr.th.pop(callee)
+			return
+		}
+		tg := d.target
 		list := make([]reflect.Value, len(args)+1)
 		list[0] = recv
 		for i, a := range args {

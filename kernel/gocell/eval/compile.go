@@ -21,6 +21,7 @@ type compiler struct {
 	queue []*ssa.Function
 
 	pending []pendingMethod
+	link    []linkage // instances of methods, see instanceCode
 }
 
 // Unsupported refuses a construct that cannot be run rightly.
@@ -63,13 +64,12 @@ func (e *Engine) Compile(u *Unit) (prog *Program, err error) {
 func (c *compiler) build() *ssa.Package {
 	u := c.unit
 	c.prog = ssa.NewProgram(u.Fset, ssa.InstantiateGenerics|ssa.BareInits)
-	c.imports(u)
+	c.imports()
 	if u.Outer != nil {
 		c.prog.CreatePackage(u.Outer, nil, nil, false)
 	}
 	for _, g := range u.Generic {
 		c.units[g.Pkg] = g
-		c.imports(g)
 		if g.Outer != nil && c.prog.Package(g.Outer) == nil {
 			c.prog.CreatePackage(g.Outer, nil, nil, false)
 		}
@@ -80,10 +80,23 @@ func (c *compiler) build() *ssa.Package {
 	return pkg
 }
 
-// imports gives the program those objects of compiled packages that the unit
-// mentions, and no others: some packages have thousands.
-func (c *compiler) imports(u *Unit) {
+// imports gives the program those objects of compiled packages that its units
+// mention, and no others: some packages have thousands.
+func (c *compiler) imports() {
 	mentioned := map[*types.Package]map[types.Object]bool{}
+	c.mentions(c.unit, mentioned)
+	for _, g := range c.unit.Generic {
+		c.mentions(g, mentioned)
+	}
+	for pkg, objects := range mentioned {
+		if !c.isSource(pkg) {
+			file, info := stub(objects)
+			c.prog.CreatePackage(pkg, []*ast.File{file}, info, false)
+		}
+	}
+}
+
+func (c *compiler) mentions(u *Unit, mentioned map[*types.Package]map[types.Object]bool) {
 	for _, obj := range u.Info.Uses {
 		pkg := obj.Pkg()
 		if pkg == nil || pkg == u.Pkg || pkg == u.Outer || pkg.Path() == "main" || obj.Parent() != pkg.Scope() {
@@ -93,13 +106,6 @@ func (c *compiler) imports(u *Unit) {
 			mentioned[pkg] = map[types.Object]bool{}
 		}
 		mentioned[pkg][obj] = true
-	}
-	for pkg, objects := range mentioned {
-		if c.isSource(pkg) || c.prog.Package(pkg) != nil {
-			continue
-		}
-		file, info := stub(objects)
-		c.prog.CreatePackage(pkg, []*ast.File{file}, info, false)
 	}
 }
 
@@ -145,7 +151,10 @@ func (c *compiler) program(pkg *ssa.Package) *Program {
 			p.main = c.function(fn)
 		}
 	}
+	c.relink()
 	c.drain()
+	p.link = append(p.link, c.link...)
+	p.forwarded = c.unit.Forwarded
 	return p
 }
 
@@ -207,10 +216,20 @@ func (c *compiler) drain() {
 // funcName is how traces call a function.
 func funcName(fn *ssa.Function) string {
 	if fn.Parent() != nil {
-		return funcName(fn.Parent()) + " func literal"
+		outer := fn.Parent()
+		for outer.Parent() != nil {
+			outer = outer.Parent()
+		}
+		if name := funcName(outer); !strings.Contains(name, "·") {
+			return "a function literal in " + name
+		}
+		return "a function literal"
 	}
 	if recv := fn.Signature.Recv(); recv != nil {
 		return "(" + types.TypeString(recv.Type(), func(*types.Package) string { return "" }) + ")." + fn.Name()
+	}
+	if recv, method, ok := strings.Cut(fn.Name(), "·"); ok && recv != "cell" {
+		return "(" + recv + ")." + method // a method checked as a function
 	}
 	return fn.Name()
 }

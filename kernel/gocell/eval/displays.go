@@ -47,9 +47,8 @@ func requestInput(th *thread, a []reflect.Value) []reflect.Value {
 	e := th.run.engine
 	line, err := e.opts.Stdin(th.run.ctx, a[0].String(), a[1].Bool())
 	if err != nil {
-		th.poll()
-		fmt.Fprintln(th.writer("stderr"), "gonbui.RequestInput:", err)
-		return nil
+		th.poll() // an interrupt ends the cell by its own words
+		panic(fmt.Errorf("gonbui.RequestInput: %w", err))
 	}
 	e.stdin.mu.Lock()
 	defer e.stdin.mu.Unlock()

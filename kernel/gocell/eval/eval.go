@@ -27,6 +27,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"golang.org/x/tools/go/types/typeutil"
+
 	"forgekernel/display"
 	"forgekernel/kernel/gocell/rtype"
 )
@@ -65,7 +67,10 @@ type Engine struct {
 	mu      sync.Mutex // guards compilation and the maps below
 	methods map[*types.Func]*Code
 	sets    map[methodKey]*closure // the methods of made types
-	compile *compiler              // the compilation that runs
+	// The code of methods of instances, by receiver type and method name.
+	instances typeutil.Map          // *types.Named -> map[string]*instance
+	failed    map[*types.Func]error // generic methods that no longer compile
+	compile   *compiler             // the compilation that runs
 
 	current atomic.Pointer[run] // of the latest cell
 	args    *Var                // os.Args: a cell has a name and no arguments
@@ -75,7 +80,7 @@ type Engine struct {
 
 // New returns an engine for one session.
 func New(opts Options) *Engine {
-	e := &Engine{opts: opts, methods: map[*types.Func]*Code{}, sets: map[methodKey]*closure{}}
+	e := &Engine{opts: opts, methods: map[*types.Func]*Code{}, sets: map[methodKey]*closure{}, failed: map[*types.Func]error{}}
 	e.types.Host = e.hostType
 	e.types.Method = e.reflectMethod
 	e.current.Store(e.newRun(0, "", nil))
@@ -105,6 +110,9 @@ type Unit struct {
 	Position func(token.Pos) (*Source, int, bool)
 	// Generic lists earlier units whose generic declarations this one may need.
 	Generic []*Unit
+	// Forwarded lists methods of generic types that this unit gives new code:
+	// their instances are translated again.
+	Forwarded []*types.Func
 	// Main names the function to run; empty when there is nothing to run. Source
 	// is what it was written in.
 	Main   string

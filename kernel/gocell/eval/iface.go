@@ -3,7 +3,7 @@ package eval
 import (
 	"go/types"
 	"reflect"
-	"sync"
+	"sync/atomic"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -90,17 +90,21 @@ type dispatch struct {
 	target target
 }
 
-// site remembers the dispatch of the last dynamic type at one call.
-type site struct {
-	mu   sync.Mutex
-	last *dispatch
+// direct returns the target that takes unboxed arguments, if it does.
+func (d *dispatch) direct() (target, bool) {
+	if d.target.clo == nil {
+		return target{}, false
+	}
+	tg := d.target.clo.target
+	return tg, tg.code != nil || tg.fn != nil
 }
 
+// site remembers the dispatch of the last dynamic type at one call.
+type site struct{ last atomic.Pointer[dispatch] }
+
 func (s *site) find(e *Engine, m *types.Func, t reflect.Type) *dispatch {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.last != nil && s.last.typ == t {
-		return s.last
+	if d := s.last.Load(); d != nil && d.typ == t {
+		return d
 	}
 	d := &dispatch{typ: t}
 	if im, deref := e.lookupMethod(t, m.Id()); im != nil {
@@ -113,7 +117,7 @@ func (s *site) find(e *Engine, m *types.Func, t reflect.Type) *dispatch {
 	} else {
 		panic(goError("internal error: " + t.String() + " has no method " + m.Name()))
 	}
-	s.last = d
+	s.last.Store(d)
 	return d
 }
 

@@ -253,10 +253,8 @@ func goPanic(f func()) (value any) {
 func (b *builder) learn(in ssa.Instruction) {
 	switch in := in.(type) {
 	case ssa.CallInstruction:
-		if fn := in.Common().StaticCallee(); fn != nil && fn.Origin() == nil && len(fn.Blocks) == 0 {
-			if t, ok := b.hostFuncType(fn); ok {
-				b.e.types.Learn(fn.Signature, t)
-			}
+		if fn := in.Common().StaticCallee(); fn != nil {
+			b.learnFunc(fn)
 		}
 	case *ssa.FieldAddr:
 		ptr := in.X.Type().Underlying().(*types.Pointer)
@@ -265,9 +263,21 @@ func (b *builder) learn(in ssa.Instruction) {
 		b.learnField(in.X.Type(), in.Field)
 	}
 	for _, op := range in.Operands(nil) {
-		if g, ok := (*op).(*ssa.Global); ok {
-			b.variable(g)
+		switch v := (*op).(type) {
+		case *ssa.Global:
+			b.variable(v)
+		case *ssa.Function: // as a value
+			b.learnFunc(v)
 		}
+	}
+}
+
+func (b *builder) learnFunc(fn *ssa.Function) {
+	if fn.Origin() != nil || len(fn.Blocks) > 0 {
+		return
+	}
+	if t, ok := b.hostFuncType(fn); ok {
+		b.e.types.Learn(fn.Signature, t)
 	}
 }
 

@@ -85,7 +85,13 @@ func init() {
 // closureOf returns the interpreted closure behind a func value, or nil when
 // it is compiled code.
 func closureOf(fn unsafe.Pointer) *closure {
-	if fn == nil || *(*uintptr)(fn) != stubCode {
+	if fn == nil {
+		return nil
+	}
+	if code := *(*uintptr)(fn); code != stubCode {
+		if offset, ok := offsets[code]; ok {
+			return *(**closure)(unsafe.Add(fn, offset))
+		}
 		return nil
 	}
 	inner := *(*unsafe.Pointer)(unsafe.Add(fn, implOffset))

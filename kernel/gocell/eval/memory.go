@@ -67,28 +67,58 @@ func put(t reflect.Type, p pointer, v reflect.Value) {
 }
 
 func (b *builder) load(in *ssa.UnOp) {
-	src, read := b.val(in.X), loader(b.places[in])
-	i := src.i
+	dst := b.places[in]
+	d, read, wide := dst.i, loader(dst), dst.class == num && dst.typ.Size() == 8
+	if b.isFolded(in.X) {
+		address := b.address(in.X.(*ssa.IndexAddr))
+		if wide {
+			b.emit(func(fr *frame) { fr.n[d] = *(*uint64)(address(fr)) })
+		} else {
+			b.emit(func(fr *frame) { read(fr, address(fr)) })
+		}
+		return
+	}
+	i := b.val(in.X).i
 	b.emit(func(fr *frame) {
 		p := fr.p[i]
 		if p == nil {
 			nilDereference()
 		}
-		read(fr, p)
+		if wide {
+			fr.n[d] = *(*uint64)(p)
+		} else {
+			read(fr, p)
+		}
 	})
 }
 
 func (b *builder) store(in *ssa.Store) {
-	addr := b.val(in.Addr)
+	if isBlankField(in.Addr) {
+		return
+	}
+	t := b.typ(in.Addr.Type().Underlying().(*types.Pointer).Elem(), b.pos)
 	src := b.val(in.Val)
-	write := storer(src, addr.typ.Elem())
-	i := addr.i
+	i, write, wide := src.i, storer(src, t), src.class == num && t.Size() == 8
+	if b.isFolded(in.Addr) {
+		address := b.address(in.Addr.(*ssa.IndexAddr))
+		if wide {
+			b.emit(func(fr *frame) { *(*uint64)(address(fr)) = fr.n[i] })
+		} else {
+			b.emit(func(fr *frame) { write(fr, address(fr)) })
+		}
+		return
+	}
+	addr := b.val(in.Addr).i
 	b.emit(func(fr *frame) {
-		p := fr.p[i]
+		p := fr.p[addr]
 		if p == nil {
 			nilDereference()
 		}
-		write(fr, p)
+		if wide {
+			*(*uint64)(p) = fr.n[i]
+		} else {
+			write(fr, p)
+		}
 	})
 }
 
@@ -102,6 +132,17 @@ func (b *builder) fieldAddr(in *ssa.FieldAddr) {
 		}
 		fr.p[dst.i] = unsafe.Add(p, offset)
 	})
+}
+
+// isBlankField reports the address of a field named _, which only a literal
+// without keys writes to, and whose value it drops.
+func isBlankField(addr ssa.Value) bool {
+	f, ok := addr.(*ssa.FieldAddr)
+	if !ok {
+		return false
+	}
+	s, ok := f.X.Type().Underlying().(*types.Pointer).Elem().Underlying().(*types.Struct)
+	return ok && s.Field(f.Field).Name() == "_"
 }
 
 var reflectMethodType = reflect.TypeFor[reflect.Method]()
@@ -131,29 +172,8 @@ func checkIndex(i uint64, n int) {
 }
 
 func (b *builder) indexAddr(in *ssa.IndexAddr) {
-	x, index, dst := b.val(in.X), b.val(in.Index), b.places[in]
-	xi, ii, d := x.i, index.i, dst.i
-	if x.class == ptr { // of an array
-		array := x.typ.Elem()
-		n, size := array.Len(), array.Elem().Size()
-		b.emit(func(fr *frame) {
-			p := fr.p[xi]
-			if p == nil {
-				nilDereference()
-			}
-			i := fr.n[ii]
-			checkIndex(i, n)
-			fr.p[d] = unsafe.Add(p, uintptr(i)*size)
-		})
-		return
-	}
-	size := x.typ.Elem().Size()
-	b.emit(func(fr *frame) {
-		v := fr.v[xi]
-		i := fr.n[ii]
-		checkIndex(i, v.Len())
-		fr.p[d] = unsafe.Add(v.UnsafePointer(), uintptr(i)*size)
-	})
+	element, d := b.element(in), b.places[in].i
+	b.emit(func(fr *frame) { fr.p[d] = element(fr) })
 }
 
 // index reads an element of an array value or a byte of a string.
@@ -188,6 +208,8 @@ func (b *builder) slice(in *ssa.Slice) {
 	}
 	lo, hi, limit := bound(in.Low), bound(in.High), bound(in.Max)
 	three := in.Max != nil
+	alloc, _ := in.X.(*ssa.Alloc)
+	made := alloc != nil && alloc.Comment == "makeslice" // make with a constant capacity
 	if x.typ.Kind() == reflect.String {
 		b.emit(func(fr *frame) {
 			s := fr.v[x.i].String()
@@ -207,6 +229,9 @@ func (b *builder) slice(in *ssa.Slice) {
 		}
 		n, c := v.Len(), v.Cap()
 		from, to, end := lo(fr, 0), hi(fr, n), limit(fr, c)
+		if made && (to < 0 || to > c) {
+			_ = make([]struct{}, to, c)
+		}
 		dummy := make([]struct{}, n, c)
 		if three {
 			_ = dummy[from:to:end]

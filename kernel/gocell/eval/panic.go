@@ -28,18 +28,33 @@ type Location struct {
 	Source *Source
 	Func   string
 	Offset int // in bytes, of the source's text
+	// Omitted counts calls that were left out of a trace behind this one.
+	Omitted int
 }
 
-const maxTrace = 50
+// A trace shows this many calls at each of its ends.
+const maxTrace = 20
 
-// locate returns the calls from the innermost frame down to the frame at
-// depth bottom.
-func (th *thread) locate(bottom int) []Location {
+// locate returns the calls of a goroutine, innermost first.
+func (th *thread) locate() []Location {
+	inner, outer := th.depth, 0
+	if th.depth > 2*maxTrace {
+		inner, outer = maxTrace, th.depth-maxTrace
+	}
 	var list []Location
-	for d := th.depth - 1; d >= bottom && len(list) < maxTrace; d-- {
-		if l, ok := th.frames[d].location(); ok {
-			list = append(list, l)
+	add := func(from, to int) {
+		for i := from; i < to; i++ {
+			if l, ok := th.frames[th.depth-1-i].location(); ok {
+				list = append(list, l)
+			}
 		}
+	}
+	add(0, inner)
+	if outer > 0 {
+		if len(list) > 0 {
+			list[len(list)-1].Omitted = outer - inner
+		}
+		add(outer, th.depth)
 	}
 	return list
 }
@@ -48,7 +63,7 @@ func (fr *frame) location() (Location, bool) {
 	if fr.fn.source == nil {
 		return Location{}, false
 	}
-	return Location{fr.fn.source, fr.fn.name, fr.fn.blocks[fr.block].offset(fr.ip)}, true
+	return Location{Source: fr.fn.source, Func: fr.fn.name, Offset: fr.fn.blocks[fr.block].offset(fr.ip)}, true
 }
 
 // catch turns what recover returned into a panic with its trace.
@@ -56,7 +71,7 @@ func (th *thread) catch(r any) *panicking {
 	if again, ok := r.(rethrow); ok {
 		return again.panicking
 	}
-	p := &panicking{value: r, trace: th.locate(0)}
+	p := &panicking{value: r, trace: th.locate()}
 	if !isStop(r) {
 		th.blocking(nil) // the call that waited has ended with this panic
 	}
@@ -74,10 +89,19 @@ func (th *thread) catch(r any) *panicking {
 // leaves out the middle of what is too long.
 func joinTraces(inner, outer []Location) []Location {
 	list := append(append([]Location(nil), inner...), outer...)
-	if len(list) > 2*maxTrace {
-		list = append(list[:maxTrace], list[len(list)-maxTrace:]...)
+	return Shorten(list, maxTrace, maxTrace)
+}
+
+// Shorten leaves out the middle of a trace that is longer than two pieces.
+func Shorten(list []Location, inner, outer int) []Location {
+	if len(list) <= inner+outer {
+		return list
 	}
-	return list
+	last := list[inner-1]
+	for _, l := range list[inner : len(list)-outer] {
+		last.Omitted += 1 + l.Omitted
+	}
+	return append(append(append([]Location(nil), list[:inner-1]...), last), list[len(list)-outer:]...)
 }
 
 // same compares panic values by identity; they need not be comparable.

@@ -3,6 +3,7 @@ package eval
 import (
 	"context"
 	"fmt"
+	"go/types"
 	"reflect"
 	"sync/atomic"
 	"time"
@@ -42,6 +43,8 @@ type Program struct {
 	engine *Engine
 	main   *Func
 	link   []linkage
+
+	forwarded []*types.Func
 }
 
 type linkage struct {
@@ -51,6 +54,11 @@ type linkage struct {
 
 // Link makes the unit's functions and methods the present ones.
 func (p *Program) Link() {
+	p.engine.mu.Lock()
+	for _, m := range p.forwarded {
+		delete(p.engine.failed, m)
+	}
+	p.engine.mu.Unlock()
 	for _, l := range p.link {
 		l.code.fail.Store(nil)
 		l.code.fn.Store(l.fn)

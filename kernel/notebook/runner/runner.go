@@ -58,6 +58,9 @@ type Observer interface {
 	Output(index int, o *notebook.Output, update bool)
 	// Clear follows the removal of all outputs of the cell.
 	Clear(index int)
+	// Page is text for a pager, such as what name? asks for. A notebook has no
+	// place for it.
+	Page(index int, text string)
 	// End follows the last output of a cell. err is nil, *CellError,
 	// *TimeoutError or what happened to the kernel.
 	End(index int, c *notebook.Cell, took time.Duration, err error)
@@ -74,6 +77,9 @@ func (Silent) Output(int, *notebook.Output, bool) {}
 
 // Clear does nothing.
 func (Silent) Clear(int) {}
+
+// Page does nothing.
+func (Silent) Page(int, string) {}
 
 // End does nothing.
 func (Silent) End(int, *notebook.Cell, time.Duration, error) {}
@@ -241,10 +247,24 @@ func (r *run) execute(ctx context.Context, c *notebook.Cell, allowed bool) error
 	if reply.ExecutionCount > 0 {
 		c.ExecutionCount = reply.ExecutionCount
 	}
+	for _, p := range reply.Payload {
+		r.page(p)
+	}
 	if reply.Status != wire.StatusOK {
 		return &CellError{r.index, reply.Name, reply.Value, reply.Traceback}
 	}
 	return nil
+}
+
+// page passes on a payload of the reply that is for a pager.
+func (r *run) page(payload wire.Object) {
+	if payload["source"] != "page" {
+		return
+	}
+	data, _ := payload["data"].(map[string]any)
+	if text, ok := data["text/plain"].(string); ok {
+		r.opts.Observer.Page(r.index, text)
+	}
 }
 
 // collect merges outputs until the cell is idle, the kernel died or ctx ends.

@@ -210,6 +210,7 @@ type onOutput func()
 func (onOutput) Begin(int, *notebook.Cell)                     {}
 func (f onOutput) Output(int, *notebook.Output, bool)          { f() }
 func (onOutput) Clear(int)                                     {}
+func (onOutput) Page(int, string)                              {}
 func (onOutput) End(int, *notebook.Cell, time.Duration, error) {}
 
 func TestDeath(t *testing.T) {
@@ -238,7 +239,7 @@ func TestKernelDoesNotStart(t *testing.T) {
 
 // TestObserver checks what an observer sees, and in which order.
 func TestObserver(t *testing.T) {
-	nb := book("print a\nshow x one\nclear\nshow x two", "update x three\nfail E v")
+	nb := book("print a\nshow x one\nclear\npage of help\nshow x two", "update x three\nfail E v")
 	var log watcher
 	opts := options(t)
 	opts.Observer = &log
@@ -250,6 +251,7 @@ output 0 stdout "a\n" update false
 output 0 display one update false
 clear 0
 output 0 display two update false
+page 0 of help
 end 0 <nil>
 begin 1
 output 1 display three update true
@@ -267,7 +269,8 @@ func (w *watcher) Begin(i int, _ *notebook.Cell) { fmt.Fprintln(w, "begin", i) }
 func (w *watcher) Output(i int, o *notebook.Output, update bool) {
 	fmt.Fprintln(w, "output", i, outputs(&notebook.Cell{Outputs: []*notebook.Output{o}}), "update", update)
 }
-func (w *watcher) Clear(i int) { fmt.Fprintln(w, "clear", i) }
+func (w *watcher) Clear(i int)             { fmt.Fprintln(w, "clear", i) }
+func (w *watcher) Page(i int, text string) { fmt.Fprintln(w, "page", i, text) }
 func (w *watcher) End(i int, _ *notebook.Cell, _ time.Duration, err error) {
 	fmt.Fprintln(w, "end", i, err)
 }

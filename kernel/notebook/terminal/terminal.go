@@ -4,7 +4,7 @@
 // below, indented, comes its output as it arrives: printed text, the text form
 // of displays, and errors. A display that is updated is rewritten in place on a
 // screen, if it is one line and the last; otherwise its last state is printed
-// when the cell ends.
+// before the cell's result or error, or when the cell ends.
 package terminal
 
 import (
@@ -96,6 +96,9 @@ func (p *Printer) Output(_ int, o *notebook.Output, update bool) {
 		p.stream(o)
 	default:
 		p.endLine()
+		if o.Type != notebook.DisplayData { // the last words of the cell
+			p.refresh()
+		}
 		p.display(o)
 		p.last = o
 	}
@@ -107,15 +110,17 @@ func (p *Printer) Clear(int) {
 	clear(p.stale)
 }
 
+// Page implements runner.Observer.
+func (p *Printer) Page(_ int, text string) {
+	p.endLine()
+	p.last = nil
+	p.block(printable(text, p.screen))
+}
+
 // End implements runner.Observer.
 func (p *Printer) End(_ int, _ *notebook.Cell, took time.Duration, err error) {
 	p.endLine()
-	for _, o := range slices.SortedFunc(maps.Keys(p.stale), func(a, b *notebook.Output) int {
-		return strings.Compare(text(a), text(b))
-	}) {
-		p.display(o)
-	}
-	clear(p.stale)
+	p.refresh()
 	p.last = nil
 	var cellErr *runner.CellError
 	if err != nil && !errors.As(err, &cellErr) {
@@ -125,6 +130,16 @@ func (p *Printer) End(_ int, _ *notebook.Cell, took time.Duration, err error) {
 		p.block(p.paint(faint, took.Round(10*time.Millisecond).String()))
 	}
 	fmt.Fprintln(p.w)
+}
+
+// refresh prints again the displays that have changed since they were printed.
+func (p *Printer) refresh() {
+	for _, o := range slices.SortedFunc(maps.Keys(p.stale), func(a, b *notebook.Output) int {
+		return strings.Compare(text(a), text(b))
+	}) {
+		p.display(o)
+	}
+	clear(p.stale)
 }
 
 const indent = "  "

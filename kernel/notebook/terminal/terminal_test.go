@@ -47,9 +47,12 @@ func TestFile(t *testing.T) {
 		p.Output(0, &notebook.Output{Type: notebook.Error, ErrorName: "E", ErrorValue: "v", Traceback: []string{"E: v", "  at 1"}}, false)
 	}, func() {
 		p.Output(2, progress, false)
+		progress.Data["text/plain"] = "1/2"
+		p.Output(2, progress, true)
 		p.Output(2, shown(notebook.ExecuteResult, "a\nb"), false)
 		progress.Data["text/plain"] = "2/2"
 		p.Output(2, progress, true)
+		p.Page(2, "help\n\ntext\n")
 		p.Output(2, &notebook.Output{Type: notebook.DisplayData, Data: map[string]any{"image/png": "", "image/gif": ""}}, false)
 	})
 	const want = `[1/2] x := 1  +1
@@ -65,9 +68,13 @@ func TestFile(t *testing.T) {
 
 [2/2] long long long long long long long long long long long long lon…
   0/2
+  1/2
   Out[3]:
   a
   b
+  help
+
+  text
   (image/gif, image/png)
   2/2
 

@@ -187,6 +187,7 @@ func TestPrint(t *testing.T) {
 	r.add(CellReport{Index: 2, ID: "b", Status: Differs, Differences: []Difference{
 		{Where: "stdout, line 3", Want: "x", Got: "y"}, {Where: "output 1", Detail: "is gone", Want: "p\nq"}}})
 	r.add(CellReport{Index: 3, ID: "c", Status: NotRun})
+	r.add(CellReport{Index: 4, ID: "d", Status: Ignored, Reason: "not compared: tagged timing"})
 	if r.Same {
 		t.Error("a differing cell leaves the report the same")
 	}
@@ -202,7 +203,8 @@ func TestPrint(t *testing.T) {
     - p
     - q
 cell 4 (c): not run
-3 code cells: 1 same, 1 differs, 1 not run
+cell 5 (d): ignored, not compared: tagged timing
+4 code cells: 1 same, 1 differs, 1 not run, 1 ignored
 `
 	if b.String() != want {
 		t.Errorf("printed\n%s\nwant\n%s", b.String(), want)

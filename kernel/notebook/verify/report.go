@@ -33,6 +33,7 @@ type CellReport struct {
 	ID          string       `json:"id"`
 	Status      Status       `json:"status"`
 	Error       string       `json:"error,omitempty"`
+	Reason      string       `json:"reason,omitempty"` // why it is ignored
 	Differences []Difference `json:"differences,omitempty"`
 }
 
@@ -51,14 +52,18 @@ func (r *Report) add(c CellReport) {
 	}
 }
 
-// Print writes the report for a person: the cells that are not the same, and a
-// line of counts.
+// Print writes the report for a person: the cells that are not the same, those
+// that were ignored and why, and a line of counts.
 func (r *Report) Print(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	counts := map[Status]int{}
 	for _, c := range r.Cells {
 		counts[c.Status]++
-		if c.Status == Same || c.Status == Ignored {
+		switch c.Status {
+		case Same:
+			continue
+		case Ignored:
+			fmt.Fprintf(b, "cell %d (%s): %s, %s\n", c.Index+1, c.ID, c.Status, c.Reason)
 			continue
 		}
 		fmt.Fprintf(b, "cell %d (%s): %s\n", c.Index+1, c.ID, c.Status)

@@ -128,16 +128,16 @@ func compareNotebooks(stored, fresh *notebook.Notebook, ended map[*notebook.Cell
 		err, ran := ended[again]
 		cell := CellReport{Index: i, ID: c.ID}
 		switch {
-		case c.HasTag(TagSkip), c.HasTag(runner.TagSkip), c.HasTag(runner.TagInjected):
-			cell.Status = Ignored
+		case tagOf(c, TagSkip, runner.TagSkip, runner.TagInjected) != "":
+			cell.Status, cell.Reason = Ignored, "not run: tagged "+tagOf(c, TagSkip, runner.TagSkip, runner.TagInjected)
 		case strings.TrimSpace(c.Source) == "":
 			cell.Status = Same
 		case !ran:
 			cell.Status = NotRun
 		case err != nil && !isExpected(err, c):
 			cell.Status, cell.Error = Failed, err.Error()
-		case c.HasTag(TagTiming), c.HasTag(TagIgnoreOutput):
-			cell.Status = Ignored
+		case tagOf(c, TagTiming, TagIgnoreOutput) != "":
+			cell.Status, cell.Reason = Ignored, "not compared: tagged "+tagOf(c, TagTiming, TagIgnoreOutput)
 		default:
 			cell.Status, cell.Differences = Same, tol.outputs(c.Outputs, again.Outputs)
 			if len(cell.Differences) > 0 {
@@ -147,6 +147,16 @@ func compareNotebooks(stored, fresh *notebook.Notebook, ended map[*notebook.Cell
 		r.add(cell)
 	}
 	return r
+}
+
+// tagOf is the first of some tags that a cell has, or "".
+func tagOf(c *notebook.Cell, tags ...string) string {
+	for _, tag := range tags {
+		if c.HasTag(tag) {
+			return tag
+		}
+	}
+	return ""
 }
 
 // isExpected reports the failure of a cell that had failed before.

@@ -7,6 +7,7 @@
 //	update ID TEXT  change what is displayed under the id
 //	send TYPE JSON  publish any message
 //	result TEXT     the value of the cell
+//	page TEXT       reply with TEXT for a pager
 //	clear, clear wait
 //	fail NAME TEXT  end the cell in an error
 //	hang            wait for an interrupt, print "stopping", end in an error
@@ -167,13 +168,18 @@ func (k *kernel) execute(m *wire.Message) any {
 	}
 	k.count++
 	k.publish("execute_input", m, wire.ExecuteInput{Code: req.Code, ExecutionCount: k.count})
+	var payload wire.List[wire.Object]
 	for line := range strings.SplitSeq(req.Code, "\n") {
+		if text, ok := strings.CutPrefix(line, "page "); ok {
+			payload = append(payload, wire.Object{"source": "page", "data": wire.Object{"text/plain": text}})
+			continue
+		}
 		if f := k.command(m, line); f != nil {
 			k.publish("error", m, f)
 			return wire.ExecuteErrorReply{Status: wire.StatusError, ExecutionCount: k.count, Failure: *f}
 		}
 	}
-	return wire.ExecuteReply{Status: wire.StatusOK, ExecutionCount: k.count}
+	return wire.ExecuteReply{Status: wire.StatusOK, ExecutionCount: k.count, Payload: payload}
 }
 
 // command runs one line; what it returns ends the cell.

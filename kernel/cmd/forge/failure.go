@@ -1,0 +1,152 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+
+	"forgekernel/display"
+	"forgekernel/forge"
+)
+
+// Exit statuses.
+const (
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+// usageError is a wrong command line: the person, not the program, must change
+// something.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// exitStatus ends the process with a status and no further message.
+type exitStatus int
+
+func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// report prints an error for a person and returns the exit status.
+func report(w io.Writer, err error) int {
+	var status exitStatus
+	var usage usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &status):
+		return int(status)
+	case errors.As(err, &usage):
+		fmt.Fprintf(w, "forge: %v\nRun 'forge help' for usage.\n", err)
+		return exitUsage
+	}
+	if list := diagnostics(err); list != nil {
+		printDiagnostics(w, list)
+	} else {
+		fmt.Fprintf(w, "forge: %v\n", err)
+	}
+	return exitFailure
+}
+
+// diagnostics are the problems in a program that an error consists of, if it
+// does.
+func diagnostics(err error) []*display.Diagnostic {
+	var list forge.Errors
+	var call *forge.CallError
+	var one *display.Diagnostic
+	switch {
+	case errors.As(err, &list):
+		return list
+	case errors.As(err, &call):
+		return []*display.Diagnostic{&call.Diagnostic}
+	case errors.As(err, &one):
+		return []*display.Diagnostic{one}
+	}
+	return nil
+}
+
+// printDiagnostics shows each problem with its line and a caret, as a notebook
+// does.
+func printDiagnostics(w io.Writer, list []*display.Diagnostic) {
+	for i, d := range list {
+		text := d.Plain()
+		if isScreen(w) {
+			text = strings.Join(d.Traceback(), "\n")
+		}
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintln(w, text)
+	}
+}
+
+// arguments turns the failure of one of cobra's argument checks into a usage error.
+func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usageError{err}
+		}
+		return nil
+	}
+}
+
+// oneArgument demands exactly one argument, called what.
+func oneArgument(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return usageError{fmt.Errorf("%s needs a %s", cmd.CommandPath(), what)}
+		case len(args) > 1:
+			return usageError{fmt.Errorf("%s takes one %s, and %q is one too many", cmd.CommandPath(), what, args[1])}
+		}
+		return nil
+	}
+}
+
+// wanted says what flags of a type take.
+var wanted = map[string]string{
+	"uint64":         "a whole number that is not negative",
+	"float64":        "a number",
+	"duration":       "a duration such as 90s or 5m",
+	"bool":           "true or false",
+	"stringToString": "k=v",
+}
+
+// flagError explains a flag that cannot be read.
+func flagError(err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		if what := wanted[invalid.GetFlag().Value.Type()]; what != "" {
+			return usageError{fmt.Errorf("--%s takes %s, not %q", invalid.GetFlag().Name, what, invalid.GetValue())}
+		}
+	}
+	return usageError{err}
+}
+
+// checkWritable finds out before long work that its result could not be stored
+// at path.
+func checkWritable(path string) error {
+	dir := filepath.Dir(path)
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+	case !info.IsDir():
+		err = unix.ENOTDIR
+	default:
+		err = unix.Access(dir, unix.W_OK|unix.X_OK)
+	}
+	if err == nil {
+		return nil
+	}
+	if wrapped := (*fs.PathError)(nil); errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	return fmt.Errorf("cannot write %s: %s: %w", path, dir, err)
+}

@@ -1,0 +1,82 @@
+package gocell
+
+import (
+	"go/ast"
+	"go/types"
+	"regexp"
+	"strings"
+
+	"forgekernel/kernel/gocell/hostpkg"
+)
+
+// Two places complete in their own way: import paths, and the fields of a
+// struct in a literal.
+
+// importPath matches what stands before the cursor in an import path; the last
+// group is the part of the path that is there.
+var importPath = regexp.MustCompile("(?s)(?:^|\\n)[ \\t]*import[ \\t]*(?:\\([^()]*?)?(?:[\\w.]+[ \\t]+)?[\"`]([\\w./-]*)$")
+
+// completeImport completes an import path.
+func completeImport(src string, offset int) (Completion, bool) {
+	m := importPath.FindStringSubmatch(src[:offset])
+	if m == nil {
+		return Completion{}, false
+	}
+	end := offset
+	for end < len(src) && (isNameRune(rune(src[end])) || strings.IndexByte("/.-", src[end]) >= 0) {
+		end++
+	}
+	set := candidates{found: map[string]Candidate{}}
+	for _, path := range hostpkg.Paths() {
+		set.add(Candidate{Text: path, Kind: "module"})
+	}
+	return Completion{Candidates: set.matching(m[1]), Start: offset - len(m[1]), End: end}, true
+}
+
+// literalFields adds the fields that the struct literal around the cursor may
+// still name.
+func (c *check) literalFields(offset int, set *candidates) {
+	path := c.at(offset)
+	for i := len(path) - 1; i > 0; i-- {
+		lit, ok := path[i].(*ast.CompositeLit)
+		if !ok {
+			continue
+		}
+		t := c.info.Types[lit].Type
+		if t == nil || !isKeyPosition(path[i+1:]) {
+			return
+		}
+		if p, isPointer := t.Underlying().(*types.Pointer); isPointer {
+			t = p.Elem()
+		}
+		s, ok := t.Underlying().(*types.Struct)
+		if !ok {
+			return
+		}
+		given := map[string]bool{}
+		for _, e := range lit.Elts {
+			if kv, ok := e.(*ast.KeyValueExpr); ok {
+				if id, ok := kv.Key.(*ast.Ident); ok {
+					given[id.Name] = true
+				}
+			}
+		}
+		for f := range s.Fields() {
+			if cand := candidate(f); visible(f) && !given[f.Name()] {
+				cand.Kind = "field"
+				set.add(cand)
+			}
+		}
+		return
+	}
+}
+
+// isKeyPosition reports that the nodes within a literal lead to the cursor as a
+// key, or as an element that may become one.
+func isKeyPosition(inside []ast.Node) bool {
+	if len(inside) == 2 {
+		kv, ok := inside[0].(*ast.KeyValueExpr)
+		return ok && kv.Key == inside[1]
+	}
+	return len(inside) == 1
+}
