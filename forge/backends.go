@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"forgekernel/forge/backend"
+	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/backend/interp"
 )
 
@@ -12,7 +13,7 @@ import (
 const DefaultBackend = "interp"
 
 // backends lists what can run a program, the default first.
-var backends = []backend.Backend{interp.New(), interp.Reference()}
+var backends = []backend.Backend{interp.New(), interp.Reference(), cpu.New()}
 
 // Backends names what can run a program.
 func Backends() []string {
@@ -29,5 +30,5 @@ func backendNamed(name string) (backend.Backend, error) {
 			return b, nil
 		}
 	}
-	return nil, fmt.Errorf("there is no backend %q; there are %s", name, strings.Join(Backends(), " and "))
+	return nil, fmt.Errorf("there is no backend %q; there are %s", name, strings.Join(Backends(), ", "))
 }

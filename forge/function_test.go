@@ -287,7 +287,7 @@ func TestCompileOptions(t *testing.T) {
 		{[]forge.Option{forge.Shapes(forge.Shape{2})}, "second", ""},
 		{[]forge.Option{forge.Shapes(forge.Shape{2}), forge.Entry("first")}, "first", ""},
 		{[]forge.Option{forge.Shapes(forge.Shape{2}), forge.Entry("third")}, "", "two.fs has no function third; it has first, second"},
-		{[]forge.Option{forge.Shapes(forge.Shape{2}), forge.OnBackend("cude")}, "", `no backend "cude"; there are interp and reference`},
+		{[]forge.Option{forge.Shapes(forge.Shape{2}), forge.OnBackend("cude")}, "", `no backend "cude"; there are interp, reference, cpu`},
 		{nil, "", "the shape of x is not known"},
 		{[]forge.Option{forge.Shapes(forge.Shape{2}, forge.Shape{3})}, "", "second takes 1 tensor, got 2"},
 	} {

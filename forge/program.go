@@ -156,6 +156,15 @@ func (p *Program) run(ctx context.Context, args []*Tensor) ([]*Tensor, error) {
 // Source is the text that the program was made from.
 func (p *Program) Source() display.Source { return p.origin.source() }
 
+// Generated is the code that the backend generated from the program. It fails for
+// a backend that generates none.
+func (p *Program) Generated() (display.Source, error) {
+	if x, ok := p.exe.(interface{ Code() display.Source }); ok {
+		return x.Code(), nil
+	}
+	return display.Source{}, fmt.Errorf("the backend %s generates no code; cpu does", p.backend)
+}
+
 // IR is the optimised program as text.
 func (p *Program) IR() display.Source {
 	return display.Source{Lang: "ir", Code: p.graph().Listing(), Name: p.Name()}

@@ -30,6 +30,7 @@ var views = []view{
 	{"plan", "where intermediate values stand in memory, and when", func(_ context.Context, p *Program) (any, error) {
 		return plan.New(p.graph(), plan.Options{})
 	}},
+	{"c", "the C that the backend generated", func(_ context.Context, p *Program) (any, error) { return p.Generated() }},
 	{"explain", "everything that the compiler decided, and why", func(_ context.Context, p *Program) (any, error) { return p.Explanation() }},
 	{"check", "the error against float64, on random inputs", func(ctx context.Context, p *Program) (any, error) { return p.CheckContext(ctx) }},
 	{"bench", "the time of a run, on random inputs", func(ctx context.Context, p *Program) (any, error) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"go/types"
+	"slices"
 	"strings"
 
 	"forgekernel/display"
@@ -22,6 +23,7 @@ import (
 type forgeOptions struct {
 	shapes []forge.Shape // nil means the annotations
 	entry  string        // empty means the last function
+	on     string        // the backend; empty means the default
 	views  []string      // nil means the setting
 	asked  directive     // where they stand
 }
@@ -172,6 +174,11 @@ func (t *task) magicForge(c call) Outcome {
 			return Outcome{Err: t.usage(c.directive, "such as --shapes 8x16,16x12,12", "--shapes: %v", err)}
 		}
 	}
+	if s, given := c.flags["backend"]; given {
+		if opt.on = s; !slices.Contains(forge.Backends(), s) {
+			return Outcome{Err: t.usage(c.directive, "", "--backend: there is no backend %q; there are %s", s, strings.Join(forge.Backends(), ", "))}
+		}
+	}
 	if s, given := c.flags["show"]; given {
 		if opt.views, err = forge.ParseViews(s); err != nil {
 			return Outcome{Err: t.usage(c.directive, "", "--show: %v", err)}
@@ -191,6 +198,7 @@ func forgeFlags() []flag {
 	return []flag{
 		{name: "shapes", value: "SHAPES", doc: "compile for inputs of these shapes, such as 8x16,16x12,12"},
 		{name: "show", value: "VIEWS", values: forge.Views(), doc: "what to show: " + strings.Join(forge.Views(), ", ") + ", separated by commas"},
+		{name: "backend", value: "NAME", values: forge.Backends(), doc: "what runs the program that is shown: " + strings.Join(forge.Backends(), ", ")},
 		{name: "entry", value: "NAME", doc: "the function to compile; the last one if not given"},
 	}
 }

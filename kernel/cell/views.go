@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -30,7 +31,7 @@ func (t *task) compile(file *script.File, source string, opt forgeOptions) (*for
 		}
 		return nil, nil
 	}
-	fns, err := forge.Define(source, forge.Named(t.cell.Name), forge.Within(t.in.library))
+	fns, err := forge.Define(source, forge.Named(t.cell.Name), forge.Within(t.in.library), forge.OnBackend(cmp.Or(opt.on, forge.DefaultBackend)))
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,53 @@
+package cpu_test
+
+import (
+	"context"
+	"testing"
+
+	"forgekernel/forge/backend"
+	"forgekernel/forge/backend/conformance"
+	"forgekernel/forge/backend/cpu"
+	"forgekernel/forge/ir"
+)
+
+// batchSize is the number of programs in one C file: few enough for the
+// compiler's memory, many enough to share its start.
+const batchSize = 600
+
+// ahead is the backend with programs that were compiled in batches.
+type ahead struct {
+	*cpu.Backend
+	ready map[string]backend.Executable // by the text of the graph
+}
+
+func (a ahead) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, error) {
+	if exe := a.ready[g.String()]; exe != nil {
+		return exe, nil
+	}
+	return a.Backend.Compile(ctx, g)
+}
+
+func TestConformance(t *testing.T) {
+	a := ahead{cpu.New(), make(map[string]backend.Executable)}
+	var graphs []*ir.Graph
+	flush := func() {
+		list, err := a.CompileAll(t.Context(), graphs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, g := range graphs {
+			a.ready[g.String()] = list[i]
+		}
+		graphs = nil
+	}
+	for g, err := range conformance.Programs() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if graphs = append(graphs, g); len(graphs) == batchSize {
+			flush()
+		}
+	}
+	flush()
+	conformance.Run(t, a)
+}

@@ -1,0 +1,96 @@
+// Package cpu compiles graphs to machine code by way of C.
+//
+// Each node is lowered to a kernel by package loop. The kernels of a program are
+// printed as one C file, which the host's compiler turns into a shared library
+// ([Backend.Compile]); a run fills a table of pointers and calls it once. Values
+// stand where package plan puts them. Constant matrices are packed at compile
+// time in the order in which the kernels read them.
+//
+// A node without a kernel runs by its operator's own evaluation, between calls of
+// native code; [backend.Executable.Kernels] names each with the reason.
+//
+// Elementwise results equal those of the interpreter bit by bit. Sums run in
+// another order, and a bias is where the sum of a contraction begins.
+//
+// # Compiler and cache
+//
+// The compiler is the file that FORGE_CC names, one path without arguments, else
+// cc, gcc or clang. Libraries are kept in FORGE_CACHE_DIR, else in forge/cpu
+// below the user's cache directory, under a name made from source, flags and
+// compiler; they carry a checksum that is verified before they are loaded.
+package cpu
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"forgekernel/forge/backend"
+	"forgekernel/forge/ir"
+)
+
+// Defaults of [Backend].
+const (
+	DefaultMaxBytes     = 4 << 30
+	DefaultCompileLimit = 2 * time.Minute
+)
+
+// Backend compiles for this machine.
+type Backend struct {
+	Target Target
+	// MaxBytes bounds the memory that intermediate values of one run may need.
+	MaxBytes int64
+	// CompileLimit is how long the C compiler may take.
+	CompileLimit time.Duration
+}
+
+var _ backend.Backend = (*Backend)(nil)
+
+// New returns the backend for the widest vectors of this machine.
+func New() *Backend {
+	return &Backend{Target: Targets()[0], MaxBytes: DefaultMaxBytes, CompileLimit: DefaultCompileLimit}
+}
+
+// Name is "cpu".
+func (b *Backend) Name() string { return "cpu" }
+
+// Compile makes machine code for a graph.
+func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, error) {
+	list, err := b.CompileAll(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	return list[0], nil
+}
+
+// CompileAll makes one library for several graphs, which share equal kernels. It
+// takes much less time than to compile them one by one.
+func (b *Backend) CompileAll(ctx context.Context, graphs ...*ir.Graph) ([]backend.Executable, error) {
+	u := newUnit(b.Target)
+	programs := make([]*program, len(graphs))
+	for i, g := range graphs {
+		p, err := b.prepare(g)
+		if err != nil {
+			return nil, err
+		}
+		u.add(p, i)
+		programs[i] = p
+	}
+	code := u.text()
+	var lib *library
+	if u.calls > 0 {
+		var err error
+		if lib, err = b.build(ctx, code); err != nil {
+			return nil, fmt.Errorf("backend cpu: %w", err)
+		}
+	}
+	list := make([]backend.Executable, len(programs))
+	for i, p := range programs {
+		x, err := newExecutable(p, lib, code)
+		if err != nil {
+			return nil, fmt.Errorf("backend cpu: %w", err)
+		}
+		list[i] = x
+	}
+	return list, nil
+}

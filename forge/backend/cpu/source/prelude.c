@@ -1,0 +1,203 @@
+/* Vectors of LANES floats. Loads and stores go through a twin type, because
+   callers' memory is only aligned to its elements. */
+typedef float vf __attribute__((vector_size(4 * LANES)));
+typedef int vi __attribute__((vector_size(4 * LANES)));
+typedef float vu __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef int i32;
+
+#define INLINE static inline __attribute__((always_inline))
+#define KERNEL static __attribute__((noinline))
+/* Keeps a vector in a register: compilers tuned for Zen else read it from memory
+   in every multiply-add. */
+#if defined(__x86_64__)
+#define PIN(x) __asm__("" : "+v"(x))
+#elif defined(__aarch64__) && LANES == 4
+#define PIN(x) __asm__("" : "+w"(x))
+#else
+#define PIN(x) ((void)0)
+#endif
+
+INLINE int stopped(const int *stop) { return __atomic_load_n(stop, __ATOMIC_RELAXED); }
+
+INLINE vf set(float x) { return x - (vf){0}; }
+INLINE vf load(const float *p) { return *(const vu *)p; }
+INLINE void store(float *p, vf x) { *(vu *)p = x; }
+/* The first n lanes only. */
+INLINE vf load_part(const float *p, int n) { vf x = {0}; __builtin_memcpy(&x, p, 4 * n); return x; }
+INLINE void store_part(float *p, vf x, int n) { __builtin_memcpy(p, &x, 4 * n); }
+/* Lanes that are s elements apart. */
+INLINE vf load_strided(const float *p, long s, int n) { vf x = {0}; for (int l = 0; l < n; l++) x[l] = p[l * s]; return x; }
+INLINE void store_strided(float *p, long s, vf x, int n) { for (int l = 0; l < n; l++) p[l * s] = x[l]; }
+
+INLINE vf choose(vi m, vf a, vf b) { return (vf)(((vi)a & m) | ((vi)b & ~m)); }
+/* The lanes below n. */
+INLINE vi first(int n) { vi x; for (int l = 0; l < LANES; l++) x[l] = l; return x < n; }
+INLINE vf rounded(vf z) { return (z + 0x1.8p23f) - 0x1.8p23f; }
+
+INLINE vf fma_(vf a, vf b, vf c) {
+#if defined(__AVX512F__) && LANES == 16
+  return __builtin_ia32_vfmaddps512_mask(a, b, c, (unsigned short)-1, 4);
+#elif defined(__FMA__) && LANES == 8
+  return __builtin_ia32_vfmaddps256(a, b, c);
+#else
+  vf r;
+  for (int l = 0; l < LANES; l++) r[l] = __builtin_fmaf(a[l], b[l], c[l]);
+  return r;
+#endif
+}
+
+INLINE vf v_add(vf a, vf b) { return a + b; }
+INLINE vf v_sub(vf a, vf b) { return a - b; }
+INLINE vf v_mul(vf a, vf b) { return a * b; }
+INLINE vf v_div(vf a, vf b) { return a / b; }
+INLINE vf v_neg(vf x) { return -x; }
+INLINE vf v_abs(vf x) { return (vf)((vi)x & 0x7fffffff); }
+INLINE vi v_eq(vf a, vf b) { return a == b; }
+INLINE vi v_ne(vf a, vf b) { return a != b; }
+INLINE vi v_lt(vf a, vf b) { return a < b; }
+INLINE vi v_le(vf a, vf b) { return a <= b; }
+INLINE vi v_gt(vf a, vf b) { return a > b; }
+INLINE vi v_ge(vf a, vf b) { return a >= b; }
+INLINE vi v_and(vi a, vi b) { return a & b; }
+INLINE vi v_or(vi a, vi b) { return a | b; }
+INLINE vi v_not(vi a) { return ~a; }
+INLINE vf v_where(vi m, vf a, vf b) { return choose(m, a, b); }
+/* NaN wins; 0 is larger than -0. */
+INLINE vf v_maximum(vf a, vf b) {
+  vf r = choose(a > b, a, choose(b > a, b, (vf)((vi)a & (vi)b)));
+  return choose(a != a, a, choose(b != b, b, r));
+}
+INLINE vf v_minimum(vf a, vf b) {
+  vf r = choose(a < b, a, choose(b < a, b, (vf)((vi)a | (vi)b)));
+  return choose(a != a, a, choose(b != b, b, r));
+}
+INLINE vf v_relu(vf x) { return choose(x <= 0, set(0), x); }
+INLINE vf v_sqrt(vf x) { vf r; for (int l = 0; l < LANES; l++) r[l] = __builtin_sqrtf(x[l]); return r; }
+INLINE vf v_rsqrt(vf x) { return 1 / v_sqrt(x); }
+INLINE vf copysign_(vf x, vf s) { return (vf)(((vi)x & 0x7fffffff) | ((vi)s & (i32)0x80000000)); }
+
+/* The elementary functions repeat those of package mathf operation by
+   operation; only their branches have become choices. */
+INLINE vf exp2i(vi k) { return (vf)((k + 127) << 23); }
+INLINE vf scale(vf p, vf n) {
+  vi k = __builtin_convertvector(n, vi), half = k >> 1;
+  return (p * exp2i(half)) * exp2i(k - half);
+}
+INLINE vf exp_poly(vf x, vf *n) {
+  *n = rounded(x * 0x1.715476p+0f);
+  vf r = fma_(*n, set(-0x1.62e43p-1f), x);
+  r = fma_(*n, set(0x1.05c61p-29f), r);
+  vf q = set(0x1.68fde2p-10f);
+  q = fma_(q, r, set(0x1.12534p-7f));
+  q = fma_(q, r, set(0x1.5559acp-5f));
+  q = fma_(q, r, set(0x1.55546cp-3f));
+  q = fma_(q, r, set(0x1.fffffcp-2f));
+  return 1 + fma_(q, r * r, r);
+}
+INLINE vf v_exp(vf x) {
+  vf n, p = exp_poly(x, &n), y = scale(p, n);
+  y = choose(x > 89, set(__builtin_inff()), choose(x < -104, set(0), y));
+  return choose(x != x, x, y);
+}
+INLINE vf v_log(vf x) {
+  vi low = x < 0x1p-126f;
+  vf y = choose(low, x * 0x1p23f, x), e = choose(low, set(-23), set(0));
+  vi k = ((vi)y - 0x3f3504f3) >> 23;
+  e += __builtin_convertvector(k, vf);
+  vf f = (vf)((vi)y - (k << 23)) - 1;
+  vf p = set(0x1.b6593cp-5f);
+  p = fma_(p, f, set(-0x1.bf6312p-4f));
+  p = fma_(p, f, set(0x1.effadep-4f));
+  p = fma_(p, f, set(-0x1.010438p-3f));
+  p = fma_(p, f, set(0x1.23036cp-3f));
+  p = fma_(p, f, set(-0x1.552f18p-3f));
+  p = fma_(p, f, set(0x1.99a54p-3f));
+  p = fma_(p, f, set(-0x1.00007p-2f));
+  p = fma_(p, f, set(0x1.555548p-2f));
+  vf f2 = f * f, tail = fma_(e, set(-0x1.05c61p-29f), (p * f) * f2);
+  tail = fma_(f2, set(-0.5f), tail);
+  vf r = fma_(e, set(0x1.62e43p-1f), f + tail);
+  r = choose(x > 0x1.fffffep127f, x, r);
+  r = choose(x == 0, set(-__builtin_inff()), r);
+  return choose((x != x) | (x < 0), (vf)(((vi){0}) + 0x7fc00000), r);
+}
+INLINE vf v_sigmoid(vf x) {
+  vf z = v_exp(-v_abs(x));
+  return choose(x < 0, z, set(1)) / (1 + z);
+}
+INLINE vf v_tanh(vf x) {
+  vf a = v_abs(x), u = x * x, p = set(-0x1.750ce2p-8f);
+  p = fma_(p, u, set(0x1.51f8cep-6f));
+  p = fma_(p, u, set(-0x1.b835a4p-5f));
+  p = fma_(p, u, set(0x1.1106f6p-3f));
+  p = fma_(p, u, set(-0x1.555532p-2f));
+  vf near = fma_(p * u, x, x), far = 1 - 2 / (v_exp(2 * a) + 1);
+  return copysign_(choose(a < 0.625f, near, far), x);
+}
+INLINE vf v_silu(vf x) {
+  vf n, p = exp_poly(x, &n), small = scale(x * p, n);
+  vf z = v_exp(-v_abs(x)), y = choose(x < 0, x * z, x) / (1 + z);
+  y = choose(x < -17, small, y);
+  y = choose(x < -110, set(-0.0f), y);
+  return choose(x != x, x, y);
+}
+INLINE vf upper_tail(vf a, vf factor) {
+  vf h = a * a, e = fma_(a, a, -h), r = 1 / (a + 4), u = (a - 4) * r;
+  vf g = set(-0x1.cb10f2p-14f);
+  g = fma_(g, u, set(0x1.b7ee0ep-13f));
+  g = fma_(g, u, set(0x1.97ba38p-10f));
+  g = fma_(g, u, set(-0x1.cfe026p-9f));
+  g = fma_(g, u, set(-0x1.ecfbdap-8f));
+  g = fma_(g, u, set(0x1.eee372p-5f));
+  g = fma_(g, u, set(-0x1.7e002cp-3f));
+  g = fma_(g, u, set(0x1.8c6d72p-2f));
+  g = fma_(g, u, set(-0x1.373e38p-1f));
+  g = fma_(g, u, set(0x1.82b4bcp-1f));
+  g = g * r;
+  g = fma_(g, -0.5f * e, g);
+  vf n, p = exp_poly(-0.5f * h, &n);
+  return choose(a > 14.6f, set(0), scale((g * factor) * p, n));
+}
+INLINE vf v_erf(vf x) {
+  vf a = v_abs(x), u = x * x, p = set(0x1.4771fep-14f);
+  p = fma_(p, u, set(-0x1.a3515ep-11f));
+  p = fma_(p, u, set(0x1.53f224p-8f));
+  p = fma_(p, u, set(-0x1.b7f71ap-6f));
+  p = fma_(p, u, set(0x1.ce2ce6p-4f));
+  p = fma_(p, u, set(-0x1.81273ep-2f));
+  p = fma_(p, u, set(0x1.06eba8p-3f));
+  vf far = copysign_(1 - upper_tail(a * 0x1.6a09e6p+0f, set(2)), x);
+  return choose(x != x, x, choose(a < 1, fma_(p, x, x), far));
+}
+INLINE vf v_gelu(vf x) {
+  vf a = v_abs(x), u = x * x, p = set(0x1.3645f2p-21f);
+  p = fma_(p, u, set(-0x1.42c666p-17f));
+  p = fma_(p, u, set(0x1.e7884p-14f));
+  p = fma_(p, u, set(-0x1.378682p-10f));
+  p = fma_(p, u, set(0x1.46d55cp-7f));
+  p = fma_(p, u, set(-0x1.10586p-4f));
+  p = fma_(p, u, set(0x1.988454p-2f));
+  vf tail = upper_tail(a, choose(x < 0, x, set(1)));
+  vf y = choose(x < 0, tail, x * (1 - tail));
+  y = choose(a < 1.25f, x * fma_(p, x, set(0.5f)), y);
+  y = choose(x < -15, set(-0.0f), y);
+  return choose(x != x, x, y);
+}
+INLINE vf v_gelu_tanh(vf x) {
+  vf v = x * fma_(x * x, set(0x1.2444f2p-4f), set(0x1.988454p+0f)), y = x * v_sigmoid(v);
+  y = choose(x < -15, set(-0.0f), choose(x > 15, x, y));
+  return choose(x != x, x, y);
+}
+
+/* A fold over the lanes, in every lane of the result. */
+#define FOLD(name, op) \
+  INLINE vf name(vf x) { \
+    float t[LANES]; __builtin_memcpy(t, &x, sizeof t); \
+    for (int h = LANES / 2; h > 0; h /= 2) for (int l = 0; l < h; l++) t[l] = op; \
+    return set(t[0]); \
+  }
+INLINE float larger(float a, float b) { return v_maximum(set(a), set(b))[0]; }
+INLINE float smaller(float a, float b) { return v_minimum(set(a), set(b))[0]; }
+FOLD(fold_sum, t[l] + t[l + h])
+FOLD(fold_max, larger(t[l], t[l + h]))
+FOLD(fold_min, smaller(t[l], t[l + h]))
