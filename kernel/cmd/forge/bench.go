@@ -13,26 +13,30 @@ import (
 
 	"forgekernel/forge"
 	"forgekernel/forge/backend"
+	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/capture"
 	"forgekernel/forge/suite"
 )
 
-// measurable are the backends that can be measured, each for a number of threads.
+// measurable are the backends that can be measured, each for a number of threads
+// up to its most; 0 is no bound.
 var measurable = []struct {
 	name string
+	most int
 	make func(threads int) backend.Backend
 }{
-	{"interp", func(threads int) backend.Backend {
+	{"interp", 0, func(threads int) backend.Backend {
 		b := interp.New()
 		b.Workers = threads
 		return b
 	}},
-	{"reference", func(threads int) backend.Backend {
+	{"reference", 0, func(threads int) backend.Backend {
 		b := interp.Reference()
 		b.Workers = threads
 		return b
 	}},
+	{"cpu", 1, func(int) backend.Backend { return cpu.New() }},
 }
 
 // groups are sets of models of the suite by what their names begin with.
@@ -192,6 +196,9 @@ func (b *bench) candidates() ([]capture.Candidate, error) {
 			for _, threads := range b.threads {
 				if threads < 1 {
 					return nil, fmt.Errorf("--threads: %d threads run nothing", threads)
+				}
+				if most := measurable[i].most; most > 0 && threads > most {
+					return nil, fmt.Errorf("--threads: %s runs on at most %d, not on %d", name, most, threads)
 				}
 				list = append(list, capture.OnBackend(measurable[i].make(threads), v, threads))
 			}
