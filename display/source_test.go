@@ -107,7 +107,7 @@ func FuzzSource(f *testing.F) {
 	f.Add("go", "\"\u202e\x00")
 	f.Fuzz(func(t *testing.T, lang, code string) {
 		if len(code) > 4096 || !utf8.ValidString(code) || strings.Contains(code, "\r") {
-			t.Skip()
+			t.Skip("not a listing: too long, or lines end otherwise")
 		}
 		got := listed(Source{Lang: lang, Code: code}.Display().Data[mimeHTML].(string))
 		want := strings.Split(strings.TrimRight(code, "\n"), "\n")
