@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"forgekernel/kernel/wire"
 )
@@ -73,14 +74,31 @@ func interruptPython(t *testing.T, c *Client) {
 		t.Fatal(err)
 	}
 	for m := range e.Outputs() {
-		if m.Header.MsgType != "stream" {
-			continue
-		}
-		if err := c.Interrupt(ctx); err != nil {
-			t.Fatal(err)
+		if m.Header.MsgType == "stream" {
+			break
 		}
 	}
-	if reply, err := e.Reply(ctx); err != nil || reply.Name != "KeyboardInterrupt" {
+	// ipykernel may lose a signal that arrives while it hands the output over,
+	// so this presses the button until there is an answer, as a person would.
+	answered := make(chan struct{})
+	go func() {
+		for {
+			if err := c.Interrupt(ctx); err != nil {
+				t.Errorf("Interrupt: %v", err)
+				return
+			}
+			select {
+			case <-answered:
+				return
+			case <-ctx.Done():
+				return
+			case <-time.After(2 * time.Second):
+			}
+		}
+	}()
+	_, reply, err := e.Wait(ctx)
+	close(answered)
+	if err != nil || reply.Name != "KeyboardInterrupt" {
 		t.Errorf("got %+v, %v", reply, err)
 	}
 }
