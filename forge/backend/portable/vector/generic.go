@@ -9,7 +9,8 @@ import (
 
 // Generic is plain Go.
 var Generic = Set{
-	Name: "go",
+	Name:    "go",
+	Vectors: Lanes,
 	Unary: map[string]Unary{
 		"neg":       each(func(x float32) float32 { return -x }),
 		"abs":       each(mathf.Abs),
@@ -52,7 +53,7 @@ var Generic = Set{
 			dst[i] = v
 		}
 	},
-	Tiles: map[Shape]Tile{{1, 1}: rowsTile(1), {2, 1}: rowsTile(2), {4, 1}: rowsTile(4)},
+	Tiles: map[Shape]Tile{{1, 1}: rowsTile(1), {2, 1}: rowsTile(2), {3, 1}: rowsTile(3), {4, 1}: rowsTile(4)},
 }
 
 func each(f func(float32) float32) Unary {

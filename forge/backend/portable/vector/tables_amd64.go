@@ -3,7 +3,8 @@
 package vector
 
 var avx512 = Set{
-	Name: "avx512",
+	Name:    "avx512",
+	Vectors: 1,
 	Unary: map[string]Unary{
 		"neg":       negAVX512,
 		"abs":       absAVX512,
@@ -84,7 +85,8 @@ var avx512 = Set{
 }
 
 var avx2 = Set{
-	Name: "avx2",
+	Name:    "avx2",
+	Vectors: 2,
 	Unary: map[string]Unary{
 		"neg":       negAVX2,
 		"abs":       absAVX2,

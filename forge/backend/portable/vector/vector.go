@@ -35,10 +35,12 @@ type Shape struct{ Rows, Columns int }
 
 // Set is the functions of one kind of machine, by the name of the operator.
 type Set struct {
-	Name   string
-	Unary  map[string]Unary
-	Binary map[string]Binary
-	Folds  map[string]Fold // sum, max, min
+	Name string
+	// Vectors is the number of registers that hold [Lanes] elements.
+	Vectors int
+	Unary   map[string]Unary
+	Binary  map[string]Binary
+	Folds   map[string]Fold // sum, max, min
 	// Where takes x where c holds and y elsewhere.
 	Where func(dst, c, x, y []float32)
 	Tiles map[Shape]Tile
@@ -46,7 +48,11 @@ type Set struct {
 
 // Fill sets all of dst to x.
 func Fill(dst []float32, x float32) {
-	for i := range dst {
-		dst[i] = x
+	if len(dst) == 0 {
+		return
+	}
+	dst[0] = x
+	for n := 1; n < len(dst); n *= 2 {
+		copy(dst[n:], dst[:n])
 	}
 }
