@@ -4,17 +4,35 @@ import (
 	"fmt"
 
 	"forgekernel/forge/backend"
-	"forgekernel/forge/backend/planned"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/loop"
+	"forgekernel/forge/plan"
+	"forgekernel/forge/tensor"
 )
 
 // program is a graph with its memory and the kernel of each step.
 type program struct {
-	*planned.Program
+	graph   *ir.Graph
+	plan    *plan.Plan
+	entries map[*ir.Value]*plan.Value
+	buffers []buffer
+	indexOf map[string]int // of the buffer of a value outside the slots, by the value's name
 	steps   []step
 	kernels []backend.Kernel
 	index   int // of the program within its unit
+}
+
+// buffer is one pointer of the table that native code gets. One field says what
+// it points to.
+type buffer struct {
+	slot     int // index of the slot; -1 for none
+	input    int // index of the input; -1 for none
+	constant *tensor.Tensor
+	packed   []float32
+	output   *ir.Value // allocated for each run
+	// updated says that a kernel writes into an input, so that the run needs a
+	// copy of it.
+	updated bool
 }
 
 // step is a kernel, or a node that runs by its operator's evaluation. The steps
@@ -27,16 +45,28 @@ type step struct {
 }
 
 // argument is a place in a buffer; buffer -1 is no memory at all.
-type argument = planned.Place
+type argument struct {
+	buffer int
+	offset int64 // in bytes
+}
 
 // prepare plans a graph and lowers its nodes.
 func (b *Backend) prepare(g *ir.Graph) (*program, error) {
-	laid, err := planned.New(g, b.MaxBytes)
+	if err := ir.Verify(g); err != nil {
+		return nil, err
+	}
+	laid, err := plan.New(g.Clone(), plan.Options{})
 	if err != nil {
 		return nil, err
 	}
-	p := &program{Program: laid}
-	for _, n := range p.Graph.Nodes {
+	if laid.Planned > b.MaxBytes {
+		return nil, fmt.Errorf("%s needs %d MiB for its intermediate values; the limit is %d MiB", g.Name, laid.Planned>>20, b.MaxBytes>>20)
+	}
+	p := &program{graph: laid.Graph, plan: laid, entries: make(map[*ir.Value]*plan.Value), indexOf: make(map[string]int)}
+	if err := p.placeValues(); err != nil {
+		return nil, err
+	}
+	for _, n := range laid.Graph.Nodes {
 		if n.Op.Class != ir.Constant {
 			p.addNode(b.Target, n)
 		}
@@ -44,14 +74,68 @@ func (b *Backend) prepare(g *ir.Graph) (*program, error) {
 	return p, nil
 }
 
+// placeValues makes a buffer of each slot and of each storage outside them.
+func (p *program) placeValues() error {
+	for i := range p.plan.Slots {
+		p.buffers = append(p.buffers, buffer{slot: i, input: -1})
+	}
+	inputs := make(map[*ir.Value]int)
+	for i, v := range p.graph.Inputs {
+		inputs[v] = i
+	}
+	i := 0
+	for v := range p.graph.Values {
+		e := &p.plan.Values[i]
+		i++
+		p.entries[v] = e
+		switch {
+		case e.Donated != "" && e.Place == plan.InInput:
+			p.buffers[p.indexOf[e.Base]].updated = true
+		case e.Place == plan.InSlot || e.Place == plan.Nowhere || e.Base != e.Name:
+		default:
+			buf := buffer{slot: -1, input: -1}
+			switch e.Place {
+			case plan.InInput:
+				buf.input = inputs[v]
+			case plan.InConstant:
+				buf.constant = v.Def.Tensor("value")
+			case plan.InOutput:
+				buf.output = v
+			default:
+				return fmt.Errorf("%v stands in %q, which backend cpu does not know", v, e.Place)
+			}
+			p.indexOf[e.Name] = len(p.buffers)
+			p.buffers = append(p.buffers, buf)
+		}
+	}
+	return nil
+}
+
+// place is where a value stands.
+func (p *program) place(v *ir.Value) argument {
+	e := p.entries[v]
+	switch e.Place {
+	case plan.Nowhere:
+		return argument{buffer: -1}
+	case plan.InSlot:
+		return argument{e.Slot, e.Offset}
+	}
+	return argument{p.indexOf[e.Base], e.Offset}
+}
+
 // addNode adds the step of a node, if it needs one, and tells what runs it.
 func (p *program) addNode(t Target, n *ir.Node) {
 	told := backend.Kernel{Value: n.Out[0].String()}
 	defer func() { p.kernels = append(p.kernels, told) }()
-	if told.Reason = p.Idle(n); told.Reason != "" {
+	if e := p.entries[n.Out[0]]; e.ViewOf != "" {
+		told.Reason = fmt.Sprintf("a view: it lies in the storage of %%%s", e.Base)
 		return
 	}
-	k, err := loop.Lower(n, p.Strides)
+	if n.Out[0].Spec.Elements() == 0 && len(n.Out) == 1 && !n.Op.Effect {
+		told.Reason = "the result has no elements"
+		return
+	}
+	k, err := loop.Lower(n, func(v *ir.Value) []int { return p.entries[v].Strides })
 	if err != nil {
 		told.Kernel, told.Reason = n.Op.Name+", reference", err.Error()
 		p.steps = append(p.steps, step{node: n})
@@ -59,15 +143,12 @@ func (p *program) addNode(t Target, n *ir.Node) {
 	}
 	s := step{node: n, kernel: k, packed: -1}
 	for _, q := range k.Params {
-		s.args = append(s.args, p.Place(q.Value))
+		s.args = append(s.args, p.place(q.Value))
 	}
 	told.Kernel = fmt.Sprintf("%s, C for %s", n.Op.Name, t.Name)
 	switch c := k.Contraction; {
 	case c != nil:
-		if at, ok := p.PackMatrix(k, t.widths(c)); ok {
-			s.packed = c.B.Param
-			s.args[s.packed] = at
-		}
+		p.packConstant(t, &s)
 		told.Reason = describeTiles(t.tileFor(c), s.packed >= 0)
 	case k.Attention != nil:
 		told.Reason = fmt.Sprintf("%d queries at a time, their scores side by side in vectors", t.Lanes)
@@ -75,6 +156,26 @@ func (p *program) addNode(t Target, n *ir.Node) {
 		told.Reason = "one nest of loops, in vectors"
 	}
 	p.steps = append(p.steps, s)
+}
+
+// packConstant gives a contraction with a constant matrix a copy in panels.
+func (p *program) packConstant(t Target, s *step) {
+	c := s.kernel.Contraction
+	v := s.kernel.Params[c.B.Param].Value
+	e := p.entries[v]
+	if e.Place != plan.InConstant {
+		return
+	}
+	for _, step := range c.B.Strides[:len(c.Batch)] {
+		if step != 0 {
+			return
+		}
+	}
+	at := s.args[c.B.Param]
+	s.packed = c.B.Param
+	s.args[s.packed] = argument{buffer: len(p.buffers)}
+	packed := t.pack(c, p.buffers[at.buffer].constant.Float32()[at.offset/4:])
+	p.buffers = append(p.buffers, buffer{slot: -1, input: -1, packed: packed})
 }
 
 func describeTiles(cut tiling, packed bool) string {

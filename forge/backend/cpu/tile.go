@@ -1,10 +1,6 @@
 package cpu
 
-import (
-	"slices"
-
-	"forgekernel/forge/loop"
-)
+import "forgekernel/forge/loop"
 
 // tiling cuts a contraction into register tiles: panels of columns outside, blocks
 // of rows within.
@@ -62,11 +58,24 @@ func even(n, limit, grain int) []int {
 	return parts
 }
 
-// widths are the columns of each panel of B.
-func (t Target) widths(c *loop.Contraction) []int {
-	list := slices.Clone(t.tileFor(c).panels)
-	for i := range list {
-		list[i] *= t.Lanes
+// pack lays B out in the order in which the kernel reads it: panel by panel, all k
+// of one together, columns beyond N as zeros.
+func (t Target) pack(c *loop.Contraction, b []float32) []float32 {
+	cut := t.tileFor(c)
+	rank := len(c.B.Strides)
+	sk, sn := c.B.Strides[rank-2], c.B.Strides[rank-1]
+	var packed []float32
+	column := 0
+	for _, nv := range cut.panels {
+		width := nv * t.Lanes
+		for k := range c.K {
+			row := make([]float32, width)
+			for j := range min(width, c.N-column) {
+				row[j] = b[k*sk+(column+j)*sn]
+			}
+			packed = append(packed, row...)
+		}
+		column += width
 	}
-	return list
+	return packed
 }

@@ -39,8 +39,8 @@ func (u *unit) add(p *program, index int) {
 		args := make([]string, len(s.args), len(s.args)+1)
 		for k, a := range s.args {
 			args[k] = "0"
-			if a.Buffer >= 0 {
-				args[k] = fmt.Sprintf("(float *)(p[%d] + %d)", a.Buffer, a.Offset)
+			if a.buffer >= 0 {
+				args[k] = fmt.Sprintf("(float *)(p[%d] + %d)", a.buffer, a.offset)
 			}
 		}
 		u.entries.WriteString("  if (stopped(stop)) return 1;\n")
