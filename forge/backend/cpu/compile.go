@@ -168,7 +168,7 @@ func (c *compiler) compile(ctx context.Context, dir, code string, args []string)
 		return "", err
 	}
 	if _, err := os.Stat(filepath.Join(dir, object)); err != nil {
-		return "", fmt.Errorf("the C compiler %s left no library: %w", c.path, err)
+		return "", fmt.Errorf("the C compiler %s left no library", c.path)
 	}
 	return object, nil
 }

@@ -87,6 +87,7 @@ func (b *Backend) CompileAll(ctx context.Context, graphs ...*ir.Graph) ([]backen
 	for i, p := range programs {
 		x, err := newExecutable(p, lib, code)
 		if err != nil {
+			lib.forget()
 			return nil, fmt.Errorf("backend cpu: %w", err)
 		}
 		list[i] = x
