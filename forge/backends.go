@@ -5,15 +5,18 @@ import (
 	"strings"
 
 	"forgekernel/forge/backend"
+	"forgekernel/forge/backend/auto"
 	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/backend/interp"
+	"forgekernel/forge/backend/portable"
+	"forgekernel/forge/backend/tiered"
 )
 
 // DefaultBackend is the reference interpreter in float32.
 const DefaultBackend = "interp"
 
 // backends lists what can run a program, the default first.
-var backends = []backend.Backend{interp.New(), interp.Reference(), cpu.New()}
+var backends = []backend.Backend{interp.New(), interp.Reference(), cpu.New(), portable.New(), tiered.New(), auto.New()}
 
 // Backends names what can run a program.
 func Backends() []string {
@@ -32,3 +35,7 @@ func backendNamed(name string) (backend.Backend, error) {
 	}
 	return nil, fmt.Errorf("there is no backend %q; there are %s", name, strings.Join(Backends(), ", "))
 }
+
+// Close ends compilations in the background and waits until they have cleared up.
+// Programs go on in the form that they have. A process calls it before it ends.
+func Close() { tiered.Process.Stop() }

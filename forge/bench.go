@@ -65,14 +65,15 @@ func (p *Program) Bench(args ...*Tensor) *Timing {
 	return cell(p.BenchContext(callContext(), BenchOptions{}, args...))
 }
 
-// BenchContext times runs of the program. Without arguments it takes random
-// ones.
+// BenchContext times runs of the program, in its final form. Without arguments it
+// takes random ones.
 func (p *Program) BenchContext(ctx context.Context, o BenchOptions, args ...*Tensor) (*Timing, error) {
 	args, err := p.orRandom(args)
 	if err != nil {
 		return nil, err
 	}
 	o = o.withDefaults()
+	_ = p.Settle(ctx) // a form that cannot be had is no reason not to time the other
 	cost := p.graph().Cost()
 	t := &Timing{Program: p.Name(), Backend: p.backend, FLOPs: cost.FLOPs, Bytes: cost.Bytes, Environment: environment()}
 	meter := display.Progress(ctx, "timing "+p.Name()+", samples", 0) // the budget may allow fewer than o.Samples

@@ -23,7 +23,7 @@ type contraction struct {
 }
 
 // contraction packs a constant matrix, and makes it the parameter of the step.
-func (x *executable) contraction(k *loop.Kernel, s *step) (kernel, error) {
+func (x *Executable) contraction(k *loop.Kernel, s *step) (kernel, error) {
 	c := k.Contraction
 	t := &contraction{product: newProduct(x.set, c.M, c.N, c.K), c: c}
 	if c.Epilogue != nil {

@@ -13,9 +13,9 @@ import (
 	"forgekernel/forge/tensor"
 )
 
-// executable is a program ready to run. Runs share nothing but the frames in the
+// Executable is a program ready to run. Runs share nothing but the frames in the
 // pool, each of which serves one run at a time.
-type executable struct {
+type Executable struct {
 	*planned.Program
 	set     *vector.Set
 	steps   []step
@@ -25,10 +25,25 @@ type executable struct {
 }
 
 // Graph is the program in execution order.
-func (x *executable) Graph() *ir.Graph { return x.Program.Graph }
+func (x *Executable) Graph() *ir.Graph { return x.Program.Graph }
 
 // Kernels tells what runs each node.
-func (x *executable) Kernels() []backend.Kernel { return append([]backend.Kernel{}, x.kernels...) }
+func (x *Executable) Kernels() []backend.Kernel { return append([]backend.Kernel{}, x.kernels...) }
+
+// Reference is why the first node runs by its operator's evaluation, when all do;
+// empty when one has a kernel, or there is no work.
+func (x *Executable) Reference() string {
+	why := ""
+	for _, s := range x.steps {
+		switch {
+		case s.kernel != nil:
+			return ""
+		case why == "":
+			why = s.why
+		}
+	}
+	return why
+}
 
 // frame is the memory of one run.
 type frame struct {
@@ -51,7 +66,7 @@ type operand struct {
 
 // Run computes the outputs of the graph. Kernels look now and then whether ctx has
 // ended.
-func (x *executable) Run(ctx context.Context, inputs ...*tensor.Tensor) ([]*tensor.Tensor, error) {
+func (x *Executable) Run(ctx context.Context, inputs ...*tensor.Tensor) ([]*tensor.Tensor, error) {
 	if err := backend.CheckInputs(x.Program.Graph, inputs); err != nil {
 		return nil, err
 	}
@@ -73,7 +88,7 @@ func (x *executable) Run(ctx context.Context, inputs ...*tensor.Tensor) ([]*tens
 	return x.Results(f.Frame)
 }
 
-func (x *executable) execute(ctx context.Context, f *frame) error {
+func (x *Executable) execute(ctx context.Context, f *frame) error {
 	for _, s := range x.steps {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -96,7 +111,7 @@ func (x *executable) execute(ctx context.Context, f *frame) error {
 }
 
 // point makes the memory of a step's parameters those of the call.
-func (x *executable) point(f *frame, args []planned.Place) {
+func (x *Executable) point(f *frame, args []planned.Place) {
 	f.params = f.params[:0]
 	for _, at := range args {
 		var o operand
@@ -113,7 +128,7 @@ func (x *executable) point(f *frame, args []planned.Place) {
 	}
 }
 
-func (x *executable) release(f *frame) {
+func (x *Executable) release(f *frame) {
 	x.Forget(f.Frame)
 	clear(f.params)
 	x.frames.Put(f)

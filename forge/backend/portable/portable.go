@@ -60,6 +60,7 @@ type kernel interface {
 type step struct {
 	node   *ir.Node
 	kernel kernel // nil for a node
+	why    string // a node has no kernel
 	args   []planned.Place
 }
 
@@ -69,7 +70,7 @@ func (b *Backend) Compile(_ context.Context, g *ir.Graph) (backend.Executable, e
 	if err != nil {
 		return nil, err
 	}
-	x := &executable{Program: laid, set: b.Set}
+	x := &Executable{Program: laid, set: b.Set}
 	for _, n := range x.Program.Graph.Nodes {
 		if n.Op.Class != ir.Constant {
 			x.kernels = append(x.kernels, x.add(n))
@@ -84,7 +85,7 @@ func (b *Backend) Compile(_ context.Context, g *ir.Graph) (backend.Executable, e
 }
 
 // add appends the step of a node, if it needs one, and tells what runs it.
-func (x *executable) add(n *ir.Node) backend.Kernel {
+func (x *Executable) add(n *ir.Node) backend.Kernel {
 	told := backend.Kernel{Value: n.Out[0].String(), Reason: x.Idle(n)}
 	if told.Reason != "" {
 		return told
@@ -92,7 +93,7 @@ func (x *executable) add(n *ir.Node) backend.Kernel {
 	s, err := x.lower(n)
 	if err != nil {
 		told.Kernel, told.Reason = n.Op.Name+", reference", err.Error()
-		x.steps = append(x.steps, step{node: n})
+		x.steps = append(x.steps, step{node: n, why: told.Reason})
 		return told
 	}
 	told.Kernel, told.Reason = fmt.Sprintf("%s, vectors of %s", n.Op.Name, x.set.Name), s.kernel.doc()
@@ -101,7 +102,7 @@ func (x *executable) add(n *ir.Node) backend.Kernel {
 }
 
 // lower makes the kernel of a node. The error says why there is none.
-func (x *executable) lower(n *ir.Node) (step, error) {
+func (x *Executable) lower(n *ir.Node) (step, error) {
 	k, err := loop.Lower(n, x.Strides)
 	if err != nil {
 		return step{}, err

@@ -30,7 +30,11 @@ type Backend struct {
 	Work          *Work
 }
 
-var _ backend.Backend = (*Backend)(nil)
+var (
+	_ backend.Backend  = (*Backend)(nil)
+	_ backend.Changing = (*Executable)(nil)
+	_ backend.Noted    = (*Executable)(nil)
+)
 
 // New returns the backend that starts on vector functions of Go and goes on in C.
 func New() *Backend { return &Backend{First: portable.New(), Second: cpu.New(), Work: Process} }
@@ -45,12 +49,17 @@ func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable,
 	if err != nil {
 		return nil, err
 	}
+	return b.Improve(ctx, first, g), nil
+}
+
+// Improve is Compile for a program that is compiled in its first form.
+func (b *Backend) Improve(ctx context.Context, first backend.Executable, g *ir.Graph) *Executable {
 	x := &Executable{first: first, second: b.Second, settled: make(chan struct{})}
 	x.current.Store(&first)
 	for _, n := range g.Nodes {
 		if n.Op.Effect {
 			x.settle(nil, fmt.Errorf("%v exchanges data with other ranks, so the program cannot be tried on its own", n.Out[0]))
-			return x, nil
+			return x
 		}
 	}
 	own := g.Clone()
@@ -61,7 +70,7 @@ func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable,
 		}
 		x.settle(second, err)
 	})
-	return x, nil
+	return x
 }
 
 // Executable is a program in two forms. It is safe for concurrent use.

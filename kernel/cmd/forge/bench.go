@@ -15,6 +15,7 @@ import (
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/backend/interp"
+	"forgekernel/forge/backend/portable"
 	"forgekernel/forge/capture"
 	"forgekernel/forge/suite"
 )
@@ -37,6 +38,7 @@ var measurable = []struct {
 		return b
 	}},
 	{"cpu", 1, func(int) backend.Backend { return cpu.New() }},
+	{"portable", 1, func(int) backend.Backend { return portable.New() }},
 }
 
 // groups are sets of models of the suite by what their names begin with.

@@ -114,7 +114,7 @@ func rowsTile(rows int) Tile {
 					s[0], s[1] = float64(*at(bias, j)), float64(*at(bias, j+1))
 					s[2], s[3] = s[0], s[1]
 				}
-				square(&s, at(a, r*lda), at(a, below*lda), ska, at(b, j), ldb, k)
+				square(&s, a, r*lda, below*lda, ska, b, j, ldb, k)
 				*at(c, r*ldc+j), *at(c, r*ldc+j+1) = float32(s[0]), float32(s[1])
 				*at(c, below*ldc+j), *at(c, below*ldc+j+1) = float32(s[2]), float32(s[3])
 			}
@@ -122,12 +122,13 @@ func rowsTile(rows int) Tile {
 	}
 }
 
-// square adds the products of two rows of A and two columns of B to s.
-func square(s *[4]float64, a0, a1 *float32, ska int, b *float32, ldb, k int) {
+// square adds the products of two rows of A, which begin at r0 and r1, and two
+// columns of B, from j on, to s.
+func square(s *[4]float64, a *float32, r0, r1, ska int, b *float32, j, ldb, k int) {
 	s00, s01, s10, s11 := s[0], s[1], s[2], s[3]
 	for i := range k {
-		x0, x1 := float64(*at(a0, i*ska)), float64(*at(a1, i*ska))
-		y0, y1 := float64(*at(b, i*ldb)), float64(*at(b, i*ldb+1))
+		x0, x1 := float64(*at(a, r0+i*ska)), float64(*at(a, r1+i*ska))
+		y0, y1 := float64(*at(b, j+i*ldb)), float64(*at(b, j+i*ldb+1))
 		s00 += float64(x0 * y0)
 		s01 += float64(x0 * y1)
 		s10 += float64(x1 * y0)
