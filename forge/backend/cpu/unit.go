@@ -8,13 +8,19 @@ import (
 // unit is one C file.
 type unit struct {
 	target  Target
-	kernels map[string]string // name of each kernel, by its text
+	kernels map[string]kernel // by text
 	defs    strings.Builder
 	entries strings.Builder
 	calls   int
 }
 
-func newUnit(t Target) *unit { return &unit{target: t, kernels: make(map[string]string)} }
+// kernel is a C function and the number of its units of work.
+type kernel struct {
+	name  string
+	units int
+}
+
+func newUnit(t Target) *unit { return &unit{target: t, kernels: make(map[string]kernel)} }
 
 func (u *unit) text() string {
 	return u.target.prelude() + u.defs.String() + u.entries.String()
@@ -36,7 +42,7 @@ func (u *unit) add(p *program, index int) {
 			inside = true
 		}
 		u.calls++
-		args := make([]string, len(s.args), len(s.args)+1)
+		args := make([]string, len(s.args))
 		for k, a := range s.args {
 			args[k] = "0"
 			if a.buffer >= 0 {
@@ -44,7 +50,8 @@ func (u *unit) add(p *program, index int) {
 			}
 		}
 		u.entries.WriteString("  if (stopped(stop)) return 1;\n")
-		fmt.Fprintf(&u.entries, "  %s(%s); /* %v */\n", u.kernel(s), strings.Join(append(args, "stop"), ", "), s.node.Out[0].Spec)
+		k := u.kernel(s)
+		fmt.Fprintf(&u.entries, "  %s(%s, stop, 0, %d); /* %v */\n", k.name, strings.Join(args, ", "), k.units, s.node.Out[0].Spec)
 	}
 	u.end(&inside)
 	p.index = index
@@ -58,23 +65,24 @@ func (u *unit) end(inside *bool) {
 }
 
 // kernel defines the function of a step, unless an equal one is there.
-func (u *unit) kernel(s step) string {
+func (u *unit) kernel(s step) kernel {
 	const placeholder = "@kernel@"
 	e := &emitter{target: u.target, kernel: s.kernel}
+	var k kernel
 	switch {
 	case s.kernel.Nest != nil:
-		e.nest(placeholder)
+		k.units = e.nest(placeholder)
 	case s.kernel.Contraction != nil:
-		e.contraction(placeholder, s.packed >= 0)
+		k.units = e.contraction(placeholder, s.packed >= 0)
 	default:
-		e.attention(placeholder)
+		k.units = e.attention(placeholder)
 	}
 	text := e.String()
-	name, ok := u.kernels[text]
-	if !ok {
-		name = fmt.Sprintf("%s_%d", s.kernel.Op, len(u.kernels))
-		u.kernels[text] = name
-		u.defs.WriteString("\n" + strings.ReplaceAll(text, placeholder, name))
+	if known, ok := u.kernels[text]; ok {
+		return known
 	}
-	return name
+	k.name = fmt.Sprintf("%s_%d", s.kernel.Op, len(u.kernels))
+	u.kernels[text] = k
+	u.defs.WriteString("\n" + strings.ReplaceAll(text, placeholder, k.name))
+	return k
 }

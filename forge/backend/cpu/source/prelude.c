@@ -19,6 +19,8 @@ typedef int i32;
 
 INLINE int stopped(const int *stop) { return __atomic_load_n(stop, __ATOMIC_RELAXED); }
 
+INLINE long least(long a, long b) { return a < b ? a : b; }
+
 INLINE vf set(float x) { return x - (vf){0}; }
 INLINE vf load(const float *p) { return *(const vu *)p; }
 INLINE void store(float *p, vf x) { *(vu *)p = x; }
