@@ -38,23 +38,38 @@ func (u *unit) add(p *program, index int) {
 			continue
 		}
 		if !inside {
-			fmt.Fprintf(&u.entries, "\nint %s(char *const *p, const int *stop) {\n", entryName(index, i))
+			fmt.Fprintf(&u.entries, "\nint %s(char *const *p, const int *stop, struct team *team) {\n", entryName(index, i))
 			inside = true
 		}
 		u.calls++
-		args := make([]string, len(s.args))
-		for k, a := range s.args {
-			args[k] = "0"
-			if a.buffer >= 0 {
-				args[k] = fmt.Sprintf("(float *)(p[%d] + %d)", a.buffer, a.offset)
-			}
-		}
-		u.entries.WriteString("  if (stopped(stop)) return 1;\n")
-		k := u.kernel(s)
-		fmt.Fprintf(&u.entries, "  %s(%s, stop, 0, %d); /* %v */\n", k.name, strings.Join(args, ", "), k.units, s.node.Out[0].Spec)
+		u.call(p, index, i)
 	}
 	u.end(&inside)
 	p.index = index
+}
+
+// call writes the call of a step's kernel, by way of the team when its units make
+// chunks that are worth it.
+func (u *unit) call(p *program, index, i int) {
+	s := p.steps[i]
+	args := make([]string, len(s.args))
+	for k, a := range s.args {
+		args[k] = "0"
+		if a.buffer >= 0 {
+			args[k] = fmt.Sprintf("(float *)(p[%d] + %d)", a.buffer, a.offset)
+		}
+	}
+	k := u.kernel(s)
+	text := fmt.Sprintf("%s(%s, stop, ", k.name, strings.Join(args, ", "))
+	duration := u.target.duration(s.kernel)
+	if grain := grain(duration, k.units); grain < k.units {
+		p.shared += duration
+		fmt.Fprintf(&u.defs, "\nstatic void step_%d_%d(char *const *p, const int *stop, long from, long to) {\n  %sfrom, to);\n}\n", index, i, text)
+		text = fmt.Sprintf("share(team, step_%d_%d, p, stop, %d, %d", index, i, k.units, grain)
+	} else {
+		text += fmt.Sprintf("0, %d", k.units)
+	}
+	fmt.Fprintf(&u.entries, "  if (stopped(stop)) return 1;\n  %s); /* %v */\n", text, s.node.Out[0].Spec)
 }
 
 func (u *unit) end(inside *bool) {
