@@ -3,6 +3,7 @@ package portable
 import (
 	"forgekernel/forge/backend/portable/vector"
 	"forgekernel/forge/loop"
+	"forgekernel/forge/tensor"
 )
 
 // matrixElements is how much of A may be read again for each panel of B; rows
@@ -47,7 +48,7 @@ func onStored(e *loop.Expr, out *loop.Access) *loop.Expr {
 	e.Walk(func(x *loop.Expr) {
 		y := *x
 		if x.Op == loop.Acc {
-			y = loop.Expr{Op: loop.Load, Access: out}
+			y = loop.Expr{Op: loop.Load, Type: tensor.F32, Access: out}
 		}
 		y.Args = nil
 		for _, a := range x.Args {

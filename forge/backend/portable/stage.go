@@ -5,6 +5,7 @@ import (
 
 	"forgekernel/forge/backend/portable/vector"
 	"forgekernel/forge/loop"
+	"forgekernel/forge/tensor"
 )
 
 // stage is a [loop.Stage] as a list of operations on registers.
@@ -78,6 +79,9 @@ func (k *nest) compile(s loop.Stage, i int) (stage, error) {
 }
 
 func (c *compiler) add(x *loop.Expr) error {
+	if x.Type != tensor.F32 && (x.Type != tensor.Bool || len(x.Args) == 0) {
+		return fmt.Errorf("%s of %v has no vector form", x.Op, x.Type)
+	}
 	switch x.Op {
 	case loop.Load:
 		to := c.fresh()
@@ -86,7 +90,7 @@ func (c *compiler) add(x *loop.Expr) error {
 		return nil
 	case loop.Const:
 		constant := make([]float32, c.width)
-		vector.Fill(constant, x.Value)
+		vector.Fill(constant, float32(x.Value))
 		c.at[x] = place{register: -1, stage: -1, constant: constant}
 		return nil
 	case loop.Ref:
@@ -109,7 +113,8 @@ func (c *compiler) operation(x *loop.Expr) error {
 			o.where = c.set.Where
 		}
 	}
-	if o.unary == nil && o.binary == nil && o.where == nil {
+	masks := x.Type == tensor.Bool && (x.Op == "eq" || x.Op == "ne") && x.Args[0].Type != tensor.F32
+	if o.unary == nil && o.binary == nil && o.where == nil || masks {
 		return fmt.Errorf("%s has no vector form yet", name)
 	}
 	for i, a := range x.Args {
