@@ -13,7 +13,7 @@ import (
 )
 
 // DefaultBackend is the reference interpreter in float32.
-const DefaultBackend = "interp"
+const DefaultBackend = "auto"
 
 // backends lists what can run a program, the default first.
 var backends = []backend.Backend{interp.New(), interp.Reference(), cpu.New(), portable.New(), tiered.New(), auto.New()}

@@ -18,16 +18,29 @@ type attention struct {
 	a              *loop.Attention
 	set            *vector.Set
 	scores, values product
+	mul, sub       vector.Binary
+	exp            vector.Unary
+	largest, sum   *folding
 }
 
-func newAttention(set *vector.Set, a *loop.Attention) *attention {
+func newAttention(set *vector.Set, a *loop.Attention) (*attention, error) {
 	rows := min(queryBlock, a.Queries)
-	t := &attention{a: a, set: set, scores: newProduct(set, rows, padded(a.Keys), a.D)}
+	t := &attention{
+		a: a, set: set, scores: newProduct(set, rows, padded(a.Keys), a.D),
+		mul: set.Binary["mul"], sub: set.Binary["sub"], exp: set.Unary["exp"],
+	}
+	var err error
+	if t.largest, err = newFolding(set, loop.Max); err != nil {
+		return nil, err
+	}
+	if t.sum, err = newFolding(set, loop.Sum); err != nil {
+		return nil, err
+	}
 	if a.Causal { // each row has keys of its own
 		rows = 1
 	}
 	t.values = newProduct(set, rows, a.E, a.Keys)
-	return t
+	return t, nil
 }
 
 func (t *attention) doc() string {
@@ -108,7 +121,7 @@ func (w *attending) block(q, out matrix, row int) {
 	q.first += row * q.row
 	out.first += row * out.row
 	w.product(&w.scores, q, w.keys, w.a.D, seen, rows, w.s)
-	vector.Fill(w.scale, w.a.Scale)
+	w.set.Fill(w.scale, w.a.Scale)
 	for r := range rows {
 		n := w.a.Keys
 		if w.a.Causal {
@@ -149,30 +162,27 @@ func (w *attending) product(p *product, a matrix, panels []float32, k, columns, 
 // -inf. The lanes behind them become zeros.
 func (w *attending) softmax(x []float32, n int) {
 	inf := float32(math.Inf(1))
-	w.set.Binary["mul"](x, x, w.scale[:len(x)])
-	vector.Fill(x[n:], -inf)
-	top := w.fold("max", -inf, x, func(a, b float32) float32 { return max(a, b) })
+	w.mul(x, x, w.scale[:len(x)])
+	for i := n; i < len(x); i++ {
+		x[i] = -inf
+	}
+	top := w.fold(w.largest, x)
 	if top == -inf {
 		clear(x)
 		return
 	}
 	shift := w.spill[:len(x)]
-	vector.Fill(shift, top)
-	w.set.Binary["sub"](x, x, shift)
-	w.set.Unary["exp"](x, x)
-	total := w.fold("sum", 0, x, func(a, b float32) float32 { return a + b })
-	vector.Fill(shift, 1/total)
-	w.set.Binary["mul"](x, x, shift)
+	w.set.Fill(shift, top)
+	w.sub(x, x, shift)
+	w.exp(x, x)
+	total := w.fold(w.sum, x)
+	w.set.Fill(shift, 1/total)
+	w.mul(x, x, shift)
 }
 
 // fold combines all of x.
-func (w *attending) fold(name string, start float32, x []float32, f func(a, b float32) float32) float32 {
-	vector.Fill(w.acc[:], start)
-	w.set.Folds[name](w.acc, x)
-	for h := vector.Lanes / 2; h > 0; h /= 2 {
-		for l := range h {
-			w.acc[l] = f(w.acc[l], w.acc[l+h])
-		}
-	}
-	return w.acc[0]
+func (w *attending) fold(f *folding, x []float32) float32 {
+	w.set.Fill(w.acc[:], f.start)
+	f.fold(w.acc, x)
+	return f.across(w.acc[:])
 }

@@ -185,7 +185,7 @@ func (w *walk) once(s *stage, i int) {
 }
 
 // keep makes a number the result of stage i.
-func (w *walk) keep(i int, x float32) { vector.Fill(w.refs[i], x) }
+func (w *walk) keep(i int, x float32) { w.set.Fill(w.refs[i], x) }
 
 // reduce folds the line.
 func (w *walk) reduce(s *stage, i int) {
@@ -193,12 +193,12 @@ func (w *walk) reduce(s *stage, i int) {
 		w.reduceColumns(s, i)
 		return
 	}
-	vector.Fill(w.acc[:], s.fold.start)
-	vector.Fill(w.total, s.fold.start)
+	w.set.Fill(w.acc[:], s.fold.start)
+	w.set.Fill(w.total, s.fold.start)
 	taken := 0
 	flush := func() {
 		s.fold.pairs(w.total, w.total, w.acc[:])
-		vector.Fill(w.acc[:], s.fold.start)
+		w.set.Fill(w.acc[:], s.fold.start)
 		taken = 0
 	}
 	w.sweep(w.outer, func() {
@@ -206,7 +206,8 @@ func (w *walk) reduce(s *stage, i int) {
 		s.fold.fold(w.acc, x[:whole])
 		if whole < w.n {
 			end := w.partial[:vector.Lanes]
-			vector.Fill(end[copy(end, x[whole:w.n]):], s.fold.start)
+			w.set.Fill(end, s.fold.start)
+			copy(end, x[whole:w.n])
 			s.fold.fold(w.acc, end)
 		}
 		if taken += padded(w.n); taken >= chunk {
@@ -214,24 +215,19 @@ func (w *walk) reduce(s *stage, i int) {
 		}
 	})
 	flush()
-	for h := vector.Lanes / 2; h > 0; h /= 2 {
-		for l := range h {
-			w.total[l] = s.fold.scalar(w.total[l], w.total[l+h])
-		}
-	}
-	w.keep(i, w.total[0])
+	w.keep(i, s.fold.across(w.total))
 }
 
 // reduceColumns folds lines side by side.
 func (w *walk) reduceColumns(s *stage, i int) {
 	m := padded(w.n)
 	total, part := w.refs[i][:m], w.partial[:m]
-	vector.Fill(total, s.fold.start)
-	vector.Fill(part, s.fold.start)
+	w.set.Fill(total, s.fold.start)
+	w.set.Fill(part, s.fold.start)
 	taken := 0
 	flush := func() {
 		s.fold.pairs(total, total, part)
-		vector.Fill(part, s.fold.start)
+		w.set.Fill(part, s.fold.start)
 		taken = 0
 	}
 	w.sweep(w.outer, func() {
@@ -249,6 +245,16 @@ type folding struct {
 	scalar func(x, y float32) float32
 	pairs  vector.Binary
 	fold   vector.Fold
+}
+
+// across combines partial results, which it overwrites.
+func (f *folding) across(x []float32) float32 {
+	for h := vector.Lanes / 2; h > 0; h /= 2 {
+		for l := range h {
+			x[l] = f.scalar(x[l], x[l+h])
+		}
+	}
+	return x[0]
 }
 
 func newFolding(set *vector.Set, r loop.Reduction) (*folding, error) {

@@ -120,7 +120,7 @@ func (x *Executable) lower(n *ir.Node) (step, error) {
 	case k.Contraction != nil:
 		s.kernel, err = x.contraction(k, &s)
 	case k.Attention != nil:
-		s.kernel = newAttention(x.set, k.Attention)
+		s.kernel, err = newAttention(x.set, k.Attention)
 	default:
 		err = errors.New("its kernel has no vector form")
 	}

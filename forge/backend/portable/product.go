@@ -14,22 +14,28 @@ type product struct {
 	m, n, k int
 	rows    []int
 	panels  []int
+	tiles   [maxColumns + 1][maxRows + 1]vector.Tile // by columns, in units, and rows
 }
+
+// Bounds of the extent of a tile, columns in units of [vector.Lanes].
+const maxRows, maxColumns = 8, 8
 
 // newProduct picks the tile with the least estimated time; the smaller one of
 // equals.
 func newProduct(set *vector.Set, m, n, k int) product {
 	groups := (n + vector.Lanes - 1) / vector.Lanes
 	most := make(map[int]int) // rows of a tile, by its columns
-	for s := range set.Tiles {
+	best, least := product{set: set, m: m, n: n, k: k}, 0
+	for s, tile := range set.Tiles {
 		most[s.Columns] = max(most[s.Columns], s.Rows)
+		best.tiles[s.Columns][s.Rows] = tile
 	}
-	best, least := product{}, 0
-	for widest := 1; widest <= 8; widest++ {
+	for widest := 1; widest <= maxColumns; widest++ {
 		if most[widest] == 0 {
 			continue
 		}
-		p := product{set: set, m: m, n: n, k: k}
+		p := best
+		p.rows, p.panels = nil, nil
 		highest := most[widest]
 		for rest := groups; rest > 0; {
 			g := min(widest, rest)
@@ -127,7 +133,7 @@ func window(data []float32, first, extent int) *float32 {
 // for a tile. Columns of C lie side by side.
 func (p *product) block(a matrix, b matrix, g, k int, bias []float32, c matrix, row, rows, column int, spill []float32) {
 	width := g * vector.Lanes
-	tile := p.set.Tiles[vector.Shape{Rows: rows, Columns: g}]
+	tile := p.tiles[g][rows]
 	extent := 0
 	if k > 0 {
 		extent = (rows-1)*a.row + (k-1)*a.step + 1

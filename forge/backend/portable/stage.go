@@ -90,7 +90,7 @@ func (c *compiler) add(x *loop.Expr) error {
 		return nil
 	case loop.Const:
 		constant := make([]float32, c.width)
-		vector.Fill(constant, float32(x.Value))
+		c.set.Fill(constant, float32(x.Value))
 		c.at[x] = place{register: -1, stage: -1, constant: constant}
 		return nil
 	case loop.Ref:
@@ -227,7 +227,7 @@ func (w *walk) load(s *stage, l load, m int) []float32 {
 	dst := w.room[l.to][:m]
 	switch step {
 	case 0:
-		vector.Fill(dst, p.data[at])
+		w.set.Fill(dst, p.data[at])
 	case 1:
 		copy(dst, p.data[at:at+w.n])
 	default:

@@ -53,6 +53,11 @@ var Generic = Set{
 			dst[i] = v
 		}
 	},
+	Fill: func(dst []float32, x float32) {
+		for i := range dst {
+			dst[i] = x
+		}
+	},
 	Tiles: map[Shape]Tile{{1, 1}: rowsTile(1), {2, 1}: rowsTile(2), {3, 1}: rowsTile(3), {4, 1}: rowsTile(4)},
 }
 

@@ -147,6 +147,11 @@ func geAVX512(dst []float32, x []float32, y []float32)
 //go:noescape
 func whereAVX512(dst []float32, c []float32, x []float32, y []float32)
 
+// fillAVX512 is fill with AVX-512.
+//
+//go:noescape
+func fillAVX512(dst []float32, x float32)
+
 // foldSumAVX512 is foldSum with AVX-512.
 //
 //go:noescape
@@ -491,6 +496,11 @@ func geAVX2(dst []float32, x []float32, y []float32)
 //
 //go:noescape
 func whereAVX2(dst []float32, c []float32, x []float32, y []float32)
+
+// fillAVX2 is fill with AVX2 and FMA.
+//
+//go:noescape
+func fillAVX2(dst []float32, x float32)
 
 // foldSumAVX2 is foldSum with AVX2 and FMA.
 //

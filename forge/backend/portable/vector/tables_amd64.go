@@ -43,6 +43,7 @@ var avx512 = Set{
 		"min": foldMinAVX512,
 	},
 	Where: whereAVX512,
+	Fill:  fillAVX512,
 	Tiles: map[Shape]Tile{
 		{1, 1}: tile1x1AVX512,
 		{2, 1}: tile2x1AVX512,
@@ -125,6 +126,7 @@ var avx2 = Set{
 		"min": foldMinAVX2,
 	},
 	Where: whereAVX2,
+	Fill:  fillAVX2,
 	Tiles: map[Shape]Tile{
 		{1, 1}: tile1x1AVX2,
 		{2, 1}: tile2x1AVX2,

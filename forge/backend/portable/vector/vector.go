@@ -43,16 +43,7 @@ type Set struct {
 	Folds   map[string]Fold // sum, max, min
 	// Where takes x where c holds and y elsewhere.
 	Where func(dst, c, x, y []float32)
+	// Fill sets all of dst to x.
+	Fill  func(dst []float32, x float32)
 	Tiles map[Shape]Tile
-}
-
-// Fill sets all of dst to x.
-func Fill(dst []float32, x float32) {
-	if len(dst) == 0 {
-		return
-	}
-	dst[0] = x
-	for n := 1; n < len(dst); n *= 2 {
-		copy(dst[n:], dst[:n])
-	}
 }

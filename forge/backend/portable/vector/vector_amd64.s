@@ -1632,6 +1632,25 @@ check:
 	VZEROUPPER
 	RET
 
+// func fillAVX512(dst []float32, x float32)
+// Requires: AVX, AVX512F
+TEXT ·fillAVX512(SB), NOSPLIT, $0-28
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	VBROADCASTSS x+24(FP), Z0
+	XORQ         DX, DX
+	JMP          check
+
+next:
+	VMOVUPS Z0, (AX)(DX*4)
+	ADDQ    $0x10, DX
+
+check:
+	CMPQ DX, CX
+	JLT  next
+	VZEROUPPER
+	RET
+
 // func foldSumAVX512(acc *[16]float32, x []float32)
 // Requires: AVX, AVX512F
 TEXT ·foldSumAVX512(SB), NOSPLIT, $0-32
@@ -6408,6 +6427,25 @@ next:
 
 check:
 	CMPQ DI, CX
+	JLT  next
+	VZEROUPPER
+	RET
+
+// func fillAVX2(dst []float32, x float32)
+// Requires: AVX
+TEXT ·fillAVX2(SB), NOSPLIT, $0-28
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	VBROADCASTSS x+24(FP), Y0
+	XORQ         DX, DX
+	JMP          check
+
+next:
+	VMOVUPS Y0, (AX)(DX*4)
+	ADDQ    $0x08, DX
+
+check:
+	CMPQ DX, CX
 	JLT  next
 	VZEROUPPER
 	RET

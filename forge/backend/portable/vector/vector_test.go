@@ -71,7 +71,11 @@ func TestFunctions(t *testing.T) {
 		s.Where(got, mask, x, y)
 		vector.Generic.Where(want, mask, x, y)
 		check("where")
+		s.Fill(got[:48], -3)
+		vector.Generic.Fill(want[:48], -3)
+		check("fill")
 		copy(got, x) // in place
+		vector.Generic.Where(want, mask, x, y)
 		s.Where(got, mask, got, y)
 		check("where")
 	}

@@ -19,6 +19,7 @@ func main() {
 			m.pointwise(f.name, 2, f.of2)
 		}
 		m.where()
+		m.fill()
 		for _, f := range folds {
 			m.fold(f.name, f.of2)
 		}
@@ -70,6 +71,22 @@ func (m *machine) where() {
 		at := func(p Register) value { return m.load(Mem{Base: p, Index: i, Scale: 4}) }
 		m.store(m.choose(m.maskOf(at(c)), at(x), at(y)), Mem{Base: dst, Index: i, Scale: 4})
 	})
+	m.end()
+}
+
+// fill writes the function that sets all of dst to a number.
+func (m *machine) fill() {
+	TEXT("fill"+m.name, NOSPLIT, "func(dst []float32, x float32)")
+	Pragma("noescape")
+	Doc(fmt.Sprintf("fill%s is fill with %s.", m.name, m.instructions()))
+	dst, n := Load(Param("dst").Base(), GP64()), Load(Param("dst").Len(), GP64())
+	at, err := Param("x").Resolve()
+	if err != nil {
+		panic(err)
+	}
+	x := m.vector()
+	VBROADCASTSS(at.Addr, x)
+	m.loop(n, func(i Register) { m.store(x, Mem{Base: dst, Index: i, Scale: 4}) })
 	m.end()
 }
 

@@ -24,7 +24,7 @@ func table(machines []*machine) ([]byte, error) {
 		list("Unary", "Unary", unary)
 		list("Binary", "Binary", binary)
 		list("Folds", "Fold", folds)
-		fmt.Fprintf(&b, "Where: where%s,\nTiles: map[Shape]Tile{\n", m.name)
+		fmt.Fprintf(&b, "Where: where%s,\nFill: fill%s,\nTiles: map[Shape]Tile{\n", m.name, m.name)
 		for _, t := range m.tiles() {
 			fmt.Fprintf(&b, "{%d, %d}: tile%dx%d%s,\n", t[0], t[1], t[0], t[1], m.name)
 		}
