@@ -12,7 +12,7 @@ import (
 	"forgekernel/forge/backend/tiered"
 )
 
-// DefaultBackend is the reference interpreter in float32.
+// DefaultBackend picks what runs a program, by the rules of package auto.
 const DefaultBackend = "auto"
 
 // backends lists what can run a program, the default first.

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"forgekernel/display"
-	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/cpu"
 )
 
@@ -17,12 +16,12 @@ const HowToInstall = "install one (apt-get install gcc, dnf install gcc, or apk 
 var told sync.Map
 
 // tell shows why a program stays in its first form, once for each reason.
-func tell(ctx context.Context, first backend.Executable, err error) {
+func tell(ctx context.Context, program string, err error) {
 	d := &display.Diagnostic{
 		Warning: true,
 		Message: err.Error(),
 		Hint:    "FORGE_CC chooses another compiler",
-		Notes:   []string{first.Graph().Name + " goes on in the form that it has"},
+		Notes:   []string{program + " goes on in the form that it has"},
 	}
 	if errors.As(err, &cpu.NoCompiler{}) {
 		d.Hint, d.Notes = HowToInstall, []string{"programs run on vector functions of Go, which are slower than C"}

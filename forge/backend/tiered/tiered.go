@@ -54,7 +54,7 @@ func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable,
 
 // Improve is Compile for a program that is compiled in its first form.
 func (b *Backend) Improve(ctx context.Context, first backend.Executable, g *ir.Graph) *Executable {
-	x := &Executable{first: first, second: b.Second, settled: make(chan struct{})}
+	x := &Executable{second: b.Second, settled: make(chan struct{})}
 	x.current.Store(&first)
 	for _, n := range g.Nodes {
 		if n.Op.Effect {
@@ -64,9 +64,9 @@ func (b *Backend) Improve(ctx context.Context, first backend.Executable, g *ir.G
 	}
 	own := g.Clone()
 	b.Work.start(context.WithoutCancel(ctx), func(ctx context.Context) {
-		second, err := x.improve(ctx, own)
+		second, err := x.improve(ctx, own, first)
 		if err != nil && ctx.Err() == nil {
-			tell(ctx, first, err)
+			tell(ctx, own.Name, err)
 		}
 		x.settle(second, err)
 	})
@@ -75,7 +75,6 @@ func (b *Backend) Improve(ctx context.Context, first backend.Executable, g *ir.G
 
 // Executable is a program in two forms. It is safe for concurrent use.
 type Executable struct {
-	first   backend.Executable
 	second  backend.Backend
 	current atomic.Pointer[backend.Executable]
 	settled chan struct{} // closed when it is known what becomes of the second form
@@ -83,12 +82,12 @@ type Executable struct {
 }
 
 // improve compiles and checks the second form.
-func (x *Executable) improve(ctx context.Context, g *ir.Graph) (backend.Executable, error) {
+func (x *Executable) improve(ctx context.Context, g *ir.Graph, first backend.Executable) (backend.Executable, error) {
 	second, err := x.second.Compile(ctx, g)
 	if err != nil {
 		return nil, err
 	}
-	if err := check(ctx, g, x.first, second); err != nil {
+	if err := check(ctx, g, first, second); err != nil {
 		if kept, ok := second.(interface{ Forget() }); ok && ctx.Err() == nil {
 			kept.Forget()
 		}
