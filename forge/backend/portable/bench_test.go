@@ -6,19 +6,20 @@ import (
 
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/cpu"
-	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/backend/portable"
 	"forgekernel/forge/suite"
 )
 
-// BenchmarkSuite runs each model on vector functions, as generated C and in the
-// interpreter, in turn. The quickest run of each gives GFLOP/s.
+// BenchmarkSuite runs each model on vector functions and as generated C on one
+// thread, in turn. The quickest run of each gives GFLOP/s.
 func BenchmarkSuite(b *testing.B) {
 	b.Setenv("FORGE_CACHE_DIR", b.TempDir())
 	for _, name := range suite.Names() {
 		g, in := model(b, name)
 		b.Run(name, func(b *testing.B) {
-			backends := []backend.Backend{portable.New(), cpu.New(), interp.New()}
+			native := cpu.New()
+			native.Threads = 1
+			backends := []backend.Backend{portable.New(), native}
 			exes := make([]backend.Executable, len(backends))
 			best := make([]float64, len(backends))
 			for i, on := range backends {
