@@ -51,7 +51,29 @@ func (e *emitter) params() string {
 	if e.kernel.CanFault() {
 		list = append(list, "int *fault")
 	}
-	return strings.Join(list, ", ")
+	return strings.Join(append(list, "long from, long to"), ", ")
+}
+
+// units opens the loop over units [from, to) of the kernel's work and returns how
+// many there are in all. They are the points of a grid of dims, the last running
+// quickest, and vars are the coordinates of one. A unit gives the same bits
+// whatever runs before it, so that threads may share the range in any way.
+func (e *emitter) units(vars []string, dims []int) int {
+	count := 1
+	for i := len(dims) - 1; i >= 0; i-- {
+		e.line("long %s = from / %d %% %d;", vars[i], count, dims[i])
+		count *= dims[i]
+	}
+	if len(dims) == 0 {
+		e.open("for (long u = from; u < to; u++)")
+	} else {
+		e.open("for (long u = from; u < to; u++, %s++)", vars[len(dims)-1])
+	}
+	for i := len(dims) - 1; i > 0; i-- {
+		e.line("if (%s == %d) %s = 0, %s++;", vars[i], dims[i], vars[i], vars[i-1])
+	}
+	e.checkStop()
+	return count
 }
 
 // checkStop ends the kernel when the run has been stopped. It stands in loops
