@@ -260,25 +260,47 @@ func lowest(t tensor.DType, sign int) *loop.Expr {
 	return e
 }
 
-// reduce folds the line into variable s<i>.
+// reduce folds the line into variable s<i>. A long sum of floats goes by way of an
+// accumulator that is emptied after some vectors.
 func (n *nestEmitter) reduce(s scope, i int, st loop.Stage) {
 	f, t := foldings[st.Reduce], st.Expr.Type
 	start, vector := constant(f.start(t)), forms[t].vector
 	op := function(&loop.Expr{Op: f.op, Args: []*loop.Expr{st.Expr}})
-	n.line("%s s%d = %s;", vector, i, start)
+	blocked := st.Reduce == loop.Sum && t.IsFloat() && n.visits(s) > sumBlock
+	total, acc := fmt.Sprintf("s%d", i), fmt.Sprintf("s%d", i)
+	n.line("%s %s = %s;", vector, total, start)
 	n.open("")
-	n.line("%s acc = %s; int count = 0;", vector, start)
+	if blocked {
+		acc = "acc"
+		n.line("%s acc = %s; int count = 0;", vector, start)
+	}
 	n.sweep(s, func(inner scope) {
 		value := n.visit(inner, st)
 		if s.lane < 0 && inner.part > 0 {
 			value = fmt.Sprintf("choose_%v(first(%d), %s, %s)", t, inner.part, value, start)
 		}
-		n.line("acc = %s(acc, %s);", op, value)
-		n.line("if (++count == %d) { s%d = %s(s%d, acc); acc = %s; count = 0; }", sumBlock, i, op, i, start)
+		n.line("%s = %s(%s, %s);", acc, op, acc, value)
+		if blocked {
+			n.line("if (++count == %d) { %s = %s(%s, acc); acc = %s; count = 0; }", sumBlock, total, op, total, start)
+		}
 	})
-	n.line("s%d = %s(s%d, acc);", i, op, i)
+	if blocked {
+		n.line("%s = %s(%s, acc);", total, op, total)
+	}
 	n.close()
 	if s.lane < 0 {
-		n.line("s%d = fold_%s_%v(s%d);", i, st.Reduce, t, i)
+		n.line("%s = fold_%s_%v(%s);", total, st.Reduce, t, total)
 	}
+}
+
+// visits is how many vectors a reduction adds to each lane.
+func (n *nestEmitter) visits(s scope) int {
+	count := 1
+	for i, d := range n.nest.Line {
+		if i == len(n.nest.Line)-1 && s.lane < 0 {
+			d = (d + n.target.Lanes - 1) / n.target.Lanes
+		}
+		count *= d
+	}
+	return count
 }
