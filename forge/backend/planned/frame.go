@@ -19,8 +19,11 @@ type Frame struct {
 func (p *Program) NewFrame() *Frame {
 	f := &Frame{Memory: make([][]byte, len(p.Buffers)), outputs: make([]*tensor.Tensor, len(p.Buffers))}
 	for i, b := range p.Buffers {
-		if b.Slot >= 0 {
+		switch {
+		case b.Slot >= 0:
 			f.Memory[i] = Zeros[byte](int(p.Plan.Slots[b.Slot].Bytes))
+		case b.Scratch > 0:
+			f.Memory[i] = Zeros[byte](int(b.Scratch))
 		}
 	}
 	return f
@@ -54,7 +57,7 @@ func (p *Program) Fill(f *Frame, inputs []*tensor.Tensor) error {
 func (p *Program) Forget(f *Frame) {
 	f.inputs = nil
 	for i := range p.Buffers {
-		if p.Buffers[i].Slot < 0 {
+		if b := &p.Buffers[i]; b.Input >= 0 || b.Output != nil {
 			f.Memory[i], f.outputs[i] = nil, nil
 		}
 	}

@@ -10,7 +10,11 @@ import (
 // false when B is not constant or differs from batch to batch.
 func (p *Program) PackMatrix(k *loop.Kernel, widths []int) (Place, bool) {
 	c := k.Contraction
-	constant, first := p.Constant(k.Params[c.B.Param].Value)
+	matrix := k.Params[c.B.Param].Value
+	if matrix == nil {
+		return Place{}, false
+	}
+	constant, first := p.Constant(matrix)
 	if constant == nil {
 		return Place{}, false
 	}
@@ -19,7 +23,7 @@ func (p *Program) PackMatrix(k *loop.Kernel, widths []int) (Place, bool) {
 			return Place{}, false
 		}
 	}
-	p.Buffers = append(p.Buffers, Buffer{Slot: -1, Input: -1, Packed: pack(c, widths, constant.Float32()[first:])})
+	p.Buffers = append(p.Buffers, Buffer{Slot: -1, Input: -1, Packed: pack(c, widths, constant.Float32()[first+c.B.Offset:])})
 	return Place{Buffer: len(p.Buffers) - 1}, true
 }
 

@@ -9,9 +9,11 @@
 package planned
 
 import (
+	"errors"
 	"fmt"
 
 	"forgekernel/forge/ir"
+	"forgekernel/forge/loop"
 	"forgekernel/forge/plan"
 	"forgekernel/forge/tensor"
 )
@@ -31,6 +33,7 @@ type Buffer struct {
 	Input    int            // index of the input; -1 for none
 	Constant *tensor.Tensor // memory that no run writes
 	Packed   []float32      // the elements of a constant in an order of the backend's own
+	Scratch  int64          // bytes that the kernels of one node share
 	Output   *ir.Value      // allocated for each run
 	// Updated says that a kernel writes into an input, so that the run needs a
 	// copy of it.
@@ -120,6 +123,25 @@ func (p *Program) Constant(v *ir.Value) (t *tensor.Tensor, first int) {
 	}
 	at := p.Place(v)
 	return p.Buffers[at.Buffer].Constant, int(at.Offset) / v.Spec.DType.Size()
+}
+
+// AddLocal adds the buffer of memory that the kernels of one node share.
+func (p *Program) AddLocal(l *loop.Local) Place {
+	b := Buffer{Slot: -1, Input: -1, Constant: l.Constant}
+	if l.Constant == nil {
+		b.Scratch = max(1, int64(l.Elements)*int64(l.DType.Size()))
+	}
+	p.Buffers = append(p.Buffers, b)
+	return Place{Buffer: len(p.Buffers) - 1}
+}
+
+// Lower returns the kernels of a node. The error says why there are none.
+func (p *Program) Lower(n *ir.Node) ([]*loop.Kernel, error) {
+	kernels, err := loop.Lower(n, p.Strides)
+	if err == nil && n.Op.Donates && p.Place(n.Out[0]) != p.Place(n.In[0]) {
+		return nil, errors.New("the state has to be copied first")
+	}
+	return kernels, err
 }
 
 // Idle says why a node needs no work; empty when it needs some.

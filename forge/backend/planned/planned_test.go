@@ -8,7 +8,6 @@ import (
 
 	"forgekernel/forge/backend/planned"
 	"forgekernel/forge/ir"
-	"forgekernel/forge/loop"
 	"forgekernel/forge/op"
 	"forgekernel/forge/plan"
 	"forgekernel/forge/tensor"
@@ -49,20 +48,21 @@ func TestPackMatrix(t *testing.T) {
 		if n.Op.Name != "matmul" {
 			continue
 		}
-		k, err := loop.Lower(n, p.Strides)
+		list, err := p.Lower(n)
 		if err != nil {
 			t.Fatal(err)
 		}
+		k := list[0]
 		at, ok := p.PackMatrix(k, []int{4, 4}[:(k.Contraction.N+3)/4])
 		if !ok {
 			packed = append(packed, nil)
 			continue
 		}
-		list := p.Buffers[at.Buffer].Packed
-		if address := uintptr(unsafe.Pointer(unsafe.SliceData(list))); address%plan.Align != 0 {
+		panels := p.Buffers[at.Buffer].Packed
+		if address := uintptr(unsafe.Pointer(unsafe.SliceData(panels))); address%plan.Align != 0 {
 			t.Errorf("the panels begin at %#x", address)
 		}
-		packed = append(packed, list)
+		packed = append(packed, panels)
 	}
 	want := [][]float32{
 		{0, 1, 2, 3, 5, 6, 7, 8, 10, 11, 12, 13, 4, 0, 0, 0, 9, 0, 0, 0, 14, 0, 0, 0},

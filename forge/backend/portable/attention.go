@@ -78,7 +78,7 @@ func (t *attention) run(c *call) bool {
 	w.spill = rest
 	at := func(a loop.Access, batch, head int) matrix {
 		p := c.params[a.Param]
-		return matrix{p.data, p.first + batch*a.Strides[0] + head*a.Strides[1], a.Strides[2], a.Strides[3]}
+		return matrix{p.data, p.first + a.Offset + batch*a.Strides[0] + head*a.Strides[1], a.Strides[2], a.Strides[3]}
 	}
 	perGroup := t.a.Heads / t.a.Groups
 	for b := range t.a.Batches {

@@ -101,7 +101,7 @@ func (t *contraction) run(c *call) bool {
 		w.bias = nil
 	} else {
 		p := c.params[t.c.Bias.Param]
-		copyPanel(w.bias, matrix{p.data, p.first, 0, t.c.Bias.Strides[0]}, 1, 0, t.n, len(w.bias))
+		copyPanel(w.bias, matrix{p.data, p.first + t.c.Bias.Offset, 0, t.c.Bias.Strides[0]}, 1, 0, t.n, len(w.bias))
 	}
 	count := 1
 	for _, d := range t.c.Batch {
@@ -130,7 +130,7 @@ func (w *work) next() {
 // at is a matrix at this point of the batch.
 func (w *work) at(a loop.Access) matrix {
 	p, m := w.params[a.Param], len(w.point)
-	at := p.first
+	at := p.first + a.Offset
 	for i, x := range w.point {
 		at += x * a.Strides[i]
 	}

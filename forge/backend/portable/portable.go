@@ -90,39 +90,61 @@ func (x *Executable) add(n *ir.Node) backend.Kernel {
 	if told.Reason != "" {
 		return told
 	}
-	s, err := x.lower(n)
+	steps, err := x.lower(n)
 	if err != nil {
 		told.Kernel, told.Reason = n.Op.Name+", reference", err.Error()
 		x.steps = append(x.steps, step{node: n, why: told.Reason})
 		return told
 	}
-	told.Kernel, told.Reason = fmt.Sprintf("%s, vectors of %s", n.Op.Name, x.set.Name), s.kernel.doc()
-	x.steps = append(x.steps, s)
+	told.Kernel = fmt.Sprintf("%s, vectors of %s", n.Op.Name, x.set.Name)
+	if told.Reason = steps[len(steps)-1].kernel.doc(); len(steps) > 1 {
+		told.Reason = fmt.Sprintf("%d kernels; the last in %s", len(steps), told.Reason)
+	}
+	x.steps = append(x.steps, steps...)
 	return told
 }
 
-// lower makes the kernel of a node. The error says why there is none.
-func (x *Executable) lower(n *ir.Node) (step, error) {
-	k, err := loop.Lower(n, x.Strides)
+// lower makes the kernels of a node. The error says why there are none.
+func (x *Executable) lower(n *ir.Node) ([]step, error) {
+	kernels, err := x.Lower(n)
 	if err != nil {
-		return step{}, err
+		return nil, err
 	}
-	s := step{node: n}
-	for _, p := range k.Params {
-		if d := p.Value.Spec.DType; d != tensor.F32 {
-			return step{}, fmt.Errorf("%v is %v; vectors hold f32", p.Value, d)
+	var steps []step
+	locals := make(map[*loop.Local]planned.Place)
+	for _, k := range kernels {
+		s := step{node: n}
+		for _, p := range k.Params {
+			if d := p.DType(); d != tensor.F32 {
+				return nil, fmt.Errorf("%v is %v; vectors hold f32", p, d)
+			}
+			at, known := locals[p.Local]
+			switch {
+			case p.Local == nil:
+				at = x.Place(p.Value)
+			case !known:
+				at = x.AddLocal(p.Local)
+				locals[p.Local] = at
+			}
+			s.args = append(s.args, at)
 		}
-		s.args = append(s.args, x.Place(p.Value))
+		if s.kernel, err = x.compile(k, &s); err != nil {
+			return nil, err
+		}
+		steps = append(steps, s)
 	}
+	return steps, nil
+}
+
+// compile chooses the form of a kernel.
+func (x *Executable) compile(k *loop.Kernel, s *step) (kernel, error) {
 	switch {
 	case k.Nest != nil:
-		s.kernel, err = newNest(x.set, k.Nest)
+		return newNest(x.set, k.Nest)
 	case k.Contraction != nil:
-		s.kernel, err = x.contraction(k, &s)
+		return x.contraction(k, s)
 	case k.Attention != nil:
-		s.kernel, err = newAttention(x.set, k.Attention)
-	default:
-		err = errors.New("its kernel has no vector form")
+		return newAttention(x.set, k.Attention)
 	}
-	return s, err
+	return nil, errors.New("its kernel has no vector form")
 }

@@ -1,6 +1,7 @@
 package portable
 
 import (
+	"errors"
 	"fmt"
 
 	"forgekernel/forge/backend/portable/vector"
@@ -53,6 +54,14 @@ type compiler struct {
 
 // compile makes stage i of a nest.
 func (k *nest) compile(s loop.Stage, i int) (stage, error) {
+	if s.Require || s.When != nil {
+		return stage{}, errors.New("a stage with a condition has no vector form")
+	}
+	if s.Store != nil {
+		if err := affine(s.Store); err != nil {
+			return stage{}, err
+		}
+	}
 	c := &compiler{nest: k, at: make(map[*loop.Expr]place), uses: make(map[*loop.Expr]int)}
 	c.once, c.stage.store = s.Once, s.Store
 	if s.Reduce != loop.NoReduction {
@@ -78,12 +87,23 @@ func (k *nest) compile(s loop.Stage, i int) (stage, error) {
 	return c.stage, failed
 }
 
+// affine refuses an access that depends on more than the loops.
+func affine(a *loop.Access) error {
+	if len(a.Guards)+len(a.Gathers) > 0 {
+		return errors.New("an access with conditions or indices has no vector form")
+	}
+	return nil
+}
+
 func (c *compiler) add(x *loop.Expr) error {
 	if x.Type != tensor.F32 && (x.Type != tensor.Bool || len(x.Args) == 0) {
 		return fmt.Errorf("%s of %v has no vector form", x.Op, x.Type)
 	}
 	switch x.Op {
 	case loop.Load:
+		if err := affine(x.Access); err != nil {
+			return err
+		}
 		to := c.fresh()
 		c.loads = append(c.loads, load{*x.Access, to})
 		c.at[x] = place{register: to, stage: -1}
@@ -200,7 +220,7 @@ func (w *walk) value(p place, m int) []float32 {
 
 // offset is where the chunk begins in an access.
 func (w *walk) offset(a loop.Access) int {
-	at := 0
+	at := a.Offset
 	for i, step := range a.Strides {
 		at += w.at[i] * step
 	}
