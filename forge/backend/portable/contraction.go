@@ -1,6 +1,8 @@
 package portable
 
 import (
+	"fmt"
+
 	"forgekernel/forge/backend/portable/vector"
 	"forgekernel/forge/loop"
 	"forgekernel/forge/tensor"
@@ -13,6 +15,9 @@ const matrixElements = 64 << 10
 // Panels of a matrix that is not constant are copied when there are rows enough to
 // repay that.
 const copiedRows = 32
+
+// maxPanel is the most elements of a panel that is copied.
+const maxPanel = 16 << 20
 
 // contraction is a [loop.Contraction] in tiles. Its epilogue is a nest over the
 // stored sums, while they are in a cache.
@@ -35,9 +40,13 @@ func (x *Executable) contraction(k *loop.Kernel, s *step) (kernel, error) {
 			return nil, err
 		}
 	}
-	if at, ok := x.PackMatrix(k, t.widths()); ok {
+	at, ok := x.PackMatrix(k, t.widths())
+	switch {
+	case ok:
 		t.packed = true
 		s.args[c.B.Param] = at
+	case t.panelSize() > maxPanel:
+		return nil, fmt.Errorf("sums of %d products need a panel of %d MiB", t.k, t.panelSize()>>18)
 	}
 	return t, nil
 }
@@ -69,9 +78,17 @@ func (t *contraction) doc() string {
 // paddedN is the columns of all panels.
 func (t *contraction) paddedN() int { return padded(t.n) }
 
+// panelSize is the room for the copy of a panel.
+func (t *contraction) panelSize() int {
+	if t.packed {
+		return 0
+	}
+	return t.k * t.widest()
+}
+
 // scratch holds the bias, a panel and a tile, and what the epilogue needs.
 func (t *contraction) scratch() int {
-	n := t.paddedN() + t.k*t.widest() + t.spill()
+	n := t.paddedN() + t.panelSize() + t.spill()
 	if t.epilogue != nil {
 		n += t.epilogue.scratch()
 	}
@@ -95,7 +112,7 @@ func (t *contraction) run(c *call) bool {
 		rest = rest[n:]
 		return s
 	}
-	w.bias, w.panel, w.tile = take(t.paddedN()), take(t.k*t.widest()), take(t.spill())
+	w.bias, w.panel, w.tile = take(t.paddedN()), take(t.panelSize()), take(t.spill())
 	w.call = &call{params: c.params, scratch: rest, stop: c.stop}
 	if t.c.Bias == nil {
 		w.bias = nil

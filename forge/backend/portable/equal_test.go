@@ -68,6 +68,23 @@ func TestFusedEqual(t *testing.T) {
 	})
 }
 
+// TestReference leaves to the operator's evaluation what has no vector form.
+func TestReference(t *testing.T) {
+	for src, want := range map[string]string{
+		"graph f(%x: f64[4]) {\n %y: f64[4] = neg %x\n return %y\n}":                                      "%y is f64; vectors hold f32",
+		"graph f(%x: f32[2,2097152], %w: f32[2097152,3]) {\n %y: f32[2,3] = matmul %x, %w\n return %y\n}": "sums of 2097152 products need a panel of 128 MiB",
+		"graph f(%t: f32[5,4], %i: i64[3]) {\n %y: f32[3,4] = gather %t, %i {axis = 0}\n return %y\n}":    "%i is i64; vectors hold f32",
+	} {
+		exe := compile(t, portable.New(), parse(t, src))
+		if k := exe.Kernels()[0]; !strings.HasSuffix(k.Kernel, ", reference") || k.Reason != want {
+			t.Errorf("%s, because %s, not %s", k.Kernel, k.Reason, want)
+		}
+		if why := exe.(*portable.Executable).Reference(); why != want {
+			t.Errorf("the program is left to the operators because %q, not %s", why, want)
+		}
+	}
+}
+
 // TestCancelledRun ends a run within its only kernel, whose 550 billion operations
 // take longer than the context lives on any core, and runs the program again.
 func TestCancelledRun(t *testing.T) {
