@@ -45,7 +45,7 @@ func (p *Program) evaluate(ctx context.Context, f *Frame, n *ir.Node) error {
 	}
 	for i, v := range n.Out {
 		if at := p.Place(v); at.Buffer >= 0 {
-			copy(f.Memory[at.Buffer][at.Offset:], Bytes(c.Out[i]))
+			scatter(f.Memory[at.Buffer], Bytes(c.Out[i]), int(at.Offset), v.Spec.Shape, p.Strides(v), v.Spec.DType.Size())
 		}
 	}
 	return nil
@@ -92,6 +92,20 @@ func gather(dst, src []byte, from int, shape, strides []int, size int) []byte {
 		dst = gather(dst, src, from+i*strides[0]*size, shape[1:], strides[1:], size)
 	}
 	return dst
+}
+
+// scatter is the inverse of gather, and returns what is left of src.
+func scatter(dst, src []byte, to int, shape, strides []int, size int) []byte {
+	if len(shape) == 0 {
+		return src[copy(dst[to:to+size], src):]
+	}
+	if len(shape) == 1 && strides[0] == 1 {
+		return src[copy(dst[to:to+shape[0]*size], src):]
+	}
+	for i := range shape[0] {
+		src = scatter(dst, src, to+i*strides[0]*size, shape[1:], strides[1:], size)
+	}
+	return src
 }
 
 // Results are the outputs in tensors that share no memory with one another or
