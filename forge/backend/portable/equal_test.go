@@ -85,6 +85,27 @@ func TestReference(t *testing.T) {
 	}
 }
 
+// TestEmptySums has products over no terms, in several panels.
+func TestEmptySums(t *testing.T) {
+	onSets(t, func(t *testing.T, b *portable.Backend) {
+		g := parse(t, "graph f(%x: f32[2,0], %w: f32[0,70], %b: f32[70]) {\n %y: f32[2,70] = linear %x, %w, %b\n return %y\n}")
+		var in []*tensor.Tensor
+		for _, v := range g.Inputs {
+			x, err := tensor.Full(tensor.F32, 3, v.Spec.Shape...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in = append(in, x)
+		}
+		y := run(t, compile(t, b, g), in)[0]
+		for i := range y.Len() {
+			if y.Elem(i) != 3 {
+				t.Fatalf("element %d is %g, the bias is 3", i, y.Elem(i))
+			}
+		}
+	})
+}
+
 // TestCancelledRun ends a run within its only kernel, whose 550 billion operations
 // take longer than the context lives on any core, and runs the program again.
 func TestCancelledRun(t *testing.T) {

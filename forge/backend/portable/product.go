@@ -134,12 +134,11 @@ func window(data []float32, first, extent int) *float32 {
 func (p *product) block(a matrix, b matrix, g, k int, bias []float32, c matrix, row, rows, column int, spill []float32) {
 	width := g * vector.Lanes
 	tile := p.tiles[g][rows]
-	extent := 0
+	var from, panel *float32 // a sum of no products reads neither
 	if k > 0 {
-		extent = (rows-1)*a.row + (k-1)*a.step + 1
+		from = window(a.data, a.first+row*a.row, (rows-1)*a.row+(k-1)*a.step+1)
+		panel = window(b.data, b.first, (k-1)*b.row+width)
 	}
-	from := window(a.data, a.first+row*a.row, extent)
-	panel := window(b.data, b.first, max(0, (k-1)*b.row+width*min(k, 1)))
 	var start *float32
 	if bias != nil {
 		start = window(bias, column, width)
