@@ -56,7 +56,7 @@ func (u *unit) call(p *program, index, i int) {
 	for k, a := range s.args {
 		args[k] = "0"
 		if a.buffer >= 0 {
-			args[k] = fmt.Sprintf("(float *)(p[%d] + %d)", a.buffer, a.offset)
+			args[k] = fmt.Sprintf("(void *)(p[%d] + %d)", a.buffer, a.offset)
 		}
 	}
 	k := u.kernel(s)
