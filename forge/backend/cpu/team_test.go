@@ -207,7 +207,7 @@ func TestThreads(t *testing.T) {
 	var callers sync.WaitGroup
 	for range 3 {
 		callers.Go(func() {
-			for range 20 {
+			for range 8 {
 				for _, task := range tasks {
 					out, err := task.exe.Run(t.Context(), task.in...)
 					if err != nil {
