@@ -221,7 +221,7 @@ func TestWrongPlans(t *testing.T) {
 				return p, err
 			}
 			f := find(t, c)
-			if f.Stage != "plan" || f.Nodes > 5 {
+			if f.Stage != "plan" || f.Nodes > 8 {
 				t.Errorf("it is found in %s and shrunk to %d nodes:\n%s", f.Stage, f.Nodes, f.Program)
 			}
 			t.Logf("seed %d, %d nodes -> %d: %s\n%s", f.Seed, f.Was, f.Nodes, f.Detail, f.Program)
