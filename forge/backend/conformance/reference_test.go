@@ -193,6 +193,7 @@ func reductionOracle(n *ir.Node, x *tensor.Tensor, index []int) float64 {
 		reduced[(int(a)+x.Rank())%x.Rank()] = true
 	}
 	sum, count, top, bottom, product := 0.0, 0, math.Inf(-1), math.Inf(1), 1.0
+	whole := int64(1) // the product of integers, which wraps around
 	var kept []int
 	indices(x.Shape(), func(i []int) {
 		kept = kept[:0]
@@ -207,6 +208,7 @@ func reductionOracle(n *ir.Node, x *tensor.Tensor, index []int) float64 {
 		if slices.Equal(kept, index) {
 			sum += x.At(i...)
 			product *= x.At(i...)
+			whole *= int64(x.At(i...))
 			top = larger(top, x.At(i...))
 			bottom = -larger(-bottom, -x.At(i...))
 			count++
@@ -220,6 +222,12 @@ func reductionOracle(n *ir.Node, x *tensor.Tensor, index []int) float64 {
 	case "min":
 		return bottom
 	case "prod":
+		switch x.DType() {
+		case tensor.I64:
+			return float64(whole)
+		case tensor.I32:
+			return float64(int32(whole))
+		}
 		return product
 	}
 	return top
