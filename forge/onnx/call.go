@@ -21,6 +21,10 @@ type operator struct {
 // domain, by name alone. Each family adds its own.
 var operators = make(map[string]operator)
 
+// nests are the operators with graphs of their own. Those are imported node by
+// node, in the scope of the operator, and so is what follows from known values.
+var nests = map[string]bool{"If": true, "Loop": true, "Scan": true}
+
 // register adds a family of operators; since is the version that introduced them.
 func register(family map[string]operator) struct{} {
 	for name, o := range family {
@@ -65,7 +69,7 @@ func (c *call) importNode() (err error) {
 		c.refuse(ok, o)
 		return nil
 	}
-	if c.allKnown() {
+	if c.allKnown() && !nests[name] {
 		if done, err := c.fold(o); done || err != nil {
 			return err
 		}

@@ -88,6 +88,15 @@ func constantOfShape(c *call) {
 	c.set(0, c.op("expand", ir.Attrs{"shape": int64s(shape)}, v))
 }
 
+// within is a scope for a graph of the node.
+func (c *call) within() *scope {
+	inner := &scope{outer: c.scope, values: make(map[string]*value), opsets: c.scope.opsets, depth: c.scope.depth + 1}
+	if inner.depth > MaxNesting {
+		c.fail("graphs are nested more than %d deep", MaxNesting)
+	}
+	return inner
+}
+
 // branch replaces an If by the branch that is taken.
 func branch(c *call) {
 	name := "else_branch"
@@ -98,11 +107,7 @@ func branch(c *call) {
 	if a == nil || a.G == nil {
 		c.fail("there is no %s", name)
 	}
-	inner := &scope{outer: c.scope, values: make(map[string]*value), opsets: c.scope.opsets, depth: c.scope.depth + 1}
-	if inner.depth > MaxNesting {
-		c.fail("branches are nested more than %d deep", MaxNesting)
-	}
-	outputs, err := c.graph(inner, a.G)
+	outputs, err := c.graph(c.within(), a.G)
 	if err != nil {
 		c.check(fmt.Errorf("%s: %w", name, err))
 	}

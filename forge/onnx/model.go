@@ -31,7 +31,7 @@ import (
 
 // Versions of the default operator set that are understood.
 const (
-	MinOpset = 7
+	MinOpset = 1
 	MaxOpset = 24
 )
 
