@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"fmt"
+	"slices"
 
 	"forgekernel/forge/ir"
 	"forgekernel/forge/onnx/proto"
@@ -97,12 +98,37 @@ func (c *call) within() *scope {
 	return inner
 }
 
-// branch replaces an If by the branch that is taken.
+// branch replaces an If by the branch that is taken. When only a run tells which,
+// both are computed, which programs without effects allow, and their results chosen
+// from.
 func branch(c *call) {
-	name := "else_branch"
-	if c.scalarOf(0, "the condition") != 0 {
-		name = "then_branch"
+	if c.operand(0).known != nil {
+		name := "else_branch"
+		if c.scalarOf(0, "the condition") != 0 {
+			name = "then_branch"
+		}
+		copy(c.out, c.branch(name))
+		return
 	}
+	before, wasUnsupported := c.ordinal, len(c.unsupported)
+	yes, no := c.branch("then_branch"), c.branch("else_branch")
+	cond := c.reshape(c.arg(0))
+	for i := range c.out {
+		if yes[i].missing || no[i].missing {
+			c.out[i] = &value{missing: true}
+			continue
+		}
+		if !slices.Equal(yes[i].shape(), no[i].shape()) || yes[i].dtype() != no[i].dtype() {
+			c.ordinal, c.unsupported = before, c.unsupported[:wasUnsupported]
+			c.need(0, "the condition, on which the shape of the result depends,")
+		}
+		c.set(i, c.where(cond, c.programValue(yes[i]), c.programValue(no[i])))
+	}
+	c.note("%s: both branches are computed, since only a run tells which is taken", describe(c.node))
+}
+
+// branch imports one branch.
+func (c *call) branch(name string) []*value {
 	a := c.attr(name, proto.GraphType)
 	if a == nil || a.G == nil {
 		c.fail("there is no %s", name)
@@ -114,5 +140,5 @@ func branch(c *call) {
 	if len(outputs) != len(c.out) {
 		c.fail("the %s gives %d outputs instead of %d", name, len(outputs), len(c.out))
 	}
-	copy(c.out, outputs)
+	return outputs
 }
