@@ -10,12 +10,11 @@ var _ = register(map[string]operator{"GridSample": {16, gridSample}})
 // sampler reads images at places that the program computes.
 type sampler struct {
 	*call
-	table         *ir.Value // the images as rows, one for each pixel, of channels
-	n, h, w       int
-	padding       string
-	alignCorners  bool
-	images        *ir.Value // the number of the first row of each image
-	height, width *ir.Value // scalars, for formulas
+	table        *ir.Value // the images as rows, one for each pixel, of channels
+	images       *ir.Value // the number of the first row of each image
+	h, w         int
+	padding      string
+	alignCorners bool
 }
 
 // gridSample samples images [N,C,H,W] at grid [N,h,w,2], whose numbers from -1 to 1
@@ -30,7 +29,7 @@ func gridSample(c *call) {
 	mode, padding := c.str("mode", "linear"), c.str("padding_mode", "zeros")
 	c.oneOf("mode", mode, "linear", "bilinear", "nearest", "cubic", "bicubic")
 	c.oneOf("padding_mode", padding, "zeros", "border", "reflection")
-	m := &sampler{call: c, n: s[0], h: s[2], w: s[3], padding: padding, alignCorners: c.flag("align_corners", false)}
+	m := &sampler{call: c, h: s[2], w: s[3], padding: padding, alignCorners: c.flag("align_corners", false)}
 	m.table = c.reshape(c.transpose(x, 0, 2, 3, 1), s[0]*s[2]*s[3], s[1])
 	starts := make([]int64, s[0])
 	for i := range starts {

@@ -26,17 +26,12 @@ func (c *call) matMul(a, b *ir.Value) *ir.Value {
 	}
 	v := c.op("matmul", nil, a, b)
 	shape := slices.Clone(v.Spec.Shape)
+	last := len(shape) - 1
 	if column {
-		shape = shape[:len(shape)-1]
+		shape = slices.Delete(shape, last, last+1)
 	}
 	if row {
-		at := len(shape) - 1
-		if column {
-			at = len(shape) - 1
-		} else {
-			at = len(shape) - 2
-		}
-		shape = slices.Delete(shape, at, at+1)
+		shape = slices.Delete(shape, last-1, last)
 	}
 	return c.reshape(v, shape...)
 }
