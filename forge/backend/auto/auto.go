@@ -44,9 +44,12 @@ type Backend struct {
 
 var _ backend.Backend = (*Backend)(nil)
 
-// New returns the backend with those of this machine to pick from.
-func New() *Backend {
-	return &Backend{interp: interp.New(), portable: portable.New(), tiered: tiered.New(), find: cpu.FindCompiler}
+// New returns the backend with those of this machine to pick from, where threads
+// may share a node.
+func New(threads int) *Backend {
+	plain, quick := interp.New(), portable.New()
+	plain.Workers, quick.Workers = threads, threads
+	return &Backend{interp: plain, portable: quick, tiered: tiered.New(threads), find: cpu.FindCompiler}
 }
 
 // Name is "auto".

@@ -38,7 +38,7 @@ func TestRules(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b := New()
+			b := New(1)
 			b.find = c.find
 			b.tiered = &tiered.Backend{First: portable.New(), Second: cpu.New(), Work: tiered.NewWork(context.Background())}
 			t.Cleanup(b.tiered.Work.Stop)

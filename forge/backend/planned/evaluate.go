@@ -25,7 +25,10 @@ func (p *Program) Evaluate(ctx context.Context, f *Frame, n *ir.Node) error {
 }
 
 func (p *Program) evaluate(ctx context.Context, f *Frame, n *ir.Node) error {
-	c := &ir.Call{Ctx: ctx, Node: n, Workers: runtime.GOMAXPROCS(0)}
+	c := &ir.Call{Ctx: ctx, Node: n, Workers: p.Workers}
+	if c.Workers <= 0 {
+		c.Workers = runtime.GOMAXPROCS(0)
+	}
 	for _, v := range n.In {
 		t, err := p.operand(f, v)
 		if err != nil {

@@ -23,6 +23,9 @@ type Program struct {
 	Graph   *ir.Graph // in the order of the plan
 	Plan    *plan.Plan
 	Buffers []Buffer
+	// Workers is the number of goroutines of [Program.Evaluate]; 0 means one per
+	// core.
+	Workers int
 	entries map[*ir.Value]*plan.Value
 	indexOf map[string]int // of the buffer of a value outside the slots, by the value's name
 }

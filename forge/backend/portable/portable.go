@@ -35,6 +35,9 @@ type Backend struct {
 	Set *vector.Set
 	// MaxBytes bounds the memory that intermediate values of one run may need.
 	MaxBytes int64
+	// Workers is the number of goroutines of a node that runs by its operator's
+	// evaluation; 0 means one per core. Kernels run on one.
+	Workers int
 }
 
 var _ backend.Backend = (*Backend)(nil)
@@ -70,6 +73,7 @@ func (b *Backend) Compile(_ context.Context, g *ir.Graph) (backend.Executable, e
 	if err != nil {
 		return nil, err
 	}
+	laid.Workers = b.Workers
 	x := &Executable{Program: laid, set: b.Set}
 	for _, n := range x.Program.Graph.Nodes {
 		if n.Op.Class != ir.Constant {

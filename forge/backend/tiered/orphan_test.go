@@ -96,7 +96,7 @@ func TestStop(t *testing.T) {
 // TestKilledProcess kills a process that compiles; its compiler ends too.
 func TestKilledProcess(t *testing.T) {
 	if os.Getenv("FORGE_TEST_COMPILES") != "" {
-		_ = compile(t, t.Context(), tiered.New())
+		_ = compile(t, t.Context(), tiered.New(1))
 		time.Sleep(time.Hour)
 	}
 	ownCache(t)

@@ -36,8 +36,13 @@ var (
 	_ backend.Noted    = (*Executable)(nil)
 )
 
-// New returns the backend that starts on vector functions of Go and goes on in C.
-func New() *Backend { return &Backend{First: portable.New(), Second: cpu.New(), Work: Process} }
+// New returns the backend that starts on vector functions of Go and goes on in C,
+// where threads may share a kernel.
+func New(threads int) *Backend {
+	first, second := portable.New(), cpu.New()
+	first.Workers, second.Threads = threads, threads
+	return &Backend{First: first, Second: second, Work: Process}
+}
 
 // Name is "tiered".
 func (b *Backend) Name() string { return "tiered" }

@@ -37,7 +37,11 @@ var measurable = []struct {
 		b.Workers = threads
 		return b
 	}},
-	{"cpu", 1, func(int) backend.Backend { return cpu.New() }},
+	{"cpu", cpu.MaxThreads, func(threads int) backend.Backend {
+		b := cpu.New()
+		b.Threads = threads
+		return b
+	}},
 	{"portable", 1, func(int) backend.Backend { return portable.New() }},
 }
 
@@ -252,7 +256,7 @@ func models(name string) (list []string) {
 
 // file is the entry function of a file.
 func (b *bench) file(ctx context.Context, path string) (*capture.Subject, error) {
-	b.program.backend = forge.DefaultBackend
+	b.program.backend, b.program.threads = forge.DefaultBackend, 1
 	compiled, err := b.compile(ctx, []string{path})
 	if err != nil {
 		return nil, err
