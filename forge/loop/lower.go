@@ -2,6 +2,7 @@ package loop
 
 import (
 	"fmt"
+	"strings"
 
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
@@ -24,6 +25,9 @@ var lowerings = map[string]func(*lowering) error{
 	"layer_norm": (*lowering).norm,
 	"rms_norm":   (*lowering).norm,
 	"sdpa":       (*lowering).attention,
+
+	"cached_attention": (*lowering).attention,
+	"paged_attention":  (*lowering).attention,
 }
 
 // Lower returns the kernel of a node whose values lie as the layout says; the
@@ -41,7 +45,7 @@ func Lower(n *ir.Node, layout Layout) (*Kernel, error) {
 	}
 	for _, list := range [][]*ir.Value{n.In, n.Out} {
 		for _, v := range list {
-			if v.Spec.DType != tensor.F32 {
+			if v.Spec.DType != tensor.F32 && !takesType(n, v) {
 				return nil, fmt.Errorf("%v is %v; kernels compute in f32", v, v.Spec.DType)
 			}
 		}
@@ -51,6 +55,13 @@ func Lower(n *ir.Node, layout Layout) (*Kernel, error) {
 		return nil, err
 	}
 	return l.kernel, nil
+}
+
+// takesType reports whether v may have another type than f32: masks of attention
+// and what says where its keys are.
+func takesType(n *ir.Node, v *ir.Value) bool {
+	return strings.HasSuffix(n.Op.Name, "attention") && (v.Spec.DType == tensor.I64 || v.Spec.DType == tensor.I32) ||
+		n.Op.Name == "sdpa" && v.Spec.DType == tensor.Bool
 }
 
 // lowering is the state of [Lower].

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"forgekernel/forge/loop"
+	"forgekernel/forge/tensor"
 )
 
 // emitter writes the C text of one kernel. Lines are indented by depth.
@@ -34,16 +35,28 @@ func (e *emitter) close() {
 	e.line("}")
 }
 
+// cTypes are the types of elements in C.
+var cTypes = map[tensor.DType]string{tensor.F32: "float", tensor.Bool: "unsigned char", tensor.I64: "long", tensor.I32: "int"}
+
 // params declares the parameters of the kernel function.
 func (e *emitter) params() string {
 	list := make([]string, len(e.kernel.Params))
 	for i, p := range e.kernel.Params {
-		list[i] = fmt.Sprintf("const float *p%d", i)
+		list[i] = fmt.Sprintf("const %s *p%d", cTypes[p.Value.Spec.DType], i)
 		if p.Written {
-			list[i] = fmt.Sprintf("float *p%d", i)
+			list[i] = strings.TrimPrefix(list[i], "const ")
 		}
 	}
 	return strings.Join(append(list, "const int *stop"), ", ")
+}
+
+// args passes them on.
+func (e *emitter) args() string {
+	list := make([]string, len(e.kernel.Params))
+	for i := range list {
+		list[i] = fmt.Sprintf("p%d", i)
+	}
+	return strings.Join(append(list, "stop"), ", ")
 }
 
 // checkStop ends the kernel when the run has been stopped. It stands in loops
@@ -89,6 +102,14 @@ func (e *emitter) load(s scope, a loop.Access) string {
 	default:
 		return fmt.Sprintf("load_strided(%s, %d, %d)", at, step, e.lanes(s))
 	}
+}
+
+// flags loads bools as a condition.
+func (e *emitter) flags(s scope, a loop.Access) string {
+	if s.step(a) == 0 {
+		return fmt.Sprintf("flags(%s, 0, LANES)", s.at(a))
+	}
+	return fmt.Sprintf("flags(%s, %d, %d)", s.at(a), s.step(a), e.lanes(s))
 }
 
 func (e *emitter) lanes(s scope) int {

@@ -42,6 +42,8 @@ type step struct {
 	kernel *loop.Kernel
 	args   []argument // of the kernel's parameters
 	packed int        // the parameter that is packed; -1 for none
+
+	attention attentionPlan // of an attention
 }
 
 // argument is a place in a buffer; buffer -1 is no memory at all.
@@ -136,12 +138,16 @@ func (p *program) addNode(t Target, n *ir.Node) {
 		return
 	}
 	k, err := loop.Lower(n, func(v *ir.Value) []int { return p.entries[v].Strides })
+	var how attentionPlan
+	if err == nil && k.Attention != nil {
+		how, err = t.planAttention(k.Attention)
+	}
 	if err != nil {
 		told.Kernel, told.Reason = n.Op.Name+", reference", err.Error()
 		p.steps = append(p.steps, step{node: n})
 		return
 	}
-	s := step{node: n, kernel: k, packed: -1}
+	s := step{node: n, kernel: k, packed: -1, attention: how}
 	for _, q := range k.Params {
 		s.args = append(s.args, p.place(q.Value))
 	}
@@ -151,7 +157,7 @@ func (p *program) addNode(t Target, n *ir.Node) {
 		p.packConstant(t, &s)
 		told.Reason = describeTiles(t.tileFor(c), s.packed >= 0)
 	case k.Attention != nil:
-		told.Reason = fmt.Sprintf("%d queries at a time, their scores side by side in vectors", t.Lanes)
+		told.Reason = how.String()
 	default:
 		told.Reason = "one nest of loops, in vectors"
 	}

@@ -1,0 +1,208 @@
+package cpu
+
+import "fmt"
+
+// queriesEmitter writes attention with queries across lanes. A weight stands at
+// w[j * wide + r], for key j and query r of those that are done together.
+type queriesEmitter struct {
+	*attentionEmitter
+	count int // queries of the function that is written
+	wide  int // the same in whole vectors
+}
+
+func (x *queriesEmitter) emit() {
+	a := x.a
+	x.keyStep, x.queryStep = x.rows, 1
+	blocks, rest := a.Queries/x.rows, a.Queries%x.rows
+	counts := []int{x.rows, rest}
+	if blocks == 0 {
+		counts = []int{rest}
+	} else if rest == 0 {
+		counts = counts[:1]
+	}
+	x.averages(counts...)
+	for _, n := range counts {
+		x.count, x.wide = n, x.target.whole(n)
+		if x.masks() {
+			x.exclude()
+		}
+		x.block()
+	}
+	x.open("KERNEL void %s(%s)", x.name, x.params())
+	x.open("for (long b = 0; b < %d; b++)", a.Batches)
+	x.open("for (long h = 0; h < %d; h++)", a.Heads)
+	x.open("for (long i = 0; i < %d; i += %d)", a.Queries, x.rows)
+	x.checkStop()
+	if blocks > 0 {
+		x.line("if (i < %d) %s_%d(%s, b, h, i);", blocks*x.rows, x.name, x.rows, x.args())
+	}
+	if rest > 0 {
+		x.line("if (i == %d) %s_%d(%s, b, h, i);", blocks*x.rows, x.name, rest, x.args())
+	}
+	for range 4 {
+		x.close()
+	}
+}
+
+// vectors calls write for each vector of queries, with its name and the number of
+// lanes, 0 for all.
+func (x *queriesEmitter) vectors(write func(u, part int)) {
+	for u := range x.wide / x.target.Lanes {
+		write(u, x.target.part(x.count-u*x.target.Lanes))
+	}
+}
+
+// block writes the function for the queries from i on.
+func (x *queriesEmitter) block() {
+	a, lanes := x.a, x.target.Lanes
+	x.open("KERNEL void %s_%d(%s, long b, long h, long i)", x.name, x.count, x.params())
+	x.line("float q[%d] __attribute__((aligned(64))), w[%d] __attribute__((aligned(64)));", a.D*x.wide, x.keys*x.rows)
+	x.line("float factor[%d] __attribute__((aligned(64)));", x.wide)
+	if !x.once {
+		x.line("float sums[%d] __attribute__((aligned(64))) = {0};", x.count*x.target.whole(a.E))
+	}
+	x.line("long g = h / %d;", a.Heads/a.Groups)
+	x.position()
+	x.open("for (long d = 0; d < %d; d++)", a.D)
+	x.vectors(func(u, part int) {
+		s := scope{vars: []string{"b", "h", fmt.Sprintf("(i + %d)", u*lanes), "d"}, lane: 2, part: part}
+		x.line("store(q + d * %d + %d, %s);", x.wide, u*lanes, x.load(s, a.Q))
+	})
+	x.close()
+	x.vectors(func(u, _ int) { x.line("vf top%d = set(-__builtin_inff()), total%d = set(0);", u, u) })
+	x.line("long n = %s;", x.seen("i", fmt.Sprintf("i + %d", x.count)))
+	if x.once {
+		x.line("const long from = 0;")
+		x.keyBlock()
+		x.shares()
+		at := scope{vars: []string{"b", "h", "i", ""}}.at(a.Out)
+		x.callAverages(x.count, at, a.Out.Strides[2])
+		x.close()
+		return
+	}
+	x.open("for (long from = 0; from < n; from += %d)", x.keys)
+	x.checkStop()
+	x.keyBlock()
+	x.callAverages(x.count, "sums", x.target.whole(a.E))
+	x.close()
+	x.shares()
+	x.open("for (long r = 0; r < %d; r++)", x.count)
+	x.result(fmt.Sprintf("sums + r * %d", x.target.whole(a.E)), "set(factor[r])", "h", "(i + r)")
+	x.close()
+	x.close()
+}
+
+// keyBlock makes the weights of a block of keys.
+func (x *queriesEmitter) keyBlock() {
+	a := x.a
+	x.line("long m = least(n - from, %d), j = 0;", x.keys)
+	x.rowsOf("k", "keys", a.K)
+	x.rowsOf("v", "values", a.V)
+	tall := max(1, min(8, (x.target.Registers-1)/(x.wide/x.target.Lanes)-1))
+	x.open("for (; j + %d <= m; j += %d)", tall, tall)
+	x.scores(tall)
+	x.close()
+	x.open("for (; j < m; j++)")
+	x.scores(1)
+	x.close()
+	if x.masks() {
+		some := "1"
+		if a.Mask == nil {
+			some = "from + m > start + i + 1"
+		}
+		x.line("int some = %s;", some)
+		x.line("if (some) %s_exclude_%d(w, -__builtin_inff(), 0, %s, b, h, i, from, m, start);", x.name, x.count, x.args())
+	}
+	x.weigh()
+	if x.excludes() {
+		x.line("int careful = some && !%s_finite(v, m);", x.name)
+		x.line("if (careful) %s_exclude_%d(w, -0.0f, 1, %s, b, h, i, from, m, start);", x.name, x.count, x.args())
+	}
+}
+
+// scores computes those of some keys from j on.
+func (x *queriesEmitter) scores(keys int) {
+	a, lanes, step := x.a, x.target.Lanes, x.rowStep(x.a.K)
+	channel := a.K.Strides[3]
+	if x.gathers(a.K) {
+		channel = 1
+	}
+	for u := range keys {
+		x.vectors(func(v, _ int) { x.line("vf a%d_%d = set(0);", u, v) })
+	}
+	x.open("for (long d = 0; d < %d; d++)", a.D)
+	x.vectors(func(v, _ int) { x.line("vf x%d = load(q + d * %d + %d); PIN(x%d);", v, x.wide, v*lanes, v) })
+	for u := range keys {
+		x.line("{ vf y = set(k[(j + %d) * %d + d * %d]);", u, step, channel)
+		x.vectors(func(v, _ int) { x.line("  a%d_%d = fma_(y, x%d, a%d_%d);", u, v, v, u, v) })
+		x.line("}")
+	}
+	x.close()
+	for u := range keys {
+		x.vectors(func(v, _ int) {
+			x.line("store(w + (j + %d) * %d + %d, a%d_%d * %s);", u, x.rows, v*lanes, u, v, literal(a.Scale))
+		})
+	}
+}
+
+// exclude writes the function that gives excluded pairs a value. It also adds a
+// mask of numbers, unless it only marks.
+func (x *queriesEmitter) exclude() {
+	a := x.a
+	x.open("KERNEL void %s_exclude_%d(float *w, float value, int marks, %s, long b, long h, long i, long from, long m, long start)", x.name, x.count, x.params())
+	x.open("for (long j = 0; j < m; j++)")
+	x.vectors(func(u, part int) {
+		at := fmt.Sprintf("w + j * %d + %d", x.rows, u*x.target.Lanes)
+		x.open("")
+		x.line("vf s = load(%s);", at)
+		s := scope{vars: []string{"b", "h", fmt.Sprintf("(i + %d)", u*x.target.Lanes), "(from + j)"}, lane: 2, part: part}
+		out := fmt.Sprintf("first(from + j - start - i - %d)", u*x.target.Lanes)
+		switch {
+		case a.Mask != nil && x.kernel.MaskIsBool():
+			out = "~" + x.flags(s, *a.Mask)
+		case a.Mask != nil:
+			x.line("vf added = %s;", x.load(s, *a.Mask))
+			x.line("if (!marks) s += added;")
+			out = "added == -__builtin_inff()"
+		}
+		if a.Mask == nil || !a.Strict || x.kernel.MaskIsBool() {
+			x.line("s = choose(%s, set(value), s);", out)
+		}
+		x.line("store(%s, s);", at)
+		x.close()
+	})
+	x.close()
+	x.close()
+}
+
+// weigh turns scores into weights relative to the largest so far. NaN is not the
+// largest: it is in the total.
+func (x *queriesEmitter) weigh() {
+	lanes := x.target.Lanes
+	x.vectors(func(u, _ int) { x.line("vf next%d = top%d;", u, u) })
+	x.open("for (j = 0; j < m; j++)")
+	x.vectors(func(u, _ int) {
+		x.line("next%d = larger_(load(w + j * %d + %d), next%d);", u, x.rows, u*lanes, u)
+	})
+	x.close()
+	x.vectors(func(u, _ int) {
+		x.line("vf base%d = choose(next%d == -__builtin_inff(), set(0), next%d);", u, u, u)
+		if !x.once {
+			x.line("vf factor%d = v_exp(top%d - base%d); total%d *= factor%d;", u, u, u, u, u)
+			x.line("store(factor + %d, factor%d); top%d = next%d;", u*lanes, u, u, u)
+		}
+	})
+	x.open("for (j = 0; j < m; j++)")
+	x.vectors(func(u, _ int) {
+		x.line("vf p%d = v_exp(load(w + j * %d + %d) - base%d);", u, x.rows, u*lanes, u)
+		x.line("store(w + j * %d + %d, p%d); total%d += p%d;", x.rows, u*lanes, u, u, u)
+	})
+	x.close()
+}
+
+// shares makes the factors that of each query's result.
+func (x *queriesEmitter) shares() {
+	x.vectors(func(u, _ int) {
+		x.line("store(factor + %d, %s);", u*x.target.Lanes, x.share(fmt.Sprintf("total%d", u)))
+	})
+}
