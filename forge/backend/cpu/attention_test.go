@@ -26,6 +26,11 @@ func (s attentionShape) sdpa(t testing.TB, mask, attrs string) *ir.Graph {
 	}
 	src := fmt.Sprintf("graph f(%%q: f32[%d,%d,%d,%d], %%k: f32[%d,%d,%d,%d], %%v: f32[%d,%d,%d,%d]%s) {\n %%y: f32[%d,%d,%d,%d] = sdpa %%q, %%k, %%v%s%s\n return %%y\n}",
 		s.b, s.h, s.q, s.d, s.b, s.g, s.keys, s.d, s.b, s.g, s.keys, s.e, params, s.b, s.h, s.q, s.e, args, attrs)
+	return parse(t, src)
+}
+
+func parse(t testing.TB, src string) *ir.Graph {
+	t.Helper()
 	g, err := ir.Parse(op.Registry, src)
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, src)

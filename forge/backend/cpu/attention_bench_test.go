@@ -1,0 +1,89 @@
+package cpu_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"forgekernel/forge/backend/cpu"
+	"forgekernel/forge/ir"
+)
+
+// BenchmarkPrefill gives the part of the machine's peak that attention reaches
+// over long sequences. Runs alternate with a loop of multiply-adds, and the
+// quickest of each count, which other load disturbs least.
+func BenchmarkPrefill(b *testing.B) {
+	peak, err := cpu.New().NewPeak(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		attentionShape
+		mask, attrs string
+	}{
+		"24":          {attentionShape{4, 4, 4, 24, 24, 32, 32}, "", ""},
+		"512":         {attentionShape{1, 8, 2, 512, 512, 64, 64}, "", ""},
+		"2048":        {attentionShape{1, 2, 1, 2048, 2048, 64, 64}, "", ""},
+		"512/causal":  {attentionShape{1, 8, 2, 512, 512, 64, 64}, "", " {causal = true}"},
+		"2048/causal": {attentionShape{1, 2, 1, 2048, 2048, 64, 64}, "", " {causal = true}"},
+		"512/added":   {attentionShape{1, 8, 2, 512, 512, 64, 64}, "f32[512,512]", ""},
+		"512/bool":    {attentionShape{1, 8, 2, 512, 512, 64, 64}, "bool[512,512]", ""},
+	} {
+		b.Run(name, func(b *testing.B) {
+			g := c.sdpa(b, c.mask, c.attrs)
+			exe, in := compile(b, cpu.New(), g), attentionInputs(b, g)
+			var limit, best float64 // GFLOP/s
+			for b.Loop() {
+				start := time.Now()
+				flops := peak.Run()
+				middle := time.Now()
+				run(b, exe, in)
+				limit = max(limit, flops/float64(middle.Sub(start).Nanoseconds()))
+				best = max(best, float64(g.Cost().FLOPs)/float64(time.Since(middle).Nanoseconds()))
+			}
+			b.ReportMetric(best, "GFLOP/s")
+			b.ReportMetric(100*best/limit, "%peak")
+		})
+	}
+}
+
+// stream is a program that adds up all keys and values.
+func (s attentionShape) stream(t testing.TB) *ir.Graph {
+	n := s.b * s.g * s.keys
+	return parse(t, fmt.Sprintf(`graph f(%%k: f32[%d,%d,%d,%d], %%v: f32[%d,%d,%d,%d]) {
+  %%0: f32[%d] = reshape %%k {shape = [-1]}
+  %%1: f32[%d] = reshape %%v {shape = [-1]}
+  %%2: f32[] = sum %%0
+  %%3: f32[] = sum %%1
+  return %%2, %%3
+}`, s.b, s.g, s.keys, s.d, s.b, s.g, s.keys, s.e, n*s.d, n*s.e))
+}
+
+// BenchmarkDecode gives the rate at which one query reads keys and values, beside
+// that at which the sum over the same bytes does.
+func BenchmarkDecode(b *testing.B) {
+	for name, s := range map[string]attentionShape{
+		"8":        {1, 8, 8, 1, 2048, 128, 128},
+		"32/8":     {1, 32, 8, 1, 2048, 128, 128},
+		"32/8x16":  {16, 32, 8, 1, 2048, 128, 128},
+		"8/1/64x8": {8, 8, 1, 1, 2048, 64, 64},
+	} {
+		b.Run(name, func(b *testing.B) {
+			g := s.sdpa(b, "", "")
+			exe, in := compile(b, cpu.New(), g), attentionInputs(b, g)
+			probe := compile(b, cpu.New(), s.stream(b))
+			bytes := float64(in[1].Bytes() + in[2].Bytes())
+			var limit, best float64 // GB/s
+			for b.Loop() {
+				start := time.Now()
+				run(b, probe, in[1:])
+				middle := time.Now()
+				run(b, exe, in)
+				limit = max(limit, bytes/float64(middle.Sub(start).Nanoseconds()))
+				best = max(best, bytes/float64(time.Since(middle).Nanoseconds()))
+			}
+			b.ReportMetric(best, "GB/s")
+			b.ReportMetric(limit, "stream-GB/s")
+		})
+	}
+}
