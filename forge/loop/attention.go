@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"fmt"
 	"math"
 
 	"forgekernel/forge/ir"
@@ -44,6 +45,9 @@ type Cache struct {
 // attention lowers sdpa and the attentions over caches.
 func (l *lowering) attention() error {
 	n := l.node
+	if d := n.Out[0].Spec.DType; d == tensor.F64 {
+		return fmt.Errorf("%s of f64 has no loop form: it computes in f32", n.Op.Name)
+	}
 	q, k, v := n.In[0].Spec.Shape, n.In[1].Spec.Shape, n.In[2].Spec.Shape
 	a := &Attention{
 		Batches: q[0], Heads: q[1], Groups: k[1], Queries: q[2], Keys: k[2], D: q[3], E: v[3],
@@ -53,7 +57,7 @@ func (l *lowering) attention() error {
 		a.Scale = float32(1 / math.Sqrt(float64(a.D)))
 	}
 	a.Out = *l.out()
-	operand := func(v *ir.Value) Access { return Access{l.param(v, false), l.layout(v)} }
+	operand := func(v *ir.Value) Access { return Access{Param: l.param(v, false), Strides: l.layout(v)} }
 	a.Q, a.K, a.V = operand(n.In[0]), operand(n.In[1]), operand(n.In[2])
 	l.kernel.Attention = a
 	switch n.Op.Name {

@@ -26,20 +26,23 @@ func Run(t *testing.T, b backend.Backend) {
 			if o.Class == ir.Transfer {
 				continue // needs several ranks
 			}
-			t.Run(o.Name, func(t *testing.T) {
-				n := 0
-				for c := range casesOf(o) {
-					c.run(t, b)
-					n++
-				}
-				if n == 0 {
-					t.Errorf("the suite has no case for %s", o.Name)
-				}
-			})
+			t.Run(o.Name, func(t *testing.T) { RunOperator(t, b, o) })
 		}
 	})
 	t.Run("transfers", func(t *testing.T) { testTransfers(t, b) })
 	t.Run("executable", func(t *testing.T) { testExecutable(t, b) })
+}
+
+// RunOperator is the part of [Run] for one operator.
+func RunOperator(t *testing.T, b backend.Backend, o *ir.Op) {
+	n := 0
+	for c := range casesOf(o) {
+		c.run(t, b)
+		n++
+	}
+	if n == 0 {
+		t.Errorf("the suite has no case for %s", o.Name)
+	}
 }
 
 // run compares one node on ordinary and on adversarial data.

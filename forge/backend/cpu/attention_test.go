@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"forgekernel/forge/backend/conformance"
 	"forgekernel/forge/backend/cpu"
-	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/op"
 	"forgekernel/forge/tensor"
@@ -38,42 +38,31 @@ func parse(t testing.TB, src string) *ir.Graph {
 	return g
 }
 
-// shapes are those at the borders of blocks and vectors, for all targets.
-var attentionShapes = []attentionShape{
-	{1, 1, 1, 1, 1, 1, 1}, {2, 4, 2, 1, 33, 16, 16}, {1, 8, 1, 1, 200, 64, 64}, {1, 6, 2, 2, 129, 20, 13}, {1, 3, 3, 1, 65, 7, 40},
-	{2, 2, 1, 9, 130, 5, 7}, {1, 2, 2, 16, 16, 16, 16}, {1, 4, 2, 33, 128, 24, 20}, {1, 2, 1, 70, 150, 8, 80}, {1, 1, 1, 129, 300, 33, 17},
-	{1, 2, 1, 24, 0, 4, 4}, {1, 2, 1, 1, 0, 4, 4},
-}
+// attentions are the operators whose kernels differ from target to target.
+var attentions = []string{"sdpa", "cached_attention", "paged_attention"}
 
+// TestAttention runs the suite's cases also for the vectors that are not the widest,
+// and demands that they are native but for f64.
 func TestAttention(t *testing.T) {
-	var graphs []*ir.Graph
-	for _, s := range attentionShapes {
-		for _, attrs := range []string{"", " {causal = true}", " {strict = true}", " {causal = true, strict = true, scale = 0.3}"} {
-			graphs = append(graphs, s.sdpa(t, "", attrs))
-		}
-		for _, attrs := range []string{"", " {strict = true}"} {
-			for _, mask := range []string{
-				fmt.Sprintf("[%d,%d,%d,%d]", s.b, s.h, s.q, s.keys), fmt.Sprintf("[%d,%d]", s.q, s.keys), fmt.Sprintf("[%d,1,1,%d]", s.b, s.keys), fmt.Sprintf("[%d,%d,1]", s.h, s.q), "[]",
-			} {
-				graphs = append(graphs, s.sdpa(t, "f32"+mask, attrs), s.sdpa(t, "bool"+mask, attrs))
-			}
-		}
-	}
 	onTargets(t, func(t *testing.T, b *cpu.Backend) {
-		list, err := b.CompileAll(t.Context(), graphs...)
-		if err != nil {
-			t.Fatal(err)
+		if testing.Short() && b.Target.Name == cpu.New().Target.Name {
+			t.Skip("TestConformance has them")
 		}
-		for i, exe := range list {
-			if k := exe.Kernels()[0]; !strings.HasPrefix(k.Kernel, "sdpa, C for ") {
-				t.Errorf("%s runs as %q: %s", graphs[i], k.Kernel, k.Reason)
+		a := compileAhead(t, b, attentions...)
+		for _, exe := range a.ready {
+			n := exe.Graph().Nodes[0]
+			for _, k := range exe.Kernels() {
+				if k.Kernel != "" && n.Out[0].Spec.DType != tensor.F64 && !strings.HasSuffix(k.Kernel, ", C for "+b.Target.Name) {
+					t.Errorf("%v runs as %q: %s", n, k.Kernel, k.Reason)
+				}
 			}
-			in := attentionInputs(t, graphs[i])
-			want := run(t, compile(t, interp.Reference(), graphs[i]), in)
-			slow := worst(run(t, compile(t, interp.New(), graphs[i]), in), want)
-			if got := worst(run(t, exe, in), want); !(got <= 4*slow+1e-6) {
-				t.Errorf("it errs by %.3g, the interpreter by %.3g: %s\n%s", got, slow, exe.Kernels()[0].Reason, graphs[i])
+		}
+		for _, name := range attentions {
+			o, err := op.Registry.Lookup(name)
+			if err != nil {
+				t.Fatal(err)
 			}
+			t.Run(name, func(t *testing.T) { conformance.RunOperator(t, a, o) })
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"forgekernel/forge/loop"
+	"forgekernel/forge/tensor"
 )
 
 // Attention has two schedules. Keys are taken in blocks in both; with more than one
@@ -47,9 +48,11 @@ func (p attentionPlan) String() string {
 
 // planAttention picks the schedule: the most queries at a time whose temporaries
 // stay within the bound.
-func (t Target) planAttention(a *loop.Attention) (attentionPlan, error) {
+func (t Target) planAttention(k *loop.Kernel) (attentionPlan, error) {
+	a := k.Attention
 	p := attentionPlan{keys: longBlock}
-	if p.once = a.Keys <= shortKeys && a.Cache == nil; p.once {
+	single := k.Params[a.Out.Param].Value.Spec.DType == tensor.F32
+	if p.once = a.Keys <= shortKeys && a.Cache == nil && single; p.once {
 		p.keys = max(1, a.Keys)
 	}
 	least := t.Lanes
@@ -91,6 +94,9 @@ type attentionEmitter struct {
 }
 
 func (e *emitter) attention(name string, p attentionPlan) {
+	for _, q := range e.kernel.Params {
+		e.elems = append(e.elems, q.Value.Spec.DType)
+	}
 	x := &attentionEmitter{emitter: e, attentionPlan: p, a: e.kernel.Attention, name: name}
 	if x.gathers(x.a.K) {
 		x.gather("keys", x.a.K, x.a.D)
@@ -127,7 +133,7 @@ func (x *attentionEmitter) width(access loop.Access) int {
 
 // gathers reports whether blocks of K or V are copied, to be rows of vectors.
 func (x *attentionEmitter) gathers(access loop.Access) bool {
-	return access.Strides[3] != 1 && x.width(access) > 1 || x.a.Cache != nil && x.a.Cache.Table != nil
+	return x.elems[access.Param] != tensor.F32 || access.Strides[3] != 1 && x.width(access) > 1 || x.a.Cache != nil && x.a.Cache.Table != nil
 }
 
 // rowStep is the distance between the rows of a block of K or V.
@@ -184,7 +190,7 @@ func (x *attentionEmitter) finite() {
 		x.line("sum = fma_(%s, set(0), sum);", x.values(c, x.target.part(x.a.E-c)))
 	}
 	x.close()
-	x.line("return fold_sum(sum)[0] == 0;")
+	x.line("return fold_sum_f32(sum)[0] == 0;")
 	x.close()
 }
 

@@ -125,7 +125,7 @@ func (x *channelsEmitter) scoreTile(rows, keys int) {
 		x.close()
 	}
 	if rows*keys == 1 {
-		x.line("w[r * %d + j] = fold_sum(a0)[0] * %s[0];", x.keys, literal(a.Scale))
+		x.line("w[r * %d + j] = fold_sum_f32(a0)[0] * %s[0];", x.keys, literal(a.Scale))
 		return
 	}
 	x.line("vf s = %s * %s;", x.foldAll(rows*keys), literal(a.Scale))
@@ -162,12 +162,12 @@ func (x *channelsEmitter) exclude() {
 		x.close()
 		return
 	}
-	at := scope{vars: []string{"b", "h", "i", "(from + j)"}}.at(*a.Mask)
+	mask := x.load(scope{vars: []string{"b", "h", "i", "(from + j)"}, lane: -1}, *a.Mask)
 	x.open("for (long j = 0; j < m; j++)")
 	if x.kernel.MaskIsBool() {
-		x.line("if (!*(%s)) w[j] = value;", at)
+		x.line("if (!%s[0]) w[j] = value;", mask)
 	} else {
-		x.line("float added = *(%s);", at)
+		x.line("float added = %s[0];", mask)
 		x.line("if (!marks) w[j] += added;")
 		if !a.Strict {
 			x.line("if (added == -__builtin_inff()) w[j] = value;")
@@ -194,11 +194,11 @@ func (x *channelsEmitter) weigh() {
 	x.line("for (j = m; j %% %d; j++) s[j] = -__builtin_inff();", lanes)
 	x.line("vf next = set(top[r]), sum = set(0);")
 	x.line("for (j = 0; j < m; j += %d) next = larger_(load(s + j), next);", lanes)
-	x.line("next = fold_top(next);")
+	x.line("next = fold_top_f32(next);")
 	x.line("vf base = choose(next == -__builtin_inff(), set(0), next);")
 	x.line("for (j = 0; j < m; j += %d) { vf p = v_exp(load(s + j) - base); store(s + j, p); sum += p; }", lanes)
 	x.line("factor[r] = v_exp(set(top[r]) - base)[0];")
-	x.line("total[r] = total[r] * factor[r] + fold_sum(sum)[0];")
+	x.line("total[r] = total[r] * factor[r] + fold_sum_f32(sum)[0];")
 	x.line("top[r] = next[0];")
 	x.close()
 	if x.excludes() {

@@ -159,7 +159,7 @@ func (x *queriesEmitter) exclude() {
 		out := fmt.Sprintf("first(from + j - start - i - %d)", u*x.target.Lanes)
 		switch {
 		case a.Mask != nil && x.kernel.MaskIsBool():
-			out = "~" + x.flags(s, *a.Mask)
+			out = "~" + x.load(s, *a.Mask)
 		case a.Mask != nil:
 			x.line("vf added = %s;", x.load(s, *a.Mask))
 			x.line("if (!marks) s += added;")

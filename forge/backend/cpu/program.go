@@ -140,7 +140,7 @@ func (p *program) addNode(t Target, n *ir.Node) {
 	k, err := loop.Lower(n, func(v *ir.Value) []int { return p.entries[v].Strides })
 	var how attentionPlan
 	if err == nil && k.Attention != nil {
-		how, err = t.planAttention(k.Attention)
+		how, err = t.planAttention(k)
 	}
 	if err != nil {
 		told.Kernel, told.Reason = n.Op.Name+", reference", err.Error()

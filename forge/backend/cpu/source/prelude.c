@@ -19,9 +19,6 @@ typedef int i32;
 
 INLINE int stopped(const int *stop) { return __atomic_load_n(stop, __ATOMIC_RELAXED); }
 
-INLINE long least(long a, long b) { return a < b ? a : b; }
-INLINE long most(long a, long b) { return a > b ? a : b; }
-
 INLINE vf set(float x) { return x - (vf){0}; }
 INLINE vf load(const float *p) { return *(const vu *)p; }
 INLINE void store(float *p, vf x) { *(vu *)p = x; }
@@ -31,9 +28,6 @@ INLINE void store_part(float *p, vf x, int n) { __builtin_memcpy(p, &x, 4 * n); 
 /* Lanes that are s elements apart. */
 INLINE vf load_strided(const float *p, long s, int n) { vf x = {0}; for (int l = 0; l < n; l++) x[l] = p[l * s]; return x; }
 INLINE void store_strided(float *p, long s, vf x, int n) { for (int l = 0; l < n; l++) p[l * s] = x[l]; }
-
-/* Bools that are s elements apart, as a condition. */
-INLINE vi flags(const unsigned char *p, long s, int n) { vi x = {0}; for (int l = 0; l < n; l++) x[l] = p[l * s]; return x != 0; }
 
 INLINE vf choose(vi m, vf a, vf b) { return (vf)(((vi)a & m) | ((vi)b & ~m)); }
 /* The lanes below n. */
@@ -64,9 +58,6 @@ INLINE vi v_lt(vf a, vf b) { return a < b; }
 INLINE vi v_le(vf a, vf b) { return a <= b; }
 INLINE vi v_gt(vf a, vf b) { return a > b; }
 INLINE vi v_ge(vf a, vf b) { return a >= b; }
-INLINE vi v_and(vi a, vi b) { return a & b; }
-INLINE vi v_or(vi a, vi b) { return a | b; }
-INLINE vi v_not(vi a) { return ~a; }
 INLINE vf v_where(vi m, vf a, vf b) { return choose(m, a, b); }
 /* NaN wins; 0 is larger than -0. */
 INLINE vf v_maximum(vf a, vf b) {
@@ -77,10 +68,6 @@ INLINE vf v_minimum(vf a, vf b) {
   vf r = choose(a < b, a, choose(b < a, b, (vf)((vi)a | (vi)b)));
   return choose(a != a, a, choose(b != b, b, r));
 }
-/* The larger, b where a is NaN. */
-INLINE vf larger_(vf a, vf b) { vf r; for (int l = 0; l < LANES; l++) r[l] = a[l] > b[l] ? a[l] : b[l]; return r; }
-/* Whether a weight is -0, which no exponential is: its value must not be read. */
-INLINE int marked(float w) { i32 x; __builtin_memcpy(&x, &w, 4); return x == (i32)0x80000000; }
 INLINE vf v_relu(vf x) { return choose(x <= 0, set(0), x); }
 INLINE vf v_sqrt(vf x) { vf r; for (int l = 0; l < LANES; l++) r[l] = __builtin_sqrtf(x[l]); return r; }
 INLINE vf v_rsqrt(vf x) { return 1 / v_sqrt(x); }
@@ -201,31 +188,13 @@ INLINE vf v_gelu_tanh(vf x) {
 
 /* A fold over the lanes, in every lane of the result. */
 #define FOLD(name, op) \
-  INLINE vf name(vf x) { \
+  INLINE vf name##_f32(vf x) { \
     float t[LANES]; __builtin_memcpy(t, &x, sizeof t); \
     for (int h = LANES / 2; h > 0; h /= 2) for (int l = 0; l < h; l++) t[l] = op; \
     return set(t[0]); \
   }
 INLINE float larger(float a, float b) { return v_maximum(set(a), set(b))[0]; }
 INLINE float smaller(float a, float b) { return v_minimum(set(a), set(b))[0]; }
-/* The sums of neighbouring halves of 2h lanes, those of a before those of b. */
-INLINE vf halves(vf a, vf b, int h) {
-  vi low, high;
-  for (int l = 0; l < LANES; l++) {
-    low[l] = l / (2 * h) * 2 * h + l % h + (l % (2 * h) < h ? 0 : LANES);
-    high[l] = low[l] + h;
-  }
-#ifdef __clang__
-  vf r;
-  for (int l = 0; l < LANES; l++) {
-    r[l] = (low[l] < LANES ? a[low[l]] : b[low[l] - LANES]) + (high[l] < LANES ? a[high[l]] : b[high[l] - LANES]);
-  }
-  return r;
-#else
-  return __builtin_shuffle(a, b, low) + __builtin_shuffle(a, b, high);
-#endif
-}
-FOLD(fold_top, t[l] > t[l + h] ? t[l] : t[l + h])
 FOLD(fold_sum, t[l] + t[l + h])
 FOLD(fold_max, larger(t[l], t[l + h]))
 FOLD(fold_min, smaller(t[l], t[l + h]))
