@@ -21,13 +21,13 @@ func BenchmarkPrefill(b *testing.B) {
 		attentionShape
 		mask, attrs string
 	}{
-		"24":          {attentionShape{4, 4, 4, 24, 24, 32, 32}, "", ""},
-		"512":         {attentionShape{1, 8, 2, 512, 512, 64, 64}, "", ""},
-		"2048":        {attentionShape{1, 2, 1, 2048, 2048, 64, 64}, "", ""},
-		"512/causal":  {attentionShape{1, 8, 2, 512, 512, 64, 64}, "", " {causal = true}"},
-		"2048/causal": {attentionShape{1, 2, 1, 2048, 2048, 64, 64}, "", " {causal = true}"},
-		"512/added":   {attentionShape{1, 8, 2, 512, 512, 64, 64}, "f32[512,512]", ""},
-		"512/bool":    {attentionShape{1, 8, 2, 512, 512, 64, 64}, "bool[512,512]", ""},
+		"24":         {attentionShape{4, 4, 4, 24, 24, 32, 32}, "", ""},
+		"512":        {attentionShape{1, 8, 2, 512, 512, 64, 64}, "", ""},
+		"2048":       {attentionShape{1, 2, 1, 2048, 2048, 64, 64}, "", ""},
+		"512causal":  {attentionShape{1, 8, 2, 512, 512, 64, 64}, "", " {causal = true}"},
+		"2048causal": {attentionShape{1, 2, 1, 2048, 2048, 64, 64}, "", " {causal = true}"},
+		"512added":   {attentionShape{1, 8, 2, 512, 512, 64, 64}, "f32[512,512]", ""},
+		"512bool":    {attentionShape{1, 8, 2, 512, 512, 64, 64}, "bool[512,512]", ""},
 	} {
 		b.Run(name, func(b *testing.B) {
 			g := c.sdpa(b, c.mask, c.attrs)
@@ -63,10 +63,10 @@ func (s attentionShape) stream(t testing.TB) *ir.Graph {
 // that at which the sum over the same bytes does.
 func BenchmarkDecode(b *testing.B) {
 	for name, s := range map[string]attentionShape{
-		"8":        {1, 8, 8, 1, 2048, 128, 128},
-		"32/8":     {1, 32, 8, 1, 2048, 128, 128},
-		"32/8x16":  {16, 32, 8, 1, 2048, 128, 128},
-		"8/1/64x8": {8, 8, 1, 1, 2048, 64, 64},
+		"8":       {1, 8, 8, 1, 2048, 128, 128},
+		"32by8":   {1, 32, 8, 1, 2048, 128, 128},
+		"32by8x4": {4, 32, 8, 1, 2048, 128, 128},
+		"8by1x8":  {8, 8, 1, 1, 2048, 64, 64},
 	} {
 		b.Run(name, func(b *testing.B) {
 			g := s.sdpa(b, "", "")

@@ -108,6 +108,9 @@ func (x *channelsEmitter) scoreTile(rows, keys int) {
 			} else {
 				x.line("{ vf y = load(%s);", from)
 			}
+			if !x.gathers(a.K) {
+				x.line("  __builtin_prefetch(%s + %d, 0, 2);", from, x.keys*step)
+			}
 			for r := range rows {
 				x.line("  a%d = fma_(x%d, y, a%d);", r*keys+u, r, r*keys+u)
 			}

@@ -74,6 +74,9 @@ func (x *attentionEmitter) average(name string, t averageTile, careful bool) {
 	x.open("for (long j = 0; j < m; j++)")
 	for c := range t.width {
 		x.line("vf v%d = %s; PIN(v%d);", c, x.values(c*lanes, x.columnPart(t, c)), c)
+		if x.channels && !x.gathers(x.a.V) {
+			x.line("__builtin_prefetch(v + (j + %d) * %d + %d, 0, 2);", x.keys, x.rowStep(x.a.V), c*lanes)
+		}
 	}
 	for r := range t.rows {
 		weight := fmt.Sprintf("w[j * %d + %d]", x.keyStep, r*x.queryStep)
