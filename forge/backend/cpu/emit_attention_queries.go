@@ -1,6 +1,10 @@
 package cpu
 
-import "fmt"
+import (
+	"fmt"
+
+	"forgekernel/forge/loop"
+)
 
 // queriesEmitter writes attention with queries across lanes. A weight stands at
 // w[j * wide + r], for key j and query r of those that are done together.
@@ -54,7 +58,7 @@ func (x *queriesEmitter) vectors(write func(u, part int)) {
 
 // block writes the function for the queries from i on.
 func (x *queriesEmitter) block() {
-	a, lanes := x.a, x.target.Lanes
+	a := x.a
 	x.open("KERNEL void %s_%d(%s, long b, long h, long i)", x.name, x.count, x.params())
 	x.line("float q[%d] __attribute__((aligned(64))), w[%d] __attribute__((aligned(64)));", a.D*x.wide, x.keys*x.rows)
 	x.line("float factor[%d] __attribute__((aligned(64)));", x.wide)
@@ -63,12 +67,7 @@ func (x *queriesEmitter) block() {
 	}
 	x.line("long g = h / %d;", a.Heads/a.Groups)
 	x.position()
-	x.open("for (long d = 0; d < %d; d++)", a.D)
-	x.vectors(func(u, part int) {
-		s := scope{vars: []string{"b", "h", fmt.Sprintf("(i + %d)", u*lanes), "d"}, lane: 2, part: part}
-		x.line("store(q + d * %d + %d, %s);", x.wide, u*lanes, x.load(s, a.Q))
-	})
-	x.close()
+	x.loadQueries()
 	x.vectors(func(u, _ int) { x.line("vf top%d = set(-__builtin_inff()), total%d = set(0);", u, u) })
 	x.line("long n = %s;", x.seen("i", fmt.Sprintf("i + %d", x.count)))
 	if x.once {
@@ -90,6 +89,44 @@ func (x *queriesEmitter) block() {
 	x.result(fmt.Sprintf("sums + r * %d", x.target.whole(a.E)), "set(factor[r])", "h", "(i + r)")
 	x.close()
 	x.close()
+}
+
+// loadQueries puts them in q with the channels down and the queries across lanes.
+func (x *queriesEmitter) loadQueries() {
+	a, lanes := x.a, x.target.Lanes
+	x.vectors(func(u, part int) {
+		if a.Q.Strides[3] != 1 {
+			s := scope{vars: []string{"b", "h", fmt.Sprintf("(i + %d)", u*lanes), "d"}, lane: 2, part: part}
+			x.line("for (long d = 0; d < %d; d++) store(q + d * %d + %d, %s);", a.D, x.wide, u*lanes, x.load(s, a.Q))
+			return
+		}
+		turned := func(at string, channels int) {
+			x.square(a.Q, u, part, at, x.target.part(channels))
+			x.line("for (int d = 0; d < %d; d++) store(q + (%s + d) * %d + %d, x[d]);", channels, at, x.wide, u*lanes)
+			x.close()
+		}
+		whole := a.D / lanes * lanes
+		if whole > 0 {
+			x.open("for (long c = 0; c < %d; c += %d)", whole, lanes)
+			turned("c", lanes)
+			x.close()
+		}
+		if whole < a.D {
+			turned(fmt.Sprint(whole), a.D-whole)
+		}
+	})
+}
+
+// square opens a block with vectors x[0], x[1], … of elements that are adjacent in
+// the last dimension of an access, from at on: each of those of all queries of
+// vector u. There are part queries and columns such elements, if not as many as
+// lanes.
+func (x *queriesEmitter) square(a loop.Access, u, part int, at string, columns int) {
+	s := scope{vars: []string{"b", "h", fmt.Sprintf("(i + %d + l)", u*x.target.Lanes), at}, lane: 3, part: columns}
+	x.open("")
+	x.line("vf x[LANES];")
+	x.line("UNROLL for (int l = 0; l < LANES; l++) x[l] = l < %d ? (vf)%s : set(0);", x.lanes(scope{part: part}), x.load(s, a))
+	x.line("turn(x);")
 }
 
 // keyBlock makes the weights of a block of keys.
@@ -148,31 +185,52 @@ func (x *queriesEmitter) scores(keys int) {
 // exclude writes the function that gives excluded pairs a value. It also adds a
 // mask of numbers, unless it only marks.
 func (x *queriesEmitter) exclude() {
-	a := x.a
+	a, lanes := x.a, x.target.Lanes
 	x.open("KERNEL void %s_exclude_%d(float *w, float value, int marks, %s, long b, long h, long i, long from, long m, long start)", x.name, x.count, x.params())
-	x.open("for (long j = 0; j < m; j++)")
 	x.vectors(func(u, part int) {
-		at := fmt.Sprintf("w + j * %d + %d", x.rows, u*x.target.Lanes)
+		at := fmt.Sprintf("w + j * %d + %d", x.rows, u*lanes)
 		x.open("")
-		x.line("vf s = load(%s);", at)
-		s := scope{vars: []string{"b", "h", fmt.Sprintf("(i + %d)", u*x.target.Lanes), "(from + j)"}, lane: 2, part: part}
-		out := fmt.Sprintf("first(from + j - start - i - %d)", u*x.target.Lanes)
-		switch {
-		case a.Mask != nil && x.kernel.MaskIsBool():
-			out = "~" + x.load(s, *a.Mask)
-		case a.Mask != nil:
-			x.line("vf added = %s;", x.load(s, *a.Mask))
-			x.line("if (!marks) s += added;")
-			out = "added == -__builtin_inff()"
+		x.line("long j = 0;")
+		if a.Mask == nil {
+			x.line("for (; j < m; j++) store(%s, choose(first(from + j - start - i - %d), set(value), load(%s)));", at, u*lanes, at)
+			x.close()
+			return
 		}
-		if a.Mask == nil || !a.Strict || x.kernel.MaskIsBool() {
-			x.line("s = choose(%s, set(value), s);", out)
+		if a.Mask.Strides[3] == 1 && a.Mask.Strides[2] != 0 {
+			x.open("for (; j + %d <= m; j += %d)", lanes, lanes)
+			x.square(*a.Mask, u, part, "(from + j)", 0)
+			mask := "x[l]"
+			if x.kernel.MaskIsBool() {
+				mask = "(vi)x[l]"
+			}
+			x.open("UNROLL for (int l = 0; l < LANES; l++)")
+			x.applyMask(mask, fmt.Sprintf("%s + l * %d", at, x.rows))
+			x.close()
+			x.close()
+			x.close()
 		}
-		x.line("store(%s, s);", at)
+		s := scope{vars: []string{"b", "h", fmt.Sprintf("(i + %d)", u*lanes), "(from + j)"}, lane: 2, part: part}
+		x.open("for (; j < m; j++)")
+		x.applyMask(x.load(s, *a.Mask), at)
+		x.close()
 		x.close()
 	})
 	x.close()
-	x.close()
+}
+
+// applyMask applies the mask of a vector of pairs to the scores or weights at an
+// address.
+func (x *queriesEmitter) applyMask(mask, at string) {
+	if x.kernel.MaskIsBool() {
+		x.line("store(%s, choose(%s, load(%s), set(value)));", at, mask, at)
+		return
+	}
+	x.line("vf s = load(%s), added = %s;", at, mask)
+	x.line("if (!marks) s += added;")
+	if !x.a.Strict {
+		x.line("s = choose(added == -__builtin_inff(), set(value), s);")
+	}
+	x.line("store(%s, s);", at)
 }
 
 // weigh turns scores into weights relative to the largest so far. NaN is not the
