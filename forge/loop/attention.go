@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
 )
 
@@ -56,25 +55,46 @@ func (l *lowering) attention() error {
 	if a.Scale == 0 {
 		a.Scale = float32(1 / math.Sqrt(float64(a.D)))
 	}
-	a.Out = *l.out()
-	operand := func(v *ir.Value) Access { return Access{Param: l.param(v, false), Strides: l.layout(v)} }
-	a.Q, a.K, a.V = operand(n.In[0]), operand(n.In[1]), operand(n.In[2])
-	l.kernel.Attention = a
 	switch n.Op.Name {
 	case "cached_attention":
+		l.checkCache(&tokens{l, q, a.Keys, 3})
+		l.attend(a)
 		l.cache(a, 3)
 	case "paged_attention":
-		table := operand(n.In[3])
+		table := n.In[3]
+		a.Keys = k[2] * table.Spec.Shape[1]
+		l.checkTable(&tokens{l, q, a.Keys, 4}, k)
+		l.begin()
+		l.attend(a)
 		l.cache(a, 4)
-		a.Cache.Table, a.Cache.Block, a.Cache.Blocks = &table, k[2], k[0]
-		a.Keys = k[2] * n.In[3].Spec.Shape[1]
+		a.Cache.Table = &Access{Param: l.param(table, false), Strides: l.layout(table)}
+		a.Cache.Block, a.Cache.Blocks = k[2], k[0]
 	default:
+		l.attend(a)
 		a.Causal, a.Strict = n.Bool("causal"), n.Bool("strict")
 		if len(n.In) > 3 {
 			a.Mask = l.operand(3, []int{a.Batches, a.Heads, a.Queries, a.Keys})
 		}
 	}
 	return nil
+}
+
+// attend makes the kernel and its first four parameters.
+func (l *lowering) attend(a *Attention) {
+	operand := func(i int) Access {
+		return Access{Param: l.param(l.node.In[i], false), Strides: l.layout(l.node.In[i])}
+	}
+	a.Out = *l.out()
+	a.Q, a.K, a.V = operand(0), operand(1), operand(2)
+	l.kernel.Attention = a
+}
+
+// checkCache requires that the tokens of each row have positions in the cache.
+func (l *lowering) checkCache(t *tokens) {
+	nest := &Nest{Outer: t.shape[:1], Line: []int{1}}
+	l.kernel.Nest = nest
+	t.end(nest, 2)
+	l.begin()
 }
 
 // cache reads the operands pos, which is operand i, and length.
@@ -90,5 +110,5 @@ func (l *lowering) cache(a *Attention, i int) {
 // MaskIsBool reports whether the mask excludes rather than adds.
 func (k *Kernel) MaskIsBool() bool {
 	m := k.Attention.Mask
-	return m != nil && k.Params[m.Param].Value.Spec.DType == tensor.Bool
+	return m != nil && k.Params[m.Param].DType() == tensor.Bool
 }

@@ -2,11 +2,14 @@ package cpu_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
+	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/conformance"
 	"forgekernel/forge/backend/cpu"
+	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/op"
 	"forgekernel/forge/tensor"
@@ -88,4 +91,66 @@ func attentionInputs(t testing.TB, g *ir.Graph) []*tensor.Tensor {
 		in = append(in, x)
 	}
 	return in
+}
+
+// TestCacheErrors demands the operator's own error where positions are not in the
+// cache, or a table not in the pool, and results where entries that are not needed
+// are not valid.
+func TestCacheErrors(t *testing.T) {
+	const (
+		cached = "graph f(%q: f32[2,2,3,4], %k: f32[2,1,8,4], %v: f32[2,1,8,4], %p: i64[2], %n: i64[2]) {\n %y: f32[2,2,3,4] = cached_attention %q, %k, %v, %p, %n\n return %y\n}"
+		whole  = "graph f(%q: f32[2,2,3,4], %k: f32[2,1,8,4], %v: f32[2,1,8,4], %p: i64[2]) {\n %y: f32[2,2,3,4] = cached_attention %q, %k, %v, %p\n return %y\n}"
+		paged  = "graph f(%q: f32[2,2,3,4], %k: f32[5,1,4,4], %v: f32[5,1,4,4], %t: i32[2,2], %p: i64[2], %n: i64[2]) {\n %y: f32[2,2,3,4] = paged_attention %q, %k, %v, %t, %p, %n\n return %y\n}"
+	)
+	exes := make(map[string][2]backend.Executable)
+	for _, src := range []string{cached, whole, paged} {
+		native := compile(t, cpu.New(), parse(t, src))
+		if k := native.Kernels()[0]; strings.HasSuffix(k.Kernel, "reference") {
+			t.Errorf("%s: %s", k.Kernel, k.Reason)
+		}
+		exes[src] = [2]backend.Executable{native, compile(t, interp.New(), parse(t, src))}
+	}
+	for _, c := range []struct {
+		src      string
+		integers [][]int64
+		want     string // part of the error; empty for none
+	}{
+		{cached, [][]int64{{0, 5}, {3, 8}}, ""},
+		{cached, [][]int64{{0, 8}, {3, 8}}, ""},
+		{cached, [][]int64{{0, 9}, {3, 8}}, "pos %p of row 1 is 9"},
+		{cached, [][]int64{{-1, 0}, {3, 8}}, "pos %p of row 0 is -1"},
+		{cached, [][]int64{{0, 0}, {3, 9}}, "length %n of row 1 is 9"},
+		{cached, [][]int64{{0, 0}, {math.MinInt64, 8}}, "length %n of row 0"},
+		{cached, [][]int64{{math.MaxInt64, 0}, {3, 8}}, "pos %p of row 0"},
+		{whole, [][]int64{{0, 5}}, ""},
+		{whole, [][]int64{{0, 6}}, "row 1 has 3 tokens from position 6 on"},
+		{paged, [][]int64{{4, 0, 3, 99}, {0, 0}, {8, 3}}, ""},
+		{paged, [][]int64{{4, 0, 77, 99}, {0, 5}, {8, 5}}, ""},
+		{paged, [][]int64{{4, 0, 3, 5}, {0, 2}, {8, 6}}, "entry 1 of row 1 of the block table is 5"},
+		{paged, [][]int64{{-1, 0, 3, 2}, {0, 2}, {8, 6}}, "entry 0 of row 0 of the block table is -1"},
+		{paged, [][]int64{{4, 0, 3, 2}, {0, 2}, {8, 10}}, "length %n of row 1 is 10"},
+	} {
+		pair := exes[c.src]
+		in := attentionInputs(t, pair[0].Graph())
+		for i, list := range c.integers {
+			v := pair[0].Graph().Inputs[3+i]
+			x, err := tensor.From(v.Spec.Shape, list)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if in[3+i], err = x.Convert(v.Spec.DType); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := pair[0].Run(t.Context(), in...)
+		want, wantErr := pair[1].Run(t.Context(), in...)
+		switch {
+		case fmt.Sprint(err) != fmt.Sprint(wantErr) || c.want == "" != (err == nil):
+			t.Errorf("%v: error %v, the interpreter has %v", c.integers, err, wantErr)
+		case err != nil && !strings.Contains(err.Error(), c.want):
+			t.Errorf("%v: error %v, want one with %s", c.integers, err, c.want)
+		case err == nil && !(worst(got, want) < 1e-5):
+			t.Errorf("%v: it errs by %g", c.integers, worst(got, want))
+		}
+	}
 }

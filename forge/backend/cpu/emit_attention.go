@@ -48,10 +48,10 @@ func (p attentionPlan) String() string {
 
 // planAttention picks the schedule: the most queries at a time whose temporaries
 // stay within the bound.
-func (t Target) planAttention(k *loop.Kernel) (attentionPlan, error) {
+func (t Target) planAttention(k *loop.Kernel) attentionPlan {
 	a := k.Attention
 	p := attentionPlan{keys: longBlock}
-	single := k.Params[a.Out.Param].Value.Spec.DType == tensor.F32
+	single := k.Params[a.Out.Param].DType() == tensor.F32
 	if p.once = a.Keys <= shortKeys && a.Cache == nil && single; p.once {
 		p.keys = max(1, a.Keys)
 	}
@@ -71,10 +71,22 @@ func (t Target) planAttention(k *loop.Kernel) (attentionPlan, error) {
 	for size() > attentionBytes && p.rows > least {
 		p.rows -= t.Lanes
 	}
-	if p.bytes = size(); p.bytes > attentionBytes {
-		return p, fmt.Errorf("%d queries of %d and %d channels at a time need %d KiB of temporaries; the limit is %d KiB", p.rows, a.D, a.E, p.bytes>>10, attentionBytes>>10)
+	p.bytes = size()
+	return p
+}
+
+// checkTemporaries refuses attentions whose temporaries are beyond the bound.
+func (t Target) checkTemporaries(kernels []*loop.Kernel) error {
+	for _, k := range kernels {
+		if k.Attention == nil {
+			continue
+		}
+		if p := t.planAttention(k); p.bytes > attentionBytes {
+			return fmt.Errorf("%d queries of %d and %d channels need %d KiB of temporaries; the limit is %d KiB",
+				p.rows, k.Attention.D, k.Attention.E, p.bytes>>10, attentionBytes>>10)
+		}
 	}
-	return p, nil
+	return nil
 }
 
 // whole rounds up to whole vectors.
@@ -93,11 +105,11 @@ type attentionEmitter struct {
 	queryStep, keyStep int
 }
 
-func (e *emitter) attention(name string, p attentionPlan) {
+func (e *emitter) attention(name string) {
 	for _, q := range e.kernel.Params {
-		e.elems = append(e.elems, q.Value.Spec.DType)
+		e.elems = append(e.elems, q.DType())
 	}
-	x := &attentionEmitter{emitter: e, attentionPlan: p, a: e.kernel.Attention, name: name}
+	x := &attentionEmitter{emitter: e, attentionPlan: e.target.planAttention(e.kernel), a: e.kernel.Attention, name: name}
 	if x.gathers(x.a.K) {
 		x.gather("keys", x.a.K, x.a.D)
 	}

@@ -25,7 +25,7 @@ type nestEmitter struct {
 func (e *emitter) nest(name string) {
 	n := &nestEmitter{emitter: e, nest: e.kernel.Nest}
 	for _, p := range e.kernel.Params {
-		e.elems = append(e.elems, p.Value.Spec.DType)
+		e.elems = append(e.elems, p.DType())
 	}
 	for i := range n.nest.Outer {
 		n.vars = append(n.vars, fmt.Sprintf("i%d", i))
@@ -39,19 +39,22 @@ func (e *emitter) nest(name string) {
 	e.close()
 }
 
-// wantsColumns looks at the first operand.
+// wantsColumns reports whether the lanes of a reduction are to be independent lines:
+// where the operand is contiguous across lines rather than along them, and where
+// lines are so short that folding lanes would be most of the work.
 func (n *nestEmitter) wantsColumns() bool {
-	outer := len(n.nest.Outer)
-	if outer == 0 {
+	outer, line := len(n.nest.Outer), n.nest.Line
+	if outer == 0 || n.nest.Stages[0].Reduce == loop.NoReduction {
 		return false
 	}
-	columns := false
+	last := line[len(line)-1]
+	columns := last < n.target.Lanes/2 && n.nest.Outer[outer-1] > last
 	n.nest.Stages[0].Expr.Walk(func(x *loop.Expr) {
 		if x.Op == loop.Load && x.Access.Strides[len(n.vars)-1] > 1 && x.Access.Strides[outer-1] == 1 {
 			columns = true
 		}
 	})
-	return columns && n.nest.Stages[0].Reduce != loop.NoReduction
+	return columns
 }
 
 // outer opens the loop over outer dimension i and those within.
@@ -86,20 +89,71 @@ func (n *nestEmitter) outer(i int) {
 
 func (n *nestEmitter) stages(s scope) {
 	for i, st := range n.nest.Stages {
+		if st.When != nil {
+			n.open("if (lane0_i32(%s))", n.expr(s, st.When))
+		}
 		switch {
 		case st.Reduce != loop.NoReduction:
 			n.reduce(s, i, st)
+		case st.Once && st.Require:
+			n.require(s, st)
 		case st.Once:
 			value := n.expr(s, st.Expr)
 			n.line("%s s%d = %s;", forms[st.Expr.Type].vector, i, value)
 			if st.Store != nil {
-				n.store(s, *st.Store, fmt.Sprintf("s%d", i))
+				n.write(s, *st.Store, fmt.Sprintf("s%d", i))
 			} else {
 				n.line("(void)s%d;", i)
 			}
+		case st.Require:
+			n.sweep(s, func(s scope) { n.require(s, st) })
 		default:
+			n.open("")
+			n.hoist(s, st)
 			n.sweep(s, func(s scope) { n.visit(s, st) })
+			n.close()
 		}
+		if st.When != nil {
+			n.close()
+		}
+	}
+}
+
+// require ends the kernel where a condition is false in a lane.
+func (n *nestEmitter) require(s scope, st loop.Stage) {
+	lanes := n.lanes(s)
+	if s.lane < 0 {
+		lanes = 1
+	}
+	n.fault("any(~%s & first(%d))", n.expr(s, st.Expr), lanes)
+}
+
+// hoist evaluates the indices of gathers that are the same all along the line.
+func (n *nestEmitter) hoist(s scope, st loop.Stage) {
+	n.hoisted = make(map[*loop.Gather]string)
+	access := func(a *loop.Access) {
+		for i := range a.Gathers {
+			g := &a.Gathers[i]
+			varies := len(a.Guards) > 0 // an index may be meant for the inside only
+			for d := range n.vars {
+				varies = varies || (d >= len(n.nest.Outer) || d == s.lane) && g.Index.Varies(d)
+			}
+			if _, done := n.hoisted[g]; done || varies {
+				continue
+			}
+			value, name := n.expr(s, g.Index), n.temp()
+			n.line("long %s = lane0_i64(%s);", name, value)
+			n.fault("(unsigned long)%s >= %d", name, g.Size)
+			n.hoisted[g] = name
+		}
+	}
+	st.Expr.Walk(func(x *loop.Expr) {
+		if x.Op == loop.Load {
+			access(x.Access)
+		}
+	})
+	if st.Store != nil {
+		access(st.Store)
 	}
 }
 
@@ -107,7 +161,7 @@ func (n *nestEmitter) stages(s scope) {
 func (n *nestEmitter) visit(s scope, st loop.Stage) string {
 	value := n.expr(s, st.Expr)
 	if st.Store != nil {
-		n.store(s, *st.Store, value)
+		n.write(s, *st.Store, value)
 	}
 	return value
 }

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -95,16 +96,22 @@ type frame struct {
 	memory  [][]byte
 	outputs []*tensor.Tensor // by buffer
 	args    []uintptr
+	fault   *int32 // set by a kernel that cannot go on
 }
 
 func (x *executable) newFrame() *frame {
 	f := &frame{
 		table: make([]uintptr, len(x.buffers)), memory: make([][]byte, len(x.buffers)),
-		outputs: make([]*tensor.Tensor, len(x.buffers)), args: make([]uintptr, 2),
+		outputs: make([]*tensor.Tensor, len(x.buffers)), args: make([]uintptr, 3), fault: new(int32),
 	}
 	for i, s := range x.plan.Slots {
 		f.slots = append(f.slots, aligned(make([]byte, s.Bytes)))
 		f.memory[i] = f.slots[i]
+	}
+	for i, b := range x.buffers {
+		if b.scratch > 0 {
+			f.memory[i] = aligned(make([]byte, b.scratch))
+		}
 	}
 	return f
 }
@@ -170,7 +177,7 @@ func (x *executable) fill(f *frame, inputs []*tensor.Tensor) error {
 // release forgets the caller's memory.
 func (x *executable) release(f *frame) {
 	for i := range x.buffers {
-		if x.buffers[i].slot < 0 {
+		if x.buffers[i].slot < 0 && x.buffers[i].scratch == 0 {
 			f.memory[i], f.outputs[i] = nil, nil
 		}
 	}
@@ -180,27 +187,47 @@ func (x *executable) release(f *frame) {
 func (x *executable) execute(ctx context.Context, f *frame, inputs []*tensor.Tensor, stop *atomic.Int32) error {
 	f.args[0] = uintptr(unsafe.Pointer(unsafe.SliceData(f.table)))
 	f.args[1] = uintptr(unsafe.Pointer(stop))
+	f.args[2] = uintptr(unsafe.Pointer(f.fault))
 	for _, c := range x.calls {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if c.node == nil {
-			stopped, _, _ := purego.SyscallN(c.function, f.args...)
+			result, _, _ := purego.SyscallN(c.function, f.args...)
 			runtime.KeepAlive(stop)
-			if int32(stopped) != 0 {
+			switch r := int(int32(result)); {
+			case r == 1:
 				return context.Cause(ctx)
+			case r > 1:
+				*f.fault = 0
+				return x.faulted(ctx, f, x.steps[r-faultOf(0)].node, inputs)
 			}
 			continue
 		}
 		if err := x.evaluate(ctx, f, c.node, inputs); err != nil {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			return fmt.Errorf("%s: %v = %s: %w", x.graph.Name, c.node.Out[0], c.node.Op.Name, err)
+			return x.failed(ctx, c.node, err)
 		}
 	}
 	runtime.KeepAlive(f)
 	runtime.KeepAlive(inputs)
 	runtime.KeepAlive(x)
 	return nil
+}
+
+// faulted is the error of a node whose kernel found it: that of the operator's own
+// evaluation, for which the operands still stand where they stood.
+func (x *executable) faulted(ctx context.Context, f *frame, n *ir.Node, inputs []*tensor.Tensor) error {
+	err := x.evaluate(ctx, f, n, inputs)
+	if err == nil {
+		err = errors.New("native code found an error that the operator does not find: this is a bug in the backend")
+	}
+	return x.failed(ctx, n, err)
+}
+
+// failed names the node of an error, unless the run was ended.
+func (x *executable) failed(ctx context.Context, n *ir.Node, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("%s: %v = %s: %w", x.graph.Name, n.Out[0], n.Op.Name, err)
 }

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"errors"
 	"fmt"
 
 	"forgekernel/forge/backend"
@@ -29,6 +30,7 @@ type buffer struct {
 	input    int // index of the input; -1 for none
 	constant *tensor.Tensor
 	packed   []float32
+	scratch  int64     // bytes of work space; 0 for none
 	output   *ir.Value // allocated for each run
 	// updated says that a kernel writes into an input, so that the run needs a
 	// copy of it.
@@ -42,8 +44,6 @@ type step struct {
 	kernel *loop.Kernel
 	args   []argument // of the kernel's parameters
 	packed int        // the parameter that is packed; -1 for none
-
-	attention attentionPlan // of an attention
 }
 
 // argument is a place in a buffer; buffer -1 is no memory at all.
@@ -137,31 +137,61 @@ func (p *program) addNode(t Target, n *ir.Node) {
 		told.Reason = "the result has no elements"
 		return
 	}
-	k, err := loop.Lower(n, func(v *ir.Value) []int { return p.entries[v].Strides })
-	var how attentionPlan
-	if err == nil && k.Attention != nil {
-		how, err = t.planAttention(k)
+	kernels, err := loop.Lower(n, func(v *ir.Value) []int { return p.entries[v].Strides })
+	if err == nil && n.Op.Donates && p.place(n.Out[0]) != p.place(n.In[0]) {
+		err = errors.New("the state has to be copied first")
+	}
+	if err == nil {
+		err = t.checkTemporaries(kernels)
 	}
 	if err != nil {
 		told.Kernel, told.Reason = n.Op.Name+", reference", err.Error()
 		p.steps = append(p.steps, step{node: n})
 		return
 	}
-	s := step{node: n, kernel: k, packed: -1, attention: how}
-	for _, q := range k.Params {
-		s.args = append(s.args, p.place(q.Value))
-	}
 	told.Kernel = fmt.Sprintf("%s, C for %s", n.Op.Name, t.Name)
-	switch c := k.Contraction; {
-	case c != nil:
-		p.packConstant(t, &s)
-		told.Reason = describeTiles(t.tileFor(c), s.packed >= 0)
-	case k.Attention != nil:
-		told.Reason = how.String()
-	default:
-		told.Reason = "one nest of loops, in vectors"
+	told.Reason = p.addKernels(t, n, kernels)
+}
+
+// addKernels adds a step for each kernel of a node and says how they run.
+func (p *program) addKernels(t Target, n *ir.Node, kernels []*loop.Kernel) (reason string) {
+	locals := make(map[*loop.Local]int)
+	for _, k := range kernels {
+		s := step{node: n, kernel: k, packed: -1}
+		for _, q := range k.Params {
+			if q.Value != nil {
+				s.args = append(s.args, p.place(q.Value))
+				continue
+			}
+			if _, known := locals[q.Local]; !known {
+				locals[q.Local] = p.addLocal(q.Local)
+			}
+			s.args = append(s.args, argument{buffer: locals[q.Local]})
+		}
+		switch c := k.Contraction; {
+		case c != nil:
+			p.packConstant(t, &s)
+			reason = describeTiles(t.tileFor(c), s.packed >= 0)
+		case k.Attention != nil:
+			reason = t.planAttention(k).String()
+		case len(kernels) == 1:
+			reason = "one nest of loops, in vectors"
+		default:
+			reason = fmt.Sprintf("%d nests of loops, in vectors", len(kernels))
+		}
+		p.steps = append(p.steps, s)
 	}
-	p.steps = append(p.steps, s)
+	return reason
+}
+
+// addLocal makes the buffer of memory that the kernels of one node share.
+func (p *program) addLocal(l *loop.Local) int {
+	b := buffer{slot: -1, input: -1, constant: l.Constant}
+	if l.Constant == nil {
+		b.scratch = max(1, int64(l.Elements)*int64(l.DType.Size()))
+	}
+	p.buffers = append(p.buffers, b)
+	return len(p.buffers) - 1
 }
 
 // packConstant gives a contraction with a constant matrix a copy in panels.

@@ -14,7 +14,8 @@ import (
 //go:embed source/prelude.c
 var prelude string
 
-// types is the rest of it, for the types other than f32.
+// types and elementary are the rest of it: the types other than f32, and functions
+// that need them.
 //
 //go:embed source/types.c
 var types string
@@ -23,6 +24,9 @@ var types string
 //
 //go:embed source/attention.c
 var attention string
+
+//go:embed source/elementary.c
+var elementary string
 
 // Target is the vector instructions that code is generated for.
 type Target struct {
@@ -53,5 +57,5 @@ func Targets() []Target {
 }
 
 func (t Target) prelude() string {
-	return fmt.Sprintf("#define LANES %d\n%s%s%s\n", t.Lanes, prelude, types, attention)
+	return fmt.Sprintf("#define LANES %d\n%s%s%s%s\n", t.Lanes, prelude, types, elementary, attention)
 }

@@ -32,11 +32,11 @@ func (u *unit) add(p *program, index int) {
 			continue
 		}
 		if !inside {
-			fmt.Fprintf(&u.entries, "\nint %s(char *const *p, const int *stop) {\n", entryName(index, i))
+			fmt.Fprintf(&u.entries, "\nint %s(char *const *p, const int *stop, int *fault) {\n", entryName(index, i))
 			inside = true
 		}
 		u.calls++
-		args := make([]string, len(s.args), len(s.args)+1)
+		args := make([]string, len(s.args), len(s.args)+2)
 		for k, a := range s.args {
 			args[k] = "0"
 			if a.buffer >= 0 {
@@ -44,11 +44,22 @@ func (u *unit) add(p *program, index int) {
 			}
 		}
 		u.entries.WriteString("  if (stopped(stop)) return 1;\n")
-		fmt.Fprintf(&u.entries, "  %s(%s); /* %v */\n", u.kernel(s), strings.Join(append(args, "stop"), ", "), s.node.Out[0].Spec)
+		args = append(args, "stop")
+		if s.kernel.CanFault() {
+			args = append(args, "fault")
+		}
+		fmt.Fprintf(&u.entries, "  %s(%s); /* %v */\n", u.kernel(s), strings.Join(args, ", "), s.node.Out[0].Spec)
+		if s.kernel.CanFault() {
+			fmt.Fprintf(&u.entries, "  if (*fault) return %d;\n", faultOf(i))
+		}
 	}
 	u.end(&inside)
 	p.index = index
 }
+
+// faultOf is what a native function returns when a step faults. It returns 1 when it
+// was stopped, and 0 at its end.
+func faultOf(step int) int { return step + 2 }
 
 func (u *unit) end(inside *bool) {
 	if *inside {
@@ -67,7 +78,7 @@ func (u *unit) kernel(s step) string {
 	case s.kernel.Contraction != nil:
 		e.contraction(placeholder, s.packed >= 0)
 	default:
-		e.attention(placeholder, s.attention)
+		e.attention(placeholder)
 	}
 	text := e.String()
 	name, ok := u.kernels[text]

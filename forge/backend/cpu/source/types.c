@@ -217,3 +217,31 @@ FOLD_AS(sum, i32, i32, vi, a + b) FOLD_AS(max, i32, i32, vi, a > b ? a : b) FOLD
 FOLD_AS(sum, i64, i64, vl, a + b) FOLD_AS(max, i64, i64, vl, a > b ? a : b) FOLD_AS(min, i64, i64, vl, a < b ? a : b)
 FOLD_AS(max, f64, double, vd, lane0_f64(v_maximum_f64(set_f64(a), set_f64(b))))
 FOLD_AS(min, f64, double, vd, lane0_f64(v_minimum_f64(set_f64(a), set_f64(b))))
+
+/* Lane numbers: a and what is a number of steps from it. */
+INLINE vi lanes_(void) { vi x; for (int l = 0; l < LANES; l++) x[l] = l; return x; }
+INLINE vi iota_i32(long a, int step) { return set_i32(a) + lanes_() * step; }
+INLINE vl iota_i64(long a, long step) { vl x = spread(lanes_()); return (vl){x.a * step + a, x.b * step + a}; }
+INLINE vi v_inside(vl x, i64 size) { return join((x.a >= 0) & (x.a < size), (x.b >= 0) & (x.b < size)); }
+INLINE int any(vi m) {
+  pair_hi p = CAST(pair_hi, m); p.a |= p.b;
+  i64 s = 0, w[LANES / 4]; __builtin_memcpy(w, &p.a, sizeof w);
+  for (int l = 0; l < LANES / 4; l++) s |= w[l];
+  return s != 0;
+}
+/* Narrows lanes lo to hi-1 to those whose index, at + l * step, is in a range. */
+INLINE void inside(long at, long step, long size, long *lo, long *hi) {
+  if (step == 0) {
+    if (at < 0 || at >= size) *hi = 0;
+    return;
+  }
+  if (at < 0) { long l = (-at + step - 1) / step; if (l > *lo) *lo = l; }
+  if (at + (*hi - 1) * step >= size) { long h = at < size ? (size - at + step - 1) / step : 0; if (h < *hi) *hi = h; }
+}
+/* The lanes lo to hi-1, and those of x elsewhere. */
+#define LOAD_SOME(name, elem, vec) \
+  INLINE vec load_some_##name(const elem *p, long s, long lo, long hi, vec x) { \
+    elem t[LANES]; store_##name(t, x); for (long l = lo; l < hi; l++) t[l] = p[l * s]; return load_##name(t); \
+  }
+LOAD_SOME(f32, float, vf) LOAD_SOME(f64, double, vd) LOAD_SOME(f16, u16, vf) LOAD_SOME(bf16, u16, vf)
+LOAD_SOME(i64, i64, vl) LOAD_SOME(i32, i32, vi) LOAD_SOME(bool, u8, vi) LOAD_SOME(bits16, u16, vh)
