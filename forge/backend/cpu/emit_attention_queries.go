@@ -56,6 +56,24 @@ func (x *queriesEmitter) vectors(write func(u, part int)) {
 	}
 }
 
+// eachVector writes a loop over the vectors of queries, which begin at query i + u, and then
+// what is left when the last has fewer than all lanes.
+func (x *queriesEmitter) eachVector(write func(part int)) {
+	lanes := x.target.Lanes
+	whole := x.count / lanes * lanes
+	if whole > 0 {
+		x.open("for (long u = 0; u < %d; u += %d)", whole, lanes)
+		write(0)
+		x.close()
+	}
+	if whole < x.count {
+		x.open("")
+		x.line("const long u = %d;", whole)
+		write(x.count - whole)
+		x.close()
+	}
+}
+
 // block writes the function for the queries from i on.
 func (x *queriesEmitter) block() {
 	a := x.a
@@ -94,16 +112,15 @@ func (x *queriesEmitter) block() {
 // loadQueries puts them in q with the channels down and the queries across lanes.
 func (x *queriesEmitter) loadQueries() {
 	a, lanes := x.a, x.target.Lanes
-	x.vectors(func(u, part int) {
+	x.eachVector(func(part int) {
 		if a.Q.Strides[3] != 1 {
-			s := scope{vars: []string{"b", "h", fmt.Sprintf("(i + %d)", u*lanes), "d"}, lane: 2, part: part}
-			x.line("for (long d = 0; d < %d; d++) store(q + d * %d + %d, %s);", a.D, x.wide, u*lanes, x.load(s, a.Q))
+			s := scope{vars: []string{"b", "h", "(i + u)", "d"}, lane: 2, part: part}
+			x.line("for (long d = 0; d < %d; d++) store(q + d * %d + u, %s);", a.D, x.wide, x.load(s, a.Q))
 			return
 		}
 		turned := func(at string, channels int) {
-			x.square(a.Q, u, part, at, x.target.part(channels))
-			x.line("for (int d = 0; d < %d; d++) store(q + (%s + d) * %d + %d, x[d]);", channels, at, x.wide, u*lanes)
-			x.close()
+			x.square(a.Q, part, at, x.target.part(channels))
+			x.line("for (int d = 0; d < %d; d++) store(q + (%s + d) * %d + u, x[d]);", channels, at, x.wide)
 		}
 		whole := a.D / lanes * lanes
 		if whole > 0 {
@@ -112,18 +129,18 @@ func (x *queriesEmitter) loadQueries() {
 			x.close()
 		}
 		if whole < a.D {
+			x.open("")
 			turned(fmt.Sprint(whole), a.D-whole)
+			x.close()
 		}
 	})
 }
 
-// square opens a block with vectors x[0], x[1], … of elements that are adjacent in
-// the last dimension of an access, from at on: each of those of all queries of
-// vector u. There are part queries and columns such elements, if not as many as
-// lanes.
-func (x *queriesEmitter) square(a loop.Access, u, part int, at string, columns int) {
-	s := scope{vars: []string{"b", "h", fmt.Sprintf("(i + %d + l)", u*x.target.Lanes), at}, lane: 3, part: columns}
-	x.open("")
+// square declares vectors x[0], x[1], … of elements that are adjacent in the last
+// dimension of an access, from at on: each of those of all queries of a vector.
+// There are part queries and columns such elements, if not as many as lanes.
+func (x *queriesEmitter) square(a loop.Access, part int, at string, columns int) {
+	s := scope{vars: []string{"b", "h", "(i + u + l)", at}, lane: 3, part: columns}
 	x.line("vf x[LANES];")
 	x.line("UNROLL for (int l = 0; l < LANES; l++) x[l] = l < %d ? (vf)%s : set(0);", x.lanes(scope{part: part}), x.load(s, a))
 	x.line("turn(x);")
@@ -187,18 +204,16 @@ func (x *queriesEmitter) scores(keys int) {
 func (x *queriesEmitter) exclude() {
 	a, lanes := x.a, x.target.Lanes
 	x.open("KERNEL void %s_exclude_%d(float *w, float value, int marks, %s, long b, long h, long i, long from, long m, long start)", x.name, x.count, x.params())
-	x.vectors(func(u, part int) {
-		at := fmt.Sprintf("w + j * %d + %d", x.rows, u*lanes)
-		x.open("")
+	x.eachVector(func(part int) {
 		x.line("long j = 0;")
+		at := fmt.Sprintf("w + j * %d + u", x.rows)
 		if a.Mask == nil {
-			x.line("for (; j < m; j++) store(%s, choose(first(from + j - start - i - %d), set(value), load(%s)));", at, u*lanes, at)
-			x.close()
+			x.line("for (; j < m; j++) store(%s, choose(first(from + j - start - i - u), set(value), load(%s)));", at, at)
 			return
 		}
 		if a.Mask.Strides[3] == 1 && a.Mask.Strides[2] != 0 {
 			x.open("for (; j + %d <= m; j += %d)", lanes, lanes)
-			x.square(*a.Mask, u, part, "(from + j)", 0)
+			x.square(*a.Mask, part, "(from + j)", 0)
 			mask := "x[l]"
 			if x.kernel.MaskIsBool() {
 				mask = "(vi)x[l]"
@@ -207,12 +222,10 @@ func (x *queriesEmitter) exclude() {
 			x.applyMask(mask, fmt.Sprintf("%s + l * %d", at, x.rows))
 			x.close()
 			x.close()
-			x.close()
 		}
-		s := scope{vars: []string{"b", "h", fmt.Sprintf("(i + %d)", u*lanes), "(from + j)"}, lane: 2, part: part}
+		s := scope{vars: []string{"b", "h", "(i + u)", "(from + j)"}, lane: 2, part: part}
 		x.open("for (; j < m; j++)")
 		x.applyMask(x.load(s, *a.Mask), at)
-		x.close()
 		x.close()
 	})
 	x.close()

@@ -20,13 +20,19 @@ func (x *attentionEmitter) partOf(t averageTile) int {
 }
 
 // tiles cuts the results of some queries. Those of equal channels follow one
-// another.
-func (x *attentionEmitter) tiles(rows int) []averageTile {
+// another. Careful tiles are single vectors, as they are not meant to be quick.
+func (x *attentionEmitter) tiles(rows int, careful bool) []averageTile {
 	var list []averageTile
-	at := 0
-	for _, width := range even((x.a.E+x.target.Lanes-1)/x.target.Lanes, x.target.Registers/8, 1) {
+	at, widest := 0, x.target.Registers/8
+	if careful {
+		widest = 1
+	}
+	for _, width := range even((x.a.E+x.target.Lanes-1)/x.target.Lanes, widest, 1) {
 		tall := 4
-		if width*8+width < x.target.Registers-1 {
+		switch {
+		case careful:
+			tall = 1
+		case width*8+width < x.target.Registers-1:
 			tall = 8
 		}
 		for row := 0; row < rows; row += tall {
@@ -40,10 +46,13 @@ func (x *attentionEmitter) tiles(rows int) []averageTile {
 // averages writes the functions of tiles for any of the numbers of queries.
 func (x *attentionEmitter) averages(rows ...int) {
 	written := make(map[string]bool)
-	for _, n := range rows {
-		for _, t := range x.tiles(n) {
-			for _, careful := range []bool{false, true} {
-				if name := x.averageName(t, careful); !written[name] && (!careful || x.excludes()) {
+	for _, careful := range []bool{false, true} {
+		if careful && !x.excludes() {
+			return
+		}
+		for _, n := range rows {
+			for _, t := range x.tiles(n, careful) {
+				if name := x.averageName(t, careful); !written[name] {
 					written[name] = true
 					x.average(name, t, careful)
 				}
@@ -119,7 +128,7 @@ func (x *attentionEmitter) columnPart(t averageTile, c int) int {
 // where the results stand and step the distance of their rows.
 func (x *attentionEmitter) callAverages(rows int, sums string, step int) {
 	call := func(careful bool) {
-		list := x.tiles(rows)
+		list := x.tiles(rows, careful)
 		for i, row := 0, 0; i < len(list); {
 			t := list[i]
 			n := 1
