@@ -21,6 +21,14 @@ func (p Param) DType() tensor.DType {
 	return p.Value.Spec.DType
 }
 
+// Elements is their number.
+func (p Param) Elements() int {
+	if p.Local != nil {
+		return p.Local.Elements
+	}
+	return p.Value.Spec.Elements()
+}
+
 func (p Param) String() string {
 	if p.Local != nil {
 		return "$" + p.Local.Name

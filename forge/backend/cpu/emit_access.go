@@ -60,13 +60,13 @@ func (e *emitter) gather(s scope, p *place, g *loop.Gather) {
 	}
 	value := e.expr(s, g.Index)
 	e.line("i64 %s[LANES]; store_i64(%s, %s);", name, name, value)
-	e.line("for (long l = %s; l < %s; l++) if ((unsigned long)%s[l] >= %d) { *fault = 1; return; }", lo, hi, name, g.Size)
+	e.line("for (long l = %s; l < %s; l++) if ((unsigned long)%s[l] >= %d) { FAULT; }", lo, hi, name, g.Size)
 	p.spread = append(p.spread, fmt.Sprintf("%s[l] * %d", name, g.Step))
 }
 
 // fault ends the kernel where a condition holds.
 func (e *emitter) fault(condition string, args ...any) {
-	e.line("if (%s) { *fault = 1; return; }", fmt.Sprintf(condition, args...))
+	e.line("if (%s) { FAULT; }", fmt.Sprintf(condition, args...))
 }
 
 func (e *emitter) temp() string {

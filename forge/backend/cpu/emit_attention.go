@@ -105,7 +105,8 @@ type attentionEmitter struct {
 	queryStep, keyStep int
 }
 
-func (e *emitter) attention(name string) {
+// attention writes the functions and returns the number of units.
+func (e *emitter) attention(name string) int {
 	for _, q := range e.kernel.Params {
 		e.elems = append(e.elems, q.DType())
 	}
@@ -120,10 +121,9 @@ func (e *emitter) attention(name string) {
 		x.finite()
 	}
 	if x.channels {
-		(&channelsEmitter{x}).emit()
-	} else {
-		(&queriesEmitter{attentionEmitter: x}).emit()
+		return (&channelsEmitter{x}).emit()
 	}
+	return (&queriesEmitter{attentionEmitter: x}).emit()
 }
 
 // masks reports whether scores are changed after they are computed.
@@ -158,7 +158,7 @@ func (x *attentionEmitter) rowStep(access loop.Access) int {
 
 // gather writes the function that copies a block of K or V.
 func (x *attentionEmitter) gather(kind string, access loop.Access, width int) {
-	x.open("KERNEL void %s_%s(float *rows, %s, long b, long g, long from, long m)", x.name, kind, x.params())
+	x.open("KERNEL void %s_%s(float *rows, %s, long b, long g, long from, long m)", x.name, kind, x.pointers())
 	x.open("for (long j = 0; j < m; j++)")
 	s := scope{vars: []string{"b", "g", "(from + j)", ""}, lane: 3}
 	if c := x.a.Cache; c != nil && c.Table != nil {
@@ -190,7 +190,7 @@ func (x *attentionEmitter) rowsOf(name, kind string, access loop.Access) {
 		return
 	}
 	x.line("float %s[%d] __attribute__((aligned(64)));", name, x.keys*x.rowStep(access))
-	x.line("%s_%s(%s, %s, b, g, from, m);", x.name, kind, name, x.args())
+	x.line("%s_%s(%s, %s, b, g, from, m);", x.name, kind, name, x.pass())
 }
 
 // finite writes the function that looks for infinities and NaN in a block of V.

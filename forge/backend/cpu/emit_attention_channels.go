@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"fmt"
-	"math/bits"
 	"strings"
 )
 
@@ -11,7 +10,8 @@ import (
 // at w[r * keys + j], for row r and key j.
 type channelsEmitter struct{ *attentionEmitter }
 
-func (x *channelsEmitter) emit() {
+// emit writes the functions and returns the number of units, key heads.
+func (x *channelsEmitter) emit() int {
 	a := x.a
 	x.keyStep, x.queryStep = 1, x.keys
 	x.averages(x.rows)
@@ -20,12 +20,11 @@ func (x *channelsEmitter) emit() {
 	}
 	x.group()
 	x.open("KERNEL void %s(%s)", x.name, x.params())
-	x.open("for (long b = 0; b < %d; b++)", a.Batches)
-	x.open("for (long g = 0; g < %d; g++)", a.Groups)
-	x.line("%s_group(%s, b, g);", x.name, x.args())
-	x.close()
-	x.close()
-	x.close()
+	defer x.close()
+	defer x.close()
+	units := x.units([]string{"b", "g"}, []int{a.Batches, a.Groups})
+	x.line("%s_group(%s, b, g);", x.name, x.pass())
+	return units
 }
 
 // eachRow opens a loop over the rows, with the head and the query of each.
@@ -37,7 +36,7 @@ func (x *channelsEmitter) eachRow() {
 // group writes the function for the rows of a key head.
 func (x *channelsEmitter) group() {
 	a, d, e := x.a, x.target.whole(x.a.D), x.target.whole(x.a.E)
-	x.open("KERNEL void %s_group(%s, long b, long g)", x.name, x.params())
+	x.open("KERNEL void %s_group(%s, long b, long g)", x.name, x.pointers())
 	x.line("float q[%d] __attribute__((aligned(64))), w[%d] __attribute__((aligned(64)));", x.rows*d, x.rows*x.keys)
 	x.line("float sums[%d] __attribute__((aligned(64))) = {0}, top[%d], total[%d] = {0}, factor[%d];", x.rows*e, x.rows, x.rows, x.rows)
 	x.position()
@@ -141,9 +140,16 @@ func (x *channelsEmitter) scoreTile(rows, keys int) {
 // lanes. A level of the tree halves the lanes of two vectors into one, and so puts
 // the sums in the order of the reversed bits of their numbers.
 func (x *channelsEmitter) foldAll(n int) string {
+	order := []int{0}
+	for len(order) < n {
+		for i, number := range order {
+			order[i] = 2 * number
+			order = append(order, 2*number+1)
+		}
+	}
 	level := make([]string, n)
-	for i := range level {
-		level[i] = fmt.Sprintf("a%d", bits.Reverse(uint(i))>>(bits.UintSize-bits.Len(uint(n-1))))
+	for i, number := range order {
+		level[i] = fmt.Sprintf("a%d", number)
 	}
 	for h := n / 2; h > 0; h /= 2 {
 		var next []string
@@ -159,7 +165,7 @@ func (x *channelsEmitter) foldAll(n int) string {
 // adds a mask of numbers, unless it only marks.
 func (x *channelsEmitter) exclude() {
 	a := x.a
-	x.open("KERNEL void %s_exclude(float *w, float value, int marks, %s, long b, long h, long i, long from, long m, long start)", x.name, x.params())
+	x.open("KERNEL void %s_exclude(float *w, float value, int marks, %s, long b, long h, long i, long from, long m, long start)", x.name, x.pointers())
 	if a.Mask == nil {
 		x.line("for (long j = most(0, start + i + 1 - from); j < m; j++) w[j] = value;")
 		x.close()
@@ -182,7 +188,7 @@ func (x *channelsEmitter) exclude() {
 
 // callExclude excludes keys of row r.
 func (x *channelsEmitter) callExclude(value string, marks int) {
-	x.line("%s_exclude(w + r * %d, %s, %d, %s, b, h, i, from, m, start);", x.name, x.keys, value, marks, x.args())
+	x.line("%s_exclude(w + r * %d, %s, %d, %s, b, h, i, from, m, start);", x.name, x.keys, value, marks, x.pass())
 }
 
 // weigh turns the scores of all rows into weights relative to the largest so far.

@@ -14,7 +14,8 @@ type queriesEmitter struct {
 	wide  int // the same in whole vectors
 }
 
-func (x *queriesEmitter) emit() {
+// emit writes the functions and returns the number of units, blocks of queries.
+func (x *queriesEmitter) emit() int {
 	a := x.a
 	x.keyStep, x.queryStep = x.rows, 1
 	blocks, rest := a.Queries/x.rows, a.Queries%x.rows
@@ -33,19 +34,16 @@ func (x *queriesEmitter) emit() {
 		x.block()
 	}
 	x.open("KERNEL void %s(%s)", x.name, x.params())
-	x.open("for (long b = 0; b < %d; b++)", a.Batches)
-	x.open("for (long h = 0; h < %d; h++)", a.Heads)
-	x.open("for (long i = 0; i < %d; i += %d)", a.Queries, x.rows)
-	x.checkStop()
+	defer x.close()
+	defer x.close()
+	units := x.units([]string{"b", "h", "block"}, []int{a.Batches, a.Heads, (a.Queries + x.rows - 1) / x.rows})
 	if blocks > 0 {
-		x.line("if (i < %d) %s_%d(%s, b, h, i);", blocks*x.rows, x.name, x.rows, x.args())
+		x.line("if (block < %d) %s_%d(%s, b, h, block * %d);", blocks, x.name, x.rows, x.pass(), x.rows)
 	}
 	if rest > 0 {
-		x.line("if (i == %d) %s_%d(%s, b, h, i);", blocks*x.rows, x.name, rest, x.args())
+		x.line("if (block == %d) %s_%d(%s, b, h, %d);", blocks, x.name, rest, x.pass(), blocks*x.rows)
 	}
-	for range 4 {
-		x.close()
-	}
+	return units
 }
 
 // vectors calls write for each vector of queries, with its name and the number of
@@ -77,7 +75,7 @@ func (x *queriesEmitter) eachVector(write func(part int)) {
 // block writes the function for the queries from i on.
 func (x *queriesEmitter) block() {
 	a := x.a
-	x.open("KERNEL void %s_%d(%s, long b, long h, long i)", x.name, x.count, x.params())
+	x.open("KERNEL void %s_%d(%s, long b, long h, long i)", x.name, x.count, x.pointers())
 	x.line("float q[%d] __attribute__((aligned(64))), w[%d] __attribute__((aligned(64)));", a.D*x.wide, x.keys*x.rows)
 	x.line("float factor[%d] __attribute__((aligned(64)));", x.wide)
 	if !x.once {
@@ -165,12 +163,12 @@ func (x *queriesEmitter) keyBlock() {
 			some = "from + m > start + i + 1"
 		}
 		x.line("int some = %s;", some)
-		x.line("if (some) %s_exclude_%d(w, -__builtin_inff(), 0, %s, b, h, i, from, m, start);", x.name, x.count, x.args())
+		x.line("if (some) %s_exclude_%d(w, -__builtin_inff(), 0, %s, b, h, i, from, m, start);", x.name, x.count, x.pass())
 	}
 	x.weigh()
 	if x.excludes() {
 		x.line("int careful = some && !%s_finite(v, m);", x.name)
-		x.line("if (careful) %s_exclude_%d(w, -0.0f, 1, %s, b, h, i, from, m, start);", x.name, x.count, x.args())
+		x.line("if (careful) %s_exclude_%d(w, -0.0f, 1, %s, b, h, i, from, m, start);", x.name, x.count, x.pass())
 	}
 }
 
@@ -203,7 +201,7 @@ func (x *queriesEmitter) scores(keys int) {
 // mask of numbers, unless it only marks.
 func (x *queriesEmitter) exclude() {
 	a, lanes := x.a, x.target.Lanes
-	x.open("KERNEL void %s_exclude_%d(float *w, float value, int marks, %s, long b, long h, long i, long from, long m, long start)", x.name, x.count, x.params())
+	x.open("KERNEL void %s_exclude_%d(float *w, float value, int marks, %s, long b, long h, long i, long from, long m, long start)", x.name, x.count, x.pointers())
 	x.eachVector(func(part int) {
 		x.line("long j = 0;")
 		at := fmt.Sprintf("w + j * %d + u", x.rows)

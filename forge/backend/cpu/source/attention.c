@@ -1,6 +1,5 @@
 
 /* Attention. */
-INLINE long least(long a, long b) { return a < b ? a : b; }
 INLINE long most(long a, long b) { return a > b ? a : b; }
 /* The larger, b where a is NaN. */
 INLINE vf larger_(vf a, vf b) { vf r; for (int l = 0; l < LANES; l++) r[l] = a[l] > b[l] ? a[l] : b[l]; return r; }

@@ -218,6 +218,9 @@ FOLD_AS(sum, i64, i64, vl, a + b) FOLD_AS(max, i64, i64, vl, a > b ? a : b) FOLD
 FOLD_AS(max, f64, double, vd, lane0_f64(v_maximum_f64(set_f64(a), set_f64(b))))
 FOLD_AS(min, f64, double, vd, lane0_f64(v_minimum_f64(set_f64(a), set_f64(b))))
 
+/* An error that the operator itself will tell. */
+#define FAULT __atomic_store_n(fault, 1, __ATOMIC_RELAXED); return
+
 /* Lane numbers: a and what is a number of steps from it. */
 INLINE vi lanes_(void) { vi x; for (int l = 0; l < LANES; l++) x[l] = l; return x; }
 INLINE vi iota_i32(long a, int step) { return set_i32(a) + lanes_() * step; }

@@ -1,0 +1,121 @@
+package cpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+
+	"forgekernel/forge/backend"
+	"forgekernel/forge/ir"
+	"forgekernel/forge/tensor"
+)
+
+// Run computes the outputs of the graph. Native code looks between kernels, and
+// in the outer loops of those that have some, whether ctx has ended.
+func (x *executable) Run(ctx context.Context, inputs ...*tensor.Tensor) ([]*tensor.Tensor, error) {
+	if err := backend.CheckInputs(x.graph, inputs); err != nil {
+		return nil, err
+	}
+	outputs := make([]*tensor.Tensor, len(x.graph.Outputs))
+	for i, v := range x.graph.Outputs {
+		t, err := tensor.Zeros(v.Spec.DType, v.Spec.Shape...)
+		if err != nil {
+			return nil, err
+		}
+		outputs[i] = t
+	}
+	f := x.frame()
+	defer x.release(f)
+	if err := x.run(ctx, f, outputs, inputs); err != nil {
+		return nil, err
+	}
+	return outputs, nil
+}
+
+// RunInto is Run with results in memory of the caller. It allocates nothing when
+// all nodes have kernels and ctx ends with that of the run before.
+func (x *executable) RunInto(ctx context.Context, outputs, inputs []*tensor.Tensor) error {
+	if err := backend.CheckInputs(x.graph, inputs); err != nil {
+		return err
+	}
+	if err := backend.CheckOutputs(x.graph, outputs); err != nil {
+		return err
+	}
+	f := x.frame()
+	defer x.release(f)
+	if err := x.checkApart(f, outputs, inputs); err != nil {
+		return err
+	}
+	return x.run(ctx, f, outputs, inputs)
+}
+
+func (x *executable) run(ctx context.Context, f *frame, outputs, inputs []*tensor.Tensor) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	x.fill(f, outputs, inputs)
+	if err := x.execute(ctx, f, inputs); err != nil {
+		return err
+	}
+	for _, i := range x.copied {
+		v := x.graph.Outputs[i]
+		at := x.place(v)
+		gather(bytesOf(outputs[i]), f.memory[at.buffer], int(at.offset), v.Spec.Shape, x.entries[v].Strides, v.Spec.DType.Size())
+	}
+	runtime.KeepAlive(outputs)
+	return nil
+}
+
+func (x *executable) execute(ctx context.Context, f *frame, inputs []*tensor.Tensor) error {
+	f.args[1] = uintptr(unsafe.Pointer(f.watch.of(ctx)))
+	f.args[2] = 0
+	if x.team != nil && working.CompareAndSwap(false, true) {
+		defer working.Store(false)
+		f.args[2] = x.team.address
+	}
+	for _, c := range x.calls {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if c.node == nil {
+			result, _, _ := purego.SyscallN(c.function, f.args...)
+			switch r := int(int32(result)); {
+			case r == 1:
+				return context.Cause(ctx)
+			case r > 1:
+				*f.fault = 0
+				return x.faulted(ctx, f, x.steps[r-faultOf(0)].node, inputs)
+			}
+			continue
+		}
+		if err := x.evaluate(ctx, f, c.node, inputs); err != nil {
+			return x.failed(ctx, c.node, err)
+		}
+	}
+	runtime.KeepAlive(f)
+	runtime.KeepAlive(inputs)
+	runtime.KeepAlive(x)
+	return nil
+}
+
+// faulted is the error of a node whose kernel found it: that of the operator's own
+// evaluation, for which the operands still stand where they stood.
+func (x *executable) faulted(ctx context.Context, f *frame, n *ir.Node, inputs []*tensor.Tensor) error {
+	err := x.evaluate(ctx, f, n, inputs)
+	if err == nil {
+		err = errors.New("native code found an error that the operator does not find: this is a bug in the backend")
+	}
+	return x.failed(ctx, n, err)
+}
+
+// failed names the node of an error, unless the run was ended.
+func (x *executable) failed(ctx context.Context, n *ir.Node, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("%s: %v = %s: %w", x.graph.Name, n.Out[0], n.Op.Name, err)
+}
