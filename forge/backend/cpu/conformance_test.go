@@ -12,7 +12,7 @@ import (
 
 // batchSize is the number of programs in one C file: few enough for the
 // compiler's memory, many enough to share its start.
-const batchSize = 600
+const batchSize = 200
 
 // ahead is the backend with programs that were compiled in batches.
 type ahead struct {

@@ -110,37 +110,31 @@ func (x *queriesEmitter) block() {
 // loadQueries puts them in q with the channels down and the queries across lanes.
 func (x *queriesEmitter) loadQueries() {
 	a, lanes := x.a, x.target.Lanes
-	x.eachVector(func(part int) {
-		if a.Q.Strides[3] != 1 {
+	squares := 0 // channels that are loaded in squares
+	if a.Q.Strides[3] == 1 {
+		squares = a.D / lanes * lanes
+	}
+	if squares > 0 {
+		x.open("for (long u = 0; u < %d; u += %d) for (long c = 0; c < %d; c += %d)", x.count, lanes, squares, lanes)
+		x.square(a.Q, "c")
+		x.line("UNROLL for (int d = 0; d < LANES; d++) store(q + (c + d) * %d + u, x[d]);", x.wide)
+		x.close()
+	}
+	if squares < a.D {
+		x.eachVector(func(part int) {
 			s := scope{vars: []string{"b", "h", "(i + u)", "d"}, lane: 2, part: part}
-			x.line("for (long d = 0; d < %d; d++) store(q + d * %d + u, %s);", a.D, x.wide, x.load(s, a.Q))
-			return
-		}
-		turned := func(at string, channels int) {
-			x.square(a.Q, part, at, x.target.part(channels))
-			x.line("for (int d = 0; d < %d; d++) store(q + (%s + d) * %d + u, x[d]);", channels, at, x.wide)
-		}
-		whole := a.D / lanes * lanes
-		if whole > 0 {
-			x.open("for (long c = 0; c < %d; c += %d)", whole, lanes)
-			turned("c", lanes)
-			x.close()
-		}
-		if whole < a.D {
-			x.open("")
-			turned(fmt.Sprint(whole), a.D-whole)
-			x.close()
-		}
-	})
+			x.line("for (long d = %d; d < %d; d++) store(q + d * %d + u, %s);", squares, a.D, x.wide, x.load(s, a.Q))
+		})
+	}
 }
 
 // square declares vectors x[0], x[1], … of elements that are adjacent in the last
-// dimension of an access, from at on: each of those of all queries of a vector.
-// There are part queries and columns such elements, if not as many as lanes.
-func (x *queriesEmitter) square(a loop.Access, part int, at string, columns int) {
-	s := scope{vars: []string{"b", "h", "(i + u + l)", at}, lane: 3, part: columns}
+// dimension of an access, from at on: each of those of all queries of a vector,
+// zeros beyond the last query.
+func (x *queriesEmitter) square(a loop.Access, at string) {
+	s := scope{vars: []string{"b", "h", "(i + u + l)", at}, lane: 3}
 	x.line("vf x[LANES];")
-	x.line("UNROLL for (int l = 0; l < LANES; l++) x[l] = l < %d ? (vf)%s : set(0);", x.lanes(scope{part: part}), x.load(s, a))
+	x.line("UNROLL for (int l = 0; l < LANES; l++) x[l] = u + l < %d ? (vf)%s : set(0);", x.count, x.load(s, a))
 	x.line("turn(x);")
 }
 
@@ -202,28 +196,29 @@ func (x *queriesEmitter) scores(keys int) {
 func (x *queriesEmitter) exclude() {
 	a, lanes := x.a, x.target.Lanes
 	x.open("KERNEL void %s_exclude_%d(float *w, float value, int marks, %s, long b, long h, long i, long from, long m, long start)", x.name, x.count, x.pointers())
+	at := fmt.Sprintf("w + j * %d + u", x.rows)
+	from := "0" // the first key that is not done in squares
+	if a.Mask != nil && a.Mask.Strides[3] == 1 && a.Mask.Strides[2] != 0 {
+		from = fmt.Sprintf("m / %d * %d", lanes, lanes)
+		x.open("for (long u = 0; u < %d; u += %d) for (long j = 0; j < %s; j += %d)", x.count, lanes, from, lanes)
+		x.square(*a.Mask, "(from + j)")
+		mask := "x[l]"
+		if x.kernel.MaskIsBool() {
+			mask = "(vi)x[l]"
+		}
+		x.open("UNROLL for (int l = 0; l < LANES; l++)")
+		x.applyMask(mask, fmt.Sprintf("%s + l * %d", at, x.rows))
+		x.close()
+		x.close()
+	}
 	x.eachVector(func(part int) {
-		x.line("long j = 0;")
-		at := fmt.Sprintf("w + j * %d + u", x.rows)
+		x.open("for (long j = %s; j < m; j++)", from)
 		if a.Mask == nil {
-			x.line("for (; j < m; j++) store(%s, choose(first(from + j - start - i - u), set(value), load(%s)));", at, at)
-			return
+			x.line("store(%s, choose(first(from + j - start - i - u), set(value), load(%s)));", at, at)
+		} else {
+			s := scope{vars: []string{"b", "h", "(i + u)", "(from + j)"}, lane: 2, part: part}
+			x.applyMask(x.load(s, *a.Mask), at)
 		}
-		if a.Mask.Strides[3] == 1 && a.Mask.Strides[2] != 0 {
-			x.open("for (; j + %d <= m; j += %d)", lanes, lanes)
-			x.square(*a.Mask, part, "(from + j)", 0)
-			mask := "x[l]"
-			if x.kernel.MaskIsBool() {
-				mask = "(vi)x[l]"
-			}
-			x.open("UNROLL for (int l = 0; l < LANES; l++)")
-			x.applyMask(mask, fmt.Sprintf("%s + l * %d", at, x.rows))
-			x.close()
-			x.close()
-		}
-		s := scope{vars: []string{"b", "h", "(i + u)", "(from + j)"}, lane: 2, part: part}
-		x.open("for (; j < m; j++)")
-		x.applyMask(x.load(s, *a.Mask), at)
 		x.close()
 	})
 	x.close()
