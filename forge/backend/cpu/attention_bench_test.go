@@ -9,6 +9,13 @@ import (
 	"forgekernel/forge/ir"
 )
 
+// single is the backend on one thread, as is the loop that it is compared with.
+func single() *cpu.Backend {
+	b := cpu.New()
+	b.Threads = 1
+	return b
+}
+
 // BenchmarkPrefill gives the part of the machine's peak that attention reaches
 // over long sequences. Runs alternate with a loop of multiply-adds, and the
 // quickest of each count, which other load disturbs least.
@@ -31,7 +38,7 @@ func BenchmarkPrefill(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			g := c.sdpa(b, c.mask, c.attrs)
-			exe, in := compile(b, cpu.New(), g), attentionInputs(b, g)
+			exe, in := compile(b, single(), g), attentionInputs(b, g)
 			var limit, best float64 // GFLOP/s
 			for b.Loop() {
 				start := time.Now()
@@ -70,8 +77,8 @@ func BenchmarkDecode(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			g := s.sdpa(b, "", "")
-			exe, in := compile(b, cpu.New(), g), attentionInputs(b, g)
-			probe := compile(b, cpu.New(), s.stream(b))
+			exe, in := compile(b, single(), g), attentionInputs(b, g)
+			probe := compile(b, single(), s.stream(b))
 			bytes := float64(in[1].Bytes() + in[2].Bytes())
 			var limit, best float64 // GB/s
 			for b.Loop() {
