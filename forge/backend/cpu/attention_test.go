@@ -3,6 +3,7 @@ package cpu_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,6 +71,7 @@ func TestAttention(t *testing.T) {
 	})
 }
 
+// attentionInputs are random; integers are zero, and bools mostly true.
 func attentionInputs(t testing.TB, g *ir.Graph) []*tensor.Tensor {
 	t.Helper()
 	var in []*tensor.Tensor
@@ -78,15 +80,14 @@ func attentionInputs(t testing.TB, g *ir.Graph) []*tensor.Tensor {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v.Spec.DType == tensor.Bool {
-			z, err := tensor.Zeros(tensor.Bool, v.Spec.Shape...)
-			if err != nil {
-				t.Fatal(err)
+		d := v.Spec.DType
+		for k, u := range x.Float32() {
+			if d == tensor.Bool && u <= -0.5 || d == tensor.I64 || d == tensor.I32 {
+				x.Float32()[k] = 0
 			}
-			for k, u := range x.Float32() {
-				z.Bool()[k] = u > -0.5
-			}
-			x = z
+		}
+		if x, err = x.Convert(d); err != nil {
+			t.Fatal(err)
 		}
 		in = append(in, x)
 	}
@@ -152,5 +153,79 @@ func TestCacheErrors(t *testing.T) {
 		case err == nil && !(worst(got, want) < 1e-5):
 			t.Errorf("%v: it errs by %g", c.integers, worst(got, want))
 		}
+	}
+}
+
+// TestExcludedValues has NaN and infinities among the values. Those that a query
+// excludes must not reach its result, those that it sees must, and a query that
+// sees nothing gives zeros or, when strict, NaN.
+func TestExcludedValues(t *testing.T) {
+	var graphs []*ir.Graph
+	for _, s := range []attentionShape{{1, 2, 1, 3, 70, 8, 20}, {1, 2, 1, 21, 90, 8, 20}, {1, 2, 1, 40, 200, 20, 8}} {
+		mask := fmt.Sprintf("[%d,%d]", s.q, s.keys)
+		for _, strict := range []bool{false, true} {
+			attrs := fmt.Sprintf(" {strict = %v}", strict)
+			graphs = append(graphs, s.sdpa(t, "", fmt.Sprintf(" {causal = true, strict = %v}", strict)), s.sdpa(t, "f32"+mask, attrs), s.sdpa(t, "bool"+mask, attrs))
+		}
+	}
+	graphs = append(graphs,
+		parse(t, "graph f(%q: f32[2,2,20,4], %k: f32[2,1,90,4], %v: f32[2,1,90,4], %p: i64[2], %n: i64[2]) {\n %y: f32[2,2,20,4] = cached_attention %q, %k, %v, %p, %n\n return %y\n}"),
+		parse(t, "graph f(%q: f32[2,2,2,4], %k: f32[2,1,90,4], %v: f32[2,1,90,4], %p: i64[2], %n: i64[2]) {\n %y: f32[2,2,2,4] = cached_attention %q, %k, %v, %p, %n\n return %y\n}"))
+	onTargets(t, func(t *testing.T, b *cpu.Backend) {
+		list, err := b.CompileAll(t.Context(), graphs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, exe := range list {
+			in := attentionInputs(t, graphs[i])
+			spoil(in)
+			want := run(t, compile(t, interp.New(), graphs[i]), in)[0].Float32()
+			got := run(t, exe, in)[0].Float32()
+			finite, special := 0, 0
+			for j, y := range want {
+				x := got[j]
+				if y-y == 0 {
+					finite++
+				} else {
+					special++
+				}
+				if !(x == y || x != x && y != y || math.Abs(float64(x-y)) < 1e-5) {
+					t.Fatalf("element %d is %g, the interpreter has %g in\n%s", j, x, y, graphs[i])
+				}
+			}
+			if finite == 0 && !strings.Contains(graphs[i].String(), "strict") || special == 0 {
+				t.Errorf("%d results are finite and %d are not: nothing is tested in\n%s", finite, special, graphs[i])
+			}
+		}
+	})
+}
+
+// spoil puts NaN and infinities into some values, most of them late. Masks exclude
+// them for all but some queries, and exclude everything for one; positions leave
+// some of the cache unseen.
+func spoil(in []*tensor.Tensor) {
+	v := in[2]
+	keys, e := v.Dim(2), v.Dim(3)
+	spoiled := []int{2, keys - 2, keys - 1}
+	for row, j := range spoiled {
+		for c := range e {
+			v.Float32()[j*e+c] = []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))}[row]
+		}
+	}
+	if len(in) == 4 {
+		for i := range in[0].Dim(2) {
+			for j := range keys {
+				out := i == 1 || i%3 != 2 && slices.Contains(spoiled, j)
+				if m := in[3]; m.DType() == tensor.Bool {
+					m.Bool()[i*keys+j] = !out
+				} else if out {
+					m.Float32()[i*keys+j] = float32(math.Inf(-1))
+				}
+			}
+		}
+	}
+	if len(in) == 5 {
+		copy(in[3].Int64(), []int64{1, 70})
+		copy(in[4].Int64(), []int64{3, 85})
 	}
 }

@@ -156,17 +156,22 @@ func (x *attentionEmitter) rowStep(access loop.Access) int {
 	return access.Strides[2]
 }
 
+// keyAt is the scope of the elements of K and V that belong to a key.
+func (x *attentionEmitter) keyAt(key, channel string) scope {
+	s := scope{vars: []string{"b", "g", key, channel}, lane: 3}
+	if c := x.a.Cache; c != nil && c.Table != nil {
+		entry := scope{vars: []string{"b", fmt.Sprintf("(%s / %d)", key, c.Block)}}.at(*c.Table)
+		s.vars[0], s.vars[2] = fmt.Sprintf("(long)*(%s)", entry), fmt.Sprintf("(%s %% %d)", key, c.Block)
+	}
+	return s
+}
+
 // gather writes the function that copies a block of K or V.
 func (x *attentionEmitter) gather(kind string, access loop.Access, width int) {
 	x.open("KERNEL void %s_%s(float *rows, %s, long b, long g, long from, long m)", x.name, kind, x.pointers())
 	x.open("for (long j = 0; j < m; j++)")
-	s := scope{vars: []string{"b", "g", "(from + j)", ""}, lane: 3}
-	if c := x.a.Cache; c != nil && c.Table != nil {
-		x.line("long block = *(%s);", scope{vars: []string{"b", fmt.Sprintf("((from + j) / %d)", c.Block)}}.at(*c.Table))
-		s.vars = []string{"block", "g", fmt.Sprintf("((from + j) %% %d)", c.Block), ""}
-	}
 	for c := 0; c < width; c += x.target.Lanes {
-		s.vars[3] = fmt.Sprint(c)
+		s := x.keyAt("(from + j)", fmt.Sprint(c))
 		s.part = x.target.part(width - c)
 		x.line("store(rows + j * %d + %d, %s);", x.target.whole(width), c, x.load(s, access))
 	}
@@ -186,7 +191,7 @@ func (t Target) part(n int) int {
 // rowsOf declares the rows of a block of K or V, by name.
 func (x *attentionEmitter) rowsOf(name, kind string, access loop.Access) {
 	if !x.gathers(access) {
-		x.line("const float *%s = %s;", name, scope{vars: []string{"b", "g", "from", ""}}.at(access))
+		x.line("const float *%s = %s;", name, x.keyAt("from", "").at(access))
 		return
 	}
 	x.line("float %s[%d] __attribute__((aligned(64)));", name, x.keys*x.rowStep(access))

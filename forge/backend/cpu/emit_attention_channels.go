@@ -3,6 +3,8 @@ package cpu
 import (
 	"fmt"
 	"strings"
+
+	"forgekernel/forge/loop"
 )
 
 // channelsEmitter writes attention with channels across lanes for the rows of a key
@@ -96,6 +98,7 @@ func (x *channelsEmitter) scoreTile(rows, keys int) {
 	for p := range rows * keys {
 		x.line("vf a%d = set(0);", p)
 	}
+	ahead := x.declareAhead(keys)
 	products := func(at string, part int) {
 		for r := range rows {
 			x.line("vf x%d = load(q + (r + %d) * %d + %s);", r, r, x.target.whole(a.D), at)
@@ -107,8 +110,8 @@ func (x *channelsEmitter) scoreTile(rows, keys int) {
 			} else {
 				x.line("{ vf y = load(%s);", from)
 			}
-			if !x.gathers(a.K) {
-				x.line("  __builtin_prefetch(%s + %d, 0, 2);", from, x.keys*step)
+			for _, name := range ahead {
+				x.line("  __builtin_prefetch(%s%d + %s, 0, 2);", name, u, at)
 			}
 			for r := range rows {
 				x.line("  a%d = fma_(x%d, y, a%d);", r*keys+u, r, r*keys+u)
@@ -134,6 +137,29 @@ func (x *channelsEmitter) scoreTile(rows, keys int) {
 	for r := range rows {
 		x.line("__builtin_memcpy(w + (r + %d) * %d + j, (float *)&s + %d, %d);", r, x.keys, r*keys, 4*keys)
 	}
+}
+
+// declareAhead declares pointers to what a later block reads from memory in the
+// place of each of the keys, and returns their names. The memory then works while
+// this block is computed. Values that are not copied are asked for where they are
+// used.
+func (x *channelsEmitter) declareAhead(keys int) []string {
+	var names []string
+	for _, p := range []struct {
+		name   string
+		access loop.Access
+		here   bool
+	}{{"k", x.a.K, true}, {"v", x.a.V, x.gathers(x.a.V)}} {
+		if !p.here {
+			continue
+		}
+		names = append(names, "ahead_"+p.name)
+		for u := range keys {
+			key := fmt.Sprintf("least(from + j + %d, n - 1)", u+x.keys)
+			x.line("const %s *ahead_%s%d = %s;", forms[x.elems[p.access.Param]].elem, p.name, u, x.keyAt(key, "").at(p.access))
+		}
+	}
+	return names
 }
 
 // foldAll is the vector of the sums over lanes of vectors a0, a1, …: as many as
