@@ -16,8 +16,8 @@
 // a store rounds to it; other conversions are written out:
 //
 //	kernel fused(%y: out f16, %x: f16, %n: i64)
-//	nest [] x [24]
-//	  each mul(round_f16(exp(load %x[1])), cast_f32(load %n[1])) -> %y[1]
+//	nest [4] x [6]
+//	  each mul(round_f16(exp(load %x[6,1])), round_f16(odd(load %n[0,1]))) -> %y[6,1]
 //
 // Beside loads there are the loop variables i0, i1 and so on, those of the line
 // last. An access may depend on more than they do: "where" gives the ranges that an
@@ -26,11 +26,11 @@
 //
 //	kernel pad(%y: out f32, %x: f32)
 //	nest [] x [10]
-//	  each load %x[1] - 2 where i0 - 2 < 6 else 0 -> %y[1]
+//	  each load %x[1] -2 where i0-2 below 6 else 0 -> %y[1]
 //
 //	kernel gather(%y: out f32, %table: f32, %index: i64)
 //	nest [7] x [8]
-//	  each load %table[0,1] at 8 * load %index[1,0] below 100 -> %y[8,1]
+//	  each load %table[0,1] at 8 * (load %index[1,0]) below 100 -> %y[8,1]
 //
 // Attention over the queries of 4 heads, two for each key head, and a cache whose
 // keys there are is known when the program runs, reads

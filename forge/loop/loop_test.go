@@ -106,3 +106,14 @@ func TestNotLowered(t *testing.T) {
 		}
 	}
 }
+
+func TestCopy(t *testing.T) {
+	v := &ir.Value{Name: "x", Spec: ir.Spec{DType: tensor.F16, Shape: []int{2, 3, 4}}}
+	const want = `kernel copy(%x: out f16, %x: f16)
+nest [2] x [12]
+  each bits %x[1,2] -> %x[12,1]
+`
+	if got := loop.Copy(v, []int{1, 8, 2}).String(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}

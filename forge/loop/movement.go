@@ -3,6 +3,7 @@ package loop
 import (
 	"fmt"
 
+	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
 )
 
@@ -18,6 +19,16 @@ func (l *lowering) copyView() error {
 	out.Strides = tensor.Strides(shape)
 	l.pointwise(shape, out, l.move(l.operand(0, shape)))
 	return nil
+}
+
+// Copy is the kernel that makes a dense copy of a value with the given steps. Its
+// parameters are the copy and the value.
+func Copy(v *ir.Value, steps []int) *Kernel {
+	l := &lowering{kernel: &Kernel{Op: "copy"}}
+	out := &Access{Param: l.param(v, true), Strides: tensor.Strides(v.Spec.Shape), Bits: isHalf(v.Spec.DType)}
+	x := l.move(&Access{Param: l.param(v, false), Strides: steps})
+	l.pointwise(v.Spec.Shape, out, x)
+	return l.kernel
 }
 
 // outBits is the access to the first result for what is moved to it.

@@ -113,7 +113,7 @@ func (k *Kernel) access(a Access) string {
 		fmt.Fprintf(&b, " %+d", a.Offset)
 	}
 	for _, g := range a.Gathers {
-		fmt.Fprintf(&b, " at %d * %s below %d", g.Step, k.expr(g.Index), g.Size)
+		fmt.Fprintf(&b, " at %d * (%s) below %d", g.Step, k.expr(g.Index), g.Size)
 	}
 	for i, g := range a.Guards {
 		fmt.Fprintf(&b, " %s %s below %d", [2]string{"where", "and"}[min(i, 1)], g.Affine, g.Size)

@@ -99,6 +99,8 @@ type scope struct {
 	lane int      // the dimension of the lanes; -1 for one number in all lanes
 	part int      // how many lanes there are, when not all
 	acc  string   // the sum that an epilogue finishes
+	// A sweep may take unroll vectors in one round, and tells which one in turn.
+	unroll, turn int
 }
 
 // at is the address of an access.

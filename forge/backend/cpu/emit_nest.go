@@ -2,16 +2,10 @@ package cpu
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"forgekernel/forge/loop"
-	"forgekernel/forge/tensor"
 )
-
-// sumBlock is the number of vectors that one accumulator takes before it is added
-// to a total, so that the chain of roundings of a long sum stays short.
-const sumBlock = 64
 
 // lineBlock is the number of elements of a line that form a unit of work, where
 // elements do not depend on one another.
@@ -135,6 +129,7 @@ func (n *nestEmitter) stages(s scope) {
 			n.open("")
 			n.hoist(s, st)
 			n.sweep(s, func(s scope) { n.visit(s, st) })
+			n.hoisted = nil // the block of their names ends here
 			n.close()
 		}
 		if st.When != nil {
@@ -217,6 +212,18 @@ func (n *nestEmitter) sweep(s scope, body func(scope)) {
 			n.line("long end = least((v + 1) * %d, %d);", lineBlock, size)
 			start, end = fmt.Sprintf("v * %d", lineBlock), "end"
 		}
+		if wide := s.unroll * lanes; wide > 0 && size >= wide {
+			n.open("for (long %s = 0; %s + %d <= %d; %s += %d)", v, v, wide, size, v, wide)
+			check()
+			for k := range s.unroll {
+				inner := s
+				inner.turn = k
+				inner.vars = append(slices.Clone(s.vars[:last]), fmt.Sprintf("(%s + %d)", v, k*lanes))
+				body(inner)
+			}
+			n.close()
+			start = fmt.Sprint(size / wide * wide)
+		}
 		if size >= lanes {
 			n.open("for (long %s = %s; %s + %d <= %s; %s += %d)", v, start, v, lanes, end, v, lanes)
 			check()
@@ -231,54 +238,5 @@ func (n *nestEmitter) sweep(s scope, body func(scope)) {
 	}
 	for i := first; i < last; i++ {
 		n.close()
-	}
-}
-
-// foldings are how each reduction starts, combines and folds lanes.
-var foldings = map[loop.Reduction]struct {
-	op    loop.Opcode
-	start func(tensor.DType) *loop.Expr
-}{
-	loop.Sum: {"add", func(t tensor.DType) *loop.Expr { return &loop.Expr{Op: loop.Const, Type: t} }},
-	loop.Max: {"maximum", func(t tensor.DType) *loop.Expr { return lowest(t, -1) }},
-	loop.Min: {"minimum", func(t tensor.DType) *loop.Expr { return lowest(t, 1) }},
-}
-
-// lowest is the end of a type's range on the side of a sign.
-func lowest(t tensor.DType, sign int) *loop.Expr {
-	e := &loop.Expr{Op: loop.Const, Type: t, Value: math.Inf(sign)}
-	switch {
-	case t == tensor.I64 && sign < 0:
-		e.Int = math.MinInt64
-	case t == tensor.I64:
-		e.Int = math.MaxInt64
-	case sign < 0:
-		e.Int = math.MinInt32
-	default:
-		e.Int = math.MaxInt32
-	}
-	return e
-}
-
-// reduce folds the line into variable s<i>.
-func (n *nestEmitter) reduce(s scope, i int, st loop.Stage) {
-	f, t := foldings[st.Reduce], st.Expr.Type
-	start, vector := constant(f.start(t)), forms[t].vector
-	op := function(&loop.Expr{Op: f.op, Args: []*loop.Expr{st.Expr}})
-	n.line("%s s%d = %s;", vector, i, start)
-	n.open("")
-	n.line("%s acc = %s; int count = 0;", vector, start)
-	n.sweep(s, func(inner scope) {
-		value := n.visit(inner, st)
-		if s.lane < 0 && inner.part > 0 {
-			value = fmt.Sprintf("choose_%v(first(%d), %s, %s)", t, inner.part, value, start)
-		}
-		n.line("acc = %s(acc, %s);", op, value)
-		n.line("if (++count == %d) { s%d = %s(s%d, acc); acc = %s; count = 0; }", sumBlock, i, op, i, start)
-	})
-	n.line("s%d = %s(s%d, acc);", i, op, i)
-	n.close()
-	if s.lane < 0 {
-		n.line("s%d = fold_%s_%v(s%d);", i, st.Reduce, t, i)
 	}
 }

@@ -88,6 +88,7 @@ func (b *Backend) prepare(g *ir.Graph) (*program, error) {
 			p.addNode(b.Target, n)
 		}
 	}
+	p.placeResults()
 	return p, nil
 }
 
@@ -126,6 +127,29 @@ func (p *program) placeValues() error {
 		}
 	}
 	return nil
+}
+
+// placeResults finds the outputs that are all of a buffer which a run writes, and
+// can so be written where the caller wants them. The others are copied there.
+func (p *program) placeResults() {
+	for i := range p.buffers {
+		p.buffers[i].result = -1
+	}
+	for i, v := range p.graph.Outputs {
+		at := p.place(v)
+		if at.buffer < 0 || v.Spec.Elements() == 0 {
+			continue
+		}
+		b := &p.buffers[at.buffer]
+		layout := ir.Layout{Strides: p.entries[v].Strides}
+		if b.result < 0 && b.written(p.graph) == v.Spec.Bytes() && layout.Contiguous(v.Spec.Shape) {
+			b.result = i
+			continue
+		}
+		to := argument{buffer: len(p.buffers)}
+		p.buffers = append(p.buffers, buffer{slot: -1, input: -1, output: v, result: i})
+		p.steps = append(p.steps, step{node: v.Def, kernel: loop.Copy(v, layout.Strides), args: []argument{to, at}, packed: -1})
+	}
 }
 
 // place is where a value stands.

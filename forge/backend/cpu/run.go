@@ -61,11 +61,6 @@ func (x *executable) run(ctx context.Context, f *frame, outputs, inputs []*tenso
 	if err := x.execute(ctx, f, inputs); err != nil {
 		return err
 	}
-	for _, i := range x.copied {
-		v := x.graph.Outputs[i]
-		at := x.place(v)
-		gather(bytesOf(outputs[i]), f.memory[at.buffer], int(at.offset), v.Spec.Shape, x.entries[v].Strides, v.Spec.DType.Size())
-	}
 	runtime.KeepAlive(outputs)
 	return nil
 }

@@ -74,7 +74,7 @@ func (u *unit) call(p *program, index, i int) {
 	} else {
 		text += fmt.Sprintf("0, %d", k.units)
 	}
-	fmt.Fprintf(&u.entries, "  if (stopped(stop)) return 1;\n  %s); /* %v */\n", text, s.node.Out[0].Spec)
+	fmt.Fprintf(&u.entries, "  if (stopped(stop)) return 1;\n  %s); /* %v %v */\n", text, s.kernel.Params[0], s.kernel.Params[0].DType())
 	if s.kernel.CanFault() {
 		fmt.Fprintf(&u.entries, "  if (*%s) return %d;\n", fault, faultOf(i))
 	}
