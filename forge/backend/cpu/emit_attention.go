@@ -11,11 +11,16 @@ import (
 // block the softmax is online: what stands so far is scaled down when a larger
 // score comes. So temporaries do not grow with the number of keys.
 //
-//   - Queries across lanes, where a head has as many as half a vector: scores stand
-//     with the keys down, so that the softmax has no fold over lanes.
+//   - Queries across lanes, where a head has at least half a vector of them: scores
+//     stand with the keys down, so that the softmax has no fold over lanes.
 //   - Channels across lanes, for fewer, as in decoding: the queries of all heads
 //     that share a key head are done together, so that keys and values are read
 //     from memory once.
+//
+// With one block of keys a result is scaled as it is stored. With more, sums of
+// values weighted relative to the largest score so far stand in memory, and may
+// overflow where values are within a factor of the number of keys from the largest
+// float.
 const (
 	// shortKeys is the most keys that are one block.
 	shortKeys = 128
@@ -46,33 +51,33 @@ func (p attentionPlan) String() string {
 	return fmt.Sprintf("%s across lanes, %d queries by %s, %d KiB of temporaries", kind, p.rows, blocks, (p.bytes+1023)>>10)
 }
 
-// planAttention picks the schedule: the most queries at a time whose temporaries
-// stay within the bound.
+// planAttention picks the schedule: channels across lanes where a head has few
+// queries and those of a key head fit the bound of temporaries, else as many
+// queries at a time as fit.
 func (t Target) planAttention(k *loop.Kernel) attentionPlan {
 	a := k.Attention
-	p := attentionPlan{keys: longBlock}
+	p := attentionPlan{channels: true, keys: longBlock, rows: a.Queries * a.Heads / max(1, a.Groups)}
+	if p.bytes = t.temporaries(a, p); 2*a.Queries < t.Lanes && p.bytes <= attentionBytes {
+		return p
+	}
+	p.channels = false
 	single := k.Params[a.Out.Param].DType() == tensor.F32
 	if p.once = a.Keys <= shortKeys && a.Cache == nil && single; p.once {
 		p.keys = max(1, a.Keys)
 	}
-	least := t.Lanes
-	if p.channels = 2*a.Queries < t.Lanes; p.channels {
-		p.keys, p.once = longBlock, false
-		p.rows = a.Queries * a.Heads / max(1, a.Groups)
-		least = p.rows
-	} else {
-		vectors := (a.Queries + t.Lanes - 1) / t.Lanes
-		p.rows = even(vectors, map[int]int{32: 4, 16: 2}[t.Registers], 1)[0] * t.Lanes
-	}
-	size := func() int {
-		channels := t.whole(a.D) + t.whole(a.E)
-		return 4 * (p.rows*(channels+p.keys+3) + p.keys*channels)
-	}
-	for size() > attentionBytes && p.rows > least {
+	vectors := (a.Queries + t.Lanes - 1) / t.Lanes
+	p.rows = even(vectors, t.Registers/8, 1)[0] * t.Lanes
+	for p.bytes = t.temporaries(a, p); p.bytes > attentionBytes && p.rows > t.Lanes; p.bytes = t.temporaries(a, p) {
 		p.rows -= t.Lanes
 	}
-	p.bytes = size()
 	return p
+}
+
+// temporaries is the bytes of the queries that are done together, their weights and
+// sums, and of a block of keys and values.
+func (t Target) temporaries(a *loop.Attention, p attentionPlan) int {
+	channels := t.whole(a.D) + t.whole(a.E)
+	return 4 * (p.rows*(channels+p.keys+3) + p.keys*channels)
 }
 
 // checkTemporaries refuses attentions whose temporaries are beyond the bound.
@@ -82,8 +87,8 @@ func (t Target) checkTemporaries(kernels []*loop.Kernel) error {
 			continue
 		}
 		if p := t.planAttention(k); p.bytes > attentionBytes {
-			return fmt.Errorf("%d queries of %d and %d channels need %d KiB of temporaries; the limit is %d KiB",
-				p.rows, k.Attention.D, k.Attention.E, p.bytes>>10, attentionBytes>>10)
+			return fmt.Errorf("attention to heads of %d and %d channels needs %d KiB of temporaries; the limit is %d KiB",
+				k.Attention.D, k.Attention.E, p.bytes>>10, attentionBytes>>10)
 		}
 	}
 	return nil
