@@ -3,6 +3,7 @@ package cpu_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/conformance"
@@ -29,6 +30,7 @@ func (a ahead) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, er
 
 // compileAhead compiles the suite's programs of some operators, or all.
 func compileAhead(t *testing.T, b *cpu.Backend, names ...string) ahead {
+	b.CompileLimit = 10 * time.Minute // for a whole batch, beside other tests
 	a := ahead{b, make(map[string]backend.Executable)}
 	var graphs []*ir.Graph
 	flush := func() {
