@@ -68,7 +68,8 @@ func (x *channelsEmitter) group() {
 // scores computes those of all rows with a block of keys.
 func (x *channelsEmitter) scores() {
 	row, tall := 0, x.target.Lanes/4
-	for ; tall > 1 && tall > x.rows; tall /= 2 {
+	for tall > max(1, x.rows) {
+		tall /= 2
 	}
 	for ; row < x.rows; tall = max(1, tall/2) {
 		n := (x.rows - row) / tall

@@ -7,7 +7,7 @@ import (
 )
 
 // queriesEmitter writes attention with queries across lanes. A weight stands at
-// w[j * wide + r], for key j and query r of those that are done together.
+// w[j * rows + r], for key j and query r of those that are done together.
 type queriesEmitter struct {
 	*attentionEmitter
 	count int // queries of the function that is written
@@ -19,11 +19,12 @@ func (x *queriesEmitter) emit() int {
 	a := x.a
 	x.keyStep, x.queryStep = x.rows, 1
 	blocks, rest := a.Queries/x.rows, a.Queries%x.rows
-	counts := []int{x.rows, rest}
-	if blocks == 0 {
-		counts = []int{rest}
-	} else if rest == 0 {
-		counts = counts[:1]
+	var counts []int
+	if blocks > 0 {
+		counts = append(counts, x.rows)
+	}
+	if rest > 0 {
+		counts = append(counts, rest)
 	}
 	x.averages(counts...)
 	for _, n := range counts {
@@ -46,16 +47,15 @@ func (x *queriesEmitter) emit() int {
 	return units
 }
 
-// vectors calls write for each vector of queries, with its name and the number of
-// lanes, 0 for all.
-func (x *queriesEmitter) vectors(write func(u, part int)) {
+// vectors calls write for each vector of queries, with its number.
+func (x *queriesEmitter) vectors(write func(u int)) {
 	for u := range x.wide / x.target.Lanes {
-		write(u, x.target.part(x.count-u*x.target.Lanes))
+		write(u)
 	}
 }
 
-// eachVector writes a loop over the vectors of queries, which begin at query i + u, and then
-// what is left when the last has fewer than all lanes.
+// eachVector writes a loop over the vectors of queries, which begin at query i + u,
+// and what is to be done for the last when it has only part of the lanes.
 func (x *queriesEmitter) eachVector(write func(part int)) {
 	lanes := x.target.Lanes
 	whole := x.count / lanes * lanes
@@ -84,7 +84,7 @@ func (x *queriesEmitter) block() {
 	x.line("long g = h / %d;", a.Heads/a.Groups)
 	x.position()
 	x.loadQueries()
-	x.vectors(func(u, _ int) { x.line("vf top%d = set(-__builtin_inff()), total%d = set(0);", u, u) })
+	x.vectors(func(u int) { x.line("vf top%d = set(-__builtin_inff()), total%d = set(0);", u, u) })
 	x.line("long n = %s;", x.seen("i", fmt.Sprintf("i + %d", x.count)))
 	if x.once {
 		x.line("const long from = 0;")
@@ -174,18 +174,18 @@ func (x *queriesEmitter) scores(keys int) {
 		channel = 1
 	}
 	for u := range keys {
-		x.vectors(func(v, _ int) { x.line("vf a%d_%d = set(0);", u, v) })
+		x.vectors(func(v int) { x.line("vf a%d_%d = set(0);", u, v) })
 	}
 	x.open("for (long d = 0; d < %d; d++)", a.D)
-	x.vectors(func(v, _ int) { x.line("vf x%d = load(q + d * %d + %d); PIN(x%d);", v, x.wide, v*lanes, v) })
+	x.vectors(func(v int) { x.line("vf x%d = load(q + d * %d + %d); PIN(x%d);", v, x.wide, v*lanes, v) })
 	for u := range keys {
 		x.line("{ vf y = set(k[(j + %d) * %d + d * %d]);", u, step, channel)
-		x.vectors(func(v, _ int) { x.line("  a%d_%d = fma_(y, x%d, a%d_%d);", u, v, v, u, v) })
+		x.vectors(func(v int) { x.line("  a%d_%d = fma_(y, x%d, a%d_%d);", u, v, v, u, v) })
 		x.line("}")
 	}
 	x.close()
 	for u := range keys {
-		x.vectors(func(v, _ int) {
+		x.vectors(func(v int) {
 			x.line("store(w + (j + %d) * %d + %d, a%d_%d * %s);", u, x.rows, v*lanes, u, v, literal(a.Scale))
 		})
 	}
@@ -243,13 +243,13 @@ func (x *queriesEmitter) applyMask(mask, at string) {
 // largest: it is in the total.
 func (x *queriesEmitter) weigh() {
 	lanes := x.target.Lanes
-	x.vectors(func(u, _ int) { x.line("vf next%d = top%d;", u, u) })
+	x.vectors(func(u int) { x.line("vf next%d = top%d;", u, u) })
 	x.open("for (j = 0; j < m; j++)")
-	x.vectors(func(u, _ int) {
+	x.vectors(func(u int) {
 		x.line("next%d = larger_(load(w + j * %d + %d), next%d);", u, x.rows, u*lanes, u)
 	})
 	x.close()
-	x.vectors(func(u, _ int) {
+	x.vectors(func(u int) {
 		x.line("vf base%d = choose(next%d == -__builtin_inff(), set(0), next%d);", u, u, u)
 		if !x.once {
 			x.line("vf factor%d = v_exp(top%d - base%d); total%d *= factor%d;", u, u, u, u, u)
@@ -257,16 +257,16 @@ func (x *queriesEmitter) weigh() {
 		}
 	})
 	x.open("for (j = 0; j < m; j++)")
-	x.vectors(func(u, _ int) {
+	x.vectors(func(u int) {
 		x.line("vf p%d = v_exp(load(w + j * %d + %d) - base%d);", u, x.rows, u*lanes, u)
 		x.line("store(w + j * %d + %d, p%d); total%d += p%d;", x.rows, u*lanes, u, u, u)
 	})
 	x.close()
 }
 
-// shares makes the factors that of each query's result.
+// shares makes each factor that of the query's result.
 func (x *queriesEmitter) shares() {
-	x.vectors(func(u, _ int) {
+	x.vectors(func(u int) {
 		x.line("store(factor + %d, %s);", u*x.target.Lanes, x.share(fmt.Sprintf("total%d", u)))
 	})
 }
