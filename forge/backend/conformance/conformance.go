@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"testing"
 
@@ -33,12 +34,15 @@ func Run(t *testing.T, b backend.Backend) {
 	t.Run("executable", func(t *testing.T) { testExecutable(t, b) })
 }
 
-// RunOperator is the part of [Run] for one operator.
-func RunOperator(t *testing.T, b backend.Backend, o *ir.Op) {
+// RunOperator is the part of [Run] for one operator, in the given element types or
+// in all.
+func RunOperator(t *testing.T, b backend.Backend, o *ir.Op, types ...tensor.DType) {
 	n := 0
 	for c := range casesOf(o) {
-		c.run(t, b)
-		n++
+		if len(types) == 0 || slices.Contains(types, c.dtype) {
+			c.run(t, b)
+			n++
+		}
 	}
 	if n == 0 {
 		t.Errorf("the suite has no case for %s", o.Name)
