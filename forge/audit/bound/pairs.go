@@ -1,4 +1,4 @@
-package conformance
+package bound
 
 import (
 	"math"
@@ -7,22 +7,19 @@ import (
 	"forgekernel/forge/tensor"
 )
 
-// pair is one key that a query attends to.
-type pair struct {
-	score     float64
-	magnitude float64   // of the sum that the score is
-	value     []float64 // the channels of its value
+// Pair is one key that a query attends to.
+type Pair struct {
+	Score     float64
+	Magnitude float64   // of the sum that the score is
+	Value     []float64 // the channels of its value
 }
 
-// visiblePairs lists the keys that query i of head h and batch b attends to,
+// Pairs lists the keys that query i of head h and batch b attends to,
 // from the definition of each attention, one element at a time.
-func visiblePairs(n *ir.Node, in []*tensor.Tensor, b, h, i int) []pair {
+func Pairs(n *ir.Node, in []*tensor.Tensor, b, h, i int) []Pair {
 	q, k := in[0], in[1]
-	scale := 1 / math.Sqrt(float64(q.Dim(3)))
-	if s := n.Float("scale"); s != 0 {
-		scale = s
-	}
-	var pairs []pair
+	scale := scaleOf(n, q)
+	var pairs []Pair
 	for _, key := range visibleKeys(n, in, b, i) {
 		mask := 0.0
 		if n.Op.Name == "sdpa" && len(in) == 4 {
@@ -32,20 +29,28 @@ func visiblePairs(n *ir.Node, in []*tensor.Tensor, b, h, i int) []pair {
 			continue
 		}
 		g := h / (q.Dim(1) / k.Dim(1))
-		var p pair
+		var p Pair
 		for c := range q.Dim(3) {
 			x := q.At(b, h, i, c) * k.At(key.batch, g, key.at, c)
-			p.score += x
-			p.magnitude += math.Abs(x)
+			p.Score += x
+			p.Magnitude += math.Abs(x)
 		}
-		p.score = p.score*scale + mask
-		p.magnitude = p.magnitude*scale + math.Abs(mask)
+		p.Score = p.Score*scale + mask
+		p.Magnitude = p.Magnitude*scale + math.Abs(mask)
 		for c := range in[2].Dim(3) {
-			p.value = append(p.value, in[2].At(key.batch, g, key.at, c))
+			p.Value = append(p.Value, in[2].At(key.batch, g, key.at, c))
 		}
 		pairs = append(pairs, p)
 	}
 	return pairs
+}
+
+// scaleOf is the factor of scores.
+func scaleOf(n *ir.Node, q *tensor.Tensor) float64 {
+	if s := n.Float("scale"); s != 0 {
+		return s
+	}
+	return 1 / math.Sqrt(float64(q.Dim(3)))
 }
 
 // keyPlace is where a key stands in operand k: in which batch or block, and at
@@ -62,21 +67,21 @@ func visibleKeys(n *ir.Node, in []*tensor.Tensor, b, i int) []keyPlace {
 			}
 		}
 	case "cached_attention":
-		for j := range positionsSeen(in[3:], b, i) {
+		for j := range PositionsSeen(in[3:], b, i) {
 			keys = append(keys, keyPlace{j, b, j})
 		}
 	case "paged_attention":
 		size := in[1].Dim(2)
-		for j := range positionsSeen(in[4:], b, i) {
+		for j := range PositionsSeen(in[4:], b, i) {
 			keys = append(keys, keyPlace{j, int(in[3].At(b, j/size)), j % size})
 		}
 	}
 	return keys
 }
 
-// positionsSeen is how many positions token i of row b attends to, given the
+// PositionsSeen is how many positions token i of row b attends to, given the
 // operands pos and length.
-func positionsSeen(in []*tensor.Tensor, b, i int) int {
+func PositionsSeen(in []*tensor.Tensor, b, i int) int {
 	p := int(rowElem(in[0], b)) + i
 	if len(in) > 1 && p >= int(rowElem(in[1], b)) {
 		return 0
