@@ -43,7 +43,7 @@ var idioms = []func(m *maker, x *ir.Value) (result *ir.Value, inner []*ir.Value)
 }
 
 func layer(m *maker, x *ir.Value) (*ir.Value, []*ir.Value) {
-	n := m.size()
+	n := m.long(m.size())
 	product := m.op("matmul", nil, x, m.weight(x, columns(x), n))
 	biased := m.op("add", nil, product, m.weight(x, n))
 	return m.op(choose(m, "relu", "gelu", "silu", "tanh"), nil, biased), []*ir.Value{product, biased}
@@ -52,7 +52,7 @@ func layer(m *maker, x *ir.Value) (*ir.Value, []*ir.Value) {
 func projections(m *maker, x *ir.Value) (*ir.Value, []*ir.Value) {
 	var list []*ir.Value
 	for range 2 + m.rng.IntN(2) {
-		n := m.size()
+		n := m.long(m.size())
 		if w := m.weight(x, columns(x), n); m.chance(2) {
 			list = append(list, m.op("matmul", nil, x, w))
 		} else {
@@ -123,7 +123,7 @@ func movedViews(m *maker, x *ir.Value) (*ir.Value, []*ir.Value) {
 }
 
 func attentionOfParts(m *maker, x *ir.Value) (*ir.Value, []*ir.Value) {
-	b, h, n, keys, d := m.size(), m.size(), m.size(), m.size(), m.size()
+	b, h, n, keys, d := m.size(), m.size(), m.long(m.size()), m.long(m.size()), m.long(m.size())
 	dtype := x.Spec.DType
 	q, k, v := m.want(dtype, b, h, n, d), m.want(dtype, b, h, keys, d), m.want(dtype, b, h, keys, m.size())
 	if m.chance(3) {
