@@ -26,8 +26,9 @@ var lowerings = map[string]func(*lowering) error{
 	"sdpa":       (*lowering).attention,
 }
 
-// Lower returns the kernel of a node whose values lie as the layout says; the
-// results are dense. The error says why there is no kernel.
+// Lower returns the kernel of a node whose values lie as the layout says. Results
+// are dense but for those of elementwise and fused nodes. The error says why there
+// is no kernel.
 func Lower(n *ir.Node, layout Layout) (*Kernel, error) {
 	lower := lowerings[n.Op.Name]
 	if lower == nil && n.Op.Class == ir.Elementwise {
@@ -68,7 +69,7 @@ func (l *lowering) param(v *ir.Value, written bool) int {
 // out is the access to the first result over its own dimensions.
 func (l *lowering) out() *Access {
 	v := l.node.Out[0]
-	return &Access{l.param(v, true), tensor.Strides(v.Spec.Shape)}
+	return &Access{l.param(v, true), l.layout(v)}
 }
 
 // operand is the access to operand i over the dimensions of shape, which it

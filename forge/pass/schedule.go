@@ -2,7 +2,6 @@ package pass
 
 import (
 	"fmt"
-	"slices"
 
 	"forgekernel/forge/ir"
 	"forgekernel/forge/plan"
@@ -20,13 +19,15 @@ func schedule(g *ir.Graph, r *report) error {
 	if err != nil {
 		return err
 	}
-	as := slices.IndexFunc(p.Candidates, func(c plan.Candidate) bool { return c.Policy == plan.ProgramOrder })
-	before := p.Candidates[as].Planned
-	if before <= p.Planned {
-		r.declined(&scheduleRule, g.Outputs[0], fmt.Sprintf("no order that was tried needs less memory than the %d bytes of the program's", before))
+	kept, err := plan.New(g, plan.Options{KeepOrder: true})
+	if err != nil {
+		return err
+	}
+	if kept.Planned <= p.Planned {
+		r.declined(&scheduleRule, g.Outputs[0], fmt.Sprintf("no order that was tried needs less memory than the %d bytes of the program's", kept.Planned))
 		return nil
 	}
-	reportOrder(g.Nodes, p.Graph.Nodes, r, fmt.Sprintf("the planned bytes fall from %d to %d", before, p.Planned))
+	reportOrder(g.Nodes, p.Graph.Nodes, r, fmt.Sprintf("the planned bytes fall from %d to %d", kept.Planned, p.Planned))
 	g.Nodes = p.Graph.Nodes
 	return nil
 }

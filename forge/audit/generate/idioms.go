@@ -39,7 +39,7 @@ func (m *maker) weight(like *ir.Value, shape ...int) *ir.Value {
 func columns(v *ir.Value) int { return v.Spec.Shape[v.Spec.Rank()-1] }
 
 var idioms = []func(m *maker, x *ir.Value) (result *ir.Value, inner []*ir.Value){
-	layer, projections, stableSoftmax, normOfParts, movedViews, attentionOfParts, cacheInUse, undone, neutral, squares,
+	layer, projections, gated, stableSoftmax, normOfParts, movedViews, attentionOfParts, cacheInUse, undone, neutral, squares,
 }
 
 func layer(m *maker, x *ir.Value) (*ir.Value, []*ir.Value) {
@@ -63,6 +63,16 @@ func projections(m *maker, x *ir.Value) (*ir.Value, []*ir.Value) {
 		m.keep(m.op("abs", nil, v))
 	}
 	return m.op("abs", nil, list[0]), list
+}
+
+// gated multiplies two projections, one of them behind an activation, and projects
+// the product.
+func gated(m *maker, x *ir.Value) (*ir.Value, []*ir.Value) {
+	n := choose(m, 16, 32, m.long(m.size()))
+	gate := m.op("matmul", nil, x, m.constant(x.Spec.DType, []int{columns(x), n}, m.plain))
+	up := m.op("matmul", nil, x, m.constant(x.Spec.DType, []int{columns(x), n}, m.plain))
+	h := m.op("mul", nil, m.op(choose(m, "silu", "gelu", "sigmoid"), nil, gate), up)
+	return m.op("matmul", nil, h, m.weight(x, n, m.size())), []*ir.Value{gate, up, h}
 }
 
 func stableSoftmax(m *maker, x *ir.Value) (*ir.Value, []*ir.Value) {
