@@ -76,7 +76,7 @@ func (x *otherRun) Run(ctx context.Context, inputs ...*tensor.Tensor) ([]*tensor
 	}
 	outs := all.of(x.graph.Outputs)
 	if x.whole != nil && slices.ContainsFunc(x.graph.Nodes, func(n *ir.Node) bool {
-		return n.Op.Class != ir.Constant && !x.graph.IsOutput(n.Out[0])
+		return n.Op.Class != ir.Constant && !x.graph.IsOutput(n.Out[0]) && !strings.HasPrefix(n.Out[0].Name, "copy")
 	}) {
 		x.whole(outs)
 	}

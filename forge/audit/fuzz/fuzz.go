@@ -97,6 +97,7 @@ type trial struct {
 // time. The error is the cause that ended ctx, with the report so far, or a defect
 // of the generator.
 func (c *Checker) Run(ctx context.Context, opts Options) (*Report, error) {
+	ctx = generate.WithPeer(ctx)
 	r := &Report{Format: "forge.fuzz", Version: Version, Seed: opts.Seed, Backends: []string{}, Failures: []Failure{}}
 	for _, b := range c.Backends {
 		r.Backends = append(r.Backends, b.Name())

@@ -8,7 +8,8 @@
 // them; one program in four also has some that fill vectors and register tiles,
 // with and without a rest. Inputs mix ordinary numbers of several magnitudes with NaN, infinities,
 // zeros of both signs, denormals and the largest numbers. Equal seeds give
-// equal programs.
+// equal programs. Operators that exchange tensors have one rank, or a second one
+// that [WithPeer] stands for.
 package generate
 
 import (
@@ -85,11 +86,11 @@ func (m *maker) step() {
 	apply(m, o)
 }
 
-// operators are those that a program of one rank may apply.
+// operators are those that a program may apply.
 var operators = func() []*ir.Op {
 	var list []*ir.Op
 	for _, o := range op.Registry.All() {
-		if !o.PassOnly && o.Name != "send" && o.Name != "recv" {
+		if !o.PassOnly {
 			list = append(list, o)
 		}
 	}
