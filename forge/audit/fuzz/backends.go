@@ -59,7 +59,7 @@ func (c *Checker) checkBackends(ctx context.Context, list []*subject) {
 			}
 			open, err := revealed(s.last.graph)
 			if err != nil {
-				s.verdict = wrong("backend "+b.Name(), "%v", err)
+				s.verdict = wrong(stageOf(b), "%v", err)
 				continue
 			}
 			run, graphs = append(run, s), append(graphs, s.last.graph, open)
@@ -69,10 +69,13 @@ func (c *Checker) checkBackends(ctx context.Context, list []*subject) {
 			if ctx.Err() != nil {
 				return
 			}
-			s.verdict = s.compareBackend(ctx, b.Name(), builds[2*i], builds[2*i+1])
+			s.verdict = s.compareBackend(ctx, stageOf(b), builds[2*i], builds[2*i+1])
 		}
 	}
 }
+
+// stageOf is where a program fails that a backend gets wrong.
+func stageOf(b backend.Backend) string { return "backend " + b.Name() }
 
 // revealed is a program that returns every value that it computes. An operator
 // that takes over storage gets a copy, so that what was in it is left.
@@ -112,8 +115,7 @@ func revealed(g *ir.Graph) (*ir.Graph, error) {
 }
 
 // compareBackend runs both forms of a program.
-func (s *subject) compareBackend(ctx context.Context, name string, whole, open build) verdict {
-	stage := "backend " + name
+func (s *subject) compareBackend(ctx context.Context, stage string, whole, open build) verdict {
 	for _, b := range []build{whole, open} {
 		if b.err != nil {
 			return wrong(stage, "%v", b.err)

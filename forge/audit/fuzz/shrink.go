@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"forgekernel/forge/audit/generate"
+	"forgekernel/forge/backend"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
 )
@@ -25,7 +27,11 @@ type shrinker struct {
 
 // shrink returns the smallest program found that fails as failed does.
 func (c *Checker) shrink(ctx context.Context, failed *subject) (trial, error) {
-	s := &shrinker{Checker: c, ctx: ctx, stage: failed.verdict.stage, best: failed.trial}
+	only := *c
+	only.Backends = slices.DeleteFunc(slices.Clone(c.Backends), func(b backend.Backend) bool {
+		return !strings.HasPrefix(failed.verdict.stage, stageOf(b))
+	})
+	s := &shrinker{Checker: &only, ctx: ctx, stage: failed.verdict.stage, best: failed.trial}
 	s.focus()
 	steps := []func() bool{s.fewerOutputs, s.fewerNodes, s.fewerPasses, s.fewerAttrs, s.smallerDims, s.plainerInputs}
 	for again := true; again && s.err == nil; {
