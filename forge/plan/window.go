@@ -59,8 +59,19 @@ func apart(u, v *ir.Value) bool {
 	if !isWindow(u) || !isWindow(v) || u.Def.In[0] != v.Def.In[0] {
 		return false
 	}
-	rank := u.Spec.Rank()
-	axis := func(n *ir.Node) int { return (n.Int("axis") + rank) % rank }
-	from, to := u.Def.Int("start"), v.Def.Int("start")
-	return axis(u.Def) == axis(v.Def) && (from+u.Def.Int("length") <= to || to+v.Def.Int("length") <= from)
+	axis, from := windowStart(u.Def)
+	other, to := windowStart(v.Def)
+	return axis == other && (from+u.Def.Int("length") <= to || to+v.Def.Int("length") <= from)
+}
+
+// windowStart is the dimension of a window and its first element there.
+func windowStart(n *ir.Node) (axis, start int) {
+	x := n.In[0].Spec
+	if axis = n.Int("axis"); axis < 0 {
+		axis += x.Rank()
+	}
+	if start = n.Int("start"); start < 0 {
+		start += x.Shape[axis]
+	}
+	return axis, start
 }
