@@ -90,7 +90,7 @@ func BenchmarkNests(b *testing.B) {
 }
 
 // nestInputs are small numbers, so that integers are possible indices.
-func nestInputs(b *testing.B, g *ir.Graph) []*tensor.Tensor {
+func nestInputs(b testing.TB, g *ir.Graph) []*tensor.Tensor {
 	b.Helper()
 	var in []*tensor.Tensor
 	for i, v := range g.Inputs {
