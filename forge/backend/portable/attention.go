@@ -1,6 +1,7 @@
 package portable
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -24,6 +25,9 @@ type attention struct {
 }
 
 func newAttention(set *vector.Set, a *loop.Attention) (*attention, error) {
+	if a.Mask != nil || a.Strict || a.Cache != nil {
+		return nil, errors.New("attention with a mask, a cache or every NaN has no vector form yet")
+	}
 	rows := min(queryBlock, a.Queries)
 	t := &attention{
 		a: a, set: set, scores: newProduct(set, rows, padded(a.Keys), a.D),
