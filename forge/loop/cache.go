@@ -119,24 +119,30 @@ func (l *lowering) pagedAppend() error {
 // checkTable requires that the table names a block of the pool for every position up
 // to the last token of a row, in a nest over rows and entries.
 func (l *lowering) checkTable(t *tokens, pool []int) {
-	n := l.node
-	table := n.In[2]
+	table := l.node.In[t.first-1]
 	nest := &Nest{Outer: table.Spec.Shape[:1], Line: table.Spec.Shape[1:]}
 	l.kernel.Nest = nest
-	start := t.rowInteger(3, 2)
-	nest.add(Stage{Expr: between(start, 0, t.capacity), Once: true, Require: true})
-	end := apply("add", start, integer(t.shape[2]))
+	end, real := t.end(nest, 2)
 	entry := &Expr{Op: Index, Type: tensor.I64, Affine: Affine{Strides: []int{0, pool[2]}}}
-	var real *Expr
-	if len(n.In) > 4 {
-		length := t.rowInteger(4, 2)
+	block := cast(tensor.I64, l.load(&Access{Param: l.param(table, false), Strides: l.layout(table)}))
+	unused := apply("ge", entry, end)
+	nest.add(Stage{Expr: apply("or", unused, between(block, 0, pool[0]-1)), Require: true, When: real})
+}
+
+// end requires that the tokens of each row have positions in the cache, in a loop
+// whose first dimension is the rows. It returns the position after the last token,
+// and the condition that there are any, nil for always.
+func (t *tokens) end(nest *Nest, dims int) (end, real *Expr) {
+	start := t.rowInteger(t.first, dims)
+	nest.add(Stage{Expr: between(start, 0, t.capacity), Once: true, Require: true})
+	end = apply("add", start, integer(t.shape[2]))
+	if t.first+1 < len(t.node.In) {
+		length := t.rowInteger(t.first+1, dims)
 		nest.add(Stage{Expr: between(length, 0, t.capacity), Once: true, Require: true})
 		end, real = apply("minimum", end, length), apply("lt", start, length)
 	}
 	nest.add(Stage{Expr: apply("le", end, integer(t.capacity)), Once: true, Require: true, When: real})
-	block := cast(tensor.I64, l.load(&Access{Param: l.param(table, false), Strides: l.layout(table)}))
-	unused := apply("ge", entry, end)
-	nest.add(Stage{Expr: apply("or", unused, between(block, 0, pool[0]-1)), Require: true, When: real})
+	return end, real
 }
 
 // block is the block that holds a position of a row, and the place there.

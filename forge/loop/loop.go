@@ -32,6 +32,13 @@
 //	nest [7] x [8]
 //	  each load %table[0,1] at 8 * (load %index[1,0]) below 100 -> %y[8,1]
 //
+// Attention over the queries of 4 heads, two for each key head, and a cache whose
+// keys there are is known when the program runs, reads
+//
+//	kernel cached_attention(%y: out f32, %q: f32, %k: f32, %v: f32, %p: i64, %n: i32)
+//	attend [2,4/2] x [3,9] of 4 and 4 channels, causal from %p[1] below %n[0]
+//	  softmax(0.5 * %q[48,12,4,1] * %k[72,36,4,1]) * %v[72,36,4,1] -> %y[48,12,4,1]
+//
 // A kernel faults where an index is not below its bound, a divisor is the integer 0,
 // or the condition of a require stage is false: it stops, having touched nothing
 // out of bounds, and the operator's own evaluation of the node gives the error.

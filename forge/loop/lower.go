@@ -35,7 +35,10 @@ var lowerings = map[string]func(*lowering) error{
 	"kv_append":       (*lowering).append,
 	"paged_kv_append": (*lowering).pagedAppend,
 	"rope":            (*lowering).rope,
-	"sdpa":            inSingle((*lowering).attention),
+	"sdpa":            (*lowering).attention,
+
+	"cached_attention": (*lowering).attention,
+	"paged_attention":  (*lowering).attention,
 }
 
 // Lower returns the kernels of a node whose values lie as the layout says, to run one

@@ -84,7 +84,26 @@ func (k *Kernel) writeAttention(b *strings.Builder) {
 	if a.Causal {
 		b.WriteString(", causal")
 	}
-	fmt.Fprintf(b, "\n  softmax(%v * %s * %s) * %s -> %s\n", a.Scale, k.access(a.Q), k.access(a.K), k.access(a.V), k.access(a.Out))
+	if a.Strict {
+		b.WriteString(", strict")
+	}
+	if c := a.Cache; c != nil {
+		b.WriteString(" from " + k.access(c.Pos))
+		if c.Length != nil {
+			b.WriteString(" below " + k.access(*c.Length))
+		}
+		if c.Table != nil {
+			fmt.Fprintf(b, " in %d blocks of %d by %s", c.Blocks, c.Block, k.access(*c.Table))
+		}
+	}
+	fmt.Fprintf(b, "\n  softmax(%v * %s * %s", a.Scale, k.access(a.Q), k.access(a.K))
+	switch {
+	case k.MaskIsBool():
+		b.WriteString(" where " + k.access(*a.Mask))
+	case a.Mask != nil:
+		b.WriteString(" + " + k.access(*a.Mask))
+	}
+	fmt.Fprintf(b, ") * %s -> %s\n", k.access(a.V), k.access(a.Out))
 }
 
 func (k *Kernel) access(a Access) string {

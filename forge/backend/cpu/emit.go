@@ -40,7 +40,10 @@ func (e *emitter) close() {
 }
 
 // params declares the parameters of the kernel function.
-func (e *emitter) params() string {
+func (e *emitter) params() string { return e.pointers() + ", long from, long to" }
+
+// pointers declares those of them that say what the kernel works on.
+func (e *emitter) pointers() string {
 	list := make([]string, len(e.kernel.Params))
 	for i, p := range e.kernel.Params {
 		list[i] = fmt.Sprintf("%s *p%d", forms[p.DType()].elem, i)
@@ -52,7 +55,16 @@ func (e *emitter) params() string {
 	if e.kernel.CanFault() {
 		list = append(list, "int *fault")
 	}
-	return strings.Join(append(list, "long from, long to"), ", ")
+	return strings.Join(list, ", ")
+}
+
+// pass passes them on to a function that declares them too.
+func (e *emitter) pass() string {
+	list := make([]string, len(e.kernel.Params))
+	for i := range list {
+		list[i] = fmt.Sprintf("p%d", i)
+	}
+	return strings.Join(append(list, "stop"), ", ")
 }
 
 // units opens the loop over units [from, to) of the kernel's work and returns how

@@ -180,6 +180,9 @@ func (p *program) addNode(t Target, n *ir.Node) {
 	if err == nil && n.Op.Donates && p.place(n.Out[0]) != p.place(n.In[0]) {
 		err = errors.New("the state has to be copied first")
 	}
+	if err == nil {
+		err = t.checkTemporaries(kernels)
+	}
 	if err != nil {
 		told.Kernel, told.Reason = n.Op.Name+", reference", err.Error()
 		p.steps = append(p.steps, step{node: n})
@@ -209,7 +212,7 @@ func (p *program) addKernels(t Target, n *ir.Node, kernels []*loop.Kernel) (reas
 			p.packConstant(t, &s)
 			reason = describeTiles(t.tileFor(c), s.packed >= 0)
 		case k.Attention != nil:
-			reason = fmt.Sprintf("%d queries at a time, their scores side by side in vectors", t.Lanes)
+			reason = t.planAttention(k).String()
 		case len(kernels) == 1:
 			reason = "one nest of loops, in vectors"
 		default:

@@ -20,6 +20,11 @@ var prelude string
 //go:embed source/types.c
 var types string
 
+// attention is what the kernels of attention share.
+//
+//go:embed source/attention.c
+var attention string
+
 //go:embed source/elementary.c
 var elementary string
 
@@ -52,5 +57,5 @@ func Targets() []Target {
 }
 
 func (t Target) prelude() string {
-	return fmt.Sprintf("#define LANES %d\n%s%s%s\n", t.Lanes, prelude, types, elementary)
+	return fmt.Sprintf("#define LANES %d\n%s%s%s%s\n", t.Lanes, prelude, types, elementary, attention)
 }

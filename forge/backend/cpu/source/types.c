@@ -16,11 +16,12 @@ typedef double wd __attribute__((vector_size(8 * LANES)));
 #define CONVERT(x, t) __builtin_convertvector(x, t)
 #define CAST(t, x) ({ t y_; __builtin_memcpy(&y_, &(x), sizeof y_); y_; })
 
-/* Elements as they are stored. */
+/* Elements as they are stored. Strided loads fill a vector and not an array: gcc 12
+   loses elements of an array that is written in part and then read as a whole. */
 #define RAW(name, elem, vec) \
   INLINE vec load_##name(const elem *p) { vec x; __builtin_memcpy(&x, p, sizeof x); return x; } \
   INLINE vec load_part_##name(const elem *p, int n) { vec x = {0}; __builtin_memcpy(&x, p, n * sizeof *p); return x; } \
-  INLINE vec load_strided_##name(const elem *p, long s, int n) { elem x[LANES] = {0}; for (int l = 0; l < n; l++) x[l] = p[l * s]; return load_##name(x); } \
+  INLINE vec load_strided_##name(const elem *p, long s, int n) { vec x = {0}; for (int l = 0; l < n; l++) __builtin_memcpy((char *)&x + l * sizeof *p, p + l * s, sizeof *p); return x; } \
   INLINE void store_##name(elem *p, vec x) { __builtin_memcpy(p, &x, sizeof x); } \
   INLINE void store_part_##name(elem *p, vec x, int n) { __builtin_memcpy(p, &x, n * sizeof *p); } \
   INLINE void store_strided_##name(elem *p, long s, vec x, int n) { elem t[LANES]; store_##name(t, x); for (int l = 0; l < n; l++) p[l * s] = t[l]; } \
