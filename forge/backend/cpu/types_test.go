@@ -133,6 +133,9 @@ func TestTypesEqual(t *testing.T) {
 			add(d, "sqrt %x")
 			add(d, "rsqrt %x")
 			add(d, "relu %x")
+			add(d, "floor %x")
+			add(d, "ceil %x")
+			add(d, "round %x")
 		}
 		if d == tensor.F16 || d == tensor.BF16 {
 			add(d, "exp %x")
