@@ -80,7 +80,9 @@ with the float64 reference. What is written is a capture: raw samples and where
 they come from, for "forge capture". The exit status is 1 if a candidate failed;
 the capture is written all the same, and says why.`,
 		RunE: stoppable(func(cmd *cobra.Command, args []string) error {
-			c, err := b.measure(tellingProgress(cmd), args)
+			ctx, wipe := withProgress(cmd)
+			c, err := b.measure(ctx, args)
+			wipe()
 			if err != nil {
 				return err
 			}

@@ -33,12 +33,6 @@ func (p *program) flags(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&p.threads, "threads", cpu.Cores(), "how many threads may share the work")
 }
 
-// tellingProgress is the context of a command, with progress shown on standard
-// error: what is printed may be read by a program.
-func tellingProgress(cmd *cobra.Command) context.Context {
-	return display.WithSink(cmd.Context(), display.TextSink(cmd.ErrOrStderr()))
-}
-
 // define reads a file and returns its entry function.
 func (p *program) define(path string) (forge.Function, []forge.Shape, error) {
 	shapes, err := forge.ParseShapes(p.shapes)
@@ -110,8 +104,9 @@ func compileCommand() *cobra.Command {
 			if err != nil {
 				return usageError{fmt.Errorf("--show: %w", err)}
 			}
-			ctx := tellingProgress(cmd)
+			ctx, wipe := withProgress(cmd)
 			compiled, err := p.compile(ctx, args)
+			wipe()
 			if err != nil {
 				return err
 			}
@@ -124,6 +119,7 @@ func compileCommand() *cobra.Command {
 			}
 			for _, name := range views {
 				shown, err := compiled.View(ctx, name)
+				wipe()
 				if err != nil {
 					return err
 				}
@@ -155,7 +151,9 @@ func runCommand() *cobra.Command {
 			if inputs != "" && cmd.Flags().Changed("seed") {
 				return usageError{errors.New("--seed makes inputs and --inputs reads them: give one")}
 			}
-			report, results, err := p.run(tellingProgress(cmd), args, seed, inputs)
+			ctx, wipe := withProgress(cmd)
+			report, results, err := p.run(ctx, args, seed, inputs)
+			wipe()
 			if err != nil {
 				return err
 			}
