@@ -72,16 +72,17 @@ const (
 )
 
 // Contraction is Out = Epilogue(Bias + A x B) for a matrix [M,K] and a matrix
-// [K,N] at each point of the batch dimensions. Sums run in order of k with one
-// fused multiply-add each, beginning with the bias.
+// [K,N] at each point of the batch dimensions. Each product is added with one fused
+// multiply-add; the bias is what a sum begins with. Long sums may be split.
 type Contraction struct {
 	Batch   []int
 	M, N, K int
-	A       Access // over batch, M and K
-	B       Access // over batch, K and N
-	Out     Access // over batch, M and N; neighbouring columns are adjacent
-	Bias    *Access
-	// Epilogue is applied to each sum, which it names [Acc]; nil for none.
+	A       Access  // over batch, M and K
+	B       Access  // over batch, K and N
+	Out     Access  // over batch, M and N; neighbouring columns are adjacent
+	Bias    *Access // over batch, M and N; nil for none
+	// Epilogue is applied to each sum, which it names [Acc]; nil for none. Its
+	// loads are over batch, M and N.
 	Epilogue *Expr
 }
 

@@ -41,7 +41,8 @@ type step struct {
 	node   *ir.Node
 	kernel *loop.Kernel
 	args   []argument // of the kernel's parameters
-	packed int        // the parameter that is packed; -1 for none
+	cut    tiling     // of a contraction
+	packed []int      // the steps between batches of the packed B of a contraction; nil when it is not packed
 }
 
 // argument is a place in a buffer; buffer -1 is no memory at all.
@@ -141,15 +142,15 @@ func (p *program) addNode(t Target, n *ir.Node) {
 		p.steps = append(p.steps, step{node: n})
 		return
 	}
-	s := step{node: n, kernel: k, packed: -1}
+	s := step{node: n, kernel: k}
 	for _, q := range k.Params {
 		s.args = append(s.args, p.place(q.Value))
 	}
 	told.Kernel = fmt.Sprintf("%s, C for %s", n.Op.Name, t.Name)
 	switch c := k.Contraction; {
 	case c != nil:
-		p.packConstant(t, &s)
-		told.Reason = describeTiles(t.tileFor(c), s.packed >= 0)
+		p.tile(t, &s)
+		told.Reason = s.cut.describe(s.packed != nil)
 	case k.Attention != nil:
 		told.Reason = fmt.Sprintf("%d queries at a time, their scores side by side in vectors", t.Lanes)
 	default:
@@ -158,33 +159,18 @@ func (p *program) addNode(t Target, n *ir.Node) {
 	p.steps = append(p.steps, s)
 }
 
-// packConstant gives a contraction with a constant matrix a copy in panels.
-func (p *program) packConstant(t Target, s *step) {
+// tile decides how a contraction is cut, and gives it a copy of a constant matrix
+// in panels.
+func (p *program) tile(t Target, s *step) {
 	c := s.kernel.Contraction
-	v := s.kernel.Params[c.B.Param].Value
-	e := p.entries[v]
-	if e.Place != plan.InConstant {
+	constant := p.entries[s.kernel.Params[c.B.Param].Value].Place == plan.InConstant
+	s.cut = t.tileFor(c, constant)
+	if !constant {
 		return
 	}
-	for _, step := range c.B.Strides[:len(c.Batch)] {
-		if step != 0 {
-			return
-		}
-	}
 	at := s.args[c.B.Param]
-	s.packed = c.B.Param
-	s.args[s.packed] = argument{buffer: len(p.buffers)}
-	packed := t.pack(c, p.buffers[at.buffer].constant.Float32()[at.offset/4:])
+	s.packed = t.packedSteps(c)
+	s.args[c.B.Param] = argument{buffer: len(p.buffers)}
+	packed := t.pack(c, s.cut, p.buffers[at.buffer].constant.Float32()[at.offset/4:])
 	p.buffers = append(p.buffers, buffer{slot: -1, input: -1, packed: packed})
-}
-
-func describeTiles(cut tiling, packed bool) string {
-	where := "read where the second operand stands"
-	if packed {
-		where = "packed at compile time"
-	}
-	if len(cut.rows) == 0 || len(cut.panels) == 0 {
-		return where
-	}
-	return fmt.Sprintf("tiles of %d rows by %d vectors in registers, the matrix %s", cut.rows[0], cut.panels[0], where)
 }

@@ -65,7 +65,7 @@ func (u *unit) kernel(s step) string {
 	case s.kernel.Nest != nil:
 		e.nest(placeholder)
 	case s.kernel.Contraction != nil:
-		e.contraction(placeholder, s.packed >= 0)
+		e.contraction(placeholder, s.cut, s.packed)
 	default:
 		e.attention(placeholder)
 	}
