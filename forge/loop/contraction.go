@@ -1,5 +1,7 @@
 package loop
 
+import "forgekernel/forge/tensor"
+
 // linear lowers x @ w + bias.
 func (l *lowering) linear() error {
 	n := l.node
@@ -7,8 +9,8 @@ func (l *lowering) linear() error {
 	out := l.out()
 	c := &Contraction{
 		K: n.In[1].Spec.Shape[0], N: n.In[1].Spec.Shape[1], Out: *out,
-		A: Access{l.param(n.In[0], false), l.layout(n.In[0])},
-		B: Access{l.param(n.In[1], false), append(make([]int, rank-1), l.layout(n.In[1])...)},
+		A: Access{Param: l.param(n.In[0], false), Strides: l.layout(n.In[0])},
+		B: Access{Param: l.param(n.In[1], false), Strides: append(make([]int, rank-1), l.layout(n.In[1])...)},
 	}
 	if len(n.In) > 2 {
 		c.Bias = l.operand(2, n.Out[0].Spec.Shape)
@@ -25,7 +27,7 @@ func (l *lowering) matmul() error {
 	steps := func(i int) Access {
 		s, strides := n.In[i].Spec.Shape, l.layout(n.In[i])
 		k := len(s) - 2
-		return Access{l.param(n.In[i], false), append(broadcast(s[:k], strides[:k], rank-2), strides[k:]...)}
+		return Access{Param: l.param(n.In[i], false), Strides: append(broadcast(s[:k], strides[:k], rank-2), strides[k:]...)}
 	}
 	c := &Contraction{K: n.In[0].Spec.Shape[len(n.In[0].Spec.Shape)-1], N: n.Out[0].Spec.Shape[rank-1], A: steps(0), B: steps(1), Out: *out}
 	c.B.Strides = append(append(c.B.Strides[:rank-2:rank-2], 0), c.B.Strides[rank-2:]...) // a step of rows
@@ -38,7 +40,7 @@ func (l *lowering) matmul() error {
 // and the others over them and N.
 func (l *lowering) finish(c *Contraction) {
 	if act := l.node.Str("act"); act != "none" {
-		c.Epilogue = apply(Opcode(act), &Expr{Op: Acc})
+		c.Epilogue = apply(Opcode(act), &Expr{Op: Acc, Type: tensor.F32})
 	}
 	c.foldRows(l.node.Out[0].Spec.Shape)
 	c.Out.Strides[len(c.Out.Strides)-1] = 1

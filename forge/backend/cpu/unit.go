@@ -40,7 +40,7 @@ func (u *unit) add(p *program, index int) {
 		for k, a := range s.args {
 			args[k] = "0"
 			if a.buffer >= 0 {
-				args[k] = fmt.Sprintf("(float *)(p[%d] + %d)", a.buffer, a.offset)
+				args[k] = fmt.Sprintf("(void *)(p[%d] + %d)", a.buffer, a.offset)
 			}
 		}
 		u.entries.WriteString("  if (stopped(stop)) return 1;\n")
