@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"forgekernel/forge/loop"
+	"forgekernel/forge/tensor"
 )
 
 // form is how a contraction walks its second matrix.
@@ -61,18 +62,22 @@ var shapes = map[int][][2]int{
 
 // tileFor picks the form by the sizes, and the register tile with the least
 // estimated time. B is packed, or stands where it is.
-func (t Target) tileFor(c *loop.Contraction, packed bool) tiling {
-	m := len(c.Batch)
+func (t Target) tileFor(c *loop.Contraction, elem tensor.DType, packed bool) tiling {
+	m, size := len(c.Batch), elem.Size()
 	stepK, stepN := c.B.Strides[m], c.B.Strides[m+1]
 	switch {
 	case packed || c.N == 1:
-	case stepN != 1 && stepK == 1 && c.M < copiedRows && c.K >= 2*t.Lanes:
+	case stepN != 1 && stepK == 1 && elem != tensor.F64 && c.M < copiedRows && c.K >= 2*t.Lanes:
 		return tiling{form: inDots, rows: min(c.M, 4), vector: min(c.N, 4), chains: 1}
-	case stepN == 1 && c.M <= sweptRows && 4*stepK >= sweptStride && 4*c.K*c.N >= sweptBytes:
+	case stepN == 1 && c.M <= sweptRows && size*stepK >= sweptStride && size*c.K*c.N >= sweptBytes:
 		return tiling{form: inSweeps, rows: c.M, vector: 1, chains: 1, steps: 8 / c.M}
 	}
 	best, least := tiling{form: inTiles}, 0
-	for _, s := range shapes[t.Registers] {
+	registers := t.Registers
+	if elem == tensor.F64 {
+		registers = 16 // a vector of f64 takes two
+	}
+	for _, s := range shapes[registers] {
 		cut := tiling{form: inTiles, rows: s[0], vector: s[1]}
 		if cost := cut.cost(t, c); least == 0 || cost < least {
 			best, least = cut, cost
@@ -81,11 +86,11 @@ func (t Target) tileFor(c *loop.Contraction, packed bool) tiling {
 	best.rows = even(c.M, best.rows).large
 	best.vector = min(best.vector, t.vectors(c.N))
 	best.chains = 1
-	for best.rows*best.vector*best.chains < minChains && 4*best.chains <= c.K {
+	for elem != tensor.F64 && best.rows*best.vector*best.chains < minChains && 4*best.chains <= c.K {
 		best.chains *= 2
 	}
-	best.copied = !packed && c.M >= copiedRows && 4*c.K*best.vector*t.Lanes <= copiedBytes
-	if rows := max(minBlock, matrixBytes/(4*max(1, c.K))); rows < c.M && !best.copied {
+	best.copied = !packed && c.M >= copiedRows && max(4, size)*c.K*best.vector*t.Lanes <= copiedBytes
+	if rows := max(minBlock, matrixBytes/(size*max(1, c.K))); rows < c.M && !best.copied {
 		best.block = rows / best.rows
 	}
 	return best
