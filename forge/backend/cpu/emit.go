@@ -12,10 +12,11 @@ import (
 // emitter writes the C text of one kernel. Lines are indented by depth.
 type emitter struct {
 	strings.Builder
-	target Target
-	kernel *loop.Kernel
-	depth  int
-	temps  int
+	target   Target // of the width of the schedule
+	kernel   *loop.Kernel
+	schedule Schedule // complete
+	depth    int
+	temps    int
 }
 
 func (e *emitter) line(format string, args ...any) {

@@ -7,8 +7,8 @@ import (
 	"forgekernel/forge/loop"
 )
 
-// matrixBytes is how much of A may be read again for each panel of B; rows beyond
-// it form a block of their own.
+// matrixBytes is how much of A may be read again for each panel of B, unless the
+// schedule says otherwise; rows beyond it form a block of their own.
 const matrixBytes = 256 << 10
 
 // A panel of a matrix that is not constant is copied before it is used, when there
@@ -32,7 +32,7 @@ type contractionEmitter struct {
 
 func (e *emitter) contraction(name string, packed bool) {
 	x := &contractionEmitter{emitter: e, c: e.kernel.Contraction, name: name, packed: packed, tiles: make(map[string]bool)}
-	cut := e.target.tileFor(x.c)
+	cut := e.target.cut(x.c, e.schedule)
 	lanes := e.target.Lanes
 	widest := slices.Max(append([]int{0}, cut.panels...)) * lanes
 	x.copied = !packed && x.c.M >= copiedRows && 4*x.c.K*widest <= copiedBytes
@@ -61,13 +61,9 @@ func (e *emitter) contraction(name string, packed bool) {
 // calls runs the tiles: blocks of rows that fit the cache outside, panels within
 // them, and the tiles of a block inside.
 func (x *contractionEmitter) calls(cut tiling, s scope) {
-	rowBytes := 4 * max(1, x.c.K)
 	row := 0
 	for from := 0; from < len(cut.rows); {
-		to := from + 1
-		for rows := cut.rows[from]; to < len(cut.rows) && (rows+cut.rows[to])*rowBytes <= matrixBytes; to++ {
-			rows += cut.rows[to]
-		}
+		to := from + tiling{rows: cut.rows[from:]}.block(x.schedule.Block)
 		column, offset := 0, 0
 		for i, nv := range cut.panels {
 			part := 0
@@ -139,7 +135,7 @@ func (x *contractionEmitter) copyPanel(nv, part int, from string) string {
 // tile writes the function of a register tile: mr rows by nv vectors, the last of
 // which has part columns when part is not 0.
 func (x *contractionEmitter) tile(mr, nv, part int) {
-	c, lanes, m := x.c, x.target.Lanes, len(x.c.Batch)
+	c, lanes := x.c, x.target.Lanes
 	name := fmt.Sprintf("%s_%dx%d_%d", x.name, mr, nv, part)
 	if x.tiles[name] {
 		return
@@ -165,9 +161,33 @@ func (x *contractionEmitter) tile(mr, nv, part int) {
 	if c.Bias == nil {
 		x.line("(void)p2;")
 	}
-	x.open("for (long k = 0; k < %d; k++)", c.K)
+	x.sum(mr, nv, partOf)
+	x.results(mr, nv, partOf)
+	x.close()
+}
+
+// sum adds the products up, in order of k.
+func (x *contractionEmitter) sum(mr, nv int, partOf func(int) int) {
+	unroll := max(x.schedule.Unroll, 1)
+	whole := x.c.K / unroll * unroll
+	x.open("for (long k = 0; k < %d; k += %d)", whole, unroll)
+	x.products("k", mr, nv, partOf)
+	for u := 1; u < unroll; u++ {
+		x.products(fmt.Sprintf("(k + %d)", u), mr, nv, partOf)
+	}
+	x.close()
+	for k := whole; k < x.c.K; k++ {
+		x.products(fmt.Sprint(k), mr, nv, partOf)
+	}
+}
+
+// products adds those of one k.
+func (x *contractionEmitter) products(k string, mr, nv int, partOf func(int) int) {
+	c, lanes, m := x.c, x.target.Lanes, len(x.c.Batch)
+	x.open("")
+	defer x.close()
 	for j := range nv {
-		s := scope{vars: []string{"k", fmt.Sprint(j * lanes)}, lane: 1, part: partOf(j)}
+		s := scope{vars: []string{k, fmt.Sprint(j * lanes)}, lane: 1, part: partOf(j)}
 		b := loop.Access{Param: 1, Strides: c.B.Strides[m:]}
 		if x.packed || x.copied {
 			b.Strides, s.part = []int{nv * lanes, 1}, 0
@@ -175,15 +195,12 @@ func (x *contractionEmitter) tile(mr, nv, part int) {
 		x.line("vf b%d = %s; PIN(b%d);", j, x.load(s, b), j)
 	}
 	for r := range mr {
-		x.line("{ vf a = set(p0[%d + k * %d]);", r*c.A.Strides[m], c.A.Strides[m+1])
+		x.line("{ vf a = set(p0[%d + %s * %d]);", r*c.A.Strides[m], k, c.A.Strides[m+1])
 		for j := range nv {
 			x.line("  c%d_%d = fma_(a, b%d, c%d_%d);", r, j, j, r, j)
 		}
 		x.line("}")
 	}
-	x.close()
-	x.results(mr, nv, partOf)
-	x.close()
 }
 
 // results applies the epilogue and stores.

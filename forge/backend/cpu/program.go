@@ -42,6 +42,10 @@ type step struct {
 	kernel *loop.Kernel
 	args   []argument // of the kernel's parameters
 	packed int        // the parameter that is packed; -1 for none
+
+	shape    string // of the kernel
+	schedule Schedule
+	told     int // index of the words about it
 }
 
 // argument is a place in a buffer; buffer -1 is no memory at all.
@@ -50,8 +54,8 @@ type argument struct {
 	offset int64 // in bytes
 }
 
-// prepare plans a graph and lowers its nodes.
-func (b *Backend) prepare(g *ir.Graph) (*program, error) {
+// prepare plans a graph and lowers its nodes, whose kernels are cut as chosen.
+func (b *Backend) prepare(g *ir.Graph, choose func(program []string) Schedules) (*program, error) {
 	if err := ir.Verify(g); err != nil {
 		return nil, err
 	}
@@ -71,7 +75,7 @@ func (b *Backend) prepare(g *ir.Graph) (*program, error) {
 			p.addNode(b.Target, n)
 		}
 	}
-	return p, nil
+	return p, p.cut(b.Target, choose(p.shapes()))
 }
 
 // placeValues makes a buffer of each slot and of each storage outside them.
@@ -141,50 +145,88 @@ func (p *program) addNode(t Target, n *ir.Node) {
 		p.steps = append(p.steps, step{node: n})
 		return
 	}
-	s := step{node: n, kernel: k, packed: -1}
+	s := step{node: n, kernel: k, packed: -1, told: len(p.kernels)}
 	for _, q := range k.Params {
 		s.args = append(s.args, p.place(q.Value))
 	}
 	told.Kernel = fmt.Sprintf("%s, C for %s", n.Op.Name, t.Name)
-	switch c := k.Contraction; {
-	case c != nil:
-		p.packConstant(t, &s)
-		told.Reason = describeTiles(t.tileFor(c), s.packed >= 0)
-	case k.Attention != nil:
-		told.Reason = fmt.Sprintf("%d queries at a time, their scores side by side in vectors", t.Lanes)
-	default:
-		told.Reason = "one nest of loops, in vectors"
+	if k.Contraction != nil && p.canPack(k) {
+		s.packed = k.Contraction.B.Param
 	}
+	s.shape = shapeOf(k, s.packed >= 0)
 	p.steps = append(p.steps, s)
 }
 
-// packConstant gives a contraction with a constant matrix a copy in panels.
-func (p *program) packConstant(t Target, s *step) {
-	c := s.kernel.Contraction
-	v := s.kernel.Params[c.B.Param].Value
-	e := p.entries[v]
-	if e.Place != plan.InConstant {
-		return
+// shapes are those of the kernels in the order in which they run.
+func (p *program) shapes() []string {
+	var list []string
+	for _, s := range p.steps {
+		if s.kernel != nil {
+			list = append(list, s.shape)
+		}
+	}
+	return list
+}
+
+// cut decides the schedule of every kernel, packs what it packs and says why.
+func (p *program) cut(t Target, schedules Schedules) error {
+	for i := range p.steps {
+		s := &p.steps[i]
+		if s.kernel == nil {
+			continue
+		}
+		var err error
+		if s.schedule, err = t.decide(s.kernel, schedules[s.shape]); err != nil {
+			return fmt.Errorf("the schedule of %s: %w", s.shape, err)
+		}
+		p.kernels[s.told].Reason = s.reason()
+		if _, ok := schedules[s.shape]; ok {
+			p.kernels[s.told].Reason += "; tuned: " + s.schedule.String()
+		}
+		if s.packed >= 0 {
+			p.pack(t.narrowed(s.schedule.Width), s)
+		}
+	}
+	return nil
+}
+
+// reason says how the kernel is cut.
+func (s *step) reason() string {
+	switch {
+	case s.kernel.Contraction != nil:
+		return describeTiles(s.schedule, s.packed >= 0)
+	case s.kernel.Attention != nil:
+		return fmt.Sprintf("%d queries at a time, their scores side by side in vectors", s.schedule.Width)
+	}
+	return "one nest of loops, in vectors"
+}
+
+// canPack reports whether the second matrix of a contraction is one constant.
+func (p *program) canPack(k *loop.Kernel) bool {
+	c := k.Contraction
+	if p.entries[k.Params[c.B.Param].Value].Place != plan.InConstant {
+		return false
 	}
 	for _, step := range c.B.Strides[:len(c.Batch)] {
 		if step != 0 {
-			return
+			return false
 		}
 	}
-	at := s.args[c.B.Param]
-	s.packed = c.B.Param
+	return true
+}
+
+// pack gives a contraction with a constant matrix a copy in panels.
+func (p *program) pack(t Target, s *step) {
+	c, at := s.kernel.Contraction, s.args[s.packed]
 	s.args[s.packed] = argument{buffer: len(p.buffers)}
-	packed := t.pack(c, p.buffers[at.buffer].constant.Float32()[at.offset/4:])
+	packed := t.pack(c, t.cut(c, s.schedule), p.buffers[at.buffer].constant.Float32()[at.offset/4:])
 	p.buffers = append(p.buffers, buffer{slot: -1, input: -1, packed: packed})
 }
 
-func describeTiles(cut tiling, packed bool) string {
+func describeTiles(s Schedule, packed bool) string {
 	where := "read where the second operand stands"
 	if packed {
 		where = "packed at compile time"
 	}
-	if len(cut.rows) == 0 || len(cut.panels) == 0 {
-		return where
-	}
-	return fmt.Sprintf("tiles of %d rows by %d vectors in registers, the matrix %s", cut.rows[0], cut.panels[0], where)
+	return fmt.Sprintf("tiles of %d rows by %d vectors in registers, the matrix %s", s.Rows, s.Vectors, where)
 }

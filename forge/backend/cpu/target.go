@@ -3,7 +3,9 @@ package cpu
 import (
 	_ "embed"
 	"fmt"
+	"regexp"
 	"runtime"
+	"strings"
 
 	"golang.org/x/sys/cpu"
 )
@@ -42,4 +44,26 @@ func Targets() []Target {
 	return append(list, base)
 }
 
+// minLanes is the width of the narrowest vectors.
+const minLanes = 4
+
+// narrowed is the target with vectors of fewer floats; the registers stay.
+func (t Target) narrowed(width int) Target {
+	t.Lanes = width
+	return t
+}
+
 func (t Target) prelude() string { return fmt.Sprintf("#define LANES %d\n%s\n", t.Lanes, prelude) }
+
+// preludeName finds what the prelude defines that depends on LANES.
+var preludeName = regexp.MustCompile(`(?m)^(?:INLINE \w+|FOLD\(|typedef \w+) ?(\w+)`)
+
+// again is the prelude behind another one: what it defines gets other names.
+func (t Target) again() string {
+	var b strings.Builder
+	b.WriteString("\n#undef LANES\n")
+	for _, m := range preludeName.FindAllStringSubmatch(prelude, -1) {
+		fmt.Fprintf(&b, "#undef %s\n#define %s %s_%d\n", m[1], m[1], m[1], t.Lanes)
+	}
+	return b.String() + t.prelude()
+}

@@ -17,17 +17,29 @@ var shapes = map[int][][2]int{
 }
 
 // tileFor picks the tile with the least estimated time.
-func (t Target) tileFor(c *loop.Contraction) tiling {
-	vectors := (c.N + t.Lanes - 1) / t.Lanes
-	var best tiling
+func (t Target) tileFor(c *loop.Contraction) (rows, vectors int) {
 	least := 0
 	for _, s := range shapes[t.Registers] {
-		cut := tiling{panels: even(vectors, s[1], s[1]), rows: even(c.M, s[0], 1)}
-		if cost := cut.cost(); least == 0 || cost < least {
-			best, least = cut, cost
+		cost := t.cut(c, Schedule{Rows: s[0], Vectors: s[1]}).cost()
+		if least == 0 || cost < least {
+			rows, vectors, least = s[0], s[1], cost
 		}
 	}
-	return best
+	return rows, vectors
+}
+
+// cut divides a contraction into the tiles of a schedule.
+func (t Target) cut(c *loop.Contraction, s Schedule) tiling {
+	return tiling{panels: even((c.N+t.Lanes-1)/t.Lanes, s.Vectors, s.Vectors), rows: even(c.M, s.Rows, 1)}
+}
+
+// block counts the tiles, one at least, that together have at most so many rows.
+func (t tiling) block(limit int) int {
+	n := 0
+	for rows := 0; n < len(t.rows) && (n == 0 || rows+t.rows[n] <= limit); n++ {
+		rows += t.rows[n]
+	}
+	return n
 }
 
 // cost estimates half cycles for each k: two multiply-adds or loads a cycle, and
@@ -60,8 +72,7 @@ func even(n, limit, grain int) []int {
 
 // pack lays B out in the order in which the kernel reads it: panel by panel, all k
 // of one together, columns beyond N as zeros.
-func (t Target) pack(c *loop.Contraction, b []float32) []float32 {
-	cut := t.tileFor(c)
+func (t Target) pack(c *loop.Contraction, cut tiling, b []float32) []float32 {
 	rank := len(c.B.Strides)
 	sk, sn := c.B.Strides[rank-2], c.B.Strides[rank-1]
 	var packed []float32
