@@ -2,27 +2,18 @@ package loop
 
 import "forgekernel/forge/tensor"
 
-// linear lowers x @ w + bias. The dimensions of x before the last are rows of one
-// matrix where one step covers them, and batches otherwise.
+// linear lowers x @ w + bias.
 func (l *lowering) linear() error {
 	n := l.node
-	shape := n.Out[0].Spec.Shape
-	w := n.In[1].Spec.Shape
+	rank := n.Out[0].Spec.Rank()
 	out := l.out()
-	x := &Access{l.param(n.In[0], false), l.layout(n.In[0])}
-	last := len(shape) - 1
-	rows := &Access{Strides: x.Strides[:last]}
-	target := &Access{Strides: out.Strides[:last]}
-	dims := merge(shape[:last], []*Access{rows, target})
-	m := len(dims) - 1
 	c := &Contraction{
-		Batch: dims[:m], M: dims[m], N: w[1], K: w[0],
-		A:   Access{x.Param, append(rows.Strides, x.Strides[last])},
-		Out: Access{out.Param, append(target.Strides, 1)},
-		B:   Access{l.param(n.In[1], false), append(make([]int, m), l.layout(n.In[1])...)},
+		K: n.In[1].Spec.Shape[0], N: n.In[1].Spec.Shape[1], Out: *out,
+		A: Access{Param: l.param(n.In[0], false), Strides: l.layout(n.In[0])},
+		B: Access{Param: l.param(n.In[1], false), Strides: append(make([]int, rank-1), l.layout(n.In[1])...)},
 	}
 	if len(n.In) > 2 {
-		c.Bias = &Access{l.param(n.In[2], false), l.layout(n.In[2])}
+		c.Bias = l.operand(2, n.Out[0].Spec.Shape)
 	}
 	l.finish(c)
 	return nil
@@ -31,26 +22,56 @@ func (l *lowering) linear() error {
 // matmul lowers a product of two stacks of matrices.
 func (l *lowering) matmul() error {
 	n := l.node
-	shape := n.Out[0].Spec.Shape
-	rank := len(shape)
+	rank := n.Out[0].Spec.Rank()
 	out := l.out()
 	steps := func(i int) Access {
 		s, strides := n.In[i].Spec.Shape, l.layout(n.In[i])
 		k := len(s) - 2
-		lead := broadcast(s[:k], strides[:k], rank-2)
-		return Access{l.param(n.In[i], false), append(lead, strides[k:]...)}
+		return Access{Param: l.param(n.In[i], false), Strides: append(broadcast(s[:k], strides[:k], rank-2), strides[k:]...)}
 	}
-	l.finish(&Contraction{
-		Batch: shape[:rank-2], M: shape[rank-2], N: shape[rank-1], K: n.In[0].Spec.Shape[len(n.In[0].Spec.Shape)-1],
-		A: steps(0), B: steps(1), Out: Access{out.Param, append(tensor.Strides(shape)[:rank-1:rank-1], 1)},
-	})
+	c := &Contraction{K: n.In[0].Spec.Shape[len(n.In[0].Spec.Shape)-1], N: n.Out[0].Spec.Shape[rank-1], A: steps(0), B: steps(1), Out: *out}
+	c.B.Strides = append(append(c.B.Strides[:rank-2:rank-2], 0), c.B.Strides[rank-2:]...) // a step of rows
+	l.finish(c)
 	return nil
 }
 
-// finish adds the activation.
+// finish adds the activation and splits the leading dimensions of the result into
+// batches and rows. Until here A has steps over them and K, B over them, K and N,
+// and the others over them and N.
 func (l *lowering) finish(c *Contraction) {
 	if act := l.node.Str("act"); act != "none" {
-		c.Epilogue = apply(Opcode(act), &Expr{Op: Acc})
+		c.Epilogue = apply(Opcode(act), &Expr{Op: Acc, Type: tensor.F32})
 	}
+	c.foldRows(l.node.Out[0].Spec.Shape)
+	c.Out.Strides[len(c.Out.Strides)-1] = 1
 	l.kernel.Contraction = c
+}
+
+// foldRows makes neighbouring dimensions one where a single step covers them.
+// Those that B does not depend on are rows, so that a stack of matrices by one
+// matrix is one product.
+func (c *Contraction) foldRows(shape []int) {
+	lead := len(shape) - 1
+	all := []*Access{&c.A, &c.B, &c.Out}
+	if c.Bias != nil {
+		all = append(all, c.Bias)
+	}
+	heads, tails := make([]*Access, len(all)), make([][]int, len(all))
+	for i, a := range all {
+		heads[i], tails[i] = &Access{Strides: a.Strides[:lead]}, a.Strides[lead:]
+	}
+	dims := merge(shape[:lead], heads)
+	rows := len(dims) - 1
+	if b := heads[1].Strides; b[rows] != 0 && dims[rows] > 1 { // the last dimension has a matrix for each point
+		dims = append(dims, 1)
+		for _, h := range heads {
+			h.Strides = append(h.Strides, 0)
+		}
+		rows++
+	}
+	heads[1].Strides = heads[1].Strides[:rows]
+	for i, a := range all {
+		a.Strides = append(append([]int{}, heads[i].Strides...), tails[i]...)
+	}
+	c.Batch, c.M = dims[:rows], dims[rows]
 }

@@ -12,7 +12,12 @@
 //	  each div(load %y[10,1], s1) -> %y[10,1]
 //
 // where "[10,1]" are the steps of an access, in elements, one for each
-// dimension. Kernels compute in f32; conditions exist within an expression.
+// dimension. A load of an f16 or bf16 element gives the f32 that it stands for, and
+// a store rounds to it; other conversions are written out:
+//
+//	kernel fused(%y: out f16, %x: f16, %n: i64)
+//	nest [] x [24]
+//	  each mul(round_f16(exp(load %x[1])), cast_f32(load %n[1])) -> %y[1]
 //
 // Elementwise expressions keep the operations of the interpreter one by one, so
 // that their results are equal to the last bit. Reductions and contractions may
@@ -42,6 +47,8 @@ type Param struct {
 type Access struct {
 	Param   int
 	Strides []int
+	// Bits says that elements of half precision are moved as they are stored.
+	Bits bool
 }
 
 // Nest runs its stages, one after another, at each point of the outer
@@ -72,16 +79,17 @@ const (
 )
 
 // Contraction is Out = Epilogue(Bias + A x B) for a matrix [M,K] and a matrix
-// [K,N] at each point of the batch dimensions. Sums run in order of k with one
-// fused multiply-add each, beginning with the bias.
+// [K,N] at each point of the batch dimensions. Each product is added with one fused
+// multiply-add; the bias is what a sum begins with. Long sums may be split.
 type Contraction struct {
 	Batch   []int
 	M, N, K int
-	A       Access // over batch, M and K
-	B       Access // over batch, K and N
-	Out     Access // over batch, M and N; neighbouring columns are adjacent
-	Bias    *Access
-	// Epilogue is applied to each sum, which it names [Acc]; nil for none.
+	A       Access  // over batch, M and K
+	B       Access  // over batch, K and N
+	Out     Access  // over batch, M and N; neighbouring columns are adjacent
+	Bias    *Access // over batch, M and N; nil for none
+	// Epilogue is applied to each sum, which it names [Acc]; nil for none. Its
+	// loads are over batch, M and N.
 	Epilogue *Expr
 }
 

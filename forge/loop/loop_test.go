@@ -66,13 +66,18 @@ nest [4] x [8]
 `},
 		{"graph f(%x: f32[2,3,4], %w: f32[4,5], %b: f32[5]) {\n %y: f32[2,3,5] = linear %x, %w, %b {act = \"relu\"}\n return %y\n}", `kernel linear(%y: out f32, %x: f32, %w: f32, %b: f32)
 contract [] x [6,5,4]
-  acc = %b[1] + %x[4,1] * %w[5,1]
+  acc = %b[0,1] + %x[4,1] * %w[5,1]
   relu(acc) -> %y[5,1]
 `},
 		{"graph f(%x: f32[7,3,4], %w: f32[4,5]) {\n %y: f32[7,3,5] = matmul %x, %w\n return %y\n}", `kernel matmul(%y: out f32, %x: f32, %w: f32)
-contract [7] x [3,5,4]
-  acc = %x[12,4,1] * %w[0,5,1]
-  acc -> %y[15,5,1]
+contract [] x [21,5,4]
+  acc = %x[4,1] * %w[5,1]
+  acc -> %y[5,1]
+`},
+		{"graph f(%x: f32[2,7,3,4], %w: f32[7,4,5]) {\n %y: f32[2,7,3,5] = matmul %x, %w\n return %y\n}", `kernel matmul(%y: out f32, %x: f32, %w: f32)
+contract [2,7] x [3,5,4]
+  acc = %x[84,12,4,1] * %w[0,20,5,1]
+  acc -> %y[105,15,5,1]
 `},
 		{"graph f(%q: f32[1,4,6,8], %k: f32[1,2,9,8], %v: f32[1,2,9,3]) {\n %y: f32[1,4,6,3] = sdpa %q, %k, %v {causal = true, scale = 0.5}\n return %y\n}", `kernel sdpa(%y: out f32, %q: f32, %k: f32, %v: f32)
 attend [1,4/2] x [6,9] of 8 and 3 channels, causal
@@ -92,9 +97,8 @@ attend [1,4/2] x [6,9] of 8 and 3 channels, causal
 
 func TestNotLowered(t *testing.T) {
 	for src, want := range map[string]string{
-		"graph f(%x: f64[4]) {\n %y: f64[4] = exp %x\n return %y\n}":                   "%x is f64; kernels compute in f32",
-		"graph f(%x: f32[4]) {\n %y: f32[4] = sin %x\n return %y\n}":                   "sin has no scalar form yet",
-		"graph f(%x: f32[4]) {\n %y: bool[4] = lt %x, %x\n return %y\n}":               "%y is bool; kernels compute in f32",
+		"graph f(%x: f64[4]) {\n %y: f64[4] = exp %x\n return %y\n}":                   "exp of f64 has no scalar form: its elementary function exists in f32 only",
+		"graph f(%x: f64[4]) {\n %y: f64[] = sum %x\n return %y\n}":                    "sum in f64 is the reference itself",
 		"graph f(%x: f32[4]) {\n %y: f32[8] = concat %x, %x {axis = 0}\n return %y\n}": "concat has no loop form yet",
 	} {
 		if _, err := lower(t, src); err == nil || !strings.Contains(err.Error(), want) {

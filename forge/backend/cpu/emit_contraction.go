@@ -2,220 +2,272 @@ package cpu
 
 import (
 	"fmt"
-	"slices"
+	"strings"
 
 	"forgekernel/forge/loop"
 )
 
-// matrixBytes is how much of A may be read again for each panel of B, unless the
-// schedule says otherwise; rows beyond it form a block of their own.
-const matrixBytes = 256 << 10
-
-// A panel of a matrix that is not constant is copied before it is used, when there
-// are rows enough to repay that and it fits the stack: neighbours in a column are
-// else as far apart as rows are, and fall into the same few lines of the caches.
-const (
-	copiedRows  = 32
-	copiedBytes = 512 << 10
-)
-
-// contractionEmitter writes a contraction as one function for each size of
-// register tile, and the loops that call them.
+// contractionEmitter writes a contraction. Its work is cut into units that do not
+// depend on one another: a panel of columns and a block of rows of one batch.
 type contractionEmitter struct {
 	*emitter
 	c      *loop.Contraction
+	cut    tiling
 	name   string
-	packed bool // B stands in panels
-	copied bool // panels of B are copied before they are used
-	tiles  map[string]bool
+	packed []int    // the steps between batches of packed panels; nil when B is not packed
+	batch  []string // the variables of the batch dimensions
 }
 
-func (e *emitter) contraction(name string, packed bool) {
-	x := &contractionEmitter{emitter: e, c: e.kernel.Contraction, name: name, packed: packed, tiles: make(map[string]bool)}
-	cut := e.target.cut(x.c, e.schedule)
-	lanes := e.target.Lanes
-	widest := slices.Max(append([]int{0}, cut.panels...)) * lanes
-	x.copied = !packed && x.c.M >= copiedRows && 4*x.c.K*widest <= copiedBytes
-	for i, nv := range cut.panels {
-		part := 0
-		if i == len(cut.panels)-1 {
-			part = x.c.N % lanes
-		}
-		for _, mr := range cut.rows {
-			x.tile(mr, nv, part)
-		}
+func (e *emitter) contraction(name string, cut tiling, packed []int) {
+	x := &contractionEmitter{emitter: e, c: e.kernel.Contraction, cut: cut, name: name, packed: packed}
+	for i := range x.c.Batch {
+		x.batch = append(x.batch, fmt.Sprintf("i%d", i))
 	}
-	e.open("KERNEL void %s(%s)", name, e.params())
-	vars := make([]string, len(x.c.Batch))
-	for i, d := range x.c.Batch {
-		vars[i] = fmt.Sprintf("i%d", i)
-		e.open("for (long i%d = 0; i%d < %d; i%d++)", i, i, d, i)
-	}
-	x.calls(cut, scope{vars: append(vars, "", "")})
-	for range x.c.Batch {
-		e.close()
-	}
-	e.close()
-}
-
-// calls runs the tiles: blocks of rows that fit the cache outside, panels within
-// them, and the tiles of a block inside.
-func (x *contractionEmitter) calls(cut tiling, s scope) {
-	row := 0
-	for from := 0; from < len(cut.rows); {
-		to := from + tiling{rows: cut.rows[from:]}.block(x.schedule.Block)
-		column, offset := 0, 0
-		for i, nv := range cut.panels {
-			part := 0
-			if i == len(cut.panels)-1 {
-				part = x.c.N % x.target.Lanes
-			}
-			x.column(cut.rows[from:to], nv, part, row, column, offset, s)
-			column += nv * x.target.Lanes
-			offset += nv * x.target.Lanes * x.c.K
-		}
-		for ; from < to; from++ {
-			row += cut.rows[from]
-		}
+	switch cut.form {
+	case inSweeps:
+		x.sweeps()
+	case inDots:
+		x.dots()
+	default:
+		x.tiles()
 	}
 }
 
-// column calls the tiles of one panel, runs of equal tiles in a loop.
-func (x *contractionEmitter) column(rows []int, nv, part, row, column, offset int, s scope) {
-	c := x.c
-	m := len(c.Batch)
-	b := fmt.Sprintf("%s + %d", s.at(c.B), column*c.B.Strides[m+1])
-	if x.packed {
-		b = fmt.Sprintf("p%d + %d", c.B.Param, offset)
-	}
-	x.open("")
-	defer x.close()
-	if x.copied {
-		b = x.copyPanel(nv, part, b)
-	}
-	bias := "0"
-	if c.Bias != nil {
-		bias = fmt.Sprintf("p%d + %d", c.Bias.Param, column*c.Bias.Strides[0])
-	}
-	x.checkStop()
-	for i := 0; i < len(rows); {
-		n := 1
-		for i+n < len(rows) && rows[i+n] == rows[i] {
-			n++
-		}
-		mr := rows[i]
-		x.open("for (long r = %d; r < %d; r += %d)", row, row+n*mr, mr)
-		x.line("%s_%dx%d_%d(%s + r * %d, %s, %s, %s + r * %d + %d);", x.name, mr, nv, part,
-			s.at(c.A), c.A.Strides[m], b, bias, s.at(c.Out), c.Out.Strides[m], column)
-		x.close()
-		row += n * mr
-		i += n
-	}
+// over is a scope at a row and a column.
+func (x *contractionEmitter) over(row, column string) scope {
+	return scope{vars: append(append([]string{}, x.batch...), row, column), lane: len(x.batch) + 1}
 }
 
-// copyPanel copies a panel that begins at address from, and returns the copy.
-func (x *contractionEmitter) copyPanel(nv, part int, from string) string {
-	lanes, m := x.target.Lanes, len(x.c.Batch)
-	source := len(x.kernel.Params) // a pointer beside those of the parameters
-	x.line("float panel[%d] __attribute__((aligned(64)));", max(1, x.c.K*nv*lanes))
-	x.line("const float *p%d = %s;", source, from)
-	x.open("for (long k = 0; k < %d; k++)", x.c.K)
-	for j := range nv {
-		s := scope{vars: []string{"k", fmt.Sprint(j * lanes)}, lane: 1}
-		if j == nv-1 {
-			s.part = part
-		}
-		value := x.load(s, loop.Access{Param: source, Strides: x.c.B.Strides[m:]})
-		x.line("store(panel + k * %d + %d, %s);", nv*lanes, j*lanes, value)
+// locals are the arguments of a part of the kernel beside the parameters.
+func (x *contractionEmitter) locals(kind string, names ...string) string {
+	text := ""
+	for _, v := range append(append([]string{}, x.batch...), names...) {
+		text += ", " + kind + v
 	}
-	x.close()
-	return "panel"
+	return text
 }
 
-// tile writes the function of a register tile: mr rows by nv vectors, the last of
-// which has part columns when part is not 0.
-func (x *contractionEmitter) tile(mr, nv, part int) {
-	c, lanes := x.c, x.target.Lanes
-	name := fmt.Sprintf("%s_%dx%d_%d", x.name, mr, nv, part)
-	if x.tiles[name] {
-		return
+func (x *contractionEmitter) arguments() string {
+	list := make([]string, len(x.kernel.Params))
+	for i := range list {
+		list[i] = fmt.Sprintf("p%d", i)
 	}
-	x.tiles[name] = true
-	partOf := func(j int) int {
-		if j == nv-1 {
-			return part
-		}
-		return 0
-	}
-	x.open("KERNEL void %s(const float *restrict p0, const float *restrict p1, const float *p2, float *restrict p3)", name)
-	for j := range nv {
-		start := "set(0)"
-		if c.Bias != nil {
-			start = x.load(scope{vars: []string{fmt.Sprint(j * lanes)}, part: partOf(j)}, loop.Access{Param: 2, Strides: c.Bias.Strides})
-		}
-		x.line("vf c0_%d = %s;", j, start)
-		for r := 1; r < mr; r++ {
-			x.line("vf c%d_%d = c0_%d;", r, j, j)
-		}
-	}
-	if c.Bias == nil {
-		x.line("(void)p2;")
-	}
-	x.sum(mr, nv, partOf)
-	x.results(mr, nv, partOf)
-	x.close()
+	return strings.Join(append(list, "stop"), ", ")
 }
 
-// sum adds the products up, in order of k.
-func (x *contractionEmitter) sum(mr, nv int, partOf func(int) int) {
-	unroll := max(x.schedule.Unroll, 1)
-	whole := x.c.K / unroll * unroll
-	x.open("for (long k = 0; k < %d; k += %d)", whole, unroll)
-	x.products("k", mr, nv, partOf)
-	for u := 1; u < unroll; u++ {
-		x.products(fmt.Sprintf("(k + %d)", u), mr, nv, partOf)
-	}
-	x.close()
-	for k := whole; k < x.c.K; k++ {
-		x.products(fmt.Sprint(k), mr, nv, partOf)
-	}
+// variant is a register tile and its function.
+type variant struct {
+	rows, vectors int
+	part          int // columns of the last vector, when not all
 }
 
-// products adds those of one k.
-func (x *contractionEmitter) products(k string, mr, nv int, partOf func(int) int) {
-	c, lanes, m := x.c, x.target.Lanes, len(x.c.Batch)
-	x.open("")
-	defer x.close()
-	for j := range nv {
-		s := scope{vars: []string{k, fmt.Sprint(j * lanes)}, lane: 1, part: partOf(j)}
-		b := loop.Access{Param: 1, Strides: c.B.Strides[m:]}
-		if x.packed || x.copied {
-			b.Strides, s.part = []int{nv * lanes, 1}, 0
-		}
-		x.line("vf b%d = %s; PIN(b%d);", j, x.load(s, b), j)
-	}
-	for r := range mr {
-		x.line("{ vf a = set(p0[%d + %s * %d]);", r*c.A.Strides[m], k, c.A.Strides[m+1])
-		for j := range nv {
-			x.line("  c%d_%d = fma_(a, b%d, c%d_%d);", r, j, j, r, j)
-		}
-		x.line("}")
-	}
+func (x *contractionEmitter) function(v variant) string {
+	return fmt.Sprintf("%s_%dx%d_%d", x.name, v.rows, v.vectors, v.part)
 }
 
-// results applies the epilogue and stores.
-func (x *contractionEmitter) results(mr, nv int, partOf func(int) int) {
-	m := len(x.c.Batch)
-	for r := range mr {
-		for j := range nv {
-			acc := fmt.Sprintf("c%d_%d", r, j)
-			s := scope{vars: []string{fmt.Sprint(r), fmt.Sprint(j * x.target.Lanes)}, lane: 1, part: partOf(j), acc: acc}
-			x.open("")
-			if x.c.Epilogue != nil {
-				acc = x.expr(s, x.c.Epilogue)
-			}
-			x.store(s, loop.Access{Param: 3, Strides: x.c.Out.Strides[m:]}, acc)
+// tiles writes a function for each size of register tile, and the loops that call
+// them.
+func (x *contractionEmitter) tiles() {
+	lanes := x.target.Lanes
+	vectors := x.target.vectors(x.c.N)
+	whole := variant{x.cut.rows, x.cut.vector, 0}
+	last := variant{x.cut.rows, vectors - (vectors-1)/x.cut.vector*x.cut.vector, x.c.N % lanes}
+	panels := (vectors + x.cut.vector - 1) / x.cut.vector
+	rows := even(x.c.M, x.cut.rows)
+	kinds := []variant{last}
+	if panels > 1 && last != whole {
+		kinds = []variant{whole, last}
+	}
+	for _, v := range kinds {
+		x.tile(v)
+		if rows.first < rows.count {
+			v.rows--
+			x.tile(v)
+		}
+	}
+	blocks := 1
+	if x.cut.block > 0 {
+		blocks = (rows.count + x.cut.block - 1) / x.cut.block
+	}
+	x.open("KERNEL void %s(%s)", x.name, x.params())
+	if x.cut.copied {
+		x.line("float copy[%d] __attribute__((aligned(64)));", max(1, x.c.K*x.cut.vector*lanes))
+	}
+	x.units([]string{"panel", "block"}, []int{panels, blocks})
+	x.line("long c = panel * %d;", x.cut.vector*lanes)
+	x.line("const float *b = %s;", x.panelAt())
+	if x.cut.copied {
+		x.copies(kinds, panels)
+	}
+	x.line("long t = block * %d, end = t + %d;", x.cut.block, rows.count)
+	if blocks > 1 {
+		x.line("end = t + %d < %d ? t + %d : %d;", x.cut.block, rows.count, x.cut.block, rows.count)
+	}
+	for i, v := range kinds {
+		if len(kinds) > 1 {
+			x.open("if (panel %s %d)", []string{"<", "=="}[i], panels-1)
+		}
+		x.calls(v, rows)
+		if len(kinds) > 1 {
 			x.close()
 		}
 	}
+	x.endUnits()
+}
+
+// units opens the loop over all units: points of the batch and of further
+// dimensions, of which the last runs fastest.
+func (x *contractionEmitter) units(names []string, sizes []int) {
+	names = append(append([]string{}, x.batch...), names...)
+	sizes = append(append([]int{}, x.c.Batch...), sizes...)
+	total := product(sizes)
+	x.open("for (long u = 0; u < %d; u++)", total)
+	x.checkStop()
+	below := total
+	for i, name := range names {
+		below /= max(1, sizes[i])
+		x.line("long %s = u / %d %% %d;", name, max(1, below), sizes[i])
+	}
+}
+
+func (x *contractionEmitter) endUnits() {
+	x.close()
+	x.close()
+}
+
+func product(dims []int) int {
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	return n
+}
+
+// panelAt is where the panel of a unit begins.
+func (x *contractionEmitter) panelAt() string {
+	if x.packed == nil {
+		return x.over("0", "c").at(x.c.B)
+	}
+	text := fmt.Sprintf("p%d + c * %d", x.c.B.Param, x.c.K)
+	for i, step := range x.packed {
+		if step != 0 {
+			text += fmt.Sprintf(" + i%d * %d", i, step)
+		}
+	}
+	return text
+}
+
+// calls runs the tiles t to end-1, of which the first ones have a row more.
+func (x *contractionEmitter) calls(v variant, rows cutting) {
+	call := func(v variant) {
+		x.line("%s(%s, b%s);", x.function(v), x.arguments(), x.locals("", "r", "c"))
+	}
+	x.open("for (; t < end; t++)")
+	if rows.first == rows.count {
+		x.line("long r = t * %d;", v.rows)
+		call(v)
+	} else {
+		x.line("long r = t * %d + (t < %d ? t : %d);", v.rows-1, rows.first, rows.first)
+		x.line("if (t < %d)", rows.first)
+		x.depth++
+		call(v)
+		x.depth--
+		x.line("else")
+		v.rows--
+		x.depth++
+		call(v)
+		x.depth--
+	}
+	x.close()
+}
+
+// copies copies the panel of a unit; the blocks of a panel follow one another.
+func (x *contractionEmitter) copies(kinds []variant, panels int) {
+	for i, v := range kinds {
+		if len(kinds) > 1 {
+			x.open("if (panel %s %d)", []string{"<", "=="}[i], panels-1)
+		}
+		x.open("for (long k = 0; k < %d; k++)", x.c.K)
+		for j := range v.vectors {
+			x.line("store(copy + k * %d + %d, %s);", v.vectors*x.target.Lanes, j*x.target.Lanes, x.vectorOf(v, j, "k"))
+		}
+		x.close()
+		if len(kinds) > 1 {
+			x.close()
+		}
+	}
+	x.line("b = copy;")
+}
+
+// vectorOf is vector j of row k of the panel of B that b points to, where it
+// stands.
+func (x *contractionEmitter) vectorOf(v variant, j int, k string) string {
+	m := len(x.batch)
+	at := fmt.Sprintf("b + %s * %d + %d", k, x.c.B.Strides[m], j*x.target.Lanes*x.c.B.Strides[m+1])
+	part := 0
+	if j == v.vectors-1 {
+		part = v.part
+	}
+	switch step := x.c.B.Strides[m+1]; {
+	case step != 1:
+		return fmt.Sprintf("load_strided(%s, %d, %d)", at, step, x.lanes(scope{part: part}))
+	case part > 0:
+		return fmt.Sprintf("load_part(%s, %d)", at, part)
+	}
+	return fmt.Sprintf("load(%s)", at)
+}
+
+// tile writes the function of a register tile whose first result is at row r and
+// column c.
+func (x *contractionEmitter) tile(v variant) {
+	c, lanes, m := x.c, x.target.Lanes, len(x.batch)
+	t := registerTile{x.emitter, v.rows, v.vectors, x.cut.chains, x.cut.unroll}
+	x.open("KERNEL void %s(%s, const float *b%s)", x.function(v), x.params(), x.locals("long ", "r", "c"))
+	a := x.over("r", "")
+	a.lane = -1
+	x.line("const float *a = %s;", a.at(c.A))
+	t.start(func(r, j int) string {
+		if c.Bias == nil {
+			return "set(0)"
+		}
+		return x.load(x.result(v, r, j), *c.Bias)
+	})
+	inPanels := x.packed != nil || x.cut.copied
+	t.loop(c.K, func(chain int, k string) {
+		t.add(chain, func(r int) string {
+			return fmt.Sprintf("a[%d + %s * %d]", r*c.A.Strides[m], k, c.A.Strides[m+1])
+		}, func(j int) string {
+			if inPanels {
+				return fmt.Sprintf("load(b + %s * %d + %d)", k, v.vectors*lanes, j*lanes)
+			}
+			return x.vectorOf(v, j, k)
+		})
+	})
+	t.join()
+	for r := range v.rows {
+		for j := range v.vectors {
+			x.finish(x.result(v, r, j), t.sum(0, r, j))
+		}
+	}
+	x.close()
+}
+
+// result is the scope of vector j of row r of a tile.
+func (x *contractionEmitter) result(v variant, r, j int) scope {
+	s := x.over(fmt.Sprintf("(r + %d)", r), fmt.Sprintf("(c + %d)", j*x.target.Lanes))
+	if j == v.vectors-1 {
+		s.part = v.part
+	}
+	return s
+}
+
+// finish applies the epilogue to a sum and stores it.
+func (x *contractionEmitter) finish(s scope, sum string) {
+	x.open("")
+	s.acc = sum
+	if x.c.Epilogue != nil {
+		sum = x.expr(s, x.c.Epilogue)
+	}
+	x.store(s, x.c.Out, sum)
+	x.close()
 }

@@ -2,8 +2,10 @@ package cpu
 
 import (
 	"fmt"
+	"math"
 
 	"forgekernel/forge/loop"
+	"forgekernel/forge/tensor"
 )
 
 // sumBlock is the number of vectors that one accumulator takes before it is added
@@ -22,6 +24,9 @@ type nestEmitter struct {
 
 func (e *emitter) nest(name string) {
 	n := &nestEmitter{emitter: e, nest: e.kernel.Nest}
+	for _, p := range e.kernel.Params {
+		e.elems = append(e.elems, p.Value.Spec.DType)
+	}
 	for i := range n.nest.Outer {
 		n.vars = append(n.vars, fmt.Sprintf("i%d", i))
 	}
@@ -86,7 +91,7 @@ func (n *nestEmitter) stages(s scope) {
 			n.reduce(s, i, st)
 		case st.Once:
 			value := n.expr(s, st.Expr)
-			n.line("vf s%d = %s;", i, value)
+			n.line("%s s%d = %s;", forms[st.Expr.Type].vector, i, value)
 			if st.Store != nil {
 				n.store(s, *st.Store, fmt.Sprintf("s%d", i))
 			} else {
@@ -136,30 +141,51 @@ func (n *nestEmitter) sweep(s scope, body func(scope)) {
 	}
 }
 
-// folding is how each reduction starts and combines.
-var folding = map[loop.Reduction]struct{ start, op, fold string }{
-	loop.Sum: {"set(0)", "v_add", "fold_sum"},
-	loop.Max: {"set(-__builtin_inff())", "v_maximum", "fold_max"},
-	loop.Min: {"set(__builtin_inff())", "v_minimum", "fold_min"},
+// foldings are how each reduction starts, combines and folds lanes.
+var foldings = map[loop.Reduction]struct {
+	op    loop.Opcode
+	start func(tensor.DType) *loop.Expr
+}{
+	loop.Sum: {"add", func(t tensor.DType) *loop.Expr { return &loop.Expr{Op: loop.Const, Type: t} }},
+	loop.Max: {"maximum", func(t tensor.DType) *loop.Expr { return lowest(t, -1) }},
+	loop.Min: {"minimum", func(t tensor.DType) *loop.Expr { return lowest(t, 1) }},
+}
+
+// lowest is the end of a type's range on the side of a sign.
+func lowest(t tensor.DType, sign int) *loop.Expr {
+	e := &loop.Expr{Op: loop.Const, Type: t, Value: math.Inf(sign)}
+	switch {
+	case t == tensor.I64 && sign < 0:
+		e.Int = math.MinInt64
+	case t == tensor.I64:
+		e.Int = math.MaxInt64
+	case sign < 0:
+		e.Int = math.MinInt32
+	default:
+		e.Int = math.MaxInt32
+	}
+	return e
 }
 
 // reduce folds the line into variable s<i>.
 func (n *nestEmitter) reduce(s scope, i int, st loop.Stage) {
-	f := folding[st.Reduce]
-	n.line("vf s%d = %s;", i, f.start)
+	f, t := foldings[st.Reduce], st.Expr.Type
+	start, vector := constant(f.start(t)), forms[t].vector
+	op := function(&loop.Expr{Op: f.op, Args: []*loop.Expr{st.Expr}})
+	n.line("%s s%d = %s;", vector, i, start)
 	n.open("")
-	n.line("vf acc = %s; int count = 0;", f.start)
+	n.line("%s acc = %s; int count = 0;", vector, start)
 	n.sweep(s, func(inner scope) {
 		value := n.visit(inner, st)
 		if s.lane < 0 && inner.part > 0 {
-			value = fmt.Sprintf("choose(first(%d), %s, %s)", inner.part, value, f.start)
+			value = fmt.Sprintf("choose_%v(first(%d), %s, %s)", t, inner.part, value, start)
 		}
-		n.line("acc = %s(acc, %s);", f.op, value)
-		n.line("if (++count == %d) { s%d = %s(s%d, acc); acc = %s; count = 0; }", sumBlock, i, f.op, i, f.start)
+		n.line("acc = %s(acc, %s);", op, value)
+		n.line("if (++count == %d) { s%d = %s(s%d, acc); acc = %s; count = 0; }", sumBlock, i, op, i, start)
 	})
-	n.line("s%d = %s(s%d, acc);", i, f.op, i)
+	n.line("s%d = %s(s%d, acc);", i, op, i)
 	n.close()
 	if s.lane < 0 {
-		n.line("s%d = %s(s%d);", i, f.fold, i)
+		n.line("s%d = fold_%s_%v(s%d);", i, st.Reduce, t, i)
 	}
 }

@@ -41,8 +41,10 @@ type step struct {
 	node   *ir.Node
 	kernel *loop.Kernel
 	args   []argument // of the kernel's parameters
-	packed int        // the parameter that is packed; -1 for none
+	cut    tiling     // of a contraction
+	packed []int      // the steps between batches of the packed B of a contraction; nil when it is not packed
 
+	constant bool   // the second matrix of a contraction is, so that it is packed
 	shape    string // of the kernel
 	schedule Schedule
 	told     int // index of the words about it
@@ -145,15 +147,15 @@ func (p *program) addNode(t Target, n *ir.Node) {
 		p.steps = append(p.steps, step{node: n})
 		return
 	}
-	s := step{node: n, kernel: k, packed: -1, told: len(p.kernels)}
+	s := step{node: n, kernel: k, told: len(p.kernels)}
 	for _, q := range k.Params {
 		s.args = append(s.args, p.place(q.Value))
 	}
-	told.Kernel = fmt.Sprintf("%s, C for %s", n.Op.Name, t.Name)
-	if k.Contraction != nil && p.canPack(k) {
-		s.packed = k.Contraction.B.Param
+	if c := k.Contraction; c != nil {
+		s.constant = p.entries[k.Params[c.B.Param].Value].Place == plan.InConstant
 	}
-	s.shape = shapeOf(k, s.packed >= 0)
+	s.shape = shapeOf(k, s.constant)
+	told.Kernel = fmt.Sprintf("%s, C for %s", n.Op.Name, t.Name)
 	p.steps = append(p.steps, s)
 }
 
@@ -175,16 +177,17 @@ func (p *program) cut(t Target, schedules Schedules) error {
 		if s.kernel == nil {
 			continue
 		}
-		var err error
-		if s.schedule, err = t.decide(s.kernel, schedules[s.shape]); err != nil {
+		want, tuned := schedules[s.shape]
+		if err := t.Check(want); err != nil {
 			return fmt.Errorf("the schedule of %s: %w", s.shape, err)
 		}
-		p.kernels[s.told].Reason = s.reason()
-		if _, ok := schedules[s.shape]; ok {
-			p.kernels[s.told].Reason += "; tuned: " + s.schedule.String()
-		}
-		if s.packed >= 0 {
+		s.schedule, s.cut = t.decide(s.kernel, s.constant, want)
+		if s.constant {
 			p.pack(t.narrowed(s.schedule.Width), s)
+		}
+		told := &p.kernels[s.told]
+		if told.Reason = s.reason(); tuned {
+			told.Reason += "; tuned: " + s.schedule.String()
 		}
 	}
 	return nil
@@ -194,39 +197,19 @@ func (p *program) cut(t Target, schedules Schedules) error {
 func (s *step) reason() string {
 	switch {
 	case s.kernel.Contraction != nil:
-		return describeTiles(s.schedule, s.packed >= 0)
+		return s.cut.describe(s.constant)
 	case s.kernel.Attention != nil:
 		return fmt.Sprintf("%d queries at a time, their scores side by side in vectors", s.schedule.Width)
 	}
 	return "one nest of loops, in vectors"
 }
 
-// canPack reports whether the second matrix of a contraction is one constant.
-func (p *program) canPack(k *loop.Kernel) bool {
-	c := k.Contraction
-	if p.entries[k.Params[c.B.Param].Value].Place != plan.InConstant {
-		return false
-	}
-	for _, step := range c.B.Strides[:len(c.Batch)] {
-		if step != 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// pack gives a contraction with a constant matrix a copy in panels.
+// pack gives a contraction a copy of its constant matrix in panels.
 func (p *program) pack(t Target, s *step) {
-	c, at := s.kernel.Contraction, s.args[s.packed]
-	s.args[s.packed] = argument{buffer: len(p.buffers)}
-	packed := t.pack(c, t.cut(c, s.schedule), p.buffers[at.buffer].constant.Float32()[at.offset/4:])
+	c := s.kernel.Contraction
+	at := s.args[c.B.Param]
+	s.packed = t.packedSteps(c)
+	s.args[c.B.Param] = argument{buffer: len(p.buffers)}
+	packed := t.pack(c, s.cut, p.buffers[at.buffer].constant.Float32()[at.offset/4:])
 	p.buffers = append(p.buffers, buffer{slot: -1, input: -1, packed: packed})
-}
-
-func describeTiles(s Schedule, packed bool) string {
-	where := "read where the second operand stands"
-	if packed {
-		where = "packed at compile time"
-	}
-	return fmt.Sprintf("tiles of %d rows by %d vectors in registers, the matrix %s", s.Rows, s.Vectors, where)
 }

@@ -5,22 +5,28 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"forgekernel/forge/ir"
 	"forgekernel/forge/loop"
+	"forgekernel/forge/tensor"
 )
 
 // Schedule says how a kernel is cut. A field that is 0 leaves its choice to the
 // backend. In text it reads "tile=8x3 block=64 unroll=2 width=16", which
 // [ParseSchedule] reads again.
 type Schedule struct {
+	// Form is how a contraction walks its second matrix: in "tiles" of results,
+	// "sweeps" over its rows or "dots" along its columns.
+	Form          string
 	Rows, Vectors int // of the register tile of a contraction
 	// Block is the number of rows of a contraction that meet all columns before the
 	// next rows do: few keep the rows in a near cache, all of them the columns.
 	Block  int
-	Unroll int // steps of the sum of a contraction in one round of its loop
+	Chains int // sums that each result of a contraction is split into
+	Unroll int // rounds of all chains in one of the loop of a contraction
 	Keys   int // of an attention, whose scores are summed side by side
 	Width  int // floats in a vector
 }
@@ -35,10 +41,17 @@ var knobs = []struct {
 	of   func(*Schedule) *int
 }{
 	{"block", 1 << 30, func(s *Schedule) *int { return &s.Block }},
+	{"chains", 8, func(s *Schedule) *int { return &s.Chains }},
 	{"unroll", 8, func(s *Schedule) *int { return &s.Unroll }},
 	{"keys", 16, func(s *Schedule) *int { return &s.Keys }},
 	{"width", 16, func(s *Schedule) *int { return &s.Width }},
 }
+
+// contractionForms are all of them.
+var contractionForms = []form{inTiles, inSweeps, inDots}
+
+// maxSwept bounds the rows of sweeps, whose elements stay in registers.
+const maxSwept = 8
 
 // maxTile bounds the rows and the vectors of a register tile.
 const maxTile = 16
@@ -46,6 +59,9 @@ const maxTile = 16
 // String is the text form; "default" for the zero schedule.
 func (s Schedule) String() string {
 	var parts []string
+	if s.Form != "" {
+		parts = append(parts, "form="+s.Form)
+	}
 	if s.Rows > 0 {
 		parts = append(parts, fmt.Sprintf("tile=%dx%d", s.Rows, s.Vectors))
 	}
@@ -88,7 +104,13 @@ func (s *Schedule) set(part string) error {
 		return n, nil
 	}
 	var err error
-	if name == "tile" {
+	switch name {
+	case "form":
+		if s.Form = value; !slices.Contains(contractionForms, form(value)) {
+			return fmt.Errorf("%q in a schedule: the forms are %v", part, contractionForms)
+		}
+		return nil
+	case "tile":
 		rows, vectors, _ := strings.Cut(value, "x")
 		if s.Rows, err = number(rows, maxTile); err != nil {
 			return err
@@ -119,51 +141,89 @@ func (t Target) Check(s Schedule) error {
 	if w := s.Width; w != 0 && (w > t.Lanes || w < minLanes || w&(w-1) != 0) {
 		return fmt.Errorf("%s has no vectors of %d floats", t.Name, w)
 	}
-	if s.Rows*s.Vectors+s.Vectors >= t.Registers {
-		return fmt.Errorf("%s has %d vector registers, too few for tiles of %dx%d", t.Name, t.Registers, s.Rows, s.Vectors)
+	if c := max(s.Chains, 1); s.Rows*s.Vectors*c+s.Vectors >= t.Registers || c&(c-1) != 0 {
+		return fmt.Errorf("%s has %d vector registers, which %d chains of tiles of %dx%d do not fit", t.Name, t.Registers, c, s.Rows, s.Vectors)
 	}
 	return nil
 }
 
 // decide completes a schedule for a kernel: every field that matters to it is set,
 // to what the schedule asks for or to the backend's own choice, and no other.
-// Parts that ask for more than the kernel has are cut down to it.
-func (t Target) decide(k *loop.Kernel, want Schedule) (Schedule, error) {
-	if err := t.Check(want); err != nil {
-		return want, err
+// Parts that ask for more than the kernel has are cut down to it, so that schedules
+// that make the same code are equal.
+func (t Target) decide(k *loop.Kernel, packed bool, want Schedule) (Schedule, tiling) {
+	s := Schedule{Width: t.Lanes}
+	if want.Width > 0 && isSingle(k) {
+		s.Width = want.Width
 	}
-	s := Schedule{Width: cmp.Or(want.Width, t.Lanes)}
 	switch t := t.narrowed(s.Width); {
 	case k.Contraction != nil:
 		c := k.Contraction
-		s.Rows, s.Vectors = want.Rows, want.Vectors
-		if s.Rows == 0 {
-			s.Rows, s.Vectors = t.tileFor(c)
+		cut := t.cut(c, packed, want)
+		s.Form, s.Rows, s.Vectors = string(cut.form), cut.rows, cut.vector
+		if cut.form == inTiles {
+			s.Chains, s.Unroll, s.Block = cut.chains, cut.unroll, c.M
+			if cut.block > 0 {
+				s.Block = cut.block * cut.rows
+			}
 		}
-		s.Block, s.Unroll = want.Block, min(max(want.Unroll, 1), max(c.K, 1))
-		return t.fit(c, s), nil
+		return s, cut
 	case k.Attention != nil:
 		s.Keys = min(cmp.Or(want.Keys, keyBlock), max(k.Attention.Keys, 1))
 	}
-	return s, nil
+	return s, tiling{}
 }
 
-// fit makes schedules that cut a contraction alike equal.
-func (t Target) fit(c *loop.Contraction, s Schedule) Schedule {
-	cut := t.cut(c, s)
-	if len(cut.rows) == 0 || len(cut.panels) == 0 {
-		return Schedule{Rows: 1, Vectors: 1, Block: 1, Unroll: 1, Width: s.Width}
+// isSingle reports whether a kernel computes in f32 alone, which narrower vectors
+// can.
+func isSingle(k *loop.Kernel) bool {
+	single := true
+	for _, p := range k.Params {
+		single = single && p.Value.Spec.DType == tensor.F32
 	}
-	s.Rows, s.Vectors = cut.rows[0], cut.panels[0]
-	if s.Block == 0 {
-		s.Block = matrixBytes / (4 * max(1, c.K))
+	check := func(x *loop.Expr) { single = single && x.Type == tensor.F32 }
+	switch {
+	case k.Nest != nil:
+		for _, s := range k.Nest.Stages {
+			s.Expr.Walk(check)
+		}
+	case k.Contraction != nil && k.Contraction.Epilogue != nil:
+		k.Contraction.Epilogue.Walk(check)
 	}
-	rows, n := 0, cut.block(s.Block)
-	for _, r := range cut.rows[:n] {
-		rows += r
+	return single
+}
+
+// cut is how a contraction is cut under a schedule.
+func (t Target) cut(c *loop.Contraction, packed bool, want Schedule) tiling {
+	cut := t.tileFor(c, packed)
+	switch f := form(want.Form); {
+	case f == "" || f == cut.form:
+	case f == inDots && !packed:
+		return dotsFor(c)
+	case f == inSweeps && !packed && c.M <= maxSwept:
+		return sweepsFor(c)
 	}
-	s.Block = rows
-	return s
+	if cut.form != inTiles && want.Form != string(inTiles) {
+		return cut
+	}
+	switch first := shapes[t.Registers][0]; {
+	case want.Rows > 0:
+		cut = tiling{form: inTiles, rows: want.Rows, vector: want.Vectors}
+	case cut.form != inTiles:
+		cut = tiling{form: inTiles, rows: first[0], vector: first[1]}
+	}
+	cut = t.fit(c, packed, cut)
+	cut.chains = cmp.Or(want.Chains, cut.chains)
+	for 2*cut.chains > max(c.K, 2) {
+		cut.chains /= 2
+	}
+	cut.unroll = min(cmp.Or(want.Unroll, 1), max(1, c.K/cut.chains))
+	if cut.rows > 0 && want.Block > 0 {
+		if cut.block = max(1, want.Block/cut.rows); cut.block*cut.rows >= c.M {
+			cut.block = 0
+		}
+	}
+	return cut
 }
 
 // shapeOf names what the code of a kernel depends on besides its schedule: its

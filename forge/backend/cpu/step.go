@@ -48,7 +48,7 @@ func (b *Backend) Steps(g *ir.Graph) ([]Step, error) {
 		if err != nil {
 			return nil, err
 		}
-		proposals := b.Target.proposals(s.kernel, s.schedule)
+		proposals := b.Target.proposals(s.kernel, s.constant, s.schedule)
 		if q, err := b.prepare(alone, none); err != nil || !slices.Equal(q.shapes(), []string{s.shape}) {
 			proposals = proposals[:1] // the kernel cannot be measured by itself
 		}
@@ -108,18 +108,18 @@ const (
 // proposals are schedules that differ in what matters to the kernel, each
 // complete. The backend's own choice comes first, then less code before more,
 // then by text: the order in which ties are broken.
-func (t Target) proposals(k *loop.Kernel, own Schedule) []Proposal {
+func (t Target) proposals(k *loop.Kernel, packed bool, own Schedule) []Proposal {
 	list := []Proposal{{own, t.cost(k, own)}}
 	add := func(want Schedule) {
-		s, err := t.decide(k, want)
-		if err == nil && !slices.ContainsFunc(list, func(p Proposal) bool { return p.Schedule == s }) {
+		s, _ := t.decide(k, packed, want)
+		if t.Check(s) == nil && !slices.ContainsFunc(list, func(p Proposal) bool { return p.Schedule == s }) {
 			list = append(list, Proposal{s, t.cost(k, s)})
 		}
 	}
 	for _, width := range t.widths(k) {
 		switch {
 		case k.Contraction != nil:
-			t.proposeTiles(k, width, add)
+			t.proposeTiles(k, packed, width, add)
 		case k.Attention != nil:
 			for _, keys := range []int{4, 8, 12, 16} {
 				add(Schedule{Keys: keys, Width: width})
@@ -135,13 +135,13 @@ func (t Target) proposals(k *loop.Kernel, own Schedule) []Proposal {
 }
 
 // code estimates how much code a schedule makes.
-func (s Schedule) code() int { return max(s.Rows*s.Vectors*s.Unroll, s.Keys) }
+func (s Schedule) code() int { return max(s.Rows*s.Vectors*max(1, s.Chains*s.Unroll), s.Keys) }
 
 // widths are that of the target, and half of it where that leaves fewer lanes
 // empty.
 func (t Target) widths(k *loop.Kernel) []int {
 	half := t.Lanes / 2
-	if n := across(k); half >= minLanes && (n+half-1)/half%2 == 1 {
+	if n := across(k); half >= minLanes && isSingle(k) && (n+half-1)/half%2 == 1 {
 		return []int{t.Lanes, half}
 	}
 	return []int{t.Lanes}
@@ -158,13 +158,17 @@ func across(k *loop.Kernel) int {
 	return k.Nest.Line[len(k.Nest.Line)-1]
 }
 
-// proposeTiles adds the cheapest tiles, and the first of them in other blocks and
-// with the sum unrolled.
-func (t Target) proposeTiles(k *loop.Kernel, width int, add func(Schedule)) {
+// proposeTiles adds the other forms, the cheapest tiles, and the first of them in
+// other blocks, with longer rounds of the loop over k and with other chains.
+func (t Target) proposeTiles(k *loop.Kernel, packed bool, width int, add func(Schedule)) {
+	if !packed {
+		add(Schedule{Form: string(inSweeps), Width: width})
+		add(Schedule{Form: string(inDots), Width: width})
+	}
 	var tiles []Schedule
 	for _, shape := range shapes[t.Registers] {
-		s, err := t.decide(k, Schedule{Rows: shape[0], Vectors: shape[1], Width: width})
-		if err == nil && !slices.Contains(tiles, s) {
+		s, _ := t.decide(k, packed, Schedule{Form: string(inTiles), Rows: shape[0], Vectors: shape[1], Width: width})
+		if !slices.Contains(tiles, s) {
 			tiles = append(tiles, s)
 		}
 	}
@@ -174,7 +178,7 @@ func (t Target) proposeTiles(k *loop.Kernel, width int, add func(Schedule)) {
 		if i >= proposedDeeper {
 			continue
 		}
-		for _, block := range []int{s.Rows, 64, k.Contraction.M} {
+		for _, block := range []int{s.Rows, minBlock, k.Contraction.M} {
 			deeper := s
 			deeper.Block = block
 			add(deeper)
@@ -184,13 +188,20 @@ func (t Target) proposeTiles(k *loop.Kernel, width int, add func(Schedule)) {
 			deeper.Unroll = unroll
 			add(deeper)
 		}
+		for _, chains := range []int{1, 2, 4} {
+			deeper := s
+			deeper.Chains = chains
+			add(deeper)
+		}
 	}
 }
 
-// cost is the predicted time of a kernel under a complete schedule.
+// cost is the predicted time of a kernel under a complete schedule; 0 where there
+// is none.
 func (t Target) cost(k *loop.Kernel, s Schedule) float64 {
-	if c := k.Contraction; c != nil {
-		return float64(t.narrowed(s.Width).cut(c, s).cost())
+	c := k.Contraction
+	if c == nil || s.Form != string(inTiles) {
+		return 0
 	}
-	return 0
+	return float64(tiling{rows: s.Rows, vector: s.Vectors}.cost(t.narrowed(s.Width), c))
 }

@@ -16,6 +16,11 @@ import (
 //go:embed source/prelude.c
 var prelude string
 
+// types is the rest of it, for the types other than f32.
+//
+//go:embed source/types.c
+var types string
+
 // Target is the vector instructions that code is generated for.
 type Target struct {
 	Name      string
@@ -26,8 +31,8 @@ type Target struct {
 
 var (
 	avx512 = Target{"avx512", 16, 32, []string{"-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mavx2", "-mfma"}}
-	avx2   = Target{"avx2", 8, 16, []string{"-mavx2", "-mfma"}}
-	base   = Target{"baseline", 4, 16, nil} // SSE2 or NEON
+	avx2   = Target{"avx2", 8, 16, []string{"-mavx2", "-mfma", "-mf16c"}} // F16C is older than both
+	base   = Target{"baseline", 4, 16, nil}                               // SSE2 or NEON
 )
 
 // Targets returns what this machine runs, the widest first.
@@ -53,17 +58,36 @@ func (t Target) narrowed(width int) Target {
 	return t
 }
 
-func (t Target) prelude() string { return fmt.Sprintf("#define LANES %d\n%s\n", t.Lanes, prelude) }
+func (t Target) prelude() string {
+	return fmt.Sprintf("#define LANES %d\n%s%s\n", t.Lanes, prelude, types)
+}
 
-// preludeName finds what the prelude defines that depends on LANES.
-var preludeName = regexp.MustCompile(`(?m)^(?:INLINE \w+|FOLD\(|typedef \w+) ?(\w+)`)
+// defined finds what the prelude defines that depends on LANES.
+var defined = regexp.MustCompile(`(?m)^(?:INLINE \w+|typedef \w+) (\w+)`)
 
-// again is the prelude behind another one: what it defines gets other names.
+// single are the f32 functions that macros of the prelude define, and singleCode
+// defines them.
+var single = []string{
+	"load_f32", "load_part_f32", "load_strided_f32", "store_f32", "store_part_f32", "store_strided_f32", "lane0_f32",
+	"set_f32", "choose_f32", "fold_sum_f32", "fold_max_f32", "fold_min_f32",
+}
+
+const singleCode = `RAW(f32, float, vf)
+INLINE vf set_f32(float x) { return set(x); }
+INLINE vf choose_f32(vi m, vf a, vf b) { return choose(m, a, b); }
+`
+
+// again is the prelude behind another one, for kernels that compute in f32 alone:
+// what it defines gets other names.
 func (t Target) again() string {
 	var b strings.Builder
 	b.WriteString("\n#undef LANES\n")
-	for _, m := range preludeName.FindAllStringSubmatch(prelude, -1) {
-		fmt.Fprintf(&b, "#undef %s\n#define %s %s_%d\n", m[1], m[1], m[1], t.Lanes)
+	rename := func(name string) { fmt.Fprintf(&b, "#undef %s\n#define %s %s_%d\n", name, name, name, t.Lanes) }
+	for _, m := range defined.FindAllStringSubmatch(prelude, -1) {
+		rename(m[1])
 	}
-	return b.String() + t.prelude()
+	for _, name := range single {
+		rename(name)
+	}
+	return b.String() + fmt.Sprintf("#define LANES %d\n", t.Lanes) + prelude + singleCode
 }

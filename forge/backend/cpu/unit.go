@@ -50,7 +50,7 @@ func (u *unit) add(p *program, index int) {
 		for k, a := range s.args {
 			args[k] = "0"
 			if a.buffer >= 0 {
-				args[k] = fmt.Sprintf("(float *)(p[%d] + %d)", a.buffer, a.offset)
+				args[k] = fmt.Sprintf("(void *)(p[%d] + %d)", a.buffer, a.offset)
 			}
 		}
 		u.entries.WriteString("  if (stopped(stop)) return 1;\n")
@@ -75,7 +75,7 @@ func (u *unit) kernel(s step) string {
 	case s.kernel.Nest != nil:
 		e.nest(placeholder)
 	case s.kernel.Contraction != nil:
-		e.contraction(placeholder, s.packed >= 0)
+		e.contraction(placeholder, s.cut, s.packed)
 	default:
 		e.attention(placeholder)
 	}

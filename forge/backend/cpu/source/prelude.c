@@ -60,9 +60,6 @@ INLINE vi v_lt(vf a, vf b) { return a < b; }
 INLINE vi v_le(vf a, vf b) { return a <= b; }
 INLINE vi v_gt(vf a, vf b) { return a > b; }
 INLINE vi v_ge(vf a, vf b) { return a >= b; }
-INLINE vi v_and(vi a, vi b) { return a & b; }
-INLINE vi v_or(vi a, vi b) { return a | b; }
-INLINE vi v_not(vi a) { return ~a; }
 INLINE vf v_where(vi m, vf a, vf b) { return choose(m, a, b); }
 /* NaN wins; 0 is larger than -0. */
 INLINE vf v_maximum(vf a, vf b) {
@@ -193,7 +190,7 @@ INLINE vf v_gelu_tanh(vf x) {
 
 /* A fold over the lanes, in every lane of the result. */
 #define FOLD(name, op) \
-  INLINE vf name(vf x) { \
+  INLINE vf name##_f32(vf x) { \
     float t[LANES]; __builtin_memcpy(t, &x, sizeof t); \
     for (int h = LANES / 2; h > 0; h /= 2) for (int l = 0; l < h; l++) t[l] = op; \
     return set(t[0]); \
