@@ -13,8 +13,9 @@ import (
 // maxObject bounds the size of a library.
 const maxObject = 256 << 20
 
-// cacheDir is where libraries are kept. Nobody else can write there.
-func cacheDir() (string, error) {
+// CacheDir is where a kind of files is kept, "cpu" for libraries, as the package
+// comment says. It is made if need be, and nobody else can write there.
+func CacheDir(kind string) (string, error) {
 	dir := os.Getenv("FORGE_CACHE_DIR")
 	if dir == "" {
 		user, err := os.UserCacheDir()
@@ -23,7 +24,7 @@ func cacheDir() (string, error) {
 		}
 		dir = filepath.Join(user, "forge")
 	}
-	dir = filepath.Join(dir, "cpu")
+	dir = filepath.Join(dir, kind)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}

@@ -87,6 +87,15 @@ func (l *limited) Write(p []byte) (int, error) {
 // errSlow is the cause when the time limit ends a compilation.
 var errSlow = errors.New("it took longer than the limit")
 
+// CompilerVersion is what the C compiler says of its version.
+func CompilerVersion(ctx context.Context) (string, error) {
+	c, err := findCompiler(ctx)
+	if err != nil {
+		return "", err
+	}
+	return c.version, nil
+}
+
 // build returns the library of a C file, from the cache or by compiling it.
 func (b *Backend) build(ctx context.Context, code string) (*library, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, b.CompileLimit, fmt.Errorf("%w of %v", errSlow, b.CompileLimit))
@@ -95,7 +104,7 @@ func (b *Backend) build(ctx context.Context, code string) (*library, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := cacheDir()
+	dir, err := CacheDir("cpu")
 	if err != nil {
 		return nil, err
 	}

@@ -42,6 +42,9 @@ type Backend struct {
 	MaxBytes int64
 	// CompileLimit is how long the C compiler may take.
 	CompileLimit time.Duration
+	// Choose gives schedules to a program, which is described by the shapes of its
+	// kernels in the order in which they run. Nil leaves all to the backend.
+	Choose func(program []string) Schedules
 }
 
 var _ backend.Backend = (*Backend)(nil)
@@ -66,17 +69,38 @@ func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable,
 // CompileAll makes one library for several graphs, which share equal kernels. It
 // takes much less time than to compile them one by one.
 func (b *Backend) CompileAll(ctx context.Context, graphs ...*ir.Graph) ([]backend.Executable, error) {
+	choose := b.Choose
+	if choose == nil {
+		choose = func([]string) Schedules { return nil }
+	}
+	return b.compileAll(ctx, graphs, func(int) func([]string) Schedules { return choose }, "")
+}
+
+// CompileVariants makes one library in which each program is the graph with other
+// schedules, to be compared with one another.
+func (b *Backend) CompileVariants(ctx context.Context, g *ir.Graph, variants ...Schedules) ([]backend.Executable, error) {
+	graphs := make([]*ir.Graph, len(variants))
+	for i := range graphs {
+		graphs[i] = g
+	}
+	return b.compileAll(ctx, graphs, func(i int) func([]string) Schedules {
+		return func([]string) Schedules { return variants[i] }
+	}, repeatCode)
+}
+
+// compileAll prints programs and what follows them.
+func (b *Backend) compileAll(ctx context.Context, graphs []*ir.Graph, choose func(i int) func([]string) Schedules, more string) ([]backend.Executable, error) {
 	u := newUnit(b.Target)
 	programs := make([]*program, len(graphs))
 	for i, g := range graphs {
-		p, err := b.prepare(g)
+		p, err := b.prepare(g, choose(i))
 		if err != nil {
 			return nil, err
 		}
 		u.add(p, i)
 		programs[i] = p
 	}
-	code := u.text()
+	code := u.text() + more
 	var lib *library
 	if u.calls > 0 {
 		var err error

@@ -11,10 +11,11 @@ import (
 // emitter writes the C text of one kernel. Lines are indented by depth.
 type emitter struct {
 	strings.Builder
-	target Target
-	kernel *loop.Kernel
-	depth  int
-	temps  int
+	target   Target // of the width of the schedule
+	kernel   *loop.Kernel
+	schedule Schedule // complete
+	depth    int
+	temps    int
 	// elems are the types of what the parameters of the C function point to; nil
 	// when all are f32.
 	elems []tensor.DType

@@ -7,7 +7,7 @@ import (
 )
 
 // keyBlock is the number of keys whose scores are summed side by side, to hide
-// the latency of a multiply-add.
+// the latency of a multiply-add, unless the schedule says otherwise.
 const keyBlock = 8
 
 // attentionEmitter writes attention for a vector of queries at a time. Scores
@@ -68,8 +68,9 @@ func (e *attentionEmitter) block(name string) {
 		e.line("if (n > i + %d) n = i + %d;", queries, queries)
 	}
 	e.line("vf top = set(-__builtin_inff()), total = set(0);")
-	e.open("for (; j + %d <= n; j += %d)", keyBlock, keyBlock)
-	e.scores(keyBlock)
+	keys := e.schedule.Keys
+	e.open("for (; j + %d <= n; j += %d)", keys, keys)
+	e.scores(keys)
 	e.close()
 	e.open("for (; j < n; j++)")
 	e.scores(1)

@@ -26,7 +26,7 @@ func (e *emitter) contraction(name string, cut tiling, packed []int) {
 	for _, p := range e.kernel.Params {
 		e.elems = append(e.elems, p.Value.Spec.DType)
 	}
-	x.elem = e.elems[x.c.A.Param]
+	x.elem = x.c.Elem
 	x.arithmetic = arithmeticOf(x.elem)
 	for i := range x.c.Batch {
 		x.batch = append(x.batch, fmt.Sprintf("i%d", i))
@@ -198,7 +198,7 @@ func (x *contractionEmitter) array(name string, size int) {
 
 // elemOf is the type of numbers as they are computed with.
 func (x *contractionEmitter) elemOf() tensor.DType {
-	if x.arithmetic == double {
+	if x.arithmetic == sumsF64 {
 		return tensor.F64
 	}
 	return tensor.F32
@@ -254,11 +254,11 @@ func (x *contractionEmitter) vectorOf(v variant, j int, k string) string {
 // column c.
 func (x *contractionEmitter) tile(v variant) {
 	c, lanes := x.c, x.target.Lanes
-	t := registerTile{x.emitter, x.arithmetic, v.rows, v.vectors, x.cut.chains}
+	t := registerTile{x.emitter, x.arithmetic, v.rows, v.vectors, x.cut.chains, x.cut.unroll}
 	x.open("KERNEL void %s(%s, const %s *b%s)", x.function(v), x.params(), x.panelElem(), x.locals("long ", "r", "c"))
 	a := x.factors(v)
 	t.start(func(r, j int) string {
-		if c.Bias == nil || x.arithmetic == double {
+		if c.Bias == nil || x.arithmetic == sumsF64 {
 			return x.zero()
 		}
 		return x.load(x.result(v, r, j), *c.Bias)
@@ -326,7 +326,7 @@ func (x *contractionEmitter) result(v variant, r, j int) scope {
 // finish applies the epilogue to a sum and stores it.
 func (x *contractionEmitter) finish(s scope, sum string) {
 	x.open("")
-	if x.c.Bias != nil && x.arithmetic == double {
+	if x.c.Bias != nil && x.arithmetic == sumsF64 {
 		x.line("%s = v_add_f64(%s, %s);", sum, sum, x.load(s, *x.c.Bias))
 	}
 	s.acc = sum

@@ -15,7 +15,7 @@ func (x *contractionEmitter) sweeps() {
 	x.columns(func(s scope) {
 		for r := range c.M {
 			start := x.zero()
-			if c.Bias != nil && x.arithmetic == single {
+			if c.Bias != nil && x.arithmetic == sumsF32 {
 				s.vars[m] = fmt.Sprint(r)
 				start = x.load(s, *c.Bias)
 			}
@@ -128,7 +128,7 @@ func (x *contractionEmitter) dots() {
 // dot sums the products of a tile whose first column is c + j.
 func (x *contractionEmitter) dot(m int) {
 	c, lanes := x.c, x.target.Lanes
-	t := registerTile{x.emitter, single, x.cut.rows, x.cut.vector, 1}
+	t := registerTile{x.emitter, sumsF32, x.cut.rows, x.cut.vector, 1, 1}
 	for r := range t.rows {
 		x.line("long r%d = r + %d < %d ? r + %d : %d;", r, r, c.M, r, c.M-1)
 	}

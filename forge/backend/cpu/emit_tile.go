@@ -12,7 +12,7 @@ import (
 type registerTile struct {
 	*emitter
 	arithmetic
-	rows, vectors, chains int
+	rows, vectors, chains, unroll int
 }
 
 // arithmetic is the type in which sums are computed: f32, with fused multiply-adds,
@@ -20,23 +20,23 @@ type registerTile struct {
 type arithmetic struct{ suffix, vector, product string }
 
 var (
-	single = arithmetic{"f32", "vf", "%[1]s = fma_(%[2]s, %[3]s, %[1]s);"}
-	double = arithmetic{"f64", "vd", "%[1]s = v_add_f64(%[1]s, v_mul_f64(%[2]s, %[3]s));"}
+	sumsF32 = arithmetic{"f32", "vf", "%[1]s = fma_(%[2]s, %[3]s, %[1]s);"}
+	sumsF64 = arithmetic{"f64", "vd", "%[1]s = v_add_f64(%[1]s, v_mul_f64(%[2]s, %[3]s));"}
 )
 
 // arithmeticOf is that for elements of a type.
 func arithmeticOf(d tensor.DType) arithmetic {
 	if d == tensor.F64 {
-		return double
+		return sumsF64
 	}
-	return single
+	return sumsF32
 }
 
 func (a arithmetic) zero() string { return "set_" + a.suffix + "(0)" }
 
 // plus adds two vectors.
 func (a arithmetic) plus(x, y string) string {
-	if a == double {
+	if a == sumsF64 {
 		return fmt.Sprintf("v_add_f64(%s, %s)", x, y)
 	}
 	return x + " + " + y
@@ -67,7 +67,7 @@ func (t registerTile) add(chain int, a func(r int) string, b func(j int) string)
 	t.open("")
 	for j := range t.vectors {
 		t.line("%s b%d = %s;", t.vector, j, b(j))
-		if t.arithmetic == single {
+		if t.arithmetic == sumsF32 {
 			t.line("PIN(b%d);", j)
 		}
 	}
@@ -82,10 +82,11 @@ func (t registerTile) add(chain int, a func(r int) string, b func(j int) string)
 
 // loop adds the products of all k below n, which step names.
 func (t registerTile) loop(n int, step func(chain int, k string)) {
-	whole := n / t.chains * t.chains
-	t.open("for (long k = 0; k < %d; k += %d)", whole, t.chains)
-	for chain := range t.chains {
-		step(chain, fmt.Sprintf("(k + %d)", chain))
+	round := t.chains * t.unroll
+	whole := n / round * round
+	t.open("for (long k = 0; k < %d; k += %d)", whole, round)
+	for i := range round {
+		step(i%t.chains, fmt.Sprintf("(k + %d)", i))
 	}
 	t.close()
 	for k := whole; k < n; k++ {

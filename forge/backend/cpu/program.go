@@ -43,6 +43,11 @@ type step struct {
 	args   []argument // of the kernel's parameters
 	cut    tiling     // of a contraction
 	packed []int      // the steps between batches of the packed B of a contraction; nil when it is not packed
+
+	constant bool   // the second matrix of a contraction is, so that it is packed
+	shape    string // of the kernel
+	schedule Schedule
+	told     int // index of the words about it
 }
 
 // argument is a place in a buffer; buffer -1 is no memory at all.
@@ -51,8 +56,8 @@ type argument struct {
 	offset int64 // in bytes
 }
 
-// prepare plans a graph and lowers its nodes.
-func (b *Backend) prepare(g *ir.Graph) (*program, error) {
+// prepare plans a graph and lowers its nodes, whose kernels are cut as chosen.
+func (b *Backend) prepare(g *ir.Graph, choose func(program []string) Schedules) (*program, error) {
 	if err := ir.Verify(g); err != nil {
 		return nil, err
 	}
@@ -72,7 +77,7 @@ func (b *Backend) prepare(g *ir.Graph) (*program, error) {
 			p.addNode(b.Target, n)
 		}
 	}
-	return p, nil
+	return p, p.cut(b.Target, choose(p.shapes()))
 }
 
 // placeValues makes a buffer of each slot and of each storage outside them.
@@ -142,32 +147,66 @@ func (p *program) addNode(t Target, n *ir.Node) {
 		p.steps = append(p.steps, step{node: n})
 		return
 	}
-	s := step{node: n, kernel: k}
+	s := step{node: n, kernel: k, told: len(p.kernels)}
 	for _, q := range k.Params {
 		s.args = append(s.args, p.place(q.Value))
 	}
-	told.Kernel = fmt.Sprintf("%s, C for %s", n.Op.Name, t.Name)
-	switch c := k.Contraction; {
-	case c != nil:
-		p.tile(t, &s)
-		told.Reason = s.cut.describe(s.packed != nil)
-	case k.Attention != nil:
-		told.Reason = fmt.Sprintf("%d queries at a time, their scores side by side in vectors", t.Lanes)
-	default:
-		told.Reason = "one nest of loops, in vectors"
+	if c := k.Contraction; c != nil {
+		s.constant = p.entries[k.Params[c.B.Param].Value].Place == plan.InConstant
 	}
+	s.shape = shapeOf(k, s.constant)
+	told.Kernel = fmt.Sprintf("%s, C for %s", n.Op.Name, t.Name)
 	p.steps = append(p.steps, s)
 }
 
-// tile decides how a contraction is cut, and gives it a copy of a constant matrix
-// in panels.
-func (p *program) tile(t Target, s *step) {
-	c := s.kernel.Contraction
-	constant := p.entries[s.kernel.Params[c.B.Param].Value].Place == plan.InConstant
-	s.cut = t.tileFor(c, s.kernel.Params[c.A.Param].Value.Spec.DType, constant)
-	if !constant {
-		return
+// shapes are those of the kernels in the order in which they run.
+func (p *program) shapes() []string {
+	var list []string
+	for _, s := range p.steps {
+		if s.kernel != nil {
+			list = append(list, s.shape)
+		}
 	}
+	return list
+}
+
+// cut decides the schedule of every kernel, packs what it packs and says why.
+func (p *program) cut(t Target, schedules Schedules) error {
+	for i := range p.steps {
+		s := &p.steps[i]
+		if s.kernel == nil {
+			continue
+		}
+		want, tuned := schedules[s.shape]
+		if err := t.Check(want); err != nil {
+			return fmt.Errorf("the schedule of %s: %w", s.shape, err)
+		}
+		s.schedule, s.cut = t.decide(s.kernel, s.constant, want)
+		if s.constant {
+			p.pack(t.narrowed(s.schedule.Width), s)
+		}
+		told := &p.kernels[s.told]
+		if told.Reason = s.reason(); tuned {
+			told.Reason += "; tuned: " + s.schedule.String()
+		}
+	}
+	return nil
+}
+
+// reason says how the kernel is cut.
+func (s *step) reason() string {
+	switch {
+	case s.kernel.Contraction != nil:
+		return s.cut.describe(s.constant)
+	case s.kernel.Attention != nil:
+		return fmt.Sprintf("%d queries at a time, their scores side by side in vectors", s.schedule.Width)
+	}
+	return "one nest of loops, in vectors"
+}
+
+// pack gives a contraction a copy of its constant matrix in panels.
+func (p *program) pack(t Target, s *step) {
+	c := s.kernel.Contraction
 	at := s.args[c.B.Param]
 	s.packed = t.packedSteps(c)
 	s.args[c.B.Param] = argument{buffer: len(p.buffers)}

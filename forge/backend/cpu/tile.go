@@ -27,6 +27,7 @@ type tiling struct {
 	rows   int  // of a register tile; they are cut evenly, so some tiles have one less
 	vector int  // vectors of a register tile; columns of one in the form of dots
 	chains int  // sums that each result is split into, to hide the latency of a multiply-add
+	unroll int  // rounds of all chains in one of the loop over k
 	block  int  // tiles of rows that run before the next panel of columns; 0 for all
 	steps  int  // rows of B in a sweep
 	copied bool // panels of B are copied before they are used
@@ -62,19 +63,19 @@ var shapes = map[int][][2]int{
 
 // tileFor picks the form by the sizes, and the register tile with the least
 // estimated time. B is packed, or stands where it is.
-func (t Target) tileFor(c *loop.Contraction, elem tensor.DType, packed bool) tiling {
-	m, size := len(c.Batch), elem.Size()
+func (t Target) tileFor(c *loop.Contraction, packed bool) tiling {
+	m, size := len(c.Batch), c.Elem.Size()
 	stepK, stepN := c.B.Strides[m], c.B.Strides[m+1]
 	switch {
 	case packed || c.N == 1:
-	case stepN != 1 && stepK == 1 && elem != tensor.F64 && c.M < copiedRows && c.K >= 2*t.Lanes:
-		return tiling{form: inDots, rows: min(c.M, 4), vector: min(c.N, 4), chains: 1}
+	case stepN != 1 && stepK == 1 && c.Elem != tensor.F64 && c.M < copiedRows && c.K >= 2*t.Lanes:
+		return dotsFor(c)
 	case stepN == 1 && c.M <= sweptRows && size*stepK >= sweptStride && size*c.K*c.N >= sweptBytes:
-		return tiling{form: inSweeps, rows: c.M, vector: 1, chains: 1, steps: 8 / c.M}
+		return sweepsFor(c)
 	}
 	best, least := tiling{form: inTiles}, 0
 	registers := t.Registers
-	if elem == tensor.F64 {
+	if c.Elem == tensor.F64 {
 		registers = 16 // a vector of f64 takes two
 	}
 	for _, s := range shapes[registers] {
@@ -83,17 +84,30 @@ func (t Target) tileFor(c *loop.Contraction, elem tensor.DType, packed bool) til
 			best, least = cut, cost
 		}
 	}
-	best.rows = even(c.M, best.rows).large
-	best.vector = min(best.vector, t.vectors(c.N))
-	best.chains = 1
-	for elem != tensor.F64 && best.rows*best.vector*best.chains < minChains && 4*best.chains <= c.K {
-		best.chains *= 2
+	return t.fit(c, packed, best)
+}
+
+func dotsFor(c *loop.Contraction) tiling {
+	return tiling{form: inDots, rows: min(c.M, 4), vector: min(c.N, 4), chains: 1, unroll: 1}
+}
+
+func sweepsFor(c *loop.Contraction) tiling {
+	return tiling{form: inSweeps, rows: c.M, vector: 1, chains: 1, unroll: 1, steps: max(1, 8/max(1, c.M))}
+}
+
+// fit cuts a register tile down to a contraction, and decides the rest.
+func (t Target) fit(c *loop.Contraction, packed bool, cut tiling) tiling {
+	cut.rows = even(c.M, cut.rows).large
+	cut.vector = min(cut.vector, t.vectors(c.N))
+	cut.chains, cut.unroll = 1, 1
+	for c.Elem != tensor.F64 && cut.rows*cut.vector*cut.chains < minChains && 4*cut.chains <= c.K {
+		cut.chains *= 2
 	}
-	best.copied = !packed && c.M >= copiedRows && max(4, size)*c.K*best.vector*t.Lanes <= copiedBytes
-	if rows := max(minBlock, matrixBytes/(size*max(1, c.K))); rows < c.M && !best.copied {
-		best.block = rows / best.rows
+	cut.copied = !packed && c.M >= copiedRows && max(4, c.Elem.Size())*c.K*cut.vector*t.Lanes <= copiedBytes
+	if rows := max(minBlock, matrixBytes/(c.Elem.Size()*max(1, c.K))); rows < c.M && !cut.copied {
+		cut.block = rows / cut.rows
 	}
-	return best
+	return cut
 }
 
 // vectors is the number of vectors that n columns need.

@@ -8,16 +8,26 @@ import (
 // unit is one C file.
 type unit struct {
 	target  Target
-	kernels map[string]string // name of each kernel, by its text
-	defs    strings.Builder
+	kernels map[string]string        // name of each kernel, by its text
+	defs    map[int]*strings.Builder // of kernels, by their width
 	entries strings.Builder
 	calls   int
 }
 
-func newUnit(t Target) *unit { return &unit{target: t, kernels: make(map[string]string)} }
+func newUnit(t Target) *unit {
+	return &unit{target: t, kernels: make(map[string]string), defs: map[int]*strings.Builder{t.Lanes: {}}}
+}
 
+// text puts kernels of the target's own vectors first, then those of narrower
+// ones, each width behind a prelude of its own.
 func (u *unit) text() string {
-	return u.target.prelude() + u.defs.String() + u.entries.String()
+	text := u.target.prelude() + u.defs[u.target.Lanes].String()
+	for width := u.target.Lanes / 2; width >= minLanes; width /= 2 {
+		if defs := u.defs[width]; defs != nil {
+			text += u.target.narrowed(width).again() + defs.String()
+		}
+	}
+	return text + u.entries.String()
 }
 
 // entryName is the native function that begins at a step of a program.
@@ -60,7 +70,7 @@ func (u *unit) end(inside *bool) {
 // kernel defines the function of a step, unless an equal one is there.
 func (u *unit) kernel(s step) string {
 	const placeholder = "@kernel@"
-	e := &emitter{target: u.target, kernel: s.kernel}
+	e := &emitter{target: u.target.narrowed(s.schedule.Width), kernel: s.kernel, schedule: s.schedule}
 	switch {
 	case s.kernel.Nest != nil:
 		e.nest(placeholder)
@@ -69,12 +79,16 @@ func (u *unit) kernel(s step) string {
 	default:
 		e.attention(placeholder)
 	}
-	text := e.String()
-	name, ok := u.kernels[text]
+	text, width := e.String(), s.schedule.Width
+	key := fmt.Sprint(width, text)
+	name, ok := u.kernels[key]
 	if !ok {
 		name = fmt.Sprintf("%s_%d", s.kernel.Op, len(u.kernels))
-		u.kernels[text] = name
-		u.defs.WriteString("\n" + strings.ReplaceAll(text, placeholder, name))
+		u.kernels[key] = name
+		if u.defs[width] == nil {
+			u.defs[width] = &strings.Builder{}
+		}
+		u.defs[width].WriteString("\n" + strings.ReplaceAll(text, placeholder, name))
 	}
 	return name
 }

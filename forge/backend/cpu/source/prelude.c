@@ -52,6 +52,8 @@ INLINE vf fma_(vf a, vf b, vf c) {
   return __builtin_ia32_vfmaddps512_mask(a, b, c, (unsigned short)-1, 4);
 #elif defined(__FMA__) && LANES == 8
   return __builtin_ia32_vfmaddps256(a, b, c);
+#elif defined(__FMA__) && LANES == 4
+  return __builtin_ia32_vfmaddps(a, b, c);
 #else
   vf r;
   for (int l = 0; l < LANES; l++) r[l] = __builtin_fmaf(a[l], b[l], c[l]);
