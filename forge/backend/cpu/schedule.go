@@ -177,7 +177,7 @@ func (t Target) decide(k *loop.Kernel, packed bool, want Schedule) (Schedule, ti
 // isSingle reports whether a kernel computes in f32 alone, which narrower vectors
 // can.
 func isSingle(k *loop.Kernel) bool {
-	single := true
+	single := k.Convolution == nil // whose cut is that of the whole vectors
 	for _, p := range k.Params {
 		single = single && p.Value.Spec.DType == tensor.F32
 	}
@@ -241,13 +241,17 @@ func shapeOf(k *loop.Kernel, packed bool) string {
 }
 
 // extent is the loops of a kernel: batch, M, N and K of a contraction; batch,
-// heads, queries, keys and channels of an attention.
+// heads, queries, keys and channels of an attention; images, groups, channels, results
+// and taps of a convolution.
 func extent(k *loop.Kernel) string {
 	var dims []int
 	switch {
 	case k.Contraction != nil:
 		c := k.Contraction
 		dims = append(append(dims, c.Batch...), c.M, c.N, c.K)
+	case k.Convolution != nil:
+		c := k.Convolution
+		dims = append(dims, c.Images, c.Groups, c.Outputs, c.Inputs, c.V.Out, c.H.Out, c.V.Taps, c.H.Taps)
 	case k.Attention != nil:
 		a := k.Attention
 		dims = append(dims, a.Batches, a.Heads, a.Queries, a.Keys, a.D)

@@ -152,6 +152,8 @@ func across(k *loop.Kernel) int {
 	switch {
 	case k.Contraction != nil:
 		return k.Contraction.N
+	case k.Convolution != nil:
+		return k.Convolution.H.Out
 	case k.Attention != nil:
 		return k.Attention.Queries
 	}
