@@ -38,7 +38,10 @@ var convolutionCases = []struct {
 
 // TestConvolutions compares convolutions with float64 on all kinds of vectors.
 // Weights that are not finite must not meet the zeros of the padding.
-func TestConvolutions(t *testing.T) {
+func TestConvolutions(t *testing.T) { check(t, convolutionChecks(t)) }
+
+// convolutionChecks are the programs of those cases.
+func convolutionChecks(t *testing.T) []checked {
 	var list []checked
 	for i, c := range convolutionCases {
 		dtypes := []tensor.DType{tensor.F32, []tensor.DType{tensor.F16, tensor.BF16, tensor.F64}[i%3]}
@@ -78,7 +81,7 @@ func TestConvolutions(t *testing.T) {
 			}
 		}
 	}
-	check(t, list)
+	return list
 }
 
 // convolutionProgram is conv2d of values of which the last ones are constants.

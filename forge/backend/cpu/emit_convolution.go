@@ -45,7 +45,7 @@ func (e *emitter) convolution(name string, w windowing) int {
 	if masked {
 		x.line("if (exact) { %s_exact(%s, i, g, top, top + rows, left, least(left + %d, %d)); continue; }", name, x.arguments(), w.width*lanes, c.H.Out)
 	}
-	x.fill()
+	x.fill(columns)
 	x.channels(tiles, vectors)
 	x.close()
 	x.close()
@@ -61,22 +61,28 @@ func (x *convolutionEmitter) number() string {
 }
 
 // fill copies the input of a band into the scratch array.
-func (x *convolutionEmitter) fill() {
+func (x *convolutionEmitter) fill(columns int) {
 	c, w := x.c, x.w
 	x.open("for (long k = 0; k < %d; k++)", c.Inputs)
 	x.open("for (long y = 0; y < %d; y++)", w.rows*c.V.Stride)
 	x.line("long from = top * %d + y - %d;", c.V.Stride, c.V.Before)
 	x.open("for (long q = 0; q < %d; q++)", c.H.Stride)
 	x.line("%s *to = s + k * %d + ((q * %d + y %% %d) * %d + y / %d) * %d;", x.number(), w.plane, c.V.Stride, c.V.Stride, w.rows, c.V.Stride, w.pitch)
-	x.line("long first_ = left * %d + q - %d;", c.H.Stride, c.H.Before)
-	x.line("long lo = first_ < 0 ? (%d - first_) / %d : 0, hi = first_ < %d ? (%d - first_) / %d + 1 : 0;", c.H.Stride-1, c.H.Stride, c.H.In, c.H.In-1, c.H.Stride)
+	if x.fillConstant(columns) {
+		for range 3 {
+			x.close()
+		}
+		return
+	}
+	x.line("long begin = left * %d + q - %d;", c.H.Stride, c.H.Before)
+	x.line("long lo = begin < 0 ? (%d - begin) / %d : 0, hi = begin < %d ? (%d - begin) / %d + 1 : 0;", c.H.Stride-1, c.H.Stride, c.H.In, c.H.In-1, c.H.Stride)
 	x.line("if (from < 0 || from >= %d) hi = 0;", c.V.In)
 	x.line("if (hi > %d) hi = %d;", w.pitch, w.pitch)
 	x.line("if (lo > hi) lo = hi;")
 	x.line("long n = 0;")
 	x.line("for (; n < lo; n++) to[n] = 0;")
 	step := c.H.Stride * c.X.Strides[3]
-	source := fmt.Sprintf("p%d + i * %d + (g * %d + k) * %d + from * %d + (first_ + n * %d) * %d",
+	source := fmt.Sprintf("p%d + i * %d + (g * %d + k) * %d + from * %d + (begin + n * %d) * %d",
 		c.X.Param, c.X.Strides[0], c.Inputs, c.X.Strides[1], c.X.Strides[2], c.H.Stride, c.X.Strides[3])
 	lanes := x.target.Lanes
 	load := fmt.Sprintf("load_%v(%s)", c.Elem, source)
@@ -89,6 +95,23 @@ func (x *convolutionEmitter) fill() {
 	x.close()
 	x.close()
 	x.close()
+}
+
+// fillConstant copies a line that has the same ends in every band, as one piece of
+// known size.
+func (x *convolutionEmitter) fillConstant(columns int) bool {
+	c := x.c
+	if columns > 1 || c.H.Stride*c.X.Strides[3] != 1 || c.Elem.Size() < 4 {
+		return false
+	}
+	size, pitch := c.Elem.Size(), x.w.pitch
+	lo, hi := min(c.H.Before, pitch), min(c.H.Before+c.H.In, pitch)
+	x.line("if (from < 0 || from >= %d) { __builtin_memset(to, 0, %d); continue; }", c.V.In, size*pitch)
+	x.line("__builtin_memset(to, 0, %d);", size*lo)
+	x.line("__builtin_memcpy(to + %d, p%d + i * %d + (g * %d + k) * %d + from * %d, %d);",
+		lo, c.X.Param, c.X.Strides[0], c.Inputs, c.X.Strides[1], c.X.Strides[2], size*(hi-lo))
+	x.line("__builtin_memset(to + %d, 0, %d);", hi, size*(pitch-hi))
+	return true
 }
 
 // pixelTile is the variant of a register tile and its function.
