@@ -62,7 +62,7 @@ func (o TuneOptions) settings() tune.Settings {
 
 // tunable is the backend of the program, if it has schedules to choose.
 func (p *Program) tunable() (*cpu.Backend, error) {
-	b, err := backendNamed(p.backend)
+	b, err := backendNamed(p.backend, p.threads)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,10 @@
 // A node without a kernel runs by its operator's own evaluation, between calls of
 // native code; [backend.Executable.Kernels] names each with the reason.
 //
+// Native code that finds an error of the run, such as an index out of range, stops
+// there, and the node's own evaluation tells it. So errors read the same on every
+// backend.
+//
 // Elementwise results equal those of the interpreter bit by bit. Sums run in
 // another order, and a bias is where the sum of a contraction begins.
 //
@@ -55,8 +59,8 @@ type Backend struct {
 	// Choose gives schedules to a program, which is described by the shapes of its
 	// kernels in the order in which they run. Nil leaves all to the backend.
 	Choose func(program []string) Schedules
-	// Threads is how many may share a kernel, the caller's among them; 1 forbids
-	// it. Results do not depend on it.
+	// Threads is how many may share a kernel, the caller's among them; none do below
+	// 2. Results do not depend on it.
 	Threads int
 }
 

@@ -168,8 +168,6 @@ func (t Target) decide(k *loop.Kernel, packed bool, want Schedule) (Schedule, ti
 			}
 		}
 		return s, cut
-	case k.Attention != nil:
-		s.Keys = min(cmp.Or(want.Keys, keyBlock), max(k.Attention.Keys, 1))
 	}
 	return s, tiling{}
 }
@@ -179,7 +177,7 @@ func (t Target) decide(k *loop.Kernel, packed bool, want Schedule) (Schedule, ti
 func isSingle(k *loop.Kernel) bool {
 	single := k.Convolution == nil // whose cut is that of the whole vectors
 	for _, p := range k.Params {
-		single = single && p.Value.Spec.DType == tensor.F32
+		single = single && p.DType() == tensor.F32
 	}
 	check := func(x *loop.Expr) { single = single && x.Type == tensor.F32 }
 	switch {
@@ -234,7 +232,7 @@ func shapeOf(k *loop.Kernel, packed bool) string {
 	bare := *k
 	bare.Params = make([]loop.Param, len(k.Params))
 	for i, p := range k.Params {
-		bare.Params[i] = loop.Param{Value: &ir.Value{Name: fmt.Sprint(i), Spec: p.Value.Spec}, Written: p.Written}
+		bare.Params[i] = loop.Param{Value: &ir.Value{Name: fmt.Sprint(i), Spec: ir.Spec{DType: p.DType()}}, Written: p.Written}
 	}
 	sum := sha256.Sum256(fmt.Append(nil, bare.String(), packed))
 	return fmt.Sprintf("%s %s #%s", k.Op, extent(k), hex.EncodeToString(sum[:4]))
