@@ -14,7 +14,11 @@
 // backend.
 //
 // Elementwise results equal those of the interpreter bit by bit. Sums run in
-// another order, and a bias is where the sum of a contraction begins.
+// another order, and a bias is where the sum of a contraction begins. In f64 they
+// keep the order and the roundings of the reference.
+//
+// Contractions have three forms, see [tiling]; convolutions are cut as [windowing]
+// says. Each is decided in one place, by the sizes alone.
 //
 // # Threads
 //
