@@ -2,7 +2,6 @@ package loop
 
 import (
 	"fmt"
-	"slices"
 
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
@@ -61,18 +60,6 @@ func Lower(n *ir.Node, layout Layout) ([]*Kernel, error) {
 		return nil, err
 	}
 	return l.kernels, nil
-}
-
-// inSingle is a lowering for nodes all of whose values are f32.
-func inSingle(lower func(*lowering) error) func(*lowering) error {
-	return func(l *lowering) error {
-		for _, v := range slices.Concat(l.node.In, l.node.Out) {
-			if v.Spec.DType != tensor.F32 {
-				return fmt.Errorf("%v is %v; kernels of %s compute in f32", v, v.Spec.DType, l.node.Op.Name)
-			}
-		}
-		return lower(l)
-	}
 }
 
 // lowering is the state of [Lower].
