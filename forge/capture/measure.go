@@ -104,7 +104,7 @@ func (m *Instrument) Measure(ctx context.Context, subjects []*Subject, candidate
 		}
 		c.Workloads = append(c.Workloads, *w)
 	}
-	c.Environment.LoadAfter = load()
+	c.Environment.LoadAfter = Load()
 	return c, nil
 }
 
@@ -227,11 +227,11 @@ func (m *Instrument) prepare(ctx context.Context, t *trial, c Candidate, s *Subj
 	if err != nil {
 		return t.fail(ctx, err)
 	}
-	if t.Gate, err = gate(s.Written.Outputs, got, want); err != nil {
+	if t.Gate, err = NewGate(s.Written.Outputs, got, want); err != nil {
 		return t.fail(ctx, err)
 	}
-	if !t.Gate.Passed() {
-		return t.fail(ctx, t.Gate.failure())
+	if err := t.Gate.Failure(); err != nil {
+		return t.fail(ctx, err)
 	}
 	quickest := time.Duration(math.MaxInt64)
 	for range m.Settings.Warmup {
@@ -245,8 +245,11 @@ func (m *Instrument) prepare(ctx context.Context, t *trial, c Candidate, s *Subj
 	return nil
 }
 
-// failure words why a gate was not passed.
-func (g *Gate) failure() error {
+// Failure words why a gate was not passed; nil if it was.
+func (g *Gate) Failure() error {
+	if g.Passed() {
+		return nil
+	}
 	if g.NonFinite > 0 {
 		return fmt.Errorf("the results have %d elements that are infinite or NaN", g.NonFinite)
 	}

@@ -14,7 +14,11 @@
 // backend.
 //
 // Elementwise results equal those of the interpreter bit by bit. Sums run in
-// another order, and a bias is where the sum of a contraction begins.
+// another order, and a bias is where the sum of a contraction begins. In f64 they
+// keep the order and the roundings of the reference.
+//
+// Contractions have three forms, see [tiling]; convolutions are cut as [windowing]
+// says. Each is decided in one place, by the sizes alone.
 //
 // # Threads
 //
@@ -55,6 +59,9 @@ type Backend struct {
 	MaxBytes int64
 	// CompileLimit is how long the C compiler may take.
 	CompileLimit time.Duration
+	// Choose gives schedules to a program, which is described by the shapes of its
+	// kernels in the order in which they run. Nil leaves all to the backend.
+	Choose func(program []string) Schedules
 	// Threads is how many may share a kernel, the caller's among them; none do below
 	// 2. Results do not depend on it.
 	Threads int
@@ -82,17 +89,38 @@ func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable,
 // CompileAll makes one library for several graphs, which share equal kernels. It
 // takes much less time than to compile them one by one.
 func (b *Backend) CompileAll(ctx context.Context, graphs ...*ir.Graph) ([]backend.Executable, error) {
+	choose := b.Choose
+	if choose == nil {
+		choose = func([]string) Schedules { return nil }
+	}
+	return b.compileAll(ctx, graphs, func(int) func([]string) Schedules { return choose }, "")
+}
+
+// CompileVariants makes one library in which each program is the graph with other
+// schedules, to be compared with one another.
+func (b *Backend) CompileVariants(ctx context.Context, g *ir.Graph, variants ...Schedules) ([]backend.Executable, error) {
+	graphs := make([]*ir.Graph, len(variants))
+	for i := range graphs {
+		graphs[i] = g
+	}
+	return b.compileAll(ctx, graphs, func(i int) func([]string) Schedules {
+		return func([]string) Schedules { return variants[i] }
+	}, repeatCode)
+}
+
+// compileAll prints programs and what follows them.
+func (b *Backend) compileAll(ctx context.Context, graphs []*ir.Graph, choose func(i int) func([]string) Schedules, more string) ([]backend.Executable, error) {
 	u := newUnit(b.Target)
 	programs := make([]*program, len(graphs))
 	for i, g := range graphs {
-		p, err := b.prepare(g)
+		p, err := b.prepare(g, choose(i))
 		if err != nil {
 			return nil, err
 		}
 		u.add(p, i)
 		programs[i] = p
 	}
-	code := u.text()
+	code := u.text() + more
 	var lib *library
 	if u.calls > 0 {
 		var err error

@@ -66,7 +66,7 @@ func (t Target) planAttention(k *loop.Kernel) attentionPlan {
 		p.keys = max(1, a.Keys)
 	}
 	vectors := (a.Queries + t.Lanes - 1) / t.Lanes
-	p.rows = even(vectors, t.Registers/8, 1)[0] * t.Lanes
+	p.rows = even(vectors, t.Registers/8).large * t.Lanes
 	for p.bytes = t.temporaries(a, p); p.bytes > attentionBytes && p.rows > t.Lanes; p.bytes = t.temporaries(a, p) {
 		p.rows -= t.Lanes
 	}

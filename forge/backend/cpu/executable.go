@@ -47,9 +47,6 @@ func newExecutable(p *program, lib *library, help *team, code string) (*executab
 	}
 	for i := range p.buffers {
 		b := &p.buffers[i]
-		if b.packed != nil {
-			b.packed = aligned(b.packed)
-		}
 		if b.input >= 0 || b.output != nil {
 			x.moving = append(x.moving, i)
 		}

@@ -1,0 +1,117 @@
+package tune
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"forgekernel/display"
+	"forgekernel/forge/backend/cpu"
+	"forgekernel/forge/ir"
+)
+
+// Retrial is what measuring all candidates of a record again showed.
+type Retrial struct {
+	Kernels []RetrialKernel `json:"kernels"`
+}
+
+// RetrialKernel compares the pick of a record with the best of now.
+type RetrialKernel struct {
+	Shape       string       `json:"shape"`
+	Chosen      cpu.Schedule `json:"chosen"`
+	Best        cpu.Schedule `json:"best"`
+	ChosenTimes []float64    `json:"chosen_s"`
+	BestTimes   []float64    `json:"best_s"`
+}
+
+// Excess is how much longer the pick takes than the best, 0.05 for 5 %; 0 if it is
+// the best.
+func (k *RetrialKernel) Excess() float64 {
+	return max(0, least(k.ChosenTimes)/least(k.BestTimes)-1)
+}
+
+// Worst is the largest excess of all kernels.
+func (r *Retrial) Worst() float64 {
+	worst := 0.0
+	for i := range r.Kernels {
+		worst = max(worst, r.Kernels[i].Excess())
+	}
+	return worst
+}
+
+// Retry measures all candidates of a record again. The pick and the quickest then
+// meet once more, and these samples count: a single quick sample among many
+// candidates proves little.
+func (t *Tuner) Retry(ctx context.Context, g *ir.Graph, r *Record) (*Retrial, error) {
+	steps, err := t.bench.steps(g)
+	if err != nil {
+		return nil, err
+	}
+	graphs := make(map[string]cpu.Step)
+	for _, s := range steps {
+		graphs[s.Shape] = s
+	}
+	out := &Retrial{Kernels: []RetrialKernel{}}
+	meter := display.Progress(ctx, "measuring "+g.Name+" again, kernels", len(r.Kernels))
+	for i := range r.Kernels {
+		if k := &r.Kernels[i]; k.Note == "" {
+			again, err := t.retry(ctx, k, graphs[k.Shape])
+			if err != nil {
+				meter.Fail(err)
+				return nil, fmt.Errorf("%s again: %w", k.Shape, err)
+			}
+			out.Kernels = append(out.Kernels, *again)
+		}
+		meter.Add(1)
+	}
+	meter.Done()
+	return out, nil
+}
+
+// retry measures the candidates of one kernel.
+func (t *Tuner) retry(ctx context.Context, k *Kernel, s cpu.Step) (*RetrialKernel, error) {
+	entrants, err := t.bench.kernel(ctx, s, k.schedules())
+	if err != nil {
+		return nil, err
+	}
+	c := &contest{wall: t.wall, settings: t.Settings, entrants: entrants}
+	if err := c.qualify(ctx); err != nil {
+		return nil, err
+	}
+	times := make([][]float64, len(entrants))
+	keep := func(i int, seconds float64) { times[i] = append(times[i], seconds) }
+	if err := c.rounds(ctx, c.standing(), t.wall(), keep); err != nil {
+		return nil, err
+	}
+	pick, best := k.decide(), k.decide()
+	if err := entrants[pick].err; err != nil {
+		return nil, fmt.Errorf("the pick, %v, failed: %w", k.Candidates[pick].Schedule, err)
+	}
+	for i := range times {
+		if t := least(times[i]); t > 0 && t < least(times[best]) {
+			best = i
+		}
+	}
+	if best != pick {
+		times[pick], times[best] = nil, nil
+		if err := c.rounds(ctx, []int{pick, best}, t.wall(), keep); err != nil {
+			return nil, err
+		}
+	}
+	if len(times[pick]) == 0 || len(times[best]) == 0 {
+		return nil, fmt.Errorf("a candidate failed: %w", cmp.Or(entrants[pick].err, entrants[best].err))
+	}
+	return &RetrialKernel{k.Shape, k.Candidates[pick].Schedule, k.Candidates[best].Schedule, times[pick], times[best]}, nil
+}
+
+// Display shows the kernels.
+func (r *Retrial) Display() display.Bundle {
+	t := display.Table{Title: "Measured again", Columns: []display.Column{
+		{Name: "kernel"}, {Name: "chosen"}, {Name: "", Unit: "µs"}, {Name: "best now"}, {Name: "", Unit: "µs"}, {Name: "off", Align: display.AlignRight},
+	}}
+	for i := range r.Kernels {
+		k := &r.Kernels[i]
+		t.Rows = append(t.Rows, []any{k.Shape, k.Chosen.String(), least(k.ChosenTimes) * 1e6, k.Best.String(), least(k.BestTimes) * 1e6, fmt.Sprintf("%.1f %%", 100*k.Excess())})
+	}
+	return t.Display()
+}

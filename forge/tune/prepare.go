@@ -1,0 +1,163 @@
+package tune
+
+import (
+	"context"
+	"fmt"
+
+	"forgekernel/forge/backend"
+	"forgekernel/forge/backend/cpu"
+	"forgekernel/forge/backend/interp"
+	"forgekernel/forge/capture"
+	"forgekernel/forge/ir"
+	"forgekernel/forge/suite"
+	"forgekernel/forge/tensor"
+)
+
+// bench is where candidates are compiled and pass the gate.
+type bench interface {
+	steps(g *ir.Graph) ([]cpu.Step, error)
+	// kernel returns an entrant for each schedule.
+	kernel(ctx context.Context, s cpu.Step, schedules []cpu.Schedule) ([]*entrant, error)
+	// program returns the program as the backend schedules it and as chosen.
+	program(ctx context.Context, g *ir.Graph, chosen cpu.Schedules) ([]*entrant, error)
+	// peak is what one core reaches, in FLOP/s.
+	peak(ctx context.Context) (float64, error)
+}
+
+// native is the bench of this machine.
+type native struct {
+	backend *cpu.Backend
+	seed    uint64
+	held    int64 // bytes of constants and inputs of the program
+}
+
+func (n *native) steps(g *ir.Graph) ([]cpu.Step, error) {
+	n.held = held(g)
+	return n.backend.Steps(g)
+}
+
+// held is the number of bytes of the constants and inputs of a graph.
+func held(g *ir.Graph) int64 {
+	total := int64(0)
+	for v := range g.Values {
+		if v.Def == nil || v.Def.Op.Class == ir.Constant {
+			total += v.Spec.Bytes()
+		}
+	}
+	return total
+}
+
+func (n *native) kernel(ctx context.Context, s cpu.Step, schedules []cpu.Schedule) ([]*entrant, error) {
+	variants := make([]cpu.Schedules, len(schedules))
+	for i, schedule := range schedules {
+		variants[i] = cpu.Schedules{s.Shape: schedule}
+	}
+	inputs, err := suite.Inputs(s.Graph, n.seed)
+	if err != nil {
+		return nil, err
+	}
+	entrants, err := n.prepare(ctx, s.Graph, inputs, variants)
+	if rest := n.held - held(s.Graph); rest > 0 {
+		cool := cooler(rest, inputs)
+		for _, e := range entrants {
+			e.cool = cool
+		}
+	}
+	return entrants, err
+}
+
+// Measures of cooling. Caches move whole lines, and no more than the largest cache
+// needs to be driven out.
+const (
+	lineBytes = 64
+	maxCool   = 64 << 20
+)
+
+// cooler reads as many bytes as the rest of a program holds and then the inputs of
+// a kernel, which in the program come straight from the kernel before.
+func cooler(rest int64, inputs []*tensor.Tensor) func() {
+	other := make([]byte, min(rest, maxCool))
+	for i := range other {
+		other[i] = 1 // pages that nobody wrote share one page of zeros
+	}
+	seen := byte(0)
+	return func() {
+		for i := 0; i < len(other); i += lineBytes {
+			seen += other[i]
+		}
+		for _, t := range inputs {
+			for i := 0; i < t.Len(); i += lineBytes / 8 {
+				seen += byte(t.Elem(i))
+			}
+		}
+	}
+}
+
+func (n *native) program(ctx context.Context, g *ir.Graph, chosen cpu.Schedules) ([]*entrant, error) {
+	inputs, err := suite.Inputs(g, n.seed)
+	if err != nil {
+		return nil, err
+	}
+	return n.prepare(ctx, g, inputs, []cpu.Schedules{nil, chosen})
+}
+
+// prepare compiles all variants together and compares each with the reference.
+func (n *native) prepare(ctx context.Context, g *ir.Graph, inputs []*tensor.Tensor, variants []cpu.Schedules) ([]*entrant, error) {
+	reference, err := interp.Reference().Compile(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	want, err := reference.Run(ctx, inputs...)
+	if err != nil {
+		return nil, fmt.Errorf("the float64 reference: %w", err)
+	}
+	list, err := n.backend.CompileVariants(ctx, g, variants...)
+	if err != nil {
+		return nil, err
+	}
+	entrants := make([]*entrant, len(list))
+	for i, exe := range list {
+		entrants[i] = admit(ctx, exe, inputs, want)
+	}
+	return entrants, ctx.Err()
+}
+
+// admit runs a candidate once and lets it through if its results are right.
+func admit(ctx context.Context, exe backend.Executable, inputs, want []*tensor.Tensor) *entrant {
+	got, err := exe.Run(ctx, inputs...)
+	if err != nil {
+		return &entrant{err: err}
+	}
+	e := &entrant{}
+	if e.gate, e.err = capture.NewGate(exe.Graph().Outputs, got, want); e.err == nil {
+		e.err = e.gate.Failure()
+	}
+	if e.err != nil {
+		return e
+	}
+	loop, err := cpu.NewLoop(exe, inputs...)
+	if err == nil {
+		e.run = loop.Run
+		return e
+	}
+	e.run = func(ctx context.Context, n int) error { // some nodes are not native
+		for range n {
+			if _, err := exe.Run(ctx, inputs...); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return e
+}
+
+// peakRuns is how often the limit is measured; the quickest run counts.
+const peakRuns = 200
+
+func (n *native) peak(ctx context.Context) (float64, error) {
+	p, err := n.backend.NewPeak(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return p.Best(peakRuns), nil
+}
