@@ -1,6 +1,10 @@
 package loop
 
-import "forgekernel/forge/tensor"
+import (
+	"fmt"
+
+	"forgekernel/forge/tensor"
+)
 
 // linear lowers x @ w + bias.
 func (l *lowering) linear() error {
@@ -15,8 +19,7 @@ func (l *lowering) linear() error {
 	if len(n.In) > 2 {
 		c.Bias = l.operand(2, n.Out[0].Spec.Shape)
 	}
-	l.finish(c)
-	return nil
+	return l.finish(c)
 }
 
 // matmul lowers a product of two stacks of matrices.
@@ -31,20 +34,25 @@ func (l *lowering) matmul() error {
 	}
 	c := &Contraction{K: n.In[0].Spec.Shape[len(n.In[0].Spec.Shape)-1], N: n.Out[0].Spec.Shape[rank-1], A: steps(0), B: steps(1), Out: *out}
 	c.B.Strides = append(append(c.B.Strides[:rank-2:rank-2], 0), c.B.Strides[rank-2:]...) // a step of rows
-	l.finish(c)
-	return nil
+	return l.finish(c)
 }
 
 // finish adds the activation and splits the leading dimensions of the result into
 // batches and rows. Until here A has steps over them and K, B over them, K and N,
 // and the others over them and N.
-func (l *lowering) finish(c *Contraction) {
-	if act := l.node.Str("act"); act != "none" {
-		c.Epilogue = apply(Opcode(act), &Expr{Op: Acc, Type: tensor.F32})
+func (l *lowering) finish(c *Contraction) error {
+	dtype := l.node.Out[0].Spec.DType
+	switch act := l.node.Str("act"); {
+	case act == "none":
+	case dtype == tensor.F64 && act != "relu":
+		return fmt.Errorf("%s of f64 has no scalar form; it is the reference itself", act)
+	default:
+		c.Epilogue = apply(Opcode(act), &Expr{Op: Acc, Type: computed(dtype)})
 	}
 	c.foldRows(l.node.Out[0].Spec.Shape)
 	c.Out.Strides[len(c.Out.Strides)-1] = 1
 	l.kernel.Contraction = c
+	return nil
 }
 
 // foldRows makes neighbouring dimensions one where a single step covers them.

@@ -15,8 +15,8 @@ type Layout func(*ir.Value) []int
 // lowerings has what lowers the operators that are no scalar operation.
 var lowerings = map[string]func(*lowering) error{
 	"fused":       (*lowering).fused,
-	"linear":      inSingle((*lowering).linear),
-	"matmul":      inSingle((*lowering).matmul),
+	"linear":      (*lowering).linear,
+	"matmul":      (*lowering).matmul,
 	"sum":         (*lowering).reduction,
 	"mean":        (*lowering).reduction,
 	"max":         (*lowering).reduction,

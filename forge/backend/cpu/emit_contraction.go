@@ -5,21 +5,29 @@ import (
 	"strings"
 
 	"forgekernel/forge/loop"
+	"forgekernel/forge/tensor"
 )
 
 // contractionEmitter writes a contraction. Its work is cut into units that do not
 // depend on one another: a panel of columns and a block of rows of one batch.
 type contractionEmitter struct {
 	*emitter
-	c      *loop.Contraction
-	cut    tiling
-	name   string
+	c    *loop.Contraction
+	cut  tiling
+	name string
+	elem tensor.DType
+	arithmetic
 	packed []int    // the steps between batches of packed panels; nil when B is not packed
 	batch  []string // the variables of the batch dimensions
 }
 
 func (e *emitter) contraction(name string, cut tiling, packed []int) {
 	x := &contractionEmitter{emitter: e, c: e.kernel.Contraction, cut: cut, name: name, packed: packed}
+	for _, p := range e.kernel.Params {
+		e.elems = append(e.elems, p.Value.Spec.DType)
+	}
+	x.elem = e.elems[x.c.A.Param]
+	x.arithmetic = arithmeticOf(x.elem)
 	for i := range x.c.Batch {
 		x.batch = append(x.batch, fmt.Sprintf("i%d", i))
 	}
@@ -91,14 +99,16 @@ func (x *contractionEmitter) tiles() {
 	}
 	x.open("KERNEL void %s(%s)", x.name, x.params())
 	if x.cut.copied {
-		x.line("float copy[%d] __attribute__((aligned(64)));", max(1, x.c.K*x.cut.vector*lanes))
+		x.array("copy", x.c.K*x.cut.vector*lanes)
 	}
 	x.units([]string{"panel", "block"}, []int{panels, blocks})
 	x.line("long c = panel * %d;", x.cut.vector*lanes)
-	x.line("const float *b = %s;", x.panelAt())
+	b := x.panelAt()
 	if x.cut.copied {
-		x.copies(kinds, panels)
+		x.copies(kinds, panels, b)
+		b = "copy"
 	}
+	x.line("const %s *b = %s;", x.panelElem(), b)
 	x.line("long t = block * %d, end = t + %d;", x.cut.block, rows.count)
 	if blocks > 1 {
 		x.line("end = t + %d < %d ? t + %d : %d;", x.cut.block, rows.count, x.cut.block, rows.count)
@@ -181,22 +191,45 @@ func (x *contractionEmitter) calls(v variant, rows cutting) {
 	x.close()
 }
 
-// copies copies the panel of a unit; the blocks of a panel follow one another.
-func (x *contractionEmitter) copies(kinds []variant, panels int) {
+// array declares an array of numbers as they are computed with.
+func (x *contractionEmitter) array(name string, size int) {
+	x.line("%s %s[%d] __attribute__((aligned(64)));", forms[x.elemOf()].elem, name, max(1, size))
+}
+
+// elemOf is the type of numbers as they are computed with.
+func (x *contractionEmitter) elemOf() tensor.DType {
+	if x.arithmetic == double {
+		return tensor.F64
+	}
+	return tensor.F32
+}
+
+// panelElem is the C type of the elements of a panel.
+func (x *contractionEmitter) panelElem() string {
+	if x.cut.copied {
+		return forms[x.elemOf()].elem
+	}
+	return forms[x.elem].elem
+}
+
+// copies copies the panel of a unit as numbers that are computed with.
+func (x *contractionEmitter) copies(kinds []variant, panels int, from string) {
+	x.open("")
+	x.line("const %s *b = %s;", forms[x.elem].elem, from)
 	for i, v := range kinds {
 		if len(kinds) > 1 {
 			x.open("if (panel %s %d)", []string{"<", "=="}[i], panels-1)
 		}
 		x.open("for (long k = 0; k < %d; k++)", x.c.K)
 		for j := range v.vectors {
-			x.line("store(copy + k * %d + %d, %s);", v.vectors*x.target.Lanes, j*x.target.Lanes, x.vectorOf(v, j, "k"))
+			x.line("store_%s(copy + k * %d + %d, %s);", x.suffix, v.vectors*x.target.Lanes, j*x.target.Lanes, x.vectorOf(v, j, "k"))
 		}
 		x.close()
 		if len(kinds) > 1 {
 			x.close()
 		}
 	}
-	x.line("b = copy;")
+	x.close()
 }
 
 // vectorOf is vector j of row k of the panel of B that b points to, where it
@@ -210,35 +243,34 @@ func (x *contractionEmitter) vectorOf(v variant, j int, k string) string {
 	}
 	switch step := x.c.B.Strides[m+1]; {
 	case step != 1:
-		return fmt.Sprintf("load_strided(%s, %d, %d)", at, step, x.lanes(scope{part: part}))
+		return fmt.Sprintf("load_strided_%v(%s, %d, %d)", x.elem, at, step, x.lanes(scope{part: part}))
 	case part > 0:
-		return fmt.Sprintf("load_part(%s, %d)", at, part)
+		return fmt.Sprintf("load_part_%v(%s, %d)", x.elem, at, part)
 	}
-	return fmt.Sprintf("load(%s)", at)
+	return fmt.Sprintf("load_%v(%s)", x.elem, at)
 }
 
 // tile writes the function of a register tile whose first result is at row r and
 // column c.
 func (x *contractionEmitter) tile(v variant) {
-	c, lanes, m := x.c, x.target.Lanes, len(x.batch)
-	t := registerTile{x.emitter, v.rows, v.vectors, x.cut.chains, x.cut.unroll}
-	x.open("KERNEL void %s(%s, const float *b%s)", x.function(v), x.params(), x.locals("long ", "r", "c"))
-	a := x.over("r", "")
-	a.lane = -1
-	x.line("const float *a = %s;", a.at(c.A))
+	c, lanes := x.c, x.target.Lanes
+	t := registerTile{x.emitter, x.arithmetic, v.rows, v.vectors, x.cut.chains, x.cut.unroll}
+	x.open("KERNEL void %s(%s, const %s *b%s)", x.function(v), x.params(), x.panelElem(), x.locals("long ", "r", "c"))
+	a := x.factors(v)
 	t.start(func(r, j int) string {
-		if c.Bias == nil {
-			return "set(0)"
+		if c.Bias == nil || x.arithmetic == double {
+			return x.zero()
 		}
 		return x.load(x.result(v, r, j), *c.Bias)
 	})
-	inPanels := x.packed != nil || x.cut.copied
 	t.loop(c.K, func(chain int, k string) {
-		t.add(chain, func(r int) string {
-			return fmt.Sprintf("a[%d + %s * %d]", r*c.A.Strides[m], k, c.A.Strides[m+1])
-		}, func(j int) string {
-			if inPanels {
-				return fmt.Sprintf("load(b + %s * %d + %d)", k, v.vectors*lanes, j*lanes)
+		t.add(chain, func(r int) string { return a(r, k) }, func(j int) string {
+			at := fmt.Sprintf("(b + %s * %d + %d)", k, v.vectors*lanes, j*lanes)
+			switch {
+			case x.cut.copied:
+				return "load_" + x.suffix + at
+			case x.packed != nil:
+				return "load_" + x.elem.String() + at
 			}
 			return x.vectorOf(v, j, k)
 		})
@@ -250,6 +282,36 @@ func (x *contractionEmitter) tile(v variant) {
 		}
 	}
 	x.close()
+}
+
+// widenedFloats is how many elements of half precision of A a tile converts before
+// it uses them; rows that are longer are converted one element at a time.
+const widenedFloats = 64 << 10
+
+// factors makes the rows of A ready, and returns how to read an element: what set_
+// completes.
+func (x *contractionEmitter) factors(v variant) func(r int, k string) string {
+	c, m := x.c, len(x.batch)
+	s := x.over("r", "")
+	s.lane = -1
+	x.line("const %s *a = %s;", forms[x.elem].elem, s.at(c.A))
+	direct := func(r int, k string) string {
+		return fmt.Sprintf("%v(a[%d + %s * %d])", x.elem, r*c.A.Strides[m], k, c.A.Strides[m+1])
+	}
+	if x.elem == tensor.F32 || x.elem == tensor.F64 || v.rows*c.K > widenedFloats {
+		return direct
+	}
+	lanes := x.target.Lanes
+	x.array("wide", v.rows*c.K)
+	for r := range v.rows {
+		s := x.over(fmt.Sprintf("(r + %d)", r), "k")
+		x.line("for (long k = 0; k + %d <= %d; k += %d) store(wide + %d + k, %s);", lanes, c.K, lanes, r*c.K, x.load(s, c.A))
+		if s.part = c.K % lanes; s.part > 0 {
+			s.vars[m+1] = fmt.Sprint(c.K - s.part)
+			x.line("store_part(wide + %d, %s, %d);", r*c.K+c.K-s.part, x.load(s, c.A), s.part)
+		}
+	}
+	return func(r int, k string) string { return fmt.Sprintf("f32(wide[%d + %s])", r*c.K, k) }
 }
 
 // result is the scope of vector j of row r of a tile.
@@ -264,6 +326,9 @@ func (x *contractionEmitter) result(v variant, r, j int) scope {
 // finish applies the epilogue to a sum and stores it.
 func (x *contractionEmitter) finish(s scope, sum string) {
 	x.open("")
+	if x.c.Bias != nil && x.arithmetic == double {
+		x.line("%s = v_add_f64(%s, %s);", sum, sum, x.load(s, *x.c.Bias))
+	}
 	s.acc = sum
 	if x.c.Epilogue != nil {
 		sum = x.expr(s, x.c.Epilogue)

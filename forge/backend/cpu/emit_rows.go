@@ -9,17 +9,17 @@ func (x *contractionEmitter) sweeps() {
 	chunk := sweptFloats / c.M / lanes * lanes
 	chunks := (c.N + chunk - 1) / chunk
 	x.open("KERNEL void %s(%s)", x.name, x.params())
-	x.line("float sums[%d] __attribute__((aligned(64)));", c.M*chunk)
+	x.array("sums", c.M*chunk)
 	x.units([]string{"part"}, []int{chunks})
 	x.line("long begin = part * %d, count = %d - begin < %d ? %d - begin : %d;", chunk, c.N, chunk, c.N, chunk)
 	x.columns(func(s scope) {
 		for r := range c.M {
-			start := "set(0)"
-			if c.Bias != nil {
+			start := x.zero()
+			if c.Bias != nil && x.arithmetic == single {
 				s.vars[m] = fmt.Sprint(r)
 				start = x.load(s, *c.Bias)
 			}
-			x.line("store(sums + %d + j, %s);", r*chunk, start)
+			x.line("store_%s(sums + %d + j, %s);", x.suffix, r*chunk, start)
 		}
 	})
 	whole := c.K / x.cut.steps * x.cut.steps
@@ -34,7 +34,7 @@ func (x *contractionEmitter) sweeps() {
 	x.columns(func(s scope) {
 		for r := range c.M {
 			s.vars[m] = fmt.Sprint(r)
-			x.line("vf sum%d = load(sums + %d + j);", r, r*chunk)
+			x.line("%s sum%d = load_%s(sums + %d + j);", x.vector, r, x.suffix, r*chunk)
 			x.finish(s, fmt.Sprintf("sum%d", r))
 		}
 	})
@@ -68,22 +68,22 @@ func (x *contractionEmitter) sweep(k string, steps, chunk int) {
 		for q := range steps {
 			s := x.over(fmt.Sprint(r), fmt.Sprintf("(%s + %d)", k, q))
 			s.lane = -1
-			x.line("vf a%d_%d = set(*(%s));", r, q, s.at(c.A))
+			x.line("%s a%d_%d = %s;", x.vector, r, q, x.load(s, c.A))
 		}
 	}
 	x.columns(func(s scope) {
 		for r := range c.M {
-			x.line("vf c%d = load(sums + %d + j);", r, r*chunk)
+			x.line("%s c%d = load_%s(sums + %d + j);", x.vector, r, x.suffix, r*chunk)
 		}
 		for q := range steps {
 			s.vars[m] = fmt.Sprintf("(%s + %d)", k, q)
-			x.line("vf b%d = %s;", q, x.load(s, c.B))
+			x.line("%s b%d = %s;", x.vector, q, x.load(s, c.B))
 			for r := range c.M {
-				x.line("c%d = fma_(a%d_%d, b%d, c%d);", r, r, q, q, r)
+				x.line(x.product, fmt.Sprintf("c%d", r), fmt.Sprintf("a%d_%d", r, q), fmt.Sprintf("b%d", q))
 			}
 		}
 		for r := range c.M {
-			x.line("store(sums + %d + j, c%d);", r*chunk, r)
+			x.line("store_%s(sums + %d + j, c%d);", x.suffix, r*chunk, r)
 		}
 	})
 }
@@ -128,7 +128,7 @@ func (x *contractionEmitter) dots() {
 // dot sums the products of a tile whose first column is c + j.
 func (x *contractionEmitter) dot(m int) {
 	c, lanes := x.c, x.target.Lanes
-	t := registerTile{x.emitter, x.cut.rows, x.cut.vector, 1, 1}
+	t := registerTile{x.emitter, single, x.cut.rows, x.cut.vector, 1, 1}
 	for r := range t.rows {
 		x.line("long r%d = r + %d < %d ? r + %d : %d;", r, r, c.M, r, c.M-1)
 	}
@@ -161,7 +161,7 @@ func (x *contractionEmitter) dot(m int) {
 	}
 	for r := range t.rows {
 		for j := range t.vectors {
-			x.line("if (j + %d < %d) sums[%d + j] = fold_sum(%s)[0];", j, lanes, r*lanes+j, t.sum(0, r, j))
+			x.line("if (j + %d < %d) sums[%d + j] = lane0_f32(fold_sum_f32(%s));", j, lanes, r*lanes+j, t.sum(0, r, j))
 		}
 	}
 }

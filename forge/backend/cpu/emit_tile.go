@@ -1,13 +1,45 @@
 package cpu
 
-import "fmt"
+import (
+	"fmt"
+
+	"forgekernel/forge/tensor"
+)
 
 // registerTile is a tile of sums that stay in registers, rows by vectors, each in
 // one or more chains that take turns. Sums are variables of their own: compilers
 // keep arrays of vectors in memory.
 type registerTile struct {
 	*emitter
+	arithmetic
 	rows, vectors, chains, unroll int
+}
+
+// arithmetic is the type in which sums are computed: f32, with fused multiply-adds,
+// or f64, in which every operation rounds, as in the reference.
+type arithmetic struct{ suffix, vector, product string }
+
+var (
+	single = arithmetic{"f32", "vf", "%[1]s = fma_(%[2]s, %[3]s, %[1]s);"}
+	double = arithmetic{"f64", "vd", "%[1]s = v_add_f64(%[1]s, v_mul_f64(%[2]s, %[3]s));"}
+)
+
+// arithmeticOf is that for elements of a type.
+func arithmeticOf(d tensor.DType) arithmetic {
+	if d == tensor.F64 {
+		return double
+	}
+	return single
+}
+
+func (a arithmetic) zero() string { return "set_" + a.suffix + "(0)" }
+
+// plus adds two vectors.
+func (a arithmetic) plus(x, y string) string {
+	if a == double {
+		return fmt.Sprintf("v_add_f64(%s, %s)", x, y)
+	}
+	return x + " + " + y
 }
 
 func (t registerTile) sum(chain, r, j int) string {
@@ -21,25 +53,28 @@ func (t registerTile) sum(chain, r, j int) string {
 func (t registerTile) start(first func(r, j int) string) {
 	for r := range t.rows {
 		for j := range t.vectors {
-			t.line("vf %s = %s;", t.sum(0, r, j), first(r, j))
+			t.line("%s %s = %s;", t.vector, t.sum(0, r, j), first(r, j))
 			for chain := 1; chain < t.chains; chain++ {
-				t.line("vf %s = set(0);", t.sum(chain, r, j))
+				t.line("%s %s = %s;", t.vector, t.sum(chain, r, j), t.zero())
 			}
 		}
 	}
 }
 
-// add adds one product of a column of A, whose elements a gives, and a row of B.
+// add adds one product of a column of A and a row of B. What a gives, set_ completes
+// to an element of A in all lanes.
 func (t registerTile) add(chain int, a func(r int) string, b func(j int) string) {
 	t.open("")
 	for j := range t.vectors {
-		t.line("vf b%d = %s; PIN(b%d);", j, b(j), j)
+		t.line("%s b%d = %s;", t.vector, j, b(j))
+		if t.arithmetic == single {
+			t.line("PIN(b%d);", j)
+		}
 	}
 	for r := range t.rows {
-		t.line("vf a%d = set(%s);", r, a(r))
+		t.line("%s a%d = set_%s;", t.vector, r, a(r))
 		for j := range t.vectors {
-			sum := t.sum(chain, r, j)
-			t.line("%s = fma_(a%d, b%d, %s);", sum, r, j, sum)
+			t.line(t.product, t.sum(chain, r, j), fmt.Sprintf("a%d", r), fmt.Sprintf("b%d", j))
 		}
 	}
 	t.close()
@@ -65,7 +100,7 @@ func (t registerTile) join() {
 		for r := range t.rows {
 			for j := range t.vectors {
 				for chain := range width {
-					t.line("%s += %s;", t.sum(chain, r, j), t.sum(chain+width, r, j))
+					t.line("%s = %s;", t.sum(chain, r, j), t.plus(t.sum(chain, r, j), t.sum(chain+width, r, j)))
 				}
 			}
 		}

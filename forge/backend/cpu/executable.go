@@ -54,8 +54,7 @@ func newExecutable(p *program, lib *library, code string) (*executable, error) {
 		case b.constant != nil:
 			x.fixed[i] = address(bytesOf(b.constant))
 		case b.packed != nil:
-			b.packed = aligned(b.packed)
-			x.fixed[i] = uintptr(unsafe.Pointer(unsafe.SliceData(b.packed)))
+			x.fixed[i] = address(b.packed)
 		}
 	}
 	return x, nil

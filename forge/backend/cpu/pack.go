@@ -1,6 +1,11 @@
 package cpu
 
-import "forgekernel/forge/loop"
+import (
+	"unsafe"
+
+	"forgekernel/forge/loop"
+	"forgekernel/forge/tensor"
+)
 
 // packedSteps are the steps between the matrices of neighbouring batches in packed
 // form; never nil.
@@ -18,12 +23,12 @@ func (t Target) packedSteps(c *loop.Contraction) []int {
 
 // pack lays B out in the order in which the kernel reads it: batch by batch, panel
 // by panel, all k of one together, columns beyond N as zeros.
-func (t Target) pack(c *loop.Contraction, cut tiling, b []float32) []float32 {
-	var packed []float32
+func pack[T any](t Target, c *loop.Contraction, cut tiling, b []T) []T {
+	var packed []T
 	var batch func(i, at int)
 	batch = func(i, at int) {
 		if i == len(c.Batch) {
-			packed = append(packed, t.packMatrix(c, cut, b[at:])...)
+			packed = append(packed, packMatrix(t, c, cut, b[at:])...)
 			return
 		}
 		count := c.Batch[i]
@@ -38,10 +43,10 @@ func (t Target) pack(c *loop.Contraction, cut tiling, b []float32) []float32 {
 	return packed
 }
 
-func (t Target) packMatrix(c *loop.Contraction, cut tiling, b []float32) []float32 {
+func packMatrix[T any](t Target, c *loop.Contraction, cut tiling, b []T) []T {
 	m := len(c.Batch)
 	sk, sn := c.B.Strides[m], c.B.Strides[m+1]
-	packed := make([]float32, t.vectors(c.N)*t.Lanes*c.K)
+	packed := make([]T, t.vectors(c.N)*t.Lanes*c.K)
 	rest := packed
 	for column := 0; column < c.N; column += cut.vector * t.Lanes {
 		width := min(cut.vector, t.vectors(c.N-column)) * t.Lanes
@@ -54,4 +59,20 @@ func (t Target) packMatrix(c *loop.Contraction, cut tiling, b []float32) []float
 		rest = rest[width*c.K:]
 	}
 	return packed
+}
+
+// packTensor is pack for the elements of a constant from offset bytes on.
+func (t Target) packTensor(c *loop.Contraction, cut tiling, b *tensor.Tensor, offset int64) []byte {
+	switch b.DType() {
+	case tensor.F32:
+		return aligned(rawBytes(pack(t, c, cut, b.Float32()[offset/4:])))
+	case tensor.F64:
+		return aligned(rawBytes(pack(t, c, cut, b.Float64()[offset/8:])))
+	}
+	return aligned(rawBytes(pack(t, c, cut, b.Bits16()[offset/2:])))
+}
+
+func rawBytes[T any](s []T) []byte {
+	var zero T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(zero)))
 }

@@ -28,7 +28,7 @@ type buffer struct {
 	slot     int // index of the slot; -1 for none
 	input    int // index of the input; -1 for none
 	constant *tensor.Tensor
-	packed   []float32
+	packed   []byte
 	output   *ir.Value // allocated for each run
 	// updated says that a kernel writes into an input, so that the run needs a
 	// copy of it.
@@ -210,6 +210,6 @@ func (p *program) pack(t Target, s *step) {
 	at := s.args[c.B.Param]
 	s.packed = t.packedSteps(c)
 	s.args[c.B.Param] = argument{buffer: len(p.buffers)}
-	packed := t.pack(c, s.cut, p.buffers[at.buffer].constant.Float32()[at.offset/4:])
+	packed := t.packTensor(c, s.cut, p.buffers[at.buffer].constant, at.offset)
 	p.buffers = append(p.buffers, buffer{slot: -1, input: -1, packed: packed})
 }

@@ -150,16 +150,17 @@ func (t Target) Check(s Schedule) error {
 // decide completes a schedule for a kernel: every field that matters to it is set,
 // to what the schedule asks for or to the backend's own choice, and no other.
 // Parts that ask for more than the kernel has are cut down to it, so that schedules
-// that make the same code are equal.
+// that make the same code are equal. Kernels that compute in other types than f32
+// are as the backend chooses.
 func (t Target) decide(k *loop.Kernel, packed bool, want Schedule) (Schedule, tiling) {
-	s := Schedule{Width: t.Lanes}
-	if want.Width > 0 && isSingle(k) {
-		s.Width = want.Width
+	if !isSingle(k) {
+		want = Schedule{}
 	}
+	s := Schedule{Width: cmp.Or(want.Width, t.Lanes)}
 	switch t := t.narrowed(s.Width); {
 	case k.Contraction != nil:
 		c := k.Contraction
-		cut := t.cut(c, packed, want)
+		cut := t.cut(c, k.Params[c.A.Param].Value.Spec.DType, packed, want)
 		s.Form, s.Rows, s.Vectors = string(cut.form), cut.rows, cut.vector
 		if cut.form == inTiles {
 			s.Chains, s.Unroll, s.Block = cut.chains, cut.unroll, c.M
@@ -174,14 +175,13 @@ func (t Target) decide(k *loop.Kernel, packed bool, want Schedule) (Schedule, ti
 	return s, tiling{}
 }
 
-// isSingle reports whether a kernel computes in f32 alone, which narrower vectors
-// can.
+// isSingle reports whether a kernel computes in f32 alone.
 func isSingle(k *loop.Kernel) bool {
-	single := true
+	is := true
 	for _, p := range k.Params {
-		single = single && p.Value.Spec.DType == tensor.F32
+		is = is && p.Value.Spec.DType == tensor.F32
 	}
-	check := func(x *loop.Expr) { single = single && x.Type == tensor.F32 }
+	check := func(x *loop.Expr) { is = is && x.Type == tensor.F32 }
 	switch {
 	case k.Nest != nil:
 		for _, s := range k.Nest.Stages {
@@ -190,12 +190,15 @@ func isSingle(k *loop.Kernel) bool {
 	case k.Contraction != nil && k.Contraction.Epilogue != nil:
 		k.Contraction.Epilogue.Walk(check)
 	}
-	return single
+	return is
 }
 
 // cut is how a contraction is cut under a schedule.
-func (t Target) cut(c *loop.Contraction, packed bool, want Schedule) tiling {
-	cut := t.tileFor(c, packed)
+func (t Target) cut(c *loop.Contraction, elem tensor.DType, packed bool, want Schedule) tiling {
+	cut := t.tileFor(c, elem, packed)
+	if want == (Schedule{Width: want.Width}) {
+		return cut
+	}
 	switch f := form(want.Form); {
 	case f == "" || f == cut.form:
 	case f == inDots && !packed:
@@ -212,7 +215,7 @@ func (t Target) cut(c *loop.Contraction, packed bool, want Schedule) tiling {
 	case cut.form != inTiles:
 		cut = tiling{form: inTiles, rows: first[0], vector: first[1]}
 	}
-	cut = t.fit(c, packed, cut)
+	cut = t.fit(c, elem, packed, cut)
 	cut.chains = cmp.Or(want.Chains, cut.chains)
 	for 2*cut.chains > max(c.K, 2) {
 		cut.chains /= 2

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"forgekernel/forge/loop"
+	"forgekernel/forge/tensor"
 )
 
 // form is how a contraction walks its second matrix.
@@ -62,24 +63,28 @@ var shapes = map[int][][2]int{
 
 // tileFor picks the form by the sizes, and the register tile with the least
 // estimated time. B is packed, or stands where it is.
-func (t Target) tileFor(c *loop.Contraction, packed bool) tiling {
-	m := len(c.Batch)
+func (t Target) tileFor(c *loop.Contraction, elem tensor.DType, packed bool) tiling {
+	m, size := len(c.Batch), elem.Size()
 	stepK, stepN := c.B.Strides[m], c.B.Strides[m+1]
 	switch {
 	case packed || c.N == 1:
-	case stepN != 1 && stepK == 1 && c.M < copiedRows && c.K >= 2*t.Lanes:
+	case stepN != 1 && stepK == 1 && elem != tensor.F64 && c.M < copiedRows && c.K >= 2*t.Lanes:
 		return dotsFor(c)
-	case stepN == 1 && c.M <= sweptRows && 4*stepK >= sweptStride && 4*c.K*c.N >= sweptBytes:
+	case stepN == 1 && c.M <= sweptRows && size*stepK >= sweptStride && size*c.K*c.N >= sweptBytes:
 		return sweepsFor(c)
 	}
 	best, least := tiling{form: inTiles}, 0
-	for _, s := range shapes[t.Registers] {
+	registers := t.Registers
+	if elem == tensor.F64 {
+		registers = 16 // a vector of f64 takes two
+	}
+	for _, s := range shapes[registers] {
 		cut := tiling{form: inTiles, rows: s[0], vector: s[1]}
 		if cost := cut.cost(t, c); least == 0 || cost < least {
 			best, least = cut, cost
 		}
 	}
-	return t.fit(c, packed, best)
+	return t.fit(c, elem, packed, best)
 }
 
 func dotsFor(c *loop.Contraction) tiling {
@@ -91,15 +96,16 @@ func sweepsFor(c *loop.Contraction) tiling {
 }
 
 // fit cuts a register tile down to a contraction, and decides the rest.
-func (t Target) fit(c *loop.Contraction, packed bool, cut tiling) tiling {
+func (t Target) fit(c *loop.Contraction, elem tensor.DType, packed bool, cut tiling) tiling {
+	size := elem.Size()
 	cut.rows = even(c.M, cut.rows).large
 	cut.vector = min(cut.vector, t.vectors(c.N))
 	cut.chains, cut.unroll = 1, 1
-	for cut.rows*cut.vector*cut.chains < minChains && 4*cut.chains <= c.K {
+	for elem != tensor.F64 && cut.rows*cut.vector*cut.chains < minChains && 4*cut.chains <= c.K {
 		cut.chains *= 2
 	}
-	cut.copied = !packed && c.M >= copiedRows && 4*c.K*cut.vector*t.Lanes <= copiedBytes
-	if rows := max(minBlock, matrixBytes/(4*max(1, c.K))); rows < c.M && !cut.copied {
+	cut.copied = !packed && c.M >= copiedRows && max(4, size)*c.K*cut.vector*t.Lanes <= copiedBytes
+	if rows := max(minBlock, matrixBytes/(size*max(1, c.K))); rows < c.M && !cut.copied {
 		cut.block = rows / cut.rows
 	}
 	return cut
