@@ -30,15 +30,6 @@ func (k *RetrialKernel) Excess() float64 {
 	return max(0, least(k.ChosenTimes)/least(k.BestTimes)-1)
 }
 
-// Worst is the largest excess of all kernels.
-func (r *Retrial) Worst() float64 {
-	worst := 0.0
-	for i := range r.Kernels {
-		worst = max(worst, r.Kernels[i].Excess())
-	}
-	return worst
-}
-
 // Retry measures all candidates of a record again. The pick and the quickest then
 // meet once more, and these samples count: a single quick sample among many
 // candidates proves little.
@@ -105,7 +96,12 @@ func (t *Tuner) retry(ctx context.Context, k *Kernel, s cpu.Step) (*RetrialKerne
 }
 
 // Display shows the kernels.
-func (r *Retrial) Display() display.Bundle {
+func (r *Retrial) Display() display.Bundle { return r.table().Display() }
+
+// Text is the table of the kernels.
+func (r *Retrial) Text() string { return r.table().Text() }
+
+func (r *Retrial) table() display.Table {
 	t := display.Table{Title: "Measured again", Columns: []display.Column{
 		{Name: "kernel"}, {Name: "chosen"}, {Name: "", Unit: "µs"}, {Name: "best now"}, {Name: "", Unit: "µs"}, {Name: "off", Align: display.AlignRight},
 	}}
@@ -113,5 +109,5 @@ func (r *Retrial) Display() display.Bundle {
 		k := &r.Kernels[i]
 		t.Rows = append(t.Rows, []any{k.Shape, k.Chosen.String(), least(k.ChosenTimes) * 1e6, k.Best.String(), least(k.BestTimes) * 1e6, fmt.Sprintf("%.1f %%", 100*k.Excess())})
 	}
-	return t.Display()
+	return t
 }

@@ -189,7 +189,8 @@ func place(c *Candidate) int {
 // figureRows is the number of candidates of a kernel in the figure.
 const figureRows = 10
 
-// Figure draws the samples of each kernel's candidates.
+// Figure draws the samples of each kernel's candidates. It is text alone when no
+// kernel was measured.
 func (r *Record) Figure() (display.Bundle, error) {
 	var panels []capture.Panel
 	for i := range r.Kernels {
@@ -206,6 +207,9 @@ func (r *Record) Figure() (display.Bundle, error) {
 			p.Rows = append(p.Rows, k.row(c))
 		}
 		panels = append(panels, p)
+	}
+	if len(panels) == 0 {
+		return display.Text(r.Text()), nil
 	}
 	return capture.Panels("Samples of the candidates of "+r.Program, r.Text(), panels)
 }

@@ -221,10 +221,11 @@ func (t Target) cut(c *loop.Contraction, elem tensor.DType, packed bool, want Sc
 		cut.chains /= 2
 	}
 	cut.unroll = min(cmp.Or(want.Unroll, 1), max(1, c.K/cut.chains))
-	if cut.rows > 0 && want.Block > 0 {
-		if cut.block = max(1, want.Block/cut.rows); cut.block*cut.rows >= c.M {
-			cut.block = 0
-		}
+	switch {
+	case want.Block >= c.M:
+		cut.block = 0
+	case want.Block > 0:
+		cut.block = max(1, want.Block/max(1, cut.rows))
 	}
 	return cut
 }
