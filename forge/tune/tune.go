@@ -56,6 +56,7 @@ type Tuner struct {
 	bench    bench
 	wall     func() time.Duration // since some moment
 	date     func() time.Time
+	machine  func(context.Context, cpu.Target) (Machine, error)
 }
 
 // New returns a tuner for what b compiles.
@@ -65,7 +66,7 @@ func New(b *cpu.Backend, s Settings) *Tuner {
 	begin := time.Now()
 	return &Tuner{
 		Settings: s, backend: &plain, bench: &native{backend: &plain, seed: s.Seed},
-		wall: func() time.Duration { return time.Since(begin) }, date: time.Now,
+		wall: func() time.Duration { return time.Since(begin) }, date: time.Now, machine: thisMachine,
 	}
 }
 
@@ -78,7 +79,7 @@ func (t *Tuner) Tune(ctx context.Context, g *ir.Graph) (*Record, error) {
 		return nil, err
 	}
 	r := &Record{Program: g.Name, Taken: t.date().UTC().Truncate(time.Millisecond), Settings: t.Settings, Kernels: kernelsOf(steps)}
-	if r.Machine, err = thisMachine(ctx, t.backend.Target); err != nil {
+	if r.Machine, err = t.machine(ctx, t.backend.Target); err != nil {
 		return nil, err
 	}
 	r.Key = r.Machine.key(shapesOf(steps))
@@ -188,6 +189,9 @@ func (t *Tuner) kernel(ctx context.Context, k *Kernel, s cpu.Step, until time.Du
 		return err
 	}
 	c.report(k)
+	if k.Chosen().Best() == 0 {
+		k.Note = "not measured: no candidate passed"
+	}
 	return nil
 }
 

@@ -141,6 +141,9 @@ func (t Target) Check(s Schedule) error {
 	if w := s.Width; w != 0 && (w > t.Lanes || w < minLanes || w&(w-1) != 0) {
 		return fmt.Errorf("%s has no vectors of %d floats", t.Name, w)
 	}
+	if s.Form == string(inSweeps) || s.Form == string(inDots) {
+		return nil // their tiles are the backend's own
+	}
 	if c := max(s.Chains, 1); s.Rows*s.Vectors*c+s.Vectors >= t.Registers || c&(c-1) != 0 {
 		return fmt.Errorf("%s has %d vector registers, which %d chains of tiles of %dx%d do not fit", t.Name, t.Registers, c, s.Rows, s.Vectors)
 	}
