@@ -49,6 +49,7 @@ func (l *lowering) finish(c *Contraction) error {
 	default:
 		c.Epilogue = apply(Opcode(act), &Expr{Op: Acc, Type: computed(dtype)})
 	}
+	c.Elem = dtype
 	c.foldRows(l.node.Out[0].Spec.Shape)
 	c.Out.Strides[len(c.Out.Strides)-1] = 1
 	l.kernel.Contraction = c

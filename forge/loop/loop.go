@@ -24,7 +24,10 @@
 // add in another order.
 package loop
 
-import "forgekernel/forge/ir"
+import (
+	"forgekernel/forge/ir"
+	"forgekernel/forge/tensor"
+)
 
 // Kernel is the work of one node.
 type Kernel struct {
@@ -84,10 +87,11 @@ const (
 type Contraction struct {
 	Batch   []int
 	M, N, K int
-	A       Access  // over batch, M and K
-	B       Access  // over batch, K and N
-	Out     Access  // over batch, M and N; neighbouring columns are adjacent
-	Bias    *Access // over batch, M and N; nil for none
+	Elem    tensor.DType // of A, B, the bias and Out
+	A       Access       // over batch, M and K
+	B       Access       // over batch, K and N
+	Out     Access       // over batch, M and N; neighbouring columns are adjacent
+	Bias    *Access      // over batch, M and N; nil for none
 	// Epilogue is applied to each sum, which it names [Acc]; nil for none. Its
 	// loads are over batch, M and N.
 	Epilogue *Expr

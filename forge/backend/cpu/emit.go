@@ -38,7 +38,10 @@ func (e *emitter) close() {
 }
 
 // params declares the parameters of the kernel function.
-func (e *emitter) params() string {
+func (e *emitter) params() string { return e.pointers() + ", long from, long to" }
+
+// pointers declares those that a part of the kernel has too.
+func (e *emitter) pointers() string {
 	list := make([]string, len(e.kernel.Params))
 	for i, p := range e.kernel.Params {
 		list[i] = fmt.Sprintf("%s *p%d", forms[p.Value.Spec.DType].elem, i)
@@ -47,6 +50,28 @@ func (e *emitter) params() string {
 		}
 	}
 	return strings.Join(append(list, "const int *stop"), ", ")
+}
+
+// units opens the loop over units [from, to) of the kernel's work and returns how
+// many there are in all. They are the points of a grid of dims, the last running
+// quickest, and vars are the coordinates of one. A unit gives the same bits
+// whatever runs before it, so that threads may share the range in any way.
+func (e *emitter) units(vars []string, dims []int) int {
+	count := 1
+	for i := len(dims) - 1; i >= 0; i-- {
+		e.line("long %s = from / %d %% %d;", vars[i], count, dims[i])
+		count *= dims[i]
+	}
+	if len(dims) == 0 {
+		e.open("for (long u = from; u < to; u++)")
+	} else {
+		e.open("for (long u = from; u < to; u++, %s++)", vars[len(dims)-1])
+	}
+	for i := len(dims) - 1; i > 0; i-- {
+		e.line("if (%s == %d) %s = 0, %s++;", vars[i], dims[i], vars[i], vars[i-1])
+	}
+	e.checkStop()
+	return count
 }
 
 // checkStop ends the kernel when the run has been stopped. It stands in loops

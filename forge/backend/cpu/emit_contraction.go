@@ -8,8 +8,8 @@ import (
 	"forgekernel/forge/tensor"
 )
 
-// contractionEmitter writes a contraction. Its work is cut into units that do not
-// depend on one another: a panel of columns and a block of rows of one batch.
+// contractionEmitter writes a contraction. A unit of its work is a register tile, a
+// chunk of columns or a dot product of a vector.
 type contractionEmitter struct {
 	*emitter
 	c    *loop.Contraction
@@ -21,24 +21,24 @@ type contractionEmitter struct {
 	batch  []string // the variables of the batch dimensions
 }
 
-func (e *emitter) contraction(name string, cut tiling, packed []int) {
+// contraction writes the functions and returns the number of units.
+func (e *emitter) contraction(name string, cut tiling, packed []int) int {
 	x := &contractionEmitter{emitter: e, c: e.kernel.Contraction, cut: cut, name: name, packed: packed}
 	for _, p := range e.kernel.Params {
 		e.elems = append(e.elems, p.Value.Spec.DType)
 	}
-	x.elem = e.elems[x.c.A.Param]
+	x.elem = x.c.Elem
 	x.arithmetic = arithmeticOf(x.elem)
 	for i := range x.c.Batch {
 		x.batch = append(x.batch, fmt.Sprintf("i%d", i))
 	}
 	switch cut.form {
 	case inSweeps:
-		x.sweeps()
+		return x.sweeps()
 	case inDots:
-		x.dots()
-	default:
-		x.tiles()
+		return x.dots()
 	}
+	return x.tiles()
 }
 
 // over is a scope at a row and a column.
@@ -73,9 +73,10 @@ func (x *contractionEmitter) function(v variant) string {
 	return fmt.Sprintf("%s_%dx%d_%d", x.name, v.rows, v.vectors, v.part)
 }
 
-// tiles writes a function for each size of register tile, and the loops that call
-// them.
-func (x *contractionEmitter) tiles() {
+// tiles writes a function for each size of register tile, and the loop over units,
+// which are the tiles. Those of a panel follow one another; panels follow within a
+// block of rows that fits the cache; then come blocks and batches.
+func (x *contractionEmitter) tiles() int {
 	lanes := x.target.Lanes
 	vectors := x.target.vectors(x.c.N)
 	whole := variant{x.cut.rows, x.cut.vector, 0}
@@ -93,15 +94,11 @@ func (x *contractionEmitter) tiles() {
 			x.tile(v)
 		}
 	}
-	blocks := 1
-	if x.cut.block > 0 {
-		blocks = (rows.count + x.cut.block - 1) / x.cut.block
-	}
 	x.open("KERNEL void %s(%s)", x.name, x.params())
 	if x.cut.copied {
 		x.array("copy", x.c.K*x.cut.vector*lanes)
 	}
-	x.units([]string{"panel", "block"}, []int{panels, blocks})
+	count := x.grid(panels, rows.count)
 	x.line("long c = panel * %d;", x.cut.vector*lanes)
 	b := x.panelAt()
 	if x.cut.copied {
@@ -109,48 +106,44 @@ func (x *contractionEmitter) tiles() {
 		b = "copy"
 	}
 	x.line("const %s *b = %s;", x.panelElem(), b)
-	x.line("long t = block * %d, end = t + %d;", x.cut.block, rows.count)
-	if blocks > 1 {
-		x.line("end = t + %d < %d ? t + %d : %d;", x.cut.block, rows.count, x.cut.block, rows.count)
-	}
 	for i, v := range kinds {
-		if len(kinds) > 1 {
-			x.open("if (panel %s %d)", []string{"<", "=="}[i], panels-1)
-		}
-		x.calls(v, rows)
-		if len(kinds) > 1 {
-			x.close()
-		}
+		x.ofKind(kinds, panels, i, func() { x.calls(v, rows) })
 	}
-	x.endUnits()
+	x.close()
+	x.close()
+	return count
 }
 
-// units opens the loop over all units: points of the batch and of further
-// dimensions, of which the last runs fastest.
-func (x *contractionEmitter) units(names []string, sizes []int) {
-	names = append(append([]string{}, x.batch...), names...)
-	sizes = append(append([]int{}, x.c.Batch...), sizes...)
-	total := product(sizes)
-	x.open("for (long u = 0; u < %d; u++)", total)
+// grid opens the loop over runs of tiles t to end-1 of one panel.
+func (x *contractionEmitter) grid(panels, tiles int) int {
+	block := tiles
+	if x.cut.block > 0 {
+		block = min(block, x.cut.block)
+	}
+	count := panels * tiles
+	x.open("for (long u = from, next; u < to; u = next)")
 	x.checkStop()
-	below := total
-	for i, name := range names {
-		below /= max(1, sizes[i])
-		x.line("long %s = u / %d %% %d;", name, max(1, below), sizes[i])
+	x.line("long v = u %% %d, head = v / %d * %d, size = least(%d, %d - head);", count, panels*block, block, block, tiles)
+	x.line("long panel = v %% %d / size, t = head + v %% %d %% size;", panels*block, panels*block)
+	x.line("long end = least(head + size, t + to - u);")
+	x.line("next = u + end - t;")
+	for i := len(x.batch) - 1; i >= 0; i-- {
+		x.line("long %s = u / %d %% %d;", x.batch[i], count, x.c.Batch[i])
+		count *= x.c.Batch[i]
 	}
+	return count
 }
 
-func (x *contractionEmitter) endUnits() {
-	x.close()
-	x.close()
-}
-
-func product(dims []int) int {
-	n := 1
-	for _, d := range dims {
-		n *= d
+// ofKind writes what is done in panels of kind i: all, or all but the last, or the
+// last one.
+func (x *contractionEmitter) ofKind(kinds []variant, panels, i int, body func()) {
+	if len(kinds) == 1 {
+		body()
+		return
 	}
-	return n
+	x.open("if (panel %s %d)", []string{"<", "=="}[i], panels-1)
+	body()
+	x.close()
 }
 
 // panelAt is where the panel of a unit begins.
@@ -198,7 +191,7 @@ func (x *contractionEmitter) array(name string, size int) {
 
 // elemOf is the type of numbers as they are computed with.
 func (x *contractionEmitter) elemOf() tensor.DType {
-	if x.arithmetic == double {
+	if x.arithmetic == sumsF64 {
 		return tensor.F64
 	}
 	return tensor.F32
@@ -217,17 +210,13 @@ func (x *contractionEmitter) copies(kinds []variant, panels int, from string) {
 	x.open("")
 	x.line("const %s *b = %s;", forms[x.elem].elem, from)
 	for i, v := range kinds {
-		if len(kinds) > 1 {
-			x.open("if (panel %s %d)", []string{"<", "=="}[i], panels-1)
-		}
-		x.open("for (long k = 0; k < %d; k++)", x.c.K)
-		for j := range v.vectors {
-			x.line("store_%s(copy + k * %d + %d, %s);", x.suffix, v.vectors*x.target.Lanes, j*x.target.Lanes, x.vectorOf(v, j, "k"))
-		}
-		x.close()
-		if len(kinds) > 1 {
+		x.ofKind(kinds, panels, i, func() {
+			x.open("for (long k = 0; k < %d; k++)", x.c.K)
+			for j := range v.vectors {
+				x.line("store_%s(copy + k * %d + %d, %s);", x.suffix, v.vectors*x.target.Lanes, j*x.target.Lanes, x.vectorOf(v, j, "k"))
+			}
 			x.close()
-		}
+		})
 	}
 	x.close()
 }
@@ -255,10 +244,10 @@ func (x *contractionEmitter) vectorOf(v variant, j int, k string) string {
 func (x *contractionEmitter) tile(v variant) {
 	c, lanes := x.c, x.target.Lanes
 	t := registerTile{x.emitter, x.arithmetic, v.rows, v.vectors, x.cut.chains, x.cut.unroll}
-	x.open("KERNEL void %s(%s, const %s *b%s)", x.function(v), x.params(), x.panelElem(), x.locals("long ", "r", "c"))
+	x.open("KERNEL void %s(%s, const %s *b%s)", x.function(v), x.pointers(), x.panelElem(), x.locals("long ", "r", "c"))
 	a := x.factors(v)
 	t.start(func(r, j int) string {
-		if c.Bias == nil || x.arithmetic == double {
+		if c.Bias == nil || x.arithmetic == sumsF64 {
 			return x.zero()
 		}
 		return x.load(x.result(v, r, j), *c.Bias)
@@ -326,7 +315,7 @@ func (x *contractionEmitter) result(v variant, r, j int) scope {
 // finish applies the epilogue to a sum and stores it.
 func (x *contractionEmitter) finish(s scope, sum string) {
 	x.open("")
-	if x.c.Bias != nil && x.arithmetic == double {
+	if x.c.Bias != nil && x.arithmetic == sumsF64 {
 		x.line("%s = v_add_f64(%s, %s);", sum, sum, x.load(s, *x.c.Bias))
 	}
 	s.acc = sum

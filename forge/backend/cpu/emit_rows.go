@@ -1,21 +1,24 @@
 package cpu
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // sweeps adds a few rows of B at a time to all rows of results, a chunk of columns
 // after another, each small enough to stay in the first cache with its sums.
-func (x *contractionEmitter) sweeps() {
+func (x *contractionEmitter) sweeps() int {
 	c, lanes, m := x.c, x.target.Lanes, len(x.batch)
 	chunk := sweptFloats / c.M / lanes * lanes
 	chunks := (c.N + chunk - 1) / chunk
 	x.open("KERNEL void %s(%s)", x.name, x.params())
 	x.array("sums", c.M*chunk)
-	x.units([]string{"part"}, []int{chunks})
+	units := x.units(append(slices.Clone(x.batch), "part"), append(slices.Clone(c.Batch), chunks))
 	x.line("long begin = part * %d, count = %d - begin < %d ? %d - begin : %d;", chunk, c.N, chunk, c.N, chunk)
 	x.columns(func(s scope) {
 		for r := range c.M {
 			start := x.zero()
-			if c.Bias != nil && x.arithmetic == single {
+			if c.Bias != nil && x.arithmetic == sumsF32 {
 				s.vars[m] = fmt.Sprint(r)
 				start = x.load(s, *c.Bias)
 			}
@@ -38,7 +41,9 @@ func (x *contractionEmitter) sweeps() {
 			x.finish(s, fmt.Sprintf("sum%d", r))
 		}
 	})
-	x.endUnits()
+	x.close()
+	x.close()
+	return units
 }
 
 // sweptFloats is how many sums a chunk of columns has: half of a small first cache.
@@ -91,11 +96,11 @@ func (x *contractionEmitter) sweep(k string, steps, chunk int) {
 // dots computes a few rows by a few columns at a time, with lanes along k. Their
 // sums are folded into rows of numbers, which are finished in vectors. Rows and
 // columns beyond the last one repeat it.
-func (x *contractionEmitter) dots() {
+func (x *contractionEmitter) dots() int {
 	c, lanes, rows, m := x.c, x.target.Lanes, x.cut.rows, len(x.batch)
 	x.open("KERNEL void %s(%s)", x.name, x.params())
 	x.line("float sums[%d] __attribute__((aligned(64)));", rows*lanes)
-	x.units([]string{"panel", "block"}, []int{x.target.vectors(c.N), (c.M + rows - 1) / rows})
+	units := x.units(append(slices.Clone(x.batch), "panel", "block"), append(slices.Clone(c.Batch), x.target.vectors(c.N), (c.M+rows-1)/rows))
 	x.line("long c = panel * %d, r = block * %d;", lanes, rows)
 	x.open("for (long j = 0; j < %d; j += %d)", lanes, x.cut.vector)
 	x.dot(m)
@@ -122,13 +127,15 @@ func (x *contractionEmitter) dots() {
 		}
 		x.close()
 	}
-	x.endUnits()
+	x.close()
+	x.close()
+	return units
 }
 
 // dot sums the products of a tile whose first column is c + j.
 func (x *contractionEmitter) dot(m int) {
 	c, lanes := x.c, x.target.Lanes
-	t := registerTile{x.emitter, single, x.cut.rows, x.cut.vector, 1, 1}
+	t := registerTile{x.emitter, sumsF32, x.cut.rows, x.cut.vector, 1, 1}
 	for r := range t.rows {
 		x.line("long r%d = r + %d < %d ? r + %d : %d;", r, r, c.M, r, c.M-1)
 	}

@@ -20,23 +20,23 @@ type registerTile struct {
 type arithmetic struct{ suffix, vector, product string }
 
 var (
-	single = arithmetic{"f32", "vf", "%[1]s = fma_(%[2]s, %[3]s, %[1]s);"}
-	double = arithmetic{"f64", "vd", "%[1]s = v_add_f64(%[1]s, v_mul_f64(%[2]s, %[3]s));"}
+	sumsF32 = arithmetic{"f32", "vf", "%[1]s = fma_(%[2]s, %[3]s, %[1]s);"}
+	sumsF64 = arithmetic{"f64", "vd", "%[1]s = v_add_f64(%[1]s, v_mul_f64(%[2]s, %[3]s));"}
 )
 
 // arithmeticOf is that for elements of a type.
 func arithmeticOf(d tensor.DType) arithmetic {
 	if d == tensor.F64 {
-		return double
+		return sumsF64
 	}
-	return single
+	return sumsF32
 }
 
 func (a arithmetic) zero() string { return "set_" + a.suffix + "(0)" }
 
 // plus adds two vectors.
 func (a arithmetic) plus(x, y string) string {
-	if a == double {
+	if a == sumsF64 {
 		return fmt.Sprintf("v_add_f64(%s, %s)", x, y)
 	}
 	return x + " + " + y
@@ -67,7 +67,7 @@ func (t registerTile) add(chain int, a func(r int) string, b func(j int) string)
 	t.open("")
 	for j := range t.vectors {
 		t.line("%s b%d = %s;", t.vector, j, b(j))
-		if t.arithmetic == single {
+		if t.arithmetic == sumsF32 {
 			t.line("PIN(b%d);", j)
 		}
 	}

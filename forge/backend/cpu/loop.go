@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -17,8 +18,8 @@ import (
 // repeatCode runs a program n times, so that what a call from Go costs does not
 // hide what the program does.
 const repeatCode = `
-int forge_repeat(int (*run)(char *const *, const int *), char *const *p, const int *stop, long n) {
-  for (long i = 0; i < n; i++) if (run(p, stop)) return 1;
+int forge_repeat(int (*run)(char *const *, const int *, void *), char *const *p, const int *stop, long n) {
+  for (long i = 0; i < n; i++) if (run(p, stop, 0)) return 1;
   return 0;
 }
 `
@@ -28,7 +29,7 @@ int forge_repeat(int (*run)(char *const *, const int *), char *const *p, const i
 type Loop struct {
 	exe    *executable
 	frame  *frame
-	inputs []*tensor.Tensor
+	memory []*tensor.Tensor // inputs and outputs
 	repeat uintptr
 }
 
@@ -45,8 +46,15 @@ func NewLoop(exe backend.Executable, inputs ...*tensor.Tensor) (*Loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Loop{exe: x, frame: x.newFrame(), inputs: inputs, repeat: repeat}
-	return l, x.fill(l.frame, inputs)
+	outputs := make([]*tensor.Tensor, len(x.graph.Outputs))
+	for i, v := range x.graph.Outputs {
+		if outputs[i], err = tensor.Zeros(v.Spec.DType, v.Spec.Shape...); err != nil {
+			return nil, err
+		}
+	}
+	l := &Loop{exe: x, frame: x.frame(), memory: slices.Concat(inputs, outputs), repeat: repeat}
+	x.fill(l.frame, outputs, inputs)
+	return l, nil
 }
 
 // Run runs the program n times, unless ctx ends before.

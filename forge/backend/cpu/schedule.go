@@ -163,7 +163,7 @@ func (t Target) decide(k *loop.Kernel, packed bool, want Schedule) (Schedule, ti
 	switch t := t.narrowed(s.Width); {
 	case k.Contraction != nil:
 		c := k.Contraction
-		cut := t.cut(c, k.Params[c.A.Param].Value.Spec.DType, packed, want)
+		cut := t.cut(c, packed, want)
 		s.Form, s.Rows, s.Vectors = string(cut.form), cut.rows, cut.vector
 		if cut.form == inTiles {
 			s.Chains, s.Unroll, s.Block = cut.chains, cut.unroll, c.M
@@ -197,14 +197,14 @@ func isSingle(k *loop.Kernel) bool {
 }
 
 // cut is how a contraction is cut under a schedule.
-func (t Target) cut(c *loop.Contraction, elem tensor.DType, packed bool, want Schedule) tiling {
-	cut := t.tileFor(c, elem, packed)
+func (t Target) cut(c *loop.Contraction, packed bool, want Schedule) tiling {
+	cut := t.tileFor(c, packed)
 	if want == (Schedule{Width: want.Width}) {
 		return cut
 	}
 	switch f := form(want.Form); {
 	case f == "" || f == cut.form:
-	case f == inDots && !packed:
+	case f == inDots && !packed && c.Elem != tensor.F64:
 		return dotsFor(c)
 	case f == inSweeps && !packed && c.M <= maxSwept:
 		return sweepsFor(c)
@@ -218,8 +218,10 @@ func (t Target) cut(c *loop.Contraction, elem tensor.DType, packed bool, want Sc
 	case cut.form != inTiles:
 		cut = tiling{form: inTiles, rows: first[0], vector: first[1]}
 	}
-	cut = t.fit(c, elem, packed, cut)
-	cut.chains = cmp.Or(want.Chains, cut.chains)
+	cut = t.fit(c, packed, cut)
+	if c.Elem != tensor.F64 { // whose sums keep their order
+		cut.chains = cmp.Or(want.Chains, cut.chains)
+	}
 	for 2*cut.chains > max(c.K, 2) {
 		cut.chains /= 2
 	}

@@ -63,19 +63,19 @@ var shapes = map[int][][2]int{
 
 // tileFor picks the form by the sizes, and the register tile with the least
 // estimated time. B is packed, or stands where it is.
-func (t Target) tileFor(c *loop.Contraction, elem tensor.DType, packed bool) tiling {
-	m, size := len(c.Batch), elem.Size()
+func (t Target) tileFor(c *loop.Contraction, packed bool) tiling {
+	m, size := len(c.Batch), c.Elem.Size()
 	stepK, stepN := c.B.Strides[m], c.B.Strides[m+1]
 	switch {
 	case packed || c.N == 1:
-	case stepN != 1 && stepK == 1 && elem != tensor.F64 && c.M < copiedRows && c.K >= 2*t.Lanes:
+	case stepN != 1 && stepK == 1 && c.Elem != tensor.F64 && c.M < copiedRows && c.K >= 2*t.Lanes:
 		return dotsFor(c)
 	case stepN == 1 && c.M <= sweptRows && size*stepK >= sweptStride && size*c.K*c.N >= sweptBytes:
 		return sweepsFor(c)
 	}
 	best, least := tiling{form: inTiles}, 0
 	registers := t.Registers
-	if elem == tensor.F64 {
+	if c.Elem == tensor.F64 {
 		registers = 16 // a vector of f64 takes two
 	}
 	for _, s := range shapes[registers] {
@@ -84,7 +84,7 @@ func (t Target) tileFor(c *loop.Contraction, elem tensor.DType, packed bool) til
 			best, least = cut, cost
 		}
 	}
-	return t.fit(c, elem, packed, best)
+	return t.fit(c, packed, best)
 }
 
 func dotsFor(c *loop.Contraction) tiling {
@@ -96,16 +96,15 @@ func sweepsFor(c *loop.Contraction) tiling {
 }
 
 // fit cuts a register tile down to a contraction, and decides the rest.
-func (t Target) fit(c *loop.Contraction, elem tensor.DType, packed bool, cut tiling) tiling {
-	size := elem.Size()
+func (t Target) fit(c *loop.Contraction, packed bool, cut tiling) tiling {
 	cut.rows = even(c.M, cut.rows).large
 	cut.vector = min(cut.vector, t.vectors(c.N))
 	cut.chains, cut.unroll = 1, 1
-	for elem != tensor.F64 && cut.rows*cut.vector*cut.chains < minChains && 4*cut.chains <= c.K {
+	for c.Elem != tensor.F64 && cut.rows*cut.vector*cut.chains < minChains && 4*cut.chains <= c.K {
 		cut.chains *= 2
 	}
-	cut.copied = !packed && c.M >= copiedRows && max(4, size)*c.K*cut.vector*t.Lanes <= copiedBytes
-	if rows := max(minBlock, matrixBytes/(size*max(1, c.K))); rows < c.M && !cut.copied {
+	cut.copied = !packed && c.M >= copiedRows && max(4, c.Elem.Size())*c.K*cut.vector*t.Lanes <= copiedBytes
+	if rows := max(minBlock, matrixBytes/(c.Elem.Size()*max(1, c.K))); rows < c.M && !cut.copied {
 		cut.block = rows / cut.rows
 	}
 	return cut

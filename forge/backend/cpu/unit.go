@@ -8,14 +8,21 @@ import (
 // unit is one C file.
 type unit struct {
 	target  Target
-	kernels map[string]string        // name of each kernel, by its text
+	kernels map[string]kernel        // by width and text
 	defs    map[int]*strings.Builder // of kernels, by their width
+	shares  strings.Builder          // calls of kernels that threads may share
 	entries strings.Builder
 	calls   int
 }
 
+// kernel is a C function and the number of its units of work.
+type kernel struct {
+	name  string
+	units int
+}
+
 func newUnit(t Target) *unit {
-	return &unit{target: t, kernels: make(map[string]string), defs: map[int]*strings.Builder{t.Lanes: {}}}
+	return &unit{target: t, kernels: make(map[string]kernel), defs: map[int]*strings.Builder{t.Lanes: {}}}
 }
 
 // text puts kernels of the target's own vectors first, then those of narrower
@@ -27,7 +34,7 @@ func (u *unit) text() string {
 			text += u.target.narrowed(width).again() + defs.String()
 		}
 	}
-	return text + u.entries.String()
+	return text + u.shares.String() + u.entries.String()
 }
 
 // entryName is the native function that begins at a step of a program.
@@ -42,22 +49,38 @@ func (u *unit) add(p *program, index int) {
 			continue
 		}
 		if !inside {
-			fmt.Fprintf(&u.entries, "\nint %s(char *const *p, const int *stop) {\n", entryName(index, i))
+			fmt.Fprintf(&u.entries, "\nint %s(char *const *p, const int *stop, struct team *team) {\n", entryName(index, i))
 			inside = true
 		}
 		u.calls++
-		args := make([]string, len(s.args), len(s.args)+1)
-		for k, a := range s.args {
-			args[k] = "0"
-			if a.buffer >= 0 {
-				args[k] = fmt.Sprintf("(void *)(p[%d] + %d)", a.buffer, a.offset)
-			}
-		}
-		u.entries.WriteString("  if (stopped(stop)) return 1;\n")
-		fmt.Fprintf(&u.entries, "  %s(%s); /* %v */\n", u.kernel(s), strings.Join(append(args, "stop"), ", "), s.node.Out[0].Spec)
+		u.call(p, index, i)
 	}
 	u.end(&inside)
 	p.index = index
+}
+
+// call writes the call of a step's kernel, by way of the team when its units make
+// chunks that are worth it.
+func (u *unit) call(p *program, index, i int) {
+	s := p.steps[i]
+	args := make([]string, len(s.args))
+	for k, a := range s.args {
+		args[k] = "0"
+		if a.buffer >= 0 {
+			args[k] = fmt.Sprintf("(void *)(p[%d] + %d)", a.buffer, a.offset)
+		}
+	}
+	k := u.kernel(s)
+	text := fmt.Sprintf("%s(%s, stop, ", k.name, strings.Join(args, ", "))
+	duration := u.target.duration(s.kernel)
+	if grain := grain(duration, k.units); grain < k.units {
+		p.shared += duration
+		fmt.Fprintf(&u.shares, "\nstatic void step_%d_%d(char *const *p, const int *stop, long from, long to) {\n  %sfrom, to);\n}\n", index, i, text)
+		text = fmt.Sprintf("share(team, step_%d_%d, p, stop, %d, %d", index, i, k.units, grain)
+	} else {
+		text += fmt.Sprintf("0, %d", k.units)
+	}
+	fmt.Fprintf(&u.entries, "  if (stopped(stop)) return 1;\n  %s); /* %v */\n", text, s.node.Out[0].Spec)
 }
 
 func (u *unit) end(inside *bool) {
@@ -68,27 +91,28 @@ func (u *unit) end(inside *bool) {
 }
 
 // kernel defines the function of a step, unless an equal one is there.
-func (u *unit) kernel(s step) string {
+func (u *unit) kernel(s step) kernel {
 	const placeholder = "@kernel@"
 	e := &emitter{target: u.target.narrowed(s.schedule.Width), kernel: s.kernel, schedule: s.schedule}
+	var k kernel
 	switch {
 	case s.kernel.Nest != nil:
-		e.nest(placeholder)
+		k.units = e.nest(placeholder)
 	case s.kernel.Contraction != nil:
-		e.contraction(placeholder, s.cut, s.packed)
+		k.units = e.contraction(placeholder, s.cut, s.packed)
 	default:
-		e.attention(placeholder)
+		k.units = e.attention(placeholder)
 	}
-	text, width := e.String(), s.schedule.Width
-	key := fmt.Sprint(width, text)
-	name, ok := u.kernels[key]
-	if !ok {
-		name = fmt.Sprintf("%s_%d", s.kernel.Op, len(u.kernels))
-		u.kernels[key] = name
-		if u.defs[width] == nil {
-			u.defs[width] = &strings.Builder{}
-		}
-		u.defs[width].WriteString("\n" + strings.ReplaceAll(text, placeholder, name))
+	width := s.schedule.Width
+	key := fmt.Sprint(width, e.String())
+	if known, ok := u.kernels[key]; ok {
+		return known
 	}
-	return name
+	k.name = fmt.Sprintf("%s_%d", s.kernel.Op, len(u.kernels))
+	u.kernels[key] = k
+	if u.defs[width] == nil {
+		u.defs[width] = &strings.Builder{}
+	}
+	u.defs[width].WriteString("\n" + strings.ReplaceAll(e.String(), placeholder, k.name))
+	return k
 }

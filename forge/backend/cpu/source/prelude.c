@@ -19,6 +19,16 @@ typedef int i32;
 
 INLINE int stopped(const int *stop) { return __atomic_load_n(stop, __ATOMIC_RELAXED); }
 
+/* A kernel on [from, to) of its units, and those who may share it. */
+typedef void work(char *const *p, const int *stop, long from, long to);
+struct team { void (*share)(struct team *, work *, char *const *, const int *, long, long); };
+INLINE void share(struct team *team, work *step, char *const *p, const int *stop, long units, long grain) {
+  if (team) team->share(team, step, p, stop, units, grain);
+  else step(p, stop, 0, units);
+}
+
+INLINE long least(long a, long b) { return a < b ? a : b; }
+
 INLINE vf set(float x) { return x - (vf){0}; }
 INLINE vf load(const float *p) { return *(const vu *)p; }
 INLINE void store(float *p, vf x) { *(vu *)p = x; }
