@@ -43,6 +43,7 @@ const minSample = 50 * time.Microsecond
 type Timing struct {
 	Program     string      `json:"program"`
 	Backend     string      `json:"backend"`
+	Threads     int         `json:"threads"` // that may share a run
 	Samples     []float64   `json:"samples"` // seconds per run, in order of measurement
 	RunsEach    int         `json:"runs_per_sample"`
 	FLOPs       int64       `json:"flops"`
@@ -74,7 +75,7 @@ func (p *Program) BenchContext(ctx context.Context, o BenchOptions, args ...*Ten
 	}
 	o = o.withDefaults()
 	cost := p.graph().Cost()
-	t := &Timing{Program: p.Name(), Backend: p.backend, FLOPs: cost.FLOPs, Bytes: cost.Bytes, Environment: environment()}
+	t := &Timing{Program: p.Name(), Backend: p.backend, Threads: p.threads, FLOPs: cost.FLOPs, Bytes: cost.Bytes, Environment: environment()}
 	meter := display.Progress(ctx, "timing "+p.Name()+", samples", 0) // the budget may allow fewer than o.Samples
 	if err := t.measure(ctx, p, o, args, meter); err != nil {
 		meter.Fail(err)
@@ -159,7 +160,11 @@ func (t *Timing) title() string {
 	if t.RunsEach == 1 {
 		runs = "1 run"
 	}
-	s := fmt.Sprintf("%s on %s: %s of %s", t.Program, t.Backend, samples, runs)
+	threads := fmt.Sprintf("%d threads", t.Threads)
+	if t.Threads == 1 {
+		threads = "1 thread"
+	}
+	s := fmt.Sprintf("%s on %s with %s: %s of %s", t.Program, t.Backend, threads, samples, runs)
 	if len(t.Samples) < decileSamples {
 		s += ", too slow for quantiles"
 	}

@@ -62,7 +62,7 @@ func (o TuneOptions) settings() tune.Settings {
 
 // tunable is the backend of the program, if it has schedules to choose.
 func (p *Program) tunable() (*cpu.Backend, error) {
-	b, err := backendNamed(p.backend)
+	b, err := backendNamed(p.backend, p.threads)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (p *Program) Tuning() *Tuning { return p.native.Load().tuning }
 func (n *native) tuned(ctx context.Context, b *cpu.Backend) backend.Backend {
 	with := *b
 	with.Choose = func(program []string) cpu.Schedules {
-		if n.tuning, n.problem = tune.Lookup(ctx, b.Target, program); n.tuning == nil {
+		if n.tuning, n.problem = tune.Lookup(ctx, b, program); n.tuning == nil {
 			return nil
 		}
 		return n.tuning.Schedules()

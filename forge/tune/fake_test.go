@@ -101,8 +101,8 @@ func (l *lab) tuner() *Tuner {
 	t.bench = l
 	t.wall = func() time.Duration { return l.now }
 	t.date = func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
-	t.machine = func(context.Context, cpu.Target) (Machine, error) {
-		return Machine{Processor: "Abacus 9", Target: "beads", Compiler: "cc 1.2 (Fen)", CompilerHash: "00c0ffee"}, nil
+	t.machine = func(context.Context, *cpu.Backend) (Machine, error) {
+		return Machine{Processor: "Abacus 9", Target: "beads", Threads: 3, Compiler: "cc 1.2 (Fen)", CompilerHash: "00c0ffee"}, nil
 	}
 	return t
 }

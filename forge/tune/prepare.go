@@ -29,11 +29,13 @@ type native struct {
 	backend *cpu.Backend
 	seed    uint64
 	held    int64 // bytes of constants and inputs of the program
+	alone   bool  // the program has too little work for several threads
 }
 
 func (n *native) steps(g *ir.Graph) ([]cpu.Step, error) {
-	n.held = held(g)
-	return n.backend.Steps(g)
+	list, shared, err := n.backend.Steps(g)
+	n.held, n.alone = held(g), !shared
+	return list, err
 }
 
 // held is the number of bytes of the constants and inputs of a graph.
@@ -56,7 +58,11 @@ func (n *native) kernel(ctx context.Context, s cpu.Step, schedules []cpu.Schedul
 	if err != nil {
 		return nil, err
 	}
-	entrants, err := n.prepare(ctx, s.Graph, inputs, variants)
+	on := *n.backend
+	if n.alone {
+		on.Threads = 1
+	}
+	entrants, err := n.prepare(ctx, &on, s.Graph, inputs, variants)
 	if rest := n.held - held(s.Graph); rest > 0 {
 		cool := cooler(rest, inputs)
 		for _, e := range entrants {
@@ -98,11 +104,11 @@ func (n *native) program(ctx context.Context, g *ir.Graph, chosen cpu.Schedules)
 	if err != nil {
 		return nil, err
 	}
-	return n.prepare(ctx, g, inputs, []cpu.Schedules{nil, chosen})
+	return n.prepare(ctx, n.backend, g, inputs, []cpu.Schedules{nil, chosen})
 }
 
 // prepare compiles all variants together and compares each with the reference.
-func (n *native) prepare(ctx context.Context, g *ir.Graph, inputs []*tensor.Tensor, variants []cpu.Schedules) ([]*entrant, error) {
+func (n *native) prepare(ctx context.Context, on *cpu.Backend, g *ir.Graph, inputs []*tensor.Tensor, variants []cpu.Schedules) ([]*entrant, error) {
 	reference, err := interp.Reference().Compile(ctx, g)
 	if err != nil {
 		return nil, err
@@ -111,7 +117,7 @@ func (n *native) prepare(ctx context.Context, g *ir.Graph, inputs []*tensor.Tens
 	if err != nil {
 		return nil, fmt.Errorf("the float64 reference: %w", err)
 	}
-	list, err := n.backend.CompileVariants(ctx, g, variants...)
+	list, err := on.CompileVariants(ctx, g, variants...)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func TestRoundTrip(t *testing.T) {
 	if want := (cpu.Schedules{"k": {Rows: 2, Vectors: 1, Width: 4}}); !reflect.DeepEqual(again.Schedules(), want) {
 		t.Errorf("the schedules are %v", again.Schedules())
 	}
-	if want := "cpu-abacus-9-beads-"; !strings.HasPrefix(r.Key, want) || !strings.HasSuffix(r.Key, "-cc-1.2-fen-00c0ffee") {
+	if want := "cpu-abacus-9-beads-x3-"; !strings.HasPrefix(r.Key, want) || !strings.HasSuffix(r.Key, "-cc-1.2-fen-00c0ffee") {
 		t.Errorf("the key is %s", r.Key)
 	}
 }
@@ -119,11 +119,11 @@ func FuzzDecode(f *testing.F) {
 }
 
 // kept saves a record of this machine for a program of one kernel.
-func kept(t *testing.T) (target cpu.Target, program []string, path string, r *Record) {
+func kept(t *testing.T) (on *cpu.Backend, program []string, path string, r *Record) {
 	t.Helper()
 	t.Setenv("FORGE_CACHE_DIR", t.TempDir())
-	target, program = cpu.New().Target, []string{"k", "l"}
-	m, err := thisMachine(t.Context(), target)
+	on, program = cpu.New(), []string{"k", "l"}
+	m, err := thisMachine(t.Context(), on)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,22 +132,27 @@ func kept(t *testing.T) (target cpu.Target, program []string, path string, r *Re
 	if path, err = Save(r); err != nil {
 		t.Fatal(err)
 	}
-	return target, program, path, r
+	return on, program, path, r
 }
 
 func TestLookup(t *testing.T) {
-	target, program, path, r := kept(t)
-	found, err := Lookup(t.Context(), target, program)
+	on, program, path, r := kept(t)
+	found, err := Lookup(t.Context(), on, program)
 	if err != nil || !reflect.DeepEqual(found, r) {
 		t.Errorf("found %+v, %v", found, err)
 	}
-	if found, err := Lookup(t.Context(), target, []string{"l", "k"}); found != nil || err != nil {
+	if found, err := Lookup(t.Context(), on, []string{"l", "k"}); found != nil || err != nil {
 		t.Errorf("another program has the record %+v, %v", found, err)
 	}
-	narrow := target
-	narrow.Name = "abacus"
-	if found, err := Lookup(t.Context(), narrow, program); found != nil || err != nil {
-		t.Errorf("another target has the record %+v, %v", found, err)
+	for _, change := range []func(*cpu.Backend){
+		func(b *cpu.Backend) { b.Target.Name = "abacus" },
+		func(b *cpu.Backend) { b.Threads++ },
+	} {
+		other := *on
+		change(&other)
+		if found, err := Lookup(t.Context(), &other, program); found != nil || err != nil {
+			t.Errorf("%s with %d threads has the record %+v, %v", other.Target.Name, other.Threads, found, err)
+		}
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*")); len(left) != 1 {
 		t.Errorf("the folder holds %v", left)
@@ -156,7 +161,7 @@ func TestLookup(t *testing.T) {
 
 // TestIgnored puts records that are damaged or another's in the place of a good one.
 func TestIgnored(t *testing.T) {
-	target, program, path, r := kept(t)
+	on, program, path, r := kept(t)
 	encode := func(change func(*Record)) []byte {
 		s := *r
 		change(&s)
@@ -180,7 +185,7 @@ func TestIgnored(t *testing.T) {
 		if err := os.WriteFile(path, raw, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		found, err := Lookup(t.Context(), target, program)
+		found, err := Lookup(t.Context(), on, program)
 		if found != nil || err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "is ignored") {
 			t.Errorf("found %v and error %v, want one with %q", found, err, want)
 		}
@@ -191,7 +196,7 @@ func TestIgnored(t *testing.T) {
 	if err := os.Mkdir(path, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Lookup(t.Context(), target, program); err == nil || !strings.Contains(err.Error(), "no regular file") {
+	if _, err := Lookup(t.Context(), on, program); err == nil || !strings.Contains(err.Error(), "no regular file") {
 		t.Errorf("a folder in place of the record: %v", err)
 	}
 }

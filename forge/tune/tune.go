@@ -56,7 +56,7 @@ type Tuner struct {
 	bench    bench
 	wall     func() time.Duration // since some moment
 	date     func() time.Time
-	machine  func(context.Context, cpu.Target) (Machine, error)
+	machine  func(context.Context, *cpu.Backend) (Machine, error)
 }
 
 // New returns a tuner for what b compiles.
@@ -79,7 +79,7 @@ func (t *Tuner) Tune(ctx context.Context, g *ir.Graph) (*Record, error) {
 		return nil, err
 	}
 	r := &Record{Program: g.Name, Taken: t.date().UTC().Truncate(time.Millisecond), Settings: t.Settings, Kernels: kernelsOf(steps)}
-	if r.Machine, err = t.machine(ctx, t.backend.Target); err != nil {
+	if r.Machine, err = t.machine(ctx, t.backend); err != nil {
 		return nil, err
 	}
 	r.Key = r.Machine.key(shapesOf(steps))

@@ -90,7 +90,8 @@ func (b *Backend) CompileAll(ctx context.Context, graphs ...*ir.Graph) ([]backen
 }
 
 // CompileVariants makes one library in which each program is the graph with other
-// schedules, to be compared with one another.
+// schedules, to be compared with one another. Kernels that threads may share are
+// shared even if the graph has little work besides.
 func (b *Backend) CompileVariants(ctx context.Context, g *ir.Graph, variants ...Schedules) ([]backend.Executable, error) {
 	graphs := make([]*ir.Graph, len(variants))
 	for i := range graphs {
@@ -113,7 +114,10 @@ func (b *Backend) compileAll(ctx context.Context, graphs []*ir.Graph, choose fun
 		u.add(p, i)
 		programs[i] = p
 	}
-	code := u.text() + more
+	code, worth := u.text()+more, float64(teamLeast)
+	if more != "" {
+		worth = 1
+	}
 	var lib *library
 	if u.calls > 0 {
 		var err error
@@ -122,7 +126,7 @@ func (b *Backend) compileAll(ctx context.Context, graphs []*ir.Graph, choose fun
 		}
 	}
 	var help *team
-	if b.Threads > 1 && slices.ContainsFunc(programs, func(p *program) bool { return p.shared >= teamLeast }) {
+	if b.Threads > 1 && slices.ContainsFunc(programs, func(p *program) bool { return p.shared >= worth }) {
 		var err error
 		if help, err = b.team(ctx, min(b.Threads, MaxThreads)-1); err != nil {
 			return nil, fmt.Errorf("backend cpu: %w", err)
@@ -130,9 +134,12 @@ func (b *Backend) compileAll(ctx context.Context, graphs []*ir.Graph, choose fun
 	}
 	list := make([]backend.Executable, len(programs))
 	for i, p := range programs {
-		x, err := newExecutable(p, lib, help, code)
+		x, err := newExecutable(p, lib, code)
 		if err != nil {
 			return nil, fmt.Errorf("backend cpu: %w", err)
+		}
+		if p.shared >= worth {
+			x.team = help
 		}
 		list[i] = x
 	}

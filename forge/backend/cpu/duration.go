@@ -42,12 +42,20 @@ func (t Target) duration(k *loop.Kernel) float64 {
 			scores /= 2
 		}
 		vectors = scores * (float64(a.D+a.E)/multiplyAdds + float64(weights["exp"])/operations)
-	default:
+	case k.Nest != nil:
 		for _, st := range k.Nest.Stages {
 			vectors += visits(k.Nest, st) * t.instructions(st) / operations
 		}
 	}
 	return max(vectors/float64(t.Lanes), float64(bytes)/throughput)
+}
+
+// grain is how many of the units of the step's kernel make a chunk.
+func (s step) grain(duration float64, units int) int {
+	if split := s.schedule.Split; split > 0 {
+		return (units + split - 1) / split
+	}
+	return grain(duration, units)
 }
 
 // grain is how many of the units of a kernel of that duration make a chunk that is

@@ -28,7 +28,10 @@ type Schedule struct {
 	Chains int // sums that each result of a contraction is split into
 	Unroll int // rounds of all chains in one of the loop of a contraction
 	Keys   int // of an attention, whose scores are summed side by side
-	Width  int // floats in a vector
+	// Split is the number of chunks that threads share; 1 keeps a kernel on one
+	// thread, and 0 is as many as its estimated time makes worth it.
+	Split int
+	Width int // floats in a vector
 }
 
 // Schedules are those of kernels by shape; see [Step].
@@ -44,6 +47,7 @@ var knobs = []struct {
 	{"chains", 8, func(s *Schedule) *int { return &s.Chains }},
 	{"unroll", 8, func(s *Schedule) *int { return &s.Unroll }},
 	{"keys", 16, func(s *Schedule) *int { return &s.Keys }},
+	{"split", 8 * MaxThreads, func(s *Schedule) *int { return &s.Split }},
 	{"width", 16, func(s *Schedule) *int { return &s.Width }},
 }
 
@@ -157,9 +161,9 @@ func (t Target) Check(s Schedule) error {
 // are as the backend chooses.
 func (t Target) decide(k *loop.Kernel, packed bool, want Schedule) (Schedule, tiling) {
 	if !isSingle(k) {
-		want = Schedule{}
+		want = Schedule{Split: want.Split}
 	}
-	s := Schedule{Width: cmp.Or(want.Width, t.Lanes)}
+	s := Schedule{Width: cmp.Or(want.Width, t.Lanes), Split: want.Split}
 	switch t := t.narrowed(s.Width); {
 	case k.Contraction != nil:
 		c := k.Contraction
@@ -199,7 +203,7 @@ func isSingle(k *loop.Kernel) bool {
 // cut is how a contraction is cut under a schedule.
 func (t Target) cut(c *loop.Contraction, packed bool, want Schedule) tiling {
 	cut := t.tileFor(c, packed)
-	if want == (Schedule{Width: want.Width}) {
+	if want == (Schedule{Width: want.Width, Split: want.Split}) {
 		return cut
 	}
 	switch f := form(want.Form); {

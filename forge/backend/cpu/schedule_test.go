@@ -104,12 +104,12 @@ func TestProposals(t *testing.T) {
 		}
 		want := run(t, compile(t, interp.Reference(), g), in)
 		slow := worst(run(t, compile(t, interp.New(), g), in), want)
-		steps, err := b.Steps(g)
+		steps, _, err := b.Steps(g)
 		if err != nil {
 			t.Fatal(err)
 		}
 		step := steps[len(steps)-1]
-		schedules := []cpu.Schedule{}
+		schedules := []cpu.Schedule{{Split: 1}, {Split: 3}}
 		for width := b.Target.Lanes; width >= 4; width /= 2 {
 			schedules = append(schedules, cpu.Schedule{Width: width})
 		}
@@ -137,12 +137,12 @@ func TestProposals(t *testing.T) {
 func TestIsolated(t *testing.T) {
 	for _, name := range suite.Names() {
 		g, _ := model(t, name)
-		steps, err := cpu.New().Steps(g)
+		steps, _, err := cpu.New().Steps(g)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, s := range steps {
-			alone, err := cpu.New().Steps(s.Graph)
+			alone, _, err := cpu.New().Steps(s.Graph)
 			if err != nil {
 				t.Fatal(err)
 			}

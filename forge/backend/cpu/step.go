@@ -32,23 +32,31 @@ type Proposal struct {
 }
 
 // Steps are the kernels of a graph in the order in which they run, with what may
-// be tried for each.
-func (b *Backend) Steps(g *ir.Graph) ([]Step, error) {
+// be tried for each, and whether the program has work for several threads.
+func (b *Backend) Steps(g *ir.Graph) (list []Step, shared bool, err error) {
 	none := func([]string) Schedules { return nil }
 	p, err := b.prepare(g, none)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	var list []Step
+	newUnit(b.Target).add(p, 0) // which adds up what is worth sharing
+	shared = b.Threads > 1 && p.shared >= teamLeast
 	for _, s := range p.steps {
 		if s.kernel == nil {
 			continue
 		}
 		alone, err := p.isolate(s.node)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		proposals := b.Target.proposals(s.kernel, s.constant, s.schedule)
+		if shared && b.Target.duration(s.kernel) >= sharedLeast {
+			for _, chunks := range splits {
+				split := s.schedule
+				split.Split = max(1, chunks*b.Threads)
+				proposals = append(proposals, Proposal{split, proposals[0].Cost})
+			}
+		}
 		if q, err := b.prepare(alone, none); err != nil || !slices.Equal(q.shapes(), []string{s.shape}) {
 			proposals = proposals[:1] // the kernel cannot be measured by itself
 		}
@@ -58,8 +66,12 @@ func (b *Backend) Steps(g *ir.Graph) ([]Step, error) {
 			FLOPs: cost.FLOPs, Bytes: cost.Bytes, Graph: alone,
 		})
 	}
-	return list, nil
+	return list, shared, nil
 }
+
+// splits are the chunks for each thread that are proposed; 0 keeps a kernel on one
+// thread.
+var splits = []int{0, 1, 2, 4, 8}
 
 // isolate is the graph of one node, of the views that it reads through and of the
 // constants. Everything else that it reads is an input.

@@ -82,7 +82,7 @@ var sharedGraphs = map[string]string{
 func newTeam(t *testing.T, share string) *team {
 	t.Helper()
 	lib, err := New().build(t.Context(), "typedef void work(char *const *p, const int *stop, long from, long to);\n"+
-		"struct team;\nlong shared;\nvoid share(struct team *t, work *f, char *const *p, const int *stop, long units, long grain) {\n"+share+"\n}\n")
+		"struct team;\nvoid share(struct team *t, work *f, char *const *p, const int *stop, long units, long grain) {\n"+share+"\n}\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,16 +103,24 @@ func TestAnySplit(t *testing.T) {
 		"uneven":    newTeam(t, "for (long u = 0, n = 1; u < units; u += n++) f(p, stop, u, u + n < units ? u + n : units);"),
 		"grains":    newTeam(t, "for (long u = 0; u < units; u += grain) f(p, stop, u, u + grain < units ? u + grain : units);"),
 	}
-	for name, src := range sharedGraphs {
-		g, in := parse(t, src)
-		for _, target := range Targets() {
-			b := New()
-			b.Target, b.Threads = target, 1
-			exe, err := b.Compile(t.Context(), g)
+	var graphs []*ir.Graph
+	for _, src := range sharedGraphs {
+		g, _ := parse(t, src)
+		graphs = append(graphs, g)
+	}
+	for _, target := range Targets() {
+		b := New()
+		b.Target, b.Threads = target, 1
+		list, err := b.CompileAll(t.Context(), graphs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, exe := range list {
+			x, name := exe.(*executable), graphs[i].String()
+			in, err := suite.Inputs(graphs[i], 1)
 			if err != nil {
 				t.Fatal(err)
 			}
-			x := exe.(*executable)
 			if x.program.shared < teamLeast {
 				t.Errorf("%s, %s: not worth several threads: %.0f ns", name, target.Name, x.program.shared)
 			}
@@ -199,7 +207,7 @@ func TestThreads(t *testing.T) {
 	var callers sync.WaitGroup
 	for range 3 {
 		callers.Go(func() {
-			for range 20 {
+			for range 8 {
 				for _, task := range tasks {
 					out, err := task.exe.Run(t.Context(), task.in...)
 					if err != nil {

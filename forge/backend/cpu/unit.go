@@ -73,7 +73,7 @@ func (u *unit) call(p *program, index, i int) {
 	k := u.kernel(s)
 	text := fmt.Sprintf("%s(%s, stop, ", k.name, strings.Join(args, ", "))
 	duration := u.target.duration(s.kernel)
-	if grain := grain(duration, k.units); grain < k.units {
+	if grain := s.grain(duration, k.units); grain < k.units {
 		p.shared += duration
 		fmt.Fprintf(&u.shares, "\nstatic void step_%d_%d(char *const *p, const int *stop, long from, long to) {\n  %sfrom, to);\n}\n", index, i, text)
 		text = fmt.Sprintf("share(team, step_%d_%d, p, stop, %d, %d", index, i, k.units, grain)

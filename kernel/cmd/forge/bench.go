@@ -36,7 +36,11 @@ var measurable = []struct {
 		b.Workers = threads
 		return b
 	}},
-	{"cpu", 1, func(int) backend.Backend { return cpu.New() }},
+	{"cpu", cpu.MaxThreads, func(threads int) backend.Backend {
+		b := cpu.New()
+		b.Threads = threads
+		return b
+	}},
 }
 
 // groups are sets of models of the suite by what their names begin with.
@@ -250,7 +254,7 @@ func models(name string) (list []string) {
 
 // file is the entry function of a file.
 func (b *bench) file(ctx context.Context, path string) (*capture.Subject, error) {
-	b.program.backend = forge.DefaultBackend
+	b.program.backend, b.program.threads = forge.DefaultBackend, 1
 	compiled, err := b.compile(ctx, []string{path})
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"forgekernel/forge"
+	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/suite"
 	"forgekernel/forge/tune"
 	"forgekernel/kernel/replace"
@@ -44,7 +45,8 @@ func tuneCommand() *cobra.Command {
 		Short: "Find the schedules of a program's kernels by measurement, and keep them",
 		Long: `Tune measures how the kernels of a program run best on the backend cpu: the register
 tile and the blocks of a product, its chains and rounds, the keys of an attention
-that are done side by side, the width of the vectors. Every candidate is first
+that are done side by side, the width of the vectors and the chunks that threads
+share. Every candidate is first
 compared with the float64 reference; those that pass are timed in turn. The record,
 with all samples, is kept beside the compiled programs, and programs with the same
 kernels are compiled with it from then on.
@@ -76,6 +78,7 @@ when a pick then takes more than P percent longer than the best.`,
 	flags := cmd.Flags()
 	flags.StringVar(&t.shapes, "shapes", "", "shapes of the inputs, such as 8x16,16x12,12 (default: those of the annotations)")
 	flags.StringVar(&t.entry, "entry", "", "the function to tune (default: the last)")
+	flags.IntVar(&t.threads, "threads", cpu.Cores(), "how many threads may share the work")
 	flags.StringVar(&t.suite, "suite", "", "models of the suite in place of a file: all, mlp, neural, llm or one by name")
 	flags.DurationVar(&t.budget, "budget", tune.DefaultSettings().Budget, "begin no kernel of a program after this time")
 	flags.Float64Var(&t.within, "assert", 0, "measure again, and fail if a pick takes this many percent longer than the best")
@@ -120,7 +123,7 @@ func (t *tuning) all(ctx context.Context, args []string) ([]tuned, error) {
 		if err != nil {
 			return nil, err
 		}
-		compiled, err := forge.FromGraph(g, forge.OnBackend(t.backend))
+		compiled, err := forge.FromGraph(g, forge.OnBackend(t.backend), forge.OnThreads(t.threads))
 		if err != nil {
 			return nil, err
 		}
