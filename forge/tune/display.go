@@ -82,7 +82,7 @@ func (r *Record) Summary() display.Table {
 	for i := range r.Kernels {
 		k := &r.Kernels[i]
 		if k.Note != "" {
-			t.Rows = append(t.Rows, []any{k.Shape, len(k.Values), k.Note})
+			t.Rows = append(t.Rows, []any{k.Shape, len(k.Values), short(k.Note, noteWidth)})
 			continue
 		}
 		best := k.Chosen().Best()
@@ -136,7 +136,7 @@ func (k *Kernel) Table(most int) display.Table {
 	shown := k.sorted(most)
 	for _, c := range shown {
 		if c.Verdict == Rejected {
-			t.Rows = append(t.Rows, []any{label(c.Schedule), "rejected: " + c.Error})
+			t.Rows = append(t.Rows, []any{label(c.Schedule), "rejected: " + short(c.Error, noteWidth)})
 			continue
 		}
 		s := capture.Summarise(c.all())
@@ -232,16 +232,30 @@ func (r *Record) Figure() (display.Bundle, error) {
 	return capture.Panels("Samples of the candidates of "+r.Program, r.Text(), panels)
 }
 
-// maxNote bounds the reason of a rejection in the figure.
-const maxNote = 22
+// Runes of a reason in the summary, and of one in the figure.
+const (
+	noteWidth = 80
+	maxNote   = 22
+)
+
+// short is the beginning of the first line of a text.
+func short(text string, most int) string {
+	line, _, more := strings.Cut(text, "\n")
+	if runes := []rune(line); len(runes) > most {
+		line, more = string(runes[:most]), true
+	}
+	if more {
+		line += "…"
+	}
+	return line
+}
 
 // row is a candidate in the figure.
 func (k *Kernel) row(c *Candidate, name string) capture.Row {
 	row := capture.Row{Name: name, Samples: c.all()}
 	switch c.Verdict {
 	case Rejected:
-		reason := []rune(c.Error)
-		row.Emphasis, row.Note = capture.Failed, "rejected: "+string(reason[:min(maxNote, len(reason))])
+		row.Emphasis, row.Note = capture.Failed, "rejected: "+short(c.Error, maxNote)
 		return row
 	case Chosen:
 		row.Emphasis = capture.Picked

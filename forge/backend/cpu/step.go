@@ -50,7 +50,7 @@ func (b *Backend) Steps(g *ir.Graph) (list []Step, shared bool, err error) {
 			return nil, false, err
 		}
 		proposals := b.Target.proposals(s.kernel, s.constant, s.schedule)
-		if shared && b.Target.duration(s.kernel) >= sharedLeast {
+		if shared && b.Target.duration(s.kernel) >= teamLeast {
 			for _, chunks := range splits {
 				split := s.schedule
 				split.Split = max(1, chunks*b.Threads)

@@ -65,11 +65,11 @@ func (t Target) prelude() string {
 // defined finds what the prelude defines that depends on LANES.
 var defined = regexp.MustCompile(`(?m)^(?:INLINE \w+|typedef \w+) (\w+)`)
 
-// pasted are the f32 functions that macros of the prelude define, and pastedCode
-// defines them.
+// pasted are the f32 functions that macros of the prelude define, which pastedCode
+// does again, and its one structure.
 var pasted = []string{
 	"load_f32", "load_part_f32", "load_strided_f32", "store_f32", "store_part_f32", "store_strided_f32", "lane0_f32",
-	"set_f32", "choose_f32", "fold_sum_f32", "fold_max_f32", "fold_min_f32",
+	"set_f32", "team", "choose_f32", "fold_sum_f32", "fold_max_f32", "fold_min_f32",
 }
 
 const pastedCode = `RAW(f32, float, vf)
