@@ -1,6 +1,7 @@
 // Package loop is the kernel form between the graph and generated code: loop
 // nests over affine accesses, scalar expressions and reductions, and templates
-// where a nest is not enough, the contraction with an epilogue and attention.
+// where a nest is not enough: the contraction with an epilogue, the convolution and
+// attention.
 //
 // [Lower] turns a node into a [Kernel] once for all backends, which only print
 // kernels and choose schedules. In text, the softmax of rows reads
@@ -36,6 +37,7 @@ type Kernel struct {
 	// One of these is the work; the others are nil.
 	Nest        *Nest
 	Contraction *Contraction
+	Convolution *Convolution
 	Attention   *Attention
 }
 

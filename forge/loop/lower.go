@@ -17,6 +17,7 @@ var lowerings = map[string]func(*lowering) error{
 	"fused":       (*lowering).fused,
 	"linear":      (*lowering).linear,
 	"matmul":      (*lowering).matmul,
+	"conv2d":      (*lowering).convolution,
 	"sum":         (*lowering).reduction,
 	"mean":        (*lowering).reduction,
 	"max":         (*lowering).reduction,

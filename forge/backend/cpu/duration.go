@@ -35,6 +35,8 @@ func (t Target) duration(k *loop.Kernel) float64 {
 	switch {
 	case k.Contraction != nil:
 		vectors = float64(k.Contraction.FLOPs()) / 2 / multiplyAdds
+	case k.Convolution != nil:
+		vectors = float64(k.Convolution.FLOPs()) / 2 / multiplyAdds
 	case k.Attention != nil:
 		a := k.Attention
 		scores := float64(a.Batches*a.Heads) * float64(a.Queries) * float64(a.Keys)

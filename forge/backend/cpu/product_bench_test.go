@@ -78,6 +78,7 @@ func (p product) repeated(tb testing.TB, line string, constant bool) (*ir.Graph,
 // quickest of each count, which other load disturbs least.
 func BenchmarkProduct(b *testing.B) {
 	back := cpu.New()
+	back.Threads = 1
 	peak, err := back.NewPeak(b.Context())
 	if err != nil {
 		b.Fatal(err)
@@ -113,6 +114,7 @@ func BenchmarkProduct(b *testing.B) {
 // BenchmarkRow multiplies one row by a matrix of 64 MiB.
 func BenchmarkRow(b *testing.B) {
 	back := cpu.New()
+	back.Threads = 1
 	stream, err := back.NewStream(b.Context())
 	if err != nil {
 		b.Fatal(err)

@@ -43,7 +43,10 @@ type checked struct {
 // TestProducts compares products with float64 on all kinds of vectors: the matrix
 // is an input or a constant, the elements are ordinary, or some are NaN, infinite
 // and zero.
-func TestProducts(t *testing.T) {
+func TestProducts(t *testing.T) { check(t, productChecks(t)) }
+
+// productChecks are the programs of those cases.
+func productChecks(t *testing.T) []checked {
 	var list []checked
 	for i, c := range productCases {
 		dtypes := []tensor.DType{tensor.F32, []tensor.DType{tensor.F16, tensor.BF16, tensor.F64}[i%3]}
@@ -77,7 +80,7 @@ func TestProducts(t *testing.T) {
 			}
 		}
 	}
-	check(t, list)
+	return list
 }
 
 // check runs programs on all kinds of vectors. Every node must be native. Without

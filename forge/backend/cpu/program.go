@@ -57,6 +57,7 @@ type step struct {
 	kernel *loop.Kernel
 	args   []argument // of the kernel's parameters
 	cut    tiling     // of a contraction
+	window windowing  // of a convolution
 	packed []int      // the steps between batches of the packed B of a contraction; nil when it is not packed
 
 	constant bool   // the second matrix of a contraction is, so that it is packed
@@ -166,12 +167,30 @@ func (p *program) addNode(t Target, n *ir.Node) {
 	for _, q := range k.Params {
 		s.args = append(s.args, p.place(q.Value))
 	}
+	if k.Convolution != nil {
+		if s.window, err = p.window(t, k); err != nil {
+			told.Kernel, told.Reason = n.Op.Name+", reference", err.Error()
+			p.steps = append(p.steps, step{node: n})
+			return
+		}
+	}
 	if c := k.Contraction; c != nil {
 		s.constant = p.entries[k.Params[c.B.Param].Value].Place == plan.InConstant
 	}
 	s.shape = shapeOf(k, s.constant)
 	told.Kernel = fmt.Sprintf("%s, C for %s", n.Op.Name, t.Name)
 	p.steps = append(p.steps, s)
+}
+
+// window decides how a convolution is cut, and looks at its weights.
+func (p *program) window(t Target, k *loop.Kernel) (windowing, error) {
+	w, err := t.windowingFor(k.Convolution, Schedule{})
+	v := k.Params[k.Convolution.W.Param].Value
+	if e := p.entries[v]; err == nil && e.Place == plan.InConstant {
+		w.finite = finite(p.buffers[p.place(v).buffer].constant)
+		w.exact = !w.finite
+	}
+	return w, err
 }
 
 // shapes are those of the kernels in the order in which they run.
@@ -197,11 +216,19 @@ func (p *program) cut(t Target, schedules Schedules) error {
 			return fmt.Errorf("the schedule of %s: %w", s.shape, err)
 		}
 		s.schedule, s.cut = t.decide(s.kernel, s.constant, want)
+		if c := s.kernel.Convolution; c != nil {
+			w, err := t.windowingFor(c, s.schedule)
+			if err != nil {
+				return fmt.Errorf("the schedule of %s: %w", s.shape, err)
+			}
+			w.finite, w.exact = s.window.finite, s.window.exact
+			s.window = w
+		}
 		if s.constant {
 			p.pack(t.narrowed(s.schedule.Width), s)
 		}
 		told := &p.kernels[s.told]
-		if told.Reason = s.reason(); tuned {
+		if told.Reason = s.reason(t); tuned {
 			told.Reason += "; tuned: " + s.schedule.String()
 		}
 	}
@@ -209,8 +236,10 @@ func (p *program) cut(t Target, schedules Schedules) error {
 }
 
 // reason says how the kernel is cut.
-func (s *step) reason() string {
+func (s *step) reason(t Target) string {
 	switch {
+	case s.kernel.Convolution != nil:
+		return s.window.describe(t, s.kernel.Convolution)
 	case s.kernel.Contraction != nil:
 		return s.cut.describe(s.constant)
 	case s.kernel.Attention != nil:

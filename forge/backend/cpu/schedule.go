@@ -19,9 +19,10 @@ import (
 // [ParseSchedule] reads again.
 type Schedule struct {
 	// Form is how a contraction walks its second matrix: in "tiles" of results,
-	// "sweeps" over its rows or "dots" along its columns.
+	// "sweeps" over its rows or "dots" along its columns. A convolution takes the
+	// "lines" of an image one by one, or "flat", as if they were one.
 	Form          string
-	Rows, Vectors int // of the register tile of a contraction
+	Rows, Vectors int // of the register tile: rows of a contraction, channels of a convolution
 	// Block is the number of rows of a contraction that meet all columns before the
 	// next rows do: few keep the rows in a near cache, all of them the columns.
 	Block  int
@@ -51,8 +52,8 @@ var knobs = []struct {
 	{"width", 16, func(s *Schedule) *int { return &s.Width }},
 }
 
-// contractionForms are all of them.
-var contractionForms = []form{inTiles, inSweeps, inDots}
+// allForms are those of contractions and of convolutions.
+var allForms = []form{inTiles, inSweeps, inDots, lineForm, flatForm}
 
 // maxSwept bounds the rows of sweeps, whose elements stay in registers.
 const maxSwept = 8
@@ -110,8 +111,8 @@ func (s *Schedule) set(part string) error {
 	var err error
 	switch name {
 	case "form":
-		if s.Form = value; !slices.Contains(contractionForms, form(value)) {
-			return fmt.Errorf("%q in a schedule: the forms are %v", part, contractionForms)
+		if s.Form = value; !slices.Contains(allForms, form(value)) {
+			return fmt.Errorf("%q in a schedule: the forms are %v", part, allForms)
 		}
 		return nil
 	case "tile":
@@ -160,11 +161,23 @@ func (t Target) Check(s Schedule) error {
 // that make the same code are equal. Kernels that compute in other types than f32
 // are as the backend chooses.
 func (t Target) decide(k *loop.Kernel, packed bool, want Schedule) (Schedule, tiling) {
+	asked := want
 	if !isSingle(k) {
 		want = Schedule{Split: want.Split}
 	}
 	s := Schedule{Width: cmp.Or(want.Width, t.Lanes), Split: want.Split}
 	switch t := t.narrowed(s.Width); {
+	case k.Convolution != nil:
+		if k.Convolution.Elem != tensor.F32 {
+			asked = Schedule{}
+		}
+		w, err := t.windowingFor(k.Convolution, asked)
+		if err != nil {
+			w, _ = t.windowingFor(k.Convolution, Schedule{})
+		}
+		cut := w.schedule()
+		cut.Width, cut.Split = s.Width, s.Split
+		return cut, tiling{}
 	case k.Contraction != nil:
 		c := k.Contraction
 		cut := t.cut(c, packed, want)
@@ -184,7 +197,7 @@ func (t Target) decide(k *loop.Kernel, packed bool, want Schedule) (Schedule, ti
 
 // isSingle reports whether a kernel computes in f32 alone.
 func isSingle(k *loop.Kernel) bool {
-	is := true
+	is := k.Convolution == nil // whose cut is that of the whole vectors
 	for _, p := range k.Params {
 		is = is && p.Value.Spec.DType == tensor.F32
 	}
@@ -252,13 +265,17 @@ func shapeOf(k *loop.Kernel, packed bool) string {
 }
 
 // extent is the loops of a kernel: batch, M, N and K of a contraction; batch,
-// heads, queries, keys and channels of an attention.
+// heads, queries, keys and channels of an attention; images, groups, channels, results
+// and taps of a convolution.
 func extent(k *loop.Kernel) string {
 	var dims []int
 	switch {
 	case k.Contraction != nil:
 		c := k.Contraction
 		dims = append(append(dims, c.Batch...), c.M, c.N, c.K)
+	case k.Convolution != nil:
+		c := k.Convolution
+		dims = append(dims, c.Images, c.Groups, c.Outputs, c.Inputs, c.V.Out, c.H.Out, c.V.Taps, c.H.Taps)
 	case k.Attention != nil:
 		a := k.Attention
 		dims = append(dims, a.Batches, a.Heads, a.Queries, a.Keys, a.D)

@@ -24,6 +24,7 @@ func TestParseSchedule(t *testing.T) {
 		"tile=16x16 chains=8 keys=16":  {Rows: 16, Vectors: 16, Chains: 8, Keys: 16},
 		"form=tiles tile=2x1 unroll=1": {Form: "tiles", Rows: 2, Vectors: 1, Unroll: 1},
 		"tile=1x1 chains=1 keys=1":     {Rows: 1, Vectors: 1, Chains: 1, Keys: 1},
+		"form=flat tile=8x3":           {Form: "flat", Rows: 8, Vectors: 3},
 		"form=tiles":                   {Form: "tiles"},
 	} {
 		got, err := cpu.ParseSchedule(text)
@@ -80,6 +81,10 @@ var programs = []string{
 }`,
 	`graph f(%q: f32[2,4,21,9], %k: f32[2,2,23,9], %v: f32[2,2,23,11]) {
  %y: f32[2,4,21,11] = sdpa %q, %k, %v {causal = true}
+ return %y
+}`,
+	`graph f(%x: f32[2,3,11,13], %w: f32[5,3,3,3]) {
+ %y: f32[2,5,11,13] = conv2d %x, %w {padding = [1, 1]}
  return %y
 }`,
 	`graph f(%x: f32[3,21]) {

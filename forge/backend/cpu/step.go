@@ -132,6 +132,12 @@ func (t Target) proposals(k *loop.Kernel, packed bool, own Schedule) []Proposal 
 		switch {
 		case k.Contraction != nil:
 			t.proposeTiles(k, packed, width, add)
+		case k.Convolution != nil:
+			for _, form := range []string{lineForm, flatForm} {
+				for _, tile := range shapes[t.Registers] {
+					add(Schedule{Form: form, Rows: tile[0], Vectors: tile[1]})
+				}
+			}
 		case k.Attention != nil:
 			for _, keys := range []int{4, 8, 12, 16} {
 				add(Schedule{Keys: keys, Width: width})
@@ -164,6 +170,8 @@ func across(k *loop.Kernel) int {
 	switch {
 	case k.Contraction != nil:
 		return k.Contraction.N
+	case k.Convolution != nil:
+		return k.Convolution.H.Out
 	case k.Attention != nil:
 		return k.Attention.Queries
 	}

@@ -49,6 +49,10 @@ const (
 	sweptRows   = 4
 	sweptBytes  = 512 << 10
 	sweptStride = 1 << 10
+	// Rows that lie a multiple of pageBytes apart fall into the same few lines of the
+	// first cache, which holds conflictRows of them.
+	pageBytes    = 4 << 10
+	conflictRows = 8
 	// minChains is the number of independent multiply-adds that hide their latency:
 	// two a cycle, four cycles each.
 	minChains = 8
@@ -79,6 +83,9 @@ func (t Target) tileFor(c *loop.Contraction, packed bool) tiling {
 		registers = 16 // a vector of f64 takes two
 	}
 	for _, s := range shapes[registers] {
+		if s[0] > conflictRows && size*c.A.Strides[m]%pageBytes == 0 && size*c.A.Strides[m] > 0 {
+			continue
+		}
 		cut := tiling{form: inTiles, rows: s[0], vector: s[1]}
 		if cost := cut.cost(t, c); least == 0 || cost < least {
 			best, least = cut, cost

@@ -100,6 +100,8 @@ func (u *unit) kernel(s step) kernel {
 		k.units = e.nest(placeholder)
 	case s.kernel.Contraction != nil:
 		k.units = e.contraction(placeholder, s.cut, s.packed)
+	case s.kernel.Convolution != nil:
+		k.units = e.convolution(placeholder, s.window)
 	default:
 		k.units = e.attention(placeholder)
 	}
