@@ -21,6 +21,15 @@
 // its caller's thread alone, as one does for a while when helpers turn out to have
 // no processor to themselves. Idle helpers sleep.
 //
+// # Schedules
+//
+// How a kernel is cut is a [Schedule]: the register tile and the blocks of a
+// contraction, the form of a convolution, the width of the vectors, the chunks that
+// threads share. The backend decides it by an estimate, unless [Backend.Choose]
+// gives another one for kernels of that shape. [Backend.Steps] proposes what may be
+// better, and [Backend.CompileVariants] compiles all of it to be compared; package
+// tune does so.
+//
 // # Compiler and cache
 //
 // The compiler is the file that FORGE_CC names, one path without arguments, else
