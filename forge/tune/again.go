@@ -3,6 +3,7 @@ package tune
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"forgekernel/display"
@@ -30,23 +31,29 @@ func (k *RetrialKernel) Excess() float64 {
 	return max(0, least(k.ChosenTimes)/least(k.BestTimes)-1)
 }
 
+// errAnother is a kernel of a record that the program does not have.
+var errAnother = errors.New("the record is that of another program")
+
 // Retry measures all candidates of a record again. The pick and the quickest then
 // meet once more, and these samples count: a single quick sample among many
 // candidates proves little.
 func (t *Tuner) Retry(ctx context.Context, g *ir.Graph, r *Record) (*Retrial, error) {
-	steps, err := t.bench.steps(g)
+	list, err := t.bench.steps(g)
 	if err != nil {
 		return nil, err
 	}
-	graphs := make(map[string]cpu.Step)
-	for _, s := range steps {
-		graphs[s.Shape] = s
+	steps := make(map[string]cpu.Step)
+	for _, s := range list {
+		steps[s.Shape] = s
 	}
 	out := &Retrial{Kernels: []RetrialKernel{}}
 	meter := display.Progress(ctx, "measuring "+g.Name+" again, kernels", len(r.Kernels))
 	for i := range r.Kernels {
 		if k := &r.Kernels[i]; k.Note == "" {
-			again, err := t.retry(ctx, k, graphs[k.Shape])
+			again, err := &RetrialKernel{}, errAnother
+			if s, ok := steps[k.Shape]; ok {
+				again, err = t.retry(ctx, k, s)
+			}
 			if err != nil {
 				meter.Fail(err)
 				return nil, fmt.Errorf("%s again: %w", k.Shape, err)

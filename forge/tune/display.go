@@ -76,7 +76,7 @@ func (r *Record) Summary() display.Table {
 		Title: fmt.Sprintf("%s on %s, %s, %s", r.Program, cmp.Or(r.Machine.Processor, "an unknown processor"), r.Machine.Target, r.Machine.Compiler),
 		Columns: []display.Column{
 			{Name: "kernel"}, {Name: "times", Align: display.AlignRight}, {Name: "chosen"}, {Name: "time", Unit: "µs"}, {Name: "default", Unit: "µs"},
-			{Name: "gain"}, {Name: "of the peak", Unit: "%"}, {Name: "candidates"},
+			{Name: "gain"}, {Name: "of a core's peak", Unit: "%"}, {Name: "candidates"},
 		},
 	}
 	for i := range r.Kernels {

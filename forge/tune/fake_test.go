@@ -97,7 +97,7 @@ func (l *lab) tuner() *Tuner {
 	if l.whole == nil {
 		l.whole = []time.Duration{20 * time.Microsecond, 10 * time.Microsecond}
 	}
-	t := New(cpu.New(), Settings{Rounds: 5, MaxRounds: 8, MinSample: 50 * time.Microsecond, Budget: time.Hour, Seed: 1})
+	t := New(cpu.New(), Settings{Rounds: 5, MaxRounds: 8, MinSample: 50 * time.Microsecond, Budget: time.Hour, Seed: 1}, nil)
 	t.bench = l
 	t.wall = func() time.Duration { return l.now }
 	t.date = func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }

@@ -28,6 +28,7 @@ import (
 	"forgekernel/display"
 	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/ir"
+	"forgekernel/forge/tensor"
 )
 
 // Outlier is the factor between a candidate's time and the expected one from which
@@ -59,13 +60,14 @@ type Tuner struct {
 	machine  func(context.Context, *cpu.Backend) (Machine, error)
 }
 
-// New returns a tuner for what b compiles.
-func New(b *cpu.Backend, s Settings) *Tuner {
+// New returns a tuner for what b compiles. Programs and their kernels are measured
+// on what inputs gives for them and the seed of the settings.
+func New(b *cpu.Backend, s Settings, inputs func(g *ir.Graph, seed uint64) ([]*tensor.Tensor, error)) *Tuner {
 	plain := *b
 	plain.Choose = nil
 	begin := time.Now()
 	return &Tuner{
-		Settings: s, backend: &plain, bench: &native{backend: &plain, seed: s.Seed},
+		Settings: s, backend: &plain, bench: &native{backend: &plain, inputs: func(g *ir.Graph) ([]*tensor.Tensor, error) { return inputs(g, s.Seed) }},
 		wall: func() time.Duration { return time.Since(begin) }, date: time.Now, machine: thisMachine,
 	}
 }

@@ -231,6 +231,10 @@ func TestRetry(t *testing.T) {
 	if _, err := l.tuner().Retry(t.Context(), nothing, r); err == nil || !strings.Contains(err.Error(), "the pick, tile=2x1 width=4, failed") {
 		t.Errorf("a pick that is wrong now: %v", err)
 	}
+	l.shapes = l.shapes[1:]
+	if _, err := l.tuner().Retry(t.Context(), nothing, r); !errors.Is(err, errAnother) {
+		t.Errorf("the record of another program: %v", err)
+	}
 }
 
 // TestDeterministic measures the same twice.
