@@ -8,6 +8,7 @@ import (
 
 	"forgekernel/display"
 	"forgekernel/forge/backend/cpu"
+	"forgekernel/forge/capture"
 	"forgekernel/forge/ir"
 )
 
@@ -35,8 +36,8 @@ func (k *RetrialKernel) Excess() float64 {
 var errAnother = errors.New("the record is that of another program")
 
 // Retry measures all candidates of a record again. The pick and the quickest then
-// meet once more, and these samples count: a single quick sample among many
-// candidates proves little.
+// meet once more, as long as they seem apart but no more than a few times, and these
+// samples count: a single quick sample among many candidates proves little.
 func (t *Tuner) Retry(ctx context.Context, g *ir.Graph, r *Record) (*Retrial, error) {
 	list, err := t.bench.steps(g)
 	if err != nil {
@@ -92,7 +93,12 @@ func (t *Tuner) retry(ctx context.Context, k *Kernel, s cpu.Step) (*RetrialKerne
 	}
 	if best != pick {
 		times[pick], times[best] = nil, nil
-		if err := c.rounds(ctx, []int{pick, best}, t.wall(), keep); err != nil {
+	}
+	for range checks {
+		if best == pick || least(times[pick]) > 0 && least(times[pick]) <= least(times[best])*(1+capture.Tie) {
+			break
+		}
+		if err := c.rounds(ctx, []int{pick, best}, t.wall()+t.Settings.Budget/20, keep); err != nil {
 			return nil, err
 		}
 	}

@@ -64,16 +64,20 @@ func (n *native) kernel(ctx context.Context, s cpu.Step, schedules []cpu.Schedul
 	return entrants, err
 }
 
-// Measures of cooling. Caches move whole lines, and no more than the largest cache
-// needs to be driven out.
+// Measures of cooling. Caches move whole lines. What is besides a kernel drives as
+// many bytes out; where that is more than a second cache holds, all of the third is
+// driven out, which other programs use as well: else the candidates of a large
+// kernel, each with its own copy of the matrix, would find the more of it there the
+// fewer they are.
 const (
-	lineBytes = 64
-	maxCool   = 64 << 20
+	lineBytes   = 64
+	secondCache = 2 << 20
+	thirdCache  = 64 << 20
 )
 
-// cooler reads as many bytes as the program is given besides what one of its
-// kernels reads, and then the inputs of the kernel that the kernels before it have
-// just computed. It is nil when there is nothing else.
+// cooler reads what the program is given besides what one of its kernels reads, and
+// then the inputs of the kernel that the kernels before it have just computed. It is
+// nil when there is nothing else.
 func (n *native) cooler(g *ir.Graph, inputs []*tensor.Tensor) func() {
 	rest := int64(0)
 	for _, bytes := range n.given {
@@ -91,7 +95,10 @@ func (n *native) cooler(g *ir.Graph, inputs []*tensor.Tensor) func() {
 			computed = append(computed, inputs[i])
 		}
 	}
-	other := make([]byte, min(rest, maxCool))
+	if rest > secondCache {
+		rest = thirdCache
+	}
+	other := make([]byte, rest)
 	for i := range other {
 		other[i] = 1 // pages that nobody wrote share one page of zeros
 	}

@@ -197,7 +197,8 @@ func (t *Tuner) kernel(ctx context.Context, k *Kernel, s cpu.Step, until time.Du
 	return nil
 }
 
-// checks is how often the whole program is measured as long as it seems slower.
+// checks is how often a whole program is measured as long as it seems slower, and two
+// candidates as long as they seem apart: disturbances only ever add time.
 const checks = 3
 
 // check times the tuned program against the untuned one.
