@@ -64,8 +64,8 @@ type Backend struct {
 	// Choose gives schedules to a program, which is described by the shapes of its
 	// kernels in the order in which they run. Nil leaves all to the backend.
 	Choose func(program []string) Schedules
-	// Threads is how many may share a kernel, the caller's among them; 1 forbids
-	// it. Results do not depend on it.
+	// Threads is how many may share a kernel, the caller's among them; none do below
+	// 2. Results do not depend on it.
 	Threads int
 }
 

@@ -106,7 +106,8 @@ func (u *unit) kernel(s step) kernel {
 		k.units = e.attention(placeholder)
 	}
 	width := s.schedule.Width
-	key := fmt.Sprint(width, e.String())
+	text := fmt.Sprintf("/* %d units */\n%s", k.units, e.String())
+	key := fmt.Sprint(width, text)
 	if known, ok := u.kernels[key]; ok {
 		return known
 	}
@@ -115,6 +116,6 @@ func (u *unit) kernel(s step) kernel {
 	if u.defs[width] == nil {
 		u.defs[width] = &strings.Builder{}
 	}
-	u.defs[width].WriteString("\n" + strings.ReplaceAll(e.String(), placeholder, k.name))
+	u.defs[width].WriteString("\n" + strings.ReplaceAll(text, placeholder, k.name))
 	return k
 }
