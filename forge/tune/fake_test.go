@@ -26,10 +26,11 @@ type lab struct {
 	// wrong are candidates that do not pass the gate, failing those that fail while
 	// they are timed.
 	wrong, failing map[string]bool
-	broken         map[string]error // kernels that do not compile
-	whole          []time.Duration  // of the program, untuned and tuned
-	timed          map[string]int   // runs of each candidate
-	order          []string         // candidates in the order in which samples began
+	broken         map[string]error  // kernels that do not compile
+	apart          map[string]string // kernels that are no program, and why
+	whole          []time.Duration   // of the program, untuned and tuned
+	timed          map[string]int    // runs of each candidate
+	order          []string          // candidates in the order in which samples began
 }
 
 func candidateName(shape string, i int) string { return fmt.Sprintf("%s/%d", shape, i) }
@@ -37,7 +38,7 @@ func candidateName(shape string, i int) string { return fmt.Sprintf("%s/%d", sha
 func (l *lab) steps(*ir.Graph) ([]cpu.Step, error) {
 	var list []cpu.Step
 	for i, shape := range l.shapes {
-		s := cpu.Step{Value: fmt.Sprintf("%%v%d", i), Shape: shape, FLOPs: 100, Bytes: 10}
+		s := cpu.Step{Value: fmt.Sprintf("%%v%d", i), Shape: shape, FLOPs: 100, Bytes: 10, Reason: l.apart[shape]}
 		for k := range l.times[shape] {
 			p := cpu.Proposal{Schedule: cpu.Schedule{Rows: k + 1, Vectors: 1, Width: 4}}
 			if l.costs != nil {

@@ -143,6 +143,8 @@ func (t *Tuner) kernels(ctx context.Context, r *Record, steps []cpu.Step, meter 
 		switch {
 		case len(k.Candidates) == 1:
 			k.Note = "nothing to choose"
+		case steps[at].Reason != "":
+			k.Note = "not measured: " + steps[at].Reason
 		case left <= 0:
 			k.Note = fmt.Sprintf("not measured: the budget of %v was spent", t.Settings.Budget)
 		default:

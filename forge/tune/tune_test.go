@@ -183,9 +183,13 @@ func TestTrouble(t *testing.T) {
 	if !slices.Equal(big.Values, []string{"%v0", "%v2"}) {
 		t.Errorf("the kernel computes %v", big.Values)
 	}
-	r = tuned(t, &lab{shapes: l.shapes, times: l.times, broken: l.broken})
-	if k := r.Kernels[1]; k.Note != "not measured: no" || verdicts(k) != "chosen unmeasured" {
-		t.Errorf("what does not compile is %s: %s", verdicts(k), k.Note)
+	for _, l := range []*lab{
+		{shapes: l.shapes, times: l.times, broken: l.broken},
+		{shapes: l.shapes, times: l.times, apart: map[string]string{"odd": "no"}},
+	} {
+		if k := tuned(t, l).Kernels[1]; k.Note != "not measured: no" || verdicts(k) != "chosen unmeasured" {
+			t.Errorf("what cannot be measured is %s: %s", verdicts(k), k.Note)
+		}
 	}
 }
 

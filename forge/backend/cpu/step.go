@@ -16,11 +16,14 @@ type Step struct {
 	// Kernels of one shape have one schedule.
 	Shape string
 	// Proposals begin with the backend's own choice. There are others where they
-	// could differ in time and the kernel can be measured by itself.
+	// could differ in time.
 	Proposals []Proposal
 	FLOPs     int64
-	Bytes     int64     // of memory traffic, at least
-	Graph     *ir.Graph // the node by itself, with operands as they stand in the program
+	Bytes     int64 // of memory traffic, at least
+	// Graph is the node by itself, with operands as they stand in the program; nil
+	// where it is no program by itself, and Reason says why.
+	Graph  *ir.Graph
+	Reason string
 }
 
 // Proposal is a schedule that may be the best for a kernel.
@@ -45,28 +48,34 @@ func (b *Backend) Steps(g *ir.Graph) (list []Step, shared bool, err error) {
 		if s.kernel == nil {
 			continue
 		}
-		alone, err := p.isolate(s.node)
-		if err != nil {
-			return nil, false, err
-		}
-		proposals := b.Target.proposals(s.kernel, s.constant, s.schedule)
+		step := Step{Value: s.node.Out[0].String(), Shape: s.shape, Proposals: b.Target.proposals(s.kernel, s.constant, s.schedule)}
 		if shared && b.Target.duration(s.kernel) >= teamLeast {
 			for _, chunks := range splits {
 				split := s.schedule
 				split.Split = max(1, chunks*b.Threads)
-				proposals = append(proposals, Proposal{split, proposals[0].Cost})
+				step.Proposals = append(step.Proposals, Proposal{split, step.Proposals[0].Cost})
 			}
 		}
-		if q, err := b.prepare(alone, none); err != nil || !slices.Equal(q.shapes(), []string{s.shape}) {
-			proposals = proposals[:1] // the kernel cannot be measured by itself
+		if step.Graph, err = p.isolate(s.node); err == nil {
+			cost := step.Graph.Cost()
+			step.FLOPs, step.Bytes = cost.FLOPs, cost.Bytes
+			err = b.same(step.Graph, s.shape)
 		}
-		cost := alone.Cost()
-		list = append(list, Step{
-			Value: s.node.Out[0].String(), Shape: s.shape, Proposals: proposals,
-			FLOPs: cost.FLOPs, Bytes: cost.Bytes, Graph: alone,
-		})
+		if err != nil {
+			step.Graph, step.Reason = nil, err.Error()
+		}
+		list = append(list, step)
 	}
 	return list, shared, nil
+}
+
+// same checks that a graph is one kernel of a shape.
+func (b *Backend) same(g *ir.Graph, shape string) error {
+	p, err := b.prepare(g, func([]string) Schedules { return nil })
+	if err == nil && !slices.Equal(p.shapes(), []string{shape}) {
+		err = fmt.Errorf("by itself it is another kernel, %v", p.shapes())
+	}
+	return err
 }
 
 // splits are the chunks for each thread that are proposed; 0 keeps a kernel on one
