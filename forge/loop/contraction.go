@@ -19,7 +19,7 @@ func (l *lowering) linear() error {
 	if len(n.In) > 2 {
 		c.Bias = l.operand(2, n.Out[0].Spec.Shape)
 	}
-	return l.finish(c)
+	return l.finish(c, 3)
 }
 
 // matmul lowers a product of two stacks of matrices.
@@ -34,23 +34,29 @@ func (l *lowering) matmul() error {
 	}
 	c := &Contraction{K: n.In[0].Spec.Shape[len(n.In[0].Spec.Shape)-1], N: n.Out[0].Spec.Shape[rank-1], A: steps(0), B: steps(1), Out: *out}
 	c.B.Strides = append(append(c.B.Strides[:rank-2:rank-2], 0), c.B.Strides[rank-2:]...) // a step of rows
-	return l.finish(c)
+	return l.finish(c, 2)
 }
 
-// finish adds the activation and splits the leading dimensions of the result into
+// finish adds the activation and the residual, which is operand i, and splits the leading dimensions of the result into
 // batches and rows. Until here A has steps over them and K, B over them, K and N,
 // and the others over them and N.
-func (l *lowering) finish(c *Contraction) error {
-	dtype := l.node.Out[0].Spec.DType
-	switch act := l.node.Str("act"); {
-	case act == "none":
-	case dtype == tensor.F64 && act != "relu":
-		return fmt.Errorf("%s of f64 has no scalar form; it is the reference itself", act)
-	default:
-		c.Epilogue = apply(Opcode(act), &Expr{Op: Acc, Type: computed(dtype)})
+func (l *lowering) finish(c *Contraction, i int) error {
+	c.Elem = l.node.Out[0].Spec.DType
+	var err error
+	if c.Epilogue, err = l.activation(); err != nil {
+		return err
 	}
-	c.Elem = dtype
-	c.foldRows(l.node.Out[0].Spec.Shape)
+	var residuals []*Access
+	if i < len(l.node.In) {
+		sum := c.Epilogue
+		if sum == nil {
+			sum = &Expr{Op: Acc, Type: computed(c.Elem)}
+		}
+		residual := l.operand(i, l.node.Out[0].Spec.Shape)
+		c.Epilogue = apply("add", sum, l.load(residual))
+		residuals = append(residuals, residual)
+	}
+	c.foldRows(l.node.Out[0].Spec.Shape, residuals)
 	c.Out.Strides[len(c.Out.Strides)-1] = 1
 	l.kernel.Contraction = c
 	return nil
@@ -58,13 +64,14 @@ func (l *lowering) finish(c *Contraction) error {
 
 // foldRows makes neighbouring dimensions one where a single step covers them.
 // Those that B does not depend on are rows, so that a stack of matrices by one
-// matrix is one product.
-func (c *Contraction) foldRows(shape []int) {
+// matrix is one product. The loads are those of the epilogue.
+func (c *Contraction) foldRows(shape []int, loads []*Access) {
 	lead := len(shape) - 1
 	all := []*Access{&c.A, &c.B, &c.Out}
 	if c.Bias != nil {
 		all = append(all, c.Bias)
 	}
+	all = append(all, loads...)
 	heads, tails := make([]*Access, len(all)), make([][]int, len(all))
 	for i, a := range all {
 		heads[i], tails[i] = &Access{Strides: a.Strides[:lead]}, a.Strides[lead:]
@@ -83,4 +90,17 @@ func (c *Contraction) foldRows(shape []int) {
 		a.Strides = append(append([]int{}, heads[i].Strides...), tails[i]...)
 	}
 	c.Batch, c.M = dims[:rows], dims[rows]
+}
+
+// activation is that of the node applied to a sum; nil for none.
+func (l *lowering) activation() (*Expr, error) {
+	dtype := l.node.Out[0].Spec.DType
+	switch act := l.node.Str("act"); {
+	case act == "none":
+		return nil, nil
+	case dtype == tensor.F64 && act != "relu":
+		return nil, fmt.Errorf("%s of f64 has no scalar form; it is the reference itself", act)
+	default:
+		return apply(Opcode(act), &Expr{Op: Acc, Type: computed(dtype)}), nil
+	}
 }

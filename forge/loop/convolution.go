@@ -64,6 +64,10 @@ func (l *lowering) convolution() error {
 	if len(n.In) > 2 {
 		c.Bias = &Access{Param: l.param(n.In[2], false), Strides: []int{0, l.layout(n.In[2])[0], 0, 0}}
 	}
+	var err error
+	if c.Epilogue, err = l.activation(); err != nil {
+		return err
+	}
 	if p := c.product(); p != nil {
 		l.kernel.Contraction = p
 	} else {

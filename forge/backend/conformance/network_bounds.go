@@ -14,7 +14,7 @@ func (c *opCase) contractionBound(inputs []*tensor.Tensor) (func(i int) float64,
 		return c.productBound(inputs)
 	case "conv2d":
 		w := c.shapes[1]
-		return c.sumBound("conv2d", inputs, w[1]*w[2]*w[3]+1)
+		return c.activated(inputs, w[1]*w[2]*w[3]+1)
 	}
 	g, err := c.graph()
 	if err != nil {
@@ -27,14 +27,37 @@ func (c *opCase) contractionBound(inputs []*tensor.Tensor) (func(i int) float64,
 	return attentionBound(n, inputs, unit), nil
 }
 
-// productBound bounds a product with bias and activation. An activation has a
-// slope of at most 1.2, and an error of at most ten units of its argument.
+// productBound bounds a product with bias, activation and residual, which is one
+// more rounding, of a sum that is no larger than its terms and the result.
 func (c *opCase) productBound(inputs []*tensor.Tensor) (func(i int) float64, error) {
+	depth := c.shapes[0][len(c.shapes[0])-1]
+	if len(inputs) < len(c.op.Operands) {
+		return c.activated(inputs, depth+1)
+	}
+	plain := *c
+	last := len(inputs) - 1
+	plain.shapes = c.shapes[:last]
+	before, err := plain.activated(inputs[:last], depth+1)
+	if err != nil {
+		return nil, err
+	}
+	terms, err := plain.onMagnitudes(c.op.Name, inputs[:last])
+	if err != nil {
+		return nil, err
+	}
+	return func(i int) float64 {
+		return before(i) + unit*(math.Abs(inputs[last].Elem(i))+1.2*math.Abs(terms.Elem(i))+before(i))
+	}, nil
+}
+
+// activated bounds sums of n products and a bias with an activation. That has a
+// slope of at most 1.2, and an error of at most ten units of its argument.
+func (c *opCase) activated(inputs []*tensor.Tensor, n int) (func(i int) float64, error) {
 	plain := *c
 	act, _ := c.attrs["act"].(string)
-	plain.attrs = nil
-	depth := c.shapes[0][len(c.shapes[0])-1]
-	before, err := plain.sumBound(c.op.Name, inputs, depth+1)
+	plain.attrs = c.attrs.Clone()
+	delete(plain.attrs, "act")
+	before, err := plain.sumBound(c.op.Name, inputs, n)
 	if err != nil || act == "" || act == "none" {
 		return before, err
 	}

@@ -31,7 +31,9 @@ var convolutionCases = []struct {
 	{[]int{1, 8, 9, 10}, []int{4, 8, 1, 1}, ir.Attrs{"stride": []int{2, 2}}},
 	{[]int{1, 3, 4, 4}, []int{2, 3, 1, 1}, ir.Attrs{"padding": []int{3, 3}}},
 	{[]int{1, 1, 2, 2}, []int{1, 1, 5, 5}, ir.Attrs{"padding": []int{3, 4}}},
-	{[]int{1, 1, 12, 30}, []int{2, 1, 3, 11}, ir.Attrs{"padding": []int{1, 5}}},
+	{[]int{1, 1, 12, 30}, []int{2, 1, 3, 11}, ir.Attrs{"padding": []int{1, 5}, "act": "relu"}},
+	{[]int{1, 3, 17, 33}, []int{7, 3, 3, 3}, ir.Attrs{"padding": []int{1, 1}, "act": "relu"}},
+	{[]int{2, 3, 5, 6}, []int{7, 3, 1, 1}, ir.Attrs{"act": "relu"}},
 	{[]int{1, 160, 40, 40}, []int{3, 160, 3, 3}, ir.Attrs{"padding": []int{1, 1}}},
 	{[]int{1, 250, 3, 150}, []int{3, 250, 3, 3}, ir.Attrs{"padding": []int{1, 1}}},
 }

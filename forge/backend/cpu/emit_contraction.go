@@ -221,10 +221,13 @@ func (x *contractionEmitter) copies(kinds []variant, panels int, from string) {
 	x.close()
 }
 
-// vectorOf is vector j of row k of the panel of B that b points to, where it
-// stands.
+// vectorOf is vector j of row k of the panel of B that b points to, packed or where
+// it stands.
 func (x *contractionEmitter) vectorOf(v variant, j int, k string) string {
 	m := len(x.batch)
+	if x.packed != nil {
+		return fmt.Sprintf("load_%v(b + %s * %d + %d)", x.elem, k, v.vectors*x.target.Lanes, j*x.target.Lanes)
+	}
 	at := fmt.Sprintf("b + %s * %d + %d", k, x.c.B.Strides[m], j*x.target.Lanes*x.c.B.Strides[m+1])
 	part := 0
 	if j == v.vectors-1 {
@@ -254,12 +257,8 @@ func (x *contractionEmitter) tile(v variant) {
 	})
 	t.loop(c.K, func(chain int, k string) {
 		t.add(chain, func(r int) string { return a(r, k) }, func(j int) string {
-			at := fmt.Sprintf("(b + %s * %d + %d)", k, v.vectors*lanes, j*lanes)
-			switch {
-			case x.cut.copied:
-				return "load_" + x.suffix + at
-			case x.packed != nil:
-				return "load_" + x.elem.String() + at
+			if x.cut.copied {
+				return fmt.Sprintf("load_%s(b + %s * %d + %d)", x.suffix, k, v.vectors*lanes, j*lanes)
 			}
 			return x.vectorOf(v, j, k)
 		})

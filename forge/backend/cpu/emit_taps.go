@@ -5,8 +5,11 @@ import (
 	"strings"
 )
 
-// unrolledTaps is how many taps of a kernel row are written out.
-const unrolledTaps = 8
+// Taps of a kernel are written out when there are few, else those of a row.
+const (
+	unrolledKernel = 9
+	unrolledRow    = 8
+)
 
 // tile writes the function of a register tile: s points to the input of its first
 // result in the scratch array, line to where an image is one line.
@@ -30,27 +33,19 @@ func (x *convolutionEmitter) tile(p pixelTile) {
 	})
 	x.line("const %s *weights = %s;", forms[c.Elem].elem, scope{vars: []string{x.channel("o"), "", "", ""}}.at(c.W))
 	x.open("for (long k = 0; k < %d; k++)", c.Inputs)
-	x.open("for (long a = 0; a < %d; a++)", c.V.Taps)
-	x.line("const %s *from = s + k * %d + (a * %d %% %d * %d + a * %d / %d) * %d;", number, w.plane,
-		c.V.Dilation, c.V.Stride, w.rows, c.V.Dilation, c.V.Stride, w.pitch)
-	taps := func(b string) {
+	taps := func(a, b string) {
 		at := fmt.Sprintf("(%s * %d %% %d * %d + %s * %d / %d)", b, c.H.Dilation, c.H.Stride, c.V.Stride*w.rows*w.pitch, b, c.H.Dilation, c.H.Stride)
 		t.add(0, func(r int) string {
-			return fmt.Sprintf("%v(weights[%d + k * %d + a * %d + %s * %d])", c.Elem, r*c.W.Strides[0], c.W.Strides[1], c.W.Strides[2], b, c.W.Strides[3])
+			return fmt.Sprintf("%v(weights[%d + k * %d + %s * %d + %s * %d])", c.Elem, r*c.W.Strides[0], c.W.Strides[1], a, c.W.Strides[2], b, c.W.Strides[3])
 		}, func(j int) string {
 			return fmt.Sprintf("load_%s(from + %s + %d)", x.suffix, at, j/p.vectors*w.pitch+j%p.vectors*lanes)
 		})
 	}
-	if c.H.Taps <= unrolledTaps {
-		for b := range c.H.Taps {
-			taps(fmt.Sprint(b))
-		}
-	} else {
-		x.open("for (long b = 0; b < %d; b++)", c.H.Taps)
-		taps("b")
-		x.close()
-	}
-	x.close()
+	x.over("a", c.V.Taps, c.V.Taps*c.H.Taps <= unrolledKernel, func(a string) {
+		x.line("const %s *from = s + k * %d + (%s * %d %% %d * %d + %s * %d / %d) * %d;", number, w.plane,
+			a, c.V.Dilation, c.V.Stride, w.rows, a, c.V.Dilation, c.V.Stride, w.pitch)
+		x.over("b", c.H.Taps, c.H.Taps <= unrolledRow, func(b string) { taps(a, b) })
+	})
 	x.close()
 	for r := range p.channels {
 		for j := range p.lines * p.vectors {
@@ -58,6 +53,21 @@ func (x *convolutionEmitter) tile(p pixelTile) {
 		}
 	}
 	x.close()
+}
+
+// over repeats what body writes for each of n taps, in a loop or written out.
+func (x *convolutionEmitter) over(name string, n int, unrolled bool, body func(tap string)) {
+	if !unrolled {
+		x.open("for (long %s = 0; %s < %d; %s++)", name, name, n, name)
+		body(name)
+		x.close()
+		return
+	}
+	for i := range n {
+		x.open("")
+		body(fmt.Sprint(i))
+		x.close()
+	}
 }
 
 func (x *convolutionEmitter) lineVectors() int {

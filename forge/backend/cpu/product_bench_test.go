@@ -13,7 +13,10 @@ import (
 )
 
 // product is a matrix product to measure: M rows, K, N columns.
-type product struct{ m, k, n int }
+type product struct {
+	m, k, n int
+	elem    tensor.DType
+}
 
 // flopsPerRun is how many operations a measured program has at least: products
 // too small for that are repeated in it, since a call costs half a microsecond.
@@ -26,7 +29,7 @@ func (p product) repeated(tb testing.TB, line string, constant bool) (*ir.Graph,
 	times := max(1, flopsPerRun/(2*p.m*p.k*p.n))
 	b := ir.NewBuilder(op.Registry, "products")
 	input := func(name string, shape ...int) *ir.Value {
-		v, err := b.Input(name, ir.F32(shape...))
+		v, err := b.Input(name, ir.Spec{DType: p.elem, Shape: shape})
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -34,6 +37,9 @@ func (p product) repeated(tb testing.TB, line string, constant bool) (*ir.Graph,
 	}
 	random := func(seed uint64, shape ...int) *tensor.Tensor {
 		x, err := tensor.Rand(seed, shape...)
+		if err == nil {
+			x, err = x.Convert(p.elem)
+		}
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -87,18 +93,22 @@ func BenchmarkProduct(b *testing.B) {
 		name     string
 		line     string
 		constant bool
+		elem     tensor.DType
 		list     []product
 	}{
-		{"constant", "matmul", true, []product{
-			{8, 64, 128}, {32, 64, 64}, {64, 64, 64}, {32, 128, 256}, {24, 128, 384}, {96, 128, 384}, {4, 256, 512}, {8, 256, 512},
-			{16, 256, 256}, {64, 256, 512}, {256, 256, 256}, {128, 1536, 384}, {512, 512, 512}, {1024, 1024, 1024}, {128, 4096, 1024},
+		{"constant", "matmul", true, tensor.F32, []product{
+			{m: 8, k: 64, n: 128}, {m: 32, k: 64, n: 64}, {m: 64, k: 64, n: 64}, {m: 32, k: 128, n: 256}, {m: 24, k: 128, n: 384}, {m: 96, k: 128, n: 384}, {m: 4, k: 256, n: 512}, {m: 8, k: 256, n: 512},
+			{m: 16, k: 256, n: 256}, {m: 64, k: 256, n: 512}, {m: 256, k: 256, n: 256}, {m: 128, k: 1536, n: 384}, {m: 512, k: 512, n: 512}, {m: 1024, k: 1024, n: 1024}, {m: 128, k: 4096, n: 1024},
 		}},
-		{"ragged", "matmul", true, []product{{8, 64, 100}, {7, 65, 33}, {33, 65, 31}, {96, 128, 250}, {64, 64, 10}, {255, 257, 129}, {500, 500, 500}}},
-		{"gelu_tanh", "linear gelu_tanh", true, []product{{8, 64, 128}, {32, 128, 256}, {64, 256, 512}}},
-		{"relu", "linear relu", true, []product{{8, 64, 128}, {32, 128, 256}}},
-		{"variable", "matmul", false, []product{{8, 64, 128}, {32, 128, 256}, {96, 128, 384}, {256, 256, 256}, {512, 512, 512}, {1024, 1024, 1024}}},
+		{"ragged", "matmul", true, tensor.F32, []product{{m: 8, k: 64, n: 100}, {m: 7, k: 65, n: 33}, {m: 33, k: 65, n: 31}, {m: 96, k: 128, n: 250}, {m: 64, k: 64, n: 10}, {m: 255, k: 257, n: 129}, {m: 500, k: 500, n: 500}}},
+		{"gelu_tanh", "linear gelu_tanh", true, tensor.F32, []product{{m: 8, k: 64, n: 128}, {m: 32, k: 128, n: 256}, {m: 64, k: 256, n: 512}}},
+		{"relu", "linear relu", true, tensor.F32, []product{{m: 8, k: 64, n: 128}, {m: 32, k: 128, n: 256}}},
+		{"variable", "matmul", false, tensor.F32, []product{{m: 8, k: 64, n: 128}, {m: 32, k: 128, n: 256}, {m: 96, k: 128, n: 384}, {m: 256, k: 256, n: 256}, {m: 512, k: 512, n: 512}, {m: 1024, k: 1024, n: 1024}}},
+		{"bf16", "matmul", true, tensor.BF16, []product{{m: 8, k: 64, n: 128}, {m: 32, k: 128, n: 256}, {m: 256, k: 256, n: 256}}},
+		{"f64", "matmul", true, tensor.F64, []product{{m: 32, k: 128, n: 256}, {m: 256, k: 256, n: 256}}},
 	} {
 		for _, p := range group.list {
+			p.elem = group.elem
 			b.Run(fmt.Sprintf("%s/%dx%dx%d", group.name, p.m, p.k, p.n), func(b *testing.B) {
 				g, in, times := p.repeated(b, group.line, group.constant)
 				exe := compile(b, back, g)
@@ -119,13 +129,16 @@ func BenchmarkRow(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, p := range []product{{1, 4096, 4096}, {1, 1024, 16384}, {1, 65536, 256}, {1, 4099, 4093}} {
+	for _, p := range []product{
+		{1, 4096, 4096, tensor.F32}, {1, 1024, 16384, tensor.F32}, {1, 65536, 256, tensor.F32}, {1, 4099, 4093, tensor.F32},
+		{1, 8192, 4096, tensor.BF16}, {1, 8192, 4096, tensor.F16}, {1, 4096, 2048, tensor.F64},
+	} {
 		for _, constant := range []bool{true, false} {
-			b.Run(fmt.Sprintf("%s/%dx%d", map[bool]string{true: "constant", false: "variable"}[constant], p.k, p.n), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/%v_%dx%d", map[bool]string{true: "constant", false: "variable"}[constant], p.elem, p.k, p.n), func(b *testing.B) {
 				g, in, times := p.repeated(b, "matmul", constant)
 				exe := compile(b, back, g)
 				b.Log(exe.Kernels()[0].Reason)
-				limit, best := sideBySide(b, stream.Run, func() float64 { run(b, exe, in); return float64(4 * p.k * p.n * times) })
+				limit, best := sideBySide(b, stream.Run, func() float64 { run(b, exe, in); return float64(p.elem.Size() * p.k * p.n * times) })
 				b.ReportMetric(best, "GB/s")
 				b.ReportMetric(100*best/limit, "%stream")
 			})

@@ -27,6 +27,7 @@ var productCases = []struct {
 	{[]int{2, 37}, []int{19, 37}, "transposed"}, {[]int{5, 100}, []int{35, 100}, "transposed"}, {[]int{40, 33}, []int{21, 33}, "transposed"},
 	{[]int{1, 64}, []int{3, 64}, "transposed"}, {[]int{5, 33}, []int{1, 33}, "transposed"},
 	{[]int{3, 5, 40}, []int{40, 20}, "matmul"}, {[]int{3, 5, 40}, []int{3, 40, 20}, "matmul"}, {[]int{2, 3, 1, 9}, []int{3, 9, 18}, "matmul"},
+	{[]int{37, 37}, []int{37, 41}, "gelu"}, {[]int{3, 3}, []int{3, 2600}, "relu"}, // with the matrix as residual
 	{[]int{2, 34, 16}, []int{2, 17, 16}, "transposed"}, {[]int{6, 11}, []int{4, 11, 5}, "matmul"}, {[]int{3, 2, 300}, []int{3, 300, 600}, "matmul"},
 }
 
@@ -198,7 +199,11 @@ func apply(t *testing.T, b *ir.Builder, line string, x, w *ir.Value, bias *tenso
 	if err != nil {
 		t.Fatal(err)
 	}
-	return add("linear", ir.Attrs{"act": line}, x, w, vb)
+	y := add("linear", ir.Attrs{"act": line}, x, w, vb)
+	if y.Spec.Rank() == 2 && y.Spec.Shape[0] == w.Spec.Shape[0] { // of the shape of the matrix
+		return add("linear", ir.Attrs{"act": line}, x, w, vb, w)
+	}
+	return y
 }
 
 // magnitudes is the product of absolute values, without its activation.

@@ -39,7 +39,7 @@ const (
 	// B is not read too often.
 	matrixBytes = 256 << 10
 	minBlock    = 64
-	// A panel of a matrix that is not constant is copied when there are rows enough
+	// A panel of a matrix that is not constant, or of half precision, is copied when there are rows enough
 	// to repay that and it fits the stack: neighbours in a column are else as far
 	// apart as rows are, and fall into the same few lines of the caches.
 	copiedRows  = 32
@@ -110,7 +110,8 @@ func (t Target) fit(c *loop.Contraction, packed bool, cut tiling) tiling {
 	for c.Elem != tensor.F64 && cut.rows*cut.vector*cut.chains < minChains && 4*cut.chains <= c.K {
 		cut.chains *= 2
 	}
-	cut.copied = !packed && c.M >= copiedRows && max(4, c.Elem.Size())*c.K*cut.vector*t.Lanes <= copiedBytes
+	half := c.Elem == tensor.F16 || c.Elem == tensor.BF16
+	cut.copied = (!packed || half) && c.M >= copiedRows && max(4, c.Elem.Size())*c.K*cut.vector*t.Lanes <= copiedBytes
 	if rows := max(minBlock, matrixBytes/(c.Elem.Size()*max(1, c.K))); rows < c.M && !cut.copied {
 		cut.block = rows / cut.rows
 	}
@@ -159,6 +160,8 @@ func (cut tiling) describe(packed bool) string {
 	}
 	s := fmt.Sprintf("tiles of %d rows by %d vectors in registers, ", cut.rows, cut.vector)
 	switch {
+	case packed && cut.copied:
+		s += "the matrix packed at compile time, its panels widened before use"
 	case packed:
 		s += "the matrix packed at compile time"
 	case cut.copied:

@@ -46,37 +46,78 @@ KERNEL void conv2d_0_3x1x2_0(float *p0, const float *p1, const float *p2, const 
   vf c2_1 = set_f32(*(p3 + (g * 3 + o + 2) * 1));
   const float *weights = p2 + (g * 3 + o) * 8;
   for (long k = 0; k < 2; k++) {
-    for (long a = 0; a < 2; a++) {
-      const float *from = s + k * 60 + (a * 1 % 2 * 3 + a * 1 / 2) * 5;
+    {
+      const float *from = s + k * 60 + (0 * 1 % 2 * 3 + 0 * 1 / 2) * 5;
       {
-        vf b0 = load_f32(from + (0 * 1 % 2 * 30 + 0 * 1 / 2) + 0);
-        PIN(b0);
-        vf b1 = load_f32(from + (0 * 1 % 2 * 30 + 0 * 1 / 2) + 4);
-        PIN(b1);
-        vf a0 = set_f32(weights[0 + k * 4 + a * 2 + 0 * 1]);
-        c0_0 = fma_(a0, b0, c0_0);
-        c0_1 = fma_(a0, b1, c0_1);
-        vf a1 = set_f32(weights[8 + k * 4 + a * 2 + 0 * 1]);
-        c1_0 = fma_(a1, b0, c1_0);
-        c1_1 = fma_(a1, b1, c1_1);
-        vf a2 = set_f32(weights[16 + k * 4 + a * 2 + 0 * 1]);
-        c2_0 = fma_(a2, b0, c2_0);
-        c2_1 = fma_(a2, b1, c2_1);
+        {
+          vf b0 = load_f32(from + (0 * 1 % 2 * 30 + 0 * 1 / 2) + 0);
+          PIN(b0);
+          vf b1 = load_f32(from + (0 * 1 % 2 * 30 + 0 * 1 / 2) + 4);
+          PIN(b1);
+          vf a0 = set_f32(weights[0 + k * 4 + 0 * 2 + 0 * 1]);
+          c0_0 = fma_(a0, b0, c0_0);
+          c0_1 = fma_(a0, b1, c0_1);
+          vf a1 = set_f32(weights[8 + k * 4 + 0 * 2 + 0 * 1]);
+          c1_0 = fma_(a1, b0, c1_0);
+          c1_1 = fma_(a1, b1, c1_1);
+          vf a2 = set_f32(weights[16 + k * 4 + 0 * 2 + 0 * 1]);
+          c2_0 = fma_(a2, b0, c2_0);
+          c2_1 = fma_(a2, b1, c2_1);
+        }
       }
       {
-        vf b0 = load_f32(from + (1 * 1 % 2 * 30 + 1 * 1 / 2) + 0);
-        PIN(b0);
-        vf b1 = load_f32(from + (1 * 1 % 2 * 30 + 1 * 1 / 2) + 4);
-        PIN(b1);
-        vf a0 = set_f32(weights[0 + k * 4 + a * 2 + 1 * 1]);
-        c0_0 = fma_(a0, b0, c0_0);
-        c0_1 = fma_(a0, b1, c0_1);
-        vf a1 = set_f32(weights[8 + k * 4 + a * 2 + 1 * 1]);
-        c1_0 = fma_(a1, b0, c1_0);
-        c1_1 = fma_(a1, b1, c1_1);
-        vf a2 = set_f32(weights[16 + k * 4 + a * 2 + 1 * 1]);
-        c2_0 = fma_(a2, b0, c2_0);
-        c2_1 = fma_(a2, b1, c2_1);
+        {
+          vf b0 = load_f32(from + (1 * 1 % 2 * 30 + 1 * 1 / 2) + 0);
+          PIN(b0);
+          vf b1 = load_f32(from + (1 * 1 % 2 * 30 + 1 * 1 / 2) + 4);
+          PIN(b1);
+          vf a0 = set_f32(weights[0 + k * 4 + 0 * 2 + 1 * 1]);
+          c0_0 = fma_(a0, b0, c0_0);
+          c0_1 = fma_(a0, b1, c0_1);
+          vf a1 = set_f32(weights[8 + k * 4 + 0 * 2 + 1 * 1]);
+          c1_0 = fma_(a1, b0, c1_0);
+          c1_1 = fma_(a1, b1, c1_1);
+          vf a2 = set_f32(weights[16 + k * 4 + 0 * 2 + 1 * 1]);
+          c2_0 = fma_(a2, b0, c2_0);
+          c2_1 = fma_(a2, b1, c2_1);
+        }
+      }
+    }
+    {
+      const float *from = s + k * 60 + (1 * 1 % 2 * 3 + 1 * 1 / 2) * 5;
+      {
+        {
+          vf b0 = load_f32(from + (0 * 1 % 2 * 30 + 0 * 1 / 2) + 0);
+          PIN(b0);
+          vf b1 = load_f32(from + (0 * 1 % 2 * 30 + 0 * 1 / 2) + 4);
+          PIN(b1);
+          vf a0 = set_f32(weights[0 + k * 4 + 1 * 2 + 0 * 1]);
+          c0_0 = fma_(a0, b0, c0_0);
+          c0_1 = fma_(a0, b1, c0_1);
+          vf a1 = set_f32(weights[8 + k * 4 + 1 * 2 + 0 * 1]);
+          c1_0 = fma_(a1, b0, c1_0);
+          c1_1 = fma_(a1, b1, c1_1);
+          vf a2 = set_f32(weights[16 + k * 4 + 1 * 2 + 0 * 1]);
+          c2_0 = fma_(a2, b0, c2_0);
+          c2_1 = fma_(a2, b1, c2_1);
+        }
+      }
+      {
+        {
+          vf b0 = load_f32(from + (1 * 1 % 2 * 30 + 1 * 1 / 2) + 0);
+          PIN(b0);
+          vf b1 = load_f32(from + (1 * 1 % 2 * 30 + 1 * 1 / 2) + 4);
+          PIN(b1);
+          vf a0 = set_f32(weights[0 + k * 4 + 1 * 2 + 1 * 1]);
+          c0_0 = fma_(a0, b0, c0_0);
+          c0_1 = fma_(a0, b1, c0_1);
+          vf a1 = set_f32(weights[8 + k * 4 + 1 * 2 + 1 * 1]);
+          c1_0 = fma_(a1, b0, c1_0);
+          c1_1 = fma_(a1, b1, c1_1);
+          vf a2 = set_f32(weights[16 + k * 4 + 1 * 2 + 1 * 1]);
+          c2_0 = fma_(a2, b0, c2_0);
+          c2_1 = fma_(a2, b1, c2_1);
+        }
       }
     }
   }
