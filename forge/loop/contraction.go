@@ -72,22 +72,23 @@ func (c *Contraction) foldRows(shape []int, loads []*Access) {
 		all = append(all, c.Bias)
 	}
 	all = append(all, loads...)
-	heads, tails := make([]*Access, len(all)), make([][]int, len(all))
+	heads, tails := make([]*[]int, len(all)), make([][]int, len(all))
 	for i, a := range all {
-		heads[i], tails[i] = &Access{Strides: a.Strides[:lead]}, a.Strides[lead:]
+		head := a.Strides[:lead:lead]
+		heads[i], tails[i] = &head, a.Strides[lead:]
 	}
 	dims := merge(shape[:lead], heads)
 	rows := len(dims) - 1
-	if b := heads[1].Strides; b[rows] != 0 && dims[rows] > 1 { // the last dimension has a matrix for each point
+	if b := *heads[1]; b[rows] != 0 && dims[rows] > 1 { // the last dimension has a matrix for each point
 		dims = append(dims, 1)
 		for _, h := range heads {
-			h.Strides = append(h.Strides, 0)
+			*h = append(*h, 0)
 		}
 		rows++
 	}
-	heads[1].Strides = heads[1].Strides[:rows]
+	*heads[1] = (*heads[1])[:rows]
 	for i, a := range all {
-		a.Strides = append(append([]int{}, heads[i].Strides...), tails[i]...)
+		a.Strides = append(append([]int{}, *heads[i]...), tails[i]...)
 	}
 	c.Batch, c.M = dims[:rows], dims[rows]
 }

@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"fmt"
-	"strings"
 
 	"forgekernel/forge/loop"
 	"forgekernel/forge/tensor"
@@ -53,14 +52,6 @@ func (x *contractionEmitter) locals(kind string, names ...string) string {
 		text += ", " + kind + v
 	}
 	return text
-}
-
-func (x *contractionEmitter) arguments() string {
-	list := make([]string, len(x.kernel.Params))
-	for i := range list {
-		list[i] = fmt.Sprintf("p%d", i)
-	}
-	return strings.Join(append(list, "stop"), ", ")
 }
 
 // variant is a register tile and its function.
@@ -163,7 +154,7 @@ func (x *contractionEmitter) panelAt() string {
 // calls runs the tiles t to end-1, of which the first ones have a row more.
 func (x *contractionEmitter) calls(v variant, rows cutting) {
 	call := func(v variant) {
-		x.line("%s(%s, b%s);", x.function(v), x.arguments(), x.locals("", "r", "c"))
+		x.line("%s(%s, b%s);", x.function(v), x.pass(), x.locals("", "r", "c"))
 	}
 	x.open("for (; t < end; t++)")
 	if rows.first == rows.count {

@@ -43,7 +43,7 @@ func (e *emitter) convolution(name string, w windowing) int {
 	x.line("long top = band * %d, left = column * %d;", w.band, w.width*lanes)
 	x.line("long rows = least(%d, %d - top);", w.band, c.V.Out)
 	if masked {
-		x.line("if (exact) { %s_exact(%s, i, g, top, top + rows, left, least(left + %d, %d)); continue; }", name, x.arguments(), w.width*lanes, c.H.Out)
+		x.line("if (exact) { %s_exact(%s, i, g, top, top + rows, left, least(left + %d, %d)); continue; }", name, x.pass(), w.width*lanes, c.H.Out)
 	}
 	x.fill(columns)
 	x.channels(tiles, vectors)
@@ -197,7 +197,7 @@ func (x *convolutionEmitter) channels(tiles map[pixelTile]bool, vectors int) {
 			line = "line"
 		}
 		call := func(p pixelTile) string {
-			return fmt.Sprintf("%s(%s, s + y * %d + v - left, %s, i, g, o, top + y, v);", x.function(p), x.arguments(), w.pitch, line)
+			return fmt.Sprintf("%s(%s, s + y * %d + v - left, %s, i, g, o, top + y, v);", x.function(p), x.pass(), w.pitch, line)
 		}
 		if rows.first == rows.count {
 			x.line("if (%s) %s", condition, call(p))

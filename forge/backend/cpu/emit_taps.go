@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"fmt"
-	"strings"
 )
 
 // Taps of a kernel are written out when there are few, else those of a row.
@@ -93,21 +92,13 @@ func (x *convolutionEmitter) finish(s scope, sum, line string) {
 	x.close()
 }
 
-func (x *convolutionEmitter) arguments() string {
-	list := make([]string, len(x.kernel.Params))
-	for i := range list {
-		list[i] = fmt.Sprintf("p%d", i)
-	}
-	return strings.Join(append(list, "stop"), ", ")
-}
-
 // notFinite is a condition: whether a weight is NaN or infinite, so that zeros
 // cannot stand for the padding.
 func (x *convolutionEmitter) notFinite() string {
 	if x.w.exact {
 		return "1"
 	}
-	return fmt.Sprintf("%s_odd(%s)", x.name, x.arguments())
+	return fmt.Sprintf("%s_odd(%s)", x.name, x.pass())
 }
 
 // exactly writes the functions for weights that are not finite: one finds out, the

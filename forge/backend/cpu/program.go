@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"errors"
 	"fmt"
 
 	"forgekernel/forge/backend"
@@ -31,6 +32,7 @@ type buffer struct {
 	input    int // index of the input; -1 for none
 	constant *tensor.Tensor
 	packed   []byte
+	scratch  int64 // bytes of work space; 0 for none
 	output   *ir.Value
 	// updated says that a kernel writes into an input, so that the run needs a
 	// copy of it.
@@ -63,7 +65,8 @@ type step struct {
 	constant bool   // the second matrix of a contraction is, so that it is packed
 	shape    string // of the kernel
 	schedule Schedule
-	told     int // index of the words about it
+	told     int // index of the words about it; -1 for none
+	of       int // kernels of the node
 }
 
 // argument is a place in a buffer; buffer -1 is no memory at all.
@@ -93,6 +96,7 @@ func (b *Backend) prepare(g *ir.Graph, choose func(program []string) Schedules) 
 			p.addNode(b.Target, n)
 		}
 	}
+	p.placeResults()
 	return p, p.cut(b.Target, choose(p.shapes()))
 }
 
@@ -133,6 +137,30 @@ func (p *program) placeValues() error {
 	return nil
 }
 
+// placeResults finds the outputs that are all of a buffer which a run writes, and
+// can so be written where the caller wants them. The others are copied there.
+func (p *program) placeResults() {
+	for i := range p.buffers {
+		p.buffers[i].result = -1
+	}
+	for i, v := range p.graph.Outputs {
+		at := p.place(v)
+		if at.buffer < 0 || v.Spec.Elements() == 0 {
+			continue
+		}
+		b := &p.buffers[at.buffer]
+		layout := ir.Layout{Strides: p.entries[v].Strides}
+		if b.result < 0 && b.written(p.graph) == v.Spec.Bytes() && layout.Contiguous(v.Spec.Shape) {
+			b.result = i
+			continue
+		}
+		to := argument{buffer: len(p.buffers)}
+		p.buffers = append(p.buffers, buffer{slot: -1, input: -1, output: v, result: i})
+		k := loop.Copy(v, layout.Strides)
+		p.steps = append(p.steps, step{node: v.Def, kernel: k, args: []argument{to, at}, shape: shapeOf(k, false), told: -1})
+	}
+}
+
 // place is where a value stands.
 func (p *program) place(v *ir.Value) argument {
 	e := p.entries[v]
@@ -157,40 +185,70 @@ func (p *program) addNode(t Target, n *ir.Node) {
 		told.Reason = "the result has no elements"
 		return
 	}
-	k, err := loop.Lower(n, func(v *ir.Value) []int { return p.entries[v].Strides })
+	kernels, err := loop.Lower(n, func(v *ir.Value) []int { return p.entries[v].Strides })
+	if err == nil && n.Op.Donates && p.place(n.Out[0]) != p.place(n.In[0]) {
+		err = errors.New("the state has to be copied first")
+	}
+	if err == nil {
+		err = t.checkTemporaries(kernels)
+	}
+	if err == nil {
+		err = t.checkScratch(kernels)
+	}
 	if err != nil {
 		told.Kernel, told.Reason = n.Op.Name+", reference", err.Error()
 		p.steps = append(p.steps, step{node: n})
 		return
 	}
-	s := step{node: n, kernel: k, told: len(p.kernels)}
-	for _, q := range k.Params {
-		s.args = append(s.args, p.place(q.Value))
-	}
-	if k.Convolution != nil {
-		if s.window, err = p.window(t, k); err != nil {
-			told.Kernel, told.Reason = n.Op.Name+", reference", err.Error()
-			p.steps = append(p.steps, step{node: n})
-			return
-		}
-	}
-	if c := k.Contraction; c != nil {
-		s.constant = p.entries[k.Params[c.B.Param].Value].Place == plan.InConstant
-	}
-	s.shape = shapeOf(k, s.constant)
 	told.Kernel = fmt.Sprintf("%s, C for %s", n.Op.Name, t.Name)
-	p.steps = append(p.steps, s)
+	p.addKernels(t, n, kernels)
+}
+
+// addKernels adds a step for each kernel of a node.
+func (p *program) addKernels(t Target, n *ir.Node, kernels []*loop.Kernel) {
+	locals := make(map[*loop.Local]int)
+	for _, k := range kernels {
+		s := step{node: n, kernel: k, told: len(p.kernels), of: len(kernels)}
+		for _, q := range k.Params {
+			if q.Value != nil {
+				s.args = append(s.args, p.place(q.Value))
+				continue
+			}
+			if _, known := locals[q.Local]; !known {
+				locals[q.Local] = p.addLocal(q.Local)
+			}
+			s.args = append(s.args, argument{buffer: locals[q.Local]})
+		}
+		if k.Convolution != nil {
+			s.window = p.window(t, k)
+		}
+		if c := k.Contraction; c != nil {
+			s.constant = p.entries[k.Params[c.B.Param].Value].Place == plan.InConstant
+		}
+		s.shape = shapeOf(k, s.constant)
+		p.steps = append(p.steps, s)
+	}
+}
+
+// addLocal makes the buffer of memory that the kernels of one node share.
+func (p *program) addLocal(l *loop.Local) int {
+	b := buffer{slot: -1, input: -1, constant: l.Constant}
+	if l.Constant == nil {
+		b.scratch = max(1, int64(l.Elements)*int64(l.DType.Size()))
+	}
+	p.buffers = append(p.buffers, b)
+	return len(p.buffers) - 1
 }
 
 // window decides how a convolution is cut, and looks at its weights.
-func (p *program) window(t Target, k *loop.Kernel) (windowing, error) {
-	w, err := t.windowingFor(k.Convolution, Schedule{})
+func (p *program) window(t Target, k *loop.Kernel) windowing {
+	w := t.windowingFor(k.Convolution, Schedule{})
 	v := k.Params[k.Convolution.W.Param].Value
-	if e := p.entries[v]; err == nil && e.Place == plan.InConstant {
+	if p.entries[v].Place == plan.InConstant {
 		w.finite = finite(p.buffers[p.place(v).buffer].constant)
 		w.exact = !w.finite
 	}
-	return w, err
+	return w
 }
 
 // shapes are those of the kernels in the order in which they run.
@@ -217,15 +275,15 @@ func (p *program) cut(t Target, schedules Schedules) error {
 		}
 		s.schedule, s.cut = t.decide(s.kernel, s.constant, want)
 		if c := s.kernel.Convolution; c != nil {
-			w, err := t.windowingFor(c, s.schedule)
-			if err != nil {
-				return fmt.Errorf("the schedule of %s: %w", s.shape, err)
-			}
+			w := t.windowingFor(c, s.schedule)
 			w.finite, w.exact = s.window.finite, s.window.exact
 			s.window = w
 		}
 		if s.constant {
 			p.pack(t.narrowed(s.schedule.Width), s)
+		}
+		if s.told < 0 {
+			continue
 		}
 		told := &p.kernels[s.told]
 		if told.Reason = s.reason(t); tuned {
@@ -243,7 +301,9 @@ func (s *step) reason(t Target) string {
 	case s.kernel.Contraction != nil:
 		return s.cut.describe(s.constant)
 	case s.kernel.Attention != nil:
-		return fmt.Sprintf("%d queries at a time, their scores side by side in vectors", s.schedule.Width)
+		return t.narrowed(s.schedule.Width).planAttention(s.kernel, s.schedule.Keys).String()
+	case s.of > 1:
+		return fmt.Sprintf("%d nests of loops, in vectors", s.of)
 	}
 	return "one nest of loops, in vectors"
 }
@@ -255,5 +315,5 @@ func (p *program) pack(t Target, s *step) {
 	s.packed = t.packedSteps(c)
 	s.args[c.B.Param] = argument{buffer: len(p.buffers)}
 	packed := t.packTensor(c, s.cut, p.buffers[at.buffer].constant, at.offset)
-	p.buffers = append(p.buffers, buffer{slot: -1, input: -1, packed: packed})
+	p.buffers = append(p.buffers, buffer{slot: -1, input: -1, result: -1, packed: packed})
 }

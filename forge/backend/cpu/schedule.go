@@ -28,7 +28,7 @@ type Schedule struct {
 	Block  int
 	Chains int // sums that each result of a contraction is split into
 	Unroll int // rounds of all chains in one of the loop of a contraction
-	Keys   int // of an attention, whose scores are summed side by side
+	Keys   int // of an attention, in a block
 	// Split is the number of chunks that threads share; 1 keeps a kernel on one
 	// thread, and 0 is as many as its estimated time makes worth it.
 	Split int
@@ -47,7 +47,7 @@ var knobs = []struct {
 	{"block", 1 << 30, func(s *Schedule) *int { return &s.Block }},
 	{"chains", 8, func(s *Schedule) *int { return &s.Chains }},
 	{"unroll", 8, func(s *Schedule) *int { return &s.Unroll }},
-	{"keys", 16, func(s *Schedule) *int { return &s.Keys }},
+	{"keys", 1 << 20, func(s *Schedule) *int { return &s.Keys }},
 	{"split", 8 * MaxThreads, func(s *Schedule) *int { return &s.Split }},
 	{"width", 16, func(s *Schedule) *int { return &s.Width }},
 }
@@ -171,11 +171,7 @@ func (t Target) decide(k *loop.Kernel, packed bool, want Schedule) (Schedule, ti
 		if k.Convolution.Elem != tensor.F32 {
 			asked = Schedule{}
 		}
-		w, err := t.windowingFor(k.Convolution, asked)
-		if err != nil {
-			w, _ = t.windowingFor(k.Convolution, Schedule{})
-		}
-		cut := w.schedule()
+		cut := t.windowingFor(k.Convolution, asked).schedule()
 		cut.Width, cut.Split = s.Width, s.Split
 		return cut, tiling{}
 	case k.Contraction != nil:
@@ -190,22 +186,24 @@ func (t Target) decide(k *loop.Kernel, packed bool, want Schedule) (Schedule, ti
 		}
 		return s, cut
 	case k.Attention != nil:
-		s.Keys = min(cmp.Or(want.Keys, keyBlock), max(k.Attention.Keys, 1))
+		s.Keys = t.planAttention(k, asked.Keys).keys
 	}
 	return s, tiling{}
 }
 
-// isSingle reports whether a kernel computes in f32 alone.
+// isSingle reports whether a kernel computes in f32 alone, and with nothing but what
+// the narrower vectors have.
 func isSingle(k *loop.Kernel) bool {
-	is := k.Convolution == nil // whose cut is that of the whole vectors
+	is := k.Convolution == nil && k.Attention == nil
 	for _, p := range k.Params {
-		is = is && p.Value.Spec.DType == tensor.F32
+		is = is && p.DType() == tensor.F32
 	}
 	check := func(x *loop.Expr) { is = is && x.Type == tensor.F32 }
 	switch {
 	case k.Nest != nil:
 		for _, s := range k.Nest.Stages {
 			s.Expr.Walk(check)
+			is = is && s.Reduce != loop.Max && s.Reduce != loop.Min
 		}
 	case k.Contraction != nil && k.Contraction.Epilogue != nil:
 		k.Contraction.Epilogue.Walk(check)
@@ -258,7 +256,7 @@ func shapeOf(k *loop.Kernel, packed bool) string {
 	bare := *k
 	bare.Params = make([]loop.Param, len(k.Params))
 	for i, p := range k.Params {
-		bare.Params[i] = loop.Param{Value: &ir.Value{Name: fmt.Sprint(i), Spec: p.Value.Spec}, Written: p.Written}
+		bare.Params[i] = loop.Param{Value: &ir.Value{Name: fmt.Sprint(i), Spec: ir.Spec{DType: p.DType()}}, Written: p.Written}
 	}
 	sum := sha256.Sum256(fmt.Append(nil, bare.String(), packed))
 	return fmt.Sprintf("%s %s #%s", k.Op, extent(k), hex.EncodeToString(sum[:4]))

@@ -147,8 +147,10 @@ func TestIsolated(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, s := range steps {
-			if s.Graph == nil {
+			if s.Graph == nil && !strings.HasPrefix(s.Shape, "rope ") { // which is two kernels
 				t.Errorf("%s: %s is no program by itself: %s", name, s.Shape, s.Reason)
+			}
+			if s.Graph == nil {
 				continue
 			}
 			alone, _, err := cpu.New().Steps(s.Graph)

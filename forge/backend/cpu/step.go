@@ -148,8 +148,8 @@ func (t Target) proposals(k *loop.Kernel, packed bool, own Schedule) []Proposal 
 				}
 			}
 		case k.Attention != nil:
-			for _, keys := range []int{4, 8, 12, 16} {
-				add(Schedule{Keys: keys, Width: width})
+			for _, keys := range []int{32, 64, 128, 256} {
+				add(Schedule{Keys: keys})
 			}
 		default:
 			add(Schedule{Width: width})
@@ -162,7 +162,7 @@ func (t Target) proposals(k *loop.Kernel, packed bool, own Schedule) []Proposal 
 }
 
 // code estimates how much code a schedule makes.
-func (s Schedule) code() int { return max(s.Rows*s.Vectors*max(1, s.Chains*s.Unroll), s.Keys) }
+func (s Schedule) code() int { return s.Rows * s.Vectors * max(1, s.Chains*s.Unroll) }
 
 // widths are that of the target, and half of it where that leaves fewer lanes
 // empty.

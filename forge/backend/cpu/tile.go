@@ -150,6 +150,15 @@ func even(n, limit int) cutting {
 	return cutting{count, n - count*(large-1), large}
 }
 
+// parts are the sizes one by one.
+func (c cutting) parts() []int {
+	list := make([]int, c.count)
+	for i := range list {
+		list[i] = c.large - min(1, max(0, i-c.first+1))
+	}
+	return list
+}
+
 // describe says what was chosen, for people.
 func (cut tiling) describe(packed bool) string {
 	switch {

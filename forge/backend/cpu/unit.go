@@ -71,7 +71,12 @@ func (u *unit) call(p *program, index, i int) {
 		}
 	}
 	k := u.kernel(s)
-	text := fmt.Sprintf("%s(%s, stop, ", k.name, strings.Join(args, ", "))
+	args = append(args, "stop")
+	fault := fmt.Sprintf("(int *)p[%d]", len(p.buffers))
+	if s.kernel.CanFault() {
+		args = append(args, fault)
+	}
+	text := fmt.Sprintf("%s(%s, ", k.name, strings.Join(args, ", "))
 	duration := u.target.duration(s.kernel)
 	if grain := s.grain(duration, k.units); grain < k.units {
 		p.shared += duration
@@ -80,8 +85,15 @@ func (u *unit) call(p *program, index, i int) {
 	} else {
 		text += fmt.Sprintf("0, %d", k.units)
 	}
-	fmt.Fprintf(&u.entries, "  if (stopped(stop)) return 1;\n  %s); /* %v */\n", text, s.node.Out[0].Spec)
+	fmt.Fprintf(&u.entries, "  if (stopped(stop)) return 1;\n  %s); /* %v %v */\n", text, s.kernel.Params[0], s.kernel.Params[0].DType())
+	if s.kernel.CanFault() {
+		fmt.Fprintf(&u.entries, "  if (*%s) return %d;\n", fault, faultOf(i))
+	}
 }
+
+// faultOf is what a native function returns when a step faults. It returns 1 when it
+// was stopped, and 0 at its end.
+func faultOf(step int) int { return step + 2 }
 
 func (u *unit) end(inside *bool) {
 	if *inside {
@@ -106,8 +118,7 @@ func (u *unit) kernel(s step) kernel {
 		k.units = e.attention(placeholder)
 	}
 	width := s.schedule.Width
-	text := fmt.Sprintf("/* %d units */\n%s", k.units, e.String())
-	key := fmt.Sprint(width, text)
+	key := fmt.Sprintf("/* %d lanes, %d units */\n%s", width, k.units, e.String())
 	if known, ok := u.kernels[key]; ok {
 		return known
 	}
@@ -116,6 +127,6 @@ func (u *unit) kernel(s step) kernel {
 	if u.defs[width] == nil {
 		u.defs[width] = &strings.Builder{}
 	}
-	u.defs[width].WriteString("\n" + strings.ReplaceAll(text, placeholder, k.name))
+	u.defs[width].WriteString("\n" + strings.ReplaceAll(key, placeholder, k.name))
 	return k
 }

@@ -46,9 +46,10 @@ const (
 // reads up to one beyond its planes.
 func (w windowing) scratch(t Target, c *loop.Convolution) int { return c.Inputs*w.plane + t.Lanes }
 
-// windowingFor picks what a schedule leaves open: the register tile with the least estimated time, among lines
-// that are rows and images that are lines, and the largest band.
-func (t Target) windowingFor(c *loop.Convolution, want Schedule) (windowing, error) {
+// windowingFor picks what a schedule leaves open: the register tile with the least
+// estimated time, among lines that are rows and images that are lines, and the
+// largest band.
+func (t Target) windowingFor(c *loop.Convolution, want Schedule) windowing {
 	registers := t.Registers
 	if c.Elem == tensor.F64 {
 		registers = 16
@@ -78,7 +79,11 @@ func (t Target) windowingFor(c *loop.Convolution, want Schedule) (windowing, err
 	if least == math.MaxInt { // what is wanted does not fit the scratch array
 		return t.windowingFor(c, Schedule{})
 	}
-	return best, best.cut(t, c)
+	best.cut(t, c)
+	if want.Rows > 0 && max(4, c.Elem.Size())*best.scratch(t, c) > scratchBytes {
+		return t.windowingFor(c, Schedule{})
+	}
+	return best
 }
 
 // schedule is the cut as a schedule.
@@ -121,30 +126,41 @@ func (w windowing) cost(c *loop.Convolution, lines, vectors int) int {
 	return sum
 }
 
+// checkScratch refuses convolutions whose scratch array is beyond the bound.
+func (t Target) checkScratch(kernels []*loop.Kernel) error {
+	for _, k := range kernels {
+		c := k.Convolution
+		if c == nil {
+			continue
+		}
+		if bytes := max(4, c.Elem.Size()) * t.windowingFor(c, Schedule{}).scratch(t, c); bytes > scratchBytes {
+			return fmt.Errorf("the %d channels of its images need %d KiB of scratch; the limit is %d KiB", c.Inputs, bytes>>10, scratchBytes>>10)
+		}
+	}
+	return nil
+}
+
 // cut decides the band and lays out the scratch array.
-func (w *windowing) cut(t Target, c *loop.Convolution) error {
+func (w *windowing) cut(t Target, c *loop.Convolution) {
 	size := max(4, c.Elem.Size())
 	lines, vectors := w.grid(t, c)
 	w.width = vectors
 	if w.flat {
 		w.band = c.V.Out
 		w.layOut(t, c)
-		return nil
+		return
 	}
 	for w.band = (lines + w.lines - 1) / w.lines * w.lines; ; {
 		w.layOut(t, c)
-		bytes := size * w.scratch(t, c)
 		switch {
-		case bytes <= bandBytes:
-			return nil
+		case size*w.scratch(t, c) <= bandBytes:
+			return
 		case w.band > w.lines:
 			w.band = max(w.lines, (w.band/2+w.lines-1)/w.lines*w.lines)
 		case w.width > w.vectors:
 			w.width = max(w.vectors, (w.width/2+w.vectors-1)/w.vectors*w.vectors)
-		case bytes <= scratchBytes:
-			return nil
 		default:
-			return fmt.Errorf("the %d channels of its images need more than %d KiB of scratch", c.Inputs, scratchBytes>>10)
+			return
 		}
 	}
 }

@@ -194,6 +194,6 @@ KERNEL void conv2d_0(float *p0, const float *p1, const float *p2, const float *p
 
 int forge_run_0_0(char *const *p, const int *stop, struct team *team) {
   if (stopped(stop)) return 1;
-  conv2d_0((void *)(p[3] + 0), (void *)(p[0] + 0), (void *)(p[1] + 0), (void *)(p[2] + 0), stop, 0, 1); /* f32[1,3,3,5] */
+  conv2d_0((void *)(p[3] + 0), (void *)(p[0] + 0), (void *)(p[1] + 0), (void *)(p[2] + 0), stop, 0, 1); /* %y f32 */
   return stopped(stop);
 }

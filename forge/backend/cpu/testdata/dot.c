@@ -72,6 +72,6 @@ KERNEL void matmul_0(float *p0, const float *p1, const float *p2, const int *sto
 
 int forge_run_0_0(char *const *p, const int *stop, struct team *team) {
   if (stopped(stop)) return 1;
-  matmul_0((void *)(p[2] + 0), (void *)(p[0] + 0), (void *)(p[1] + 0), stop, 0, 1); /* f32[2,3] */
+  matmul_0((void *)(p[2] + 0), (void *)(p[0] + 0), (void *)(p[1] + 0), stop, 0, 1); /* %y f32 */
   return stopped(stop);
 }

@@ -141,6 +141,6 @@ KERNEL void linear_0(float *p0, const float *p1, const float *p2, const float *p
 
 int forge_run_0_0(char *const *p, const int *stop, struct team *team) {
   if (stopped(stop)) return 1;
-  linear_0((void *)(p[3] + 0), (void *)(p[0] + 0), (void *)(p[1] + 0), (void *)(p[2] + 0), stop, 0, 2); /* f32[5,9] */
+  linear_0((void *)(p[3] + 0), (void *)(p[0] + 0), (void *)(p[1] + 0), (void *)(p[2] + 0), stop, 0, 2); /* %y f32 */
   return stopped(stop);
 }

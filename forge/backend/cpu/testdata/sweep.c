@@ -50,6 +50,6 @@ KERNEL void matmul_0(u16 *p0, const u16 *p1, const u16 *p2, const int *stop, lon
 
 int forge_run_0_0(char *const *p, const int *stop, struct team *team) {
   if (stopped(stop)) return 1;
-  matmul_0((void *)(p[2] + 0), (void *)(p[0] + 0), (void *)(p[1] + 0), stop, 0, 1); /* bf16[1,700] */
+  matmul_0((void *)(p[2] + 0), (void *)(p[0] + 0), (void *)(p[1] + 0), stop, 0, 1); /* %y bf16 */
   return stopped(stop);
 }
