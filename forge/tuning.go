@@ -32,7 +32,7 @@ func (p *Program) TuneContext(ctx context.Context, o TuneOptions) (*Tuning, erro
 	if err != nil {
 		return nil, err
 	}
-	r, err := tune.New(b, o.settings()).Tune(ctx, p.graph())
+	r, err := tune.New(b, o.settings(), randomInputs).Tune(ctx, p.graph())
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (p *Program) Retry(ctx context.Context, o TuneOptions, r *Tuning) (*tune.Re
 	if err != nil {
 		return nil, err
 	}
-	return tune.New(b, o.settings()).Retry(ctx, p.graph(), r)
+	return tune.New(b, o.settings(), randomInputs).Retry(ctx, p.graph(), r)
 }
 
 func (o TuneOptions) settings() tune.Settings {
@@ -79,7 +79,7 @@ func (p *Program) Tuning() *Tuning { return p.native.Load().tuning }
 func (n *native) tuned(ctx context.Context, b *cpu.Backend) backend.Backend {
 	with := *b
 	with.Choose = func(program []string) cpu.Schedules {
-		if n.tuning, n.problem = tune.Lookup(ctx, b.Target, program); n.tuning == nil {
+		if n.tuning, n.problem = tune.Lookup(ctx, b, program); n.tuning == nil {
 			return nil
 		}
 		return n.tuning.Schedules()

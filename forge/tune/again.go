@@ -3,10 +3,12 @@ package tune
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"forgekernel/display"
 	"forgekernel/forge/backend/cpu"
+	"forgekernel/forge/capture"
 	"forgekernel/forge/ir"
 )
 
@@ -30,32 +32,29 @@ func (k *RetrialKernel) Excess() float64 {
 	return max(0, least(k.ChosenTimes)/least(k.BestTimes)-1)
 }
 
-// Worst is the largest excess of all kernels.
-func (r *Retrial) Worst() float64 {
-	worst := 0.0
-	for i := range r.Kernels {
-		worst = max(worst, r.Kernels[i].Excess())
-	}
-	return worst
-}
+// errAnother is a kernel of a record that the program does not have.
+var errAnother = errors.New("the record is that of another program")
 
 // Retry measures all candidates of a record again. The pick and the quickest then
-// meet once more, and these samples count: a single quick sample among many
-// candidates proves little.
+// meet once more, as long as they seem apart but no more than a few times, and these
+// samples count: a single quick sample among many candidates proves little.
 func (t *Tuner) Retry(ctx context.Context, g *ir.Graph, r *Record) (*Retrial, error) {
-	steps, err := t.bench.steps(g)
+	list, err := t.bench.steps(g)
 	if err != nil {
 		return nil, err
 	}
-	graphs := make(map[string]cpu.Step)
-	for _, s := range steps {
-		graphs[s.Shape] = s
+	steps := make(map[string]cpu.Step)
+	for _, s := range list {
+		steps[s.Shape] = s
 	}
 	out := &Retrial{Kernels: []RetrialKernel{}}
 	meter := display.Progress(ctx, "measuring "+g.Name+" again, kernels", len(r.Kernels))
 	for i := range r.Kernels {
 		if k := &r.Kernels[i]; k.Note == "" {
-			again, err := t.retry(ctx, k, graphs[k.Shape])
+			again, err := &RetrialKernel{}, errAnother
+			if s, ok := steps[k.Shape]; ok {
+				again, err = t.retry(ctx, k, s)
+			}
 			if err != nil {
 				meter.Fail(err)
 				return nil, fmt.Errorf("%s again: %w", k.Shape, err)
@@ -94,7 +93,12 @@ func (t *Tuner) retry(ctx context.Context, k *Kernel, s cpu.Step) (*RetrialKerne
 	}
 	if best != pick {
 		times[pick], times[best] = nil, nil
-		if err := c.rounds(ctx, []int{pick, best}, t.wall(), keep); err != nil {
+	}
+	for range checks {
+		if best == pick || least(times[pick]) > 0 && least(times[pick]) <= least(times[best])*(1+capture.Tie) {
+			break
+		}
+		if err := c.rounds(ctx, []int{pick, best}, t.wall()+t.Settings.Budget/20, keep); err != nil {
 			return nil, err
 		}
 	}
@@ -105,7 +109,12 @@ func (t *Tuner) retry(ctx context.Context, k *Kernel, s cpu.Step) (*RetrialKerne
 }
 
 // Display shows the kernels.
-func (r *Retrial) Display() display.Bundle {
+func (r *Retrial) Display() display.Bundle { return r.table().Display() }
+
+// Text is the table of the kernels.
+func (r *Retrial) Text() string { return r.table().Text() }
+
+func (r *Retrial) table() display.Table {
 	t := display.Table{Title: "Measured again", Columns: []display.Column{
 		{Name: "kernel"}, {Name: "chosen"}, {Name: "", Unit: "µs"}, {Name: "best now"}, {Name: "", Unit: "µs"}, {Name: "off", Align: display.AlignRight},
 	}}
@@ -113,5 +122,5 @@ func (r *Retrial) Display() display.Bundle {
 		k := &r.Kernels[i]
 		t.Rows = append(t.Rows, []any{k.Shape, k.Chosen.String(), least(k.ChosenTimes) * 1e6, k.Best.String(), least(k.BestTimes) * 1e6, fmt.Sprintf("%.1f %%", 100*k.Excess())})
 	}
-	return t.Display()
+	return t
 }

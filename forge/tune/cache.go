@@ -21,6 +21,7 @@ import (
 type Machine struct {
 	Processor string `json:"processor"`
 	Target    string `json:"target"`   // of the backend: "avx512"
+	Threads   int    `json:"threads"`  // that may share a kernel
 	Compiler  string `json:"compiler"` // the first line of its version
 	Load      string `json:"load"`     // average over a minute, when tuning began
 	// CompilerHash is the beginning of the SHA-256 of all that it says of its version.
@@ -28,14 +29,14 @@ type Machine struct {
 }
 
 // thisMachine describes the one that the program runs on.
-func thisMachine(ctx context.Context, t cpu.Target) (Machine, error) {
+func thisMachine(ctx context.Context, b *cpu.Backend) (Machine, error) {
 	version, err := cpu.CompilerVersion(ctx)
 	if err != nil {
 		return Machine{}, err
 	}
 	first, _, _ := strings.Cut(version, "\n")
 	return Machine{
-		Processor: capture.Processor(), Target: t.Name, Compiler: first,
+		Processor: capture.Processor(), Target: b.Target.Name, Threads: b.Threads, Compiler: first,
 		CompilerHash: hash([]byte(version))[:8], Load: capture.Load(),
 	}, nil
 }
@@ -43,12 +44,14 @@ func thisMachine(ctx context.Context, t cpu.Target) (Machine, error) {
 // key names the record of a program, which is described by the shapes of its
 // kernels. All parts are safe in the name of a file.
 func (m Machine) key(program []string) string {
-	return keyPrefix(cmp.Or(m.Processor, "unknown"), m.Target, program) + slug(m.Compiler) + "-" + m.CompilerHash
+	return keyPrefix(m.Processor, m.Target, m.Threads, program) + slug(m.Compiler) + "-" + m.CompilerHash
 }
 
-func keyPrefix(processor, target string, program []string) string {
+// keyPrefix is the key without the compiler. The hardware is the processor, its
+// vectors and the number of threads.
+func keyPrefix(processor, target string, threads int, program []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(program, "\n")))
-	return fmt.Sprintf("cpu-%s-%s-%s-", slug(processor), target, hex.EncodeToString(sum[:8]))
+	return fmt.Sprintf("cpu-%s-%s-x%d-%s-", slug(cmp.Or(processor, "unknown")), target, threads, hex.EncodeToString(sum[:8]))
 }
 
 // maxSlug bounds a part of a key.
@@ -93,17 +96,17 @@ func Save(r *Record) (string, error) {
 // Lookup returns the record of a program, described by the shapes of its kernels,
 // for this machine; nil when there is none. One that cannot be read or is another's
 // is an error, and is to be ignored.
-func Lookup(ctx context.Context, t cpu.Target, program []string) (*Record, error) {
+func Lookup(ctx context.Context, b *cpu.Backend, program []string) (*Record, error) {
 	dir, err := directory()
 	if err != nil {
 		return nil, err
 	}
 	// Asking the compiler for its version takes longer than looking.
-	prefix := keyPrefix(cmp.Or(capture.Processor(), "unknown"), t.Name, program)
+	prefix := keyPrefix(capture.Processor(), b.Target.Name, b.Threads, program)
 	if found, _ := filepath.Glob(filepath.Join(dir, prefix+"*.json")); len(found) == 0 {
 		return nil, nil
 	}
-	m, err := thisMachine(ctx, t)
+	m, err := thisMachine(ctx, b)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +116,7 @@ func Lookup(ctx context.Context, t cpu.Target, program []string) (*Record, error
 		return nil, nil
 	}
 	if err == nil {
-		err = r.fits(m.key(program), t, program)
+		err = r.fits(m.key(program), b.Target, program)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the tuning record %s is ignored: %w", path, err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"forgekernel/display"
+	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/capture"
 )
 
@@ -75,13 +76,13 @@ func (r *Record) Summary() display.Table {
 		Title: fmt.Sprintf("%s on %s, %s, %s", r.Program, cmp.Or(r.Machine.Processor, "an unknown processor"), r.Machine.Target, r.Machine.Compiler),
 		Columns: []display.Column{
 			{Name: "kernel"}, {Name: "times", Align: display.AlignRight}, {Name: "chosen"}, {Name: "time", Unit: "µs"}, {Name: "default", Unit: "µs"},
-			{Name: "gain"}, {Name: "of the peak", Unit: "%"}, {Name: "candidates"},
+			{Name: "gain"}, {Name: "of a core's peak", Unit: "%"}, {Name: "candidates"},
 		},
 	}
 	for i := range r.Kernels {
 		k := &r.Kernels[i]
 		if k.Note != "" {
-			t.Rows = append(t.Rows, []any{k.Shape, len(k.Values), k.Note})
+			t.Rows = append(t.Rows, []any{k.Shape, len(k.Values), short(k.Note, noteWidth)})
 			continue
 		}
 		best := k.Chosen().Best()
@@ -110,21 +111,36 @@ func (k *Kernel) tally() string {
 	return text
 }
 
+// common are the parts of the schedules that all candidates share, and differing
+// writes a schedule without them.
+func (k *Kernel) common() (common string, differing func(cpu.Schedule) string) {
+	shared := strings.Fields(k.Candidates[0].Schedule.String())
+	for _, c := range k.Candidates[1:] {
+		parts := strings.Fields(c.Schedule.String())
+		shared = slices.DeleteFunc(shared, func(p string) bool { return !slices.Contains(parts, p) })
+	}
+	return strings.Join(shared, " "), func(s cpu.Schedule) string {
+		parts := slices.DeleteFunc(strings.Fields(s.String()), func(p string) bool { return slices.Contains(shared, p) })
+		return cmp.Or(strings.Join(parts, " "), "all of these")
+	}
+}
+
 // Table lists candidates, the quickest first and the rejected ones last; of those
 // that are neither chosen, rejected nor the backend's own, at most so many, 0 for
 // all.
 func (k *Kernel) Table(most int) display.Table {
-	t := display.Table{Title: fmt.Sprintf("%s, for %s", k.Shape, strings.Join(k.Values, ", ")), Columns: []display.Column{
+	common, label := k.common()
+	t := display.Table{Title: fmt.Sprintf("%s, for %s; all %s", k.Shape, strings.Join(k.Values, ", "), common), Columns: []display.Column{
 		{Name: "schedule"}, {Name: ""}, {Name: "quickest", Unit: "µs"}, {Name: "median", Unit: "µs"}, {Name: "samples"}, {Name: "", Align: display.AlignRight},
 	}}
 	shown := k.sorted(most)
 	for _, c := range shown {
 		if c.Verdict == Rejected {
-			t.Rows = append(t.Rows, []any{c.Schedule.String(), "rejected: " + c.Error})
+			t.Rows = append(t.Rows, []any{label(c.Schedule), "rejected: " + short(c.Error, noteWidth)})
 			continue
 		}
 		s := capture.Summarise(c.all())
-		t.Rows = append(t.Rows, []any{c.Schedule.String(), k.words(c), s.Min * 1e6, s.Median * 1e6, c.Count(), k.excess(c)})
+		t.Rows = append(t.Rows, []any{label(c.Schedule), k.words(c), s.Min * 1e6, s.Median * 1e6, c.Count(), k.excess(c)})
 	}
 	if n := len(k.Candidates) - len(shown); n > 0 {
 		t.Rows = append(t.Rows, []any{fmt.Sprintf("and %d more", n)})
@@ -137,14 +153,15 @@ func (c *Candidate) Count() int { return len(c.all()) }
 
 func (c *Candidate) all() []float64 { return slices.Concat(c.Samples, c.Again, c.Final) }
 
-// words are the verdict, and that a candidate is the backend's own choice.
+// words are the verdict, that a candidate is the backend's own choice, and that it
+// was measured again.
 func (k *Kernel) words(c *Candidate) string {
 	text := string(c.Verdict)
 	if c == &k.Candidates[0] {
 		text += ", default"
 	}
 	if len(c.Again) > 0 {
-		text += ", measured again"
+		text += ", again"
 	}
 	return text
 }
@@ -189,7 +206,8 @@ func place(c *Candidate) int {
 // figureRows is the number of candidates of a kernel in the figure.
 const figureRows = 10
 
-// Figure draws the samples of each kernel's candidates.
+// Figure draws the samples of each kernel's candidates. It is text alone when no
+// kernel was measured.
 func (r *Record) Figure() (display.Bundle, error) {
 	var panels []capture.Panel
 	for i := range r.Kernels {
@@ -198,28 +216,46 @@ func (r *Record) Figure() (display.Bundle, error) {
 			continue
 		}
 		shown := k.sorted(figureRows)
-		p := capture.Panel{Title: k.Shape}
+		common, label := k.common()
+		p := capture.Panel{Title: k.Shape + ", " + common}
 		if n := len(k.Candidates) - len(shown); n > 0 {
 			p.Title += fmt.Sprintf(", without %d more", n)
 		}
 		for _, c := range shown {
-			p.Rows = append(p.Rows, k.row(c))
+			p.Rows = append(p.Rows, k.row(c, label(c.Schedule)))
 		}
 		panels = append(panels, p)
+	}
+	if len(panels) == 0 {
+		return display.Text(r.Text()), nil
 	}
 	return capture.Panels("Samples of the candidates of "+r.Program, r.Text(), panels)
 }
 
-// maxNote bounds the reason of a rejection in the figure.
-const maxNote = 22
+// Runes of a reason in the summary, and of one in the figure.
+const (
+	noteWidth = 80
+	maxNote   = 22
+)
+
+// short is the beginning of the first line of a text.
+func short(text string, most int) string {
+	line, _, more := strings.Cut(text, "\n")
+	if runes := []rune(line); len(runes) > most {
+		line, more = string(runes[:most]), true
+	}
+	if more {
+		line += "…"
+	}
+	return line
+}
 
 // row is a candidate in the figure.
-func (k *Kernel) row(c *Candidate) capture.Row {
-	row := capture.Row{Name: c.Schedule.String(), Samples: c.all()}
+func (k *Kernel) row(c *Candidate, name string) capture.Row {
+	row := capture.Row{Name: name, Samples: c.all()}
 	switch c.Verdict {
 	case Rejected:
-		reason := []rune(c.Error)
-		row.Emphasis, row.Note = capture.Failed, "rejected: "+string(reason[:min(maxNote, len(reason))])
+		row.Emphasis, row.Note = capture.Failed, "rejected: "+short(c.Error, maxNote)
 		return row
 	case Chosen:
 		row.Emphasis = capture.Picked

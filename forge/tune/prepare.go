@@ -9,7 +9,6 @@ import (
 	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/capture"
 	"forgekernel/forge/ir"
-	"forgekernel/forge/suite"
 	"forgekernel/forge/tensor"
 )
 
@@ -27,24 +26,20 @@ type bench interface {
 // native is the bench of this machine.
 type native struct {
 	backend *cpu.Backend
-	seed    uint64
-	held    int64 // bytes of constants and inputs of the program
+	inputs  func(*ir.Graph) ([]*tensor.Tensor, error)
+	given   map[string]int64 // the inputs and constants of the program by name, with their bytes
+	alone   bool             // the program has too little work for several threads
 }
 
 func (n *native) steps(g *ir.Graph) ([]cpu.Step, error) {
-	n.held = held(g)
-	return n.backend.Steps(g)
-}
-
-// held is the number of bytes of the constants and inputs of a graph.
-func held(g *ir.Graph) int64 {
-	total := int64(0)
+	list, shared, err := n.backend.Steps(g)
+	n.alone, n.given = !shared, make(map[string]int64)
 	for v := range g.Values {
 		if v.Def == nil || v.Def.Op.Class == ir.Constant {
-			total += v.Spec.Bytes()
+			n.given[v.Name] = v.Spec.Bytes()
 		}
 	}
-	return total
+	return list, err
 }
 
 func (n *native) kernel(ctx context.Context, s cpu.Step, schedules []cpu.Schedule) ([]*entrant, error) {
@@ -52,13 +47,16 @@ func (n *native) kernel(ctx context.Context, s cpu.Step, schedules []cpu.Schedul
 	for i, schedule := range schedules {
 		variants[i] = cpu.Schedules{s.Shape: schedule}
 	}
-	inputs, err := suite.Inputs(s.Graph, n.seed)
+	inputs, err := n.inputs(s.Graph)
 	if err != nil {
 		return nil, err
 	}
-	entrants, err := n.prepare(ctx, s.Graph, inputs, variants)
-	if rest := n.held - held(s.Graph); rest > 0 {
-		cool := cooler(rest, inputs)
+	on := *n.backend
+	if n.alone {
+		on.Threads = 1
+	}
+	entrants, err := n.prepare(ctx, &on, s.Graph, inputs, variants)
+	if cool := n.cooler(s.Graph, inputs); cool != nil {
 		for _, e := range entrants {
 			e.cool = cool
 		}
@@ -66,17 +64,41 @@ func (n *native) kernel(ctx context.Context, s cpu.Step, schedules []cpu.Schedul
 	return entrants, err
 }
 
-// Measures of cooling. Caches move whole lines, and no more than the largest cache
-// needs to be driven out.
+// Measures of cooling. Caches move whole lines. What is besides a kernel drives as
+// many bytes out; where that is more than a second cache holds, all of the third is
+// driven out, which other programs use as well: else the candidates of a large
+// kernel, each with its own copy of the matrix, would find the more of it there the
+// fewer they are.
 const (
-	lineBytes = 64
-	maxCool   = 64 << 20
+	lineBytes   = 64
+	secondCache = 2 << 20
+	thirdCache  = 64 << 20
 )
 
-// cooler reads as many bytes as the rest of a program holds and then the inputs of
-// a kernel, which in the program come straight from the kernel before.
-func cooler(rest int64, inputs []*tensor.Tensor) func() {
-	other := make([]byte, min(rest, maxCool))
+// cooler reads what the program is given besides what one of its kernels reads, and
+// then the inputs of the kernel that the kernels before it have just computed. It is
+// nil when there is nothing else.
+func (n *native) cooler(g *ir.Graph, inputs []*tensor.Tensor) func() {
+	rest := int64(0)
+	for _, bytes := range n.given {
+		rest += bytes
+	}
+	for v := range g.Values {
+		rest -= n.given[v.Name]
+	}
+	if rest <= 0 {
+		return nil
+	}
+	var computed []*tensor.Tensor
+	for i, v := range g.Inputs {
+		if _, given := n.given[v.Name]; !given {
+			computed = append(computed, inputs[i])
+		}
+	}
+	if rest > secondCache {
+		rest = thirdCache
+	}
+	other := make([]byte, rest)
 	for i := range other {
 		other[i] = 1 // pages that nobody wrote share one page of zeros
 	}
@@ -85,7 +107,7 @@ func cooler(rest int64, inputs []*tensor.Tensor) func() {
 		for i := 0; i < len(other); i += lineBytes {
 			seen += other[i]
 		}
-		for _, t := range inputs {
+		for _, t := range computed {
 			for i := 0; i < t.Len(); i += lineBytes / 8 {
 				seen += byte(t.Elem(i))
 			}
@@ -94,15 +116,15 @@ func cooler(rest int64, inputs []*tensor.Tensor) func() {
 }
 
 func (n *native) program(ctx context.Context, g *ir.Graph, chosen cpu.Schedules) ([]*entrant, error) {
-	inputs, err := suite.Inputs(g, n.seed)
+	inputs, err := n.inputs(g)
 	if err != nil {
 		return nil, err
 	}
-	return n.prepare(ctx, g, inputs, []cpu.Schedules{nil, chosen})
+	return n.prepare(ctx, n.backend, g, inputs, []cpu.Schedules{nil, chosen})
 }
 
 // prepare compiles all variants together and compares each with the reference.
-func (n *native) prepare(ctx context.Context, g *ir.Graph, inputs []*tensor.Tensor, variants []cpu.Schedules) ([]*entrant, error) {
+func (n *native) prepare(ctx context.Context, on *cpu.Backend, g *ir.Graph, inputs []*tensor.Tensor, variants []cpu.Schedules) ([]*entrant, error) {
 	reference, err := interp.Reference().Compile(ctx, g)
 	if err != nil {
 		return nil, err
@@ -111,7 +133,7 @@ func (n *native) prepare(ctx context.Context, g *ir.Graph, inputs []*tensor.Tens
 	if err != nil {
 		return nil, fmt.Errorf("the float64 reference: %w", err)
 	}
-	list, err := n.backend.CompileVariants(ctx, g, variants...)
+	list, err := on.CompileVariants(ctx, g, variants...)
 	if err != nil {
 		return nil, err
 	}

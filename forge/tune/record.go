@@ -225,6 +225,9 @@ func (k *Kernel) verify() error {
 		}
 		told[i] = c.Verdict
 	}
+	if k.Note == "" && k.Chosen().Best() == 0 {
+		return errors.New("nothing was measured, and it does not say why")
+	}
 	derived := *k
 	derived.Candidates = slices.Clone(k.Candidates)
 	derived.settle()

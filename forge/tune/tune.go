@@ -28,6 +28,7 @@ import (
 	"forgekernel/display"
 	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/ir"
+	"forgekernel/forge/tensor"
 )
 
 // Outlier is the factor between a candidate's time and the expected one from which
@@ -56,16 +57,18 @@ type Tuner struct {
 	bench    bench
 	wall     func() time.Duration // since some moment
 	date     func() time.Time
+	machine  func(context.Context, *cpu.Backend) (Machine, error)
 }
 
-// New returns a tuner for what b compiles.
-func New(b *cpu.Backend, s Settings) *Tuner {
+// New returns a tuner for what b compiles. Programs and their kernels are measured
+// on what inputs gives for them and the seed of the settings.
+func New(b *cpu.Backend, s Settings, inputs func(g *ir.Graph, seed uint64) ([]*tensor.Tensor, error)) *Tuner {
 	plain := *b
 	plain.Choose = nil
 	begin := time.Now()
 	return &Tuner{
-		Settings: s, backend: &plain, bench: &native{backend: &plain, seed: s.Seed},
-		wall: func() time.Duration { return time.Since(begin) }, date: time.Now,
+		Settings: s, backend: &plain, bench: &native{backend: &plain, inputs: func(g *ir.Graph) ([]*tensor.Tensor, error) { return inputs(g, s.Seed) }},
+		wall: func() time.Duration { return time.Since(begin) }, date: time.Now, machine: thisMachine,
 	}
 }
 
@@ -78,7 +81,7 @@ func (t *Tuner) Tune(ctx context.Context, g *ir.Graph) (*Record, error) {
 		return nil, err
 	}
 	r := &Record{Program: g.Name, Taken: t.date().UTC().Truncate(time.Millisecond), Settings: t.Settings, Kernels: kernelsOf(steps)}
-	if r.Machine, err = thisMachine(ctx, t.backend.Target); err != nil {
+	if r.Machine, err = t.machine(ctx, t.backend); err != nil {
 		return nil, err
 	}
 	r.Key = r.Machine.key(shapesOf(steps))
@@ -140,6 +143,8 @@ func (t *Tuner) kernels(ctx context.Context, r *Record, steps []cpu.Step, meter 
 		switch {
 		case len(k.Candidates) == 1:
 			k.Note = "nothing to choose"
+		case steps[at].Reason != "":
+			k.Note = "not measured: " + steps[at].Reason
 		case left <= 0:
 			k.Note = fmt.Sprintf("not measured: the budget of %v was spent", t.Settings.Budget)
 		default:
@@ -188,10 +193,14 @@ func (t *Tuner) kernel(ctx context.Context, k *Kernel, s cpu.Step, until time.Du
 		return err
 	}
 	c.report(k)
+	if k.Chosen().Best() == 0 {
+		k.Note = "not measured: no candidate passed"
+	}
 	return nil
 }
 
-// checks is how often the whole program is measured as long as it seems slower.
+// checks is how often a whole program is measured as long as it seems slower, and two
+// candidates as long as they seem apart: disturbances only ever add time.
 const checks = 3
 
 // check times the tuned program against the untuned one.

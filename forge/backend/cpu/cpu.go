@@ -29,6 +29,15 @@
 // its caller's thread alone, as one does for a while when helpers turn out to have
 // no processor to themselves. Idle helpers sleep.
 //
+// # Schedules
+//
+// How a kernel is cut is a [Schedule]: the register tile and the blocks of a
+// contraction, the form of a convolution, the width of the vectors, the chunks that
+// threads share. The backend decides it by an estimate, unless [Backend.Choose]
+// gives another one for kernels of that shape. [Backend.Steps] proposes what may be
+// better, and [Backend.CompileVariants] compiles all of it to be compared; package
+// tune does so.
+//
 // # Compiler and cache
 //
 // The compiler is the file that FORGE_CC names, one path without arguments, else
@@ -97,7 +106,8 @@ func (b *Backend) CompileAll(ctx context.Context, graphs ...*ir.Graph) ([]backen
 }
 
 // CompileVariants makes one library in which each program is the graph with other
-// schedules, to be compared with one another.
+// schedules, to be compared with one another. Kernels that threads may share are
+// shared even if the graph has little work besides.
 func (b *Backend) CompileVariants(ctx context.Context, g *ir.Graph, variants ...Schedules) ([]backend.Executable, error) {
 	graphs := make([]*ir.Graph, len(variants))
 	for i := range graphs {
@@ -120,7 +130,10 @@ func (b *Backend) compileAll(ctx context.Context, graphs []*ir.Graph, choose fun
 		u.add(p, i)
 		programs[i] = p
 	}
-	code := u.text() + more
+	code, worth := u.text()+more, float64(teamLeast)
+	if more != "" {
+		worth = 1
+	}
 	var lib *library
 	if u.calls > 0 {
 		var err error
@@ -129,7 +142,7 @@ func (b *Backend) compileAll(ctx context.Context, graphs []*ir.Graph, choose fun
 		}
 	}
 	var help *team
-	if b.Threads > 1 && slices.ContainsFunc(programs, func(p *program) bool { return p.shared >= teamLeast }) {
+	if b.Threads > 1 && slices.ContainsFunc(programs, func(p *program) bool { return p.shared >= worth }) {
 		var err error
 		if help, err = b.team(ctx, min(b.Threads, MaxThreads)-1); err != nil {
 			return nil, fmt.Errorf("backend cpu: %w", err)
@@ -137,10 +150,13 @@ func (b *Backend) compileAll(ctx context.Context, graphs []*ir.Graph, choose fun
 	}
 	list := make([]backend.Executable, len(programs))
 	for i, p := range programs {
-		x, err := newExecutable(p, lib, help, code)
+		x, err := newExecutable(p, lib, code)
 		if err != nil {
 			lib.forget()
 			return nil, fmt.Errorf("backend cpu: %w", err)
+		}
+		if p.shared >= worth {
+			x.team = help
 		}
 		list[i] = x
 	}

@@ -56,6 +56,14 @@ func (t Target) duration(k *loop.Kernel) float64 {
 	return max(vectors/float64(t.Lanes), float64(bytes)/throughput)
 }
 
+// grain is how many of the units of the step's kernel make a chunk.
+func (s step) grain(duration float64, units int) int {
+	if split := s.schedule.Split; split > 0 {
+		return (units + split - 1) / split
+	}
+	return grain(duration, units)
+}
+
 // grain is how many of the units of a kernel of that duration make a chunk that is
 // worth handing to another thread; all of them when none is.
 func grain(duration float64, units int) int {

@@ -18,8 +18,8 @@ import (
 // repeatCode runs a program n times, so that what a call from Go costs does not
 // hide what the program does.
 const repeatCode = `
-int forge_repeat(int (*run)(char *const *, const int *, void *), char *const *p, const int *stop, long n) {
-  for (long i = 0; i < n; i++) if (run(p, stop, 0)) return 1;
+int forge_repeat(int (*run)(char *const *, const int *, void *), char *const *p, const int *stop, void *team, long n) {
+  for (long i = 0; i < n; i++) if (run(p, stop, team)) return 1;
   return 0;
 }
 `
@@ -62,7 +62,12 @@ func (l *Loop) Run(ctx context.Context, n int) error {
 	stop := new(atomic.Int32)
 	defer context.AfterFunc(ctx, func() { stop.Store(1) })()
 	table := uintptr(unsafe.Pointer(unsafe.SliceData(l.frame.table)))
-	stopped, _, _ := purego.SyscallN(l.repeat, l.exe.calls[0].function, table, uintptr(unsafe.Pointer(stop)), uintptr(n))
+	help := uintptr(0)
+	if l.exe.team != nil && working.CompareAndSwap(false, true) {
+		defer working.Store(false)
+		help = l.exe.team.address
+	}
+	stopped, _, _ := purego.SyscallN(l.repeat, l.exe.calls[0].function, table, uintptr(unsafe.Pointer(stop)), help, uintptr(n))
 	runtime.KeepAlive(stop)
 	runtime.KeepAlive(l)
 	if int32(stopped) == 0 {

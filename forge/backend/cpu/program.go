@@ -242,7 +242,7 @@ func (p *program) addLocal(l *loop.Local) int {
 
 // window decides how a convolution is cut, and looks at its weights.
 func (p *program) window(t Target, k *loop.Kernel) windowing {
-	w := t.windowingFor(k.Convolution)
+	w := t.windowingFor(k.Convolution, Schedule{})
 	v := k.Params[k.Convolution.W.Param].Value
 	if p.entries[v].Place == plan.InConstant {
 		w.finite = finite(p.buffers[p.place(v).buffer].constant)
@@ -274,6 +274,11 @@ func (p *program) cut(t Target, schedules Schedules) error {
 			return fmt.Errorf("the schedule of %s: %w", s.shape, err)
 		}
 		s.schedule, s.cut = t.decide(s.kernel, s.constant, want)
+		if c := s.kernel.Convolution; c != nil {
+			w := t.windowingFor(c, s.schedule)
+			w.finite, w.exact = s.window.finite, s.window.exact
+			s.window = w
+		}
 		if s.constant {
 			p.pack(t.narrowed(s.schedule.Width), s)
 		}
@@ -296,7 +301,7 @@ func (s *step) reason(t Target) string {
 	case s.kernel.Contraction != nil:
 		return s.cut.describe(s.constant)
 	case s.kernel.Attention != nil:
-		return t.planAttention(s.kernel).String()
+		return t.narrowed(s.schedule.Width).planAttention(s.kernel, s.schedule.Keys).String()
 	case s.of > 1:
 		return fmt.Sprintf("%d nests of loops, in vectors", s.of)
 	}

@@ -19,16 +19,20 @@ import (
 // [ParseSchedule] reads again.
 type Schedule struct {
 	// Form is how a contraction walks its second matrix: in "tiles" of results,
-	// "sweeps" over its rows or "dots" along its columns.
+	// "sweeps" over its rows or "dots" along its columns. A convolution takes the
+	// "lines" of an image one by one, or "flat", as if they were one.
 	Form          string
-	Rows, Vectors int // of the register tile of a contraction
+	Rows, Vectors int // of the register tile: rows of a contraction, channels of a convolution
 	// Block is the number of rows of a contraction that meet all columns before the
 	// next rows do: few keep the rows in a near cache, all of them the columns.
 	Block  int
 	Chains int // sums that each result of a contraction is split into
 	Unroll int // rounds of all chains in one of the loop of a contraction
-	Keys   int // of an attention, whose scores are summed side by side
-	Width  int // floats in a vector
+	Keys   int // of an attention, in a block
+	// Split is the number of chunks that threads share; 1 keeps a kernel on one
+	// thread, and 0 is as many as its estimated time makes worth it.
+	Split int
+	Width int // floats in a vector
 }
 
 // Schedules are those of kernels by shape; see [Step].
@@ -43,12 +47,13 @@ var knobs = []struct {
 	{"block", 1 << 30, func(s *Schedule) *int { return &s.Block }},
 	{"chains", 8, func(s *Schedule) *int { return &s.Chains }},
 	{"unroll", 8, func(s *Schedule) *int { return &s.Unroll }},
-	{"keys", 16, func(s *Schedule) *int { return &s.Keys }},
+	{"keys", 1 << 20, func(s *Schedule) *int { return &s.Keys }},
+	{"split", 8 * MaxThreads, func(s *Schedule) *int { return &s.Split }},
 	{"width", 16, func(s *Schedule) *int { return &s.Width }},
 }
 
-// contractionForms are all of them.
-var contractionForms = []form{inTiles, inSweeps, inDots}
+// allForms are those of contractions and of convolutions.
+var allForms = []form{inTiles, inSweeps, inDots, lineForm, flatForm}
 
 // maxSwept bounds the rows of sweeps, whose elements stay in registers.
 const maxSwept = 8
@@ -106,8 +111,8 @@ func (s *Schedule) set(part string) error {
 	var err error
 	switch name {
 	case "form":
-		if s.Form = value; !slices.Contains(contractionForms, form(value)) {
-			return fmt.Errorf("%q in a schedule: the forms are %v", part, contractionForms)
+		if s.Form = value; !slices.Contains(allForms, form(value)) {
+			return fmt.Errorf("%q in a schedule: the forms are %v", part, allForms)
 		}
 		return nil
 	case "tile":
@@ -141,6 +146,9 @@ func (t Target) Check(s Schedule) error {
 	if w := s.Width; w != 0 && (w > t.Lanes || w < minLanes || w&(w-1) != 0) {
 		return fmt.Errorf("%s has no vectors of %d floats", t.Name, w)
 	}
+	if s.Form == string(inSweeps) || s.Form == string(inDots) {
+		return nil // their tiles are the backend's own
+	}
 	if c := max(s.Chains, 1); s.Rows*s.Vectors*c+s.Vectors >= t.Registers || c&(c-1) != 0 {
 		return fmt.Errorf("%s has %d vector registers, which %d chains of tiles of %dx%d do not fit", t.Name, t.Registers, c, s.Rows, s.Vectors)
 	}
@@ -150,13 +158,22 @@ func (t Target) Check(s Schedule) error {
 // decide completes a schedule for a kernel: every field that matters to it is set,
 // to what the schedule asks for or to the backend's own choice, and no other.
 // Parts that ask for more than the kernel has are cut down to it, so that schedules
-// that make the same code are equal.
+// that make the same code are equal. Kernels that compute in other types than f32
+// are as the backend chooses.
 func (t Target) decide(k *loop.Kernel, packed bool, want Schedule) (Schedule, tiling) {
-	s := Schedule{Width: t.Lanes}
-	if want.Width > 0 && isSingle(k) {
-		s.Width = want.Width
+	asked := want
+	if !isSingle(k) {
+		want = Schedule{Split: want.Split}
 	}
+	s := Schedule{Width: cmp.Or(want.Width, t.Lanes), Split: want.Split}
 	switch t := t.narrowed(s.Width); {
+	case k.Convolution != nil:
+		if k.Convolution.Elem != tensor.F32 {
+			asked = Schedule{}
+		}
+		cut := t.windowingFor(k.Convolution, asked).schedule()
+		cut.Width, cut.Split = s.Width, s.Split
+		return cut, tiling{}
 	case k.Contraction != nil:
 		c := k.Contraction
 		cut := t.cut(c, packed, want)
@@ -168,32 +185,38 @@ func (t Target) decide(k *loop.Kernel, packed bool, want Schedule) (Schedule, ti
 			}
 		}
 		return s, cut
+	case k.Attention != nil:
+		s.Keys = t.planAttention(k, asked.Keys).keys
 	}
 	return s, tiling{}
 }
 
-// isSingle reports whether a kernel computes in f32 alone, which narrower vectors
-// can.
+// isSingle reports whether a kernel computes in f32 alone, and with nothing but what
+// the narrower vectors have.
 func isSingle(k *loop.Kernel) bool {
-	single := k.Convolution == nil // whose cut is that of the whole vectors
+	is := k.Convolution == nil && k.Attention == nil
 	for _, p := range k.Params {
-		single = single && p.DType() == tensor.F32
+		is = is && p.DType() == tensor.F32
 	}
-	check := func(x *loop.Expr) { single = single && x.Type == tensor.F32 }
+	check := func(x *loop.Expr) { is = is && x.Type == tensor.F32 }
 	switch {
 	case k.Nest != nil:
 		for _, s := range k.Nest.Stages {
 			s.Expr.Walk(check)
+			is = is && s.Reduce != loop.Max && s.Reduce != loop.Min
 		}
 	case k.Contraction != nil && k.Contraction.Epilogue != nil:
 		k.Contraction.Epilogue.Walk(check)
 	}
-	return single
+	return is
 }
 
 // cut is how a contraction is cut under a schedule.
 func (t Target) cut(c *loop.Contraction, packed bool, want Schedule) tiling {
 	cut := t.tileFor(c, packed)
+	if want == (Schedule{Width: want.Width, Split: want.Split}) {
+		return cut
+	}
 	switch f := form(want.Form); {
 	case f == "" || f == cut.form:
 	case f == inDots && !packed && c.Elem != tensor.F64:
@@ -218,10 +241,11 @@ func (t Target) cut(c *loop.Contraction, packed bool, want Schedule) tiling {
 		cut.chains /= 2
 	}
 	cut.unroll = min(cmp.Or(want.Unroll, 1), max(1, c.K/cut.chains))
-	if cut.rows > 0 && want.Block > 0 {
-		if cut.block = max(1, want.Block/cut.rows); cut.block*cut.rows >= c.M {
-			cut.block = 0
-		}
+	switch {
+	case want.Block >= c.M:
+		cut.block = 0
+	case want.Block > 0:
+		cut.block = max(1, want.Block/max(1, cut.rows))
 	}
 	return cut
 }

@@ -16,11 +16,14 @@ type Step struct {
 	// Kernels of one shape have one schedule.
 	Shape string
 	// Proposals begin with the backend's own choice. There are others where they
-	// could differ in time and the kernel can be measured by itself.
+	// could differ in time.
 	Proposals []Proposal
 	FLOPs     int64
-	Bytes     int64     // of memory traffic, at least
-	Graph     *ir.Graph // the node by itself, with operands as they stand in the program
+	Bytes     int64 // of memory traffic, at least
+	// Graph is the node by itself, with operands as they stand in the program; nil
+	// where it is no program by itself, and Reason says why.
+	Graph  *ir.Graph
+	Reason string
 }
 
 // Proposal is a schedule that may be the best for a kernel.
@@ -32,34 +35,52 @@ type Proposal struct {
 }
 
 // Steps are the kernels of a graph in the order in which they run, with what may
-// be tried for each.
-func (b *Backend) Steps(g *ir.Graph) ([]Step, error) {
+// be tried for each, and whether the program has work for several threads.
+func (b *Backend) Steps(g *ir.Graph) (list []Step, shared bool, err error) {
 	none := func([]string) Schedules { return nil }
 	p, err := b.prepare(g, none)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	var list []Step
+	newUnit(b.Target).add(p, 0) // which adds up what is worth sharing
+	shared = b.Threads > 1 && p.shared >= teamLeast
 	for _, s := range p.steps {
 		if s.kernel == nil {
 			continue
 		}
-		alone, err := p.isolate(s.node)
+		step := Step{Value: s.node.Out[0].String(), Shape: s.shape, Proposals: b.Target.proposals(s.kernel, s.constant, s.schedule)}
+		if shared && b.Target.duration(s.kernel) >= teamLeast {
+			for _, chunks := range splits {
+				split := s.schedule
+				split.Split = max(1, chunks*b.Threads)
+				step.Proposals = append(step.Proposals, Proposal{split, step.Proposals[0].Cost})
+			}
+		}
+		if step.Graph, err = p.isolate(s.node); err == nil {
+			cost := step.Graph.Cost()
+			step.FLOPs, step.Bytes = cost.FLOPs, cost.Bytes
+			err = b.same(step.Graph, s.shape)
+		}
 		if err != nil {
-			return nil, err
+			step.Graph, step.Reason = nil, err.Error()
 		}
-		proposals := b.Target.proposals(s.kernel, s.constant, s.schedule)
-		if q, err := b.prepare(alone, none); err != nil || !slices.Equal(q.shapes(), []string{s.shape}) {
-			proposals = proposals[:1] // the kernel cannot be measured by itself
-		}
-		cost := alone.Cost()
-		list = append(list, Step{
-			Value: s.node.Out[0].String(), Shape: s.shape, Proposals: proposals,
-			FLOPs: cost.FLOPs, Bytes: cost.Bytes, Graph: alone,
-		})
+		list = append(list, step)
 	}
-	return list, nil
+	return list, shared, nil
 }
+
+// same checks that a graph is one kernel of a shape.
+func (b *Backend) same(g *ir.Graph, shape string) error {
+	p, err := b.prepare(g, func([]string) Schedules { return nil })
+	if err == nil && !slices.Equal(p.shapes(), []string{shape}) {
+		err = fmt.Errorf("by itself it is another kernel, %v", p.shapes())
+	}
+	return err
+}
+
+// splits are the chunks for each thread that are proposed; 0 keeps a kernel on one
+// thread.
+var splits = []int{0, 1, 2, 4, 8}
 
 // isolate is the graph of one node, of the views that it reads through and of the
 // constants. Everything else that it reads is an input.
@@ -120,9 +141,15 @@ func (t Target) proposals(k *loop.Kernel, packed bool, own Schedule) []Proposal 
 		switch {
 		case k.Contraction != nil:
 			t.proposeTiles(k, packed, width, add)
+		case k.Convolution != nil:
+			for _, form := range []string{lineForm, flatForm} {
+				for _, tile := range shapes[t.Registers] {
+					add(Schedule{Form: form, Rows: tile[0], Vectors: tile[1]})
+				}
+			}
 		case k.Attention != nil:
-			for _, keys := range []int{4, 8, 12, 16} {
-				add(Schedule{Keys: keys, Width: width})
+			for _, keys := range []int{32, 64, 128, 256} {
+				add(Schedule{Keys: keys})
 			}
 		default:
 			add(Schedule{Width: width})
@@ -135,7 +162,7 @@ func (t Target) proposals(k *loop.Kernel, packed bool, own Schedule) []Proposal 
 }
 
 // code estimates how much code a schedule makes.
-func (s Schedule) code() int { return max(s.Rows*s.Vectors*max(1, s.Chains*s.Unroll), s.Keys) }
+func (s Schedule) code() int { return s.Rows * s.Vectors * max(1, s.Chains*s.Unroll) }
 
 // widths are that of the target, and half of it where that leaves fewer lanes
 // empty.

@@ -74,14 +74,14 @@ func (t Target) prelude() string {
 // defined finds what the prelude defines that depends on LANES.
 var defined = regexp.MustCompile(`(?m)^(?:INLINE \w+|typedef \w+) (\w+)`)
 
-// single are the f32 functions that macros of the prelude define, and singleCode
-// defines them.
-var single = []string{
+// pasted are the f32 functions that macros of the prelude define, which pastedCode
+// does again, and its one structure.
+var pasted = []string{
 	"load_f32", "load_part_f32", "load_strided_f32", "store_f32", "store_part_f32", "store_strided_f32", "lane0_f32",
-	"set_f32", "choose_f32", "fold_sum_f32", "fold_max_f32", "fold_min_f32",
+	"set_f32", "team", "choose_f32", "fold_sum_f32", "fold_max_f32", "fold_min_f32",
 }
 
-const singleCode = `RAW(f32, float, vf)
+const pastedCode = `RAW(f32, float, vf)
 INLINE vf set_f32(float x) { return set(x); }
 INLINE vf choose_f32(vi m, vf a, vf b) { return choose(m, a, b); }
 `
@@ -95,8 +95,8 @@ func (t Target) again() string {
 	for _, m := range defined.FindAllStringSubmatch(prelude, -1) {
 		rename(m[1])
 	}
-	for _, name := range single {
+	for _, name := range pasted {
 		rename(name)
 	}
-	return b.String() + fmt.Sprintf("#define LANES %d\n", t.Lanes) + prelude + singleCode
+	return b.String() + fmt.Sprintf("#define LANES %d\n", t.Lanes) + prelude + pastedCode
 }

@@ -78,7 +78,7 @@ func (u *unit) call(p *program, index, i int) {
 	}
 	text := fmt.Sprintf("%s(%s, ", k.name, strings.Join(args, ", "))
 	duration := u.target.duration(s.kernel)
-	if grain := grain(duration, k.units); grain < k.units {
+	if grain := s.grain(duration, k.units); grain < k.units {
 		p.shared += duration
 		fmt.Fprintf(&u.shares, "\nstatic void step_%d_%d(char *const *p, const int *stop, long from, long to) {\n  %sfrom, to);\n}\n", index, i, text)
 		text = fmt.Sprintf("share(team, step_%d_%d, p, stop, %d, %d", index, i, k.units, grain)
@@ -127,6 +127,6 @@ func (u *unit) kernel(s step) kernel {
 	if u.defs[width] == nil {
 		u.defs[width] = &strings.Builder{}
 	}
-	u.defs[width].WriteString("\n" + strings.ReplaceAll(e.String(), placeholder, k.name))
+	u.defs[width].WriteString("\n" + strings.ReplaceAll(key, placeholder, k.name))
 	return k
 }

@@ -27,6 +27,13 @@ type windowing struct {
 	finite             bool // weights are known to be finite
 }
 
+// Forms of a convolution in schedules: lines of images are cut one by one, or those
+// of an image form one.
+const (
+	lineForm = "lines"
+	flatForm = "flat"
+)
+
 const (
 	// bandBytes is how much scratch a band may use when it has several lines: half
 	// of a second cache of half a MiB. A band of one tile may use up to scratchBytes
@@ -39,16 +46,24 @@ const (
 // reads up to one beyond its planes.
 func (w windowing) scratch(t Target, c *loop.Convolution) int { return c.Inputs*w.plane + t.Lanes }
 
-// windowingFor picks the register tile with the least estimated time, among lines
-// that are rows and images that are lines, and the largest band.
-func (t Target) windowingFor(c *loop.Convolution) windowing {
+// windowingFor picks what a schedule leaves open: the register tile with the least
+// estimated time, among lines that are rows and images that are lines, and the
+// largest band.
+func (t Target) windowingFor(c *loop.Convolution, want Schedule) windowing {
 	registers := t.Registers
 	if c.Elem == tensor.F64 {
 		registers = 16
 	}
+	tiles := shapes[registers]
+	if want.Rows > 0 {
+		tiles = [][2]int{{want.Rows, want.Vectors}}
+	}
 	best, least := windowing{}, math.MaxInt
 	for _, flat := range []bool{false, true} {
-		for _, s := range shapes[registers] {
+		if want.Form != "" && (want.Form == flatForm) != flat {
+			continue
+		}
+		for _, s := range tiles {
 			w := windowing{channels: even(c.Outputs, s[0]).large, flat: flat, band: c.V.Out}
 			count, length := w.grid(t, c)
 			if w.layOut(t, c); flat && max(4, c.Elem.Size())*w.scratch(t, c) > bandBytes {
@@ -61,8 +76,23 @@ func (t Target) windowingFor(c *loop.Convolution) windowing {
 			}
 		}
 	}
+	if least == math.MaxInt { // what is wanted does not fit the scratch array
+		return t.windowingFor(c, Schedule{})
+	}
 	best.cut(t, c)
+	if want.Rows > 0 && max(4, c.Elem.Size())*best.scratch(t, c) > scratchBytes {
+		return t.windowingFor(c, Schedule{})
+	}
 	return best
+}
+
+// schedule is the cut as a schedule.
+func (w windowing) schedule() Schedule {
+	s := Schedule{Form: lineForm, Rows: w.channels, Vectors: w.lines * w.vectors}
+	if w.flat {
+		s.Form = flatForm
+	}
+	return s
 }
 
 // grid is the number of lines of an image and the vectors of each.
@@ -103,7 +133,7 @@ func (t Target) checkScratch(kernels []*loop.Kernel) error {
 		if c == nil {
 			continue
 		}
-		if bytes := max(4, c.Elem.Size()) * t.windowingFor(c).scratch(t, c); bytes > scratchBytes {
+		if bytes := max(4, c.Elem.Size()) * t.windowingFor(c, Schedule{}).scratch(t, c); bytes > scratchBytes {
 			return fmt.Errorf("the %d channels of its images need %d KiB of scratch; the limit is %d KiB", c.Inputs, bytes>>10, scratchBytes>>10)
 		}
 	}
