@@ -15,6 +15,8 @@ type library struct {
 }
 
 func open(path string) (*library, error) {
+	runtime.LockOSThread() // the loader keeps what went wrong for the thread
+	defer runtime.UnlockOSThread()
 	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		return nil, fmt.Errorf("the compiled program does not load: %w", err)
