@@ -57,6 +57,43 @@ type Into interface {
 	RunInto(ctx context.Context, outputs, inputs []*tensor.Tensor) error
 }
 
+// RunInto runs a program and leaves its results in tensors of the caller; see [Into].
+// An executable that cannot do so has them copied there.
+func RunInto(ctx context.Context, x Executable, outputs, inputs []*tensor.Tensor) error {
+	if into, ok := x.(Into); ok {
+		return into.RunInto(ctx, outputs, inputs)
+	}
+	if err := CheckOutputs(x.Graph(), outputs); err != nil {
+		return err
+	}
+	results, err := x.Run(ctx, inputs...)
+	if err != nil {
+		return err
+	}
+	for i, t := range results {
+		fill(outputs[i], t)
+	}
+	return nil
+}
+
+// fill copies the elements of a tensor of the same type and shape.
+func fill(to, from *tensor.Tensor) {
+	switch to.DType() {
+	case tensor.F32:
+		copy(to.Float32(), from.Float32())
+	case tensor.F64:
+		copy(to.Float64(), from.Float64())
+	case tensor.I64:
+		copy(to.Int64(), from.Int64())
+	case tensor.I32:
+		copy(to.Int32(), from.Int32())
+	case tensor.Bool:
+		copy(to.Bool(), from.Bool())
+	default:
+		copy(to.Bits16(), from.Bits16())
+	}
+}
+
 // CheckInputs compares tensors with the input specs of a graph.
 func CheckInputs(g *ir.Graph, inputs []*tensor.Tensor) error {
 	return check(g, "input", g.Inputs, inputs)

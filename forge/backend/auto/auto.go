@@ -30,6 +30,7 @@ import (
 	"forgekernel/forge/backend/portable"
 	"forgekernel/forge/backend/tiered"
 	"forgekernel/forge/ir"
+	"forgekernel/forge/tensor"
 )
 
 // Threshold is the work, in floating-point operations, from which a program is
@@ -112,6 +113,11 @@ type Executable struct {
 	backend.Executable
 	pick backend.Backend
 	why  string
+}
+
+// RunInto is Run with results in memory of the caller; see [backend.Into].
+func (x *Executable) RunInto(ctx context.Context, outputs, inputs []*tensor.Tensor) error {
+	return backend.RunInto(ctx, x.Executable, outputs, inputs)
 }
 
 // Current is what the next run takes; see [backend.Changing].

@@ -39,18 +39,16 @@ func NewLoop(exe backend.Executable, inputs ...*tensor.Tensor) (*Loop, error) {
 	if !ok || len(x.calls) != 1 || x.calls[0].node != nil {
 		return nil, fmt.Errorf("%s is not one native function", exe.Graph().Name)
 	}
-	if err := backend.CheckInputs(x.graph, inputs); err != nil {
+	if err := backend.CheckInputs(x.Program.Graph, inputs); err != nil {
 		return nil, err
 	}
 	repeat, err := x.lib.function("forge_repeat")
 	if err != nil {
 		return nil, err
 	}
-	outputs := make([]*tensor.Tensor, len(x.graph.Outputs))
-	for i, v := range x.graph.Outputs {
-		if outputs[i], err = tensor.Zeros(v.Spec.DType, v.Spec.Shape...); err != nil {
-			return nil, err
-		}
+	outputs, err := x.Outputs()
+	if err != nil {
+		return nil, err
 	}
 	l := &Loop{exe: x, frame: x.frame(), memory: slices.Concat(inputs, outputs), repeat: repeat}
 	x.fill(l.frame, outputs, inputs)

@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"unsafe"
@@ -17,16 +16,12 @@ import (
 // Run computes the outputs of the graph. Native code looks between kernels, and
 // in the outer loops of those that have some, whether ctx has ended.
 func (x *executable) Run(ctx context.Context, inputs ...*tensor.Tensor) ([]*tensor.Tensor, error) {
-	if err := backend.CheckInputs(x.graph, inputs); err != nil {
+	if err := backend.CheckInputs(x.Program.Graph, inputs); err != nil {
 		return nil, err
 	}
-	outputs := make([]*tensor.Tensor, len(x.graph.Outputs))
-	for i, v := range x.graph.Outputs {
-		t, err := tensor.Zeros(v.Spec.DType, v.Spec.Shape...)
-		if err != nil {
-			return nil, err
-		}
-		outputs[i] = t
+	outputs, err := x.Outputs()
+	if err != nil {
+		return nil, err
 	}
 	f := x.frame()
 	defer x.release(f)
@@ -39,15 +34,15 @@ func (x *executable) Run(ctx context.Context, inputs ...*tensor.Tensor) ([]*tens
 // RunInto is Run with results in memory of the caller. It allocates nothing when
 // all nodes have kernels and ctx ends with that of the run before.
 func (x *executable) RunInto(ctx context.Context, outputs, inputs []*tensor.Tensor) error {
-	if err := backend.CheckInputs(x.graph, inputs); err != nil {
+	if err := backend.CheckInputs(x.Program.Graph, inputs); err != nil {
 		return err
 	}
-	if err := backend.CheckOutputs(x.graph, outputs); err != nil {
+	if err := backend.CheckOutputs(x.Program.Graph, outputs); err != nil {
 		return err
 	}
 	f := x.frame()
 	defer x.release(f)
-	if err := x.checkApart(f, outputs, inputs); err != nil {
+	if err := x.CheckApart(f.Frame, outputs, inputs); err != nil {
 		return err
 	}
 	return x.run(ctx, f, outputs, inputs)
@@ -83,12 +78,12 @@ func (x *executable) execute(ctx context.Context, f *frame, inputs []*tensor.Ten
 				return context.Cause(ctx)
 			case r > 1:
 				*f.fault = 0
-				return x.faulted(ctx, f, x.steps[r-faultOf(0)].node, inputs)
+				return x.faulted(ctx, f, x.steps[r-faultOf(0)].node)
 			}
 			continue
 		}
-		if err := x.evaluate(ctx, f, c.node, inputs); err != nil {
-			return x.failed(ctx, c.node, err)
+		if err := x.Evaluate(ctx, f.Frame, c.node); err != nil {
+			return err
 		}
 	}
 	runtime.KeepAlive(f)
@@ -99,18 +94,9 @@ func (x *executable) execute(ctx context.Context, f *frame, inputs []*tensor.Ten
 
 // faulted is the error of a node whose kernel found it: that of the operator's own
 // evaluation, for which the operands still stand where they stood.
-func (x *executable) faulted(ctx context.Context, f *frame, n *ir.Node, inputs []*tensor.Tensor) error {
-	err := x.evaluate(ctx, f, n, inputs)
-	if err == nil {
-		err = errors.New("native code found an error that the operator does not find: this is a bug in the backend")
+func (x *executable) faulted(ctx context.Context, f *frame, n *ir.Node) error {
+	if err := x.Evaluate(ctx, f.Frame, n); err != nil {
+		return err
 	}
-	return x.failed(ctx, n, err)
-}
-
-// failed names the node of an error, unless the run was ended.
-func (x *executable) failed(ctx context.Context, n *ir.Node, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return fmt.Errorf("%s: %v = %s: %w", x.graph.Name, n.Out[0], n.Op.Name, err)
+	return fmt.Errorf("%s: %v = %s: native code found an error that the operator does not find: this is a bug in the backend", x.Program.Graph.Name, n.Out[0], n.Op.Name)
 }

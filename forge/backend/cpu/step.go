@@ -85,16 +85,16 @@ var splits = []int{0, 1, 2, 4, 8}
 // isolate is the graph of one node, of the views that it reads through and of the
 // constants. Everything else that it reads is an input.
 func (p *program) isolate(node *ir.Node) (*ir.Graph, error) {
-	at := slices.Index(p.graph.Nodes, node)
-	g := p.graph.Clone()
+	at := slices.Index(p.Graph.Nodes, node)
+	g := p.Graph.Clone()
 	used := make(map[*ir.Value]bool)
 	alone := &ir.Graph{Name: "kernel", Outputs: g.Nodes[at].Out}
 	for i := at; i >= 0; i-- {
 		n := g.Nodes[i]
 		needed := i == at || slices.ContainsFunc(n.Out, func(v *ir.Value) bool { return used[v] })
-		switch e := p.entries[p.graph.Nodes[i].Out[0]]; {
+		switch {
 		case !needed:
-		case i == at || e.ViewOf != "" || n.Op.Class == ir.Constant:
+		case i == at || p.IsView(p.Graph.Nodes[i].Out[0]) || n.Op.Class == ir.Constant:
 			alone.Nodes = append(alone.Nodes, n)
 			for _, v := range n.In {
 				used[v] = true

@@ -66,13 +66,13 @@ func (u *unit) call(p *program, index, i int) {
 	args := make([]string, len(s.args))
 	for k, a := range s.args {
 		args[k] = "0"
-		if a.buffer >= 0 {
-			args[k] = fmt.Sprintf("(void *)(p[%d] + %d)", a.buffer, a.offset)
+		if a.Buffer >= 0 {
+			args[k] = fmt.Sprintf("(void *)(p[%d] + %d)", a.Buffer, a.Offset)
 		}
 	}
 	k := u.kernel(s)
 	args = append(args, "stop")
-	fault := fmt.Sprintf("(int *)p[%d]", len(p.buffers))
+	fault := fmt.Sprintf("(int *)p[%d]", len(p.Buffers))
 	if s.kernel.CanFault() {
 		args = append(args, fault)
 	}

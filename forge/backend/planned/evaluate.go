@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"unsafe"
 
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
@@ -111,39 +110,24 @@ func scatter(dst, src []byte, to int, shape, strides []int, size int) []byte {
 	return src
 }
 
-// Results are the outputs in tensors that share no memory with one another or
-// with a later run.
-func (p *Program) Results(f *Frame) ([]*tensor.Tensor, error) {
+// Outputs allocates tensors for the results of a run.
+func (p *Program) Outputs() ([]*tensor.Tensor, error) {
 	outs := make([]*tensor.Tensor, len(p.Graph.Outputs))
 	for i, v := range p.Graph.Outputs {
-		at := p.Place(v)
-		if at.Buffer >= 0 && at.Offset == 0 && f.outputs[at.Buffer] != nil {
-			layout := ir.Layout{Strides: p.Strides(v)}
-			if t := f.outputs[at.Buffer]; layout.Contiguous(v.Spec.Shape) && t.Len() == v.Spec.Elements() {
-				outs[i] = t.Reshape(v.Spec.Shape...)
-				continue
-			}
-		}
-		t, err := p.copyOf(f, v)
+		t, err := tensor.Zeros(v.Spec.DType, v.Spec.Shape...)
 		if err != nil {
 			return nil, fmt.Errorf("%v: %w", v, err)
 		}
 		outs[i] = t
 	}
-	return apart(outs), nil
+	return outs, nil
 }
 
-// apart clones tensors that stand in the list before.
-func apart(outs []*tensor.Tensor) []*tensor.Tensor {
-	for i, t := range outs {
-		for _, u := range outs[:i] {
-			if t.Len() > 0 && u.Len() > 0 && first(t) == first(u) {
-				outs[i] = t.Clone()
-				break
-			}
-		}
+// Copy fills the outputs that [Program.Copied] names from where they stand.
+func (p *Program) Copy(f *Frame, outputs []*tensor.Tensor) {
+	for _, i := range p.Copied {
+		v := p.Graph.Outputs[i]
+		at := p.Place(v)
+		gather(Bytes(outputs[i]), f.Memory[at.Buffer], int(at.Offset), v.Spec.Shape, p.Strides(v), v.Spec.DType.Size())
 	}
-	return outs
 }
-
-func first(t *tensor.Tensor) *byte { return unsafe.SliceData(Bytes(t)) }

@@ -9,79 +9,91 @@ import (
 
 // Frame is the memory of one run at a time.
 type Frame struct {
-	// Memory is what each buffer of this run consists of; nil for packed ones.
-	Memory  [][]byte
-	inputs  []*tensor.Tensor
-	outputs []*tensor.Tensor // by buffer
+	// Memory is what each buffer of this run consists of.
+	Memory [][]byte
+	inputs []*tensor.Tensor
+	spans  []span
 }
 
-// NewFrame allocates the slots, each at a multiple of [plan.Align] bytes.
+// NewFrame allocates what belongs to the frame, each buffer at a multiple of
+// [plan.Align] bytes.
 func (p *Program) NewFrame() *Frame {
-	f := &Frame{Memory: make([][]byte, len(p.Buffers)), outputs: make([]*tensor.Tensor, len(p.Buffers))}
-	for i, b := range p.Buffers {
-		switch {
+	f := &Frame{Memory: make([][]byte, len(p.Buffers))}
+	for i := range p.Buffers {
+		switch b := &p.Buffers[i]; {
 		case b.Slot >= 0:
 			f.Memory[i] = Zeros[byte](int(p.Plan.Slots[b.Slot].Bytes))
+		case b.Constant != nil:
+			f.Memory[i] = Bytes(b.Constant)
 		case b.Scratch > 0:
 			f.Memory[i] = Zeros[byte](int(b.Scratch))
+		case b.Packed != nil:
+			f.Memory[i] = b.Packed
+		case b.Result < 0:
+			f.Memory[i] = Zeros[byte](int(b.written(p.Graph)))
 		}
 	}
 	return f
 }
 
-// Fill gives a frame the memory of a run: inputs, constants and fresh outputs.
-func (p *Program) Fill(f *Frame, inputs []*tensor.Tensor) error {
+// Fill makes memory of the caller that of a run, and copies inputs that the run
+// writes into. It allocates nothing.
+func (p *Program) Fill(f *Frame, outputs, inputs []*tensor.Tensor) {
 	f.inputs = inputs
 	for i := range p.Buffers {
-		switch b := &p.Buffers[i]; {
-		case b.Input >= 0:
-			t := inputs[b.Input]
-			if b.Updated {
-				t = t.Clone()
-			}
-			f.Memory[i] = Bytes(t)
-		case b.Constant != nil:
-			f.Memory[i] = Bytes(b.Constant)
-		case b.Output != nil:
-			t, err := tensor.Zeros(b.Output.Spec.DType, b.Output.Spec.Shape...)
-			if err != nil {
-				return err
-			}
-			f.outputs[i], f.Memory[i] = t, Bytes(t)
+		b := &p.Buffers[i]
+		switch {
+		case b.Result >= 0:
+			f.Memory[i] = Bytes(outputs[b.Result])
+		case b.Input >= 0 && !b.Updated:
+			f.Memory[i] = Bytes(inputs[b.Input])
+		}
+		if b.Updated && !inPlace(b, outputs, inputs) {
+			copy(f.Memory[i], Bytes(inputs[b.Input]))
 		}
 	}
-	return nil
 }
 
-// Forget drops what a frame holds of the caller's memory.
-func (p *Program) Forget(f *Frame) {
+// inPlace reports whether the caller wants what becomes of an input where it is.
+func inPlace(b *Buffer, outputs, inputs []*tensor.Tensor) bool {
+	return b.Updated && b.Result >= 0 && Address(Bytes(inputs[b.Input])) == Address(Bytes(outputs[b.Result]))
+}
+
+// Release drops what a frame holds of the caller's memory.
+func (p *Program) Release(f *Frame) {
 	f.inputs = nil
 	for i := range p.Buffers {
-		if b := &p.Buffers[i]; b.Input >= 0 || b.Output != nil {
-			f.Memory[i], f.outputs[i] = nil, nil
+		if b := &p.Buffers[i]; b.Result >= 0 || !b.Updated && b.Input >= 0 {
+			f.Memory[i] = nil
 		}
 	}
 }
 
 // Bytes is the storage of a tensor.
 func Bytes(t *tensor.Tensor) []byte {
-	var p unsafe.Pointer
 	switch t.DType() {
 	case tensor.F32:
-		p = unsafe.Pointer(unsafe.SliceData(t.Float32()))
+		return Raw(t.Float32())
 	case tensor.F64:
-		p = unsafe.Pointer(unsafe.SliceData(t.Float64()))
+		return Raw(t.Float64())
 	case tensor.I64:
-		p = unsafe.Pointer(unsafe.SliceData(t.Int64()))
+		return Raw(t.Int64())
 	case tensor.I32:
-		p = unsafe.Pointer(unsafe.SliceData(t.Int32()))
+		return Raw(t.Int32())
 	case tensor.Bool:
-		p = unsafe.Pointer(unsafe.SliceData(t.Bool()))
-	default:
-		p = unsafe.Pointer(unsafe.SliceData(t.Bits16()))
+		return Raw(t.Bool())
 	}
-	return unsafe.Slice((*byte)(p), t.Bytes())
+	return Raw(t.Bits16())
 }
+
+// Raw is the storage of a slice.
+func Raw[T any](s []T) []byte {
+	var zero T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(zero)))
+}
+
+// Address is where memory begins.
+func Address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
 // Zeros makes a slice that begins at a multiple of [plan.Align] bytes.
 func Zeros[T any](n int) []T {

@@ -4,8 +4,9 @@
 //
 // A [Program] is made once for a graph. It numbers the pieces of memory that a
 // run touches, the [Buffer] list, and gives each value a [Place] in one of them.
-// A [Frame] is the memory of one run: it is filled from the inputs
-// ([Program.Fill]), worked on, and read ([Program.Results]).
+// A [Frame] is the memory of one run, part of it the caller's inputs and outputs
+// ([Program.Fill]). Outputs that a run does not write where the caller wants them are
+// copied there ([Program.Copied]).
 package planned
 
 import (
@@ -23,6 +24,9 @@ type Program struct {
 	Graph   *ir.Graph // in the order of the plan
 	Plan    *plan.Plan
 	Buffers []Buffer
+	// Copied are the outputs, by index, that are not all of a buffer which a run
+	// writes, and so are to be copied at its end. Those without elements need nothing.
+	Copied []int
 	// Workers is the number of goroutines of [Program.Evaluate]; 0 means one per
 	// core.
 	Workers int
@@ -35,12 +39,25 @@ type Buffer struct {
 	Slot     int            // index of the slot; -1 for none
 	Input    int            // index of the input; -1 for none
 	Constant *tensor.Tensor // memory that no run writes
-	Packed   []float32      // the elements of a constant in an order of the backend's own
+	Packed   []byte         // the elements of a constant in an order of the backend's own
 	Scratch  int64          // bytes that the kernels of one node share
-	Output   *ir.Value      // allocated for each run
+	Output   *ir.Value      // all of it is this value
 	// Updated says that a kernel writes into an input, so that the run needs a
 	// copy of it.
 	Updated bool
+	Result  int // index of the output that is all of what a run writes here; -1 for none
+}
+
+// written is the size of what a run writes into a buffer outside the slots, which
+// is all of it.
+func (b *Buffer) written(g *ir.Graph) int64 {
+	switch {
+	case b.Output != nil:
+		return b.Output.Spec.Bytes()
+	case b.Updated:
+		return g.Inputs[b.Input].Spec.Bytes()
+	}
+	return 0
 }
 
 // Place is where a value begins; buffer -1 is no memory at all.
@@ -63,13 +80,20 @@ func New(g *ir.Graph, maxBytes int64) (*Program, error) {
 		return nil, fmt.Errorf("%s needs %d MiB for its intermediate values; the limit is %d MiB", g.Name, laid.Planned>>20, maxBytes>>20)
 	}
 	p := &Program{Graph: laid.Graph, Plan: laid, entries: make(map[*ir.Value]*plan.Value), indexOf: make(map[string]int)}
-	return p, p.placeValues()
+	if err := p.placeValues(); err != nil {
+		return nil, err
+	}
+	p.placeResults()
+	return p, nil
 }
+
+// none is a buffer that is nothing yet.
+var none = Buffer{Slot: -1, Input: -1, Result: -1}
 
 // placeValues makes a buffer of each slot and of each storage outside them.
 func (p *Program) placeValues() error {
 	for i := range p.Plan.Slots {
-		p.Buffers = append(p.Buffers, Buffer{Slot: i, Input: -1})
+		p.Buffers = append(p.Buffers, Buffer{Slot: i, Input: -1, Result: -1})
 	}
 	inputs := make(map[*ir.Value]int)
 	for i, v := range p.Graph.Inputs {
@@ -85,7 +109,7 @@ func (p *Program) placeValues() error {
 			p.Buffers[p.indexOf[e.Base]].Updated = true
 		case e.Place == plan.InSlot || e.Place == plan.Nowhere || e.Base != e.Name:
 		default:
-			buf := Buffer{Slot: -1, Input: -1}
+			buf := none
 			switch e.Place {
 			case plan.InInput:
 				buf.Input = inputs[v]
@@ -101,6 +125,36 @@ func (p *Program) placeValues() error {
 		}
 	}
 	return nil
+}
+
+// placeResults finds the outputs that are all of a buffer which a run writes, and
+// can so be written where the caller wants them.
+func (p *Program) placeResults() {
+	for i, v := range p.Graph.Outputs {
+		at := p.Place(v)
+		if at.Buffer < 0 || v.Spec.Elements() == 0 {
+			continue
+		}
+		b := &p.Buffers[at.Buffer]
+		layout := ir.Layout{Strides: p.Strides(v)}
+		if b.Result < 0 && b.written(p.Graph) == v.Spec.Bytes() && layout.Contiguous(v.Spec.Shape) {
+			b.Result = i
+		} else {
+			p.Copied = append(p.Copied, i)
+		}
+	}
+}
+
+// AddOutput adds the buffer of an output that a kernel copies.
+func (p *Program) AddOutput(i int) Place {
+	b := none
+	b.Output, b.Result = p.Graph.Outputs[i], i
+	return p.add(b)
+}
+
+func (p *Program) add(b Buffer) Place {
+	p.Buffers = append(p.Buffers, b)
+	return Place{Buffer: len(p.Buffers) - 1}
 }
 
 // Place is where a value stands.
@@ -130,12 +184,12 @@ func (p *Program) Constant(v *ir.Value) (t *tensor.Tensor, first int) {
 
 // AddLocal adds the buffer of memory that the kernels of one node share.
 func (p *Program) AddLocal(l *loop.Local) Place {
-	b := Buffer{Slot: -1, Input: -1, Constant: l.Constant}
+	b := none
+	b.Constant = l.Constant
 	if l.Constant == nil {
 		b.Scratch = max(1, int64(l.Elements)*int64(l.DType.Size()))
 	}
-	p.Buffers = append(p.Buffers, b)
-	return Place{Buffer: len(p.Buffers) - 1}
+	return p.add(b)
 }
 
 // Lower returns the kernels of a node. The error says why there are none.
@@ -147,10 +201,13 @@ func (p *Program) Lower(n *ir.Node) ([]*loop.Kernel, error) {
 	return kernels, err
 }
 
+// IsView reports whether a value lies in the storage of another.
+func (p *Program) IsView(v *ir.Value) bool { return p.entries[v].ViewOf != "" }
+
 // Idle says why a node needs no work; empty when it needs some.
 func (p *Program) Idle(n *ir.Node) string {
-	if e := p.entries[n.Out[0]]; e.ViewOf != "" {
-		return fmt.Sprintf("a view: it lies in the storage of %%%s", e.Base)
+	if v := n.Out[0]; p.IsView(v) {
+		return fmt.Sprintf("a view: it lies in the storage of %%%s", p.entries[v].Base)
 	}
 	if n.Out[0].Spec.Elements() == 0 && len(n.Out) == 1 && !n.Op.Effect {
 		return "the result has no elements"

@@ -58,7 +58,8 @@ func TestPackMatrix(t *testing.T) {
 			packed = append(packed, nil)
 			continue
 		}
-		panels := p.Buffers[at.Buffer].Packed
+		raw := p.Buffers[at.Buffer].Packed
+		panels := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(raw))), len(raw)/4)
 		if address := uintptr(unsafe.Pointer(unsafe.SliceData(panels))); address%plan.Align != 0 {
 			t.Errorf("the panels begin at %#x", address)
 		}

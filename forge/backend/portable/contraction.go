@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"forgekernel/forge/backend/planned"
 	"forgekernel/forge/backend/portable/vector"
 	"forgekernel/forge/loop"
 	"forgekernel/forge/tensor"
@@ -45,12 +46,14 @@ func (x *Executable) contraction(k *loop.Kernel, s *step) (kernel, error) {
 			return nil, err
 		}
 	}
-	at, ok := x.PackMatrix(k, t.widths())
-	switch {
-	case ok:
-		t.packed = true
-		s.args[c.B.Param] = at
-	case t.panelSize() > maxPanel:
+	if !slices.ContainsFunc(c.B.Strides[:len(c.Batch)], func(step int) bool { return step != 0 }) {
+		var at planned.Place
+		if at, t.packed = x.PackMatrix(k, t.widths()); t.packed {
+			s.args[c.B.Param] = at
+			return t, nil
+		}
+	}
+	if t.panelSize() > maxPanel {
 		return nil, fmt.Errorf("sums of %d products need a panel of %d MiB", t.k, t.panelSize()>>18)
 	}
 	return t, nil

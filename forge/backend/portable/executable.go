@@ -70,22 +70,53 @@ func (x *Executable) Run(ctx context.Context, inputs ...*tensor.Tensor) ([]*tens
 	if err := backend.CheckInputs(x.Program.Graph, inputs); err != nil {
 		return nil, err
 	}
-	f, ok := x.frames.Get().(*frame)
-	if !ok {
-		f = &frame{Frame: x.NewFrame(), call: call{scratch: planned.Zeros[float32](x.scratch)}}
-	}
-	defer x.release(f)
-	if err := x.Fill(f.Frame, inputs); err != nil {
+	outputs, err := x.Outputs()
+	if err != nil {
 		return nil, err
 	}
+	f := x.frame()
+	defer x.release(f)
+	if err := x.run(ctx, f, outputs, inputs); err != nil {
+		return nil, err
+	}
+	return outputs, nil
+}
+
+// RunInto is Run with results in memory of the caller.
+func (x *Executable) RunInto(ctx context.Context, outputs, inputs []*tensor.Tensor) error {
+	if err := backend.CheckInputs(x.Program.Graph, inputs); err != nil {
+		return err
+	}
+	if err := backend.CheckOutputs(x.Program.Graph, outputs); err != nil {
+		return err
+	}
+	f := x.frame()
+	defer x.release(f)
+	if err := x.CheckApart(f.Frame, outputs, inputs); err != nil {
+		return err
+	}
+	return x.run(ctx, f, outputs, inputs)
+}
+
+// frame returns one that no run has.
+func (x *Executable) frame() *frame {
+	if f, ok := x.frames.Get().(*frame); ok {
+		return f
+	}
+	return &frame{Frame: x.NewFrame(), call: call{scratch: planned.Zeros[float32](x.scratch)}}
+}
+
+func (x *Executable) run(ctx context.Context, f *frame, outputs, inputs []*tensor.Tensor) error {
+	x.Fill(f.Frame, outputs, inputs)
 	f.stop = new(atomic.Bool)
 	if ctx.Done() != nil {
 		defer context.AfterFunc(ctx, func() { f.stop.Store(true) })()
 	}
 	if err := x.execute(ctx, f); err != nil {
-		return nil, err
+		return err
 	}
-	return x.Results(f.Frame)
+	x.Copy(f.Frame, outputs)
+	return nil
 }
 
 func (x *Executable) execute(ctx context.Context, f *frame) error {
@@ -115,11 +146,7 @@ func (x *Executable) point(f *frame, args []planned.Place) {
 	f.params = f.params[:0]
 	for _, at := range args {
 		var o operand
-		switch {
-		case at.Buffer < 0:
-		case x.Buffers[at.Buffer].Packed != nil:
-			o.data = x.Buffers[at.Buffer].Packed
-		default:
+		if at.Buffer >= 0 {
 			b := f.Memory[at.Buffer]
 			o.data = unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
 			o.first = int(at.Offset) / 4
@@ -129,7 +156,7 @@ func (x *Executable) point(f *frame, args []planned.Place) {
 }
 
 func (x *Executable) release(f *frame) {
-	x.Forget(f.Frame)
+	x.Release(f.Frame)
 	clear(f.params)
 	x.frames.Put(f)
 }

@@ -34,6 +34,7 @@ var (
 	_ backend.Backend  = (*Backend)(nil)
 	_ backend.Changing = (*Executable)(nil)
 	_ backend.Noted    = (*Executable)(nil)
+	_ backend.Into     = (*Executable)(nil)
 )
 
 // New returns the backend that starts on vector functions of Go and goes on in C,
@@ -133,6 +134,11 @@ func (x *Executable) Settle(ctx context.Context) error {
 // Run computes the outputs in the form that is best by now.
 func (x *Executable) Run(ctx context.Context, inputs ...*tensor.Tensor) ([]*tensor.Tensor, error) {
 	return x.Current().Run(ctx, inputs...)
+}
+
+// RunInto is Run with results in memory of the caller; see [backend.Into].
+func (x *Executable) RunInto(ctx context.Context, outputs, inputs []*tensor.Tensor) error {
+	return backend.RunInto(ctx, x.Current(), outputs, inputs)
 }
 
 // Graph is the program in execution order.
