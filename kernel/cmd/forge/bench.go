@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -152,6 +155,11 @@ func measurableNames() []string {
 }
 
 func (b *bench) measure(ctx context.Context, args []string) (*capture.Capture, error) {
+	for name, n := range map[string]int{"samples": b.settings.Samples, "warmup": b.settings.Warmup} {
+		if n < 0 {
+			return nil, usageError{fmt.Errorf("--%s: %d is below zero", name, n)}
+		}
+	}
 	b.settings.Samples, b.settings.Warmup = max(b.settings.Samples, 1), max(b.settings.Warmup, 1)
 	candidates, err := b.candidates()
 	if err != nil {
@@ -219,6 +227,9 @@ func (b *bench) candidates() ([]capture.Candidate, error) {
 func (b *bench) subjects(ctx context.Context, arg string) ([]*capture.Subject, error) {
 	names := models(arg)
 	if names == nil {
+		if _, err := os.Stat(arg); errors.Is(err, fs.ErrNotExist) && filepath.Ext(arg) == "" {
+			return nil, usageError{noModel(arg, " and no such file")}
+		}
 		s, err := b.file(ctx, arg)
 		return []*capture.Subject{s}, err
 	}
@@ -235,6 +246,11 @@ func (b *bench) subjects(ctx context.Context, arg string) ([]*capture.Subject, e
 		list = append(list, s)
 	}
 	return list, nil
+}
+
+// noModel says that a name means nothing, and what there is.
+func noModel(name, nor string) error {
+	return fmt.Errorf("there is no model or group %q%s; there are all, mlp, neural, llm and %s", name, nor, strings.Join(suite.Names(), ", "))
 }
 
 // models are those that a name means, nil if it is that of a file.

@@ -20,12 +20,12 @@ func main() {
 	out := &output{file: os.Stdout}
 	cmd := root()
 	cmd.SetOut(out)
-	err := cmd.ExecuteContext(context.Background())
+	cmd, err := cmd.ExecuteContextC(context.Background())
 	forge.Close()
 	if err == nil {
 		err = out.err
 	}
-	os.Exit(report(os.Stderr, err))
+	os.Exit(report(os.Stderr, cmd, err))
 }
 
 func root() *cobra.Command {

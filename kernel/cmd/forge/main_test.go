@@ -19,7 +19,8 @@ func command(t *testing.T, args ...string) (stdout string, status int) {
 	cmd.SetOut(&out)
 	cmd.SetErr(io.Discard)
 	cmd.SetArgs(args)
-	status = report(io.Discard, cmd.ExecuteContext(t.Context()))
+	cmd, err := cmd.ExecuteContextC(t.Context())
+	status = report(io.Discard, cmd, err)
 	return out.String(), status
 }
 
@@ -66,7 +67,13 @@ func TestMessages(t *testing.T) {
 		status int
 		want   string
 	}{
-		{[]string{"compile"}, exitUsage, "forge: forge compile needs a FILE\nRun 'forge help' for usage.\n"},
+		{[]string{"compile"}, exitUsage, "forge: forge compile needs a FILE\nRun 'forge compile --help' for usage.\n"},
+		{[]string{"capture", "compare"}, exitUsage, "received 0; write forge capture compare OLD NEW | "},
+		{[]string{"nothing"}, exitUsage, "forge: no command \"nothing\"\nRun 'forge --help' for usage.\n"},
+		{[]string{"run", bad, "--backend", "gpu"}, exitUsage, "forge: --backend: there is no backend \"gpu\"; there are interp, "},
+		{[]string{"bench", "--samples", "-1"}, exitUsage, "forge: --samples: -1 is below zero\n"},
+		{[]string{"bench", "nothing"}, exitUsage, "forge: there is no model or group \"nothing\" and no such file; there are all, mlp, "},
+		{[]string{"run", "--from", bad}, exitFailure, "error: expected \"graph\", found \"def\"\n --> " + bad + ":1:1\n1 | def f(x: f32[2]):\n  | ^\n"},
 		{[]string{"run", "a", "b"}, exitUsage, `forge: forge run takes one FILE, and "b" is one too many`},
 		{[]string{"notebook", "verify"}, exitUsage, "forge: forge notebook verify needs a notebook\n"},
 		{[]string{"run", bad, "--seed", "abc"}, exitUsage, `forge: --seed takes a whole number that is not negative, not "abc"` + "\n"},
@@ -85,7 +92,8 @@ func TestMessages(t *testing.T) {
 		cmd.SetOut(io.Discard)
 		cmd.SetErr(io.Discard)
 		cmd.SetArgs(c.args)
-		status := report(&stderr, cmd.ExecuteContext(t.Context()))
+		cmd, err := cmd.ExecuteContextC(t.Context())
+		status := report(&stderr, cmd, err)
 		if status != c.status || !strings.Contains(stderr.String(), c.want) {
 			t.Errorf("forge %s: exit status %d and\n%s\nwant %d and\n%s", strings.Join(c.args, " "), status, &stderr, c.status, c.want)
 		}
