@@ -12,7 +12,7 @@ import (
 )
 
 // Version is that of the files. A change of meaning makes a new one.
-const Version = 1
+const Version = 2
 
 // MaxFile bounds the files that are read, in bytes.
 const MaxFile = 64 << 20

@@ -86,6 +86,9 @@ func (x *executable) Code() display.Source {
 	return display.Source{Lang: "c", Code: x.code, Name: x.graph.Name + ".c"}
 }
 
+// Cached reports whether the machine code was found compiled.
+func (x *executable) Cached() bool { return x.lib == nil || x.lib.cached }
+
 // frame is the memory of one run.
 type frame struct {
 	table []uintptr
