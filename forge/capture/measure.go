@@ -115,17 +115,18 @@ func (m *Instrument) Measure(ctx context.Context, subjects []*Subject, candidate
 	return c, nil
 }
 
-// complete measures the subjects that a capture lacks.
+// complete measures the subjects that a capture lacks. Workloads stand in the order
+// of the subjects.
 func (m *Instrument) complete(ctx context.Context, c *Capture, subjects []*Subject, candidates []Candidate) error {
-	for _, s := range subjects {
-		if slices.ContainsFunc(c.Workloads, func(w Workload) bool { return w.Name == s.Name }) {
+	for i, s := range subjects {
+		if i < len(c.Workloads) && c.Workloads[i].Name == s.Name {
 			continue
 		}
 		w, err := m.workload(ctx, s, candidates)
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.Name, err)
 		}
-		c.Workloads = append(c.Workloads, *w)
+		c.Workloads = slices.Insert(c.Workloads, i, *w)
 		c.Environment.LoadAfter = load()
 		for _, candidate := range candidates {
 			if err := c.Environment.describePeer(candidate); err != nil {

@@ -34,13 +34,13 @@ func (m *Instrument) Resume(ctx context.Context, c *Capture, subjects []*Subject
 			return nil, err
 		}
 	}
-	if err := m.complete(ctx, &next, subjects, candidates); err != nil {
-		return nil, err
-	}
 	place := func(w Workload) int {
 		return slices.IndexFunc(subjects, func(s *Subject) bool { return s.Name == w.Name })
 	}
 	slices.SortFunc(next.Workloads, func(a, b Workload) int { return place(a) - place(b) })
+	if err := m.complete(ctx, &next, subjects, candidates); err != nil {
+		return nil, err
+	}
 	return &next, nil
 }
 

@@ -1,0 +1,105 @@
+package capture
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// SummaryBegin and SummaryEnd are the lines of a Markdown page between which a
+// summary stands.
+const (
+	SummaryBegin = "<!-- capture: begin -->"
+	SummaryEnd   = "<!-- capture: end -->"
+)
+
+// Summary is a Markdown table of the medians of all workloads, those of the first
+// optimised candidate before all others, between the lines of a page that mark it.
+func (r *Report) Summary() string {
+	c := r.capture
+	order := summaryOrder(c.Workloads)
+	var b strings.Builder
+	b.WriteString(SummaryBegin + "\n| workload |")
+	for _, l := range order {
+		b.WriteString(" " + escapeMarkdown(l.String()) + " |")
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---:|", len(order)) + "\n")
+	for i := range c.Workloads {
+		b.WriteString("| " + escapeMarkdown(c.Workloads[i].Name) + " |")
+		for _, l := range order {
+			b.WriteString(" " + c.Workloads[i].cell(l, order[0], c.Environment.Limits) + " |")
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("\n" + r.provenance() + "\n" + SummaryEnd)
+	return b.String()
+}
+
+// summaryOrder lists the candidates of all workloads, the first optimised one first.
+func summaryOrder(workloads []Workload) (order []Label) {
+	for _, w := range workloads {
+		for _, s := range w.Series {
+			if !slices.Contains(order, s.Label) {
+				order = append(order, s.Label)
+			}
+		}
+	}
+	if i := slices.IndexFunc(order, func(l Label) bool { return l.Variant == Optimised }); i > 0 {
+		first := order[i]
+		order = slices.Insert(slices.Delete(order, i, i+1), 0, first)
+	}
+	return order
+}
+
+// cell is a median, with the share of the core's limit for the candidate that the
+// others are compared with, and for those how many times as long they take.
+func (w *Workload) cell(l, base Label, limits *Limits) string {
+	s, b := w.series(l), w.series(base)
+	switch {
+	case s == nil:
+		return ""
+	case s.Summary == nil:
+		return "failed"
+	case l != base && b != nil && b.Summary != nil:
+		return fmt.Sprintf("%s (%.2f×)", formatTime(s.Summary.Median), s.Summary.Median/b.Summary.Median)
+	case l == base && l.Threads == 1 && limits != nil && limits.FLOPs > 0:
+		return fmt.Sprintf("%s, %.0f %%", formatTime(s.Summary.Median), 100*float64(w.FLOPs)/s.Summary.Median/limits.FLOPs)
+	}
+	return formatTime(s.Summary.Median)
+}
+
+// series is that of a label; nil if there is none.
+func (w *Workload) series(l Label) *Series {
+	i := slices.IndexFunc(w.Series, func(s Series) bool { return s.Label == l })
+	if i < 0 {
+		return nil
+	}
+	return &w.Series[i]
+}
+
+// provenance says in a paragraph what the numbers are and where they come from.
+func (r *Report) provenance() string {
+	c, e := r.capture, &r.capture.Environment
+	text := fmt.Sprintf("Median time of a call over %d samples, taken in turn in one run; × is how many times as long as in the first column takes.", c.Settings.Samples)
+	if l := e.Limits; l != nil && l.FLOPs > 0 {
+		text += fmt.Sprintf(" %% is of the multiply-add limit of one core, %s GFLOP/s.", significant(l.FLOPs/1e9))
+	}
+	text += fmt.Sprintf(" Taken on %s, commit %.12s, on %s (%d cores, %s, load average %s to %s).",
+		c.Taken.Format("2 January 2006"), cmp.Or(e.Commit, "unknown"), cmp.Or(e.CPU, "an unknown processor"), e.Cores, cmp.Or(e.Compiler, "no C compiler"), cmp.Or(e.LoadBefore, "unknown"), cmp.Or(e.LoadAfter, "unknown"))
+	for _, name := range slices.Sorted(maps.Keys(e.Peers)) {
+		text += fmt.Sprintf(" %s: %s.", name, versionList(e.Peers[name]))
+	}
+	text += fmt.Sprintf(" SHA-256 of the capture: %.12s.", r.hash)
+	return escapeMarkdown(text)
+}
+
+// versionList is "numpy 2.4, python 3.11".
+func versionList(m map[string]string) string {
+	var list []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, k+" "+m[k])
+	}
+	return strings.Join(list, ", ")
+}
