@@ -16,6 +16,21 @@ type Limits struct {
 	Error string `json:"error,omitempty"`
 }
 
+// String is "238.1 GFLOP/s of float32, 24.50 GB/s from memory".
+func (l *Limits) String() string {
+	if l == nil || l.FLOPs == 0 && l.Error == "" {
+		return "not measured"
+	}
+	if l.Error != "" {
+		return "not measured: " + l.Error
+	}
+	text := significant(l.FLOPs/1e9) + " GFLOP/s of float32"
+	if l.Bytes > 0 {
+		text += ", " + significant(l.Bytes/1e9) + " GB/s from memory"
+	}
+	return text
+}
+
 // limitRuns is how often each limit is measured; the best counts, as the one that
 // nothing disturbed.
 const limitRuns = 500

@@ -37,15 +37,21 @@ func (r *Report) Summary() string {
 	return b.String()
 }
 
-// summaryOrder lists the candidates of all workloads, the first optimised one first.
-func summaryOrder(workloads []Workload) (order []Label) {
+// labels lists the candidates of all workloads, as they come.
+func labels(workloads []Workload) (list []Label) {
 	for _, w := range workloads {
 		for _, s := range w.Series {
-			if !slices.Contains(order, s.Label) {
-				order = append(order, s.Label)
+			if !slices.Contains(list, s.Label) {
+				list = append(list, s.Label)
 			}
 		}
 	}
+	return list
+}
+
+// summaryOrder lists the candidates, the first optimised one first.
+func summaryOrder(workloads []Workload) []Label {
+	order := labels(workloads)
 	if i := slices.IndexFunc(order, func(l Label) bool { return l.Variant == Optimised }); i > 0 {
 		first := order[i]
 		order = slices.Insert(slices.Delete(order, i, i+1), 0, first)
