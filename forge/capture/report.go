@@ -106,7 +106,7 @@ func (w *Workload) times() display.Table {
 	t := display.Table{
 		Title: w.Name,
 		Columns: []display.Column{
-			{Name: "candidate"}, right("median"), right("95 % interval"), right("minimum"), right("95 % quantile"), right("mean"),
+			{Name: "candidate"}, right("median"), right("95 % interval"), right("minimum"), right("p95"), right("mean"),
 			right("GFLOP/s"), right("CPU / wall"), right("compile"), {Name: "cache"}, right("error / allowed"), {Name: "rank"},
 		},
 	}
@@ -118,7 +118,7 @@ func (w *Workload) times() display.Table {
 		}
 		interval := MedianInterval(s.Wall)
 		t.Rows = append(t.Rows, []any{
-			s.Label.String(), formatTime(s.Summary.Median), formatTime(interval.Low) + " to " + formatTime(interval.High),
+			s.Label.String(), formatTime(s.Summary.Median), formatInterval(interval),
 			formatTime(s.Summary.Min), formatTime(s.Summary.P95), formatTime(s.Summary.Mean),
 			significant(float64(w.FLOPs) / s.Summary.Median / 1e9), significant(sum(s.CPU) / sum(s.Wall)),
 			formatTime(s.Prepare), string(s.Cache), significant(s.Gate.Worst), rank(slices.Index(order, i), ties),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -11,11 +12,12 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// rooflinePlot shows every candidate with one thread by the work that its program
-// does for each byte it has to move, and the work that it does each second. The
-// roof over them is what one core of the machine does at most: it rises with the
-// rate of memory up to the rate of arithmetic. Small programs whose data stays in
-// the caches may pierce its slope, never its top.
+// rooflinePlot shows every candidate by the work that its program does for each byte
+// it has to move, and the work that it does each second. The roof over them is what
+// one core of the machine does at most: it rises with the rate of memory up to the
+// rate of arithmetic. Small programs whose data stays in the caches may pierce its
+// slope, never its top, unless they have several threads: a dashed line is the top
+// of as many cores.
 type rooflinePlot struct {
 	plot   *plot.Plot
 	legend plot.Legend
@@ -27,8 +29,7 @@ const (
 	legendWidth    = 165 * vg.Length(1)
 )
 
-// roofline plots all workloads; nil if the limits were not measured or nothing ran
-// on one thread.
+// roofline plots all workloads; nil if the limits were not measured or nothing ran.
 func (r *Report) roofline() *rooflinePlot {
 	limits := r.capture.Environment.Limits
 	if limits == nil || limits.FLOPs == 0 {
@@ -47,6 +48,7 @@ func (r *Report) roofline() *rooflinePlot {
 	}
 	p.frame(limits, points)
 	p.roof(limits)
+	p.severalCores(limits, points)
 	p.add(labels(r.capture.Workloads), points)
 	p.number(r.capture.Workloads)
 	return p
@@ -59,11 +61,11 @@ type rate struct {
 	plotter.XY
 }
 
-// rates are those of all candidates with one thread that were timed.
+// rates are those of all candidates that were timed.
 func (r *Report) rates() (list []rate) {
 	for i, w := range r.capture.Workloads {
 		for _, s := range w.Series {
-			if s.Summary != nil && s.Threads == 1 && w.FLOPs > 0 && w.Bytes > 0 {
+			if s.Summary != nil && w.FLOPs > 0 && w.Bytes > 0 {
 				list = append(list, rate{s.Label, i, plotter.XY{X: w.intensity(), Y: float64(w.FLOPs) / s.Summary.Median / 1e9}})
 			}
 		}
@@ -113,6 +115,23 @@ func (p *rooflinePlot) roof(limits *Limits) {
 	p.legend.Add(text, roof)
 }
 
+// severalCores draws the top for the most threads that anything has.
+func (p *rooflinePlot) severalCores(limits *Limits, points []rate) {
+	threads := 1
+	for _, q := range points {
+		threads = max(threads, q.label.Threads)
+	}
+	if threads == 1 {
+		return
+	}
+	top := limits.FLOPs / 1e9 * float64(threads)
+	line := &plotter.Line{XYs: plotter.XYs{{X: p.plot.X.Min, Y: top}, {X: p.plot.X.Max, Y: top}}}
+	line.LineStyle = draw.LineStyle{Color: ink, Width: 0.8, Dashes: []vg.Length{4, 3}}
+	p.plot.Add(line)
+	p.legend.Add(fmt.Sprintf("%d times as much", threads), line)
+	p.plot.Y.Max = max(p.plot.Y.Max, top*1.3)
+}
+
 // add draws the points of all candidates, the first ones on top of the others.
 func (p *rooflinePlot) add(list []Label, points []rate) {
 	var layers []plot.Plotter
@@ -131,19 +150,19 @@ func (p *rooflinePlot) add(list []Label, points []rate) {
 		}
 		if len(dots.XYs) > 0 {
 			layers = append(layers, dots)
-			p.legend.Add(l.Backend+variantSuffix(l.Variant), dots)
+			p.legend.Add(shortName(l, list), dots)
 		}
 	}
 	slices.Reverse(layers)
 	p.plot.Add(layers...)
 }
 
-// variantSuffix words a variant where all have one thread.
-func variantSuffix(v Variant) string {
-	if v == Peer {
-		return ""
+// shortName is a label, without the number of threads where all have one.
+func shortName(l Label, list []Label) string {
+	if slices.ContainsFunc(list, func(l Label) bool { return l.Threads != 1 }) {
+		return l.String()
 	}
-	return " " + string(v)
+	return strings.TrimSuffix(l.String(), ", 1 thread")
 }
 
 // number marks each workload on a line at the bottom, those of nearly the same
