@@ -62,7 +62,7 @@ func testReport(t *testing.T) {
 	}
 	succeed(t, "bench report a.json --allow-dirty --output-dir out")
 	files, err := filepath.Glob("out/*")
-	if err != nil || len(files) != 2+4*2 || !slices.Contains(files, "out/02-mlp_32_128_256-distribution.svg") {
+	if err != nil || len(files) != 2+4*2+2 || !slices.Contains(files, "out/02-mlp_32_128_256-distribution.svg") {
 		t.Errorf("%v, the report has the files %v", err, files)
 	}
 }
