@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"forgekernel/forge/backend"
+	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/capture"
-	"forgekernel/forge/tensor"
 )
 
 // BenchOptions say how long to measure. A zero field means its default.
@@ -81,8 +81,8 @@ func (p *Program) BenchContext(ctx context.Context, o BenchOptions, args ...*Ten
 // threadsOf is the number of threads that a backend uses: those of the machine,
 // unless it says otherwise.
 func threadsOf(b backend.Backend) int {
-	if b.Name() == "cpu" {
-		return 1
+	if x, ok := b.(*cpu.Backend); ok {
+		return x.Threads
 	}
 	return runtime.GOMAXPROCS(0)
 }
@@ -96,14 +96,5 @@ type benched struct {
 func (b *benched) Label() capture.Label { return b.label }
 
 func (b *benched) Prepare(_ context.Context, s *capture.Subject) (capture.Prepared, error) {
-	return capture.Prepared{Runner: &benchedRun{b.program, s.Inputs}, Cache: capture.Hit}, nil
-}
-
-type benchedRun struct {
-	program *Program
-	inputs  []*tensor.Tensor
-}
-
-func (r *benchedRun) Run(ctx context.Context) ([]*tensor.Tensor, error) {
-	return r.program.run(ctx, r.inputs)
+	return capture.Prepared{Runner: capture.Executing(b.program.exe, s.Inputs), Cache: capture.Hit}, nil
 }

@@ -45,21 +45,57 @@ type Kernel struct {
 	Reason string `json:"reason"` // why it was chosen, one clause
 }
 
+// Into is an [Executable] that can leave its results where the caller wants them,
+// for loops that run a program over and over.
+type Into interface {
+	Executable
+	// RunInto is Run with tensors for the outputs, which must match the graph's
+	// output specs and share no memory with the inputs or one another. There is
+	// one exception: where the program updates a cache, the tensor that goes in
+	// may be the one for what comes out, which saves a copy of all of it. After
+	// an error the contents of the outputs are undefined.
+	RunInto(ctx context.Context, outputs, inputs []*tensor.Tensor) error
+}
+
 // CheckInputs compares tensors with the input specs of a graph.
 func CheckInputs(g *ir.Graph, inputs []*tensor.Tensor) error {
-	if len(inputs) != len(g.Inputs) {
-		return fmt.Errorf("%s takes %d inputs, got %d", g.Name, len(g.Inputs), len(inputs))
+	return check(g, "input", g.Inputs, inputs)
+}
+
+// CheckOutputs compares tensors that are to be filled with the output specs of a
+// graph.
+func CheckOutputs(g *ir.Graph, outputs []*tensor.Tensor) error {
+	return check(g, "output", g.Outputs, outputs)
+}
+
+func check(g *ir.Graph, kind string, values []*ir.Value, tensors []*tensor.Tensor) error {
+	if len(tensors) != len(values) {
+		verb := map[string]string{"input": "takes", "output": "gives"}[kind]
+		return fmt.Errorf("%s %s %d %ss, got %d", g.Name, verb, len(values), kind, len(tensors))
 	}
-	for i, v := range g.Inputs {
-		t := inputs[i]
+	for i, v := range values {
+		t := tensors[i]
 		if t == nil {
-			return fmt.Errorf("%s: input %s is missing", g.Name, v.Name)
+			return fmt.Errorf("%s: %s %s is missing", g.Name, kind, v.Name)
 		}
-		have := ir.SpecOf(t)
-		have.Device = v.Spec.Device // the backend moves host tensors there
-		if !have.Equal(v.Spec) {
-			return fmt.Errorf("%s: input %s is %v, the program was compiled for %v", g.Name, v.Name, have, v.Spec)
+		if !fits(t, v.Spec) {
+			have := ir.SpecOf(t)
+			have.Device = v.Spec.Device // the backend moves host tensors there
+			return fmt.Errorf("%s: %s %s is %v, the program was compiled for %v", g.Name, kind, v.Name, have, v.Spec)
 		}
 	}
 	return nil
+}
+
+// fits compares the element type and the shape, without an allocation.
+func fits(t *tensor.Tensor, s ir.Spec) bool {
+	if t.DType() != s.DType || t.Rank() != len(s.Shape) {
+		return false
+	}
+	for i, d := range s.Shape {
+		if t.Dim(i) != d {
+			return false
+		}
+	}
+	return true
 }

@@ -68,9 +68,15 @@ type Prepared struct {
 }
 
 // Runner runs a prepared program on the inputs of its subject. The results
-// belong to the caller. It may also be a [Timer].
+// belong to the caller. It may also be a [Repeater] or a [Timer].
 type Runner interface {
 	Run(ctx context.Context) ([]*tensor.Tensor, error)
+}
+
+// Repeater is a runner that can run again and leave its results where they were: its
+// quickest call, which is what is timed.
+type Repeater interface {
+	Repeat(ctx context.Context) error
 }
 
 // Timer is a runner that times its own runs, because they happen in another
@@ -109,7 +115,7 @@ func (c *compiled) Prepare(ctx context.Context, s *Subject) (Prepared, error) {
 	if err != nil {
 		return Prepared{}, err
 	}
-	return Prepared{Runner: &execution{exe, s.Inputs}, Cache: cacheState(exe)}, nil
+	return Prepared{Runner: Executing(exe, s.Inputs), Cache: cacheState(exe)}, nil
 }
 
 // cacheState asks an executable where its code came from. One of a backend that
@@ -124,6 +130,15 @@ func cacheState(exe backend.Executable) CacheState {
 	return Miss
 }
 
+// Executing is the runner of an executable on inputs. One that can leave its results
+// in place is a [Repeater].
+func Executing(exe backend.Executable, inputs []*tensor.Tensor) Runner {
+	if x, ok := exe.(backend.Into); ok {
+		return &repeating{execution{exe, inputs}, x, nil}
+	}
+	return &execution{exe, inputs}
+}
+
 // execution is an executable with its inputs.
 type execution struct {
 	exe    backend.Executable
@@ -132,6 +147,28 @@ type execution struct {
 
 func (e *execution) Run(ctx context.Context) ([]*tensor.Tensor, error) {
 	return e.exe.Run(ctx, e.inputs...)
+}
+
+// repeating is an execution with tensors for its results.
+type repeating struct {
+	execution
+	into    backend.Into
+	outputs []*tensor.Tensor // of the last Run
+}
+
+// Run gives results that later runs do not write to.
+func (r *repeating) Run(ctx context.Context) ([]*tensor.Tensor, error) {
+	list, err := r.execution.Run(ctx)
+	r.outputs = nil
+	for _, t := range list {
+		r.outputs = append(r.outputs, t.Clone())
+	}
+	return list, err
+}
+
+// Repeat follows at least one Run.
+func (r *repeating) Repeat(ctx context.Context) error {
+	return r.into.RunInto(ctx, r.outputs, r.inputs)
 }
 
 // outline reads a recorded program.

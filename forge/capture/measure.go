@@ -311,14 +311,18 @@ func (m *Instrument) time(ctx context.Context, r Runner, lead, runs int) (wall, 
 	if t, ok := r.(Timer); ok {
 		return t.Time(ctx, lead, runs)
 	}
+	run := func() error { _, err := r.Run(ctx); return err }
+	if again, ok := r.(Repeater); ok {
+		run = func() error { return again.Repeat(ctx) }
+	}
 	for range lead {
-		if _, err := r.Run(ctx); err != nil {
+		if err := run(); err != nil {
 			return 0, 0, err
 		}
 	}
 	wall, cpu = m.Clock.Wall(), m.Clock.CPU()
 	for range runs {
-		if _, err := r.Run(ctx); err != nil {
+		if err := run(); err != nil {
 			return 0, 0, err
 		}
 	}

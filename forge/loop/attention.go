@@ -45,7 +45,7 @@ func (l *lowering) attention() error {
 		a.Scale = float32(1 / math.Sqrt(float64(a.D)))
 	}
 	a.Out = *l.out()
-	operand := func(v *ir.Value) Access { return Access{l.param(v, false), l.layout(v)} }
+	operand := func(v *ir.Value) Access { return Access{Param: l.param(v, false), Strides: l.layout(v)} }
 	a.Q, a.K, a.V = operand(n.In[0]), operand(n.In[1]), operand(n.In[2])
 	a.Out.Strides = tensor.Strides(n.Out[0].Spec.Shape)
 	l.kernel.Attention = a

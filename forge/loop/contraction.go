@@ -9,7 +9,7 @@ func (l *lowering) linear() error {
 	shape := n.Out[0].Spec.Shape
 	w := n.In[1].Spec.Shape
 	out := l.out()
-	x := &Access{l.param(n.In[0], false), l.layout(n.In[0])}
+	x := &Access{Param: l.param(n.In[0], false), Strides: l.layout(n.In[0])}
 	last := len(shape) - 1
 	rows := &Access{Strides: x.Strides[:last]}
 	target := &Access{Strides: out.Strides[:last]}
@@ -17,12 +17,12 @@ func (l *lowering) linear() error {
 	m := len(dims) - 1
 	c := &Contraction{
 		Batch: dims[:m], M: dims[m], N: w[1], K: w[0],
-		A:   Access{x.Param, append(rows.Strides, x.Strides[last])},
-		Out: Access{out.Param, append(target.Strides, 1)},
-		B:   Access{l.param(n.In[1], false), append(make([]int, m), l.layout(n.In[1])...)},
+		A:   Access{Param: x.Param, Strides: append(rows.Strides, x.Strides[last])},
+		Out: Access{Param: out.Param, Strides: append(target.Strides, 1)},
+		B:   Access{Param: l.param(n.In[1], false), Strides: append(make([]int, m), l.layout(n.In[1])...)},
 	}
 	if len(n.In) > 2 {
-		c.Bias = &Access{l.param(n.In[2], false), l.layout(n.In[2])}
+		c.Bias = &Access{Param: l.param(n.In[2], false), Strides: l.layout(n.In[2])}
 	}
 	l.finish(c)
 	return nil
@@ -38,11 +38,11 @@ func (l *lowering) matmul() error {
 		s, strides := n.In[i].Spec.Shape, l.layout(n.In[i])
 		k := len(s) - 2
 		lead := broadcast(s[:k], strides[:k], rank-2)
-		return Access{l.param(n.In[i], false), append(lead, strides[k:]...)}
+		return Access{Param: l.param(n.In[i], false), Strides: append(lead, strides[k:]...)}
 	}
 	l.finish(&Contraction{
 		Batch: shape[:rank-2], M: shape[rank-2], N: shape[rank-1], K: n.In[0].Spec.Shape[len(n.In[0].Spec.Shape)-1],
-		A: steps(0), B: steps(1), Out: Access{out.Param, append(tensor.Strides(shape)[:rank-1:rank-1], 1)},
+		A: steps(0), B: steps(1), Out: Access{Param: out.Param, Strides: append(tensor.Strides(shape)[:rank-1:rank-1], 1)},
 	})
 	return nil
 }
@@ -50,7 +50,7 @@ func (l *lowering) matmul() error {
 // finish adds the activation.
 func (l *lowering) finish(c *Contraction) {
 	if act := l.node.Str("act"); act != "none" {
-		c.Epilogue = apply(Opcode(act), &Expr{Op: Acc})
+		c.Epilogue = apply(Opcode(act), &Expr{Op: Acc, Type: tensor.F32})
 	}
 	l.kernel.Contraction = c
 }

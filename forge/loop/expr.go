@@ -1,5 +1,7 @@
 package loop
 
+import "forgekernel/forge/tensor"
+
 // Opcode is a scalar operation. Those that are not of this file's constants
 // are named as the operator that they compute.
 type Opcode string
@@ -12,22 +14,35 @@ const (
 	Acc   Opcode = "acc"   // the sum that an epilogue finishes
 )
 
+// Operations between types.
+const (
+	// Cast converts to the type of the expression. To a float it rounds to nearest
+	// even; to an integer it truncates, saturates, and makes NaN 0; to bool it
+	// compares with zero.
+	Cast Opcode = "cast"
+	// Odd converts to f32 by rounding to odd, so that the result can be rounded
+	// once more, to half precision, as if it were exact.
+	Odd Opcode = "odd"
+	// RoundF16 and RoundBF16 give the nearest f32 that the type has.
+	RoundF16  Opcode = "round_f16"
+	RoundBF16 Opcode = "round_bf16"
+)
+
 // Expr is a scalar expression. It is a graph: a shared subexpression is computed
 // once.
 type Expr struct {
-	Op     Opcode
+	Op Opcode
+	// Type is f32, f64, i64, i32 or bool, or that of 16 bits which are only moved.
+	Type   tensor.DType
 	Args   []*Expr
-	Value  float32 // of a Const
+	Value  float64 // of a Const of a float type
+	Int    int64   // of a Const of another type; a bool has 0 or 1
 	Stage  int     // of a Ref
 	Access *Access // of a Load
 }
 
-// conditions are the operations that give true or false; select takes one first.
-var conditions = map[Opcode]bool{"eq": true, "ne": true, "lt": true, "le": true, "gt": true, "ge": true, "and": true, "or": true, "not": true}
-
-// IsCondition reports whether the expression is true or false rather than a
-// number.
-func (e *Expr) IsCondition() bool { return conditions[e.Op] }
+// conditions are the operations that give true or false whatever they are given.
+var conditions = map[Opcode]bool{"eq": true, "ne": true, "lt": true, "le": true, "gt": true, "ge": true}
 
 // Walk calls visit for each expression below e and for e, operands first and
 // each once.
@@ -44,6 +59,51 @@ func (e *Expr) walk(visit func(*Expr), seen map[*Expr]bool) {
 	visit(e)
 }
 
-func apply(op Opcode, args ...*Expr) *Expr { return &Expr{Op: op, Args: args} }
-func number(v float32) *Expr               { return &Expr{Op: Const, Value: v} }
-func stage(i int) *Expr                    { return &Expr{Op: Ref, Stage: i} }
+// apply is an operation whose result has the type of its last operand, or is a
+// condition.
+func apply(op Opcode, args ...*Expr) *Expr {
+	e := &Expr{Op: op, Type: args[len(args)-1].Type, Args: args}
+	if conditions[op] {
+		e.Type = tensor.Bool
+	}
+	return e
+}
+
+func cast(to tensor.DType, x *Expr) *Expr {
+	if x.Type == to {
+		return x
+	}
+	return &Expr{Op: Cast, Type: to, Args: []*Expr{x}}
+}
+
+// number is a constant of a type.
+func number(t tensor.DType, v float64) *Expr {
+	if t.IsFloat() {
+		return &Expr{Op: Const, Type: t, Value: v}
+	}
+	return &Expr{Op: Const, Type: t, Int: int64(v)}
+}
+
+func stage(i int, t tensor.DType) *Expr { return &Expr{Op: Ref, Type: t, Stage: i} }
+
+// computed is the type that elements of a stored type are computed with: f32 for
+// half precision.
+func computed(d tensor.DType) tensor.DType {
+	if isHalf(d) {
+		return tensor.F32
+	}
+	return d
+}
+
+func isHalf(d tensor.DType) bool { return d == tensor.F16 || d == tensor.BF16 }
+
+// round is x as the nearest number that a stored type has.
+func round(d tensor.DType, x *Expr) *Expr {
+	switch d {
+	case tensor.F16:
+		return apply(RoundF16, x)
+	case tensor.BF16:
+		return apply(RoundBF16, x)
+	}
+	return x
+}

@@ -12,7 +12,12 @@
 //	  each div(load %y[10,1], s1) -> %y[10,1]
 //
 // where "[10,1]" are the steps of an access, in elements, one for each
-// dimension. Kernels compute in f32; conditions exist within an expression.
+// dimension. A load of an f16 or bf16 element gives the f32 that it stands for, and
+// a store rounds to it; other conversions are written out:
+//
+//	kernel fused(%y: out f16, %x: f16, %n: i64)
+//	nest [] x [24]
+//	  each mul(round_f16(exp(load %x[1])), cast_f32(load %n[1])) -> %y[1]
 //
 // Elementwise expressions keep the operations of the interpreter one by one, so
 // that their results are equal to the last bit. Reductions and contractions may
@@ -42,6 +47,8 @@ type Param struct {
 type Access struct {
 	Param   int
 	Strides []int
+	// Bits says that elements of half precision are moved as they are stored.
+	Bits bool
 }
 
 // Nest runs its stages, one after another, at each point of the outer

@@ -87,9 +87,12 @@ func (k *Kernel) access(a Access) string {
 func (k *Kernel) expr(e *Expr) string {
 	switch e.Op {
 	case Load:
+		if e.Access.Bits {
+			return "bits " + k.access(*e.Access)
+		}
 		return "load " + k.access(*e.Access)
 	case Const:
-		return strconv.FormatFloat(float64(e.Value), 'g', -1, 32)
+		return constText(e)
 	case Ref:
 		return "s" + strconv.Itoa(e.Stage)
 	case Acc:
@@ -99,5 +102,21 @@ func (k *Kernel) expr(e *Expr) string {
 	for i, a := range e.Args {
 		args[i] = k.expr(a)
 	}
-	return string(e.Op) + "(" + strings.Join(args, ", ") + ")"
+	name := string(e.Op)
+	if e.Op == Cast {
+		name += "_" + e.Type.String()
+	}
+	return name + "(" + strings.Join(args, ", ") + ")"
+}
+
+func constText(e *Expr) string {
+	switch {
+	case e.Type == tensor.F64:
+		return strconv.FormatFloat(e.Value, 'g', -1, 64)
+	case e.Type.IsFloat():
+		return strconv.FormatFloat(e.Value, 'g', -1, 32)
+	case e.Type == tensor.Bool:
+		return strconv.FormatBool(e.Int != 0)
+	}
+	return strconv.FormatInt(e.Int, 10)
 }

@@ -1,13 +1,19 @@
 package cpu_test
 
 import (
+	"context"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/backend/interp"
+	"forgekernel/forge/ir"
+	"forgekernel/forge/op"
 	"forgekernel/forge/suite"
+	"forgekernel/forge/tensor"
 )
 
 // BenchmarkSuite runs each model natively and in the interpreter. Each run of a
@@ -38,4 +44,67 @@ func BenchmarkSuite(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkThreads runs a model on one and on all threads in turn, and reports the
+// quickest and the median run of each, in microseconds.
+func BenchmarkThreads(b *testing.B) {
+	for _, name := range []string{"mlp_8_64_128", "mlp_32_128_256", "mlp_64_256_512", "transformer_block_4x24x128", "gpt2_small_block"} {
+		g, in := model(b, name)
+		one, all := cpu.New(), cpu.New()
+		one.Threads = 1
+		sides := []backend.Executable{compile(b, one, g), compile(b, all, g)}
+		b.Run(name, func(b *testing.B) {
+			took := make([][]float64, len(sides))
+			for b.Loop() {
+				for i, exe := range sides {
+					for range 3 { // the first wakes helpers and fills caches
+						start := time.Now()
+						run(b, exe, in)
+						took[i] = append(took[i], float64(time.Since(start).Nanoseconds())/1e3)
+					}
+				}
+			}
+			for i, list := range took {
+				slices.Sort(list)
+				b.ReportMetric(list[0], fmt.Sprintf("min-%d", i+1))
+				b.ReportMetric(list[len(list)/2], fmt.Sprintf("med-%d", i+1))
+				b.ReportMetric(list[len(list)*9/10], fmt.Sprintf("p90-%d", i+1))
+			}
+		})
+	}
+}
+
+// BenchmarkCall is the way to native code and back: programs of no and of one
+// small kernel.
+func BenchmarkCall(b *testing.B) {
+	for name, body := range map[string]string{"empty": "return %x", "exp": "%y: f32[7] = exp %x\n return %y"} {
+		g, err := ir.Parse(op.Registry, "graph f(%x: f32[7]) {\n "+body+"\n}")
+		if err != nil {
+			b.Fatal(err)
+		}
+		exe := compile(b, cpu.New(), g).(backend.Into)
+		in, out := []*tensor.Tensor{zeros(b, 7)}, []*tensor.Tensor{zeros(b, 7)}
+		ctx, cancel := context.WithCancel(b.Context())
+		defer cancel()
+		for kind, ctx := range map[string]context.Context{"plain": context.Background(), "cancellable": ctx} {
+			b.Run(name+"/"+kind, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if err := exe.RunInto(ctx, out, in); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+func zeros(t testing.TB, shape ...int) *tensor.Tensor {
+	t.Helper()
+	x, err := tensor.Zeros(tensor.F32, shape...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
 }

@@ -12,6 +12,15 @@
 // Elementwise results equal those of the interpreter bit by bit. Sums run in
 // another order, and a bias is where the sum of a contraction begins.
 //
+// # Threads
+//
+// A kernel is cut into units that depend on nothing but their index: tiles of a
+// contraction, points of a nest, blocks of queries. One that takes longer than
+// some microseconds is done by the caller and a team of helpers, who claim chunks
+// of units until none is left. The helpers serve one run at a time; another runs on
+// its caller's thread alone, as one does for a while when helpers turn out to have
+// no processor to themselves. Idle helpers sleep.
+//
 // # Compiler and cache
 //
 // The compiler is the file that FORGE_CC names, one path without arguments, else
@@ -23,6 +32,7 @@ package cpu
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"forgekernel/forge/backend"
@@ -42,13 +52,16 @@ type Backend struct {
 	MaxBytes int64
 	// CompileLimit is how long the C compiler may take.
 	CompileLimit time.Duration
+	// Threads is how many may share a kernel, the caller's among them; 1 forbids
+	// it. Results do not depend on it.
+	Threads int
 }
 
 var _ backend.Backend = (*Backend)(nil)
 
-// New returns the backend for the widest vectors of this machine.
+// New returns the backend for the widest vectors and all the cores of this machine.
 func New() *Backend {
-	return &Backend{Target: Targets()[0], MaxBytes: DefaultMaxBytes, CompileLimit: DefaultCompileLimit}
+	return &Backend{Target: Targets()[0], MaxBytes: DefaultMaxBytes, CompileLimit: DefaultCompileLimit, Threads: Cores()}
 }
 
 // Name is "cpu".
@@ -84,9 +97,16 @@ func (b *Backend) CompileAll(ctx context.Context, graphs ...*ir.Graph) ([]backen
 			return nil, fmt.Errorf("backend cpu: %w", err)
 		}
 	}
+	var help *team
+	if b.Threads > 1 && slices.ContainsFunc(programs, func(p *program) bool { return p.shared >= teamLeast }) {
+		var err error
+		if help, err = b.team(ctx, min(b.Threads, MaxThreads)-1); err != nil {
+			return nil, fmt.Errorf("backend cpu: %w", err)
+		}
+	}
 	list := make([]backend.Executable, len(programs))
 	for i, p := range programs {
-		x, err := newExecutable(p, lib, code)
+		x, err := newExecutable(p, lib, help, code)
 		if err != nil {
 			return nil, fmt.Errorf("backend cpu: %w", err)
 		}

@@ -2,11 +2,10 @@ package cpu
 
 import (
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
 
 	"forgekernel/forge/loop"
+	"forgekernel/forge/tensor"
 )
 
 // emitter writes the C text of one kernel. Lines are indented by depth.
@@ -16,6 +15,9 @@ type emitter struct {
 	kernel *loop.Kernel
 	depth  int
 	temps  int
+	// elems are the types of what the parameters of the C function point to; nil
+	// when all are f32.
+	elems []tensor.DType
 }
 
 func (e *emitter) line(format string, args ...any) {
@@ -38,12 +40,34 @@ func (e *emitter) close() {
 func (e *emitter) params() string {
 	list := make([]string, len(e.kernel.Params))
 	for i, p := range e.kernel.Params {
-		list[i] = fmt.Sprintf("const float *p%d", i)
-		if p.Written {
-			list[i] = fmt.Sprintf("float *p%d", i)
+		list[i] = fmt.Sprintf("%s *p%d", forms[p.Value.Spec.DType].elem, i)
+		if !p.Written {
+			list[i] = "const " + list[i]
 		}
 	}
-	return strings.Join(append(list, "const int *stop"), ", ")
+	return strings.Join(append(list, "const int *stop", "long from, long to"), ", ")
+}
+
+// units opens the loop over units [from, to) of the kernel's work and returns how
+// many there are in all. They are the points of a grid of dims, the last running
+// quickest, and vars are the coordinates of one. A unit gives the same bits
+// whatever runs before it, so that threads may share the range in any way.
+func (e *emitter) units(vars []string, dims []int) int {
+	count := 1
+	for i := len(dims) - 1; i >= 0; i-- {
+		e.line("long %s = from / %d %% %d;", vars[i], count, dims[i])
+		count *= dims[i]
+	}
+	if len(dims) == 0 {
+		e.open("for (long u = from; u < to; u++)")
+	} else {
+		e.open("for (long u = from; u < to; u++, %s++)", vars[len(dims)-1])
+	}
+	for i := len(dims) - 1; i > 0; i-- {
+		e.line("if (%s == %d) %s = 0, %s++;", vars[i], dims[i], vars[i], vars[i-1])
+	}
+	e.checkStop()
+	return count
 }
 
 // checkStop ends the kernel when the run has been stopped. It stands in loops
@@ -79,15 +103,16 @@ func (s scope) step(a loop.Access) int {
 }
 
 func (e *emitter) load(s scope, a loop.Access) string {
+	name := e.memory(a)
 	switch at, step := s.at(a), s.step(a); {
 	case step == 0:
-		return fmt.Sprintf("set(*(%s))", at)
+		return fmt.Sprintf("set_%s(*(%s))", name, at)
 	case step == 1 && s.part == 0:
-		return fmt.Sprintf("load(%s)", at)
+		return fmt.Sprintf("load_%s(%s)", name, at)
 	case step == 1:
-		return fmt.Sprintf("load_part(%s, %d)", at, s.part)
+		return fmt.Sprintf("load_part_%s(%s, %d)", name, at, s.part)
 	default:
-		return fmt.Sprintf("load_strided(%s, %d, %d)", at, step, e.lanes(s))
+		return fmt.Sprintf("load_strided_%s(%s, %d, %d)", name, at, step, e.lanes(s))
 	}
 }
 
@@ -99,16 +124,28 @@ func (e *emitter) lanes(s scope) int {
 }
 
 func (e *emitter) store(s scope, a loop.Access, value string) {
+	name := e.memory(a)
 	switch at, step := s.at(a), s.step(a); {
 	case step == 0:
-		e.line("*(%s) = %s[0];", at, value)
+		e.line("*(%s) = lane0_%s(%s);", at, name, value)
 	case step == 1 && s.part == 0:
-		e.line("store(%s, %s);", at, value)
+		e.line("store_%s(%s, %s);", name, at, value)
 	case step == 1:
-		e.line("store_part(%s, %s, %d);", at, value, s.part)
+		e.line("store_part_%s(%s, %s, %d);", name, at, value, s.part)
 	default:
-		e.line("store_strided(%s, %d, %s, %d);", at, step, value, e.lanes(s))
+		e.line("store_strided_%s(%s, %d, %s, %d);", name, at, step, value, e.lanes(s))
 	}
+}
+
+// memory is the suffix of the functions that load and store what an access moves.
+func (e *emitter) memory(a loop.Access) string {
+	if a.Bits {
+		return "bits16"
+	}
+	if e.elems == nil {
+		return tensor.F32.String()
+	}
+	return e.elems[a.Param].String()
 }
 
 // expr evaluates an expression into a new variable and returns its name.
@@ -126,30 +163,19 @@ func (e *emitter) expr(s scope, x *loop.Expr) string {
 		name := fmt.Sprintf("t%d", e.temps)
 		e.temps++
 		names[x] = name
+		vector := forms[x.Type].vector
 		switch {
 		case x.Op == loop.Load:
-			e.line("vf %s = %s;", name, e.load(s, *x.Access))
+			e.line("%s %s = %s;", vector, name, e.load(s, *x.Access))
 		case x.Op == loop.Const:
-			e.line("vf %s = %s;", name, literal(x.Value))
+			e.line("%s %s = %s;", vector, name, constant(x))
 		default:
 			args := make([]string, len(x.Args))
 			for i, a := range x.Args {
 				args[i] = names[a]
 			}
-			kind := "vf"
-			if x.IsCondition() {
-				kind = "vi"
-			}
-			e.line("%s %s = v_%s(%s);", kind, name, x.Op, strings.Join(args, ", "))
+			e.line("%s %s = %s(%s);", vector, name, function(x), strings.Join(args, ", "))
 		}
 	})
 	return names[x]
-}
-
-// literal is a number in all lanes, exact.
-func literal(v float32) string {
-	if v != v || v-v != 0 {
-		return fmt.Sprintf("(vf)((vi){0} + (i32)%#xu)", math.Float32bits(v))
-	}
-	return "set(" + strconv.FormatFloat(float64(v), 'x', -1, 32) + "f)"
 }

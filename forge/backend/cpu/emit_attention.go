@@ -20,7 +20,9 @@ type attentionEmitter struct {
 	part int // queries, when fewer than lanes
 }
 
-func (e *emitter) attention(name string) {
+// attention writes the functions and returns the number of units, which are blocks
+// of queries.
+func (e *emitter) attention(name string) int {
 	a := e.kernel.Attention
 	lanes := e.target.Lanes
 	whole, part := a.Queries/lanes*lanes, a.Queries%lanes
@@ -31,9 +33,8 @@ func (e *emitter) attention(name string) {
 		(&attentionEmitter{emitter: e, a: a, part: part}).block(name + "_part")
 	}
 	e.open("KERNEL void %s(%s)", name, e.params())
-	e.open("for (long b = 0; b < %d; b++)", a.Batches)
-	e.open("for (long h = 0; h < %d; h++)", a.Heads)
-	e.checkStop()
+	count := e.units([]string{"b", "h", "v"}, []int{a.Batches, a.Heads, (a.Queries + lanes - 1) / lanes})
+	e.line("long i = v * %d;", lanes)
 	group := fmt.Sprintf("(h * %d / %d)", a.Groups, a.Heads)
 	base := func(x loop.Access, head string) string {
 		return fmt.Sprintf("p%d + b * %d + %s * %d", x.Param, x.Strides[0], head, x.Strides[1])
@@ -43,17 +44,18 @@ func (e *emitter) attention(name string) {
 			base(a.Q, "h"), a.Q.Strides[2], base(a.K, group), base(a.V, group), base(a.Out, "h"), a.Out.Strides[2])
 	}
 	if whole > 0 {
-		e.open("for (long i = 0; i < %d; i += %d)", whole, lanes)
+		e.open("if (i < %d)", whole)
 		call("whole")
 		e.close()
 	}
 	if part > 0 {
-		e.line("long i = %d;", whole)
+		e.open("if (i == %d)", whole)
 		call("part")
+		e.close()
 	}
 	e.close()
 	e.close()
-	e.close()
+	return count
 }
 
 // block writes the function for the queries from i on.

@@ -30,7 +30,8 @@ type contractionEmitter struct {
 	tiles  map[string]bool
 }
 
-func (e *emitter) contraction(name string, packed bool) {
+// contraction writes the functions and returns the number of units.
+func (e *emitter) contraction(name string, packed bool) int {
 	x := &contractionEmitter{emitter: e, c: e.kernel.Contraction, name: name, packed: packed, tiles: make(map[string]bool)}
 	cut := e.target.tileFor(x.c)
 	lanes := e.target.Lanes
@@ -46,75 +47,78 @@ func (e *emitter) contraction(name string, packed bool) {
 		}
 	}
 	e.open("KERNEL void %s(%s)", name, e.params())
-	vars := make([]string, len(x.c.Batch))
-	for i, d := range x.c.Batch {
+	defer e.close()
+	return x.grid(cut)
+}
+
+// grid writes the loop over units, which are the register tiles. Those of a panel
+// follow one another; panels follow within a block of rows that fits the cache;
+// then come blocks and batches.
+func (x *contractionEmitter) grid(cut tiling) int {
+	c, panels, tiles := x.c, len(cut.panels), len(cut.rows)
+	block := min(tiles, max(1, matrixBytes/(4*max(1, c.K)*cut.rows[0])))
+	count := panels * tiles
+	x.open("for (long u = from, next; u < to; u = next)")
+	x.checkStop()
+	x.line("long v = u %% %d, head = v / %d * %d, size = least(%d, %d - head);", count, panels*block, block, block, tiles)
+	x.line("long j = v %% %d / size, t = head + v %% %d %% size;", panels*block, panels*block)
+	x.line("long end = least(head + size, t + to - u);")
+	x.line("next = u + end - t;")
+	vars := make([]string, len(c.Batch), len(c.Batch)+2)
+	for i := len(vars) - 1; i >= 0; i-- {
 		vars[i] = fmt.Sprintf("i%d", i)
-		e.open("for (long i%d = 0; i%d < %d; i%d++)", i, i, d, i)
+		x.line("long %s = u / %d %% %d;", vars[i], count, c.Batch[i])
+		count *= c.Batch[i]
 	}
-	x.calls(cut, scope{vars: append(vars, "", "")})
-	for range x.c.Batch {
-		e.close()
+	s := scope{vars: append(vars, "", "")}
+	if panels > 1 {
+		x.open("if (j < %d)", panels-1)
+		x.column(cut, cut.panels[0], 0, s)
+		x.close()
+		x.open("else")
+	} else {
+		x.open("")
 	}
-	e.close()
+	x.column(cut, cut.panels[panels-1], c.N%x.target.Lanes, s)
+	x.close()
+	x.close()
+	return count
 }
 
-// calls runs the tiles: blocks of rows that fit the cache outside, panels within
-// them, and the tiles of a block inside.
-func (x *contractionEmitter) calls(cut tiling, s scope) {
-	rowBytes := 4 * max(1, x.c.K)
-	row := 0
-	for from := 0; from < len(cut.rows); {
-		to := from + 1
-		for rows := cut.rows[from]; to < len(cut.rows) && (rows+cut.rows[to])*rowBytes <= matrixBytes; to++ {
-			rows += cut.rows[to]
-		}
-		column, offset := 0, 0
-		for i, nv := range cut.panels {
-			part := 0
-			if i == len(cut.panels)-1 {
-				part = x.c.N % x.target.Lanes
-			}
-			x.column(cut.rows[from:to], nv, part, row, column, offset, s)
-			column += nv * x.target.Lanes
-			offset += nv * x.target.Lanes * x.c.K
-		}
-		for ; from < to; from++ {
-			row += cut.rows[from]
-		}
-	}
-}
-
-// column calls the tiles of one panel, runs of equal tiles in a loop.
-func (x *contractionEmitter) column(rows []int, nv, part, row, column, offset int, s scope) {
+// column calls the tiles t to end of a panel, those of either height in a loop.
+func (x *contractionEmitter) column(cut tiling, nv, part int, s scope) {
 	c := x.c
 	m := len(c.Batch)
-	b := fmt.Sprintf("%s + %d", s.at(c.B), column*c.B.Strides[m+1])
+	width := cut.panels[0] * x.target.Lanes
+	b := fmt.Sprintf("%s + j * %d", s.at(c.B), width*c.B.Strides[m+1])
 	if x.packed {
-		b = fmt.Sprintf("p%d + %d", c.B.Param, offset)
+		b = fmt.Sprintf("p%d + j * %d", c.B.Param, width*c.K)
 	}
-	x.open("")
-	defer x.close()
 	if x.copied {
 		b = x.copyPanel(nv, part, b)
 	}
 	bias := "0"
 	if c.Bias != nil {
-		bias = fmt.Sprintf("p%d + %d", c.Bias.Param, column*c.Bias.Strides[0])
+		bias = fmt.Sprintf("p%d + j * %d", c.Bias.Param, width*c.Bias.Strides[0])
 	}
-	x.checkStop()
-	for i := 0; i < len(rows); {
-		n := 1
-		for i+n < len(rows) && rows[i+n] == rows[i] {
-			n++
-		}
-		mr := rows[i]
-		x.open("for (long r = %d; r < %d; r += %d)", row, row+n*mr, mr)
-		x.line("%s_%dx%d_%d(%s + r * %d, %s, %s, %s + r * %d + %d);", x.name, mr, nv, part,
-			s.at(c.A), c.A.Strides[m], b, bias, s.at(c.Out), c.Out.Strides[m], column)
+	high, low := cut.rows[0], cut.rows[len(cut.rows)-1]
+	tall := 0
+	for tall < len(cut.rows) && cut.rows[tall] == high {
+		tall++
+	}
+	call := func(limit string, mr, skip int) {
+		x.open("for (; t < %s; t++)", limit)
+		x.line("long r = t * %d + %d;", mr, skip)
+		x.line("%s_%dx%d_%d(%s + r * %d, %s, %s, %s + r * %d + j * %d);", x.name, mr, nv, part,
+			s.at(c.A), c.A.Strides[m], b, bias, s.at(c.Out), c.Out.Strides[m], width)
 		x.close()
-		row += n * mr
-		i += n
 	}
+	if tall == len(cut.rows) {
+		call("end", high, 0)
+		return
+	}
+	call(fmt.Sprintf("end && t < %d", tall), high, 0)
+	call("end", low, tall*(high-low))
 }
 
 // copyPanel copies a panel that begins at address from, and returns the copy.

@@ -1,20 +1,13 @@
 package cpu
 
 import (
-	"context"
-	"fmt"
-	"runtime"
 	"sync"
-	"sync/atomic"
 	"unsafe"
-
-	"github.com/ebitengine/purego"
 
 	"forgekernel/display"
 	"forgekernel/forge/backend"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/plan"
-	"forgekernel/forge/tensor"
 )
 
 // executable is a program with its machine code. Runs share nothing but the
@@ -22,9 +15,11 @@ import (
 type executable struct {
 	*program
 	lib    *library // nil when there is no native step
+	team   *team    // nil when no kernel is shared
 	code   string
 	calls  []call
-	fixed  []uintptr // the pointer table with constants filled in
+	moving []int // buffers that lie elsewhere in each run
+	copied []int // outputs that are copied from where they stand
 	frames sync.Pool
 }
 
@@ -34,8 +29,11 @@ type call struct {
 	node     *ir.Node
 }
 
-func newExecutable(p *program, lib *library, code string) (*executable, error) {
+func newExecutable(p *program, lib *library, help *team, code string) (*executable, error) {
 	x := &executable{program: p, lib: lib, code: code}
+	if p.shared >= teamLeast {
+		x.team = help
+	}
 	for i, s := range p.steps {
 		switch {
 		case s.kernel == nil:
@@ -48,17 +46,36 @@ func newExecutable(p *program, lib *library, code string) (*executable, error) {
 			x.calls = append(x.calls, call{function: f})
 		}
 	}
-	x.fixed = make([]uintptr, len(p.buffers))
 	for i := range p.buffers {
-		switch b := &p.buffers[i]; {
-		case b.constant != nil:
-			x.fixed[i] = address(bytesOf(b.constant))
-		case b.packed != nil:
+		b := &p.buffers[i]
+		b.result = -1
+		if b.packed != nil {
 			b.packed = aligned(b.packed)
-			x.fixed[i] = uintptr(unsafe.Pointer(unsafe.SliceData(b.packed)))
+		}
+		if b.input >= 0 || b.output != nil {
+			x.moving = append(x.moving, i)
 		}
 	}
+	x.placeResults()
 	return x, nil
+}
+
+// placeResults finds the outputs that are all of a buffer which a run writes, and
+// can so be written where the caller wants them.
+func (x *executable) placeResults() {
+	for i, v := range x.graph.Outputs {
+		at := x.place(v)
+		if at.buffer < 0 || v.Spec.Elements() == 0 {
+			continue
+		}
+		b := &x.buffers[at.buffer]
+		layout := ir.Layout{Strides: x.entries[v].Strides}
+		if b.result < 0 && b.written(x.graph) == v.Spec.Bytes() && layout.Contiguous(v.Spec.Shape) {
+			b.result = i
+		} else {
+			x.copied = append(x.copied, i)
+		}
+	}
 }
 
 // aligned is a copy of s that begins at a multiple of [plan.Align] bytes.
@@ -88,122 +105,3 @@ func (x *executable) Code() display.Source {
 
 // Cached reports whether the machine code was found compiled.
 func (x *executable) Cached() bool { return x.lib == nil || x.lib.cached }
-
-// frame is the memory of one run.
-type frame struct {
-	table []uintptr
-	slots [][]byte
-	// memory is what each buffer of this run consists of, to read and write values
-	// from Go and to keep it alive.
-	memory  [][]byte
-	outputs []*tensor.Tensor // by buffer
-	args    []uintptr
-}
-
-func (x *executable) newFrame() *frame {
-	f := &frame{
-		table: make([]uintptr, len(x.buffers)), memory: make([][]byte, len(x.buffers)),
-		outputs: make([]*tensor.Tensor, len(x.buffers)), args: make([]uintptr, 2),
-	}
-	for i, s := range x.plan.Slots {
-		f.slots = append(f.slots, aligned(make([]byte, s.Bytes)))
-		f.memory[i] = f.slots[i]
-	}
-	return f
-}
-
-// never is what a run whose context cannot end looks at between kernels.
-var never atomic.Int32
-
-// Run computes the outputs of the graph. Native code looks between kernels, and
-// in the outer loops of those that have some, whether ctx has ended.
-func (x *executable) Run(ctx context.Context, inputs ...*tensor.Tensor) ([]*tensor.Tensor, error) {
-	if err := backend.CheckInputs(x.graph, inputs); err != nil {
-		return nil, err
-	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	f, ok := x.frames.Get().(*frame)
-	if !ok {
-		f = x.newFrame()
-	}
-	defer x.release(f)
-	if err := x.fill(f, inputs); err != nil {
-		return nil, err
-	}
-	stop := &never
-	if ctx.Done() != nil {
-		stop = new(atomic.Int32)
-		defer context.AfterFunc(ctx, func() { stop.Store(1) })()
-	}
-	if err := x.execute(ctx, f, inputs, stop); err != nil {
-		return nil, err
-	}
-	return x.results(f)
-}
-
-// fill points the table to the memory of this run.
-func (x *executable) fill(f *frame, inputs []*tensor.Tensor) error {
-	copy(f.table, x.fixed)
-	for i := range x.buffers {
-		switch b := &x.buffers[i]; {
-		case b.input >= 0:
-			t := inputs[b.input]
-			if b.updated {
-				t = t.Clone()
-			}
-			f.memory[i] = bytesOf(t)
-		case b.constant != nil:
-			f.memory[i] = bytesOf(b.constant)
-		case b.output != nil:
-			t, err := tensor.Zeros(b.output.Spec.DType, b.output.Spec.Shape...)
-			if err != nil {
-				return err
-			}
-			f.outputs[i], f.memory[i] = t, bytesOf(t)
-		case b.packed != nil:
-			continue
-		}
-		f.table[i] = address(f.memory[i])
-	}
-	return nil
-}
-
-// release forgets the caller's memory.
-func (x *executable) release(f *frame) {
-	for i := range x.buffers {
-		if x.buffers[i].slot < 0 {
-			f.memory[i], f.outputs[i] = nil, nil
-		}
-	}
-	x.frames.Put(f)
-}
-
-func (x *executable) execute(ctx context.Context, f *frame, inputs []*tensor.Tensor, stop *atomic.Int32) error {
-	f.args[0] = uintptr(unsafe.Pointer(unsafe.SliceData(f.table)))
-	f.args[1] = uintptr(unsafe.Pointer(stop))
-	for _, c := range x.calls {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if c.node == nil {
-			stopped, _, _ := purego.SyscallN(c.function, f.args...)
-			runtime.KeepAlive(stop)
-			if int32(stopped) != 0 {
-				return context.Cause(ctx)
-			}
-			continue
-		}
-		if err := x.evaluate(ctx, f, c.node, inputs); err != nil {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			return fmt.Errorf("%s: %v = %s: %w", x.graph.Name, c.node.Out[0], c.node.Op.Name, err)
-		}
-	}
-	runtime.KeepAlive(f)
-	runtime.KeepAlive(inputs)
-	runtime.KeepAlive(x)
-	return nil
-}

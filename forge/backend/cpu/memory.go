@@ -2,8 +2,6 @@ package cpu
 
 import (
 	"context"
-	"fmt"
-	"runtime"
 	"unsafe"
 
 	"forgekernel/forge/ir"
@@ -35,7 +33,7 @@ func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(
 // evaluate runs a node by its operator's own evaluation, on operands copied out
 // of their places and results copied back.
 func (x *executable) evaluate(ctx context.Context, f *frame, n *ir.Node, inputs []*tensor.Tensor) error {
-	c := &ir.Call{Ctx: ctx, Node: n, Workers: runtime.GOMAXPROCS(0)}
+	c := &ir.Call{Ctx: ctx, Node: n, Workers: x.threads}
 	for _, v := range n.In {
 		t, err := x.operand(f, v, inputs)
 		if err != nil {
@@ -102,38 +100,4 @@ func gather(dst, src []byte, from int, shape, strides []int, size int) []byte {
 		dst = gather(dst, src, from+i*strides[0]*size, shape[1:], strides[1:], size)
 	}
 	return dst
-}
-
-// results are the outputs in tensors that share no memory.
-func (x *executable) results(f *frame) ([]*tensor.Tensor, error) {
-	outs := make([]*tensor.Tensor, len(x.graph.Outputs))
-	for i, v := range x.graph.Outputs {
-		at := x.place(v)
-		if at.buffer >= 0 && at.offset == 0 && f.outputs[at.buffer] != nil {
-			layout := ir.Layout{Strides: x.entries[v].Strides}
-			if t := f.outputs[at.buffer]; layout.Contiguous(v.Spec.Shape) && t.Len() == v.Spec.Elements() {
-				outs[i] = t.Reshape(v.Spec.Shape...)
-				continue
-			}
-		}
-		t, err := x.copyOf(f, v)
-		if err != nil {
-			return nil, fmt.Errorf("%v: %w", v, err)
-		}
-		outs[i] = t
-	}
-	return apart(outs), nil
-}
-
-// apart clones tensors that stand in the list before.
-func apart(outs []*tensor.Tensor) []*tensor.Tensor {
-	for i, t := range outs {
-		for _, u := range outs[:i] {
-			if t.Len() > 0 && u.Len() > 0 && address(bytesOf(t)) == address(bytesOf(u)) {
-				outs[i] = t.Clone()
-				break
-			}
-		}
-	}
-	return outs
 }

@@ -19,7 +19,9 @@ type program struct {
 	indexOf map[string]int // of the buffer of a value outside the slots, by the value's name
 	steps   []step
 	kernels []backend.Kernel
-	index   int // of the program within its unit
+	index   int     // of the program within its unit
+	shared  float64 // nanoseconds of the kernels that are worth several threads
+	threads int
 }
 
 // buffer is one pointer of the table that native code gets. One field says what
@@ -29,10 +31,23 @@ type buffer struct {
 	input    int // index of the input; -1 for none
 	constant *tensor.Tensor
 	packed   []float32
-	output   *ir.Value // allocated for each run
+	output   *ir.Value
 	// updated says that a kernel writes into an input, so that the run needs a
 	// copy of it.
 	updated bool
+	result  int // index of the output that is all of what a run writes; -1 for none
+}
+
+// written is the size of what a run writes into a buffer outside the slots, which
+// is all of it.
+func (b *buffer) written(g *ir.Graph) int64 {
+	switch {
+	case b.output != nil:
+		return b.output.Spec.Bytes()
+	case b.updated:
+		return g.Inputs[b.input].Spec.Bytes()
+	}
+	return 0
 }
 
 // step is a kernel, or a node that runs by its operator's evaluation. The steps
@@ -62,7 +77,7 @@ func (b *Backend) prepare(g *ir.Graph) (*program, error) {
 	if laid.Planned > b.MaxBytes {
 		return nil, fmt.Errorf("%s needs %d MiB for its intermediate values; the limit is %d MiB", g.Name, laid.Planned>>20, b.MaxBytes>>20)
 	}
-	p := &program{graph: laid.Graph, plan: laid, entries: make(map[*ir.Value]*plan.Value), indexOf: make(map[string]int)}
+	p := &program{graph: laid.Graph, plan: laid, threads: max(1, b.Threads), entries: make(map[*ir.Value]*plan.Value), indexOf: make(map[string]int)}
 	if err := p.placeValues(); err != nil {
 		return nil, err
 	}

@@ -14,6 +14,11 @@ import (
 //go:embed source/prelude.c
 var prelude string
 
+// types is the rest of it, for the types other than f32.
+//
+//go:embed source/types.c
+var types string
+
 // Target is the vector instructions that code is generated for.
 type Target struct {
 	Name      string
@@ -24,8 +29,8 @@ type Target struct {
 
 var (
 	avx512 = Target{"avx512", 16, 32, []string{"-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mavx2", "-mfma"}}
-	avx2   = Target{"avx2", 8, 16, []string{"-mavx2", "-mfma"}}
-	base   = Target{"baseline", 4, 16, nil} // SSE2 or NEON
+	avx2   = Target{"avx2", 8, 16, []string{"-mavx2", "-mfma", "-mf16c"}} // F16C is older than both
+	base   = Target{"baseline", 4, 16, nil}                               // SSE2 or NEON
 )
 
 // Targets returns what this machine runs, the widest first.
@@ -42,4 +47,6 @@ func Targets() []Target {
 	return append(list, base)
 }
 
-func (t Target) prelude() string { return fmt.Sprintf("#define LANES %d\n%s\n", t.Lanes, prelude) }
+func (t Target) prelude() string {
+	return fmt.Sprintf("#define LANES %d\n%s%s\n", t.Lanes, prelude, types)
+}

@@ -8,13 +8,19 @@ import (
 // unit is one C file.
 type unit struct {
 	target  Target
-	kernels map[string]string // name of each kernel, by its text
+	kernels map[string]kernel // by text
 	defs    strings.Builder
 	entries strings.Builder
 	calls   int
 }
 
-func newUnit(t Target) *unit { return &unit{target: t, kernels: make(map[string]string)} }
+// kernel is a C function and the number of its units of work.
+type kernel struct {
+	name  string
+	units int
+}
+
+func newUnit(t Target) *unit { return &unit{target: t, kernels: make(map[string]kernel)} }
 
 func (u *unit) text() string {
 	return u.target.prelude() + u.defs.String() + u.entries.String()
@@ -32,22 +38,38 @@ func (u *unit) add(p *program, index int) {
 			continue
 		}
 		if !inside {
-			fmt.Fprintf(&u.entries, "\nint %s(char *const *p, const int *stop) {\n", entryName(index, i))
+			fmt.Fprintf(&u.entries, "\nint %s(char *const *p, const int *stop, struct team *team) {\n", entryName(index, i))
 			inside = true
 		}
 		u.calls++
-		args := make([]string, len(s.args), len(s.args)+1)
-		for k, a := range s.args {
-			args[k] = "0"
-			if a.buffer >= 0 {
-				args[k] = fmt.Sprintf("(float *)(p[%d] + %d)", a.buffer, a.offset)
-			}
-		}
-		u.entries.WriteString("  if (stopped(stop)) return 1;\n")
-		fmt.Fprintf(&u.entries, "  %s(%s); /* %v */\n", u.kernel(s), strings.Join(append(args, "stop"), ", "), s.node.Out[0].Spec)
+		u.call(p, index, i)
 	}
 	u.end(&inside)
 	p.index = index
+}
+
+// call writes the call of a step's kernel, by way of the team when its units make
+// chunks that are worth it.
+func (u *unit) call(p *program, index, i int) {
+	s := p.steps[i]
+	args := make([]string, len(s.args))
+	for k, a := range s.args {
+		args[k] = "0"
+		if a.buffer >= 0 {
+			args[k] = fmt.Sprintf("(void *)(p[%d] + %d)", a.buffer, a.offset)
+		}
+	}
+	k := u.kernel(s)
+	text := fmt.Sprintf("%s(%s, stop, ", k.name, strings.Join(args, ", "))
+	duration := u.target.duration(s.kernel)
+	if grain := grain(duration, k.units); grain < k.units {
+		p.shared += duration
+		fmt.Fprintf(&u.defs, "\nstatic void step_%d_%d(char *const *p, const int *stop, long from, long to) {\n  %sfrom, to);\n}\n", index, i, text)
+		text = fmt.Sprintf("share(team, step_%d_%d, p, stop, %d, %d", index, i, k.units, grain)
+	} else {
+		text += fmt.Sprintf("0, %d", k.units)
+	}
+	fmt.Fprintf(&u.entries, "  if (stopped(stop)) return 1;\n  %s); /* %v */\n", text, s.node.Out[0].Spec)
 }
 
 func (u *unit) end(inside *bool) {
@@ -58,23 +80,24 @@ func (u *unit) end(inside *bool) {
 }
 
 // kernel defines the function of a step, unless an equal one is there.
-func (u *unit) kernel(s step) string {
+func (u *unit) kernel(s step) kernel {
 	const placeholder = "@kernel@"
 	e := &emitter{target: u.target, kernel: s.kernel}
+	var k kernel
 	switch {
 	case s.kernel.Nest != nil:
-		e.nest(placeholder)
+		k.units = e.nest(placeholder)
 	case s.kernel.Contraction != nil:
-		e.contraction(placeholder, s.packed >= 0)
+		k.units = e.contraction(placeholder, s.packed >= 0)
 	default:
-		e.attention(placeholder)
+		k.units = e.attention(placeholder)
 	}
 	text := e.String()
-	name, ok := u.kernels[text]
-	if !ok {
-		name = fmt.Sprintf("%s_%d", s.kernel.Op, len(u.kernels))
-		u.kernels[text] = name
-		u.defs.WriteString("\n" + strings.ReplaceAll(text, placeholder, name))
+	if known, ok := u.kernels[text]; ok {
+		return known
 	}
-	return name
+	k.name = fmt.Sprintf("%s_%d", s.kernel.Op, len(u.kernels))
+	u.kernels[text] = k
+	u.defs.WriteString("\n" + strings.ReplaceAll(text, placeholder, k.name))
+	return k
 }

@@ -7,6 +7,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from program import Unsupported, angles, plain, scale_of
 
+KINDS = {"tensor(float)": np.float32, "tensor(int64)": np.int64}
+
 OPSET = 23  # the first with Attention, RMSNormalization and RotaryEmbedding
 
 settings = {"threads": 1}
@@ -130,12 +132,13 @@ class Peer:
         o.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
         o.log_severity_level = 3
         self.session = ort.InferenceSession(Model(program).proto().SerializeToString(), o, providers=["CPUExecutionProvider"])
-        self.binding = self.session.io_binding()
+        self.binding, self.results = self.session.io_binding(), []
         self.values = [ort.OrtValue.ortvalue_from_numpy(a) for a in program.arguments]
         for name, value in zip(program.inputs, self.values):
             self.binding.bind_ortvalue_input(name, value)
-        for name in program.outputs:
-            self.binding.bind_output(name, "cpu")
+        for output in self.session.get_outputs():
+            self.results.append(ort.OrtValue.ortvalue_from_numpy(np.zeros(output.shape, KINDS[output.type])))
+            self.binding.bind_ortvalue_output(output.name, self.results[-1])
 
     def __call__(self):
         self.session.run_with_iobinding(self.binding)

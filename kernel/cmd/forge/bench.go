@@ -27,7 +27,11 @@ var measurable = []struct {
 	most int
 	make func(threads int) backend.Backend
 }{
-	{"cpu", 1, func(int) backend.Backend { return cpu.New() }},
+	{"cpu", cpu.MaxThreads, func(threads int) backend.Backend {
+		b := cpu.New()
+		b.Threads = threads
+		return b
+	}},
 	{"interp", 0, func(threads int) backend.Backend {
 		b := interp.New()
 		b.Workers = threads

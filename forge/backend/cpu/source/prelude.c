@@ -19,6 +19,16 @@ typedef int i32;
 
 INLINE int stopped(const int *stop) { return __atomic_load_n(stop, __ATOMIC_RELAXED); }
 
+/* A kernel on [from, to) of its units, and those who may share it. */
+typedef void work(char *const *p, const int *stop, long from, long to);
+struct team { void (*share)(struct team *, work *, char *const *, const int *, long, long); };
+INLINE void share(struct team *team, work *step, char *const *p, const int *stop, long units, long grain) {
+  if (team) team->share(team, step, p, stop, units, grain);
+  else step(p, stop, 0, units);
+}
+
+INLINE long least(long a, long b) { return a < b ? a : b; }
+
 INLINE vf set(float x) { return x - (vf){0}; }
 INLINE vf load(const float *p) { return *(const vu *)p; }
 INLINE void store(float *p, vf x) { *(vu *)p = x; }
@@ -58,9 +68,6 @@ INLINE vi v_lt(vf a, vf b) { return a < b; }
 INLINE vi v_le(vf a, vf b) { return a <= b; }
 INLINE vi v_gt(vf a, vf b) { return a > b; }
 INLINE vi v_ge(vf a, vf b) { return a >= b; }
-INLINE vi v_and(vi a, vi b) { return a & b; }
-INLINE vi v_or(vi a, vi b) { return a | b; }
-INLINE vi v_not(vi a) { return ~a; }
 INLINE vf v_where(vi m, vf a, vf b) { return choose(m, a, b); }
 /* NaN wins; 0 is larger than -0. */
 INLINE vf v_maximum(vf a, vf b) {
@@ -191,7 +198,7 @@ INLINE vf v_gelu_tanh(vf x) {
 
 /* A fold over the lanes, in every lane of the result. */
 #define FOLD(name, op) \
-  INLINE vf name(vf x) { \
+  INLINE vf name##_f32(vf x) { \
     float t[LANES]; __builtin_memcpy(t, &x, sizeof t); \
     for (int h = LANES / 2; h > 0; h /= 2) for (int l = 0; l < h; l++) t[l] = op; \
     return set(t[0]); \
