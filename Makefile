@@ -89,6 +89,7 @@ $(PEERS)/.stamp: forge/capture/benchmarks/requirements.txt
 CAPTURE := forge/capture/benchmarks/cpu.json
 
 capture: build peers
+	@case "$(VERSION)" in *-dirty|devel) echo "a capture is taken by a clean commit, not by $(VERSION)"; exit 1;; esac
 	@mkdir -p build
 	bin/forge bench --suite all --backend cpu --threads 1 --repeats 50 --peers all --peer-python $(PEERS)/bin/python \
 		--output build/capture-$(VERSION).json --resume

@@ -77,6 +77,9 @@ func (r *Report) environment() display.Table {
 	} {
 		t.Rows = append(t.Rows, []any{row[0], row[1]})
 	}
+	for _, p := range peerList(e) {
+		t.Rows = append(t.Rows, []any{"peer " + p.name, p.versions})
+	}
 	return t
 }
 
@@ -89,12 +92,9 @@ func (s Settings) String() string {
 	return text
 }
 
-// libraries is a table of the peers and of the compiler's own modules.
+// libraries is a table of modules.
 func (r *Report) libraries() display.Table {
 	t := display.Table{Title: "Libraries", Columns: []display.Column{{Name: "module"}, {Name: "version"}}}
-	for _, name := range slices.Sorted(maps.Keys(r.capture.Environment.Peers)) {
-		t.Rows = append(t.Rows, []any{name, versionList(r.capture.Environment.Peers[name])})
-	}
 	for _, path := range slices.Sorted(maps.Keys(r.capture.Environment.Libraries)) {
 		t.Rows = append(t.Rows, []any{path, r.capture.Environment.Libraries[path]})
 	}

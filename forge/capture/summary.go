@@ -69,9 +69,9 @@ func (w *Workload) cell(l, base Label, limits *Limits) string {
 	case s.Summary == nil:
 		return "failed"
 	case l != base && b != nil && b.Summary != nil:
-		return fmt.Sprintf("%s (%.2f×)", formatTime(s.Summary.Median), s.Summary.Median/b.Summary.Median)
+		return fmt.Sprintf("%s (%.3g×)", formatTime(s.Summary.Median), s.Summary.Median/b.Summary.Median)
 	case l == base && l.Threads == 1 && limits != nil && limits.FLOPs > 0:
-		return fmt.Sprintf("%s, %.0f %%", formatTime(s.Summary.Median), 100*float64(w.FLOPs)/s.Summary.Median/limits.FLOPs)
+		return fmt.Sprintf("%s, %.2g %%", formatTime(s.Summary.Median), min(100*float64(w.FLOPs)/s.Summary.Median/limits.FLOPs, 99))
 	}
 	return formatTime(s.Summary.Median)
 }
@@ -88,24 +88,35 @@ func (w *Workload) series(l Label) *Series {
 // provenance says in a paragraph what the numbers are and where they come from.
 func (r *Report) provenance() string {
 	c, e := r.capture, &r.capture.Environment
-	text := fmt.Sprintf("Median time of a call over %d samples, taken in turn in one run; × is how many times as long as in the first column takes.", c.Settings.Samples)
+	text := fmt.Sprintf("Median time of a call over %d samples, taken in turn in one run; × is how many times as long that is as the first column.", c.Settings.Samples)
 	if l := e.Limits; l != nil && l.FLOPs > 0 {
 		text += fmt.Sprintf(" %% is of the multiply-add limit of one core, %s GFLOP/s.", significant(l.FLOPs/1e9))
 	}
 	text += fmt.Sprintf(" Taken on %s, commit %.12s, on %s (%d cores, %s, load average %s to %s).",
 		c.Taken.Format("2 January 2006"), cmp.Or(e.Commit, "unknown"), cmp.Or(e.CPU, "an unknown processor"), e.Cores, cmp.Or(e.Compiler, "no C compiler"), cmp.Or(e.LoadBefore, "unknown"), cmp.Or(e.LoadAfter, "unknown"))
-	for _, name := range slices.Sorted(maps.Keys(e.Peers)) {
-		text += fmt.Sprintf(" %s: %s.", name, versionList(e.Peers[name]))
+	for _, p := range peerList(e) {
+		text += fmt.Sprintf(" %s: %s.", p.name, p.versions)
 	}
 	text += fmt.Sprintf(" SHA-256 of the capture: %.12s.", r.hash)
 	return escapeMarkdown(text)
 }
 
-// versionList is "numpy 2.4, python 3.11".
-func versionList(m map[string]string) string {
-	var list []string
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		list = append(list, k+" "+m[k])
+// peerVersions are what peers with equal versions run on.
+type peerVersions struct{ name, versions string }
+
+// peerList groups the peers by their versions, in order of their names.
+func peerList(e *Environment) (list []peerVersions) {
+	for _, name := range slices.Sorted(maps.Keys(e.Peers)) {
+		var facts []string
+		for _, k := range slices.Sorted(maps.Keys(e.Peers[name])) {
+			facts = append(facts, k+" "+e.Peers[name][k])
+		}
+		versions := strings.Join(facts, ", ")
+		if i := slices.IndexFunc(list, func(p peerVersions) bool { return p.versions == versions }); i >= 0 {
+			list[i].name += ", " + name
+		} else {
+			list = append(list, peerVersions{name, versions})
+		}
 	}
-	return strings.Join(list, ", ")
+	return list
 }

@@ -9,6 +9,13 @@
 // then times its runs by its own clocks when it is asked to: requests and answers
 // are lines of JSON on its standard input and output (see peers.py).
 //
+// Each peer is called in its quickest way: ONNX Runtime with inputs and outputs bound
+// once and graph optimisation at its highest, PyTorch as a module in inference mode on
+// tensors that it has, torch.compile with its defaults (its options "freezing" and
+// "max-autotune" changed nothing on these programs), NumPy with operations in place
+// where that spares memory. Compiling is no part of a call. OpenBLAS chooses its own
+// kernels: variables that choose for it are removed, and what it chose is recorded.
+//
 // A peer that is missing, crashes, hangs, or answers what it was not asked has an
 // error in place of samples, and a new process for the next program.
 package benchmarks
