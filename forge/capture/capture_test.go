@@ -326,7 +326,9 @@ func TestTampered(t *testing.T) {
 		{`"op":"softmax"`, `"op":"softmin"`, "softmin"},
 		{`"sha256":"`, `"sha256":"00`, "input 0"},
 		{`"name":"layer","load"`, `"name":"","load"`, "no name"},
-		{`"flop_per_s":`, `"flop_per_s":-`, "limit of the machine is negative"},
+		{`"flop_per_s":`, `"flop_per_s":-`, "the limits of a core cannot be -1e+11"},
+		{`"byte_per_s":`, `"byte_per_s":1e-9,"error":"","byte_per_s":1e300,"flop_per_s":`, "the limits of a core"},
+		{`"wall_s":[0.0001,`, `"wall_s":[1e-300,`, "sample 0 took"},
 		{`"settings":`, `"more":1,"settings":`, "unknown field"},
 	} {
 		changed := strings.Replace(body.String(), c.old, c.new, 1)
@@ -396,8 +398,12 @@ func FuzzVerify(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := NewReport(c, true); err != nil {
-			t.Errorf("it was verified, but %v", err)
+		r, err := NewReport(c, true)
+		if err != nil {
+			t.Fatalf("it was verified, but %v", err)
+		}
+		if _, err := r.HTML(); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -31,8 +31,8 @@ func Verify(c *Capture) error {
 	default:
 		return fmt.Errorf("the working tree cannot be %q", c.Environment.Tree)
 	}
-	if l := c.Environment.Limits; l != nil && (l.FLOPs < 0 || l.Bytes < 0) {
-		return errors.New("a limit of the machine is negative")
+	if l := c.Environment.Limits; l != nil && !(plausible(l.FLOPs) && plausible(l.Bytes)) {
+		return fmt.Errorf("the limits of a core cannot be %v FLOP/s and %v B/s", l.FLOPs, l.Bytes)
 	}
 	if n := len(c.Workloads); n < 1 || n > MaxWorkloads {
 		return fmt.Errorf("there are %d workloads; a capture has 1 to %d", n, MaxWorkloads)
@@ -50,6 +50,10 @@ func Verify(c *Capture) error {
 	}
 	return nil
 }
+
+// plausible reports whether a core may have a limit, for each second. Zero is
+// unknown.
+func plausible(limit float64) bool { return limit == 0 || 1 <= limit && limit <= 1e18 }
 
 func (c *Capture) checkID() error {
 	id, err := uuid.FromString(c.ID)
@@ -204,7 +208,7 @@ func (s *Series) verify(rounds int, written *ir.Graph) error {
 		return errors.New("the summary is missing")
 	}
 	for i := range s.Wall {
-		if s.Wall[i] <= 0 || s.CPU[i] < 0 || s.Wall[i] > maxSeconds || s.CPU[i] > maxSeconds {
+		if s.Wall[i] < minSeconds || s.CPU[i] < 0 || s.Wall[i] > maxSeconds || s.CPU[i] > maxSeconds {
 			return fmt.Errorf("sample %d took %v s, %v s of CPU time", i, s.Wall[i], s.CPU[i])
 		}
 	}
@@ -214,8 +218,9 @@ func (s *Series) verify(rounds int, written *ir.Graph) error {
 	return nil
 }
 
-// maxSeconds is longer than any run: sums of such samples stay finite.
-const maxSeconds = 1e9
+// Bounds of the time of a run, which is longer and shorter than them: sums and rates
+// stay finite.
+const minSeconds, maxSeconds = 1e-15, 1e9
 
 func (g *Gate) verify(written *ir.Graph) error {
 	var want Gate
