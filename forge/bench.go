@@ -3,11 +3,8 @@ package forge
 import (
 	"context"
 	"errors"
-	"runtime"
 	"time"
 
-	"forgekernel/forge/backend"
-	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/capture"
 )
 
@@ -56,7 +53,7 @@ func (p *Program) BenchContext(ctx context.Context, o BenchOptions, args ...*Ten
 	if _, err := p.run(ctx, args); err != nil {
 		return nil, err
 	}
-	b, err := backendNamed(p.backend)
+	b, err := backendNamed(p.backend, p.threads)
 	if err != nil {
 		return nil, err
 	}
@@ -64,10 +61,9 @@ func (p *Program) BenchContext(ctx context.Context, o BenchOptions, args ...*Ten
 	if err != nil {
 		return nil, err
 	}
-	threads := threadsOf(b)
 	c, err := capture.New(o.settings()).Measure(ctx, []*capture.Subject{subject}, []capture.Candidate{
-		capture.OnBackend(b, capture.Written, threads),
-		&benched{p, capture.Label{Backend: p.backend, Variant: capture.Optimised, Threads: threads}},
+		capture.OnBackend(b, capture.Written, p.threads),
+		&benched{p, capture.Label{Backend: p.backend, Variant: capture.Optimised, Threads: p.threads}},
 	})
 	if err != nil {
 		return nil, err
@@ -76,15 +72,6 @@ func (p *Program) BenchContext(ctx context.Context, o BenchOptions, args ...*Ten
 		return nil, err
 	}
 	return capture.NewReport(c, true)
-}
-
-// threadsOf is the number of threads that a backend uses: those of the machine,
-// unless it says otherwise.
-func threadsOf(b backend.Backend) int {
-	if x, ok := b.(*cpu.Backend); ok {
-		return x.Threads
-	}
-	return runtime.GOMAXPROCS(0)
 }
 
 // benched is the program itself as a candidate: it is compiled already.

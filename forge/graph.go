@@ -28,7 +28,7 @@ func FromGraph(g *ir.Graph, opts ...Option) (*Program, error) {
 	}
 	g = ownCopy(g)
 	from := graphOrigin{g, s.name}
-	p, err := build(callContext(), from, g, s.backend, pass.Options{After: s.after})
+	p, err := build(callContext(), from, g, s, pass.Options{After: s.after})
 	if err != nil && callContext().Err() == nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}

@@ -1,6 +1,7 @@
 package forge_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -50,10 +51,14 @@ func TestNativeEqual(t *testing.T) {
 		t.Fatal(err)
 	}
 	var results []*forge.Tensor
-	for _, on := range []string{"interp", "cpu"} {
-		p, err := forge.Compile(source, forge.OnBackend(on))
+	for i, on := range []string{"interp", "cpu", "cpu"} {
+		threads := i + 1
+		p, err := forge.Compile(source, forge.OnBackend(on), forge.OnThreads(threads))
 		if err != nil {
 			t.Fatal(err)
+		}
+		if p.Threads() != threads {
+			t.Errorf("the program may use %d threads", p.Threads())
 		}
 		y, err := p.Run(t.Context(), x, b)
 		if err != nil {
@@ -61,7 +66,13 @@ func TestNativeEqual(t *testing.T) {
 		}
 		results = append(results, y)
 	}
-	if !tensor.Identical(results[0], results[1]) {
+	if !tensor.Identical(results[0], results[1]) || !tensor.Identical(results[0], results[2]) {
 		t.Error("the cpu backend differs from the interpreter")
+	}
+	for _, threads := range []int{-1, 0, forge.MaxThreads + 1} {
+		want := fmt.Sprintf("a program runs on 1 to 1024 threads, not on %d", threads)
+		if _, err := forge.Compile(source, forge.OnThreads(threads)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%d threads: got error %v", threads, err)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/script"
 )
 
@@ -16,12 +17,13 @@ type settings struct {
 	shapes  []Shape // nil means the annotations
 	limits  Limits
 	backend string
+	threads int
 	library *Library
 	after   string // the pass that a graph is the outcome of; empty means none
 }
 
 func newSettings(opts []Option) settings {
-	s := settings{name: "source", backend: DefaultBackend}
+	s := settings{name: "source", backend: DefaultBackend, threads: cpu.Cores()}
 	for _, o := range opts {
 		o(&s)
 	}
@@ -50,6 +52,11 @@ func WithLimits(l Limits) Option { return func(s *settings) { s.limits = l } }
 // OnBackend chooses what runs the programs, one of [Backends]. The default is
 // [DefaultBackend].
 func OnBackend(name string) Option { return func(s *settings) { s.backend = name } }
+
+// OnThreads says how many threads may share the work of a run, from 1 to
+// [MaxThreads]. The default is the number of processors that the process may use.
+// Results do not depend on it.
+func OnThreads(n int) Option { return func(s *settings) { s.threads = n } }
 
 // After names the pass that the graph of [FromGraph] or [FromIR] is the outcome
 // of, so that only the passes behind it run.

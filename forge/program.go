@@ -21,6 +21,7 @@ type Program struct {
 	calls   *script.Traced // what it inlined; nil when it comes from no source
 	passes  *pass.Result
 	exe     backend.Executable
+	threads int
 	backend string
 }
 
@@ -39,7 +40,7 @@ func compile(ctx context.Context, f *function, specs []Spec) (*Program, error) {
 	traced, err := f.src.Trace(f.scope(), specs)
 	var p *Program
 	if err == nil {
-		p, err = build(ctx, f, traced.Graph, f.backend, pass.Options{})
+		p, err = build(ctx, f, traced.Graph, f.settings, pass.Options{})
 	}
 	if err != nil {
 		meter.Fail(err)
@@ -52,12 +53,12 @@ func compile(ctx context.Context, f *function, specs []Spec) (*Program, error) {
 
 // build runs the passes over g and prepares the result on a backend. The
 // program keeps g.
-func build(ctx context.Context, from origin, g *ir.Graph, on string, opts pass.Options) (*Program, error) {
-	b, err := backendNamed(on)
+func build(ctx context.Context, from origin, g *ir.Graph, s settings, opts pass.Options) (*Program, error) {
+	b, err := backendNamed(s.backend, s.threads)
 	if err != nil {
 		return nil, err
 	}
-	p := &Program{origin: from, traced: g, backend: b.Name()}
+	p := &Program{origin: from, traced: g, backend: b.Name(), threads: s.threads}
 	if p.passes, err = pass.Run(g, opts); err != nil {
 		return nil, err
 	}
@@ -73,6 +74,9 @@ func (p *Program) Name() string { return p.origin.programName() }
 
 // Backend names what runs the program.
 func (p *Program) Backend() string { return p.backend }
+
+// Threads is how many may share the work of a run.
+func (p *Program) Threads() int { return p.threads }
 
 // Inputs are the parameters with their specs, in order.
 func (p *Program) Inputs() []Typed { return typed(p.graph().Inputs) }

@@ -55,6 +55,7 @@ var functions = []struct {
 		}
 		return 5 + 6*c64*math.Abs(x+0.044715*x*x*x)
 	}},
+	{"Atan", Atan, math.Atan, constant(2)},
 	{"Sqrt", Sqrt, math.Sqrt, constant(0.5)},
 	{"Rsqrt", Rsqrt, func(x float64) float64 { return 1 / math.Sqrt(x) }, constant(1.5)},
 	{"Silu", Silu, silu, constant(3.5)},

@@ -14,7 +14,16 @@ var elementary = []*ir.Op{
 	mapped("rsqrt", "1 / sqrt(x); NaN below zero, an infinity of the sign of a zero.", 1, mathf.Rsqrt, func(x float64) float64 { return 1 / math.Sqrt(x) }),
 	mapped("sin", "The sine of x in radians, accurate for every x; NaN at the infinities.", 1, mathf.Sin, math.Sin),
 	mapped("cos", "The cosine of x in radians, accurate for every x; NaN at the infinities.", 1, mathf.Cos, math.Cos),
+	mapped("atan", "The angle in radians whose tangent is x.", 1, mathf.Atan, math.Atan),
+	mapped("floor", "The largest whole number that is not above x.", 1, whole(math.Floor), math.Floor),
+	mapped("ceil", "The smallest whole number that is not below x.", 1, whole(math.Ceil), math.Ceil),
+	mapped("round", "The nearest whole number, of two the even one.", 1, whole(math.RoundToEven), math.RoundToEven),
 	pow,
+}
+
+// whole is a rounding to whole numbers in float32, which float64 does exactly.
+func whole(f func(float64) float64) func(float32) float32 {
+	return func(x float32) float32 { return float32(f(float64(x))) }
 }
 
 var pow = &ir.Op{

@@ -32,6 +32,7 @@ var Registry = ir.NewRegistry(slices.Concat(
 	constants, arithmetic, elementary, activations, comparisons, logic, casts, contractions,
 	reductions, argReductions, softmaxes, norms, views, joins, gathers, fusedOps,
 	linears, convolutions, pools, attentions, cachedAttentions, ropes, caches, collectives,
+	scans, sorts, scatters,
 )...)
 
 // float is an element type that arithmetic is defined on.

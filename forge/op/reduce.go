@@ -10,6 +10,7 @@ var reductions = []*ir.Op{
 	reduction("sum", "The sum over the axes; 0 over no elements. Sums of floats are pairwise: the error grows with the logarithm of the count. Integers wrap around.",
 		numbers, folds{pairwise[float32], pairwise[float64], pairwise[int64], pairwise[int32]}),
 	mean,
+	prod,
 	reduction("max", "The largest element over the axes; NaN if any element is NaN. The axes must not be empty.",
 		numbers, folds{largest[float32], largest[float64], largest[int64], largest[int32]}),
 	reduction("min", "The smallest element over the axes; NaN if any element is NaN. The axes must not be empty.",

@@ -136,6 +136,8 @@ func TestDirectiveErrors(t *testing.T) {
 		{"%%forge --shapes\ndef f(x):\n    return x", "UsageError", "flag -shapes needs a value", ""},
 		{"%%forge --shapes 8y3\ndef f(x):\n    return x", "UsageError", `"8y3" is not a shape`, "8x16"},
 		{"%%forge --show colours\ndef f(x):\n    return x", "UsageError", `no view "colours"`, ""},
+		{"%%forge --threads 0\ndef f(x):\n    return x", "UsageError", `"0" is not a number from 1 to 1024`, ""},
+		{"%%forge --threads two\ndef f(x):\n    return x", "UsageError", `"two" is not a number from 1 to 1024`, ""},
 		{"%%forge --shapes 3", "UsageError", "the cell defines nothing", "def"},
 		{"%time", "UsageError", "there is nothing to time", "%time EXPRESSION"},
 		{"%%time now\n!true", "UsageError", "%%time takes no arguments", ""},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/types"
 	"slices"
+	"strconv"
 	"strings"
 
 	"forgekernel/display"
@@ -21,11 +22,11 @@ import (
 
 // forgeOptions are the flags of %%forge.
 type forgeOptions struct {
-	shapes []forge.Shape // nil means the annotations
-	entry  string        // empty means the last function
-	on     string        // the backend; empty means the default
-	views  []string      // nil means the setting
-	asked  directive     // where they stand
+	shapes []forge.Shape  // nil means the annotations
+	entry  string         // empty means the last function
+	run    []forge.Option // the backend and its threads
+	views  []string       // nil means the setting
+	asked  directive      // where they stand
 }
 
 // forgeScript runs ForgeScript code.
@@ -175,9 +176,16 @@ func (t *task) magicForge(c call) Outcome {
 		}
 	}
 	if s, given := c.flags["backend"]; given {
-		if opt.on = s; !slices.Contains(forge.Backends(), s) {
+		if opt.run = append(opt.run, forge.OnBackend(s)); !slices.Contains(forge.Backends(), s) {
 			return Outcome{Err: t.usage(c.directive, "", "--backend: there is no backend %q; there are %s", s, strings.Join(forge.Backends(), ", "))}
 		}
+	}
+	if s, given := c.flags["threads"]; given {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 || n > forge.MaxThreads {
+			return Outcome{Err: t.usage(c.directive, "", "--threads: %q is not a number from 1 to %d", s, forge.MaxThreads)}
+		}
+		opt.run = append(opt.run, forge.OnThreads(n))
 	}
 	if s, given := c.flags["show"]; given {
 		if opt.views, err = forge.ParseViews(s); err != nil {
@@ -199,6 +207,7 @@ func forgeFlags() []flag {
 		{name: "shapes", value: "SHAPES", doc: "compile for inputs of these shapes, such as 8x16,16x12,12"},
 		{name: "show", value: "VIEWS", values: forge.Views(), doc: "what to show: " + strings.Join(forge.Views(), ", ") + ", separated by commas"},
 		{name: "backend", value: "NAME", values: forge.Backends(), doc: "what runs the program that is shown: " + strings.Join(forge.Backends(), ", ")},
+		{name: "threads", value: "N", doc: "how many threads may share the work of the program that is shown"},
 		{name: "entry", value: "NAME", doc: "the function to compile; the last one if not given"},
 	}
 }

@@ -1,7 +1,6 @@
 package cell
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -31,7 +30,7 @@ func (t *task) compile(file *script.File, source string, opt forgeOptions) (*for
 		}
 		return nil, nil
 	}
-	fns, err := forge.Define(source, forge.Named(t.cell.Name), forge.Within(t.in.library), forge.OnBackend(cmp.Or(opt.on, forge.DefaultBackend)))
+	fns, err := forge.Define(source, append(opt.run, forge.Named(t.cell.Name), forge.Within(t.in.library))...)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func init() {
 		},
 		"cast":  func(m *maker, o *ir.Op) { m.apply(o, ir.Attrs{"dtype": m.dtype().String()}, m.some()) },
 		"where": where, "pow": power, "div": divide,
-		"argmax": argument, "argmin": argument,
+		"argmax": argument, "argmin": argument, "cumsum": cumsum, "top_k": topK, "scatter": scatter,
 		"layer_norm": norm, "rms_norm": norm,
 		"gather": gather, "concat": concat, "split": split, "narrow": narrow, "reshape": reshape, "transpose": transpose, "expand": expand, "pad": pad,
 		"matmul": matmul, "linear": linear, "conv2d": conv, "max_pool2d": pool, "avg_pool2d": pool,
@@ -115,6 +115,30 @@ func reduction(m *maker, o *ir.Op) {
 func argument(m *maker, o *ir.Op) {
 	x := m.ranked(1)
 	m.apply(o, ir.Attrs{"axis": m.axis(x), "keepdims": m.chance(2)}, x)
+}
+
+func cumsum(m *maker, o *ir.Op) {
+	x := m.ranked(1)
+	m.apply(o, ir.Attrs{"axis": m.axis(x), "exclusive": m.chance(2), "reverse": m.chance(2)}, x)
+}
+
+func topK(m *maker, o *ir.Op) {
+	x := m.ranked(1)
+	axis := m.rng.IntN(x.Spec.Rank())
+	m.apply(o, ir.Attrs{"axis": axis, "k": m.rng.IntN(x.Spec.Shape[axis] + 1), "largest": m.chance(2)}, x)
+}
+
+func scatter(m *maker, o *ir.Op) {
+	x := m.ranked(1)
+	axis := m.rng.IntN(x.Spec.Rank())
+	shape := slices.Clone(x.Spec.Shape)
+	if shape[axis] == 0 {
+		return
+	}
+	shape[axis] = m.rng.IntN(4)
+	index := m.fresh(choose(m, tensor.I64, tensor.I32), shape, m.below(x.Spec.Shape[axis]))
+	reduce := choose(m, "none", "add", "mul", "max", "min")
+	m.apply(o, ir.Attrs{"axis": axis, "reduce": reduce}, x, index, m.want(x.Spec.DType, shape...))
 }
 
 func normalise(m *maker, o *ir.Op) {

@@ -26,7 +26,8 @@ var ulpBounds = map[string]float64{
 	"add": 0.5, "sub": 0.5, "mul": 0.5, "div": 0.5, "sqrt": 0.5,
 	"neg": 0, "abs": 0, "relu": 0, "maximum": 0, "minimum": 0, "where": 0,
 	"exp": 1, "log": 1, "sigmoid": 3, "tanh": 2, "gelu": 5,
-	"rsqrt": 1.5, "silu": 3.5, "erf": 2, "sin": 2, "cos": 2, "pow": 2,
+	"rsqrt": 1.5, "silu": 3.5, "erf": 2, "sin": 2, "cos": 2, "pow": 2, "atan": 2,
+	"floor": 0, "ceil": 0, "round": 0,
 	// The reference of an i64 is itself rounded to float64.
 	"cast": 0.5 + 0x1p-28,
 	// The product of the fused case has a factor with one rounding.
@@ -62,7 +63,16 @@ func (c *opCase) bound(out tensor.DType, inputs []*tensor.Tensor, want *tensor.T
 func (c *opCase) singleBound(inputs []*tensor.Tensor, want *tensor.Tensor) (func(i int) float64, error) {
 	exact := func(int) float64 { return 0 }
 	switch c.op.Name {
-	case "max", "min", "max_pool2d":
+	case "max", "min", "max_pool2d", "top_k":
+		return exact, nil
+	case "prod":
+		return c.prodBound(inputs, want)
+	case "cumsum":
+		return c.sumBound(c.op.Name, inputs, inputs[0].Dim(c.attrs["axis"].(int)))
+	case "scatter":
+		if c.attrs["reduce"] == "add" {
+			return c.sumBound(c.op.Name, inputs, inputs[2].Len()+1)
+		}
 		return exact, nil
 	case "avg_pool2d":
 		k := c.attrs["kernel"].([]int)
@@ -112,6 +122,25 @@ func (c *opCase) sumBound(name string, inputs []*tensor.Tensor, n int) (func(i i
 	}
 	k := float64(n + 1)
 	return func(i int) float64 { return k*unit/(1-k*unit)*magnitudes.Elem(i) + k*tiny }, nil
+}
+
+// prodBound is one rounding for each factor. Where a partial product may leave the
+// range of normal numbers, in whatever order the factors come, anything goes.
+func (c *opCase) prodBound(inputs []*tensor.Tensor, want *tensor.Tensor) (func(i int) float64, error) {
+	n := inputs[0].Len() / max(1, want.Len())
+	largest, smallest := 1.0, 1.0
+	for i := range inputs[0].Len() {
+		switch v := math.Abs(inputs[0].Elem(i)); {
+		case v > 1:
+			largest *= v
+		case v > 0:
+			smallest *= v
+		}
+	}
+	if largest > math.MaxFloat32 || smallest < 0x1p-126 {
+		return func(int) float64 { return math.Inf(1) }, nil
+	}
+	return func(i int) float64 { return float64(n) * unit * 1.01 * math.Abs(want.Elem(i)) }, nil
 }
 
 // onMagnitudes applies the operator to the absolute values of the inputs.

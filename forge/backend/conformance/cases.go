@@ -135,7 +135,7 @@ func attrCases(o *ir.Op, operands [][]int) []ir.Attrs {
 	rank := len(x)
 	var list []ir.Attrs
 	switch o.Name {
-	case "sum", "mean", "max", "min":
+	case "sum", "mean", "max", "min", "prod":
 		for _, keep := range []bool{false, true} {
 			list = append(list, ir.Attrs{"keepdims": keep}, ir.Attrs{"keepdims": keep, "axes": []int{}})
 			for axis := -rank; axis < rank; axis++ {

@@ -20,6 +20,9 @@ var definitions = map[string]definition{
 	"argmax":      argDefinition,
 	"argmin":      argDefinition,
 	"cast":        castDefinition,
+	"cumsum":      cumsumDefinition,
+	"top_k":       topKDefinition,
+	"scatter":     scatterDefinition,
 	"gather": func(n *ir.Node, _ int, in []*tensor.Tensor, index []int) float64 {
 		axis, rank := n.Int("axis"), in[1].Rank()
 		row := in[1].At(index[axis : axis+rank]...)
@@ -143,5 +146,67 @@ func castDefinition(n *ir.Node, _ int, in []*tensor.Tensor, index []int) float64
 	case tensor.I64:
 		return ends(math.MinInt64, math.MaxInt64)
 	}
+	return v
+}
+
+func cumsumDefinition(n *ir.Node, _ int, in []*tensor.Tensor, index []int) float64 {
+	line, at := along(in[0], n.Int("axis"), index), index[n.Int("axis")]
+	if n.Bool("reverse") {
+		slices.Reverse(line)
+		at = len(line) - 1 - at
+	}
+	if !n.Bool("exclusive") {
+		at++
+	}
+	sum := 0.0
+	for _, v := range line[:at] {
+		sum += v
+	}
+	return sum
+}
+
+func topKDefinition(n *ir.Node, k int, in []*tensor.Tensor, index []int) float64 {
+	axis := n.Int("axis")
+	any := slices.Clone(index)
+	any[axis] = 0
+	line := along(in[0], axis, any)
+	sign := 1.0
+	if !n.Bool("largest") {
+		sign = -1
+	}
+	// The element of rank r has r elements before it.
+	for i, v := range line {
+		before := 0
+		for j, w := range line {
+			larger := w*sign > v*sign || math.IsNaN(w) && !math.IsNaN(v) && sign > 0 || math.IsNaN(v) && !math.IsNaN(w) && sign < 0
+			equal := w == v || math.IsNaN(w) && math.IsNaN(v)
+			if larger || equal && j < i {
+				before++
+			}
+		}
+		if before == index[axis] {
+			return []float64{v, float64(i)}[k]
+		}
+	}
+	panic("no element has the rank")
+}
+
+func scatterDefinition(n *ir.Node, _ int, in []*tensor.Tensor, index []int) float64 {
+	v := in[0].At(index...)
+	indices(in[1].Shape(), func(p []int) {
+		to := slices.Clone(p)
+		to[n.Int("axis")] = int(in[1].At(p...))
+		if !slices.Equal(to, index) {
+			return
+		}
+		switch u := in[2].At(p...); n.Str("reduce") {
+		case "add":
+			v += u
+		case "max":
+			v = larger(v, u)
+		default:
+			v = u
+		}
+	})
 	return v
 }

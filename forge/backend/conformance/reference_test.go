@@ -34,6 +34,10 @@ var scalars = map[string]func(x ...float64) float64{
 	"rsqrt":   func(x ...float64) float64 { return 1 / math.Sqrt(x[0]) },
 	"sin":     func(x ...float64) float64 { return math.Sin(x[0]) },
 	"cos":     func(x ...float64) float64 { return math.Cos(x[0]) },
+	"atan":    func(x ...float64) float64 { return math.Atan(x[0]) },
+	"floor":   func(x ...float64) float64 { return math.Floor(x[0]) },
+	"ceil":    func(x ...float64) float64 { return math.Ceil(x[0]) },
+	"round":   func(x ...float64) float64 { return math.RoundToEven(x[0]) },
 	"erf":     func(x ...float64) float64 { return math.Erf(x[0]) },
 	"pow":     func(x ...float64) float64 { return math.Pow(x[0], x[1]) },
 	"silu":    siluOracle,
@@ -137,7 +141,7 @@ func oracle(n *ir.Node, k int, in []*tensor.Tensor, index []int) float64 {
 			sum += matrixAt(a, ia) * matrixAt(b, ib)
 		}
 		return sum
-	case "sum", "mean", "max", "min":
+	case "sum", "mean", "max", "min", "prod":
 		return reductionOracle(n, in[0], index)
 	case "reshape":
 		flat := 0
@@ -188,7 +192,8 @@ func reductionOracle(n *ir.Node, x *tensor.Tensor, index []int) float64 {
 	for _, a := range n.Ints("axes") {
 		reduced[(int(a)+x.Rank())%x.Rank()] = true
 	}
-	sum, count, top, bottom := 0.0, 0, math.Inf(-1), math.Inf(1)
+	sum, count, top, bottom, product := 0.0, 0, math.Inf(-1), math.Inf(1), 1.0
+	whole := int64(1) // the product of integers, which wraps around
 	var kept []int
 	indices(x.Shape(), func(i []int) {
 		kept = kept[:0]
@@ -202,6 +207,8 @@ func reductionOracle(n *ir.Node, x *tensor.Tensor, index []int) float64 {
 		}
 		if slices.Equal(kept, index) {
 			sum += x.At(i...)
+			product *= x.At(i...)
+			whole *= int64(x.At(i...))
 			top = larger(top, x.At(i...))
 			bottom = -larger(-bottom, -x.At(i...))
 			count++
@@ -214,6 +221,14 @@ func reductionOracle(n *ir.Node, x *tensor.Tensor, index []int) float64 {
 		return sum / float64(count)
 	case "min":
 		return bottom
+	case "prod":
+		switch x.DType() {
+		case tensor.I64:
+			return float64(whole)
+		case tensor.I32:
+			return float64(int32(whole))
+		}
+		return product
 	}
 	return top
 }

@@ -12,6 +12,7 @@ import (
 var specialCases = map[string]func() []opCase{
 	"where": whereCases, "cast": castCases, "gather": gatherCases, "concat": concatCases, "pad": padCases,
 	"narrow": narrowCases, "split": splitCases, "expand": expandCases, "argmax": argCases, "argmin": argCases,
+	"cumsum": cumsumCases, "top_k": topKCases, "scatter": scatterCases,
 	"layer_norm": func() []opCase { return normCases(3) }, "rms_norm": func() []opCase { return normCases(2) },
 }
 
@@ -151,6 +152,41 @@ func normCases(operands int) []opCase {
 			line := s[(axis+len(s))%len(s):]
 			all := [][]int{s, line, line}[:operands]
 			cases = append(cases, opCase{shapes: all, attrs: ir.Attrs{"axis": axis}}, opCase{shapes: all[:1], attrs: ir.Attrs{"axis": axis, "eps": 0.5}})
+		}
+	}
+	return cases
+}
+
+func cumsumCases() []opCase {
+	var cases []opCase
+	for _, s := range shapes {
+		for axis := range s {
+			for _, exclusive := range []bool{false, true} {
+				cases = append(cases, opCase{shapes: [][]int{s}, attrs: ir.Attrs{"axis": axis, "exclusive": exclusive, "reverse": axis%2 == 1}})
+			}
+		}
+	}
+	return cases
+}
+
+func topKCases() []opCase {
+	var cases []opCase
+	for _, s := range shapes {
+		for axis, d := range s {
+			for _, k := range []int{0, min(d, 1), d / 2, d} {
+				cases = append(cases, opCase{shapes: [][]int{s}, attrs: ir.Attrs{"axis": axis - len(s), "k": k, "largest": k%2 == 0}})
+			}
+		}
+	}
+	return cases
+}
+
+func scatterCases() []opCase {
+	var cases []opCase
+	for i, p := range [][2][]int{{{5}, {3}}, {{5}, {9}}, {{4, 3}, {2, 3}}, {{4, 3}, {6, 2}}, {{2, 3, 4}, {1, 2, 2}}, {{3, 4}, {0, 4}}, {{65, 3}, {130, 3}}} {
+		for _, reduce := range []string{"none", "max", "add"} {
+			types := []tensor.DType{tensor.Invalid, []tensor.DType{tensor.I64, tensor.I32}[i%2], tensor.Invalid}
+			cases = append(cases, opCase{shapes: [][]int{p[0], p[1], p[1]}, types: types, below: p[0][0], attrs: ir.Attrs{"axis": 0, "reduce": reduce}})
 		}
 	}
 	return cases

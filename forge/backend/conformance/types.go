@@ -18,6 +18,7 @@ var (
 var operandTypes = map[string][]tensor.DType{
 	"and": {tensor.Bool}, "or": {tensor.Bool}, "not": {tensor.Bool},
 	"add": numbers, "sub": numbers, "mul": numbers, "div": numbers, "maximum": numbers, "minimum": numbers,
+	"prod": numbers, "cumsum": numbers, "top_k": numbers, "scatter": numbers,
 	"neg": numbers, "abs": numbers, "sum": numbers, "max": numbers, "min": numbers, "argmax": numbers, "argmin": numbers,
 	"lt": numbers, "le": numbers, "gt": numbers, "ge": numbers, "eq": allTypes, "ne": allTypes, "fused": numbers,
 	"where": allTypes, "cast": allTypes, "const": allTypes, "gather": allTypes, "concat": allTypes, "pad": allTypes,

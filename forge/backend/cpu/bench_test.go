@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/backend/interp"
@@ -47,7 +49,7 @@ func BenchmarkSuite(b *testing.B) {
 }
 
 // BenchmarkThreads runs a model on one and on all threads in turn, and reports the
-// quickest and the median run of each, in microseconds.
+// quickest, the median, the slow and the mean run of each, in microseconds.
 func BenchmarkThreads(b *testing.B) {
 	for _, name := range []string{"mlp_8_64_128", "mlp_32_128_256", "mlp_64_256_512", "transformer_block_4x24x128", "gpt2_small_block"} {
 		g, in := model(b, name)
@@ -70,6 +72,7 @@ func BenchmarkThreads(b *testing.B) {
 				b.ReportMetric(list[0], fmt.Sprintf("min-%d", i+1))
 				b.ReportMetric(list[len(list)/2], fmt.Sprintf("med-%d", i+1))
 				b.ReportMetric(list[len(list)*9/10], fmt.Sprintf("p90-%d", i+1))
+				b.ReportMetric(stat.Mean(list, nil), fmt.Sprintf("mean-%d", i+1))
 			}
 		})
 	}

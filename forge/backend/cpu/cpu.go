@@ -52,8 +52,8 @@ type Backend struct {
 	MaxBytes int64
 	// CompileLimit is how long the C compiler may take.
 	CompileLimit time.Duration
-	// Threads is how many may share a kernel, the caller's among them; 1 forbids
-	// it. Results do not depend on it.
+	// Threads is how many may share a kernel, the caller's among them; none do below
+	// 2. Results do not depend on it.
 	Threads int
 }
 

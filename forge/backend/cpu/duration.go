@@ -42,7 +42,7 @@ func (t Target) duration(k *loop.Kernel) float64 {
 			scores /= 2
 		}
 		vectors = scores * (float64(a.D+a.E)/multiplyAdds + float64(weights["exp"])/operations)
-	default:
+	case k.Nest != nil:
 		for _, st := range k.Nest.Stages {
 			vectors += visits(k.Nest, st) * t.instructions(st) / operations
 		}

@@ -154,7 +154,7 @@ func TestNoAllocations(t *testing.T) {
 					t.Fatal(err)
 				}
 			})
-			if count != 0 {
+			if count != 0 && !underRace { // which drops frames from the pool
 				t.Errorf("%s, %s context: %v allocations in a run", name, kind, count)
 			}
 		}

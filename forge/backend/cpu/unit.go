@@ -92,7 +92,7 @@ func (u *unit) kernel(s step) kernel {
 	default:
 		k.units = e.attention(placeholder)
 	}
-	text := e.String()
+	text := fmt.Sprintf("/* %d units */\n%s", k.units, e.String())
 	if known, ok := u.kernels[text]; ok {
 		return known
 	}

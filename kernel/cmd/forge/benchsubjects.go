@@ -75,7 +75,7 @@ func (b *bench) subjects(ctx context.Context, args []string) ([]*capture.Subject
 
 // file is the entry function of a file, on the inputs that "forge run" makes too.
 func (b *bench) file(ctx context.Context, path string) (*capture.Subject, error) {
-	b.program.backend = forge.DefaultBackend
+	b.program.backend, b.program.threads = forge.DefaultBackend, 1
 	compiled, err := b.compile(ctx, []string{path})
 	if err != nil {
 		return nil, err

@@ -95,6 +95,25 @@ func testStore(t *testing.T, id string) {
 	}
 }
 
+// TestBenchThreads measures for two numbers of threads, and finds both in the
+// capture.
+func TestBenchThreads(t *testing.T) {
+	inFolder(t, nil)
+	t.Setenv("FORGE_CACHE_DIR", t.TempDir())
+	out := succeed(t, "bench --suite mlp_32_128_256 --backend cpu --variant optimised --threads 1,2 --repeats 3 --json")
+	c, err := capture.Decode([]byte(out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var threads []int
+	for _, m := range c.Workloads[0].Series {
+		threads = append(threads, m.Threads)
+	}
+	if !slices.Equal(threads, []int{1, 2}) {
+		t.Errorf("the capture has candidates on %v threads", threads)
+	}
+}
+
 // A file is measured on the inputs of a seed, and its C is printed first.
 func TestBenchFile(t *testing.T) {
 	t.Setenv("FORGE_CACHE_DIR", t.TempDir())

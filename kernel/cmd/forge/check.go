@@ -12,6 +12,7 @@ import (
 
 	"forgekernel/forge"
 	"forgekernel/forge/audit"
+	"forgekernel/forge/backend/cpu"
 )
 
 // check are the flags of forge check.
@@ -88,7 +89,7 @@ func (c *check) validate(cmd *cobra.Command) error {
 func positive(v float64) bool { return v > 0 && !math.IsInf(v, 1) }
 
 func (c *check) run(ctx context.Context, path string) (*audit.Report, error) {
-	c.backend = forge.DefaultBackend
+	c.backend, c.threads = forge.DefaultBackend, cpu.Cores()
 	compiled, inputs, err := c.load(ctx, path)
 	if err != nil {
 		return nil, err

@@ -159,6 +159,8 @@ func (p *program) resumeFlags(cmd *cobra.Command) {
 func (p *program) arguments() cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
+		case p.threads < 1 || p.threads > forge.MaxThreads:
+			return usageError{fmt.Errorf("--threads: a program runs on 1 to %d, not on %d", forge.MaxThreads, p.threads)}
 		case p.from == "":
 			if p.after != "" {
 				return usageError{errors.New("--after says what --from starts after: give both")}
@@ -181,7 +183,7 @@ func (p *program) resume() (*forge.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := []forge.Option{forge.Named(p.from), forge.OnBackend(p.backend)}
+	opts := []forge.Option{forge.Named(p.from), forge.OnBackend(p.backend), forge.OnThreads(p.threads)}
 	if p.after != "" {
 		opts = append(opts, forge.After(p.after))
 	}

@@ -142,6 +142,7 @@ func TestExplainStatus(t *testing.T) {
 	for line, want := range map[string]int{
 		"explain mlp.fs":                              0,
 		"explain":                                     exitUsage,
+		"explain mlp.fs --threads 0":                  exitUsage,
 		"explain mlp.fs other.fs":                     exitUsage,
 		"explain mlp.fs --json --html":                exitUsage,
 		"explain mlp.fs --shapes 2y3":                 exitUsage,

@@ -33,7 +33,7 @@ func TestExitStatus(t *testing.T) {
 		{"help", 0},
 		{"version extra", exitUsage},
 		{"version --nonsense", exitUsage},
-		{"bench mlp_8_64_128 --backend cpu --threads 2", exitUsage},
+		{"bench mlp_8_64_128 --backend cpu --threads 1025", exitUsage},
 		{"verison", exitUsage},
 		{"install --user --prefix x", exitUsage},
 		{"uninstall --prefix " + t.TempDir(), exitFailure},

@@ -12,6 +12,7 @@ import (
 
 	"forgekernel/display"
 	"forgekernel/forge"
+	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/script"
 )
 
@@ -20,6 +21,7 @@ type program struct {
 	shapes  string
 	entry   string
 	backend string
+	threads int
 	from    string // IR text to start from in place of source
 	after   string // the pass that made it
 }
@@ -28,6 +30,7 @@ func (p *program) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.shapes, "shapes", "", "shapes of the inputs, such as 8x16,16x12,12 (default: those of the annotations)")
 	cmd.Flags().StringVar(&p.entry, "entry", "", "the function to compile (default: the last)")
 	cmd.Flags().StringVar(&p.backend, "backend", "interp", "what runs the program")
+	cmd.Flags().IntVar(&p.threads, "threads", cpu.Cores(), "how many threads may share the work")
 }
 
 // tellingProgress is the context of a command, with progress shown on standard
@@ -46,7 +49,7 @@ func (p *program) define(path string) (forge.Function, []forge.Shape, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	fns, err := forge.Define(source, forge.Named(path), forge.OnBackend(p.backend))
+	fns, err := forge.Define(source, forge.Named(path), forge.OnBackend(p.backend), forge.OnThreads(p.threads))
 	if err != nil {
 		return nil, nil, err
 	}

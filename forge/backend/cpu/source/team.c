@@ -22,9 +22,9 @@ enum {
   CLAIMS = 0xffff,        /* the part of a ticket that counts unclaimed chunks */
   SPINS = 200,            /* looks at memory before a thread gives way */
   IDLE = 100 * 1000,      /* ns without work after which a helper sleeps */
-  LATE = 20 * 1000,       /* ns that the caller waits before it takes offence */
+  LATE = 3 * 1000,        /* ns that the caller waits beyond its own share before it takes offence */
   REST = 16,              /* times what was lost, the caller then works alone, */
-  LONGEST = 50 * 1000000, /* and no longer than this many ns */
+  LONGEST = 500 * 1000000 /* and no longer than this many ns */
 };
 
 struct team {

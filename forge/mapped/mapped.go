@@ -1,0 +1,66 @@
+// Package mapped reads files by mapping them into memory, so that weights are
+// read from disk when they are used, and not copied.
+//
+// A file must not be shortened while it is mapped: the operating system ends a
+// process that reads beyond the end.
+package mapped
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// File is a file in memory.
+type File struct {
+	bytes []byte
+	info  fs.FileInfo
+}
+
+// Open maps a regular file for reading.
+func Open(path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return Map(f)
+}
+
+// Map maps an open file, which may be closed afterwards.
+func Map(f *os.File) (*File, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", f.Name())
+	}
+	m := &File{info: info}
+	if size := info.Size(); size > 0 {
+		if int64(int(size)) != size {
+			return nil, fmt.Errorf("%s: %d bytes do not fit into memory", f.Name(), size)
+		}
+		if m.bytes, err = syscall.Mmap(int(f.Fd()), 0, int(size), syscall.PROT_READ, syscall.MAP_PRIVATE); err != nil {
+			return nil, fmt.Errorf("%s: map: %w", f.Name(), err)
+		}
+	}
+	return m, nil
+}
+
+// Bytes are the contents. They must not be written to, nor read after Close.
+func (m *File) Bytes() []byte { return m.bytes }
+
+// Info is what the file was when it was mapped.
+func (m *File) Info() fs.FileInfo { return m.info }
+
+// Close ends the mapping.
+func (m *File) Close() error {
+	b := m.bytes
+	m.bytes = nil
+	if len(b) == 0 {
+		return nil
+	}
+	return syscall.Munmap(b)
+}

@@ -1,0 +1,288 @@
+package onnx
+
+import (
+	"fmt"
+	"slices"
+
+	"forgekernel/forge/backend/interp"
+	"forgekernel/forge/ir"
+	"forgekernel/forge/onnx/proto"
+	"forgekernel/forge/op"
+	"forgekernel/forge/tensor"
+)
+
+// operator imports the nodes of an operator.
+type operator struct {
+	since int64 // the first version of the operator set that has it
+	build func(c *call)
+}
+
+// operators are those that can be imported, by "domain.name" or, of the default
+// domain, by name alone. Each family adds its own.
+var operators = make(map[string]operator)
+
+// nests are the operators with graphs of their own. Those are imported node by
+// node, in the scope of the operator, and so is what follows from known values.
+var nests = map[string]bool{"If": true, "Loop": true, "Scan": true}
+
+// register adds a family of operators; since is the version that introduced them.
+func register(family map[string]operator) struct{} {
+	for name, o := range family {
+		if _, ok := operators[name]; ok {
+			panic("onnx: operator " + name + " is registered twice")
+		}
+		operators[name] = o
+	}
+	return struct{}{}
+}
+
+// call is the import of one node. Its methods end the import of the node with an
+// error by a panic of bailout, which importNode turns into an error, so that
+// import functions read as formulas.
+type call struct {
+	*imports
+	b     *ir.Builder // where nodes are added; not that of imports while folding
+	node  *proto.Node
+	scope *scope
+	opset int64 // version of the node's domain
+	in    []*value
+	out   []*value
+}
+
+type bailout struct{ err error }
+
+// importNode sets the outputs of the node.
+func (c *call) importNode() (err error) {
+	if slices.ContainsFunc(c.in, func(v *value) bool { return v != nil && v.missing }) {
+		c.setMissing()
+		return nil
+	}
+	if f := c.functions[functionKey(c.node.Domain, c.node.Op, c.node.Overload)]; f != nil {
+		return c.inline(f)
+	}
+	name := c.node.Op
+	if c.node.Domain != "" {
+		name = c.node.Domain + "." + name
+	}
+	o, ok := operators[name]
+	if !ok || c.opset < o.since {
+		c.refuse(ok, o)
+		return nil
+	}
+	if c.allKnown() && !nests[name] {
+		if done, err := c.fold(o); done || err != nil {
+			return err
+		}
+	}
+	return c.build(o)
+}
+
+func (c *call) build(o operator) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			b, ok := r.(bailout)
+			if !ok {
+				panic(r)
+			}
+			err = b.err
+		}
+	}()
+	o.build(c)
+	return nil
+}
+
+func (c *call) setMissing() {
+	for i := range c.out {
+		c.out[i] = &value{missing: true}
+	}
+}
+
+// refuse records an unsupported node.
+func (c *call) refuse(known bool, o operator) {
+	domain := c.node.Domain
+	if domain == "" {
+		domain = "ai.onnx"
+	}
+	text := fmt.Sprintf("%s, domain %s, operator set %d", describe(c.node), domain, c.opset)
+	switch {
+	case c.opset == 0:
+		text += ": the model does not import that domain"
+	case known:
+		text += fmt.Sprintf(": the operator exists from version %d on", o.since)
+	}
+	c.unsupported = append(c.unsupported, text)
+	c.setMissing()
+}
+
+// unsupportedf records the node as one whose operator is supported, but not in
+// this form.
+func (c *call) unsupportedf(format string, args ...any) {
+	c.refuse(false, operator{})
+	last := len(c.unsupported) - 1
+	c.unsupported[last] += ": " + fmt.Sprintf(format, args...)
+}
+
+func (c *call) allKnown() bool {
+	return len(c.in) > 0 && !slices.ContainsFunc(c.in, func(v *value) bool { return v != nil && v.known == nil })
+}
+
+// fold evaluates a node of known operands. It is not done when the results are
+// large.
+func (c *call) fold(o operator) (done bool, err error) {
+	scratch := *c
+	scratch.b = ir.NewBuilder(op.Registry, "fold")
+	scratch.in = make([]*value, len(c.in))
+	for i, v := range c.in {
+		if v != nil {
+			scratch.in[i] = &value{known: v.known}
+		}
+	}
+	scratch.out = make([]*value, len(c.out))
+	if err := scratch.build(o); err != nil {
+		return false, err
+	}
+	var results []*ir.Value
+	var at []int
+	bytes := int64(0)
+	for i, v := range scratch.out {
+		if v != nil && v.known == nil && v.computed != nil {
+			results, at = append(results, v.computed), append(at, i)
+			bytes += v.computed.Spec.Bytes()
+		}
+	}
+	if bytes > MaxFold {
+		return false, nil
+	}
+	if len(results) > 0 {
+		values, err := c.evaluate(scratch.b, results)
+		if err != nil {
+			return false, err
+		}
+		for k, i := range at {
+			scratch.out[i] = &value{known: values[k]}
+		}
+	}
+	for i, v := range scratch.out {
+		if v != nil {
+			c.out[i] = &value{known: v.known, missing: v.missing}
+		}
+	}
+	return true, nil
+}
+
+func (c *call) evaluate(b *ir.Builder, results []*ir.Value) ([]*tensor.Tensor, error) {
+	g, err := b.Finish(results...)
+	if err != nil {
+		return nil, err
+	}
+	x, err := interp.New().Compile(c.ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	return x.Run(c.ctx)
+}
+
+// inline imports the body of a function of the model.
+func (c *call) inline(f *proto.Function) error {
+	inner := &scope{values: make(map[string]*value), opsets: f.Opsets, attrs: make(map[string]*proto.Attribute), depth: c.scope.depth + 1}
+	if inner.depth > MaxNesting {
+		return fmt.Errorf("functions call one another more than %d deep", MaxNesting)
+	}
+	if len(c.in) > len(f.Inputs) || len(c.out) > len(f.Outputs) {
+		return fmt.Errorf("the function takes %d inputs and gives %d outputs", len(f.Inputs), len(f.Outputs))
+	}
+	for i, name := range f.Inputs {
+		if i < len(c.in) && c.in[i] != nil {
+			if err := inner.define(name, c.in[i]); err != nil {
+				return fmt.Errorf("function input %w", err)
+			}
+		}
+	}
+	for _, a := range f.Defaults {
+		inner.attrs[a.Name] = a
+	}
+	for _, a := range c.node.Attrs {
+		if a = c.scope.resolve(a); a != nil {
+			inner.attrs[a.Name] = a
+		}
+	}
+	if err := c.nodes(inner, f.Nodes); err != nil {
+		return err
+	}
+	for i := range c.out {
+		if c.out[i] = inner.values[f.Outputs[i]]; c.out[i] == nil && c.node.Outputs[i] != "" {
+			return fmt.Errorf("the function does not define its output %q", f.Outputs[i])
+		}
+	}
+	return nil
+}
+
+// resolve is an attribute with the value that a reference to an attribute of the
+// enclosing function stands for; nil when that has none.
+func (s *scope) resolve(a *proto.Attribute) *proto.Attribute {
+	if a == nil || a.Ref == "" {
+		return a
+	}
+	for ; s != nil; s = s.outer {
+		if s.attrs != nil {
+			if of := s.attrs[a.Ref]; of != nil {
+				renamed := *of
+				renamed.Name = a.Name
+				return &renamed
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// fail ends the import with an error.
+func (c *call) fail(format string, args ...any) {
+	panic(bailout{fmt.Errorf(format, args...)})
+}
+
+func (c *call) check(err error) {
+	if err != nil {
+		panic(bailout{err})
+	}
+}
+
+// need ends the import because operand i is not known.
+func (c *call) need(i int, purpose string) {
+	name := c.node.Inputs[i]
+	purpose = fmt.Sprintf("%s of %s", purpose, describe(c.node))
+	input := c.inputBehind(c.in[i].computed)
+	e := &needError{input: input, purpose: purpose}
+	switch {
+	case input != "":
+		e.err = fmt.Errorf("%q, %s, must be known when the program is compiled: give a value for input %q", name, purpose, input)
+	default:
+		e.err = fmt.Errorf("%q, %s, must be known when the program is compiled; it is computed when the program runs", name, purpose)
+	}
+	panic(bailout{e})
+}
+
+// inputBehind is an input, not bound yet, that a value is computed from; empty
+// when there is none.
+func (c *call) inputBehind(v *ir.Value) string {
+	var found string
+	seen := make(map[*ir.Value]bool)
+	var visit func(*ir.Value)
+	visit = func(v *ir.Value) {
+		if v == nil || seen[v] || found != "" {
+			return
+		}
+		seen[v] = true
+		if name := c.origin[v]; name != "" {
+			found = name
+			return
+		}
+		if v.Def != nil {
+			for _, u := range v.Def.In {
+				visit(u)
+			}
+		}
+	}
+	visit(v)
+	return found
+}

@@ -1,0 +1,144 @@
+package onnx
+
+import (
+	"fmt"
+	"slices"
+
+	"forgekernel/forge/ir"
+	"forgekernel/forge/onnx/proto"
+	"forgekernel/forge/tensor"
+)
+
+var _ = register(map[string]operator{
+	"Constant": {1, constant}, "Shape": {1, shape}, "Size": {1, size}, "ConstantOfShape": {9, constantOfShape}, "If": {1, branch},
+})
+
+// constant takes its value from one of several attributes.
+func constant(c *call) {
+	if a := c.attr("value", proto.TensorType); a != nil && a.T != nil {
+		t, err := decode(a.T, c.model.files)
+		c.check(err)
+		c.setKnown(0, t)
+		return
+	}
+	var t *tensor.Tensor
+	var err error
+	switch a := c.onlyAttr(); a.Name {
+	case "value_float":
+		t = tensor.Scalar(tensor.F32, float64(a.F))
+	case "value_floats":
+		t, err = tensor.From([]int{len(a.Floats)}, append([]float32{}, a.Floats...))
+	case "value_int":
+		t, err = tensor.From([]int{}, []int64{a.I})
+	case "value_ints":
+		t, err = tensor.From([]int{len(a.Ints)}, append([]int64{}, a.Ints...))
+	default:
+		c.unsupportedf("a constant from attribute %q", a.Name)
+		return
+	}
+	c.check(err)
+	c.setKnown(0, t)
+}
+
+func (c *call) onlyAttr() *proto.Attribute {
+	if len(c.node.Attrs) != 1 {
+		c.fail("it has %d attributes; one of them must be its value", len(c.node.Attrs))
+	}
+	a := c.scope.resolve(c.node.Attrs[0])
+	if a == nil {
+		c.fail("the attribute %s has no value", c.node.Attrs[0].Name)
+	}
+	return a
+}
+
+// shape is known whatever its operand is.
+func shape(c *call) {
+	list := int64s(c.shape(0))
+	rank := int64(len(list))
+	start, end := clampAxis(c.int("start", 0), rank), clampAxis(c.int("end", rank), rank)
+	list = list[start:max(start, end)]
+	t, err := tensor.From([]int{len(list)}, list)
+	c.check(err)
+	c.setKnown(0, t)
+}
+
+func clampAxis(a, rank int64) int64 {
+	if a < 0 {
+		a += rank
+	}
+	return max(0, min(a, rank))
+}
+
+func size(c *call) {
+	t, err := tensor.From([]int{}, []int64{int64(product(c.shape(0)))})
+	c.check(err)
+	c.setKnown(0, t)
+}
+
+func constantOfShape(c *call) {
+	value := tensor.Scalar(tensor.F32, 0)
+	if a := c.attr("value", proto.TensorType); a != nil && a.T != nil {
+		t, err := decode(a.T, c.model.files)
+		c.check(err)
+		if value = t; t.Len() != 1 {
+			c.fail("the value has %d elements; it must have one", t.Len())
+		}
+	}
+	shape := c.lengths(c.intsOf(0, "the shape"))
+	v := c.constant(value.Reshape(), nil)
+	c.set(0, c.op("expand", ir.Attrs{"shape": int64s(shape)}, v))
+}
+
+// within is a scope for a graph of the node.
+func (c *call) within() *scope {
+	inner := &scope{outer: c.scope, values: make(map[string]*value), opsets: c.scope.opsets, depth: c.scope.depth + 1}
+	if inner.depth > MaxNesting {
+		c.fail("graphs are nested more than %d deep", MaxNesting)
+	}
+	return inner
+}
+
+// branch replaces an If by the branch that is taken. When only a run tells which,
+// both are computed, which programs without effects allow, and their results chosen
+// from.
+func branch(c *call) {
+	if c.operand(0).known != nil {
+		name := "else_branch"
+		if c.scalarOf(0, "the condition") != 0 {
+			name = "then_branch"
+		}
+		copy(c.out, c.branch(name))
+		return
+	}
+	before, wasUnsupported := c.ordinal, len(c.unsupported)
+	yes, no := c.branch("then_branch"), c.branch("else_branch")
+	cond := c.reshape(c.arg(0))
+	for i := range c.out {
+		if yes[i].missing || no[i].missing {
+			c.out[i] = &value{missing: true}
+			continue
+		}
+		if !slices.Equal(yes[i].shape(), no[i].shape()) || yes[i].dtype() != no[i].dtype() {
+			c.ordinal, c.unsupported = before, c.unsupported[:wasUnsupported]
+			c.need(0, "the condition, on which the shape of the result depends,")
+		}
+		c.set(i, c.where(cond, c.programValue(yes[i]), c.programValue(no[i])))
+	}
+	c.note("%s: both branches are computed, since only a run tells which is taken", describe(c.node))
+}
+
+// branch imports one branch.
+func (c *call) branch(name string) []*value {
+	a := c.attr(name, proto.GraphType)
+	if a == nil || a.G == nil {
+		c.fail("there is no %s", name)
+	}
+	outputs, err := c.graph(c.within(), a.G)
+	if err != nil {
+		c.check(fmt.Errorf("%s: %w", name, err))
+	}
+	if len(outputs) != len(c.out) {
+		c.fail("the %s gives %d outputs instead of %d", name, len(outputs), len(c.out))
+	}
+	return outputs
+}

@@ -1,0 +1,285 @@
+package onnx
+
+import (
+	"fmt"
+	"slices"
+
+	"forgekernel/forge/ir"
+	"forgekernel/forge/onnx/proto"
+	"forgekernel/forge/tensor"
+)
+
+// has reports whether operand i is there.
+func (c *call) has(i int) bool { return i < len(c.in) && c.in[i] != nil }
+
+func (c *call) operand(i int) *value {
+	if !c.has(i) {
+		c.fail("operand %d is missing", i)
+	}
+	return c.in[i]
+}
+
+// arg is operand i as a value of the program.
+func (c *call) arg(i int) *ir.Value {
+	v := c.operand(i)
+	if v.computed == nil {
+		u, err := c.b.Const(v.known)
+		c.check(err)
+		v.computed = u
+	}
+	return v.computed
+}
+
+// args are all operands.
+func (c *call) args() []*ir.Value {
+	list := make([]*ir.Value, len(c.in))
+	for i := range c.in {
+		list[i] = c.arg(i)
+	}
+	return list
+}
+
+// optional is operand i, or nil.
+func (c *call) optional(i int) *ir.Value {
+	if !c.has(i) {
+		return nil
+	}
+	return c.arg(i)
+}
+
+func (c *call) shape(i int) []int          { return c.operand(i).shape() }
+func (c *call) rank(i int) int             { return len(c.shape(i)) }
+func (c *call) dtype(i int) tensor.DType   { return c.operand(i).dtype() }
+func (c *call) known(i int) *tensor.Tensor { return c.operand(i).known }
+
+// mustKnow is operand i, which acts as an attribute; purpose names it, as "the shape".
+func (c *call) mustKnow(i int, purpose string) *tensor.Tensor {
+	v := c.operand(i)
+	if v.known == nil {
+		c.need(i, purpose)
+	}
+	return v.known
+}
+
+// intsOf is operand i as integers.
+func (c *call) intsOf(i int, purpose string) []int64 {
+	return integerElements(c.mustKnow(i, purpose))
+}
+
+func integerElements(t *tensor.Tensor) []int64 {
+	list := make([]int64, t.Len())
+	for i := range list {
+		list[i] = tensor.Saturate64(t.Elem(i))
+	}
+	if t.DType() == tensor.I64 {
+		copy(list, t.Int64())
+	}
+	return list
+}
+
+// scalarOf is operand i as one number.
+func (c *call) scalarOf(i int, purpose string) float64 {
+	t := c.mustKnow(i, purpose)
+	if t.Len() != 1 {
+		c.fail("%s has %d elements; it must have one", purpose, t.Len())
+	}
+	return t.Elem(0)
+}
+
+// attr is an attribute with its value, or nil.
+func (c *call) attr(name string, kind proto.AttrType) *proto.Attribute {
+	a := c.scope.resolve(c.node.Attr(name))
+	if a != nil && a.Type != kind && a.Type != proto.Undefined {
+		c.fail("attribute %s has type %d instead of %d", name, a.Type, kind)
+	}
+	return a
+}
+
+func (c *call) int(name string, absent int64) int64 {
+	if a := c.attr(name, proto.IntType); a != nil {
+		return a.I
+	}
+	return absent
+}
+
+func (c *call) flag(name string, absent bool) bool {
+	if a := c.attr(name, proto.IntType); a != nil {
+		return a.I != 0
+	}
+	return absent
+}
+
+func (c *call) float(name string, absent float64) float64 {
+	if a := c.attr(name, proto.FloatType); a != nil {
+		return float64(a.F)
+	}
+	return absent
+}
+
+func (c *call) str(name, absent string) string {
+	if a := c.attr(name, proto.StringType); a != nil {
+		return string(a.S)
+	}
+	return absent
+}
+
+// ints is nil when the attribute is absent.
+func (c *call) ints(name string) []int64 {
+	if a := c.attr(name, proto.IntsType); a != nil {
+		return a.Ints
+	}
+	return nil
+}
+
+func (c *call) floats(name string) []float32 {
+	if a := c.attr(name, proto.FloatsType); a != nil {
+		return a.Floats
+	}
+	return nil
+}
+
+// intsAt is an attribute up to a version of the operator set and operand i from it
+// on; ok is false when there is neither.
+func (c *call) intsAt(name string, version int64, i int) (list []int64, ok bool) {
+	if c.opset < version {
+		list = c.ints(name)
+		return list, list != nil
+	}
+	if !c.has(i) {
+		return nil, false
+	}
+	return c.intsOf(i, "the "+name), true
+}
+
+// axis brings an axis into 0 … rank-1.
+func (c *call) axis(axis int64, rank int) int {
+	if axis < -int64(rank) || axis >= int64(rank) {
+		c.fail("axis %d is outside rank %d", axis, rank)
+	}
+	if axis < 0 {
+		axis += int64(rank)
+	}
+	return int(axis)
+}
+
+// axes brings axes into ascending order of 0 … rank-1; one that is named twice is
+// an error.
+func (c *call) axes(list []int64, rank int) []int64 {
+	out := make([]int64, len(list))
+	for i, a := range list {
+		out[i] = int64(c.axis(a, rank))
+	}
+	slices.Sort(out)
+	if len(slices.Compact(slices.Clone(out))) != len(out) {
+		c.fail("axes %v name one twice", list)
+	}
+	return out
+}
+
+// op adds a node with one result.
+func (c *call) op(name string, attrs ir.Attrs, in ...*ir.Value) *ir.Value {
+	v, err := c.b.Apply(name, attrs, in...)
+	c.check(err)
+	return v
+}
+
+// ops adds a node and returns its results.
+func (c *call) ops(name string, attrs ir.Attrs, in ...*ir.Value) []*ir.Value {
+	v, err := c.b.ApplyN(name, attrs, in...)
+	c.check(err)
+	return v
+}
+
+// set makes a value of the program output i.
+func (c *call) set(i int, v *ir.Value) {
+	if i < len(c.out) {
+		c.out[i] = &value{computed: v}
+	}
+}
+
+// setKnown makes a tensor output i.
+func (c *call) setKnown(i int, t *tensor.Tensor) {
+	if i < len(c.out) {
+		c.out[i] = &value{known: t}
+	}
+}
+
+// pass makes operand i output 0 as it is.
+func (c *call) pass(i int) { c.out[0] = c.operand(i) }
+
+// number is a scalar of the element type of v.
+func (c *call) number(v *ir.Value, x float64) *ir.Value {
+	s, err := c.b.Scalar(v.Spec.DType, x)
+	c.check(err)
+	return s
+}
+
+// constant is a tensor as a value of the program.
+func (c *call) constant(t *tensor.Tensor, err error) *ir.Value {
+	c.check(err)
+	v, err := c.b.Const(t)
+	c.check(err)
+	return v
+}
+
+// reshape gives v a shape of the same number of elements.
+func (c *call) reshape(v *ir.Value, shape ...int) *ir.Value {
+	if slices.Equal(v.Spec.Shape, shape) {
+		return v
+	}
+	return c.op("reshape", ir.Attrs{"shape": int64s(shape)}, v)
+}
+
+// transpose permutes the dimensions of v.
+func (c *call) transpose(v *ir.Value, perm ...int) *ir.Value {
+	for i, p := range perm {
+		if i != p {
+			return c.op("transpose", ir.Attrs{"perm": int64s(perm)}, v)
+		}
+	}
+	return v
+}
+
+// cast converts v.
+func (c *call) cast(v *ir.Value, to tensor.DType) *ir.Value {
+	if v.Spec.DType == to {
+		return v
+	}
+	return c.op("cast", ir.Attrs{"dtype": to.String()}, v)
+}
+
+func int64s(list []int) []int64 {
+	out := make([]int64, len(list))
+	for i, n := range list {
+		out[i] = int64(n)
+	}
+	return out
+}
+
+// lengths are integers as lengths or other small numbers.
+func (c *call) lengths(list []int64) []int {
+	out := make([]int, len(list))
+	for i, n := range list {
+		if n < 0 || n > 1<<31-1 {
+			c.fail("%d is no length", n)
+		}
+		out[i] = int(n)
+	}
+	return out
+}
+
+// product is the number of elements of dimensions.
+func product(dims []int) int {
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	return n
+}
+
+// oneOf fails unless an attribute has one of the values that are supported.
+func (c *call) oneOf(name, value string, supported ...string) {
+	if !slices.Contains(supported, value) {
+		c.fail("%s", fmt.Sprintf("%s %q is not supported; %v are", name, value, supported))
+	}
+}

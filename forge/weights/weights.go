@@ -1,0 +1,298 @@
+// Package weights reads files of named tensors: safetensors, also in shards,
+// GGUF and npz.
+//
+// [Open] maps a file and checks its table against the file's real size: every
+// offset, length and count, before anything is allocated. A [Weight] is then
+// decoded when it is asked for, whole or one part of it, as a rank of a
+// distributed program needs: only the pages of that part are read from disk.
+package weights
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"forgekernel/forge/mapped"
+	"forgekernel/forge/tensor"
+)
+
+// File is an opened source of weights.
+type File struct {
+	format  string
+	weights []*Weight // by name
+	meta    map[string]any
+	maps    []*mapped.File
+}
+
+// Weight is a tensor of a file.
+type Weight struct {
+	Name  string
+	Type  string // as the format names it: "BF16", "Q4_K"
+	Shape []int
+	code  coding
+	raw   []byte
+	// ready is a tensor of a format that is not mapped.
+	ready *tensor.Tensor
+}
+
+// Open opens a file by what it holds, or a folder by what it contains:
+// model.safetensors.index.json, else model.safetensors.
+func Open(path string) (*File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return openFolder(path)
+	}
+	f, err := openFile(path, info)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	slices.SortFunc(f.weights, func(a, b *Weight) int { return strings.Compare(a.Name, b.Name) })
+	return f, nil
+}
+
+func openFolder(path string) (*File, error) {
+	for _, name := range []string{"model.safetensors.index.json", "model.safetensors"} {
+		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
+			return Open(filepath.Join(path, name))
+		}
+	}
+	return nil, fmt.Errorf("%s has neither model.safetensors nor model.safetensors.index.json", path)
+}
+
+func openFile(path string, info os.FileInfo) (*File, error) {
+	if strings.HasSuffix(path, ".index.json") {
+		return openIndex(path)
+	}
+	m, err := mapped.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{maps: []*mapped.File{m}}
+	b := m.Bytes()
+	switch {
+	case len(b) >= 4 && string(b[:4]) == "GGUF":
+		err = f.readGGUF(b)
+	case len(b) >= 4 && string(b[:4]) == "PK\x03\x04":
+		err = f.readNPZ(path, info.Size())
+	case len(b) > 8 && b[8] == '{':
+		err = f.readSafetensors(b)
+	default:
+		err = errors.New("it is neither safetensors nor GGUF nor npz")
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *File) readNPZ(path string, size int64) error {
+	f.format = "npz"
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	named, err := tensor.ReadNPZ(file, size)
+	for _, n := range named {
+		f.weights = append(f.weights, &Weight{Name: n.Name, Type: n.Tensor.DType().String(), Shape: n.Tensor.Shape(), ready: n.Tensor})
+	}
+	return err
+}
+
+// Format is "safetensors", "gguf" or "npz".
+func (f *File) Format() string { return f.format }
+
+// Meta is what the file says beside its tensors. Values are those that the format
+// has: strings, numbers, bools and lists of them.
+func (f *File) Meta() map[string]any { return f.meta }
+
+// Weights are the tensors in order of their names.
+func (f *File) Weights() []*Weight { return slices.Clone(f.weights) }
+
+// Weight is the tensor of a name.
+func (f *File) Weight(name string) (*Weight, error) {
+	i, ok := slices.BinarySearchFunc(f.weights, name, func(w *Weight, name string) int { return strings.Compare(w.Name, name) })
+	if !ok {
+		return nil, fmt.Errorf("there is no weight %q", name)
+	}
+	return f.weights[i], nil
+}
+
+// Close ends the mapping. Tensors that were loaded stay valid; no weight may be
+// loaded afterwards.
+func (f *File) Close() error {
+	var errs []error
+	for _, m := range f.maps {
+		errs = append(errs, m.Close())
+	}
+	f.maps = nil
+	for _, w := range f.weights {
+		w.raw = nil
+	}
+	return errors.Join(errs...)
+}
+
+// Bytes is the size of the weight in its file.
+func (w *Weight) Bytes() int64 {
+	if w.ready != nil {
+		return int64(w.ready.Len() * w.ready.DType().Size())
+	}
+	return int64(len(w.raw))
+}
+
+// DType is the element type that holds every value of the weight: that of its
+// file, or f32 for a quantised one.
+func (w *Weight) DType() tensor.DType {
+	if w.ready != nil {
+		return w.ready.DType()
+	}
+	return w.code.dtype
+}
+
+// Load decodes the whole weight and converts it to a type.
+func (w *Weight) Load(to tensor.DType) (*tensor.Tensor, error) {
+	return w.part(w.Shape, 0, 0, -1, to)
+}
+
+// LoadPart decodes the elements from … to-1 along an axis.
+func (w *Weight) LoadPart(axis, from, to int, dtype tensor.DType) (*tensor.Tensor, error) {
+	if axis < 0 || axis >= len(w.Shape) || from < 0 || to < from || to > w.Shape[axis] {
+		return nil, fmt.Errorf("weight %s has shape %s; there is no part %d to %d of dimension %d", w.Name, tensor.FormatShape(w.Shape), from, to, axis)
+	}
+	shape := slices.Clone(w.Shape)
+	shape[axis] = to - from
+	return w.part(shape, axis, from, to, dtype)
+}
+
+// part decodes runs of elements that are neighbours in the file; to is -1 for all.
+func (w *Weight) part(shape []int, axis, from, to int, dtype tensor.DType) (*tensor.Tensor, error) {
+	out, err := tensor.Zeros(dtype, shape...)
+	if err != nil {
+		return nil, fmt.Errorf("weight %s: %w", w.Name, err)
+	}
+	runs, run, step, first := 1, out.Len(), 0, 0
+	if to >= 0 {
+		inner := 1
+		for _, d := range w.Shape[axis+1:] {
+			inner *= d
+		}
+		run, step, first = (to-from)*inner, w.Shape[axis]*inner, from*inner
+		if run > 0 {
+			runs = out.Len() / run
+		}
+	}
+	for i := range runs {
+		if run == 0 {
+			break
+		}
+		if err := w.decode(out, i*run, first+i*step, run); err != nil {
+			return nil, fmt.Errorf("weight %s: %w", w.Name, err)
+		}
+	}
+	return out, nil
+}
+
+// decode writes elements start … start+n-1 of the weight to out from at on.
+func (w *Weight) decode(out *tensor.Tensor, at, start, n int) error {
+	if w.ready != nil {
+		for i := range n {
+			out.SetElem(at+i, w.ready.Elem(start+i))
+		}
+		return nil
+	}
+	if w.raw == nil && w.code.bytes > 0 {
+		return errors.New("its file is closed")
+	}
+	if w.code.block == 1 && w.code.dtype == out.DType() && w.code.exact {
+		size := w.code.bytes
+		return copyRaw(out, at, w.raw[start*size:(start+n)*size])
+	}
+	if !w.code.dtype.IsFloat() {
+		for i := range n {
+			out.SetElem(at+i, float64(w.code.integer(w.raw[(start+i)*w.code.bytes:])))
+		}
+		return nil
+	}
+	return w.decodeFloats(out, at, start, n)
+}
+
+// chunk is how many elements are converted at a time.
+const chunk = 4096
+
+func (w *Weight) decodeFloats(out *tensor.Tensor, at, start, n int) error {
+	buffer := make([]float32, chunk+2*w.code.block)
+	for done := 0; done < n; done += chunk {
+		count := min(chunk, n-done)
+		first := (start + done) / w.code.block
+		last := (start + done + count + w.code.block - 1) / w.code.block
+		for b := first; b < last; b++ {
+			w.code.floats(buffer[(b-first)*w.code.block:], w.raw[b*w.code.bytes:(b+1)*w.code.bytes])
+		}
+		part := buffer[start+done-first*w.code.block:][:count]
+		if w.code.dtype == tensor.F64 {
+			for i := range count {
+				out.SetElem(at+done+i, math.Float64frombits(binary.LittleEndian.Uint64(w.raw[(start+done+i)*8:])))
+			}
+			continue
+		}
+		writeFloats(out, at+done, part)
+	}
+	return nil
+}
+
+func writeFloats(out *tensor.Tensor, at int, values []float32) {
+	switch dtype := out.DType(); dtype {
+	case tensor.F32:
+		copy(out.Float32()[at:], values)
+	case tensor.F16, tensor.BF16:
+		tensor.NarrowHalf(dtype, out.Bits16()[at:at+len(values)], values)
+	default:
+		for i, v := range values {
+			out.SetElem(at+i, float64(v))
+		}
+	}
+}
+
+// copyRaw copies little-endian elements of the tensor's own type.
+func copyRaw(out *tensor.Tensor, at int, raw []byte) error {
+	le := binary.LittleEndian
+	switch out.DType() {
+	case tensor.F32:
+		for i := range len(raw) / 4 {
+			out.Float32()[at+i] = math.Float32frombits(le.Uint32(raw[4*i:]))
+		}
+	case tensor.F64:
+		for i := range len(raw) / 8 {
+			out.Float64()[at+i] = math.Float64frombits(le.Uint64(raw[8*i:]))
+		}
+	case tensor.F16, tensor.BF16:
+		for i := range len(raw) / 2 {
+			out.Bits16()[at+i] = le.Uint16(raw[2*i:])
+		}
+	case tensor.I64:
+		for i := range len(raw) / 8 {
+			out.Int64()[at+i] = int64(le.Uint64(raw[8*i:]))
+		}
+	case tensor.I32:
+		for i := range len(raw) / 4 {
+			out.Int32()[at+i] = int32(le.Uint32(raw[4*i:]))
+		}
+	case tensor.Bool:
+		for i, b := range raw {
+			if b > 1 {
+				return fmt.Errorf("the byte %d is no bool", b)
+			}
+			out.Bool()[at+i] = b != 0
+		}
+	}
+	return nil
+}
