@@ -13,7 +13,7 @@ func (l *lowering) linear() error {
 	last := len(shape) - 1
 	rows := &Access{Strides: x.Strides[:last]}
 	target := &Access{Strides: out.Strides[:last]}
-	dims := merge(shape[:last], []*Access{rows, target})
+	dims := merge(shape[:last], []*[]int{&rows.Strides, &target.Strides})
 	m := len(dims) - 1
 	c := &Contraction{
 		Batch: dims[:m], M: dims[m], N: w[1], K: w[0],

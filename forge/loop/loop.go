@@ -16,17 +16,42 @@
 // a store rounds to it; other conversions are written out:
 //
 //	kernel fused(%y: out f16, %x: f16, %n: i64)
-//	nest [] x [24]
-//	  each mul(round_f16(exp(load %x[1])), cast_f32(load %n[1])) -> %y[1]
+//	nest [4] x [6]
+//	  each mul(round_f16(exp(load %x[6,1])), round_f16(odd(load %n[0,1]))) -> %y[6,1]
+//
+// Beside loads there are the loop variables i0, i1 and so on, those of the line
+// last. An access may depend on more than they do: "where" gives the ranges that an
+// affine index must be in, outside which nothing is touched and "else" is the value;
+// "at" adds an index that is itself an expression, times a step:
+//
+//	kernel pad(%y: out f32, %x: f32)
+//	nest [] x [10]
+//	  each load %x[1] -2 where i0-2 below 6 else 0 -> %y[1]
+//
+//	kernel gather(%y: out f32, %table: f32, %index: i64)
+//	nest [7] x [8]
+//	  each load %table[0,1] at 8 * (load %index[1,0]) below 100 -> %y[8,1]
+//
+// Attention over the queries of 4 heads, two for each key head, and a cache whose
+// keys there are is known when the program runs, reads
+//
+//	kernel cached_attention(%y: out f32, %q: f32, %k: f32, %v: f32, %p: i64, %n: i32)
+//	attend [2,4/2] x [3,9] of 4 and 4 channels, causal from %p[1] below %n[0]
+//	  softmax(0.5 * %q[48,12,4,1] * %k[72,36,4,1]) * %v[72,36,4,1] -> %y[48,12,4,1]
+//
+// A kernel faults where an index is not below its bound, a divisor is the integer 0,
+// or the condition of a require stage is false: it stops, having touched nothing
+// out of bounds, and the operator's own evaluation of the node gives the error.
+//
+// A node may need several kernels, which run one after another, and memory of its
+// own, written $name, for what one leaves to the next.
 //
 // Elementwise expressions keep the operations of the interpreter one by one, so
 // that their results are equal to the last bit. Reductions and contractions may
 // add in another order.
 package loop
 
-import "forgekernel/forge/ir"
-
-// Kernel is the work of one node.
+// Kernel is work that runs without waiting for other work of its node.
 type Kernel struct {
 	Op     string // the operator it was lowered from
 	Params []Param
@@ -34,21 +59,6 @@ type Kernel struct {
 	Nest        *Nest
 	Contraction *Contraction
 	Attention   *Attention
-}
-
-// Param is a pointer to the first element of a value.
-type Param struct {
-	Value   *ir.Value
-	Written bool
-}
-
-// Access is an affine walk over a parameter. Strides has a step in elements for
-// each dimension of the loops around it.
-type Access struct {
-	Param   int
-	Strides []int
-	// Bits says that elements of half precision are moved as they are stored.
-	Bits bool
 }
 
 // Nest runs its stages, one after another, at each point of the outer
@@ -65,6 +75,12 @@ type Stage struct {
 	Once   bool      // evaluated once for each outer point
 	Reduce Reduction // folds the line to a number, which later stages may use
 	Store  *Access   // where the value of each visit goes; nil for nowhere
+	// Require says that the value, a condition, must be true. The kernel faults
+	// where it is not.
+	Require bool
+	// When is a condition on the outer point; where it is false the stage is left
+	// out. Nil for always.
+	When *Expr
 }
 
 // Reduction is how the values of a line become one.

@@ -12,18 +12,23 @@ import (
 
 // lower lowers the last node of a graph whose values are dense, but that inputs
 // named t lie transposed.
-func lower(t *testing.T, src string) (*loop.Kernel, error) {
+func lower(t *testing.T, src string) (string, error) {
 	t.Helper()
 	g, err := ir.Parse(op.Registry, src)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return loop.Lower(g.Nodes[len(g.Nodes)-1], func(v *ir.Value) []int {
+	kernels, err := loop.Lower(g.Nodes[len(g.Nodes)-1], func(v *ir.Value) []int {
 		if v.Name == "t" {
 			return []int{1, v.Spec.Shape[0]}
 		}
 		return tensor.Strides(v.Spec.Shape)
 	})
+	var text strings.Builder
+	for _, k := range kernels {
+		text.WriteString(k.String())
+	}
+	return text.String(), err
 }
 
 func TestLower(t *testing.T) {
@@ -84,7 +89,7 @@ attend [1,4/2] x [6,9] of 8 and 3 channels, causal
 			t.Errorf("%v in\n%s", err, c.src)
 			continue
 		}
-		if k.String() != c.want {
+		if k != c.want {
 			t.Errorf("got\n%swant\n%s", k, c.want)
 		}
 	}
@@ -92,12 +97,23 @@ attend [1,4/2] x [6,9] of 8 and 3 channels, causal
 
 func TestNotLowered(t *testing.T) {
 	for src, want := range map[string]string{
-		"graph f(%x: f64[4]) {\n %y: f64[4] = exp %x\n return %y\n}":                   "exp of f64 has no scalar form: its elementary function exists in f32 only",
-		"graph f(%x: f64[4]) {\n %y: f64[] = sum %x\n return %y\n}":                    "sum in f64 is the reference itself",
-		"graph f(%x: f32[4]) {\n %y: f32[8] = concat %x, %x {axis = 0}\n return %y\n}": "concat has no loop form yet",
+		"graph f(%x: f64[4]) {\n %y: f64[4] = exp %x\n return %y\n}":            "exp of f64 has no scalar form: its elementary function exists in f32 only",
+		"graph f(%x: f64[4]) {\n %y: f64[] = sum %x\n return %y\n}":             "sum in f64 is the reference itself",
+		"graph f(%x: f64[4,4]) {\n %y: f64[4,4] = matmul %x, %x\n return %y\n}": "%x is f64; kernels of matmul compute in f32",
 	} {
 		if _, err := lower(t, src); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want %s", err, want)
 		}
+	}
+}
+
+func TestCopy(t *testing.T) {
+	v := &ir.Value{Name: "x", Spec: ir.Spec{DType: tensor.F16, Shape: []int{2, 3, 4}}}
+	const want = `kernel copy(%x: out f16, %x: f16)
+nest [2] x [12]
+  each bits %x[1,2] -> %x[12,1]
+`
+	if got := loop.Copy(v, []int{1, 8, 2}).String(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"testing"
 
@@ -26,20 +27,26 @@ func Run(t *testing.T, b backend.Backend) {
 			if o.Class == ir.Transfer {
 				continue // needs several ranks
 			}
-			t.Run(o.Name, func(t *testing.T) {
-				n := 0
-				for c := range casesOf(o) {
-					c.run(t, b)
-					n++
-				}
-				if n == 0 {
-					t.Errorf("the suite has no case for %s", o.Name)
-				}
-			})
+			t.Run(o.Name, func(t *testing.T) { RunOperator(t, b, o) })
 		}
 	})
 	t.Run("transfers", func(t *testing.T) { testTransfers(t, b) })
 	t.Run("executable", func(t *testing.T) { testExecutable(t, b) })
+}
+
+// RunOperator is the part of [Run] for one operator, in the given element types or
+// in all.
+func RunOperator(t *testing.T, b backend.Backend, o *ir.Op, types ...tensor.DType) {
+	n := 0
+	for c := range casesOf(o) {
+		if len(types) == 0 || slices.Contains(types, c.dtype) {
+			c.run(t, b)
+			n++
+		}
+	}
+	if n == 0 {
+		t.Errorf("the suite has no case for %s", o.Name)
+	}
 }
 
 // run compares one node on ordinary and on adversarial data.

@@ -116,7 +116,7 @@ func attentionOracle(n *ir.Node, in []*tensor.Tensor, index []int) float64 {
 	for _, p := range pairs {
 		top = larger(top, p.score)
 	}
-	if math.IsInf(top, -1) {
+	if math.IsInf(top, -1) && (len(pairs) == 0 || !isStrict(n)) {
 		return 0
 	}
 	var sum, out float64

@@ -15,7 +15,8 @@ type pair struct {
 }
 
 // visiblePairs lists the keys that query i of head h and batch b attends to,
-// from the definition of each attention, one element at a time.
+// from the definition of each attention, one element at a time. Keys that are
+// excluded are in a list that is strict too.
 func visiblePairs(n *ir.Node, in []*tensor.Tensor, b, h, i int) []pair {
 	q, k := in[0], in[1]
 	scale := 1 / math.Sqrt(float64(q.Dim(3)))
@@ -24,11 +25,15 @@ func visiblePairs(n *ir.Node, in []*tensor.Tensor, b, h, i int) []pair {
 	}
 	var pairs []pair
 	for _, key := range visibleKeys(n, in, b, i) {
-		mask := 0.0
-		if n.Op.Name == "sdpa" && len(in) == 4 {
-			mask = key.mask(in[3], b, h, i)
+		mask, added := 0.0, false
+		switch {
+		case key.excluded:
+			mask = math.Inf(-1)
+		case n.Op.Name == "sdpa" && len(in) == 4:
+			mask, added = key.mask(in[3], b, h, i), in[3].DType() != tensor.Bool
 		}
-		if math.IsInf(mask, -1) {
+		excluded := math.IsInf(mask, -1)
+		if excluded && !isStrict(n) {
 			continue
 		}
 		g := h / (q.Dim(1) / k.Dim(1))
@@ -39,7 +44,12 @@ func visiblePairs(n *ir.Node, in []*tensor.Tensor, b, h, i int) []pair {
 			p.magnitude += math.Abs(x)
 		}
 		p.score = p.score*scale + mask
-		p.magnitude = p.magnitude*scale + math.Abs(mask)
+		p.magnitude *= scale
+		if !excluded {
+			p.magnitude += math.Abs(mask)
+		} else if !added {
+			p.score = mask
+		}
 		for c := range in[2].Dim(3) {
 			p.value = append(p.value, in[2].At(key.batch, g, key.at, c))
 		}
@@ -50,25 +60,31 @@ func visiblePairs(n *ir.Node, in []*tensor.Tensor, b, h, i int) []pair {
 
 // keyPlace is where a key stands in operand k: in which batch or block, and at
 // which place there. index is its number in the sequence.
-type keyPlace struct{ index, batch, at int }
+type keyPlace struct {
+	index, batch, at int
+	excluded         bool
+}
+
+// isStrict reports whether excluded keys take part with a score of -inf.
+func isStrict(n *ir.Node) bool { return n.Op.Name == "sdpa" && n.Bool("strict") }
 
 func visibleKeys(n *ir.Node, in []*tensor.Tensor, b, i int) []keyPlace {
 	var keys []keyPlace
 	switch n.Op.Name {
 	case "sdpa":
 		for j := range in[1].Dim(2) {
-			if !n.Bool("causal") || j <= i {
-				keys = append(keys, keyPlace{j, b, j})
+			if after := n.Bool("causal") && j > i; !after || isStrict(n) {
+				keys = append(keys, keyPlace{j, b, j, after})
 			}
 		}
 	case "cached_attention":
 		for j := range positionsSeen(in[3:], b, i) {
-			keys = append(keys, keyPlace{j, b, j})
+			keys = append(keys, keyPlace{j, b, j, false})
 		}
 	case "paged_attention":
 		size := in[1].Dim(2)
 		for j := range positionsSeen(in[4:], b, i) {
-			keys = append(keys, keyPlace{j, int(in[3].At(b, j/size)), j % size})
+			keys = append(keys, keyPlace{j, int(in[3].At(b, j/size)), j % size, false})
 		}
 	}
 	return keys

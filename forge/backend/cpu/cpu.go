@@ -9,6 +9,10 @@
 // A node without a kernel runs by its operator's own evaluation, between calls of
 // native code; [backend.Executable.Kernels] names each with the reason.
 //
+// Native code that finds an error of the run, such as an index out of range, stops
+// there, and the node's own evaluation tells it. So errors read the same on every
+// backend.
+//
 // Elementwise results equal those of the interpreter bit by bit. Sums run in
 // another order, and a bias is where the sum of a contraction begins.
 //

@@ -19,7 +19,6 @@ type executable struct {
 	code   string
 	calls  []call
 	moving []int // buffers that lie elsewhere in each run
-	copied []int // outputs that are copied from where they stand
 	frames sync.Pool
 }
 
@@ -48,7 +47,6 @@ func newExecutable(p *program, lib *library, help *team, code string) (*executab
 	}
 	for i := range p.buffers {
 		b := &p.buffers[i]
-		b.result = -1
 		if b.packed != nil {
 			b.packed = aligned(b.packed)
 		}
@@ -56,26 +54,7 @@ func newExecutable(p *program, lib *library, help *team, code string) (*executab
 			x.moving = append(x.moving, i)
 		}
 	}
-	x.placeResults()
 	return x, nil
-}
-
-// placeResults finds the outputs that are all of a buffer which a run writes, and
-// can so be written where the caller wants them.
-func (x *executable) placeResults() {
-	for i, v := range x.graph.Outputs {
-		at := x.place(v)
-		if at.buffer < 0 || v.Spec.Elements() == 0 {
-			continue
-		}
-		b := &x.buffers[at.buffer]
-		layout := ir.Layout{Strides: x.entries[v].Strides}
-		if b.result < 0 && b.written(x.graph) == v.Spec.Bytes() && layout.Contiguous(v.Spec.Shape) {
-			b.result = i
-		} else {
-			x.copied = append(x.copied, i)
-		}
-	}
 }
 
 // aligned is a copy of s that begins at a multiple of [plan.Align] bytes.

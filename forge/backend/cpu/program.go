@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"errors"
 	"fmt"
 
 	"forgekernel/forge/backend"
@@ -31,6 +32,7 @@ type buffer struct {
 	input    int // index of the input; -1 for none
 	constant *tensor.Tensor
 	packed   []float32
+	scratch  int64 // bytes of work space; 0 for none
 	output   *ir.Value
 	// updated says that a kernel writes into an input, so that the run needs a
 	// copy of it.
@@ -86,6 +88,7 @@ func (b *Backend) prepare(g *ir.Graph) (*program, error) {
 			p.addNode(b.Target, n)
 		}
 	}
+	p.placeResults()
 	return p, nil
 }
 
@@ -126,6 +129,29 @@ func (p *program) placeValues() error {
 	return nil
 }
 
+// placeResults finds the outputs that are all of a buffer which a run writes, and
+// can so be written where the caller wants them. The others are copied there.
+func (p *program) placeResults() {
+	for i := range p.buffers {
+		p.buffers[i].result = -1
+	}
+	for i, v := range p.graph.Outputs {
+		at := p.place(v)
+		if at.buffer < 0 || v.Spec.Elements() == 0 {
+			continue
+		}
+		b := &p.buffers[at.buffer]
+		layout := ir.Layout{Strides: p.entries[v].Strides}
+		if b.result < 0 && b.written(p.graph) == v.Spec.Bytes() && layout.Contiguous(v.Spec.Shape) {
+			b.result = i
+			continue
+		}
+		to := argument{buffer: len(p.buffers)}
+		p.buffers = append(p.buffers, buffer{slot: -1, input: -1, output: v, result: i})
+		p.steps = append(p.steps, step{node: v.Def, kernel: loop.Copy(v, layout.Strides), args: []argument{to, at}, packed: -1})
+	}
+}
+
 // place is where a value stands.
 func (p *program) place(v *ir.Value) argument {
 	e := p.entries[v]
@@ -150,27 +176,61 @@ func (p *program) addNode(t Target, n *ir.Node) {
 		told.Reason = "the result has no elements"
 		return
 	}
-	k, err := loop.Lower(n, func(v *ir.Value) []int { return p.entries[v].Strides })
+	kernels, err := loop.Lower(n, func(v *ir.Value) []int { return p.entries[v].Strides })
+	if err == nil && n.Op.Donates && p.place(n.Out[0]) != p.place(n.In[0]) {
+		err = errors.New("the state has to be copied first")
+	}
+	if err == nil {
+		err = t.checkTemporaries(kernels)
+	}
 	if err != nil {
 		told.Kernel, told.Reason = n.Op.Name+", reference", err.Error()
 		p.steps = append(p.steps, step{node: n})
 		return
 	}
-	s := step{node: n, kernel: k, packed: -1}
-	for _, q := range k.Params {
-		s.args = append(s.args, p.place(q.Value))
-	}
 	told.Kernel = fmt.Sprintf("%s, C for %s", n.Op.Name, t.Name)
-	switch c := k.Contraction; {
-	case c != nil:
-		p.packConstant(t, &s)
-		told.Reason = describeTiles(t.tileFor(c), s.packed >= 0)
-	case k.Attention != nil:
-		told.Reason = fmt.Sprintf("%d queries at a time, their scores side by side in vectors", t.Lanes)
-	default:
-		told.Reason = "one nest of loops, in vectors"
+	told.Reason = p.addKernels(t, n, kernels)
+}
+
+// addKernels adds a step for each kernel of a node and says how they run.
+func (p *program) addKernels(t Target, n *ir.Node, kernels []*loop.Kernel) (reason string) {
+	locals := make(map[*loop.Local]int)
+	for _, k := range kernels {
+		s := step{node: n, kernel: k, packed: -1}
+		for _, q := range k.Params {
+			if q.Value != nil {
+				s.args = append(s.args, p.place(q.Value))
+				continue
+			}
+			if _, known := locals[q.Local]; !known {
+				locals[q.Local] = p.addLocal(q.Local)
+			}
+			s.args = append(s.args, argument{buffer: locals[q.Local]})
+		}
+		switch c := k.Contraction; {
+		case c != nil:
+			p.packConstant(t, &s)
+			reason = describeTiles(t.tileFor(c), s.packed >= 0)
+		case k.Attention != nil:
+			reason = t.planAttention(k).String()
+		case len(kernels) == 1:
+			reason = "one nest of loops, in vectors"
+		default:
+			reason = fmt.Sprintf("%d nests of loops, in vectors", len(kernels))
+		}
+		p.steps = append(p.steps, s)
 	}
-	p.steps = append(p.steps, s)
+	return reason
+}
+
+// addLocal makes the buffer of memory that the kernels of one node share.
+func (p *program) addLocal(l *loop.Local) int {
+	b := buffer{slot: -1, input: -1, constant: l.Constant}
+	if l.Constant == nil {
+		b.scratch = max(1, int64(l.Elements)*int64(l.DType.Size()))
+	}
+	p.buffers = append(p.buffers, b)
+	return len(p.buffers) - 1
 }
 
 // packConstant gives a contraction with a constant matrix a copy in panels.

@@ -14,10 +14,19 @@ import (
 //go:embed source/prelude.c
 var prelude string
 
-// types is the rest of it, for the types other than f32.
+// types and elementary are the rest of it: the types other than f32, and functions
+// that need them.
 //
 //go:embed source/types.c
 var types string
+
+// attention is what the kernels of attention share.
+//
+//go:embed source/attention.c
+var attention string
+
+//go:embed source/elementary.c
+var elementary string
 
 // Target is the vector instructions that code is generated for.
 type Target struct {
@@ -48,5 +57,5 @@ func Targets() []Target {
 }
 
 func (t Target) prelude() string {
-	return fmt.Sprintf("#define LANES %d\n%s%s\n", t.Lanes, prelude, types)
+	return fmt.Sprintf("#define LANES %d\n%s%s%s%s\n", t.Lanes, prelude, types, elementary, attention)
 }

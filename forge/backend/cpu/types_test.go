@@ -171,3 +171,42 @@ func differs(a, b *tensor.Tensor) int {
 	}
 	return -1
 }
+
+// TestRopeEqual demands the interpreter's bits of rotary positions all over the range
+// of positions.
+func TestRopeEqual(t *testing.T) {
+	pos, err := tensor.From([]int{6}, []int64{0, 1, 1003, 123_456_789, 1 << 30, math.MaxInt32 - 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var graphs []*ir.Graph
+	for _, d := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16} {
+		for _, attrs := range []string{"base = 10000.0", "style = \"interleaved\", dims = 250", "base = 1.5"} {
+			g, err := ir.Parse(op.Registry, fmt.Sprintf("graph f(%%x: %v[6,2,9,256], %%p: i64[6]) {\n %%y: %v[6,2,9,256] = rope %%x, %%p {%s}\n return %%y\n}", d, d, attrs))
+			if err != nil {
+				t.Fatal(err)
+			}
+			graphs = append(graphs, g)
+		}
+	}
+	onTargets(t, func(t *testing.T, b *cpu.Backend) {
+		list, err := b.CompileAll(t.Context(), graphs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, exe := range list {
+			x, err := tensor.Rand(uint64(i), 6, 2, 9, 256)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if x, err = x.Convert(graphs[i].Inputs[0].Spec.DType); err != nil {
+				t.Fatal(err)
+			}
+			in := []*tensor.Tensor{x, pos}
+			want, got := run(t, compile(t, interp.New(), graphs[i]), in)[0], run(t, exe, in)[0]
+			if j := differs(got, want); j >= 0 {
+				t.Errorf("%v: element %d is %v, the interpreter has %v", graphs[i], j, got.Elem(j), want.Elem(j))
+			}
+		}
+	})
+}

@@ -60,7 +60,12 @@ func (u *unit) call(p *program, index, i int) {
 		}
 	}
 	k := u.kernel(s)
-	text := fmt.Sprintf("%s(%s, stop, ", k.name, strings.Join(args, ", "))
+	args = append(args, "stop")
+	fault := fmt.Sprintf("(int *)p[%d]", len(p.buffers))
+	if s.kernel.CanFault() {
+		args = append(args, fault)
+	}
+	text := fmt.Sprintf("%s(%s, ", k.name, strings.Join(args, ", "))
 	duration := u.target.duration(s.kernel)
 	if grain := grain(duration, k.units); grain < k.units {
 		p.shared += duration
@@ -69,8 +74,15 @@ func (u *unit) call(p *program, index, i int) {
 	} else {
 		text += fmt.Sprintf("0, %d", k.units)
 	}
-	fmt.Fprintf(&u.entries, "  if (stopped(stop)) return 1;\n  %s); /* %v */\n", text, s.node.Out[0].Spec)
+	fmt.Fprintf(&u.entries, "  if (stopped(stop)) return 1;\n  %s); /* %v %v */\n", text, s.kernel.Params[0], s.kernel.Params[0].DType())
+	if s.kernel.CanFault() {
+		fmt.Fprintf(&u.entries, "  if (*%s) return %d;\n", fault, faultOf(i))
+	}
 }
+
+// faultOf is what a native function returns when a step faults. It returns 1 when it
+// was stopped, and 0 at its end.
+func faultOf(step int) int { return step + 2 }
 
 func (u *unit) end(inside *bool) {
 	if *inside {

@@ -70,14 +70,8 @@ INLINE vi v_gt(vf a, vf b) { return a > b; }
 INLINE vi v_ge(vf a, vf b) { return a >= b; }
 INLINE vf v_where(vi m, vf a, vf b) { return choose(m, a, b); }
 /* NaN wins; 0 is larger than -0. */
-INLINE vf v_maximum(vf a, vf b) {
-  vf r = choose(a > b, a, choose(b > a, b, (vf)((vi)a & (vi)b)));
-  return choose(a != a, a, choose(b != b, b, r));
-}
-INLINE vf v_minimum(vf a, vf b) {
-  vf r = choose(a < b, a, choose(b < a, b, (vf)((vi)a | (vi)b)));
-  return choose(a != a, a, choose(b != b, b, r));
-}
+INLINE vf v_maximum(vf a, vf b) { return choose((a > b) | (a != a), a, choose(a == b, (vf)((vi)a & (vi)b), b)); }
+INLINE vf v_minimum(vf a, vf b) { return choose((a < b) | (a != a), a, choose(a == b, (vf)((vi)a | (vi)b), b)); }
 INLINE vf v_relu(vf x) { return choose(x <= 0, set(0), x); }
 INLINE vf v_sqrt(vf x) { vf r; for (int l = 0; l < LANES; l++) r[l] = __builtin_sqrtf(x[l]); return r; }
 INLINE vf v_rsqrt(vf x) { return 1 / v_sqrt(x); }
