@@ -42,7 +42,8 @@ var lowerings = map[string]func(*lowering) error{
 }
 
 // Lower returns the kernels of a node whose values lie as the layout says, to run one
-// after another; the results are dense. The error says why there are none.
+// after another. Results are dense but for those of elementwise and fused nodes. The
+// error says why there are none.
 func Lower(n *ir.Node, layout Layout) ([]*Kernel, error) {
 	lower := lowerings[n.Op.Name]
 	if lower == nil && n.Op.Class == ir.Elementwise {
@@ -100,7 +101,7 @@ func (l *lowering) addParam(p Param) int {
 // out is the access to the first result over its own dimensions.
 func (l *lowering) out() *Access {
 	v := l.node.Out[0]
-	return &Access{Param: l.param(v, true), Strides: tensor.Strides(v.Spec.Shape)}
+	return &Access{Param: l.param(v, true), Strides: l.layout(v)}
 }
 
 // operand is the access to operand i over the dimensions of shape, which it

@@ -31,7 +31,7 @@ var table = []Pass{
 	{"move-views", "Takes reshapes and transposes out of chains of elementwise nodes.", []*Rule{&viewRule}, moveViews},
 	{"fuse-elementwise", "Groups elementwise nodes into kernels with one output.", []*Rule{&fuseRule}, fuseElementwise},
 	{"late-dead-code", "Removes constants that fusion copied into kernels.", []*Rule{&deadRule}, deadCode},
-	{"schedule", "Puts nodes into an order that keeps few bytes live.", []*Rule{&scheduleRule}, schedule},
+	{"schedule", "Puts nodes into the order of the memory plan.", []*Rule{&scheduleRule}, schedule},
 }
 
 // constraint says that one pass must run before another.
@@ -59,7 +59,7 @@ var constraints = []constraint{
 	{"move-views", "fuse-elementwise", "a view between two elementwise nodes parts their kernels"},
 	{"fuse-linear-activation", "move-views", "a view that moves between a product and its activation would part them"},
 	{"fuse-elementwise", "late-dead-code", "fusion copies scalar constants into kernels and leaves the originals"},
-	{"late-dead-code", "schedule", "dead values would count as live memory"},
+	{"late-dead-code", "schedule", "dead values would have a place in the plan"},
 }
 
 func init() {

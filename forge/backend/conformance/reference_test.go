@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"forgekernel/forge/audit/bound"
 	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/op"
@@ -272,7 +273,7 @@ func checkOracle(t *testing.T, c *opCase, n *ir.Node, k int, inputs []*tensor.Te
 	}
 	tolerance := func(int) float64 { return 0 }
 	if strings.HasSuffix(n.Op.Name, "attention") || n.Op.Name == "sdpa" {
-		tolerance = attentionBound(n, inputs, 0x1p-53) // scores of any size
+		tolerance = bound.Attention(n, inputs, 0x1p-53) // scores of any size
 	}
 	count := 0
 	indices(got.Shape(), func(index []int) {

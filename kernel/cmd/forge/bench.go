@@ -145,7 +145,8 @@ func (b *bench) check(cmd *cobra.Command, args []string) error {
 
 // run measures and shows. A capture whose candidates failed is shown first.
 func (b *bench) run(cmd *cobra.Command, args []string) (err error) {
-	ctx := tellingProgress(cmd)
+	ctx, wipe := withProgress(cmd)
+	defer wipe()
 	candidates, err := b.onBackends()
 	if err != nil {
 		return usageError{err}
@@ -171,11 +172,13 @@ func (b *bench) run(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	if b.emitSource {
+		wipe()
 		if err := b.printSource(ctx, cmd.OutOrStdout(), subjects); err != nil {
 			return err
 		}
 	}
 	c, err := b.measure(ctx, subjects, candidates)
+	wipe()
 	if err != nil {
 		return err
 	}

@@ -33,12 +33,6 @@ func (p *program) flags(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&p.threads, "threads", cpu.Cores(), "how many threads may share the work")
 }
 
-// tellingProgress is the context of a command, with progress shown on standard
-// error: what is printed may be read by a program.
-func tellingProgress(cmd *cobra.Command) context.Context {
-	return display.WithSink(cmd.Context(), display.TextSink(cmd.ErrOrStderr()))
-}
-
 // define reads a file and returns its entry function.
 func (p *program) define(path string) (forge.Function, []forge.Shape, error) {
 	shapes, err := forge.ParseShapes(p.shapes)
@@ -110,8 +104,9 @@ func compileCommand() *cobra.Command {
 			if err != nil {
 				return usageError{fmt.Errorf("--show: %w", err)}
 			}
-			ctx := tellingProgress(cmd)
+			ctx, wipe := withProgress(cmd)
 			compiled, err := p.compile(ctx, args)
+			wipe()
 			if err != nil {
 				return err
 			}
@@ -124,6 +119,7 @@ func compileCommand() *cobra.Command {
 			}
 			for _, name := range views {
 				shown, err := compiled.View(ctx, name)
+				wipe()
 				if err != nil {
 					return err
 				}
@@ -159,12 +155,14 @@ func runCommand() *cobra.Command {
 			if source && asJSON {
 				return usageError{errors.New("--emit-source prints text and --json a document: give one")}
 			}
-			ctx := tellingProgress(cmd)
+			ctx, wipe := withProgress(cmd)
+			defer wipe()
 			compiled, tensors, err := p.load(ctx, args, inputs)
 			if err != nil {
 				return err
 			}
 			if source {
+				wipe()
 				code, err := compiled.Generated()
 				if err != nil {
 					return fmt.Errorf("--emit-source: %w", err)
@@ -172,6 +170,7 @@ func runCommand() *cobra.Command {
 				fmt.Fprintln(cmd.OutOrStdout(), code.Code)
 			}
 			report, results, err := runLoaded(ctx, compiled, tensors, seed)
+			wipe()
 			if err != nil {
 				return err
 			}

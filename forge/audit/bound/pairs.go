@@ -1,4 +1,4 @@
-package conformance
+package bound
 
 import (
 	"math"
@@ -7,23 +7,20 @@ import (
 	"forgekernel/forge/tensor"
 )
 
-// pair is one key that a query attends to.
-type pair struct {
-	score     float64
-	magnitude float64   // of the sum that the score is
-	value     []float64 // the channels of its value
+// Pair is one key that a query attends to.
+type Pair struct {
+	Score     float64
+	Magnitude float64   // of the sum that the score is
+	Value     []float64 // the channels of its value
 }
 
-// visiblePairs lists the keys that query i of head h and batch b attends to,
+// Pairs lists the keys that query i of head h and batch b attends to,
 // from the definition of each attention, one element at a time. Keys that are
 // excluded are in a list that is strict too.
-func visiblePairs(n *ir.Node, in []*tensor.Tensor, b, h, i int) []pair {
+func Pairs(n *ir.Node, in []*tensor.Tensor, b, h, i int) []Pair {
 	q, k := in[0], in[1]
-	scale := 1 / math.Sqrt(float64(q.Dim(3)))
-	if s := n.Float("scale"); s != 0 {
-		scale = s
-	}
-	var pairs []pair
+	scale := scaleOf(n, q)
+	var pairs []Pair
 	for _, key := range visibleKeys(n, in, b, i) {
 		mask, added := 0.0, false
 		switch {
@@ -33,29 +30,37 @@ func visiblePairs(n *ir.Node, in []*tensor.Tensor, b, h, i int) []pair {
 			mask, added = key.mask(in[3], b, h, i), in[3].DType() != tensor.Bool
 		}
 		excluded := math.IsInf(mask, -1)
-		if excluded && !isStrict(n) {
+		if excluded && !IsStrict(n) {
 			continue
 		}
 		g := h / (q.Dim(1) / k.Dim(1))
-		var p pair
+		var p Pair
 		for c := range q.Dim(3) {
 			x := q.At(b, h, i, c) * k.At(key.batch, g, key.at, c)
-			p.score += x
-			p.magnitude += math.Abs(x)
+			p.Score += x
+			p.Magnitude += math.Abs(x)
 		}
-		p.score = p.score*scale + mask
-		p.magnitude *= scale
+		p.Score = p.Score*scale + mask
+		p.Magnitude *= scale
 		if !excluded {
-			p.magnitude += math.Abs(mask)
+			p.Magnitude += math.Abs(mask)
 		} else if !added {
-			p.score = mask
+			p.Score = mask
 		}
 		for c := range in[2].Dim(3) {
-			p.value = append(p.value, in[2].At(key.batch, g, key.at, c))
+			p.Value = append(p.Value, in[2].At(key.batch, g, key.at, c))
 		}
 		pairs = append(pairs, p)
 	}
 	return pairs
+}
+
+// scaleOf is the factor of scores.
+func scaleOf(n *ir.Node, q *tensor.Tensor) float64 {
+	if s := n.Float("scale"); s != 0 {
+		return s
+	}
+	return 1 / math.Sqrt(float64(q.Dim(3)))
 }
 
 // keyPlace is where a key stands in operand k: in which batch or block, and at
@@ -65,34 +70,34 @@ type keyPlace struct {
 	excluded         bool
 }
 
-// isStrict reports whether excluded keys take part with a score of -inf.
-func isStrict(n *ir.Node) bool { return n.Op.Name == "sdpa" && n.Bool("strict") }
+// IsStrict reports whether excluded keys take part with a score of -inf.
+func IsStrict(n *ir.Node) bool { return n.Op.Name == "sdpa" && n.Bool("strict") }
 
 func visibleKeys(n *ir.Node, in []*tensor.Tensor, b, i int) []keyPlace {
 	var keys []keyPlace
 	switch n.Op.Name {
 	case "sdpa":
 		for j := range in[1].Dim(2) {
-			if after := n.Bool("causal") && j > i; !after || isStrict(n) {
+			if after := n.Bool("causal") && j > i; !after || IsStrict(n) {
 				keys = append(keys, keyPlace{j, b, j, after})
 			}
 		}
 	case "cached_attention":
-		for j := range positionsSeen(in[3:], b, i) {
+		for j := range PositionsSeen(in[3:], b, i) {
 			keys = append(keys, keyPlace{j, b, j, false})
 		}
 	case "paged_attention":
 		size := in[1].Dim(2)
-		for j := range positionsSeen(in[4:], b, i) {
+		for j := range PositionsSeen(in[4:], b, i) {
 			keys = append(keys, keyPlace{j, int(in[3].At(b, j/size)), j % size, false})
 		}
 	}
 	return keys
 }
 
-// positionsSeen is how many positions token i of row b attends to, given the
+// PositionsSeen is how many positions token i of row b attends to, given the
 // operands pos and length.
-func positionsSeen(in []*tensor.Tensor, b, i int) int {
+func PositionsSeen(in []*tensor.Tensor, b, i int) int {
 	p := int(rowElem(in[0], b)) + i
 	if len(in) > 1 && p >= int(rowElem(in[1], b)) {
 		return 0
