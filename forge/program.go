@@ -160,13 +160,32 @@ func (p *Program) run(ctx context.Context, args []*Tensor) ([]*Tensor, error) {
 // Source is the text that the program was made from.
 func (p *Program) Source() display.Source { return p.origin.source() }
 
-// Generated is the code that the backend generated from the program. It fails for
-// a backend that generates none.
+// Generated is the code that the backend generated from the program. It waits for
+// code that is being compiled, and fails for a backend that generates none.
 func (p *Program) Generated() (display.Source, error) {
-	if x, ok := p.exe.(interface{ Code() display.Source }); ok {
+	var settled error
+	if c, ok := p.exe.(backend.Changing); ok {
+		settled = c.Settle(callContext())
+	}
+	if x, ok := backend.Current(p.exe).(interface{ Code() display.Source }); ok {
 		return x.Code(), nil
 	}
+	if settled != nil {
+		return display.Source{}, fmt.Errorf("there is no generated code: %w", settled)
+	}
 	return display.Source{}, fmt.Errorf("the backend %s generates no code; cpu does", p.backend)
+}
+
+// Notes are what the backend says of the whole program: which form of it runs, and
+// why.
+func (p *Program) Notes() []string { return backend.Notes(p.exe) }
+
+// Settle waits until the program runs in its final form; see [backend.Changing].
+func (p *Program) Settle(ctx context.Context) error {
+	if c, ok := p.exe.(backend.Changing); ok {
+		return c.Settle(ctx)
+	}
+	return nil
 }
 
 // IR is the optimised program as text.

@@ -25,6 +25,7 @@ type Report struct {
 	Program   string           `json:"program"`
 	Source    string           `json:"source"` // name of the source
 	Backend   string           `json:"backend"`
+	Notes     []string         `json:"notes,omitempty"` // what the backend says of the whole program
 	Inputs    []ReportValue    `json:"inputs"`
 	Outputs   []ReportValue    `json:"outputs"`
 	Snapshots []ReportSnapshot `json:"snapshots"`
@@ -77,6 +78,7 @@ func (p *Program) Report() (*Report, error) {
 		Program:  p.Name(),
 		Source:   p.Source().Name,
 		Backend:  p.backend,
+		Notes:    p.Notes(),
 		Inputs:   reportValues(p.Inputs()),
 		Outputs:  reportValues(p.Outputs()),
 		Rewrites: append([]pass.Rewrite{}, p.passes.Rewrites...),

@@ -78,8 +78,8 @@ type Stage struct {
 	// Require says that the value, a condition, must be true. The kernel faults
 	// where it is not.
 	Require bool
-	// When is a condition on the outer point; where it is false the stage is left
-	// out. Nil for always.
+	// When is a condition on the outer point; where it is false the stage, whose
+	// value no other uses, is left out. Nil for always.
 	When *Expr
 }
 

@@ -101,7 +101,7 @@ func (l *lowering) addParam(p Param) int {
 // out is the access to the first result over its own dimensions.
 func (l *lowering) out() *Access {
 	v := l.node.Out[0]
-	return &Access{Param: l.param(v, true), Strides: l.layout(v)}
+	return &Access{Param: l.param(v, true), Strides: slices.Clone(l.layout(v))}
 }
 
 // operand is the access to operand i over the dimensions of shape, which it

@@ -28,9 +28,8 @@
 // # Compiler and cache
 //
 // The compiler is the file that FORGE_CC names, one path without arguments, else
-// cc, gcc or clang. Libraries are kept in FORGE_CACHE_DIR, else in forge/cpu
-// below the user's cache directory, under a name made from source, flags and
-// compiler; they carry a checksum that is verified before they are loaded.
+// cc, gcc or clang. Package objects keeps libraries, under names made from source,
+// flags and compiler, and says where.
 package cpu
 
 import (
@@ -112,6 +111,7 @@ func (b *Backend) CompileAll(ctx context.Context, graphs ...*ir.Graph) ([]backen
 	for i, p := range programs {
 		x, err := newExecutable(p, lib, help, code)
 		if err != nil {
+			lib.forget()
 			return nil, fmt.Errorf("backend cpu: %w", err)
 		}
 		list[i] = x

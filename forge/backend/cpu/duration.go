@@ -22,7 +22,7 @@ const (
 // weights are the vector instructions of the operations that have more than one.
 var weights = map[loop.Opcode]int{
 	"div": 6, "sqrt": 10, "rsqrt": 14, "maximum": 8, "minimum": 8, "exp": 22, "log": 30, "tanh": 40,
-	"sigmoid": 32, "silu": 60, "erf": 65, "gelu": 75, "gelu_tanh": 42, "sin": 30, "cos": 30, "pow": 90, loop.Cast: 3, loop.Odd: 20,
+	"sigmoid": 32, "silu": 60, "erf": 65, "gelu": 75, "gelu_tanh": 42, "sin": 30, "cos": 30, "pow": 90, "atan": 24, loop.Cast: 3, loop.Odd: 20,
 }
 
 // duration estimates the nanoseconds that a kernel takes on one thread.

@@ -84,3 +84,10 @@ func (x *executable) Code() display.Source {
 
 // Cached reports whether the machine code was found compiled.
 func (x *executable) Cached() bool { return x.lib == nil || x.lib.cached }
+
+// Forget removes the machine code from the cache, for one who found it wrong.
+func (x *executable) Forget() {
+	if x.lib != nil {
+		x.lib.forget()
+	}
+}

@@ -25,6 +25,10 @@ var references = map[string]string{
 	// those of package math.
 	"exp": "f64", "log": "f64", "sin": "f64", "cos": "f64", "pow": "f64", "tanh": "f64", "sigmoid": "f64", "erf": "f64", "silu": "f64", "gelu": "f64",
 	"softmax": "f64", "log_softmax": "f64", "rope": "f64",
+	"atan": "f64",
+	// Products and running sums go in order, and the others are no nests: an element
+	// goes where others decide.
+	"prod": "f32 f64 f16 bf16 i64 i32", "cumsum": "f32 f64 f16 bf16 i64 i32", "top_k": "f32 f64 f16 bf16 i64 i32", "scatter": "f32 f64 f16 bf16 i64 i32",
 	// Sums in f64 are to equal the reference, which adds in an order of its own.
 	"sum": "f64", "mean": "f64", "avg_pool2d": "f64", "layer_norm": "f64", "rms_norm": "f64",
 }

@@ -64,16 +64,16 @@ func (t Target) pack(c *loop.Contraction, b []float32) []float32 {
 	cut := t.tileFor(c)
 	rank := len(c.B.Strides)
 	sk, sn := c.B.Strides[rank-2], c.B.Strides[rank-1]
-	var packed []float32
+	packed := make([]float32, 0, c.K*((c.N+t.Lanes-1)/t.Lanes*t.Lanes))
 	column := 0
 	for _, nv := range cut.panels {
 		width := nv * t.Lanes
 		for k := range c.K {
-			row := make([]float32, width)
+			row := packed[len(packed) : len(packed)+width]
 			for j := range min(width, c.N-column) {
 				row[j] = b[k*sk+(column+j)*sn]
 			}
-			packed = append(packed, row...)
+			packed = packed[:len(packed)+width]
 		}
 		column += width
 	}

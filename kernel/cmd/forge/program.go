@@ -29,7 +29,7 @@ type program struct {
 func (p *program) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.shapes, "shapes", "", "shapes of the inputs, such as 8x16,16x12,12 (default: those of the annotations)")
 	cmd.Flags().StringVar(&p.entry, "entry", "", "the function to compile (default: the last)")
-	cmd.Flags().StringVar(&p.backend, "backend", "interp", "what runs the program")
+	cmd.Flags().StringVar(&p.backend, "backend", forge.DefaultBackend, "what runs the program: "+strings.Join(forge.Backends(), ", "))
 	cmd.Flags().IntVar(&p.threads, "threads", cpu.Cores(), "how many threads may share the work")
 }
 
@@ -173,6 +173,11 @@ func runCommand() *cobra.Command {
 			wipe()
 			if err != nil {
 				return err
+			}
+			if cmd.Flags().Changed("backend") {
+				for _, note := range report.Notes {
+					fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
+				}
 			}
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), report)
