@@ -85,5 +85,5 @@ type benched struct {
 func (b *benched) Label() capture.Label { return b.label }
 
 func (b *benched) Prepare(_ context.Context, s *capture.Subject) (capture.Prepared, error) {
-	return capture.Prepared{Runner: capture.Executing(backend.Current(b.program.exe), s.Inputs), Cache: capture.Hit}, nil
+	return capture.Prepared{Runner: capture.Executing(backend.Current(b.program.exe()), s.Inputs), Cache: capture.Hit}, nil
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"forgekernel/forge/ir"
-	"forgekernel/forge/tensor"
 )
 
 // Layout gives the steps, in elements, between the neighbours of a value in each
@@ -15,8 +14,9 @@ type Layout func(*ir.Value) []int
 // lowerings has what lowers the operators that are no scalar operation.
 var lowerings = map[string]func(*lowering) error{
 	"fused":           (*lowering).fused,
-	"linear":          inSingle((*lowering).linear),
-	"matmul":          inSingle((*lowering).matmul),
+	"linear":          (*lowering).linear,
+	"matmul":          (*lowering).matmul,
+	"conv2d":          (*lowering).convolution,
 	"sum":             (*lowering).reduction,
 	"mean":            (*lowering).reduction,
 	"max":             (*lowering).reduction,
@@ -61,18 +61,6 @@ func Lower(n *ir.Node, layout Layout) ([]*Kernel, error) {
 		return nil, err
 	}
 	return l.kernels, nil
-}
-
-// inSingle is a lowering for nodes all of whose values are f32.
-func inSingle(lower func(*lowering) error) func(*lowering) error {
-	return func(l *lowering) error {
-		for _, v := range slices.Concat(l.node.In, l.node.Out) {
-			if v.Spec.DType != tensor.F32 {
-				return fmt.Errorf("%v is %v; kernels of %s compute in f32", v, v.Spec.DType, l.node.Op.Name)
-			}
-		}
-		return lower(l)
-	}
 }
 
 // lowering is the state of [Lower].

@@ -111,6 +111,17 @@ func (l *limited) Write(p []byte) (int, error) {
 // errSlow is the cause when the time limit ends a compilation.
 var errSlow = errors.New("it took longer than the limit")
 
+// CompilerVersion is the first line of what the C compiler says of its version.
+func CompilerVersion(ctx context.Context) (string, error) {
+	c, err := findCompiler()
+	if err != nil {
+		return "", err
+	}
+	text, err := c.run(ctx, "", "--version")
+	first, _, _ := strings.Cut(text, "\n")
+	return first, err
+}
+
 // build returns the library of a C file, from the cache or by compiling it.
 func (b *Backend) build(ctx context.Context, code string) (*library, error) {
 	cc, err := findCompiler()

@@ -11,8 +11,9 @@ import (
 // emitter writes the C text of one kernel. Lines are indented by depth.
 type emitter struct {
 	strings.Builder
-	target    Target
+	target    Target // of the width of the schedule
 	kernel    *loop.Kernel
+	schedule  Schedule // complete
 	depth     int
 	temps     int
 	unguarded bool // the guards of accesses are known to hold

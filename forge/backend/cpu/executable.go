@@ -28,11 +28,8 @@ type call struct {
 	node     *ir.Node
 }
 
-func newExecutable(p *program, lib *library, help *team, code string) (*executable, error) {
+func newExecutable(p *program, lib *library, code string) (*executable, error) {
 	x := &executable{program: p, lib: lib, code: code}
-	if p.shared >= teamLeast {
-		x.team = help
-	}
 	for i, s := range p.steps {
 		switch {
 		case s.kernel == nil:
@@ -47,9 +44,6 @@ func newExecutable(p *program, lib *library, help *team, code string) (*executab
 	}
 	for i := range p.buffers {
 		b := &p.buffers[i]
-		if b.packed != nil {
-			b.packed = aligned(b.packed)
-		}
 		if b.input >= 0 || b.output != nil {
 			x.moving = append(x.moving, i)
 		}

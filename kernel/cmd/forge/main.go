@@ -53,7 +53,7 @@ func root() *cobra.Command {
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	cmd.AddCommand(
 		compileCommand(), runCommand(), explainCommand(), dumpCommand(), replayCommand(),
-		checkCommand(), fuzzCommand(), benchCommand(), captureCommand(),
+		checkCommand(), fuzzCommand(), tuneCommand(), benchCommand(), captureCommand(),
 		notebookCommand(), kernelCommand(), sessionCommand(),
 		cacheCommand(), installCommand(), uninstallCommand(), versionCommand())
 	return cmd
