@@ -1,7 +1,9 @@
 package portable
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"forgekernel/forge/backend/portable/vector"
 	"forgekernel/forge/loop"
@@ -31,6 +33,12 @@ type contraction struct {
 // contraction packs a constant matrix, and makes it the parameter of the step.
 func (x *Executable) contraction(k *loop.Kernel, s *step) (kernel, error) {
 	c := k.Contraction
+	if c.Elem != tensor.F32 {
+		return nil, fmt.Errorf("products of %v are not in tiles", c.Elem)
+	}
+	if c.Bias != nil && slices.ContainsFunc(c.Bias.Strides[:len(c.Bias.Strides)-1], func(step int) bool { return step != 0 }) {
+		return nil, errors.New("a bias that differs from row to row is not in tiles")
+	}
 	t := &contraction{product: newProduct(x.set, c.M, c.N, c.K), c: c}
 	if c.Epilogue != nil {
 		finish := loop.Stage{Expr: onStored(c.Epilogue, &c.Out), Store: &c.Out}
@@ -118,7 +126,7 @@ func (t *contraction) run(c *call) bool {
 		w.bias = nil
 	} else {
 		p := c.params[t.c.Bias.Param]
-		copyPanel(w.bias, matrix{p.data, p.first + t.c.Bias.Offset, 0, t.c.Bias.Strides[0]}, 1, 0, t.n, len(w.bias))
+		copyPanel(w.bias, matrix{p.data, p.first + t.c.Bias.Offset, 0, t.c.Bias.Strides[len(t.c.Bias.Strides)-1]}, 1, 0, t.n, len(w.bias))
 	}
 	count := 1
 	for _, d := range t.c.Batch {
