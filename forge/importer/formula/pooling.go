@@ -24,6 +24,9 @@ func (f Builder) MaxPool(x *ir.Value, w *Window) *ir.Value {
 // poolPairs applies a two-dimensional pooling to the last two dimensions, then to
 // the two before them, and so on.
 func (f Builder) poolPairs(x *ir.Value, w *Window, pool func(x *ir.Value, w *Window) *ir.Value) *ir.Value {
+	if len(w.In) == 2 {
+		return pool(x, w)
+	}
 	shape := slices.Clone(x.Spec.Shape)
 	for to := len(w.In); to > 0; to -= 2 {
 		from := max(0, to-2)

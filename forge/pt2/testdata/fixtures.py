@@ -231,10 +231,19 @@ def save(module, args, path, **shapes):
     return arrays
 
 
+def explicit_attention(q, k, v, is_causal):
+    """Attention by the operators that it is made of, as ONNX files have it."""
+    scores = q @ k.transpose(-2, -1) * (1 / np.sqrt(q.shape[-1]))
+    visible = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).tril()
+    return F.softmax(torch.where(visible, scores, float("-inf")), -1) @ v
+
+
 def export_onnx(module, args, path, names):
+    fused, F.scaled_dot_product_attention = F.scaled_dot_product_attention, explicit_attention
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        torch.onnx.export(module, args, path, input_names=names, opset_version=20, dynamo=False)
+        torch.onnx.export(module, args, path, input_names=names, opset_version=20, dynamo=False, training=torch.onnx.TrainingMode.PRESERVE)
+    F.scaled_dot_product_attention = fused
 
 
 def main(directory):
