@@ -22,8 +22,8 @@ var (
 // package mathf, which has them in f32 only.
 var scalars = map[string][]tensor.DType{
 	"add": numbers, "sub": numbers, "mul": numbers, "div": numbers, "maximum": numbers, "minimum": numbers, "neg": numbers, "abs": numbers,
-	"sqrt": floats, "rsqrt": floats, "relu": floats,
-	"exp": single, "log": single, "tanh": single, "sigmoid": single, "silu": single, "erf": single, "gelu": single,
+	"sqrt": floats, "rsqrt": floats, "relu": floats, "floor": floats, "ceil": floats, "round": floats,
+	"exp": single, "log": single, "tanh": single, "sigmoid": single, "silu": single, "erf": single, "gelu": single, "sin": single, "cos": single, "pow": single, "atan": single,
 	"eq": anyType, "ne": anyType, "lt": numbers, "le": numbers, "gt": numbers, "ge": numbers,
 	"and": booleans, "or": booleans, "not": booleans, "where": anyType,
 }
@@ -120,16 +120,11 @@ func constant(t *tensor.Tensor) *Expr {
 // pointwise makes a nest of one stage. Dimensions that all accesses cross with
 // one step are merged, so that the line is long.
 func (l *lowering) pointwise(shape []int, out *Access, e *Expr) {
-	accesses := []*Access{out}
-	e.Walk(func(x *Expr) {
-		if x.Op == Load {
-			accesses = append(accesses, x.Access)
-		}
-	})
-	dims := merge(shape, accesses)
-	last := len(dims) - 1
-	if isHalf(l.kernel.Params[out.Param].Value.Spec.DType) && (e.Op == RoundF16 || e.Op == RoundBF16) {
+	if isHalf(l.kernel.Params[out.Param].DType()) && (e.Op == RoundF16 || e.Op == RoundBF16) {
 		e = e.Args[0] // the store rounds
 	}
-	l.kernel.Nest = &Nest{Outer: dims[:last], Line: dims[last:], Stages: []Stage{{Expr: e, Store: out}}}
+	st := Stage{Expr: e, Store: out}
+	dims := merge(shape, st.steps())
+	last := len(dims) - 1
+	l.kernel.Nest = &Nest{Outer: dims[:last], Line: dims[last:], Stages: []Stage{st}}
 }

@@ -12,6 +12,11 @@ const (
 	Const Opcode = "const" // a number
 	Ref   Opcode = "ref"   // the value of an earlier stage
 	Acc   Opcode = "acc"   // the sum that an epilogue finishes
+	// Index is the number that Affine gives, an i64 or, when all are small enough,
+	// an i32.
+	Index Opcode = "index"
+	// Inside is true where Affine is at least 0 and below Int.
+	Inside Opcode = "inside"
 )
 
 // Operations between types.
@@ -34,18 +39,19 @@ type Expr struct {
 	Op Opcode
 	// Type is f32, f64, i64, i32 or bool, or that of 16 bits which are only moved.
 	Type   tensor.DType
-	Args   []*Expr
+	Args   []*Expr // of a Load with guards, the value where one does not hold
 	Value  float64 // of a Const of a float type
-	Int    int64   // of a Const of another type; a bool has 0 or 1
+	Int    int64   // of a Const of another type, where a bool has 0 or 1; of an Inside
 	Stage  int     // of a Ref
 	Access *Access // of a Load
+	Affine Affine  // of an Index or Inside
 }
 
 // conditions are the operations that give true or false whatever they are given.
 var conditions = map[Opcode]bool{"eq": true, "ne": true, "lt": true, "le": true, "gt": true, "ge": true}
 
-// Walk calls visit for each expression below e and for e, operands first and
-// each once.
+// Walk calls visit for each expression below e and for e, operands and the indices
+// of gathers first, and each once.
 func (e *Expr) Walk(visit func(*Expr)) { e.walk(visit, make(map[*Expr]bool)) }
 
 func (e *Expr) walk(visit func(*Expr), seen map[*Expr]bool) {
@@ -53,6 +59,11 @@ func (e *Expr) walk(visit func(*Expr), seen map[*Expr]bool) {
 		return
 	}
 	seen[e] = true
+	if e.Op == Load {
+		for _, g := range e.Access.Gathers {
+			g.Index.walk(visit, seen)
+		}
+	}
 	for _, a := range e.Args {
 		a.walk(visit, seen)
 	}
@@ -106,4 +117,14 @@ func round(d tensor.DType, x *Expr) *Expr {
 		return apply(RoundBF16, x)
 	}
 	return x
+}
+
+// integer is a constant i64.
+func integer(v int) *Expr { return &Expr{Op: Const, Type: tensor.I64, Int: int64(v)} }
+
+// index is the variable of loop dimension dim among count.
+func index(dim, count int) *Expr {
+	steps := make([]int, count)
+	steps[dim] = 1
+	return &Expr{Op: Index, Type: tensor.I64, Affine: Affine{Strides: steps}}
 }

@@ -1,6 +1,7 @@
 // Package loop is the kernel form between the graph and generated code: loop
 // nests over affine accesses, scalar expressions and reductions, and templates
-// where a nest is not enough, the contraction with an epilogue and attention.
+// where a nest is not enough: the contraction with an epilogue, the convolution and
+// attention.
 //
 // [Lower] turns a node into a [Kernel] once for all backends, which only print
 // kernels and choose schedules. In text, the softmax of rows reads
@@ -16,39 +17,52 @@
 // a store rounds to it; other conversions are written out:
 //
 //	kernel fused(%y: out f16, %x: f16, %n: i64)
-//	nest [] x [24]
-//	  each mul(round_f16(exp(load %x[1])), cast_f32(load %n[1])) -> %y[1]
+//	nest [4] x [6]
+//	  each mul(round_f16(exp(load %x[6,1])), round_f16(odd(load %n[0,1]))) -> %y[6,1]
+//
+// Beside loads there are the loop variables i0, i1 and so on, those of the line
+// last. An access may depend on more than they do: "where" gives the ranges that an
+// affine index must be in, outside which nothing is touched and "else" is the value;
+// "at" adds an index that is itself an expression, times a step:
+//
+//	kernel pad(%y: out f32, %x: f32)
+//	nest [] x [10]
+//	  each load %x[1] -2 where i0-2 below 6 else 0 -> %y[1]
+//
+//	kernel gather(%y: out f32, %table: f32, %index: i64)
+//	nest [7] x [8]
+//	  each load %table[0,1] at 8 * (load %index[1,0]) below 100 -> %y[8,1]
+//
+// Attention over the queries of 4 heads, two for each key head, and a cache whose
+// keys there are is known when the program runs, reads
+//
+//	kernel cached_attention(%y: out f32, %q: f32, %k: f32, %v: f32, %p: i64, %n: i32)
+//	attend [2,4/2] x [3,9] of 4 and 4 channels, causal from %p[1] below %n[0]
+//	  softmax(0.5 * %q[48,12,4,1] * %k[72,36,4,1]) * %v[72,36,4,1] -> %y[48,12,4,1]
+//
+// A kernel faults where an index is not below its bound, a divisor is the integer 0,
+// or the condition of a require stage is false: it stops, having touched nothing
+// out of bounds, and the operator's own evaluation of the node gives the error.
+//
+// A node may need several kernels, which run one after another, and memory of its
+// own, written $name, for what one leaves to the next.
 //
 // Elementwise expressions keep the operations of the interpreter one by one, so
 // that their results are equal to the last bit. Reductions and contractions may
 // add in another order.
 package loop
 
-import "forgekernel/forge/ir"
+import "forgekernel/forge/tensor"
 
-// Kernel is the work of one node.
+// Kernel is work that runs without waiting for other work of its node.
 type Kernel struct {
 	Op     string // the operator it was lowered from
 	Params []Param
 	// One of these is the work; the others are nil.
 	Nest        *Nest
 	Contraction *Contraction
+	Convolution *Convolution
 	Attention   *Attention
-}
-
-// Param is a pointer to the first element of a value.
-type Param struct {
-	Value   *ir.Value
-	Written bool
-}
-
-// Access is an affine walk over a parameter. Strides has a step in elements for
-// each dimension of the loops around it.
-type Access struct {
-	Param   int
-	Strides []int
-	// Bits says that elements of half precision are moved as they are stored.
-	Bits bool
 }
 
 // Nest runs its stages, one after another, at each point of the outer
@@ -65,6 +79,12 @@ type Stage struct {
 	Once   bool      // evaluated once for each outer point
 	Reduce Reduction // folds the line to a number, which later stages may use
 	Store  *Access   // where the value of each visit goes; nil for nowhere
+	// Require says that the value, a condition, must be true. The kernel faults
+	// where it is not.
+	Require bool
+	// When is a condition on the outer point; where it is false the stage, whose
+	// value no other uses, is left out. Nil for always.
+	When *Expr
 }
 
 // Reduction is how the values of a line become one.
@@ -79,16 +99,18 @@ const (
 )
 
 // Contraction is Out = Epilogue(Bias + A x B) for a matrix [M,K] and a matrix
-// [K,N] at each point of the batch dimensions. Sums run in order of k with one
-// fused multiply-add each, beginning with the bias.
+// [K,N] at each point of the batch dimensions. Each product is added with one fused
+// multiply-add; the bias is what a sum begins with. Long sums may be split.
 type Contraction struct {
 	Batch   []int
 	M, N, K int
-	A       Access // over batch, M and K
-	B       Access // over batch, K and N
-	Out     Access // over batch, M and N; neighbouring columns are adjacent
-	Bias    *Access
-	// Epilogue is applied to each sum, which it names [Acc]; nil for none.
+	Elem    tensor.DType // of A, B, the bias and Out
+	A       Access       // over batch, M and K
+	B       Access       // over batch, K and N
+	Out     Access       // over batch, M and N; neighbouring columns are adjacent
+	Bias    *Access      // over batch, M and N; nil for none
+	// Epilogue is applied to each sum, which it names [Acc]; nil for none. Its
+	// loads are over batch, M and N.
 	Epilogue *Expr
 }
 

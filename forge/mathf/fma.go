@@ -6,7 +6,7 @@
 // operations, so that the interpreter and native code can agree to the last
 // bit. Every function is written for that: no data-dependent loops, branches
 // only where a vector select can stand, and no tables but the bits of 2/pi that
-// reduce the arguments of sine and cosine beyond 10^5.
+// reduce the arguments of sine and cosine beyond 10^5. [SinCos] alone is in float64.
 //
 // The error bounds in the function comments are in units in the last place
 // (ULP) of the float32 result against float64, over all sampled arguments

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"forgekernel/forge/ir"
+	"forgekernel/forge/mathf"
 	"forgekernel/forge/tensor"
 )
 
@@ -29,7 +30,10 @@ var ropes = []*ir.Op{{
 		x := n.In[0].Spec
 		return withoutAttr(n, "dims", n.Int("dims") == x.Shape[x.Rank()-1])
 	},
-	Eval: byType(rope[float32], rope[float64]),
+	Eval: byType(
+		func(c *ir.Call) error { return rope[float32](c, mathf.SinCos) },
+		func(c *ir.Call) error { return rope[float64](c, math.Sincos) },
+	),
 	FLOPs: ir.FLOPs{
 		Doc: "3 per element that turns",
 		Of: func(n *ir.Node) int64 {
@@ -110,7 +114,7 @@ func Frequencies(n *ir.Node) []float64 {
 	return freqs
 }
 
-func rope[T float](c *ir.Call) error {
+func rope[T float](c *ir.Call, sincos func(float64) (sin, cos float64)) error {
 	x, pos := c.In[0], c.In[1]
 	t, d := x.Dim(-2), x.Dim(-1)
 	src, dst := data[T](x), data[T](c.Out[0])
@@ -122,7 +126,7 @@ func rope[T float](c *ir.Call) error {
 			return fmt.Errorf("pos %v of row %d is %d; positions are 0 to %d", c.Node.In[1], b, p, int64(maxPosition))
 		}
 	}
-	r, heads := newRotation(c.Node), len(dst)/d/t/pos.Len()
+	r, heads := newRotation(c.Node, sincos), len(dst)/d/t/pos.Len()
 	return parallel(c, pos.Len()*t, max(1, 1<<12/(heads*d)), func(lo, hi int) error {
 		stop := stopper{call: c}
 		at := newTurns[T](len(r.freqs))
@@ -153,7 +157,7 @@ func newTurns[T float](pairs int) *turns[T] {
 
 func (t *turns[T]) to(r *rotation, position int64) {
 	for i, f := range r.freqs {
-		sin, cos := math.Sincos(float64(position) * f)
+		sin, cos := r.sincos(float64(position) * f)
 		t.cos[i], t.sin[i] = T(cos), T(sin)
 	}
 }
@@ -163,10 +167,11 @@ func (t *turns[T]) to(r *rotation, position int64) {
 type rotation struct {
 	freqs         []float64
 	stride, apart int
+	sincos        func(angle float64) (sin, cos float64)
 }
 
-func newRotation(n *ir.Node) *rotation {
-	r := &rotation{freqs: Frequencies(n), stride: 2, apart: 1}
+func newRotation(n *ir.Node, sincos func(float64) (sin, cos float64)) *rotation {
+	r := &rotation{freqs: Frequencies(n), stride: 2, apart: 1, sincos: sincos}
 	if n.Str("style") == "half" {
 		r.stride, r.apart = 1, len(r.freqs)
 	}

@@ -29,6 +29,8 @@ func linearCases() []opCase {
 			if i%2 == 0 {
 				cases = append(cases, opCase{shapes: s[:2], attrs: attrs})
 			}
+			residual := append(slices.Clone(s[0][:len(s[0])-1]), s[1][1])
+			cases = append(cases, opCase{shapes: [][]int{s[0], s[1], s[2], residual}, attrs: attrs, calm: []int{3}})
 		}
 	}
 	return cases
@@ -36,7 +38,7 @@ func linearCases() []opCase {
 
 func convCases() []opCase {
 	var cases []opCase
-	for _, c := range []struct {
+	for i, c := range []struct {
 		x, w  []int
 		attrs ir.Attrs
 	}{
@@ -53,8 +55,17 @@ func convCases() []opCase {
 		{[]int{1, 3, 4, 4}, []int{2, 3, 1, 1}, ir.Attrs{"padding": []int{3, 3}}}, // rows of padding alone
 		{[]int{1, 1, 2, 2}, []int{1, 1, 5, 5}, ir.Attrs{"padding": []int{3, 4}}}, // no tap row lies inside as a whole
 		{[]int{1, 3, 32, 32}, []int{16, 3, 5, 5}, ir.Attrs{"padding": []int{2, 2}, "stride": []int{2, 2}}},
+		{[]int{2, 5, 6, 7}, []int{9, 5, 1, 1}, nil},
+		{[]int{1, 6, 8, 5}, []int{4, 3, 1, 1}, ir.Attrs{"groups": 2, "stride": []int{2, 1}}},
+		{[]int{1, 4, 7, 37}, []int{19, 4, 3, 3}, ir.Attrs{"padding": []int{1, 2, 0, 3}, "dilation": []int{1, 2}}},
 	} {
 		cases = append(cases, opCase{shapes: [][]int{c.x, c.w}, attrs: c.attrs}, opCase{shapes: [][]int{c.x, c.w, c.w[:1]}, attrs: c.attrs})
+		attrs := c.attrs.Clone()
+		if attrs == nil {
+			attrs = ir.Attrs{}
+		}
+		attrs["act"] = acts[1+i%(len(acts)-1)]
+		cases = append(cases, opCase{shapes: [][]int{c.x, c.w, c.w[:1]}, attrs: attrs})
 	}
 	return cases
 }
@@ -97,22 +108,36 @@ var values = []int{2}
 
 func sdpaCases() []opCase {
 	var cases []opCase
-	for _, d := range [][7]int{ // b, h, g, q, keys, d, e
+	for i, d := range [][7]int{ // b, h, g, q, keys, d, e
 		{1, 1, 1, 1, 1, 1, 1}, {2, 2, 2, 3, 3, 4, 4}, {1, 4, 2, 5, 7, 8, 8}, {1, 6, 1, 7, 5, 3, 2}, {2, 8, 4, 1, 33, 16, 16},
 		{0, 2, 1, 3, 3, 4, 4}, {1, 0, 0, 3, 3, 4, 4}, {1, 2, 1, 0, 3, 4, 4}, {1, 2, 1, 3, 0, 4, 4}, {1, 2, 1, 3, 3, 4, 0},
-		{1, 2, 2, 9, 130, 5, 7},
+		{1, 2, 2, 9, 130, 5, 7}, {1, 4, 2, 2, 150, 20, 33}, {1, 2, 1, 35, 37, 17, 20}, {1, 1, 1, 70, 200, 8, 8},
 	} {
 		b, h, g, q, keys := d[0], d[1], d[2], d[3], d[4]
 		operands := [][]int{{b, h, q, d[5]}, {b, g, keys, d[5]}, {b, g, keys, d[6]}}
-		cases = append(cases,
-			opCase{shapes: operands, calm: values},
-			opCase{shapes: operands, calm: values, attrs: ir.Attrs{"causal": true}},
-			opCase{shapes: operands, calm: values, attrs: ir.Attrs{"scale": 0.3}})
-		for _, mask := range [][]int{{b, h, q, keys}, {q, keys}, {b, 1, 1, keys}, {h, 1, keys}, {q, 1}, {}} {
+		add := func(mask []int, attrs ir.Attrs) {
+			if mask == nil {
+				cases = append(cases, opCase{shapes: operands, calm: values, attrs: attrs})
+				return
+			}
 			with := append(slices.Clone(operands), mask)
 			cases = append(cases,
-				opCase{shapes: with, calm: values},
-				opCase{shapes: with, calm: values, types: []tensor.DType{0, 0, 0, tensor.Bool}})
+				opCase{shapes: with, calm: values, attrs: attrs},
+				opCase{shapes: with, calm: values, attrs: attrs, types: []tensor.DType{0, 0, 0, tensor.Bool}})
+		}
+		add(nil, nil)
+		add(nil, ir.Attrs{"causal": true})
+		add(nil, ir.Attrs{"scale": 0.3})
+		masks := [][]int{{b, h, q, keys}, {q, keys}, {b, 1, 1, keys}, {h, 1, keys}, {q, 1}, {}}
+		if i >= 10 {
+			masks = masks[i%3 : i%3+2]
+		}
+		for _, mask := range masks {
+			add(mask, nil)
+		}
+		if i >= 7 {
+			add(nil, ir.Attrs{"strict": true, "causal": i%2 == 0})
+			add([]int{b, 1, q, keys}, ir.Attrs{"strict": true})
 		}
 	}
 	return cases

@@ -11,10 +11,14 @@ import (
 // emitter writes the C text of one kernel. Lines are indented by depth.
 type emitter struct {
 	strings.Builder
-	target Target
-	kernel *loop.Kernel
-	depth  int
-	temps  int
+	target    Target // of the width of the schedule
+	kernel    *loop.Kernel
+	schedule  Schedule // complete
+	depth     int
+	temps     int
+	unguarded bool // the guards of accesses are known to hold
+	// hoisted are the indices of gathers that have been evaluated already.
+	hoisted map[*loop.Gather]string
 	// elems are the types of what the parameters of the C function point to; nil
 	// when all are f32.
 	elems []tensor.DType
@@ -37,15 +41,31 @@ func (e *emitter) close() {
 }
 
 // params declares the parameters of the kernel function.
-func (e *emitter) params() string {
+func (e *emitter) params() string { return e.pointers() + ", long from, long to" }
+
+// pointers declares those of them that say what the kernel works on.
+func (e *emitter) pointers() string {
 	list := make([]string, len(e.kernel.Params))
 	for i, p := range e.kernel.Params {
-		list[i] = fmt.Sprintf("%s *p%d", forms[p.Value.Spec.DType].elem, i)
+		list[i] = fmt.Sprintf("%s *p%d", forms[p.DType()].elem, i)
 		if !p.Written {
 			list[i] = "const " + list[i]
 		}
 	}
-	return strings.Join(append(list, "const int *stop", "long from, long to"), ", ")
+	list = append(list, "const int *stop")
+	if e.kernel.CanFault() {
+		list = append(list, "int *fault")
+	}
+	return strings.Join(list, ", ")
+}
+
+// pass passes them on to a function that declares them too.
+func (e *emitter) pass() string {
+	list := make([]string, len(e.kernel.Params))
+	for i := range list {
+		list[i] = fmt.Sprintf("p%d", i)
+	}
+	return strings.Join(append(list, "stop"), ", ")
 }
 
 // units opens the loop over units [from, to) of the kernel's work and returns how
@@ -81,11 +101,16 @@ type scope struct {
 	lane int      // the dimension of the lanes; -1 for one number in all lanes
 	part int      // how many lanes there are, when not all
 	acc  string   // the sum that an epilogue finishes
+	// A sweep may take unroll vectors in one round, and tells which one in turn.
+	unroll, turn int
 }
 
 // at is the address of an access.
 func (s scope) at(a loop.Access) string {
 	text := fmt.Sprintf("p%d", a.Param)
+	if a.Offset != 0 {
+		text += fmt.Sprintf(" + %d", a.Offset)
+	}
 	for i, step := range a.Strides {
 		if step != 0 && s.vars[i] != "" {
 			text += fmt.Sprintf(" + %s * %d", s.vars[i], step)
@@ -103,8 +128,11 @@ func (s scope) step(a loop.Access) int {
 }
 
 func (e *emitter) load(s scope, a loop.Access) string {
-	name := e.memory(a)
-	switch at, step := s.at(a), s.step(a); {
+	return e.loadAt(s, e.memory(a), s.at(a), s.step(a))
+}
+
+func (e *emitter) loadAt(s scope, name, at string, step int) string {
+	switch {
 	case step == 0:
 		return fmt.Sprintf("set_%s(*(%s))", name, at)
 	case step == 1 && s.part == 0:
@@ -124,8 +152,11 @@ func (e *emitter) lanes(s scope) int {
 }
 
 func (e *emitter) store(s scope, a loop.Access, value string) {
-	name := e.memory(a)
-	switch at, step := s.at(a), s.step(a); {
+	e.storeAt(s, e.memory(a), s.at(a), s.step(a), value)
+}
+
+func (e *emitter) storeAt(s scope, name, at string, step int, value string) {
+	switch {
 	case step == 0:
 		e.line("*(%s) = lane0_%s(%s);", at, name, value)
 	case step == 1 && s.part == 0:
@@ -150,32 +181,40 @@ func (e *emitter) memory(a loop.Access) string {
 
 // expr evaluates an expression into a new variable and returns its name.
 func (e *emitter) expr(s scope, x *loop.Expr) string {
-	names := make(map[*loop.Expr]string)
-	x.Walk(func(x *loop.Expr) {
-		switch x.Op {
-		case loop.Ref:
-			names[x] = fmt.Sprintf("s%d", x.Stage)
-			return
-		case loop.Acc:
-			names[x] = s.acc
-			return
+	return e.eval(s, x, make(map[*loop.Expr]string))
+}
+
+// eval is [emitter.expr] with the names of what has been evaluated.
+func (e *emitter) eval(s scope, x *loop.Expr, names map[*loop.Expr]string) string {
+	if name := names[x]; name != "" {
+		return name
+	}
+	args := make([]string, len(x.Args))
+	for i, a := range x.Args {
+		args[i] = e.eval(s, a, names)
+	}
+	var text string
+	switch x.Op {
+	case loop.Ref:
+		return fmt.Sprintf("s%d", x.Stage)
+	case loop.Acc:
+		return s.acc
+	case loop.Load:
+		text = e.read(s, *x.Access, strings.Join(args, ""))
+	case loop.Const:
+		text = constant(x)
+	case loop.Index:
+		text = e.index(s, x)
+	case loop.Inside:
+		index := &loop.Expr{Type: tensor.I64, Affine: x.Affine}
+		text = fmt.Sprintf("v_inside(%s, %d)", e.index(s, index), x.Int)
+	default:
+		if x.DividesIntegers() {
+			e.fault("any(v_eq_%v(%s, set_%v(0)) & first(%d))", x.Type, args[1], x.Type, e.lanes(s))
 		}
-		name := fmt.Sprintf("t%d", e.temps)
-		e.temps++
-		names[x] = name
-		vector := forms[x.Type].vector
-		switch {
-		case x.Op == loop.Load:
-			e.line("%s %s = %s;", vector, name, e.load(s, *x.Access))
-		case x.Op == loop.Const:
-			e.line("%s %s = %s;", vector, name, constant(x))
-		default:
-			args := make([]string, len(x.Args))
-			for i, a := range x.Args {
-				args[i] = names[a]
-			}
-			e.line("%s %s = %s(%s);", vector, name, function(x), strings.Join(args, ", "))
-		}
-	})
+		text = fmt.Sprintf("%s(%s)", function(x), strings.Join(args, ", "))
+	}
+	names[x] = e.temp()
+	e.line("%s %s = %s;", forms[x.Type].vector, names[x], text)
 	return names[x]
 }

@@ -1,172 +1,265 @@
 package cpu
 
 import (
+	"cmp"
 	"fmt"
 
 	"forgekernel/forge/loop"
+	"forgekernel/forge/tensor"
 )
 
-// keyBlock is the number of keys whose scores are summed side by side, to hide
-// the latency of a multiply-add.
-const keyBlock = 8
+// Attention has two schedules. Keys are taken in blocks in both; with more than one
+// block the softmax is online: what stands so far is scaled down when a larger
+// score comes. So temporaries do not grow with the number of keys.
+//
+//   - Queries across lanes, where a head has at least half a vector of them: scores
+//     stand with the keys down, so that the softmax has no fold over lanes.
+//   - Channels across lanes, for fewer, as in decoding: the queries of all heads
+//     that share a key head are done together, so that keys and values are read
+//     from memory once.
+//
+// With one block of keys a result is scaled as it is stored. With more, sums of
+// values weighted relative to the largest score so far stand in memory, and may
+// overflow where values are within a factor of the number of keys from the largest
+// float.
+const (
+	// shortKeys is the most keys that are one block.
+	shortKeys = 128
+	// longBlock is the keys of a block where there are more.
+	longBlock = 64
+	// attentionBytes bounds the temporaries, which stand on the stack.
+	attentionBytes = 512 << 10
+)
 
-// attentionEmitter writes attention for a vector of queries at a time. Scores
-// stand with the keys down and the queries across the lanes, so that the softmax
-// has no fold over lanes; weights then meet the rows of V one number at a time,
-// which gives results in their own layout.
+// attentionPlan is the schedule of one attention.
+type attentionPlan struct {
+	channels bool // lie across the lanes
+	rows     int  // queries that are done together
+	keys     int  // in a block
+	once     bool // one block is all
+	bytes    int  // of temporaries
+}
+
+func (p attentionPlan) String() string {
+	kind := "queries"
+	if p.channels {
+		kind = "channels"
+	}
+	blocks := fmt.Sprintf("%d keys at a time", p.keys)
+	if p.once {
+		blocks = "all keys at once"
+	}
+	return fmt.Sprintf("%s across lanes, %d queries by %s, %d KiB of temporaries", kind, p.rows, blocks, (p.bytes+1023)>>10)
+}
+
+// planAttention picks the schedule: channels across lanes where a head has few
+// queries and those of a key head fit the bound of temporaries, else as many
+// queries at a time as fit, by blocks of as many keys as are asked for; 0 leaves
+// that to it.
+func (t Target) planAttention(k *loop.Kernel, keys int) attentionPlan {
+	a := k.Attention
+	p := attentionPlan{channels: true, keys: longBlock, rows: a.Queries * a.Heads / max(1, a.Groups)}
+	if p.bytes = t.temporaries(a, p); 2*a.Queries < t.Lanes && p.bytes <= attentionBytes {
+		return p
+	}
+	p.channels = false
+	single := k.Params[a.Out.Param].DType() == tensor.F32
+	p.keys = cmp.Or(keys, longBlock)
+	if p.once = a.Keys <= cmp.Or(keys, shortKeys) && a.Cache == nil && single; p.once {
+		p.keys = max(1, a.Keys)
+	}
+	vectors := (a.Queries + t.Lanes - 1) / t.Lanes
+	p.rows = even(vectors, t.Registers/8).large * t.Lanes
+	for p.bytes = t.temporaries(a, p); p.bytes > attentionBytes && p.rows > t.Lanes; p.bytes = t.temporaries(a, p) {
+		p.rows -= t.Lanes
+	}
+	if keys > 0 && p.bytes > attentionBytes {
+		return t.planAttention(k, 0)
+	}
+	return p
+}
+
+// temporaries is the bytes of the queries that are done together, their weights and
+// sums, and of a block of keys and values.
+func (t Target) temporaries(a *loop.Attention, p attentionPlan) int {
+	channels := t.whole(a.D) + t.whole(a.E)
+	return 4 * (p.rows*(channels+p.keys+3) + p.keys*channels)
+}
+
+// checkTemporaries refuses attentions whose temporaries are beyond the bound.
+func (t Target) checkTemporaries(kernels []*loop.Kernel) error {
+	for _, k := range kernels {
+		if k.Attention == nil {
+			continue
+		}
+		if p := t.planAttention(k, 0); p.bytes > attentionBytes {
+			return fmt.Errorf("attention to heads of %d and %d channels needs %d KiB of temporaries; the limit is %d KiB",
+				k.Attention.D, k.Attention.E, p.bytes>>10, attentionBytes>>10)
+		}
+	}
+	return nil
+}
+
+// whole rounds up to whole vectors.
+func (t Target) whole(n int) int { return (n + t.Lanes - 1) / t.Lanes * t.Lanes }
+
+// attentionEmitter writes what both schedules have in common, for a block of keys
+// at a time. In all functions b, h and g are the batch, the head and the key head,
+// i is a query and from the first of m keys.
 type attentionEmitter struct {
 	*emitter
+	attentionPlan
 	a    *loop.Attention
-	part int // queries, when fewer than lanes
+	name string
+	// Weights stand in memory with these steps from query to query and from key to
+	// key.
+	queryStep, keyStep int
 }
 
-// attention writes the functions and returns the number of units, which are blocks
-// of queries.
+// attention writes the functions and returns the number of units.
 func (e *emitter) attention(name string) int {
-	a := e.kernel.Attention
-	lanes := e.target.Lanes
-	whole, part := a.Queries/lanes*lanes, a.Queries%lanes
-	if whole > 0 {
-		(&attentionEmitter{emitter: e, a: a}).block(name + "_whole")
+	for _, q := range e.kernel.Params {
+		e.elems = append(e.elems, q.DType())
 	}
-	if part > 0 {
-		(&attentionEmitter{emitter: e, a: a, part: part}).block(name + "_part")
+	x := &attentionEmitter{emitter: e, attentionPlan: e.target.planAttention(e.kernel, e.schedule.Keys), a: e.kernel.Attention, name: name}
+	if x.gathers(x.a.K) {
+		x.gather("keys", x.a.K, x.a.D)
 	}
-	e.open("KERNEL void %s(%s)", name, e.params())
-	count := e.units([]string{"b", "h", "v"}, []int{a.Batches, a.Heads, (a.Queries + lanes - 1) / lanes})
-	e.line("long i = v * %d;", lanes)
-	group := fmt.Sprintf("(h * %d / %d)", a.Groups, a.Heads)
-	base := func(x loop.Access, head string) string {
-		return fmt.Sprintf("p%d + b * %d + %s * %d", x.Param, x.Strides[0], head, x.Strides[1])
+	if x.gathers(x.a.V) {
+		x.gather("values", x.a.V, x.a.E)
 	}
-	call := func(kind string) {
-		e.line("%s_%s(%s + i * %d, %s, %s, %s + i * %d, i);", name, kind,
-			base(a.Q, "h"), a.Q.Strides[2], base(a.K, group), base(a.V, group), base(a.Out, "h"), a.Out.Strides[2])
+	if x.excludes() {
+		x.finite()
 	}
-	if whole > 0 {
-		e.open("if (i < %d)", whole)
-		call("whole")
-		e.close()
+	if x.channels {
+		return (&channelsEmitter{x}).emit()
 	}
-	if part > 0 {
-		e.open("if (i == %d)", whole)
-		call("part")
-		e.close()
-	}
-	e.close()
-	e.close()
-	return count
+	return (&queriesEmitter{attentionEmitter: x}).emit()
 }
 
-// block writes the function for the queries from i on.
-func (e *attentionEmitter) block(name string) {
-	a, lanes := e.a, e.target.Lanes
-	queries := e.lanes(scope{part: e.part})
-	e.open("KERNEL void %s(const float *p0, const float *p1, const float *p2, float *p3, long i)", name)
-	e.line("float w[%d] __attribute__((aligned(64))), q[%d] __attribute__((aligned(64)));", max(1, a.Keys*lanes), a.D*lanes)
-	e.line("for (long d = 0; d < %d; d++) store(q + d * %d, load_strided(p0 + d * %d, %d, %d));", a.D, lanes, a.Q.Strides[3], a.Q.Strides[2], queries)
-	e.line("long n = %d, j = 0;", a.Keys)
-	if a.Causal {
-		e.line("if (n > i + %d) n = i + %d;", queries, queries)
-	}
-	e.line("vf top = set(-__builtin_inff()), total = set(0);")
-	e.open("for (; j + %d <= n; j += %d)", keyBlock, keyBlock)
-	e.scores(keyBlock)
-	e.close()
-	e.open("for (; j < n; j++)")
-	e.scores(1)
-	e.close()
-	e.open("for (j = 0; j < n; j++)")
-	e.line("vf p = v_exp(load(w + j * %d) - top);", lanes)
-	e.line("store(w + j * %d, p);", lanes)
-	e.line("total += p;")
-	e.close()
-	e.line("vf share = 1 / total; vi dead = top == -__builtin_inff();")
-	e.line("for (j = 0; j < n; j++) store(w + j * %d, choose(dead, set(0), load(w + j * %d) * share));", lanes, lanes)
-	vectors := (a.E + lanes - 1) / lanes
-	for at := 0; at < vectors; at += 4 {
-		width := min(4, vectors-at)
-		for row, rows := 0, min(8, 24/width); row < queries; row += rows {
-			e.average(row, min(rows, queries-row), at, width)
-		}
-	}
-	e.close()
+// masks reports whether scores are changed after they are computed.
+func (x *attentionEmitter) masks() bool { return x.a.Causal || x.a.Mask != nil }
+
+// excludes reports whether there may be excluded pairs whose values must not be
+// read.
+func (x *attentionEmitter) excludes() bool {
+	return x.masks() && !x.a.Strict
 }
 
-// scores computes those of some keys from j on.
-func (e *attentionEmitter) scores(keys int) {
-	a, lanes := e.a, e.target.Lanes
-	for u := range keys {
-		e.line("vf a%d = set(0);", u)
+// width is the channels of K or V.
+func (x *attentionEmitter) width(access loop.Access) int {
+	if access.Param == x.a.K.Param {
+		return x.a.D
 	}
-	e.open("for (long d = 0; d < %d; d++)", a.D)
-	e.line("vf x = load(q + d * %d); PIN(x);", lanes)
-	for u := range keys {
-		e.line("a%d = fma_(set(p1[(j + %d) * %d + d * %d]), x, a%d);", u, u, a.K.Strides[2], a.K.Strides[3], u)
+	return x.a.E
+}
+
+// gathers reports whether blocks of K or V are copied, to be rows of vectors.
+func (x *attentionEmitter) gathers(access loop.Access) bool {
+	return x.elems[access.Param] != tensor.F32 || access.Strides[3] != 1 && x.width(access) > 1 || x.a.Cache != nil && x.a.Cache.Table != nil
+}
+
+// rowStep is the distance between the rows of a block of K or V.
+func (x *attentionEmitter) rowStep(access loop.Access) int {
+	if x.gathers(access) {
+		return x.target.whole(x.width(access))
 	}
-	e.close()
-	for u := range keys {
-		e.line("a%d = a%d * %s;", u, u, literal(a.Scale))
-		if a.Causal {
-			e.line("a%d = choose(first(j + %d - i), set(-__builtin_inff()), a%d);", u, u, u)
-		}
-		e.line("store(w + (j + %d) * %d, a%d);", u, lanes, u)
-		e.line("top = v_maximum(top, a%d);", u)
+	return access.Strides[2]
+}
+
+// keyAt is the scope of the elements of K and V that belong to a key.
+func (x *attentionEmitter) keyAt(key, channel string) scope {
+	s := scope{vars: []string{"b", "g", key, channel}, lane: 3}
+	if c := x.a.Cache; c != nil && c.Table != nil {
+		entry := scope{vars: []string{"b", fmt.Sprintf("(%s / %d)", key, c.Block)}}.at(*c.Table)
+		s.vars[0], s.vars[2] = fmt.Sprintf("(long)*(%s)", entry), fmt.Sprintf("(%s %% %d)", key, c.Block)
+	}
+	return s
+}
+
+// gather writes the function that copies a block of K or V.
+func (x *attentionEmitter) gather(kind string, access loop.Access, width int) {
+	x.open("KERNEL void %s_%s(float *rows, %s, long b, long g, long from, long m)", x.name, kind, x.pointers())
+	x.open("for (long j = 0; j < m; j++)")
+	for c := 0; c < width; c += x.target.Lanes {
+		s := x.keyAt("(from + j)", fmt.Sprint(c))
+		s.part = x.target.part(width - c)
+		x.line("store(rows + j * %d + %d, %s);", x.target.whole(width), c, x.load(s, access))
+	}
+	x.close()
+	x.close()
+}
+
+// part is how many lanes of a vector there are when n elements are left; 0 means
+// all.
+func (t Target) part(n int) int {
+	if n >= t.Lanes {
+		return 0
+	}
+	return n
+}
+
+// rowsOf declares the rows of a block of K or V, by name.
+func (x *attentionEmitter) rowsOf(name, kind string, access loop.Access) {
+	if !x.gathers(access) {
+		x.line("const float *%s = %s;", name, x.keyAt("from", "").at(access))
+		return
+	}
+	x.line("float %s[%d] __attribute__((aligned(64)));", name, x.keys*x.rowStep(access))
+	x.line("%s_%s(%s, %s, b, g, from, m);", x.name, kind, name, x.pass())
+}
+
+// finite writes the function that looks for infinities and NaN in a block of V.
+func (x *attentionEmitter) finite() {
+	x.open("KERNEL int %s_finite(const float *v, long m)", x.name)
+	x.line("vf sum = set(0);")
+	x.open("for (long j = 0; j < m; j++)")
+	for c := 0; c < x.a.E; c += x.target.Lanes {
+		x.line("sum = fma_(%s, set(0), sum);", x.values(c, x.target.part(x.a.E-c)))
+	}
+	x.close()
+	x.line("return fold_sum_f32(sum)[0] == 0;")
+	x.close()
+}
+
+// values loads channels from c on of row j of v, some lanes when part is not 0.
+func (x *attentionEmitter) values(c, part int) string {
+	at := fmt.Sprintf("v + j * %d + %d", x.rowStep(x.a.V), c)
+	if part > 0 && !x.gathers(x.a.V) {
+		return fmt.Sprintf("load_part(%s, %d)", at, part)
+	}
+	return fmt.Sprintf("load(%s)", at)
+}
+
+// position declares where the queries of batch b stand: the position of the first,
+// and how many are no padding.
+func (x *attentionEmitter) position() {
+	c := x.a.Cache
+	if c == nil {
+		x.line("const long start = 0, count = %d;", x.a.Queries)
+		return
+	}
+	row := scope{vars: []string{"b"}}
+	x.line("long start = *(%s), count = %d;", row.at(c.Pos), x.a.Queries)
+	if c.Length != nil {
+		x.line("count = least(count, *(%s) - start);", row.at(*c.Length))
 	}
 }
 
-// average writes the results of some queries for some vectors of channels. What
-// is left out by causality is not read: keys that all these queries see come
-// first, and those that only the later ones see are written out.
-func (e *attentionEmitter) average(row, rows, at, width int) {
-	a := e.a
-	e.open("")
-	e.line("long m = n;")
-	if a.Causal {
-		e.line("if (m > i + %d) m = i + %d;", row+1, row+1)
+// seen is the number of keys that queries from first on and before end see.
+func (x *attentionEmitter) seen(first, end string) string {
+	if x.a.Causal && !x.a.Strict {
+		return fmt.Sprintf("least(count, %s) > %s ? least(%d, start + least(count, %s)) : 0", end, first, x.a.Keys, end)
 	}
-	for r := range rows {
-		for c := range width {
-			e.line("vf c%d_%d = set(0);", r, c)
-		}
-	}
-	e.open("for (j = 0; j < m; j++)")
-	e.addValues(row, 0, rows, at, width)
-	e.close()
-	if a.Causal {
-		for first := 1; first < rows; first++ {
-			e.open("if ((j = i + %d) < %d)", row+first, a.Keys)
-			e.addValues(row, first, rows, at, width)
-			e.close()
-		}
-	}
-	for r := range rows {
-		for c := range width {
-			s := scope{vars: []string{fmt.Sprint(row + r), fmt.Sprint((at + c) * e.target.Lanes)}, lane: 1, part: e.channels(at + c)}
-			e.store(s, loop.Access{Param: 3, Strides: a.Out.Strides[2:]}, fmt.Sprintf("c%d_%d", r, c))
-		}
-	}
-	e.close()
+	return fmt.Sprint(x.a.Keys)
 }
 
-// channels is how many lanes of a vector of channels there are; 0 means all.
-func (e *attentionEmitter) channels(vector int) int {
-	if left := e.a.E - vector*e.target.Lanes; left < e.target.Lanes {
-		return left
+// share is what turns the sums of a query into its result: the inverse of the sum
+// of its weights.
+func (x *attentionEmitter) share(total string) string {
+	dead := "set(0)"
+	if x.a.Strict && x.a.Keys > 0 {
+		dead = "set(__builtin_nanf(\"\"))"
 	}
-	return 0
-}
-
-// addValues adds row j of V, weighted, to the results from row first on.
-func (e *attentionEmitter) addValues(row, first, rows, at, width int) {
-	for c := range width {
-		s := scope{vars: []string{"j", fmt.Sprint((at + c) * e.target.Lanes)}, lane: 1, part: e.channels(at + c)}
-		e.line("vf v%d = %s; PIN(v%d);", c, e.load(s, loop.Access{Param: 2, Strides: e.a.V.Strides[2:]}), c)
-	}
-	for r := first; r < rows; r++ {
-		e.line("vf x%d = set(w[j * %d + %d]);", r, e.target.Lanes, row+r)
-		for c := range width {
-			e.line("c%d_%d = fma_(x%d, v%d, c%d_%d);", r, c, r, c, r, c)
-		}
-	}
+	return fmt.Sprintf("choose(%s == 0, %s, 1 / %s)", total, dead, total)
 }

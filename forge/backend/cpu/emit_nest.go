@@ -2,16 +2,10 @@ package cpu
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"forgekernel/forge/loop"
-	"forgekernel/forge/tensor"
 )
-
-// sumBlock is the number of vectors that one accumulator takes before it is added
-// to a total, so that the chain of roundings of a long sum stays short.
-const sumBlock = 64
 
 // lineBlock is the number of elements of a line that form a unit of work, where
 // elements do not depend on one another.
@@ -37,7 +31,7 @@ type nestEmitter struct {
 func (e *emitter) nest(name string) int {
 	n := &nestEmitter{emitter: e, nest: e.kernel.Nest}
 	for _, p := range e.kernel.Params {
-		e.elems = append(e.elems, p.Value.Spec.DType)
+		e.elems = append(e.elems, p.DType())
 	}
 	for i := range n.nest.Outer {
 		n.vars = append(n.vars, fmt.Sprintf("i%d", i))
@@ -60,19 +54,22 @@ func (n *nestEmitter) wantsBlocks() bool {
 	return len(st) == 1 && !st[0].Once && st[0].Reduce == loop.NoReduction && len(n.nest.Line) == 1 && n.nest.Line[0] > lineBlock
 }
 
-// wantsColumns looks at the first operand.
+// wantsColumns reports whether the lanes of a reduction are to be independent lines:
+// where the operand is contiguous across lines rather than along them, and where
+// lines are so short that folding lanes would be most of the work.
 func (n *nestEmitter) wantsColumns() bool {
-	outer := len(n.nest.Outer)
-	if outer == 0 {
+	outer, line := len(n.nest.Outer), n.nest.Line
+	if outer == 0 || n.nest.Stages[0].Reduce == loop.NoReduction {
 		return false
 	}
-	columns := false
+	last := line[len(line)-1]
+	columns := last < n.target.Lanes/2 && n.nest.Outer[outer-1] > last
 	n.nest.Stages[0].Expr.Walk(func(x *loop.Expr) {
 		if x.Op == loop.Load && x.Access.Strides[len(n.vars)-1] > 1 && x.Access.Strides[outer-1] == 1 {
 			columns = true
 		}
 	})
-	return columns && n.nest.Stages[0].Reduce != loop.NoReduction
+	return columns
 }
 
 // outer writes the loop over units, with all stages in it.
@@ -110,20 +107,72 @@ func (n *nestEmitter) outer() int {
 
 func (n *nestEmitter) stages(s scope) {
 	for i, st := range n.nest.Stages {
+		if st.When != nil {
+			n.open("if (lane0_i32(%s))", n.expr(s, st.When))
+		}
 		switch {
 		case st.Reduce != loop.NoReduction:
 			n.reduce(s, i, st)
+		case st.Once && st.Require:
+			n.require(s, st)
 		case st.Once:
 			value := n.expr(s, st.Expr)
 			n.line("%s s%d = %s;", forms[st.Expr.Type].vector, i, value)
 			if st.Store != nil {
-				n.store(s, *st.Store, fmt.Sprintf("s%d", i))
+				n.write(s, *st.Store, fmt.Sprintf("s%d", i))
 			} else {
 				n.line("(void)s%d;", i)
 			}
+		case st.Require:
+			n.sweep(s, func(s scope) { n.require(s, st) })
 		default:
+			n.open("")
+			n.hoist(s, st)
 			n.sweep(s, func(s scope) { n.visit(s, st) })
+			n.hoisted = nil // the block of their names ends here
+			n.close()
 		}
+		if st.When != nil {
+			n.close()
+		}
+	}
+}
+
+// require ends the kernel where a condition is false in a lane.
+func (n *nestEmitter) require(s scope, st loop.Stage) {
+	lanes := n.lanes(s)
+	if s.lane < 0 {
+		lanes = 1
+	}
+	n.fault("any(~%s & first(%d))", n.expr(s, st.Expr), lanes)
+}
+
+// hoist evaluates the indices of gathers that are the same all along the line.
+func (n *nestEmitter) hoist(s scope, st loop.Stage) {
+	n.hoisted = make(map[*loop.Gather]string)
+	access := func(a *loop.Access) {
+		for i := range a.Gathers {
+			g := &a.Gathers[i]
+			varies := len(a.Guards) > 0 // an index may be meant for the inside only
+			for d := range n.vars {
+				varies = varies || (d >= len(n.nest.Outer) || d == s.lane) && g.Index.Varies(d)
+			}
+			if _, done := n.hoisted[g]; done || varies {
+				continue
+			}
+			value, name := n.expr(s, g.Index), n.temp()
+			n.line("long %s = lane0_i64(%s);", name, value)
+			n.fault("(unsigned long)%s >= %d", name, g.Size)
+			n.hoisted[g] = name
+		}
+	}
+	st.Expr.Walk(func(x *loop.Expr) {
+		if x.Op == loop.Load {
+			access(x.Access)
+		}
+	})
+	if st.Store != nil {
+		access(st.Store)
 	}
 }
 
@@ -131,7 +180,7 @@ func (n *nestEmitter) stages(s scope) {
 func (n *nestEmitter) visit(s scope, st loop.Stage) string {
 	value := n.expr(s, st.Expr)
 	if st.Store != nil {
-		n.store(s, *st.Store, value)
+		n.write(s, *st.Store, value)
 	}
 	return value
 }
@@ -163,6 +212,18 @@ func (n *nestEmitter) sweep(s scope, body func(scope)) {
 			n.line("long end = least((v + 1) * %d, %d);", lineBlock, size)
 			start, end = fmt.Sprintf("v * %d", lineBlock), "end"
 		}
+		if wide := s.unroll * lanes; wide > 0 && size >= wide {
+			n.open("for (long %s = 0; %s + %d <= %d; %s += %d)", v, v, wide, size, v, wide)
+			check()
+			for k := range s.unroll {
+				inner := s
+				inner.turn = k
+				inner.vars = append(slices.Clone(s.vars[:last]), fmt.Sprintf("(%s + %d)", v, k*lanes))
+				body(inner)
+			}
+			n.close()
+			start = fmt.Sprint(size / wide * wide)
+		}
 		if size >= lanes {
 			n.open("for (long %s = %s; %s + %d <= %s; %s += %d)", v, start, v, lanes, end, v, lanes)
 			check()
@@ -177,54 +238,5 @@ func (n *nestEmitter) sweep(s scope, body func(scope)) {
 	}
 	for i := first; i < last; i++ {
 		n.close()
-	}
-}
-
-// foldings are how each reduction starts, combines and folds lanes.
-var foldings = map[loop.Reduction]struct {
-	op    loop.Opcode
-	start func(tensor.DType) *loop.Expr
-}{
-	loop.Sum: {"add", func(t tensor.DType) *loop.Expr { return &loop.Expr{Op: loop.Const, Type: t} }},
-	loop.Max: {"maximum", func(t tensor.DType) *loop.Expr { return lowest(t, -1) }},
-	loop.Min: {"minimum", func(t tensor.DType) *loop.Expr { return lowest(t, 1) }},
-}
-
-// lowest is the end of a type's range on the side of a sign.
-func lowest(t tensor.DType, sign int) *loop.Expr {
-	e := &loop.Expr{Op: loop.Const, Type: t, Value: math.Inf(sign)}
-	switch {
-	case t == tensor.I64 && sign < 0:
-		e.Int = math.MinInt64
-	case t == tensor.I64:
-		e.Int = math.MaxInt64
-	case sign < 0:
-		e.Int = math.MinInt32
-	default:
-		e.Int = math.MaxInt32
-	}
-	return e
-}
-
-// reduce folds the line into variable s<i>.
-func (n *nestEmitter) reduce(s scope, i int, st loop.Stage) {
-	f, t := foldings[st.Reduce], st.Expr.Type
-	start, vector := constant(f.start(t)), forms[t].vector
-	op := function(&loop.Expr{Op: f.op, Args: []*loop.Expr{st.Expr}})
-	n.line("%s s%d = %s;", vector, i, start)
-	n.open("")
-	n.line("%s acc = %s; int count = 0;", vector, start)
-	n.sweep(s, func(inner scope) {
-		value := n.visit(inner, st)
-		if s.lane < 0 && inner.part > 0 {
-			value = fmt.Sprintf("choose_%v(first(%d), %s, %s)", t, inner.part, value, start)
-		}
-		n.line("acc = %s(acc, %s);", op, value)
-		n.line("if (++count == %d) { s%d = %s(s%d, acc); acc = %s; count = 0; }", sumBlock, i, op, i, start)
-	})
-	n.line("s%d = %s(s%d, acc);", i, op, i)
-	n.close()
-	if s.lane < 0 {
-		n.line("s%d = fold_%s_%v(s%d);", i, st.Reduce, t, i)
 	}
 }

@@ -19,7 +19,6 @@ type executable struct {
 	code   string
 	calls  []call
 	moving []int // buffers that lie elsewhere in each run
-	copied []int // outputs that are copied from where they stand
 	frames sync.Pool
 }
 
@@ -29,11 +28,8 @@ type call struct {
 	node     *ir.Node
 }
 
-func newExecutable(p *program, lib *library, help *team, code string) (*executable, error) {
+func newExecutable(p *program, lib *library, code string) (*executable, error) {
 	x := &executable{program: p, lib: lib, code: code}
-	if p.shared >= teamLeast {
-		x.team = help
-	}
 	for i, s := range p.steps {
 		switch {
 		case s.kernel == nil:
@@ -48,34 +44,11 @@ func newExecutable(p *program, lib *library, help *team, code string) (*executab
 	}
 	for i := range p.buffers {
 		b := &p.buffers[i]
-		b.result = -1
-		if b.packed != nil {
-			b.packed = aligned(b.packed)
-		}
 		if b.input >= 0 || b.output != nil {
 			x.moving = append(x.moving, i)
 		}
 	}
-	x.placeResults()
 	return x, nil
-}
-
-// placeResults finds the outputs that are all of a buffer which a run writes, and
-// can so be written where the caller wants them.
-func (x *executable) placeResults() {
-	for i, v := range x.graph.Outputs {
-		at := x.place(v)
-		if at.buffer < 0 || v.Spec.Elements() == 0 {
-			continue
-		}
-		b := &x.buffers[at.buffer]
-		layout := ir.Layout{Strides: x.entries[v].Strides}
-		if b.result < 0 && b.written(x.graph) == v.Spec.Bytes() && layout.Contiguous(v.Spec.Shape) {
-			b.result = i
-		} else {
-			x.copied = append(x.copied, i)
-		}
-	}
 }
 
 // aligned is a copy of s that begins at a multiple of [plan.Align] bytes.
@@ -101,4 +74,14 @@ func (x *executable) Kernels() []backend.Kernel { return append([]backend.Kernel
 // Code is the generated C.
 func (x *executable) Code() display.Source {
 	return display.Source{Lang: "c", Code: x.code, Name: x.graph.Name + ".c"}
+}
+
+// Cached reports whether the machine code was found compiled.
+func (x *executable) Cached() bool { return x.lib == nil || x.lib.cached }
+
+// Forget removes the machine code from the cache, for one who found it wrong.
+func (x *executable) Forget() {
+	if x.lib != nil {
+		x.lib.forget()
+	}
 }

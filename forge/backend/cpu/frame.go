@@ -11,7 +11,8 @@ import (
 
 // frame is the memory of one run.
 type frame struct {
-	table []uintptr // the pointers that native code gets
+	table []uintptr // the pointers that native code gets: to the buffers, and to fault
+	fault *int32    // set by a kernel that cannot go on
 	// memory is what each buffer of this run consists of, to read and write values
 	// from Go and to keep it alive. Packed matrices have none.
 	memory [][]byte
@@ -25,7 +26,9 @@ func (x *executable) frame() *frame {
 	if f, ok := x.frames.Get().(*frame); ok {
 		return f
 	}
-	f := &frame{table: make([]uintptr, len(x.buffers)), memory: make([][]byte, len(x.buffers)), args: make([]uintptr, 3)}
+	n := len(x.buffers)
+	f := &frame{table: make([]uintptr, n+1), fault: new(int32), memory: make([][]byte, n), args: make([]uintptr, 3)}
+	f.table[n] = uintptr(unsafe.Pointer(f.fault))
 	f.args[0] = uintptr(unsafe.Pointer(unsafe.SliceData(f.table)))
 	for i := range x.buffers {
 		switch b := &x.buffers[i]; {
@@ -33,6 +36,8 @@ func (x *executable) frame() *frame {
 			f.memory[i] = aligned(make([]byte, x.plan.Slots[b.slot].Bytes))
 		case b.constant != nil:
 			f.memory[i] = bytesOf(b.constant)
+		case b.scratch > 0:
+			f.memory[i] = aligned(make([]byte, b.scratch))
 		case b.packed != nil:
 			f.table[i] = uintptr(unsafe.Pointer(unsafe.SliceData(b.packed)))
 			continue

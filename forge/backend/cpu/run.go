@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"unsafe"
@@ -9,6 +10,7 @@ import (
 	"github.com/ebitengine/purego"
 
 	"forgekernel/forge/backend"
+	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
 )
 
@@ -59,11 +61,6 @@ func (x *executable) run(ctx context.Context, f *frame, outputs, inputs []*tenso
 	if err := x.execute(ctx, f, inputs); err != nil {
 		return err
 	}
-	for _, i := range x.copied {
-		v := x.graph.Outputs[i]
-		at := x.place(v)
-		gather(bytesOf(outputs[i]), f.memory[at.buffer], int(at.offset), v.Spec.Shape, x.entries[v].Strides, v.Spec.DType.Size())
-	}
 	runtime.KeepAlive(outputs)
 	return nil
 }
@@ -80,20 +77,40 @@ func (x *executable) execute(ctx context.Context, f *frame, inputs []*tensor.Ten
 			return context.Cause(ctx)
 		}
 		if c.node == nil {
-			if stopped, _, _ := purego.SyscallN(c.function, f.args...); int32(stopped) != 0 {
+			result, _, _ := purego.SyscallN(c.function, f.args...)
+			switch r := int(int32(result)); {
+			case r == 1:
 				return context.Cause(ctx)
+			case r > 1:
+				*f.fault = 0
+				return x.faulted(ctx, f, x.steps[r-faultOf(0)].node, inputs)
 			}
 			continue
 		}
 		if err := x.evaluate(ctx, f, c.node, inputs); err != nil {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			return fmt.Errorf("%s: %v = %s: %w", x.graph.Name, c.node.Out[0], c.node.Op.Name, err)
+			return x.failed(ctx, c.node, err)
 		}
 	}
 	runtime.KeepAlive(f)
 	runtime.KeepAlive(inputs)
 	runtime.KeepAlive(x)
 	return nil
+}
+
+// faulted is the error of a node whose kernel found it: that of the operator's own
+// evaluation, for which the operands still stand where they stood.
+func (x *executable) faulted(ctx context.Context, f *frame, n *ir.Node, inputs []*tensor.Tensor) error {
+	err := x.evaluate(ctx, f, n, inputs)
+	if err == nil {
+		err = errors.New("native code found an error that the operator does not find: this is a bug in the backend")
+	}
+	return x.failed(ctx, n, err)
+}
+
+// failed names the node of an error, unless the run was ended.
+func (x *executable) failed(ctx context.Context, n *ir.Node, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("%s: %v = %s: %w", x.graph.Name, n.Out[0], n.Op.Name, err)
 }

@@ -22,6 +22,12 @@ var forms = map[tensor.DType]struct{ elem, vector string }{
 	tensor.Bool: {"u8", "vi"},
 }
 
+// memories are the C types behind the names of loads and stores.
+var memories = map[string]struct{ elem, vector string }{
+	"f32": {"float", "vf"}, "f64": {"double", "vd"}, "f16": {"u16", "vf"}, "bf16": {"u16", "vf"},
+	"i64": {"i64", "vl"}, "i32": {"i32", "vi"}, "bool": {"u8", "vi"}, "bits16": {"u16", "vh"},
+}
+
 // function is the C function of an operation. Its name ends in the type of the
 // operands, unless that is f32.
 func function(x *loop.Expr) string {
@@ -48,6 +54,8 @@ func constant(x *loop.Expr) string {
 			return fmt.Sprintf("set_f64(%+d * __builtin_inf())", int(math.Copysign(1, x.Value)))
 		}
 		return "set_f64(" + strconv.FormatFloat(x.Value, 'x', -1, 64) + ")"
+	case tensor.F16, tensor.BF16:
+		return fmt.Sprintf("set_bits16(%#x)", tensor.Scalar(x.Type, x.Value).Bits16()[0])
 	case tensor.Bool:
 		return fmt.Sprintf("set_i32(%d)", -x.Int)
 	}

@@ -29,14 +29,8 @@ type program struct {
 func (p *program) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.shapes, "shapes", "", "shapes of the inputs, such as 8x16,16x12,12 (default: those of the annotations)")
 	cmd.Flags().StringVar(&p.entry, "entry", "", "the function to compile (default: the last)")
-	cmd.Flags().StringVar(&p.backend, "backend", "interp", "what runs the program")
+	cmd.Flags().StringVar(&p.backend, "backend", forge.DefaultBackend, "what runs the program: "+strings.Join(forge.Backends(), ", "))
 	cmd.Flags().IntVar(&p.threads, "threads", cpu.Cores(), "how many threads may share the work")
-}
-
-// tellingProgress is the context of a command, with progress shown on standard
-// error: what is printed may be read by a program.
-func tellingProgress(cmd *cobra.Command) context.Context {
-	return display.WithSink(cmd.Context(), display.TextSink(cmd.ErrOrStderr()))
 }
 
 // define reads a file and returns its entry function.
@@ -110,8 +104,9 @@ func compileCommand() *cobra.Command {
 			if err != nil {
 				return usageError{fmt.Errorf("--show: %w", err)}
 			}
-			ctx := tellingProgress(cmd)
+			ctx, wipe := withProgress(cmd)
 			compiled, err := p.compile(ctx, args)
+			wipe()
 			if err != nil {
 				return err
 			}
@@ -124,6 +119,7 @@ func compileCommand() *cobra.Command {
 			}
 			for _, name := range views {
 				shown, err := compiled.View(ctx, name)
+				wipe()
 				if err != nil {
 					return err
 				}
@@ -145,6 +141,7 @@ func runCommand() *cobra.Command {
 		p      program
 		seed   uint64
 		inputs string
+		source bool
 		asJSON bool
 	)
 	cmd := &cobra.Command{
@@ -155,9 +152,32 @@ func runCommand() *cobra.Command {
 			if inputs != "" && cmd.Flags().Changed("seed") {
 				return usageError{errors.New("--seed makes inputs and --inputs reads them: give one")}
 			}
-			report, results, err := p.run(tellingProgress(cmd), args, seed, inputs)
+			if source && asJSON {
+				return usageError{errors.New("--emit-source prints text and --json a document: give one")}
+			}
+			ctx, wipe := withProgress(cmd)
+			defer wipe()
+			compiled, tensors, err := p.load(ctx, args, inputs)
 			if err != nil {
 				return err
+			}
+			if source {
+				wipe()
+				code, err := compiled.Generated()
+				if err != nil {
+					return fmt.Errorf("--emit-source: %w", err)
+				}
+				fmt.Fprintln(cmd.OutOrStdout(), code.Code)
+			}
+			report, results, err := runLoaded(ctx, compiled, tensors, seed)
+			wipe()
+			if err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("backend") {
+				for _, note := range report.Notes {
+					fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
+				}
 			}
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), report)
@@ -175,30 +195,26 @@ func runCommand() *cobra.Command {
 	p.resumeFlags(cmd)
 	cmd.Flags().Uint64Var(&seed, "seed", 1, "seed of the pseudo-random inputs")
 	cmd.Flags().StringVar(&inputs, "inputs", "", "an .npz archive with one array for each parameter, float32 and under its name")
+	cmd.Flags().BoolVar(&source, "emit-source", false, "print the code that the backend generates first")
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }
 
-func (p *program) run(ctx context.Context, args []string, seed uint64, inputs string) (*forge.Report, []*forge.Tensor, error) {
+// load compiles a program and reads its inputs, if a file has them.
+func (p *program) load(ctx context.Context, args []string, inputs string) (*forge.Program, []*forge.Tensor, error) {
 	if inputs != "" && p.from == "" {
-		return p.runOn(ctx, args[0], inputs)
+		return p.loadFor(ctx, args[0], inputs)
 	}
 	compiled, err := p.compile(ctx, args)
-	if err != nil {
-		return nil, nil, err
-	}
-	if inputs == "" {
-		return compiled.RunSeeded(ctx, seed)
+	if err != nil || inputs == "" {
+		return compiled, nil, err
 	}
 	tensors, err := compiled.ReadInputs(inputs)
-	if err != nil {
-		return nil, nil, err
-	}
-	return compiled.RunReport(ctx, tensors...)
+	return compiled, tensors, err
 }
 
-// runOn compiles a file for the shapes of its inputs, unless others are given.
-func (p *program) runOn(ctx context.Context, path, inputs string) (*forge.Report, []*forge.Tensor, error) {
+// loadFor compiles a file for the shapes of its inputs, unless others are given.
+func (p *program) loadFor(ctx context.Context, path, inputs string) (*forge.Program, []*forge.Tensor, error) {
 	f, shapes, err := p.define(path)
 	if err != nil {
 		return nil, nil, err
@@ -213,8 +229,13 @@ func (p *program) runOn(ctx context.Context, path, inputs string) (*forge.Report
 		}
 	}
 	compiled, err := f.Compile(ctx, shapes...)
-	if err != nil {
-		return nil, nil, err
+	return compiled, tensors, err
+}
+
+// runLoaded runs a program on its inputs, or on those of a seed.
+func runLoaded(ctx context.Context, p *forge.Program, inputs []*forge.Tensor, seed uint64) (*forge.Report, []*forge.Tensor, error) {
+	if inputs == nil {
+		return p.RunSeeded(ctx, seed)
 	}
-	return compiled.RunReport(ctx, tensors...)
+	return p.RunReport(ctx, inputs...)
 }

@@ -7,33 +7,37 @@ typedef unsigned short u16;
 typedef long long i64;
 typedef u8 vb __attribute__((vector_size(LANES)));
 typedef u16 vh __attribute__((vector_size(2 * LANES)));
-typedef int hi __attribute__((vector_size(2 * LANES)));
-typedef float hf __attribute__((vector_size(2 * LANES)));
 typedef i64 hl __attribute__((vector_size(4 * LANES)));
 typedef double hd __attribute__((vector_size(4 * LANES)));
 typedef struct { hl a, b; } vl;
 typedef struct { hd a, b; } vd;
-typedef struct { hi a, b; } pair_hi;
-typedef struct { hf a, b; } pair_hf;
+typedef i64 wl __attribute__((vector_size(8 * LANES)));
+typedef double wd __attribute__((vector_size(8 * LANES)));
 #define CONVERT(x, t) __builtin_convertvector(x, t)
 #define CAST(t, x) ({ t y_; __builtin_memcpy(&y_, &(x), sizeof y_); y_; })
 
-/* Elements as they are stored. */
+/* Elements as they are stored. Strided loads fill a vector and not an array: gcc 12
+   loses elements of an array that is written in part and then read as a whole. */
 #define RAW(name, elem, vec) \
   INLINE vec load_##name(const elem *p) { vec x; __builtin_memcpy(&x, p, sizeof x); return x; } \
   INLINE vec load_part_##name(const elem *p, int n) { vec x = {0}; __builtin_memcpy(&x, p, n * sizeof *p); return x; } \
-  INLINE vec load_strided_##name(const elem *p, long s, int n) { elem x[LANES] = {0}; for (int l = 0; l < n; l++) x[l] = p[l * s]; return load_##name(x); } \
+  INLINE vec load_strided_##name(const elem *p, long s, int n) { vec x = {0}; for (int l = 0; l < n; l++) __builtin_memcpy((char *)&x + l * sizeof *p, p + l * s, sizeof *p); return x; } \
   INLINE void store_##name(elem *p, vec x) { __builtin_memcpy(p, &x, sizeof x); } \
   INLINE void store_part_##name(elem *p, vec x, int n) { __builtin_memcpy(p, &x, n * sizeof *p); } \
   INLINE void store_strided_##name(elem *p, long s, vec x, int n) { elem t[LANES]; store_##name(t, x); for (int l = 0; l < n; l++) p[l * s] = t[l]; } \
   INLINE elem lane0_##name(vec x) { elem t; __builtin_memcpy(&t, &x, sizeof t); return t; }
-RAW(f32, float, vf)
 RAW(i32, i32, vi)
 RAW(i64, i64, vl)
 RAW(f64, double, vd)
 RAW(bits16, u16, vh)
 RAW(bits8, u8, vb)
 INLINE vf set_f32(float x) { return set(x); }
+INLINE vf load_f32(const float *p) { return load(p); }
+INLINE vf load_part_f32(const float *p, int n) { return load_part(p, n); }
+INLINE void store_f32(float *p, vf x) { store(p, x); }
+INLINE void store_part_f32(float *p, vf x, int n) { store_part(p, x, n); }
+INLINE void store_strided_f32(float *p, long s, vf x, int n) { store_strided(p, s, x, n); }
+INLINE float lane0_f32(vf x) { return x[0]; }
 INLINE vi set_i32(i32 x) { return x - (vi){0}; }
 INLINE vl set_i64(i64 x) { hl h = x - (hl){0}; return (vl){h, h}; }
 INLINE vd set_f64(double x) { hd h = x - (hd){0}; return (vd){h, h}; }
@@ -97,9 +101,16 @@ COMPUTED(bool, bits8, u8, vi)
 INLINE vf v_round_f16(vf x) { return widen_f16(narrow_f16(x)); }
 INLINE vf v_round_bf16(vf x) { return widen_bf16(narrow_bf16(x)); }
 
-/* Masks of half vectors, and halves of them. */
-INLINE vi join(hl a, hl b) { pair_hi p = {CONVERT(a, hi), CONVERT(b, hi)}; return CAST(vi, p); }
-INLINE vl spread(vi m) { pair_hi p = CAST(pair_hi, m); return (vl){CONVERT(p.a, hl), CONVERT(p.b, hl)}; }
+/* Masks of half vectors, and halves of them. Conversions, unlike arithmetic, are
+   good on vectors wider than a register; joining halves in memory is not. */
+INLINE vi join(hl a, hl b) { vl p = {a, b}; return CONVERT(CAST(wl, p), vi); }
+INLINE vl spread(vi m) { wl w = CONVERT(m, wl); return CAST(vl, w); }
+/* Every other float is half of a 64-bit number. Nothing behind the last is read. */
+INLINE vf load_strided_f32(const float *p, long s, int n) {
+  if (s != 2 || n != LANES) return load_strided(p, s, n);
+  hl a, b; __builtin_memcpy(&a, p, sizeof a); __builtin_memcpy(&b, p + LANES - 1, sizeof b);
+  return (vf)join(a, b >> 32);
+}
 INLINE hl choose_hl(hl m, hl a, hl b) { return (a & m) | (b & ~m); }
 INLINE hd choose_hd(hl m, hd a, hd b) { return (hd)choose_hl(m, (hl)a, (hl)b); }
 
@@ -133,8 +144,8 @@ ARITHMETIC(add, +) ARITHMETIC(sub, -) ARITHMETIC(mul, *)
 BINARY(div, f64, vd, hd, a / b)
 BINARY(maximum, i64, vl, hl, choose_hl(a > b, a, b))
 BINARY(minimum, i64, vl, hl, choose_hl(a < b, a, b))
-BINARY(maximum, f64, vd, hd, choose_hd(a != a, a, choose_hd(b != b, b, choose_hd(a > b, a, choose_hd(b > a, b, (hd)((hl)a & (hl)b))))))
-BINARY(minimum, f64, vd, hd, choose_hd(a != a, a, choose_hd(b != b, b, choose_hd(a < b, a, choose_hd(b < a, b, (hd)((hl)a | (hl)b))))))
+BINARY(maximum, f64, vd, hd, choose_hd((a > b) | (a != a), a, choose_hd(a == b, (hd)((hl)a & (hl)b), b)))
+BINARY(minimum, f64, vd, hd, choose_hd((a < b) | (a != a), a, choose_hd(a == b, (hd)((hl)a | (hl)b), b)))
 INLINE vi v_maximum_i32(vi a, vi b) { return choose_i32(a > b, a, b); }
 INLINE vi v_minimum_i32(vi a, vi b) { return choose_i32(a < b, a, b); }
 INLINE vi v_neg_i32(vi x) { return -x; }
@@ -159,17 +170,17 @@ DIVIDE(i32, i32, vi) DIVIDE(i64, i64, vl)
 
 /* Conversions. To integers they truncate, saturate, and make NaN 0. */
 INLINE vl v_cast_i64_i32(vi x) { return spread(x); }
-INLINE vd v_cast_f64_i32(vi x) { pair_hi p = CAST(pair_hi, x); return (vd){CONVERT(p.a, hd), CONVERT(p.b, hd)}; }
+INLINE vd v_cast_f64_i32(vi x) { wd w = CONVERT(x, wd); return CAST(vd, w); }
 INLINE vf v_cast_f32_i32(vi x) { return CONVERT(x, vf); }
 INLINE vi v_cast_i32_i64(vl x) {
   vl lo = set_i64(-0x80000000ll), hi_ = set_i64(0x7fffffff);
   x = v_minimum_i64(v_maximum_i64(x, lo), hi_);
   return join(x.a, x.b);
 }
-INLINE vf v_cast_f32_i64(vl x) { pair_hf p = {CONVERT(x.a, hf), CONVERT(x.b, hf)}; return CAST(vf, p); }
+INLINE vf v_cast_f32_i64(vl x) { return CONVERT(CAST(wl, x), vf); }
 INLINE vd v_cast_f64_i64(vl x) { return (vd){CONVERT(x.a, hd), CONVERT(x.b, hd)}; }
-INLINE vd v_cast_f64_f32(vf x) { pair_hf p = CAST(pair_hf, x); return (vd){CONVERT(p.a, hd), CONVERT(p.b, hd)}; }
-INLINE vf v_cast_f32_f64(vd x) { pair_hf p = {CONVERT(x.a, hf), CONVERT(x.b, hf)}; return CAST(vf, p); }
+INLINE vd v_cast_f64_f32(vf x) { wd w = CONVERT(x, wd); return CAST(vd, w); }
+INLINE vf v_cast_f32_f64(vd x) { return CONVERT(CAST(wd, x), vf); }
 INLINE vi v_cast_i32_f32(vf x) {
   vi in = (x > -0x1p31f) & (x < 0x1p31f);
   vi r = CONVERT(choose(in, x, set(0)), vi);
@@ -217,3 +228,33 @@ FOLD_AS(sum, i32, i32, vi, a + b) FOLD_AS(max, i32, i32, vi, a > b ? a : b) FOLD
 FOLD_AS(sum, i64, i64, vl, a + b) FOLD_AS(max, i64, i64, vl, a > b ? a : b) FOLD_AS(min, i64, i64, vl, a < b ? a : b)
 FOLD_AS(max, f64, double, vd, lane0_f64(v_maximum_f64(set_f64(a), set_f64(b))))
 FOLD_AS(min, f64, double, vd, lane0_f64(v_minimum_f64(set_f64(a), set_f64(b))))
+
+/* An error that the operator itself will tell. */
+#define FAULT __atomic_store_n(fault, 1, __ATOMIC_RELAXED); return
+
+/* Lane numbers: a and what is a number of steps from it. */
+INLINE vi lanes_(void) { vi x; for (int l = 0; l < LANES; l++) x[l] = l; return x; }
+INLINE vi iota_i32(long a, int step) { return set_i32(a) + lanes_() * step; }
+INLINE vl iota_i64(long a, long step) { vl x = spread(lanes_()); return (vl){x.a * step + a, x.b * step + a}; }
+INLINE vi v_inside(vl x, i64 size) { return join((x.a >= 0) & (x.a < size), (x.b >= 0) & (x.b < size)); }
+INLINE int any(vi m) {
+  i64 s = 0, w[LANES / 2]; __builtin_memcpy(w, &m, sizeof w);
+  for (int l = 0; l < LANES / 2; l++) s |= w[l];
+  return s != 0;
+}
+/* Narrows lanes lo to hi-1 to those whose index, at + l * step, is in a range. */
+INLINE void inside(long at, long step, long size, long *lo, long *hi) {
+  if (step == 0) {
+    if (at < 0 || at >= size) *hi = 0;
+    return;
+  }
+  if (at < 0) { long l = (-at + step - 1) / step; if (l > *lo) *lo = l; }
+  if (at + (*hi - 1) * step >= size) { long h = at < size ? (size - at + step - 1) / step : 0; if (h < *hi) *hi = h; }
+}
+/* The lanes lo to hi-1, and those of x elsewhere. */
+#define LOAD_SOME(name, elem, vec) \
+  INLINE vec load_some_##name(const elem *p, long s, long lo, long hi, vec x) { \
+    elem t[LANES]; store_##name(t, x); for (long l = lo; l < hi; l++) t[l] = p[l * s]; return load_##name(t); \
+  }
+LOAD_SOME(f32, float, vf) LOAD_SOME(f64, double, vd) LOAD_SOME(f16, u16, vf) LOAD_SOME(bf16, u16, vf)
+LOAD_SOME(i64, i64, vl) LOAD_SOME(i32, i32, vi) LOAD_SOME(bool, u8, vi) LOAD_SOME(bits16, u16, vh)

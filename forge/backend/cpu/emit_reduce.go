@@ -1,0 +1,143 @@
+package cpu
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"forgekernel/forge/loop"
+	"forgekernel/forge/tensor"
+)
+
+// sumBlock is the number of vectors that one accumulator takes before it is added
+// to a total, so that the chain of roundings of a long sum stays short.
+const sumBlock = 64
+
+// accumulators is how many are used side by side, to hide the latency of an
+// operation, where the order does not matter.
+const accumulators = 4
+
+// foldings are how each reduction starts, combines and folds lanes.
+var foldings = map[loop.Reduction]struct {
+	op    loop.Opcode
+	start func(tensor.DType) *loop.Expr
+}{
+	loop.Sum: {"add", func(t tensor.DType) *loop.Expr { return &loop.Expr{Op: loop.Const, Type: t} }},
+	loop.Max: {"maximum", func(t tensor.DType) *loop.Expr { return lowest(t, -1) }},
+	loop.Min: {"minimum", func(t tensor.DType) *loop.Expr { return lowest(t, 1) }},
+}
+
+// lowest is the end of a type's range on the side of a sign.
+func lowest(t tensor.DType, sign int) *loop.Expr {
+	e := &loop.Expr{Op: loop.Const, Type: t, Value: math.Inf(sign)}
+	switch {
+	case t == tensor.I64 && sign < 0:
+		e.Int = math.MinInt64
+	case t == tensor.I64:
+		e.Int = math.MaxInt64
+	case sign < 0:
+		e.Int = math.MinInt32
+	default:
+		e.Int = math.MaxInt32
+	}
+	return e
+}
+
+// reduce folds the line into variable s<i>. A long sum of floats goes by way of an
+// accumulator that is emptied after some vectors.
+func (n *nestEmitter) reduce(s scope, i int, st loop.Stage) {
+	f, t := foldings[st.Reduce], st.Expr.Type
+	start, vector := constant(f.start(t)), forms[t].vector
+	op := function(&loop.Expr{Op: f.op, Args: []*loop.Expr{st.Expr}})
+	blocked := st.Reduce == loop.Sum && t.IsFloat() && n.visits(s) > sumBlock
+	total := fmt.Sprintf("s%d", i)
+	acc := total
+	n.line("%s %s = %s;", vector, total, start)
+	n.open("")
+	if blocked {
+		acc = "acc"
+		n.line("%s acc = %s; int count = 0;", vector, start)
+	}
+	wide := s
+	if s.lane < 0 && (st.Reduce != loop.Sum || !t.IsFloat()) {
+		wide.unroll = accumulators
+	}
+	for k := 1; k < wide.unroll; k++ {
+		n.line("%s acc%d = %s;", vector, k, start)
+	}
+	visit := func(inner scope) {
+		acc := acc
+		if inner.turn > 0 {
+			acc = fmt.Sprintf("acc%d", inner.turn)
+		}
+		value := n.visit(inner, st)
+		if s.lane < 0 && inner.part > 0 {
+			value = fmt.Sprintf("choose_%v(first(%d), %s, %s)", t, inner.part, value, start)
+		}
+		n.line("%s = %s(%s, %s);", acc, op, acc, value)
+		if blocked {
+			n.line("if (++count == %d) { %s = %s(%s, acc); acc = %s; count = 0; }", sumBlock, total, op, total, start)
+		}
+	}
+	n.withinGuards(s, st, func() { n.sweep(wide, visit) })
+	if blocked {
+		n.line("%s = %s(%s, acc);", total, op, total)
+	}
+	for k := 1; k < wide.unroll; k++ {
+		n.line("%s = %s(%s, acc%d);", total, op, total, k)
+	}
+	n.close()
+	if s.lane < 0 {
+		n.line("%s = fold_%s_%v(%s);", total, st.Reduce, t, total)
+	}
+}
+
+// visits is how many vectors a reduction adds to each lane.
+func (n *nestEmitter) visits(s scope) int {
+	count := 1
+	for i, d := range n.nest.Line {
+		if i == len(n.nest.Line)-1 && s.lane < 0 {
+			d = (d + n.target.Lanes - 1) / n.target.Lanes
+		}
+		count *= d
+	}
+	return count
+}
+
+// withinGuards writes a body, and where its loads have guards, a second one without
+// them for when they hold all along the line.
+func (n *nestEmitter) withinGuards(s scope, st loop.Stage, body func()) {
+	var hold []string
+	line := s
+	line.vars = append(slices.Clone(n.vars[:len(n.nest.Outer)]), make([]string, len(n.nest.Line))...)
+	st.Expr.Walk(func(x *loop.Expr) {
+		if x.Op != loop.Load {
+			return
+		}
+		for _, g := range x.Access.Guards {
+			low, high := line.affine(g.Affine), 0 // at the first lane and point of the line, and how far the last are
+			for i, step := range g.Strides {
+				switch {
+				case i >= len(n.nest.Outer):
+					high += max(0, step) * (n.nest.Line[i-len(n.nest.Outer)] - 1)
+				case i == s.lane:
+					high += max(0, step) * (n.lanes(s) - 1)
+				}
+			}
+			hold = append(hold, fmt.Sprintf("%s >= 0 && %s + %d < %d", low, low, high, g.Size))
+		}
+	})
+	if len(hold) == 0 {
+		body()
+		return
+	}
+	n.open("if (%s)", strings.Join(hold, " && "))
+	n.unguarded = true
+	body()
+	n.unguarded = false
+	n.close()
+	n.open("else")
+	body()
+	n.close()
+}
