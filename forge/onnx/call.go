@@ -138,23 +138,27 @@ func (c *call) fold(o operator) (done bool, err error) {
 		}
 	}
 	scratch.out = make([]*value, len(c.out))
+	before := len(c.unsupported)
 	if err := scratch.build(o); err != nil {
 		return false, err
 	}
 	var results []*ir.Value
 	var at []int
-	bytes := int64(0)
 	for i, v := range scratch.out {
 		if v != nil && v.known == nil && v.computed != nil {
 			results, at = append(results, v.computed), append(at, i)
-			bytes += v.computed.Spec.Bytes()
 		}
 	}
-	if bytes > MaxFold {
-		return false, nil
-	}
 	if len(results) > 0 {
-		values, err := c.evaluate(scratch.b, results)
+		g, err := scratch.b.Finish(results...)
+		if err != nil {
+			return false, err
+		}
+		if ok, err := c.foldable(g); !ok || err != nil {
+			c.unsupported = c.unsupported[:before]
+			return false, err
+		}
+		values, err := c.evaluate(g)
 		if err != nil {
 			return false, err
 		}
@@ -170,11 +174,7 @@ func (c *call) fold(o operator) (done bool, err error) {
 	return true, nil
 }
 
-func (c *call) evaluate(b *ir.Builder, results []*ir.Value) ([]*tensor.Tensor, error) {
-	g, err := b.Finish(results...)
-	if err != nil {
-		return nil, err
-	}
+func (c *call) evaluate(g *ir.Graph) ([]*tensor.Tensor, error) {
 	x, err := interp.New().Compile(c.ctx, g)
 	if err != nil {
 		return nil, err

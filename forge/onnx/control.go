@@ -16,7 +16,7 @@ var _ = register(map[string]operator{
 // constant takes its value from one of several attributes.
 func constant(c *call) {
 	if a := c.attr("value", proto.TensorType); a != nil && a.T != nil {
-		t, err := decode(a.T, c.model.files)
+		t, err := c.decode(a.T)
 		c.check(err)
 		c.setKnown(0, t)
 		return
@@ -78,7 +78,7 @@ func size(c *call) {
 func constantOfShape(c *call) {
 	value := tensor.Scalar(tensor.F32, 0)
 	if a := c.attr("value", proto.TensorType); a != nil && a.T != nil {
-		t, err := decode(a.T, c.model.files)
+		t, err := c.decode(a.T)
 		c.check(err)
 		if value = t; t.Len() != 1 {
 			c.fail("the value has %d elements; it must have one", t.Len())

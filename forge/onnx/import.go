@@ -14,15 +14,8 @@ import (
 	"forgekernel/forge/tensor"
 )
 
-// Limits of an import.
-const (
-	MaxNodes   = 1 << 18 // imported, those of functions counted at each call
-	MaxNesting = 64      // of functions and branches
-	// MaxFold bounds the results of a node that is evaluated while importing, in bytes.
-	MaxFold = 64 << 20
-	// MaxListed is the number of unsupported nodes that an error names.
-	MaxListed = 20
-)
+// MaxListed is the number of unsupported nodes that an error names.
+const MaxListed = 20
 
 // Graph imports the model. An input is bound to the value that the binding has
 // for it only where the program needs to know it.
@@ -32,11 +25,16 @@ func (m *Model) Graph(ctx context.Context, b importer.Binding) (*importer.Progra
 		return nil, fmt.Errorf("%s: %w", m.name, err)
 	}
 	bound := make(map[string]string)
+	read := newDecoded()
 	for {
 		im := newImporter(ctx, m, bound)
+		im.decoded = read
 		p, err := im.run(shapes, b)
 		var need *needError
 		if errors.As(err, &need) && b.Values[need.input] != nil && bound[need.input] == "" {
+			if len(bound) == MaxBound {
+				return nil, fmt.Errorf("%s: more than %d inputs act as attributes", m.name, MaxBound)
+			}
 			bound[need.input] = need.purpose
 			continue
 		}
@@ -86,6 +84,7 @@ func (s *scope) lookup(name string) *value {
 type imports struct {
 	ctx         context.Context
 	model       *Model
+	decoded     *decoded
 	b           *ir.Builder
 	names       importer.Identifiers
 	bound       map[string]string // inputs to bind, and what for
@@ -94,6 +93,7 @@ type imports struct {
 	unsupported []string
 	notes       []string
 	ordinal     int
+	budget
 }
 
 func newImporter(ctx context.Context, m *Model, bound map[string]string) *imports {
@@ -173,7 +173,7 @@ func typeNames() []string {
 
 func (im *imports) note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	if !slices.Contains(im.notes, text) {
+	if len(im.notes) < MaxNotes && !slices.Contains(im.notes, text) {
 		im.notes = append(im.notes, text)
 	}
 }
@@ -191,7 +191,7 @@ func (im *imports) unsupportedError() error {
 // graph imports the nodes of a graph into a scope and returns its outputs.
 func (im *imports) graph(s *scope, g *proto.Graph) ([]*value, error) {
 	for _, t := range g.Initializers {
-		known, err := decode(t, im.model.files)
+		known, err := im.decode(t)
 		if err != nil {
 			return nil, err
 		}
@@ -226,9 +226,10 @@ func (im *imports) nodes(s *scope, list []*proto.Node) error {
 		if err := im.ctx.Err(); err != nil {
 			return context.Cause(im.ctx)
 		}
-		if im.ordinal++; im.ordinal > MaxNodes {
-			return fmt.Errorf("there are more than %d nodes", MaxNodes)
+		if err := im.countNode(); err != nil {
+			return err
 		}
+		im.ordinal++
 		im.b.At(ir.Pos{Source: im.model.name, Line: im.ordinal})
 		if err := im.node(s, n); err != nil {
 			return err

@@ -61,24 +61,32 @@ func runSet(m *Model, set string) error {
 	if err != nil {
 		return err
 	}
+	var inputs, want []*tensor.Tensor
+	for _, name := range p.Inputs {
+		inputs = append(inputs, values[name])
+	}
+	for i := range p.Outputs {
+		t, err := readTensor(filepath.Join(set, fmt.Sprintf("output_%d.pb", i)))
+		if err != nil {
+			return err
+		}
+		want = append(want, t)
+	}
+	return runProgram(p, inputs, want...)
+}
+
+// runProgram compares the outputs of a program.
+func runProgram(p *importer.Program, inputs []*tensor.Tensor, want ...*tensor.Tensor) error {
 	x, err := interp.New().Compile(context.Background(), p.Graph)
 	if err != nil {
 		return err
-	}
-	var inputs []*tensor.Tensor
-	for _, name := range p.Inputs {
-		inputs = append(inputs, values[name])
 	}
 	got, err := x.Run(context.Background(), inputs...)
 	if err != nil {
 		return err
 	}
 	for i, name := range p.Outputs {
-		want, err := readTensor(filepath.Join(set, fmt.Sprintf("output_%d.pb", i)))
-		if err != nil {
-			return err
-		}
-		if err := closeTo(got[i], want); err != nil {
+		if err := closeTo(got[i], want[i]); err != nil {
 			return fmt.Errorf("output %s: %w", name, err)
 		}
 	}

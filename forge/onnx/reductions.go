@@ -107,7 +107,7 @@ func arg(name string) func(*call) {
 func topK(c *call) {
 	k := c.int("k", 0)
 	if c.opset >= 10 {
-		k = int64(c.scalarOf(1, "the k"))
+		k = c.intOf(1, "the k")
 	}
 	axis := c.axis(c.int("axis", -1), c.rank(0))
 	out := c.ops("top_k", ir.Attrs{"k": k, "axis": axis, "largest": c.flag("largest", true)}, c.arg(0))
@@ -116,7 +116,7 @@ func topK(c *call) {
 }
 
 func cumSum(c *call) {
-	axis := c.axis(int64(c.scalarOf(1, "the axis")), c.rank(0))
+	axis := c.axis(c.intOf(1, "the axis"), c.rank(0))
 	c.set(0, c.op("cumsum", ir.Attrs{"axis": axis, "exclusive": c.flag("exclusive", false), "reverse": c.flag("reverse", false)}, c.arg(0)))
 }
 
@@ -154,7 +154,7 @@ func hardmax(c *call) {
 
 // iota is the constant 0 … n-1.
 func (c *call) iota(n int, dtype tensor.DType) *ir.Value {
-	t, err := tensor.Zeros(dtype, n)
+	t, err := tensor.Zeros(dtype, c.room(n))
 	c.check(err)
 	for i := range n {
 		t.SetElem(i, float64(i))
