@@ -88,6 +88,7 @@ func (c *call) build(o operator) (err error) {
 		}
 	}()
 	o.build(c)
+	c.typeOutputs()
 	return nil
 }
 
@@ -134,7 +135,7 @@ func (c *call) fold(o operator) (done bool, err error) {
 	scratch.in = make([]*value, len(c.in))
 	for i, v := range c.in {
 		if v != nil {
-			scratch.in[i] = &value{known: v.known}
+			scratch.in[i] = &value{known: v.known, elem: v.elem}
 		}
 	}
 	scratch.out = make([]*value, len(c.out))
@@ -163,12 +164,12 @@ func (c *call) fold(o operator) (done bool, err error) {
 			return false, err
 		}
 		for k, i := range at {
-			scratch.out[i] = &value{known: values[k]}
+			scratch.out[i] = &value{known: values[k], elem: scratch.out[i].elem}
 		}
 	}
 	for i, v := range scratch.out {
 		if v != nil {
-			c.out[i] = &value{known: v.known, missing: v.missing}
+			c.out[i] = &value{known: v.known, elem: v.elem, missing: v.missing}
 		}
 	}
 	return true, nil

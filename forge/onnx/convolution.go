@@ -18,11 +18,16 @@ func (c *call) conv() *ir.Value {
 	rank := len(c.ranked(0, 3, tensor.MaxRank))
 	c.ranked(1, rank, rank)
 	x, w := c.arg(0), c.arg(1)
-	win := c.window(slices.Clone(w.Spec.Shape[2:]))
+	return c.convolve(x, w, c.optional(2), c.convWindow(w.Spec.Shape), c.small("group", 1, 1))
+}
+
+// convWindow is the window of a kernel.
+func (c *call) convWindow(kernel []int) *window {
+	win := c.window(slices.Clone(kernel[2:]))
 	if k := c.ints("kernel_shape"); k != nil && !slices.Equal(c.lengths(k), win.kernel) {
-		c.fail("kernel_shape is %v; the kernel is %v", k, w.Spec)
+		c.fail("kernel_shape is %v; the kernel is %v", k, kernel)
 	}
-	return c.convolve(x, w, c.optional(2), win, c.small("group", 1, 1))
+	return win
 }
 
 // fusedConv applies an activation.

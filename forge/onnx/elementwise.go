@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"forgekernel/forge/ir"
-	"forgekernel/forge/onnx/proto"
 	"forgekernel/forge/tensor"
 )
 
@@ -230,17 +229,3 @@ func isInf(c *call) {
 		c.set(0, c.op("and", nil, above, below))
 	}
 }
-
-// castTo converts to a type that is held; a float to an integer of fewer bits than
-// it is held in is not cut off.
-func castTo(c *call) {
-	to := proto.DataType(c.int("to", 0))
-	dtype, err := dtypeOf(to)
-	if err != nil {
-		c.unsupportedf("%v", err)
-		return
-	}
-	c.set(0, c.cast(c.arg(0), dtype))
-}
-
-func castLike(c *call) { c.set(0, c.cast(c.arg(0), c.dtype(1))) }

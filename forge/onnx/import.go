@@ -59,6 +59,7 @@ type value struct {
 	computed *ir.Value      // by the program; nil for a known one that it has not used
 	known    *tensor.Tensor // nil for what only a run tells
 	missing  bool           // it depends on an unsupported node
+	elem     proto.DataType // of the file, if not the one that the elements are held in
 }
 
 // scope is where names are looked up: a graph, the branch of an If, whose names
@@ -123,7 +124,7 @@ func (im *imports) run(shapes [][]int, b importer.Binding) (*importer.Program, e
 			if err != nil {
 				return nil, fmt.Errorf("input %s: %w", in.Name, err)
 			}
-			top.values[in.Name] = &value{known: t}
+			top.values[in.Name] = &value{known: t, elem: sourceType(in.Source)}
 			p.Bound = append(p.Bound, importer.Bound{Input: in.Name, Value: t, For: purpose})
 			continue
 		}
@@ -132,9 +133,9 @@ func (im *imports) run(shapes [][]int, b importer.Binding) (*importer.Program, e
 			return nil, err
 		}
 		im.origin[v] = in.Name
-		top.values[in.Name] = &value{computed: v}
+		top.values[in.Name] = &value{computed: v, elem: sourceType(in.Source)}
 		p.Inputs = append(p.Inputs, in.Name)
-		if in.Source != "" && widths[sourceType(in.Source)] < in.DType.Size() {
+		if in.Source != "" && widths[sourceType(in.Source)] < in.DType.Size() || unsigned[sourceType(in.Source)] {
 			im.note("input %s: %s is held as %v", in.Name, in.Source, in.DType)
 		}
 	}
@@ -152,6 +153,9 @@ func (im *imports) run(shapes [][]int, b importer.Binding) (*importer.Program, e
 			return nil, fmt.Errorf("output %q: %w", p.Outputs[i], err)
 		}
 		results = append(results, u)
+		if elem := v.element(); widths[elem] < u.Spec.DType.Size() || unsigned[elem] {
+			im.note("output %s: %v is held as %v", p.Outputs[i], elem, u.Spec.DType)
+		}
 	}
 	if p.Graph, err = im.b.Finish(results...); err != nil {
 		return nil, err
@@ -195,7 +199,7 @@ func (im *imports) graph(s *scope, g *proto.Graph) ([]*value, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := s.define(t.Name, &value{known: known}); err != nil {
+		if err := s.define(t.Name, &value{known: known, elem: t.Type}); err != nil {
 			return nil, fmt.Errorf("initializer %w", err)
 		}
 	}
@@ -247,6 +251,9 @@ func (im *imports) node(s *scope, n *proto.Node) error {
 			return fmt.Errorf("%s reads %q, which no earlier node defines", describe(n), name)
 		}
 		c.in = append(c.in, v)
+	}
+	if len(n.Outputs) == 0 {
+		return fmt.Errorf("%s has no outputs", describe(n))
 	}
 	c.out = make([]*value, len(n.Outputs))
 	if err := c.importNode(); err != nil {

@@ -308,7 +308,11 @@ func TestExternalData(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := runProgram(p, []*tensor.Tensor{mustFrom(t, []int{2}, []float32{1, 1})}, mustFrom(t, []int{2}, []float32{3, 4})); err != nil {
+				got, err := execute(p, map[string]*tensor.Tensor{"x": mustFrom(t, []int{2}, []float32{1, 1})})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := closeTo(got[0], mustFrom(t, []int{2}, []float32{3, 4})); err != nil {
 					t.Error(err)
 				}
 				return
