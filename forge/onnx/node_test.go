@@ -153,7 +153,7 @@ func TestExpanded(t *testing.T) {
 		compared++
 	}
 	t.Logf("%d of %d expanded cases were compared", compared, len(dirs))
-	if compared < 51 {
+	if compared < 85 {
 		t.Errorf("only %d expanded cases were compared", compared)
 	}
 }
