@@ -109,7 +109,7 @@ func (c *call) refuse(known bool, o operator) {
 	case c.opset == 0:
 		text += ": the model does not import that domain"
 	case known:
-		text += fmt.Sprintf(": the operator exists from version %d on", o.since)
+		text += fmt.Sprintf(": the operator is supported from version %d on", o.since)
 	}
 	c.unsupported = append(c.unsupported, text)
 	c.setMissing()

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"slices"
+	"strings"
 
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
@@ -30,17 +31,34 @@ func (c *call) convWindow(kernel []int) *window {
 	return win
 }
 
-// fusedConv applies an activation.
+// fusedConv adds operand 3 and applies an activation.
 func fusedConv(c *call) {
 	v := c.conv()
+	if c.has(3) {
+		v = c.add(v, c.arg(3))
+	}
+	params := c.floats("activation_params")
+	param := func(i int) float64 {
+		if i >= len(params) {
+			c.fail("there are %d activation_params", len(params))
+		}
+		return float64(params[i])
+	}
 	switch act := c.str("activation", ""); act {
 	case "":
-		c.set(0, v)
 	case "Relu", "Tanh", "Sigmoid":
-		c.set(0, c.op(map[string]string{"Relu": "relu", "Tanh": "tanh", "Sigmoid": "sigmoid"}[act], nil, v))
+		v = c.op(strings.ToLower(act), nil, v)
+	case "LeakyRelu":
+		v = c.negative(v, c.scale(v, param(0)))
+	case "HardSigmoid":
+		v = c.hardSigmoid(v, param(0), param(1))
+	case "Clip":
+		v = c.op("minimum", nil, c.op("maximum", nil, v, c.number(v, param(0))), c.number(v, param(1)))
 	default:
 		c.unsupportedf("activation %q", act)
+		return
 	}
+	c.set(0, v)
 }
 
 // convolve works in any number of dimensions: one and two by conv2d, more by adding

@@ -12,7 +12,7 @@ import (
 // MaxRounds bounds the rounds of a loop, which is unrolled.
 const MaxRounds = 4096
 
-var _ = register(map[string]operator{"Loop": {11, loop}, "Scan": {9, scan}})
+var _ = register(map[string]operator{"Loop": {1, loop}, "Scan": {9, scan}})
 
 func (c *call) body() *proto.Graph {
 	a := c.attr("body", proto.GraphType)

@@ -36,8 +36,12 @@ func (c *call) perChannel(v *ir.Value, rank int) *ir.Value {
 // batchNorm scales and shifts by the stored statistics: one factor and one term for
 // each channel, which are computed first.
 func batchNorm(c *call) {
-	if c.flag("training_mode", false) {
+	switch {
+	case c.flag("training_mode", false):
 		batchNormTraining(c)
+		return
+	case c.opset < 9 && !c.flag("spatial", true):
+		c.unsupportedf("statistics of each activation instead of each channel")
 		return
 	}
 	x, rank := c.arg(0), c.rank(0)

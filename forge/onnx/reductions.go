@@ -9,7 +9,7 @@ import (
 const axesSince = 18
 
 var _ = register(map[string]operator{
-	"ReduceSum": {1, reduceSum}, "ReduceMean": {1, reduceBy("mean")}, "ReduceMax": {1, reduceBy("max")}, "ReduceMin": {1, reduceBy("min")},
+	"ReduceSum": {1, reduceSum}, "ReduceMean": {1, reduceBy("mean")}, "ReduceMax": {1, extreme("max")}, "ReduceMin": {1, extreme("min")},
 	"ReduceProd": {1, reduceBy("prod")}, "ReduceL1": {1, reduceL1}, "ReduceL2": {1, reduceL2}, "ReduceSumSquare": {1, reduceSumSquare},
 	"ReduceLogSum": {1, reduceLogSum}, "ReduceLogSumExp": {1, reduceLogSumExp},
 	"ArgMax": {1, arg("argmax")}, "ArgMin": {1, arg("argmin")}, "TopK": {1, topK}, "CumSum": {11, cumSum}, "Hardmax": {1, hardmax},
@@ -46,6 +46,16 @@ func reduceWith(since int64, formula func(c *call, x *ir.Value, reduce reduction
 
 func reduceBy(name string) func(*call) {
 	return reduceWith(axesSince, func(_ *call, x *ir.Value, reduce reduction) *ir.Value { return reduce(name, x) })
+}
+
+// extreme also takes bools, as numbers: true is the larger one.
+func extreme(name string) func(*call) {
+	return reduceWith(axesSince, func(c *call, x *ir.Value, reduce reduction) *ir.Value {
+		if x.Spec.DType != tensor.Bool {
+			return reduce(name, x)
+		}
+		return c.cast(reduce(name, c.cast(x, tensor.I32)), tensor.Bool)
+	})
 }
 
 var (

@@ -269,7 +269,7 @@ func (r *resampling) taps(x float64, in int, factor float64) []tap {
 	sum := 0.0
 	for at := int(math.Floor(x-reach)) + 1; float64(at) < x+reach; at++ {
 		w := kernel((x - float64(at)) / stretch)
-		if (r.excludeOutside || r.antialias) && (at < 0 || at >= in) {
+		if r.excludeOutside && (at < 0 || at >= in) {
 			continue
 		}
 		list = append(list, tap{max(0, min(at, in-1)), w})
