@@ -48,14 +48,6 @@ func (b *budget) countNode() error {
 	return nil
 }
 
-// countMade counts bytes that are made while importing.
-func (b *budget) countMade(bytes int64) error {
-	if b.made += bytes; b.made > MaxMade {
-		return fmt.Errorf("the values that are known while importing need more than %d MiB", MaxMade>>20)
-	}
-	return nil
-}
-
 // countIR counts a node of the program.
 func (c *call) countIR() {
 	if c.emitted++; c.emitted > MaxGraph {
@@ -76,13 +68,15 @@ func (c *call) room(dims ...int) int {
 		}
 		n *= d
 	}
-	c.check(c.countMade(8 * int64(n)))
+	if c.made += 8 * int64(n); c.made > MaxMade {
+		c.fail("constants of more than %d MiB in all are needed", MaxMade>>20)
+	}
 	return n
 }
 
 // foldable reports whether a graph of known values is small enough to be evaluated,
 // and counts it.
-func (b *budget) foldable(g *ir.Graph) (bool, error) {
+func (b *budget) foldable(g *ir.Graph) bool {
 	bytes, flops := int64(0), int64(0)
 	for _, n := range g.Nodes {
 		if n.Op.Class == ir.Constant {
@@ -92,12 +86,13 @@ func (b *budget) foldable(g *ir.Graph) (bool, error) {
 		for _, v := range n.Out {
 			bytes += v.Spec.Bytes()
 		}
-		if bytes > MaxFold || flops < 0 || flops > MaxFoldFLOPs-b.flops {
-			return false, nil
+		if bytes > MaxFold || bytes > MaxMade-b.made || flops < 0 || flops > MaxFoldFLOPs-b.flops {
+			return false
 		}
 	}
 	b.flops += flops
-	return true, b.countMade(bytes)
+	b.made += bytes
+	return true
 }
 
 // decoded are the tensors of a model that were read, each once however often it is

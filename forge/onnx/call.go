@@ -155,9 +155,9 @@ func (c *call) fold(o operator) (done bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if ok, err := c.foldable(g); !ok || err != nil {
+		if !c.foldable(g) {
 			c.unsupported = c.unsupported[:before]
-			return false, err
+			return false, nil
 		}
 		values, err := c.evaluate(g)
 		if err != nil {

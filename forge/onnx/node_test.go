@@ -21,7 +21,7 @@ import (
 // the ONNX project.
 const nodeTests = "/usr/share/libonnx-testdata/data/node"
 
-var update = flag.Bool("update", false, "write the manifest of the node tests anew, keeping reasons")
+var update = flag.Bool("update", false, "write ONNX.md and the manifest of the node tests anew, keeping reasons")
 
 // Tolerances of the reference runner.
 const (
