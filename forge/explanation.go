@@ -19,7 +19,7 @@ func (p *Program) Explain() *Explanation { return cell(p.Explanation()) }
 func (p *Program) Explanation() (*Explanation, error) {
 	return explain.New(explain.Subject{
 		Name: p.Source().Name, Sources: p.sources(), Backend: p.backend,
-		Written: p.passes.Snapshots[0].Graph, Passes: p.passes, Kernels: p.exe.Kernels(),
+		Written: p.passes.Snapshots[0].Graph, Passes: p.passes, Kernels: p.exe.Kernels(), Notes: p.Notes(),
 	})
 }
 

@@ -45,7 +45,8 @@ type Report struct {
 	Outputs  []Value            `json:"outputs"`
 	Passes   []Pass             `json:"passes"`
 	Memory   *plan.Plan         `json:"memory"`
-	Kernels  []backend.Kernel   `json:"kernels"` // in order of execution
+	Kernels  []backend.Kernel   `json:"kernels"`         // in order of execution
+	Notes    []string           `json:"notes,omitempty"` // what the backend says of the whole program
 	Analysis *analysis.Analysis `json:"analysis"`
 	Delta    analysis.Delta     `json:"delta"`
 
@@ -87,6 +88,7 @@ type Subject struct {
 	Written *ir.Graph // before any pass
 	Passes  *pass.Result
 	Kernels []backend.Kernel
+	Notes   []string // what the backend says of the whole program
 }
 
 // New explains a program. It fails if the program has no memory plan.
@@ -103,7 +105,7 @@ func New(s Subject) (*Report, error) {
 	r := &Report{
 		Format: Format, Version: Version, Program: g.Name, Source: s.Name, Backend: s.Backend,
 		Inputs: valuesOf(g.Inputs), Outputs: valuesOf(g.Outputs), Passes: passesOf(s.Passes),
-		Memory: after, Kernels: s.Kernels, Analysis: analysis.Of(g),
+		Memory: after, Kernels: s.Kernels, Notes: s.Notes, Analysis: analysis.Of(g),
 		sources: s.Sources, snapshots: s.Passes.Snapshots,
 	}
 	r.Delta = analysis.Delta{Before: analysis.Of(s.Written).Extent(before.Planned), After: r.Analysis.Extent(after.Planned)}

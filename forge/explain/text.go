@@ -184,6 +184,9 @@ func note(v plan.Value) string {
 
 func (t *texter) kernels(r *Report) {
 	t.heading("Kernels", "what "+r.Backend+" runs for each node")
+	for _, note := range r.Notes {
+		t.line("  %s", note)
+	}
 	table := display.Table{Columns: []display.Column{{Name: "value"}, {Name: "kernel"}, {Name: "why"}}}
 	for _, k := range r.Kernels {
 		name := k.Kernel
