@@ -103,7 +103,11 @@ func (b *Backend) build(ctx context.Context, code string) (*library, error) {
 	key := sha256.Sum256([]byte(strings.Join(append(args, cc.path, cc.version, code), "\x00")))
 	path := filepath.Join(dir, hex.EncodeToString(key[:])+".so")
 	if checkObject(path) == nil {
-		return open(path)
+		l, err := open(path)
+		if err == nil {
+			l.cached = true
+		}
+		return l, err
 	}
 	if err := cc.compile(ctx, dir, path, code, args); err != nil {
 		return nil, err

@@ -81,3 +81,6 @@ func (x *executable) Kernels() []backend.Kernel { return append([]backend.Kernel
 func (x *executable) Code() display.Source {
 	return display.Source{Lang: "c", Code: x.code, Name: x.graph.Name + ".c"}
 }
+
+// Cached reports whether the machine code was found compiled.
+func (x *executable) Cached() bool { return x.lib == nil || x.lib.cached }

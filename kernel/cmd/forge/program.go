@@ -141,6 +141,7 @@ func runCommand() *cobra.Command {
 		p      program
 		seed   uint64
 		inputs string
+		source bool
 		asJSON bool
 	)
 	cmd := &cobra.Command{
@@ -151,8 +152,24 @@ func runCommand() *cobra.Command {
 			if inputs != "" && cmd.Flags().Changed("seed") {
 				return usageError{errors.New("--seed makes inputs and --inputs reads them: give one")}
 			}
+			if source && asJSON {
+				return usageError{errors.New("--emit-source prints text and --json a document: give one")}
+			}
 			ctx, wipe := withProgress(cmd)
-			report, results, err := p.run(ctx, args, seed, inputs)
+			defer wipe()
+			compiled, tensors, err := p.load(ctx, args, inputs)
+			if err != nil {
+				return err
+			}
+			if source {
+				wipe()
+				code, err := compiled.Generated()
+				if err != nil {
+					return fmt.Errorf("--emit-source: %w", err)
+				}
+				fmt.Fprintln(cmd.OutOrStdout(), code.Code)
+			}
+			report, results, err := runLoaded(ctx, compiled, tensors, seed)
 			wipe()
 			if err != nil {
 				return err
@@ -173,30 +190,26 @@ func runCommand() *cobra.Command {
 	p.resumeFlags(cmd)
 	cmd.Flags().Uint64Var(&seed, "seed", 1, "seed of the pseudo-random inputs")
 	cmd.Flags().StringVar(&inputs, "inputs", "", "an .npz archive with one array for each parameter, float32 and under its name")
+	cmd.Flags().BoolVar(&source, "emit-source", false, "print the code that the backend generates first")
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }
 
-func (p *program) run(ctx context.Context, args []string, seed uint64, inputs string) (*forge.Report, []*forge.Tensor, error) {
+// load compiles a program and reads its inputs, if a file has them.
+func (p *program) load(ctx context.Context, args []string, inputs string) (*forge.Program, []*forge.Tensor, error) {
 	if inputs != "" && p.from == "" {
-		return p.runOn(ctx, args[0], inputs)
+		return p.loadFor(ctx, args[0], inputs)
 	}
 	compiled, err := p.compile(ctx, args)
-	if err != nil {
-		return nil, nil, err
-	}
-	if inputs == "" {
-		return compiled.RunSeeded(ctx, seed)
+	if err != nil || inputs == "" {
+		return compiled, nil, err
 	}
 	tensors, err := compiled.ReadInputs(inputs)
-	if err != nil {
-		return nil, nil, err
-	}
-	return compiled.RunReport(ctx, tensors...)
+	return compiled, tensors, err
 }
 
-// runOn compiles a file for the shapes of its inputs, unless others are given.
-func (p *program) runOn(ctx context.Context, path, inputs string) (*forge.Report, []*forge.Tensor, error) {
+// loadFor compiles a file for the shapes of its inputs, unless others are given.
+func (p *program) loadFor(ctx context.Context, path, inputs string) (*forge.Program, []*forge.Tensor, error) {
 	f, shapes, err := p.define(path)
 	if err != nil {
 		return nil, nil, err
@@ -211,8 +224,13 @@ func (p *program) runOn(ctx context.Context, path, inputs string) (*forge.Report
 		}
 	}
 	compiled, err := f.Compile(ctx, shapes...)
-	if err != nil {
-		return nil, nil, err
+	return compiled, tensors, err
+}
+
+// runLoaded runs a program on its inputs, or on those of a seed.
+func runLoaded(ctx context.Context, p *forge.Program, inputs []*forge.Tensor, seed uint64) (*forge.Report, []*forge.Tensor, error) {
+	if inputs == nil {
+		return p.RunSeeded(ctx, seed)
 	}
-	return compiled.RunReport(ctx, tensors...)
+	return p.RunReport(ctx, inputs...)
 }
