@@ -56,7 +56,7 @@ func (f Function) ReadInputs(path string) ([]*Tensor, error) {
 
 // ReadInputs is [Function.ReadInputs] for a program.
 func (p *Program) ReadInputs(path string) ([]*Tensor, error) {
-	return readInputs(path, p.Name(), p.inputNames())
+	return readInputs(path, p.Name(), p.InputNames())
 }
 
 func readInputs(path, name string, params []string) ([]*Tensor, error) {

@@ -173,7 +173,7 @@ func (m *Model) Summary() display.Table { return m.Program().Summary() }
 func (m *Model) Check() *Accuracy { return m.Program().Check() }
 
 // Bench times runs on random inputs; see [Program.Bench].
-func (m *Model) Bench() *Timing { return m.Program().Bench() }
+func (m *Model) Bench() *Benchmark { return m.Program().Bench() }
 
 // failure is an error of the model for a person, or the cause that ended ctx.
 func (m *Model) failure(ctx context.Context, err error) error {

@@ -159,7 +159,7 @@ func sameInteger(a, b *Tensor, i int) bool {
 // the program and converts them as [Model.Run] does. Tensors for inputs that are a
 // part of the program must be what it was compiled for.
 func (p *Program) Arguments(named map[string]*Tensor) ([]*Tensor, error) {
-	names := p.inputNames()
+	names := p.InputNames()
 	args := make([]*Tensor, len(names))
 	for i, v := range p.traced.Inputs {
 		t := named[names[i]]
@@ -201,17 +201,17 @@ func (p *Program) refuse(input, expected, got, hint string) error {
 	return &CallError{Function: p.Name(), Diagnostic: diagnostic(fmt.Sprintf("input %s of %s: expected %s, got %s", input, p.Name(), expected, got), hint)}
 }
 
-// inputNames are the parameters by the names of the file that the program was made
+// InputNames are the parameters by the names of the file that the program was made
 // from.
-func (p *Program) inputNames() []string {
+func (p *Program) InputNames() []string {
 	if o, ok := p.origin.(modelOrigin); ok {
 		return o.program.Inputs
 	}
 	return valueNames(p.traced.Inputs)
 }
 
-// outputNames are the results likewise.
-func (p *Program) outputNames() []string {
+// OutputNames are the results likewise.
+func (p *Program) OutputNames() []string {
 	if o, ok := p.origin.(modelOrigin); ok {
 		return o.program.Outputs
 	}

@@ -79,8 +79,8 @@ func (p *Program) Report() (*Report, error) {
 		Source:   p.Source().Name,
 		Backend:  p.backend,
 		Notes:    p.Notes(),
-		Inputs:   reportValues(p.inputNames(), p.Inputs()),
-		Outputs:  reportValues(p.outputNames(), p.Outputs()),
+		Inputs:   reportValues(p.InputNames(), p.Inputs()),
+		Outputs:  reportValues(p.OutputNames(), p.Outputs()),
 		Rewrites: append([]pass.Rewrite{}, p.passes.Rewrites...),
 	}
 	for _, s := range p.passes.Snapshots {

@@ -22,6 +22,9 @@ const (
 	MaxFold = 64 << 20
 	// MaxListed is the number of unsupported nodes that an error names.
 	MaxListed = 20
+	// MaxActing is the number of elements of an input that is bound for the sake of
+	// the program, which could be computed without.
+	MaxActing = 64
 )
 
 // Graph imports the model. An input is bound to the value that the binding has
@@ -34,6 +37,7 @@ func (m *Model) Graph(ctx context.Context, b importer.Binding) (*importer.Progra
 	bound := make(map[string]string)
 	for {
 		im := newImporter(ctx, m, bound)
+		im.values = b.Values
 		p, err := im.run(shapes, b)
 		var need *needError
 		if errors.As(err, &need) && b.Values[need.input] != nil && bound[need.input] == "" {
@@ -91,7 +95,8 @@ type imports struct {
 	model       *Model
 	b           *ir.Builder
 	names       importer.Identifiers
-	bound       map[string]string // inputs to bind, and what for
+	bound       map[string]string         // inputs to bind, and what for
+	values      map[string]*tensor.Tensor // at hand, of inputs
 	origin      map[*ir.Value]string
 	functions   map[string]*proto.Function
 	unsupported []string
