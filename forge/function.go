@@ -166,6 +166,10 @@ func (f Function) Check(args ...*Tensor) *Accuracy { return f.forOrProgram(args)
 // ones for [Function.Program].
 func (f Function) Bench(args ...*Tensor) *Benchmark { return f.forOrProgram(args).Bench(args...) }
 
+// Tune finds the schedules of the kernels of [Function.Program]; see
+// [Program.Tune].
+func (f Function) Tune() *Tuning { return f.Program().Tune() }
+
 func (f Function) forOrProgram(args []*Tensor) *Program {
 	if len(args) == 0 {
 		return f.Program()

@@ -159,12 +159,3 @@ func (p *Program) Bound() []Bound {
 	}
 	return nil
 }
-
-// Notes are what a reader of the results should know, as the inputs that are a
-// part of the program.
-func (p *Program) Notes() []string {
-	if o, ok := p.origin.(modelOrigin); ok {
-		return o.notes()
-	}
-	return nil
-}

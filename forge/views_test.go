@@ -81,7 +81,7 @@ func TestBench(t *testing.T) {
 		t.Errorf("workload %+v", w)
 	}
 	data := display.ToBundle(b).Data
-	for _, want := range []string{"median", "interp written", "interp optimised", "GFLOP/s", c.Environment.Go} {
+	for _, want := range []string{"median", "auto written", "auto optimised", "GFLOP/s", c.Environment.Go} {
 		for _, form := range []string{"text/plain", "text/html"} {
 			if text := data[form].(string); !strings.Contains(text, want) {
 				t.Errorf("%s lacks %q:\n%s", form, want, text)

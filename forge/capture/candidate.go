@@ -124,6 +124,10 @@ func (c *compiled) Prepare(ctx context.Context, s *Subject) (Prepared, error) {
 	if err != nil {
 		return Prepared{}, err
 	}
+	if c, ok := exe.(backend.Changing); ok {
+		_ = c.Settle(ctx) // a form that cannot be had is no reason not to time the other
+	}
+	exe = backend.Current(exe)
 	return Prepared{Runner: Executing(exe, s.Inputs), Cache: cacheState(exe)}, nil
 }
 

@@ -49,7 +49,7 @@ func TestOnBackend(t *testing.T) {
 		if !tensor.Identical(got[0], kept) {
 			t.Errorf("%s: a later run wrote to the results", c.on.Name())
 		}
-		if g, err := gate(s.Written.Outputs, got, want); err != nil || !g.Passed() {
+		if g, err := NewGate(s.Written.Outputs, got, want); err != nil || !g.Passed() {
 			t.Errorf("%s: %+v, %v", c.on.Name(), g, err)
 		}
 	}

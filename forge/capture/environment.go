@@ -70,9 +70,9 @@ var tuning = []string{
 // Describe finds out about this machine and this program.
 func Describe(ctx context.Context) Environment {
 	e := Environment{
-		CPU: field("/proc/cpuinfo", "model name"), ISA: extensions(), Cores: runtime.NumCPU(), GoThreads: runtime.GOMAXPROCS(0),
+		CPU: Processor(), ISA: extensions(), Cores: runtime.NumCPU(), GoThreads: runtime.GOMAXPROCS(0),
 		Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Compiler: compiler(ctx), GPUs: gpus(), Driver: driver(),
-		Tree: UnknownTree, Libraries: map[string]string{}, Variables: map[string]string{}, LoadBefore: load(),
+		Tree: UnknownTree, Libraries: map[string]string{}, Variables: map[string]string{}, LoadBefore: Load(),
 	}
 	var name unix.Utsname
 	if unix.Uname(&name) == nil {
@@ -162,8 +162,13 @@ func field(path, key string) string {
 	return ""
 }
 
-// load is the load average over the last minute.
-func load() string {
+// Processor is the model of the processor, in its maker's words; empty where the
+// system does not tell.
+func Processor() string { return field("/proc/cpuinfo", "model name") }
+
+// Load is the load average over the last minute; empty where the system does not
+// tell.
+func Load() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if fields := strings.Fields(string(text)); err == nil && len(fields) > 0 {
 		return fields[0]

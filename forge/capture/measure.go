@@ -127,7 +127,7 @@ func (m *Instrument) complete(ctx context.Context, c *Capture, subjects []*Subje
 			return fmt.Errorf("%s: %w", s.Name, err)
 		}
 		c.Workloads = slices.Insert(c.Workloads, i, *w)
-		c.Environment.LoadAfter = load()
+		c.Environment.LoadAfter = Load()
 		for _, candidate := range candidates {
 			if err := c.Environment.describePeer(candidate); err != nil {
 				return err
@@ -176,7 +176,7 @@ func (m *Instrument) workload(ctx context.Context, s *Subject, candidates []Cand
 		return nil, fmt.Errorf("the float64 reference: %w", err)
 	}
 	meter := display.Progress(ctx, "measuring "+s.Name, m.Settings.Samples)
-	w.Load = load()
+	w.Load = Load()
 	trials := make([]*trial, len(candidates))
 	for i, candidate := range candidates {
 		trials[i] = &trial{Series: Series{Label: candidate.Label(), Cache: NoCache}}
@@ -263,11 +263,11 @@ func (m *Instrument) prepare(ctx context.Context, t *trial, c Candidate, s *Subj
 	if err != nil {
 		return t.fail(ctx, err)
 	}
-	if t.Gate, err = gate(s.Written.Outputs, got, want); err != nil {
+	if t.Gate, err = NewGate(s.Written.Outputs, got, want); err != nil {
 		return t.fail(ctx, err)
 	}
-	if !t.Gate.Passed() {
-		return t.fail(ctx, t.Gate.failure())
+	if err := t.Gate.Failure(); err != nil {
+		return t.fail(ctx, err)
 	}
 	quickest := time.Duration(math.MaxInt64)
 	for range m.Settings.Warmup {
@@ -281,8 +281,11 @@ func (m *Instrument) prepare(ctx context.Context, t *trial, c Candidate, s *Subj
 	return nil
 }
 
-// failure words why a gate was not passed.
-func (g *Gate) failure() error {
+// Failure words why a gate was not passed; nil if it was.
+func (g *Gate) Failure() error {
+	if g.Passed() {
+		return nil
+	}
 	if g.NonFinite > 0 {
 		return fmt.Errorf("the results have %d elements that are infinite or NaN", g.NonFinite)
 	}

@@ -20,6 +20,7 @@ import (
 	"forgekernel/forge/ir"
 	"forgekernel/forge/pass"
 	"forgekernel/forge/plan"
+	"forgekernel/forge/tune"
 )
 
 // Version is the version of the JSON form. A field may be added within a
@@ -49,6 +50,11 @@ type Report struct {
 	Notes    []string           `json:"notes,omitempty"` // what the backend says of the whole program
 	Analysis *analysis.Analysis `json:"analysis"`
 	Delta    analysis.Delta     `json:"delta"`
+	// Tuning is the record that the program was compiled with: the schedules chosen
+	// and rejected with all samples.
+	Tuning *tune.Record `json:"tuning,omitempty"`
+	// TuningIgnored says why a record was not used.
+	TuningIgnored string `json:"tuning_ignored,omitempty"`
 
 	sources   []Source
 	snapshots []pass.Snapshot
@@ -89,6 +95,10 @@ type Subject struct {
 	Passes  *pass.Result
 	Kernels []backend.Kernel
 	Notes   []string // what the backend says of the whole program
+	// Tuning is the record that the program was compiled with, nil for none;
+	// TuningIgnored says why one was not used.
+	Tuning        *tune.Record
+	TuningIgnored string
 }
 
 // New explains a program. It fails if the program has no memory plan.
@@ -106,6 +116,7 @@ func New(s Subject) (*Report, error) {
 		Format: Format, Version: Version, Program: g.Name, Source: s.Name, Backend: s.Backend,
 		Inputs: valuesOf(g.Inputs), Outputs: valuesOf(g.Outputs), Passes: passesOf(s.Passes),
 		Memory: after, Kernels: s.Kernels, Notes: s.Notes, Analysis: analysis.Of(g),
+		Tuning: s.Tuning, TuningIgnored: s.TuningIgnored,
 		sources: s.Sources, snapshots: s.Passes.Snapshots,
 	}
 	r.Delta = analysis.Delta{Before: analysis.Of(s.Written).Extent(before.Planned), After: r.Analysis.Extent(after.Planned)}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"forgekernel/forge/ir"
-	"forgekernel/forge/tensor"
 )
 
 // Layout gives the steps, in elements, between the neighbours of a value in each
@@ -15,8 +14,9 @@ type Layout func(*ir.Value) []int
 // lowerings has what lowers the operators that are no scalar operation.
 var lowerings = map[string]func(*lowering) error{
 	"fused":           (*lowering).fused,
-	"linear":          inSingle((*lowering).linear),
-	"matmul":          inSingle((*lowering).matmul),
+	"linear":          (*lowering).linear,
+	"matmul":          (*lowering).matmul,
+	"conv2d":          (*lowering).convolution,
 	"sum":             (*lowering).reduction,
 	"mean":            (*lowering).reduction,
 	"max":             (*lowering).reduction,
@@ -63,18 +63,6 @@ func Lower(n *ir.Node, layout Layout) ([]*Kernel, error) {
 	return l.kernels, nil
 }
 
-// inSingle is a lowering for nodes all of whose values are f32.
-func inSingle(lower func(*lowering) error) func(*lowering) error {
-	return func(l *lowering) error {
-		for _, v := range slices.Concat(l.node.In, l.node.Out) {
-			if v.Spec.DType != tensor.F32 {
-				return fmt.Errorf("%v is %v; kernels of %s compute in f32", v, v.Spec.DType, l.node.Op.Name)
-			}
-		}
-		return lower(l)
-	}
-}
-
 // lowering is the state of [Lower].
 type lowering struct {
 	node    *ir.Node
@@ -101,7 +89,7 @@ func (l *lowering) addParam(p Param) int {
 // out is the access to the first result over its own dimensions.
 func (l *lowering) out() *Access {
 	v := l.node.Out[0]
-	return &Access{Param: l.param(v, true), Strides: l.layout(v)}
+	return &Access{Param: l.param(v, true), Strides: slices.Clone(l.layout(v))}
 }
 
 // operand is the access to operand i over the dimensions of shape, which it

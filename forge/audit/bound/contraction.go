@@ -14,17 +14,42 @@ func ofContraction(n *ir.Node, in []*tensor.Tensor) (limits, error) {
 		return ofProduct(n, in)
 	case "conv2d":
 		w := in[1]
-		return ofSum(n, in, w.Dim(1)*w.Dim(2)*w.Dim(3)+1)
+		return activated(n, in, w.Dim(1)*w.Dim(2)*w.Dim(3)+1)
 	case "rope":
 		return ofRope(n, in[0]), nil
 	}
 	return ofAttention(n, in), nil
 }
 
-// ofProduct bounds a product with bias and activation. An activation has a
-// slope of at most 1.2, and an error of at most ten units of its argument.
+// ofProduct bounds a product with bias, activation and residual, which is one more
+// rounding, of a sum that is no larger than its terms and the result.
 func ofProduct(n *ir.Node, in []*tensor.Tensor) (limits, error) {
-	before, err := ofSum(n, in, in[0].Dim(-1)+1)
+	terms := in[0].Dim(-1) + 1
+	if len(in) < len(n.Op.Operands) {
+		return activated(n, in, terms)
+	}
+	last := len(in) - 1
+	plain, err := ir.NewNode(n.Op, n.Attrs, n.In[:last]...)
+	if err != nil {
+		return nil, err
+	}
+	before, err := activated(plain, in[:last], terms)
+	if err != nil {
+		return nil, err
+	}
+	sums, err := onMagnitudes(plain, in[:last])
+	if err != nil {
+		return nil, err
+	}
+	return func(i int) float64 {
+		return before(i) + unit*(math.Abs(in[last].Elem(i))+1.2*math.Abs(sums.Elem(i))+before(i))
+	}, nil
+}
+
+// activated bounds sums of so many products and a bias with an activation. That has
+// a slope of at most 1.2, and an error of at most ten units of its argument.
+func activated(n *ir.Node, in []*tensor.Tensor, terms int) (limits, error) {
+	before, err := ofSum(n, in, terms)
 	if act := n.Str("act"); err != nil || act == "" || act == "none" {
 		return before, err
 	}

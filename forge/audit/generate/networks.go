@@ -28,6 +28,10 @@ func linear(m *maker, o *ir.Op) {
 	if m.chance(2) {
 		operands = append(operands, m.want(x.Spec.DType, out))
 	}
+	if len(operands) > 2 && m.chance(3) {
+		residual := append(slices.Clone(x.Spec.Shape[:x.Spec.Rank()-1]), out)
+		operands = append(operands, m.want(x.Spec.DType, residual...))
+	}
 	m.apply(o, ir.Attrs{"act": m.activation()}, operands...)
 }
 
@@ -36,7 +40,7 @@ func conv(m *maker, o *ir.Op) {
 	groups, perGroup := choose(m, 1, 1, 2), m.size()
 	in, out := groups*perGroup, groups*m.long(m.size())
 	h, w := 1+m.rng.IntN(3), 1+m.rng.IntN(3)
-	attrs := ir.Attrs{"groups": groups}
+	attrs := ir.Attrs{"groups": groups, "act": m.activation()}
 	m.window(attrs, "stride", "dilation", "padding")
 	operands := []*ir.Value{m.want(dtype, m.dim(), in, 3+m.rng.IntN(4), m.long(3+m.rng.IntN(4))), m.want(dtype, out, perGroup, h, w)}
 	if m.chance(2) {

@@ -10,7 +10,8 @@ import (
 // library is machine code in this process, unloaded when nothing refers to it.
 type library struct {
 	handle uintptr
-	cached bool // found compiled
+	cached bool   // found compiled
+	forget func() // removes it from the cache
 }
 
 func open(path string) (*library, error) {

@@ -16,6 +16,7 @@ import (
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/backend/interp"
+	"forgekernel/forge/backend/portable"
 	"forgekernel/forge/capture"
 	"forgekernel/forge/capture/benchmarks"
 )
@@ -32,6 +33,7 @@ var measurable = []struct {
 		b.Threads = threads
 		return b
 	}},
+	{"portable", 1, func(int) backend.Backend { return portable.New() }},
 	{"interp", 0, func(threads int) backend.Backend {
 		b := interp.New()
 		b.Workers = threads

@@ -76,7 +76,7 @@ func (b *bench) subjects(ctx context.Context, args []string) ([]*capture.Subject
 
 // file is what a file holds, on the inputs that "forge run" makes too.
 func (b *bench) file(ctx context.Context, path string) (*capture.Subject, error) {
-	b.program.backend, b.program.threads = forge.DefaultBackend, 1
+	b.program.backend, b.program.threads = "interp", 1 // which compiles nothing: only the graphs are wanted
 	compiled, inputs, err := b.load(ctx, []string{path}, b.inputs)
 	if err == nil && inputs == nil {
 		inputs, err = compiled.RandomInputs(b.settings.Seed)

@@ -30,7 +30,7 @@ type program struct {
 
 func (p *program) flags(cmd *cobra.Command) {
 	p.bindingFlags(cmd)
-	cmd.Flags().StringVar(&p.backend, "backend", "interp", "what runs the program")
+	cmd.Flags().StringVar(&p.backend, "backend", forge.DefaultBackend, "what runs the program: "+strings.Join(forge.Backends(), ", "))
 	cmd.Flags().IntVar(&p.threads, "threads", cpu.Cores(), "how many threads may share the work")
 }
 
@@ -198,6 +198,11 @@ func runCommand() *cobra.Command {
 			}
 			if err := writeResults(outputs, report, results); err != nil {
 				return err
+			}
+			if cmd.Flags().Changed("backend") {
+				for _, note := range report.Notes {
+					fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
+				}
 			}
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), report)
