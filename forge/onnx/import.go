@@ -17,6 +17,10 @@ import (
 // MaxListed is the number of unsupported nodes that an error names.
 const MaxListed = 20
 
+// MaxActing is the number of elements of an input that is bound for the sake of
+// the program, which could be computed without.
+const MaxActing = 64
+
 // Graph imports the model. An input is bound to the value that the binding has
 // for it only where the program needs to know it.
 func (m *Model) Graph(ctx context.Context, b importer.Binding) (*importer.Program, error) {
@@ -29,6 +33,7 @@ func (m *Model) Graph(ctx context.Context, b importer.Binding) (*importer.Progra
 	for {
 		im := newImporter(ctx, m, bound)
 		im.decoded = read
+		im.values = b.Values
 		p, err := im.run(shapes, b)
 		var need *needError
 		if errors.As(err, &need) && b.Values[need.input] != nil && bound[need.input] == "" {
@@ -53,6 +58,9 @@ type needError struct {
 }
 
 func (e *needError) Error() string { return e.err.Error() }
+
+// Needs is the input whose value would make an import go on, or "".
+func (e *needError) Needs() string { return e.input }
 
 // value is what a name of the file stands for.
 type value struct {
@@ -88,7 +96,8 @@ type imports struct {
 	decoded     *decoded
 	b           *ir.Builder
 	names       importer.Identifiers
-	bound       map[string]string // inputs to bind, and what for
+	bound       map[string]string         // inputs to bind, and what for
+	values      map[string]*tensor.Tensor // at hand, of inputs
 	origin      map[*ir.Value]string
 	functions   map[string]*proto.Function
 	unsupported []string
