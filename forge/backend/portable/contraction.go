@@ -33,6 +33,9 @@ type contraction struct {
 // contraction packs a constant matrix, and makes it the parameter of the step.
 func (x *Executable) contraction(k *loop.Kernel, s *step) (kernel, error) {
 	c := k.Contraction
+	if c.Elem != tensor.F32 {
+		return nil, fmt.Errorf("products of %v are not in tiles", c.Elem)
+	}
 	t := &contraction{product: newProduct(x.set, c.M, c.N, c.K), c: c}
 	if c.Bias != nil && slices.ContainsFunc(c.Bias.Strides[:len(c.Batch)+1], func(s int) bool { return s != 0 }) {
 		return nil, errors.New("its bias differs from row to row")

@@ -9,15 +9,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"forgekernel/display"
 	"forgekernel/forge"
 )
 
 func main() {
 	out := &output{file: os.Stdout}
+	display.SetSink(&progressLine{w: io.Discard, stay: os.Stderr})
 	cmd := root()
 	cmd.SetOut(out)
 	cmd, err := cmd.ExecuteContextC(context.Background())
