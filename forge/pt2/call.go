@@ -70,18 +70,18 @@ func (c *call) importNode() error {
 	if err != nil {
 		return err
 	}
-	if missing {
-		c.setMissing()
-		return nil
-	}
 	target := c.target()
-	if f, ok := functions[target]; ok {
-		return formula.Try(func() { c.setNumber(0, c.compute(f)) })
-	}
+	f, ofNumbers := functions[target]
 	build, ok := targets[target]
-	if !ok {
+	switch {
+	case !ok && !ofNumbers:
 		c.refuse("")
 		return nil
+	case missing:
+		c.setMissing()
+		return nil
+	case ofNumbers:
+		return formula.Try(func() { c.setNumber(0, c.compute(f)) })
 	}
 	if !computed && !nests[target] {
 		if done, err := c.fold(build); done || err != nil {
