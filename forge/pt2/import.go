@@ -188,7 +188,7 @@ func (im *imports) bindValue(in input, t *tensor.Tensor) (*value, error) {
 			return nil, fmt.Errorf("it is %d, and %s is %d", n, in.symbol, was)
 		}
 		im.symbols[in.symbol] = n
-		if err := im.model.checkRange(in.symbol, n); err != nil {
+		if err := im.model.checkRanges(im.symbols); err != nil {
 			return nil, err
 		}
 	}
@@ -408,7 +408,7 @@ func (im *imports) compareNumber(s *scope, name string, v *number) error {
 	if symbol, plain := e.Symbol(); plain {
 		if _, known := im.symbols[symbol]; !known {
 			im.symbols[symbol] = v.int
-			return im.model.checkRange(symbol, v.int)
+			return im.model.checkRanges(im.symbols)
 		}
 	}
 	n, err := e.Int(im.symbols)
