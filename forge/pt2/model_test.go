@@ -138,7 +138,7 @@ func check(t *testing.T, dir, name string) {
 	}
 }
 
-var modules = []string{"mlp", "gpt", "cnn", "sizes", "views", "elementwise", "logic", "activations", "shapes", "reductions", "indexing", "products", "images"}
+var modules = []string{"mlp", "gpt", "cnn", "sizes", "changes", "recurrent", "views", "elementwise", "logic", "activations", "shapes", "reductions", "indexing", "products", "images"}
 
 // Every fixture gives PyTorch's results, as torch.export wrote it and decomposed.
 func TestFixtures(t *testing.T) {
@@ -279,6 +279,17 @@ func sourceLine(t *testing.T, source string, line int) string {
 		t.Fatalf("%s has no line %d", source, line)
 	}
 	return lines[line-1]
+}
+
+// A value that a later node changed is refused, since the import would read what it was
+// before; decomposed, the program has no changes.
+func TestChanges(t *testing.T) {
+	_, err := readModel(t, fixtures, "stale").Graph(context.Background(), importer.Binding{})
+	want := `"mul" is read after aten.fill_.Scalar "fill_" (fixtures.py:`
+	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "run_decompositions()") {
+		t.Errorf("error %v; want %s", err, want)
+	}
+	check(t, fixtures, "stale.core")
 }
 
 // A file is mapped, and what was imported from it outlives it.
