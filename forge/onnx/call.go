@@ -47,6 +47,13 @@ type call struct {
 	opset int64 // version of the node's domain
 	in    []*value
 	out   []*value
+	seen  *seen
+}
+
+// seen is what of a node its import function has asked for.
+type seen struct {
+	operands uint64
+	attrs    map[string]bool
 }
 
 type bailout struct{ err error }
@@ -87,9 +94,36 @@ func (c *call) build(o operator) (err error) {
 			err = b.err
 		}
 	}()
+	c.seen = &seen{attrs: make(map[string]bool)}
 	o.build(c)
+	c.checkSeen()
 	c.typeOutputs()
 	return nil
+}
+
+// harmless are attributes that change nothing here: those that guide training or an
+// implementation, and those for types that are not supported.
+var harmless = map[string]bool{
+	"consumed_inputs": true, "is_test": true, "momentum": true, "round_mode": true, "saturate": true, "seed": true, "sorted": true, "stash_type": true,
+}
+
+// checkSeen refuses operands that were not asked for: the operator gives them a
+// meaning that its import function does not know. Attributes of that kind are noted,
+// since writers leave some that mean nothing.
+func (c *call) checkSeen() {
+	if nests[c.node.Op] || c.node.Op == "Dropout" {
+		return
+	}
+	for i, v := range c.in {
+		if v != nil && (i >= 64 || c.seen.operands>>i&1 == 0) && c.seen.operands != allOperands {
+			c.fail("operand %d, %q, is not supported", i, c.node.Inputs[i])
+		}
+	}
+	for _, a := range c.node.Attrs {
+		if !c.seen.attrs[a.Name] && !harmless[a.Name] {
+			c.note("%s: the attribute %s is not looked at", describe(c.node), a.Name)
+		}
+	}
 }
 
 func (c *call) setMissing() {

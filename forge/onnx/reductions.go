@@ -22,10 +22,10 @@ type reduction func(name string, v *ir.Value) *ir.Value
 // when there are none and the operand passes as it is.
 func (c *call) reduction(since int64) (reduce reduction, ok bool) {
 	axes, given := c.intsAt("axes", since, 1)
+	attrs := ir.Attrs{"keepdims": c.flag("keepdims", true)}
 	if c.flag("noop_with_empty_axes", false) && len(axes) == 0 {
 		return nil, false
 	}
-	attrs := ir.Attrs{"keepdims": c.flag("keepdims", true)}
 	if given && len(axes) > 0 {
 		attrs["axes"] = c.axes(axes, c.rank(0))
 	}
