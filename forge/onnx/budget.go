@@ -1,8 +1,10 @@
 package onnx
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"forgekernel/forge/ir"
 	"forgekernel/forge/onnx/proto"
@@ -27,8 +29,13 @@ const (
 	// MaxBound is the number of inputs that can be bound: each is found by an import
 	// of its own.
 	MaxBound = 64
-	// MaxNotes is the number of notes that are kept.
-	MaxNotes = 100
+	// MaxNotes is the number of notes that are kept, and MaxListed that of unsupported
+	// nodes that an error names.
+	MaxNotes  = 100
+	MaxListed = 20
+	// MaxError is the length of an error in bytes. Names and lists of a file may be
+	// of any length.
+	MaxError = 8 << 10
 	// MaxInputs and MaxOpsets bound what a model declares.
 	MaxInputs = 4096
 	MaxOpsets = 64
@@ -53,6 +60,14 @@ func (c *call) countIR() {
 	if c.emitted++; c.emitted > MaxGraph {
 		c.fail("the program has more than %d nodes", MaxGraph)
 	}
+}
+
+// brief cuts the text of an error that is too long.
+func brief(err error) error {
+	if err == nil || len(err.Error()) <= MaxError {
+		return err
+	}
+	return errors.New(strings.ToValidUTF8(err.Error()[:MaxError], "") + " …")
 }
 
 // room makes sure that there is room for a constant of these dimensions and

@@ -57,7 +57,7 @@ func Open(path string) (*Model, error) {
 	m, err := newModel(filepath.Base(path), file.Bytes(), &externalFiles{folder: filepath.Dir(path)})
 	if err != nil {
 		file.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, brief(fmt.Errorf("%s: %w", path, err))
 	}
 	m.file = file
 	return m, nil
@@ -67,7 +67,7 @@ func Open(path string) (*Model, error) {
 func Read(name string, raw []byte) (*Model, error) {
 	m, err := newModel(name, raw, &externalFiles{})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, brief(fmt.Errorf("%s: %w", name, err))
 	}
 	return m, nil
 }
