@@ -5,19 +5,24 @@ import (
 	"strings"
 
 	"forgekernel/forge/backend"
+	"forgekernel/forge/backend/auto"
 	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/backend/interp"
+	"forgekernel/forge/backend/portable"
+	"forgekernel/forge/backend/tiered"
 )
 
-// DefaultBackend is the reference interpreter in float32.
-const DefaultBackend = "interp"
+// DefaultBackend picks what runs a program, by the rules of package auto.
+const DefaultBackend = "auto"
 
-// backends lists what can run a program, the default first, each made for a number
-// of threads.
+// backends lists what can run a program, each made for a number of threads.
 var backends = []func(threads int) backend.Backend{
 	func(threads int) backend.Backend { b := interp.New(); b.Workers = threads; return b },
 	func(threads int) backend.Backend { b := interp.Reference(); b.Workers = threads; return b },
 	func(threads int) backend.Backend { b := cpu.New(); b.Threads = threads; return b },
+	func(threads int) backend.Backend { b := portable.New(); b.Workers = threads; return b },
+	func(threads int) backend.Backend { return tiered.New(threads) },
+	func(threads int) backend.Backend { return auto.New(threads) },
 }
 
 // MaxThreads bounds the threads of a program.
@@ -43,3 +48,7 @@ func backendNamed(name string, threads int) (backend.Backend, error) {
 	}
 	return nil, fmt.Errorf("there is no backend %q; there are %s", name, strings.Join(Backends(), ", "))
 }
+
+// Close ends compilations in the background and waits until they have cleared up.
+// Programs go on in the form that they have. A process calls it before it ends.
+func Close() { tiered.Process.Stop() }

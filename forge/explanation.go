@@ -17,10 +17,15 @@ func (p *Program) Explain() *Explanation { return cell(p.Explanation()) }
 // Explanation gathers what the compiler decided. It fails for a program that has
 // no memory plan.
 func (p *Program) Explanation() (*Explanation, error) {
-	return explain.New(explain.Subject{
+	n := p.native.Load()
+	s := explain.Subject{
 		Name: p.Source().Name, Sources: p.sources(), Backend: p.backend,
-		Written: p.passes.Snapshots[0].Graph, Passes: p.passes, Kernels: p.exe.Kernels(),
-	})
+		Written: p.passes.Snapshots[0].Graph, Passes: p.passes, Kernels: n.exe.Kernels(), Notes: p.Notes(), Tuning: n.tuning,
+	}
+	if n.problem != nil {
+		s.TuningIgnored = n.problem.Error()
+	}
+	return explain.New(s)
 }
 
 // Plan is where intermediate values stand in memory, and when. It panics with

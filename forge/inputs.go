@@ -56,11 +56,7 @@ func (f Function) ReadInputs(path string) ([]*Tensor, error) {
 
 // ReadInputs is [Function.ReadInputs] for a program.
 func (p *Program) ReadInputs(path string) ([]*Tensor, error) {
-	params := make([]string, len(p.traced.Inputs))
-	for i, v := range p.traced.Inputs {
-		params[i] = v.Name
-	}
-	return readInputs(path, p.Name(), params)
+	return readInputs(path, p.Name(), p.InputNames())
 }
 
 func readInputs(path, name string, params []string) ([]*Tensor, error) {
@@ -102,10 +98,12 @@ func readArchive(path string) ([]tensor.Named, error) {
 // RandomInputs are inputs for the program, the same for equal seeds: floating
 // point is standard normal, a bool is true or false with equal chance, and an
 // integer is a valid index of every axis of what it is used with.
-func (p *Program) RandomInputs(seed uint64) ([]*Tensor, error) {
-	list := make([]*Tensor, len(p.traced.Inputs))
-	for i, v := range p.traced.Inputs {
-		t, err := randomInput(p.traced, v, seed+uint64(i))
+func (p *Program) RandomInputs(seed uint64) ([]*Tensor, error) { return randomInputs(p.traced, seed) }
+
+func randomInputs(g *ir.Graph, seed uint64) ([]*Tensor, error) {
+	list := make([]*Tensor, len(g.Inputs))
+	for i, v := range g.Inputs {
+		t, err := randomInput(g, v, seed+uint64(i))
 		if err != nil {
 			return nil, err
 		}

@@ -29,7 +29,7 @@ func TestNative(t *testing.T) {
 }
 
 func TestGeneratedByNone(t *testing.T) {
-	p, err := forge.Compile("def f(x: f32[2]): return x + 1\n")
+	p, err := forge.Compile("def f(x: f32[2]): return x + 1\n", forge.OnBackend("interp"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,5 +74,31 @@ func TestNativeEqual(t *testing.T) {
 		if _, err := forge.Compile(source, forge.OnThreads(threads)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%d threads: got error %v", threads, err)
 		}
+	}
+}
+
+// TestDefault picks a backend for a small program and says why, and shows the C of
+// a larger one once it is compiled.
+func TestDefault(t *testing.T) {
+	t.Setenv("FORGE_CACHE_DIR", t.TempDir())
+	p, err := forge.Compile("def f(x: f32[2]): return x + 1\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if notes := p.Notes(); len(notes) != 1 || !strings.Contains(notes[0], "Backend portable was picked") {
+		t.Errorf("the notes are %q", notes)
+	}
+	if text := p.Explain().Text(false); !strings.Contains(text, "Backend portable was picked") {
+		t.Errorf("the explanation is %s", text)
+	}
+	p, err = forge.Compile("def f(x: f32[64, 64]): return x @ x\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, err := p.Generated(); err != nil || code.Lang != "c" {
+		t.Errorf("the generated code is %.40q, %v", code.Code, err)
+	}
+	if err := p.Settle(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

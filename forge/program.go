@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"forgekernel/display"
 	"forgekernel/forge/backend"
+	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/pass"
 	"forgekernel/forge/script"
@@ -20,9 +22,16 @@ type Program struct {
 	traced  *ir.Graph      // as written, before any pass
 	calls   *script.Traced // what it inlined; nil when it comes from no source
 	passes  *pass.Result
-	exe     backend.Executable
 	threads int
 	backend string
+	native  atomic.Pointer[native] // what runs it; tuning replaces it
+}
+
+// native is a program on its backend.
+type native struct {
+	exe     backend.Executable
+	tuning  *Tuning // that it was compiled with; nil for none
+	problem error   // why a record of tuning was ignored
 }
 
 // origin is what a program was made from: it names the program and words the
@@ -63,11 +72,26 @@ func build(ctx context.Context, from origin, g *ir.Graph, s settings, opts pass.
 		return nil, err
 	}
 	p.passes.Snapshots[0].Pass = cmp.Or(opts.After, pass.TraceSnapshot)
-	if p.exe, err = b.Compile(ctx, p.passes.Graph); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return p, p.prepare(ctx, b)
 }
+
+// prepare compiles the program for a backend, with its record of tuning if there is
+// one.
+func (p *Program) prepare(ctx context.Context, b backend.Backend) error {
+	n := &native{}
+	if c, ok := b.(*cpu.Backend); ok {
+		b = n.tuned(ctx, c)
+	}
+	var err error
+	if n.exe, err = b.Compile(ctx, p.passes.Graph); err != nil {
+		return err
+	}
+	p.native.Store(n)
+	return nil
+}
+
+// exe is what runs the program.
+func (p *Program) exe() backend.Executable { return p.native.Load().exe }
 
 // Name is the name of the function.
 func (p *Program) Name() string { return p.origin.programName() }
@@ -150,7 +174,7 @@ func (p *Program) run(ctx context.Context, args []*Tensor) ([]*Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	outs, err := p.exe.Run(ctx, args...)
+	outs, err := p.exe().Run(ctx, args...)
 	if err != nil {
 		return nil, p.origin.callError(ctx, err, specs)
 	}
@@ -160,13 +184,39 @@ func (p *Program) run(ctx context.Context, args []*Tensor) ([]*Tensor, error) {
 // Source is the text that the program was made from.
 func (p *Program) Source() display.Source { return p.origin.source() }
 
-// Generated is the code that the backend generated from the program. It fails for
-// a backend that generates none.
+// Generated is the code that the backend generated from the program. It waits for
+// code that is being compiled, and fails for a backend that generates none.
 func (p *Program) Generated() (display.Source, error) {
-	if x, ok := p.exe.(interface{ Code() display.Source }); ok {
+	var settled error
+	if c, ok := p.exe().(backend.Changing); ok {
+		settled = c.Settle(callContext())
+	}
+	if x, ok := backend.Current(p.exe()).(interface{ Code() display.Source }); ok {
 		return x.Code(), nil
 	}
+	if settled != nil {
+		return display.Source{}, fmt.Errorf("there is no generated code: %w", settled)
+	}
 	return display.Source{}, fmt.Errorf("the backend %s generates no code; cpu does", p.backend)
+}
+
+// Notes are what a reader of the program should know: the inputs of a model that are
+// a part of it, what its importer says, and what the backend says of all of it, as
+// which form runs and why.
+func (p *Program) Notes() []string {
+	var list []string
+	if o, ok := p.origin.(modelOrigin); ok {
+		list = o.notes()
+	}
+	return append(list, backend.Notes(p.exe())...)
+}
+
+// Settle waits until the program runs in its final form; see [backend.Changing].
+func (p *Program) Settle(ctx context.Context) error {
+	if c, ok := p.exe().(backend.Changing); ok {
+		return c.Settle(ctx)
+	}
+	return nil
 }
 
 // IR is the optimised program as text.

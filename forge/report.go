@@ -3,12 +3,11 @@ package forge
 import (
 	"context"
 	"encoding/json"
-	"math"
-	"strconv"
 
 	"gonum.org/v1/gonum/stat"
 
 	"forgekernel/forge/pass"
+	"forgekernel/forge/tensor"
 )
 
 // ReportVersion is the version of [Report]'s JSON form. A field may be added
@@ -26,6 +25,7 @@ type Report struct {
 	Program   string           `json:"program"`
 	Source    string           `json:"source"` // name of the source
 	Backend   string           `json:"backend"`
+	Notes     []string         `json:"notes,omitempty"` // what a reader of the program should know
 	Inputs    []ReportValue    `json:"inputs"`
 	Outputs   []ReportValue    `json:"outputs"`
 	Snapshots []ReportSnapshot `json:"snapshots"`
@@ -67,25 +67,8 @@ type ReportResult struct {
 	Mean   *float64 `json:"mean,omitempty"`
 	StdDev *float64 `json:"std_dev,omitempty"`
 	// Values are the elements in row-major order, the first [MaxReportValues].
-	Values    []ReportNumber `json:"values"`
-	Truncated bool           `json:"truncated"`
-}
-
-// ReportNumber is a float32 in the fewest digits that tell it from its
-// neighbours, or the string "NaN", "Infinity" or "-Infinity".
-type ReportNumber float32
-
-// MarshalJSON implements [json.Marshaler].
-func (n ReportNumber) MarshalJSON() ([]byte, error) {
-	switch v := float64(n); {
-	case math.IsNaN(v):
-		return []byte(`"NaN"`), nil
-	case math.IsInf(v, 1):
-		return []byte(`"Infinity"`), nil
-	case math.IsInf(v, -1):
-		return []byte(`"-Infinity"`), nil
-	}
-	return strconv.AppendFloat(nil, float64(n), 'g', -1, 32), nil
+	Values    []tensor.Number `json:"values"`
+	Truncated bool            `json:"truncated"`
 }
 
 // Report describes the program.
@@ -95,8 +78,9 @@ func (p *Program) Report() (*Report, error) {
 		Program:  p.Name(),
 		Source:   p.Source().Name,
 		Backend:  p.backend,
-		Inputs:   reportValues(p.Inputs()),
-		Outputs:  reportValues(p.Outputs()),
+		Notes:    p.Notes(),
+		Inputs:   reportValues(p.InputNames(), p.Inputs()),
+		Outputs:  reportValues(p.OutputNames(), p.Outputs()),
 		Rewrites: append([]pass.Rewrite{}, p.passes.Rewrites...),
 	}
 	for _, s := range p.passes.Snapshots {
@@ -109,10 +93,10 @@ func (p *Program) Report() (*Report, error) {
 	return r, nil
 }
 
-func reportValues(values []Typed) []ReportValue {
+func reportValues(names []string, values []Typed) []ReportValue {
 	list := make([]ReportValue, len(values))
 	for i, v := range values {
-		list[i] = ReportValue{Name: v.Name, DType: v.Spec.DType.String(), Shape: append([]int{}, v.Spec.Shape...)}
+		list[i] = ReportValue{Name: names[i], DType: v.Spec.DType.String(), Shape: append([]int{}, v.Spec.Shape...)}
 	}
 	return list
 }
@@ -151,12 +135,12 @@ func (p *Program) RunReport(ctx context.Context, args ...*Tensor) (*Report, []*T
 }
 
 func reportResult(name string, y *Tensor) ReportResult {
-	r := ReportResult{Name: name, Elements: y.Len(), Values: []ReportNumber{}, Truncated: y.Len() > MaxReportValues}
+	r := ReportResult{Name: name, Elements: y.Len(), Values: []tensor.Number{}, Truncated: y.Len() > MaxReportValues}
 	var finite []float64
 	for i := range y.Len() {
 		v := y.Elem(i)
 		if i < MaxReportValues {
-			r.Values = append(r.Values, ReportNumber(v))
+			r.Values = append(r.Values, tensor.Number(v))
 		}
 		if isFinite(v) {
 			finite = append(finite, v)

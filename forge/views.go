@@ -36,6 +36,9 @@ var views = []view{
 	{"bench", "the time of a run, on random inputs", func(ctx context.Context, p *Program) (any, error) {
 		return p.BenchContext(ctx, BenchOptions{})
 	}},
+	{"tune", "the schedules of the kernels, found by measurement", func(ctx context.Context, p *Program) (any, error) {
+		return p.TuneContext(ctx, TuneOptions{})
+	}},
 }
 
 // Views names the ways to look at a program.

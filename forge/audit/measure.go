@@ -11,10 +11,10 @@ import (
 type Error struct {
 	// Relative is the largest difference over the largest magnitude of the
 	// float64 result; infinite when elements are lost.
-	Relative Number `json:"relative"`
+	Relative tensor.Number `json:"relative"`
 	// ULP is the largest difference in units in the last place, of the value's
 	// type, at the element itself.
-	ULP Number `json:"ulp"`
+	ULP tensor.Number `json:"ulp"`
 	// Lost counts elements that are a NaN or an infinity where the float64 result
 	// is a number or the other, or the other way round.
 	Lost int `json:"lost"`
@@ -37,18 +37,18 @@ func measure(p pair) Error {
 		}
 		d := math.Abs(x - y)
 		difference, magnitude = math.Max(difference, d), math.Max(magnitude, math.Abs(y))
-		e.ULP = Number(math.Max(float64(e.ULP), d/tensor.ULP(p.narrow.DType(), y)))
+		e.ULP = tensor.Number(math.Max(float64(e.ULP), d/tensor.ULP(p.narrow.DType(), y)))
 		if d > 0 && !p.narrow.DType().IsFloat() {
 			e.Differ++
 		}
 	}
 	switch {
 	case e.Lost > 0:
-		e.Relative = Number(math.Inf(1))
+		e.Relative = tensor.Number(math.Inf(1))
 	case difference > 0 && magnitude > 0:
-		e.Relative = Number(difference / magnitude)
+		e.Relative = tensor.Number(difference / magnitude)
 	case difference > 0: // the reference is zero everywhere
-		e.Relative = Number(math.Inf(1))
+		e.Relative = tensor.Number(math.Inf(1))
 	}
 	return e
 }
@@ -81,16 +81,16 @@ func anyElement(t *tensor.Tensor, is func(float64) bool) bool {
 // Origin is the first node that makes a NaN of operands without NaN, or an
 // infinity of finite ones.
 type Origin struct {
-	Value   string `json:"value"`
-	Op      string `json:"op"`
-	Source  string `json:"source,omitempty"` // "softmax.fs:7:9"
-	Element int    `json:"element"`          // the first such element, in row-major order
-	Index   []int  `json:"index"`
-	Result  Number `json:"result"`
+	Value   string        `json:"value"`
+	Op      string        `json:"op"`
+	Source  string        `json:"source,omitempty"` // "softmax.fs:7:9"
+	Element int           `json:"element"`          // the first such element, in row-major order
+	Index   []int         `json:"index"`
+	Result  tensor.Number `json:"result"`
 	// Reference is what float64 gives there. Finite, it says that the program
 	// overflows the range of its type; otherwise its own arithmetic has no
 	// finite result.
-	Reference Number `json:"reference"`
+	Reference tensor.Number `json:"reference"`
 }
 
 // findOrigin notes the origin if n is one and none is known.
@@ -112,7 +112,7 @@ func (r *Report) findOrigin(n *ir.Node, in, out []pair) {
 			if math.IsNaN(x) && !nan || math.IsInf(x, 0) && !infinite {
 				r.Origin = &Origin{
 					Value: n.Out[k].String(), Op: n.Op.Name, Source: n.Out[k].Pos().String(), Element: i,
-					Index: unravel(i, p.narrow.Shape()), Result: Number(x), Reference: Number(p.wide.Elem(i)),
+					Index: unravel(i, p.narrow.Shape()), Result: tensor.Number(x), Reference: tensor.Number(p.wide.Elem(i)),
 				}
 				return
 			}

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"encoding/json"
 	"fmt"
 	"html"
 	"math"
@@ -65,24 +64,8 @@ type Histogram struct {
 // Bin counts the elements whose error is above that of the bin before and at
 // most Up.
 type Bin struct {
-	Up    Number `json:"up"`
-	Count int    `json:"count"`
-}
-
-// Number is a float64 whose JSON form may be "NaN", "Infinity" or "-Infinity".
-type Number float64
-
-// MarshalJSON implements [json.Marshaler].
-func (n Number) MarshalJSON() ([]byte, error) {
-	switch v := float64(n); {
-	case math.IsNaN(v):
-		return []byte(`"NaN"`), nil
-	case math.IsInf(v, 1):
-		return []byte(`"Infinity"`), nil
-	case math.IsInf(v, -1):
-		return []byte(`"-Infinity"`), nil
-	}
-	return json.Marshal(float64(n))
+	Up    tensor.Number `json:"up"`
+	Count int           `json:"count"`
 }
 
 func newReport(g *ir.Graph, budget float64) *Report {
@@ -113,9 +96,9 @@ const histogramLimit = 1 << 20
 func histogram(p pair) Histogram {
 	h := Histogram{Bins: []Bin{{Up: 0}}}
 	for up := 0.5; up <= histogramLimit; up *= 2 {
-		h.Bins = append(h.Bins, Bin{Up: Number(up)})
+		h.Bins = append(h.Bins, Bin{Up: tensor.Number(up)})
 	}
-	h.Bins = append(h.Bins, Bin{Up: Number(math.Inf(1))})
+	h.Bins = append(h.Bins, Bin{Up: tensor.Number(math.Inf(1))})
 	for i := range p.narrow.Len() {
 		x, y := p.narrow.Elem(i), p.wide.Elem(i)
 		switch {
@@ -138,7 +121,7 @@ func histogram(p pair) Histogram {
 // Verdict says in a sentence what the audit found.
 func (r *Report) Verdict() string {
 	if r.OK() {
-		worst := Number(0)
+		worst := tensor.Number(0)
 		for _, row := range r.Rows {
 			worst = max(worst, row.Accumulated.Relative)
 		}
@@ -156,9 +139,6 @@ func (r *Report) Verdict() string {
 	}
 	return text
 }
-
-// String is the number in three digits.
-func (n Number) String() string { return strconv.FormatFloat(float64(n), 'g', 3, 64) }
 
 func at(source string) string {
 	if source == "" {

@@ -8,9 +8,9 @@ import (
 	"forgekernel/forge/tensor"
 )
 
-// gate compares results with those of the reference. The outputs of the program
+// NewGate compares results with those of the reference. The outputs of the program
 // say which tolerances hold: a reference is computed in float64 whatever they are.
-func gate(outputs []*ir.Value, got, want []*tensor.Tensor) (*Gate, error) {
+func NewGate(outputs []*ir.Value, got, want []*tensor.Tensor) (*Gate, error) {
 	if len(got) != len(outputs) {
 		return nil, fmt.Errorf("there are %d results, not %d", len(got), len(outputs))
 	}

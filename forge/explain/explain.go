@@ -20,6 +20,7 @@ import (
 	"forgekernel/forge/ir"
 	"forgekernel/forge/pass"
 	"forgekernel/forge/plan"
+	"forgekernel/forge/tune"
 )
 
 // Version is the version of the JSON form. A field may be added within a
@@ -45,9 +46,15 @@ type Report struct {
 	Outputs  []Value            `json:"outputs"`
 	Passes   []Pass             `json:"passes"`
 	Memory   *plan.Plan         `json:"memory"`
-	Kernels  []backend.Kernel   `json:"kernels"` // in order of execution
+	Kernels  []backend.Kernel   `json:"kernels"`         // in order of execution
+	Notes    []string           `json:"notes,omitempty"` // what the backend says of the whole program
 	Analysis *analysis.Analysis `json:"analysis"`
 	Delta    analysis.Delta     `json:"delta"`
+	// Tuning is the record that the program was compiled with: the schedules chosen
+	// and rejected with all samples.
+	Tuning *tune.Record `json:"tuning,omitempty"`
+	// TuningIgnored says why a record was not used.
+	TuningIgnored string `json:"tuning_ignored,omitempty"`
 
 	sources   []Source
 	snapshots []pass.Snapshot
@@ -87,6 +94,11 @@ type Subject struct {
 	Written *ir.Graph // before any pass
 	Passes  *pass.Result
 	Kernels []backend.Kernel
+	Notes   []string // what the backend says of the whole program
+	// Tuning is the record that the program was compiled with, nil for none;
+	// TuningIgnored says why one was not used.
+	Tuning        *tune.Record
+	TuningIgnored string
 }
 
 // New explains a program. It fails if the program has no memory plan.
@@ -103,7 +115,8 @@ func New(s Subject) (*Report, error) {
 	r := &Report{
 		Format: Format, Version: Version, Program: g.Name, Source: s.Name, Backend: s.Backend,
 		Inputs: valuesOf(g.Inputs), Outputs: valuesOf(g.Outputs), Passes: passesOf(s.Passes),
-		Memory: after, Kernels: s.Kernels, Analysis: analysis.Of(g),
+		Memory: after, Kernels: s.Kernels, Notes: s.Notes, Analysis: analysis.Of(g),
+		Tuning: s.Tuning, TuningIgnored: s.TuningIgnored,
 		sources: s.Sources, snapshots: s.Passes.Snapshots,
 	}
 	r.Delta = analysis.Delta{Before: analysis.Of(s.Written).Extent(before.Planned), After: r.Analysis.Extent(after.Planned)}

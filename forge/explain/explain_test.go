@@ -25,7 +25,7 @@ func explained(t testing.TB, path string) *explain.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := forge.Compile(string(data), forge.Named(filepath.Base(path)))
+	p, err := forge.Compile(string(data), forge.Named(filepath.Base(path)), forge.OnBackend("interp"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestSchema(t *testing.T) {
 	for _, path := range programs(t) {
 		check(path, explained(t, path))
 	}
-	p, err := forge.Compile("def f(x: f32[4,6]): return transpose(reshape(x, 6, 4)), x, 2.5\n")
+	p, err := forge.Compile("def f(x: f32[4,6]): return transpose(reshape(x, 6, 4)), x, 2.5\n", forge.OnBackend("interp"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,6 +50,7 @@ func (r *Report) Fragment() string {
 	v.analysis()
 	v.b.WriteString("</div><div>")
 	v.kernels()
+	v.tuning()
 	v.b.WriteString("</div></div>\n")
 	v.b.WriteString("</div>\n<style>" + sheet + "</style>\n<script>" + script + "</script>\n")
 	return v.b.String()
@@ -132,11 +133,38 @@ func image(svg, class, alt string) string {
 
 func (v *view) kernels() {
 	v.heading("Kernels", "what "+v.Backend+" runs for each node")
+	for _, note := range v.Notes {
+		v.printf(`<div style="font-size:13px;margin:0 0 6px 0">%s</div>`+"\n", html.EscapeString(note))
+	}
 	t := table{heads: []string{"value", "kernel", "why"}}
 	for _, k := range v.Kernels {
 		t.add(linked(k.Value), html.EscapeString(k.Kernel), linked(k.Reason))
 	}
 	v.b.WriteString(t.html(plural(len(t.rows), "node")))
+}
+
+// tuning is the record of the program's schedules.
+func (v *view) tuning() {
+	if v.TuningIgnored != "" {
+		v.heading("Tuning", v.TuningIgnored)
+	}
+	if v.Tuning == nil {
+		return
+	}
+	v.heading("Tuning", v.Tuning.Verdict())
+	t := table{heads: []string{"kernel", "schedule", "", ">quickest (µs)", ">samples"}}
+	for i := range v.Tuning.Kernels {
+		k := &v.Tuning.Kernels[i]
+		for j := range k.Candidates {
+			c := &k.Candidates[j]
+			words := string(c.Verdict)
+			if c.Error != "" {
+				words += ": " + c.Error
+			}
+			t.add(html.EscapeString(k.Shape), html.EscapeString(c.Schedule.String()), html.EscapeString(words), fmt.Sprintf("%.4g", c.Best()*1e6), fmt.Sprint(c.Count()))
+		}
+	}
+	v.b.WriteString(t.html(plural(len(t.rows), "candidate")))
 }
 
 func (v *view) analysis() {

@@ -80,7 +80,7 @@ def spread(x: f32[16,128], scale: f32[128]):
 
 func explainedSource(t *testing.T) *explain.Report {
 	t.Helper()
-	p, err := forge.Compile(spread, forge.Named("spread.fs"))
+	p, err := forge.Compile(spread, forge.Named("spread.fs"), forge.OnBackend("interp"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestUntrusted(t *testing.T) {
 // Names of a hostile source stay text.
 func TestHostileNames(t *testing.T) {
 	const evil = `<img src=x onerror=alert(1)>"'&.fs`
-	p, err := forge.Compile("def f(x: f32[4]):\n    # <b>bold</b> & \"quoted\"\n    y = x * 2 + 1\n    return relu(y)\n", forge.Named(evil))
+	p, err := forge.Compile("def f(x: f32[4]):\n    # <b>bold</b> & \"quoted\"\n    y = x * 2 + 1\n    return relu(y)\n", forge.Named(evil), forge.OnBackend("interp"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func large(n int) string {
 
 // A graph of a thousand nodes stays a page that opens at once.
 func TestPageOfALargeGraph(t *testing.T) {
-	p, err := forge.Compile(large(340), forge.Named("large.fs"))
+	p, err := forge.Compile(large(340), forge.Named("large.fs"), forge.OnBackend("interp"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestPageOfALargeGraph(t *testing.T) {
 // Of a larger one the columns between the first and the last show what changed.
 func TestColumnsShowChangesOnly(t *testing.T) {
 	source := strings.Replace(large(700), "h0 = x\n", "h0 = x * 1\n", 1)
-	p, err := forge.Compile(source, forge.Named("large.fs"))
+	p, err := forge.Compile(source, forge.Named("large.fs"), forge.OnBackend("interp"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func TestColumnsShowChangesOnly(t *testing.T) {
 }
 
 func BenchmarkFragment(b *testing.B) {
-	p, err := forge.Compile(large(340), forge.Named("large.fs"))
+	p, err := forge.Compile(large(340), forge.Named("large.fs"), forge.OnBackend("interp"))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -19,6 +19,7 @@ func (r *Report) Text(colour bool) string {
 	t.decisions(r)
 	t.memory(r.Memory)
 	t.kernels(r)
+	t.tuning(r)
 	t.analysis(r.Analysis)
 	t.delta(r.Delta)
 	return t.b.String()
@@ -184,6 +185,9 @@ func note(v plan.Value) string {
 
 func (t *texter) kernels(r *Report) {
 	t.heading("Kernels", "what "+r.Backend+" runs for each node")
+	for _, note := range r.Notes {
+		t.line("  %s", note)
+	}
 	table := display.Table{Columns: []display.Column{{Name: "value"}, {Name: "kernel"}, {Name: "why"}}}
 	for _, k := range r.Kernels {
 		name := k.Kernel
@@ -193,6 +197,22 @@ func (t *texter) kernels(r *Report) {
 		table.Rows = append(table.Rows, []any{k.Value, name, k.Reason})
 	}
 	t.table(table)
+}
+
+// tuning is the summary of the record; all samples are in the JSON form.
+func (t *texter) tuning(r *Report) {
+	if r.TuningIgnored != "" {
+		t.heading("Tuning", "none")
+		t.line("  %s", r.TuningIgnored)
+	}
+	if r.Tuning == nil {
+		return
+	}
+	t.heading("Tuning", "schedules that were measured, and the quickest")
+	table := r.Tuning.Summary()
+	table.Title = ""
+	t.table(table)
+	t.line("  %s", r.Tuning.Verdict())
 }
 
 func (t *texter) analysis(a *analysis.Analysis) {

@@ -63,8 +63,8 @@ type Access struct {
 	Gathers []Gather
 }
 
-// Guard holds where an index is at least 0 and below Size. Where a guard of an access
-// does not hold, there is no element.
+// Guard holds where an index, whose steps are not negative, is at least 0 and below
+// Size. Where a guard of an access does not hold, there is no element.
 type Guard struct {
 	Affine
 	Size int

@@ -22,8 +22,8 @@ var (
 // package mathf, which has them in f32 only.
 var scalars = map[string][]tensor.DType{
 	"add": numbers, "sub": numbers, "mul": numbers, "div": numbers, "maximum": numbers, "minimum": numbers, "neg": numbers, "abs": numbers,
-	"sqrt": floats, "rsqrt": floats, "relu": floats,
-	"exp": single, "log": single, "tanh": single, "sigmoid": single, "silu": single, "erf": single, "gelu": single, "sin": single, "cos": single, "pow": single,
+	"sqrt": floats, "rsqrt": floats, "relu": floats, "floor": floats, "ceil": floats, "round": floats,
+	"exp": single, "log": single, "tanh": single, "sigmoid": single, "silu": single, "erf": single, "gelu": single, "sin": single, "cos": single, "pow": single, "atan": single,
 	"eq": anyType, "ne": anyType, "lt": numbers, "le": numbers, "gt": numbers, "ge": numbers,
 	"and": booleans, "or": booleans, "not": booleans, "where": anyType,
 }

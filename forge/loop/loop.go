@@ -1,6 +1,7 @@
 // Package loop is the kernel form between the graph and generated code: loop
 // nests over affine accesses, scalar expressions and reductions, and templates
-// where a nest is not enough, the contraction with an epilogue and attention.
+// where a nest is not enough: the contraction with an epilogue, the convolution and
+// attention.
 //
 // [Lower] turns a node into a [Kernel] once for all backends, which only print
 // kernels and choose schedules. In text, the softmax of rows reads
@@ -51,6 +52,8 @@
 // add in another order.
 package loop
 
+import "forgekernel/forge/tensor"
+
 // Kernel is work that runs without waiting for other work of its node.
 type Kernel struct {
 	Op     string // the operator it was lowered from
@@ -58,6 +61,7 @@ type Kernel struct {
 	// One of these is the work; the others are nil.
 	Nest        *Nest
 	Contraction *Contraction
+	Convolution *Convolution
 	Attention   *Attention
 }
 
@@ -78,8 +82,8 @@ type Stage struct {
 	// Require says that the value, a condition, must be true. The kernel faults
 	// where it is not.
 	Require bool
-	// When is a condition on the outer point; where it is false the stage is left
-	// out. Nil for always.
+	// When is a condition on the outer point; where it is false the stage, whose
+	// value no other uses, is left out. Nil for always.
 	When *Expr
 }
 
@@ -95,16 +99,18 @@ const (
 )
 
 // Contraction is Out = Epilogue(Bias + A x B) for a matrix [M,K] and a matrix
-// [K,N] at each point of the batch dimensions. Sums run in order of k with one
-// fused multiply-add each, beginning with the bias.
+// [K,N] at each point of the batch dimensions. Each product is added with one fused
+// multiply-add; the bias is what a sum begins with. Long sums may be split.
 type Contraction struct {
 	Batch   []int
 	M, N, K int
-	A       Access // over batch, M and K
-	B       Access // over batch, K and N
-	Out     Access // over batch, M and N; neighbouring columns are adjacent
-	Bias    *Access
-	// Epilogue is applied to each sum, which it names [Acc]; nil for none.
+	Elem    tensor.DType // of A, B, the bias and Out
+	A       Access       // over batch, M and K
+	B       Access       // over batch, K and N
+	Out     Access       // over batch, M and N; neighbouring columns are adjacent
+	Bias    *Access      // over batch, M and N; nil for none
+	// Epilogue is applied to each sum, which it names [Acc]; nil for none. Its
+	// loads are over batch, M and N.
 	Epilogue *Expr
 }
 

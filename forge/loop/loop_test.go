@@ -71,13 +71,28 @@ nest [4] x [8]
 `},
 		{"graph f(%x: f32[2,3,4], %w: f32[4,5], %b: f32[5]) {\n %y: f32[2,3,5] = linear %x, %w, %b {act = \"relu\"}\n return %y\n}", `kernel linear(%y: out f32, %x: f32, %w: f32, %b: f32)
 contract [] x [6,5,4]
-  acc = %b[1] + %x[4,1] * %w[5,1]
+  acc = %b[0,1] + %x[4,1] * %w[5,1]
   relu(acc) -> %y[5,1]
 `},
 		{"graph f(%x: f32[7,3,4], %w: f32[4,5]) {\n %y: f32[7,3,5] = matmul %x, %w\n return %y\n}", `kernel matmul(%y: out f32, %x: f32, %w: f32)
-contract [7] x [3,5,4]
-  acc = %x[12,4,1] * %w[0,5,1]
-  acc -> %y[15,5,1]
+contract [] x [21,5,4]
+  acc = %x[4,1] * %w[5,1]
+  acc -> %y[5,1]
+`},
+		{"graph f(%x: f32[2,7,3,4], %w: f32[7,4,5]) {\n %y: f32[2,7,3,5] = matmul %x, %w\n return %y\n}", `kernel matmul(%y: out f32, %x: f32, %w: f32)
+contract [2,7] x [3,5,4]
+  acc = %x[84,12,4,1] * %w[0,20,5,1]
+  acc -> %y[105,15,5,1]
+`},
+		{"graph f(%x: f32[6,4], %w: f32[4,5], %b: f32[5], %r: f32[6,5]) {\n %y: f32[6,5] = linear %x, %w, %b, %r {act = \"relu\"}\n return %y\n}", `kernel linear(%y: out f32, %x: f32, %w: f32, %b: f32, %r: f32)
+contract [] x [6,5,4]
+  acc = %b[0,1] + %x[4,1] * %w[5,1]
+  add(relu(acc), load %r[5,1]) -> %y[5,1]
+`},
+		{"graph f(%x: f32[2,4,5,7], %w: f32[6,2,3,3]) {\n %y: f32[2,6,3,7] = conv2d %x, %w {groups = 2, stride = [2, 1], padding = [1, 1], act = \"relu\"}\n return %y\n}", `kernel conv2d(%y: out f32, %x: f32, %w: f32)
+convolve [2,2] x [3,2] over [3,7], 3 taps 1 apart in steps of 2 from -1, 3 taps 1 apart in steps of 1 from -1
+  acc = %x[140,35,7,1] * %w[18,9,3,1]
+  relu(acc) -> %y[126,21,7,1]
 `},
 		{"graph f(%q: f32[1,4,6,8], %k: f32[1,2,9,8], %v: f32[1,2,9,3]) {\n %y: f32[1,4,6,3] = sdpa %q, %k, %v {causal = true, scale = 0.5}\n return %y\n}", `kernel sdpa(%y: out f32, %q: f32, %k: f32, %v: f32)
 attend [1,4/2] x [6,9] of 8 and 3 channels, causal
@@ -97,9 +112,9 @@ attend [1,4/2] x [6,9] of 8 and 3 channels, causal
 
 func TestNotLowered(t *testing.T) {
 	for src, want := range map[string]string{
-		"graph f(%x: f64[4]) {\n %y: f64[4] = exp %x\n return %y\n}":            "exp of f64 has no scalar form: its elementary function exists in f32 only",
-		"graph f(%x: f64[4]) {\n %y: f64[] = sum %x\n return %y\n}":             "sum in f64 is the reference itself",
-		"graph f(%x: f64[4,4]) {\n %y: f64[4,4] = matmul %x, %x\n return %y\n}": "%x is f64; kernels of matmul compute in f32",
+		"graph f(%x: f64[4]) {\n %y: f64[4] = exp %x\n return %y\n}":                                           "exp of f64 has no scalar form: its elementary function exists in f32 only",
+		"graph f(%x: f64[4]) {\n %y: f64[] = sum %x\n return %y\n}":                                            "sum in f64 is the reference itself",
+		"graph f(%x: f64[2,3], %w: f64[3,4]) {\n %y: f64[2,4] = linear %x, %w {act = \"gelu\"}\n return %y\n}": "gelu of f64 has no scalar form",
 	} {
 		if _, err := lower(t, src); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want %s", err, want)

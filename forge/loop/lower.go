@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"forgekernel/forge/ir"
-	"forgekernel/forge/tensor"
 )
 
 // Layout gives the steps, in elements, between the neighbours of a value in each
@@ -15,8 +14,9 @@ type Layout func(*ir.Value) []int
 // lowerings has what lowers the operators that are no scalar operation.
 var lowerings = map[string]func(*lowering) error{
 	"fused":           (*lowering).fused,
-	"linear":          inSingle((*lowering).linear),
-	"matmul":          inSingle((*lowering).matmul),
+	"linear":          (*lowering).linear,
+	"matmul":          (*lowering).matmul,
+	"conv2d":          (*lowering).convolution,
 	"sum":             (*lowering).reduction,
 	"mean":            (*lowering).reduction,
 	"max":             (*lowering).reduction,
@@ -42,7 +42,8 @@ var lowerings = map[string]func(*lowering) error{
 }
 
 // Lower returns the kernels of a node whose values lie as the layout says, to run one
-// after another; the results are dense. The error says why there are none.
+// after another. Results are dense but for those of elementwise and fused nodes. The
+// error says why there are none.
 func Lower(n *ir.Node, layout Layout) ([]*Kernel, error) {
 	lower := lowerings[n.Op.Name]
 	if lower == nil && n.Op.Class == ir.Elementwise {
@@ -60,18 +61,6 @@ func Lower(n *ir.Node, layout Layout) ([]*Kernel, error) {
 		return nil, err
 	}
 	return l.kernels, nil
-}
-
-// inSingle is a lowering for nodes all of whose values are f32.
-func inSingle(lower func(*lowering) error) func(*lowering) error {
-	return func(l *lowering) error {
-		for _, v := range slices.Concat(l.node.In, l.node.Out) {
-			if v.Spec.DType != tensor.F32 {
-				return fmt.Errorf("%v is %v; kernels of %s compute in f32", v, v.Spec.DType, l.node.Op.Name)
-			}
-		}
-		return lower(l)
-	}
 }
 
 // lowering is the state of [Lower].
@@ -100,7 +89,7 @@ func (l *lowering) addParam(p Param) int {
 // out is the access to the first result over its own dimensions.
 func (l *lowering) out() *Access {
 	v := l.node.Out[0]
-	return &Access{Param: l.param(v, true), Strides: tensor.Strides(v.Spec.Shape)}
+	return &Access{Param: l.param(v, true), Strides: slices.Clone(l.layout(v))}
 }
 
 // operand is the access to operand i over the dimensions of shape, which it

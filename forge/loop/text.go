@@ -28,6 +28,8 @@ func (k *Kernel) String() string {
 		k.writeNest(&b)
 	case k.Contraction != nil:
 		k.writeContraction(&b)
+	case k.Convolution != nil:
+		k.writeConvolution(&b)
 	default:
 		k.writeAttention(&b)
 	}
@@ -71,6 +73,24 @@ func (k *Kernel) writeContraction(b *strings.Builder) {
 		acc = k.access(*c.Bias) + " + " + acc
 	}
 	fmt.Fprintf(b, "  acc = %s\n", acc)
+	result := "acc"
+	if c.Epilogue != nil {
+		result = k.expr(c.Epilogue)
+	}
+	fmt.Fprintf(b, "  %s -> %s\n", result, k.access(c.Out))
+}
+
+func (k *Kernel) writeConvolution(b *strings.Builder) {
+	c := k.Convolution
+	fmt.Fprintf(b, "convolve [%d,%d] x [%d,%d] over [%d,%d]", c.Images, c.Groups, c.Outputs, c.Inputs, c.V.Out, c.H.Out)
+	for _, w := range []Window{c.V, c.H} {
+		fmt.Fprintf(b, ", %d taps %d apart in steps of %d from %d", w.Taps, w.Dilation, w.Stride, -w.Before)
+	}
+	acc := k.access(c.X) + " * " + k.access(c.W)
+	if c.Bias != nil {
+		acc = k.access(*c.Bias) + " + " + acc
+	}
+	fmt.Fprintf(b, "\n  acc = %s\n", acc)
 	result := "acc"
 	if c.Epilogue != nil {
 		result = k.expr(c.Epilogue)

@@ -29,6 +29,11 @@ const (
 	// MaxBound is the number of inputs that can be bound: each is found by an import
 	// of its own.
 	MaxBound = 64
+	// MaxActing is the number of elements of an input that is bound for the sake of
+	// the program, which could be computed without; MaxBehind the number of values
+	// that are looked at to find it.
+	MaxActing = 64
+	MaxBehind = 256
 	// MaxNotes is the number of notes that are kept, and MaxListed that of unsupported
 	// nodes that an error names.
 	MaxNotes  = 100

@@ -297,19 +297,45 @@ func (c *call) need(i int, purpose string) {
 	panic(bailout{e})
 }
 
+// bindAtHand ends the import so that operand i is known in the next, if that takes
+// nothing but values of small inputs of whole numbers, and these are at hand.
+func (c *call) bindAtHand(i int, purpose string) {
+	behind, all := c.inputsBehind(c.in[i].computed, MaxBehind)
+	if !all {
+		return
+	}
+	for _, name := range behind {
+		t := c.values[name]
+		if t == nil || t.DType().IsFloat() || t.Len() > MaxActing {
+			return
+		}
+	}
+	if len(behind) > 0 {
+		c.need(i, purpose)
+	}
+}
+
 // inputBehind is an input, not bound yet, that a value is computed from; empty
 // when there is none.
 func (c *call) inputBehind(v *ir.Value) string {
-	var found string
+	if list, _ := c.inputsBehind(v, MaxGraph); len(list) > 0 {
+		return list[0]
+	}
+	return ""
+}
+
+// inputsBehind are all of them, in the order in which they are met; all is false when
+// more values than a limit are behind v.
+func (c *call) inputsBehind(v *ir.Value, limit int) (found []string, all bool) {
 	seen := make(map[*ir.Value]bool)
 	var visit func(*ir.Value)
 	visit = func(v *ir.Value) {
-		if v == nil || seen[v] || found != "" {
+		if v == nil || seen[v] || len(seen) > limit {
 			return
 		}
 		seen[v] = true
 		if name := c.origin[v]; name != "" {
-			found = name
+			found = append(found, name)
 			return
 		}
 		if v.Def != nil {
@@ -319,5 +345,5 @@ func (c *call) inputBehind(v *ir.Value) string {
 		}
 	}
 	visit(v)
-	return found
+	return found, len(seen) <= limit
 }

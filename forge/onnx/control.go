@@ -98,7 +98,8 @@ func (c *call) within() *scope {
 	return inner
 }
 
-// branch replaces an If by the branch that is taken. When only a run tells which,
+// branch replaces an If by the branch that is taken: an input that the condition
+// depends on is bound when the binding has its value. When only a run tells which,
 // both are computed, which programs without effects allow, and their results chosen
 // from.
 func branch(c *call) {
@@ -110,6 +111,7 @@ func branch(c *call) {
 		copy(c.out, c.branch(name))
 		return
 	}
+	c.bindAtHand(0, "the condition")
 	before, wasUnsupported := c.ordinal, len(c.unsupported)
 	yes, no := c.branch("then_branch"), c.branch("else_branch")
 	cond := c.reshape(c.arg(0))

@@ -35,6 +35,7 @@ func (m *Model) importBound(ctx context.Context, b importer.Binding) (*importer.
 	for {
 		im := newImporter(ctx, m, bound)
 		im.decoded = read
+		im.values = b.Values
 		p, err := im.run(shapes, b)
 		var need *needError
 		if errors.As(err, &need) && b.Values[need.input] != nil && bound[need.input] == "" {
@@ -56,6 +57,9 @@ type needError struct {
 }
 
 func (e *needError) Error() string { return e.err.Error() }
+
+// Needs is the input whose value would make an import go on, or "".
+func (e *needError) Needs() string { return e.input }
 
 // value is what a name of the file stands for.
 type value struct {
@@ -91,7 +95,8 @@ type imports struct {
 	decoded     *decoded
 	b           *ir.Builder
 	names       importer.Identifiers
-	bound       map[string]string // inputs to bind, and what for
+	bound       map[string]string         // inputs to bind, and what for
+	values      map[string]*tensor.Tensor // at hand, of inputs
 	origin      map[*ir.Value]string
 	functions   map[string]*proto.Function
 	unsupported []string

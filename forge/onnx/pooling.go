@@ -96,6 +96,9 @@ func (c *call) columnMajor(place *ir.Value, rows, columns int) *ir.Value {
 // poolPairs applies a two-dimensional pooling to the last two dimensions, then to
 // the two before them, and so on.
 func (c *call) poolPairs(x *ir.Value, w *window, pool func(x *ir.Value, f *window) *ir.Value) *ir.Value {
+	if len(w.in) == 2 {
+		return pool(x, w)
+	}
 	shape := slices.Clone(x.Spec.Shape)
 	for to := len(w.in); to > 0; to -= 2 {
 		from := max(0, to-2)

@@ -11,42 +11,49 @@ import (
 
 var scaleAttr = ir.AttrDecl{Name: "scale", Kind: ir.FloatAttr, Doc: "the factor of the scores, finite and positive; 1/sqrt(D) when absent"}
 
-var attentions = []*ir.Op{{
-	Name: "sdpa",
-	Doc: "Scaled dot-product attention: softmax(scale * q @ k^T + mask) @ v for q [B,H,Q,D], k [B,G,K,D] and v [B,G,K,E], " +
-		"where each of the G key heads serves H/G neighbouring query heads. " +
-		"The mask broadcasts to [B,H,Q,K]: a number is added to the score, false and -inf exclude the pair. " +
-		"causal excludes keys j > i, aligned at the top left also when Q and K differ. " +
-		"An excluded value is not read, so NaN there does no harm. A query whose scores are all -inf gives zeros. " +
-		"All this is as in PyTorch 2.5 and later.",
-	Class:    ir.Contraction,
-	Operands: []string{"q", "k", "v", "mask"},
-	Types:    floats.String() + "; the mask may be bool",
-	Optional: 1,
-	Attrs: []ir.AttrDecl{
-		{Name: "causal", Kind: ir.BoolAttr, Default: false, Doc: "query i attends to keys 0 to i; excludes a mask"},
-		scaleAttr,
-		{Name: "strict", Kind: ir.BoolAttr, Default: false, Doc: "give every NaN of the separate operators: excluded values are read with weight 0, -inf is added as any number is, and a query whose scores are all -inf gives NaN"},
-	},
-	Infer:     inferSDPA,
-	Canonical: canonicalScale,
-	Eval: byType(
-		func(c *ir.Call) error { return sdpa(c, arithmetic32) },
-		func(c *ir.Call) error { return sdpa(c, arithmetic64) },
-	),
-	Scratch: attentionScratch,
-	FLOPs: ir.FLOPs{
-		Doc: "2(D+E) + 5 per pair of query and key; causal: min(BHQK, BHQ(Q+1)/2) pairs",
-		Of: func(n *ir.Node) int64 {
-			d := headDims(n)
-			pairs := d.b * d.h * d.q * d.keys
-			if n.Bool("causal") {
-				pairs = min(pairs, d.b*d.h*(d.q*(d.q+1)/2))
-			}
-			return d.flops(pairs)
+// attentionOp is what the registrations of attentions have in common: float heads,
+// their last operand optional, and a cost for each pair of a query and a key.
+func attentionOp(o ir.Op, eval32, eval64 func(*ir.Call) error, pairsDoc string, pairs func(*ir.Node) int) *ir.Op {
+	o.Class, o.Optional, o.Canonical = ir.Contraction, 1, canonicalScale
+	o.Eval = byType(eval32, eval64)
+	o.FLOPs = ir.FLOPs{
+		Doc: "2(D+E) + 5 per " + pairsDoc,
+		Of:  func(n *ir.Node) int64 { return headDims(n).flops(pairs(n)) },
+	}
+	return &o
+}
+
+var attentions = []*ir.Op{attentionOp(
+	ir.Op{
+		Name: "sdpa",
+		Doc: "Scaled dot-product attention: softmax(scale * q @ k^T + mask) @ v for q [B,H,Q,D], k [B,G,K,D] and v [B,G,K,E], " +
+			"where each of the G key heads serves H/G neighbouring query heads. " +
+			"The mask broadcasts to [B,H,Q,K]: a number is added to the score, false and -inf exclude the pair. " +
+			"causal excludes keys j > i, aligned at the top left also when Q and K differ. " +
+			"An excluded value is not read, so NaN there does no harm. A query whose scores are all -inf gives zeros. " +
+			"All this is as in PyTorch 2.5 and later.",
+		Operands: []string{"q", "k", "v", "mask"},
+		Types:    floats.String() + "; the mask may be bool",
+		Attrs: []ir.AttrDecl{
+			{Name: "causal", Kind: ir.BoolAttr, Default: false, Doc: "query i attends to keys 0 to i; excludes a mask"},
+			scaleAttr,
+			{Name: "strict", Kind: ir.BoolAttr, Default: false, Doc: "give every NaN of the separate operators: excluded values are read with weight 0, -inf is added as any number is, and a query whose scores are all -inf gives NaN"},
 		},
+		Infer:   inferSDPA,
+		Scratch: attentionScratch,
 	},
-}}
+	func(c *ir.Call) error { return sdpa(c, arithmetic32) },
+	func(c *ir.Call) error { return sdpa(c, arithmetic64) },
+	"pair of query and key; causal: min(BHQK, BHQ(Q+1)/2) pairs",
+	func(n *ir.Node) int {
+		d := headDims(n)
+		pairs := d.b * d.h * d.q * d.keys
+		if n.Bool("causal") {
+			pairs = min(pairs, d.b*d.h*(d.q*(d.q+1)/2))
+		}
+		return pairs
+	},
+)}
 
 // heads are the dimensions of an attention: b batches of h query heads that
 // share g key heads, q queries, keys (at most), d channels of queries and keys

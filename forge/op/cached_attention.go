@@ -7,54 +7,44 @@ import (
 )
 
 var cachedAttentions = []*ir.Op{
-	{
-		Name: "cached_attention",
-		Doc: "Attention as sdpa over caches k [B,G,S,D] and v [B,G,S,E] that hold the keys and values of the tokens q [B,H,T,D] and of all before them. " + sequenceDoc +
-			"A token attends to the positions up to its own; the rest of the cache is not read. Padding gives zeros.",
-		Class:     ir.Contraction,
-		Operands:  []string{"q", "k", "v", "pos", "length"},
-		Types:     cacheTypes,
-		Optional:  1,
-		Attrs:     []ir.AttrDecl{scaleAttr},
-		Infer:     inferCached,
-		Canonical: canonicalScale,
-		Eval: byType(
-			func(c *ir.Call) error { return cachedAttention(c, arithmetic32) },
-			func(c *ir.Call) error { return cachedAttention(c, arithmetic64) },
-		),
-		Scratch: attentionScratch,
-		FLOPs: ir.FLOPs{
-			Doc: "2(D+E) + 5 per pair of query and position in the cache",
-			Of: func(n *ir.Node) int64 {
-				d := headDims(n)
-				return d.flops(d.b * d.h * d.q * d.keys)
-			},
+	attentionOp(
+		ir.Op{
+			Name: "cached_attention",
+			Doc: "Attention as sdpa over caches k [B,G,S,D] and v [B,G,S,E] that hold the keys and values of the tokens q [B,H,T,D] and of all before them. " + sequenceDoc +
+				"A token attends to the positions up to its own; the rest of the cache is not read. Padding gives zeros.",
+			Operands: []string{"q", "k", "v", "pos", "length"},
+			Types:    cacheTypes,
+			Attrs:    []ir.AttrDecl{scaleAttr},
+			Infer:    inferCached,
+			Scratch:  attentionScratch,
 		},
-	},
-	{
-		Name: "paged_attention",
-		Doc: "cached_attention over pools of blocks k [N,G,S,D] and v [N,G,S,E]: position p of row b is at place p mod S of block table[b, p/S]. " + sequenceDoc +
-			"Entries of the table beyond a row's tokens are not read.",
-		Class:     ir.Contraction,
-		Operands:  []string{"q", "k", "v", "table", "pos", "length"},
-		Types:     cacheTypes,
-		Optional:  1,
-		Attrs:     []ir.AttrDecl{scaleAttr},
-		Infer:     inferPaged,
-		Canonical: canonicalScale,
-		Eval: byType(
-			func(c *ir.Call) error { return pagedAttention(c, arithmetic32) },
-			func(c *ir.Call) error { return pagedAttention(c, arithmetic64) },
-		),
-		Scratch: pagedAttentionScratch,
-		FLOPs: ir.FLOPs{
-			Doc: "2(D+E) + 5 per pair of query and position in the blocks of its row",
-			Of: func(n *ir.Node) int64 {
-				d := headDims(n)
-				return d.flops(d.b * d.h * d.q * d.keys * n.In[3].Spec.Shape[1])
-			},
+		func(c *ir.Call) error { return cachedAttention(c, arithmetic32) },
+		func(c *ir.Call) error { return cachedAttention(c, arithmetic64) },
+		"pair of query and position in the cache",
+		func(n *ir.Node) int {
+			d := headDims(n)
+			return d.b * d.h * d.q * d.keys
 		},
-	},
+	),
+	attentionOp(
+		ir.Op{
+			Name: "paged_attention",
+			Doc: "cached_attention over pools of blocks k [N,G,S,D] and v [N,G,S,E]: position p of row b is at place p mod S of block table[b, p/S]. " + sequenceDoc +
+				"Entries of the table beyond a row's tokens are not read.",
+			Operands: []string{"q", "k", "v", "table", "pos", "length"},
+			Types:    cacheTypes,
+			Attrs:    []ir.AttrDecl{scaleAttr},
+			Infer:    inferPaged,
+			Scratch:  pagedAttentionScratch,
+		},
+		func(c *ir.Call) error { return pagedAttention(c, arithmetic32) },
+		func(c *ir.Call) error { return pagedAttention(c, arithmetic64) },
+		"pair of query and position in the blocks of its row",
+		func(n *ir.Node) int {
+			d := headDims(n)
+			return d.b * d.h * d.q * d.keys * n.In[3].Spec.Shape[1]
+		},
+	),
 }
 
 func inferCached(n *ir.Node) ([]ir.Spec, error) {

@@ -11,13 +11,13 @@ import (
 var convolutions = []*ir.Op{{
 	Name: "conv2d",
 	Doc: "The correlation of images x [N,C,H,W] with kernels w [O,C/groups,h,w]: each group of output channels reads its own group of input channels. " +
-		"Sums run in order of input channel, kernel row and kernel column, each step one fused multiply-add; taps in the padding take no part. The bias [O] is added to the rounded sum.",
+		"Sums run in order of input channel, kernel row and kernel column, each step one fused multiply-add; taps in the padding take no part. The bias [O] is added to the rounded sum, and the activation applied to that.",
 	Class:    ir.Contraction,
 	Operands: []string{"x", "w", "bias"},
 	Types:    floats.String(),
 	Optional: 1,
 	Attrs: []ir.AttrDecl{strideAttr, dilationAttr, paddingAttr,
-		{Name: "groups", Kind: ir.IntAttr, Default: int64(1), Doc: "into how many groups both kinds of channels are divided"}},
+		{Name: "groups", Kind: ir.IntAttr, Default: int64(1), Doc: "into how many groups both kinds of channels are divided"}, actAttr},
 	Infer:     inferConv,
 	Canonical: canonicalPadding,
 	Eval: byType(
@@ -26,10 +26,10 @@ var convolutions = []*ir.Op{{
 	),
 	Scratch: convScratch,
 	FLOPs: ir.FLOPs{
-		Doc: "2C/groups*h*w per output and 1 per output for the bias",
+		Doc: "2C/groups*h*w per output, 1 per output for the bias, and those of the activation",
 		Of: func(n *ir.Node) int64 {
 			perOutput := 2*product(n.In[1].Spec.Shape[1:]) + len(n.In) - 2
-			return int64(perOutput) * int64(n.Out[0].Spec.Elements())
+			return int64(perOutput)*int64(n.Out[0].Spec.Elements()) + actFLOPs(n)
 		},
 	},
 }}
@@ -71,10 +71,11 @@ type taps[T float] func(dst, a []T, b [][]T)
 // convolution computes one row of one output channel at a time.
 type convolution[T float] struct {
 	x, w, bias []T
-	h, v       window // horizontal and vertical
-	channels   int    // input channels per group
-	perGroup   int    // output channels per group
-	inputs     int    // all input channels
+	epilogue   epilogue[T] // of what has its bias
+	h, v       window      // horizontal and vertical
+	channels   int         // input channels per group
+	perGroup   int         // output channels per group
+	inputs     int         // all input channels
 	outputs    int
 	add        taps[T]
 }
@@ -86,7 +87,7 @@ func conv[T float](c *ir.Call, add taps[T]) error {
 		return err
 	}
 	f := &convolution[T]{
-		x: data[T](x), w: data[T](k), bias: optional[T](c, 2), h: h, v: v, add: add,
+		x: data[T](x), w: data[T](k), bias: optional[T](c, 2), epilogue: newEpilogue[T](c.Node, nil, nil), h: h, v: v, add: add,
 		channels: k.Dim(1), perGroup: k.Dim(0) / c.Node.Int("groups"), inputs: x.Dim(1), outputs: k.Dim(0),
 	}
 	work := product(k.Shape()[1:]) * h.out
@@ -144,7 +145,7 @@ func (l *convLine[T]) compute(stop *stopper, dst []T, r int) error {
 			dst[j] += l.bias[channel]
 		}
 	}
-	return nil
+	return l.epilogue.apply(dst, 0, 0)
 }
 
 // gather lists the taps of an output row that lie inside the image vertically.

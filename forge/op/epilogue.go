@@ -1,6 +1,7 @@
 package op
 
 import (
+	"fmt"
 	"slices"
 
 	"forgekernel/forge/ir"
@@ -39,6 +40,22 @@ func activation(n *ir.Node) *ir.Node {
 	return act
 }
 
+// checkResidual checks operand i, if there is one: a number per result.
+func checkResidual(n *ir.Node, i int, result []int) error {
+	if i < len(n.In) && !tensor.ShapeEqual(n.In[i].Spec.Shape, result) {
+		return fmt.Errorf("the residual has the shape %s; the results have %s", tensor.FormatShape(n.In[i].Spec.Shape), tensor.FormatShape(result))
+	}
+	return nil
+}
+
+// residualFLOPs is an addition for each result, if operand i is there.
+func residualFLOPs(n *ir.Node, i int) int64 {
+	if i < len(n.In) {
+		return int64(n.Out[0].Spec.Elements())
+	}
+	return 0
+}
+
 // actFLOPs is the work of the activation on all results.
 func actFLOPs(n *ir.Node) int64 {
 	if act := activation(n); act != nil {
@@ -48,15 +65,17 @@ func actFLOPs(n *ir.Node) int64 {
 }
 
 // epilogue is what a contraction does to its sums before it stores them: it adds
-// the bias, which is one more rounding, and applies the activation. The results
-// are those of separate operators to the last bit.
+// the bias, which is one more rounding, applies the activation, and adds the
+// residual, which is another. The results are those of separate operators to the
+// last bit.
 type epilogue[T float] struct {
-	bias []T // one per column; nil for none
-	act  ir.Kernel
+	bias     []T // one per column; nil for none
+	act      ir.Kernel
+	residual []T // one per result; nil for none
 }
 
-func newEpilogue[T float](n *ir.Node, bias []T) epilogue[T] {
-	e := epilogue[T]{bias: bias}
+func newEpilogue[T float](n *ir.Node, bias, residual []T) epilogue[T] {
+	e := epilogue[T]{bias: bias, residual: residual}
 	if act := activation(n); act != nil {
 		dtype := dtypeOf[T]()
 		e.act = act.Op.Scalar(act, []tensor.DType{dtype}, dtype)
@@ -64,17 +83,25 @@ func newEpilogue[T float](n *ir.Node, bias []T) epilogue[T] {
 	return e
 }
 
-// apply finishes the sums of one row from column j on.
-func (e *epilogue[T]) apply(sums []T, j int) error {
+// apply finishes the sums of one row from column j on, which are the results from
+// at on.
+func (e *epilogue[T]) apply(sums []T, at, j int) error {
 	if e.bias != nil {
 		for i, b := range e.bias[j : j+len(sums)] {
 			sums[i] += b
 		}
 	}
-	if e.act == nil {
-		return nil
+	if e.act != nil {
+		if err := e.act(vectorOf(sums), 0, []int{0}); err != nil {
+			return err
+		}
 	}
-	return e.act(vectorOf(sums), 0, []int{0})
+	if e.residual != nil {
+		for i, r := range e.residual[at : at+len(sums)] {
+			sums[i] += r
+		}
+	}
+	return nil
 }
 
 // vectorOf is a set of one vector.

@@ -23,7 +23,7 @@ func TestInferRejects(t *testing.T) {
 		{"%x: f32[4,3], %w: f32[3,2], %b: f32[3]", "linear %x, %w, %b", "bias has the shape [3]; 2 output channels need [2]"},
 		{"%x: f32[4,3], %w: f64[3,2]", "linear %x, %w", "different types, f32 and f64"},
 		{"%x: f32[4,3], %w: f32[3,2]", `linear %x, %w {act = "swish"}`, `attribute act is "swish"`},
-		{"%x: f32[4,3]", "linear %x", "takes 2 to 3 operands, got 1"},
+		{"%x: f32[4,3]", "linear %x", "takes 2 to 4 operands, got 1"},
 
 		{"%x: f32[1,3,8,8], %w: f32[4,3,3]", "conv2d %x, %w", "must have rank 4, not 4 and 3"},
 		{"%x: f32[1,3,8,8], %w: f32[4,2,3,3]", "conv2d %x, %w", "w has 2 input channels; x has 3 per group"},

@@ -10,11 +10,11 @@ import (
 
 var linears = []*ir.Op{{
 	Name:     "linear",
-	Doc:      "x @ w + bias over the last dimension of x: [..., in] @ [in, out] + [out]. Sums run in order of the input channel, each step one fused multiply-add; the bias is added to the rounded sum, and the activation applied to that.",
+	Doc:      "x @ w + bias over the last dimension of x: [..., in] @ [in, out] + [out]. Sums run in order of the input channel, each step one fused multiply-add; the bias is added to the rounded sum, the activation applied to that, and the residual, which has the shape of the result, added last.",
 	Class:    ir.Contraction,
-	Operands: []string{"x", "w", "bias"},
+	Operands: []string{"x", "w", "bias", "residual"},
 	Types:    floats.String(),
-	Optional: 1,
+	Optional: 2,
 	Attrs:    []ir.AttrDecl{actAttr},
 	Infer:    inferLinear,
 	Eval: byType(
@@ -22,7 +22,7 @@ var linears = []*ir.Op{{
 		func(c *ir.Call) error { return linear(c, axpy64) },
 	),
 	FLOPs: ir.FLOPs{
-		Doc: "2in per output, 1 per output for the bias, and those of the activation",
+		Doc: "2in per output, 1 per output each for the bias and the residual, and those of the activation",
 		Of: func(n *ir.Node) int64 {
 			perOutput := 2*n.In[1].Spec.Shape[0] + len(n.In) - 2
 			return int64(perOutput)*int64(n.Out[0].Spec.Elements()) + actFLOPs(n)
@@ -50,7 +50,7 @@ func inferLinear(n *ir.Node) ([]ir.Spec, error) {
 	}
 	shape := slices.Clone(x)
 	shape[len(shape)-1] = w[1]
-	return []ir.Spec{{DType: dtype, Shape: shape}}, nil
+	return []ir.Spec{{DType: dtype, Shape: shape}}, checkResidual(n, 3, shape)
 }
 
 // checkBias checks the third operand, if there is one: a number per output
@@ -69,7 +69,7 @@ func linear[T float](c *ir.Call, step axpy[T]) error {
 	x, w := data[T](c.In[0]), data[T](c.In[1])
 	k := c.In[1].Dim(0)
 	p := rowProduct[T]{
-		k: k, cols: c.In[1].Dim(1), step: step, epilogue: newEpilogue(c.Node, optional[T](c, 2)),
+		k: k, cols: c.In[1].Dim(1), step: step, epilogue: newEpilogue(c.Node, optional[T](c, 2), optional[T](c, 3)),
 		row:    func(r int) []T { return x[r*k:][:k] },
 		matrix: func(int) []T { return w },
 	}

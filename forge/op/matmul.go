@@ -10,10 +10,11 @@ import (
 
 var contractions = []*ir.Op{{
 	Name:     "matmul",
-	Doc:      "The matrix product of the last two dimensions; leading dimensions are batches and broadcast. Sums run in order of k, each step one fused multiply-add. The activation is applied to the rounded sum.",
+	Doc:      "The matrix product of the last two dimensions; leading dimensions are batches and broadcast. Sums run in order of k, each step one fused multiply-add. The activation is applied to the rounded sum, and the residual, which has the shape of the result, added to that.",
 	Class:    ir.Contraction,
-	Operands: []string{"a", "b"},
+	Operands: []string{"a", "b", "residual"},
 	Types:    floats.String(),
+	Optional: 1,
 	Attrs:    []ir.AttrDecl{actAttr},
 	Infer: func(n *ir.Node) ([]ir.Spec, error) {
 		dtype, err := sameFloat(n)
@@ -33,17 +34,18 @@ var contractions = []*ir.Op{{
 		if err != nil {
 			return nil, fmt.Errorf("batch dimensions: %w", err)
 		}
-		return []ir.Spec{{DType: dtype, Shape: append(batch, m, cols)}}, nil
+		shape := append(batch, m, cols)
+		return []ir.Spec{{DType: dtype, Shape: shape}}, checkResidual(n, 2, shape)
 	},
 	Eval: byType(
 		func(c *ir.Call) error { return matmul(c, axpy32) },
 		func(c *ir.Call) error { return matmul(c, axpy64) },
 	),
 	FLOPs: ir.FLOPs{
-		Doc: "2k per output and those of the activation",
+		Doc: "2k per output, those of the activation, and 1 per output for the residual",
 		Of: func(n *ir.Node) int64 {
 			a := n.In[0].Spec.Shape
-			return 2*int64(a[len(a)-1])*int64(n.Out[0].Spec.Elements()) + actFLOPs(n)
+			return 2*int64(a[len(a)-1])*int64(n.Out[0].Spec.Elements()) + actFLOPs(n) + residualFLOPs(n, 2)
 		},
 	},
 }}
@@ -80,7 +82,7 @@ func matmul[T float](c *ir.Call, step axpy[T]) error {
 	}
 	offsetA, offsetB := offset(c.In[0], rows*k), offset(c.In[1], k*cols)
 	p := rowProduct[T]{
-		k: k, cols: cols, step: step, epilogue: newEpilogue[T](c.Node, nil),
+		k: k, cols: cols, step: step, epilogue: newEpilogue(c.Node, nil, optional[T](c, 2)),
 		row:    func(r int) []T { return a[offsetA(r/rows)+r%rows*k:][:k] },
 		matrix: func(r int) []T { return b[offsetB(r/rows):][:k*cols] },
 	}
@@ -132,7 +134,7 @@ func (p *rowProduct[T]) tile(stop *stopper, dst []T, r, j int) error {
 			return err
 		}
 	}
-	return p.apply(dst, j)
+	return p.apply(dst, r*p.cols+j, j)
 }
 
 // axpy32 adds a[p]*b[p*stride+j] to dst[j] for each p in order, with one

@@ -7,10 +7,10 @@ import (
 	"forgekernel/forge/op"
 )
 
-var activationRule = Rule{"linear-activation", true, "the activation is applied to the rounded result of linear or matmul, as the operator of that name is"}
+var activationRule = Rule{"linear-activation", true, "the activation is applied to the rounded result of linear, matmul or conv2d, as the operator of that name is"}
 
-// fuseLinearActivation applies an activation where a product or linear node
-// stores its results.
+// fuseLinearActivation applies an activation where a product, a linear node or a
+// convolution stores its results.
 func fuseLinearActivation(g *ir.Graph, r *report) error {
 	w := newRewriter(g, r)
 	return w.sweep(func(n *ir.Node) error {
@@ -22,6 +22,9 @@ func fuseLinearActivation(g *ir.Graph, r *report) error {
 		product := made(v, "linear")
 		if product == nil {
 			product = made(v, "matmul")
+		}
+		if product == nil {
+			product = made(v, "conv2d")
 		}
 		if product == nil {
 			return nil

@@ -50,6 +50,7 @@ const (
 var sharedReasons = map[string][]string{
 	"matmul-bias":        {output, consumer, storage, rounding},
 	"linear-activation":  {output, consumer, storage, rounding},
+	"linear-residual":    {output, consumer, storage, rounding},
 	"stable-softmax":     {output, consumer, storage, rounding},
 	"rms-norm":           {output, consumer, storage, rounding},
 	"layer-norm":         {consumer},

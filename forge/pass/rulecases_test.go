@@ -339,6 +339,13 @@ var ruleCases = []ruleCase{
   %3: f32[M,N] = relu %2
   return %1, %3
 }`},
+	{rule: "linear-residual", program: `graph f(%x: f32[M,K], %w: f32[K,N], %b: f32[N], %r: f32[M,N]) {
+  %0: f32[M,N] = linear %x, %w, %b {act = "relu"}
+  %1: f32[M,N] = add %r, %0
+  %2: f32[M,N] = matmul %x, %w
+  %3: f32[M,N] = add %2, %r
+  return %1, %3
+}`},
 	{rule: "reorder", program: `graph f(%x: f32[M,N]) {
   %0: f32[M,N] = exp %x
   %1: f32[M,N] = tanh %x

@@ -27,11 +27,12 @@ var table = []Pass{
 	{"recognise-attention", "Finds attention in products, scale, mask and softmax.", []*Rule{&attentionRule, &dividedAttentionRule}, recogniseAttention},
 	{"canonicalize-linear", "Joins a matrix product and the bias that is added to it.", []*Rule{&linearRule}, canonicalizeLinear},
 	{"fuse-shared-projections", "Joins linear nodes that read the same value.", []*Rule{&projectionRule}, fuseSharedProjections},
-	{"fuse-linear-activation", "Applies activations where linear nodes store their results.", []*Rule{&activationRule}, fuseLinearActivation},
+	{"fuse-linear-activation", "Applies activations where products and convolutions store their results.", []*Rule{&activationRule}, fuseLinearActivation},
+	{"fuse-residual", "Adds residuals where products store their results.", []*Rule{&residualRule}, fuseResidual},
 	{"move-views", "Takes reshapes and transposes out of chains of elementwise nodes.", []*Rule{&viewRule}, moveViews},
 	{"fuse-elementwise", "Groups elementwise nodes into kernels with one output.", []*Rule{&fuseRule}, fuseElementwise},
 	{"late-dead-code", "Removes constants that fusion copied into kernels.", []*Rule{&deadRule}, deadCode},
-	{"schedule", "Puts nodes into an order that keeps few bytes live.", []*Rule{&scheduleRule}, schedule},
+	{"schedule", "Puts nodes into the order of the memory plan.", []*Rule{&scheduleRule}, schedule},
 }
 
 // constraint says that one pass must run before another.
@@ -56,10 +57,13 @@ var constraints = []constraint{
 	{"fuse-shared-projections", "fuse-linear-activation", "a gate with its activation and a projection without cannot be joined"},
 	{"canonicalize-linear", "fuse-linear-activation", "the activation comes after the bias"},
 	{"fuse-linear-activation", "fuse-elementwise", "an activation alone in a kernel is better applied by the product before it"},
+	{"fuse-linear-activation", "fuse-residual", "the residual comes after the activation"},
+	{"fuse-residual", "fuse-elementwise", "an addition alone in a kernel is better made by the product before it"},
+	{"fuse-residual", "move-views", "a view that moves between a product and the addition would part them"},
 	{"move-views", "fuse-elementwise", "a view between two elementwise nodes parts their kernels"},
 	{"fuse-linear-activation", "move-views", "a view that moves between a product and its activation would part them"},
 	{"fuse-elementwise", "late-dead-code", "fusion copies scalar constants into kernels and leaves the originals"},
-	{"late-dead-code", "schedule", "dead values would count as live memory"},
+	{"late-dead-code", "schedule", "dead values would have a place in the plan"},
 }
 
 func init() {

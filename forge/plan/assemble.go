@@ -91,7 +91,7 @@ func (a *analysis) ends(l *liveness) map[*ir.Value]int {
 // viewed reports whether v is a view.
 func (a *analysis) viewed(v *ir.Value) bool {
 	at := a.at[v]
-	return a.storages[at.storage].root != v && !at.donated
+	return a.storages[at.storage].root != v && at.donor == nil
 }
 
 // writer makes the entries of values.
@@ -135,8 +135,8 @@ func (w *writer) value(v *ir.Value) Value {
 	switch {
 	case w.viewed(v):
 		out.ViewOf = v.Def.In[0].Name
-	case at.donated:
-		out.Donated = v.Def.In[0].Name
+	case at.donor != nil:
+		out.Donated = at.donor.Name
 	case w.prior[at.storage] >= 0:
 		out.Donated = w.overwritten(v.Def, w.prior[at.storage]).Name
 	}

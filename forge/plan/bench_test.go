@@ -61,7 +61,7 @@ func BenchmarkNew(b *testing.B) {
 // schedules, and best-fit slots for each.
 func BenchmarkGreedy(b *testing.B) {
 	eachSize(b, func(b *testing.B, g *ir.Graph) {
-		a, err := analyse(g)
+		a, err := analyse(g, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

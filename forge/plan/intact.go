@@ -108,7 +108,7 @@ func share(x, y *Value) bool {
 	if x.Place != InSlot {
 		return x.Base == y.Base
 	}
-	return x.Slot == y.Slot && x.Offset < y.Offset+y.Bytes && y.Offset < x.Offset+x.Bytes
+	return x.Slot == y.Slot && x.meets(y)
 }
 
 // takenOver is the operand whose storage result i takes over, nil for none. A
@@ -132,15 +132,19 @@ func (m *memory) takenOver(n *ir.Node, i int) (*ir.Value, error) {
 		return nil, fmt.Errorf("%%%s is no operand to take over", e.Donated)
 	case from.Place == InConstant:
 		return nil, fmt.Errorf("it takes over the constant %%%s", e.Donated)
-	case from.Place != e.Place || from.Slot != e.Slot || from.Offset != e.Offset || from.Bytes != e.Bytes || !from.layout().Contiguous(from.Spec.Shape):
+	case from.Place != e.Place || from.Slot != e.Slot || from.Offset != e.Offset || !from.Spec.Equal(e.Spec) || !sameStrides(from.Strides, e.Strides, e.Spec.Shape):
 		return nil, fmt.Errorf("it does not stand where %%%s stands", e.Donated)
-	case n.Op.Donates && at == 0:
+	case n.Op.Donates && at == 0 && e.layout().Contiguous(e.Spec.Shape):
 		return n.In[at], nil
 	case n.Op.Class != ir.Elementwise && n.Op.Class != ir.Fused || len(n.Out) > 1:
 		return nil, fmt.Errorf("it cannot be computed in place of %%%s", e.Donated)
 	}
+	if !e.layout().Contiguous(e.Spec.Shape) && (!isWindow(n.In[at]) || !m.of(n.In[at].Def.In[0]).layout().Contiguous(n.In[at].Def.In[0].Spec.Shape)) {
+		return nil, fmt.Errorf("%%%s is neither dense nor a window on a value that is", e.Donated)
+	}
 	for _, v := range n.In {
-		if m.base(v) == m.base(n.In[at]) && (!v.Spec.Equal(n.Out[i].Spec) || m.of(v).Offset != e.Offset || !m.of(v).layout().Contiguous(v.Spec.Shape)) {
+		same := v.Spec.Equal(e.Spec) && m.of(v).Offset == e.Offset && sameStrides(m.of(v).Strides, e.Strides, e.Spec.Shape)
+		if m.base(v) == m.base(n.In[at]) && !same && !apart(v, n.In[at]) {
 			return nil, fmt.Errorf("the kernel also reads %v, another view of what it overwrites", v)
 		}
 	}
@@ -185,8 +189,9 @@ func (c *checker) checkTotals() error {
 	return nil
 }
 
-// live adds up, for each step, the storage of the values in slots that live. In
-// the step in which one takes over the storage of another, they count once.
+// live adds up, for each step, the storage of the values in slots that live: of
+// one that was written over a window, that of the wider value. In the step in which
+// one takes over the storage of another, they count once.
 func (c *checker) live() []int64 {
 	change := make([]int64, len(c.plan.Steps)+1)
 	for i := range c.plan.Values {
@@ -198,9 +203,13 @@ func (c *checker) live() []int64 {
 		if e.Donated != "" {
 			start++
 		}
+		bytes := e.Bytes
+		if base, err := c.named(e.Base); err == nil {
+			bytes = base.Bytes
+		}
 		if start <= e.End {
-			change[start] += e.Bytes
-			change[e.End+1] -= e.Bytes
+			change[start] += bytes
+			change[e.End+1] -= bytes
 		}
 	}
 	var sum int64

@@ -87,7 +87,7 @@ func TestAgainstOptimum(t *testing.T) {
 	worst := 1.0
 	for seed := uint64(0); plans < 800; seed++ {
 		g := randomGraph(seed, 6+int(seed%5))
-		a, err := analyse(g)
+		a, err := analyse(g, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,9 @@
 // time before, not in, the step that produces the later. The exceptions are
 // donations. An elementwise result may overwrite an operand of the same type and
 // shape in the step that reads it last, if the kernel reads that storage through
-// no other layout. And an operator that declares a donation, as the appending to
+// no other layout. It may also be written over a window on a wider value that no
+// other kernel reads, and then stands in the strides of the window; New plans with
+// and without that. And an operator that declares a donation, as the appending to
 // a cache does, always writes into the storage of its operand.
 //
 // Inputs and constants are given, and outputs are returned: they have storage
@@ -136,17 +138,38 @@ type Options struct {
 	// NoReuseInPlace keeps elementwise results from overwriting operands, to see
 	// what that saves. Declared donations stay.
 	NoReuseInPlace bool
+	// KeepOrder keeps the order of the program, to see what another saves.
+	KeepOrder bool
 }
 
 // New plans a valid graph. It fails if a value is read after the storage that
 // holds it was donated.
 func New(g *ir.Graph, opts Options) (*Plan, error) {
-	a, err := analyse(g)
+	a, err := analyse(g, nil)
 	if err != nil {
 		return nil, fmt.Errorf("plan of %s: %w", g.Name, err)
 	}
+	best := a.plan(opts)
+	if opts.NoReuseInPlace {
+		return best, nil
+	}
+	if over := a.windows(); len(over) > 0 {
+		if a, err = analyse(g, over); err != nil {
+			return nil, fmt.Errorf("plan of %s: %w", g.Name, err)
+		}
+		over := a.plan(opts)
+		bound := min(best.Bound, over.Bound)
+		if over.Planned < best.Planned {
+			best = over
+		}
+		best.Bound = bound
+	}
+	return best, nil
+}
+
+func (a *analysis) plan(opts Options) *Plan {
 	best, candidates, bound := a.search(opts)
 	p := a.assemble(best)
 	p.Candidates, p.Bound = candidates, bound
-	return p, nil
+	return p
 }

@@ -15,6 +15,9 @@ type policy struct {
 // score is compared in lexicographic order.
 type score struct{ first, second int64 }
 
+// programOrder keeps the order of the graph.
+var programOrder = policy{"program order", func(k int, _, _ int64) score { return score{int64(-k), 0} }}
+
 // policies are the ready-list policies in the order in which ties between plans
 // are decided. freed counts the bytes that are read for the last time, produced
 // the bytes that are written.
@@ -23,7 +26,7 @@ var policies = []policy{
 	{"freed - 2 produced", func(_ int, freed, produced int64) score { return score{freed - 2*produced, 0} }},
 	{"freed - produced/2", func(_ int, freed, produced int64) score { return score{2*freed - produced, 0} }},
 	{"least produced first", func(_ int, freed, produced int64) score { return score{-produced, freed} }},
-	{"program order", func(k int, _, _ int64) score { return score{int64(-k), 0} }},
+	programOrder,
 	{"reverse program order", func(k int, _, _ int64) score { return score{int64(k), 0} }},
 }
 

@@ -27,7 +27,7 @@ func TestPolicies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := analyse(g)
+	a, err := analyse(g, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestPolicies(t *testing.T) {
 func TestPoliciesDiffer(t *testing.T) {
 	wins := make(map[string]bool)
 	for seed := range uint64(300) {
-		a, err := analyse(randomGraph(seed, 25))
+		a, err := analyse(randomGraph(seed, 25), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestEffectsKeepOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := analyse(g)
+	a, err := analyse(g, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,14 +33,20 @@ func (a *analysis) search(opts Options) (best trial, candidates []Candidate, bou
 		live := a.liveness(order, opts)
 		trials = append(trials, trial{policy, live, packBestFit(live.buffers)})
 	}
-	for _, p := range policies {
-		try(p.name, a.schedule(p))
-	}
-	if order, peak := a.exact(opts); order != nil {
-		try(exhaustive, order)
-		bound = peak
+	if opts.KeepOrder {
+		try(programOrder.name, a.schedule(programOrder))
 	} else {
+		for _, p := range policies {
+			try(p.name, a.schedule(p))
+		}
+	}
+	if order, peak := a.exact(opts); order == nil {
 		bound = a.bound(opts)
+	} else {
+		bound = peak
+		if !opts.KeepOrder {
+			try(exhaustive, order)
+		}
 	}
 	chosen := packAll(trials)
 	for _, p := range trials {

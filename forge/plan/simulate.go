@@ -92,9 +92,6 @@ func (m *arena) storage(e *Value) []byte {
 	return m.other[e.Base]
 }
 
-// memory is what holds a dense value, from its first element.
-func (m *arena) memory(e *Value) []byte { return m.storage(e)[e.Offset:] }
-
 // run evaluates a kernel on copies of its operands, and writes the results
 // back.
 func (m *arena) run(ctx context.Context, n *ir.Node) error {
@@ -148,11 +145,22 @@ func gather(dst, src []byte, at int, shape, strides []int, size int) []byte {
 	return dst
 }
 
-// store writes a value that is not a view, which is dense.
+// store writes a value that is not a view.
 func (m *arena) store(v *ir.Value, t *tensor.Tensor) {
 	if e := m.entry[v]; e.Bytes > 0 {
-		copy(m.memory(e), t.Encode())
+		scatter(m.storage(e), t.Encode(), int(e.Offset), e.Spec.Shape, e.Strides, e.Spec.DType.Size())
 	}
+}
+
+// scatter is the inverse of gather, and returns what is left of src.
+func scatter(dst, src []byte, at int, shape, strides []int, size int) []byte {
+	if len(shape) == 0 {
+		return src[copy(dst[at:at+size], src):]
+	}
+	for i := range shape[0] {
+		src = scatter(dst, src, at+i*strides[0]*size, shape[1:], strides[1:], size)
+	}
+	return src
 }
 
 // retire poisons what lived to a step and no longer. A value that was taken over
@@ -164,7 +172,8 @@ func (m *arena) retire(step int) {
 	for i := range m.plan.Values {
 		e := &m.plan.Values[i]
 		if e.Place == InSlot && e.ViewOf == "" && e.End == step && !m.handedOn(e, step) {
-			copy(m.memory(e)[:e.Bytes], poisoned(e.Bytes))
+			from, to := e.extent()
+			copy(m.storage(e)[from:to], poisoned(to-from))
 		}
 	}
 }
@@ -173,7 +182,7 @@ func (m *arena) retire(step int) {
 func (m *arena) handedOn(e *Value, step int) bool {
 	for _, v := range m.plan.Steps[step].Node.Out {
 		next := m.entry[v]
-		if next.Donated != "" && next.Name != e.Name && next.Slot == e.Slot && next.Offset == e.Offset {
+		if next.Donated != "" && next.Name != e.Name && next.Slot == e.Slot && (next.Offset == e.Offset || next.Base == e.Base) {
 			return true
 		}
 	}

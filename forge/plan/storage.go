@@ -14,6 +14,7 @@ type analysis struct {
 	kernels  []kernel
 	storages []storage
 	at       map[*ir.Value]location
+	over     map[*ir.Node]*ir.Value // windows that results are written over
 }
 
 // kernel is a node that computes.
@@ -40,14 +41,15 @@ type storage struct {
 type location struct {
 	storage int
 	layout  ir.Layout
-	writer  int // the kernel that wrote the elements; -1 for inputs and constants
-	donated bool
+	writer  int       // the kernel that wrote the elements; -1 for inputs and constants
+	donor   *ir.Value // the operand whose place it took, whatever the schedule
 }
 
 const notWritten = -1
 
-func analyse(g *ir.Graph) (*analysis, error) {
-	a := &analysis{graph: g, at: make(map[*ir.Value]location)}
+// analyse lets results take the places of the operands over.
+func analyse(g *ir.Graph, over map[*ir.Node]*ir.Value) (*analysis, error) {
+	a := &analysis{graph: g, at: make(map[*ir.Value]location), over: over}
 	for _, v := range g.Inputs {
 		a.own(v, InInput, notWritten)
 	}
@@ -110,23 +112,31 @@ func (a *analysis) addKernel(n *ir.Node) error {
 		}
 	}
 	for _, v := range n.Out {
-		if !n.Op.Donates || !a.takeOver(v, n.In[0], k) {
+		switch window := a.over[n]; {
+		case window != nil:
+			a.stand(v, window, k)
+		case !n.Op.Donates || !a.takeOver(v, n.In[0], k):
 			a.own(v, InSlot, k)
 		}
 	}
 	return nil
 }
 
+// stand lets v stand where an operand of kernel k does.
+func (a *analysis) stand(v, operand *ir.Value, k int) {
+	from := a.at[operand]
+	s := &a.storages[from.storage]
+	s.writers = append(s.writers, k)
+	a.at[v] = location{storage: from.storage, layout: from.layout, writer: k, donor: operand}
+}
+
 // takeOver lets v stand where the donated operand stands. Constants cannot be
 // overwritten, nor can what is only a part of something else.
 func (a *analysis) takeOver(v, operand *ir.Value, k int) bool {
-	from := a.at[operand]
-	s := &a.storages[from.storage]
-	if s.place == InConstant || !a.whole(operand) || !v.Spec.Equal(operand.Spec) {
+	if a.storages[a.at[operand].storage].place == InConstant || !a.whole(operand) || !v.Spec.Equal(operand.Spec) {
 		return false
 	}
-	s.writers = append(s.writers, k)
-	a.at[v] = location{storage: from.storage, layout: from.layout, writer: k, donated: true}
+	a.stand(v, operand, k)
 	return true
 }
 

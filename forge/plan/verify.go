@@ -104,7 +104,7 @@ func (c *checker) checkPlace(v *ir.Value, e *Value) error {
 	switch {
 	case e.ViewOf != "":
 		return c.checkView(v, e)
-	case !e.layout().Contiguous(e.Spec.Shape):
+	case e.Donated == "" && !e.layout().Contiguous(e.Spec.Shape):
 		return errors.New("a result that is not a view has to be dense")
 	case e.Offset%Align != 0:
 		return fmt.Errorf("offset %d is not a multiple of %d", e.Offset, Align)
@@ -123,14 +123,27 @@ func (c *checker) isStep(n *ir.Node) bool {
 	return ok
 }
 
+// extent is where the bytes begin and end between which the elements stand.
+func (e *Value) extent() (from, to int64) {
+	first, last := span(e.Strides, e.Spec.Shape)
+	size := int64(e.Spec.DType.Size())
+	return e.Offset + int64(first)*size, e.Offset + int64(last+1)*size
+}
+
+// meets reports whether the extents of two values of one storage overlap.
+func (e *Value) meets(other *Value) bool {
+	from, to := e.extent()
+	start, end := other.extent()
+	return start < to && from < end
+}
+
 // layout is where the elements stand, counted from the first.
 func (e *Value) layout() ir.Layout { return ir.Layout{Strides: e.Strides} }
 
 // inside reports whether all elements stand in memory of the given size.
 func (e *Value) inside(bytes int64) bool {
-	first, last := span(e.Strides, e.Spec.Shape)
-	size := int64(e.Spec.DType.Size())
-	return e.Offset+int64(first)*size >= 0 && e.Offset+int64(last+1)*size <= bytes
+	from, to := e.extent()
+	return from >= 0 && to <= bytes
 }
 
 // checkView recomputes where a view stands from where its operand does.
@@ -199,7 +212,7 @@ func (c *checker) checkOverlaps() error {
 				continue
 			}
 			for _, other := range live {
-				if other.Slot != e.Slot || other.Offset >= e.Offset+e.Bytes || e.Offset >= other.Offset+other.Bytes {
+				if other.Slot != e.Slot || !e.meets(other) {
 					continue
 				}
 				if e.Donated == "" || other.End != t {

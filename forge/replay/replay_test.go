@@ -86,7 +86,7 @@ func TestCompareNamesThePass(t *testing.T) {
 	}
 	text := report.String()
 	for _, want := range []string{
-		"layer: fuse-linear-activation changed first, then move-views",
+		"layer: fuse-linear-activation changed first, then fuse-residual",
 		`-  %2: f32[4,16] = linear %x, %0 {act = "gelu"}`, "+  %2: f32[4,16] = gelu %1\n",
 		"layer, move-views: the same difference\n",
 		"-planned 256 bytes, 256 without reuse in place",

@@ -15,46 +15,54 @@ import (
 	"forgekernel/forge/tensor"
 )
 
-// NewChecker checks the compiler's passes and plans and the given backends.
-// Without any it is the interpreter on several goroutines, whose results must
-// not depend on their number.
+// NewChecker checks the compiler's passes and plans, and the given backends.
 func NewChecker(backends ...backend.Backend) *Checker {
-	if len(backends) == 0 {
-		several := interp.New()
-		several.Workers = 3
-		backends = []backend.Backend{several}
-	}
 	return &Checker{Passes: pass.Run, Plan: plan.New, Backends: backends}
 }
 
-// verdict is the outcome of a trial; no stage means that all is well.
-type verdict struct {
-	stage, detail string
-	stopped       bool // the program itself ends with an error
-}
+// verdict is the outcome of a check; no stage means that all is well.
+type verdict struct{ stage, detail string }
 
 func wrong(stage, format string, args ...any) verdict {
 	return verdict{stage: stage, detail: fmt.Sprintf(format, args...)}
 }
 
+// subject is a program under check.
+type subject struct {
+	trial
+	verdict verdict
+	stopped bool    // the program itself ends with an error
+	last    outcome // after all passes
+}
+
 // check compares everything. The error is the cause that ended ctx.
-func (c *Checker) check(ctx context.Context, t trial) (verdict, error) {
-	want, runErr := interpret(ctx, t.Graph, t.Inputs)
+func (c *Checker) check(ctx context.Context, trials ...trial) ([]*subject, error) {
+	list := make([]*subject, len(trials))
+	for i, t := range trials {
+		if list[i] = c.compile(ctx, t); ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+	c.checkBackends(ctx, list)
 	if ctx.Err() != nil {
-		return verdict{}, context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
-	v, last := c.checkPasses(ctx, t, want, runErr != nil)
-	if v.stage == "" {
-		v = c.checkPlans(ctx, t, last)
+	return list, nil
+}
+
+// compile checks passes and plans, and the interpreter on several goroutines.
+func (c *Checker) compile(ctx context.Context, t trial) *subject {
+	s := &subject{trial: t}
+	want, err := interpret(ctx, t.Graph, t.Inputs)
+	s.stopped = err != nil
+	s.verdict, s.last = c.checkPasses(ctx, t, want, s.stopped)
+	if s.verdict.stage == "" {
+		s.verdict = c.checkPlans(ctx, t, s.last)
 	}
-	if v.stage == "" && runErr == nil {
-		v = c.checkBackends(ctx, t, last)
+	if s.verdict.stage == "" && !s.stopped {
+		s.verdict = checkWorkers(ctx, t, s.last)
 	}
-	if ctx.Err() != nil {
-		return verdict{}, context.Cause(ctx)
-	}
-	v.stopped = runErr != nil
-	return v, nil
+	return s
 }
 
 // interpret runs a program on one goroutine.
@@ -196,16 +204,16 @@ func (c *Checker) checkPlans(ctx context.Context, t trial, last outcome) verdict
 	return verdict{}
 }
 
-// checkBackends runs the optimised program everywhere.
-func (c *Checker) checkBackends(ctx context.Context, t trial, last outcome) verdict {
-	for _, b := range c.Backends {
-		got, err := runOn(ctx, b, last.graph, t.Inputs)
-		if err != nil {
-			return wrong("backend "+b.Name(), "%v", err)
-		}
-		if detail := compareResults(last.graph, got, last.results); detail != "" {
-			return wrong("backend "+b.Name(), "%s", detail)
-		}
+// checkWorkers runs the optimised program on several goroutines.
+func checkWorkers(ctx context.Context, t trial, last outcome) verdict {
+	several := interp.New()
+	several.Workers = 3
+	got, err := runOn(ctx, several, last.graph, t.Inputs)
+	if err != nil {
+		return wrong("backend interp", "%v", err)
+	}
+	if detail := compareResults(last.graph, got, last.results); detail != "" {
+		return wrong("backend interp", "on several goroutines, %s", detail)
 	}
 	return verdict{}
 }

@@ -5,7 +5,11 @@
 // interpreter. Exact rules must keep every bit. A rule that is not exact is
 // compared at its site, on the same operands: an element must be finite,
 // infinite or NaN where it was, and no farther from the float64 result than it
-// was but for the bound that the rule derives. A program that fails is shrunk
+// was but for the bound that the rule derives. A backend must keep every bit of
+// a node whose elements are computed in one way; where sums may run in another
+// order, as far as package bound permits from the float64 result on the operands
+// that the backend itself has computed. Errors do not add up through a program,
+// so a wrong kernel stands out wherever it is. A program that fails is shrunk
 // and reported with the command that makes it again.
 package fuzz
 
@@ -35,7 +39,7 @@ const (
 type Options struct {
 	Count int    // programs
 	Seed  uint64 // of the first; each further program has the next
-	// Progress, if set, is called after each program.
+	// Progress, if set, is called when more programs are done.
 	Progress func(done int)
 }
 
@@ -45,11 +49,12 @@ const Version = 1
 
 // Report is the outcome of a run.
 type Report struct {
-	Format   string `json:"format"` // "forge.fuzz"
-	Version  int    `json:"version"`
-	Seed     uint64 `json:"seed"`
-	Programs int    `json:"programs"` // that were checked
-	Nodes    int    `json:"nodes"`    // of all programs
+	Format   string   `json:"format"` // "forge.fuzz"
+	Version  int      `json:"version"`
+	Seed     uint64   `json:"seed"`
+	Backends []string `json:"backends"` // beside the interpreter
+	Programs int      `json:"programs"` // that were checked
+	Nodes    int      `json:"nodes"`    // of all programs
 	// Stopped counts programs that fail when they run, as an index beyond a
 	// table does; of these only passes and plans were verified.
 	Stopped  int       `json:"stopped"`
@@ -77,52 +82,82 @@ type Failure struct {
 type Checker struct {
 	Passes func(*ir.Graph, pass.Options) (*pass.Result, error)
 	Plan   func(*ir.Graph, plan.Options) (*plan.Plan, error)
-	// Backends run the optimised program and must give the interpreter's bits.
+	// Backends run the optimised program.
 	Backends []backend.Backend
 }
 
-// trial is a program under a pipeline.
+// trial is the program of a seed under a pipeline.
 type trial struct {
 	*generate.Case
+	seed     uint64
 	disabled []string
 }
 
-// Run checks programs. The error is the cause that ended ctx, with the report
-// so far, or a defect of the generator.
+// Run checks programs, for backends that compile several at once so many at a
+// time. The error is the cause that ended ctx, with the report so far, or a defect
+// of the generator.
 func (c *Checker) Run(ctx context.Context, opts Options) (*Report, error) {
-	r := &Report{Format: "forge.fuzz", Version: Version, Seed: opts.Seed, Failures: []Failure{}}
-	for i := range opts.Count {
+	ctx = generate.WithPeer(ctx)
+	r := &Report{Format: "forge.fuzz", Version: Version, Seed: opts.Seed, Backends: []string{}, Failures: []Failure{}}
+	for _, b := range c.Backends {
+		r.Backends = append(r.Backends, b.Name())
+	}
+	for r.Programs < opts.Count && len(r.Failures) < maxFailures {
 		if ctx.Err() != nil {
 			return r, context.Cause(ctx)
 		}
-		seed := opts.Seed + uint64(i)
-		t, err := newTrial(seed)
-		if err != nil {
-			return r, err
-		}
-		verdict, err := c.check(ctx, t)
-		if err != nil {
-			return r, err
-		}
-		r.Programs++
-		r.Nodes += len(t.Graph.Nodes)
-		if verdict.stopped {
-			r.Stopped++
-		}
-		if verdict.stage != "" {
-			f, err := c.failure(ctx, seed, t, verdict)
+		var trials []trial
+		for range min(c.atOnce(), opts.Count-r.Programs) {
+			t, err := newTrial(opts.Seed + uint64(r.Programs+len(trials)))
 			if err != nil {
 				return r, err
 			}
-			if r.Failures = append(r.Failures, f); len(r.Failures) == maxFailures {
-				return r, nil
-			}
+			trials = append(trials, t)
+		}
+		list, err := c.check(ctx, trials...)
+		if err != nil {
+			return r, err
+		}
+		if err := c.record(ctx, r, list); err != nil {
+			return r, err
 		}
 		if opts.Progress != nil {
-			opts.Progress(i + 1)
+			opts.Progress(r.Programs)
 		}
 	}
 	return r, nil
+}
+
+// atOnce is how many programs are checked together.
+func (c *Checker) atOnce() int {
+	for _, b := range c.Backends {
+		if _, ok := b.(unitCompiler); ok {
+			return unitPrograms
+		}
+	}
+	return 1
+}
+
+// record counts programs and shrinks those that failed.
+func (c *Checker) record(ctx context.Context, r *Report, list []*subject) error {
+	for _, s := range list {
+		r.Programs++
+		r.Nodes += len(s.Graph.Nodes)
+		if s.stopped {
+			r.Stopped++
+		}
+		if s.verdict.stage == "" {
+			continue
+		}
+		f, err := c.failure(ctx, s)
+		if err != nil {
+			return err
+		}
+		if r.Failures = append(r.Failures, f); len(r.Failures) == maxFailures {
+			return nil
+		}
+	}
+	return nil
 }
 
 // newTrial makes the program of a seed and chooses passes to leave out.
@@ -131,7 +166,7 @@ func newTrial(seed uint64) (trial, error) {
 	if err != nil {
 		return trial{}, err
 	}
-	t := trial{Case: made}
+	t := trial{Case: made, seed: seed}
 	rng := rand.New(rand.NewPCG(seed, 23))
 	if rng.IntN(2) == 0 {
 		for _, name := range pass.Names() {
@@ -144,15 +179,18 @@ func newTrial(seed uint64) (trial, error) {
 }
 
 // failure shrinks a program that failed.
-func (c *Checker) failure(ctx context.Context, seed uint64, t trial, v verdict) (Failure, error) {
-	small, err := c.shrink(ctx, t, v)
+func (c *Checker) failure(ctx context.Context, s *subject) (Failure, error) {
+	small, err := c.shrink(ctx, s)
 	if err != nil {
 		return Failure{}, err
 	}
 	f := Failure{
-		Seed: seed, Stage: v.stage, Detail: v.detail, Disabled: strings.Join(small.disabled, ","),
-		Nodes: len(small.Graph.Nodes), Was: len(t.Graph.Nodes), Inputs: describe(small),
-		Command: fmt.Sprintf("forge fuzz --count 1 --seed %d", seed),
+		Seed: s.seed, Stage: s.verdict.stage, Detail: s.verdict.detail, Disabled: strings.Join(small.disabled, ","),
+		Nodes: len(small.Graph.Nodes), Was: len(s.Graph.Nodes), Inputs: describe(small),
+		Command: fmt.Sprintf("forge fuzz --count 1 --seed %d", s.seed),
+	}
+	for _, b := range c.Backends {
+		f.Command += " --backend " + b.Name()
 	}
 	f.Language, f.Program = "ir", small.Graph.String()
 	if text, ok := forgeScript(small.Graph); ok {
@@ -179,7 +217,11 @@ func (r *Report) Err() error {
 }
 
 func (r *Report) summary() string {
-	text := fmt.Sprintf("%d programs of %d nodes from seed %d: ", r.Programs, r.Nodes, r.Seed)
+	text := fmt.Sprintf("%d programs of %d nodes from seed %d", r.Programs, r.Nodes, r.Seed)
+	if len(r.Backends) > 0 {
+		text += " on " + strings.Join(r.Backends, ", ")
+	}
+	text += ": "
 	if len(r.Failures) == 0 {
 		text += "no failures"
 	} else {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"forgekernel/forge/audit/generate"
+	"forgekernel/forge/backend"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
 )
@@ -23,9 +25,13 @@ type shrinker struct {
 	err      error // the cause that ended ctx
 }
 
-// shrink returns the smallest program found that fails as t does.
-func (c *Checker) shrink(ctx context.Context, t trial, v verdict) (trial, error) {
-	s := &shrinker{Checker: c, ctx: ctx, stage: v.stage, best: t}
+// shrink returns the smallest program found that fails as failed does.
+func (c *Checker) shrink(ctx context.Context, failed *subject) (trial, error) {
+	only := *c
+	only.Backends = slices.DeleteFunc(slices.Clone(c.Backends), func(b backend.Backend) bool {
+		return !strings.HasPrefix(failed.verdict.stage, stageOf(b))
+	})
+	s := &shrinker{Checker: &only, ctx: ctx, stage: failed.verdict.stage, best: failed.trial}
 	s.focus()
 	steps := []func() bool{s.fewerOutputs, s.fewerNodes, s.fewerPasses, s.fewerAttrs, s.smallerDims, s.plainerInputs}
 	for again := true; again && s.err == nil; {
@@ -46,12 +52,12 @@ func (s *shrinker) try(t trial) bool {
 	if ir.Verify(t.Graph) != nil {
 		return false
 	}
-	v, err := s.check(s.ctx, t)
+	list, err := s.check(s.ctx, t)
 	if err != nil {
 		s.err = err
 		return false
 	}
-	if v.stage != s.stage {
+	if list[0].verdict.stage != s.stage {
 		return false
 	}
 	s.best = t
@@ -61,7 +67,7 @@ func (s *shrinker) try(t trial) bool {
 // edit tries a changed copy of the best program. The change may refuse.
 func (s *shrinker) edit(change func(c *generate.Case) bool) bool {
 	c := &generate.Case{Graph: s.best.Graph.Clone(), Inputs: slices.Clone(s.best.Inputs)}
-	return change(c) && s.try(trial{c, s.best.disabled})
+	return change(c) && s.try(trial{c, s.best.seed, s.best.disabled})
 }
 
 // prune removes nodes and inputs that no output needs.
@@ -219,11 +225,11 @@ func (s *shrinker) fewerPasses() bool {
 	copied := func() *generate.Case {
 		return &generate.Case{Graph: s.best.Graph.Clone(), Inputs: s.best.Inputs}
 	}
-	if s.try(trial{copied(), nil}) {
+	if s.try(trial{copied(), s.best.seed, nil}) {
 		return true
 	}
 	for i := range s.best.disabled {
-		if s.try(trial{copied(), slices.Delete(slices.Clone(s.best.disabled), i, i+1)}) {
+		if s.try(trial{copied(), s.best.seed, slices.Delete(slices.Clone(s.best.disabled), i, i+1)}) {
 			return true
 		}
 	}

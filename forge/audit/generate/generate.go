@@ -5,9 +5,11 @@
 // passes look for, to operands that fit it: values that exist already, brought
 // into shape by views, casts, cuts and padding, so that steps depend on one
 // another, and new inputs and constants. Dimensions are small, 0 and 1 among
-// them. Inputs mix ordinary numbers of several magnitudes with NaN, infinities,
+// them; one program in four also has some that fill vectors and register tiles,
+// with and without a rest. Inputs mix ordinary numbers of several magnitudes with NaN, infinities,
 // zeros of both signs, denormals and the largest numbers. Equal seeds give
-// equal programs.
+// equal programs. Operators that exchange tensors have one rank, or a second one
+// that [WithPeer] stands for.
 package generate
 
 import (
@@ -28,14 +30,14 @@ type Case struct {
 // Limits of a program.
 const (
 	maxSteps    = 24
-	maxElements = 600 // of a value that later steps may read
+	maxElements = 1600 // of a value that later steps may read
 	maxRank     = 4
 )
 
 // New makes the program of a seed. The error tells of a defect of the generator
 // or of package ir.
 func New(seed uint64) (*Case, error) {
-	m := &maker{rng: rand.New(rand.NewPCG(seed, 17)), b: ir.NewBuilder(op.Registry, "fuzz")}
+	m := &maker{rng: rand.New(rand.NewPCG(seed, 17)), b: ir.NewBuilder(op.Registry, "fuzz"), wide: seed%4 == 0}
 	m.magnitude = []float64{1, 1, 1, 1e-20, 1e-38, 1e19, 1e30}[m.rng.IntN(7)]
 	m.special = []int{0, 0, 12, 3}[m.rng.IntN(4)]
 	for range 1 + m.rng.IntN(3) {
@@ -66,6 +68,7 @@ type maker struct {
 	inputs    []*tensor.Tensor
 	magnitude float64 // of ordinary numbers
 	special   int     // one special number in so many; 0 for none
+	wide      bool    // some dimensions are long
 	err       error   // the first failure of what cannot fail
 }
 
@@ -83,11 +86,11 @@ func (m *maker) step() {
 	apply(m, o)
 }
 
-// operators are those that a program of one rank may apply.
+// operators are those that a program may apply.
 var operators = func() []*ir.Op {
 	var list []*ir.Op
 	for _, o := range op.Registry.All() {
-		if !o.PassOnly && o.Name != "send" && o.Name != "recv" {
+		if !o.PassOnly {
 			list = append(list, o)
 		}
 	}
@@ -188,10 +191,22 @@ func (m *maker) dim() int {
 // size is a length that is not 0.
 func (m *maker) size() int { return max(1, m.dim()) }
 
+// long is a length that fills vectors, in some programs, or else the given one.
+func (m *maker) long(dim int) int {
+	if m.wide && m.chance(2) {
+		return choose(m, 7, 8, 9, 15, 16, 17, 24, 31, 33, 40)
+	}
+	return dim
+}
+
 func (m *maker) shape() []int {
 	shape := make([]int, m.rng.IntN(maxRank))
 	for i := range shape {
 		shape[i] = m.dim()
+	}
+	if m.wide && len(shape) > 0 {
+		i := m.rng.IntN(len(shape))
+		shape[i] = m.long(shape[i])
 	}
 	return shape
 }

@@ -39,11 +39,11 @@ func (m *maker) weight(like *ir.Value, shape ...int) *ir.Value {
 func columns(v *ir.Value) int { return v.Spec.Shape[v.Spec.Rank()-1] }
 
 var idioms = []func(m *maker, x *ir.Value) (result *ir.Value, inner []*ir.Value){
-	layer, projections, stableSoftmax, normOfParts, movedViews, attentionOfParts, cacheInUse, undone, neutral, squares,
+	layer, projections, gated, stableSoftmax, normOfParts, movedViews, attentionOfParts, cacheInUse, undone, neutral, squares,
 }
 
 func layer(m *maker, x *ir.Value) (*ir.Value, []*ir.Value) {
-	n := m.size()
+	n := m.long(m.size())
 	product := m.op("matmul", nil, x, m.weight(x, columns(x), n))
 	biased := m.op("add", nil, product, m.weight(x, n))
 	return m.op(choose(m, "relu", "gelu", "silu", "tanh"), nil, biased), []*ir.Value{product, biased}
@@ -52,7 +52,7 @@ func layer(m *maker, x *ir.Value) (*ir.Value, []*ir.Value) {
 func projections(m *maker, x *ir.Value) (*ir.Value, []*ir.Value) {
 	var list []*ir.Value
 	for range 2 + m.rng.IntN(2) {
-		n := m.size()
+		n := m.long(m.size())
 		if w := m.weight(x, columns(x), n); m.chance(2) {
 			list = append(list, m.op("matmul", nil, x, w))
 		} else {
@@ -63,6 +63,16 @@ func projections(m *maker, x *ir.Value) (*ir.Value, []*ir.Value) {
 		m.keep(m.op("abs", nil, v))
 	}
 	return m.op("abs", nil, list[0]), list
+}
+
+// gated multiplies two projections, one of them behind an activation, and projects
+// the product.
+func gated(m *maker, x *ir.Value) (*ir.Value, []*ir.Value) {
+	n := choose(m, 16, 32, m.long(m.size()))
+	gate := m.op("matmul", nil, x, m.constant(x.Spec.DType, []int{columns(x), n}, m.plain))
+	up := m.op("matmul", nil, x, m.constant(x.Spec.DType, []int{columns(x), n}, m.plain))
+	h := m.op("mul", nil, m.op(choose(m, "silu", "gelu", "sigmoid"), nil, gate), up)
+	return m.op("matmul", nil, h, m.weight(x, n, m.size())), []*ir.Value{gate, up, h}
 }
 
 func stableSoftmax(m *maker, x *ir.Value) (*ir.Value, []*ir.Value) {
@@ -123,7 +133,7 @@ func movedViews(m *maker, x *ir.Value) (*ir.Value, []*ir.Value) {
 }
 
 func attentionOfParts(m *maker, x *ir.Value) (*ir.Value, []*ir.Value) {
-	b, h, n, keys, d := m.size(), m.size(), m.size(), m.size(), m.size()
+	b, h, n, keys, d := m.size(), m.size(), m.long(m.size()), m.long(m.size()), m.long(m.size())
 	dtype := x.Spec.DType
 	q, k, v := m.want(dtype, b, h, n, d), m.want(dtype, b, h, keys, d), m.want(dtype, b, h, keys, m.size())
 	if m.chance(3) {

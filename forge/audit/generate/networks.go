@@ -13,7 +13,7 @@ func (m *maker) activation() string {
 
 func matmul(m *maker, o *ir.Op) {
 	dtype := m.float()
-	rows, inner, columns := m.dim(), m.dim(), m.dim()
+	rows, inner, columns := m.long(m.dim()), m.long(m.dim()), m.long(m.dim())
 	batch := m.shape()
 	batch = batch[:min(len(batch), 2)]
 	a := append(slices.Clone(m.broadcastable(batch)), rows, inner)
@@ -23,10 +23,14 @@ func matmul(m *maker, o *ir.Op) {
 
 func linear(m *maker, o *ir.Op) {
 	x := m.floating(1)
-	in, out := x.Spec.Shape[x.Spec.Rank()-1], m.dim()
+	in, out := x.Spec.Shape[x.Spec.Rank()-1], m.long(m.dim())
 	operands := []*ir.Value{x, m.want(x.Spec.DType, in, out)}
 	if m.chance(2) {
 		operands = append(operands, m.want(x.Spec.DType, out))
+	}
+	if len(operands) > 2 && m.chance(3) {
+		residual := append(slices.Clone(x.Spec.Shape[:x.Spec.Rank()-1]), out)
+		operands = append(operands, m.want(x.Spec.DType, residual...))
 	}
 	m.apply(o, ir.Attrs{"act": m.activation()}, operands...)
 }
@@ -34,11 +38,11 @@ func linear(m *maker, o *ir.Op) {
 func conv(m *maker, o *ir.Op) {
 	dtype := m.float()
 	groups, perGroup := choose(m, 1, 1, 2), m.size()
-	in, out := groups*perGroup, groups*m.size()
+	in, out := groups*perGroup, groups*m.long(m.size())
 	h, w := 1+m.rng.IntN(3), 1+m.rng.IntN(3)
-	attrs := ir.Attrs{"groups": groups}
+	attrs := ir.Attrs{"groups": groups, "act": m.activation()}
 	m.window(attrs, "stride", "dilation", "padding")
-	operands := []*ir.Value{m.want(dtype, m.dim(), in, 3+m.rng.IntN(4), 3+m.rng.IntN(4)), m.want(dtype, out, perGroup, h, w)}
+	operands := []*ir.Value{m.want(dtype, m.dim(), in, 3+m.rng.IntN(4), m.long(3+m.rng.IntN(4))), m.want(dtype, out, perGroup, h, w)}
 	if m.chance(2) {
 		operands = append(operands, m.want(dtype, out))
 	}
@@ -65,7 +69,7 @@ func pool(m *maker, o *ir.Op) {
 	if o.Name == "avg_pool2d" {
 		attrs["count_include_pad"] = m.chance(2)
 	}
-	m.apply(o, attrs, m.want(m.float(), m.dim(), m.dim(), 3+m.rng.IntN(3), 3+m.rng.IntN(3)))
+	m.apply(o, attrs, m.want(m.float(), m.dim(), m.dim(), 3+m.rng.IntN(3), m.long(3+m.rng.IntN(3))))
 }
 
 // heads gives numbers of query and key heads.
@@ -76,7 +80,7 @@ func (m *maker) heads() (query, key int) {
 
 func sdpa(m *maker, o *ir.Op) {
 	dtype := m.float()
-	b, queries, keys, d, e := m.dim(), m.dim(), m.dim(), m.size(), m.dim()
+	b, queries, keys, d, e := m.dim(), m.long(m.dim()), m.long(m.dim()), m.long(m.size()), m.long(m.dim())
 	h, g := m.heads()
 	operands := []*ir.Value{m.want(dtype, b, h, queries, d), m.want(dtype, b, g, keys, d), m.want(dtype, b, g, keys, e)}
 	attrs := ir.Attrs{"strict": m.chance(3)}
@@ -110,7 +114,7 @@ func (m *maker) places(batches, tokens, room int) []*ir.Value {
 func cachedAttention(m *maker, o *ir.Op) {
 	dtype := m.float()
 	b, tokens, d := m.size(), 1+m.rng.IntN(2), m.size()
-	room := tokens + m.rng.IntN(4)
+	room := tokens + m.long(m.rng.IntN(4))
 	h, g := m.heads()
 	operands := []*ir.Value{m.want(dtype, b, h, tokens, d), m.want(dtype, b, g, room, d), m.want(dtype, b, g, room, m.size())}
 	m.apply(o, nil, append(operands, m.places(b, tokens, room)...)...)
@@ -145,7 +149,7 @@ func (m *maker) cache(dtype tensor.DType, cache, tokens []int) (*ir.Value, *ir.V
 
 func kvAppend(m *maker, o *ir.Op) {
 	b, g, d, tokens := m.size(), m.size(), m.size(), 1+m.rng.IntN(2)
-	room := tokens + m.rng.IntN(4)
+	room := tokens + m.long(m.rng.IntN(4))
 	state, fresh := m.cache(m.float(), []int{b, g, room, d}, []int{b, g, tokens, d})
 	m.apply(o, nil, append([]*ir.Value{state, fresh}, m.places(b, tokens, room)...)...)
 }

@@ -36,6 +36,7 @@ func init() {
 		"gather": gather, "concat": concat, "split": split, "narrow": narrow, "reshape": reshape, "transpose": transpose, "expand": expand, "pad": pad,
 		"matmul": matmul, "linear": linear, "conv2d": conv, "max_pool2d": pool, "avg_pool2d": pool,
 		"sdpa": sdpa, "cached_attention": cachedAttention, "paged_attention": pagedAttention, "rope": rope,
+		"send": send, "recv": receive,
 		"kv_append": kvAppend, "paged_kv_append": pagedAppend,
 	}
 }
@@ -156,10 +157,13 @@ func norm(m *maker, o *ir.Op) {
 	m.apply(o, ir.Attrs{"axis": axis, "eps": choose(m, 1e-5, 0.5, 0)}, in...)
 }
 
-// transfer is a collective operator of one rank.
+// transfer is a collective operator of one rank or of two.
 func transfer(m *maker, o *ir.Op) {
 	x := m.ranked(1)
 	attrs := ir.Attrs{"size": 1}
+	if m.chance(2) {
+		attrs = ir.Attrs{"size": 2, "group": peerGroup}
+	}
 	if o.Name == "all_gather" || o.Name == "reduce_scatter" {
 		attrs["axis"] = m.axis(x)
 	}
@@ -167,6 +171,14 @@ func transfer(m *maker, o *ir.Op) {
 		attrs["reduce"] = choose(m, "sum", "max")
 	}
 	m.apply(o, attrs, x)
+}
+
+func send(m *maker, o *ir.Op) {
+	m.apply(o, ir.Attrs{"size": 2, "group": peerGroup, "peer": 1}, m.some())
+}
+
+func receive(m *maker, o *ir.Op) {
+	m.apply(o, ir.Attrs{"size": 2, "group": peerGroup, "peer": 1, "shape": m.shape(), "dtype": m.dtype().String()})
 }
 
 func gather(m *maker, o *ir.Op) {

@@ -6,12 +6,11 @@ package conformance
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
 	"slices"
 	"sync"
 	"testing"
 
+	"forgekernel/forge/audit/bound"
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/ir"
@@ -63,7 +62,7 @@ func (c *opCase) run(t *testing.T, b backend.Backend) {
 		}
 		got, want := execute(t, b, g, inputs), execute(t, interp.Reference(), g, inputs)
 		for k, v := range g.Outputs {
-			if err := c.compare(v.Spec, inputs, got[k], want[k]); err != nil {
+			if err := bound.Check(v, inputs, got[k], want[k]); err != nil {
 				t.Fatalf("%v, adversarial data %v, result %d: %v", c, adversarial, k, err)
 			}
 		}
@@ -81,53 +80,6 @@ func execute(t *testing.T, b backend.Backend, g *ir.Graph, inputs []*tensor.Tens
 		t.Fatalf("%s: %v in\n%s", b.Name(), err, g)
 	}
 	return out
-}
-
-// compare checks type, shape and every element.
-func (c *opCase) compare(spec ir.Spec, inputs []*tensor.Tensor, got, want *tensor.Tensor) error {
-	if !ir.SpecOf(got).Equal(spec) {
-		return fmt.Errorf("the result is %v, declared %v", ir.SpecOf(got), spec)
-	}
-	if !spec.DType.IsFloat() {
-		if !tensor.Identical(got, want) {
-			return fmt.Errorf("the result is %v, the reference %v", got, want)
-		}
-		return nil
-	}
-	bound, err := c.bound(spec.DType, inputs, want)
-	if err != nil {
-		return err
-	}
-	for i := range want.Len() {
-		x, y := got.Elem(i), want.Elem(i)
-		if finite(x) && finite(y) {
-			if d := math.Abs(x - y); d > bound(i) {
-				return fmt.Errorf("element %d is %g, the reference %g; the difference %.3g exceeds the bound %.3g", i, x, y, d, bound(i))
-			}
-			if y == 0 && c.keepsZeroSign() && math.Signbit(x) != math.Signbit(y) {
-				return fmt.Errorf("element %d is %g, the reference %g: the sign of zero differs", i, x, y)
-			}
-			continue
-		}
-		if y = narrow(got.DType(), y); x != y && (x == x || y == y) {
-			return fmt.Errorf("element %d is %g, the reference %g", i, x, y)
-		}
-	}
-	return nil
-}
-
-func finite(v float64) bool { return v-v == 0 }
-
-// narrow rounds a reference value to the type of the result, where it may
-// overflow.
-func narrow(dtype tensor.DType, v float64) float64 {
-	switch dtype {
-	case tensor.F32:
-		return float64(float32(v))
-	case tensor.F16, tensor.BF16:
-		return float64(tensor.RoundToHalf(dtype, v))
-	}
-	return v
 }
 
 // program is used to test what does not depend on the operator.

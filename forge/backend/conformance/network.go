@@ -29,6 +29,8 @@ func linearCases() []opCase {
 			if i%2 == 0 {
 				cases = append(cases, opCase{shapes: s[:2], attrs: attrs})
 			}
+			residual := append(slices.Clone(s[0][:len(s[0])-1]), s[1][1])
+			cases = append(cases, opCase{shapes: [][]int{s[0], s[1], s[2], residual}, attrs: attrs, calm: []int{3}})
 		}
 	}
 	return cases
@@ -36,7 +38,7 @@ func linearCases() []opCase {
 
 func convCases() []opCase {
 	var cases []opCase
-	for _, c := range []struct {
+	for i, c := range []struct {
 		x, w  []int
 		attrs ir.Attrs
 	}{
@@ -53,8 +55,17 @@ func convCases() []opCase {
 		{[]int{1, 3, 4, 4}, []int{2, 3, 1, 1}, ir.Attrs{"padding": []int{3, 3}}}, // rows of padding alone
 		{[]int{1, 1, 2, 2}, []int{1, 1, 5, 5}, ir.Attrs{"padding": []int{3, 4}}}, // no tap row lies inside as a whole
 		{[]int{1, 3, 32, 32}, []int{16, 3, 5, 5}, ir.Attrs{"padding": []int{2, 2}, "stride": []int{2, 2}}},
+		{[]int{2, 5, 6, 7}, []int{9, 5, 1, 1}, nil},
+		{[]int{1, 6, 8, 5}, []int{4, 3, 1, 1}, ir.Attrs{"groups": 2, "stride": []int{2, 1}}},
+		{[]int{1, 4, 7, 37}, []int{19, 4, 3, 3}, ir.Attrs{"padding": []int{1, 2, 0, 3}, "dilation": []int{1, 2}}},
 	} {
 		cases = append(cases, opCase{shapes: [][]int{c.x, c.w}, attrs: c.attrs}, opCase{shapes: [][]int{c.x, c.w, c.w[:1]}, attrs: c.attrs})
+		attrs := c.attrs.Clone()
+		if attrs == nil {
+			attrs = ir.Attrs{}
+		}
+		attrs["act"] = acts[1+i%(len(acts)-1)]
+		cases = append(cases, opCase{shapes: [][]int{c.x, c.w, c.w[:1]}, attrs: attrs})
 	}
 	return cases
 }

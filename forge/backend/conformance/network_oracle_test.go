@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"forgekernel/forge/audit/bound"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
 )
@@ -26,6 +27,15 @@ func linearOracle(n *ir.Node, in []*tensor.Tensor, index []int) float64 {
 	if len(in) > 2 {
 		sum += in[2].At(index[last])
 	}
+	y := activationOracle(n, sum)
+	if len(in) > 3 {
+		y += in[3].At(index...)
+	}
+	return y
+}
+
+// activationOracle applies the activation of a layer to a sum.
+func activationOracle(n *ir.Node, sum float64) float64 {
 	switch n.Str("act") {
 	case "relu":
 		return scalars["relu"](sum)
@@ -77,7 +87,7 @@ func convOracle(n *ir.Node, in []*tensor.Tensor, index []int) float64 {
 	if len(in) > 2 {
 		sum += in[2].At(index[1])
 	}
-	return sum
+	return activationOracle(n, sum)
 }
 
 func poolOracle(n *ir.Node, in []*tensor.Tensor, index []int) float64 {
@@ -111,20 +121,20 @@ func poolOracle(n *ir.Node, in []*tensor.Tensor, index []int) float64 {
 
 // attentionOracle computes one element of a result.
 func attentionOracle(n *ir.Node, in []*tensor.Tensor, index []int) float64 {
-	pairs := visiblePairs(n, in, index[0], index[1], index[2])
+	pairs := bound.Pairs(n, in, index[0], index[1], index[2])
 	top := math.Inf(-1)
 	for _, p := range pairs {
-		top = larger(top, p.score)
+		top = larger(top, p.Score)
 	}
-	if math.IsInf(top, -1) && (len(pairs) == 0 || !isStrict(n)) {
+	if math.IsInf(top, -1) && (len(pairs) == 0 || !bound.IsStrict(n)) {
 		return 0
 	}
 	var sum, out float64
 	for _, p := range pairs {
-		sum += math.Exp(p.score - top)
+		sum += math.Exp(p.Score - top)
 	}
 	for _, p := range pairs {
-		out += math.Exp(p.score-top) / sum * p.value[index[3]]
+		out += math.Exp(p.Score-top) / sum * p.Value[index[3]]
 	}
 	return out
 }
@@ -141,7 +151,7 @@ func appendOracle(n *ir.Node, in []*tensor.Tensor, index []int) float64 {
 	}
 	for b := range tokens.Dim(0) {
 		for t := range tokens.Dim(2) {
-			seen := positionsSeen(positions, b, t)
+			seen := bound.PositionsSeen(positions, b, t)
 			if seen == 0 {
 				continue
 			}
@@ -170,10 +180,10 @@ func ropeOracle(n *ir.Node, in []*tensor.Tensor, index []int) float64 {
 	if f := n.Tensor("freqs"); f != nil {
 		frequency = f.At(number)
 	}
-	sin, cos := math.Sincos((rowElem(in[1], index[0]) + float64(index[last-1])) * frequency)
-	at := slices.Clone(index)
-	at[last] = other
-	x, y := in[0].At(index...), in[0].At(at...)
+	sin, cos := math.Sincos((at(in[1], index[:1]) + float64(index[last-1])) * frequency)
+	pair := slices.Clone(index)
+	pair[last] = other
+	x, y := in[0].At(index...), in[0].At(pair...)
 	if second {
 		return x*cos + y*sin
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"forgekernel/forge/audit/bound"
 	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/op"
@@ -140,6 +141,9 @@ func oracle(n *ir.Node, k int, in []*tensor.Tensor, index []int) float64 {
 			ia[last], ib[last-1] = k, k
 			sum += matrixAt(a, ia) * matrixAt(b, ib)
 		}
+		if sum = activationOracle(n, sum); len(in) > 2 {
+			sum += in[2].At(index...)
+		}
 		return sum
 	case "sum", "mean", "max", "min", "prod":
 		return reductionOracle(n, in[0], index)
@@ -272,7 +276,7 @@ func checkOracle(t *testing.T, c *opCase, n *ir.Node, k int, inputs []*tensor.Te
 	}
 	tolerance := func(int) float64 { return 0 }
 	if strings.HasSuffix(n.Op.Name, "attention") || n.Op.Name == "sdpa" {
-		tolerance = attentionBound(n, inputs, 0x1p-53) // scores of any size
+		tolerance = bound.Attention(n, inputs, 0x1p-53) // scores of any size
 	}
 	count := 0
 	indices(got.Shape(), func(index []int) {

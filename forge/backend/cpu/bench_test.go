@@ -111,3 +111,24 @@ func zeros(t testing.TB, shape ...int) *tensor.Tensor {
 	}
 	return x
 }
+
+// BenchmarkCompile reports the quickest time from a graph to a program that runs,
+// in milliseconds: with an empty cache, and when its library is in the cache.
+func BenchmarkCompile(b *testing.B) {
+	for _, name := range suite.Names() {
+		g, _ := model(b, name)
+		b.Run(name, func(b *testing.B) {
+			cold, warm := time.Hour, time.Hour
+			for b.Loop() {
+				b.Setenv("FORGE_CACHE_DIR", b.TempDir())
+				for _, best := range []*time.Duration{&cold, &warm, &warm, &warm, &warm, &warm} {
+					start := time.Now()
+					compile(b, cpu.New(), g)
+					*best = min(*best, time.Since(start))
+				}
+			}
+			b.ReportMetric(cold.Seconds()*1e3, "cold-ms")
+			b.ReportMetric(warm.Seconds()*1e3, "warm-ms")
+		})
+	}
+}

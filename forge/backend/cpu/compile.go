@@ -10,9 +10,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
+
+	"forgekernel/display"
+	"forgekernel/forge/backend/cpu/objects"
 )
 
 // flags are those of every compilation. Products and sums are fused where the
@@ -27,30 +31,48 @@ const maxMessage = 4 << 10
 
 // compiler is the C compiler of the host.
 type compiler struct {
-	path    string
-	version string
+	path string
+	// identity changes when the file is replaced, and is part of the name under
+	// which libraries are kept. To ask for the version would take longer than to
+	// load a library.
+	identity string
 }
 
-// findCompiler looks for the compiler and asks for its version, which is part of
-// the name under which libraries are kept.
-func findCompiler(ctx context.Context) (*compiler, error) {
-	c := &compiler{}
+// NoCompiler is the error of a host that has no C compiler.
+type NoCompiler struct{}
+
+func (NoCompiler) Error() string {
+	return fmt.Sprintf("there is no C compiler on this host: none of %s is in PATH, and FORGE_CC is not set", strings.Join(compilers, ", "))
+}
+
+// FindCompiler returns the path of the C compiler. The error is [NoCompiler], or
+// says what is wrong with FORGE_CC.
+func FindCompiler() (string, error) {
 	if path := os.Getenv("FORGE_CC"); path != "" {
 		found, err := exec.LookPath(path)
 		if err != nil {
-			return nil, fmt.Errorf("FORGE_CC names no C compiler: %w", err)
+			return "", fmt.Errorf("FORGE_CC names no C compiler; it is one path, without arguments: %w", err)
 		}
-		c.path = found
+		return found, nil
 	}
-	for i := 0; c.path == "" && i < len(compilers); i++ {
-		c.path, _ = exec.LookPath(compilers[i])
+	for _, name := range compilers {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
 	}
-	if c.path == "" {
-		return nil, fmt.Errorf("there is no C compiler on this host: none of %s is in PATH, and FORGE_CC is not set", strings.Join(compilers, ", "))
+	return "", NoCompiler{}
+}
+
+func findCompiler() (*compiler, error) {
+	path, err := FindCompiler()
+	if err != nil {
+		return nil, err
 	}
-	out, err := c.run(ctx, "", "--version")
-	c.version = out
-	return c, err
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	return &compiler{path, fmt.Sprint(path, info.Size(), info.ModTime().UnixNano())}, nil
 }
 
 // run starts the compiler in a process group of its own, so that it ends with all
@@ -58,11 +80,13 @@ func findCompiler(ctx context.Context) (*compiler, error) {
 func (c *compiler) run(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, c.path, args...)
 	cmd.Dir = dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = ownGroup()
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	out := &limited{}
 	cmd.Stdout, cmd.Stderr = out, out
+	runtime.LockOSThread() // the child ends with the thread that started it
+	defer runtime.UnlockOSThread()
 	err := cmd.Run()
 	text := strings.TrimSpace(out.String())
 	switch {
@@ -87,47 +111,75 @@ func (l *limited) Write(p []byte) (int, error) {
 // errSlow is the cause when the time limit ends a compilation.
 var errSlow = errors.New("it took longer than the limit")
 
+// CompilerVersion is the first line of what the C compiler says of its version.
+func CompilerVersion(ctx context.Context) (string, error) {
+	c, err := findCompiler()
+	if err != nil {
+		return "", err
+	}
+	text, err := c.run(ctx, "", "--version")
+	first, _, _ := strings.Cut(text, "\n")
+	return first, err
+}
+
 // build returns the library of a C file, from the cache or by compiling it.
 func (b *Backend) build(ctx context.Context, code string) (*library, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, b.CompileLimit, fmt.Errorf("%w of %v", errSlow, b.CompileLimit))
-	defer cancel()
-	cc, err := findCompiler(ctx)
+	cc, err := findCompiler()
 	if err != nil {
 		return nil, err
 	}
-	dir, err := cacheDir()
+	cache, err := objects.Open("cpu")
 	if err != nil {
 		return nil, err
 	}
 	args := append(append([]string{}, flags...), b.Target.flags...)
-	key := sha256.Sum256([]byte(strings.Join(append(args, cc.path, cc.version, code), "\x00")))
-	path := filepath.Join(dir, hex.EncodeToString(key[:])+".so")
-	if checkObject(path) == nil {
-		return open(path)
+	key := sha256.Sum256([]byte(strings.Join(append(args, cc.identity, code), "\x00")))
+	name := hex.EncodeToString(key[:])
+	forget := func() { cache.Drop(name) }
+	path, err := cache.Find(name)
+	if err == nil {
+		var l *library
+		if l, err = open(path); err == nil {
+			l.cached, l.forget = true, forget
+			return l, nil
+		}
 	}
-	if err := cc.compile(ctx, dir, path, code, args); err != nil {
+	if !errors.Is(err, objects.ErrMissing) {
+		warnRebuilt(ctx, err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, b.CompileLimit, fmt.Errorf("%w of %v", errSlow, b.CompileLimit))
+	defer cancel()
+	path, err = cache.Build(name, func(dir string) (string, error) { return cc.compile(ctx, dir, code, args) })
+	if err != nil {
 		return nil, err
 	}
-	return open(path)
+	l, err := open(path)
+	if err != nil {
+		forget()
+		return nil, err
+	}
+	l.forget = forget
+	return l, nil
 }
 
-// compile writes the library of a C file to path, by way of a directory of its
-// own that is removed in any case.
-func (c *compiler) compile(ctx context.Context, dir, path, code string, args []string) error {
-	work, err := os.MkdirTemp(dir, "build-")
-	if err != nil {
-		return err
+// warnRebuilt tells that an object of the cache could not be used.
+func warnRebuilt(ctx context.Context, err error) {
+	_ = display.ShowContext(ctx, &display.Diagnostic{
+		Warning: true, Message: err.Error(), Hint: "it is compiled again",
+	})
+}
+
+// compile makes the library of a C file in a folder, and returns its name.
+func (c *compiler) compile(ctx context.Context, dir, code string, args []string) (string, error) {
+	const object = "program.so"
+	if err := os.WriteFile(filepath.Join(dir, "program.c"), []byte(code), 0o600); err != nil {
+		return "", err
 	}
-	defer os.RemoveAll(work)
-	if err := os.WriteFile(filepath.Join(work, "program.c"), []byte(code), 0o600); err != nil {
-		return err
+	if _, err := c.run(ctx, dir, append(args, "-o", object, "program.c", "-lm")...); err != nil {
+		return "", err
 	}
-	if _, err := c.run(ctx, work, append(args, "-o", "program.so", "program.c", "-lm")...); err != nil {
-		return err
+	if _, err := os.Stat(filepath.Join(dir, object)); err != nil {
+		return "", fmt.Errorf("the C compiler %s left no library", c.path)
 	}
-	object := filepath.Join(work, "program.so")
-	if err := sealObject(object); err != nil {
-		return err
-	}
-	return os.Rename(object, path)
+	return object, nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"forgekernel/display"
 	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/op"
@@ -37,7 +38,7 @@ func ownCache(t *testing.T) string {
 func TestCompilerTrouble(t *testing.T) {
 	const version = `if [ "$1" = --version ]; then echo v1; exit 0; fi; `
 	for name, c := range map[string]struct{ script, want string }{
-		"absent":  {"", "FORGE_CC names no C compiler"},
+		"absent":  {"", "FORGE_CC names no C compiler; it is one path, without arguments"},
 		"fails":   {version + "echo program.c:1: error: no >&2; exit 1", "failed (exit status 1): program.c:1: error: no"},
 		"killed":  {version + "kill -9 $$", "failed: signal: killed"},
 		"nothing": {version + "exit 0", "left no library"},
@@ -84,13 +85,17 @@ func TestCancelledCompilation(t *testing.T) {
 // damaged.
 func TestCache(t *testing.T) {
 	dir := ownCache(t)
-	one := func() string {
+	one := func(ctx context.Context) string {
 		t.Helper()
 		x, err := tensor.FromFloat32([]int{7}, make([]float32, 7))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if y := run(t, compile(t, cpu.New(), small(t)), []*tensor.Tensor{x})[0]; y.Elem(6) != 1 {
+		exe, err := cpu.New().Compile(ctx, small(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if y := run(t, exe, []*tensor.Tensor{x})[0]; y.Elem(6) != 1 {
 			t.Errorf("exp(0) is %v", y.Elem(6))
 		}
 		list, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -99,13 +104,18 @@ func TestCache(t *testing.T) {
 		}
 		return list[0]
 	}
-	path := one()
+	told := &recorder{}
+	ctx := display.WithSink(t.Context(), told)
+	path := one(ctx)
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again := one(); again != path {
+	if again := one(ctx); again != path {
 		t.Errorf("the second compilation is kept in %s, the first in %s", again, path)
+	}
+	if len(told.text) > 0 {
+		t.Errorf("an empty and a warm cache tell %q", told.text)
 	}
 	for name, damaged := range map[string][]byte{"empty": nil, "cut": whole[:len(whole)/2], "changed": append([]byte("x"), whole[1:]...)} {
 		// A new file: the old one is mapped into this process.
@@ -115,10 +125,41 @@ func TestCache(t *testing.T) {
 		if err := os.WriteFile(path, damaged, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		one()
+		one(ctx)
 		if now, err := os.ReadFile(path); err != nil || len(now) != len(whole) {
 			t.Errorf("%s: the library was not rebuilt: %d bytes, %v", name, len(now), err)
 		}
+		if len(told.text) != 1 || !strings.Contains(told.text[0], "was damaged") || !strings.Contains(told.text[0], "compiled again") {
+			t.Errorf("%s: the user was told %q", name, told.text)
+		}
+		told.text = nil
+	}
+}
+
+// recorder keeps what is displayed as text.
+type recorder struct{ text []string }
+
+func (r *recorder) Show(o display.Output) error {
+	text, _ := o.Bundle.Data["text/plain"].(string)
+	r.text = append(r.text, text)
+	return nil
+}
+
+func (r *recorder) Clear(bool) error { return nil }
+
+// TestCompilerSetting refuses what is no path of a program.
+func TestCompilerSetting(t *testing.T) {
+	ownCache(t)
+	for _, path := range []string{"cc -O3", t.TempDir(), "/dev/null"} {
+		t.Setenv("FORGE_CC", path)
+		if _, err := cpu.New().Compile(t.Context(), small(t)); err == nil || !strings.Contains(err.Error(), "one path, without arguments") {
+			t.Errorf("%s: got error %v", path, err)
+		}
+	}
+	t.Setenv("FORGE_CC", "")
+	t.Setenv("PATH", t.TempDir())
+	if _, err := cpu.New().Compile(t.Context(), small(t)); !errors.As(err, &cpu.NoCompiler{}) {
+		t.Errorf("without any: got error %v", err)
 	}
 }
 

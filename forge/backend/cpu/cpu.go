@@ -14,7 +14,11 @@
 // backend.
 //
 // Elementwise results equal those of the interpreter bit by bit. Sums run in
-// another order, and a bias is where the sum of a contraction begins.
+// another order, and a bias is where the sum of a contraction begins. In f64 they
+// keep the order and the roundings of the reference.
+//
+// Contractions have three forms, see [tiling]; convolutions are cut as [windowing]
+// says. Each is decided in one place, by the sizes alone.
 //
 // # Threads
 //
@@ -25,12 +29,20 @@
 // its caller's thread alone, as one does for a while when helpers turn out to have
 // no processor to themselves. Idle helpers sleep.
 //
+// # Schedules
+//
+// How a kernel is cut is a [Schedule]: the register tile and the blocks of a
+// contraction, the form of a convolution, the width of the vectors, the chunks that
+// threads share. The backend decides it by an estimate, unless [Backend.Choose]
+// gives another one for kernels of that shape. [Backend.Steps] proposes what may be
+// better, and [Backend.CompileVariants] compiles all of it to be compared; package
+// tune does so.
+//
 // # Compiler and cache
 //
 // The compiler is the file that FORGE_CC names, one path without arguments, else
-// cc, gcc or clang. Libraries are kept in FORGE_CACHE_DIR, else in forge/cpu
-// below the user's cache directory, under a name made from source, flags and
-// compiler; they carry a checksum that is verified before they are loaded.
+// cc, gcc or clang. Package objects keeps libraries, under names made from source,
+// flags and compiler, and says where.
 package cpu
 
 import (
@@ -56,6 +68,9 @@ type Backend struct {
 	MaxBytes int64
 	// CompileLimit is how long the C compiler may take.
 	CompileLimit time.Duration
+	// Choose gives schedules to a program, which is described by the shapes of its
+	// kernels in the order in which they run. Nil leaves all to the backend.
+	Choose func(program []string) Schedules
 	// Threads is how many may share a kernel, the caller's among them; none do below
 	// 2. Results do not depend on it.
 	Threads int
@@ -83,17 +98,42 @@ func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable,
 // CompileAll makes one library for several graphs, which share equal kernels. It
 // takes much less time than to compile them one by one.
 func (b *Backend) CompileAll(ctx context.Context, graphs ...*ir.Graph) ([]backend.Executable, error) {
+	choose := b.Choose
+	if choose == nil {
+		choose = func([]string) Schedules { return nil }
+	}
+	return b.compileAll(ctx, graphs, func(int) func([]string) Schedules { return choose }, "")
+}
+
+// CompileVariants makes one library in which each program is the graph with other
+// schedules, to be compared with one another. Kernels that threads may share are
+// shared even if the graph has little work besides.
+func (b *Backend) CompileVariants(ctx context.Context, g *ir.Graph, variants ...Schedules) ([]backend.Executable, error) {
+	graphs := make([]*ir.Graph, len(variants))
+	for i := range graphs {
+		graphs[i] = g
+	}
+	return b.compileAll(ctx, graphs, func(i int) func([]string) Schedules {
+		return func([]string) Schedules { return variants[i] }
+	}, repeatCode)
+}
+
+// compileAll prints programs and what follows them.
+func (b *Backend) compileAll(ctx context.Context, graphs []*ir.Graph, choose func(i int) func([]string) Schedules, more string) ([]backend.Executable, error) {
 	u := newUnit(b.Target)
 	programs := make([]*program, len(graphs))
 	for i, g := range graphs {
-		p, err := b.prepare(g)
+		p, err := b.prepare(g, choose(i))
 		if err != nil {
 			return nil, err
 		}
 		u.add(p, i)
 		programs[i] = p
 	}
-	code := u.text()
+	code, worth := u.text()+more, float64(teamLeast)
+	if more != "" {
+		worth = 1
+	}
 	var lib *library
 	if u.calls > 0 {
 		var err error
@@ -102,7 +142,7 @@ func (b *Backend) CompileAll(ctx context.Context, graphs ...*ir.Graph) ([]backen
 		}
 	}
 	var help *team
-	if b.Threads > 1 && slices.ContainsFunc(programs, func(p *program) bool { return p.shared >= teamLeast }) {
+	if b.Threads > 1 && slices.ContainsFunc(programs, func(p *program) bool { return p.shared >= worth }) {
 		var err error
 		if help, err = b.team(ctx, min(b.Threads, MaxThreads)-1); err != nil {
 			return nil, fmt.Errorf("backend cpu: %w", err)
@@ -110,9 +150,13 @@ func (b *Backend) CompileAll(ctx context.Context, graphs ...*ir.Graph) ([]backen
 	}
 	list := make([]backend.Executable, len(programs))
 	for i, p := range programs {
-		x, err := newExecutable(p, lib, help, code)
+		x, err := newExecutable(p, lib, code)
 		if err != nil {
+			lib.forget()
 			return nil, fmt.Errorf("backend cpu: %w", err)
+		}
+		if p.shared >= worth {
+			x.team = help
 		}
 		list[i] = x
 	}

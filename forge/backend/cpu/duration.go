@@ -22,7 +22,7 @@ const (
 // weights are the vector instructions of the operations that have more than one.
 var weights = map[loop.Opcode]int{
 	"div": 6, "sqrt": 10, "rsqrt": 14, "maximum": 8, "minimum": 8, "exp": 22, "log": 30, "tanh": 40,
-	"sigmoid": 32, "silu": 60, "erf": 65, "gelu": 75, "gelu_tanh": 42, "sin": 30, "cos": 30, "pow": 90, loop.Cast: 3, loop.Odd: 20,
+	"sigmoid": 32, "silu": 60, "erf": 65, "gelu": 75, "gelu_tanh": 42, "sin": 30, "cos": 30, "pow": 90, "atan": 24, loop.Cast: 3, loop.Odd: 20,
 }
 
 // duration estimates the nanoseconds that a kernel takes on one thread.
@@ -39,6 +39,8 @@ func (t Target) duration(k *loop.Kernel) float64 {
 	switch {
 	case k.Contraction != nil:
 		vectors = float64(k.Contraction.FLOPs()) / 2 / multiplyAdds
+	case k.Convolution != nil:
+		vectors = float64(k.Convolution.FLOPs()) / 2 / multiplyAdds
 	case k.Attention != nil:
 		a := k.Attention
 		scores := float64(a.Batches*a.Heads) * float64(a.Queries) * float64(a.Keys)
@@ -52,6 +54,14 @@ func (t Target) duration(k *loop.Kernel) float64 {
 		}
 	}
 	return max(vectors/float64(t.Lanes), float64(bytes)/throughput)
+}
+
+// grain is how many of the units of the step's kernel make a chunk.
+func (s step) grain(duration float64, units int) int {
+	if split := s.schedule.Split; split > 0 {
+		return (units + split - 1) / split
+	}
+	return grain(duration, units)
 }
 
 // grain is how many of the units of a kernel of that duration make a chunk that is

@@ -11,10 +11,12 @@ import (
 // emitter writes the C text of one kernel. Lines are indented by depth.
 type emitter struct {
 	strings.Builder
-	target Target
-	kernel *loop.Kernel
-	depth  int
-	temps  int
+	target    Target // of the width of the schedule
+	kernel    *loop.Kernel
+	schedule  Schedule // complete
+	depth     int
+	temps     int
+	unguarded bool // the guards of accesses are known to hold
 	// hoisted are the indices of gathers that have been evaluated already.
 	hoisted map[*loop.Gather]string
 	// elems are the types of what the parameters of the C function point to; nil

@@ -96,6 +96,9 @@ func (e *emitter) index(s scope, x *loop.Expr) string {
 
 // read gives the elements of an access; elsewhere is their value outside the guards.
 func (e *emitter) read(s scope, a loop.Access, elsewhere string) string {
+	if e.unguarded {
+		a.Guards = nil
+	}
 	if len(a.Guards) == 0 && len(a.Gathers) == 0 {
 		return e.load(s, a)
 	}

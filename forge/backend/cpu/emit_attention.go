@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"cmp"
 	"fmt"
 
 	"forgekernel/forge/loop"
@@ -53,8 +54,9 @@ func (p attentionPlan) String() string {
 
 // planAttention picks the schedule: channels across lanes where a head has few
 // queries and those of a key head fit the bound of temporaries, else as many
-// queries at a time as fit.
-func (t Target) planAttention(k *loop.Kernel) attentionPlan {
+// queries at a time as fit, by blocks of as many keys as are asked for; 0 leaves
+// that to it.
+func (t Target) planAttention(k *loop.Kernel, keys int) attentionPlan {
 	a := k.Attention
 	p := attentionPlan{channels: true, keys: longBlock, rows: a.Queries * a.Heads / max(1, a.Groups)}
 	if p.bytes = t.temporaries(a, p); 2*a.Queries < t.Lanes && p.bytes <= attentionBytes {
@@ -62,13 +64,17 @@ func (t Target) planAttention(k *loop.Kernel) attentionPlan {
 	}
 	p.channels = false
 	single := k.Params[a.Out.Param].DType() == tensor.F32
-	if p.once = a.Keys <= shortKeys && a.Cache == nil && single; p.once {
+	p.keys = cmp.Or(keys, longBlock)
+	if p.once = a.Keys <= cmp.Or(keys, shortKeys) && a.Cache == nil && single; p.once {
 		p.keys = max(1, a.Keys)
 	}
 	vectors := (a.Queries + t.Lanes - 1) / t.Lanes
-	p.rows = even(vectors, t.Registers/8, 1)[0] * t.Lanes
+	p.rows = even(vectors, t.Registers/8).large * t.Lanes
 	for p.bytes = t.temporaries(a, p); p.bytes > attentionBytes && p.rows > t.Lanes; p.bytes = t.temporaries(a, p) {
 		p.rows -= t.Lanes
+	}
+	if keys > 0 && p.bytes > attentionBytes {
+		return t.planAttention(k, 0)
 	}
 	return p
 }
@@ -86,7 +92,7 @@ func (t Target) checkTemporaries(kernels []*loop.Kernel) error {
 		if k.Attention == nil {
 			continue
 		}
-		if p := t.planAttention(k); p.bytes > attentionBytes {
+		if p := t.planAttention(k, 0); p.bytes > attentionBytes {
 			return fmt.Errorf("attention to heads of %d and %d channels needs %d KiB of temporaries; the limit is %d KiB",
 				k.Attention.D, k.Attention.E, p.bytes>>10, attentionBytes>>10)
 		}
@@ -115,7 +121,7 @@ func (e *emitter) attention(name string) int {
 	for _, q := range e.kernel.Params {
 		e.elems = append(e.elems, q.DType())
 	}
-	x := &attentionEmitter{emitter: e, attentionPlan: e.target.planAttention(e.kernel), a: e.kernel.Attention, name: name}
+	x := &attentionEmitter{emitter: e, attentionPlan: e.target.planAttention(e.kernel, e.schedule.Keys), a: e.kernel.Attention, name: name}
 	if x.gathers(x.a.K) {
 		x.gather("keys", x.a.K, x.a.D)
 	}

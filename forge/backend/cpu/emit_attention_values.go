@@ -27,7 +27,7 @@ func (x *attentionEmitter) tiles(rows int, careful bool) []averageTile {
 	if careful {
 		widest = 1
 	}
-	for _, width := range even((x.a.E+x.target.Lanes-1)/x.target.Lanes, widest, 1) {
+	for _, width := range even(x.target.vectors(x.a.E), widest).parts() {
 		tall := 4
 		switch {
 		case careful:

@@ -2,207 +2,322 @@ package cpu
 
 import (
 	"fmt"
-	"slices"
 
 	"forgekernel/forge/loop"
+	"forgekernel/forge/tensor"
 )
 
-// matrixBytes is how much of A may be read again for each panel of B; rows beyond
-// it form a block of their own.
-const matrixBytes = 256 << 10
-
-// A panel of a matrix that is not constant is copied before it is used, when there
-// are rows enough to repay that and it fits the stack: neighbours in a column are
-// else as far apart as rows are, and fall into the same few lines of the caches.
-const (
-	copiedRows  = 32
-	copiedBytes = 512 << 10
-)
-
-// contractionEmitter writes a contraction as one function for each size of
-// register tile, and the loops that call them.
+// contractionEmitter writes a contraction. A unit of its work is a register tile, a
+// panel of columns or a dot product of a vector.
 type contractionEmitter struct {
 	*emitter
-	c      *loop.Contraction
-	name   string
-	packed bool // B stands in panels
-	copied bool // panels of B are copied before they are used
-	tiles  map[string]bool
+	c    *loop.Contraction
+	cut  tiling
+	name string
+	elem tensor.DType
+	arithmetic
+	packed []int    // the steps between batches of packed panels; nil when B is not packed
+	batch  []string // the variables of the batch dimensions
 }
 
 // contraction writes the functions and returns the number of units.
-func (e *emitter) contraction(name string, packed bool) int {
-	x := &contractionEmitter{emitter: e, c: e.kernel.Contraction, name: name, packed: packed, tiles: make(map[string]bool)}
-	cut := e.target.tileFor(x.c)
-	lanes := e.target.Lanes
-	widest := slices.Max(append([]int{0}, cut.panels...)) * lanes
-	x.copied = !packed && x.c.M >= copiedRows && 4*x.c.K*widest <= copiedBytes
-	for i, nv := range cut.panels {
-		part := 0
-		if i == len(cut.panels)-1 {
-			part = x.c.N % lanes
-		}
-		for _, mr := range cut.rows {
-			x.tile(mr, nv, part)
-		}
+func (e *emitter) contraction(name string, cut tiling, packed []int) int {
+	x := &contractionEmitter{emitter: e, c: e.kernel.Contraction, cut: cut, name: name, packed: packed}
+	for _, p := range e.kernel.Params {
+		e.elems = append(e.elems, p.Value.Spec.DType)
 	}
-	e.open("KERNEL void %s(%s)", name, e.params())
-	defer e.close()
-	return x.grid(cut)
+	x.elem = x.c.Elem
+	x.arithmetic = arithmeticOf(x.elem)
+	for i := range x.c.Batch {
+		x.batch = append(x.batch, fmt.Sprintf("i%d", i))
+	}
+	switch cut.form {
+	case inSweeps:
+		return x.sweeps()
+	case inDots:
+		return x.dots()
+	}
+	return x.tiles()
 }
 
-// grid writes the loop over units, which are the register tiles. Those of a panel
-// follow one another; panels follow within a block of rows that fits the cache;
-// then come blocks and batches.
-func (x *contractionEmitter) grid(cut tiling) int {
-	c, panels, tiles := x.c, len(cut.panels), len(cut.rows)
-	block := min(tiles, max(1, matrixBytes/(4*max(1, c.K)*cut.rows[0])))
-	count := panels * tiles
-	x.open("for (long u = from, next; u < to; u = next)")
-	x.checkStop()
-	x.line("long v = u %% %d, head = v / %d * %d, size = least(%d, %d - head);", count, panels*block, block, block, tiles)
-	x.line("long j = v %% %d / size, t = head + v %% %d %% size;", panels*block, panels*block)
-	x.line("long end = least(head + size, t + to - u);")
-	x.line("next = u + end - t;")
-	vars := make([]string, len(c.Batch), len(c.Batch)+2)
-	for i := len(vars) - 1; i >= 0; i-- {
-		vars[i] = fmt.Sprintf("i%d", i)
-		x.line("long %s = u / %d %% %d;", vars[i], count, c.Batch[i])
-		count *= c.Batch[i]
+// over is a scope at a row and a column.
+func (x *contractionEmitter) over(row, column string) scope {
+	return scope{vars: append(append([]string{}, x.batch...), row, column), lane: len(x.batch) + 1}
+}
+
+// locals are the arguments of a part of the kernel beside the parameters.
+func (x *contractionEmitter) locals(kind string, names ...string) string {
+	text := ""
+	for _, v := range append(append([]string{}, x.batch...), names...) {
+		text += ", " + kind + v
 	}
-	s := scope{vars: append(vars, "", "")}
-	if panels > 1 {
-		x.open("if (j < %d)", panels-1)
-		x.column(cut, cut.panels[0], 0, s)
-		x.close()
-		x.open("else")
-	} else {
-		x.open("")
+	return text
+}
+
+// variant is a register tile and its function.
+type variant struct {
+	rows, vectors int
+	part          int // columns of the last vector, when not all
+}
+
+func (x *contractionEmitter) function(v variant) string {
+	return fmt.Sprintf("%s_%dx%d_%d", x.name, v.rows, v.vectors, v.part)
+}
+
+// tiles writes a function for each size of register tile, and the loop over units,
+// which are the tiles. Those of a panel follow one another; panels follow within a
+// block of rows that fits the cache; then come blocks and batches.
+func (x *contractionEmitter) tiles() int {
+	lanes := x.target.Lanes
+	vectors := x.target.vectors(x.c.N)
+	whole := variant{x.cut.rows, x.cut.vector, 0}
+	last := variant{x.cut.rows, vectors - (vectors-1)/x.cut.vector*x.cut.vector, x.c.N % lanes}
+	panels := (vectors + x.cut.vector - 1) / x.cut.vector
+	rows := even(x.c.M, x.cut.rows)
+	kinds := []variant{last}
+	if panels > 1 && last != whole {
+		kinds = []variant{whole, last}
 	}
-	x.column(cut, cut.panels[panels-1], c.N%x.target.Lanes, s)
+	for _, v := range kinds {
+		x.tile(v)
+		if rows.first < rows.count {
+			v.rows--
+			x.tile(v)
+		}
+	}
+	x.open("KERNEL void %s(%s)", x.name, x.params())
+	if x.cut.copied {
+		x.array("copy", x.c.K*x.cut.vector*lanes)
+	}
+	count := x.grid(panels, rows.count)
+	x.line("long c = panel * %d;", x.cut.vector*lanes)
+	b := x.panelAt()
+	if x.cut.copied {
+		x.copies(kinds, panels, b)
+		b = "copy"
+	}
+	x.line("const %s *b = %s;", x.panelElem(), b)
+	for i, v := range kinds {
+		x.ofKind(kinds, panels, i, func() { x.calls(v, rows) })
+	}
 	x.close()
 	x.close()
 	return count
 }
 
-// column calls the tiles t to end of a panel, those of either height in a loop.
-func (x *contractionEmitter) column(cut tiling, nv, part int, s scope) {
-	c := x.c
-	m := len(c.Batch)
-	width := cut.panels[0] * x.target.Lanes
-	b := fmt.Sprintf("%s + j * %d", s.at(c.B), width*c.B.Strides[m+1])
-	if x.packed {
-		b = fmt.Sprintf("p%d + j * %d", c.B.Param, width*c.K)
+// grid opens the loop over runs of tiles t to end-1 of one panel.
+func (x *contractionEmitter) grid(panels, tiles int) int {
+	block := tiles
+	if x.cut.block > 0 {
+		block = min(block, x.cut.block)
 	}
-	if x.copied {
-		b = x.copyPanel(nv, part, b)
+	count := panels * tiles
+	x.open("for (long u = from, next; u < to; u = next)")
+	x.checkStop()
+	x.line("long v = u %% %d, head = v / %d * %d, size = least(%d, %d - head);", count, panels*block, block, block, tiles)
+	x.line("long panel = v %% %d / size, t = head + v %% %d %% size;", panels*block, panels*block)
+	x.line("long end = least(head + size, t + to - u);")
+	x.line("next = u + end - t;")
+	return x.batchOf(count)
+}
+
+// batchOf declares the variables of the batch that unit u belongs to, each of which
+// has so many units, and returns the number of all units.
+func (x *contractionEmitter) batchOf(count int) int {
+	for i := len(x.batch) - 1; i >= 0; i-- {
+		x.line("long %s = u / %d %% %d;", x.batch[i], count, x.c.Batch[i])
+		count *= x.c.Batch[i]
 	}
-	bias := "0"
-	if c.Bias != nil {
-		bias = fmt.Sprintf("p%d + j * %d", c.Bias.Param, width*c.Bias.Strides[0])
-	}
-	high, low := cut.rows[0], cut.rows[len(cut.rows)-1]
-	tall := 0
-	for tall < len(cut.rows) && cut.rows[tall] == high {
-		tall++
-	}
-	call := func(limit string, mr, skip int) {
-		x.open("for (; t < %s; t++)", limit)
-		x.line("long r = t * %d + %d;", mr, skip)
-		x.line("%s_%dx%d_%d(%s + r * %d, %s, %s, %s + r * %d + j * %d);", x.name, mr, nv, part,
-			s.at(c.A), c.A.Strides[m], b, bias, s.at(c.Out), c.Out.Strides[m], width)
-		x.close()
-	}
-	if tall == len(cut.rows) {
-		call("end", high, 0)
+	return count
+}
+
+// ofKind writes what is done in panels of kind i: all, or all but the last, or the
+// last one.
+func (x *contractionEmitter) ofKind(kinds []variant, panels, i int, body func()) {
+	if len(kinds) == 1 {
+		body()
 		return
 	}
-	call(fmt.Sprintf("end && t < %d", tall), high, 0)
-	call("end", low, tall*(high-low))
-}
-
-// copyPanel copies a panel that begins at address from, and returns the copy.
-func (x *contractionEmitter) copyPanel(nv, part int, from string) string {
-	lanes, m := x.target.Lanes, len(x.c.Batch)
-	source := len(x.kernel.Params) // a pointer beside those of the parameters
-	x.line("float panel[%d] __attribute__((aligned(64)));", max(1, x.c.K*nv*lanes))
-	x.line("const float *p%d = %s;", source, from)
-	x.open("for (long k = 0; k < %d; k++)", x.c.K)
-	for j := range nv {
-		s := scope{vars: []string{"k", fmt.Sprint(j * lanes)}, lane: 1}
-		if j == nv-1 {
-			s.part = part
-		}
-		value := x.load(s, loop.Access{Param: source, Strides: x.c.B.Strides[m:]})
-		x.line("store(panel + k * %d + %d, %s);", nv*lanes, j*lanes, value)
-	}
-	x.close()
-	return "panel"
-}
-
-// tile writes the function of a register tile: mr rows by nv vectors, the last of
-// which has part columns when part is not 0.
-func (x *contractionEmitter) tile(mr, nv, part int) {
-	c, lanes, m := x.c, x.target.Lanes, len(x.c.Batch)
-	name := fmt.Sprintf("%s_%dx%d_%d", x.name, mr, nv, part)
-	if x.tiles[name] {
-		return
-	}
-	x.tiles[name] = true
-	partOf := func(j int) int {
-		if j == nv-1 {
-			return part
-		}
-		return 0
-	}
-	x.open("KERNEL void %s(const float *restrict p0, const float *restrict p1, const float *p2, float *restrict p3)", name)
-	for j := range nv {
-		start := "set(0)"
-		if c.Bias != nil {
-			start = x.load(scope{vars: []string{fmt.Sprint(j * lanes)}, part: partOf(j)}, loop.Access{Param: 2, Strides: c.Bias.Strides})
-		}
-		x.line("vf c0_%d = %s;", j, start)
-		for r := 1; r < mr; r++ {
-			x.line("vf c%d_%d = c0_%d;", r, j, j)
-		}
-	}
-	if c.Bias == nil {
-		x.line("(void)p2;")
-	}
-	x.open("for (long k = 0; k < %d; k++)", c.K)
-	for j := range nv {
-		s := scope{vars: []string{"k", fmt.Sprint(j * lanes)}, lane: 1, part: partOf(j)}
-		b := loop.Access{Param: 1, Strides: c.B.Strides[m:]}
-		if x.packed || x.copied {
-			b.Strides, s.part = []int{nv * lanes, 1}, 0
-		}
-		x.line("vf b%d = %s; PIN(b%d);", j, x.load(s, b), j)
-	}
-	for r := range mr {
-		x.line("{ vf a = set(p0[%d + k * %d]);", r*c.A.Strides[m], c.A.Strides[m+1])
-		for j := range nv {
-			x.line("  c%d_%d = fma_(a, b%d, c%d_%d);", r, j, j, r, j)
-		}
-		x.line("}")
-	}
-	x.close()
-	x.results(mr, nv, partOf)
+	x.open("if (panel %s %d)", []string{"<", "=="}[i], panels-1)
+	body()
 	x.close()
 }
 
-// results applies the epilogue and stores.
-func (x *contractionEmitter) results(mr, nv int, partOf func(int) int) {
-	m := len(x.c.Batch)
-	for r := range mr {
-		for j := range nv {
-			acc := fmt.Sprintf("c%d_%d", r, j)
-			s := scope{vars: []string{fmt.Sprint(r), fmt.Sprint(j * x.target.Lanes)}, lane: 1, part: partOf(j), acc: acc}
-			x.open("")
-			if x.c.Epilogue != nil {
-				acc = x.expr(s, x.c.Epilogue)
+// panelAt is where the panel of a unit begins.
+func (x *contractionEmitter) panelAt() string {
+	if x.packed == nil {
+		return x.over("0", "c").at(x.c.B)
+	}
+	text := fmt.Sprintf("p%d + c * %d", x.c.B.Param, x.c.K)
+	for i, step := range x.packed {
+		if step != 0 {
+			text += fmt.Sprintf(" + i%d * %d", i, step)
+		}
+	}
+	return text
+}
+
+// calls runs the tiles t to end-1, of which the first ones have a row more.
+func (x *contractionEmitter) calls(v variant, rows cutting) {
+	call := func(v variant) {
+		x.line("%s(%s, b%s);", x.function(v), x.pass(), x.locals("", "r", "c"))
+	}
+	x.open("for (; t < end; t++)")
+	if rows.first == rows.count {
+		x.line("long r = t * %d;", v.rows)
+		call(v)
+	} else {
+		x.line("long r = t * %d + (t < %d ? t : %d);", v.rows-1, rows.first, rows.first)
+		x.line("if (t < %d)", rows.first)
+		x.depth++
+		call(v)
+		x.depth--
+		x.line("else")
+		v.rows--
+		x.depth++
+		call(v)
+		x.depth--
+	}
+	x.close()
+}
+
+// array declares an array of numbers as they are computed with.
+func (x *contractionEmitter) array(name string, size int) {
+	x.line("%s %s[%d] __attribute__((aligned(64)));", forms[x.elemOf()].elem, name, max(1, size))
+}
+
+// elemOf is the type of numbers as they are computed with.
+func (x *contractionEmitter) elemOf() tensor.DType {
+	if x.arithmetic == sumsF64 {
+		return tensor.F64
+	}
+	return tensor.F32
+}
+
+// panelElem is the C type of the elements of a panel.
+func (x *contractionEmitter) panelElem() string {
+	if x.cut.copied {
+		return forms[x.elemOf()].elem
+	}
+	return forms[x.elem].elem
+}
+
+// copies copies the panel of a unit as numbers that are computed with.
+func (x *contractionEmitter) copies(kinds []variant, panels int, from string) {
+	x.open("")
+	x.line("const %s *b = %s;", forms[x.elem].elem, from)
+	for i, v := range kinds {
+		x.ofKind(kinds, panels, i, func() {
+			x.open("for (long k = 0; k < %d; k++)", x.c.K)
+			for j := range v.vectors {
+				x.line("store_%s(copy + k * %d + %d, %s);", x.suffix, v.vectors*x.target.Lanes, j*x.target.Lanes, x.vectorOf(v, j, "k"))
 			}
-			x.store(s, loop.Access{Param: 3, Strides: x.c.Out.Strides[m:]}, acc)
 			x.close()
+		})
+	}
+	x.close()
+}
+
+// vectorOf is vector j of row k of the panel of B that b points to, packed or where
+// it stands.
+func (x *contractionEmitter) vectorOf(v variant, j int, k string) string {
+	m := len(x.batch)
+	if x.packed != nil {
+		return fmt.Sprintf("load_%v(b + %s * %d + %d)", x.elem, k, v.vectors*x.target.Lanes, j*x.target.Lanes)
+	}
+	at := fmt.Sprintf("b + %s * %d + %d", k, x.c.B.Strides[m], j*x.target.Lanes*x.c.B.Strides[m+1])
+	part := 0
+	if j == v.vectors-1 {
+		part = v.part
+	}
+	switch step := x.c.B.Strides[m+1]; {
+	case step != 1:
+		return fmt.Sprintf("load_strided_%v(%s, %d, %d)", x.elem, at, step, x.lanes(scope{part: part}))
+	case part > 0:
+		return fmt.Sprintf("load_part_%v(%s, %d)", x.elem, at, part)
+	}
+	return fmt.Sprintf("load_%v(%s)", x.elem, at)
+}
+
+// tile writes the function of a register tile whose first result is at row r and
+// column c.
+func (x *contractionEmitter) tile(v variant) {
+	c, lanes := x.c, x.target.Lanes
+	t := registerTile{x.emitter, x.arithmetic, v.rows, v.vectors, x.cut.chains, x.cut.unroll}
+	x.open("KERNEL void %s(%s, const %s *b%s)", x.function(v), x.pointers(), x.panelElem(), x.locals("long ", "r", "c"))
+	a := x.factors(v)
+	t.start(func(r, j int) string {
+		if c.Bias == nil || x.arithmetic == sumsF64 {
+			return x.zero()
+		}
+		return x.load(x.result(v, r, j), *c.Bias)
+	})
+	t.loop(c.K, func(chain int, k string) {
+		t.add(chain, func(r int) string { return a(r, k) }, func(j int) string {
+			if x.cut.copied {
+				return fmt.Sprintf("load_%s(b + %s * %d + %d)", x.suffix, k, v.vectors*lanes, j*lanes)
+			}
+			return x.vectorOf(v, j, k)
+		})
+	})
+	t.join()
+	for r := range v.rows {
+		for j := range v.vectors {
+			x.finish(x.result(v, r, j), t.sum(0, r, j))
 		}
 	}
+	x.close()
+}
+
+// widenedFloats is how many elements of half precision of A a tile converts before
+// it uses them; rows that are longer are converted one element at a time.
+const widenedFloats = 64 << 10
+
+// factors makes the rows of A ready, and returns how to read an element: what set_
+// completes.
+func (x *contractionEmitter) factors(v variant) func(r int, k string) string {
+	c, m := x.c, len(x.batch)
+	s := x.over("r", "")
+	s.lane = -1
+	x.line("const %s *a = %s;", forms[x.elem].elem, s.at(c.A))
+	direct := func(r int, k string) string {
+		return fmt.Sprintf("%v(a[%d + %s * %d])", x.elem, r*c.A.Strides[m], k, c.A.Strides[m+1])
+	}
+	if x.elem == tensor.F32 || x.elem == tensor.F64 || v.rows*c.K > widenedFloats {
+		return direct
+	}
+	lanes := x.target.Lanes
+	x.array("wide", v.rows*c.K)
+	for r := range v.rows {
+		s := x.over(fmt.Sprintf("(r + %d)", r), "k")
+		x.line("for (long k = 0; k + %d <= %d; k += %d) store(wide + %d + k, %s);", lanes, c.K, lanes, r*c.K, x.load(s, c.A))
+		if s.part = c.K % lanes; s.part > 0 {
+			s.vars[m+1] = fmt.Sprint(c.K - s.part)
+			x.line("store_part(wide + %d, %s, %d);", r*c.K+c.K-s.part, x.load(s, c.A), s.part)
+		}
+	}
+	return func(r int, k string) string { return fmt.Sprintf("f32(wide[%d + %s])", r*c.K, k) }
+}
+
+// result is the scope of vector j of row r of a tile.
+func (x *contractionEmitter) result(v variant, r, j int) scope {
+	s := x.over(fmt.Sprintf("(r + %d)", r), fmt.Sprintf("(c + %d)", j*x.target.Lanes))
+	if j == v.vectors-1 {
+		s.part = v.part
+	}
+	return s
+}
+
+// finish applies the epilogue to a sum and stores it.
+func (x *contractionEmitter) finish(s scope, sum string) {
+	x.open("")
+	if x.c.Bias != nil && x.arithmetic == sumsF64 {
+		x.line("%s = v_add_f64(%s, %s);", sum, sum, x.load(s, *x.c.Bias))
+	}
+	s.acc = sum
+	if x.c.Epilogue != nil {
+		sum = x.expr(s, x.c.Epilogue)
+	}
+	x.store(s, x.c.Out, sum)
+	x.close()
 }

@@ -3,6 +3,8 @@ package cpu
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"forgekernel/forge/loop"
 	"forgekernel/forge/tensor"
@@ -64,7 +66,7 @@ func (n *nestEmitter) reduce(s scope, i int, st loop.Stage) {
 	for k := 1; k < wide.unroll; k++ {
 		n.line("%s acc%d = %s;", vector, k, start)
 	}
-	n.sweep(wide, func(inner scope) {
+	visit := func(inner scope) {
 		acc := acc
 		if inner.turn > 0 {
 			acc = fmt.Sprintf("acc%d", inner.turn)
@@ -77,7 +79,8 @@ func (n *nestEmitter) reduce(s scope, i int, st loop.Stage) {
 		if blocked {
 			n.line("if (++count == %d) { %s = %s(%s, acc); acc = %s; count = 0; }", sumBlock, total, op, total, start)
 		}
-	})
+	}
+	n.withinGuards(s, st, func() { n.sweep(wide, visit) })
 	if blocked {
 		n.line("%s = %s(%s, acc);", total, op, total)
 	}
@@ -100,4 +103,41 @@ func (n *nestEmitter) visits(s scope) int {
 		count *= d
 	}
 	return count
+}
+
+// withinGuards writes a body, and where its loads have guards, a second one without
+// them for when they hold all along the line.
+func (n *nestEmitter) withinGuards(s scope, st loop.Stage, body func()) {
+	var hold []string
+	line := s
+	line.vars = append(slices.Clone(n.vars[:len(n.nest.Outer)]), make([]string, len(n.nest.Line))...)
+	st.Expr.Walk(func(x *loop.Expr) {
+		if x.Op != loop.Load {
+			return
+		}
+		for _, g := range x.Access.Guards {
+			low, high := line.affine(g.Affine), 0 // at the first lane and point of the line, and how far the last are
+			for i, step := range g.Strides {
+				switch {
+				case i >= len(n.nest.Outer):
+					high += max(0, step) * (n.nest.Line[i-len(n.nest.Outer)] - 1)
+				case i == s.lane:
+					high += max(0, step) * (n.lanes(s) - 1)
+				}
+			}
+			hold = append(hold, fmt.Sprintf("%s >= 0 && %s + %d < %d", low, low, high, g.Size))
+		}
+	})
+	if len(hold) == 0 {
+		body()
+		return
+	}
+	n.open("if (%s)", strings.Join(hold, " && "))
+	n.unguarded = true
+	body()
+	n.unguarded = false
+	n.close()
+	n.open("else")
+	body()
+	n.close()
 }

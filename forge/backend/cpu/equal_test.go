@@ -52,7 +52,7 @@ func TestElementwiseEqual(t *testing.T) {
 	for _, node := range []string{
 		"add %x, %y", "sub %x, %y", "mul %x, %y", "div %x, %y", "maximum %x, %y", "minimum %x, %y",
 		"neg %x", "abs %x", "sqrt %x", "rsqrt %x", "exp %x", "log %x", "tanh %x", "sigmoid %x",
-		"relu %x", "silu %x", "erf %x", "gelu %x", "sin %x", "cos %x", "pow %x, %y", `gelu %x {approximate = "tanh"}`,
+		"relu %x", "silu %x", "erf %x", "gelu %x", "sin %x", "cos %x", "atan %x", "floor %x", "ceil %x", "round %x", "pow %x, %y", `gelu %x {approximate = "tanh"}`,
 	} {
 		src := fmt.Sprintf("graph f(%%x: f32[%d], %%y: f32[%d]) {\n %%z: f32[%d] = %s\n return %%z\n}", x.Len(), x.Len(), x.Len(), node)
 		g, err := ir.Parse(op.Registry, src)

@@ -28,11 +28,8 @@ type call struct {
 	node     *ir.Node
 }
 
-func newExecutable(p *program, lib *library, help *team, code string) (*executable, error) {
+func newExecutable(p *program, lib *library, code string) (*executable, error) {
 	x := &executable{program: p, lib: lib, code: code}
-	if p.shared >= teamLeast {
-		x.team = help
-	}
 	for i, s := range p.steps {
 		switch {
 		case s.kernel == nil:
@@ -47,9 +44,6 @@ func newExecutable(p *program, lib *library, help *team, code string) (*executab
 	}
 	for i := range p.buffers {
 		b := &p.buffers[i]
-		if b.packed != nil {
-			b.packed = aligned(b.packed)
-		}
 		if b.input >= 0 || b.output != nil {
 			x.moving = append(x.moving, i)
 		}
@@ -80,4 +74,14 @@ func (x *executable) Kernels() []backend.Kernel { return append([]backend.Kernel
 // Code is the generated C.
 func (x *executable) Code() display.Source {
 	return display.Source{Lang: "c", Code: x.code, Name: x.graph.Name + ".c"}
+}
+
+// Cached reports whether the machine code was found compiled.
+func (x *executable) Cached() bool { return x.lib == nil || x.lib.cached }
+
+// Forget removes the machine code from the cache, for one who found it wrong.
+func (x *executable) Forget() {
+	if x.lib != nil {
+		x.lib.forget()
+	}
 }

@@ -2,6 +2,7 @@ package cpu_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"forgekernel/forge/backend/cpu"
@@ -94,4 +95,37 @@ func integerInputs(t *testing.T, g *ir.Graph, given [][]int64) []*tensor.Tensor 
 		in = append(in, x)
 	}
 	return in
+}
+
+// TestOwnMemory runs a program whose kernels have memory of their own, and some of
+// whose runs fault, on several goroutines at once.
+func TestOwnMemory(t *testing.T) {
+	g, err := ir.Parse(op.Registry, "graph f(%q: i64[], "+paged[1:]+"\n %z: bf16[4,2,4,3] = rope %y, %q {dims = 2}\n return %z\n}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exe := compile(t, cpu.New(), g)
+	good := integerInputs(t, g, [][]int64{{7}, {0, 1, 2, 3}, {0, 1}, {3, 4}})
+	bad := integerInputs(t, g, [][]int64{{7}, {0, 1, 0, 1}, {0, 2}, {3, 6}})
+	want := run(t, compile(t, interp.New(), g), good)[0]
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for range 20 {
+				if i%3 == 0 {
+					if _, err := exe.Run(t.Context(), bad...); err == nil || !strings.Contains(err.Error(), "both write place") {
+						t.Errorf("got error %v", err)
+					}
+					continue
+				}
+				out, err := exe.Run(t.Context(), good...)
+				if err != nil {
+					t.Error(err)
+				} else if k := differs(out[0], want); k >= 0 {
+					t.Errorf("element %d is %v, the interpreter has %v", k, out[0].Elem(k), want.Elem(k))
+				}
+			}
+		})
+	}
+	wg.Wait()
 }

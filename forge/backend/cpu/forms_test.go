@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"forgekernel/forge/backend/cpu"
-	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/op"
 	"forgekernel/forge/tensor"
@@ -19,6 +17,7 @@ func TestFormsEqual(t *testing.T) {
 	floats, integers := numbers[:4], numbers[4:]
 	all := append(append([]tensor.DType{}, numbers...), tensor.Bool)
 	var graphs []*ir.Graph
+	var inputs [][]*tensor.Tensor
 	for _, c := range []struct {
 		types []tensor.DType
 		src   string
@@ -51,25 +50,8 @@ func TestFormsEqual(t *testing.T) {
 			if err != nil {
 				t.Fatal(fmt.Errorf("%w in %s", err, c.src))
 			}
-			graphs = append(graphs, g)
+			graphs, inputs = append(graphs, g), append(inputs, nestInputs(t, g))
 		}
 	}
-	onTargets(t, func(t *testing.T, b *cpu.Backend) {
-		list, err := b.CompileAll(t.Context(), graphs...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, exe := range list {
-			for _, k := range exe.Kernels() {
-				if strings.Contains(k.Kernel, "reference") {
-					t.Errorf("%v: %s", graphs[i], k.Reason)
-				}
-			}
-			in := nestInputs(t, graphs[i])
-			want, got := run(t, compile(t, interp.New(), graphs[i]), in)[0], run(t, exe, in)[0]
-			if j := differs(got, want); j >= 0 {
-				t.Errorf("%v: element %d is %v, the interpreter has %v", graphs[i], j, got.Elem(j), want.Elem(j))
-			}
-		}
-	})
+	equalOnTargets(t, graphs, inputs)
 }

@@ -8,14 +8,18 @@ import (
 )
 
 // library is machine code in this process, unloaded when nothing refers to it.
-type library struct{ handle uintptr }
+type library struct {
+	handle uintptr
+	cached bool   // found compiled
+	forget func() // removes it from the cache
+}
 
 func open(path string) (*library, error) {
 	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		return nil, fmt.Errorf("the compiled program does not load: %w", err)
 	}
-	l := &library{handle}
+	l := &library{handle: handle}
 	runtime.AddCleanup(l, func(h uintptr) { _ = purego.Dlclose(h) }, handle)
 	return l, nil
 }

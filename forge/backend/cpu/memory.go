@@ -53,7 +53,7 @@ func (x *executable) evaluate(ctx context.Context, f *frame, n *ir.Node, inputs 
 	}
 	for i, v := range n.Out {
 		if at := x.place(v); at.buffer >= 0 {
-			copy(f.memory[at.buffer][at.offset:], bytesOf(c.Out[i]))
+			scatter(f.memory[at.buffer], bytesOf(c.Out[i]), int(at.offset), v.Spec.Shape, x.entries[v].Strides, v.Spec.DType.Size())
 		}
 	}
 	return nil
@@ -100,4 +100,18 @@ func gather(dst, src []byte, from int, shape, strides []int, size int) []byte {
 		dst = gather(dst, src, from+i*strides[0]*size, shape[1:], strides[1:], size)
 	}
 	return dst
+}
+
+// scatter is the inverse of gather, and returns what is left of src.
+func scatter(dst, src []byte, from int, shape, strides []int, size int) []byte {
+	if len(shape) == 0 {
+		return src[copy(dst[from:from+size], src):]
+	}
+	if len(shape) == 1 && strides[0] == 1 {
+		return src[copy(dst[from:from+shape[0]*size], src):]
+	}
+	for i := range shape[0] {
+		src = scatter(dst, src, from+i*strides[0]*size, shape[1:], strides[1:], size)
+	}
+	return src
 }

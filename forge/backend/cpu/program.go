@@ -31,7 +31,7 @@ type buffer struct {
 	slot     int // index of the slot; -1 for none
 	input    int // index of the input; -1 for none
 	constant *tensor.Tensor
-	packed   []float32
+	packed   []byte
 	scratch  int64 // bytes of work space; 0 for none
 	output   *ir.Value
 	// updated says that a kernel writes into an input, so that the run needs a
@@ -58,7 +58,15 @@ type step struct {
 	node   *ir.Node
 	kernel *loop.Kernel
 	args   []argument // of the kernel's parameters
-	packed int        // the parameter that is packed; -1 for none
+	cut    tiling     // of a contraction
+	window windowing  // of a convolution
+	packed []int      // the steps between batches of the packed B of a contraction; nil when it is not packed
+
+	constant bool   // the second matrix of a contraction is, so that it is packed
+	shape    string // of the kernel
+	schedule Schedule
+	told     int // index of the words about it; -1 for none
+	of       int // kernels of the node
 }
 
 // argument is a place in a buffer; buffer -1 is no memory at all.
@@ -67,8 +75,8 @@ type argument struct {
 	offset int64 // in bytes
 }
 
-// prepare plans a graph and lowers its nodes.
-func (b *Backend) prepare(g *ir.Graph) (*program, error) {
+// prepare plans a graph and lowers its nodes, whose kernels are cut as chosen.
+func (b *Backend) prepare(g *ir.Graph, choose func(program []string) Schedules) (*program, error) {
 	if err := ir.Verify(g); err != nil {
 		return nil, err
 	}
@@ -89,7 +97,7 @@ func (b *Backend) prepare(g *ir.Graph) (*program, error) {
 		}
 	}
 	p.placeResults()
-	return p, nil
+	return p, p.cut(b.Target, choose(p.shapes()))
 }
 
 // placeValues makes a buffer of each slot and of each storage outside them.
@@ -148,7 +156,8 @@ func (p *program) placeResults() {
 		}
 		to := argument{buffer: len(p.buffers)}
 		p.buffers = append(p.buffers, buffer{slot: -1, input: -1, output: v, result: i})
-		p.steps = append(p.steps, step{node: v.Def, kernel: loop.Copy(v, layout.Strides), args: []argument{to, at}, packed: -1})
+		k := loop.Copy(v, layout.Strides)
+		p.steps = append(p.steps, step{node: v.Def, kernel: k, args: []argument{to, at}, shape: shapeOf(k, false), told: -1})
 	}
 }
 
@@ -183,20 +192,23 @@ func (p *program) addNode(t Target, n *ir.Node) {
 	if err == nil {
 		err = t.checkTemporaries(kernels)
 	}
+	if err == nil {
+		err = t.checkScratch(kernels)
+	}
 	if err != nil {
 		told.Kernel, told.Reason = n.Op.Name+", reference", err.Error()
 		p.steps = append(p.steps, step{node: n})
 		return
 	}
 	told.Kernel = fmt.Sprintf("%s, C for %s", n.Op.Name, t.Name)
-	told.Reason = p.addKernels(t, n, kernels)
+	p.addKernels(t, n, kernels)
 }
 
-// addKernels adds a step for each kernel of a node and says how they run.
-func (p *program) addKernels(t Target, n *ir.Node, kernels []*loop.Kernel) (reason string) {
+// addKernels adds a step for each kernel of a node.
+func (p *program) addKernels(t Target, n *ir.Node, kernels []*loop.Kernel) {
 	locals := make(map[*loop.Local]int)
 	for _, k := range kernels {
-		s := step{node: n, kernel: k, packed: -1}
+		s := step{node: n, kernel: k, told: len(p.kernels), of: len(kernels)}
 		for _, q := range k.Params {
 			if q.Value != nil {
 				s.args = append(s.args, p.place(q.Value))
@@ -207,20 +219,15 @@ func (p *program) addKernels(t Target, n *ir.Node, kernels []*loop.Kernel) (reas
 			}
 			s.args = append(s.args, argument{buffer: locals[q.Local]})
 		}
-		switch c := k.Contraction; {
-		case c != nil:
-			p.packConstant(t, &s)
-			reason = describeTiles(t.tileFor(c), s.packed >= 0)
-		case k.Attention != nil:
-			reason = t.planAttention(k).String()
-		case len(kernels) == 1:
-			reason = "one nest of loops, in vectors"
-		default:
-			reason = fmt.Sprintf("%d nests of loops, in vectors", len(kernels))
+		if k.Convolution != nil {
+			s.window = p.window(t, k)
 		}
+		if c := k.Contraction; c != nil {
+			s.constant = p.entries[k.Params[c.B.Param].Value].Place == plan.InConstant
+		}
+		s.shape = shapeOf(k, s.constant)
 		p.steps = append(p.steps, s)
 	}
-	return reason
 }
 
 // addLocal makes the buffer of memory that the kernels of one node share.
@@ -233,33 +240,80 @@ func (p *program) addLocal(l *loop.Local) int {
 	return len(p.buffers) - 1
 }
 
-// packConstant gives a contraction with a constant matrix a copy in panels.
-func (p *program) packConstant(t Target, s *step) {
-	c := s.kernel.Contraction
-	v := s.kernel.Params[c.B.Param].Value
-	e := p.entries[v]
-	if e.Place != plan.InConstant {
-		return
+// window decides how a convolution is cut, and looks at its weights.
+func (p *program) window(t Target, k *loop.Kernel) windowing {
+	w := t.windowingFor(k.Convolution, Schedule{})
+	v := k.Params[k.Convolution.W.Param].Value
+	if p.entries[v].Place == plan.InConstant {
+		w.finite = finite(p.buffers[p.place(v).buffer].constant)
+		w.exact = !w.finite
 	}
-	for _, step := range c.B.Strides[:len(c.Batch)] {
-		if step != 0 {
-			return
-		}
-	}
-	at := s.args[c.B.Param]
-	s.packed = c.B.Param
-	s.args[s.packed] = argument{buffer: len(p.buffers)}
-	packed := t.pack(c, p.buffers[at.buffer].constant.Float32()[at.offset/4:])
-	p.buffers = append(p.buffers, buffer{slot: -1, input: -1, packed: packed})
+	return w
 }
 
-func describeTiles(cut tiling, packed bool) string {
-	where := "read where the second operand stands"
-	if packed {
-		where = "packed at compile time"
+// shapes are those of the kernels in the order in which they run.
+func (p *program) shapes() []string {
+	var list []string
+	for _, s := range p.steps {
+		if s.kernel != nil {
+			list = append(list, s.shape)
+		}
 	}
-	if len(cut.rows) == 0 || len(cut.panels) == 0 {
-		return where
+	return list
+}
+
+// cut decides the schedule of every kernel, packs what it packs and says why.
+func (p *program) cut(t Target, schedules Schedules) error {
+	for i := range p.steps {
+		s := &p.steps[i]
+		if s.kernel == nil {
+			continue
+		}
+		want, tuned := schedules[s.shape]
+		if err := t.Check(want); err != nil {
+			return fmt.Errorf("the schedule of %s: %w", s.shape, err)
+		}
+		s.schedule, s.cut = t.decide(s.kernel, s.constant, want)
+		if c := s.kernel.Convolution; c != nil {
+			w := t.windowingFor(c, s.schedule)
+			w.finite, w.exact = s.window.finite, s.window.exact
+			s.window = w
+		}
+		if s.constant {
+			p.pack(t.narrowed(s.schedule.Width), s)
+		}
+		if s.told < 0 {
+			continue
+		}
+		told := &p.kernels[s.told]
+		if told.Reason = s.reason(t); tuned {
+			told.Reason += "; tuned: " + s.schedule.String()
+		}
 	}
-	return fmt.Sprintf("tiles of %d rows by %d vectors in registers, the matrix %s", cut.rows[0], cut.panels[0], where)
+	return nil
+}
+
+// reason says how the kernel is cut.
+func (s *step) reason(t Target) string {
+	switch {
+	case s.kernel.Convolution != nil:
+		return s.window.describe(t, s.kernel.Convolution)
+	case s.kernel.Contraction != nil:
+		return s.cut.describe(s.constant)
+	case s.kernel.Attention != nil:
+		return t.narrowed(s.schedule.Width).planAttention(s.kernel, s.schedule.Keys).String()
+	case s.of > 1:
+		return fmt.Sprintf("%d nests of loops, in vectors", s.of)
+	}
+	return "one nest of loops, in vectors"
+}
+
+// pack gives a contraction a copy of its constant matrix in panels.
+func (p *program) pack(t Target, s *step) {
+	c := s.kernel.Contraction
+	at := s.args[c.B.Param]
+	s.packed = t.packedSteps(c)
+	s.args[c.B.Param] = argument{buffer: len(p.buffers)}
+	packed := t.packTensor(c, s.cut, p.buffers[at.buffer].constant, at.offset)
+	p.buffers = append(p.buffers, buffer{slot: -1, input: -1, result: -1, packed: packed})
 }

@@ -8,8 +8,9 @@ import (
 // unit is one C file.
 type unit struct {
 	target  Target
-	kernels map[string]kernel // by text
-	defs    strings.Builder
+	kernels map[string]kernel        // by width and text
+	defs    map[int]*strings.Builder // of kernels, by their width
+	shares  strings.Builder          // calls of kernels that threads may share
 	entries strings.Builder
 	calls   int
 }
@@ -20,10 +21,20 @@ type kernel struct {
 	units int
 }
 
-func newUnit(t Target) *unit { return &unit{target: t, kernels: make(map[string]kernel)} }
+func newUnit(t Target) *unit {
+	return &unit{target: t, kernels: make(map[string]kernel), defs: map[int]*strings.Builder{t.Lanes: {}}}
+}
 
+// text puts kernels of the target's own vectors first, then those of narrower
+// ones, each width behind a prelude of its own.
 func (u *unit) text() string {
-	return u.target.prelude() + u.defs.String() + u.entries.String()
+	text := u.target.prelude() + u.defs[u.target.Lanes].String()
+	for width := u.target.Lanes / 2; width >= minLanes; width /= 2 {
+		if defs := u.defs[width]; defs != nil {
+			text += u.target.narrowed(width).again() + defs.String()
+		}
+	}
+	return text + u.shares.String() + u.entries.String()
 }
 
 // entryName is the native function that begins at a step of a program.
@@ -67,9 +78,9 @@ func (u *unit) call(p *program, index, i int) {
 	}
 	text := fmt.Sprintf("%s(%s, ", k.name, strings.Join(args, ", "))
 	duration := u.target.duration(s.kernel)
-	if grain := grain(duration, k.units); grain < k.units {
+	if grain := s.grain(duration, k.units); grain < k.units {
 		p.shared += duration
-		fmt.Fprintf(&u.defs, "\nstatic void step_%d_%d(char *const *p, const int *stop, long from, long to) {\n  %sfrom, to);\n}\n", index, i, text)
+		fmt.Fprintf(&u.shares, "\nstatic void step_%d_%d(char *const *p, const int *stop, long from, long to) {\n  %sfrom, to);\n}\n", index, i, text)
 		text = fmt.Sprintf("share(team, step_%d_%d, p, stop, %d, %d", index, i, k.units, grain)
 	} else {
 		text += fmt.Sprintf("0, %d", k.units)
@@ -94,22 +105,28 @@ func (u *unit) end(inside *bool) {
 // kernel defines the function of a step, unless an equal one is there.
 func (u *unit) kernel(s step) kernel {
 	const placeholder = "@kernel@"
-	e := &emitter{target: u.target, kernel: s.kernel}
+	e := &emitter{target: u.target.narrowed(s.schedule.Width), kernel: s.kernel, schedule: s.schedule}
 	var k kernel
 	switch {
 	case s.kernel.Nest != nil:
 		k.units = e.nest(placeholder)
 	case s.kernel.Contraction != nil:
-		k.units = e.contraction(placeholder, s.packed >= 0)
+		k.units = e.contraction(placeholder, s.cut, s.packed)
+	case s.kernel.Convolution != nil:
+		k.units = e.convolution(placeholder, s.window)
 	default:
 		k.units = e.attention(placeholder)
 	}
-	text := fmt.Sprintf("/* %d units */\n%s", k.units, e.String())
-	if known, ok := u.kernels[text]; ok {
+	width := s.schedule.Width
+	key := fmt.Sprintf("/* %d lanes, %d units */\n%s", width, k.units, e.String())
+	if known, ok := u.kernels[key]; ok {
 		return known
 	}
 	k.name = fmt.Sprintf("%s_%d", s.kernel.Op, len(u.kernels))
-	u.kernels[text] = k
-	u.defs.WriteString("\n" + strings.ReplaceAll(text, placeholder, k.name))
+	u.kernels[key] = k
+	if u.defs[width] == nil {
+		u.defs[width] = &strings.Builder{}
+	}
+	u.defs[width].WriteString("\n" + strings.ReplaceAll(key, placeholder, k.name))
 	return k
 }

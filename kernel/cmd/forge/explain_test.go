@@ -37,7 +37,7 @@ func succeed(t *testing.T, line string) string {
 func TestExplain(t *testing.T) {
 	inFolder(t, map[string]string{"mlp.fs": mlpSource})
 	for flags, wants := range map[string][]string{
-		"":          {"mlp  on interp, from mlp.fs", "Decisions", "planned", "Optimisation"},
+		"":          {"mlp  on auto, from mlp.fs", "Backend portable was picked", "Decisions", "planned", "Optimisation"},
 		"--text":    {"fuse-elementwise", "critical path"},
 		"--json":    {`"format": "forge.explain"`, `"planned_bytes"`},
 		"--mermaid": {"flowchart", "matmul"},

@@ -12,6 +12,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"forgekernel/forge"
 )
 
 func main() {
@@ -19,6 +21,7 @@ func main() {
 	cmd := root()
 	cmd.SetOut(out)
 	err := cmd.ExecuteContext(context.Background())
+	forge.Close()
 	if err == nil {
 		err = out.err
 	}
@@ -50,8 +53,8 @@ func root() *cobra.Command {
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	cmd.AddCommand(
 		compileCommand(), runCommand(), explainCommand(), dumpCommand(), replayCommand(),
-		checkCommand(), fuzzCommand(), benchCommand(), captureCommand(),
+		checkCommand(), fuzzCommand(), tuneCommand(), benchCommand(), captureCommand(),
 		notebookCommand(), kernelCommand(), sessionCommand(),
-		installCommand(), uninstallCommand(), versionCommand())
+		cacheCommand(), installCommand(), uninstallCommand(), versionCommand())
 	return cmd
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -13,10 +14,13 @@ import (
 // progressLine shows the progress of a command as one line of standard error
 // that is written over again. Where that is no terminal it shows nothing, and
 // never does it touch standard output, which programs read.
-type progressLine struct{ w io.Writer }
+type progressLine struct {
+	mu sync.Mutex
+	w  io.Writer
+}
 
 // withProgress returns a context whose displays are such a line, and a function
-// that wipes it.
+// that wipes it, to be called before anything is printed.
 func withProgress(cmd *cobra.Command) (ctx context.Context, wipe func()) {
 	line := &progressLine{w: io.Discard}
 	if w := cmd.ErrOrStderr(); isScreen(w) {
@@ -27,6 +31,8 @@ func withProgress(cmd *cobra.Command) (ctx context.Context, wipe func()) {
 
 func (l *progressLine) Show(o display.Output) error {
 	text, _ := o.Bundle.Data["text/plain"].(string)
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	_, err := fmt.Fprintf(l.w, "\r%s\x1b[K", text)
 	return err
 }

@@ -142,3 +142,26 @@ INLINE hd half_angle(hd x, i64 turn) {
 }
 INLINE vd v_sin_f64(vd x) { return (vd){half_angle(x.a, 0), half_angle(x.b, 0)}; }
 INLINE vd v_cos_f64(vd x) { return (vd){half_angle(x.a, 1), half_angle(x.b, 1)}; }
+
+INLINE vf v_atan(vf x) {
+  vf a = v_abs(x), z, hi, lo;
+  vi far = a > 2.4142135f, middle = ~far & (a > 0.41421356f);
+  vf b = choose(far, -1 / a, choose(middle, (a - 1) / (a + 1), a));
+  hi = choose(far, set(0x1.921fb6p+0f), choose(middle, set(0x1.921fb6p-1f), set(0)));
+  lo = choose(far, set(-0x1.777a5cp-25f), choose(middle, set(-0x1.777a5cp-26f), set(0)));
+  z = b * b;
+  vf p = set(-0x1.f2569p-5f);
+  p = fma_(p, z, set(0x1.b2024p-4f));
+  p = fma_(p, z, set(-0x1.23b6bcp-3f));
+  p = fma_(p, z, set(0x1.9991aep-3f));
+  p = fma_(p, z, set(-0x1.55554ap-2f));
+  vf y = hi + (fma_(p, z * b, b) + lo);
+  return choose(x != x, x, (vf)((vi)y | ((vi)x & (i32)0x80000000)));
+}
+
+/* Whole numbers. */
+#define WHOLE(name, whole) \
+  INLINE vf v_##name(vf x) { vf r; for (int l = 0; l < LANES; l++) r[l] = __builtin_##whole##f(x[l]); return r; } \
+  INLINE hd half_##name(hd x) { hd r; for (int l = 0; l < LANES / 2; l++) r[l] = __builtin_##whole(x[l]); return r; } \
+  INLINE vd v_##name##_f64(vd x) { return (vd){half_##name(x.a), half_##name(x.b)}; }
+WHOLE(floor, floor) WHOLE(ceil, ceil) WHOLE(round, rint)

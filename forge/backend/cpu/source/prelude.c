@@ -42,13 +42,28 @@ INLINE void store_strided(float *p, long s, vf x, int n) { for (int l = 0; l < n
 INLINE vf choose(vi m, vf a, vf b) { return (vf)(((vi)a & m) | ((vi)b & ~m)); }
 /* The lanes below n. */
 INLINE vi first(int n) { vi x; for (int l = 0; l < LANES; l++) x[l] = l; return x < n; }
+#if defined(__AVX512F__) && LANES == 16
+INLINE vf rounded(vf z) { return __builtin_ia32_rndscaleps_mask(z, 8, z, (unsigned short)-1, 4); }
+#else
 INLINE vf rounded(vf z) { return (z + 0x1.8p23f) - 0x1.8p23f; }
+#endif
+/* The larger and the smaller of a bound, which is no NaN, and x, which may be
+   one and then is the result. */
+#if defined(__AVX__) && LANES >= 8
+INLINE vf at_least(vf bound, vf x) { vf r; __asm__("vmaxps %2, %1, %0" : "=v"(r) : "v"(bound), "v"(x)); return r; }
+INLINE vf at_most(vf bound, vf x) { vf r; __asm__("vminps %2, %1, %0" : "=v"(r) : "v"(bound), "v"(x)); return r; }
+#else
+INLINE vf at_least(vf bound, vf x) { return choose(x < bound, bound, x); }
+INLINE vf at_most(vf bound, vf x) { return choose(x > bound, bound, x); }
+#endif
 
 INLINE vf fma_(vf a, vf b, vf c) {
 #if defined(__AVX512F__) && LANES == 16
   return __builtin_ia32_vfmaddps512_mask(a, b, c, (unsigned short)-1, 4);
 #elif defined(__FMA__) && LANES == 8
   return __builtin_ia32_vfmaddps256(a, b, c);
+#elif defined(__FMA__) && LANES == 4
+  return __builtin_ia32_vfmaddps(a, b, c);
 #else
   vf r;
   for (int l = 0; l < LANES; l++) r[l] = __builtin_fmaf(a[l], b[l], c[l]);
@@ -80,9 +95,14 @@ INLINE vf copysign_(vf x, vf s) { return (vf)(((vi)x & 0x7fffffff) | ((vi)s & (i
 /* The elementary functions repeat those of package mathf operation by
    operation; only their branches have become choices. */
 INLINE vf exp2i(vi k) { return (vf)((k + 127) << 23); }
+/* p times 2 to the n, rounded once: the first of two products is exact. */
 INLINE vf scale(vf p, vf n) {
+#if defined(__AVX512F__) && LANES == 16
+  return __builtin_ia32_scalefps512_mask(p, n, p, (unsigned short)-1, 4);
+#else
   vi k = __builtin_convertvector(n, vi), half = k >> 1;
   return (p * exp2i(half)) * exp2i(k - half);
+#endif
 }
 INLINE vf exp_poly(vf x, vf *n) {
   *n = rounded(x * 0x1.715476p+0f);
@@ -95,10 +115,15 @@ INLINE vf exp_poly(vf x, vf *n) {
   q = fma_(q, r, set(0x1.fffffcp-2f));
   return 1 + fma_(q, r * r, r);
 }
+/* Beyond these bounds exp overflows and vanishes, as it does at them. */
 INLINE vf v_exp(vf x) {
-  vf n, p = exp_poly(x, &n), y = scale(p, n);
-  y = choose(x > 89, set(__builtin_inff()), choose(x < -104, set(0), y));
-  return choose(x != x, x, y);
+  vf n, p = exp_poly(at_least(set(-105), at_most(set(89.5f), x)), &n);
+  return scale(p, n);
+}
+/* exp of minus the size of x. */
+INLINE vf exp_down(vf x) {
+  vf n, p = exp_poly(at_least(set(-105), (vf)((vi)x | (i32)0x80000000)), &n);
+  return scale(p, n);
 }
 INLINE vf v_log(vf x) {
   vi low = x < 0x1p-126f;
@@ -123,7 +148,7 @@ INLINE vf v_log(vf x) {
   return choose((x != x) | (x < 0), (vf)(((vi){0}) + 0x7fc00000), r);
 }
 INLINE vf v_sigmoid(vf x) {
-  vf z = v_exp(-v_abs(x));
+  vf z = exp_down(x);
   return choose(x < 0, z, set(1)) / (1 + z);
 }
 INLINE vf v_tanh(vf x) {
@@ -137,7 +162,7 @@ INLINE vf v_tanh(vf x) {
 }
 INLINE vf v_silu(vf x) {
   vf n, p = exp_poly(x, &n), small = scale(x * p, n);
-  vf z = v_exp(-v_abs(x)), y = choose(x < 0, x * z, x) / (1 + z);
+  vf z = exp_down(x), y = choose(x < 0, x * z, x) / (1 + z);
   y = choose(x < -17, small, y);
   y = choose(x < -110, set(-0.0f), y);
   return choose(x != x, x, y);
@@ -184,10 +209,11 @@ INLINE vf v_gelu(vf x) {
   y = choose(x < -15, set(-0.0f), y);
   return choose(x != x, x, y);
 }
+/* Far out the sigmoid is 0 or 1, so that the limits come by themselves, but that
+   -inf * 0 is no number. */
 INLINE vf v_gelu_tanh(vf x) {
-  vf v = x * fma_(x * x, set(0x1.2444f2p-4f), set(0x1.988454p+0f)), y = x * v_sigmoid(v);
-  y = choose(x < -15, set(-0.0f), choose(x > 15, x, y));
-  return choose(x != x, x, y);
+  vf v = x * fma_(x * x, set(0x1.2444f2p-4f), set(0x1.988454p+0f));
+  return at_least(set(-0x1p127f), x) * v_sigmoid(v);
 }
 
 /* A fold over the lanes, in every lane of the result. */

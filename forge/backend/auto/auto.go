@@ -1,0 +1,132 @@
+// Package auto picks a backend for each program, by the first of these rules that
+// applies:
+//
+//  1. A program for a device other than the host's processor goes to the
+//     interpreter, which runs any program.
+//  2. So does one in which no node has a kernel of vector functions, such as one
+//     in float64.
+//  3. A program of less work than [Threshold] runs on vector functions in Go: C
+//     would need a million runs to repay its compilation.
+//  4. So does any other when the host has no C compiler, which is told once.
+//  5. Everything else starts on vector functions and goes on in C once that is
+//     compiled and checked (package tiered).
+//
+// [Executable.Notes] and every kernel's reason say which it was.
+package auto
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"forgekernel/display"
+	"forgekernel/forge/backend"
+	"forgekernel/forge/backend/cpu"
+	"forgekernel/forge/backend/interp"
+	"forgekernel/forge/backend/portable"
+	"forgekernel/forge/backend/tiered"
+	"forgekernel/forge/ir"
+)
+
+// Threshold is the work, in floating-point operations, from which a program is
+// compiled as C: some microseconds of vector functions.
+const Threshold = 200_000
+
+// Backend picks among others.
+type Backend struct {
+	interp   backend.Backend
+	portable *portable.Backend
+	tiered   *tiered.Backend
+	// find looks for a C compiler.
+	find func() (string, error)
+}
+
+var _ backend.Backend = (*Backend)(nil)
+
+// New returns the backend with those of this machine to pick from, where threads
+// may share a node.
+func New(threads int) *Backend {
+	plain, quick := interp.New(), portable.New()
+	plain.Workers, quick.Workers = threads, threads
+	return &Backend{interp: plain, portable: quick, tiered: tiered.New(threads), find: cpu.FindCompiler}
+}
+
+// Name is "auto".
+func (b *Backend) Name() string { return "auto" }
+
+// Compile picks a backend and compiles the program with it.
+func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, error) {
+	interpreted := func(why string) (backend.Executable, error) {
+		exe, err := b.interp.Compile(ctx, g)
+		if err != nil {
+			return nil, err
+		}
+		return &Executable{exe, b.interp, why}, nil
+	}
+	if v := elsewhere(g); v != nil {
+		return interpreted(fmt.Sprintf("%v is for device %v", v, v.Spec.Device))
+	}
+	quick, err := b.portable.Compile(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	if why := quick.(*portable.Executable).Reference(); why != "" {
+		return interpreted("no node has a kernel of vector functions: " + why)
+	}
+	if work := g.Cost().FLOPs; work < Threshold {
+		return &Executable{quick, b.portable, fmt.Sprintf("its %d floating-point operations would not repay compiling C", work)}, nil
+	}
+	if _, err := b.find(); err != nil {
+		warning := &display.Diagnostic{Warning: true, Message: err.Error(), Notes: []string{"programs run on vector functions of Go, which are slower than C"}}
+		if errors.As(err, &cpu.NoCompiler{}) {
+			warning.Hint = tiered.HowToInstall
+		}
+		tiered.Once(ctx, warning)
+		return &Executable{quick, b.portable, err.Error()}, nil
+	}
+	return &Executable{b.tiered.Improve(ctx, quick, g), b.tiered, "it is worth compiling C, in the background"}, nil
+}
+
+// elsewhere is a value that is not in the memory of the host, nil when all are.
+func elsewhere(g *ir.Graph) *ir.Value {
+	for v := range g.Values {
+		if v.Spec.Device != ir.CPU {
+			return v
+		}
+	}
+	return nil
+}
+
+// Executable is a program on the backend that was picked.
+type Executable struct {
+	backend.Executable
+	pick backend.Backend
+	why  string
+}
+
+// Current is what the next run takes; see [backend.Changing].
+func (x *Executable) Current() backend.Executable { return backend.Current(x.Executable) }
+
+// Settle waits until the program runs in its final form; see [backend.Changing].
+func (x *Executable) Settle(ctx context.Context) error {
+	if c, ok := x.Executable.(backend.Changing); ok {
+		return c.Settle(ctx)
+	}
+	return nil
+}
+
+// Kernels tells what runs each node, and at the first why it is this backend.
+func (x *Executable) Kernels() []backend.Kernel {
+	list := x.Executable.Kernels()
+	if i := slices.IndexFunc(list, func(k backend.Kernel) bool { return k.Kernel != "" }); i >= 0 {
+		list[i].Reason += fmt.Sprintf("; backend %s was picked: %s", x.pick.Name(), x.why)
+	}
+	return list
+}
+
+// Notes tell which backend was picked and why.
+func (x *Executable) Notes() []string {
+	note := fmt.Sprintf("Backend %s was picked: %s.", x.pick.Name(), x.why)
+	return append([]string{note}, backend.Notes(x.Executable)...)
+}

@@ -1,0 +1,195 @@
+package cpu
+
+import (
+	"fmt"
+	"math"
+
+	"forgekernel/forge/loop"
+	"forgekernel/forge/tensor"
+)
+
+// windowing is how a convolution is cut. A register tile is some channels by some
+// vectors of pixels, which are neighbours in one or more lines. A line is a row of
+// results; where rows are much shorter than a vector, all rows of an image are one
+// line, with the pixels of the padding between them computed for nothing.
+//
+// The input of a band of lines is first copied, with its padding, into a scratch
+// array in which neighbouring outputs read neighbouring elements whatever the
+// stride: columns with the same remainder by it stand together, and rows too.
+type windowing struct {
+	channels, lines, vectors int  // of a register tile
+	flat                     bool // an image is one line
+	band                     int  // rows of results of a band
+	width                    int  // vectors of a line of a band
+	// The scratch array: a plane for each input channel, of phases by rows by pitch.
+	rows, pitch, plane int
+	exact              bool // weights are not finite: taps in the padding must be left out
+	finite             bool // weights are known to be finite
+}
+
+// Forms of a convolution in schedules: lines of images are cut one by one, or those
+// of an image form one.
+const (
+	lineForm = "lines"
+	flatForm = "flat"
+)
+
+const (
+	// bandBytes is how much scratch a band may use when it has several lines: half
+	// of a second cache of half a MiB. A band of one tile may use up to scratchBytes
+	// of the stack.
+	bandBytes    = 256 << 10
+	scratchBytes = 1 << 20
+)
+
+// scratch is the number of elements of the scratch array. The last vector of a line
+// reads up to one beyond its planes.
+func (w windowing) scratch(t Target, c *loop.Convolution) int { return c.Inputs*w.plane + t.Lanes }
+
+// windowingFor picks what a schedule leaves open: the register tile with the least
+// estimated time, among lines that are rows and images that are lines, and the
+// largest band.
+func (t Target) windowingFor(c *loop.Convolution, want Schedule) windowing {
+	registers := t.Registers
+	if c.Elem == tensor.F64 {
+		registers = 16
+	}
+	tiles := shapes[registers]
+	if want.Rows > 0 {
+		tiles = [][2]int{{want.Rows, want.Vectors}}
+	}
+	best, least := windowing{}, math.MaxInt
+	for _, flat := range []bool{false, true} {
+		if want.Form != "" && (want.Form == flatForm) != flat {
+			continue
+		}
+		for _, s := range tiles {
+			w := windowing{channels: even(c.Outputs, s[0]).large, flat: flat, band: c.V.Out}
+			count, length := w.grid(t, c)
+			if w.layOut(t, c); flat && max(4, c.Elem.Size())*w.scratch(t, c) > bandBytes {
+				continue
+			}
+			w.vectors = min(s[1], length)
+			w.lines = min(s[1]/w.vectors, count)
+			if cost := w.cost(c, count, length); cost < least {
+				best, least = w, cost
+			}
+		}
+	}
+	if least == math.MaxInt { // what is wanted does not fit the scratch array
+		return t.windowingFor(c, Schedule{})
+	}
+	best.cut(t, c)
+	if want.Rows > 0 && max(4, c.Elem.Size())*best.scratch(t, c) > scratchBytes {
+		return t.windowingFor(c, Schedule{})
+	}
+	return best
+}
+
+// schedule is the cut as a schedule.
+func (w windowing) schedule() Schedule {
+	s := Schedule{Form: lineForm, Rows: w.channels, Vectors: w.lines * w.vectors}
+	if w.flat {
+		s.Form = flatForm
+	}
+	return s
+}
+
+// grid is the number of lines of an image and the vectors of each.
+func (w windowing) grid(t Target, c *loop.Convolution) (lines, vectors int) {
+	if w.flat {
+		return 1, t.vectors((c.V.Out-1)*w.flatPitch(c) + c.H.Out)
+	}
+	return c.V.Out, t.vectors(c.H.Out)
+}
+
+// flatPitch is the distance between rows that form one line.
+func (w windowing) flatPitch(c *loop.Convolution) int {
+	return c.H.Out + (c.H.Taps-1)*c.H.Dilation/c.H.Stride
+}
+
+// cost estimates half cycles for each tap of an image, as that of a product does.
+// Rows that form one line pass through an array of their own when they are stored.
+func (w windowing) cost(c *loop.Convolution, lines, vectors int) int {
+	channels := even(c.Outputs, w.channels)
+	sum := 0
+	for ; lines > 0; lines -= w.lines {
+		for left := vectors; left > 0; left -= w.vectors {
+			nv := min(lines, w.lines) * min(left, w.vectors)
+			sum += channels.first*(1+max(channels.large*nv, channels.large+nv, minChains)) +
+				(channels.count-channels.first)*(1+max((channels.large-1)*nv, channels.large-1+nv, minChains))
+		}
+	}
+	if w.flat {
+		sum += sum / 8
+	}
+	return sum
+}
+
+// checkScratch refuses convolutions whose scratch array is beyond the bound.
+func (t Target) checkScratch(kernels []*loop.Kernel) error {
+	for _, k := range kernels {
+		c := k.Convolution
+		if c == nil {
+			continue
+		}
+		if bytes := max(4, c.Elem.Size()) * t.windowingFor(c, Schedule{}).scratch(t, c); bytes > scratchBytes {
+			return fmt.Errorf("the %d channels of its images need %d KiB of scratch; the limit is %d KiB", c.Inputs, bytes>>10, scratchBytes>>10)
+		}
+	}
+	return nil
+}
+
+// cut decides the band and lays out the scratch array.
+func (w *windowing) cut(t Target, c *loop.Convolution) {
+	size := max(4, c.Elem.Size())
+	lines, vectors := w.grid(t, c)
+	w.width = vectors
+	if w.flat {
+		w.band = c.V.Out
+		w.layOut(t, c)
+		return
+	}
+	for w.band = (lines + w.lines - 1) / w.lines * w.lines; ; {
+		w.layOut(t, c)
+		switch {
+		case size*w.scratch(t, c) <= bandBytes:
+			return
+		case w.band > w.lines:
+			w.band = max(w.lines, (w.band/2+w.lines-1)/w.lines*w.lines)
+		case w.width > w.vectors:
+			w.width = max(w.vectors, (w.width/2+w.vectors-1)/w.vectors*w.vectors)
+		default:
+			return
+		}
+	}
+}
+
+// layOut computes the planes of the scratch array.
+func (w *windowing) layOut(t Target, c *loop.Convolution) {
+	w.rows = (c.V.Span(w.band) + c.V.Stride - 1) / c.V.Stride
+	if w.pitch = w.flatPitch(c); !w.flat {
+		w.pitch = w.width*t.Lanes + (c.H.Taps-1)*c.H.Dilation/c.H.Stride
+	}
+	w.plane = c.V.Stride * c.H.Stride * w.rows * w.pitch
+}
+
+// describe says what was chosen, for people.
+func (w windowing) describe(t Target, c *loop.Convolution) string {
+	lines := "rows"
+	if w.flat {
+		lines = "images as one row"
+	}
+	return fmt.Sprintf("tiles of %d channels by %d %s of %d vectors in registers, bands of %d rows in %d KiB of scratch",
+		w.channels, w.lines, lines, w.vectors, w.band, (max(4, c.Elem.Size())*w.scratch(t, c)+1023)>>10)
+}
+
+// finite reports whether all elements of a constant are finite.
+func finite(t *tensor.Tensor) bool {
+	for i := range t.Len() {
+		if v := t.Elem(i); v-v != 0 {
+			return false
+		}
+	}
+	return true
+}

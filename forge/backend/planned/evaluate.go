@@ -1,0 +1,149 @@
+package planned
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"forgekernel/forge/ir"
+	"forgekernel/forge/tensor"
+)
+
+// Evaluate runs a node by its operator's own evaluation, on operands copied out
+// of their places and results copied back. When ctx has ended the error is its
+// cause.
+func (p *Program) Evaluate(ctx context.Context, f *Frame, n *ir.Node) error {
+	err := p.evaluate(ctx, f, n)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("%s: %v = %s: %w", p.Graph.Name, n.Out[0], n.Op.Name, err)
+}
+
+func (p *Program) evaluate(ctx context.Context, f *Frame, n *ir.Node) error {
+	c := &ir.Call{Ctx: ctx, Node: n, Workers: p.Workers}
+	if c.Workers <= 0 {
+		c.Workers = runtime.GOMAXPROCS(0)
+	}
+	for _, v := range n.In {
+		t, err := p.operand(f, v)
+		if err != nil {
+			return err
+		}
+		c.In = append(c.In, t)
+	}
+	for _, v := range n.Out {
+		t, err := tensor.Zeros(v.Spec.DType, v.Spec.Shape...)
+		if err != nil {
+			return err
+		}
+		c.Out = append(c.Out, t)
+	}
+	if err := n.Op.Eval(c); err != nil {
+		return err
+	}
+	for i, v := range n.Out {
+		if at := p.Place(v); at.Buffer >= 0 {
+			scatter(f.Memory[at.Buffer], Bytes(c.Out[i]), int(at.Offset), v.Spec.Shape, p.Strides(v), v.Spec.DType.Size())
+		}
+	}
+	return nil
+}
+
+// operand is a value as a dense tensor: a constant or an input itself where it is
+// one that nothing overwrites, else a copy.
+func (p *Program) operand(f *Frame, v *ir.Value) (*tensor.Tensor, error) {
+	if e := p.entries[v]; e.Base == e.Name {
+		if at := p.Place(v); at.Buffer >= 0 {
+			switch b := &p.Buffers[at.Buffer]; {
+			case b.Constant != nil:
+				return b.Constant, nil
+			case b.Input >= 0 && !b.Updated:
+				return f.inputs[b.Input], nil
+			}
+		}
+	}
+	return p.copyOf(f, v)
+}
+
+// copyOf gathers a value through its strides.
+func (p *Program) copyOf(f *Frame, v *ir.Value) (*tensor.Tensor, error) {
+	t, err := tensor.Zeros(v.Spec.DType, v.Spec.Shape...)
+	if err != nil || t.Len() == 0 {
+		return t, err
+	}
+	at := p.Place(v)
+	gather(Bytes(t), f.Memory[at.Buffer], int(at.Offset), v.Spec.Shape, p.Strides(v), v.Spec.DType.Size())
+	return t, nil
+}
+
+// gather copies the elements that begin at byte from of src to dst, in row-major
+// order, and returns what is left of dst.
+func gather(dst, src []byte, from int, shape, strides []int, size int) []byte {
+	if len(shape) == 0 {
+		return dst[copy(dst[:size], src[from:from+size]):]
+	}
+	if len(shape) == 1 && strides[0] == 1 {
+		n := shape[0] * size
+		return dst[copy(dst[:n], src[from:from+n]):]
+	}
+	for i := range shape[0] {
+		dst = gather(dst, src, from+i*strides[0]*size, shape[1:], strides[1:], size)
+	}
+	return dst
+}
+
+// scatter is the inverse of gather, and returns what is left of src.
+func scatter(dst, src []byte, to int, shape, strides []int, size int) []byte {
+	if len(shape) == 0 {
+		return src[copy(dst[to:to+size], src):]
+	}
+	if len(shape) == 1 && strides[0] == 1 {
+		return src[copy(dst[to:to+shape[0]*size], src):]
+	}
+	for i := range shape[0] {
+		src = scatter(dst, src, to+i*strides[0]*size, shape[1:], strides[1:], size)
+	}
+	return src
+}
+
+// Results are the outputs in tensors that share no memory with one another or
+// with a later run.
+func (p *Program) Results(f *Frame) ([]*tensor.Tensor, error) {
+	outs := make([]*tensor.Tensor, len(p.Graph.Outputs))
+	for i, v := range p.Graph.Outputs {
+		at := p.Place(v)
+		if at.Buffer >= 0 && at.Offset == 0 && f.outputs[at.Buffer] != nil {
+			layout := ir.Layout{Strides: p.Strides(v)}
+			if t := f.outputs[at.Buffer]; layout.Contiguous(v.Spec.Shape) && t.Len() == v.Spec.Elements() {
+				outs[i] = t.Reshape(v.Spec.Shape...)
+				continue
+			}
+		}
+		t, err := p.copyOf(f, v)
+		if err != nil {
+			return nil, fmt.Errorf("%v: %w", v, err)
+		}
+		outs[i] = t
+	}
+	return apart(outs), nil
+}
+
+// apart clones tensors that stand in the list before.
+func apart(outs []*tensor.Tensor) []*tensor.Tensor {
+	for i, t := range outs {
+		for _, u := range outs[:i] {
+			if t.Len() > 0 && u.Len() > 0 && first(t) == first(u) {
+				outs[i] = t.Clone()
+				break
+			}
+		}
+	}
+	return outs
+}
+
+func first(t *tensor.Tensor) *byte { return unsafe.SliceData(Bytes(t)) }

@@ -1,0 +1,135 @@
+package portable
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"forgekernel/forge/backend"
+	"forgekernel/forge/backend/planned"
+	"forgekernel/forge/backend/portable/vector"
+	"forgekernel/forge/ir"
+	"forgekernel/forge/tensor"
+)
+
+// Executable is a program ready to run. Runs share nothing but the frames in the
+// pool, each of which serves one run at a time.
+type Executable struct {
+	*planned.Program
+	set     *vector.Set
+	steps   []step
+	kernels []backend.Kernel
+	scratch int // elements, the most of any kernel
+	frames  sync.Pool
+}
+
+// Graph is the program in execution order.
+func (x *Executable) Graph() *ir.Graph { return x.Program.Graph }
+
+// Kernels tells what runs each node.
+func (x *Executable) Kernels() []backend.Kernel { return append([]backend.Kernel{}, x.kernels...) }
+
+// Reference is why the first node runs by its operator's evaluation, when all do;
+// empty when one has a kernel, or there is no work.
+func (x *Executable) Reference() string {
+	why := ""
+	for _, s := range x.steps {
+		switch {
+		case s.kernel != nil:
+			return ""
+		case why == "":
+			why = s.why
+		}
+	}
+	return why
+}
+
+// frame is the memory of one run.
+type frame struct {
+	*planned.Frame
+	call
+}
+
+// call is what a kernel works on.
+type call struct {
+	params  []operand
+	scratch []float32
+	stop    *atomic.Bool
+}
+
+// operand is a parameter: its first element is data[first].
+type operand struct {
+	data  []float32
+	first int
+}
+
+// Run computes the outputs of the graph. Kernels look now and then whether ctx has
+// ended.
+func (x *Executable) Run(ctx context.Context, inputs ...*tensor.Tensor) ([]*tensor.Tensor, error) {
+	if err := backend.CheckInputs(x.Program.Graph, inputs); err != nil {
+		return nil, err
+	}
+	f, ok := x.frames.Get().(*frame)
+	if !ok {
+		f = &frame{Frame: x.NewFrame(), call: call{scratch: planned.Zeros[float32](x.scratch)}}
+	}
+	defer x.release(f)
+	if err := x.Fill(f.Frame, inputs); err != nil {
+		return nil, err
+	}
+	f.stop = new(atomic.Bool)
+	if ctx.Done() != nil {
+		defer context.AfterFunc(ctx, func() { f.stop.Store(true) })()
+	}
+	if err := x.execute(ctx, f); err != nil {
+		return nil, err
+	}
+	return x.Results(f.Frame)
+}
+
+func (x *Executable) execute(ctx context.Context, f *frame) error {
+	for _, s := range x.steps {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if s.kernel == nil {
+			if err := x.Evaluate(ctx, f.Frame, s.node); err != nil {
+				return err
+			}
+			continue
+		}
+		x.point(f, s.args)
+		if !s.kernel.run(&f.call) {
+			return context.Cause(ctx)
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// point makes the memory of a step's parameters those of the call.
+func (x *Executable) point(f *frame, args []planned.Place) {
+	f.params = f.params[:0]
+	for _, at := range args {
+		var o operand
+		switch {
+		case at.Buffer < 0:
+		case x.Buffers[at.Buffer].Packed != nil:
+			o.data = x.Buffers[at.Buffer].Packed
+		default:
+			b := f.Memory[at.Buffer]
+			o.data = unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
+			o.first = int(at.Offset) / 4
+		}
+		f.params = append(f.params, o)
+	}
+}
+
+func (x *Executable) release(f *frame) {
+	x.Forget(f.Frame)
+	clear(f.params)
+	x.frames.Put(f)
+}
