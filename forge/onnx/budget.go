@@ -76,19 +76,22 @@ func brief(err error) error {
 }
 
 // room makes sure that there is room for a constant of these dimensions and
-// returns its number of elements, 8 bytes of which each are counted.
-func (c *call) room(dims ...int) int {
+// returns its number of elements, for each of which 8 bytes are counted.
+func (c *call) room(dims ...int) int { return c.roomFor(8, dims...) }
+
+// roomFor counts another number of bytes for each.
+func (c *call) roomFor(width int, dims ...int) int {
 	n := 1
 	for _, d := range dims {
 		if d < 0 {
 			c.fail("%d is no length", d)
 		}
-		if d > 0 && n > MaxFold/8/d {
+		if d > 0 && n > MaxFold/width/d {
 			c.fail("a constant of more than %d MiB is needed", MaxFold>>20)
 		}
 		n *= d
 	}
-	if c.made += 8 * int64(n); c.made > MaxMade {
+	if c.made += int64(width * n); c.made > MaxMade {
 		c.fail("constants of more than %d MiB in all are needed", MaxMade>>20)
 	}
 	return n

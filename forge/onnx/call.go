@@ -111,7 +111,8 @@ var harmless = map[string]bool{
 // meaning that its import function does not know. Attributes of that kind are noted,
 // since writers leave some that mean nothing.
 func (c *call) checkSeen() {
-	if nests[c.node.Op] || c.node.Op == "Dropout" {
+	refused := slices.ContainsFunc(c.out, func(v *value) bool { return v != nil && v.missing })
+	if refused || nests[c.node.Op] || c.node.Op == "Dropout" {
 		return
 	}
 	for i, v := range c.in {

@@ -15,6 +15,21 @@
 // value is a part of the program, and the program says so. An If on a known
 // condition is replaced by its branch, and functions of the model by their bodies.
 //
+// # Element types
+//
+// Integers of fewer than 32 bits and unsigned ones are held in a larger type. A value
+// keeps the type that the file gives it: arithmetic and casts wrap around there, and
+// quantising saturates. Sums of products of 8-bit numbers are computed in floats in
+// which they are exact.
+//
+// # Files that are not trusted
+//
+// Every operand, rank and attribute is checked where it is read, by methods of call
+// that end the import of the node with an error. What an import may cost is bounded
+// by the limits beside [MaxNodes], whatever sizes a file names; external data stays in
+// the model's folder. All nodes that are not supported are named in one error, and an
+// operand that an import function does not ask for is such an error, too.
+//
 // Provenance: the position of an IR node is the file and the ordinal, from 1, of
 // the ONNX node that it implements.
 package onnx
