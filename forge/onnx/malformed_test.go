@@ -173,7 +173,7 @@ var malformed = []struct {
 	{"many parts", modelOf(18, one(node("Split", names("x"), names("y"), intAttr("num_outputs", 1<<60)))), "num_outputs is 1152921504606846976; the node has 1"},
 	{"blocks of 2^32", modelOf(17, &proto.Graph{Inputs: []*proto.ValueInfo{info("x", proto.Float, 1, 4, 2, 2)}, Outputs: untyped("y"), Nodes: []*proto.Node{node("DepthToSpace", names("x"), names("y"), intAttr("blocksize", 1<<32))}}), "blocksize is 4294967296"},
 	{"convolution of a vector", modelOf(17, one(node("Conv", names("x", "x"), names("y")))), "operand 0 has rank 1"},
-	{"normalised scalar", modelOf(17, &proto.Graph{Inputs: []*proto.ValueInfo{info("x", proto.Float)}, Outputs: untyped("y"), Nodes: []*proto.Node{node("BatchNormalization", names("x", "x", "x", "x", "x"), names("y"))}}), "the operand has no channels"},
+	{"normalised scalar", modelOf(17, &proto.Graph{Inputs: []*proto.ValueInfo{info("x", proto.Float)}, Outputs: untyped("y"), Nodes: []*proto.Node{node("BatchNormalization", names("x", "x", "x", "x", "x"), names("y"))}}), "the operand has rank 0 and no dimension 1"},
 	{"equation of other letters", modelOf(17, one(node("Einsum", names("x"), names("y"), textAttr("equation", "ж->ж")))), "is no term of letters"},
 	{"shape of many numbers", modelOf(17, with(one(node("Reshape", names("x", "s"), names("y"))), ints("s", longList()...))), "shape ["},
 	{"name of many letters", modelOf(17, one(node(strings.Repeat("Relu", 1<<20), names("x"), names("y")))), "1 nodes are not supported"},

@@ -3,7 +3,7 @@
 // [Open] reads a file, which package proto decodes without copying its weights.
 // [Model.Graph] imports it for one binding of its open dimensions: every node is
 // handed to its operator's import function ([operators]), which builds IR with
-// static shapes.
+// static shapes. ONNX.md lists the operators.
 //
 // # What is known while importing
 //

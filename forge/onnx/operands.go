@@ -167,6 +167,16 @@ func (c *call) intsAt(name string, version int64, i int) (list []int64, ok bool)
 	return c.intsOf(i, "the "+name), true
 }
 
+// shapeAlong is the shape of n numbers that broadcast along an axis of a rank.
+func (c *call) shapeAlong(axis, rank, n int) []int {
+	if axis >= rank {
+		c.fail("the operand has rank %d and no dimension %d", rank, axis)
+	}
+	shape := slices.Repeat([]int{1}, rank-axis)
+	shape[0] = n
+	return shape
+}
+
 // axis brings an axis into 0 … rank-1.
 func (c *call) axis(axis int64, rank int) int {
 	if axis < -int64(rank) || axis >= int64(rank) {

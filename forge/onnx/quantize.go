@@ -25,12 +25,7 @@ func (c *call) perAxis(v *ir.Value, axis, rank int) *ir.Value {
 	if v.Spec.Rank() != 1 {
 		c.fail("scales %v are neither one number nor a vector", v.Spec)
 	}
-	shape := make([]int, rank-axis)
-	for i := range shape {
-		shape[i] = 1
-	}
-	shape[0] = v.Spec.Elements()
-	return c.reshape(v, shape...)
+	return c.reshape(v, c.shapeAlong(axis, rank, v.Spec.Elements())...)
 }
 
 // quantAxis is the axis of scales, operand i, of operand 0.
