@@ -175,10 +175,25 @@ func TestIf(t *testing.T) {
 	}
 	x := f32s(t, -1, 2)
 	p := wantOutputs(t, model(sameShape), values{"x": x, "rate": i64Of(t, 16)}, f32s(t, 1, -2))
+	if len(p.Bound) != 1 || p.Bound[0].Input != "rate" {
+		t.Errorf("bound %v", p.Bound)
+	}
+	p, err := read(t, model(sameShape)).Graph(context.Background(), importer.Binding{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if len(p.Bound) != 0 || len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "both branches are computed") {
 		t.Errorf("bound %v, notes %v", p.Bound, p.Notes)
 	}
-	wantOutputs(t, model(sameShape), values{"x": x, "rate": i64Of(t, 8)}, f32s(t, 1, 2))
+	for rate, want := range map[int64]*tensor.Tensor{16: f32s(t, 1, -2), 8: f32s(t, 1, 2)} {
+		got, err := execute(p, values{"x": x, "rate": i64Of(t, rate)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := closeTo(got[0], want); err != nil {
+			t.Errorf("rate %d: %v", rate, err)
+		}
+	}
 	p = wantOutputs(t, model(otherShape), values{"x": x, "rate": i64Of(t, 16)}, f32s(t, -1, 2, -1, 2))
 	if len(p.Bound) != 1 || p.Bound[0].Input != "rate" {
 		t.Errorf("bound %v", p.Bound)

@@ -129,6 +129,9 @@ func convTranspose(c *call) {
 	}
 	n := len(xs) - 2
 	win := &window{in: xs[2:], kernel: ws[2:], stride: c.perDim("strides", n), dilation: c.perDim("dilations", n), extra: make([]int, n)}
+	if k := c.ints("kernel_shape"); k != nil && !slices.Equal(c.lengths(k), win.kernel) {
+		c.fail("kernel_shape is %v; the kernel is %v", k, w.Spec)
+	}
 	more := make([]int, n)
 	if list := c.ints("output_padding"); list != nil {
 		if more = c.lengths(list); len(more) != n {
