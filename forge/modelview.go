@@ -59,7 +59,7 @@ func (m *Model) inputLines() []string {
 
 // sourceNames are what files call the element types.
 var sourceNames = map[string]string{
-	"f32": "float", "f64": "double", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32", "bool": "bool",
+	"f32": "float32", "f64": "float64", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32", "bool": "bool",
 }
 
 // openDims are the names of the dimensions that a binding settles.
