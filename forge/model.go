@@ -44,6 +44,7 @@ type modelFile interface {
 	Inputs() []ModelInput
 	Outputs() []string
 	Close() error
+	operators() map[string]int // nodes of the file by operator; nil if it has none
 	program(ctx context.Context, b Binding) (*Program, error)
 	programs() *cache
 }

@@ -26,9 +26,7 @@ func (m *Model) Display() display.Bundle {
 		add("open", "%s", strings.Join(open, ", "))
 	}
 	m.each("output", m.Outputs(), add)
-	if x, ok := m.file.(interface{ Operators() map[string]int }); ok {
-		m.each("operators", operatorLines(x.Operators()), add)
-	}
+	m.each("operators", operatorLines(m.file.operators()), add)
 	if p := m.file.programs().recent(); p != nil {
 		m.each("note", p.Notes(), add)
 	}
@@ -81,6 +79,9 @@ func operatorLines(counts map[string]int) []string {
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
+	if len(names) == 0 {
+		return nil
+	}
 	total := 0
 	for _, n := range counts {
 		total += n
