@@ -230,7 +230,10 @@ func list(names []string) string {
 
 // Identifiers makes names of the graph out of a file's names, which may be any
 // text: letters, digits and underscores stay, and equal ones get numbers.
-type Identifiers map[string]bool
+//
+// It holds, for each identifier that is taken, the number that the next equal one
+// is tried with.
+type Identifiers map[string]int
 
 // New is the identifier for a name.
 func (ids Identifiers) New(name string) string {
@@ -244,9 +247,10 @@ func (ids Identifiers) New(name string) string {
 		id = "_" + id
 	}
 	unique := id
-	for n := 2; ids[unique]; n++ {
-		unique = fmt.Sprintf("%s_%d", id, n)
+	for ids[unique] > 0 {
+		unique = fmt.Sprintf("%s_%d", id, ids[id])
+		ids[id]++
 	}
-	ids[unique] = true
+	ids[unique] = 2
 	return unique
 }
