@@ -41,14 +41,6 @@ func imported(s settings) func(importer.Model, error) (modelFile, error) {
 
 func (f *importedFile) programs() *cache { return &f.kept }
 
-// operators asks importers that count.
-func (f *importedFile) operators() map[string]int {
-	if x, ok := f.Model.(interface{ Operators() map[string]int }); ok {
-		return x.Operators()
-	}
-	return nil
-}
-
 // errCoarse says that a program depends on more than its key.
 var errCoarse = errors.New("the program depends on more inputs than its key")
 

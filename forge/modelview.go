@@ -26,7 +26,7 @@ func (m *Model) Display() display.Bundle {
 		add("open", "%s", strings.Join(open, ", "))
 	}
 	m.each("output", m.Outputs(), add)
-	m.each("operators", operatorLines(m.file.operators()), add)
+	m.each("operators", operatorLines(m.file.Operators()), add)
 	if p := m.file.programs().recent(); p != nil {
 		m.each("note", p.Notes(), add)
 	}
