@@ -194,7 +194,12 @@ func modelError(function string, err error) error {
 	if errors.As(err, &call) || errors.As(err, &script) {
 		return err
 	}
-	return &CallError{Function: function, Diagnostic: diagnostic(err.Error(), bindingHint(err)), cause: err}
+	lines := strings.Split(err.Error(), "\n")
+	d := diagnostic(lines[0], bindingHint(err))
+	for _, line := range lines[1:] {
+		d.Notes = append(d.Notes, strings.TrimSpace(line))
+	}
+	return &CallError{Function: function, Diagnostic: d, cause: err}
 }
 
 // bindingHint says how to settle what a binding leaves open.

@@ -273,17 +273,18 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// All unsupported nodes are in one message, and those that only depend on them are
-// not.
+// All unsupported nodes are in one message, those that depend on others of them as
+// well, and those that only depend on them are not.
 func TestUnsupported(t *testing.T) {
 	fft := node("DFT", names("x"), names("d"))
 	fft.Name = "spectrum"
 	g := one(fft, node("Relu", names("d"), names("r")), &proto.Node{Op: "Fancy", Domain: "com.acme", Inputs: names("x"), Outputs: names("f")},
 		node("Gelu", names("r"), names("r2")), node("Gelu", names("x"), names("g")), node("Add", names("r2", "f"), names("y")))
 	_, err := read(t, modelOf(17, g)).Graph(context.Background(), importer.Binding{})
-	want := `test.onnx: 3 nodes are not supported:
+	want := `test.onnx: 4 nodes are not supported:
   DFT "spectrum", domain ai.onnx, operator set 17
   com.acme.Fancy -> "f", domain com.acme, operator set 0: the model does not import that domain
+  Gelu -> "r2", domain ai.onnx, operator set 17: the operator is supported from version 20 on
   Gelu -> "g", domain ai.onnx, operator set 17: the operator is supported from version 20 on`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %v", err, want)
