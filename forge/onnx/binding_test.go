@@ -174,8 +174,16 @@ func TestIf(t *testing.T) {
 		}, scalar("wanted", 16)))
 	}
 	x := f32s(t, -1, 2)
-	p := wantOutputs(t, model(sameShape), values{"x": x, "rate": i64Of(t, 16)}, f32s(t, 1, -2))
+	p, err := read(t, model(sameShape)).Graph(t.Context(), importer.Binding{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if len(p.Bound) != 0 || len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "both branches are computed") {
+		t.Errorf("bound %v, notes %v", p.Bound, p.Notes)
+	}
+	// A small input of whole numbers is bound when its value is at hand.
+	p = wantOutputs(t, model(sameShape), values{"x": x, "rate": i64Of(t, 16)}, f32s(t, 1, -2))
+	if len(p.Bound) != 1 || p.Bound[0].Input != "rate" || p.Bound[0].For != `the condition of If -> "y"` || len(p.Notes) != 0 {
 		t.Errorf("bound %v, notes %v", p.Bound, p.Notes)
 	}
 	wantOutputs(t, model(sameShape), values{"x": x, "rate": i64Of(t, 8)}, f32s(t, 1, 2))
@@ -297,5 +305,18 @@ func TestElementTypes(t *testing.T) {
 	p := wantOutputs(t, modelOf(17, g), values{"x": mustFrom(t, []int{2}, []int32{200, 3})}, mustFrom(t, []int{2}, []int32{144, 6}))
 	if want := []string{"input x: uint8 is held as i32", "output y: uint8 is held as i32"}; !slices.Equal(p.Notes, want) {
 		t.Errorf("notes %q, want %q", p.Notes, want)
+	}
+}
+
+// Images of one column are convolved as rows, which backends work along.
+func TestColumn(t *testing.T) {
+	conv := node("Conv", names("x", "w"), names("y"), intsAttr("strides", 2, 3), intsAttr("pads", 1, 0, 0, 0), intsAttr("dilations", 2, 1))
+	w := floats("w", 1, 10, 100)
+	w.Dims = []int64{1, 1, 3, 1}
+	g := with(&proto.Graph{Inputs: []*proto.ValueInfo{info("x", proto.Float, 1, 1, 6, 1)}, Nodes: []*proto.Node{conv}, Outputs: untyped("y")}, w)
+	x := mustFrom(t, []int{1, 1, 6, 1}, []float32{1, 2, 3, 4, 5, 6})
+	p := wantOutputs(t, modelOf(17, g), values{"x": x}, mustFrom(t, []int{1, 1, 2, 1}, []float32{420, 642}))
+	if text := p.Graph.String(); !strings.Contains(text, "f32[1,1,1,2] = conv2d") {
+		t.Errorf("the program is\n%s", text)
 	}
 }
