@@ -114,7 +114,7 @@ func TestTuneByNone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.View(t.Context(), "tune"); err == nil || err.Error() != "the backend interp has no schedules to tune; cpu has" {
+	if _, err := p.View(t.Context(), "tune"); err == nil || err.Error() != "the backend auto has no schedules to tune; cpu has" {
 		t.Errorf("got error %v", err)
 	}
 }

@@ -13,6 +13,9 @@ func TestFuzz(t *testing.T) {
 	if out := succeed(t, "fuzz --count 20 --seed 7 --backend cpu"); !strings.HasPrefix(out, "20 programs of ") || !strings.Contains(out, "from seed 7 on cpu: no failures") {
 		t.Errorf("fuzz prints %q", out)
 	}
+	if out := succeed(t, "fuzz --count 20 --seed 7 --backend portable"); !strings.Contains(out, "from seed 7 on portable: no failures") {
+		t.Errorf("fuzz on portable prints %q", out)
+	}
 	if out := succeed(t, "fuzz --count 3 --backend interp"); !strings.Contains(out, "from seed 1: no failures") {
 		t.Errorf("fuzz without other backends prints %q", out)
 	}
@@ -26,7 +29,7 @@ func TestFuzz(t *testing.T) {
 	if err := json.Unmarshal([]byte(succeed(t, "fuzz --count 3 --json")), &r); err != nil {
 		t.Fatal(err)
 	}
-	if r.Format != "forge.fuzz" || r.Version != 1 || r.Seed != 1 || r.Programs != 3 || r.Failures == nil || len(r.Failures) != 0 || !slices.Equal(r.Backends, []string{"cpu"}) {
+	if r.Format != "forge.fuzz" || r.Version != 1 || r.Seed != 1 || r.Programs != 3 || r.Failures == nil || len(r.Failures) != 0 || !slices.Equal(r.Backends, []string{"portable", "cpu"}) {
 		t.Errorf("the report is %+v", r)
 	}
 	for _, line := range []string{"fuzz --count 0", "fuzz --count x", "fuzz --seed -1", "fuzz file", "fuzz --backend gpu"} {
@@ -36,7 +39,7 @@ func TestFuzz(t *testing.T) {
 	}
 }
 
-// Without a compiler for the machine the interpreter is left, and fuzz says so; a
+// Without a compiler for the machine what needs none is left, and fuzz says so; a
 // backend that was asked for is an error.
 func TestFuzzWithoutCompiler(t *testing.T) {
 	t.Setenv("FORGE_CC", filepath.Join(t.TempDir(), "cc"))
