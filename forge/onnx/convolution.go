@@ -69,6 +69,9 @@ func (c *call) convolve(x, w, bias *ir.Value, win *window, groups int) *ir.Value
 	}
 	xs, ws := x.Spec.Shape, w.Spec.Shape
 	f := win.flat()
+	if win.thin() {
+		f = win.part(0, 1).flat()
+	}
 	attrs := f.attrs()
 	attrs["groups"] = groups
 	in := []*ir.Value{c.reshape(x, xs[0], xs[1], f.in[0], f.in[1]), c.reshape(w, ws[0], ws[1], f.kernel[0], f.kernel[1])}
