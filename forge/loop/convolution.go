@@ -36,7 +36,8 @@ func (c *Convolution) FLOPs() int64 {
 }
 
 // convolution lowers conv2d. One whose kernels are single numbers that move in steps
-// of one is a product of the matrix of weights and the images.
+// of one is a product of the matrix of weights and the images; one of few pixels
+// and many channels is a product of the pixels and the weights.
 func (l *lowering) convolution() error {
 	n := l.node
 	x, w, y := n.In[0].Spec.Shape, n.In[1].Spec.Shape, n.Out[0].Spec.Shape
@@ -67,6 +68,10 @@ func (l *lowering) convolution() error {
 	var err error
 	if c.Epilogue, err = l.activation(); err != nil {
 		return err
+	}
+	c = c.turned()
+	if l.channelwise(c, n.In[1]) {
+		return nil
 	}
 	if p := c.product(); p != nil {
 		l.kernel.Contraction = p

@@ -1,5 +1,7 @@
 package loop
 
+import "slices"
+
 // steps are the steps of everything in a stage that depends on the loop dimensions,
 // so that dimensions can be joined for all at once.
 func (s Stage) steps() []*[]int {
@@ -63,3 +65,39 @@ func merge(shape []int, walks []*[]int) []int {
 	}
 	return dims
 }
+
+// foldOuter makes neighbouring outer dimensions one where every walk has one step
+// for both, and moves the longest of the last two to the end, so that there are
+// enough of its points for lanes.
+func (n *Nest) foldOuter() {
+	count := len(n.Outer)
+	var walks []*[]int
+	for _, s := range n.Stages {
+		for _, w := range s.steps() {
+			if !slices.Contains(walks, w) { // stages may share an access
+				walks = append(walks, w)
+			}
+		}
+	}
+	heads := make([]*[]int, len(walks))
+	for i, w := range walks {
+		head := (*w)[:count:count]
+		heads[i] = &head
+	}
+	n.Outer = merge(n.Outer, heads)
+	last := len(n.Outer) - 1
+	swapped := last > 0 && n.Outer[last] < shortLine && n.Outer[last-1] > n.Outer[last]
+	if swapped {
+		n.Outer[last-1], n.Outer[last] = n.Outer[last], n.Outer[last-1]
+	}
+	for i, w := range walks {
+		head := *heads[i]
+		if swapped {
+			head[last-1], head[last] = head[last], head[last-1]
+		}
+		*w = append(slices.Clone(head), (*w)[count:]...)
+	}
+}
+
+// shortLine is a number of points that leaves most lanes of wide vectors empty.
+const shortLine = 8

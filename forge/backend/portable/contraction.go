@@ -1,7 +1,9 @@
 package portable
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"forgekernel/forge/backend/portable/vector"
 	"forgekernel/forge/loop"
@@ -31,6 +33,9 @@ type contraction struct {
 // contraction packs a constant matrix, and makes it the parameter of the step.
 func (x *Executable) contraction(k *loop.Kernel, s *step) (kernel, error) {
 	c := k.Contraction
+	if err := checkColumns(c); err != nil {
+		return nil, err
+	}
 	t := &contraction{product: newProduct(x.set, c.M, c.N, c.K), c: c}
 	if c.Epilogue != nil {
 		finish := loop.Stage{Expr: onStored(c.Epilogue, &c.Out), Store: &c.Out}
@@ -49,6 +54,24 @@ func (x *Executable) contraction(k *loop.Kernel, s *step) (kernel, error) {
 		return nil, fmt.Errorf("sums of %d products need a panel of %d MiB", t.k, t.panelSize()>>18)
 	}
 	return t, nil
+}
+
+// checkColumns refuses results whose columns are no neighbours, and a bias that
+// differs from row to row.
+func checkColumns(c *loop.Contraction) error {
+	last := len(c.Batch) + 1
+	if c.N > 1 && c.Out.Strides[last] != 1 {
+		return errors.New("a product whose columns lie apart has no vector form")
+	}
+	if c.Bias == nil {
+		return nil
+	}
+	for i, step := range c.Bias.Strides[:last] {
+		if step != 0 && append(slices.Clone(c.Batch), c.M)[i] > 1 {
+			return errors.New("a product with a bias for each row has no vector form")
+		}
+	}
+	return nil
 }
 
 // onStored is an epilogue that reads the sum where it is stored.
@@ -118,7 +141,7 @@ func (t *contraction) run(c *call) bool {
 		w.bias = nil
 	} else {
 		p := c.params[t.c.Bias.Param]
-		copyPanel(w.bias, matrix{p.data, p.first + t.c.Bias.Offset, 0, t.c.Bias.Strides[0]}, 1, 0, t.n, len(w.bias))
+		copyPanel(w.bias, matrix{p.data, p.first + t.c.Bias.Offset, 0, t.c.Bias.Strides[len(t.c.Batch)+1]}, 1, 0, t.n, len(w.bias))
 	}
 	count := 1
 	for _, d := range t.c.Batch {
