@@ -84,7 +84,7 @@ func (l *lowering) convolution() error {
 // product is the convolution as a contraction for each image and group, or nil.
 func (c *Convolution) product() *Contraction {
 	x, w := c.X.Strides, c.W.Strides
-	if c.V.Taps*c.H.Taps > 1 || c.V.Stride*c.H.Stride > 1 || c.V.Padded() || c.H.Padded() || x[2] != c.H.In*x[3] {
+	if c.V.Taps*c.H.Taps > 1 || c.V.Stride*c.H.Stride > 1 || c.V.Padded() || c.H.Padded() || c.V.Out > 1 && x[2] != c.H.In*x[3] {
 		return nil
 	}
 	pixels := c.V.Out * c.H.Out

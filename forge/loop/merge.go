@@ -86,18 +86,25 @@ func (n *Nest) foldOuter() {
 	}
 	n.Outer = merge(n.Outer, heads)
 	last := len(n.Outer) - 1
-	swapped := last > 0 && n.Outer[last] < shortLine && n.Outer[last-1] > n.Outer[last]
-	if swapped {
+	if last > 0 && n.Outer[last] < shortLine && n.Outer[last-1] > n.Outer[last] {
 		n.Outer[last-1], n.Outer[last] = n.Outer[last], n.Outer[last-1]
+		swap(heads, last)
 	}
 	for i, w := range walks {
-		head := *heads[i]
-		if swapped {
-			head[last-1], head[last] = head[last], head[last-1]
-		}
-		*w = append(slices.Clone(head), (*w)[count:]...)
+		*w = append(slices.Clone(*heads[i]), (*w)[count:]...)
 	}
 }
 
 // shortLine is a number of points that leaves most lanes of wide vectors empty.
 const shortLine = 8
+
+// swap exchanges dimension i with the one before it.
+func swap(walks []*[]int, i int) {
+	var done []*[]int
+	for _, w := range walks {
+		if !slices.Contains(done, w) { // expressions may share an access
+			(*w)[i-1], (*w)[i] = (*w)[i], (*w)[i-1]
+			done = append(done, w)
+		}
+	}
+}
