@@ -1,7 +1,6 @@
 package forge
 
 import (
-	"forgekernel/forge/backend"
 	"forgekernel/forge/explain"
 	"forgekernel/forge/plan"
 	"forgekernel/forge/script"
@@ -21,7 +20,7 @@ func (p *Program) Explanation() (*Explanation, error) {
 	n := p.native.Load()
 	s := explain.Subject{
 		Name: p.Source().Name, Sources: p.sources(), Backend: p.backend,
-		Written: p.passes.Snapshots[0].Graph, Passes: p.passes, Kernels: n.exe.Kernels(), Notes: backend.Notes(n.exe), Tuning: n.tuning,
+		Written: p.passes.Snapshots[0].Graph, Passes: p.passes, Kernels: n.exe.Kernels(), Notes: p.Notes(), Tuning: n.tuning,
 	}
 	if n.problem != nil {
 		s.TuningIgnored = n.problem.Error()

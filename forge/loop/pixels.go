@@ -57,7 +57,10 @@ func (l *lowering) channelwise(c *Convolution, w *ir.Value) bool {
 	}
 	if c.Bias != nil {
 		step := c.Bias.Strides[1]
-		p.Bias = &Access{Param: c.Bias.Param, Strides: []int{0, c.Outputs * step, 0, step}}
+		p.Bias = &Access{Param: c.Bias.Param, Strides: []int{0, 0, 0, step}}
+		if c.Groups > 1 {
+			p.Bias.Strides[1] = c.Outputs * step
+		}
 	}
 	if a := c.windows(); a != nil && !padded {
 		p.A = *a

@@ -88,6 +88,7 @@ func (c *call) build(o operator) (err error) {
 		}
 	}()
 	o.build(c)
+	c.typeOutputs()
 	return nil
 }
 
@@ -108,7 +109,7 @@ func (c *call) refuse(known bool, o operator) {
 	case c.opset == 0:
 		text += ": the model does not import that domain"
 	case known:
-		text += fmt.Sprintf(": the operator exists from version %d on", o.since)
+		text += fmt.Sprintf(": the operator is supported from version %d on", o.since)
 	}
 	c.unsupported = append(c.unsupported, text)
 	c.setMissing()
@@ -134,47 +135,47 @@ func (c *call) fold(o operator) (done bool, err error) {
 	scratch.in = make([]*value, len(c.in))
 	for i, v := range c.in {
 		if v != nil {
-			scratch.in[i] = &value{known: v.known}
+			scratch.in[i] = &value{known: v.known, elem: v.elem}
 		}
 	}
 	scratch.out = make([]*value, len(c.out))
+	before := len(c.unsupported)
 	if err := scratch.build(o); err != nil {
 		return false, err
 	}
 	var results []*ir.Value
 	var at []int
-	bytes := int64(0)
 	for i, v := range scratch.out {
 		if v != nil && v.known == nil && v.computed != nil {
 			results, at = append(results, v.computed), append(at, i)
-			bytes += v.computed.Spec.Bytes()
 		}
 	}
-	if bytes > MaxFold {
-		return false, nil
-	}
 	if len(results) > 0 {
-		values, err := c.evaluate(scratch.b, results)
+		g, err := scratch.b.Finish(results...)
+		if err != nil {
+			return false, err
+		}
+		if !c.foldable(g) {
+			c.unsupported = c.unsupported[:before]
+			return false, nil
+		}
+		values, err := c.evaluate(g)
 		if err != nil {
 			return false, err
 		}
 		for k, i := range at {
-			scratch.out[i] = &value{known: values[k]}
+			scratch.out[i] = &value{known: values[k], elem: scratch.out[i].elem}
 		}
 	}
 	for i, v := range scratch.out {
 		if v != nil {
-			c.out[i] = &value{known: v.known, missing: v.missing}
+			c.out[i] = &value{known: v.known, elem: v.elem, missing: v.missing}
 		}
 	}
 	return true, nil
 }
 
-func (c *call) evaluate(b *ir.Builder, results []*ir.Value) ([]*tensor.Tensor, error) {
-	g, err := b.Finish(results...)
-	if err != nil {
-		return nil, err
-	}
+func (c *call) evaluate(g *ir.Graph) ([]*tensor.Tensor, error) {
 	x, err := interp.New().Compile(c.ctx, g)
 	if err != nil {
 		return nil, err
@@ -262,19 +263,42 @@ func (c *call) need(i int, purpose string) {
 	panic(bailout{e})
 }
 
+// bindAtHand ends the import so that operand i is known in the next, if that takes
+// nothing but values of small inputs of whole numbers, and these are at hand.
+func (c *call) bindAtHand(i int, purpose string) {
+	behind := c.inputsBehind(c.in[i].computed)
+	for _, name := range behind {
+		t := c.values[name]
+		if t == nil || t.DType().IsFloat() || t.Len() > MaxActing {
+			return
+		}
+	}
+	if len(behind) > 0 {
+		c.need(i, purpose)
+	}
+}
+
 // inputBehind is an input, not bound yet, that a value is computed from; empty
 // when there is none.
 func (c *call) inputBehind(v *ir.Value) string {
-	var found string
+	if list := c.inputsBehind(v); len(list) > 0 {
+		return list[0]
+	}
+	return ""
+}
+
+// inputsBehind are all of them, in the order in which they are met.
+func (c *call) inputsBehind(v *ir.Value) []string {
+	var found []string
 	seen := make(map[*ir.Value]bool)
 	var visit func(*ir.Value)
 	visit = func(v *ir.Value) {
-		if v == nil || seen[v] || found != "" {
+		if v == nil || seen[v] {
 			return
 		}
 		seen[v] = true
 		if name := c.origin[v]; name != "" {
-			found = name
+			found = append(found, name)
 			return
 		}
 		if v.Def != nil {

@@ -2,8 +2,10 @@ package onnx
 
 import (
 	"slices"
+	"strings"
 
 	"forgekernel/forge/ir"
+	"forgekernel/forge/tensor"
 )
 
 var _ = register(map[string]operator{
@@ -14,28 +16,49 @@ var _ = register(map[string]operator{
 func conv(c *call) { c.set(0, c.conv()) }
 
 func (c *call) conv() *ir.Value {
+	rank := len(c.ranked(0, 3, tensor.MaxRank))
+	c.ranked(1, rank, rank)
 	x, w := c.arg(0), c.arg(1)
-	if w.Spec.Rank() != x.Spec.Rank() {
-		c.fail("the kernel %v does not fit %v", w.Spec, x.Spec)
-	}
-	win := c.window(slices.Clone(w.Spec.Shape[2:]))
-	if k := c.ints("kernel_shape"); k != nil && !slices.Equal(c.lengths(k), win.kernel) {
-		c.fail("kernel_shape is %v; the kernel is %v", k, w.Spec)
-	}
-	return c.convolve(x, w, c.optional(2), win, int(c.int("group", 1)))
+	return c.convolve(x, w, c.optional(2), c.convWindow(w.Spec.Shape), c.small("group", 1, 1))
 }
 
-// fusedConv applies an activation.
+// convWindow is the window of a kernel.
+func (c *call) convWindow(kernel []int) *window {
+	win := c.window(slices.Clone(kernel[2:]))
+	if k := c.ints("kernel_shape"); k != nil && !slices.Equal(c.lengths(k), win.kernel) {
+		c.fail("kernel_shape is %v; the kernel is %v", k, kernel)
+	}
+	return win
+}
+
+// fusedConv adds operand 3 and applies an activation.
 func fusedConv(c *call) {
 	v := c.conv()
+	if c.has(3) {
+		v = c.add(v, c.arg(3))
+	}
+	params := c.floats("activation_params")
+	param := func(i int) float64 {
+		if i >= len(params) {
+			c.fail("there are %d activation_params", len(params))
+		}
+		return float64(params[i])
+	}
 	switch act := c.str("activation", ""); act {
 	case "":
-		c.set(0, v)
 	case "Relu", "Tanh", "Sigmoid":
-		c.set(0, c.op(map[string]string{"Relu": "relu", "Tanh": "tanh", "Sigmoid": "sigmoid"}[act], nil, v))
+		v = c.op(strings.ToLower(act), nil, v)
+	case "LeakyRelu":
+		v = c.negative(v, c.scale(v, param(0)))
+	case "HardSigmoid":
+		v = c.hardSigmoid(v, param(0), param(1))
+	case "Clip":
+		v = c.op("minimum", nil, c.op("maximum", nil, v, c.number(v, param(0))), c.number(v, param(1)))
 	default:
 		c.unsupportedf("activation %q", act)
+		return
 	}
+	c.set(0, v)
 }
 
 // convolve works in any number of dimensions: one and two by conv2d, more by adding
@@ -100,8 +123,8 @@ func (c *call) convolveSlices(x, w, bias *ir.Value, win *window, groups int) *ir
 func convTranspose(c *call) {
 	x, w := c.arg(0), c.arg(1)
 	xs, ws := x.Spec.Shape, w.Spec.Shape
-	groups := int(c.int("group", 1))
-	if len(ws) != len(xs) || len(xs) < 3 || groups < 1 || ws[0] != xs[1] || ws[0]%groups != 0 {
+	groups := c.small("group", 1, 1)
+	if len(ws) != len(xs) || len(xs) < 3 || ws[0] != xs[1] || ws[0]%groups != 0 {
 		c.fail("the kernel %v with %d groups does not fit %v", w.Spec, groups, x.Spec)
 	}
 	n := len(xs) - 2
@@ -189,7 +212,7 @@ func (c *call) padTransposed(w *window, more []int) {
 			if len(shape) < n {
 				c.fail("output_shape is %v", shape)
 			}
-			out = int(shape[len(shape)-n+i])
+			out = c.lengths(shape[len(shape)-n+i:][:1])[0]
 		}
 		total := w.stride[i]*(w.in[i]-1) + more[i] + w.span(i) - out
 		if total < 0 {

@@ -27,6 +27,7 @@ import (
 	"forgekernel/forge/importer"
 	"forgekernel/forge/mapped"
 	"forgekernel/forge/onnx/proto"
+	"forgekernel/forge/tensor"
 )
 
 // Versions of the default operator set that are understood.
@@ -77,6 +78,9 @@ func newModel(name string, raw []byte, files *externalFiles) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{name: name, proto: p, files: files}
+	if err := checkDeclarations(p); err != nil {
+		return nil, err
+	}
 	switch v := m.opset(""); {
 	case v == 0:
 		return nil, fmt.Errorf("the model names no version of the default operator set")
@@ -87,6 +91,42 @@ func newModel(name string, raw []byte, files *externalFiles) (*Model, error) {
 		return nil, fmt.Errorf("sparse initializers are not supported")
 	}
 	return m, m.declare()
+}
+
+// checkDeclarations finds what is declared twice, or too often.
+func checkDeclarations(p *proto.Model) error {
+	if err := checkOpsets(p.Opsets); err != nil {
+		return err
+	}
+	seen := make(map[string]bool)
+	for _, f := range p.Functions {
+		key := functionKey(f.Domain, f.Name, f.Overload)
+		if seen[key] {
+			return fmt.Errorf("the function %s.%s is defined twice", f.Domain, f.Name)
+		}
+		seen[key] = true
+		if err := checkOpsets(f.Opsets); err != nil {
+			return fmt.Errorf("function %s.%s: %w", f.Domain, f.Name, err)
+		}
+	}
+	if len(p.Graph.Inputs) > MaxInputs {
+		return fmt.Errorf("there are %d inputs; at most %d are supported", len(p.Graph.Inputs), MaxInputs)
+	}
+	return nil
+}
+
+func checkOpsets(list []proto.Opset) error {
+	if len(list) > MaxOpsets {
+		return fmt.Errorf("%d operator sets are named; at most %d are supported", len(list), MaxOpsets)
+	}
+	seen := make(map[string]bool)
+	for _, o := range list {
+		if seen[o.Domain] {
+			return fmt.Errorf("the operator set of domain %q is named twice", o.Domain)
+		}
+		seen[o.Domain] = true
+	}
+	return nil
 }
 
 // declare reads the signature. An initializer may stand among the inputs as well;
@@ -137,6 +177,9 @@ func declareInput(v *proto.ValueInfo) (importer.Input, error) {
 	}
 	in.Source = v.Type.Elem.String()
 	in.Ranked = v.Type.HasShape
+	if len(v.Type.Dims) > tensor.MaxRank {
+		return in, fmt.Errorf("it has rank %d; the limit is %d", len(v.Type.Dims), tensor.MaxRank)
+	}
 	for _, d := range v.Type.Dims {
 		if d.Known && (d.Value < 0 || d.Value > 1<<31-1) {
 			return in, fmt.Errorf("%d is no dimension", d.Value)

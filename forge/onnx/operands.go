@@ -10,7 +10,7 @@ import (
 )
 
 // has reports whether operand i is there.
-func (c *call) has(i int) bool { return i < len(c.in) && c.in[i] != nil }
+func (c *call) has(i int) bool { return i >= 0 && i < len(c.in) && c.in[i] != nil }
 
 func (c *call) operand(i int) *value {
 	if !c.has(i) {
@@ -84,6 +84,12 @@ func (c *call) scalarOf(i int, purpose string) float64 {
 		c.fail("%s has %d elements; it must have one", purpose, t.Len())
 	}
 	return t.Elem(0)
+}
+
+// intOf is operand i as one integer.
+func (c *call) intOf(i int, purpose string) int64 {
+	c.scalarOf(i, purpose)
+	return c.intsOf(i, purpose)[0]
 }
 
 // attr is an attribute with its value, or nil.
@@ -178,6 +184,7 @@ func (c *call) axes(list []int64, rank int) []int64 {
 
 // op adds a node with one result.
 func (c *call) op(name string, attrs ir.Attrs, in ...*ir.Value) *ir.Value {
+	c.countIR()
 	v, err := c.b.Apply(name, attrs, in...)
 	c.check(err)
 	return v
@@ -185,6 +192,7 @@ func (c *call) op(name string, attrs ir.Attrs, in ...*ir.Value) *ir.Value {
 
 // ops adds a node and returns its results.
 func (c *call) ops(name string, attrs ir.Attrs, in ...*ir.Value) []*ir.Value {
+	c.countIR()
 	v, err := c.b.ApplyN(name, attrs, in...)
 	c.check(err)
 	return v
@@ -209,6 +217,7 @@ func (c *call) pass(i int) { c.out[0] = c.operand(i) }
 
 // number is a scalar of the element type of v.
 func (c *call) number(v *ir.Value, x float64) *ir.Value {
+	c.countIR()
 	s, err := c.b.Scalar(v.Spec.DType, x)
 	c.check(err)
 	return s
@@ -217,6 +226,7 @@ func (c *call) number(v *ir.Value, x float64) *ir.Value {
 // constant is a tensor as a value of the program.
 func (c *call) constant(t *tensor.Tensor, err error) *ir.Value {
 	c.check(err)
+	c.countIR()
 	v, err := c.b.Const(t)
 	c.check(err)
 	return v

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"forgekernel/forge/ir"
+	"forgekernel/forge/onnx/proto"
 )
 
 var _ = register(map[string]operator{"RNN": {7, recurrent(rnnCell)}, "LSTM": {7, recurrent(lstmCell)}, "GRU": {7, recurrent(gruCell)}})
@@ -127,7 +128,7 @@ func (c *call) initial(i, d, batch, hidden int, batchFirst bool, pick func(int) 
 
 func (c *call) activations(kind cell, d int) []func(*ir.Value) *ir.Value {
 	names := slices.Clone(kind.activations)
-	if a := c.node.Attr("activations"); a != nil {
+	if a := c.attr("activations", proto.StringsType); a != nil {
 		n := len(names)
 		if len(a.Strings) < (d+1)*n {
 			c.fail("there are %d activations; %d are needed", len(a.Strings), (d+1)*n)

@@ -1,65 +1,37 @@
 package onnx
 
 import (
-	"encoding/binary"
-	"fmt"
 	"math"
 	"testing"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/importer"
+	"forgekernel/forge/onnx/proto"
 	"forgekernel/forge/tensor"
 )
 
-// field is a field of a message in wire format: bytes, a text or a number.
-func field[T []byte | string | int](number protowire.Number, value T) []byte {
-	if n, ok := any(value).(int); ok {
-		return protowire.AppendVarint(protowire.AppendTag(nil, number, protowire.VarintType), uint64(n))
+// transposedModel is ConvTranspose of an input x with constant weights and a bias.
+func transposedModel(x []int, w, b *tensor.Tensor, stride []int, groups int) *proto.Model {
+	constant := func(name string, t *tensor.Tensor) *proto.Tensor {
+		c := floats(name, t.Float32()...)
+		c.Dims = wide(t.Shape())
+		return c
 	}
-	return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), []byte(fmt.Sprintf("%s", any(value))))
+	return modelOf(17, &proto.Graph{
+		Nodes: []*proto.Node{node("ConvTranspose", names("x", "w", "b"), names("y"),
+			intsAttr("strides", wide(stride)...), intAttr("group", int64(groups)))},
+		Initializers: []*proto.Tensor{constant("w", w), constant("b", b)},
+		Inputs:       []*proto.ValueInfo{info("x", proto.Float, wide(x)...)},
+		Outputs:      untyped("y"),
+	})
 }
 
-func join(parts ...[]byte) []byte {
-	var all []byte
-	for _, p := range parts {
-		all = append(all, p...)
+func wide(list []int) []int64 {
+	var all []int64
+	for _, n := range list {
+		all = append(all, int64(n))
 	}
 	return all
-}
-
-func floats(name string, t *tensor.Tensor) []byte {
-	b := join(field(2, 1), field(8, name))
-	for _, d := range t.Shape() {
-		b = append(b, field(1, d)...)
-	}
-	var raw []byte
-	for _, v := range t.Float32() {
-		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
-	}
-	return append(b, field(9, raw)...)
-}
-
-func declared(name string, shape []int) []byte {
-	var dims []byte
-	for _, d := range shape {
-		dims = append(dims, field(1, field(1, d))...)
-	}
-	return join(field(1, name), field(2, field(1, join(field(1, 1), field(2, dims)))))
-}
-
-// transposedModel is ConvTranspose of an input x with constant weights and a bias.
-func transposedModel(x []int, w, b *tensor.Tensor, stride []int, groups int) []byte {
-	strides := join(field(1, "strides"), field(20, 7))
-	for _, s := range stride {
-		strides = append(strides, field(8, s)...)
-	}
-	node := join(field(1, "x"), field(1, "w"), field(1, "b"), field(2, "y"), field(4, "ConvTranspose"),
-		field(5, strides), field(5, join(field(1, "group"), field(3, groups), field(20, 2))))
-	graph := join(field(1, node), field(2, "g"), field(5, floats("w", w)), field(5, floats("b", b)),
-		field(11, declared("x", x)), field(12, declared("y", nil)))
-	return join(field(1, 8), field(7, graph), field(8, field(2, 17)))
 }
 
 // scattered is the definition: every element of x adds its multiple of the kernel.
@@ -103,10 +75,7 @@ func TestTransposedConvolutions(t *testing.T) {
 			}
 			list = append(list, v)
 		}
-		m, err := Read("transposed.onnx", transposedModel(c.x, list[1], list[2], c.stride, c.groups))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := read(t, transposedModel(c.x, list[1], list[2], c.stride, c.groups))
 		p, err := m.Graph(t.Context(), importer.Binding{})
 		if err != nil {
 			t.Fatal(err)

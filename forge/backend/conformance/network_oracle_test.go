@@ -27,6 +27,15 @@ func linearOracle(n *ir.Node, in []*tensor.Tensor, index []int) float64 {
 	if len(in) > 2 {
 		sum += in[2].At(index[last])
 	}
+	y := activationOracle(n, sum)
+	if len(in) > 3 {
+		y += in[3].At(index...)
+	}
+	return y
+}
+
+// activationOracle applies the activation of a layer to a sum.
+func activationOracle(n *ir.Node, sum float64) float64 {
 	switch n.Str("act") {
 	case "relu":
 		return scalars["relu"](sum)
@@ -78,7 +87,7 @@ func convOracle(n *ir.Node, in []*tensor.Tensor, index []int) float64 {
 	if len(in) > 2 {
 		sum += in[2].At(index[1])
 	}
-	return sum
+	return activationOracle(n, sum)
 }
 
 func poolOracle(n *ir.Node, in []*tensor.Tensor, index []int) float64 {

@@ -33,10 +33,16 @@ type contraction struct {
 // contraction packs a constant matrix, and makes it the parameter of the step.
 func (x *Executable) contraction(k *loop.Kernel, s *step) (kernel, error) {
 	c := k.Contraction
-	if err := checkColumns(c); err != nil {
-		return nil, err
+	if c.Elem != tensor.F32 {
+		return nil, fmt.Errorf("products of %v are not in tiles", c.Elem)
+	}
+	if c.N > 1 && c.Out.Strides[len(c.Batch)+1] != 1 {
+		return nil, errors.New("the columns of its results lie apart")
 	}
 	t := &contraction{product: newProduct(x.set, c.M, c.N, c.K), c: c}
+	if c.Bias != nil && slices.ContainsFunc(c.Bias.Strides[:len(c.Batch)+1], func(s int) bool { return s != 0 }) {
+		return nil, errors.New("its bias differs from row to row")
+	}
 	if c.Epilogue != nil {
 		finish := loop.Stage{Expr: onStored(c.Epilogue, &c.Out), Store: &c.Out}
 		var err error
@@ -54,24 +60,6 @@ func (x *Executable) contraction(k *loop.Kernel, s *step) (kernel, error) {
 		return nil, fmt.Errorf("sums of %d products need a panel of %d MiB", t.k, t.panelSize()>>18)
 	}
 	return t, nil
-}
-
-// checkColumns refuses results whose columns are no neighbours, and a bias that
-// differs from row to row.
-func checkColumns(c *loop.Contraction) error {
-	last := len(c.Batch) + 1
-	if c.N > 1 && c.Out.Strides[last] != 1 {
-		return errors.New("a product whose columns lie apart has no vector form")
-	}
-	if c.Bias == nil {
-		return nil
-	}
-	for i, step := range c.Bias.Strides[:last] {
-		if step != 0 && append(slices.Clone(c.Batch), c.M)[i] > 1 {
-			return errors.New("a product with a bias for each row has no vector form")
-		}
-	}
-	return nil
 }
 
 // onStored is an epilogue that reads the sum where it is stored.
@@ -100,6 +88,9 @@ func (t *contraction) doc() string {
 
 // paddedN is the columns of all panels.
 func (t *contraction) paddedN() int { return padded(t.n) }
+
+// biasStep is the step of the bias from one column to the next.
+func (t *contraction) biasStep() int { return t.c.Bias.Strides[len(t.c.Batch)+1] }
 
 // panelSize is the room for the copy of a panel.
 func (t *contraction) panelSize() int {
@@ -141,7 +132,7 @@ func (t *contraction) run(c *call) bool {
 		w.bias = nil
 	} else {
 		p := c.params[t.c.Bias.Param]
-		copyPanel(w.bias, matrix{p.data, p.first + t.c.Bias.Offset, 0, t.c.Bias.Strides[len(t.c.Batch)+1]}, 1, 0, t.n, len(w.bias))
+		copyPanel(w.bias, matrix{p.data, p.first + t.c.Bias.Offset, 0, t.biasStep()}, 1, 0, t.n, len(w.bias))
 	}
 	count := 1
 	for _, d := range t.c.Batch {

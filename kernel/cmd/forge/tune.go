@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -93,8 +92,6 @@ func (t *tuning) validate(args []string) error {
 		return usageError{errors.New("tune takes a file or --suite NAME")}
 	case t.suite != "" && (t.shapes != "" || t.entry != ""):
 		return usageError{errors.New("--shapes and --entry are for files; a model of the suite has its own")}
-	case t.suite != "" && models(t.suite) == nil:
-		return usageError{fmt.Errorf("--suite: there is no model or group %q; there are all, mlp, neural, llm and %s", t.suite, strings.Join(suite.Names(), ", "))}
 	case t.budget <= 0:
 		return usageError{fmt.Errorf("--budget: %v is no time", t.budget)}
 	case t.within != 0 && !positive(t.within):
@@ -116,8 +113,12 @@ func (t *tuning) all(ctx context.Context, args []string) ([]tuned, error) {
 		one, err := t.one(ctx, compiled)
 		return []tuned{one}, err
 	}
+	names, err := models(t.suite)
+	if err != nil {
+		return nil, usageError{err}
+	}
 	var list []tuned
-	for _, name := range models(t.suite) {
+	for _, name := range names {
 		g, err := suite.Build(name)
 		if err != nil {
 			return nil, err
