@@ -23,6 +23,7 @@ type program struct {
 	index   int     // of the program within its unit
 	shared  float64 // nanoseconds of the kernels that are worth several threads
 	threads int
+	apart   bool // each step is a native function of its own
 }
 
 // buffer is one pointer of the table that native code gets. One field says what
