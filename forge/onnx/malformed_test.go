@@ -175,6 +175,12 @@ var malformed = []struct {
 	{"convolution of a vector", modelOf(17, one(node("Conv", names("x", "x"), names("y")))), "operand 0 has rank 1"},
 	{"normalised scalar", modelOf(17, &proto.Graph{Inputs: []*proto.ValueInfo{info("x", proto.Float)}, Outputs: untyped("y"), Nodes: []*proto.Node{node("BatchNormalization", names("x", "x", "x", "x", "x"), names("y"))}}), "the operand has rank 0 and no dimension 1"},
 	{"equation of other letters", modelOf(17, one(node("Einsum", names("x"), names("y"), textAttr("equation", "ж->ж")))), "is no term of letters"},
+	{"zeros along no axis", modelOf(17, with(&proto.Graph{Inputs: []*proto.ValueInfo{info("x", proto.Float)}, Outputs: untyped("y"), Nodes: []*proto.Node{node("QuantizeLinear", names("x", "s", "z"), names("y"))}},
+		&proto.Tensor{Name: "s", Type: proto.Float, Floats: []float32{1}}, &proto.Tensor{Name: "z", Type: proto.Uint8, Dims: []int64{2}, Int32s: []int32{1, 2}})), "the operand has rank 0 and no dimension 0"},
+	{"skip of a scalar", modelOf(17, &proto.Graph{Inputs: []*proto.ValueInfo{info("x", proto.Float)}, Outputs: untyped("y"), Nodes: []*proto.Node{
+		{Op: "SkipSimplifiedLayerNormalization", Domain: "com.microsoft", Inputs: names("x", "x", "x"), Outputs: names("y")}}}), "axis -1 is outside rank 0"},
+	{"no outputs of a node", modelOf(17, one(node("Relu", names("x"), nil))), "Relu has no outputs"},
+	{"scales that are no numbers", modelOf(18, with(one(node("Resize", names("x", "", "s"), names("y"))), &proto.Tensor{Name: "s", Type: proto.Float, Dims: []int64{1}, Floats: []float32{float32(math.NaN())}})), "by the factor NaN"},
 	{"shape of many numbers", modelOf(17, with(one(node("Reshape", names("x", "s"), names("y"))), ints("s", longList()...))), "shape ["},
 	{"name of many letters", modelOf(17, one(node(strings.Repeat("Relu", 1<<20), names("x"), names("y")))), "1 nodes are not supported"},
 	{"equation of many terms", modelOf(17, one(node("Einsum", slices.Repeat(names("x"), 1000), names("y"), textAttr("equation", strings.Repeat("i,", 999)+"i->i")))), "has 1000 terms for 1000 operands; at most 64 are supported"},

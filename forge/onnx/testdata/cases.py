@@ -327,6 +327,8 @@ def microsoft():
     case("ms multi-head bias", "MultiHeadAttention", [f(2, 3, 8), f(2, 4, 8), f(2, 4, 8), f(24)], num_heads=2, **m)
     case("ms multi-head scores", "MultiHeadAttention", [f(2, 3, 8), f(2, 4, 8), f(2, 4, 8), None, None, f(2, 2, 3, 4)], num_heads=2, scale=0.3, **m)
     case("ms multi-head padding", "MultiHeadAttention", [f(2, 3, 8), f(2, 4, 8), f(2, 4, 8), None, np.array([[1, 1, 1, 0], [1, 1, 1, 1]], np.int32)], num_heads=2, **m)
+    case("ms multi-head heads of keys", "MultiHeadAttention", [f(2, 3, 8), f(2, 2, 4, 4), f(2, 2, 4, 4)], num_heads=2, **m)
+    case("ms multi-head causal", "MultiHeadAttention", [f(2, 3, 8), f(2, 3, 8), f(2, 3, 8)], num_heads=2, unidirectional=1, **m)
     case("ms multi-head past", "MultiHeadAttention", [f(2, 3, 8), f(2, 3, 8), f(2, 3, 8), None, None, None, f(2, 2, 2, 4), f(2, 2, 2, 4)], 3, num_heads=2, **m)
     words = np.array([[1, 3, 2], [0, 4, 4]], np.int32)
     segments = np.array([[0, 0, 1], [0, 1, 1]], np.int32)
