@@ -28,6 +28,8 @@ type Model interface {
 	Inputs() []Input
 	// Outputs names the results in order.
 	Outputs() []string
+	// Operators counts the nodes by what the file calls their operators.
+	Operators() map[string]int
 	// Graph imports the program for a binding.
 	Graph(ctx context.Context, b Binding) (*Program, error)
 	// Close releases the file. Programs that were imported stay valid.

@@ -60,21 +60,24 @@ type bailout struct{ err error }
 
 // importNode sets the outputs of the node.
 func (c *call) importNode() (err error) {
-	if slices.ContainsFunc(c.in, func(v *value) bool { return v != nil && v.missing }) {
-		c.setMissing()
-		return nil
-	}
-	if f := c.functions[functionKey(c.node.Domain, c.node.Op, c.node.Overload)]; f != nil {
-		return c.inline(f)
-	}
 	name := c.node.Op
 	if c.node.Domain != "" {
 		name = c.node.Domain + "." + name
 	}
+	f := c.functions[functionKey(c.node.Domain, c.node.Op, c.node.Overload)]
 	o, ok := operators[name]
-	if !ok || c.opset < o.since {
+	// An operator that is not supported is refused also where its operands are missing,
+	// so that an error tells all of them.
+	if f == nil && (!ok || c.opset < o.since) {
 		c.refuse(ok, o)
 		return nil
+	}
+	if slices.ContainsFunc(c.in, func(v *value) bool { return v != nil && v.missing }) {
+		c.setMissing()
+		return nil
+	}
+	if f != nil {
+		return c.inline(f)
 	}
 	if c.allKnown() && !nests[name] {
 		if done, err := c.fold(o); done || err != nil {
