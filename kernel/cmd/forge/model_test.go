@@ -49,13 +49,14 @@ func message(t *testing.T, line string) (string, int) {
 	cmd.SetOut(io.Discard)
 	cmd.SetErr(&out)
 	cmd.SetArgs(strings.Fields(line))
-	status := report(&out, cmd.ExecuteContext(t.Context()))
+	ran, err := cmd.ExecuteContextC(t.Context())
+	status := report(&out, ran, err)
 	return out.String(), status
 }
 
 func TestModelMessages(t *testing.T) {
 	inModels(t)
-	const usage = "\nRun 'forge help' for usage.\n"
+	const usage = "\nRun 'forge "
 	for _, c := range []struct {
 		line, want string
 		status     int
