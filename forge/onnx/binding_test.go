@@ -181,6 +181,15 @@ func TestIf(t *testing.T) {
 	if len(p.Bound) != 0 || len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "both branches are computed") {
 		t.Errorf("bound %v, notes %v", p.Bound, p.Notes)
 	}
+	for rate, want := range map[int64]*tensor.Tensor{16: f32s(t, 1, -2), 8: f32s(t, 1, 2)} {
+		got, err := execute(p, values{"x": x, "rate": i64Of(t, rate)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := closeTo(got[0], want); err != nil {
+			t.Errorf("rate %d: %v", rate, err)
+		}
+	}
 	// A small input of whole numbers is bound when its value is at hand.
 	p = wantOutputs(t, model(sameShape), values{"x": x, "rate": i64Of(t, 16)}, f32s(t, 1, -2))
 	if len(p.Bound) != 1 || p.Bound[0].Input != "rate" || p.Bound[0].For != `the condition of If -> "y"` || len(p.Notes) != 0 {

@@ -132,6 +132,9 @@ func convTranspose(c *call) {
 	}
 	n := len(xs) - 2
 	win := &window{in: xs[2:], kernel: ws[2:], stride: c.perDim("strides", n), dilation: c.perDim("dilations", n), extra: make([]int, n)}
+	if k := c.ints("kernel_shape"); k != nil && !slices.Equal(c.lengths(k), win.kernel) {
+		c.fail("kernel_shape is %v; the kernel is %v", k, w.Spec)
+	}
 	more := make([]int, n)
 	if list := c.ints("output_padding"); list != nil {
 		if more = c.lengths(list); len(more) != n {
@@ -139,6 +142,10 @@ func convTranspose(c *call) {
 		}
 	}
 	c.padTransposed(win, more)
+	if groups == 1 && win.tiles(more) {
+		c.set(0, c.tiled(x, w, c.optional(2)))
+		return
+	}
 	for i := range n {
 		x = c.spread(x, 2+i, win.stride[i])
 		w = c.op("narrow", ir.Attrs{"axis": 2 + i, "start": ws[2+i] - 1, "length": ws[2+i], "step": -1}, w)
@@ -157,6 +164,42 @@ func convTranspose(c *call) {
 	plain := &window{in: x.Spec.Shape[2:], kernel: win.kernel, stride: slices.Repeat([]int{1}, n), dilation: win.dilation,
 		low: make([]int, n), high: make([]int, n), extra: make([]int, n)}
 	c.set(0, c.convolve(x, turned, c.optional(2), plain, groups))
+}
+
+// tiles reports whether the results of neighbouring elements of a transposed
+// convolution lie side by side.
+func (w *window) tiles(more []int) bool {
+	for i, k := range w.kernel {
+		if w.stride[i] != k || k > 1 && w.dilation[i] > 1 || w.low[i] != 0 || w.high[i] != 0 || more[i] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// tiled is a transposed convolution whose kernel moves by its own size: every
+// element becomes a tile, so that it is a product with all of the kernel, of which
+// the elements are put in their places.
+func (c *call) tiled(x, w, bias *ir.Value) *ir.Value {
+	xs, ws := x.Spec.Shape, w.Spec.Shape
+	n, taps, pixels := len(xs)-2, 1, 1
+	for i := range n {
+		taps, pixels = taps*ws[2+i], pixels*xs[2+i]
+	}
+	rows := ws[1] * taps
+	kernel := c.transpose(c.reshape(w, ws[0], rows), 1, 0)
+	in := []*ir.Value{c.reshape(x, xs[0], xs[1], 1, pixels), c.reshape(kernel, rows, ws[0], 1, 1)}
+	if bias != nil {
+		wide := c.op("expand", ir.Attrs{"shape": []int{ws[1], taps}}, c.reshape(bias, ws[1], 1))
+		in = append(in, c.reshape(wide, rows))
+	}
+	v := c.op("conv2d", nil, in...)
+	split := append(append([]int{xs[0], ws[1]}, ws[2:]...), xs[2:]...)
+	perm, out := []int{0, 1}, []int{xs[0], ws[1]}
+	for i := range n {
+		perm, out = append(perm, 2+n+i, 2+i), append(out, xs[2+i]*ws[2+i])
+	}
+	return c.reshape(c.transpose(c.reshape(v, split...), perm...), out...)
 }
 
 // padTransposed reads the padding, which cuts the result, or works it out from the

@@ -36,6 +36,9 @@ func (x *Executable) contraction(k *loop.Kernel, s *step) (kernel, error) {
 	if c.Elem != tensor.F32 {
 		return nil, fmt.Errorf("products of %v are not in tiles", c.Elem)
 	}
+	if c.N > 1 && c.Out.Strides[len(c.Batch)+1] != 1 {
+		return nil, errors.New("the columns of its results lie apart")
+	}
 	t := &contraction{product: newProduct(x.set, c.M, c.N, c.K), c: c}
 	if c.Bias != nil && slices.ContainsFunc(c.Bias.Strides[:len(c.Batch)+1], func(s int) bool { return s != 0 }) {
 		return nil, errors.New("its bias differs from row to row")

@@ -20,8 +20,8 @@ import (
 	"forgekernel/forge/op"
 )
 
-// nativeBackends are those that fuzz may compare with the interpreter.
-var nativeBackends = []backend.Backend{portable.New(), cpu.New()}
+// fuzzable are the backends that fuzz may compare with the interpreter.
+var fuzzable = []backend.Backend{cpu.New(), portable.New()}
 
 func fuzzCommand() *cobra.Command {
 	var (
@@ -70,7 +70,7 @@ makes it again. The exit status is 1 if any fails.`,
 func fuzzedBackends(cmd *cobra.Command, names []string) ([]backend.Backend, error) {
 	known := []string{interp.New().Name()}
 	var list []backend.Backend
-	for _, b := range nativeBackends {
+	for _, b := range fuzzable {
 		known = append(known, b.Name())
 		if len(names) > 0 && !slices.Contains(names, b.Name()) {
 			continue
