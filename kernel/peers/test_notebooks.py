@@ -45,6 +45,7 @@ def test_runner_agrees_with_nbclient(path, forge, tmp_path):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=ids)
 def test_verify_accepts_a_fresh_run(path, forge, tmp_path):
+    shutil.copytree(path.parent / "models", tmp_path / "models")  # which notebooks open beside them
     by_forge(forge, path, tmp_path / "out.ipynb")
     done = subprocess.run([forge, "notebook", "verify", tmp_path / "out.ipynb"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -16,6 +16,9 @@
 // where that spares memory. Compiling is no part of a call. OpenBLAS chooses its own
 // kernels: variables that choose for it are removed, and what it chose is recorded.
 //
+// A program that was imported from a model file comes with the file: ONNX Runtime runs
+// that, as it is, and not a copy of the program. models/ measures real ones.
+//
 // A peer that is missing, crashes, hangs, or answers what it was not asked has an
 // error in place of samples, and a new process for the next program.
 package benchmarks

@@ -2,12 +2,14 @@ package benchmarks
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -90,6 +92,10 @@ func fakeReply(mode string, r *request, arrays string) string {
 			ok["cache"] = "warm"
 		case "cost":
 			ok["cost_ns"] = -1
+		case "file":
+			if err := fakeFile(r); err != nil {
+				return fmt.Sprintf(`{"id":%d,"error":%q}`, r.ID, err)
+			}
 		}
 	case "run":
 		if err := fakeResults(mode, arrays, r.Results); err != nil {
@@ -108,6 +114,30 @@ func fakeReply(mode string, r *request, arrays string) string {
 	}
 	raw, _ := json.Marshal(map[string]any{"id": r.ID, "ok": ok})
 	return string(raw)
+}
+
+// fakeFile checks that a program comes with its file and with all that the file takes.
+func fakeFile(r *request) error {
+	m := r.Model
+	if m == nil || !filepath.IsAbs(m.Path) || filepath.Base(m.Path) != "relu.onnx" || !slices.Equal(m.Inputs, []string{"x:0", "k"}) || !slices.Equal(m.Outputs, []string{"y:0"}) {
+		return fmt.Errorf("the file is %+v", m)
+	}
+	raw, err := os.ReadFile(r.Arrays)
+	if err != nil {
+		return err
+	}
+	named, err := tensor.ReadNPZ(bytes.NewReader(raw), int64(len(raw)))
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, n := range named {
+		names = append(names, n.Name)
+	}
+	if !slices.Equal(names, []string{"i0", "m0", "m1"}) || named[2].Tensor.Item() != 7 {
+		return fmt.Errorf("the arrays are %v", names)
+	}
+	return nil
 }
 
 // fakeResults computes relu of the input and spoils it.
@@ -217,6 +247,19 @@ func TestPeer(t *testing.T) {
 	}
 	if err := capture.Verify(c); err != nil {
 		t.Error(err)
+	}
+}
+
+// A peer that reads model files gets the one that a program came from.
+func TestPeerGetsTheFile(t *testing.T) {
+	s := relu(t)
+	s.File = &capture.ModelFile{
+		Path:    "relu.onnx",
+		Inputs:  []tensor.Named{{Name: "x:0", Tensor: s.Inputs[0]}, {Name: "k", Tensor: tensor.Scalar(tensor.I64, 7)}},
+		Outputs: []string{"y:0"},
+	}
+	if got := measure(t, fake(t, "file", time.Minute), s).Workloads[0].Series[1]; got.Error != "" {
+		t.Error(got.Error)
 	}
 }
 

@@ -45,7 +45,7 @@ PACKAGES = {
 FIELDS = {
     "name": "the model",
     "source": "the package, or what it was exported from",
-    "nodes": "nodes of the file",
+    "nodes": "nodes of the file, those of branches as well",
     "kernels": "operators that are left after the passes",
     "compile_ms": "time of compiling with an empty cache",
     "planned_bytes": "memory that the plan gives to intermediate values",
@@ -258,7 +258,7 @@ def measure(case, forge, folder, work):
     row = {
         "name": case[0],
         "source": f"{case[1]} {PACKAGES[case[1]][1]}" if case[1] else "exported, weights from a seed",
-        "nodes": len(onnx.load(str(path), load_external_data=False).graph.node),
+        "nodes": count(onnx.load(str(path), load_external_data=False).graph),
         "kernels": len(nodes),
         "compile_ms": by["cpu"]["prepare_s"] * 1e3,
         "planned_bytes": w["plan"]["planned_bytes"],
@@ -266,7 +266,14 @@ def measure(case, forge, folder, work):
         "ort_ms": [s * 1e3 for s in by["onnxruntime"]["wall_s"]],
         "error": error,
     }
+    del capture["environment"]["variables"]  # the cache of this run
     return row, capture["environment"]
+
+
+def count(graph):
+    """The nodes of a graph and of the branches and bodies in it."""
+    inner = (a.g for n in graph.node for a in n.attribute if a.HasField("g"))
+    return len(graph.node) + sum(count(g) for g in inner)
 
 
 def ratio(row):
