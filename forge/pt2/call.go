@@ -132,7 +132,7 @@ func (c *call) operands() (computed, missing bool, err error) {
 
 func (c *call) build(build func(*call)) error {
 	before := len(c.unsupported)
-	if err := formula.Try(func() { build(c) }); err != nil {
+	if err := formula.Try(func() { build(c); c.wrapNarrow() }); err != nil {
 		return err
 	}
 	if len(c.unsupported) == before {

@@ -247,6 +247,11 @@ def images(x, y, n, m):
     )
 
 
+def narrow(x, y, n, m):
+    b, s = (n * 40).to(torch.uint8), (n * 40).to(torch.int8)
+    return b.int(), s.int(), (b + b).long(), (b * 3 - 7).int(), (s * 5).int(), (-s).int(), (n * 9000).short().int(), m.to(torch.uint8).sum(), b.view(4, 3).float(), (b // 7).int(), (s > 3), b.sum()
+
+
 class Function(nn.Module):
     def __init__(self, function):
         super().__init__()
@@ -308,7 +313,7 @@ def main(directory):
         "views": (Views(), (torch.randn(2, 7), torch.randn(2, 14)), dict(dynamic_shapes={"x": {0: rows, 1: columns}, "y": {0: rows, 1: columns}})),
     }
     plain = (torch.randn(3, 4), torch.randn(3, 4), torch.arange(12).reshape(3, 4) - 4, torch.arange(12).reshape(3, 4) % 3 == 0)
-    for function in (elementwise, logic, activations, shapes, reductions, indexing, products, images):
+    for function in (elementwise, logic, narrow, activations, shapes, reductions, indexing, products, images):
         given = (plain[0], plain[1], plain[2].abs() + 1 if function is indexing else plain[2], plain[3])
         models[function.__name__] = (Function(function), given, {})
     for name, (module, args, shapes_) in models.items():
