@@ -72,7 +72,7 @@ func (c *call) matMul(a, b *ir.Value) *ir.Value {
 	if !a.Spec.DType.IsFloat() {
 		c.Fail("products of %v are not supported", a.Spec.DType)
 	}
-	v := c.Op("matmul", nil, a, b)
+	v := c.Op("matmul", nil, a, unrepeated(b, a))
 	n := v.Spec.Rank()
 	shape := slices.Clone(v.Spec.Shape[:n-2])
 	if !row {
@@ -82,6 +82,16 @@ func (c *call) matMul(a, b *ir.Value) *ir.Value {
 		shape = append(shape, v.Spec.Shape[n-1])
 	}
 	return c.Reshape(v, shape...)
+}
+
+// unrepeated is the matrix that v repeats for each batch of the other operand, as a
+// decomposed linear layer writes its weight; products repeat it themselves.
+func unrepeated(v, other *ir.Value) *ir.Value {
+	n := v.Spec.Rank()
+	if v.Def == nil || v.Def.Op.Name != "expand" || !slices.Equal(v.Def.In[0].Spec.Shape, v.Spec.Shape[n-2:]) || other.Spec.Rank() != n || !slices.Equal(other.Spec.Shape[:n-2], v.Spec.Shape[:n-2]) {
+		return v
+	}
+	return v.Def.In[0]
 }
 
 func outer(c *call) {
