@@ -21,6 +21,15 @@ type Subject struct {
 	Optimised *ir.Graph
 	Plan      *plan.Plan // of the optimised program
 	Inputs    []*tensor.Tensor
+	File      *ModelFile // where the program was imported from; nil for others
+}
+
+// ModelFile is a model file for those who run it by other means, with everything that it
+// takes and the names of its results in order.
+type ModelFile struct {
+	Path    string
+	Inputs  []tensor.Named
+	Outputs []string
 }
 
 // NewSubject compiles a program as far as all backends do, and makes inputs for

@@ -53,7 +53,7 @@ func (c *call) maxIndices(x *ir.Value, w *window) *ir.Value {
 	v = c.padConstant(v, low, high, math.Inf(-1))
 	rows, columns := f.count(0), f.count(1)
 	var taps []*ir.Value
-	offsets := make([]int64, 0, f.kernel[0]*f.kernel[1])
+	offsets := make([]int64, 0, c.room(f.kernel...))
 	for i := range f.kernel[0] {
 		for j := range f.kernel[1] {
 			t := c.op("narrow", ir.Attrs{"axis": 1, "start": i * f.dilation[0], "length": rows, "step": f.stride[0]}, v)
@@ -64,7 +64,7 @@ func (c *call) maxIndices(x *ir.Value, w *window) *ir.Value {
 	}
 	best := c.op("argmax", ir.Attrs{"axis": 0}, c.op("concat", ir.Attrs{"axis": 0}, taps...))
 	place := c.op("gather", nil, c.constant(tensor.From([]int{len(offsets)}, offsets)), best)
-	first := make([]int64, 0, images*rows*columns)
+	first := make([]int64, 0, c.room(images, rows, columns))
 	for n := range images {
 		for i := range rows {
 			for j := range columns {
@@ -131,6 +131,7 @@ func averagePool(c *call) {
 		return
 	}
 	sums := c.sumPool(x, w)
+	c.room(append(slices.Clone(sums.Spec.Shape[2:]), w.kernel...)...)
 	counts, err := tensor.Zeros(x.Spec.DType, sums.Spec.Shape[2:]...)
 	c.check(err)
 	strides := counts.Strides()

@@ -64,6 +64,9 @@ type needError struct {
 
 func (e *needError) Error() string { return e.err.Error() }
 
+// Needs is the input whose value would make an import go on, or "".
+func (e *needError) Needs() string { return e.input }
+
 // value is what a name of the file stands for.
 type value struct {
 	computed *ir.Value      // by the program; nil for a known tensor that it has not used

@@ -27,15 +27,15 @@ func linearOracle(n *ir.Node, in []*tensor.Tensor, index []int) float64 {
 	if len(in) > 2 {
 		sum += in[2].At(index[last])
 	}
-	sum = activated(n, sum)
+	y := activationOracle(n, sum)
 	if len(in) > 3 {
-		sum += in[3].At(index...)
+		y += in[3].At(index...)
 	}
-	return sum
+	return y
 }
 
-// activated applies the activation of a product or convolution.
-func activated(n *ir.Node, sum float64) float64 {
+// activationOracle applies the activation of a layer to a sum.
+func activationOracle(n *ir.Node, sum float64) float64 {
 	switch n.Str("act") {
 	case "relu":
 		return scalars["relu"](sum)
@@ -87,7 +87,7 @@ func convOracle(n *ir.Node, in []*tensor.Tensor, index []int) float64 {
 	if len(in) > 2 {
 		sum += in[2].At(index[1])
 	}
-	return activated(n, sum)
+	return activationOracle(n, sum)
 }
 
 func poolOracle(n *ir.Node, in []*tensor.Tensor, index []int) float64 {

@@ -141,7 +141,7 @@ func oracle(n *ir.Node, k int, in []*tensor.Tensor, index []int) float64 {
 			ia[last], ib[last-1] = k, k
 			sum += matrixAt(a, ia) * matrixAt(b, ib)
 		}
-		if sum = activated(n, sum); len(in) > 2 {
+		if sum = activationOracle(n, sum); len(in) > 2 {
 			sum += in[2].At(index...)
 		}
 		return sum

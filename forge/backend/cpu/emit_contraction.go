@@ -8,7 +8,7 @@ import (
 )
 
 // contractionEmitter writes a contraction. A unit of its work is a register tile, a
-// chunk of columns or a dot product of a vector.
+// panel of columns or a dot product of a vector.
 type contractionEmitter struct {
 	*emitter
 	c    *loop.Contraction
@@ -24,7 +24,7 @@ type contractionEmitter struct {
 func (e *emitter) contraction(name string, cut tiling, packed []int) int {
 	x := &contractionEmitter{emitter: e, c: e.kernel.Contraction, cut: cut, name: name, packed: packed}
 	for _, p := range e.kernel.Params {
-		e.elems = append(e.elems, p.Value.Spec.DType)
+		e.elems = append(e.elems, p.DType())
 	}
 	x.elem = x.c.Elem
 	x.arithmetic = arithmeticOf(x.elem)
@@ -118,6 +118,12 @@ func (x *contractionEmitter) grid(panels, tiles int) int {
 	x.line("long panel = v %% %d / size, t = head + v %% %d %% size;", panels*block, panels*block)
 	x.line("long end = least(head + size, t + to - u);")
 	x.line("next = u + end - t;")
+	return x.batchOf(count)
+}
+
+// batchOf declares the variables of the batch that unit u belongs to, each of which
+// has so many units, and returns the number of all units.
+func (x *contractionEmitter) batchOf(count int) int {
 	for i := len(x.batch) - 1; i >= 0; i-- {
 		x.line("long %s = u / %d %% %d;", x.batch[i], count, x.c.Batch[i])
 		count *= x.c.Batch[i]

@@ -6,15 +6,21 @@ import (
 )
 
 // sweeps adds a few rows of B at a time to all rows of results, a chunk of columns
-// after another, each small enough to stay in the first cache with its sums.
+// after another. A unit is a panel of columns; those that follow one another make
+// chunks as wide as their sums fit the first cache, so that rows of B are read in
+// long pieces.
 func (x *contractionEmitter) sweeps() int {
-	c, lanes, m := x.c, x.target.Lanes, len(x.batch)
-	chunk := sweptFloats / c.M / lanes * lanes
-	chunks := (c.N + chunk - 1) / chunk
+	c, m := x.c, len(x.batch)
+	most := sweptFloats / sweptPanel / c.M // panels of a chunk
+	chunk, panels := most*sweptPanel, (c.N+sweptPanel-1)/sweptPanel
 	x.open("KERNEL void %s(%s)", x.name, x.params())
 	x.array("sums", c.M*chunk)
-	units := x.units(append(slices.Clone(x.batch), "part"), append(slices.Clone(c.Batch), chunks))
-	x.line("long begin = part * %d, count = %d - begin < %d ? %d - begin : %d;", chunk, c.N, chunk, c.N, chunk)
+	x.open("for (long u = from, next; u < to; u = next)")
+	x.checkStop()
+	x.line("long panel = u %% %d, begin = panel * %d;", panels, sweptPanel)
+	units := x.batchOf(panels)
+	x.line("next = least(least(u + %d, u - panel + %d), to);", most, panels)
+	x.line("long count = least((next - u) * %d, %d - begin);", sweptPanel, c.N)
 	x.columns(func(s scope) {
 		for r := range c.M {
 			start := x.zero()
@@ -46,8 +52,13 @@ func (x *contractionEmitter) sweeps() int {
 	return units
 }
 
-// sweptFloats is how many sums a chunk of columns has: half of a small first cache.
-const sweptFloats = 4 << 10
+const (
+	// sweptFloats is how many sums a chunk of columns has at most: half of a small
+	// first cache.
+	sweptFloats = 4 << 10
+	// sweptPanel is the columns of a unit, whole vectors on every target.
+	sweptPanel = 64
+)
 
 // columns opens a loop over the columns of a chunk, in vectors: j counts from the
 // beginning of the chunk. The last vector of the matrix may be a part.

@@ -23,6 +23,7 @@ type program struct {
 	index   int     // of the program within its unit
 	shared  float64 // nanoseconds of the kernels that are worth several threads
 	threads int
+	apart   bool // each step is a native function of its own
 }
 
 // buffer is one pointer of the table that native code gets. One field says what
@@ -75,8 +76,17 @@ type argument struct {
 	offset int64 // in bytes
 }
 
-// prepare plans a graph and lowers its nodes, whose kernels are cut as chosen.
+// prepare lowers a graph to kernels, which are cut as chosen.
 func (b *Backend) prepare(g *ir.Graph, choose func(program []string) Schedules) (*program, error) {
+	p, err := b.lower(g)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.cut(b.Target, choose(p.shapes()))
+}
+
+// lower plans a graph and lowers its nodes.
+func (b *Backend) lower(g *ir.Graph) (*program, error) {
 	if err := ir.Verify(g); err != nil {
 		return nil, err
 	}
@@ -97,7 +107,7 @@ func (b *Backend) prepare(g *ir.Graph, choose func(program []string) Schedules) 
 		}
 	}
 	p.placeResults()
-	return p, p.cut(b.Target, choose(p.shapes()))
+	return p, nil
 }
 
 // placeValues makes a buffer of each slot and of each storage outside them.

@@ -9,6 +9,9 @@ from program import Unsupported, angles, plain, scale_of
 
 KINDS = {"tensor(float)": np.float32, "tensor(int64)": np.int64}
 
+# What files hold besides.
+KINDS_OF = KINDS | {"tensor(int32)": np.int32, "tensor(uint8)": np.uint8, "tensor(bool)": np.bool_, "tensor(double)": np.float64, "tensor(float16)": np.float16}
+
 OPSET = 23  # the first with Attention, RMSNormalization and RotaryEmbedding
 
 settings = {"threads": 1}
@@ -119,26 +122,37 @@ class Model:
         return model
 
 
+def session(model):
+    """The session of a model, which is its bytes or its path."""
+    o = ort.SessionOptions()
+    o.intra_op_num_threads = settings["threads"]
+    o.inter_op_num_threads = 1
+    o.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
+    o.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
+    o.log_severity_level = 3
+    return ort.InferenceSession(model, o, providers=["CPUExecutionProvider"])
+
+
 class Peer:
     """A session whose inputs and outputs are bound once: its quickest call."""
 
     cache = "none"
 
     def __init__(self, program):
-        o = ort.SessionOptions()
-        o.intra_op_num_threads = settings["threads"]
-        o.inter_op_num_threads = 1
-        o.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
-        o.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
-        o.log_severity_level = 3
-        self.session = ort.InferenceSession(Model(program).proto().SerializeToString(), o, providers=["CPUExecutionProvider"])
-        self.binding, self.results = self.session.io_binding(), []
-        self.values = [ort.OrtValue.ortvalue_from_numpy(a) for a in program.arguments]
-        for name, value in zip(program.inputs, self.values):
-            self.binding.bind_ortvalue_input(name, value)
+        self.session = session(Model(program).proto().SerializeToString())
+        self.bind(dict(zip(program.inputs, program.arguments)))
         for output in self.session.get_outputs():
-            self.results.append(ort.OrtValue.ortvalue_from_numpy(np.zeros(output.shape, KINDS[output.type])))
-            self.binding.bind_ortvalue_output(output.name, self.results[-1])
+            self.bind_result(output.name, np.zeros(output.shape, KINDS[output.type]))
+
+    def bind(self, inputs):
+        self.binding, self.results = self.session.io_binding(), []
+        self.values = {name: ort.OrtValue.ortvalue_from_numpy(a) for name, a in inputs.items()}
+        for name, value in self.values.items():
+            self.binding.bind_ortvalue_input(name, value)
+
+    def bind_result(self, name, room):
+        self.results.append(ort.OrtValue.ortvalue_from_numpy(room))
+        self.binding.bind_ortvalue_output(name, self.results[-1])
 
     def __call__(self):
         self.session.run_with_iobinding(self.binding)
@@ -146,3 +160,16 @@ class Peer:
     def arrays(self):
         self()
         return self.binding.copy_outputs_to_cpu()
+
+
+class FilePeer(Peer):
+    """A model file as it is. A first run tells the shapes of its results."""
+
+    def __init__(self, file):
+        self.session = session(file.path)
+        kinds = {v.name: KINDS_OF[v.type] for v in self.session.get_inputs()}
+        inputs = {name: a.astype(kinds[name], copy=False) for name, a in file.inputs.items() if name in kinds}
+        rooms = [np.empty_like(y) for y in self.session.run(file.outputs, inputs)]
+        self.bind(inputs)
+        for name, room in zip(file.outputs, rooms):
+            self.bind_result(name, room)

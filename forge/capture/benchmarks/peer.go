@@ -39,11 +39,22 @@ func (p *peer) Prepare(ctx context.Context, s *capture.Subject) (capture.Prepare
 	if err := exchange(s, program, arrays); err != nil {
 		return capture.Prepared{}, err
 	}
+	ask := request{Do: "prepare", Program: program, Arrays: arrays}
+	if s.File != nil {
+		path, err := filepath.Abs(s.File.Path)
+		if err != nil {
+			return capture.Prepared{}, err
+		}
+		ask.Model = &modelFile{Path: path, Outputs: s.File.Outputs}
+		for _, in := range s.File.Inputs {
+			ask.Model.Inputs = append(ask.Model.Inputs, in.Name)
+		}
+	}
 	var done struct {
 		Cost  int64              `json:"cost_ns"`
 		Cache capture.CacheState `json:"cache"`
 	}
-	if err := p.ask(ctx, request{Do: "prepare", Program: program, Arrays: arrays}, &done); err != nil {
+	if err := p.ask(ctx, ask, &done); err != nil {
 		return capture.Prepared{}, err
 	}
 	switch done.Cache {
@@ -132,6 +143,11 @@ func exchange(s *capture.Subject, program, arrays string) error {
 	}
 	for i, t := range s.Inputs {
 		add("i", i, t)
+	}
+	if s.File != nil {
+		for i, in := range s.File.Inputs {
+			add("m", i, in.Tensor)
+		}
 	}
 	f, err := os.Create(arrays)
 	if err != nil {

@@ -7,6 +7,8 @@ line each, on standard output: {"id": N, "ok": {…}} or {"id": N, "error": "…
 
   {"id": 1, "do": "hello"}                                      → versions
   {"id": 2, "do": "prepare", "program": PATH, "arrays": PATH}   → cost_ns, cache
+      and "model": {"path": PATH, "inputs": [NAME], "outputs": [NAME]} for a program
+      that was imported from a file, which a peer that reads such files runs instead
   {"id": 3, "do": "run", "results": PATH}                       → nothing; o0, o1, … in an .npz
   {"id": 4, "do": "time", "lead": L, "runs": N}                 → wall_ns, cpu_ns of N runs after L
 
@@ -23,7 +25,7 @@ import time
 
 import numpy as np
 
-from program import Program
+from program import File, Program
 
 PEERS = {
     "numpy": ("numpy_peer", "Peer"),
@@ -48,9 +50,13 @@ class Server:
     def prepare(self, request):
         self.peer = None
         gc.collect()
-        program = Program(request["program"], request["arrays"])
+        kind, program = self.kind, None
+        if "model" in request and hasattr(self.module, "FilePeer"):
+            kind, program = self.module.FilePeer, File(request["model"], request["arrays"])
+        else:
+            program = Program(request["program"], request["arrays"])
         start = time.perf_counter_ns()
-        self.peer = self.kind(program)
+        self.peer = kind(program)
         return {"cost_ns": time.perf_counter_ns() - start, "cache": self.peer.cache}
 
     def run(self, request):

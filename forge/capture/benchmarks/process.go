@@ -20,13 +20,22 @@ import (
 
 // request is a line to a peer.
 type request struct {
-	ID      int    `json:"id"`
-	Do      string `json:"do"` // hello, prepare, run or time
-	Program string `json:"program,omitempty"`
-	Arrays  string `json:"arrays,omitempty"`
-	Results string `json:"results,omitempty"`
-	Lead    int    `json:"lead"`
-	Runs    int    `json:"runs"`
+	ID      int        `json:"id"`
+	Do      string     `json:"do"` // hello, prepare, run or time
+	Program string     `json:"program,omitempty"`
+	Arrays  string     `json:"arrays,omitempty"`
+	Results string     `json:"results,omitempty"`
+	Model   *modelFile `json:"model,omitempty"`
+	Lead    int        `json:"lead"`
+	Runs    int        `json:"runs"`
+}
+
+// modelFile is where a program was imported from. Its inputs are m0, m1, … in the
+// archive.
+type modelFile struct {
+	Path    string   `json:"path"`
+	Inputs  []string `json:"inputs"`
+	Outputs []string `json:"outputs"`
 }
 
 // answer is a line from a peer.

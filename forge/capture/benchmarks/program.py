@@ -2,7 +2,8 @@
 
 The parent writes the program as JSON (the outline of its IR: nodes in order of
 execution, constants without elements) and an .npz archive with the elements:
-c0, c1, … are the constants in order, i0, i1, … the inputs.
+c0, c1, … are the constants in order, i0, i1, … the inputs. A program that was
+imported from a file comes with its path; m0, m1, … are all inputs of the file.
 """
 
 import json
@@ -46,6 +47,16 @@ class Node:
             return self.attrs[name]
         except KeyError:
             raise AttributeError(f"{self.op} has no attribute {name}") from None
+
+
+class File:
+    """The model file that a program was imported from, with its inputs by name."""
+
+    def __init__(self, raw, arrays_path):
+        arrays = np.load(arrays_path, allow_pickle=False)
+        self.path = raw["path"]
+        self.inputs = {name: arrays[f"m{i}"] for i, name in enumerate(raw["inputs"])}
+        self.outputs = raw["outputs"]
 
 
 class Program:

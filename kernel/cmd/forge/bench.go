@@ -57,6 +57,7 @@ type bench struct {
 	peers    string
 	python   string
 	settings capture.Settings
+	inputs   string
 	iters    int // samples of a file
 	repeats  int // samples of a suite
 
@@ -96,8 +97,8 @@ The peers run in the Python environment that "make peers" sets up.`,
 func (b *bench) benchFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&b.suite, "suite", nil, "models to measure in place of a file: "+strings.Join(suiteNames(), ", ")+", or the name of one")
-	flags.StringVar(&b.shapes, "shapes", "", "shapes of the inputs of a file, such as 8x16,16x12,12 (default: those of the annotations)")
-	flags.StringVar(&b.entry, "entry", "", "the function of a file to measure (default: the last)")
+	b.bindingFlags(cmd)
+	flags.StringVar(&b.inputs, "inputs", "", "an .npz archive with the inputs of a file, in place of random ones")
 	flags.IntVar(&b.iters, "iters", 50, "samples of each candidate on a file; 0 means 1")
 	flags.IntVar(&b.repeats, "repeats", b.settings.Samples, "samples of each candidate on a suite; 0 means 1")
 	flags.IntVar(&b.settings.Warmup, "warmup", b.settings.Warmup, "runs of each candidate before its first sample; 0 means 1")
@@ -128,8 +129,10 @@ func (b *bench) check(cmd *cobra.Command, args []string) error {
 		return errors.New("bench measures a FILE or a --suite, not both")
 	case !given("suite") && len(args) != 1:
 		return errors.New("bench needs one FILE or a --suite")
-	case given("suite") && (given("iters") || given("shapes") || given("entry")):
-		return errors.New("--iters, --shapes and --entry are for a FILE; a suite has --repeats")
+	case given("suite") && (given("iters") || given("inputs") || b.binds()):
+		return errors.New("--iters, --inputs, --shapes, --dim, --value and --entry are for a FILE; a suite has --repeats")
+	case given("inputs") && given("seed"):
+		return errors.New("--seed makes inputs and --inputs reads them: give one")
 	case !given("suite") && given("repeats"):
 		return errors.New("--repeats is for a --suite; a FILE has --iters")
 	case b.settings.Samples < 0 || b.settings.Warmup < 0:

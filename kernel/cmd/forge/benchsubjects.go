@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"forgekernel/forge"
 	"forgekernel/forge/capture"
 	"forgekernel/forge/suite"
+	"forgekernel/forge/tensor"
 )
 
 // groups are sets of models of the suite by what their names begin with.
@@ -72,16 +74,32 @@ func (b *bench) subjects(ctx context.Context, args []string) ([]*capture.Subject
 	return list, nil
 }
 
-// file is the entry function of a file, on the inputs that "forge run" makes too.
+// file is what a file holds, on the inputs that "forge run" makes too.
 func (b *bench) file(ctx context.Context, path string) (*capture.Subject, error) {
 	b.program.backend, b.program.threads = "interp", 1 // which compiles nothing: only the graphs are wanted
-	compiled, err := b.compile(ctx, []string{path})
+	compiled, inputs, err := b.load(ctx, []string{path}, b.inputs)
+	if err == nil && inputs == nil {
+		inputs, err = compiled.RandomInputs(b.settings.Seed)
+	}
 	if err != nil {
 		return nil, err
 	}
-	inputs, err := compiled.RandomInputs(b.settings.Seed)
-	if err != nil {
-		return nil, err
+	s, err := capture.CompiledSubject(compiled.Name(), compiled.Snapshots()[0].Snapshot.Graph, compiled.Module(), inputs)
+	if err == nil && forge.IsModel(path) {
+		s.File = modelFile(path, compiled, inputs)
 	}
-	return capture.CompiledSubject(compiled.Name(), compiled.Snapshots()[0].Snapshot.Graph, compiled.Module(), inputs)
+	return s, err
+}
+
+// modelFile is the file of a model with the inputs of a program and those that are a
+// part of it.
+func modelFile(path string, compiled *forge.Program, inputs []*forge.Tensor) *capture.ModelFile {
+	report := &capture.ModelFile{Path: path, Outputs: compiled.OutputNames()}
+	for i, name := range compiled.InputNames() {
+		report.Inputs = append(report.Inputs, tensor.Named{Name: name, Tensor: inputs[i]})
+	}
+	for _, b := range compiled.Bound() {
+		report.Inputs = append(report.Inputs, tensor.Named{Name: b.Input, Tensor: b.Value})
+	}
+	return report
 }
