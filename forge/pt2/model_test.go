@@ -139,7 +139,7 @@ func check(t *testing.T, dir, name string) {
 	}
 }
 
-var modules = []string{"mlp", "gpt", "cnn", "sizes", "changes", "recurrent", "views", "elementwise", "logic", "narrow", "activations", "shapes", "reductions", "indexing", "products", "images"}
+var modules = []string{"mlp", "gpt", "cnn", "sizes", "changes", "recurrent", "views", "elementwise", "logic", "narrow", "others", "activations", "shapes", "reductions", "indexing", "products", "images"}
 
 // Every fixture gives PyTorch's results, as torch.export wrote it and decomposed.
 func TestFixtures(t *testing.T) {
