@@ -18,12 +18,13 @@ func (p *Program) Explain() *Explanation { return cell(p.Explanation()) }
 // no memory plan.
 func (p *Program) Explanation() (*Explanation, error) {
 	n := p.native.Load()
+	found := n.record()
 	s := explain.Subject{
 		Name: p.Source().Name, Sources: p.sources(), Backend: p.backend,
-		Written: p.passes.Snapshots[0].Graph, Passes: p.passes, Kernels: n.exe.Kernels(), Notes: p.Notes(), Tuning: n.tuning,
+		Written: p.passes.Snapshots[0].Graph, Passes: p.passes, Kernels: n.exe.Kernels(), Notes: p.Notes(), Tuning: found.tuning,
 	}
-	if n.problem != nil {
-		s.TuningIgnored = n.problem.Error()
+	if found.problem != nil {
+		s.TuningIgnored = found.problem.Error()
 	}
 	return explain.New(s)
 }

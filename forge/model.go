@@ -13,6 +13,7 @@ import (
 	"forgekernel/forge/importer"
 	"forgekernel/forge/onnx"
 	"forgekernel/forge/plan"
+	"forgekernel/forge/pt2"
 )
 
 // Binding settles what the file of a model leaves open: shapes of inputs,
@@ -25,8 +26,8 @@ type ModelInput = importer.Input
 // Bound is an input of a model that became a part of a program.
 type Bound = importer.Bound
 
-// Model is a file that holds a model: ONNX, or the entry function of
-// ForgeScript. It compiles for one binding of its open sizes at a time and keeps
+// Model is a file that holds a model: ONNX, a program of torch.export (.pt2), or the
+// entry function of ForgeScript. It compiles for one binding of its open sizes at a time and keeps
 // the programs, the last [MaxPrograms] of them; sizes are exact, since nothing in a
 // file says that a model gives the same results for padded inputs.
 //
@@ -43,6 +44,7 @@ type modelFile interface {
 	Format() string
 	Inputs() []ModelInput
 	Outputs() []string
+	Operators() map[string]int
 	Close() error
 	program(ctx context.Context, b Binding) (*Program, error)
 	programs() *cache
@@ -54,6 +56,7 @@ var formats = []struct {
 	open   func(path string, s settings) (modelFile, error)
 }{
 	{".onnx", func(path string, s settings) (modelFile, error) { return imported(s)(onnx.Open(path)) }},
+	{".pt2", func(path string, s settings) (modelFile, error) { return imported(s)(pt2.Open(path)) }},
 	{".fs", openScript},
 }
 
@@ -191,7 +194,12 @@ func modelError(function string, err error) error {
 	if errors.As(err, &call) || errors.As(err, &script) {
 		return err
 	}
-	return &CallError{Function: function, Diagnostic: diagnostic(err.Error(), bindingHint(err)), cause: err}
+	lines := strings.Split(err.Error(), "\n")
+	d := diagnostic(lines[0], bindingHint(err))
+	for _, line := range lines[1:] {
+		d.Notes = append(d.Notes, strings.TrimSpace(line))
+	}
+	return &CallError{Function: function, Diagnostic: d, cause: err}
 }
 
 // bindingHint says how to settle what a binding leaves open.

@@ -47,7 +47,7 @@ var errCoarse = errors.New("the program depends on more inputs than its key")
 func (f *importedFile) program(ctx context.Context, b Binding) (*Program, error) {
 	shapes, err := b.Resolve(f.Inputs())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", f.Name(), err)
 	}
 	for ready := (*importer.Program)(nil); ; {
 		acting := f.actingInputs()

@@ -43,6 +43,9 @@ func (f *scriptFile) Format() string   { return "ForgeScript, " + f.fn.src.Signa
 func (f *scriptFile) Close() error     { return nil }
 func (f *scriptFile) programs() *cache { return &f.fn.programs }
 
+// Operators counts nothing: what a function becomes depends on its shapes.
+func (f *scriptFile) Operators() map[string]int { return nil }
+
 // Inputs are the parameters. The shape of an annotation is what a parameter has
 // when a binding says nothing of it.
 func (f *scriptFile) Inputs() []ModelInput {

@@ -26,9 +26,7 @@ func (m *Model) Display() display.Bundle {
 		add("open", "%s", strings.Join(open, ", "))
 	}
 	m.each("output", m.Outputs(), add)
-	if x, ok := m.file.(interface{ Operators() map[string]int }); ok {
-		m.each("operators", operatorLines(x.Operators()), add)
-	}
+	m.each("operators", operatorLines(m.file.Operators()), add)
 	if p := m.file.programs().recent(); p != nil {
 		m.each("note", p.Notes(), add)
 	}
@@ -59,7 +57,7 @@ func (m *Model) inputLines() []string {
 
 // sourceNames are what files call the element types.
 var sourceNames = map[string]string{
-	"f32": "float", "f64": "double", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32", "bool": "bool",
+	"f32": "float32", "f64": "float64", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32", "bool": "bool",
 }
 
 // openDims are the names of the dimensions that a binding settles.
@@ -81,6 +79,9 @@ func operatorLines(counts map[string]int) []string {
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
+	if len(names) == 0 {
+		return nil
+	}
 	total := 0
 	for _, n := range counts {
 		total += n

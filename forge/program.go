@@ -8,7 +8,6 @@ import (
 
 	"forgekernel/display"
 	"forgekernel/forge/backend"
-	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/pass"
 	"forgekernel/forge/script"
@@ -29,9 +28,8 @@ type Program struct {
 
 // native is a program on its backend.
 type native struct {
-	exe     backend.Executable
-	tuning  *Tuning // that it was compiled with; nil for none
-	problem error   // why a record of tuning was ignored
+	exe   backend.Executable
+	found atomic.Pointer[lookup] // nil until machine code is compiled
 }
 
 // origin is what a program was made from: it names the program and words the
@@ -78,16 +76,21 @@ func build(ctx context.Context, from origin, g *ir.Graph, s settings, opts pass.
 // prepare compiles the program for a backend, with its record of tuning if there is
 // one.
 func (p *Program) prepare(ctx context.Context, b backend.Backend) error {
+	n, err := p.on(ctx, b)
+	if err == nil {
+		p.native.Store(n)
+	}
+	return err
+}
+
+func (p *Program) on(ctx context.Context, b backend.Backend) (*native, error) {
 	n := &native{}
-	if c, ok := b.(*cpu.Backend); ok {
-		b = n.tuned(ctx, c)
+	if c := compiler(b); c != nil {
+		c.Choose = n.chooser(*c)
 	}
 	var err error
-	if n.exe, err = b.Compile(ctx, p.passes.Graph); err != nil {
-		return err
-	}
-	p.native.Store(n)
-	return nil
+	n.exe, err = b.Compile(ctx, p.passes.Graph)
+	return n, err
 }
 
 // exe is what runs the program.
@@ -187,10 +190,7 @@ func (p *Program) Source() display.Source { return p.origin.source() }
 // Generated is the code that the backend generated from the program. It waits for
 // code that is being compiled, and fails for a backend that generates none.
 func (p *Program) Generated() (display.Source, error) {
-	var settled error
-	if c, ok := p.exe().(backend.Changing); ok {
-		settled = c.Settle(callContext())
-	}
+	settled := p.Settle(callContext())
 	if x, ok := backend.Current(p.exe()).(interface{ Code() display.Source }); ok {
 		return x.Code(), nil
 	}
@@ -212,8 +212,10 @@ func (p *Program) Notes() []string {
 }
 
 // Settle waits until the program runs in its final form; see [backend.Changing].
-func (p *Program) Settle(ctx context.Context) error {
-	if c, ok := p.exe().(backend.Changing); ok {
+func (p *Program) Settle(ctx context.Context) error { return settle(ctx, p.exe()) }
+
+func settle(ctx context.Context, x backend.Executable) error {
+	if c, ok := x.(backend.Changing); ok {
 		return c.Settle(ctx)
 	}
 	return nil

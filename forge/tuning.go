@@ -25,31 +25,39 @@ type TuneOptions struct {
 func (p *Program) Tune() *Tuning { return cell(p.TuneContext(callContext(), TuneOptions{})) }
 
 // TuneContext measures how the kernels of the program run best, keeps the record
-// and compiles the program anew with it; runs under way end as they began. The
-// backend must be cpu.
+// and compiles the program anew with it; runs until then have the form that there
+// was. The backend must be one that compiles machine code.
 func (p *Program) TuneContext(ctx context.Context, o TuneOptions) (*Tuning, error) {
-	b, err := p.tunable()
+	b, c, err := p.tunable()
 	if err != nil {
 		return nil, err
 	}
-	r, err := tune.New(b, o.settings(), randomInputs).Tune(ctx, p.graph())
+	r, err := tune.New(c, o.settings(), randomInputs).Tune(ctx, p.graph())
 	if err != nil {
 		return nil, err
 	}
 	if _, err := tune.Save(r); err != nil {
 		return nil, err
 	}
-	return r, p.prepare(ctx, b)
+	n, err := p.on(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	if err := settle(ctx, n.exe); err != nil {
+		return nil, err
+	}
+	p.native.Store(n)
+	return r, nil
 }
 
 // Retry measures all candidates of a record of this program again, and compares
 // its picks with the best.
 func (p *Program) Retry(ctx context.Context, o TuneOptions, r *Tuning) (*tune.Retrial, error) {
-	b, err := p.tunable()
+	_, c, err := p.tunable()
 	if err != nil {
 		return nil, err
 	}
-	return tune.New(b, o.settings(), randomInputs).Retry(ctx, p.graph(), r)
+	return tune.New(c, o.settings(), randomInputs).Retry(ctx, p.graph(), r)
 }
 
 func (o TuneOptions) settings() tune.Settings {
@@ -60,29 +68,55 @@ func (o TuneOptions) settings() tune.Settings {
 	return s
 }
 
-// tunable is the backend of the program, if it has schedules to choose.
-func (p *Program) tunable() (*cpu.Backend, error) {
+// tunable is the backend of the program, and what of it has schedules to choose.
+func (p *Program) tunable() (backend.Backend, *cpu.Backend, error) {
 	b, err := backendNamed(p.backend, p.threads)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if c, ok := b.(*cpu.Backend); ok {
-		return c, nil
+	if c := compiler(b); c != nil {
+		return b, c, nil
 	}
-	return nil, fmt.Errorf("the backend %s has no schedules to tune; cpu has", p.backend)
+	return nil, nil, fmt.Errorf("the backend %s has no schedules to tune; auto, tiered and cpu have", p.backend)
 }
 
-// Tuning is the record that the program was compiled with, nil when there was none.
-func (p *Program) Tuning() *Tuning { return p.native.Load().tuning }
+// compiler is what makes machine code in a backend, nil for none.
+func compiler(b backend.Backend) *cpu.Backend {
+	switch b := b.(type) {
+	case *cpu.Backend:
+		return b
+	case interface{ Native() *cpu.Backend }:
+		return b.Native()
+	}
+	return nil
+}
 
-// tuned is the backend with the schedules of the program's record.
-func (n *native) tuned(ctx context.Context, b *cpu.Backend) backend.Backend {
-	with := *b
-	with.Choose = func(program []string) cpu.Schedules {
-		if n.tuning, n.problem = tune.Lookup(ctx, b, program); n.tuning == nil {
+// lookup is what was found when a program asked for its record of tuning.
+type lookup struct {
+	tuning  *Tuning // nil for none
+	problem error   // why a record was ignored
+}
+
+// Tuning is the record that the program's machine code was compiled with, nil when
+// there is none or no such code yet; see [Program.Settle].
+func (p *Program) Tuning() *Tuning { return p.native.Load().record().tuning }
+
+func (n *native) record() *lookup {
+	if found := n.found.Load(); found != nil {
+		return found
+	}
+	return &lookup{}
+}
+
+// chooser gives the schedules of the program's record.
+func (n *native) chooser(b cpu.Backend) func(context.Context, []string) cpu.Schedules {
+	return func(ctx context.Context, program []string) cpu.Schedules {
+		found := &lookup{}
+		found.tuning, found.problem = tune.Lookup(ctx, &b, program)
+		n.found.Store(found)
+		if found.tuning == nil {
 			return nil
 		}
-		return n.tuning.Schedules()
+		return found.tuning.Schedules()
 	}
-	return &with
 }

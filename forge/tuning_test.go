@@ -109,12 +109,50 @@ func TestDamagedTuning(t *testing.T) {
 	}
 }
 
-func TestTuneByNone(t *testing.T) {
-	p, err := forge.Compile(product)
+// TestTuneDefault tunes a program that the default backend would not compile as C,
+// and wants the record used from then on, by this program and the next.
+func TestTuneDefault(t *testing.T) {
+	t.Setenv("FORGE_CACHE_DIR", t.TempDir())
+	compiled := func() *forge.Program {
+		p, err := forge.Compile(product)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	p := compiled()
+	if note := p.Notes()[0]; !strings.HasPrefix(note, "Backend portable was picked") {
+		t.Fatalf("before: %s", note)
+	}
+	r, err := p.TuneContext(t.Context(), quick)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.View(t.Context(), "tune"); err == nil || err.Error() != "the backend interp has no schedules to tune; cpu has" {
+	chooseAnother(t, r)
+	next := compiled()
+	if err := next.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []*forge.Program{p, next} {
+		e := p.Explain()
+		if note := p.Notes()[0]; p.Tuning() == nil || e.Tuning == nil || !strings.Contains(note, "tiered was picked: its kernels have been tuned") {
+			t.Errorf("the tuning is %v, explained as %v; %s", p.Tuning(), e.Tuning, note)
+		}
+	}
+	if why := next.Explain().Kernels[0].Reason; !strings.Contains(why, "; tuned: form=tiles tile=") {
+		t.Errorf("the kernel is told to be %s", why)
+	}
+	if check := next.Check(); !check.OK() {
+		t.Errorf("the tuned program errs: %+v", check)
+	}
+}
+
+func TestTuneByNone(t *testing.T) {
+	p, err := forge.Compile(product, forge.OnBackend("interp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.View(t.Context(), "tune"); err == nil || err.Error() != "the backend interp has no schedules to tune; auto, tiered and cpu have" {
 		t.Errorf("got error %v", err)
 	}
 }

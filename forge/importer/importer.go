@@ -28,6 +28,8 @@ type Model interface {
 	Inputs() []Input
 	// Outputs names the results in order.
 	Outputs() []string
+	// Operators counts the nodes by what the file calls their operators.
+	Operators() map[string]int
 	// Graph imports the program for a binding.
 	Graph(ctx context.Context, b Binding) (*Program, error)
 	// Close releases the file. Programs that were imported stay valid.
@@ -195,10 +197,12 @@ func (b Binding) Resolve(inputs []Input) ([][]int, error) {
 
 func (b Binding) checkNames(inputs []Input) error {
 	var names, symbols []string
+	seen := make(map[string]bool)
 	for _, in := range inputs {
 		names = append(names, in.Name)
 		for _, d := range in.Dims {
-			if d.Symbol != "" && !slices.Contains(symbols, d.Symbol) {
+			if d.Symbol != "" && !seen[d.Symbol] {
+				seen[d.Symbol] = true
 				symbols = append(symbols, d.Symbol)
 			}
 		}

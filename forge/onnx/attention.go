@@ -71,8 +71,7 @@ func (h *heads) sizes() (queries, keys int) {
 // causal lets query i see the keys up to i and those of the past.
 func (h *heads) causal() {
 	queries, keys := h.sizes()
-	h.room(queries, keys)
-	mask := make([]bool, queries*keys)
+	mask := make([]bool, h.roomFor(1, queries, keys))
 	for i := range mask {
 		mask[i] = i%keys <= i/keys+h.past
 	}

@@ -174,8 +174,25 @@ func TestIf(t *testing.T) {
 		}, scalar("wanted", 16)))
 	}
 	x := f32s(t, -1, 2)
-	p := wantOutputs(t, model(sameShape), values{"x": x, "rate": i64Of(t, 16)}, f32s(t, 1, -2))
+	p, err := read(t, model(sameShape)).Graph(t.Context(), importer.Binding{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if len(p.Bound) != 0 || len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "both branches are computed") {
+		t.Errorf("bound %v, notes %v", p.Bound, p.Notes)
+	}
+	for rate, want := range map[int64]*tensor.Tensor{16: f32s(t, 1, -2), 8: f32s(t, 1, 2)} {
+		got, err := execute(p, values{"x": x, "rate": i64Of(t, rate)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := closeTo(got[0], want); err != nil {
+			t.Errorf("rate %d: %v", rate, err)
+		}
+	}
+	// A small input of whole numbers is bound when its value is at hand.
+	p = wantOutputs(t, model(sameShape), values{"x": x, "rate": i64Of(t, 16)}, f32s(t, 1, -2))
+	if len(p.Bound) != 1 || p.Bound[0].Input != "rate" || p.Bound[0].For != `the condition of If -> "y"` || len(p.Notes) != 0 {
 		t.Errorf("bound %v, notes %v", p.Bound, p.Notes)
 	}
 	wantOutputs(t, model(sameShape), values{"x": x, "rate": i64Of(t, 8)}, f32s(t, 1, 2))
@@ -273,17 +290,18 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// All unsupported nodes are in one message, and those that only depend on them are
-// not.
+// All unsupported nodes are in one message, those that depend on others of them as
+// well, and those that only depend on them are not.
 func TestUnsupported(t *testing.T) {
 	fft := node("DFT", names("x"), names("d"))
 	fft.Name = "spectrum"
 	g := one(fft, node("Relu", names("d"), names("r")), &proto.Node{Op: "Fancy", Domain: "com.acme", Inputs: names("x"), Outputs: names("f")},
 		node("Gelu", names("r"), names("r2")), node("Gelu", names("x"), names("g")), node("Add", names("r2", "f"), names("y")))
 	_, err := read(t, modelOf(17, g)).Graph(context.Background(), importer.Binding{})
-	want := `test.onnx: 3 nodes are not supported:
+	want := `test.onnx: 4 nodes are not supported:
   DFT "spectrum", domain ai.onnx, operator set 17
   com.acme.Fancy -> "f", domain com.acme, operator set 0: the model does not import that domain
+  Gelu -> "r2", domain ai.onnx, operator set 17: the operator is supported from version 20 on
   Gelu -> "g", domain ai.onnx, operator set 17: the operator is supported from version 20 on`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %v", err, want)
@@ -296,5 +314,18 @@ func TestElementTypes(t *testing.T) {
 	p := wantOutputs(t, modelOf(17, g), values{"x": mustFrom(t, []int{2}, []int32{200, 3})}, mustFrom(t, []int{2}, []int32{144, 6}))
 	if want := []string{"input x: uint8 is held as i32", "output y: uint8 is held as i32"}; !slices.Equal(p.Notes, want) {
 		t.Errorf("notes %q, want %q", p.Notes, want)
+	}
+}
+
+// Images of one column are convolved as rows, which backends work along.
+func TestColumn(t *testing.T) {
+	conv := node("Conv", names("x", "w"), names("y"), intsAttr("strides", 2, 3), intsAttr("pads", 1, 0, 0, 0), intsAttr("dilations", 2, 1))
+	w := floats("w", 1, 10, 100)
+	w.Dims = []int64{1, 1, 3, 1}
+	g := with(&proto.Graph{Inputs: []*proto.ValueInfo{info("x", proto.Float, 1, 1, 6, 1)}, Nodes: []*proto.Node{conv}, Outputs: untyped("y")}, w)
+	x := mustFrom(t, []int{1, 1, 6, 1}, []float32{1, 2, 3, 4, 5, 6})
+	p := wantOutputs(t, modelOf(17, g), values{"x": x}, mustFrom(t, []int{1, 1, 2, 1}, []float32{420, 642}))
+	if text := p.Graph.String(); !strings.Contains(text, "f32[1,1,1,2] = conv2d") {
+		t.Errorf("the program is\n%s", text)
 	}
 }

@@ -1,8 +1,10 @@
 package onnx
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"forgekernel/forge/ir"
 	"forgekernel/forge/onnx/proto"
@@ -27,8 +29,18 @@ const (
 	// MaxBound is the number of inputs that can be bound: each is found by an import
 	// of its own.
 	MaxBound = 64
-	// MaxNotes is the number of notes that are kept.
-	MaxNotes = 100
+	// MaxActing is the number of elements of an input that is bound for the sake of
+	// the program, which could be computed without; MaxBehind the number of values
+	// that are looked at to find it.
+	MaxActing = 64
+	MaxBehind = 256
+	// MaxNotes is the number of notes that are kept, and MaxListed that of unsupported
+	// nodes that an error names.
+	MaxNotes  = 100
+	MaxListed = 20
+	// MaxError is the length of an error in bytes. Names and lists of a file may be
+	// of any length.
+	MaxError = 8 << 10
 	// MaxInputs and MaxOpsets bound what a model declares.
 	MaxInputs = 4096
 	MaxOpsets = 64
@@ -55,20 +67,31 @@ func (c *call) countIR() {
 	}
 }
 
+// brief cuts the text of an error that is too long.
+func brief(err error) error {
+	if err == nil || len(err.Error()) <= MaxError {
+		return err
+	}
+	return errors.New(strings.ToValidUTF8(err.Error()[:MaxError], "") + " …")
+}
+
 // room makes sure that there is room for a constant of these dimensions and
-// returns its number of elements, 8 bytes of which each are counted.
-func (c *call) room(dims ...int) int {
+// returns its number of elements, for each of which 8 bytes are counted.
+func (c *call) room(dims ...int) int { return c.roomFor(8, dims...) }
+
+// roomFor counts another number of bytes for each.
+func (c *call) roomFor(width int, dims ...int) int {
 	n := 1
 	for _, d := range dims {
 		if d < 0 {
 			c.fail("%d is no length", d)
 		}
-		if d > 0 && n > MaxFold/8/d {
+		if d > 0 && n > MaxFold/width/d {
 			c.fail("a constant of more than %d MiB is needed", MaxFold>>20)
 		}
 		n *= d
 	}
-	if c.made += 8 * int64(n); c.made > MaxMade {
+	if c.made += int64(width * n); c.made > MaxMade {
 		c.fail("constants of more than %d MiB in all are needed", MaxMade>>20)
 	}
 	return n

@@ -50,33 +50,49 @@ func (j jsonTensor) tensor() (*tensor.Tensor, error) {
 	return t, nil
 }
 
-// Cases of operators that the distribution's test data lack, of ONNX Runtime's own,
-// and of versions that differ; testdata/cases.py says where the values come from.
-func TestCases(t *testing.T) {
+// A jsonCase is a model of a node or two, its inputs, and what it gives.
+type jsonCase struct {
+	Name, Oracle string
+	Model        []byte
+	Inputs       map[string]jsonTensor
+	Outputs      []jsonTensor
+}
+
+func readCases(t testing.TB) []jsonCase {
+	t.Helper()
 	f, err := os.Open("testdata/cases.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	var cases []struct {
-		Name, Oracle string
-		Model        []byte
-		Inputs       map[string]jsonTensor
-		Outputs      []jsonTensor
-	}
+	var cases []jsonCase
 	d := json.NewDecoder(f)
 	d.UseNumber()
 	if err := d.Decode(&cases); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range cases {
+	return cases
+}
+
+func (c jsonCase) values(t testing.TB) map[string]*tensor.Tensor {
+	t.Helper()
+	values := make(map[string]*tensor.Tensor)
+	for name, j := range c.Inputs {
+		v, err := j.tensor()
+		if err != nil {
+			t.Fatal(err)
+		}
+		values[name] = v
+	}
+	return values
+}
+
+// Cases of operators that the distribution's test data lack, of ONNX Runtime's own,
+// and of versions that differ; testdata/cases.py says where the values come from.
+func TestCases(t *testing.T) {
+	for _, c := range readCases(t) {
 		t.Run(c.Name, func(t *testing.T) {
-			values := make(map[string]*tensor.Tensor)
-			for name, j := range c.Inputs {
-				if values[name], err = j.tensor(); err != nil {
-					t.Fatal(err)
-				}
-			}
+			values := c.values(t)
 			m, err := Read("case.onnx", c.Model)
 			if err != nil {
 				t.Fatal(err)

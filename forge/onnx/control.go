@@ -44,7 +44,7 @@ func (c *call) onlyAttr() *proto.Attribute {
 	if len(c.node.Attrs) != 1 {
 		c.fail("it has %d attributes; one of them must be its value", len(c.node.Attrs))
 	}
-	a := c.scope.resolve(c.node.Attrs[0])
+	a := c.attr(c.node.Attrs[0].Name, c.node.Attrs[0].Type)
 	if a == nil {
 		c.fail("the attribute %s has no value", c.node.Attrs[0].Name)
 	}

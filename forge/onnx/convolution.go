@@ -69,6 +69,9 @@ func (c *call) convolve(x, w, bias *ir.Value, win *window, groups int) *ir.Value
 	}
 	xs, ws := x.Spec.Shape, w.Spec.Shape
 	f := win.flat()
+	if win.thin() {
+		f = win.part(0, 1).flat()
+	}
 	attrs := f.attrs()
 	attrs["groups"] = groups
 	in := []*ir.Value{c.reshape(x, xs[0], xs[1], f.in[0], f.in[1]), c.reshape(w, ws[0], ws[1], f.kernel[0], f.kernel[1])}
@@ -129,6 +132,9 @@ func convTranspose(c *call) {
 	}
 	n := len(xs) - 2
 	win := &window{in: xs[2:], kernel: ws[2:], stride: c.perDim("strides", n), dilation: c.perDim("dilations", n), extra: make([]int, n)}
+	if k := c.ints("kernel_shape"); k != nil && !slices.Equal(c.lengths(k), win.kernel) {
+		c.fail("kernel_shape is %v; the kernel is %v", k, w.Spec)
+	}
 	more := make([]int, n)
 	if list := c.ints("output_padding"); list != nil {
 		if more = c.lengths(list); len(more) != n {

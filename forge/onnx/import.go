@@ -14,19 +14,21 @@ import (
 	"forgekernel/forge/tensor"
 )
 
-// MaxListed is the number of unsupported nodes that an error names.
-const MaxListed = 20
-
-// MaxActing is the number of elements of an input that is bound for the sake of
-// the program, which could be computed without.
-const MaxActing = 64
-
 // Graph imports the model. An input is bound to the value that the binding has
 // for it only where the program needs to know it.
 func (m *Model) Graph(ctx context.Context, b importer.Binding) (*importer.Program, error) {
+	p, err := m.importBound(ctx, b)
+	if err != nil {
+		return nil, brief(fmt.Errorf("%s: %w", m.name, err))
+	}
+	return p, nil
+}
+
+// importBound imports again for each input that turns out to act as an attribute.
+func (m *Model) importBound(ctx context.Context, b importer.Binding) (*importer.Program, error) {
 	shapes, err := b.Resolve(m.inputs)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.name, err)
+		return nil, err
 	}
 	bound := make(map[string]string)
 	read := newDecoded()
@@ -38,15 +40,12 @@ func (m *Model) Graph(ctx context.Context, b importer.Binding) (*importer.Progra
 		var need *needError
 		if errors.As(err, &need) && b.Values[need.input] != nil && bound[need.input] == "" {
 			if len(bound) == MaxBound {
-				return nil, fmt.Errorf("%s: more than %d inputs act as attributes", m.name, MaxBound)
+				return nil, fmt.Errorf("more than %d inputs act as attributes", MaxBound)
 			}
 			bound[need.input] = need.purpose
 			continue
 		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", m.name, err)
-		}
-		return p, nil
+		return p, err
 	}
 }
 

@@ -133,11 +133,7 @@ func oneHot(c *call) {
 	index := c.cast(c.arg(0), tensor.I64)
 	index = c.where(c.compare("lt", index, 0), c.shift(index, float64(depth)), index)
 	wide := slices.Insert(slices.Clone(at), axis, 1)
-	column := make([]int, len(wide))
-	for i := range column {
-		column[i] = 1
-	}
-	column[axis] = depth
+	column := c.shapeAlong(axis, len(wide), depth)
 	hit := c.op("eq", nil, c.reshape(index, wide...), c.reshape(c.iota(depth, tensor.I64), column...))
 	values := c.arg(2)
 	pick := func(i int) *ir.Value {

@@ -3,7 +3,7 @@
 // [Open] reads a file, which package proto decodes without copying its weights.
 // [Model.Graph] imports it for one binding of its open dimensions: every node is
 // handed to its operator's import function ([operators]), which builds IR with
-// static shapes.
+// static shapes. ONNX.md lists the operators.
 //
 // # What is known while importing
 //
@@ -14,6 +14,21 @@
 // of the graph becomes known when the binding has a value for that input: then the
 // value is a part of the program, and the program says so. An If on a known
 // condition is replaced by its branch, and functions of the model by their bodies.
+//
+// # Element types
+//
+// Integers of fewer than 32 bits and unsigned ones are held in a larger type. A value
+// keeps the type that the file gives it: arithmetic and casts wrap around there, and
+// quantising saturates. Sums of products of 8-bit numbers are computed in floats in
+// which they are exact.
+//
+// # Files that are not trusted
+//
+// Every operand, rank and attribute is checked where it is read, by methods of call
+// that end the import of the node with an error. What an import may cost is bounded
+// by the limits beside [MaxNodes], whatever sizes a file names; external data stays in
+// the model's folder. All nodes that are not supported are named in one error, and an
+// operand that an import function does not ask for is such an error, too.
 //
 // Provenance: the position of an IR node is the file and the ordinal, from 1, of
 // the ONNX node that it implements.
@@ -57,7 +72,7 @@ func Open(path string) (*Model, error) {
 	m, err := newModel(filepath.Base(path), file.Bytes(), &externalFiles{folder: filepath.Dir(path)})
 	if err != nil {
 		file.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, brief(fmt.Errorf("%s: %w", path, err))
 	}
 	m.file = file
 	return m, nil
@@ -67,7 +82,7 @@ func Open(path string) (*Model, error) {
 func Read(name string, raw []byte) (*Model, error) {
 	m, err := newModel(name, raw, &externalFiles{})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, brief(fmt.Errorf("%s: %w", name, err))
 	}
 	return m, nil
 }

@@ -1,8 +1,6 @@
 package onnx
 
 import (
-	"slices"
-
 	"forgekernel/forge/ir"
 )
 
@@ -25,12 +23,7 @@ func softmax(name string) func(*call) {
 
 // perChannel gives a vector over channels, dimension 1, the rank of x.
 func (c *call) perChannel(v *ir.Value, rank int) *ir.Value {
-	if rank < 2 {
-		c.fail("the operand has no channels")
-	}
-	shape := slices.Repeat([]int{1}, rank-1)
-	shape[0] = v.Spec.Elements()
-	return c.reshape(v, shape...)
+	return c.reshape(v, c.shapeAlong(1, rank, v.Spec.Elements())...)
 }
 
 // batchNorm scales and shifts by the stored statistics: one factor and one term for

@@ -10,7 +10,15 @@ import (
 )
 
 // has reports whether operand i is there.
-func (c *call) has(i int) bool { return i >= 0 && i < len(c.in) && c.in[i] != nil }
+func (c *call) has(i int) bool {
+	if i >= 0 && i < 64 {
+		c.seen.operands |= 1 << i
+	}
+	return i >= 0 && i < len(c.in) && c.in[i] != nil
+}
+
+// allOperands marks all operands as seen.
+const allOperands = 1<<64 - 1
 
 func (c *call) operand(i int) *value {
 	if !c.has(i) {
@@ -33,6 +41,7 @@ func (c *call) arg(i int) *ir.Value {
 // args are all operands.
 func (c *call) args() []*ir.Value {
 	list := make([]*ir.Value, len(c.in))
+	c.seen.operands = allOperands
 	for i := range c.in {
 		list[i] = c.arg(i)
 	}
@@ -94,6 +103,7 @@ func (c *call) intOf(i int, purpose string) int64 {
 
 // attr is an attribute with its value, or nil.
 func (c *call) attr(name string, kind proto.AttrType) *proto.Attribute {
+	c.seen.attrs[name] = true
 	a := c.scope.resolve(c.node.Attr(name))
 	if a != nil && a.Type != kind && a.Type != proto.Undefined {
 		c.fail("attribute %s has type %d instead of %d", name, a.Type, kind)
@@ -155,6 +165,16 @@ func (c *call) intsAt(name string, version int64, i int) (list []int64, ok bool)
 		return nil, false
 	}
 	return c.intsOf(i, "the "+name), true
+}
+
+// shapeAlong is the shape of n numbers that broadcast along an axis of a rank.
+func (c *call) shapeAlong(axis, rank, n int) []int {
+	if axis >= rank {
+		c.fail("the operand has rank %d and no dimension %d", rank, axis)
+	}
+	shape := slices.Repeat([]int{1}, rank-axis)
+	shape[0] = n
+	return shape
 }
 
 // axis brings an axis into 0 … rank-1.

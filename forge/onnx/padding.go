@@ -122,7 +122,7 @@ func trilu(c *call) {
 		k = c.intOf(1, "the k")
 	}
 	rows, columns := shape[len(shape)-2], shape[len(shape)-1]
-	mask := make([]bool, c.room(rows, columns))
+	mask := make([]bool, c.roomFor(1, rows, columns))
 	upper := c.flag("upper", true)
 	for i := range mask {
 		d := int64(i%columns) - int64(i/columns)

@@ -25,12 +25,7 @@ func (c *call) perAxis(v *ir.Value, axis, rank int) *ir.Value {
 	if v.Spec.Rank() != 1 {
 		c.fail("scales %v are neither one number nor a vector", v.Spec)
 	}
-	shape := make([]int, rank-axis)
-	for i := range shape {
-		shape[i] = 1
-	}
-	shape[0] = v.Spec.Elements()
-	return c.reshape(v, shape...)
+	return c.reshape(v, c.shapeAlong(axis, rank, v.Spec.Elements())...)
 }
 
 // quantAxis is the axis of scales, operand i, of operand 0.
@@ -54,12 +49,27 @@ func quantizeLinear(c *call) {
 		return
 	}
 	axis, rank := c.quantAxis(1), c.rank(0)
-	x := c.cast(c.arg(0), c.dtype(1))
+	dtype := c.floatAttr("precision", c.dtype(1))
+	x, scale := c.cast(c.arg(0), dtype), c.cast(c.arg(1), dtype)
 	var zero *ir.Value
 	if c.has(2) {
 		zero = c.perAxis(c.arg(2), axis, rank)
 	}
-	c.setAs(0, c.quantize(c.div(x, c.perAxis(c.arg(1), axis, rank)), zero, to), to)
+	c.setAs(0, c.quantize(c.div(x, c.perAxis(scale, axis, rank)), zero, to), to)
+}
+
+// floatAttr is a type of floats that an attribute names, if it does.
+func (c *call) floatAttr(name string, absent tensor.DType) tensor.DType {
+	n := c.int(name, 0)
+	if n == 0 {
+		return absent
+	}
+	dtype, err := dtypeOf(proto.DataType(n))
+	c.check(err)
+	if !dtype.IsFloat() {
+		c.fail("%s is %v, which is no type of floats", name, proto.DataType(n))
+	}
+	return dtype
 }
 
 // quantize rounds numbers that are in units of the scale, to even when they are
@@ -80,7 +90,8 @@ func dequantizeLinear(c *call) {
 		x = c.sub(x, c.perAxis(c.arg(2), axis, rank))
 	}
 	scale := c.arg(1)
-	c.set(0, c.mul(c.cast(x, scale.Spec.DType), c.perAxis(scale, axis, rank)))
+	y := c.mul(c.cast(x, scale.Spec.DType), c.perAxis(scale, axis, rank))
+	c.set(0, c.cast(y, c.floatAttr("output_dtype", scale.Spec.DType)))
 }
 
 // dynamicQuantizeLinear takes scale and zero from the range of the operand.

@@ -92,6 +92,9 @@ func (c *call) layer(kind cell, x *ir.Value, d, count int, batchFirst bool) *lay
 	}
 	w, r := c.transpose(pick(1), 1, 0), c.transpose(pick(2), 1, 0)
 	l := &layer{call: c, hidden: r.Spec.Shape[0], recur: r}
+	if n := c.int("hidden_size", int64(l.hidden)); n != int64(l.hidden) {
+		c.fail("hidden_size is %d; the recurrent weights %v have another", n, c.shape(2))
+	}
 	width := kind.gates * l.hidden
 	if r.Spec.Shape[1] != width {
 		c.fail("recurrent weights %v have no %d gates", c.shape(2), kind.gates)

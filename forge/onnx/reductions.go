@@ -22,10 +22,10 @@ type reduction func(name string, v *ir.Value) *ir.Value
 // when there are none and the operand passes as it is.
 func (c *call) reduction(since int64) (reduce reduction, ok bool) {
 	axes, given := c.intsAt("axes", since, 1)
+	attrs := ir.Attrs{"keepdims": c.flag("keepdims", true)}
 	if c.flag("noop_with_empty_axes", false) && len(axes) == 0 {
 		return nil, false
 	}
-	attrs := ir.Attrs{"keepdims": c.flag("keepdims", true)}
 	if given && len(axes) > 0 {
 		attrs["axes"] = c.axes(axes, c.rank(0))
 	}
@@ -151,14 +151,9 @@ func (c *call) alongAxis(f func(v *ir.Value, axis int) *ir.Value) {
 func hardmax(c *call) {
 	c.alongAxis(func(v *ir.Value, axis int) *ir.Value {
 		at := c.op("argmax", ir.Attrs{"axis": axis, "keepdims": true}, v)
-		shape := make([]int, v.Spec.Rank())
-		for i := range shape {
-			shape[i] = 1
-		}
 		n := v.Spec.Shape[axis]
-		shape[axis] = n
-		numbers := c.iota(n, tensor.I64)
-		return c.cast(c.op("eq", nil, at, c.reshape(numbers, shape...)), v.Spec.DType)
+		numbers := c.reshape(c.iota(n, tensor.I64), c.shapeAlong(axis, v.Spec.Rank(), n)...)
+		return c.cast(c.op("eq", nil, at, numbers), v.Spec.DType)
 	})
 }
 

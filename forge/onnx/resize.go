@@ -75,6 +75,7 @@ func resize(c *call) {
 		roi, scales, sizes = -1, 1, -1
 		r.coordinates, r.nearest = "asymmetric", "floor"
 	}
+	c.has(roi) // it has a meaning only for tf_crop_and_resize
 	c.oneOf("mode", r.mode, "nearest", "linear", "cubic")
 	v, shape := c.arg(0), c.shape(0)
 	axes := c.ints("axes")

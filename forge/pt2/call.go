@@ -40,6 +40,8 @@ type call struct {
 	results []string        // names; empty for one that is not used
 	out     []*value
 	scratch map[*value]*ir.Value // known values in the scratch graph; nil if not folding
+	// computed says that an operand is computed by the program.
+	computed bool
 }
 
 func (im *imports) newCall(s *scope, n *archive.Node) *call {
@@ -70,20 +72,34 @@ func (c *call) importNode() error {
 	if err != nil {
 		return err
 	}
-	if missing {
-		c.setMissing()
-		return nil
-	}
 	target := c.target()
-	if f, ok := functions[target]; ok {
-		return formula.Try(func() { c.setNumber(0, c.compute(f)) })
-	}
+	f, ofNumbers := functions[target]
 	build, ok := targets[target]
-	if !ok {
+	pure, changes := inPlace(target)
+	switch {
+	case changes && !ok && c.args["self"] != nil:
+		build = targets[pure]
+	case !ok && !ofNumbers:
 		c.refuse("")
 		return nil
 	}
-	if !computed && !nests[target] {
+	switch {
+	case missing:
+		c.setMissing()
+		return nil
+	case ofNumbers:
+		return formula.Try(func() { c.setNumber(0, c.compute(f)) })
+	}
+	c.computed = computed || nests[target]
+	if changes && !ok {
+		return c.change(build)
+	}
+	return c.buildOrFold(build)
+}
+
+// buildOrFold evaluates a node of known operands, and builds any other.
+func (c *call) buildOrFold(build func(*call)) error {
+	if !c.computed {
 		if done, err := c.fold(build); done || err != nil {
 			return err
 		}

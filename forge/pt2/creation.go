@@ -11,7 +11,7 @@ var _ = register(map[string]func(*call){
 	"aten.full.default": filled("size", "fill_value", 0), "aten.zeros.default": filled("size", "", 0), "aten.ones.default": filled("size", "", 1), "aten.empty.memory_format": filled("size", "", 0),
 	"aten.full_like.default": filledLike("fill_value", 0), "aten.zeros_like.default": filledLike("", 0), "aten.ones_like.default": filledLike("", 1), "aten.empty_like.default": filledLike("", 0),
 	"aten.new_full.default": filledNew("fill_value", 0), "aten.new_zeros.default": filledNew("", 0), "aten.new_ones.default": filledNew("", 1), "aten.new_empty.default": filledNew("", 0),
-	"aten.fill.Scalar": fill, "aten.fill.Tensor": fill, "aten.scalar_tensor.default": scalarTensor,
+	"aten.fill.Scalar": fill, "aten.fill.Tensor": fill, "aten.copy.default": copyOf, "aten.scalar_tensor.default": scalarTensor,
 	"aten.arange.default": arange, "aten.arange.start": arange, "aten.arange.start_step": arange, "aten.linspace.default": linspace, "aten.eye.default": eye, "aten.eye.m": eye,
 	"prims.iota.default": countUp,
 })
@@ -77,6 +77,12 @@ func fill(c *call) {
 	like := c.value("self")
 	v := c.as(c.either("value"), like.dtype())
 	c.set(0, c.Op("expand", ir.Attrs{"shape": shape64(like.shape())}, v))
+}
+
+// copyOf is the source as the operand is: of its type and shape.
+func copyOf(c *call) {
+	like := c.value("self")
+	c.set(0, c.Expand(c.Cast(c.tensor("src"), like.dtype()), like.shape()...))
 }
 
 func scalarTensor(c *call) {

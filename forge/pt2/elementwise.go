@@ -22,7 +22,7 @@ var _ = register(map[string]func(*call){
 
 	"aten.add.Tensor": addScaled(1), "aten.add.Scalar": addScaled(1), "aten.sub.Tensor": addScaled(-1), "aten.sub.Scalar": addScaled(-1), "aten.rsub.Scalar": rsub, "aten.rsub.Tensor": rsub,
 	"aten.mul.Tensor": binary("mul"), "aten.mul.Scalar": binary("mul"),
-	"aten.maximum.default": binary("maximum"), "aten.minimum.default": binary("minimum"),
+	"aten.maximum.default": binary("maximum"), "aten.minimum.default": binary("minimum"), "aten.max.other": binary("maximum"), "aten.min.other": binary("minimum"),
 	"aten.div.Tensor": divide, "aten.div.Scalar": divide, "aten.div.Tensor_mode": divideRounded, "aten.div.Scalar_mode": divideRounded,
 	"aten.floor_divide.default": floorDivide, "aten.remainder.Tensor": remainder, "aten.remainder.Scalar": remainder, "aten.fmod.Scalar": fmod, "aten.fmod.Tensor": fmod,
 	"aten.pow.Tensor_Scalar": pow, "aten.pow.Tensor_Tensor": pow, "aten.pow.Scalar": pow,

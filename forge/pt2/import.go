@@ -64,6 +64,9 @@ type needError struct {
 
 func (e *needError) Error() string { return e.err.Error() }
 
+// Needs is the input whose value would make an import go on, or "".
+func (e *needError) Needs() string { return e.input }
+
 // value is what a name of the file stands for.
 type value struct {
 	computed *ir.Value      // by the program; nil for a known tensor that it has not used
@@ -71,6 +74,8 @@ type value struct {
 	number   *number        // of a value that is no tensor
 	missing  bool           // it depends on an unsupported node
 	absent   string         // why a result of a supported node is not given
+	storage  *storage
+	version  int // of the storage, when the value was made
 }
 
 // imports is the work of one [Model.Graph].
@@ -165,7 +170,7 @@ func (im *imports) bindInputs(p *importer.Program, s *scope, shapes [][]int, b i
 			return err
 		}
 		im.origin[v] = in.Name
-		s.values[in.Name] = &value{computed: v}
+		s.values[in.Name] = &value{computed: v, storage: &storage{outside: in.Name}}
 		p.Inputs = append(p.Inputs, in.Name)
 		if !in.exact {
 			im.note("input %s: %s is held as %v", in.Name, in.Source, in.DType)
@@ -188,7 +193,7 @@ func (im *imports) bindValue(in input, t *tensor.Tensor) (*value, error) {
 			return nil, fmt.Errorf("it is %d, and %s is %d", n, in.symbol, was)
 		}
 		im.symbols[in.symbol] = n
-		if err := im.model.checkRange(in.symbol, n); err != nil {
+		if err := im.model.checkRanges(im.symbols); err != nil {
 			return nil, err
 		}
 	}
@@ -244,7 +249,7 @@ func (im *imports) weight(p *archive.Payload) (*value, error) {
 	if err != nil {
 		return nil, err
 	}
-	im.weights[key] = &value{known: t}
+	im.weights[key] = &value{known: t, storage: &storage{outside: "its weights"}}
 	return im.weights[key], nil
 }
 
@@ -318,7 +323,7 @@ func (s *scope) lookup(name string) (*value, error) {
 	if v.absent != "" {
 		return nil, fmt.Errorf("%q is not supported: %s", name, v.absent)
 	}
-	return v, nil
+	return v, v.storage.check(name, v.version)
 }
 
 // nodes imports the nodes of a graph.
@@ -355,6 +360,7 @@ func (im *imports) node(s *scope, n *archive.Node) error {
 		if u := v.computed; u != nil && im.origin[u] == "" {
 			im.b.Name(u, im.names.New(name))
 		}
+		c.place(v)
 		if err := s.define(name, v); err != nil {
 			return err
 		}
@@ -408,7 +414,7 @@ func (im *imports) compareNumber(s *scope, name string, v *number) error {
 	if symbol, plain := e.Symbol(); plain {
 		if _, known := im.symbols[symbol]; !known {
 			im.symbols[symbol] = v.int
-			return im.model.checkRange(symbol, v.int)
+			return im.model.checkRanges(im.symbols)
 		}
 	}
 	n, err := e.Int(im.symbols)

@@ -15,6 +15,9 @@ var _ = register(map[string]func(*call){
 	"aten.isnan.default": isNaN, "aten.isinf.default": isInf,
 	"aten.where.self": where, "aten.where.ScalarSelf": where, "aten.where.ScalarOther": where, "aten.where.Scalar": where,
 	"aten.masked_fill.Scalar": maskedFill, "aten.masked_fill.Tensor": maskedFill,
+})
+
+var _ = registerViews(map[string]func(*call){
 	"aten.to.dtype": to("self"), "aten._to_copy.default": to("self"), "aten.to.dtype_layout": to("self"), "aten.to.device": to("self"), "prims.convert_element_type.default": to("a"),
 	"aten.type_as.default": typeAs,
 })

@@ -12,10 +12,13 @@ import (
 var _ = register(map[string]func(*call){
 	"aten.linear.default": linear, "aten.addmm.default": addmm, "aten.addmv.default": addmm, "aten.baddbmm.default": addmm,
 	"aten.mm.default": product("self", "mat2"), "aten.bmm.default": product("self", "mat2"), "aten.mv.default": product("self", "vec"),
-	"aten.matmul.default": product("self", "other"), "aten.dot.default": product("self", "tensor"), "aten.einsum.default": einsum, "aten.outer.default": outer,
+	"aten.matmul.default": product("self", "other"), "aten.dot.default": product("self", "tensor"), "aten.outer.default": outer,
 	"aten.scaled_dot_product_attention.default": attention, "aten._scaled_dot_product_flash_attention_for_cpu.default": attention,
 	"aten._scaled_dot_product_efficient_attention.default": attention, "aten._scaled_dot_product_flash_attention.default": attention,
 })
+
+// An einsum of one operand may only permute it.
+var _ = registerViews(map[string]func(*call){"aten.einsum.default": einsum})
 
 // linear has its weight as [out, in].
 func linear(c *call) {

@@ -97,6 +97,11 @@ func newModel(name string, raw []byte) (*Model, error) {
 	if err := m.parseSizes(a.Program.Module.Graph, 0); err != nil {
 		return nil, err
 	}
+	for text := range a.Program.Ranges {
+		if m.exprs[text], err = symbolic.Parse(text); err != nil {
+			return nil, fmt.Errorf("range of %q: %w", text, err)
+		}
+	}
 	if err := m.declareInputs(); err != nil {
 		return nil, err
 	}

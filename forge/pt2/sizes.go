@@ -42,26 +42,55 @@ func (m *Model) resolve(b importer.Binding) (shapes [][]int, symbols map[string]
 	return shapes, symbols, m.checkSizes(shapes, symbols)
 }
 
-// bindGiven takes the symbols that are dimensions of their own from given shapes.
+// bindGiven takes the symbols from given shapes: first those that are dimensions of
+// their own, then those that occur in expressions only.
 func (m *Model) bindGiven(b importer.Binding, symbols map[string]int64) {
-	for _, in := range m.inputs {
-		given, ok := b.Shapes[in.Name]
-		if t := b.Values[in.Name]; t != nil && !ok {
-			given, ok = t.Shape(), true
-		}
-		if !ok || len(given) != len(in.Dims) {
-			continue
-		}
-		for i, e := range in.sizes {
-			if e == nil {
+	for _, plainOnly := range []bool{true, false} {
+		for _, in := range m.inputs {
+			given, ok := b.Shapes[in.Name]
+			if t := b.Values[in.Name]; t != nil && !ok {
+				given, ok = t.Shape(), true
+			}
+			if !ok || len(given) != len(in.Dims) {
 				continue
 			}
-			name, plain := e.Symbol()
-			if _, known := symbols[name]; plain && !known {
-				symbols[name] = int64(given[i])
+			for i, e := range in.sizes {
+				if e == nil {
+					continue
+				}
+				if _, plain := e.Symbol(); plain || !plainOnly {
+					solve(e, int64(given[i]), symbols)
+				}
 			}
 		}
 	}
+}
+
+// solve gives the one symbol of e that has no value the one that makes e equal n, if e
+// is linear in it. That it does so is checked with everything else.
+func solve(e *symbolic.Expr, n int64, symbols map[string]int64) {
+	var open string
+	for _, name := range e.Symbols() {
+		if _, known := symbols[name]; known {
+			continue
+		}
+		if open != "" {
+			return
+		}
+		open = name
+	}
+	if open == "" {
+		return
+	}
+	trial := maps.Clone(symbols)
+	trial[open] = 0
+	at0, err0 := e.Int(trial)
+	trial[open] = 1
+	at1, err1 := e.Int(trial)
+	if err0 != nil || err1 != nil || at1 == at0 || (n-at0)%(at1-at0) != 0 {
+		return
+	}
+	symbols[open] = (n - at0) / (at1 - at0)
 }
 
 // bindDerived computes the dimensions that are expressions. Symbols that occur only in
@@ -121,28 +150,32 @@ func (m *Model) checkSizes(shapes [][]int, symbols map[string]int64) error {
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(symbols)) {
-		if err := m.checkRange(name, symbols[name]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return m.checkRanges(symbols)
 }
 
 // assumedMin is the least size that the exporter assumes of every open one, though
 // smaller ones work, as PyTorch's own checks allow.
 const assumedMin = 2
 
-func (m *Model) checkRange(name string, v int64) error {
-	r, ok := m.archive.Program.Ranges[name]
-	if !ok {
-		return nil
-	}
-	if r.Min != nil && *r.Min > assumedMin && v < *r.Min {
-		return fmt.Errorf("%s is %d; the program was exported for at least %d", name, v, *r.Min)
-	}
-	if r.Max != nil && v > *r.Max {
-		return fmt.Errorf("%s is %d; the program was exported for at most %d", name, v, *r.Max)
+// checkRanges holds what has a value against its range, which may be that of an
+// expression.
+func (m *Model) checkRanges(symbols map[string]int64) error {
+	ranges := m.archive.Program.Ranges
+	for _, text := range slices.Sorted(maps.Keys(ranges)) {
+		v, err := m.exprs[text].Int(symbols)
+		if unbound := new(symbolic.Unbound); errors.As(err, &unbound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		r := ranges[text]
+		if r.Min != nil && *r.Min > assumedMin && v < *r.Min {
+			return fmt.Errorf("%s is %d; the program was exported for at least %d", text, v, *r.Min)
+		}
+		if r.Max != nil && v > *r.Max {
+			return fmt.Errorf("%s is %d; the program was exported for at most %d", text, v, *r.Max)
+		}
 	}
 	return nil
 }

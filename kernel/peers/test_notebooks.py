@@ -19,7 +19,7 @@ ids = [p.stem for p in NOTEBOOKS]
 
 def by_nbclient(path):
     nb = nbformat.read(path, as_version=4)
-    NotebookClient(nb, timeout=120, kernel_name="forge").execute()
+    NotebookClient(nb, timeout=120, kernel_name="forge", resources={"metadata": {"path": str(path.parent)}}).execute()
     return nb
 
 

@@ -11,6 +11,9 @@
 //  5. Everything else starts on vector functions and goes on in C once that is
 //     compiled and checked (package tiered).
 //
+// A program whose kernels have been tuned, and whose C can be compiled, goes by the
+// last rule whatever its size: what was measured are kernels in C.
+//
 // [Executable.Notes] and every kernel's reason say which it was.
 package auto
 
@@ -55,6 +58,9 @@ func New(threads int) *Backend {
 // Name is "auto".
 func (b *Backend) Name() string { return "auto" }
 
+// Native is the backend that compiles to machine code.
+func (b *Backend) Native() *cpu.Backend { return b.tiered.Native() }
+
 // Compile picks a backend and compiles the program with it.
 func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, error) {
 	interpreted := func(why string) (backend.Executable, error) {
@@ -71,13 +77,16 @@ func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable,
 	if err != nil {
 		return nil, err
 	}
-	if why := quick.(*portable.Executable).Reference(); why != "" {
+	_, err = b.find()
+	why, work := quick.(*portable.Executable).Reference(), g.Cost().FLOPs
+	switch small := work < Threshold; {
+	case (why != "" || small) && err == nil && b.Native().Chosen(ctx, g):
+		return &Executable{b.tiered.Improve(ctx, quick, g), b.tiered, "its kernels have been tuned in C, which is compiled in the background"}, nil
+	case why != "":
 		return interpreted("no node has a kernel of vector functions: " + why)
-	}
-	if work := g.Cost().FLOPs; work < Threshold {
+	case small:
 		return &Executable{quick, b.portable, fmt.Sprintf("its %d floating-point operations would not repay compiling C", work)}, nil
-	}
-	if _, err := b.find(); err != nil {
+	case err != nil:
 		warning := &display.Diagnostic{Warning: true, Message: err.Error(), Notes: []string{"programs run on vector functions of Go, which are slower than C"}}
 		if errors.As(err, &cpu.NoCompiler{}) {
 			warning.Hint = tiered.HowToInstall

@@ -70,7 +70,7 @@ type Backend struct {
 	CompileLimit time.Duration
 	// Choose gives schedules to a program, which is described by the shapes of its
 	// kernels in the order in which they run. Nil leaves all to the backend.
-	Choose func(program []string) Schedules
+	Choose func(ctx context.Context, program []string) Schedules
 	// Threads is how many may share a kernel, the caller's among them; none do below
 	// 2. Results do not depend on it.
 	Threads int
@@ -98,11 +98,23 @@ func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable,
 // CompileAll makes one library for several graphs, which share equal kernels. It
 // takes much less time than to compile them one by one.
 func (b *Backend) CompileAll(ctx context.Context, graphs ...*ir.Graph) ([]backend.Executable, error) {
-	choose := b.Choose
-	if choose == nil {
-		choose = func([]string) Schedules { return nil }
+	return b.compileAll(ctx, graphs, func(_ int, program []string) Schedules { return b.choose(ctx, program) }, "")
+}
+
+func (b *Backend) choose(ctx context.Context, program []string) Schedules {
+	if b.Choose == nil {
+		return nil
 	}
-	return b.compileAll(ctx, graphs, func(int) func([]string) Schedules { return choose }, "")
+	return b.Choose(ctx, program)
+}
+
+// Chosen reports whether [Backend.Choose] has schedules for a graph.
+func (b *Backend) Chosen(ctx context.Context, g *ir.Graph) bool {
+	if b.Choose == nil {
+		return false
+	}
+	p, err := b.lower(g)
+	return err == nil && len(b.Choose(ctx, p.shapes())) > 0
 }
 
 // CompileVariants makes one library in which each program is the graph with other
@@ -113,17 +125,15 @@ func (b *Backend) CompileVariants(ctx context.Context, g *ir.Graph, variants ...
 	for i := range graphs {
 		graphs[i] = g
 	}
-	return b.compileAll(ctx, graphs, func(i int) func([]string) Schedules {
-		return func([]string) Schedules { return variants[i] }
-	}, repeatCode)
+	return b.compileAll(ctx, graphs, func(i int, _ []string) Schedules { return variants[i] }, repeatCode)
 }
 
 // compileAll prints programs and what follows them.
-func (b *Backend) compileAll(ctx context.Context, graphs []*ir.Graph, choose func(i int) func([]string) Schedules, more string) ([]backend.Executable, error) {
+func (b *Backend) compileAll(ctx context.Context, graphs []*ir.Graph, choose func(i int, program []string) Schedules, more string) ([]backend.Executable, error) {
 	u := newUnit(b.Target)
 	programs := make([]*program, len(graphs))
 	for i, g := range graphs {
-		p, err := b.prepare(g, choose(i))
+		p, err := b.prepare(g, func(program []string) Schedules { return choose(i, program) })
 		if err != nil {
 			return nil, err
 		}

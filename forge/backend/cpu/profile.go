@@ -62,11 +62,7 @@ func (b *Backend) Profile(ctx context.Context, g *ir.Graph, runs int, inputs ...
 
 // compileApart makes a program in which each kernel is a native function.
 func (b *Backend) compileApart(ctx context.Context, g *ir.Graph) (*executable, error) {
-	choose := b.Choose
-	if choose == nil {
-		choose = func([]string) Schedules { return nil }
-	}
-	p, err := b.prepare(g, choose)
+	p, err := b.prepare(g, func(program []string) Schedules { return b.choose(ctx, program) })
 	if err != nil {
 		return nil, err
 	}

@@ -76,8 +76,17 @@ type argument struct {
 	offset int64 // in bytes
 }
 
-// prepare plans a graph and lowers its nodes, whose kernels are cut as chosen.
+// prepare lowers a graph to kernels, which are cut as chosen.
 func (b *Backend) prepare(g *ir.Graph, choose func(program []string) Schedules) (*program, error) {
+	p, err := b.lower(g)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.cut(b.Target, choose(p.shapes()))
+}
+
+// lower plans a graph and lowers its nodes.
+func (b *Backend) lower(g *ir.Graph) (*program, error) {
 	if err := ir.Verify(g); err != nil {
 		return nil, err
 	}
@@ -98,7 +107,7 @@ func (b *Backend) prepare(g *ir.Graph, choose func(program []string) Schedules) 
 		}
 	}
 	p.placeResults()
-	return p, p.cut(b.Target, choose(p.shapes()))
+	return p, nil
 }
 
 // placeValues makes a buffer of each slot and of each storage outside them.

@@ -39,7 +39,7 @@ func TestReferences(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := New().prepare(g, func([]string) Schedules { return nil })
+		p, err := New().lower(g)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestReasons(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := New().prepare(g, func([]string) Schedules { return nil })
+		p, err := New().lower(g)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package cpu_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -172,7 +173,7 @@ func TestChoose(t *testing.T) {
 	}
 	b := cpu.New()
 	var asked []string
-	b.Choose = func(program []string) cpu.Schedules {
+	b.Choose = func(_ context.Context, program []string) cpu.Schedules {
 		asked = program
 		return cpu.Schedules{program[0]: {Rows: 2, Vectors: 1}, "another": {Rows: 3, Vectors: 1}}
 	}
@@ -183,11 +184,13 @@ func TestChoose(t *testing.T) {
 	if reason := exe.Kernels()[0].Reason; !strings.Contains(reason, "tiles of 2 rows by 1 vectors") || !strings.Contains(reason, "; tuned: form=tiles tile=2x1 block=13 ") {
 		t.Errorf("the kernel is told to be %s", reason)
 	}
-	b.Choose = func(program []string) cpu.Schedules { return cpu.Schedules{program[0]: {Width: 5}} }
+	b.Choose = func(_ context.Context, program []string) cpu.Schedules { return cpu.Schedules{program[0]: {Width: 5}} }
 	if _, err := b.Compile(t.Context(), g); err == nil || !strings.Contains(err.Error(), "has no vectors of 5 floats") {
 		t.Errorf("got error %v", err)
 	}
-	b.Choose = func(program []string) cpu.Schedules { return cpu.Schedules{program[0]: {Rows: 16, Vectors: 8}} }
+	b.Choose = func(_ context.Context, program []string) cpu.Schedules {
+		return cpu.Schedules{program[0]: {Rows: 16, Vectors: 8}}
+	}
 	if _, err := b.Compile(t.Context(), g); err == nil || !strings.Contains(err.Error(), "vector registers") {
 		t.Errorf("got error %v", err)
 	}

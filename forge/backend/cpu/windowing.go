@@ -40,7 +40,7 @@ const (
 	// of a second cache of half a MiB. A band of one tile may use up to scratchBytes
 	// of the stack.
 	bandBytes    = 256 << 10
-	scratchBytes = 1 << 20
+	scratchBytes = 2 << 20
 )
 
 // scratch is the number of elements of the scratch array. The last vector of a line

@@ -47,6 +47,12 @@ func New(threads int) *Backend {
 // Name is "tiered".
 func (b *Backend) Name() string { return "tiered" }
 
+// Native is the backend of the second form, if it makes machine code; else nil.
+func (b *Backend) Native() *cpu.Backend {
+	native, _ := b.Second.(*cpu.Backend)
+	return native
+}
+
 // Compile returns as soon as the first form is ready. What goes wrong with the
 // second is told through the sink of ctx, whose end does not stop it.
 func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, error) {

@@ -14,6 +14,9 @@ func (f Builder) Convolve(x, w, bias *ir.Value, win *Window, groups int) *ir.Val
 	}
 	xs, ws := x.Spec.Shape, w.Spec.Shape
 	flat := win.flat()
+	if win.thin() {
+		flat = win.part(0, 1).flat()
+	}
 	attrs := flat.attrs()
 	attrs["groups"] = groups
 	in := []*ir.Value{f.Reshape(x, xs[0], xs[1], flat.In[0], flat.In[1]), f.Reshape(w, ws[0], ws[1], flat.Kernel[0], flat.Kernel[1])}

@@ -1,11 +1,18 @@
 package formula
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
 	"forgekernel/forge/ir"
 )
+
+// MaxTerms is the largest number of operands of an einsum.
+const MaxTerms = 64
+
+// plainTerm is what a term of an einsum looks like.
+var plainTerm = regexp.MustCompile(`^[A-Za-z]*(\.\.\.)?[A-Za-z]*$`)
 
 // Einsum multiplies operands with named dimensions and sums over those that the
 // result does not name.
@@ -13,8 +20,13 @@ func (f Builder) Einsum(equation string, operands ...*ir.Value) *ir.Value {
 	equation = strings.ReplaceAll(equation, " ", "")
 	left, right, explicit := strings.Cut(equation, "->")
 	terms := strings.Split(left, ",")
-	if len(terms) != len(operands) {
-		f.Fail("equation %q has %d terms for %d operands", equation, len(terms), len(operands))
+	for _, t := range append(slices.Clone(terms), right) {
+		if !plainTerm.MatchString(t) {
+			f.Fail("equation %q: %q is no term of letters and at most one ellipsis", equation, t)
+		}
+	}
+	if len(terms) != len(operands) || len(terms) > MaxTerms {
+		f.Fail("equation %q has %d terms for %d operands; at most %d are supported", equation, len(terms), len(operands), MaxTerms)
 	}
 	e := &contraction{Builder: f, lengths: make(map[rune]int)}
 	for i, t := range terms {

@@ -66,6 +66,12 @@ func (w *Window) RoundUp() {
 	}
 }
 
+// thin reports whether all windows lie in one column. Its elements are made one row,
+// along which backends work in vectors.
+func (w *Window) thin() bool {
+	return len(w.In) == 2 && w.In[1] == 1 && w.Kernel[1] == 1 && w.Low[1] == 0 && w.High[1] == 0 && w.Extra[1] == 0
+}
+
 // flat is a window with dimensions of length 1 in front until it has two.
 func (w *Window) flat() *Window {
 	f := &Window{}

@@ -248,6 +248,8 @@ def quantised():
     case("quantize axis", "QuantizeLinear", [x, f(3, low=0.01, high=0.2), integers(np.uint8, 3)], opset=13, axis=1)
     case("dequantize axis", "DequantizeLinear", [integers(np.int8, 2, 3), f(3), integers(np.int8, 3)], opset=13, axis=1, oracle="runtime")
     case("dequantize int32", "DequantizeLinear", [integers(np.int32, 5, low=-1000, high=1000), s], opset=13, oracle="runtime")
+    case("dequantize 23 to float16", "DequantizeLinear", [integers(np.int8, 5), s], opset=23, output_dtype=TensorProto.FLOAT16)
+    case("quantize 23 in float32", "QuantizeLinear", [x.astype(np.float16), s.astype(np.float16), np.array(3, np.int8)], opset=23, precision=TensorProto.FLOAT)
     case("dynamic quantize", "DynamicQuantizeLinear", [x], 3, opset=11)
     a, b = integers(np.uint8, 2, 3, 4), integers(np.int8, 4, 5)
     case("matmul integer", "MatMulInteger", [a, b, np.array(9, np.uint8), np.array(-3, np.int8)], opset=10)

@@ -103,7 +103,8 @@ func (e *Expr) String() string {
 	infix, ok := operators[e.name]
 	for i, a := range e.args {
 		args[i] = a.String()
-		if ok && a.call && operators[a.name] != "" && (e.name != "Add" || a.name == "Add") {
+		inner := a.call && operators[a.name] != "" && (e.name != "Add" || a.name == "Add")
+		if ok && (inner || a.num != nil && (a.num.Sign() < 0 || !a.num.IsInt())) {
 			args[i] = "(" + args[i] + ")"
 		}
 	}

@@ -3,6 +3,7 @@ package symbolic
 import (
 	"fmt"
 	"math/big"
+	"regexp"
 	"strings"
 )
 
@@ -179,6 +180,8 @@ func (p *parser) number(token string) *Expr {
 	return &Expr{num: v}
 }
 
+var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
 // call reads the operands of a function. Those with names are hints for SymPy.
 func (p *parser) call(name string, depth int) *Expr {
 	e := &Expr{name: name[strings.LastIndexByte(name, '.')+1:], call: true}
@@ -213,7 +216,10 @@ func (p *parser) finish(e *Expr, text string) *Expr {
 	switch {
 	case p.err != nil:
 		return e
-	case (e.name == "Symbol" || e.name == "Dummy") && text != "" && len(e.args) == 0:
+	case (e.name == "Symbol" || e.name == "Dummy") && len(e.args) == 0:
+		if !plainName.MatchString(text) || named(text).num != nil {
+			return p.fail("%q is no name of a symbol", cut(text))
+		}
 		return &Expr{name: text}
 	case e.name == "Float" && text != "":
 		return p.number(text)

@@ -18,6 +18,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from torch.export import Dim
+from torch.export.graph_signature import ConstantArgument
 
 
 class MLP(nn.Module):
@@ -125,6 +126,50 @@ class Views(nn.Module):
         )
 
 
+class Sizes(nn.Module):
+    """An even number of rows, a number as an input, one out of a tensor, and no_grad."""
+
+    def forward(self, x, n: int, limit):
+        with torch.no_grad():
+            y = x * 2
+        k = limit.item()
+        torch._check(k >= 1)
+        torch._check(k <= 4)
+        return y.reshape(2, -1).sum(1), x.new_ones(n + 1) * 3, x.narrow(1, 0, k).sum(), torch.max(x[: x.shape[0] // 2], x[x.shape[0] // 2 :])
+
+
+class Changes(nn.Module):
+    """Operators that change their operand, which nothing reads afterwards."""
+
+    def forward(self, x):
+        y = F.relu(x * 2, inplace=True)
+        y += 1
+        z = x.clone()
+        z[:, 0].mul_(3)
+        w = F.hardtanh(x @ x.t(), inplace=True).flatten()
+        return y.clamp_(max=2), w.add_(1), x
+
+
+class Stale(nn.Module):
+    """A view is changed, and then the whole is read."""
+
+    def forward(self, x):
+        y = x * 2
+        y[:, 0] = 0
+        return y + 1
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(4, 3, num_layers=2, bidirectional=True, batch_first=True)
+        self.gru = nn.GRU(6, 2, bias=False)
+
+    def forward(self, x):
+        y, (h, c) = self.lstm(x)
+        return y, h, c, *self.gru(y)
+
+
 def elementwise(x, y, n, m):
     return (
         x + y, x - 2 * y, 3 - x, x * y, x / (y.abs() + 1), n // 3, n % 3, n / 2, x // 0.3, x % 0.7, torch.fmod(x, 0.7), n + 0.5, n * x[:, :1],
@@ -225,8 +270,8 @@ def save(module, args, path, **shapes):
     write(program, f"{path}.pt2.gz")
     write(program.run_decompositions(), f"{path}.core.pt2.gz")
     results = torch.utils._pytree.tree_flatten(module(*args))[0]
-    names = [spec.arg.name for spec in program.graph_signature.input_specs if spec.kind.name == "USER_INPUT"]
-    arrays = {f"in_{name}": a.numpy() for name, a in zip(names, args) if isinstance(a, torch.Tensor)}
+    given = [spec.arg for spec in program.graph_signature.input_specs if spec.kind.name == "USER_INPUT"]
+    arrays = {f"in_{spec.name}": np.asarray(a) for spec, a in zip(given, args) if not isinstance(spec, ConstantArgument)}
     arrays |= {f"out_{i}": torch.as_tensor(r).detach().numpy() for i, r in enumerate(results)}
     return arrays
 
@@ -256,6 +301,10 @@ def main(directory):
         "mlp": (MLP(), (torch.randn(3, 4), 2), dict(dynamic_shapes={"x": {0: batch}, "twice": None})),
         "gpt": (GPT(), (ids,), {}),
         "cnn": (CNN(), (torch.randn(2, 3, 8, 8),), {}),
+        "sizes": (Sizes(), (torch.randn(6, 4), 5, torch.tensor(3)), dict(dynamic_shapes={"x": {0: 2 * Dim("half", min=1, max=8)}, "n": Dim.DYNAMIC, "limit": None})),
+        "changes": (Changes(), (torch.randn(3, 4),), {}),
+        "stale": (Stale(), (torch.randn(3, 4),), {}),
+        "recurrent": (Recurrent(), (torch.randn(2, 3, 4),), {}),
         "views": (Views(), (torch.randn(2, 7), torch.randn(2, 14)), dict(dynamic_shapes={"x": {0: rows, 1: columns}, "y": {0: rows, 1: columns}})),
     }
     plain = (torch.randn(3, 4), torch.randn(3, 4), torch.arange(12).reshape(3, 4) - 4, torch.arange(12).reshape(3, 4) % 3 == 0)

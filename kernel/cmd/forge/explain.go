@@ -159,6 +159,8 @@ func (p *program) resumeFlags(cmd *cobra.Command) {
 func (p *program) arguments() cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
+		case !slices.Contains(forge.Backends(), p.backend):
+			return usageError{fmt.Errorf("--backend: there is no backend %q; there are %s", p.backend, strings.Join(forge.Backends(), ", "))}
 		case p.threads < 1 || p.threads > forge.MaxThreads:
 			return usageError{fmt.Errorf("--threads: a program runs on 1 to %d, not on %d", forge.MaxThreads, p.threads)}
 		case p.from == "":

@@ -11,16 +11,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"forgekernel/display"
-	"forgekernel/forge"
 	"forgekernel/forge/audit/fuzz"
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/cpu"
+	"forgekernel/forge/backend/interp"
+	"forgekernel/forge/backend/portable"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/op"
 )
 
-// nativeBackends are those that fuzz may compare with the interpreter.
-var nativeBackends = []backend.Backend{cpu.New()}
+// fuzzable are the backends that fuzz may compare with the interpreter.
+var fuzzable = []backend.Backend{cpu.New(), portable.New()}
 
 func fuzzCommand() *cobra.Command {
 	var (
@@ -67,9 +68,9 @@ makes it again. The exit status is 1 if any fails.`,
 // fuzzedBackends are the named ones or, without names, those that can compile on
 // this machine; of the others it is said why not.
 func fuzzedBackends(cmd *cobra.Command, names []string) ([]backend.Backend, error) {
-	known := []string{forge.DefaultBackend}
+	known := []string{interp.New().Name()}
 	var list []backend.Backend
-	for _, b := range nativeBackends {
+	for _, b := range fuzzable {
 		known = append(known, b.Name())
 		if len(names) > 0 && !slices.Contains(names, b.Name()) {
 			continue

@@ -10,8 +10,11 @@ import (
 )
 
 func TestFuzz(t *testing.T) {
-	if out := succeed(t, "fuzz --count 20 --seed 7 --backend cpu"); !strings.HasPrefix(out, "20 programs of ") || !strings.Contains(out, "from seed 7 on cpu: no failures") {
+	if out := succeed(t, "fuzz --count 20 --seed 7 --backend cpu --backend portable"); !strings.HasPrefix(out, "20 programs of ") || !strings.Contains(out, "from seed 7 on cpu, portable: no failures") {
 		t.Errorf("fuzz prints %q", out)
+	}
+	if out := succeed(t, "fuzz --count 20 --seed 7 --backend portable"); !strings.Contains(out, "from seed 7 on portable: no failures") {
+		t.Errorf("fuzz on portable prints %q", out)
 	}
 	if out := succeed(t, "fuzz --count 3 --backend interp"); !strings.Contains(out, "from seed 1: no failures") {
 		t.Errorf("fuzz without other backends prints %q", out)
@@ -26,7 +29,7 @@ func TestFuzz(t *testing.T) {
 	if err := json.Unmarshal([]byte(succeed(t, "fuzz --count 3 --json")), &r); err != nil {
 		t.Fatal(err)
 	}
-	if r.Format != "forge.fuzz" || r.Version != 1 || r.Seed != 1 || r.Programs != 3 || r.Failures == nil || len(r.Failures) != 0 || !slices.Equal(r.Backends, []string{"cpu"}) {
+	if r.Format != "forge.fuzz" || r.Version != 1 || r.Seed != 1 || r.Programs != 3 || r.Failures == nil || len(r.Failures) != 0 || !slices.Equal(r.Backends, []string{"cpu", "portable"}) {
 		t.Errorf("the report is %+v", r)
 	}
 	for _, line := range []string{"fuzz --count 0", "fuzz --count x", "fuzz --seed -1", "fuzz file", "fuzz --backend gpu"} {
@@ -36,8 +39,8 @@ func TestFuzz(t *testing.T) {
 	}
 }
 
-// Without a compiler for the machine the interpreter is left, and fuzz says so; a
-// backend that was asked for is an error.
+// Without a compiler for the machine the backends that need none are left, and fuzz
+// says so; one that was asked for is an error.
 func TestFuzzWithoutCompiler(t *testing.T) {
 	t.Setenv("FORGE_CC", filepath.Join(t.TempDir(), "cc"))
 	var out, said bytes.Buffer
@@ -45,7 +48,7 @@ func TestFuzzWithoutCompiler(t *testing.T) {
 	cmd.SetOut(&out)
 	cmd.SetErr(&said)
 	cmd.SetArgs([]string{"fuzz", "--count", "2"})
-	if err := cmd.ExecuteContext(t.Context()); err != nil || !strings.Contains(said.String(), "not on cpu: ") || !strings.HasPrefix(out.String(), "2 programs of ") {
+	if err := cmd.ExecuteContext(t.Context()); err != nil || !strings.Contains(said.String(), "not on cpu: ") || !strings.Contains(out.String(), "from seed 1 on portable: no failures") {
 		t.Errorf("%v: %s%s", err, &said, &out)
 	}
 	cmd.SetArgs([]string{"fuzz", "--count", "2", "--backend", "cpu"})

@@ -43,11 +43,11 @@ func tuneCommand() *cobra.Command {
 		Use:   "tune FILE [--shapes 8x16,16x12,12] | tune --suite NAME",
 		Short: "Find the schedules of a program's kernels by measurement, and keep them",
 		Long: `Tune measures how the kernels of a program run best on the backend cpu: the register
-tile and the blocks of a product, its chains and rounds, the blocks of keys of an attention, the width of the vectors and the chunks that threads
-share. Every candidate is first
-compared with the float64 reference; those that pass are timed in turn. The record,
-with all samples, is kept beside the compiled programs, and programs with the same
-kernels are compiled with it from then on.
+tile and the blocks of a product, its chains and rounds, the blocks of keys of an
+attention, the width of the vectors and the chunks that threads share. Every
+candidate is first compared with the float64 reference; those that pass are timed in
+turn. The record, with all samples, is kept beside the compiled programs, and
+programs with the same kernels are compiled with it from then on.
 
 With --assert P all candidates are measured again afterwards. The exit status is 1
 when a pick then takes more than P percent longer than the best.`,

@@ -7,14 +7,23 @@ var _ = register(map[string]func(*call){
 	"aten.item.default": item, "aten._local_scalar_dense.default": item,
 	"aten._assert_scalar.default": assertScalar, "aten._assert_async.msg": ignore, "aten._assert_tensor_metadata.default": ignore,
 	"aten.sym_constrain_range_for_size.default": constrain, "aten.sym_constrain_range.default": constrain, "_operator.getitem": getItem,
+})
 
-	"aten.alias.default": pass, "aten.detach.default": pass, "aten.detach_.default": pass, "aten.lift_fresh_copy.default": pass, "aten.lift.default": pass, "aten.clone.default": pass,
+var _ = registerViews(map[string]func(*call){
+	"aten.alias.default": pass, "aten.detach.default": pass, "aten.detach_.default": pass, "aten.lift_fresh_copy.default": clone, "aten.lift.default": pass, "aten.clone.default": clone,
 	"aten.contiguous.default": pass, "aten.positive.default": pass, "aten.dropout.default": dropout, "aten.feature_dropout.default": dropout, "aten.alpha_dropout.default": dropout, "aten.native_dropout.default": dropout,
 	"aten._conj.default": pass, "aten.resolve_conj.default": pass, "aten.resolve_neg.default": pass,
 })
 
-// pass gives the operand as it is: programs share tensors, since none changes them.
+// pass gives the operand as it is.
 func pass(c *call) { c.out[0] = c.value("self") }
+
+// clone gives it a storage of its own.
+func clone(c *call) {
+	v := *c.value("self")
+	v.storage, v.version = &storage{}, 0
+	c.out[0] = &v
+}
 
 // ignore reads all arguments: PyTorch checks something that the import checks anyway.
 func ignore(c *call) {
