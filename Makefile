@@ -18,7 +18,7 @@ export CGO_ENABLED := 0
 # With one setting for all, a package is compiled once.
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: all build generate run test vet lint test-go race peers-env test-clients lab bench peers capture models clean
+.PHONY: all build generate run test vet lint test-go race conformance peers-env test-clients lab bench peers capture models clean
 
 all: build
 
@@ -45,12 +45,21 @@ vet: generate
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
+# Machine code of tests is kept here, under names made from source, flags and
+# compiler: a second run, and another package, finds what has not changed.
+test-go race conformance: export FORGE_CACHE_DIR := $(CURDIR)/build/cache
+
 test-go: generate peers-env
 	FORGE_BIN=$(CURDIR)/bin/forge FORGE_PYTHON=$(CURDIR)/$(VPY) $(GO) test ./...
 
 # The race detector needs a C compiler.
 race: generate
 	CGO_ENABLED=1 $(GO) test -race -short ./display/... ./forge/... ./kernel/zmtp/... ./kernel/wire/... ./kernel/link/... ./kernel/front/... ./kernel/session/... ./kernel/cell/... ./kernel/gocell ./kernel/gocell/eval
+
+# All programs of the suite on all kinds of vectors that this machine has. The
+# default runs them on the widest, and a part of them on the others.
+conformance: generate
+	FORGE_CONFORMANCE=full $(GO) test -timeout 30m ./forge/backend/...
 
 # The environment of the real clients: exactly the versions in requirements.txt.
 peers-env: $(VENV)/.stamp

@@ -216,26 +216,14 @@ func attention(c *call) {
 }
 
 // multiHeadAttention has the operands query, key, value, bias, padding mask, bias of
-// the scores, and the earlier keys and values. Query may hold all three, and keys and
-// values may be heads already.
+// the scores, and the earlier keys and values. Keys and values may be heads already.
 func multiHeadAttention(c *call) {
 	n := c.small("num_heads", 0, 1)
-	q, k, v := c.arg(0), c.optional(1), c.optional(2)
-	part := func(axis, i, length int, x *ir.Value) *ir.Value {
-		return c.op("narrow", ir.Attrs{"axis": axis, "start": i * length, "length": length}, x)
-	}
-	switch s := q.Spec.Shape; {
-	case k == nil && len(s) == 5 && s[3] == 3:
-		one := func(i int) *ir.Value { return c.reshape(part(3, i, 1, c.arg(0)), s[0], s[1], s[2]*s[4]) }
-		q, k, v = one(0), one(1), one(2)
-	case v == nil && k != nil && k.Spec.Rank() == 5 && k.Spec.Shape[3] == 2:
-		s, both := k.Spec.Shape, k
-		one := func(i int) *ir.Value { return c.reshape(part(3, i, 1, both), s[0], s[1], s[2]*s[4]) }
-		k, v = one(0), one(1)
-	case k == nil || v == nil:
-		c.unsupportedf("a query %v without keys and values", q.Spec)
+	if !c.has(1) || !c.has(2) {
+		c.unsupportedf("queries, keys and values in one operand")
 		return
 	}
+	q, k, v := c.arg(0), c.arg(1), c.arg(2)
 	if c.has(3) {
 		q, k, v = c.addBiases(c.arg(3), q, k, v)
 	}

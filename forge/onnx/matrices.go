@@ -1,10 +1,9 @@
 package onnx
 
 import (
-	"regexp"
 	"slices"
-	"strings"
 
+	"forgekernel/forge/importer/formula"
 	"forgekernel/forge/ir"
 )
 
@@ -93,31 +92,9 @@ func fusedMatMul(c *call) {
 	c.set(0, v)
 }
 
-// MaxTerms is the number of operands of an Einsum.
-const MaxTerms = 64
-
-var einsumTerm = regexp.MustCompile(`^[A-Za-z]*(\.\.\.)?[A-Za-z]*$`)
-
-// einsum multiplies operands with named dimensions and sums over those that the
-// result does not name.
 func einsum(c *call) {
-	equation := strings.ReplaceAll(c.str("equation", ""), " ", "")
-	left, right, explicit := strings.Cut(equation, "->")
-	terms := strings.Split(left, ",")
-	for _, t := range append(slices.Clone(terms), right) {
-		if !einsumTerm.MatchString(t) {
-			c.fail("equation %q: %q is no term of letters and at most one ellipsis", equation, t)
-		}
-	}
-	if len(terms) != len(c.in) || len(terms) > MaxTerms {
-		c.fail("equation %q has %d terms for %d operands; at most %d are supported", equation, len(terms), len(c.in), MaxTerms)
-	}
-	e := &contraction{call: c, lengths: make(map[rune]int)}
-	for i, t := range terms {
-		e.add(t, c.arg(i))
-	}
-	if !explicit {
-		right = e.implicit(left)
-	}
-	c.set(0, e.finish(e.expandDots(right)))
+	var v *ir.Value
+	operands := c.args()
+	c.check(formula.Try(func() { v = formula.Builder{B: c.b}.Einsum(c.str("equation", ""), operands...) }))
+	c.set(0, v)
 }

@@ -246,7 +246,7 @@ func FuzzNode(f *testing.F) {
 // The operators are given so much nonsense that all of their checks are met; some
 // of it makes sense.
 func TestRandomNodes(t *testing.T) {
-	rounds := 60
+	rounds := 25
 	if testing.Short() {
 		rounds = 5
 	}

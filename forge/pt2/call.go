@@ -90,11 +90,25 @@ func (c *call) importNode() error {
 	case ofNumbers:
 		return formula.Try(func() { c.setNumber(0, c.compute(f)) })
 	}
-	c.computed = computed || nests[target]
+	c.computed = computed || nests[target] || c.repeats(target)
 	if changes && !ok {
 		return c.change(build)
 	}
 	return c.buildOrFold(build)
+}
+
+// repeats reports whether the node repeats the elements of a known tensor. It is
+// built, as a view that costs nothing, since a constant would hold every repetition.
+func (c *call) repeats(target string) bool {
+	if target != "aten.expand.default" && target != "aten.broadcast_to.default" && target != "aten.expand_as.default" {
+		return false
+	}
+	self := c.args["self"]
+	if self == nil || len(self.Names) != 1 {
+		return false
+	}
+	v := c.scope.values[self.Names[0]]
+	return v != nil && v.known != nil && v.known.Len() > 1
 }
 
 // buildOrFold evaluates a node of known operands, and builds any other.
@@ -132,7 +146,7 @@ func (c *call) operands() (computed, missing bool, err error) {
 
 func (c *call) build(build func(*call)) error {
 	before := len(c.unsupported)
-	if err := formula.Try(func() { build(c) }); err != nil {
+	if err := formula.Try(func() { build(c); c.wrapNarrow() }); err != nil {
 		return err
 	}
 	if len(c.unsupported) == before {

@@ -3,6 +3,7 @@ package pt2
 import (
 	"math"
 
+	"forgekernel/forge/importer/formula"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
 )
@@ -19,15 +20,7 @@ var _ = register(map[string]func(*call){
 // constantOf is a tensor of one number. The operator expands a scalar, so that its
 // size costs nothing.
 func (c *call) constantOf(n *number, dtype tensor.DType, shape []int) {
-	c.set(0, c.Op("expand", ir.Attrs{"shape": shape64(shape)}, c.literal(n, dtype)))
-}
-
-func shape64(shape []int) []int64 {
-	out := make([]int64, len(shape))
-	for i, n := range shape {
-		out[i] = int64(n)
-	}
-	return out
+	c.set(0, c.Op("expand", ir.Attrs{"shape": formula.Int64s(shape)}, c.literal(n, dtype)))
 }
 
 // fillWith is the number that an argument names, or a fixed one. Its type is that of
@@ -76,7 +69,7 @@ func (c *call) elementOr(name string, otherwise tensor.DType) tensor.DType {
 func fill(c *call) {
 	like := c.value("self")
 	v := c.as(c.either("value"), like.dtype())
-	c.set(0, c.Op("expand", ir.Attrs{"shape": shape64(like.shape())}, v))
+	c.set(0, c.Op("expand", ir.Attrs{"shape": formula.Int64s(like.shape())}, v))
 }
 
 // copyOf is the source as the operand is: of its type and shape.

@@ -72,23 +72,26 @@ func (c *call) matMul(a, b *ir.Value) *ir.Value {
 	if !a.Spec.DType.IsFloat() {
 		c.Fail("products of %v are not supported", a.Spec.DType)
 	}
-	v := c.Op("matmul", nil, a, b)
-	shape := slices.Clone(v.Spec.Shape)
-	last := len(shape) - 1
-	if column {
-		shape = slices.Delete(shape, last, last+1)
+	v := c.Op("matmul", nil, a, unrepeated(b, a))
+	n := v.Spec.Rank()
+	shape := slices.Clone(v.Spec.Shape[:n-2])
+	if !row {
+		shape = append(shape, v.Spec.Shape[n-2])
 	}
-	if row {
-		shape = slices.Delete(shape, len(shape)-1-boolInt(!column), len(shape)-boolInt(!column))
+	if !column {
+		shape = append(shape, v.Spec.Shape[n-1])
 	}
 	return c.Reshape(v, shape...)
 }
 
-func boolInt(b bool) int {
-	if b {
-		return 1
+// unrepeated is the matrix that v repeats for each batch of the other operand, as a
+// decomposed linear layer writes its weight; products repeat it themselves.
+func unrepeated(v, other *ir.Value) *ir.Value {
+	n := v.Spec.Rank()
+	if v.Def == nil || v.Def.Op.Name != "expand" || !slices.Equal(v.Def.In[0].Spec.Shape, v.Spec.Shape[n-2:]) || other.Spec.Rank() != n || !slices.Equal(other.Spec.Shape[:n-2], v.Spec.Shape[:n-2]) {
+		return v
 	}
-	return 0
+	return v.Def.In[0]
 }
 
 func outer(c *call) {
@@ -97,9 +100,7 @@ func outer(c *call) {
 }
 
 func einsum(c *call) {
-	if c.has("path") {
-		c.read["path"] = true // the order of products, which changes roundings only
-	}
+	c.argument("path") // the order of products, which changes roundings only
 	c.set(0, c.Einsum(c.str("equation", ""), c.allTensors("tensors")...))
 }
 

@@ -17,6 +17,13 @@
 // evaluated at once (up to [MaxFold] bytes and [MaxFoldFLOPs]). Weights that are one tensor under
 // several names are one constant.
 //
+// # What changes in its place
+//
+// Programs that were not decomposed may change tensors, as ReLU(inplace=True) does. The
+// result of such an operator is imported as that of its pure twin; reading the operand,
+// or a view of either, afterwards is an error, and so is a change of an input or a
+// weight. Integers of fewer bits than they are held in wrap as their own type does.
+//
 // # What is checked
 //
 // Symbols must lie in the ranges of the file. PyTorch's own shape and element type of

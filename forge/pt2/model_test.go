@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"forgekernel/forge/backend/interp"
@@ -138,7 +139,7 @@ func check(t *testing.T, dir, name string) {
 	}
 }
 
-var modules = []string{"mlp", "gpt", "cnn", "sizes", "changes", "recurrent", "views", "elementwise", "logic", "activations", "shapes", "reductions", "indexing", "products", "images"}
+var modules = []string{"mlp", "gpt", "cnn", "sizes", "changes", "recurrent", "views", "elementwise", "logic", "narrow", "others", "activations", "shapes", "reductions", "indexing", "products", "images"}
 
 // Every fixture gives PyTorch's results, as torch.export wrote it and decomposed.
 func TestFixtures(t *testing.T) {
@@ -290,6 +291,27 @@ func TestChanges(t *testing.T) {
 		t.Errorf("error %v; want %s", err, want)
 	}
 	check(t, fixtures, "stale.core")
+}
+
+// One model is imported by several goroutines at once.
+func TestConcurrentImports(t *testing.T) {
+	m := readModel(t, fixtures, "mlp")
+	hashes := make([]string, 4)
+	var wait sync.WaitGroup
+	for i := range hashes {
+		wait.Go(func() {
+			p, err := m.Graph(context.Background(), importer.Binding{Dims: map[string]int{"s77": 3}})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			hashes[i] = p.Graph.Hash()
+		})
+	}
+	wait.Wait()
+	if len(slices.Compact(hashes)) != 1 {
+		t.Errorf("imports differ: %v", hashes)
+	}
 }
 
 // A file is mapped, and what was imported from it outlives it.

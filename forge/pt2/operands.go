@@ -305,17 +305,14 @@ func (c *call) perDim(name string, n, absent int) []int {
 // element is an argument that names an element type; ok is false when it is left out.
 func (c *call) element(name string) (dtype tensor.DType, ok bool) {
 	a := c.argument(name)
-	switch {
-	case a == nil:
+	if a == nil {
 		return 0, false
-	case a.Kind != "as_scalar_type" && a.Kind != "as_int":
-		c.wrongKind(name, a)
 	}
 	s := archive.ScalarType(a.Enum)
-	if a.Kind == "as_int" {
+	switch {
+	case a.Kind != "as_scalar_type":
 		c.wrongKind(name, a)
-	}
-	if !s.Supported() {
+	case !s.Supported():
 		c.Fail("elements of type %v are not supported", s)
 	}
 	return s.Held(), true

@@ -6,7 +6,7 @@ var _ = register(map[string]func(*call){
 	"aten.sym_size.int": symSize, "aten.size.int": symSize, "aten.sym_numel.default": symNumel, "aten.numel.default": symNumel,
 	"aten.item.default": item, "aten._local_scalar_dense.default": item,
 	"aten._assert_scalar.default": assertScalar, "aten._assert_async.msg": ignore, "aten._assert_tensor_metadata.default": ignore,
-	"aten.sym_constrain_range_for_size.default": constrain, "aten.sym_constrain_range.default": constrain, "_operator.getitem": getItem,
+	"aten.sym_constrain_range_for_size.default": constrain, "aten.sym_constrain_range.default": constrain,
 })
 
 var _ = registerViews(map[string]func(*call){
@@ -76,7 +76,3 @@ func constrain(c *call) {
 		c.Fail("a size is %v; the program asserts at most %v", n.float(), high.float())
 	}
 }
-
-// getItem picks an element of a list, which files fold into the results of the node
-// that makes it.
-func getItem(c *call) { c.refuse("an element of what is no list of tensors") }

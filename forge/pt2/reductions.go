@@ -11,7 +11,7 @@ var _ = register(map[string]func(*call){
 	"aten.prod.default": reduce("prod"), "aten.prod.dim_int": reduce("prod"), "aten.any.default": anyOf, "aten.any.dim": anyOf, "aten.any.dims": anyOf, "aten.all.default": allOf, "aten.all.dim": allOf,
 	"aten.max.dim": extreme("max", "argmax"), "aten.min.dim": extreme("min", "argmin"), "aten.argmax.default": arg("argmax"), "aten.argmin.default": arg("argmin"),
 	"aten.topk.default": topK, "aten.sort.default": sortAll, "aten.argsort.default": argSort, "aten.cumsum.default": cumSum,
-	"aten.var.correction": variance(false), "aten.var.dim": variance(false), "aten.std.correction": variance(true), "aten.std.dim": variance(true), "aten.var_mean.correction": varMean,
+	"aten.var.correction": variance(false), "aten.var.dim": variance(false), "aten.std.correction": variance(true), "aten.std.dim": variance(true), "aten.var_mean.correction": varMean, "aten.var_mean.dim": varMean,
 	"aten.logsumexp.default": logSumExp, "aten.linalg_vector_norm.default": vectorNorm, "aten.norm.ScalarOpt_dim": norm, "aten.norm.Scalar": norm,
 })
 

@@ -48,8 +48,8 @@ var attentions = []string{"sdpa", "cached_attention", "paged_attention"}
 // TestAttention runs the suite's cases in f32 for the vectors that TestConformance
 // does not use.
 func TestAttention(t *testing.T) {
-	if testing.Short() {
-		t.Skip("TestExcludedValues has both schedules for all vectors")
+	if !everything {
+		t.Skip("TestExcludedValues has both schedules for all vectors; FORGE_CONFORMANCE=full runs all cases")
 	}
 	onTargets(t, func(t *testing.T, b *cpu.Backend) {
 		if b.Target.Name == cpu.New().Target.Name {

@@ -65,7 +65,7 @@ func (x *convolutionEmitter) fill(columns int) {
 	c, w := x.c, x.w
 	x.open("for (long k = 0; k < %d; k++)", c.Inputs)
 	first, end := 0, w.rows*c.V.Stride
-	if w.lines > 1 && shares(c) && w.whole(c) { // the others are not read
+	if w.shared && w.whole(c) { // the others are not read
 		first, end = c.V.Before, min(end, c.V.Before+c.V.In)
 	}
 	x.open("for (long y = %d; y < %d; y++)", first, end)

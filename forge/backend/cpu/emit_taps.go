@@ -40,7 +40,7 @@ func (x *convolutionEmitter) tile(p pixelTile) {
 			return fmt.Sprintf("load_%s(from + %s + %d)", x.suffix, at, j/p.vectors*w.pitch+j%p.vectors*lanes)
 		})
 	}
-	if w.lines > 1 && shares(c) {
+	if w.shared {
 		x.sharedRows(p, t)
 		x.close()
 		x.results(p, t, result)

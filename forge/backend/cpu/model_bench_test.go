@@ -60,7 +60,7 @@ func BenchmarkModels(b *testing.B) {
 
 // imported is the optimised graph of a file, with inputs of shapes like
 // "x=1,3,224,224" and numbers like "rate=i16000".
-func imported(b *testing.B, path string, shapes []string) *ir.Graph {
+func imported(b testing.TB, path string, shapes []string) *ir.Graph {
 	b.Helper()
 	m, err := onnx.Open(path)
 	if err != nil {

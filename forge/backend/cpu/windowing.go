@@ -19,6 +19,7 @@ import (
 type windowing struct {
 	channels, lines, vectors int  // of a register tile
 	flat                     bool // an image is one line
+	shared                   bool // lines of a tile share the rows that they read
 	band                     int  // rows of results of a band
 	width                    int  // vectors of a line of a band
 	// The scratch array: a plane for each input channel, of phases by rows by pitch.
@@ -55,7 +56,7 @@ func (t Target) windowingFor(c *loop.Convolution, want Schedule) windowing {
 		registers = 16
 	}
 	tiles := shapes[registers]
-	if shares(c) {
+	if t.shares(c) {
 		tiles = append(sharedShapes[registers], tiles...)
 	}
 	if want.Rows > 0 {
@@ -72,7 +73,7 @@ func (t Target) windowingFor(c *loop.Convolution, want Schedule) windowing {
 			if w.layOut(t, c); flat && max(4, c.Elem.Size())*w.scratch(t, c) > bandBytes {
 				continue
 			}
-			if cost := w.split(c, s[1], count, length); cost < least {
+			if cost := w.split(t, c, s[1], count, length); cost < least {
 				best, least = w, cost
 			}
 		}
@@ -111,14 +112,15 @@ func (w windowing) flatPitch(c *loop.Convolution) int {
 
 // split cuts the pixels of a tile, so many vectors, into lines, and returns the
 // estimated time.
-func (w *windowing) split(c *loop.Convolution, pixels, count, length int) int {
+func (w *windowing) split(t Target, c *loop.Convolution, pixels, count, length int) int {
 	w.vectors = min(pixels, length)
 	w.lines = min(pixels/w.vectors, count)
 	least := w.cost(c, count, length)
-	if w.flat || !shares(c) {
+	if w.flat || !t.shares(c) {
 		return least
 	}
 	best := *w
+	w.shared = true
 	for w.lines = 2; w.lines <= min(pixels, count); w.lines++ {
 		w.vectors = min(pixels/w.lines, length)
 		if cost := w.cost(c, count, length); cost < least {
@@ -141,8 +143,9 @@ const sharedTaps = 49
 
 // shares reports whether the lines of a tile share rows of the input: where a tile
 // has one channel, it is bound by what it reads.
-func shares(c *loop.Convolution) bool {
-	return c.Outputs == 1 && c.V.Stride < c.V.Taps && c.V.Dilation == 1 && c.V.Taps*c.H.Taps <= sharedTaps
+// Without fused multiply-adds in hardware they would be too much code.
+func (t Target) shares(c *loop.Convolution) bool {
+	return t.Name != base.Name && c.Outputs == 1 && c.V.Stride < c.V.Taps && c.V.Dilation == 1 && c.V.Taps*c.H.Taps <= sharedTaps
 }
 
 // whole reports whether a tile has all lines of an image, so that its place in the
@@ -157,7 +160,7 @@ func (w windowing) tap(c *loop.Convolution, channels, lines, vectors int) int {
 	loads := channels + nv
 	switch {
 	case c.Outputs > 1:
-	case shares(c) && lines > 1:
+	case w.shared:
 		loads = lines + (2*vectors*c.V.Span(lines)+c.V.Taps-1)/c.V.Taps
 	default:
 		loads = 1 + 2*nv

@@ -115,12 +115,6 @@ func (f Builder) Truncate(x *ir.Value) *ir.Value {
 	return f.Where(f.Compare("lt", x, 0), f.Op("ceil", nil, x), f.Op("floor", nil, x))
 }
 
-// Sign keeps NaN and zeros as they are.
-func (f Builder) Sign(x *ir.Value) *ir.Value {
-	below := f.Where(f.Compare("lt", x, 0), f.Number(x, -1), x)
-	return f.Where(f.Compare("gt", x, 0), f.Number(x, 1), below)
-}
-
 // IsNaN and IsInf tell which elements are no numbers and which are infinite.
 func (f Builder) IsNaN(x *ir.Value) *ir.Value { return f.Op("ne", nil, x, x) }
 func (f Builder) IsInf(x *ir.Value) *ir.Value {

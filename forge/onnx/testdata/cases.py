@@ -8,6 +8,8 @@ packages onnx and onnxruntime:
 """
 import base64
 import json
+import logging
+import tempfile
 
 import numpy as np
 import onnx
@@ -15,6 +17,7 @@ import onnxruntime
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
+logging.disable(logging.WARNING)
 rng = np.random.default_rng(7)
 cases = []
 
@@ -54,6 +57,10 @@ def case(name, op, inputs, outputs=1, opset=24, domain="", oracle=None, **attrib
     model = helper.make_model(graph, opset_imports=imports, ir_version=min(10, helper.find_min_ir_version_for(imports[:1]) if opset >= 7 else 4))
     if oracle is None:
         oracle = "runtime" if domain else "reference"
+    add(name, model, feeds, oracle)
+
+
+def add(name, model, feeds, oracle):
     if oracle == "runtime":
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
@@ -267,6 +274,46 @@ def quantised():
     case("dynamic quantize matmul", "DynamicQuantizeMatMul", [f(3, 4), w, f(5, low=0.01, high=0.1), np.zeros(5, np.int8), f(5)], opset=17, domain="com.microsoft")
 
 
+def network():
+    """A small network of what quantisation looks for: convolution, pooling, products."""
+    weights = {"w": f(4, 2, 3, 3, low=-0.5, high=0.5), "b": f(4), "m": f(16, 6, low=-0.5, high=0.5), "n": f(6)}
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=[1, 1, 1, 1], strides=[2, 2]),
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("MaxPool", ["r"], ["p"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("Flatten", ["p"], ["f"]),
+        helper.make_node("MatMul", ["f", "m"], ["g"]),
+        helper.make_node("Add", ["g", "n"], ["y"]),
+    ]
+    shaped = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 2, 8, 8])]
+    graph = helper.make_graph(nodes, "g", shaped, [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 6])],
+                              [onnx.numpy_helper.from_array(v, k) for k, v in weights.items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def quantised_networks():
+    """The network as ONNX Runtime's tools quantise it."""
+    from onnxruntime import quantization as q
+
+    class Samples(q.CalibrationDataReader):
+        def __init__(self):
+            self.rest = [{"x": f(2, 2, 8, 8)} for _ in range(4)]
+
+        def get_next(self):
+            return self.rest.pop() if self.rest else None
+
+    with tempfile.TemporaryDirectory() as folder:
+        plain, out = folder + "/plain.onnx", folder + "/out.onnx"
+        onnx.save(network(), plain)
+        feeds = {"x": f(2, 2, 8, 8)}
+        q.quantize_dynamic(plain, out, weight_type=q.QuantType.QInt8, op_types_to_quantize=["MatMul"])
+        add("network quantised when it runs", onnx.load(out), feeds, "runtime")
+        for style in (q.QuantFormat.QDQ, q.QuantFormat.QOperator):
+            for channels in (False, True):
+                q.quantize_static(plain, out, Samples(), quant_format=style, per_channel=channels, weight_type=q.QuantType.QInt8)
+                add(f"network quantised {style} {'by channels' if channels else ''}".strip(), onnx.load(out), feeds, "runtime")
+
+
 def microsoft():
     m = {"opset": 17, "domain": "com.microsoft"}
     case("ms attention", "Attention", [f(2, 3, 8), f(8, 24), f(24)], num_heads=2, **m)
@@ -280,6 +327,8 @@ def microsoft():
     case("ms multi-head bias", "MultiHeadAttention", [f(2, 3, 8), f(2, 4, 8), f(2, 4, 8), f(24)], num_heads=2, **m)
     case("ms multi-head scores", "MultiHeadAttention", [f(2, 3, 8), f(2, 4, 8), f(2, 4, 8), None, None, f(2, 2, 3, 4)], num_heads=2, scale=0.3, **m)
     case("ms multi-head padding", "MultiHeadAttention", [f(2, 3, 8), f(2, 4, 8), f(2, 4, 8), None, np.array([[1, 1, 1, 0], [1, 1, 1, 1]], np.int32)], num_heads=2, **m)
+    case("ms multi-head heads of keys", "MultiHeadAttention", [f(2, 3, 8), f(2, 2, 4, 4), f(2, 2, 4, 4)], num_heads=2, **m)
+    case("ms multi-head causal", "MultiHeadAttention", [f(2, 3, 8), f(2, 3, 8), f(2, 3, 8)], num_heads=2, unidirectional=1, **m)
     case("ms multi-head past", "MultiHeadAttention", [f(2, 3, 8), f(2, 3, 8), f(2, 3, 8), None, None, None, f(2, 2, 2, 4), f(2, 2, 2, 4)], 3, num_heads=2, **m)
     words = np.array([[1, 3, 2], [0, 4, 4]], np.int32)
     segments = np.array([[0, 0, 1], [0, 1, 1]], np.int32)
@@ -300,6 +349,6 @@ def microsoft():
     case("ms rotary offset", "RotaryEmbedding", [f(1, 2, 3, 8), np.array([2], np.int64), np.cos(f(6, 4)), np.sin(f(6, 4))], interleaved=1, **m)
 
 
-for family in (attention, norms, images, shapes, numbers, quantised, microsoft):
+for family in (attention, norms, images, shapes, numbers, quantised, microsoft, quantised_networks):
     family()
 print("[\n" + ",\n".join(json.dumps(c, separators=(",", ":")) for c in cases) + "\n]")

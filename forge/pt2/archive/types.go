@@ -3,6 +3,7 @@ package archive
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 
 	"forgekernel/forge/tensor"
 )
@@ -51,6 +52,9 @@ func (s ScalarType) Width() int { return types[s].width }
 
 // Exact reports whether elements are held as they are stored.
 func (s ScalarType) Exact() bool { return types[s].read == nil }
+
+// Signed reports whether an integer type has negative numbers.
+func (s ScalarType) Signed() bool { return !strings.HasPrefix(types[s].name, "uint") }
 
 // String is PyTorch's name of the type.
 func (s ScalarType) String() string {

@@ -247,6 +247,20 @@ def images(x, y, n, m):
     )
 
 
+def narrow(x, y, n, m):
+    b, s = (n * 40).to(torch.uint8), (n * 40).to(torch.int8)
+    return b.int(), s.int(), (b + b).long(), (b * 3 - 7).int(), (s * 5).int(), (-s).int(), (n * 9000).short().int(), m.to(torch.uint8).sum(), b.view(4, 3).float(), (b // 7).int(), (s > 3), b.sum()
+
+
+def others(x, y, n, m):
+    z = x.clone().copy_(y[1])
+    return (
+        torch.addcdiv(x, y, y.abs() + 1, value=2), torch.lerp(x, y, 0.3), n.type_as(x), x.reshape(-1).view_as(y), *x.tensor_split(3, 1), torch.div(x, 0.3, rounding_mode="trunc"), torch.div(n, 3, rounding_mode="floor"), torch.div(n, 3, rounding_mode="trunc"),
+        torch.einsum("ii->i", x[:, :3]), torch.einsum("...j,kj", x, y), torch.einsum("ii", x[:, :3]), *torch.var_mean(x, 1), x.norm(), x.numel() * x, torch.linalg.vector_norm(x, 1), z[0] + 1,
+        F.conv2d(x[None], y[None, None, :2, :2]), F.max_pool2d(x[None], 2), x.to(torch.float64) + n, x.half().float(), torch.all(m), torch.amax(x), x.expm1(), x.abs().log1p(), x.tan(), x.swapaxes(0, 1),
+    )
+
+
 class Function(nn.Module):
     def __init__(self, function):
         super().__init__()
@@ -308,7 +322,7 @@ def main(directory):
         "views": (Views(), (torch.randn(2, 7), torch.randn(2, 14)), dict(dynamic_shapes={"x": {0: rows, 1: columns}, "y": {0: rows, 1: columns}})),
     }
     plain = (torch.randn(3, 4), torch.randn(3, 4), torch.arange(12).reshape(3, 4) - 4, torch.arange(12).reshape(3, 4) % 3 == 0)
-    for function in (elementwise, logic, activations, shapes, reductions, indexing, products, images):
+    for function in (elementwise, logic, narrow, others, activations, shapes, reductions, indexing, products, images):
         given = (plain[0], plain[1], plain[2].abs() + 1 if function is indexing else plain[2], plain[3])
         models[function.__name__] = (Function(function), given, {})
     for name, (module, args, shapes_) in models.items():

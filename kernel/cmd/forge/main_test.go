@@ -64,6 +64,7 @@ func TestMessages(t *testing.T) {
 	mismatch := write("mismatch.fs", "def f(x: f32[2], y: f32[3]):\n    return x + y\n")
 	python := write("python.ipynb", `{"cells": [], "metadata": {"kernelspec": {"name": "python3", "language": "python"}}, "nbformat": 4, "nbformat_minor": 5}`)
 	ours := write("ours.ipynb", `{"cells": [], "metadata": {"kernelspec": {"name": "forge", "language": "go"}}, "nbformat": 4, "nbformat_minor": 5}`)
+	fresh := write("fresh.ipynb", `{"cells": [{"cell_type": "code", "id": "a", "source": "1 + 1", "metadata": {}, "execution_count": null, "outputs": []}], "metadata": {"kernelspec": {"name": "forge", "language": "go"}}, "nbformat": 4, "nbformat_minor": 5}`)
 	for _, c := range []struct {
 		args   []string
 		status int
@@ -82,6 +83,7 @@ func TestMessages(t *testing.T) {
 		{[]string{"compile", bad}, exitFailure, "error: there is no function foo\n --> " + bad + ":2:9\n2 |     y = foo(x)\n  |         ^^^\nhint: "},
 		{[]string{"compile", bad}, exitFailure, "\n\nerror: there is no function bar\n"},
 		{[]string{"compile", mismatch}, exitFailure, "2 |     return x + y\n  |            ^^^^^\n"},
+		{[]string{"notebook", "verify", fresh}, exitFailure, "forge: " + fresh + ": it stores no results to compare with: execute it first\n"},
 		{[]string{"notebook", "run", python}, exitFailure, "forge: " + python + ` is a notebook of the kernel "python3": choose the kernel Forge`},
 		{[]string{"notebook", "verify", python}, exitFailure, `is a notebook of the kernel "python3"`},
 		{[]string{"notebook", "run", ours, "-o", dir + "/none/x.ipynb"}, exitFailure, "forge: cannot write " + dir + "/none/x.ipynb: " + dir + "/none: no such file or directory\n"},

@@ -56,7 +56,7 @@ func message(t *testing.T, line string) (string, int) {
 
 func TestModelMessages(t *testing.T) {
 	inModels(t)
-	const usage = "\nRun 'forge "
+	const usage = "\nRun 'forge COMMAND --help' for usage.\n"
 	for _, c := range []struct {
 		line, want string
 		status     int
@@ -73,7 +73,7 @@ func TestModelMessages(t *testing.T) {
 		{"run glyphs.onnx --dim batch=2 --value k=1 --value k=2", "forge: --value: k has a value already" + usage, exitUsage},
 		{"run glyphs.onnx --value images=1", "forge: --value: images: f32[batch,1,8,8] is no list of numbers: put it into an archive for --inputs" + usage, exitUsage},
 		{"run glyphs.onnx --entry main", "forge: --entry is for ForgeScript; glyphs.onnx is one program" + usage, exitUsage},
-		{"run layer.fs --dim batch=2", "forge: --dim and --value are for models, .onnx, .pt2; layer.fs is not named as one" + usage, exitUsage},
+		{"run layer.fs --dim batch=2", "forge: --dim and --value are for imported models; layer.fs is ForgeScript, which takes --shapes" + usage, exitUsage},
 		{"run layer.fs --shapes x=2x3", "forge: --shapes: w has none; give one for each of x, w" + usage, exitUsage},
 		{"run mlp.pt2", "error: mlp.pt2: input x: f32[s77,4]: dimension 0, s77, is open: bind it or give the shape\nhint: bind it, as with --dim s77=1, or give the inputs with --inputs FILE.npz\n", exitFailure},
 		{"run unknown.onnx --dim batch=2 --value k=1", "error: unknown.onnx: 3 nodes are not supported:\n", exitFailure},
@@ -81,6 +81,7 @@ func TestModelMessages(t *testing.T) {
 		{"bench --suite mlp --dim batch=2", "forge: --iters, --inputs, --shapes, --dim, --value and --entry are for a FILE; a suite has --repeats" + usage, exitUsage},
 	} {
 		got, status := message(t, c.line)
+		c.want = strings.Replace(c.want, "COMMAND", strings.Fields(c.line)[0], 1)
 		if !strings.HasPrefix(got, c.want) || status != c.status {
 			t.Errorf("forge %s prints, with status %d,\n%s\nwant, with %d,\n%s", c.line, status, got, c.status, c.want)
 		}

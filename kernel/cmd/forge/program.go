@@ -50,7 +50,7 @@ func (p *program) options() []forge.Option {
 // define reads a file and returns its entry function.
 func (p *program) define(path string) (forge.Function, []forge.Shape, error) {
 	if len(p.dims) > 0 || len(p.values) > 0 {
-		return nil, nil, usageError{fmt.Errorf("--dim and --value are for models, %s; %s is not named as one", strings.Join(forge.ModelFormats(), ", "), path)}
+		return nil, nil, usageError{fmt.Errorf("--dim and --value are for imported models; %s is ForgeScript, which takes --shapes", path)}
 	}
 	source, err := readText(path, script.MaxSource)
 	if err != nil {
