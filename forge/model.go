@@ -27,9 +27,9 @@ type ModelInput = importer.Input
 type Bound = importer.Bound
 
 // Model is a file that holds a model: ONNX, a program of torch.export (.pt2), or the
-// entry function of ForgeScript. It compiles for one binding of its open sizes at a time and keeps
-// the programs, the last [MaxPrograms] of them; sizes are exact, since nothing in a
-// file says that a model gives the same results for padded inputs.
+// entry function of ForgeScript. It compiles for one binding of its open sizes at a
+// time and keeps the programs, the last [MaxPrograms] of them. Sizes are exact: nothing
+// in a file says that a model gives the same results for padded inputs.
 //
 // A Model is safe for concurrent use.
 type Model struct {
@@ -50,17 +50,19 @@ type modelFile interface {
 	programs() *cache
 }
 
-// formats are the kinds of files, by the ends of their names.
+// formats are the kinds of files that are imported, by the ends of their names.
 var formats = []struct {
 	suffix string
 	open   func(path string, s settings) (modelFile, error)
 }{
 	{".onnx", func(path string, s settings) (modelFile, error) { return imported(s)(onnx.Open(path)) }},
 	{".pt2", func(path string, s settings) (modelFile, error) { return imported(s)(pt2.Open(path)) }},
-	{".fs", openScript},
 }
 
-// ModelFormats are the ends of the names of files that [Open] reads.
+// scriptSuffix ends the names of ForgeScript files.
+const scriptSuffix = ".fs"
+
+// ModelFormats are the ends of the names of files that are imported.
 func ModelFormats() []string {
 	list := make([]string, len(formats))
 	for i, f := range formats {
@@ -69,32 +71,29 @@ func ModelFormats() []string {
 	return list
 }
 
-// IsModel reports whether a file is named as one that [Open] imports, which
-// ForgeScript is not.
-func IsModel(path string) bool {
-	suffix := filepath.Ext(path)
-	return suffix != ".fs" && slices.Contains(ModelFormats(), suffix)
-}
+// IsModel reports whether a file is named as one of [ModelFormats].
+func IsModel(path string) bool { return slices.Contains(ModelFormats(), filepath.Ext(path)) }
 
 // Open opens a model file. What it is, the end of its name says: one of
-// [ModelFormats]. [Entry] names the function of ForgeScript, in place of the last.
+// [ModelFormats], or .fs for ForgeScript, of which [Entry] names the function, in place
+// of the last.
 func Open(path string, opts ...Option) (*Model, error) {
-	s := newSettings(opts)
-	for _, f := range formats {
-		if filepath.Ext(path) != f.suffix {
-			continue
-		}
-		info, err := os.Stat(path)
-		if err != nil {
-			return nil, err
-		}
-		file, err := f.open(path, s)
-		if err != nil {
-			return nil, err
-		}
-		return &Model{path: path, size: info.Size(), file: file}, nil
+	open := openScript
+	switch i := slices.Index(ModelFormats(), filepath.Ext(path)); {
+	case i >= 0:
+		open = formats[i].open
+	case filepath.Ext(path) != scriptSuffix:
+		return nil, fmt.Errorf("%s: what it holds, the end of its name must say: %s or %s", path, strings.Join(ModelFormats(), ", "), scriptSuffix)
 	}
-	return nil, fmt.Errorf("%s: what it holds, the end of its name must say: %s", path, strings.Join(ModelFormats(), ", "))
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	file, err := open(path, newSettings(opts))
+	if err != nil {
+		return nil, err
+	}
+	return &Model{path: path, size: info.Size(), file: file}, nil
 }
 
 // Load is [Open] for a cell: it panics with the error.

@@ -225,7 +225,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		filepath.Join(dir, "none.onnx"): "no such file",
-		filepath.Join(dir, "model.bin"): "what it holds, the end of its name must say: .onnx, .pt2, .fs",
+		filepath.Join(dir, "model.bin"): "what it holds, the end of its name must say: .onnx, .pt2 or .fs",
 		broken:                          "broken.onnx: ",
 	} {
 		if _, err := forge.Open(path); err == nil || !strings.Contains(err.Error(), want) {
