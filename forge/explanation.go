@@ -1,7 +1,6 @@
 package forge
 
 import (
-	"forgekernel/forge/backend"
 	"forgekernel/forge/explain"
 	"forgekernel/forge/plan"
 	"forgekernel/forge/script"
@@ -22,7 +21,7 @@ func (p *Program) Explanation() (*Explanation, error) {
 	found := n.record()
 	s := explain.Subject{
 		Name: p.Source().Name, Sources: p.sources(), Backend: p.backend,
-		Written: p.passes.Snapshots[0].Graph, Passes: p.passes, Kernels: n.exe.Kernels(), Notes: backend.Notes(n.exe), Tuning: found.tuning,
+		Written: p.passes.Snapshots[0].Graph, Passes: p.passes, Kernels: n.exe.Kernels(), Notes: p.Notes(), Tuning: found.tuning,
 	}
 	if found.problem != nil {
 		s.TuningIgnored = found.problem.Error()

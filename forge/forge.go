@@ -16,6 +16,13 @@
 // A program also comes from a graph ([FromGraph]) or, at any point between two
 // passes, from its text ([Program.Dump], [FromIR]).
 //
+// A [Model] is a file: ONNX, or a program of torch.export. It compiles for what a
+// [Binding] settles of its open sizes, or runs on tensors by name:
+//
+//	m := forge.Load("model.onnx")               // panics; Open returns the error
+//	p := m.Specialize(forge.Binding{Dims: map[string]int{"batch": 4}})
+//	y := m.Call(map[string]*forge.Tensor{"x": x}).Get("logits")
+//
 // A [Library] holds the functions of a notebook, so that cells can call one
 // another's functions; redefining one reaches its existing callers.
 package forge

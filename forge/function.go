@@ -164,7 +164,7 @@ func (f Function) Check(args ...*Tensor) *Accuracy { return f.forOrProgram(args)
 
 // Bench times runs on args; see [Program.Bench]. Without args it takes random
 // ones for [Function.Program].
-func (f Function) Bench(args ...*Tensor) *Timing { return f.forOrProgram(args).Bench(args...) }
+func (f Function) Bench(args ...*Tensor) *Benchmark { return f.forOrProgram(args).Bench(args...) }
 
 // Tune finds the schedules of the kernels of [Function.Program]; see
 // [Program.Tune].

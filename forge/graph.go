@@ -3,6 +3,7 @@ package forge
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -64,6 +65,10 @@ func Passes() []string { return pass.Names() }
 func FromIR(text string, opts ...Option) (*Program, error) {
 	s := newSettings(opts)
 	g, err := ir.Parse(op.Registry, text)
+	if syntax := (*ir.SyntaxError)(nil); errors.As(err, &syntax) {
+		syntax.Source = s.name
+		return nil, err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}

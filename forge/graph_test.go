@@ -142,7 +142,7 @@ func TestFromIRHeader(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":                           `source: ir:1:1: expected "graph"`,
+		"":                           `source:1:1: expected "graph"`,
 		"# after sorcery\n" + body:   `no pass "sorcery"`,
 		"graph f(%x: f32[2]) {\n}\n": "expected",
 	} {

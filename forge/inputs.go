@@ -56,11 +56,7 @@ func (f Function) ReadInputs(path string) ([]*Tensor, error) {
 
 // ReadInputs is [Function.ReadInputs] for a program.
 func (p *Program) ReadInputs(path string) ([]*Tensor, error) {
-	params := make([]string, len(p.traced.Inputs))
-	for i, v := range p.traced.Inputs {
-		params[i] = v.Name
-	}
-	return readInputs(path, p.Name(), params)
+	return readInputs(path, p.Name(), p.InputNames())
 }
 
 func readInputs(path, name string, params []string) ([]*Tensor, error) {

@@ -200,9 +200,16 @@ func (p *Program) Generated() (display.Source, error) {
 	return display.Source{}, fmt.Errorf("the backend %s generates no code; cpu does", p.backend)
 }
 
-// Notes are what the backend says of the whole program: which form of it runs, and
-// why.
-func (p *Program) Notes() []string { return backend.Notes(p.exe()) }
+// Notes are what a reader of the program should know: the inputs of a model that are
+// a part of it, what its importer says, and what the backend says of all of it, as
+// which form runs and why.
+func (p *Program) Notes() []string {
+	var list []string
+	if o, ok := p.origin.(modelOrigin); ok {
+		list = o.notes()
+	}
+	return append(list, backend.Notes(p.exe())...)
+}
 
 // Settle waits until the program runs in its final form; see [backend.Changing].
 func (p *Program) Settle(ctx context.Context) error { return settle(ctx, p.exe()) }

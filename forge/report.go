@@ -25,7 +25,7 @@ type Report struct {
 	Program   string           `json:"program"`
 	Source    string           `json:"source"` // name of the source
 	Backend   string           `json:"backend"`
-	Notes     []string         `json:"notes,omitempty"` // what the backend says of the whole program
+	Notes     []string         `json:"notes,omitempty"` // what a reader of the program should know
 	Inputs    []ReportValue    `json:"inputs"`
 	Outputs   []ReportValue    `json:"outputs"`
 	Snapshots []ReportSnapshot `json:"snapshots"`
@@ -79,8 +79,8 @@ func (p *Program) Report() (*Report, error) {
 		Source:   p.Source().Name,
 		Backend:  p.backend,
 		Notes:    p.Notes(),
-		Inputs:   reportValues(p.Inputs()),
-		Outputs:  reportValues(p.Outputs()),
+		Inputs:   reportValues(p.InputNames(), p.Inputs()),
+		Outputs:  reportValues(p.OutputNames(), p.Outputs()),
 		Rewrites: append([]pass.Rewrite{}, p.passes.Rewrites...),
 	}
 	for _, s := range p.passes.Snapshots {
@@ -93,10 +93,10 @@ func (p *Program) Report() (*Report, error) {
 	return r, nil
 }
 
-func reportValues(values []Typed) []ReportValue {
+func reportValues(names []string, values []Typed) []ReportValue {
 	list := make([]ReportValue, len(values))
 	for i, v := range values {
-		list[i] = ReportValue{Name: v.Name, DType: v.Spec.DType.String(), Shape: append([]int{}, v.Spec.Shape...)}
+		list[i] = ReportValue{Name: names[i], DType: v.Spec.DType.String(), Shape: append([]int{}, v.Spec.Shape...)}
 	}
 	return list
 }

@@ -11,9 +11,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"forgekernel/display"
 	"forgekernel/forge"
+	"forgekernel/forge/capture"
 	"forgekernel/forge/tensor"
 )
 
@@ -62,46 +64,48 @@ func TestShow(t *testing.T) {
 	}
 }
 
+// A benchmark is a capture of the program as written and optimised, within its
+// budget, and shows times, their distribution and the memory plan.
 func TestBench(t *testing.T) {
+	t.Setenv("FORGE_CACHE_DIR", t.TempDir())
 	p := compileProgram(t, "mlp")
-	timing, err := p.BenchContext(t.Context(), forge.BenchOptions{Samples: 5})
+	b, err := p.BenchContext(t.Context(), forge.BenchOptions{Samples: 5, Budget: time.Hour, Warmup: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(timing.Samples); n < 1 || n > 5 || timing.Quantile(0) > timing.Quantile(0.5) || timing.Quantile(0.5) > timing.Quantile(1) || timing.Quantile(0) <= 0 {
-		t.Errorf("%d samples: %v", n, timing.Samples)
+	c := b.Capture()
+	if err := capture.Verify(c); err != nil {
+		t.Fatal(err)
 	}
-	text := display.ToBundle(timing).Data["text/plain"].(string)
-	for _, want := range []string{"median", timing.Environment.Go} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the table lacks %q:\n%s", want, text)
+	if w := c.Workloads[0]; len(w.Series) != 2 || len(w.Series[1].Wall) != 5 || w.Series[1].Variant != capture.Optimised || w.Series[1].Cache != capture.Hit {
+		t.Errorf("workload %+v", w)
+	}
+	data := display.ToBundle(b).Data
+	for _, want := range []string{"median", "auto written", "auto optimised", "GFLOP/s", c.Environment.Go} {
+		for _, form := range []string{"text/plain", "text/html"} {
+			if text := data[form].(string); !strings.Contains(text, want) {
+				t.Errorf("%s lacks %q:\n%s", form, want, text)
+			}
 		}
+	}
+	for _, want := range []string{"Distribution of samples of ", "Memory plan of ", "data:image/svg+xml;base64,"} {
+		if !strings.Contains(data["text/html"].(string), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if _, err := p.BenchContext(t.Context(), forge.BenchOptions{}, forge.Ones(3)); err == nil {
+		t.Error("arguments that do not fit were measured")
 	}
 }
 
-// The table tells no more than the samples do.
-func TestTimingDisplay(t *testing.T) {
-	const quantile, spread = "90 % quantile", "standard deviation"
-	for n, c := range map[int]struct{ has, lacks []string }{
-		1:  {[]string{"1 sample of 1 run, too slow for quantiles"}, []string{quantile, "median", spread}},
-		2:  {[]string{"2 samples of 1 run, too slow for quantiles", "median", "maximum", spread}, []string{quantile}},
-		10: {[]string{"10 samples of 1 run ", quantile, "median", spread}, []string{"too slow"}},
-	} {
-		timing := &forge.Timing{Program: "f", Backend: "interp", RunsEach: 1, FLOPs: 100}
-		for i := range n {
-			timing.Samples = append(timing.Samples, float64(i+1)*1e-3)
-		}
-		text := display.ToBundle(timing).Data["text/plain"].(string)
-		for _, want := range c.has {
-			if !strings.Contains(text, want) {
-				t.Errorf("%d samples: the table lacks %q:\n%s", n, want, text)
-			}
-		}
-		for _, not := range c.lacks {
-			if strings.Contains(text, not) {
-				t.Errorf("%d samples: the table has %q:\n%s", n, not, text)
-			}
-		}
+// Results that are no numbers are not timed.
+func TestBenchNonFinite(t *testing.T) {
+	p, err := forge.Compile("def f(x: f32[4]): return log(x)\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.BenchContext(t.Context(), forge.BenchOptions{Samples: 1}, forge.Full(-1, 4)); err == nil || !strings.Contains(err.Error(), "4 elements that are infinite or NaN") {
+		t.Errorf("got error %v", err)
 	}
 }
 

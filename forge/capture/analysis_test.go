@@ -260,7 +260,7 @@ func TestReport(t *testing.T) {
 			}
 		}
 	}
-	if fmt.Sprint(kinds) != "map[html:1 md:1 png:2 svg:2]" {
+	if fmt.Sprint(kinds) != "map[html:1 md:1 png:3 svg:3]" {
 		t.Errorf("files of the kinds %v", kinds)
 	}
 	for _, f := range files[2:] {

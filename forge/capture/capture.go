@@ -7,8 +7,13 @@
 //
 // Candidates are timed in turn, one short sample each per round, and every
 // round starts with another one, so that what disturbs the machine disturbs all
-// alike. None is timed before its results have passed the gate: they are compared
-// with those of the float64 reference. All samples are kept.
+// alike. A sample follows one run that is not timed, which brings the candidate's
+// code and data back into the caches. None is timed before its results have
+// passed the gate: they are compared with those of the float64 reference. All
+// samples are kept.
+//
+// A candidate may run in another process, and then times its runs there: package
+// benchmarks has other libraries as such peers.
 //
 // A file of a capture carries the SHA-256 of its content, and [Read] trusts none:
 // it checks the hash, derives every number again that others follow from, and
@@ -43,11 +48,16 @@ type Settings struct {
 	// MinSample is the shortest stretch that is timed, in nanoseconds; a quicker
 	// program runs several times per sample.
 	MinSample time.Duration `json:"min_sample_ns"`
+	// Budget ends the rounds of a workload early, after at least one: slow programs
+	// have fewer samples. Zero is no limit.
+	Budget time.Duration `json:"budget_ns,omitempty"`
 }
 
 // Workload is what was measured on one program.
 type Workload struct {
 	Name string `json:"name"`
+	// Load is the load average over a minute when its measurement began.
+	Load string `json:"load"`
 	// Written and Optimised are the hashes of the program before and after the
 	// passes, constants included.
 	Written   string  `json:"written_hash"`
@@ -85,7 +95,11 @@ type Variant string
 const (
 	Written   Variant = "written"   // as traced, before any pass
 	Optimised Variant = "optimised" // after all passes
+	Peer      Variant = "peer"      // as written, by another library in its own way
 )
+
+// known reports whether v is one of the variants.
+func (v Variant) known() bool { return v == Written || v == Optimised || v == Peer }
 
 // CacheState says where the code of a candidate came from.
 type CacheState string
@@ -101,14 +115,14 @@ const (
 type Series struct {
 	Label
 	Cache   CacheState `json:"cache"`
-	Prepare float64    `json:"prepare_s"` // wall time of compiling, in seconds
+	Prepare float64    `json:"prepare_s"` // wall time of compiling, in seconds; no part of a sample
 	// Error says why there are no samples; empty if there are.
 	Error string `json:"error,omitempty"`
 	Gate  *Gate  `json:"gate,omitempty"` // nil if preparing or running failed
 	// Runs is the number of runs in each sample.
 	Runs int `json:"runs_per_sample,omitempty"`
 	// Wall and CPU are seconds per run, of the clock and of all threads of the
-	// process. Element i was taken in round i, in which the candidate of index
+	// process that runs it. Element i was taken in round i, in which the candidate of index
 	// i modulo their number came first.
 	Wall []float64 `json:"wall_s,omitempty"`
 	CPU  []float64 `json:"cpu_s,omitempty"`
@@ -116,9 +130,12 @@ type Series struct {
 	Summary *Summary `json:"summary,omitempty"`
 }
 
-// String is "interp optimised, 2 threads".
+// String is "interp optimised, 2 threads", or "numpy, 1 thread" for a peer.
 func (l Label) String() string {
-	s := l.Backend + " " + string(l.Variant)
+	s := l.Backend
+	if l.Variant != Peer {
+		s += " " + string(l.Variant)
+	}
 	if l.Threads == 1 {
 		return s + ", 1 thread"
 	}

@@ -134,19 +134,14 @@ func ratioInterval(old, new []float64, together bool) Interval {
 
 // matched names the first field in which two captures are not comparable.
 func matched(old, new *Capture) error {
-	a, b := &old.Environment, &new.Environment
 	if err := cmp.Or(
-		differ("the processor", a.CPU, b.CPU),
-		differ("the instruction sets", strings.Join(a.ISA, " "), strings.Join(b.ISA, " ")),
-		differ("the number of cores", a.Cores, b.Cores),
-		differ("GOMAXPROCS", a.GoThreads, b.GoThreads),
-		differ("the platform", a.Platform, b.Platform),
-		differ("the GPUs", strings.Join(a.GPUs, ", "), strings.Join(b.GPUs, ", ")),
-		differ("the environment variables", pairs(a.Variables), pairs(b.Variables)),
+		old.Environment.matched(&new.Environment),
+		differ("the peers", peerText(&old.Environment), peerText(&new.Environment)),
 		differ("the number of samples", old.Settings.Samples, new.Settings.Samples),
 		differ("the runs of warm-up", old.Settings.Warmup, new.Settings.Warmup),
 		differ("the seed", old.Settings.Seed, new.Settings.Seed),
 		differ("the shortest sample", old.Settings.MinSample, new.Settings.MinSample),
+		differ("the time for samples", old.Settings.Budget, new.Settings.Budget),
 		differ("the number of workloads", len(old.Workloads), len(new.Workloads)),
 	); err != nil {
 		return err
@@ -157,6 +152,28 @@ func matched(old, new *Capture) error {
 		}
 	}
 	return nil
+}
+
+// matched names the first field in which two machines differ.
+func (e *Environment) matched(other *Environment) error {
+	return cmp.Or(
+		differ("the processor", e.CPU, other.CPU),
+		differ("the instruction sets", strings.Join(e.ISA, " "), strings.Join(other.ISA, " ")),
+		differ("the number of cores", e.Cores, other.Cores),
+		differ("GOMAXPROCS", e.GoThreads, other.GoThreads),
+		differ("the platform", e.Platform, other.Platform),
+		differ("the GPUs", strings.Join(e.GPUs, ", "), strings.Join(other.GPUs, ", ")),
+		differ("the environment variables", pairs(e.Variables), pairs(other.Variables)),
+	)
+}
+
+// peerText is all that is known of the peers, in one line.
+func peerText(e *Environment) string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(e.Peers)) {
+		list = append(list, name+": "+pairs(e.Peers[name]))
+	}
+	return strings.Join(list, "; ")
 }
 
 func (w *Workload) matched(other *Workload) error {
@@ -210,8 +227,8 @@ func ParseSide(text string) (Side, error) {
 		return Side{}, fmt.Errorf("%q is no candidate; write BACKEND, BACKEND:VARIANT or BACKEND:VARIANT:THREADS", text)
 	}
 	if len(parts) > 1 {
-		if s.Variant = Variant(parts[1]); s.Variant != Written && s.Variant != Optimised {
-			return Side{}, fmt.Errorf("%q: a variant is %s or %s", text, Written, Optimised)
+		if s.Variant = Variant(parts[1]); !s.Variant.known() {
+			return Side{}, fmt.Errorf("%q: a variant is %s, %s or %s", text, Written, Optimised, Peer)
 		}
 	}
 	if len(parts) > 2 {

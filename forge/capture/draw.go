@@ -1,13 +1,10 @@
 package capture
 
 import (
-	"bytes"
-	"fmt"
 	"image/color"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -15,106 +12,7 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-
-	"forgekernel/display"
 )
-
-// Kinds of figures.
-const (
-	distribution = "distribution"
-	memoryPlan   = "memory"
-)
-
-var figureKinds = []string{distribution, memoryPlan}
-
-// Figure is a drawing of a part of a capture.
-type Figure struct {
-	Name string // of its files, without the extension
-	SVG  string
-	PNG  []byte // two pixels for each of the SVG's
-
-	workload int
-}
-
-// Figures draws, for each workload, the distribution of its samples and its
-// memory plan.
-func (r *Report) Figures() ([]Figure, error) {
-	var list []Figure
-	for i := range r.capture.Workloads {
-		w := &r.capture.Workloads[i]
-		if w.timed() {
-			d := w.distribution()
-			image, err := d.png()
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, Figure{figureName(i, w.Name, distribution), d.svg(), image, i})
-		}
-		timeline := r.plans[i].Timeline()
-		svg, err := timeline.SVG()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", w.Name, err)
-		}
-		image, _ := timeline.Display().Data["image/png"].([]byte)
-		list = append(list, Figure{figureName(i, w.Name, memoryPlan), svg, image, i})
-	}
-	return list, nil
-}
-
-// figureName is safe as the name of a file, whatever a capture calls a workload.
-func figureName(i int, workload, kind string) string {
-	safe := strings.Map(func(c rune) rune {
-		if c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
-			return c
-		}
-		return '-'
-	}, workload)
-	return fmt.Sprintf("%02d-%.60s-%s", i+1, safe, kind)
-}
-
-// File is a part of a report in a folder.
-type File struct {
-	Name    string // without a folder
-	Content []byte
-}
-
-// Files are report.md and report.html with the figures that they show.
-func (r *Report) Files() ([]File, error) {
-	page, err := r.HTML()
-	if err != nil {
-		return nil, err
-	}
-	figures, err := r.Figures()
-	if err != nil {
-		return nil, err
-	}
-	files := []File{{"report.md", []byte(r.Markdown())}, {"report.html", []byte(page)}}
-	for _, f := range figures {
-		files = append(files, File{f.Name + ".svg", []byte(f.SVG)})
-		if len(f.PNG) > 0 {
-			files = append(files, File{f.Name + ".png", f.PNG})
-		}
-	}
-	return files, nil
-}
-
-// Plot is the distribution of the samples of a workload as a picture and, for
-// terminals, as text.
-func (w *Workload) Plot() (display.Bundle, error) {
-	if !w.timed() {
-		return display.Bundle{}, fmt.Errorf("%s: no candidate has samples", w.Name)
-	}
-	d := w.distribution()
-	image, err := d.png()
-	if err != nil {
-		return display.Bundle{}, err
-	}
-	return display.Bundle{
-		Data:     map[string]any{"image/svg+xml": d.svg(), "image/png": image, "text/plain": w.boxes()},
-		Metadata: map[string]any{"image/png": map[string]any{"width": int(d.width / pixel), "height": int(d.height / pixel)}},
-	}, nil
-}
 
 // quantiles are those of 5, 25, 50, 75 and 95 %.
 func (s *Series) quantiles() (q [5]float64) {
@@ -162,14 +60,14 @@ type distributionPlot struct {
 	boxes, ecdf   *plot.Plot
 	width, height vg.Length
 	head          vg.Length // of the boxes
-	title         string
+	name          string
 }
 
 // distribution plots at least one series with samples.
 func (w *Workload) distribution() *distributionPlot {
 	low, high := w.span()
 	u := unitFor(high)
-	d := &distributionPlot{boxes: newPlot(), ecdf: newPlot(), width: plotWidth, title: w.Name}
+	d := &distributionPlot{boxes: newPlot(), ecdf: newPlot(), width: plotWidth, name: w.Name}
 	d.boxes.Title.Text = w.Name
 	d.ecdf.X.Label.Text = "time per run (" + u.name + "), up to the 95 % quantile"
 	d.ecdf.Y.Label.Text = "share of samples"
@@ -305,11 +203,8 @@ func (r *row) steps() *plotter.Line {
 	return &plotter.Line{XYs: points, StepStyle: plotter.PostStep, LineStyle: draw.LineStyle{Color: r.colour, Width: 1.4}}
 }
 
-// draw draws both plots, their areas of data one above the other.
-func (d *distributionPlot) draw(c vg.Canvas) {
-	all := draw.NewCanvas(c, d.width, d.height)
-	all.SetColor(color.White)
-	all.Fill(all.Rectangle.Path())
+// paint draws both plots, their areas of data one above the other.
+func (d *distributionPlot) paint(all draw.Canvas) {
 	inner := draw.Crop(all, margin, -margin, margin, -margin)
 	share := inner.Max.Y - d.head
 	upper, lower := inner, inner
@@ -328,16 +223,6 @@ func (d *distributionPlot) draw(c vg.Canvas) {
 	d.ecdf.Draw(lower)
 }
 
-func (d *distributionPlot) svg() string {
-	s := newSVG(d.width, d.height, "Distribution of samples of "+d.title)
-	d.draw(s)
-	return s.document()
-}
+func (d *distributionPlot) size() (w, h vg.Length) { return d.width, d.height }
 
-func (d *distributionPlot) png() ([]byte, error) {
-	image := vgimg.NewWith(vgimg.UseWH(d.width, d.height), vgimg.UseDPI(192))
-	d.draw(image)
-	var b bytes.Buffer
-	_, err := vgimg.PngCanvas{Canvas: image}.WriteTo(&b)
-	return b.Bytes(), err
-}
+func (d *distributionPlot) title() string { return "Distribution of samples of " + d.name }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,8 +44,12 @@ type Environment struct {
 	LoadBefore string `json:"load_before"`
 	LoadAfter  string `json:"load_after"`
 	// Variables are those of the process environment that change how fast
-	// libraries and compilers are, where they are set.
+	// libraries and compilers are, where they are set. A peer has its own.
 	Variables map[string]string `json:"variables"`
+	// Peers are the versions and settings of other libraries, by peer and name.
+	Peers map[string]map[string]string `json:"peers,omitempty"`
+	// Limits are those of one core, measured for this capture; nil if they were not.
+	Limits *Limits `json:"limits,omitempty"`
 }
 
 // Tree says whether a working tree had changes when the program was built.
@@ -58,8 +64,7 @@ const (
 
 // tuning names the variables that are recorded.
 var tuning = []string{
-	"FORGE_CC", "FORGE_CACHE_DIR", "GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT", "MKL_NUM_THREADS",
-	"OMP_NUM_THREADS", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_NUM_THREADS",
+	"FORGE_CC", "FORGE_CACHE_DIR", "GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT",
 }
 
 // Describe finds out about this machine and this program.
@@ -107,6 +112,26 @@ func (e *Environment) build(info *debug.BuildInfo) {
 			e.Tree = Clean
 		}
 	}
+}
+
+// describePeer takes over what a candidate knows of the library that it runs on.
+func (e *Environment) describePeer(c Candidate) error {
+	d, ok := c.(Describer)
+	if !ok {
+		return nil
+	}
+	facts, name := d.Describe(), c.Label().Backend
+	if len(facts) == 0 {
+		return nil // it never ran
+	}
+	if before, ok := e.Peers[name]; ok && !maps.Equal(before, facts) {
+		return fmt.Errorf("%s was %s and is now %s", name, pairs(before), pairs(facts))
+	}
+	if e.Peers == nil {
+		e.Peers = make(map[string]map[string]string)
+	}
+	e.Peers[name] = facts
+	return nil
 }
 
 // Stamp tells the commit in the words of "git describe --always --dirty", where

@@ -31,6 +31,12 @@ func formatTime(t float64) string {
 	return significant(t/u.seconds) + " " + u.name
 }
 
+// formatInterval writes both ends in the unit of the higher: "12.1 – 12.9 µs".
+func formatInterval(i Interval) string {
+	u := unitFor(i.High)
+	return significant(i.Low/u.seconds) + " – " + significant(i.High/u.seconds) + " " + u.name
+}
+
 // significant writes a number with four significant digits, and with an exponent
 // only where it would have many zeros.
 func significant(x float64) string {

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -11,6 +12,7 @@ import (
 	"io"
 	"math"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/gofrs/uuid/v5"
@@ -54,7 +56,7 @@ func processTime() time.Duration {
 
 // DefaultSettings are those of a short, trustworthy capture.
 func DefaultSettings() Settings {
-	return Settings{Samples: 25, Warmup: 5, Seed: 1, MinSample: 50 * time.Microsecond}
+	return Settings{Samples: 25, Warmup: 5, Seed: 1, MinSample: 200 * time.Microsecond}
 }
 
 // check refuses settings that no capture can have.
@@ -66,21 +68,30 @@ func (s Settings) check() error {
 		return fmt.Errorf("%d runs of warm-up; there are 1 to %d", s.Warmup, MaxWarmup)
 	case s.MinSample < 0:
 		return errors.New("the shortest sample is negative")
+	case s.Budget < 0:
+		return errors.New("the time for samples is negative")
 	}
 	return nil
 }
 
-// Instrument takes captures. All fields must be set; [New] sets them.
+// within reports whether another round may begin.
+func (s Settings) within(spent time.Duration) bool { return s.Budget == 0 || spent < s.Budget }
+
+// Instrument takes captures. All fields but Keep must be set; [New] sets them.
 type Instrument struct {
 	Settings Settings
 	Clock    Clock
 	Describe func(context.Context) Environment
+	Limits   func(context.Context) *Limits
 	Random   io.Reader // of the ids
+	// Keep is given the capture after each workload, so that what was measured
+	// outlives a run that ends early: see [Instrument.Resume].
+	Keep func(*Capture) error
 }
 
 // New returns the instrument of this machine.
 func New(s Settings) *Instrument {
-	return &Instrument{Settings: s, Clock: SystemClock(), Describe: Describe, Random: rand.Reader}
+	return &Instrument{Settings: s, Clock: SystemClock(), Describe: Describe, Limits: MeasureLimits, Random: rand.Reader}
 }
 
 // Measure runs every candidate on every subject. A candidate that cannot run a
@@ -97,15 +108,38 @@ func (m *Instrument) Measure(ctx context.Context, subjects []*Subject, candidate
 		return nil, fmt.Errorf("capture id: %w", err)
 	}
 	c.ID = id.String()
-	for _, s := range subjects {
+	c.Environment.Limits = m.Limits(ctx)
+	if err := m.complete(ctx, c, subjects, candidates); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// complete measures the subjects that a capture lacks. Workloads stand in the order
+// of the subjects.
+func (m *Instrument) complete(ctx context.Context, c *Capture, subjects []*Subject, candidates []Candidate) error {
+	for i, s := range subjects {
+		if i < len(c.Workloads) && c.Workloads[i].Name == s.Name {
+			continue
+		}
 		w, err := m.workload(ctx, s, candidates)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", s.Name, err)
+			return fmt.Errorf("%s: %w", s.Name, err)
 		}
-		c.Workloads = append(c.Workloads, *w)
+		c.Workloads = slices.Insert(c.Workloads, i, *w)
+		c.Environment.LoadAfter = Load()
+		for _, candidate := range candidates {
+			if err := c.Environment.describePeer(candidate); err != nil {
+				return err
+			}
+		}
+		if m.Keep != nil {
+			if err := m.Keep(c); err != nil {
+				return err
+			}
+		}
 	}
-	c.Environment.LoadAfter = Load()
-	return c, nil
+	return nil
 }
 
 func (m *Instrument) check(subjects []*Subject, candidates []Candidate) error {
@@ -142,6 +176,7 @@ func (m *Instrument) workload(ctx context.Context, s *Subject, candidates []Cand
 		return nil, fmt.Errorf("the float64 reference: %w", err)
 	}
 	meter := display.Progress(ctx, "measuring "+s.Name, m.Settings.Samples)
+	w.Load = Load()
 	trials := make([]*trial, len(candidates))
 	for i, candidate := range candidates {
 		trials[i] = &trial{Series: Series{Label: candidate.Label(), Cache: NoCache}}
@@ -151,7 +186,8 @@ func (m *Instrument) workload(ctx context.Context, s *Subject, candidates []Cand
 		}
 	}
 	runtime.GC() // what preparing left behind is not to be cleared in a sample
-	for round := range m.Settings.Samples {
+	begin := m.Clock.Wall()
+	for round := 0; round < m.Settings.Samples && (round == 0 || m.Settings.within(m.Clock.Wall()-begin)); round++ {
 		for i := range trials {
 			if err := m.sample(ctx, trials[(round+i)%len(trials)]); err != nil {
 				meter.Fail(err)
@@ -216,13 +252,13 @@ func (t *trial) fail(ctx context.Context, err error) error {
 
 // prepare compiles a candidate, lets it through the gate and warms it up.
 func (m *Instrument) prepare(ctx context.Context, t *trial, c Candidate, s *Subject, want []*tensor.Tensor) error {
-	var err error
 	start := m.Clock.Wall()
-	t.run, t.Cache, err = c.Prepare(ctx, s)
-	t.Prepare = (m.Clock.Wall() - start).Seconds()
+	p, err := c.Prepare(ctx, s)
+	t.Prepare = cmp.Or(p.Cost, m.Clock.Wall()-start).Seconds()
 	if err != nil {
 		return t.fail(ctx, err)
 	}
+	t.run, t.Cache = p.Runner, p.Cache
 	got, err := t.run.Run(ctx)
 	if err != nil {
 		return t.fail(ctx, err)
@@ -235,11 +271,11 @@ func (m *Instrument) prepare(ctx context.Context, t *trial, c Candidate, s *Subj
 	}
 	quickest := time.Duration(math.MaxInt64)
 	for range m.Settings.Warmup {
-		start := m.Clock.Wall()
-		if _, err := t.run.Run(ctx); err != nil {
+		wall, _, err := m.time(ctx, t.run, 0, 1)
+		if err != nil {
 			return t.fail(ctx, err)
 		}
-		quickest = min(quickest, m.Clock.Wall()-start)
+		quickest = min(quickest, wall)
 	}
 	t.Runs = 1 + int(min(m.Settings.MinSample/max(quickest, time.Nanosecond), maxRuns-1))
 	return nil
@@ -261,19 +297,39 @@ func (m *Instrument) sample(ctx context.Context, t *trial) error {
 	if t.run == nil {
 		return nil
 	}
-	wall, cpu := m.Clock.Wall(), m.Clock.CPU()
-	for range t.Runs {
-		if _, err := t.run.Run(ctx); err != nil {
-			return t.fail(ctx, err)
-		}
+	wall, cpu, err := m.time(ctx, t.run, 1, t.Runs)
+	if err != nil {
+		return t.fail(ctx, err)
 	}
-	cpu, wall = m.Clock.CPU()-cpu, m.Clock.Wall()-wall
 	if wall <= 0 {
 		return t.fail(ctx, fmt.Errorf("the clock did not advance during %d runs", t.Runs))
 	}
 	t.Wall = append(t.Wall, wall.Seconds()/float64(t.Runs))
 	t.CPU = append(t.CPU, max(cpu, 0).Seconds()/float64(t.Runs))
 	return nil
+}
+
+// time times runs after lead runs that are not timed.
+func (m *Instrument) time(ctx context.Context, r Runner, lead, runs int) (wall, cpu time.Duration, err error) {
+	if t, ok := r.(Timer); ok {
+		return t.Time(ctx, lead, runs)
+	}
+	run := func() error { _, err := r.Run(ctx); return err }
+	if again, ok := r.(Repeater); ok {
+		run = func() error { return again.Repeat(ctx) }
+	}
+	for range lead {
+		if err := run(); err != nil {
+			return 0, 0, err
+		}
+	}
+	wall, cpu = m.Clock.Wall(), m.Clock.CPU()
+	for range runs {
+		if err := run(); err != nil {
+			return 0, 0, err
+		}
+	}
+	return m.Clock.Wall() - wall, m.Clock.CPU() - cpu, nil
 }
 
 // finish is the series. One that failed half-way has no samples: they would not

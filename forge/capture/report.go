@@ -69,14 +69,27 @@ func (r *Report) environment() display.Table {
 		{"C compiler", cmp.Or(e.Compiler, "none found")},
 		{"GPU", cmp.Or(strings.Join(e.GPUs, ", "), "none found")},
 		{"GPU driver", cmp.Or(e.Driver, "none found")},
+		{"limits of one core", e.Limits.String()},
 		{"load average", fmt.Sprintf("%s before, %s after", cmp.Or(e.LoadBefore, "unknown"), cmp.Or(e.LoadAfter, "unknown"))},
 		{"variables", cmp.Or(pairs(e.Variables), "none set")},
-		{"samples", fmt.Sprintf("%d of each candidate, in turn, each of at least %v; %d runs of warm-up", c.Settings.Samples, c.Settings.MinSample, c.Settings.Warmup)},
+		{"samples", c.Settings.String()},
 		{"seed of the inputs", fmt.Sprint(c.Settings.Seed)},
 	} {
 		t.Rows = append(t.Rows, []any{row[0], row[1]})
 	}
+	for _, p := range peerList(e) {
+		t.Rows = append(t.Rows, []any{"peer " + p.name, p.versions})
+	}
 	return t
+}
+
+// String says how samples were taken.
+func (s Settings) String() string {
+	text := fmt.Sprintf("%d of each candidate, in turn, each of at least %v; %d runs of warm-up", s.Samples, s.MinSample, s.Warmup)
+	if s.Budget > 0 {
+		text += fmt.Sprintf("; none begun %v after the first", s.Budget)
+	}
+	return text
 }
 
 // libraries is a table of modules.
@@ -93,8 +106,8 @@ func (w *Workload) times() display.Table {
 	t := display.Table{
 		Title: w.Name,
 		Columns: []display.Column{
-			{Name: "candidate"}, right("median"), right("95 % interval"), right("minimum"), right("95 % quantile"), right("mean"),
-			right("GFLOP/s"), right("CPU / wall"), right("compile"), {Name: "cache"}, right("error / allowed"), {Name: "rank"},
+			{Name: "candidate"}, right("median"), right("95 % interval"), right("minimum"), right("p95"), right("mean"),
+			right("GFLOP/s"), right("CPU / wall"), right("compile"), right("error / allowed"), {Name: "rank"},
 		},
 	}
 	order, ties := Rank(w.Series)
@@ -105,13 +118,21 @@ func (w *Workload) times() display.Table {
 		}
 		interval := MedianInterval(s.Wall)
 		t.Rows = append(t.Rows, []any{
-			s.Label.String(), formatTime(s.Summary.Median), formatTime(interval.Low) + " to " + formatTime(interval.High),
+			s.Label.String(), formatTime(s.Summary.Median), formatInterval(interval),
 			formatTime(s.Summary.Min), formatTime(s.Summary.P95), formatTime(s.Summary.Mean),
 			significant(float64(w.FLOPs) / s.Summary.Median / 1e9), significant(sum(s.CPU) / sum(s.Wall)),
-			formatTime(s.Prepare), string(s.Cache), significant(s.Gate.Worst), rank(slices.Index(order, i), ties),
+			s.compiled(), significant(s.Gate.Worst), rank(slices.Index(order, i), ties),
 		})
 	}
 	return t
+}
+
+// compiled is the time that compiling took, and whether a cache had the result.
+func (s *Series) compiled() string {
+	if s.Cache == NoCache {
+		return formatTime(s.Prepare)
+	}
+	return formatTime(s.Prepare) + ", " + string(s.Cache)
 }
 
 // rank words a place in the order of [Rank].
@@ -155,15 +176,6 @@ func (w *Workload) origin() string {
 		significant(float64(w.FLOPs)), display.FormatBytes(w.Bytes), w.Written, w.Optimised)
 }
 
-// tables are all tables in order.
-func (r *Report) tables() []display.Table {
-	list := []display.Table{r.environment()}
-	for i := range r.capture.Workloads {
-		list = append(list, r.capture.Workloads[i].times())
-	}
-	return append(list, r.memory(), r.libraries())
-}
-
 // Text is the report for a terminal.
 func (r *Report) Text() string {
 	var b strings.Builder
@@ -180,15 +192,18 @@ func (r *Report) Text() string {
 // beside it.
 func (r *Report) Markdown() string {
 	var b strings.Builder
+	show := func(text, name string) { fmt.Fprintf(&b, "\n![%s](%s.svg)\n", escapeMarkdown(text), name) }
 	fmt.Fprintf(&b, "# Capture %s\n\n%s", r.capture.ID, markdown(r.environment()))
 	for i := range r.capture.Workloads {
 		w := &r.capture.Workloads[i]
 		fmt.Fprintf(&b, "\n%s\n%s\n", markdown(w.times()), escapeMarkdown(w.origin()))
-		for _, kind := range figureKinds {
-			if kind != distribution || w.timed() {
-				fmt.Fprintf(&b, "\n![%s of %s](%s.svg)\n", kind, escapeMarkdown(w.Name), figureName(i, w.Name, kind))
-			}
+		if w.timed() {
+			show(distribution+" of "+w.Name, figureName(i, w.Name, distribution))
 		}
+		show(memoryPlan+" of "+w.Name, figureName(i, w.Name, memoryPlan))
+	}
+	if r.roofline() != nil {
+		show(roofline, roofline)
 	}
 	b.WriteString("\n" + markdown(r.memory()) + "\n" + markdown(r.libraries()))
 	return b.String()
@@ -235,47 +250,3 @@ func escapeMarkdown(s string) string {
 }
 
 var markdownSpecial = strings.NewReplacer(`\`, `\\`, `|`, `\|`, "`", "\\`", `*`, `\*`, `_`, `\_`, `[`, `\[`, `]`, `\]`, `!`, `\!`, `#`, `\#`)
-
-// HTML is the report as one page with its figures, which needs nothing else.
-func (r *Report) HTML() (string, error) {
-	figures, err := r.Figures()
-	if err != nil {
-		return "", err
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Capture %s</title>\n<style>%s</style></head><body>\n<h1>Capture %s</h1>\n",
-		html.EscapeString(r.capture.ID), pageStyle, html.EscapeString(r.capture.ID))
-	write := func(t display.Table) {
-		text, _ := display.ToBundle(t).Data["text/html"].(string)
-		b.WriteString(text)
-	}
-	write(r.environment())
-	for i := range r.capture.Workloads {
-		w := &r.capture.Workloads[i]
-		write(w.times())
-		fmt.Fprintf(&b, "<p>%s</p>\n", html.EscapeString(w.origin()))
-		for _, f := range figures {
-			if f.workload == i {
-				b.WriteString(f.SVG + "\n")
-			}
-		}
-	}
-	write(r.memory())
-	write(r.libraries())
-	b.WriteString("</body></html>\n")
-	return b.String(), nil
-}
-
-const pageStyle = `body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;color:#1f2328;background:#fff}
-table{border-collapse:collapse;margin:1rem 0;font-size:13px}caption{text-align:left;font-size:18px;font-weight:600;padding:.3rem 0}
-td[style*=right]{white-space:nowrap}td,th{padding:.2rem .7rem;border-bottom:1px solid #d0d7de}svg{max-width:100%;height:auto;margin:.5rem 0}`
-
-// Display shows the tables as HTML and all of [Report.Text] as text.
-func (r *Report) Display() display.Bundle {
-	var page strings.Builder
-	for _, t := range r.tables() {
-		text, _ := display.ToBundle(t).Data["text/html"].(string)
-		page.WriteString(text)
-	}
-	return display.Bundle{Data: map[string]any{"text/html": page.String(), "text/plain": r.Text(), "text/markdown": r.Markdown()}}
-}

@@ -43,6 +43,9 @@ func newSVG(w, h vg.Length, label string) *svgCanvas {
 	return &svgCanvas{w: w, h: h, label: label, state: svgState{colour: color.NRGBA{A: 0xff}, width: 1}}
 }
 
+// Size implements [vg.CanvasSizer].
+func (s *svgCanvas) Size() (w, h vg.Length) { return s.w, s.h }
+
 // document is the finished drawing.
 func (s *svgCanvas) document() string {
 	for len(s.saved) > 0 {

@@ -31,6 +31,9 @@ func Verify(c *Capture) error {
 	default:
 		return fmt.Errorf("the working tree cannot be %q", c.Environment.Tree)
 	}
+	if l := c.Environment.Limits; l != nil && !(plausible(l.FLOPs) && plausible(l.Bytes)) {
+		return fmt.Errorf("the limits of a core cannot be %v FLOP/s and %v B/s", l.FLOPs, l.Bytes)
+	}
 	if n := len(c.Workloads); n < 1 || n > MaxWorkloads {
 		return fmt.Errorf("there are %d workloads; a capture has 1 to %d", n, MaxWorkloads)
 	}
@@ -47,6 +50,10 @@ func Verify(c *Capture) error {
 	}
 	return nil
 }
+
+// plausible reports whether a core may have a limit, for each second. Zero is
+// unknown.
+func plausible(limit float64) bool { return limit == 0 || 1 <= limit && limit <= 1e18 }
 
 func (c *Capture) checkID() error {
 	id, err := uuid.FromString(c.ID)
@@ -145,22 +152,34 @@ func (w *Workload) checkSeries(s Settings, written *ir.Graph) error {
 		return fmt.Errorf("there are %d series; a workload has 1 to %d", n, MaxCandidates)
 	}
 	labels := make(map[Label]bool)
+	rounds := w.rounds(s)
 	for i := range w.Series {
 		series := &w.Series[i]
 		if labels[series.Label] {
 			return fmt.Errorf("two series are of %v", series.Label)
 		}
 		labels[series.Label] = true
-		if err := series.verify(s, written); err != nil {
+		if err := series.verify(rounds, written); err != nil {
 			return fmt.Errorf("%v: %w", series.Label, err)
 		}
 	}
 	return nil
 }
 
-func (s *Series) verify(settings Settings, written *ir.Graph) error {
+// rounds is the number of samples that every series without an error has: all that
+// were asked for, or fewer where their time was limited.
+func (w *Workload) rounds(s Settings) int {
+	for _, series := range w.Series {
+		if n := len(series.Wall); n >= 1 && n <= s.Samples && s.Budget > 0 {
+			return n
+		}
+	}
+	return s.Samples
+}
+
+func (s *Series) verify(rounds int, written *ir.Graph) error {
 	switch {
-	case s.Backend == "" || s.Threads < 1 || s.Variant != Written && s.Variant != Optimised:
+	case s.Backend == "" || s.Threads < 1 || !s.Variant.known():
 		return errors.New("that is no candidate")
 	case s.Cache != NoCache && s.Cache != Hit && s.Cache != Miss:
 		return fmt.Errorf("a cache cannot be in the state %q", s.Cache)
@@ -181,15 +200,15 @@ func (s *Series) verify(settings Settings, written *ir.Graph) error {
 	switch {
 	case s.Gate == nil || !s.Gate.Passed():
 		return errors.New("it was timed, but did not pass the gate")
-	case len(s.Wall) != settings.Samples || len(s.CPU) != settings.Samples:
-		return fmt.Errorf("there are %d samples of the clock and %d of CPU time, not %d", len(s.Wall), len(s.CPU), settings.Samples)
+	case len(s.Wall) != rounds || len(s.CPU) != rounds:
+		return fmt.Errorf("there are %d samples of the clock and %d of CPU time, not %d", len(s.Wall), len(s.CPU), rounds)
 	case s.Runs < 1 || s.Runs > maxRuns:
 		return fmt.Errorf("a sample cannot have %d runs", s.Runs)
 	case s.Summary == nil:
 		return errors.New("the summary is missing")
 	}
 	for i := range s.Wall {
-		if s.Wall[i] <= 0 || s.CPU[i] < 0 || s.Wall[i] > maxSeconds || s.CPU[i] > maxSeconds {
+		if s.Wall[i] < minSeconds || s.CPU[i] < 0 || s.Wall[i] > maxSeconds || s.CPU[i] > maxSeconds {
 			return fmt.Errorf("sample %d took %v s, %v s of CPU time", i, s.Wall[i], s.CPU[i])
 		}
 	}
@@ -199,8 +218,9 @@ func (s *Series) verify(settings Settings, written *ir.Graph) error {
 	return nil
 }
 
-// maxSeconds is longer than any run: sums of such samples stay finite.
-const maxSeconds = 1e9
+// Bounds of the time of a run, which is longer and shorter than them: sums and rates
+// stay finite.
+const minSeconds, maxSeconds = 1e-15, 1e9
 
 func (g *Gate) verify(written *ir.Graph) error {
 	var want Gate

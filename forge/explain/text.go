@@ -239,12 +239,19 @@ func (t *texter) analysis(a *analysis.Analysis) {
 	}
 }
 
+// namedOps is how many operators of a fused region a table names: a line has its
+// length. The program after the pass has them all.
+const namedOps = 8
+
 // kind is the operator, with those of a fused region.
 func kind(n analysis.Node) string {
 	if len(n.Body) == 0 {
 		return n.Op
 	}
 	ops := slices.DeleteFunc(slices.Clone(n.Body), func(op string) bool { return op == "const" })
+	if more := len(ops) - namedOps; more > 1 {
+		ops = append(ops[:namedOps], fmt.Sprintf("and %d more", more))
+	}
 	return n.Op + "(" + strings.Join(ops, ", ") + ")"
 }
 

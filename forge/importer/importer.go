@@ -9,6 +9,7 @@ package importer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,6 +28,8 @@ type Model interface {
 	Inputs() []Input
 	// Outputs names the results in order.
 	Outputs() []string
+	// Operators counts the nodes by what the file calls their operators.
+	Operators() map[string]int
 	// Graph imports the program for a binding.
 	Graph(ctx context.Context, b Binding) (*Program, error)
 	// Close releases the file. Programs that were imported stay valid.
@@ -110,13 +113,14 @@ func (b Binding) Shape(in Input) ([]int, error) {
 	}
 	if !in.Ranked {
 		if !ok {
-			return nil, fmt.Errorf("input %v: give its shape", in)
+			return nil, &OpenError{[]Open{{in, -1}}}
 		}
 		return given, nil
 	}
 	if ok && len(given) != len(in.Dims) {
 		return nil, fmt.Errorf("input %v has rank %d; the shape given, %s, has rank %d", in, len(in.Dims), tensor.FormatShape(given), len(given))
 	}
+	var open []Open
 	shape := make([]int, len(in.Dims))
 	for i, d := range in.Dims {
 		size, known := b.Dims[d.Symbol]
@@ -132,14 +136,17 @@ func (b Binding) Shape(in Input) ([]int, error) {
 		case ok:
 			size = given[i]
 		case !known:
-			return nil, fmt.Errorf("input %v: dimension %d, %v, is open: bind it or give the shape", in, i, d)
+			open = append(open, Open{in, i})
 		}
 		shape[i] = size
+	}
+	if open != nil {
+		return nil, &OpenError{open}
 	}
 	return shape, nil
 }
 
-// Shapes settles the shapes of all inputs: a name has one length wherever it
+// Resolve settles the shapes of all inputs: a name has one length wherever it
 // occurs, and what one input's shape says of it holds for the others. Names that
 // no input has are errors.
 func (b Binding) Resolve(inputs []Input) ([][]int, error) {
@@ -167,8 +174,13 @@ func (b Binding) Resolve(inputs []Input) ([][]int, error) {
 		}
 	}
 	shapes := make([][]int, len(inputs))
+	var open []Open
 	for i, in := range inputs {
 		shape, err := all.Shape(in)
+		if e := (*OpenError)(nil); errors.As(err, &e) {
+			open = append(open, e.Open...)
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -177,15 +189,20 @@ func (b Binding) Resolve(inputs []Input) ([][]int, error) {
 		}
 		shapes[i] = shape
 	}
+	if open != nil {
+		return nil, &OpenError{open}
+	}
 	return shapes, nil
 }
 
 func (b Binding) checkNames(inputs []Input) error {
 	var names, symbols []string
+	seen := make(map[string]bool)
 	for _, in := range inputs {
 		names = append(names, in.Name)
 		for _, d := range in.Dims {
-			if d.Symbol != "" && !slices.Contains(symbols, d.Symbol) {
+			if d.Symbol != "" && !seen[d.Symbol] {
+				seen[d.Symbol] = true
 				symbols = append(symbols, d.Symbol)
 			}
 		}
@@ -217,7 +234,10 @@ func list(names []string) string {
 
 // Identifiers makes names of the graph out of a file's names, which may be any
 // text: letters, digits and underscores stay, and equal ones get numbers.
-type Identifiers map[string]bool
+//
+// It holds, for each identifier that is taken, the number that the next equal one
+// is tried with.
+type Identifiers map[string]int
 
 // New is the identifier for a name.
 func (ids Identifiers) New(name string) string {
@@ -231,9 +251,10 @@ func (ids Identifiers) New(name string) string {
 		id = "_" + id
 	}
 	unique := id
-	for n := 2; ids[unique]; n++ {
-		unique = fmt.Sprintf("%s_%d", id, n)
+	for ids[unique] > 0 {
+		unique = fmt.Sprintf("%s_%d", id, ids[id])
+		ids[id]++
 	}
-	ids[unique] = true
+	ids[unique] = 2
 	return unique
 }

@@ -36,7 +36,8 @@ func (c *Convolution) FLOPs() int64 {
 }
 
 // convolution lowers conv2d. One whose kernels are single numbers that move in steps
-// of one is a product of the matrix of weights and the images.
+// of one is a product of the matrix of weights and the images; one of few pixels
+// and many channels is a product of the pixels and the weights.
 func (l *lowering) convolution() error {
 	n := l.node
 	x, w, y := n.In[0].Spec.Shape, n.In[1].Spec.Shape, n.Out[0].Spec.Shape
@@ -68,6 +69,10 @@ func (l *lowering) convolution() error {
 	if c.Epilogue, err = l.activation(); err != nil {
 		return err
 	}
+	c = c.turned()
+	if l.channelwise(c, n.In[1]) {
+		return nil
+	}
 	if p := c.product(); p != nil {
 		l.kernel.Contraction = p
 	} else {
@@ -79,7 +84,7 @@ func (l *lowering) convolution() error {
 // product is the convolution as a contraction for each image and group, or nil.
 func (c *Convolution) product() *Contraction {
 	x, w := c.X.Strides, c.W.Strides
-	if c.V.Taps*c.H.Taps > 1 || c.V.Stride*c.H.Stride > 1 || c.V.Padded() || c.H.Padded() || x[2] != c.H.In*x[3] {
+	if c.V.Taps*c.H.Taps > 1 || c.V.Stride*c.H.Stride > 1 || c.V.Padded() || c.H.Padded() || c.V.Out > 1 && x[2] != c.H.In*x[3] {
 		return nil
 	}
 	pixels := c.V.Out * c.H.Out

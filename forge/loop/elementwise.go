@@ -118,7 +118,8 @@ func constant(t *tensor.Tensor) *Expr {
 }
 
 // pointwise makes a nest of one stage. Dimensions that all accesses cross with
-// one step are merged, so that the line is long.
+// one step are merged, so that the line is long. A short line changes places with
+// a longer dimension around it along which some access has its neighbours.
 func (l *lowering) pointwise(shape []int, out *Access, e *Expr) {
 	if isHalf(l.kernel.Params[out.Param].DType()) && (e.Op == RoundF16 || e.Op == RoundBF16) {
 		e = e.Args[0] // the store rounds
@@ -126,5 +127,10 @@ func (l *lowering) pointwise(shape []int, out *Access, e *Expr) {
 	st := Stage{Expr: e, Store: out}
 	dims := merge(shape, st.steps())
 	last := len(dims) - 1
+	adjacent := func(w *[]int) bool { return (*w)[last-1] == 1 }
+	if last > 0 && dims[last] < shortLine && dims[last-1] > dims[last] && slices.ContainsFunc(st.steps(), adjacent) {
+		dims[last-1], dims[last] = dims[last], dims[last-1]
+		swap(st.steps(), last)
+	}
 	l.kernel.Nest = &Nest{Outer: dims[:last], Line: dims[last:], Stages: []Stage{st}}
 }

@@ -64,15 +64,15 @@ nest [3] x [10]
   each bits %x[6,1] -2 where i0 below 2 and i1-2 below 6 else 1.5 -> %y[10,1]
 `},
 	{"(%x: f32[1,2,8,8]) {\n %y: f32[1,2,4,4] = max_pool2d %x {kernel = [3, 3], stride = [2, 2], padding = [1, 1]}\n return %y\n}", `kernel max_pool2d(%y: out f32, %x: f32)
-nest [1,2,4,4] x [3,3]
-  s0 = max of load %x[0,64,16,2,8,1] -9 where 2*i2+i4-1 below 8 and 2*i3+i5-1 below 8 else -Inf
-  once s0 -> %y[32,16,4,1,0,0]
+nest [2,4,4] x [3,3]
+  s0 = max of load %x[64,16,2,8,1] -9 where 2*i1+i3-1 below 8 and 2*i2+i4-1 below 8 else -Inf
+  once s0 -> %y[16,4,1,0,0]
 `},
 	{"(%x: f32[1,2,8,9]) {\n %y: f32[1,2,4,5] = avg_pool2d %x {kernel = [2, 2], padding = [0, 0, 0, 1], count_include_pad = false}\n return %y\n}", `kernel avg_pool2d(%y: out f32, %x: f32)
-nest [1,2,4,5] x [2,2]
-  s0 = sum of load %x[0,72,18,2,9,1] where 2*i3+i5 below 9 else 0
-  s1 = sum of cast_f32(inside(2*i3+i5, 9))
-  once div(s0, s1) -> %y[40,20,5,1,0,0]
+nest [5,8] x [2,2]
+  s0 = sum of load %x[2,18,9,1] where 2*i0+i3 below 9 else 0
+  s1 = sum of cast_f32(inside(2*i0+i3, 9))
+  once div(s0, s1) -> %y[1,5,0,0]
 `},
 	{"(%x: f32[2,3,5,10], %p: i64[2]) {\n %y: f32[2,3,5,10] = rope %x, %p {dims = 8}\n return %y\n}", `kernel rope($freqs: f64, %p: i64, $cos: out f32, $sin: out f32)
 nest [2,5] x [4]

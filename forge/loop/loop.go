@@ -107,7 +107,7 @@ type Contraction struct {
 	Elem    tensor.DType // of A, B, the bias and Out
 	A       Access       // over batch, M and K
 	B       Access       // over batch, K and N
-	Out     Access       // over batch, M and N; neighbouring columns are adjacent
+	Out     Access       // over batch, M and N
 	Bias    *Access      // over batch, M and N; nil for none
 	// Epilogue is applied to each sum, which it names [Acc]; nil for none. Its
 	// loads are over batch, M and N.

@@ -69,6 +69,7 @@ func (l *lowering) pool() error {
 		result = apply("div", result, l.pixels(nest, in.Guards, x.Type))
 	}
 	nest.add(Stage{Expr: result, Once: true, Store: out})
+	nest.foldOuter()
 	return nil
 }
 

@@ -47,27 +47,37 @@ type call struct {
 	opset int64 // version of the node's domain
 	in    []*value
 	out   []*value
+	seen  *seen
+}
+
+// seen is what of a node its import function has asked for.
+type seen struct {
+	operands uint64
+	attrs    map[string]bool
 }
 
 type bailout struct{ err error }
 
 // importNode sets the outputs of the node.
 func (c *call) importNode() (err error) {
-	if slices.ContainsFunc(c.in, func(v *value) bool { return v != nil && v.missing }) {
-		c.setMissing()
-		return nil
-	}
-	if f := c.functions[functionKey(c.node.Domain, c.node.Op, c.node.Overload)]; f != nil {
-		return c.inline(f)
-	}
 	name := c.node.Op
 	if c.node.Domain != "" {
 		name = c.node.Domain + "." + name
 	}
+	f := c.functions[functionKey(c.node.Domain, c.node.Op, c.node.Overload)]
 	o, ok := operators[name]
-	if !ok || c.opset < o.since {
+	// An operator that is not supported is refused also where its operands are missing,
+	// so that an error tells all of them.
+	if f == nil && (!ok || c.opset < o.since) {
 		c.refuse(ok, o)
 		return nil
+	}
+	if slices.ContainsFunc(c.in, func(v *value) bool { return v != nil && v.missing }) {
+		c.setMissing()
+		return nil
+	}
+	if f != nil {
+		return c.inline(f)
 	}
 	if c.allKnown() && !nests[name] {
 		if done, err := c.fold(o); done || err != nil {
@@ -87,8 +97,37 @@ func (c *call) build(o operator) (err error) {
 			err = b.err
 		}
 	}()
+	c.seen = &seen{attrs: make(map[string]bool)}
 	o.build(c)
+	c.checkSeen()
+	c.typeOutputs()
 	return nil
+}
+
+// harmless are attributes that change nothing here: those that guide training or an
+// implementation, and those for types that are not supported.
+var harmless = map[string]bool{
+	"consumed_inputs": true, "is_test": true, "momentum": true, "round_mode": true, "saturate": true, "seed": true, "sorted": true, "stash_type": true,
+}
+
+// checkSeen refuses operands that were not asked for: the operator gives them a
+// meaning that its import function does not know. Attributes of that kind are noted,
+// since writers leave some that mean nothing.
+func (c *call) checkSeen() {
+	refused := slices.ContainsFunc(c.out, func(v *value) bool { return v != nil && v.missing })
+	if refused || nests[c.node.Op] || c.node.Op == "Dropout" {
+		return
+	}
+	for i, v := range c.in {
+		if v != nil && (i >= 64 || c.seen.operands>>i&1 == 0) && c.seen.operands != allOperands {
+			c.fail("operand %d, %q, is not supported", i, c.node.Inputs[i])
+		}
+	}
+	for _, a := range c.node.Attrs {
+		if !c.seen.attrs[a.Name] && !harmless[a.Name] {
+			c.note("%s: the attribute %s is not looked at", describe(c.node), a.Name)
+		}
+	}
 }
 
 func (c *call) setMissing() {
@@ -108,7 +147,7 @@ func (c *call) refuse(known bool, o operator) {
 	case c.opset == 0:
 		text += ": the model does not import that domain"
 	case known:
-		text += fmt.Sprintf(": the operator exists from version %d on", o.since)
+		text += fmt.Sprintf(": the operator is supported from version %d on", o.since)
 	}
 	c.unsupported = append(c.unsupported, text)
 	c.setMissing()
@@ -134,47 +173,47 @@ func (c *call) fold(o operator) (done bool, err error) {
 	scratch.in = make([]*value, len(c.in))
 	for i, v := range c.in {
 		if v != nil {
-			scratch.in[i] = &value{known: v.known}
+			scratch.in[i] = &value{known: v.known, elem: v.elem}
 		}
 	}
 	scratch.out = make([]*value, len(c.out))
+	before := len(c.unsupported)
 	if err := scratch.build(o); err != nil {
 		return false, err
 	}
 	var results []*ir.Value
 	var at []int
-	bytes := int64(0)
 	for i, v := range scratch.out {
 		if v != nil && v.known == nil && v.computed != nil {
 			results, at = append(results, v.computed), append(at, i)
-			bytes += v.computed.Spec.Bytes()
 		}
 	}
-	if bytes > MaxFold {
-		return false, nil
-	}
 	if len(results) > 0 {
-		values, err := c.evaluate(scratch.b, results)
+		g, err := scratch.b.Finish(results...)
+		if err != nil {
+			return false, err
+		}
+		if !c.foldable(g) {
+			c.unsupported = c.unsupported[:before]
+			return false, nil
+		}
+		values, err := c.evaluate(g)
 		if err != nil {
 			return false, err
 		}
 		for k, i := range at {
-			scratch.out[i] = &value{known: values[k]}
+			scratch.out[i] = &value{known: values[k], elem: scratch.out[i].elem}
 		}
 	}
 	for i, v := range scratch.out {
 		if v != nil {
-			c.out[i] = &value{known: v.known, missing: v.missing}
+			c.out[i] = &value{known: v.known, elem: v.elem, missing: v.missing}
 		}
 	}
 	return true, nil
 }
 
-func (c *call) evaluate(b *ir.Builder, results []*ir.Value) ([]*tensor.Tensor, error) {
-	g, err := b.Finish(results...)
-	if err != nil {
-		return nil, err
-	}
+func (c *call) evaluate(g *ir.Graph) ([]*tensor.Tensor, error) {
 	x, err := interp.New().Compile(c.ctx, g)
 	if err != nil {
 		return nil, err
@@ -262,19 +301,45 @@ func (c *call) need(i int, purpose string) {
 	panic(bailout{e})
 }
 
+// bindAtHand ends the import so that operand i is known in the next, if that takes
+// nothing but values of small inputs of whole numbers, and these are at hand.
+func (c *call) bindAtHand(i int, purpose string) {
+	behind, all := c.inputsBehind(c.in[i].computed, MaxBehind)
+	if !all {
+		return
+	}
+	for _, name := range behind {
+		t := c.values[name]
+		if t == nil || t.DType().IsFloat() || t.Len() > MaxActing {
+			return
+		}
+	}
+	if len(behind) > 0 {
+		c.need(i, purpose)
+	}
+}
+
 // inputBehind is an input, not bound yet, that a value is computed from; empty
 // when there is none.
 func (c *call) inputBehind(v *ir.Value) string {
-	var found string
+	if list, _ := c.inputsBehind(v, MaxGraph); len(list) > 0 {
+		return list[0]
+	}
+	return ""
+}
+
+// inputsBehind are all of them, in the order in which they are met; all is false when
+// more values than a limit are behind v.
+func (c *call) inputsBehind(v *ir.Value, limit int) (found []string, all bool) {
 	seen := make(map[*ir.Value]bool)
 	var visit func(*ir.Value)
 	visit = func(v *ir.Value) {
-		if v == nil || seen[v] || found != "" {
+		if v == nil || seen[v] || len(seen) > limit {
 			return
 		}
 		seen[v] = true
 		if name := c.origin[v]; name != "" {
-			found = name
+			found = append(found, name)
 			return
 		}
 		if v.Def != nil {
@@ -284,5 +349,5 @@ func (c *call) inputBehind(v *ir.Value) string {
 		}
 	}
 	visit(v)
-	return found
+	return found, len(seen) <= limit
 }

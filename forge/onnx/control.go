@@ -16,9 +16,9 @@ var _ = register(map[string]operator{
 // constant takes its value from one of several attributes.
 func constant(c *call) {
 	if a := c.attr("value", proto.TensorType); a != nil && a.T != nil {
-		t, err := decode(a.T, c.model.files)
+		t, err := c.decode(a.T)
 		c.check(err)
-		c.setKnown(0, t)
+		c.out[0] = &value{known: t, elem: a.T.Type}
 		return
 	}
 	var t *tensor.Tensor
@@ -44,7 +44,7 @@ func (c *call) onlyAttr() *proto.Attribute {
 	if len(c.node.Attrs) != 1 {
 		c.fail("it has %d attributes; one of them must be its value", len(c.node.Attrs))
 	}
-	a := c.scope.resolve(c.node.Attrs[0])
+	a := c.attr(c.node.Attrs[0].Name, c.node.Attrs[0].Type)
 	if a == nil {
 		c.fail("the attribute %s has no value", c.node.Attrs[0].Name)
 	}
@@ -76,17 +76,17 @@ func size(c *call) {
 }
 
 func constantOfShape(c *call) {
-	value := tensor.Scalar(tensor.F32, 0)
+	value, elem := tensor.Scalar(tensor.F32, 0), proto.Float
 	if a := c.attr("value", proto.TensorType); a != nil && a.T != nil {
-		t, err := decode(a.T, c.model.files)
+		t, err := c.decode(a.T)
 		c.check(err)
-		if value = t; t.Len() != 1 {
+		if value, elem = t, a.T.Type; t.Len() != 1 {
 			c.fail("the value has %d elements; it must have one", t.Len())
 		}
 	}
 	shape := c.lengths(c.intsOf(0, "the shape"))
 	v := c.constant(value.Reshape(), nil)
-	c.set(0, c.op("expand", ir.Attrs{"shape": int64s(shape)}, v))
+	c.setAs(0, c.op("expand", ir.Attrs{"shape": int64s(shape)}, v), elem)
 }
 
 // within is a scope for a graph of the node.
@@ -98,7 +98,8 @@ func (c *call) within() *scope {
 	return inner
 }
 
-// branch replaces an If by the branch that is taken. When only a run tells which,
+// branch replaces an If by the branch that is taken: an input that the condition
+// depends on is bound when the binding has its value. When only a run tells which,
 // both are computed, which programs without effects allow, and their results chosen
 // from.
 func branch(c *call) {
@@ -110,6 +111,7 @@ func branch(c *call) {
 		copy(c.out, c.branch(name))
 		return
 	}
+	c.bindAtHand(0, "the condition")
 	before, wasUnsupported := c.ordinal, len(c.unsupported)
 	yes, no := c.branch("then_branch"), c.branch("else_branch")
 	cond := c.reshape(c.arg(0))

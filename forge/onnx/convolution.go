@@ -2,8 +2,10 @@ package onnx
 
 import (
 	"slices"
+	"strings"
 
 	"forgekernel/forge/ir"
+	"forgekernel/forge/tensor"
 )
 
 var _ = register(map[string]operator{
@@ -14,28 +16,49 @@ var _ = register(map[string]operator{
 func conv(c *call) { c.set(0, c.conv()) }
 
 func (c *call) conv() *ir.Value {
+	rank := len(c.ranked(0, 3, tensor.MaxRank))
+	c.ranked(1, rank, rank)
 	x, w := c.arg(0), c.arg(1)
-	if w.Spec.Rank() != x.Spec.Rank() {
-		c.fail("the kernel %v does not fit %v", w.Spec, x.Spec)
-	}
-	win := c.window(slices.Clone(w.Spec.Shape[2:]))
-	if k := c.ints("kernel_shape"); k != nil && !slices.Equal(c.lengths(k), win.kernel) {
-		c.fail("kernel_shape is %v; the kernel is %v", k, w.Spec)
-	}
-	return c.convolve(x, w, c.optional(2), win, int(c.int("group", 1)))
+	return c.convolve(x, w, c.optional(2), c.convWindow(w.Spec.Shape), c.small("group", 1, 1))
 }
 
-// fusedConv applies an activation.
+// convWindow is the window of a kernel.
+func (c *call) convWindow(kernel []int) *window {
+	win := c.window(slices.Clone(kernel[2:]))
+	if k := c.ints("kernel_shape"); k != nil && !slices.Equal(c.lengths(k), win.kernel) {
+		c.fail("kernel_shape is %v; the kernel is %v", k, kernel)
+	}
+	return win
+}
+
+// fusedConv adds operand 3 and applies an activation.
 func fusedConv(c *call) {
 	v := c.conv()
+	if c.has(3) {
+		v = c.add(v, c.arg(3))
+	}
+	params := c.floats("activation_params")
+	param := func(i int) float64 {
+		if i >= len(params) {
+			c.fail("there are %d activation_params", len(params))
+		}
+		return float64(params[i])
+	}
 	switch act := c.str("activation", ""); act {
 	case "":
-		c.set(0, v)
 	case "Relu", "Tanh", "Sigmoid":
-		c.set(0, c.op(map[string]string{"Relu": "relu", "Tanh": "tanh", "Sigmoid": "sigmoid"}[act], nil, v))
+		v = c.op(strings.ToLower(act), nil, v)
+	case "LeakyRelu":
+		v = c.negative(v, c.scale(v, param(0)))
+	case "HardSigmoid":
+		v = c.hardSigmoid(v, param(0), param(1))
+	case "Clip":
+		v = c.op("minimum", nil, c.op("maximum", nil, v, c.number(v, param(0))), c.number(v, param(1)))
 	default:
 		c.unsupportedf("activation %q", act)
+		return
 	}
+	c.set(0, v)
 }
 
 // convolve works in any number of dimensions: one and two by conv2d, more by adding
@@ -46,6 +69,9 @@ func (c *call) convolve(x, w, bias *ir.Value, win *window, groups int) *ir.Value
 	}
 	xs, ws := x.Spec.Shape, w.Spec.Shape
 	f := win.flat()
+	if win.thin() {
+		f = win.part(0, 1).flat()
+	}
 	attrs := f.attrs()
 	attrs["groups"] = groups
 	in := []*ir.Value{c.reshape(x, xs[0], xs[1], f.in[0], f.in[1]), c.reshape(w, ws[0], ws[1], f.kernel[0], f.kernel[1])}
@@ -100,12 +126,15 @@ func (c *call) convolveSlices(x, w, bias *ir.Value, win *window, groups int) *ir
 func convTranspose(c *call) {
 	x, w := c.arg(0), c.arg(1)
 	xs, ws := x.Spec.Shape, w.Spec.Shape
-	groups := int(c.int("group", 1))
-	if len(ws) != len(xs) || len(xs) < 3 || groups < 1 || ws[0] != xs[1] || ws[0]%groups != 0 {
+	groups := c.small("group", 1, 1)
+	if len(ws) != len(xs) || len(xs) < 3 || ws[0] != xs[1] || ws[0]%groups != 0 {
 		c.fail("the kernel %v with %d groups does not fit %v", w.Spec, groups, x.Spec)
 	}
 	n := len(xs) - 2
 	win := &window{in: xs[2:], kernel: ws[2:], stride: c.perDim("strides", n), dilation: c.perDim("dilations", n), extra: make([]int, n)}
+	if k := c.ints("kernel_shape"); k != nil && !slices.Equal(c.lengths(k), win.kernel) {
+		c.fail("kernel_shape is %v; the kernel is %v", k, w.Spec)
+	}
 	more := make([]int, n)
 	if list := c.ints("output_padding"); list != nil {
 		if more = c.lengths(list); len(more) != n {
@@ -113,6 +142,10 @@ func convTranspose(c *call) {
 		}
 	}
 	c.padTransposed(win, more)
+	if groups == 1 && win.tiles(more) {
+		c.set(0, c.tiled(x, w, c.optional(2)))
+		return
+	}
 	for i := range n {
 		x = c.spread(x, 2+i, win.stride[i])
 		w = c.op("narrow", ir.Attrs{"axis": 2 + i, "start": ws[2+i] - 1, "length": ws[2+i], "step": -1}, w)
@@ -133,6 +166,42 @@ func convTranspose(c *call) {
 	c.set(0, c.convolve(x, turned, c.optional(2), plain, groups))
 }
 
+// tiles reports whether the results of neighbouring elements of a transposed
+// convolution lie side by side.
+func (w *window) tiles(more []int) bool {
+	for i, k := range w.kernel {
+		if w.stride[i] != k || k > 1 && w.dilation[i] > 1 || w.low[i] != 0 || w.high[i] != 0 || more[i] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// tiled is a transposed convolution whose kernel moves by its own size: every
+// element becomes a tile, so that it is a product with all of the kernel, of which
+// the elements are put in their places.
+func (c *call) tiled(x, w, bias *ir.Value) *ir.Value {
+	xs, ws := x.Spec.Shape, w.Spec.Shape
+	n, taps, pixels := len(xs)-2, 1, 1
+	for i := range n {
+		taps, pixels = taps*ws[2+i], pixels*xs[2+i]
+	}
+	rows := ws[1] * taps
+	kernel := c.transpose(c.reshape(w, ws[0], rows), 1, 0)
+	in := []*ir.Value{c.reshape(x, xs[0], xs[1], 1, pixels), c.reshape(kernel, rows, ws[0], 1, 1)}
+	if bias != nil {
+		wide := c.op("expand", ir.Attrs{"shape": []int{ws[1], taps}}, c.reshape(bias, ws[1], 1))
+		in = append(in, c.reshape(wide, rows))
+	}
+	v := c.op("conv2d", nil, in...)
+	split := append(append([]int{xs[0], ws[1]}, ws[2:]...), xs[2:]...)
+	perm, out := []int{0, 1}, []int{xs[0], ws[1]}
+	for i := range n {
+		perm, out = append(perm, 2+n+i, 2+i), append(out, xs[2+i]*ws[2+i])
+	}
+	return c.reshape(c.transpose(c.reshape(v, split...), perm...), out...)
+}
+
 // padTransposed reads the padding, which cuts the result, or works it out from the
 // shape that the result is to have.
 func (c *call) padTransposed(w *window, more []int) {
@@ -149,7 +218,7 @@ func (c *call) padTransposed(w *window, more []int) {
 			if len(shape) < n {
 				c.fail("output_shape is %v", shape)
 			}
-			out = int(shape[len(shape)-n+i])
+			out = c.lengths(shape[len(shape)-n+i:][:1])[0]
 		}
 		total := w.stride[i]*(w.in[i]-1) + more[i] + w.span(i) - out
 		if total < 0 {

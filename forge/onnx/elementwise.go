@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"forgekernel/forge/ir"
-	"forgekernel/forge/onnx/proto"
 	"forgekernel/forge/tensor"
 )
 
@@ -15,7 +14,7 @@ var _ = register(map[string]operator{
 	"Sin": {7, same("sin")}, "Cos": {7, same("cos")}, "Tan": {7, tan}, "Atan": {7, same("atan")}, "Asin": {7, asin}, "Acos": {7, acos},
 	"Sinh": {9, sinh}, "Cosh": {9, cosh}, "Asinh": {9, asinh}, "Acosh": {9, acosh}, "Atanh": {9, atanh},
 	"Add": {7, same("add")}, "Sub": {7, same("sub")}, "Mul": {7, same("mul")}, "Div": {7, same("div")}, "Pow": {7, pow}, "Mod": {10, mod},
-	"Max": {8, chain("maximum")}, "Min": {8, chain("minimum")}, "Sum": {8, chain("add")}, "Mean": {8, mean},
+	"Max": {1, chain("maximum")}, "Min": {1, chain("minimum")}, "Sum": {1, chain("add")}, "Mean": {1, mean},
 	"Clip": {6, clip}, "Identity": {1, func(c *call) { c.pass(0) }}, "Dropout": {7, dropout},
 })
 
@@ -198,7 +197,11 @@ func dropout(c *call) {
 	}
 	c.pass(0)
 	if len(c.out) > 1 {
-		mask, err := tensor.Full(tensor.Bool, 1)
+		dtype := tensor.Bool
+		if c.opset < 10 {
+			dtype = c.dtype(0)
+		}
+		mask, err := tensor.Full(dtype, 1)
 		c.check(err)
 		c.set(1, c.op("expand", ir.Attrs{"shape": int64s(c.shape(0))}, c.constant(mask, nil)))
 	}
@@ -230,17 +233,3 @@ func isInf(c *call) {
 		c.set(0, c.op("and", nil, above, below))
 	}
 }
-
-// castTo converts to a type that is held; a float to an integer of fewer bits than
-// it is held in is not cut off.
-func castTo(c *call) {
-	to := proto.DataType(c.int("to", 0))
-	dtype, err := dtypeOf(to)
-	if err != nil {
-		c.unsupportedf("%v", err)
-		return
-	}
-	c.set(0, c.cast(c.arg(0), dtype))
-}
-
-func castLike(c *call) { c.set(0, c.cast(c.arg(0), c.dtype(1))) }

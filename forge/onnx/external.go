@@ -1,11 +1,13 @@
 package onnx
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -20,7 +22,11 @@ type externalFiles struct {
 	folder string // empty when the model is no file
 	root   *os.Root
 	open   map[string]*mapped.File
+	used   map[string][]span // of each file, in order
 }
+
+// span is a part of a file, the last byte left out.
+type span struct{ from, to int64 }
 
 // external is what the entries of a tensor say.
 type external struct {
@@ -90,7 +96,32 @@ func (x *externalFiles) read(entries []proto.Entry, want int) ([]byte, error) {
 	if e.length != int64(want) {
 		return nil, fmt.Errorf("external data %q: it has %d bytes; the tensor needs %d", e.location, e.length, want)
 	}
+	if err := x.claim(e.location, span{e.offset, e.offset + e.length}); err != nil {
+		return nil, fmt.Errorf("external data %q: %w", e.location, err)
+	}
 	return file.Bytes()[e.offset : e.offset+e.length], nil
+}
+
+// claim makes sure that tensors share their data wholly or not at all: files of
+// which parts overlap are not written by any tool, and would let a small file stand
+// for many large tensors.
+func (x *externalFiles) claim(location string, s span) error {
+	if s.from == s.to {
+		return nil
+	}
+	list := x.used[location]
+	at, found := slices.BinarySearchFunc(list, s, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	switch {
+	case found && list[at].to == s.to:
+		return nil
+	case found || at < len(list) && list[at].from < s.to || at > 0 && list[at-1].to > s.from:
+		return fmt.Errorf("bytes %d to %d overlap those of another tensor", s.from, s.to)
+	}
+	if x.used == nil {
+		x.used = make(map[string][]span)
+	}
+	x.used[location] = slices.Insert(list, at, s)
+	return nil
 }
 
 // file maps a file of the model's folder.

@@ -31,7 +31,7 @@ func gridSample(c *call) {
 	c.oneOf("padding_mode", padding, "zeros", "border", "reflection")
 	m := &sampler{call: c, h: s[2], w: s[3], padding: padding, alignCorners: c.flag("align_corners", false)}
 	m.table = c.reshape(c.transpose(x, 0, 2, 3, 1), s[0]*s[2]*s[3], s[1])
-	starts := make([]int64, s[0])
+	starts := make([]int64, c.room(s[0]))
 	for i := range starts {
 		starts[i] = int64(i * s[2] * s[3])
 	}

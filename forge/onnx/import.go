@@ -14,36 +14,38 @@ import (
 	"forgekernel/forge/tensor"
 )
 
-// Limits of an import.
-const (
-	MaxNodes   = 1 << 18 // imported, those of functions counted at each call
-	MaxNesting = 64      // of functions and branches
-	// MaxFold bounds the results of a node that is evaluated while importing, in bytes.
-	MaxFold = 64 << 20
-	// MaxListed is the number of unsupported nodes that an error names.
-	MaxListed = 20
-)
-
 // Graph imports the model. An input is bound to the value that the binding has
 // for it only where the program needs to know it.
 func (m *Model) Graph(ctx context.Context, b importer.Binding) (*importer.Program, error) {
+	p, err := m.importBound(ctx, b)
+	if err != nil {
+		return nil, brief(fmt.Errorf("%s: %w", m.name, err))
+	}
+	return p, nil
+}
+
+// importBound imports again for each input that turns out to act as an attribute.
+func (m *Model) importBound(ctx context.Context, b importer.Binding) (*importer.Program, error) {
 	shapes, err := b.Resolve(m.inputs)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.name, err)
+		return nil, err
 	}
 	bound := make(map[string]string)
+	read := newDecoded()
 	for {
 		im := newImporter(ctx, m, bound)
+		im.decoded = read
+		im.values = b.Values
 		p, err := im.run(shapes, b)
 		var need *needError
 		if errors.As(err, &need) && b.Values[need.input] != nil && bound[need.input] == "" {
+			if len(bound) == MaxBound {
+				return nil, fmt.Errorf("more than %d inputs act as attributes", MaxBound)
+			}
 			bound[need.input] = need.purpose
 			continue
 		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", m.name, err)
-		}
-		return p, nil
+		return p, err
 	}
 }
 
@@ -56,11 +58,15 @@ type needError struct {
 
 func (e *needError) Error() string { return e.err.Error() }
 
+// Needs is the input whose value would make an import go on, or "".
+func (e *needError) Needs() string { return e.input }
+
 // value is what a name of the file stands for.
 type value struct {
 	computed *ir.Value      // by the program; nil for a known one that it has not used
 	known    *tensor.Tensor // nil for what only a run tells
 	missing  bool           // it depends on an unsupported node
+	elem     proto.DataType // of the file, if not the one that the elements are held in
 }
 
 // scope is where names are looked up: a graph, the branch of an If, whose names
@@ -86,14 +92,17 @@ func (s *scope) lookup(name string) *value {
 type imports struct {
 	ctx         context.Context
 	model       *Model
+	decoded     *decoded
 	b           *ir.Builder
 	names       importer.Identifiers
-	bound       map[string]string // inputs to bind, and what for
+	bound       map[string]string         // inputs to bind, and what for
+	values      map[string]*tensor.Tensor // at hand, of inputs
 	origin      map[*ir.Value]string
 	functions   map[string]*proto.Function
 	unsupported []string
 	notes       []string
 	ordinal     int
+	budget
 }
 
 func newImporter(ctx context.Context, m *Model, bound map[string]string) *imports {
@@ -123,7 +132,7 @@ func (im *imports) run(shapes [][]int, b importer.Binding) (*importer.Program, e
 			if err != nil {
 				return nil, fmt.Errorf("input %s: %w", in.Name, err)
 			}
-			top.values[in.Name] = &value{known: t}
+			top.values[in.Name] = &value{known: t, elem: sourceType(in.Source)}
 			p.Bound = append(p.Bound, importer.Bound{Input: in.Name, Value: t, For: purpose})
 			continue
 		}
@@ -132,9 +141,9 @@ func (im *imports) run(shapes [][]int, b importer.Binding) (*importer.Program, e
 			return nil, err
 		}
 		im.origin[v] = in.Name
-		top.values[in.Name] = &value{computed: v}
+		top.values[in.Name] = &value{computed: v, elem: sourceType(in.Source)}
 		p.Inputs = append(p.Inputs, in.Name)
-		if in.Source != "" && widths[sourceType(in.Source)] < in.DType.Size() {
+		if in.Source != "" && widths[sourceType(in.Source)] < in.DType.Size() || unsigned[sourceType(in.Source)] {
 			im.note("input %s: %s is held as %v", in.Name, in.Source, in.DType)
 		}
 	}
@@ -152,6 +161,9 @@ func (im *imports) run(shapes [][]int, b importer.Binding) (*importer.Program, e
 			return nil, fmt.Errorf("output %q: %w", p.Outputs[i], err)
 		}
 		results = append(results, u)
+		if elem := v.element(); widths[elem] < u.Spec.DType.Size() || unsigned[elem] {
+			im.note("output %s: %v is held as %v", p.Outputs[i], elem, u.Spec.DType)
+		}
 	}
 	if p.Graph, err = im.b.Finish(results...); err != nil {
 		return nil, err
@@ -173,7 +185,7 @@ func typeNames() []string {
 
 func (im *imports) note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	if !slices.Contains(im.notes, text) {
+	if len(im.notes) < MaxNotes && !slices.Contains(im.notes, text) {
 		im.notes = append(im.notes, text)
 	}
 }
@@ -191,11 +203,11 @@ func (im *imports) unsupportedError() error {
 // graph imports the nodes of a graph into a scope and returns its outputs.
 func (im *imports) graph(s *scope, g *proto.Graph) ([]*value, error) {
 	for _, t := range g.Initializers {
-		known, err := decode(t, im.model.files)
+		known, err := im.decode(t)
 		if err != nil {
 			return nil, err
 		}
-		if err := s.define(t.Name, &value{known: known}); err != nil {
+		if err := s.define(t.Name, &value{known: known, elem: t.Type}); err != nil {
 			return nil, fmt.Errorf("initializer %w", err)
 		}
 	}
@@ -226,9 +238,10 @@ func (im *imports) nodes(s *scope, list []*proto.Node) error {
 		if err := im.ctx.Err(); err != nil {
 			return context.Cause(im.ctx)
 		}
-		if im.ordinal++; im.ordinal > MaxNodes {
-			return fmt.Errorf("there are more than %d nodes", MaxNodes)
+		if err := im.countNode(); err != nil {
+			return err
 		}
+		im.ordinal++
 		im.b.At(ir.Pos{Source: im.model.name, Line: im.ordinal})
 		if err := im.node(s, n); err != nil {
 			return err
@@ -246,6 +259,9 @@ func (im *imports) node(s *scope, n *proto.Node) error {
 			return fmt.Errorf("%s reads %q, which no earlier node defines", describe(n), name)
 		}
 		c.in = append(c.in, v)
+	}
+	if len(n.Outputs) == 0 {
+		return fmt.Errorf("%s has no outputs", describe(n))
 	}
 	c.out = make([]*value, len(n.Outputs))
 	if err := c.importNode(); err != nil {

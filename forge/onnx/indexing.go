@@ -46,6 +46,7 @@ func gatherElements(c *call) {
 	}
 	axis := c.axis(c.int("axis", 0), len(shape))
 	strides := tensor.Strides(shape)
+	c.room(at...)
 	base, err := tensor.Zeros(tensor.I64, at...)
 	c.check(err)
 	own := tensor.Strides(at)
@@ -89,7 +90,7 @@ func gatherND(c *call) {
 	batches, entries := product(shape[:b]), product(indexed)
 	places := c.flatIndex(1, indexed)
 	if b > 0 {
-		offsets := make([]int64, batches)
+		offsets := make([]int64, c.room(batches))
 		for i := range offsets {
 			offsets[i] = int64(i * entries)
 		}
@@ -126,20 +127,13 @@ func scatterND(c *call) {
 
 // oneHot compares indices with 0 … depth-1; those out of range match nothing.
 func oneHot(c *call) {
-	depth := int(c.scalarOf(1, "the depth"))
+	depth := c.lengths([]int64{c.intOf(1, "the depth")})[0]
 	at := c.shape(0)
 	axis := c.axis(c.int("axis", -1), len(at)+1)
-	if depth < 0 {
-		c.fail("the depth is %d", depth)
-	}
 	index := c.cast(c.arg(0), tensor.I64)
 	index = c.where(c.compare("lt", index, 0), c.shift(index, float64(depth)), index)
 	wide := slices.Insert(slices.Clone(at), axis, 1)
-	column := make([]int, len(wide))
-	for i := range column {
-		column[i] = 1
-	}
-	column[axis] = depth
+	column := c.shapeAlong(axis, len(wide), depth)
 	hit := c.op("eq", nil, c.reshape(index, wide...), c.reshape(c.iota(depth, tensor.I64), column...))
 	values := c.arg(2)
 	pick := func(i int) *ir.Value {

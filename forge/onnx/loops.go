@@ -12,7 +12,7 @@ import (
 // MaxRounds bounds the rounds of a loop, which is unrolled.
 const MaxRounds = 4096
 
-var _ = register(map[string]operator{"Loop": {11, loop}, "Scan": {9, scan}})
+var _ = register(map[string]operator{"Loop": {1, loop}, "Scan": {9, scan}})
 
 func (c *call) body() *proto.Graph {
 	a := c.attr("body", proto.GraphType)
@@ -27,6 +27,7 @@ func (c *call) round(body *proto.Graph, in []*value) []*value {
 	if len(in) != len(body.Inputs) {
 		c.fail("the body takes %d inputs instead of %d", len(body.Inputs), len(in))
 	}
+	c.check(c.countNode())
 	inner := c.within()
 	for i, v := range in {
 		c.check(inner.define(body.Inputs[i].Name, v))
@@ -41,11 +42,14 @@ func (c *call) round(body *proto.Graph, in []*value) []*value {
 func loop(c *call) {
 	rounds := int64(math.MaxInt64)
 	if c.has(0) {
-		rounds = int64(c.scalarOf(0, "the number of rounds"))
+		rounds = c.intOf(0, "the number of rounds")
 	}
 	on := !c.has(1) || c.scalarOf(1, "the condition") != 0
 	body := c.body()
 	carried := slices.Clone(c.in[min(2, len(c.in)):])
+	if len(body.Outputs) < 1+len(carried) {
+		c.fail("the body gives %d outputs for a condition and %d carried values", len(body.Outputs), len(carried))
+	}
 	scans := make([][]*value, len(body.Outputs)-1-len(carried))
 	for i := int64(0); i < rounds && on; i++ {
 		if i >= MaxRounds {
@@ -105,13 +109,16 @@ func (c *call) programValue(v *value) *ir.Value {
 
 // scan applies its body to the slices of its last inputs.
 func scan(c *call) {
-	n := int(c.int("num_scan_inputs", 0))
-	if n < 1 || n > len(c.in) {
+	n := c.small("num_scan_inputs", 0, 1)
+	if n > len(c.in) {
 		c.fail("num_scan_inputs is %d for %d inputs", n, len(c.in))
 	}
 	body := c.body()
 	carried := slices.Clone(c.in[:len(c.in)-n])
 	outputs := len(body.Outputs) - len(carried)
+	if outputs < 0 {
+		c.fail("the body gives %d outputs for %d carried values", len(body.Outputs), len(carried))
+	}
 	inAxes, inBack := c.scanList("scan_input_axes", n), c.scanList("scan_input_directions", n)
 	outAxes, outBack := c.scanList("scan_output_axes", outputs), c.scanList("scan_output_directions", outputs)
 	length := -1
@@ -153,7 +160,7 @@ func scan(c *call) {
 func (c *call) scanList(name string, n int) []int64 {
 	list := c.ints(name)
 	if list == nil {
-		return make([]int64, max(0, n))
+		return make([]int64, n)
 	}
 	if len(list) != n {
 		c.fail("%s has %d numbers instead of %d", name, len(list), n)

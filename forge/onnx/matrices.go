@@ -2,8 +2,8 @@ package onnx
 
 import (
 	"slices"
-	"strings"
 
+	"forgekernel/forge/importer/formula"
 	"forgekernel/forge/ir"
 )
 
@@ -92,21 +92,9 @@ func fusedMatMul(c *call) {
 	c.set(0, v)
 }
 
-// einsum multiplies operands with named dimensions and sums over those that the
-// result does not name.
 func einsum(c *call) {
-	equation := strings.ReplaceAll(c.str("equation", ""), " ", "")
-	left, right, explicit := strings.Cut(equation, "->")
-	terms := strings.Split(left, ",")
-	if len(terms) != len(c.in) {
-		c.fail("equation %q has %d terms for %d operands", equation, len(terms), len(c.in))
-	}
-	e := &contraction{call: c, lengths: make(map[rune]int)}
-	for i, t := range terms {
-		e.add(t, c.arg(i))
-	}
-	if !explicit {
-		right = e.implicit(left)
-	}
-	c.set(0, e.finish(e.expandDots(right)))
+	var v *ir.Value
+	operands := c.args()
+	c.check(formula.Try(func() { v = formula.Builder{B: c.b}.Einsum(c.str("equation", ""), operands...) }))
+	c.set(0, v)
 }

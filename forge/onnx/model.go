@@ -3,7 +3,7 @@
 // [Open] reads a file, which package proto decodes without copying its weights.
 // [Model.Graph] imports it for one binding of its open dimensions: every node is
 // handed to its operator's import function ([operators]), which builds IR with
-// static shapes.
+// static shapes. ONNX.md lists the operators.
 //
 // # What is known while importing
 //
@@ -14,6 +14,21 @@
 // of the graph becomes known when the binding has a value for that input: then the
 // value is a part of the program, and the program says so. An If on a known
 // condition is replaced by its branch, and functions of the model by their bodies.
+//
+// # Element types
+//
+// Integers of fewer than 32 bits and unsigned ones are held in a larger type. A value
+// keeps the type that the file gives it: arithmetic and casts wrap around there, and
+// quantising saturates. Sums of products of 8-bit numbers are computed in floats in
+// which they are exact.
+//
+// # Files that are not trusted
+//
+// Every operand, rank and attribute is checked where it is read, by methods of call
+// that end the import of the node with an error. What an import may cost is bounded
+// by the limits beside [MaxNodes], whatever sizes a file names; external data stays in
+// the model's folder. All nodes that are not supported are named in one error, and an
+// operand that an import function does not ask for is such an error, too.
 //
 // Provenance: the position of an IR node is the file and the ordinal, from 1, of
 // the ONNX node that it implements.
@@ -27,6 +42,7 @@ import (
 	"forgekernel/forge/importer"
 	"forgekernel/forge/mapped"
 	"forgekernel/forge/onnx/proto"
+	"forgekernel/forge/tensor"
 )
 
 // Versions of the default operator set that are understood.
@@ -56,7 +72,7 @@ func Open(path string) (*Model, error) {
 	m, err := newModel(filepath.Base(path), file.Bytes(), &externalFiles{folder: filepath.Dir(path)})
 	if err != nil {
 		file.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, brief(fmt.Errorf("%s: %w", path, err))
 	}
 	m.file = file
 	return m, nil
@@ -66,7 +82,7 @@ func Open(path string) (*Model, error) {
 func Read(name string, raw []byte) (*Model, error) {
 	m, err := newModel(name, raw, &externalFiles{})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, brief(fmt.Errorf("%s: %w", name, err))
 	}
 	return m, nil
 }
@@ -77,6 +93,9 @@ func newModel(name string, raw []byte, files *externalFiles) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{name: name, proto: p, files: files}
+	if err := checkDeclarations(p); err != nil {
+		return nil, err
+	}
 	switch v := m.opset(""); {
 	case v == 0:
 		return nil, fmt.Errorf("the model names no version of the default operator set")
@@ -87,6 +106,42 @@ func newModel(name string, raw []byte, files *externalFiles) (*Model, error) {
 		return nil, fmt.Errorf("sparse initializers are not supported")
 	}
 	return m, m.declare()
+}
+
+// checkDeclarations finds what is declared twice, or too often.
+func checkDeclarations(p *proto.Model) error {
+	if err := checkOpsets(p.Opsets); err != nil {
+		return err
+	}
+	seen := make(map[string]bool)
+	for _, f := range p.Functions {
+		key := functionKey(f.Domain, f.Name, f.Overload)
+		if seen[key] {
+			return fmt.Errorf("the function %s.%s is defined twice", f.Domain, f.Name)
+		}
+		seen[key] = true
+		if err := checkOpsets(f.Opsets); err != nil {
+			return fmt.Errorf("function %s.%s: %w", f.Domain, f.Name, err)
+		}
+	}
+	if len(p.Graph.Inputs) > MaxInputs {
+		return fmt.Errorf("there are %d inputs; at most %d are supported", len(p.Graph.Inputs), MaxInputs)
+	}
+	return nil
+}
+
+func checkOpsets(list []proto.Opset) error {
+	if len(list) > MaxOpsets {
+		return fmt.Errorf("%d operator sets are named; at most %d are supported", len(list), MaxOpsets)
+	}
+	seen := make(map[string]bool)
+	for _, o := range list {
+		if seen[o.Domain] {
+			return fmt.Errorf("the operator set of domain %q is named twice", o.Domain)
+		}
+		seen[o.Domain] = true
+	}
+	return nil
 }
 
 // declare reads the signature. An initializer may stand among the inputs as well;
@@ -137,6 +192,9 @@ func declareInput(v *proto.ValueInfo) (importer.Input, error) {
 	}
 	in.Source = v.Type.Elem.String()
 	in.Ranked = v.Type.HasShape
+	if len(v.Type.Dims) > tensor.MaxRank {
+		return in, fmt.Errorf("it has rank %d; the limit is %d", len(v.Type.Dims), tensor.MaxRank)
+	}
 	for _, d := range v.Type.Dims {
 		if d.Known && (d.Value < 0 || d.Value > 1<<31-1) {
 			return in, fmt.Errorf("%d is no dimension", d.Value)

@@ -21,7 +21,7 @@ import (
 // the ONNX project.
 const nodeTests = "/usr/share/libonnx-testdata/data/node"
 
-var update = flag.Bool("update", false, "write the manifest of the node tests anew, keeping reasons")
+var update = flag.Bool("update", false, "write ONNX.md and the manifest of the node tests anew, keeping reasons")
 
 // Tolerances of the reference runner.
 const (
@@ -49,31 +49,11 @@ func runCase(dir string) error {
 }
 
 func runSet(m *Model, set string) error {
-	values := make(map[string]*tensor.Tensor)
-	for i, in := range m.Inputs() {
-		t, err := readTensor(filepath.Join(set, fmt.Sprintf("input_%d.pb", i)))
-		if err != nil {
-			return err
-		}
-		values[in.Name] = t
-	}
-	p, err := m.Graph(context.Background(), importer.Binding{Values: values})
+	got, err := runOn(m, set)
 	if err != nil {
 		return err
 	}
-	x, err := interp.New().Compile(context.Background(), p.Graph)
-	if err != nil {
-		return err
-	}
-	var inputs []*tensor.Tensor
-	for _, name := range p.Inputs {
-		inputs = append(inputs, values[name])
-	}
-	got, err := x.Run(context.Background(), inputs...)
-	if err != nil {
-		return err
-	}
-	for i, name := range p.Outputs {
+	for i, name := range m.Outputs() {
 		want, err := readTensor(filepath.Join(set, fmt.Sprintf("output_%d.pb", i)))
 		if err != nil {
 			return err
@@ -149,6 +129,87 @@ func TestNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// Cases named _expanded state an operator in others, as its definition does: both
+// forms must agree on the same operands.
+func TestExpanded(t *testing.T) {
+	dirs, err := filepath.Glob(filepath.Join(nodeTests, "*_expanded*"))
+	if err != nil || len(dirs) == 0 {
+		t.Skip("the package libonnx-testdata is not installed")
+	}
+	skips := readManifest(t)
+	compared := 0
+	for _, dir := range dirs {
+		fused, _, _ := strings.Cut(dir, "_expanded")
+		_, skip := skips[filepath.Base(fused)]
+		_, skipExpanded := skips[filepath.Base(dir)]
+		if skip || skipExpanded { // TestNodes has the reasons
+			continue
+		}
+		if err := compareForms(fused, dir); err != nil {
+			t.Errorf("%s: %v", filepath.Base(dir), err)
+		}
+		compared++
+	}
+	t.Logf("%d of %d expanded cases were compared", compared, len(dirs))
+	if compared < 85 {
+		t.Errorf("only %d expanded cases were compared", compared)
+	}
+}
+
+// compareForms runs both forms on the first data set.
+func compareForms(fused, expanded string) error {
+	var outputs [2][]*tensor.Tensor
+	for i, dir := range []string{fused, expanded} {
+		m, err := Open(filepath.Join(dir, "model.onnx"))
+		if err != nil {
+			return err
+		}
+		defer m.Close()
+		if outputs[i], err = runOn(m, filepath.Join(fused, "test_data_set_0")); err != nil {
+			return err
+		}
+	}
+	if len(outputs[0]) != len(outputs[1]) {
+		return fmt.Errorf("%d and %d outputs", len(outputs[0]), len(outputs[1]))
+	}
+	for i, want := range outputs[0] {
+		if err := closeTo(outputs[1][i], want); err != nil {
+			return fmt.Errorf("output %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// runOn runs a model on the inputs of a data set.
+func runOn(m *Model, set string) ([]*tensor.Tensor, error) {
+	values := make(map[string]*tensor.Tensor)
+	for i, in := range m.Inputs() {
+		t, err := readTensor(filepath.Join(set, fmt.Sprintf("input_%d.pb", i)))
+		if err != nil {
+			return nil, err
+		}
+		values[in.Name] = t
+	}
+	p, err := m.Graph(context.Background(), importer.Binding{Values: values})
+	if err != nil {
+		return nil, err
+	}
+	return execute(p, values)
+}
+
+// execute runs a program by the interpreter.
+func execute(p *importer.Program, values map[string]*tensor.Tensor) ([]*tensor.Tensor, error) {
+	x, err := interp.New().Compile(context.Background(), p.Graph)
+	if err != nil {
+		return nil, err
+	}
+	var inputs []*tensor.Tensor
+	for _, name := range p.Inputs {
+		inputs = append(inputs, values[name])
+	}
+	return x.Run(context.Background(), inputs...)
 }
 
 const manifestFile = "testdata/nodes.tsv"

@@ -23,22 +23,18 @@ func softmax(name string) func(*call) {
 
 // perChannel gives a vector over channels, dimension 1, the rank of x.
 func (c *call) perChannel(v *ir.Value, rank int) *ir.Value {
-	shape := make([]int, rank-1)
-	for i := range shape {
-		shape[i] = 1
-	}
-	if len(shape) == 0 {
-		c.fail("the operand has no channels")
-	}
-	shape[0] = v.Spec.Elements()
-	return c.reshape(v, shape...)
+	return c.reshape(v, c.shapeAlong(1, rank, v.Spec.Elements())...)
 }
 
 // batchNorm scales and shifts by the stored statistics: one factor and one term for
 // each channel, which are computed first.
 func batchNorm(c *call) {
-	if c.flag("training_mode", false) {
+	switch {
+	case c.flag("training_mode", false):
 		batchNormTraining(c)
+		return
+	case c.opset < 9 && !c.flag("spatial", true):
+		c.unsupportedf("statistics of each activation instead of each channel")
 		return
 	}
 	x, rank := c.arg(0), c.rank(0)
@@ -89,8 +85,8 @@ func (c *call) normaliseFrom(x *ir.Value, axis int, eps float64) *ir.Value {
 // version 21 and per channel from then on.
 func groupNorm(c *call) {
 	x, shape := c.arg(0), c.shape(0)
-	groups := int(c.int("num_groups", 1))
-	if len(shape) < 2 || groups < 1 || shape[1]%groups != 0 {
+	groups := c.small("num_groups", 1, 1)
+	if len(shape) < 2 || shape[1]%groups != 0 {
 		c.fail("%d groups do not divide the channels of %v", groups, shape)
 	}
 	y := c.reshape(c.normaliseFrom(c.reshape(x, shape[0], groups, product(shape[1:])/groups), 2, c.float("epsilon", 1e-5)), shape...)
@@ -160,7 +156,7 @@ func skipLayerNorm(c *call) {
 	if c.has(4) {
 		x = c.add(x, c.arg(4))
 	}
-	c.set(0, c.layerNorm(x, x.Spec.Rank()-1, c.float("epsilon", 1e-12), 2))
+	c.set(0, c.layerNorm(x, c.axis(-1, x.Spec.Rank()), c.float("epsilon", 1e-12), 2))
 	c.set(3, x)
 }
 
@@ -169,7 +165,7 @@ func skipRMSNorm(c *call) {
 	if c.has(3) {
 		x = c.add(x, c.arg(3))
 	}
-	c.set(0, c.rmsNorm(x, x.Spec.Rank()-1, 2))
+	c.set(0, c.rmsNorm(x, c.axis(-1, x.Spec.Rank()), 2))
 	c.set(3, x)
 }
 
@@ -202,15 +198,15 @@ func meanVariance(c *call) {
 // lrn divides by a power of the mean square over neighbouring channels.
 func lrn(c *call) {
 	x, shape := c.arg(0), c.shape(0)
-	size := int(c.int("size", 1))
-	if len(shape) < 2 || size < 1 {
+	size := c.small("size", 1, 1)
+	if len(shape) < 2 {
 		c.fail("size %d over the channels of %v", size, shape)
 	}
 	low, high := make([]int64, len(shape)), make([]int64, len(shape))
-	low[1], high[1] = int64((size-1)/2), int64(size-1-(size-1)/2)
+	low[1], high[1] = int64(min((size-1)/2, shape[1])), int64(min(size-1-(size-1)/2, shape[1])) // more has no neighbours
 	padded := c.op("pad", ir.Attrs{"low": low, "high": high}, c.mul(x, x))
 	var sum *ir.Value
-	for i := range size {
+	for i := range int(low[1]+high[1]) + 1 {
 		part := c.op("narrow", ir.Attrs{"axis": 1, "start": i, "length": shape[1]}, padded)
 		if sum == nil {
 			sum = part

@@ -10,7 +10,15 @@ import (
 )
 
 // has reports whether operand i is there.
-func (c *call) has(i int) bool { return i < len(c.in) && c.in[i] != nil }
+func (c *call) has(i int) bool {
+	if i >= 0 && i < 64 {
+		c.seen.operands |= 1 << i
+	}
+	return i >= 0 && i < len(c.in) && c.in[i] != nil
+}
+
+// allOperands marks all operands as seen.
+const allOperands = 1<<64 - 1
 
 func (c *call) operand(i int) *value {
 	if !c.has(i) {
@@ -33,6 +41,7 @@ func (c *call) arg(i int) *ir.Value {
 // args are all operands.
 func (c *call) args() []*ir.Value {
 	list := make([]*ir.Value, len(c.in))
+	c.seen.operands = allOperands
 	for i := range c.in {
 		list[i] = c.arg(i)
 	}
@@ -86,8 +95,15 @@ func (c *call) scalarOf(i int, purpose string) float64 {
 	return t.Elem(0)
 }
 
+// intOf is operand i as one integer.
+func (c *call) intOf(i int, purpose string) int64 {
+	c.scalarOf(i, purpose)
+	return c.intsOf(i, purpose)[0]
+}
+
 // attr is an attribute with its value, or nil.
 func (c *call) attr(name string, kind proto.AttrType) *proto.Attribute {
+	c.seen.attrs[name] = true
 	a := c.scope.resolve(c.node.Attr(name))
 	if a != nil && a.Type != kind && a.Type != proto.Undefined {
 		c.fail("attribute %s has type %d instead of %d", name, a.Type, kind)
@@ -151,6 +167,16 @@ func (c *call) intsAt(name string, version int64, i int) (list []int64, ok bool)
 	return c.intsOf(i, "the "+name), true
 }
 
+// shapeAlong is the shape of n numbers that broadcast along an axis of a rank.
+func (c *call) shapeAlong(axis, rank, n int) []int {
+	if axis >= rank {
+		c.fail("the operand has rank %d and no dimension %d", rank, axis)
+	}
+	shape := slices.Repeat([]int{1}, rank-axis)
+	shape[0] = n
+	return shape
+}
+
 // axis brings an axis into 0 … rank-1.
 func (c *call) axis(axis int64, rank int) int {
 	if axis < -int64(rank) || axis >= int64(rank) {
@@ -178,6 +204,7 @@ func (c *call) axes(list []int64, rank int) []int64 {
 
 // op adds a node with one result.
 func (c *call) op(name string, attrs ir.Attrs, in ...*ir.Value) *ir.Value {
+	c.countIR()
 	v, err := c.b.Apply(name, attrs, in...)
 	c.check(err)
 	return v
@@ -185,6 +212,7 @@ func (c *call) op(name string, attrs ir.Attrs, in ...*ir.Value) *ir.Value {
 
 // ops adds a node and returns its results.
 func (c *call) ops(name string, attrs ir.Attrs, in ...*ir.Value) []*ir.Value {
+	c.countIR()
 	v, err := c.b.ApplyN(name, attrs, in...)
 	c.check(err)
 	return v
@@ -209,6 +237,7 @@ func (c *call) pass(i int) { c.out[0] = c.operand(i) }
 
 // number is a scalar of the element type of v.
 func (c *call) number(v *ir.Value, x float64) *ir.Value {
+	c.countIR()
 	s, err := c.b.Scalar(v.Spec.DType, x)
 	c.check(err)
 	return s
@@ -217,6 +246,7 @@ func (c *call) number(v *ir.Value, x float64) *ir.Value {
 // constant is a tensor as a value of the program.
 func (c *call) constant(t *tensor.Tensor, err error) *ir.Value {
 	c.check(err)
+	c.countIR()
 	v, err := c.b.Const(t)
 	c.check(err)
 	return v

@@ -30,6 +30,12 @@ func pad(c *call) {
 		c.fail("%d pads for %d axes", len(pads), len(axes))
 	}
 	low, high := make([]int64, len(shape)), make([]int64, len(shape))
+	c.axes(axes, len(shape))
+	for _, p := range pads {
+		if p < -math.MaxInt32 || p > math.MaxInt32 {
+			c.fail("%d is no padding", p)
+		}
+	}
 	for i, a := range axes {
 		at := c.axis(a, len(shape))
 		low[at], high[at] = pads[i], pads[len(axes)+i]
@@ -77,7 +83,7 @@ func (c *call) padBy(v *ir.Value, axis int, low, high int64, mode string) *ir.Va
 	if n == 0 || n+low+high < 0 {
 		c.fail("pads %d and %d of %d elements", low, high, n)
 	}
-	index := make([]int64, n+low+high)
+	index := make([]int64, c.room(int(n+low+high)))
 	for i := range index {
 		index[i] = source(int64(i)-low, n, mode)
 	}
@@ -113,10 +119,10 @@ func trilu(c *call) {
 	}
 	k := int64(0)
 	if c.has(1) {
-		k = int64(c.scalarOf(1, "the k"))
+		k = c.intOf(1, "the k")
 	}
 	rows, columns := shape[len(shape)-2], shape[len(shape)-1]
-	mask := make([]bool, rows*columns)
+	mask := make([]bool, c.roomFor(1, rows, columns))
 	upper := c.flag("upper", true)
 	for i := range mask {
 		d := int64(i%columns) - int64(i/columns)
@@ -141,6 +147,7 @@ func eyeLike(c *call) {
 		dtype, err = dtypeOf(proto.DataType(a.I))
 		c.check(err)
 	}
+	c.room(shape...)
 	t, err := tensor.Zeros(dtype, shape...)
 	c.check(err)
 	k := int(c.int("k", 0))
@@ -161,7 +168,7 @@ func rangeOf(c *call) {
 	if !(n <= tensor.MaxElements) {
 		c.fail("from %v to %v by %v there are too many numbers", start, limit, delta)
 	}
-	t, err := tensor.Zeros(c.dtype(0), int(n))
+	t, err := tensor.Zeros(c.dtype(0), c.room(int(n)))
 	c.check(err)
 	for i := range t.Len() {
 		t.SetElem(i, start+float64(i)*delta)
@@ -183,7 +190,7 @@ func reverseSequence(c *call) {
 		if n < 0 || n > int64(shape[time]) {
 			c.fail("length %d of %d", n, shape[time])
 		}
-		index := make([]int64, shape[time])
+		index := make([]int64, c.room(shape[time]))
 		for i := range index {
 			index[i] = int64(i)
 		}

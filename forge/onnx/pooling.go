@@ -53,7 +53,7 @@ func (c *call) maxIndices(x *ir.Value, w *window) *ir.Value {
 	v = c.padConstant(v, low, high, math.Inf(-1))
 	rows, columns := f.count(0), f.count(1)
 	var taps []*ir.Value
-	offsets := make([]int64, 0, f.kernel[0]*f.kernel[1])
+	offsets := make([]int64, 0, c.room(f.kernel...))
 	for i := range f.kernel[0] {
 		for j := range f.kernel[1] {
 			t := c.op("narrow", ir.Attrs{"axis": 1, "start": i * f.dilation[0], "length": rows, "step": f.stride[0]}, v)
@@ -64,7 +64,7 @@ func (c *call) maxIndices(x *ir.Value, w *window) *ir.Value {
 	}
 	best := c.op("argmax", ir.Attrs{"axis": 0}, c.op("concat", ir.Attrs{"axis": 0}, taps...))
 	place := c.op("gather", nil, c.constant(tensor.From([]int{len(offsets)}, offsets)), best)
-	first := make([]int64, 0, images*rows*columns)
+	first := make([]int64, 0, c.room(images, rows, columns))
 	for n := range images {
 		for i := range rows {
 			for j := range columns {
@@ -96,6 +96,9 @@ func (c *call) columnMajor(place *ir.Value, rows, columns int) *ir.Value {
 // poolPairs applies a two-dimensional pooling to the last two dimensions, then to
 // the two before them, and so on.
 func (c *call) poolPairs(x *ir.Value, w *window, pool func(x *ir.Value, f *window) *ir.Value) *ir.Value {
+	if len(w.in) == 2 {
+		return pool(x, w)
+	}
 	shape := slices.Clone(x.Spec.Shape)
 	for to := len(w.in); to > 0; to -= 2 {
 		from := max(0, to-2)
@@ -128,6 +131,7 @@ func averagePool(c *call) {
 		return
 	}
 	sums := c.sumPool(x, w)
+	c.room(append(slices.Clone(sums.Spec.Shape[2:]), w.kernel...)...)
 	counts, err := tensor.Zeros(x.Spec.DType, sums.Spec.Shape[2:]...)
 	c.check(err)
 	strides := counts.Strides()

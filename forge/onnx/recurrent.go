@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"forgekernel/forge/ir"
+	"forgekernel/forge/onnx/proto"
 )
 
 var _ = register(map[string]operator{"RNN": {7, recurrent(rnnCell)}, "LSTM": {7, recurrent(lstmCell)}, "GRU": {7, recurrent(gruCell)}})
@@ -91,6 +92,9 @@ func (c *call) layer(kind cell, x *ir.Value, d, count int, batchFirst bool) *lay
 	}
 	w, r := c.transpose(pick(1), 1, 0), c.transpose(pick(2), 1, 0)
 	l := &layer{call: c, hidden: r.Spec.Shape[0], recur: r}
+	if n := c.int("hidden_size", int64(l.hidden)); n != int64(l.hidden) {
+		c.fail("hidden_size is %d; the recurrent weights %v have another", n, c.shape(2))
+	}
 	width := kind.gates * l.hidden
 	if r.Spec.Shape[1] != width {
 		c.fail("recurrent weights %v have no %d gates", c.shape(2), kind.gates)
@@ -127,7 +131,7 @@ func (c *call) initial(i, d, batch, hidden int, batchFirst bool, pick func(int) 
 
 func (c *call) activations(kind cell, d int) []func(*ir.Value) *ir.Value {
 	names := slices.Clone(kind.activations)
-	if a := c.node.Attr("activations"); a != nil {
+	if a := c.attr("activations", proto.StringsType); a != nil {
 		n := len(names)
 		if len(a.Strings) < (d+1)*n {
 			c.fail("there are %d activations; %d are needed", len(a.Strings), (d+1)*n)

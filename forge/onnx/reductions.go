@@ -9,7 +9,7 @@ import (
 const axesSince = 18
 
 var _ = register(map[string]operator{
-	"ReduceSum": {1, reduceSum}, "ReduceMean": {1, reduceBy("mean")}, "ReduceMax": {1, reduceBy("max")}, "ReduceMin": {1, reduceBy("min")},
+	"ReduceSum": {1, reduceSum}, "ReduceMean": {1, reduceBy("mean")}, "ReduceMax": {1, extreme("max")}, "ReduceMin": {1, extreme("min")},
 	"ReduceProd": {1, reduceBy("prod")}, "ReduceL1": {1, reduceL1}, "ReduceL2": {1, reduceL2}, "ReduceSumSquare": {1, reduceSumSquare},
 	"ReduceLogSum": {1, reduceLogSum}, "ReduceLogSumExp": {1, reduceLogSumExp},
 	"ArgMax": {1, arg("argmax")}, "ArgMin": {1, arg("argmin")}, "TopK": {1, topK}, "CumSum": {11, cumSum}, "Hardmax": {1, hardmax},
@@ -22,10 +22,10 @@ type reduction func(name string, v *ir.Value) *ir.Value
 // when there are none and the operand passes as it is.
 func (c *call) reduction(since int64) (reduce reduction, ok bool) {
 	axes, given := c.intsAt("axes", since, 1)
+	attrs := ir.Attrs{"keepdims": c.flag("keepdims", true)}
 	if c.flag("noop_with_empty_axes", false) && len(axes) == 0 {
 		return nil, false
 	}
-	attrs := ir.Attrs{"keepdims": c.flag("keepdims", true)}
 	if given && len(axes) > 0 {
 		attrs["axes"] = c.axes(axes, c.rank(0))
 	}
@@ -46,6 +46,16 @@ func reduceWith(since int64, formula func(c *call, x *ir.Value, reduce reduction
 
 func reduceBy(name string) func(*call) {
 	return reduceWith(axesSince, func(_ *call, x *ir.Value, reduce reduction) *ir.Value { return reduce(name, x) })
+}
+
+// extreme also takes bools, as numbers: true is the larger one.
+func extreme(name string) func(*call) {
+	return reduceWith(axesSince, func(c *call, x *ir.Value, reduce reduction) *ir.Value {
+		if x.Spec.DType != tensor.Bool {
+			return reduce(name, x)
+		}
+		return c.cast(reduce(name, c.cast(x, tensor.I32)), tensor.Bool)
+	})
 }
 
 var (
@@ -107,7 +117,7 @@ func arg(name string) func(*call) {
 func topK(c *call) {
 	k := c.int("k", 0)
 	if c.opset >= 10 {
-		k = int64(c.scalarOf(1, "the k"))
+		k = c.intOf(1, "the k")
 	}
 	axis := c.axis(c.int("axis", -1), c.rank(0))
 	out := c.ops("top_k", ir.Attrs{"k": k, "axis": axis, "largest": c.flag("largest", true)}, c.arg(0))
@@ -116,7 +126,7 @@ func topK(c *call) {
 }
 
 func cumSum(c *call) {
-	axis := c.axis(int64(c.scalarOf(1, "the axis")), c.rank(0))
+	axis := c.axis(c.intOf(1, "the axis"), c.rank(0))
 	c.set(0, c.op("cumsum", ir.Attrs{"axis": axis, "exclusive": c.flag("exclusive", false), "reverse": c.flag("reverse", false)}, c.arg(0)))
 }
 
@@ -141,20 +151,15 @@ func (c *call) alongAxis(f func(v *ir.Value, axis int) *ir.Value) {
 func hardmax(c *call) {
 	c.alongAxis(func(v *ir.Value, axis int) *ir.Value {
 		at := c.op("argmax", ir.Attrs{"axis": axis, "keepdims": true}, v)
-		shape := make([]int, v.Spec.Rank())
-		for i := range shape {
-			shape[i] = 1
-		}
 		n := v.Spec.Shape[axis]
-		shape[axis] = n
-		numbers := c.iota(n, tensor.I64)
-		return c.cast(c.op("eq", nil, at, c.reshape(numbers, shape...)), v.Spec.DType)
+		numbers := c.reshape(c.iota(n, tensor.I64), c.shapeAlong(axis, v.Spec.Rank(), n)...)
+		return c.cast(c.op("eq", nil, at, numbers), v.Spec.DType)
 	})
 }
 
 // iota is the constant 0 … n-1.
 func (c *call) iota(n int, dtype tensor.DType) *ir.Value {
-	t, err := tensor.Zeros(dtype, n)
+	t, err := tensor.Zeros(dtype, c.room(n))
 	c.check(err)
 	for i := range n {
 		t.SetElem(i, float64(i))

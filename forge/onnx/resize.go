@@ -75,6 +75,7 @@ func resize(c *call) {
 		roi, scales, sizes = -1, 1, -1
 		r.coordinates, r.nearest = "asymmetric", "floor"
 	}
+	c.has(roi) // it has a meaning only for tf_crop_and_resize
 	c.oneOf("mode", r.mode, "nearest", "linear", "cubic")
 	v, shape := c.arg(0), c.shape(0)
 	axes := c.ints("axes")
@@ -149,10 +150,11 @@ func (c *call) resample(v *ir.Value, axis, n int, factor, from, to float64, r *r
 	if n == in && factor == 1 && r.coordinates != "tf_crop_and_resize" {
 		return v
 	}
-	if in == 0 || n < 0 || n > tensor.MaxElements {
-		c.fail("%d elements cannot be made of %d", n, in)
+	if in == 0 || n < 0 || n > tensor.MaxElements || !(factor > 0) || math.IsInf(factor, 0) {
+		c.fail("%d elements cannot be made of %d by the factor %v", n, in, factor)
 	}
-	taps, width := make([][]tap, n), 0
+	c.room(n, r.width(factor))
+	taps, width := make([][]tap, n), 1
 	outside := make([]bool, n)
 	for i := range taps {
 		x := r.coordinate(float64(i), float64(in), factor*float64(in), factor, from, to)
@@ -228,28 +230,54 @@ func (r *resampling) coordinate(i, in, out, factor, from, to float64) float64 {
 	return (i+0.5)/factor - 0.5
 }
 
+// width is how many taps an element has at most.
+func (r *resampling) width(factor float64) int {
+	if r.mode == "nearest" {
+		return 1
+	}
+	_, reach := r.kernel(factor)
+	return int(math.Min(2*reach, tensor.MaxElements)) + 1
+}
+
+// kernel is the weight by distance, and how far it reaches for a factor.
+func (r *resampling) kernel(factor float64) (weight func(float64) float64, reach float64) {
+	weight, reach = r.linear, 1
+	if r.mode == "cubic" {
+		weight, reach = r.cubicKernel, 2
+	}
+	return weight, reach * r.stretch(factor)
+}
+
+// stretch is how much wider the kernel is made so that a smaller image has no
+// aliases.
+func (r *resampling) stretch(factor float64) float64 {
+	if r.antialias && factor < 1 {
+		return 1 / factor
+	}
+	return 1
+}
+
 // taps are the elements that make one at x.
 func (r *resampling) taps(x float64, in int, factor float64) []tap {
+	// A place far outside has the weights of the edge, as all beyond the reach have.
+	x = max(-math.MaxInt32, min(x, math.MaxInt32))
 	if r.mode == "nearest" {
 		return []tap{{max(0, min(r.round(x), in-1)), 1}}
 	}
-	kernel, reach := r.linear, 1.0
-	if r.mode == "cubic" {
-		kernel, reach = r.cubicKernel, 2
-	}
-	stretch := 1.0
-	if r.antialias && factor < 1 {
-		stretch = 1 / factor
-	}
+	kernel, reach := r.kernel(factor)
+	stretch := r.stretch(factor)
 	var list []tap
 	sum := 0.0
-	for at := int(math.Floor(x-reach*stretch)) + 1; float64(at) < x+reach*stretch; at++ {
+	for at := int(math.Floor(x-reach)) + 1; float64(at) < x+reach; at++ {
 		w := kernel((x - float64(at)) / stretch)
-		if (r.excludeOutside || r.antialias) && (at < 0 || at >= in) {
+		if r.excludeOutside && (at < 0 || at >= in) {
 			continue
 		}
 		list = append(list, tap{max(0, min(at, in-1)), w})
 		sum += w
+	}
+	if sum == 0 { // nothing inside is within reach
+		return []tap{{max(0, min(r.round(x), in-1)), 1}}
 	}
 	for i := range list {
 		list[i].weight /= sum

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"math"
 	"slices"
 
 	"forgekernel/forge/ir"
@@ -143,6 +144,9 @@ func split(c *call) {
 		if a := c.attr("num_outputs", proto.IntType); a != nil {
 			parts = a.I
 		}
+		if parts != int64(len(c.out)) {
+			c.fail("num_outputs is %d; the node has %d", parts, len(c.out))
+		}
 		sizes = evenly(int64(n), parts)
 	}
 	if len(sizes) != len(c.out) {
@@ -210,6 +214,7 @@ func (c *call) sliceAxis(v *ir.Value, axis int, start, end, step int64) *ir.Valu
 		return max(low, min(at, high))
 	}
 	var length int64
+	step = max(-math.MaxInt32, min(step, math.MaxInt32)) // beyond every dimension
 	if step > 0 {
 		start, end = clamp(start, 0, n), clamp(end, 0, n)
 		length = ceilDiv(end-start, step)
@@ -217,7 +222,6 @@ func (c *call) sliceAxis(v *ir.Value, axis int, start, end, step int64) *ir.Valu
 		start, end = clamp(start, -1, n-1), clamp(end, -1, n-1)
 		length = ceilDiv(start-end, -step)
 	}
-	length = max(0, length)
 	if length == 0 {
 		start, step = 0, 1
 	}
@@ -230,14 +234,20 @@ func (c *call) sliceAxis(v *ir.Value, axis int, start, end, step int64) *ir.Valu
 	return c.op("narrow", ir.Attrs{"axis": axis, "start": start, "length": length, "step": step}, v)
 }
 
-func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
+// ceilDiv rounds up; a at or below 0 gives 0. b is positive.
+func ceilDiv(a, b int64) int64 {
+	if a <= 0 {
+		return 0
+	}
+	return (a-1)/b + 1
+}
 
 func depthToSpace(c *call) {
-	s, b := c.shape(0), int(c.int("blocksize", 1))
-	if len(s) != 4 || b < 1 || s[1]%(b*b) != 0 {
+	s, b := c.shape(0), c.small("blocksize", 1, 1)
+	if len(s) != 4 || s[1]%(b*b) != 0 {
 		c.fail("blocks of %d do not fit %v", b, s)
 	}
-	x, d := c.arg(0), s[1]/max(1, b*b)
+	x, d := c.arg(0), s[1]/(b*b)
 	if c.str("mode", "DCR") == "CRD" {
 		x = c.transpose(c.reshape(x, s[0], d, b, b, s[2], s[3]), 0, 1, 4, 2, 5, 3)
 	} else {
@@ -247,8 +257,8 @@ func depthToSpace(c *call) {
 }
 
 func spaceToDepth(c *call) {
-	s, b := c.shape(0), int(c.int("blocksize", 1))
-	if len(s) != 4 || b < 1 || s[2]%b != 0 || s[3]%b != 0 {
+	s, b := c.shape(0), c.small("blocksize", 1, 1)
+	if len(s) != 4 || s[2]%b != 0 || s[3]%b != 0 {
 		c.fail("blocks of %d do not fit %v", b, s)
 	}
 	x := c.reshape(c.arg(0), s[0], s[1], s[2]/b, b, s[3]/b, b)

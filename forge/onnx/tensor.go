@@ -17,6 +17,9 @@ var held = map[proto.DataType]tensor.DType{
 	proto.Bool: tensor.Bool,
 }
 
+// externalData is the location of data in another file.
+const externalData = 1
+
 // widths are the bytes of an element in raw data.
 var widths = map[proto.DataType]int{
 	proto.Float: 4, proto.Double: 8, proto.Float16: 2, proto.BFloat16: 2, proto.Int64: 8, proto.Uint64: 8, proto.Uint32: 4,
@@ -68,7 +71,7 @@ func decodeTensor(t *proto.Tensor, files *externalFiles) (*tensor.Tensor, error)
 	}
 	raw := t.Raw
 	switch {
-	case t.Location == 1:
+	case t.Location == externalData:
 		if raw, err = files.read(t.External, n*widths[t.Type]); err != nil {
 			return nil, err
 		}
@@ -127,7 +130,7 @@ func decodeFields(t *proto.Tensor, dtype tensor.DType, shape []int, n int) (*ten
 	for _, v := range t.Uint64s {
 		wide = append(wide, int64(v))
 	}
-	if len(wide) != n {
+	if len(wide) != n || dtype != tensor.I32 && dtype != tensor.I64 {
 		return nil, fmt.Errorf("its data is not in the field of its type, %v", t.Type)
 	}
 	return integers(t.Type, dtype, shape, wide)

@@ -100,6 +100,12 @@ func (w *window) roundUp() {
 	}
 }
 
+// thin reports whether all windows lie in one column. Its elements are made one row,
+// along which backends work in vectors.
+func (w *window) thin() bool {
+	return len(w.in) == 2 && w.in[1] == 1 && w.kernel[1] == 1 && w.low[1] == 0 && w.high[1] == 0 && w.extra[1] == 0
+}
+
 // flat is a window with dimensions of length 1 in front until it has two.
 func (w *window) flat() *window {
 	f := &window{}

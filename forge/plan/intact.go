@@ -12,13 +12,30 @@ import (
 type memory struct {
 	*checker
 	intact map[*ir.Value]bool
-	held   []*ir.Value // intact values that kernels wrote, views excluded
+	// held are the intact values that kernels wrote, views excluded, by the memory
+	// that they stand in.
+	held map[region][]*ir.Value
+}
+
+// region is a piece of memory that values of no other have bytes in: a slot, or
+// the storage of an input or an output.
+type region struct {
+	place Place
+	slot  int
+	base  string // empty for a slot
+}
+
+func (e *Value) region() region {
+	if e.Place == InSlot {
+		return region{place: InSlot, slot: e.Slot}
+	}
+	return region{place: e.Place, base: e.Base}
 }
 
 // checkReads runs the plan: a write destroys every value that has a byte in it,
 // and all views of that value.
 func (c *checker) checkReads() error {
-	m := &memory{checker: c, intact: make(map[*ir.Value]bool)}
+	m := &memory{checker: c, intact: make(map[*ir.Value]bool), held: make(map[region][]*ir.Value)}
 	for _, v := range c.plan.Graph.Inputs {
 		m.intact[v] = true
 	}
@@ -62,8 +79,9 @@ func (m *memory) write(n *ir.Node, i int) error {
 	if err != nil {
 		return err
 	}
-	kept := m.held[:0]
-	for _, u := range append(slices.Clone(m.held), m.given(n, taken)...) {
+	at := e.region()
+	var kept []*ir.Value
+	for _, u := range append(slices.Clone(m.held[at]), m.given(n, taken)...) {
 		if u == v || !share(m.of(u), e) {
 			kept = append(kept, u)
 			continue
@@ -76,7 +94,7 @@ func (m *memory) write(n *ir.Node, i int) error {
 		}
 		m.intact[u] = false
 	}
-	m.held = append(kept, v)
+	m.held[at] = append(kept, v)
 	return nil
 }
 
@@ -102,13 +120,10 @@ func (m *memory) readBy(n *ir.Node, base *ir.Value) bool {
 
 // share reports whether two values have bytes in common.
 func share(x, y *Value) bool {
-	if x.Place != y.Place || x.Bytes == 0 || y.Bytes == 0 {
+	if x.region() != y.region() || x.Bytes == 0 || y.Bytes == 0 {
 		return false
 	}
-	if x.Place != InSlot {
-		return x.Base == y.Base
-	}
-	return x.Slot == y.Slot && x.meets(y)
+	return x.Place != InSlot || x.meets(y)
 }
 
 // takenOver is the operand whose storage result i takes over, nil for none. A

@@ -203,23 +203,23 @@ func (c *checker) checkLives() error {
 
 // checkOverlaps compares all values of a slot that live together.
 func (c *checker) checkOverlaps() error {
-	var live []*Value
+	tenants := make(map[int][]*Value) // of each slot
 	for t := range c.plan.Steps {
-		live = slices.DeleteFunc(live, func(e *Value) bool { return e.End < t })
 		for _, v := range c.plan.Steps[t].Node.Out {
 			e := c.of(v)
 			if e.Place != InSlot {
 				continue
 			}
+			live := slices.DeleteFunc(tenants[e.Slot], func(other *Value) bool { return other.End < t })
 			for _, other := range live {
-				if other.Slot != e.Slot || !e.meets(other) {
+				if !e.meets(other) {
 					continue
 				}
 				if e.Donated == "" || other.End != t {
 					return fmt.Errorf("%%%s and %%%s share bytes of slot %d in step %d", other.Name, e.Name, e.Slot, t)
 				}
 			}
-			live = append(live, e)
+			tenants[e.Slot] = append(live, e)
 		}
 	}
 	return nil

@@ -146,6 +146,8 @@ func (b *builtin) named(call *Call, args *arguments) *problem {
 func (b *builtin) optionHint(name string) string {
 	alias := map[string]string{"dim": "axis", "axes": "axis", "epsilon": "eps", "keepdim": "keepdims", "keep_dims": "keepdims"}[name]
 	switch {
+	case slices.Contains(b.operands, name):
+		return fmt.Sprintf("write %s: tensors have no names", b.example())
 	case alias != "" && slices.Contains(b.options, alias):
 		return fmt.Sprintf("write %s=", alias)
 	case len(b.options) > 0:

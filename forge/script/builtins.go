@@ -110,7 +110,8 @@ func (b *builtin) attribute(name string) *ir.AttrDecl {
 func (b *builtin) signature() string {
 	parts := slices.Clone(b.operands)
 	for i := range b.spare {
-		parts[len(parts)-1-i] += "=…"
+		at := len(parts) - 1 - i
+		parts[at] = "[" + parts[at] + "]"
 	}
 	if b.variadic {
 		parts = []string{"a", "b", "…"}

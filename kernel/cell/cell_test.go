@@ -126,7 +126,7 @@ func TestDirectiveErrors(t *testing.T) {
 		{"%bash ls", "UsageError", "bash is for whole cells", "%%bash on the first line"},
 		{"%%who\nx", "UsageError", "who is not for whole cells", "%who"},
 		{"!true\n%%bash\nls", "UsageError", "%%bash must be the first line", ""},
-		{"%load", "UsageError", "0 arguments where FILE is expected", "usage: %load FILE"},
+		{"%load", "UsageError", "0 arguments where FILE [NAME] is expected", "usage: %load FILE [NAME]"},
 		{"%who a b", "UsageError", "2 arguments where [PREFIX] is expected", ""},
 		{"%jobs now", "UsageError", "1 arguments where none is expected", ""},
 		{"%reset --force", "UsageError", "there is no flag --force; there are -f", "usage: %reset [-f]"},
@@ -464,6 +464,44 @@ func TestShapes(t *testing.T) {
 		}
 		if text != c.want {
 			t.Errorf("parseShapes(%q) = %s, %v; want %s", c.in, text, err, c.want)
+		}
+	}
+}
+
+// A model that %load names is a Go value, and the same as forge.Load gives.
+func TestLoadModel(t *testing.T) {
+	glyphs, err := filepath.Abs("../../notebooks/models/glyphs.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := newNotebook(t)
+	t.Chdir(t.TempDir())
+	if err := os.Symlink(glyphs, "glyphs.onnx"); err != nil {
+		t.Fatal(err)
+	}
+	printed, result := n.ok(t, "%load glyphs.onnx")
+	if printed != "glyphs := forge.Load(\"glyphs.onnx\")\n" || !strings.Contains(result, "images: f32[batch,1,8,8]") {
+		t.Errorf("printed %q, shown %s", printed, result)
+	}
+	n.ok(t, "%load glyphs.onnx other")
+	const call = "%s.Call(map[string]*forge.Tensor{\"images\": forge.Ones(1, 1, 8, 8), \"k\": forge.From([]float64{1})}).Get(\"classes\").Item()"
+	_, first := n.ok(t, fmt.Sprintf(call, "glyphs"))
+	_, second := n.ok(t, fmt.Sprintf(call, "other"))
+	_, third := n.ok(t, fmt.Sprintf(call, "forge.Load(\"glyphs.onnx\")"))
+	if first == "" || first != second || first != third {
+		t.Errorf("results %q, %q, %q", first, second, third)
+	}
+	os.WriteFile("broken.onnx", []byte("x"), 0o600)
+	os.WriteFile("text.txt", []byte("x"), 0o600)
+	for code, want := range map[string]string{
+		"%load glyphs.onnx fmt":              "a model cannot be called fmt",
+		"%load broken.onnx":                  "broken.onnx",
+		"%load text.txt name":                "NAME is for models",
+		"%load missing.pt2":                  "no such file",
+		"glyphs.Specialize(forge.Binding{})": "dimension 0, batch, is open",
+	} {
+		if _, _, e := n.run(t, code); e == nil || !strings.Contains(e.Value, want) {
+			t.Errorf("%s: %+v, want %q", code, e, want)
 		}
 	}
 }

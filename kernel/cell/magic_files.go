@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"forgekernel/display"
+	"forgekernel/forge"
 	"forgekernel/kernel/link"
 	"forgekernel/kernel/replace"
 )
@@ -81,6 +82,12 @@ func (t *task) magicLoad(c call) Outcome {
 	name, err := expandHome(c.rest[0])
 	if err != nil {
 		return Outcome{Err: t.usage(c.directive, "", "%v", err)}
+	}
+	if forge.IsModel(name) {
+		return t.loadModel(c, name)
+	}
+	if len(c.rest) > 1 {
+		return Outcome{Err: t.usage(c.directive, "", "NAME is for models, and %s is not named as one: %s", name, strings.Join(forge.ModelFormats(), ", "))}
 	}
 	text, err := readText(name)
 	if err != nil {

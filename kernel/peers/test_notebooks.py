@@ -19,7 +19,7 @@ ids = [p.stem for p in NOTEBOOKS]
 
 def by_nbclient(path):
     nb = nbformat.read(path, as_version=4)
-    NotebookClient(nb, timeout=120, kernel_name="forge").execute()
+    NotebookClient(nb, timeout=120, kernel_name="forge", resources={"metadata": {"path": str(path.parent)}}).execute()
     return nb
 
 
@@ -45,6 +45,7 @@ def test_runner_agrees_with_nbclient(path, forge, tmp_path):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=ids)
 def test_verify_accepts_a_fresh_run(path, forge, tmp_path):
+    shutil.copytree(path.parent / "models", tmp_path / "models")  # which notebooks open beside them
     by_forge(forge, path, tmp_path / "out.ipynb")
     done = subprocess.run([forge, "notebook", "verify", tmp_path / "out.ipynb"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

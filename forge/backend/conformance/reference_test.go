@@ -141,6 +141,9 @@ func oracle(n *ir.Node, k int, in []*tensor.Tensor, index []int) float64 {
 			ia[last], ib[last-1] = k, k
 			sum += matrixAt(a, ia) * matrixAt(b, ib)
 		}
+		if sum = activationOracle(n, sum); len(in) > 2 {
+			sum += in[2].At(index...)
+		}
 		return sum
 	case "sum", "mean", "max", "min", "prod":
 		return reductionOracle(n, in[0], index)

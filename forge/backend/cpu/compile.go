@@ -78,6 +78,9 @@ func findCompiler() (*compiler, error) {
 // run starts the compiler in a process group of its own, so that it ends with all
 // that it started, and returns its output.
 func (c *compiler) run(ctx context.Context, dir string, args ...string) (string, error) {
+	if ctx.Err() != nil { // a thread of its own is not worth it
+		return "", context.Cause(ctx)
+	}
 	cmd := exec.CommandContext(ctx, c.path, args...)
 	cmd.Dir = dir
 	cmd.SysProcAttr = ownGroup()

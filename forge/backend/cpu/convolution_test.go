@@ -36,6 +36,19 @@ var convolutionCases = []struct {
 	{[]int{2, 3, 5, 6}, []int{7, 3, 1, 1}, ir.Attrs{"act": "relu"}},
 	{[]int{1, 160, 40, 40}, []int{3, 160, 3, 3}, ir.Attrs{"padding": []int{1, 1}}},
 	{[]int{1, 250, 3, 150}, []int{3, 250, 3, 3}, ir.Attrs{"padding": []int{1, 1}}},
+	{[]int{1, 3, 2, 96}, []int{3, 1, 5, 5}, ir.Attrs{"groups": 3, "padding": []int{2, 2}, "act": "relu"}},
+	{[]int{1, 3, 11, 85}, []int{3, 1, 3, 3}, ir.Attrs{"groups": 3, "padding": []int{1, 1}, "stride": []int{1, 2}}},
+	{[]int{2, 2, 3, 60}, []int{2, 1, 7, 3}, ir.Attrs{"groups": 2, "padding": []int{4, 1, 3, 1}, "dilation": []int{1, 2}}},
+	{[]int{1, 3, 9, 70}, []int{3, 1, 5, 5}, ir.Attrs{"groups": 3, "padding": []int{2, 2}, "stride": []int{2, 2}}},
+	{[]int{1, 4, 19, 33}, []int{2, 2, 2, 4}, ir.Attrs{"groups": 2, "padding": []int{1, 0}}},
+	{[]int{2, 5, 40, 1}, []int{18, 5, 5, 1}, ir.Attrs{"padding": []int{2, 0}, "act": "relu"}},
+	{[]int{1, 1, 1, 97}, []int{37, 1, 1, 33}, ir.Attrs{"stride": []int{1, 16}}},
+	{[]int{2, 1, 3, 50}, []int{17, 1, 2, 33}, ir.Attrs{"stride": []int{1, 16}, "act": "relu"}},
+	{[]int{1, 13, 1, 4}, []int{18, 13, 1, 3}, ir.Attrs{"padding": []int{0, 1}, "act": "relu"}},
+	{[]int{2, 12, 3, 2}, []int{40, 6, 3, 3}, ir.Attrs{"padding": []int{1, 1}, "groups": 2}},
+	{[]int{2, 18, 2, 3}, []int{34, 9, 1, 1}, ir.Attrs{"groups": 2}},
+	{[]int{3, 18, 1, 1}, []int{34, 18, 1, 1}, nil},
+	{[]int{2, 7, 3, 9}, []int{19, 7, 1, 1}, ir.Attrs{"stride": []int{1, 4}, "padding": []int{1, 0}}},
 }
 
 // TestConvolutions compares convolutions with float64 on all kinds of vectors.

@@ -24,7 +24,7 @@ type contractionEmitter struct {
 func (e *emitter) contraction(name string, cut tiling, packed []int) int {
 	x := &contractionEmitter{emitter: e, c: e.kernel.Contraction, cut: cut, name: name, packed: packed}
 	for _, p := range e.kernel.Params {
-		e.elems = append(e.elems, p.Value.Spec.DType)
+		e.elems = append(e.elems, p.DType())
 	}
 	x.elem = x.c.Elem
 	x.arithmetic = arithmeticOf(x.elem)

@@ -64,7 +64,11 @@ func (x *convolutionEmitter) number() string {
 func (x *convolutionEmitter) fill(columns int) {
 	c, w := x.c, x.w
 	x.open("for (long k = 0; k < %d; k++)", c.Inputs)
-	x.open("for (long y = 0; y < %d; y++)", w.rows*c.V.Stride)
+	first, end := 0, w.rows*c.V.Stride
+	if w.shared && w.whole(c) { // the others are not read
+		first, end = c.V.Before, min(end, c.V.Before+c.V.In)
+	}
+	x.open("for (long y = %d; y < %d; y++)", first, end)
 	x.line("long from = top * %d + y - %d;", c.V.Stride, c.V.Before)
 	x.open("for (long q = 0; q < %d; q++)", c.H.Stride)
 	x.line("%s *to = s + k * %d + ((q * %d + y %% %d) * %d + y / %d) * %d;", x.number(), w.plane, c.V.Stride, c.V.Stride, w.rows, c.V.Stride, w.pitch)

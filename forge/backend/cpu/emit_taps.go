@@ -40,18 +40,66 @@ func (x *convolutionEmitter) tile(p pixelTile) {
 			return fmt.Sprintf("load_%s(from + %s + %d)", x.suffix, at, j/p.vectors*w.pitch+j%p.vectors*lanes)
 		})
 	}
+	if w.shared {
+		x.sharedRows(p, t)
+		x.close()
+		x.results(p, t, result)
+		return
+	}
 	x.over("a", c.V.Taps, c.V.Taps*c.H.Taps <= unrolledKernel, func(a string) {
 		x.line("const %s *from = s + k * %d + (%s * %d %% %d * %d + %s * %d / %d) * %d;", number, w.plane,
 			a, c.V.Dilation, c.V.Stride, w.rows, a, c.V.Dilation, c.V.Stride, w.pitch)
 		x.over("b", c.H.Taps, c.H.Taps <= unrolledRow, func(b string) { taps(a, b) })
 	})
 	x.close()
+	x.results(p, t, result)
+}
+
+// results finishes and stores the sums of a tile, which ends its function.
+func (x *convolutionEmitter) results(p pixelTile, t registerTile, at func(r, j int) scope) {
 	for r := range p.channels {
 		for j := range p.lines * p.vectors {
-			x.finish(result(r, j), t.sum(0, r, j), fmt.Sprintf("line + %d + v", (r*x.lineVectors()+j)*lanes))
+			x.finish(at(r, j), t.sum(0, r, j), fmt.Sprintf("line + %d + v", (r*x.lineVectors()+j)*x.target.Lanes))
 		}
 	}
 	x.close()
+}
+
+// sharedRows adds the taps of a tile of several lines row of input by row of input,
+// each of which is loaded once for all lines that it is a tap of. Rows that are
+// padding in every tile are left out.
+func (x *convolutionEmitter) sharedRows(p pixelTile, t registerTile) {
+	c, w := x.c, x.w
+	first, end := 0, c.V.Span(p.lines)
+	if w.whole(c) {
+		first, end = max(first, c.V.Before), min(end, c.V.Before+c.V.In)
+	}
+	x.line("const %s *from = s + k * %d;", x.number(), w.plane)
+	for row := first; row < end; row++ {
+		for b := range c.H.Taps {
+			x.open("")
+			column := b * c.H.Dilation
+			for j := range p.vectors {
+				at := (column%c.H.Stride*c.V.Stride + row%c.V.Stride) * w.rows * w.pitch
+				at += row/c.V.Stride*w.pitch + column/c.H.Stride + j*x.target.Lanes
+				x.line("%s b%d = load_%s(from + %d);", x.vector, j, x.suffix, at)
+				if x.arithmetic == sumsF32 {
+					x.line("PIN(b%d);", j)
+				}
+			}
+			for l := range p.lines {
+				a := row - l*c.V.Stride
+				if a < 0 || a >= c.V.Taps {
+					continue
+				}
+				x.line("%s a%d = set_%v(weights[k * %d + %d]);", x.vector, l, c.Elem, c.W.Strides[1], a*c.W.Strides[2]+b*c.W.Strides[3])
+				for j := range p.vectors {
+					x.line(x.product, t.sum(0, 0, l*p.vectors+j), fmt.Sprintf("a%d", l), fmt.Sprintf("b%d", j))
+				}
+			}
+			x.close()
+		}
+	}
 }
 
 // over repeats what body writes for each of n taps, in a loop or written out.

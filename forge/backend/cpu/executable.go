@@ -31,7 +31,7 @@ func newExecutable(p *program, lib *library, code string) (*executable, error) {
 		switch {
 		case s.kernel == nil:
 			x.calls = append(x.calls, call{node: s.node})
-		case i == 0 || p.steps[i-1].kernel == nil:
+		case p.apart || i == 0 || p.steps[i-1].kernel == nil:
 			f, err := lib.function(entryName(p.index, i))
 			if err != nil {
 				return nil, err

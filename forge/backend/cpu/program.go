@@ -17,6 +17,7 @@ type program struct {
 	kernels []backend.Kernel
 	index   int     // of the program within its unit
 	shared  float64 // nanoseconds of the kernels that are worth several threads
+	apart   bool    // each step is a native function of its own
 }
 
 // step is a kernel, or a node that runs by its operator's evaluation. The steps

@@ -48,6 +48,9 @@ func (u *unit) add(p *program, index int) {
 			u.end(&inside)
 			continue
 		}
+		if p.apart {
+			u.end(&inside)
+		}
 		if !inside {
 			fmt.Fprintf(&u.entries, "\nint %s(char *const *p, const int *stop, struct team *team) {\n", entryName(index, i))
 			inside = true

@@ -19,6 +19,7 @@ import (
 type windowing struct {
 	channels, lines, vectors int  // of a register tile
 	flat                     bool // an image is one line
+	shared                   bool // lines of a tile share the rows that they read
 	band                     int  // rows of results of a band
 	width                    int  // vectors of a line of a band
 	// The scratch array: a plane for each input channel, of phases by rows by pitch.
@@ -39,7 +40,7 @@ const (
 	// of a second cache of half a MiB. A band of one tile may use up to scratchBytes
 	// of the stack.
 	bandBytes    = 256 << 10
-	scratchBytes = 1 << 20
+	scratchBytes = 2 << 20
 )
 
 // scratch is the number of elements of the scratch array. The last vector of a line
@@ -55,6 +56,9 @@ func (t Target) windowingFor(c *loop.Convolution, want Schedule) windowing {
 		registers = 16
 	}
 	tiles := shapes[registers]
+	if t.shares(c) {
+		tiles = append(sharedShapes[registers], tiles...)
+	}
 	if want.Rows > 0 {
 		tiles = [][2]int{{want.Rows, want.Vectors}}
 	}
@@ -69,9 +73,7 @@ func (t Target) windowingFor(c *loop.Convolution, want Schedule) windowing {
 			if w.layOut(t, c); flat && max(4, c.Elem.Size())*w.scratch(t, c) > bandBytes {
 				continue
 			}
-			w.vectors = min(s[1], length)
-			w.lines = min(s[1]/w.vectors, count)
-			if cost := w.cost(c, count, length); cost < least {
+			if cost := w.split(t, c, s[1], count, length); cost < least {
 				best, least = w, cost
 			}
 		}
@@ -108,6 +110,64 @@ func (w windowing) flatPitch(c *loop.Convolution) int {
 	return c.H.Out + (c.H.Taps-1)*c.H.Dilation/c.H.Stride
 }
 
+// split cuts the pixels of a tile, so many vectors, into lines, and returns the
+// estimated time.
+func (w *windowing) split(t Target, c *loop.Convolution, pixels, count, length int) int {
+	w.vectors = min(pixels, length)
+	w.lines = min(pixels/w.vectors, count)
+	least := w.cost(c, count, length)
+	if w.flat || !t.shares(c) {
+		return least
+	}
+	best := *w
+	w.shared = true
+	for w.lines = 2; w.lines <= min(pixels, count); w.lines++ {
+		w.vectors = min(pixels/w.lines, length)
+		if cost := w.cost(c, count, length); cost < least {
+			best, least = *w, cost
+		}
+	}
+	*w = best
+	return least
+}
+
+// sharedShapes are further register tiles of one channel, whose lines share what
+// they read.
+var sharedShapes = map[int][][2]int{
+	32: {{1, 12}, {1, 15}, {1, 10}, {1, 6}},
+	16: {{1, 6}, {1, 7}},
+}
+
+// sharedTaps bounds the taps that are written out for each line.
+const sharedTaps = 49
+
+// shares reports whether the lines of a tile share rows of the input: where a tile
+// has one channel, it is bound by what it reads.
+// Without fused multiply-adds in hardware they would be too much code.
+func (t Target) shares(c *loop.Convolution) bool {
+	return t.Name != base.Name && c.Outputs == 1 && c.V.Stride < c.V.Taps && c.V.Dilation == 1 && c.V.Taps*c.H.Taps <= sharedTaps
+}
+
+// whole reports whether a tile has all lines of an image, so that its place in the
+// padding is known.
+func (w windowing) whole(c *loop.Convolution) bool { return !w.flat && w.lines >= c.V.Out }
+
+// tap estimates half cycles of a tap of a tile: two multiply-adds a cycle, and no less
+// than their latency. Vectors of one channel are each read for one product, across
+// the border of two lines of the cache, unless lines of the tile share them.
+func (w windowing) tap(c *loop.Convolution, channels, lines, vectors int) int {
+	nv := lines * vectors
+	loads := channels + nv
+	switch {
+	case c.Outputs > 1:
+	case w.shared:
+		loads = lines + (2*vectors*c.V.Span(lines)+c.V.Taps-1)/c.V.Taps
+	default:
+		loads = 1 + 2*nv
+	}
+	return 1 + max(channels*nv, loads, minChains)
+}
+
 // cost estimates half cycles for each tap of an image, as that of a product does.
 // Rows that form one line pass through an array of their own when they are stored.
 func (w windowing) cost(c *loop.Convolution, lines, vectors int) int {
@@ -115,9 +175,9 @@ func (w windowing) cost(c *loop.Convolution, lines, vectors int) int {
 	sum := 0
 	for ; lines > 0; lines -= w.lines {
 		for left := vectors; left > 0; left -= w.vectors {
-			nv := min(lines, w.lines) * min(left, w.vectors)
-			sum += channels.first*(1+max(channels.large*nv, channels.large+nv, minChains)) +
-				(channels.count-channels.first)*(1+max((channels.large-1)*nv, channels.large-1+nv, minChains))
+			rows, columns := min(lines, w.lines), min(left, w.vectors)
+			sum += channels.first*w.tap(c, channels.large, rows, columns) +
+				(channels.count-channels.first)*w.tap(c, channels.large-1, rows, columns)
 		}
 	}
 	if w.flat {

@@ -34,10 +34,16 @@ type contraction struct {
 // contraction packs a constant matrix, and makes it the parameter of the step.
 func (x *Executable) contraction(k *loop.Kernel, s *step) (kernel, error) {
 	c := k.Contraction
-	if c.Bias != nil && slices.ContainsFunc(c.Bias.Strides[:len(c.Batch)+1], func(step int) bool { return step != 0 }) {
-		return nil, errors.New("a bias that differs from row to row has no vector form")
+	if c.Elem != tensor.F32 {
+		return nil, fmt.Errorf("products of %v are not in tiles", c.Elem)
+	}
+	if c.N > 1 && c.Out.Strides[len(c.Batch)+1] != 1 {
+		return nil, errors.New("the columns of its results lie apart")
 	}
 	t := &contraction{product: newProduct(x.set, c.M, c.N, c.K), c: c}
+	if c.Bias != nil && slices.ContainsFunc(c.Bias.Strides[:len(c.Batch)+1], func(s int) bool { return s != 0 }) {
+		return nil, errors.New("its bias differs from row to row")
+	}
 	if c.Epilogue != nil {
 		finish := loop.Stage{Expr: onStored(c.Epilogue, &c.Out), Store: &c.Out}
 		var err error
@@ -86,6 +92,9 @@ func (t *contraction) doc() string {
 // paddedN is the columns of all panels.
 func (t *contraction) paddedN() int { return padded(t.n) }
 
+// biasStep is the step of the bias from one column to the next.
+func (t *contraction) biasStep() int { return t.c.Bias.Strides[len(t.c.Batch)+1] }
+
 // panelSize is the room for the copy of a panel.
 func (t *contraction) panelSize() int {
 	if t.packed {
@@ -126,7 +135,7 @@ func (t *contraction) run(c *call) bool {
 		w.bias = nil
 	} else {
 		p := c.params[t.c.Bias.Param]
-		copyPanel(w.bias, matrix{p.data, p.first + t.c.Bias.Offset, 0, t.c.Bias.Strides[len(t.c.Batch)+1]}, 1, 0, t.n, len(w.bias))
+		copyPanel(w.bias, matrix{p.data, p.first + t.c.Bias.Offset, 0, t.biasStep()}, 1, 0, t.n, len(w.bias))
 	}
 	count := 1
 	for _, d := range t.c.Batch {

@@ -29,6 +29,16 @@ func tell(ctx context.Context, program string, err error) {
 	Once(ctx, d)
 }
 
+// tellWrong says that the first form gave wrong results where the second does not.
+func tellWrong(ctx context.Context, program, how string) {
+	Once(ctx, &display.Diagnostic{
+		Warning: true,
+		Message: "results of " + program + " were wrong until now: " + how,
+		Hint:    "run it again, and report this",
+		Notes:   []string{"the program runs in another form from here on"},
+	})
+}
+
 // Once shows a diagnostic through the sink of ctx, unless the process has shown one
 // of the same message.
 func Once(ctx context.Context, d *display.Diagnostic) {

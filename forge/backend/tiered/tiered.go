@@ -95,6 +95,9 @@ type Executable struct {
 
 // improve compiles and checks the second form.
 func (x *Executable) improve(ctx context.Context, g *ir.Graph, first backend.Executable) (backend.Executable, error) {
+	if ctx.Err() != nil { // as for thousands that waited for their turn
+		return nil, context.Cause(ctx)
+	}
 	second, err := x.second.Compile(ctx, g)
 	if err != nil {
 		return nil, err

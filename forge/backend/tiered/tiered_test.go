@@ -276,3 +276,38 @@ func TestOtherRanks(t *testing.T) {
 		t.Errorf("got error %v", err)
 	}
 }
+
+// doubling is a backend whose results are twice what they should be.
+type doubling struct{ backend.Backend }
+
+type doubled struct{ backend.Executable }
+
+func (b doubling) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, error) {
+	x, err := b.Backend.Compile(ctx, g)
+	return doubled{x}, err
+}
+
+func (x doubled) Run(ctx context.Context, inputs ...*tensor.Tensor) ([]*tensor.Tensor, error) {
+	out, err := x.Executable.Run(ctx, inputs...)
+	for _, t := range out {
+		for i := range t.Len() {
+			t.SetElem(i, 2*t.Elem(i))
+		}
+	}
+	return out, err
+}
+
+// A first form that is wrong is replaced, and the user hears of it.
+func TestWrongFirst(t *testing.T) {
+	b, _ := ownCache(t)
+	b.First, b.Second = doubling{interp.New()}, interp.New()
+	told := &recorder{}
+	exe := compile(t, display.WithSink(t.Context(), told), b)
+	if err := exe.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	checkRun(t, exe)
+	if all := told.all(); len(all) != 1 || !strings.Contains(all[0], "results of f were wrong until now: %2") {
+		t.Errorf("the user was told %q", all)
+	}
+}

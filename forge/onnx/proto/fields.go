@@ -11,7 +11,7 @@ import (
 // real models stay far below them.
 const (
 	maxDepth    = 64      // of messages within messages
-	maxMessages = 8 << 20 // in all
+	maxMessages = 2 << 20 // in all
 )
 
 // decoder counts what one file holds.

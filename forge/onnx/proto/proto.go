@@ -124,6 +124,8 @@ type DataType int32
 
 // Data types.
 const (
+	UndefinedType DataType = 0
+
 	Float    DataType = 1
 	Uint8    DataType = 2
 	Int8     DataType = 3

@@ -93,6 +93,9 @@ def f(x):
     return layer_norm(x, epsilon=1)    ### 26-33 "layer_norm has no argument epsilon; write eps="
 ---
 def f(x):
+    return rms_norm(x, weight=1)   ### 24-30 "rms_norm has no argument weight; write rms_norm.x, weight, axis=-1.: tensors have no names"
+---
+def f(x):
     return pow(x)          ### 12-15 "pow takes 2 tensors, got 1"
 ---
 def f(x):

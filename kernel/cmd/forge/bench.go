@@ -6,18 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"forgekernel/forge"
+	"forgekernel/display"
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/backend/portable"
 	"forgekernel/forge/capture"
-	"forgekernel/forge/suite"
+	"forgekernel/forge/capture/benchmarks"
 )
 
 // measurable are the backends that can be measured, each for a number of threads
@@ -27,6 +28,12 @@ var measurable = []struct {
 	most int
 	make func(threads int) backend.Backend
 }{
+	{"cpu", cpu.MaxThreads, func(threads int) backend.Backend {
+		b := cpu.New()
+		b.Threads = threads
+		return b
+	}},
+	{"portable", 1, func(int) backend.Backend { return portable.New() }},
 	{"interp", 0, func(threads int) backend.Backend {
 		b := interp.New()
 		b.Workers = threads
@@ -37,102 +44,185 @@ var measurable = []struct {
 		b.Workers = threads
 		return b
 	}},
-	{"cpu", cpu.MaxThreads, func(threads int) backend.Backend {
-		b := cpu.New()
-		b.Threads = threads
-		return b
-	}},
-	{"portable", 1, func(int) backend.Backend { return portable.New() }},
-}
-
-// groups are sets of models of the suite by what their names begin with.
-var groups = []struct {
-	name     string
-	prefixes []string
-}{
-	{"all", []string{""}},
-	{"mlp", []string{"mlp_"}},
-	{"neural", []string{"mlp_", "residual_", "transformer_", "vision_"}},
-	{"llm", []string{"gpt2_", "llama_"}},
 }
 
 // bench are the flags of the command that measures.
 type bench struct {
 	program
+	suite    []string
+	device   string
 	backends []string
 	variants []string
 	threads  []int
+	peers    string
+	python   string
 	settings capture.Settings
+	inputs   string
+	iters    int // samples of a file
+	repeats  int // samples of a suite
+
+	output     string
+	resume     bool
+	store      string
+	emitSource bool
+	asJSON     bool
 }
 
 func benchCommand() *cobra.Command {
-	b := bench{settings: capture.DefaultSettings()}
-	var (
-		out    string
-		db     string
-		asJSON bool
-	)
+	b := &bench{settings: capture.DefaultSettings()}
 	cmd := &cobra.Command{
-		Use:   "bench [SUITE|FILE]... [--backend interp,reference] [--samples N] [-o CAPTURE.json]",
-		Short: "Measure programs on backends, in turn, and keep every sample",
-		Long: `Bench measures ForgeScript files and models of the suite: all, mlp, neural, llm, or a
-model by name; all of them without arguments. Every backend runs every variant of
-the program with every number of threads, in turn, after its results were compared
-with the float64 reference. What is written is a capture: raw samples and where
-they come from, for "forge capture". The exit status is 1 if a candidate failed;
-the capture is written all the same, and says why.`,
+		Use:   "bench FILE [--shapes 8x16,16x12,12] [--iters 50] | bench --suite mlp|neural|llm|all [--repeats 25]",
+		Short: "Measure programs on backends and on other libraries, in turn, and keep every sample",
+		Long: `Bench measures a ForgeScript file, or models of the suite: mlp, neural, llm, all, or a
+model by name. Every backend runs every variant of the program with every number of
+threads, and so does every peer (` + strings.Join(benchmarks.Names(), ", ") + `), in turn, after its
+results were compared with the float64 reference. What is written is a capture: raw
+samples and where they come from. The exit status is 1 if a candidate failed; the
+capture is written all the same, and says why.
+
+The peers run in the Python environment that "make peers" sets up.`,
+		Args: cobra.ArbitraryArgs,
 		RunE: stoppable(func(cmd *cobra.Command, args []string) error {
-			ctx, wipe := withProgress(cmd)
-			c, err := b.measure(ctx, args)
-			wipe()
-			if err != nil {
-				return err
+			if err := b.check(cmd, args); err != nil {
+				return usageError{err}
 			}
-			raw, err := capture.Encode(c)
-			if err != nil {
-				return err
-			}
-			if out != "" {
-				if err := writeTo(cmd, out, func(w io.Writer) error { return copyTo(w, raw) }); err != nil {
-					return err
-				}
-			}
-			if db != "" {
-				if err := addToStore(cmd.Context(), db, c); err != nil {
-					return err
-				}
-			}
-			if err := printBench(cmd, c, raw, asJSON); err != nil {
-				return err
-			}
-			return errors.Join(c.Failures()...)
+			return b.run(cmd, args)
 		}),
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&b.shapes, "shapes", "", "shapes of the inputs of files, such as 8x16,16x12,12 (default: those of the annotations)")
-	flags.StringVar(&b.entry, "entry", "", "the function of a file to measure (default: the last)")
-	flags.StringSliceVar(&b.backends, "backend", []string{"interp"}, "what runs the programs: "+strings.Join(measurableNames(), ", "))
-	flags.StringSliceVar(&b.variants, "variant", []string{string(capture.Written), string(capture.Optimised)}, "the program as written, optimised, or both")
-	flags.IntSliceVar(&b.threads, "threads", []int{1}, "numbers of threads")
-	flags.IntVar(&b.settings.Samples, "samples", b.settings.Samples, "samples of each candidate; 0 means 1")
-	flags.IntVar(&b.settings.Warmup, "warmup", b.settings.Warmup, "runs of each candidate before its first sample; 0 means 1")
-	flags.Uint64Var(&b.settings.Seed, "seed", b.settings.Seed, "seed of the pseudo-random inputs")
-	outputFlag(cmd, &out)
-	flags.Lookup("output").Usage = "write the capture to this file"
-	flags.StringVar(&db, "store", "", "add the capture to this SQLite file")
-	jsonFlag(cmd, &asJSON)
+	b.benchFlags(cmd)
+	cmd.AddCommand(benchCompareCommand(), benchReportCommand())
 	return cmd
 }
 
-// copyTo writes all of raw.
-func copyTo(w io.Writer, raw []byte) error {
-	_, err := io.Copy(w, bytes.NewReader(raw))
-	return err
+func (b *bench) benchFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringSliceVar(&b.suite, "suite", nil, "models to measure in place of a file: "+strings.Join(suiteNames(), ", ")+", or the name of one")
+	b.bindingFlags(cmd)
+	flags.StringVar(&b.inputs, "inputs", "", "an .npz archive with the inputs of a file, in place of random ones")
+	flags.IntVar(&b.iters, "iters", 50, "samples of each candidate on a file; 0 means 1")
+	flags.IntVar(&b.repeats, "repeats", b.settings.Samples, "samples of each candidate on a suite; 0 means 1")
+	flags.IntVar(&b.settings.Warmup, "warmup", b.settings.Warmup, "runs of each candidate before its first sample; 0 means 1")
+	flags.Uint64Var(&b.settings.Seed, "seed", b.settings.Seed, "seed of the pseudo-random inputs")
+	flags.StringVar(&b.device, "device", "cpu", "where the programs run: cpu")
+	flags.StringSliceVar(&b.backends, "backend", []string{"cpu"}, "what runs the programs: "+strings.Join(measurableNames(), ", "))
+	flags.StringSliceVar(&b.variants, "variant", []string{string(capture.Written), string(capture.Optimised)}, "the program as written, optimised, or both")
+	flags.IntSliceVar(&b.threads, "threads", []int{1}, "numbers of threads")
+	flags.StringVar(&b.peers, "peers", "", "other libraries to measure beside: all, or some of "+strings.Join(benchmarks.Names(), ", "))
+	flags.StringVar(&b.python, "peer-python", ".venv-peers/bin/python", "the Python interpreter that has the peers")
+	outputFlag(cmd, &b.output)
+	flags.Lookup("output").Usage = "write the capture to this file, after each program"
+	flags.BoolVar(&b.resume, "resume", false, "go on with the capture in the output file, if there is one")
+	flags.StringVar(&b.store, "store", "", "add the capture to this SQLite file")
+	flags.BoolVar(&b.emitSource, "emit-source", false, "print the code that the backends generate first")
+	jsonFlag(cmd, &b.asJSON)
 }
 
-// printBench shows a fresh capture: what is printed need not be reproducible.
-func printBench(cmd *cobra.Command, c *capture.Capture, raw []byte, asJSON bool) error {
-	if asJSON {
+// check refuses flags that do not go together, and reads what they mean.
+func (b *bench) check(cmd *cobra.Command, args []string) error {
+	given := cmd.Flags().Changed
+	b.settings.Samples = b.iters
+	if given("suite") {
+		b.settings.Samples = b.repeats
+	}
+	switch {
+	case given("suite") && len(args) > 0:
+		return errors.New("bench measures a FILE or a --suite, not both")
+	case !given("suite") && len(args) != 1:
+		return errors.New("bench needs one FILE or a --suite")
+	case given("suite") && (given("iters") || given("inputs") || b.binds()):
+		return errors.New("--iters, --inputs, --shapes, --dim, --value and --entry are for a FILE; a suite has --repeats")
+	case given("inputs") && given("seed"):
+		return errors.New("--seed makes inputs and --inputs reads them: give one")
+	case !given("suite") && given("repeats"):
+		return errors.New("--repeats is for a --suite; a FILE has --iters")
+	case b.settings.Samples < 0 || b.settings.Warmup < 0:
+		return errors.New("a number of runs cannot be negative")
+	case b.device != "cpu":
+		return fmt.Errorf("--device: there is no device %q; there is cpu", b.device)
+	case b.resume && b.output == "":
+		return errors.New("--resume goes on with the file that --output names")
+	case b.emitSource && b.asJSON:
+		return errors.New("--emit-source prints text and --json a document: give one")
+	}
+	b.settings.Samples, b.settings.Warmup = max(b.settings.Samples, 1), max(b.settings.Warmup, 1)
+	return nil
+}
+
+// run measures and shows. A capture whose candidates failed is shown first.
+func (b *bench) run(cmd *cobra.Command, args []string) (err error) {
+	ctx, wipe := withProgress(cmd)
+	defer wipe()
+	candidates, err := b.onBackends()
+	if err != nil {
+		return usageError{err}
+	}
+	if b.peers != "" {
+		names, err := benchmarks.ParseNames(b.peers)
+		if err != nil {
+			return usageError{fmt.Errorf("--peers: %w", err)}
+		}
+		peers, err := benchmarks.Open(b.python)
+		if err != nil {
+			return fmt.Errorf("--peer-python: %w", err)
+		}
+		defer func() { err = errors.Join(err, peers.Close()) }()
+		for _, name := range names {
+			for _, threads := range b.threads {
+				candidates = append(candidates, peers.Candidate(name, threads))
+			}
+		}
+	}
+	subjects, err := b.subjects(ctx, args)
+	if err != nil {
+		return err
+	}
+	if b.emitSource {
+		wipe()
+		if err := b.printSource(ctx, cmd.OutOrStdout(), subjects); err != nil {
+			return err
+		}
+	}
+	c, err := b.measure(ctx, subjects, candidates)
+	wipe()
+	if err != nil {
+		return err
+	}
+	if b.store != "" {
+		if err := addToStore(cmd.Context(), b.store, c); err != nil {
+			return err
+		}
+	}
+	if err := b.print(cmd, c); err != nil {
+		return err
+	}
+	return errors.Join(c.Failures()...)
+}
+
+// measure takes the capture, or completes the one in the output file, and writes it
+// there after each program.
+func (b *bench) measure(ctx context.Context, subjects []*capture.Subject, candidates []capture.Candidate) (*capture.Capture, error) {
+	m := instrument(b.settings)
+	if b.output != "" {
+		m.Keep = func(c *capture.Capture) error { return writeCapture(b.output, c) }
+	}
+	if b.resume {
+		switch begun, err := capture.Read(b.output); {
+		case err == nil:
+			return m.Resume(ctx, begun, subjects, candidates)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	return m.Measure(ctx, subjects, candidates)
+}
+
+// print shows a fresh capture: what is printed need not be reproducible.
+func (b *bench) print(cmd *cobra.Command, c *capture.Capture) error {
+	if b.asJSON {
+		raw, err := capture.Encode(c)
+		if err != nil {
+			return err
+		}
 		return copyTo(cmd.OutOrStdout(), raw)
 	}
 	r, err := capture.NewReport(c, true)
@@ -143,32 +233,39 @@ func printBench(cmd *cobra.Command, c *capture.Capture, raw []byte, asJSON bool)
 	return err
 }
 
+// printSource prints the code that each backend generates for each program.
+func (b *bench) printSource(ctx context.Context, w io.Writer, subjects []*capture.Subject) error {
+	for _, name := range b.backends {
+		on := measurable[slices.Index(measurableNames(), name)].make(b.threads[0])
+		for _, s := range subjects {
+			exe, err := on.Compile(ctx, s.Optimised)
+			if err != nil {
+				return err
+			}
+			x, ok := exe.(interface{ Code() display.Source })
+			if !ok {
+				return fmt.Errorf("--emit-source: the backend %s generates no code; cpu does", name)
+			}
+			if _, err := fmt.Fprintln(w, x.Code().Code); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// copyTo writes all of raw.
+func copyTo(w io.Writer, raw []byte) error {
+	_, err := io.Copy(w, bytes.NewReader(raw))
+	return err
+}
+
 func measurableNames() []string {
 	var names []string
 	for _, m := range measurable {
 		names = append(names, m.name)
 	}
 	return names
-}
-
-func (b *bench) measure(ctx context.Context, args []string) (*capture.Capture, error) {
-	b.settings.Samples, b.settings.Warmup = max(b.settings.Samples, 1), max(b.settings.Warmup, 1)
-	candidates, err := b.candidates()
-	if err != nil {
-		return nil, usageError{err}
-	}
-	if len(args) == 0 {
-		args = []string{"all"}
-	}
-	var subjects []*capture.Subject
-	for _, arg := range args {
-		list, err := b.subjects(ctx, arg)
-		if err != nil {
-			return nil, err
-		}
-		subjects = append(subjects, list...)
-	}
-	return instrument(b.settings).Measure(ctx, subjects, candidates)
 }
 
 // unstamped is the version of a program that was built without one.
@@ -188,8 +285,8 @@ func instrument(s capture.Settings) *capture.Instrument {
 	return m
 }
 
-// candidates are all combinations of the flags.
-func (b *bench) candidates() ([]capture.Candidate, error) {
+// onBackends are all combinations of the flags.
+func (b *bench) onBackends() ([]capture.Candidate, error) {
 	var list []capture.Candidate
 	for _, name := range b.backends {
 		i := slices.Index(measurableNames(), name)
@@ -213,56 +310,4 @@ func (b *bench) candidates() ([]capture.Candidate, error) {
 		}
 	}
 	return list, nil
-}
-
-// subjects are the models or the function that an argument names.
-func (b *bench) subjects(ctx context.Context, arg string) ([]*capture.Subject, error) {
-	names := models(arg)
-	if names == nil {
-		s, err := b.file(ctx, arg)
-		return []*capture.Subject{s}, err
-	}
-	var list []*capture.Subject
-	for _, name := range names {
-		g, err := suite.Build(name)
-		if err != nil {
-			return nil, err
-		}
-		s, err := capture.NewSubject(name, g, b.settings.Seed)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, s)
-	}
-	return list, nil
-}
-
-// models are those that a name means, nil if it is that of a file.
-func models(name string) (list []string) {
-	for _, g := range groups {
-		if g.name != name {
-			continue
-		}
-		for _, model := range suite.Names() {
-			if slices.ContainsFunc(g.prefixes, func(p string) bool { return strings.HasPrefix(model, p) }) {
-				list = append(list, model)
-			}
-		}
-		return list
-	}
-	if slices.Contains(suite.Names(), name) {
-		return []string{name}
-	}
-	return nil
-}
-
-// file is the entry function of a file.
-func (b *bench) file(ctx context.Context, path string) (*capture.Subject, error) {
-	b.program.backend, b.program.threads = forge.DefaultBackend, 1
-	compiled, err := b.compile(ctx, []string{path})
-	if err != nil {
-		return nil, err
-	}
-	written := compiled.Snapshots()[0].Snapshot.Graph
-	return capture.NewSubject(compiled.Name(), written, b.settings.Seed)
 }

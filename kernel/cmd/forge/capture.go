@@ -3,33 +3,29 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"forgekernel/forge/capture"
-	"forgekernel/kernel/replace"
 )
 
 func captureCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "capture verify|show|compare|report FILE... | capture add|list|get STORE ...",
-		Short: "Verify, show and compare what bench measured",
+		Use:   "capture verify|show FILE... | capture add|list|get STORE ...",
+		Short: "Verify, show and store what bench measured",
 		Long: `A capture is a file that "forge bench -o" wrote. All commands verify it first: its
 hash, every number that follows from others, and its memory plans. A store is an
-SQLite file with any number of captures.`,
+SQLite file with any number of captures. "forge bench" also compares and reports
+captures.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			return usageError{fmt.Errorf("no command %q; there are verify, show, compare, report, add, list and get", args[0])}
+			return usageError{fmt.Errorf("no command %q; there are verify, show, add, list and get", args[0])}
 		},
 	}
-	cmd.AddCommand(captureVerifyCommand(), captureShowCommand(), captureCompareCommand(), captureReportCommand(),
-		captureAddCommand(), captureListCommand(), captureGetCommand())
+	cmd.AddCommand(captureVerifyCommand(), captureShowCommand(), captureAddCommand(), captureListCommand(), captureGetCommand())
 	return cmd
 }
 
@@ -114,108 +110,4 @@ func captureShowCommand() *cobra.Command {
 	}
 	jsonFlag(cmd, &asJSON)
 	return cmd
-}
-
-func captureCompareCommand() *cobra.Command {
-	var (
-		old, new string
-		asJSON   bool
-	)
-	cmd := &cobra.Command{
-		Use:   "compare OLD NEW | compare FILE --old BACKEND[:VARIANT[:THREADS]] --new ...",
-		Short: "Compare two captures, or two candidates of one",
-		Args:  arguments(cobra.RangeArgs(1, 2)),
-		RunE: stoppable(func(cmd *cobra.Command, args []string) error {
-			c, err := compareCaptures(args, old, new)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), c)
-			}
-			_, err = io.WriteString(cmd.OutOrStdout(), c.Table().Text())
-			return err
-		}),
-	}
-	cmd.Flags().StringVar(&old, "old", "", "the candidate to compare with, such as interp:written:1")
-	cmd.Flags().StringVar(&new, "new", "", "the candidate that is judged")
-	jsonFlag(cmd, &asJSON)
-	return cmd
-}
-
-// compareCaptures compares two files, or two sides of one.
-func compareCaptures(paths []string, old, new string) (*capture.Comparison, error) {
-	if (len(paths) == 1) != (old != "" && new != "") || len(paths) == 2 && old+new != "" {
-		return nil, usageError{errors.New("give two captures, or one with --old and --new")}
-	}
-	a, err := capture.Read(paths[0])
-	if err != nil {
-		return nil, err
-	}
-	if len(paths) == 2 {
-		b, err := capture.Read(paths[1])
-		if err != nil {
-			return nil, err
-		}
-		return capture.Compare(a, b)
-	}
-	before, err := capture.ParseSide(old)
-	if err != nil {
-		return nil, usageError{fmt.Errorf("--old: %w", err)}
-	}
-	after, err := capture.ParseSide(new)
-	if err != nil {
-		return nil, usageError{fmt.Errorf("--new: %w", err)}
-	}
-	return capture.Sides(a, before, after)
-}
-
-func captureReportCommand() *cobra.Command {
-	var (
-		dir        string
-		allowDirty bool
-	)
-	cmd := &cobra.Command{
-		Use:   "report FILE [--output-dir DIR] [--allow-dirty]",
-		Short: "Write a capture as Markdown, or with figures and an HTML page into a folder",
-		Args:  arguments(cobra.ExactArgs(1)),
-		RunE: stoppable(func(cmd *cobra.Command, args []string) error {
-			c, err := capture.Read(args[0])
-			if err != nil {
-				return err
-			}
-			r, err := capture.NewReport(c, allowDirty)
-			if errors.Is(err, capture.ErrDirty) {
-				return fmt.Errorf("%s: %w; --allow-dirty reports it all the same", args[0], err)
-			}
-			if err != nil {
-				return err
-			}
-			if dir != "" {
-				return writeReport(dir, r)
-			}
-			_, err = io.WriteString(cmd.OutOrStdout(), r.Markdown())
-			return err
-		}),
-	}
-	cmd.Flags().StringVar(&dir, "output-dir", "", "write report.md, report.html and the figures into this folder")
-	cmd.Flags().BoolVar(&allowDirty, "allow-dirty", false, "report a capture that was not taken by a clean commit")
-	return cmd
-}
-
-// writeReport draws everything before it writes anything.
-func writeReport(dir string, r *capture.Report) error {
-	files, err := r.Files()
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	for _, f := range files {
-		if err := replace.File(filepath.Join(dir, f.Name), func(w io.Writer) error { return copyTo(w, f.Content) }); err != nil {
-			return err
-		}
-	}
-	return nil
 }

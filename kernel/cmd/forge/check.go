@@ -32,7 +32,7 @@ func checkCommand() *cobra.Command {
 		Use:   "check FILE [--shapes 8x16,16x12,12] [--budget 1e-6] [--seed N [--scale S] | --inputs FILE.npz]",
 		Short: "Find the node where a program loses accuracy or overflows",
 		Long: `Check runs a program in its own types and in float64 and compares every value on
-the way. FILE is ForgeScript, or IR text if its name ends in .ir. For each node
+the way. FILE is ForgeScript, a model, or IR text if its name ends in .ir. For each node
 it tells the error that has accumulated and the one that the node adds itself,
 relative to the largest element. It names the first node over the budget, and
 where the first NaN or infinity comes from. The exit status is 1 if a node is
@@ -63,12 +63,11 @@ that subtracts the maximum passes both.`,
 			return err
 		}),
 	}
-	cmd.Flags().StringVar(&c.shapes, "shapes", "", "shapes of the inputs, such as 8x16,16x12,12 (default: those of the annotations)")
-	cmd.Flags().StringVar(&c.entry, "entry", "", "the function to check (default: the last)")
+	c.bindingFlags(cmd)
 	cmd.Flags().Float64Var(&c.budget, "budget", audit.DefaultBudget, "the largest error that a node may have")
 	cmd.Flags().Uint64Var(&c.seed, "seed", 1, "seed of the pseudo-random inputs")
 	cmd.Flags().Float64Var(&c.scale, "scale", 1, "factor of the pseudo-random inputs")
-	cmd.Flags().StringVar(&c.inputs, "inputs", "", "an .npz archive with one array for each parameter")
+	cmd.Flags().StringVar(&c.inputs, "inputs", "", "an .npz archive with one array for each input, under its name")
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }
@@ -106,8 +105,8 @@ func (c *check) run(ctx context.Context, path string) (*audit.Report, error) {
 // then give the shapes as well.
 func (c *check) load(ctx context.Context, path string) (*forge.Program, []*forge.Tensor, error) {
 	if filepath.Ext(path) == ".ir" {
-		if c.shapes != "" || c.entry != "" {
-			return nil, nil, usageError{errors.New("--shapes and --entry are for source; IR text is one program with its shapes")}
+		if c.binds() {
+			return nil, nil, errBound
 		}
 		c.from = path
 		compiled, err := c.resume()
@@ -117,21 +116,5 @@ func (c *check) load(ctx context.Context, path string) (*forge.Program, []*forge
 		inputs, err := compiled.ReadInputs(c.inputs)
 		return compiled, inputs, err
 	}
-	f, shapes, err := c.define(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	var inputs []*forge.Tensor
-	if c.inputs != "" {
-		if inputs, err = f.ReadInputs(c.inputs); err != nil {
-			return nil, nil, err
-		}
-		if shapes == nil {
-			for _, t := range inputs {
-				shapes = append(shapes, t.Shape())
-			}
-		}
-	}
-	compiled, err := f.Compile(ctx, shapes...)
-	return compiled, inputs, err
+	return c.program.load(ctx, []string{path}, c.inputs)
 }

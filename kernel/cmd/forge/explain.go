@@ -159,6 +159,8 @@ func (p *program) resumeFlags(cmd *cobra.Command) {
 func (p *program) arguments() cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
+		case !slices.Contains(forge.Backends(), p.backend):
+			return usageError{fmt.Errorf("--backend: there is no backend %q; there are %s", p.backend, strings.Join(forge.Backends(), ", "))}
 		case p.threads < 1 || p.threads > forge.MaxThreads:
 			return usageError{fmt.Errorf("--threads: a program runs on 1 to %d, not on %d", forge.MaxThreads, p.threads)}
 		case p.from == "":
@@ -168,8 +170,8 @@ func (p *program) arguments() cobra.PositionalArgs {
 			return oneArgument("FILE")(cmd, args)
 		case len(args) > 0:
 			return usageError{fmt.Errorf("FILE and --from are both what to compile: give %s or %s", args[0], p.from)}
-		case p.shapes != "" || p.entry != "":
-			return usageError{errors.New("--shapes and --entry are for source; IR text is one program with its shapes")}
+		case p.binds():
+			return errBound
 		case p.after != "" && !slices.Contains(stages(), p.after):
 			return usageError{fmt.Errorf("--after: there is no pass %q; there are %s", p.after, strings.Join(stages(), ", "))}
 		}
@@ -183,7 +185,7 @@ func (p *program) resume() (*forge.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := []forge.Option{forge.Named(p.from), forge.OnBackend(p.backend), forge.OnThreads(p.threads)}
+	opts := append(p.options(), forge.Named(p.from))
 	if p.after != "" {
 		opts = append(opts, forge.After(p.after))
 	}

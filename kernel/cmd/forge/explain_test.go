@@ -154,7 +154,7 @@ func TestExplainStatus(t *testing.T) {
 		"explain --from right.ir --after dead-code":   0,
 		"explain absent.fs":                           exitFailure,
 		"explain shapeless.fs":                        exitFailure,
-		"explain mlp.fs --backend abacus":             exitFailure,
+		"explain mlp.fs --backend abacus":             exitUsage,
 		"explain mlp.fs -o absent/mlp.txt":            exitFailure,
 		"explain --from wrong.ir":                     exitFailure,
 		"explain --from stage.ir":                     exitFailure,

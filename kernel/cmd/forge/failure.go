@@ -15,6 +15,7 @@ import (
 
 	"forgekernel/display"
 	"forgekernel/forge"
+	"forgekernel/forge/ir"
 )
 
 // Exit statuses.
@@ -34,8 +35,8 @@ type exitStatus int
 
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// report prints an error for a person and returns the exit status.
-func report(w io.Writer, err error) int {
+// report prints the error of a command for a person and returns the exit status.
+func report(w io.Writer, cmd *cobra.Command, err error) int {
 	var status exitStatus
 	var usage usageError
 	switch {
@@ -44,7 +45,7 @@ func report(w io.Writer, err error) int {
 	case errors.As(err, &status):
 		return int(status)
 	case errors.As(err, &usage):
-		fmt.Fprintf(w, "forge: %v\nRun 'forge help' for usage.\n", err)
+		fmt.Fprintf(w, "forge: %v\nRun '%s --help' for usage.\n", err, cmd.CommandPath())
 		return exitUsage
 	}
 	if list := diagnostics(err); list != nil {
@@ -60,12 +61,15 @@ func report(w io.Writer, err error) int {
 func diagnostics(err error) []*display.Diagnostic {
 	var list forge.Errors
 	var call *forge.CallError
+	var text *ir.SyntaxError
 	var one *display.Diagnostic
 	switch {
 	case errors.As(err, &list):
 		return list
 	case errors.As(err, &call):
 		return []*display.Diagnostic{&call.Diagnostic}
+	case errors.As(err, &text):
+		return []*display.Diagnostic{&text.Diagnostic}
 	case errors.As(err, &one):
 		return []*display.Diagnostic{one}
 	}
@@ -91,7 +95,7 @@ func printDiagnostics(w io.Writer, list []*display.Diagnostic) {
 func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
-			return usageError{err}
+			return usageError{fmt.Errorf("%w; write %s", err, cmd.UseLine())}
 		}
 		return nil
 	}

@@ -13,6 +13,9 @@ func TestFuzz(t *testing.T) {
 	if out := succeed(t, "fuzz --count 20 --seed 7 --backend cpu --backend portable"); !strings.HasPrefix(out, "20 programs of ") || !strings.Contains(out, "from seed 7 on cpu, portable: no failures") {
 		t.Errorf("fuzz prints %q", out)
 	}
+	if out := succeed(t, "fuzz --count 20 --seed 7 --backend portable"); !strings.Contains(out, "from seed 7 on portable: no failures") {
+		t.Errorf("fuzz on portable prints %q", out)
+	}
 	if out := succeed(t, "fuzz --count 3 --backend interp"); !strings.Contains(out, "from seed 1: no failures") {
 		t.Errorf("fuzz without other backends prints %q", out)
 	}

@@ -9,23 +9,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"forgekernel/display"
 	"forgekernel/forge"
 )
 
 func main() {
 	out := &output{file: os.Stdout}
+	display.SetSink(&progressLine{w: io.Discard, stay: os.Stderr})
 	cmd := root()
 	cmd.SetOut(out)
-	err := cmd.ExecuteContext(context.Background())
+	cmd, err := cmd.ExecuteContextC(context.Background())
 	forge.Close()
 	if err == nil {
 		err = out.err
 	}
-	os.Exit(report(os.Stderr, err))
+	os.Exit(report(os.Stderr, cmd, err))
 }
 
 func root() *cobra.Command {

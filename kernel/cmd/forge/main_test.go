@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,7 +21,8 @@ func command(t *testing.T, args ...string) (stdout string, status int) {
 	cmd.SetOut(&out)
 	cmd.SetErr(io.Discard)
 	cmd.SetArgs(args)
-	status = report(io.Discard, cmd.ExecuteContext(t.Context()))
+	cmd, err := cmd.ExecuteContextC(t.Context())
+	status = report(io.Discard, cmd, err)
 	return out.String(), status
 }
 
@@ -61,12 +64,17 @@ func TestMessages(t *testing.T) {
 	mismatch := write("mismatch.fs", "def f(x: f32[2], y: f32[3]):\n    return x + y\n")
 	python := write("python.ipynb", `{"cells": [], "metadata": {"kernelspec": {"name": "python3", "language": "python"}}, "nbformat": 4, "nbformat_minor": 5}`)
 	ours := write("ours.ipynb", `{"cells": [], "metadata": {"kernelspec": {"name": "forge", "language": "go"}}, "nbformat": 4, "nbformat_minor": 5}`)
+	fresh := write("fresh.ipynb", `{"cells": [{"cell_type": "code", "id": "a", "source": "1 + 1", "metadata": {}, "execution_count": null, "outputs": []}], "metadata": {"kernelspec": {"name": "forge", "language": "go"}}, "nbformat": 4, "nbformat_minor": 5}`)
 	for _, c := range []struct {
 		args   []string
 		status int
 		want   string
 	}{
-		{[]string{"compile"}, exitUsage, "forge: forge compile needs a FILE\nRun 'forge help' for usage.\n"},
+		{[]string{"compile"}, exitUsage, "forge: forge compile needs a FILE\nRun 'forge compile --help' for usage.\n"},
+		{[]string{"capture", "list"}, exitUsage, "received 0; write forge capture list STORE"},
+		{[]string{"nothing"}, exitUsage, "forge: no command \"nothing\"\nRun 'forge --help' for usage.\n"},
+		{[]string{"run", bad, "--backend", "gpu"}, exitUsage, "forge: --backend: there is no backend \"gpu\"; there are interp, "},
+		{[]string{"run", "--from", bad}, exitFailure, "error: expected \"graph\", found \"def\"\n --> " + bad + ":1:1\n1 | def f(x: f32[2]):\n  | ^\n"},
 		{[]string{"run", "a", "b"}, exitUsage, `forge: forge run takes one FILE, and "b" is one too many`},
 		{[]string{"notebook", "verify"}, exitUsage, "forge: forge notebook verify needs a notebook\n"},
 		{[]string{"run", bad, "--seed", "abc"}, exitUsage, `forge: --seed takes a whole number that is not negative, not "abc"` + "\n"},
@@ -75,6 +83,7 @@ func TestMessages(t *testing.T) {
 		{[]string{"compile", bad}, exitFailure, "error: there is no function foo\n --> " + bad + ":2:9\n2 |     y = foo(x)\n  |         ^^^\nhint: "},
 		{[]string{"compile", bad}, exitFailure, "\n\nerror: there is no function bar\n"},
 		{[]string{"compile", mismatch}, exitFailure, "2 |     return x + y\n  |            ^^^^^\n"},
+		{[]string{"notebook", "verify", fresh}, exitFailure, "forge: " + fresh + ": it stores no results to compare with: execute it first\n"},
 		{[]string{"notebook", "run", python}, exitFailure, "forge: " + python + ` is a notebook of the kernel "python3": choose the kernel Forge`},
 		{[]string{"notebook", "verify", python}, exitFailure, `is a notebook of the kernel "python3"`},
 		{[]string{"notebook", "run", ours, "-o", dir + "/none/x.ipynb"}, exitFailure, "forge: cannot write " + dir + "/none/x.ipynb: " + dir + "/none: no such file or directory\n"},
@@ -85,7 +94,8 @@ func TestMessages(t *testing.T) {
 		cmd.SetOut(io.Discard)
 		cmd.SetErr(io.Discard)
 		cmd.SetArgs(c.args)
-		status := report(&stderr, cmd.ExecuteContext(t.Context()))
+		cmd, err := cmd.ExecuteContextC(t.Context())
+		status := report(&stderr, cmd, err)
 		if status != c.status || !strings.Contains(stderr.String(), c.want) {
 			t.Errorf("forge %s: exit status %d and\n%s\nwant %d and\n%s", strings.Join(c.args, " "), status, &stderr, c.status, c.want)
 		}
@@ -133,12 +143,33 @@ func TestProgressIsNotOutput(t *testing.T) {
 	cmd.SetOut(&stdout)
 	cmd.SetErr(&stderr)
 	ctx, wipe := withProgress(cmd)
-	if err := display.ShowContext(ctx, "half way"); err != nil {
-		t.Fatal(err)
-	}
+	display.Progress(ctx, "half way", 2).Set(1)
 	wipe()
 	if stdout.Len()+stderr.Len() > 0 {
 		t.Errorf("stdout %q, stderr %q", stdout.String(), stderr.String())
+	}
+}
+
+// A warning stands on standard error, whether or not a command shows progress and
+// whatever its program comes from.
+func TestWarningsAreNotOutput(t *testing.T) {
+	dir := t.TempDir()
+	source := filepath.Join(dir, "f.fs")
+	if err := os.WriteFile(source, []byte("def f(x: f32[256,256]):\n    return x @ x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := filepath.Join(dir, "f.ir")
+	if _, status := command(t, "dump", source, "--after", "trace", "-o", text, "--backend", "interp"); status != 0 {
+		t.Fatalf("dump: exit status %d", status)
+	}
+	for _, args := range [][]string{{"run", source, "--json"}, {"explain", source, "--json"}, {"explain", "--from", text, "--json"}} {
+		var stdout, stderr bytes.Buffer
+		cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+		cmd.Env = append(os.Environ(), asForge+"=1", "FORGE_CC=", "PATH="+dir, "FORGE_CACHE_DIR="+dir)
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		if err := cmd.Run(); err != nil || !json.Valid(stdout.Bytes()) || !strings.HasPrefix(stderr.String(), "warning: there is no C compiler") {
+			t.Errorf("forge %s: %v, standard output begins %.60q, standard error is %q", strings.Join(args, " "), err, &stdout, &stderr)
+		}
 	}
 }
 

@@ -170,7 +170,7 @@ func notebookVerifyCommand() *cobra.Command {
 			}
 			report, err := verify.Run(cmd.Context(), nb, verify.Options{Runner: opts, Abs: abs, Rel: rel})
 			if err != nil && report == nil {
-				return err
+				return fmt.Errorf("%s: %w", args[0], err)
 			}
 			return errors.Join(err, printReport(cmd, report, asJSON))
 		}),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -12,17 +13,19 @@ import (
 )
 
 // progressLine shows the progress of a command as one line of standard error
-// that is written over again. Where that is no terminal it shows nothing, and
-// never does it touch standard output, which programs read.
+// that is written over again, where that is a terminal. What stays, such as a
+// warning, gets lines of its own. Never does it touch standard output, which
+// programs read.
 type progressLine struct {
-	mu sync.Mutex
-	w  io.Writer
+	mu   sync.Mutex
+	w    io.Writer // of the line
+	stay io.Writer // of what stays
 }
 
 // withProgress returns a context whose displays are such a line, and a function
 // that wipes it, to be called before anything is printed.
 func withProgress(cmd *cobra.Command) (ctx context.Context, wipe func()) {
-	line := &progressLine{w: io.Discard}
+	line := &progressLine{w: io.Discard, stay: cmd.ErrOrStderr()}
 	if w := cmd.ErrOrStderr(); isScreen(w) {
 		line.w = w
 	}
@@ -33,6 +36,11 @@ func (l *progressLine) Show(o display.Output) error {
 	text, _ := o.Bundle.Data["text/plain"].(string)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if o.ID == "" { // nothing will write over it
+		fmt.Fprint(l.w, "\r\x1b[K")
+		_, err := fmt.Fprintln(l.stay, strings.TrimSuffix(text, "\n"))
+		return err
+	}
 	_, err := fmt.Fprintf(l.w, "\r%s\x1b[K", text)
 	return err
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,11 +43,11 @@ func tuneCommand() *cobra.Command {
 		Use:   "tune FILE [--shapes 8x16,16x12,12] | tune --suite NAME",
 		Short: "Find the schedules of a program's kernels by measurement, and keep them",
 		Long: `Tune measures how the kernels of a program run best on the backend cpu: the register
-tile and the blocks of a product, its chains and rounds, the blocks of keys of an attention, the width of the vectors and the chunks that threads
-share. Every candidate is first
-compared with the float64 reference; those that pass are timed in turn. The record,
-with all samples, is kept beside the compiled programs, and programs with the same
-kernels are compiled with it from then on.
+tile and the blocks of a product, its chains and rounds, the blocks of keys of an
+attention, the width of the vectors and the chunks that threads share. Every
+candidate is first compared with the float64 reference; those that pass are timed in
+turn. The record, with all samples, is kept beside the compiled programs, and
+programs with the same kernels are compiled with it from then on.
 
 With --assert P all candidates are measured again afterwards. The exit status is 1
 when a pick then takes more than P percent longer than the best.`,
@@ -93,8 +92,6 @@ func (t *tuning) validate(args []string) error {
 		return usageError{errors.New("tune takes a file or --suite NAME")}
 	case t.suite != "" && (t.shapes != "" || t.entry != ""):
 		return usageError{errors.New("--shapes and --entry are for files; a model of the suite has its own")}
-	case t.suite != "" && models(t.suite) == nil:
-		return usageError{fmt.Errorf("--suite: there is no model or group %q; there are all, mlp, neural, llm and %s", t.suite, strings.Join(suite.Names(), ", "))}
 	case t.budget <= 0:
 		return usageError{fmt.Errorf("--budget: %v is no time", t.budget)}
 	case t.within != 0 && !positive(t.within):
@@ -116,8 +113,12 @@ func (t *tuning) all(ctx context.Context, args []string) ([]tuned, error) {
 		one, err := t.one(ctx, compiled)
 		return []tuned{one}, err
 	}
+	names, err := models(t.suite)
+	if err != nil {
+		return nil, usageError{err}
+	}
 	var list []tuned
-	for _, name := range models(t.suite) {
+	for _, name := range names {
 		g, err := suite.Build(name)
 		if err != nil {
 			return nil, err

@@ -48,9 +48,16 @@ type Options struct {
 	Pixels float64
 }
 
+// ErrNeverRun refuses a notebook without results: no code cell has an execution
+// count or outputs.
+var ErrNeverRun = errors.New("it stores no results to compare with: execute it first")
+
 // Run executes a copy of nb and compares. When the run itself fails, its error
 // is returned beside a report on the cells that were reached.
 func Run(ctx context.Context, nb *notebook.Notebook, opts Options) (*Report, error) {
+	if neverRun(nb) {
+		return nil, ErrNeverRun
+	}
 	fresh, err := clone(nb)
 	if err != nil {
 		return nil, err
@@ -70,6 +77,18 @@ func Run(ctx context.Context, nb *notebook.Notebook, opts Options) (*Report, err
 	opts.Runner.Observer = reached
 	err = runner.Run(ctx, fresh, opts.Runner)
 	return compareNotebooks(nb, fresh, reached.ended, opts.tolerance()), err
+}
+
+// neverRun reports whether there is code, and nothing that it gave.
+func neverRun(nb *notebook.Notebook) bool {
+	some := false
+	for _, c := range nb.Cells {
+		if c.ExecutionCount > 0 || len(c.Outputs) > 0 {
+			return false
+		}
+		some = some || c.Type == notebook.Code && strings.TrimSpace(c.Source) != ""
+	}
+	return some
 }
 
 func addTag(c *notebook.Cell, tag string) {

@@ -1,16 +1,47 @@
-package onnx
+package formula
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
 	"forgekernel/forge/ir"
 )
 
+// MaxTerms is the largest number of operands of an einsum.
+const MaxTerms = 64
+
+// plainTerm is what a term of an einsum looks like.
+var plainTerm = regexp.MustCompile(`^[A-Za-z]*(\.\.\.)?[A-Za-z]*$`)
+
+// Einsum multiplies operands with named dimensions and sums over those that the
+// result does not name.
+func (f Builder) Einsum(equation string, operands ...*ir.Value) *ir.Value {
+	equation = strings.ReplaceAll(equation, " ", "")
+	left, right, explicit := strings.Cut(equation, "->")
+	terms := strings.Split(left, ",")
+	for _, t := range append(slices.Clone(terms), right) {
+		if !plainTerm.MatchString(t) {
+			f.Fail("equation %q: %q is no term of letters and at most one ellipsis", equation, t)
+		}
+	}
+	if len(terms) != len(operands) || len(terms) > MaxTerms {
+		f.Fail("equation %q has %d terms for %d operands; at most %d are supported", equation, len(terms), len(operands), MaxTerms)
+	}
+	e := &contraction{Builder: f, lengths: make(map[rune]int)}
+	for i, t := range terms {
+		e.add(t, operands[i])
+	}
+	if !explicit {
+		right = e.implicit(left)
+	}
+	return e.finish(e.expandDots(right))
+}
+
 // contraction is an einsum in the making. Letters name dimensions; those of an
 // ellipsis are named by private runes, counted from the last.
 type contraction struct {
-	*call
+	Builder
 	terms   []term
 	lengths map[rune]int
 	dots    int // dimensions of the longest ellipsis
@@ -28,14 +59,14 @@ func (e *contraction) add(text string, v *ir.Value) {
 	letters := strings.Replace(text, "...", "", 1)
 	dots := v.Spec.Rank() - len(letters)
 	if dots < 0 || dots > 0 && letters == text {
-		e.fail("term %q does not fit %v", text, v.Spec)
+		e.Fail("term %q does not fit %v", text, v.Spec)
 	}
 	e.dots = max(e.dots, dots)
 	names := expandDots(text, dots)
 	for i, n := range names {
 		d := v.Spec.Shape[i]
 		if was, ok := e.lengths[n]; ok && was != d && was != 1 && d != 1 {
-			e.fail("dimension %q is %d and %d long", string(n), was, d)
+			e.Fail("dimension %q is %d and %d long", string(n), was, d)
 		}
 		e.lengths[n] = max(e.lengths[n], d)
 	}
@@ -72,10 +103,10 @@ func (e *contraction) diagonal(v *ir.Value, names []rune, a, b int) (*ir.Value, 
 	for _, i := range perm {
 		kept = append(kept, names[i])
 	}
-	v = e.transpose(v, append(perm, a, b)...)
+	v = e.Transpose(v, append(perm, a, b)...)
 	outer := slices.Clone(v.Spec.Shape[:rank-2])
-	v = e.reshape(v, append(outer, n*n)...)
-	v = e.op("narrow", ir.Attrs{"axis": rank - 2, "start": 0, "length": n, "step": n + 1}, v)
+	v = e.Reshape(v, append(outer, n*n)...)
+	v = e.Op("narrow", ir.Attrs{"axis": rank - 2, "start": 0, "length": n, "step": n + 1}, v)
 	return v, append(kept, names[a])
 }
 
@@ -100,7 +131,7 @@ func (e *contraction) implicit(left string) string {
 func (e *contraction) finish(result []rune) *ir.Value {
 	for _, r := range result {
 		if _, ok := e.lengths[r]; !ok {
-			e.fail("the result names %q, which no term has", string(r))
+			e.Fail("the result names %q, which no term has", string(r))
 		}
 	}
 	t := e.terms[0]
@@ -129,7 +160,7 @@ func (e *contraction) sumOut(t term, keep []rune) term {
 	if len(axes) == 0 {
 		return t
 	}
-	return term{names, e.op("sum", ir.Attrs{"axes": axes}, t.value)}
+	return term{names, e.Op("sum", ir.Attrs{"axes": axes}, t.value)}
 }
 
 // multiply is a batched matrix product: batch names are in both and kept, summed
@@ -155,10 +186,10 @@ func (e *contraction) multiply(a, b term, keep []rune) term {
 	left := e.arrange(a, slices.Concat(batch, rows, summed))
 	right := e.arrange(b, slices.Concat(batch, summed, columns))
 	shape := e.shapeOf(batch)
-	m, k, n := product(e.shapeOf(rows)), product(e.shapeOf(summed)), product(e.shapeOf(columns))
-	v := e.op("matmul", nil, e.reshape(left, append(slices.Clone(shape), m, k)...), e.reshape(right, append(slices.Clone(shape), k, n)...))
+	m, k, n := Product(e.shapeOf(rows)), Product(e.shapeOf(summed)), Product(e.shapeOf(columns))
+	v := e.Op("matmul", nil, e.Reshape(left, append(slices.Clone(shape), m, k)...), e.Reshape(right, append(slices.Clone(shape), k, n)...))
 	names := slices.Concat(batch, rows, columns)
-	return term{names, e.reshape(v, e.shapeOf(names)...)}
+	return term{names, e.Reshape(v, e.shapeOf(names)...)}
 }
 
 func (e *contraction) shapeOf(names []rune) []int {
@@ -176,9 +207,9 @@ func (e *contraction) arrange(t term, names []rune) *ir.Value {
 	for i, n := range names {
 		perm[i] = slices.Index(t.names, n)
 	}
-	v := e.transpose(t.value, perm...)
+	v := e.Transpose(t.value, perm...)
 	if shape := e.shapeOf(names); !slices.Equal(shape, v.Spec.Shape) {
-		v = e.op("expand", ir.Attrs{"shape": int64s(shape)}, v)
+		v = e.Op("expand", ir.Attrs{"shape": Int64s(shape)}, v)
 	}
 	return v
 }
