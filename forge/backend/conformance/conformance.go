@@ -29,6 +29,12 @@ func Run(t *testing.T, b backend.Backend) {
 			t.Run(o.Name, func(t *testing.T) { RunOperator(t, b, o) })
 		}
 	})
+	RunContract(t, b)
+}
+
+// RunContract is the part of [Run] that does not depend on operators: what runs at
+// the same time, whose memory is whose, cancellation, and transfers.
+func RunContract(t *testing.T, b backend.Backend) {
 	t.Run("transfers", func(t *testing.T) { testTransfers(t, b) })
 	t.Run("executable", func(t *testing.T) { testExecutable(t, b) })
 }
