@@ -2,6 +2,7 @@ package cpu_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -138,6 +139,13 @@ func TestProposals(t *testing.T) {
 	}
 }
 
+// bound are the kernels that are others by themselves: a rope is two kernels, and
+// what llama_block calls %h stands in the place of %gate, which is a part of rows, so
+// that it has their steps where it is written and where it is read.
+var bound = map[string][]string{
+	"llama_block": {"rope ", "fused 32x688 ", "matmul 32x256x688 "},
+}
+
 // TestIsolated takes the kernels of the suite out of their programs: each must be
 // the same by itself, or it could not be measured.
 func TestIsolated(t *testing.T) {
@@ -148,7 +156,8 @@ func TestIsolated(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, s := range steps {
-			if s.Graph == nil && !strings.HasPrefix(s.Shape, "rope ") { // which is two kernels
+			expected := slices.ContainsFunc(bound[name], func(shape string) bool { return strings.HasPrefix(s.Shape, shape) })
+			if s.Graph == nil && !expected {
 				t.Errorf("%s: %s is no program by itself: %s", name, s.Shape, s.Reason)
 			}
 			if s.Graph == nil {
