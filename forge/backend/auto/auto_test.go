@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"forgekernel/forge/backend"
+	"forgekernel/forge/backend/conformance"
 	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/backend/portable"
 	"forgekernel/forge/backend/tiered"
@@ -56,3 +57,6 @@ func TestRules(t *testing.T) {
 		})
 	}
 }
+
+// TestContract runs what all backends promise, on the one that was picked.
+func TestContract(t *testing.T) { conformance.RunContract(t, New(1)) }

@@ -130,6 +130,8 @@ func testExecutable(t *testing.T, b backend.Backend) {
 	}
 	t.Run("re-entrant", func(t *testing.T) { testReentrant(t, run) })
 	t.Run("memory", func(t *testing.T) { testMemory(t, exe, inputs(1)) })
+	t.Run("into", func(t *testing.T) { testInto(t, exe, inputs) })
+	t.Run("cache", func(t *testing.T) { testCache(t, b) })
 	t.Run("kernels", func(t *testing.T) { testKernels(t, exe) })
 	t.Run("cancelled", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
