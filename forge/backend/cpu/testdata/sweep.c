@@ -1,10 +1,11 @@
 
 KERNEL void matmul_0(u16 *p0, const u16 *p1, const u16 *p2, const int *stop, long from, long to) {
   float sums[4096] __attribute__((aligned(64)));
-  long part = from / 1 % 1;
-  for (long u = from; u < to; u++, part++) {
+  for (long u = from, next; u < to; u = next) {
     if (stopped(stop)) return;
-    long begin = part * 4096, count = 700 - begin < 4096 ? 700 - begin : 4096;
+    long panel = u % 11, begin = panel * 64;
+    next = least(least(u + 64, u - panel + 11), to);
+    long count = least((next - u) * 64, 700 - begin);
     for (long j = 0; j + 4 <= count; j += 4) {
       store_f32(sums + 0 + j, set_f32(0));
     }
@@ -48,8 +49,12 @@ KERNEL void matmul_0(u16 *p0, const u16 *p1, const u16 *p2, const int *stop, lon
   }
 }
 
+static void step_0_0(char *const *p, const int *stop, long from, long to) {
+  matmul_0((void *)(p[2] + 0), (void *)(p[0] + 0), (void *)(p[1] + 0), stop, from, to);
+}
+
 int forge_run_0_0(char *const *p, const int *stop, struct team *team) {
   if (stopped(stop)) return 1;
-  matmul_0((void *)(p[2] + 0), (void *)(p[0] + 0), (void *)(p[1] + 0), stop, 0, 1); /* %y bf16 */
+  share(team, step_0_0, p, stop, 11, 1); /* %y bf16 */
   return stopped(stop);
 }
