@@ -18,9 +18,10 @@ type File struct {
 	info  fs.FileInfo
 }
 
-// Open maps a regular file for reading.
+// Open maps a regular file for reading. It does not wait for the writer of a
+// named pipe: that is refused as anything else that is no regular file.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
