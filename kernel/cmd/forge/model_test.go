@@ -37,6 +37,7 @@ func inModels(t *testing.T) {
 	}
 	inFolder(t, map[string]string{
 		"glyphs.onnx": string(glyphs), "mlp.pt2": string(mlp), "layer.fs": "def layer(x, w):\n    return x @ w\n",
+		"renamed": strings.Repeat("\x00", 1<<16+1),
 		// Names of the same length keep the file well formed.
 		"unknown.onnx": strings.NewReplacer("\"\x04Relu", "\"\x04Rilu", "\"\x07Softmax", "\"\x07Softmix").Replace(string(glyphs)),
 	})
@@ -79,6 +80,8 @@ func TestModelMessages(t *testing.T) {
 		{"run layer.fs --shapes x=2x3", "forge: --shapes: w has none; give one for each of x, w" + usage, exitUsage},
 		{"run mlp.pt2", "error: mlp.pt2: input x: f32[s77,4]: dimension 0, s77, is open: bind it or give the shape\nhint: bind it, as with --dim s77=1, or give the inputs with --inputs FILE.npz\n", exitFailure},
 		{"run unknown.onnx --dim batch=2 --value k=1", "error: unknown.onnx: 3 nodes are not supported:\n", exitFailure},
+		{"run renamed", "forge: renamed has 65537 bytes; text may have 65536 (a model file is named .onnx or .pt2)\n", exitFailure},
+		{"run /dev/zero", "forge: /dev/zero has more than 65536 bytes, which text may have\n", exitFailure},
 		{"run none.onnx", "forge: stat none.onnx: no such file or directory\n", exitFailure},
 		{"bench --suite mlp --dim batch=2", "forge: --iters, --inputs, --shapes, --dim, --value and --entry are for a FILE; a suite has --repeats" + usage, exitUsage},
 	} {

@@ -113,9 +113,12 @@ func readText(path string, limit int64) (string, error) {
 		return "", err
 	}
 	if info.Size() > limit {
-		return "", fmt.Errorf("%s has %d bytes; it may have %d", path, info.Size(), limit)
+		return "", fmt.Errorf("%s has %d bytes; text may have %d (a model file is named .onnx or .pt2)", path, info.Size(), limit)
 	}
-	raw, err := io.ReadAll(io.LimitReader(file, limit))
+	raw, err := io.ReadAll(io.LimitReader(file, limit+1)) // a pipe has no size
+	if int64(len(raw)) > limit {
+		return "", fmt.Errorf("%s has more than %d bytes, which text may have", path, limit)
+	}
 	return string(raw), err
 }
 
