@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
@@ -79,7 +80,7 @@ func readInputs(path, name string, params []string) ([]*Tensor, error) {
 }
 
 func readArchive(path string) ([]tensor.Named, error) {
-	file, err := os.Open(path)
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // without waiting for who writes a pipe
 	if err != nil {
 		return nil, err
 	}
@@ -87,6 +88,9 @@ func readArchive(path string) ([]tensor.Named, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", path)
 	}
 	named, err := tensor.ReadNPZ(file, info.Size())
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -271,6 +272,15 @@ func TestReadNPZ(t *testing.T) {
 	arrays, err := forge.ReadNPZ(path)
 	if err != nil || len(arrays) != 2 || !tensor.Identical(arrays["a"], forge.Arange(3)) || !tensor.Identical(arrays["wide"], wide) {
 		t.Errorf("got %v, %v", arrays, err)
+	}
+	pipe := path + ".pipe"
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range []string{pipe, t.TempDir()} {
+		if _, err := forge.ReadNPZ(other); err == nil || !strings.Contains(err.Error(), "is no regular file") {
+			t.Errorf("%s: %v", other, err)
+		}
 	}
 	if _, err := forge.ReadNPZ(path + ".absent"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)

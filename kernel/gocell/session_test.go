@@ -62,6 +62,14 @@ func TestDefine(t *testing.T) {
 	}
 }
 
+// A type may be known by its alias alone, before any value of it was seen.
+func TestAliasOfHostType(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	if got := mustRun(t, s, `b := forge.Binding{Dims: map[string]int{"batch": 4}}; b.Dims["batch"]`); got != "4" {
+		t.Errorf("got %s", got)
+	}
+}
+
 // TestDefineAgain checks that functions of cells see new host values.
 func TestDefineAgain(t *testing.T) {
 	s, _ := newTestSession(t, Options{})

@@ -172,7 +172,9 @@ func parseDims(list []string) (map[string]int, error) {
 		name, length, ok := cutLast(text)
 		n, err := strconv.Atoi(length)
 		switch {
-		case !ok || err != nil || n < 1:
+		case ok && err == nil && n < 1:
+			return nil, usageError{fmt.Errorf("--dim: %s has the length %d; it must be at least 1", name, n)}
+		case !ok || err != nil:
 			return nil, usageError{fmt.Errorf("--dim: %q is not NAME=LENGTH, such as batch=4", text)}
 		case dims[name] != 0:
 			return nil, usageError{fmt.Errorf("--dim: %s has two lengths", name)}
@@ -226,18 +228,26 @@ func withFlags(err error) error {
 	told := *call
 	switch {
 	case errors.As(err, &open):
-		var flags []string
-		for _, name := range open.Symbols() {
-			flags = append(flags, "--dim "+shellWord(name)+"=1")
-		}
-		for _, in := range open.Unnamed() {
-			flags = append(flags, "--shapes "+shellWord(in.Name)+"="+exampleShape(in))
-		}
-		told.Hint = "bind it, as with " + strings.Join(flags, " ") + ", or give the inputs with --inputs FILE.npz"
+		told.Hint = "bind it, as with " + exampleFlags(open) + ", or give the inputs with --inputs FILE.npz"
 	case errors.As(err, &need) && need.Needs() != "":
 		told.Hint = fmt.Sprintf("give it with --value %s=N or in --inputs FILE.npz", shellWord(need.Needs()))
 	}
 	return &told
+}
+
+// exampleFlags are flags that settle everything that is open.
+func exampleFlags(open *importer.OpenError) string {
+	var flags, shapes []string
+	for _, name := range open.Symbols() {
+		flags = append(flags, "--dim "+shellWord(name)+"=1")
+	}
+	for _, in := range open.Unnamed() {
+		shapes = append(shapes, shellWord(in.Name)+"="+exampleShape(in))
+	}
+	if shapes != nil {
+		flags = append(flags, "--shapes "+strings.Join(shapes, ","))
+	}
+	return strings.Join(flags, " ")
 }
 
 // exampleShape is a shape that an input can have: 1 for what is open.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"forgekernel/forge"
+	"forgekernel/forge/importer"
 	"forgekernel/forge/tensor"
 )
 
@@ -36,6 +37,7 @@ func inModels(t *testing.T) {
 	}
 	inFolder(t, map[string]string{
 		"glyphs.onnx": string(glyphs), "mlp.pt2": string(mlp), "layer.fs": "def layer(x, w):\n    return x @ w\n",
+		"renamed": strings.Repeat("\x00", 1<<16+1),
 		// Names of the same length keep the file well formed.
 		"unknown.onnx": strings.NewReplacer("\"\x04Relu", "\"\x04Rilu", "\"\x07Softmax", "\"\x07Softmix").Replace(string(glyphs)),
 	})
@@ -65,6 +67,7 @@ func TestModelMessages(t *testing.T) {
 		{"compile glyphs.onnx --dim batch=2", "error: glyphs.onnx: TopK \"best\": \"k\", the k of TopK \"best\", must be known when the program is compiled: give a value for input \"k\"\nhint: give it with --value k=N or in --inputs FILE.npz\n", exitFailure},
 		{"explain glyphs.onnx --dim n=2 --value k=1", "error: glyphs.onnx: there is no open dimension \"n\"; there are batch\n", exitFailure},
 		{"run glyphs.onnx --dim batch", "forge: --dim: \"batch\" is not NAME=LENGTH, such as batch=4" + usage, exitUsage},
+		{"run glyphs.onnx --dim batch=0", "forge: --dim: batch has the length 0; it must be at least 1" + usage, exitUsage},
 		{"run glyphs.onnx --dim batch=2 --dim batch=3", "forge: --dim: batch has two lengths" + usage, exitUsage},
 		{"check glyphs.onnx --shapes 2x1x8x8", "forge: --shapes: there are 2 inputs, images, k; got 1 shapes" + usage, exitUsage},
 		{"run glyphs.onnx --shapes image=2x1x8x8", "forge: --shapes: there is no input \"image\"; there are images, k" + usage, exitUsage},
@@ -77,6 +80,8 @@ func TestModelMessages(t *testing.T) {
 		{"run layer.fs --shapes x=2x3", "forge: --shapes: w has none; give one for each of x, w" + usage, exitUsage},
 		{"run mlp.pt2", "error: mlp.pt2: input x: f32[s77,4]: dimension 0, s77, is open: bind it or give the shape\nhint: bind it, as with --dim s77=1, or give the inputs with --inputs FILE.npz\n", exitFailure},
 		{"run unknown.onnx --dim batch=2 --value k=1", "error: unknown.onnx: 3 nodes are not supported:\n", exitFailure},
+		{"run renamed", "forge: renamed has 65537 bytes; text may have 65536 (a model file is named .onnx or .pt2)\n", exitFailure},
+		{"run /dev/zero", "forge: /dev/zero has more than 65536 bytes, which text may have\n", exitFailure},
 		{"run none.onnx", "forge: stat none.onnx: no such file or directory\n", exitFailure},
 		{"bench --suite mlp --dim batch=2", "forge: --iters, --inputs, --shapes, --dim, --value and --entry are for a FILE; a suite has --repeats" + usage, exitUsage},
 	} {
@@ -91,6 +96,17 @@ func TestModelMessages(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("the message does not name %s:\n%s", want, got)
 		}
+	}
+}
+
+// The hint is a part of a command line, which must do what it says.
+func TestHintOfSeveralShapes(t *testing.T) {
+	in := func(name string) importer.Input {
+		return importer.Input{Name: name, Dims: []importer.Dim{{}, {Size: 3}}, Ranked: true}
+	}
+	open := &importer.OpenError{Open: []importer.Open{{Input: in("x"), Dim: 0}, {Input: in("y"), Dim: 0}}}
+	if got, want := exampleFlags(open), "--shapes x=1x3,y=1x3"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
@@ -113,6 +129,9 @@ func TestModelCommands(t *testing.T) {
 	}
 	if out := succeed(t, "run layer.fs --shapes w=3x4,x=2x3"); !strings.HasPrefix(out, "f32[2,4]") {
 		t.Errorf("shapes by name gave %s", out)
+	}
+	if out := succeed(t, "run layer.fs --shapes w=3x4 --shapes x=2x3"); !strings.HasPrefix(out, "f32[2,4]") {
+		t.Errorf("shapes given one by one gave %s", out)
 	}
 	if out := succeed(t, "run mlp.pt2 --dim s77=3"); !strings.Contains(out, " = f32[3,2,2]") {
 		t.Errorf("the program of PyTorch gave %s", out)

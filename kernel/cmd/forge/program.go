@@ -36,10 +36,24 @@ func (p *program) flags(cmd *cobra.Command) {
 
 // bindingFlags say what of a file to compile, and for which sizes.
 func (p *program) bindingFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&p.shapes, "shapes", "", "shapes of the inputs in order, such as 8x16,16x12,12, or by name, such as x=8x16,w=16x12 (default: those of the file)")
+	cmd.Flags().Var((*shapesFlag)(&p.shapes), "shapes", "shapes of the inputs in order, such as 8x16,16x12,12, or by name, such as x=8x16,w=16x12 (default: those of the file)")
 	cmd.Flags().StringArrayVar(&p.dims, "dim", nil, "length of a dimension that a model leaves open, such as batch=4; repeat for more")
 	cmd.Flags().StringArrayVar(&p.values, "value", nil, "value of an input of a model that acts as an attribute, such as sr=16000 or pads=0,1; repeat for more")
 	cmd.Flags().StringVar(&p.entry, "entry", "", "the function of a ForgeScript file to compile (default: the last)")
+}
+
+// shapesFlag is what --shapes says; given again, it says more.
+type shapesFlag string
+
+func (s *shapesFlag) String() string { return string(*s) }
+func (s *shapesFlag) Type() string   { return "string" }
+
+func (s *shapesFlag) Set(text string) error {
+	if *s != "" {
+		text = string(*s) + "," + text
+	}
+	*s = shapesFlag(text)
+	return nil
 }
 
 // options are those of compiling a file.
@@ -99,9 +113,12 @@ func readText(path string, limit int64) (string, error) {
 		return "", err
 	}
 	if info.Size() > limit {
-		return "", fmt.Errorf("%s has %d bytes; it may have %d", path, info.Size(), limit)
+		return "", fmt.Errorf("%s has %d bytes; text may have %d (a model file is named .onnx or .pt2)", path, info.Size(), limit)
 	}
-	raw, err := io.ReadAll(io.LimitReader(file, limit))
+	raw, err := io.ReadAll(io.LimitReader(file, limit+1)) // a pipe has no size
+	if int64(len(raw)) > limit {
+		return "", fmt.Errorf("%s has more than %d bytes, which text may have", path, limit)
+	}
 	return string(raw), err
 }
 

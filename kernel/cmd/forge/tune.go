@@ -74,7 +74,7 @@ when a pick then takes more than P percent longer than the best.`,
 		}),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&t.shapes, "shapes", "", "shapes of the inputs, such as 8x16,16x12,12 (default: those of the annotations)")
+	flags.Var((*shapesFlag)(&t.shapes), "shapes", "shapes of the inputs, such as 8x16,16x12,12 (default: those of the annotations)")
 	flags.StringVar(&t.entry, "entry", "", "the function to tune (default: the last)")
 	flags.IntVar(&t.threads, "threads", cpu.Cores(), "how many threads may share the work")
 	flags.StringVar(&t.suite, "suite", "", "models of the suite in place of a file: all, mlp, neural, llm or one by name")

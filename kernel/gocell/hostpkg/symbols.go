@@ -2,6 +2,7 @@ package hostpkg
 
 import (
 	"reflect"
+	"sync"
 
 	"forgekernel/kernel/gocell/hostpkg/archive"
 )
@@ -14,12 +15,36 @@ func Symbol(path, name string) (reflect.Value, bool) {
 	if err != nil {
 		return reflect.Value{}, false
 	}
-	table := s.tables[canonical(path)]
-	if table == nil {
-		return reflect.Value{}, false
+	if table := s.tables[canonical(path)]; table != nil {
+		return table.Lookup(name)
 	}
-	return table.Lookup(name)
+	v, ok := aliased()[typeName{path, name}]
+	return v, ok
 }
+
+type typeName struct{ path, name string }
+
+// aliased are the types of packages without a table that packages with one have
+// aliases for: forge.Binding is such a name for a type of forge/importer.
+var aliased = sync.OnceValue(func() map[typeName]reflect.Value {
+	found := make(map[typeName]reflect.Value)
+	s, err := open()
+	if err != nil {
+		return found
+	}
+	for path, table := range s.tables {
+		for _, symbol := range table.Symbols {
+			v := reflect.ValueOf(symbol.Value)
+			if v.Kind() != reflect.Pointer || !v.IsNil() {
+				continue // no type
+			}
+			if t := v.Type().Elem(); t.Name() != "" && t.PkgPath() != "" && t.PkgPath() != path {
+				found[typeName{t.PkgPath(), t.Name()}] = v
+			}
+		}
+	}
+	return found
+})
 
 // Source returns the Go files, by name, of a package whose generic functions
 // can only be had from source.

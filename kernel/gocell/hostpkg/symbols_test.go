@@ -141,6 +141,9 @@ func TestSymbol(t *testing.T) {
 	if v, ok := Symbol("github.com/janpfeifer/gonb/gonbui", "DisplayHTML"); !ok || v.Kind() != reflect.Func {
 		t.Errorf("gonbui.DisplayHTML is %v, %v", v, ok)
 	}
+	if v, ok := Symbol("forgekernel/forge/importer", "Binding"); !ok || v.Type().Elem().Name() != "Binding" {
+		t.Errorf("the type that forge.Binding names is %v, %v", v, ok)
+	}
 	for _, none := range [][2]string{
 		{"fmt", "Nothing"}, {"fmt", ""}, {"fmt", "~"}, {"no/such", "X"}, {"slices", "Sort"}, {"cmp", "Ordered"}, {"time", "Second"},
 	} {
