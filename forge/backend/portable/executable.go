@@ -108,9 +108,12 @@ func (x *Executable) frame() *frame {
 
 func (x *Executable) run(ctx context.Context, f *frame, outputs, inputs []*tensor.Tensor) error {
 	x.Fill(f.Frame, outputs, inputs)
-	f.stop = new(atomic.Bool)
+	// The watch may wake when another run has the frame already: it holds the flag
+	// of its own run.
+	stop := new(atomic.Bool)
+	f.stop = stop
 	if ctx.Done() != nil {
-		defer context.AfterFunc(ctx, func() { f.stop.Store(true) })()
+		defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 	}
 	if err := x.execute(ctx, f); err != nil {
 		return err
