@@ -228,8 +228,10 @@ func TestSlowReader(t *testing.T) {
 // fill returns when the cell that runs has filled all there is between it and
 // the client, which does not read IOPub.
 func (r *rig) fill(pid string) {
-	// What the front may hold, the client's own inbox and the sockets.
-	const most = iopubQueue + 64*flushSize + 8<<20
+	// What the front may hold, the client's own inbox and the sockets, and of the
+	// largest display that a test shows one on its way into the queue and one that is
+	// being written.
+	const most = iopubQueue + 64*flushSize + 8<<20 + 2*2*hurryBytes
 	t := r.t
 	t.Helper()
 	for still, last := 0, int64(-1); still < 5; {
