@@ -104,6 +104,9 @@ func (p *projections) blocked(n *ir.Node, bytes int64) (string, []*ir.Value) {
 	if p.outputs[n.Out[0]] {
 		return "it is an output of the program, which a window on another value is not", n.Out
 	}
+	if by := p.taken[n.Out[0]]; by != nil {
+		return siteName(by.Out[0]) + " takes the storage of the result, which a window would share with the others", by.Out
+	}
 	if bytes+n.In[1].Spec.Bytes() > p.limit {
 		return fmt.Sprintf("the wide weight would have %d bytes; it has at most %d", bytes+n.In[1].Spec.Bytes(), p.limit), []*ir.Value{n.In[1]}
 	}
