@@ -27,6 +27,7 @@
 package token
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"unicode/utf8"
@@ -37,7 +38,7 @@ const (
 	MaxFile   = 256 << 20 // bytes of a tokenizer.json
 	MaxVocab  = 1 << 22   // tokens
 	MaxMerges = 1 << 23
-	MaxText   = 16 << 20 // bytes of a text to encode
+	MaxText   = 8 << 20 // bytes of a text to encode
 	maxNormal = 4 * MaxText
 )
 
@@ -154,11 +155,20 @@ func (t *Tokenizer) section(work *workspace, ids []int32, s section, special boo
 		for _, w := range words {
 			var err error
 			if ids, err = t.model.encode(work, ids, w.text); err != nil {
-				return nil, err
+				return nil, t.named(err)
 			}
 		}
 	}
 	return ids, nil
+}
+
+// named says a missing token in terms of the text.
+func (t *Tokenizer) named(err error) error {
+	m, ok := errors.AsType[missing](err)
+	if !ok {
+		return err
+	}
+	return missing(t.decoder.decode(string(m), false))
 }
 
 // invalidAt is the first byte of a text that is no UTF-8, or -1.

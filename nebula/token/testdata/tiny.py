@@ -1,6 +1,6 @@
 """Trains the tiny tokenizers of this folder and writes what they give.
 
-    pip install tokenizers==0.21.4 && python tiny.py
+    pip install -r requirements.txt && python tiny.py
 
 One file NAME.json per family, as the library writes it, and goldens.json: for each
 the texts below as ids (special tokens found; in the template; nothing special) and
