@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
+
+	"golang.org/x/text/unicode/rangetable"
 )
 
 // The ids of GPT-2 and of the tiny tokenizers are those of "tokenizers", and those of
@@ -116,12 +119,25 @@ func randomTexts(n int) []string {
 	return texts
 }
 
+// differing are characters that were new in Unicode 12 to 16 and whose normal form or
+// small letter "tokenizers" 0.21 does not know or Go does not.
+var differing = rangetable.New([]rune(span(0x1C89, 0x1C89) + span(0x32FF, 0x32FF) + span(0xA7CB, 0xA7CC) + span(0xA7DA, 0xA7DC) + span(0xA7F2, 0xA7F4) + span(0xAB69, 0xAB69) +
+	span(0x10781, 0x107BA) + span(0x10D50, 0x10D65) + span(0x11938, 0x11938) + span(0x1E030, 0x1E06D) + span(0x1F16C, 0x1F16C) + span(0x1FBF0, 0x1FBF9))...)
+
+func span(from, to rune) string {
+	var b strings.Builder
+	for r := from; r <= to; r++ {
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
 // everyCharacter has all of Unicode, beside letters, digits, spaces and itself.
 func everyCharacter() []string {
 	var texts []string
 	var b strings.Builder
 	for r := rune(1); r <= 0x10FFFF; r++ {
-		if r >= 0xD800 && r < 0xE000 {
+		if r >= 0xD800 && r < 0xE000 || unicode.Is(differing, r) {
 			continue
 		}
 		c := string(r)
