@@ -136,16 +136,13 @@ func (g *ggufMeta) vocabulary(t *Tokenizer) {
 	}
 }
 
-// byteLevel is the model "gpt2".
+// byteLevel is the model "gpt2". It has no add_space_prefix, whatever the file says.
 func (g *ggufMeta) byteLevel(t *Tokenizer) {
 	name := get(g, "pre", "default")
 	pre, ok := preTokenizers[name]
 	if !ok {
 		g.fail("%q is not supported; those are %q", name, slices.Sorted(maps.Keys(preTokenizers)))
 		return
-	}
-	if get(g, "add_space_prefix", false) {
-		t.normalize = append(t.normalize, prepend(" "))
 	}
 	for _, expr := range pre.exprs {
 		match, err := compile(expr)

@@ -16,7 +16,9 @@
 // hold characters, write a space as "▁", and fall back to byte tokens "<0x0A>".
 //
 // The results are those of the library "tokenizers" for tokenizer.json and those of
-// llama.cpp for GGUF; where the two differ, each file follows its own. Decoding is
+// llama.cpp for GGUF; where the two differ, each file follows its own. Only characters
+// that a vocabulary cannot write are an error, where the libraries leave them out of
+// the text without a word: SmolLM2 has no token for the byte 0x04. Decoding is
 // the same for both: the bytes of the tokens one after another, and U+FFFD for each
 // maximal part of them that is no UTF-8, whether the text is decoded at once or as a
 // [Stream].
@@ -39,8 +41,10 @@ const (
 	MaxVocab  = 1 << 22   // tokens
 	MaxMerges = 1 << 23
 	MaxText   = 8 << 20 // bytes of a text to encode
-	maxNormal = 4 * MaxText
 )
+
+// maxNormal is the largest text after normalisation, in bytes.
+const maxNormal = 4 * MaxText
 
 // Tokenizer maps text to ids and ids to text. It does not change after it was read
 // and may be used by several goroutines at once.
