@@ -11,6 +11,7 @@ import (
 // llamaGoldens are what llama.cpp gives: see testdata/llama.py.
 type llamaGoldens struct {
 	Tokenizer, Model, Pre string
+	Space                 bool     // add_space_prefix is not off
 	Pieces                []string // of each id, bytes as Latin-1
 	Cases                 []llamaGolden
 }
@@ -91,7 +92,11 @@ func TestLlamaGoldens(t *testing.T) {
 	}
 	for _, g := range all {
 		t.Run(g.Model+"/"+g.Pre, func(t *testing.T) {
-			tok, err := FromGGUF(metaOf(t, g.Tokenizer, g.Model, g.Pre))
+			meta := metaOf(t, g.Tokenizer, g.Model, g.Pre)
+			if !g.Space {
+				meta["tokenizer.ggml.add_space_prefix"] = false
+			}
+			tok, err := FromGGUF(meta)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -53,7 +53,7 @@ class Vocabulary:
         return buf.raw[:n].decode("latin-1")
 
 
-def write_gguf(path, tokenizer, model, pre):
+def write_gguf(path, tokenizer, model, pre, space):
     """A GGUF file without tensors; see metaOf in gguf_test.go."""
     import gguf
 
@@ -78,12 +78,14 @@ def write_gguf(path, tokenizer, model, pre):
         w.add_token_scores([float(-rank.get(t, 100000)) for t in tokens])
     else:
         w.add_token_merges([a + " " + b for a, b in d["model"]["merges"]])
+    if not space:
+        w.add_add_space_prefix(False)
     w.add_unk_token_id(0), w.add_bos_token_id(1), w.add_eos_token_id(2)
     w.write_header_to_file(), w.write_kv_data_to_file(), w.write_tensors_to_file(), w.close()
     return len(tokens)
 
 
-FILES = [("gpt2", "gpt2", "gpt-2"), ("gpt2", "gpt2", "smollm"), ("gpt2", "gpt2", "llama-bpe"), ("gpt2", "gpt2", "qwen2"), ("gpt2", "gpt2", "default"), ("llama2", "llama", "default")]
+FILES = [("gpt2", "gpt2", pre, True) for pre in ("gpt-2", "smollm", "llama-bpe", "qwen2", "default")] + [("llama2", "llama", "default", True), ("llama2", "llama", "default", False)]
 
 
 def main():
@@ -91,12 +93,12 @@ def main():
     texts = [c[0] for c in json.load(open(os.path.join(here, "goldens.json")))["gpt2"]]
     out = []
     with tempfile.TemporaryDirectory() as tmp:
-        for tokenizer, model, pre in FILES:
+        for tokenizer, model, pre, space in FILES:
             path = os.path.join(tmp, "t.gguf")
-            n = write_gguf(path, os.path.join(here, tokenizer + ".json"), model, pre)
+            n = write_gguf(path, os.path.join(here, tokenizer + ".json"), model, pre, space)
             v = Vocabulary(path)
             cases = [[t, v.encode(t), v.encode(t, template=True), v.encode(t, special=False)] for t in texts]
-            out.append({"tokenizer": tokenizer, "model": model, "pre": pre, "pieces": [v.piece(i) for i in range(n)], "cases": cases})
+            out.append({"tokenizer": tokenizer, "model": model, "pre": pre, "space": space, "pieces": [v.piece(i) for i in range(n)], "cases": cases})
     with open(os.path.join(here, "llama.json"), "w") as f:
         f.write("[" + ",\n".join(json.dumps(o, separators=(",", ":")).replace('],["', '],\n["') for o in out) + "]\n")
 
