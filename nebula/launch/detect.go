@@ -14,8 +14,8 @@ import (
 // Lookup has the form of os.LookupEnv.
 type Lookup func(name string) (string, bool)
 
-// first returns the first of some variables that is set and not empty.
-func (l Lookup) first(names ...string) string {
+// First returns the first of some variables that is set and not empty.
+func (l Lookup) First(names ...string) string {
 	for _, name := range names {
 		if text, ok := l(name); ok && text != "" {
 			return text
@@ -68,14 +68,14 @@ var launchers = []launcher{
 		localRank: []string{"LOCAL_RANK"}, localCount: []string{"LOCAL_WORLD_SIZE"},
 		epoch: []string{"TORCHELASTIC_RESTART_COUNT"},
 		id:    torchrunID,
-		more:  func(l Lookup, j *Job) error { j.Address = l.first("MASTER_ADDR"); return nil },
+		more:  func(l Lookup, j *Job) error { j.Address = l.First("MASTER_ADDR"); return nil },
 		hint:  "torchrun sets MASTER_ADDR",
 	},
 	{
 		name: "openmpi", marks: []string{"OMPI_COMM_WORLD_RANK"},
 		rank: []string{"OMPI_COMM_WORLD_RANK"}, size: []string{"OMPI_COMM_WORLD_SIZE"},
 		localRank: []string{"OMPI_COMM_WORLD_LOCAL_RANK"}, localCount: []string{"OMPI_COMM_WORLD_LOCAL_SIZE"},
-		id:   func(l Lookup) string { return l.first("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid") },
+		id:   func(l Lookup) string { return l.First("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid") },
 		hint: "pass the host of rank 0 with mpirun -x NEBULA_ADDRESS=HOST",
 	},
 	{
@@ -91,7 +91,7 @@ var launchers = []launcher{
 		name: "pmi", marks: []string{"PMI_RANK"},
 		rank: []string{"PMI_RANK"}, size: []string{"PMI_SIZE"},
 		localRank: []string{"MPI_LOCALRANKID", "PMI_LOCAL_RANK"}, localCount: []string{"MPI_LOCALNRANKS", "PMI_LOCAL_SIZE"},
-		id:   func(l Lookup) string { return l.first("PALS_APID", "PMI_JOBID") },
+		id:   func(l Lookup) string { return l.First("PALS_APID", "PMI_JOBID") },
 		hint: "pass the host of rank 0 with mpiexec -genv NEBULA_ADDRESS HOST",
 	},
 	{
@@ -104,9 +104,9 @@ var launchers = []launcher{
 	{
 		name: "leaderworkerset", marks: []string{"LWS_WORKER_INDEX", "LWS_GROUP_SIZE"},
 		rank: []string{"LWS_WORKER_INDEX"}, size: []string{"LWS_GROUP_SIZE"},
-		id: func(l Lookup) string { return l.first("LWS_LEADER_ADDRESS") },
+		id: func(l Lookup) string { return l.First("LWS_LEADER_ADDRESS") },
 		more: func(l Lookup, j *Job) error {
-			j.LocalSize, j.Address = 1, l.first("LWS_LEADER_ADDRESS")
+			j.LocalSize, j.Address = 1, l.First("LWS_LEADER_ADDRESS")
 			return nil
 		},
 		hint: "the LeaderWorkerSet sets LWS_LEADER_ADDRESS",
@@ -131,7 +131,7 @@ func Detect(lookup Lookup) (Job, error) {
 
 // choose returns the launcher to believe, nil when there is none.
 func choose(lookup Lookup) (*launcher, error) {
-	if name := lookup.first(launcherVariable); name != "" {
+	if name := lookup.First(launcherVariable); name != "" {
 		return named(lookup, name)
 	}
 	var found []*launcher
@@ -197,7 +197,7 @@ func (l *launcher) read(lookup Lookup) (Job, error) {
 	if err := l.readPlace(lookup, &job); err != nil {
 		return Job{}, fmt.Errorf("%s: %w", l.name, err)
 	}
-	job.ID = lookup.first("NEBULA_JOB")
+	job.ID = lookup.First("NEBULA_JOB")
 	if job.ID == "" {
 		job.ID = l.id(lookup)
 	}
@@ -209,7 +209,7 @@ func (l *launcher) read(lookup Lookup) (Job, error) {
 		return Job{}, fmt.Errorf("%s: %w", l.name, err)
 	}
 	job.Epoch = uint32(max(epoch, 0))
-	if address := lookup.first("NEBULA_ADDRESS"); address != "" {
+	if address := lookup.First("NEBULA_ADDRESS"); address != "" {
 		job.Address = address
 	}
 	return job, nil

@@ -79,13 +79,15 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// The environments are those that mpirun 4.1.4 and srun 22.05 gave a rank.
+// The environments are those that torchrun 2.15, mpirun 4.1.4 and srun 22.05 gave
+// a rank.
 func TestDetectRecorded(t *testing.T) {
 	for _, c := range []struct {
 		file   string
 		want   Job
 		socket string
 	}{
+		{"torchrun-1host.env", Job{"torchrun", 1, 2, 1, 2, "8a5ade42-2c93-4d80-babc-2771f22cb607.35895", 0, "localhost"}, "35895-0"},
 		{"openmpi-1host.env", Job{"openmpi", 1, 2, 1, 2, "150798337", 0, ""}, "150798337-0"},
 		{"slurm-1host.env", Job{"slurm", 1, 4, 1, 4, "1.0", 0, "node1"}, "1.0-0"},
 	} {

@@ -19,7 +19,7 @@ import (
 const launcherTime = 2 * time.Minute
 
 // under runs ranks of this binary below a launcher and returns what they printed.
-func under(t *testing.T, env []string, argv ...string) string {
+func under(t *testing.T, env, argv []string, how string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), launcherTime)
 	defer cancel()
@@ -27,14 +27,38 @@ func under(t *testing.T, env []string, argv ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(ctx, argv[0], append(argv[1:], self, "rank", "place")...)
+	cmd := exec.CommandContext(ctx, argv[0], append(slices.Clone(argv[1:]), self, "rank", how)...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		t.Fatalf("%v did not end within %s:\n%s", argv, launcherTime, out)
+	}
+	return string(out), err
+}
+
+// checkLauncher runs three ranks that say their place, and three of which one
+// fails: the launcher ends the others, by SIGTERM, and nobody stays.
+func checkLauncher(t *testing.T, env []string, argv ...string) {
+	t.Helper()
+	out, err := under(t, env, argv, "place")
 	if err != nil {
 		t.Fatalf("%v: %v\n%s", argv, err, out)
 	}
-	return string(out)
+	checkPlaces(t, out, 3)
+	mark := "NEBULA_TEST_MARK=" + t.TempDir()
+	if out, err := under(t, append(env, mark), argv, "last fails"); err == nil {
+		t.Errorf("%v hides the failure of a rank:\n%s", argv, out)
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		left := marked(mark)
+		if len(left) == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("still there: %v", left)
+		}
+	}
 }
 
 // checkPlaces demands that every rank of n said its place, all of one job.
@@ -80,7 +104,7 @@ func TestUnderMpirun(t *testing.T) {
 	if !bytes.Contains(version, []byte("Open MPI")) && !bytes.Contains(version, []byte("OpenRTE")) {
 		t.Skip("mpirun is not Open MPI's: its options differ")
 	}
-	checkPlaces(t, under(t, nil, mpirun, "--allow-run-as-root", "--oversubscribe", "-np", "3"), 3)
+	checkLauncher(t, nil, mpirun, "--allow-run-as-root", "--oversubscribe", "-np", "3")
 }
 
 // PyTorch is large; "make peers" installs it, and this test is told where.
@@ -89,7 +113,7 @@ func TestUnderTorchrun(t *testing.T) {
 	if python == "" {
 		t.Skip("NEBULA_TEST_TORCH_PYTHON names no Python that has PyTorch")
 	}
-	checkPlaces(t, under(t, nil, python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=3", "--no-python"), 3)
+	checkLauncher(t, nil, python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=3", "--no-python")
 }
 
 // A whole Slurm of one node, on loopback, with files below one folder.
@@ -99,7 +123,7 @@ func TestUnderSrun(t *testing.T) {
 		t.Skip("slurmd starts tasks as root only")
 	}
 	conf := startSlurm(t, programs[0], programs[1], programs[2])
-	checkPlaces(t, under(t, []string{"SLURM_CONF=" + conf}, programs[3], "--immediate=60", "-n", "3"), 3)
+	checkLauncher(t, []string{"SLURM_CONF=" + conf}, programs[3], "--immediate=60", "--kill-on-bad-exit=1", "-n", "3")
 }
 
 func startSlurm(t *testing.T, munged, slurmctld, slurmd string) (conf string) {

@@ -110,6 +110,12 @@ func rankMain(how string) {
 		go sleepInC()
 		for n := 0; ; n++ {
 		}
+	case "last fails": // and all others wait to be stopped
+		if r.Job.Rank == r.Job.Size-1 {
+			os.Exit(3)
+		}
+		<-r.Context().Done()
+		os.Exit(0)
 	case "place": // under a launcher
 		fmt.Printf("place %d/%d local %d/%d job %s epoch %d\n", r.Job.Rank, r.Job.Size, r.Job.LocalRank, r.Job.LocalSize, r.Job.ID, r.Job.Epoch)
 	default:

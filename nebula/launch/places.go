@@ -10,19 +10,19 @@ import (
 // torchrunID is the run id together with the port of the run's store: without
 // --rdzv-id all runs are called "none".
 func torchrunID(l Lookup) string {
-	id := l.first("TORCHELASTIC_RUN_ID")
-	if port := l.first("MASTER_PORT"); id != "" && port != "" {
+	id := l.First("TORCHELASTIC_RUN_ID")
+	if port := l.First("MASTER_PORT"); id != "" && port != "" {
 		id += "." + port
 	}
 	return id
 }
 
 func slurmID(l Lookup) string {
-	job := l.first("SLURM_JOB_ID", "SLURM_JOBID")
+	job := l.First("SLURM_JOB_ID", "SLURM_JOBID")
 	if job == "" {
 		return ""
 	}
-	return job + "." + l.first("SLURM_STEP_ID")
+	return job + "." + l.First("SLURM_STEP_ID")
 }
 
 // slurmPlace finds how many tasks this node has, and the node of task 0. The node
@@ -32,14 +32,14 @@ func slurmPlace(l Lookup, j *Job) error {
 	if err != nil {
 		return err
 	}
-	if tasks := l.first("SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"); tasks != "" && node >= 0 {
+	if tasks := l.First("SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"); tasks != "" && node >= 0 {
 		if j.LocalSize, err = tasksOn(tasks, node); err != nil {
 			return fmt.Errorf("tasks per node %q: %w", tasks, err)
 		}
 	}
-	list := l.first("SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST")
+	list := l.First("SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST")
 	if list == "" {
-		j.Address = l.first("SLURM_LAUNCH_NODE_IPADDR")
+		j.Address = l.First("SLURM_LAUNCH_NODE_IPADDR")
 		return nil
 	}
 	hosts, err := expandHosts(list)
@@ -75,7 +75,7 @@ func tasksOn(list string, node int) (int, error) {
 
 // podJob is the name of the job that a pod's host name JOB-INDEX tells.
 func podJob(l Lookup) string {
-	job, found := strings.CutSuffix(l.first("HOSTNAME"), "-"+l.first("JOB_COMPLETION_INDEX"))
+	job, found := strings.CutSuffix(l.First("HOSTNAME"), "-"+l.First("JOB_COMPLETION_INDEX"))
 	if !found {
 		return ""
 	}
@@ -87,7 +87,7 @@ func podJob(l Lookup) string {
 // and in the jobs of a JobSet alike.
 func podPlace(l Lookup, j *Job) error {
 	j.LocalSize = 1
-	if job, service := podJob(l), l.first("NEBULA_SERVICE"); job != "" && service != "" {
+	if job, service := podJob(l), l.First("NEBULA_SERVICE"); job != "" && service != "" {
 		j.Address = job + "-0." + service
 	}
 	return nil

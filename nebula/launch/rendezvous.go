@@ -22,6 +22,9 @@ const (
 	tries     = 8 // ports of one job
 )
 
+// Ports are the first and the last port that a rendezvous may choose by itself.
+func Ports() (first, last int) { return firstPort, firstPort + ports - 1 }
+
 // maxAbstract is the longest name of an abstract socket, in bytes.
 const maxAbstract = 107
 

@@ -40,7 +40,7 @@ var binders = []string{"openmpi", "slurm", "pmi"}
 // share of the host's.
 func (j Job) Threads(lookup Lookup, c Cores) (n int, why string, err error) {
 	for _, name := range []string{"NEBULA_THREADS", "OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK"} {
-		text := lookup.first(name)
+		text := lookup.First(name)
 		if text == "" {
 			continue
 		}
