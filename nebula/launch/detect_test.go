@@ -219,12 +219,12 @@ func TestThreads(t *testing.T) {
 		want  int
 		why   string
 	}{
-		{job("nebula", 2), "", Cores{8, 8}, 4, "8 processors for 2 ranks here"},
-		{job("nebula", 3), "", Cores{2, 2}, 1, "2 processors for 3 ranks here"},
+		{job("nebula", 2), "", Cores{8, 8}, 4, "8 processors, ranks on this host: 2"},
+		{job("nebula", 3), "", Cores{2, 2}, 1, "ranks on this host: 3"},
 		{job("nebula", 2), "", Cores{4, 8}, 2, "4 processors"}, // all share what the parent was bound to
-		{job("nebula", 0), "", Cores{4, 8}, 4, "for 1 ranks"},
+		{job("nebula", 0), "", Cores{4, 8}, 4, "this host: 1"},
 		{job("openmpi", 2), "", Cores{1, 8}, 1, "openmpi bound"},
-		{job("slurm", 4), "", Cores{8, 8}, 2, "8 processors for 4"},
+		{job("slurm", 4), "", Cores{8, 8}, 2, "this host: 4"},
 		{job("slurm", 4), "SLURM_CPUS_PER_TASK=3", Cores{8, 8}, 3, "SLURM_CPUS_PER_TASK=3"},
 		{job("torchrun", 2), "OMP_NUM_THREADS=1", Cores{8, 8}, 1, "OMP_NUM_THREADS=1"},
 		{job("torchrun", 2), "OMP_NUM_THREADS=3,2", Cores{8, 8}, 3, "OMP_NUM_THREADS=3,2"},

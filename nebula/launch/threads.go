@@ -54,5 +54,5 @@ func (j Job) Threads(lookup Lookup, c Cores) (n int, why string, err error) {
 	if c.Own < c.Shared && local > 1 && slices.Contains(binders, j.Launcher) {
 		return c.Own, fmt.Sprintf("%s bound the rank to %d of %d processors", j.Launcher, c.Own, c.Shared), nil
 	}
-	return max(c.Own/local, 1), fmt.Sprintf("%d processors for %d ranks here", c.Own, local), nil
+	return max(c.Own/local, 1), fmt.Sprintf("%d processors, ranks on this host: %d", c.Own, local), nil
 }
