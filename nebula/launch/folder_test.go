@@ -302,27 +302,6 @@ func TestForeignFolder(t *testing.T) {
 	}
 }
 
-// Under a launcher there is no control channel, and SIGTERM ends the rank.
-func TestAttachUnderLauncher(t *testing.T) {
-	cmd := exec.Command(os.Args[0], "rank", "wait")
-	cmd.Env = append(os.Environ(), strings.Fields(torch4)...)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(50 * time.Millisecond) // it may attach before or after
-	cmd.Process.Signal(syscall.SIGTERM)
-	text := bufio.NewScanner(out)
-	text.Scan()
-	err = cmd.Wait()
-	if ended, _ := cmd.ProcessState.Sys().(syscall.WaitStatus); text.Text() != "stopped: the rank was asked to stop" && ended.Signal() != syscall.SIGTERM {
-		t.Errorf("%q, %v", text.Text(), err)
-	}
-}
-
 // Descriptor 3 must be what it is said to be.
 func TestAttachWithoutChannel(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "rank", "wait")

@@ -53,8 +53,11 @@ type said struct {
 
 // rankMain is a rank that behaves as told.
 func rankMain(how string) {
-	if how == "deaf" { // takes no assignment
+	switch how {
+	case "deaf": // takes no assignment
 		select {}
+	case "late": // hears that it is to stop, and does not
+		stopTime = 20 * time.Millisecond
 	}
 	r, err := Attach()
 	if err != nil {
@@ -104,6 +107,12 @@ func rankMain(how string) {
 		os.Exit(5)
 	case "garbage":
 		r.channel.file.Write([]byte("GET / HTTP/1.1\r\n\r\n"))
+		<-r.Context().Done()
+	case "late":
+		fmt.Println("attached")
+		sleepInC()
+	case "polite":
+		fmt.Println("attached")
 		<-r.Context().Done()
 	case "compute": // one thread in C, one in a loop, and only one processor for both
 		runtime.GOMAXPROCS(1)

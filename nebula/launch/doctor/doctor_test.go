@@ -206,7 +206,7 @@ func TestAmiss(t *testing.T) {
 	}{
 		{"launcher", func(m *made) { m.setenv("PMI_RANK=0 PMI_SIZE=2 OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2") }, Fail, "both openmpi and pmi", "one launcher"},
 		{"launcher", func(m *made) { m.setenv("NEBULA_RANK=0 NEBULA_SIZE=2 NEBULA_JOB=j NEBULA_ADDRESS=n1") }, Warn, "rank 0 of 2", "NEBULA_LOCAL_SIZE"},
-		{"rendezvous", func(m *made) { m.setenv("JOB_COMPLETION_INDEX=0 NEBULA_SIZE=2 HOSTNAME=j-0") }, Fail, "NEBULA_SERVICE", "in all ranks"},
+		{"meeting place", func(m *made) { m.setenv("JOB_COMPLETION_INDEX=0 NEBULA_SIZE=2 HOSTNAME=j-0") }, Fail, "NEBULA_SERVICE", "in all ranks"},
 		{"processor", func(m *made) { m.features = nil }, Warn, "Xeon", "scalar"},
 		{"cores", func(m *made) { m.files["proc/loadavg"] = file("9.50 1 1 1/1 1\n") }, Warn, "load 9.50", "busy"},
 		{"threads", func(m *made) { m.setenv("NEBULA_THREADS=x") }, Fail, `NEBULA_THREADS="x"`, "correct"},
@@ -223,7 +223,7 @@ func TestAmiss(t *testing.T) {
 		{"shared memory", func(m *made) { m.space["/dev/shm"] = [2]uint64{1 << 30, 1 << 20} }, Warn, "1 MiB free", "--shm-size"},
 		{"shared memory", func(m *made) { delete(m.space, "/dev/shm") }, Warn, "/dev/shm: ", "--shm-size"},
 		{"kernel facilities", func(m *made) { m.kernel[1].Try = broken }, Fail, "no futex (function not implemented), memfd", "futex is for waiting"},
-		{"ports", func(m *made) { m.files["proc/sys/net/ipv4/ip_local_port_range"] = file("1024 65535") }, Warn, "gives away 20000 to 31999", "NEBULA_ADDRESS"},
+		{"ports", func(m *made) { m.files["proc/sys/net/ipv4/ip_local_port_range"] = file("1024 65535") }, Warn, "gives away 20000 to 31999", "ip_local_port_range"},
 		{"limits", func(m *made) { m.limits[unix.RLIMIT_NOFILE] = 256 }, Warn, "open files: 256", "ulimit -n 1024"},
 		{"run folder", func(m *made) { m.noFolder = errors.New("a foreign folder") }, Fail, "a foreign folder", "XDG_RUNTIME_DIR"},
 		{"run folder", func(m *made) { m.space[string(m.folder)] = [2]uint64{1 << 30, 1 << 20} }, Warn, "1 MiB free", "logs"},
