@@ -2,14 +2,19 @@ package collective
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"forgekernel/forge/backend"
 	"forgekernel/forge/tensor"
+	"forgekernel/nebula/mesh"
 )
 
 // arrangement is a way to have the groups of n ranks in this process.
@@ -20,6 +25,50 @@ type arrangement struct {
 
 var arrangements = []arrangement{
 	{"local", func(t testing.TB, n int, o Options) []Group { return closing(t, Local(n, o)) }},
+	{"shared", func(t testing.TB, n int, o Options) []Group { return overMesh(t, n, o, func(int) string { return "" }) }},
+	{"streams", func(t testing.TB, n int, o Options) []Group {
+		return overMesh(t, n, o, func(rank int) string { return fmt.Sprint("host ", rank) })
+	}},
+	{"mixed", func(t testing.TB, n int, o Options) []Group { // ranks 0 and 1 on one host
+		return overMesh(t, n, o, func(rank int) string { return fmt.Sprint("host ", (rank+2)/3) })
+	}},
+}
+
+// jobs counts the jobs of this test process.
+var jobs atomic.Int32
+
+// overMesh is groups over meshes, with ranks on the hosts that are given; an empty
+// one is this host.
+func overMesh(t testing.TB, n int, o Options, host func(rank int) string) []Group {
+	t.Helper()
+	job := fmt.Sprintf("%s/%d/%d", t.Name(), os.Getpid(), jobs.Add(1))
+	groups, meshes, errs := make([]Group, n), make([]*mesh.Mesh, n), make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			c := mesh.Config{Job: job, Token: []byte("test"), Epoch: 5, Rank: i, Size: n, Host: host(i), Logf: t.Logf}
+			if c.Host != "" {
+				c.Address = "127.0.0.1"
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			defer cancel()
+			if meshes[i], errs[i] = mesh.Join(ctx, c); errs[i] == nil {
+				groups[i], errs[i] = Over(meshes[i], o)
+			}
+		})
+	}
+	wg.Wait()
+	t.Cleanup(func() {
+		for _, m := range meshes {
+			if m != nil {
+				m.Close()
+			}
+		}
+	})
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	return closing(t, groups)
 }
 
 func closing(t testing.TB, groups []Group) []Group {
