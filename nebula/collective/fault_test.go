@@ -80,6 +80,9 @@ func points() int {
 	if n, err := strconv.Atoi(os.Getenv("NEBULA_FAULT_POINTS")); err == nil && n > 0 {
 		return n
 	}
+	if testing.Short() {
+		return 1
+	}
 	return 3
 }
 
@@ -136,7 +139,10 @@ func TestStoppedRank(t *testing.T) {
 					if i == victim {
 						continue
 					}
-					if o := read[outcome](p); !o.is("timeout") || o.Peer != victim || o.Op == "" {
+					// A rank that another keeps waiting may not have come either.
+					o := read[outcome](p)
+					named := o.Peer == victim || strings.Contains(o.Text, fmt.Sprint(" and ", victim, " did not come"))
+					if !o.is("timeout") || !named || o.Op == "" {
 						t.Errorf("rank %d after rank %d was stopped: %+v", i, victim, o)
 					}
 				}

@@ -152,7 +152,7 @@ func reads[T any](list []*process) []T {
 
 func conformRole(r role, g Group, _ func(any)) any {
 	for _, dtype := range dtypes {
-		for _, n := range []int{0, 1, 100, 5000, 70_000} {
+		for _, n := range []int{0, 1, 100, 5000, 20_000} {
 			if err := conform(g, dtype, n, uint64(n)); err != nil {
 				return err.Error()
 			}

@@ -278,9 +278,13 @@ func TestConformance(t *testing.T) {
 // A tensor of several MiB is many times what a ring holds.
 func TestLargeTensors(t *testing.T) {
 	everywhere(t, func(t *testing.T, make func(int, Options) []Group) {
+		n := 1<<20 + 7
+		if testing.Short() {
+			n = 1<<18 + 7
+		}
 		for _, ranks := range []int{2, 3} {
 			groups := make(ranks, Options{Buffer: leastBuffer})
-			must(t, groups, func(g Group) error { return large(g, 1<<20+7) })
+			must(t, groups, func(g Group) error { return large(g, n) })
 		}
 	})
 }
