@@ -100,6 +100,9 @@ func TestParentKilledAtRandom(t *testing.T) {
 	if testing.Short() {
 		points = 2
 	}
+	if n, err := strconv.Atoi(os.Getenv("NEBULA_FAULT_POINTS")); err == nil && n > 0 {
+		points = n
+	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range points {
 		cmd := exec.Command(os.Args[0], "parent", "wait", "4")
