@@ -88,6 +88,9 @@ func checkPlaces(t *testing.T, out string, n int) {
 // installed finds the programs of a launcher, or skips the test.
 func installed(t *testing.T, names ...string) []string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("launchers take seconds to start")
+	}
 	var paths []string
 	for _, name := range names {
 		path, err := exec.LookPath(name)
