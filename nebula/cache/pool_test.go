@@ -66,15 +66,19 @@ func TestBlocksOfTheStepBeingFormedAreNotSharedYet(t *testing.T) {
 	if err := s.Extend(tokens(9)); err != nil {
 		t.Fatal(err)
 	}
-	if cached, filling := p.Match(tokens(9)); cached != 0 || !filling {
-		t.Errorf("before Publish: %d cached, filling %v", cached, filling)
+	if m := p.Match(tokens(9)); m != (Match{Filling: true}) {
+		t.Errorf("before Publish: %+v", m)
 	}
 	if other := p.Open(tokens(9)); other.Len() != 0 {
 		t.Errorf("%d tokens shared before they were handed over", other.Len())
 	}
 	s.Publish()
-	if cached, filling := p.Match(tokens(9)); cached != 8 || filling {
-		t.Errorf("after Publish: %d cached, filling %v", cached, filling)
+	if m := p.Match(tokens(9)); m != (Match{Tokens: 8}) {
+		t.Errorf("after Publish: %+v", m)
+	}
+	release(t, s)
+	if m := p.Match(tokens(9)); m != (Match{Tokens: 8, Idle: 2}) {
+		t.Errorf("after Release: %+v", m)
 	}
 }
 
@@ -86,8 +90,8 @@ func TestUnpublishedBlocksVanishWithTheirSequence(t *testing.T) {
 	}
 	fill(t, b, tokens(13)) // the same content behind a's nodes, and one block more
 	release(t, a)
-	if cached, filling := p.Match(tokens(13)); cached != 0 || filling {
-		t.Errorf("%d cached, filling %v: a's step was never sent", cached, filling)
+	if m := p.Match(tokens(13)); m != (Match{}) {
+		t.Errorf("%+v: a's step was never sent", m)
 	}
 	release(t, b)
 	if s := p.Stats(); s.Free != 8 {
@@ -109,8 +113,8 @@ func TestLeastRecentlyUsedGoesFirstAndTailsBeforeHeads(t *testing.T) {
 		prompt []int32
 		cached int
 	}{{append(old, 9), 2}, {append(recent, 9), 4}} {
-		if cached, _ := p.Match(c.prompt); cached != c.cached {
-			t.Errorf("%v: %d cached, want %d", c.prompt, cached, c.cached)
+		if m := p.Match(c.prompt); m.Tokens != c.cached {
+			t.Errorf("%v: %d cached, want %d", c.prompt, m.Tokens, c.cached)
 		}
 	}
 	if got := p.Stats(); got.Evictions != 1 || got.Cached != 3 || got.Used != 1 {

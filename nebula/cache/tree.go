@@ -83,17 +83,28 @@ func (p *Pool) leave(b int32) {
 	node.gen++
 }
 
-// Match returns how many tokens of a prompt are in shared blocks, without
-// taking them, and whether the next block is being filled by the step that is
-// being formed, so that waiting for the next step would share more.
-func (p *Pool) Match(prompt []int32) (cached int, filling bool) {
-	blocks, _, filling := p.match(prompt, nil)
-	return blocks * p.cfg.BlockSize, filling
+// Match is what a pool has of a prompt.
+type Match struct {
+	Tokens  int  // in shared blocks
+	Idle    int  // of these blocks, how many nobody holds: taking them makes fewer available
+	Filling bool // the step being formed fills the next block: with the next step, more can be shared
 }
 
-// match calls take for every shared block of a prompt, first to last, and
+// Match looks a prompt up and takes nothing.
+func (p *Pool) Match(prompt []int32) Match {
+	var m Match
+	blocks, _, filling := p.match(prompt, func(b int32) {
+		if p.blocks[b].refs == 0 {
+			m.Idle++
+		}
+	})
+	m.Tokens, m.Filling = blocks*p.cfg.BlockSize, filling
+	return m
+}
+
+// match calls visit for every shared block of a prompt, first to last, and
 // returns how many there are and the hash of the last.
-func (p *Pool) match(prompt []int32, take func(int32)) (blocks int, hash uint64, filling bool) {
+func (p *Pool) match(prompt []int32, visit func(int32)) (blocks int, hash uint64, filling bool) {
 	hash = p.root
 	if p.cfg.NoSharing || len(prompt) == 0 {
 		return 0, hash, false
@@ -109,9 +120,7 @@ func (p *Pool) match(prompt []int32, take func(int32)) (blocks int, hash uint64,
 		if !p.blocks[b].ready {
 			return blocks, hash, true
 		}
-		if take != nil {
-			take(b)
-		}
+		visit(b)
 		hash, parent = next, b
 	}
 	return blocks, hash, false
