@@ -9,6 +9,7 @@ import (
 
 	"forgekernel/nebula/cache"
 	"forgekernel/nebula/engine"
+	"forgekernel/nebula/sample"
 )
 
 // batch is the scheduler without goroutines, clocks and engine: what waits, what
@@ -37,6 +38,9 @@ type request struct {
 	id      uint64
 	tokens  []int32 // prompt and generated
 	most    int     // of tokens
+	sampler interface {
+		Next(logits []float32) (sample.Choice, error)
+	}
 	stream  *Stream
 	usage   Usage
 	elem    *list.Element   // in waiting
@@ -70,32 +74,43 @@ func newBatch(info engine.Info, opts Options) (*batch, error) {
 // pending counts the requests that hold a place: queued and in flight.
 func (b *batch) pending() int { return b.waiting.Len() + len(b.running) }
 
-// admit puts a request into the queue, or says why not.
-func (b *batch) admit(req Request, now time.Time) (*request, error) {
-	if b.broken != nil {
-		return nil, b.broken
-	}
+// newRequest makes a request, or says what is wrong with it. It needs no lock.
+func (b *batch) newRequest(req Request) (*request, error) {
 	if err := b.check(req); err != nil {
 		return nil, err
 	}
+	sampler, err := sample.New(req.Params, b.info.Vocab, req.Prompt)
+	if err != nil {
+		return nil, err
+	}
+	most := b.longest()
+	if n := req.Params.MaxTokens; n > 0 && n < most-len(req.Prompt) {
+		most = len(req.Prompt) + n
+	}
+	return &request{
+		Request: req, most: most, sampler: sampler, tokens: slices.Clone(req.Prompt),
+		usage: Usage{Prompt: len(req.Prompt)}, stream: newStream(), unwatch: func() {},
+	}, nil
+}
+
+// admit puts a request into the queue, or says why not.
+func (b *batch) admit(r *request, now time.Time) error {
+	if b.broken != nil {
+		return b.broken
+	}
 	if n := b.pending(); n >= b.opts.Limit {
-		return nil, &QueueFull{Pending: n, Limit: b.opts.Limit}
+		return &QueueFull{Pending: n, Limit: b.opts.Limit}
 	}
-	r := &request{
-		Request: req, most: b.longest(), tokens: slices.Clone(req.Prompt), stream: newStream(),
-		usage: Usage{Prompt: len(req.Prompt), Submitted: now}, unwatch: func() {},
+	need := b.pool.BlocksFor(r.most)
+	if b.opts.Full == Refuse && b.promised+need > b.pool.Blocks() {
+		return &cache.OutOfBlocks{Need: need, Free: b.pool.Blocks() - b.promised}
 	}
-	if req.MaxTokens > 0 && req.MaxTokens < r.most-len(req.Prompt) {
-		r.most = len(req.Prompt) + req.MaxTokens
-	}
-	if need := b.pool.BlocksFor(r.most); b.opts.Full == Refuse && b.promised+need > b.pool.Blocks() {
-		return nil, &cache.OutOfBlocks{Need: need, Free: b.pool.Blocks() - b.promised}
-	}
-	b.promised += b.pool.BlocksFor(r.most)
+	b.promised += need
 	b.lastID++
 	r.id = b.lastID
+	r.usage.Submitted = now
 	r.elem = b.waiting.PushBack(r)
-	return r, nil
+	return nil
 }
 
 // longest returns the most tokens that a request can have: those of the context,
@@ -106,10 +121,6 @@ func (b *batch) check(req Request) error {
 	switch {
 	case len(req.Prompt) == 0:
 		return errors.New("the prompt has no tokens")
-	case req.MaxTokens < 0:
-		return fmt.Errorf("%d tokens to generate", req.MaxTokens)
-	case req.Sampler == nil:
-		return errors.New("the request has no sampler")
 	case len(req.Prompt) >= b.longest():
 		return &TooLong{Prompt: len(req.Prompt), Most: b.longest()}
 	}
@@ -193,7 +204,7 @@ func (b *batch) endAll(err func(*request) error, lost bool, now time.Time) {
 
 // choice is what a sampler made of one row.
 type choice struct {
-	Choice
+	sample.Choice
 	err error
 }
 
@@ -221,11 +232,7 @@ func (b *batch) complete(f *flight, choices []choice, now time.Time) {
 }
 
 // accept adds a token to a request and gives it out.
-func (b *batch) accept(r *request, c Choice, now time.Time) {
-	if c.Token < 0 || int(c.Token) >= b.info.Vocab {
-		b.finish(r, Failed, fmt.Errorf("the sampler chose token %d; the vocabulary has %d", c.Token, b.info.Vocab), now)
-		return
-	}
+func (b *batch) accept(r *request, c sample.Choice, now time.Time) {
 	r.tokens = append(r.tokens, c.Token)
 	r.usage.Generated++
 	r.usage.Last = now
@@ -234,7 +241,7 @@ func (b *batch) accept(r *request, c Choice, now time.Time) {
 	}
 	r.stream.push(Event{Choice: c, Index: r.usage.Generated - 1, At: now})
 	switch {
-	case slices.Contains(r.Stop, c.Token):
+	case c.Stop:
 		b.finish(r, Stopped, nil, now)
 	case len(r.tokens) >= r.most:
 		b.finish(r, Length, nil, now)

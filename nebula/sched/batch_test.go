@@ -11,6 +11,7 @@ import (
 
 	"forgekernel/nebula/cache"
 	"forgekernel/nebula/engine"
+	"forgekernel/nebula/sample"
 )
 
 // sim plays the scheduler's loop step by step, on a clock of its own.
@@ -33,14 +34,19 @@ func newSim(t testing.TB, info engine.Info, opts Options) *sim {
 
 func (s *sim) submit(req Request) *request {
 	s.t.Helper()
-	if req.Sampler == nil {
-		req.Sampler = greedy{}
-	}
-	r, err := s.batch.admit(req, s.now)
+	r, err := s.offer(req)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	return r
+}
+
+func (s *sim) offer(req Request) (*request, error) {
+	r, err := s.batch.newRequest(req)
+	if err == nil {
+		err = s.batch.admit(r, s.now)
+	}
+	return r, err
 }
 
 // send forms a step and hands it over; nil when there is none to form.
@@ -76,7 +82,7 @@ func (s *sim) receive() {
 	choices := make([]choice, len(f.rows))
 	for i, r := range f.rows {
 		if f.step.Rows[i].Logits {
-			choices[i].Choice, choices[i].err = r.Sampler.Sample(result.Logits[i])
+			choices[i].Choice, choices[i].err = r.sampler.Next(result.Logits[i])
 		}
 	}
 	s.batch.complete(f, choices, s.now)
@@ -150,7 +156,7 @@ func TestEveryScheduleGivesTheSequentialAnswer(t *testing.T) {
 							s := newSim(t, in, opts)
 							var all []*request
 							for i := range 12 {
-								all = append(all, s.submit(Request{Prompt: prompt(i%3, 1+i*7%20), MaxTokens: 1 + i*5%12, Stop: []int32{int32(i % 11)}}))
+								all = append(all, s.submit(ask(prompt(i%3, 1+i*7%20), 1+i*5%12, int32(i%11))))
 								if i%2 == 0 {
 									s.tick()
 								}
@@ -169,9 +175,9 @@ func TestEveryScheduleGivesTheSequentialAnswer(t *testing.T) {
 
 func TestLongPromptsDoNotStallDecoders(t *testing.T) {
 	s := newSim(t, info(4, 64, 400, 4, 1), Options{Chunk: 8})
-	short := s.submit(Request{Prompt: prompt(1, 5), MaxTokens: 100})
+	short := s.submit(ask(prompt(1, 5), 100))
 	s.tick()
-	long := s.submit(Request{Prompt: prompt(2, 200), MaxTokens: 1})
+	long := s.submit(ask(prompt(2, 200), 1))
 	for steps := 0; !long.done; steps++ {
 		before := short.usage.Generated
 		f := s.tick()
@@ -191,7 +197,7 @@ func TestLongPromptsDoNotStallDecoders(t *testing.T) {
 func TestShortPromptsSharePrefillSteps(t *testing.T) {
 	s := newSim(t, info(8, 64, 100, 4, 1), Options{})
 	for i := range 8 {
-		s.submit(Request{Prompt: prompt(i, 8), MaxTokens: 2})
+		s.submit(ask(prompt(i, 8), 2))
 	}
 	if f := s.tick(); len(f.rows) != 8 {
 		t.Errorf("%d prompts of 8 tokens in a step of 64", len(f.rows))
@@ -205,7 +211,7 @@ func TestStagesHaveEqualShares(t *testing.T) {
 	for _, c := range []struct{ depth, requests int }{{2, 8}, {2, 5}, {3, 7}, {4, 4}} {
 		s := newSim(t, info(8, 64, 200, 4, c.depth), Options{})
 		for i := range c.requests {
-			s.submit(Request{Prompt: prompt(i, 3), MaxTokens: 30})
+			s.submit(ask(prompt(i, 3), 30))
 		}
 		for range 4 * c.depth { // past the prompts
 			s.tick()
@@ -226,12 +232,12 @@ func TestStagesHaveEqualShares(t *testing.T) {
 func TestPromptsAreNotStarvedByDecoders(t *testing.T) {
 	s := newSim(t, info(4, 16, 400, 4, 2), Options{})
 	for i := range 7 {
-		s.submit(Request{Prompt: prompt(i, 3), MaxTokens: 100})
+		s.submit(ask(prompt(i, 3), 100))
 	}
 	for range 10 {
 		s.tick()
 	}
-	late := s.submit(Request{Prompt: prompt(9, 3), MaxTokens: 1})
+	late := s.submit(ask(prompt(9, 3), 1))
 	for steps := 0; !late.done; steps++ {
 		if s.tick(); steps > 4 {
 			t.Fatal("decoders leave no row for a prompt")
@@ -260,7 +266,7 @@ func TestCommonPrefixIsComputedOnce(t *testing.T) {
 			var all []*request
 			for j := range n {
 				p := append(prompt(0, common), prompt(j, own)...)
-				all = append(all, s.submit(Request{Prompt: p, MaxTokens: 16}))
+				all = append(all, s.submit(ask(p, 16)))
 			}
 			s.finish()
 			prefill[i], blocks[i] = int(s.batch.stats.prompt), s.engine.peak
@@ -282,7 +288,7 @@ func TestTheYoungestGivesUpItsBlocks(t *testing.T) {
 	s := newSim(t, in, Options{})
 	var all []*request
 	for i := range 4 {
-		all = append(all, s.submit(Request{Prompt: prompt(i, 4), MaxTokens: 28}))
+		all = append(all, s.submit(ask(prompt(i, 4), 28)))
 	}
 	s.finish()
 	if s.batch.stats.preemptions == 0 {
@@ -302,9 +308,9 @@ func TestTheYoungestGivesUpItsBlocks(t *testing.T) {
 func TestRefuseNeverPreempts(t *testing.T) {
 	in := info(4, 64, 12, 4, 1)
 	s := newSim(t, in, Options{Full: Refuse})
-	first := s.submit(Request{Prompt: prompt(0, 4), MaxTokens: 28}) // 8 blocks
-	second := s.submit(Request{Prompt: prompt(1, 4), MaxTokens: 12})
-	_, err := s.batch.admit(Request{Prompt: prompt(2, 4), MaxTokens: 1, Sampler: greedy{}}, s.now)
+	first := s.submit(ask(prompt(0, 4), 28)) // 8 blocks
+	second := s.submit(ask(prompt(1, 4), 12))
+	_, err := s.offer(ask(prompt(2, 4), 1))
 	var out *cache.OutOfBlocks
 	if !errors.As(err, &out) || out.Need != 2 || out.Free != 0 {
 		t.Fatalf("%v", err)
@@ -315,7 +321,7 @@ func TestRefuseNeverPreempts(t *testing.T) {
 	}
 	checkWhole(t, first, in)
 	checkWhole(t, second, in)
-	s.submit(Request{Prompt: prompt(2, 4), MaxTokens: 1})
+	s.submit(ask(prompt(2, 4), 1))
 	s.finish()
 }
 
@@ -325,21 +331,21 @@ func TestAdmission(t *testing.T) {
 		req  Request
 		want string
 	}{
-		{Request{Sampler: greedy{}}, "the prompt has no tokens"},
-		{Request{Prompt: []int32{1}}, "the request has no sampler"},
-		{Request{Prompt: []int32{1, 11}, Sampler: greedy{}}, "token 1 of the prompt is 11; the vocabulary has 11"},
-		{Request{Prompt: []int32{-1}, Sampler: greedy{}}, "token 0 of the prompt is -1; the vocabulary has 11"},
-		{Request{Prompt: []int32{1}, MaxTokens: -1, Sampler: greedy{}}, "-1 tokens to generate"},
-		{Request{Prompt: prompt(0, 16), Sampler: greedy{}}, "prompt of 16 tokens: at most 15 fit, with room for one more"},
+		{Request{}, "the prompt has no tokens"},
+		{ask([]int32{1, 11}, 0), "token 1 of the prompt is 11; the vocabulary has 11"},
+		{ask([]int32{-1}, 0), "token 0 of the prompt is -1; the vocabulary has 11"},
+		{ask(prompt(0, 16), 0), "prompt of 16 tokens: at most 15 fit, with room for one more"},
+		{ask(prompt(0, 2), 0, 11), "there is no token 11 in a vocabulary of 11"},
+		{Request{Prompt: prompt(0, 2), Params: sample.Params{Temperature: -1}}, sample.Params{Temperature: -1}.Check().Error()},
 	} {
-		if _, err := s.batch.admit(c.req, s.now); err == nil || err.Error() != c.want {
+		if _, err := s.offer(c.req); err == nil || err.Error() != c.want {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
-	s.submit(Request{Prompt: prompt(0, 8)})
+	s.submit(ask(prompt(0, 8), 0))
 	s.tick()
-	s.submit(Request{Prompt: prompt(0, 1)})
-	_, err := s.batch.admit(Request{Prompt: prompt(0, 1), Sampler: greedy{}}, s.now)
+	s.submit(ask(prompt(0, 1), 0))
+	_, err := s.offer(ask(prompt(0, 1), 0))
 	if full := (*QueueFull)(nil); !errors.As(err, &full) || full.Pending != 2 || full.Limit != 2 {
 		t.Errorf("%v", err)
 	}
@@ -348,17 +354,17 @@ func TestAdmission(t *testing.T) {
 
 func TestEqualLengthBatches(t *testing.T) {
 	s := newSim(t, info(3, 64, 100, 4, 1), Options{Batching: EqualLength{Window: 10 * time.Second}})
-	a := s.submit(Request{Prompt: prompt(0, 4), MaxTokens: 3})
-	other := s.submit(Request{Prompt: prompt(0, 5), MaxTokens: 3})
+	a := s.submit(ask(prompt(0, 4), 3))
+	other := s.submit(ask(prompt(0, 5), 3))
 	if f, again := s.send(); f != nil || !again.Equal(s.now.Add(10*time.Second)) {
 		t.Fatalf("a batch that is not full began, or asks again at %v", again)
 	}
-	b := s.submit(Request{Prompt: prompt(1, 4), MaxTokens: 3})
-	c := s.submit(Request{Prompt: prompt(2, 4), MaxTokens: 3})
+	b := s.submit(ask(prompt(1, 4), 3))
+	c := s.submit(ask(prompt(2, 4), 3))
 	if f := s.tick(); len(f.rows) != 3 || slices.Contains(f.rows, other) {
 		t.Fatalf("the full batch has %d rows", len(f.rows))
 	}
-	late := s.submit(Request{Prompt: prompt(3, 5), MaxTokens: 3})
+	late := s.submit(ask(prompt(3, 5), 3))
 	for !a.done {
 		if f := s.tick(); slices.Contains(f.rows, other) || slices.Contains(f.rows, late) {
 			t.Fatal("a request joined a running batch")
@@ -375,23 +381,22 @@ func TestEqualLengthBatches(t *testing.T) {
 }
 
 func TestAFailedSamplerEndsItsRequestAlone(t *testing.T) {
-	for _, bad := range []Sampler{samplerFunc(func([]float32) (Choice, error) { return Choice{}, errors.New("no token is possible") }),
-		samplerFunc(func([]float32) (Choice, error) { return Choice{Token: 11}, nil })} {
-		in := info(4, 64, 40, 4, 1)
-		s := newSim(t, in, Options{})
-		good := s.submit(Request{Prompt: prompt(0, 4), MaxTokens: 5})
-		r := s.submit(Request{Prompt: prompt(1, 4), MaxTokens: 5, Sampler: bad})
-		s.finish()
-		if tokens, fin := read(t, r.stream); len(tokens) != 0 || fin.Reason != Failed || fin.Err == nil {
-			t.Errorf("%v, %+v", tokens, fin)
-		}
-		checkWhole(t, good, in)
+	in := info(4, 64, 40, 4, 1)
+	s := newSim(t, in, Options{})
+	good := s.submit(ask(prompt(0, 4), 5))
+	r := s.submit(ask(prompt(1, 4), 5))
+	cause := errors.New("all logits are NaN")
+	r.sampler = samplerFunc(func([]float32) (sample.Choice, error) { return sample.Choice{}, cause })
+	s.finish()
+	if tokens, fin := read(t, r.stream); len(tokens) != 0 || fin.Reason != Failed || fin.Err != cause {
+		t.Errorf("%v, %+v", tokens, fin)
 	}
+	checkWhole(t, good, in)
 }
 
-type samplerFunc func([]float32) (Choice, error)
+type samplerFunc func([]float32) (sample.Choice, error)
 
-func (f samplerFunc) Sample(logits []float32) (Choice, error) { return f(logits) }
+func (f samplerFunc) Next(logits []float32) (sample.Choice, error) { return f(logits) }
 
 // storm submits, ends and runs requests at random and checks each against the
 // reference.
@@ -407,8 +412,8 @@ func storm(t *testing.T, next func(int) int, ops int) {
 	for range ops {
 		switch op := next(8); {
 		case op < 3:
-			req := Request{Prompt: prompt(next(2), 1+next(s.batch.longest())), MaxTokens: next(20), Sampler: greedy{}, Stop: []int32{int32(next(11))}}
-			r, err := s.batch.admit(req, s.now)
+			req := ask(prompt(next(2), 1+next(s.batch.longest())), next(20), int32(next(11)))
+			r, err := s.offer(req)
 			var full *QueueFull
 			var out *cache.OutOfBlocks
 			var long *TooLong

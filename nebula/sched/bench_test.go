@@ -35,23 +35,26 @@ func (e *instant) Release(context.Context, uint64) error { return nil }
 
 var benchInfo = engine.Info{TP: 1, PP: 1, Vocab: 11, Context: 1 << 20, BlockSize: 16, Blocks: 1 << 20, MaxRows: 16, MaxTokens: 512, Depth: 1}
 
-// constant chooses the same token always.
-var constant = samplerFunc(func([]float32) (Choice, error) { return Choice{Token: 3}, nil })
-
 // BenchmarkDecodeStep is the scheduler's part of a step of 16 decoders, without
 // goroutines.
-func BenchmarkDecodeStep(b *testing.B) {
-	batch, err := newBatch(benchInfo, Options{})
+func BenchmarkDecodeStep(b *testing.B) { benchmarkBatch(b, 16) }
+
+// BenchmarkQueue1000 is the same with a thousand requests in the queue.
+func BenchmarkQueue1000(b *testing.B) { benchmarkBatch(b, 1016) }
+
+func benchmarkBatch(b *testing.B, requests int) {
+	batch, err := newBatch(benchInfo, Options{Limit: requests})
 	if err != nil {
 		b.Fatal(err)
 	}
-	var all []*request
-	for range 16 {
-		r, err := batch.admit(Request{Prompt: prompt(1, 100), Sampler: constant}, time.Now())
+	for range requests {
+		r, err := batch.newRequest(ask(prompt(1, 100), 0))
+		if err == nil {
+			err = batch.admit(r, time.Now())
+		}
 		if err != nil {
 			b.Fatal(err)
 		}
-		all = append(all, r)
 	}
 	choices := make([]choice, 16)
 	now := time.Now()
@@ -59,7 +62,7 @@ func BenchmarkDecodeStep(b *testing.B) {
 	for b.Loop() {
 		f, _ := batch.plan(now)
 		batch.complete(f, choices[:len(f.rows)], now)
-		for _, r := range all {
+		for _, r := range batch.running {
 			r.stream.events = r.stream.events[:0] // read
 		}
 	}
@@ -75,7 +78,7 @@ func BenchmarkStep16(b *testing.B) {
 	defer s.Close()
 	var streams []*Stream
 	for range 16 {
-		stream, err := s.Submit(context.Background(), Request{Prompt: prompt(1, 100), Sampler: constant})
+		stream, err := s.Submit(context.Background(), ask(prompt(1, 100), 0))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -88,24 +91,5 @@ func BenchmarkStep16(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-	}
-}
-
-// BenchmarkQueue1000 is a step with a thousand requests in the queue.
-func BenchmarkQueue1000(b *testing.B) {
-	batch, err := newBatch(benchInfo, Options{Limit: 1016})
-	if err != nil {
-		b.Fatal(err)
-	}
-	for range 1016 {
-		if _, err := batch.admit(Request{Prompt: prompt(1, 100), Sampler: constant}, time.Now()); err != nil {
-			b.Fatal(err)
-		}
-	}
-	choices := make([]choice, 16)
-	now := time.Now()
-	for b.Loop() {
-		f, _ := batch.plan(now)
-		batch.complete(f, choices[:len(f.rows)], now)
 	}
 }

@@ -27,7 +27,7 @@ func traffic(seed uint64, n int, between time.Duration) []arrival {
 		for j := range p {
 			p[j] = int32(rng.IntN(11))
 		}
-		list[i] = arrival{time.Duration(rng.ExpFloat64() * float64(between)), Request{Prompt: p, MaxTokens: out}}
+		list[i] = arrival{time.Duration(rng.ExpFloat64() * float64(between)), ask(p, out)}
 	}
 	return list
 }

@@ -11,6 +11,7 @@ import (
 
 	"forgekernel/nebula/cache"
 	"forgekernel/nebula/engine"
+	"forgekernel/nebula/sample"
 )
 
 // fakeEngine has blocks that hold tokens instead of keys and values. The logits
@@ -180,30 +181,23 @@ func model(seen []int32, vocab int) []float32 {
 	return logits
 }
 
-// greedy takes the first of the largest.
-type greedy struct{}
-
-func (greedy) Sample(logits []float32) (Choice, error) {
-	best := 0
-	for i, v := range logits {
-		if v > logits[best] {
-			best = i
-		}
-	}
-	return Choice{Token: int32(best), LogProb: logits[best]}, nil
+// ask asks for the likeliest tokens, most of them at most (0 = all that fit).
+func ask(prompt []int32, most int, stop ...int32) Request {
+	return Request{Prompt: prompt, Params: sample.Params{MaxTokens: most, StopTokens: stop}}
 }
 
 // sequential is the reference: one request alone, without any cache.
 func sequential(req Request, info engine.Info) (generated []int32, reason Reason) {
 	seen := slices.Clone(req.Prompt)
 	for {
-		choice, _ := greedy{}.Sample(model(seen, info.Vocab))
-		seen = append(seen, choice.Token)
-		generated = append(generated, choice.Token)
+		logits := model(seen, info.Vocab)
+		token := int32(slices.Index(logits, slices.Max(logits)))
+		seen = append(seen, token)
+		generated = append(generated, token)
 		switch {
-		case slices.Contains(req.Stop, choice.Token):
+		case slices.Contains(req.Params.StopTokens, token):
 			return generated, Stopped
-		case len(generated) == req.MaxTokens, len(seen) == min(info.Context, info.Blocks*info.BlockSize):
+		case len(generated) == req.Params.MaxTokens, len(seen) == min(info.Context, info.Blocks*info.BlockSize):
 			return generated, Length
 		}
 	}

@@ -4,29 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"forgekernel/nebula/sample"
 )
 
 // Request asks for a continuation of a prompt.
 type Request struct {
-	Prompt    []int32 // at least one token; not to be changed until the request ends
-	MaxTokens int     // most tokens to generate; 0 = as many as the context holds
-	Stop      []int32 // tokens that end the request; they are given out, too
-	// Sampler chooses the tokens of this request alone, one after another.
-	Sampler  Sampler
+	Prompt []int32 // at least one token; not to be changed until the request ends
+	// How tokens are chosen, which of them end the request, and how many there
+	// may be. Stop strings are not looked at here: whoever makes text of the
+	// tokens ends the stream (Stream.Stop).
+	Params   sample.Params
 	Deadline time.Time // zero = none
-}
-
-// Sampler chooses a token from the logits of a position. It is called from one
-// goroutine at a time, once for each position in order.
-type Sampler interface {
-	Sample(logits []float32) (Choice, error)
-}
-
-// Choice is a token with the natural logarithm of its probability.
-type Choice struct {
-	Token   int32
-	LogProb float32
-	Top     []Choice // the most probable tokens, where they were asked for
 }
 
 // Reason is why a request ended.
@@ -35,7 +24,7 @@ type Reason uint8
 // The ends of a request.
 const (
 	Stopped   Reason = iota // by a stop token or by its consumer
-	Length                  // MaxTokens, or the context is full
+	Length                  // Params.MaxTokens, or the context is full
 	Cancelled               // the context of Submit ended or the stream was closed
 	Expired                 // its deadline passed
 	Failed                  // the engine, the sampler or the scheduler's end

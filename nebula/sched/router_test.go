@@ -177,7 +177,7 @@ func TestRouterOverSchedulers(t *testing.T) {
 			t.Fatal(err)
 		}
 		ask := func(first int) *Stream {
-			stream, err := r.Submit(t.Context(), Request{Prompt: prompt(first, 20), MaxTokens: 10, Sampler: greedy{}})
+			stream, err := r.Submit(t.Context(), ask(prompt(first, 20), 10))
 			if err != nil {
 				t.Fatal(err)
 			}

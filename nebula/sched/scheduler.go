@@ -90,10 +90,13 @@ func (s *Scheduler) Submit(ctx context.Context, req Request) (*Stream, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	r, err := s.batch.newRequest(req)
+	if err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, err := s.batch.admit(req, time.Now())
-	if err != nil {
+	if err := s.batch.admit(r, time.Now()); err != nil {
 		return nil, err
 	}
 	r.stream.end = func(reason Reason, err error) { s.end(r, reason, err) }
@@ -265,7 +268,7 @@ func (s *Scheduler) settle(f *flight) error {
 	choices := make([]choice, len(f.rows))
 	for i, r := range f.rows {
 		if wanted[i] {
-			choices[i].Choice, choices[i].err = r.Sampler.Sample(f.result.Logits[i])
+			choices[i].Choice, choices[i].err = r.sampler.Next(f.result.Logits[i])
 		}
 	}
 	s.mu.Lock()

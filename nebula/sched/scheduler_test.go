@@ -30,9 +30,6 @@ func start(t testing.TB, in engine.Info, opts Options) (*Scheduler, *fakeEngine)
 
 func submit(t testing.TB, s *Scheduler, ctx context.Context, req Request) *Stream {
 	t.Helper()
-	if req.Sampler == nil {
-		req.Sampler = greedy{}
-	}
 	stream, err := s.Submit(ctx, req)
 	if err != nil {
 		t.Fatal(err)
@@ -64,8 +61,8 @@ func TestStreamsOfConcurrentRequests(t *testing.T) {
 			for i := range 20 {
 				wg.Go(func() {
 					time.Sleep(time.Duration(i*i%7) * time.Millisecond)
-					req := Request{Prompt: prompt(i%4, 1+i*3%40), MaxTokens: 1 + i%9}
-					stream, err := s.Submit(t.Context(), Request{Prompt: req.Prompt, MaxTokens: req.MaxTokens, Sampler: greedy{}})
+					req := ask(prompt(i%4, 1+i*3%40), 1+i%9)
+					stream, err := s.Submit(t.Context(), req)
 					if err != nil {
 						t.Error(err)
 						return
@@ -140,7 +137,7 @@ func TestTokensBeforeStopStay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, _ := start(t, info(1, 32, 1000, 4, 1), Options{})
 		defer s.Close()
-		stream := submit(t, s, t.Context(), Request{Prompt: prompt(0, 5)})
+		stream := submit(t, s, t.Context(), ask(prompt(0, 5), 0))
 		time.Sleep(20*time.Millisecond + time.Microsecond)
 		stream.Stop()
 		got, fin := read(t, stream)
@@ -154,7 +151,7 @@ func TestLeavingTheLoopCancels(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, _ := start(t, info(1, 32, 1000, 4, 1), Options{})
 		defer s.Close()
-		stream := submit(t, s, t.Context(), Request{Prompt: prompt(0, 5)})
+		stream := submit(t, s, t.Context(), ask(prompt(0, 5), 0))
 		for range stream.Events() {
 			break
 		}
@@ -169,7 +166,7 @@ func TestNextEndsWithItsOwnContext(t *testing.T) {
 		s, f := start(t, info(1, 32, 1000, 4, 1), Options{})
 		defer s.Close()
 		f.latency = time.Hour
-		stream := submit(t, s, t.Context(), Request{Prompt: prompt(0, 5), MaxTokens: 1})
+		stream := submit(t, s, t.Context(), ask(prompt(0, 5), 1))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := stream.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -187,10 +184,10 @@ func TestQueueFullIsExact(t *testing.T) {
 		defer s.Close()
 		var all []*Stream
 		for range 5 {
-			all = append(all, submit(t, s, t.Context(), Request{Prompt: prompt(0, 5)}))
+			all = append(all, submit(t, s, t.Context(), ask(prompt(0, 5), 0)))
 		}
 		time.Sleep(10 * time.Millisecond)
-		_, err := s.Submit(t.Context(), Request{Prompt: prompt(0, 5), Sampler: greedy{}})
+		_, err := s.Submit(t.Context(), ask(prompt(0, 5), 0))
 		if full := (*QueueFull)(nil); !errors.As(err, &full) || full.Pending != 5 || full.Limit != 5 {
 			t.Fatalf("%v", err)
 		}
@@ -198,7 +195,7 @@ func TestQueueFullIsExact(t *testing.T) {
 			t.Errorf("%d queued, %d running", m.Queued, m.Running)
 		}
 		all[4].Close()
-		submit(t, s, t.Context(), Request{Prompt: prompt(0, 5)})
+		submit(t, s, t.Context(), ask(prompt(0, 5), 0))
 	})
 }
 
@@ -216,7 +213,7 @@ func TestEngineFailure(t *testing.T) {
 					}
 					var all []*Stream
 					for i := range 10 {
-						all = append(all, submit(t, s, t.Context(), Request{Prompt: prompt(i, 5), MaxTokens: 50}))
+						all = append(all, submit(t, s, t.Context(), ask(prompt(i, 5), 50)))
 					}
 					for i, stream := range all {
 						got, fin := read(t, stream)
@@ -224,12 +221,12 @@ func TestEngineFailure(t *testing.T) {
 						if fin.Reason != Failed || !errors.As(fin.Err, &failed) || !errors.Is(fin.Err, errBroken) {
 							t.Fatalf("request %d: %+v", i, fin)
 						}
-						want, _ := sequential(Request{Prompt: prompt(i, 5), MaxTokens: 50}, in)
+						want, _ := sequential(ask(prompt(i, 5), 50), in)
 						if failed.Generated != len(got) || fin.Usage.Generated != len(got) || !slices.Equal(got, want[:len(got)]) {
 							t.Errorf("request %d: %d tokens given out, the error says %d", i, len(got), failed.Generated)
 						}
 					}
-					_, err := s.Submit(t.Context(), Request{Prompt: prompt(0, 5), Sampler: greedy{}})
+					_, err := s.Submit(t.Context(), ask(prompt(0, 5), 0))
 					if !errors.Is(err, errBroken) || s.Err() == nil {
 						t.Errorf("after the failure: %v, %v", err, s.Err())
 					}
@@ -251,7 +248,7 @@ func TestCloseEndsEverythingAndLeavesTheEngineClean(t *testing.T) {
 			s, f := start(t, info(2, 32, 1000, 4, depth), Options{})
 			var all []*Stream
 			for i := range 6 {
-				all = append(all, submit(t, s, t.Context(), Request{Prompt: prompt(i, 5)}))
+				all = append(all, submit(t, s, t.Context(), ask(prompt(i, 5), 0)))
 			}
 			tokens(t, all[0], 2)
 			s.Close()
@@ -265,7 +262,7 @@ func TestCloseEndsEverythingAndLeavesTheEngineClean(t *testing.T) {
 			if len(f.results) != 0 {
 				t.Error("a step was left in flight")
 			}
-			if _, err := s.Submit(t.Context(), Request{Prompt: prompt(0, 5), Sampler: greedy{}}); !errors.Is(err, ErrClosed) {
+			if _, err := s.Submit(t.Context(), ask(prompt(0, 5), 0)); !errors.Is(err, ErrClosed) {
 				t.Errorf("%v", err)
 			}
 		})
@@ -277,7 +274,7 @@ func TestSubmitWithADeadContext(t *testing.T) {
 		s, f := start(t, info(2, 32, 1000, 4, 1), Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := s.Submit(ctx, Request{Prompt: prompt(0, 5), Sampler: greedy{}}); !errors.Is(err, context.Canceled) {
+		if _, err := s.Submit(ctx, ask(prompt(0, 5), 0)); !errors.Is(err, context.Canceled) {
 			t.Errorf("%v", err)
 		}
 		s.Close()
@@ -294,7 +291,7 @@ func TestUsageAndMetrics(t *testing.T) {
 		defer s.Close()
 		var all []*Stream
 		for range 3 {
-			all = append(all, submit(t, s, t.Context(), Request{Prompt: prompt(0, 9), MaxTokens: 10}))
+			all = append(all, submit(t, s, t.Context(), ask(prompt(0, 9), 10)))
 		}
 		_, first := read(t, all[0])
 		for _, stream := range all[1:] {
@@ -338,7 +335,7 @@ func TestConcurrentStorm(t *testing.T) {
 			}
 			var wg sync.WaitGroup
 			for range 30 {
-				req := Request{Prompt: prompt(rng.IntN(3), 1+rng.IntN(s.batch.longest()-1)), MaxTokens: 1 + rng.IntN(20), Sampler: greedy{}}
+				req := ask(prompt(rng.IntN(3), 1+rng.IntN(s.batch.longest()-1)), 1+rng.IntN(20))
 				at, end := rng.IntN(60), rng.IntN(4)
 				if end == 3 {
 					req.Deadline = time.Now().Add(time.Duration(rng.IntN(80)) * time.Millisecond)

@@ -6,18 +6,20 @@ import (
 	"iter"
 	"sync"
 	"time"
+
+	"forgekernel/nebula/sample"
 )
 
 // Event is one token of a request, or its end.
 type Event struct {
-	Choice
+	sample.Choice
 	Index  int // of the token among the generated ones, from 0
 	At     time.Time
 	Finish *Finish // set in the last event, which has no token
 }
 
 // Stream gives the tokens of one request. It holds what has not been read, at
-// most the request's MaxTokens, so that a slow reader delays nobody. It is safe
+// most as many as it may generate, so that a slow reader delays nobody. It is safe
 // for concurrent use; events go to one reader each.
 type Stream struct {
 	end func(Reason, error) // ends the request, unless it has ended
