@@ -20,8 +20,8 @@ type batch struct {
 	pool *cache.Pool
 
 	lastID   uint64
-	waiting  list.List  // of *request, by age
-	running  []*request // those with a sequence; decoders take turns from the front
+	waiting  list.List  // of *request, in the order in which they begin
+	running  []*request // those with a sequence
 	releases []uint64   // requests that the ranks are to forget before the next step
 	promised int        // blocks that accepted requests may need at most
 	broken   error      // why nothing is accepted any more

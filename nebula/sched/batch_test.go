@@ -205,13 +205,14 @@ func TestShortPromptsSharePrefillSteps(t *testing.T) {
 	s.finish()
 }
 
-// The fake engine refuses a request that is in two steps in flight, so only the
-// balance is looked at here.
 func TestStagesHaveEqualShares(t *testing.T) {
 	for _, c := range []struct{ depth, requests int }{{2, 8}, {2, 5}, {3, 7}, {4, 4}} {
 		s := newSim(t, info(8, 64, 200, 4, c.depth), Options{})
 		for i := range c.requests {
 			s.submit(ask(prompt(i, 3), 30))
+		}
+		if f := s.tick(); len(f.rows) != ceil(c.requests, c.depth) {
+			t.Errorf("depth %d, %d prompts: a step of %d", c.depth, c.requests, len(f.rows))
 		}
 		for range 4 * c.depth { // past the prompts
 			s.tick()
@@ -303,6 +304,51 @@ func TestTheYoungestGivesUpItsBlocks(t *testing.T) {
 		}
 		checkWhole(t, r, in)
 	}
+}
+
+// Blocks of one token run out while two prompts are being computed beside two
+// decoders.
+func TestPromptsGiveWayToOlderDecoders(t *testing.T) {
+	in := info(4, 64, 40, 1, 1)
+	s := newSim(t, in, Options{Chunk: 1})
+	all := []*request{s.submit(ask(prompt(0, 2), 30)), s.submit(ask(prompt(1, 2), 30))}
+	s.tick()
+	all = append(all, s.submit(ask(prompt(2, 15), 3)), s.submit(ask(prompt(3, 15), 3)))
+	s.tick()
+	if all[2].seq == nil || all[3].seq == nil {
+		t.Fatal("the prompts have not begun")
+	}
+	s.finish()
+	if all[2].usage.Preempted == 0 || all[3].usage.Preempted == 0 || all[0].usage.Preempted != 0 {
+		t.Errorf("preempted %d, %d, %d times", all[0].usage.Preempted, all[2].usage.Preempted, all[3].usage.Preempted)
+	}
+	for _, r := range all {
+		checkWhole(t, r, in)
+	}
+}
+
+// A request begins when its prompt fits beside what the running ones still need
+// for theirs and a block more for each; blocks that it would share are not there
+// for it a second time.
+func TestWhoFits(t *testing.T) {
+	s := newSim(t, info(4, 64, 10, 4, 1), Options{Chunk: 4})
+	s.submit(ask(prompt(1, 9), 1))
+	s.finish()                      // leaves 2 idle blocks
+	s.submit(ask(prompt(2, 2), 12)) // a decoder with 1 block
+	s.tick()
+	s.submit(ask(prompt(3, 15), 2)) // a prompt with 1 block of 4
+	s.tick()
+	for n, want := range map[int]bool{12: true, 13: false} { // 3 and 4 blocks; 8 are available, 2 of them shared, 5 are needed
+		r, err := s.batch.newRequest(ask(prompt(1, n), 2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		have := s.batch.pool.Match(r.tokens)
+		if got := s.batch.fits(r, have); got != want || have.Tokens != 8 {
+			t.Errorf("a prompt of %d tokens, %d of them there, fits: %v", n, have.Tokens, got)
+		}
+	}
+	s.finish()
 }
 
 func TestRefuseNeverPreempts(t *testing.T) {

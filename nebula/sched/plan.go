@@ -27,7 +27,7 @@ func (b *batch) plan(now time.Time) (*flight, time.Time) {
 	most := min(b.info.MaxRows, len(b.running))
 	f := &flight{sent: now, rows: make([]*request, 0, most), step: engine.Step{Rows: make([]engine.Row, 0, most)}}
 	decodes, prompts := b.ready()
-	b.addDecodes(f, decodes, len(prompts) > 0)
+	b.addDecodes(f, decodes)
 	b.addPrompts(f, prompts)
 	for _, r := range f.rows {
 		r.busy, r.known = true, true
@@ -65,37 +65,20 @@ func (b *batch) ready() (decodes, prompts []*request) {
 }
 
 // addDecodes adds the rows of one token: an even share of all that decode, so
-// that with several steps in flight each has its part. One row is left for
-// prompts if there are any.
-func (b *batch) addDecodes(f *flight, ready []*request, prompts bool) {
-	rows := b.info.MaxRows
-	if prompts && rows > 1 {
-		rows--
-	}
-	share := min(rows, ceil(b.decoding, b.info.Depth))
+// that with several steps in flight each has its part. What is left out of one
+// step comes into one of the next: as many steps as may be in flight have shares
+// for all. They also leave a row to a prompt, because no more requests run than
+// those steps have rows.
+func (b *batch) addDecodes(f *flight, ready []*request) {
+	share := ceil(b.decoding, b.info.Depth)
 	for _, r := range ready {
-		if len(f.rows) == share {
-			b.rotate(f.rows)
-			break
-		}
-		if r.seq != nil { // not preempted by one before it
+		if len(f.rows) < share && r.seq != nil { // not preempted by one before it
 			b.add(f, r, 1)
 		}
 	}
 }
 
 func ceil(n, parts int) int { return (n + parts - 1) / parts }
-
-// rotate puts the requests that had their turn behind the others.
-func (b *batch) rotate(served []*request) {
-	order := make([]*request, 0, len(b.running))
-	for _, r := range b.running {
-		if !slices.Contains(served, r) {
-			order = append(order, r)
-		}
-	}
-	b.running = append(order, served...)
-}
 
 // addPrompts fills the step up with chunks of prompts, again an even share of
 // them. The oldest has at least half of the tokens, so that it always goes on;
@@ -152,7 +135,7 @@ func (b *batch) add(f *flight, r *request, n int) bool {
 }
 
 // preempt sends the youngest request that is younger than r and not in flight
-// back to the queue.
+// back to the front of the queue.
 func (b *batch) preempt(f *flight, r *request) bool {
 	victim := r
 	for _, o := range b.running {
@@ -170,14 +153,6 @@ func (b *batch) preempt(f *flight, r *request) bool {
 	b.vacate(victim)
 	victim.usage.Preempted++
 	b.stats.preemptions++
-	next := b.waiting.Front()
-	for next != nil && next.Value.(*request).id < victim.id {
-		next = next.Next()
-	}
-	if next == nil {
-		victim.elem = b.waiting.PushBack(victim)
-	} else {
-		victim.elem = b.waiting.InsertBefore(victim, next)
-	}
+	victim.elem = b.waiting.PushFront(victim)
 	return true
 }
