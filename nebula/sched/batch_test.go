@@ -230,6 +230,34 @@ func TestStagesHaveEqualShares(t *testing.T) {
 	}
 }
 
+func TestChunksOfAPromptFollowOneAnother(t *testing.T) {
+	in := info(4, 64, 100, 4, 3)
+	s := newSim(t, in, Options{Chunk: 16})
+	r := s.submit(ask(prompt(0, 100), 5))
+	for chunk := range 7 {
+		f := s.tick()
+		if n := min(16, 100-16*chunk); len(f.step.Rows) != 1 || len(f.step.Rows[0].Tokens) != n {
+			t.Fatalf("chunk %d: %+v", chunk, f.step.Rows)
+		}
+		if want := min(2, 6-chunk); len(s.flying) != want {
+			t.Fatalf("after chunk %d %d steps are in flight, want %d", chunk, len(s.flying), want)
+		}
+	}
+	s.finish()
+	checkWhole(t, r, in)
+}
+
+func TestAPromptThatEndedIsNotComputedOn(t *testing.T) {
+	s := newSim(t, info(4, 64, 100, 4, 3), Options{Chunk: 16})
+	r := s.submit(ask(prompt(0, 100), 5))
+	s.tick() // 2 chunks more are in flight
+	s.batch.finish(r, Cancelled, nil, s.now)
+	s.finish()
+	if n := len(s.engine.steps); n != 3 {
+		t.Errorf("%d steps", n)
+	}
+}
+
 func TestPromptsAreNotStarvedByDecoders(t *testing.T) {
 	s := newSim(t, info(4, 16, 400, 4, 2), Options{})
 	for i := range 7 {
@@ -263,7 +291,7 @@ func TestCommonPrefixIsComputedOnce(t *testing.T) {
 		in := info(8, 8192, 600, 16, depth)
 		var prefill, blocks [2]int
 		for i, alone := range []bool{false, true} {
-			s := newSim(t, in, Options{NoSharing: alone})
+			s := newSim(t, in, Options{NoSharing: alone, Chunk: 8192})
 			var all []*request
 			for j := range n {
 				p := append(prompt(0, common), prompt(j, own)...)
