@@ -1,10 +1,11 @@
 // Package model makes decoders: their programs, as forge graphs, and their
 // weights.
 //
-// A [Model] is a [Config] and a source of weights. [Model.Graph] makes the program
-// of one place of a [shard.Layout] for one [Form] of batch:
+// A [Model] is a [Config] and a source of weights: a Hugging Face folder or a GGUF
+// file ([Open]), or numbers made from a seed ([Seeded]). [Model.Graph] makes the
+// program of one place of a [shard.Layout] for one [Form] of batch:
 //
-//	m, err := model.Seeded(model.TinyDecoder(), 7)
+//	m, err := model.Open("SmolLM2-135M")
 //	g, err := m.Graph(model.Form{
 //		Place: shard.Place{Layout: shard.Layout{TP: 3, PP: 2}, Rank: 4},
 //		DType: tensor.BF16, Rows: 8, Tokens: 1,
