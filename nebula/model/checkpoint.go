@@ -32,9 +32,6 @@ type stored struct {
 // find is the place of a parameter.
 func (n *naming) find(p Param) stored {
 	name := p.Name
-	if p.Tied {
-		return stored{n.parts[embedding] + weight, true, -1}
-	}
 	s := stored{transposed: p.Kind == Matrix && (!n.rows || name == head+weight), third: -1}
 	part, suffix := name, weight
 	for _, end := range []string{weight, bias} {

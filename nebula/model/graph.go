@@ -117,7 +117,7 @@ func (g *grapher) constant(t *tensor.Tensor, err error) *ir.Value {
 	}
 	g.line++
 	g.b.At(ir.Pos{Source: g.region.String(), Line: g.line})
-	v, err := g.b.Share(t)
+	v, err := g.b.SharedConst(t)
 	g.err = err
 	return v
 }
