@@ -1,0 +1,72 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+
+	"forgekernel/forge/weights"
+)
+
+// gpt2 has learned positions, layer norms, GELU in its tanh form, a bias in every
+// linear layer, and a head that is the embedding.
+var gpt2 = &family{name: "gpt2", layerNorm: true, bias: everyBias}
+
+// qkvThirds are the parts of GPT-2's one projection to queries, keys and values.
+var qkvThirds = map[string]int{attentionQ: 0, attentionK: 1, attentionV: 2}
+
+// gpt2HF stores linear layers as [in, out], which the library calls Conv1D.
+var gpt2HF = &naming{
+	layer: "transformer.h.%d.",
+	parts: map[string]string{
+		embedding: "transformer.wte", positions: "transformer.wpe", finalNorm: "transformer.ln_f", head: "lm_head",
+		attentionNorm: "ln_1", attentionQ: "attn.c_attn", attentionK: "attn.c_attn", attentionV: "attn.c_attn",
+		attentionOutput: "attn.c_proj", ffNorm: "ln_2", ffUp: "mlp.c_fc", ffDown: "mlp.c_proj",
+	},
+	fused: qkvThirds,
+	rows:  true,
+	other: []string{".attn.bias", ".attn.masked_bias"}, // the causal mask
+}
+
+var gpt2GGUF = &naming{
+	layer: "blk.%d.",
+	parts: map[string]string{
+		embedding: "token_embd", positions: "position_embd", finalNorm: "output_norm", head: "output",
+		attentionNorm: "attn_norm", attentionQ: "attn_qkv", attentionK: "attn_qkv", attentionV: "attn_qkv",
+		attentionOutput: "attn_output", ffNorm: "ffn_norm", ffUp: "ffn_up", ffDown: "ffn_down",
+	},
+	fused: qkvThirds,
+}
+
+// gpt2Names are the names in a file: its first checkpoints lack the prefix.
+func gpt2Names(f *weights.File) *naming {
+	if _, err := f.Weight("wte.weight"); err != nil {
+		return gpt2HF
+	}
+	n := *gpt2HF
+	n.layer, n.parts = "h.%d.", maps.Clone(n.parts)
+	n.parts[embedding], n.parts[positions], n.parts[finalNorm] = "wte", "wpe", "ln_f"
+	return &n
+}
+
+func hfGPT2(h *hfConfig) (Config, error) {
+	err := missing("vocab_size", h.Vocab, "n_embd", h.GPTHidden, "n_layer", h.GPTLayers, "n_head", h.GPTHeads,
+		"n_positions", h.GPTContext, "layer_norm_epsilon", h.GPTEps)
+	if err != nil {
+		return Config{}, err
+	}
+	if act := or(h.GPTActivation, "gelu_new"); act != "gelu_new" && act != "gelu_pytorch_tanh" {
+		return Config{}, fmt.Errorf("activation_function is %q; only gelu_new is supported", act)
+	}
+	if !or(h.GPTScale, true) || or(h.GPTByLayer, false) {
+		return Config{}, errors.New("scale_attn_weights is false or scale_attn_by_inverse_layer_idx true: only the usual scale is supported")
+	}
+	hidden, heads := *h.GPTHidden, *h.GPTHeads
+	if heads < 1 || hidden%heads != 0 {
+		return Config{}, fmt.Errorf("n_head %d does not divide n_embd %d", heads, hidden)
+	}
+	return Config{
+		Family: gpt2.name, Vocab: *h.Vocab, Hidden: hidden, Layers: *h.GPTLayers, Heads: heads, KVHeads: heads, HeadDim: hidden / heads,
+		FF: or(h.GPTFF, 4*hidden), Context: *h.GPTContext, Eps: *h.GPTEps, Tied: or(h.Tied, true),
+	}, nil
+}
