@@ -166,7 +166,7 @@ func TestLedgerFollowsThePool(t *testing.T) {
 				r := &live{id, p.Open(prompt)}
 				before := len(step)
 				if grow(r, 1+rng.IntN(4)); len(step) == before {
-					release(t, r.seq)
+					r.seq.Release()
 					continue
 				}
 				all = append(all, r)
@@ -178,7 +178,7 @@ func TestLedgerFollowsThePool(t *testing.T) {
 			all = slices.DeleteFunc(all, func(r *live) bool {
 				gone := rng.IntN(8) == 0
 				if gone {
-					release(t, r.seq)
+					r.seq.Release()
 					l.Release(r.id)
 				}
 				return gone
