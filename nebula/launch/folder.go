@@ -82,8 +82,8 @@ func here() (boot, namespace string) {
 	return strings.TrimSpace(string(id)), namespace
 }
 
-// create makes the folder of a job, which nobody ever sees without its record.
-func (f Folder) create(r Record) (dir string, err error) {
+// Create records a job and returns the folder made for it, which nobody ever sees without its record.
+func (f Folder) Create(r Record) (dir string, err error) {
 	making := f.part(r.Parent, r.Job)
 	if err := os.Mkdir(making, 0o700); err != nil {
 		return "", fmt.Errorf("record of the job: %w", err)
@@ -221,7 +221,7 @@ func (f Folder) Reap() ([]Record, error) {
 }
 
 // removeParts removes what is left of processes that ended between two steps of
-// create or remove; no rank belongs to it.
+// Create or remove; no rank belongs to it.
 func (f Folder) removeParts() {
 	paths, _ := filepath.Glob(filepath.Join(string(f), partPrefix+"*"))
 	for _, path := range paths {
@@ -320,3 +320,6 @@ func deliver(id proc.ID, s unix.Signal) error {
 	}
 	return nil
 }
+
+// Log is the file that holds what a rank printed.
+func (r Record) Log(rank int) string { return filepath.Join(r.Dir, logName(rank)) }

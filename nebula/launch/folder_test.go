@@ -151,7 +151,7 @@ func orphan(t *testing.T, f Folder, job string, rank proc.ID) Record {
 		t.Fatal(err)
 	}
 	r := Record{Job: job, Parent: proc.ID{PID: self.PID, Start: self.Start + 1}, Ranks: []proc.ID{rank}}
-	if r.Dir, err = f.create(r); err != nil {
+	if r.Dir, err = f.Create(r); err != nil {
 		t.Fatal(err)
 	}
 	return r

@@ -99,7 +99,7 @@ func Start(ctx context.Context, spec Spec) (*Ranks, error) {
 	}
 	folder.Reap() // what cannot be ended stays on record, for "forge nebula ps"
 	record := Record{Job: spec.Job, Epoch: spec.Epoch, Parent: self, Command: spec.Command, Ranks: []proc.ID{}}
-	dir, err := folder.create(record)
+	dir, err := folder.Create(record)
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ const patience = 5 * time.Second
 
 // checks are the table of a job's host, in the order of the report.
 var checks = []Check{
-	{"launcher", launcher},
+	{"launcher", Launcher},
 	{"rendezvous", rendezvous},
 	{"operating system", OperatingSystem},
 	{"host", Kind},

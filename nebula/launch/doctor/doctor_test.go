@@ -155,26 +155,42 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			folder, _ := h.Folder()
-			got := strings.ReplaceAll(string(raw), string(folder), "RUN")
-			golden := filepath.Join("testdata", name+".json")
-			if *update {
-				if err := os.WriteFile(golden, []byte(got+"\n"), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got+"\n" != string(want) {
-				t.Errorf("%s differs:\n%s", golden, got)
-			}
-			for _, f := range report.Findings {
-				if text := report.Table().Text(); !strings.Contains(text, f.What) || (f.State == OK) != (f.Fix == "") {
-					t.Errorf("%+v", f)
-				}
-			}
+			checkGolden(t, name+".json", string(raw)+"\n", folder)
+			checkGolden(t, name+".txt", report.Text(false), folder)
 		})
+	}
+}
+
+func checkGolden(t *testing.T, name, got string, folder launch.Folder) {
+	t.Helper()
+	got = strings.ReplaceAll(got, string(folder), "RUN")
+	golden := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs:\n%s", golden, got)
+	}
+}
+
+// A notebook gets a table, a terminal colours.
+func TestForms(t *testing.T) {
+	r := Report{Schema: Schema, Findings: []Finding{{"memory", OK, "32 GiB", ""}, {"cores", Fail, "none", "buy <some>"}}}
+	if text := r.Text(true); !strings.Contains(text, "\x1b[31mfail\x1b[0m  cores ") || !strings.Contains(text, "-> buy <some>") {
+		t.Errorf("%q", text)
+	}
+	b := r.Display()
+	if html, _ := b.Data["text/html"].(string); !strings.Contains(html, "<table") || !strings.Contains(html, "buy &lt;some&gt;") {
+		t.Errorf("%v", b.Data)
+	}
+	if b.Data["text/plain"] != r.Text(false) || r.State() != Fail {
+		t.Errorf("%v, %s", b.Data["text/plain"], r.State())
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 	"forgekernel/nebula/launch"
 )
 
-func launcher(_ context.Context, h *Host) Finding {
+// Launcher finds who started this process, and where it stands in the job.
+func Launcher(_ context.Context, h *Host) Finding {
 	job, err := launch.Detect(h.Env)
 	if err != nil {
 		return Finding{State: Fail, Found: err.Error(), Fix: "start all ranks with one launcher, or correct the variables it sets"}

@@ -2,7 +2,9 @@ package doctor
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 
 	"forgekernel/display"
 )
@@ -47,5 +49,33 @@ func (r Report) Table() display.Table {
 	return t
 }
 
-// Display shows the report as a table.
-func (r Report) Display() display.Bundle { return r.Table().Display() }
+// colours of states on a terminal.
+var colours = map[State]string{OK: "\x1b[32m", Warn: "\x1b[33m", Fail: "\x1b[31m"}
+
+// Text is the report for a terminal: a line for each finding, and one for each
+// thing to do.
+func (r Report) Text(colour bool) string {
+	width := 0
+	for _, f := range r.Findings {
+		width = max(width, len(f.What))
+	}
+	var b strings.Builder
+	for _, f := range r.Findings {
+		state := fmt.Sprintf("%-4s", f.State)
+		if colour {
+			state = colours[f.State] + state + "\x1b[0m"
+		}
+		fmt.Fprintf(&b, "%s  %-*s  %s\n", state, width, f.What, f.Found)
+		if f.Fix != "" {
+			fmt.Fprintf(&b, "%4s  %*s  -> %s\n", "", width, "", f.Fix)
+		}
+	}
+	return b.String()
+}
+
+// Display shows the report as a table, and as lines where there is only text.
+func (r Report) Display() display.Bundle {
+	b := r.Table().Display()
+	b.Data["text/plain"] = r.Text(false)
+	return b
+}
