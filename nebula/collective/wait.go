@@ -54,7 +54,7 @@ func (g *group) await(l *link, p *side, seen uint32) error {
 		limit = d
 	}
 	for {
-		left := l.left.Load() // before the position: what a rank wrote before it left still counts
+		left := l.ends.Load() <= 0 // before the position: what a rank wrote before it left still counts
 		if p.position.Load() != seen {
 			return nil
 		}
