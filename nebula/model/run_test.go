@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 
@@ -95,7 +96,7 @@ func (d *decoder) step(logits Logits, pos []int, rows ...[]int32) *tensor.Tensor
 	in := stepInputs(f, pos, rows)
 	in["table"] = d.tables
 	outs, errs := d.run(f, in)
-	if err := firstError(errs); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		d.t.Fatalf("%v: %v", d.layout, err)
 	}
 	if logits == None {
