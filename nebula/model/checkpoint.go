@@ -137,38 +137,56 @@ func (c *checkpoint) read(p Param, dtype tensor.DType) (*tensor.Tensor, error) {
 	if !s.transposed {
 		return w.LoadPart(axis, from, to, dtype)
 	}
-	t, err := w.LoadPart(1-axis, from, to, dtype)
+	return transposed(w, 1-axis, from, to, dtype)
+}
+
+// transposed loads a part of a matrix and turns it.
+func transposed(w *weights.Weight, axis, from, to int, dtype tensor.DType) (*tensor.Tensor, error) {
+	shape := []int{w.Shape[1], w.Shape[0]}
+	shape[1-axis] = to - from
+	out, err := tensor.Zeros(dtype, shape...)
 	if err != nil {
 		return nil, err
 	}
-	return transpose(t)
+	if axis == 1 {
+		lines, err := w.LoadPart(1, from, to, dtype)
+		if err == nil {
+			turn(out, lines, 0)
+		}
+		return out, err
+	}
+	for at := from; at < to; at += slab {
+		lines, err := w.LoadPart(0, at, min(at+slab, to), dtype)
+		if err != nil {
+			return nil, err
+		}
+		turn(out, lines, at-from)
+	}
+	return out, nil
 }
 
-// transpose turns a matrix. Blocks keep the lines that are read and written in
-// cache.
-func transpose(t *tensor.Tensor) (*tensor.Tensor, error) {
-	out, err := tensor.Zeros(t.DType(), t.Dim(1), t.Dim(0))
-	if err != nil {
-		return nil, err
+const (
+	slab  = 256 // lines of a matrix that are held twice while it is turned
+	block = 32  // side of the squares that turn at a time, so that both sides stay in cache
+)
+
+// turn makes the lines of src columns of dst, from column at on.
+func turn(dst, src *tensor.Tensor, at int) {
+	if dst.DType() == tensor.F32 {
+		turnSquares(dst.Float32()[at:], src.Float32(), dst.Dim(1), src.Dim(0), src.Dim(1))
+		return
 	}
-	if t.DType() == tensor.F32 {
-		return out, turn(out.Float32(), t.Float32(), t.Dim(0), t.Dim(1))
-	}
-	return out, turn(out.Bits16(), t.Bits16(), t.Dim(0), t.Dim(1))
+	turnSquares(dst.Bits16()[at:], src.Bits16(), dst.Dim(1), src.Dim(0), src.Dim(1))
 }
 
-// block is the side of the squares that turn at a time.
-const block = 32
-
-func turn[T any](dst, src []T, rows, cols int) error {
-	return inParallel((cols+block-1)/block, func(from, to int) error {
-		for r0 := 0; r0 < rows; r0 += block {
-			for c := from * block; c < min(to*block, cols); c++ {
-				for r := r0; r < min(r0+block, rows); r++ {
-					dst[c*rows+r] = src[r*cols+c]
+func turnSquares[T any](dst, src []T, width, rows, cols int) {
+	for r0 := 0; r0 < rows; r0 += block {
+		for c0 := 0; c0 < cols; c0 += block {
+			for r := r0; r < min(r0+block, rows); r++ {
+				for c := c0; c < min(c0+block, cols); c++ {
+					dst[c*width+r] = src[r*cols+c]
 				}
 			}
 		}
-		return nil
-	})
+	}
 }

@@ -13,11 +13,7 @@ import (
 const ropeFactors = "rope_freqs.weight"
 
 // ggufArchitectures are the values of general.architecture that are supported.
-var ggufArchitectures = []struct {
-	name   string
-	config func(*ggufMeta) Config
-	naming *naming
-}{
+var ggufArchitectures = architectures[*ggufMeta]{
 	{"llama", ggufLlama, llamaGGUF}, // also Mistral and SmolLM
 	{"qwen2", ggufQwen2, llamaGGUF},
 	{"gpt2", ggufGPT2, gpt2GGUF},
@@ -33,23 +29,11 @@ func openGGUF(file *weights.File, path, ref string) (*Model, error) {
 }
 
 func parseGGUF(file *weights.File) (Config, *naming, error) {
-	name, _ := file.Meta()["general.architecture"].(string)
-	supported := ""
-	for i, a := range ggufArchitectures {
-		if a.name == name {
-			m := &ggufMeta{file: file, arch: name}
-			c := a.config(m)
-			if m.err != nil {
-				return Config{}, nil, m.err
-			}
-			return c, a.naming, c.Check()
-		}
-		if i > 0 {
-			supported += ", "
-		}
-		supported += a.name
+	name, ok := file.Meta()["general.architecture"].(string)
+	if !ok {
+		return Config{}, nil, errors.New("general.architecture is missing")
 	}
-	return Config{}, nil, fmt.Errorf("architecture %q is not supported; these are: %s", name, supported)
+	return ggufArchitectures.read(name, &ggufMeta{file: file, arch: name})
 }
 
 // ggufMeta reads the metadata of an architecture. The first error stays.
@@ -169,18 +153,18 @@ func (m *ggufMeta) gated() Config {
 
 // ggufLlama pairs neighbouring channels: the format stores the rows of queries and
 // keys in that order.
-func ggufLlama(m *ggufMeta) Config {
+func ggufLlama(m *ggufMeta) (Config, error) {
 	c := m.gated()
 	c.Rope.Interleaved = true
-	return c
+	return c, m.err
 }
 
-func ggufQwen2(m *ggufMeta) Config { return m.gated() }
+func ggufQwen2(m *ggufMeta) (Config, error) { return m.gated(), m.err }
 
-func ggufGPT2(m *ggufMeta) Config {
+func ggufGPT2(m *ggufMeta) (Config, error) {
 	c := m.common(gpt2)
 	c.Eps = m.number("attention.layer_norm_epsilon", 1e-5)
-	return c
+	return c, m.err
 }
 
 func (m *ggufMeta) rope() *Rope {

@@ -50,23 +50,18 @@ func gpt2Names(f *weights.File) *naming {
 }
 
 func hfGPT2(h *hfConfig) (Config, error) {
-	err := missing("vocab_size", h.Vocab, "n_embd", h.GPTHidden, "n_layer", h.GPTLayers, "n_head", h.GPTHeads,
-		"n_positions", h.GPTContext, "layer_norm_epsilon", h.GPTEps)
-	if err != nil {
-		return Config{}, err
-	}
 	if act := or(h.GPTActivation, "gelu_new"); act != "gelu_new" && act != "gelu_pytorch_tanh" {
 		return Config{}, fmt.Errorf("activation_function is %q; only gelu_new is supported", act)
 	}
-	if !or(h.GPTScale, true) || or(h.GPTByLayer, false) {
+	if !or(h.GPTScale, true) || h.GPTByLayer {
 		return Config{}, errors.New("scale_attn_weights is false or scale_attn_by_inverse_layer_idx true: only the usual scale is supported")
 	}
-	hidden, heads := *h.GPTHidden, *h.GPTHeads
-	if heads < 1 || hidden%heads != 0 {
-		return Config{}, fmt.Errorf("n_head %d does not divide n_embd %d", heads, hidden)
+	if h.GPTHeads < 1 || h.GPTHidden%h.GPTHeads != 0 {
+		return Config{}, fmt.Errorf("n_head %d does not divide n_embd %d", h.GPTHeads, h.GPTHidden)
 	}
 	return Config{
-		Family: gpt2.name, Vocab: *h.Vocab, Hidden: hidden, Layers: *h.GPTLayers, Heads: heads, KVHeads: heads, HeadDim: hidden / heads,
-		FF: or(h.GPTFF, 4*hidden), Context: *h.GPTContext, Eps: *h.GPTEps, Tied: or(h.Tied, true),
+		Family: gpt2.name, Vocab: h.Vocab, Hidden: h.GPTHidden, Layers: h.GPTLayers,
+		Heads: h.GPTHeads, KVHeads: h.GPTHeads, HeadDim: h.GPTHidden / h.GPTHeads,
+		FF: or(h.GPTFF, 4*h.GPTHidden), Context: h.GPTContext, Eps: or(h.GPTEps, 1e-5), Tied: or(h.Tied, true),
 	}, nil
 }

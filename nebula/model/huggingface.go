@@ -13,44 +13,44 @@ import (
 )
 
 // hfConfig is what a config.json of transformers says, of all architectures that
-// are supported. A nil field is absent or null.
+// are supported. What is absent is zero, which is no legal size; where absence has
+// another meaning the field is a pointer.
 type hfConfig struct {
 	Architectures []string `json:"architectures"`
-	ModelType     string   `json:"model_type"`
-	Vocab         *int     `json:"vocab_size"`
+	Vocab         int      `json:"vocab_size"`
 	Tied          *bool    `json:"tie_word_embeddings"`
 
-	Hidden        *int     `json:"hidden_size"`
-	Layers        *int     `json:"num_hidden_layers"`
-	Heads         *int     `json:"num_attention_heads"`
+	Hidden        int      `json:"hidden_size"`
+	Layers        int      `json:"num_hidden_layers"`
+	Heads         int      `json:"num_attention_heads"`
 	KVHeads       *int     `json:"num_key_value_heads"`
 	HeadDim       *int     `json:"head_dim"`
-	FF            *int     `json:"intermediate_size"`
-	Context       *int     `json:"max_position_embeddings"`
+	FF            int      `json:"intermediate_size"`
+	Context       int      `json:"max_position_embeddings"`
 	RMSEps        *float64 `json:"rms_norm_eps"`
 	Activation    *string  `json:"hidden_act"`
-	AttentionBias *bool    `json:"attention_bias"`
-	MLPBias       *bool    `json:"mlp_bias"`
+	AttentionBias bool     `json:"attention_bias"`
+	MLPBias       bool     `json:"mlp_bias"`
 	Window        *int     `json:"sliding_window"`
-	UseWindow     *bool    `json:"use_sliding_window"`
+	UseWindow     bool     `json:"use_sliding_window"`
 	Partial       *float64 `json:"partial_rotary_factor"`
 
 	RopeTheta      *float64 `json:"rope_theta"`
 	RopeScaling    *hfRope  `json:"rope_scaling"`
-	RopeParameters *hfRope  `json:"rope_parameters"`
+	RopeParameters *hfRope  `json:"rope_parameters"` // in place of these two, from version 5 on
 
-	GPTHidden     *int     `json:"n_embd"`
-	GPTLayers     *int     `json:"n_layer"`
-	GPTHeads      *int     `json:"n_head"`
-	GPTContext    *int     `json:"n_positions"`
+	GPTHidden     int      `json:"n_embd"`
+	GPTLayers     int      `json:"n_layer"`
+	GPTHeads      int      `json:"n_head"`
+	GPTContext    int      `json:"n_positions"`
 	GPTFF         *int     `json:"n_inner"`
 	GPTEps        *float64 `json:"layer_norm_epsilon"`
 	GPTActivation *string  `json:"activation_function"`
 	GPTScale      *bool    `json:"scale_attn_weights"`
-	GPTByLayer    *bool    `json:"scale_attn_by_inverse_layer_idx"`
+	GPTByLayer    bool     `json:"scale_attn_by_inverse_layer_idx"`
 }
 
-// hfRope is rope_scaling, or rope_parameters of later versions.
+// hfRope is rope_scaling or rope_parameters.
 type hfRope struct {
 	Type    string   `json:"rope_type"`
 	OldType string   `json:"type"`
@@ -69,14 +69,9 @@ type hfRope struct {
 	Truncate   *bool    `json:"truncate"`
 }
 
-// hfArchitectures are the architectures by name, each with its configuration and
-// names of tensors.
-var hfArchitectures = []struct {
-	name   string
-	config func(*hfConfig) (Config, error)
-	naming *naming
-}{
-	{"LlamaForCausalLM", hfLlama, llamaHF},
+// hfArchitectures are the architectures of a config.json that are supported.
+var hfArchitectures = architectures[*hfConfig]{
+	{"LlamaForCausalLM", hfLlama, llamaHF}, // also SmolLM
 	{"MistralForCausalLM", hfMistral, llamaHF},
 	{"Qwen2ForCausalLM", hfQwen2, llamaHF},
 	{"GPT2LMHeadModel", hfGPT2, gpt2HF},
@@ -121,42 +116,10 @@ func parseHF(raw []byte) (Config, *naming, error) {
 	if err := json.Unmarshal(raw, &h); err != nil {
 		return Config{}, nil, err
 	}
-	supported := ""
-	for i, a := range hfArchitectures {
-		if len(h.Architectures) == 1 && h.Architectures[0] == a.name {
-			c, err := a.config(&h)
-			if err == nil {
-				err = c.Check()
-			}
-			return c, a.naming, err
-		}
-		if i > 0 {
-			supported += ", "
-		}
-		supported += a.name
-	}
 	if len(h.Architectures) != 1 {
-		return Config{}, nil, fmt.Errorf("it must name one architecture; these are supported: %s", supported)
+		return Config{}, nil, fmt.Errorf("architectures is %q; it must name one", h.Architectures)
 	}
-	return Config{}, nil, fmt.Errorf("architecture %q is not supported; these are: %s", h.Architectures[0], supported)
-}
-
-// missing is the first field that is nil, by name.
-func missing(fields ...any) error {
-	for i := 0; i < len(fields); i += 2 {
-		switch v := fields[i+1].(type) {
-		case *int:
-			if v != nil {
-				continue
-			}
-		case *float64:
-			if v != nil {
-				continue
-			}
-		}
-		return fmt.Errorf("%s is missing", fields[i])
-	}
-	return nil
+	return hfArchitectures.read(h.Architectures[0], &h)
 }
 
 // or is the value of a field, or what its absence means.
@@ -167,8 +130,7 @@ func or[T any](field *T, absent T) T {
 	return *field
 }
 
-// rope reads rotary positions in the forms of all versions. It may lower the
-// context to where frequencies begin to depend on the length.
+// rope reads rotary positions in the forms of all versions.
 func (h *hfConfig) rope() (*Rope, error) {
 	s := h.RopeParameters
 	if s == nil {
@@ -186,9 +148,7 @@ func (h *hfConfig) rope() (*Rope, error) {
 		kind = s.OldType
 	}
 	switch kind {
-	case "", "default":
-		return r, nil
-	case "dynamic": // as default up to the context, which ends where it would begin
+	case "", "default", "dynamic": // the last changes frequencies beyond the context only
 		return r, nil
 	case "linear":
 		r.Scaling, r.Factor = Linear, s.Factor
@@ -198,13 +158,15 @@ func (h *hfConfig) rope() (*Rope, error) {
 		r.LowFactor, r.HighFactor = s.LowFactor, s.HighFactor
 		return r, nil
 	case "yarn":
-		return r, h.yarn(r, s)
+		h.yarn(r, s)
+		return r, nil
 	}
 	return nil, fmt.Errorf("rope type %q is not supported; these are: default, dynamic, linear, llama3, yarn", kind)
 }
 
-func (h *hfConfig) yarn(r *Rope, s *hfRope) error {
-	r.Scaling, r.Factor, r.Original = YaRN, s.Factor, or(s.Original, or(h.Context, 0))
+// yarn fills in what absence means.
+func (h *hfConfig) yarn(r *Rope, s *hfRope) {
+	r.Scaling, r.Factor, r.Original = YaRN, s.Factor, or(s.Original, h.Context)
 	r.BetaFast, r.BetaSlow = or(s.BetaFast, 32), or(s.BetaSlow, 1)
 	r.Untruncated = !or(s.Truncate, true)
 	switch {
@@ -215,7 +177,6 @@ func (h *hfConfig) yarn(r *Rope, s *hfRope) error {
 	default:
 		r.Attention = YaRNAttention(s.Factor)
 	}
-	return nil
 }
 
 func yarnScale(factor, m float64) float64 {

@@ -1,6 +1,9 @@
 package model
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // llama has rotary positions, RMS norms and a gated feed-forward layer. Llama,
 // Mistral, Qwen2 and SmolLM are configurations of it.
@@ -28,55 +31,43 @@ var llamaGGUF = &naming{
 }
 
 // hfGated reads what Llama, Mistral and Qwen2 have in common.
-func hfGated(h *hfConfig) (Config, error) {
-	err := missing("vocab_size", h.Vocab, "hidden_size", h.Hidden, "num_hidden_layers", h.Layers, "num_attention_heads", h.Heads,
-		"intermediate_size", h.FF, "max_position_embeddings", h.Context, "rms_norm_eps", h.RMSEps)
-	if err != nil {
-		return Config{}, err
-	}
-	if act := or(h.Activation, "silu"); act != "silu" {
+func hfGated(h *hfConfig, kvHeads int) (Config, error) {
+	switch act := or(h.Activation, "silu"); {
+	case act != "silu":
 		return Config{}, fmt.Errorf("hidden_act is %q; only silu is supported", act)
-	}
-	if or(h.MLPBias, false) {
-		return Config{}, fmt.Errorf("mlp_bias is true: feed-forward layers with a bias are not supported")
-	}
-	if *h.Heads < 1 {
-		return Config{}, fmt.Errorf("num_attention_heads is %d", *h.Heads)
+	case h.MLPBias:
+		return Config{}, errors.New("mlp_bias is true: feed-forward layers with a bias are not supported")
+	case h.Heads < 1:
+		return Config{}, fmt.Errorf("num_attention_heads is %d", h.Heads)
 	}
 	r, err := h.rope()
 	return Config{
-		Family: llama.name, Vocab: *h.Vocab, Hidden: *h.Hidden, Layers: *h.Layers,
-		Heads: *h.Heads, KVHeads: or(h.KVHeads, *h.Heads), HeadDim: or(h.HeadDim, *h.Hidden / *h.Heads),
-		FF: *h.FF, Context: *h.Context, Eps: *h.RMSEps, Rope: r, Tied: or(h.Tied, false),
+		Family: llama.name, Vocab: h.Vocab, Hidden: h.Hidden, Layers: h.Layers,
+		Heads: h.Heads, KVHeads: or(h.KVHeads, kvHeads), HeadDim: or(h.HeadDim, h.Hidden/h.Heads),
+		FF: h.FF, Context: h.Context, Eps: or(h.RMSEps, 1e-6), Rope: r, Tied: or(h.Tied, false),
 	}, err
 }
 
 func hfLlama(h *hfConfig) (Config, error) {
-	c, err := hfGated(h)
-	c.QKVBias, c.OutBias = or(h.AttentionBias, false), or(h.AttentionBias, false)
+	c, err := hfGated(h, h.Heads)
+	c.QKVBias, c.OutBias = h.AttentionBias, h.AttentionBias
 	return c, err
 }
 
 // hfMistral ends the context at the window of its attention: up to there the
 // window changes nothing.
 func hfMistral(h *hfConfig) (Config, error) {
-	if err := missing("num_key_value_heads", h.KVHeads); err != nil {
-		return Config{}, err
-	}
-	c, err := hfGated(h)
+	c, err := hfGated(h, 8)
 	c.Context = min(c.Context, or(h.Window, c.Context))
 	return c, err
 }
 
-// hfQwen2 reads a configuration whose window is used only when it says so.
+// hfQwen2 has a window only where it says that it uses it.
 func hfQwen2(h *hfConfig) (Config, error) {
-	if err := missing("num_key_value_heads", h.KVHeads); err != nil {
-		return Config{}, err
-	}
-	c, err := hfGated(h)
+	c, err := hfGated(h, 32)
 	c.QKVBias = true
-	if or(h.UseWindow, false) {
-		c.Context = min(c.Context, or(h.Window, c.Context))
+	if h.UseWindow {
+		c.Context = min(c.Context, or(h.Window, 4096))
 	}
 	return c, err
 }

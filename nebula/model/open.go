@@ -51,3 +51,27 @@ func openCheckpoint(path, ref string, c Config, s *checkpoint) (*Model, error) {
 	}
 	return newModel(c, ref, s), nil
 }
+
+// architectures are those of one kind of file, by name. T is what describes one.
+type architectures[T any] []struct {
+	name   string
+	config func(T) (Config, error)
+	naming *naming
+}
+
+// read is the configuration of a model of the named architecture.
+func (list architectures[T]) read(name string, from T) (Config, *naming, error) {
+	var names []string
+	for _, a := range list {
+		if a.name != name {
+			names = append(names, a.name)
+			continue
+		}
+		c, err := a.config(from)
+		if err == nil {
+			err = c.Check()
+		}
+		return c, a.naming, err
+	}
+	return Config{}, nil, fmt.Errorf("architecture %q is not supported; these are: %s", name, strings.Join(names, ", "))
+}

@@ -5,11 +5,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
-	"runtime"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"forgekernel/forge/tensor"
 )
@@ -64,18 +61,16 @@ func (s seeded) read(p Param, dtype tensor.DType) (*tensor.Tensor, error) {
 	}
 	g := newGenerator(uint64(s), p)
 	width := out.Dim(-1)
-	return out, inParallel(out.Len()/width, func(from, to int) error {
-		line := make([]float32, width)
-		for r := from; r < to; r++ {
-			g.line(line, r)
-			if dtype == tensor.F32 {
-				copy(out.Float32()[r*width:], line)
-			} else {
-				tensor.NarrowHalf(dtype, out.Bits16()[r*width:][:width], line)
-			}
+	line := make([]float32, width)
+	for r := range out.Len() / width {
+		g.line(line, r)
+		if dtype == tensor.F32 {
+			copy(out.Float32()[r*width:], line)
+		} else {
+			tensor.NarrowHalf(dtype, out.Bits16()[r*width:][:width], line)
 		}
-		return nil
-	})
+	}
+	return out, nil
 }
 
 // generator makes the lines of a part: its last dimension.
@@ -121,23 +116,4 @@ func (g generator) line(dst []float32, r int) {
 		z ^= z >> 31
 		dst[i] = g.centre + g.scale*(float32(z>>40)*0x1p-23-1)
 	}
-}
-
-// inParallel calls f on parts of 0 … n-1, one per core.
-func inParallel(n int, f func(from, to int) error) error {
-	workers := min(n, runtime.GOMAXPROCS(0))
-	errs := make([]error, workers)
-	var group sync.WaitGroup
-	for w := range workers {
-		group.Go(func() { errs[w] = f(n*w/workers, n*(w+1)/workers) })
-	}
-	group.Wait()
-	return firstError(errs)
-}
-
-func firstError(errs []error) error {
-	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
-		return errs[i]
-	}
-	return nil
 }
