@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
+	"time"
 
+	"forgekernel/nebula/collective"
 	"forgekernel/nebula/engine"
 	"forgekernel/nebula/launch"
 	"forgekernel/nebula/sched"
@@ -28,6 +31,7 @@ type Client struct {
 	ctx    context.Context // ends with the conversation; its cause says why
 	cancel context.CancelCauseFunc
 	why    func() error
+	heard  atomic.Bool // something from the leader
 
 	mu        sync.Mutex
 	last      uint64
@@ -50,9 +54,10 @@ type pending struct {
 }
 
 // Dial waits until the leader is ready, for as long as ctx allows, and begins
-// the conversation. When the leader has gone, why says what is known about that;
-// it may be nil, and so may its error.
-func Dial(ctx context.Context, c Conn, why func() error) (*Client, error) {
+// the conversation. A leader that is silent for the deadline has gone. When it
+// has gone, why says what is known about that; it may be nil, and so may its
+// error.
+func Dial(ctx context.Context, c Conn, deadline time.Duration, why func() error) (*Client, error) {
 	type first struct {
 		ready
 		err error
@@ -78,7 +83,30 @@ func Dial(ctx context.Context, c Conn, why func() error) (*Client, error) {
 		return nil, context.Cause(ctx)
 	}
 	go k.receive()
+	go k.watch(deadline)
 	return k, nil
+}
+
+// signs is how often within the deadline a leader is asked for a sign of life.
+const signs = 4
+
+// watch ends the conversation with a leader that is silent. It counts questions
+// without an answer, not time, which also passes while this process is stopped.
+func (k *Client) watch(deadline time.Duration) {
+	tick := time.NewTicker(max(deadline/signs, time.Millisecond))
+	defer tick.Stop()
+	for missed := 0; missed < signs; missed++ {
+		if k.heard.Swap(false) {
+			missed = 0
+		}
+		k.tell(kindPing, 0)
+		select {
+		case <-k.ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+	k.end(fmt.Errorf("%w: %w", ErrLeft, &engine.Error{Op: "answer", Err: fmt.Errorf("silent for %v: %w", deadline, collective.ErrTimeout)}))
 }
 
 // hear takes the leader's first frame.
@@ -104,8 +132,14 @@ func hear(ctx context.Context, c Conn) (ready, error) {
 	return r, nil
 }
 
+// failure is the cause that the leader gives before it leaves.
+type failure struct{ error }
+
 // gone makes the reason for the end of the conversation.
 func (k *Client) gone(err error) error {
+	if f := (failure{}); errors.As(err, &f) {
+		return f.error
+	}
 	if k.why != nil {
 		if known := k.why(); known != nil {
 			return fmt.Errorf("%w: %w", ErrLeft, known)
@@ -247,6 +281,12 @@ func (k *Client) answer(ctx context.Context, q question) ([]byte, error) {
 	}
 }
 
+// Over implements Service.
+func (k *Client) Over() <-chan struct{} { return k.ctx.Done() }
+
+// Cause is why the conversation is over, or nil.
+func (k *Client) Cause() error { return context.Cause(k.ctx) }
+
 // Close ends the conversation; the leader then ends this client's requests.
 // What carries the job out is the caller's to end.
 func (k *Client) Close() error {
@@ -286,6 +326,7 @@ func (q *remote) finish(f *sched.Finish) {
 func (k *Client) receive() {
 	for {
 		f, err := k.conn.Recv(k.ctx)
+		k.heard.Store(true)
 		var m message
 		if err == nil {
 			m, err = decode(f)
@@ -312,6 +353,13 @@ func (k *Client) take(m message) error {
 		if p := k.questions[m.id]; p != nil {
 			return k.part(p, m)
 		}
+	case kindPong:
+	case kindFailed:
+		var w wireError
+		if err := json.Unmarshal(m.body, &w); err != nil {
+			return err
+		}
+		return failure{w.decode()}
 	default:
 		return fmt.Errorf("a frame of the unknown kind %d", m.kind)
 	}

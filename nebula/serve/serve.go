@@ -16,8 +16,9 @@
 // rest, which is only read into known types. Answers may be larger than a frame
 // and travel in parts. Errors keep their types where callers ask for them.
 //
-// When the channel ends, every request of the client ends with the reason; the
-// leader then ends the requests of the client.
+// When the engine fails, the leader says why and leaves. When the channel ends,
+// every request of the client ends with the reason, and the leader ends the
+// requests of the client.
 package serve
 
 import (
@@ -47,6 +48,8 @@ type Service interface {
 	Trace(ctx context.Context) ([]trace.Rank, error)
 	// Ask has a task done where the leader is: see [Task].
 	Ask(ctx context.Context, task string, args json.RawMessage) (json.RawMessage, error)
+	// Over is closed when the job has failed or was closed: nothing more comes of it.
+	Over() <-chan struct{}
 	// Close ends all requests and what carries them out.
 	Close() error
 }
@@ -82,6 +85,8 @@ type Local struct {
 	Engine    *engine.Leader
 	Scheduler *sched.Scheduler
 	Tasks     map[string]Task
+
+	closing []func()
 }
 
 // NewLocal starts a scheduler for an engine. Close ends both.
@@ -136,8 +141,19 @@ func names(tasks map[string]Task) []string {
 	return list
 }
 
+// Over implements Service.
+func (l *Local) Over() <-chan struct{} { return l.Engine.Over() }
+
+// OnClose adds what is to be done after the engine was closed.
+func (l *Local) OnClose(f func()) { l.closing = append(l.closing, f) }
+
 // Close implements Service.
 func (l *Local) Close() error {
 	l.Scheduler.Close()
-	return l.Engine.Close()
+	err := l.Engine.Close()
+	for _, f := range slices.Backward(l.closing) {
+		f()
+	}
+	l.closing = nil
+	return err
 }

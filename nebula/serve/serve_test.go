@@ -96,7 +96,7 @@ func start(t *testing.T, o sched.Options, tasks map[string]Task) *job {
 	var leader *pipe
 	j.pipe, leader = newPipe()
 	go func() { j.served <- Serve(context.Background(), leader, j.local) }()
-	if j.client, err = Dial(t.Context(), j.pipe, nil); err != nil {
+	if j.client, err = Dial(t.Context(), j.pipe, time.Minute, nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -313,7 +313,7 @@ func TestLeaderGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	killed := errors.New("rank 0 was killed")
-	k, err := Dial(t.Context(), client, func() error { return killed })
+	k, err := Dial(t.Context(), client, time.Minute, func() error { return killed })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,13 +322,9 @@ func TestLeaderGone(t *testing.T) {
 		s, _ := k.Submit(t.Context(), long())
 		accepted <- s
 	}()
-	f, err := leader.Recv(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := decode(f)
-	if err != nil || m.kind != kindSubmit {
-		t.Fatalf("%+v, %v", m, err)
+	m := said(t, leader)
+	if m.kind != kindSubmit {
+		t.Fatalf("%+v", m)
 	}
 	send(t.Context(), leader, kindAccepted, m.id, nil)
 	s := <-accepted
@@ -336,9 +332,7 @@ func TestLeaderGone(t *testing.T) {
 	go func() { _, err := k.State(t.Context()); waiting <- err }()
 	go func() { _, err := k.Submit(t.Context(), long()); waiting <- err }()
 	for range 2 {
-		if _, err := leader.Recv(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		said(t, leader)
 	}
 	leader.Close()
 	if _, f := tokensFrom(s); f == nil || f.Reason != sched.Failed || !errors.Is(f.Err, ErrLeft) || !errors.Is(f.Err, killed) {
@@ -351,6 +345,41 @@ func TestLeaderGone(t *testing.T) {
 	}
 	if _, err := k.Submit(t.Context(), long()); !errors.Is(err, ErrLeft) {
 		t.Errorf("a later call ends with %v", err)
+	}
+}
+
+// said is the next that a client says, but for signs of life.
+func said(t *testing.T, leader *pipe) message {
+	t.Helper()
+	for {
+		f, err := leader.Recv(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := decode(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.kind != kindPing {
+			return m
+		}
+	}
+}
+
+// TestSilent checks that a leader that says nothing is not waited for for ever.
+func TestSilent(t *testing.T) {
+	client, leader := newPipe()
+	if err := sendJSON(t.Context(), leader, kindReady, 0, ready{Info: &engine.Info{}}); err != nil {
+		t.Fatal(err)
+	}
+	k, err := Dial(t.Context(), client, 20*time.Millisecond, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = k.State(t.Context())
+	var e *engine.Error
+	if !errors.Is(err, ErrLeft) || !errors.Is(err, collective.ErrTimeout) || !errors.As(err, &e) || e.Rank != 0 {
+		t.Errorf("%v", err)
 	}
 }
 
@@ -376,13 +405,13 @@ func TestNoStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	var e *engine.Error
-	if _, err := Dial(t.Context(), client, nil); !errors.As(err, &e) || e.Rank != 1 || e.Op != "open" {
+	if _, err := Dial(t.Context(), client, time.Minute, nil); !errors.As(err, &e) || e.Rank != 1 || e.Op != "open" {
 		t.Errorf("%v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	client, _ = newPipe()
-	if _, err := Dial(ctx, client, nil); !errors.Is(err, context.Canceled) {
+	if _, err := Dial(ctx, client, time.Minute, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("a leader that says nothing: %v", err)
 	}
 }
@@ -411,7 +440,7 @@ func TestGarbage(t *testing.T) {
 	} {
 		client, leader := newPipe()
 		sendJSON(t.Context(), leader, kindReady, 0, ready{Info: &engine.Info{}})
-		k, err := Dial(t.Context(), client, nil)
+		k, err := Dial(t.Context(), client, time.Minute, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -422,7 +451,7 @@ func TestGarbage(t *testing.T) {
 	}
 	client, leader := newPipe()
 	send(t.Context(), leader, kindReady, 0, []byte("{}"))
-	if _, err := Dial(t.Context(), client, nil); err == nil {
+	if _, err := Dial(t.Context(), client, time.Minute, nil); err == nil {
 		t.Error("a leader that says nothing about itself is ready")
 	}
 }
@@ -446,7 +475,7 @@ func FuzzFrames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind byte, body []byte) {
 		client, leader := newPipe()
 		sendJSON(t.Context(), leader, kindReady, 0, ready{Info: &engine.Info{}})
-		k, err := Dial(t.Context(), client, nil)
+		k, err := Dial(t.Context(), client, time.Minute, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

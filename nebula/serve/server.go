@@ -25,9 +25,9 @@ func Refuse(ctx context.Context, c Conn, err error) error {
 	return sendJSON(ctx, c, kindReady, 0, ready{Err: encodeError(err)})
 }
 
-// Serve offers a service to the client until it leaves or ctx ends, whose cause
-// is then the error. What the client had under way ends with it; the service
-// stays the caller's to close.
+// Serve offers a service to the client until it leaves, the service is over, or
+// ctx ends, whose cause is then the error. What the client had under way ends with
+// it; the service stays the caller's to close.
 func Serve(ctx context.Context, c Conn, s Service) error {
 	info := s.Info()
 	if err := sendJSON(ctx, c, kindReady, 0, ready{Info: &info}); err != nil {
@@ -37,6 +37,7 @@ func Serve(ctx context.Context, c Conn, s Service) error {
 	v := &server{ctx: ctx, conn: c, service: s, streams: make(map[uint64]entry)}
 	defer v.busy.Wait()
 	defer cancel(errClientLeft)
+	go v.watch(cancel)
 	for {
 		f, err := c.Recv(ctx)
 		if errors.Is(err, io.EOF) {
@@ -55,6 +56,30 @@ func Serve(ctx context.Context, c Conn, s Service) error {
 	}
 }
 
+// watch ends the conversation when the service is over, after its requests have
+// ended and the client knows the cause.
+func (v *server) watch(cancel context.CancelCauseFunc) {
+	select {
+	case <-v.ctx.Done():
+		return
+	case <-v.service.Over():
+	}
+	v.mu.Lock()
+	v.over = true
+	v.mu.Unlock()
+	v.relays.Wait()
+	state, err := v.service.State(v.ctx)
+	if err == nil {
+		err = state.Engine.Err
+	}
+	if err == nil {
+		err = engine.ErrClosed
+	}
+	// If it cannot be sent, the client has left.
+	_ = sendJSON(v.ctx, v.conn, kindFailed, 0, encodeError(err))
+	cancel(err)
+}
+
 // ready begins the conversation; one of the two is set.
 type ready struct {
 	Info *engine.Info `json:"info,omitempty"`
@@ -67,11 +92,13 @@ type server struct {
 	ctx     context.Context
 	conn    Conn
 	service Service
-	busy    sync.WaitGroup
+	busy    sync.WaitGroup // all goroutines
+	relays  sync.WaitGroup // those that relay streams
 
 	mu        sync.Mutex
 	streams   map[uint64]entry
 	questions int
+	over      bool // no request is taken any more
 }
 
 // entry is a request that is under way.
@@ -100,6 +127,8 @@ func (v *server) take(m message) error {
 			e.cancel(context.Canceled)
 		}
 		return nil // it may have ended meanwhile
+	case kindPing:
+		return send(v.ctx, v.conn, kindPong, m.id, nil)
 	case kindAsk:
 		var q question
 		if err := json.Unmarshal(m.body, &q); err != nil {
@@ -125,13 +154,16 @@ func (v *server) submit(id uint64, r sched.Request) error {
 		return sendJSON(v.ctx, v.conn, kindFinish, id, finish{Reason: sched.Failed, Err: encodeError(err)})
 	}
 	v.mu.Lock()
-	v.streams[id] = entry{cancel, s}
-	v.mu.Unlock()
-	if err := send(v.ctx, v.conn, kindAccepted, id, nil); err != nil {
-		cancel(err)
-		return err
+	if v.over {
+		v.mu.Unlock()
+		cancel(nil)
+		return nil // the client is about to hear why
 	}
+	v.streams[id] = entry{cancel, s}
+	v.relays.Add(1)
+	v.mu.Unlock()
 	v.busy.Go(func() {
+		defer v.relays.Done()
 		defer cancel(nil)
 		v.relay(id, s)
 	})
@@ -146,6 +178,10 @@ func (v *server) relay(id uint64, s *sched.Stream) {
 		delete(v.streams, id)
 		v.mu.Unlock()
 	}()
+	if send(v.ctx, v.conn, kindAccepted, id, nil) != nil {
+		s.Close()
+		return
+	}
 	for e := range s.Events() {
 		var err error
 		if f := e.Finish; f != nil {

@@ -20,6 +20,7 @@ const (
 	kindCancel                                       // the client's context ended, or it closed the stream
 	kindStop                                         // the client has enough
 	kindAsk                                          // JSON of question
+	kindPing                                         // are you there?
 
 	kindReady    // from the leader, first: JSON of engine.Info, or of a wireError
 	kindAccepted // the request is queued
@@ -28,6 +29,8 @@ const (
 	kindPart     // of an answer; more follow
 	kindAnswer   // the last part
 	kindError    // instead of an answer: JSON of wireError
+	kindFailed   // the job is over: JSON of wireError
+	kindPong     // to kindPing
 )
 
 // patience is how long a client that reads nothing is waited for: a notebook may
