@@ -71,7 +71,9 @@ func newGrapher(m *Model, f Form) *grapher {
 	fam, _ := familyOf(m.Config.Family) // the configuration was checked
 	g := &grapher{m: m, c: m.Config, f: f, fam: fam, params: make(map[string]Param), consts: make(map[string]*ir.Value)}
 	g.b = ir.NewBuilder(op.Registry, fmt.Sprintf("%s_rank%d", fam.name, f.Place.Rank))
-	for _, p := range g.c.Params(f.Place) {
+	params := g.c.Params(f.Place)
+	m.preload(params, f.DType)
+	for _, p := range params {
 		g.params[p.Name] = p
 	}
 	return g
@@ -117,7 +119,7 @@ func (g *grapher) constant(t *tensor.Tensor, err error) *ir.Value {
 	}
 	g.line++
 	g.b.At(ir.Pos{Source: g.region.String(), Line: g.line})
-	v, err := g.b.Share(t)
+	v, err := g.b.SharedConst(t)
 	g.err = err
 	return v
 }

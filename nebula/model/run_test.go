@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
+	"forgekernel/nebula/collective"
 	"forgekernel/nebula/shard"
 )
 
@@ -22,8 +24,8 @@ type decoder struct {
 	backend backend.Backend
 	pools   [][]*tensor.Tensor
 	tables  *tensor.Tensor
+	tp, pp  [][]collective.Group // by stage and TP rank, by TP rank and stage
 	compile map[Form]backend.Executable
-	mu      sync.Mutex
 }
 
 // paged and contiguous are caches for so many rows of up to 32 positions.
@@ -33,6 +35,12 @@ func contiguous() Contiguous { return Contiguous{Capacity: 32} }
 func newDecoder(t testing.TB, m *Model, l shard.Layout, dtype tensor.DType, rows int, c Cache) *decoder {
 	t.Helper()
 	d := &decoder{t: t, m: m, layout: l, form: Form{DType: dtype, Rows: rows, Cache: c}, backend: interp.New(), compile: make(map[Form]backend.Executable)}
+	for range l.PP {
+		d.tp = append(d.tp, collective.Local(l.TP, collective.Options{}))
+	}
+	for range l.TP {
+		d.pp = append(d.pp, collective.Local(l.PP, collective.Options{}))
+	}
 	for _, p := range l.Places() {
 		first, last := p.Layers(m.Config.Layers)
 		var pools []*tensor.Tensor
@@ -46,7 +54,7 @@ func newDecoder(t testing.TB, m *Model, l shard.Layout, dtype tensor.DType, rows
 	if p, ok := c.(Paged); ok {
 		ids := make([]int32, rows*p.Width)
 		for i := range ids {
-			ids[i] = int32((i*5 + 2) % (8 * rows)) // scattered: 5 and 8*rows have no common factor for the rows that tests use
+			ids[i] = int32((i*7 + 2) % len(ids)) // scattered: no test has a multiple of 7
 		}
 		d.tables = must(tensor.From([]int{rows, p.Width}, ids))
 	}
@@ -61,8 +69,6 @@ func must[T any](v T, err error) T {
 }
 
 func (d *decoder) program(f Form) backend.Executable {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	if x := d.compile[f]; x != nil {
 		return x
 	}
@@ -90,7 +96,7 @@ func (d *decoder) step(logits Logits, pos []int, rows ...[]int32) *tensor.Tensor
 	in := stepInputs(f, pos, rows)
 	in["table"] = d.tables
 	outs, errs := d.run(f, in)
-	if err := firstError(errs); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		d.t.Fatalf("%v: %v", d.layout, err)
 	}
 	if logits == None {
@@ -120,26 +126,22 @@ func stepInputs(f Form, pos []int, rows [][]int32) map[string]*tensor.Tensor {
 	}
 }
 
-// run runs the program of every rank and returns the first output of each.
+// run runs the program of every rank and returns the first output of each. A rank
+// that fails takes the others along.
 func (d *decoder) run(f Form, named map[string]*tensor.Tensor) ([]*tensor.Tensor, []error) {
-	l := d.layout
-	tp, pp := make([]*exchange, l.PP), make([]*exchange, l.TP)
-	for i := range tp {
-		tp[i] = newExchange(l.TP)
-	}
-	for i := range pp {
-		pp[i] = newExchange(l.PP)
-	}
-	outs, errs := make([]*tensor.Tensor, l.Ranks()), make([]error, l.Ranks())
+	outs, errs := make([]*tensor.Tensor, d.layout.Ranks()), make([]error, d.layout.Ranks())
 	var group sync.WaitGroup
-	for i, p := range l.Places() {
+	for i, p := range d.layout.Places() {
 		f := f
 		f.Place = p
 		x := d.program(f)
 		group.Go(func() {
-			ctx := backend.WithGroup(d.t.Context(), "tp", rank{tp[p.Stage()], p.TPRank()})
-			ctx = backend.WithGroup(ctx, "pp", rank{pp[p.TPRank()], p.Stage()})
-			outs[i], errs[i] = d.runRank(ctx, x, d.pools[i], named)
+			tp, pp := d.tp[p.Stage()][p.TPRank()], d.pp[p.TPRank()][p.Stage()]
+			ctx := backend.WithGroup(backend.WithGroup(d.t.Context(), "tp", tp), "pp", pp)
+			if outs[i], errs[i] = d.runRank(ctx, x, d.pools[i], named); errs[i] != nil {
+				tp.Abort(errs[i])
+				pp.Abort(errs[i])
+			}
 		})
 	}
 	group.Wait()

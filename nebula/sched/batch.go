@@ -140,7 +140,7 @@ func (b *batch) finish(r *request, reason Reason, err error, now time.Time) {
 	r.done = true
 	r.unwatch()
 	b.stats.finished[reason]++
-	r.stream.push(Event{At: now, Finish: &Finish{Reason: reason, Err: err, Usage: r.usage}})
+	r.stream.Push(Event{At: now, Finish: &Finish{Reason: reason, Err: err, Usage: r.usage}})
 	switch {
 	case r.seq == nil:
 		b.waiting.Remove(r.elem)
@@ -241,7 +241,7 @@ func (b *batch) accept(r *request, c sample.Choice, now time.Time) {
 	if r.usage.Generated == 1 {
 		r.usage.First = now
 	}
-	r.stream.push(Event{Choice: c, Index: r.usage.Generated - 1, At: now})
+	r.stream.Push(Event{Choice: c, Index: r.usage.Generated - 1, At: now})
 	switch {
 	case c.Stop:
 		b.finish(r, Stopped, nil, now)

@@ -31,10 +31,19 @@ type Stream struct {
 	more   chan struct{} // a token for each event, as long as somebody waits
 }
 
+// NewStream makes the stream of a request that somebody else schedules. Its end
+// is asked for with the reason of the consumer; it has come when the event with
+// Finish is pushed.
+func NewStream(end func(Reason, error)) *Stream {
+	s := newStream()
+	s.end = end
+	return s
+}
+
 func newStream() *Stream { return &Stream{more: make(chan struct{}, 1)} }
 
-// push adds an event; one with Finish is the last.
-func (s *Stream) push(e Event) {
+// Push adds an event; one with Finish is the last.
+func (s *Stream) Push(e Event) {
 	s.mu.Lock()
 	s.events = append(s.events, e)
 	s.finish = e.Finish
