@@ -151,6 +151,13 @@ func (g *grapher) cast(x *ir.Value, to tensor.DType) *ir.Value {
 	return g.apply("cast", ir.Attrs{"dtype": to.String()}, x)
 }
 
+// name is how a value is printed.
+func (g *grapher) name(v *ir.Value, name string) {
+	if g.err == nil {
+		g.b.Name(v, name)
+	}
+}
+
 func (g *grapher) reshape(x *ir.Value, shape ...int) *ir.Value {
 	return g.apply("reshape", ir.Attrs{"shape": shape}, x)
 }
@@ -209,7 +216,9 @@ func (g *grapher) leave(x *ir.Value) []*ir.Value {
 		x = g.reshape(x, g.f.Rows*g.f.Tokens, g.c.Hidden)
 		x = g.apply("gather", nil, x, g.last)
 	}
-	return []*ir.Value{g.head(g.norm(finalNorm, x))}
+	logits := g.head(g.norm(finalNorm, x))
+	g.name(logits, "logits")
+	return []*ir.Value{logits}
 }
 
 // layer adds layer l to the hidden state. Where nobody needs the result it ends

@@ -31,6 +31,9 @@ func TestRef(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := sequence(1, 3, m.Config.Vocab)
+		if at, ok := m.Path(); ok != (path != "") || ok && !strings.HasSuffix(at, path) {
+			t.Errorf("%s: its path is %s, %v", path, at, ok)
+		}
 		if got, want := wide(t, again, tensor.F32, s), wide(t, m, tensor.F32, s); !tensor.Identical(got, want) || again.Ref() != m.Ref() {
 			t.Errorf("%s: the reference %s opens another model", path, m.Ref())
 		}
