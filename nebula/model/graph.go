@@ -24,8 +24,9 @@ import (
 //
 // One program serves prefill chunks and decode steps: rows have at most T real
 // tokens each, perhaps none. Tokens at length and beyond are padding, which is
-// neither written to a cache nor attended to; its logits mean nothing. A real
-// token outside the vocabulary or beyond the context is an error of the run.
+// neither written to a cache nor attended to; its logits mean nothing. A token
+// outside the vocabulary or beyond the cache is an error of the run; within the
+// last block of a Paged cache it is for the caller to end at Config.Context.
 //
 // A later stage begins with a recv of the hidden state f32[B,T,C] from the stage
 // before, an earlier one ends with a send: group "pp", whose ranks are the stages

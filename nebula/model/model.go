@@ -59,6 +59,7 @@ import (
 
 // Model is a decoder with weights. It is safe for concurrent use.
 type Model struct {
+	// Config is what the model was opened with and does not change.
 	Config Config
 
 	ref    string

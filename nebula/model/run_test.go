@@ -178,7 +178,7 @@ func (d *decoder) runRank(ctx context.Context, x backend.Executable, pools []*te
 // in float64.
 func wide(t testing.TB, m *Model, dtype tensor.DType, rows ...[]int32) *tensor.Tensor {
 	t.Helper()
-	f := Form{Place: shard.Single(), DType: dtype, Rows: len(rows), Cache: Contiguous{Capacity: 64}, Logits: All}
+	f := Form{Place: shard.Single(), DType: dtype, Rows: len(rows), Cache: Contiguous{Capacity: m.Config.Context}, Logits: All}
 	for _, r := range rows {
 		f.Tokens = max(f.Tokens, len(r))
 	}
