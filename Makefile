@@ -50,11 +50,11 @@ vet: generate
 test-go race conformance: export FORGE_CACHE_DIR := $(CURDIR)/build/cache
 
 test-go: generate peers-env
-	FORGE_BIN=$(CURDIR)/bin/forge FORGE_PYTHON=$(CURDIR)/$(VPY) $(GO) test ./...
+	FORGE_BIN=$(CURDIR)/bin/forge FORGE_PYTHON=$(CURDIR)/$(VPY) NEBULA_TEST_TORCH_PYTHON=$(wildcard $(CURDIR)/$(PEERS)/bin/python) $(GO) test ./...
 
 # The race detector needs a C compiler.
 race: generate
-	CGO_ENABLED=1 $(GO) test -race -short ./display/... ./forge/... ./kernel/zmtp/... ./kernel/wire/... ./kernel/link/... ./kernel/front/... ./kernel/session/... ./kernel/cell/... ./kernel/gocell ./kernel/gocell/eval
+	CGO_ENABLED=1 $(GO) test -race -short ./display/... ./forge/... ./nebula/... ./kernel/zmtp/... ./kernel/wire/... ./kernel/link/... ./kernel/front/... ./kernel/session/... ./kernel/cell/... ./kernel/gocell ./kernel/gocell/eval
 
 # All programs of the suite on all kinds of vectors that this machine has. The
 # default runs them on the widest, and a part of them on the others.

@@ -12,6 +12,11 @@ import (
 // nap is how long a rank sleeps before it looks whether its context has ended.
 const nap = 2 * time.Millisecond
 
+// grace is how much longer than its deadline a rank waits. Whoever it waits for
+// may itself wait for another, since before; that one's message is about to come
+// and names the right rank.
+const grace = 50 * time.Millisecond
+
 // spins is how long a rank looks at a ring before it sleeps: longer while that
 // succeeds, shorter while it does not, as when ranks outnumber free processors.
 type spins struct{ now, least, most time.Duration }
@@ -54,7 +59,7 @@ func (g *group) await(l *link, p *side, seen uint32) error {
 		limit = d
 	}
 	for {
-		left := l.left.Load() // before the position: what a rank wrote before it left still counts
+		left := l.ends.Load() <= 0 // before the position: what a rank wrote before it left still counts
 		if p.position.Load() != seen {
 			return nil
 		}
@@ -65,13 +70,13 @@ func (g *group) await(l *link, p *side, seen uint32) error {
 			return g.fail(l.rank, &reason{kind: ErrClosed, text: fmt.Sprintf("rank %d has closed the group", g.members[l.rank])})
 		}
 		rest := time.Until(limit)
-		if rest <= 0 {
+		if rest < -grace {
 			return g.late(l, p, limit)
 		}
-		if g.ctx.Err() != nil {
+		if rest > 0 && g.ctx.Err() != nil {
 			return g.interrupted()
 		}
-		p.sleep(seen, min(nap, rest), g.timer)
+		p.sleep(seen, nap, g.timer)
 	}
 }
 
