@@ -52,48 +52,49 @@ func partition(entries []entry, pivot int) (at int, sum float64) {
 	return at, sum
 }
 
-// topK keeps the k likeliest of the scores, in the order of ids. Between pool and
-// scratch, both of which are overwritten, it returns what is kept.
+// topK sets the pool to the k likeliest of the scores, in the order of ids.
 //
 // Of 2k equal blocks the k-th largest maximum is no larger than the k-th largest
 // score, so that little more than k scores have to be ordered.
-func topK(scores []float32, k int, pool, scratch []entry) []entry {
+func (s *Sampler) topK(scores []float32, k int) {
 	floor := float32(math.Inf(-1))
 	if n := len(scores) / (2 * k); n > 1 {
-		scratch = scratch[:0]
+		s.scratch = s.scratch[:0]
 		for from := 0; from < len(scores); from += n {
 			largest := scores[from]
-			for _, s := range scores[from:min(from+n, len(scores))] {
-				if s > largest {
-					largest = s
+			for _, v := range scores[from:min(from+n, len(scores))] {
+				if v > largest {
+					largest = v
 				}
 			}
-			scratch = append(scratch, entry{1, largest, int32(from)})
+			s.scratch = append(s.scratch, entry{1, largest, int32(from)})
 		}
-		floor = cut(scratch, float64(k)).score
+		floor = cut(s.scratch, float64(k)).score
 	}
-	pool, scratch = pool[:0], scratch[:0]
-	for i, s := range scores {
-		if s >= floor {
-			pool = append(pool, entry{1, s, int32(i)})
+	s.pool = s.pool[:0]
+	for i, v := range scores {
+		if v >= floor {
+			s.pool = append(s.pool, entry{1, v, int32(i)})
 		}
 	}
-	return keep(pool, cut(append(scratch, pool...), float64(k)))
+	s.scratch = append(s.scratch[:0], s.pool...)
+	s.pool = keep(s.pool, cut(s.scratch, float64(k)))
 }
 
-// topP keeps the fewest likeliest entries that have the share p of the total weight.
+// topP leaves the fewest likeliest entries of the pool that have the share p of the
+// total weight.
 //
 // Entries with less than (1-p)/n of the weight are together less than 1-p of it, so
 // that those above have the share already and only they have to be ordered.
-func topP(pool []entry, p, total float64, scratch []entry) []entry {
-	floor := (1 - p) * total / float64(len(pool)) / 2 // half: sums are rounded
-	scratch = scratch[:0]
-	for _, e := range pool {
+func (s *Sampler) topP(p, total float64) {
+	floor := (1 - p) * total / float64(len(s.pool)) / 2 // half: sums are rounded
+	s.scratch = s.scratch[:0]
+	for _, e := range s.pool {
 		if e.weight >= floor {
-			scratch = append(scratch, e)
+			s.scratch = append(s.scratch, e)
 		}
 	}
-	return keep(pool, cut(scratch, p*total))
+	s.pool = keep(s.pool, cut(s.scratch, p*total))
 }
 
 // keep leaves the entries up to the last one, in their order.

@@ -29,8 +29,8 @@ type Sampler struct {
 	occurred []int32  // tokens of the prompt and of the generation, each once
 	seen     []uint64 // a bit for each token that occurred
 	scores   []float32
-	pool     []entry
-	scratch  []entry
+	pool     []entry // the tokens that may still be chosen
+	scratch  []entry // those of them that have to be ordered
 }
 
 // New makes the sampler of a request whose model gives vocab logits. The tokens of the
@@ -133,34 +133,26 @@ func leading(scores []float32) (best int32, margin float64, err error) {
 // proportion to their probabilities: the best has 1.
 func (s *Sampler) candidates(scores []float32, best float32) []entry {
 	if k := s.p.TopK; k > 0 && k < len(scores) {
-		s.pool = topK(scores, k, s.grown(&s.pool), s.grown(&s.scratch))
+		s.topK(scores, k)
 	} else {
-		s.pool = s.grown(&s.pool)
+		s.pool = slices.Grow(s.pool[:0], len(scores))
 		for i, v := range scores {
 			s.pool = append(s.pool, entry{0, v, int32(i)})
 		}
 	}
 	total := 0.0
 	for i, e := range s.pool {
-		s.pool[i].weight = math.Exp((float64(e.score) - float64(best)) / s.p.Temperature)
-		total += s.pool[i].weight
+		w := math.Exp((float64(e.score) - float64(best)) / s.p.Temperature)
+		s.pool[i].weight = w
+		total += w
 	}
-	pool := s.pool
 	if p := s.p.TopP; p > 0 && p < 1 {
-		pool = topP(pool, p, total, s.grown(&s.scratch))
+		s.topP(p, total)
 	}
 	if s.p.MinP > 0 {
-		pool = slices.DeleteFunc(pool, func(e entry) bool { return e.weight < s.p.MinP })
+		s.pool = slices.DeleteFunc(s.pool, func(e entry) bool { return e.weight < s.p.MinP })
 	}
-	return pool
-}
-
-// grown is a list without entries that has room for the vocabulary.
-func (s *Sampler) grown(list *[]entry) []entry {
-	if cap(*list) < s.vocab {
-		*list = make([]entry, 0, s.vocab)
-	}
-	return (*list)[:0]
+	return s.pool
 }
 
 // draw is the token at the share u of the weights.

@@ -2,6 +2,11 @@ package token
 
 import "fmt"
 
+// missing is a character, as the vocabulary would write it, that no token stands for.
+type missing string
+
+func (m missing) Error() string { return fmt.Sprintf("the vocabulary has no token for %q", string(m)) }
+
 // bpe is byte-pair encoding: which pairs of tokens join, in which order, and to what.
 type bpe struct {
 	ids     map[string]int32
@@ -66,7 +71,7 @@ func (b *bpe) spell(w *workspace, word string) error {
 		} else if b.spellBytes(w, char) {
 			continue
 		} else if b.unknown < 0 {
-			return fmt.Errorf("the vocabulary has no token for the character %q", char)
+			return missing(char)
 		} else if n := len(w.symbols); !b.fuse || n == 0 || w.symbols[n-1].id != b.unknown {
 			w.add(b.unknown)
 		}

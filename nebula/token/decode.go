@@ -24,7 +24,11 @@ func (t *Tokenizer) piece(id int32, first bool) string {
 	if _, added := t.added.special[id]; added && t.decoder.literal {
 		return s
 	}
-	for _, f := range t.decoder.steps {
+	return t.decoder.decode(s, first)
+}
+
+func (d *decoder) decode(s string, first bool) string {
+	for _, f := range d.steps {
 		s = f(s, first)
 	}
 	return s

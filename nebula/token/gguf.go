@@ -35,6 +35,10 @@ var preTokenizers = func() map[string]preTokenizer {
 	}
 }()
 
+// maxPiece is the longest token of a SentencePiece vocabulary, in bytes: it is taken
+// apart in every way.
+const maxPiece = 1024
+
 // Types of tokens in tokenizer.ggml.token_type.
 const (
 	ggufControl     = 3
@@ -92,16 +96,19 @@ func get[T any](g *ggufMeta, key string, otherwise T) T {
 	return v
 }
 
+// none is how a file says that there is no such token.
+const none = 1<<32 - 1
+
 // id is an id of the vocabulary, or -1.
-func (g *ggufMeta) id(t *Tokenizer, key string) int32 {
-	id := get(g, key, uint32(1<<32-1))
-	if id == 1<<32-1 {
-		return -1
+func (g *ggufMeta) id(t *Tokenizer, key string, otherwise uint32) int32 {
+	id := get(g, key, otherwise)
+	if id < MaxVocab && t.has(int32(id)) {
+		return int32(id)
 	}
-	if int64(id) >= int64(len(t.vocab)) {
+	if _, said := g.meta["tokenizer.ggml."+key]; said && id != none {
 		g.fail("there is no token %d", id)
 	}
-	return int32(id)
+	return -1
 }
 
 func (g *ggufMeta) vocabulary(t *Tokenizer) {
@@ -129,16 +136,13 @@ func (g *ggufMeta) vocabulary(t *Tokenizer) {
 	}
 }
 
-// byteLevel is the model "gpt2".
+// byteLevel is the model "gpt2". It has no add_space_prefix, whatever the file says.
 func (g *ggufMeta) byteLevel(t *Tokenizer) {
 	name := get(g, "pre", "default")
 	pre, ok := preTokenizers[name]
 	if !ok {
 		g.fail("%q is not supported; those are %q", name, slices.Sorted(maps.Keys(preTokenizers)))
 		return
-	}
-	if get(g, "add_space_prefix", false) {
-		t.normalize = append(t.normalize, prepend(" "))
 	}
 	for _, expr := range pre.exprs {
 		match, err := compile(expr)
@@ -181,9 +185,10 @@ func (g *ggufMeta) sentencePiece(t *Tokenizer) {
 	t.normalize = append(t.normalize, replace(" ", space))
 	t.decoder.steps = []decodeStep{replaceToken(space, " "), byteToken}
 	t.model.bytes = byteTokens(t.model.ids)
-	t.model.unknown = g.id(t, "unknown_token_id")
-	if t.model.unknown < 0 {
-		t.model.unknown = 0
+	t.model.unknown = g.id(t, "unknown_token_id", 0)
+	if at := slices.IndexFunc(t.vocab, func(s string) bool { return len(s) > maxPiece }); at >= 0 {
+		g.fail("token %d has more than %d bytes", at, maxPiece)
+		return
 	}
 	scores := get[[]float32](g, "scores", nil)
 	if len(scores) != len(t.vocab) {
@@ -236,8 +241,12 @@ func (b *bpe) rankScores(vocab []string, scores []float32) int {
 // template reads which tokens are set around a text and which end one.
 func (g *ggufMeta) template(t *Tokenizer) {
 	llama := get(g, "model", "") == "llama"
-	t.bos = g.id(t, "bos_token_id")
-	eos := g.id(t, "eos_token_id")
+	bos, eos := uint32(none), uint32(none)
+	if llama {
+		bos, eos = 1, 2 // SentencePiece's own
+	}
+	t.bos = g.id(t, "bos_token_id", bos)
+	end := g.id(t, "eos_token_id", eos)
 	if get(g, "add_bos_token", llama || preTokenizers[get(g, "pre", "")].bos) {
 		if g.key = "bos_token_id"; t.bos < 0 {
 			g.fail("it is missing, and add_bos_token is set")
@@ -245,13 +254,13 @@ func (g *ggufMeta) template(t *Tokenizer) {
 		t.prefix = []int32{t.bos}
 	}
 	if get(g, "add_eos_token", false) {
-		if g.key = "eos_token_id"; eos < 0 {
+		if g.key = "eos_token_id"; end < 0 {
 			g.fail("it is missing, and add_eos_token is set")
 		}
-		t.suffix = []int32{eos}
+		t.suffix = []int32{end}
 	}
-	t.ends(eos)
+	t.ends(end)
 	for _, key := range []string{"eot_token_id", "eom_token_id"} {
-		t.ends(g.id(t, key))
+		t.ends(g.id(t, key, none))
 	}
 }

@@ -28,16 +28,18 @@ const wordExpr = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\
 // matcher gives the places that a pattern matches, as pairs of byte offsets.
 type matcher func(string) ([][]int, error)
 
-func compile(expr string) (matcher, error) {
+func compile(expr string) (matcher, error) { return compileWithin(expr, matchTimeout) }
+
+func compileWithin(expr string, timeout time.Duration) (matcher, error) {
 	re, err := regexp2.Compile(expr)
 	if err != nil {
 		return nil, fmt.Errorf("the expression %q: %w", expr, err)
 	}
-	re.MatchTimeout = matchTimeout
+	re.MatchTimeout = timeout
 	return func(s string) ([][]int, error) {
 		found, err := re.FindAllStringIndex(s, -1)
 		if err != nil {
-			return nil, fmt.Errorf("the expression %q does not match in %v: it backtracks on this text", expr, matchTimeout)
+			return nil, fmt.Errorf("the expression %q is not matched within %v: it backtracks on this text", expr, timeout)
 		}
 		return found, nil
 	}, nil

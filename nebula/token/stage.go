@@ -53,19 +53,6 @@ func (p *pattern) compile() (matcher, error) {
 	return nil, errors.New("there is no pattern")
 }
 
-type templatePart struct {
-	SpecialToken *struct {
-		ID string `json:"id"`
-	}
-	Sequence *struct {
-		ID string `json:"id"`
-	}
-}
-
-type templateIDs struct {
-	IDs []int32 `json:"ids"`
-}
-
 const (
 	maxNesting = 8  // of sequences
 	maxInsert  = 32 // bytes that a stage writes at one place, which bounds how much longer a text becomes
@@ -105,7 +92,7 @@ func flatten[T any](stages []*stage, depth int, one func(*stage, int) ([]T, erro
 // replaced is the text that a Replace looks for.
 func (s *stage) replaced() (string, error) {
 	if s.Pattern == nil || s.Pattern.String == nil || *s.Pattern.String == "" {
-		return "", errors.New("Replace needs a pattern that is a text")
+		return "", errors.New("a Replace needs a pattern that is a text")
 	}
 	if len(s.Content) > maxInsert {
 		return "", errInsert
@@ -253,59 +240,4 @@ func (s *stage) step(d *decoder) (decodeStep, error) {
 		return replaceToken(old, s.Content), nil
 	}
 	return nil, s.unsupported("Sequence, ByteLevel, ByteFallback, Metaspace, Replace, Fuse, Strip")
-}
-
-// template sets the ids around a text.
-func (s *stage) template(t *Tokenizer, depth int) error {
-	if s == nil {
-		return nil
-	}
-	switch s.Type {
-	case "ByteLevel": // it trims offsets, which are not kept
-		return nil
-	case "Sequence":
-		if depth == maxNesting {
-			return errNesting
-		}
-		for _, p := range s.Processors {
-			if err := p.template(t, depth+1); err != nil {
-				return err
-			}
-		}
-		return nil
-	case "TemplateProcessing":
-		return s.single(t)
-	}
-	return s.unsupported("Sequence, ByteLevel, TemplateProcessing")
-}
-
-func (s *stage) single(t *Tokenizer) error {
-	var around [2][]int32
-	texts := 0
-	for _, p := range s.Single {
-		switch {
-		case p.Sequence != nil:
-			texts++
-		case p.SpecialToken == nil:
-			return errors.New("the template has a part that is no Sequence and no SpecialToken")
-		default:
-			special, ok := s.Special[p.SpecialToken.ID]
-			if !ok {
-				return fmt.Errorf("the template names %q, which special_tokens lacks", p.SpecialToken.ID)
-			}
-			for _, id := range special.IDs {
-				if !t.has(id) {
-					return fmt.Errorf("the template has the id %d, which the vocabulary lacks", id)
-				}
-			}
-			side := &around[min(texts, 1)]
-			*side = append(*side, special.IDs...)
-		}
-	}
-	if texts != 1 {
-		return fmt.Errorf("the template of one text has %d", texts)
-	}
-	t.prefix = append(around[0], t.prefix...)
-	t.suffix = append(t.suffix, around[1]...)
-	return nil
 }

@@ -16,7 +16,9 @@
 // hold characters, write a space as "▁", and fall back to byte tokens "<0x0A>".
 //
 // The results are those of the library "tokenizers" for tokenizer.json and those of
-// llama.cpp for GGUF; where the two differ, each file follows its own. Decoding is
+// llama.cpp for GGUF; where the two differ, each file follows its own. Only characters
+// that a vocabulary cannot write are an error, where the libraries leave them out of
+// the text without a word: SmolLM2 has no token for the byte 0x04. Decoding is
 // the same for both: the bytes of the tokens one after another, and U+FFFD for each
 // maximal part of them that is no UTF-8, whether the text is decoded at once or as a
 // [Stream].
@@ -27,6 +29,7 @@
 package token
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"unicode/utf8"
@@ -37,9 +40,11 @@ const (
 	MaxFile   = 256 << 20 // bytes of a tokenizer.json
 	MaxVocab  = 1 << 22   // tokens
 	MaxMerges = 1 << 23
-	MaxText   = 16 << 20 // bytes of a text to encode
-	maxNormal = 4 * MaxText
+	MaxText   = 8 << 20 // bytes of a text to encode
 )
+
+// maxNormal is the largest text after normalisation, in bytes.
+const maxNormal = 4 * MaxText
 
 // Tokenizer maps text to ids and ids to text. It does not change after it was read
 // and may be used by several goroutines at once.
@@ -154,11 +159,20 @@ func (t *Tokenizer) section(work *workspace, ids []int32, s section, special boo
 		for _, w := range words {
 			var err error
 			if ids, err = t.model.encode(work, ids, w.text); err != nil {
-				return nil, err
+				return nil, t.named(err)
 			}
 		}
 	}
 	return ids, nil
+}
+
+// named says a missing token in terms of the text.
+func (t *Tokenizer) named(err error) error {
+	m, ok := errors.AsType[missing](err)
+	if !ok {
+		return err
+	}
+	return missing(t.decoder.decode(string(m), false))
 }
 
 // invalidAt is the first byte of a text that is no UTF-8, or -1.
