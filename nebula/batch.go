@@ -1,0 +1,86 @@
+package nebula
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"forgekernel/display"
+	"forgekernel/nebula/sched"
+)
+
+// Completions are the continuations of several prompts, in their order.
+type Completions []Completion
+
+// Batch continues several prompts side by side, as many at once as the job takes.
+// Each continuation has its own error.
+func (j *Job) Batch(ctx context.Context, prompts []string, opts ...RequestOption) Completions {
+	ctx, done := withCell(ctx)
+	defer done()
+	r, err := newRequest(j.model, opts)
+	meter := display.Progress(ctx, fmt.Sprintf("generating for %s, tokens", plural(len(prompts), "prompt")), len(prompts)*r.MaxTokens)
+	list := make(Completions, len(prompts))
+	places := make(chan struct{}, cmp.Or(j.o.Spec.Limit, sched.DefaultLimit)*j.o.replicas)
+	var group sync.WaitGroup
+	for i, prompt := range prompts {
+		if list[i].Err = err; err != nil {
+			list[i].Reason = Failed
+			continue
+		}
+		places <- struct{}{}
+		group.Go(func() {
+			list[i], _ = collect(j.Generate(ctx, prompt, opts...), func() { meter.Add(1) })
+			<-places
+		})
+	}
+	group.Wait()
+	if ctx.Err() == nil {
+		meter.Done()
+	}
+	return list
+}
+
+// Err is the first error of a continuation.
+func (l Completions) Err() error {
+	for i, c := range l {
+		if c.Err != nil {
+			return fmt.Errorf("prompt %d: %w", i, c.Err)
+		}
+	}
+	return nil
+}
+
+// maxShown is how many characters of a text a table shows.
+const maxShown = 60
+
+// Display lists the continuations.
+func (l Completions) Display() display.Bundle {
+	t := display.Table{Columns: []display.Column{
+		{Name: "", Align: display.AlignRight}, {Name: "prompt", Unit: "tokens"}, {Name: "cached", Unit: "tokens"}, {Name: "generated", Unit: "tokens"},
+		{Name: "first", Unit: "ms"}, {Name: "rate", Unit: "tokens/s"}, {Name: "end"}, {Name: "text"},
+	}}
+	for i, c := range l {
+		end, text := c.Reason.String(), c.Text
+		if c.Err != nil {
+			end = c.Err.Error()
+		}
+		if text == "" && len(c.Tokens) > 0 {
+			text = fmt.Sprint(c.Tokens)
+		}
+		if r := []rune(text); len(r) > maxShown {
+			text = string(r[:maxShown-1]) + "…"
+		}
+		t.Rows = append(t.Rows, []any{i, c.Usage.Prompt, c.Usage.Cached, len(c.Tokens), milliseconds(c.Usage.TimeToFirst()), c.Rate(), end, text})
+	}
+	return t.Display()
+}
+
+// milliseconds is a duration for a table; nothing for none.
+func milliseconds(d time.Duration) any {
+	if d <= 0 {
+		return nil
+	}
+	return float64(d) / float64(time.Millisecond)
+}

@@ -1,0 +1,50 @@
+package nebula
+
+import (
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"forgekernel/nebula/job"
+	"forgekernel/nebula/launch"
+)
+
+// TestMain lets the test binary be a rank of the jobs that tests start.
+func TestMain(m *testing.M) {
+	if slices.Equal(os.Args[1:], job.Command) {
+		r, err := launch.Attach()
+		if err == nil {
+			err = job.Attend(r, nil)
+		}
+		if err != nil {
+			os.Stderr.WriteString(err.Error() + "\n")
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// small are options of jobs that start at once.
+func small(more ...Option) []Option {
+	return append([]Option{Backend("interp"), Threads(1), Deadline(5 * time.Second), Context(96), BlockSize(8), Blocks(48), MaxRows(4)}, more...)
+}
+
+// begin starts a job of the tiny decoder that ends with the test.
+func begin(t *testing.T, opts ...Option) *Job {
+	t.Helper()
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	m := Seeded(TinyDecoder(), 3)
+	j, err := Start(t.Context(), m, small(opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := j.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		m.Close()
+	})
+	return j
+}
