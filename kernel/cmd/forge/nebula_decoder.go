@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"forgekernel/forge/tensor"
+	"forgekernel/nebula"
+	"forgekernel/nebula/job"
+	"forgekernel/nebula/model"
+	"forgekernel/nebula/shard"
+)
+
+// decoder are the flags of commands that run a model on the ranks of a job.
+type decoder struct {
+	name    string
+	seed    uint64
+	tp, pp  int
+	dtype   string
+	context int
+	rows    int
+	blocks  int
+
+	spec job.Spec // after open
+}
+
+// defaultContext bounds the context unless a flag says otherwise: models with a long
+// one would take a cache that few prompts need.
+const defaultContext = 2048
+
+func (d *decoder) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVarP(&d.name, "model", "m", "", "a folder as Hugging Face has it, a .gguf file, or the name of a shape, whose weights are made from a seed: tiny, smollm2-135m, ...")
+	f.Uint64Var(&d.seed, "model-seed", 1, "seed of the weights of a shape")
+	f.IntVar(&d.tp, "tp", 1, "ranks that share each layer")
+	f.IntVar(&d.pp, "pp", 1, "stages that share the layers")
+	f.StringVar(&d.dtype, "dtype", "f32", "element type of weights and cache: f32 or bf16")
+	f.IntVar(&d.spec.Threads, "threads", 0, "threads of each rank; 0 is a fair share of the cores")
+	f.StringVar(&d.spec.Backend, "backend", "", "what compiles the programs: cpu, portable, interp; default: C where there is a compiler")
+	f.IntVar(&d.context, "context", 0, fmt.Sprintf("most tokens of a request, prompt and continuation; 0 is the model's, at most %d", defaultContext))
+	f.DurationVar(&d.spec.Deadline, "deadline", 10*time.Second, "how long ranks wait for one another before the job has failed")
+}
+
+// open opens the model and says what its ranks are to agree on. Blocks for so many
+// requests of the whole context are in the cache, unless a flag says how many there
+// are; a step has at most so many rows.
+func (d *decoder) open(requests, rows int) (*nebula.Model, error) {
+	if d.name == "" {
+		return nil, usageError{errors.New("--model is needed: a folder, a .gguf file, or the name of a shape")}
+	}
+	dtype, ok := tensor.ParseDType(d.dtype)
+	if !ok || dtype != tensor.F32 && dtype != tensor.BF16 {
+		return nil, usageError{fmt.Errorf("--dtype takes f32 or bf16, not %q", d.dtype)}
+	}
+	m, err := openModel(d.name, d.seed)
+	if err != nil {
+		return nil, err
+	}
+	c := m.Config()
+	d.spec.Model, d.spec.Layout = m.Ref(), shard.Layout{TP: d.tp, PP: d.pp}
+	e := &d.spec.Engine
+	e.DType, e.Context, e.MaxRows, e.Blocks = dtype, d.context, rows, d.blocks
+	if e.Context == 0 {
+		e.Context = min(c.Context, defaultContext)
+	}
+	*e = e.WithDefaults(c)
+	if d.blocks == 0 {
+		e.Blocks = requests * ((e.Context + e.BlockSize - 1) / e.BlockSize)
+	}
+	if err := d.spec.Check(m.Decoder()); err != nil {
+		m.Close()
+		return nil, usageError{err}
+	}
+	return m, nil
+}
+
+// openModel opens a path, or makes the model of a known shape.
+func openModel(name string, seed uint64) (*nebula.Model, error) {
+	_, err := os.Stat(name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nebula.Open(name)
+	}
+	c, unknown := model.Shape(name)
+	if unknown != nil {
+		return nil, fmt.Errorf("--model: there is no file %s, and %w", name, unknown)
+	}
+	return nebula.Seeded(c, seed), nil
+}
