@@ -27,6 +27,6 @@ func nebulaCommand() *cobra.Command {
 		},
 	}
 	cmd.AddCommand(nebulaDoctorCommand(), nebulaPSCommand(), nebulaKillCommand(), nebulaManifestCommand(), nebulaRankCommand(),
-		nebulaGenerateCommand())
+		nebulaGenerateCommand(), nebulaBenchCommand(), nebulaCompareCommand())
 	return cmd
 }

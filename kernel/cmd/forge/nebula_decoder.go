@@ -23,8 +23,6 @@ type decoder struct {
 	tp, pp  int
 	dtype   string
 	context int
-	rows    int
-	blocks  int
 
 	spec job.Spec // after open
 }
@@ -42,14 +40,14 @@ func (d *decoder) flags(cmd *cobra.Command) {
 	f.StringVar(&d.dtype, "dtype", "f32", "element type of weights and cache: f32 or bf16")
 	f.IntVar(&d.spec.Threads, "threads", 0, "threads of each rank; 0 is a fair share of the cores")
 	f.StringVar(&d.spec.Backend, "backend", "", "what compiles the programs: cpu, portable, interp; default: C where there is a compiler")
-	f.IntVar(&d.context, "context", 0, fmt.Sprintf("most tokens of a request, prompt and continuation; 0 is the model's, at most %d", defaultContext))
+	f.IntVar(&d.context, "context", 0, "most tokens of a request, prompt and continuation; 0 is as many as are sensible")
 	f.DurationVar(&d.spec.Deadline, "deadline", 10*time.Second, "how long ranks wait for one another before the job has failed")
 }
 
-// open opens the model and says what its ranks are to agree on. Blocks for so many
-// requests of the whole context are in the cache, unless a flag says how many there
-// are; a step has at most so many rows.
-func (d *decoder) open(requests, rows int) (*nebula.Model, error) {
+// open opens the model and says what its ranks are to agree on: the cache has room for
+// so many requests of the whole context, a step at most so many rows, and the context
+// is that, or the model's, unless the flag says otherwise.
+func (d *decoder) open(requests, rows, context int) (*nebula.Model, error) {
 	if d.name == "" {
 		return nil, usageError{errors.New("--model is needed: a folder, a .gguf file, or the name of a shape")}
 	}
@@ -64,14 +62,12 @@ func (d *decoder) open(requests, rows int) (*nebula.Model, error) {
 	c := m.Config()
 	d.spec.Model, d.spec.Layout = m.Ref(), shard.Layout{TP: d.tp, PP: d.pp}
 	e := &d.spec.Engine
-	e.DType, e.Context, e.MaxRows, e.Blocks = dtype, d.context, rows, d.blocks
+	e.DType, e.MaxRows, e.Context = dtype, rows, d.context
 	if e.Context == 0 {
-		e.Context = min(c.Context, defaultContext)
+		e.Context = min(c.Context, context)
 	}
 	*e = e.WithDefaults(c)
-	if d.blocks == 0 {
-		e.Blocks = requests * ((e.Context + e.BlockSize - 1) / e.BlockSize)
-	}
+	e.Blocks = requests * ((e.Context + e.BlockSize - 1) / e.BlockSize)
 	if err := d.spec.Check(m.Decoder()); err != nil {
 		m.Close()
 		return nil, usageError{err}

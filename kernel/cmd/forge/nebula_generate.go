@@ -74,7 +74,7 @@ A model made from a seed has bytes for tokens.`,
 			if err := g.check(cmd); err != nil {
 				return usageError{err}
 			}
-			m, err := g.open(1, 1)
+			m, err := g.open(1, 1, defaultContext)
 			if err != nil {
 				return err
 			}
