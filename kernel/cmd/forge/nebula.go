@@ -27,6 +27,6 @@ func nebulaCommand() *cobra.Command {
 		},
 	}
 	cmd.AddCommand(nebulaDoctorCommand(), nebulaPSCommand(), nebulaKillCommand(), nebulaManifestCommand(), nebulaRankCommand(),
-		nebulaGenerateCommand(), nebulaBenchCommand(), nebulaCompareCommand())
+		nebulaGenerateCommand(), nebulaBenchCommand(), nebulaCompareCommand(), nebulaBatchCommand())
 	return cmd
 }
