@@ -289,7 +289,7 @@ func injured(t *testing.T, l shard.Layout, name string, in injury) {
 			cause = &Error{Rank: in.rank, Epoch: 7, Op: "none"}
 		}
 		// Who has the wrong step cannot be told, nor which end of a slow link is slow.
-		anybody := strings.HasPrefix(name, "flip") || strings.HasPrefix(name, "delay command")
+		anybody := strings.HasPrefix(name, "flip") || strings.HasPrefix(name, "delay")
 		if cause.Rank != in.rank && !anybody || cause.Epoch != 7 || cause.Op == "" {
 			t.Errorf("the cause is laid to rank %d, epoch %d, operation %q: %v", cause.Rank, cause.Epoch, cause.Op, err)
 		}
