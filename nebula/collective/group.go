@@ -21,6 +21,7 @@ type group struct {
 	links   []*link // by rank of the group; nil for this one
 	options Options
 	divide  func(g *group, name string, ranks []int) (Group, error) // makes a Sub
+	release func(well bool)                                         // ends what lies behind the links, if anything
 
 	call     sync.Mutex // held during a call; guards what follows
 	seq      uint64     // of collectives
@@ -33,6 +34,8 @@ type group struct {
 	combiner *combiner
 	sources  [][]byte
 
+	names   sync.Mutex
+	subs    map[string]bool // names of smaller groups
 	account account
 	closed  atomic.Bool
 	failure atomic.Pointer[Error] // the first one
@@ -45,15 +48,17 @@ type link struct {
 	in       reader
 	sent     uint64 // number of Sends
 	received uint64
-	met      bool        // its line of this call has come
-	left     atomic.Bool // it has closed the group
+	met      bool         // its line of this call has come
+	ends     atomic.Int32 // signs still to come that it has closed the group
+	waits    atomic.Int32 // 1 + the rank that it says it has waited too long for
 	post     post
 }
 
 // post is how a rank tells another of what happens outside of calls.
 type post interface {
 	abort(e *Error)
-	leave() // nothing follows
+	late(rank int) // this rank has waited too long for that of the group
+	leave()        // nothing follows
 }
 
 // newGroup is a group without links yet.
@@ -62,6 +67,7 @@ func newGroup(name string, epoch uint32, rank int, members []int, o Options) *gr
 		name: name, id: groupID(name, members), epoch: epoch, rank: rank, members: members,
 		links: make([]*link, len(members)), options: o, chunk: chunkSize(o.Buffer), timer: time.NewTimer(time.Hour),
 		combiner: newCombiner(), sources: make([][]byte, len(members)), spins: newSpins(len(members)),
+		subs: map[string]bool{},
 	}
 	g.timer.Stop()
 	g.account.s.Group = name
@@ -114,15 +120,20 @@ func (g *group) end(bytes int, err error) error {
 // fail makes the group unusable and tells all ranks why. The result is the first
 // failure, which may be another one.
 func (g *group) fail(peer int, err error) *Error {
-	last := g.account.read().Last
-	e := &Error{Group: g.name, Rank: g.members[g.rank], Epoch: g.epoch, Seq: last.Seq, Peer: -1, Err: err}
-	if last.Seq != 0 && !last.Done {
-		e.Op = last.Op.String()
-	}
 	if peer >= 0 {
-		e.Peer = g.members[peer]
+		peer = g.members[peer]
 	}
-	return g.settle(e, true)
+	return g.settle(g.failed(peer, err), true)
+}
+
+// failed is a failure at the present call, or the last one, with a rank of the
+// job at fault.
+func (g *group) failed(peer int, err error) *Error {
+	e := &Error{Group: g.name, Rank: g.members[g.rank], Epoch: g.epoch, Peer: peer, Err: err}
+	if last := g.account.read().Last; last.Seq != 0 {
+		e.Seq, e.Op = last.Seq, last.Op.String()
+	}
+	return e
 }
 
 // settle records a failure, unless there is one, and wakes the rank.
@@ -150,16 +161,11 @@ func (l *link) rouse() {
 
 // aborted is the failure of another rank that it has told this one.
 func (g *group) aborted(from int, n notice) {
-	last := g.account.read().Last
 	r := &reason{kind: ErrAborted, text: fmt.Sprintf("%v by rank %d: %s", ErrAborted, g.members[from], n.text)}
 	if int(n.kind) < len(kinds) {
 		r.cause = kinds[n.kind]
 	}
-	e := &Error{Group: g.name, Rank: g.members[g.rank], Epoch: g.epoch, Seq: last.Seq, Peer: n.peer, Err: r}
-	if last.Seq != 0 && !last.Done {
-		e.Op = last.Op.String()
-	}
-	g.settle(e, false)
+	g.settle(g.failed(n.peer, r), false)
 }
 
 // died is the end of a rank that did not say goodbye.
@@ -167,10 +173,11 @@ func (g *group) died(rank int, cause error) {
 	g.fail(rank, &reason{ErrDead, fmt.Sprintf("rank %d has died", g.members[rank]), cause})
 }
 
-// gone is the end of a rank that did.
+// gone is a sign that a rank has closed the group. Over a stream there are two:
+// what it said, and the end of its bytes.
 func (g *group) gone(rank int) {
 	l := g.links[rank]
-	l.left.Store(true)
+	l.ends.Add(-1)
 	l.rouse()
 }
 
@@ -187,13 +194,17 @@ func (g *group) Close() error {
 	if g.closed.Swap(true) {
 		return nil
 	}
-	g.settle(&Error{Group: g.name, Rank: g.members[g.rank], Epoch: g.epoch, Peer: -1, Err: ErrClosed}, false)
+	mine := g.failed(-1, ErrClosed)
+	well := g.settle(mine, false) == mine
 	g.call.Lock() // nobody is in a ring after this
 	defer g.call.Unlock()
 	for _, l := range g.links {
 		if l != nil {
 			l.post.leave()
 		}
+	}
+	if g.release != nil {
+		g.release(well)
 	}
 	return nil
 }
@@ -221,5 +232,17 @@ func (g *group) Sub(name string, ranks []int) (Group, error) {
 	if e := g.failure.Load(); e != nil {
 		return nil, e
 	}
+	if !g.reserve(name) {
+		return nil, fmt.Errorf("group %s has a group %s already", g.name, name)
+	}
 	return g.divide(g, name, ranks)
+}
+
+// reserve takes a name for a smaller group, once.
+func (g *group) reserve(name string) bool {
+	g.names.Lock()
+	defer g.names.Unlock()
+	free := !g.subs[name]
+	g.subs[name] = true
+	return free
 }

@@ -30,8 +30,7 @@ type hub struct {
 // sub is a smaller group as its ranks ask for it.
 type sub struct {
 	*hub
-	ranks []int  // of the larger group
-	taken []bool // which of them have it
+	ranks []int // of the larger group
 }
 
 func newHub(name string, members []int, o Options) *hub {
@@ -44,6 +43,8 @@ func newHub(name string, members []int, o Options) *hub {
 			there, back := localRing(o.Buffer), localRing(o.Buffer)
 			g.links[j] = &link{rank: j, out: writer{ring: there}, in: reader{ring: back}, post: localPost{i, other}}
 			other.links[i] = &link{rank: i, out: writer{ring: back}, in: reader{ring: there}, post: localPost{j, g}}
+			g.links[j].ends.Store(1)
+			other.links[i].ends.Store(1)
 		}
 	}
 	return h
@@ -67,15 +68,10 @@ func (h *hub) divide(g *group, name string, ranks []int) (Group, error) {
 		for i, r := range ranks {
 			members[i] = g.members[r]
 		}
-		s = &sub{newHub(full, members, g.options), slices.Clone(ranks), make([]bool, len(ranks))}
+		s = &sub{newHub(full, members, g.options), slices.Clone(ranks)}
 		h.subs[name] = append(h.subs[name], s)
 	}
-	place := slices.Index(ranks, g.rank)
-	if s.taken[place] {
-		return nil, fmt.Errorf("group %s exists already", full)
-	}
-	s.taken[place] = true
-	return s.groups[place], nil
+	return s.groups[slices.Index(ranks, g.rank)], nil
 }
 
 // localPost tells a rank in this process what another one does.
@@ -85,4 +81,5 @@ type localPost struct {
 }
 
 func (p localPost) abort(e *Error) { p.to.aborted(p.from, e.notice()) }
+func (p localPost) late(rank int)  { p.to.links[p.from].waits.Store(int32(rank) + 1) }
 func (p localPost) leave()         { p.to.gone(p.from) }
