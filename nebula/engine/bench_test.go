@@ -62,6 +62,7 @@ type decoder struct {
 	pos    int
 	token  [1]int32
 	rows   [1]Row
+	ticket Ticket
 }
 
 func newDecoder(t testing.TB, l *Leader) *decoder {
@@ -73,30 +74,46 @@ func newDecoder(t testing.TB, l *Leader) *decoder {
 }
 
 func (d *decoder) step(t testing.TB) {
-	if d.pos == d.self.sizes.context {
+	t.Helper()
+	if err := d.try(t); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (d *decoder) try(t testing.TB) error {
+	if err := d.submit(t); err != nil {
+		return err
+	}
+	return d.wait(t)
+}
+
+func (d *decoder) submit(t testing.TB) (err error) {
+	if d.pos == min(d.self.sizes.context, len(d.blocks)*d.self.sizes.blockSize) {
 		if err := d.Release(t.Context(), d.id); err != nil {
-			t.Fatal(err)
+			return err
 		}
 		d.pos, d.id = 0, d.id+1
 	}
 	d.rows[0] = Row{Request: d.id, Tokens: d.token[:], Pos: d.pos, Blocks: d.blocks, Logits: true}
-	ticket, err := d.Submit(t.Context(), Step{d.rows[:]})
+	d.ticket, err = d.Submit(t.Context(), Step{d.rows[:]})
+	return err
+}
+
+func (d *decoder) wait(t testing.TB) error {
+	r, err := d.Wait(t.Context(), d.ticket)
 	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := d.Wait(t.Context(), ticket)
-	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	d.token[0] = Argmax(r.Logits[0])
 	d.pos++
+	return nil
 }
 
 // runAlone is the time of the program that step runs.
 func runAlone(t testing.TB, l *Leader) time.Duration {
 	p := l.self.program(bucket{1, 1, true})
 	start := time.Now()
-	if err := backend.RunInto(t.Context(), p.exe, p.outputs, p.inputs); err != nil {
+	if err := backend.RunInto(l.health.ctx, p.exe, p.outputs, p.inputs); err != nil {
 		t.Fatal(err)
 	}
 	return time.Since(start)
