@@ -355,3 +355,24 @@ func nothingLeft(t *testing.T) {
 	}
 	t.Fatalf("%d goroutines are left:\n%s", len(left), strings.Join(left, "\n\n"))
 }
+
+// gatedBackend holds back runs until a channel is closed.
+type gatedBackend struct {
+	backend.Backend
+	open <-chan struct{}
+}
+
+func (b *gatedBackend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, error) {
+	exe, err := b.Backend.Compile(ctx, g)
+	return &gatedExecutable{exe, b.open}, err
+}
+
+type gatedExecutable struct {
+	backend.Executable
+	open <-chan struct{}
+}
+
+func (x *gatedExecutable) RunInto(ctx context.Context, outputs, inputs []*tensor.Tensor) error {
+	<-x.open
+	return backend.RunInto(ctx, x.Executable, outputs, inputs)
+}
