@@ -72,10 +72,6 @@ func (b *Builder) ApplyN(name string, attrs Attrs, in ...*Value) ([]*Value, erro
 	if err != nil {
 		return nil, err
 	}
-	return b.add(n), nil
-}
-
-func (b *Builder) add(n *Node) []*Value {
 	if b.pos.IsKnown() {
 		n.Pos = []Pos{b.pos}
 	}
@@ -83,7 +79,7 @@ func (b *Builder) add(n *Node) []*Value {
 		v.Name = b.fresh()
 	}
 	b.g.Nodes = append(b.g.Nodes, n)
-	return n.Out
+	return n.Out, nil
 }
 
 // Const adds a constant with a copy of t.
@@ -91,18 +87,10 @@ func (b *Builder) Const(t *tensor.Tensor) (*Value, error) {
 	return b.Apply("const", Attrs{"value": t})
 }
 
-// Share adds a constant that is t itself, which must not change from now on: so
-// that several graphs hold large weights once.
-func (b *Builder) Share(t *tensor.Tensor) (*Value, error) {
-	op, err := b.ops.Lookup("const")
-	if err != nil {
-		return nil, err
-	}
-	n, err := complete(&Node{Op: op, Attrs: Attrs{"value": t}})
-	if err != nil {
-		return nil, err
-	}
-	return b.add(n)[0], nil
+// SharedConst adds a constant that is t itself, which must not change any more. All
+// graphs with it share the elements, and so do the programs made from them.
+func (b *Builder) SharedConst(t *tensor.Tensor) (*Value, error) {
+	return b.Apply("const", Attrs{"value": given{t}})
 }
 
 // Scalar adds a rank-0 constant.
@@ -156,11 +144,7 @@ func (b *Builder) fresh() string {
 // NewNode makes a node whose results have the inferred specs and no names yet.
 // Attributes are normalised as [Attrs] describes and canonical.
 func NewNode(op *Op, attrs Attrs, in ...*Value) (*Node, error) {
-	return complete(&Node{Op: op, In: append([]*Value(nil), in...), Attrs: normaliseAttrs(op, attrs)})
-}
-
-// complete infers the results of a node.
-func complete(n *Node) (*Node, error) {
+	n := &Node{Op: op, In: append([]*Value(nil), in...), Attrs: normaliseAttrs(op, attrs)}
 	specs, err := n.Infer()
 	if err != nil {
 		return nil, err

@@ -31,8 +31,7 @@
 // A block may be shared from the moment the step that fills it has been handed
 // to the engine ([Sequence.Publish]), and given to another sequence from the
 // moment it is released, because ranks execute steps in the order they were
-// sent. Within one step there is no order: [Pool.Match] says when a prompt
-// should wait for the step that is being formed.
+// sent. Within one step there is no order.
 //
 // Nothing here is safe for concurrent use; the scheduler owns a Pool, and a
 // worker owns a [Ledger], which checks on the rank what the scheduler planned.

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// ErrReleased is returned for operations on a sequence that was released.
+// ErrReleased is returned when a released sequence is to be extended.
 var ErrReleased = errors.New("KV sequence was released")
 
 // Sequence is the cached part of one request: the tokens whose keys and values
@@ -34,7 +34,7 @@ type Sequence struct {
 // its tokens.
 func (p *Pool) Open(prompt []int32) *Sequence {
 	s := &Sequence{pool: p, node: none, inTree: !p.cfg.NoSharing}
-	blocks, hash, _ := p.match(prompt, func(b int32) {
+	blocks, hash := p.match(prompt, func(b int32) {
 		p.addRef(b)
 		s.table = append(s.table, b)
 	})
@@ -121,16 +121,11 @@ func (s *Sequence) Publish() {
 	}
 }
 
-// Release gives the blocks back, once. Published ones stay shareable until
-// their room is needed, the first of the sequence longest.
-func (s *Sequence) Release() error {
-	if s.released {
-		return ErrReleased
-	}
-	s.released = true
+// Release gives the blocks back; a second call does nothing. Published blocks
+// stay shareable until their room is needed, the first of the sequence longest.
+func (s *Sequence) Release() {
 	for _, b := range slices.Backward(s.table) {
 		s.pool.dropRef(b)
 	}
-	s.table = nil
-	return nil
+	s.released, s.table = true, nil
 }

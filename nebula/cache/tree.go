@@ -85,43 +85,39 @@ func (p *Pool) leave(b int32) {
 
 // Match is what a pool has of a prompt.
 type Match struct {
-	Tokens  int  // in shared blocks
-	Idle    int  // of these blocks, how many nobody holds: taking them makes fewer available
-	Filling bool // the step being formed fills the next block: with the next step, more can be shared
+	Tokens int // in shared blocks
+	Idle   int // of these blocks, how many nobody holds: taking them makes fewer available
 }
 
 // Match looks a prompt up and takes nothing.
 func (p *Pool) Match(prompt []int32) Match {
 	var m Match
-	blocks, _, filling := p.match(prompt, func(b int32) {
+	blocks, _ := p.match(prompt, func(b int32) {
 		if p.blocks[b].refs == 0 {
 			m.Idle++
 		}
 	})
-	m.Tokens, m.Filling = blocks*p.cfg.BlockSize, filling
+	m.Tokens = blocks * p.cfg.BlockSize
 	return m
 }
 
 // match calls visit for every shared block of a prompt, first to last, and
 // returns how many there are and the hash of the last.
-func (p *Pool) match(prompt []int32, visit func(int32)) (blocks int, hash uint64, filling bool) {
+func (p *Pool) match(prompt []int32, visit func(int32)) (blocks int, hash uint64) {
 	hash = p.root
 	if p.cfg.NoSharing || len(prompt) == 0 {
-		return 0, hash, false
+		return 0, hash
 	}
 	size, parent := p.cfg.BlockSize, none
 	for ; blocks < (len(prompt)-1)/size; blocks++ {
 		tokens := prompt[blocks*size : (blocks+1)*size]
 		next := p.hash(hash, tokens)
 		b := p.find(next, parent, tokens)
-		if b == none {
-			return blocks, hash, false
-		}
-		if !p.blocks[b].ready {
-			return blocks, hash, true
+		if b == none || !p.blocks[b].ready {
+			return blocks, hash
 		}
 		visit(b)
 		hash, parent = next, b
 	}
-	return blocks, hash, false
+	return blocks, hash
 }

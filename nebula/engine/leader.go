@@ -111,6 +111,9 @@ func (l *Leader) Info() Info {
 	}
 }
 
+// Over is closed when the engine has failed or was closed: no more results come.
+func (l *Leader) Over() <-chan struct{} { return l.health.over }
+
 // Submit implements [Engine].
 func (l *Leader) Submit(ctx context.Context, step Step) (Ticket, error) {
 	if refused := l.self.fits(step.Rows); refused != nil {

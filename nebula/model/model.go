@@ -1,10 +1,11 @@
 // Package model makes decoders: their programs, as forge graphs, and their
 // weights.
 //
-// A [Model] is a [Config] and a source of weights. [Model.Graph] makes the program
-// of one place of a [shard.Layout] for one [Form] of batch:
+// A [Model] is a [Config] and a source of weights: a Hugging Face folder or a GGUF
+// file ([Open]), or numbers made from a seed ([Seeded]). [Model.Graph] makes the
+// program of one place of a [shard.Layout] for one [Form] of batch:
 //
-//	m, err := model.Seeded(model.TinyDecoder(), 7)
+//	m, err := model.Open("SmolLM2-135M")
 //	g, err := m.Graph(model.Form{
 //		Place: shard.Place{Layout: shard.Layout{TP: 3, PP: 2}, Rank: 4},
 //		DType: tensor.BF16, Rows: 8, Tokens: 1,
@@ -48,13 +49,17 @@ package model
 import (
 	"errors"
 	"fmt"
+	"runtime"
+	"strings"
 	"sync"
+	"sync/atomic"
 
 	"forgekernel/forge/tensor"
 )
 
 // Model is a decoder with weights. It is safe for concurrent use.
 type Model struct {
+	// Config is what the model was opened with and does not change.
 	Config Config
 
 	ref    string
@@ -89,7 +94,22 @@ func newModel(c Config, ref string, s source) *Model {
 	return &Model{Config: c, ref: ref, source: s, loaded: make(map[held]*loading)}
 }
 
-// load returns the one tensor of a part. Parts load side by side.
+// preload loads all parameters of a place, one per core at a time. Errors come
+// again when a parameter is asked for.
+func (m *Model) preload(list []Param, form tensor.DType) {
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range min(len(list), runtime.GOMAXPROCS(0)) {
+		group.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(list)); i = next.Add(1) - 1 {
+				m.load(list[i], list[i].DType(form))
+			}
+		})
+	}
+	group.Wait()
+}
+
+// load returns the one tensor of a part.
 func (m *Model) load(p Param, dtype tensor.DType) (*tensor.Tensor, error) {
 	l, err := m.loading(held{p.Name, p.From, p.To, dtype})
 	if err != nil {
@@ -140,5 +160,10 @@ func (m *Model) Close() error {
 	return s.Close()
 }
 
-// Ref is what another process gives to [OpenRef] to have the same model.
+// Ref is what another process gives to [OpenRef] to have the same model: the
+// absolute path of its files, or all that a seeded model is made from.
 func (m *Model) Ref() string { return m.ref }
+
+// Path is the folder or file that the model was opened from, where its tokenizer
+// is, too. A seeded model has none.
+func (m *Model) Path() (path string, ok bool) { return m.ref, !strings.HasPrefix(m.ref, seededRef) }

@@ -8,12 +8,15 @@ import (
 // linear applies a linear layer. Its matrix is held in the form's type and used
 // in f32.
 func (g *grapher) linear(name string, x, bias *ir.Value) *ir.Value {
-	in := []*ir.Value{x, g.cast(g.param(name+weight), tensor.F32)}
+	in := []*ir.Value{x, g.matrix(name + weight)}
 	if bias != nil {
 		in = append(in, bias)
 	}
 	return g.apply("linear", nil, in...)
 }
+
+// matrix is a matrix or table in f32.
+func (g *grapher) matrix(name string) *ir.Value { return g.cast(g.param(name), tensor.F32) }
 
 // columns is a linear layer of which this rank has some output channels. It needs
 // all input channels and exchanges nothing.
@@ -96,7 +99,12 @@ func (g *grapher) integer(v int) *ir.Value {
 func (g *grapher) head(x *ir.Value) *ir.Value {
 	g.at(head)
 	place, vocab := g.f.Place, g.c.Vocab
-	y := g.linear(head, x, nil)
+	var y *ir.Value
+	if g.c.Tied {
+		y = g.apply("linear", nil, x, g.apply("transpose", nil, g.matrix(embedding)))
+	} else {
+		y = g.linear(head, x, nil)
+	}
 	if place.TP == 1 || g.err != nil {
 		return y
 	}

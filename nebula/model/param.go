@@ -28,9 +28,6 @@ type Param struct {
 	// This place holds the elements From to To-1 of it.
 	Axis     int
 	From, To int
-	// Tied says that the parameter is the transposed embedding, which the
-	// checkpoint does not hold twice.
-	Tied bool
 }
 
 // PartShape is the shape of what the place holds.
@@ -58,21 +55,17 @@ func elements(shape []int) int64 {
 	return n
 }
 
-// Parameters is the number of parameters of the whole model. A tied head is not
-// counted again.
+// Parameters is the number of parameters of the whole model.
 func (c Config) Parameters() int64 {
 	var n int64
 	for _, p := range c.Params(shard.Single()) {
-		if !p.Tied {
-			n += elements(p.Shape)
-		}
+		n += elements(p.Shape)
 	}
 	return n
 }
 
 // WeightBytes is the size of the parameters that one place holds, with matrices
-// and tables in the given type. A tied head counts where it stands beside an
-// embedding, as a program holds both.
+// and tables in the given type.
 func (c Config) WeightBytes(p shard.Place, dtype tensor.DType) int64 {
 	var n int64
 	for _, w := range c.Params(p) {
@@ -91,19 +84,20 @@ func (c Config) CacheBytes(p shard.Place, sequences, positions int, dtype tensor
 }
 
 // Params are the parameters that a place holds, in the order of the program.
-// The place must be legal for the configuration.
+// The place must be legal for the configuration. A tied head has no parameter of
+// its own: the last stage has the embedding, too.
 func (c Config) Params(p shard.Place) []Param {
 	f, err := familyOf(c.Family)
 	if err != nil {
 		return nil
 	}
 	t := &table{c: c, place: p}
-	if p.First() {
-		from, to := p.Part(c.Vocab)
+	from, to := p.Part(c.Vocab)
+	if p.First() || p.Last() && c.Tied {
 		t.add(embedding, Table, []int{c.Vocab, c.Hidden}, 0, from, to)
-		if !f.rotary {
-			t.whole(positions, Table, c.Context, c.Hidden)
-		}
+	}
+	if p.First() && !f.rotary {
+		t.whole(positions, Table, c.Context, c.Hidden)
 	}
 	first, last := p.Layers(c.Layers)
 	for l := first; l < last; l++ {
@@ -111,9 +105,9 @@ func (c Config) Params(p shard.Place) []Param {
 	}
 	if p.Last() {
 		t.norm(f, finalNorm)
-		from, to := p.Part(c.Vocab)
-		t.add(head+weight, Matrix, []int{c.Hidden, c.Vocab}, 1, from, to)
-		t.list[len(t.list)-1].Tied = c.Tied
+		if !c.Tied {
+			t.add(head+weight, Matrix, []int{c.Hidden, c.Vocab}, 1, from, to)
+		}
 	}
 	return t.list
 }

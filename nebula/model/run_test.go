@@ -2,13 +2,16 @@ package model
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/ir"
+	"forgekernel/forge/pass"
 	"forgekernel/forge/tensor"
+	"forgekernel/nebula/collective"
 	"forgekernel/nebula/shard"
 )
 
@@ -19,11 +22,11 @@ type decoder struct {
 	m       *Model
 	layout  shard.Layout
 	form    Form // Place, Tokens and Logits vary
-	backend backend.Backend
+	passes  bool // programs go through the compiler's passes
 	pools   [][]*tensor.Tensor
 	tables  *tensor.Tensor
+	tp, pp  [][]collective.Group // by stage and TP rank, by TP rank and stage
 	compile map[Form]backend.Executable
-	mu      sync.Mutex
 }
 
 // paged and contiguous are caches for so many rows of up to 32 positions.
@@ -32,7 +35,13 @@ func contiguous() Contiguous { return Contiguous{Capacity: 32} }
 
 func newDecoder(t testing.TB, m *Model, l shard.Layout, dtype tensor.DType, rows int, c Cache) *decoder {
 	t.Helper()
-	d := &decoder{t: t, m: m, layout: l, form: Form{DType: dtype, Rows: rows, Cache: c}, backend: interp.New(), compile: make(map[Form]backend.Executable)}
+	d := &decoder{t: t, m: m, layout: l, form: Form{DType: dtype, Rows: rows, Cache: c}, compile: make(map[Form]backend.Executable)}
+	for range l.PP {
+		d.tp = append(d.tp, collective.Local(l.TP, collective.Options{}))
+	}
+	for range l.TP {
+		d.pp = append(d.pp, collective.Local(l.PP, collective.Options{}))
+	}
 	for _, p := range l.Places() {
 		first, last := p.Layers(m.Config.Layers)
 		var pools []*tensor.Tensor
@@ -46,7 +55,7 @@ func newDecoder(t testing.TB, m *Model, l shard.Layout, dtype tensor.DType, rows
 	if p, ok := c.(Paged); ok {
 		ids := make([]int32, rows*p.Width)
 		for i := range ids {
-			ids[i] = int32((i*5 + 2) % (8 * rows)) // scattered: 5 and 8*rows have no common factor for the rows that tests use
+			ids[i] = int32((i*7 + 2) % len(ids)) // scattered: no test has a multiple of 7
 		}
 		d.tables = must(tensor.From([]int{rows, p.Width}, ids))
 	}
@@ -61,8 +70,6 @@ func must[T any](v T, err error) T {
 }
 
 func (d *decoder) program(f Form) backend.Executable {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	if x := d.compile[f]; x != nil {
 		return x
 	}
@@ -70,7 +77,14 @@ func (d *decoder) program(f Form) backend.Executable {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	x, err := d.backend.Compile(d.t.Context(), g)
+	if d.passes {
+		r, err := pass.Run(g, pass.Options{})
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		g = r.Graph
+	}
+	x, err := interp.New().Compile(d.t.Context(), g)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -90,7 +104,7 @@ func (d *decoder) step(logits Logits, pos []int, rows ...[]int32) *tensor.Tensor
 	in := stepInputs(f, pos, rows)
 	in["table"] = d.tables
 	outs, errs := d.run(f, in)
-	if err := firstError(errs); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		d.t.Fatalf("%v: %v", d.layout, err)
 	}
 	if logits == None {
@@ -120,26 +134,22 @@ func stepInputs(f Form, pos []int, rows [][]int32) map[string]*tensor.Tensor {
 	}
 }
 
-// run runs the program of every rank and returns the first output of each.
+// run runs the program of every rank and returns the first output of each. A rank
+// that fails takes the others along.
 func (d *decoder) run(f Form, named map[string]*tensor.Tensor) ([]*tensor.Tensor, []error) {
-	l := d.layout
-	tp, pp := make([]*exchange, l.PP), make([]*exchange, l.TP)
-	for i := range tp {
-		tp[i] = newExchange(l.TP)
-	}
-	for i := range pp {
-		pp[i] = newExchange(l.PP)
-	}
-	outs, errs := make([]*tensor.Tensor, l.Ranks()), make([]error, l.Ranks())
+	outs, errs := make([]*tensor.Tensor, d.layout.Ranks()), make([]error, d.layout.Ranks())
 	var group sync.WaitGroup
-	for i, p := range l.Places() {
+	for i, p := range d.layout.Places() {
 		f := f
 		f.Place = p
 		x := d.program(f)
 		group.Go(func() {
-			ctx := backend.WithGroup(d.t.Context(), "tp", rank{tp[p.Stage()], p.TPRank()})
-			ctx = backend.WithGroup(ctx, "pp", rank{pp[p.TPRank()], p.Stage()})
-			outs[i], errs[i] = d.runRank(ctx, x, d.pools[i], named)
+			tp, pp := d.tp[p.Stage()][p.TPRank()], d.pp[p.TPRank()][p.Stage()]
+			ctx := backend.WithGroup(backend.WithGroup(d.t.Context(), "tp", tp), "pp", pp)
+			if outs[i], errs[i] = d.runRank(ctx, x, d.pools[i], named); errs[i] != nil {
+				tp.Abort(errs[i])
+				pp.Abort(errs[i])
+			}
 		})
 	}
 	group.Wait()
@@ -168,7 +178,7 @@ func (d *decoder) runRank(ctx context.Context, x backend.Executable, pools []*te
 // in float64.
 func wide(t testing.TB, m *Model, dtype tensor.DType, rows ...[]int32) *tensor.Tensor {
 	t.Helper()
-	f := Form{Place: shard.Single(), DType: dtype, Rows: len(rows), Cache: Contiguous{Capacity: 64}, Logits: All}
+	f := Form{Place: shard.Single(), DType: dtype, Rows: len(rows), Cache: Contiguous{Capacity: m.Config.Context}, Logits: All}
 	for _, r := range rows {
 		f.Tokens = max(f.Tokens, len(r))
 	}

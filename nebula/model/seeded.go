@@ -5,11 +5,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
-	"runtime"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"forgekernel/forge/tensor"
 )
@@ -64,43 +61,32 @@ func (s seeded) read(p Param, dtype tensor.DType) (*tensor.Tensor, error) {
 	}
 	g := newGenerator(uint64(s), p)
 	width := out.Dim(-1)
-	return out, inParallel(out.Len()/width, func(from, to int) error {
-		line := make([]float32, width)
-		for r := from; r < to; r++ {
-			g.line(line, r)
-			if dtype == tensor.F32 {
-				copy(out.Float32()[r*width:], line)
-			} else {
-				tensor.NarrowHalf(dtype, out.Bits16()[r*width:][:width], line)
-			}
+	line := make([]float32, width)
+	for r := range out.Len() / width {
+		g.line(line, r)
+		if dtype == tensor.F32 {
+			copy(out.Float32()[r*width:], line)
+		} else {
+			tensor.NarrowHalf(dtype, out.Bits16()[r*width:][:width], line)
 		}
-		return nil
-	})
+	}
+	return out, nil
 }
 
 // generator makes the lines of a part: its last dimension.
 type generator struct {
 	hash          uint64
 	origin, step  int // index of the first element, and from one line to the next
-	stride        int // from one element of a line to the next
 	scale, centre float32
 }
 
 func newGenerator(seed uint64, p Param) generator {
-	name := p.Name
-	if p.Tied {
-		name = embedding
-	}
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%d/%s", seed, name)
-	g := generator{hash: h.Sum64(), stride: 1}
-	g.step = p.Shape[len(p.Shape)-1]
-	if p.Tied { // element (c, v) is element (v, c) of the embedding
-		g.step, g.stride = 1, p.Shape[0]
-	}
+	fmt.Fprintf(h, "%d/%s", seed, p.Name)
+	g := generator{hash: h.Sum64(), step: p.Shape[len(p.Shape)-1]}
 	switch p.Axis {
 	case len(p.Shape) - 1:
-		g.origin = p.From * g.stride
+		g.origin = p.From
 	case 0:
 		g.origin = p.From * g.step
 	}
@@ -110,14 +96,12 @@ func newGenerator(seed uint64, p Param) generator {
 
 // spread is the range of a parameter's elements around their centre.
 func spread(p Param) (scale, centre float32) {
-	switch {
-	case p.Kind == Table:
+	switch p.Kind {
+	case Table:
 		return float32(math.Sqrt(3) / 2), 0
-	case p.Kind == Matrix && p.Tied:
-		return spread(Param{Kind: Table})
-	case p.Kind == Matrix:
+	case Matrix:
 		return float32(math.Sqrt(3 / float64(p.Shape[0]))), 0
-	case p.Kind == Scale:
+	case Scale:
 		return 0.125, 1
 	}
 	return 0.125, 0
@@ -126,29 +110,10 @@ func spread(p Param) (scale, centre float32) {
 func (g generator) line(dst []float32, r int) {
 	first := g.origin + r*g.step
 	for i := range dst {
-		z := g.hash + uint64(first+i*g.stride+1)*0x9e3779b97f4a7c15
+		z := g.hash + uint64(first+i+1)*0x9e3779b97f4a7c15
 		z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 		z = (z ^ z>>27) * 0x94d049bb133111eb
 		z ^= z >> 31
 		dst[i] = g.centre + g.scale*(float32(z>>40)*0x1p-23-1)
 	}
-}
-
-// inParallel calls f on parts of 0 … n-1, one per core.
-func inParallel(n int, f func(from, to int) error) error {
-	workers := min(n, runtime.GOMAXPROCS(0))
-	errs := make([]error, workers)
-	var group sync.WaitGroup
-	for w := range workers {
-		group.Go(func() { errs[w] = f(n*w/workers, n*(w+1)/workers) })
-	}
-	group.Wait()
-	return firstError(errs)
-}
-
-func firstError(errs []error) error {
-	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
-		return errs[i]
-	}
-	return nil
 }
