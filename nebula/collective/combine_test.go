@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"forgekernel/forge/backend"
-	"forgekernel/forge/tensor"
 )
 
 // BenchmarkCombine is what one rank computes in an all-reduce of 4096 elements
@@ -19,5 +18,4 @@ func BenchmarkCombine(b *testing.B) {
 			}
 		})
 	}
-	_ = tensor.F32
 }
