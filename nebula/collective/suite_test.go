@@ -168,6 +168,9 @@ func TestConformance(t *testing.T) {
 			groups := make(ranks, Options{})
 			for _, dtype := range dtypes {
 				for _, n := range sizes {
+					if n > 5000 && dtype != tensor.F32 && dtype != tensor.F16 {
+						continue // the reference takes long, and what differs is in smaller ones
+					}
 					must(t, groups, func(g Group) error { return conform(g, dtype, n, uint64(n)) })
 				}
 			}
