@@ -173,3 +173,18 @@ func FuzzBinary(f *testing.F) {
 		}
 	})
 }
+
+func TestSummary(t *testing.T) {
+	const want = `Where the time of each rank went, in percent
+rank  stage  time (ms)   step  send  recv  pipeline idle
+----  -----  ---------  -----  ----  ----  -------------
+   0      0       55.0   72.7   7.3   0.0           33.3
+   1      1       60.0  100.0   0.0  33.3           33.3
+`
+	if got := Job(pipeline()).Summary().Text(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := (Job{{Rank: 0}}).Display().Data["text/plain"]; got == "" {
+		t.Error("a job without regions shows nothing")
+	}
+}
