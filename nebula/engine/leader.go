@@ -63,12 +63,15 @@ func Lead(ctx context.Context, m Member, links []Link, o Options) (*Leader, erro
 
 // start opens the ranks and begins to work.
 func (l *Leader) start(ctx context.Context, m Member) error {
-	for _, p := range l.peers[1:] {
-		l.running.Go(func() { l.listen(p) })
-	}
 	open, err := l.self.sizes.encode(m.Model.Config)
 	if err != nil {
 		return err
+	}
+	if err := l.self.open(); err != nil {
+		return err
+	}
+	for _, p := range l.peers[1:] {
+		l.running.Go(func() { l.listen(p) })
 	}
 	if err := l.command(kindOpen, open); err != nil {
 		return err
@@ -77,9 +80,6 @@ func (l *Leader) start(ctx context.Context, m Member) error {
 		l.running.Go(func() { l.ping(p) })
 	}
 	l.running.Go(l.watch)
-	if err := l.self.open(); err != nil {
-		return err
-	}
 	if err := l.everyReady(ctx); err != nil {
 		return err
 	}
