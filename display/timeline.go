@@ -20,7 +20,7 @@ type Timeline struct {
 	Marks []Mark  // lines across the level
 }
 
-// Lane is one piece of memory.
+// Lane is one piece of memory, or of something else, which has no size.
 type Lane struct {
 	Name  string
 	Bytes int64

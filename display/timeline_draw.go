@@ -58,7 +58,13 @@ func (t Timeline) plot() *timelinePlot {
 	return p
 }
 
-func laneLabel(l Lane) string { return short(l.Name) + "  " + FormatBytes(l.Bytes) }
+func laneLabel(l Lane) string {
+	if l.Bytes == 0 {
+		return short(l.Name)
+	}
+	return short(l.Name) + "  " + FormatBytes(l.Bytes)
+}
+
 func markLabel(m Mark) string { return short(m.Label) + " " + FormatBytes(m.Bytes) }
 
 // measureColumns makes steps wide enough for their names if there is room, and
