@@ -55,7 +55,10 @@ func bit(set bool) int {
 // Timeline draws the latest regions: a lane per rank, one below the other on the clock
 // of rank 0, so that what happens at once stands at one place.
 func (j Job) Timeline() display.Timeline {
-	t := display.Timeline{Title: "What ranks did, in milliseconds"}
+	t := display.Timeline{Title: "What ranks did, in milliseconds", Names: make(map[display.Class]string)}
+	for k, c := range classes {
+		t.Names[c] = k.String()
+	}
 	for _, r := range j {
 		t.Lanes = append(t.Lanes, display.Lane{Name: fmt.Sprintf("rank %d", r.Rank)})
 	}

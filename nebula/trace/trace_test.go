@@ -201,7 +201,7 @@ func TestTimeline(t *testing.T) {
 		t.Errorf("the second bar is %+v", b)
 	}
 	picture, err := tl.SVG()
-	if err != nil || !strings.Contains(picture, "rank 1") || strings.Contains(picture, "0 B") {
+	if err != nil || !strings.Contains(picture, "rank 1") || !strings.Contains(picture, "recv") || strings.Contains(picture, "fused") || strings.Contains(picture, "0 B") {
 		t.Errorf("%v", err)
 	}
 	many := Rank{}
