@@ -18,7 +18,7 @@ var gathers = []*ir.Op{{
 		axisAttr("the dimension of table that index replaces by its own dimensions, negative from the end", int64(0)),
 		{Name: "from_end", Kind: ir.BoolAttr, Default: false, Doc: "an index i below 0 stands for i plus the entries of the table"},
 	},
-	Infer:    inferGather,
+	Infer: inferGather,
 	Canonical: func(n *ir.Node) ir.Attrs {
 		return canonicalAxis(n, n.In[0].Spec.Rank())
 	},
