@@ -178,7 +178,7 @@ func TestIf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Bound) != 0 || len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "both branches are computed") {
+	if len(p.Bound) != 0 || len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "both branches are computed, of 1 and 1 nodes") {
 		t.Errorf("bound %v, notes %v", p.Bound, p.Notes)
 	}
 	for rate, want := range map[int64]*tensor.Tensor{16: f32s(t, 1, -2), 8: f32s(t, 1, 2)} {

@@ -102,7 +102,9 @@ func (c *call) within() *scope {
 // branch replaces an If by the branch that is taken: an input that the condition
 // depends on is bound when the binding has its value. When only a run tells which,
 // both are computed, which programs without effects allow, and their results chosen
-// from.
+// from: programs have no control flow, so that memory is planned, kernels are joined
+// and calls are made as if there were no If. That costs the branch that is not taken,
+// which a note tells in nodes.
 func branch(c *call) {
 	if c.operand(0).known != nil {
 		name := "else_branch"
@@ -114,7 +116,11 @@ func branch(c *call) {
 	}
 	c.bindAtHand(0, "the condition")
 	before, wasUnsupported := c.ordinal, len(c.unsupported)
-	yes, no := c.branch("then_branch"), c.branch("else_branch")
+	started := c.emitted
+	yes := c.branch("then_branch")
+	middle := c.emitted
+	no := c.branch("else_branch")
+	ended := c.emitted
 	cond := c.Reshape(c.arg(0))
 	for i := range c.out {
 		if yes[i].missing || no[i].missing {
@@ -127,7 +133,7 @@ func branch(c *call) {
 		}
 		c.set(i, c.Where(cond, c.programValue(yes[i]), c.programValue(no[i])))
 	}
-	c.note("%s: both branches are computed, since only a run tells which is taken", describe(c.node))
+	c.note("%s: both branches are computed, of %d and %d nodes, since only a run tells which is taken", describe(c.node), middle-started, ended-middle)
 }
 
 // branch imports one branch.
