@@ -40,6 +40,7 @@ var notes = map[string]string{
 	"Unique":                                "The operand must be known.",
 	"com.microsoft.Attention":               "Masks of lengths [B], and of 0 and 1 [B,K], [B,Q,K] or [B,1,Q,K]; no rotary positions.",
 	"com.microsoft.FusedMatMul":             "No transposed batches.",
+	"com.microsoft.MatMulNBits":             "Of 2, 4 and 8 bits, which must be known and are held as floats; no g_idx.",
 	"com.microsoft.MultiHeadAttention":      "Padding masks as Attention's; no queries, keys and values in one operand.",
 	"com.microsoft.EmbedLayerNormalization": "The index of a mask is its number of ones.",
 }
