@@ -102,14 +102,22 @@ func Open(path string, opts ...Option) (*Model, error) {
 	if begins != "" && filepath.Ext(path) == scriptSuffix {
 		return nil, fmt.Errorf("%s begins as a %s file does: name it so", path, begins)
 	}
-	file, err := open(path, newSettings(opts))
+	s := newSettings(opts)
+	file, err := open(path, s)
 	if err != nil {
 		if begins != "" && filepath.Ext(path) != begins {
 			return nil, fmt.Errorf("%w; it begins as a %s file does: name it so", err, begins)
 		}
 		return nil, err
 	}
-	return &Model{path: path, size: info.Size(), file: file}, nil
+	m := &Model{path: path, size: info.Size(), file: file}
+	for _, name := range sortedKeys(s.most) {
+		if dims := m.openDims(); !slices.Contains(dims, name) || s.most[name] < 1 {
+			m.Close()
+			return nil, fmt.Errorf("%s: at most %d for %q: a length of 1 or more for an open dimension is needed; there are %s", path, s.most[name], name, strings.Join(dims, ", "))
+		}
+	}
+	return m, nil
 }
 
 // looksLike is the end of the name of files that begin as one does, or "".

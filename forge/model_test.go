@@ -218,6 +218,14 @@ func TestModelOfForgeScript(t *testing.T) {
 	}
 }
 
+func TestAtMostErrors(t *testing.T) {
+	for name, length := range map[string]int{"batch": 0, "width": 4} {
+		if _, err := forge.Open(glyphs, forge.AtMost(name, length)); err == nil || !strings.Contains(err.Error(), "an open dimension is needed; there are batch") {
+			t.Errorf("at most %d for %s: %v", length, name, err)
+		}
+	}
+}
+
 func TestOpenErrors(t *testing.T) {
 	dir := t.TempDir()
 	broken := filepath.Join(dir, "broken.onnx")
