@@ -17,14 +17,7 @@ import (
 func run(t *testing.T, build func(f Builder, in []*ir.Value) *ir.Value, inputs ...*tensor.Tensor) *tensor.Tensor {
 	t.Helper()
 	b := ir.NewBuilder(op.Registry, "formula")
-	var in []*ir.Value
-	for i, x := range inputs {
-		v, err := b.Input(string(rune('a'+i)), ir.Spec{DType: x.DType(), Shape: x.Shape()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		in = append(in, v)
-	}
+	in := declared(t, b, inputs)
 	var out *ir.Value
 	if err := Try(func() { out = build(Builder{B: b}, in) }); err != nil {
 		t.Fatal(err)
@@ -42,6 +35,19 @@ func run(t *testing.T, build func(f Builder, in []*ir.Value) *ir.Value, inputs .
 		t.Fatal(err)
 	}
 	return got[0]
+}
+
+// declared makes inputs of a program for tensors.
+func declared(t *testing.T, b *ir.Builder, inputs []*tensor.Tensor) (in []*ir.Value) {
+	t.Helper()
+	for i, x := range inputs {
+		v, err := b.Input(string(rune('a'+i)), ir.Spec{DType: x.DType(), Shape: x.Shape()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in = append(in, v)
+	}
+	return in
 }
 
 // counting holds 1, 2, 3, … with every third negative.
@@ -199,14 +205,7 @@ func TestEinsum(t *testing.T) {
 func fails(t *testing.T, build func(f Builder, in []*ir.Value), inputs ...*tensor.Tensor) error {
 	t.Helper()
 	b := ir.NewBuilder(op.Registry, "formula")
-	var in []*ir.Value
-	for i, x := range inputs {
-		v, err := b.Input(string(rune('a'+i)), ir.Spec{DType: x.DType(), Shape: x.Shape()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		in = append(in, v)
-	}
+	in := declared(t, b, inputs)
 	return Try(func() { build(Builder{B: b}, in) })
 }
 
