@@ -61,7 +61,7 @@ func compile(ctx context.Context, f *function, specs []Spec) (*Program, error) {
 // build runs the passes over g and prepares the result on a backend. The
 // program keeps g.
 func build(ctx context.Context, from origin, g *ir.Graph, s settings, opts pass.Options) (*Program, error) {
-	b, err := backendNamed(s.backend, s.threads)
+	b, err := NewBackend(s.backend, s.threads)
 	if err != nil {
 		return nil, err
 	}
