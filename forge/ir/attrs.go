@@ -154,6 +154,9 @@ func kindOf(v any) (AttrKind, bool) {
 	return 0, false
 }
 
+// given is a tensor that nobody changes any more, so that it need not be copied.
+type given struct{ *tensor.Tensor }
+
 // normaliseAttrs widens Go's plain integer types to the attribute types, copies
 // slices and tensors, and drops values equal to their default.
 func normaliseAttrs(op *Op, attrs Attrs) Attrs {
@@ -177,6 +180,8 @@ func normaliseAttrs(op *Op, attrs Attrs) Attrs {
 			if x != nil {
 				v = x.Clone()
 			}
+		case given:
+			v = x.Tensor
 		}
 		out[name] = v
 	}

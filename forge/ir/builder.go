@@ -87,6 +87,12 @@ func (b *Builder) Const(t *tensor.Tensor) (*Value, error) {
 	return b.Apply("const", Attrs{"value": t})
 }
 
+// SharedConst adds a constant that is t itself, which must not change any more. All
+// graphs with it share the elements, and so do the programs made from them.
+func (b *Builder) SharedConst(t *tensor.Tensor) (*Value, error) {
+	return b.Apply("const", Attrs{"value": given{t}})
+}
+
 // Scalar adds a rank-0 constant.
 func (b *Builder) Scalar(dtype tensor.DType, v float64) (*Value, error) {
 	t, err := tensor.Full(dtype, v)

@@ -473,3 +473,18 @@ func TestDonation(t *testing.T) {
 		}
 	}
 }
+
+// A constant is a copy of the tensor, or the tensor itself when it is shared.
+func TestConstants(t *testing.T) {
+	w := tensor.Scalar(tensor.F32, 1)
+	b := ir.NewBuilder(op.Registry, "f")
+	for name, add := range map[string]func(*tensor.Tensor) (*ir.Value, error){"copied": b.Const, "shared": b.SharedConst} {
+		v, err := add(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if have := v.Def.Tensor("value"); (have == w) != (name == "shared") || !tensor.Identical(have, w) {
+			t.Errorf("%s: the constant is %v", name, have)
+		}
+	}
+}

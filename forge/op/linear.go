@@ -10,7 +10,7 @@ import (
 
 var linears = []*ir.Op{{
 	Name:     "linear",
-	Doc:      "x @ w + bias over the last dimension of x: [..., in] @ [in, out] + [out]. Sums run in order of the input channel, each step one fused multiply-add; the bias is added to the rounded sum, the activation applied to that, and the residual, which has the shape of the result, added last.",
+	Doc:      "x @ w + bias over the last dimension of x: [..., in] @ [in, out] + [out]. Sums run in order of the input channel, each step one fused multiply-add; the bias is added to the rounded sum, the activation applied to that, and the residual, which has the shape of the result, added last. Where the others are f32, w may be f16 or bf16: it is widened, which is exact.",
 	Class:    ir.Contraction,
 	Operands: []string{"x", "w", "bias", "residual"},
 	Types:    floats.String(),
@@ -31,7 +31,11 @@ var linears = []*ir.Op{{
 }}
 
 func inferLinear(n *ir.Node) ([]ir.Spec, error) {
-	dtype, err := sameFloat(n)
+	operands := n.In
+	if n.In[0].Spec.DType == tensor.F32 && isHalf(n.In[1].Spec.DType) {
+		operands = slices.Delete(slices.Clone(operands), 1, 2)
+	}
+	dtype, err := sameType(operands, floats)
 	if err != nil {
 		return nil, err
 	}

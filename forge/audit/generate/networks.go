@@ -24,7 +24,11 @@ func matmul(m *maker, o *ir.Op) {
 func linear(m *maker, o *ir.Op) {
 	x := m.floating(1)
 	in, out := x.Spec.Shape[x.Spec.Rank()-1], m.long(m.dim())
-	operands := []*ir.Value{x, m.want(x.Spec.DType, in, out)}
+	weight := x.Spec.DType
+	if weight == tensor.F32 && m.chance(4) {
+		weight = choose(m, tensor.F16, tensor.BF16)
+	}
+	operands := []*ir.Value{x, m.want(weight, in, out)}
 	if m.chance(2) {
 		operands = append(operands, m.want(x.Spec.DType, out))
 	}

@@ -11,10 +11,11 @@ import (
 // panel of columns or a dot product of a vector.
 type contractionEmitter struct {
 	*emitter
-	c    *loop.Contraction
-	cut  tiling
-	name string
-	elem tensor.DType
+	c      *loop.Contraction
+	cut    tiling
+	name   string
+	elem   tensor.DType
+	weight tensor.DType // of B
 	arithmetic
 	packed []int    // the steps between batches of packed panels; nil when B is not packed
 	batch  []string // the variables of the batch dimensions
@@ -26,7 +27,7 @@ func (e *emitter) contraction(name string, cut tiling, packed []int) int {
 	for _, p := range e.kernel.Params {
 		e.elems = append(e.elems, p.DType())
 	}
-	x.elem = x.c.Elem
+	x.elem, x.weight = x.c.Elem, x.c.Weight
 	x.arithmetic = arithmeticOf(x.elem)
 	for i := range x.c.Batch {
 		x.batch = append(x.batch, fmt.Sprintf("i%d", i))
@@ -143,12 +144,17 @@ func (x *contractionEmitter) ofKind(kinds []variant, panels, i int, body func())
 	x.close()
 }
 
+// panelStep is the distance between packed panels of one vector.
+func (x *contractionEmitter) panelStep() int {
+	return x.c.K*x.target.Lanes + panelGap(x.weight)
+}
+
 // panelAt is where the panel of a unit begins.
 func (x *contractionEmitter) panelAt() string {
 	if x.packed == nil {
 		return x.over("0", "c").at(x.c.B)
 	}
-	text := fmt.Sprintf("p%d + c * %d", x.c.B.Param, x.c.K)
+	text := fmt.Sprintf("p%d + panel * %d", x.c.B.Param, x.cut.vector*x.panelStep())
 	for i, step := range x.packed {
 		if step != 0 {
 			text += fmt.Sprintf(" + i%d * %d", i, step)
@@ -199,13 +205,13 @@ func (x *contractionEmitter) panelElem() string {
 	if x.cut.copied {
 		return forms[x.elemOf()].elem
 	}
-	return forms[x.elem].elem
+	return forms[x.weight].elem
 }
 
 // copies copies the panel of a unit as numbers that are computed with.
 func (x *contractionEmitter) copies(kinds []variant, panels int, from string) {
 	x.open("")
-	x.line("const %s *b = %s;", forms[x.elem].elem, from)
+	x.line("const %s *b = %s;", forms[x.weight].elem, from)
 	for i, v := range kinds {
 		x.ofKind(kinds, panels, i, func() {
 			x.open("for (long k = 0; k < %d; k++)", x.c.K)
@@ -223,7 +229,7 @@ func (x *contractionEmitter) copies(kinds []variant, panels int, from string) {
 func (x *contractionEmitter) vectorOf(v variant, j int, k string) string {
 	m := len(x.batch)
 	if x.packed != nil {
-		return fmt.Sprintf("load_%v(b + %s * %d + %d)", x.elem, k, v.vectors*x.target.Lanes, j*x.target.Lanes)
+		return fmt.Sprintf("load_%v(b + %s * %d + %d)", x.weight, k, x.target.Lanes, j*x.panelStep())
 	}
 	at := fmt.Sprintf("b + %s * %d + %d", k, x.c.B.Strides[m], j*x.target.Lanes*x.c.B.Strides[m+1])
 	part := 0
@@ -232,11 +238,11 @@ func (x *contractionEmitter) vectorOf(v variant, j int, k string) string {
 	}
 	switch step := x.c.B.Strides[m+1]; {
 	case step != 1:
-		return fmt.Sprintf("load_strided_%v(%s, %d, %d)", x.elem, at, step, x.lanes(scope{part: part}))
+		return fmt.Sprintf("load_strided_%v(%s, %d, %d)", x.weight, at, step, x.lanes(scope{part: part}))
 	case part > 0:
-		return fmt.Sprintf("load_part_%v(%s, %d)", x.elem, at, part)
+		return fmt.Sprintf("load_part_%v(%s, %d)", x.weight, at, part)
 	}
-	return fmt.Sprintf("load_%v(%s)", x.elem, at)
+	return fmt.Sprintf("load_%v(%s)", x.weight, at)
 }
 
 // tile writes the function of a register tile whose first result is at row r and

@@ -68,7 +68,7 @@ var shapes = map[int][][2]int{
 // tileFor picks the form by the sizes, and the register tile with the least
 // estimated time. B is packed, or stands where it is.
 func (t Target) tileFor(c *loop.Contraction, packed bool) tiling {
-	m, size := len(c.Batch), c.Elem.Size()
+	m, size := len(c.Batch), c.Weight.Size()
 	stepK, stepN := c.B.Strides[m], c.B.Strides[m+1]
 	switch {
 	case packed || c.N == 1:
@@ -83,7 +83,7 @@ func (t Target) tileFor(c *loop.Contraction, packed bool) tiling {
 		registers = 16 // a vector of f64 takes two
 	}
 	for _, s := range shapes[registers] {
-		if s[0] > conflictRows && size*c.A.Strides[m]%pageBytes == 0 && size*c.A.Strides[m] > 0 {
+		if row := c.Elem.Size() * c.A.Strides[m]; s[0] > conflictRows && row%pageBytes == 0 && row > 0 {
 			continue
 		}
 		cut := tiling{form: inTiles, rows: s[0], vector: s[1]}
@@ -110,8 +110,8 @@ func (t Target) fit(c *loop.Contraction, packed bool, cut tiling) tiling {
 	for c.Elem != tensor.F64 && cut.rows*cut.vector*cut.chains < minChains && 4*cut.chains <= c.K {
 		cut.chains *= 2
 	}
-	half := c.Elem == tensor.F16 || c.Elem == tensor.BF16
-	cut.copied = (!packed || half) && c.M >= copiedRows && max(4, c.Elem.Size())*c.K*cut.vector*t.Lanes <= copiedBytes
+	half := c.Weight == tensor.F16 || c.Weight == tensor.BF16
+	cut.copied = (!packed || half) && c.M >= copiedRows && max(4, c.Weight.Size())*c.K*cut.vector*t.Lanes <= copiedBytes
 	if rows := max(minBlock, matrixBytes/(c.Elem.Size()*max(1, c.K))); rows < c.M && !cut.copied {
 		cut.block = rows / cut.rows
 	}
