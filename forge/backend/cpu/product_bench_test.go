@@ -141,6 +141,7 @@ func BenchmarkRow(b *testing.B) {
 		{1, 8192, 4096, tensor.BF16, tensor.BF16}, {1, 8192, 4096, tensor.F16, tensor.F16}, {1, 4096, 2048, tensor.F64, tensor.F64},
 		{2, 4096, 4096, tensor.F32, tensor.BF16}, {4, 4096, 4096, tensor.F32, tensor.BF16}, {8, 4096, 4096, tensor.F32, tensor.BF16}, {16, 4096, 4096, tensor.F32, tensor.BF16},
 		{2, 4096, 4096, tensor.F32, tensor.F32}, {4, 4096, 4096, tensor.F32, tensor.F32}, {8, 4096, 4096, tensor.F32, tensor.F32}, {16, 4096, 4096, tensor.F32, tensor.F32},
+		{2, 576, 49152, tensor.F32, tensor.BF16}, {4, 576, 49152, tensor.F32, tensor.BF16}, {8, 576, 49152, tensor.F32, tensor.BF16}, {16, 576, 49152, tensor.F32, tensor.BF16},
 		{1, 576, 1536, tensor.F32, tensor.BF16}, {1, 1536, 576, tensor.F32, tensor.BF16},
 	} {
 		b.Run(fmt.Sprintf("%v by %v/%dx%dx%d", p.elem, p.weight, p.m, p.k, p.n), func(b *testing.B) {
