@@ -31,11 +31,7 @@ var linears = []*ir.Op{{
 }}
 
 func inferLinear(n *ir.Node) ([]ir.Spec, error) {
-	operands := n.In
-	if n.In[0].Spec.DType == tensor.F32 && isHalf(n.In[1].Spec.DType) {
-		operands = slices.Delete(slices.Clone(operands), 1, 2)
-	}
-	dtype, err := sameType(operands, floats)
+	dtype, err := productType(n)
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +51,16 @@ func inferLinear(n *ir.Node) ([]ir.Spec, error) {
 	shape := slices.Clone(x)
 	shape[len(shape)-1] = w[1]
 	return []ir.Spec{{DType: dtype, Shape: shape}}, checkResidual(n, 3, shape)
+}
+
+// productType is the type of a product: that of all operands, but that the second may
+// have half precision where it is f32.
+func productType(n *ir.Node) (tensor.DType, error) {
+	operands := n.In
+	if n.In[0].Spec.DType == tensor.F32 && isHalf(n.In[1].Spec.DType) {
+		operands = slices.Delete(slices.Clone(operands), 1, 2)
+	}
+	return sameType(operands, floats)
 }
 
 // checkBias checks the third operand, if there is one: a number per output

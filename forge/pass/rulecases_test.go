@@ -72,7 +72,9 @@ var ruleCases = []ruleCase{
   %0: f32[90,260] = cast %w {dtype = "f32"}
   %1: f32[260,90] = transpose %0
   %2: f32[M,90] = matmul %x, %1 {act = "gelu"}
-  return %2
+  %h: f32[M,90] = relu %2
+  %3: f32[M,90] = linear %x, %1
+  return %h, %3
 }
 data @0 = "` + patterned(90*260) + `"
 `},

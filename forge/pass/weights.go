@@ -7,7 +7,7 @@ import (
 	"forgekernel/forge/tensor"
 )
 
-var weightRule = Rule{"narrow-weight", true, "every number of f16 and bf16 is one of f32, and linear widens its weight to it"}
+var weightRule = Rule{"narrow-weight", true, "every number of f16 and bf16 is one of f32, and products widen their weights to it"}
 
 // narrowWeights, the first half of the pass, lets products read constant weights of half precision as they
 // stand, where a cast made them f32: half the memory, and half of what a product of
@@ -35,8 +35,7 @@ func narrowWeights(g *ir.Graph, r *report) error {
 			}
 		}
 		w.applied(&weightRule, n.Out[0], fmt.Sprintf("the weight stays %v", narrow.Spec.DType), cast.Out[0])
-		operands := append([]*ir.Value{n.In[0], narrow}, n.In[2:]...)
-		return w.become(n, "linear", ir.Attrs{"act": n.Str("act")}, operands...)
+		return w.become(n, n.Op.Name, n.Attrs, append([]*ir.Value{n.In[0], narrow}, n.In[2:]...)...)
 	})
 }
 

@@ -138,4 +138,3 @@ func (x *contractionEmitter) fetch(v variant, k string) {
 		x.line("__builtin_prefetch(b + %s * %d + %d);", k, x.target.Lanes, x.column(j)*x.panelStep()+fetchedAhead/x.weight.Size())
 	}
 }
-

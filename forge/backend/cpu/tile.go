@@ -50,13 +50,14 @@ const (
 	sweptRows   = 4
 	sweptBytes  = 512 << 10
 	sweptStride = 1 << 10
-	// A packed matrix that no near cache holds is streamed for few rows: the vectors of
-	// a tile lie far apart and go on where those of the tile before ended, since the
-	// processor fetches ahead in long runs only. One row takes so many at a time; more
-	// rows than fetchedRows keep the processor so busy that it sees too little of what
-	// comes, and lines are asked for so many bytes ahead.
+	// A packed matrix is streamed for few rows unless it is small: one that would fit a
+	// cache has mostly left it, since what has few rows multiplies them by many
+	// matrices. The vectors of a tile lie far apart and go on where those of the tile
+	// before ended, since the processor fetches ahead in long runs only. One row takes
+	// so many at a time; more rows than fetchedRows keep the processor so busy that it
+	// sees too little of what comes, and lines are asked for so many bytes ahead.
 	streamedRows  = 16
-	streamedBytes = 512 << 10
+	streamedBytes = 128 << 10
 	rowVectors    = 4
 	fetchedRows   = 2
 	fetchedAhead  = 4 << 10
