@@ -18,7 +18,7 @@ export CGO_ENABLED := 0
 # With one setting for all, a package is compiled once.
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: all build generate run test vet lint test-go race conformance peers-env test-clients lab bench peers capture models clean
+.PHONY: all build generate run test vet lint test-go race conformance peers-env test-clients lab bench peers capture models nebula-peers nebula-fixtures clean
 
 all: build
 
@@ -50,11 +50,11 @@ vet: generate
 test-go race conformance: export FORGE_CACHE_DIR := $(CURDIR)/build/cache
 
 test-go: generate peers-env
-	FORGE_BIN=$(CURDIR)/bin/forge FORGE_PYTHON=$(CURDIR)/$(VPY) $(GO) test ./...
+	FORGE_BIN=$(CURDIR)/bin/forge FORGE_PYTHON=$(CURDIR)/$(VPY) NEBULA_TEST_TORCH_PYTHON=$(wildcard $(CURDIR)/$(PEERS)/bin/python) $(GO) test ./...
 
 # The race detector needs a C compiler.
 race: generate
-	CGO_ENABLED=1 $(GO) test -race -short ./display/... ./forge/... ./kernel/zmtp/... ./kernel/wire/... ./kernel/link/... ./kernel/front/... ./kernel/session/... ./kernel/cell/... ./kernel/gocell ./kernel/gocell/eval
+	CGO_ENABLED=1 $(GO) test -race -short ./display/... ./forge/... ./nebula/... ./kernel/zmtp/... ./kernel/wire/... ./kernel/link/... ./kernel/front/... ./kernel/session/... ./kernel/cell/... ./kernel/gocell ./kernel/gocell/eval
 
 # All programs of the suite on all kinds of vectors that this machine has. The
 # default runs them on the widest, and a part of them on the others.
@@ -112,6 +112,21 @@ MODELS := forge/capture/benchmarks/models
 $(PEERS)/.models: $(PEERS)/.stamp $(MODELS)/requirements.txt
 	$(PEERS)/bin/python -m pip install -q --no-cache-dir --disable-pip-version-check -r $(MODELS)/requirements.txt
 	@touch $@
+
+# Decoders as transformers saves and runs them: logits within 1e-4, greedy text equal.
+# nebula-fixtures writes the small ones anew that the tests carry.
+NEBULA_PEERS := nebula/model/peers
+
+$(PEERS)/.nebula: $(PEERS)/.stamp $(NEBULA_PEERS)/requirements.txt
+	$(PEERS)/bin/python -m pip install -q --no-cache-dir --disable-pip-version-check -r $(NEBULA_PEERS)/requirements.txt
+	@touch $@
+
+nebula-peers: $(PEERS)/.nebula
+	FORGE_PEERS_PYTHON=$(CURDIR)/$(PEERS)/bin/python $(GO) test -count=1 -run 'TestTransformers' ./nebula/model
+
+nebula-fixtures: $(PEERS)/.nebula
+	rm -rf nebula/model/testdata/checkpoints
+	$(PEERS)/bin/python $(NEBULA_PEERS)/checkpoints.py nebula/model/testdata/checkpoints
 
 models: build $(PEERS)/.models
 	@mkdir -p build/models

@@ -37,7 +37,8 @@ func Backends() []string {
 	return names
 }
 
-func backendNamed(name string, threads int) (backend.Backend, error) {
+// NewBackend makes the backend of a name, one of [Backends], for a number of threads.
+func NewBackend(name string, threads int) (backend.Backend, error) {
 	if threads < 1 || threads > MaxThreads {
 		return nil, fmt.Errorf("a program runs on 1 to %d threads, not on %d", MaxThreads, threads)
 	}

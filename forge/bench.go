@@ -55,7 +55,7 @@ func (p *Program) BenchContext(ctx context.Context, o BenchOptions, args ...*Ten
 		return nil, err
 	}
 	_ = p.Settle(ctx) // a form that cannot be had is no reason not to time the other
-	b, err := backendNamed(p.backend, p.threads)
+	b, err := NewBackend(p.backend, p.threads)
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ func compile(ctx context.Context, f *function, specs []Spec) (*Program, error) {
 // build runs the passes over g and prepares the result on a backend. The
 // program keeps g.
 func build(ctx context.Context, from origin, g *ir.Graph, s settings, opts pass.Options) (*Program, error) {
-	b, err := backendNamed(s.backend, s.threads)
+	b, err := NewBackend(s.backend, s.threads)
 	if err != nil {
 		return nil, err
 	}
@@ -135,6 +135,18 @@ func (p *Program) specs() []Spec {
 
 // graph is the optimised graph.
 func (p *Program) graph() *ir.Graph { return p.passes.Graph }
+
+// holds is about how many bytes the program keeps: its constants, which its kernels may
+// have in an order of their own as well, and the intermediate values of one call.
+func (p *Program) holds() int64 {
+	bytes := p.Plan().Planned
+	for _, n := range p.graph().Nodes {
+		if n.Op.Class == ir.Constant {
+			bytes += 2 * int64(n.Tensor("value").Bytes())
+		}
+	}
+	return bytes
+}
 
 // Run computes a program of one result. The arguments must have the shapes
 // that it was compiled for. The error is a [*CallError] or the cause that ended

@@ -70,7 +70,7 @@ func (o TuneOptions) settings() tune.Settings {
 
 // tunable is the backend of the program, and what of it has schedules to choose.
 func (p *Program) tunable() (backend.Backend, *cpu.Backend, error) {
-	b, err := backendNamed(p.backend, p.threads)
+	b, err := NewBackend(p.backend, p.threads)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -143,7 +143,7 @@ func rank(place, ties int) string {
 	case ties == 1:
 		return "fastest"
 	case place == 0:
-		return "fastest of a tie"
+		return "first of a tie"
 	}
 	return "tie"
 }

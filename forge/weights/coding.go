@@ -13,28 +13,40 @@ type coding struct {
 	block int          // elements
 	bytes int          // of a block
 	exact bool         // stored as the tensor type itself
-	// floats decodes a block; integer reads an element of a type that is not a float.
-	floats  func(dst []float32, block []byte)
+	// floats decodes whole blocks; integer reads an element of a type that is not a
+	// float.
+	floats  func(dst []float32, blocks []byte)
 	integer func([]byte) int64
 }
 
 func plain(dtype tensor.DType) coding {
 	c := coding{dtype: dtype, block: 1, bytes: dtype.Size(), exact: true}
+	le := binary.LittleEndian
 	switch dtype {
 	case tensor.F32:
-		c.floats = func(dst []float32, b []byte) { dst[0] = math.Float32frombits(binary.LittleEndian.Uint32(b)) }
+		c.floats = func(dst []float32, b []byte) {
+			for i := range dst {
+				dst[i] = math.Float32frombits(le.Uint32(b[4*i:]))
+			}
+		}
 	case tensor.F64:
 		c.floats = func(dst []float32, b []byte) {
-			dst[0] = float32(math.Float64frombits(binary.LittleEndian.Uint64(b)))
+			for i := range dst {
+				dst[i] = float32(math.Float64frombits(le.Uint64(b[8*i:])))
+			}
 		}
 	case tensor.F16, tensor.BF16:
 		c.floats = func(dst []float32, b []byte) {
-			tensor.WidenHalf(dtype, dst[:1], []uint16{binary.LittleEndian.Uint16(b)})
+			bits := make([]uint16, len(dst))
+			for i := range bits {
+				bits[i] = le.Uint16(b[2*i:])
+			}
+			tensor.WidenHalf(dtype, dst, bits)
 		}
 	case tensor.I64:
-		c.integer = func(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) }
+		c.integer = func(b []byte) int64 { return int64(le.Uint64(b)) }
 	case tensor.I32:
-		c.integer = func(b []byte) int64 { return int64(int32(binary.LittleEndian.Uint32(b))) }
+		c.integer = func(b []byte) int64 { return int64(int32(le.Uint32(b))) }
 	case tensor.Bool:
 		c.integer = func(b []byte) int64 { return int64(b[0]) }
 	}
@@ -62,7 +74,11 @@ func half(b []byte) float32 {
 }
 
 func quantised(block, bytes int, decode func(dst []float32, b []byte)) coding {
-	return coding{dtype: tensor.F32, block: block, bytes: bytes, floats: decode}
+	return coding{dtype: tensor.F32, block: block, bytes: bytes, floats: func(dst []float32, b []byte) {
+		for i := range len(dst) / block {
+			decode(dst[i*block:][:block], b[i*bytes:][:bytes])
+		}
+	}}
 }
 
 // Blocks of 32: a scale d, perhaps a minimum m, and 4, 5 or 8 bits for each element.

@@ -229,14 +229,12 @@ func (w *Weight) decode(out *tensor.Tensor, at, start, n int) error {
 const chunk = 4096
 
 func (w *Weight) decodeFloats(out *tensor.Tensor, at, start, n int) error {
-	buffer := make([]float32, chunk+2*w.code.block)
+	buffer := make([]float32, min(chunk, n)+2*w.code.block)
 	for done := 0; done < n; done += chunk {
 		count := min(chunk, n-done)
 		first := (start + done) / w.code.block
 		last := (start + done + count + w.code.block - 1) / w.code.block
-		for b := first; b < last; b++ {
-			w.code.floats(buffer[(b-first)*w.code.block:], w.raw[b*w.code.bytes:(b+1)*w.code.bytes])
-		}
+		w.code.floats(buffer[:(last-first)*w.code.block], w.raw[first*w.code.bytes:last*w.code.bytes])
 		part := buffer[start+done-first*w.code.block:][:count]
 		if w.code.dtype == tensor.F64 {
 			for i := range count {

@@ -84,14 +84,11 @@ func (t *task) magicGoroutines(call) Outcome {
 
 // magicDoctor is %doctor.
 func (t *task) magicDoctor(call) Outcome {
-	table := display.Table{Columns: []display.Column{{Name: "what"}, {Name: "state"}, {Name: "found"}, {Name: "what to do"}}}
-	for _, f := range doctor.Examine(t.ctx) {
-		table.Rows = append(table.Rows, []any{f.What, string(f.State), f.Found, f.Advice})
-	}
+	report := doctor.Examine(t.ctx)
 	if t.ctx.Err() != nil {
 		return Outcome{Err: &InterruptError{What: "%doctor"}}
 	}
-	return shown(table)
+	return shown(report)
 }
 
 // magicList is %lsmagic.

@@ -1,72 +1,33 @@
-// Package doctor examines the host: what the workbench will find there, what it
-// misses and what to do about that. Each [Finding] comes from a probe that
-// looked at the host itself.
+// Package doctor examines the host of the kernel: what the workbench will find
+// there, what it misses and what to do about that. What a job's ranks care for
+// too is examined by nebula/launch/doctor, which this package only adds to.
 package doctor
 
 import (
 	"context"
-	"sync"
-	"time"
+
+	host "forgekernel/nebula/launch/doctor"
 )
 
-// State is the outcome of a probe.
-type State string
-
-// States of findings.
-const (
-	OK      State = "ok"
-	Missing State = "missing" // something cannot be used for want of it
-	Info    State = "info"    // neither good nor bad
-)
-
-// Finding is what one probe found.
-type Finding struct {
-	What   string
-	State  State
-	Found  string
-	Advice string // what to do when it is missing; may be empty
+// checks are the table of the workbench's host, in the order of the report.
+var checks = []host.Check{
+	{What: "kernel", Look: kernel},
+	{What: "operating system", Look: host.OperatingSystem},
+	{What: "processor", Look: host.Processor},
+	{What: "cores", Look: host.Cores},
+	{What: "memory", Look: host.Memory},
+	{What: "C compiler", Look: host.Compiler},
+	{What: "Go toolchain", Look: host.Program("only building the workbench itself needs it", "version", "go")},
+	{What: "GPU", Look: host.GPU},
+	{What: "CUDA compiler", Look: host.Optional(host.Program("", "--version", "nvcc"))},
+	{What: "Python", Look: host.Program("only Jupyter and the comparisons with other runtimes need it", "--version", "python3", "python")},
+	{What: "Jupyter", Look: jupyter},
+	{What: "cache", Look: cache},
+	{What: "launcher", Look: host.Launcher},
+	{What: "host", Look: host.Kind},
 }
 
-// patience bounds one program that a probe runs: a wedged driver makes
-// nvidia-smi hang.
-const patience = 5 * time.Second
-
-// probe looks at one thing. The table keeps the order of the report.
-type probe struct {
-	what string
-	look func(ctx context.Context) Finding
-}
-
-var probes = []probe{
-	{"kernel", kernel},
-	{"operating system", operatingSystem},
-	{"processor", processor},
-	{"cores", cores},
-	{"memory", memory},
-	{"C compiler", program("a C compiler makes the cpu backend fast: install gcc or clang", "--version", "cc", "gcc", "clang")},
-	{"Go toolchain", program("only building the workbench itself needs it", "version", "go")},
-	{"GPU", gpu},
-	{"CUDA compiler", optional("nvcc", "--version")},
-	{"Python", program("only Jupyter and the comparisons with other runtimes need it", "--version", "python3", "python")},
-	{"Jupyter", jupyter},
-	{"cache", cache},
-	{"launcher", launcher},
-	{"host", host},
-}
-
-// Examine runs every probe, at the same time, and returns the findings in
-// their fixed order.
-func Examine(ctx context.Context) []Finding {
-	found := make([]Finding, len(probes))
-	var wg sync.WaitGroup
-	for i, p := range probes {
-		wg.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, patience)
-			defer cancel()
-			found[i] = p.look(ctx)
-			found[i].What = p.what
-		})
-	}
-	wg.Wait()
-	return found
+// Examine makes a report of the host that the process runs on.
+func Examine(ctx context.Context) host.Report {
+	return host.Report{Schema: host.Schema, Findings: host.Run(ctx, host.This(), checks)}
 }

@@ -7,12 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"forgekernel/nebula/proc"
 )
 
 // oomScore makes the kernel's out-of-memory killer prefer the session to the
@@ -160,20 +161,11 @@ func (p *process) resume() {
 // usageOf the resident set of a process in bytes and the seconds of processor time
 // that it has used.
 func usageOf(pid int) (memory int64, cpu float64, err error) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	s, err := proc.Read(pid)
 	if err != nil {
 		return 0, 0, err
 	}
-	// The command may hold spaces and brackets; fields count after the last ')'.
-	_, rest, ok := strings.Cut(string(raw[strings.LastIndexByte(string(raw), ')'):]), " ")
-	fields := strings.Fields(rest)
-	if !ok || len(fields) < 22 {
-		return 0, 0, fmt.Errorf("/proc/%d/stat: unexpected format", pid)
-	}
-	user, _ := strconv.ParseInt(fields[11], 10, 64)
-	system, _ := strconv.ParseInt(fields[12], 10, 64)
-	pages, _ := strconv.ParseInt(fields[21], 10, 64)
-	return pages * int64(os.Getpagesize()), float64(user+system) / clockTicks, nil
+	return s.Pages * int64(os.Getpagesize()), float64(s.User+s.System) / clockTicks, nil
 }
 
 // clockTicks is USER_HZ, 100 on every Linux that Go runs on.

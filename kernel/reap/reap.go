@@ -9,12 +9,12 @@
 package reap
 
 import (
-	"bytes"
 	"fmt"
 	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"forgekernel/nebula/proc"
 )
 
 // Adopt makes the calling process the parent of its orphaned descendants.
@@ -34,7 +34,7 @@ const rounds = 100
 // to collect.
 func Descendants() error {
 	for range rounds {
-		procs, err := list()
+		procs, err := proc.List()
 		if err != nil {
 			return err
 		}
@@ -49,79 +49,25 @@ func Descendants() error {
 	return fmt.Errorf("processes keep being started after %d rounds of ending them", rounds)
 }
 
-// process is what /proc says of one.
-type process struct {
-	pid, parent int
-	dead        bool // a zombie or about to be one
-}
-
 // tree returns the live descendants of root.
-func tree(procs []process, root int) []int {
-	children := make(map[int][]process)
+func tree(procs []proc.Stat, root int) []int {
+	children := make(map[int][]proc.Stat)
 	for _, p := range procs {
-		children[p.parent] = append(children[p.parent], p)
+		children[p.Parent] = append(children[p.Parent], p)
 	}
 	var below []int
 	seen := map[int]bool{root: true}
 	for next := []int{root}; len(next) > 0; next = next[1:] {
 		for _, p := range children[next[0]] {
-			if seen[p.pid] { // pids were reused while the table was read
+			if seen[p.PID] { // pids were reused while the table was read
 				continue
 			}
-			seen[p.pid] = true
-			next = append(next, p.pid)
-			if !p.dead {
-				below = append(below, p.pid)
+			seen[p.PID] = true
+			next = append(next, p.PID)
+			if !p.Dead() {
+				below = append(below, p.PID)
 			}
 		}
 	}
 	return below
-}
-
-func list() ([]process, error) {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return nil, err
-	}
-	var procs []process
-	for _, name := range names {
-		if _, err := strconv.Atoi(name); err != nil {
-			continue
-		}
-		stat, err := os.ReadFile("/proc/" + name + "/stat")
-		if err != nil { // it has ended meanwhile
-			continue
-		}
-		if p, ok := parseStat(stat); ok {
-			procs = append(procs, p)
-		}
-	}
-	return procs, nil
-}
-
-// parseStat reads "pid (name) state ppid …"; the name may hold anything.
-func parseStat(stat []byte) (process, bool) {
-	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
-	if open < 0 || end < open {
-		return process{}, false
-	}
-	pid, err := strconv.Atoi(string(bytes.TrimSpace(stat[:open])))
-	if err != nil {
-		return process{}, false
-	}
-	fields := bytes.Fields(stat[end+1:])
-	if len(fields) < 2 || len(fields[0]) != 1 {
-		return process{}, false
-	}
-	parent, err := strconv.Atoi(string(fields[1]))
-	if err != nil {
-		return process{}, false
-	}
-	state := fields[0][0]
-	return process{pid: pid, parent: parent, dead: state == 'Z' || state == 'X'}, true
 }

@@ -6,10 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"forgekernel/nebula/proc"
 )
 
 // The test binary runs itself as the process that starts others, because
@@ -66,54 +69,24 @@ func TestDescendants(t *testing.T) {
 		t.Fatalf("output %q, want four pids", out)
 	}
 	for _, pid := range pids {
-		stat, err := os.ReadFile("/proc/" + pid + "/stat")
+		n, err := strconv.Atoi(pid)
 		if err != nil {
-			continue
+			t.Fatal(err)
 		}
-		if p, ok := parseStat(stat); !ok || !p.dead {
-			t.Errorf("still there: %s", stat)
-			unix.Kill(p.pid, unix.SIGKILL)
-		}
-	}
-}
-
-func TestParseStat(t *testing.T) {
-	for _, c := range []struct {
-		in   string
-		want process
-		ok   bool
-	}{
-		{"12 (sh) S 3 12 12", process{pid: 12, parent: 3}, true},
-		{"12 (a) R 9 (b) Z 3 1", process{pid: 12, parent: 3, dead: true}, true},
-		{"12 () X 3", process{pid: 12, parent: 3, dead: true}, true},
-		{"12 (sh S 3", process{}, false},
-		{"x (sh) S 3", process{}, false},
-		{"12 (sh) S", process{}, false},
-		{"12 (sh) S x", process{}, false},
-		{"", process{}, false},
-		{")(", process{}, false},
-	} {
-		if got, ok := parseStat([]byte(c.in)); got != c.want || ok != c.ok {
-			t.Errorf("parseStat(%q) = %+v, %v; want %+v, %v", c.in, got, ok, c.want, c.ok)
+		if p, err := proc.Read(n); err == nil && !p.Dead() {
+			t.Errorf("still there: %+v", p)
+			unix.Kill(n, unix.SIGKILL)
 		}
 	}
-}
-
-func FuzzParseStat(f *testing.F) {
-	f.Add([]byte("12 (sh) S 3 12 12"))
-	f.Add([]byte("12 (a) R 9 (b) Z 3 1"))
-	f.Add([]byte(")("))
-	f.Fuzz(func(t *testing.T, stat []byte) {
-		if p, ok := parseStat(stat); !ok && p != (process{}) {
-			t.Fatalf("parseStat(%q) refuses and returns %+v", stat, p)
-		}
-	})
 }
 
 func TestTree(t *testing.T) {
-	procs := []process{
-		{pid: 2, parent: 1}, {pid: 3, parent: 2, dead: true}, {pid: 4, parent: 3},
-		{pid: 5, parent: 9}, {pid: 1, parent: 4}, // a loop made by a reused pid
+	stat := func(pid, parent int, state byte) proc.Stat {
+		return proc.Stat{ID: proc.ID{PID: pid}, Parent: parent, State: state}
+	}
+	procs := []proc.Stat{
+		stat(2, 1, 'S'), stat(3, 2, 'Z'), stat(4, 3, 'R'),
+		stat(5, 9, 'S'), stat(1, 4, 'S'), // a loop made by a reused pid
 	}
 	if got, want := tree(procs, 1), []int{2, 4}; !reflect.DeepEqual(got, want) {
 		t.Errorf("descendants %v, want %v", got, want)

@@ -229,11 +229,29 @@ func TestWrongPlans(t *testing.T) {
 				return p, err
 			}
 			f := find(t, c)
-			if f.Stage != "plan" || f.Nodes > 8 {
+			if f.Stage != "plan" || f.Nodes > 5 {
 				t.Errorf("it is found in %s and shrunk to %d nodes:\n%s", f.Stage, f.Nodes, f.Program)
 			}
 			t.Logf("seed %d, %d nodes -> %d: %s\n%s", f.Seed, f.Was, f.Nodes, f.Detail, f.Program)
 		})
+	}
+}
+
+// A failure may be about a node that no output needs. Shrinking keeps what it is
+// about and drops the rest.
+func TestDeadNodes(t *testing.T) {
+	c := NewChecker()
+	c.Passes = func(g *ir.Graph, opts pass.Options) (*pass.Result, error) {
+		for _, n := range g.Nodes {
+			if n.Op.Name == "kv_append" && !slices.ContainsFunc(n.Out, func(v *ir.Value) bool { return g.IsOutput(v) || isRead(g, v) }) {
+				return nil, errors.New("a cache that nothing reads")
+			}
+		}
+		return pass.Run(g, opts)
+	}
+	f := findThat(t, c, func(f Failure) bool { return f.Stage == "passes" })
+	if f.Nodes != 1 {
+		t.Errorf("%d nodes are shrunk to %d:\n%s", f.Was, f.Nodes, f.Program)
 	}
 }
 

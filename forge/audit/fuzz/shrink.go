@@ -21,6 +21,7 @@ type shrinker struct {
 	ctx      context.Context
 	stage    string
 	best     trial
+	dead     bool // the failure needs nodes that no output needs
 	attempts int
 	err      error // the cause that ended ctx
 }
@@ -32,8 +33,9 @@ func (c *Checker) shrink(ctx context.Context, failed *subject) (trial, error) {
 		return !strings.HasPrefix(failed.verdict.stage, stageOf(b))
 	})
 	s := &shrinker{Checker: &only, ctx: ctx, stage: failed.verdict.stage, best: failed.trial}
+	s.dead = !s.edit(func(*generate.Case) bool { return true })
 	s.focus()
-	steps := []func() bool{s.fewerOutputs, s.fewerNodes, s.fewerPasses, s.fewerAttrs, s.smallerDims, s.plainerInputs}
+	steps := []func() bool{s.fewerDead, s.fewerOutputs, s.fewerNodes, s.fewerPasses, s.fewerAttrs, s.smallerDims, s.plainerInputs}
 	for again := true; again && s.err == nil; {
 		again = false
 		for _, step := range steps {
@@ -48,7 +50,6 @@ func (s *shrinker) try(t trial) bool {
 	if s.attempts++; s.attempts > maxAttempts || s.err != nil {
 		return false
 	}
-	prune(t.Case)
 	if ir.Verify(t.Graph) != nil {
 		return false
 	}
@@ -64,14 +65,48 @@ func (s *shrinker) try(t trial) bool {
 	return true
 }
 
-// edit tries a changed copy of the best program. The change may refuse.
+// edit tries a changed copy of the best program, without the nodes that no
+// output needs unless the failure is about them. The change may refuse.
 func (s *shrinker) edit(change func(c *generate.Case) bool) bool {
 	c := &generate.Case{Graph: s.best.Graph.Clone(), Inputs: slices.Clone(s.best.Inputs)}
-	return change(c) && s.try(trial{c, s.best.seed, s.best.disabled})
+	if !change(c) {
+		return false
+	}
+	if !s.dead {
+		pruneNodes(c)
+	}
+	pruneInputs(c)
+	return s.try(trial{c, s.best.seed, s.best.disabled})
 }
 
-// prune removes nodes and inputs that no output needs.
-func prune(c *generate.Case) {
+// fewerDead drops all nodes that no output needs, or some whose results nothing
+// reads.
+func (s *shrinker) fewerDead() bool {
+	if !s.dead {
+		return false
+	}
+	if s.edit(func(c *generate.Case) bool { pruneNodes(c); return true }) {
+		s.dead = false
+		return true
+	}
+	done := false
+	for i := len(s.best.Graph.Nodes) - 1; i >= 0; i-- {
+		if g := s.best.Graph; !slices.ContainsFunc(g.Nodes[i].Out, func(v *ir.Value) bool { return g.IsOutput(v) || isRead(g, v) }) {
+			done = s.edit(func(c *generate.Case) bool {
+				c.Graph.Nodes = slices.Delete(c.Graph.Nodes, i, i+1)
+				return true
+			}) || done
+		}
+	}
+	return done
+}
+
+func isRead(g *ir.Graph, v *ir.Value) bool {
+	return slices.ContainsFunc(g.Nodes, func(n *ir.Node) bool { return slices.Contains(n.In, v) })
+}
+
+// pruneNodes removes the nodes that no output needs.
+func pruneNodes(c *generate.Case) {
 	used := make(map[*ir.Value]bool)
 	for _, v := range c.Graph.Outputs {
 		used[v] = true
@@ -88,10 +123,14 @@ func prune(c *generate.Case) {
 	}
 	slices.Reverse(nodes)
 	c.Graph.Nodes = nodes
+}
+
+// pruneInputs removes the inputs that nothing reads.
+func pruneInputs(c *generate.Case) {
 	var inputs []*ir.Value
 	var tensors []*tensor.Tensor
 	for i, v := range c.Graph.Inputs {
-		if used[v] {
+		if c.Graph.IsOutput(v) || isRead(c.Graph, v) {
 			inputs, tensors = append(inputs, v), append(tensors, c.Inputs[i])
 		}
 	}

@@ -57,7 +57,7 @@ func root() *cobra.Command {
 	cmd.AddCommand(
 		compileCommand(), runCommand(), explainCommand(), dumpCommand(), replayCommand(),
 		checkCommand(), fuzzCommand(), tuneCommand(), benchCommand(), captureCommand(),
-		notebookCommand(), kernelCommand(), sessionCommand(),
+		notebookCommand(), kernelCommand(), sessionCommand(), nebulaCommand(),
 		cacheCommand(), installCommand(), uninstallCommand(), versionCommand())
 	return cmd
 }

@@ -1,0 +1,185 @@
+package collective
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// nap is how long a rank sleeps before it looks whether its context has ended.
+const nap = 2 * time.Millisecond
+
+// grace is how much longer than its deadline a rank waits, after it has told the
+// others for whom: whoever it waits for may itself wait for another.
+const grace = 50 * time.Millisecond
+
+// spins is how long a rank looks at a ring before it sleeps: longer while that
+// succeeds, shorter while it does not, as when the other rank needs this very
+// processor. Now and then it looks longer than that, since short looks cannot tell
+// that a somewhat longer one would do.
+type spins struct {
+	now, least, most time.Duration
+	missed           uint
+}
+
+const tryLong = 256 // times that looking was in vain
+
+func newSpins(ranks int) spins {
+	s := spins{now: 2 * time.Microsecond, least: 2 * time.Microsecond, most: 5 * time.Microsecond}
+	switch {
+	case runtime.GOMAXPROCS(0) == 1:
+		return spins{} // whoever is waited for may need this processor
+	case ranks <= runtime.NumCPU():
+		s.now, s.most = 50*time.Microsecond, 100*time.Microsecond
+	}
+	return s
+}
+
+// spin looks at a position until it moves or the time for that is over.
+func (s *spins) spin(p *side, seen uint32, begun time.Time) bool {
+	limit := s.now
+	if s.missed%tryLong == tryLong-1 {
+		limit = max(s.now, s.most/4)
+	}
+	for i := 1; limit > 0; i++ {
+		if p.position.Load() != seen {
+			s.now = min(s.now+s.now/4, s.most)
+			if limit > s.now {
+				s.now = min(2*time.Since(begun), s.most)
+				s.missed = 0
+			}
+			return true
+		}
+		if i%64 == 0 && time.Since(begun) > limit {
+			break
+		}
+	}
+	s.missed++
+	s.now = max(s.now/2, s.least)
+	return false
+}
+
+// await waits until a position of a link is not any more what was seen.
+func (g *group) await(l *link, p *side, seen uint32) error {
+	begun := time.Now()
+	defer func() { g.waited += time.Since(begun) }()
+	if g.spins.spin(p, seen, begun) {
+		return nil
+	}
+	limit := g.begun.Add(g.options.Timeout)
+	if d, ok := g.ctx.Deadline(); ok && d.Before(limit) {
+		limit = d
+	}
+	for told := false; ; {
+		left := l.ends.Load() <= 0 // before the position: what a rank wrote before it left still counts
+		if p.position.Load() != seen {
+			return nil
+		}
+		if e := g.failure.Load(); e != nil {
+			return e
+		}
+		if left {
+			return g.fail(l.rank, &reason{kind: ErrClosed, text: fmt.Sprintf("rank %d has closed the group", g.members[l.rank])})
+		}
+		switch rest := time.Until(limit); {
+		case rest < -grace:
+			return g.late(l, p, limit)
+		case rest <= 0 && !told:
+			told = true
+			g.tellLate(g.missing(l, p)[0].rank)
+		case rest > 0 && g.ctx.Err() != nil:
+			return g.interrupted()
+		}
+		p.sleep(seen, nap, g.timer)
+	}
+}
+
+// interrupted is the failure of a call whose context has ended.
+func (g *group) interrupted() error {
+	cause := context.Cause(g.ctx)
+	if errors.Is(cause, context.DeadlineExceeded) {
+		return g.fail(-1, &reason{ErrTimeout, "its deadline had passed before it began", cause})
+	}
+	return g.fail(-1, &reason{ErrAborted, fmt.Sprintf("it was interrupted: %v", cause), cause})
+}
+
+// tellLate tells all ranks for which one this rank has waited too long.
+func (g *group) tellLate(rank int) {
+	for _, l := range g.links {
+		if l != nil {
+			l.post.late(rank)
+		}
+	}
+}
+
+// missing are the ranks that a call waits for, among them that of l.
+func (g *group) missing(l *link, p *side) []*link {
+	var list []*link
+	if g.now.op < Send && !l.met && p == &l.in.written {
+		for _, k := range g.links {
+			if k != nil && !k.met && len(k.in.span()) == 0 {
+				list = append(list, k)
+			}
+		}
+	}
+	if len(list) == 0 {
+		list = append(list, l)
+	}
+	return list
+}
+
+// root follows what ranks have told of whom they wait for, and returns the one
+// that waits for none. In a circle that is the rank itself.
+func (g *group) root(l *link) *link {
+	at := l
+	for range g.members {
+		next := int(at.waits.Load()) - 1
+		if next < 0 {
+			return at
+		}
+		if next == g.rank || g.links[next] == l {
+			return l
+		}
+		at = g.links[next]
+	}
+	return l
+}
+
+// late is the failure of a call that waited too long, with the ranks that are the
+// reason.
+func (g *group) late(l *link, p *side, limit time.Time) error {
+	var roots, kept []int // the job's ranks: at fault, and waiting for these
+	for _, k := range g.missing(l, p) {
+		root := g.root(k)
+		roots = append(roots, g.members[root.rank])
+		if root != k {
+			kept = append(kept, g.members[k.rank])
+		}
+	}
+	what := "did not come"
+	if p == &l.out.read && len(kept) == 0 {
+		what = "did not take what is sent to it"
+	}
+	slices.Sort(roots)
+	roots = slices.Compact(roots)
+	text := fmt.Sprintf("%s %s within %v", ranks(roots), what, limit.Sub(g.begun).Round(time.Millisecond))
+	if len(kept) > 0 {
+		text += fmt.Sprintf(", and keeps %s waiting", ranks(kept))
+	} else if l.waits.Load()-1 == int32(g.rank) {
+		text += ": it waits for this rank"
+	}
+	return g.fail(slices.Index(g.members, roots[0]), &reason{kind: ErrTimeout, text: text})
+}
+
+// ranks are some ranks in words.
+func ranks(list []int) string {
+	if len(list) == 1 {
+		return fmt.Sprint("rank ", list[0])
+	}
+	last := len(list) - 1
+	return fmt.Sprintf("ranks %s and %d", strings.Trim(strings.ReplaceAll(fmt.Sprint(list[:last]), " ", ", "), "[]"), list[last])
+}

@@ -1,0 +1,192 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"forgekernel/forge/tensor"
+	"forgekernel/nebula/collective"
+)
+
+// flight is a step on rank 0, from Submit to Wait.
+type flight struct {
+	number   uint64
+	requests []uint64
+	wants    []bool // logits, by row
+	tokens   int
+	passes   []pass
+	order    []int // rows of the passes
+	result   Result
+	done     chan struct{} // gets a token at the end
+	awaited  bool          // by a call of Wait
+}
+
+// flights are the steps that nobody has waited for yet.
+type flights struct {
+	mu     sync.Mutex
+	known  map[uint64]*flight
+	flying []*flight // not completed, in order
+	since  time.Time // when the first of these became the first
+	spare  []*flight
+	steps  uint64 // completed
+	rows   uint64
+	total  uint64 // tokens of completed steps
+}
+
+// kept is how many results are kept for calls of Wait that never come.
+const kept = 256
+
+// launch begins the flight of a step.
+func (l *flights) launch(w *work) *flight {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var f *flight
+	if n := len(l.spare); n > 0 {
+		f, l.spare = l.spare[n-1], l.spare[:n-1]
+	} else {
+		f = &flight{done: make(chan struct{}, 1)}
+	}
+	f.set(w)
+	if l.known == nil {
+		l.known = make(map[uint64]*flight)
+	}
+	l.known[f.number] = f
+	if l.flying = append(l.flying, f); len(l.flying) == 1 {
+		l.since = f.result.Times.Submitted
+	}
+	return f
+}
+
+// set copies what outlives the work of this rank.
+func (f *flight) set(w *work) {
+	f.number, f.tokens, f.awaited = w.number, 0, false
+	f.requests, f.wants, f.order, f.passes = f.requests[:0], f.wants[:0], append(f.order[:0], w.order...), f.passes[:0]
+	asked := false
+	for i := range w.rows {
+		r := &w.rows[i]
+		f.requests, f.wants = append(f.requests, r.Request), append(f.wants, r.Logits)
+		f.tokens += len(r.Tokens)
+		asked = asked || r.Logits
+	}
+	at := 0
+	for _, p := range w.passes {
+		f.passes = append(f.passes, pass{p.bucket, f.order[at : at+len(p.of)]})
+		at += len(p.of)
+	}
+	f.result = Result{Times: Times{Submitted: time.Now()}}
+	f.result.Logits = make([][]float32, len(w.rows))
+}
+
+// complete ends the flight of the first step in flight.
+func (l *flights) complete(f *flight) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	f.result.Times.Done = now
+	l.flying = slices.Delete(l.flying, 0, 1)
+	l.since = now
+	l.steps++
+	l.total += uint64(f.tokens)
+	if old := l.known[f.number-kept]; old != nil && !old.awaited {
+		delete(l.known, old.number)
+	}
+	f.done <- struct{}{}
+}
+
+// await finds the flight of a step for a call of Wait.
+func (l *flights) await(t Ticket) (*flight, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.known[uint64(t)]
+	switch {
+	case f == nil:
+		return nil, fmt.Errorf("step %d was never submitted, or its result has been taken", t)
+	case f.awaited:
+		return nil, fmt.Errorf("another call waits for step %d", t)
+	}
+	f.awaited = true
+	return f, nil
+}
+
+// abandon is the end of a call of Wait without the result.
+func (l *flights) abandon(f *flight) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f.awaited = false
+}
+
+// land takes the result of a flight that is over.
+func (l *flights) land(f *flight) Result {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.known, f.number)
+	r := f.result
+	f.result = Result{}
+	l.spare = append(l.spare, f)
+	return r
+}
+
+// flies reports whether a request has a step in flight.
+func (l *flights) flies(request uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.flying, func(f *flight) bool { return slices.Contains(f.requests, request) })
+}
+
+// age is the first step in flight and how long it has been that.
+func (l *flights) age() (number uint64, age time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.flying) == 0 {
+		return 0, 0
+	}
+	return l.flying[0].number, time.Since(l.since)
+}
+
+// counts are the completed steps and their tokens.
+func (l *flights) counts() (steps, tokens uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.steps, l.total
+}
+
+// deliver gives the rows of a pass their logits.
+func (f *flight) deliver(p *pass, logits *tensor.Tensor) error {
+	if logits == nil {
+		return nil
+	}
+	all, vocab := logits.Float32(), logits.Dim(-1)
+	for slot, row := range p.of {
+		if f.wants[row] {
+			f.result.Logits[row] = all[slot*vocab : (slot+1)*vocab : (slot+1)*vocab]
+		}
+	}
+	return nil
+}
+
+// receive takes the logits of all passes from the last stage.
+func (f *flight) receive(ctx context.Context, from collective.Group, vocab int, none *tensor.Tensor) (err error) {
+	defer protect(&err)
+	for i := range f.passes {
+		p := &f.passes[i]
+		logits := none
+		if p.logits {
+			if logits, err = tensor.Zeros(tensor.F32, p.rows, vocab); err != nil {
+				return err
+			}
+		}
+		if err := from.Recv(ctx, 1, logits); err != nil {
+			return err
+		}
+		if !p.logits {
+			continue
+		}
+		if err := f.deliver(p, logits); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"forgekernel/forge/backend"
+	"forgekernel/forge/tensor"
+	"forgekernel/nebula/collective"
+	"forgekernel/nebula/shard"
+	"forgekernel/nebula/trace"
+)
+
+// groups are those that a rank is in, each used by one goroutine; nil where the rank
+// would be alone.
+type groups struct {
+	tp collective.Group // the ranks of a stage, for programs
+	pp collective.Group // the ranks with one TP rank, for programs; their ranks are stages
+	// agree is all ranks, before each step.
+	agree collective.Group
+	// logits is the first rank of the last stage, and rank 0, which receives.
+	logits collective.Group
+
+	vote *tensor.Tensor // what agree exchanges
+	done *tensor.Tensor // what stands for the logits of a pass that has none
+}
+
+// openGroups makes the groups of a rank; all ranks do so at once.
+func openGroups(world collective.Group, place shard.Place) (*groups, error) {
+	n := place.Ranks()
+	vote, err := tensor.From([]int{2}, []int32{0, 0})
+	if err != nil {
+		return nil, err
+	}
+	g := &groups{vote: vote, done: tensor.Scalar(tensor.I32, 0)}
+	if n == 1 {
+		return g, nil
+	}
+	if world == nil || world.Size() != n || world.Rank() != place.Rank {
+		return nil, fmt.Errorf("rank %d of %v has no group of its %d ranks", place.Rank, place.Layout, n)
+	}
+	var stage, column, all []int
+	for _, other := range place.Places() {
+		all = append(all, other.Rank)
+		if other.Stage() == place.Stage() {
+			stage = append(stage, other.Rank)
+		}
+		if other.TPRank() == place.TPRank() {
+			column = append(column, other.Rank)
+		}
+	}
+	for _, part := range []struct {
+		into  *collective.Group
+		name  string
+		ranks []int
+	}{
+		{&g.tp, fmt.Sprintf("tp%d", place.Stage()), stage},
+		{&g.pp, fmt.Sprintf("pp%d", place.TPRank()), column},
+		{&g.agree, "agree", all},
+		{&g.logits, "logits", []int{0, lastStage(place.Layout)}},
+	} {
+		alone := part.ranks[0] == part.ranks[len(part.ranks)-1]
+		if alone || !slices.Contains(part.ranks, place.Rank) {
+			continue
+		}
+		sub, err := world.Sub(part.name, part.ranks)
+		if err != nil {
+			return g, err
+		}
+		*part.into = sub
+	}
+	return g, nil
+}
+
+// lastStage is the first rank of the last stage.
+func lastStage(l shard.Layout) int { return l.TP * (l.PP - 1) }
+
+// within gives programs their groups.
+func (g *groups) within(ctx context.Context, rec *trace.Recorder, step *atomic.Uint64) context.Context {
+	for name, group := range map[string]collective.Group{"tp": g.tp, "pp": g.pp} {
+		switch {
+		case group == nil:
+		case rec == nil:
+			ctx = backend.WithGroup(ctx, name, group)
+		default:
+			ctx = backend.WithGroup(ctx, name, newTraced(group, rec, step))
+		}
+	}
+	return ctx
+}
+
+// each calls f with all groups that there are.
+func (g *groups) each(f func(collective.Group)) {
+	for _, group := range []collective.Group{g.tp, g.pp, g.agree, g.logits} {
+		if group != nil {
+			f(group)
+		}
+	}
+}
+
+func (g *groups) abort(cause error) { g.each(func(c collective.Group) { c.Abort(cause) }) }
+
+func (g *groups) close() { g.each(func(c collective.Group) { _ = c.Close() }) }
+
+var errDisagree = errors.New("ranks have been sent different steps")
+
+// consent returns when all ranks have checked the step with this hash.
+func (g *groups) consent(ctx context.Context, hash uint32) error {
+	if g.agree == nil {
+		return nil
+	}
+	v := g.vote.Int32()
+	v[0], v[1] = int32(hash), ^int32(hash)
+	if err := g.agree.AllReduce(ctx, backend.Max, g.vote); err != nil {
+		return err
+	}
+	if v[0] != int32(hash) || v[1] != ^int32(hash) {
+		return errDisagree
+	}
+	return nil
+}
+
+// last is the latest call of a program in a group: "all_reduce 812 of world/tp0".
+func (g *groups) last() string {
+	var latest collective.Stats
+	for _, group := range []collective.Group{g.tp, g.pp} {
+		if group == nil {
+			continue
+		}
+		if s := group.Stats(); s.Last.Seq > 0 && s.Last.Begun.After(latest.Last.Begun) {
+			latest = s
+		}
+	}
+	if latest.Last.Seq == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%v %d of %s", latest.Last.Op, latest.Last.Seq, latest.Group)
+}

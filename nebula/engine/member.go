@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"cmp"
+	"sync"
+	"time"
+
+	"forgekernel/forge/backend"
+	"forgekernel/forge/backend/cpu"
+	"forgekernel/forge/backend/portable"
+	"forgekernel/nebula/collective"
+	"forgekernel/nebula/model"
+	"forgekernel/nebula/shard"
+)
+
+// DefaultDeadline is how long a rank waits for another one, or for a step.
+const DefaultDeadline = 10 * time.Second
+
+// startLimit bounds the waits in which ranks allocate and compile, with as many signs
+// of life as ever.
+const startLimit = 5 * time.Minute
+
+// Member is what a rank brings along.
+type Member struct {
+	Model *model.Model
+	Place shard.Place
+	// Backend compiles; nil is native code, or vector functions where there is no C
+	// compiler, with so many threads as Threads says, at least one.
+	Backend backend.Backend
+	Threads int
+	// World is the group of all ranks; nil when there is one rank. The engine makes
+	// groups of its own within it, and leaves it open.
+	World collective.Group
+	// Deadline bounds every wait for another rank and every step; 0 is
+	// [DefaultDeadline]. Calls of groups have the timeout of World, which should be
+	// somewhat shorter: they know better who is late.
+	Deadline time.Duration
+}
+
+func (m *Member) deadline() time.Duration { return cmp.Or(m.Deadline, DefaultDeadline) }
+
+// patience is the timeout of groups that goes with the deadline.
+func (m *Member) patience() time.Duration { return m.deadline() * 3 / 4 }
+
+func (m *Member) epoch() uint32 {
+	if m.World == nil {
+		return 0
+	}
+	return m.World.Epoch()
+}
+
+func (m *Member) compiler() backend.Backend {
+	if m.Backend != nil {
+		return m.Backend
+	}
+	threads := max(1, m.Threads)
+	if _, err := cpu.FindCompiler(); err != nil {
+		b := portable.New()
+		b.Workers = threads
+		return b
+	}
+	b := cpu.New()
+	b.Threads = threads
+	return b
+}
+
+// rank is that of a member, with nothing opened.
+func (m *Member) rank() *rank {
+	return &rank{place: m.Place, model: m.Model, backend: m.compiler()}
+}
+
+// endsWithin waits for goroutines, but no longer than a time. It reports whether they
+// ended.
+func endsWithin(g *sync.WaitGroup, limit time.Duration) bool {
+	ended := make(chan struct{})
+	go func() {
+		g.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return true
+	case <-time.After(limit):
+		return false
+	}
+}

@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"forgekernel/forge/backend"
+	"forgekernel/forge/ir"
+	rewrite "forgekernel/forge/pass"
+	"forgekernel/forge/tensor"
+	"forgekernel/nebula/model"
+)
+
+// program is what executes passes of one bucket on one rank, with its arguments.
+// The tensors of the cache are both arguments and results, so that nothing of it is
+// copied.
+type program struct {
+	bucket
+	name    string
+	exe     backend.Executable
+	took    time.Duration // to compile
+	inputs  []*tensor.Tensor
+	outputs []*tensor.Tensor
+	// Arguments by name; nil where the rank's part of the model has no use for them.
+	tokens, pos, length, table, last []int32
+	width                            int
+	head                             bool // outputs[0] is logits
+}
+
+// form is what the model is asked for.
+func (r *rank) form(b bucket) model.Form {
+	f := model.Form{
+		Place: r.place, DType: r.sizes.dtype, Rows: b.rows, Tokens: b.tokens,
+		Cache: model.Paged{Blocks: r.sizes.blocks, BlockSize: r.sizes.blockSize, Width: r.sizes.width()},
+	}
+	if b.logits {
+		f.Logits = model.Last
+	}
+	return f
+}
+
+// compile makes the program of a bucket.
+func (r *rank) compile(ctx context.Context, b bucket) (*program, error) {
+	start := time.Now()
+	g, err := r.model.Graph(r.form(b))
+	if err != nil {
+		return nil, fmt.Errorf("program %v: %w", b, err)
+	}
+	rewritten, err := rewrite.Run(g, rewrite.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("program %v: %w", b, err)
+	}
+	exe, err := r.backend.Compile(ctx, rewritten.Graph)
+	if err != nil {
+		return nil, fmt.Errorf("program %v: %w", b, err)
+	}
+	p := &program{bucket: b, name: b.String(), exe: exe, width: r.sizes.width()}
+	if err := p.bind(exe.Graph(), r.pools); err != nil {
+		return nil, fmt.Errorf("program %v: %w", b, err)
+	}
+	p.took = time.Since(start)
+	return p, nil
+}
+
+// bind makes the arguments of a program: batches by name, then the cache.
+func (p *program) bind(g *ir.Graph, pools []*tensor.Tensor) error {
+	batch := map[string]*[]int32{"tokens": &p.tokens, "pos": &p.pos, "length": &p.length, "table": &p.table, "last": &p.last}
+	for _, v := range g.Inputs {
+		into, known := batch[v.Name]
+		if !known {
+			break
+		}
+		t, err := tensor.Zeros(v.Spec.DType, v.Spec.Shape...)
+		if err != nil {
+			return err
+		}
+		*into = t.Int32()
+		p.inputs = append(p.inputs, t)
+	}
+	p.inputs = append(p.inputs, pools...)
+	if p.head = len(g.Outputs) == len(pools)+1; p.head {
+		p.outputs = append(p.outputs, nil)
+	}
+	p.outputs = append(p.outputs, pools...)
+	if len(p.inputs) != len(g.Inputs) || len(p.outputs) != len(g.Outputs) {
+		return fmt.Errorf("the model's graph has %d inputs and %d outputs; it should have %d and %d", len(g.Inputs), len(g.Outputs), len(p.inputs), len(p.outputs))
+	}
+	return nil
+}
+
+// fill sets the arguments to some rows of a step. The rest is padding: rows without
+// tokens, which neither write to the cache nor read it.
+func (p *program) fill(rows []Row, of []int) {
+	for slot := range p.rows {
+		var r Row
+		if slot < len(of) {
+			r = rows[of[slot]]
+		}
+		n := len(r.Tokens)
+		if p.tokens != nil {
+			clear(p.tokens[slot*p.bucket.tokens+copy(p.tokens[slot*p.bucket.tokens:], r.Tokens) : (slot+1)*p.bucket.tokens])
+		}
+		p.pos[slot], p.length[slot] = int32(r.Pos), int32(r.Pos+n)
+		clear(p.table[slot*p.width+copy(p.table[slot*p.width:], r.Blocks) : (slot+1)*p.width])
+		if p.last != nil {
+			p.last[slot] = int32(slot*p.bucket.tokens + max(0, n-1))
+		}
+	}
+}
+
+// newLogits is room for logits that the caller of Wait gets.
+func (p *program) newLogits() (*tensor.Tensor, error) {
+	return tensor.Zeros(tensor.F32, p.exe.Graph().Outputs[0].Spec.Shape...)
+}

@@ -1,0 +1,200 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"forgekernel/forge/backend"
+	"forgekernel/forge/tensor"
+	"forgekernel/nebula/cache"
+	"forgekernel/nebula/model"
+	"forgekernel/nebula/shard"
+	"forgekernel/nebula/trace"
+)
+
+// rank is one part of the model with its part of the cache. One goroutine at a time
+// executes.
+type rank struct {
+	place   shard.Place
+	model   *model.Model
+	backend backend.Backend
+	sizes   sizes
+	groups  *groups // nil until the ranks have joined
+	ledger  *cache.Ledger
+	cutter  cutter
+	appends []cache.Append
+	rec     *trace.Recorder
+
+	pools []*tensor.Tensor
+	at    atomic.Uint64 // step that executes, or executed last
+	busy  atomic.Bool
+
+	mu       sync.Mutex // of what follows
+	programs map[bucket]*program
+	free     []*work
+}
+
+// open allocates the rank's part of the cache. It waits for no other rank.
+func (r *rank) open() error {
+	var err error
+	if r.ledger, err = cache.NewLedger(r.sizes.blocks, r.sizes.blockSize, r.sizes.context); err != nil {
+		return err
+	}
+	r.cutter = newCutter(r.sizes)
+	if r.sizes.regions > 0 {
+		r.rec = trace.New(r.sizes.regions)
+	}
+	r.programs = make(map[bucket]*program)
+	f, c := r.form(bucket{rows: 1, tokens: 1}), r.model.Config
+	from, to := r.place.Layers(c.Layers)
+	for range 2 * (to - from) {
+		t, err := tensor.Zeros(r.sizes.dtype, f.CacheShape(c)...)
+		if err != nil {
+			return fmt.Errorf("the pool of the cache: %w", err)
+		}
+		r.pools = append(r.pools, t)
+	}
+	return nil
+}
+
+// prepare compiles the programs that are not there yet. A panic is an error.
+func (r *rank) prepare(ctx context.Context, list []bucket) (err error) {
+	defer protect(&err)
+	for _, b := range list {
+		if r.program(b) != nil {
+			continue
+		}
+		p, err := r.compile(ctx, b)
+		if err != nil {
+			return err
+		}
+		r.mu.Lock()
+		r.programs[b] = p
+		r.mu.Unlock()
+	}
+	return nil
+}
+
+// program is that of a bucket; nil when it is not prepared.
+func (r *rank) program(b bucket) *program {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.programs[b]
+}
+
+// work returns an empty one, which recycle takes back.
+func (r *rank) work() *work {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(r.free)
+	if n == 0 {
+		return new(work)
+	}
+	w := r.free[n-1]
+	r.free = r.free[:n-1]
+	return w
+}
+
+func (r *rank) recycle(w *work) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.free = append(r.free, w)
+}
+
+// fits checks that a step has rows and tokens that programs can take.
+func (r *rank) fits(rows []Row) *Refused {
+	s, vocab := r.sizes, r.model.Config.Vocab
+	if len(rows) < 1 || len(rows) > s.maxRows {
+		return &Refused{-1, fmt.Sprintf("it has %d rows; a step has 1 to %d", len(rows), s.maxRows)}
+	}
+	total := 0
+	for i := range rows {
+		total += len(rows[i].Tokens)
+		if len(rows[i].Tokens) < 1 || total > s.maxTokens {
+			return &Refused{i, fmt.Sprintf("it has %d tokens and brings the step to %d; a row has at least one, a step at most %d", len(rows[i].Tokens), total, s.maxTokens)}
+		}
+		for _, t := range rows[i].Tokens {
+			if t < 0 || int(t) >= vocab {
+				return &Refused{i, fmt.Sprintf("token %d is not in the vocabulary of %d", t, vocab)}
+			}
+		}
+	}
+	return nil
+}
+
+// enter checks a step against the ledger and enters it there, nothing of it when it
+// is refused. An engine never goes on after a step that failed, so that one that was
+// entered counts as done.
+func (r *rank) enter(rows []Row) *Refused {
+	r.appends = r.appends[:0]
+	for i := range rows {
+		row := &rows[i]
+		r.appends = append(r.appends, cache.Append{Request: row.Request, Pos: row.Pos, Tokens: len(row.Tokens), Blocks: row.Blocks})
+	}
+	err := r.ledger.Begin(r.appends)
+	if e := (*cache.AppendError)(nil); errors.As(err, &e) {
+		return &Refused{e.Row, fmt.Sprintf("request %d: %s", e.Request, e.Reason)}
+	} else if err != nil {
+		return &Refused{-1, err.Error()}
+	}
+	r.ledger.End()
+	return nil
+}
+
+// agree returns when all ranks have checked the same step.
+func (r *rank) agree(ctx context.Context, w *work) (err error) {
+	defer protect(&err)
+	start := r.rec.Now()
+	if err := r.groups.consent(ctx, w.hash); err != nil {
+		return err
+	}
+	r.rec.Add(trace.Region{Kind: trace.Agree, Lane: trace.Control, Step: w.number, Start: start})
+	return nil
+}
+
+// deliver takes the logits of a pass: [rows of the program, vocab]. Rows of padding
+// are undefined.
+type deliver func(p *pass, logits *tensor.Tensor) error
+
+// room gives the tensor that the logits of a pass are left in.
+type room func(p *program) (*tensor.Tensor, error)
+
+// execute runs the passes of a step. A panic is an error.
+func (r *rank) execute(ctx context.Context, w *work, room room, done deliver) (err error) {
+	r.at.Store(w.number)
+	r.busy.Store(true)
+	defer r.busy.Store(false)
+	defer protect(&err)
+	for i := range w.passes {
+		p := &w.passes[i]
+		if err := r.run(ctx, w, p, room, done); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *rank) run(ctx context.Context, w *work, p *pass, room room, done deliver) error {
+	prog := r.program(p.bucket)
+	if prog == nil {
+		return fmt.Errorf("program %v was not prepared", p.bucket)
+	}
+	start := r.rec.Now()
+	prog.fill(w.rows, p.of)
+	var logits *tensor.Tensor
+	if prog.head {
+		var err error
+		if logits, err = room(prog); err != nil {
+			return err
+		}
+		prog.outputs[0] = logits
+	}
+	if err := backend.RunInto(ctx, prog.exe, prog.outputs, prog.inputs); err != nil {
+		return err
+	}
+	r.rec.Add(trace.Region{Kind: trace.Step, Name: prog.name, Step: w.number, Start: start})
+	return done(p, logits)
+}

@@ -1,0 +1,219 @@
+// Package job puts the parts of a running decoder together: ranks that were
+// started somehow, what connects them, an engine over them, and a scheduler that
+// drives it.
+//
+// A [Spec] says what a job is. There are three ways to run one, and all give a
+// [serve.Service]:
+//
+//   - [Start]: every rank is a process that this one starts, rank 0 among them,
+//     so that what a rank holds is free when it exits. This process is a client.
+//   - [Join]: a launcher has started this process and the others, and every one
+//     calls Join. Rank 0 gets the service, the others work until it is closed.
+//   - [Local]: ranks are goroutines of this process.
+//
+// A job whose engine fails is over: the ranks exit, and the service keeps the
+// cause.
+package job
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"forgekernel/forge"
+	"forgekernel/forge/backend"
+	"forgekernel/nebula/collective"
+	"forgekernel/nebula/engine"
+	"forgekernel/nebula/launch"
+	"forgekernel/nebula/mesh"
+	"forgekernel/nebula/model"
+	"forgekernel/nebula/sched"
+	"forgekernel/nebula/serve"
+	"forgekernel/nebula/shard"
+)
+
+// DefaultAssembly is how long the ranks may take to find one another.
+const DefaultAssembly = time.Minute
+
+// Spec is what all ranks of a job agree on.
+type Spec struct {
+	Model  string // [model.Model.Ref]
+	Layout shard.Layout
+	Engine engine.Options
+	// Threads of each rank; 0 is a fair share of the host's cores.
+	Threads int
+	// Backend compiles the programs of all ranks, by a name of [forgekernel/forge]:
+	// "cpu", "portable", "interp"; empty is native code where there is a compiler.
+	Backend  string
+	Deadline time.Duration // of every wait within a step; 0 is [engine.DefaultDeadline]
+	Assembly time.Duration // 0 is [DefaultAssembly]
+
+	Limit     int           // see sched.Options
+	Chunk     int           // see sched.Options
+	Full      sched.Full    // see sched.Options
+	NoSharing bool          // see sched.Options
+	Window    time.Duration // above 0: batches of equal length, see sched.EqualLength
+}
+
+// scheduling are the options of the scheduler.
+func (s Spec) scheduling() sched.Options {
+	o := sched.Options{Limit: s.Limit, Chunk: s.Chunk, Full: s.Full, NoSharing: s.NoSharing, Salt: s.Model}
+	if s.Window > 0 {
+		o.Batching = sched.EqualLength{Window: s.Window}
+	}
+	return o
+}
+
+func (s Spec) deadline() time.Duration { return orDefault(s.Deadline, engine.DefaultDeadline) }
+
+func orDefault(d, def time.Duration) time.Duration {
+	if d == 0 {
+		return def
+	}
+	return d
+}
+
+// Check says what is wrong with a spec for a model, before anything is started.
+func (s Spec) Check(m *model.Model) error {
+	if err := s.Layout.Check(m.Config.Dims()); err != nil {
+		return err
+	}
+	if s.Threads < 0 || s.Deadline < 0 || s.Assembly < 0 {
+		return fmt.Errorf("%d threads, a deadline of %v, %v to assemble: none can be negative", s.Threads, s.Deadline, s.Assembly)
+	}
+	_, err := s.backend(1)
+	return err
+}
+
+// digest tells specs apart: ranks with different ones do not form a mesh.
+func (s Spec) digest() []byte {
+	raw, _ := json.Marshal(s) // of plain fields
+	sum := sha256.Sum256(raw)
+	return sum[:]
+}
+
+// Local runs the ranks of a job as goroutines.
+func Local(ctx context.Context, m *model.Model, s Spec, tasks map[string]serve.Task) (*serve.Local, error) {
+	if err := s.Check(m); err != nil {
+		return nil, err
+	}
+	threads := s.Threads
+	if threads == 0 {
+		threads = max(1, launch.CoresHere(os.DirFS("/")).Own/s.Layout.Ranks())
+	}
+	b, err := s.backend(threads)
+	if err != nil {
+		return nil, err
+	}
+	e, err := engine.Local(ctx, m, s.Layout, engine.LocalOptions{Options: s.Engine, Backend: b, Threads: threads, Deadline: s.Deadline})
+	if err != nil {
+		return nil, err
+	}
+	l, err := serve.NewLocal(e, s.scheduling(), tasks)
+	if err != nil {
+		e.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// Join makes this process a rank of a job. On rank 0 it returns when all ranks
+// are ready; closing the result ends the job. On other ranks it returns nil when
+// the job has ended; the error is the cause if it failed.
+func Join(ctx context.Context, r *launch.Rank, s Spec, tasks map[string]serve.Task) (*serve.Local, error) {
+	m, err := model.OpenRef(s.Model)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Check(m); err != nil {
+		m.Close()
+		return nil, err
+	}
+	if r.Job.Size != s.Layout.Ranks() {
+		m.Close()
+		return nil, fmt.Errorf("%v has %d ranks; %s started %d", s.Layout, s.Layout.Ranks(), r.Job.Launcher, r.Job.Size)
+	}
+	c, err := connect(ctx, r, s)
+	if err != nil {
+		m.Close()
+		return nil, err
+	}
+	member := engine.Member{Model: m, Place: shard.Place{Layout: s.Layout, Rank: r.Job.Rank}, World: c.world, Deadline: s.Deadline}
+	if member.Threads, _, err = r.Job.Threads(os.LookupEnv, launch.CoresHere(os.DirFS("/"))); s.Threads > 0 {
+		member.Threads, err = s.Threads, nil
+	}
+	if err == nil {
+		member.Backend, err = s.backend(member.Threads)
+	}
+	if err != nil {
+		c.close()
+		m.Close()
+		return nil, err
+	}
+	if r.Job.Rank != 0 {
+		defer m.Close()
+		defer c.close()
+		return nil, engine.Serve(ctx, member, c.mesh.Command(0))
+	}
+	links := make([]engine.Link, r.Job.Size)
+	for i := 1; i < len(links); i++ {
+		links[i] = c.mesh.Command(i)
+	}
+	e, err := engine.Lead(ctx, member, links, s.Engine)
+	if err != nil {
+		c.close()
+		m.Close()
+		return nil, err
+	}
+	l, err := serve.NewLocal(e, s.scheduling(), tasks)
+	if err != nil {
+		e.Close()
+		c.close()
+		m.Close()
+		return nil, err
+	}
+	l.OnClose(func() { c.close(); m.Close() })
+	return l, nil
+}
+
+// connections are those of a rank.
+type connections struct {
+	mesh  *mesh.Mesh
+	world collective.Group
+}
+
+func connect(ctx context.Context, r *launch.Rank, s Spec) (c connections, err error) {
+	host, err := r.Job.Host()
+	if err != nil {
+		return c, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, orDefault(s.Assembly, DefaultAssembly), context.DeadlineExceeded)
+	defer cancel()
+	c.mesh, err = mesh.Join(ctx, mesh.Config{
+		Job: r.Job.ID, Token: []byte(r.Token), Epoch: r.Job.Epoch, Rank: r.Job.Rank, Size: r.Job.Size, Address: host, Digest: s.digest(),
+	})
+	if err != nil {
+		return c, err
+	}
+	c.world, err = collective.Over(c.mesh, collective.Options{Timeout: s.deadline() * 3 / 4})
+	if err != nil {
+		c.mesh.Close()
+	}
+	return c, err
+}
+
+func (c connections) close() {
+	c.world.Close()
+	c.mesh.Close()
+}
+
+// backend compiles for a number of threads; nil leaves it to the engine.
+func (s Spec) backend(threads int) (backend.Backend, error) {
+	if s.Backend == "" {
+		return nil, nil
+	}
+	return forge.NewBackend(s.Backend, threads)
+}

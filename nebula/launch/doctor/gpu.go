@@ -1,0 +1,104 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+)
+
+// gpu is one device, as nvidia-smi tells it.
+type gpu struct {
+	index, name, memory, driver string
+	capability                  float64 // compute capability; 0 when it is not said
+}
+
+// errNoGPU is no failure: most hosts have none.
+var errNoGPU = errors.New("no NVIDIA GPU")
+
+// gpus asks once for all checks: on some hosts the driver takes a second.
+func (h *Host) gpus(ctx context.Context) ([]gpu, error) {
+	h.asked.Do(func() { h.found, h.failure = h.askGPUs(ctx) })
+	return h.found, h.failure
+}
+
+// askGPUs asks the driver's own program: the library is not opened here, because
+// that would make a device busy for ranks.
+func (h *Host) askGPUs(ctx context.Context) ([]gpu, error) {
+	path, err := h.LookPath("nvidia-smi")
+	if err != nil {
+		if devices, _ := fs.Glob(h.Root, "dev/nvidia[0-9]*"); len(devices) > 0 {
+			return nil, fmt.Errorf("%d NVIDIA devices, but no nvidia-smi on PATH", len(devices))
+		}
+		return nil, errNoGPU
+	}
+	out, err := h.Run(ctx, path, "--query-gpu=index,name,memory.total,driver_version,compute_cap", "--format=csv,noheader")
+	if err != nil {
+		return nil, err
+	}
+	var list []gpu
+	for line := range strings.Lines(out) {
+		fields := strings.Split(strings.TrimSpace(line), ", ")
+		if len(fields) != 5 {
+			return nil, fmt.Errorf("nvidia-smi says %q", strings.TrimSpace(line))
+		}
+		capability, _ := strconv.ParseFloat(fields[4], 64)
+		list = append(list, gpu{fields[0], fields[1], fields[2], fields[3], capability})
+	}
+	if len(list) == 0 {
+		return nil, errNoGPU
+	}
+	return list, nil
+}
+
+// GPU finds the devices and their driver.
+func GPU(ctx context.Context, h *Host) Finding {
+	list, err := h.gpus(ctx)
+	switch {
+	case errors.Is(err, errNoGPU):
+		return Finding{State: OK, Found: "no NVIDIA GPU: programs run on the processor"}
+	case err != nil:
+		return Finding{State: Warn, Found: err.Error(), Fix: "the driver does not answer: check nvidia-smi in a terminal, or install the driver's programs"}
+	}
+	var parts []string
+	for _, g := range list {
+		parts = append(parts, fmt.Sprintf("%s: %s, %s, sm_%.0f", g.index, g.name, g.memory, g.capability*10))
+	}
+	f := Finding{State: OK, Found: strings.Join(parts, "; ") + "; driver " + list[0].driver}
+	if visible, ok := h.Env("CUDA_VISIBLE_DEVICES"); ok {
+		f.Found += "; ranks see CUDA_VISIBLE_DEVICES=" + visible
+	}
+	return f
+}
+
+// Compute capabilities from which a device has bf16, and below which libraries of
+// today have no code for it.
+const (
+	bf16Capability   = 8.0
+	oldestCapability = 7.0
+)
+
+func dataTypes(ctx context.Context, h *Host) Finding {
+	list, err := h.gpus(ctx)
+	if err != nil {
+		return Finding{State: OK, Found: "processor: f32, and weights in f16 or bf16 with sums in f32"}
+	}
+	f := Finding{State: OK}
+	var parts []string
+	for _, g := range list {
+		choice := "bf16"
+		switch {
+		case g.capability == 0:
+			choice, f.State, f.Fix = "f16", Warn, "nvidia-smi does not tell the compute capability: a newer driver does"
+		case g.capability < oldestCapability:
+			choice, f.State, f.Fix = "f16", Warn, "libraries of today no longer have code for this device: expect to run on the processor"
+		case g.capability < bf16Capability:
+			choice = fmt.Sprintf("f16, because bf16 begins at compute capability %.1f", bf16Capability)
+		}
+		parts = append(parts, g.index+": "+choice)
+	}
+	f.Found = strings.Join(parts, "; ")
+	return f
+}

@@ -1,0 +1,201 @@
+package sample
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Choice is a token that was chosen.
+type Choice struct {
+	Token   int32
+	Stop    bool    // it is one of the stop tokens
+	Margin  float64 // by which the best score exceeds the second, after the repetition penalty
+	LogProb float64 // of the token, in the model's own distribution: no penalty, no temperature, nothing cut; 0 without LogProbs
+	Top     []TokenProb
+}
+
+// TokenProb is a token and the natural logarithm of its probability.
+type TokenProb struct {
+	Token   int32
+	LogProb float64
+}
+
+// Sampler chooses the tokens of one request. It is not for several goroutines.
+type Sampler struct {
+	p        Params
+	vocab    int
+	position uint64
+	occurred []int32  // tokens of the prompt and of the generation, each once
+	seen     []uint64 // a bit for each token that occurred
+	scores   []float32
+	pool     []entry // the tokens that may still be chosen
+	scratch  []entry // those of them that have to be ordered
+}
+
+// New makes the sampler of a request whose model gives vocab logits. The tokens of the
+// prompt count as repeated.
+func New(p Params, vocab int, prompt []int32) (*Sampler, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	if vocab < 1 || vocab > math.MaxInt32 {
+		return nil, fmt.Errorf("a vocabulary of %d tokens", vocab)
+	}
+	for _, ids := range [][]int32{p.StopTokens, prompt} {
+		for _, id := range ids {
+			if id < 0 || int(id) >= vocab {
+				return nil, fmt.Errorf("there is no token %d in a vocabulary of %d", id, vocab)
+			}
+		}
+	}
+	s := &Sampler{p: p, vocab: vocab}
+	if s.penalises() {
+		s.seen, s.scores = make([]uint64, (vocab+63)/64), make([]float32, vocab)
+		for _, id := range prompt {
+			s.note(id)
+		}
+	}
+	return s, nil
+}
+
+func (s *Sampler) penalises() bool { return s.p.RepetitionPenalty != 0 && s.p.RepetitionPenalty != 1 }
+
+// Next chooses a token by the logits of the last position, which it does not change.
+// The choice is the next one's repetition, and one draw is used up.
+func (s *Sampler) Next(logits []float32) (Choice, error) {
+	if len(logits) != s.vocab {
+		return Choice{}, fmt.Errorf("there are %d logits for a vocabulary of %d", len(logits), s.vocab)
+	}
+	scores := s.penalised(logits)
+	best, margin, err := leading(scores)
+	if err != nil {
+		return Choice{}, err
+	}
+	c := Choice{Token: best, Margin: margin}
+	if s.p.Temperature > 0 {
+		c.Token = draw(s.candidates(scores, scores[best]), uniform(s.p.Seed, s.position))
+	}
+	if s.p.LogProbs > 0 {
+		c.Top, c.LogProb = logProbs(logits, s.p.LogProbs, c.Token)
+	}
+	c.Stop = slices.Contains(s.p.StopTokens, c.Token)
+	s.position++
+	if s.penalises() {
+		s.note(c.Token)
+	}
+	return c, nil
+}
+
+func (s *Sampler) note(id int32) {
+	if s.seen[id/64]>>(id%64)&1 == 0 {
+		s.seen[id/64] |= 1 << (id % 64)
+		s.occurred = append(s.occurred, id)
+	}
+}
+
+// penalised is the logits after the repetition penalty.
+func (s *Sampler) penalised(logits []float32) []float32 {
+	if !s.penalises() {
+		return logits
+	}
+	copy(s.scores, logits)
+	for _, id := range s.occurred {
+		if v := float64(logits[id]); v > 0 {
+			s.scores[id] = float32(v / s.p.RepetitionPenalty)
+		} else {
+			s.scores[id] = float32(v * s.p.RepetitionPenalty)
+		}
+	}
+	return s.scores
+}
+
+// leading finds the best score, by how much it exceeds the next, and whether all are
+// numbers.
+func leading(scores []float32) (best int32, margin float64, err error) {
+	first, second := float32(math.Inf(-1)), float32(math.Inf(-1))
+	for i, v := range scores {
+		if v-v != 0 { // it is NaN for infinities and for NaN
+			return 0, 0, fmt.Errorf("logit %d is %v", i, v)
+		}
+		if v > second {
+			if v > first {
+				first, second, best = v, first, int32(i)
+			} else {
+				second = v
+			}
+		}
+	}
+	return best, float64(first) - float64(second), nil
+}
+
+// candidates are the tokens that may be drawn, in the order of ids, with weights in
+// proportion to their probabilities: the best has 1.
+func (s *Sampler) candidates(scores []float32, best float32) []entry {
+	if k := s.p.TopK; k > 0 && k < len(scores) {
+		s.topK(scores, k)
+	} else {
+		s.pool = slices.Grow(s.pool[:0], len(scores))
+		for i, v := range scores {
+			s.pool = append(s.pool, entry{0, v, int32(i)})
+		}
+	}
+	total := 0.0
+	for i, e := range s.pool {
+		w := math.Exp((float64(e.score) - float64(best)) / s.p.Temperature)
+		s.pool[i].weight = w
+		total += w
+	}
+	if p := s.p.TopP; p > 0 && p < 1 {
+		s.topP(p, total)
+	}
+	if s.p.MinP > 0 {
+		s.pool = slices.DeleteFunc(s.pool, func(e entry) bool { return e.weight < s.p.MinP })
+	}
+	return s.pool
+}
+
+// draw is the token at the share u of the weights.
+func draw(pool []entry, u float64) int32 {
+	total := 0.0
+	for _, e := range pool {
+		total += e.weight
+	}
+	last, sum := int32(0), 0.0
+	for _, e := range pool {
+		if e.weight == 0 {
+			continue
+		}
+		last = e.id
+		if sum += e.weight; sum > u*total {
+			break
+		}
+	}
+	return last
+}
+
+// logProbs are the n best of log softmax, and that of one token.
+func logProbs(logits []float32, n int, of int32) ([]TokenProb, float64) {
+	n = min(n, len(logits))
+	top := make([]TokenProb, 0, n+1)
+	for i, v := range logits {
+		if len(top) == n && float64(v) <= top[n-1].LogProb {
+			continue
+		}
+		at := len(top)
+		for at > 0 && top[at-1].LogProb < float64(v) {
+			at--
+		}
+		top = slices.Insert(top, at, TokenProb{int32(i), float64(v)})
+		top = top[:min(len(top), n)]
+	}
+	best, sum := top[0].LogProb, 0.0
+	for _, v := range logits {
+		sum += math.Exp(float64(v) - best)
+	}
+	norm := best + math.Log(sum)
+	for i := range top {
+		top[i].LogProb -= norm
+	}
+	return top, float64(logits[of]) - norm
+}

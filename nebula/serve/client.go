@@ -1,0 +1,417 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"forgekernel/nebula/collective"
+	"forgekernel/nebula/engine"
+	"forgekernel/nebula/launch"
+	"forgekernel/nebula/sched"
+	"forgekernel/nebula/trace"
+)
+
+// ErrLeft is the error of requests and questions whose leader has gone. It is
+// wrapped with what is known of the reason.
+var ErrLeft = errors.New("the leader of the job has gone")
+
+// maxAnswer bounds an answer, in bytes: traces are the largest.
+const maxAnswer = 1 << 30
+
+// Client is a service at the other end of a connection.
+type Client struct {
+	conn   Conn
+	info   engine.Info
+	ctx    context.Context // ends with the conversation; its cause says why
+	cancel context.CancelCauseFunc
+	why    func() error
+	heard  atomic.Bool // something from the leader
+
+	mu        sync.Mutex
+	last      uint64
+	requests  map[uint64]*remote
+	questions map[uint64]*pending
+}
+
+// remote is a request of this client.
+type remote struct {
+	stream *sched.Stream
+	queued chan error  // capacity 1: the answer to Submit
+	asked  bool        // the answer has come
+	unbind func() bool // lets go of the context of Submit
+}
+
+// pending is a question without an answer.
+type pending struct {
+	parts []byte
+	done  chan error // capacity 1
+}
+
+// Dial waits until the leader is ready, for as long as ctx allows, and begins
+// the conversation. A leader that is silent for the deadline has gone. When it
+// has gone, why says what is known about that; it may be nil, and so may its
+// error.
+func Dial(ctx context.Context, c Conn, deadline time.Duration, why func() error) (*Client, error) {
+	type first struct {
+		ready
+		err error
+	}
+	hello := make(chan first, 1)
+	go func() {
+		var h first
+		h.ready, h.err = hear(ctx, c)
+		hello <- h
+	}()
+	k := &Client{conn: c, why: why, requests: make(map[uint64]*remote), questions: make(map[uint64]*pending)}
+	k.ctx, k.cancel = context.WithCancelCause(context.Background())
+	select {
+	case h := <-hello:
+		if h.err != nil {
+			return nil, k.gone(h.err)
+		}
+		if h.Err != nil {
+			return nil, h.Err.decode()
+		}
+		k.info = *h.Info
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	go k.receive()
+	go k.watch(deadline)
+	return k, nil
+}
+
+// signs is how often within the deadline a leader is asked for a sign of life.
+const signs = 4
+
+// watch ends the conversation with a leader that is silent. It counts questions
+// without an answer, not time, which also passes while this process is stopped.
+func (k *Client) watch(deadline time.Duration) {
+	tick := time.NewTicker(max(deadline/signs, time.Millisecond))
+	defer tick.Stop()
+	for missed := 0; missed < signs; missed++ {
+		if k.heard.Swap(false) {
+			missed = 0
+		}
+		k.tell(kindPing, 0)
+		select {
+		case <-k.ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+	k.end(fmt.Errorf("%w: %w", ErrLeft, &engine.Error{Op: "answer", Err: fmt.Errorf("silent for %v: %w", deadline, collective.ErrTimeout)}))
+}
+
+// hear takes the leader's first frame.
+func hear(ctx context.Context, c Conn) (ready, error) {
+	f, err := c.Recv(ctx)
+	if err != nil {
+		return ready{}, err
+	}
+	m, err := decode(f)
+	if err != nil {
+		return ready{}, err
+	}
+	var r ready
+	if m.kind != kindReady {
+		return r, fmt.Errorf("a leader that begins with a frame of kind %d", m.kind)
+	}
+	if err := json.Unmarshal(m.body, &r); err != nil {
+		return r, err
+	}
+	if r.Err == nil && r.Info == nil {
+		return r, errors.New("a leader that says nothing about itself")
+	}
+	return r, nil
+}
+
+// failure is the cause that the leader gives before it leaves.
+type failure struct{ error }
+
+// gone makes the reason for the end of the conversation.
+func (k *Client) gone(err error) error {
+	if f := (failure{}); errors.As(err, &f) {
+		return f.error
+	}
+	if k.why != nil {
+		if known := k.why(); known != nil {
+			return fmt.Errorf("%w: %w", ErrLeft, known)
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		return ErrLeft
+	}
+	return fmt.Errorf("%w: %w", ErrLeft, err)
+}
+
+// Info implements Service.
+func (k *Client) Info() engine.Info { return k.info }
+
+// Submit implements Service.
+func (k *Client) Submit(ctx context.Context, r sched.Request) (*sched.Stream, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if d, ok := ctx.Deadline(); ok && (r.Deadline.IsZero() || d.Before(r.Deadline)) {
+		r.Deadline = d // the leader keeps it
+	}
+	q := &remote{queued: make(chan error, 1)}
+	id := k.number()
+	q.stream = sched.NewStream(func(reason sched.Reason, _ error) {
+		if reason == sched.Stopped {
+			k.tell(kindStop, id)
+		} else {
+			k.tell(kindCancel, id)
+		}
+	})
+	if err := k.add(func() { k.requests[id] = q }); err != nil {
+		return nil, err
+	}
+	if err := sendJSON(k.ctx, k.conn, kindSubmit, id, r); err != nil {
+		k.mu.Lock()
+		delete(k.requests, id)
+		k.mu.Unlock()
+		return nil, err
+	}
+	k.bind(ctx, id, q)
+	select {
+	case err := <-q.queued:
+		if err != nil {
+			return nil, err
+		}
+		return q.stream, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// tell sends a frame without a body. If that fails, so does the conversation,
+// which is where it is seen.
+func (k *Client) tell(kind launch.Kind, id uint64) { _ = send(k.ctx, k.conn, kind, id, nil) }
+
+// bind cancels a request with its context, unless it has ended. A deadline is
+// kept by the leader, which can tell it from a cancellation.
+func (k *Client) bind(ctx context.Context, id uint64, q *remote) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.requests[id] == q {
+		q.unbind = context.AfterFunc(ctx, func() {
+			if errors.Is(ctx.Err(), context.Canceled) {
+				k.tell(kindCancel, id)
+			}
+		})
+	}
+}
+
+func (k *Client) number() uint64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.last++
+	return k.last
+}
+
+// add registers something that waits for the leader, unless it has gone.
+func (k *Client) add(register func()) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.ctx.Err() != nil {
+		return context.Cause(k.ctx)
+	}
+	register()
+	return nil
+}
+
+// State implements Service.
+func (k *Client) State(ctx context.Context) (State, error) {
+	var w wireState
+	err := k.ask(ctx, question{What: askState}, &w)
+	return w.decode(), err
+}
+
+// Describe implements Service.
+func (k *Client) Describe(ctx context.Context, rank int) (d engine.Description, err error) {
+	err = k.ask(ctx, question{What: askDescribe, Rank: rank}, &d)
+	return d, err
+}
+
+// Trace implements Service.
+func (k *Client) Trace(ctx context.Context) ([]trace.Rank, error) {
+	raw, err := k.answer(ctx, question{What: askTrace})
+	if err != nil {
+		return nil, err
+	}
+	return decodeTrace(raw)
+}
+
+// Ask implements Service.
+func (k *Client) Ask(ctx context.Context, task string, args json.RawMessage) (json.RawMessage, error) {
+	return k.answer(ctx, question{What: askTask, Task: task, Args: args})
+}
+
+func (k *Client) ask(ctx context.Context, q question, result any) error {
+	raw, err := k.answer(ctx, q)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, result)
+}
+
+// answer asks and waits. The leader finishes what is no longer waited for.
+func (k *Client) answer(ctx context.Context, q question) ([]byte, error) {
+	p := &pending{done: make(chan error, 1)}
+	id := k.number()
+	if err := k.add(func() { k.questions[id] = p }); err != nil {
+		return nil, err
+	}
+	if err := sendJSON(k.ctx, k.conn, kindAsk, id, q); err != nil {
+		return nil, err
+	}
+	select {
+	case err := <-p.done:
+		return p.parts, err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Over implements Service.
+func (k *Client) Over() <-chan struct{} { return k.ctx.Done() }
+
+// Cause is why the conversation is over, or nil.
+func (k *Client) Cause() error { return context.Cause(k.ctx) }
+
+// Close ends the conversation; the leader then ends this client's requests.
+// What carries the job out is the caller's to end.
+func (k *Client) Close() error {
+	k.end(ErrLeft)
+	return nil
+}
+
+// end lets everything that waits return.
+func (k *Client) end(cause error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.cancel(cause)
+	for id, q := range k.requests {
+		delete(k.requests, id)
+		q.finish(&sched.Finish{Reason: sched.Failed, Err: cause})
+	}
+	for id, p := range k.questions {
+		delete(k.questions, id)
+		p.done <- cause
+	}
+}
+
+// finish ends a request that is registered no more.
+func (q *remote) finish(f *sched.Finish) {
+	if q.unbind != nil {
+		q.unbind()
+	}
+	if !q.asked {
+		q.asked = true
+		q.queued <- f.Err
+		return
+	}
+	q.stream.Push(sched.Event{Finish: f})
+}
+
+// receive takes what the leader sends, until it leaves.
+func (k *Client) receive() {
+	for {
+		f, err := k.conn.Recv(k.ctx)
+		k.heard.Store(true)
+		var m message
+		if err == nil {
+			m, err = decode(f)
+		}
+		if err == nil {
+			err = k.take(m)
+		}
+		if err != nil {
+			k.end(k.gone(err))
+			return
+		}
+	}
+}
+
+func (k *Client) take(m message) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch m.kind {
+	case kindAccepted, kindToken, kindFinish:
+		if q := k.requests[m.id]; q != nil {
+			return k.progress(q, m)
+		}
+	case kindPart, kindAnswer, kindError:
+		if p := k.questions[m.id]; p != nil {
+			return k.part(p, m)
+		}
+	case kindPong:
+	case kindFailed:
+		var w wireError
+		if err := json.Unmarshal(m.body, &w); err != nil {
+			return err
+		}
+		return failure{w.decode()}
+	default:
+		return fmt.Errorf("a frame of the unknown kind %d", m.kind)
+	}
+	return nil // of something that has ended here
+}
+
+// progress takes what becomes of a request.
+func (k *Client) progress(q *remote, m message) error {
+	switch {
+	case m.kind == kindAccepted && !q.asked:
+		q.asked = true
+		q.queued <- nil
+	case m.kind == kindToken && q.asked:
+		e, err := decodeToken(m.body)
+		if err != nil {
+			return err
+		}
+		q.stream.Push(e)
+	case m.kind == kindFinish:
+		var f finish
+		if err := json.Unmarshal(m.body, &f); err != nil {
+			return err
+		}
+		if f.Reason > sched.Failed {
+			return fmt.Errorf("request %d ended for the unknown reason %d", m.id, f.Reason)
+		}
+		delete(k.requests, m.id)
+		q.finish(&sched.Finish{Reason: f.Reason, Err: f.Err.decode(), Usage: f.Usage})
+	default:
+		return fmt.Errorf("a frame of kind %d out of order", m.kind)
+	}
+	return nil
+}
+
+// part takes an answer, or a part of it.
+func (k *Client) part(p *pending, m message) error {
+	if m.kind == kindError {
+		var w wireError
+		if err := json.Unmarshal(m.body, &w); err != nil {
+			return err
+		}
+		delete(k.questions, m.id)
+		p.done <- w.decode()
+		return nil
+	}
+	if len(p.parts)+len(m.body) > maxAnswer {
+		return fmt.Errorf("an answer of more than %d bytes", maxAnswer)
+	}
+	p.parts = append(p.parts, m.body...)
+	if m.kind == kindAnswer {
+		delete(k.questions, m.id)
+		p.done <- nil
+	}
+	return nil
+}
