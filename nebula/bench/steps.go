@@ -3,6 +3,8 @@ package bench
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"forgekernel/nebula/engine"
@@ -197,6 +199,11 @@ func (r *run) sampleEngine(ctx context.Context, b *Batch) error {
 	if err := r.inspect(ctx, b, d); err != nil {
 		return err
 	}
+	return r.release(ctx, batch)
+}
+
+// release gives the blocks of a batch back.
+func (r *run) release(ctx context.Context, batch []*sequence) error {
 	for _, s := range batch {
 		if err := r.subject.Engine.Release(ctx, s.id); err != nil {
 			return err
@@ -223,10 +230,7 @@ func (r *run) inspect(ctx context.Context, b *Batch, d decoded) error {
 	if b.Overhead != nil {
 		return b.Overhead.beyond(d.steps, ranks[0].Regions)
 	}
-	for i := range ranks {
-		ranks[i].Regions = between(ranks[i].Regions, uint64(d.first), uint64(d.last))
-	}
-	for i, bubble := range trace.Bubbles(ranks) {
+	for i, bubble := range trace.Bubbles(between(ranks, d.first, d.last)) {
 		b.Bubbles[i] = append(b.Bubbles[i], bubble.Share())
 	}
 	return nil
@@ -250,11 +254,23 @@ func (s *Series) beyond(steps []step, regions []trace.Region) error {
 	return nil
 }
 
-// between are the regions of some steps.
-func between(list []trace.Region, first, last uint64) (out []trace.Region) {
-	for _, g := range list {
-		if first <= g.Step && g.Step <= last {
-			out = append(out, g)
+// between is what ranks did from the beginning of one step to the end of another.
+func between(ranks trace.Job, first, last engine.Ticket) trace.Job {
+	from, to := time.Duration(math.MaxInt64), time.Duration(math.MinInt64)
+	for _, r := range ranks {
+		for _, g := range r.Regions {
+			if g.Kind == trace.Step && uint64(first) <= g.Step && g.Step <= uint64(last) {
+				from, to = min(from, g.Start-r.Offset), max(to, g.End-r.Offset)
+			}
+		}
+	}
+	out := slices.Clone(ranks)
+	for i, r := range out {
+		out[i].Regions = nil
+		for _, g := range r.Regions {
+			if g.End-r.Offset > from && g.Start-r.Offset < to {
+				out[i].Regions = append(out[i].Regions, g)
+			}
 		}
 	}
 	return out

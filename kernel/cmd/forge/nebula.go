@@ -27,6 +27,6 @@ func nebulaCommand() *cobra.Command {
 		},
 	}
 	cmd.AddCommand(nebulaDoctorCommand(), nebulaPSCommand(), nebulaKillCommand(), nebulaManifestCommand(), nebulaRankCommand(),
-		nebulaGenerateCommand(), nebulaBenchCommand(), nebulaCompareCommand(), nebulaBatchCommand())
+		nebulaGenerateCommand(), nebulaBenchCommand(), nebulaCompareCommand(), nebulaBatchCommand(), nebulaProfileCommand())
 	return cmd
 }
