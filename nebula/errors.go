@@ -24,6 +24,9 @@ type TooLong = sched.TooLong
 // ErrClosed is the error of requests to a job that was closed.
 var ErrClosed = errors.New("the job is closed")
 
+// errUntraced is the error of a recording that nobody asked for.
+var errUntraced = errors.New("the ranks record nothing")
+
 // Error is a call that failed, as calls without an error result panic with it. It
 // shows itself as an error box.
 type Error struct {
@@ -50,6 +53,8 @@ func hint(err error) string {
 	switch {
 	case errors.Is(err, ErrClosed), errors.As(err, &rank):
 		return "nebula.Launch starts the job again"
+	case errors.Is(err, errUntraced):
+		return "start the job with nebula.Trace(1 << 16)"
 	case errors.As(err, &full):
 		return "wait for some to end, or start the job with a larger nebula.Limit or more nebula.Replicas"
 	case errors.As(err, &long):

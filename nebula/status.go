@@ -169,4 +169,3 @@ func (j *Job) heldBy(ctx context.Context, rank int, r replica) int64 {
 func noRank(rank, n int) error {
 	return fmt.Errorf("there is no rank %d; there are ranks 0 to %d", rank, n-1)
 }
-
