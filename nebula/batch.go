@@ -62,7 +62,7 @@ func (l Completions) Err() error {
 }
 
 // maxShown is how many characters of a text a table shows.
-const maxShown = 60
+const maxShown = 40
 
 // Display lists the continuations.
 func (l Completions) Display() display.Bundle {
@@ -71,12 +71,9 @@ func (l Completions) Display() display.Bundle {
 		{Name: "first", Unit: "ms"}, {Name: "rate", Unit: "tokens/s"}, {Name: "end"}, {Name: "text"},
 	}}
 	for i, c := range l {
-		end, text := c.Reason.String(), c.Text
+		end, text := c.Reason.String(), c.shown()
 		if c.Err != nil {
 			end = c.Err.Error()
-		}
-		if text == "" && len(c.Tokens) > 0 {
-			text = fmt.Sprint(c.Tokens)
 		}
 		if r := []rune(text); len(r) > maxShown {
 			text = string(r[:maxShown-1]) + "…"

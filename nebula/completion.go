@@ -7,6 +7,7 @@ import (
 	"iter"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"forgekernel/display"
 )
@@ -111,12 +112,17 @@ func brief(d time.Duration) string {
 	return d.String()
 }
 
+// shown is the text, or the tokens where they make no text.
+func (c Completion) shown() string {
+	if len(c.Tokens) > 0 && (c.Text == "" || strings.ContainsRune(c.Text, utf8.RuneError)) {
+		return fmt.Sprint(c.Tokens)
+	}
+	return c.Text
+}
+
 // Display shows the text and what it took.
 func (c Completion) Display() display.Bundle {
-	text, grey := c.Text, ""
-	if text == "" && len(c.Tokens) > 0 {
-		text = fmt.Sprint(c.Tokens)
-	}
+	text, grey := c.shown(), ""
 	if c.Err != nil {
 		grey = ";color:#cf222e"
 	}

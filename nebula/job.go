@@ -53,8 +53,13 @@ func (j *Job) running() []replica {
 
 // submit sends a request to a replica.
 func (j *Job) submit(ctx context.Context, r sched.Request) (*sched.Stream, error) {
-	if j.running() == nil {
+	list := j.running()
+	if list == nil {
 		return nil, j.failed(ErrClosed)
+	}
+	if len(list) == 1 { // its error says enough
+		stream, err := list[0].Submit(ctx, r)
+		return stream, j.failed(err)
 	}
 	stream, err := j.router.Submit(ctx, r)
 	return stream, j.failed(err)

@@ -46,6 +46,7 @@ type KVStatus struct {
 type RankStatus struct {
 	Rank, Replica, Stage, TPRank int
 
+	PID   int    // of its process; 0 when it is a part of this one
 	State string // "starting", "idle", "running", "failed", "closed", "gone"
 	Step  uint64 // the last one that it began
 	Last  string // its last collective
@@ -138,6 +139,9 @@ func (j *Job) rankStatus(ctx context.Context, index int, r replica, state serve.
 		}
 	}
 	if p, ok := r.(*job.Processes); ok {
+		for i := range list {
+			list[i].PID = p.Ranks().Process(i).PID
+		}
 		for _, e := range p.Exits() {
 			list[e.Rank].State, list[e.Rank].Exit = "gone", e
 		}
