@@ -10,6 +10,7 @@ import (
 	"forgekernel/nebula/cache"
 	"forgekernel/nebula/engine"
 	"forgekernel/nebula/sched"
+	"forgekernel/nebula/serve"
 )
 
 // RankError says on which rank a job failed, at which step and in which operation.
@@ -74,8 +75,12 @@ func reason(ctx context.Context, err error) error {
 	return err
 }
 
-// failed adds the name of a job to what is wrong with it.
+// failed adds the name of a job to what is wrong with it. What its parts say of its end
+// is that it was closed, if it was.
 func (j *Job) failed(err error) error {
+	if j.ended.Load() && (errors.Is(err, sched.ErrClosed) || errors.Is(err, engine.ErrClosed) || errors.Is(err, serve.ErrLeft)) {
+		err = ErrClosed
+	}
 	if err == nil || j.o.name == "" {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"forgekernel/forge"
-	"forgekernel/nebula/sched"
 )
 
 // pieces are all pieces of a continuation, to the error.
@@ -212,13 +211,18 @@ func TestBatch(t *testing.T) {
 
 // TestConcurrent has many goroutines use a job while it is closed.
 func TestConcurrent(t *testing.T) {
-	j := begin(t, TP(2), InProcess())
+	for name, opts := range map[string][]Option{"goroutines": {TP(2), InProcess()}, "processes": {TP(2)}} {
+		t.Run(name, func(t *testing.T) { useAndClose(t, begin(t, append(opts, Name(name))...)) })
+	}
+}
+
+func useAndClose(t *testing.T, j *Job) {
 	var group sync.WaitGroup
 	for range 6 {
 		group.Go(func() {
 			for {
 				if _, err := j.Run(context.Background(), "hello", MaxTokens(3)); err != nil {
-					if !errors.Is(err, ErrClosed) && !errors.Is(err, sched.ErrClosed) {
+					if !errors.Is(err, ErrClosed) {
 						t.Error(err)
 					}
 					return

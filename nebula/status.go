@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"forgekernel/forge"
 	"forgekernel/nebula/engine"
 	"forgekernel/nebula/job"
 	"forgekernel/nebula/serve"
@@ -58,14 +57,13 @@ type RankStatus struct {
 	Exit      error // how its process ended; nil while it runs
 }
 
-// Status is what the job is doing. It does not wait for work.
-func (j *Job) Status() Status { return j.status(forge.Context()) }
-
 // statusTime bounds what is waited for ranks to tell.
 const statusTime = 2 * time.Second
 
-func (j *Job) status(ctx context.Context) Status {
-	ctx, cancel := context.WithTimeout(ctx, statusTime)
+// Status is what the job is doing. It does not wait for work, and not long for a rank
+// that does not answer.
+func (j *Job) Status() Status {
+	ctx, cancel := context.WithTimeout(context.Background(), statusTime)
 	defer cancel()
 	j.mu.Lock()
 	list, last := j.replicas, j.last

@@ -72,6 +72,17 @@ for { job.Complete(ctx, "hello", nebula.StopTokens()) }`)
 	run(t, kernel, `job.Status().State`).want(t, "healthy")
 	run(t, kernel, `len(job.Complete(ctx, "hello", nebula.MaxTokens(8)).Tokens)`).want(t, "8")
 
+	got = run(t, kernel, `stop := job.Watch(ctx)
+job.Complete(ctx, "hello", nebula.MaxTokens(8))
+stop()`)
+	var shown []string
+	for _, m := range got.outputs {
+		shown = append(shown, m.Header.MsgType)
+	}
+	if all := strings.Join(shown, " "); !strings.Contains(all, "display_data") || !strings.Contains(all, "update_display_data") {
+		t.Errorf("watching shows %s\n%s", all, got.traceback)
+	}
+
 	run(t, kernel, startJob).want(t, "")
 	for _, pid := range first {
 		waitUntilGone(t, pid)
@@ -83,6 +94,15 @@ for { job.Complete(ctx, "hello", nebula.StopTokens()) }`)
 	if got.ename != "NebulaError" || !strings.Contains(got.evalue, "TP 3") {
 		t.Errorf("status %s, %s: %s", got.status, got.ename, got.evalue)
 	}
+	got = run(t, kernel, `pid := job.Status().Ranks[1].PID
+for _, err := range job.Generate(ctx, "hello") {
+	syscall.Kill(pid, syscall.SIGKILL)
+	if err != nil { panic(err) }
+}`)
+	if got.status != "error" || !strings.Contains(got.evalue, "rank 1") {
+		t.Errorf("a rank that died: status %s, %s: %s", got.status, got.ename, got.evalue)
+	}
+	run(t, kernel, `job.Status().State`).want(t, "failed")
 	run(t, kernel, "job.Close()").want(t, "")
 	if left := rankPIDs(t, kernel); len(left) != 0 {
 		t.Errorf("the ranks %v are left", left)
