@@ -103,6 +103,17 @@ func TestLedgerRefuses(t *testing.T) {
 	}
 }
 
+func TestReservedBlocksHoldNothing(t *testing.T) {
+	l := newLedger(t, 8, 4, 12)
+	enter(t, l, Append{9, 0, 6, []int32{5, 6}})
+	l.Release(9)
+	enter(t, l, Append{1, 0, 2, []int32{0, 5}}) // takes block 5, writes only block 0
+	l.Release(1)
+	if err := l.Check([]Append{{2, 4, 1, []int32{5, 3}}}); err == nil {
+		t.Error("what block 5 held before it was taken is shared")
+	}
+}
+
 func TestATornStepStopsTheLedger(t *testing.T) {
 	l := newLedger(t, 4, 4, 16)
 	if err := l.Begin([]Append{{1, 0, 2, []int32{0}}}); err != nil {

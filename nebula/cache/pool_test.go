@@ -180,7 +180,17 @@ func TestPlannedBytes(t *testing.T) {
 // number, shared content as strings.
 type naive struct {
 	size    int
-	written map[int32][]int32 // what a step has put into the block
+	written map[int32][]int32  // what a step has put into the block
+	seen    map[int32][]uint64 // and, hashed, all tokens before and with it, on which keys and values depend
+}
+
+// digest is independent of the pool's hashes.
+func digest(tokens []int32) uint64 {
+	h := uint64(len(tokens))
+	for _, token := range tokens {
+		h = h*6364136223846793005 + uint64(token) + 1
+	}
+	return h
 }
 
 type run struct {
@@ -199,6 +209,9 @@ func (n *naive) check(t *testing.T, p *Pool, runs []*run) {
 			b := r.seq.Blocks()[i/n.size]
 			if got := n.written[b][i%n.size]; got != token {
 				t.Fatalf("position %d in block %d holds %d, want %d", i, b, got, token)
+			}
+			if got, want := n.seen[b][i%n.size], digest(r.tokens[:i+1]); got != want {
+				t.Fatalf("position %d in block %d was computed after others, %x and not %x", i, b, got, want)
 			}
 		}
 		for i, b := range r.seq.Blocks() {
@@ -257,9 +270,9 @@ func (n *naive) checkTree(t *testing.T, p *Pool, used map[int32]int) {
 // play runs operations chosen by next, which returns a number below its
 // argument, and checks the pool after each.
 func play(t *testing.T, p *Pool, vocab, steps int, next func(int) int) {
-	n := &naive{size: p.BlockSize(), written: map[int32][]int32{}}
+	n := &naive{size: p.BlockSize(), written: map[int32][]int32{}, seen: map[int32][]uint64{}}
 	for b := range int32(p.Blocks()) {
-		n.written[b] = make([]int32, n.size)
+		n.written[b], n.seen[b] = make([]int32, n.size), make([]uint64, n.size)
 	}
 	var runs []*run
 	var prompts [][]int32
@@ -319,8 +332,9 @@ func (n *naive) extend(r *run, more []int32) {
 	}
 	for _, token := range more {
 		i := len(r.tokens)
-		n.written[r.seq.Blocks()[i/n.size]][i%n.size] = token
 		r.tokens = append(r.tokens, token)
+		b := r.seq.Blocks()[i/n.size]
+		n.written[b][i%n.size], n.seen[b][i%n.size] = token, digest(r.tokens)
 	}
 }
 

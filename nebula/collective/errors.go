@@ -19,8 +19,8 @@ type Error struct {
 	Group string
 	Rank  int    // whose error this is
 	Epoch uint32 // of the job
-	Seq   uint64 // the number of the call, from 1
-	Op    string // the call, such as "all_reduce"; empty between calls
+	Seq   uint64 // the number of the call during or after which it failed, from 1
+	Op    string // that call, such as "all_reduce"; empty before the first
 	Peer  int    // the rank at fault or, if there are several, the first; -1 if not known
 	Err   error  // wraps one of the kinds, or the cause that ended the context
 }
@@ -28,7 +28,7 @@ type Error struct {
 func (e *Error) Error() string {
 	call := ""
 	if e.Op != "" {
-		call = fmt.Sprintf(", %s number %d", e.Op, e.Seq)
+		call = fmt.Sprintf(", at %s number %d", e.Op, e.Seq)
 	}
 	return fmt.Sprintf("rank %d, group %s, epoch %d%s: %v", e.Rank, e.Group, e.Epoch, call, e.Err)
 }

@@ -175,7 +175,7 @@ func TestTimeout(t *testing.T) {
 		t.Run("option", func(t *testing.T) {
 			groups := make(3, Options{Timeout: 60 * time.Millisecond})
 			errs := each(groups[:2], func(g Group) error { return g.AllReduce(t.Context(), backend.Sum, one(tensor.F32, 5000)) })
-			failed(t, errs, ErrTimeout, 2, "all_reduce number 1")
+			failed(t, errs, ErrTimeout, 2, "at all_reduce number 1:")
 			failed(t, errs, ErrTimeout, 2, "rank 2 did not come within 60ms")
 			err := untilFailure(func() error { return groups[2].AllReduce(t.Context(), backend.Sum, one(tensor.F32, 5000)) })
 			if !errors.Is(err, ErrAborted) || !errors.Is(err, ErrTimeout) {
@@ -197,6 +197,28 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
+// A rank that waits for one that waits names the latter.
+func TestTimeoutAtSecondHand(t *testing.T) {
+	everywhere(t, func(t *testing.T, make func(int, Options) []Group) {
+		groups := make(4, Options{Timeout: 200 * time.Millisecond})
+		errs := each(groups[:3], func(g Group) error { return g.Recv(t.Context(), g.Rank()+1, one(tensor.F32, 1)) })
+		failed(t, errs, ErrTimeout, 3, "rank 3 did not come within 200ms")
+	})
+}
+
+// Ranks that wait for each other say so.
+func TestDeadlock(t *testing.T) {
+	everywhere(t, func(t *testing.T, make func(int, Options) []Group) {
+		groups := make(2, Options{Timeout: 200 * time.Millisecond})
+		errs := each(groups, func(g Group) error { return g.Recv(t.Context(), 1-g.Rank(), one(tensor.F32, 1)) })
+		for i, err := range errs {
+			if !errors.Is(err, ErrTimeout) || !strings.Contains(err.Error(), "did not come within 200ms: it waits for this rank") {
+				t.Errorf("rank %d: %v", i, err)
+			}
+		}
+	})
+}
+
 // A sender whose messages nobody takes waits when the ring is full.
 func TestSendTimeout(t *testing.T) {
 	groups := closing(t, Local(2, Options{Timeout: 30 * time.Millisecond, Buffer: leastBuffer}))
@@ -204,7 +226,7 @@ func TestSendTimeout(t *testing.T) {
 	for i := 0; i < 3 && err == nil; i++ {
 		err = groups[0].Send(t.Context(), 1, one(tensor.F32, 10_000))
 	}
-	failed(t, []error{err}, ErrTimeout, 1, "send number 2: rank 1 did not take what is sent to it within 30ms")
+	failed(t, []error{err}, ErrTimeout, 1, "at send number 2: rank 1 did not take what is sent to it within 30ms")
 }
 
 func TestAbort(t *testing.T) {

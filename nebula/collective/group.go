@@ -50,13 +50,15 @@ type link struct {
 	received uint64
 	met      bool         // its line of this call has come
 	ends     atomic.Int32 // signs still to come that it has closed the group
+	waits    atomic.Int32 // 1 + the rank that it says it has waited too long for
 	post     post
 }
 
 // post is how a rank tells another of what happens outside of calls.
 type post interface {
 	abort(e *Error)
-	leave() // nothing follows
+	late(rank int) // this rank has waited too long for that of the group
+	leave()        // nothing follows
 }
 
 // newGroup is a group without links yet.
@@ -118,15 +120,20 @@ func (g *group) end(bytes int, err error) error {
 // fail makes the group unusable and tells all ranks why. The result is the first
 // failure, which may be another one.
 func (g *group) fail(peer int, err error) *Error {
-	last := g.account.read().Last
-	e := &Error{Group: g.name, Rank: g.members[g.rank], Epoch: g.epoch, Seq: last.Seq, Peer: -1, Err: err}
-	if last.Seq != 0 && !last.Done {
-		e.Op = last.Op.String()
-	}
 	if peer >= 0 {
-		e.Peer = g.members[peer]
+		peer = g.members[peer]
 	}
-	return g.settle(e, true)
+	return g.settle(g.failed(peer, err), true)
+}
+
+// failed is a failure at the present call, or the last one, with a rank of the
+// job at fault.
+func (g *group) failed(peer int, err error) *Error {
+	e := &Error{Group: g.name, Rank: g.members[g.rank], Epoch: g.epoch, Peer: peer, Err: err}
+	if last := g.account.read().Last; last.Seq != 0 {
+		e.Seq, e.Op = last.Seq, last.Op.String()
+	}
+	return e
 }
 
 // settle records a failure, unless there is one, and wakes the rank.
@@ -154,16 +161,11 @@ func (l *link) rouse() {
 
 // aborted is the failure of another rank that it has told this one.
 func (g *group) aborted(from int, n notice) {
-	last := g.account.read().Last
 	r := &reason{kind: ErrAborted, text: fmt.Sprintf("%v by rank %d: %s", ErrAborted, g.members[from], n.text)}
 	if int(n.kind) < len(kinds) {
 		r.cause = kinds[n.kind]
 	}
-	e := &Error{Group: g.name, Rank: g.members[g.rank], Epoch: g.epoch, Seq: last.Seq, Peer: n.peer, Err: r}
-	if last.Seq != 0 && !last.Done {
-		e.Op = last.Op.String()
-	}
-	g.settle(e, false)
+	g.settle(g.failed(n.peer, r), false)
 }
 
 // died is the end of a rank that did not say goodbye.
@@ -192,7 +194,7 @@ func (g *group) Close() error {
 	if g.closed.Swap(true) {
 		return nil
 	}
-	mine := &Error{Group: g.name, Rank: g.members[g.rank], Epoch: g.epoch, Peer: -1, Err: ErrClosed}
+	mine := g.failed(-1, ErrClosed)
 	well := g.settle(mine, false) == mine
 	g.call.Lock() // nobody is in a ring after this
 	defer g.call.Unlock()

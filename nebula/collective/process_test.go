@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"forgekernel/forge/backend"
 	"forgekernel/forge/tensor"
 	"forgekernel/nebula/mesh"
@@ -28,6 +30,7 @@ type role struct {
 	Timeout    time.Duration
 	Buffer     int
 	N          int
+	Pin        bool
 }
 
 // roles are what processes of tests do. The result is reported as JSON.
@@ -152,7 +155,7 @@ func reads[T any](list []*process) []T {
 
 func conformRole(r role, g Group, _ func(any)) any {
 	for _, dtype := range dtypes {
-		for _, n := range []int{0, 1, 100, 5000, 70_000} {
+		for _, n := range []int{0, 1, 100, 5000, 20_000} {
 			if err := conform(g, dtype, n, uint64(n)); err != nil {
 				return err.Error()
 			}
@@ -179,10 +182,14 @@ func TestProcesses(t *testing.T) {
 type measured struct{ Median, P90, P99, Min int64 }
 
 func measureRole(r role, g Group, _ func(any)) any {
-	ctx := context.Background()
-	x, err := tensor.Zeros(tensor.F32, r.N)
-	if err != nil {
-		return err
+	ctx, x := context.Background(), one(tensor.F32, r.N)
+	if r.Pin { // a processor each, where the kernel would put both on the one that is less busy
+		runtime.LockOSThread()
+		var set unix.CPUSet
+		set.Set(r.Rank % runtime.NumCPU())
+		if err := unix.SchedSetaffinity(0, &set); err != nil {
+			return err.Error()
+		}
 	}
 	const warm = 200
 	count := warm + min(20_000, 1<<30/(r.N+1<<12))
@@ -190,7 +197,7 @@ func measureRole(r role, g Group, _ func(any)) any {
 	for range count {
 		begun := time.Now()
 		if err := g.AllReduce(ctx, backend.Sum, x); err != nil {
-			return err
+			return err.Error()
 		}
 		times = append(times, int64(time.Since(begun)))
 	}
@@ -203,12 +210,14 @@ func measureRole(r role, g Group, _ func(any)) any {
 // BenchmarkProcesses measures all-reduces between two processes. The time per
 // operation that it reports is rank 0's median.
 func BenchmarkProcesses(b *testing.B) {
-	for _, across := range []bool{false, true} {
+	for _, c := range []struct {
+		name        string
+		across, pin bool
+	}{{"shared", false, false}, {"pinned", false, true}, {"tcp", true, false}} {
 		for _, n := range []int{16, 4096, 65536, 1 << 20} {
-			name := map[bool]string{false: "shared", true: "tcp"}[across]
-			b.Run(fmt.Sprintf("%s/%dKiB", name, n*4/1024), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/%dB", c.name, n*4), func(b *testing.B) {
 				for range b.N {
-					m := reads[measured](start(b, role{Name: "measure", Size: 2, N: n, Across: across}))[0]
+					m := reads[measured](start(b, role{Name: "measure", Size: 2, N: n, Across: c.across, Pin: c.pin}))[0]
 					b.ReportMetric(float64(m.Median)/1e3, "median-us")
 					b.ReportMetric(float64(m.Min)/1e3, "min-us")
 					b.ReportMetric(float64(m.P99)/1e3, "p99-us")

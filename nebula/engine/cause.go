@@ -39,22 +39,75 @@ func causeOf(rank int, epoch uint32, step uint64, op string, err error) *Error {
 	return cause
 }
 
-// follows reports whether a failure most likely follows from another one, on another
-// rank, which makes the better cause.
-func follows(err error) bool {
+// weight says how well a failure explains that the engine has failed.
+type weight uint32
+
+// Weights. All but the last may follow from another failure, so that reports of other
+// ranks are waited for before one becomes the cause.
+const (
+	aftermath  weight = iota // a rank was told that another has failed
+	noResult                 // rank 0 got no logits in time
+	noLink                   // a process has ended, or so it seems
+	waitedLong               // a rank waited for another, which may have waited itself
+	conclusive
+)
+
+// weigh is the weight of a failure that a rank has seen itself.
+func weigh(rank int, err error) weight {
 	lost := (*lostError)(nil)
-	return errors.Is(err, collective.ErrAborted) || errors.Is(err, collective.ErrClosed) || errors.As(err, &lost)
+	switch {
+	case errors.Is(err, collective.ErrAborted), errors.Is(err, collective.ErrClosed):
+		return aftermath
+	case errors.As(err, &lost) && rank > 0:
+		return aftermath // if rank 0 lives, it knows better
+	case errors.As(err, &lost):
+		return noLink
+	case errors.Is(err, collective.ErrTimeout):
+		return waitedLong
+	}
+	return conclusive
 }
 
-// A cause is sent as rank, step in two words, 1 if it follows from another, the
-// length of the operation, the operation, and the error in words.
+// report is what a rank has to say of a failure.
+type report struct {
+	by int
+	weight
+	cause *Error
+}
+
+// best is the report that explains the others: of those of the largest weight the first
+// that blames a rank which does not itself blame another.
+func best(list []report) report {
+	most := aftermath
+	blames := make(map[int]bool)
+	for _, r := range list {
+		most = max(most, r.weight)
+		if r.weight == waitedLong {
+			blames[r.by] = true
+		}
+	}
+	var first *report
+	for i, r := range list {
+		switch {
+		case r.weight != most:
+		case !blames[r.cause.Rank]:
+			return r
+		case first == nil:
+			first = &list[i]
+		}
+	}
+	return *first
+}
+
+// A cause is sent as rank, step in two words, weight, the length of the operation, the
+// operation, and the error in words.
 const causeBytes = 20
 
-func encodeCause(e *Error) []byte {
+func encodeCause(e *Error, w weight) []byte {
 	le := binary.LittleEndian
 	b := le.AppendUint32(nil, uint32(e.Rank))
 	b = le.AppendUint64(b, e.Step)
-	b = le.AppendUint32(b, uint32(bit(follows(e.Err))))
+	b = le.AppendUint32(b, uint32(w))
 	op := e.Op[:min(len(e.Op), maxText/2)]
 	b = append(le.AppendUint32(b, uint32(len(op))), op...)
 	text := e.Err.Error()
@@ -66,18 +119,17 @@ type toldError struct{ text string }
 
 func (e toldError) Error() string { return e.text }
 
-// decodeCause reads the cause that a rank has sent, and whether it follows from
-// another.
-func decodeCause(b []byte, epoch uint32, ranks int) (e *Error, secondary bool, err error) {
+// decodeCause reads the cause that a rank has sent, and its weight.
+func decodeCause(b []byte, epoch uint32, ranks int) (*Error, weight, error) {
 	le := binary.LittleEndian
 	if len(b) < causeBytes || int64(le.Uint32(b[16:])) > int64(len(b)-causeBytes) {
-		return nil, false, errors.New("the message of a failure is cut short")
+		return nil, 0, errors.New("the message of a failure is cut short")
 	}
-	rank, n := le.Uint32(b), int(le.Uint32(b[16:]))
-	if int64(rank) >= int64(ranks) {
-		return nil, false, fmt.Errorf("the message of a failure names rank %d of %d", rank, ranks)
+	rank, w, n := le.Uint32(b), weight(le.Uint32(b[12:])), int(le.Uint32(b[16:]))
+	if int64(rank) >= int64(ranks) || w > conclusive {
+		return nil, 0, fmt.Errorf("the message of a failure names rank %d of %d, with weight %d", rank, ranks, w)
 	}
 	text := string(b[causeBytes+n:])
-	e = &Error{Rank: int(rank), Epoch: epoch, Step: le.Uint64(b[4:]), Op: string(b[causeBytes : causeBytes+n]), Err: toldError{text}}
-	return e, le.Uint32(b[12:]) == 1, nil
+	e := &Error{Rank: int(rank), Epoch: epoch, Step: le.Uint64(b[4:]), Op: string(b[causeBytes : causeBytes+n]), Err: toldError{text}}
+	return e, w, nil
 }

@@ -14,7 +14,9 @@
 // Steps complete in the order in which they are submitted. As many may be in
 // flight as there are pipeline stages ([Info].Depth), so that all stages have work:
 // Submit returns when the step is on its way and blocks while too many are. The
-// rows of a step, and those of all steps in flight, are of different requests.
+// rows of a step are of different requests. A request may be in several steps in
+// flight, each of which continues the one before: chunks of a prompt follow one
+// another through the stages.
 //
 // Before any rank touches its cache for a step, all ranks have checked it against
 // their own ledger and told one another so. A step that breaks a rule is refused as

@@ -101,4 +101,3 @@ func TestLayouts(t *testing.T) {
 		}
 	}
 }
-

@@ -168,12 +168,12 @@ func (f *flight) deliver(p *pass, logits *tensor.Tensor) error {
 }
 
 // receive takes the logits of all passes from the last stage.
-func (f *flight) receive(ctx context.Context, from collective.Group, vocab int, none *tensor.Tensor) error {
+func (f *flight) receive(ctx context.Context, from collective.Group, vocab int, none *tensor.Tensor) (err error) {
+	defer protect(&err)
 	for i := range f.passes {
 		p := &f.passes[i]
 		logits := none
 		if p.logits {
-			var err error
 			if logits, err = tensor.Zeros(tensor.F32, p.rows, vocab); err != nil {
 				return err
 			}

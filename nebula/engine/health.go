@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// health is the state of an engine on rank 0. The first failure ends everything that
-// is under way. When that most likely follows from another failure, which is yet to
-// be told of, the cause is settled some time later.
+// health is the state of an engine on rank 0. From the first failure on no step is
+// taken. Unless it is conclusive, the cause is settled some time later, when other ranks
+// have had the time to report what they saw.
 type health struct {
 	epoch    uint32
 	grace    time.Duration
@@ -18,13 +18,13 @@ type health struct {
 	refusing chan struct{} // closed when no new call is taken
 	over     chan struct{} // closed when no more result comes
 
-	mu     sync.Mutex
-	groups *groups // to abort
-	state  Health
-	first  *Error // the first failure, while the cause is not settled
-	cause  *Error
-	closed bool // by the caller
-	timer  *time.Timer
+	mu      sync.Mutex
+	groups  *groups // to abort
+	state   Health
+	reports []report
+	cause   *Error // nil until it is settled
+	closed  bool   // by the caller
+	timer   *time.Timer
 }
 
 func newHealth(epoch uint32, grace time.Duration, tell func(*Error)) *health {
@@ -38,37 +38,46 @@ func (h *health) joined(g *groups) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.groups = g
-	if h.first != nil {
-		g.abort(h.first)
+	if h.ctx.Err() != nil {
+		g.abort(context.Cause(h.ctx))
 	}
 }
 
-// fail records a failure, which may follow from another one.
-func (h *health) fail(e *Error, follows bool) {
+// fail takes the report of a failure.
+func (h *health) fail(r report) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch {
-	case h.state != Healthy:
-	case h.first == nil:
-		h.first = e
+	if h.state != Healthy {
+		return
+	}
+	h.reports = append(h.reports, r)
+	if len(h.reports) == 1 {
 		if !h.closed {
 			close(h.refusing)
-		}
-		h.cancel(e)
-		if h.groups != nil {
-			h.groups.abort(e)
-		}
-		if !follows {
-			h.settle(e)
-			return
 		}
 		h.timer = time.AfterFunc(h.grace, func() {
 			h.mu.Lock()
 			defer h.mu.Unlock()
-			h.settle(h.first)
+			h.settle(best(h.reports).cause)
 		})
-	case !follows:
-		h.settle(e)
+	}
+	switch r.weight {
+	case conclusive:
+		h.settle(r.cause)
+	case noResult, waitedLong: // others wait as well, and will say for whom
+	default:
+		h.interrupt(r.cause)
+	}
+}
+
+// interrupt ends what is under way.
+func (h *health) interrupt(e *Error) {
+	if h.ctx.Err() != nil {
+		return
+	}
+	h.cancel(e)
+	if h.groups != nil {
+		h.groups.abort(e)
 	}
 }
 
@@ -78,9 +87,8 @@ func (h *health) settle(e *Error) {
 		return
 	}
 	h.state, h.cause = Failed, e
-	if h.timer != nil {
-		h.timer.Stop()
-	}
+	h.timer.Stop()
+	h.interrupt(e)
 	h.tell(e)
 	close(h.over)
 }
@@ -89,7 +97,7 @@ func (h *health) settle(e *Error) {
 func (h *health) failing() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.first != nil
+	return len(h.reports) > 0
 }
 
 // err is why the engine takes no more calls. It waits for the cause of a failure to be
@@ -114,7 +122,7 @@ func (h *health) close() bool {
 		return false
 	}
 	h.closed = true
-	if h.first == nil {
+	if len(h.reports) == 0 {
 		close(h.refusing)
 	}
 	return true

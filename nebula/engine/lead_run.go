@@ -56,7 +56,8 @@ func (l *Leader) collect() {
 			return
 		case f := <-l.arrivals:
 			if err := f.receive(l.health.ctx, l.self.groups.logits, l.self.model.Config.Vocab, none); err != nil {
-				l.blame(0, opExecute, err)
+				cause := causeOf(0, l.health.epoch, f.number, opExecute, err)
+				l.health.fail(report{0, min(noResult, weigh(0, err)), cause})
 				continue
 			}
 			l.landed(f)

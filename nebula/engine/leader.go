@@ -50,7 +50,7 @@ func Lead(ctx context.Context, m Member, links []Link, o Options) (*Leader, erro
 		ready: make(map[bucket]bool), peers: make([]*peer, len(links)),
 	}
 	l.self.sizes = s
-	l.health = newHealth(m.epoch(), min(l.deadline/4, time.Second), l.tell)
+	l.health = newHealth(m.epoch(), min(l.deadline/5, time.Second), l.tell)
 	for r := 1; r < len(links); r++ {
 		l.peers[r] = newPeer(newConn(links[r], m.epoch(), 0, r))
 	}
@@ -73,6 +73,10 @@ func (l *Leader) start(ctx context.Context, m Member) error {
 	if err := l.command(kindOpen, open); err != nil {
 		return err
 	}
+	for _, p := range l.peers[1:] {
+		l.running.Go(func() { l.ping(p) })
+	}
+	l.running.Go(l.watch)
 	if err := l.self.open(); err != nil {
 		return err
 	}
@@ -95,10 +99,6 @@ func (l *Leader) start(ctx context.Context, m Member) error {
 	if g.logits != nil {
 		l.running.Go(l.collect)
 	}
-	for _, p := range l.peers[1:] {
-		l.running.Go(func() { l.ping(p) })
-	}
-	l.running.Go(l.watch)
 	return nil
 }
 
@@ -350,7 +350,7 @@ func (l *Leader) drain(limit time.Time) {
 			return true
 		case <-l.health.over:
 		case <-late.C:
-			l.health.fail(causeOf(rank, l.health.epoch, 0, opStop, errStuck), false)
+			l.health.fail(report{0, conclusive, causeOf(rank, l.health.epoch, 0, opStop, errStuck)})
 		}
 		return false
 	}

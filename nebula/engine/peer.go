@@ -67,9 +67,9 @@ func (l *Leader) heed(p *peer, k kind, body []byte) error {
 			return errors.New("a rank tells what it was not asked")
 		}
 	case kindFailed:
-		e, follows, err := decodeCause(body, p.epoch, len(l.peers))
+		e, w, err := decodeCause(body, p.epoch, len(l.peers))
 		if err == nil {
-			l.health.fail(e, follows)
+			l.health.fail(report{p.peer, w, e})
 		}
 		return err
 	}
@@ -83,6 +83,7 @@ func (p *peer) pong(b []byte, now time.Duration) error {
 		return errors.New("the answer to a ping is cut short")
 	}
 	le := binary.LittleEndian
+	p.pinged.Store(true)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clock.Exchange(time.Duration(le.Uint64(b)), now, time.Duration(le.Uint64(b[8:])))
@@ -131,19 +132,23 @@ func (l *Leader) watch() {
 			return
 		case <-tick.C:
 		}
+		if l.health.failing() { // ranks have something better to say
+			return
+		}
 		for _, p := range l.peers[1:] {
-			if silent := p.silent(); silent > l.deadline {
-				l.health.fail(silence(p.peer, p.epoch, silent), false)
+			if silent := p.silent(); p.pinged.Load() && silent > l.deadline {
+				l.health.fail(report{0, conclusive, silence(p.peer, p.epoch, silent)})
 			}
 		}
 		if number, age := l.age(); age > l.deadline {
 			err := fmt.Errorf("%w: the step has taken %v", collective.ErrTimeout, age.Round(time.Millisecond))
-			l.health.fail(&Error{Rank: l.laggard(), Epoch: l.health.epoch, Step: number, Op: opExecute, Err: err}, false)
+			l.health.fail(report{0, conclusive, &Error{Rank: l.laggard(), Epoch: l.health.epoch, Step: number, Op: opExecute, Err: err}})
 		}
 	}
 }
 
-// laggard is the first rank that executes a step. Those behind it wait for it.
+// laggard is the first rank that executes a step: those behind it wait for it. When none
+// does, results do not come through to rank 0.
 func (l *Leader) laggard() int {
 	if l.self.busy.Load() {
 		return 0
@@ -153,7 +158,7 @@ func (l *Leader) laggard() int {
 			return p.peer
 		}
 	}
-	return lastStage(l.self.place.Layout)
+	return 0
 }
 
 // command sends a message to all ranks.
@@ -186,13 +191,13 @@ func (l *Leader) everyReady(ctx context.Context) error {
 	return nil
 }
 
-// blame records a failure of a rank, or one that was seen on it.
+// blame reports a failure of a rank that was seen on rank 0.
 func (l *Leader) blame(rank int, op string, err error) {
 	step := uint64(0)
 	if rank == 0 && l.self.busy.Load() {
 		step = l.self.at.Load()
 	}
-	l.health.fail(causeOf(rank, l.health.epoch, step, op, err), follows(err))
+	l.health.fail(report{0, weigh(0, err), causeOf(rank, l.health.epoch, step, op, err)})
 }
 
 // fail records a failure of rank 0 and returns the cause.
@@ -204,6 +209,6 @@ func (l *Leader) fail(op string, err error) error {
 // tell sends the cause of the engine's failure to all ranks.
 func (l *Leader) tell(e *Error) {
 	for _, p := range l.peers[1:] {
-		l.running.Go(func() { _ = p.send(kindAbort, encodeCause(e)) })
+		l.running.Go(func() { _ = p.send(kindAbort, encodeCause(e, conclusive)) })
 	}
 }

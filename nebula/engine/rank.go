@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -64,11 +62,7 @@ func (r *rank) open() error {
 
 // prepare compiles the programs that are not there yet. A panic is an error.
 func (r *rank) prepare(ctx context.Context, list []bucket) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = panicked(v)
-		}
-	}()
+	defer protect(&err)
 	for _, b := range list {
 		if r.program(b) != nil {
 			continue
@@ -151,7 +145,8 @@ func (r *rank) enter(rows []Row) *Refused {
 }
 
 // agree returns when all ranks have checked the same step.
-func (r *rank) agree(ctx context.Context, w *work) error {
+func (r *rank) agree(ctx context.Context, w *work) (err error) {
+	defer protect(&err)
 	start := r.rec.Now()
 	if err := r.groups.consent(ctx, w.hash); err != nil {
 		return err
@@ -169,14 +164,10 @@ type room func(p *program) (*tensor.Tensor, error)
 
 // execute runs the passes of a step. A panic is an error.
 func (r *rank) execute(ctx context.Context, w *work, room room, done deliver) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = panicked(v)
-		}
-		r.busy.Store(false)
-	}()
 	r.at.Store(w.number)
 	r.busy.Store(true)
+	defer r.busy.Store(false)
+	defer protect(&err)
 	for i := range w.passes {
 		p := &w.passes[i]
 		if err := r.run(ctx, w, p, room, done); err != nil {
@@ -206,32 +197,4 @@ func (r *rank) run(ctx context.Context, w *work, p *pass, room room, done delive
 	}
 	r.rec.Add(trace.Region{Kind: trace.Step, Name: prog.name, Step: w.number, Start: start})
 	return done(p, logits)
-}
-
-// panicError is a panic that was recovered, with the top of its stack.
-type panicError struct {
-	value any
-	stack string
-}
-
-func (e *panicError) Error() string { return fmt.Sprintf("panic: %v, at %s", e.value, e.stack) }
-
-// stackDepth is how many calls of a panic are told.
-const stackDepth = 4
-
-// panicked makes an error of a recovered panic. It is to be called by the deferred
-// function itself.
-func panicked(v any) error {
-	pcs := make([]uintptr, 64)
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
-	var calls []string
-	for more := true; more && len(calls) < stackDepth; {
-		var f runtime.Frame
-		f, more = frames.Next()
-		if f.Function == "" || strings.HasPrefix(f.Function, "runtime.") {
-			continue
-		}
-		calls = append(calls, fmt.Sprintf("%s (%s:%d)", f.Function, f.File[strings.LastIndexByte(f.File, '/')+1:], f.Line))
-	}
-	return &panicError{v, strings.Join(calls, " < ")}
 }

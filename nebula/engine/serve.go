@@ -98,7 +98,7 @@ func (w *worker) serve() error {
 
 // handle obeys a command. It returns what it was doing when it failed.
 func (w *worker) handle(k kind, body []byte) (op string, err error) {
-	if early := w.queue == nil; early != (k == kindOpen) {
+	if early := w.queue == nil; early != (k == kindOpen) && k != kindPing {
 		return opCommand, fmt.Errorf("rank 0 commands %q out of order", k)
 	}
 	switch k {
@@ -274,7 +274,7 @@ func (w *worker) fail(op string, err error) error {
 	w.cancel(cause)
 	closer := time.AfterFunc(w.deadline/2, func() { w.conn.link.Close() })
 	go func() {
-		if w.conn.send(kindFailed, encodeCause(cause)) != nil {
+		if w.conn.send(kindFailed, encodeCause(cause, weigh(w.place.Rank, err))) != nil {
 			closer.Reset(0)
 		}
 		close(w.told)

@@ -24,6 +24,9 @@ const (
 	inbox = 16
 )
 
+// stopTime is StopTime, which tests shorten.
+var stopTime = StopTime
+
 // ErrStopped is the cause of the end of [Rank.Context].
 var ErrStopped = errors.New("the rank was asked to stop")
 
@@ -163,7 +166,7 @@ func (r *Rank) receive() {
 // finish begins the end. A timer ends the process if the rest of it does not.
 func (r *Rank) finish(cause error) {
 	r.ending.Do(func() {
-		time.AfterFunc(StopTime, func() {
+		time.AfterFunc(stopTime, func() {
 			if r.channel != nil {
 				endGroup()
 			}

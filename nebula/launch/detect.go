@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +34,7 @@ type Job struct {
 	LocalSize int    // ranks on this host; 0 when the launcher does not say
 	ID        string // the same in all ranks of the job, and in no other job; empty when the launcher does not say
 	Epoch     uint32 // counts the starts of the job
-	Address   string // where rank 0 is, as host or host:port; empty when the launcher does not say
+	Address   string // the host of rank 0; empty when the launcher does not say
 }
 
 // OneHost reports whether all ranks are known to share this host.
@@ -212,6 +213,11 @@ func (l *launcher) read(lookup Lookup) (Job, error) {
 	if address := lookup.First("NEBULA_ADDRESS"); address != "" {
 		job.Address = address
 	}
+	// The port follows from the job and its epoch. MASTER_PORT of torchrun, say, is
+	// its own: its store may listen there.
+	if _, _, err := net.SplitHostPort(job.Address); err == nil || strings.ContainsAny(job.Address, " /@[]") {
+		return Job{}, fmt.Errorf("%s: the address of rank 0, %q, is to be a host, without a port", l.name, job.Address)
+	}
 	return job, nil
 }
 
@@ -269,6 +275,16 @@ func number(lookup Lookup, names []string) (int, error) {
 		return n, nil
 	}
 	return -1, nil
+}
+
+// hint is how to say where rank 0 is.
+func (j Job) hint() string {
+	for _, l := range launchers {
+		if l.name == j.Launcher {
+			return l.hint
+		}
+	}
+	return "set NEBULA_ADDRESS"
 }
 
 // String says the place in one line.

@@ -44,7 +44,10 @@ func TestDetect(t *testing.T) {
 		{"srun step with broken counts", "SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=8 SLURM_NODEID=2 SLURM_TASKS_PER_NODE=4(x2)", Job{}, "node 2 is not in it"},
 		{"bare sbatch script", "SLURM_PROCID=0 SLURM_NTASKS=8 SLURM_JOB_ID=71", none, ""},
 		{"Hydra", "PMI_RANK=0 PMI_SIZE=2 MPI_LOCALRANKID=0 MPI_LOCALNRANKS=2", Job{"pmi", 0, 2, 0, 2, "", 0, ""}, ""},
-		{"Hydra with a name", "PMI_RANK=0 PMI_SIZE=2 NEBULA_JOB=night NEBULA_EPOCH=3 NEBULA_ADDRESS=n1:4000", Job{"pmi", 0, 2, 0, 0, "night", 3, "n1:4000"}, ""},
+		{"Hydra with a name", "PMI_RANK=0 PMI_SIZE=2 NEBULA_JOB=night NEBULA_EPOCH=3 NEBULA_ADDRESS=n1", Job{"pmi", 0, 2, 0, 0, "night", 3, "n1"}, ""},
+		{"an address with a port", "PMI_RANK=0 PMI_SIZE=2 NEBULA_ADDRESS=n1:4000", Job{}, "without a port"},
+		{"an IPv6 address", "PMI_RANK=0 PMI_SIZE=2 NEBULA_ADDRESS=fd00::1", Job{"pmi", 0, 2, 0, 0, "", 0, "fd00::1"}, ""},
+		{"an address in brackets", "PMI_RANK=0 PMI_SIZE=2 NEBULA_ADDRESS=[fd00::1]", Job{}, "without a port"},
 		{"Indexed Job", pod2, Job{"kubernetes", 1, 2, 0, 1, "decode", 0, ""}, ""},
 		{"Indexed Job with a service", pod2 + " NEBULA_SERVICE=ranks NEBULA_JOB=4be1", Job{"kubernetes", 1, 2, 0, 1, "4be1", 0, "decode-0.ranks"}, ""},
 		{"JobSet, started again", "JOB_COMPLETION_INDEX=1 NEBULA_SIZE=2 HOSTNAME=decode-ranks-0-1 NEBULA_SERVICE=decode NEBULA_EPOCH=2", Job{"kubernetes", 1, 2, 0, 1, "decode-ranks-0", 2, "decode-ranks-0-0.decode"}, ""},
@@ -82,42 +85,32 @@ func TestDetect(t *testing.T) {
 // The environments are those that torchrun 2.15, mpirun 4.1.4 and srun 22.05 gave
 // a rank.
 func TestDetectRecorded(t *testing.T) {
-	for _, c := range []struct {
-		file   string
-		want   Job
-		socket string
-	}{
-		{"torchrun-1host.env", Job{"torchrun", 1, 2, 1, 2, "8a5ade42-2c93-4d80-babc-2771f22cb607.35895", 0, "localhost"}, "35895-0"},
-		{"openmpi-1host.env", Job{"openmpi", 1, 2, 1, 2, "150798337", 0, ""}, "150798337-0"},
-		{"slurm-1host.env", Job{"slurm", 1, 4, 1, 4, "1.0", 0, "node1"}, "1.0-0"},
+	for file, want := range map[string]Job{
+		"torchrun-1host.env": {"torchrun", 1, 2, 1, 2, "8a5ade42-2c93-4d80-babc-2771f22cb607.35895", 0, "localhost"},
+		"openmpi-1host.env":  {"openmpi", 1, 2, 1, 2, "150798337", 0, ""},
+		"slurm-1host.env":    {"slurm", 1, 4, 1, 4, "1.0", 0, "node1"},
 	} {
-		text, err := os.ReadFile(filepath.Join("testdata", c.file))
+		text, err := os.ReadFile(filepath.Join("testdata", file))
 		if err != nil {
 			t.Fatal(err)
 		}
 		got, err := Detect(environ(string(text)))
-		if err != nil || got != c.want {
-			t.Errorf("%s: %+v, %v; want %+v", c.file, got, err, c.want)
+		if err != nil || got != want {
+			t.Errorf("%s: %+v, %v; want %+v", file, got, err, want)
 		}
-		if r, err := got.Rendezvous(); err != nil || r.Network != "unix" || !strings.HasSuffix(r.Addresses[0], c.socket) {
-			t.Errorf("%s: %+v, %v", c.file, r, err)
+		if host, err := got.Host(); err != nil || host != "" {
+			t.Errorf("%s: %q, %v; all ranks are on one host", file, host, err)
 		}
 	}
 }
 
-func TestRendezvous(t *testing.T) {
-	for _, c := range []struct {
-		name, env string
-		network   string
-		first     string // address, or a part of the error
-	}{
-		{"one host", openmpi2, "unix", "@nebula-"},
-		{"several hosts", slurm8, "tcp", "n07:2"},
-		{"torchrun's port is its own", torch4, "tcp", "n07:2"},
-		{"a port of one's own", slurm8 + " NEBULA_ADDRESS=10.0.0.7:4000", "tcp", "10.0.0.7:4000"},
-		{"IPv6", slurm8 + " NEBULA_ADDRESS=[fd00::1]:4000", "tcp", "[fd00::1]:4000"},
-		{"a bad port", slurm8 + " NEBULA_ADDRESS=10.0.0.7:http", "", "not HOST or HOST:PORT"},
-		{"pods", pod2 + " NEBULA_SERVICE=ranks", "tcp", "decode-0.ranks:"},
+func TestHost(t *testing.T) {
+	for _, c := range []struct{ name, env, want, err string }{
+		{"one host", openmpi2, "", ""},
+		{"several hosts", slurm8, "n07", ""},
+		{"torchrun", torch4, "n07", ""},
+		{"another one", slurm8 + " NEBULA_ADDRESS=10.0.0.7", "10.0.0.7", ""},
+		{"pods", pod2 + " NEBULA_SERVICE=ranks", "decode-0.ranks", ""},
 		{"pods without a service", pod2, "", "NEBULA_SERVICE"},
 		{"mpirun over hosts", "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_RANK=1 OMPI_COMM_WORLD_LOCAL_SIZE=2 PMIX_NAMESPACE=1", "", "-x NEBULA_ADDRESS"},
 		{"no name", "PMI_RANK=0 PMI_SIZE=2", "", "set NEBULA_JOB"},
@@ -127,45 +120,14 @@ func TestRendezvous(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := job.Rendezvous()
+			host, err := job.Host()
 			switch {
-			case c.network == "" && (err == nil || !strings.Contains(err.Error(), c.first)):
-				t.Errorf("%+v, %v; want an error with %q", r, err, c.first)
-			case c.network != "" && (err != nil || r.Network != c.network || !strings.HasPrefix(r.Addresses[0], c.first)):
-				t.Errorf("%+v, %v; want %s %s", r, err, c.network, c.first)
+			case c.err == "" && (err != nil || host != c.want):
+				t.Errorf("%q, %v; want %q", host, err, c.want)
+			case c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)):
+				t.Errorf("%q, %v; want an error with %q", host, err, c.err)
 			}
 		})
-	}
-}
-
-// Ranks agree on the place, another start of the job has another, and no port is
-// one that the system gives away.
-func TestRendezvousOfEpochs(t *testing.T) {
-	seen := map[string]bool{}
-	for epoch := range uint32(4) {
-		for _, local := range []int{2, 4} {
-			a, err := Job{Launcher: "nebula", Size: 4, LocalSize: local, ID: "j", Epoch: epoch, Address: "h"}.Rendezvous()
-			if err != nil {
-				t.Fatal(err)
-			}
-			b, _ := Job{Launcher: "nebula", Rank: 3, Size: 4, LocalSize: local, ID: "j", Epoch: epoch, Address: "h"}.Rendezvous()
-			if strings.Join(a.Addresses, " ") != strings.Join(b.Addresses, " ") {
-				t.Errorf("rank 0 waits at %v, rank 3 calls %v", a, b)
-			}
-			for _, address := range a.Addresses {
-				if seen[address] {
-					t.Errorf("%s serves two epochs", address)
-				}
-				seen[address] = true
-				if port, ok := strings.CutPrefix(address, "h:"); ok && (port < "20000" || port > "31999" || len(port) != 5) {
-					t.Errorf("port %s", port)
-				}
-			}
-		}
-	}
-	long := Job{Launcher: "nebula", Size: 1, LocalSize: 1, ID: strings.Repeat("a/", 90)}
-	if r, err := long.Rendezvous(); err != nil || len(r.Addresses[0]) > maxAbstract {
-		t.Errorf("%v, %v", r, err)
 	}
 }
 

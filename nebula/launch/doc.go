@@ -27,5 +27,5 @@
 // each one sets and the order in which they are asked. More than one launcher in
 // one environment is refused where their ranks disagree (mpirun inside srun,
 // say); NEBULA_LAUNCHER or NEBULA_RANK and NEBULA_SIZE settle it. Where the ranks
-// meet is [Job.Rendezvous]. The ranks of [Start] are one more row of the table.
+// meet is [Job.Host]. The ranks of [Start] are one more row of the table.
 package launch

@@ -61,18 +61,19 @@ func checkLauncher(t *testing.T, env []string, argv ...string) {
 	}
 }
 
-// checkPlaces demands that every rank of n said its place, all of one job.
+// checkPlaces demands that every rank of n said its place, all of one job, and met
+// the others.
 func checkPlaces(t *testing.T, out string, n int) {
 	t.Helper()
 	var ranks []int
 	jobs := map[string]bool{}
 	for line := range strings.Lines(out) {
-		var rank, size, local, localSize int
+		var rank, size, local, localSize, sum int
 		var job string
-		if _, err := fmt.Sscanf(line, "place %d/%d local %d/%d job %s", &rank, &size, &local, &localSize, &job); err != nil {
+		if _, err := fmt.Sscanf(line, "place %d/%d local %d/%d job %s sum %d", &rank, &size, &local, &localSize, &job, &sum); err != nil {
 			continue // the launcher's own words
 		}
-		if size != n || localSize != n || local != rank {
+		if size != n || localSize != n || local != rank || sum != n*(n+1)/2 {
 			t.Errorf("%s", line)
 		}
 		ranks = append(ranks, rank)
@@ -87,6 +88,9 @@ func checkPlaces(t *testing.T, out string, n int) {
 // installed finds the programs of a launcher, or skips the test.
 func installed(t *testing.T, names ...string) []string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("launchers take seconds to start")
+	}
 	var paths []string
 	for _, name := range names {
 		path, err := exec.LookPath(name)
@@ -96,6 +100,21 @@ func installed(t *testing.T, names ...string) []string {
 		paths = append(paths, path)
 	}
 	return paths
+}
+
+// Ranks of our own meet as those of a launcher do.
+func TestRanksMeet(t *testing.T) {
+	folder(t)
+	r, _ := start(t, 3, "place")
+	var out strings.Builder
+	for range 3 {
+		e := next(t, r)
+		if e.Code != 0 {
+			t.Error(e)
+		}
+		out.WriteString(e.Output)
+	}
+	checkPlaces(t, out.String(), 3)
 }
 
 func TestUnderMpirun(t *testing.T) {

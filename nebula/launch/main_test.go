@@ -18,6 +18,10 @@ import (
 	"github.com/ebitengine/purego"
 	"golang.org/x/sys/unix"
 
+	"forgekernel/forge/backend"
+	"forgekernel/forge/tensor"
+	"forgekernel/nebula/collective"
+	"forgekernel/nebula/mesh"
 	"forgekernel/nebula/proc"
 )
 
@@ -53,8 +57,11 @@ type said struct {
 
 // rankMain is a rank that behaves as told.
 func rankMain(how string) {
-	if how == "deaf" { // takes no assignment
+	switch how {
+	case "deaf": // takes no assignment
 		select {}
+	case "late": // hears that it is to stop, and does not
+		stopTime = 20 * time.Millisecond
 	}
 	r, err := Attach()
 	if err != nil {
@@ -105,6 +112,12 @@ func rankMain(how string) {
 	case "garbage":
 		r.channel.file.Write([]byte("GET / HTTP/1.1\r\n\r\n"))
 		<-r.Context().Done()
+	case "late":
+		fmt.Println("attached")
+		sleepInC()
+	case "polite":
+		fmt.Println("attached")
+		<-r.Context().Done()
 	case "compute": // one thread in C, one in a loop, and only one processor for both
 		runtime.GOMAXPROCS(1)
 		go sleepInC()
@@ -116,12 +129,45 @@ func rankMain(how string) {
 		}
 		<-r.Context().Done()
 		os.Exit(0)
-	case "place": // under a launcher
-		fmt.Printf("place %d/%d local %d/%d job %s epoch %d\n", r.Job.Rank, r.Job.Size, r.Job.LocalRank, r.Job.LocalSize, r.Job.ID, r.Job.Epoch)
+	case "place": // and the sum of all places, for which the ranks must meet
+		sum, err := sumOfPlaces(r)
+		if err != nil {
+			fail(err)
+		}
+		fmt.Printf("place %d/%d local %d/%d job %s sum %g\n", r.Job.Rank, r.Job.Size, r.Job.LocalRank, r.Job.LocalSize, r.Job.ID, sum)
 	default:
 		fail(fmt.Errorf("no behaviour %q", how))
 	}
 	os.Exit(0)
+}
+
+// sumOfPlaces is a sum over all ranks of what each adds: one more than its number.
+func sumOfPlaces(r *Rank) (float64, error) {
+	host, err := r.Job.Host()
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	m, err := mesh.Join(ctx, mesh.Config{Job: r.Job.ID, Token: []byte(r.Token), Epoch: r.Job.Epoch, Rank: r.Job.Rank, Size: r.Job.Size, Address: host})
+	if err != nil {
+		return 0, err
+	}
+	defer m.Close()
+	world, err := collective.Over(m, collective.Options{})
+	if err != nil {
+		return 0, err
+	}
+	defer world.Close()
+	t, err := tensor.Zeros(tensor.F32, 1)
+	if err != nil {
+		return 0, err
+	}
+	t.Set(float64(r.Job.Rank+1), 0)
+	if err := world.AllReduce(ctx, backend.Sum, t); err != nil {
+		return 0, err
+	}
+	return t.At(0), world.Barrier(ctx)
 }
 
 func sleepInC() {

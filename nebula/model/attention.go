@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"math"
 
 	"forgekernel/forge/ir"
@@ -21,6 +22,8 @@ func (g *grapher) append(l int, h *ir.Value) *ir.Value {
 	keys, values := g.caches(l)
 	*keys = g.write(*keys, k)
 	*values = g.write(*values, v)
+	g.name(*keys, fmt.Sprintf("k%d_next", l))
+	g.name(*values, fmt.Sprintf("v%d_next", l))
 	return q
 }
 

@@ -121,22 +121,23 @@ func checkSizes(t *testing.T, c Config) {
 // TestSizes compares with the published number of parameters of real models, and
 // with the formulas by hand.
 func TestSizes(t *testing.T) {
-	smol := Config{Family: "llama", Vocab: 49152, Hidden: 576, Layers: 30, Heads: 9, KVHeads: 3, HeadDim: 64, FF: 1536, Context: 8192, Eps: 1e-5, Rope: &Rope{Base: 1e5}, Tied: true}
-	llama1B := Config{Family: "llama", Vocab: 128256, Hidden: 2048, Layers: 16, Heads: 32, KVHeads: 8, HeadDim: 64, FF: 8192, Context: 131072, Eps: 1e-5, Rope: &Rope{Base: 5e5}, Tied: true}
-	llama8B := Config{Family: "llama", Vocab: 128256, Hidden: 4096, Layers: 32, Heads: 32, KVHeads: 8, HeadDim: 128, FF: 14336, Context: 131072, Eps: 1e-5, Rope: &Rope{Base: 5e5}}
-	small := Config{Family: "gpt2", Vocab: 50257, Hidden: 768, Layers: 12, Heads: 12, KVHeads: 12, HeadDim: 64, FF: 3072, Context: 1024, Eps: 1e-5, Tied: true}
-	for _, m := range []struct {
-		c    Config
-		want int64
-	}{{smol, 134515008}, {llama1B, 1235814400}, {llama8B, 8030261248}, {small, 124439808}} {
-		if err := m.c.Check(); err != nil {
+	for name, want := range map[string]int64{"smollm2-135m": 134515008, "gpt2": 124439808, "llama-3.2-1b": 1235814400, "llama-3.1-8b": 8030261248} {
+		c, err := Shape(name)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if got := m.c.Parameters(); got != m.want {
-			t.Errorf("%+v has %d parameters, want %d", m.c, got, m.want)
+		if err := c.Check(); err != nil {
+			t.Fatal(err)
 		}
-		checkSizes(t, m.c)
+		if got := c.Parameters(); got != want {
+			t.Errorf("%s has %d parameters, want %d", name, got, want)
+		}
+		checkSizes(t, c)
 	}
+	if _, err := Shape("llama"); err == nil || err.Error() != `no model is known as "llama"; there are gpt2, llama-3.1-8b, llama-3.2-1b, smollm2-135m, tiny` {
+		t.Error(err)
+	}
+	llama8B := shapes["llama-3.1-8b"]
 	half := shard.Place{Layout: shard.Layout{TP: 2, PP: 2}, Rank: 3}
 	if got, want := llama8B.CacheBytes(half, 4, 1024, tensor.BF16), int64(2*16*4*1024*4*128*2); got != want {
 		t.Errorf("the cache has %d bytes, want %d", got, want)

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 
 	"forgekernel/forge/tensor"
@@ -27,7 +28,9 @@ type Cache interface {
 	pool(rows, heads, dim int) []int
 	// capacity is the number of positions of one row.
 	capacity() int
-	check() error
+	// check says whether it is a cache for sequences of up to context tokens, and
+	// none in which a longer one would fit.
+	check(context int) error
 }
 
 // Paged is a pool of blocks that all rows share. A row's table has the numbers of
@@ -46,9 +49,12 @@ type Contiguous struct {
 func (c Paged) pool(_, heads, dim int) []int { return []int{c.Blocks, heads, c.BlockSize, dim} }
 func (c Paged) capacity() int                { return c.Width * c.BlockSize }
 
-func (c Paged) check() error {
+func (c Paged) check(context int) error {
 	if c.Blocks < 1 || c.BlockSize < 1 || c.Width < 1 || c.Width > tensor.MaxElements/c.BlockSize {
 		return fmt.Errorf("%d blocks of %d positions, %d to a row, are no cache", c.Blocks, c.BlockSize, c.Width)
+	}
+	if c.capacity()-c.BlockSize >= context {
+		return fmt.Errorf("%d blocks of %d positions to a row are more than the context of %d needs", c.Width, c.BlockSize, context)
 	}
 	return nil
 }
@@ -56,9 +62,12 @@ func (c Paged) check() error {
 func (c Contiguous) pool(rows, heads, dim int) []int { return []int{rows, heads, c.Capacity, dim} }
 func (c Contiguous) capacity() int                   { return c.Capacity }
 
-func (c Contiguous) check() error {
+func (c Contiguous) check(context int) error {
 	if c.Capacity < 1 {
 		return fmt.Errorf("a capacity of %d positions is no cache", c.Capacity)
+	}
+	if c.Capacity > context {
+		return fmt.Errorf("a capacity of %d positions is more than the context of %d", c.Capacity, context)
 	}
 	return nil
 }
@@ -102,9 +111,9 @@ func (f Form) check(c Config) error {
 		return fmt.Errorf("there is no choice of logits %d", f.Logits)
 	}
 	if f.Cache == nil {
-		return fmt.Errorf("a form needs a cache")
+		return errors.New("a form needs a cache")
 	}
-	if err := f.Cache.check(); err != nil {
+	if err := f.Cache.check(c.Context); err != nil {
 		return err
 	}
 	if f.Tokens > f.Cache.capacity() {

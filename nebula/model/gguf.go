@@ -79,12 +79,16 @@ func show(v any) string {
 	case string, bool, float32, float64, int64, uint64, int32, uint32:
 		return fmt.Sprint(v)
 	}
-	return "a list"
+	return fmt.Sprintf("a %T", v)
 }
 
+// number reads a float of either type; absent is its default, -1 for none.
 func (m *ggufMeta) number(key string, absent float64) float64 {
 	switch v := m.value(key).(type) {
 	case nil:
+		if absent < 0 {
+			m.fail("%s.%s is missing; a float is needed", m.arch, key)
+		}
 		return absent
 	case float32:
 		return decimal(v)
@@ -135,7 +139,7 @@ func (m *ggufMeta) vocab() int {
 // gated reads what llama and qwen2 share. A window ends the context.
 func (m *ggufMeta) gated() Config {
 	c := m.common(llama)
-	c.Eps = m.number("attention.layer_norm_rms_epsilon", 0)
+	c.Eps = m.number("attention.layer_norm_rms_epsilon", -1)
 	c.Context = min(c.Context, m.integer("attention.sliding_window", c.Context))
 	if d := m.integer("rope.dimension_count", c.HeadDim); d != c.HeadDim {
 		m.fail("%d of %d channels of a head turn; only heads that turn as a whole are supported", d, c.HeadDim)
@@ -163,7 +167,7 @@ func ggufQwen2(m *ggufMeta) (Config, error) { return m.gated(), m.err }
 
 func ggufGPT2(m *ggufMeta) (Config, error) {
 	c := m.common(gpt2)
-	c.Eps = m.number("attention.layer_norm_epsilon", 1e-5)
+	c.Eps = m.number("attention.layer_norm_epsilon", -1)
 	return c, m.err
 }
 
@@ -173,7 +177,10 @@ func (m *ggufMeta) rope() *Rope {
 	if err != nil {
 		m.fail("%v", err)
 	}
-	kind, _ := m.value("rope.scaling.type").(string)
+	kind, ok := m.value("rope.scaling.type").(string)
+	if !ok && m.value("rope.scaling.type") != nil {
+		m.fail("%s.rope.scaling.type is %s; a text is needed", m.arch, show(m.value("rope.scaling.type")))
+	}
 	r.Factor = m.number("rope.scaling.factor", 0)
 	if m.value("rope.scale_linear") != nil {
 		m.fail("%s.rope.scale_linear is of an older form that is not supported", m.arch)

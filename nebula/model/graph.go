@@ -24,8 +24,9 @@ import (
 //
 // One program serves prefill chunks and decode steps: rows have at most T real
 // tokens each, perhaps none. Tokens at length and beyond are padding, which is
-// neither written to a cache nor attended to; its logits mean nothing. A real
-// token outside the vocabulary or beyond the context is an error of the run.
+// neither written to a cache nor attended to; its logits mean nothing. A token
+// outside the vocabulary or beyond the cache is an error of the run; within the
+// last block of a Paged cache it is for the caller to end at Config.Context.
 //
 // A later stage begins with a recv of the hidden state f32[B,T,C] from the stage
 // before, an earlier one ends with a send: group "pp", whose ranks are the stages
@@ -151,6 +152,13 @@ func (g *grapher) cast(x *ir.Value, to tensor.DType) *ir.Value {
 	return g.apply("cast", ir.Attrs{"dtype": to.String()}, x)
 }
 
+// name is how a value is printed.
+func (g *grapher) name(v *ir.Value, name string) {
+	if g.err == nil {
+		g.b.Name(v, name)
+	}
+}
+
 func (g *grapher) reshape(x *ir.Value, shape ...int) *ir.Value {
 	return g.apply("reshape", ir.Attrs{"shape": shape}, x)
 }
@@ -209,7 +217,9 @@ func (g *grapher) leave(x *ir.Value) []*ir.Value {
 		x = g.reshape(x, g.f.Rows*g.f.Tokens, g.c.Hidden)
 		x = g.apply("gather", nil, x, g.last)
 	}
-	return []*ir.Value{g.head(g.norm(finalNorm, x))}
+	logits := g.head(g.norm(finalNorm, x))
+	g.name(logits, "logits")
+	return []*ir.Value{logits}
 }
 
 // layer adds layer l to the hidden state. Where nobody needs the result it ends

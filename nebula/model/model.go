@@ -50,6 +50,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -58,6 +59,7 @@ import (
 
 // Model is a decoder with weights. It is safe for concurrent use.
 type Model struct {
+	// Config is what the model was opened with and does not change.
 	Config Config
 
 	ref    string
@@ -158,5 +160,10 @@ func (m *Model) Close() error {
 	return s.Close()
 }
 
-// Ref is what another process gives to [OpenRef] to have the same model.
+// Ref is what another process gives to [OpenRef] to have the same model: the
+// absolute path of its files, or all that a seeded model is made from.
 func (m *Model) Ref() string { return m.ref }
+
+// Path is the folder or file that the model was opened from, where its tokenizer
+// is, too. A seeded model has none.
+func (m *Model) Path() (path string, ok bool) { return m.ref, !strings.HasPrefix(m.ref, seededRef) }

@@ -31,6 +31,9 @@ func TestRef(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := sequence(1, 3, m.Config.Vocab)
+		if at, ok := m.Path(); ok != (path != "") || ok && !strings.HasSuffix(at, path) {
+			t.Errorf("%s: its path is %s, %v", path, at, ok)
+		}
 		if got, want := wide(t, again, tensor.F32, s), wide(t, m, tensor.F32, s); !tensor.Identical(got, want) || again.Ref() != m.Ref() {
 			t.Errorf("%s: the reference %s opens another model", path, m.Ref())
 		}
@@ -214,6 +217,8 @@ func TestFormErrors(t *testing.T) {
 		{func(f *Form) { f.Cache = nil }, "a form needs a cache"},
 		{func(f *Form) { f.Cache = Contiguous{} }, "a capacity of 0 positions is no cache"},
 		{func(f *Form) { f.Cache = Paged{4, 1 << 40, 1 << 40} }, "4 blocks of 1099511627776 positions, 1099511627776 to a row, are no cache"},
+		{func(f *Form) { f.Cache = Contiguous{33} }, "a capacity of 33 positions is more than the context of 32"},
+		{func(f *Form) { f.Cache = Paged{9, 4, 9} }, "9 blocks of 4 positions to a row are more than the context of 32 needs"},
 		{func(f *Form) { f.Cache = Paged{1 << 40, 4, 2} }, "input k0: "},
 		{func(f *Form) { f.Rows = 1 << 30 }, "input"},
 		{func(f *Form) { f.Logits = 7 }, "there is no choice of logits 7"},
@@ -241,14 +246,14 @@ func TestTokensOutside(t *testing.T) {
 			}
 		}
 	}
-	g := must(m.Graph(Form{Place: shard.Single(), DType: tensor.F32, Rows: 1, Tokens: 2, Cache: Contiguous{64}}))
+	g := must(m.Graph(Form{Place: shard.Single(), DType: tensor.F32, Rows: 1, Tokens: 2, Cache: Paged{Blocks: 7, BlockSize: 5, Width: 7}}))
 	x, err := interp.New().Compile(t.Context(), g)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for length, ok := range map[int32]bool{32: true, 33: false} { // the second token is padding, or beyond the context
-		named := map[string]*tensor.Tensor{"pos": must(tensor.From([]int{1}, []int32{31})), "length": must(tensor.From([]int{1}, []int32{length}))}
-		if _, err := x.Run(t.Context(), fillInputs(g, named)...); (err == nil) != ok {
+		named := map[string]*tensor.Tensor{"pos": must(tensor.From([]int{1}, []int32{31})), "table": must(tensor.From([]int{1, 7}, []int32{0, 1, 2, 3, 4, 5, 6})), "length": must(tensor.From([]int{1}, []int32{length}))}
+		if _, err := x.Run(t.Context(), fillInputs(g, named)...); (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "index 32 at position [0,1]") {
 			t.Errorf("position 31, length %d of a context of 32: %v", length, err)
 		}
 	}

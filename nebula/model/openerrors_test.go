@@ -125,6 +125,7 @@ func TestGGUFErrors(t *testing.T) {
 		{u32("llama.attention.value_length", 6), u32("llama.attention.value_length", 8), "heads have 6 channels for keys and 8 for values; only equal numbers are supported"},
 		{u32("llama.rope.dimension_count", 6), u32("llama.rope.dimension_count", 4), "4 of 6 channels of a head turn; only heads that turn as a whole are supported"},
 		{u32("llama.vocab_size", 41), u32("llama.expert_count"[:16], 41), ""}, // a key that nobody reads
+		{"layer_norm_rms_epsilon", "layer_norm_rms_epsylon", "llama.attention.layer_norm_rms_epsilon is missing; a float is needed"},
 		{"token_embd.weight", "token_embt.weight", "there is no matrix token_embd.weight"},
 		{"output_norm.weight", "output_morn.weight", `there is no weight "output_norm.weight", which is norm.weight [16]`},
 		{u32("llama.context_length", 96), u32("llama.context_length", 1<<31), "llama.context_length is 2147483648; a number from 0 to 16777216 is needed"},

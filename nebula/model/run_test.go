@@ -9,6 +9,7 @@ import (
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/ir"
+	"forgekernel/forge/pass"
 	"forgekernel/forge/tensor"
 	"forgekernel/nebula/collective"
 	"forgekernel/nebula/shard"
@@ -21,7 +22,7 @@ type decoder struct {
 	m       *Model
 	layout  shard.Layout
 	form    Form // Place, Tokens and Logits vary
-	backend backend.Backend
+	passes  bool // programs go through the compiler's passes
 	pools   [][]*tensor.Tensor
 	tables  *tensor.Tensor
 	tp, pp  [][]collective.Group // by stage and TP rank, by TP rank and stage
@@ -34,7 +35,7 @@ func contiguous() Contiguous { return Contiguous{Capacity: 32} }
 
 func newDecoder(t testing.TB, m *Model, l shard.Layout, dtype tensor.DType, rows int, c Cache) *decoder {
 	t.Helper()
-	d := &decoder{t: t, m: m, layout: l, form: Form{DType: dtype, Rows: rows, Cache: c}, backend: interp.New(), compile: make(map[Form]backend.Executable)}
+	d := &decoder{t: t, m: m, layout: l, form: Form{DType: dtype, Rows: rows, Cache: c}, compile: make(map[Form]backend.Executable)}
 	for range l.PP {
 		d.tp = append(d.tp, collective.Local(l.TP, collective.Options{}))
 	}
@@ -76,7 +77,14 @@ func (d *decoder) program(f Form) backend.Executable {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	x, err := d.backend.Compile(d.t.Context(), g)
+	if d.passes {
+		r, err := pass.Run(g, pass.Options{})
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		g = r.Graph
+	}
+	x, err := interp.New().Compile(d.t.Context(), g)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -170,7 +178,7 @@ func (d *decoder) runRank(ctx context.Context, x backend.Executable, pools []*te
 // in float64.
 func wide(t testing.TB, m *Model, dtype tensor.DType, rows ...[]int32) *tensor.Tensor {
 	t.Helper()
-	f := Form{Place: shard.Single(), DType: dtype, Rows: len(rows), Cache: Contiguous{Capacity: 64}, Logits: All}
+	f := Form{Place: shard.Single(), DType: dtype, Rows: len(rows), Cache: Contiguous{Capacity: m.Config.Context}, Logits: All}
 	for _, r := range rows {
 		f.Tokens = max(f.Tokens, len(r))
 	}

@@ -20,16 +20,16 @@ type batch struct {
 	pool *cache.Pool
 
 	lastID   uint64
-	waiting  list.List  // of *request, by age
-	running  []*request // those with a sequence; decoders take turns from the front
+	waiting  list.List  // of *request, in the order in which they begin
+	running  []*request // those with a sequence
 	releases []uint64   // requests that the ranks are to forget before the next step
 	promised int        // blocks that accepted requests may need at most
 	broken   error      // why nothing is accepted any more
 	stats    counters
 
 	// Of the step that is being formed.
-	decoding, filling int // running requests with one token to compute, and with more
-	scratch           [2][]*request
+	decoding int // running requests that have one token to compute or in flight
+	scratch  [2][]*request
 }
 
 // request is a Request on its way.
@@ -46,7 +46,7 @@ type request struct {
 	elem    *list.Element   // in waiting
 	seq     *cache.Sequence // while running
 	known   bool            // to the ranks
-	busy    bool            // has a row in a step in flight
+	flying  int             // its rows in steps in flight
 	done    bool            // has given out its end
 	unwatch func()          // the context of Submit
 }
@@ -145,7 +145,7 @@ func (b *batch) finish(r *request, reason Reason, err error, now time.Time) {
 	case r.seq == nil:
 		b.waiting.Remove(r.elem)
 		b.promised -= b.pool.BlocksFor(r.most)
-	case !r.busy:
+	case r.flying == 0:
 		b.retire(r)
 	}
 }
@@ -192,8 +192,8 @@ func (b *batch) endAll(err func(*request) error, lost bool, now time.Time) {
 		all = append(all, e.Value.(*request))
 	}
 	for _, r := range all {
-		if lost && r.busy {
-			r.busy = false
+		if lost && r.flying > 0 {
+			r.flying = 0
 			if r.done {
 				b.retire(r)
 			}
@@ -217,10 +217,12 @@ func (b *batch) complete(f *flight, choices []choice, now time.Time) {
 		if row.Pos < len(r.Prompt) {
 			prompt += len(row.Tokens)
 		}
-		r.busy = false
+		r.flying--
 		switch {
 		case r.done:
-			b.retire(r)
+			if r.flying == 0 {
+				b.retire(r)
+			}
 		case row.Logits && choices[i].err != nil:
 			b.finish(r, Failed, choices[i].err, now)
 		case row.Logits:

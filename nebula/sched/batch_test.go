@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -205,13 +204,14 @@ func TestShortPromptsSharePrefillSteps(t *testing.T) {
 	s.finish()
 }
 
-// The fake engine refuses a request that is in two steps in flight, so only the
-// balance is looked at here.
 func TestStagesHaveEqualShares(t *testing.T) {
 	for _, c := range []struct{ depth, requests int }{{2, 8}, {2, 5}, {3, 7}, {4, 4}} {
 		s := newSim(t, info(8, 64, 200, 4, c.depth), Options{})
 		for i := range c.requests {
 			s.submit(ask(prompt(i, 3), 30))
+		}
+		if f := s.tick(); len(f.rows) != ceil(c.requests, c.depth) {
+			t.Errorf("depth %d, %d prompts: a step of %d", c.depth, c.requests, len(f.rows))
 		}
 		for range 4 * c.depth { // past the prompts
 			s.tick()
@@ -226,6 +226,34 @@ func TestStagesHaveEqualShares(t *testing.T) {
 			}
 		}
 		s.finish()
+	}
+}
+
+func TestChunksOfAPromptFollowOneAnother(t *testing.T) {
+	in := info(4, 64, 100, 4, 3)
+	s := newSim(t, in, Options{Chunk: 16})
+	r := s.submit(ask(prompt(0, 100), 5))
+	for chunk := range 7 {
+		f := s.tick()
+		if n := min(16, 100-16*chunk); len(f.step.Rows) != 1 || len(f.step.Rows[0].Tokens) != n {
+			t.Fatalf("chunk %d: %+v", chunk, f.step.Rows)
+		}
+		if want := min(2, 6-chunk); len(s.flying) != want {
+			t.Fatalf("after chunk %d %d steps are in flight, want %d", chunk, len(s.flying), want)
+		}
+	}
+	s.finish()
+	checkWhole(t, r, in)
+}
+
+func TestAPromptThatEndedIsNotComputedOn(t *testing.T) {
+	s := newSim(t, info(4, 64, 100, 4, 3), Options{Chunk: 16})
+	r := s.submit(ask(prompt(0, 100), 5))
+	s.tick() // 2 chunks more are in flight
+	s.batch.finish(r, Cancelled, nil, s.now)
+	s.finish()
+	if n := len(s.engine.steps); n != 3 {
+		t.Errorf("%d steps", n)
 	}
 }
 
@@ -262,7 +290,7 @@ func TestCommonPrefixIsComputedOnce(t *testing.T) {
 		in := info(8, 8192, 600, 16, depth)
 		var prefill, blocks [2]int
 		for i, alone := range []bool{false, true} {
-			s := newSim(t, in, Options{NoSharing: alone})
+			s := newSim(t, in, Options{NoSharing: alone, Chunk: 8192})
 			var all []*request
 			for j := range n {
 				p := append(prompt(0, common), prompt(j, own)...)
@@ -303,6 +331,51 @@ func TestTheYoungestGivesUpItsBlocks(t *testing.T) {
 		}
 		checkWhole(t, r, in)
 	}
+}
+
+// Blocks of one token run out while two prompts are being computed beside two
+// decoders.
+func TestPromptsGiveWayToOlderDecoders(t *testing.T) {
+	in := info(4, 64, 40, 1, 1)
+	s := newSim(t, in, Options{Chunk: 1})
+	all := []*request{s.submit(ask(prompt(0, 2), 30)), s.submit(ask(prompt(1, 2), 30))}
+	s.tick()
+	all = append(all, s.submit(ask(prompt(2, 15), 3)), s.submit(ask(prompt(3, 15), 3)))
+	s.tick()
+	if all[2].seq == nil || all[3].seq == nil {
+		t.Fatal("the prompts have not begun")
+	}
+	s.finish()
+	if all[2].usage.Preempted == 0 || all[3].usage.Preempted == 0 || all[0].usage.Preempted != 0 {
+		t.Errorf("preempted %d, %d, %d times", all[0].usage.Preempted, all[2].usage.Preempted, all[3].usage.Preempted)
+	}
+	for _, r := range all {
+		checkWhole(t, r, in)
+	}
+}
+
+// A request begins when its prompt fits beside what the running ones still need
+// for theirs and a block more for each; blocks that it would share are not there
+// for it a second time.
+func TestWhoFits(t *testing.T) {
+	s := newSim(t, info(4, 64, 10, 4, 1), Options{Chunk: 4})
+	s.submit(ask(prompt(1, 9), 1))
+	s.finish()                      // leaves 2 idle blocks
+	s.submit(ask(prompt(2, 2), 12)) // a decoder with 1 block
+	s.tick()
+	s.submit(ask(prompt(3, 15), 2)) // a prompt with 1 block of 4
+	s.tick()
+	for n, want := range map[int]bool{12: true, 13: false} { // 3 and 4 blocks; 8 are available, 2 of them shared, 5 are needed
+		r, err := s.batch.newRequest(ask(prompt(1, n), 2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		have := s.batch.pool.Match(r.tokens)
+		if got := s.batch.fits(r, have); got != want || have.Tokens != 8 {
+			t.Errorf("a prompt of %d tokens, %d of them there, fits: %v", n, have.Tokens, got)
+		}
+	}
+	s.finish()
 }
 
 func TestRefuseNeverPreempts(t *testing.T) {
@@ -397,85 +470,3 @@ func TestAFailedSamplerEndsItsRequestAlone(t *testing.T) {
 type samplerFunc func([]float32) (sample.Choice, error)
 
 func (f samplerFunc) Next(logits []float32) (sample.Choice, error) { return f(logits) }
-
-// storm submits, ends and runs requests at random and checks each against the
-// reference.
-func storm(t *testing.T, next func(int) int, ops int) {
-	in := info(1+next(5), 8+next(8), 6+next(20), 1+next(5), 1+next(3))
-	opts := Options{Limit: 1 + next(12), Chunk: 1 + next(6), Full: Full(next(2)), NoSharing: next(4) == 0}
-	if next(4) == 0 {
-		opts.Batching = EqualLength{Window: time.Duration(next(4)) * time.Second}
-	}
-	s := newSim(t, in, opts)
-	ended := map[*request]Reason{}
-	var all []*request
-	for range ops {
-		switch op := next(8); {
-		case op < 3:
-			req := ask(prompt(next(2), 1+next(s.batch.longest())), next(20), int32(next(11)))
-			r, err := s.offer(req)
-			var full *QueueFull
-			var out *cache.OutOfBlocks
-			var long *TooLong
-			switch {
-			case err == nil:
-				all = append(all, r)
-			case !errors.As(err, &full) && !errors.As(err, &out) && !errors.As(err, &long):
-				t.Fatal(err)
-			}
-		case op < 4 && len(all) > 0:
-			r := all[next(len(all))]
-			if reason := Reason(next(int(Failed))); !r.done {
-				ended[r] = reason
-				s.batch.finish(r, reason, nil, s.now)
-			}
-		case op < 6 && len(s.flying) < in.Depth:
-			s.send()
-		default:
-			s.tick()
-		}
-		if used := s.batch.pool.Stats().Used; used > in.Blocks {
-			t.Fatalf("%d blocks of %d", used, in.Blocks)
-		}
-	}
-	s.finish()
-	for _, r := range all {
-		reason, cut := ended[r]
-		if !cut {
-			checkWhole(t, r, in)
-			continue
-		}
-		tokens, fin := read(t, r.stream)
-		want, _ := sequential(r.Request, in)
-		if fin.Reason != reason || len(tokens) > len(want) || !slices.Equal(tokens, want[:len(tokens)]) {
-			t.Errorf("ended with %v: %v, %v, want a beginning of %v", reason, tokens, fin.Reason, want)
-		}
-	}
-	for id, n := range s.engine.released {
-		if most := 1 + all[id-1].usage.Preempted; n > most {
-			t.Errorf("request %d was released %d times", id, n)
-		}
-	}
-}
-
-func TestStorm(t *testing.T) {
-	for seed := range uint64(300) {
-		rng := rand.New(rand.NewPCG(seed, 3))
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { storm(t, rng.IntN, 150) })
-	}
-}
-
-func FuzzStorm(f *testing.F) {
-	f.Add([]byte{2, 3, 9, 3, 1, 5, 2, 0, 1, 1, 0, 0, 7, 9, 1, 7, 7, 7, 0, 1, 5, 3, 2, 7})
-	f.Fuzz(func(t *testing.T, data []byte) {
-		at := 0
-		next := func(n int) int {
-			if at == len(data) {
-				return 0
-			}
-			at++
-			return int(data[at-1]) % n
-		}
-		storm(t, next, min(len(data), 150))
-	})
-}

@@ -10,10 +10,10 @@
 //
 // Before each step the scheduler decides anew who takes part (continuous
 // batching). Requests that decode come first, so that a long prompt never stalls
-// them; what is left of the step's rows and tokens goes to prompts, in the order
-// in which they came. An engine with pipeline stages takes several steps at a
-// time; the requests are then divided evenly among the steps in flight, none in
-// two at once.
+// them; what is left of the step's rows and tokens goes to prompts: half to the
+// oldest, the rest to those that need least. An engine with pipeline stages takes several steps at a
+// time; the requests are then divided evenly among the steps in flight, and a
+// long prompt follows itself through the stages, chunk by chunk.
 //
 // # Blocks
 //
@@ -34,7 +34,9 @@
 // once; its blocks are free and the ranks forget it when the step that it is
 // part of has come back, before the next step is sent, exactly once. An engine
 // that failed is not asked again: every request that was not finished gets the
-// failure, later ones are refused with it, and nothing is retried.
+// failure, later ones are refused with it, and nothing is retried. A step that
+// the engine refuses counts as its failure: the ranks' books are not the
+// scheduler's, and nobody can say which are right.
 //
 // A [Router] spreads requests over several schedulers.
 package sched

@@ -28,7 +28,7 @@ type fakeEngine struct {
 	steps    []engine.Step // all that were submitted
 	results  map[engine.Ticket]engine.Result
 	released map[uint64]int
-	inFlight map[uint64]bool
+	inFlight map[uint64]int
 	peak     int // most blocks held at a time
 
 	failSubmit, failWait engine.Ticket // the step at which to fail; 0 = never
@@ -49,7 +49,7 @@ func newFake(t testing.TB, info engine.Info) *fakeEngine {
 		t.Fatal(err)
 	}
 	f := &fakeEngine{info: info, ledger: ledger, results: map[engine.Ticket]engine.Result{},
-		released: map[uint64]int{}, inFlight: map[uint64]bool{}}
+		released: map[uint64]int{}, inFlight: map[uint64]int{}}
 	for range info.Blocks {
 		f.blocks = append(f.blocks, make([]int32, info.BlockSize))
 	}
@@ -81,11 +81,8 @@ func (f *fakeEngine) Submit(_ context.Context, step engine.Step) (engine.Ticket,
 func (f *fakeEngine) check(step engine.Step) error {
 	tokens := 0
 	var appends []cache.Append
-	for i, row := range step.Rows {
+	for _, row := range step.Rows {
 		tokens += len(row.Tokens)
-		if f.inFlight[row.Request] {
-			return &engine.Refused{Row: i, Reason: "request is in flight"}
-		}
 		appends = append(appends, cache.Append{Request: row.Request, Pos: row.Pos, Tokens: len(row.Tokens), Blocks: row.Blocks})
 	}
 	if len(step.Rows) == 0 || len(step.Rows) > f.info.MaxRows || tokens > f.info.MaxTokens || len(f.results) >= f.info.Depth {
@@ -101,7 +98,7 @@ func (f *fakeEngine) check(step engine.Step) error {
 func (f *fakeEngine) execute(step engine.Step) engine.Result {
 	size := f.info.BlockSize
 	for _, row := range step.Rows {
-		f.inFlight[row.Request] = true
+		f.inFlight[row.Request]++
 		for i, token := range row.Tokens {
 			p := row.Pos + i
 			f.blocks[row.Blocks[p/size]][p%size] = token
@@ -115,7 +112,7 @@ func (f *fakeEngine) execute(step engine.Step) engine.Result {
 			for p := range seen {
 				seen[p] = f.blocks[row.Blocks[p/size]][p%size]
 			}
-			logits = model(seen, f.info.Vocab)
+			logits = predict(seen, f.info.Vocab)
 		}
 		result.Logits = append(result.Logits, logits)
 	}
@@ -140,7 +137,7 @@ func (f *fakeEngine) Wait(_ context.Context, t engine.Ticket) (engine.Result, er
 	}
 	delete(f.results, t)
 	for _, row := range f.steps[t-1].Rows {
-		delete(f.inFlight, row.Request)
+		f.inFlight[row.Request]--
 	}
 	return result, nil
 }
@@ -148,7 +145,7 @@ func (f *fakeEngine) Wait(_ context.Context, t engine.Ticket) (engine.Result, er
 func (f *fakeEngine) Release(_ context.Context, request uint64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.inFlight[request] {
+	if f.inFlight[request] > 0 {
 		return fmt.Errorf("request %d has a step in flight", request)
 	}
 	if !f.ledger.Release(request) {
@@ -169,8 +166,8 @@ func (f *fakeEngine) Status() engine.Status {
 
 func (f *fakeEngine) Close() error { return nil }
 
-// model is a decoder: a function of all tokens it sees.
-func model(seen []int32, vocab int) []float32 {
+// predict is a decoder: a function of all tokens it sees.
+func predict(seen []int32, vocab int) []float32 {
 	h := uint32(2166136261)
 	for _, token := range seen {
 		h = (h ^ uint32(token)) * 16777619
@@ -190,7 +187,7 @@ func ask(prompt []int32, most int, stop ...int32) Request {
 func sequential(req Request, info engine.Info) (generated []int32, reason Reason) {
 	seen := slices.Clone(req.Prompt)
 	for {
-		logits := model(seen, info.Vocab)
+		logits := predict(seen, info.Vocab)
 		token := int32(slices.Index(logits, slices.Max(logits)))
 		seen = append(seen, token)
 		generated = append(generated, token)

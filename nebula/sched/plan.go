@@ -27,10 +27,11 @@ func (b *batch) plan(now time.Time) (*flight, time.Time) {
 	most := min(b.info.MaxRows, len(b.running))
 	f := &flight{sent: now, rows: make([]*request, 0, most), step: engine.Step{Rows: make([]engine.Row, 0, most)}}
 	decodes, prompts := b.ready()
-	b.addDecodes(f, decodes, len(prompts) > 0)
-	b.addPrompts(f, prompts)
+	b.addDecodes(f, decodes)
+	b.addPrompts(f, slices.DeleteFunc(prompts, func(r *request) bool { return r.seq == nil })) // preempted by decoders
 	for _, r := range f.rows {
-		r.busy, r.known = true, true
+		r.flying++
+		r.known = true
 		r.seq.Publish()
 		if r.usage.Started.IsZero() {
 			r.usage.Started = now
@@ -40,24 +41,24 @@ func (b *batch) plan(now time.Time) (*flight, time.Time) {
 	return f, again
 }
 
-// ready returns the running requests that are not in flight: those that need
-// one token computed, and those that need more.
+// ready returns the running requests that need one token computed, and those that
+// need more. Tokens that are known can be computed while the ones before them are
+// in flight: chunks of one prompt follow one another through the stages.
 func (b *batch) ready() (decodes, prompts []*request) {
 	decodes, prompts = b.scratch[0][:0], b.scratch[1][:0]
-	b.decoding, b.filling = 0, 0
+	b.decoding = 0
 	for _, r := range b.running {
-		left := r.remaining()
-		if left > 1 {
-			b.filling++
-		} else {
-			b.decoding++
+		if r.done {
+			continue // until its steps are back
 		}
-		switch {
-		case r.busy:
-		case left > 1:
-			prompts = append(prompts, r)
-		default:
+		switch r.remaining() {
+		case 0:
+			b.decoding++
+		case 1:
+			b.decoding++
 			decodes = append(decodes, r)
+		default:
+			prompts = append(prompts, r)
 		}
 	}
 	b.scratch = [2][]*request{decodes, prompts}
@@ -65,20 +66,14 @@ func (b *batch) ready() (decodes, prompts []*request) {
 }
 
 // addDecodes adds the rows of one token: an even share of all that decode, so
-// that with several steps in flight each has its part. One row is left for
-// prompts if there are any.
-func (b *batch) addDecodes(f *flight, ready []*request, prompts bool) {
-	rows := b.info.MaxRows
-	if prompts && rows > 1 {
-		rows--
-	}
-	share := min(rows, ceil(b.decoding, b.info.Depth))
+// that with several steps in flight each has its part. What is left out of one
+// step comes into one of the next: as many steps as may be in flight have shares
+// for all. They also leave a row to a prompt, because no more requests run than
+// those steps have rows.
+func (b *batch) addDecodes(f *flight, ready []*request) {
+	share := ceil(b.decoding, b.info.Depth)
 	for _, r := range ready {
-		if len(f.rows) == share {
-			b.rotate(f.rows)
-			break
-		}
-		if r.seq != nil { // not preempted by one before it
+		if len(f.rows) < share && r.seq != nil { // not preempted by one before it
 			b.add(f, r, 1)
 		}
 	}
@@ -86,38 +81,15 @@ func (b *batch) addDecodes(f *flight, ready []*request, prompts bool) {
 
 func ceil(n, parts int) int { return (n + parts - 1) / parts }
 
-// rotate puts the requests that had their turn behind the others.
-func (b *batch) rotate(served []*request) {
-	order := make([]*request, 0, len(b.running))
-	for _, r := range b.running {
-		if !slices.Contains(served, r) {
-			order = append(order, r)
-		}
-	}
-	b.running = append(order, served...)
-}
-
 // addPrompts fills the step up with chunks of prompts, again an even share of
-// them. The oldest has at least half of the tokens, so that it always goes on;
-// what it leaves goes to those that need least, which would wait long behind it.
+// them, and small chunks where decoders or later stages would wait for them.
 func (b *batch) addPrompts(f *flight, ready []*request) {
-	ready = slices.DeleteFunc(ready, func(r *request) bool { return r.seq == nil }) // preempted by a decoder
-	if len(ready) == 0 {
-		return
-	}
+	rows := min(b.info.MaxRows-len(f.rows), ceil(len(ready), b.info.Depth))
 	tokens := b.info.MaxTokens - len(f.rows)
-	if b.decoding > 0 {
+	if b.decoding > 0 || b.info.Depth > 1 {
 		tokens = min(tokens, b.opts.Chunk)
 	}
-	rows := min(b.info.MaxRows-len(f.rows), ceil(b.filling, b.info.Depth))
-	slices.SortFunc(ready, func(a, c *request) int { return cmp.Compare(a.id, c.id) })
-	rest := ready[1:]
-	slices.SortStableFunc(rest, func(a, c *request) int { return cmp.Compare(a.remaining(), c.remaining()) })
-	others := 0
-	for _, r := range rest[:min(len(rest), max(rows-1, 0))] {
-		others += r.remaining()
-	}
-	most := max(ceil(tokens, 2), tokens-others)
+	most := arrange(ready, rows, tokens)
 	for _, r := range ready {
 		if rows == 0 || tokens == 0 {
 			return
@@ -132,6 +104,24 @@ func (b *batch) addPrompts(f *flight, ready []*request) {
 		}
 		most = tokens
 	}
+}
+
+// arrange puts prompts into the order in which they get tokens, and returns how
+// many the first may have. It is the oldest and may have at least half, so that it
+// always goes on; what it leaves goes to those that need least, which would wait
+// long behind it.
+func arrange(prompts []*request, rows, tokens int) (most int) {
+	if len(prompts) == 0 {
+		return 0
+	}
+	slices.SortFunc(prompts, func(a, c *request) int { return cmp.Compare(a.id, c.id) })
+	rest := prompts[1:]
+	slices.SortStableFunc(rest, func(a, c *request) int { return cmp.Compare(a.remaining(), c.remaining()) })
+	others := 0
+	for _, r := range rest[:min(len(rest), max(rows-1, 0))] {
+		others += r.remaining()
+	}
+	return max(ceil(tokens, 2), tokens-others)
 }
 
 // add puts the next n tokens of a request into the step. Where blocks are short,
@@ -152,11 +142,11 @@ func (b *batch) add(f *flight, r *request, n int) bool {
 }
 
 // preempt sends the youngest request that is younger than r and not in flight
-// back to the queue.
+// back to the front of the queue.
 func (b *batch) preempt(f *flight, r *request) bool {
 	victim := r
 	for _, o := range b.running {
-		if o.id > victim.id && !o.busy {
+		if o.id > victim.id && o.flying == 0 {
 			victim = o
 		}
 	}
@@ -170,14 +160,6 @@ func (b *batch) preempt(f *flight, r *request) bool {
 	b.vacate(victim)
 	victim.usage.Preempted++
 	b.stats.preemptions++
-	next := b.waiting.Front()
-	for next != nil && next.Value.(*request).id < victim.id {
-		next = next.Next()
-	}
-	if next == nil {
-		victim.elem = b.waiting.PushBack(victim)
-	} else {
-		victim.elem = b.waiting.InsertBefore(victim, next)
-	}
+	victim.elem = b.waiting.PushFront(victim)
 	return true
 }

@@ -10,7 +10,7 @@ import (
 
 // Request asks for a continuation of a prompt.
 type Request struct {
-	Prompt []int32 // at least one token; not to be changed until the request ends
+	Prompt []int32 // at least one token
 	// How tokens are chosen, which of them end the request, and how many there
 	// may be. Stop strings are not looked at here: whoever makes text of the
 	// tokens ends the stream (Stream.Stop).

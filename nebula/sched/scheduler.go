@@ -25,7 +25,7 @@ const (
 // Options are the policies of a scheduler. The zero value is a good one.
 type Options struct {
 	Limit     int      // most unfinished requests, queued and in flight; 0 = 256
-	Chunk     int      // most prompt tokens of a step that also decodes; 0 = 64
+	Chunk     int      // most prompt tokens of a step that also decodes, or of one of several in flight; 0 = 64
 	Batching  Batching // nil = Continuous
 	Full      Full
 	Salt      string // identity of the model, for the content of blocks

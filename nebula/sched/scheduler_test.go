@@ -178,6 +178,51 @@ func TestNextEndsWithItsOwnContext(t *testing.T) {
 	})
 }
 
+func TestAWindowEndsByItself(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, _ := start(t, info(4, 32, 100, 4, 1), Options{Batching: EqualLength{Window: time.Second}})
+		defer s.Close()
+		_, fin := read(t, submit(t, s, t.Context(), ask(prompt(0, 5), 1)))
+		if got := fin.Usage.Queued(); got != time.Second {
+			t.Errorf("began after %v", got)
+		}
+	})
+}
+
+func TestReadersShareAStream(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		stream := newStream()
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		seen := map[int]int{}
+		for range 4 {
+			wg.Go(func() {
+				for e := range stream.Events() {
+					mu.Lock()
+					seen[e.Index]++
+					mu.Unlock()
+					time.Sleep(time.Second)
+				}
+			})
+		}
+		synctest.Wait() // all wait
+		began := time.Now()
+		for i := range 8 {
+			stream.Push(Event{Index: i})
+		}
+		stream.Push(Event{Index: 8, Finish: &Finish{}})
+		wg.Wait()
+		if took := time.Since(began); took != 3*time.Second {
+			t.Errorf("4 readers took %v for 9 events of a second", took)
+		}
+		for i := range 9 {
+			if seen[i] != 1 {
+				t.Errorf("event %d was seen %d times", i, seen[i])
+			}
+		}
+	})
+}
+
 func TestQueueFullIsExact(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, _ := start(t, info(2, 32, 1000, 4, 1), Options{Limit: 5})

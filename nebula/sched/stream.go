@@ -28,7 +28,7 @@ type Stream struct {
 	events []Event // those before next have been read
 	next   int
 	finish *Finish
-	more   chan struct{} // holds a token while events may be there
+	more   chan struct{} // a token for each event, as long as somebody waits
 }
 
 // NewStream makes the stream of a request that somebody else schedules. Its end
@@ -67,8 +67,6 @@ func (s *Stream) Next(ctx context.Context) (Event, error) {
 			e := s.events[s.next]
 			if s.next++; s.next == len(s.events) {
 				s.events, s.next = s.events[:0], 0
-			} else {
-				s.signal() // for another reader
 			}
 			s.mu.Unlock()
 			return e, nil
@@ -76,7 +74,7 @@ func (s *Stream) Next(ctx context.Context) (Event, error) {
 		ended := s.finish != nil
 		s.mu.Unlock()
 		if ended {
-			s.signal()
+			s.signal() // for another reader
 			return Event{}, io.EOF
 		}
 		select {

@@ -145,6 +145,29 @@ func TestTypesEqual(t *testing.T) {
 	equalOnTargets(t, graphs, inputs)
 }
 
+// TestWholeConverted converts whole numbers in the kernel that makes them: GCC 12
+// crashes on its own functions there.
+func TestWholeConverted(t *testing.T) {
+	var graphs []*ir.Graph
+	var inputs [][]*tensor.Tensor
+	for _, c := range []struct{ from, to tensor.DType }{
+		{tensor.F32, tensor.F64}, {tensor.F64, tensor.F32}, {tensor.F32, tensor.I64}, {tensor.F64, tensor.I32}, {tensor.F16, tensor.F64},
+	} {
+		for _, x := range []*tensor.Tensor{elements(t, c.from), tensor.Scalar(c.from, -0.5)} {
+			for _, name := range []string{"floor", "ceil", "round"} {
+				in, out := ir.SpecOf(x), ir.Spec{DType: c.to, Shape: x.Shape()}
+				g, err := ir.Parse(op.Registry, fmt.Sprintf("graph f(%%x: %v) {\n %%z: %v = fused %%x (%%u: %v[]) {\n %%s: %v[] = %s %%u\n %%r: %v[] = cast %%s {dtype = %q}\n return %%r\n }\n return %%z\n}",
+					in, out, c.from, c.from, name, c.to, c.to))
+				if err != nil {
+					t.Fatal(err)
+				}
+				graphs, inputs = append(graphs, g), append(inputs, []*tensor.Tensor{x})
+			}
+		}
+	}
+	equalOnTargets(t, graphs, inputs)
+}
+
 // equalOnTargets runs programs of one output for every kind of vectors, all natively,
 // and demands the interpreter's bits.
 func equalOnTargets(t *testing.T, graphs []*ir.Graph, inputs [][]*tensor.Tensor) {

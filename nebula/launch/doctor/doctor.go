@@ -43,7 +43,7 @@ const patience = 5 * time.Second
 // checks are the table of a job's host, in the order of the report.
 var checks = []Check{
 	{"launcher", Launcher},
-	{"rendezvous", rendezvous},
+	{"meeting place", meeting},
 	{"operating system", OperatingSystem},
 	{"host", Kind},
 	{"processor", Processor},

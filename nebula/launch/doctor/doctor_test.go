@@ -206,7 +206,7 @@ func TestAmiss(t *testing.T) {
 	}{
 		{"launcher", func(m *made) { m.setenv("PMI_RANK=0 PMI_SIZE=2 OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2") }, Fail, "both openmpi and pmi", "one launcher"},
 		{"launcher", func(m *made) { m.setenv("NEBULA_RANK=0 NEBULA_SIZE=2 NEBULA_JOB=j NEBULA_ADDRESS=n1") }, Warn, "rank 0 of 2", "NEBULA_LOCAL_SIZE"},
-		{"rendezvous", func(m *made) { m.setenv("JOB_COMPLETION_INDEX=0 NEBULA_SIZE=2 HOSTNAME=j-0") }, Fail, "NEBULA_SERVICE", "in all ranks"},
+		{"meeting place", func(m *made) { m.setenv("JOB_COMPLETION_INDEX=0 NEBULA_SIZE=2 HOSTNAME=j-0") }, Fail, "NEBULA_SERVICE", "in all ranks"},
 		{"processor", func(m *made) { m.features = nil }, Warn, "Xeon", "scalar"},
 		{"cores", func(m *made) { m.files["proc/loadavg"] = file("9.50 1 1 1/1 1\n") }, Warn, "load 9.50", "busy"},
 		{"threads", func(m *made) { m.setenv("NEBULA_THREADS=x") }, Fail, `NEBULA_THREADS="x"`, "correct"},
@@ -223,7 +223,7 @@ func TestAmiss(t *testing.T) {
 		{"shared memory", func(m *made) { m.space["/dev/shm"] = [2]uint64{1 << 30, 1 << 20} }, Warn, "1 MiB free", "--shm-size"},
 		{"shared memory", func(m *made) { delete(m.space, "/dev/shm") }, Warn, "/dev/shm: ", "--shm-size"},
 		{"kernel facilities", func(m *made) { m.kernel[1].Try = broken }, Fail, "no futex (function not implemented), memfd", "futex is for waiting"},
-		{"ports", func(m *made) { m.files["proc/sys/net/ipv4/ip_local_port_range"] = file("1024 65535") }, Warn, "gives away 20000 to 31999", "NEBULA_ADDRESS"},
+		{"ports", func(m *made) { m.files["proc/sys/net/ipv4/ip_local_port_range"] = file("1024 65535") }, Warn, "gives away 20000 to 31999", "ip_local_port_range"},
 		{"limits", func(m *made) { m.limits[unix.RLIMIT_NOFILE] = 256 }, Warn, "open files: 256", "ulimit -n 1024"},
 		{"run folder", func(m *made) { m.noFolder = errors.New("a foreign folder") }, Fail, "a foreign folder", "XDG_RUNTIME_DIR"},
 		{"run folder", func(m *made) { m.space[string(m.folder)] = [2]uint64{1 << 30, 1 << 20} }, Warn, "1 MiB free", "logs"},
@@ -289,14 +289,53 @@ func TestLibraries(t *testing.T) {
 	if l := h.Libraries(t.Context(), "libcublasLt.so.12"); len(l) != 1 || l[0].Version != "" {
 		t.Errorf("the version of a file that two packages write is given: %+v", l)
 	}
-	circle := hostOf(t, func(m *made) { m.setenv("NEBULA_CUDA_LIBS=/a") })
+	if l := h.Libraries(t.Context(), "libnvrtc.so.12"); len(l) != 2 || l[1].Version != "12.8.93" {
+		t.Errorf("%+v", l)
+	}
+}
+
+// On a real file system: folders that are links lead to one file, packages of
+// CUDA 13 share a folder, and links in a circle lead nowhere.
+func TestLibrariesOnDisk(t *testing.T) {
+	h := hostOf(t, func(m *made) { m.setenv("NEBULA_CUDA_LIBS=/a VIRTUAL_ENV=/venv") })
 	root := t.TempDir()
-	os.Mkdir(filepath.Join(root, "a"), 0o700)
-	os.Symlink("b", filepath.Join(root, "a/libnccl.so.2"))
-	os.Symlink("libnccl.so.2", filepath.Join(root, "a/b"))
-	circle.Root = os.DirFS(root)
-	if l := circle.Libraries(t.Context(), "libnccl.so.2"); len(l) != 0 {
-		t.Errorf("a circle of links: %+v", l)
+	h.Root = os.DirFS(root)
+	site := "venv/lib/python3.12/site-packages/"
+	for _, name := range []string{
+		"usr/local/cuda-13.0/lib64/libnvrtc.so.13.0.88",
+		site + "nvidia/cu13/lib/libnvrtc.so.13",
+		site + "nvidia_cuda_nvrtc-13.0.88.dist-info/METADATA",
+		site + "nvidia_cuda_nvrtc_cu12-12.8.93.dist-info/METADATA",
+		"a/x",
+	} {
+		if err := os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{
+		"usr/local/cuda-13.0/lib64/libnvrtc.so.13": "libnvrtc.so.13.0.88",
+		"usr/local/cuda-13":                        "cuda-13.0",
+		"usr/local/cuda":                           "cuda-13",
+		"a/libnvrtc.so.13":                         "b",
+		"a/b":                                      "libnvrtc.so.13",
+	} {
+		if err := os.Symlink(to, filepath.Join(root, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, l := range h.Libraries(t.Context(), "libnvrtc.so.13") {
+		got = append(got, l.String())
+	}
+	want := []string{
+		"/usr/local/cuda/lib64/libnvrtc.so.13 13.0.88 (CUDA toolkit)",
+		"/venv/lib/python3.12/site-packages/nvidia/cu13/lib/libnvrtc.so.13 13.0.88 (Python package)",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

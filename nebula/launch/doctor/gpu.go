@@ -18,9 +18,15 @@ type gpu struct {
 // errNoGPU is no failure: most hosts have none.
 var errNoGPU = errors.New("no NVIDIA GPU")
 
-// gpus asks the driver's own program: the library is not opened here, because
-// that would make a device busy for ranks.
+// gpus asks once for all checks: on some hosts the driver takes a second.
 func (h *Host) gpus(ctx context.Context) ([]gpu, error) {
+	h.asked.Do(func() { h.found, h.failure = h.askGPUs(ctx) })
+	return h.found, h.failure
+}
+
+// askGPUs asks the driver's own program: the library is not opened here, because
+// that would make a device busy for ranks.
+func (h *Host) askGPUs(ctx context.Context) ([]gpu, error) {
 	path, err := h.LookPath("nvidia-smi")
 	if err != nil {
 		if devices, _ := fs.Glob(h.Root, "dev/nvidia[0-9]*"); len(devices) > 0 {
@@ -60,7 +66,11 @@ func GPU(ctx context.Context, h *Host) Finding {
 	for _, g := range list {
 		parts = append(parts, fmt.Sprintf("%s: %s, %s, sm_%.0f", g.index, g.name, g.memory, g.capability*10))
 	}
-	return Finding{State: OK, Found: strings.Join(parts, "; ") + "; driver " + list[0].driver}
+	f := Finding{State: OK, Found: strings.Join(parts, "; ") + "; driver " + list[0].driver}
+	if visible, ok := h.Env("CUDA_VISIBLE_DEVICES"); ok {
+		f.Found += "; ranks see CUDA_VISIBLE_DEVICES=" + visible
+	}
+	return f
 }
 
 // Compute capabilities from which a device has bf16, and below which libraries of

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/cpu"
@@ -29,6 +30,10 @@ type Host struct {
 	Limit    func(resource int) (unix.Rlimit, error)
 	Kernel   []Facility
 	Folder   func() (launch.Folder, error)
+
+	asked   sync.Once // for what gpus returns
+	found   []gpu
+	failure error
 }
 
 // Facility is something that the kernel may or may not give.

@@ -27,19 +27,23 @@ func Launcher(_ context.Context, h *Host) Finding {
 	return f
 }
 
-func rendezvous(_ context.Context, h *Host) Finding {
+// meeting examines whether the ranks would find one another.
+func meeting(_ context.Context, h *Host) Finding {
 	job, err := launch.Detect(h.Env)
 	switch {
 	case err != nil:
 		return Finding{State: Fail, Found: "the place of this rank is not known", Fix: "see launcher"}
 	case job.Launcher == "none":
-		return Finding{State: OK, Found: "of a job's own ranks, at a socket of this host"}
+		return Finding{State: OK, Found: "of a job's own ranks, at sockets of this host"}
 	}
-	r, err := job.Rendezvous()
-	if err != nil {
+	host, err := job.Host()
+	switch {
+	case err != nil:
 		return Finding{State: Fail, Found: err.Error(), Fix: "set what the error names, in all ranks"}
+	case host == "":
+		return Finding{State: OK, Found: "at sockets of this host"}
 	}
-	return Finding{State: OK, Found: r.Network + " " + strings.Join(r.Addresses, ", ")}
+	return Finding{State: OK, Found: "at host " + host}
 }
 
 func threads(_ context.Context, h *Host) Finding {

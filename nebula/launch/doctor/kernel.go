@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"forgekernel/nebula/launch"
 )
 
 // smallShared is what Docker gives unless it is told more.
@@ -43,20 +41,22 @@ func facilities(_ context.Context, h *Host) Finding {
 		Fix: strings.Join(needs, "; ") + ": use a kernel, a sandbox or a seccomp profile that has them"}
 }
 
-// ports examines whether the ports of a rendezvous are free of those that the
-// system gives to outgoing connections.
+// Ranks on several hosts listen at ports in this range, which follow from the job
+// and its epoch.
+const firstPort, lastPort = 20000, 31999
+
+// ports examines whether the system gives ports of ranks to outgoing connections.
 func ports(_ context.Context, h *Host) Finding {
-	first, last := launch.Ports()
-	found := fmt.Sprintf("ranks on several hosts meet at one of %d to %d", first, last)
+	found := fmt.Sprintf("ranks on several hosts listen at %d to %d", firstPort, lastPort)
 	fields := strings.Fields(h.read("proc/sys/net/ipv4/ip_local_port_range"))
 	if len(fields) != 2 {
 		return Finding{State: OK, Found: found}
 	}
 	low, err1 := strconv.Atoi(fields[0])
 	high, err2 := strconv.Atoi(fields[1])
-	if err1 == nil && err2 == nil && low <= last && high >= first {
-		return Finding{State: Warn, Found: fmt.Sprintf("%s, of which the system gives away %d to %d", found, max(low, first), min(high, last)),
-			Fix: "a port may be taken when a job starts: choose one with NEBULA_ADDRESS=HOST:PORT, or raise net.ipv4.ip_local_port_range"}
+	if err1 == nil && err2 == nil && low <= lastPort && high >= firstPort {
+		return Finding{State: Warn, Found: fmt.Sprintf("%s, of which the system gives away %d to %d", found, max(low, firstPort), min(high, lastPort)),
+			Fix: "ports may be taken when a job starts: raise the first of net.ipv4.ip_local_port_range"}
 	}
 	return Finding{State: OK, Found: found}
 }

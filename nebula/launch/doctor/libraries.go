@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -32,13 +34,21 @@ func (l Library) String() string {
 // left out.
 func (h *Host) Libraries(ctx context.Context, names ...string) []Library {
 	var list []Library
-	seen := map[string]bool{}
+	var seen []fs.FileInfo
+	reached := map[string]bool{}
 	add := func(file, source string) {
 		real := h.resolve(file)
-		if info, err := fs.Stat(h.Root, real); err != nil || !info.Mode().IsRegular() || seen[real] || strings.Contains("/"+file+"/", "/stubs/") {
+		info, err := fs.Stat(h.Root, real)
+		if err != nil || !info.Mode().IsRegular() || strings.Contains("/"+file, "/stubs/") {
 			return
 		}
-		seen[real] = true
+		// One file is often reached through several folders that are links, such as
+		// /usr/local/cuda and /lib.
+		again := func(other fs.FileInfo) bool { return os.SameFile(info, other) }
+		if reached[real] || slices.ContainsFunc(seen, again) {
+			return
+		}
+		reached[real], seen = true, append(seen, info)
 		list = append(list, Library{Path: "/" + file, Version: h.version(file, real), Source: source})
 	}
 	folders := func(dirs []string, source string) {
@@ -143,9 +153,13 @@ func (h *Host) resolve(file string) string {
 
 var (
 	soVersion = regexp.MustCompile(`\.so\.([0-9]+(?:\.[0-9]+)+)$`)
-	inPackage = regexp.MustCompile(`^(.*/(?:dist|site)-packages)/nvidia/([^/]+)/lib/`)
+	inPackage = regexp.MustCompile(`^(.*/(?:dist|site)-packages)/nvidia/([^/]+)/lib/(lib[A-Za-z]+)\.`)
 	ofPackage = regexp.MustCompile(`-([0-9][0-9A-Za-z.]*)\.dist-info$`)
+	shared    = regexp.MustCompile(`^cu[0-9]+$`) // a folder that the packages of one CUDA release share
 )
+
+// distributions are what pip calls the packages of libraries.
+var distributions = map[string]string{"libnccl": "nvidia_nccl", "libnvrtc": "nvidia_cuda_nvrtc", "libcublasLt": "nvidia_cublas"}
 
 // version reads it from the name of the real file, or from the folder that pip
 // keeps beside a package. With packages for two releases of CUDA, which write the
@@ -155,10 +169,16 @@ func (h *Host) version(file, real string) string {
 		return m[1]
 	}
 	m := inPackage.FindStringSubmatch(file)
-	if m == nil {
+	if m == nil || distributions[m[3]] == "" {
 		return ""
 	}
-	infos := h.glob(m[1]+"/nvidia_"+m[2]+"-*.dist-info", m[1]+"/nvidia_"+m[2]+"_cu*-*.dist-info")
+	name := m[1] + "/" + distributions[m[3]]
+	// From CUDA 13 on, names of packages have no release, but folders may.
+	patterns := []string{name + "_cu*-*.dist-info"}
+	if shared.MatchString(m[2]) {
+		patterns = []string{name + "-" + m[2][len("cu"):] + ".*.dist-info"}
+	}
+	infos := h.glob(patterns...)
 	if len(infos) != 1 {
 		return ""
 	}

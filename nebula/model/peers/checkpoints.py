@@ -32,6 +32,7 @@ STEPS = 64
 LLAMA3 = {"rope_type": "llama3", "rope_theta": 10000.0, "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
           "original_max_position_embeddings": 32}
 YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 32}
+SHARP = {**YARN, "truncate": False, "attention_factor": 1.3, "beta_fast": 16, "beta_slow": 2}
 LINEAR = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.0}
 DYNAMIC = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0}
 DEFAULT = {"rope_type": "default", "rope_theta": 5000.0}
@@ -66,6 +67,7 @@ def cases(wide):
     yield "qwen2", gated("Qwen2", wide, tie_word_embeddings=True), store, 1
     yield "gpt2", gpt2(wide), store, 1
     if wide:
+        yield "sharp", gated("Llama", wide, rope_parameters=SHARP), store, 1
         yield "dynamic", gated("Llama", wide, rope_parameters=DYNAMIC), store, 1
         yield "multiquery", gated("Llama", wide, num_key_value_heads=1), store, 3
         yield "multihead", gated("Qwen2", wide, num_key_value_heads=12), store, 1
@@ -133,6 +135,19 @@ def interleave(w, heads):
     return w.reshape(heads, 2, w.shape[0] // heads // 2, *w.shape[1:]).swapaxes(1, 2).reshape(w.shape)
 
 
+def scaling(out, c):
+    """Rotary scaling: by metadata, or for llama3 as a tensor of divisors, one for each pair of channels."""
+    rope = c.rope_parameters
+    if rope["rope_type"] == "yarn":
+        out.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        out.add_rope_scaling_factor(rope["factor"])
+        out.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+    if rope["rope_type"] == "llama3":
+        plain = rope["rope_theta"] ** -(torch.arange(0, c.head_dim, 2, dtype=torch.float64) / c.head_dim)
+        scaled, _ = transformers.modeling_rope_utils.ROPE_INIT_FUNCTIONS["llama3"](c, "cpu")
+        out.add_tensor("rope_freqs.weight", (plain / scaled).float().numpy())
+
+
 def write_gguf(model, path, arch, store):
     c, names = model.config, arrangement(arch)
     out = gguf.GGUFWriter(path, arch)
@@ -152,6 +167,7 @@ def write_gguf(model, path, arch, store):
         out.add_rope_dimension_count(c.head_dim)
         out.add_rope_freq_base(c.rope_parameters["rope_theta"])
         out.add_layer_norm_rms_eps(c.rms_norm_eps)
+        scaling(out, c)
     for name, w in model.state_dict().items():
         if name == "lm_head.weight" and c.tie_word_embeddings:
             continue
@@ -191,7 +207,7 @@ def main():
         save(model, folder, store, shards)
         save_file(want, args.out / (name + ".expected.safetensors"))
     half = torch.float32 if args.wide else torch.float16
-    for arch, config in [("llama", gated("Llama", args.wide)), ("qwen2", gated("Qwen2", args.wide)), ("gpt2", gpt2(args.wide))]:
+    for arch, config in [("llama", gated("Llama", args.wide, rope_parameters=LLAMA3)), ("qwen2", gated("Qwen2", args.wide, rope_parameters=YARN)), ("gpt2", gpt2(args.wide))]:
         model, want = decisive(config, half, prompt, decoded)
         path = args.out / (arch + ".gguf")
         write_gguf(model, path, arch, half)

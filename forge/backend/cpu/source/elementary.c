@@ -159,9 +159,20 @@ INLINE vf v_atan(vf x) {
   return choose(x != x, x, (vf)((vi)y | ((vi)x & (i32)0x80000000)));
 }
 
-/* Whole numbers. */
-#define WHOLE(name, whole) \
-  INLINE vf v_##name(vf x) { vf r; for (int l = 0; l < LANES; l++) r[l] = __builtin_##whole##f(x[l]); return r; } \
-  INLINE hd half_##name(hd x) { hd r; for (int l = 0; l < LANES / 2; l++) r[l] = __builtin_##whole(x[l]); return r; } \
+/* Whole numbers. Beyond the magnitude big every number is whole; below it, adding
+   big rounds to one. The result has the sign of x, also where it is 0. The
+   compiler's own functions are not used: GCC 12 crashes on their conversion to
+   another type. */
+#define WHOLE(name, vec, ints, sign, big, adjusted) \
+  INLINE vec name(vec x) { \
+    vec s = (vec)((ints)x & sign), a = (vec)((ints)x & ~sign), n = (vec)((ints)((a + big) - big) | (ints)s), one = (vec){0} + 1; \
+    vec r = (vec)(((ints)(adjusted) & ~sign) | (ints)s); \
+    ints in = a < big; \
+    return (vec)(((ints)r & in) | ((ints)x & ~in)); \
+  }
+#define WHOLE_F32(name, adjusted) WHOLE(v_##name, vf, vi, (i32)0x80000000, 0x1p23f, adjusted)
+#define WHOLE_F64(name, adjusted) \
+  WHOLE(half_##name, hd, hl, (i64)0x8000000000000000, 0x1p52, adjusted) \
   INLINE vd v_##name##_f64(vd x) { return (vd){half_##name(x.a), half_##name(x.b)}; }
-WHOLE(floor, floor) WHOLE(ceil, ceil) WHOLE(round, rint)
+WHOLE_F32(round, n) WHOLE_F32(floor, n - (vf)((vi)one & (n > x))) WHOLE_F32(ceil, n + (vf)((vi)one & (n < x)))
+WHOLE_F64(round, n) WHOLE_F64(floor, n - (hd)((hl)one & (n > x))) WHOLE_F64(ceil, n + (hd)((hl)one & (n < x)))
