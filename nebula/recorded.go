@@ -3,11 +3,9 @@ package nebula
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"forgekernel/display"
 	"forgekernel/forge"
@@ -17,7 +15,7 @@ import (
 // Recording is what all ranks of a job did, on one clock.
 type Recording struct {
 	Job   string
-	Ranks []trace.Rank
+	Ranks trace.Job
 }
 
 // Recorded is what the ranks have recorded until now, their latest regions, for jobs
@@ -90,65 +88,28 @@ func (r *Recording) Bubbles() display.Table {
 	return t
 }
 
-// Display shows the latest steps and, if there are stages, their bubbles.
+// Display shows the latest steps as a picture and, as text, where the time went.
 func (r *Recording) Display() display.Bundle {
-	b := r.Schedule(shownSteps).Display()
-	if len(r.Ranks) > 0 && slices.ContainsFunc(r.Ranks, func(t trace.Rank) bool { return t.Stage > 0 }) {
-		b.Data["text/plain"] = fmt.Sprint(b.Data["text/plain"], "\n", r.Bubbles().Text())
-	}
-	return b
+	return r.Latest(shownSteps).Ranks.Display()
 }
 
 // shownSteps is how many steps a recording shows.
 const shownSteps = 4
 
-// Schedule is the latest steps of the job as a picture, so many of them.
-func (r *Recording) Schedule(steps int) display.Schedule {
-	s := display.Schedule{Title: "What the ranks did"}
-	first := r.lastStep() - min(uint64(max(steps, 1))-1, r.lastStep())
-	for _, rank := range r.Ranks {
-		for _, lane := range []trace.Lane{trace.Executor, trace.Sender, trace.Control} {
-			at, drawn := len(s.Lanes), len(s.Spans)
-			for _, g := range rank.Regions {
-				if g.Lane == lane && g.Step >= first && g.Step > 0 {
-					s.Spans = append(s.Spans, span(at, rank, g))
-				}
-			}
-			if len(s.Spans) > drawn {
-				s.Lanes = append(s.Lanes, fmt.Sprintf("rank %d %s", rank.Rank, lane))
-			}
-		}
-	}
-	return s
-}
-
-func (r *Recording) lastStep() uint64 {
-	var last uint64
+// Latest is the part of the recording about the latest steps, so many of them.
+func (r *Recording) Latest(steps int) *Recording {
+	last := uint64(0)
 	for _, rank := range r.Ranks {
 		for _, g := range rank.Regions {
 			last = max(last, g.Step)
 		}
 	}
-	return last
-}
-
-// classes are the colours of what ranks do.
-var classes = map[trace.Kind]display.Class{
-	trace.Step: display.ClassContraction, trace.Collective: display.ClassTransfer, trace.Send: display.ClassMovement, trace.Recv: display.ClassReduction,
-	trace.Agree: display.ClassInput, trace.Wait: display.ClassConstant, trace.Append: display.ClassState,
-	trace.Attention: display.ClassFused, trace.FF: display.ClassElementwise, trace.Projection: display.ClassOutput,
-}
-
-// span is a region on the clock of rank 0.
-func span(lane int, r trace.Rank, g trace.Region) display.Span {
-	label := g.Name
-	if g.Kind == trace.Step { // others stand in it
-		label = ""
+	out := &Recording{Job: r.Job, Ranks: slices.Clone(r.Ranks)}
+	for i := range out.Ranks {
+		at := &out.Ranks[i]
+		at.Regions = slices.DeleteFunc(slices.Clone(at.Regions), func(g trace.Region) bool {
+			return g.Step == 0 || g.Step+uint64(max(steps, 0)) <= last
+		})
 	}
-	length := (g.End - g.Start).Round(100 * time.Nanosecond)
-	return display.Span{
-		Lane: lane, Start: g.Start - r.Offset, End: g.End - r.Offset, Kind: g.Kind.String(), Class: classes[g.Kind], Label: label,
-		Tooltip: fmt.Sprintf("rank %d, step %d: %s %s, %v", r.Rank, g.Step, g.Kind, g.Name, length),
-		Inner:   g.Lane == trace.Executor && g.Kind != trace.Step,
-	}
+	return out
 }
