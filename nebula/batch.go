@@ -19,19 +19,20 @@ type Completions []Completion
 func (j *Job) Batch(ctx context.Context, prompts []string, opts ...RequestOption) Completions {
 	ctx, done := withCell(ctx)
 	defer done()
-	r, err := newRequest(j.model, opts)
-	meter := display.Progress(ctx, fmt.Sprintf("generating for %s, tokens", plural(len(prompts), "prompt")), len(prompts)*r.MaxTokens)
 	list := make(Completions, len(prompts))
+	meter := display.Progress(ctx, fmt.Sprintf("generating for %s, tokens", plural(len(prompts), "prompt")), 0)
 	places := make(chan struct{}, cmp.Or(j.o.Spec.Limit, sched.DefaultLimit)*j.o.replicas)
 	var group sync.WaitGroup
-	for i, prompt := range prompts {
-		if list[i].Err = err; err != nil {
-			list[i].Reason = Failed
+	for i, prompt := range prompts { // one after another, so that the order is always the same
+		places <- struct{}{}
+		g, err := j.openText(ctx, prompt, opts)
+		if err != nil {
+			list[i] = Completion{Reason: Failed, Err: err}
+			<-places
 			continue
 		}
-		places <- struct{}{}
 		group.Go(func() {
-			list[i], _ = collect(j.Generate(ctx, prompt, opts...), func() { meter.Add(1) })
+			list[i], _ = collect(g.pieces(ctx), func() { meter.Add(1) })
 			<-places
 		})
 	}
@@ -40,6 +41,14 @@ func (j *Job) Batch(ctx context.Context, prompts []string, opts ...RequestOption
 		meter.Done()
 	}
 	return list
+}
+
+func (j *Job) openText(ctx context.Context, prompt string, opts []RequestOption) (*generation, error) {
+	ids, err := j.model.Encode(prompt)
+	if err != nil {
+		return nil, err
+	}
+	return j.open(ctx, ids, opts)
 }
 
 // Err is the first error of a continuation.
@@ -53,7 +62,7 @@ func (l Completions) Err() error {
 }
 
 // maxShown is how many characters of a text a table shows.
-const maxShown = 60
+const maxShown = 40
 
 // Display lists the continuations.
 func (l Completions) Display() display.Bundle {
@@ -62,12 +71,9 @@ func (l Completions) Display() display.Bundle {
 		{Name: "first", Unit: "ms"}, {Name: "rate", Unit: "tokens/s"}, {Name: "end"}, {Name: "text"},
 	}}
 	for i, c := range l {
-		end, text := c.Reason.String(), c.Text
+		end, text := c.Reason.String(), c.shown()
 		if c.Err != nil {
 			end = c.Err.Error()
-		}
-		if text == "" && len(c.Tokens) > 0 {
-			text = fmt.Sprint(c.Tokens)
 		}
 		if r := []rune(text); len(r) > maxShown {
 			text = string(r[:maxShown-1]) + "…"

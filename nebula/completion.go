@@ -2,12 +2,12 @@ package nebula
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"html"
 	"iter"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"forgekernel/display"
 )
@@ -48,15 +48,9 @@ func collect(pieces iter.Seq2[Piece, error], each func()) (Completion, error) {
 			}
 			each()
 		}
-		switch {
-		case p.Finish != nil:
+		if c.Err = err; p.Finish != nil {
 			c.Reason, c.Usage = p.Finish.Reason, p.Finish.Usage
-		case errors.Is(err, context.Canceled):
-			c.Reason = Cancelled
-		case errors.Is(err, context.DeadlineExceeded):
-			c.Reason = Expired
 		}
-		c.Err = err
 	}
 	c.Text = text.String()
 	return c, c.Err
@@ -70,25 +64,15 @@ func (j *Job) Run(ctx context.Context, prompt string, opts ...RequestOption) (Co
 // Complete is [Job.Run] for a cell: it shows how far it is when that takes long, and
 // panics with the error.
 func (j *Job) Complete(ctx context.Context, prompt string, opts ...RequestOption) Completion {
-	c, err := j.metered(ctx, "generating, tokens", j.Generate(ctx, prompt, opts...), opts)
-	return must("Complete", c, err)
-}
-
-// metered shows how many tokens have come.
-func (j *Job) metered(ctx context.Context, label string, pieces iter.Seq2[Piece, error], opts []RequestOption) (Completion, error) {
 	ctx, done := withCell(ctx)
 	defer done()
-	r, err := newRequest(j.model, opts)
-	if err != nil {
-		return Completion{Err: err, Reason: Failed}, err
-	}
-	meter := display.Progress(ctx, label, r.MaxTokens)
-	c, err := collect(pieces, func() { meter.Add(1) })
+	meter := display.Progress(ctx, "generating, tokens", 0)
+	c, err := collect(j.Generate(ctx, prompt, opts...), func() { meter.Add(1) })
 	if err != nil {
 		meter.Fail(err)
 	}
 	meter.Done()
-	return c, err
+	return must("Complete", c, err)
 }
 
 // Rate is how many tokens came in a second after the first; 0 for fewer than two.
@@ -128,12 +112,17 @@ func brief(d time.Duration) string {
 	return d.String()
 }
 
+// shown is the text, or the tokens where they make no text.
+func (c Completion) shown() string {
+	if len(c.Tokens) > 0 && (c.Text == "" || strings.ContainsRune(c.Text, utf8.RuneError)) {
+		return fmt.Sprint(c.Tokens)
+	}
+	return c.Text
+}
+
 // Display shows the text and what it took.
 func (c Completion) Display() display.Bundle {
-	text, grey := c.Text, ""
-	if text == "" && len(c.Tokens) > 0 {
-		text = fmt.Sprint(c.Tokens)
-	}
+	text, grey := c.shown(), ""
 	if c.Err != nil {
 		grey = ";color:#cf222e"
 	}

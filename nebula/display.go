@@ -25,7 +25,7 @@ func (s Status) Display() display.Bundle {
 	facts := display.Table{Title: s.String(), Columns: []display.Column{{Align: display.AlignRight}, {}}, Rows: s.facts()}
 	ranks := display.Table{
 		Columns: []display.Column{
-			{Name: "rank"}, {Name: "stage"}, {Name: "TP rank"}, {Name: "state"}, {Name: "step"}, {Name: "last collective"}, {Name: "seen", Align: display.AlignRight},
+			{Name: "rank"}, {Name: "stage"}, {Name: "TP"}, {Name: "process"}, {Name: "state"}, {Name: "step"}, {Name: "last collective"}, {Name: "seen", Align: display.AlignRight},
 			{Name: "cache used", Align: display.AlignRight}, {Name: "planned", Align: display.AlignRight}, {Name: "held", Align: display.AlignRight},
 		},
 	}
@@ -44,16 +44,9 @@ func (s Status) Display() display.Bundle {
 
 // facts are about the job as a whole.
 func (s Status) facts() [][]any {
-	rows := [][]any{
-		{"state", s.State},
-		{"requests", fmt.Sprintf("%d running, %d queued", s.Running, s.Queued)},
-		{"tokens", fmt.Sprintf("%.3g a second; %d generated, %d of prompts", s.Rate, s.Generated, s.Prompt)},
-		{"steps", fmt.Sprintf("%d", s.Steps)},
-		{"cache", fmt.Sprintf("%d of %d blocks of %d tokens used, %d of them shared; %d kept for later, %d free",
-			s.KV.Used, s.KV.Blocks, s.KV.BlockSize, s.KV.Shared, s.KV.Cached, s.KV.Free)},
-	}
-	if s.StepTime > 0 {
-		rows[3][1] = fmt.Sprintf("%d, of %v", s.Steps, brief(s.StepTime))
+	rows := [][]any{{"state", s.State}}
+	if s.Steps > 0 || s.State == "healthy" { // ranks that are gone tell nothing
+		rows = append(rows, s.work()...)
 	}
 	if s.Err != nil {
 		rows = append(rows, []any{"cause", s.Err.Error()})
@@ -64,13 +57,32 @@ func (s Status) facts() [][]any {
 	return rows
 }
 
+// work is what the job does and has done.
+func (s Status) work() [][]any {
+	steps := fmt.Sprint(s.Steps)
+	if s.StepTime > 0 {
+		steps += " of " + brief(s.StepTime)
+	}
+	return [][]any{
+		{"requests", fmt.Sprintf("%d running, %d queued", s.Running, s.Queued)},
+		{"tokens", fmt.Sprintf("%.3g a second; %d generated, %d of prompts", s.Rate, s.Generated, s.Prompt)},
+		{"steps", steps},
+		{"cache", fmt.Sprintf("%d of %d blocks of %d tokens used, %d of them shared; %d kept for later, %d free",
+			s.KV.Used, s.KV.Blocks, s.KV.BlockSize, s.KV.Shared, s.KV.Cached, s.KV.Free)},
+	}
+}
+
 func (r RankStatus) row(ended bool) []any {
 	seen := ""
 	if !r.Seen.IsZero() {
-		seen = brief(time.Since(r.Seen).Round(time.Millisecond)) + " ago"
+		seen = unbroken(brief(time.Since(r.Seen).Round(time.Millisecond)) + " ago")
 	}
-	row := []any{r.Rank, r.Stage, r.TPRank, r.State, r.Step, r.Last, seen,
-		display.FormatBytes(r.KVUsed), display.FormatBytes(r.KVPlanned), held(r.KVHeld)}
+	var process any
+	if r.PID > 0 {
+		process = r.PID
+	}
+	row := []any{r.Rank, r.Stage, r.TPRank, process, r.State, r.Step, r.Last, seen,
+		size(r.KVUsed), size(r.KVPlanned), held(r.KVHeld)}
 	if ended {
 		end := ""
 		if r.Exit != nil {
@@ -85,8 +97,13 @@ func held(bytes int64) string {
 	if bytes == 0 {
 		return ""
 	}
-	return display.FormatBytes(bytes)
+	return size(bytes)
 }
+
+func size(bytes int64) string { return unbroken(display.FormatBytes(bytes)) }
+
+// unbroken is text that stays on one line in a narrow cell.
+func unbroken(s string) string { return strings.ReplaceAll(s, " ", "\u00a0") }
 
 // stacked shows things below one another.
 func stacked(list ...display.Displayer) display.Bundle {

@@ -10,6 +10,7 @@ import (
 	"forgekernel/nebula/cache"
 	"forgekernel/nebula/engine"
 	"forgekernel/nebula/sched"
+	"forgekernel/nebula/serve"
 )
 
 // RankError says on which rank a job failed, at which step and in which operation.
@@ -23,6 +24,9 @@ type TooLong = sched.TooLong
 
 // ErrClosed is the error of requests to a job that was closed.
 var ErrClosed = errors.New("the job is closed")
+
+// errUntraced is the error of a recording that nobody asked for.
+var errUntraced = errors.New("the ranks record nothing")
 
 // Error is a call that failed, as calls without an error result panic with it. It
 // shows itself as an error box.
@@ -50,6 +54,8 @@ func hint(err error) string {
 	switch {
 	case errors.Is(err, ErrClosed), errors.As(err, &rank):
 		return "nebula.Launch starts the job again"
+	case errors.Is(err, errUntraced):
+		return "start the job with nebula.Trace(1 << 16)"
 	case errors.As(err, &full):
 		return "wait for some to end, or start the job with a larger nebula.Limit or more nebula.Replicas"
 	case errors.As(err, &long):
@@ -69,8 +75,12 @@ func reason(ctx context.Context, err error) error {
 	return err
 }
 
-// failed adds the name of a job to what is wrong with it.
+// failed adds the name of a job to what is wrong with it. What its parts say of its end
+// is that it was closed, if it was.
 func (j *Job) failed(err error) error {
+	if j.ended.Load() && (errors.Is(err, sched.ErrClosed) || errors.Is(err, engine.ErrClosed) || errors.Is(err, serve.ErrLeft)) {
+		err = ErrClosed
+	}
 	if err == nil || j.o.name == "" {
 		return err
 	}

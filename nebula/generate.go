@@ -43,55 +43,70 @@ type Piece struct {
 }
 
 // Generate continues a prompt and gives the tokens as they come; the last piece has
-// no token but what is left of the text, and Finish. An error is the last, too, and
-// is none of ours when ctx or the cell ended: it is their cause. Leaving the loop
-// ends the request. A sequence is a request each time that it is ranged over.
+// no token but what is left of the text, and Finish. An error comes with the last one;
+// when ctx or the cell ended, it is their cause. Leaving the loop ends the request. A sequence is a request each time that it is ranged over.
 func (j *Job) Generate(ctx context.Context, prompt string, opts ...RequestOption) iter.Seq2[Piece, error] {
-	return func(yield func(Piece, error) bool) {
-		ids, err := j.model.Encode(prompt)
-		if err != nil {
-			yield(Piece{Token: -1}, err)
-			return
-		}
-		j.GenerateIDs(ctx, ids, opts...)(yield)
-	}
+	return stream(ctx, func(ctx context.Context) (*generation, error) { return j.openText(ctx, prompt, opts) })
 }
 
 // GenerateIDs is Generate for a prompt of token ids.
 func (j *Job) GenerateIDs(ctx context.Context, prompt []int32, opts ...RequestOption) iter.Seq2[Piece, error] {
+	return stream(ctx, func(ctx context.Context) (*generation, error) { return j.open(ctx, prompt, opts) })
+}
+
+// stream opens a request each time that it is ranged over.
+func stream(ctx context.Context, open func(context.Context) (*generation, error)) iter.Seq2[Piece, error] {
 	return func(yield func(Piece, error) bool) {
 		ctx, done := withCell(ctx)
 		defer done()
-		r, err := newRequest(j.model, opts)
+		g, err := open(ctx)
 		if err != nil {
 			yield(Piece{Token: -1}, err)
 			return
 		}
-		stream, err := j.submit(ctx, r.submission(prompt))
-		if err != nil {
-			yield(Piece{Token: -1}, reason(ctx, err))
-			return
-		}
-		g := generation{stream: stream, text: newText(j.model.Tokenizer(), prompt, r.Params.Stop)}
-		defer func() {
-			if !g.over {
-				stream.Close()
-			}
-		}()
-		for !g.over {
-			p, err := g.next(ctx)
-			if !yield(p, j.failed(reason(ctx, err))) || err != nil {
-				return
-			}
-		}
+		g.pieces(ctx)(yield)
 	}
 }
 
 // generation is a request under way.
 type generation struct {
+	job    *Job
 	stream *sched.Stream
 	text   *text
 	over   bool
+}
+
+// open sends a request. It ends with ctx.
+func (j *Job) open(ctx context.Context, prompt []int32, opts []RequestOption) (*generation, error) {
+	r, err := newRequest(j.model, opts)
+	if err != nil {
+		return nil, err
+	}
+	stream, err := j.submit(ctx, r.submission(prompt))
+	if err != nil {
+		return nil, reason(ctx, err)
+	}
+	return &generation{job: j, stream: stream, text: newText(j.model.Tokenizer(), prompt, r.Params.Stop)}, nil
+}
+
+// pieces gives all pieces, once.
+func (g *generation) pieces(ctx context.Context) iter.Seq2[Piece, error] {
+	return func(yield func(Piece, error) bool) {
+		defer func() {
+			if !g.over {
+				g.stream.Close()
+			}
+		}()
+		for !g.over {
+			p, err := g.next(ctx)
+			if err != nil && p.Finish == nil { // ctx ended, and the request with it
+				p.Finish = &Finish{Reason: Cancelled, Err: err}
+			}
+			if !yield(p, g.job.failed(reason(ctx, err))) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // next is the next piece. The error is why the request ended otherwise than by being

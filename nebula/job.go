@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"forgekernel/forge"
 	"forgekernel/nebula/engine"
@@ -23,6 +24,7 @@ type Job struct {
 	held     []int64   // bytes of the cache of each rank, once known
 	last     *Status   // of a closed job
 	closing  sync.Once
+	ended    atomic.Bool // Close was called
 	closed   error
 }
 
@@ -53,8 +55,13 @@ func (j *Job) running() []replica {
 
 // submit sends a request to a replica.
 func (j *Job) submit(ctx context.Context, r sched.Request) (*sched.Stream, error) {
-	if j.running() == nil {
+	list := j.running()
+	if list == nil {
 		return nil, j.failed(ErrClosed)
+	}
+	if len(list) == 1 { // its error says enough
+		stream, err := list[0].Submit(ctx, r)
+		return stream, j.failed(err)
 	}
 	stream, err := j.router.Submit(ctx, r)
 	return stream, j.failed(err)
@@ -64,7 +71,8 @@ func (j *Job) submit(ctx context.Context, r sched.Request) (*sched.Stream, error
 // the error names those that could not be ended. A second call does nothing more.
 func (j *Job) Close() error {
 	j.closing.Do(func() {
-		last := j.status(context.Background())
+		j.ended.Store(true)
+		last := j.Status()
 		last.State = engine.Closed.String()
 		list := j.running()
 		errs := make([]error, len(list))

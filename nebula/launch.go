@@ -125,7 +125,7 @@ func Start(ctx context.Context, m *Model, opts ...Option) (*Job, error) {
 
 // start starts all replicas of a job, or none.
 func start(ctx context.Context, m *Model, o options) (*Job, error) {
-	j := &Job{model: m, o: o, replicas: make([]replica, o.replicas)}
+	j := newJob(m, o)
 	if o.Spec.Threads == 0 { // as a launcher's ranks on one host
 		here := launch.Job{LocalSize: j.Ranks()}
 		var err error
@@ -135,13 +135,9 @@ func start(ctx context.Context, m *Model, o options) (*Job, error) {
 	}
 	errs := make([]error, o.replicas)
 	each(o.replicas, func(i int) { j.replicas[i], errs[i] = j.o.start(ctx, m) })
-	routed := make([]sched.Replica, o.replicas)
-	for i, r := range j.replicas {
-		routed[i] = r
-	}
 	err := errors.Join(errs...)
 	if err == nil {
-		j.router, err = sched.NewRouter(0, routed...)
+		err = j.route()
 	}
 	if err != nil {
 		j.Close()

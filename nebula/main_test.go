@@ -12,18 +12,25 @@ import (
 
 // TestMain lets the test binary be a rank of the jobs that tests start.
 func TestMain(m *testing.M) {
-	if slices.Equal(os.Args[1:], job.Command) {
-		r, err := launch.Attach()
-		if err == nil {
-			err = job.Attend(r, nil)
-		}
-		if err != nil {
-			os.Stderr.WriteString(err.Error() + "\n")
-			os.Exit(1)
-		}
-		os.Exit(0)
+	switch {
+	case slices.Equal(os.Args[1:], job.Command):
+		asRank(func(r *launch.Rank) error { return job.Attend(r, nil) })
+	case slices.Equal(os.Args[1:], joinCommand):
+		asRank(joined)
 	}
 	os.Exit(m.Run())
+}
+
+func asRank(be func(*launch.Rank) error) {
+	r, err := launch.Attach()
+	if err == nil {
+		err = be(r)
+	}
+	if err != nil {
+		os.Stderr.WriteString(err.Error() + "\n")
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
 // small are options of jobs that start at once.

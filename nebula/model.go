@@ -108,8 +108,8 @@ func (m *Model) Decode(ids []int32) string {
 	return m.tokens.Decode(ids, false)
 }
 
-// Close forgets the weights and closes their file. Jobs that were started keep
-// theirs.
+// Close forgets the weights and closes their file. Jobs that compute in this process
+// need it open.
 func (m *Model) Close() error { return m.decoder.Close() }
 
 // Display shows what the model is.

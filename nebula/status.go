@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"forgekernel/forge"
 	"forgekernel/nebula/engine"
 	"forgekernel/nebula/job"
 	"forgekernel/nebula/serve"
@@ -46,6 +45,7 @@ type KVStatus struct {
 type RankStatus struct {
 	Rank, Replica, Stage, TPRank int
 
+	PID   int    // of its process; 0 when it is a part of this one
 	State string // "starting", "idle", "running", "failed", "closed", "gone"
 	Step  uint64 // the last one that it began
 	Last  string // its last collective
@@ -57,14 +57,13 @@ type RankStatus struct {
 	Exit      error // how its process ended; nil while it runs
 }
 
-// Status is what the job is doing. It does not wait for work.
-func (j *Job) Status() Status { return j.status(forge.Context()) }
-
 // statusTime bounds what is waited for ranks to tell.
 const statusTime = 2 * time.Second
 
-func (j *Job) status(ctx context.Context) Status {
-	ctx, cancel := context.WithTimeout(ctx, statusTime)
+// Status is what the job is doing. It does not wait for work, and not long for a rank
+// that does not answer.
+func (j *Job) Status() Status {
+	ctx, cancel := context.WithTimeout(context.Background(), statusTime)
 	defer cancel()
 	j.mu.Lock()
 	list, last := j.replicas, j.last
@@ -138,6 +137,9 @@ func (j *Job) rankStatus(ctx context.Context, index int, r replica, state serve.
 		}
 	}
 	if p, ok := r.(*job.Processes); ok {
+		for i := range list {
+			list[i].PID = p.Ranks().Process(i).PID
+		}
 		for _, e := range p.Exits() {
 			list[e.Rank].State, list[e.Rank].Exit = "gone", e
 		}
@@ -169,4 +171,3 @@ func (j *Job) heldBy(ctx context.Context, rank int, r replica) int64 {
 func noRank(rank, n int) error {
 	return fmt.Errorf("there is no rank %d; there are ranks 0 to %d", rank, n-1)
 }
-

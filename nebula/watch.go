@@ -35,7 +35,7 @@ func (j *Job) Watch(ctx context.Context) (stop func()) {
 				running = false
 			case <-tick.C:
 			}
-			s := j.status(context.WithoutCancel(ctx))
+			s := j.Status()
 			out.Bundle = s.Display()
 			if sink.Show(out) != nil || s.State != "healthy" {
 				return
