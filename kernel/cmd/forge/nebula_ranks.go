@@ -209,13 +209,18 @@ func parent(cmd *cobra.Command, n int) error {
 	return verdict(cmd.ErrOrStderr(), <-exits, said, errors.Join(relaying, closing))
 }
 
-// collectExits notes how ranks end. When one fails and rank 0 does not notice, it is told.
+// collectExits notes how ranks end. When one fails and rank 0 does not notice, it is
+// told.
 func collectExits(ranks *launch.Ranks, tell func(error)) (list []launch.Exit) {
+	var accusing *time.Timer
 	for e := range ranks.Exits() {
-		if list = append(list, e); e.Rank != 0 && (e.Code != 0 || e.Signal != 0) {
-			timer := time.AfterFunc(accusal, func() { tell(e) })
-			defer timer.Stop()
+		list = append(list, e)
+		if failed := e.Code != 0 || e.Signal != 0; failed && e.Rank != 0 && accusing == nil {
+			accusing = time.AfterFunc(accusal, func() { tell(e) })
 		}
+	}
+	if accusing != nil {
+		accusing.Stop()
 	}
 	return list
 }
