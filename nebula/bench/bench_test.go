@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofrs/uuid/v5"
+
 	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/capture"
 	"forgekernel/forge/tensor"
@@ -331,9 +333,36 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// made is a capture that nobody took.
+func made(t testing.TB, tp, pp int) *Capture {
+	t.Helper()
+	id, err := uuid.NewGen().NewV7AtTime(time.UnixMilli(1e12))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Capture{
+		ID: id.String(), Taken: time.UnixMilli(1e12).UTC(), Repeats: 1, NoStream: "nobody asked",
+		Signature: Signature{Model: "made", DType: "f32", Batches: []int{2}, Prompt: 3, New: 3, Block: 4, Context: 8},
+		Topology:  Topology{TP: tp, PP: pp, Threads: 1, Local: tp * pp, Cores: 2},
+		Gate:      Gate{Tolerance: 1, Prompts: 1, Tokens: 1},
+		Batches:   []Batch{{Size: 2, Prefill: newSeries([]float64{1}), Decode: newSeries([]float64{1, 2}), Serve: newSeries([]float64{3})}},
+	}
+	b := &c.Batches[0]
+	for rank := range tp * pp {
+		c.Ranks = append(c.Ranks, Rank{Rank: rank, Stage: rank / tp})
+		b.Bubbles = append(b.Bubbles, []float64{0.5})
+	}
+	if pp == 1 {
+		over := newSeries([]float64{0.1, 0.2})
+		b.Overhead, b.Bubbles = &over, nil
+	}
+	b.Figures = c.figures(*b)
+	return c
+}
+
 func FuzzDecode(f *testing.F) {
 	for _, l := range []shard.Layout{{TP: 1, PP: 1}, {TP: 1, PP: 2}} {
-		c := take(f, l.TP, l.PP)
+		c := made(f, l.TP, l.PP)
 		raw, err := Encode(c)
 		if err != nil {
 			f.Fatal(err)

@@ -5,9 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"forgekernel/nebula/launch"
 )
@@ -106,10 +108,10 @@ func TestNebulaGenerateRefuses(t *testing.T) {
 
 // endless is a generation on two ranks that goes on until something ends it. It
 // returns when the first token has come.
-func endless(t *testing.T) (p *process, ranks []int) {
+func endless(t *testing.T, deadline string) (p *process, ranks []int) {
 	t.Helper()
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
-	p = startForge(t, strings.Fields("nebula generate --ids 1,2,3 --ignore-eos -n 0 --tp 2 --deadline 1s"+tinyModel)...)
+	p = startForge(t, strings.Fields("nebula generate --ids 1,2,3 --ignore-eos -n 0 --tp 2 --deadline "+deadline+tinyModel)...)
 	if _, err := p.stdout.ReadString(' '); err != nil {
 		t.Fatalf("%v: %s", err, p.stderr.String())
 	}
@@ -131,7 +133,7 @@ func endless(t *testing.T) (p *process, ranks []int) {
 func TestSignalStopsGenerate(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(s.String(), func(t *testing.T) {
-			p, _ := endless(t)
+			p, _ := endless(t, "1s")
 			p.Process.Signal(s)
 			if got := p.status(); got != exitFailure || !strings.Contains(p.stderr.String(), "forge: stopped: "+s.String()) {
 				t.Errorf("exit status %d: %s", got, p.stderr.String())
@@ -144,11 +146,36 @@ func TestSignalStopsGenerate(t *testing.T) {
 // A rank that is killed fails the command, which names it.
 func TestKilledRankFailsGenerate(t *testing.T) {
 	for rank, want := range []string{"forge: rank 0 was ended by SIGKILL", ": rank 1, epoch 0: "} {
-		p, ranks := endless(t)
+		p, ranks := endless(t, "1s")
 		syscall.Kill(ranks[rank], syscall.SIGKILL)
 		if got := p.status(); got != exitFailure || !strings.Contains(p.stderr.String(), want) {
 			t.Errorf("rank %d: exit status %d: %s", rank, got, p.stderr.String())
 		}
 		noJobs(t)
+	}
+}
+
+// A second signal ends everything at once, also what does not answer.
+func TestSecondSignalKillsGenerate(t *testing.T) {
+	p, ranks := endless(t, "1h")
+	syscall.Kill(ranks[1], syscall.SIGSTOP)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		p.status()
+	}()
+	for running := true; running; {
+		p.Process.Signal(syscall.SIGINT)
+		select {
+		case <-ended:
+			running = false
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	if s, ok := p.ProcessState.Sys().(syscall.WaitStatus); !ok || s.Signal() != syscall.SIGINT {
+		t.Errorf("it ended with %v: %s", p.ProcessState, p.stderr.String())
+	}
+	for _, pid := range ranks {
+		waitUntilGone(t, strconv.Itoa(pid))
 	}
 }
