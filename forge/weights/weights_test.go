@@ -137,10 +137,10 @@ func TestIndex(t *testing.T) {
 		}
 	}
 	for want, text := range map[string]string{
-		"no file of the index's folder": `{"weight_map":{"a":"../one.safetensors"}}`,
-		"there is no weight":            `{"weight_map":{"a":"two.safetensors"}}`,
-		"no such file":                  `{"weight_map":{"a":"three.safetensors"}}`,
-		"names no weights":              `{}`,
+		"no file of the folder": `{"weight_map":{"a":"../one.safetensors"}}`,
+		"there is no weight":    `{"weight_map":{"a":"two.safetensors"}}`,
+		"no such file":          `{"weight_map":{"a":"three.safetensors"}}`,
+		"names no weights":      `{}`,
 	} {
 		put("model.safetensors.index.json", []byte(text))
 		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), want) {
@@ -271,4 +271,25 @@ func FuzzOpen(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Metadata of any announced size, in a file that has it but as a hole, is refused
+// before it takes memory.
+func TestHugeMetadata(t *testing.T) {
+	g := &gguf{b: []byte("GGUF")}
+	g.u32(3)
+	g.u64(0)
+	g.u64(1)
+	g.text("tokens")
+	g.u32(ggufArray)
+	g.u32(ggufString)
+	g.u64(1 << 33)
+	path := write(t, "hole.gguf", g.b)
+	if err := os.Truncate(path, 1<<36); err != nil {
+		t.Fatal(err)
+	}
+	want := "there cannot be 8589934592 items: 67108810 bytes are left of the 67108864 that metadata may have"
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
 }
