@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"testing"
 
@@ -346,6 +347,20 @@ func TestPoolAgainstTheNaiveModel(t *testing.T) {
 			p.hash = func(parent uint64, tokens []int32) uint64 { return chain(parent, tokens) % 5 }
 		}
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { play(t, p, 2+int(seed%3), 400, rng.IntN) })
+	}
+}
+
+// A sequence of many blocks leaves the tree in a bounded stack.
+func TestLongSequenceIsEvicted(t *testing.T) {
+	const blocks = 1 << 15
+	defer debug.SetMaxStack(debug.SetMaxStack(1 << 20))
+	p := newPool(t, blocks, 1)
+	s := p.Open(tokens(blocks))
+	fill(t, s, tokens(blocks))
+	s.Release()
+	p.leave(p.newest) // the first block, on which all others depend
+	if st := p.Stats(); st.Free != blocks || st.Cached != 0 || len(p.index) != 0 {
+		t.Errorf("after its first block has left: %+v, %d in the index", st, len(p.index))
 	}
 }
 
