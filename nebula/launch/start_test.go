@@ -3,6 +3,7 @@ package launch
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -194,6 +195,31 @@ func TestSendToTheStopped(t *testing.T) {
 		err = r.Channel(0).Send(ctx, Frame{FirstKind, make([]byte, MaxFrame)})
 	}
 	if !os.IsTimeout(err) && !strings.Contains(err.Error(), "timeout") && ctx.Err() == nil {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The end of its context interrupts a Send that nobody takes, also one without a
+// deadline, and leaves other frames alone where it comes late.
+func TestSendIsInterrupted(t *testing.T) {
+	ours, theirs, err := channelPair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Close()
+	defer theirs.Close()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	if err := ours.Send(ctx, Frame{Kind: FirstKind}); err != nil {
+		t.Fatal(err)
+	}
+	enough := errors.New("enough")
+	sent := make(chan error)
+	go func() { sent <- ours.Send(ctx, Frame{FirstKind, make([]byte, MaxFrame)}) }()
+	if f, err := readFrame(theirs); err != nil || len(f.Body) != 0 {
+		t.Fatalf("%v, %v", f, err)
+	}
+	cancel(enough)
+	if err := <-sent; err == nil || !errors.Is(err, enough) && !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
