@@ -4,7 +4,8 @@
 // [Open] maps a file and checks its table against the file's real size: every
 // offset, length and count, before anything is allocated. A [Weight] is then
 // decoded when it is asked for, whole or one part of it, as a rank of a
-// distributed program needs: only the pages of that part are read from disk.
+// distributed program needs: only the pages of that part are read from disk, and
+// they are given back when it has been decoded.
 package weights
 
 import (
@@ -37,6 +38,7 @@ type Weight struct {
 	Shape []int
 	code  coding
 	raw   []byte
+	file  *mapped.File // that raw is of
 	// ready is a tensor of a format that is not mapped.
 	ready *tensor.Tensor
 }
@@ -119,6 +121,9 @@ func parse(m *mapped.File, read func(*File, []byte) error) (*File, error) {
 	if err := read(f, m.Bytes()); err != nil {
 		f.Close()
 		return nil, err
+	}
+	for _, w := range f.weights {
+		w.file = m
 	}
 	slices.SortFunc(f.weights, func(a, b *Weight) int { return strings.Compare(a.Name, b.Name) })
 	return f, nil
@@ -209,6 +214,7 @@ func (w *Weight) part(shape []int, axis, from, to int, dtype tensor.DType) (*ten
 	if err != nil {
 		return nil, fmt.Errorf("weight %s: %w", w.Name, err)
 	}
+	defer w.file.Drop(w.raw) // the tensor is a copy: without this a rank would hold both
 	runs, run, step, first := 1, out.Len(), 0, 0
 	if to >= 0 {
 		inner := 1

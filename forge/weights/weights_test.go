@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -292,4 +293,48 @@ func TestHugeMetadata(t *testing.T) {
 	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
+}
+
+// What was decoded is not held a second time, as pages of the file.
+func TestPagesAreGivenBack(t *testing.T) {
+	const rows, width = 1024, 1024 // 4 MiB
+	path := write(t, "a.safetensors", safetensors(`{"w":{"dtype":"F32","shape":[1024,1024],"data_offsets":[0,4194304]}}`, make([]byte, 4*rows*width)))
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w, err := f.Weight("w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, load := range []func() (*tensor.Tensor, error){
+		func() (*tensor.Tensor, error) { return w.Load(tensor.F32) },
+		func() (*tensor.Tensor, error) { return w.LoadPart(1, 0, 512, tensor.BF16) },
+	} {
+		if _, err := load(); err != nil {
+			t.Fatal(err)
+		}
+		if have := resident(t, path); have > 512 {
+			t.Errorf("load %d: %d KiB of the file stay in memory", i, have)
+		}
+	}
+}
+
+// resident is how many KiB of a mapped file are in the memory of this process.
+func resident(t *testing.T, path string) (kib int) {
+	t.Helper()
+	maps, err := os.ReadFile("/proc/self/smaps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(maps), path)
+	_, rest, known := strings.Cut(rest, "\nRss:")
+	if !found || !known {
+		t.Fatalf("%s is not mapped", path)
+	}
+	if _, err := fmt.Sscan(rest, &kib); err != nil {
+		t.Fatal(err)
+	}
+	return kib
 }
