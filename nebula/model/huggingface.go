@@ -100,7 +100,7 @@ func readConfig(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer folder.Close()
-	return folder.Read("config.json", MaxConfig)
+	return folder.Read("config.json", maxConfig)
 }
 
 // parseHF reads a config.json.
