@@ -36,8 +36,8 @@ func (c *Convolution) FLOPs() int64 {
 }
 
 // convolution lowers conv2d. One whose kernels are single numbers that move in steps
-// of one is a product of the matrix of weights and the images; one of few pixels
-// and many channels is a product of the pixels and the weights.
+// of one, or that many channels read after a copy, is a product of the matrix of
+// weights and the images; one of few pixels and many channels is a product of the pixels and the weights.
 func (l *lowering) convolution() error {
 	n := l.node
 	x, w, y := n.In[0].Spec.Shape, n.In[1].Spec.Shape, n.Out[0].Spec.Shape
@@ -73,6 +73,7 @@ func (l *lowering) convolution() error {
 	if l.channelwise(c, n.In[1]) {
 		return nil
 	}
+	c = l.thinned(c)
 	if p := c.product(); p != nil {
 		l.kernel.Contraction = p
 	} else {
@@ -89,7 +90,7 @@ func (c *Convolution) product() *Contraction {
 	}
 	pixels := c.V.Out * c.H.Out
 	p := &Contraction{
-		M: c.Outputs, N: pixels, K: c.Inputs, Elem: c.Elem, Epilogue: c.Epilogue,
+		M: c.Outputs, N: pixels, K: c.Inputs, Elem: c.Elem, Weight: c.Elem, Epilogue: c.Epilogue,
 		Batch: []int{c.Images, c.Groups},
 		A:     Access{Param: c.W.Param, Strides: []int{0, c.Outputs * w[0], w[0], w[1]}},
 		B:     Access{Param: c.X.Param, Strides: []int{x[0], c.Inputs * x[1], x[1], x[3]}},
