@@ -224,6 +224,36 @@ func TestSendIsInterrupted(t *testing.T) {
 	}
 }
 
+// A frame of which nothing was taken leaves the channel in step.
+func TestSendAfterNothingWasTaken(t *testing.T) {
+	ours, theirs, err := channelPair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Close()
+	defer theirs.Close()
+	send := func() error { // a frame so short that the socket takes it whole or not at all
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		return ours.Send(ctx, Frame{Kind: FirstKind})
+	}
+	sent := 0
+	for send() == nil {
+		sent++
+	}
+	for range sent {
+		if _, err := readFrame(theirs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := ours.Send(t.Context(), Frame{Kind: FirstKind}); err != nil {
+		t.Errorf("after %d frames and one that was not taken: %v", sent, err)
+	}
+	if _, err := readFrame(theirs); err != nil {
+		t.Error(err)
+	}
+}
+
 // Garbage is an error on the side that reads it, and ends a rank that gets it.
 func TestGarbage(t *testing.T) {
 	folder(t)
