@@ -46,15 +46,12 @@ func (w *rewriter) regroupRows(n, product *ir.Node) error {
 	case last != channels:
 		w.declined(&rowsRule, n.Out[0], fmt.Sprintf("%v has rows of %d, not of %d", x, last, channels), x)
 		return nil
-	case len(product.In) > residualIndex(product):
-		w.declined(&rowsRule, n.Out[0], "the product adds a residual, which would have to be reshaped too", product.In[residualIndex(product)])
+	case residualOf(product) != nil:
+		w.declined(&rowsRule, n.Out[0], "the product adds a residual, which would have to be reshaped too", residualOf(product))
 		return nil
 	}
 	return w.regroup(&rowsRule, n, product, append([]*ir.Value{x}, product.In[1:]...))
 }
-
-// residualIndex is the operand of a product that is its residual.
-func residualIndex(n *ir.Node) int { return len(n.Op.Operands) - 1 }
 
 // regroupBatches lets a batch of products read what its operands are reshapes of.
 func (w *rewriter) regroupBatches(n, product *ir.Node) error {
@@ -77,8 +74,8 @@ func (w *rewriter) regroupBatches(n, product *ir.Node) error {
 	case !slices.Equal(leading(to[0]), leading(to[1])):
 		w.declined(&batchesRule, n.Out[0], "the product repeats the matrices of one operand", product.In...)
 		return nil
-	case len(product.In) > residualIndex(product):
-		w.declined(&batchesRule, n.Out[0], "the product adds a residual, which would have to be reshaped too", product.In[residualIndex(product)])
+	case residualOf(product) != nil:
+		w.declined(&batchesRule, n.Out[0], "the product adds a residual, which would have to be reshaped too", residualOf(product))
 		return nil
 	}
 	return w.regroup(&batchesRule, n, product, []*ir.Value{a.In[0], b.In[0]})
