@@ -48,8 +48,8 @@ type Weight struct {
 const indexSuffix = ".index.json"
 
 // Open opens a file by what it holds, or a folder by what it contains:
-// model.safetensors.index.json, else model.safetensors. Where links in a folder
-// lead is as [Folder] says; a file that is named itself may be any link.
+// model.safetensors.index.json, else model.safetensors. Where links in a folder may
+// lead is as [Folder] says; a file of weights that is named itself may be any link.
 func Open(path string) (*File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
