@@ -32,7 +32,6 @@ type flights struct {
 	since  time.Time // when the first of these became the first
 	spare  []*flight
 	steps  uint64 // completed
-	rows   uint64
 	total  uint64 // tokens of completed steps
 }
 

@@ -9,7 +9,7 @@ import (
 
 // run is the goroutine of rank 0 that executes.
 func (l *Leader) run() {
-	ctx := l.self.groups.within(l.health.ctx, l.self.rec, &l.self.at)
+	ctx := l.self.within(l.health.ctx)
 	for {
 		select {
 		case <-l.quit:

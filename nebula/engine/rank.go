@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"forgekernel/forge/backend"
+	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/tensor"
 	"forgekernel/nebula/cache"
 	"forgekernel/nebula/model"
@@ -29,6 +31,7 @@ type rank struct {
 	rec     *trace.Recorder
 
 	pools []*tensor.Tensor
+	idle  time.Duration // since when nothing executes, on the clock of rec
 	at    atomic.Uint64 // step that executes, or executed last
 	busy  atomic.Bool
 
@@ -46,6 +49,11 @@ func (r *rank) open() error {
 	r.cutter = newCutter(r.sizes)
 	if r.sizes.regions > 0 {
 		r.rec = trace.New(r.sizes.regions)
+	}
+	if b, ok := r.backend.(*cpu.Backend); ok && r.sizes.kernels == 1 {
+		apart := *b
+		apart.Apart = true
+		r.backend = &apart
 	}
 	r.programs = make(map[bucket]*program)
 	f, c := r.form(bucket{rows: 1, tokens: 1}), r.model.Config
@@ -164,6 +172,8 @@ type room func(p *program) (*tensor.Tensor, error)
 
 // execute runs the passes of a step. A panic is an error.
 func (r *rank) execute(ctx context.Context, w *work, room room, done deliver) (err error) {
+	r.rec.Add(trace.Region{Kind: trace.Wait, Start: r.idle})
+	defer func() { r.idle = r.rec.Now() }()
 	r.at.Store(w.number)
 	r.busy.Store(true)
 	defer r.busy.Store(false)

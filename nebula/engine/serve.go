@@ -202,7 +202,7 @@ func (w *worker) take(body []byte) (op string, err error) {
 
 // run is the goroutine that executes.
 func (w *worker) run() {
-	ctx := w.groups.within(w.ctx, w.rec, &w.at)
+	ctx := w.within(w.ctx)
 	for j := range w.queue {
 		switch {
 		case w.failed() != nil:

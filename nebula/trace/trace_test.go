@@ -54,7 +54,7 @@ func pipeline() []Rank {
 		at := i * 15 * ms
 		first.Regions = append(first.Regions,
 			Region{Kind: Step, Step: step, Start: at, End: at + 10*ms},
-			Region{Kind: Send, Lane: Sender, Name: "send", Step: step, Start: at + 9*ms, End: at + 10*ms, Flow: step})
+			Region{Kind: Send, Name: "send", Step: step, Start: at + 9*ms, End: at + 10*ms, Flow: step})
 		at += 5*ms + second.Offset
 		second.Regions = append(second.Regions,
 			Region{Kind: Recv, Name: "recv", Step: step, Start: at, End: at + 5*ms, Flow: step},
@@ -124,7 +124,7 @@ func TestWriteChrome(t *testing.T) {
 			}
 		case e.Ph == "f" && (e.PID != 1 || e.TID != int(Executor)):
 			t.Errorf("an arrow ends at rank %d, lane %d", e.PID, e.TID)
-		case e.Ph == "s" && (e.PID != 0 || e.TID != int(Sender)):
+		case e.Ph == "s" && (e.PID != 0 || e.TID != int(Executor)):
 			t.Errorf("an arrow begins at rank %d, lane %d", e.PID, e.TID)
 		}
 	}
@@ -172,4 +172,19 @@ func FuzzBinary(f *testing.F) {
 			t.Errorf("%+v came back as %+v, %v", r, again, err)
 		}
 	})
+}
+
+func TestSummary(t *testing.T) {
+	const want = `Where the time of each rank went, in percent
+rank  stage  time (ms)   step  send  recv  pipeline idle
+----  -----  ---------  -----  ----  ----  -------------
+   0      0       55.0   72.7   7.3   0.0           33.3
+   1      1       60.0  100.0   0.0  33.3           33.3
+`
+	if got := Job(pipeline()).Summary().Text(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := (Job{{Rank: 0}}).Display().Data["text/plain"]; got == "" {
+		t.Error("a job without regions shows nothing")
+	}
 }

@@ -74,6 +74,9 @@ type Backend struct {
 	// Threads is how many may share a kernel, the caller's among them; none do below
 	// 2. Results do not depend on it.
 	Threads int
+	// Apart makes each kernel a native function of its own, so that an observer is told
+	// of each; see [backend.WithObserver]. A call takes some hundred nanoseconds.
+	Apart bool
 }
 
 var _ backend.Backend = (*Backend)(nil)
@@ -137,6 +140,7 @@ func (b *Backend) compileAll(ctx context.Context, graphs []*ir.Graph, choose fun
 		if err != nil {
 			return nil, err
 		}
+		p.apart = b.Apart
 		u.add(p, i)
 		programs[i] = p
 	}
