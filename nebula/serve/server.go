@@ -20,9 +20,31 @@ const (
 	maxStreams   = 1 << 16
 )
 
-// Refuse tells the client that the job could not be started.
+// Refuse tells the client that the job could not be started. A rank that does not
+// lead may say the same of itself.
 func Refuse(ctx context.Context, c Conn, err error) error {
 	return sendJSON(ctx, c, kindReady, 0, ready{Err: encodeError(err)})
+}
+
+// Starting gives signs of life, so that a client can tell a leader that takes its
+// time to start from one that hangs. They end when stop returns, after which the
+// leader calls [Serve] or [Refuse].
+func Starting(ctx context.Context, c Conn) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		err := send(ctx, c, kindPong, 0, nil) // the first one unasked
+		for err == nil {
+			if _, err = c.Recv(ctx); err == nil { // before it has heard more, a client says nothing else
+				err = send(ctx, c, kindPong, 0, nil)
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
 }
 
 // Serve offers a service to the client until it leaves, the service is over, or
