@@ -79,6 +79,13 @@ func (f *flight) set(w *work) {
 	f.result.Logits = make([][]float32, len(w.rows))
 }
 
+// begin notes that this rank executes the step.
+func (l *flights) begin(f *flight) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f.result.Times.Started = time.Now()
+}
+
 // complete ends the flight of the first step in flight.
 func (l *flights) complete(f *flight) {
 	l.mu.Lock()

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"time"
 
 	"forgekernel/forge/tensor"
 )
@@ -36,7 +35,7 @@ func (l *Leader) do(ctx context.Context, j job) {
 
 func (l *Leader) execute(ctx context.Context, j job) error {
 	f := j.flight
-	f.result.Times.Started = time.Now()
+	l.begin(f)
 	if !l.self.place.Last() {
 		return l.self.execute(ctx, j.work, scratch, func(*pass, *tensor.Tensor) error { return nil })
 	}

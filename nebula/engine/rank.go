@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,17 +72,23 @@ func (r *rank) open() error {
 // prepare compiles the programs that are not there yet. A panic is an error.
 func (r *rank) prepare(ctx context.Context, list []bucket) (err error) {
 	defer protect(&err)
+	var missing []bucket
 	for _, b := range list {
-		if r.program(b) != nil {
-			continue
+		if r.program(b) == nil && !slices.Contains(missing, b) {
+			missing = append(missing, b)
 		}
-		p, err := r.compile(ctx, b)
-		if err != nil {
-			return err
-		}
-		r.mu.Lock()
-		r.programs[b] = p
-		r.mu.Unlock()
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	programs, err := r.compile(ctx, missing)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range programs {
+		r.programs[p.bucket] = p
 	}
 	return nil
 }

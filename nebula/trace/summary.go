@@ -32,9 +32,6 @@ func (j Job) Summary() display.Table {
 	return t
 }
 
-// Display shows the summary.
-func (j Job) Display() display.Bundle { return j.Summary().Display() }
-
 // kinds are those that some rank recorded, in order.
 func (j Job) kinds() []Kind {
 	var seen [kinds]bool

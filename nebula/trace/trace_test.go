@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 )
@@ -186,5 +187,31 @@ rank  stage  time (ms)   step  send  recv  pipeline idle
 	}
 	if got := (Job{{Rank: 0}}).Display().Data["text/plain"]; got == "" {
 		t.Error("a job without regions shows nothing")
+	}
+}
+
+func TestTimeline(t *testing.T) {
+	tl := Job(pipeline()).Timeline()
+	if len(tl.Lanes) != 2 || len(tl.Bars) != 16 || len(tl.Steps) != 33 || tl.Steps[1] != "2" {
+		t.Fatalf("%d lanes, %d bars, columns %q", len(tl.Lanes), len(tl.Bars), tl.Steps)
+	}
+	// The second stage begins 5 ms after the first, in columns of 2 ms, and its steps
+	// stand before what is inside them.
+	if b := tl.Bars[1]; b.Lane != 1 || b.Start != 2.5 || b.End != 10 || b.Label != "1" || tl.Bars[15].Label != "" {
+		t.Errorf("the second bar is %+v", b)
+	}
+	picture, err := tl.SVG()
+	if err != nil || !strings.Contains(picture, "rank 1") || !strings.Contains(picture, "recv") || strings.Contains(picture, "fused") || strings.Contains(picture, "0 B") {
+		t.Errorf("%v", err)
+	}
+	many := Rank{}
+	for i := range time.Duration(3 * drawnRegions) {
+		many.Regions = append(many.Regions, Region{Start: i * ms, End: (i + 1) * ms})
+	}
+	if tl := (Job{many}).Timeline(); len(tl.Bars) != drawnRegions || len(tl.Steps) > drawnColumns {
+		t.Errorf("%d bars in %d columns", len(tl.Bars), len(tl.Steps))
+	}
+	if _, err := (Job{many}).Timeline().SVG(); err != nil {
+		t.Error(err)
 	}
 }
