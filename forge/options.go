@@ -2,13 +2,14 @@ package forge
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/script"
 )
 
-// Option adjusts [Parse], [Define], [Compile], [FromGraph] and [FromIR].
+// Option adjusts [Parse], [Define], [Compile], [FromGraph], [FromIR] and [Open].
 type Option func(*settings)
 
 type settings struct {
@@ -19,7 +20,8 @@ type settings struct {
 	backend string
 	threads int
 	library *Library
-	after   string // the pass that a graph is the outcome of; empty means none
+	after   string         // the pass that a graph is the outcome of; empty means none
+	most    map[string]int // of open dimensions of a model, by name
 }
 
 func newSettings(opts []Option) settings {
@@ -61,6 +63,17 @@ func OnThreads(n int) Option { return func(s *settings) { s.threads = n } }
 // After names the pass that the graph of [FromGraph] or [FromIR] is the outcome
 // of, so that only the passes behind it run.
 func After(pass string) Option { return func(s *settings) { s.after = pass } }
+
+// AtMost says how long an open dimension of a model is at most, where its file does
+// not. See [Model] for what that allows.
+func AtMost(dim string, length int) Option {
+	return func(s *settings) {
+		if s.most = maps.Clone(s.most); s.most == nil {
+			s.most = make(map[string]int)
+		}
+		s.most[dim] = length
+	}
+}
 
 // Within lets the source call the functions of a library.
 func Within(l *Library) Option { return func(s *settings) { s.library = l } }
