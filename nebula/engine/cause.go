@@ -36,6 +36,9 @@ func causeOf(rank int, epoch uint32, step uint64, op string, err error) *Error {
 	if e := (*lostError)(nil); errors.As(err, &e) {
 		cause.Rank = e.peer
 	}
+	if e := (*nonsense)(nil); errors.As(err, &e) {
+		cause.Rank = e.peer
+	}
 	return cause
 }
 
