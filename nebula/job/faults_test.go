@@ -180,7 +180,9 @@ func (f fault) happens(t *testing.T, l shard.Layout, point int, log *record) {
 	}
 	nothingOf(t, mark, left)
 	log.add(f.String(), l, in.since(t, seen), time.Since(seen), right, failures[0])
-	again(t, l)
+	if !testing.Short() {
+		again(t, l)
+	}
 }
 
 // since is how long before it was seen it has happened.

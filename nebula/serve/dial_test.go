@@ -10,6 +10,7 @@ import (
 	"forgekernel/nebula/collective"
 	"forgekernel/nebula/engine"
 	"forgekernel/nebula/launch"
+	"forgekernel/nebula/sched"
 )
 
 // TestSilent checks that a leader that says nothing is not waited for for ever.
@@ -32,33 +33,33 @@ func TestSilent(t *testing.T) {
 // TestStarting checks that a leader may take its time to start as long as it gives
 // signs of life, and none before the first.
 func TestStarting(t *testing.T) {
-	client, leader := newPipe()
-	stop := Starting(t.Context(), leader)
-	go func() {
+	dial := func(lead func(leader *pipe), opening, deadline time.Duration) error {
+		client, leader := newPipe()
+		go lead(leader)
+		_, err := Dial(t.Context(), client, Terms{Opening: opening, Deadline: deadline, Epoch: 4})
+		return err
+	}
+	var e *engine.Error
+	err := dial(func(leader *pipe) {
+		stop := Starting(t.Context(), leader)
 		time.Sleep(900 * time.Millisecond) // several deadlines
 		stop()
 		Refuse(t.Context(), leader, &engine.Error{Rank: 1, Op: "open", Err: io.ErrUnexpectedEOF})
 		leader.Close()
-	}()
-	_, err := Dial(t.Context(), client, Terms{Opening: time.Minute, Deadline: 300 * time.Millisecond})
-	var e *engine.Error
+	}, time.Minute, 300*time.Millisecond)
 	if !errors.As(err, &e) || e.Rank != 1 || e.Op != "open" {
 		t.Errorf("%v", err)
 	}
-
-	client, leader = newPipe()
-	_, err = Dial(t.Context(), client, Terms{Opening: 20 * time.Millisecond, Deadline: time.Minute, Epoch: 4})
+	err = dial(func(*pipe) {}, 20*time.Millisecond, time.Minute)
 	if !errors.Is(err, ErrLeft) || !errors.As(err, &e) || e.Epoch != 4 || !errors.Is(err, collective.ErrTimeout) {
 		t.Errorf("without a sign of life: %v", err)
 	}
-
-	client, leader = newPipe()
-	stop = Starting(t.Context(), leader)
-	go func() {
+	err = dial(func(leader *pipe) {
+		stop := Starting(t.Context(), leader)
 		time.Sleep(30 * time.Millisecond)
 		stop() // and says nothing
-	}()
-	if _, err = Dial(t.Context(), client, Terms{Opening: time.Minute, Deadline: 20 * time.Millisecond}); !errors.Is(err, ErrLeft) || !errors.Is(err, collective.ErrTimeout) {
+	}, time.Minute, 20*time.Millisecond)
+	if !errors.Is(err, ErrLeft) || !errors.Is(err, collective.ErrTimeout) {
 		t.Errorf("silent after a sign of life: %v", err)
 	}
 }
@@ -99,4 +100,45 @@ func TestNoStart(t *testing.T) {
 	if _, err := Dial(ctx, client, terms); !errors.Is(err, context.Canceled) {
 		t.Errorf("a leader that says nothing: %v", err)
 	}
+}
+
+// hung is a service that has failed and whose requests do not end.
+type hung struct {
+	Service
+	stream *sched.Stream
+	over   chan struct{}
+	cause  error
+}
+
+func (h *hung) Info() engine.Info                                            { return engine.Info{} }
+func (h *hung) Submit(context.Context, sched.Request) (*sched.Stream, error) { return h.stream, nil }
+func (h *hung) Over() <-chan struct{}                                        { return h.over }
+func (h *hung) State(context.Context) (State, error) {
+	return State{Engine: engine.Status{Health: engine.Failed, Err: h.cause}}, nil
+}
+
+// TestHung checks that a request ends with the job even where the leader is stuck.
+func TestHung(t *testing.T) {
+	h := &hung{
+		stream: sched.NewStream(func(sched.Reason, error) {}), over: make(chan struct{}),
+		cause: &engine.Error{Rank: 2, Op: "all_reduce", Err: collective.ErrTimeout},
+	}
+	client, leader := newPipe()
+	served := make(chan error, 1)
+	go func() { served <- Serve(t.Context(), leader, h) }()
+	k, err := Dial(t.Context(), client, terms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := k.Submit(t.Context(), long())
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(h.over)
+	_, f := tokensFrom(s)
+	if e := (*engine.Error)(nil); f == nil || f.Reason != sched.Failed || !errors.As(f.Err, &e) || e.Rank != 2 {
+		t.Errorf("it ends with %+v", f)
+	}
+	h.stream.Push(sched.Event{Finish: &sched.Finish{}})
+	<-served
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"forgekernel/nebula/engine"
 	"forgekernel/nebula/sched"
@@ -78,6 +79,9 @@ func Serve(ctx context.Context, c Conn, s Service) error {
 	}
 }
 
+// endTime is how long the requests of a service that is over may take to end.
+const endTime = 250 * time.Millisecond
+
 // watch ends the conversation when the service is over, after its requests have
 // ended and the client knows the cause.
 func (v *server) watch(cancel context.CancelCauseFunc) {
@@ -89,7 +93,15 @@ func (v *server) watch(cancel context.CancelCauseFunc) {
 	v.mu.Lock()
 	v.over = true
 	v.mu.Unlock()
-	v.relays.Wait()
+	ended := make(chan struct{})
+	go func() {
+		v.relays.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(endTime): // what was to end them hangs in a call; the client does it
+	}
 	state, err := v.service.State(v.ctx)
 	if err == nil {
 		err = state.Engine.Err
