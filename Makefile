@@ -18,7 +18,7 @@ export CGO_ENABLED := 0
 # With one setting for all, a package is compiled once.
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: all build generate run test vet lint test-go race conformance peers-env test-clients lab bench peers capture models nebula-peers nebula-fixtures clean
+.PHONY: all build generate run test vet lint test-go race faults conformance peers-env test-clients lab bench peers capture models nebula-peers nebula-fixtures clean
 
 all: build
 
@@ -55,6 +55,11 @@ test-go: generate peers-env
 # The race detector needs a C compiler.
 race: generate
 	CGO_ENABLED=1 $(GO) test -race -short ./display/... ./forge/... ./nebula/... ./kernel/zmtp/... ./kernel/wire/... ./kernel/link/... ./kernel/front/... ./kernel/session/... ./kernel/cell/... ./kernel/gocell ./kernel/gocell/eval
+
+# The full matrix of failures: what can happen to a rank, at 20 random moments in each
+# layout. "make test" tries three.
+faults: generate
+	NEBULA_FAULT_POINTS=20 $(GO) test -v -timeout 60m -run 'Fault|Kill|Stop|Disk|Interrupted|Soak' ./nebula/job ./nebula/launch ./nebula/collective
 
 # All programs of the suite on all kinds of vectors that this machine has. The
 # default runs them on the widest, and a part of them on the others.
