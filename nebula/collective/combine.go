@@ -38,6 +38,9 @@ func (c *combiner) combine(how backend.Reduction, dtype tensor.DType, dst []byte
 		return
 	}
 	acc := sources[0]
+	if len(sources) == 1 {
+		copy(dst, acc)
+	}
 	for i, s := range sources[1:] {
 		to := c.between
 		if i == len(sources)-2 {

@@ -17,6 +17,7 @@ import (
 const (
 	sayGroup = 1 + iota // first: what group this is
 	sayAbort
+	sayLate
 	sayLeave // last
 )
 
@@ -81,6 +82,12 @@ func (c *control) abort(e *Error) {
 	_ = c.say(sayAbort, e.notice().encode())            // if it cannot be told, it has died or will know by its deadline
 }
 
+// late implements [post].
+func (c *control) late(rank int) {
+	_ = c.SetWriteDeadline(time.Now().Add(grace))
+	_ = c.say(sayLate, binary.LittleEndian.AppendUint16(nil, uint16(rank)))
+}
+
 // leave implements [post].
 func (c *control) leave() {
 	_ = c.SetWriteDeadline(time.Now().Add(time.Second))
@@ -106,6 +113,8 @@ func (c *control) listen(g *group) {
 				n.text = "for a reason that cannot be read"
 			}
 			g.aborted(c.rank, n)
+		case kind == sayLate && len(b) == 2 && int(binary.LittleEndian.Uint16(b)) < len(g.members):
+			g.links[c.rank].waits.Store(int32(binary.LittleEndian.Uint16(b)) + 1)
 		default:
 			g.fail(c.rank, &reason{kind: ErrDiverged, text: fmt.Sprintf("rank %d sends message %d, which has no meaning", g.members[c.rank], kind)})
 			return

@@ -96,6 +96,9 @@ func (g *group) agree(l *link, want *header) error {
 		return g.diverged(l, got)
 	}
 	l.met = true
+	if l.waits.Load() != 0 {
+		l.waits.Store(0) // not any more
+	}
 	l.in.advance(line)
 	return nil
 }

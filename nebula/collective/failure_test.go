@@ -197,6 +197,28 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
+// A rank that waits for one that waits names the latter.
+func TestTimeoutAtSecondHand(t *testing.T) {
+	everywhere(t, func(t *testing.T, make func(int, Options) []Group) {
+		groups := make(4, Options{Timeout: 200 * time.Millisecond})
+		errs := each(groups[:3], func(g Group) error { return g.Recv(t.Context(), g.Rank()+1, one(tensor.F32, 1)) })
+		failed(t, errs, ErrTimeout, 3, "rank 3 did not come within 200ms")
+	})
+}
+
+// Ranks that wait for each other say so.
+func TestDeadlock(t *testing.T) {
+	everywhere(t, func(t *testing.T, make func(int, Options) []Group) {
+		groups := make(2, Options{Timeout: 200 * time.Millisecond})
+		errs := each(groups, func(g Group) error { return g.Recv(t.Context(), 1-g.Rank(), one(tensor.F32, 1)) })
+		for i, err := range errs {
+			if !errors.Is(err, ErrTimeout) || !strings.Contains(err.Error(), "did not come within 200ms: it waits for this rank") {
+				t.Errorf("rank %d: %v", i, err)
+			}
+		}
+	})
+}
+
 // A sender whose messages nobody takes waits when the ring is full.
 func TestSendTimeout(t *testing.T) {
 	groups := closing(t, Local(2, Options{Timeout: 30 * time.Millisecond, Buffer: leastBuffer}))

@@ -50,13 +50,15 @@ type link struct {
 	received uint64
 	met      bool         // its line of this call has come
 	ends     atomic.Int32 // signs still to come that it has closed the group
+	waits    atomic.Int32 // 1 + the rank that it says it has waited too long for
 	post     post
 }
 
 // post is how a rank tells another of what happens outside of calls.
 type post interface {
 	abort(e *Error)
-	leave() // nothing follows
+	late(rank int) // this rank has waited too long for that of the group
+	leave()        // nothing follows
 }
 
 // newGroup is a group without links yet.

@@ -211,7 +211,7 @@ func conform(g Group, dtype tensor.DType, n int, seed uint64) error {
 		if err != nil {
 			return err
 		}
-		got = mine.Clone()
+		got = sample(dtype, n, 0, 0)
 		if err := g.ReduceScatter(ctx, how, got, wide[me]); err != nil {
 			return err
 		}
@@ -238,7 +238,7 @@ func conform(g Group, dtype tensor.DType, n int, seed uint64) error {
 	}
 	if ranks > 1 { // around a circle, everyone sending first where it fits
 		next, before := (me+1)%ranks, (me+ranks-1)%ranks
-		got := all[me].Clone()
+		got := sample(dtype, n, 0, 0)
 		send := func() error { return g.Send(ctx, next, all[me]) }
 		receive := func() error { return g.Recv(ctx, before, got) }
 		first, second := send, receive

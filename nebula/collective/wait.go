@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -12,9 +13,8 @@ import (
 // nap is how long a rank sleeps before it looks whether its context has ended.
 const nap = 2 * time.Millisecond
 
-// grace is how much longer than its deadline a rank waits. Whoever it waits for
-// may itself wait for another, since before; that one's message is about to come
-// and names the right rank.
+// grace is how much longer than its deadline a rank waits, after it has told the
+// others for whom: whoever it waits for may itself wait for another.
 const grace = 50 * time.Millisecond
 
 // spins is how long a rank looks at a ring before it sleeps: longer while that
@@ -22,14 +22,14 @@ const grace = 50 * time.Millisecond
 type spins struct{ now, least, most time.Duration }
 
 func newSpins(ranks int) spins {
-	switch procs := runtime.GOMAXPROCS(0); {
-	case procs == 1:
+	s := spins{now: 2 * time.Microsecond, least: 2 * time.Microsecond, most: 5 * time.Microsecond}
+	switch {
+	case runtime.GOMAXPROCS(0) == 1:
 		return spins{} // whoever is waited for may need this processor
-	case ranks > runtime.NumCPU():
-		return spins{now: 0, least: 0, most: 5 * time.Microsecond}
-	default:
-		return spins{now: 50 * time.Microsecond, least: 2 * time.Microsecond, most: 100 * time.Microsecond}
+	case ranks <= runtime.NumCPU():
+		s.now, s.most = 50*time.Microsecond, 100*time.Microsecond
 	}
+	return s
 }
 
 // spin looks at a position until it moves or the time for that is over.
@@ -58,7 +58,7 @@ func (g *group) await(l *link, p *side, seen uint32) error {
 	if d, ok := g.ctx.Deadline(); ok && d.Before(limit) {
 		limit = d
 	}
-	for {
+	for told := false; ; {
 		left := l.ends.Load() <= 0 // before the position: what a rank wrote before it left still counts
 		if p.position.Load() != seen {
 			return nil
@@ -69,11 +69,13 @@ func (g *group) await(l *link, p *side, seen uint32) error {
 		if left {
 			return g.fail(l.rank, &reason{kind: ErrClosed, text: fmt.Sprintf("rank %d has closed the group", g.members[l.rank])})
 		}
-		rest := time.Until(limit)
-		if rest < -grace {
+		switch rest := time.Until(limit); {
+		case rest < -grace:
 			return g.late(l, p, limit)
-		}
-		if rest > 0 && g.ctx.Err() != nil {
+		case rest <= 0 && !told:
+			told = true
+			g.tellLate(g.missing(l, p)[0].rank)
+		case rest > 0 && g.ctx.Err() != nil:
 			return g.interrupted()
 		}
 		p.sleep(seen, nap, g.timer)
@@ -89,33 +91,79 @@ func (g *group) interrupted() error {
 	return g.fail(-1, &reason{ErrAborted, fmt.Sprintf("it was interrupted: %v", cause), cause})
 }
 
-// late is the failure of a call that waited too long, with the ranks that are the
-// reason.
-func (g *group) late(l *link, p *side, limit time.Time) error {
-	after := limit.Sub(g.begun).Round(time.Millisecond)
-	if p == &l.out.read {
-		return g.fail(l.rank, &reason{kind: ErrTimeout,
-			text: fmt.Sprintf("rank %d did not take what is sent to it within %v", g.members[l.rank], after)})
+// tellLate tells all ranks for which one this rank has waited too long.
+func (g *group) tellLate(rank int) {
+	for _, l := range g.links {
+		if l != nil {
+			l.post.late(rank)
+		}
 	}
-	missing := []*link{l}
-	if g.now.op < Send && !l.met {
-		missing = missing[:0]
+}
+
+// missing are the ranks that a call waits for, among them that of l.
+func (g *group) missing(l *link, p *side) []*link {
+	var list []*link
+	if g.now.op < Send && !l.met && p == &l.in.written {
 		for _, k := range g.links {
 			if k != nil && !k.met && len(k.in.span()) == 0 {
-				missing = append(missing, k)
+				list = append(list, k)
 			}
 		}
 	}
-	if len(missing) == 0 { // it came at the last moment
-		missing = []*link{l}
+	if len(list) == 0 {
+		list = append(list, l)
 	}
-	names := make([]string, len(missing))
-	for i, k := range missing {
-		names[i] = fmt.Sprint(g.members[k.rank])
+	return list
+}
+
+// root follows what ranks have told of whom they wait for, and returns the one
+// that waits for none. In a circle that is the rank itself.
+func (g *group) root(l *link) *link {
+	at := l
+	for range g.members {
+		next := int(at.waits.Load()) - 1
+		if next < 0 {
+			return at
+		}
+		if next == g.rank || g.links[next] == l {
+			return l
+		}
+		at = g.links[next]
 	}
-	who := "rank " + names[0]
-	if last := len(names) - 1; last > 0 {
-		who = "ranks " + strings.Join(names[:last], ", ") + " and " + names[last]
+	return l
+}
+
+// late is the failure of a call that waited too long, with the ranks that are the
+// reason.
+func (g *group) late(l *link, p *side, limit time.Time) error {
+	var roots, kept []int // the job's ranks: at fault, and waiting for these
+	for _, k := range g.missing(l, p) {
+		root := g.root(k)
+		roots = append(roots, g.members[root.rank])
+		if root != k {
+			kept = append(kept, g.members[k.rank])
+		}
 	}
-	return g.fail(missing[0].rank, &reason{kind: ErrTimeout, text: fmt.Sprintf("%s did not come within %v", who, after)})
+	what := "did not come"
+	if p == &l.out.read && len(kept) == 0 {
+		what = "did not take what is sent to it"
+	}
+	slices.Sort(roots)
+	roots = slices.Compact(roots)
+	text := fmt.Sprintf("%s %s within %v", ranks(roots), what, limit.Sub(g.begun).Round(time.Millisecond))
+	if len(kept) > 0 {
+		text += fmt.Sprintf(", and keeps %s waiting", ranks(kept))
+	} else if l.waits.Load()-1 == int32(g.rank) {
+		text += ": it waits for this rank"
+	}
+	return g.fail(slices.Index(g.members, roots[0]), &reason{kind: ErrTimeout, text: text})
+}
+
+// ranks are some ranks in words.
+func ranks(list []int) string {
+	if len(list) == 1 {
+		return fmt.Sprint("rank ", list[0])
+	}
+	last := len(list) - 1
+	return fmt.Sprintf("ranks %s and %d", strings.Trim(strings.ReplaceAll(fmt.Sprint(list[:last]), " ", ", "), "[]"), list[last])
 }

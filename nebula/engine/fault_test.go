@@ -289,7 +289,7 @@ func injured(t *testing.T, l shard.Layout, name string, in injury) {
 			cause = &Error{Rank: in.rank, Epoch: 7, Op: "none"}
 		}
 		// Who has the wrong step cannot be told, nor which end of a slow link is slow.
-		anybody := strings.HasPrefix(name, "flip") || strings.HasPrefix(name, "delay command")
+		anybody := strings.HasPrefix(name, "flip") || strings.HasPrefix(name, "delay")
 		if cause.Rank != in.rank && !anybody || cause.Epoch != 7 || cause.Op == "" {
 			t.Errorf("the cause is laid to rank %d, epoch %d, operation %q: %v", cause.Rank, cause.Epoch, cause.Op, err)
 		}
@@ -354,4 +354,25 @@ func nothingLeft(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Fatalf("%d goroutines are left:\n%s", len(left), strings.Join(left, "\n\n"))
+}
+
+// gatedBackend holds back runs until a channel is closed.
+type gatedBackend struct {
+	backend.Backend
+	open <-chan struct{}
+}
+
+func (b *gatedBackend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, error) {
+	exe, err := b.Backend.Compile(ctx, g)
+	return &gatedExecutable{exe, b.open}, err
+}
+
+type gatedExecutable struct {
+	backend.Executable
+	open <-chan struct{}
+}
+
+func (x *gatedExecutable) RunInto(ctx context.Context, outputs, inputs []*tensor.Tensor) error {
+	<-x.open
+	return backend.RunInto(ctx, x.Executable, outputs, inputs)
 }

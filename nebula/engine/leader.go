@@ -186,17 +186,18 @@ func (l *Leader) Prepare(ctx context.Context, rows, tokens []int) error {
 	}
 	defer func() { <-l.turn }()
 	var list []bucket
+	cut := &l.self.cutter
 	for _, n := range rows {
-		list = append(list, bucket{l.self.cutter.decodeRows(n), 1, true})
+		if n < 1 || n > cut.maxRows {
+			return fmt.Errorf("a step has 1 to %d rows, not %d", cut.maxRows, n)
+		}
+		list = append(list, bucket{cut.decodeRows(n), 1, true})
 	}
 	for _, n := range tokens {
-		size := l.self.cutter.size(n)
-		list = append(list, bucket{1, size, false}, bucket{1, size, true})
-	}
-	for i := range list {
-		if !l.self.cutter.has(list[i]) {
-			return fmt.Errorf("there is no program %v", list[i])
+		if n < 1 || n > cut.maxTokens {
+			return fmt.Errorf("a step has 1 to %d tokens, not %d", cut.maxTokens, n)
 		}
+		list = append(list, bucket{1, cut.size(n), false}, bucket{1, cut.size(n), true})
 	}
 	return l.prepare(list)
 }

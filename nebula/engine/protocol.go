@@ -3,6 +3,7 @@ package engine
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -213,7 +214,7 @@ type lostError struct {
 }
 
 func lost(peer int, err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return &lostError{peer, nil}
 	}
 	return &lostError{peer, err}

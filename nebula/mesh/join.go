@@ -49,43 +49,62 @@ func Join(ctx context.Context, c Config) (*Mesh, error) {
 	return m, nil
 }
 
-// gather is the rendezvous on rank 0.
+// gather is the rendezvous on rank 0: when all have come they get the roster, and
+// when all have that they may begin.
 func (m *Mesh) gather(ctx context.Context) error {
 	came := make([]*arrival, m.config.Size)
 	err := m.collect(ctx, came)
 	m.mu.Lock()
 	m.joining, m.failure = nil, err
 	m.mu.Unlock()
+	if err == nil {
+		m.peers = m.roster(came)
+		err = m.tell(came, &verdict{Roster: m.peers})
+	}
+	for rank, a := range came {
+		if a != nil && err == nil {
+			err = m.confirm(rank, a.conn)
+		}
+	}
 	v := &verdict{}
 	if err != nil {
 		v.Refusal = err.Error()
-	} else {
-		v.Roster = m.roster(came)
-		m.peers = v.Roster
 	}
+	if e := m.tell(came, v); err == nil {
+		err = e
+	}
+	for rank, a := range came {
+		if a != nil && err == nil {
+			err = m.command(rank, a.conn)
+		}
+		if a != nil && err != nil {
+			a.conn.Close()
+		}
+	}
+	return err
+}
+
+// command makes the stream of a rendezvous that is over.
+func (m *Mesh) command(rank int, c net.Conn) (err error) {
+	if err = c.SetDeadline(time.Time{}); err == nil {
+		m.commands[rank], err = m.adopt(c, rank, command)
+	}
+	return err
+}
+
+// tell sends all ranks that have come the same. The error is the first one.
+func (m *Mesh) tell(came []*arrival, v *verdict) error {
+	var first error
 	limit := time.Now().Add(patience)
 	for rank, a := range came {
 		if a == nil {
 			continue
 		}
-		if e := decide(a.conn, v, limit); e != nil && err == nil {
-			err = &Lost{rank, command, e}
+		if err := decide(a.conn, v, limit); err != nil && first == nil {
+			first = &Lost{rank, command, err}
 		}
 	}
-	for rank, a := range came {
-		if a == nil {
-			continue
-		}
-		e := err
-		if e == nil {
-			e = m.confirm(rank, a.conn)
-		}
-		if e != nil {
-			a.conn.Close()
-			err = e
-		}
-	}
-	return err
+	return first
 }
 
 // collect waits for all other ranks.
@@ -165,14 +184,9 @@ func (m *Mesh) roster(came []*arrival) []Peer {
 func (m *Mesh) confirm(rank int, c net.Conn) error {
 	var one [1]byte
 	if _, err := c.Read(one[:]); err != nil {
-		return &Lost{rank, command, err}
+		return fmt.Errorf("mesh: the rendezvous failed: %w", &Lost{rank, command, err})
 	}
-	if err := c.SetDeadline(time.Time{}); err != nil {
-		return err
-	}
-	s, err := m.adopt(c, rank, command)
-	m.commands[rank] = s
-	return err
+	return nil
 }
 
 // report is the rendezvous on the other ranks.
@@ -183,15 +197,8 @@ func (m *Mesh) report(ctx context.Context) error {
 	}
 	stop := closeAtEnd(ctx, c)
 	err = c.SetDeadline(time.Time{}) // others may come much later
-	var v *verdict
 	if err == nil {
-		v, err = hear(c)
-	}
-	if err == nil && len(v.Roster) != m.config.Size {
-		err = errMessage
-	}
-	if err == nil {
-		_, err = c.Write([]byte{1})
+		m.peers, err = takeRoster(c, m.config.Size)
 	}
 	if !stop() {
 		err = fmt.Errorf("mesh: rank 0 waits for other ranks: %w", context.Cause(ctx))
@@ -204,12 +211,26 @@ func (m *Mesh) report(ctx context.Context) error {
 		}
 		return fmt.Errorf("mesh: the rendezvous failed: %w", &Lost{0, command, err})
 	}
-	m.peers = v.Roster
 	for i := range m.peers {
 		m.peers[i].Shared = m.peers[i].Host == m.config.Host
 	}
-	m.commands[0], err = m.adopt(c, 0, command)
-	return err
+	return m.command(0, c)
+}
+
+// takeRoster hears who all are, and then that all have heard it.
+func takeRoster(c net.Conn, size int) ([]Peer, error) {
+	v, err := hear(c)
+	if err == nil && len(v.Roster) != size {
+		err = errMessage
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, lost := c.Write([]byte{1})
+	if _, err := hear(c); err != nil { // also where rank 0 has said why and closed
+		return nil, errors.Join(err, lost)
+	}
+	return v.Roster, nil
 }
 
 // find connects to rank 0, which may not be there yet.

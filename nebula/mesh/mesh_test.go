@@ -231,6 +231,30 @@ func TestMissingRanks(t *testing.T) {
 	})
 }
 
+// A rank that comes and dies before all have come: the others do not begin.
+func TestDeathDuringRendezvous(t *testing.T) {
+	list := ranks(t, 3, false)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	errs := make([]error, 3)
+	var wg sync.WaitGroup
+	wg.Go(func() { _, errs[0] = Join(ctx, list[0]) })
+	dying := &Mesh{config: list[1]}
+	c, err := dying.find(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	wg.Go(func() { _, errs[2] = Join(ctx, list[2]) })
+	wg.Wait()
+	for _, rank := range []int{0, 2} {
+		want := `rank 1 has ended stream "command"`
+		if err := errs[rank]; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("rank %d: %v, want %s", rank, err, want)
+		}
+	}
+}
+
 // What comes to the door and is not of the job harms nobody.
 func TestStrangers(t *testing.T) {
 	both(t, func(t *testing.T, across bool) {

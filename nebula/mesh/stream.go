@@ -135,22 +135,21 @@ func (m *Mesh) connect(ctx context.Context, peer int, purpose string) (*Stream, 
 		network, address = "unix", socketName(m.config.Job, m.config.Epoch, peer)
 	}
 	c, err := m.dial(ctx, network, address, peer, purpose)
-	if err == nil {
-		if _, err = hear(c); err != nil {
-			c.Close()
-		}
-	}
 	if err != nil {
 		return nil, fmt.Errorf("mesh: stream %q to rank %d: %w", purpose, peer, err)
 	}
-	if err := c.SetDeadline(time.Time{}); err != nil {
-		return nil, err
+	if _, err = hear(c); err == nil {
+		err = c.SetDeadline(time.Time{})
 	}
-	s, err := m.adopt(c, peer, purpose)
+	var s *Stream
+	if err == nil {
+		s, err = m.adopt(c, peer, purpose)
+	}
 	if err != nil {
 		c.Close()
+		return nil, fmt.Errorf("mesh: stream %q to rank %d: %w", purpose, peer, err)
 	}
-	return s, err
+	return s, nil
 }
 
 // dial connects to a rank and greets it.
