@@ -193,6 +193,9 @@ func (a *attention) takeScores(at *ir.Node, v *ir.Value) (string, []*ir.Value) {
 		if r := u.Spec.Rank(); r > 4 || r != a.q.Spec.Rank() {
 			return fmt.Sprintf("%v has rank %d; sdpa takes [batch, heads, length, channels], and all of it without heads or batch", u, r), []*ir.Value{u}
 		}
+		if d := u.Spec.DType; d != a.q.Spec.DType {
+			return fmt.Sprintf("%v is %v and the queries are %v; sdpa takes one type", u, d, a.q.Spec.DType), []*ir.Value{u}
+		}
 	}
 	if reason, blockers := roundsOften(a.q, "sdpa"); reason != "" {
 		return reason, blockers

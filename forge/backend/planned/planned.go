@@ -39,7 +39,7 @@ type Buffer struct {
 	Slot     int            // index of the slot; -1 for none
 	Input    int            // index of the input; -1 for none
 	Constant *tensor.Tensor // memory that no run writes
-	Packed   []byte         // the elements of a constant in an order of the backend's own
+	Packed   *pack          // the elements of a constant in an order of the backend's own
 	Scratch  int64          // bytes that the kernels of one node share
 	Output   *ir.Value      // all of it is this value
 	// Updated says that a kernel writes into an input, so that the run needs a
