@@ -10,9 +10,13 @@ import (
 	"forgekernel/display"
 )
 
-// MaxPrograms is the number of programs that one function keeps; beyond it
-// the one that was used longest ago is forgotten.
-const MaxPrograms = 64
+// MaxPrograms is the number of programs that one function or model keeps, and
+// MaxProgramBytes what all of them but the one used last may hold; beyond either the one
+// that was used longest ago is forgotten.
+const (
+	MaxPrograms     = 64
+	MaxProgramBytes = 4 << 30
+)
 
 // CacheStats counts what the cache of a function has done. A hit is a call
 // that found its program compiled or being compiled.
@@ -35,6 +39,8 @@ type cache struct {
 	mu      sync.Mutex
 	entries map[string]*list.Element // of *cached
 	order   list.List                // most recently used first
+	bytes   int64                    // that the programs hold
+	limit   int64                    // MaxProgramBytes when 0
 	stats   CacheStats
 }
 
@@ -44,6 +50,7 @@ type cached struct {
 	key         string
 	done        chan struct{}
 	program     *Program
+	bytes       int64 // that it holds
 	err         error
 	interrupted bool // the context of the call that compiled has ended
 }
@@ -107,10 +114,17 @@ func (c *cache) settle(e *cached, p *Program, err error, interrupted bool) {
 	close(e.done)
 	if err != nil {
 		c.remove(e)
+	} else if element := c.entries[e.key]; element != nil && element.Value == e {
+		e.bytes = p.holds()
+		c.bytes += e.bytes
 	}
-	for oldest := c.order.Back(); c.order.Len() > MaxPrograms; oldest = c.order.Back() {
+	limit := c.limit
+	if limit == 0 {
+		limit = MaxProgramBytes
+	}
+	for c.order.Len() > MaxPrograms || c.bytes > limit && c.order.Len() > 1 {
 		c.stats.Evictions++
-		c.remove(oldest.Value.(*cached))
+		c.remove(c.order.Back().Value.(*cached))
 	}
 }
 
@@ -119,6 +133,7 @@ func (c *cache) remove(e *cached) {
 	if element := c.entries[e.key]; element != nil && element.Value == e {
 		c.order.Remove(element)
 		delete(c.entries, e.key)
+		c.bytes -= e.bytes
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,8 +29,13 @@ type Bound = importer.Bound
 
 // Model is a file that holds a model: ONNX, a program of torch.export (.pt2), or the
 // entry function of ForgeScript. It compiles for one binding of its open sizes at a
-// time and keeps the programs, the last [MaxPrograms] of them. Sizes are exact: nothing
-// in a file says that a model gives the same results for padded inputs.
+// time and keeps the programs, the last [MaxPrograms] of them.
+//
+// Sizes are exact but for one case. Where a dimension has an upper bound, from the range
+// of a .pt2 file or from [AtMost], and it is proved that results along it do not depend on
+// one another, [Model.Run] compiles for the next power of two, repeats a row of the inputs
+// and cuts the results: one program serves many lengths. [Model.Buckets] tells what was
+// proved, or what stands in the way; then each length has a program of its own.
 //
 // A Model is safe for concurrent use.
 type Model struct {
@@ -89,11 +95,49 @@ func Open(path string, opts ...Option) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := open(path, newSettings(opts))
+	if !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	begins := looksLike(path)
+	if begins != "" && filepath.Ext(path) == scriptSuffix {
+		return nil, fmt.Errorf("%s begins as a %s file does: name it so", path, begins)
+	}
+	s := newSettings(opts)
+	file, err := open(path, s)
 	if err != nil {
+		if begins != "" && filepath.Ext(path) != begins {
+			return nil, fmt.Errorf("%w; it begins as a %s file does: name it so", err, begins)
+		}
 		return nil, err
 	}
-	return &Model{path: path, size: info.Size(), file: file}, nil
+	m := &Model{path: path, size: info.Size(), file: file}
+	for _, name := range sortedKeys(s.most) {
+		if dims := m.openDims(); !slices.Contains(dims, name) || s.most[name] < 1 {
+			m.Close()
+			return nil, fmt.Errorf("%s: at most %d for %q: a length of 1 or more for an open dimension is needed; there are %s", path, s.most[name], name, strings.Join(dims, ", "))
+		}
+	}
+	return m, nil
+}
+
+// looksLike is the end of the name of files that begin as one does, or "".
+func looksLike(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	head := make([]byte, 4)
+	if _, err := io.ReadFull(f, head); err != nil {
+		return ""
+	}
+	switch {
+	case string(head) == "PK\x03\x04": // a zip archive
+		return ".pt2"
+	case head[0] == 8 && head[1] < 32 && head[2] != 0: // ir_version, a small number, and another field
+		return ".onnx"
+	}
+	return ""
 }
 
 // Load is [Open] for a cell: it panics with the error.
@@ -148,6 +192,15 @@ func (m *Model) Program() *Program {
 		return p
 	}
 	return m.Specialize(Binding{})
+}
+
+// Buckets tells, for the lengths of a bounded dimension that were run, which program they
+// run in, and why.
+func (m *Model) Buckets() []string {
+	if f, ok := m.file.(*importedFile); ok {
+		return f.buckets.told()
+	}
+	return nil
 }
 
 // Cache counts what calls have compiled and found compiled.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"forgekernel/display"
@@ -217,16 +218,43 @@ func TestModelOfForgeScript(t *testing.T) {
 	}
 }
 
+func TestAtMostErrors(t *testing.T) {
+	for name, length := range map[string]int{"batch": 0, "width": 4} {
+		if _, err := forge.Open(glyphs, forge.AtMost(name, length)); err == nil || !strings.Contains(err.Error(), "an open dimension is needed; there are batch") {
+			t.Errorf("at most %d for %s: %v", length, name, err)
+		}
+	}
+}
+
 func TestOpenErrors(t *testing.T) {
 	dir := t.TempDir()
 	broken := filepath.Join(dir, "broken.onnx")
 	if err := os.WriteFile(broken, []byte("not a model"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	renamed := func(from, to string) string {
+		raw, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, to)
+		if err := os.WriteFile(path, raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	pipe := filepath.Join(dir, "pipe.fs")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for path, want := range map[string]string{
-		filepath.Join(dir, "none.onnx"): "no such file",
-		filepath.Join(dir, "model.bin"): "what it holds, the end of its name must say: .onnx, .pt2 or .fs",
-		broken:                          "broken.onnx: ",
+		renamed(glyphs, "glyphs.pt2"):           "it begins as a .onnx file does: name it so",
+		renamed(unpacked(t, "mlp"), "mlp.onnx"): "it begins as a .pt2 file does: name it so",
+		renamed(unpacked(t, "cnn"), "cnn.fs"):   "cnn.fs begins as a .pt2 file does: name it so",
+		pipe:                                    "pipe.fs is no regular file",
+		filepath.Join(dir, "none.onnx"):         "no such file",
+		filepath.Join(dir, "model.bin"):         "what it holds, the end of its name must say: .onnx, .pt2 or .fs",
+		broken:                                  "broken.onnx: ",
 	} {
 		if _, err := forge.Open(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)

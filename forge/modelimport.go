@@ -23,7 +23,8 @@ import (
 type importedFile struct {
 	importer.Model
 	settings
-	kept cache
+	kept    cache
+	buckets buckets
 
 	mu     sync.Mutex
 	acting []string // inputs that have acted as attributes, in order of the first time

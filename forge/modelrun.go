@@ -50,6 +50,27 @@ func (m *Model) Run(ctx context.Context, inputs map[string]*Tensor) (Results, er
 	if err != nil {
 		return nil, err
 	}
+	outs, err := m.run(ctx, values)
+	if err != nil {
+		return nil, err
+	}
+	results := make(Results, len(outs))
+	for i, name := range m.Outputs() {
+		results[i] = Result{Name: name, Tensor: outs[i]}
+	}
+	return results, nil
+}
+
+// run runs inputs in the program of their bucket, or in one for their shapes.
+func (m *Model) run(ctx context.Context, values map[string]*Tensor) ([]*Tensor, error) {
+	var b *bucket
+	if f, ok := m.file.(*importedFile); ok {
+		b = f.bucketFor(ctx, values)
+	}
+	values, err := b.filled(values)
+	if err != nil {
+		return nil, err
+	}
 	p, err := m.Compile(ctx, Binding{Values: values})
 	if err != nil {
 		return nil, err
@@ -62,11 +83,7 @@ func (m *Model) Run(ctx context.Context, inputs map[string]*Tensor) (Results, er
 	if err != nil {
 		return nil, err
 	}
-	results := make(Results, len(outs))
-	for i, name := range m.Outputs() {
-		results[i] = Result{Name: name, Tensor: outs[i]}
-	}
-	return results, nil
+	return b.cut(outs)
 }
 
 // Call is [Model.Run] for a cell: it panics with the error.

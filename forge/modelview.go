@@ -27,6 +27,7 @@ func (m *Model) Display() display.Bundle {
 	}
 	m.each("output", m.Outputs(), add)
 	m.each("operators", operatorLines(m.file.Operators()), add)
+	m.each("length", m.Buckets(), add)
 	if p := m.file.programs().recent(); p != nil {
 		m.each("note", p.Notes(), add)
 	}

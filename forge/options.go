@@ -2,13 +2,14 @@ package forge
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/script"
 )
 
-// Option adjusts [Parse], [Define], [Compile], [FromGraph] and [FromIR].
+// Option adjusts [Parse], [Define], [Compile], [FromGraph], [FromIR] and [Open].
 type Option func(*settings)
 
 type settings struct {
@@ -19,8 +20,9 @@ type settings struct {
 	backend string
 	threads int
 	library *Library
-	after   string // the pass that a graph is the outcome of; empty means none
-	keeps   bool   // the tensors of a graph's constants are the program's as they are
+	after   string         // the pass that a graph is the outcome of; empty means none
+	keeps   bool           // the tensors of a graph's constants are the program's as they are
+	most    map[string]int // of open dimensions of a model, by name
 }
 
 func newSettings(opts []Option) settings {
@@ -68,6 +70,17 @@ func After(pass string) Option { return func(s *settings) { s.after = pass } }
 // is mapped from be closed. Programs of one tensor then hold it once, and also once
 // the form of it in which their kernels read it.
 func SharedConstants() Option { return func(s *settings) { s.keeps = true } }
+
+// AtMost says how long an open dimension of a model is at most, where its file does
+// not. See [Model] for what that allows.
+func AtMost(dim string, length int) Option {
+	return func(s *settings) {
+		if s.most = maps.Clone(s.most); s.most == nil {
+			s.most = make(map[string]int)
+		}
+		s.most[dim] = length
+	}
+}
 
 // Within lets the source call the functions of a library.
 func Within(l *Library) Option { return func(s *settings) { s.library = l } }

@@ -136,6 +136,18 @@ func (p *Program) specs() []Spec {
 // graph is the optimised graph.
 func (p *Program) graph() *ir.Graph { return p.passes.Graph }
 
+// holds is about how many bytes the program keeps: its constants, which its kernels may
+// have in an order of their own as well, and the intermediate values of one call.
+func (p *Program) holds() int64 {
+	bytes := p.Plan().Planned
+	for _, n := range p.graph().Nodes {
+		if n.Op.Class == ir.Constant {
+			bytes += 2 * int64(n.Tensor("value").Bytes())
+		}
+	}
+	return bytes
+}
+
 // Run computes a program of one result. The arguments must have the shapes
 // that it was compiled for. The error is a [*CallError] or the cause that ended
 // ctx. A run longer than a second shows that it is running.

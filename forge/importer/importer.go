@@ -54,6 +54,8 @@ type Dim struct {
 	Size   int
 	Symbol string
 	Fixed  bool
+	// Max is the largest length that an open one may have; 0 when nothing bounds it.
+	Max int
 }
 
 // String is the declaration in one line, as "x: f32[batch,3,224,224]".

@@ -36,8 +36,8 @@ func (c *Convolution) FLOPs() int64 {
 }
 
 // convolution lowers conv2d. One whose kernels are single numbers that move in steps
-// of one is a product of the matrix of weights and the images; one of few pixels
-// and many channels is a product of the pixels and the weights.
+// of one, or that many channels read after a copy, is a product of the matrix of
+// weights and the images; one of few pixels and many channels is a product of the pixels and the weights.
 func (l *lowering) convolution() error {
 	n := l.node
 	x, w, y := n.In[0].Spec.Shape, n.In[1].Spec.Shape, n.Out[0].Spec.Shape
@@ -73,6 +73,7 @@ func (l *lowering) convolution() error {
 	if l.channelwise(c, n.In[1]) {
 		return nil
 	}
+	c = l.thinned(c)
 	if p := c.product(); p != nil {
 		l.kernel.Contraction = p
 	} else {

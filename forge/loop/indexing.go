@@ -17,7 +17,12 @@ func (l *lowering) gather() error {
 	x := &Access{Param: l.param(n.In[0], false), Strides: slices.Concat(steps[:axis], make([]int, len(ids)), steps[axis+1:])}
 	at := &Access{Param: l.param(n.In[1], false), Strides: make([]int, len(shape))}
 	copy(at.Strides[axis:], l.layout(n.In[1]))
-	x.Gathers = []Gather{{Index: cast(tensor.I64, l.load(at)), Step: steps[axis], Size: table[axis]}}
+	place := cast(tensor.I64, l.load(at))
+	if n.Bool("from_end") {
+		whole := func(i int) *Expr { return &Expr{Op: Const, Type: tensor.I64, Int: int64(i)} }
+		place = apply("where", apply("lt", place, whole(0)), apply("add", place, whole(table[axis])), place)
+	}
+	x.Gathers = []Gather{{Index: place, Step: steps[axis], Size: table[axis]}}
 	l.pointwise(shape, out, l.move(x))
 	return nil
 }

@@ -102,36 +102,59 @@ func (c *Convolution) windows() *Access {
 }
 
 // gatherWindows copies the taps of each pixel, and zeros for those in the padding,
-// into memory of the node, and begins the kernel that reads them.
+// into memory of the node.
 func (l *lowering) gatherWindows(c *Convolution) Access {
 	taps := c.V.Taps * c.H.Taps
 	length, pixels := c.Inputs*taps, c.V.Out*c.H.Out
-	rows := &Local{Name: "windows", DType: c.Elem, Elements: c.Images * c.Groups * pixels * length}
+	s := c.X.Strides
+	x := &Access{
+		Offset:  -c.V.Before*s[2] - c.H.Before*s[3],
+		Strides: []int{s[0], c.Inputs * s[1], c.V.Stride * s[2], c.H.Stride * s[3], c.V.Dilation * s[2], c.H.Dilation * s[3], s[1]},
+	}
+	for i, w := range []Window{c.V, c.H} {
+		if w.Padded() {
+			g := Guard{Affine{Offset: -w.Before, Strides: make([]int, len(x.Strides))}, w.In}
+			g.Strides[2+i], g.Strides[4+i] = w.Stride, w.Dilation
+			x.Guards = append(x.Guards, g)
+		}
+	}
+	l.gatherImages(c, "windows", []int{c.Images, c.Groups, c.V.Out, c.H.Out, c.V.Taps, c.H.Taps, c.Inputs}, x,
+		[]int{c.Groups * pixels * length, pixels * length, c.H.Out * length, length, c.H.Taps, 1, taps})
+	return Access{Param: c.X.Param, Strides: []int{c.Groups * pixels * length, pixels * length, length, 1}}
+}
+
+// thinned is a convolution whose kernels are single numbers that move in larger
+// steps: it copies the pixels that they see into memory of the node first, so that
+// the steps are of one. That is worth it where many channels read each pixel.
+func (l *lowering) thinned(c *Convolution) *Convolution {
+	if c.V.Taps*c.H.Taps > 1 || c.V.Stride*c.H.Stride == 1 || c.V.Padded() || c.H.Padded() || c.Outputs < manyChannels {
+		return c
+	}
+	channels, pixels := c.Groups*c.Inputs, c.V.Out*c.H.Out
+	s, dense := c.X.Strides, []int{channels * pixels, pixels, c.H.Out, 1}
+	l.gatherImages(c, "pixels", []int{c.Images, channels, c.V.Out, c.H.Out}, &Access{Strides: []int{s[0], s[1], c.V.Stride * s[2], c.H.Stride * s[3]}}, dense)
+	t := *c
+	t.V, t.H = Window{c.V.Out, c.V.Out, 1, 1, 1, 0}, Window{c.H.Out, c.H.Out, 1, 1, 1, 0}
+	t.X.Strides = dense
+	return &t
+}
+
+// gatherImages copies what x reads of the images into memory of the node, where the steps
+// are to, and begins the kernel that reads it in place of the images.
+func (l *lowering) gatherImages(c *Convolution, name string, shape []int, x *Access, to []int) {
+	rows := &Local{Name: name, DType: c.Elem, Elements: product(shape)}
 	last := l.kernel
 	l.kernel = &Kernel{Op: last.Op}
 	l.kernels[len(l.kernels)-1] = l.kernel
-	x := l.move(&Access{Param: l.addParam(last.Params[c.X.Param]), Offset: -c.V.Before*c.X.Strides[2] - c.H.Before*c.X.Strides[3]})
-	out := &Access{Param: l.addParam(Param{Local: rows, Written: true}), Bits: x.Access.Bits}
-	shape := []int{c.Images, c.Groups, c.V.Out, c.H.Out, c.V.Taps, c.H.Taps, c.Inputs}
-	s := c.X.Strides
-	x.Access.Strides = []int{s[0], c.Inputs * s[1], c.V.Stride * s[2], c.H.Stride * s[3], c.V.Dilation * s[2], c.H.Dilation * s[3], s[1]}
-	out.Strides = []int{c.Groups * pixels * length, pixels * length, c.H.Out * length, length, c.H.Taps, 1, taps}
-	for i, w := range []Window{c.V, c.H} {
-		if w.Padded() {
-			g := Guard{Affine{Offset: -w.Before, Strides: make([]int, len(shape))}, w.In}
-			g.Strides[2+i], g.Strides[4+i] = w.Stride, w.Dilation
-			x.Access.Guards = append(x.Access.Guards, g)
-		}
+	x.Param = l.addParam(last.Params[c.X.Param])
+	from := l.move(x)
+	if len(x.Guards) > 0 {
+		from.Args = []*Expr{number(from.Type, 0)}
 	}
-	if len(x.Access.Guards) > 0 {
-		x.Args = []*Expr{number(x.Type, 0)}
-	}
-	l.pointwise(shape, out, x)
+	l.pointwise(shape, &Access{Param: l.addParam(Param{Local: rows, Written: true}), Bits: from.Access.Bits, Strides: to}, from)
 	l.kernels = append(l.kernels, last)
 	l.kernel = last
-	// The windows stand where the images stood.
 	last.Params[c.X.Param] = Param{Local: rows}
-	return Access{Param: c.X.Param, Strides: []int{c.Groups * pixels * length, pixels * length, length, 1}}
 }
 
 // finite reports whether no element is NaN or infinite.

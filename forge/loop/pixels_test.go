@@ -11,7 +11,8 @@ import (
 )
 
 // TestFewPixels shows when a convolution is a product of pixels and constant
-// weights: by steps alone, after windows were gathered, and not at all.
+// weights: by steps alone, after windows were gathered, and not at all; and when one
+// of kernels of one number is a product after its pixels were gathered.
 func TestFewPixels(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -42,6 +43,19 @@ contract [1,1] x [4,18,39]
 convolve [1,1] x [18,13] over [1,4], 1 taps 1 apart in steps of 1 from 0, 3 taps 1 apart in steps of 1 from -1
   acc = %x[52,4,4,1] * %0[39,3,3,1]
   acc -> %1[72,4,4,1]
+`},
+		{"kernels of one number see some pixels", []int{2, 4, 7, 9}, []int{36, 2, 1, 1}, 1, ir.Attrs{"stride": []int{2, 3}, "groups": 2}, `kernel conv2d(%x: f32, $pixels: out f32)
+nest [8,4] x [3]
+  each load %x[63,18,3] -> $pixels[12,3,1]
+kernel conv2d(%1: out f32, $pixels: f32, %0: f32)
+contract [2,2] x [18,12,2]
+  acc = %0[0,36,2,1] * $pixels[48,24,12,1]
+  acc -> %1[432,216,12,1]
+`},
+		{"a few channels do not make a copy worth it", []int{1, 3, 7, 9}, []int{4, 3, 1, 1}, 1, ir.Attrs{"stride": []int{2, 3}}, `kernel conv2d(%1: out f32, %x: f32, %0: f32)
+convolve [1,1] x [4,3] over [4,3], 1 taps 1 apart in steps of 2 from 0, 1 taps 1 apart in steps of 3 from 0
+  acc = %x[189,63,9,1] * %0[3,1,1,1]
+  acc -> %1[48,12,3,1]
 `},
 		{"one column is a row", []int{1, 3, 40, 1}, []int{2, 3, 5, 1}, 1, nil, `kernel conv2d(%1: out f32, %x: f32, %0: f32)
 convolve [1,1] x [2,3] over [1,36], 1 taps 1 apart in steps of 1 from 0, 5 taps 1 apart in steps of 1 from 0

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"forgekernel/forge/importer/formula"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
 )
@@ -31,15 +32,15 @@ func (c *call) headsOf(v *ir.Value, n int) *ir.Value {
 		return v
 	}
 	if len(s) != 3 || n < 1 || s[2]%n != 0 {
-		c.fail("%v has no %d heads", v.Spec, n)
+		c.Fail("%v has no %d heads", v.Spec, n)
 	}
-	return c.transpose(c.reshape(v, s[0], s[1], n, s[2]/n), 0, 2, 1, 3)
+	return c.Transpose(c.Reshape(v, s[0], s[1], n, s[2]/n), 0, 2, 1, 3)
 }
 
 // merge makes heads [B,n,T,D] into [B,T,n*D].
 func (c *call) merge(v *ir.Value) *ir.Value {
 	s := v.Spec.Shape
-	return c.reshape(c.transpose(v, 0, 2, 1, 3), s[0], s[2], s[1]*s[3])
+	return c.Reshape(c.Transpose(v, 0, 2, 1, 3), s[0], s[2], s[1]*s[3])
 }
 
 // cache puts earlier keys and values, operands i and i+1, before those of the call.
@@ -48,14 +49,14 @@ func (h *heads) cache(i int) {
 		return
 	}
 	h.past = h.ranked(i, 4, 4)[2]
-	join := func(past int, v *ir.Value) *ir.Value { return h.op("concat", ir.Attrs{"axis": 2}, h.arg(past), v) }
+	join := func(past int, v *ir.Value) *ir.Value { return h.Op("concat", ir.Attrs{"axis": 2}, h.arg(past), v) }
 	h.k, h.v = join(i, h.k), join(i+1, h.v)
 }
 
 // allow leaves only pairs for which cond is true as well.
 func (h *heads) allow(cond *ir.Value) {
 	if h.allowed != nil {
-		cond = h.op("and", nil, h.allowed, cond)
+		cond = h.Op("and", nil, h.allowed, cond)
 	}
 	h.allowed = cond
 }
@@ -63,7 +64,7 @@ func (h *heads) allow(cond *ir.Value) {
 // sizes are the numbers of queries and keys.
 func (h *heads) sizes() (queries, keys int) {
 	if h.q.Spec.Rank() != 4 || h.k.Spec.Rank() != 4 || h.v.Spec.Rank() != 4 {
-		h.fail("heads %v, %v and %v must have rank 4", h.q.Spec, h.k.Spec, h.v.Spec)
+		h.Fail("heads %v, %v and %v must have rank 4", h.q.Spec, h.k.Spec, h.v.Spec)
 	}
 	return h.q.Spec.Shape[2], h.k.Spec.Shape[2]
 }
@@ -75,7 +76,7 @@ func (h *heads) causal() {
 	for i := range mask {
 		mask[i] = i%keys <= i/keys+h.past
 	}
-	h.allow(h.constant(tensor.From([]int{queries, keys}, mask)))
+	h.allow(h.Constant(tensor.From([]int{queries, keys}, mask)))
 }
 
 // mask takes operand i, of bools or of numbers that are added. What it has fewer
@@ -90,28 +91,28 @@ func (h *heads) mask(i int) {
 		low, high := make([]int64, n), make([]int64, n)
 		high[n-1] = int64(keys - v.Spec.Shape[n-1])
 		if v.Spec.DType == tensor.Bool {
-			v = h.cast(h.padConstant(h.cast(v, tensor.I32), low, high, 0), tensor.Bool)
+			v = h.Cast(h.Pad(h.Cast(v, tensor.I32), low, high, 0), tensor.Bool)
 		} else {
-			v = h.padConstant(v, low, high, math.Inf(-1))
+			v = h.Pad(v, low, high, math.Inf(-1))
 		}
 	}
 	if v.Spec.DType == tensor.Bool {
 		h.allow(v)
 		return
 	}
-	h.bias = h.cast(v, h.q.Spec.DType)
+	h.bias = h.Cast(v, h.q.Spec.DType)
 }
 
 // keyLengths leaves the first keys of each row of the batch, as many as v [B] says;
 // causal queries are the last of them.
 func (h *heads) keyLengths(v *ir.Value, causal bool) {
 	queries, keys := h.sizes()
-	v = h.cast(h.reshape(v, h.q.Spec.Shape[0], 1, 1, 1), tensor.I64)
+	v = h.Cast(h.Reshape(v, h.q.Spec.Shape[0], 1, 1, 1), tensor.I64)
 	at := h.iota(keys, tensor.I64)
-	h.allow(h.op("lt", nil, at, v))
+	h.allow(h.Op("lt", nil, at, v))
 	if causal {
-		first := h.sub(h.reshape(h.iota(queries, tensor.I64), queries, 1), h.number(v, float64(queries)))
-		h.allow(h.op("le", nil, at, h.add(first, v)))
+		first := h.Sub(h.Reshape(h.iota(queries, tensor.I64), queries, 1), h.Number(v, float64(queries)))
+		h.allow(h.Op("le", nil, at, h.Add(first, v)))
 	}
 }
 
@@ -123,13 +124,13 @@ func (h *heads) pairs() *ir.Value {
 	case h.bias == nil:
 		return h.allowed
 	}
-	return h.where(h.allowed, h.bias, h.number(h.bias, math.Inf(-1)))
+	return h.Where(h.allowed, h.bias, h.Number(h.bias, math.Inf(-1)))
 }
 
 // attend is the result [B,H,Q,E].
 func (h *heads) attend() *ir.Value {
 	if h.softcap != 0 {
-		return h.op("matmul", nil, h.weights(), h.served(h.v))
+		return h.Op("matmul", nil, h.weights(), h.served(h.v))
 	}
 	attrs := ir.Attrs{}
 	if h.scale != 0 {
@@ -139,7 +140,7 @@ func (h *heads) attend() *ir.Value {
 	if m := h.pairs(); m != nil {
 		in = append(in, m)
 	}
-	return h.op("sdpa", attrs, in...)
+	return h.Op("sdpa", attrs, in...)
 }
 
 // served repeats keys or values for the heads of the queries that they serve.
@@ -149,10 +150,10 @@ func (h *heads) served(v *ir.Value) *ir.Value {
 		return v
 	}
 	if s[1] == 0 || n%s[1] != 0 {
-		h.fail("%d heads of keys cannot serve %d of queries", s[1], n)
+		h.Fail("%d heads of keys cannot serve %d of queries", s[1], n)
 	}
-	wide := h.op("expand", ir.Attrs{"shape": int64s([]int{s[0], s[1], n / s[1], s[2], s[3]})}, h.reshape(v, s[0], s[1], 1, s[2], s[3]))
-	return h.reshape(wide, s[0], n, s[2], s[3])
+	wide := h.Op("expand", ir.Attrs{"shape": formula.Int64s([]int{s[0], s[1], n / s[1], s[2], s[3]})}, h.Reshape(v, s[0], s[1], 1, s[2], s[3]))
+	return h.Reshape(wide, s[0], n, s[2], s[3])
 }
 
 // scores are the products of queries and keys, scaled.
@@ -162,7 +163,7 @@ func (h *heads) scores() *ir.Value {
 	if scale == 0 {
 		scale = 1 / math.Sqrt(float64(h.q.Spec.Shape[3]))
 	}
-	return h.call.scale(h.op("matmul", nil, h.q, h.swap(h.served(h.k))), scale)
+	return h.Scale(h.Op("matmul", nil, h.q, h.swap(h.served(h.k))), scale)
 }
 
 // weights are the softmax of the scores, which are capped before they are masked. A
@@ -170,16 +171,16 @@ func (h *heads) scores() *ir.Value {
 func (h *heads) weights() *ir.Value {
 	s := h.scores()
 	if h.softcap != 0 {
-		s = h.call.scale(h.op("tanh", nil, h.call.scale(s, 1/h.softcap)), h.softcap)
+		s = h.Scale(h.Op("tanh", nil, h.Scale(s, 1/h.softcap)), h.softcap)
 	}
 	if h.bias != nil {
-		s = h.add(s, h.bias)
+		s = h.Add(s, h.bias)
 	}
 	if h.allowed != nil {
-		s = h.where(h.allowed, s, h.number(s, math.Inf(-1)))
+		s = h.Where(h.allowed, s, h.Number(s, math.Inf(-1)))
 	}
-	top := h.op("max", ir.Attrs{"axes": []int64{-1}, "keepdims": true}, s)
-	return h.where(h.compare("eq", top, math.Inf(-1)), h.number(s, 0), h.op("softmax", ir.Attrs{"axis": -1}, s))
+	top := h.Op("max", ir.Attrs{"axes": []int64{-1}, "keepdims": true}, s)
+	return h.Where(h.Compare("eq", top, math.Inf(-1)), h.Number(s, 0), h.Op("softmax", ir.Attrs{"axis": -1}, s))
 }
 
 func attention(c *call) {
@@ -244,12 +245,12 @@ func (c *call) addBiases(bias *ir.Value, q, k, v *ir.Value) (*ir.Value, *ir.Valu
 	from := 0
 	add := func(x *ir.Value) *ir.Value {
 		if x.Spec.Rank() != 3 {
-			c.fail("a bias is added to %v, which must have rank 3", x.Spec)
+			c.Fail("a bias is added to %v, which must have rank 3", x.Spec)
 		}
 		n := x.Spec.Shape[2]
-		b := c.op("narrow", ir.Attrs{"axis": 0, "start": from, "length": n}, bias)
+		b := c.Op("narrow", ir.Attrs{"axis": 0, "start": from, "length": n}, bias)
 		from += n
-		return c.add(x, b)
+		return c.Add(x, b)
 	}
 	q = add(q)
 	k = add(k)
@@ -267,16 +268,16 @@ func (h *heads) paddingMask(i int) {
 	switch len(s) {
 	case 1:
 		if s[0] != batch {
-			h.fail("a mask of %d numbers for a batch of %d; lengths, one for each, are supported", s[0], batch)
+			h.Fail("a mask of %d numbers for a batch of %d; lengths, one for each, are supported", s[0], batch)
 		}
 		h.keyLengths(v, false)
 		return
 	case 2:
-		v = h.reshape(v, s[0], 1, 1, s[1])
+		v = h.Reshape(v, s[0], 1, 1, s[1])
 	case 3:
-		v = h.reshape(v, s[0], 1, s[1], s[2])
+		v = h.Reshape(v, s[0], 1, s[1], s[2])
 	}
-	h.allow(h.cast(v, tensor.Bool))
+	h.allow(h.Cast(v, tensor.Bool))
 }
 
 // packedAttention projects its operand to queries, keys and values: the operands are
@@ -287,29 +288,29 @@ func packedAttention(c *call) {
 		return
 	}
 	n := c.small("num_heads", 0, 1)
-	x := c.op("matmul", nil, c.arg(0), c.arg(1))
+	x := c.Op("matmul", nil, c.arg(0), c.arg(1))
 	if c.has(2) {
-		x = c.add(x, c.arg(2))
+		x = c.Add(x, c.arg(2))
 	}
 	if x.Spec.Rank() != 3 {
-		c.fail("the input %v must have rank 3", c.shape(0))
+		c.Fail("the input %v must have rank 3", c.shape(0))
 	}
 	third := int64(x.Spec.Shape[2] / 3)
 	widths := []int64{third, third, third}
 	if list := c.ints("qkv_hidden_sizes"); list != nil {
 		widths = slices.Clone(list)
 	}
-	parts := c.ops("split", ir.Attrs{"axis": 2, "sizes": widths}, x)
+	parts := c.Ops("split", ir.Attrs{"axis": 2, "sizes": widths}, x)
 	if len(parts) != 3 {
-		c.fail("qkv_hidden_sizes are %v", widths)
+		c.Fail("qkv_hidden_sizes are %v", widths)
 	}
 	h := &heads{call: c, q: c.headsOf(parts[0], n), k: c.headsOf(parts[1], n), v: c.headsOf(parts[2], n), scale: c.float("scale", 0)}
 	if c.has(4) {
 		s := c.ranked(4, 5, 5)
 		h.past = s[3]
-		before := c.ops("split", ir.Attrs{"axis": 0, "sizes": []int64{1, 1}}, c.arg(4))
+		before := c.Ops("split", ir.Attrs{"axis": 0, "sizes": []int64{1, 1}}, c.arg(4))
 		join := func(i int, v *ir.Value) *ir.Value {
-			return c.op("concat", ir.Attrs{"axis": 2}, c.reshape(before[i], s[1:]...), v)
+			return c.Op("concat", ir.Attrs{"axis": 2}, c.Reshape(before[i], s[1:]...), v)
 		}
 		h.k, h.v = join(0, h.k), join(1, h.v)
 	}
@@ -320,7 +321,7 @@ func packedAttention(c *call) {
 	}
 	c.set(0, c.merge(h.attend()))
 	if len(c.out) > 1 {
-		lead := func(v *ir.Value) *ir.Value { return c.reshape(v, append([]int{1}, v.Spec.Shape...)...) }
-		c.set(1, c.op("concat", ir.Attrs{"axis": 0}, lead(h.k), lead(h.v)))
+		lead := func(v *ir.Value) *ir.Value { return c.Reshape(v, append([]int{1}, v.Spec.Shape...)...) }
+		c.set(1, c.Op("concat", ir.Attrs{"axis": 0}, lead(h.k), lead(h.v)))
 	}
 }

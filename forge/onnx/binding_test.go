@@ -104,13 +104,13 @@ func TestDataIsNotBound(t *testing.T) {
 func TestManyBound(t *testing.T) {
 	g := &proto.Graph{Inputs: []*proto.ValueInfo{info("x0", proto.Float, 1)}, Outputs: untyped("y")}
 	v := values{"x0": f32s(t, 1)}
-	for i := range MaxBound + 1 {
+	for i := range importer.MaxBound + 1 {
 		name := fmt.Sprint("s", i)
 		g.Inputs = append(g.Inputs, info(name, proto.Int64, 1))
 		g.Nodes = append(g.Nodes, node("Reshape", names(fmt.Sprint("x", i), name), names(fmt.Sprint("x", i+1))))
 		v[name] = i64s(t, 1)
 	}
-	g.Outputs = untyped(fmt.Sprint("x", MaxBound+1))
+	g.Outputs = untyped(fmt.Sprint("x", importer.MaxBound+1))
 	wantError(t, modelOf(17, g), importer.Binding{Values: v}, "more than 64 inputs act as attributes")
 }
 
@@ -178,7 +178,7 @@ func TestIf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Bound) != 0 || len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "both branches are computed") {
+	if len(p.Bound) != 0 || len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "both branches are computed, of 1 and 1 nodes") {
 		t.Errorf("bound %v, notes %v", p.Bound, p.Notes)
 	}
 	for rate, want := range map[int64]*tensor.Tensor{16: f32s(t, 1, -2), 8: f32s(t, 1, 2)} {

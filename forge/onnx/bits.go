@@ -18,21 +18,21 @@ var _ = register(map[string]operator{
 // leaves nothing.
 func bitShift(c *call) {
 	elem := c.typed(0, proto.Uint8, proto.Uint16, proto.Uint32, proto.Uint64)
-	x, by := c.cast(c.arg(0), tensor.I64), c.cast(c.arg(1), tensor.I64)
+	x, by := c.Cast(c.arg(0), tensor.I64), c.Cast(c.arg(1), tensor.I64)
 	direction := c.str("direction", "")
 	c.oneOf("direction", direction, "LEFT", "RIGHT")
 	n := bits[elem]
-	at := c.op("maximum", nil, c.op("minimum", nil, by, c.number(by, float64(n-1))), c.number(by, 0))
-	power := c.op("gather", nil, c.powersOfTwo(n), at)
-	y := c.div(x, power)
+	at := c.Op("maximum", nil, c.Op("minimum", nil, by, c.Number(by, float64(n-1))), c.Number(by, 0))
+	power := c.Op("gather", nil, c.powersOfTwo(n), at)
+	y := c.Div(x, power)
 	if direction == "LEFT" {
-		y = c.mul(x, power)
+		y = c.Mul(x, power)
 	}
-	y = c.where(c.compare("lt", by, float64(n)), y, c.number(y, 0))
+	y = c.Where(c.Compare("lt", by, float64(n)), y, c.Number(y, 0))
 	if n < 64 && direction == "LEFT" {
 		y = c.wrap(y, elem)
 	}
-	c.setAs(0, c.cast(y, held[elem]), elem)
+	c.setAs(0, c.Cast(y, held[elem]), elem)
 }
 
 // bitwiseNot is -1 - x, of an unsigned type the largest number - x.
@@ -46,7 +46,7 @@ func bitwiseNot(c *call) {
 		c.unsupportedf("the complement of %v", elem)
 		return
 	}
-	c.setAs(0, c.sub(c.number(x, top), x), elem)
+	c.setAs(0, c.Sub(c.Number(x, top), x), elem)
 }
 
 // bitwise takes numbers apart into bits, along a new last dimension, combines those
@@ -59,26 +59,26 @@ func bitwise(combine string) func(*call) {
 			c.unsupportedf("bits of %v", elem)
 			return
 		}
-		v := c.cast(c.op(combine, nil, c.bitsOf(0, n), c.bitsOf(1, n)), tensor.I64)
-		v = c.op("sum", ir.Attrs{"axes": []int64{-1}}, c.mul(v, c.powersOfTwo(n)))
+		v := c.Cast(c.Op(combine, nil, c.bitsOf(0, n), c.bitsOf(1, n)), tensor.I64)
+		v = c.Op("sum", ir.Attrs{"axes": []int64{-1}}, c.Mul(v, c.powersOfTwo(n)))
 		if n < 64 && !unsigned[elem] {
 			v = c.wrap(v, elem)
 		}
-		c.setAs(0, c.cast(v, held[elem]), elem)
+		c.setAs(0, c.Cast(v, held[elem]), elem)
 	}
 }
 
 // bitsOf are the lowest n bits of operand i, in two's complement.
 func (c *call) bitsOf(i, n int) *ir.Value {
-	v := c.cast(c.arg(i), tensor.I64)
-	v = c.reshape(v, append(slices.Clone(v.Spec.Shape), 1)...)
+	v := c.Cast(c.arg(i), tensor.I64)
+	v = c.Reshape(v, append(slices.Clone(v.Spec.Shape), 1)...)
 	low := c.floorDiv(v, c.powersOfTwo(min(n, maxShift+1)))
-	low = c.sub(low, c.scale(c.floorDiv(low, c.number(low, 2)), 2))
+	low = c.Sub(low, c.Scale(c.floorDiv(low, c.Number(low, 2)), 2))
 	if n <= maxShift+1 {
 		return low
 	}
-	sign := c.cast(c.compare("lt", v, 0), tensor.I64)
-	return c.op("concat", ir.Attrs{"axis": v.Spec.Rank() - 1}, low, sign)
+	sign := c.Cast(c.Compare("lt", v, 0), tensor.I64)
+	return c.Op("concat", ir.Attrs{"axis": v.Spec.Rank() - 1}, low, sign)
 }
 
 // maxShift is the exponent of the largest power of two that an int64 holds.
@@ -93,5 +93,5 @@ func (c *call) powersOfTwo(n int) *ir.Value {
 	if n == 64 {
 		list[63] = math.MinInt64
 	}
-	return c.constant(tensor.From([]int{n}, list))
+	return c.Constant(tensor.From([]int{n}, list))
 }

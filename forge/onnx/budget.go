@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"forgekernel/forge/importer/formula"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/onnx/proto"
 	"forgekernel/forge/tensor"
@@ -26,9 +27,6 @@ const (
 	// MaxFoldFLOPs bounds the arithmetic of all nodes that are evaluated. What is
 	// beyond it is left to the program.
 	MaxFoldFLOPs = 1 << 31
-	// MaxBound is the number of inputs that can be bound: each is found by an import
-	// of its own.
-	MaxBound = 64
 	// MaxActing is the number of elements of an input that is bound for the sake of
 	// the program, which could be computed without; MaxBehind the number of values
 	// that are looked at to find it.
@@ -60,11 +58,12 @@ func (b *budget) countNode() error {
 	return nil
 }
 
-// countIR counts a node of the program.
-func (c *call) countIR() {
-	if c.emitted++; c.emitted > MaxGraph {
-		c.fail("the program has more than %d nodes", MaxGraph)
+// Node counts a node of the program.
+func (b *budget) Node() error {
+	if b.emitted++; b.emitted > MaxGraph {
+		return fmt.Errorf("the program has more than %d nodes", MaxGraph)
 	}
+	return nil
 }
 
 // brief cuts the text of an error that is too long.
@@ -75,26 +74,34 @@ func brief(err error) error {
 	return errors.New(strings.ToValidUTF8(err.Error()[:MaxError], "") + " …")
 }
 
-// room makes sure that there is room for a constant of these dimensions and
-// returns its number of elements, for each of which 8 bytes are counted.
+// Room makes sure that there is room for a constant of these dimensions, for each of
+// whose elements 8 bytes are counted.
+func (b *budget) Room(dims ...int) error { return b.roomFor(8, dims...) }
+
+func (b *budget) roomFor(width int, dims ...int) error {
+	n := 1
+	for _, d := range dims {
+		if d < 0 {
+			return fmt.Errorf("%d is no length", d)
+		}
+		if d > 0 && n > MaxFold/width/d {
+			return fmt.Errorf("a constant of more than %d MiB is needed", MaxFold>>20)
+		}
+		n *= d
+	}
+	if b.made += int64(width * n); b.made > MaxMade {
+		return fmt.Errorf("constants of more than %d MiB in all are needed", MaxMade>>20)
+	}
+	return nil
+}
+
+// room is [budget.Room] and returns the number of elements.
 func (c *call) room(dims ...int) int { return c.roomFor(8, dims...) }
 
 // roomFor counts another number of bytes for each.
 func (c *call) roomFor(width int, dims ...int) int {
-	n := 1
-	for _, d := range dims {
-		if d < 0 {
-			c.fail("%d is no length", d)
-		}
-		if d > 0 && n > MaxFold/width/d {
-			c.fail("a constant of more than %d MiB is needed", MaxFold>>20)
-		}
-		n *= d
-	}
-	if c.made += int64(width * n); c.made > MaxMade {
-		c.fail("constants of more than %d MiB in all are needed", MaxMade>>20)
-	}
-	return n
+	c.Check(c.budget.roomFor(width, dims...))
+	return formula.Product(dims)
 }
 
 // foldable reports whether a graph of known values is small enough to be evaluated,
@@ -170,7 +177,7 @@ func (im *imports) decode(t *proto.Tensor) (*tensor.Tensor, error) {
 func (c *call) small(name string, absent, least int64) int {
 	n := c.int(name, absent)
 	if n < least || n > math.MaxInt32 {
-		c.fail("%s is %d; it must be a number from %d to %d", name, n, least, math.MaxInt32)
+		c.Fail("%s is %d; it must be a number from %d to %d", name, n, least, math.MaxInt32)
 	}
 	return int(n)
 }
@@ -179,7 +186,7 @@ func (c *call) small(name string, absent, least int64) int {
 func (c *call) ranked(i, least, most int) []int {
 	s := c.shape(i)
 	if len(s) < least || len(s) > most {
-		c.fail("operand %d has rank %d; it must be from %d to %d", i, len(s), least, most)
+		c.Fail("operand %d has rank %d; it must be from %d to %d", i, len(s), least, most)
 	}
 	return s
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"forgekernel/forge/backend/interp"
+	"forgekernel/forge/importer"
+	"forgekernel/forge/importer/formula"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/onnx/proto"
 	"forgekernel/forge/op"
@@ -36,12 +38,11 @@ func register(family map[string]operator) struct{} {
 	return struct{}{}
 }
 
-// call is the import of one node. Its methods end the import of the node with an
-// error by a panic of bailout, which importNode turns into an error, so that
-// import functions read as formulas.
+// call is the import of one node. Its methods end the import of the node as those of
+// [formula.Builder] do.
 type call struct {
+	formula.Builder // where nodes are added; that of a scratch graph while folding
 	*imports
-	b     *ir.Builder // where nodes are added; not that of imports while folding
 	node  *proto.Node
 	scope *scope
 	opset int64 // version of the node's domain
@@ -55,8 +56,6 @@ type seen struct {
 	operands uint64
 	attrs    map[string]bool
 }
-
-type bailout struct{ err error }
 
 // importNode sets the outputs of the node.
 func (c *call) importNode() (err error) {
@@ -87,21 +86,13 @@ func (c *call) importNode() (err error) {
 	return c.build(o)
 }
 
-func (c *call) build(o operator) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			b, ok := r.(bailout)
-			if !ok {
-				panic(r)
-			}
-			err = b.err
-		}
-	}()
+func (c *call) build(o operator) error {
 	c.seen = &seen{attrs: make(map[string]bool)}
-	o.build(c)
-	c.checkSeen()
-	c.typeOutputs()
-	return nil
+	return formula.Try(func() {
+		o.build(c)
+		c.checkSeen()
+		c.typeOutputs()
+	})
 }
 
 // harmless are attributes that change nothing here: those that guide training or an
@@ -120,7 +111,7 @@ func (c *call) checkSeen() {
 	}
 	for i, v := range c.in {
 		if v != nil && (i >= 64 || c.seen.operands>>i&1 == 0) && c.seen.operands != allOperands {
-			c.fail("operand %d, %q, is not supported", i, c.node.Inputs[i])
+			c.Fail("operand %d, %q, is not supported", i, c.node.Inputs[i])
 		}
 	}
 	for _, a := range c.node.Attrs {
@@ -169,7 +160,7 @@ func (c *call) allKnown() bool {
 // large.
 func (c *call) fold(o operator) (done bool, err error) {
 	scratch := *c
-	scratch.b = ir.NewBuilder(op.Registry, "fold")
+	scratch.B = ir.NewBuilder(op.Registry, "fold")
 	scratch.in = make([]*value, len(c.in))
 	for i, v := range c.in {
 		if v != nil {
@@ -189,7 +180,7 @@ func (c *call) fold(o operator) (done bool, err error) {
 		}
 	}
 	if len(results) > 0 {
-		g, err := scratch.b.Finish(results...)
+		g, err := scratch.B.Finish(results...)
 		if err != nil {
 			return false, err
 		}
@@ -275,30 +266,19 @@ func (s *scope) resolve(a *proto.Attribute) *proto.Attribute {
 	return nil
 }
 
-// fail ends the import with an error.
-func (c *call) fail(format string, args ...any) {
-	panic(bailout{fmt.Errorf(format, args...)})
-}
-
-func (c *call) check(err error) {
-	if err != nil {
-		panic(bailout{err})
-	}
-}
-
 // need ends the import because operand i is not known.
 func (c *call) need(i int, purpose string) {
 	name := c.node.Inputs[i]
 	purpose = fmt.Sprintf("%s of %s", purpose, describe(c.node))
 	input := c.inputBehind(c.in[i].computed)
-	e := &needError{input: input, purpose: purpose}
+	e := &importer.NeedError{Input: input, Purpose: purpose}
 	switch {
 	case input != "":
-		e.err = fmt.Errorf("%q, %s, must be known when the program is compiled: give a value for input %q", name, purpose, input)
+		e.Err = fmt.Errorf("%q, %s, must be known when the program is compiled: give a value for input %q", name, purpose, input)
 	default:
-		e.err = fmt.Errorf("%q, %s, must be known when the program is compiled; it is computed when the program runs", name, purpose)
+		e.Err = fmt.Errorf("%q, %s, must be known when the program is compiled; it is computed when the program runs", name, purpose)
 	}
-	panic(bailout{e})
+	c.Check(e)
 }
 
 // bindAtHand ends the import so that operand i is known in the next, if that takes

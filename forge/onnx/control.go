@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"forgekernel/forge/importer/formula"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/onnx/proto"
 	"forgekernel/forge/tensor"
@@ -17,7 +18,7 @@ var _ = register(map[string]operator{
 func constant(c *call) {
 	if a := c.attr("value", proto.TensorType); a != nil && a.T != nil {
 		t, err := c.decode(a.T)
-		c.check(err)
+		c.Check(err)
 		c.out[0] = &value{known: t, elem: a.T.Type}
 		return
 	}
@@ -36,29 +37,29 @@ func constant(c *call) {
 		c.unsupportedf("a constant from attribute %q", a.Name)
 		return
 	}
-	c.check(err)
+	c.Check(err)
 	c.setKnown(0, t)
 }
 
 func (c *call) onlyAttr() *proto.Attribute {
 	if len(c.node.Attrs) != 1 {
-		c.fail("it has %d attributes; one of them must be its value", len(c.node.Attrs))
+		c.Fail("it has %d attributes; one of them must be its value", len(c.node.Attrs))
 	}
 	a := c.attr(c.node.Attrs[0].Name, c.node.Attrs[0].Type)
 	if a == nil {
-		c.fail("the attribute %s has no value", c.node.Attrs[0].Name)
+		c.Fail("the attribute %s has no value", c.node.Attrs[0].Name)
 	}
 	return a
 }
 
 // shape is known whatever its operand is.
 func shape(c *call) {
-	list := int64s(c.shape(0))
+	list := formula.Int64s(c.shape(0))
 	rank := int64(len(list))
 	start, end := clampAxis(c.int("start", 0), rank), clampAxis(c.int("end", rank), rank)
 	list = list[start:max(start, end)]
 	t, err := tensor.From([]int{len(list)}, list)
-	c.check(err)
+	c.Check(err)
 	c.setKnown(0, t)
 }
 
@@ -70,8 +71,8 @@ func clampAxis(a, rank int64) int64 {
 }
 
 func size(c *call) {
-	t, err := tensor.From([]int{}, []int64{int64(product(c.shape(0)))})
-	c.check(err)
+	t, err := tensor.From([]int{}, []int64{int64(formula.Product(c.shape(0)))})
+	c.Check(err)
 	c.setKnown(0, t)
 }
 
@@ -79,21 +80,21 @@ func constantOfShape(c *call) {
 	value, elem := tensor.Scalar(tensor.F32, 0), proto.Float
 	if a := c.attr("value", proto.TensorType); a != nil && a.T != nil {
 		t, err := c.decode(a.T)
-		c.check(err)
+		c.Check(err)
 		if value, elem = t, a.T.Type; t.Len() != 1 {
-			c.fail("the value has %d elements; it must have one", t.Len())
+			c.Fail("the value has %d elements; it must have one", t.Len())
 		}
 	}
-	shape := c.lengths(c.intsOf(0, "the shape"))
-	v := c.constant(value.Reshape(), nil)
-	c.setAs(0, c.op("expand", ir.Attrs{"shape": int64s(shape)}, v), elem)
+	shape := c.Lengths(c.intsOf(0, "the shape"))
+	v := c.Constant(value.Reshape(), nil)
+	c.setAs(0, c.Op("expand", ir.Attrs{"shape": formula.Int64s(shape)}, v), elem)
 }
 
 // within is a scope for a graph of the node.
 func (c *call) within() *scope {
 	inner := &scope{outer: c.scope, values: make(map[string]*value), opsets: c.scope.opsets, depth: c.scope.depth + 1}
 	if inner.depth > MaxNesting {
-		c.fail("graphs are nested more than %d deep", MaxNesting)
+		c.Fail("graphs are nested more than %d deep", MaxNesting)
 	}
 	return inner
 }
@@ -101,7 +102,9 @@ func (c *call) within() *scope {
 // branch replaces an If by the branch that is taken: an input that the condition
 // depends on is bound when the binding has its value. When only a run tells which,
 // both are computed, which programs without effects allow, and their results chosen
-// from.
+// from: programs have no control flow, so that memory is planned, kernels are joined
+// and calls are made as if there were no If. That costs the branch that is not taken,
+// which a note tells in nodes.
 func branch(c *call) {
 	if c.operand(0).known != nil {
 		name := "else_branch"
@@ -113,8 +116,12 @@ func branch(c *call) {
 	}
 	c.bindAtHand(0, "the condition")
 	before, wasUnsupported := c.ordinal, len(c.unsupported)
-	yes, no := c.branch("then_branch"), c.branch("else_branch")
-	cond := c.reshape(c.arg(0))
+	started := c.emitted
+	yes := c.branch("then_branch")
+	middle := c.emitted
+	no := c.branch("else_branch")
+	ended := c.emitted
+	cond := c.Reshape(c.arg(0))
 	for i := range c.out {
 		if yes[i].missing || no[i].missing {
 			c.out[i] = &value{missing: true}
@@ -124,23 +131,23 @@ func branch(c *call) {
 			c.ordinal, c.unsupported = before, c.unsupported[:wasUnsupported]
 			c.need(0, "the condition, on which the shape of the result depends,")
 		}
-		c.set(i, c.where(cond, c.programValue(yes[i]), c.programValue(no[i])))
+		c.set(i, c.Where(cond, c.programValue(yes[i]), c.programValue(no[i])))
 	}
-	c.note("%s: both branches are computed, since only a run tells which is taken", describe(c.node))
+	c.note("%s: both branches are computed, of %d and %d nodes, since only a run tells which is taken", describe(c.node), middle-started, ended-middle)
 }
 
 // branch imports one branch.
 func (c *call) branch(name string) []*value {
 	a := c.attr(name, proto.GraphType)
 	if a == nil || a.G == nil {
-		c.fail("there is no %s", name)
+		c.Fail("there is no %s", name)
 	}
 	outputs, err := c.graph(c.within(), a.G)
 	if err != nil {
-		c.check(fmt.Errorf("%s: %w", name, err))
+		c.Check(fmt.Errorf("%s: %w", name, err))
 	}
 	if len(outputs) != len(c.out) {
-		c.fail("the %s gives %d outputs instead of %d", name, len(outputs), len(c.out))
+		c.Fail("the %s gives %d outputs instead of %d", name, len(outputs), len(c.out))
 	}
 	return outputs
 }

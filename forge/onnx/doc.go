@@ -20,7 +20,7 @@ var notes = map[string]string{
 	"Dropout":                               "Passes its operand; training mode is refused unless the ratio is 0.",
 	"Einsum":                                "At most 64 operands.",
 	"GridSample":                            "Images of two dimensions.",
-	"If":                                    "A known condition takes its branch; otherwise both are computed and their results, of equal shapes, chosen from.",
+	"If":                                    "A known condition takes its branch; otherwise both are computed, which costs the branch that is not taken, and their results, of equal shapes, are chosen from.",
 	"LayerNormalization":                    "Also below version 17, where exports of ONNX Runtime have it.",
 	"Loop":                                  "Unrolled: the number of rounds and the condition must be known, at most 4096.",
 	"LSTM":                                  "Unrolled. Activations Tanh, Sigmoid and Relu.",
@@ -40,6 +40,7 @@ var notes = map[string]string{
 	"Unique":                                "The operand must be known.",
 	"com.microsoft.Attention":               "Masks of lengths [B], and of 0 and 1 [B,K], [B,Q,K] or [B,1,Q,K]; no rotary positions.",
 	"com.microsoft.FusedMatMul":             "No transposed batches.",
+	"com.microsoft.MatMulNBits":             "Of 2, 4 and 8 bits, which must be known and are held as floats; no g_idx.",
 	"com.microsoft.MultiHeadAttention":      "Padding masks as Attention's; no queries, keys and values in one operand.",
 	"com.microsoft.EmbedLayerNormalization": "The index of a mask is its number of ones.",
 }

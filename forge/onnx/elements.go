@@ -93,8 +93,8 @@ func (c *call) setAs(i int, v *ir.Value, elem proto.DataType) {
 // floorDiv rounds the quotient of integers down, where the operator truncates. The
 // divisor is positive.
 func (c *call) floorDiv(a, b *ir.Value) *ir.Value {
-	q := c.div(a, b)
-	return c.where(c.op("gt", nil, c.mul(q, b), a), c.shift(q, -1), q)
+	q := c.Div(a, b)
+	return c.Where(c.Op("gt", nil, c.Mul(q, b), a), c.Shift(q, -1), q)
 }
 
 // wrap keeps the bits of integers that fit into a type of at most 32.
@@ -102,15 +102,15 @@ func (c *call) wrap(v *ir.Value, elem proto.DataType) *ir.Value {
 	low, _ := limits(elem)
 	dtype := v.Spec.DType
 	if bits[elem] == 32 {
-		v = c.cast(v, tensor.I64)
+		v = c.Cast(v, tensor.I64)
 	}
-	size := c.number(v, math.Ldexp(1, bits[elem]))
+	size := c.Number(v, math.Ldexp(1, bits[elem]))
 	from := v
 	if low != 0 {
-		from = c.shift(v, -low)
+		from = c.Shift(v, -low)
 	}
-	v = c.sub(v, c.mul(c.floorDiv(from, size), size))
-	return c.cast(v, dtype)
+	v = c.Sub(v, c.Mul(c.floorDiv(from, size), size))
+	return c.Cast(v, dtype)
 }
 
 // saturate brings numbers into the range of an integer type, and into the type that
@@ -118,9 +118,9 @@ func (c *call) wrap(v *ir.Value, elem proto.DataType) *ir.Value {
 func (c *call) saturate(v *ir.Value, elem proto.DataType) *ir.Value {
 	if bits[elem] < 32 || elem == proto.Uint32 {
 		low, high := limits(elem)
-		v = c.op("minimum", nil, c.op("maximum", nil, v, c.number(v, low)), c.number(v, high))
+		v = c.Op("minimum", nil, c.Op("maximum", nil, v, c.Number(v, low)), c.Number(v, high))
 	}
-	return c.cast(v, held[elem])
+	return c.Cast(v, held[elem])
 }
 
 // convert casts as ONNX does: integers lose the bits that do not fit, and floats
@@ -128,7 +128,7 @@ func (c *call) saturate(v *ir.Value, elem proto.DataType) *ir.Value {
 func (c *call) convert(v *value, x *ir.Value, to proto.DataType) *ir.Value {
 	from := v.element()
 	if bits[to] == 0 || from == proto.Bool {
-		return c.cast(x, held[to])
+		return c.Cast(x, held[to])
 	}
 	if bits[from] == 0 {
 		return c.toInteger(x, to)
@@ -136,17 +136,17 @@ func (c *call) convert(v *value, x *ir.Value, to proto.DataType) *ir.Value {
 	fromLow, fromHigh := limits(from)
 	low, high := limits(to)
 	if fromLow >= low && fromHigh <= high || bits[to] == 64 {
-		return c.cast(x, held[to])
+		return c.Cast(x, held[to])
 	}
-	return c.cast(c.wrap(x, to), held[to])
+	return c.Cast(c.wrap(x, to), held[to])
 }
 
 // toInteger truncates floats and saturates; what is no number gives 0.
 func (c *call) toInteger(x *ir.Value, to proto.DataType) *ir.Value {
 	if bits[to] == 64 || to == proto.Int32 {
-		return c.cast(x, held[to])
+		return c.Cast(x, held[to])
 	}
-	return c.cast(c.saturate(c.cast(x, tensor.I64), to), held[to])
+	return c.Cast(c.saturate(c.Cast(x, tensor.I64), to), held[to])
 }
 
 // castTo converts to the type that an attribute names.
@@ -166,7 +166,7 @@ func (c *call) convertTo(to proto.DataType) {
 func (c *call) typed(i int, types ...proto.DataType) proto.DataType {
 	elem := c.elemOf(i)
 	if !slices.Contains(types, elem) {
-		c.fail("operand %d is %v; supported are %v", i, elem, types)
+		c.Fail("operand %d is %v; supported are %v", i, elem, types)
 	}
 	return elem
 }

@@ -3,6 +3,7 @@ package onnx
 import (
 	"math"
 
+	"forgekernel/forge/importer/formula"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
 )
@@ -20,7 +21,7 @@ var _ = register(map[string]operator{
 
 // same imports an operator as the one of that name, which broadcasts as ONNX does.
 func same(name string) func(*call) {
-	return func(c *call) { c.set(0, c.op(name, nil, c.args()...)) }
+	return func(c *call) { c.set(0, c.Op(name, nil, c.args()...)) }
 }
 
 // chain folds variadic operands from the left.
@@ -31,110 +32,94 @@ func chain(name string) func(*call) {
 func (c *call) foldLeft(name string) *ir.Value {
 	list := c.args()
 	if len(list) == 0 {
-		c.fail("there are no operands")
+		c.Fail("there are no operands")
 	}
 	v := list[0]
 	for _, u := range list[1:] {
-		v = c.op(name, nil, v, u)
+		v = c.Op(name, nil, v, u)
 	}
 	return v
 }
 
 func mean(c *call) {
 	v := c.foldLeft("add")
-	c.set(0, c.op("div", nil, v, c.number(v, float64(len(c.in)))))
+	c.set(0, c.Op("div", nil, v, c.Number(v, float64(len(c.in)))))
 }
-
-// Short names for formulas.
-func (c *call) add(a, b *ir.Value) *ir.Value { return c.op("add", nil, a, b) }
-func (c *call) sub(a, b *ir.Value) *ir.Value { return c.op("sub", nil, a, b) }
-func (c *call) mul(a, b *ir.Value) *ir.Value { return c.op("mul", nil, a, b) }
-func (c *call) div(a, b *ir.Value) *ir.Value { return c.op("div", nil, a, b) }
-
-// scale and shift take a number instead of a value.
-func (c *call) scale(a *ir.Value, by float64) *ir.Value { return c.mul(a, c.number(a, by)) }
-func (c *call) shift(a *ir.Value, by float64) *ir.Value { return c.add(a, c.number(a, by)) }
-
-func (c *call) compare(op string, a *ir.Value, with float64) *ir.Value {
-	return c.op(op, nil, a, c.number(a, with))
-}
-
-func (c *call) where(cond, a, b *ir.Value) *ir.Value { return c.op("where", nil, cond, a, b) }
 
 func reciprocal(c *call) {
 	x := c.arg(0)
-	c.set(0, c.div(c.number(x, 1), x))
+	c.set(0, c.Div(c.Number(x, 1), x))
 }
 
 // sign keeps NaN and zeros as they are.
 func sign(c *call) {
 	x := c.arg(0)
-	below := c.where(c.compare("lt", x, 0), c.number(x, -1), x)
-	c.set(0, c.where(c.compare("gt", x, 0), c.number(x, 1), below))
+	below := c.Where(c.Compare("lt", x, 0), c.Number(x, -1), x)
+	c.set(0, c.Where(c.Compare("gt", x, 0), c.Number(x, 1), below))
 }
 
 func tan(c *call) {
 	x := c.arg(0)
-	c.set(0, c.div(c.op("sin", nil, x), c.op("cos", nil, x)))
+	c.set(0, c.Div(c.Op("sin", nil, x), c.Op("cos", nil, x)))
 }
 
 // asin is atan(x / sqrt((1-x)(1+x))).
 func asin(c *call) {
 	x := c.arg(0)
-	square := c.mul(c.sub(c.number(x, 1), x), c.shift(x, 1))
-	c.set(0, c.op("atan", nil, c.div(x, c.op("sqrt", nil, square))))
+	square := c.Mul(c.Sub(c.Number(x, 1), x), c.Shift(x, 1))
+	c.set(0, c.Op("atan", nil, c.Div(x, c.Op("sqrt", nil, square))))
 }
 
 // acos is 2 atan(sqrt((1-x)/(1+x))).
 func acos(c *call) {
 	x := c.arg(0)
-	ratio := c.div(c.sub(c.number(x, 1), x), c.shift(x, 1))
-	c.set(0, c.scale(c.op("atan", nil, c.op("sqrt", nil, ratio)), 2))
+	ratio := c.Div(c.Sub(c.Number(x, 1), x), c.Shift(x, 1))
+	c.set(0, c.Scale(c.Op("atan", nil, c.Op("sqrt", nil, ratio)), 2))
 }
 
 // sinh cancels near zero, where its series takes over: below 1/2 the terms up to
 // x^7 leave less than a rounding.
 func sinh(c *call) {
 	x := c.arg(0)
-	up, down := c.op("exp", nil, x), c.op("exp", nil, c.op("neg", nil, x))
-	c.set(0, c.nearZero(x, c.scale(c.sub(up, down), 0.5), 1.0/6, 1.0/120, 1.0/5040))
+	up, down := c.Op("exp", nil, x), c.Op("exp", nil, c.Op("neg", nil, x))
+	c.set(0, c.nearZero(x, c.Scale(c.Sub(up, down), 0.5), 1.0/6, 1.0/120, 1.0/5040))
 }
 
 func cosh(c *call) {
 	x := c.arg(0)
-	c.set(0, c.scale(c.add(c.op("exp", nil, x), c.op("exp", nil, c.op("neg", nil, x))), 0.5))
+	c.set(0, c.Scale(c.Add(c.Op("exp", nil, x), c.Op("exp", nil, c.Op("neg", nil, x))), 0.5))
 }
 
 // asinh is the logarithm of |x| + sqrt(x^2+1) with the sign of x.
 func asinh(c *call) {
 	x := c.arg(0)
-	a := c.op("abs", nil, x)
-	y := c.op("log", nil, c.add(a, c.op("sqrt", nil, c.shift(c.mul(x, x), 1))))
-	y = c.where(c.compare("lt", x, 0), c.op("neg", nil, y), y)
+	a := c.Op("abs", nil, x)
+	y := c.Op("log", nil, c.Add(a, c.Op("sqrt", nil, c.Shift(c.Mul(x, x), 1))))
+	y = c.Where(c.Compare("lt", x, 0), c.Op("neg", nil, y), y)
 	c.set(0, c.nearZero(x, y, -1.0/6, 3.0/40, -15.0/336, 105.0/3456, -945.0/42240))
 }
 
 func acosh(c *call) {
 	x := c.arg(0)
-	root := c.mul(c.op("sqrt", nil, c.shift(x, -1)), c.op("sqrt", nil, c.shift(x, 1)))
-	c.set(0, c.op("log", nil, c.add(x, root)))
+	root := c.Mul(c.Op("sqrt", nil, c.Shift(x, -1)), c.Op("sqrt", nil, c.Shift(x, 1)))
+	c.set(0, c.Op("log", nil, c.Add(x, root)))
 }
 
 func atanh(c *call) {
 	x := c.arg(0)
-	ratio := c.div(c.shift(x, 1), c.sub(c.number(x, 1), x))
-	c.set(0, c.nearZero(x, c.scale(c.op("log", nil, ratio), 0.5), 1.0/3, 1.0/5, 1.0/7, 1.0/9, 1.0/11))
+	ratio := c.Div(c.Shift(x, 1), c.Sub(c.Number(x, 1), x))
+	c.set(0, c.nearZero(x, c.Scale(c.Op("log", nil, ratio), 0.5), 1.0/3, 1.0/5, 1.0/7, 1.0/9, 1.0/11))
 }
 
 // nearZero is x + x^3 (c0 + c1 x^2 + …) where |x| < 1/4, and far elsewhere.
 func (c *call) nearZero(x, far *ir.Value, coefficients ...float64) *ir.Value {
-	square := c.mul(x, x)
-	p := c.number(x, coefficients[len(coefficients)-1])
+	square := c.Mul(x, x)
+	p := c.Number(x, coefficients[len(coefficients)-1])
 	for i := len(coefficients) - 2; i >= 0; i-- {
-		p = c.shift(c.mul(p, square), coefficients[i])
+		p = c.Shift(c.Mul(p, square), coefficients[i])
 	}
-	near := c.add(x, c.mul(c.mul(x, square), p))
-	return c.where(c.compare("lt", c.op("abs", nil, x), 0.25), near, far)
+	near := c.Add(x, c.Mul(c.Mul(x, square), p))
+	return c.Where(c.Compare("lt", c.Op("abs", nil, x), 0.25), near, far)
 }
 
 // pow computes in the type of the base. A whole power of integers is computed in
@@ -143,30 +128,26 @@ func pow(c *call) {
 	x, y := c.arg(0), c.arg(1)
 	dtype := x.Spec.DType
 	if !dtype.IsFloat() {
-		x = c.cast(x, tensor.F64)
+		x = c.Cast(x, tensor.F64)
 	}
-	c.set(0, c.cast(c.op("pow", nil, x, c.cast(y, x.Spec.DType)), dtype))
+	c.set(0, c.Cast(c.Op("pow", nil, x, c.Cast(y, x.Spec.DType)), dtype))
 }
 
 // mod has the sign of the divisor, as Python's, or with fmod that of the dividend.
 func mod(c *call) {
 	a, b := c.arg(0), c.arg(1)
 	fmod := c.flag("fmod", false)
-	q := c.div(a, b)
+	q := c.Div(a, b)
 	if a.Spec.DType.IsFloat() {
-		q = c.truncate(q)
+		q = c.Truncate(q)
 	}
-	r := c.sub(a, c.mul(q, b))
+	r := c.Sub(a, c.Mul(q, b))
 	if !fmod {
-		zero := c.number(a, 0)
-		wrong := c.op("and", nil, c.op("ne", nil, r, zero), c.op("ne", nil, c.op("lt", nil, r, zero), c.op("lt", nil, b, zero)))
-		r = c.where(wrong, c.add(r, b), r)
+		zero := c.Number(a, 0)
+		wrong := c.Op("and", nil, c.Op("ne", nil, r, zero), c.Op("ne", nil, c.Op("lt", nil, r, zero), c.Op("lt", nil, b, zero)))
+		r = c.Where(wrong, c.Add(r, b), r)
 	}
 	c.set(0, r)
-}
-
-func (c *call) truncate(x *ir.Value) *ir.Value {
-	return c.where(c.compare("lt", x, 0), c.op("ceil", nil, x), c.op("floor", nil, x))
 }
 
 // clip has its bounds in attributes before version 11.
@@ -174,13 +155,13 @@ func clip(c *call) {
 	x := c.arg(0)
 	low, high := c.optional(1), c.optional(2)
 	if c.opset < 11 {
-		low, high = c.number(x, c.float("min", -math.MaxFloat32)), c.number(x, c.float("max", math.MaxFloat32))
+		low, high = c.Number(x, c.float("min", -math.MaxFloat32)), c.Number(x, c.float("max", math.MaxFloat32))
 	}
 	if low != nil {
-		x = c.op("maximum", nil, x, low)
+		x = c.Op("maximum", nil, x, low)
 	}
 	if high != nil {
-		x = c.op("minimum", nil, x, high)
+		x = c.Op("minimum", nil, x, high)
 	}
 	if x == c.arg(0) {
 		c.pass(0)
@@ -202,8 +183,8 @@ func dropout(c *call) {
 			dtype = c.dtype(0)
 		}
 		mask, err := tensor.Full(dtype, 1)
-		c.check(err)
-		c.set(1, c.op("expand", ir.Attrs{"shape": int64s(c.shape(0))}, c.constant(mask, nil)))
+		c.Check(err)
+		c.set(1, c.Op("expand", ir.Attrs{"shape": formula.Int64s(c.shape(0))}, c.Constant(mask, nil)))
 	}
 }
 
@@ -215,21 +196,21 @@ var _ = register(map[string]operator{
 
 func isNaN(c *call) {
 	x := c.arg(0)
-	c.set(0, c.op("ne", nil, x, x))
+	c.set(0, c.Op("ne", nil, x, x))
 }
 
 func isInf(c *call) {
 	x := c.arg(0)
-	above := c.compare("eq", x, math.Inf(1))
-	below := c.compare("eq", x, math.Inf(-1))
+	above := c.Compare("eq", x, math.Inf(1))
+	below := c.Compare("eq", x, math.Inf(-1))
 	switch up, down := c.flag("detect_positive", true), c.flag("detect_negative", true); {
 	case up && down:
-		c.set(0, c.op("or", nil, above, below))
+		c.set(0, c.Op("or", nil, above, below))
 	case up:
 		c.set(0, above)
 	case down:
 		c.set(0, below)
 	default:
-		c.set(0, c.op("and", nil, above, below))
+		c.set(0, c.Op("and", nil, above, below))
 	}
 }

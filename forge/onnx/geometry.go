@@ -3,6 +3,7 @@ package onnx
 import (
 	"slices"
 
+	"forgekernel/forge/importer/formula"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
 )
@@ -16,44 +17,44 @@ var _ = register(map[string]operator{
 // swapped with the first one, which changes the sign.
 func det(c *call) {
 	s := c.ranked(0, 2, tensor.MaxRank)
-	n, batch := s[len(s)-1], product(s[:len(s)-2])
+	n, batch := s[len(s)-1], formula.Product(s[:len(s)-2])
 	if s[len(s)-2] != n {
-		c.fail("matrices %v are not square", s)
+		c.Fail("matrices %v are not square", s)
 	}
-	a := c.reshape(c.arg(0), batch, n, n)
-	result := c.op("expand", ir.Attrs{"shape": []int64{int64(batch), 1, 1}}, c.number(a, 1))
+	a := c.Reshape(c.arg(0), batch, n, n)
+	result := c.Op("expand", ir.Attrs{"shape": []int64{int64(batch), 1, 1}}, c.Number(a, 1))
 	for m := n; m > 0; m-- {
 		narrow := func(v *ir.Value, axis, start, length int) *ir.Value {
-			return c.op("narrow", ir.Attrs{"axis": axis, "start": start, "length": length}, v)
+			return c.Op("narrow", ir.Attrs{"axis": axis, "start": start, "length": length}, v)
 		}
-		at := c.op("argmax", ir.Attrs{"axis": 1, "keepdims": true}, c.op("abs", nil, narrow(a, 2, 0, 1)))
-		chosen := c.op("eq", nil, at, c.reshape(c.iota(m, tensor.I64), m, 1))
-		row := c.op("sum", ir.Attrs{"axes": []int64{1}, "keepdims": true}, c.where(chosen, a, c.number(a, 0)))
+		at := c.Op("argmax", ir.Attrs{"axis": 1, "keepdims": true}, c.Op("abs", nil, narrow(a, 2, 0, 1)))
+		chosen := c.Op("eq", nil, at, c.Reshape(c.iota(m, tensor.I64), m, 1))
+		row := c.Op("sum", ir.Attrs{"axes": []int64{1}, "keepdims": true}, c.Where(chosen, a, c.Number(a, 0)))
 		pivot := narrow(row, 2, 0, 1)
-		result = c.mul(result, c.where(c.compare("eq", at, 0), pivot, c.op("neg", nil, pivot)))
+		result = c.Mul(result, c.Where(c.Compare("eq", at, 0), pivot, c.Op("neg", nil, pivot)))
 		if m == 1 {
 			break
 		}
-		rest := narrow(c.where(chosen, narrow(a, 1, 0, 1), a), 1, 1, m-1)
-		divisor := c.where(c.compare("eq", pivot, 0), c.number(pivot, 1), pivot)
-		factors := c.div(narrow(rest, 2, 0, 1), divisor)
-		a = c.sub(narrow(rest, 2, 1, m-1), c.mul(factors, narrow(row, 2, 1, m-1)))
+		rest := narrow(c.Where(chosen, narrow(a, 1, 0, 1), a), 1, 1, m-1)
+		divisor := c.Where(c.Compare("eq", pivot, 0), c.Number(pivot, 1), pivot)
+		factors := c.Div(narrow(rest, 2, 0, 1), divisor)
+		a = c.Sub(narrow(rest, 2, 1, m-1), c.Mul(factors, narrow(row, 2, 1, m-1)))
 	}
-	c.set(0, c.reshape(result, s[:len(s)-2]...))
+	c.set(0, c.Reshape(result, s[:len(s)-2]...))
 }
 
 // affineGrid applies matrices [N,d,d+1] to the coordinates of an image of d
 // dimensions, from -1 to 1, the last dimension first.
 func affineGrid(c *call) {
-	size, theta := c.lengths(c.intsOf(1, "the size")), c.ranked(0, 3, 3)
+	size, theta := c.Lengths(c.intsOf(1, "the size")), c.ranked(0, 3, 3)
 	d := len(size) - 2
 	if d < 2 || d > 3 || theta[1] != d || theta[2] != d+1 {
-		c.fail("matrices %v for a size %v", theta, size)
+		c.Fail("matrices %v for a size %v", theta, size)
 	}
 	space := size[2:]
 	n := c.room(append([]int{d + 1}, space...)...) / (d + 1)
 	points, err := tensor.Zeros(c.dtype(0), d+1, n)
-	c.check(err)
+	c.Check(err)
 	strides := tensor.Strides(space)
 	for i := range n {
 		for k, length := range space {
@@ -61,8 +62,8 @@ func affineGrid(c *call) {
 		}
 		points.SetElem(d*n+i, 1)
 	}
-	grid := c.op("matmul", nil, c.arg(0), c.constant(points, nil))
-	c.set(0, c.reshape(c.transpose(grid, 0, 2, 1), append(append([]int{theta[0]}, space...), d)...))
+	grid := c.Op("matmul", nil, c.arg(0), c.Constant(points, nil))
+	c.set(0, c.Reshape(c.Transpose(grid, 0, 2, 1), append(append([]int{theta[0]}, space...), d)...))
 }
 
 // gridPoint is the coordinate of pixel i of n: of its middle, or with the outer
@@ -79,68 +80,66 @@ func gridPoint(i, n int, alignCorners bool) float64 {
 
 // col2Im adds blocks [N,C*block,L] to the places of an image where they were taken.
 func col2Im(c *call) {
-	image, block, s := c.lengths(c.intsOf(1, "the image's shape")), c.lengths(c.intsOf(2, "the block's shape")), c.ranked(0, 3, 3)
+	image, block, s := c.Lengths(c.intsOf(1, "the image's shape")), c.Lengths(c.intsOf(2, "the block's shape")), c.ranked(0, 3, 3)
 	n := len(image)
-	if n == 0 || len(block) != n || slices.Min(block) < 1 || s[1]%product(block) != 0 {
-		c.fail("blocks %v of an image %v do not fit %v", block, image, s)
+	if n == 0 || len(block) != n || slices.Min(block) < 1 || s[1]%formula.Product(block) != 0 {
+		c.Fail("blocks %v of an image %v do not fit %v", block, image, s)
 	}
-	w := &window{in: image, kernel: block, extra: make([]int, n), stride: c.perDim("strides", n), dilation: c.perDim("dilations", n)}
+	w := &formula.Window{In: image, Kernel: block, Extra: make([]int, n), Stride: c.perDim("strides", n), Dilation: c.perDim("dilations", n)}
 	c.padWindow(w)
+	c.Fits(w)
 	counts := make([]int, n)
 	for i := range n {
-		if w.padded(i) < w.span(i) {
-			c.fail("blocks %v do not fit an image %v", block, image)
-		}
-		counts[i] = w.count(i)
+		counts[i] = w.Count(i)
 	}
-	taps, pixels := product(block), c.room(image...)
-	if product(counts) != s[2] {
-		c.fail("there are %v blocks; the operand has %d", counts, s[2])
+	taps, pixels := formula.Product(block), c.room(image...)
+	if formula.Product(counts) != s[2] {
+		c.Fail("there are %v blocks; the operand has %d", counts, s[2])
 	}
 	index := make([]int64, c.room(taps, s[2]))
 	for i := range index {
-		index[i] = int64(w.place(i/s[2], i%s[2], counts, pixels))
+		index[i] = int64(place(w, i/s[2], i%s[2], counts, pixels))
 	}
 	channels := s[0] * s[1] / taps
-	at := c.op("expand", ir.Attrs{"shape": int64s([]int{channels, len(index)})}, c.constant(tensor.From([]int{1, len(index)}, index)))
+	at := c.Op("expand", ir.Attrs{"shape": formula.Int64s([]int{channels, len(index)})}, c.Constant(tensor.From([]int{1, len(index)}, index)))
 	x := c.arg(0)
-	zeros := c.op("expand", ir.Attrs{"shape": int64s([]int{channels, pixels + 1})}, c.number(x, 0))
-	y := c.op("scatter", ir.Attrs{"axis": 1, "reduce": "add"}, zeros, at, c.reshape(x, channels, len(index)))
-	y = c.op("narrow", ir.Attrs{"axis": 1, "start": 0, "length": pixels}, y)
-	c.set(0, c.reshape(y, append([]int{s[0], s[1] / taps}, image...)...))
+	zeros := c.Op("expand", ir.Attrs{"shape": formula.Int64s([]int{channels, pixels + 1})}, c.Number(x, 0))
+	y := c.Op("scatter", ir.Attrs{"axis": 1, "reduce": "add"}, zeros, at, c.Reshape(x, channels, len(index)))
+	y = c.Op("narrow", ir.Attrs{"axis": 1, "start": 0, "length": pixels}, y)
+	c.set(0, c.Reshape(y, append([]int{s[0], s[1] / taps}, image...)...))
 }
 
 // place is the pixel of a tap of a window, or outside when it is in the padding.
-func (w *window) place(tap, number int, counts []int, outside int) int {
+func place(w *formula.Window, tap, number int, counts []int, outside int) int {
 	at, taps, numbers, step := 0, tap, number, 1
-	for i := len(w.in) - 1; i >= 0; i-- {
-		k := numbers%counts[i]*w.stride[i] - w.low[i] + taps%w.kernel[i]*w.dilation[i]
-		if k < 0 || k >= w.in[i] {
+	for i := len(w.In) - 1; i >= 0; i-- {
+		k := numbers%counts[i]*w.Stride[i] - w.Low[i] + taps%w.Kernel[i]*w.Dilation[i]
+		if k < 0 || k >= w.In[i] {
 			return outside
 		}
 		at += k * step
-		step *= w.in[i]
+		step *= w.In[i]
 		numbers /= counts[i]
-		taps /= w.kernel[i]
+		taps /= w.Kernel[i]
 	}
 	return at
 }
 
 // centerCropPad cuts or pads both sides of axes, the end more where it is uneven.
 func centerCropPad(c *call) {
-	want, s := c.lengths(c.intsOf(1, "the shape")), c.shape(0)
+	want, s := c.Lengths(c.intsOf(1, "the shape")), c.shape(0)
 	axes := c.ints("axes")
 	if axes == nil {
 		for i := range s {
 			axes = append(axes, int64(i))
 		}
 	}
-	if len(c.axes(axes, len(s))) != len(want) {
-		c.fail("the shape %v has not one length for each of the axes %v", want, axes)
+	if len(c.Axes(axes, len(s))) != len(want) {
+		c.Fail("the shape %v has not one length for each of the axes %v", want, axes)
 	}
 	low, high := make([]int64, len(s)), make([]int64, len(s))
 	for i, a := range axes {
-		at := c.axis(a, len(s))
+		at := c.Axis(a, len(s))
 		more := int64(want[i] - s[at])
 		low[at] = more / 2
 		if more < 0 {
@@ -148,39 +147,39 @@ func centerCropPad(c *call) {
 		}
 		high[at] = more - low[at]
 	}
-	v := c.padConstant(c.arg(0), low, high, 0)
+	v := c.Pad(c.arg(0), low, high, 0)
 	c.setOrPass(v)
 }
 
 // maxUnpool puts maxima back to where operand 1 says that they were.
 func maxUnpool(c *call) {
-	s, kernel := c.ranked(0, 3, tensor.MaxRank), c.lengths(c.ints("kernel_shape"))
+	s, kernel := c.ranked(0, 3, tensor.MaxRank), c.Lengths(c.ints("kernel_shape"))
 	n := len(s) - 2
 	if len(kernel) != n || !slices.Equal(c.shape(1), s) {
-		c.fail("a window of %v and indices %v do not fit %v", kernel, c.shape(1), s)
+		c.Fail("a window of %v and indices %v do not fit %v", kernel, c.shape(1), s)
 	}
-	w := &window{in: s[2:], kernel: kernel, extra: make([]int, n), stride: c.perDim("strides", n), dilation: slices.Repeat([]int{1}, n)}
+	w := &formula.Window{In: s[2:], Kernel: kernel, Extra: make([]int, n), Stride: c.perDim("strides", n), Dilation: slices.Repeat([]int{1}, n)}
 	c.padWindow(w)
 	out := slices.Clone(s)
 	for i := range n {
-		out[2+i] = (s[2+i]-1)*w.stride[i] - w.low[i] - w.high[i] + kernel[i]
+		out[2+i] = (s[2+i]-1)*w.Stride[i] - w.Low[i] - w.High[i] + kernel[i]
 	}
 	_, err := tensor.Elements(out)
-	c.check(err)
-	x, count := c.arg(0), product(s)
-	zeros := c.op("expand", ir.Attrs{"shape": []int64{int64(product(out))}}, c.number(x, 0))
-	y := c.op("scatter", ir.Attrs{"axis": 0, "reduce": "none"}, zeros, c.reshape(c.cast(c.arg(1), tensor.I64), count), c.reshape(x, count))
-	y = c.reshape(y, out...)
+	c.Check(err)
+	x, count := c.arg(0), formula.Product(s)
+	zeros := c.Op("expand", ir.Attrs{"shape": []int64{int64(formula.Product(out))}}, c.Number(x, 0))
+	y := c.Op("scatter", ir.Attrs{"axis": 0, "reduce": "none"}, zeros, c.Reshape(c.Cast(c.arg(1), tensor.I64), count), c.Reshape(x, count))
+	y = c.Reshape(y, out...)
 	if c.has(2) {
-		shape := c.lengths(c.intsOf(2, "the output's shape"))
+		shape := c.Lengths(c.intsOf(2, "the output's shape"))
 		if len(shape) != len(out) {
-			c.fail("the output's shape is %v", shape)
+			c.Fail("the output's shape is %v", shape)
 		}
 		high := make([]int64, len(out))
 		for i := range out {
 			high[i] = int64(shape[i] - out[i])
 		}
-		y = c.padConstant(y, make([]int64, len(out)), high, 0)
+		y = c.Pad(y, make([]int64, len(out)), high, 0)
 	}
 	c.set(0, y)
 }

@@ -2,12 +2,12 @@ package onnx
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"forgekernel/forge/importer"
+	"forgekernel/forge/importer/formula"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/onnx/proto"
 	"forgekernel/forge/op"
@@ -17,49 +17,21 @@ import (
 // Graph imports the model. An input is bound to the value that the binding has
 // for it only where the program needs to know it.
 func (m *Model) Graph(ctx context.Context, b importer.Binding) (*importer.Program, error) {
-	p, err := m.importBound(ctx, b)
+	shapes, err := b.Resolve(m.inputs)
+	if err != nil {
+		return nil, brief(fmt.Errorf("%s: %w", m.name, err))
+	}
+	read := newDecoded()
+	p, err := importer.Bind(b.Values, func(bound map[string]string) (*importer.Program, error) {
+		im := newImporter(ctx, m, bound)
+		im.decoded, im.values = read, b.Values
+		return im.run(shapes, b)
+	})
 	if err != nil {
 		return nil, brief(fmt.Errorf("%s: %w", m.name, err))
 	}
 	return p, nil
 }
-
-// importBound imports again for each input that turns out to act as an attribute.
-func (m *Model) importBound(ctx context.Context, b importer.Binding) (*importer.Program, error) {
-	shapes, err := b.Resolve(m.inputs)
-	if err != nil {
-		return nil, err
-	}
-	bound := make(map[string]string)
-	read := newDecoded()
-	for {
-		im := newImporter(ctx, m, bound)
-		im.decoded = read
-		im.values = b.Values
-		p, err := im.run(shapes, b)
-		var need *needError
-		if errors.As(err, &need) && b.Values[need.input] != nil && bound[need.input] == "" {
-			if len(bound) == MaxBound {
-				return nil, fmt.Errorf("more than %d inputs act as attributes", MaxBound)
-			}
-			bound[need.input] = need.purpose
-			continue
-		}
-		return p, err
-	}
-}
-
-// needError says that an input must be known while importing.
-type needError struct {
-	input   string // empty when the value depends on more than an input
-	purpose string
-	err     error
-}
-
-func (e *needError) Error() string { return e.err.Error() }
-
-// Needs is the input whose value would make an import go on, or "".
-func (e *needError) Needs() string { return e.input }
 
 // value is what a name of the file stands for.
 type value struct {
@@ -252,7 +224,7 @@ func (im *imports) nodes(s *scope, list []*proto.Node) error {
 
 // node imports one node and defines its outputs.
 func (im *imports) node(s *scope, n *proto.Node) error {
-	c := &call{imports: im, b: im.b, node: n, scope: s, opset: opsetOf(s.opsets, n.Domain)}
+	c := &call{Builder: formula.Builder{B: im.b, Budget: &im.budget}, imports: im, node: n, scope: s, opset: opsetOf(s.opsets, n.Domain)}
 	for _, name := range n.Inputs {
 		v := s.lookup(name)
 		if v == nil && name != "" {

@@ -15,7 +15,7 @@ func nllLoss(c *call) { c.set(0, c.nll(c.arg(0))) }
 // crossEntropyLoss can also give the logarithms of the probabilities.
 func crossEntropyLoss(c *call) {
 	c.ranked(0, 2, tensor.MaxRank)
-	logs := c.op("log_softmax", ir.Attrs{"axis": 1}, c.arg(0))
+	logs := c.Op("log_softmax", ir.Attrs{"axis": 1}, c.arg(0))
 	c.set(0, c.nll(logs))
 	c.set(1, logs)
 }
@@ -25,28 +25,28 @@ func crossEntropyLoss(c *call) {
 func (c *call) nll(logs *ir.Value) *ir.Value {
 	s, at := c.ranked(0, 2, tensor.MaxRank), c.shape(1)
 	if !slices.Equal(at, slices.Delete(slices.Clone(s), 1, 2)) {
-		c.fail("classes %v do not fit %v", at, s)
+		c.Fail("classes %v do not fit %v", at, s)
 	}
-	target := c.cast(c.arg(1), tensor.I64)
-	wide := c.reshape(target, slices.Insert(slices.Clone(at), 1, 1)...)
-	hit := c.op("eq", nil, wide, c.perChannel(c.iota(s[1], tensor.I64), len(s)))
+	target := c.Cast(c.arg(1), tensor.I64)
+	wide := c.Reshape(target, slices.Insert(slices.Clone(at), 1, 1)...)
+	hit := c.Op("eq", nil, wide, c.perChannel(c.iota(s[1], tensor.I64), len(s)))
 	pick := func(v *ir.Value) *ir.Value {
-		return c.op("sum", ir.Attrs{"axes": []int64{1}}, c.where(hit, v, c.number(logs, 0)))
+		return c.Op("sum", ir.Attrs{"axes": []int64{1}}, c.Where(hit, v, c.Number(logs, 0)))
 	}
-	loss := c.op("neg", nil, pick(logs))
+	loss := c.Op("neg", nil, pick(logs))
 	var weight *ir.Value
 	if c.has(2) {
 		weight = pick(c.perChannel(c.arg(2), len(s)))
 	}
 	if a := c.attr("ignore_index", proto.IntType); a != nil {
-		counts := c.cast(c.op("ne", nil, target, c.constant(tensor.From([]int{}, []int64{a.I}))), logs.Spec.DType)
+		counts := c.Cast(c.Op("ne", nil, target, c.Constant(tensor.From([]int{}, []int64{a.I}))), logs.Spec.DType)
 		if weight != nil {
-			counts = c.mul(counts, weight)
+			counts = c.Mul(counts, weight)
 		}
 		weight = counts
 	}
 	if weight != nil {
-		loss = c.mul(loss, weight)
+		loss = c.Mul(loss, weight)
 	}
 	return c.reduceLoss(loss, weight)
 }
@@ -59,9 +59,9 @@ func (c *call) reduceLoss(loss, weight *ir.Value) *ir.Value {
 	case reduction == "none":
 		return loss
 	case reduction == "sum":
-		return c.op("sum", nil, loss)
+		return c.Op("sum", nil, loss)
 	case weight == nil:
-		return c.op("mean", nil, loss)
+		return c.Op("mean", nil, loss)
 	}
-	return c.div(c.op("sum", nil, loss), c.op("sum", nil, weight))
+	return c.Div(c.Op("sum", nil, loss), c.Op("sum", nil, weight))
 }

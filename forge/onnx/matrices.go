@@ -3,7 +3,6 @@ package onnx
 import (
 	"slices"
 
-	"forgekernel/forge/importer/formula"
 	"forgekernel/forge/ir"
 )
 
@@ -19,12 +18,12 @@ func matMul(c *call) { c.set(0, c.matMul(c.arg(0), c.arg(1))) }
 func (c *call) matMul(a, b *ir.Value) *ir.Value {
 	row, column := a.Spec.Rank() == 1, b.Spec.Rank() == 1
 	if row {
-		a = c.reshape(a, 1, a.Spec.Shape[0])
+		a = c.Reshape(a, 1, a.Spec.Shape[0])
 	}
 	if column {
-		b = c.reshape(b, b.Spec.Shape[0], 1)
+		b = c.Reshape(b, b.Spec.Shape[0], 1)
 	}
-	v := c.op("matmul", nil, a, b)
+	v := c.Op("matmul", nil, a, b)
 	shape := slices.Clone(v.Spec.Shape)
 	last := len(shape) - 1
 	if column {
@@ -33,7 +32,7 @@ func (c *call) matMul(a, b *ir.Value) *ir.Value {
 	if row {
 		shape = slices.Delete(shape, last-1, last)
 	}
-	return c.reshape(v, shape...)
+	return c.Reshape(v, shape...)
 }
 
 // swap exchanges the last two dimensions.
@@ -44,10 +43,10 @@ func (c *call) swap(v *ir.Value) *ir.Value {
 	}
 	n := len(perm)
 	if n < 2 {
-		c.fail("%v has no two dimensions to exchange", v.Spec)
+		c.Fail("%v has no two dimensions to exchange", v.Spec)
 	}
 	perm[n-2], perm[n-1] = n-1, n-2
-	return c.transpose(v, perm...)
+	return c.Transpose(v, perm...)
 }
 
 // gemm is alpha A B + beta C.
@@ -59,16 +58,16 @@ func gemm(c *call) {
 	if c.flag("transB", false) {
 		b = c.swap(b)
 	}
-	v := c.op("matmul", nil, a, b)
+	v := c.Op("matmul", nil, a, b)
 	if alpha := c.float("alpha", 1); alpha != 1 {
-		v = c.scale(v, alpha)
+		v = c.Scale(v, alpha)
 	}
 	if beta := c.float("beta", 1); c.has(2) && beta != 0 {
 		bias := c.arg(2)
 		if beta != 1 {
-			bias = c.scale(bias, beta)
+			bias = c.Scale(bias, beta)
 		}
-		v = c.add(v, bias)
+		v = c.Add(v, bias)
 	}
 	c.set(0, v)
 }
@@ -87,14 +86,12 @@ func fusedMatMul(c *call) {
 	}
 	v := c.matMul(a, b)
 	if alpha := c.float("alpha", 1); alpha != 1 {
-		v = c.scale(v, alpha)
+		v = c.Scale(v, alpha)
 	}
 	c.set(0, v)
 }
 
 func einsum(c *call) {
-	var v *ir.Value
 	operands := c.args()
-	c.check(formula.Try(func() { v = formula.Builder{B: c.b}.Einsum(c.str("equation", ""), operands...) }))
-	c.set(0, v)
+	c.set(0, c.Einsum(c.str("equation", ""), operands...))
 }

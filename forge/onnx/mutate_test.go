@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"forgekernel/forge/importer"
+	"forgekernel/forge/importer/formula"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/onnx/proto"
 	"forgekernel/forge/tensor"
@@ -38,7 +39,7 @@ func (r randomNode) mutate(p *proto.Model, v map[string]*tensor.Tensor) {
 		v[name] = r.mutateValue(v[name])
 		for _, in := range p.Graph.Inputs {
 			if in.Name == name {
-				*in = *info(name, in.Type.Elem, int64s(v[name].Shape())...)
+				*in = *info(name, in.Type.Elem, formula.Int64s(v[name].Shape())...)
 			}
 		}
 	}

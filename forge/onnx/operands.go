@@ -22,7 +22,7 @@ const allOperands = 1<<64 - 1
 
 func (c *call) operand(i int) *value {
 	if !c.has(i) {
-		c.fail("operand %d is missing", i)
+		c.Fail("operand %d is missing", i)
 	}
 	return c.in[i]
 }
@@ -31,8 +31,8 @@ func (c *call) operand(i int) *value {
 func (c *call) arg(i int) *ir.Value {
 	v := c.operand(i)
 	if v.computed == nil {
-		u, err := c.b.Const(v.known)
-		c.check(err)
+		u, err := c.B.Const(v.known)
+		c.Check(err)
 		v.computed = u
 	}
 	return v.computed
@@ -90,7 +90,7 @@ func integerElements(t *tensor.Tensor) []int64 {
 func (c *call) scalarOf(i int, purpose string) float64 {
 	t := c.mustKnow(i, purpose)
 	if t.Len() != 1 {
-		c.fail("%s has %d elements; it must have one", purpose, t.Len())
+		c.Fail("%s has %d elements; it must have one", purpose, t.Len())
 	}
 	return t.Elem(0)
 }
@@ -106,7 +106,7 @@ func (c *call) attr(name string, kind proto.AttrType) *proto.Attribute {
 	c.seen.attrs[name] = true
 	a := c.scope.resolve(c.node.Attr(name))
 	if a != nil && a.Type != kind && a.Type != proto.Undefined {
-		c.fail("attribute %s has type %d instead of %d", name, a.Type, kind)
+		c.Fail("attribute %s has type %d instead of %d", name, a.Type, kind)
 	}
 	return a
 }
@@ -170,52 +170,11 @@ func (c *call) intsAt(name string, version int64, i int) (list []int64, ok bool)
 // shapeAlong is the shape of n numbers that broadcast along an axis of a rank.
 func (c *call) shapeAlong(axis, rank, n int) []int {
 	if axis >= rank {
-		c.fail("the operand has rank %d and no dimension %d", rank, axis)
+		c.Fail("the operand has rank %d and no dimension %d", rank, axis)
 	}
 	shape := slices.Repeat([]int{1}, rank-axis)
 	shape[0] = n
 	return shape
-}
-
-// axis brings an axis into 0 … rank-1.
-func (c *call) axis(axis int64, rank int) int {
-	if axis < -int64(rank) || axis >= int64(rank) {
-		c.fail("axis %d is outside rank %d", axis, rank)
-	}
-	if axis < 0 {
-		axis += int64(rank)
-	}
-	return int(axis)
-}
-
-// axes brings axes into ascending order of 0 … rank-1; one that is named twice is
-// an error.
-func (c *call) axes(list []int64, rank int) []int64 {
-	out := make([]int64, len(list))
-	for i, a := range list {
-		out[i] = int64(c.axis(a, rank))
-	}
-	slices.Sort(out)
-	if len(slices.Compact(slices.Clone(out))) != len(out) {
-		c.fail("axes %v name one twice", list)
-	}
-	return out
-}
-
-// op adds a node with one result.
-func (c *call) op(name string, attrs ir.Attrs, in ...*ir.Value) *ir.Value {
-	c.countIR()
-	v, err := c.b.Apply(name, attrs, in...)
-	c.check(err)
-	return v
-}
-
-// ops adds a node and returns its results.
-func (c *call) ops(name string, attrs ir.Attrs, in ...*ir.Value) []*ir.Value {
-	c.countIR()
-	v, err := c.b.ApplyN(name, attrs, in...)
-	c.check(err)
-	return v
 }
 
 // set makes a value of the program output i.
@@ -235,81 +194,9 @@ func (c *call) setKnown(i int, t *tensor.Tensor) {
 // pass makes operand i output 0 as it is.
 func (c *call) pass(i int) { c.out[0] = c.operand(i) }
 
-// number is a scalar of the element type of v.
-func (c *call) number(v *ir.Value, x float64) *ir.Value {
-	c.countIR()
-	s, err := c.b.Scalar(v.Spec.DType, x)
-	c.check(err)
-	return s
-}
-
-// constant is a tensor as a value of the program.
-func (c *call) constant(t *tensor.Tensor, err error) *ir.Value {
-	c.check(err)
-	c.countIR()
-	v, err := c.b.Const(t)
-	c.check(err)
-	return v
-}
-
-// reshape gives v a shape of the same number of elements.
-func (c *call) reshape(v *ir.Value, shape ...int) *ir.Value {
-	if slices.Equal(v.Spec.Shape, shape) {
-		return v
-	}
-	return c.op("reshape", ir.Attrs{"shape": int64s(shape)}, v)
-}
-
-// transpose permutes the dimensions of v.
-func (c *call) transpose(v *ir.Value, perm ...int) *ir.Value {
-	for i, p := range perm {
-		if i != p {
-			return c.op("transpose", ir.Attrs{"perm": int64s(perm)}, v)
-		}
-	}
-	return v
-}
-
-// cast converts v.
-func (c *call) cast(v *ir.Value, to tensor.DType) *ir.Value {
-	if v.Spec.DType == to {
-		return v
-	}
-	return c.op("cast", ir.Attrs{"dtype": to.String()}, v)
-}
-
-func int64s(list []int) []int64 {
-	out := make([]int64, len(list))
-	for i, n := range list {
-		out[i] = int64(n)
-	}
-	return out
-}
-
-// lengths are integers as lengths or other small numbers.
-func (c *call) lengths(list []int64) []int {
-	out := make([]int, len(list))
-	for i, n := range list {
-		if n < 0 || n > 1<<31-1 {
-			c.fail("%d is no length", n)
-		}
-		out[i] = int(n)
-	}
-	return out
-}
-
-// product is the number of elements of dimensions.
-func product(dims []int) int {
-	n := 1
-	for _, d := range dims {
-		n *= d
-	}
-	return n
-}
-
 // oneOf fails unless an attribute has one of the values that are supported.
 func (c *call) oneOf(name, value string, supported ...string) {
 	if !slices.Contains(supported, value) {
-		c.fail("%s", fmt.Sprintf("%s %q is not supported; %v are", name, value, supported))
+		c.Fail("%s", fmt.Sprintf("%s %q is not supported; %v are", name, value, supported))
 	}
 }

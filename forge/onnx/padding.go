@@ -27,26 +27,26 @@ func pad(c *call) {
 		axes = c.intsOf(3, "the axes")
 	}
 	if len(pads) != 2*len(axes) {
-		c.fail("%d pads for %d axes", len(pads), len(axes))
+		c.Fail("%d pads for %d axes", len(pads), len(axes))
 	}
 	low, high := make([]int64, len(shape)), make([]int64, len(shape))
-	c.axes(axes, len(shape))
+	c.Axes(axes, len(shape))
 	for _, p := range pads {
 		if p < -math.MaxInt32 || p > math.MaxInt32 {
-			c.fail("%d is no padding", p)
+			c.Fail("%d is no padding", p)
 		}
 	}
 	for i, a := range axes {
-		at := c.axis(a, len(shape))
+		at := c.Axis(a, len(shape))
 		low[at], high[at] = pads[i], pads[len(axes)+i]
 	}
 	v := c.arg(0)
 	switch mode := c.str("mode", "constant"); mode {
 	case "constant":
-		v = c.padConstant(v, low, high, value)
+		v = c.Pad(v, low, high, value)
 	case "reflect", "edge", "wrap":
 		for i := range shape {
-			v = c.padBy(v, i, low[i], high[i], mode)
+			v = c.PadBy(v, i, low[i], high[i], mode)
 		}
 	default:
 		c.oneOf("mode", mode, "constant", "reflect", "edge", "wrap")
@@ -58,64 +58,11 @@ func pad(c *call) {
 	c.set(0, v)
 }
 
-// padConstant cuts where a pad is negative and pads the rest.
-func (c *call) padConstant(v *ir.Value, low, high []int64, value float64) *ir.Value {
-	shape := v.Spec.Shape
-	grow := false
-	above, below := make([]int64, len(low)), make([]int64, len(low))
-	for i := range low {
-		v = c.sliceAxis(v, i, max(0, -low[i]), int64(shape[i])-max(0, -high[i]), 1)
-		above[i], below[i] = max(0, low[i]), max(0, high[i])
-		grow = grow || above[i]+below[i] > 0
-	}
-	if !grow {
-		return v
-	}
-	return c.op("pad", ir.Attrs{"low": above, "high": below, "value": value}, v)
-}
-
-// padBy repeats elements of the operand along an axis: a gather by constant indices.
-func (c *call) padBy(v *ir.Value, axis int, low, high int64, mode string) *ir.Value {
-	if low == 0 && high == 0 {
-		return v
-	}
-	n := int64(v.Spec.Shape[axis])
-	if n == 0 || n+low+high < 0 {
-		c.fail("pads %d and %d of %d elements", low, high, n)
-	}
-	index := make([]int64, c.room(int(n+low+high)))
-	for i := range index {
-		index[i] = source(int64(i)-low, n, mode)
-	}
-	return c.gatherAlong(v, axis, index)
-}
-
-// source is the element that stands at a place outside 0 … n-1.
-func source(at, n int64, mode string) int64 {
-	switch {
-	case mode == "edge":
-		return max(0, min(at, n-1))
-	case mode == "wrap":
-		return (at%n + n) % n
-	case n == 1:
-		return 0
-	}
-	period := 2 * (n - 1)
-	at = (at%period + period) % period
-	return min(at, period-at)
-}
-
-// gatherAlong picks elements along an axis by constant indices.
-func (c *call) gatherAlong(v *ir.Value, axis int, index []int64) *ir.Value {
-	t, err := tensor.From([]int{len(index)}, index)
-	return c.op("gather", ir.Attrs{"axis": axis}, v, c.constant(t, err))
-}
-
 // trilu zeroes one side of a diagonal.
 func trilu(c *call) {
 	shape := c.shape(0)
 	if len(shape) < 2 {
-		c.fail("the operand has rank %d; it needs 2 at least", len(shape))
+		c.Fail("the operand has rank %d; it needs 2 at least", len(shape))
 	}
 	k := int64(0)
 	if c.has(1) {
@@ -130,26 +77,26 @@ func trilu(c *call) {
 	}
 	t, err := tensor.From([]int{rows, columns}, mask)
 	x := c.arg(0)
-	c.set(0, c.where(c.constant(t, err), x, c.zeroOf(x)))
+	c.set(0, c.Where(c.Constant(t, err), x, c.zeroOf(x)))
 }
 
 // zeroOf is a scalar 0 or false of the type of v.
-func (c *call) zeroOf(v *ir.Value) *ir.Value { return c.constant(tensor.Full(v.Spec.DType, 0)) }
+func (c *call) zeroOf(v *ir.Value) *ir.Value { return c.Constant(tensor.Full(v.Spec.DType, 0)) }
 
 func eyeLike(c *call) {
 	shape := c.shape(0)
 	if len(shape) != 2 {
-		c.fail("the operand has rank %d; it must be a matrix", len(shape))
+		c.Fail("the operand has rank %d; it must be a matrix", len(shape))
 	}
 	dtype := c.dtype(0)
 	if a := c.attr("dtype", proto.IntType); a != nil {
 		var err error
 		dtype, err = dtypeOf(proto.DataType(a.I))
-		c.check(err)
+		c.Check(err)
 	}
 	c.room(shape...)
 	t, err := tensor.Zeros(dtype, shape...)
-	c.check(err)
+	c.Check(err)
 	k := int(c.int("k", 0))
 	for i := range shape[0] {
 		if j := i + k; j >= 0 && j < shape[1] {
@@ -162,14 +109,14 @@ func eyeLike(c *call) {
 func rangeOf(c *call) {
 	start, limit, delta := c.scalarOf(0, "the start"), c.scalarOf(1, "the limit"), c.scalarOf(2, "the delta")
 	if delta == 0 {
-		c.fail("the delta is 0")
+		c.Fail("the delta is 0")
 	}
 	n := math.Max(0, math.Ceil((limit-start)/delta))
 	if !(n <= tensor.MaxElements) {
-		c.fail("from %v to %v by %v there are too many numbers", start, limit, delta)
+		c.Fail("from %v to %v by %v there are too many numbers", start, limit, delta)
 	}
 	t, err := tensor.Zeros(c.dtype(0), c.room(int(n)))
-	c.check(err)
+	c.Check(err)
 	for i := range t.Len() {
 		t.SetElem(i, start+float64(i)*delta)
 	}
@@ -181,26 +128,26 @@ func rangeOf(c *call) {
 func reverseSequence(c *call) {
 	lengths := c.intsOf(1, "the sequence lengths")
 	x, shape := c.arg(0), c.shape(0)
-	batch, time := c.axis(c.int("batch_axis", 1), len(shape)), c.axis(c.int("time_axis", 0), len(shape))
+	batch, time := c.Axis(c.int("batch_axis", 1), len(shape)), c.Axis(c.int("time_axis", 0), len(shape))
 	if batch == time || len(lengths) != shape[batch] {
-		c.fail("%d lengths for a batch of %v", len(lengths), shape)
+		c.Fail("%d lengths for a batch of %v", len(lengths), shape)
 	}
 	var parts []*ir.Value
 	for b, n := range lengths {
 		if n < 0 || n > int64(shape[time]) {
-			c.fail("length %d of %d", n, shape[time])
+			c.Fail("length %d of %d", n, shape[time])
 		}
 		index := make([]int64, c.room(shape[time]))
 		for i := range index {
 			index[i] = int64(i)
 		}
 		slices.Reverse(index[:n])
-		row := c.op("narrow", ir.Attrs{"axis": batch, "start": b, "length": 1}, x)
-		parts = append(parts, c.gatherAlong(row, time, index))
+		row := c.Op("narrow", ir.Attrs{"axis": batch, "start": b, "length": 1}, x)
+		parts = append(parts, c.GatherAlong(row, time, index))
 	}
 	if len(parts) == 0 {
 		c.pass(0)
 		return
 	}
-	c.set(0, c.op("concat", ir.Attrs{"axis": batch}, parts...))
+	c.set(0, c.Op("concat", ir.Attrs{"axis": batch}, parts...))
 }

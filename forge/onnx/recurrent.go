@@ -43,11 +43,11 @@ func recurrent(kind cell) func(*call) { return func(c *call) { c.recurrent(kind)
 func (c *call) recurrent(kind cell) {
 	x := c.arg(0)
 	if x.Spec.Rank() != 3 {
-		c.fail("the input %v must have rank 3", x.Spec)
+		c.Fail("the input %v must have rank 3", x.Spec)
 	}
 	batchFirst := c.flag("layout", false)
 	if batchFirst {
-		x = c.transpose(x, 1, 0, 2)
+		x = c.Transpose(x, 1, 0, 2)
 	}
 	direction := c.str("direction", "forward")
 	c.oneOf("direction", direction, "forward", "reverse", "bidirectional")
@@ -62,17 +62,17 @@ func (c *call) recurrent(kind cell) {
 		outputs := c.unroll(kind, l, x.Spec.Shape[0], x.Spec.Shape[1], direction == "reverse" || d == 1)
 		all = append(all, outputs)
 		for i, s := range l.state {
-			states[i] = append(states[i], c.reshape(s, append([]int{1}, s.Spec.Shape...)...))
+			states[i] = append(states[i], c.Reshape(s, append([]int{1}, s.Spec.Shape...)...))
 		}
 	}
 	for i := range states {
-		last = append(last, c.op("concat", ir.Attrs{"axis": 0}, states[i]...))
+		last = append(last, c.Op("concat", ir.Attrs{"axis": 0}, states[i]...))
 	}
-	y := c.op("concat", ir.Attrs{"axis": 1}, all...)
+	y := c.Op("concat", ir.Attrs{"axis": 1}, all...)
 	if batchFirst {
-		y = c.transpose(y, 2, 0, 1, 3)
+		y = c.Transpose(y, 2, 0, 1, 3)
 		for i := range last {
-			last[i] = c.transpose(last[i], 1, 0, 2)
+			last[i] = c.Transpose(last[i], 1, 0, 2)
 		}
 	}
 	c.set(0, y)
@@ -84,29 +84,29 @@ func (c *call) recurrent(kind cell) {
 // layer reads the operands of direction d.
 func (c *call) layer(kind cell, x *ir.Value, d, count int, batchFirst bool) *layer {
 	pick := func(i int) *ir.Value {
-		v := c.op("narrow", ir.Attrs{"axis": 0, "start": d, "length": 1}, c.arg(i))
-		return c.reshape(v, v.Spec.Shape[1:]...)
+		v := c.Op("narrow", ir.Attrs{"axis": 0, "start": d, "length": 1}, c.arg(i))
+		return c.Reshape(v, v.Spec.Shape[1:]...)
 	}
 	if s := c.shape(1); len(s) != 3 || s[0] != count || len(c.shape(2)) != 3 || c.shape(2)[0] != count {
-		c.fail("weights %v and %v are not those of %d directions", c.shape(1), c.shape(2), count)
+		c.Fail("weights %v and %v are not those of %d directions", c.shape(1), c.shape(2), count)
 	}
-	w, r := c.transpose(pick(1), 1, 0), c.transpose(pick(2), 1, 0)
+	w, r := c.Transpose(pick(1), 1, 0), c.Transpose(pick(2), 1, 0)
 	l := &layer{call: c, hidden: r.Spec.Shape[0], recur: r}
 	if n := c.int("hidden_size", int64(l.hidden)); n != int64(l.hidden) {
-		c.fail("hidden_size is %d; the recurrent weights %v have another", n, c.shape(2))
+		c.Fail("hidden_size is %d; the recurrent weights %v have another", n, c.shape(2))
 	}
 	width := kind.gates * l.hidden
 	if r.Spec.Shape[1] != width {
-		c.fail("recurrent weights %v have no %d gates", c.shape(2), kind.gates)
+		c.Fail("recurrent weights %v have no %d gates", c.shape(2), kind.gates)
 	}
 	steps, batch := x.Spec.Shape[0], x.Spec.Shape[1]
-	gates := c.op("matmul", nil, c.reshape(x, steps*batch, x.Spec.Shape[2]), w)
+	gates := c.Op("matmul", nil, c.Reshape(x, steps*batch, x.Spec.Shape[2]), w)
 	if c.has(3) {
 		b := pick(3)
-		gates = c.add(gates, c.op("narrow", ir.Attrs{"axis": 0, "start": 0, "length": width}, b))
-		l.recurBias = c.op("narrow", ir.Attrs{"axis": 0, "start": width, "length": width}, b)
+		gates = c.Add(gates, c.Op("narrow", ir.Attrs{"axis": 0, "start": 0, "length": width}, b))
+		l.recurBias = c.Op("narrow", ir.Attrs{"axis": 0, "start": width, "length": width}, b)
 	}
-	l.gates = c.reshape(gates, steps, batch, width)
+	l.gates = c.Reshape(gates, steps, batch, width)
 	for i := range kind.states {
 		l.state = append(l.state, c.initial(5+i, d, batch, l.hidden, batchFirst, pick, x))
 	}
@@ -120,11 +120,11 @@ func (c *call) layer(kind cell, x *ir.Value, d, count int, batchFirst bool) *lay
 // initial is the state before the first step, zeros unless operand i has it.
 func (c *call) initial(i, d, batch, hidden int, batchFirst bool, pick func(int) *ir.Value, x *ir.Value) *ir.Value {
 	if !c.has(i) {
-		return c.op("expand", ir.Attrs{"shape": []int64{int64(batch), int64(hidden)}}, c.number(x, 0))
+		return c.Op("expand", ir.Attrs{"shape": []int64{int64(batch), int64(hidden)}}, c.Number(x, 0))
 	}
 	if batchFirst {
-		v := c.op("narrow", ir.Attrs{"axis": 1, "start": d, "length": 1}, c.arg(i))
-		return c.reshape(v, batch, hidden)
+		v := c.Op("narrow", ir.Attrs{"axis": 1, "start": d, "length": 1}, c.arg(i))
+		return c.Reshape(v, batch, hidden)
 	}
 	return pick(i)
 }
@@ -134,7 +134,7 @@ func (c *call) activations(kind cell, d int) []func(*ir.Value) *ir.Value {
 	if a := c.attr("activations", proto.StringsType); a != nil {
 		n := len(names)
 		if len(a.Strings) < (d+1)*n {
-			c.fail("there are %d activations; %d are needed", len(a.Strings), (d+1)*n)
+			c.Fail("there are %d activations; %d are needed", len(a.Strings), (d+1)*n)
 		}
 		for i := range names {
 			names[i] = string(a.Strings[d*n+i])
@@ -145,13 +145,13 @@ func (c *call) activations(kind cell, d int) []func(*ir.Value) *ir.Value {
 	for _, name := range names {
 		op, ok := map[string]string{"tanh": "tanh", "sigmoid": "sigmoid", "relu": "relu"}[strings.ToLower(name)]
 		if !ok {
-			c.fail("the activation %s is not supported in a recurrent cell; Tanh, Sigmoid and Relu are", name)
+			c.Fail("the activation %s is not supported in a recurrent cell; Tanh, Sigmoid and Relu are", name)
 		}
 		list = append(list, func(v *ir.Value) *ir.Value {
 			if limit > 0 {
-				v = c.op("minimum", nil, c.op("maximum", nil, v, c.number(v, -limit)), c.number(v, limit))
+				v = c.Op("minimum", nil, c.Op("maximum", nil, v, c.Number(v, -limit)), c.Number(v, limit))
 			}
-			return c.op(op, nil, v)
+			return c.Op(op, nil, v)
 		})
 	}
 	return list
@@ -162,7 +162,7 @@ func (c *call) activations(kind cell, d int) []func(*ir.Value) *ir.Value {
 func (c *call) unroll(kind cell, l *layer, steps, batch int, reverse bool) *ir.Value {
 	lengths := c.optional(4)
 	if lengths != nil {
-		lengths = c.reshape(lengths, batch, 1)
+		lengths = c.Reshape(lengths, batch, 1)
 	}
 	outputs := make([]*ir.Value, steps)
 	for k := range steps {
@@ -170,35 +170,35 @@ func (c *call) unroll(kind cell, l *layer, steps, batch int, reverse bool) *ir.V
 		if reverse {
 			t = steps - 1 - k
 		}
-		in := c.reshape(c.op("narrow", ir.Attrs{"axis": 0, "start": t, "length": 1}, l.gates), batch, l.gates.Spec.Shape[2])
+		in := c.Reshape(c.Op("narrow", ir.Attrs{"axis": 0, "start": t, "length": 1}, l.gates), batch, l.gates.Spec.Shape[2])
 		next := kind.next(l, in)
 		out := next[0]
 		if lengths != nil {
-			running := c.op("gt", nil, lengths, c.number(lengths, float64(t)))
+			running := c.Op("gt", nil, lengths, c.Number(lengths, float64(t)))
 			for i := range next {
-				next[i] = c.where(running, next[i], l.state[i])
+				next[i] = c.Where(running, next[i], l.state[i])
 			}
-			out = c.where(running, next[0], c.number(out, 0))
+			out = c.Where(running, next[0], c.Number(out, 0))
 		}
 		l.state = next
-		outputs[t] = c.reshape(out, 1, 1, batch, l.hidden)
+		outputs[t] = c.Reshape(out, 1, 1, batch, l.hidden)
 	}
 	if steps == 0 {
-		c.fail("the sequence has no steps")
+		c.Fail("the sequence has no steps")
 	}
-	return c.op("concat", ir.Attrs{"axis": 0}, outputs...)
+	return c.Op("concat", ir.Attrs{"axis": 0}, outputs...)
 }
 
 // gate is part i of n equal parts of the last dimension.
 func (l *layer) gate(v *ir.Value, i int) *ir.Value {
-	return l.op("narrow", ir.Attrs{"axis": -1, "start": i * l.hidden, "length": l.hidden}, v)
+	return l.Op("narrow", ir.Attrs{"axis": -1, "start": i * l.hidden, "length": l.hidden}, v)
 }
 
 // linear is the input of every gate: h R + biases + in.
 func (l *layer) linear(in *ir.Value) *ir.Value {
-	v := l.add(in, l.op("matmul", nil, l.state[0], l.recur))
+	v := l.Add(in, l.Op("matmul", nil, l.state[0], l.recur))
 	if l.recurBias != nil {
-		v = l.add(v, l.recurBias)
+		v = l.Add(v, l.recurBias)
 	}
 	return v
 }
@@ -214,17 +214,17 @@ func lstmStep(l *layer, in *ir.Value) []*ir.Value {
 		if l.peephole == nil {
 			return gate
 		}
-		return l.add(gate, l.mul(l.gate(l.peephole, i), of))
+		return l.Add(gate, l.Mul(l.gate(l.peephole, i), of))
 	}
 	f, g, h := l.activations[0], l.activations[1], l.activations[2]
 	i := f(peep(l.gate(v, 0), 0, c))
 	forget := f(peep(l.gate(v, 2), 2, c))
 	if l.flag("input_forget", false) {
-		forget = l.sub(l.number(i, 1), i)
+		forget = l.Sub(l.Number(i, 1), i)
 	}
-	c = l.add(l.mul(forget, c), l.mul(i, g(l.gate(v, 3))))
+	c = l.Add(l.Mul(forget, c), l.Mul(i, g(l.gate(v, 3))))
 	o := f(peep(l.gate(v, 1), 1, c))
-	return []*ir.Value{l.mul(o, h(c)), c}
+	return []*ir.Value{l.Mul(o, h(c)), c}
 }
 
 // gruStep has the gates update, reset and hidden.
@@ -232,23 +232,23 @@ func gruStep(l *layer, in *ir.Value) []*ir.Value {
 	h := l.state[0]
 	f, g := l.activations[0], l.activations[1]
 	weights := func(from, n int) *ir.Value {
-		return l.op("narrow", ir.Attrs{"axis": 1, "start": from * l.hidden, "length": n * l.hidden}, l.recur)
+		return l.Op("narrow", ir.Attrs{"axis": 1, "start": from * l.hidden, "length": n * l.hidden}, l.recur)
 	}
 	bias := func(v *ir.Value, from, n int) *ir.Value {
 		if l.recurBias == nil {
 			return v
 		}
-		return l.add(v, l.op("narrow", ir.Attrs{"axis": 0, "start": from * l.hidden, "length": n * l.hidden}, l.recurBias))
+		return l.Add(v, l.Op("narrow", ir.Attrs{"axis": 0, "start": from * l.hidden, "length": n * l.hidden}, l.recurBias))
 	}
-	first := l.op("narrow", ir.Attrs{"axis": 1, "start": 0, "length": 2 * l.hidden}, in)
-	both := f(bias(l.add(first, l.op("matmul", nil, h, weights(0, 2))), 0, 2))
+	first := l.Op("narrow", ir.Attrs{"axis": 1, "start": 0, "length": 2 * l.hidden}, in)
+	both := f(bias(l.Add(first, l.Op("matmul", nil, h, weights(0, 2))), 0, 2))
 	z, r := l.gate(both, 0), l.gate(both, 1)
 	var candidate *ir.Value
 	if l.flag("linear_before_reset", false) {
-		candidate = l.mul(r, bias(l.op("matmul", nil, h, weights(2, 1)), 2, 1))
+		candidate = l.Mul(r, bias(l.Op("matmul", nil, h, weights(2, 1)), 2, 1))
 	} else {
-		candidate = bias(l.op("matmul", nil, l.mul(r, h), weights(2, 1)), 2, 1)
+		candidate = bias(l.Op("matmul", nil, l.Mul(r, h), weights(2, 1)), 2, 1)
 	}
-	candidate = g(l.add(l.gate(in, 2), candidate))
-	return []*ir.Value{l.add(l.mul(l.sub(l.number(z, 1), z), candidate), l.mul(z, h))}
+	candidate = g(l.Add(l.gate(in, 2), candidate))
+	return []*ir.Value{l.Add(l.Mul(l.Sub(l.Number(z, 1), z), candidate), l.Mul(z, h))}
 }

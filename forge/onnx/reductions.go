@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"forgekernel/forge/importer/formula"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
 )
@@ -27,9 +28,9 @@ func (c *call) reduction(since int64) (reduce reduction, ok bool) {
 		return nil, false
 	}
 	if given && len(axes) > 0 {
-		attrs["axes"] = c.axes(axes, c.rank(0))
+		attrs["axes"] = c.Axes(axes, c.rank(0))
 	}
-	return func(name string, v *ir.Value) *ir.Value { return c.op(name, attrs, v) }, true
+	return func(name string, v *ir.Value) *ir.Value { return c.Op(name, attrs, v) }, true
 }
 
 // reduceWith imports a reduction as a formula.
@@ -54,23 +55,23 @@ func extreme(name string) func(*call) {
 		if x.Spec.DType != tensor.Bool {
 			return reduce(name, x)
 		}
-		return c.cast(reduce(name, c.cast(x, tensor.I32)), tensor.Bool)
+		return c.Cast(reduce(name, c.Cast(x, tensor.I32)), tensor.Bool)
 	})
 }
 
 var (
 	reduceSum = reduceWith(13, func(_ *call, x *ir.Value, reduce reduction) *ir.Value { return reduce("sum", x) })
 	reduceL1  = reduceWith(axesSince, func(c *call, x *ir.Value, reduce reduction) *ir.Value {
-		return reduce("sum", c.op("abs", nil, x))
+		return reduce("sum", c.Op("abs", nil, x))
 	})
 	reduceL2 = reduceWith(axesSince, func(c *call, x *ir.Value, reduce reduction) *ir.Value {
-		return c.op("sqrt", nil, reduce("sum", c.mul(x, x)))
+		return c.Op("sqrt", nil, reduce("sum", c.Mul(x, x)))
 	})
 	reduceSumSquare = reduceWith(axesSince, func(c *call, x *ir.Value, reduce reduction) *ir.Value {
-		return reduce("sum", c.mul(x, x))
+		return reduce("sum", c.Mul(x, x))
 	})
 	reduceLogSum = reduceWith(axesSince, func(c *call, x *ir.Value, reduce reduction) *ir.Value {
-		return c.op("log", nil, reduce("sum", x))
+		return c.Op("log", nil, reduce("sum", x))
 	})
 )
 
@@ -88,27 +89,27 @@ func reduceLogSumExp(c *call) {
 		axes, given := c.intsAt("axes", axesSince, 1)
 		attrs := ir.Attrs{"keepdims": true}
 		if given && len(axes) > 0 {
-			attrs["axes"] = c.axes(axes, c.rank(0))
+			attrs["axes"] = c.Axes(axes, c.rank(0))
 		}
-		spread = c.op("max", attrs, x)
+		spread = c.Op("max", attrs, x)
 	}
-	sum := reduce("sum", c.op("exp", nil, c.sub(x, spread)))
-	c.set(0, c.add(top, c.op("log", nil, sum)))
+	sum := reduce("sum", c.Op("exp", nil, c.Sub(x, spread)))
+	c.set(0, c.Add(top, c.Op("log", nil, sum)))
 }
 
 // arg finds the first of equals, or the last by searching from the end.
 func arg(name string) func(*call) {
 	return func(c *call) {
 		x := c.arg(0)
-		axis := c.axis(c.int("axis", 0), c.rank(0))
+		axis := c.Axis(c.int("axis", 0), c.rank(0))
 		n := c.shape(0)[axis]
 		last := c.flag("select_last_index", false)
 		if last {
-			x = c.op("narrow", ir.Attrs{"axis": axis, "start": n - 1, "length": n, "step": -1}, x)
+			x = c.Op("narrow", ir.Attrs{"axis": axis, "start": n - 1, "length": n, "step": -1}, x)
 		}
-		at := c.op(name, ir.Attrs{"axis": axis, "keepdims": c.flag("keepdims", true)}, x)
+		at := c.Op(name, ir.Attrs{"axis": axis, "keepdims": c.flag("keepdims", true)}, x)
 		if last {
-			at = c.sub(c.number(at, float64(n-1)), at)
+			at = c.Sub(c.Number(at, float64(n-1)), at)
 		}
 		c.set(0, at)
 	}
@@ -119,15 +120,15 @@ func topK(c *call) {
 	if c.opset >= 10 {
 		k = c.intOf(1, "the k")
 	}
-	axis := c.axis(c.int("axis", -1), c.rank(0))
-	out := c.ops("top_k", ir.Attrs{"k": k, "axis": axis, "largest": c.flag("largest", true)}, c.arg(0))
+	axis := c.Axis(c.int("axis", -1), c.rank(0))
+	out := c.Ops("top_k", ir.Attrs{"k": k, "axis": axis, "largest": c.flag("largest", true)}, c.arg(0))
 	c.set(0, out[0])
 	c.set(1, out[1])
 }
 
 func cumSum(c *call) {
-	axis := c.axis(c.intOf(1, "the axis"), c.rank(0))
-	c.set(0, c.op("cumsum", ir.Attrs{"axis": axis, "exclusive": c.flag("exclusive", false), "reverse": c.flag("reverse", false)}, c.arg(0)))
+	axis := c.Axis(c.intOf(1, "the axis"), c.rank(0))
+	c.set(0, c.Op("cumsum", ir.Attrs{"axis": axis, "exclusive": c.flag("exclusive", false), "reverse": c.flag("reverse", false)}, c.arg(0)))
 }
 
 // lastAxisSince is the version from which softmax and its like work along one axis;
@@ -139,30 +140,30 @@ const lastAxisSince = 13
 func (c *call) alongAxis(f func(v *ir.Value, axis int) *ir.Value) {
 	x, shape := c.arg(0), c.shape(0)
 	if c.opset >= lastAxisSince {
-		c.set(0, f(x, c.axis(c.int("axis", -1), len(shape))))
+		c.set(0, f(x, c.Axis(c.int("axis", -1), len(shape))))
 		return
 	}
-	axis := c.axis(c.int("axis", 1), len(shape)+1)
-	flat := c.reshape(x, product(shape[:axis]), product(shape[axis:]))
-	c.set(0, c.reshape(f(flat, 1), shape...))
+	axis := c.Axis(c.int("axis", 1), len(shape)+1)
+	flat := c.Reshape(x, formula.Product(shape[:axis]), formula.Product(shape[axis:]))
+	c.set(0, c.Reshape(f(flat, 1), shape...))
 }
 
 // hardmax is 1 at the first largest element and 0 elsewhere.
 func hardmax(c *call) {
 	c.alongAxis(func(v *ir.Value, axis int) *ir.Value {
-		at := c.op("argmax", ir.Attrs{"axis": axis, "keepdims": true}, v)
+		at := c.Op("argmax", ir.Attrs{"axis": axis, "keepdims": true}, v)
 		n := v.Spec.Shape[axis]
-		numbers := c.reshape(c.iota(n, tensor.I64), c.shapeAlong(axis, v.Spec.Rank(), n)...)
-		return c.cast(c.op("eq", nil, at, numbers), v.Spec.DType)
+		numbers := c.Reshape(c.iota(n, tensor.I64), c.shapeAlong(axis, v.Spec.Rank(), n)...)
+		return c.Cast(c.Op("eq", nil, at, numbers), v.Spec.DType)
 	})
 }
 
 // iota is the constant 0 … n-1.
 func (c *call) iota(n int, dtype tensor.DType) *ir.Value {
 	t, err := tensor.Zeros(dtype, c.room(n))
-	c.check(err)
+	c.Check(err)
 	for i := range n {
 		t.SetElem(i, float64(i))
 	}
-	return c.constant(t, nil)
+	return c.Constant(t, nil)
 }

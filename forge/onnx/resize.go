@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"forgekernel/forge/importer/formula"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
 )
@@ -16,12 +17,6 @@ type resampling struct {
 	cubic                      float64
 	excludeOutside, antialias  bool
 	extrapolation              float64
-}
-
-// tap is an element of the operand and its share.
-type tap struct {
-	at     int
-	weight float64
 }
 
 func upsample(c *call) {
@@ -37,7 +32,7 @@ func upsample(c *call) {
 	}
 	v := c.arg(0)
 	if len(scales) != v.Spec.Rank() {
-		c.fail("%d scales for rank %d", len(scales), v.Spec.Rank())
+		c.Fail("%d scales for rank %d", len(scales), v.Spec.Rank())
 	}
 	for i, s := range scales {
 		v = c.resample(v, i, int(math.Floor(float64(v.Spec.Shape[i])*float64(s))), float64(s), 0, 1, r)
@@ -85,13 +80,13 @@ func resize(c *call) {
 		}
 	}
 	for i, a := range axes {
-		axes[i] = int64(c.axis(a, len(shape)))
+		axes[i] = int64(c.Axis(a, len(shape)))
 	}
 	factors, lengths := c.resizing(shape, axes, scales, sizes)
 	var region []float32
 	if r.coordinates == "tf_crop_and_resize" {
 		if region = c.floatsOf(roi, "the region"); len(region) != 2*len(axes) {
-			c.fail("the region has %d numbers for %d axes", len(region), len(axes))
+			c.Fail("the region has %d numbers for %d axes", len(region), len(axes))
 		}
 	}
 	for i, a := range axes {
@@ -107,10 +102,10 @@ func resize(c *call) {
 // resizing gives the factor and the new length of each axis from the scales or the
 // sizes.
 func (c *call) resizing(shape []int, axes []int64, scales, sizes int) (factors []float64, lengths []int) {
-	if c.has(scales) && product(c.shape(scales)) > 0 {
+	if c.has(scales) && formula.Product(c.shape(scales)) > 0 {
 		list := c.floatsOf(scales, "the scales")
 		if len(list) != len(axes) {
-			c.fail("%d scales for %d axes", len(list), len(axes))
+			c.Fail("%d scales for %d axes", len(list), len(axes))
 		}
 		for i, s := range list {
 			factors = append(factors, float64(s))
@@ -119,11 +114,11 @@ func (c *call) resizing(shape []int, axes []int64, scales, sizes int) (factors [
 		return factors, lengths
 	}
 	if !c.has(sizes) {
-		c.fail("there are neither scales nor sizes")
+		c.Fail("there are neither scales nor sizes")
 	}
-	lengths = c.lengths(c.intsOf(sizes, "the sizes"))
+	lengths = c.Lengths(c.intsOf(sizes, "the sizes"))
 	if len(lengths) != len(axes) {
-		c.fail("%d sizes for %d axes", len(lengths), len(axes))
+		c.Fail("%d sizes for %d axes", len(lengths), len(axes))
 	}
 	for i, n := range lengths {
 		factors = append(factors, float64(n)/float64(shape[axes[i]]))
@@ -151,54 +146,24 @@ func (c *call) resample(v *ir.Value, axis, n int, factor, from, to float64, r *r
 		return v
 	}
 	if in == 0 || n < 0 || n > tensor.MaxElements || !(factor > 0) || math.IsInf(factor, 0) {
-		c.fail("%d elements cannot be made of %d by the factor %v", n, in, factor)
+		c.Fail("%d elements cannot be made of %d by the factor %v", n, in, factor)
 	}
-	c.room(n, r.width(factor))
-	taps, width := make([][]tap, n), 1
+	c.room(n, r.width(factor)) // for the taps
+	taps := make([][]formula.Tap, n)
 	outside := make([]bool, n)
 	for i := range taps {
 		x := r.coordinate(float64(i), float64(in), factor*float64(in), factor, from, to)
 		outside[i] = r.coordinates == "tf_crop_and_resize" && (x < 0 || x > float64(in-1))
 		taps[i] = r.taps(x, in, factor)
-		width = max(width, len(taps[i]))
 	}
-	y := c.weigh(v, axis, taps, width)
+	y := c.Weigh(v, axis, taps)
 	if slices.Contains(outside, true) {
 		shape := slices.Repeat([]int{1}, v.Spec.Rank())
 		shape[axis] = n
-		mask := c.constant(tensor.From(shape, outside))
-		y = c.where(mask, c.number(y, r.extrapolation), y)
+		mask := c.Constant(tensor.From(shape, outside))
+		y = c.Where(mask, c.Number(y, r.extrapolation), y)
 	}
 	return y
-}
-
-func (c *call) weigh(v *ir.Value, axis int, taps [][]tap, width int) *ir.Value {
-	shape := slices.Repeat([]int{1}, v.Spec.Rank())
-	shape[axis] = len(taps)
-	var sum *ir.Value
-	for k := range width {
-		index := make([]int64, len(taps))
-		weights, err := tensor.Zeros(v.Spec.DType, shape...)
-		c.check(err)
-		plain := true
-		for i, list := range taps {
-			if k < len(list) {
-				index[i] = int64(list[k].at)
-				weights.SetElem(i, list[k].weight)
-			}
-			plain = plain && weights.Elem(i) == 1
-		}
-		part := c.gatherAlong(v, axis, index)
-		if !plain {
-			part = c.mul(part, c.constant(weights, nil))
-		}
-		if sum == nil {
-			sum = part
-			continue
-		}
-		sum = c.add(sum, part)
-	}
-	return sum
 }
 
 // coordinate is the place in the operand, in elements, of new element i. Of out, the
@@ -258,29 +223,29 @@ func (r *resampling) stretch(factor float64) float64 {
 }
 
 // taps are the elements that make one at x.
-func (r *resampling) taps(x float64, in int, factor float64) []tap {
+func (r *resampling) taps(x float64, in int, factor float64) []formula.Tap {
 	// A place far outside has the weights of the edge, as all beyond the reach have.
 	x = max(-math.MaxInt32, min(x, math.MaxInt32))
 	if r.mode == "nearest" {
-		return []tap{{max(0, min(r.round(x), in-1)), 1}}
+		return []formula.Tap{{At: max(0, min(r.round(x), in-1)), Weight: 1}}
 	}
 	kernel, reach := r.kernel(factor)
 	stretch := r.stretch(factor)
-	var list []tap
+	var list []formula.Tap
 	sum := 0.0
 	for at := int(math.Floor(x-reach)) + 1; float64(at) < x+reach; at++ {
 		w := kernel((x - float64(at)) / stretch)
 		if r.excludeOutside && (at < 0 || at >= in) {
 			continue
 		}
-		list = append(list, tap{max(0, min(at, in-1)), w})
+		list = append(list, formula.Tap{At: max(0, min(at, in-1)), Weight: w})
 		sum += w
 	}
 	if sum == 0 { // nothing inside is within reach
-		return []tap{{max(0, min(r.round(x), in-1)), 1}}
+		return []formula.Tap{{At: max(0, min(r.round(x), in-1)), Weight: 1}}
 	}
 	for i := range list {
-		list[i].weight /= sum
+		list[i].Weight /= sum
 	}
 	return list
 }

@@ -1,9 +1,9 @@
 package onnx
 
 import (
-	"math"
 	"slices"
 
+	"forgekernel/forge/importer/formula"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/onnx/proto"
 )
@@ -22,54 +22,54 @@ func reshape(c *call) {
 		for i, d := range shape {
 			if d == 0 {
 				if i >= len(in) {
-					c.fail("shape %v keeps dimension %d of %v", shape, i, in)
+					c.Fail("shape %v keeps dimension %d of %v", shape, i, in)
 				}
 				shape[i] = int64(in[i])
 			}
 		}
 	}
-	c.set(0, c.op("reshape", ir.Attrs{"shape": shape}, c.arg(0)))
+	c.set(0, c.Op("reshape", ir.Attrs{"shape": shape}, c.arg(0)))
 }
 
 func flatten(c *call) {
 	shape := c.shape(0)
-	axis := c.axis(c.int("axis", 1), len(shape)+1)
+	axis := c.Axis(c.int("axis", 1), len(shape)+1)
 	if a := c.int("axis", 1); a < 0 {
-		axis = c.axis(a, len(shape))
+		axis = c.Axis(a, len(shape))
 	}
-	c.set(0, c.reshape(c.arg(0), product(shape[:axis]), product(shape[axis:])))
+	c.set(0, c.Reshape(c.arg(0), formula.Product(shape[:axis]), formula.Product(shape[axis:])))
 }
 
 func squeeze(c *call) {
 	shape := c.shape(0)
 	axes, given := c.intsAt("axes", 13, 1)
 	if given {
-		axes = c.axes(axes, len(shape))
+		axes = c.Axes(axes, len(shape))
 	}
 	var kept []int
 	for i, d := range shape {
 		switch named := slices.Contains(axes, int64(i)); {
 		case named && d != 1:
-			c.fail("dimension %d of %v is not 1", i, shape)
+			c.Fail("dimension %d of %v is not 1", i, shape)
 		case !named && (given || d != 1):
 			kept = append(kept, d)
 		}
 	}
-	c.set(0, c.reshape(c.arg(0), kept...))
+	c.set(0, c.Reshape(c.arg(0), kept...))
 }
 
 func unsqueeze(c *call) {
 	axes, given := c.intsAt("axes", 13, 1)
 	if !given {
-		c.fail("there are no axes")
+		c.Fail("there are no axes")
 	}
 	shape := c.shape(0)
-	axes = c.axes(axes, len(shape)+len(axes))
+	axes = c.Axes(axes, len(shape)+len(axes))
 	out := slices.Clone(shape)
 	for _, a := range axes {
 		out = slices.Insert(out, int(a), 1)
 	}
-	c.set(0, c.reshape(c.arg(0), out...))
+	c.set(0, c.Reshape(c.arg(0), out...))
 }
 
 func transpose(c *call) {
@@ -77,12 +77,12 @@ func transpose(c *call) {
 	if perm := c.ints("perm"); perm != nil {
 		attrs = ir.Attrs{"perm": perm}
 	}
-	c.set(0, c.op("transpose", attrs, c.arg(0)))
+	c.set(0, c.Op("transpose", attrs, c.arg(0)))
 }
 
 // expand broadcasts both ways: a length of 1 in the shape keeps the operand's.
 func expand(c *call) {
-	c.set(0, c.expandTo(c.arg(0), c.lengths(c.intsOf(1, "the shape"))))
+	c.set(0, c.expandTo(c.arg(0), c.Lengths(c.intsOf(1, "the shape"))))
 }
 
 func (c *call) expandTo(v *ir.Value, shape []int) *ir.Value {
@@ -99,44 +99,24 @@ func (c *call) expandTo(v *ir.Value, shape []int) *ir.Value {
 	if slices.Equal(out, in) {
 		return v
 	}
-	return c.op("expand", ir.Attrs{"shape": int64s(out)}, v)
+	return c.Op("expand", ir.Attrs{"shape": formula.Int64s(out)}, v)
 }
 
-// tile gives each dimension a neighbour of the repeats, expands it and merges the
-// two.
 func tile(c *call) {
-	repeats, shape := c.lengths(c.intsOf(1, "the repeats")), c.shape(0)
+	repeats, shape := c.Lengths(c.intsOf(1, "the repeats")), c.shape(0)
 	if len(repeats) != len(shape) {
-		c.fail("%d repeats for rank %d", len(repeats), len(shape))
+		c.Fail("%d repeats for rank %d", len(repeats), len(shape))
 	}
-	v := c.arg(0)
-	for i, r := range repeats {
-		if r == 1 {
-			continue
-		}
-		now := v.Spec.Shape
-		wide := slices.Insert(slices.Clone(now), i, 1)
-		v = c.reshape(v, wide...)
-		wide[i] = r
-		v = c.op("expand", ir.Attrs{"shape": int64s(wide)}, v)
-		merged := slices.Delete(slices.Clone(wide), i, i+1)
-		merged[i] *= r
-		v = c.reshape(v, merged...)
-	}
-	if v == c.arg(0) {
-		c.pass(0)
-		return
-	}
-	c.set(0, v)
+	c.setOrPass(c.Tile(c.arg(0), repeats))
 }
 
 func concat(c *call) {
-	axis := c.axis(c.int("axis", 1), c.rank(0))
-	c.set(0, c.op("concat", ir.Attrs{"axis": axis}, c.args()...))
+	axis := c.Axis(c.int("axis", 1), c.rank(0))
+	c.set(0, c.Op("concat", ir.Attrs{"axis": axis}, c.args()...))
 }
 
 func split(c *call) {
-	axis := c.axis(c.int("axis", 0), c.rank(0))
+	axis := c.Axis(c.int("axis", 0), c.rank(0))
 	n := c.shape(0)[axis]
 	sizes, given := c.intsAt("split", 13, 1)
 	if !given {
@@ -145,14 +125,14 @@ func split(c *call) {
 			parts = a.I
 		}
 		if parts != int64(len(c.out)) {
-			c.fail("num_outputs is %d; the node has %d", parts, len(c.out))
+			c.Fail("num_outputs is %d; the node has %d", parts, len(c.out))
 		}
 		sizes = evenly(int64(n), parts)
 	}
 	if len(sizes) != len(c.out) {
-		c.fail("%d sizes for %d outputs", len(sizes), len(c.out))
+		c.Fail("%d sizes for %d outputs", len(sizes), len(c.out))
 	}
-	for i, v := range c.ops("split", ir.Attrs{"axis": axis, "sizes": sizes}, c.arg(0)) {
+	for i, v := range c.Ops("split", ir.Attrs{"axis": axis, "sizes": sizes}, c.arg(0)) {
 		c.set(i, v)
 	}
 }
@@ -191,9 +171,9 @@ func slice(c *call) {
 			step = steps[i]
 		}
 		if i >= len(ends) || step == 0 {
-			c.fail("starts %v, ends %v, steps %v", starts, ends, steps)
+			c.Fail("starts %v, ends %v, steps %v", starts, ends, steps)
 		}
-		v = c.sliceAxis(v, c.axis(axis, c.rank(0)), starts[i], ends[i], step)
+		v = c.Slice(v, c.Axis(axis, c.rank(0)), starts[i], ends[i], step)
 	}
 	if v == c.arg(0) {
 		c.pass(0)
@@ -202,65 +182,25 @@ func slice(c *call) {
 	c.set(0, v)
 }
 
-// sliceAxis clamps as Python does.
-func (c *call) sliceAxis(v *ir.Value, axis int, start, end, step int64) *ir.Value {
-	n := int64(v.Spec.Shape[axis])
-	clamp := func(at, low, high int64) int64 {
-		if at < 0 && at >= -n {
-			at += n
-		} else if at < 0 {
-			at = low
-		}
-		return max(low, min(at, high))
-	}
-	var length int64
-	step = max(-math.MaxInt32, min(step, math.MaxInt32)) // beyond every dimension
-	if step > 0 {
-		start, end = clamp(start, 0, n), clamp(end, 0, n)
-		length = ceilDiv(end-start, step)
-	} else {
-		start, end = clamp(start, -1, n-1), clamp(end, -1, n-1)
-		length = ceilDiv(start-end, -step)
-	}
-	if length == 0 {
-		start, step = 0, 1
-	}
-	if start == 0 && length == n && step == 1 {
-		return v
-	}
-	if length <= 1 {
-		step = 1
-	}
-	return c.op("narrow", ir.Attrs{"axis": axis, "start": start, "length": length, "step": step}, v)
-}
-
-// ceilDiv rounds up; a at or below 0 gives 0. b is positive.
-func ceilDiv(a, b int64) int64 {
-	if a <= 0 {
-		return 0
-	}
-	return (a-1)/b + 1
-}
-
 func depthToSpace(c *call) {
 	s, b := c.shape(0), c.small("blocksize", 1, 1)
 	if len(s) != 4 || s[1]%(b*b) != 0 {
-		c.fail("blocks of %d do not fit %v", b, s)
+		c.Fail("blocks of %d do not fit %v", b, s)
 	}
 	x, d := c.arg(0), s[1]/(b*b)
 	if c.str("mode", "DCR") == "CRD" {
-		x = c.transpose(c.reshape(x, s[0], d, b, b, s[2], s[3]), 0, 1, 4, 2, 5, 3)
+		x = c.Transpose(c.Reshape(x, s[0], d, b, b, s[2], s[3]), 0, 1, 4, 2, 5, 3)
 	} else {
-		x = c.transpose(c.reshape(x, s[0], b, b, d, s[2], s[3]), 0, 3, 4, 1, 5, 2)
+		x = c.Transpose(c.Reshape(x, s[0], b, b, d, s[2], s[3]), 0, 3, 4, 1, 5, 2)
 	}
-	c.set(0, c.reshape(x, s[0], d, s[2]*b, s[3]*b))
+	c.set(0, c.Reshape(x, s[0], d, s[2]*b, s[3]*b))
 }
 
 func spaceToDepth(c *call) {
 	s, b := c.shape(0), c.small("blocksize", 1, 1)
 	if len(s) != 4 || s[2]%b != 0 || s[3]%b != 0 {
-		c.fail("blocks of %d do not fit %v", b, s)
+		c.Fail("blocks of %d do not fit %v", b, s)
 	}
-	x := c.reshape(c.arg(0), s[0], s[1], s[2]/b, b, s[3]/b, b)
-	c.set(0, c.reshape(c.transpose(x, 0, 3, 5, 1, 2, 4), s[0], s[1]*b*b, s[2]/b, s[3]/b))
+	x := c.Reshape(c.arg(0), s[0], s[1], s[2]/b, b, s[3]/b, b)
+	c.set(0, c.Reshape(c.Transpose(x, 0, 3, 5, 1, 2, 4), s[0], s[1]*b*b, s[2]/b, s[3]/b))
 }

@@ -15,11 +15,11 @@ var _ = register(map[string]operator{
 // the size, or one less unless the window is periodic.
 func cosineWindow(a, b, d float64) func(*call) {
 	return func(c *call) {
-		size := c.lengths([]int64{c.intOf(0, "the size")})[0]
+		size := c.Lengths([]int64{c.intOf(0, "the size")})[0]
 		dtype, err := dtypeOf(proto.DataType(c.int("output_datatype", int64(proto.Float))))
-		c.check(err)
+		c.Check(err)
 		t, err := tensor.Zeros(dtype, c.room(size))
-		c.check(err)
+		c.Check(err)
 		n := float64(size)
 		if !c.flag("periodic", true) {
 			n--

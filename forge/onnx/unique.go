@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"forgekernel/forge/importer/formula"
 	"forgekernel/forge/tensor"
 )
 
@@ -32,7 +33,7 @@ func nonZero(c *call) {
 
 // must ends the import with the error of what made a tensor.
 func (c *call) must(t *tensor.Tensor, err error) *tensor.Tensor {
-	c.check(err)
+	c.Check(err)
 	return t
 }
 
@@ -45,11 +46,11 @@ func unique(c *call) {
 	shape := []int{count}
 	if c.node.Attr("axis") != nil {
 		shape = slices.Clone(x.Shape())
-		axis = c.axis(c.int("axis", 0), len(shape))
+		axis = c.Axis(c.int("axis", 0), len(shape))
 		count = shape[axis]
-		slice = product(shape) / max(1, count)
+		slice = formula.Product(shape) / max(1, count)
 	}
-	inner := product(shape[axis+1:])
+	inner := formula.Product(shape[axis+1:])
 	element := func(entry, k int) float64 { return x.Elem((k/inner*count+entry)*inner + k%inner) }
 	compare := func(a, b int) int {
 		for k := range slice {

@@ -10,12 +10,15 @@ import (
 
 var gathers = []*ir.Op{{
 	Name:     "gather",
-	Doc:      "Slices of table along an axis, one per index; with axis 0 the rows of an embedding. An index below 0 or beyond the table is an error of the run.",
+	Doc:      "Slices of table along an axis, one per index; with axis 0 the rows of an embedding. An index below 0 or beyond the table is an error of the run; with from_end, one below 0 counts from the end of the table.",
 	Class:    ir.Movement,
 	Operands: []string{"table", "index"},
 	Types:    "table any; index " + integers.String(),
-	Attrs:    []ir.AttrDecl{axisAttr("the dimension of table that index replaces by its own dimensions, negative from the end", int64(0))},
-	Infer:    inferGather,
+	Attrs: []ir.AttrDecl{
+		axisAttr("the dimension of table that index replaces by its own dimensions, negative from the end", int64(0)),
+		{Name: "from_end", Kind: ir.BoolAttr, Default: false, Doc: "an index i below 0 stands for i plus the entries of the table"},
+	},
+	Infer: inferGather,
 	Canonical: func(n *ir.Node) ir.Attrs {
 		return canonicalAxis(n, n.In[0].Spec.Rank())
 	},
@@ -74,9 +77,13 @@ func rowNumbers(c *ir.Call, rows int) ([]int, error) {
 		} else {
 			v = int64(t.Int32()[i])
 		}
+		given := v
+		if v < 0 && c.Node.Bool("from_end") {
+			v += int64(rows)
+		}
 		if v < 0 || v >= int64(rows) {
 			return nil, fmt.Errorf("index %d at position %v of %v is out of range: dimension %d of table %v has %d entries",
-				v, position(t.Shape(), i), c.Node.In[1], c.Node.Int("axis"), c.Node.In[0], rows)
+				given, position(t.Shape(), i), c.Node.In[1], c.Node.Int("axis"), c.Node.In[0], rows)
 		}
 		list[i] = int(v)
 	}

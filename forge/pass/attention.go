@@ -12,22 +12,30 @@ import (
 var (
 	attentionRule = Rule{"attention", true, "strict sdpa multiplies, scales, masks, normalises and averages with the roundings of the separate operators, and keeps their NaNs"}
 
+	boundedAttentionRule = Rule{"attention-of-small-numbers", false, "queries and keys are so small that no product or sum overflows, with their factors or without, and values so small that no average does; a factor of both that becomes the scale changes a score by at most 6u of the sum of the magnitudes of its terms, so a weight by a factor of exp(12u of that sum), with u half an ulp of 1; " +
+		"where all are finite numbers, excluded pairs have no part, and a query without keys gives zeros as its guard does"}
+
 	dividedAttentionRule = Rule{"attention-of-quotients", false, "dividing scores by c is multiplying by 1/c rounded: a score s changes by at most 1.5 ulp, so a weight by a factor of exp(2u|s|) with u half an ulp of 1; " +
 		"c >= 1, so that neither a quotient nor a product overflows, and no mask is added, so that nothing after it does"}
 )
 
-// recogniseAttention finds softmax(q @ k^T * scale + mask) @ v.
+// recogniseAttention finds softmax(q @ k^T * scale + mask) @ v, also where q and k have
+// the scale as factors and a guard gives zeros to queries without keys.
 func recogniseAttention(g *ir.Graph, r *report) error {
 	w := newRewriter(g, r)
+	known := make(magnitudes)
 	return w.sweep(func(n *ir.Node) error {
 		if n.Op.Name != "matmul" {
 			return nil
 		}
+		a := &attention{rewriter: w, known: known, rule: &attentionRule, root: n, v: n.In[1], scale: 1, scores: n.In[0].Spec}
 		weights := made(n.In[0], "softmax")
+		if weights == nil {
+			weights = a.takeGuard(n.In[0])
+		}
 		if weights == nil {
 			return nil
 		}
-		a := &attention{rewriter: w, rule: &attentionRule, root: n, v: n.In[1], scale: 1, scores: n.In[0].Spec}
 		reason, blockers := a.match(weights)
 		if reason != "" {
 			w.declined(a.rule, n.Out[0], reason, blockers...)
@@ -40,13 +48,17 @@ func recogniseAttention(g *ir.Graph, r *report) error {
 // attention is what a match collects.
 type attention struct {
 	*rewriter
+	known  magnitudes
 	rule   *Rule
 	root   *ir.Node // the product with v
+	guard  []*ir.Node
 	q, v   *ir.Value
 	keys   *ir.Value // k, with its last two dimensions exchanged
+	factor float64   // of the keys, to be multiplied by; 0 for none
 	scale  float64
 	mask   *ir.Value
 	causal bool
+	loose  bool    // all are finite numbers, so that nothing is to be kept of NaNs
 	scores ir.Spec // masked
 }
 
@@ -56,13 +68,16 @@ func (a *attention) match(weights *ir.Node) (string, []*ir.Value) {
 	if axis := axisOf(weights.Int("axis"), weights.In[0].Spec.Rank()); axis != weights.In[0].Spec.Rank()-1 {
 		return fmt.Sprintf("softmax runs along dimension %d, not along the keys", axis), weights.Out
 	}
-	if reason, blockers := a.private(weights.Out[0], a.root); reason != "" {
+	if reason, blockers := a.weightsArePrivate(weights); reason != "" {
 		return reason, blockers
 	}
 	if act := a.root.Str("act"); act != "none" {
 		return "the product with the values has the activation " + act, a.root.Out
 	}
-	at, v := weights, weights.In[0]
+	if residual := residualOf(a.root); residual != nil {
+		return "the product with the values has a residual", []*ir.Value{residual}
+	}
+	at, v := a.readersOfScores(weights), weights.In[0]
 	for _, step := range []func(*ir.Node) (*ir.Value, string, []*ir.Value){a.takeMask, a.takeScale} {
 		d := v.Def
 		if d == nil {
@@ -75,12 +90,15 @@ func (a *attention) match(weights *ir.Node) (string, []*ir.Value) {
 		if next == nil {
 			continue
 		}
-		if reason, blockers := a.private(v, at); reason != "" {
+		if reason, blockers := a.private(v, at...); reason != "" {
 			return reason, blockers
 		}
-		at, v = d, next
+		at, v = []*ir.Node{d}, next
 	}
-	return a.takeScores(at, v)
+	if reason, blockers := a.takeScores(at, v); reason != "" {
+		return reason, blockers
+	}
+	return a.judge()
 }
 
 // takeMask reads scores + mask or where(mask, scores, -inf), and returns the
@@ -122,13 +140,18 @@ func isScores(v *ir.Value) bool {
 
 // isCausal reports whether a constant lets query i attend to keys 0 to i.
 func isCausal(mask *ir.Value, scores ir.Spec) bool {
-	rank := mask.Spec.Rank()
-	if !isConst(mask) || mask.Spec.DType != tensor.Bool || rank < 2 || !slices.Equal(mask.Spec.Shape[rank-2:], scores.Shape[scores.Rank()-2:]) {
+	return isConst(mask) && mask.Spec.DType == tensor.Bool && isCausalPattern(mask.Def.Tensor("value").Bool(), mask.Spec, scores)
+}
+
+// isCausalPattern reports whether the pairs of a mask that are visible are those of query i
+// with keys 0 to i.
+func isCausalPattern(pairs []bool, mask, scores ir.Spec) bool {
+	rank := mask.Rank()
+	if rank < 2 || !slices.Equal(mask.Shape[rank-2:], scores.Shape[scores.Rank()-2:]) {
 		return false
 	}
-	keys := mask.Spec.Shape[rank-1]
-	queries := mask.Spec.Shape[rank-2]
-	for i, visible := range mask.Def.Tensor("value").Bool() {
+	queries, keys := mask.Shape[rank-2], mask.Shape[rank-1]
+	for i, visible := range pairs {
 		if visible != (i%keys <= i/keys%queries) {
 			return false
 		}
@@ -176,7 +199,7 @@ func (a *attention) takeScale(d *ir.Node) (*ir.Value, string, []*ir.Value) {
 
 // takeScores reads the product v of q and transposed keys, which at reads, and
 // checks that sdpa takes all operands.
-func (a *attention) takeScores(at *ir.Node, v *ir.Value) (string, []*ir.Value) {
+func (a *attention) takeScores(at []*ir.Node, v *ir.Value) (string, []*ir.Value) {
 	product := made(v, "matmul")
 	if product == nil {
 		return "the scores are not a product of queries and keys", []*ir.Value{v}
@@ -184,7 +207,10 @@ func (a *attention) takeScores(at *ir.Node, v *ir.Value) (string, []*ir.Value) {
 	if act := product.Str("act"); act != "none" {
 		return "the scores have the activation " + act, []*ir.Value{v}
 	}
-	if reason, blockers := a.private(v, at); reason != "" {
+	if residual := residualOf(product); residual != nil {
+		return "the scores have a residual", []*ir.Value{residual}
+	}
+	if reason, blockers := a.private(v, at...); reason != "" {
 		return reason, blockers
 	}
 	a.q, a.keys = product.In[0], product.In[1]
@@ -199,6 +225,9 @@ func (a *attention) takeScores(at *ir.Node, v *ir.Value) (string, []*ir.Value) {
 	}
 	if reason, blockers := roundsOften(a.q, "sdpa"); reason != "" {
 		return reason, blockers
+	}
+	if x, c, ok := factorOf(a.keys); ok {
+		a.keys, a.factor = x, c
 	}
 	if made(a.keys, "transpose") == nil {
 		return fmt.Sprintf("%v is not transposed from keys: sdpa would need a copy with the last two dimensions exchanged", a.keys), []*ir.Value{a.keys}
@@ -289,10 +318,14 @@ func (a *attention) rewrite() error {
 	perm[last-1], perm[last] = perm[last], perm[last-1]
 	k, v := a.keys.Def.In[0], a.v
 	var err error
-	if !isIdentity(perm) {
+	switch {
+	case !isIdentity(perm):
 		k, err = a.insert(a.root, "keys", "transpose", ir.Attrs{"perm": perm}, k)
-	} else {
+	case a.factor == 0:
 		k, v, err = a.share(k, v)
+	}
+	if err == nil && a.factor != 0 {
+		k, err = a.multiplied(k)
 	}
 	if err != nil {
 		return err
@@ -305,8 +338,11 @@ func (a *attention) rewrite() error {
 	case a.mask != nil:
 		operands = append(operands, a.mask)
 	}
+	if a.guard != nil {
+		reason += "; " + a.guardReason()
+	}
 	a.applied(a.rule, a.root.Out[0], reason, operands...)
-	attrs := ir.Attrs{"causal": a.causal, "scale": a.scale, "strict": true}
+	attrs := ir.Attrs{"causal": a.causal, "scale": a.scale, "strict": !a.loose}
 	if a.q.Spec.Rank() == 4 {
 		return a.become(a.root, "sdpa", attrs, operands...)
 	}

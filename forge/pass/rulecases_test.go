@@ -22,6 +22,45 @@ func attentionBound(_ *ir.Graph, inputs []*tensor.Tensor) float64 {
 	return (math.Expm1(6*u*score) + 8*u) * v
 }
 
+// smallAttentionBound allows for scores that change by 6u of the sum of the magnitudes of
+// their terms, which rms_norm keeps to channels times its weights.
+func smallAttentionBound(_ *ir.Graph, _ []*tensor.Tensor) float64 {
+	const u, score, value = 0x1p-24, 4 * 2 * 2, 2 * 2
+	return (math.Expm1(12*u*score) + 16*u) * value
+}
+
+// guardedAttention is a block whose queries and keys have the root of the scale as a factor, and
+// whose guard gives zeros to queries without keys. The operands come from norms or tables.
+func guardedAttention(inputs, q, k, v, mask string) string {
+	return `graph f(` + inputs + `) {
+  %w: f32[4] = const {value = f32[4] 1.0 -0.5 2.0 1.5}
+  %table: f32[4,4] = const {value = f32[4,4] 1.0 -0.5 2.0 1.5 0.0 1.0 -1.0 0.25 1.0 2.0 1.0 -2.0 1.0 1.0 1.0 1.0}
+  %visible: bool[1] = const {value = bool[1] true}
+  %q: f32[2,M,N,4] = ` + q + `
+  %k: f32[2,M,K,4] = ` + k + `
+  %v: f32[2,M,K,4] = ` + v + `
+  %c: f32[] = const {value = f32[] 0.70710677}
+  %qc: f32[2,M,N,4] = mul %q, %c
+  %kt: f32[2,M,4,K] = transpose %k {perm = [0, 1, 3, 2]}
+  %kc: f32[2,M,4,K] = mul %kt, %c
+  %product: f32[2,M,N,K] = matmul %qc, %kc
+  %low: f32[] = const {value = f32[] -inf}
+  %scores: f32[2,M,N,K] = ` + mask + `
+  %weights: f32[2,M,N,K] = softmax %scores
+  %eq: bool[2,M,N,K] = eq %scores, %low
+  %above: bool[2,M,N,K] = not %eq
+  %one: i64[2,M,N,K] = cast %above {dtype = "i64"}
+  %count: i64[2,M,N,1] = sum %one {axes = [3], keepdims = true}
+  %none: i64[] = const {value = i64[] 0}
+  %any: bool[2,M,N,1] = gt %count, %none
+  %empty: bool[2,M,N,1] = not %any
+  %zero: f32[] = const {value = f32[] 0.0}
+  %guarded: f32[2,M,N,K] = where %empty, %zero, %weights
+  %0: f32[2,M,N,4] = matmul %guarded, %v
+  return %0
+}`
+}
+
 // squareBound is half an ulp of the largest square, which denormals have at
 // least.
 func squareBound(_ *ir.Graph, inputs []*tensor.Tensor) float64 {
@@ -340,6 +379,34 @@ data @0 = "` + patterned(90*260) + `"
   %5: f32[2,M,N,2] = matmul %4, %v
   return %5
 }`},
+	{rule: "rows-of-product", program: `graph f(%x: f32[M,1,2,K], %w: f32[K,N], %b: f32[N]) {
+  %0: f32[2,M,K] = reshape %x {shape = [2, M, K]}
+  %1: f32[2,M,N] = linear %0, %w, %b
+  %2: f32[M,1,2,N] = reshape %1 {shape = [M, 1, 2, N]}
+  %3: f32[2,M,N] = matmul %0, %w {act = "gelu"}
+  %4: f32[M,2,N] = reshape %3 {shape = [M, 2, N]}
+  return %2, %4
+}`},
+	{rule: "batches-of-product", program: `graph f(%x: f32[M,2,3,K], %y: f32[M,2,K,N]) {
+  %0: f32[2,M,3,K] = reshape %x {shape = [2, M, 3, K]}
+  %1: f32[2,M,K,N] = reshape %y {shape = [2, M, K, N]}
+  %2: f32[2,M,3,N] = matmul %0, %1
+  %3: f32[M,2,3,N] = reshape %2 {shape = [M, 2, 3, N]}
+  return %3
+}`},
+	{rule: "gather-from-end", program: `graph f(%t: f32[4,M,N], %i: i64[K]) {
+  %0: i64[] = const {value = i64[] 0}
+  %3: i64[] = const {value = i64[] 4}
+  %below: bool[K] = lt %i, %0
+  %sum: i64[K] = add %3, %i
+  %at: i64[K] = where %below, %sum, %i
+  %1: f32[K,M,N] = gather %t, %at
+  return %1
+}`},
+	{rule: "attention-of-small-numbers", bound: smallAttentionBound, program: guardedAttention("%x: f32[2,M,N,4], %y: f32[2,M,K,4]",
+		"rms_norm %x, %w", "rms_norm %y, %w", "rms_norm %y, %w", "where %visible, %product, %low")},
+	{rule: "attention-of-small-numbers", bound: smallAttentionBound, program: guardedAttention("%i: i64[2,M,N], %j: i64[2,M,K], %m: bool[M,N,K]",
+		"gather %table, %i {from_end = true}", "gather %table, %j {from_end = true}", "gather %table, %j {from_end = true}", "where %m, %product, %low")},
 	{rule: "attention-of-quotients", bound: attentionBound, program: `graph f(%q: f32[2,M,N,3], %k: f32[2,M,K,3], %v: f32[2,M,K,2]) {
   %0: f32[2,M,3,K] = transpose %k {perm = [0, 1, 3, 2]}
   %1: f32[2,M,N,K] = matmul %q, %0

@@ -118,6 +118,11 @@ var viewRules = []simplification{
 		},
 	},
 	{
+		Rule: Rule{"gather-from-end", true, "gather adds the entries of its table to an index below 0 itself"},
+		ops:  []string{"gather"},
+		try:  gatherFromEnd,
+	},
+	{
 		Rule: Rule{"decided-where", true, "where gives the elements of one operand only"},
 		ops:  []string{"where"},
 		try: func(s *simplifier, rule *Rule, n *ir.Node) (bool, error) {
@@ -207,6 +212,28 @@ func dropExpand(s *simplifier, rule *Rule, n *ir.Node) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// gatherFromEnd lets a gather read the i of where(i < 0, i + entries, i).
+func gatherFromEnd(s *simplifier, rule *Rule, n *ir.Node) (bool, error) {
+	choice := made(n.In[1], "where")
+	if choice == nil || n.Bool("from_end") {
+		return false, nil
+	}
+	index, below, sum := choice.In[2], made(choice.In[0], "lt"), made(choice.In[1], "add")
+	if below == nil || sum == nil || below.In[0] != index || !slices.Contains(sum.In, index) || !stands(choice, index) {
+		return false, nil
+	}
+	entries := n.In[0].Spec.Shape[axisOf(n.Int("axis"), n.In[0].Spec.Rank())]
+	zero, ok := filled(below.In[1])
+	_, added, known := withConst(sum)
+	switch {
+	case !ok || zero != 0 || !known:
+		return false, nil
+	case added != float64(entries):
+		return s.no(rule, n, fmt.Sprintf("%v is added to an index below 0, and the table has %d entries", added, entries), n.In[1])
+	}
+	return s.turns(rule, n, "an index below 0 counts from the end of the table", "gather", ir.Attrs{"axis": n.Int("axis"), "from_end": true}, n.In[0], index)
 }
 
 // holds reports whether every number of a type is one of the type by.

@@ -36,36 +36,18 @@ func (m *Model) Graph(ctx context.Context, b importer.Binding) (*importer.Progra
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.name, err)
 	}
-	bound := make(map[string]string)
-	for {
+	p, err := importer.Bind(b.Values, func(bound map[string]string) (*importer.Program, error) {
 		im := newImporter(ctx, m, bound)
 		for name, v := range symbols {
 			im.symbols[name] = v
 		}
-		p, err := im.run(shapes, b)
-		var need *needError
-		if errors.As(err, &need) && b.Values[need.input] != nil && bound[need.input] == "" {
-			bound[need.input] = need.purpose
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", m.name, err)
-		}
-		return p, nil
+		return im.run(shapes, b)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.name, err)
 	}
+	return p, nil
 }
-
-// needError says that an input must be known while importing.
-type needError struct {
-	input   string // empty when the value depends on more than an input
-	purpose string
-	err     error
-}
-
-func (e *needError) Error() string { return e.err.Error() }
-
-// Needs is the input whose value would make an import go on, or "".
-func (e *needError) Needs() string { return e.input }
 
 // value is what a name of the file stands for.
 type value struct {

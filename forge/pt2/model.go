@@ -219,6 +219,7 @@ func (m *Model) declareTensor(g *archive.Graph, name string) (*input, error) {
 		e := m.exprs[s.Expr]
 		if e != nil {
 			d.Symbol = e.String()
+			d.Max = m.most(d.Symbol)
 		}
 		if s.Int < 0 || s.Int > tensor.MaxElements {
 			return nil, fmt.Errorf("%q: %d is no size", name, s.Int)
@@ -226,6 +227,16 @@ func (m *Model) declareTensor(g *archive.Graph, name string) (*input, error) {
 		in.Dims, in.sizes = append(in.Dims, d), append(in.sizes, e)
 	}
 	return in, nil
+}
+
+// most is the upper bound of a size in the ranges of the file, or 0.
+func (m *Model) most(symbol string) int {
+	for text, r := range m.archive.Program.Ranges {
+		if m.exprs[text].String() == symbol && r.Max != nil && *r.Max > 0 && *r.Max <= tensor.MaxElements {
+			return int(*r.Max)
+		}
+	}
+	return 0
 }
 
 // declareOutputs names the results, and refuses programs that do more than give

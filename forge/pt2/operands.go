@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"forgekernel/forge/importer"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/pt2/archive"
 	"forgekernel/forge/tensor"
@@ -174,10 +175,10 @@ func (c *call) item(name string) *number {
 func (c *call) need(v *value, name string) {
 	what := fmt.Sprintf("%s of %s", name, c.describe(c.node))
 	input := c.inputBehind(v.computed)
-	e := &needError{input: input, purpose: what}
-	e.err = fmt.Errorf("the tensor %s must be known when the program is compiled; it is computed when the program runs", name)
+	e := &importer.NeedError{Input: input, Purpose: what}
+	e.Err = fmt.Errorf("the tensor %s must be known when the program is compiled; it is computed when the program runs", name)
 	if input != "" {
-		e.err = fmt.Errorf("the tensor %s must be known when the program is compiled: give a value for input %q", name, input)
+		e.Err = fmt.Errorf("the tensor %s must be known when the program is compiled: give a value for input %q", name, input)
 	}
 	c.Check(e)
 }

@@ -80,16 +80,52 @@ func RoundHalf(dtype DType, x []float32) {
 // NarrowHalf stores x as f16 or bf16 bit patterns, rounded as [RoundHalf]
 // rounds. dst and x have equal lengths.
 func NarrowHalf(dtype DType, dst []uint16, x []float32) {
-	for i, v := range x[:len(dst)] {
-		dst[i] = halfFromFloat32(dtype, v)
+	x = x[:len(dst)]
+	if dtype == BF16 {
+		for i, v := range x {
+			bits := math.Float32bits(v)
+			if bits<<1 > 0xff<<24 { // NaN
+				dst[i] = halfFromFloat64(BF16, float64(v))
+				continue
+			}
+			dst[i] = uint16((bits + 0x7fff + bits>>16&1) >> 16)
+		}
+		return
+	}
+	for i, v := range x {
+		bits := math.Float32bits(v)
+		if size := bits &^ (1 << 31); size-minNormal < maxNormal-minNormal { // and so is the result: only the mantissa is rounded
+			size -= 112 << 23
+			dst[i] = uint16(bits>>16&0x8000) | uint16((size+0xfff+size>>13&1)>>13)
+			continue
+		}
+		dst[i] = halfFromFloat64(F16, float64(v))
 	}
 }
+
+// The float32 bits between which numbers round to normal ones of f16: 2^-14, and
+// 65520, which rounds to infinity.
+const (
+	minNormal = 0x38800000
+	maxNormal = 0x477ff000
+)
 
 // WidenHalf stores the values of f16 or bf16 bit patterns, which are exact in
 // float32. dst and x have equal lengths.
 func WidenHalf(dtype DType, dst []float32, x []uint16) {
-	for i, h := range x[:len(dst)] {
-		dst[i] = halfToFloat32(dtype, h)
+	x = x[:len(dst)]
+	if dtype == BF16 {
+		for i, h := range x {
+			dst[i] = math.Float32frombits(uint32(h) << 16)
+		}
+		return
+	}
+	for i, h := range x {
+		if exponent := h & 0x7c00; exponent-1<<10 < 30<<10 {
+			dst[i] = math.Float32frombits(uint32(h&0x8000)<<16 | (uint32(h&0x7fff)<<13 + 112<<23))
+			continue
+		}
+		dst[i] = halfToFloat32(F16, h)
 	}
 }
 

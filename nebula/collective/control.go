@@ -98,11 +98,15 @@ func (c *control) leave() {
 func (c *control) listen(g *group) {
 	for {
 		kind, b, err := c.hear()
+		var lost *mesh.Lost
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
+		case errors.As(err, &lost):
+			g.died(c.rank, lost.Err)
+			return
 		case err != nil:
-			g.died(c.rank, err)
+			g.fail(c.rank, &reason{kind: ErrDiverged, text: fmt.Sprintf("rank %d sends %v", g.members[c.rank], err)})
 			return
 		case kind == sayLeave:
 			g.gone(c.rank)

@@ -11,6 +11,9 @@ func (g *group) write(l *link, b []byte) error {
 		to := l.out.space()
 		if len(to) == 0 {
 			l.out.publish()
+			if l.out.pending() > l.out.capacity() {
+				return g.damaged(l)
+			}
 			if err := g.await(l, &l.out.read, l.out.full()); err != nil {
 				return err
 			}
@@ -29,10 +32,19 @@ func (g *group) next(l *link) ([]byte, error) {
 		if b := l.in.span(); len(b) > 0 {
 			return b, nil
 		}
+		if l.in.ready() > l.in.capacity() {
+			return nil, g.damaged(l)
+		}
 		if err := g.await(l, &l.in.written, l.in.next); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// damaged is the failure of a group whose memory another process has written to
+// where it should not.
+func (g *group) damaged(l *link) error {
+	return g.fail(l.rank, &reason{kind: ErrDiverged, text: fmt.Sprintf("the ring shared with rank %d is damaged", g.members[l.rank])})
 }
 
 // read fills b from a ring.

@@ -98,12 +98,14 @@ func localRing(capacity int) ring {
 	return newRing(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), headSize+capacity), true)
 }
 
+// capacity is in lines.
+func (r *ring) capacity() uint32 { return uint32(len(r.data) / line) }
+
 // at is the ring's memory from a position on, at most n lines and not beyond the
 // end of the memory.
 func (r *ring) at(position, n uint32) []byte {
-	capacity := uint32(len(r.data) / line)
-	from := position & (capacity - 1)
-	n = min(n, capacity-from)
+	from := position & (r.capacity() - 1)
+	n = min(n, r.capacity()-from)
 	return r.data[int(from)*line : int(from+n)*line]
 }
 
@@ -115,12 +117,14 @@ type writer struct {
 
 // space is where the next bytes may be written; empty if the ring is full.
 func (w *writer) space() []byte {
-	capacity := uint32(len(w.data) / line)
-	return w.at(w.next, capacity-min(w.next-w.read.position.Load(), capacity))
+	return w.at(w.next, w.capacity()-min(w.pending(), w.capacity()))
 }
 
+// pending is the number of lines that the reader has not taken.
+func (w *writer) pending() uint32 { return w.next - w.read.position.Load() }
+
 // full is the reader's position when there was no space.
-func (w *writer) full() uint32 { return w.next - uint32(len(w.data)/line) }
+func (w *writer) full() uint32 { return w.next - w.capacity() }
 
 // advance passes n bytes that were written at space, rounded up to lines.
 func (w *writer) advance(n int) { w.next += lines(n) }
@@ -140,8 +144,15 @@ type reader struct {
 
 // span is the next bytes to be read; empty if there are none.
 func (r *reader) span() []byte {
-	return r.at(r.next, min(r.written.position.Load()-r.next, uint32(len(r.data)/line)))
+	n := r.ready()
+	if n > r.capacity() {
+		n = 0
+	}
+	return r.at(r.next, n)
 }
+
+// ready is the number of lines that are there.
+func (r *reader) ready() uint32 { return r.written.position.Load() - r.next }
 
 // advance gives n bytes that were read, rounded up to lines, back to the writer.
 func (r *reader) advance(n int) {

@@ -6,111 +6,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"forgekernel/forge/backend"
 	"forgekernel/forge/tensor"
-	"forgekernel/nebula/mesh"
 )
-
-// arrangement is a way to have the groups of n ranks in this process.
-type arrangement struct {
-	name string
-	make func(t testing.TB, n int, o Options) []Group
-}
-
-var arrangements = []arrangement{
-	{"local", func(t testing.TB, n int, o Options) []Group { return closing(t, Local(n, o)) }},
-	{"shared", func(t testing.TB, n int, o Options) []Group { return overMesh(t, n, o, func(int) string { return "" }) }},
-	{"streams", func(t testing.TB, n int, o Options) []Group {
-		return overMesh(t, n, o, func(rank int) string { return fmt.Sprint("host ", rank) })
-	}},
-	{"mixed", func(t testing.TB, n int, o Options) []Group { // ranks 0 and 1 on one host
-		return overMesh(t, n, o, func(rank int) string { return fmt.Sprint("host ", (rank+2)/3) })
-	}},
-}
-
-// jobs counts the jobs of this test process.
-var jobs atomic.Int32
-
-// overMesh is groups over meshes, with ranks on the hosts that are given; an empty
-// one is this host.
-func overMesh(t testing.TB, n int, o Options, host func(rank int) string) []Group {
-	t.Helper()
-	job := fmt.Sprintf("%s/%d/%d", t.Name(), os.Getpid(), jobs.Add(1))
-	groups, meshes, errs := make([]Group, n), make([]*mesh.Mesh, n), make([]error, n)
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() {
-			c := mesh.Config{Job: job, Token: []byte("test"), Epoch: 5, Rank: i, Size: n, Host: host(i), Logf: t.Logf}
-			if c.Host != "" {
-				c.Address = "127.0.0.1"
-			}
-			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-			defer cancel()
-			if meshes[i], errs[i] = mesh.Join(ctx, c); errs[i] == nil {
-				groups[i], errs[i] = Over(meshes[i], o)
-			}
-		})
-	}
-	wg.Wait()
-	t.Cleanup(func() {
-		for _, m := range meshes {
-			if m != nil {
-				m.Close()
-			}
-		}
-	})
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-	return closing(t, groups)
-}
-
-func closing(t testing.TB, groups []Group) []Group {
-	t.Cleanup(func() {
-		for _, g := range groups {
-			if err := g.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	return groups
-}
-
-// everywhere runs a test over all arrangements.
-func everywhere(t *testing.T, test func(t *testing.T, make func(n int, o Options) []Group)) {
-	for _, a := range arrangements {
-		t.Run(a.name, func(t *testing.T) {
-			test(t, func(n int, o Options) []Group { return a.make(t, n, o) })
-		})
-	}
-}
-
-// each runs f for all ranks at once and returns their errors.
-func each(groups []Group, f func(g Group) error) []error {
-	errs := make([]error, len(groups))
-	var wg sync.WaitGroup
-	for i, g := range groups {
-		wg.Go(func() { errs[i] = f(g) })
-	}
-	wg.Wait()
-	return errs
-}
-
-// must is each, without errors.
-func must(t testing.TB, groups []Group, f func(g Group) error) {
-	t.Helper()
-	for i, err := range each(groups, f) {
-		if err != nil {
-			t.Fatalf("rank %d: %v", i, err)
-		}
-	}
-}
 
 var dtypes = []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16, tensor.I64, tensor.I32, tensor.Bool}
 
@@ -268,6 +168,9 @@ func TestConformance(t *testing.T) {
 			groups := make(ranks, Options{})
 			for _, dtype := range dtypes {
 				for _, n := range sizes {
+					if n > 5000 && dtype != tensor.F32 && dtype != tensor.F16 {
+						continue // the reference takes long, and what differs is in smaller ones
+					}
 					must(t, groups, func(g Group) error { return conform(g, dtype, n, uint64(n)) })
 				}
 			}

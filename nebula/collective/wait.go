@@ -18,8 +18,15 @@ const nap = 2 * time.Millisecond
 const grace = 50 * time.Millisecond
 
 // spins is how long a rank looks at a ring before it sleeps: longer while that
-// succeeds, shorter while it does not, as when ranks outnumber free processors.
-type spins struct{ now, least, most time.Duration }
+// succeeds, shorter while it does not, as when the other rank needs this very
+// processor. Now and then it looks longer than that, since short looks cannot tell
+// that a somewhat longer one would do.
+type spins struct {
+	now, least, most time.Duration
+	missed           uint
+}
+
+const tryLong = 256 // times that looking was in vain
 
 func newSpins(ranks int) spins {
 	s := spins{now: 2 * time.Microsecond, least: 2 * time.Microsecond, most: 5 * time.Microsecond}
@@ -34,15 +41,24 @@ func newSpins(ranks int) spins {
 
 // spin looks at a position until it moves or the time for that is over.
 func (s *spins) spin(p *side, seen uint32, begun time.Time) bool {
-	for i := 1; s.now > 0; i++ {
+	limit := s.now
+	if s.missed%tryLong == tryLong-1 {
+		limit = max(s.now, s.most/4)
+	}
+	for i := 1; limit > 0; i++ {
 		if p.position.Load() != seen {
 			s.now = min(s.now+s.now/4, s.most)
+			if limit > s.now {
+				s.now = min(2*time.Since(begun), s.most)
+				s.missed = 0
+			}
 			return true
 		}
-		if i%64 == 0 && time.Since(begun) > s.now {
+		if i%64 == 0 && time.Since(begun) > limit {
 			break
 		}
 	}
+	s.missed++
 	s.now = max(s.now/2, s.least)
 	return false
 }

@@ -2,12 +2,15 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/cpu"
 	"forgekernel/nebula/model"
+	"forgekernel/nebula/shard"
+	"forgekernel/nebula/trace"
 )
 
 // cacheResident is a decoder whose weights stay in the cache, so that what surrounds
@@ -117,4 +120,70 @@ func runAlone(t testing.TB, l *Leader) time.Duration {
 		t.Fatal(err)
 	}
 	return time.Since(start)
+}
+
+// BenchmarkAgree steps two ranks that are processes, and reports how long rank 0 takes
+// to tell and hear that the step is the same on both.
+func BenchmarkAgree(b *testing.B) {
+	p := startProcesses(b, shard.Layout{TP: 2, PP: 1}, 10*time.Second, Options{Blocks: 32, Regions: 1 << 16})
+	d := newDecoder(b, p.Leader)
+	d.step(b)
+	for b.Loop() {
+		d.step(b)
+	}
+	ranks, err := p.Trace(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	var agreed []float64
+	for _, g := range ranks[0].Regions {
+		if g.Kind == trace.Agree {
+			agreed = append(agreed, float64(g.End-g.Start)/1e3)
+		}
+	}
+	slices.Sort(agreed)
+	b.ReportMetric(agreed[0], "us/least")
+	b.ReportMetric(agreed[len(agreed)/2], "us/median")
+}
+
+// BenchmarkPipeline keeps two stages that are processes busy with two prefills at a
+// time, and reports the idle share of the worse one.
+func BenchmarkPipeline(b *testing.B) {
+	const tokens = 64
+	p := startProcesses(b, shard.Layout{TP: 1, PP: 2}, 10*time.Second, Options{Blocks: 32, Regions: 1 << 16})
+	var inFlight []Ticket
+	request := uint64(0)
+	wait := func() {
+		if _, err := p.Wait(b.Context(), inFlight[0]); err != nil {
+			b.Fatal(err)
+		}
+		inFlight = inFlight[1:]
+		if err := p.Release(b.Context(), request-uint64(len(inFlight))); err != nil {
+			b.Fatal(err)
+		}
+	}
+	blocks := [][]int32{{0, 1, 2, 3}, {4, 5, 6, 7}}
+	for b.Loop() {
+		if len(inFlight) == 2 {
+			wait()
+		}
+		request++
+		t, err := p.Submit(b.Context(), Step{[]Row{{Request: request, Tokens: prompt(int(request), tokens, 256), Blocks: blocks[request%2], Logits: true}}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		inFlight = append(inFlight, t)
+	}
+	for len(inFlight) > 0 {
+		wait()
+	}
+	ranks, err := p.Trace(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	worst := 0.0
+	for _, s := range trace.Bubbles(ranks) {
+		worst = max(worst, s.Share())
+	}
+	b.ReportMetric(100*worst, "%idle")
 }

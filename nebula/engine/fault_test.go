@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net"
 	"runtime"
@@ -18,6 +19,9 @@ import (
 	"forgekernel/nebula/collective"
 	"forgekernel/nebula/shard"
 )
+
+// faultPoints bounds the fault matrix, which takes some minutes in full.
+var faultPoints = flag.Int("faults", 2, "messages at which each fault of a link is injected")
 
 // deadline is that of engines in which something is made to fail.
 const deadline = 600 * time.Millisecond
@@ -241,10 +245,14 @@ func (c *cluster) work(ctx context.Context) error {
 // TestFailures injures a rank at many points. Whatever happens, the engine fails with
 // one cause that names the rank, all ranks end, and nothing is left.
 func TestFailures(t *testing.T) {
-	points := []int{0, 2, 3, 5, 8}
 	layouts := []shard.Layout{{TP: 2, PP: 1}, {TP: 2, PP: 2}, {TP: 1, PP: 2}}
+	count := *faultPoints
 	if testing.Short() {
-		points, layouts = []int{1, 5}, layouts[:2]
+		count, layouts = min(2, count), layouts[:2]
+	}
+	var points []int
+	for i := range count {
+		points = append(points, 5*i/2)
 	}
 	for _, l := range layouts {
 		for _, what := range []string{"drop", "garbage", "cut", "flip", "repeat", "close", "delay"} {

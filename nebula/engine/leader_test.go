@@ -8,9 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/backend/portable"
 	"forgekernel/nebula/shard"
+	"forgekernel/nebula/trace"
 )
 
 // TestMixed runs many requests at once, in steps of random rows with random chunks, and
@@ -179,7 +181,8 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	check()
-	for i := range bad { // the rules are for any request
+	bad = append(bad[:2:2], bad[3:]...) // of two rows now the first is refused
+	for i := range bad {                // the rules are for any request
 		for k := range bad[i].step.Rows {
 			bad[i].step.Rows[k].Request = 7
 		}
@@ -289,5 +292,42 @@ func TestDescribe(t *testing.T) {
 	}
 	if err := l.Prepare(t.Context(), []int{100}, nil); err == nil {
 		t.Error("100 rows can be prepared")
+	}
+}
+
+// TestKernelsAreTraced runs programs kernel by kernel and looks for every kind of work.
+func TestKernelsAreTraced(t *testing.T) {
+	quick := portable.New()
+	quick.Workers = 1
+	backends := []backend.Backend{quick}
+	if _, err := cpu.FindCompiler(); err == nil {
+		backends = append(backends, native(1))
+	}
+	for _, b := range backends {
+		l := local(t, seeded(t, cacheResident()), 2, 1, LocalOptions{Backend: b, Options: Options{Regions: 1 << 12, Kernels: true}})
+		newDecoder(t, l).step(t)
+		ranks, err := l.Trace(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range ranks {
+			kinds, inside := make(map[trace.Kind]int), trace.Region{}
+			for _, g := range r.Regions {
+				kinds[g.Kind]++
+				if g.Kind == trace.Step {
+					inside = g
+				}
+			}
+			for _, k := range []trace.Kind{trace.Step, trace.Attention, trace.Projection, trace.FF, trace.Append, trace.Compute, trace.Collective, trace.Wait, trace.Agree} {
+				if kinds[k] == 0 {
+					t.Errorf("%s: rank %d has no %v", b.Name(), r.Rank, k)
+				}
+			}
+			for _, g := range r.Regions {
+				if g.Kind == trace.FF && (g.Start < inside.Start || g.End > inside.End || !strings.HasPrefix(g.Name, "layer ")) {
+					t.Errorf("%s: rank %d: %+v is outside of its step %+v", b.Name(), r.Rank, g, inside)
+				}
+			}
+		}
 	}
 }

@@ -171,6 +171,7 @@ func (c *conn) send(k kind, payload []byte) error {
 
 // receive reads the next message. The payload is valid until the next call.
 func (c *conn) receive() (kind, []byte, error) {
+	c.heard.Store(time.Now().UnixNano()) // nobody could be heard before
 	raw, err := c.in.Peek(headerBytes)
 	if err != nil {
 		return 0, nil, lost(c.peer, err)

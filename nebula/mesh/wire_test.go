@@ -2,6 +2,8 @@ package mesh
 
 import (
 	"bytes"
+	"io"
+	"net"
 	"reflect"
 	"testing"
 )
@@ -44,5 +46,30 @@ func FuzzFrame(f *testing.F) {
 		if got, err := readFrame(bytes.NewReader(b), maxHello); err == nil && (len(got) > maxHello || !bytes.Equal(got, b[4:4+len(got)])) {
 			t.Errorf("%x is read as %x", b, got)
 		}
+	})
+}
+
+// FuzzReceive is all that a stranger can do: no bytes get a connection through,
+// and none do harm.
+func FuzzReceive(f *testing.F) {
+	h := &hello{Epoch: 1, From: 1, Size: 2, Job: "j", Purpose: "data", Host: "h"}
+	var whole bytes.Buffer
+	whole.WriteString(magic)
+	_ = writeFrame(&whole, h.encode(nil))
+	f.Add(whole.Bytes())
+	f.Add(append(whole.Bytes(), make([]byte, 32)...))
+	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m := &Mesh{config: Config{Job: "j", Token: []byte("secret"), Epoch: 1, Size: 2}}
+		here, there := net.Pipe()
+		go func() { _, _ = io.Copy(io.Discard, there) }()
+		go func() {
+			_, _ = there.Write(b)
+			there.Close()
+		}()
+		if h, err := m.receive(here); err == nil {
+			t.Errorf("%x comes through as %+v", b, h)
+		}
+		here.Close()
 	})
 }

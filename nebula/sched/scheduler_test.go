@@ -208,9 +208,9 @@ func TestReadersShareAStream(t *testing.T) {
 		synctest.Wait() // all wait
 		began := time.Now()
 		for i := range 8 {
-			stream.push(Event{Index: i})
+			stream.Push(Event{Index: i})
 		}
-		stream.push(Event{Index: 8, Finish: &Finish{}})
+		stream.Push(Event{Index: 8, Finish: &Finish{}})
 		wg.Wait()
 		if took := time.Since(began); took != 3*time.Second {
 			t.Errorf("4 readers took %v for 9 events of a second", took)

@@ -12,10 +12,11 @@ import (
 // made, in its operands, and u half an ulp of 1. They follow from the reasons
 // that the rules give.
 var ruleBounds = map[string]func(n *ir.Node, in []*tensor.Tensor, u float64) float64{
-	"square":                 squareBound,
-	"layer-norm-rounded":     normBound,
-	"rms-norm-rounded":       normBound,
-	"attention-of-quotients": attentionBound,
+	"square":                     squareBound,
+	"layer-norm-rounded":         normBound,
+	"rms-norm-rounded":           normBound,
+	"attention-of-quotients":     attentionBound,
+	"attention-of-small-numbers": smallAttentionBound,
 }
 
 // bound is that of the site's rule.
@@ -70,6 +71,13 @@ func normBound(n *ir.Node, in []*tensor.Tensor, u float64) float64 {
 func attentionBound(_ *ir.Node, in []*tensor.Tensor, u float64) float64 {
 	score := float64(in[0].Dim(-1)) * largest(in[0]) * largest(in[1])
 	return (math.Expm1(6*u*score) + 8*u) * largest(in[2])
+}
+
+// smallAttentionBound allows for scores that change by 6u of the sum of the magnitudes
+// of their terms.
+func smallAttentionBound(n *ir.Node, in []*tensor.Tensor, u float64) float64 {
+	score := float64(in[0].Dim(-1)) * largest(in[0]) * largest(in[1]) * max(1, n.Float("scale"))
+	return (math.Expm1(12*u*score) + 16*u) * largest(in[2])
 }
 
 // largest is the largest magnitude of a finite element.

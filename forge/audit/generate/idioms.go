@@ -1,6 +1,9 @@
 package generate
 
 import (
+	"math"
+	"slices"
+
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
 )
@@ -39,7 +42,7 @@ func (m *maker) weight(like *ir.Value, shape ...int) *ir.Value {
 func columns(v *ir.Value) int { return v.Spec.Shape[v.Spec.Rank()-1] }
 
 var idioms = []func(m *maker, x *ir.Value) (result *ir.Value, inner []*ir.Value){
-	layer, projections, gated, stableSoftmax, normOfParts, movedViews, attentionOfParts, cacheInUse, undone, neutral, squares,
+	layer, projections, gated, stableSoftmax, normOfParts, movedViews, attentionOfParts, attentionWithGuard, joinedRows, fromEnd, cacheInUse, undone, neutral, squares,
 }
 
 func layer(m *maker, x *ir.Value) (*ir.Value, []*ir.Value) {
@@ -156,6 +159,68 @@ func attentionOfParts(m *maker, x *ir.Value) (*ir.Value, []*ir.Value) {
 	}
 	weights := m.op("softmax", nil, scores)
 	return m.op("matmul", nil, weights, v), append(inner, weights)
+}
+
+// joinedRows multiplies x by a matrix with its leading dimensions joined, and divides them
+// again, or otherwise.
+func joinedRows(m *maker, x *ir.Value) (*ir.Value, []*ir.Value) {
+	spare := max(0, maxRank-x.Spec.Rank()) // an idiom may have given x more dimensions
+	x = m.reshaped(x, append([]int{1, 1}[:min(2, spare)], x.Spec.Shape...))
+	k, n := columns(x), m.size()
+	rows := 1
+	for _, d := range x.Spec.Shape[:x.Spec.Rank()-1] {
+		rows *= d
+	}
+	joined := m.reshaped(x, []int{rows, k})
+	product := m.op("matmul", nil, joined, m.weight(x, k, n))
+	v := product
+	if m.chance(2) {
+		v = m.op("add", nil, v, m.weight(x, n))
+	}
+	shape := append(slices.Clone(x.Spec.Shape[:x.Spec.Rank()-1]), n)
+	if m.chance(4) {
+		shape = []int{rows * n}
+	}
+	return m.op("reshape", ir.Attrs{"shape": shape}, v), []*ir.Value{joined, product, v}
+}
+
+// fromEnd picks slices of x by indices that count from its end below 0.
+func fromEnd(m *maker, x *ir.Value) (*ir.Value, []*ir.Value) {
+	n := max(1, x.Spec.Shape[0])
+	shape := []int{m.size()}
+	if x.Spec.Shape[0] == 0 {
+		shape = []int{0}
+	}
+	i := m.fresh(tensor.I64, shape, m.within(n))
+	sum := m.op("add", nil, i, m.scalar(tensor.I64, float64(n)))
+	at := m.op("where", nil, m.op("lt", nil, i, m.scalar(tensor.I64, 0)), sum, i)
+	return m.op("gather", nil, x, at), []*ir.Value{sum, at}
+}
+
+// attentionWithGuard multiplies batches of normed queries and keys, which have the root of
+// the scale as a factor, and gives zeros to queries that the mask leaves no key.
+func attentionWithGuard(m *maker, x *ir.Value) (*ir.Value, []*ir.Value) {
+	b, h, n, keys, d := m.size(), m.size(), m.size(), m.size(), m.size()
+	dtype := x.Spec.DType
+	norm := func(length int) *ir.Value { return m.op("rms_norm", nil, m.want(dtype, b, h, length, d)) }
+	root := m.scalar(dtype, choose(m, 0.75, 0.5))
+	q, k, v := m.op("mul", nil, norm(n), root), norm(keys), norm(keys)
+	k = m.op("mul", nil, m.op("transpose", ir.Attrs{"perm": []int{0, 1, 3, 2}}, k), root)
+	flat := func(v *ir.Value) *ir.Value { return m.reshaped(v, append([]int{b * h}, v.Spec.Shape[2:]...)) }
+	product := m.op("matmul", nil, flat(q), flat(k))
+	scores := m.op("reshape", ir.Attrs{"shape": []int{b, h, n, keys}}, product)
+	low := m.scalar(dtype, math.Inf(-1))
+	if m.chance(2) {
+		mask := m.constant(dtype, []int{n, keys}, func(tensor.DType, int) float64 { return choose(m, 0, 0, math.Inf(-1)) })
+		scores = m.op("add", nil, scores, mask)
+	}
+	weights := m.op("softmax", nil, scores)
+	some := m.op("cast", ir.Attrs{"dtype": "i64"}, m.op("not", nil, m.op("eq", nil, scores, low)))
+	count := m.op("sum", ir.Attrs{"axes": []int64{3}, "keepdims": true}, some)
+	empty := m.op("not", nil, m.op("gt", nil, count, m.scalar(tensor.I64, 0)))
+	guarded := m.op("where", nil, empty, m.scalar(dtype, 0), weights)
+	result := m.op("matmul", nil, flat(guarded), flat(v))
+	return m.op("reshape", ir.Attrs{"shape": []int{b, h, n, d}}, result), []*ir.Value{product, scores, weights, guarded}
 }
 
 // cacheInUse copies a cache, reads a part of it, and lets it be taken over.

@@ -87,6 +87,11 @@ func (m *maker) below(n int) filler {
 	return func(tensor.DType, int) float64 { return float64(m.rng.IntN(n)) }
 }
 
+// within gives whole numbers from -n to n-1.
+func (m *maker) within(n int) filler {
+	return func(tensor.DType, int) float64 { return float64(m.rng.IntN(2*n) - n) }
+}
+
 // scalar is a constant number, the same in the tensors that it fills.
 func (m *maker) scalar(dtype tensor.DType, v float64) *ir.Value {
 	return m.constant(dtype, nil, func(tensor.DType, int) float64 { return v })

@@ -189,7 +189,12 @@ func gather(m *maker, o *ir.Op) {
 	if n == 0 {
 		shape, n = []int{0}, 1
 	}
-	m.apply(o, ir.Attrs{"axis": axis}, table, m.fresh(m.index(), shape[:min(len(shape), 2)], m.below(n)))
+	at := m.below(n)
+	fromEnd := m.rng.IntN(3) == 0
+	if fromEnd {
+		at = m.within(n)
+	}
+	m.apply(o, ir.Attrs{"axis": axis, "from_end": fromEnd}, table, m.fresh(m.index(), shape[:min(len(shape), 2)], at))
 }
 
 func concat(m *maker, o *ir.Op) {

@@ -63,6 +63,9 @@ func (c *opCase) tensor(i int, adversarial bool) (*tensor.Tensor, error) {
 // out of range.
 func (c *opCase) integer(u float32, i int, adversarial bool, low, high int64) int64 {
 	if i < len(c.types) && c.types[i] != tensor.Invalid { // an index
+		if c.attrs["from_end"] == true {
+			return int64(u * float32(c.below))
+		}
 		return int64((u + 1) / 2 * float32(c.below))
 	}
 	v := int64(u * 1000)

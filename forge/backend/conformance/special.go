@@ -54,7 +54,9 @@ func gatherCases() []opCase {
 				continue // there is no index that it has
 			}
 			index := []tensor.DType{tensor.I64, tensor.I32}[i%2]
-			cases = append(cases, opCase{shapes: [][]int{p[0], p[1]}, types: []tensor.DType{tensor.Invalid, index}, below: below, attrs: ir.Attrs{"axis": axis}})
+			for _, fromEnd := range []bool{false, true} {
+				cases = append(cases, opCase{shapes: [][]int{p[0], p[1]}, types: []tensor.DType{tensor.Invalid, index}, below: below, attrs: ir.Attrs{"axis": axis, "from_end": fromEnd}})
+			}
 		}
 	}
 	return cases

@@ -49,6 +49,9 @@ var convolutionCases = []struct {
 	{[]int{2, 18, 2, 3}, []int{34, 9, 1, 1}, ir.Attrs{"groups": 2}},
 	{[]int{3, 18, 1, 1}, []int{34, 18, 1, 1}, nil},
 	{[]int{2, 7, 3, 9}, []int{19, 7, 1, 1}, ir.Attrs{"stride": []int{1, 4}, "padding": []int{1, 0}}},
+	{[]int{2, 7, 9, 11}, []int{19, 7, 1, 1}, ir.Attrs{"stride": []int{2, 3}, "act": "relu"}},
+	{[]int{2, 12, 8, 7}, []int{36, 6, 1, 1}, ir.Attrs{"stride": []int{1, 2}, "groups": 2}},
+	{[]int{1, 200, 14, 14}, []int{15, 200, 3, 3}, ir.Attrs{"stride": []int{2, 2}, "padding": []int{1, 1}}},
 }
 
 // TestConvolutions compares convolutions with float64 on all kinds of vectors.

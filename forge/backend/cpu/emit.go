@@ -131,9 +131,11 @@ func (e *emitter) load(s scope, a loop.Access) string {
 	return e.loadAt(s, e.memory(a), s.at(a), s.step(a))
 }
 
+// loadAt loads the lanes that there are; the others are 0, also where one element
+// is repeated, for sums over lanes count them.
 func (e *emitter) loadAt(s scope, name, at string, step int) string {
 	switch {
-	case step == 0:
+	case step == 0 && (s.part == 0 || s.lane < 0):
 		return fmt.Sprintf("set_%s(*(%s))", name, at)
 	case step == 1 && s.part == 0:
 		return fmt.Sprintf("load_%s(%s)", name, at)

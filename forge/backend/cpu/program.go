@@ -135,7 +135,11 @@ func (p *program) window(t Target, k *loop.Kernel) windowing {
 	return w
 }
 
+// isConstant reports whether a kernel reads a constant; it reads no value where it reads memory of its node.
 func (p *program) isConstant(v *ir.Value) bool {
+	if v == nil {
+		return false
+	}
 	t, _ := p.Constant(v)
 	return t != nil
 }

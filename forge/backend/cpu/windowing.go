@@ -41,6 +41,10 @@ const (
 	// of the stack.
 	bandBytes    = 256 << 10
 	scratchBytes = 2 << 20
+	// flatBytes is how much an image may use that is one line: all of it is there at
+	// once, and short rows that go through vectors one by one cost more than a second
+	// cache that it does not fit.
+	flatBytes = 768 << 10
 )
 
 // scratch is the number of elements of the scratch array. The last vector of a line
@@ -70,7 +74,7 @@ func (t Target) windowingFor(c *loop.Convolution, want Schedule) windowing {
 		for _, s := range tiles {
 			w := windowing{channels: even(c.Outputs, s[0]).large, flat: flat, band: c.V.Out}
 			count, length := w.grid(t, c)
-			if w.layOut(t, c); flat && max(4, c.Elem.Size())*w.scratch(t, c) > bandBytes {
+			if w.layOut(t, c); flat && max(4, c.Elem.Size())*w.scratch(t, c) > flatBytes {
 				continue
 			}
 			if cost := w.split(t, c, s[1], count, length); cost < least {

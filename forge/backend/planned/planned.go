@@ -7,6 +7,10 @@
 // A [Frame] is the memory of one run, part of it the caller's inputs and outputs
 // ([Program.Fill]). Outputs that a run does not write where the caller wants them are
 // copied there ([Program.Copied]).
+//
+// Constants are the tensors of the graph, which nobody changes and all programs share.
+// A matrix is packed once for all programs of the process that read the same storage in
+// the same order, and its packed form goes with the last of them ([Packed]).
 package planned
 
 import (

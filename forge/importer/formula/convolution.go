@@ -13,9 +13,9 @@ func (f Builder) Convolve(x, w, bias *ir.Value, win *Window, groups int) *ir.Val
 		return f.convolveSlices(x, w, bias, win, groups)
 	}
 	xs, ws := x.Spec.Shape, w.Spec.Shape
-	flat := win.flat()
+	flat := win.Flat()
 	if win.thin() {
-		flat = win.part(0, 1).flat()
+		flat = win.part(0, 1).Flat()
 	}
 	attrs := flat.attrs()
 	attrs["groups"] = groups
@@ -67,25 +67,31 @@ func (f Builder) convolveSlices(x, w, bias *ir.Value, win *Window, groups int) *
 }
 
 // ConvolveTransposed is the convolution of x, with zeros between its elements, with
-// the kernel [in, out/groups, …] turned round. The padding of the window cuts the
+// the kernel [in, out/groups, …] turned round; where results of neighbours lie side by
+// side it is a product. The padding of the window cuts the
 // result, which more lengthens.
 func (f Builder) ConvolveTransposed(x, w, bias *ir.Value, win *Window, more []int, groups int) *ir.Value {
 	xs, ws := x.Spec.Shape, w.Spec.Shape
 	if len(ws) != len(xs) || len(xs) < 3 || groups < 1 || ws[0] != xs[1] || ws[0]%groups != 0 {
 		f.Fail("the kernel %v with %d groups does not fit %v", w.Spec, groups, x.Spec)
 	}
+	if groups == 1 && win.tiles(more) {
+		return f.tiled(x, w, bias)
+	}
 	n := len(xs) - 2
 	low, high := make([]int64, n+2), make([]int64, n+2)
 	for i := range n {
 		x = f.spread(x, 2+i, win.Stride[i])
 		w = f.Op("narrow", ir.Attrs{"axis": 2 + i, "start": ws[2+i] - 1, "length": ws[2+i], "step": -1}, w)
-		low[2+i], high[2+i] = int64(win.span(i)-1-win.Low[i]), int64(win.span(i)-1-win.High[i]+more[i])
+		low[2+i], high[2+i] = int64(win.Span(i)-1-win.Low[i]), int64(win.Span(i)-1-win.High[i]+more[i])
 	}
 	x = f.Pad(x, low, high, 0)
 	split := f.Reshape(w, append([]int{groups, ws[0] / groups, ws[1]}, ws[2:]...)...)
 	turned := f.Reshape(f.Swap(split, 1, 2), append([]int{groups * ws[1], ws[0] / groups}, ws[2:]...)...)
 	ones, zeros := slices.Repeat([]int{1}, n), make([]int, n)
-	return f.Convolve(x, turned, bias, f.Slide(x, win.Kernel, ones, zeros, win.Dilation, false), groups)
+	plain := &Window{In: x.Spec.Shape[2:], Kernel: win.Kernel, Stride: ones, Dilation: win.Dilation, Low: zeros, High: zeros, Extra: zeros}
+	f.Fits(plain)
+	return f.Convolve(x, turned, bias, plain, groups)
 }
 
 // spread puts step-1 zeros between the elements along an axis.
@@ -102,4 +108,37 @@ func (f Builder) spread(v *ir.Value, axis, step int) *ir.Value {
 	merged[axis] *= step
 	v = f.Reshape(v, merged...)
 	return f.Op("narrow", ir.Attrs{"axis": axis, "start": 0, "length": (shape[axis]-1)*step + 1}, v)
+}
+
+// tiles reports whether the results of neighbouring elements of a transposed
+// convolution lie side by side.
+func (w *Window) tiles(more []int) bool {
+	for i, k := range w.Kernel {
+		if w.Stride[i] != k || k > 1 && w.Dilation[i] > 1 || w.Low[i] != 0 || w.High[i] != 0 || more[i] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// tiled is a transposed convolution whose kernel moves by its own size: every
+// element becomes a tile, so that it is a product with all of the kernel, of which
+// the elements are put in their places.
+func (f Builder) tiled(x, w, bias *ir.Value) *ir.Value {
+	xs, ws := x.Spec.Shape, w.Spec.Shape
+	n, taps, pixels := len(xs)-2, Product(ws[2:]), Product(xs[2:])
+	rows := ws[1] * taps
+	kernel := f.Transpose(f.Reshape(w, ws[0], rows), 1, 0)
+	in := []*ir.Value{f.Reshape(x, xs[0], xs[1], 1, pixels), f.Reshape(kernel, rows, ws[0], 1, 1)}
+	if bias != nil {
+		wide := f.Expand(f.Reshape(bias, ws[1], 1), ws[1], taps)
+		in = append(in, f.Reshape(wide, rows))
+	}
+	v := f.Op("conv2d", nil, in...)
+	split := slices.Concat([]int{xs[0], ws[1]}, ws[2:], xs[2:])
+	perm, out := []int{0, 1}, []int{xs[0], ws[1]}
+	for i := range n {
+		perm, out = append(perm, 2+n+i, 2+i), append(out, xs[2+i]*ws[2+i])
+	}
+	return f.Reshape(f.Transpose(f.Reshape(v, split...), perm...), out...)
 }

@@ -16,7 +16,30 @@ import (
 )
 
 // Builder adds the nodes of formulas to a graph.
-type Builder struct{ B *ir.Builder }
+type Builder struct {
+	B      *ir.Builder
+	Budget Budget // nil for no bounds
+}
+
+// Budget bounds what an untrusted file can have made of it. An error ends the import.
+type Budget interface {
+	// Node is called before a node is added.
+	Node() error
+	// Room is called before a constant of these dimensions is made.
+	Room(dims ...int) error
+}
+
+func (f Builder) count() {
+	if f.Budget != nil {
+		f.Check(f.Budget.Node())
+	}
+}
+
+func (f Builder) room(dims ...int) {
+	if f.Budget != nil {
+		f.Check(f.Budget.Room(dims...))
+	}
+}
 
 type bailout struct{ err error }
 
@@ -47,6 +70,7 @@ func (f Builder) Check(err error) {
 
 // Op adds a node with one result.
 func (f Builder) Op(name string, attrs ir.Attrs, in ...*ir.Value) *ir.Value {
+	f.count()
 	v, err := f.B.Apply(name, attrs, in...)
 	f.Check(err)
 	return v
@@ -54,6 +78,7 @@ func (f Builder) Op(name string, attrs ir.Attrs, in ...*ir.Value) *ir.Value {
 
 // Ops adds a node and returns its results.
 func (f Builder) Ops(name string, attrs ir.Attrs, in ...*ir.Value) []*ir.Value {
+	f.count()
 	v, err := f.B.ApplyN(name, attrs, in...)
 	f.Check(err)
 	return v
@@ -61,6 +86,7 @@ func (f Builder) Ops(name string, attrs ir.Attrs, in ...*ir.Value) []*ir.Value {
 
 // Number is a scalar of the element type of v.
 func (f Builder) Number(v *ir.Value, x float64) *ir.Value {
+	f.count()
 	s, err := f.B.Scalar(v.Spec.DType, x)
 	f.Check(err)
 	return s
@@ -69,6 +95,7 @@ func (f Builder) Number(v *ir.Value, x float64) *ir.Value {
 // Constant is a tensor as a value of the program; err is that of making the tensor.
 func (f Builder) Constant(t *tensor.Tensor, err error) *ir.Value {
 	f.Check(err)
+	f.count()
 	v, err := f.B.Const(t)
 	f.Check(err)
 	return v
@@ -76,6 +103,7 @@ func (f Builder) Constant(t *tensor.Tensor, err error) *ir.Value {
 
 // Iota is the constant start, start+step, … of n elements.
 func (f Builder) Iota(n int, dtype tensor.DType, start, step float64) *ir.Value {
+	f.room(n)
 	t, err := tensor.Zeros(dtype, n)
 	f.Check(err)
 	for i := range n {

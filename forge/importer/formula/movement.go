@@ -1,6 +1,7 @@
 package formula
 
 import (
+	"math"
 	"slices"
 
 	"forgekernel/forge/ir"
@@ -64,6 +65,7 @@ func (f Builder) Slice(v *ir.Value, axis int, start, end, step int64) *ir.Value 
 		return max(low, min(at, high))
 	}
 	var length int64
+	step = max(-math.MaxInt32, min(step, math.MaxInt32)) // beyond every dimension
 	if step > 0 {
 		start, end = clamp(start, 0, n), clamp(end, 0, n)
 		length = ceilDiv(end-start, step)
@@ -140,9 +142,10 @@ func (f Builder) PadBy(v *ir.Value, axis int, low, high int64, mode string) *ir.
 		return v
 	}
 	n := int64(v.Spec.Shape[axis])
-	if n == 0 || n+low+high < 0 || n+low+high > tensor.MaxElements {
+	if n == 0 || max(low, high) > tensor.MaxElements || n+low+high < 0 || n+low+high > tensor.MaxElements {
 		f.Fail("pads %d and %d of %d elements", low, high, n)
 	}
+	f.room(int(n + low + high))
 	index := make([]int64, n+low+high)
 	for i := range index {
 		index[i] = source(int64(i)-low, n, mode)

@@ -30,7 +30,7 @@ func (f Builder) poolPairs(x *ir.Value, w *Window, pool func(x *ir.Value, w *Win
 	shape := slices.Clone(x.Spec.Shape)
 	for to := len(w.In); to > 0; to -= 2 {
 		from := max(0, to-2)
-		flat := w.part(from, to).flat()
+		flat := w.part(from, to).Flat()
 		outer, inner := Product(shape[:2+from]), Product(shape[2+to:])
 		v := f.Reshape(x, outer, flat.In[0], flat.In[1], inner)
 		v = f.Transpose(v, 0, 3, 1, 2)
@@ -49,16 +49,17 @@ func (f Builder) poolPairs(x *ir.Value, w *Window, pool func(x *ir.Value, w *Win
 // AveragePool divides sums by the number of elements that count, which is known for
 // each window. A divisor that is not 0 takes the place of that number.
 func (f Builder) AveragePool(x *ir.Value, w *Window, countPadding bool, divisor int) *ir.Value {
-	if len(w.In) <= 2 && slices.Max(w.Extra) == 0 && divisor == 0 {
+	if len(w.In) <= 2 && slices.Max(w.Dilation) == 1 && slices.Max(w.Extra) == 0 && divisor == 0 {
 		return f.poolPairs(x, w, func(x *ir.Value, w *Window) *ir.Value {
 			attrs := ir.Attrs{"kernel": Int64s(w.Kernel), "stride": Int64s(w.Stride), "padding": w.attrs()["padding"], "count_include_pad": countPadding}
 			return f.Op("avg_pool2d", attrs, x)
 		})
 	}
-	sums := f.sumPool(x, w)
+	sums := f.SumPool(x, w)
 	if divisor != 0 {
 		return f.Div(sums, f.Number(sums, float64(divisor)))
 	}
+	f.room(slices.Concat(sums.Spec.Shape[2:], w.Kernel)...)
 	counts, err := tensor.Zeros(x.Spec.DType, sums.Spec.Shape[2:]...)
 	f.Check(err)
 	strides := counts.Strides()
@@ -88,9 +89,9 @@ func (w *Window) elements(dim, k int, padding bool) int {
 	return n
 }
 
-// sumPool adds up the elements of each window: a convolution of each channel with
+// SumPool adds up the elements of each window: a convolution of each channel with
 // ones.
-func (f Builder) sumPool(x *ir.Value, w *Window) *ir.Value {
+func (f Builder) SumPool(x *ir.Value, w *Window) *ir.Value {
 	return f.poolPairs(x, w, func(x *ir.Value, w *Window) *ir.Value {
 		s := x.Spec.Shape
 		ones := f.Constant(tensor.Full(x.Spec.DType, 1, 1, 1, w.Kernel[0], w.Kernel[1]))

@@ -18,10 +18,11 @@ type Tap struct {
 func (f Builder) Weigh(v *ir.Value, axis int, taps [][]Tap) *ir.Value {
 	shape := slices.Repeat([]int{1}, v.Spec.Rank())
 	shape[axis] = len(taps)
-	width := 0
+	width := 1 // an axis that becomes empty is gathered from too
 	for _, list := range taps {
 		width = max(width, len(list))
 	}
+	f.room(2*width, len(taps)) // indices and weights
 	var sum *ir.Value
 	for k := range width {
 		index := make([]int64, len(taps))

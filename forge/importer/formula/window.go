@@ -36,30 +36,39 @@ func (f Builder) Slide(x *ir.Value, kernel, stride, padding, dilation []int, rou
 		f.Fail("padding of %v for %d spatial dimensions", padding, n)
 	}
 	w := &Window{In: in, Kernel: kernel, Stride: stride, Dilation: dilation, Low: padding, High: slices.Clone(padding), Extra: make([]int, n)}
-	for i := range n {
-		if w.padded(i) < w.span(i) {
-			f.Fail("a window of %d does not fit dimension %d, %d long with padding", w.span(i), i, w.padded(i))
-		}
-	}
+	f.Fits(w)
 	if roundUp {
 		w.RoundUp()
 	}
 	return w
 }
 
-// span is how many elements a window reaches over.
-func (w *Window) span(i int) int { return (w.Kernel[i]-1)*w.Dilation[i] + 1 }
+// Fits ends the import unless the window fits its operand with the padding.
+func (f Builder) Fits(w *Window) {
+	n := len(w.In)
+	if len(w.Kernel) != n || slices.Min(w.Kernel) < 1 {
+		f.Fail("a window of %v for %d spatial dimensions", w.Kernel, n)
+	}
+	for i := range n {
+		if w.padded(i) < w.Span(i) {
+			f.Fail("a window of %d does not fit dimension %d, %d long with padding", w.Span(i), i, w.padded(i))
+		}
+	}
+}
+
+// Span is how many elements a window reaches over.
+func (w *Window) Span(i int) int { return (w.Kernel[i]-1)*w.Dilation[i] + 1 }
 
 func (w *Window) padded(i int) int { return w.In[i] + w.Low[i] + w.High[i] + w.Extra[i] }
 
 // Count is the number of windows along a dimension.
-func (w *Window) Count(i int) int { return (w.padded(i)-w.span(i))/w.Stride[i] + 1 }
+func (w *Window) Count(i int) int { return (w.padded(i)-w.Span(i))/w.Stride[i] + 1 }
 
 // RoundUp lets a last window reach beyond the padding, unless it would begin there.
 func (w *Window) RoundUp() {
 	for i := range w.In {
-		rest := (w.padded(i) - w.span(i)) % w.Stride[i]
-		begins := w.padded(i) - w.span(i) - rest + w.Stride[i]
+		rest := (w.padded(i) - w.Span(i)) % w.Stride[i]
+		begins := w.padded(i) - w.Span(i) - rest + w.Stride[i]
 		if rest > 0 && begins < w.In[i]+w.Low[i] {
 			w.Extra[i] = w.Stride[i] - rest
 		}
@@ -72,8 +81,8 @@ func (w *Window) thin() bool {
 	return len(w.In) == 2 && w.In[1] == 1 && w.Kernel[1] == 1 && w.Low[1] == 0 && w.High[1] == 0 && w.Extra[1] == 0
 }
 
-// flat is a window with dimensions of length 1 in front until it has two.
-func (w *Window) flat() *Window {
+// Flat is a window with dimensions of length 1 in front until it has two.
+func (w *Window) Flat() *Window {
 	f := &Window{}
 	pad := 2 - len(w.In)
 	widen := func(list []int, v int) []int { return append(slices.Repeat([]int{v}, pad), list...) }

@@ -349,6 +349,18 @@ def microsoft():
     case("ms rotary offset", "RotaryEmbedding", [f(1, 2, 3, 8), np.array([2], np.int64), np.cos(f(6, 4)), np.sin(f(6, 4))], interleaved=1, **m)
 
 
-for family in (attention, norms, images, shapes, numbers, quantised, microsoft, quantised_networks):
+def few_bits():
+    m = {"opset": 17, "domain": "com.microsoft", "K": 40, "N": 3, "block_size": 16}
+
+    def weight(bits):
+        return integers(np.uint8, 3, 3, 16 * bits // 8)
+
+    case("ms matmul 4 bits", "MatMulNBits", [f(2, 40), weight(4), f(9, low=0.01, high=0.1)], bits=4, **m)
+    case("ms matmul 4 bits zeros", "MatMulNBits", [f(2, 2, 40), weight(4), f(9, low=0.01, high=0.1), integers(np.uint8, 6)], bits=4, **m)
+    case("ms matmul 4 bits bias", "MatMulNBits", [f(2, 40), weight(4), f(9, low=0.01, high=0.1), None, None, f(3)], bits=4, **m)
+    case("ms matmul 8 bits", "MatMulNBits", [f(2, 40), weight(8), f(9, low=0.001, high=0.01), integers(np.uint8, 9)], bits=8, **m)
+
+
+for family in (attention, norms, images, shapes, numbers, quantised, microsoft, quantised_networks, few_bits):
     family()
 print("[\n" + ",\n".join(json.dumps(c, separators=(",", ":")) for c in cases) + "\n]")

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"forgekernel/forge"
@@ -41,6 +42,9 @@ func inModels(t *testing.T) {
 		// Names of the same length keep the file well formed.
 		"unknown.onnx": strings.NewReplacer("\"\x04Relu", "\"\x04Rilu", "\"\x07Softmax", "\"\x07Softmix").Replace(string(glyphs)),
 	})
+	if err := syscall.Mkfifo("pipe", 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // message is what a command line that fails prints, and its exit status.
@@ -82,6 +86,7 @@ func TestModelMessages(t *testing.T) {
 		{"run unknown.onnx --dim batch=2 --value k=1", "error: unknown.onnx: 3 nodes are not supported:\n", exitFailure},
 		{"run renamed", "forge: renamed has 65537 bytes; text may have 65536 (a model file is named .onnx or .pt2)\n", exitFailure},
 		{"run /dev/zero", "forge: /dev/zero has more than 65536 bytes, which text may have\n", exitFailure},
+		{"run pipe", "forge: pipe is a pipe that nobody writes to\n", exitFailure},
 		{"run none.onnx", "forge: stat none.onnx: no such file or directory\n", exitFailure},
 		{"bench --suite mlp --dim batch=2", "forge: --iters, --inputs, --shapes, --dim, --value and --entry are for a FILE; a suite has --repeats" + usage, exitUsage},
 	} {

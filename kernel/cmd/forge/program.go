@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -101,9 +102,10 @@ func (p *program) compile(ctx context.Context, args []string) (*forge.Program, e
 	return compiled, err
 }
 
-// readText refuses a file that is too large before reading it whole.
+// readText refuses a file that is too large before reading it whole, and a pipe that
+// nobody writes to, for whom it does not wait.
 func readText(path string, limit int64) (string, error) {
-	file, err := os.Open(path)
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return "", err
 	}
@@ -118,6 +120,9 @@ func readText(path string, limit int64) (string, error) {
 	raw, err := io.ReadAll(io.LimitReader(file, limit+1)) // a pipe has no size
 	if int64(len(raw)) > limit {
 		return "", fmt.Errorf("%s has more than %d bytes, which text may have", path, limit)
+	}
+	if err == nil && len(raw) == 0 && info.Mode()&os.ModeNamedPipe != 0 {
+		return "", fmt.Errorf("%s is a pipe that nobody writes to", path)
 	}
 	return string(raw), err
 }
