@@ -29,7 +29,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	root := &cobra.Command{Use: "peers", SilenceUsage: true, SilenceErrors: true}
-	root.AddCommand(demoCommand(), speedCommand(), tableCommand())
+	root.AddCommand(demoCommand(), speedCommand(), barsCommand(), tableCommand())
 	exit(root.ExecuteContext(ctx))
 }
 
