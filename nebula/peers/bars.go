@@ -90,7 +90,17 @@ func (g *gains) measure(ctx context.Context, path string, rounds int) error {
 		return err
 	}
 	defer s.Close()
-	return errors.Join(g.batching(ctx, m, rounds), g.sharing(ctx, s), g.dividing(ctx, s, rounds), g.piping(ctx, s, rounds))
+	b, err := model.Seeded(balanced, 1)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	return errors.Join(g.sharing(ctx, s), g.piping(ctx, b, rounds), g.dividing(ctx, s, rounds), g.batching(ctx, m, rounds))
+}
+
+// balanced is a decoder whose stages have equally much to do: the head is small.
+var balanced = model.Config{
+	Family: "llama", Vocab: 512, Hidden: 768, Layers: 8, Heads: 12, KVHeads: 12, HeadDim: 64, FF: 2048, Context: 1024, Eps: 1e-5, Rope: &model.Rope{Base: 1e4},
 }
 
 // seconds are how long every wait within a step may be: programs are compiled when a
@@ -190,21 +200,22 @@ func (g *gains) batching(ctx context.Context, m *model.Model, rounds int) error 
 	return nil
 }
 
-// sharing runs eight requests that begin with the same 512 tokens.
+// sharing runs eight requests that begin with the same 512 tokens. Chunks are so
+// large that all have their prompts in the cache before the first is done.
 func (g *gains) sharing(ctx context.Context, m *model.Model) error {
 	for _, side := range []struct {
 		apart bool
 		work  *work
 	}{{true, &g.Unshared}, {false, &g.Shared}} {
 		spec := jobOf(shard.Layout{TP: 1, PP: 1})
-		spec.NoSharing = side.apart
+		spec.NoSharing, spec.Chunk = side.apart, 256
 		l, err := job.Local(ctx, m, spec, nil)
 		if err != nil {
 			return err
 		}
 		done, most := make(chan error, 1), 0
 		go func() {
-			_, _, err := all(ctx, l, 8, 528, 512, 32, 1)
+			_, _, err := all(ctx, l, 8, 528, 512, 16, 1)
 			done <- err
 		}()
 		for running := true; running; {
