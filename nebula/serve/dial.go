@@ -74,7 +74,7 @@ func Refusal(ctx context.Context, c Conn) error {
 	if err != nil || m.kind != kindReady {
 		return nil
 	}
-	r, err := begin(m)
+	r, err := firstWord(m)
 	if err != nil {
 		return nil
 	}
@@ -90,12 +90,22 @@ const signs = 4
 func (k *Client) watch() {
 	tick := time.NewTicker(max(k.terms.Deadline/signs, time.Millisecond))
 	defer tick.Stop()
+	ping := make(chan struct{}, 1)
+	defer close(ping)
+	go func() { // a leader that takes no frames must not hold up the count
+		for range ping {
+			k.tell(kindPing, 0)
+		}
+	}()
 	for missed := 0; missed < signs; {
 		if k.news.Swap(false) {
 			missed = 0
 		}
 		if k.heard.Load() {
-			k.tell(kindPing, 0)
+			select {
+			case ping <- struct{}{}:
+			default:
+			}
 			missed++
 		}
 		select {
@@ -117,8 +127,8 @@ func (k *Client) silent(d time.Duration) error {
 	return k.left("answer", fmt.Errorf("silent for %v: %w", d, collective.ErrTimeout))
 }
 
-// begin takes the leader's first word.
-func begin(m message) (r ready, err error) {
+// firstWord takes the leader's first word.
+func firstWord(m message) (r ready, err error) {
 	if err := json.Unmarshal(m.body, &r); err != nil {
 		return r, err
 	}

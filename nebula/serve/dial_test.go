@@ -142,3 +142,29 @@ func TestHung(t *testing.T) {
 	h.stream.Push(sched.Event{Finish: &sched.Finish{}})
 	<-served
 }
+
+// TestStopped checks the same of a leader that does not even take what is sent.
+func TestStopped(t *testing.T) {
+	client, leader := newPipe()
+	if err := sendJSON(t.Context(), leader, kindReady, 0, ready{Info: &engine.Info{}}); err != nil {
+		t.Fatal(err)
+	}
+	for range cap(client.out) {
+		if err := client.Send(t.Context(), launch.Frame{Kind: launch.FirstKind}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k, err := Dial(t.Context(), client, Terms{Opening: time.Minute, Deadline: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.Submit(t.Context(), long()); !errors.Is(err, ErrLeft) || !errors.Is(err, collective.ErrTimeout) {
+		t.Errorf("a request: %v", err)
+	}
+	if _, err := k.State(t.Context()); !errors.Is(err, ErrLeft) {
+		t.Errorf("a question: %v", err)
+	}
+	if len(k.requests)+len(k.questions) != 0 {
+		t.Errorf("%d requests and %d questions are kept", len(k.requests), len(k.questions))
+	}
+}

@@ -282,6 +282,11 @@ func TestErrors(t *testing.T) {
 	if _, err := j.client.Submit(t.Context(), sched.Request{}); err == nil {
 		t.Error("an empty prompt is accepted")
 	}
+	bad := sched.Request{Prompt: []int32{1}, Params: sample.Params{Temperature: math.NaN()}}
+	_, there := j.local.Submit(t.Context(), bad)
+	if _, here := j.client.Submit(t.Context(), bad); here == nil || here.Error() != there.Error() {
+		t.Errorf("a temperature that is no number: %v and %v", here, there)
+	}
 }
 
 // TestTasks asks for work beside the leader, whose answer takes several frames.
@@ -447,10 +452,10 @@ func FuzzFrames(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		k.add(func() {
-			k.requests[1] = &remote{queued: make(chan error, 1), stream: sched.NewStream(nil)}
-			k.questions[1] = &pending{done: make(chan error, 1)}
-		})
+		k.mu.Lock()
+		k.requests[1] = &remote{queued: make(chan error, 1), stream: sched.NewStream(nil)}
+		k.questions[1] = &pending{done: make(chan error, 1)}
+		k.mu.Unlock()
 		if m, err := decode(launch.Frame{Kind: launch.Kind(kind), Body: body}); err == nil {
 			k.take(m)
 		}
