@@ -25,7 +25,7 @@ import (
 var faultPoints = flag.Int("faults", 2, "messages at which each fault of a link is injected")
 
 // deadline is that of engines in which something is made to fail.
-const deadline = 600 * time.Millisecond
+const deadline = slowness * 600 * time.Millisecond
 
 // fuse is a fault that happens at the n-th of some events, from 0.
 type fuse struct {
@@ -249,7 +249,7 @@ func TestFailures(t *testing.T) {
 	layouts := []shard.Layout{{TP: 2, PP: 1}, {TP: 2, PP: 2}, {TP: 1, PP: 2}}
 	count := *faultPoints
 	if testing.Short() {
-		count, layouts = min(2, count), layouts[:2]
+		count, layouts = 1, layouts[:2]
 	}
 	queue := make(chan func())
 	var all sync.WaitGroup
@@ -271,7 +271,7 @@ func TestFailures(t *testing.T) {
 }
 
 // atOnce is how many engines are injured at once: most of their time they wait.
-const atOnce = 6
+const atOnce = 6 / slowness
 
 // injuries calls f with those of a layout, with some points for each fault of a link.
 func injuries(l shard.Layout, points int, f func(name string, in injury)) {

@@ -247,7 +247,7 @@ func (k *Client) receive(hello chan<- ready) {
 			err = k.take(m)
 		case m.kind == kindReady:
 			var r ready
-			if r, err = greeting(m); err == nil {
+			if r, err = firstWord(m); err == nil {
 				begun = true
 				hello <- r
 			}

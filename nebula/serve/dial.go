@@ -74,7 +74,7 @@ func Refusal(ctx context.Context, c Conn) error {
 	if err != nil || m.kind != kindReady {
 		return nil
 	}
-	r, err := greeting(m)
+	r, err := firstWord(m)
 	if err != nil {
 		return nil
 	}
@@ -102,11 +102,11 @@ func (k *Client) watch() {
 			missed = 0
 		}
 		if k.heard.Load() {
-			missed++
 			select {
 			case ping <- struct{}{}:
 			default:
 			}
+			missed++
 		}
 		select {
 		case <-k.ctx.Done():
@@ -127,8 +127,8 @@ func (k *Client) silent(d time.Duration) error {
 	return k.left("answer", fmt.Errorf("silent for %v: %w", d, collective.ErrTimeout))
 }
 
-// greeting takes the leader's first word.
-func greeting(m message) (r ready, err error) {
+// firstWord takes the leader's first word.
+func firstWord(m message) (r ready, err error) {
 	if err := json.Unmarshal(m.body, &r); err != nil {
 		return r, err
 	}
