@@ -100,6 +100,9 @@ func (c *Context) end() error {
 // which is short and does not wait for the device, the error is that of f.
 // It may be called by any goroutine but not within Do.
 func (c *Context) Do(ctx context.Context, f func() error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	t := &task{do: f, done: make(chan struct{})}
 	select {
 	case <-c.closed:
