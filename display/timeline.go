@@ -18,9 +18,11 @@ type Timeline struct {
 	Bars  []Bar
 	Level []int64 // bytes in use at each step; may be empty
 	Marks []Mark  // lines across the level
+	// Names are what the legend calls classes, where that is not their own name.
+	Names map[Class]string
 }
 
-// Lane is one piece of memory.
+// Lane is one piece of memory, or of something else, which has no size.
 type Lane struct {
 	Name  string
 	Bytes int64

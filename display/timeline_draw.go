@@ -1,6 +1,7 @@
 package display
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -58,7 +59,13 @@ func (t Timeline) plot() *timelinePlot {
 	return p
 }
 
-func laneLabel(l Lane) string { return short(l.Name) + "  " + FormatBytes(l.Bytes) }
+func laneLabel(l Lane) string {
+	if l.Bytes == 0 {
+		return short(l.Name)
+	}
+	return short(l.Name) + "  " + FormatBytes(l.Bytes)
+}
+
 func markLabel(m Mark) string { return short(m.Label) + " " + FormatBytes(m.Bytes) }
 
 // measureColumns makes steps wide enough for their names if there is room, and
@@ -258,7 +265,8 @@ func (p *timelinePlot) drawLegend(s canvas.Surface) {
 	for _, c := range p.classes {
 		t := p.colour.tint(c)
 		s.Box(canvas.Box{X: x, Y: y, W: swatch, H: swatch, Radius: 2.5, Fill: t.fill, Stroke: t.stroke, StrokeWidth: 1})
-		p.small(s, x+swatch+5, y+swatch-1.5, short(string(c)), 0)
-		x += swatch + 19 + canvas.Width(short(string(c)), canvas.Regular, smallSize)
+		name := short(cmp.Or(p.Names[c], string(c)))
+		p.small(s, x+swatch+5, y+swatch-1.5, name, 0)
+		x += swatch + 19 + canvas.Width(name, canvas.Regular, smallSize)
 	}
 }

@@ -21,6 +21,10 @@ func SetContext(source func() context.Context) (restore func()) {
 	return func() { current.Store(former) }
 }
 
+// Context is what a call that names no context runs under: the running cell's in a
+// notebook, which an interrupt cancels, else [context.Background].
+func Context() context.Context { return callContext() }
+
 // callContext is the context of a call that names none.
 func callContext() context.Context {
 	if source := current.Load(); source != nil {

@@ -17,8 +17,8 @@ import (
 
 // FromGraph compiles a graph, which must be valid. The program keeps copies of
 // everything, constants included: changing g or the tensors that it was built
-// from does not change the program. [Named] names where the graph came from
-// and [After] the pass that made it.
+// from does not change the program, unless [SharedConstants] gives the tensors to
+// it. [Named] names where the graph came from and [After] the pass that made it.
 func FromGraph(g *ir.Graph, opts ...Option) (*Program, error) {
 	if err := ir.Verify(g); err != nil {
 		return nil, err
@@ -27,7 +27,11 @@ func FromGraph(g *ir.Graph, opts ...Option) (*Program, error) {
 	if s.after == pass.TraceSnapshot {
 		s.after = ""
 	}
-	g = ownCopy(g)
+	if s.keeps {
+		g = g.Clone()
+	} else {
+		g = ownCopy(g)
+	}
 	from := graphOrigin{g, s.name}
 	p, err := build(callContext(), from, g, s, pass.Options{After: s.after})
 	if err != nil && callContext().Err() == nil {
@@ -72,7 +76,7 @@ func FromIR(text string, opts ...Option) (*Program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}
-	return FromGraph(g, append(slices.Clone(opts), After(cmp.Or(s.after, dumpedAfter(text))))...)
+	return FromGraph(g, append(slices.Clone(opts), SharedConstants(), After(cmp.Or(s.after, dumpedAfter(text))))...)
 }
 
 // dumpedAfter is the pass that the first line of a dump names, or "".

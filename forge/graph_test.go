@@ -200,3 +200,28 @@ func FuzzFromIR(f *testing.F) {
 		}
 	})
 }
+
+// A program that is given its constants uses the tensors themselves.
+func TestSharedConstants(t *testing.T) {
+	g := affine(t, forge.From([]float64{2, 3}), forge.From([]float64{10, 20}))
+	given := make(map[*tensor.Tensor]bool)
+	for _, n := range g.Nodes {
+		given[n.Tensor("value")] = true
+	}
+	for range 2 {
+		p, err := forge.FromGraph(g, forge.SharedConstants())
+		if err != nil {
+			t.Fatal(err)
+		}
+		held := 0
+		for _, n := range p.Module().Nodes {
+			if c := n.Tensor("value"); c != nil && given[c] {
+				held++
+			}
+		}
+		got, err := p.Run(t.Context(), forge.Ones(2))
+		if err != nil || got.At(0) != 12 || got.At(1) != 23 || held != 2 {
+			t.Errorf("affine(1, 1) is %v, %v; the program has %d of the 2 tensors", got, err, held)
+		}
+	}
+}

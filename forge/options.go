@@ -21,6 +21,7 @@ type settings struct {
 	threads int
 	library *Library
 	after   string         // the pass that a graph is the outcome of; empty means none
+	keeps   bool           // the tensors of a graph's constants are the program's as they are
 	most    map[string]int // of open dimensions of a model, by name
 }
 
@@ -63,6 +64,12 @@ func OnThreads(n int) Option { return func(s *settings) { s.threads = n } }
 // After names the pass that the graph of [FromGraph] or [FromIR] is the outcome
 // of, so that only the passes behind it run.
 func After(pass string) Option { return func(s *settings) { s.after = pass } }
+
+// SharedConstants has [FromGraph] use the tensors of the graph's constants as they
+// are, which must not change as long as the program is there, nor may a file that one
+// is mapped from be closed. Programs of one tensor then hold it once, and also once
+// the form of it in which their kernels read it.
+func SharedConstants() Option { return func(s *settings) { s.keeps = true } }
 
 // AtMost says how long an open dimension of a model is at most, where its file does
 // not. See [Model] for what that allows.

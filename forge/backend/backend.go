@@ -18,7 +18,8 @@ type Backend interface {
 	// Name is a short identifier such as "interp".
 	Name() string
 	// Compile checks that the backend can run g and prepares it. It does not
-	// change g and keeps no reference to memory that the caller may change.
+	// change g and keeps no reference to memory that the caller may change. The
+	// tensors of constants are not to be changed: programs keep and share them.
 	Compile(ctx context.Context, g *ir.Graph) (Executable, error)
 }
 

@@ -41,7 +41,7 @@ func (l *lowering) matmul() error {
 // batches and rows. Until here A has steps over them and K, B over them, K and N,
 // and the others over them and N.
 func (l *lowering) finish(c *Contraction, i int) error {
-	c.Elem = l.node.Out[0].Spec.DType
+	c.Elem, c.Weight = l.node.Out[0].Spec.DType, l.node.In[1].Spec.DType
 	var err error
 	if c.Epilogue, err = l.activation(); err != nil {
 		return err

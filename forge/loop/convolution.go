@@ -90,7 +90,7 @@ func (c *Convolution) product() *Contraction {
 	}
 	pixels := c.V.Out * c.H.Out
 	p := &Contraction{
-		M: c.Outputs, N: pixels, K: c.Inputs, Elem: c.Elem, Epilogue: c.Epilogue,
+		M: c.Outputs, N: pixels, K: c.Inputs, Elem: c.Elem, Weight: c.Elem, Epilogue: c.Epilogue,
 		Batch: []int{c.Images, c.Groups},
 		A:     Access{Param: c.W.Param, Strides: []int{0, c.Outputs * w[0], w[0], w[1]}},
 		B:     Access{Param: c.X.Param, Strides: []int{x[0], c.Inputs * x[1], x[1], x[3]}},

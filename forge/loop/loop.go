@@ -104,7 +104,8 @@ const (
 type Contraction struct {
 	Batch   []int
 	M, N, K int
-	Elem    tensor.DType // of A, B, the bias and Out
+	Elem    tensor.DType // of A, the bias and Out
+	Weight  tensor.DType // of B: Elem, or of half precision where that is f32
 	A       Access       // over batch, M and K
 	B       Access       // over batch, K and N
 	Out     Access       // over batch, M and N

@@ -51,7 +51,7 @@ func (l *lowering) channelwise(c *Convolution, w *ir.Value) bool {
 		step = steps[1]
 	}
 	p := &Contraction{
-		Batch: []int{c.Images, c.Groups}, M: pixels, N: c.Outputs, K: c.Inputs * taps, Elem: c.Elem, Epilogue: c.Epilogue,
+		Batch: []int{c.Images, c.Groups}, M: pixels, N: c.Outputs, K: c.Inputs * taps, Elem: c.Elem, Weight: c.Elem, Epilogue: c.Epilogue,
 		B:   Access{Param: c.W.Param, Strides: []int{0, c.Outputs * steps[0], step, steps[0]}},
 		Out: Access{Param: c.Out.Param, Strides: []int{c.Out.Strides[0], c.Outputs * c.Out.Strides[1], 1, c.Out.Strides[1]}},
 	}

@@ -10,7 +10,7 @@ import (
 
 var linears = []*ir.Op{{
 	Name:     "linear",
-	Doc:      "x @ w + bias over the last dimension of x: [..., in] @ [in, out] + [out]. Sums run in order of the input channel, each step one fused multiply-add; the bias is added to the rounded sum, the activation applied to that, and the residual, which has the shape of the result, added last.",
+	Doc:      "x @ w + bias over the last dimension of x: [..., in] @ [in, out] + [out]. Sums run in order of the input channel, each step one fused multiply-add; the bias is added to the rounded sum, the activation applied to that, and the residual, which has the shape of the result, added last. Where the others are f32, w may be f16 or bf16: it is widened, which is exact.",
 	Class:    ir.Contraction,
 	Operands: []string{"x", "w", "bias", "residual"},
 	Types:    floats.String(),
@@ -31,7 +31,7 @@ var linears = []*ir.Op{{
 }}
 
 func inferLinear(n *ir.Node) ([]ir.Spec, error) {
-	dtype, err := sameFloat(n)
+	dtype, err := productType(n)
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +51,16 @@ func inferLinear(n *ir.Node) ([]ir.Spec, error) {
 	shape := slices.Clone(x)
 	shape[len(shape)-1] = w[1]
 	return []ir.Spec{{DType: dtype, Shape: shape}}, checkResidual(n, 3, shape)
+}
+
+// productType is the type of a product: that of all operands, but that the second may
+// have half precision where it is f32.
+func productType(n *ir.Node) (tensor.DType, error) {
+	operands := n.In
+	if n.In[0].Spec.DType == tensor.F32 && isHalf(n.In[1].Spec.DType) {
+		operands = slices.Delete(slices.Clone(operands), 1, 2)
+	}
+	return sameType(operands, floats)
 }
 
 // checkBias checks the third operand, if there is one: a number per output

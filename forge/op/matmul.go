@@ -10,14 +10,14 @@ import (
 
 var contractions = []*ir.Op{{
 	Name:     "matmul",
-	Doc:      "The matrix product of the last two dimensions; leading dimensions are batches and broadcast. Sums run in order of k, each step one fused multiply-add. The activation is applied to the rounded sum, and the residual, which has the shape of the result, added to that.",
+	Doc:      "The matrix product of the last two dimensions; leading dimensions are batches and broadcast. Sums run in order of k, each step one fused multiply-add. The activation is applied to the rounded sum, and the residual, which has the shape of the result, added to that. Where the others are f32, b may be f16 or bf16: it is widened, which is exact.",
 	Class:    ir.Contraction,
 	Operands: []string{"a", "b", "residual"},
 	Types:    floats.String(),
 	Optional: 1,
 	Attrs:    []ir.AttrDecl{actAttr},
 	Infer: func(n *ir.Node) ([]ir.Spec, error) {
-		dtype, err := sameFloat(n)
+		dtype, err := productType(n)
 		if err != nil {
 			return nil, err
 		}

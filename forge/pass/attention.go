@@ -74,6 +74,9 @@ func (a *attention) match(weights *ir.Node) (string, []*ir.Value) {
 	if act := a.root.Str("act"); act != "none" {
 		return "the product with the values has the activation " + act, a.root.Out
 	}
+	if residual := residualOf(a.root); residual != nil {
+		return "the product with the values has a residual", []*ir.Value{residual}
+	}
 	at, v := a.readersOfScores(weights), weights.In[0]
 	for _, step := range []func(*ir.Node) (*ir.Value, string, []*ir.Value){a.takeMask, a.takeScale} {
 		d := v.Def
@@ -204,6 +207,9 @@ func (a *attention) takeScores(at []*ir.Node, v *ir.Value) (string, []*ir.Value)
 	if act := product.Str("act"); act != "none" {
 		return "the scores have the activation " + act, []*ir.Value{v}
 	}
+	if residual := residualOf(product); residual != nil {
+		return "the scores have a residual", []*ir.Value{residual}
+	}
 	if reason, blockers := a.private(v, at...); reason != "" {
 		return reason, blockers
 	}
@@ -212,6 +218,9 @@ func (a *attention) takeScores(at []*ir.Node, v *ir.Value) (string, []*ir.Value)
 	for _, u := range operands {
 		if r := u.Spec.Rank(); r > 4 || r != a.q.Spec.Rank() {
 			return fmt.Sprintf("%v has rank %d; sdpa takes [batch, heads, length, channels], and all of it without heads or batch", u, r), []*ir.Value{u}
+		}
+		if d := u.Spec.DType; d != a.q.Spec.DType {
+			return fmt.Sprintf("%v is %v and the queries are %v; sdpa takes one type", u, d, a.q.Spec.DType), []*ir.Value{u}
 		}
 	}
 	if reason, blockers := roundsOften(a.q, "sdpa"); reason != "" {

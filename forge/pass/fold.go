@@ -15,11 +15,20 @@ const (
 	MaxFoldFLOPs = 1 << 28
 )
 
+// MaxWeightCopy bounds the weight of a product that is copied in another order or
+// type when a program is compiled. A larger one stays what it was made from, which
+// all programs on it share: a copy for each would take more than it saves.
+const MaxWeightCopy = 64 << 10
+
 var foldRule = Rule{"fold", true, "the value is computed by the evaluation that would run the node"}
 
 // foldConstants replaces a node whose operands are constants by its value,
 // computed by the same evaluation that would run it.
 func foldConstants(g *ir.Graph, r *report) error {
+	if err := narrowWeights(g, r); err != nil {
+		return err
+	}
+	readers := g.Uses()
 	for _, n := range g.Nodes {
 		if len(n.In) == 0 || n.Op.Effect || !allConstant(n.In) {
 			continue
@@ -30,6 +39,9 @@ func foldConstants(g *ir.Graph, r *report) error {
 			continue
 		}
 		switch bytes, flops := out.Spec.Bytes(), n.Cost().FLOPs; {
+		case bytes > MaxWeightCopy && isReorder(n) && onlyWeight(g, readers, out):
+			r.declined(&foldRule, out, fmt.Sprintf("products read it where %v stands; its value would be a copy of %d bytes for this program alone", n.In[0], bytes), n.In...)
+			continue
 		case bytes > MaxFoldBytes:
 			r.declined(&foldRule, out, fmt.Sprintf("its value has %d bytes; constants made by folding have at most %d", bytes, MaxFoldBytes))
 			continue
@@ -54,6 +66,20 @@ func foldConstants(g *ir.Graph, r *report) error {
 		n.Attrs = constantAttrs(value, out.Spec.Device)
 	}
 	return nil
+}
+
+// isReorder reports whether a node gives the elements of its operand, or a part of
+// them, in another order.
+func isReorder(n *ir.Node) bool { return n.Op.Name == "transpose" || n.Op.Name == "narrow" }
+
+// onlyWeight reports whether all that reads v are products, as their matrix.
+func onlyWeight(g *ir.Graph, readers map[*ir.Value][]*ir.Node, v *ir.Value) bool {
+	for _, n := range readers[v] {
+		if w, ok := weightOf(n); !ok || w != v || n.In[0] == v {
+			return false
+		}
+	}
+	return !g.IsOutput(v)
 }
 
 // constantAttrs are the attributes of a constant on a device.

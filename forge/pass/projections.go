@@ -9,8 +9,10 @@ import (
 )
 
 // MaxWideBytes bounds the joined weight that one fused group of projections
-// holds: it is a copy, made when the program is compiled.
-const MaxWideBytes = 512 << 20
+// holds: it is a copy, made when the program is compiled, while programs share
+// weights that stay as they are. Reading a larger weight takes so long that reading
+// the other operand once for each projection does not show.
+const MaxWideBytes = 1 << 20
 
 var projectionRule = Rule{"shared-projections", true, "every column of a product depends on one column of the weight only; a missing bias is added as -0, which changes nothing"}
 
@@ -26,10 +28,11 @@ func shareProjections(g *ir.Graph, r *report, limit int64) error {
 	p := &projections{rewriter: newRewriter(g, r), limit: limit, group: make(map[projectionKey][]*ir.Node)}
 	var order []projectionKey
 	for _, n := range g.Nodes {
-		if _, ok := weightOf(n); !ok {
+		w, ok := weightOf(n)
+		if !ok {
 			continue
 		}
-		key := projectionKey{n.In[0], n.Str("act")}
+		key := projectionKey{n.In[0], w.Spec.DType, n.Str("act")}
 		if p.group[key] == nil {
 			order = append(order, key)
 		}
@@ -50,8 +53,9 @@ type projections struct {
 }
 
 type projectionKey struct {
-	x   *ir.Value
-	act string
+	x      *ir.Value
+	weight tensor.DType
+	act    string
 }
 
 // weightOf returns the weight of a node that multiplies a value by a matrix.
@@ -90,6 +94,9 @@ func (p *projections) join(group []*ir.Node) error {
 // blocked says why n cannot be part of a wide node that has a weight of that
 // many bytes so far.
 func (p *projections) blocked(n *ir.Node, bytes int64) (string, []*ir.Value) {
+	if residual := residualOf(n); residual != nil {
+		return "it has a residual, which is not of the wide result", []*ir.Value{residual}
+	}
 	for _, v := range n.In[1:] {
 		switch {
 		case v.Def == nil:
@@ -119,7 +126,7 @@ func (p *projections) widen(group []*ir.Node) error {
 	biased := false
 	for _, n := range group {
 		w := n.In[1].Def.Tensor("value")
-		b, err := tensor.Full(w.DType(), math.Copysign(0, -1), w.Dim(1))
+		b, err := tensor.Full(n.Out[0].Spec.DType, math.Copysign(0, -1), w.Dim(1))
 		if err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ func TestWideWeightBound(t *testing.T) {
 		t.Errorf("a weight of exactly the bound is refused: %s", reason)
 	}
 	reason, blockers := p.blocked(n, MaxWideBytes-7)
-	if !strings.HasPrefix(reason, "the wide weight would have 536870913 bytes") || len(blockers) != 1 || blockers[0] != n.In[1] {
+	if !strings.HasPrefix(reason, "the wide weight would have 1048577 bytes") || len(blockers) != 1 || blockers[0] != n.In[1] {
 		t.Errorf("got %q, %v", reason, blockers)
 	}
 }

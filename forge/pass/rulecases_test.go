@@ -1,6 +1,7 @@
 package pass
 
 import (
+	"encoding/base64"
 	"fmt"
 	"math"
 	"strings"
@@ -82,6 +83,16 @@ func TestSquareBorders(t *testing.T) {
 	}
 }
 
+// patterned is the data of so many different bf16 numbers. Two bits of each byte
+// are not set, so that the text has no + or /, which would set letters apart.
+func patterned(n int) string {
+	raw := make([]byte, 2*n)
+	for i := range raw {
+		raw[i] = byte(i*40503>>7) & 0xb7
+	}
+	return base64.StdEncoding.EncodeToString(raw)
+}
+
 // largest is the largest finite magnitude of a tensor.
 func largest(x *tensor.Tensor) float64 {
 	most := 0.0
@@ -95,6 +106,17 @@ func largest(x *tensor.Tensor) float64 {
 
 // ruleCases has at least one program for every rule of the table.
 var ruleCases = []ruleCase{
+	{rule: "narrow-weight", program: `graph f(%x: f32[M,260]) {
+  %w: bf16[90,260] = const {value = bf16[90,260] @0}
+  %0: f32[90,260] = cast %w {dtype = "f32"}
+  %1: f32[260,90] = transpose %0
+  %2: f32[M,90] = matmul %x, %1 {act = "gelu"}
+  %h: f32[M,90] = relu %2
+  %3: f32[M,90] = linear %x, %1
+  return %h, %3
+}
+data @0 = "` + patterned(90*260) + `"
+`},
 	{rule: "fold", program: `graph f() {
   %0: f32[2] = const {value = f32[2] -0.0 3.0}
   %1: f32[2] = exp %0

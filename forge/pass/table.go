@@ -18,7 +18,7 @@ type Pass struct {
 
 // table lists the passes in the order in which they run.
 var table = []Pass{
-	{"fold-constants", "Computes nodes whose operands are all constants.", []*Rule{&foldRule}, foldConstants},
+	{"fold-constants", "Computes nodes whose operands are all constants, but for large weights, which products read as they stand.", []*Rule{&weightRule, &foldRule}, foldConstants},
 	{"simplify", "Replaces nodes by simpler ones.", simplificationRules(), simplify},
 	{"common-subexpressions", "Lets equal nodes share one result.", []*Rule{&shareRule}, commonSubexpressions},
 	{"dead-code", "Removes nodes that no output depends on.", []*Rule{&deadRule}, deadCode},

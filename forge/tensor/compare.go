@@ -8,6 +8,9 @@ import (
 // Identical reports whether two tensors have the same type, shape and element
 // bits. NaNs with equal bits are identical; 0 and -0 are not.
 func Identical(a, b *Tensor) bool {
+	if a == b {
+		return true
+	}
 	if a.dtype != b.dtype || !ShapeEqual(a.shape, b.shape) {
 		return false
 	}

@@ -13,6 +13,7 @@ import (
 	"forgekernel/kernel/cell/shell"
 	"forgekernel/kernel/gocell"
 	"forgekernel/kernel/link"
+	"forgekernel/nebula"
 )
 
 // Limits of what an error shows, which code decides: the value of a panic may
@@ -59,6 +60,7 @@ func describe(err error) *link.Error {
 		compile   *gocell.CompileError
 		script    forge.Errors
 		call      *forge.CallError
+		job       *nebula.Error
 		panicked  *gocell.PanicError
 		exit      *gocell.ExitError
 		stopped   *gocell.InterruptError
@@ -78,6 +80,13 @@ func describe(err error) *link.Error {
 		e.Name = "CallError"
 		e.Value = call.Message
 		e.Traceback = call.Traceback()
+		if errors.As(err, &panicked) {
+			e.Traceback = append(e.Traceback, frames(panicked.Trace)...)
+		}
+	case errors.As(err, &job):
+		e.Name = "NebulaError"
+		e.Value = job.Message
+		e.Traceback = job.Traceback()
 		if errors.As(err, &panicked) {
 			e.Traceback = append(e.Traceback, frames(panicked.Trace)...)
 		}

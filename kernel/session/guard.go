@@ -7,16 +7,22 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"forgekernel/kernel/link"
 	"forgekernel/kernel/reap"
+	"forgekernel/nebula"
 )
 
 // maxStack is where endless recursion ends, in bytes. Go's own limit of 1 GiB
 // would first fill the memory of a small machine.
 const maxStack = 256 << 20
+
+// jobsTime is how long the ranks of jobs may take to leave by themselves and remove
+// their records. The front waits little longer for the session.
+const jobsTime = 200 * time.Millisecond
 
 // guard prepares the process for code that does anything: the runtime's last
 // words go to the crash file, orphans of the session's children become its own,
@@ -56,6 +62,15 @@ func guard() (*link.Conn, error) {
 // end with the process.
 func (s *server) end(err error) error {
 	s.interp.Close()
+	closed := make(chan struct{})
+	go func() {
+		nebula.CloseAll() // what it cannot end, Descendants does
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(jobsTime):
+	}
 	if errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) {
 		err = nil
 	}

@@ -30,10 +30,12 @@ func (b bucket) compare(c bucket) int {
 
 // Sizes of programs. A decode streams all weights, so that some rows of padding cost
 // little, while a chunk of a prefill costs as much as it has tokens: it is padded to
-// the next size of tokens, but never with rows.
+// the next size of tokens, but never with rows. Long chunks stream weights for enough
+// tokens to be alone in their program.
 const (
 	leastChunk  = 16
-	largestRows = 4 // of a chunk of a prefill
+	longChunk   = 64
+	largestRows = 4 // of a short chunk
 )
 
 // pass is one run of a program: some rows of a step.
@@ -82,7 +84,7 @@ func (c *cutter) add(rows []Row, size int, of []int) int {
 	if size == 1 {
 		p.rows = c.decodeRows(n)
 	} else {
-		n = c.chunkRows(n)
+		n = c.chunkRows(n, size)
 		p.rows = n
 	}
 	p.of = of[:n]
@@ -112,8 +114,11 @@ func (c *cutter) decodeRows(n int) int {
 	return min(rows, c.maxRows)
 }
 
-// chunkRows is the rows of the largest prefill program that n rows fill.
-func (c *cutter) chunkRows(n int) int {
+// chunkRows is the rows of the largest program for chunks of a size that n rows fill.
+func (c *cutter) chunkRows(n, size int) int {
+	if size >= longChunk {
+		return 1
+	}
 	rows := largestRows
 	for rows > n {
 		rows /= 2
@@ -129,5 +134,5 @@ func (c *cutter) has(b bucket) bool {
 	if b.tokens == 1 {
 		return b.rows == c.decodeRows(b.rows)
 	}
-	return b.rows == c.chunkRows(b.rows) && b.tokens == c.size(b.tokens)
+	return b.rows == c.chunkRows(b.rows, b.tokens) && b.tokens == c.size(b.tokens)
 }

@@ -54,8 +54,10 @@ const (
 
 // weigh is the weight of a failure that a rank has seen itself.
 func weigh(rank int, err error) weight {
-	lost := (*lostError)(nil)
+	lost, interrupted := (*lostError)(nil), (*Error)(nil)
 	switch {
+	case errors.As(err, &interrupted): // by a failure that is known
+		return aftermath
 	case errors.Is(err, collective.ErrAborted), errors.Is(err, collective.ErrClosed):
 		return aftermath
 	case errors.As(err, &lost) && rank > 0:

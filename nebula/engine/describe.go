@@ -147,17 +147,28 @@ const (
 	tellTrace
 )
 
-// tell answers what rank 0 asks.
+// tell answers what rank 0 asks: what concerns steps when those before are done.
 func (w *worker) tell(body []byte) error {
-	raw, err := w.telling(body)
-	if err != nil {
-		return err
+	what := (&words{b: body}).next()
+	answer := func() error {
+		raw, err := w.telling(what)
+		if err != nil {
+			return err
+		}
+		return w.conn.send(kindTold, raw)
 	}
-	return w.conn.send(kindTold, raw)
+	if what != tellTrace {
+		return answer()
+	}
+	return w.enqueue(job{done: func(error) {
+		if err := answer(); err != nil {
+			w.fail(opCommand, err)
+		}
+	}})
 }
 
-func (r *rank) telling(body []byte) ([]byte, error) {
-	switch in := (words{b: body}); in.next() {
+func (r *rank) telling(what uint32) ([]byte, error) {
+	switch what {
 	case tellDescription:
 		d, err := r.describe()
 		if err != nil {
@@ -179,20 +190,19 @@ func (r *rank) traced() trace.Rank {
 
 // ask lets a rank tell something. One question at a time is under way.
 func (l *Leader) ask(ctx context.Context, rank int, what uint32) ([]byte, error) {
-	question := binary.LittleEndian.AppendUint32(nil, what)
 	if rank == 0 {
 		if err := l.take(ctx, l.turn); err != nil {
 			return nil, err
 		}
 		defer func() { <-l.turn }()
-		return l.self.telling(question)
+		return l.self.telling(what)
 	}
 	if err := l.take(ctx, l.asking); err != nil {
 		return nil, err
 	}
 	defer func() { <-l.asking }()
 	p := l.peers[rank]
-	if err := p.send(kindTell, question); err != nil {
+	if err := p.send(kindTell, binary.LittleEndian.AppendUint32(nil, what)); err != nil {
 		l.blame(rank, opCommand, err)
 		return nil, l.health.err()
 	}

@@ -23,6 +23,21 @@
 // a whole with a [*Refused]; nothing has happened then and the engine is as healthy
 // as before.
 //
+// # Ranks
+//
+// Rank 0 leads ([Lead]); the others serve ([Serve]), each in a process of its own or,
+// with [Local], in goroutines. A rank has its part of the model, the blocks of its
+// layers and heads, and a ledger of what these hold. Rank 0 sends each step over links,
+// as integers behind a header of fixed size; nothing is decided elsewhere. A rank that
+// has checked a step agrees with all others in one all_reduce of the message's hash and
+// hands the step to the goroutine that executes, so that agreement about one step goes
+// on during the execution of the one before.
+//
+// A step is cut into passes: rows of one token go to a program for 1, 2, 4 … of them,
+// chunks to programs for 16, 32, 64 … tokens. All ranks compile a program when the first
+// step needs it, or earlier ([Leader.Prepare]). Its arguments and the cache stay where
+// they are from step to step; only logits are new memory.
+//
 // # Failure
 //
 // An engine is healthy until something fails on one of the ranks, and failed from
@@ -30,6 +45,10 @@
 // an [*Error], and every call that waits, then and later, returns it. Steps that
 // were in flight may have been executed in part, and are not repeated. [Engine.Close]
 // always ends.
+//
+// Ranks see a failure in different ways: one waits for another in vain, which waits for
+// a third. Rank 0 collects for a moment what they have to say, and blames the rank that
+// blames no other. It then tells the cause to all, and Serve returns it.
 package engine
 
 import (

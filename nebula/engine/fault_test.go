@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net"
 	"runtime"
@@ -18,6 +19,9 @@ import (
 	"forgekernel/nebula/collective"
 	"forgekernel/nebula/shard"
 )
+
+// faultPoints bounds the fault matrix, which takes some minutes in full.
+var faultPoints = flag.Int("faults", 2, "messages at which each fault of a link is injected")
 
 // deadline is that of engines in which something is made to fail.
 const deadline = 600 * time.Millisecond
@@ -241,10 +245,14 @@ func (c *cluster) work(ctx context.Context) error {
 // TestFailures injures a rank at many points. Whatever happens, the engine fails with
 // one cause that names the rank, all ranks end, and nothing is left.
 func TestFailures(t *testing.T) {
-	points := []int{0, 2, 3, 5, 8}
 	layouts := []shard.Layout{{TP: 2, PP: 1}, {TP: 2, PP: 2}, {TP: 1, PP: 2}}
+	count := *faultPoints
 	if testing.Short() {
-		points, layouts = []int{1, 5}, layouts[:2]
+		count, layouts = min(2, count), layouts[:2]
+	}
+	var points []int
+	for i := range count {
+		points = append(points, 5*i/2)
 	}
 	for _, l := range layouts {
 		for _, what := range []string{"drop", "garbage", "cut", "flip", "repeat", "close", "delay"} {
@@ -289,7 +297,7 @@ func injured(t *testing.T, l shard.Layout, name string, in injury) {
 			cause = &Error{Rank: in.rank, Epoch: 7, Op: "none"}
 		}
 		// Who has the wrong step cannot be told, nor which end of a slow link is slow.
-		anybody := strings.HasPrefix(name, "flip") || strings.HasPrefix(name, "delay command")
+		anybody := strings.HasPrefix(name, "flip") || strings.HasPrefix(name, "delay")
 		if cause.Rank != in.rank && !anybody || cause.Epoch != 7 || cause.Op == "" {
 			t.Errorf("the cause is laid to rank %d, epoch %d, operation %q: %v", cause.Rank, cause.Epoch, cause.Op, err)
 		}
@@ -354,4 +362,25 @@ func nothingLeft(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Fatalf("%d goroutines are left:\n%s", len(left), strings.Join(left, "\n\n"))
+}
+
+// gatedBackend holds back runs until a channel is closed.
+type gatedBackend struct {
+	backend.Backend
+	open <-chan struct{}
+}
+
+func (b *gatedBackend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, error) {
+	exe, err := b.Backend.Compile(ctx, g)
+	return &gatedExecutable{exe, b.open}, err
+}
+
+type gatedExecutable struct {
+	backend.Executable
+	open <-chan struct{}
+}
+
+func (x *gatedExecutable) RunInto(ctx context.Context, outputs, inputs []*tensor.Tensor) error {
+	<-x.open
+	return backend.RunInto(ctx, x.Executable, outputs, inputs)
 }

@@ -32,7 +32,6 @@ type flights struct {
 	since  time.Time // when the first of these became the first
 	spare  []*flight
 	steps  uint64 // completed
-	rows   uint64
 	total  uint64 // tokens of completed steps
 }
 
@@ -78,6 +77,13 @@ func (f *flight) set(w *work) {
 	}
 	f.result = Result{Times: Times{Submitted: time.Now()}}
 	f.result.Logits = make([][]float32, len(w.rows))
+}
+
+// begin notes that this rank executes the step.
+func (l *flights) begin(f *flight) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f.result.Times.Started = time.Now()
 }
 
 // complete ends the flight of the first step in flight.

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"forgekernel/forge/backend"
 	"forgekernel/forge/tensor"
 	"forgekernel/nebula/collective"
 	"forgekernel/nebula/shard"
-	"forgekernel/nebula/trace"
 )
 
 // groups are those that a rank is in, each used by one goroutine; nil where the rank
@@ -77,20 +75,6 @@ func openGroups(world collective.Group, place shard.Place) (*groups, error) {
 
 // lastStage is the first rank of the last stage.
 func lastStage(l shard.Layout) int { return l.TP * (l.PP - 1) }
-
-// within gives programs their groups.
-func (g *groups) within(ctx context.Context, rec *trace.Recorder, step *atomic.Uint64) context.Context {
-	for name, group := range map[string]collective.Group{"tp": g.tp, "pp": g.pp} {
-		switch {
-		case group == nil:
-		case rec == nil:
-			ctx = backend.WithGroup(ctx, name, group)
-		default:
-			ctx = backend.WithGroup(ctx, name, newTraced(group, rec, step))
-		}
-	}
-	return ctx
-}
 
 // each calls f with all groups that there are.
 func (g *groups) each(f func(collective.Group)) {

@@ -8,7 +8,8 @@ import (
 
 // health is the state of an engine on rank 0. From the first failure on no step is
 // taken. Unless it is conclusive, the cause is settled some time later, when other ranks
-// have had the time to report what they saw.
+// have reported what they saw. Only then is all that is under way ended, so that whoever
+// waits in vain has the time to say for whom.
 type health struct {
 	epoch    uint32
 	grace    time.Duration
@@ -38,8 +39,8 @@ func (h *health) joined(g *groups) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.groups = g
-	if h.ctx.Err() != nil {
-		g.abort(context.Cause(h.ctx))
+	if h.cause != nil {
+		g.abort(h.cause)
 	}
 }
 
@@ -61,23 +62,8 @@ func (h *health) fail(r report) {
 			h.settle(best(h.reports).cause)
 		})
 	}
-	switch r.weight {
-	case conclusive:
+	if r.weight == conclusive {
 		h.settle(r.cause)
-	case noResult, waitedLong: // others wait as well, and will say for whom
-	default:
-		h.interrupt(r.cause)
-	}
-}
-
-// interrupt ends what is under way.
-func (h *health) interrupt(e *Error) {
-	if h.ctx.Err() != nil {
-		return
-	}
-	h.cancel(e)
-	if h.groups != nil {
-		h.groups.abort(e)
 	}
 }
 
@@ -88,7 +74,10 @@ func (h *health) settle(e *Error) {
 	}
 	h.state, h.cause = Failed, e
 	h.timer.Stop()
-	h.interrupt(e)
+	h.cancel(e)
+	if h.groups != nil {
+		h.groups.abort(e)
+	}
 	h.tell(e)
 	close(h.over)
 }

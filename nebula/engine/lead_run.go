@@ -2,14 +2,13 @@ package engine
 
 import (
 	"context"
-	"time"
 
 	"forgekernel/forge/tensor"
 )
 
 // run is the goroutine of rank 0 that executes.
 func (l *Leader) run() {
-	ctx := l.self.groups.within(l.health.ctx, l.self.rec, &l.self.at)
+	ctx := l.self.within(l.health.ctx)
 	for {
 		select {
 		case <-l.quit:
@@ -36,7 +35,7 @@ func (l *Leader) do(ctx context.Context, j job) {
 
 func (l *Leader) execute(ctx context.Context, j job) error {
 	f := j.flight
-	f.result.Times.Started = time.Now()
+	l.begin(f)
 	if !l.self.place.Last() {
 		return l.self.execute(ctx, j.work, scratch, func(*pass, *tensor.Tensor) error { return nil })
 	}

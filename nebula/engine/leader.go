@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -63,12 +64,15 @@ func Lead(ctx context.Context, m Member, links []Link, o Options) (*Leader, erro
 
 // start opens the ranks and begins to work.
 func (l *Leader) start(ctx context.Context, m Member) error {
-	for _, p := range l.peers[1:] {
-		l.running.Go(func() { l.listen(p) })
-	}
 	open, err := l.self.sizes.encode(m.Model.Config)
 	if err != nil {
 		return err
+	}
+	if err := l.self.open(); err != nil {
+		return err
+	}
+	for _, p := range l.peers[1:] {
+		l.running.Go(func() { l.listen(p) })
 	}
 	if err := l.command(kindOpen, open); err != nil {
 		return err
@@ -77,9 +81,6 @@ func (l *Leader) start(ctx context.Context, m Member) error {
 		l.running.Go(func() { l.ping(p) })
 	}
 	l.running.Go(l.watch)
-	if err := l.self.open(); err != nil {
-		return err
-	}
 	if err := l.everyReady(ctx); err != nil {
 		return err
 	}
@@ -149,17 +150,18 @@ func (l *Leader) Submit(ctx context.Context, step Step) (Ticket, error) {
 	return t, err
 }
 
-// take puts a token into a channel, unless the engine or ctx ends before.
+// take puts a token into a channel, unless the engine ends or is closed, or ctx ends,
+// before.
 func (l *Leader) take(ctx context.Context, tokens chan<- struct{}) error {
 	select {
-	case <-l.health.over:
+	case <-l.health.refusing:
 		return l.health.err()
 	default:
 	}
 	select {
 	case tokens <- struct{}{}:
 		return nil
-	case <-l.health.over:
+	case <-l.health.refusing:
 		return l.health.err()
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -186,17 +188,18 @@ func (l *Leader) Prepare(ctx context.Context, rows, tokens []int) error {
 	}
 	defer func() { <-l.turn }()
 	var list []bucket
+	cut := &l.self.cutter
 	for _, n := range rows {
-		list = append(list, bucket{l.self.cutter.decodeRows(n), 1, true})
+		if n < 1 || n > cut.maxRows {
+			return fmt.Errorf("a step has 1 to %d rows, not %d", cut.maxRows, n)
+		}
+		list = append(list, bucket{cut.decodeRows(n), 1, true})
 	}
 	for _, n := range tokens {
-		size := l.self.cutter.size(n)
-		list = append(list, bucket{1, size, false}, bucket{1, size, true})
-	}
-	for i := range list {
-		if !l.self.cutter.has(list[i]) {
-			return fmt.Errorf("there is no program %v", list[i])
+		if n < 1 || n > cut.maxTokens {
+			return fmt.Errorf("a step has 1 to %d tokens, not %d", cut.maxTokens, n)
 		}
+		list = append(list, bucket{1, cut.size(n), false}, bucket{1, cut.size(n), true})
 	}
 	return l.prepare(list)
 }
@@ -255,10 +258,12 @@ func (l *Leader) send(step Step, passes []pass) (Ticket, error) {
 func (l *Leader) Wait(ctx context.Context, t Ticket) (Result, error) {
 	f, err := l.await(t)
 	if err != nil {
-		if l.health.failing() {
-			err = l.health.err()
+		select {
+		case <-l.health.refusing:
+			return Result{}, l.health.err()
+		default:
+			return Result{}, err
 		}
-		return Result{}, err
 	}
 	select {
 	case <-f.done:
@@ -339,8 +344,8 @@ func (l *Leader) Close() error {
 	return err
 }
 
-// drain waits for steps in flight and then for the other ranks to end. An engine that
-// does not get so far has failed.
+// drain waits for calls under way, for steps in flight and then for the other ranks to
+// end. An engine that does not get so far has failed.
 func (l *Leader) drain(limit time.Time) {
 	late := time.NewTimer(time.Until(limit))
 	defer late.Stop()
@@ -357,9 +362,9 @@ func (l *Leader) drain(limit time.Time) {
 	landed := make(chan struct{})
 	go func() { // ends with the engine
 		defer close(landed)
-		for range cap(l.slots) {
+		for _, tokens := range append(slices.Repeat([]chan struct{}{l.slots}, cap(l.slots)), l.turn) {
 			select {
-			case l.slots <- struct{}{}:
+			case tokens <- struct{}{}:
 			case <-l.health.over:
 				return
 			}

@@ -101,9 +101,13 @@ func (p *peer) status() RankStatus {
 	return p.state
 }
 
+// pingInterval is the longest between signs of life: what a status says of a rank is
+// no older.
+const pingInterval = 250 * time.Millisecond
+
 // ping asks a rank for signs of life, as long as the engine lives.
 func (l *Leader) ping(p *peer) {
-	tick := time.NewTicker(l.deadline / 8)
+	tick := time.NewTicker(min(l.deadline/8, pingInterval))
 	defer tick.Stop()
 	for {
 		if err := p.send(kindPing, binary.LittleEndian.AppendUint64(nil, uint64(l.self.rec.Now()))); err != nil {

@@ -19,7 +19,7 @@ type program struct {
 	bucket
 	name    string
 	exe     backend.Executable
-	took    time.Duration // to compile
+	took    time.Duration // to compile, with others that were prepared at once
 	inputs  []*tensor.Tensor
 	outputs []*tensor.Tensor
 	// Arguments by name; nil where the rank's part of the model has no use for them.
@@ -40,27 +40,53 @@ func (r *rank) form(b bucket) model.Form {
 	return f
 }
 
-// compile makes the program of a bucket.
-func (r *rank) compile(ctx context.Context, b bucket) (*program, error) {
+// together is a backend that takes less time for several graphs than for one by one.
+type together interface {
+	CompileAll(ctx context.Context, graphs ...*ir.Graph) ([]backend.Executable, error)
+}
+
+// compile makes the programs of buckets.
+func (r *rank) compile(ctx context.Context, list []bucket) ([]*program, error) {
 	start := time.Now()
-	g, err := r.model.Graph(r.form(b))
+	graphs := make([]*ir.Graph, len(list))
+	for i, b := range list {
+		g, err := r.model.Graph(r.form(b))
+		if err != nil {
+			return nil, fmt.Errorf("program %v: %w", b, err)
+		}
+		rewritten, err := rewrite.Run(g, rewrite.Options{})
+		if err != nil {
+			return nil, fmt.Errorf("program %v: %w", b, err)
+		}
+		graphs[i] = rewritten.Graph
+	}
+	exes, err := r.compileAll(ctx, graphs)
 	if err != nil {
-		return nil, fmt.Errorf("program %v: %w", b, err)
+		return nil, fmt.Errorf("programs %v: %w", list, err)
 	}
-	rewritten, err := rewrite.Run(g, rewrite.Options{})
-	if err != nil {
-		return nil, fmt.Errorf("program %v: %w", b, err)
+	programs := make([]*program, len(list))
+	for i, b := range list {
+		p := &program{bucket: b, name: b.String(), exe: exes[i], width: r.sizes.width(), took: time.Since(start)}
+		if err := p.bind(p.exe.Graph(), r.pools); err != nil {
+			return nil, fmt.Errorf("program %v: %w", b, err)
+		}
+		programs[i] = p
 	}
-	exe, err := r.backend.Compile(ctx, rewritten.Graph)
-	if err != nil {
-		return nil, fmt.Errorf("program %v: %w", b, err)
+	return programs, nil
+}
+
+func (r *rank) compileAll(ctx context.Context, graphs []*ir.Graph) ([]backend.Executable, error) {
+	if b, ok := r.backend.(together); ok {
+		return b.CompileAll(ctx, graphs...)
 	}
-	p := &program{bucket: b, name: b.String(), exe: exe, width: r.sizes.width()}
-	if err := p.bind(exe.Graph(), r.pools); err != nil {
-		return nil, fmt.Errorf("program %v: %w", b, err)
+	list := make([]backend.Executable, len(graphs))
+	for i, g := range graphs {
+		var err error
+		if list[i], err = r.backend.Compile(ctx, g); err != nil {
+			return nil, err
+		}
 	}
-	p.took = time.Since(start)
-	return p, nil
+	return list, nil
 }
 
 // bind makes the arguments of a program: batches by name, then the cache.

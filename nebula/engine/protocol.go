@@ -3,6 +3,7 @@ package engine
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -170,6 +171,7 @@ func (c *conn) send(k kind, payload []byte) error {
 
 // receive reads the next message. The payload is valid until the next call.
 func (c *conn) receive() (kind, []byte, error) {
+	c.heard.Store(time.Now().UnixNano()) // nobody could be heard before
 	raw, err := c.in.Peek(headerBytes)
 	if err != nil {
 		return 0, nil, lost(c.peer, err)
@@ -213,7 +215,7 @@ type lostError struct {
 }
 
 func lost(peer int, err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return &lostError{peer, nil}
 	}
 	return &lostError{peer, err}

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"forgekernel/forge/backend"
+	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/tensor"
 	"forgekernel/nebula/cache"
 	"forgekernel/nebula/model"
@@ -29,6 +32,7 @@ type rank struct {
 	rec     *trace.Recorder
 
 	pools []*tensor.Tensor
+	idle  time.Duration // since when nothing executes, on the clock of rec
 	at    atomic.Uint64 // step that executes, or executed last
 	busy  atomic.Bool
 
@@ -47,6 +51,11 @@ func (r *rank) open() error {
 	if r.sizes.regions > 0 {
 		r.rec = trace.New(r.sizes.regions)
 	}
+	if b, ok := r.backend.(*cpu.Backend); ok && r.sizes.kernels == 1 {
+		apart := *b
+		apart.Apart = true
+		r.backend = &apart
+	}
 	r.programs = make(map[bucket]*program)
 	f, c := r.form(bucket{rows: 1, tokens: 1}), r.model.Config
 	from, to := r.place.Layers(c.Layers)
@@ -63,17 +72,23 @@ func (r *rank) open() error {
 // prepare compiles the programs that are not there yet. A panic is an error.
 func (r *rank) prepare(ctx context.Context, list []bucket) (err error) {
 	defer protect(&err)
+	var missing []bucket
 	for _, b := range list {
-		if r.program(b) != nil {
-			continue
+		if r.program(b) == nil && !slices.Contains(missing, b) {
+			missing = append(missing, b)
 		}
-		p, err := r.compile(ctx, b)
-		if err != nil {
-			return err
-		}
-		r.mu.Lock()
-		r.programs[b] = p
-		r.mu.Unlock()
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	programs, err := r.compile(ctx, missing)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range programs {
+		r.programs[p.bucket] = p
 	}
 	return nil
 }
@@ -164,6 +179,8 @@ type room func(p *program) (*tensor.Tensor, error)
 
 // execute runs the passes of a step. A panic is an error.
 func (r *rank) execute(ctx context.Context, w *work, room room, done deliver) (err error) {
+	r.rec.Add(trace.Region{Kind: trace.Wait, Start: r.idle})
+	defer func() { r.idle = r.rec.Now() }()
 	r.at.Store(w.number)
 	r.busy.Store(true)
 	defer r.busy.Store(false)

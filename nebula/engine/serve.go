@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"forgekernel/forge/tensor"
@@ -23,6 +24,7 @@ type worker struct {
 	ctx      context.Context // of runs and calls of groups
 	cancel   context.CancelCauseFunc
 	told     chan struct{} // closed when rank 0 has been told of the failure
+	handling atomic.Bool   // a command
 
 	mu    sync.Mutex // of what follows, and of groups when the rank joins them
 	cause *Error     // the first failure on this rank
@@ -89,9 +91,11 @@ func (w *worker) serve() error {
 		case k == kindStop:
 			return w.stop()
 		default:
+			w.handling.Store(true)
 			if op, err := w.handle(k, body); err != nil {
 				w.fail(op, err)
 			}
+			w.handling.Store(false)
 		}
 	}
 }
@@ -202,7 +206,7 @@ func (w *worker) take(body []byte) (op string, err error) {
 
 // run is the goroutine that executes.
 func (w *worker) run() {
-	ctx := w.groups.within(w.ctx, w.rec, &w.at)
+	ctx := w.within(w.ctx)
 	for j := range w.queue {
 		switch {
 		case w.failed() != nil:
@@ -294,7 +298,8 @@ func (w *worker) failed() error {
 	return w.cause
 }
 
-// watch fails the rank when rank 0 gives no sign of life once it has begun to.
+// watch fails the rank when rank 0 gives no sign of life once it has begun to. A rank
+// that is busy with a command hears nothing: calls of groups have deadlines of their own.
 func (w *worker) watch(end <-chan struct{}) {
 	tick := time.NewTicker(w.deadline / 8)
 	defer tick.Stop()
@@ -304,7 +309,11 @@ func (w *worker) watch(end <-chan struct{}) {
 			return
 		case <-tick.C:
 		}
-		if silent := w.conn.silent(); w.conn.pinged.Load() && silent > w.deadline {
+		limit := w.deadline
+		if w.handling.Load() {
+			limit *= 2
+		}
+		if silent := w.conn.silent(); w.conn.pinged.Load() && silent > limit {
 			w.fail(opHeartbeat, silence(0, w.conn.epoch, silent))
 			return
 		}

@@ -23,6 +23,8 @@ type Options struct {
 	DType     tensor.DType // of weights and cache; F32
 	// Regions is how many regions of a trace each rank keeps; 0 records none.
 	Regions int
+	// Kernels records single kernels as well, which run a little slower then.
+	Kernels bool
 }
 
 // Defaults and bounds of [Options].
@@ -47,6 +49,7 @@ type sizes struct {
 	maxTokens int
 	dtype     tensor.DType
 	regions   int
+	kernels   int // 1 if they are recorded
 }
 
 // sizes fills in the defaults.
@@ -54,7 +57,7 @@ func (o Options) sizes(l shard.Layout, c model.Config) sizes {
 	s := sizes{
 		layout: l, context: cmp.Or(o.Context, c.Context), blockSize: cmp.Or(o.BlockSize, defaultBlockSize),
 		blocks: o.Blocks, maxRows: cmp.Or(o.MaxRows, defaultMaxRows), maxTokens: o.MaxTokens,
-		dtype: cmp.Or(o.DType, tensor.F32), regions: o.Regions,
+		dtype: cmp.Or(o.DType, tensor.F32), regions: o.Regions, kernels: bit(o.Kernels),
 	}
 	if s.maxTokens == 0 {
 		s.maxTokens = min(defaultMaxTokens, s.context)
@@ -106,7 +109,7 @@ func fingerprint(c model.Config) (uint64, error) {
 
 // fields are the sizes in the order in which they are sent.
 func (s *sizes) fields() []*int {
-	return []*int{&s.layout.TP, &s.layout.PP, &s.context, &s.blockSize, &s.blocks, &s.maxRows, &s.maxTokens, &s.regions}
+	return []*int{&s.layout.TP, &s.layout.PP, &s.context, &s.blockSize, &s.blocks, &s.maxRows, &s.maxTokens, &s.regions, &s.kernels}
 }
 
 // encode is the message that opens a rank: the fingerprint of the model, the element

@@ -8,10 +8,60 @@ import (
 	"time"
 
 	"forgekernel/forge/backend"
+	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
 	"forgekernel/nebula/collective"
+	"forgekernel/nebula/model"
 	"forgekernel/nebula/trace"
 )
+
+// within gives programs their groups and, if single kernels are recorded, an observer.
+func (r *rank) within(ctx context.Context) context.Context {
+	for name, group := range map[string]collective.Group{"tp": r.groups.tp, "pp": r.groups.pp} {
+		switch {
+		case group == nil:
+		case r.rec == nil:
+			ctx = backend.WithGroup(ctx, name, group)
+		default:
+			ctx = backend.WithGroup(ctx, name, newTraced(group, r.rec, &r.at))
+		}
+	}
+	if r.rec != nil && r.sizes.kernels == 1 {
+		ctx = backend.WithObserver(ctx, r.observe)
+	}
+	return ctx
+}
+
+// observe records a node of a program. Calls of groups are recorded as such.
+func (r *rank) observe(n *ir.Node, start, end time.Time) {
+	if n.Op.Class == ir.Transfer {
+		return
+	}
+	region, name := model.Region{}, n.Op.Name
+	if len(n.Pos) > 0 {
+		if found, ok := model.RegionOf(n.Pos[0]); ok {
+			region, name = found, n.Pos[0].Source
+		}
+	}
+	from := r.rec.At(start)
+	r.rec.Put(trace.Region{Kind: kindOf(region), Name: name, Step: r.at.Load(), Start: from, End: from + end.Sub(start)})
+}
+
+// kindOf sums up a region of a decoder.
+func kindOf(r model.Region) trace.Kind {
+	switch r.Name {
+	case "attention":
+		return trace.Attention
+	case "attention q", "attention k", "attention v", "attention output":
+		return trace.Projection
+	case "kv append":
+		return trace.Append
+	}
+	if r.Work() == "ff" {
+		return trace.FF
+	}
+	return trace.Compute
+}
 
 // traced records the calls of a group. Those of all ranks get equal flow numbers,
 // which follow from the group and the number of the call.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"time"
 )
 
 // work is a step on its way through one rank. All that it refers to is memory of
@@ -17,7 +16,6 @@ type work struct {
 	passes []pass
 	ints   []int32 // tokens and blocks of the rows
 	order  []int   // rows of the passes
-	began  time.Time
 }
 
 // A step is little-endian words of 32 bits: its number in two, the number of passes

@@ -95,11 +95,21 @@ const signs = 4
 func (k *Client) watch(deadline time.Duration) {
 	tick := time.NewTicker(max(deadline/signs, time.Millisecond))
 	defer tick.Stop()
+	ping := make(chan struct{}, 1)
+	defer close(ping)
+	go func() { // a leader that takes no frames must not hold up the count
+		for range ping {
+			k.tell(kindPing, 0)
+		}
+	}()
 	for missed := 0; missed < signs; missed++ {
 		if k.heard.Swap(false) {
 			missed = 0
 		}
-		k.tell(kindPing, 0)
+		select {
+		case ping <- struct{}{}:
+		default:
+		}
 		select {
 		case <-k.ctx.Done():
 			return
@@ -162,6 +172,9 @@ func (k *Client) Submit(ctx context.Context, r sched.Request) (*sched.Stream, er
 	if d, ok := ctx.Deadline(); ok && (r.Deadline.IsZero() || d.Before(r.Deadline)) {
 		r.Deadline = d // the leader keeps it
 	}
+	if err := r.Params.Check(); err != nil {
+		return nil, err // not every number travels as JSON
+	}
 	q := &remote{queued: make(chan error, 1)}
 	id := k.number()
 	q.stream = sched.NewStream(func(reason sched.Reason, _ error) {
@@ -171,13 +184,7 @@ func (k *Client) Submit(ctx context.Context, r sched.Request) (*sched.Stream, er
 			k.tell(kindCancel, id)
 		}
 	})
-	if err := k.add(func() { k.requests[id] = q }); err != nil {
-		return nil, err
-	}
-	if err := sendJSON(k.ctx, k.conn, kindSubmit, id, r); err != nil {
-		k.mu.Lock()
-		delete(k.requests, id)
-		k.mu.Unlock()
+	if err := begin(k, k.requests, id, q, kindSubmit, r); err != nil {
 		return nil, err
 	}
 	k.bind(ctx, id, q)
@@ -217,15 +224,29 @@ func (k *Client) number() uint64 {
 	return k.last
 }
 
-// add registers something that waits for the leader, unless it has gone.
-func (k *Client) add(register func()) error {
+// begin registers something that waits for the leader, unless that has gone, and
+// tells the leader.
+func begin[T any](k *Client, under map[uint64]T, id uint64, what T, kind launch.Kind, body any) error {
+	k.mu.Lock()
+	gone := k.ctx.Err() != nil
+	if !gone {
+		under[id] = what
+	}
+	k.mu.Unlock()
+	if gone {
+		return k.Cause()
+	}
+	err := sendJSON(k.ctx, k.conn, kind, id, body)
+	if err == nil {
+		return nil
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	delete(under, id)
 	if k.ctx.Err() != nil {
-		return context.Cause(k.ctx)
+		return k.Cause()
 	}
-	register()
-	return nil
+	return err
 }
 
 // State implements Service.
@@ -267,10 +288,7 @@ func (k *Client) ask(ctx context.Context, q question, result any) error {
 func (k *Client) answer(ctx context.Context, q question) ([]byte, error) {
 	p := &pending{done: make(chan error, 1)}
 	id := k.number()
-	if err := k.add(func() { k.questions[id] = p }); err != nil {
-		return nil, err
-	}
-	if err := sendJSON(k.ctx, k.conn, kindAsk, id, q); err != nil {
+	if err := begin(k, k.questions, id, p, kindAsk, q); err != nil {
 		return nil, err
 	}
 	select {

@@ -279,6 +279,11 @@ func TestErrors(t *testing.T) {
 	if _, err := j.client.Submit(t.Context(), sched.Request{}); err == nil {
 		t.Error("an empty prompt is accepted")
 	}
+	bad := sched.Request{Prompt: []int32{1}, Params: sample.Params{Temperature: math.NaN()}}
+	_, there := j.local.Submit(t.Context(), bad)
+	if _, here := j.client.Submit(t.Context(), bad); here == nil || here.Error() != there.Error() {
+		t.Errorf("a temperature that is no number: %v and %v", here, there)
+	}
 }
 
 // TestTasks asks for work beside the leader, whose answer takes several frames.
@@ -383,6 +388,32 @@ func TestSilent(t *testing.T) {
 	}
 }
 
+// TestStopped checks the same of a leader that does not even take what is sent.
+func TestStopped(t *testing.T) {
+	client, leader := newPipe()
+	if err := sendJSON(t.Context(), leader, kindReady, 0, ready{Info: &engine.Info{}}); err != nil {
+		t.Fatal(err)
+	}
+	for range cap(client.out) {
+		if err := client.Send(t.Context(), launch.Frame{Kind: launch.FirstKind}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k, err := Dial(t.Context(), client, 20*time.Millisecond, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.Submit(t.Context(), long()); !errors.Is(err, ErrLeft) || !errors.Is(err, collective.ErrTimeout) {
+		t.Errorf("a request: %v", err)
+	}
+	if _, err := k.State(t.Context()); !errors.Is(err, ErrLeft) {
+		t.Errorf("a question: %v", err)
+	}
+	if len(k.requests)+len(k.questions) != 0 {
+		t.Errorf("%d requests and %d questions are kept", len(k.requests), len(k.questions))
+	}
+}
+
 // TestClientGone checks that a client's requests end with it.
 func TestClientGone(t *testing.T) {
 	j := start(t, sched.Options{}, nil)
@@ -479,10 +510,10 @@ func FuzzFrames(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		k.add(func() {
-			k.requests[1] = &remote{queued: make(chan error, 1), stream: sched.NewStream(nil)}
-			k.questions[1] = &pending{done: make(chan error, 1)}
-		})
+		k.mu.Lock()
+		k.requests[1] = &remote{queued: make(chan error, 1), stream: sched.NewStream(nil)}
+		k.questions[1] = &pending{done: make(chan error, 1)}
+		k.mu.Unlock()
 		if m, err := decode(launch.Frame{Kind: launch.Kind(kind), Body: body}); err == nil {
 			k.take(m)
 		}

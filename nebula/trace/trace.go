@@ -25,16 +25,16 @@ type Kind uint8
 // Kinds. A step encloses all others on its lane.
 const (
 	Step       Kind = iota // one compiled program of a step
-	Attention              // scores and sums of values
-	Projection             // queries, keys, values and what attention gives back
+	Attention              // scores, and sums of values
+	Projection             // to queries, keys and values, and back from heads
 	FF                     // the feed-forward part of a layer
-	Append                 // keys and values on their way into the cache
-	Compute                // anything else that the rank computes: embedding, norms, head
+	Append                 // of keys and values to the cache
+	Compute                // anything else that a rank computes: embedding, norms, head
 	Collective             // an operation of all ranks of a group, waiting included
 	Send
-	Recv // waiting included
-	Wait // for the next step
-	Agree
+	Recv  // waiting included
+	Wait  // for the next step
+	Agree // with all ranks about a step
 	kinds
 )
 
@@ -57,7 +57,6 @@ type Lane uint8
 const (
 	Executor Lane = iota // programs, one after another
 	Control              // commands of rank 0 and agreement about steps
-	Sender               // hidden states on their way to the next stage
 	lanes
 )
 
@@ -66,7 +65,7 @@ func (l Lane) String() string {
 	if l >= lanes {
 		return "unknown"
 	}
-	return [lanes]string{"executor", "control", "sender"}[l]
+	return [lanes]string{"executor", "control"}[l]
 }
 
 // Region is what one lane of a rank did for some time.
@@ -107,6 +106,9 @@ func (r *Recorder) Now() time.Duration {
 	}
 	return time.Since(r.zero)
 }
+
+// At is a time on the recorder's clock.
+func (r *Recorder) At(t time.Time) time.Duration { return t.Sub(r.zero) }
 
 // Add records a region that began at g.Start and ends now.
 func (r *Recorder) Add(g Region) {

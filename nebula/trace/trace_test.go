@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 )
@@ -54,7 +55,7 @@ func pipeline() []Rank {
 		at := i * 15 * ms
 		first.Regions = append(first.Regions,
 			Region{Kind: Step, Step: step, Start: at, End: at + 10*ms},
-			Region{Kind: Send, Lane: Sender, Name: "send", Step: step, Start: at + 9*ms, End: at + 10*ms, Flow: step})
+			Region{Kind: Send, Name: "send", Step: step, Start: at + 9*ms, End: at + 10*ms, Flow: step})
 		at += 5*ms + second.Offset
 		second.Regions = append(second.Regions,
 			Region{Kind: Recv, Name: "recv", Step: step, Start: at, End: at + 5*ms, Flow: step},
@@ -124,7 +125,7 @@ func TestWriteChrome(t *testing.T) {
 			}
 		case e.Ph == "f" && (e.PID != 1 || e.TID != int(Executor)):
 			t.Errorf("an arrow ends at rank %d, lane %d", e.PID, e.TID)
-		case e.Ph == "s" && (e.PID != 0 || e.TID != int(Sender)):
+		case e.Ph == "s" && (e.PID != 0 || e.TID != int(Executor)):
 			t.Errorf("an arrow begins at rank %d, lane %d", e.PID, e.TID)
 		}
 	}
@@ -172,4 +173,45 @@ func FuzzBinary(f *testing.F) {
 			t.Errorf("%+v came back as %+v, %v", r, again, err)
 		}
 	})
+}
+
+func TestSummary(t *testing.T) {
+	const want = `Where the time of each rank went, in percent
+rank  stage  time (ms)   step  send  recv  pipeline idle
+----  -----  ---------  -----  ----  ----  -------------
+   0      0       55.0   72.7   7.3   0.0           33.3
+   1      1       60.0  100.0   0.0  33.3           33.3
+`
+	if got := Job(pipeline()).Summary().Text(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := (Job{{Rank: 0}}).Display().Data["text/plain"]; got == "" {
+		t.Error("a job without regions shows nothing")
+	}
+}
+
+func TestTimeline(t *testing.T) {
+	tl := Job(pipeline()).Timeline()
+	if len(tl.Lanes) != 2 || len(tl.Bars) != 16 || len(tl.Steps) != 33 || tl.Steps[1] != "2" {
+		t.Fatalf("%d lanes, %d bars, columns %q", len(tl.Lanes), len(tl.Bars), tl.Steps)
+	}
+	// The second stage begins 5 ms after the first, in columns of 2 ms, and its steps
+	// stand before what is inside them.
+	if b := tl.Bars[1]; b.Lane != 1 || b.Start != 2.5 || b.End != 10 || b.Label != "1" || tl.Bars[15].Label != "" {
+		t.Errorf("the second bar is %+v", b)
+	}
+	picture, err := tl.SVG()
+	if err != nil || !strings.Contains(picture, "rank 1") || !strings.Contains(picture, "recv") || strings.Contains(picture, "fused") || strings.Contains(picture, "0 B") {
+		t.Errorf("%v", err)
+	}
+	many := Rank{}
+	for i := range time.Duration(3 * drawnRegions) {
+		many.Regions = append(many.Regions, Region{Start: i * ms, End: (i + 1) * ms})
+	}
+	if tl := (Job{many}).Timeline(); len(tl.Bars) != drawnRegions || len(tl.Steps) > drawnColumns {
+		t.Errorf("%d bars in %d columns", len(tl.Bars), len(tl.Steps))
+	}
+	if _, err := (Job{many}).Timeline().SVG(); err != nil {
+		t.Error(err)
+	}
 }

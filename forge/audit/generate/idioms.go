@@ -164,7 +164,8 @@ func attentionOfParts(m *maker, x *ir.Value) (*ir.Value, []*ir.Value) {
 // joinedRows multiplies x by a matrix with its leading dimensions joined, and divides them
 // again, or otherwise.
 func joinedRows(m *maker, x *ir.Value) (*ir.Value, []*ir.Value) {
-	x = m.reshaped(x, append([]int{1, 1}, x.Spec.Shape...)[max(0, 2-maxRank+x.Spec.Rank()):])
+	spare := max(0, maxRank-x.Spec.Rank()) // an idiom may have given x more dimensions
+	x = m.reshaped(x, append([]int{1, 1}[:min(2, spare)], x.Spec.Shape...))
 	k, n := columns(x), m.size()
 	rows := 1
 	for _, d := range x.Spec.Shape[:x.Spec.Rank()-1] {

@@ -11,6 +11,14 @@ func (m *maker) activation() string {
 	return choose(m, "none", "none", "relu", "gelu", "gelu_tanh", "silu")
 }
 
+// weightType is the type of what x of a type is multiplied by: mostly the same.
+func (m *maker) weightType(x tensor.DType) tensor.DType {
+	if x == tensor.F32 && m.chance(4) {
+		return choose(m, tensor.F16, tensor.BF16)
+	}
+	return x
+}
+
 func matmul(m *maker, o *ir.Op) {
 	dtype := m.float()
 	rows, inner, columns := m.long(m.dim()), m.long(m.dim()), m.long(m.dim())
@@ -24,7 +32,7 @@ func matmul(m *maker, o *ir.Op) {
 func linear(m *maker, o *ir.Op) {
 	x := m.floating(1)
 	in, out := x.Spec.Shape[x.Spec.Rank()-1], m.long(m.dim())
-	operands := []*ir.Value{x, m.want(x.Spec.DType, in, out)}
+	operands := []*ir.Value{x, m.want(m.weightType(x.Spec.DType), in, out)}
 	if m.chance(2) {
 		operands = append(operands, m.want(x.Spec.DType, out))
 	}

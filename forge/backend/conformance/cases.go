@@ -14,6 +14,7 @@ type opCase struct {
 	dtype  tensor.DType
 	shapes [][]int
 	types  []tensor.DType  // of the operands, where they differ from dtype
+	only   tensor.DType    // the one type that the case is for; Invalid for every one
 	below  int             // index operands hold 0 to below-1
 	given  map[int][]int64 // the elements of integer operands, where they matter
 	calm   []int           // operands that hold ordinary numbers also in adversarial data
@@ -69,6 +70,9 @@ func casesOf(o *ir.Op) func(yield func(*opCase) bool) {
 		seed := uint64(1)
 		for _, dtype := range typesOf(o) {
 			for _, c := range fullCases(o) {
+				if c.only != tensor.Invalid && c.only != dtype {
+					continue
+				}
 				c.op, c.dtype, c.seed = o, dtype, seed
 				seed += 10
 				if !yield(&c) {

@@ -29,6 +29,9 @@ func linearCases() []opCase {
 			if i%2 == 0 {
 				cases = append(cases, opCase{shapes: s[:2], attrs: attrs})
 			}
+			for _, weight := range []tensor.DType{tensor.F16, tensor.BF16} {
+				cases = append(cases, opCase{shapes: s[:], attrs: attrs, types: []tensor.DType{0, weight, 0}, only: tensor.F32})
+			}
 			residual := append(slices.Clone(s[0][:len(s[0])-1]), s[1][1])
 			cases = append(cases, opCase{shapes: [][]int{s[0], s[1], s[2], residual}, attrs: attrs, calm: []int{3}})
 		}

@@ -56,73 +56,63 @@ func BenchmarkPrefill(b *testing.B) {
 	}
 }
 
-// stream is a program that adds up all keys and values.
-func (s attentionShape) stream(t testing.TB) *ir.Graph {
-	n := s.b * s.g * s.keys
-	return parse(t, fmt.Sprintf(`graph f(%%k: f32[%d,%d,%d,%d], %%v: f32[%d,%d,%d,%d]) {
-  %%0: f32[%d] = reshape %%k {shape = [-1]}
-  %%1: f32[%d] = reshape %%v {shape = [-1]}
-  %%2: f32[] = sum %%0
-  %%3: f32[] = sum %%1
-  return %%2, %%3
-}`, s.b, s.g, s.keys, s.d, s.b, s.g, s.keys, s.e, n*s.d, n*s.e))
-}
-
-// paged is a program over a cache in blocks of 16, which a table names in turn.
-func (s attentionShape) paged(t testing.TB) (*ir.Graph, []*tensor.Tensor) {
-	n := s.keys / 16
-	g := parse(t, fmt.Sprintf(`graph f(%%q: f32[%d,%d,%d,%d], %%k: f32[%d,%d,16,%d], %%v: f32[%d,%d,16,%d], %%t: i32[%d,%d], %%p: i64[]) {
+// decode is a program of one query for each sequence, over a cache of a type that is in
+// one piece, or in so many blocks that a table names in turn.
+func (s attentionShape) decode(t testing.TB, pool tensor.DType, block int) (*ir.Graph, []*tensor.Tensor) {
+	src := fmt.Sprintf(`graph f(%%q: f32[%d,%d,%d,%d], %%k: f32[%d,%d,%d,%d], %%v: f32[%d,%d,%d,%d], %%p: i64[]) {
+  %%y: f32[%d,%d,%d,%d] = cached_attention %%q, %%k, %%v, %%p
+  return %%y
+}`, s.b, s.h, s.q, s.d, s.b, s.g, s.keys, s.d, s.b, s.g, s.keys, s.e, s.b, s.h, s.q, s.e)
+	blocks := 0
+	if block > 0 {
+		blocks = s.b * s.keys / block
+		src = fmt.Sprintf(`graph f(%%q: f32[%d,%d,%d,%d], %%k: f32[%d,%d,%d,%d], %%v: f32[%d,%d,%d,%d], %%t: i32[%d,%d], %%p: i64[]) {
   %%y: f32[%d,%d,%d,%d] = paged_attention %%q, %%k, %%v, %%t, %%p
   return %%y
-}`, s.b, s.h, s.q, s.d, s.b*n, s.g, s.d, s.b*n, s.g, s.e, s.b, n, s.b, s.h, s.q, s.e))
-	in := attentionInputs(t, g)
-	for i := range in[3].Int32() {
-		in[3].Int32()[i] = int32(i * 7 % (s.b * n)) // n is a power of two
+}`, s.b, s.h, s.q, s.d, blocks, s.g, block, s.d, blocks, s.g, block, s.e, s.b, s.keys/block, s.b, s.h, s.q, s.e)
 	}
-	in[4].Int64()[0] = int64(s.keys - s.q)
+	g := parse(t, strings.ReplaceAll(src, "f32", pool.String()))
+	in := attentionInputs(t, g)
+	if block > 0 {
+		for i := range in[3].Int32() {
+			in[3].Int32()[i] = int32(i * 7 % blocks) // which is a power of two
+		}
+	}
+	in[len(in)-1].Int64()[0] = int64(s.keys - s.q)
 	return g, in
 }
 
-// BenchmarkDecode gives the rate at which one query reads keys and values, beside
-// that at which the sum over as many bytes does.
+// BenchmarkDecode gives the rate at which one query reads keys and values, beside that
+// at which memory is read, which leaves none of them in a cache.
 func BenchmarkDecode(b *testing.B) {
-	for name, s := range map[string]attentionShape{
-		"8":          {1, 8, 8, 1, 2048, 128, 128},
-		"32by8":      {1, 32, 8, 1, 2048, 128, 128},
-		"32by8x4":    {4, 32, 8, 1, 2048, 128, 128},
-		"bf1632by8":  {1, 32, 8, 1, 2048, 128, 128},
-		"paged32by8": {1, 32, 8, 1, 2048, 128, 128},
-		"8by1x8":     {8, 8, 1, 1, 2048, 64, 64},
+	stream, err := single().NewStream(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range []struct {
+		attentionShape
+		pool  tensor.DType
+		block int
+	}{
+		{attentionShape{1, 8, 8, 1, 2048, 128, 128}, tensor.F32, 0},
+		{attentionShape{1, 32, 8, 1, 2048, 128, 128}, tensor.F32, 0},
+		{attentionShape{4, 9, 3, 1, 2048, 64, 64}, tensor.F32, 0},
+		{attentionShape{8, 8, 1, 1, 2048, 64, 64}, tensor.F32, 0},
+		{attentionShape{1, 32, 8, 1, 2048, 128, 128}, tensor.F32, 16},
+		{attentionShape{4, 9, 3, 1, 2048, 64, 64}, tensor.F32, 16},
+		{attentionShape{4, 9, 3, 1, 2048, 64, 64}, tensor.F32, 32},
+		{attentionShape{1, 32, 8, 1, 4096, 128, 128}, tensor.BF16, 0},
+		{attentionShape{8, 9, 3, 1, 2048, 64, 64}, tensor.BF16, 0},
+		{attentionShape{1, 32, 8, 1, 4096, 128, 128}, tensor.BF16, 16},
+		{attentionShape{8, 9, 3, 1, 2048, 64, 64}, tensor.BF16, 16},
+		{attentionShape{8, 9, 3, 1, 2048, 64, 64}, tensor.BF16, 32},
 	} {
-		b.Run(name, func(b *testing.B) {
-			g := s.sdpa(b, "", "")
-			if strings.HasPrefix(name, "bf16") {
-				g = parse(b, strings.ReplaceAll(g.String(), "f32", "bf16"))
-			}
-			in := attentionInputs(b, g)
-			stream, sums := s.stream(b), in[1:]
-			if strings.HasPrefix(name, "paged") {
-				g, in = s.paged(b)
-			}
-			if g.Inputs[0].Spec.DType != tensor.F32 { // as many bytes
-				half := s
-				half.keys /= 2
-				stream = half.stream(b)
-				sums = attentionInputs(b, stream)
-			}
-			exe, probe := compile(b, single(), g), compile(b, single(), stream)
-			bytes := float64(in[1].Bytes() + in[2].Bytes())
-			var limit, best float64 // GB/s
-			for b.Loop() {
-				start := time.Now()
-				run(b, probe, sums)
-				middle := time.Now()
-				run(b, exe, in)
-				limit = max(limit, bytes/float64(middle.Sub(start).Nanoseconds()))
-				best = max(best, bytes/float64(time.Since(middle).Nanoseconds()))
-			}
+		b.Run(fmt.Sprintf("%v/%dx%dby%dx%dx%d/block%d", c.pool, c.b, c.h, c.g, c.keys, c.d, c.block), func(b *testing.B) {
+			g, in := c.decode(b, c.pool, c.block)
+			exe := compile(b, single(), g)
+			limit, best := sideBySide(b, stream.Run, func() float64 { run(b, exe, in); return float64(in[1].Bytes() + in[2].Bytes()) })
 			b.ReportMetric(best, "GB/s")
-			b.ReportMetric(limit, "stream-GB/s")
+			b.ReportMetric(100*best/limit, "%stream")
 		})
 	}
 }

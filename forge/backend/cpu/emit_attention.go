@@ -59,6 +59,9 @@ func (p attentionPlan) String() string {
 func (t Target) planAttention(k *loop.Kernel, keys int) attentionPlan {
 	a := k.Attention
 	p := attentionPlan{channels: true, keys: longBlock, rows: a.Queries * a.Heads / max(1, a.Groups)}
+	if a.Cache != nil && a.Cache.Table != nil && a.Cache.Block < longBlock { // whole blocks of the cache
+		p.keys -= longBlock % a.Cache.Block
+	}
 	if p.bytes = t.temporaries(a, p); 2*a.Queries < t.Lanes && p.bytes <= attentionBytes {
 		return p
 	}
@@ -83,7 +86,7 @@ func (t Target) planAttention(k *loop.Kernel, keys int) attentionPlan {
 // sums, and of a block of keys and values.
 func (t Target) temporaries(a *loop.Attention, p attentionPlan) int {
 	channels := t.whole(a.D) + t.whole(a.E)
-	return 4 * (p.rows*(channels+p.keys+3) + p.keys*channels)
+	return 4 * (p.rows*(channels+t.whole(p.keys)+3) + p.keys*channels)
 }
 
 // checkTemporaries refuses attentions whose temporaries are beyond the bound.
@@ -154,9 +157,40 @@ func (x *attentionEmitter) width(access loop.Access) int {
 	return x.a.E
 }
 
-// gathers reports whether blocks of K or V are copied, to be rows of vectors.
+// gathers reports whether blocks of K or V are copied, to be rows of vectors of f32.
+// Few queries read them where they stand, if channels are adjacent and no block of
+// keys lies in several of the cache.
 func (x *attentionEmitter) gathers(access loop.Access) bool {
-	return x.elems[access.Param] != tensor.F32 || access.Strides[3] != 1 && x.width(access) > 1 || x.a.Cache != nil && x.a.Cache.Table != nil
+	switch table := x.a.Cache != nil && x.a.Cache.Table != nil; {
+	case access.Strides[3] != 1 && x.width(access) > 1:
+		return true
+	case x.channels:
+		return table && x.keys%x.a.Cache.Block != 0 && x.a.Cache.Block%x.keys != 0
+	default:
+		return table || x.elems[access.Param] != tensor.F32
+	}
+}
+
+// paged reports whether rows of K or V are read where blocks of the cache stand.
+func (x *attentionEmitter) paged(access loop.Access) bool {
+	return !x.gathers(access) && x.a.Cache != nil && x.a.Cache.Table != nil
+}
+
+// rowElem is the type of the rows of a block of K or V.
+func (x *attentionEmitter) rowElem(access loop.Access) tensor.DType {
+	if x.gathers(access) {
+		return tensor.F32
+	}
+	return x.elems[access.Param]
+}
+
+// row loads channels from an address on of a row of K or V, some lanes when part is
+// not 0.
+func (x *attentionEmitter) row(access loop.Access, at string, part int) string {
+	if part > 0 && !x.gathers(access) {
+		return fmt.Sprintf("load_part_%v(%s, %d)", x.rowElem(access), at, part)
+	}
+	return fmt.Sprintf("load_%v(%s)", x.rowElem(access), at)
 }
 
 // rowStep is the distance between the rows of a block of K or V.
@@ -202,7 +236,7 @@ func (t Target) part(n int) int {
 // rowsOf declares the rows of a block of K or V, by name.
 func (x *attentionEmitter) rowsOf(name, kind string, access loop.Access) {
 	if !x.gathers(access) {
-		x.line("const float *%s = %s;", name, x.keyAt("from", "").at(access))
+		x.line("const %s *%s = %s;", forms[x.rowElem(access)].elem, name, x.keyAt("from", "").at(access))
 		return
 	}
 	x.line("float %s[%d] __attribute__((aligned(64)));", name, x.keys*x.rowStep(access))
@@ -211,7 +245,7 @@ func (x *attentionEmitter) rowsOf(name, kind string, access loop.Access) {
 
 // finite writes the function that looks for infinities and NaN in a block of V.
 func (x *attentionEmitter) finite() {
-	x.open("KERNEL int %s_finite(const float *v, long m)", x.name)
+	x.open("KERNEL int %s_finite(const %s *v, long m)", x.name, forms[x.rowElem(x.a.V)].elem)
 	x.line("vf sum = set(0);")
 	x.open("for (long j = 0; j < m; j++)")
 	for c := 0; c < x.a.E; c += x.target.Lanes {
@@ -224,11 +258,7 @@ func (x *attentionEmitter) finite() {
 
 // values loads channels from c on of row j of v, some lanes when part is not 0.
 func (x *attentionEmitter) values(c, part int) string {
-	at := fmt.Sprintf("v + j * %d + %d", x.rowStep(x.a.V), c)
-	if part > 0 && !x.gathers(x.a.V) {
-		return fmt.Sprintf("load_part(%s, %d)", at, part)
-	}
-	return fmt.Sprintf("load(%s)", at)
+	return x.row(x.a.V, fmt.Sprintf("v + j * %d + %d", x.rowStep(x.a.V), c), part)
 }
 
 // position declares where the queries of batch b stand: the position of the first,

@@ -9,13 +9,13 @@ import (
 
 // channelsEmitter writes attention with channels across lanes for the rows of a key
 // head: the queries of all its heads, query by query within a head. A weight stands
-// at w[r * keys + j], for row r and key j.
+// at w[r * queryStep + j], for row r and key j.
 type channelsEmitter struct{ *attentionEmitter }
 
 // emit writes the functions and returns the number of units, key heads.
 func (x *channelsEmitter) emit() int {
 	a := x.a
-	x.keyStep, x.queryStep = 1, x.keys
+	x.keyStep, x.queryStep = 1, x.target.whole(x.keys)
 	x.averages(x.rows)
 	if x.masks() {
 		x.exclude()
@@ -39,7 +39,7 @@ func (x *channelsEmitter) eachRow() {
 func (x *channelsEmitter) group() {
 	a, d, e := x.a, x.target.whole(x.a.D), x.target.whole(x.a.E)
 	x.open("KERNEL void %s_group(%s, long b, long g)", x.name, x.pointers())
-	x.line("float q[%d] __attribute__((aligned(64))), w[%d] __attribute__((aligned(64)));", x.rows*d, x.rows*x.keys)
+	x.line("float q[%d] __attribute__((aligned(64))), w[%d] __attribute__((aligned(64)));", x.rows*d, x.rows*x.queryStep)
 	x.line("float sums[%d] __attribute__((aligned(64))) = {0}, top[%d], total[%d] = {0}, factor[%d];", x.rows*e, x.rows, x.rows, x.rows)
 	x.position()
 	x.eachRow()
@@ -53,11 +53,22 @@ func (x *channelsEmitter) group() {
 	x.open("for (long from = 0; from < n; from += %d)", x.keys)
 	x.checkStop()
 	x.line("long m = least(n - from, %d), j = 0;", x.keys)
-	x.rowsOf("k", "keys", a.K)
-	x.rowsOf("v", "values", a.V)
-	x.scores()
+	for _, rows := range []struct {
+		name, kind string
+		access     loop.Access
+	}{{"k", "keys", a.K}, {"v", "values", a.V}} {
+		if !x.paged(rows.access) {
+			x.rowsOf(rows.name, rows.kind, rows.access)
+		}
+	}
+	x.eachBlock("k", a.K, x.scores)
 	x.weigh()
-	x.callAverages(x.rows, "sums", e)
+	x.eachBlock("v", a.V, func() {
+		x.callAverages(x.rows, "sums", e, "w + base", "size")
+		if x.paged(a.V) { // sums are scaled once
+			x.line("for (long r = 0; r < %d; r++) factor[r] = 1;", x.rows)
+		}
+	})
 	x.close()
 	x.eachRow()
 	x.result(fmt.Sprintf("sums + r * %d", e), x.share("set(total[r])"), "h", "i")
@@ -65,7 +76,22 @@ func (x *channelsEmitter) group() {
 	x.close()
 }
 
-// scores computes those of all rows with a block of keys.
+// eachBlock does something with all rows of K or V that belong to a block of keys:
+// with size of them from number base on, which stand together.
+func (x *channelsEmitter) eachBlock(name string, access loop.Access, body func()) {
+	if !x.paged(access) {
+		x.open("")
+		x.line("const long base = 0, size = m;")
+	} else {
+		x.open("for (long base = 0; base < m; base += %d)", x.a.Cache.Block)
+		x.line("const long size = least(m - base, %d);", x.a.Cache.Block)
+		x.line("const %s *%s = %s;", forms[x.rowElem(access)].elem, name, x.keyAt("(from + base)", "").at(access))
+	}
+	body()
+	x.close()
+}
+
+// scores computes those of all rows with size keys.
 func (x *channelsEmitter) scores() {
 	row, tall := 0, x.target.Lanes/4
 	for tall > max(1, x.rows) {
@@ -77,12 +103,12 @@ func (x *channelsEmitter) scores() {
 			continue
 		}
 		keys := x.target.Lanes / tall
-		x.open("for (j = 0; j + %d <= m; j += %d)", keys, keys)
+		x.open("for (j = 0; j + %d <= size; j += %d)", keys, keys)
 		x.open("for (long r = %d; r < %d; r += %d)", row, row+n*tall, tall)
 		x.scoreTile(tall, keys)
 		x.close()
 		x.close()
-		x.open("for (; j < m; j++)")
+		x.open("for (; j < size; j++)")
 		x.open("for (long r = %d; r < %d; r++)", row, row+n*tall)
 		x.scoreTile(1, 1)
 		x.close()
@@ -106,13 +132,9 @@ func (x *channelsEmitter) scoreTile(rows, keys int) {
 		}
 		for u := range keys {
 			from := fmt.Sprintf("k + (j + %d) * %d + %s", u, step, at)
-			if part > 0 && !x.gathers(a.K) {
-				x.line("{ vf y = load_part(%s, %d);", from, part)
-			} else {
-				x.line("{ vf y = load(%s);", from)
-			}
+			x.line("{ vf y = %s;", x.row(a.K, from, part))
 			for _, name := range ahead {
-				x.line("  __builtin_prefetch(%s%d + %s, 0, 2);", name, u, at)
+				x.line("  __builtin_prefetch(%s%d + %s, 0, 3);", name, u, at)
 			}
 			for r := range rows {
 				x.line("  a%d = fma_(x%d, y, a%d);", r*keys+u, r, r*keys+u)
@@ -131,32 +153,32 @@ func (x *channelsEmitter) scoreTile(rows, keys int) {
 		x.close()
 	}
 	if rows*keys == 1 {
-		x.line("w[r * %d + j] = fold_sum_f32(a0)[0] * %s[0];", x.keys, literal(a.Scale))
+		x.line("w[r * %d + base + j] = fold_sum_f32(a0)[0] * %s[0];", x.queryStep, literal(a.Scale))
 		return
 	}
 	x.line("vf s = %s * %s;", x.foldAll(rows*keys), literal(a.Scale))
 	for r := range rows {
-		x.line("__builtin_memcpy(w + (r + %d) * %d + j, (float *)&s + %d, %d);", r, x.keys, r*keys, 4*keys)
+		x.line("__builtin_memcpy(w + (r + %d) * %d + base + j, (float *)&s + %d, %d);", r, x.queryStep, r*keys, 4*keys)
 	}
 }
 
 // declareAhead declares pointers to what a later block reads from memory in the
 // place of each of the keys, and returns their names. The memory then works while
-// this block is computed. Values that are not copied are asked for where they are
-// used.
+// this block is computed. Values that stand in one piece are asked for where they
+// are used.
 func (x *channelsEmitter) declareAhead(keys int) []string {
 	var names []string
 	for _, p := range []struct {
 		name   string
 		access loop.Access
 		here   bool
-	}{{"k", x.a.K, true}, {"v", x.a.V, x.gathers(x.a.V)}} {
+	}{{"k", x.a.K, true}, {"v", x.a.V, x.gathers(x.a.V) || x.paged(x.a.V)}} {
 		if !p.here {
 			continue
 		}
 		names = append(names, "ahead_"+p.name)
 		for u := range keys {
-			key := fmt.Sprintf("least(from + j + %d, n - 1)", u+x.keys)
+			key := fmt.Sprintf("least(from + base + j + %d, n - 1)", u+x.keys)
 			x.line("const %s *ahead_%s%d = %s;", forms[x.elems[p.access.Param]].elem, p.name, u, x.keyAt(key, "").at(p.access))
 		}
 	}
@@ -215,7 +237,7 @@ func (x *channelsEmitter) exclude() {
 
 // callExclude excludes keys of row r.
 func (x *channelsEmitter) callExclude(value string, marks int) {
-	x.line("%s_exclude(w + r * %d, %s, %d, %s, b, h, i, from, m, start);", x.name, x.keys, value, marks, x.pass())
+	x.line("%s_exclude(w + r * %d, %s, %d, %s, b, h, i, from, m, start);", x.name, x.queryStep, value, marks, x.pass())
 }
 
 // weigh turns the scores of all rows into weights relative to the largest so far.
@@ -226,7 +248,7 @@ func (x *channelsEmitter) weigh() {
 	if x.masks() {
 		x.callExclude("-__builtin_inff()", 0)
 	}
-	x.line("float *s = w + r * %d;", x.keys)
+	x.line("float *s = w + r * %d;", x.queryStep)
 	x.line("for (j = m; j %% %d; j++) s[j] = -__builtin_inff();", lanes)
 	x.line("vf next = set(top[r]), sum = set(0);")
 	x.line("for (j = 0; j < m; j += %d) next = larger_(load(s + j), next);", lanes)
@@ -238,7 +260,14 @@ func (x *channelsEmitter) weigh() {
 	x.line("top[r] = next[0];")
 	x.close()
 	if x.excludes() {
-		x.line("int careful = !%s_finite(v, m);", x.name)
+		x.line("int careful = 0;")
+		if x.a.Mask == nil { // only the last keys may be excluded, from the first query
+			x.open("if (from + m > start + 1)")
+		} else {
+			x.open("")
+		}
+		x.eachBlock("v", x.a.V, func() { x.line("careful |= !%s_finite(v, size);", x.name) })
+		x.close()
 		x.open("if (careful)")
 		x.eachRow()
 		x.callExclude("-0.0f", 1)

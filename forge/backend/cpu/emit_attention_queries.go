@@ -91,14 +91,14 @@ func (x *queriesEmitter) block() {
 		x.keyBlock()
 		x.shares()
 		at := scope{vars: []string{"b", "h", "i", ""}}.at(a.Out)
-		x.callAverages(x.count, at, a.Out.Strides[2])
+		x.callAverages(x.count, at, a.Out.Strides[2], "w", "m")
 		x.close()
 		return
 	}
 	x.open("for (long from = 0; from < n; from += %d)", x.keys)
 	x.checkStop()
 	x.keyBlock()
-	x.callAverages(x.count, "sums", x.target.whole(a.E))
+	x.callAverages(x.count, "sums", x.target.whole(a.E), "w", "m")
 	x.close()
 	x.shares()
 	x.open("for (long r = 0; r < %d; r++)", x.count)

@@ -70,7 +70,7 @@ func (x *attentionEmitter) average(name string, t averageTile, careful bool) {
 	if x.once {
 		step = x.a.Out.Strides[2]
 	}
-	x.open("KERNEL void %s(float *restrict sums, const float *restrict w, const float *restrict v, const float *restrict factor, long m)", name)
+	x.open("KERNEL void %s(float *restrict sums, const float *restrict w, const %s *restrict v, const float *restrict factor, long m)", name, forms[x.rowElem(x.a.V)].elem)
 	for r := range t.rows {
 		for c := range t.width {
 			if x.once {
@@ -83,8 +83,8 @@ func (x *attentionEmitter) average(name string, t averageTile, careful bool) {
 	x.open("for (long j = 0; j < m; j++)")
 	for c := range t.width {
 		x.line("vf v%d = %s; PIN(v%d);", c, x.values(c*lanes, x.columnPart(t, c)), c)
-		if x.channels && !x.gathers(x.a.V) {
-			x.line("__builtin_prefetch(v + (j + %d) * %d + %d, 0, 2);", x.keys, x.rowStep(x.a.V), c*lanes)
+		if x.channels && !x.gathers(x.a.V) && !x.paged(x.a.V) {
+			x.line("__builtin_prefetch(v + (j + %d) * %d + %d, 0, 3);", x.keys, x.rowStep(x.a.V), c*lanes)
 		}
 	}
 	for r := range t.rows {
@@ -124,9 +124,9 @@ func (x *attentionEmitter) columnPart(t averageTile, c int) int {
 	return x.partOf(t)
 }
 
-// callAverages calls the tiles of some queries, equal ones in a loop. sums is
-// where the results stand and step the distance of their rows.
-func (x *attentionEmitter) callAverages(rows int, sums string, step int) {
+// callAverages calls the tiles of some queries, equal ones in a loop, on so many
+// values. sums is where the results stand and step the distance of their rows.
+func (x *attentionEmitter) callAverages(rows int, sums string, step int, weights, values string) {
 	call := func(careful bool) {
 		list := x.tiles(rows, careful)
 		for i, row := 0, 0; i < len(list); {
@@ -136,8 +136,8 @@ func (x *attentionEmitter) callAverages(rows int, sums string, step int) {
 				n++
 			}
 			column := t.at * x.target.Lanes
-			x.line("for (long r = %d; r < %d; r += %d) %s(%s + r * %d + %d, w + r * %d, v + %d, factor + r, m);",
-				row, row+n*t.rows, t.rows, x.averageName(t, careful), sums, step, column, x.queryStep, column)
+			x.line("for (long r = %d; r < %d; r += %d) %s(%s + r * %d + %d, %s + r * %d, v + %d, factor + r, %s);",
+				row, row+n*t.rows, t.rows, x.averageName(t, careful), sums, step, column, weights, x.queryStep, column, values)
 			if row += n * t.rows; row == rows {
 				row = 0
 			}

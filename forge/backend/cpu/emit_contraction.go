@@ -11,10 +11,11 @@ import (
 // panel of columns or a dot product of a vector.
 type contractionEmitter struct {
 	*emitter
-	c    *loop.Contraction
-	cut  tiling
-	name string
-	elem tensor.DType
+	c      *loop.Contraction
+	cut    tiling
+	name   string
+	elem   tensor.DType
+	weight tensor.DType // of B
 	arithmetic
 	packed []int    // the steps between batches of packed panels; nil when B is not packed
 	batch  []string // the variables of the batch dimensions
@@ -26,7 +27,7 @@ func (e *emitter) contraction(name string, cut tiling, packed []int) int {
 	for _, p := range e.kernel.Params {
 		e.elems = append(e.elems, p.DType())
 	}
-	x.elem = x.c.Elem
+	x.elem, x.weight = x.c.Elem, x.c.Weight
 	x.arithmetic = arithmeticOf(x.elem)
 	for i := range x.c.Batch {
 		x.batch = append(x.batch, fmt.Sprintf("i%d", i))
@@ -69,18 +70,17 @@ func (x *contractionEmitter) function(v variant) string {
 // block of rows that fits the cache; then come blocks and batches.
 func (x *contractionEmitter) tiles() int {
 	lanes := x.target.Lanes
-	vectors := x.target.vectors(x.c.N)
-	whole := variant{x.cut.rows, x.cut.vector, 0}
-	last := variant{x.cut.rows, vectors - (vectors-1)/x.cut.vector*x.cut.vector, x.c.N % lanes}
-	panels := (vectors + x.cut.vector - 1) / x.cut.vector
 	rows := even(x.c.M, x.cut.rows)
-	kinds := []variant{last}
-	if panels > 1 && last != whole {
-		kinds = []variant{whole, last}
-	}
-	for _, v := range kinds {
-		x.tile(v)
-		if rows.first < rows.count {
+	kinds := x.kinds()
+	panels := kinds[len(kinds)-1].to
+	made := make(map[variant]bool)
+	for _, k := range kinds {
+		if made[k.variant] {
+			continue
+		}
+		made[k.variant] = true
+		x.tile(k.variant)
+		if v := k.variant; rows.first < rows.count {
 			v.rows--
 			x.tile(v)
 		}
@@ -90,16 +90,14 @@ func (x *contractionEmitter) tiles() int {
 		x.array("copy", x.c.K*x.cut.vector*lanes)
 	}
 	count := x.grid(panels, rows.count)
-	x.line("long c = panel * %d;", x.cut.vector*lanes)
+	x.line("long c = panel * %d;", x.pace()*lanes)
 	b := x.panelAt()
 	if x.cut.copied {
-		x.copies(kinds, panels, b)
+		x.copies(kinds, b)
 		b = "copy"
 	}
 	x.line("const %s *b = %s;", x.panelElem(), b)
-	for i, v := range kinds {
-		x.ofKind(kinds, panels, i, func() { x.calls(v, rows) })
-	}
+	x.eachKind(kinds, func(v variant) { x.calls(v, rows) })
 	x.close()
 	x.close()
 	return count
@@ -129,32 +127,6 @@ func (x *contractionEmitter) batchOf(count int) int {
 		count *= x.c.Batch[i]
 	}
 	return count
-}
-
-// ofKind writes what is done in panels of kind i: all, or all but the last, or the
-// last one.
-func (x *contractionEmitter) ofKind(kinds []variant, panels, i int, body func()) {
-	if len(kinds) == 1 {
-		body()
-		return
-	}
-	x.open("if (panel %s %d)", []string{"<", "=="}[i], panels-1)
-	body()
-	x.close()
-}
-
-// panelAt is where the panel of a unit begins.
-func (x *contractionEmitter) panelAt() string {
-	if x.packed == nil {
-		return x.over("0", "c").at(x.c.B)
-	}
-	text := fmt.Sprintf("p%d + c * %d", x.c.B.Param, x.c.K)
-	for i, step := range x.packed {
-		if step != 0 {
-			text += fmt.Sprintf(" + i%d * %d", i, step)
-		}
-	}
-	return text
 }
 
 // calls runs the tiles t to end-1, of which the first ones have a row more.
@@ -194,51 +166,6 @@ func (x *contractionEmitter) elemOf() tensor.DType {
 	return tensor.F32
 }
 
-// panelElem is the C type of the elements of a panel.
-func (x *contractionEmitter) panelElem() string {
-	if x.cut.copied {
-		return forms[x.elemOf()].elem
-	}
-	return forms[x.elem].elem
-}
-
-// copies copies the panel of a unit as numbers that are computed with.
-func (x *contractionEmitter) copies(kinds []variant, panels int, from string) {
-	x.open("")
-	x.line("const %s *b = %s;", forms[x.elem].elem, from)
-	for i, v := range kinds {
-		x.ofKind(kinds, panels, i, func() {
-			x.open("for (long k = 0; k < %d; k++)", x.c.K)
-			for j := range v.vectors {
-				x.line("store_%s(copy + k * %d + %d, %s);", x.suffix, v.vectors*x.target.Lanes, j*x.target.Lanes, x.vectorOf(v, j, "k"))
-			}
-			x.close()
-		})
-	}
-	x.close()
-}
-
-// vectorOf is vector j of row k of the panel of B that b points to, packed or where
-// it stands.
-func (x *contractionEmitter) vectorOf(v variant, j int, k string) string {
-	m := len(x.batch)
-	if x.packed != nil {
-		return fmt.Sprintf("load_%v(b + %s * %d + %d)", x.elem, k, v.vectors*x.target.Lanes, j*x.target.Lanes)
-	}
-	at := fmt.Sprintf("b + %s * %d + %d", k, x.c.B.Strides[m], j*x.target.Lanes*x.c.B.Strides[m+1])
-	part := 0
-	if j == v.vectors-1 {
-		part = v.part
-	}
-	switch step := x.c.B.Strides[m+1]; {
-	case step != 1:
-		return fmt.Sprintf("load_strided_%v(%s, %d, %d)", x.elem, at, step, x.lanes(scope{part: part}))
-	case part > 0:
-		return fmt.Sprintf("load_part_%v(%s, %d)", x.elem, at, part)
-	}
-	return fmt.Sprintf("load_%v(%s)", x.elem, at)
-}
-
 // tile writes the function of a register tile whose first result is at row r and
 // column c.
 func (x *contractionEmitter) tile(v variant) {
@@ -253,6 +180,7 @@ func (x *contractionEmitter) tile(v variant) {
 		return x.load(x.result(v, r, j), *c.Bias)
 	})
 	t.loop(c.K, func(chain int, k string) {
+		x.fetch(v, k)
 		t.add(chain, func(r int) string { return a(r, k) }, func(j int) string {
 			if x.cut.copied {
 				return fmt.Sprintf("load_%s(b + %s * %d + %d)", x.suffix, k, v.vectors*lanes, j*lanes)
@@ -301,7 +229,7 @@ func (x *contractionEmitter) factors(v variant) func(r int, k string) string {
 
 // result is the scope of vector j of row r of a tile.
 func (x *contractionEmitter) result(v variant, r, j int) scope {
-	s := x.over(fmt.Sprintf("(r + %d)", r), fmt.Sprintf("(c + %d)", j*x.target.Lanes))
+	s := x.over(fmt.Sprintf("(r + %d)", r), fmt.Sprintf("(c + %d)", x.column(j)*x.target.Lanes))
 	if j == v.vectors-1 {
 		s.part = v.part
 	}

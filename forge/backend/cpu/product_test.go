@@ -23,7 +23,7 @@ var productCases = []struct {
 	{[]int{1, 1}, []int{1, 1}, "matmul"}, {[]int{1, 5}, []int{5, 3}, "bias"}, {[]int{8, 64}, []int{64, 128}, "gelu_tanh"},
 	{[]int{7, 65}, []int{65, 33}, "relu"}, {[]int{33, 65}, []int{65, 31}, "bias"}, {[]int{13, 17}, []int{17, 97}, "silu"},
 	{[]int{3, 300}, []int{300, 10}, "bias"}, {[]int{29, 3}, []int{3, 70}, "matmul"}, {[]int{70, 1100}, []int{1100, 50}, "bias"},
-	{[]int{1, 520}, []int{520, 515}, "relu"}, {[]int{3, 261}, []int{261, 777}, "bias"}, {[]int{4, 131}, []int{131, 2050}, "matmul"},
+	{[]int{1, 520}, []int{520, 515}, "relu"}, {[]int{1, 515}, []int{515, 576}, "bias"}, {[]int{6, 270}, []int{270, 1010}, "silu"}, {[]int{3, 261}, []int{261, 777}, "bias"}, {[]int{4, 131}, []int{131, 2050}, "matmul"},
 	{[]int{2, 37}, []int{19, 37}, "transposed"}, {[]int{5, 100}, []int{35, 100}, "transposed"}, {[]int{40, 33}, []int{21, 33}, "transposed"},
 	{[]int{1, 64}, []int{3, 64}, "transposed"}, {[]int{5, 33}, []int{1, 33}, "transposed"},
 	{[]int{3, 5, 40}, []int{40, 20}, "matmul"}, {[]int{3, 5, 40}, []int{3, 40, 20}, "matmul"}, {[]int{2, 3, 1, 9}, []int{3, 9, 18}, "matmul"},

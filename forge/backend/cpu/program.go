@@ -2,11 +2,14 @@ package cpu
 
 import (
 	"fmt"
+	"slices"
 
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/planned"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/loop"
+	"forgekernel/forge/plan"
+	"forgekernel/forge/tensor"
 )
 
 // program is a graph with its memory and the kernel of each step. Buffers are the
@@ -198,15 +201,18 @@ func (s *step) reason(t Target) string {
 	return "one nest of loops, in vectors"
 }
 
-// pack gives a contraction a copy of its constant matrix in panels.
+// pack gives a contraction a copy of its constant matrix in panels of one vector,
+// which register tiles of every width read: programs for few and for many rows share
+// it.
 func (p *program) pack(t Target, s *step) {
 	c := s.kernel.Contraction
-	var widths []int
-	for vectors := t.vectors(c.N); vectors > 0; vectors -= s.cut.vector {
-		widths = append(widths, min(s.cut.vector, vectors)*t.Lanes)
-	}
-	if at, ok := p.PackMatrix(s.kernel, widths); ok {
-		s.packed, _ = planned.PackedSteps(c, widths)
+	panels := planned.Panels{Widths: slices.Repeat([]int{t.Lanes}, t.vectors(c.N)), Gap: panelGap(c.Weight), Elem: c.Weight}
+	if at, ok := p.PackMatrix(s.kernel, panels); ok {
+		s.packed, _ = panels.Steps(c)
 		s.args[c.B.Param] = at
 	}
 }
+
+// panelGap keeps panels apart by a line of the cache, in elements: a power of two
+// of rows would else put all that a tile reads at a time into the same few lines.
+func panelGap(d tensor.DType) int { return plan.Align / d.Size() }

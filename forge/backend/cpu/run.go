@@ -67,7 +67,11 @@ func (x *executable) execute(ctx context.Context, f *frame, inputs []*tensor.Ten
 		defer working.Store(false)
 		f.args[2] = x.team.address
 	}
-	for _, c := range x.calls {
+	var laps backend.Laps
+	if x.apart { // so that calls are steps
+		laps = backend.NewLaps(ctx)
+	}
+	for i, c := range x.calls {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -80,11 +84,10 @@ func (x *executable) execute(ctx context.Context, f *frame, inputs []*tensor.Ten
 				*f.fault = 0
 				return x.faulted(ctx, f, x.steps[r-faultOf(0)].node)
 			}
-			continue
-		}
-		if err := x.Evaluate(ctx, f.Frame, c.node); err != nil {
+		} else if err := x.Evaluate(ctx, f.Frame, c.node); err != nil {
 			return err
 		}
+		laps.Done(x.steps[i].node)
 	}
 	runtime.KeepAlive(f)
 	runtime.KeepAlive(inputs)

@@ -30,6 +30,7 @@ type tiling struct {
 	unroll int  // rounds of all chains in one of the loop over k
 	block  int  // tiles of rows that run before the next panel of columns; 0 for all
 	steps  int  // rows of B in a sweep
+	spread bool // the vectors of a tile lie apart, so that each goes on through the matrix from tile to tile
 	copied bool // panels of B are copied before they are used
 }
 
@@ -49,6 +50,17 @@ const (
 	sweptRows   = 4
 	sweptBytes  = 512 << 10
 	sweptStride = 1 << 10
+	// A packed matrix is streamed for few rows unless it is small: one that would fit a
+	// cache has mostly left it, since what has few rows multiplies them by many
+	// matrices. The vectors of a tile lie far apart and go on where those of the tile
+	// before ended, since the processor fetches ahead in long runs only. One row takes
+	// so many at a time; more rows than fetchedRows keep the processor so busy that it
+	// sees too little of what comes, and lines are asked for so many bytes ahead.
+	streamedRows  = 16
+	streamedBytes = 128 << 10
+	rowVectors    = 4
+	fetchedRows   = 2
+	fetchedAhead  = 4 << 10
 	// Rows that lie a multiple of pageBytes apart fall into the same few lines of the
 	// first cache, which holds conflictRows of them.
 	pageBytes    = 4 << 10
@@ -68,7 +80,7 @@ var shapes = map[int][][2]int{
 // tileFor picks the form by the sizes, and the register tile with the least
 // estimated time. B is packed, or stands where it is.
 func (t Target) tileFor(c *loop.Contraction, packed bool) tiling {
-	m, size := len(c.Batch), c.Elem.Size()
+	m, size := len(c.Batch), c.Weight.Size()
 	stepK, stepN := c.B.Strides[m], c.B.Strides[m+1]
 	switch {
 	case packed || c.N == 1:
@@ -83,13 +95,16 @@ func (t Target) tileFor(c *loop.Contraction, packed bool) tiling {
 		registers = 16 // a vector of f64 takes two
 	}
 	for _, s := range shapes[registers] {
-		if s[0] > conflictRows && size*c.A.Strides[m]%pageBytes == 0 && size*c.A.Strides[m] > 0 {
+		if row := c.Elem.Size() * c.A.Strides[m]; s[0] > conflictRows && row%pageBytes == 0 && row > 0 {
 			continue
 		}
 		cut := tiling{form: inTiles, rows: s[0], vector: s[1]}
 		if cost := cut.cost(t, c); least == 0 || cost < least {
 			best, least = cut, cost
 		}
+	}
+	if c.M == 1 && streamed(c, packed) {
+		best = tiling{form: inTiles, rows: 1, vector: rowVectors}
 	}
 	return t.fit(c, packed, best)
 }
@@ -110,12 +125,18 @@ func (t Target) fit(c *loop.Contraction, packed bool, cut tiling) tiling {
 	for c.Elem != tensor.F64 && cut.rows*cut.vector*cut.chains < minChains && 4*cut.chains <= c.K {
 		cut.chains *= 2
 	}
-	half := c.Elem == tensor.F16 || c.Elem == tensor.BF16
-	cut.copied = (!packed || half) && c.M >= copiedRows && max(4, c.Elem.Size())*c.K*cut.vector*t.Lanes <= copiedBytes
+	cut.spread = streamed(c, packed)
+	half := c.Weight == tensor.F16 || c.Weight == tensor.BF16
+	cut.copied = (!packed || half) && c.M >= copiedRows && max(4, c.Weight.Size())*c.K*cut.vector*t.Lanes <= copiedBytes
 	if rows := max(minBlock, matrixBytes/(c.Elem.Size()*max(1, c.K))); rows < c.M && !cut.copied {
 		cut.block = rows / cut.rows
 	}
 	return cut
+}
+
+// streamed reports whether the work waits for the packed matrix to come from far.
+func streamed(c *loop.Contraction, packed bool) bool {
+	return packed && c.M <= streamedRows && c.Weight.Size()*c.K*c.N >= streamedBytes
 }
 
 // vectors is the number of vectors that n columns need.
@@ -177,6 +198,9 @@ func (cut tiling) describe(packed bool) string {
 		s += "panels of the matrix copied before use"
 	default:
 		s += "the matrix read where the second operand stands"
+	}
+	if cut.spread {
+		s += ", which each vector of a tile goes through in a part of its own"
 	}
 	if cut.chains > 1 {
 		s += fmt.Sprintf(", each sum in %d parts", cut.chains)

@@ -115,7 +115,9 @@ func TestConformance(t *testing.T) {
 func TestContract(t *testing.T) {
 	b := device(t)
 	conformance.RunExecutable(t, b)
-	t.Run("transfers", func(t *testing.T) { t.Skip("transfers between ranks have no kernels yet, and a program with one is refused") })
+	t.Run("transfers", func(t *testing.T) {
+		t.Skip("transfers between ranks have no kernels yet, and a program with one is refused")
+	})
 }
 
 // TestFaults sees that errors of a run read as they do on the interpreter, and that the

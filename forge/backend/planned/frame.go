@@ -28,7 +28,7 @@ func (p *Program) NewFrame() *Frame {
 		case b.Scratch > 0:
 			f.Memory[i] = Zeros[byte](int(b.Scratch))
 		case b.Packed != nil:
-			f.Memory[i] = b.Packed
+			f.Memory[i] = b.Packed.bytes
 		case b.Result < 0:
 			f.Memory[i] = Zeros[byte](int(b.written(p.Graph)))
 		}

@@ -7,6 +7,10 @@
 // A [Frame] is the memory of one run, part of it the caller's inputs and outputs
 // ([Program.Fill]). Outputs that a run does not write where the caller wants them are
 // copied there ([Program.Copied]).
+//
+// Constants are the tensors of the graph, which nobody changes and all programs share.
+// A matrix is packed once for all programs of the process that read the same storage in
+// the same order, and its packed form goes with the last of them ([Packed]).
 package planned
 
 import (
@@ -39,7 +43,7 @@ type Buffer struct {
 	Slot     int            // index of the slot; -1 for none
 	Input    int            // index of the input; -1 for none
 	Constant *tensor.Tensor // memory that no run writes
-	Packed   []byte         // the elements of a constant in an order of the backend's own
+	Packed   *pack          // the elements of a constant in an order of the backend's own
 	Scratch  int64          // bytes that the kernels of one node share
 	Output   *ir.Value      // all of it is this value
 	// Updated says that a kernel writes into an input, so that the run needs a

@@ -53,12 +53,12 @@ func TestPackMatrix(t *testing.T) {
 			t.Fatal(err)
 		}
 		k := list[0]
-		at, ok := p.PackMatrix(k, []int{4, 4}[:(k.Contraction.N+3)/4])
+		at, ok := p.PackMatrix(k, planned.Panels{Widths: []int{4, 4}[:(k.Contraction.N+3)/4], Gap: 1, Elem: tensor.F32})
 		if !ok {
 			packed = append(packed, nil)
 			continue
 		}
-		raw := p.Buffers[at.Buffer].Packed
+		raw := p.NewFrame().Memory[at.Buffer]
 		panels := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(raw))), len(raw)/4)
 		if address := uintptr(unsafe.Pointer(unsafe.SliceData(panels))); address%plan.Align != 0 {
 			t.Errorf("the panels begin at %#x", address)
@@ -66,8 +66,8 @@ func TestPackMatrix(t *testing.T) {
 		packed = append(packed, panels)
 	}
 	want := [][]float32{
-		{0, 1, 2, 3, 5, 6, 7, 8, 10, 11, 12, 13, 4, 0, 0, 0, 9, 0, 0, 0, 14, 0, 0, 0},
-		{0, 5, 10, 0, 1, 6, 11, 0, 2, 7, 12, 0, 3, 8, 13, 0, 4, 9, 14, 0},
+		{0, 1, 2, 3, 5, 6, 7, 8, 10, 11, 12, 13, 0, 4, 0, 0, 0, 9, 0, 0, 0, 14, 0, 0, 0, 0},
+		{0, 5, 10, 0, 1, 6, 11, 0, 2, 7, 12, 0, 3, 8, 13, 0, 4, 9, 14, 0, 0},
 	}
 	if !slices.EqualFunc(packed, want, slices.Equal) {
 		t.Errorf("the panels are %v, want %v", packed, want)

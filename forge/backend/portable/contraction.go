@@ -54,10 +54,13 @@ func (x *Executable) contraction(k *loop.Kernel, s *step) (kernel, error) {
 	}
 	if !slices.ContainsFunc(c.B.Strides[:len(c.Batch)], func(step int) bool { return step != 0 }) {
 		var at planned.Place
-		if at, t.packed = x.PackMatrix(k, t.widths()); t.packed {
+		if at, t.packed = x.PackMatrix(k, planned.Panels{Widths: t.widths(), Elem: tensor.F32}); t.packed {
 			s.args[c.B.Param] = at
 			return t, nil
 		}
+	}
+	if c.Weight != tensor.F32 {
+		return nil, fmt.Errorf("the matrix is %v and no constant, which could be widened before", c.Weight)
 	}
 	if t.panelSize() > maxPanel {
 		return nil, fmt.Errorf("sums of %d products need a panel of %d MiB", t.k, t.panelSize()>>18)

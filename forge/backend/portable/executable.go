@@ -123,6 +123,7 @@ func (x *Executable) run(ctx context.Context, f *frame, outputs, inputs []*tenso
 }
 
 func (x *Executable) execute(ctx context.Context, f *frame) error {
+	laps := backend.NewLaps(ctx)
 	for _, s := range x.steps {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -131,12 +132,14 @@ func (x *Executable) execute(ctx context.Context, f *frame) error {
 			if err := x.Evaluate(ctx, f.Frame, s.node); err != nil {
 				return err
 			}
+			laps.Done(s.node)
 			continue
 		}
 		x.point(f, s.args)
 		if !s.kernel.run(&f.call) {
 			return context.Cause(ctx)
 		}
+		laps.Done(s.node)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -118,8 +118,9 @@ func (x *Executable) lower(n *ir.Node) ([]step, error) {
 	locals := make(map[*loop.Local]planned.Place)
 	for _, k := range kernels {
 		s := step{node: n}
-		for _, p := range k.Params {
-			if d := p.DType(); d != tensor.F32 {
+		for i, p := range k.Params {
+			weight := k.Contraction != nil && i == k.Contraction.B.Param // which may be packed as f32
+			if d := p.DType(); d != tensor.F32 && !weight {
 				return nil, fmt.Errorf("%v is %v; vectors hold f32", p, d)
 			}
 			at, known := locals[p.Local]

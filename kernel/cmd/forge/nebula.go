@@ -26,6 +26,6 @@ func nebulaCommand() *cobra.Command {
 			return usageError{fmt.Errorf("no command %q of forge nebula: there are %s", args[0], strings.Join(names, ", "))}
 		},
 	}
-	cmd.AddCommand(nebulaDoctorCommand(), nebulaPSCommand(), nebulaKillCommand(), nebulaManifestCommand())
+	cmd.AddCommand(nebulaDoctorCommand(), nebulaPSCommand(), nebulaKillCommand(), nebulaManifestCommand(), nebulaRankCommand())
 	return cmd
 }

@@ -45,7 +45,15 @@ INLINE vh set_bits16(u16 x) { return x - (vh){0}; }
 INLINE vb set_bits8(u8 x) { return x - (vb){0}; }
 
 /* Half precision: to float is exact, from float rounds to nearest even. */
-INLINE vf widen_bf16(vh h) { return (vf)(CONVERT(h, vi) << 16); }
+#if defined(__AVX512F__) && LANES == 16 && !defined(__clang__) /* gcc 12 converts halves of vectors */
+INLINE vi extend(vh h) {
+  typedef short s16 __attribute__((vector_size(32)));
+  return __builtin_ia32_pmovzxwd512_mask((s16)h, (vi){0}, (unsigned short)-1);
+}
+#else
+INLINE vi extend(vh h) { return CONVERT(h, vi); }
+#endif
+INLINE vf widen_bf16(vh h) { return (vf)(extend(h) << 16); }
 INLINE vh narrow_bf16(vf x) {
   vi b = (vi)x, r = (b + 0x7fff + ((b >> 16) & 1)) >> 16;
   return CONVERT((r & ~(x != x)) | (((b >> 16) | 0x40) & (x != x)), vh);
