@@ -98,7 +98,8 @@ func (c *Context) end() error {
 // Do runs f on the thread of the context, after what others have sent, and returns
 // its error. When ctx ends before f has begun, it does not run; when it ends during f,
 // which is short and does not wait for the device, the error is that of f.
-// It may be called by any goroutine but not within Do.
+// It may be called by any goroutine but not within Do. The way to the thread and back
+// takes some 16 µs (captures/h200.txt), so that what belongs together goes into one call.
 func (c *Context) Do(ctx context.Context, f func() error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -78,8 +78,8 @@ func (s *Stream) Alloc(bytes int64) (*Memory, error) {
 	}
 	m := &Memory{Bytes: bytes, c: s.c}
 	err := s.c.call(display.FormatBytes(bytes), "cuMemAllocFromPoolAsync", uintptr(unsafe.Pointer(&m.Address)), uintptr(bytes), s.c.pool, s.handle)
-	if errors.Is(err, OutOfMemory) {
-		return nil, s.c.explain(err, bytes)
+	if e := (*Error)(nil); errors.As(err, &e) && e.Code == OutOfMemory {
+		return nil, s.c.explain(e, bytes)
 	}
 	if err != nil {
 		return nil, err
@@ -88,15 +88,14 @@ func (s *Stream) Alloc(bytes int64) (*Memory, error) {
 }
 
 // explain adds numbers to an error of too little memory.
-func (c *Context) explain(err error, bytes int64) error {
-	e := *err.(*Error) //nolint:errorlint // call returns nothing else
-	st, failed := c.Statistics()
-	if failed != nil {
-		return errors.Join(err, failed)
+func (c *Context) explain(e *Error, bytes int64) error {
+	st, err := c.Statistics()
+	if err != nil {
+		return errors.Join(e, err)
 	}
 	e.Detail = fmt.Sprintf("%s on device %d; %s of %s are free, and this context uses %s of the %s that it holds",
 		display.FormatBytes(bytes), c.Ordinal, display.FormatBytes(st.Free), display.FormatBytes(st.Total), display.FormatBytes(st.Used), display.FormatBytes(st.Reserved))
-	return &e
+	return e
 }
 
 // Free gives memory back once the work in the stream so far is done.

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"github.com/ebitengine/purego"
 )
@@ -162,10 +163,17 @@ func (l *Library) Call(name string, args ...uintptr) int32 {
 	return int32(code)
 }
 
-// Text reads a string that ends in a 0, of at most 4096 bytes; empty at address 0.
+// maxText bounds what [Text] reads, in bytes.
+const maxText = 4096
+
+// Text reads a string of C that ends in a 0; empty at address 0.
 func Text(at *byte) string {
 	if at == nil {
 		return ""
 	}
-	return text(at, 4096)
+	n := 0
+	for n < maxText && *(*byte)(unsafe.Add(unsafe.Pointer(at), n)) != 0 {
+		n++
+	}
+	return string(unsafe.Slice(at, n))
 }
