@@ -7,6 +7,7 @@ PYTHON  ?= python3
 VENV    := .venv
 VPY     := $(VENV)/bin/python
 PEERS   := .venv-peers
+CUDA    := .venv-cuda
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo devel)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 HOSTPKG := kernel/gocell/hostpkg
@@ -18,7 +19,7 @@ export CGO_ENABLED := 0
 # With one setting for all, a package is compiled once.
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: all build generate run test vet lint test-go race faults conformance peers-env test-clients lab bench peers capture models nebula-demo nebula-peers nebula-bars nebula-fixtures clean
+.PHONY: all build generate run test vet lint test-go race faults conformance peers-env cuda-env test-clients lab bench peers capture models nebula-demo nebula-peers nebula-bars nebula-fixtures clean
 
 all: build
 
@@ -49,8 +50,8 @@ vet: generate
 # compiler: a second run, and another package, finds what has not changed.
 test-go race conformance: export FORGE_CACHE_DIR := $(CURDIR)/build/cache
 
-test-go: generate peers-env
-	FORGE_BIN=$(CURDIR)/bin/forge FORGE_PYTHON=$(CURDIR)/$(VPY) NEBULA_TEST_TORCH_PYTHON=$(wildcard $(CURDIR)/$(PEERS)/bin/python) $(GO) test ./...
+test-go: generate peers-env cuda-env
+	NEBULA_CUDA_LIBS=$(firstword $(wildcard $(CURDIR)/$(CUDA)/lib/python3*/site-packages/nvidia/cuda_nvrtc/lib)) FORGE_BIN=$(CURDIR)/bin/forge FORGE_PYTHON=$(CURDIR)/$(VPY) NEBULA_TEST_TORCH_PYTHON=$(wildcard $(CURDIR)/$(PEERS)/bin/python) $(GO) test ./...
 
 # The race detector needs a C compiler.
 race: generate
@@ -72,6 +73,15 @@ peers-env: $(VENV)/.stamp
 $(VENV)/.stamp: kernel/peers/requirements.txt
 	$(PYTHON) -m venv --clear $(VENV) || { echo "python3 has no venv module: install the package python3-venv"; exit 1; }
 	$(VPY) -m pip install -q --disable-pip-version-check -r $<
+	@touch $@
+
+# NVIDIA's compiler, which needs no GPU, by version and hash: 90 MB to download. It is
+# for Linux on x86-64; elsewhere tests that compile kernels for GPUs are skipped.
+cuda-env: $(CUDA)/.stamp
+
+$(CUDA)/.stamp: forge/backend/cuda/requirements.txt
+	$(PYTHON) -m venv --clear $(CUDA) || { echo "python3 has no venv module: install the package python3-venv"; exit 1; }
+	test "$$(uname -sm)" != "Linux x86_64" || $(CUDA)/bin/python -m pip install -q --no-cache-dir --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
 test-clients: build peers-env
@@ -181,4 +191,4 @@ models: build $(PEERS)/.models
 	mv build/MODELS.md $(MODELS)/MODELS.md
 
 clean:
-	rm -rf bin build $(VENV) $(PEERS) $(DEMO) $(HOSTPKG)/exports/packages.zip
+	rm -rf bin build $(VENV) $(PEERS) $(DEMO) $(CUDA) $(HOSTPKG)/exports/packages.zip
