@@ -78,7 +78,7 @@ func seeded(t testing.TB, c model.Config) *model.Model {
 
 func spec(tp, pp int) Spec {
 	return Spec{
-		Layout: shard.Layout{TP: tp, PP: pp}, Backend: "interp", Threads: 1, Deadline: 2 * time.Second,
+		Layout: shard.Layout{TP: tp, PP: pp}, Backend: "interp", Threads: 1, Deadline: 10 * time.Second, // for healthy ones on a busy machine
 		Engine: engine.Options{BlockSize: 8, Blocks: 32, Context: 64, MaxRows: 4, MaxTokens: 32},
 	}
 }
