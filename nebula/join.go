@@ -7,6 +7,7 @@ import (
 	"forgekernel/nebula/job"
 	"forgekernel/nebula/launch"
 	"forgekernel/nebula/sched"
+	"forgekernel/nebula/serve"
 )
 
 // Join makes this process a rank of a job whose ranks a launcher has started, all with
@@ -37,6 +38,15 @@ func Join(ctx context.Context, r *launch.Rank, m *Model, opts ...Option) (*Job, 
 	}
 	jobs.set(s, j)
 	return j, nil
+}
+
+// Joined is the job of a service that [job.Join] or [job.Local] gave to one who needs its
+// engine, too; spec is what its ranks agreed on. Closing the job closes the service. It
+// is none of those that have a name.
+func Joined(m *Model, spec job.Spec, s *serve.Local) (*Job, error) {
+	j := newJob(m, options{Spec: spec, replicas: 1})
+	j.replicas[0] = &local{s}
+	return j, j.route()
 }
 
 func newJob(m *Model, o options) *Job {

@@ -36,11 +36,17 @@ func Encode(c *Capture) ([]byte, error) {
 	if err := Verify(c); err != nil {
 		return nil, err
 	}
-	body, err := json.Marshal(c)
+	return Seal(format, Version, c)
+}
+
+// Seal returns a measurement, of this package or of another one, as the content of a
+// file that carries its hash.
+func Seal(format string, version int, measurement any) ([]byte, error) {
+	body, err := json.Marshal(measurement)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := json.MarshalIndent(envelope{format, Version, hash(body), body}, "", " ")
+	raw, err := json.MarshalIndent(envelope{format, version, hash(body), body}, "", " ")
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +57,7 @@ func Encode(c *Capture) ([]byte, error) {
 	return append(raw, '\n'), nil
 }
 
-// numberList is an indented list of numbers, which Encode writes on one line. No
+// numberList is an indented list of numbers, which Seal writes on one line. No
 // text of JSON holds a line break, so that it finds nothing else.
 var numberList, space = regexp.MustCompile(`\[\n[-+0-9.eE,\s]+\]`), regexp.MustCompile(`\s`)
 
@@ -68,28 +74,34 @@ func Hash(c *Capture) (string, error) {
 
 // Decode reads the content of a file and verifies it: see [Verify].
 func Decode(raw []byte) (*Capture, error) {
-	var e envelope
-	if err := strict(raw, &e); err != nil {
-		return nil, err
-	}
-	if e.Format != format {
-		return nil, fmt.Errorf("format is %q, not %q", e.Format, format)
-	}
-	if e.Version != Version {
-		return nil, fmt.Errorf("version %d; this program reads version %d", e.Version, Version)
-	}
-	var body bytes.Buffer
-	if err := json.Compact(&body, e.Capture); err != nil {
-		return nil, err
-	}
-	if sum := hash(body.Bytes()); sum != e.SHA256 {
-		return nil, fmt.Errorf("the content has the SHA-256 %s, not %q: it was changed after it was written", sum, e.SHA256)
-	}
 	c := new(Capture)
-	if err := strict(body.Bytes(), c); err != nil {
+	if err := Unseal(raw, format, Version, c); err != nil {
 		return nil, err
 	}
 	return c, Verify(c)
+}
+
+// Unseal reads what [Seal] wrote with the same format and version, every field of which
+// into knows. It checks the hash.
+func Unseal(raw []byte, format string, version int, into any) error {
+	var e envelope
+	if err := strict(raw, &e); err != nil {
+		return err
+	}
+	if e.Format != format {
+		return fmt.Errorf("format is %q, not %q", e.Format, format)
+	}
+	if e.Version != version {
+		return fmt.Errorf("version %d; this program reads version %d", e.Version, version)
+	}
+	var body bytes.Buffer
+	if err := json.Compact(&body, e.Capture); err != nil {
+		return err
+	}
+	if sum := hash(body.Bytes()); sum != e.SHA256 {
+		return fmt.Errorf("the content has the SHA-256 %s, not %q: it was changed after it was written", sum, e.SHA256)
+	}
+	return strict(body.Bytes(), into)
 }
 
 // strict decodes one value, in which every field is known.
@@ -107,6 +119,19 @@ func strict(raw []byte, into any) error {
 
 // Read reads and verifies the file of a capture.
 func Read(path string) (*Capture, error) {
+	raw, err := ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	c, err := Decode(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+// ReadFile reads a regular file of at most [MaxFile] bytes.
+func ReadFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -126,9 +151,5 @@ func Read(path string) (*Capture, error) {
 	if len(raw) > MaxFile {
 		return nil, fmt.Errorf("%s has more than %d bytes, the limit for a capture", path, MaxFile)
 	}
-	c, err := Decode(raw)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return c, nil
+	return raw, nil
 }

@@ -29,6 +29,19 @@ type Report struct {
 // Check runs the gate. The error says what differs, and where. The engine must have
 // blocks for all prompts with their continuations, and no request 1 to len(Prompts).
 func (g Gate) Check(ctx context.Context, e Engine, ref *Reference) (Report, error) {
+	want := make([]Continuation, len(g.Prompts))
+	for i, prompt := range g.Prompts {
+		var err error
+		if want[i], err = ref.Greedy(ctx, prompt, g.Tokens); err != nil {
+			return Report{}, err
+		}
+	}
+	return g.Compare(ctx, e, want)
+}
+
+// Compare is Check with continuations, one for each prompt, that [Reference.Greedy]
+// gave before.
+func (g Gate) Compare(ctx context.Context, e Engine, want []Continuation) (Report, error) {
 	var report Report
 	rows, err := g.requests(e.Info())
 	if err != nil {
@@ -40,9 +53,7 @@ func (g Gate) Check(ctx context.Context, e Engine, ref *Reference) (Report, erro
 		}
 	}()
 	for i := range rows {
-		if rows[i].want, err = ref.Greedy(ctx, g.Prompts[i], g.Tokens); err != nil {
-			return report, err
-		}
+		rows[i].want = want[i]
 	}
 	for {
 		step, of := g.step(rows, e.Info())

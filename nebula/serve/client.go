@@ -5,20 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"sync/atomic"
-	"time"
 
-	"forgekernel/nebula/collective"
 	"forgekernel/nebula/engine"
 	"forgekernel/nebula/launch"
 	"forgekernel/nebula/sched"
 	"forgekernel/nebula/trace"
 )
 
-// ErrLeft is the error of requests and questions whose leader has gone. It is
-// wrapped with what is known of the reason.
+// ErrLeft is the error of requests and questions whose leader has gone without
+// giving a cause. It is wrapped with an [engine.Error] of rank 0, which has what is
+// known of the reason.
 var ErrLeft = errors.New("the leader of the job has gone")
 
 // maxAnswer bounds an answer, in bytes: traces are the largest.
@@ -30,8 +28,9 @@ type Client struct {
 	info   engine.Info
 	ctx    context.Context // ends with the conversation; its cause says why
 	cancel context.CancelCauseFunc
-	why    func() error
-	heard  atomic.Bool // something from the leader
+	terms  Terms
+	heard  atomic.Bool // something from the leader, ever
+	news   atomic.Bool // and lately
 
 	mu        sync.Mutex
 	last      uint64
@@ -51,114 +50,6 @@ type remote struct {
 type pending struct {
 	parts []byte
 	done  chan error // capacity 1
-}
-
-// Dial waits until the leader is ready, for as long as ctx allows, and begins
-// the conversation. A leader that is silent for the deadline has gone. When it
-// has gone, why says what is known about that; it may be nil, and so may its
-// error.
-func Dial(ctx context.Context, c Conn, deadline time.Duration, why func() error) (*Client, error) {
-	type first struct {
-		ready
-		err error
-	}
-	hello := make(chan first, 1)
-	go func() {
-		var h first
-		h.ready, h.err = hear(ctx, c)
-		hello <- h
-	}()
-	k := &Client{conn: c, why: why, requests: make(map[uint64]*remote), questions: make(map[uint64]*pending)}
-	k.ctx, k.cancel = context.WithCancelCause(context.Background())
-	select {
-	case h := <-hello:
-		if h.err != nil {
-			return nil, k.gone(h.err)
-		}
-		if h.Err != nil {
-			return nil, h.Err.decode()
-		}
-		k.info = *h.Info
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	go k.receive()
-	go k.watch(deadline)
-	return k, nil
-}
-
-// signs is how often within the deadline a leader is asked for a sign of life.
-const signs = 4
-
-// watch ends the conversation with a leader that is silent. It counts questions
-// without an answer, not time, which also passes while this process is stopped.
-func (k *Client) watch(deadline time.Duration) {
-	tick := time.NewTicker(max(deadline/signs, time.Millisecond))
-	defer tick.Stop()
-	ping := make(chan struct{}, 1)
-	defer close(ping)
-	go func() { // a leader that takes no frames must not hold up the count
-		for range ping {
-			k.tell(kindPing, 0)
-		}
-	}()
-	for missed := 0; missed < signs; missed++ {
-		if k.heard.Swap(false) {
-			missed = 0
-		}
-		select {
-		case ping <- struct{}{}:
-		default:
-		}
-		select {
-		case <-k.ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
-	k.end(fmt.Errorf("%w: %w", ErrLeft, &engine.Error{Op: "answer", Err: fmt.Errorf("silent for %v: %w", deadline, collective.ErrTimeout)}))
-}
-
-// hear takes the leader's first frame.
-func hear(ctx context.Context, c Conn) (ready, error) {
-	f, err := c.Recv(ctx)
-	if err != nil {
-		return ready{}, err
-	}
-	m, err := decode(f)
-	if err != nil {
-		return ready{}, err
-	}
-	var r ready
-	if m.kind != kindReady {
-		return r, fmt.Errorf("a leader that begins with a frame of kind %d", m.kind)
-	}
-	if err := json.Unmarshal(m.body, &r); err != nil {
-		return r, err
-	}
-	if r.Err == nil && r.Info == nil {
-		return r, errors.New("a leader that says nothing about itself")
-	}
-	return r, nil
-}
-
-// failure is the cause that the leader gives before it leaves.
-type failure struct{ error }
-
-// gone makes the reason for the end of the conversation.
-func (k *Client) gone(err error) error {
-	if f := (failure{}); errors.As(err, &f) {
-		return f.error
-	}
-	if k.why != nil {
-		if known := k.why(); known != nil {
-			return fmt.Errorf("%w: %w", ErrLeft, known)
-		}
-	}
-	if errors.Is(err, io.EOF) {
-		return ErrLeft
-	}
-	return fmt.Errorf("%w: %w", ErrLeft, err)
 }
 
 // Info implements Service.
@@ -341,16 +232,27 @@ func (q *remote) finish(f *sched.Finish) {
 }
 
 // receive takes what the leader sends, until it leaves.
-func (k *Client) receive() {
-	for {
+func (k *Client) receive(hello chan<- ready) {
+	for begun := false; ; {
 		f, err := k.conn.Recv(k.ctx)
-		k.heard.Store(true)
 		var m message
 		if err == nil {
+			k.heard.Store(true)
+			k.news.Store(true)
 			m, err = decode(f)
 		}
-		if err == nil {
+		switch {
+		case err != nil:
+		case begun || m.kind == kindPong:
 			err = k.take(m)
+		case m.kind == kindReady:
+			var r ready
+			if r, err = firstWord(m); err == nil {
+				begun = true
+				hello <- r
+			}
+		default:
+			err = fmt.Errorf("a leader that begins with a frame of kind %d", m.kind)
 		}
 		if err != nil {
 			k.end(k.gone(err))

@@ -9,14 +9,21 @@ import (
 
 	"forgekernel/kernel/client"
 	"forgekernel/kernel/wire"
+	"forgekernel/nebula/model"
 )
 
 // asForge makes the test binary behave as the forge command, so that the
 // kernel under test, and the session it starts, are this very build.
 const asForge = "FORGE_TEST_MAIN"
 
+// faultVariable names something that goes wrong in this build.
+const faultVariable = "FORGE_TEST_FAULT"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(asForge) != "" {
+		if os.Getenv(faultVariable) == "reference" {
+			referenceOf = func(string) (*model.Model, error) { return model.Seeded(model.TinyDecoder(), 99) }
+		}
 		main()
 		return
 	}

@@ -25,11 +25,16 @@ type progressLine struct {
 // withProgress returns a context whose displays are such a line, and a function
 // that wipes it, to be called before anything is printed.
 func withProgress(cmd *cobra.Command) (ctx context.Context, wipe func()) {
+	return withProgressOf(cmd.Context(), cmd)
+}
+
+// withProgressOf is the same for work under another context than the command's.
+func withProgressOf(under context.Context, cmd *cobra.Command) (ctx context.Context, wipe func()) {
 	line := &progressLine{w: io.Discard, stay: cmd.ErrOrStderr()}
 	if w := cmd.ErrOrStderr(); isScreen(w) {
 		line.w = w
 	}
-	return display.WithSink(cmd.Context(), line), func() { fmt.Fprint(line.w, "\r\x1b[K") }
+	return display.WithSink(under, line), func() { fmt.Fprint(line.w, "\r\x1b[K") }
 }
 
 func (l *progressLine) Show(o display.Output) error {

@@ -18,11 +18,27 @@ import (
 // with the signal as the reason. A second signal ends the process at once. The
 // kernel is not stoppable: to it SIGINT means the running cell.
 func stoppable(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return stoppableBy(run, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+}
+
+// stoppableRanks is the same for a command that has ranks. A rank that has gone breaks
+// its sockets, which gives a SIGPIPE as well; there a failure to print is an error of
+// the one who prints.
+func stoppableRanks(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	caught := stoppableBy(run, syscall.SIGTERM, syscall.SIGHUP)
+	return func(cmd *cobra.Command, args []string) error {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // to nobody: it does not kill
+		return caught(cmd, args)
+	}
+}
+
+// stoppableBy is stoppable by some signals and SIGINT.
+func stoppableBy(run func(*cobra.Command, []string) error, by ...os.Signal) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		ctx, stop := context.WithCancelCause(cmd.Context())
 		defer stop(nil)
 		signals := make(chan os.Signal, 1)
-		signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+		signal.Notify(signals, by...)
 		if !signal.Ignored(syscall.SIGINT) { // as it is for a job in the background
 			signal.Notify(signals, syscall.SIGINT)
 		}

@@ -1,0 +1,275 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"forgekernel/nebula"
+	"forgekernel/nebula/engine"
+	"forgekernel/nebula/job"
+	"forgekernel/nebula/launch"
+	"forgekernel/nebula/serve"
+)
+
+// led is a job that this process leads: it is rank 0, or all of it.
+type led struct {
+	*serve.Local
+	model *nebula.Model
+	spec  job.Spec
+	ranks launch.Job // how they were started
+	// Threads of each rank.
+	threads int
+}
+
+// lead does what a command says on rank 0 of a job, whoever starts the ranks: nobody
+// where there is one, a launcher that has started this same command on every rank, or
+// else this process, which starts itself so many times. Other ranks serve, and print
+// nothing. The model is closed at the end.
+func (d *decoder) lead(cmd *cobra.Command, m *nebula.Model, work func(context.Context, *led) error) error {
+	defer m.Close()
+	place, err := launch.Detect(os.LookupEnv)
+	switch {
+	case err != nil:
+		return err
+	case place.Size == 1 && d.spec.Layout.Ranks() == 1:
+		if d.spec.Threads, err = d.threads(place); err != nil {
+			return err
+		}
+		l, err := job.Local(cmd.Context(), m.Decoder(), d.spec, nil)
+		if err != nil {
+			return err
+		}
+		return finished(cmd.Context(), work, &led{l, m, d.spec, place, d.spec.Threads})
+	case place.Launcher == "none":
+		return parent(cmd, d.spec.Layout.Ranks())
+	}
+	return d.member(cmd, m, work)
+}
+
+// threads are those of each rank.
+func (d *decoder) threads(place launch.Job) (int, error) {
+	if d.spec.Threads != 0 {
+		return d.spec.Threads, nil
+	}
+	n, _, err := place.Threads(os.LookupEnv, launch.CoresHere(os.DirFS("/")))
+	return n, err
+}
+
+// finished does the work of a command and ends the job.
+func finished(ctx context.Context, work func(context.Context, *led) error, l *led) error {
+	err := work(ctx, l)
+	closing := l.Close()
+	if err == nil {
+		err = closing // else it is the same again, or follows from it
+	}
+	return err
+}
+
+// member is what a rank of a launcher, or of parent, does.
+func (d *decoder) member(cmd *cobra.Command, m *nebula.Model, work func(context.Context, *led) error) error {
+	r, err := launch.Attach()
+	if err != nil {
+		return err
+	}
+	if r.Job.Rank != 0 {
+		_, err := job.Join(r.Context(), r, d.spec, nil)
+		if e := (*engine.Error)(nil); errors.As(err, &e) && e.Rank != r.Job.Rank {
+			return exitStatus(exitFailure) // rank 0 says it
+		}
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(cmd.Context())
+	defer cancel(nil)
+	context.AfterFunc(r.Context(), func() { cancel(context.Cause(r.Context())) })
+	if !r.Started() {
+		interrupts := make(chan os.Signal, 1)
+		signal.Notify(interrupts, syscall.SIGINT) // that of the other ranks is ignored: they end with this one
+		defer signal.Stop(interrupts)
+		go func() {
+			select {
+			case s := <-interrupts:
+				cancel(fmt.Errorf("stopped: %v", s))
+			case <-ctx.Done():
+			}
+		}()
+		return d.leader(ctx, r, m, work)
+	}
+	cmd.SetOut(framed{r, kindOut})
+	cmd.SetErr(framed{r, kindErr})
+	go func() {
+		for {
+			f, err := r.Recv(ctx)
+			if err != nil {
+				return
+			}
+			if f.Kind == kindCancel {
+				cancel(errors.New(string(f.Body)))
+			}
+		}
+	}()
+	err = d.leader(ctx, r, m, work)
+	status := report(cmd.ErrOrStderr(), cmd, err)
+	if err := r.Send(unhurried(), launch.Frame{Kind: kindEnd}); err != nil {
+		return err
+	}
+	if status == 0 {
+		return nil
+	}
+	return exitStatus(status)
+}
+
+func (d *decoder) leader(ctx context.Context, r *launch.Rank, m *nebula.Model, work func(context.Context, *led) error) error {
+	l, err := job.Join(ctx, r, d.spec, nil)
+	if err == nil {
+		threads, _ := d.threads(r.Job) // Join has asked, too
+		err = finished(ctx, work, &led{l, m, d.spec, r.Job, threads})
+	}
+	if ctx.Err() != nil && err != nil {
+		return context.Cause(ctx) // whatever came of it on the way
+	}
+	return err
+}
+
+// Frames between rank 0 and the process that started it: what the one prints, that it
+// has said all, and why the other wants it to end.
+const (
+	kindOut = launch.FirstKind + iota
+	kindErr
+	kindEnd
+	kindCancel
+)
+
+// framed sends what is written to it to the parent.
+type framed struct {
+	rank *launch.Rank
+	kind launch.Kind
+}
+
+func (w framed) Write(p []byte) (int, error) {
+	for at := 0; at < len(p); at += launch.MaxFrame {
+		body := p[at:min(at+launch.MaxFrame, len(p))]
+		if err := w.rank.Send(unhurried(), launch.Frame{Kind: w.kind, Body: body}); err != nil {
+			return at, err
+		}
+	}
+	return len(p), nil
+}
+
+// deadlined is a context that never ends, with a deadline that never comes: whoever
+// reads what a program prints may take all the time that there is.
+type deadlined struct{ context.Context }
+
+func (deadlined) Deadline() (time.Time, bool) { return time.Now().AddDate(1, 0, 0), true }
+
+func unhurried() context.Context { return deadlined{context.Background()} }
+
+// Times of the parent.
+const (
+	// ranksGrace is how long ranks may take to end when asked to, once rank 0 has.
+	ranksGrace = 500 * time.Millisecond
+	// accusal is how long rank 0 may take to find out by itself that another one has
+	// failed.
+	accusal = 3 * time.Second
+)
+
+// parent starts the ranks as this same command line, prints what rank 0 prints and
+// ends as it does. When the context ends, rank 0 is asked to end its work.
+func parent(cmd *cobra.Command, n int) error {
+	ctx := cmd.Context()
+	ranks, err := launch.Start(ctx, launch.Spec{Ranks: n, Command: os.Args[1:], Grace: ranksGrace})
+	if err != nil {
+		return err
+	}
+	defer ranks.Close(context.Background()) // again, where it was closed
+	tell := func(why error) {
+		ranks.Channel(0).Send(context.Background(), launch.Frame{Kind: kindCancel, Body: []byte(why.Error())}) // it may have gone
+	}
+	over := make(chan struct{})
+	defer context.AfterFunc(ctx, func() {
+		tell(context.Cause(ctx))
+		select {
+		case <-time.After(launch.StopTime):
+			ranks.Kill(0)
+		case <-over:
+		}
+	})()
+	exits := make(chan []launch.Exit)
+	go func() { exits <- collectExits(ranks, tell) }()
+	said, relaying := relay(cmd, ranks.Channel(0), tell)
+	close(over)
+	closing := ranks.Close(context.Background())
+	return verdict(cmd.ErrOrStderr(), <-exits, said, errors.Join(relaying, closing))
+}
+
+// collectExits notes how ranks end. When one fails and rank 0 does not notice, it is
+// told.
+func collectExits(ranks *launch.Ranks, tell func(error)) (list []launch.Exit) {
+	var accusing *time.Timer
+	for e := range ranks.Exits() {
+		list = append(list, e)
+		if failed := e.Code != 0 || e.Signal != 0; failed && e.Rank != 0 && accusing == nil {
+			accusing = time.AfterFunc(accusal, func() { tell(e) })
+		}
+	}
+	if accusing != nil {
+		accusing.Stop()
+	}
+	return list
+}
+
+// relay prints what rank 0 sends until it ends, and reports whether it had said all.
+// After a failure to print it tells rank 0 and goes on reading, so that it can end.
+func relay(cmd *cobra.Command, c *launch.Channel, tell func(error)) (said bool, failed error) {
+	for {
+		f, err := c.Recv()
+		if errors.Is(err, io.EOF) {
+			return said, failed
+		}
+		if err != nil {
+			return said, errors.Join(failed, err)
+		}
+		switch f.Kind {
+		case kindOut:
+			_, err = cmd.OutOrStdout().Write(f.Body)
+		case kindErr:
+			_, err = cmd.ErrOrStderr().Write(f.Body)
+		case kindEnd:
+			said = true
+		}
+		if err != nil && failed == nil {
+			failed = err
+			tell(err)
+		}
+	}
+}
+
+// verdict is how a command ends whose ranks have ended: as rank 0. Ranks that were
+// killed are named, for rank 0 can only know that they have gone.
+func verdict(w io.Writer, exits []launch.Exit, said bool, failed error) error {
+	var first launch.Exit
+	for _, e := range exits {
+		if e.Rank == 0 {
+			first = e
+		}
+	}
+	if !said {
+		return errors.Join(failed, first)
+	}
+	if first.Code != 0 {
+		for _, e := range exits {
+			if e.Rank != 0 && e.Signal != 0 && e.Signal != syscall.SIGTERM {
+				fmt.Fprintf(w, "forge: %v\n", e)
+			}
+		}
+		return exitStatus(first.Code)
+	}
+	return failed
+}
