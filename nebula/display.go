@@ -61,7 +61,7 @@ func (s Status) facts() [][]any {
 func (s Status) work() [][]any {
 	steps := fmt.Sprint(s.Steps)
 	if s.StepTime > 0 {
-		steps += " of " + brief(s.StepTime)
+		steps += ", the median of the last ones " + brief(s.StepTime)
 	}
 	return [][]any{
 		{"requests", fmt.Sprintf("%d running, %d queued", s.Running, s.Queued)},
@@ -81,7 +81,11 @@ func (r RankStatus) row(ended bool) []any {
 	if r.PID > 0 {
 		process = r.PID
 	}
-	row := []any{r.Rank, r.Stage, r.TPRank, process, r.State, r.Step, r.Last, seen,
+	var step any
+	if r.State != "gone" {
+		step = r.Step
+	}
+	row := []any{r.Rank, r.Stage, r.TPRank, process, r.State, step, r.Last, seen,
 		size(r.KVUsed), size(r.KVPlanned), held(r.KVHeld)}
 	if ended {
 		end := ""

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"forgekernel/display"
 	"forgekernel/forge"
@@ -40,7 +41,8 @@ type Error struct {
 func (e *Error) Unwrap() error { return e.cause }
 
 func newError(function string, err error) error {
-	return &Error{Function: function, Diagnostic: display.Diagnostic{Message: err.Error(), Hint: hint(err)}, cause: err}
+	lines := strings.Split(err.Error(), "\n") // several replicas may have a reason each
+	return &Error{Function: function, Diagnostic: display.Diagnostic{Message: lines[0], Notes: lines[1:], Hint: hint(err)}, cause: err}
 }
 
 // hint is what to do about an error.

@@ -44,7 +44,8 @@ type Piece struct {
 
 // Generate continues a prompt and gives the tokens as they come; the last piece has
 // no token but what is left of the text, and Finish. An error comes with the last one;
-// when ctx or the cell ended, it is their cause. Leaving the loop ends the request. A sequence is a request each time that it is ranged over.
+// when ctx or the cell ended, it is their cause. Leaving the loop ends the request.
+// Ranging over it again makes another one.
 func (j *Job) Generate(ctx context.Context, prompt string, opts ...RequestOption) iter.Seq2[Piece, error] {
 	return stream(ctx, func(ctx context.Context) (*generation, error) { return j.openText(ctx, prompt, opts) })
 }
@@ -119,7 +120,11 @@ func (g *generation) next(ctx context.Context) (Piece, error) {
 			return Piece{Token: -1}, err
 		case e.Finish != nil:
 			g.over = true
-			return Piece{Token: -1, Text: g.text.end(), Finish: e.Finish}, e.Finish.Err
+			p := Piece{Token: -1, Text: g.text.end(), Finish: e.Finish}
+			if g.text.stopped { // it is complete, whatever became of the request since
+				p.Finish = &Finish{Reason: Stopped, Usage: e.Finish.Usage}
+			}
+			return p, p.Finish.Err
 		case e.Stop || g.text.stopped: // what came after a stop string
 			continue
 		}

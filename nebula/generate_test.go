@@ -63,7 +63,7 @@ func TestStopStrings(t *testing.T) {
 		t.Fatalf("%q, %v", whole.Text, err)
 	}
 	runes := []rune(whole.Text)
-	for _, at := range []int{0, 3, 9} {
+	for _, at := range []int{0, 3, 9, len(runes) - 3} {
 		stop := string(runes[at : at+3])
 		want, _, _ := strings.Cut(whole.Text, stop)
 		list, err := pieces(t, j, "hello", append(opts, Stop("never", stop))...)

@@ -1,6 +1,7 @@
 package nebula
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -135,7 +136,7 @@ func start(ctx context.Context, m *Model, o options) (*Job, error) {
 	}
 	errs := make([]error, o.replicas)
 	each(o.replicas, func(i int) { j.replicas[i], errs[i] = j.o.start(ctx, m) })
-	err := errors.Join(errs...)
+	err := cmp.Or(errs...) // all replicas are alike, and so are their reasons
 	if err == nil {
 		err = j.route()
 	}

@@ -35,7 +35,7 @@ func asRank(be func(*launch.Rank) error) {
 
 // small are options of jobs that start at once.
 func small(more ...Option) []Option {
-	return append([]Option{Backend("interp"), Threads(1), Deadline(5 * time.Second), Context(96), BlockSize(8), Blocks(48), MaxRows(4)}, more...)
+	return append([]Option{Backend("portable"), Threads(1), Deadline(5 * time.Second), Context(96), BlockSize(8), Blocks(48), MaxRows(4)}, more...)
 }
 
 // begin starts a job of the tiny decoder that ends with the test.

@@ -20,8 +20,9 @@
 //
 // A job of one rank computes in this process. The ranks of a larger one are
 // processes of this binary, so that all that they hold is free when they exit;
-// [InProcess] makes them goroutines instead. With [Replicas] there are several such
-// sets of ranks, and a request goes to the one with the fewest.
+// [InProcess] makes them goroutines instead, and [Join] takes those that a launcher
+// has started. With [Replicas] there are several such sets of ranks, and a request
+// goes to the one with the fewest.
 //
 // # How jobs end
 //

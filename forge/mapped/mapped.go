@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"unsafe"
 )
 
 // File is a file in memory.
@@ -52,6 +53,23 @@ func Map(f *os.File) (*File, error) {
 
 // Bytes are the contents. They must not be written to, nor read after Close.
 func (m *File) Bytes() []byte { return m.bytes }
+
+// Drop gives back the memory of a part of the contents. It is read from the file
+// when it is used again, so that nobody has to stop using it.
+func (m *File) Drop(part []byte) {
+	from, first := address(part), address(m.bytes)
+	if from < first || from+uintptr(len(part)) > first+uintptr(len(m.bytes)) {
+		return // it is no part
+	}
+	page := uintptr(os.Getpagesize())
+	low := (from - first + page - 1) &^ (page - 1) // the contents begin with a page
+	high := (from - first + uintptr(len(part))) &^ (page - 1)
+	if low < high {
+		_ = syscall.Madvise(m.bytes[low:high], syscall.MADV_DONTNEED) // if it fails the memory stays, which is no harm
+	}
+}
+
+func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
 // Info is what the file was when it was mapped.
 func (m *File) Info() fs.FileInfo { return m.info }

@@ -36,6 +36,9 @@ func fuseLinearActivation(g *ir.Graph, r *report) error {
 		if reason == "" {
 			reason, blockers = w.later(product.In...)
 		}
+		if residual := residualOf(product); residual != nil {
+			reason, blockers = v.String()+" has a residual, which is added after an activation", []*ir.Value{residual}
+		}
 		if done := product.Str("act"); done != "none" {
 			reason, blockers = v.String()+" already has the activation "+done, []*ir.Value{v}
 		}

@@ -74,6 +74,9 @@ func (a *attention) match(weights *ir.Node) (string, []*ir.Value) {
 	if act := a.root.Str("act"); act != "none" {
 		return "the product with the values has the activation " + act, a.root.Out
 	}
+	if residual := residualOf(a.root); residual != nil {
+		return "the product with the values has a residual", []*ir.Value{residual}
+	}
 	at, v := a.readersOfScores(weights), weights.In[0]
 	for _, step := range []func(*ir.Node) (*ir.Value, string, []*ir.Value){a.takeMask, a.takeScale} {
 		d := v.Def
@@ -203,6 +206,9 @@ func (a *attention) takeScores(at []*ir.Node, v *ir.Value) (string, []*ir.Value)
 	}
 	if act := product.Str("act"); act != "none" {
 		return "the scores have the activation " + act, []*ir.Value{v}
+	}
+	if residual := residualOf(product); residual != nil {
+		return "the scores have a residual", []*ir.Value{residual}
 	}
 	if reason, blockers := a.private(v, at...); reason != "" {
 		return reason, blockers

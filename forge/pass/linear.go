@@ -44,6 +44,8 @@ func (w *rewriter) linearBlocked(n, product *ir.Node, bias *ir.Value) (string, [
 		return fmt.Sprintf("the other operand has rank %d; a bias has rank 1", bias.Spec.Rank()), []*ir.Value{bias}
 	case bias.Spec.Shape[0] != channels:
 		return fmt.Sprintf("the other operand has the shape %s; a bias for %d output channels has [%d]", tensor.FormatShape(bias.Spec.Shape), channels, channels), []*ir.Value{bias}
+	case residualOf(product) != nil:
+		return "the product has a residual, which linear adds after the bias", []*ir.Value{residualOf(product)}
 	case product.Str("act") != "none":
 		return "the product already has the activation " + product.Str("act"), []*ir.Value{result}
 	}

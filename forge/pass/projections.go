@@ -94,6 +94,9 @@ func (p *projections) join(group []*ir.Node) error {
 // blocked says why n cannot be part of a wide node that has a weight of that
 // many bytes so far.
 func (p *projections) blocked(n *ir.Node, bytes int64) (string, []*ir.Value) {
+	if residual := residualOf(n); residual != nil {
+		return "it has a residual, which is not of the wide result", []*ir.Value{residual}
+	}
 	for _, v := range n.In[1:] {
 		switch {
 		case v.Def == nil:

@@ -46,15 +46,26 @@ func (w *rewriter) regroupRows(n, product *ir.Node) error {
 	case last != channels:
 		w.declined(&rowsRule, n.Out[0], fmt.Sprintf("%v has rows of %d, not of %d", x, last, channels), x)
 		return nil
-	case len(product.In) > residualIndex(product):
-		w.declined(&rowsRule, n.Out[0], "the product adds a residual, which would have to be reshaped too", product.In[residualIndex(product)])
+	case rowsOf(x.Spec) != rowsOf(joined.Out[0].Spec):
+		w.declined(&rowsRule, n.Out[0], fmt.Sprintf("%v has %d empty rows, not %d", x, rowsOf(x.Spec), rowsOf(joined.Out[0].Spec)), x)
+		return nil
+	case residualOf(product) != nil:
+		w.declined(&rowsRule, n.Out[0], "the product adds a residual, which would have to be reshaped too", residualOf(product))
 		return nil
 	}
 	return w.regroup(&rowsRule, n, product, append([]*ir.Value{x}, product.In[1:]...))
 }
 
-// residualIndex is the operand of a product that is its residual.
-func residualIndex(n *ir.Node) int { return len(n.Op.Operands) - 1 }
+// rowsOf is the number of rows of a tensor, which may be empty.
+func rowsOf(s ir.Spec) int { return productOf(s.Shape[:s.Rank()-1]) }
+
+func productOf(dims []int) int {
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	return n
+}
 
 // regroupBatches lets a batch of products read what its operands are reshapes of.
 func (w *rewriter) regroupBatches(n, product *ir.Node) error {
@@ -71,14 +82,17 @@ func (w *rewriter) regroupBatches(n, product *ir.Node) error {
 		}
 	}
 	switch {
+	case productOf(leading(from[0])) != productOf(leading(to[0])):
+		w.declined(&batchesRule, n.Out[0], "the operands are empty, and have another number of matrices than before", a.In[0], b.In[0])
+		return nil
 	case !slices.Equal(leading(from[0]), leading(from[1])):
 		w.declined(&batchesRule, n.Out[0], fmt.Sprintf("the leading dimensions of the operands were %s and %s", tensor.FormatShape(leading(from[0])), tensor.FormatShape(leading(from[1]))), a.In[0], b.In[0])
 		return nil
 	case !slices.Equal(leading(to[0]), leading(to[1])):
 		w.declined(&batchesRule, n.Out[0], "the product repeats the matrices of one operand", product.In...)
 		return nil
-	case len(product.In) > residualIndex(product):
-		w.declined(&batchesRule, n.Out[0], "the product adds a residual, which would have to be reshaped too", product.In[residualIndex(product)])
+	case residualOf(product) != nil:
+		w.declined(&batchesRule, n.Out[0], "the product adds a residual, which would have to be reshaped too", residualOf(product))
 		return nil
 	}
 	return w.regroup(&batchesRule, n, product, []*ir.Value{a.In[0], b.In[0]})

@@ -40,9 +40,9 @@ func fuseResidual(g *ir.Graph, r *report) error {
 // residualBlocked says why n cannot be added by the product.
 func (w *rewriter) residualBlocked(n, product *ir.Node, residual *ir.Value) (string, []*ir.Value) {
 	v := product.Out[0]
-	last := len(product.Op.Operands) - 1 // where the residual stands
+	last := residualIndex(product)
 	switch {
-	case len(product.In) > last:
+	case residualOf(product) != nil:
 		return v.String() + " already has a residual", []*ir.Value{v}
 	case len(product.In) < last && v.Spec.Rank() < 2:
 		return v.String() + " has no bias, behind which the residual stands, and is no matrix", []*ir.Value{v}
@@ -56,4 +56,15 @@ func (w *rewriter) residualBlocked(n, product *ir.Node, residual *ir.Value) (str
 		return reason, blockers
 	}
 	return w.later(product.In...)
+}
+
+// residualIndex is the operand of a product that is its residual.
+func residualIndex(n *ir.Node) int { return len(n.Op.Operands) - 1 }
+
+// residualOf is the value that a product adds after everything else; nil for none.
+func residualOf(n *ir.Node) *ir.Value {
+	if i := residualIndex(n); n.Op.Operands[i] == "residual" && len(n.In) > i {
+		return n.In[i]
+	}
+	return nil
 }

@@ -180,17 +180,32 @@ func (w *rewriter) become(n *ir.Node, name string, attrs ir.Attrs, in ...*ir.Val
 	if err != nil {
 		return err
 	}
-	old := n.In
+	old, owners := n.In, make([]*ir.Value, len(n.Out))
+	for i, v := range n.Out {
+		owners[i] = v.Owner()
+	}
 	n.Op, n.Attrs, n.Body = m.Op, m.Attrs, nil
 	n.In = m.In
+	for i, v := range n.Out {
+		w.moved(owners[i], v.Owner())
+	}
 	w.reads(n)
 	w.release(n, old)
 	return nil
 }
 
+// moved notes that a value lies in other storage now: what takes the former may
+// take this instead.
+func (w *rewriter) moved(from, to *ir.Value) {
+	if by := w.taken[from]; by != nil {
+		w.taken[to] = by
+	}
+}
+
 // replace lets v stand for the result of n, which disappears.
 func (w *rewriter) replace(n *ir.Node, v *ir.Value) {
 	old, heir := n.Out[0], v.Def
+	w.moved(old.Owner(), v.Owner())
 	for _, m := range w.readers[old] {
 		if w.dead[m] {
 			continue

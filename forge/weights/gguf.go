@@ -14,6 +14,7 @@ import (
 
 // Limits of a GGUF file.
 const (
+	maxHead       = 64 << 20 // bytes of metadata and table; they take up to 16 times as many in memory
 	maxKey        = 65535
 	maxTensorName = 64
 	maxArrayDepth = 4
@@ -30,7 +31,8 @@ var ggufTypes = map[uint32]struct {
 	24: {"I8", codeI8}, 25: {"I16", codeI16}, 26: {"I32", plain(tensor.I32)}, 27: {"I64", plain(tensor.I64)},
 }
 
-// ggufReader reads from the front of a file. The first error stays.
+// ggufReader reads the head of a file, what comes before its data. The first error
+// stays.
 type ggufReader struct {
 	b   []byte
 	at  int
@@ -45,7 +47,7 @@ func (r *ggufReader) fail(format string, args ...any) {
 
 func (r *ggufReader) take(n uint64) []byte {
 	if r.err == nil && n > uint64(len(r.b)-r.at) {
-		r.fail("%d bytes are needed, %d are left", n, len(r.b)-r.at)
+		r.fail("%d bytes are needed: %s", n, r.left())
 	}
 	if r.err != nil {
 		return nil
@@ -53,6 +55,14 @@ func (r *ggufReader) take(n uint64) []byte {
 	b := r.b[r.at : r.at+int(n)]
 	r.at += int(n)
 	return b
+}
+
+func (r *ggufReader) left() string {
+	s := fmt.Sprintf("%d bytes are left", len(r.b)-r.at)
+	if len(r.b) == maxHead {
+		s += fmt.Sprintf(" of the %d that metadata may have", maxHead)
+	}
+	return s
 }
 
 func (r *ggufReader) u32() uint32 {
@@ -73,7 +83,7 @@ func (r *ggufReader) u64() uint64 {
 func (r *ggufReader) count(size uint64, what string) int {
 	n := r.u64()
 	if r.err == nil && n > uint64(len(r.b)-r.at)/size {
-		r.fail("there cannot be %d %s in the %d bytes left", n, what, len(r.b)-r.at)
+		r.fail("there cannot be %d %s: %s", n, what, r.left())
 		return 0
 	}
 	return int(n)
@@ -162,7 +172,7 @@ func list[T any](r *ggufReader, n int, next func() T) []T {
 // readGGUF reads version 3 in little-endian order.
 func (f *File) readGGUF(b []byte) error {
 	f.format = "gguf"
-	r := &ggufReader{b: b, at: 4}
+	r := &ggufReader{b: b[:min(len(b), maxHead)], at: 4}
 	if v := r.u32(); r.err == nil && v != 3 {
 		return fmt.Errorf("it has version %d; version 3 is supported, in little-endian order", v)
 	}

@@ -7,19 +7,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"forgekernel/forge/mapped"
 	"forgekernel/forge/tensor"
 )
 
-// MaxHeader is the largest table of a safetensors file, in bytes, as the format says.
-const MaxHeader = 100_000_000
+// maxHeader is the largest table of a safetensors file, in bytes, as the format says.
+const maxHeader = 100_000_000
 
 var safetensorTypes = map[string]coding{
 	"F32": plain(tensor.F32), "F64": plain(tensor.F64), "F16": plain(tensor.F16), "BF16": plain(tensor.BF16),
@@ -34,13 +30,17 @@ type header struct {
 	Offsets *[2]int64 `json:"data_offsets"`
 }
 
+func isSafetensors(b []byte) bool { return len(b) > 8 && b[8] == '{' }
+
 // readSafetensors checks the table: tensors cover the data without gaps and
 // overlaps.
 func (f *File) readSafetensors(b []byte) error {
-	f.format = "safetensors"
+	if f.format = "safetensors"; !isSafetensors(b) {
+		return errors.New("it is no safetensors file")
+	}
 	n := binary.LittleEndian.Uint64(b)
-	if n > MaxHeader || n > uint64(len(b)-8) {
-		return fmt.Errorf("the table has %d bytes; the file has %d, and %d are the most", n, len(b), MaxHeader)
+	if n > maxHeader || n > uint64(len(b)-8) {
+		return fmt.Errorf("the table has %d bytes; the file has %d, and %d are the most", n, len(b), maxHeader)
 	}
 	data := b[8+n:]
 	var entries []entry
@@ -173,19 +173,12 @@ type index struct {
 	Files map[string]string `json:"weight_map"`
 }
 
-// MaxIndex is the largest index file, in bytes.
-const MaxIndex = 64 << 20
+// maxIndex is the largest index file, in bytes.
+const maxIndex = 64 << 20
 
 // openIndex opens the files that an index names, which stand beside it.
-func openIndex(path string) (*File, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > MaxIndex {
-		return nil, fmt.Errorf("the index has %d bytes; it may have %d", info.Size(), MaxIndex)
-	}
-	raw, err := os.ReadFile(path)
+func openIndex(folder *Folder, name string) (*File, error) {
+	raw, err := folder.Read(name, maxIndex)
 	if err != nil {
 		return nil, err
 	}
@@ -196,25 +189,20 @@ func openIndex(path string) (*File, error) {
 	if len(ix.Files) == 0 {
 		return nil, errors.New("the index names no weights")
 	}
-	root, err := os.OpenRoot(filepath.Dir(path))
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
 	f := &File{format: "safetensors"}
-	if err := f.addShards(root, ix.Files); err != nil {
+	if err := f.addShards(folder, ix.Files); err != nil {
 		f.Close()
 		return nil, err
 	}
 	return f, nil
 }
 
-func (f *File) addShards(root *os.Root, files map[string]string) error {
+func (f *File) addShards(folder *Folder, files map[string]string) error {
 	shards := make(map[string]*File)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		file := files[name]
 		if shards[file] == nil {
-			s, err := openShard(root, file)
+			s, err := openShard(folder, file)
 			if err != nil {
 				return fmt.Errorf("%q: %w", file, err)
 			}
@@ -230,12 +218,9 @@ func (f *File) addShards(root *os.Root, files map[string]string) error {
 	return nil
 }
 
-// openShard opens a file of the index's own folder.
-func openShard(root *os.Root, name string) (*File, error) {
-	if !fs.ValidPath(name) || strings.ContainsRune(name, '/') {
-		return nil, errors.New("it is no file of the index's folder")
-	}
-	file, err := root.Open(name)
+// openShard opens a safetensors file of a folder.
+func openShard(folder *Folder, name string) (*File, error) {
+	file, err := folder.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -244,16 +229,5 @@ func openShard(root *os.Root, name string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &File{maps: []*mapped.File{m}}
-	if len(m.Bytes()) < 9 {
-		err = errors.New("it is no safetensors file")
-	} else {
-		err = s.readSafetensors(m.Bytes())
-	}
-	if err != nil {
-		s.Close()
-		return nil, err
-	}
-	slices.SortFunc(s.weights, func(a, b *Weight) int { return strings.Compare(a.Name, b.Name) })
-	return s, nil
+	return parse(m, (*File).readSafetensors)
 }

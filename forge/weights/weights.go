@@ -4,13 +4,15 @@
 // [Open] maps a file and checks its table against the file's real size: every
 // offset, length and count, before anything is allocated. A [Weight] is then
 // decoded when it is asked for, whole or one part of it, as a rank of a
-// distributed program needs: only the pages of that part are read from disk.
+// distributed program needs: only the pages of that part are read from disk, and
+// they are given back when it has been decoded.
 package weights
 
 import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -36,61 +38,94 @@ type Weight struct {
 	Shape []int
 	code  coding
 	raw   []byte
+	file  *mapped.File // that raw is of
 	// ready is a tensor of a format that is not mapped.
 	ready *tensor.Tensor
 }
 
+// indexSuffix ends the name of a file that says which of its neighbours hold
+// which weights.
+const indexSuffix = ".index.json"
+
 // Open opens a file by what it holds, or a folder by what it contains:
-// model.safetensors.index.json, else model.safetensors.
+// model.safetensors.index.json, else model.safetensors. Where links in a folder may
+// lead is as [Folder] says; a file of weights that is named itself may be any link.
 func Open(path string) (*File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
-	if info.IsDir() {
-		return openFolder(path)
+	dir, name := path, ""
+	if !info.IsDir() {
+		if !strings.HasSuffix(path, indexSuffix) {
+			return openFile(path, info)
+		}
+		dir, name = filepath.Dir(path), filepath.Base(path)
 	}
-	f, err := openFile(path, info)
+	folder, err := OpenFolder(dir)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
-	slices.SortFunc(f.weights, func(a, b *Weight) int { return strings.Compare(a.Name, b.Name) })
-	return f, nil
+	defer folder.Close()
+	return folder.weights(name)
 }
 
-func openFolder(path string) (*File, error) {
-	for _, name := range []string{"model.safetensors.index.json", "model.safetensors"} {
-		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
-			return Open(filepath.Join(path, name))
+// weights opens the named file, or by default what the folder has.
+func (f *Folder) weights(name string) (*File, error) {
+	const single = "model.safetensors"
+	if name == "" {
+		name = single + indexSuffix
+		if _, err := f.root.Lstat(filepath.Join(f.at, name)); err != nil {
+			name = single
 		}
 	}
-	return nil, fmt.Errorf("%s has neither model.safetensors nor model.safetensors.index.json", path)
+	open := openShard
+	if strings.HasSuffix(name, indexSuffix) {
+		open = openIndex
+	}
+	file, err := open(f, name)
+	if name == single && errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s has neither %s nor %s", f.path, single, single+indexSuffix)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Path(name), err)
+	}
+	return file, nil
 }
 
 func openFile(path string, info os.FileInfo) (*File, error) {
-	if strings.HasSuffix(path, ".index.json") {
-		return openIndex(path)
-	}
 	m, err := mapped.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	f := &File{maps: []*mapped.File{m}}
 	b := m.Bytes()
+	read := func(*File, []byte) error { return errors.New("it is neither safetensors nor GGUF nor npz") }
 	switch {
 	case len(b) >= 4 && string(b[:4]) == "GGUF":
-		err = f.readGGUF(b)
+		read = (*File).readGGUF
 	case len(b) >= 4 && string(b[:4]) == "PK\x03\x04":
-		err = f.readNPZ(path, info.Size())
-	case len(b) > 8 && b[8] == '{':
-		err = f.readSafetensors(b)
-	default:
-		err = errors.New("it is neither safetensors nor GGUF nor npz")
+		read = func(f *File, _ []byte) error { return f.readNPZ(path, info.Size()) }
+	case isSafetensors(b):
+		read = (*File).readSafetensors
 	}
+	f, err := parse(m, read)
 	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return f, nil
+}
+
+// parse makes a file of a mapping, which it closes on an error.
+func parse(m *mapped.File, read func(*File, []byte) error) (*File, error) {
+	f := &File{maps: []*mapped.File{m}}
+	if err := read(f, m.Bytes()); err != nil {
 		f.Close()
 		return nil, err
 	}
+	for _, w := range f.weights {
+		w.file = m
+	}
+	slices.SortFunc(f.weights, func(a, b *Weight) int { return strings.Compare(a.Name, b.Name) })
 	return f, nil
 }
 
@@ -179,6 +214,7 @@ func (w *Weight) part(shape []int, axis, from, to int, dtype tensor.DType) (*ten
 	if err != nil {
 		return nil, fmt.Errorf("weight %s: %w", w.Name, err)
 	}
+	defer w.file.Drop(w.raw) // the tensor is a copy: without this a rank would hold both
 	runs, run, step, first := 1, out.Len(), 0, 0
 	if to >= 0 {
 		inner := 1

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -137,10 +138,10 @@ func TestIndex(t *testing.T) {
 		}
 	}
 	for want, text := range map[string]string{
-		"no file of the index's folder": `{"weight_map":{"a":"../one.safetensors"}}`,
-		"there is no weight":            `{"weight_map":{"a":"two.safetensors"}}`,
-		"no such file":                  `{"weight_map":{"a":"three.safetensors"}}`,
-		"names no weights":              `{}`,
+		"no file of the folder": `{"weight_map":{"a":"../one.safetensors"}}`,
+		"there is no weight":    `{"weight_map":{"a":"two.safetensors"}}`,
+		"no such file":          `{"weight_map":{"a":"three.safetensors"}}`,
+		"names no weights":      `{}`,
 	} {
 		put("model.safetensors.index.json", []byte(text))
 		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), want) {
@@ -271,4 +272,69 @@ func FuzzOpen(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Metadata of any announced size, in a file that has it but as a hole, is refused
+// before it takes memory.
+func TestHugeMetadata(t *testing.T) {
+	g := &gguf{b: []byte("GGUF")}
+	g.u32(3)
+	g.u64(0)
+	g.u64(1)
+	g.text("tokens")
+	g.u32(ggufArray)
+	g.u32(ggufString)
+	g.u64(1 << 33)
+	path := write(t, "hole.gguf", g.b)
+	if err := os.Truncate(path, 1<<36); err != nil {
+		t.Fatal(err)
+	}
+	want := "there cannot be 8589934592 items: 67108810 bytes are left of the 67108864 that metadata may have"
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// What was decoded is not held a second time, as pages of the file.
+func TestPagesAreGivenBack(t *testing.T) {
+	const rows, width = 1024, 1024 // 4 MiB
+	path := write(t, "a.safetensors", safetensors(`{"w":{"dtype":"F32","shape":[1024,1024],"data_offsets":[0,4194304]}}`, make([]byte, 4*rows*width)))
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w, err := f.Weight("w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, load := range []func() (*tensor.Tensor, error){
+		func() (*tensor.Tensor, error) { return w.Load(tensor.F32) },
+		func() (*tensor.Tensor, error) { return w.LoadPart(1, 0, 512, tensor.BF16) },
+	} {
+		if _, err := load(); err != nil {
+			t.Fatal(err)
+		}
+		if have := resident(t, path); have > 512 {
+			t.Errorf("load %d: %d KiB of the file stay in memory", i, have)
+		}
+	}
+}
+
+// resident is how many KiB of a mapped file are in the memory of this process.
+func resident(t *testing.T, path string) (kib int) {
+	t.Helper()
+	maps, err := os.ReadFile("/proc/self/smaps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(maps), path)
+	_, rest, known := strings.Cut(rest, "\nRss:")
+	if !found || !known {
+		t.Fatalf("%s is not mapped", path)
+	}
+	if _, err := fmt.Sscan(rest, &kib); err != nil {
+		t.Fatal(err)
+	}
+	return kib
 }

@@ -1,11 +1,6 @@
 package cache
 
-import (
-	"fmt"
-	"slices"
-
-	"forgekernel/forge/tensor"
-)
+import "forgekernel/forge/tensor"
 
 // Stats counts blocks and tokens of a pool.
 type Stats struct {
@@ -48,19 +43,4 @@ type Geometry struct {
 // 2 * L/P * B * S * h/T * d * w. The pool of a paged cache is Planned(Blocks, BlockSize).
 func (g Geometry) Planned(batch, tokens int) int64 {
 	return 2 * int64(g.Layers) * int64(batch) * int64(tokens) * int64(g.Heads) * int64(g.HeadDim) * int64(g.DType.Size())
-}
-
-// CheckPool checks one layer's tensor of keys or values, [blocks, heads, block
-// size, head dim].
-func (g Geometry) CheckPool(layer int, cfg Config, dtype tensor.DType, shape []int) error {
-	want := []int{cfg.Blocks, g.Heads, cfg.BlockSize, g.HeadDim}
-	switch {
-	case layer < 0 || layer >= g.Layers:
-		return fmt.Errorf("KV pool of layer %d: the rank has layers 0 to %d", layer, g.Layers-1)
-	case dtype != g.DType:
-		return fmt.Errorf("KV pool of layer %d is %v, not %v", layer, dtype, g.DType)
-	case !slices.Equal(shape, want):
-		return fmt.Errorf("KV pool of layer %d has shape %v, not %v", layer, shape, want)
-	}
-	return nil
 }

@@ -57,12 +57,25 @@ func (p *Pool) join(b, parent int32, hash uint64) bool {
 	return true
 }
 
-// leave takes b and its descendants out of the tree and frees those that
-// nobody holds.
+// leave takes b and its descendants out of the tree, from the leaves on, and frees
+// those that nobody holds. A long sequence is a deep tree: it does not recurse.
 func (p *Pool) leave(b int32) {
-	for child := p.blocks[b].child; child != none; child = p.blocks[b].child {
-		p.leave(child)
+	for at := b; ; {
+		if child := p.blocks[at].child; child != none {
+			at = child
+			continue
+		}
+		parent := p.blocks[at].parent
+		p.cutLeaf(at)
+		if at == b {
+			return
+		}
+		at = parent
 	}
+}
+
+// cutLeaf takes a node without children out of the tree.
+func (p *Pool) cutLeaf(b int32) {
 	node := &p.blocks[b]
 	if node.left != none {
 		p.blocks[node.left].right = node.right

@@ -2,7 +2,9 @@ package collective
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -59,7 +61,7 @@ func open(m *mesh.Mesh, name string, members []int, rank int, o Options) (Group,
 		c, err := w.connect(ctx, g, m, i)
 		if err != nil {
 			w.release(false)
-			return nil, fmt.Errorf("group %s: rank %d to rank %d: %w", name, m.Rank(), peer, err)
+			return nil, &Error{Group: name, Rank: m.Rank(), Epoch: m.Epoch(), Peer: peer, Err: unlinked(peer, err)}
 		}
 		controls = append(controls, c)
 	}
@@ -73,6 +75,21 @@ func open(m *mesh.Mesh, name string, members []int, rank int, o Options) (Group,
 		}
 	}
 	return g, nil
+}
+
+// unlinked is why a rank has no link to another.
+func unlinked(peer int, err error) error {
+	r := &reason{text: fmt.Sprintf("it gets no link to rank %d: %v", peer, err), cause: err}
+	var lost *mesh.Lost
+	switch {
+	case errors.As(err, &lost):
+		r.kind = ErrDead
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		r.kind = ErrTimeout
+	default:
+		return fmt.Errorf("it gets no link to rank %d: %w", peer, err)
+	}
+	return r
 }
 
 // connect makes the link to one rank of a group.

@@ -36,6 +36,9 @@ func causeOf(rank int, epoch uint32, step uint64, op string, err error) *Error {
 	if e := (*lostError)(nil); errors.As(err, &e) {
 		cause.Rank = e.peer
 	}
+	if e := (*nonsense)(nil); errors.As(err, &e) {
+		cause.Rank = e.peer
+	}
 	return cause
 }
 
@@ -47,6 +50,7 @@ type weight uint32
 const (
 	aftermath  weight = iota // a rank was told that another has failed
 	noResult                 // rank 0 got no logits in time
+	overdue                  // rank 0 sees no sign of life or no progress: of a rank that waits, too
 	noLink                   // a process has ended, or so it seems
 	waitedLong               // a rank waited for another, which may have waited itself
 	conclusive

@@ -137,12 +137,12 @@ func (l *Leader) watch() {
 		}
 		for _, p := range l.peers[1:] {
 			if silent := p.silent(); p.pinged.Load() && silent > l.deadline {
-				l.health.fail(report{0, conclusive, silence(p.peer, p.epoch, silent)})
+				l.health.fail(report{0, overdue, silence(p.peer, p.epoch, silent)})
 			}
 		}
 		if number, age := l.age(); age > l.deadline {
 			err := fmt.Errorf("%w: the step has taken %v", collective.ErrTimeout, age.Round(time.Millisecond))
-			l.health.fail(report{0, conclusive, &Error{Rank: l.laggard(), Epoch: l.health.epoch, Step: number, Op: opExecute, Err: err}})
+			l.health.fail(report{0, overdue, &Error{Rank: l.laggard(), Epoch: l.health.epoch, Step: number, Op: opExecute, Err: err}})
 		}
 	}
 }

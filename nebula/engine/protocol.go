@@ -178,15 +178,18 @@ func (c *conn) receive() (kind, []byte, error) {
 	}
 	h, err := decodeHeader(raw)
 	if err != nil {
-		return 0, nil, fmt.Errorf("from rank %d: %w", c.peer, err)
+		return 0, nil, &nonsense{c.peer, fmt.Errorf("from rank %d: %w", c.peer, err)}
 	}
 	switch {
 	case h.epoch != c.epoch:
-		return 0, nil, fmt.Errorf("a message %q from rank %d is of epoch %d; this is epoch %d", h.kind, c.peer, h.epoch, c.epoch)
+		err = fmt.Errorf("a message %q from rank %d is of epoch %d; this is epoch %d", h.kind, c.peer, h.epoch, c.epoch)
 	case int64(h.rank) != int64(c.peer):
-		return 0, nil, fmt.Errorf("a message %q came from rank %d on the link of rank %d", h.kind, h.rank, c.peer)
+		err = fmt.Errorf("a message %q came from rank %d on the link of rank %d", h.kind, h.rank, c.peer)
 	case h.sequence != c.got+1:
-		return 0, nil, fmt.Errorf("message %d from rank %d, %q, follows message %d: one was lost or repeated", h.sequence, c.peer, h.kind, c.got)
+		err = fmt.Errorf("message %d from rank %d, %q, follows message %d: one was lost or repeated", h.sequence, c.peer, h.kind, c.got)
+	}
+	if err != nil {
+		return 0, nil, &nonsense{c.peer, err}
 	}
 	c.got++
 	if _, err := c.in.Discard(headerBytes); err != nil {
@@ -207,6 +210,15 @@ func (c *conn) receive() (kind, []byte, error) {
 func (c *conn) silent() time.Duration {
 	return time.Duration(time.Now().UnixNano() - c.heard.Load())
 }
+
+// nonsense is what no rank of the job sends; it is laid to the one it came from.
+type nonsense struct {
+	peer int
+	err  error
+}
+
+func (e *nonsense) Error() string { return e.err.Error() }
+func (e *nonsense) Unwrap() error { return e.err }
 
 // lostError is a link that ended: most often what follows from another failure.
 type lostError struct {

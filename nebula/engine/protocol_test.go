@@ -313,6 +313,7 @@ func TestCause(t *testing.T) {
 		{[]report{late(2, 3), late(0, 2), late(3, 1)}, 1},
 		{[]report{late(0, 1), late(1, 0)}, 1}, // they wait for one another
 		{[]report{{0, noResult, &Error{Rank: 3}}, late(3, 0)}, 0},
+		{[]report{{0, overdue, &Error{Rank: 1}}, late(1, 2)}, 2}, // rank 1 says nothing while it waits
 	} {
 		if got := best(c.list).cause.Rank; got != c.want {
 			t.Errorf("of %v rank %d is blamed, not %d", c.list, got, c.want)

@@ -16,6 +16,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -25,10 +26,8 @@ import (
 
 	"forgekernel/forge"
 	"forgekernel/forge/backend"
-	"forgekernel/nebula/collective"
 	"forgekernel/nebula/engine"
 	"forgekernel/nebula/launch"
-	"forgekernel/nebula/mesh"
 	"forgekernel/nebula/model"
 	"forgekernel/nebula/sched"
 	"forgekernel/nebula/serve"
@@ -67,14 +66,8 @@ func (s Spec) scheduling() sched.Options {
 	return o
 }
 
-func (s Spec) deadline() time.Duration { return orDefault(s.Deadline, engine.DefaultDeadline) }
-
-func orDefault(d, def time.Duration) time.Duration {
-	if d == 0 {
-		return def
-	}
-	return d
-}
+func (s Spec) deadline() time.Duration { return cmp.Or(s.Deadline, engine.DefaultDeadline) }
+func (s Spec) assembly() time.Duration { return cmp.Or(s.Assembly, DefaultAssembly) }
 
 // Check says what is wrong with a spec for a model, before anything is started.
 func (s Spec) Check(m *model.Model) error {
@@ -118,96 +111,6 @@ func Local(ctx context.Context, m *model.Model, s Spec, tasks map[string]serve.T
 		return nil, err
 	}
 	return l, nil
-}
-
-// Join makes this process a rank of a job. On rank 0 it returns when all ranks
-// are ready; closing the result ends the job. On other ranks it returns nil when
-// the job has ended; the error is the cause if it failed.
-func Join(ctx context.Context, r *launch.Rank, s Spec, tasks map[string]serve.Task) (*serve.Local, error) {
-	m, err := model.OpenRef(s.Model)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.Check(m); err != nil {
-		m.Close()
-		return nil, err
-	}
-	if r.Job.Size != s.Layout.Ranks() {
-		m.Close()
-		return nil, fmt.Errorf("%v has %d ranks; %s started %d", s.Layout, s.Layout.Ranks(), r.Job.Launcher, r.Job.Size)
-	}
-	c, err := connect(ctx, r, s)
-	if err != nil {
-		m.Close()
-		return nil, err
-	}
-	member := engine.Member{Model: m, Place: shard.Place{Layout: s.Layout, Rank: r.Job.Rank}, World: c.world, Deadline: s.Deadline}
-	if member.Threads, _, err = r.Job.Threads(os.LookupEnv, launch.CoresHere(os.DirFS("/"))); s.Threads > 0 {
-		member.Threads, err = s.Threads, nil
-	}
-	if err == nil {
-		member.Backend, err = s.backend(member.Threads)
-	}
-	if err != nil {
-		c.close()
-		m.Close()
-		return nil, err
-	}
-	if r.Job.Rank != 0 {
-		defer m.Close()
-		defer c.close()
-		return nil, engine.Serve(ctx, member, c.mesh.Command(0))
-	}
-	links := make([]engine.Link, r.Job.Size)
-	for i := 1; i < len(links); i++ {
-		links[i] = c.mesh.Command(i)
-	}
-	e, err := engine.Lead(ctx, member, links, s.Engine)
-	if err != nil {
-		c.close()
-		m.Close()
-		return nil, err
-	}
-	l, err := serve.NewLocal(e, s.scheduling(), tasks)
-	if err != nil {
-		e.Close()
-		c.close()
-		m.Close()
-		return nil, err
-	}
-	l.OnClose(func() { c.close(); m.Close() })
-	return l, nil
-}
-
-// connections are those of a rank.
-type connections struct {
-	mesh  *mesh.Mesh
-	world collective.Group
-}
-
-func connect(ctx context.Context, r *launch.Rank, s Spec) (c connections, err error) {
-	host, err := r.Job.Host()
-	if err != nil {
-		return c, err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, orDefault(s.Assembly, DefaultAssembly), context.DeadlineExceeded)
-	defer cancel()
-	c.mesh, err = mesh.Join(ctx, mesh.Config{
-		Job: r.Job.ID, Token: []byte(r.Token), Epoch: r.Job.Epoch, Rank: r.Job.Rank, Size: r.Job.Size, Address: host, Digest: s.digest(),
-	})
-	if err != nil {
-		return c, err
-	}
-	c.world, err = collective.Over(c.mesh, collective.Options{Timeout: s.deadline() * 3 / 4})
-	if err != nil {
-		c.mesh.Close()
-	}
-	return c, err
-}
-
-func (c connections) close() {
-	c.world.Close()
-	c.mesh.Close()
 }
 
 // backend compiles for a number of threads; nil leaves it to the engine.

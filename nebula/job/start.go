@@ -32,36 +32,49 @@ type Processes struct {
 	*serve.Client
 	ranks *launch.Ranks
 
-	mu    sync.Mutex
-	exits []launch.Exit
-	ended chan struct{} // closed when no process is left
-	close sync.Once
-	err   error
+	mu     sync.Mutex
+	exits  []launch.Exit
+	exited chan struct{} // closed when one has ended
+	ended  chan struct{} // closed when no process is left
+	close  sync.Once
+	err    error
 }
 
 // Start starts the ranks of a job and returns when they are ready. ctx bounds
 // the start alone.
 func Start(ctx context.Context, m *model.Model, s Spec) (*Processes, error) {
+	return start(ctx, m, s, launch.Spec{Command: Command, Grace: grace})
+}
+
+// start starts the ranks as how says, which the spec of the job completes.
+func start(ctx context.Context, m *model.Model, s Spec, how launch.Spec) (*Processes, error) {
 	if s.Model == "" {
 		s.Model = m.Ref()
 	}
 	if err := s.Check(m); err != nil {
 		return nil, err
 	}
-	payload, err := json.Marshal(s)
+	var err error
+	if how.Payload, err = json.Marshal(s); err != nil {
+		return nil, err
+	}
+	how.Ranks = s.Layout.Ranks()
+	ranks, err := launch.Start(ctx, how)
 	if err != nil {
 		return nil, err
 	}
-	ranks, err := launch.Start(ctx, launch.Spec{Ranks: s.Layout.Ranks(), Command: Command, Payload: payload, Grace: grace})
-	if err != nil {
-		return nil, err
-	}
-	p := &Processes{ranks: ranks, ended: make(chan struct{})}
+	p := &Processes{ranks: ranks, exited: make(chan struct{}), ended: make(chan struct{})}
 	go p.collect()
-	p.Client, err = serve.Dial(ctx, serve.Parent(ranks.Channel(0)), s.deadline(), p.why)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go p.attend(ctx, cancel, how.Epoch)
+	p.Client, err = serve.Dial(ctx, serve.Parent(ranks.Channel(0)), serve.Terms{
+		Opening: s.assembly(), Deadline: s.deadline(), Epoch: how.Epoch, Why: p.why,
+	})
 	if err != nil {
+		err = p.blame(err)
 		p.end()
-		return nil, p.blame(err)
+		return nil, err
 	}
 	go func() { // nothing of a job that is over stays
 		<-p.Client.Over()
@@ -70,23 +83,56 @@ func Start(ctx context.Context, m *model.Model, s Spec) (*Processes, error) {
 	return p, nil
 }
 
+// attend ends a start when a rank has ended. If the leader has seen it, it has the
+// time to say what it knows.
+func (p *Processes) attend(ctx context.Context, cancel context.CancelCauseFunc, epoch uint32) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-p.exited:
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(collecting):
+		cancel(p.lastWord(p.Exits()[0], epoch))
+	}
+}
+
+// lastWord is why a rank has ended: what it has said, or else how.
+func (p *Processes) lastWord(x launch.Exit, epoch uint32) error {
+	if x.Rank != 0 {
+		if said := (*engine.Error)(nil); errors.As(serve.Refusal(context.Background(), serve.Parent(p.ranks.Channel(x.Rank))), &said) {
+			return said
+		}
+	}
+	return &engine.Error{Rank: x.Rank, Epoch: epoch, Op: opStart, Err: x}
+}
+
+// opStart is the operation of a rank that ends before the job has begun.
+const opStart = "start"
+
 // collect notes how ranks end.
 func (p *Processes) collect() {
 	for e := range p.ranks.Exits() {
 		p.mu.Lock()
-		p.exits = append(p.exits, e)
+		if p.exits = append(p.exits, e); len(p.exits) == 1 {
+			close(p.exited)
+		}
 		p.mu.Unlock()
 	}
 	close(p.ended)
 }
 
 // why is what is known of the end of rank 0, whose channel has just ended.
-func (p *Processes) why() error {
-	limit := time.After(collecting)
+func (p *Processes) why() *launch.Exit { return p.exit(0, collecting) }
+
+// exit is how a rank has ended, if that is known within a limit.
+func (p *Processes) exit(rank int, limit time.Duration) *launch.Exit {
+	late := time.After(limit)
 	for over := false; ; {
 		for _, e := range p.Exits() {
-			if e.Rank == 0 {
-				return e
+			if e.Rank == rank {
+				return &e
 			}
 		}
 		if over {
@@ -95,20 +141,18 @@ func (p *Processes) why() error {
 		select {
 		case <-p.ended:
 			over = true
-		case <-limit:
+		case <-late:
 			over = true
 		case <-time.After(time.Millisecond):
 		}
 	}
 }
 
-// blame adds to the failure of a start what the ranks said before they ended.
+// blame adds to the failure of a start how the rank has ended that is at fault.
 func (p *Processes) blame(err error) error {
-	if e := (*engine.Error)(nil); errors.As(err, &e) {
-		for _, x := range p.Exits() {
-			if x.Rank == e.Rank && x.Signal != 0 {
-				return fmt.Errorf("%w (%w)", err, x)
-			}
+	if e := (*engine.Error)(nil); errors.As(err, &e) && !errors.As(err, new(launch.Exit)) {
+		if x := p.exit(e.Rank, grace/4); x != nil && x.Signal != 0 {
+			return fmt.Errorf("%w (%w)", err, x)
 		}
 	}
 	return err
@@ -135,28 +179,40 @@ func (p *Processes) end() error {
 	p.close.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), endTime)
 		defer cancel()
-		p.err = p.ranks.Close(ctx)
+		if p.err = p.ranks.Close(ctx); p.err == nil {
+			<-p.ended
+		}
 	})
 	return p.err
 }
 
 // Attend is what a process that [Start] started does: it is a rank until the job
 // ends. The error says why a job failed.
-func Attend(r *launch.Rank, tasks map[string]serve.Task) error {
+func Attend(r *launch.Rank, tasks map[string]serve.Task) error { return attend(r, tasks, Join) }
+
+// joining is the form of [Join].
+type joining func(context.Context, *launch.Rank, Spec, map[string]serve.Task) (*serve.Local, error)
+
+func attend(r *launch.Rank, tasks map[string]serve.Task, join joining) error {
 	var s Spec
 	if err := json.Unmarshal(r.Payload, &s); err != nil {
 		return fmt.Errorf("the description of the job: %w", err)
 	}
 	ctx := r.Context()
-	l, err := Join(ctx, r, s, tasks)
-	if errors.Is(context.Cause(ctx), launch.ErrStopped) {
-		err = nil
-	}
-	switch {
-	case l == nil && (r.Job.Rank != 0 || err == nil):
+	if r.Job.Rank != 0 {
+		_, err := join(ctx, r, s, tasks)
+		if err = unlessStopped(ctx, err); err != nil {
+			serve.Refuse(context.WithoutCancel(ctx), r, err)
+		}
 		return err
-	case err != nil:
+	}
+	started := serve.Starting(ctx, r)
+	l, err := join(ctx, r, s, tasks)
+	started()
+	if err = unlessStopped(ctx, err); err != nil {
 		serve.Refuse(context.WithoutCancel(ctx), r, err)
+	}
+	if l == nil {
 		return err
 	}
 	err = serve.Serve(ctx, r, l)
@@ -164,4 +220,12 @@ func Attend(r *launch.Rank, tasks map[string]serve.Task) error {
 		err = nil
 	}
 	return errors.Join(err, l.Close())
+}
+
+// unlessStopped is an error, but for what follows from the wish that a rank stops.
+func unlessStopped(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), launch.ErrStopped) {
+		return nil
+	}
+	return err
 }

@@ -47,7 +47,7 @@ type Channel struct {
 	file *os.File
 
 	send   sync.Mutex
-	broken error // a failed write leaves the stream out of step
+	broken error // a frame that was cut leaves the stream out of step
 }
 
 // channelPair makes both ends. They close on exec, so that no rank holds an end
@@ -60,8 +60,8 @@ func channelPair() (ours *Channel, theirs *os.File, err error) {
 	return &Channel{file: os.NewFile(uintptr(fds[0]), "control channel")}, os.NewFile(uintptr(fds[1]), "control channel of a rank"), nil
 }
 
-// Send writes one frame before the deadline of ctx. A receiver that reads
-// nothing makes it fail then; after any failure every later Send returns it.
+// Send writes one frame before ctx ends. A receiver that reads nothing makes it
+// fail then; after a failure that cut a frame every later Send returns it.
 func (c *Channel) Send(ctx context.Context, f Frame) error {
 	if f.Kind < FirstKind {
 		return fmt.Errorf("frame of kind %d: kinds below %d are reserved", f.Kind, FirstKind)
@@ -89,11 +89,33 @@ func (c *Channel) write(ctx context.Context, f Frame) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c.file.SetWriteDeadline(deadline)
-	if _, err := c.file.Write(append(raw, f.Body...)); err != nil {
-		c.broken = fmt.Errorf("control channel: %w", err)
+	n, err := c.writeWithin(ctx, deadline, append(raw, f.Body...))
+	if err == nil {
+		return nil
 	}
-	return c.broken
+	err = fmt.Errorf("control channel: %w", err)
+	if n > 0 {
+		c.broken = err
+	}
+	return err
+}
+
+// writeWithin writes until the deadline or the end of ctx.
+func (c *Channel) writeWithin(ctx context.Context, deadline time.Time, raw []byte) (n int, err error) {
+	c.file.SetWriteDeadline(deadline)
+	interrupted := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		c.file.SetWriteDeadline(time.Unix(1, 0))
+		close(interrupted)
+	})
+	n, err = c.file.Write(raw)
+	if !stop() {
+		<-interrupted // it may not meet the deadline of the next frame
+		if err != nil {
+			err = errors.Join(context.Cause(ctx), err)
+		}
+	}
+	return n, err
 }
 
 // Recv returns the next frame: io.EOF when the other end was closed between

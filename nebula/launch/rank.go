@@ -58,6 +58,7 @@ func startProcess(rank int, argv, env []string, dir, logs string) (*process, err
 	if err != nil {
 		p.kill()
 		p.wait()
+		channel.Close()
 		return nil, fmt.Errorf("start rank %d: %w", rank, err)
 	}
 	p.id = stat.ID

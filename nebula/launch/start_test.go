@@ -3,6 +3,7 @@ package launch
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -195,6 +196,61 @@ func TestSendToTheStopped(t *testing.T) {
 	}
 	if !os.IsTimeout(err) && !strings.Contains(err.Error(), "timeout") && ctx.Err() == nil {
 		t.Errorf("error %v", err)
+	}
+}
+
+// The end of its context interrupts a Send that nobody takes, also one without a
+// deadline, and leaves other frames alone where it comes late.
+func TestSendIsInterrupted(t *testing.T) {
+	ours, theirs, err := channelPair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Close()
+	defer theirs.Close()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	if err := ours.Send(ctx, Frame{Kind: FirstKind}); err != nil {
+		t.Fatal(err)
+	}
+	enough := errors.New("enough")
+	sent := make(chan error)
+	go func() { sent <- ours.Send(ctx, Frame{FirstKind, make([]byte, MaxFrame)}) }()
+	if f, err := readFrame(theirs); err != nil || len(f.Body) != 0 {
+		t.Fatalf("%v, %v", f, err)
+	}
+	cancel(enough)
+	if err := <-sent; err == nil || !errors.Is(err, enough) && !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A frame of which nothing was taken leaves the channel in step.
+func TestSendAfterNothingWasTaken(t *testing.T) {
+	ours, theirs, err := channelPair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Close()
+	defer theirs.Close()
+	send := func() error { // a frame so short that the socket takes it whole or not at all
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		return ours.Send(ctx, Frame{Kind: FirstKind})
+	}
+	sent := 0
+	for send() == nil {
+		sent++
+	}
+	for range sent {
+		if _, err := readFrame(theirs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := ours.Send(t.Context(), Frame{Kind: FirstKind}); err != nil {
+		t.Errorf("after %d frames and one that was not taken: %v", sent, err)
+	}
+	if _, err := readFrame(theirs); err != nil {
+		t.Error(err)
 	}
 }
 

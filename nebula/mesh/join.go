@@ -124,18 +124,43 @@ func (m *Mesh) collect(ctx context.Context, came []*arrival) error {
 			}
 			came[a.From] = a
 		case <-ctx.Done():
-			var names []string
+			lost := &Missing{Job: m.config.Job, Epoch: m.config.Epoch, Err: context.Cause(ctx)}
 			for rank, a := range came {
 				if rank > 0 && a == nil {
-					names = append(names, strconv.Itoa(rank))
+					lost.Ranks = append(lost.Ranks, rank)
 				}
 			}
-			return fmt.Errorf("mesh: rendezvous of job %q, epoch %d: ranks did not come: %s: %w",
-				m.config.Job, m.config.Epoch, strings.Join(names, ", "), context.Cause(ctx))
+			return lost
 		}
 	}
 	return nil
 }
+
+// Missing is a rendezvous to which ranks did not come.
+type Missing struct {
+	Job   string
+	Epoch uint32
+	Ranks []int // at least one, ascending
+	Err   error // the cause that ended the wait
+}
+
+func (e *Missing) Error() string {
+	var names []string
+	for _, rank := range e.Ranks {
+		names = append(names, strconv.Itoa(rank))
+	}
+	return fmt.Sprintf("mesh: rendezvous of job %q, epoch %d: ranks did not come: %s: %v", e.Job, e.Epoch, strings.Join(names, ", "), e.Err)
+}
+
+func (e *Missing) Unwrap() error { return e.Err }
+
+// Misfit is a rank of the job that cannot be part of it.
+type Misfit struct {
+	Rank   int
+	Reason string
+}
+
+func (e *Misfit) Error() string { return "mesh: " + e.Reason }
 
 // errTwice is a second process that says it is a rank.
 var errTwice = errors.New("there is one already")
@@ -145,11 +170,11 @@ func (m *Mesh) admit(a *arrival, came []*arrival) error {
 	c := &m.config
 	switch {
 	case a.Size != c.Size:
-		return fmt.Errorf("mesh: rank %d is of a job of %d ranks, rank 0 of one of %d", a.From, a.Size, c.Size)
+		return &Misfit{a.From, fmt.Sprintf("rank %d is of a job of %d ranks, rank 0 of one of %d", a.From, a.Size, c.Size)}
 	case a.From < 1 || a.From >= c.Size:
 		return fmt.Errorf("mesh: there is no rank %d to join a job of %d", a.From, c.Size)
 	case !bytes.Equal(a.Digest, c.Digest):
-		return fmt.Errorf("mesh: ranks 0 and %d run different programs: %x and %x", a.From, c.Digest, a.Digest)
+		return &Misfit{a.From, fmt.Sprintf("ranks 0 and %d run different programs: %x and %x", a.From, c.Digest, a.Digest)}
 	case came[a.From] != nil:
 		return fmt.Errorf("mesh: a process says it is rank %d: %w", a.From, errTwice)
 	}
@@ -259,8 +284,7 @@ func (m *Mesh) find(ctx context.Context) (net.Conn, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("mesh: rank %d does not find rank 0 of job %q, epoch %d: %w: %s",
-				m.config.Rank, m.config.Job, m.config.Epoch, context.Cause(ctx), strings.Join(reasons, "; "))
+			return nil, &Missing{m.config.Job, m.config.Epoch, []int{0}, fmt.Errorf("%w: %s", context.Cause(ctx), strings.Join(reasons, "; "))}
 		case <-time.After(pause):
 		}
 		pause = min(2*pause, 200*time.Millisecond)

@@ -225,7 +225,7 @@ func TestMissingRanks(t *testing.T) {
 		ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		_, err := Join(ctx, list[1])
-		if want := "mesh: rank 1 does not find rank 0 of job"; !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), want) {
+		if want := fmt.Sprintf("mesh: rendezvous of job %q, epoch 3: ranks did not come: 0: context deadline exceeded: ", list[1].Job); !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	})

@@ -14,7 +14,7 @@ import (
 // Limits of a configuration. They keep sizes that are computed from untrusted
 // numbers within what an int holds.
 const (
-	MaxConfig   = 4 << 20 // bytes of JSON; a vocabulary's worth of ids may stand in a config.json
+	maxConfig   = 4 << 20 // bytes of JSON; a vocabulary's worth of ids may stand in a config.json
 	maxWidth    = 1 << 20 // of the hidden state, heads together and feed-forward layer
 	maxLayers   = 1 << 12
 	maxVocab    = 1 << 24
@@ -52,8 +52,8 @@ type Config struct {
 // ParseConfig reads the JSON form of a configuration and checks it.
 func ParseConfig(raw []byte) (Config, error) {
 	var c Config
-	if len(raw) > MaxConfig {
-		return c, fmt.Errorf("the configuration has %d bytes; it may have %d", len(raw), MaxConfig)
+	if len(raw) > maxConfig {
+		return c, fmt.Errorf("the configuration has %d bytes; it may have %d", len(raw), maxConfig)
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()

@@ -56,7 +56,7 @@ func TestConfigErrors(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", change, err, want)
 		}
 	}
-	if _, err := ParseConfig(make([]byte, MaxConfig+1)); err == nil {
+	if _, err := ParseConfig(make([]byte, maxConfig+1)); err == nil {
 		t.Error("a configuration of any size is read")
 	}
 }

@@ -4,10 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"os"
-	"path/filepath"
 
 	"forgekernel/forge/weights"
 )
@@ -78,36 +75,32 @@ var hfArchitectures = architectures[*hfConfig]{
 }
 
 // openFolder opens a folder in the layout of Hugging Face.
-func openFolder(folder, ref string) (*Model, error) {
-	raw, err := readBounded(filepath.Join(folder, "config.json"))
+func openFolder(path, ref string) (*Model, error) {
+	raw, err := readConfig(path)
 	if err != nil {
 		return nil, err
 	}
 	c, names, err := parseHF(raw)
 	if err != nil {
-		return nil, fmt.Errorf("%s: config.json: %w", folder, err)
+		return nil, fmt.Errorf("%s: config.json: %w", path, err)
 	}
-	file, err := weights.Open(folder)
+	file, err := weights.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	if names == gpt2HF {
 		names = gpt2Names(file)
 	}
-	return openCheckpoint(folder, ref, c, &checkpoint{file, names})
+	return openCheckpoint(path, ref, c, &checkpoint{file, names})
 }
 
-func readBounded(path string) ([]byte, error) {
-	f, err := os.Open(path)
+func readConfig(path string) ([]byte, error) {
+	folder, err := weights.OpenFolder(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, MaxConfig+1))
-	if err == nil && len(raw) > MaxConfig {
-		err = fmt.Errorf("%s has more than %d bytes", path, MaxConfig)
-	}
-	return raw, err
+	defer folder.Close()
+	return folder.Read("config.json", maxConfig)
 }
 
 // parseHF reads a config.json.

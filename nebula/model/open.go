@@ -10,7 +10,8 @@ import (
 )
 
 // Open opens a folder in the layout of Hugging Face, with config.json and
-// safetensors, or a GGUF file. Weights are read when programs need them.
+// safetensors, also a snapshot in the hub's cache, or a GGUF file. Weights are read
+// when programs need them.
 func Open(path string) (*Model, error) {
 	ref, err := filepath.Abs(path)
 	if err != nil {

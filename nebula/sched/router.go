@@ -26,8 +26,9 @@ type Router struct {
 	replicas []Replica
 	affinity int
 
-	mu   sync.Mutex
-	next int // who is first among equals
+	mu     sync.Mutex
+	next   int   // who is first among equals
+	asking []int // requests that a replica has not answered yet
 }
 
 // ErrUnhealthy is the error of a router none of whose replicas takes work; it
@@ -41,7 +42,7 @@ func NewRouter(affinity int, replicas ...Replica) (*Router, error) {
 	if len(replicas) == 0 || affinity < 0 {
 		return nil, fmt.Errorf("a router over %d replicas with an affinity of %d: at least one replica and 0", len(replicas), affinity)
 	}
-	return &Router{replicas: slices.Clone(replicas), affinity: affinity}, nil
+	return &Router{replicas: slices.Clone(replicas), affinity: affinity, asking: make([]int, len(replicas))}, nil
 }
 
 // candidate is a healthy replica and what it is chosen by.
@@ -61,7 +62,7 @@ func (r *Router) Submit(ctx context.Context, req Request) (*Stream, error) {
 	}
 	var all QueueFull
 	for _, c := range order {
-		stream, err := r.replicas[c.index].Submit(ctx, req)
+		stream, err := r.ask(ctx, c.index, req)
 		if full := (*QueueFull)(nil); errors.As(err, &full) {
 			all.Pending += full.Pending
 			all.Limit += full.Limit
@@ -75,6 +76,18 @@ func (r *Router) Submit(ctx context.Context, req Request) (*Stream, error) {
 	return nil, &all
 }
 
+// ask sends a request to one replica. Others get theirs meanwhile: the leader of
+// this one may be another process, which takes its time.
+func (r *Router) ask(ctx context.Context, replica int, req Request) (*Stream, error) {
+	r.asking[replica]++
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		r.asking[replica]--
+	}()
+	return r.replicas[replica].Submit(ctx, req)
+}
+
 // order returns the healthy replicas, the best first, and the reasons of the others.
 func (r *Router) order(prompt []int32) ([]candidate, []error) {
 	var order []candidate
@@ -85,7 +98,7 @@ func (r *Router) order(prompt []int32) ([]candidate, []error) {
 			continue
 		}
 		n := len(r.replicas)
-		order = append(order, candidate{index: i, pending: replica.Pending(), turn: (i - r.next + n) % n})
+		order = append(order, candidate{index: i, pending: replica.Pending() + r.asking[i], turn: (i - r.next + n) % n})
 	}
 	slices.SortFunc(order, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.pending, b.pending), cmp.Compare(a.turn, b.turn))

@@ -206,3 +206,38 @@ func TestRouterOverSchedulers(t *testing.T) {
 		}
 	})
 }
+
+// slow is a replica whose leader takes its time to answer.
+type slow struct {
+	shelf
+	asked, answer chan struct{}
+}
+
+func (s *slow) Submit(ctx context.Context, req Request) (*Stream, error) {
+	close(s.asked)
+	<-s.answer
+	return s.shelf.Submit(ctx, req)
+}
+
+// A replica that has not answered yet counts the request as its own, and holds up
+// nobody else's.
+func TestSlowReplica(t *testing.T) {
+	first, second := &slow{shelf{limit: 9}, make(chan struct{}), make(chan struct{})}, &shelf{limit: 9}
+	r, err := NewRouter(0, first, second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() {
+		_, err := r.Submit(context.Background(), Request{})
+		done <- err
+	}()
+	<-first.asked
+	if _, err := r.Submit(context.Background(), Request{}); err != nil || second.pending != 1 {
+		t.Errorf("the other replica has %d requests, %v", second.pending, err)
+	}
+	close(first.answer)
+	if err := <-done; err != nil || first.pending != 1 {
+		t.Errorf("the slow replica has %d requests, %v", first.pending, err)
+	}
+}

@@ -5,20 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"sync/atomic"
-	"time"
 
-	"forgekernel/nebula/collective"
 	"forgekernel/nebula/engine"
 	"forgekernel/nebula/launch"
 	"forgekernel/nebula/sched"
 	"forgekernel/nebula/trace"
 )
 
-// ErrLeft is the error of requests and questions whose leader has gone. It is
-// wrapped with what is known of the reason.
+// ErrLeft is the error of requests and questions whose leader has gone without
+// giving a cause. It is wrapped with an [engine.Error] of rank 0, which has what is
+// known of the reason.
 var ErrLeft = errors.New("the leader of the job has gone")
 
 // maxAnswer bounds an answer, in bytes: traces are the largest.
@@ -30,8 +28,9 @@ type Client struct {
 	info   engine.Info
 	ctx    context.Context // ends with the conversation; its cause says why
 	cancel context.CancelCauseFunc
-	why    func() error
-	heard  atomic.Bool // something from the leader
+	terms  Terms
+	heard  atomic.Bool // something from the leader, ever
+	news   atomic.Bool // and lately
 
 	mu        sync.Mutex
 	last      uint64
@@ -53,104 +52,6 @@ type pending struct {
 	done  chan error // capacity 1
 }
 
-// Dial waits until the leader is ready, for as long as ctx allows, and begins
-// the conversation. A leader that is silent for the deadline has gone. When it
-// has gone, why says what is known about that; it may be nil, and so may its
-// error.
-func Dial(ctx context.Context, c Conn, deadline time.Duration, why func() error) (*Client, error) {
-	type first struct {
-		ready
-		err error
-	}
-	hello := make(chan first, 1)
-	go func() {
-		var h first
-		h.ready, h.err = hear(ctx, c)
-		hello <- h
-	}()
-	k := &Client{conn: c, why: why, requests: make(map[uint64]*remote), questions: make(map[uint64]*pending)}
-	k.ctx, k.cancel = context.WithCancelCause(context.Background())
-	select {
-	case h := <-hello:
-		if h.err != nil {
-			return nil, k.gone(h.err)
-		}
-		if h.Err != nil {
-			return nil, h.Err.decode()
-		}
-		k.info = *h.Info
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	go k.receive()
-	go k.watch(deadline)
-	return k, nil
-}
-
-// signs is how often within the deadline a leader is asked for a sign of life.
-const signs = 4
-
-// watch ends the conversation with a leader that is silent. It counts questions
-// without an answer, not time, which also passes while this process is stopped.
-func (k *Client) watch(deadline time.Duration) {
-	tick := time.NewTicker(max(deadline/signs, time.Millisecond))
-	defer tick.Stop()
-	for missed := 0; missed < signs; missed++ {
-		if k.heard.Swap(false) {
-			missed = 0
-		}
-		k.tell(kindPing, 0)
-		select {
-		case <-k.ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
-	k.end(fmt.Errorf("%w: %w", ErrLeft, &engine.Error{Op: "answer", Err: fmt.Errorf("silent for %v: %w", deadline, collective.ErrTimeout)}))
-}
-
-// hear takes the leader's first frame.
-func hear(ctx context.Context, c Conn) (ready, error) {
-	f, err := c.Recv(ctx)
-	if err != nil {
-		return ready{}, err
-	}
-	m, err := decode(f)
-	if err != nil {
-		return ready{}, err
-	}
-	var r ready
-	if m.kind != kindReady {
-		return r, fmt.Errorf("a leader that begins with a frame of kind %d", m.kind)
-	}
-	if err := json.Unmarshal(m.body, &r); err != nil {
-		return r, err
-	}
-	if r.Err == nil && r.Info == nil {
-		return r, errors.New("a leader that says nothing about itself")
-	}
-	return r, nil
-}
-
-// failure is the cause that the leader gives before it leaves.
-type failure struct{ error }
-
-// gone makes the reason for the end of the conversation.
-func (k *Client) gone(err error) error {
-	if f := (failure{}); errors.As(err, &f) {
-		return f.error
-	}
-	if k.why != nil {
-		if known := k.why(); known != nil {
-			return fmt.Errorf("%w: %w", ErrLeft, known)
-		}
-	}
-	if errors.Is(err, io.EOF) {
-		return ErrLeft
-	}
-	return fmt.Errorf("%w: %w", ErrLeft, err)
-}
-
 // Info implements Service.
 func (k *Client) Info() engine.Info { return k.info }
 
@@ -162,6 +63,9 @@ func (k *Client) Submit(ctx context.Context, r sched.Request) (*sched.Stream, er
 	if d, ok := ctx.Deadline(); ok && (r.Deadline.IsZero() || d.Before(r.Deadline)) {
 		r.Deadline = d // the leader keeps it
 	}
+	if err := r.Params.Check(); err != nil {
+		return nil, err // not every number travels as JSON
+	}
 	q := &remote{queued: make(chan error, 1)}
 	id := k.number()
 	q.stream = sched.NewStream(func(reason sched.Reason, _ error) {
@@ -171,13 +75,7 @@ func (k *Client) Submit(ctx context.Context, r sched.Request) (*sched.Stream, er
 			k.tell(kindCancel, id)
 		}
 	})
-	if err := k.add(func() { k.requests[id] = q }); err != nil {
-		return nil, err
-	}
-	if err := sendJSON(k.ctx, k.conn, kindSubmit, id, r); err != nil {
-		k.mu.Lock()
-		delete(k.requests, id)
-		k.mu.Unlock()
+	if err := begin(k, k.requests, id, q, kindSubmit, r); err != nil {
 		return nil, err
 	}
 	k.bind(ctx, id, q)
@@ -217,15 +115,29 @@ func (k *Client) number() uint64 {
 	return k.last
 }
 
-// add registers something that waits for the leader, unless it has gone.
-func (k *Client) add(register func()) error {
+// begin registers something that waits for the leader, unless that has gone, and
+// tells the leader.
+func begin[T any](k *Client, under map[uint64]T, id uint64, what T, kind launch.Kind, body any) error {
+	k.mu.Lock()
+	gone := k.ctx.Err() != nil
+	if !gone {
+		under[id] = what
+	}
+	k.mu.Unlock()
+	if gone {
+		return k.Cause()
+	}
+	err := sendJSON(k.ctx, k.conn, kind, id, body)
+	if err == nil {
+		return nil
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	delete(under, id)
 	if k.ctx.Err() != nil {
-		return context.Cause(k.ctx)
+		return k.Cause()
 	}
-	register()
-	return nil
+	return err
 }
 
 // State implements Service.
@@ -267,10 +179,7 @@ func (k *Client) ask(ctx context.Context, q question, result any) error {
 func (k *Client) answer(ctx context.Context, q question) ([]byte, error) {
 	p := &pending{done: make(chan error, 1)}
 	id := k.number()
-	if err := k.add(func() { k.questions[id] = p }); err != nil {
-		return nil, err
-	}
-	if err := sendJSON(k.ctx, k.conn, kindAsk, id, q); err != nil {
+	if err := begin(k, k.questions, id, p, kindAsk, q); err != nil {
 		return nil, err
 	}
 	select {
@@ -323,16 +232,27 @@ func (q *remote) finish(f *sched.Finish) {
 }
 
 // receive takes what the leader sends, until it leaves.
-func (k *Client) receive() {
-	for {
+func (k *Client) receive(hello chan<- ready) {
+	for begun := false; ; {
 		f, err := k.conn.Recv(k.ctx)
-		k.heard.Store(true)
 		var m message
 		if err == nil {
+			k.heard.Store(true)
+			k.news.Store(true)
 			m, err = decode(f)
 		}
-		if err == nil {
+		switch {
+		case err != nil:
+		case begun || m.kind == kindPong:
 			err = k.take(m)
+		case m.kind == kindReady:
+			var r ready
+			if r, err = firstWord(m); err == nil {
+				begun = true
+				hello <- r
+			}
+		default:
+			err = fmt.Errorf("a leader that begins with a frame of kind %d", m.kind)
 		}
 		if err != nil {
 			k.end(k.gone(err))

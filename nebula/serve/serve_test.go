@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -64,6 +65,8 @@ func (p *pipe) Recv(ctx context.Context) (launch.Frame, error) {
 
 func (p *pipe) Close() { p.once.Do(func() { close(p.over) }) }
 
+var terms = Terms{Opening: time.Minute, Deadline: time.Minute}
+
 // job is a job of two ranks, used here and over a connection.
 type job struct {
 	local  *Local
@@ -96,7 +99,7 @@ func start(t *testing.T, o sched.Options, tasks map[string]Task) *job {
 	var leader *pipe
 	j.pipe, leader = newPipe()
 	go func() { j.served <- Serve(context.Background(), leader, j.local) }()
-	if j.client, err = Dial(t.Context(), j.pipe, time.Minute, nil); err != nil {
+	if j.client, err = Dial(t.Context(), j.pipe, terms); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -279,6 +282,11 @@ func TestErrors(t *testing.T) {
 	if _, err := j.client.Submit(t.Context(), sched.Request{}); err == nil {
 		t.Error("an empty prompt is accepted")
 	}
+	bad := sched.Request{Prompt: []int32{1}, Params: sample.Params{Temperature: math.NaN()}}
+	_, there := j.local.Submit(t.Context(), bad)
+	if _, here := j.client.Submit(t.Context(), bad); here == nil || here.Error() != there.Error() {
+		t.Errorf("a temperature that is no number: %v and %v", here, there)
+	}
 }
 
 // TestTasks asks for work beside the leader, whose answer takes several frames.
@@ -312,8 +320,8 @@ func TestLeaderGone(t *testing.T) {
 	if err := sendJSON(t.Context(), leader, kindReady, 0, ready{Info: &info}); err != nil {
 		t.Fatal(err)
 	}
-	killed := errors.New("rank 0 was killed")
-	k, err := Dial(t.Context(), client, time.Minute, func() error { return killed })
+	killed := launch.Exit{Code: -1, Signal: syscall.SIGKILL}
+	k, err := Dial(t.Context(), client, Terms{time.Minute, time.Minute, 3, func() *launch.Exit { return &killed }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -366,23 +374,6 @@ func said(t *testing.T, leader *pipe) message {
 	}
 }
 
-// TestSilent checks that a leader that says nothing is not waited for for ever.
-func TestSilent(t *testing.T) {
-	client, leader := newPipe()
-	if err := sendJSON(t.Context(), leader, kindReady, 0, ready{Info: &engine.Info{}}); err != nil {
-		t.Fatal(err)
-	}
-	k, err := Dial(t.Context(), client, 20*time.Millisecond, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = k.State(t.Context())
-	var e *engine.Error
-	if !errors.Is(err, ErrLeft) || !errors.Is(err, collective.ErrTimeout) || !errors.As(err, &e) || e.Rank != 0 {
-		t.Errorf("%v", err)
-	}
-}
-
 // TestClientGone checks that a client's requests end with it.
 func TestClientGone(t *testing.T) {
 	j := start(t, sched.Options{}, nil)
@@ -396,24 +387,6 @@ func TestClientGone(t *testing.T) {
 		t.Error(err)
 	}
 	idle(t, j)
-}
-
-// TestNoStart checks that the reason of a start that failed reaches the client.
-func TestNoStart(t *testing.T) {
-	client, leader := newPipe()
-	if err := Refuse(t.Context(), leader, &engine.Error{Rank: 1, Op: "open", Err: io.ErrUnexpectedEOF}); err != nil {
-		t.Fatal(err)
-	}
-	var e *engine.Error
-	if _, err := Dial(t.Context(), client, time.Minute, nil); !errors.As(err, &e) || e.Rank != 1 || e.Op != "open" {
-		t.Errorf("%v", err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	client, _ = newPipe()
-	if _, err := Dial(ctx, client, time.Minute, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("a leader that says nothing: %v", err)
-	}
 }
 
 // TestGarbage sends both ends what they cannot understand.
@@ -440,7 +413,7 @@ func TestGarbage(t *testing.T) {
 	} {
 		client, leader := newPipe()
 		sendJSON(t.Context(), leader, kindReady, 0, ready{Info: &engine.Info{}})
-		k, err := Dial(t.Context(), client, time.Minute, nil)
+		k, err := Dial(t.Context(), client, terms)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -451,7 +424,7 @@ func TestGarbage(t *testing.T) {
 	}
 	client, leader := newPipe()
 	send(t.Context(), leader, kindReady, 0, []byte("{}"))
-	if _, err := Dial(t.Context(), client, time.Minute, nil); err == nil {
+	if _, err := Dial(t.Context(), client, terms); err == nil {
 		t.Error("a leader that says nothing about itself is ready")
 	}
 }
@@ -475,14 +448,14 @@ func FuzzFrames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind byte, body []byte) {
 		client, leader := newPipe()
 		sendJSON(t.Context(), leader, kindReady, 0, ready{Info: &engine.Info{}})
-		k, err := Dial(t.Context(), client, time.Minute, nil)
+		k, err := Dial(t.Context(), client, terms)
 		if err != nil {
 			t.Fatal(err)
 		}
-		k.add(func() {
-			k.requests[1] = &remote{queued: make(chan error, 1), stream: sched.NewStream(nil)}
-			k.questions[1] = &pending{done: make(chan error, 1)}
-		})
+		k.mu.Lock()
+		k.requests[1] = &remote{queued: make(chan error, 1), stream: sched.NewStream(nil)}
+		k.questions[1] = &pending{done: make(chan error, 1)}
+		k.mu.Unlock()
 		if m, err := decode(launch.Frame{Kind: launch.Kind(kind), Body: body}); err == nil {
 			k.take(m)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"forgekernel/nebula/engine"
 	"forgekernel/nebula/sched"
@@ -20,9 +21,31 @@ const (
 	maxStreams   = 1 << 16
 )
 
-// Refuse tells the client that the job could not be started.
+// Refuse tells the client that the job could not be started. A rank that does not
+// lead may say the same of itself.
 func Refuse(ctx context.Context, c Conn, err error) error {
 	return sendJSON(ctx, c, kindReady, 0, ready{Err: encodeError(err)})
+}
+
+// Starting gives signs of life, so that a client can tell a leader that takes its
+// time to start from one that hangs. They end when stop returns, after which the
+// leader calls [Serve] or [Refuse].
+func Starting(ctx context.Context, c Conn) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		err := send(ctx, c, kindPong, 0, nil) // the first one unasked
+		for err == nil {
+			if _, err = c.Recv(ctx); err == nil { // before it has heard more, a client says nothing else
+				err = send(ctx, c, kindPong, 0, nil)
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
 }
 
 // Serve offers a service to the client until it leaves, the service is over, or
@@ -56,6 +79,9 @@ func Serve(ctx context.Context, c Conn, s Service) error {
 	}
 }
 
+// endTime is how long the requests of a service that is over may take to end.
+const endTime = 250 * time.Millisecond
+
 // watch ends the conversation when the service is over, after its requests have
 // ended and the client knows the cause.
 func (v *server) watch(cancel context.CancelCauseFunc) {
@@ -67,7 +93,15 @@ func (v *server) watch(cancel context.CancelCauseFunc) {
 	v.mu.Lock()
 	v.over = true
 	v.mu.Unlock()
-	v.relays.Wait()
+	ended := make(chan struct{})
+	go func() {
+		v.relays.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(endTime): // what was to end them hangs in a call; the client does it
+	}
 	state, err := v.service.State(v.ctx)
 	if err == nil {
 		err = state.Engine.Err

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -35,11 +34,25 @@ func Open(path string) (*Tokenizer, error) {
 		defer f.Close()
 		return inFile(path, f.Meta(), FromGGUF)
 	}
-	data, err := read(path, MaxFile)
+	data, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
 	return inFile(path, data, Parse)
+}
+
+// readFile reads a tokenizer.json that is named itself and may be any link.
+func readFile(path string) ([]byte, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := weights.OpenFolder(filepath.Dir(real))
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	return folder.Read(filepath.Base(real), MaxFile)
 }
 
 func inFile[T any](path string, from T, parse func(T) (*Tokenizer, error)) (*Tokenizer, error) {
@@ -51,7 +64,12 @@ func inFile[T any](path string, from T, parse func(T) (*Tokenizer, error)) (*Tok
 }
 
 func openFolder(dir string) (*Tokenizer, error) {
-	data, err := read(filepath.Join(dir, "tokenizer.json"), MaxFile)
+	folder, err := weights.OpenFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	data, err := folder.Read("tokenizer.json", MaxFile)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +81,7 @@ func openFolder(dir string) (*Tokenizer, error) {
 		BOS tokenName `json:"bos_token"`
 		EOS tokenName `json:"eos_token"`
 	}
-	if err := readJSON(filepath.Join(dir, "tokenizer_config.json"), &names); err != nil {
+	if err := readJSON(folder, "tokenizer_config.json", &names); err != nil {
 		return nil, err
 	}
 	if id, ok := t.ID(string(names.BOS)); ok {
@@ -77,7 +95,7 @@ func openFolder(dir string) (*Tokenizer, error) {
 			BOS *int32  `json:"bos_token_id"`
 			EOS idOrIDs `json:"eos_token_id"`
 		}
-		if err := readJSON(filepath.Join(dir, name), &config); err != nil {
+		if err := readJSON(folder, name, &config); err != nil {
 			return nil, err
 		}
 		if t.bos < 0 && config.BOS != nil && t.has(*config.BOS) {
@@ -129,8 +147,8 @@ func (l *idOrIDs) UnmarshalJSON(b []byte) error {
 }
 
 // readJSON reads a file that may be missing.
-func readJSON(path string, into any) error {
-	data, err := read(path, maxConfig)
+func readJSON(folder *weights.Folder, name string, into any) error {
+	data, err := folder.Read(name, maxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -138,20 +156,7 @@ func readJSON(path string, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: %w", folder.Path(name), err)
 	}
 	return nil
-}
-
-func read(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		return nil, fmt.Errorf("%s has more than %d bytes", path, limit)
-	}
-	return data, err
 }

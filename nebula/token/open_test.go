@@ -40,6 +40,9 @@ func TestParseErrors(t *testing.T) {
 		{small(`"a b"`, `"ab"`), `the merge "ab" is no pair`}, {small(`"a b"`, `["a"]`), `the merge ["a"] is no pair`}, {small(`"a b"`, `""`), `is no pair`}, {small(`"a b"`, `7`), "cannot unmarshal number"},
 		{small(`"merges"`, `"dropout":0.1,"merges"`), "dropout 0.1"}, {small(`"merges"`, `"end_of_word_suffix":"</w>","merges"`), "end_of_word_suffix"},
 		{small(`"merges"`, `"unk_token":"<unk>","merges"`), `unk_token "<unk>" is not in the vocabulary`},
+		{dec(`{"type":"Replace","pattern":{"String":"a"},"content":"bb"}`), `decoder: a Replace of "a" by "bb" makes tokens longer`},
+		{dec(`{"type":"Sequence","decoders":[` + strings.Repeat(`{"type":"ByteFallback"},`, 64) + `{"type":"Fuse"}]}`), "decoder: there are more than 64 stages"},
+		{norm(`{"type":"Sequence","normalizers":[` + strings.Repeat(`{"type":"NFC"},`, 64) + `{"type":"NFC"}]}`), "normalizer: there are more than 64 stages"},
 		{pre(`{"type":"BertPreTokenizer"}`), `pre_tokenizer: the type "BertPreTokenizer" is not supported`},
 		{pre(`{"type":"Split","behavior":"Isolated","pattern":{"Regex":"(a"}}`), `pre_tokenizer: the expression "(a"`},
 		{pre(`{"type":"Split","behavior":"Isolated"}`), "there is no pattern"}, {pre(`{"type":"Split","behavior":"Odd","pattern":{"String":"a"}}`), `the behavior "Odd" is unknown`},
@@ -85,7 +88,15 @@ func TestEncodeErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := grows.EncodeText(strings.Repeat("a", 1<<22)); err == nil || !strings.Contains(err.Error(), "when it is normalised") {
+	if _, err := grows.EncodeText(strings.Repeat("a", 1<<22)); err == nil || !strings.Contains(err.Error(), "as the vocabulary writes it") {
+		t.Error(err)
+	}
+	doubles := `{"type":"ByteLevel","add_prefix_space":false,"use_regex":false}`
+	grows, err = Parse([]byte(small(`"pre_tokenizer":null`, `"pre_tokenizer":{"type":"Sequence","pretokenizers":[`+doubles+strings.Repeat(","+doubles, 39)+`]}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := grows.EncodeText("é"); err == nil || !strings.Contains(err.Error(), "the text has 67108864 bytes as the vocabulary writes it") {
 		t.Error(err)
 	}
 }

@@ -55,11 +55,13 @@ func (p *pattern) compile() (matcher, error) {
 
 const (
 	maxNesting = 8  // of sequences
+	maxStages  = 64 // of one kind; each goes over the whole text
 	maxInsert  = 32 // bytes that a stage writes at one place, which bounds how much longer a text becomes
 )
 
 var (
 	errNesting = fmt.Errorf("sequences are nested more than %d deep", maxNesting)
+	errStages  = fmt.Errorf("there are more than %d stages", maxStages)
 	errInsert  = fmt.Errorf("texts to insert have at most %d bytes", maxInsert)
 )
 
@@ -84,7 +86,9 @@ func flatten[T any](stages []*stage, depth int, one func(*stage, int) ([]T, erro
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, some...)
+		if all = append(all, some...); len(all) > maxStages {
+			return nil, errStages
+		}
 	}
 	return all, nil
 }
@@ -196,6 +200,9 @@ func (s *stage) decoder(d *decoder) error {
 	if s.Type == "Sequence" {
 		stages = s.Decoders
 	}
+	if len(stages) > maxStages {
+		return errStages
+	}
 	for _, s := range stages {
 		if s == nil {
 			return errors.New("a part of the sequence is missing")
@@ -236,6 +243,9 @@ func (s *stage) step(d *decoder) (decodeStep, error) {
 		old, err := s.replaced()
 		if err != nil {
 			return nil, err
+		}
+		if len(s.Content) > len(old) { // each of many could make a token 32 times as long
+			return nil, fmt.Errorf("a Replace of %q by %q makes tokens longer", old, s.Content)
 		}
 		return replaceToken(old, s.Content), nil
 	}

@@ -43,8 +43,9 @@ const (
 	MaxText   = 8 << 20 // bytes of a text to encode
 )
 
-// maxNormal is the largest text after normalisation, in bytes.
-const maxNormal = 4 * MaxText
+// maxWritten is the largest text after any stage, in bytes: NFKC and byte-level
+// words are longer than what they are made of.
+const maxWritten = 4 * MaxText
 
 // Tokenizer maps text to ids and ids to text. It does not change after it was read
 // and may be used by several goroutines at once.
@@ -140,8 +141,8 @@ func (t *Tokenizer) encode(ids []int32, text string, special bool) ([]int32, err
 func (t *Tokenizer) section(work *workspace, ids []int32, s section, special bool) ([]int32, error) {
 	text := s.text
 	for _, f := range t.normalize {
-		if text = f(text); len(text) > maxNormal {
-			return nil, fmt.Errorf("the text has %d bytes when it is normalised; at most %d are encoded at once", len(text), maxNormal)
+		if text = f(text); len(text) > maxWritten {
+			return nil, tooLong(len(text))
 		}
 	}
 	for i, part := range t.added.find(text, normalForm, special) {
@@ -149,21 +150,40 @@ func (t *Tokenizer) section(work *workspace, ids []int32, s section, special boo
 			ids = append(ids, part.id)
 			continue
 		}
-		words := []word{{part.text, s.first && i == 0}}
-		for _, f := range t.split {
-			var err error
-			if words, err = f(words); err != nil {
-				return nil, err
-			}
+		words, err := t.words(word{part.text, s.first && i == 0})
+		if err != nil {
+			return nil, err
 		}
 		for _, w := range words {
-			var err error
 			if ids, err = t.model.encode(work, ids, w.text); err != nil {
 				return nil, t.named(err)
 			}
 		}
 	}
 	return ids, nil
+}
+
+// words splits a text. Every splitter may write it longer, as the normalizers may.
+func (t *Tokenizer) words(text word) ([]word, error) {
+	words := []word{text}
+	for _, f := range t.split {
+		var err error
+		if words, err = f(words); err != nil {
+			return nil, err
+		}
+		written := 0
+		for _, w := range words {
+			written += len(w.text)
+		}
+		if written > maxWritten {
+			return nil, tooLong(written)
+		}
+	}
+	return words, nil
+}
+
+func tooLong(written int) error {
+	return fmt.Errorf("the text has %d bytes as the vocabulary writes it; at most %d are encoded at once", written, maxWritten)
 }
 
 // named says a missing token in terms of the text.

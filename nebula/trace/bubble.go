@@ -86,9 +86,12 @@ func joined(list []span) []span {
 func without(list, holes []span) []span {
 	var out []span
 	for _, s := range list {
+		for len(holes) > 0 && holes[0].to <= s.from {
+			holes = holes[1:]
+		}
 		for _, h := range holes {
-			if h.to <= s.from || h.from >= s.to {
-				continue
+			if h.from >= s.to {
+				break
 			}
 			if h.from > s.from {
 				out = append(out, span{s.from, h.from})

@@ -36,6 +36,11 @@ func Run(t *testing.T, b backend.Backend) {
 // the same time, whose memory is whose, cancellation, and transfers.
 func RunContract(t *testing.T, b backend.Backend) {
 	t.Run("transfers", func(t *testing.T) { testTransfers(t, b) })
+	RunExecutable(t, b)
+}
+
+// RunExecutable is what [RunContract] asks of one process alone.
+func RunExecutable(t *testing.T, b backend.Backend) {
 	t.Run("executable", func(t *testing.T) { testExecutable(t, b) })
 }
 

@@ -25,8 +25,11 @@ var definitions = map[string]definition{
 	"scatter":     scatterDefinition,
 	"gather": func(n *ir.Node, _ int, in []*tensor.Tensor, index []int) float64 {
 		axis, rank := n.Int("axis"), in[1].Rank()
-		row := in[1].At(index[axis : axis+rank]...)
-		return in[0].At(slices.Concat(index[:axis], []int{int(row)}, index[axis+rank:])...)
+		row := int(in[1].At(index[axis : axis+rank]...))
+		if row < 0 && n.Bool("from_end") {
+			row += in[0].Dim(axis)
+		}
+		return in[0].At(slices.Concat(index[:axis], []int{row}, index[axis+rank:])...)
 	},
 	"concat": func(n *ir.Node, _ int, in []*tensor.Tensor, index []int) float64 {
 		at, axis := slices.Clone(index), n.Int("axis")

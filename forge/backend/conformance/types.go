@@ -25,6 +25,9 @@ var operandTypes = map[string][]tensor.DType{
 	"reshape": allTypes, "transpose": allTypes, "narrow": allTypes, "split": allTypes, "expand": allTypes,
 }
 
+// Types gives the element types that [RunOperator] has cases in.
+func Types(o *ir.Op) []tensor.DType { return slices.Clone(typesOf(o)) }
+
 // typesOf gives the element types that an operator is defined on.
 func typesOf(o *ir.Op) []tensor.DType {
 	if list := operandTypes[o.Name]; list != nil {

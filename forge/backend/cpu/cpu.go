@@ -51,10 +51,16 @@
 // f32, bf16 and f16, and bf16 by few rows of f32 takes, in units of one row, 1.0 for 2
 // and 4, 1.3 for 8 and 2.4 for 16 rows, where the multiply-add limit alone would be 2.3.
 //
-// Two kinds stay behind. Ragged products with few columns, 7x65x33 and 64x64x10, reach
-// 69 and 56 %: 33 columns are 3 vectors of which the last holds one, and 10 columns
-// leave 6 of 16 lanes empty, so that no tile of whole vectors can have more than 69
-// and 62 %. Decoding attention reads keys and values at 61-69 % of the stream (48 in
+// Ragged products whose last vector would be rather empty compute the last columns with
+// lanes along k ([fold]): 7x65x33 and 64x64x10 so reach 95 and 77 %. Tiles of whole
+// vectors alone had 69 and 56 %, where the empty lanes leave at most 69 and 62 %. Tried by
+// hand for 64x64x10, in one run in which whole vectors had 53 % and the fold 77 %: narrower
+// vectors for the last columns take as many multiply-adds, 27 %; two rows side by side in
+// a vector need an element of A blended for each multiply-add, 27 %; and with rows
+// across lanes, A and the results transposed in registers, it was 71 %. Interleaving two rows of
+// half a vector when the matrix is packed, not when it is read, would give 80 %.
+//
+// One kind stays behind. Decoding attention reads keys and values at 61-69 % of the stream (48 in
 // blocks of 16 rows of 128 channels); asked for further ahead, nearer ahead, in smaller
 // blocks of keys, or not at all, it was no quicker.
 //

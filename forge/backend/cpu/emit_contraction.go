@@ -57,7 +57,7 @@ func (x *contractionEmitter) locals(kind string, names ...string) string {
 
 // variant is a register tile and its function.
 type variant struct {
-	rows, vectors int
+	rows, vectors int // no vectors are those of the fold
 	part          int // columns of the last vector, when not all
 }
 
@@ -169,6 +169,10 @@ func (x *contractionEmitter) elemOf() tensor.DType {
 // tile writes the function of a register tile whose first result is at row r and
 // column c.
 func (x *contractionEmitter) tile(v variant) {
+	if v.vectors == 0 {
+		x.foldTile(v)
+		return
+	}
 	c, lanes := x.c, x.target.Lanes
 	t := registerTile{x.emitter, x.arithmetic, v.rows, v.vectors, x.cut.chains, x.cut.unroll}
 	x.open("KERNEL void %s(%s, const %s *b%s)", x.function(v), x.pointers(), x.panelElem(), x.locals("long ", "r", "c"))

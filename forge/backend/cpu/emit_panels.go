@@ -11,10 +11,13 @@ type kind struct {
 // kinds are the tiles that all panels need: mostly one for all but the last one,
 // which has fewer vectors, or only a part of one.
 func (x *contractionEmitter) kinds() []kind {
-	vectors := x.target.vectors(x.c.N)
+	vectors, ragged := x.target.vectors(x.c.N), x.c.N%x.target.Lanes
+	if x.cut.fold != (fold{}) {
+		vectors, ragged = x.c.N/x.target.Lanes, 0
+	}
 	panels := (vectors + x.cut.vector - 1) / x.cut.vector
 	rest := vectors - (panels-1)*x.cut.vector
-	whole, last := variant{x.cut.rows, x.cut.vector, 0}, variant{x.cut.rows, rest, x.c.N % x.target.Lanes}
+	whole, last := variant{x.cut.rows, x.cut.vector, 0}, variant{x.cut.rows, rest, ragged}
 	var list []kind
 	add := func(v variant, from, to int) {
 		if n := len(list); n > 0 && list[n-1].variant == v {
@@ -31,7 +34,12 @@ func (x *contractionEmitter) kinds() []kind {
 	} else {
 		add(whole, 0, panels-1)
 	}
-	add(last, panels-1, panels)
+	if vectors > 0 {
+		add(last, panels-1, panels)
+	}
+	if x.cut.fold != (fold{}) {
+		add(variant{x.cut.rows, 0, x.cut.fold.columns(x.target.Lanes)}, panels, panels+1)
+	}
 	return list
 }
 

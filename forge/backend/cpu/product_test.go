@@ -29,6 +29,8 @@ var productCases = []struct {
 	{[]int{3, 5, 40}, []int{40, 20}, "matmul"}, {[]int{3, 5, 40}, []int{3, 40, 20}, "matmul"}, {[]int{2, 3, 1, 9}, []int{3, 9, 18}, "matmul"},
 	{[]int{37, 37}, []int{37, 41}, "gelu"}, {[]int{3, 3}, []int{3, 2600}, "relu"}, // with the matrix as residual
 	{[]int{2, 34, 16}, []int{2, 17, 16}, "transposed"}, {[]int{6, 11}, []int{4, 11, 5}, "matmul"}, {[]int{3, 2, 300}, []int{3, 300, 600}, "matmul"},
+	// with last columns that are folded: half a vector, some by themselves, or both
+	{[]int{13, 67}, []int{67, 42}, "bias"}, {[]int{5, 33}, []int{33, 8}, "silu"}, {[]int{17, 40}, []int{40, 27}, "matmul"}, {[]int{4, 39}, []int{39, 3}, "bias"}, {[]int{2, 9, 47}, []int{2, 47, 25}, "matmul"},
 }
 
 // checked is a program with what it must give.

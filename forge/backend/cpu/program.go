@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"fmt"
-	"slices"
 
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/planned"
@@ -206,7 +205,7 @@ func (s *step) reason(t Target) string {
 // it.
 func (p *program) pack(t Target, s *step) {
 	c := s.kernel.Contraction
-	panels := planned.Panels{Widths: slices.Repeat([]int{t.Lanes}, t.vectors(c.N)), Gap: panelGap(c.Weight), Elem: c.Weight}
+	panels := planned.Panels{Widths: t.panelWidths(c.N, s.cut.fold), Gap: panelGap(c.Weight), Elem: c.Weight}
 	if at, ok := p.PackMatrix(s.kernel, panels); ok {
 		s.packed, _ = panels.Steps(c)
 		s.args[c.B.Param] = at

@@ -75,7 +75,7 @@ func TestReasons(t *testing.T) {
 		"(%x: f64[4]) {\n %y: f64[4] = exp %x":                                                                "exp of f64 has no scalar form: its elementary function exists in f32 only",
 		"(%x: f64[4]) {\n %y: f64[] = sum %x":                                                                 "sum in f64 is the reference itself",
 		"(%x: f32[2,2,4], %p: i64[2]) {\n %y: f32[2,2,4] = rope %x, %p {base = 1e-12}":                        "the frequencies of rope are too large for the polynomials",
-		"(%q: f32[1,1,8,9000], %v: f32[1,1,4,2], %k: f32[1,1,4,9000]) {\n %y: f32[1,1,8,2] = sdpa %q, %k, %v": "attention to heads of 9000 and 2 channels needs 705 KiB of temporaries; the limit is 512 KiB",
+		"(%q: f32[1,1,8,9000], %v: f32[1,1,4,2], %k: f32[1,1,4,9000]) {\n %y: f32[1,1,8,2] = sdpa %q, %k, %v": "attention to heads of 9000 and 2 channels needs 706 KiB of temporaries; the limit is 512 KiB",
 		"(%c: f32[1,1,4,2], %n: f32[1,1,0,2], %p: i64[]) {\n %y: f32[1,1,4,2] = kv_append %c, %n, %p":         "there is nothing to append; only the positions are checked",
 	} {
 		g, err := ir.Parse(op.Registry, "graph f"+src+"\n return %y\n}")

@@ -32,6 +32,7 @@ type tiling struct {
 	steps  int  // rows of B in a sweep
 	spread bool // the vectors of a tile lie apart, so that each goes on through the matrix from tile to tile
 	copied bool // panels of B are copied before they are used
+	fold   fold // of the columns behind the last whole vector
 }
 
 const (
@@ -120,7 +121,11 @@ func sweepsFor(c *loop.Contraction) tiling {
 // fit cuts a register tile down to a contraction, and decides the rest.
 func (t Target) fit(c *loop.Contraction, packed bool, cut tiling) tiling {
 	cut.rows = even(c.M, cut.rows).large
+	cut.fold = t.foldFor(c, packed)
 	cut.vector = min(cut.vector, t.vectors(c.N))
+	if cut.fold != (fold{}) {
+		cut.vector = min(cut.vector, max(1, c.N/t.Lanes))
+	}
 	cut.chains, cut.unroll = 1, 1
 	for c.Elem != tensor.F64 && cut.rows*cut.vector*cut.chains < minChains && 4*cut.chains <= c.K {
 		cut.chains *= 2
@@ -198,6 +203,9 @@ func (cut tiling) describe(packed bool) string {
 		s += "panels of the matrix copied before use"
 	default:
 		s += "the matrix read where the second operand stands"
+	}
+	if cut.fold != (fold{}) {
+		s += ", the last columns with lanes along k"
 	}
 	if cut.spread {
 		s += ", which each vector of a tile goes through in a part of its own"

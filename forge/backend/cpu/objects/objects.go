@@ -92,6 +92,20 @@ func (c *Cache) Find(name string) (string, error) {
 	}
 }
 
+// Read returns the content of an object whose checksum is right; errors are those of
+// [Cache.Find].
+func (c *Cache) Read(name string) ([]byte, error) {
+	path, err := c.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return raw[:max(0, len(raw)-sha256.Size)], nil
+}
+
 // Drop removes an object, if it is there.
 func (c *Cache) Drop(name string) { _ = os.Remove(filepath.Join(c.Dir, name+suffix)) }
 

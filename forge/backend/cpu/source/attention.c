@@ -5,16 +5,6 @@ INLINE long most(long a, long b) { return a > b ? a : b; }
 INLINE vf larger_(vf a, vf b) { vf r; for (int l = 0; l < LANES; l++) r[l] = a[l] > b[l] ? a[l] : b[l]; return r; }
 /* Whether a weight is -0, which no exponential is: its value must not be read. */
 INLINE int marked(float w) { i32 x; __builtin_memcpy(&x, &w, 4); return x == (i32)0x80000000; }
-/* Lanes of a, and of b from number LANES on. */
-INLINE vf shuffle(vf a, vf b, vi from) {
-#ifdef __clang__
-  vf r;
-  for (int l = 0; l < LANES; l++) r[l] = from[l] < LANES ? a[from[l]] : b[from[l] - LANES];
-  return r;
-#else
-  return __builtin_shuffle(a, b, from);
-#endif
-}
 /* The sums of neighbouring halves of 2h lanes, those of a before those of b. */
 INLINE vf halves(vf a, vf b, int h) {
   vi low, high;

@@ -39,6 +39,25 @@ INLINE void store_part(float *p, vf x, int n) { __builtin_memcpy(p, &x, 4 * n); 
 INLINE vf load_strided(const float *p, long s, int n) { vf x = {0}; for (int l = 0; l < n; l++) x[l] = p[l * s]; return x; }
 INLINE void store_strided(float *p, long s, vf x, int n) { for (int l = 0; l < n; l++) p[l * s] = x[l]; }
 
+/* Lanes of a, and of b from number LANES on. */
+INLINE vf shuffle(vf a, vf b, vi from) {
+#ifdef __clang__
+  vf r;
+  for (int l = 0; l < LANES; l++) r[l] = from[l] < LANES ? a[from[l]] : b[from[l] - LANES];
+  return r;
+#else
+  return __builtin_shuffle(a, b, from);
+#endif
+}
+/* Two numbers again and again, and two rows of half a vector with their lanes in
+   turn; what there is of them when the second is missing, and else 0. */
+typedef long long vpair __attribute__((vector_size(4 * LANES)));
+INLINE vf pairs(const float *p) { long long x; __builtin_memcpy(&x, p, 8); return (vf)(x | (vpair){0}); }
+INLINE vf pairs_one(const float *p) { unsigned x; __builtin_memcpy(&x, p, 4); return (vf)((long long)x | (vpair){0}); }
+INLINE vf in_turn(vf x) { vi from; for (int l = 0; l < LANES; l++) from[l] = l / 2 + l % 2 * (LANES / 2); return shuffle(x, x, from); }
+INLINE vf beside(const float *p) { return in_turn(load(p)); }
+INLINE vf beside_one(const float *p) { return in_turn(load_part(p, LANES / 2)); }
+
 INLINE vf choose(vi m, vf a, vf b) { return (vf)(((vi)a & m) | ((vi)b & ~m)); }
 /* The lanes below n. */
 INLINE vi first(int n) { vi x; for (int l = 0; l < LANES; l++) x[l] = l; return x < n; }

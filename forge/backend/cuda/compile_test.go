@@ -1,0 +1,126 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"forgekernel/forge/backend/conformance"
+	"forgekernel/forge/backend/cuda/library"
+	"forgekernel/forge/backend/cuda/nvrtc"
+	"forgekernel/forge/ir"
+	"forgekernel/forge/op"
+)
+
+// compiler is NVRTC, without which a test is skipped.
+func compiler(t testing.TB) *nvrtc.Compiler {
+	t.Helper()
+	c, err := nvrtc.Open()
+	var missing *library.Missing
+	if errors.As(err, &missing) {
+		t.Skip("there is no NVRTC: ", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestCompile compiles kernels of the conformance suite for every architecture, which
+// needs no GPU: one for each combination of operator, element types and form, and with
+// FORGE_CONFORMANCE=full all of them.
+func TestCompile(t *testing.T) {
+	c := compiler(t)
+	some := newUnit()
+	seen := make(map[string]bool)
+	for g, err := range conformance.Programs() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		kind := kindOf(g)
+		if os.Getenv("FORGE_CONFORMANCE") != "full" && seen[kind] {
+			continue
+		}
+		_, err = newProgram(some, g, DefaultMaxBytes)
+		if un := (*Unsupported)(nil); errors.As(err, &un) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[kind] = true
+	}
+	t.Logf("%d kernels of %d combinations, %d KB", len(some.known), len(seen), some.text.Len()>>10)
+	if len(seen) < 100 {
+		t.Errorf("the suite has %d combinations", len(seen))
+	}
+	for _, arch := range nvrtc.Architectures {
+		t.Run(arch, func(t *testing.T) {
+			cubin, err := c.Compile(some.source(arch))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d KB", len(cubin)>>10)
+		})
+	}
+}
+
+// kindOf names the operators of a graph and the types of their operands.
+func kindOf(g *ir.Graph) string {
+	var b strings.Builder
+	for _, n := range g.Nodes {
+		b.WriteString(n.Op.Name)
+		for _, v := range n.In {
+			fmt.Fprintf(&b, " %v", v.Spec.DType)
+		}
+		b.WriteString(";")
+	}
+	return b.String()
+}
+
+// TestUnsupported sees that all nodes without a kernel are named, and nothing runs
+// elsewhere instead.
+func TestUnsupported(t *testing.T) {
+	g, err := ir.Parse(op.Registry, `graph two(%x: f32[3,5]) {
+  %0: f32[3,5] = exp %x
+  %1: f32[3,5] = cumsum %0 {axis = 1}
+  %2: f32[3] = prod %1 {axes = [1]}
+  return %2
+}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Source(g, "sm_80")
+	want := "two cannot run on a CUDA device: %1 = cumsum: cumsum has no loop form yet; %2 = prod: prod has no loop form yet"
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+// TestSource pins the text of a kernel of each form.
+func TestSource(t *testing.T) {
+	g, err := ir.Parse(op.Registry, `graph forms(%x: f32[64,100], %w: f32[100,20]) {
+  %0: f32[64,100] = softmax %x {axis = 1}
+  %1: f32[64,20] = matmul %0, %w
+  %2: f32[64,20] = tanh %1
+  return %2
+}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Source(g, "sm_80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{
+		"__launch_bounds__(256) softmax_0(float *p0, const float *p1, int *fault, int step)",
+		"s0 = fold_max_f32<32>(s0);", "__launch_bounds__(256) matmul_1(", "__shared__ float a[16][16], b[16][17];",
+		"__launch_bounds__(256) tanh_2(", "= v_tanh(",
+	} {
+		if !strings.Contains(s.Text, part) {
+			t.Errorf("the source lacks %q", part)
+		}
+	}
+}

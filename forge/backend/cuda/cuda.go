@@ -1,0 +1,104 @@
+// Package cuda compiles graphs to machine code for NVIDIA GPUs.
+//
+// Each node is lowered to kernels by package loop, which are printed as CUDA C. The
+// operations in it are the text that backend cpu compiles, so that elementwise results
+// are equal to the interpreter's bit by bit. Package nvrtc makes machine code of the
+// program for one architecture, and package driver runs it.
+//
+// The memory of a run is one piece of the device, with all values where package plan
+// puts them, and pinned memory of the host for inputs and outputs. The copies and
+// kernels of a run are captured once as a graph, so that a run is one launch.
+//
+// Nothing runs elsewhere: a graph with a node that has no kernel yet does not compile,
+// and the error, [*Unsupported], names each of them. A kernel that finds an error of the
+// run, such as an index out of range, touches nothing out of bounds; the interpreter
+// then tells the error, which so reads the same on every backend.
+//
+// Sums run in a fixed order, which is that of the reference in f64. A bias is where the
+// sum of a contraction begins.
+package cuda
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"forgekernel/forge/backend"
+	"forgekernel/forge/backend/cuda/driver"
+	"forgekernel/forge/backend/cuda/nvrtc"
+	"forgekernel/forge/ir"
+)
+
+// DefaultMaxBytes is the default of [Backend.MaxBytes].
+const DefaultMaxBytes = 8 << 30
+
+// Backend compiles for one device.
+type Backend struct {
+	Context  *driver.Context
+	Compiler *nvrtc.Compiler
+	// MaxBytes bounds the memory that intermediate values of one run may need.
+	MaxBytes int64
+}
+
+var _ backend.Backend = (*Backend)(nil)
+
+// New returns the backend for the first device, once for the process. The error says
+// what the host lacks.
+var New = sync.OnceValues(func() (*Backend, error) {
+	lib, err := driver.Open()
+	if err != nil {
+		return nil, err
+	}
+	list, err := lib.Devices()
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("the driver %s tells of no GPU that this process may use", lib.Path)
+	}
+	compiler, err := nvrtc.Open()
+	if err != nil {
+		return nil, err
+	}
+	c, err := list[0].Open()
+	if err != nil {
+		return nil, err
+	}
+	return &Backend{Context: c, Compiler: compiler, MaxBytes: DefaultMaxBytes}, nil
+})
+
+// Name is "cuda".
+func (b *Backend) Name() string { return "cuda" }
+
+// Compile prints a graph, compiles it and loads it.
+func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, error) {
+	p, err := newProgram(newUnit(), g, b.MaxBytes)
+	if err != nil {
+		return nil, err
+	}
+	cubin, err := b.Compiler.Cubin(ctx, p.unit.source(b.Context.Capability.Arch()))
+	if err != nil {
+		return nil, err
+	}
+	return newExecutable(ctx, b.Context, p, cubin)
+}
+
+// Source is the CUDA C of a graph for an architecture, which needs no device.
+func Source(g *ir.Graph, arch string) (nvrtc.Source, error) {
+	p, err := newProgram(newUnit(), g, DefaultMaxBytes)
+	if err != nil {
+		return nvrtc.Source{}, err
+	}
+	return p.unit.source(arch), nil
+}
+
+// Unsupported is the error of a graph with nodes that have no kernel.
+type Unsupported struct {
+	Graph   string
+	Reasons []string // "%3 = conv2d: it has no CUDA kernel yet"
+}
+
+func (u *Unsupported) Error() string {
+	return fmt.Sprintf("%s cannot run on a CUDA device: %s", u.Graph, strings.Join(u.Reasons, "; "))
+}

@@ -1,0 +1,115 @@
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"forgekernel/display"
+)
+
+// Module is machine code on the device.
+type Module struct {
+	c      *Context
+	handle uintptr
+}
+
+// Load gives the device machine code: a cubin for its architecture, as package nvrtc
+// makes.
+func (c *Context) Load(cubin []byte) (*Module, error) {
+	if len(cubin) < 4 || string(cubin[:4]) != "\x7fELF" {
+		return nil, errors.New("machine code for a device is an ELF file, and this is none")
+	}
+	m := &Module{c: c}
+	detail := fmt.Sprintf("%s for %s", display.FormatBytes(int64(len(cubin))), c.Capability.Arch())
+	if err := c.call(detail, "cuModuleLoadData", uintptr(unsafe.Pointer(&m.handle)), uintptr(unsafe.Pointer(&cubin[0]))); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Close removes the code; nothing may run it any more.
+func (m *Module) Close() error { return m.c.call("", "cuModuleUnload", m.handle) }
+
+// Function is a kernel of a module.
+type Function struct {
+	Name   string
+	c      *Context
+	handle uintptr
+}
+
+// Function finds a kernel by its name.
+func (m *Module) Function(name string) (*Function, error) {
+	text := append([]byte(name), 0)
+	f := &Function{Name: name, c: m.c}
+	if err := m.c.call(name, "cuModuleGetFunction", uintptr(unsafe.Pointer(&f.handle)), m.handle, uintptr(unsafe.Pointer(&text[0]))); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Resources is what one kernel needs.
+type Resources struct {
+	Registers, Local, Shared int // registers and bytes of local memory of a thread; bytes of shared memory of a block
+	Threads                  int // the most that a block may have
+}
+
+// Of CUfunction_attribute.
+const (
+	funcMaxThreads = 0
+	funcShared     = 1
+	funcLocal      = 3
+	funcRegisters  = 4
+	funcMaxDynamic = 8
+)
+
+// Resources asks the driver.
+func (f *Function) Resources() (Resources, error) {
+	var r [4]int32
+	for i, a := range []uintptr{funcRegisters, funcLocal, funcShared, funcMaxThreads} {
+		if err := f.c.call(f.Name, "cuFuncGetAttribute", uintptr(unsafe.Pointer(&r[i])), a, f.handle); err != nil {
+			return Resources{}, err
+		}
+	}
+	return Resources{int(r[0]), int(r[1]), int(r[2]), int(r[3])}, nil
+}
+
+// AllowShared lets launches ask for more than the 48 KiB of shared memory that a block
+// may have by default.
+func (f *Function) AllowShared(bytes int) error {
+	return f.c.call(fmt.Sprintf("%s, %d bytes of shared memory of at most %d", f.Name, bytes, f.c.SharedPerBlock), "cuFuncSetAttribute", f.handle, funcMaxDynamic, uintptr(bytes))
+}
+
+// Grid is how a kernel is launched.
+type Grid struct {
+	Blocks, Threads [3]uint32 // each at least 1
+	Shared          uint32    // bytes of dynamic shared memory of a block
+}
+
+// Arguments are the values of a kernel's parameters, in a form that can be launched
+// many times and that holds its own memory. The zero value is of none.
+type Arguments struct {
+	words    []uint64
+	pointers []unsafe.Pointer
+}
+
+// NewArguments holds values of parameters of up to 8 bytes each: addresses of the
+// device, or integers.
+func NewArguments(words ...uint64) *Arguments {
+	a := &Arguments{words: append([]uint64{}, words...), pointers: make([]unsafe.Pointer, len(words))}
+	for i := range a.words {
+		a.pointers[i] = unsafe.Pointer(&a.words[i])
+	}
+	return a
+}
+
+// Launch puts a kernel into the stream. The driver copies the arguments.
+func (s *Stream) Launch(f *Function, g Grid, a *Arguments) error {
+	code := Result(s.c.lib.lib.Call("cuLaunchKernel", f.handle,
+		uintptr(g.Blocks[0]), uintptr(g.Blocks[1]), uintptr(g.Blocks[2]), uintptr(g.Threads[0]), uintptr(g.Threads[1]), uintptr(g.Threads[2]),
+		uintptr(g.Shared), s.handle, uintptr(unsafe.Pointer(unsafe.SliceData(a.pointers))), 0))
+	if code != 0 {
+		return s.c.lib.fail(code, "cuLaunchKernel", fmt.Sprintf("%s in %v blocks of %v threads with %d bytes of shared memory; device %d", f.Name, g.Blocks, g.Threads, g.Shared, s.c.Ordinal))
+	}
+	return nil
+}

@@ -1,0 +1,232 @@
+package cuda
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"forgekernel/forge/loop"
+	"forgekernel/forge/tensor"
+)
+
+// emitter writes the CUDA C text of one kernel.
+type emitter struct {
+	strings.Builder
+	kernel *loop.Kernel
+	depth  int
+	temps  int
+	acc    string // the sum that an epilogue finishes
+}
+
+func (e *emitter) line(format string, args ...any) {
+	e.WriteString(strings.Repeat("  ", e.depth))
+	fmt.Fprintf(e, format, args...)
+	e.WriteByte('\n')
+}
+
+func (e *emitter) open(format string, args ...any) {
+	e.line("%s {", fmt.Sprintf(format, args...))
+	e.depth++
+}
+
+func (e *emitter) close() {
+	e.depth--
+	e.line("}")
+}
+
+func (e *emitter) temp() string {
+	e.temps++
+	return fmt.Sprintf("t%d", e.temps-1)
+}
+
+// forms are the types of an element in memory and in registers.
+var forms = map[tensor.DType]struct{ elem, value string }{
+	tensor.F32:  {"float", "vf"},
+	tensor.F64:  {"double", "vd"},
+	tensor.F16:  {"u16", "vh"},
+	tensor.BF16: {"u16", "vh"},
+	tensor.I64:  {"i64", "vl"},
+	tensor.I32:  {"i32", "vi"},
+	tensor.Bool: {"u8", "vi"},
+}
+
+// begin opens the function of the kernel.
+func (e *emitter) begin(name string, threads int) {
+	var list []string
+	for i, p := range e.kernel.Params {
+		constant := "const "
+		if p.Written {
+			constant = ""
+		}
+		list = append(list, fmt.Sprintf("%s%s *p%d", constant, forms[p.DType()].elem, i))
+	}
+	list = append(list, "int *fault", "int step")
+	e.open(`extern "C" __global__ void __launch_bounds__(%d) %s(%s)`, threads, name, strings.Join(list, ", "))
+}
+
+// coordinates declares the variables of the point with number at in a grid of dims,
+// the last running quickest.
+func (e *emitter) coordinates(at string, vars []string, dims []int) {
+	count := 1
+	for i := len(dims) - 1; i >= 0; i-- {
+		switch {
+		case dims[i] == 1:
+			e.line("i64 %s = 0;", vars[i])
+		case i == 0:
+			e.line("i64 %s = %s / %d;", vars[i], at, count)
+		default:
+			e.line("i64 %s = %s / %d %% %d;", vars[i], at, count, dims[i])
+		}
+		count *= dims[i]
+	}
+}
+
+// affine is an index.
+func affine(vars []string, offset int, steps []int) string {
+	text := fmt.Sprintf("%dll", offset)
+	for i, step := range steps {
+		if step != 0 {
+			text += fmt.Sprintf(" + %s * %d", vars[i], step)
+		}
+	}
+	return text
+}
+
+// memory is the suffix of the functions that load and store what an access moves.
+func (e *emitter) memory(a *loop.Access) string {
+	if a.Bits {
+		return "bits16"
+	}
+	return e.kernel.Params[a.Param].DType().String()
+}
+
+// locate writes what an access needs before its element can be touched, and gives its
+// address, and the condition under which there is one; empty for always.
+func (e *emitter) locate(vars []string, a *loop.Access, names map[*loop.Expr]string) (at, condition string) {
+	at = fmt.Sprintf("p%d + (%s)", a.Param, affine(vars, a.Offset, a.Strides))
+	var all []string
+	for _, g := range a.Guards {
+		all = append(all, fmt.Sprintf("inside(%s, %d)", affine(vars, g.Offset, g.Strides), g.Size))
+	}
+	guarded := strings.Join(all, " && ")
+	for i := range a.Gathers {
+		g := &a.Gathers[i]
+		value, index := e.eval(vars, g.Index, names), e.temp()
+		e.line("i64 %s = lane0_i64(%s);", index, value)
+		wrong := fmt.Sprintf("!inside(%s, %d)", index, g.Size)
+		if guarded != "" {
+			wrong = guarded + " && " + wrong
+		}
+		e.line("if (%s) FAULT;", wrong)
+		all = append(all, fmt.Sprintf("inside(%s, %d)", index, g.Size))
+		at += fmt.Sprintf(" + %s * %d", index, g.Step)
+	}
+	return at, strings.Join(all, " && ")
+}
+
+// read gives the element of an access; elsewhere is the value where there is none.
+func (e *emitter) read(vars []string, x *loop.Expr, elsewhere string, names map[*loop.Expr]string) string {
+	at, condition := e.locate(vars, x.Access, names)
+	text := fmt.Sprintf("load_%s(%s)", e.memory(x.Access), at)
+	switch {
+	case condition == "":
+		return text
+	case elsewhere == "": // a fault, whose value nobody sees
+		elsewhere = fmt.Sprintf("%s()", forms[x.Type].value)
+	}
+	return fmt.Sprintf("%s ? %s : %s", condition, text, elsewhere)
+}
+
+// write stores a value through an access, on one condition more.
+func (e *emitter) write(vars []string, a *loop.Access, value, when string) {
+	at, condition := e.locate(vars, a, make(map[*loop.Expr]string))
+	if condition != "" && when != "" {
+		condition += " && "
+	}
+	if condition += when; condition != "" {
+		e.line("if (%s) store_%s(%s, %s);", condition, e.memory(a), at, value)
+		return
+	}
+	e.line("store_%s(%s, %s);", e.memory(a), at, value)
+}
+
+// expr evaluates an expression into a new variable and returns its name.
+func (e *emitter) expr(vars []string, x *loop.Expr) string {
+	return e.eval(vars, x, make(map[*loop.Expr]string))
+}
+
+// eval is [emitter.expr] with the names of what has been evaluated.
+func (e *emitter) eval(vars []string, x *loop.Expr, names map[*loop.Expr]string) string {
+	if name := names[x]; name != "" {
+		return name
+	}
+	args := make([]string, len(x.Args))
+	for i, a := range x.Args {
+		args[i] = e.eval(vars, a, names)
+	}
+	var text string
+	switch x.Op {
+	case loop.Ref:
+		return fmt.Sprintf("s%d", x.Stage)
+	case loop.Acc:
+		return e.acc
+	case loop.Load:
+		text = e.read(vars, x, strings.Join(args, ""), names)
+	case loop.Const:
+		text = constant(x)
+	case loop.Index:
+		text = fmt.Sprintf("set_%v(%s)", x.Type, affine(vars, x.Affine.Offset, x.Affine.Strides))
+	case loop.Inside:
+		text = fmt.Sprintf("set_i32(inside(%s, %d) ? -1 : 0)", affine(vars, x.Affine.Offset, x.Affine.Strides), x.Int)
+	default:
+		if x.DividesIntegers() {
+			e.line("if (any(v_eq_%v(%s, set_%v(0)))) FAULT;", x.Type, args[1], x.Type)
+		}
+		text = fmt.Sprintf("%s(%s)", function(x), strings.Join(args, ", "))
+	}
+	names[x] = e.temp()
+	e.line("%s %s = %s;", forms[x.Type].value, names[x], text)
+	return names[x]
+}
+
+// function is that of an operation. Its name ends in the type of the operands, unless
+// that is f32.
+func function(x *loop.Expr) string {
+	from := x.Args[len(x.Args)-1].Type
+	switch {
+	case x.Op == loop.Cast:
+		return fmt.Sprintf("v_cast_%v_%v", x.Type, from)
+	case from == tensor.F32:
+		return "v_" + string(x.Op)
+	}
+	return fmt.Sprintf("v_%s_%v", x.Op, from)
+}
+
+// constant is a number, exact.
+func constant(x *loop.Expr) string {
+	switch x.Type {
+	case tensor.F32:
+		v := float32(x.Value)
+		if v != v || v-v != 0 {
+			return fmt.Sprintf("vf(vi((i32)%#xu))", math.Float32bits(v))
+		}
+		return "set(" + strconv.FormatFloat(float64(v), 'x', -1, 32) + "f)"
+	case tensor.F64:
+		switch {
+		case x.Value != x.Value:
+			return `set_f64(__builtin_nan(""))`
+		case math.IsInf(x.Value, 0):
+			return fmt.Sprintf("set_f64(%+d * __builtin_inf())", int(math.Copysign(1, x.Value)))
+		}
+		return "set_f64(" + strconv.FormatFloat(x.Value, 'x', -1, 64) + ")"
+	case tensor.F16, tensor.BF16:
+		return fmt.Sprintf("set_bits16(%#x)", tensor.Scalar(x.Type, x.Value).Bits16()[0])
+	case tensor.Bool:
+		return fmt.Sprintf("set_i32(%d)", -x.Int)
+	}
+	if x.Int == math.MinInt64 {
+		return "set_i64(-9223372036854775807ll - 1)"
+	}
+	return fmt.Sprintf("set_%v(%dll)", x.Type, x.Int)
+}

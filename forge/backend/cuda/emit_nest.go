@@ -1,0 +1,207 @@
+package cuda
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"forgekernel/forge/loop"
+	"forgekernel/forge/tensor"
+)
+
+// blockThreads is the number of threads of a block.
+const blockThreads = 256
+
+// maxBlocks bounds a grid; blocks go on with other points when there are more.
+const maxBlocks = 1 << 16
+
+// shortLine and longLine are the elements up to which a thread, and a warp, does a line
+// by itself.
+const (
+	shortLine = 8
+	longLine  = 1024
+)
+
+// launch is how a kernel is started.
+type launch struct{ blocks, threads int }
+
+// nestEmitter writes a nest. Where elements do not depend on one another a thread takes
+// one at a time; else a group of threads, which is one thread, a warp or a block, takes
+// an outer point at a time.
+type nestEmitter struct {
+	*emitter
+	nest  *loop.Nest
+	vars  []string
+	group int
+}
+
+func (e *emitter) nest(name string) launch {
+	n := &nestEmitter{emitter: e, nest: e.kernel.Nest}
+	for i := range n.nest.Outer {
+		n.vars = append(n.vars, fmt.Sprintf("i%d", i))
+	}
+	for i := range n.nest.Line {
+		n.vars = append(n.vars, fmt.Sprintf("j%d", i))
+	}
+	e.begin(name, blockThreads)
+	defer e.close()
+	if st := n.nest.Stages; len(st) == 1 && !st[0].Once && st[0].Reduce == loop.NoReduction {
+		return n.elements(st[0])
+	}
+	return n.lines()
+}
+
+func product(dims []int) int {
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	return n
+}
+
+func blocksFor(points, each int) int { return max(1, min(maxBlocks, (points+each-1)/each)) }
+
+// elements writes a thread for each element.
+func (n *nestEmitter) elements(st loop.Stage) launch {
+	dims := slices.Concat(n.nest.Outer, n.nest.Line)
+	count := product(dims)
+	n.open("for (i64 u = (i64)blockIdx.x * %d + threadIdx.x; u < %dll; u += (i64)gridDim.x * %d)", blockThreads, count, blockThreads)
+	n.coordinates("u", n.vars, dims)
+	if st.When != nil {
+		n.open("if (any(%s))", n.expr(n.vars, st.When))
+		defer n.close()
+	}
+	n.visit(st)
+	n.close()
+	return launch{blocksFor(count, blockThreads), blockThreads}
+}
+
+// visit evaluates a stage for one element.
+func (n *nestEmitter) visit(st loop.Stage) string {
+	value := n.expr(n.vars, st.Expr)
+	if st.Require {
+		n.line("if (!any(%s)) FAULT;", value)
+	}
+	if st.Store != nil {
+		n.write(n.vars, st.Store, value, "")
+	}
+	return value
+}
+
+// lines writes a group of threads for each outer point.
+func (n *nestEmitter) lines() launch {
+	points, line := product(n.nest.Outer), product(n.nest.Line)
+	switch {
+	case n.inOrder() || line <= shortLine || n.across():
+		n.group = 1
+	case line <= longLine:
+		n.group = 32
+	default:
+		n.group = blockThreads
+	}
+	each := blockThreads / n.group
+	n.line("const int lane = threadIdx.x %% %d;", n.group)
+	n.open("for (i64 u = (i64)blockIdx.x * %d + threadIdx.x / %d; u < %dll; u += (i64)gridDim.x * %d)", each, n.group, points, each)
+	n.coordinates("u", n.vars, n.nest.Outer)
+	for i, st := range n.nest.Stages {
+		if st.When != nil {
+			n.open("if (any(%s))", n.expr(n.vars, st.When))
+		}
+		n.stage(i, st)
+		if st.When != nil {
+			n.close()
+		}
+	}
+	n.close()
+	return launch{blocksFor(points, each), blockThreads}
+}
+
+// inOrder reports whether the order of additions is that of the reference, which it
+// is in f64.
+func (n *nestEmitter) inOrder() bool {
+	return slices.ContainsFunc(n.nest.Stages, func(st loop.Stage) bool {
+		return st.Reduce == loop.Sum && st.Expr.Type == tensor.F64
+	})
+}
+
+// across reports whether neighbouring outer points, rather than those of a line, are
+// neighbours in memory.
+func (n *nestEmitter) across() bool {
+	outer := len(n.nest.Outer)
+	if outer == 0 {
+		return false
+	}
+	found := false
+	n.nest.Stages[0].Expr.Walk(func(x *loop.Expr) {
+		if x.Op == loop.Load {
+			found = found || x.Access.Strides[len(n.vars)-1] > 1 && x.Access.Strides[outer-1] == 1
+		}
+	})
+	return found
+}
+
+func (n *nestEmitter) stage(i int, st loop.Stage) {
+	switch {
+	case st.Reduce != loop.NoReduction:
+		n.reduce(i, st)
+	case st.Once:
+		value := n.expr(n.vars, st.Expr)
+		n.line("%s s%d = %s;", forms[st.Expr.Type].value, i, value)
+		if st.Require {
+			n.line("if (!any(s%d)) FAULT;", i)
+		}
+		if st.Store != nil {
+			n.write(n.vars, st.Store, fmt.Sprintf("s%d", i), "lane == 0")
+		}
+	default:
+		n.sweep(func() { n.visit(st) })
+	}
+	if n.group > 1 { // what one thread stored or read, others may read or store next
+		n.line("sync_<%d>();", n.group)
+	}
+}
+
+// sweep runs body over the line, shared by the threads of the group.
+func (n *nestEmitter) sweep(body func()) {
+	first := len(n.nest.Outer)
+	n.open("for (i64 e = lane; e < %dll; e += %d)", product(n.nest.Line), n.group)
+	n.coordinates("e", n.vars[first:], n.nest.Line)
+	body()
+	n.close()
+}
+
+// foldings are how each reduction combines and starts.
+var foldings = map[loop.Reduction]struct {
+	op    loop.Opcode
+	start func(tensor.DType) *loop.Expr
+}{
+	loop.Sum: {"add", func(t tensor.DType) *loop.Expr { return &loop.Expr{Op: loop.Const, Type: t} }},
+	loop.Max: {"maximum", func(t tensor.DType) *loop.Expr { return lowest(t, -1) }},
+	loop.Min: {"minimum", func(t tensor.DType) *loop.Expr { return lowest(t, 1) }},
+}
+
+// lowest is the end of a type's range on the side of a sign.
+func lowest(t tensor.DType, sign int) *loop.Expr {
+	e := &loop.Expr{Op: loop.Const, Type: t, Value: math.Inf(sign)}
+	switch {
+	case t == tensor.I64 && sign < 0:
+		e.Int = math.MinInt64
+	case t == tensor.I64:
+		e.Int = math.MaxInt64
+	case sign < 0:
+		e.Int = math.MinInt32
+	default:
+		e.Int = math.MaxInt32
+	}
+	return e
+}
+
+// reduce folds the line into variable s<i>, first in each thread and then over the
+// group.
+func (n *nestEmitter) reduce(i int, st loop.Stage) {
+	f, t := foldings[st.Reduce], st.Expr.Type
+	op := function(&loop.Expr{Op: f.op, Args: []*loop.Expr{st.Expr}})
+	n.line("%s s%d = %s;", forms[t].value, i, constant(f.start(t)))
+	n.sweep(func() { n.line("s%d = %s(s%d, %s);", i, op, i, n.visit(st)) })
+	n.line("s%d = fold_%s_%v<%d>(s%d);", i, st.Reduce, t, n.group, i)
+}

@@ -1,0 +1,170 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"forgekernel/nebula/collective"
+	"forgekernel/nebula/engine"
+	"forgekernel/nebula/launch"
+	"forgekernel/nebula/sched"
+)
+
+// TestSilent checks that a leader that says nothing is not waited for for ever.
+func TestSilent(t *testing.T) {
+	client, leader := newPipe()
+	if err := sendJSON(t.Context(), leader, kindReady, 0, ready{Info: &engine.Info{}}); err != nil {
+		t.Fatal(err)
+	}
+	k, err := Dial(t.Context(), client, Terms{Opening: time.Minute, Deadline: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = k.State(t.Context())
+	var e *engine.Error
+	if !errors.Is(err, ErrLeft) || !errors.Is(err, collective.ErrTimeout) || !errors.As(err, &e) || e.Rank != 0 {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestStarting checks that a leader may take its time to start as long as it gives
+// signs of life, and none before the first.
+func TestStarting(t *testing.T) {
+	dial := func(lead func(leader *pipe), opening, deadline time.Duration) error {
+		client, leader := newPipe()
+		go lead(leader)
+		_, err := Dial(t.Context(), client, Terms{Opening: opening, Deadline: deadline, Epoch: 4})
+		return err
+	}
+	var e *engine.Error
+	err := dial(func(leader *pipe) {
+		stop := Starting(t.Context(), leader)
+		time.Sleep(900 * time.Millisecond) // several deadlines
+		stop()
+		Refuse(t.Context(), leader, &engine.Error{Rank: 1, Op: "open", Err: io.ErrUnexpectedEOF})
+		leader.Close()
+	}, time.Minute, 300*time.Millisecond)
+	if !errors.As(err, &e) || e.Rank != 1 || e.Op != "open" {
+		t.Errorf("%v", err)
+	}
+	err = dial(func(*pipe) {}, 20*time.Millisecond, time.Minute)
+	if !errors.Is(err, ErrLeft) || !errors.As(err, &e) || e.Epoch != 4 || !errors.Is(err, collective.ErrTimeout) {
+		t.Errorf("without a sign of life: %v", err)
+	}
+	err = dial(func(leader *pipe) {
+		stop := Starting(t.Context(), leader)
+		time.Sleep(30 * time.Millisecond)
+		stop() // and says nothing
+	}, time.Minute, 20*time.Millisecond)
+	if !errors.Is(err, ErrLeft) || !errors.Is(err, collective.ErrTimeout) {
+		t.Errorf("silent after a sign of life: %v", err)
+	}
+}
+
+// TestRefusal hears a rank that does not lead.
+func TestRefusal(t *testing.T) {
+	for _, said := range []error{&engine.Error{Rank: 2, Op: "rendezvous", Err: io.ErrUnexpectedEOF}, nil} {
+		parent, rank := newPipe()
+		if said != nil {
+			Refuse(t.Context(), rank, said)
+		} else {
+			rank.Send(t.Context(), launch.Frame{Kind: kindReady, Body: []byte("12345678{")})
+		}
+		err := Refusal(t.Context(), parent)
+		if e := (*engine.Error)(nil); said != nil && (!errors.As(err, &e) || e.Rank != 2) || said == nil && err != nil {
+			t.Errorf("%v is heard as %v", said, err)
+		}
+		parent.Close()
+		if err := Refusal(t.Context(), parent); err != nil {
+			t.Errorf("nothing is heard as %v", err)
+		}
+	}
+}
+
+// TestNoStart checks that the reason of a start that failed reaches the client.
+func TestNoStart(t *testing.T) {
+	client, leader := newPipe()
+	if err := Refuse(t.Context(), leader, &engine.Error{Rank: 1, Op: "open", Err: io.ErrUnexpectedEOF}); err != nil {
+		t.Fatal(err)
+	}
+	var e *engine.Error
+	if _, err := Dial(t.Context(), client, terms); !errors.As(err, &e) || e.Rank != 1 || e.Op != "open" {
+		t.Errorf("%v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	client, _ = newPipe()
+	if _, err := Dial(ctx, client, terms); !errors.Is(err, context.Canceled) {
+		t.Errorf("a leader that says nothing: %v", err)
+	}
+}
+
+// hung is a service that has failed and whose requests do not end.
+type hung struct {
+	Service
+	stream *sched.Stream
+	over   chan struct{}
+	cause  error
+}
+
+func (h *hung) Info() engine.Info                                            { return engine.Info{} }
+func (h *hung) Submit(context.Context, sched.Request) (*sched.Stream, error) { return h.stream, nil }
+func (h *hung) Over() <-chan struct{}                                        { return h.over }
+func (h *hung) State(context.Context) (State, error) {
+	return State{Engine: engine.Status{Health: engine.Failed, Err: h.cause}}, nil
+}
+
+// TestHung checks that a request ends with the job even where the leader is stuck.
+func TestHung(t *testing.T) {
+	h := &hung{
+		stream: sched.NewStream(func(sched.Reason, error) {}), over: make(chan struct{}),
+		cause: &engine.Error{Rank: 2, Op: "all_reduce", Err: collective.ErrTimeout},
+	}
+	client, leader := newPipe()
+	served := make(chan error, 1)
+	go func() { served <- Serve(t.Context(), leader, h) }()
+	k, err := Dial(t.Context(), client, terms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := k.Submit(t.Context(), long())
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(h.over)
+	_, f := tokensFrom(s)
+	if e := (*engine.Error)(nil); f == nil || f.Reason != sched.Failed || !errors.As(f.Err, &e) || e.Rank != 2 {
+		t.Errorf("it ends with %+v", f)
+	}
+	h.stream.Push(sched.Event{Finish: &sched.Finish{}})
+	<-served
+}
+
+// TestStopped checks the same of a leader that does not even take what is sent.
+func TestStopped(t *testing.T) {
+	client, leader := newPipe()
+	if err := sendJSON(t.Context(), leader, kindReady, 0, ready{Info: &engine.Info{}}); err != nil {
+		t.Fatal(err)
+	}
+	for range cap(client.out) {
+		if err := client.Send(t.Context(), launch.Frame{Kind: launch.FirstKind}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k, err := Dial(t.Context(), client, Terms{Opening: time.Minute, Deadline: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.Submit(t.Context(), long()); !errors.Is(err, ErrLeft) || !errors.Is(err, collective.ErrTimeout) {
+		t.Errorf("a request: %v", err)
+	}
+	if _, err := k.State(t.Context()); !errors.Is(err, ErrLeft) {
+		t.Errorf("a question: %v", err)
+	}
+	if len(k.requests)+len(k.questions) != 0 {
+		t.Errorf("%d requests and %d questions are kept", len(k.requests), len(k.questions))
+	}
+}
