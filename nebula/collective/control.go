@@ -103,7 +103,7 @@ func (c *control) listen(g *group) {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case errors.As(err, &lost):
-			g.died(c.rank, lost.Err)
+			g.lost(c.rank, lost.Err)
 			return
 		case err != nil:
 			g.fail(c.rank, &reason{kind: ErrDiverged, text: fmt.Sprintf("rank %d sends %v", g.members[c.rank], err)})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -159,13 +160,24 @@ func (l *link) rouse() {
 	l.out.read.wake()
 }
 
-// aborted is the failure of another rank that it has told this one.
+// aborted is the failure of another rank that it has told this one. It is passed
+// on, so that whoever hears this rank leave has heard why before.
 func (g *group) aborted(from int, n notice) {
 	r := &reason{kind: ErrAborted, text: fmt.Sprintf("%v by rank %d: %s", ErrAborted, g.members[from], n.text)}
 	if int(n.kind) < len(kinds) {
 		r.cause = kinds[n.kind]
 	}
-	g.settle(g.failed(n.peer, r), false)
+	g.settle(g.failed(n.peer, r), true)
+}
+
+// lost is the end of a stream of a rank. Only the end of what it had said tells that
+// it died of itself: a stream that broke has lost what came last, which may be that
+// the rank leaves because of another, who is then seen to be dead, too.
+func (g *group) lost(rank int, cause error) {
+	if !errors.Is(cause, io.EOF) {
+		time.Sleep(grace)
+	}
+	g.died(rank, cause)
 }
 
 // died is the end of a rank that did not say goodbye.

@@ -87,7 +87,7 @@ func (p *pumps) fetch(g *group) {
 // broken is the end of a stream that this rank did not close.
 func (p *pumps) broken(g *group, err error) {
 	if !errors.Is(err, net.ErrClosed) && !p.last.Load() {
-		g.died(p.rank, err)
+		g.lost(p.rank, err)
 	}
 }
 

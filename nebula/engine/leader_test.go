@@ -141,7 +141,7 @@ func TestGateFinds(t *testing.T) {
 		t.Errorf("another model passes: %v", err)
 	}
 	gate.Tokens = 1000
-	if _, err := gate.Check(t.Context(), l, reference(t, m)); err == nil || !strings.Contains(err.Error(), "blocks") {
+	if _, err := gate.Check(t.Context(), l, reference(t, m)); err == nil || !strings.Contains(err.Error(), "does not fit 64 positions") {
 		t.Errorf("too many tokens: %v", err)
 	}
 }

@@ -51,9 +51,9 @@ INLINE vf shuffle(vf a, vf b, vi from) {
 }
 /* Two numbers again and again, and two rows of half a vector with their lanes in
    turn; what there is of them when the second is missing, and else 0. */
-typedef long long vpair __attribute__((vector_size(4 * LANES)));
-INLINE vf pairs(const float *p) { long long x; __builtin_memcpy(&x, p, 8); return (vf)(x | (vpair){0}); }
-INLINE vf pairs_one(const float *p) { unsigned x; __builtin_memcpy(&x, p, 4); return (vf)((long long)x | (vpair){0}); }
+typedef long vpair __attribute__((vector_size(4 * LANES)));
+INLINE vf pairs(const float *p) { long x; __builtin_memcpy(&x, p, 8); return (vf)(x | (vpair){0}); }
+INLINE vf pairs_one(const float *p) { unsigned x; __builtin_memcpy(&x, p, 4); return (vf)((long)x | (vpair){0}); }
 INLINE vf in_turn(vf x) { vi from; for (int l = 0; l < LANES; l++) from[l] = l / 2 + l % 2 * (LANES / 2); return shuffle(x, x, from); }
 INLINE vf beside(const float *p) { return in_turn(load(p)); }
 INLINE vf beside_one(const float *p) { return in_turn(load_part(p, LANES / 2)); }
