@@ -13,21 +13,21 @@ import (
 // prelude is the C text that every unit begins with: vectors, the elementary
 // functions, folds.
 //
-//go:embed source/prelude.c
+//go:embed source/c/prelude.c
 var prelude string
 
 // types and elementary are the rest of it: the types other than f32, and functions
 // that need them.
 //
-//go:embed source/types.c
+//go:embed source/c/types.c
 var types string
 
 // attention is what the kernels of attention share.
 //
-//go:embed source/attention.c
+//go:embed source/c/attention.c
 var attention string
 
-//go:embed source/elementary.c
+//go:embed source/c/elementary.c
 var elementary string
 
 // Target is the vector instructions that code is generated for.

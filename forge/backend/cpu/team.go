@@ -14,7 +14,7 @@ import (
 
 // teamSource is the C file of a team.
 //
-//go:embed source/team.c
+//go:embed source/c/team.c
 var teamSource string
 
 // team is some threads that help a run. Its helpers are goroutines that never
@@ -33,7 +33,7 @@ var teams struct {
 	code   *teamCode
 }
 
-// teamCode is the functions of source/team.c.
+// teamCode is the functions of source/c/team.c.
 type teamCode struct {
 	lib                      *library
 	new, help, dismiss, free uintptr

@@ -226,7 +226,7 @@ func TestThreads(t *testing.T) {
 	callers.Wait()
 }
 
-// sleepers is where struct team of source/team.c counts helpers that sleep.
+// sleepers is where struct team of source/c/team.c counts helpers that sleep.
 const sleepers = 3 * 64
 
 // TestHelpersSleepAndLeave waits until idle helpers sleep, and until the helpers of

@@ -1,5 +1,8 @@
 // Package source is the C text behind the operations of kernels. The parts that only
 // compute, and know nothing of vectors in registers, serve other printers too.
+//
+// The text lies in a folder of its own: Go takes C files beside Go files for parts of
+// the package.
 package source
 
 import (
@@ -7,13 +10,13 @@ import (
 	"strings"
 )
 
-//go:embed prelude.c
+//go:embed c/prelude.c
 var prelude string
 
-//go:embed types.c
+//go:embed c/types.c
 var types string
 
-//go:embed elementary.c
+//go:embed c/elementary.c
 var elementary string
 
 // Half are conversions between half precision and f32.
