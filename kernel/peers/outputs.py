@@ -15,6 +15,19 @@ def one(output):
     return (kind, {k: v.rstrip("\n") if isinstance(v, str) else v for k, v in data.items()})
 
 
+def joined(outputs):
+    """Neighbouring texts of one stream as one: where a client cuts them depends on
+    when they come."""
+    found = []
+    for o in outputs:
+        before = found[-1] if found else None
+        if before and o["output_type"] == before["output_type"] == "stream" and o["name"] == before["name"]:
+            found[-1] = {**before, "text": before["text"] + o["text"]}
+        else:
+            found.append(o)
+    return found
+
+
 def cells(nb):
     """The outputs of each code cell; those tagged "timing" are only counted."""
     found = []
@@ -22,5 +35,5 @@ def cells(nb):
         if cell.cell_type != "code":
             continue
         timing = "timing" in cell.metadata.get("tags", [])
-        found.append([o["output_type"] if timing else one(o) for o in cell.outputs])
+        found.append([o["output_type"] if timing else one(o) for o in joined(cell.outputs)])
     return found
