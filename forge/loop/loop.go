@@ -52,7 +52,11 @@
 // add in another order.
 package loop
 
-import "forgekernel/forge/tensor"
+import (
+	"math"
+
+	"forgekernel/forge/tensor"
+)
 
 // Kernel is work that runs without waiting for other work of its node.
 type Kernel struct {
@@ -97,6 +101,29 @@ const (
 	Max         Reduction = "max"
 	Min         Reduction = "min"
 )
+
+// Combine is the operation that makes one value of two.
+func (r Reduction) Combine() Opcode {
+	return map[Reduction]Opcode{Sum: "add", Max: "maximum", Min: "minimum"}[r]
+}
+
+// Start is the value of a type that changes nothing: zero, or the end of its range.
+func (r Reduction) Start(t tensor.DType) *Expr {
+	e := &Expr{Op: Const, Type: t}
+	switch r {
+	case Max:
+		e.Value, e.Int = math.Inf(-1), math.MinInt32
+		if t == tensor.I64 {
+			e.Int = math.MinInt64
+		}
+	case Min:
+		e.Value, e.Int = math.Inf(1), math.MaxInt32
+		if t == tensor.I64 {
+			e.Int = math.MaxInt64
+		}
+	}
+	return e
+}
 
 // Contraction is Out = Epilogue(Bias + A x B) for a matrix [M,K] and a matrix
 // [K,N] at each point of the batch dimensions. Each product is added with one fused

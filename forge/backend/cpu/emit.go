@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"forgekernel/forge/backend/cpu/source"
 	"forgekernel/forge/loop"
 	"forgekernel/forge/tensor"
 )
@@ -214,7 +215,7 @@ func (e *emitter) eval(s scope, x *loop.Expr, names map[*loop.Expr]string) strin
 		if x.DividesIntegers() {
 			e.fault("any(v_eq_%v(%s, set_%v(0)) & first(%d))", x.Type, args[1], x.Type, e.lanes(s))
 		}
-		text = fmt.Sprintf("%s(%s)", function(x), strings.Join(args, ", "))
+		text = fmt.Sprintf("%s(%s)", source.Function(x), strings.Join(args, ", "))
 	}
 	names[x] = e.temp()
 	e.line("%s %s = %s;", forms[x.Type].vector, names[x], text)

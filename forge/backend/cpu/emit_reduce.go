@@ -2,12 +2,11 @@ package cpu
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
+	"forgekernel/forge/backend/cpu/source"
 	"forgekernel/forge/loop"
-	"forgekernel/forge/tensor"
 )
 
 // sumBlock is the number of vectors that one accumulator takes before it is added
@@ -18,38 +17,12 @@ const sumBlock = 64
 // operation, where the order does not matter.
 const accumulators = 4
 
-// foldings are how each reduction starts, combines and folds lanes.
-var foldings = map[loop.Reduction]struct {
-	op    loop.Opcode
-	start func(tensor.DType) *loop.Expr
-}{
-	loop.Sum: {"add", func(t tensor.DType) *loop.Expr { return &loop.Expr{Op: loop.Const, Type: t} }},
-	loop.Max: {"maximum", func(t tensor.DType) *loop.Expr { return lowest(t, -1) }},
-	loop.Min: {"minimum", func(t tensor.DType) *loop.Expr { return lowest(t, 1) }},
-}
-
-// lowest is the end of a type's range on the side of a sign.
-func lowest(t tensor.DType, sign int) *loop.Expr {
-	e := &loop.Expr{Op: loop.Const, Type: t, Value: math.Inf(sign)}
-	switch {
-	case t == tensor.I64 && sign < 0:
-		e.Int = math.MinInt64
-	case t == tensor.I64:
-		e.Int = math.MaxInt64
-	case sign < 0:
-		e.Int = math.MinInt32
-	default:
-		e.Int = math.MaxInt32
-	}
-	return e
-}
-
 // reduce folds the line into variable s<i>. A long sum of floats goes by way of an
 // accumulator that is emptied after some vectors.
 func (n *nestEmitter) reduce(s scope, i int, st loop.Stage) {
-	f, t := foldings[st.Reduce], st.Expr.Type
-	start, vector := constant(f.start(t)), forms[t].vector
-	op := function(&loop.Expr{Op: f.op, Args: []*loop.Expr{st.Expr}})
+	t := st.Expr.Type
+	start, vector := constant(st.Reduce.Start(t)), forms[t].vector
+	op := source.Function(&loop.Expr{Op: st.Reduce.Combine(), Args: []*loop.Expr{st.Expr}})
 	blocked := st.Reduce == loop.Sum && t.IsFloat() && n.visits(s) > sumBlock
 	total := fmt.Sprintf("s%d", i)
 	acc := total

@@ -2,10 +2,9 @@ package cuda
 
 import (
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
 
+	"forgekernel/forge/backend/cpu/source"
 	"forgekernel/forge/loop"
 	"forgekernel/forge/tensor"
 )
@@ -183,50 +182,14 @@ func (e *emitter) eval(vars []string, x *loop.Expr, names map[*loop.Expr]string)
 		if x.DividesIntegers() {
 			e.line("if (any(v_eq_%v(%s, set_%v(0)))) FAULT;", x.Type, args[1], x.Type)
 		}
-		text = fmt.Sprintf("%s(%s)", function(x), strings.Join(args, ", "))
+		text = fmt.Sprintf("%s(%s)", source.Function(x), strings.Join(args, ", "))
 	}
 	names[x] = e.temp()
 	e.line("%s %s = %s;", forms[x.Type].value, names[x], text)
 	return names[x]
 }
 
-// function is that of an operation. Its name ends in the type of the operands, unless
-// that is f32.
-func function(x *loop.Expr) string {
-	from := x.Args[len(x.Args)-1].Type
-	switch {
-	case x.Op == loop.Cast:
-		return fmt.Sprintf("v_cast_%v_%v", x.Type, from)
-	case from == tensor.F32:
-		return "v_" + string(x.Op)
-	}
-	return fmt.Sprintf("v_%s_%v", x.Op, from)
-}
-
 // constant is a number, exact.
 func constant(x *loop.Expr) string {
-	switch x.Type {
-	case tensor.F32:
-		v := float32(x.Value)
-		if v != v || v-v != 0 {
-			return fmt.Sprintf("vf(vi((i32)%#xu))", math.Float32bits(v))
-		}
-		return "set(" + strconv.FormatFloat(float64(v), 'x', -1, 32) + "f)"
-	case tensor.F64:
-		switch {
-		case x.Value != x.Value:
-			return `set_f64(__builtin_nan(""))`
-		case math.IsInf(x.Value, 0):
-			return fmt.Sprintf("set_f64(%+d * __builtin_inf())", int(math.Copysign(1, x.Value)))
-		}
-		return "set_f64(" + strconv.FormatFloat(x.Value, 'x', -1, 64) + ")"
-	case tensor.F16, tensor.BF16:
-		return fmt.Sprintf("set_bits16(%#x)", tensor.Scalar(x.Type, x.Value).Bits16()[0])
-	case tensor.Bool:
-		return fmt.Sprintf("set_i32(%d)", -x.Int)
-	}
-	if x.Int == math.MinInt64 {
-		return "set_i64(-9223372036854775807ll - 1)"
-	}
-	return fmt.Sprintf("set_%v(%dll)", x.Type, x.Int)
+	return source.Constant(x, func(b uint32) string { return fmt.Sprintf("vf(vi((i32)%#xu))", b) })
 }

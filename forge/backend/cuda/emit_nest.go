@@ -2,9 +2,9 @@ package cuda
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
+	"forgekernel/forge/backend/cpu/source"
 	"forgekernel/forge/loop"
 	"forgekernel/forge/tensor"
 )
@@ -170,38 +170,12 @@ func (n *nestEmitter) sweep(body func()) {
 	n.close()
 }
 
-// foldings are how each reduction combines and starts.
-var foldings = map[loop.Reduction]struct {
-	op    loop.Opcode
-	start func(tensor.DType) *loop.Expr
-}{
-	loop.Sum: {"add", func(t tensor.DType) *loop.Expr { return &loop.Expr{Op: loop.Const, Type: t} }},
-	loop.Max: {"maximum", func(t tensor.DType) *loop.Expr { return lowest(t, -1) }},
-	loop.Min: {"minimum", func(t tensor.DType) *loop.Expr { return lowest(t, 1) }},
-}
-
-// lowest is the end of a type's range on the side of a sign.
-func lowest(t tensor.DType, sign int) *loop.Expr {
-	e := &loop.Expr{Op: loop.Const, Type: t, Value: math.Inf(sign)}
-	switch {
-	case t == tensor.I64 && sign < 0:
-		e.Int = math.MinInt64
-	case t == tensor.I64:
-		e.Int = math.MaxInt64
-	case sign < 0:
-		e.Int = math.MinInt32
-	default:
-		e.Int = math.MaxInt32
-	}
-	return e
-}
-
 // reduce folds the line into variable s<i>, first in each thread and then over the
 // group.
 func (n *nestEmitter) reduce(i int, st loop.Stage) {
-	f, t := foldings[st.Reduce], st.Expr.Type
-	op := function(&loop.Expr{Op: f.op, Args: []*loop.Expr{st.Expr}})
-	n.line("%s s%d = %s;", forms[t].value, i, constant(f.start(t)))
+	t := st.Expr.Type
+	op := source.Function(&loop.Expr{Op: st.Reduce.Combine(), Args: []*loop.Expr{st.Expr}})
+	n.line("%s s%d = %s;", forms[t].value, i, constant(st.Reduce.Start(t)))
 	n.sweep(func() { n.line("s%d = %s(s%d, %s);", i, op, i, n.visit(st)) })
 	n.line("s%d = fold_%s_%v<%d>(s%d);", i, st.Reduce, t, n.group, i)
 }
