@@ -148,8 +148,8 @@ func TestCacheErrors(t *testing.T) {
 			t.Errorf("%v: error %v, the interpreter has %v", c.integers, err, wantErr)
 		case err != nil && !strings.Contains(err.Error(), c.want):
 			t.Errorf("%v: error %v, want one with %s", c.integers, err, c.want)
-		case err == nil && !(worst(got, want) < 1e-5):
-			t.Errorf("%v: it errs by %g", c.integers, worst(got, want))
+		case err == nil && !(conformance.Worst(got, want) < 1e-5):
+			t.Errorf("%v: it errs by %g", c.integers, conformance.Worst(got, want))
 		}
 	}
 }

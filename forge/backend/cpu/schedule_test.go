@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"forgekernel/forge/backend/conformance"
 	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/ir"
@@ -110,7 +111,7 @@ func TestProposals(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := run(t, compile(t, interp.Reference(), g), in)
-		slow := worst(run(t, compile(t, interp.New(), g), in), want)
+		slow := conformance.Worst(run(t, compile(t, interp.New(), g), in), want)
 		steps, _, err := b.Steps(g)
 		if err != nil {
 			t.Fatal(err)
@@ -132,7 +133,7 @@ func TestProposals(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, exe := range list {
-			if got := worst(run(t, exe, in), want); !(got <= 4*slow+1e-6) {
+			if got := conformance.Worst(run(t, exe, in), want); !(got <= 4*slow+1e-6) {
 				t.Errorf("%s as %v errs by %.3g, the interpreter by %.3g", step.Shape, schedules[i], got, slow)
 			}
 		}

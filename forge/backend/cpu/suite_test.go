@@ -1,10 +1,10 @@
 package cpu_test
 
 import (
-	"math"
 	"testing"
 
 	"forgekernel/forge/backend"
+	"forgekernel/forge/backend/conformance"
 	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/ir"
@@ -68,28 +68,12 @@ func TestSuite(t *testing.T) {
 		}
 		g, in := model(t, name)
 		want := run(t, compile(t, interp.Reference(), g), in)
-		slow := worst(run(t, compile(t, interp.New(), g), in), want)
+		slow := conformance.Worst(run(t, compile(t, interp.New(), g), in), want)
 		onTargets(t, func(t *testing.T, b *cpu.Backend) {
-			got := worst(run(t, compile(t, b, g), in), want)
+			got := conformance.Worst(run(t, compile(t, b, g), in), want)
 			if !(got <= 4*slow+1e-6) {
 				t.Errorf("%s errs by %.3g, the interpreter by %.3g", name, got, slow)
 			}
 		})
 	}
-}
-
-// worst is the largest error, relative above 1; NaN counts as infinite.
-func worst(got, want []*tensor.Tensor) float64 {
-	e := 0.0
-	for i := range want {
-		for j := range want[i].Len() {
-			y := want[i].Elem(j)
-			d := math.Abs(got[i].Elem(j)-y) / (1 + math.Abs(y))
-			if d != d {
-				return math.Inf(1)
-			}
-			e = max(e, d)
-		}
-	}
-	return e
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -197,29 +196,13 @@ func TestSuite(t *testing.T) {
 			if out[2], err = exe.Run(t.Context(), in...); err != nil {
 				t.Fatal(err)
 			}
-			got, slow := worst(out[2], out[0]), worst(out[1], out[0])
+			got, slow := conformance.Worst(out[2], out[0]), conformance.Worst(out[1], out[0])
 			if !(got <= 4*slow+1e-6) {
 				t.Errorf("it errs by %.3g, the interpreter by %.3g", got, slow)
 			}
 			t.Logf("it errs by %.3g, the interpreter by %.3g; %d nodes of a graph", got, slow, len(exe.(*Executable).steps))
 		})
 	}
-}
-
-// worst is the largest error, relative above 1; NaN counts as infinite.
-func worst(got, want []*tensor.Tensor) float64 {
-	e := 0.0
-	for i := range want {
-		for j := range want[i].Len() {
-			y := want[i].Elem(j)
-			d := math.Abs(got[i].Elem(j)-y) / (1 + math.Abs(y))
-			if d != d {
-				return math.Inf(1)
-			}
-			e = max(e, d)
-		}
-	}
-	return e
 }
 
 // BenchmarkRun is one call of a model, copies to and from the host included.

@@ -1,7 +1,6 @@
 package portable_test
 
 import (
-	"math"
 	"testing"
 
 	"forgekernel/forge/backend"
@@ -80,27 +79,11 @@ func TestSuite(t *testing.T) {
 		}
 		g, in := model(t, name)
 		want := run(t, compile(t, interp.Reference(), g), in)
-		slow := worst(run(t, compile(t, interp.New(), g), in), want)
+		slow := conformance.Worst(run(t, compile(t, interp.New(), g), in), want)
 		onSets(t, func(t *testing.T, b *portable.Backend) {
-			if got := worst(run(t, compile(t, b, g), in), want); !(got <= 4*slow+1e-6) {
+			if got := conformance.Worst(run(t, compile(t, b, g), in), want); !(got <= 4*slow+1e-6) {
 				t.Errorf("%s errs by %.3g, the interpreter by %.3g", name, got, slow)
 			}
 		})
 	}
-}
-
-// worst is the largest error, relative above 1; NaN counts as infinite.
-func worst(got, want []*tensor.Tensor) float64 {
-	e := 0.0
-	for i := range want {
-		for j := range want[i].Len() {
-			y := want[i].Elem(j)
-			d := math.Abs(got[i].Elem(j)-y) / (1 + math.Abs(y))
-			if d != d {
-				return math.Inf(1)
-			}
-			e = max(e, d)
-		}
-	}
-	return e
 }
