@@ -218,17 +218,7 @@ func (x *Executable) Kernels() []backend.Kernel { return append([]backend.Kernel
 // Run computes the outputs of the graph. When ctx ends the device goes on in memory of
 // its own, and Run returns at once.
 func (x *Executable) Run(ctx context.Context, inputs ...*tensor.Tensor) ([]*tensor.Tensor, error) {
-	if err := backend.CheckInputs(x.Program.Graph, inputs); err != nil {
-		return nil, err
-	}
-	outputs, err := x.Outputs()
-	if err != nil {
-		return nil, err
-	}
-	if err := x.run(ctx, outputs, inputs); err != nil {
-		return nil, err
-	}
-	return outputs, nil
+	return x.Program.Run(inputs, func(outputs []*tensor.Tensor) error { return x.run(ctx, outputs, inputs) })
 }
 
 func (x *Executable) run(ctx context.Context, outputs, inputs []*tensor.Tensor) error {

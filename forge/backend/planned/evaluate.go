@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"forgekernel/forge/backend"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
 )
@@ -108,6 +109,21 @@ func scatter(dst, src []byte, to int, shape, strides []int, size int) []byte {
 		src = scatter(dst, src, to+i*strides[0]*size, shape[1:], strides[1:], size)
 	}
 	return src
+}
+
+// Run checks the inputs of a run and lets it fill tensors that it allocates.
+func (p *Program) Run(inputs []*tensor.Tensor, run func(outputs []*tensor.Tensor) error) ([]*tensor.Tensor, error) {
+	if err := backend.CheckInputs(p.Graph, inputs); err != nil {
+		return nil, err
+	}
+	outputs, err := p.Outputs()
+	if err != nil {
+		return nil, err
+	}
+	if err := run(outputs); err != nil {
+		return nil, err
+	}
+	return outputs, nil
 }
 
 // Outputs allocates tensors for the results of a run.

@@ -67,19 +67,11 @@ type operand struct {
 // Run computes the outputs of the graph. Kernels look now and then whether ctx has
 // ended.
 func (x *Executable) Run(ctx context.Context, inputs ...*tensor.Tensor) ([]*tensor.Tensor, error) {
-	if err := backend.CheckInputs(x.Program.Graph, inputs); err != nil {
-		return nil, err
-	}
-	outputs, err := x.Outputs()
-	if err != nil {
-		return nil, err
-	}
-	f := x.frame()
-	defer x.release(f)
-	if err := x.run(ctx, f, outputs, inputs); err != nil {
-		return nil, err
-	}
-	return outputs, nil
+	return x.Program.Run(inputs, func(outputs []*tensor.Tensor) error {
+		f := x.frame()
+		defer x.release(f)
+		return x.run(ctx, f, outputs, inputs)
+	})
 }
 
 // RunInto is Run with results in memory of the caller.
