@@ -20,7 +20,7 @@ import (
 // series passed their gates, and the memory plan, which has to prove itself with
 // its slots, aliases and overlaps.
 func Verify(c *Capture) error {
-	if err := c.checkID(); err != nil {
+	if err := CheckID(c.ID, c.Taken); err != nil {
 		return err
 	}
 	if err := c.Settings.check(); err != nil {
@@ -55,10 +55,11 @@ func Verify(c *Capture) error {
 // unknown.
 func plausible(limit float64) bool { return limit == 0 || 1 <= limit && limit <= 1e18 }
 
-func (c *Capture) checkID() error {
-	id, err := uuid.FromString(c.ID)
-	if err != nil || id.Version() != uuid.V7 || id.String() != c.ID {
-		return fmt.Errorf("%q is no UUID of version 7", c.ID)
+// CheckID holds the id of a capture to the time at which it was taken.
+func CheckID(text string, taken time.Time) error {
+	id, err := uuid.FromString(text)
+	if err != nil || id.Version() != uuid.V7 || id.String() != text {
+		return fmt.Errorf("%q is no UUID of version 7", text)
 	}
 	stamp, err := uuid.TimestampFromV7(id)
 	if err != nil {
@@ -68,8 +69,8 @@ func (c *Capture) checkID() error {
 	if err != nil {
 		return err
 	}
-	if !made.Truncate(time.Millisecond).Equal(c.Taken) {
-		return fmt.Errorf("the id is of %s, the capture of %s", made.UTC().Format(time.RFC3339Nano), c.Taken.Format(time.RFC3339Nano))
+	if !made.Truncate(time.Millisecond).Equal(taken) {
+		return fmt.Errorf("the id is of %s, the capture of %s", made.UTC().Format(time.RFC3339Nano), taken.Format(time.RFC3339Nano))
 	}
 	return nil
 }

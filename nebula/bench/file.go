@@ -4,9 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"time"
-
-	"github.com/gofrs/uuid/v5"
 
 	"forgekernel/forge/capture"
 )
@@ -57,7 +54,7 @@ func Read(path string) (*Capture, error) {
 
 // Verify derives again whatever follows from other parts of a capture.
 func Verify(c *Capture) error {
-	if err := c.checkIdentity(); err != nil {
+	if err := capture.CheckID(c.ID, c.Taken); err != nil {
 		return err
 	}
 	if err := c.checkShape(); err != nil {
@@ -85,26 +82,6 @@ func Verify(c *Capture) error {
 		if err := c.checkBatch(b); err != nil {
 			return fmt.Errorf("batch of %d: %w", b.Size, err)
 		}
-	}
-	return nil
-}
-
-// checkIdentity holds the id to the time.
-func (c *Capture) checkIdentity() error {
-	id, err := uuid.FromString(c.ID)
-	if err != nil || id.Version() != uuid.V7 || id.String() != c.ID {
-		return fmt.Errorf("the id %q is no UUID of version 7", c.ID)
-	}
-	stamp, err := uuid.TimestampFromV7(id)
-	if err != nil {
-		return err
-	}
-	made, err := stamp.Time()
-	if err != nil {
-		return err
-	}
-	if !made.Truncate(time.Millisecond).Equal(c.Taken) {
-		return fmt.Errorf("the id is of another time than %v", c.Taken)
 	}
 	return nil
 }

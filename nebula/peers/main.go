@@ -1,4 +1,4 @@
-// Peers holds Nebula against other libraries with one real model, SmolLM2-135M:
+// Command peers holds Nebula against other libraries with one real model, SmolLM2-135M:
 //
 //	peers demo    the same text as llama.cpp, on one rank and on several processes
 //	peers speed   the time of a decode step beside llama.cpp and transformers
