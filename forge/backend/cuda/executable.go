@@ -195,6 +195,9 @@ func (x *Executable) run(ctx context.Context, f *frame, outputs, inputs []*tenso
 
 // launch runs a frame and waits for the device.
 func (x *Executable) launch(ctx context.Context, f *frame) error {
+	if o := backend.ObserverOf(ctx); o != nil {
+		return x.observed(ctx, f, o)
+	}
 	over := false
 	err := x.device.c.Do(ctx, func() (err error) {
 		if err = f.graph.Launch(f.stream); err == nil {
