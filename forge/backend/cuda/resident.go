@@ -150,60 +150,26 @@ func release(m *memory, f *frame) {
 
 // bind checks held memory against the graph.
 func (x *Executable) bind(inputs, outputs []backend.Held) (binding, error) {
-	b := x.unbound()
-	g := x.Graph()
+	b, g := x.unbound(), x.Graph()
+	if err := backend.CheckHeld(g, inputs, outputs); err != nil {
+		return b, err
+	}
 	for _, part := range []struct {
-		kind   string
-		have   []backend.Held
-		values []*ir.Value
-		into   []*Held
-	}{{"input", inputs, g.Inputs, b.inputs}, {"output", outputs, g.Outputs, b.outputs}} {
-		if len(part.have) != len(part.values) {
-			return b, fmt.Errorf("%s has %d %ss, and %d were bound", g.Name, len(part.values), part.kind, len(part.have))
-		}
-		for i, v := range part.values {
-			if part.have[i] == nil {
+		have []backend.Held
+		into []*Held
+	}{{inputs, b.inputs}, {outputs, b.outputs}} {
+		for i, h := range part.have {
+			if h == nil {
 				continue
 			}
-			h, ok := part.have[i].(*Held)
-			if !ok || h.m != x.device.m {
-				return b, fmt.Errorf("%s: %s %s is held by another backend or device", g.Name, part.kind, v.Name)
+			own, ok := h.(*Held)
+			if !ok || own.m != x.device.m {
+				return b, fmt.Errorf("%s: a tensor of %v is held by another backend or device", g.Name, h.Spec())
 			}
-			if h.spec.DType != v.Spec.DType || !slices.Equal(h.spec.Shape, v.Spec.Shape) {
-				return b, fmt.Errorf("%s: %s %s is held as %v, the program was compiled for %v", g.Name, part.kind, v.Name, h.spec, v.Spec)
-			}
-			part.into[i] = h
+			part.into[i] = own
 		}
 	}
-	return b, x.apart(b)
-}
-
-// apart refuses an output in memory of another output, or of an input that the program
-// does not update to give it.
-func (x *Executable) apart(b binding) error {
-	updates := make(map[*Held]int) // the output that an input becomes
-	for i := range x.Buffers {
-		if buf := &x.Buffers[i]; buf.Updated && buf.Result >= 0 && b.inputs[buf.Input] != nil {
-			updates[b.inputs[buf.Input]] = buf.Result
-		}
-	}
-	seen := make(map[*Held]string)
-	for i, h := range b.outputs {
-		if h == nil || h.memory == nil {
-			continue
-		}
-		name := x.Graph().Outputs[i].Name
-		for k, in := range b.inputs {
-			if becomes, known := updates[in]; in == h && (!known || becomes != i) {
-				return fmt.Errorf("%s: %s and %s are held in the same memory, and the run would write it", x.Graph().Name, name, x.Graph().Inputs[k].Name)
-			}
-		}
-		if other := seen[h]; other != "" {
-			return fmt.Errorf("%s: %s and %s are held in the same memory, and the run would write it", x.Graph().Name, other, name)
-		}
-		seen[h] = name
-	}
-	return nil
+	return b, nil
 }
 
 // Run implements [backend.Bound]. It is one launch and allocates nothing.
