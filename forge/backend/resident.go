@@ -49,6 +49,9 @@ type Bindable interface {
 	// may be the same if the run writes one of them. The context has the groups of
 	// ranks that the program uses ([WithGroup]).
 	Bind(ctx context.Context, inputs, outputs []Held) (Bound, error)
+	// Close gives back what the program holds of the device, weights first of all, once
+	// runs and bindings of it have ended.
+	Close() error
 }
 
 // Bound is a program that is bound to held memory. It is safe for concurrent use; runs

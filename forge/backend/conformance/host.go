@@ -101,6 +101,8 @@ func (x *hostExecutable) Bind(_ context.Context, inputs, outputs []backend.Held)
 	return &hostBound{x: x, inputs: inputs, outputs: outputs}, nil
 }
 
+func (x *hostExecutable) Close() error { return nil }
+
 type hostBound struct {
 	x               *hostExecutable
 	inputs, outputs []backend.Held

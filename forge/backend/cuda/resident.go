@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -127,25 +126,21 @@ func (x *Executable) Bind(ctx context.Context, inputs, outputs []backend.Held) (
 	if err != nil {
 		return nil, err
 	}
-	m := x.device.m
-	if err := m.enter(ctx); err != nil {
+	d := x.device
+	if err := d.use(); err != nil {
 		return nil, err
 	}
-	defer m.leave()
 	bound := &Bound{x: x}
-	if err := m.c.Do(ctx, func() (err error) { bound.f, err = x.newFrame(ctx, b, m.stream); return err }); err != nil {
+	if err := d.m.enter(ctx); err != nil {
+		d.leave()
 		return nil, err
 	}
-	runtime.AddCleanup(bound, func(f *frame) { go release(m, f) }, bound.f)
-	return bound, nil
-}
-
-// release gives back what a binding had that nobody closed.
-func release(m *memory, f *frame) {
-	if m.enter(context.Background()) == nil {
-		_ = m.c.Do(context.Background(), f.close) // nobody is left to be told
-		m.leave()
+	defer d.m.leave()
+	if err := d.c.Do(ctx, func() (err error) { bound.f, err = x.newFrame(ctx, b, d.m.stream); return err }); err != nil {
+		d.leave()
+		return nil, err
 	}
+	return bound, nil
 }
 
 // bind checks held memory against the graph.
@@ -219,5 +214,6 @@ func (b *Bound) Close() error {
 		return nil
 	}
 	b.closed = true
+	defer b.x.device.leave()
 	return m.c.Do(context.Background(), b.f.close)
 }
