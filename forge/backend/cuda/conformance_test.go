@@ -48,7 +48,7 @@ type prepared struct {
 
 func (a ahead) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, error) {
 	if r, known := a.ready[g.String()]; known {
-		return newExecutable(ctx, a.Context, r.p, *r.cubin)
+		return newExecutable(ctx, a.memory, r.p, *r.cubin)
 	}
 	exe, err := a.Backend.Compile(ctx, g)
 	if un := (*Unsupported)(nil); errors.As(err, &un) {
@@ -64,9 +64,10 @@ const batchSize = 400
 func compileAhead(t *testing.T, b *Backend) map[string]prepared {
 	ready := make(map[string]prepared)
 	var wg sync.WaitGroup
-	u, cubin, count := newUnit(), new([]byte), 0
+	target := targetOf(b.Context.Device)
+	u, cubin, count := newUnit(target), new([]byte), 0
 	flush := func() {
-		s, at := u.source(b.Context.Capability.Arch()), cubin
+		s, at := u.source(), cubin
 		wg.Go(func() {
 			made, err := b.Compiler.Compile(s)
 			if err != nil {
@@ -74,13 +75,13 @@ func compileAhead(t *testing.T, b *Backend) map[string]prepared {
 			}
 			*at = made
 		})
-		u, cubin, count = newUnit(), new([]byte), 0
+		u, cubin, count = newUnit(target), new([]byte), 0
 	}
 	for g, err := range conformance.Programs() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p, err := newProgram(u, g, b.MaxBytes); err == nil {
+		if p, err := newProgram(u, g, b.MaxBytes, b.Select); err == nil {
 			ready[g.String()] = prepared{p, cubin}
 			count++
 		}
