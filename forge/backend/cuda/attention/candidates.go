@@ -37,7 +37,8 @@ type Kernel struct {
 	Shared        []string
 	Text          string // with @kernel@ for the name; parameters are the operands, int *fault and int step
 	Grid, Threads [3]uint32
-	Dynamic       int // bytes of shared memory beyond what the text declares
+	Specific      bool // has instructions of sm_90a alone
+	Dynamic       int  // bytes of shared memory beyond what the text declares
 	// Bytes of the operands of these names.
 	Scratch, Counters int64
 }
