@@ -173,6 +173,10 @@ var (
 	common string
 	//go:embed source/mma.cu
 	mma string
+	//go:embed source/tile.cu
+	tile string
+	//go:embed source/wide.cu
+	wide string
 	//go:embed source/flash.cu
 	flash string
 	//go:embed source/split.cu

@@ -179,7 +179,7 @@ template <class S> INLINE typename S::real finished(typename S::real o, typename
 }
 
 /* The result of one query by one warp, key by key: excluded values are not touched. */
-template <class S> __device__ __noinline__ void attend_row(const operands<S> &p, int b, int h, int i) {
+template <class S> INLINE void attend_row(const operands<S> &p, int b, int h, int i) {
   row_state<S> r;
   attend_keys(p, r, b, h, i, 0, visible(p, b, i), 1);
   typename S::elem *out = p.out + b * S::out_batch + h * S::out_head + i * S::out_row;
