@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -207,36 +206,6 @@ func TestSuite(t *testing.T) {
 				t.Errorf("it errs by %.3g, the interpreter by %.3g", got, slow)
 			}
 			t.Logf("it errs by %.3g, the interpreter by %.3g; %d nodes of a graph", got, slow, len(exe.(*Executable).steps))
-		})
-	}
-}
-
-// BenchmarkRun is one call of a model, copies to and from the host included.
-func BenchmarkRun(b *testing.B) {
-	d := device(b)
-	for _, name := range suite.Names() {
-		b.Run(strings.ReplaceAll(name, "/", "-"), func(b *testing.B) {
-			g, err := suite.Build(name)
-			if err != nil {
-				b.Fatal(err)
-			}
-			r, err := pass.Run(g, pass.Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			in, err := suite.Inputs(r.Graph, 1)
-			if err != nil {
-				b.Fatal(err)
-			}
-			exe, err := d.Compile(b.Context(), r.Graph)
-			if err != nil {
-				b.Skip(err)
-			}
-			for b.Loop() {
-				if _, err := exe.Run(b.Context(), in...); err != nil {
-					b.Fatal(err)
-				}
-			}
 		})
 	}
 }
