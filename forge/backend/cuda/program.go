@@ -161,7 +161,10 @@ func refused(err error, why string) error {
 
 // print writes the text of a loop kernel.
 func (p *program) print(k *loop.Kernel, args []planned.Place) ([]piece, error) {
-	e := &emitter{kernel: k}
+	e := &emitter{kernel: k, target: p.unit.target, index: "i64"}
+	for _, at := range args {
+		e.aligned = append(e.aligned, at.Offset%vectorBytes == 0)
+	}
 	var l launch
 	switch {
 	case k.Nest != nil:

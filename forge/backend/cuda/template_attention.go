@@ -98,7 +98,7 @@ func (p *program) attention(n *ir.Node, k *loop.Kernel) attention.Shape {
 		s.Scale = 1 / math.Sqrt(float64(a.D))
 	}
 	for _, x := range []loop.Access{a.Q, a.K, a.V, a.Out} {
-		s.Aligned = s.Aligned && p.aligned(k.Params[x.Param].Value)
+		s.Aligned = s.Aligned && aligned(p.Place(k.Params[x.Param].Value))
 	}
 	if a.Mask != nil {
 		s.Mask = &attention.Mask{Bool: k.MaskIsBool(), Steps: [4]int(a.Mask.Strides)}
@@ -124,10 +124,3 @@ func (p *program) attention(n *ir.Node, k *loop.Kernel) attention.Shape {
 func steps(a loop.Access) attention.Steps {
 	return attention.Steps{Batch: a.Strides[0], Head: a.Strides[1], Row: a.Strides[2], Channel: a.Strides[3]}
 }
-
-// vectorBytes is the widest access to memory of a thread.
-const vectorBytes = 16
-
-// aligned reports whether a value begins where a thread can read vectorBytes at once.
-// Buffers do.
-func (p *program) aligned(v *ir.Value) bool { return p.Place(v).Offset%vectorBytes == 0 }
