@@ -199,7 +199,7 @@ func (s *Shape) kernel(threads, blocks int, body string) string {
 	k, real := kinds[s.DType], kinds[s.DType].real
 	const shape = "@kernel@_shape"
 	params := strings.Join([]string{
-		"const " + k.elem + " *q", "const " + k.elem + " *k", "const " + k.elem + " *v", k.elem + " *out",
+		"const " + k.elem + " *q", "const " + k.elem + " *k", "const " + k.elem + " *v", shape + "::out_elem *out",
 		"const " + shape + "::mask_elem *mask", "const " + shape + "::table_elem *table",
 		"const " + shape + "::pos_elem *pos", "const " + shape + "::length_elem *length",
 		real + " *scratch", "unsigned *counters", "int *fault", "int step",

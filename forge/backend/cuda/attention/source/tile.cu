@@ -90,20 +90,19 @@ INLINE void store(const operands<S> &p, const float (&o)[count][4], const float 
     const int at = row + 8 * half, i = at / S::ratio, h = g * S::ratio + at % S::ratio;
     const float one = finished<S>(1, total);
     bool bad = false;
-    u16 *out = p.out + b * S::out_batch + h * S::out_head + (i64)i * S::out_row;
+    typename S::out_elem *out = p.out + b * S::out_batch + h * S::out_head + (i64)i * S::out_row;
     #pragma unroll
     for (int n = 0; n < count; n++) {
       float x = o[n][half * 2] * one, y = o[n][half * 2 + 1] * one;
       if (total == 0) x = y = one;
       bad = bad || x != x || y != y;
       const int c = n * 8 + threadIdx.x % 4 * 2;
-      const unsigned both = pack<S>(x, y);
       if (i >= S::queries) continue;
-      if (S::vector && S::out_step == 1) {
-        if (c < S::e) *(unsigned *)(out + c) = both;
+      if constexpr (S::vector && !S::widened) {
+        if (c < S::e) *(unsigned *)(out + c) = pack<S>(x, y);
       } else {
-        if (c < S::e) out[c * S::out_step] = (u16)both;
-        if (c + 1 < S::e) out[(c + 1) * S::out_step] = (u16)(both >> 16);
+        if (c < S::e) put<S>(out + c * S::out_step, x);
+        if (c + 1 < S::e) put<S>(out + (c + 1) * S::out_step, y);
       }
     }
     if constexpr ((S::causal || S::cached || S::masked) && !S::strict) {
