@@ -14,6 +14,9 @@ type Stream struct {
 	handle uintptr
 }
 
+// Handle is the CUstream, for other libraries.
+func (s *Stream) Handle() uintptr { return s.handle }
+
 // streamNonBlocking keeps a stream apart from the one that has no name.
 const streamNonBlocking = 1
 
