@@ -202,7 +202,7 @@ func TestHeader(t *testing.T) {
 	// The little of the CUDA runtime's header that nccl.h uses.
 	include := t.TempDir()
 	for name, text := range map[string]string{
-		"cuda_runtime.h": "typedef struct CUstream_st *cudaStream_t; typedef int cudaError_t;\n", "cuda_fp16.h": "", "cuda_bf16.h": "#define __CUDA_BF16_TYPES_EXIST__ 1\n", "cuda_fp8.h": "",
+		"cuda_runtime.h": "#define CUDART_VERSION 12000\ntypedef struct CUstream_st *cudaStream_t; typedef int cudaError_t;\n", "cuda_fp16.h": "", "cuda_bf16.h": "#define __CUDA_BF16_TYPES_EXIST__\n", "cuda_fp8.h": "",
 	} {
 		if err := os.WriteFile(filepath.Join(include, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
