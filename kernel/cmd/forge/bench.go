@@ -137,8 +137,8 @@ func (b *bench) check(cmd *cobra.Command, args []string) error {
 		return errors.New("--repeats is for a --suite; a FILE has --iters")
 	case b.settings.Samples < 0 || b.settings.Warmup < 0:
 		return errors.New("a number of runs cannot be negative")
-	case b.device != "cpu":
-		return fmt.Errorf("--device: there is no device %q; there is cpu", b.device)
+	case b.device != "cpu" && b.device != "cuda":
+		return fmt.Errorf("--device: there is no device %q; there are cpu and cuda", b.device)
 	case b.resume && b.output == "":
 		return errors.New("--resume goes on with the file that --output names")
 	case b.emitSource && b.asJSON:
@@ -168,7 +168,7 @@ func (b *bench) run(cmd *cobra.Command, args []string) (err error) {
 		defer func() { err = errors.Join(err, peers.Close()) }()
 		for _, name := range names {
 			for _, threads := range b.threads {
-				candidates = append(candidates, peers.Candidate(name, threads))
+				candidates = append(candidates, peers.Candidate(name, benchmarks.Device(b.device), threads))
 			}
 		}
 	}
