@@ -402,7 +402,8 @@ func TestOpen(t *testing.T) {
 
 // TestLibraries runs every model of the suite on the libraries themselves, where
 // they are installed: each result has to pass the gate against float64. They run on
-// the device that FORGE_PEERS_DEVICE names, or else on the processor.
+// the device that FORGE_PEERS_DEVICE names, or else on the processor, and the models
+// are all, or those that FORGE_PEERS_MODELS lists.
 func TestLibraries(t *testing.T) {
 	python := os.Getenv("FORGE_PEERS_PYTHON")
 	if python == "" {
@@ -423,7 +424,11 @@ func TestLibraries(t *testing.T) {
 		candidates = append(candidates, peers.Candidate(name, device, 1))
 	}
 	var subjects []*capture.Subject
-	for _, name := range suite.Names() {
+	models := suite.Names()
+	if list := os.Getenv("FORGE_PEERS_MODELS"); list != "" {
+		models = strings.Split(list, ",")
+	}
+	for _, name := range models {
 		g, err := suite.Build(name)
 		if err != nil {
 			t.Fatal(err)
