@@ -151,7 +151,7 @@ func (b *bench) run(cmd *cobra.Command, args []string) (err error) {
 		defer func() { err = errors.Join(err, peers.Close()) }()
 		for _, name := range names {
 			for _, threads := range b.threads {
-				candidates = append(candidates, peers.Candidate(name, threads))
+				candidates = append(candidates, peers.Candidate(name, benchmarks.Device(b.device), threads))
 			}
 		}
 	}
