@@ -33,7 +33,7 @@ func compiler(t testing.TB) *nvrtc.Compiler {
 // FORGE_CONFORMANCE=full all of them.
 func TestCompile(t *testing.T) {
 	c := compiler(t)
-	some := newUnit()
+	some := newUnit(targetFor(t, "sm_75"))
 	seen := make(map[string]bool)
 	for g, err := range conformance.Programs() {
 		if err != nil {
@@ -43,7 +43,7 @@ func TestCompile(t *testing.T) {
 		if os.Getenv("FORGE_CONFORMANCE") != "full" && seen[kind] {
 			continue
 		}
-		_, err = newProgram(some, g, DefaultMaxBytes)
+		_, err = newProgram(some, g, DefaultMaxBytes, nil)
 		if un := (*Unsupported)(nil); errors.As(err, &un) {
 			continue
 		}
@@ -58,13 +58,22 @@ func TestCompile(t *testing.T) {
 	}
 	for _, arch := range nvrtc.Architectures {
 		t.Run(arch, func(t *testing.T) {
-			cubin, err := c.Compile(some.source(arch))
+			cubin, err := c.Compile(some.sourceFor(arch))
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Logf("%d KB", len(cubin)>>10)
 		})
 	}
+}
+
+func targetFor(t testing.TB, arch string) target {
+	t.Helper()
+	made, err := parseTarget(arch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
 }
 
 // kindOf names the operators of a graph and the types of their operands.

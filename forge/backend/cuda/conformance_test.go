@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 
@@ -48,7 +47,7 @@ type prepared struct {
 
 func (a ahead) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, error) {
 	if r, known := a.ready[g.String()]; known {
-		return newExecutable(ctx, a.Context, r.p, *r.cubin)
+		return newExecutable(ctx, a.memory, r.p, *r.cubin)
 	}
 	exe, err := a.Backend.Compile(ctx, g)
 	if un := (*Unsupported)(nil); errors.As(err, &un) {
@@ -64,9 +63,10 @@ const batchSize = 400
 func compileAhead(t *testing.T, b *Backend) map[string]prepared {
 	ready := make(map[string]prepared)
 	var wg sync.WaitGroup
-	u, cubin, count := newUnit(), new([]byte), 0
+	target := targetOf(b.Context.Device)
+	u, cubin, count := newUnit(target), new([]byte), 0
 	flush := func() {
-		s, at := u.source(b.Context.Capability.Arch()), cubin
+		s, at := u.source(), cubin
 		wg.Go(func() {
 			made, err := b.Compiler.Compile(s)
 			if err != nil {
@@ -74,13 +74,13 @@ func compileAhead(t *testing.T, b *Backend) map[string]prepared {
 			}
 			*at = made
 		})
-		u, cubin, count = newUnit(), new([]byte), 0
+		u, cubin, count = newUnit(target), new([]byte), 0
 	}
 	for g, err := range conformance.Programs() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p, err := newProgram(u, g, b.MaxBytes); err == nil {
+		if p, err := newProgram(u, g, b.MaxBytes, b.Select); err == nil {
 			ready[g.String()] = prepared{p, cubin}
 			count++
 		}
@@ -201,36 +201,6 @@ func TestSuite(t *testing.T) {
 				t.Errorf("it errs by %.3g, the interpreter by %.3g", got, slow)
 			}
 			t.Logf("it errs by %.3g, the interpreter by %.3g; %d nodes of a graph", got, slow, len(exe.(*Executable).steps))
-		})
-	}
-}
-
-// BenchmarkRun is one call of a model, copies to and from the host included.
-func BenchmarkRun(b *testing.B) {
-	d := device(b)
-	for _, name := range suite.Names() {
-		b.Run(strings.ReplaceAll(name, "/", "-"), func(b *testing.B) {
-			g, err := suite.Build(name)
-			if err != nil {
-				b.Fatal(err)
-			}
-			r, err := pass.Run(g, pass.Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			in, err := suite.Inputs(r.Graph, 1)
-			if err != nil {
-				b.Fatal(err)
-			}
-			exe, err := d.Compile(b.Context(), r.Graph)
-			if err != nil {
-				b.Skip(err)
-			}
-			for b.Loop() {
-				if _, err := exe.Run(b.Context(), in...); err != nil {
-					b.Fatal(err)
-				}
-			}
 		})
 	}
 }

@@ -39,13 +39,18 @@ type Backend struct {
 	Compiler *nvrtc.Compiler
 	// MaxBytes bounds the memory that intermediate values of one run may need.
 	MaxBytes int64
+	// Select picks among the kernels that nodes can have; nil takes the first of each.
+	Select Selector
+	memory *memory
 }
 
 var _ backend.Backend = (*Backend)(nil)
 
 // New returns the backend for the first device, once for the process. The error says
 // what the host lacks.
-var New = sync.OnceValues(func() (*Backend, error) {
+var New = sync.OnceValues(func() (*Backend, error) { return open(0) })
+
+func open(device int) (*Backend, error) {
 	lib, err := driver.Open()
 	if err != nil {
 		return nil, err
@@ -54,43 +59,51 @@ var New = sync.OnceValues(func() (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(list) == 0 {
-		return nil, fmt.Errorf("the driver %s tells of no GPU that this process may use", lib.Path)
+	if device >= len(list) {
+		return nil, fmt.Errorf("the driver %s tells of %d GPUs that this process may use; there is no device %d", lib.Path, len(list), device)
 	}
 	compiler, err := nvrtc.Open()
 	if err != nil {
 		return nil, err
 	}
-	c, err := list[0].Open()
+	c, err := list[device].Open()
 	if err != nil {
 		return nil, err
 	}
-	return &Backend{Context: c, Compiler: compiler, MaxBytes: DefaultMaxBytes}, nil
-})
+	m, err := newMemory(c)
+	if err != nil {
+		return nil, err
+	}
+	return &Backend{Context: c, Compiler: compiler, MaxBytes: DefaultMaxBytes, memory: m}, nil
+}
 
 // Name is "cuda".
 func (b *Backend) Name() string { return "cuda" }
 
 // Compile prints a graph, compiles it and loads it.
 func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, error) {
-	p, err := newProgram(newUnit(), g, b.MaxBytes)
+	p, err := newProgram(newUnit(targetOf(b.Context.Device)), g, b.MaxBytes, b.Select)
 	if err != nil {
 		return nil, err
 	}
-	cubin, err := b.Compiler.Cubin(ctx, p.unit.source(b.Context.Capability.Arch()))
+	cubin, err := b.Compiler.Cubin(ctx, p.unit.source())
 	if err != nil {
 		return nil, err
 	}
-	return newExecutable(ctx, b.Context, p, cubin)
+	return newExecutable(ctx, b.memory, p, cubin)
 }
 
 // Source is the CUDA C of a graph for an architecture, which needs no device.
 func Source(g *ir.Graph, arch string) (nvrtc.Source, error) {
-	p, err := newProgram(newUnit(), g, DefaultMaxBytes)
+	t, err := parseTarget(arch)
 	if err != nil {
 		return nvrtc.Source{}, err
 	}
-	return p.unit.source(arch), nil
+	p, err := newProgram(newUnit(t), g, DefaultMaxBytes, nil)
+	if err != nil {
+		return nvrtc.Source{}, err
+	}
+	return p.unit.source(), nil
 }
 
 // Unsupported is the error of a graph with nodes that have no kernel.

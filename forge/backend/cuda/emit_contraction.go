@@ -41,7 +41,7 @@ func (e *emitter) contraction(name string) launch {
 	e.finish(c, at)
 	e.close()
 	e.close()
-	return launch{max(1, min(maxBlocks, count)), tileSide * tileSide}
+	return flat(max(1, min(maxBlocks, count)), tileSide*tileSide)
 }
 
 // steps writes the loop over the depth: a block of each matrix goes to shared memory,

@@ -22,9 +22,6 @@ const (
 	longLine  = 1024
 )
 
-// launch is how a kernel is started.
-type launch struct{ blocks, threads int }
-
 // nestEmitter writes a nest. Where elements do not depend on one another a thread takes
 // one at a time; else a group of threads, which is one thread, a warp or a block, takes
 // an outer point at a time.
@@ -73,7 +70,7 @@ func (n *nestEmitter) elements(st loop.Stage) launch {
 	}
 	n.visit(st)
 	n.close()
-	return launch{blocksFor(count, blockThreads), blockThreads}
+	return flat(blocksFor(count, blockThreads), blockThreads)
 }
 
 // visit evaluates a stage for one element.
@@ -113,7 +110,7 @@ func (n *nestEmitter) lines() launch {
 		}
 	}
 	n.close()
-	return launch{blocksFor(points, each), blockThreads}
+	return flat(blocksFor(points, each), blockThreads)
 }
 
 // inOrder reports whether the order of additions is that of the reference, which it

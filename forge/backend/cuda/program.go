@@ -1,57 +1,55 @@
 package cuda
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
 
 	"forgekernel/forge/backend"
-	"forgekernel/forge/backend/cuda/nvrtc"
 	"forgekernel/forge/backend/planned"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/loop"
-	"forgekernel/forge/plan"
 )
-
-// unit is one CUDA C file.
-type unit struct {
-	text  strings.Builder
-	known map[string]step // the kernels, by text
-}
-
-func newUnit() *unit { return &unit{known: make(map[string]step)} }
-
-// source is the file for an architecture.
-func (u *unit) source(arch string) nvrtc.Source {
-	return nvrtc.Source{Name: "program.cu", Text: prelude + u.text.String(), Arch: arch, Options: []string{"--device-int128"}}
-}
 
 // program is a graph with its memory, whose kernels are in a unit.
 type program struct {
 	*planned.Program
 	unit    *unit
+	choose  Selector
 	steps   []step
 	kernels []backend.Kernel
 	canFail bool
-	// Where each buffer begins in the memory of a run, but for constants; the inputs
-	// come first, and the outputs follow one another behind the word of faults.
-	offsets                    []int64
-	inputs, faults, end, bytes int64
+	// The most that the scratch memory and the counters of a node need, in bytes.
+	scratch, counters int64
 }
 
-// step is one launch.
+// step is one piece of work of a run, put into a stream that is being captured.
 type step struct {
+	node *ir.Node // nil for the copy of an output
 	name string
 	launch
-	args []planned.Place
+	args []planned.Place // addresses, in the order of the kernel's parameters; then int *fault, int step
+	call call            // instead of a kernel: a library's; nil for kernels
 }
 
-func newProgram(u *unit, g *ir.Graph, maxBytes int64) (*program, error) {
+// String names the value that a step computes, or its kernel.
+func (s step) String() string {
+	if s.node == nil {
+		return s.name
+	}
+	return fmt.Sprintf("%v = %s", s.node.Out[0], s.node.Op.Name)
+}
+
+func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program, error) {
 	laid, err := planned.New(g, maxBytes)
 	if err != nil {
 		return nil, err
 	}
-	p := &program{Program: laid, unit: u}
+	p := &program{Program: laid, unit: u, choose: choose}
+	if choose == nil {
+		p.choose = first
+	}
 	missing := &Unsupported{Graph: g.Name}
 	for _, n := range p.Graph.Nodes {
 		if n.Op.Class == ir.Constant {
@@ -59,10 +57,9 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64) (*program, error) {
 		}
 		told := backend.Kernel{Value: n.Out[0].String(), Reason: p.Idle(n)}
 		if told.Reason == "" {
-			if told.Reason, err = p.addNode(n); err != nil {
+			if told.Kernel, told.Reason, err = p.addNode(n); err != nil {
 				missing.Reasons = append(missing.Reasons, fmt.Sprintf("%v = %s: %v", n.Out[0], n.Op.Name, err))
 			}
-			told.Kernel = n.Op.Name + ", CUDA C"
 		}
 		p.kernels = append(p.kernels, told)
 	}
@@ -71,21 +68,46 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64) (*program, error) {
 	}
 	for _, i := range p.Copied {
 		v := p.Graph.Outputs[i]
-		if err := p.add(loop.Copy(v, p.Strides(v)), []planned.Place{p.AddOutput(i), p.Place(v)}); err != nil {
+		pieces, err := p.print(loop.Copy(v, p.Strides(v)), []planned.Place{p.AddOutput(i), p.Place(v)})
+		if err != nil {
 			return nil, err
 		}
+		p.add(nil, "copy", pieces)
 	}
-	p.layOut()
 	return p, nil
 }
 
-// addNode adds the launches of a node and says how they are made.
-func (p *program) addNode(n *ir.Node) (string, error) {
+// addNode adds the steps of a node, and says what they are and why.
+func (p *program) addNode(n *ir.Node) (kernel, reason string, err error) {
+	list, reasons := p.choices(n)
+	if len(list) == 0 {
+		return p.addLoops(n, strings.Join(reasons, "; "))
+	}
+	var names []Candidate
+	for _, c := range list {
+		names = append(names, Candidate{c.name, c.reason})
+	}
+	loops := Candidate{n.Op.Name + ", CUDA C", "as a loop nest"}
+	pick, why := p.choose(n, append(names, loops))
+	switch {
+	case pick < 0 || pick > len(list):
+		return "", "", fmt.Errorf("candidate %d was picked of %d", pick, len(list)+1)
+	case pick == len(list):
+		return p.addLoops(n, cmp.Or(why, loops.Reason))
+	}
+	c := list[pick]
+	p.add(n, n.Op.Name, c.pieces)
+	p.scratch, p.counters = max(p.scratch, c.scratch), max(p.counters, c.counters)
+	return c.name, cmp.Or(why, c.reason), nil
+}
+
+// addLoops adds the steps of a node as loops.
+func (p *program) addLoops(n *ir.Node, why string) (kernel, reason string, err error) {
 	kernels, err := p.Lower(n)
 	if err != nil {
-		return "", err
+		return "", "", refused(err, why)
 	}
-	var doc string
+	var pieces []piece
 	locals := make(map[*loop.Local]planned.Place)
 	for _, k := range kernels {
 		var args []planned.Place
@@ -99,21 +121,33 @@ func (p *program) addNode(n *ir.Node) (string, error) {
 			}
 			args = append(args, locals[q.Local])
 		}
-		if err := p.add(k, args); err != nil {
-			return "", err
+		more, err := p.print(k, args)
+		if err != nil {
+			return "", "", refused(err, why)
 		}
-		s := p.steps[len(p.steps)-1]
-		doc = fmt.Sprintf("%d blocks of %d threads", s.blocks, s.threads)
+		pieces = append(pieces, more...)
 	}
-	if len(kernels) > 1 {
-		doc = fmt.Sprintf("%d kernels; the last in %s", len(kernels), doc)
+	p.add(n, n.Op.Name, pieces)
+	reason = pieces[len(pieces)-1].launch.String()
+	if len(pieces) > 1 {
+		reason = fmt.Sprintf("%d kernels; the last in %s", len(pieces), reason)
 	}
-	return doc, nil
+	if why != "" {
+		reason += "; " + why
+	}
+	return n.Op.Name + ", CUDA C", reason, nil
 }
 
-// add prints a kernel, unless an equal one is there, and adds its launch.
-func (p *program) add(k *loop.Kernel, args []planned.Place) error {
-	const placeholder = "@kernel@"
+// refused adds to an error why no template took the node.
+func refused(err error, why string) error {
+	if why == "" {
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, why)
+}
+
+// print writes the text of a loop kernel.
+func (p *program) print(k *loop.Kernel, args []planned.Place) ([]piece, error) {
 	e := &emitter{kernel: k}
 	var l launch
 	switch {
@@ -122,68 +156,19 @@ func (p *program) add(k *loop.Kernel, args []planned.Place) error {
 	case k.Contraction != nil:
 		l = e.contraction(placeholder)
 	default:
-		return errors.New("it has no CUDA kernel yet")
+		return nil, errors.New("it has no CUDA kernel yet")
 	}
-	s, known := p.unit.known[e.String()]
-	if !known {
-		s = step{name: fmt.Sprintf("%s_%d", k.Op, len(p.unit.known)), launch: l}
-		p.unit.known[e.String()] = s
-		p.unit.text.WriteString("\n" + strings.ReplaceAll(e.String(), placeholder, s.name))
-	}
-	s.args = args
-	p.steps = append(p.steps, s)
-	p.canFail = p.canFail || k.CanFault()
-	return nil
+	return []piece{{text: e.String(), launch: l, args: args, canFault: k.CanFault()}}, nil
 }
 
-// layOut decides where buffers stand in the memory of a run.
-func (p *program) layOut() {
-	p.offsets = make([]int64, len(p.Buffers))
-	var at int64
-	put := func(i int, bytes int64) {
-		p.offsets[i] = at
-		at += (bytes + plan.Align - 1) / plan.Align * plan.Align
+// add makes steps of pieces, and puts their kernels into the unit.
+func (p *program) add(n *ir.Node, op string, pieces []piece) {
+	for _, k := range pieces {
+		s := step{node: n, name: op, launch: k.launch, args: k.args, call: k.call}
+		if k.call == nil {
+			s.name = p.unit.add(op, k)
+		}
+		p.steps = append(p.steps, s)
+		p.canFail = p.canFail || k.canFault
 	}
-	each := func(is func(b *planned.Buffer) (bytes int64, is bool)) {
-		for i := range p.Buffers {
-			if bytes, is := is(&p.Buffers[i]); is {
-				put(i, bytes)
-			}
-		}
-	}
-	each(func(b *planned.Buffer) (int64, bool) {
-		if b.Input < 0 || b.Updated && b.Result >= 0 {
-			return 0, false
-		}
-		return p.Graph.Inputs[b.Input].Spec.Bytes(), true
-	})
-	// Inputs that become outputs are at the end of the inputs and the beginning of the outputs.
-	p.faults = at
-	at += plan.Align
-	each(func(b *planned.Buffer) (int64, bool) {
-		if b.Input < 0 || !b.Updated || b.Result < 0 {
-			return 0, false
-		}
-		return p.Graph.Inputs[b.Input].Spec.Bytes(), true
-	})
-	p.inputs = at
-	each(func(b *planned.Buffer) (int64, bool) {
-		if b.Input >= 0 || b.Result < 0 {
-			return 0, false
-		}
-		return p.Graph.Outputs[b.Result].Spec.Bytes(), true
-	})
-	p.end = at
-	each(func(b *planned.Buffer) (int64, bool) {
-		switch {
-		case b.Input >= 0 || b.Result >= 0 || b.Constant != nil:
-			return 0, false
-		case b.Slot >= 0:
-			return p.Plan.Slots[b.Slot].Bytes, true
-		case b.Output != nil:
-			return b.Output.Spec.Bytes(), true
-		}
-		return b.Scratch, true
-	})
-	p.bytes = at
 }
