@@ -103,7 +103,9 @@ func (e *emitter) load(x *loop.Expr) string {
 	return v
 }
 
-func loadKey(at, condition string, t tensor.DType) string { return at + "|" + condition + "|" + t.String() }
+func loadKey(at, condition string, t tensor.DType) string {
+	return at + "|" + condition + "|" + t.String()
+}
 
 // zero is the number 0 of a type.
 func zero(t tensor.DType) string {
@@ -120,6 +122,10 @@ func zero(t tensor.DType) string {
 // afterwards is that value. A later stage may store over it before anyone else looks.
 func (e *emitter) store(a *loop.Access, x *loop.Expr, value string, over bool) {
 	at, condition := e.locate(a)
+	loadable := loadKey(at, condition, x.Type)
+	if rows, _ := e.spans(a.Varies); !rows && e.rows != "" { // a value has rows, if only one
+		at, condition = at+" + 0 * row", both(e.rows, condition)
+	}
 	stored := e.kernel.Params[a.Param].DType()
 	loaded := value
 	if stored != x.Type {
@@ -135,6 +141,6 @@ func (e *emitter) store(a *loop.Access, x *loop.Expr, value string, over bool) {
 		e.stored[a.Param] = true
 	}
 	if len(a.Gathers) == 0 {
-		e.loads[loadKey(at, condition, x.Type)] = loaded
+		e.loads[loadable] = loaded
 	}
 }

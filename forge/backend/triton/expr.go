@@ -25,7 +25,7 @@ type emitter struct {
 	text   strings.Builder
 	depth  int
 	taken  map[string]bool // names
-	vars   []string // the variables of the loop dimensions, "0" for one of a single point
+	vars   []string        // the variables of the loop dimensions, "0" for one of a single point
 	tile
 	known  map[*loop.Expr]string
 	loads  map[string]string // the variables that hold elements, by their address and type

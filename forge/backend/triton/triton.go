@@ -148,7 +148,7 @@ func Source(g *ir.Graph) (*Module, error) {
 // add appends kernels under names of their own.
 func (m *Module) add(list []*Kernel, names map[string]bool) {
 	for _, k := range list {
-		k.rename(unique(k.Name, names))
+		k.Rename(unique(k.Name, names))
 	}
 	m.Kernels = append(m.Kernels, list...)
 }
@@ -195,8 +195,8 @@ func prune(text string) string {
 	}
 }
 
-// rename gives the function another name.
-func (k *Kernel) rename(name string) {
+// Rename gives the function another name.
+func (k *Kernel) Rename(name string) {
 	k.Text = strings.Replace(k.Text, "def "+k.Name+"(", "def "+name+"(", 1)
 	k.Name = name
 }
