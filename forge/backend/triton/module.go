@@ -87,7 +87,7 @@ func (k *Kernel) entry() string {
 func (k *Kernel) arguments() string {
 	var list []string
 	for _, a := range k.Arguments {
-		list = append(list, fmt.Sprintf("%q", a.Value))
+		list = append(list, fmt.Sprintf("%q", a.String()))
 	}
 	return strings.Join(list, ", ")
 }

@@ -24,7 +24,7 @@
 //	    dict(
 //	        value="%h",
 //	        kernel=linear_h,
-//	        arguments=["%h", "%x", "%w", "%b"],
+//	        arguments=["%h: f32[64,128]", "%x: f32[64,256]", "%w: f32[256,128]", "%b: f32[128]"],
 //	        constants=dict(M=64, N=128, ...),
 //	        candidates=[
 //	            dict(grid=(4, 1, 1), constants=dict(BLOCK_M=32, ...), num_warps=4, num_stages=3),
@@ -80,6 +80,14 @@ type Argument struct {
 	Name  string // of the parameter
 	Value string // "%h", or "$name" for memory of the node's own
 	Param loop.Param
+}
+
+// String is the value with its type: "%h: f32[64,128]".
+func (a Argument) String() string {
+	if v := a.Param.Value; v != nil {
+		return fmt.Sprintf("%v: %v", v, v.Spec)
+	}
+	return fmt.Sprintf("%s: %v[%d]", a.Value, a.Param.DType(), a.Param.Elements())
 }
 
 // Constant is a compile-time argument.
