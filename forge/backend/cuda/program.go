@@ -66,7 +66,7 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 		p.kernels = append(p.kernels, told)
 	}
 	if missing.Reasons != nil {
-		return nil, missing
+		return p, missing // what the other nodes have can still be looked at
 	}
 	for _, i := range p.Copied {
 		v := p.Graph.Outputs[i]

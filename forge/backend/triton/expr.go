@@ -43,7 +43,7 @@ func newEmitter(k *loop.Kernel, n *ir.Node) *emitter {
 	}
 	e.out.Name, e.out.Doc = k.Op, k.Op
 	if n != nil {
-		e.out.Value, e.out.Doc = n.Out[0].String(), describe(n)
+		e.out.Value, e.out.Doc = n.Out[0].String(), n.Line()
 		e.out.Name = k.Op + "_" + identifier(n.Out[0].Name)
 	}
 	for _, p := range k.Params {

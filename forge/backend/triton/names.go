@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
-
-	"forgekernel/forge/ir"
 )
 
 // reserved are the words of Python and what the text of kernels calls by name. The
@@ -50,29 +48,6 @@ func unique(name string, taken map[string]bool) string {
 	}
 	taken[free] = true
 	return free
-}
-
-// describe is a node in one line: its result, its operator and its operands, what a
-// fused region consists of, and where the program has it.
-func describe(n *ir.Node) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%v: %v = %s", n.Out[0], n.Out[0].Spec, n.Op.Name)
-	for i, v := range n.In {
-		fmt.Fprintf(&b, "%s %v", [2]string{"", ","}[min(i, 1)], v)
-	}
-	if n.Body != nil {
-		var ops []string
-		for _, m := range n.Body.Nodes {
-			if m.Op.Class != ir.Constant {
-				ops = append(ops, m.Op.Name)
-			}
-		}
-		fmt.Fprintf(&b, " (%s)", strings.Join(ops, ", "))
-	}
-	if len(n.Pos) > 0 && n.Pos[0].IsKnown() {
-		fmt.Fprintf(&b, "  # %v", n.Pos[0])
-	}
-	return b.String()
 }
 
 // docstring is text between three quotes.
