@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -57,10 +58,10 @@ func (a ahead) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, er
 }
 
 // batchSize is the number of programs in one file.
-const batchSize = 400
+const batchSize = 40
 
-// compileAhead compiles the suite's programs, batches side by side.
-func compileAhead(t *testing.T, b *Backend) map[string]prepared {
+// compileAhead compiles the suite's programs of an operator, batches side by side.
+func compileAhead(t *testing.T, b *Backend, o *ir.Op) map[string]prepared {
 	ready := make(map[string]prepared)
 	var wg sync.WaitGroup
 	target := targetOf(b.Context.Device)
@@ -80,6 +81,9 @@ func compileAhead(t *testing.T, b *Backend) map[string]prepared {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if !slices.ContainsFunc(g.Nodes, func(n *ir.Node) bool { return n.Op == o }) {
+			continue
+		}
 		if p, err := newProgram(u, g, b.MaxBytes, b.Select); err == nil {
 			ready[g.String()] = prepared{p, cubin}
 			count++
@@ -95,18 +99,19 @@ func compileAhead(t *testing.T, b *Backend) map[string]prepared {
 
 func TestConformance(t *testing.T) {
 	b := device(t)
-	a := ahead{Backend: b, ready: compileAhead(t, b)}
 	for _, o := range op.Registry.All() {
 		if o.Class == ir.Transfer {
 			continue
 		}
-		for _, d := range conformance.Types(o) {
-			t.Run(fmt.Sprintf("%s/%v", o.Name, d), func(t *testing.T) {
-				a := a
-				a.t = t
-				conformance.RunOperator(t, a, o, d)
-			})
-		}
+		t.Run(o.Name, func(t *testing.T) {
+			t.Parallel()
+			ready := compileAhead(t, b, o)
+			for _, d := range conformance.Types(o) {
+				t.Run(d.String(), func(t *testing.T) {
+					conformance.RunOperator(t, ahead{Backend: b, t: t, ready: ready}, o, d)
+				})
+			}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"forgekernel/forge/backend/cpu/source"
@@ -182,7 +183,7 @@ func (e *emitter) eval(vars []string, x *loop.Expr, names map[*loop.Expr]string)
 		if x.DividesIntegers() {
 			e.line("if (any(v_eq_%v(%s, set_%v(0)))) FAULT;", x.Type, args[1], x.Type)
 		}
-		text = fmt.Sprintf("%s(%s)", source.Function(x), strings.Join(args, ", "))
+		text = fmt.Sprintf("%s(%s)", function(x), strings.Join(args, ", "))
 	}
 	names[x] = e.temp()
 	e.line("%s %s = %s;", forms[x.Type].value, names[x], text)
@@ -192,4 +193,17 @@ func (e *emitter) eval(vars []string, x *loop.Expr, names map[*loop.Expr]string)
 // constant is a number, exact.
 func constant(x *loop.Expr) string {
 	return source.Constant(x, func(b uint32) string { return fmt.Sprintf("vf(vi((i32)%#xu))", b) })
+}
+
+// elementary are the operations for which package cuda has functions of f64.
+var elementary = []loop.Opcode{
+	"exp", "log", "sin", "cos", "atan", "erf", "tanh", "sigmoid", "silu", "gelu", "gelu_tanh", "pow",
+}
+
+// function is the C function of an operation.
+func function(x *loop.Expr) string {
+	if x.Type == tensor.F64 && slices.Contains(elementary, x.Op) {
+		return "wide_" + string(x.Op)
+	}
+	return source.Function(x)
 }

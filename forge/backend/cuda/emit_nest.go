@@ -6,7 +6,6 @@ import (
 
 	"forgekernel/forge/backend/cpu/source"
 	"forgekernel/forge/loop"
-	"forgekernel/forge/tensor"
 )
 
 // blockThreads is the number of threads of a block.
@@ -42,7 +41,7 @@ func (e *emitter) nest(name string) launch {
 	}
 	e.begin(name, blockThreads)
 	defer e.close()
-	if st := n.nest.Stages; len(st) == 1 && !st[0].Once && st[0].Reduce == loop.NoReduction {
+	if st := n.nest.Stages; len(st) == 1 && !st[0].Once && st[0].Reduce == loop.NoReduction && !st[0].Ordered {
 		return n.elements(st[0])
 	}
 	return n.lines()
@@ -113,12 +112,9 @@ func (n *nestEmitter) lines() launch {
 	return flat(blocksFor(points, each), blockThreads)
 }
 
-// inOrder reports whether the order of additions is that of the reference, which it
-// is in f64.
+// inOrder reports whether one thread has to visit a line from its beginning.
 func (n *nestEmitter) inOrder() bool {
-	return slices.ContainsFunc(n.nest.Stages, func(st loop.Stage) bool {
-		return st.Reduce == loop.Sum && st.Expr.Type == tensor.F64
-	})
+	return slices.ContainsFunc(n.nest.Stages, func(st loop.Stage) bool { return st.Ordered || st.Running != loop.NotRunning })
 }
 
 // across reports whether neighbouring outer points, rather than those of a line, are
@@ -173,6 +169,19 @@ func (n *nestEmitter) reduce(i int, st loop.Stage) {
 	t := st.Expr.Type
 	op := source.Function(&loop.Expr{Op: st.Reduce.Combine(), Args: []*loop.Expr{st.Expr}})
 	n.line("%s s%d = %s;", forms[t].value, i, constant(st.Reduce.Start(t)))
-	n.sweep(func() { n.line("s%d = %s(s%d, %s);", i, op, i, n.visit(st)) })
+	n.sweep(func() {
+		if st.Running == loop.NotRunning {
+			n.line("s%d = %s(s%d, %s);", i, op, i, n.visit(st))
+			return
+		}
+		value, sum := n.expr(n.vars, st.Expr), fmt.Sprintf("s%d", i)
+		if st.Running == loop.Before {
+			n.write(n.vars, st.Store, sum, "")
+		}
+		n.line("%s = %s(%s, %s);", sum, op, sum, value)
+		if st.Running == loop.Through {
+			n.write(n.vars, st.Store, sum, "")
+		}
+	})
 	n.line("s%d = fold_%s_%v<%d>(s%d);", i, st.Reduce, t, n.group, i)
 }

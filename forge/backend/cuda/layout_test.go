@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"forgekernel/forge/backend/cuda/driver"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/op"
 	"forgekernel/forge/plan"
@@ -77,28 +76,6 @@ func checkLayout(t *testing.T, p *program, b binding) {
 		}
 		if !within(i, 0, l.scratch) {
 			t.Errorf("buffer %d is beyond its memory", i)
-		}
-	}
-}
-
-// TestHeldApart sees which inputs and outputs may be held in the same memory.
-func TestHeldApart(t *testing.T) {
-	x := &Executable{program: cachedProgram(t)}
-	some := func() *Held { return &Held{memory: new(driver.Memory)} }
-	a, c := some(), some()
-	for name, test := range map[string]struct {
-		b    binding
-		fine bool
-	}{
-		"cache in place":       {binding{[]*Held{a, nil, nil, nil}, []*Held{nil, a}}, true},
-		"cache apart":          {binding{[]*Held{a, nil, nil, nil}, []*Held{nil, c}}, true},
-		"one input twice":      {binding{[]*Held{a, nil, nil, c}, []*Held{nil, a}}, true},
-		"output over input":    {binding{[]*Held{nil, nil, nil, c}, []*Held{c, nil}}, false},
-		"outputs in one place": {binding{[]*Held{a, nil, nil, nil}, []*Held{a, a}}, false},
-		"cache over another":   {binding{[]*Held{a, nil, nil, c}, []*Held{nil, c}}, false},
-	} {
-		if err := x.apart(test.b); (err == nil) != test.fine {
-			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }

@@ -110,11 +110,14 @@ func (p *program) addNode(n *ir.Node) (kernel, reason string, err error) {
 
 // addLoops adds the steps of a node as loops.
 func (p *program) addLoops(n *ir.Node, why string) (kernel, reason string, err error) {
-	kernels, err := p.Lower(n)
+	kernels, err := loop.LowerWide(n, p.Strides)
 	if err != nil {
 		return "", "", refused(err, why)
 	}
-	var pieces []piece
+	pieces, err := p.keep(n)
+	if err != nil {
+		return "", "", err
+	}
 	locals := make(map[*loop.Local]planned.Place)
 	for _, k := range kernels {
 		var args []planned.Place
@@ -145,6 +148,16 @@ func (p *program) addLoops(n *ir.Node, why string) (kernel, reason string, err e
 	return n.Op.Name + ", CUDA C", reason, nil
 }
 
+// keep copies the state that a node changes, when the result does not stand where the
+// state does.
+func (p *program) keep(n *ir.Node) ([]piece, error) {
+	if !n.Op.Donates || p.Place(n.Out[0]) == p.Place(n.In[0]) {
+		return nil, nil
+	}
+	v := n.In[0]
+	return p.print(loop.Copy(v, p.Strides(v)), []planned.Place{p.Place(n.Out[0]), p.Place(v)})
+}
+
 // refused adds to an error why no template took the node.
 func refused(err error, why string) error {
 	if why == "" {
@@ -162,6 +175,8 @@ func (p *program) print(k *loop.Kernel, args []planned.Place) ([]piece, error) {
 		l = e.nest(placeholder)
 	case k.Contraction != nil:
 		l = e.contraction(placeholder)
+	case k.Convolution != nil:
+		l = e.convolution(placeholder)
 	default:
 		return nil, errors.New("it has no CUDA kernel yet")
 	}

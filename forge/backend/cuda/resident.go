@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -127,83 +126,45 @@ func (x *Executable) Bind(ctx context.Context, inputs, outputs []backend.Held) (
 	if err != nil {
 		return nil, err
 	}
-	m := x.device.m
-	if err := m.enter(ctx); err != nil {
+	d := x.device
+	if err := d.use(); err != nil {
 		return nil, err
 	}
-	defer m.leave()
 	bound := &Bound{x: x}
-	if err := m.c.Do(ctx, func() (err error) { bound.f, err = x.newFrame(ctx, b, m.stream); return err }); err != nil {
+	if err := d.m.enter(ctx); err != nil {
+		d.leave()
 		return nil, err
 	}
-	runtime.AddCleanup(bound, func(f *frame) { go release(m, f) }, bound.f)
-	return bound, nil
-}
-
-// release gives back what a binding had that nobody closed.
-func release(m *memory, f *frame) {
-	if m.enter(context.Background()) == nil {
-		_ = m.c.Do(context.Background(), f.close) // nobody is left to be told
-		m.leave()
+	defer d.m.leave()
+	if err := d.c.Do(ctx, func() (err error) { bound.f, err = x.newFrame(ctx, b, d.m.stream); return err }); err != nil {
+		d.leave()
+		return nil, err
 	}
+	return bound, nil
 }
 
 // bind checks held memory against the graph.
 func (x *Executable) bind(inputs, outputs []backend.Held) (binding, error) {
-	b := x.unbound()
-	g := x.Graph()
+	b, g := x.unbound(), x.Graph()
+	if err := backend.CheckHeld(g, inputs, outputs); err != nil {
+		return b, err
+	}
 	for _, part := range []struct {
-		kind   string
-		have   []backend.Held
-		values []*ir.Value
-		into   []*Held
-	}{{"input", inputs, g.Inputs, b.inputs}, {"output", outputs, g.Outputs, b.outputs}} {
-		if len(part.have) != len(part.values) {
-			return b, fmt.Errorf("%s has %d %ss, and %d were bound", g.Name, len(part.values), part.kind, len(part.have))
-		}
-		for i, v := range part.values {
-			if part.have[i] == nil {
+		have []backend.Held
+		into []*Held
+	}{{inputs, b.inputs}, {outputs, b.outputs}} {
+		for i, h := range part.have {
+			if h == nil {
 				continue
 			}
-			h, ok := part.have[i].(*Held)
-			if !ok || h.m != x.device.m {
-				return b, fmt.Errorf("%s: %s %s is held by another backend or device", g.Name, part.kind, v.Name)
+			own, ok := h.(*Held)
+			if !ok || own.m != x.device.m {
+				return b, fmt.Errorf("%s: a tensor of %v is held by another backend or device", g.Name, h.Spec())
 			}
-			if h.spec.DType != v.Spec.DType || !slices.Equal(h.spec.Shape, v.Spec.Shape) {
-				return b, fmt.Errorf("%s: %s %s is held as %v, the program was compiled for %v", g.Name, part.kind, v.Name, h.spec, v.Spec)
-			}
-			part.into[i] = h
+			part.into[i] = own
 		}
 	}
-	return b, x.apart(b)
-}
-
-// apart refuses an output in memory of another output, or of an input that the program
-// does not update to give it.
-func (x *Executable) apart(b binding) error {
-	updates := make(map[*Held]int) // the output that an input becomes
-	for i := range x.Buffers {
-		if buf := &x.Buffers[i]; buf.Updated && buf.Result >= 0 && b.inputs[buf.Input] != nil {
-			updates[b.inputs[buf.Input]] = buf.Result
-		}
-	}
-	seen := make(map[*Held]string)
-	for i, h := range b.outputs {
-		if h == nil || h.memory == nil {
-			continue
-		}
-		name := x.Graph().Outputs[i].Name
-		for k, in := range b.inputs {
-			if becomes, known := updates[in]; in == h && (!known || becomes != i) {
-				return fmt.Errorf("%s: %s and %s are held in the same memory, and the run would write it", x.Graph().Name, name, x.Graph().Inputs[k].Name)
-			}
-		}
-		if other := seen[h]; other != "" {
-			return fmt.Errorf("%s: %s and %s are held in the same memory, and the run would write it", x.Graph().Name, other, name)
-		}
-		seen[h] = name
-	}
-	return nil
+	return b, nil
 }
 
 // Run implements [backend.Bound]. It is one launch and allocates nothing.
@@ -253,5 +214,6 @@ func (b *Bound) Close() error {
 		return nil
 	}
 	b.closed = true
+	defer b.x.device.leave()
 	return m.c.Do(context.Background(), b.f.close)
 }

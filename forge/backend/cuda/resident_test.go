@@ -52,7 +52,9 @@ func TestShared(t *testing.T) {
 	constants, bytes := b.Shared()
 	t.Logf("%d constants of %d bytes", constants, bytes)
 	for i, x := range programs {
-		x.device.close()
+		if err := x.Close(); err != nil {
+			t.Error(err)
+		}
 		if n := uses(); n != len(programs)-1-i {
 			t.Errorf("%d programs use the constant, want %d", n, len(programs)-1-i)
 		}
