@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"forgekernel/forge/backend/cuda/driver"
-	"forgekernel/forge/backend/planned"
 	"forgekernel/forge/backend/triton"
 	"forgekernel/forge/backend/triton/compile"
 	"forgekernel/forge/ir"
@@ -85,21 +84,14 @@ func ownMemory(k *loop.Kernel) bool {
 	return false
 }
 
-// vectorBytes is what loads and stores of whole vectors want an address to be a
-// multiple of.
-const vectorBytes = 16
-
 func (p *program) tritonPiece(k *loop.Kernel, t *triton.Kernel, candidate int) piece {
 	job := compile.Job{Kernel: t, Candidate: candidate}
-	var args []planned.Place
 	for _, q := range k.Params {
-		at := p.Place(q.Value)
-		args = append(args, at)
-		job.Aligned = append(job.Aligned, at.Offset%vectorBytes == 0)
+		job.Aligned = append(job.Aligned, p.aligned(q.Value))
 	}
 	grid := t.Candidates[candidate].Grid
 	return piece{
-		args: args, canFault: t.Faults, machine: &machine{job: job},
+		args: p.places(k), canFault: t.Faults, machine: &machine{job: job},
 		launch: launch{grid: [3]uint32{uint32(grid[0]), uint32(grid[1]), uint32(grid[2])}},
 	}
 }

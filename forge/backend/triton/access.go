@@ -65,12 +65,23 @@ func (e *emitter) locate(a *loop.Access) (at, condition string) {
 		place := factor(e.affine(g.Offset, g.Strides))
 		condition = both(condition, fmt.Sprintf("%s >= 0", place), fmt.Sprintf("%s < %d", place, g.Size))
 	}
+	if len(a.Gathers)+len(a.Guards) > 0 {
+		condition = e.condition(condition)
+	}
 	// An address has the shape of its condition.
 	plain := &loop.Access{Strides: a.Strides, Gathers: a.Gathers}
 	if r, c := e.spans(plain.Varies); r != rows || c != columns {
 		index += " + 0 * " + map[bool]string{true: "row", false: "column"}[r != rows]
 	}
 	return e.out.Arguments[a.Param].Name + " + " + strings.TrimPrefix(index, "0 + "), condition
+}
+
+// condition is a variable for a condition, one for equal ones.
+func (e *emitter) condition(text string) string {
+	if e.loads[text] == "" {
+		e.loads[text] = e.name("exists", text)
+	}
+	return e.loads[text]
 }
 
 func isName(text string) bool { return word.FindString(text) == text }

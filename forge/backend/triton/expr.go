@@ -3,6 +3,7 @@ package triton
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -148,19 +149,23 @@ func enclosed(text string) bool {
 	return false
 }
 
-// both joins conditions of which either may be empty.
+// both joins conditions, of which some may be empty. One that is itself joined stays
+// as it is: "a & (b < c)".
 func both(conditions ...string) string {
-	var list []string
-	for _, c := range conditions {
-		if c != "" {
-			list = append(list, factor(c))
+	conditions = slices.DeleteFunc(slices.Clone(conditions), func(c string) bool { return c == "" })
+	if len(conditions) == 1 {
+		return conditions[0]
+	}
+	for i, c := range conditions {
+		if !joined.MatchString(c) {
+			conditions[i] = factor(c)
 		}
 	}
-	if len(list) == 1 {
-		return strings.TrimSuffix(strings.TrimPrefix(list[0], "("), ")")
-	}
-	return strings.Join(list, " & ")
+	return strings.Join(conditions, " & ")
 }
+
+// joined is what [both] makes.
+var joined = regexp.MustCompile(`^(\w+|\([^()]*(\([^()]*\)[^()]*)*\))( & (\w+|\([^()]*(\([^()]*\)[^()]*)*\)))*$`)
 
 // name declares a variable.
 func (e *emitter) name(prefix, text string) string {

@@ -13,7 +13,7 @@ var reserved = func() map[string]bool {
 	for _, w := range strings.Fields(`False None True and as assert async await break class continue def del elif else except
 		finally for from global if import in is lambda nonlocal not or pass raise return try while with yield
 		triton tl libdevice float int min max range LAUNCHES
-		row rows column columns offset inside when place step fault_ptr ROWS BLOCK
+		row rows column columns offset inside when place exists step fault_ptr ROWS BLOCK
 		M N K BLOCK_M BLOCK_N BLOCK_K GROUP_M m n k batch tile tiles_m tiles_n tile_m tile_n first_m group_m in_m in_n acc start`) {
 		words[w] = true
 	}

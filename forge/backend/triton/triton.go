@@ -183,14 +183,14 @@ func Emit(k *loop.Kernel, n *ir.Node) (*Kernel, error) {
 	return e.out, nil
 }
 
-// coordinate is a line that declares one.
-var coordinate = regexp.MustCompile(`(?m)^ *([ij]\d+(?:_\d+)?) = .*\n`)
+// helping is a line that declares a coordinate or the value of a stage.
+var helping = regexp.MustCompile(`(?m)^ *((?:[ij]|once_)\d+(?:_\d+)?) = .*\n`)
 
-// prune drops the coordinates that nothing uses.
+// prune drops the variables that nothing uses.
 func prune(text string) string {
 	for {
-		kept := coordinate.ReplaceAllStringFunc(text, func(line string) string {
-			name := coordinate.FindStringSubmatch(line)[1]
+		kept := helping.ReplaceAllStringFunc(text, func(line string) string {
+			name := helping.FindStringSubmatch(line)[1]
 			if used := regexp.MustCompile(`\b` + name + `\b`); len(used.FindAllString(text, 2)) > 1 {
 				return line
 			}

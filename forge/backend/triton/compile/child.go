@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -28,7 +29,8 @@ type child struct {
 	version string
 	started chan error
 	over    chan struct{} // closed when the process has ended
-	release chan struct{}
+	release chan struct{} // closed when the process is to be waited for
+	ended   sync.Once
 }
 
 // hello is the first message of a child.
@@ -109,18 +111,21 @@ func (p *child) launch(python string) error {
 	return <-p.started
 }
 
-// close ends the process, with its group, and removes its folder.
+// close ends the process, with its group, and removes its folder; once.
 func (p *child) close() {
-	_ = p.in.Close()
-	_ = p.cmd.Cancel()
-	close(p.release)
-	<-p.over
-	_ = os.RemoveAll(p.dir)
+	p.ended.Do(func() {
+		_ = p.in.Close()
+		_ = p.cmd.Cancel()
+		close(p.release)
+		<-p.over
+		_ = os.RemoveAll(p.dir)
+	})
 }
 
-// failed says why a message did not come or go: the end of the context, or what the
-// process wrote to its standard error.
+// failed ends the process and says why a message did not come or go: the end of the
+// context, or what the process wrote to its standard error.
 func (p *child) failed(err error) error {
+	p.close()
 	if p.ctx.Err() != nil {
 		return fmt.Errorf("Triton did not finish: %w", context.Cause(p.ctx))
 	}

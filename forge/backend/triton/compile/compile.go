@@ -21,7 +21,7 @@ import (
 	"regexp"
 	"time"
 
-	"forgekernel/forge/backend/cpu/objects"
+	"forgekernel/forge/backend/objects"
 	"forgekernel/forge/backend/triton"
 	"forgekernel/forge/tensor"
 )
