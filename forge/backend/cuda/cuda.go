@@ -27,6 +27,7 @@ import (
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/cuda/driver"
 	"forgekernel/forge/backend/cuda/nvrtc"
+	"forgekernel/forge/backend/triton/compile"
 	"forgekernel/forge/ir"
 )
 
@@ -41,6 +42,9 @@ type Backend struct {
 	MaxBytes int64
 	// Select picks among the kernels that nodes can have; nil takes the first of each.
 	Select Selector
+	// Triton compiles what a selector may pick besides. It is asked when there is a
+	// selector; nil offers no such kernels.
+	Triton func() (*compile.Compiler, error)
 	memory *memory
 }
 
@@ -98,7 +102,7 @@ func open(device int) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Backend{Context: c, Compiler: compiler, MaxBytes: DefaultMaxBytes, memory: m}, nil
+	return &Backend{Context: c, Compiler: compiler, MaxBytes: DefaultMaxBytes, Triton: openTriton, memory: m}, nil
 }
 
 // Name is "cuda".
@@ -106,8 +110,11 @@ func (b *Backend) Name() string { return "cuda" }
 
 // Compile prints a graph, compiles it and loads it.
 func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, error) {
-	p, err := newProgram(newUnit(targetOf(b.Context.Device)), g, b.MaxBytes, b.Select)
+	p, err := newProgram(b.unit(), g, b.MaxBytes, b.Select)
 	if err != nil {
+		return nil, err
+	}
+	if err := p.compileTriton(ctx); err != nil {
 		return nil, err
 	}
 	cubin, err := b.Compiler.Cubin(ctx, p.unit.source())
@@ -115,6 +122,15 @@ func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable,
 		return nil, err
 	}
 	return newExecutable(ctx, b.memory, p, cubin)
+}
+
+// unit is an empty file for the device.
+func (b *Backend) unit() *unit {
+	u := newUnit(targetOf(b.Context.Device))
+	if b.Select != nil {
+		u.triton = b.Triton
+	}
+	return u
 }
 
 // Source is the CUDA C of a graph for an architecture, which needs no device.
