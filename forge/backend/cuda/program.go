@@ -21,6 +21,8 @@ type program struct {
 	steps   []step
 	kernels []backend.Kernel
 	canFail bool
+	// absent says of nodes which templates refused them, and why.
+	absent map[*ir.Node][]string
 	// The most that the scratch memory and the counters of a node need, in bytes.
 	scratch, counters int64
 }
@@ -48,7 +50,7 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 	if err != nil {
 		return nil, err
 	}
-	p := &program{Program: laid, unit: u, choose: choose}
+	p := &program{Program: laid, unit: u, choose: choose, absent: make(map[*ir.Node][]string)}
 	if choose == nil {
 		p.choose = first
 	}
@@ -86,6 +88,7 @@ func (p *program) addNode(n *ir.Node) (kernel, reason string, err error) {
 	if without != "" {
 		reasons = append(reasons, without)
 	}
+	p.absent[n] = reasons
 	if len(list)+len(foreign) == 0 {
 		return p.addLoops(n, strings.Join(reasons, "; "))
 	}
