@@ -95,7 +95,7 @@ func (l *Leader) start(ctx context.Context, m Member) error {
 	if err := l.command(kindJoin, nil); err != nil {
 		return err
 	}
-	g, err := openGroups(m.World, m.Place)
+	g, err := openGroups(ctx, m.World, m.Place, l.self.backend)
 	if err != nil {
 		return err
 	}

@@ -147,7 +147,7 @@ func (w *worker) opened(body []byte) error {
 
 // join makes the groups of the rank, which all ranks do at once.
 func (w *worker) join() error {
-	g, err := openGroups(w.world, w.place)
+	g, err := openGroups(w.ctx, w.world, w.place, w.backend)
 	if err != nil {
 		return err
 	}

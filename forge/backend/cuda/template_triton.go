@@ -90,7 +90,7 @@ func ownMemory(k *loop.Kernel) bool {
 func (p *program) tritonPiece(k *loop.Kernel, t *triton.Kernel, candidate int) piece {
 	job := compile.Job{Kernel: t, Candidate: candidate}
 	for _, q := range k.Params {
-		job.Aligned = append(job.Aligned, p.aligned(q.Value))
+		job.Aligned = append(job.Aligned, aligned(p.Place(q.Value)))
 	}
 	grid := t.Candidates[candidate].Grid
 	return piece{

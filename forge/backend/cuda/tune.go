@@ -84,7 +84,7 @@ func (t *tuner) list(g *ir.Graph) (*program, error) {
 	t.first = make(map[string]*ir.Node)
 	at := make(map[string]int)
 	for _, n := range p.Graph.Nodes {
-		if n.Op.Class == ir.Constant || p.Idle(n) != "" {
+		if n.Op.Class == ir.Constant || p.Idle(n) != "" || p.covered[n] != nil {
 			continue
 		}
 		shape := shapeOf(p.Program, n)

@@ -32,7 +32,7 @@ func shapeOf(p *planned.Program, n *ir.Node) string {
 		if l := (ir.Layout{Strides: p.Strides(v)}); !l.Contiguous(v.Spec.Shape) {
 			fmt.Fprintf(&b, "/%v", p.Strides(v))
 		}
-		if p.Place(v).Offset%vectorBytes != 0 {
+		if !aligned(p.Place(v)) {
 			b.WriteString("+")
 		}
 	}

@@ -60,6 +60,13 @@ func Candidates(s Shape, d Device) ([]Kernel, error) {
 		if k, ok := s.decodeKernel(d); ok {
 			list = append(list, k)
 		}
+		if d.Capability == 90 {
+			for _, t := range wideTiles {
+				if k, ok := s.wideKernel(d, t); ok {
+					list = append(list, k)
+				}
+			}
+		}
 		for _, t := range flashTiles {
 			if k, ok := s.flashKernel(d, t); ok {
 				list = append(list, k)
@@ -92,14 +99,38 @@ func (s *Shape) flashKernel(d Device, t flashTile) (Kernel, bool) {
 		return Kernel{}, false
 	}
 	return Kernel{
-		Name:   fmt.Sprintf("flash attention, %d rows by %d keys", rows, t.columns),
+		Name:   fmt.Sprintf("flash attention, %d warps with %d rows by %d keys", t.warps, rows, t.columns),
 		Reason: fmt.Sprintf("%d rows share the keys of a head", s.rows()),
-		Shared: []string{common, mma, flash},
+		Shared: []string{common, mma, tile, flash},
 		Text: s.kernel(32*t.warps, t.blocks,
 			fmt.Sprintf("attention::flash<@kernel@_shape, %d, %d, %d>::run(p);", t.warps, t.tiles, t.columns)),
 		Grid:    [3]uint32{uint32((s.rows() + rows - 1) / rows), uint32(s.Groups), uint32(s.Batches)},
 		Threads: [3]uint32{uint32(32 * t.warps), 1, 1},
 		Dynamic: bytes,
+	}, true
+}
+
+// wideTile is how a block of flash with wide products divides its work: groups of 64 rows.
+type wideTile struct{ groups, columns int }
+
+var wideTiles = []wideTile{{2, 64}, {2, 96}, {2, 128}, {3, 64}, {1, 64}}
+
+// wideKernel is flash with the products of sm_90a, for 64 or 128 channels.
+func (s *Shape) wideKernel(d Device, t wideTile) (Kernel, bool) {
+	rows := 64 * t.groups
+	bytes := 2 * s.D * (rows + 4*t.columns)
+	if !s.vector() || s.D != s.E || s.D != 64 && s.D != 128 || bytes > d.Shared || s.rows() <= rows/2 || s.Out.Channel != 1 {
+		return Kernel{}, false
+	}
+	return Kernel{
+		Name:     fmt.Sprintf("flash attention, wgmma, %d rows by %d keys", rows, t.columns),
+		Reason:   fmt.Sprintf("%d rows share the keys of a head", s.rows()),
+		Shared:   []string{common, mma, tile, wideScores(s.DType, t.columns), wideValues(s.DType, s.E), wide},
+		Text:     s.kernel(128*t.groups, 1, fmt.Sprintf("attention::flash_wide<@kernel@_shape, %d, %d>::run(p);", t.groups, t.columns)),
+		Grid:     [3]uint32{uint32((s.rows() + rows - 1) / rows), uint32(s.Groups), uint32(s.Batches)},
+		Threads:  [3]uint32{uint32(128 * t.groups), 1, 1},
+		Dynamic:  bytes,
+		Specific: true,
 	}, true
 }
 
@@ -116,7 +147,7 @@ func (s *Shape) decodeKernel(d Device) (Kernel, bool) {
 	return Kernel{
 		Name:   fmt.Sprintf("attention of %d rows, keys split %d ways", min(s.rows(), decodeRows), splits),
 		Reason: fmt.Sprintf("%d rows share the keys of a head, which are read once by %d blocks", s.rows(), blocks*s.Batches*splits),
-		Shared: []string{common, mma, split, decode},
+		Shared: []string{common, mma, tile, split, decode},
 		Text:   s.kernel(32*splitWarps, 2, fmt.Sprintf("attention::decode<@kernel@_shape, %d>::run(p, scratch, counters);", splitWarps)),
 		Grid:   [3]uint32{uint32(splits), uint32(blocks), uint32(s.Batches)}, Threads: [3]uint32{32 * splitWarps, 1, 1},
 		Scratch:  int64(splits*blocks*s.Batches) * int64(decodeRows*(s.E+2)) * 4,
@@ -168,7 +199,7 @@ func (s *Shape) kernel(threads, blocks int, body string) string {
 	k, real := kinds[s.DType], kinds[s.DType].real
 	const shape = "@kernel@_shape"
 	params := strings.Join([]string{
-		"const " + k.elem + " *q", "const " + k.elem + " *k", "const " + k.elem + " *v", k.elem + " *out",
+		"const " + k.elem + " *q", "const " + k.elem + " *k", "const " + k.elem + " *v", shape + "::out_elem *out",
 		"const " + shape + "::mask_elem *mask", "const " + shape + "::table_elem *table",
 		"const " + shape + "::pos_elem *pos", "const " + shape + "::length_elem *length",
 		real + " *scratch", "unsigned *counters", "int *fault", "int step",
