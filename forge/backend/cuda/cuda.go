@@ -21,6 +21,7 @@ package cuda
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -29,6 +30,7 @@ import (
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/cuda/driver"
 	"forgekernel/forge/backend/cuda/nvrtc"
+	"forgekernel/forge/backend/cuda/tuning"
 	"forgekernel/forge/backend/triton/compile"
 	"forgekernel/forge/ir"
 )
@@ -44,6 +46,9 @@ type Backend struct {
 	MaxBytes int64
 	// Select picks among the kernels that nodes can have; nil takes the first of each.
 	Select Selector
+	// Choose gives the record of tuning for a program that is described by the shapes of
+	// its nodes, nil for none; it is not asked when there is a selector.
+	Choose func(m tuning.Machine, shapes []string) *tuning.Record
 	// Triton compiles what a selector may pick besides. It is asked when there is a
 	// selector; nil offers no such kernels.
 	Triton func() (*compile.Compiler, error)
@@ -112,14 +117,19 @@ func (b *Backend) Name() string { return "cuda" }
 
 // Compile prints a graph, compiles it and loads it.
 func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, error) {
-	p, err := newProgram(b.unit(), g, b.MaxBytes, b.Select)
+	u := b.unit()
+	choose, err := b.selector(u, g)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.compileTriton(ctx); err != nil {
+	p, err := newProgram(u, g, b.MaxBytes, choose)
+	if err != nil {
 		return nil, err
 	}
-	cubin, err := b.Compiler.Cubin(ctx, p.unit.source())
+	if errs, err := u.compileTriton(ctx, p); err != nil || errs[0] != nil {
+		return nil, errors.Join(err, errors.Join(errs...))
+	}
+	cubin, err := b.Compiler.Cubin(ctx, u.source())
 	if err != nil {
 		return nil, err
 	}

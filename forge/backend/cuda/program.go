@@ -21,6 +21,8 @@ type program struct {
 	steps   []step
 	kernels []backend.Kernel
 	canFail bool
+	// absent says of nodes which templates refused them, and why.
+	absent  map[*ir.Node][]string
 	covered map[*ir.Node]*ir.Node       // nodes that the pieces of an earlier one compute
 	moved   map[*ir.Value]planned.Place // values that stand elsewhere than the plan says
 	uses    map[*ir.Value]int           // how often values are read, and returned
@@ -52,7 +54,10 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 	if err != nil {
 		return nil, err
 	}
-	p := &program{Program: laid, unit: u, choose: choose, covered: make(map[*ir.Node]*ir.Node), moved: make(map[*ir.Value]planned.Place)}
+	p := &program{
+		Program: laid, unit: u, choose: choose, absent: make(map[*ir.Node][]string),
+		covered: make(map[*ir.Node]*ir.Node), moved: make(map[*ir.Value]planned.Place),
+	}
 	p.countUses()
 	p.appends = p.findAppends()
 	if choose == nil {
@@ -95,6 +100,7 @@ func (p *program) addNode(n *ir.Node) (kernel, reason string, err error) {
 	if without != "" {
 		reasons = append(reasons, without)
 	}
+	p.absent[n] = reasons
 	if len(list)+len(foreign) == 0 {
 		return p.addLoops(n, strings.Join(reasons, "; "))
 	}
