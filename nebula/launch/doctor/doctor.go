@@ -60,6 +60,7 @@ var checks = []Check{
 	{"GPU", GPU},
 	{"driver library", driverLibrary},
 	{"CUDA libraries", cudaLibraries},
+	{"between GPUs", betweenGPUs},
 	{"data types", dataTypes},
 }
 
