@@ -3,6 +3,8 @@ package backend
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
@@ -48,6 +50,9 @@ type Bindable interface {
 	// may be the same if the run writes one of them. The context has the groups of
 	// ranks that the program uses ([WithGroup]).
 	Bind(ctx context.Context, inputs, outputs []Held) (Bound, error)
+	// Close gives back what the program holds of the device, weights first of all, once
+	// runs and bindings of it have ended.
+	Close() error
 }
 
 // Bound is a program that is bound to held memory. It is safe for concurrent use; runs
@@ -60,6 +65,63 @@ type Bound interface {
 	Run(ctx context.Context, outputs, inputs []*tensor.Tensor) error
 	// Close gives back what the binding needs; the held memory stays.
 	Close() error
+}
+
+// Timed is a [Bound] of a device with a clock of its own.
+type Timed interface {
+	Bound
+	// Time is Run, and gives the time from the beginning of the first piece of work to
+	// the end of the last by the clock of the device.
+	Time(ctx context.Context, outputs, inputs []*tensor.Tensor) (time.Duration, error)
+}
+
+// CheckHeld compares held tensors with the inputs and outputs of a graph that is to be
+// bound to them, and refuses an output where another output is held, or an input that
+// the program does not update to give it.
+func CheckHeld(g *ir.Graph, inputs, outputs []Held) error {
+	if err := checkSpecs(g, "input", g.Inputs, inputs); err != nil {
+		return err
+	}
+	if err := checkSpecs(g, "output", g.Outputs, outputs); err != nil {
+		return err
+	}
+	names := make(map[Held]string)
+	for i, h := range outputs {
+		if h == nil {
+			continue
+		}
+		v := g.Outputs[i]
+		for k, in := range g.Inputs {
+			if inputs[k] == h && updated(v) != in {
+				return fmt.Errorf("%s: %s and %s are held in the same memory, and the run would write it", g.Name, v.Name, in.Name)
+			}
+		}
+		if other := names[h]; other != "" {
+			return fmt.Errorf("%s: %s and %s are held in the same memory, and the run would write it", g.Name, other, v.Name)
+		}
+		names[h] = v.Name
+	}
+	return nil
+}
+
+func checkSpecs(g *ir.Graph, kind string, values []*ir.Value, held []Held) error {
+	if len(held) != len(values) {
+		return fmt.Errorf("%s has %d %ss, and %d were bound", g.Name, len(values), kind, len(held))
+	}
+	for i, v := range values {
+		if h := held[i]; h != nil && (h.Spec().DType != v.Spec.DType || !slices.Equal(h.Spec().Shape, v.Spec.Shape)) {
+			return fmt.Errorf("%s: %s %s is held as %v, the program was compiled for %v", g.Name, kind, v.Name, h.Spec(), v.Spec)
+		}
+	}
+	return nil
+}
+
+// updated is the input that the program updates to give a value, or the value itself.
+func updated(v *ir.Value) *ir.Value {
+	for v.Def != nil && v.Def.Op.Donates {
+		v = v.Def.In[0]
+	}
+	return v
 }
 
 // CheckUnbound compares the tensors that come with a run of a bound program with the

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"forgekernel/forge/backend/cpu"
-	"forgekernel/forge/backend/cpu/objects"
+	"forgekernel/forge/backend/objects"
 	"forgekernel/forge/capture"
 )
 

@@ -74,7 +74,7 @@ func (w *rank) open() (err error) {
 			return err
 		}
 	}
-	if w.member.Backend, err = s.backend(w.member.Threads); err != nil {
+	if w.member.Backend, err = s.backend(w.member.Threads, job.LocalRank); err != nil {
 		return err
 	}
 	host, err := job.Host()

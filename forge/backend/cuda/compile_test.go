@@ -33,32 +33,27 @@ func compiler(t testing.TB) *nvrtc.Compiler {
 // FORGE_CONFORMANCE=full all of them.
 func TestCompile(t *testing.T) {
 	c := compiler(t)
-	some := newUnit(targetFor(t, "sm_75"))
-	seen := make(map[string]bool)
-	for g, err := range conformance.Programs() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		kind := kindOf(g)
-		if os.Getenv("FORGE_CONFORMANCE") != "full" && seen[kind] {
-			continue
-		}
-		_, err = newProgram(some, g, DefaultMaxBytes, nil)
-		if un := (*Unsupported)(nil); errors.As(err, &un) {
-			continue
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen[kind] = true
-	}
-	t.Logf("%d kernels of %d combinations, %d KB", len(some.known), len(seen), some.text.Len()>>10)
-	if len(seen) < 100 {
-		t.Errorf("the suite has %d combinations", len(seen))
-	}
 	for _, arch := range nvrtc.Architectures {
 		t.Run(arch, func(t *testing.T) {
-			cubin, err := c.Compile(some.sourceFor(arch))
+			u, seen := newUnit(targetFor(t, arch)), make(map[string]bool)
+			for g, err := range conformance.Programs() {
+				if err != nil {
+					t.Fatal(err)
+				}
+				kind := kindOf(g)
+				if os.Getenv("FORGE_CONFORMANCE") != "full" && seen[kind] {
+					continue
+				}
+				if _, err = newProgram(u, g, DefaultMaxBytes, nil); err != nil {
+					t.Fatal(err)
+				}
+				seen[kind] = true
+			}
+			t.Logf("%d kernels of %d combinations, %d KB", len(u.known), len(seen), u.text.Len()>>10)
+			if len(seen) < 100 {
+				t.Errorf("the suite has %d combinations", len(seen))
+			}
+			cubin, err := c.Compile(u.sourceFor(arch))
 			if err != nil {
 				t.Fatal(err)
 			}

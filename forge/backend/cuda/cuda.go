@@ -46,9 +46,33 @@ type Backend struct {
 
 var _ backend.Backend = (*Backend)(nil)
 
-// New returns the backend for the first device, once for the process. The error says
-// what the host lacks.
-var New = sync.OnceValues(func() (*Backend, error) { return open(0) })
+// opened are the devices that the process uses.
+var opened struct {
+	sync.Mutex
+	backends map[int]*Backend
+}
+
+// New is [Open] for the first device.
+func New() (*Backend, error) { return Open(0) }
+
+// Open returns the backend for a device, by its number among those that the process may
+// use, and once for the process. The error says what the host lacks.
+func Open(device int) (*Backend, error) {
+	opened.Lock()
+	defer opened.Unlock()
+	if b := opened.backends[device]; b != nil {
+		return b, nil
+	}
+	b, err := open(device)
+	if err != nil {
+		return nil, err
+	}
+	if opened.backends == nil {
+		opened.backends = make(map[int]*Backend)
+	}
+	opened.backends[device] = b
+	return b, nil
+}
 
 func open(device int) (*Backend, error) {
 	lib, err := driver.Open()
@@ -60,7 +84,7 @@ func open(device int) (*Backend, error) {
 		return nil, err
 	}
 	if device >= len(list) {
-		return nil, fmt.Errorf("the driver %s tells of %d GPUs that this process may use; there is no device %d", lib.Path, len(list), device)
+		return nil, fmt.Errorf("device %d is not there: the driver %s tells of %d GPUs that this process may use", device, lib.Path, len(list))
 	}
 	compiler, err := nvrtc.Open()
 	if err != nil {

@@ -33,6 +33,7 @@ type resources struct {
 	functions []*driver.Function // of the steps; nil for calls of libraries
 	mu        sync.Mutex
 	free      []*frame
+	users     int // runs in flight and bindings
 	closed    bool
 }
 
@@ -92,14 +93,41 @@ func (d *resources) function(i int, s *step) error {
 	return nil
 }
 
-// close gives all back that no run has. Frames of runs that go on follow by themselves.
+// use keeps what is held of the device until leave.
+func (d *resources) use() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return errClosed
+	}
+	d.users++
+	return nil
+}
+
+func (d *resources) leave() {
+	d.mu.Lock()
+	d.users--
+	last := d.closed && d.users == 0
+	d.mu.Unlock()
+	if last {
+		d.giveBack()
+	}
+}
+
+// close gives all back once no run and no binding needs it.
 func (d *resources) close() {
 	d.mu.Lock()
-	frames := d.free
-	d.free, d.closed = nil, true
+	last := !d.closed && d.users == 0
+	d.closed = true
 	d.mu.Unlock()
-	// Nobody is left to be told an error, which the next call of the device repeats.
-	for _, f := range frames {
+	if last {
+		d.giveBack()
+	}
+}
+
+// giveBack has nobody to tell an error, which the next call of the device repeats.
+func (d *resources) giveBack() {
+	for _, f := range d.free {
 		_ = d.end(f)
 	}
 	for _, k := range d.constants {
@@ -115,7 +143,7 @@ func (d *resources) end(f *frame) error {
 	return d.c.Do(context.Background(), func() error { return errors.Join(f.close(), f.stream.Close()) })
 }
 
-// frame returns one that no run has.
+// frame returns one that no run has. The caller uses the resources.
 func (x *Executable) frame(ctx context.Context) (*frame, error) {
 	d := x.device
 	d.mu.Lock()
@@ -140,6 +168,14 @@ func (x *Executable) frame(ctx context.Context) (*frame, error) {
 	return f, err
 }
 
+// Close gives back what the program holds of the device, once runs that are under way and
+// bindings have ended; it does not run again. A program that nobody has any more is
+// closed by itself.
+func (x *Executable) Close() error {
+	x.device.close()
+	return nil
+}
+
 // Graph is the program in execution order.
 func (x *Executable) Graph() *ir.Graph { return x.Program.Graph }
 
@@ -149,13 +185,7 @@ func (x *Executable) Kernels() []backend.Kernel { return append([]backend.Kernel
 // Run computes the outputs of the graph. When ctx ends the device goes on in memory of
 // its own, and Run returns at once.
 func (x *Executable) Run(ctx context.Context, inputs ...*tensor.Tensor) ([]*tensor.Tensor, error) {
-	return x.Program.Run(inputs, func(outputs []*tensor.Tensor) error {
-		f, err := x.frame(ctx)
-		if err != nil {
-			return err
-		}
-		return x.run(ctx, f, outputs, inputs)
-	})
+	return x.Program.Run(inputs, func(outputs []*tensor.Tensor) error { return x.run(ctx, outputs, inputs, false) })
 }
 
 // RunInto is Run with results in memory of the caller; see [backend.Into]. It allocates
@@ -167,24 +197,32 @@ func (x *Executable) RunInto(ctx context.Context, outputs, inputs []*tensor.Tens
 	if err := backend.CheckOutputs(x.Program.Graph, outputs); err != nil {
 		return err
 	}
-	f, err := x.frame(ctx)
-	if err != nil {
-		return err
-	}
-	if err := x.CheckApart(&f.apart, outputs, inputs); err != nil {
-		x.device.release(f)
-		return err
-	}
-	return x.run(ctx, f, outputs, inputs)
+	return x.run(ctx, outputs, inputs, true)
 }
 
-func (x *Executable) run(ctx context.Context, f *frame, outputs, inputs []*tensor.Tensor) error {
-	x.fill(f, inputs)
-	if err := x.launch(ctx, f); err != nil {
-		go x.device.abandon(f)
+// run runs the program in a frame. Outputs of the caller are checked to be apart.
+func (x *Executable) run(ctx context.Context, outputs, inputs []*tensor.Tensor, check bool) error {
+	d := x.device
+	if err := d.use(); err != nil {
 		return err
 	}
-	defer x.device.release(f)
+	f, err := x.frame(ctx)
+	if err != nil {
+		d.leave()
+		return err
+	}
+	if check {
+		if err := x.CheckApart(&f.apart, outputs, inputs); err != nil {
+			d.release(f)
+			return err
+		}
+	}
+	x.fill(f, inputs)
+	if err := x.launch(ctx, f); err != nil {
+		go d.abandon(f)
+		return err
+	}
+	defer d.release(f)
 	if step := f.fault(); x.canFail && step != noFault {
 		f.setFault(noFault)
 		return x.explain(ctx, step, inputs)
@@ -195,6 +233,9 @@ func (x *Executable) run(ctx context.Context, f *frame, outputs, inputs []*tenso
 
 // launch runs a frame and waits for the device.
 func (x *Executable) launch(ctx context.Context, f *frame) error {
+	if o := backend.ObserverOf(ctx); o != nil {
+		return x.observed(ctx, f, o)
+	}
 	over := false
 	err := x.device.c.Do(ctx, func() (err error) {
 		if err = f.graph.Launch(f.stream); err == nil {
@@ -223,18 +264,13 @@ func (x *Executable) explain(ctx context.Context, step int, inputs []*tensor.Ten
 // release keeps a frame for the next run.
 func (d *resources) release(f *frame) {
 	d.mu.Lock()
-	closed := d.closed
-	if !closed {
-		d.free = append(d.free, f)
-	}
+	d.free = append(d.free, f)
 	d.mu.Unlock()
-	if closed {
-		_ = d.end(f) // see close
-	}
+	d.leave()
 }
 
-// abandon keeps a frame once the device is done with it. One whose event cannot be
-// asked for is lost with the context.
+// abandon keeps a frame once the device is done with it. One whose stream cannot be
+// asked is lost with the context.
 func (d *resources) abandon(f *frame) {
 	if err := f.stream.Wait(context.Background()); err == nil {
 		f.setFault(noFault)

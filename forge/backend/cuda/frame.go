@@ -20,6 +20,7 @@ type frame struct {
 	host    *driver.Host   // what comes and goes, where it is on the device; then the word of faults
 	buffers []uint64       // the addresses, 0 for what has no elements
 	graph   *driver.Graph
+	laps    *laps         // nil until there is an observer
 	apart   planned.Frame // for checks
 }
 
@@ -195,6 +196,9 @@ func (f *frame) close() error {
 	var err error
 	if f.graph != nil {
 		err = errors.Join(err, f.graph.Close())
+	}
+	if f.laps != nil {
+		err = errors.Join(err, f.laps.close())
 	}
 	if f.memory != nil {
 		err = errors.Join(err, f.stream.Free(f.memory))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"forgekernel/forge/backend"
@@ -20,6 +21,10 @@ type program struct {
 	steps   []step
 	kernels []backend.Kernel
 	canFail bool
+	covered map[*ir.Node]*ir.Node       // nodes that the pieces of an earlier one compute
+	moved   map[*ir.Value]planned.Place // values that stand elsewhere than the plan says
+	uses    map[*ir.Value]int           // how often values are read, and returned
+	appends map[*ir.Node]*appending     // by the first of the nodes
 	// The most that the scratch memory and the counters of a node need, in bytes.
 	scratch, counters int64
 }
@@ -46,7 +51,9 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 	if err != nil {
 		return nil, err
 	}
-	p := &program{Program: laid, unit: u, choose: choose}
+	p := &program{Program: laid, unit: u, choose: choose, covered: make(map[*ir.Node]*ir.Node), moved: make(map[*ir.Value]planned.Place)}
+	p.countUses()
+	p.appends = p.findAppends()
 	if choose == nil {
 		p.choose = first
 	}
@@ -56,6 +63,9 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 			continue
 		}
 		told := backend.Kernel{Value: n.Out[0].String(), Reason: p.Idle(n)}
+		if by := p.covered[n]; by != nil {
+			told.Reason = fmt.Sprintf("the kernel of %v computes it too", by.Out[0])
+		}
 		if told.Reason == "" {
 			if told.Kernel, told.Reason, err = p.addNode(n); err != nil {
 				missing.Reasons = append(missing.Reasons, fmt.Sprintf("%v = %s: %v", n.Out[0], n.Op.Name, err))
@@ -96,18 +106,68 @@ func (p *program) addNode(n *ir.Node) (kernel, reason string, err error) {
 		return p.addLoops(n, cmp.Or(why, loops.Reason))
 	}
 	c := list[pick]
-	p.add(n, n.Op.Name, c.pieces)
+	for _, m := range c.covers {
+		p.covered[m] = n
+	}
+	for _, v := range c.moves {
+		p.moved[v] = p.AddLocal(&loop.Local{Name: v.Name, DType: v.Spec.DType, Elements: v.Spec.Elements()})
+	}
+	p.add(n, n.Op.Name, p.settle(c))
 	p.scratch, p.counters = max(p.scratch, c.scratch), max(p.counters, c.counters)
 	return c.name, cmp.Or(why, c.reason), nil
 }
 
+// settle gives the pieces of a choice the places of what it moves.
+func (p *program) settle(c choice) []piece {
+	pieces := slices.Clone(c.pieces)
+	for i := range pieces {
+		pieces[i].args = slices.Clone(pieces[i].args)
+		for k, at := range pieces[i].args {
+			if at.Buffer == inMoved {
+				pieces[i].args[k] = p.moved[c.moves[at.Offset]]
+			}
+		}
+	}
+	return pieces
+}
+
+// Place is where a value stands.
+func (p *program) Place(v *ir.Value) planned.Place {
+	at := p.Program.Place(v)
+	base := v
+	for p.IsView(base) {
+		base = base.Def.In[0]
+	}
+	if elsewhere, is := p.moved[base]; is {
+		from := p.Program.Place(base)
+		return planned.Place{Buffer: elsewhere.Buffer, Offset: elsewhere.Offset + at.Offset - from.Offset}
+	}
+	return at
+}
+
+// countUses counts the readers of each value, and outputs as readers.
+func (p *program) countUses() {
+	p.uses = make(map[*ir.Value]int)
+	for _, n := range p.Graph.Nodes {
+		for _, v := range n.In {
+			p.uses[v]++
+		}
+	}
+	for _, v := range p.Graph.Outputs {
+		p.uses[v]++
+	}
+}
+
 // addLoops adds the steps of a node as loops.
 func (p *program) addLoops(n *ir.Node, why string) (kernel, reason string, err error) {
-	kernels, err := p.Lower(n)
+	kernels, err := loop.LowerWide(n, p.Strides)
 	if err != nil {
 		return "", "", refused(err, why)
 	}
-	var pieces []piece
+	pieces, err := p.keep(n)
+	if err != nil {
+		return "", "", err
+	}
 	locals := make(map[*loop.Local]planned.Place)
 	for _, k := range kernels {
 		var args []planned.Place
@@ -138,6 +198,16 @@ func (p *program) addLoops(n *ir.Node, why string) (kernel, reason string, err e
 	return n.Op.Name + ", CUDA C", reason, nil
 }
 
+// keep copies the state that a node changes, when the result does not stand where the
+// state does.
+func (p *program) keep(n *ir.Node) ([]piece, error) {
+	if !n.Op.Donates || p.Place(n.Out[0]) == p.Place(n.In[0]) {
+		return nil, nil
+	}
+	v := n.In[0]
+	return p.print(loop.Copy(v, p.Strides(v)), []planned.Place{p.Place(n.Out[0]), p.Place(v)})
+}
+
 // refused adds to an error why no template took the node.
 func refused(err error, why string) error {
 	if why == "" {
@@ -148,13 +218,18 @@ func refused(err error, why string) error {
 
 // print writes the text of a loop kernel.
 func (p *program) print(k *loop.Kernel, args []planned.Place) ([]piece, error) {
-	e := &emitter{kernel: k}
+	e := &emitter{kernel: k, target: p.unit.target, index: "i64"}
+	for _, at := range args {
+		e.aligned = append(e.aligned, at.Offset%vectorBytes == 0)
+	}
 	var l launch
 	switch {
 	case k.Nest != nil:
 		l = e.nest(placeholder)
 	case k.Contraction != nil:
 		l = e.contraction(placeholder)
+	case k.Convolution != nil:
+		l = e.convolution(placeholder)
 	default:
 		return nil, errors.New("it has no CUDA kernel yet")
 	}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/cuda/driver"
@@ -18,6 +18,7 @@ import (
 var (
 	_ backend.Resident = (*Backend)(nil)
 	_ backend.Bindable = (*Executable)(nil)
+	_ backend.Timed    = (*Bound)(nil)
 )
 
 // Held is a tensor in the memory of the device.
@@ -127,87 +128,62 @@ func (x *Executable) Bind(ctx context.Context, inputs, outputs []backend.Held) (
 	if err != nil {
 		return nil, err
 	}
-	m := x.device.m
-	if err := m.enter(ctx); err != nil {
+	d := x.device
+	if err := d.use(); err != nil {
 		return nil, err
 	}
-	defer m.leave()
 	bound := &Bound{x: x}
-	if err := m.c.Do(ctx, func() (err error) { bound.f, err = x.newFrame(ctx, b, m.stream); return err }); err != nil {
+	if err := d.m.enter(ctx); err != nil {
+		d.leave()
 		return nil, err
 	}
-	runtime.AddCleanup(bound, func(f *frame) { go release(m, f) }, bound.f)
-	return bound, nil
-}
-
-// release gives back what a binding had that nobody closed.
-func release(m *memory, f *frame) {
-	if m.enter(context.Background()) == nil {
-		_ = m.c.Do(context.Background(), f.close) // nobody is left to be told
-		m.leave()
+	defer d.m.leave()
+	if err := d.c.Do(ctx, func() (err error) { bound.f, err = x.newFrame(ctx, b, d.m.stream); return err }); err != nil {
+		d.leave()
+		return nil, err
 	}
+	return bound, nil
 }
 
 // bind checks held memory against the graph.
 func (x *Executable) bind(inputs, outputs []backend.Held) (binding, error) {
-	b := x.unbound()
-	g := x.Graph()
+	b, g := x.unbound(), x.Graph()
+	if err := backend.CheckHeld(g, inputs, outputs); err != nil {
+		return b, err
+	}
 	for _, part := range []struct {
-		kind   string
-		have   []backend.Held
-		values []*ir.Value
-		into   []*Held
-	}{{"input", inputs, g.Inputs, b.inputs}, {"output", outputs, g.Outputs, b.outputs}} {
-		if len(part.have) != len(part.values) {
-			return b, fmt.Errorf("%s has %d %ss, and %d were bound", g.Name, len(part.values), part.kind, len(part.have))
-		}
-		for i, v := range part.values {
-			if part.have[i] == nil {
+		have []backend.Held
+		into []*Held
+	}{{inputs, b.inputs}, {outputs, b.outputs}} {
+		for i, h := range part.have {
+			if h == nil {
 				continue
 			}
-			h, ok := part.have[i].(*Held)
-			if !ok || h.m != x.device.m {
-				return b, fmt.Errorf("%s: %s %s is held by another backend or device", g.Name, part.kind, v.Name)
+			own, ok := h.(*Held)
+			if !ok || own.m != x.device.m {
+				return b, fmt.Errorf("%s: a tensor of %v is held by another backend or device", g.Name, h.Spec())
 			}
-			if h.spec.DType != v.Spec.DType || !slices.Equal(h.spec.Shape, v.Spec.Shape) {
-				return b, fmt.Errorf("%s: %s %s is held as %v, the program was compiled for %v", g.Name, part.kind, v.Name, h.spec, v.Spec)
-			}
-			part.into[i] = h
+			part.into[i] = own
 		}
 	}
-	return b, x.apart(b)
-}
-
-// apart refuses an output in memory of another output, or of an input that the program
-// does not update to give it.
-func (x *Executable) apart(b binding) error {
-	updates := make(map[*Held]int) // the output that an input becomes
-	for i := range x.Buffers {
-		if buf := &x.Buffers[i]; buf.Updated && buf.Result >= 0 && b.inputs[buf.Input] != nil {
-			updates[b.inputs[buf.Input]] = buf.Result
-		}
-	}
-	seen := make(map[*Held]string)
-	for i, h := range b.outputs {
-		if h == nil || h.memory == nil {
-			continue
-		}
-		name := x.Graph().Outputs[i].Name
-		for k, in := range b.inputs {
-			if becomes, known := updates[in]; in == h && (!known || becomes != i) {
-				return fmt.Errorf("%s: %s and %s are held in the same memory, and the run would write it", x.Graph().Name, name, x.Graph().Inputs[k].Name)
-			}
-		}
-		if other := seen[h]; other != "" {
-			return fmt.Errorf("%s: %s and %s are held in the same memory, and the run would write it", x.Graph().Name, other, name)
-		}
-		seen[h] = name
-	}
-	return nil
+	return b, nil
 }
 
 // Run implements [backend.Bound]. It is one launch and allocates nothing.
 func (b *Bound) Run(ctx context.Context, outputs, inputs []*tensor.Tensor) error {
+	return b.run(ctx, outputs, inputs, b.x.launch)
+}
+
+// Time implements [backend.Timed].
+func (b *Bound) Time(ctx context.Context, outputs, inputs []*tensor.Tensor) (took time.Duration, err error) {
+	err = b.run(ctx, outputs, inputs, func(ctx context.Context, f *frame) (err error) {
+		took, err = b.x.timed(ctx, f)
+		return err
+	})
+	return took, err
+}
+
+func (b *Bound) run(ctx context.Context, outputs, inputs []*tensor.Tensor, launch func(context.Context, *frame) error) error {
 	x, f, m := b.x, b.f, b.x.device.m
 	if err := f.check(x, outputs, inputs); err != nil {
 		return err
@@ -220,7 +196,7 @@ func (b *Bound) Run(ctx context.Context, outputs, inputs []*tensor.Tensor) error
 		return errClosed
 	}
 	x.fill(f, inputs)
-	if err := x.launch(ctx, f); err != nil {
+	if err := launch(ctx, f); err != nil {
 		go m.leaveEmpty()
 		return err
 	}
@@ -253,5 +229,6 @@ func (b *Bound) Close() error {
 		return nil
 	}
 	b.closed = true
+	defer b.x.device.leave()
 	return m.c.Do(context.Background(), b.f.close)
 }

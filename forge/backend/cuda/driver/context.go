@@ -77,7 +77,7 @@ func (c *Context) Do(ctx context.Context, f func() error) error {
 	}
 	runtime.LockOSThread() // libcuda keeps the current context for a thread
 	defer runtime.UnlockOSThread()
-	if err := c.call("", "cuCtxSetCurrent", c.handle); err != nil {
+	if err := c.pair("", "cuCtxSetCurrent", c.handle, 0); err != nil {
 		return err
 	}
 	return f()
@@ -110,6 +110,14 @@ func (c *Context) call(detail, name string, args ...uintptr) error {
 		return nil
 	}
 	return c.fail(code, name, detail)
+}
+
+// pair is call for two arguments that are no pointers of Go; it allocates nothing.
+func (c *Context) pair(detail, name string, a, b uintptr) error {
+	if code := Result(c.lib.lib.CallPair(name, a, b)); code != 0 {
+		return c.fail(code, name, detail)
+	}
+	return nil
 }
 
 // fail is [Library.fail] with the device in the error.

@@ -137,7 +137,7 @@ func (g *Graph) instantiate(graph uintptr) error {
 
 // Launch puts the work of the graph into a stream.
 func (g *Graph) Launch(s *Stream) error {
-	return g.c.call(g.detail, "cuGraphLaunch", g.handle, s.handle)
+	return g.c.pair(g.detail, "cuGraphLaunch", g.handle, s.handle)
 }
 
 // Close ends the graph; launches of it go on.

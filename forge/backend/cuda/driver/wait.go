@@ -60,7 +60,7 @@ func (c *Context) spin(ctx context.Context, question string, handle uintptr) (bo
 
 // ask puts a question whose answer may be that it is not ready.
 func (c *Context) ask(question string, handle uintptr) (bool, error) {
-	switch code := Result(c.lib.lib.Call(question, handle)); code {
+	switch code := Result(c.lib.lib.CallPair(question, handle, 0)); code {
 	case 0:
 		return true, nil
 	case NotReady:

@@ -169,6 +169,19 @@ func (l *Library) Call(name string, args ...uintptr) int32 {
 	return int32(code)
 }
 
+// pairs are arguments of calls that are under way.
+var pairs = sync.Pool{New: func() any { return new([2]uintptr) }}
+
+// CallPair is [Library.Call] for at most two arguments, none of which is a pointer of
+// Go. It allocates nothing. C does not mind an argument too many.
+func (l *Library) CallPair(name string, a, b uintptr) int32 {
+	args := pairs.Get().(*[2]uintptr)
+	args[0], args[1] = a, b
+	code, _, _ := purego.SyscallN(l.Address(name), args[:]...)
+	pairs.Put(args)
+	return int32(code)
+}
+
 // maxText bounds what [Text] reads, in bytes.
 const maxText = 4096
 
