@@ -3,7 +3,6 @@ package gemm
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -59,49 +58,4 @@ func dense(a, b, out tensor.DType, m, n, k int, along bool) *Shape {
 		s.B.Row, s.B.Column = 1, k
 	}
 	return s
-}
-
-func TestTry(t *testing.T) {
-	c := compiler(t)
-	var list []Kernel
-	arch := "sm_90a"
-	f, h := tensor.F32, tensor.BF16
-	switch os.Getenv("TRY") {
-	case "simt":
-		for _, x := range simtTiles {
-			list = append(list, dense(f, f, f, 4096, 4096, 4096, false).simt(x, 1))
-		}
-	case "mma":
-		for _, x := range mmaTiles {
-			list = append(list, dense(h, h, h, 4096, 4096, 4096, false).mma(x, 1))
-		}
-	case "wgmma":
-		for _, x := range wgmmaTiles {
-			list = append(list, dense(h, h, h, 4096, 4096, 4096, false).wgmma(x, 1))
-			list = append(list, dense(h, h, h, 4096, 4096, 4096, true).wgmma(x, 1))
-		}
-	case "rows":
-		for _, x := range rowsCuts {
-			for _, along := range []bool{true, false} {
-				s := dense(h, h, h, 1, 4096, 4096, along)
-				if x.function != "rows_mma" {
-					s = dense(f, h, f, 1, 4096, 4096, along)
-				}
-				if (x.function == "rows_along") != along && x.function != "rows_mma" {
-					continue
-				}
-				list = append(list, s.rows(x))
-			}
-		}
-	}
-	src := source(arch, list)
-	src.Options = []string{"--ptxas-options=-v"}
-	for i, k := range list {
-		t.Log(i, k.Name)
-	}
-	_, log, err := c.CompileLog(src)
-	t.Log(log)
-	if err != nil {
-		t.Fatal(err)
-	}
 }

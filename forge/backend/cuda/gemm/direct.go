@@ -43,3 +43,27 @@ func (s *Shape) direct(c directCut) Kernel {
 		}},
 	}
 }
+
+// maxDirect bounds the operations of a direct product: larger ones read operands too often.
+const maxDirect = 1 << 30
+
+// directGuesses are the direct kernels of a small product.
+func (s *Shape) directGuesses(t Target) []guess {
+	if 2*s.M*s.N*s.K*s.batches() > maxDirect {
+		return nil
+	}
+	var list []guess
+	for _, c := range directCuts {
+		bm, bn := c.size()
+		blocks := ceil(s.M, bm) * ceil(s.N, bn) * s.batches()
+		resident := max(1, 64/(2*c.warps)) // with half of the registers or more
+		waves, together := ceil(blocks, t.SMs*resident), min(resident, ceil(blocks, t.SMs))
+		steps := ceil(s.K, 4*c.warps*c.unroll)
+		// A multiprocessor reads an operand for every other operation of tiles of 4x4.
+		rate := 0.12 * float64(min(c.tm, c.tn)) / 4
+		each := max(waitTime, float64(together)*2*float64(bm*bn*4*c.warps*c.unroll)/(rate*1e6))
+		join := 0.05 * float64(ceil(bm*bn*c.warps, 32*c.warps*8))
+		list = append(list, guess{startTime + float64(waves*steps)*each + join, func() Kernel { return s.direct(c) }})
+	}
+	return list
+}

@@ -295,6 +295,9 @@ func (b *bench) try(k built, rounds int) (worst float64, at int, each time.Durat
 	return worst, at, each, err
 }
 
+// target is the device of the benchmarks.
+var target = Target{Capability: 90, SMs: 132, Shared: 227 << 10}
+
 // kernels are all candidates of a shape of a kind.
 func (s *Shape) kernels(kind string) []Kernel {
 	var list []Kernel
@@ -309,7 +312,7 @@ func (s *Shape) kernels(kind string) []Kernel {
 		}
 	case "wgmma":
 		for _, x := range wgmmaTiles {
-			list = append(list, s.wgmma(x, 1))
+			list = append(list, s.wgmma(x, 1, target.SMs))
 		}
 	case "direct":
 		for _, x := range directCuts {
@@ -319,17 +322,14 @@ func (s *Shape) kernels(kind string) []Kernel {
 		if s.A.Elem == tensor.F32 {
 			list = append(list, s.simt(simtTiles[8], 4))
 		} else {
-			list = append(list, s.mma(mmaTiles[8], 4), s.wgmma(wgmmaTiles[3], 2))
+			list = append(list, s.mma(mmaTiles[8], 4), s.wgmma(wgmmaTiles[3], 2, target.SMs))
 		}
 	case "rows":
-		along := s.B.Row == 1
-		for _, x := range rowsCuts {
-			mma := x.function == "rows_mma"
-			if mma == (s.A.Elem == tensor.F32) || !mma && (x.function == "rows_along") != along || !mma && s.M > 8 {
-				continue
-			}
-			list = append(list, s.rows(x))
+		for _, x := range s.rowsOf(target) {
+			list = append(list, s.rows(x, target.SMs))
 		}
+	case "model":
+		list = Candidates(s, target)
 	}
 	return list
 }
@@ -352,23 +352,26 @@ func TestBench(t *testing.T) {
 			{dense(f, f, f, 100, 70, 52, false), "simt split", 1, 0}, {dense(f, f, f, 100, 70, 52, true), "simt split", 1, 0}, {dense(f, h, f, 131, 77, 133, false), "simt split", 1, 0}, {dense(f, q, f, 131, 77, 133, true), "simt", 1, 0},
 			{dense(h, h, h, 200, 136, 104, false), "mma wgmma split", 1, 0}, {dense(h, h, h, 200, 136, 104, true), "mma wgmma split", 1, 0}, {dense(q, q, q, 131, 77, 133, false), "mma wgmma split", 1, 0}, {dense(h, h, h, 131, 77, 133, true), "mma wgmma split", 1, 0},
 			{dense(f, f, f, 19, 77, 52, false), "direct", 1, 0}, {dense(f, h, f, 8, 72, 133, true), "direct", 1, 0}, {dense(q, q, q, 33, 256, 128, true), "direct", 1, 0},
-			{dense(h, h, h, 3, 200, 1096, true), "rows", 1, 0}, {dense(h, h, h, 11, 200, 1096, false), "rows", 1, 0}, {dense(q, q, q, 16, 1000, 520, true), "rows", 1, 0}, {dense(f, h, f, 3, 200, 1096, true), "rows", 1, 0}, {dense(f, h, f, 2, 200, 1096, false), "rows", 1, 0}, {dense(f, f, f, 1, 200, 1096, true), "rows", 1, 0}, {dense(f, f, f, 1, 200, 1096, false), "rows", 1, 0},
+			{dense(h, h, h, 3, 200, 1096, true), "rows", 1, 0}, {dense(h, h, h, 11, 200, 1096, false), "rows", 1, 0}, {dense(q, q, q, 16, 1000, 520, true), "rows", 1, 0}, {dense(f, h, f, 3, 200, 1096, true), "rows", 1, 0}, {dense(f, h, f, 2, 200, 1096, false), "rows", 1, 0}, {dense(h, h, h, 5, 200, 997, false), "rows", 1, 0}, {dense(q, q, q, 1, 1000, 4096, false), "rows", 1, 0}, {dense(h, h, h, 600, 520, 1096, false), "wgmma", 1, 0}, {dense(f, f, f, 1, 200, 1096, true), "rows", 1, 0}, {dense(f, f, f, 1, 200, 1096, false), "rows", 1, 0},
 		},
 		"small": {
 			{dense(f, f, f, 8, 128, 64, false), "direct", 1, 200}, {dense(f, f, f, 8, 32, 128, false), "direct", 1, 200}, {dense(f, f, f, 32, 256, 128, false), "direct simt", 1, 200}, {dense(f, f, f, 64, 512, 256, false), "direct simt split", 1, 200},
 			{dense(f, f, f, 64, 128, 512, false), "direct", 1, 200}, {dense(f, f, f, 96, 256, 128, false), "direct", 1, 200}, {dense(f, f, f, 96, 384, 128, false), "direct", 1, 200}, {dense(q, q, q, 64, 512, 256, false), "direct mma", 1, 200}, {dense(f, f, f, 64, 3072, 768, false), "direct simt split", 1, 100}, {dense(f, f, f, 64, 768, 3072, false), "direct simt split", 1, 100},
 		},
 		"big": {
-			{dense(h, h, h, 4096, 4096, 4096, true), "wgmma mma", 1, 10}, {dense(h, h, h, 4096, 4096, 4096, false), "wgmma mma", 1, 10},
+			{dense(h, h, h, 4096, 4096, 4096, true), "wgmma", 1, 10}, {dense(h, h, h, 4096, 4096, 4096, false), "wgmma", 1, 10},
 			{dense(f, f, f, 4096, 4096, 4096, false), "simt", 1, 3}, {dense(f, f, f, 4096, 4096, 4096, true), "simt", 1, 3},
 		},
 		"rows": {
-			{dense(f, h, f, 1, 4096, 4096, true), "rows", 10, 20}, {dense(f, h, f, 1, 4096, 4096, false), "rows", 10, 20},
-			{dense(h, h, h, 1, 4096, 4096, true), "rows", 10, 20}, {dense(h, h, h, 1, 4096, 4096, false), "rows", 10, 20},
-			{dense(f, h, f, 1, 14336, 4096, true), "rows", 4, 8}, {dense(f, h, f, 1, 14336, 4096, false), "rows", 4, 8},
-			{dense(h, h, h, 1, 14336, 4096, true), "rows", 4, 8}, {dense(h, h, h, 1, 4096, 14336, true), "rows", 4, 8}, {dense(h, h, h, 1, 4096, 14336, false), "rows", 4, 8}, {dense(f, h, f, 1, 4096, 14336, true), "rows", 4, 8},
-			{dense(h, h, h, 16, 4096, 4096, true), "rows", 10, 20}, {dense(f, h, f, 4, 4096, 4096, true), "rows", 10, 20}, {dense(f, f, f, 1, 4096, 4096, false), "rows", 6, 12},
-			{dense(h, h, h, 1, 32064, 4096, true), "rows", 1, 3}, {dense(f, h, f, 1, 32064, 4096, true), "rows", 1, 3}, {dense(f, h, f, 1, 2048, 2048, true), "rows", 30, 60}, {dense(h, h, h, 8, 2048, 2048, false), "rows", 30, 60},
+			{dense(f, h, f, 1, 4096, 4096, false), "rows", 10, 20}, {dense(f, h, f, 1, 14336, 4096, false), "rows", 4, 8}, {dense(f, h, f, 1, 4096, 14336, false), "rows", 4, 8},
+			{dense(f, h, f, 1, 2048, 2048, false), "rows", 40, 80}, {dense(f, h, f, 1, 8192, 2048, false), "rows", 10, 20}, {dense(f, h, f, 1, 2048, 8192, false), "rows", 10, 20}, {dense(f, h, f, 1, 512, 2048, false), "rows", 100, 100}, {dense(f, h, f, 1, 32064, 2048, false), "rows", 2, 4},
+			{dense(f, h, f, 1, 1024, 4096, false), "rows", 50, 100}, {dense(f, h, f, 4, 4096, 4096, false), "rows", 10, 20}, {dense(f, h, f, 8, 4096, 14336, false), "rows", 4, 8},
+			{dense(h, h, h, 1, 4096, 4096, false), "rows", 10, 20}, {dense(h, h, h, 8, 4096, 4096, false), "rows", 10, 20}, {dense(f, f, f, 1, 4096, 4096, false), "rows", 6, 12},
+			{dense(f, h, f, 1, 4096, 4096, true), "rows", 10, 20}, {dense(h, h, h, 1, 4096, 14336, true), "rows", 4, 8}, {dense(f, h, f, 1, 2048, 2048, true), "rows", 40, 80}, {dense(f, h, f, 1, 512, 2048, true), "rows", 100, 100},
+		},
+		"model": {
+			{dense(f, h, f, 16, 4096, 4096, false), "model", 10, 20}, {dense(h, h, h, 32, 4096, 4096, false), "model", 10, 20}, {dense(h, h, h, 128, 4096, 4096, false), "model", 10, 20}, {dense(h, h, h, 512, 4096, 4096, true), "model", 4, 8}, {dense(f, h, f, 128, 4096, 4096, false), "model", 4, 4},
+			{dense(f, f, f, 512, 512, 512, false), "model", 1, 20}, {dense(f, f, f, 256, 1024, 1024, false), "model", 1, 20}, {dense(h, h, h, 1024, 1024, 1024, false), "model", 1, 20}, {dense(f, f, f, 1024, 1024, 1024, false), "model", 1, 10}, {dense(f, f, f, 2048, 2048, 2048, false), "model", 1, 5}, {dense(h, h, h, 2048, 2048, 2048, false), "model", 1, 10},
 		},
 	}
 	for _, w := range sets[os.Getenv("GEMM_SET")] {

@@ -3,7 +3,10 @@ package gemm
 import "fmt"
 
 // mmaTile is how warps share the results of a product of half precision.
-type mmaTile struct{ bm, bn, bk, wm, wn, stages, blocks int }
+type mmaTile struct {
+	bm, bn, bk, wm, wn, stages, blocks int
+	rate                               float64 // see [tileTime]
+}
 
 func (c mmaTile) threads() int { return c.wm * c.wn * 32 }
 
@@ -11,18 +14,15 @@ func (c mmaTile) shared() int { return c.stages * (c.bm + c.bn) * c.bk * 2 }
 
 // mmaTiles are the candidates.
 var mmaTiles = []mmaTile{
-	{128, 128, 32, 2, 4, 4, 2},
-	{128, 128, 64, 2, 4, 3, 1},
-	{128, 256, 32, 2, 4, 4, 1},
-	{128, 256, 64, 2, 4, 3, 1},
-	{256, 128, 32, 4, 2, 4, 1},
-	{128, 128, 32, 2, 2, 4, 2},
-	{128, 64, 64, 2, 2, 4, 2},
-	{64, 128, 64, 2, 2, 4, 2},
-	{64, 64, 64, 2, 2, 4, 3},
-	{64, 32, 64, 2, 2, 4, 4},
-	{32, 64, 64, 2, 2, 4, 4},
-	{16, 64, 64, 1, 4, 4, 4},
+	{128, 128, 32, 2, 2, 4, 2, 2.8},
+	{128, 256, 64, 2, 4, 3, 1, 2.75},
+	{128, 128, 32, 2, 4, 4, 2, 2.5},
+	{128, 64, 64, 2, 2, 4, 2, 2.5},
+	{64, 128, 64, 2, 2, 4, 2, 2.4},
+	{64, 64, 64, 2, 2, 4, 3, 2.1},
+	{64, 32, 64, 2, 2, 4, 4, 1.55},
+	{32, 64, 64, 2, 2, 4, 4, 1.55},
+	{16, 64, 64, 1, 4, 4, 4, 1.1},
 }
 
 // mma is a kernel for tensor cores that threads feed by way of registers.

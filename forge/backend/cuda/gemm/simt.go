@@ -2,10 +2,12 @@ package gemm
 
 import "fmt"
 
-// simtTile is how threads share the results of a product in f32.
+// simtTile is how threads share the results of a product in f32: warps lie in rows and
+// columns, lanes in lm rows, and a thread has tm x tn results.
 type simtTile struct {
 	warpsM, warpsN, tm, tn, lm, bk int
-	blocks                         int // that should fit a multiprocessor
+	blocks                         int     // that should fit a multiprocessor
+	rate                           float64 // see [tileTime]
 }
 
 func (c simtTile) size() (bm, bn int) { return c.warpsM * c.lm * c.tm, c.warpsN * 32 / c.lm * c.tn }
@@ -14,20 +16,15 @@ func (c simtTile) threads() int { return c.warpsM * c.warpsN * 32 }
 
 // simtTiles are the candidates.
 var simtTiles = []simtTile{
-	{2, 4, 8, 8, 8, 8, 2},
-	{2, 4, 8, 8, 8, 16, 2},
-	{4, 2, 8, 8, 4, 8, 2},
-	{4, 2, 8, 8, 4, 16, 2},
-	{4, 2, 8, 16, 8, 8, 1},  // 256x128
-	{4, 2, 8, 16, 8, 16, 1}, // 256x128
-	{2, 2, 16, 8, 4, 8, 1},  // 128x128 of 128 threads
-	{2, 2, 8, 16, 8, 8, 2},  // 128x128 of 128 threads
-	{2, 2, 8, 8, 8, 16, 3},  // 128x64
-	{2, 2, 8, 8, 4, 16, 3},  // 64x128
-	{1, 2, 8, 8, 8, 16, 4},  // 64x64 of 64 threads
-	{2, 4, 4, 4, 8, 16, 3},  // 64x64
-	{1, 2, 4, 4, 8, 16, 6},  // 32x32 of 64 threads
-	{1, 4, 4, 4, 4, 16, 4},  // 16x128
+	{2, 2, 16, 8, 4, 8, 1, 0.344}, // 128x128
+	{2, 4, 8, 8, 8, 8, 2, 0.33},
+	{4, 2, 8, 8, 4, 8, 2, 0.33},
+	{2, 2, 8, 8, 4, 16, 3, 0.32},  // 64x128
+	{2, 2, 8, 8, 8, 16, 3, 0.31},  // 128x64
+	{1, 2, 8, 8, 8, 16, 4, 0.29},  // 64x64
+	{2, 4, 4, 4, 8, 16, 3, 0.25},  // 64x64 of 256 threads
+	{1, 2, 4, 4, 8, 16, 6, 0.21},  // 32x32
+	{1, 4, 4, 4, 4, 16, 4, 0.205}, // 16x128
 }
 
 // simt is a kernel in f32.

@@ -37,11 +37,11 @@ func wgmmaSteps(width int) string {
 	}
 	var b strings.Builder
 	for _, t := range []string{"f16", "bf16"} {
-		fmt.Fprintf(&b, `template <int a_across, int b_across> INLINE void wgmma_step(%s_t, float (&d)[%d], unsigned long long a, unsigned long long b) {
-  asm volatile("wgmma.mma_async.sync.aligned.m64n%dk16.f32.%s.%s {%s}, %%%d, %%%d, 1, 1, 1, %%%d, %%%d;"
-      : %s : "l"(a), "l"(b), "n"(a_across), "n"(b_across));
+		fmt.Fprintf(&b, `template <int a_across, int b_across> INLINE void wgmma_step(%s_t, float (&d)[%d], unsigned long long a, unsigned long long b, int add) {
+  asm volatile("{.reg .pred p; setp.ne.b32 p, %%%d, 0; wgmma.mma_async.sync.aligned.m64n%dk16.f32.%s.%s {%s}, %%%d, %%%d, p, 1, 1, %%%d, %%%d;}"
+      : %s : "l"(a), "l"(b), "n"(a_across), "n"(b_across), "r"(add));
 }
-`, t, width/2, width, t, t, strings.Join(registers, ", "), width/2, width/2+1, width/2+2, width/2+3, strings.Join(operands, ", "))
+`, t, width/2, width/2+4, width, t, t, strings.Join(registers, ", "), width/2, width/2+1, width/2+2, width/2+3, strings.Join(operands, ", "))
 	}
 	return shared(b.String())
 }

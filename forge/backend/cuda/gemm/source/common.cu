@@ -69,9 +69,9 @@ template <class P> INLINE void put2(const P &p, typename P::Out *o, float *part,
 
 /* The block of results of this block of threads: neighbours in time share columns and a
    band of rows, so that what they read is in the second cache. */
-template <class P> INLINE void place_block(int &row, int &column) {
+template <class P> INLINE void place_block(int at, int &row, int &column) {
   constexpr int rows = (P::M + P::BM - 1) / P::BM, columns = (P::N + P::BN - 1) / P::BN, band = P::band;
-  const int at = blockIdx.x, first = at / (band * columns) * band, height = min(band, rows - first), in = at % (band * columns);
+  const int first = at / (band * columns) * band, height = min(band, rows - first), in = at % (band * columns);
   row = (first + in % height) * P::BM;
   column = in / height * P::BN;
 }

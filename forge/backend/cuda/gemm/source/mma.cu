@@ -70,7 +70,7 @@ template <class P> INLINE void mma(const P &p, typename P::Out *o, const typenam
   const unsigned base = shared_address(memory);
   const int z = blockIdx.z, warp = threadIdx.x / 32, lane = threadIdx.x % 32, slice = blockIdx.y;
   int row, column;
-  place_block<P>(row, column);
+  place_block<P>(blockIdx.x, row, column);
   const int top = warp / WN * TM * 16, left = warp % WN * TN * 8;
   const int k0 = slice * P::slice, k1 = min(P::K, k0 + P::slice), count = (k1 - k0 + BK - 1) / BK;
   a += P::a_at(z);

@@ -139,25 +139,25 @@ template <class P> INLINE void rows_mma(const P &p, typename P::Out *o, const ty
   join_warps(p, o, part, arrived, z, column, sums, W);
 }
 
-/* In f32, with lanes along k where memory is: a warp has P::columns columns, and WN warps stand beside one another. */
+/* In f32, with lanes along k where memory is: a block has P::columns columns. */
 template <class P> INLINE void rows_along(const P &p, typename P::Out *o, const typename P::A *a, const typename P::B *b, float *part, int *arrived) {
   typedef typename P::B T;
-  constexpr int V = 16 / sizeof(T), W = P::threads / 32, WN = P::WN, WK = W / WN, C = P::columns, U = P::unroll, M = P::M;
+  constexpr int V = 16 / sizeof(T), W = P::threads / 32, C = P::columns, U = P::unroll, M = P::M;
   const int z = blockIdx.z, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int column = blockIdx.x * P::BN, first = warp % WN * C, k0 = blockIdx.y * P::slice, k1 = min(P::K, k0 + P::slice);
+  const int column = blockIdx.x * P::BN, k0 = blockIdx.y * P::slice, k1 = min(P::K, k0 + P::slice);
   a += P::a_at(z);
   b += P::b_at(z);
   o += P::o_at(z);
-  __shared__ float sums[WK * P::BN * M];
+  __shared__ float sums[W * P::BN * M];
   float sum[C][M] = {};
-  for (int kb = k0 + warp / WN * 32 * V * U; kb < k1; kb += WK * 32 * V * U) {
+  for (int kb = k0 + warp * 32 * V * U; kb < k1; kb += W * 32 * V * U) {
     pack<T, V> w[U][C];
 #pragma unroll
     for (int u = 0; u < U; u++) {
       const int k = kb + (u * 32 + lane) * V;
 #pragma unroll
       for (int c = 0; c < C; c++) {
-        const int n = min(column + first + c, P::N - 1);
+        const int n = min(column + c, P::N - 1);
         if (k < k1) w[u][c] = stream<T, V>(b + (i64)n * P::b_n + k);
         else w[u][c] = pack<T, V>{};
       }
@@ -182,41 +182,68 @@ template <class P> INLINE void rows_along(const P &p, typename P::Out *o, const 
     for (int m = 0; m < M; m++) {
 #pragma unroll
       for (int d = 16; d > 0; d /= 2) sum[c][m] += __shfl_xor_sync(~0u, sum[c][m], d);
-      if (lane == 0) sums[(warp / WN * P::BN + first + c) * M + m] = sum[c][m];
+      if (lane == 0) sums[(warp * P::BN + c) * M + m] = sum[c][m];
     }
-  join_warps(p, o, part, arrived, z, column, sums, WK);
+  join_warps(p, o, part, arrived, z, column, sums, W);
 }
 
-/* In f32, with lanes along the columns: P::lanes of them side by side, the others at other k. */
-template <class P> INLINE void rows_across(const P &p, typename P::Out *o, const typename P::A *a, const typename P::B *b, float *part, int *arrived) {
+/* In f32, with lanes along the columns: P::lanes of them side by side, the others at other
+   k. Each thread has a ring of units in shared memory that it fills itself some steps
+   ahead, so that many bytes are on their way without registers for them. */
+template <class P> INLINE void rows_across(const P &p, typename P::Out *o, const typename P::A *a, const typename P::B *b, float *part, int *arrived, char *memory) {
   typedef typename P::B T;
-  constexpr int V = 16 / sizeof(T), W = P::threads / 32, LN = P::lanes, LK = 32 / LN, U = P::unroll, M = P::M;
+  constexpr int V = 16 / sizeof(T), W = P::threads / 32, LN = P::lanes, LK = 32 / LN, U = P::unroll, D = P::ahead, M = P::M;
   const int z = blockIdx.z, warp = threadIdx.x / 32, lane = threadIdx.x % 32, l = lane / LN;
   const int column = blockIdx.x * P::BN, first = lane % LN * V, k0 = blockIdx.y * P::slice, k1 = min(P::K, k0 + P::slice);
   a += P::a_at(z);
   b += P::b_at(z);
   o += P::o_at(z);
-  __shared__ float sums[W * P::BN * M];
-  float sum[M][V] = {};
-  const bool in = column + first < P::N;
-  for (int kb = k0 + warp * LK * U; kb < k1; kb += W * LK * U) {
-    pack<T, V> w[U];
-    float x[U][M];
+  const bool in = P::N % P::BN == 0 || column + first < P::N;
+  const uint4 *ring = (const uint4 *)memory + threadIdx.x;
+  const unsigned to = shared_address(ring);
+  const T *from = in ? b + column + first : b;
+  auto fill = [&](int t) { /* step t is U units of this thread */
+    asm volatile("" ::: "memory");
 #pragma unroll
     for (int u = 0; u < U; u++) {
-      const int k = kb + u * LK + l;
-      if (in && k < k1) w[u] = stream<T, V>(b + (i64)k * P::b_k + column + first);
-      else w[u] = pack<T, V>{};
-#pragma unroll
-      for (int m = 0; m < M; m++) x[u][m] = k < k1 ? to_float(a[(i64)m * P::a_m + (i64)k * P::a_k]) : 0;
+      const int k = k0 + ((t * U + u) * W + warp) * LK + l;
+      const bool there = in && k < k1;
+      copy16(to + (t % D * U + u) * (P::threads * 16), there ? from + (i64)k * P::b_k : from, there);
     }
+    commit_copies();
+  };
 #pragma unroll
-    for (int u = 0; u < U; u++)
-#pragma unroll
-      for (int m = 0; m < M; m++)
-#pragma unroll
-        for (int v = 0; v < V; v++) sum[m][v] = __fmaf_rn(x[u][m], to_float(w[u].at[v]), sum[m][v]);
+  for (int t = 0; t < D - 1; t++) fill(t);
+  float *xs = (float *)(memory + D * U * P::threads * 16);
+  if (P::held) {
+    for (int u = threadIdx.x; u < M * P::slice; u += P::threads) {
+      const int m = u / P::slice, k = k0 + u % P::slice;
+      xs[u] = k < k1 ? to_float(a[(i64)m * P::a_m + (i64)k * P::a_k]) : 0;
+    }
+    __syncthreads();
   }
+  float sum[M][V] = {};
+  const int count = (k1 - k0 + W * LK * U - 1) / (W * LK * U);
+  for (int t = 0; t < count; t++) {
+    fill(t + D - 1);
+    wait_copies<D - 1>();
+#pragma unroll
+    for (int u = 0; u < U; u++) {
+      const uint4 bits = ring[(t % D * U + u) * P::threads];
+      const pack<T, V> w = *(const pack<T, V> *)&bits;
+      const int k = ((t * U + u) * W + warp) * LK + l;
+#pragma unroll
+      for (int m = 0; m < M; m++) {
+        float x = 0;
+        if (k < k1 - k0) x = P::held ? xs[m * P::slice + k] : to_float(a[(i64)m * P::a_m + (i64)(k0 + k) * P::a_k]);
+#pragma unroll
+        for (int v = 0; v < V; v++) sum[m][v] = __fmaf_rn(x, to_float(w.at[v]), sum[m][v]);
+      }
+    }
+  }
+  wait_copies<0>();
+  __syncthreads();
+  float *sums = (float *)memory; /* [W][BN][M] */
 #pragma unroll
   for (int m = 0; m < M; m++)
 #pragma unroll

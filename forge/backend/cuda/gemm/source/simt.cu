@@ -53,7 +53,7 @@ template <class P> INLINE void simt(const P &p, typename P::Out *o, const typena
   float(*bs)[BK][BN + 4] = (float(*)[BK][BN + 4])(memory + 2 * sizeof(*as));
   const int z = blockIdx.z, warp = threadIdx.x / 32, lane = threadIdx.x % 32, slice = blockIdx.y;
   int row, column;
-  place_block<P>(row, column);
+  place_block<P>(blockIdx.x, row, column);
   const int left = warp / WN * LM * TM + lane / LN * 4, top = warp % WN * LN * TN + lane % LN * 4;
   const int k0 = slice * P::slice, k1 = min(P::K, k0 + P::slice);
   a += P::a_at(z);

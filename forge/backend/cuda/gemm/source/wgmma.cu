@@ -42,53 +42,74 @@ template <class T, bool along, bool whole, int rows, int cols, int threads, int 
   }
 }
 
+/* Blocks stay and take one tile after another: while the results of one are stored, the
+   first stages of the next are on their way. Steps are counted over all tiles. */
 template <class P> INLINE void wgmma(const P &p, typename P::Out *o, const typename P::A *a, const typename P::B *b, float *part, char *memory) {
   constexpr int BM = P::BM, BN = P::BN, BK = P::BK, WM = P::WM, WN = P::WN, stages = P::stages, threads = P::threads;
   constexpr int TM = BM / WM / 64, width = BN / WN, bytes_a = BM * BK * 2, bytes = bytes_a + BN * BK * 2, ahead = stages - 2;
+  constexpr int tiles = (P::M + BM - 1) / BM * ((P::N + BN - 1) / BN), work = tiles * P::slices * P::batches;
   typedef wgmma_block<P::a_along, BK, BM> block_a;
   typedef wgmma_block<P::b_along, BK, BN> block_b;
   const unsigned base = (shared_address(memory) + 1023) & ~1023u;
-  const int z = blockIdx.z, group = threadIdx.x / 128, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32, slice = blockIdx.y;
-  int row, column;
-  place_block<P>(row, column);
+  const int group = threadIdx.x / 128, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
   const int top = group / WN * TM * 64, left = group % WN * width;
-  const int k0 = slice * P::slice, k1 = min(P::K, k0 + P::slice), count = (k1 - k0 + BK - 1) / BK;
-  a += P::a_at(z);
-  b += P::b_at(z);
-  o += P::o_at(z);
-  if (P::slices > 1) part += ((i64)slice * P::batches + z) * P::M * P::N;
-  auto fill = [&](int t) {
-    if (t < count) {
-      const unsigned to = base + t % stages * bytes;
-      wgmma_fill<typename P::A, P::a_along, P::a_whole, BK, BM, threads, P::M>(to, a, k0 + t * BK, k1, row, P::a_k, P::a_m);
-      wgmma_fill<typename P::B, P::b_along, P::b_whole, BK, BN, threads, P::N>(to + bytes_a, b, k0 + t * BK, k1, column, P::b_k, P::b_n);
+  struct place { int row, column, z, slice, k, k1; };
+  auto begin = [&](place &at, int w) {
+    place_block<P>(w % tiles, at.row, at.column);
+    at.slice = w / tiles % P::slices;
+    at.z = w / (tiles * P::slices);
+    at.k = at.slice * P::slice;
+    at.k1 = min(P::K, at.k + P::slice);
+  };
+  int next = blockIdx.x, stage_in = 0, stage = 0;
+  place in;
+  begin(in, min(next, work - 1));
+  auto fill = [&]() {
+    if (next < work) {
+      const unsigned to = base + stage_in * bytes;
+      wgmma_fill<typename P::A, P::a_along, P::a_whole, BK, BM, threads, P::M>(to, a + P::a_at(in.z), in.k, in.k1, in.row, P::a_k, P::a_m);
+      wgmma_fill<typename P::B, P::b_along, P::b_whole, BK, BN, threads, P::N>(to + bytes_a, b + P::b_at(in.z), in.k, in.k1, in.column, P::b_k, P::b_n);
+      if ((in.k += BK) >= in.k1) {
+        next += gridDim.x;
+        if (next < work) begin(in, next);
+      }
     }
     commit_copies();
+    stage_in = stage_in + 1 == stages ? 0 : stage_in + 1;
   };
-  for (int t = 0; t < ahead; t++) fill(t);
-  float sum[TM][width / 2] = {};
-  for (int t = 0; t < count; t++) {
-    wait_copies<ahead - 1>();
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-    __syncthreads();
-    const unsigned from_a = base + t % stages * bytes, from_b = from_a + bytes_a;
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+  for (int t = 0; t < ahead; t++) fill();
+  for (int w = blockIdx.x; w < work; w += gridDim.x) {
+    place at;
+    begin(at, w);
+    float sum[TM][width / 2];
+    bool more = false;
+    for (int k = at.k; k < at.k1; k += BK) {
+      wait_copies<ahead - 1>();
+      asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+      __syncthreads();
+      const unsigned from_a = base + stage * bytes, from_b = from_a + bytes_a;
+      asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
-    for (int k = 0; k < BK; k += 16)
+      for (int q = 0; q < BK; q += 16)
 #pragma unroll
-      for (int i = 0; i < TM; i++)
-        wgmma_step<!P::a_along, !P::b_along>(typename P::A(), sum[i], block_a::describe(from_a, k, top + i * 64), block_b::describe(from_b, k, left));
-    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-    fill(t + ahead);
-    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-  }
-  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-#pragma unroll
-  for (int i = 0; i < TM; i++)
-#pragma unroll
-    for (int j = 0; j < width / 8; j++) {
-      const int m = row + top + i * 64 + warp * 16 + lane / 4, n = column + left + j * 8 + lane % 4 * 2;
-      put2(p, o, part, z, m, n, sum[i][j * 4], sum[i][j * 4 + 1]);
-      put2(p, o, part, z, m + 8, n, sum[i][j * 4 + 2], sum[i][j * 4 + 3]);
+        for (int i = 0; i < TM; i++)
+          wgmma_step<!P::a_along, !P::b_along>(typename P::A(), sum[i], block_a::describe(from_a, q, top + i * 64), block_b::describe(from_b, q, left), q > 0 || more);
+      asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+      more = true;
+      fill();
+      asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+      stage = stage + 1 == stages ? 0 : stage + 1;
     }
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    typename P::Out *to = o + P::o_at(at.z);
+    float *slice = P::slices > 1 ? part + ((i64)at.slice * P::batches + at.z) * P::M * P::N : nullptr;
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+      for (int j = 0; j < width / 8; j++) {
+        const int m = at.row + top + i * 64 + warp * 16 + lane / 4, n = at.column + left + j * 8 + lane % 4 * 2;
+        put2(p, to, slice, at.z, m, n, sum[i][j * 4], sum[i][j * 4 + 1]);
+        put2(p, to, slice, at.z, m + 8, n, sum[i][j * 4 + 2], sum[i][j * 4 + 3]);
+      }
+  }
 }
