@@ -79,6 +79,7 @@ func BenchmarkGPUDecode(b *testing.B) {
 
 func benchmarkGPUDecode(b *testing.B, c model.Config) {
 	device := gpu(b)
+	device.Overlap = os.Getenv("FORGE_OVERLAP") != ""
 	copied := copyBandwidth(b, device.Context)
 	start := time.Now()
 	m, err := model.Seeded(c, 1)
