@@ -106,11 +106,17 @@ struct place { i64 batch; int row; };
 template <class S> INLINE place locate(const operands<S> &p, int b, int j) {
   if constexpr (S::paged) {
     i64 block = (i64)p.table[b * S::table_row + (i64)(j / S::block) * S::table_step];
-    if (block < 0 || block >= S::blocks) return place{0, -1};
-    return place{block, j % S::block};
+    const bool known = block >= 0 && block < S::blocks;
+    return place{known ? block : 0, known ? j % S::block : -1};
   } else {
     return place{b, j};
   }
+}
+
+/* The same for any j from 0 on, without a branch; nothing is known of what is beyond the
+   keys that there can be. */
+template <class S> INLINE place locate_any(const operands<S> &p, int b, int j) {
+  return locate(p, b, j < S::keys ? j : S::keys - 1);
 }
 
 /* What the mask says of a pair: a score that is scaled already, with the number that is
