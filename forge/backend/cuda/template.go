@@ -56,6 +56,8 @@ type piece struct {
 	// into the stream, which is being captured, and gets the addresses of args. ctx
 	// has the groups of ranks ([forgekernel/forge/backend.Group]).
 	call call
+	// machine is machine code in place of text; nil for kernels in CUDA C.
+	machine *machine
 }
 
 // call puts a library's work into a stream.
