@@ -181,7 +181,7 @@ func (p *program) addLoops(n *ir.Node, why string) (kernel, reason string, err e
 		return "", "", err
 	}
 	locals := make(map[*loop.Local]planned.Place)
-	for _, k := range kernels {
+	for _, k := range p.unit.target.inPasses(kernels) {
 		var args []planned.Place
 		for _, q := range k.Params {
 			if q.Value != nil {
