@@ -138,7 +138,8 @@ func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable,
 func (b *Backend) unit() *unit {
 	u := newUnit(targetOf(b.Context.Device))
 	if b.Select != nil {
-		u.triton = b.Triton
+		u.offer(byLibrary(b.Context))
+		u.offerTriton(b.Triton)
 	}
 	return u
 }
