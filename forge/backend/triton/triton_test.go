@@ -82,7 +82,7 @@ func TestModules(t *testing.T) {
 				t.Fatal(err)
 			}
 			if text != string(want) {
-				t.Errorf("the module has changed; go test -update writes it, and git diff shows what is new:\n%s", text)
+				t.Errorf("the module has changed; go test -update writes it, and git diff shows what is new")
 			}
 		})
 	}
