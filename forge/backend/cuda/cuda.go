@@ -19,9 +19,11 @@
 package cuda
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 
@@ -142,6 +144,23 @@ func (b *Backend) unit() *unit {
 		u.offerTriton(b.Triton)
 	}
 	return u
+}
+
+// CompileAll compiles several graphs at once, as many as there are processors. The
+// error is the first in their order.
+func (b *Backend) CompileAll(ctx context.Context, graphs ...*ir.Graph) ([]backend.Executable, error) {
+	list, errs := make([]backend.Executable, len(graphs)), make([]error, len(graphs))
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var all sync.WaitGroup
+	for i, g := range graphs {
+		all.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			list[i], errs[i] = b.Compile(ctx, g)
+		})
+	}
+	all.Wait()
+	return list, cmp.Or(errs...)
 }
 
 // Source is the CUDA C of a graph for an architecture, which needs no device.

@@ -26,7 +26,7 @@ func nebulaCommand() *cobra.Command {
 			return usageError{fmt.Errorf("no command %q of forge nebula: there are %s", args[0], strings.Join(names, ", "))}
 		},
 	}
-	cmd.AddCommand(nebulaDoctorCommand(), nebulaPSCommand(), nebulaKillCommand(), nebulaManifestCommand(), nebulaRankCommand(),
+	cmd.AddCommand(nebulaDoctorCommand(), nebulaPSCommand(), nebulaKillCommand(), nebulaManifestCommand(), nebulaRankCommand(), nebulaPreflightCommand(),
 		nebulaGenerateCommand(), nebulaBenchCommand(), nebulaCompareCommand(), nebulaBatchCommand(), nebulaProfileCommand())
 	return cmd
 }

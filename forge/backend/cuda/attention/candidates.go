@@ -3,6 +3,8 @@ package attention
 import (
 	"fmt"
 	"strings"
+
+	"forgekernel/forge/tensor"
 )
 
 // Device is what the choice of a kernel depends on.
@@ -71,6 +73,11 @@ func Candidates(s Shape, d Device) ([]Kernel, error) {
 			if k, ok := s.flashKernel(d, t); ok {
 				list = append(list, k)
 			}
+		}
+	}
+	for _, own := range []int{8, 4} {
+		if k, ok := s.lanesKernel(d, own); ok {
+			list = append(list, k)
 		}
 	}
 	k, err := s.rowsKernel(d)
@@ -160,6 +167,31 @@ func (s *Shape) decodeKernel(d Device) (Kernel, bool) {
 // be.
 func (s *Shape) splits(d Device, blocks, group int) int {
 	return max(1, min((2*d.SMs+blocks-1)/blocks, s.Keys/(2*group)))
+}
+
+// lanesWarps are the warps of a block of lanes.
+const lanesWarps = 4
+
+// lanesKernel is for many queries of any type, own of them for each warp.
+func (s *Shape) lanesKernel(d Device, own int) (Kernel, bool) {
+	each, size := (s.E+31)/32, 4
+	if s.DType == tensor.F64 {
+		size = 8
+	}
+	d4, rows := (s.D+3)/4*4, lanesWarps*own
+	bytes := size * (d4*33 + 32*32*max(1, each) + rows*d4 + rows*32)
+	blocks := (s.rows() + rows - 1) / rows * s.Groups * s.Batches
+	if s.rows() < rows || each*own*size > 256 || bytes > d.Shared || own > 4 && blocks < d.SMs {
+		return Kernel{}, false
+	}
+	return Kernel{
+		Name:   fmt.Sprintf("attention of %d rows by 32 keys", rows),
+		Reason: fmt.Sprintf("%v with %d and %d channels; %d rows share the keys of a head", s.DType, s.D, s.E, s.rows()),
+		Shared: []string{common, lanes},
+		Text:   s.kernel(32*lanesWarps, 1, fmt.Sprintf("attention::by_lanes<@kernel@_shape, %d, %d>::run(p);", lanesWarps, own)),
+		Grid:   [3]uint32{uint32((s.rows() + rows - 1) / rows), uint32(s.Groups), uint32(s.Batches)}, Threads: [3]uint32{32 * lanesWarps, 1, 1},
+		Dynamic: bytes,
+	}, true
 }
 
 // maxGrid is the blocks of by_row, which go on with other rows when there are more.

@@ -2,12 +2,13 @@
 //
 // A [Shape] describes one attention with its sizes and steps as constants, and
 // [Candidates] lists the kernels that compute it on an architecture, the default first.
-// There are three:
+// There are these:
 //
 //   - flash, for many queries in half precision: both products on tensor cores, with the
 //     softmax between them in registers.
 //   - decode, for few queries in half precision: keys and values go from memory to
 //     registers, and the keys of a row are shared by blocks.
+//   - lanes, for many queries of every type and any number of channels that fit.
 //   - rows, for every type and any number of channels: a block for each query.
 //
 // The softmax is online: each keeps the largest score so far, the sum of weights relative
@@ -201,6 +202,8 @@ var (
 	flash string
 	//go:embed source/split.cu
 	split string
+	//go:embed source/lanes.cu
+	lanes string
 	//go:embed source/decode.cu
 	decode string
 )

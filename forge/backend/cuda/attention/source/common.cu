@@ -84,6 +84,22 @@ template <class S> INLINE int visible(const operands<S> &p, int b, int i) {
   }
 }
 
+/* The most and the least keys that rows of a block see. */
+template <class S> INLINE void seen_by(const operands<S> &p, int b, int first, int last, int &most, int &least) {
+  most = 0;
+  least = S::keys;
+  if constexpr (S::cached) {
+    for (int i = first / S::ratio; i <= (last - 1) / S::ratio; i++) {
+      const int n = visible(p, b, i);
+      most = n > most ? n : most;
+      least = n < least ? n : least;
+    }
+  } else {
+    most = visible(p, b, (last - 1) / S::ratio);
+    least = visible(p, b, first / S::ratio);
+  }
+}
+
 /* The batch, or the block, and the row in which key j of batch b stands; a row below 0
    where the table names no block. */
 struct place { i64 batch; int row; };
