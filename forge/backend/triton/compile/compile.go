@@ -164,7 +164,7 @@ func (c *Compiler) Compile(ctx context.Context, jobs []Job, capability int) ([]B
 		return out, nil
 	}
 	r.Text = m.String()
-	ctx, cancel := context.WithTimeoutCause(ctx, c.Limit, fmt.Errorf("Triton took longer than the limit of %v", c.Limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Limit, fmt.Errorf("it took longer than the limit of %v", c.Limit))
 	defer cancel()
 	made, err := c.run(ctx, r)
 	if err != nil {
