@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"forgekernel/forge/backend"
@@ -100,17 +99,9 @@ func compileSuite(t *testing.T, b *Backend) map[string]bool {
 		}
 	}
 	t.Logf("%d kernels of %d forms", len(jobs), len(seen))
-	const children = 12
-	var wg sync.WaitGroup
-	for i := range children {
-		part := jobs[i*len(jobs)/children : (i+1)*len(jobs)/children]
-		wg.Go(func() {
-			if _, err := c.Compile(context.Background(), part, int(b.Context.Capability)); err != nil {
-				t.Error(err)
-			}
-		})
+	if _, err := c.Compile(t.Context(), jobs, int(b.Context.Capability)); err != nil {
+		t.Fatal(err)
 	}
-	wg.Wait()
 	return compiled
 }
 
