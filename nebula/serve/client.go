@@ -29,8 +29,9 @@ type Client struct {
 	ctx    context.Context // ends with the conversation; its cause says why
 	cancel context.CancelCauseFunc
 	terms  Terms
-	heard  atomic.Bool // something from the leader, ever
-	news   atomic.Bool // and lately
+	heard  atomic.Bool          // something from the leader, ever
+	news   atomic.Bool          // and lately
+	exits  map[int]*launch.Exit // of ranks that were asked for
 
 	mu        sync.Mutex
 	last      uint64
@@ -262,12 +263,19 @@ func (k *Client) receive(hello chan<- ready) {
 }
 
 func (k *Client) take(m message) error {
+	var end *sched.Finish
+	if m.kind == kindFinish {
+		var err error
+		if end, err = k.finished(m); err != nil {
+			return err
+		}
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch m.kind {
 	case kindAccepted, kindToken, kindFinish:
 		if q := k.requests[m.id]; q != nil {
-			return k.progress(q, m)
+			return k.progress(q, m, end)
 		}
 	case kindPart, kindAnswer, kindError:
 		if p := k.questions[m.id]; p != nil {
@@ -286,8 +294,20 @@ func (k *Client) take(m message) error {
 	return nil // of something that has ended here
 }
 
-// progress takes what becomes of a request.
-func (k *Client) progress(q *remote, m message) error {
+// finished reads the end of a request.
+func (k *Client) finished(m message) (*sched.Finish, error) {
+	var f finish
+	if err := json.Unmarshal(m.body, &f); err != nil {
+		return nil, err
+	}
+	if f.Reason > sched.Failed {
+		return nil, fmt.Errorf("request %d ended for the unknown reason %d", m.id, f.Reason)
+	}
+	return &sched.Finish{Reason: f.Reason, Err: k.explained(f.Err.decode()), Usage: f.Usage}, nil
+}
+
+// progress takes what becomes of a request; end is set with its last frame.
+func (k *Client) progress(q *remote, m message, end *sched.Finish) error {
 	switch {
 	case m.kind == kindAccepted && !q.asked:
 		q.asked = true
@@ -298,16 +318,9 @@ func (k *Client) progress(q *remote, m message) error {
 			return err
 		}
 		q.stream.Push(e)
-	case m.kind == kindFinish:
-		var f finish
-		if err := json.Unmarshal(m.body, &f); err != nil {
-			return err
-		}
-		if f.Reason > sched.Failed {
-			return fmt.Errorf("request %d ended for the unknown reason %d", m.id, f.Reason)
-		}
+	case end != nil:
 		delete(k.requests, m.id)
-		q.finish(&sched.Finish{Reason: f.Reason, Err: f.Err.decode(), Usage: f.Usage})
+		q.finish(end)
 	default:
 		return fmt.Errorf("a frame of kind %d out of order", m.kind)
 	}
