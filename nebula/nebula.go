@@ -28,7 +28,7 @@
 //
 // There is one job of a name in a process, and the name is "" unless [Name] says
 // otherwise: starting one closes the earlier one first, so that running a cell
-// again frees what its first run held. [CloseAll] closes all of them.
+// again frees what its first run held. [Jobs] lists them, and [CloseAll] closes all.
 //
 // A request ends with the context that it was given and with the cell that made
 // it: interrupting the cell cancels it at the next step and leaves the job healthy.
