@@ -22,7 +22,7 @@
 // processes of this binary, so that all that they hold is free when they exit;
 // [InProcess] makes them goroutines instead, and [Join] takes those that a launcher
 // has started. With [Replicas] there are several such sets of ranks, and a request
-// goes to the one with the fewest.
+// goes to the one with the fewest, or to one that has its beginning already ([Affinity]).
 //
 // # How jobs end
 //

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
+	"forgekernel/nebula/cache"
 	"forgekernel/nebula/engine"
 	"forgekernel/nebula/launch"
 	"forgekernel/nebula/sched"
@@ -35,12 +37,14 @@ type Client struct {
 
 	mu        sync.Mutex
 	last      uint64
+	prefixes  *cache.Prefixes // of sequences that the leader has
 	requests  map[uint64]*remote
 	questions map[uint64]*pending
 }
 
 // remote is a request of this client.
 type remote struct {
+	tokens []int32 // prompt and continuation
 	stream *sched.Stream
 	queued chan error  // capacity 1: the answer to Submit
 	asked  bool        // the answer has come
@@ -67,7 +71,7 @@ func (k *Client) Submit(ctx context.Context, r sched.Request) (*sched.Stream, er
 	if err := r.Params.Check(); err != nil {
 		return nil, err // not every number travels as JSON
 	}
-	q := &remote{queued: make(chan error, 1)}
+	q := &remote{tokens: slices.Clone(r.Prompt), queued: make(chan error, 1)}
 	id := k.number()
 	q.stream = sched.NewStream(func(reason sched.Reason, _ error) {
 		if reason == sched.Stopped {
@@ -80,6 +84,7 @@ func (k *Client) Submit(ctx context.Context, r sched.Request) (*sched.Stream, er
 		return nil, err
 	}
 	k.bind(ctx, id, q)
+	k.remember(q)
 	select {
 	case err := <-q.queued:
 		if err != nil {
@@ -89,6 +94,14 @@ func (k *Client) Submit(ctx context.Context, r sched.Request) (*sched.Stream, er
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+// remember takes the tokens of a request for cached, those of a prompt as soon as it is
+// sent: requests that begin alike often come together.
+func (k *Client) remember(q *remote) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.prefixes.Add(q.tokens)
 }
 
 // tell sends a frame without a body. If that fails, so does the conversation,
@@ -317,9 +330,11 @@ func (k *Client) progress(q *remote, m message, end *sched.Finish) error {
 		if err != nil {
 			return err
 		}
+		q.tokens = append(q.tokens, e.Token)
 		q.stream.Push(e)
 	case end != nil:
 		delete(k.requests, m.id)
+		k.prefixes.Add(q.tokens)
 		q.finish(end)
 	default:
 		return fmt.Errorf("a frame of kind %d out of order", m.kind)

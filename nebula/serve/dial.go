@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"forgekernel/nebula/cache"
 	"forgekernel/nebula/collective"
 	"forgekernel/nebula/engine"
 	"forgekernel/nebula/launch"
@@ -63,6 +64,7 @@ func (k *Client) begun(h ready) (*Client, error) {
 		return nil, err
 	}
 	k.info = *h.Info
+	k.prefixes = cache.NewPrefixes(k.info.BlockSize, k.info.Blocks)
 	return k, nil
 }
 
