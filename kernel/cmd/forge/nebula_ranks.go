@@ -49,6 +49,9 @@ func (d *decoder) lead(cmd *cobra.Command, m *nebula.Model, work func(context.Co
 		}
 		return finished(cmd.Context(), work, &led{l, m, d.spec, place, d.spec.Threads})
 	case place.Launcher == "none":
+		if err := d.spec.FitsHere(m.Decoder(), d.spec.Layout.Places()...); err != nil {
+			return err
+		}
 		return parent(cmd, d.spec.Layout.Ranks())
 	}
 	return d.member(cmd, m, work)
