@@ -143,7 +143,8 @@ func (b *Backend) unit() *unit {
 	u := newUnit(targetOf(b.Context.Device))
 	u.target.overlap = b.Overlap
 	if b.Select != nil {
-		u.triton = b.Triton
+		u.offer(byLibrary(b.Context))
+		u.offerTriton(b.Triton)
 	}
 	return u
 }

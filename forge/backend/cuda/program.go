@@ -95,11 +95,9 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 
 // addNode adds the steps of a node, and says what they are and why.
 func (p *program) addNode(n *ir.Node) (kernel, reason string, err error) {
-	list, reasons := p.choices(n)
-	foreign, without := p.tritonChoices(n)
-	if without != "" {
-		reasons = append(reasons, without)
-	}
+	list, reasons := p.ask(templates, n)
+	foreign, without := p.ask(p.unit.beside, n)
+	reasons = append(reasons, without...)
 	p.absent[n] = reasons
 	if len(list)+len(foreign) == 0 {
 		return p.addLoops(n, strings.Join(reasons, "; "))

@@ -15,8 +15,9 @@ type unit struct {
 	known    map[string]string // the names of kernels, by text
 	shared   map[string]bool   // blocks that are there
 	specific bool              // it has instructions of one architecture alone
-	// triton offers kernels of Triton beside those of the file; nil for none.
-	triton func() (*compile.Compiler, error)
+	// beside offers more ways to run nodes, none of which is ever the default.
+	beside []template
+	triton func() (*compile.Compiler, error) // of kernels that are not of the file
 }
 
 func newUnit(t target) *unit {
