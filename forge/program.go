@@ -8,6 +8,7 @@ import (
 
 	"forgekernel/display"
 	"forgekernel/forge/backend"
+	"forgekernel/forge/backend/cuda"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/pass"
 	"forgekernel/forge/script"
@@ -85,8 +86,15 @@ func (p *Program) prepare(ctx context.Context, b backend.Backend) error {
 
 func (p *Program) on(ctx context.Context, b backend.Backend) (*native, error) {
 	n := &native{}
-	if c := compiler(b); c != nil {
-		c.Choose = n.chooser(*c)
+	switch c := b.(type) {
+	case *cuda.Backend:
+		own := *c // the process has one for each device
+		own.Choose = n.deviceChooser
+		b = &own
+	default:
+		if c := compiler(b); c != nil {
+			c.Choose = n.chooser(*c)
+		}
 	}
 	var err error
 	n.exe, err = b.Compile(ctx, p.passes.Graph)

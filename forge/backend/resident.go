@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
@@ -64,6 +65,14 @@ type Bound interface {
 	Run(ctx context.Context, outputs, inputs []*tensor.Tensor) error
 	// Close gives back what the binding needs; the held memory stays.
 	Close() error
+}
+
+// Timed is a [Bound] of a device with a clock of its own.
+type Timed interface {
+	Bound
+	// Time is Run, and gives the time from the beginning of the first piece of work to
+	// the end of the last by the clock of the device.
+	Time(ctx context.Context, outputs, inputs []*tensor.Tensor) (time.Duration, error)
 }
 
 // CheckHeld compares held tensors with the inputs and outputs of a graph that is to be

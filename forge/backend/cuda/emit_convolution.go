@@ -95,7 +95,7 @@ func (x *convolutionEmitter) start() {
 	x.each(func() {
 		x.line("sum[p][q] = %s;", constant(&loop.Expr{Op: loop.Const, Type: x.computed}))
 		if b := x.c.Bias; b != nil {
-			x.line("if (%s) sum[p][q] = load_%s(p%d + (%s));", x.there(), x.memory(b), b.Param, affine(x.at(), b.Offset, b.Strides))
+			x.line("if (%s) sum[p][q] = load_%s(p%d + (%s));", x.there(), x.memory(b), b.Param, x.affine(x.at(), b.Offset, b.Strides))
 		}
 	})
 }
@@ -114,7 +114,7 @@ func (x *convolutionEmitter) taps() {
 	steps("k", "")
 	x.line("const bool there = k < %d && top * %d + q < %d;", all, x.channels, c.Outputs)
 	w := []string{fmt.Sprintf("(group * %d + top * %d + q)", c.Outputs, x.channels), "in", "v", "h"}
-	x.line("w[t / %d][q] = there ? lane0_%v(load_%s(p%d + (%s))) : 0;", x.channels, x.computed, x.memory(&c.W), c.W.Param, affine(w, c.W.Offset, c.W.Strides))
+	x.line("w[t / %d][q] = there ? lane0_%v(load_%s(p%d + (%s))) : 0;", x.channels, x.computed, x.memory(&c.W), c.W.Param, x.affine(w, c.W.Offset, c.W.Strides))
 	x.close()
 	x.line("__syncthreads();")
 	x.open("for (int t = 0; t < %d && first + t < %d; t++)", convolutionTaps, all)
@@ -126,7 +126,7 @@ func (x *convolutionEmitter) taps() {
 	x.line("const bool in_image = row[p] < %d && inside(y, %d) && inside(z, %d);", c.V.Out, c.V.In, c.H.In)
 	x.line("if (!in_image) continue;")
 	pixel := []string{"i0", fmt.Sprintf("(group * %d + in)", c.Inputs), "y", "z"}
-	x.line("const %s a = load_%s(p%d + (%s));", x.form.value, x.memory(&c.X), c.X.Param, affine(pixel, c.X.Offset, c.X.Strides))
+	x.line("const %s a = load_%s(p%d + (%s));", x.form.value, x.memory(&c.X), c.X.Param, x.affine(pixel, c.X.Offset, c.X.Strides))
 	fused := "fma_(a, set(w[t][q]), sum[p][q])"
 	if x.computed == tensor.F64 {
 		fused = "set_f64(__fma_rn(lane0_f64(a), w[t][q], lane0_f64(sum[p][q])))"

@@ -29,15 +29,28 @@ type nestEmitter struct {
 	nest  *loop.Nest
 	vars  []string
 	group int
+	sweep func(body func()) // runs a body over the line, shared by the threads of the group
 }
 
 func (e *emitter) nest(name string) launch {
 	n := &nestEmitter{emitter: e, nest: e.kernel.Nest}
+	n.sweep = n.stride
 	for i := range n.nest.Outer {
 		n.vars = append(n.vars, fmt.Sprintf("i%d", i))
 	}
 	for i := range n.nest.Line {
 		n.vars = append(n.vars, fmt.Sprintf("j%d", i))
+	}
+	if n.small() {
+		e.index = "i32"
+	}
+	if st := n.nest.Stages; len(st) == 1 && !st[0].Once && st[0].Reduce == loop.NoReduction && !st[0].Ordered && !st[0].Require {
+		if v := n.vector(st[0]); v > 1 {
+			return n.vectors(name, st[0], v)
+		}
+	}
+	if r := n.rows(); r != nil {
+		return r.emit(name)
 	}
 	e.begin(name, blockThreads)
 	defer e.close()
@@ -61,7 +74,7 @@ func blocksFor(points, each int) int { return max(1, min(maxBlocks, (points+each
 func (n *nestEmitter) elements(st loop.Stage) launch {
 	dims := slices.Concat(n.nest.Outer, n.nest.Line)
 	count := product(dims)
-	n.open("for (i64 u = (i64)blockIdx.x * %d + threadIdx.x; u < %dll; u += (i64)gridDim.x * %d)", blockThreads, count, blockThreads)
+	n.points("u", "threadIdx.x", blockThreads, count)
 	n.coordinates("u", n.vars, dims)
 	if st.When != nil {
 		n.open("if (any(%s))", n.expr(n.vars, st.When))
@@ -70,6 +83,71 @@ func (n *nestEmitter) elements(st loop.Stage) launch {
 	n.visit(st)
 	n.close()
 	return flat(blocksFor(count, blockThreads), blockThreads)
+}
+
+// points opens the loop over count points, of which a block has so many at a time; own is
+// that of a thread among them.
+func (n *nestEmitter) points(u, own string, each, count int) {
+	n.open("for (%s %s = (%s)blockIdx.x * %d + %s; %s < %d; %s += (%s)gridDim.x * %d)", n.index, u, n.index, each, own, u, count, u, n.index, each)
+}
+
+// maxSmall bounds indices of 32 bits, with room for the step of a loop.
+const maxSmall = 1 << 30
+
+// small reports whether all indices of the nest have 32 bits.
+func (n *nestEmitter) small() bool {
+	dims := slices.Concat(n.nest.Outer, n.nest.Line)
+	count := 1
+	for _, d := range dims {
+		if d > 0 && count > maxSmall/d {
+			return false
+		}
+		count *= d
+	}
+	fits := func(offset int, steps []int) bool {
+		most := max(offset, -offset)
+		for i, s := range steps {
+			if reach := max(s, -s); reach > 0 && dims[i] > 1 {
+				if reach > maxSmall/dims[i] {
+					return false
+				}
+				most += reach * (dims[i] - 1)
+			}
+		}
+		return most <= maxSmall
+	}
+	all := true
+	access := func(a *loop.Access) {
+		all = all && fits(a.Offset, a.Strides)
+		for _, g := range a.Guards {
+			all = all && fits(g.Offset, g.Strides)
+		}
+	}
+	n.each(func(x *loop.Expr) {
+		switch x.Op {
+		case loop.Load:
+			access(x.Access)
+		case loop.Index, loop.Inside:
+			all = all && fits(x.Affine.Offset, x.Affine.Strides)
+		}
+	}, access)
+	return all
+}
+
+// each visits all expressions of the nest, indices of gathers too, and where stages store.
+func (n *nestEmitter) each(visit func(*loop.Expr), store func(*loop.Access)) {
+	for _, st := range n.nest.Stages {
+		st.Expr.Walk(visit)
+		if st.When != nil {
+			st.When.Walk(visit)
+		}
+		if st.Store != nil {
+			store(st.Store)
+			for _, g := range st.Store.Gathers {
+				g.Index.Walk(visit)
+			}
+		}
+	}
 }
 
 // visit evaluates a stage for one element.
@@ -97,7 +175,7 @@ func (n *nestEmitter) lines() launch {
 	}
 	each := blockThreads / n.group
 	n.line("const int lane = threadIdx.x %% %d;", n.group)
-	n.open("for (i64 u = (i64)blockIdx.x * %d + threadIdx.x / %d; u < %dll; u += (i64)gridDim.x * %d)", each, n.group, points, each)
+	n.points("u", fmt.Sprintf("threadIdx.x / %d", n.group), each, points)
 	n.coordinates("u", n.vars, n.nest.Outer)
 	for i, st := range n.nest.Stages {
 		if st.When != nil {
@@ -149,15 +227,15 @@ func (n *nestEmitter) stage(i int, st loop.Stage) {
 	default:
 		n.sweep(func() { n.visit(st) })
 	}
-	if n.group > 1 { // what one thread stored or read, others may read or store next
+	if n.group > 1 && n.held == nil { // what one thread stored or read, others may read or store next
 		n.line("sync_<%d>();", n.group)
 	}
 }
 
-// sweep runs body over the line, shared by the threads of the group.
-func (n *nestEmitter) sweep(body func()) {
+// stride is the sweep in which neighbours go to neighbouring threads.
+func (n *nestEmitter) stride(body func()) {
 	first := len(n.nest.Outer)
-	n.open("for (i64 e = lane; e < %dll; e += %d)", product(n.nest.Line), n.group)
+	n.open("for (%s e = lane; e < %d; e += %d)", n.index, product(n.nest.Line), n.group)
 	n.coordinates("e", n.vars[first:], n.nest.Line)
 	body()
 	n.close()

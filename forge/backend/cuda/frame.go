@@ -161,7 +161,11 @@ func (x *Executable) put(ctx context.Context, f *frame, i int) error {
 	if s.call != nil {
 		return s.call(ctx, f.stream, words)
 	}
-	words = append(words, f.host.Address()+uint64(f.end), uint64(i))
+	if fault := f.host.Address() + uint64(f.end); s.machine != nil {
+		words = s.machine.arguments(words, fault, uint64(i))
+	} else {
+		words = append(words, fault, uint64(i))
+	}
 	grid := driver.Grid{Blocks: s.grid, Threads: s.threads, Shared: uint32(s.shared)}
 	return f.stream.Launch(x.device.functions[i], grid, driver.NewArguments(words...))
 }

@@ -99,3 +99,28 @@ func (x *Executable) observed(ctx context.Context, f *frame, o backend.Observer)
 	}
 	return err
 }
+
+// timed is launch between two marks, and the time between them.
+func (x *Executable) timed(ctx context.Context, f *frame) (took time.Duration, err error) {
+	c := x.device.c
+	var start, end *driver.Event
+	err = c.Do(ctx, func() (err error) {
+		if start, err = c.NewEvent(true); err != nil {
+			return err
+		}
+		if end, err = c.NewEvent(true); err != nil {
+			return err
+		}
+		return errors.Join(f.stream.Record(start), f.graph.Launch(f.stream), f.stream.Record(end))
+	})
+	if err == nil {
+		err = f.stream.Wait(ctx)
+	}
+	if err == nil {
+		err = c.Do(ctx, func() (err error) {
+			took, err = end.Since(start)
+			return errors.Join(err, start.Close(), end.Close())
+		})
+	}
+	return took, err
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"forgekernel/forge/backend"
@@ -20,6 +21,12 @@ type program struct {
 	steps   []step
 	kernels []backend.Kernel
 	canFail bool
+	// absent says of nodes which templates refused them, and why.
+	absent  map[*ir.Node][]string
+	covered map[*ir.Node]*ir.Node       // nodes that the pieces of an earlier one compute
+	moved   map[*ir.Value]planned.Place // values that stand elsewhere than the plan says
+	uses    map[*ir.Value]int           // how often values are read, and returned
+	appends map[*ir.Node]*appending     // by the first of the nodes
 	// The most that the scratch memory and the counters of a node need, in bytes.
 	scratch, counters int64
 }
@@ -29,8 +36,9 @@ type step struct {
 	node *ir.Node // nil for the copy of an output
 	name string
 	launch
-	args []planned.Place // addresses, in the order of the kernel's parameters; then int *fault, int step
-	call call            // instead of a kernel: a library's; nil for kernels
+	args     []planned.Place // addresses, in the order of the kernel's parameters; then int *fault, int step
+	call     call            // instead of a kernel: a library's; nil for kernels
+	*machine                 // machine code that is not the program's; nil for kernels in CUDA C
 }
 
 // String names the value that a step computes, or its kernel.
@@ -46,7 +54,12 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 	if err != nil {
 		return nil, err
 	}
-	p := &program{Program: laid, unit: u, choose: choose}
+	p := &program{
+		Program: laid, unit: u, choose: choose, absent: make(map[*ir.Node][]string),
+		covered: make(map[*ir.Node]*ir.Node), moved: make(map[*ir.Value]planned.Place),
+	}
+	p.countUses()
+	p.appends = p.findAppends()
 	if choose == nil {
 		p.choose = first
 	}
@@ -56,6 +69,9 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 			continue
 		}
 		told := backend.Kernel{Value: n.Out[0].String(), Reason: p.Idle(n)}
+		if by := p.covered[n]; by != nil {
+			told.Reason = fmt.Sprintf("the kernel of %v computes it too", by.Out[0])
+		}
 		if told.Reason == "" {
 			if told.Kernel, told.Reason, err = p.addNode(n); err != nil {
 				missing.Reasons = append(missing.Reasons, fmt.Sprintf("%v = %s: %v", n.Out[0], n.Op.Name, err))
@@ -64,7 +80,7 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 		p.kernels = append(p.kernels, told)
 	}
 	if missing.Reasons != nil {
-		return nil, missing
+		return p, missing // what the other nodes have can still be looked at
 	}
 	for _, i := range p.Copied {
 		v := p.Graph.Outputs[i]
@@ -80,25 +96,78 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 // addNode adds the steps of a node, and says what they are and why.
 func (p *program) addNode(n *ir.Node) (kernel, reason string, err error) {
 	list, reasons := p.choices(n)
-	if len(list) == 0 {
+	foreign, without := p.tritonChoices(n)
+	if without != "" {
+		reasons = append(reasons, without)
+	}
+	p.absent[n] = reasons
+	if len(list)+len(foreign) == 0 {
 		return p.addLoops(n, strings.Join(reasons, "; "))
 	}
+	loops := choice{name: n.Op.Name + ", CUDA C", reason: "as a loop nest"}
+	list = slices.Concat(list, []choice{loops}, foreign)
 	var names []Candidate
 	for _, c := range list {
 		names = append(names, Candidate{c.name, c.reason})
 	}
-	loops := Candidate{n.Op.Name + ", CUDA C", "as a loop nest"}
-	pick, why := p.choose(n, append(names, loops))
-	switch {
-	case pick < 0 || pick > len(list):
-		return "", "", fmt.Errorf("candidate %d was picked of %d", pick, len(list)+1)
-	case pick == len(list):
-		return p.addLoops(n, cmp.Or(why, loops.Reason))
+	pick, why := p.choose(n, names)
+	if pick < 0 || pick >= len(list) {
+		return "", "", fmt.Errorf("candidate %d was picked of %d", pick, len(list))
 	}
 	c := list[pick]
-	p.add(n, n.Op.Name, c.pieces)
+	if c.pieces == nil {
+		return p.addLoops(n, cmp.Or(why, c.reason))
+	}
+	for _, m := range c.covers {
+		p.covered[m] = n
+	}
+	for _, v := range c.moves {
+		p.moved[v] = p.AddLocal(&loop.Local{Name: v.Name, DType: v.Spec.DType, Elements: v.Spec.Elements()})
+	}
+	p.add(n, n.Op.Name, p.settle(c))
 	p.scratch, p.counters = max(p.scratch, c.scratch), max(p.counters, c.counters)
 	return c.name, cmp.Or(why, c.reason), nil
+}
+
+// settle gives the pieces of a choice the places of what it moves.
+func (p *program) settle(c choice) []piece {
+	pieces := slices.Clone(c.pieces)
+	for i := range pieces {
+		pieces[i].args = slices.Clone(pieces[i].args)
+		for k, at := range pieces[i].args {
+			if at.Buffer == inMoved {
+				pieces[i].args[k] = p.moved[c.moves[at.Offset]]
+			}
+		}
+	}
+	return pieces
+}
+
+// Place is where a value stands.
+func (p *program) Place(v *ir.Value) planned.Place {
+	at := p.Program.Place(v)
+	base := v
+	for p.IsView(base) {
+		base = base.Def.In[0]
+	}
+	if elsewhere, is := p.moved[base]; is {
+		from := p.Program.Place(base)
+		return planned.Place{Buffer: elsewhere.Buffer, Offset: elsewhere.Offset + at.Offset - from.Offset}
+	}
+	return at
+}
+
+// countUses counts the readers of each value, and outputs as readers.
+func (p *program) countUses() {
+	p.uses = make(map[*ir.Value]int)
+	for _, n := range p.Graph.Nodes {
+		for _, v := range n.In {
+			p.uses[v]++
+		}
+	}
+	for _, v := range p.Graph.Outputs {
+		p.uses[v]++
+	}
 }
 
 // addLoops adds the steps of a node as loops.
@@ -161,7 +230,10 @@ func refused(err error, why string) error {
 
 // print writes the text of a loop kernel.
 func (p *program) print(k *loop.Kernel, args []planned.Place) ([]piece, error) {
-	e := &emitter{kernel: k}
+	e := &emitter{kernel: k, target: p.unit.target, index: "i64"}
+	for _, at := range args {
+		e.aligned = append(e.aligned, at.Offset%vectorBytes == 0)
+	}
 	var l launch
 	switch {
 	case k.Nest != nil:
@@ -179,8 +251,8 @@ func (p *program) print(k *loop.Kernel, args []planned.Place) ([]piece, error) {
 // add makes steps of pieces, and puts their kernels into the unit.
 func (p *program) add(n *ir.Node, op string, pieces []piece) {
 	for _, k := range pieces {
-		s := step{node: n, name: op, launch: k.launch, args: k.args, call: k.call}
-		if k.call == nil {
+		s := step{node: n, name: op, launch: k.launch, args: k.args, call: k.call, machine: k.machine}
+		if k.call == nil && k.machine == nil {
 			s.name = p.unit.add(op, k)
 		}
 		p.steps = append(p.steps, s)

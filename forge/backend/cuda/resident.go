@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/cuda/driver"
@@ -17,6 +18,7 @@ import (
 var (
 	_ backend.Resident = (*Backend)(nil)
 	_ backend.Bindable = (*Executable)(nil)
+	_ backend.Timed    = (*Bound)(nil)
 )
 
 // Held is a tensor in the memory of the device.
@@ -169,6 +171,19 @@ func (x *Executable) bind(inputs, outputs []backend.Held) (binding, error) {
 
 // Run implements [backend.Bound]. It is one launch and allocates nothing.
 func (b *Bound) Run(ctx context.Context, outputs, inputs []*tensor.Tensor) error {
+	return b.run(ctx, outputs, inputs, b.x.launch)
+}
+
+// Time implements [backend.Timed].
+func (b *Bound) Time(ctx context.Context, outputs, inputs []*tensor.Tensor) (took time.Duration, err error) {
+	err = b.run(ctx, outputs, inputs, func(ctx context.Context, f *frame) (err error) {
+		took, err = b.x.timed(ctx, f)
+		return err
+	})
+	return took, err
+}
+
+func (b *Bound) run(ctx context.Context, outputs, inputs []*tensor.Tensor, launch func(context.Context, *frame) error) error {
 	x, f, m := b.x, b.f, b.x.device.m
 	if err := f.check(x, outputs, inputs); err != nil {
 		return err
@@ -181,7 +196,7 @@ func (b *Bound) Run(ctx context.Context, outputs, inputs []*tensor.Tensor) error
 		return errClosed
 	}
 	x.fill(f, inputs)
-	if err := x.launch(ctx, f); err != nil {
+	if err := launch(ctx, f); err != nil {
 		go m.leaveEmpty()
 		return err
 	}

@@ -24,6 +24,11 @@ type choice struct {
 	name   string // for a person: "gemm bf16, 128x128x64 tiles, wgmma"
 	reason string // why it would be picked: "8 rows: weights stream through once"
 	pieces []piece
+	// covers are later nodes that the pieces compute too. Nothing else is done for them.
+	covers []*ir.Node
+	// moves are results of the node and of those nodes that get memory of their own, so
+	// that no memory which the pieces still read is theirs; see [moved].
+	moves []*ir.Value
 	// scratch is the bytes of memory that pieces may use as [scratch] says. Its
 	// contents are undefined when the node begins.
 	scratch int64
@@ -51,6 +56,8 @@ type piece struct {
 	// into the stream, which is being captured, and gets the addresses of args. ctx
 	// has the groups of ranks ([forgekernel/forge/backend.Group]).
 	call call
+	// machine is machine code in place of text; nil for kernels in CUDA C.
+	machine *machine
 }
 
 // call puts a library's work into a stream.
@@ -79,7 +86,11 @@ func (l launch) String() string {
 const (
 	inScratch  = -2
 	inCounters = -3
+	inMoved    = -4
 )
+
+// moved is the place of the value with an index in the moves of a choice.
+func moved(i int) planned.Place { return planned.Place{Buffer: inMoved, Offset: int64(i)} }
 
 // scratch is a place in the scratch memory of a choice.
 func scratch(offset int64) planned.Place { return planned.Place{Buffer: inScratch, Offset: offset} }

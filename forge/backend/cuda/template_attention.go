@@ -2,11 +2,13 @@ package cuda
 
 import (
 	"math"
+	"slices"
 
 	"forgekernel/forge/backend/cuda/attention"
 	"forgekernel/forge/backend/planned"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/loop"
+	"forgekernel/forge/tensor"
 )
 
 func init() { templates = append(templates, attend) }
@@ -19,12 +21,22 @@ func attend(p *program, n *ir.Node) ([]choice, string) {
 		return nil, ""
 	}
 	last := kernels[len(kernels)-1]
-	list, err := attention.Candidates(p.attention(n, last), p.unit.target.attention())
+	shape := p.attention(n, last)
+	covers, widened := p.widened(n)
+	if widened != nil {
+		shape.Widened, shape.Out = true, attention.Steps{
+			Batch: shape.Queries * shape.Heads * shape.E, Head: shape.E, Row: shape.Heads * shape.E, Channel: 1,
+		}
+	}
+	list, err := attention.Candidates(shape, p.unit.target.attention())
 	if err != nil {
 		return nil, err.Error()
 	}
 	var checks []piece
 	for _, k := range kernels[:len(kernels)-1] {
+		if n.In[1].Def != nil && p.covered[n.In[1].Def] != nil {
+			break // the kernel that appended the keys has checked the same
+		}
 		more, err := p.print(k, p.places(k))
 		if err != nil {
 			return nil, err.Error()
@@ -32,18 +44,60 @@ func attend(p *program, n *ir.Node) ([]choice, string) {
 		checks = append(checks, more...)
 	}
 	places := p.attentionPlaces(last)
+	var moves []*ir.Value
+	if widened != nil {
+		places[attention.Out], moves = moved(0), []*ir.Value{widened}
+	}
 	var choices []choice
 	for _, k := range list {
 		places[attention.Counters] = counters(0)
 		places[attention.Scratch] = scratch(0)
 		choices = append(choices, choice{
-			name: k.Name, reason: k.Reason, scratch: k.Scratch, counters: k.Counters,
+			name: k.Name, reason: k.Reason, covers: covers, moves: moves, scratch: k.Scratch, counters: k.Counters,
 			pieces: append(checks[:len(checks):len(checks)], piece{
 				shared: k.Shared, text: k.Text, launch: launch{grid: k.Grid, threads: k.Threads, shared: k.Dynamic}, args: places, specific: k.Specific,
 			}),
 		})
 	}
 	return choices, ""
+}
+
+// widened finds what brings the result of an attention in half precision to [batch, query,
+// head * channel] in f32 and is read by nothing else: the nodes, and the value that they
+// end with; nil where there is none.
+func (p *program) widened(n *ir.Node) (nodes []*ir.Node, v *ir.Value) {
+	v = n.Out[0]
+	shape := v.Spec.Shape
+	next := func(name string) *ir.Node {
+		if p.uses[v] != 1 {
+			return nil
+		}
+		for _, m := range p.Graph.Nodes {
+			if m.Op.Name == name && len(m.In) == 1 && m.In[0] == v {
+				return m
+			}
+		}
+		return nil
+	}
+	step := func(m *ir.Node) { nodes, v = append(nodes, m), m.Out[0] }
+	if m := next("transpose"); m != nil && slices.Equal(m.Ints("perm"), []int64{0, 2, 1, 3}) {
+		step(m)
+	} else if shape[1] > 1 && shape[2] > 1 {
+		return nil, nil
+	}
+	if m := next("reshape"); m != nil && slices.Equal(m.Out[0].Spec.Shape, []int{shape[0], shape[2], shape[1] * shape[3]}) {
+		step(m)
+	} else {
+		return nil, nil
+	}
+	m := next("cast")
+	half := n.Out[0].Spec.DType == tensor.F16 || n.Out[0].Spec.DType == tensor.BF16
+	if m == nil || !half || m.Out[0].Spec.DType != tensor.F32 || p.Graph.IsOutput(m.Out[0]) || p.Idle(m) != "" ||
+		!(ir.Layout{Strides: p.Strides(m.Out[0])}).Contiguous(m.Out[0].Spec.Shape) {
+		return nil, nil
+	}
+	step(m)
+	return nodes, v
 }
 
 // attention is what the choice of a kernel depends on.
@@ -98,7 +152,7 @@ func (p *program) attention(n *ir.Node, k *loop.Kernel) attention.Shape {
 		s.Scale = 1 / math.Sqrt(float64(a.D))
 	}
 	for _, x := range []loop.Access{a.Q, a.K, a.V, a.Out} {
-		s.Aligned = s.Aligned && p.aligned(k.Params[x.Param].Value)
+		s.Aligned = s.Aligned && aligned(p.Place(k.Params[x.Param].Value))
 	}
 	if a.Mask != nil {
 		s.Mask = &attention.Mask{Bool: k.MaskIsBool(), Steps: [4]int(a.Mask.Strides)}
@@ -124,10 +178,3 @@ func (p *program) attention(n *ir.Node, k *loop.Kernel) attention.Shape {
 func steps(a loop.Access) attention.Steps {
 	return attention.Steps{Batch: a.Strides[0], Head: a.Strides[1], Row: a.Strides[2], Channel: a.Strides[3]}
 }
-
-// vectorBytes is the widest access to memory of a thread.
-const vectorBytes = 16
-
-// aligned reports whether a value begins where a thread can read vectorBytes at once.
-// Buffers do.
-func (p *program) aligned(v *ir.Value) bool { return p.Place(v).Offset%vectorBytes == 0 }

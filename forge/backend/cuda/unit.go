@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"forgekernel/forge/backend/cuda/nvrtc"
+	"forgekernel/forge/backend/triton/compile"
 )
 
 // unit is one CUDA C file.
@@ -14,6 +15,8 @@ type unit struct {
 	known    map[string]string // the names of kernels, by text
 	shared   map[string]bool   // blocks that are there
 	specific bool              // it has instructions of one architecture alone
+	// triton offers kernels of Triton beside those of the file; nil for none.
+	triton func() (*compile.Compiler, error)
 }
 
 func newUnit(t target) *unit {

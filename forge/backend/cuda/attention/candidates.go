@@ -3,6 +3,8 @@ package attention
 import (
 	"fmt"
 	"strings"
+
+	"forgekernel/forge/tensor"
 )
 
 // Device is what the choice of a kernel depends on.
@@ -60,10 +62,22 @@ func Candidates(s Shape, d Device) ([]Kernel, error) {
 		if k, ok := s.decodeKernel(d); ok {
 			list = append(list, k)
 		}
+		if d.Capability == 90 {
+			for _, t := range wideTiles {
+				if k, ok := s.wideKernel(d, t); ok {
+					list = append(list, k)
+				}
+			}
+		}
 		for _, t := range flashTiles {
 			if k, ok := s.flashKernel(d, t); ok {
 				list = append(list, k)
 			}
+		}
+	}
+	for _, own := range []int{8, 4} {
+		if k, ok := s.lanesKernel(d, own); ok {
+			list = append(list, k)
 		}
 	}
 	k, err := s.rowsKernel(d)
@@ -92,14 +106,38 @@ func (s *Shape) flashKernel(d Device, t flashTile) (Kernel, bool) {
 		return Kernel{}, false
 	}
 	return Kernel{
-		Name:   fmt.Sprintf("flash attention, %d rows by %d keys", rows, t.columns),
+		Name:   fmt.Sprintf("flash attention, %d warps with %d rows by %d keys", t.warps, rows, t.columns),
 		Reason: fmt.Sprintf("%d rows share the keys of a head", s.rows()),
-		Shared: []string{common, mma, flash},
+		Shared: []string{common, mma, tile, flash},
 		Text: s.kernel(32*t.warps, t.blocks,
 			fmt.Sprintf("attention::flash<@kernel@_shape, %d, %d, %d>::run(p);", t.warps, t.tiles, t.columns)),
 		Grid:    [3]uint32{uint32((s.rows() + rows - 1) / rows), uint32(s.Groups), uint32(s.Batches)},
 		Threads: [3]uint32{uint32(32 * t.warps), 1, 1},
 		Dynamic: bytes,
+	}, true
+}
+
+// wideTile is how a block of flash with wide products divides its work: groups of 64 rows.
+type wideTile struct{ groups, columns int }
+
+var wideTiles = []wideTile{{2, 64}, {2, 96}, {2, 128}, {3, 64}, {1, 64}}
+
+// wideKernel is flash with the products of sm_90a, for 64 or 128 channels.
+func (s *Shape) wideKernel(d Device, t wideTile) (Kernel, bool) {
+	rows := 64 * t.groups
+	bytes := 2 * s.D * (rows + 4*t.columns)
+	if !s.vector() || s.D != s.E || s.D != 64 && s.D != 128 || bytes > d.Shared || s.rows() <= rows/2 || s.Out.Channel != 1 {
+		return Kernel{}, false
+	}
+	return Kernel{
+		Name:     fmt.Sprintf("flash attention, wgmma, %d rows by %d keys", rows, t.columns),
+		Reason:   fmt.Sprintf("%d rows share the keys of a head", s.rows()),
+		Shared:   []string{common, mma, tile, wideScores(s.DType, t.columns), wideValues(s.DType, s.E), wide},
+		Text:     s.kernel(128*t.groups, 1, fmt.Sprintf("attention::flash_wide<@kernel@_shape, %d, %d>::run(p);", t.groups, t.columns)),
+		Grid:     [3]uint32{uint32((s.rows() + rows - 1) / rows), uint32(s.Groups), uint32(s.Batches)},
+		Threads:  [3]uint32{uint32(128 * t.groups), 1, 1},
+		Dynamic:  bytes,
+		Specific: true,
 	}, true
 }
 
@@ -116,7 +154,7 @@ func (s *Shape) decodeKernel(d Device) (Kernel, bool) {
 	return Kernel{
 		Name:   fmt.Sprintf("attention of %d rows, keys split %d ways", min(s.rows(), decodeRows), splits),
 		Reason: fmt.Sprintf("%d rows share the keys of a head, which are read once by %d blocks", s.rows(), blocks*s.Batches*splits),
-		Shared: []string{common, mma, split, decode},
+		Shared: []string{common, mma, tile, split, decode},
 		Text:   s.kernel(32*splitWarps, 2, fmt.Sprintf("attention::decode<@kernel@_shape, %d>::run(p, scratch, counters);", splitWarps)),
 		Grid:   [3]uint32{uint32(splits), uint32(blocks), uint32(s.Batches)}, Threads: [3]uint32{32 * splitWarps, 1, 1},
 		Scratch:  int64(splits*blocks*s.Batches) * int64(decodeRows*(s.E+2)) * 4,
@@ -129,6 +167,31 @@ func (s *Shape) decodeKernel(d Device) (Kernel, bool) {
 // be.
 func (s *Shape) splits(d Device, blocks, group int) int {
 	return max(1, min((2*d.SMs+blocks-1)/blocks, s.Keys/(2*group)))
+}
+
+// lanesWarps are the warps of a block of lanes.
+const lanesWarps = 4
+
+// lanesKernel is for many queries of any type, own of them for each warp.
+func (s *Shape) lanesKernel(d Device, own int) (Kernel, bool) {
+	each, size := (s.E+31)/32, 4
+	if s.DType == tensor.F64 {
+		size = 8
+	}
+	d4, rows := (s.D+3)/4*4, lanesWarps*own
+	bytes := size * (d4*33 + 32*32*max(1, each) + rows*d4 + rows*32)
+	blocks := (s.rows() + rows - 1) / rows * s.Groups * s.Batches
+	if s.rows() < rows || each*own*size > 256 || bytes > d.Shared || own > 4 && blocks < d.SMs {
+		return Kernel{}, false
+	}
+	return Kernel{
+		Name:   fmt.Sprintf("attention of %d rows by 32 keys", rows),
+		Reason: fmt.Sprintf("%v with %d and %d channels; %d rows share the keys of a head", s.DType, s.D, s.E, s.rows()),
+		Shared: []string{common, lanes},
+		Text:   s.kernel(32*lanesWarps, 1, fmt.Sprintf("attention::by_lanes<@kernel@_shape, %d, %d>::run(p);", lanesWarps, own)),
+		Grid:   [3]uint32{uint32((s.rows() + rows - 1) / rows), uint32(s.Groups), uint32(s.Batches)}, Threads: [3]uint32{32 * lanesWarps, 1, 1},
+		Dynamic: bytes,
+	}, true
 }
 
 // maxGrid is the blocks of by_row, which go on with other rows when there are more.
@@ -168,7 +231,7 @@ func (s *Shape) kernel(threads, blocks int, body string) string {
 	k, real := kinds[s.DType], kinds[s.DType].real
 	const shape = "@kernel@_shape"
 	params := strings.Join([]string{
-		"const " + k.elem + " *q", "const " + k.elem + " *k", "const " + k.elem + " *v", k.elem + " *out",
+		"const " + k.elem + " *q", "const " + k.elem + " *k", "const " + k.elem + " *v", shape + "::out_elem *out",
 		"const " + shape + "::mask_elem *mask", "const " + shape + "::table_elem *table",
 		"const " + shape + "::pos_elem *pos", "const " + shape + "::length_elem *length",
 		real + " *scratch", "unsigned *counters", "int *fault", "int step",

@@ -2,12 +2,13 @@
 //
 // A [Shape] describes one attention with its sizes and steps as constants, and
 // [Candidates] lists the kernels that compute it on an architecture, the default first.
-// There are three:
+// There are these:
 //
 //   - flash, for many queries in half precision: both products on tensor cores, with the
 //     softmax between them in registers.
 //   - decode, for few queries in half precision: keys and values go from memory to
 //     registers, and the keys of a row are shared by blocks.
+//   - lanes, for many queries of every type and any number of channels that fit.
 //   - rows, for every type and any number of channels: a block for each query.
 //
 // The softmax is online: each keeps the largest score so far, the sum of weights relative
@@ -23,7 +24,6 @@ package attention
 import (
 	_ "embed"
 	"fmt"
-	"math"
 	"strings"
 
 	"forgekernel/forge/tensor"
@@ -41,6 +41,8 @@ type Shape struct {
 	Q, K, V, Out           Steps
 	// Aligned says that all four operands begin at multiples of 16 bytes.
 	Aligned bool
+	// Widened says that the result, rounded to DType, is stored as the f32 that it is.
+	Widened bool
 	Mask    *Mask
 	Cache   *Cache
 }
@@ -116,42 +118,28 @@ func integer(d tensor.DType) string {
 	return "i32"
 }
 
-// text is the struct of constants.
-func (s *Shape) text(name string) string {
-	var b strings.Builder
-	k := kinds[s.DType]
-	constant := func(kind string, pairs ...any) {
-		for i := 0; i < len(pairs); i += 2 {
-			fmt.Fprintf(&b, "  static constexpr %s %s = %v;\n", kind, pairs[i], pairs[i+1])
-		}
+// constants is the text of a struct of constants.
+type constants struct{ strings.Builder }
+
+// add appends constants of one type: names and values in turn.
+func (c *constants) add(kind string, pairs ...any) {
+	for i := 0; i < len(pairs); i += 2 {
+		fmt.Fprintf(c, "  static constexpr %s %s = %v;\n", kind, pairs[i], pairs[i+1])
 	}
-	steps := func(name string, a Steps) {
-		constant("i64", name+"_batch", a.Batch, name+"_head", a.Head, name+"_row", a.Row, name+"_step", a.Channel)
-	}
-	fmt.Fprintf(&b, "struct %s {\n  typedef %s elem;\n  typedef %s real;\n", name, k.elem, k.real)
-	constant("int", "kind", k.kind, "batches", s.Batches, "heads", s.Heads, "ratio", s.ratio(), "queries", s.Queries, "keys", s.Keys, "d", s.D, "e", s.E)
-	constant("bool", "causal", s.Causal, "strict", s.Strict, "vector", s.vector(), "cached", s.Cache != nil)
-	scale := s.Scale
-	if s.DType != tensor.F64 {
-		scale = float64(float32(scale))
-	}
-	constant("double", "scale", fmt.Sprintf("%x", math.Abs(scale)))
-	steps("q", s.Q)
-	steps("k", s.K)
-	steps("v", s.V)
-	steps("out", s.Out)
-	mask, masked, over := k.elem, 0, [4]int{}
-	if s.Mask != nil {
-		masked, over = 1, s.Mask.Steps
-		if s.Mask.Bool {
-			mask, masked = "u8", 2
-		}
-	}
-	constant("int", "masked", masked)
-	constant("i64", "mask_batch", over[0], "mask_head", over[1], "mask_row", over[2], "mask_key", over[3])
-	cache, length, table := Cache{}, Index{}, Table{Block: 1}
-	if s.Cache != nil {
-		cache = *s.Cache
+}
+
+func (c *constants) steps(name string, a Steps) {
+	c.add("i64", name+"_batch", a.Batch, name+"_head", a.Head, name+"_row", a.Row, name+"_step", a.Channel)
+}
+
+// cache appends what there is to know of a cache; nil for none. block is the keys of a
+// batch where there is no table.
+func (c *constants) cache(from *Cache, block int) {
+	var cache Cache
+	var length Index
+	table := Table{Block: block}
+	if from != nil {
+		cache = *from
 	}
 	if cache.Length != nil {
 		length = *cache.Length
@@ -159,12 +147,45 @@ func (s *Shape) text(name string) string {
 	if cache.Table != nil {
 		table = *cache.Table
 	}
-	constant("bool", "bounded", cache.Length != nil, "paged", cache.Table != nil)
-	constant("i64", "pos_step", cache.Pos.Step, "length_step", length.Step, "table_row", table.Row, "table_step", table.Step, "blocks", table.Blocks)
-	constant("int", "block", table.Block)
-	fmt.Fprintf(&b, "  typedef %s mask_elem;\n  typedef %s pos_elem;\n  typedef %s length_elem;\n  typedef %s table_elem;\n};\n",
-		mask, integer(cache.Pos.DType), integer(length.DType), integer(table.DType))
-	return b.String()
+	c.add("bool", "bounded", cache.Length != nil, "paged", cache.Table != nil)
+	c.add("i64", "pos_step", cache.Pos.Step, "length_step", length.Step, "table_row", table.Row, "table_step", table.Step, "blocks", table.Blocks)
+	c.add("int", "block", table.Block)
+	fmt.Fprintf(c, "  typedef %s pos_elem;\n  typedef %s length_elem;\n  typedef %s table_elem;\n",
+		integer(cache.Pos.DType), integer(length.DType), integer(table.DType))
+}
+
+// text is the struct of constants.
+func (s *Shape) text(name string) string {
+	c := &constants{}
+	k := kinds[s.DType]
+	fmt.Fprintf(c, "struct %s {\n  typedef %s elem;\n  typedef %s real;\n", name, k.elem, k.real)
+	c.add("int", "kind", k.kind, "batches", s.Batches, "heads", s.Heads, "ratio", s.ratio(), "queries", s.Queries, "keys", s.Keys, "d", s.D, "e", s.E)
+	c.add("bool", "causal", s.Causal, "strict", s.Strict, "vector", s.vector(), "cached", s.Cache != nil, "widened", s.Widened)
+	scale := s.Scale
+	if s.DType != tensor.F64 {
+		scale = float64(float32(scale))
+	}
+	c.add("double", "scale", fmt.Sprintf("%x", scale))
+	c.steps("q", s.Q)
+	c.steps("k", s.K)
+	c.steps("v", s.V)
+	c.steps("out", s.Out)
+	mask, masked, over := k.elem, 0, [4]int{}
+	if s.Mask != nil {
+		masked, over = 1, s.Mask.Steps
+		if s.Mask.Bool {
+			mask, masked = "u8", 2
+		}
+	}
+	c.add("int", "masked", masked)
+	c.add("i64", "mask_batch", over[0], "mask_head", over[1], "mask_row", over[2], "mask_key", over[3])
+	c.cache(s.Cache, 1)
+	out := k.elem
+	if s.Widened {
+		out = k.real
+	}
+	fmt.Fprintf(c, "  typedef %s mask_elem;\n  typedef %s out_elem;\n};\n", mask, out)
+	return c.String()
 }
 
 // Blocks of text, of which kernels need some.
@@ -173,10 +194,16 @@ var (
 	common string
 	//go:embed source/mma.cu
 	mma string
+	//go:embed source/tile.cu
+	tile string
+	//go:embed source/wide.cu
+	wide string
 	//go:embed source/flash.cu
 	flash string
 	//go:embed source/split.cu
 	split string
+	//go:embed source/lanes.cu
+	lanes string
 	//go:embed source/decode.cu
 	decode string
 )

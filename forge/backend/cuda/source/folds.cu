@@ -17,8 +17,8 @@ template <int group> INLINE void sync_() {
     __syncthreads(); \
     if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = lane0_##t(x); \
     __syncthreads(); \
-    x = set_##t(part[0]); \
-    for (int w = 1; w < group / 32; w++) x = op(x, set_##t(part[w])); \
+    x = set_##t(part[threadIdx.x % (group / 32)]); \
+    for (int d = group / 64; d > 0; d /= 2) x = op(x, set_##t(__shfl_xor_sync(~0u, lane0_##t(x), d))); \
     return x; \
   }
 FOLD(prod, f32, float, vf, v_mul) FOLD(sum, f32, float, vf, v_add) FOLD(max, f32, float, vf, v_maximum) FOLD(min, f32, float, vf, v_minimum)

@@ -12,7 +12,7 @@ namespace attention {
 
 template <class S> struct operands {
   const typename S::elem *q, *k, *v;
-  typename S::elem *out;
+  typename S::out_elem *out;
   const typename S::mask_elem *mask;
   const typename S::table_elem *table;
   const typename S::pos_elem *pos;
@@ -43,6 +43,13 @@ template <class S> INLINE typename S::elem narrow(typename S::real x) {
     return x;
   }
 }
+/* Stores a result, rounded to the type of the shape. */
+template <class S> INLINE void put(typename S::out_elem *p, typename S::real x) {
+  const typename S::elem y = narrow<S>(x);
+  if constexpr (S::widened) *p = get<S>(&y);
+  else *p = y;
+}
+
 /* Two numbers in one register, the first in its lower half. */
 template <class S> INLINE unsigned pack(float low, float high) {
   unsigned r;
@@ -74,6 +81,22 @@ template <class S> INLINE int visible(const operands<S> &p, int b, int i) {
     return at < 0 ? 0 : at >= S::keys ? S::keys : (int)at + 1;
   } else {
     return S::causal && !S::strict && i + 1 < S::keys ? i + 1 : S::keys;
+  }
+}
+
+/* The most and the least keys that rows of a block see. */
+template <class S> INLINE void seen_by(const operands<S> &p, int b, int first, int last, int &most, int &least) {
+  most = 0;
+  least = S::keys;
+  if constexpr (S::cached) {
+    for (int i = first / S::ratio; i <= (last - 1) / S::ratio; i++) {
+      const int n = visible(p, b, i);
+      most = n > most ? n : most;
+      least = n < least ? n : least;
+    }
+  } else {
+    most = visible(p, b, (last - 1) / S::ratio);
+    least = visible(p, b, first / S::ratio);
   }
 }
 
@@ -179,13 +202,13 @@ template <class S> INLINE typename S::real finished(typename S::real o, typename
 }
 
 /* The result of one query by one warp, key by key: excluded values are not touched. */
-template <class S> __device__ __noinline__ void attend_row(const operands<S> &p, int b, int h, int i) {
+template <class S> INLINE void attend_row(const operands<S> &p, int b, int h, int i) {
   row_state<S> r;
   attend_keys(p, r, b, h, i, 0, visible(p, b, i), 1);
-  typename S::elem *out = p.out + b * S::out_batch + h * S::out_head + i * S::out_row;
+  typename S::out_elem *out = p.out + b * S::out_batch + h * S::out_head + i * S::out_row;
   const int lane = threadIdx.x % 32;
   for (int c = 0; c < r.each; c++)
-    if (lane + 32 * c < S::e) out[(lane + 32 * c) * S::out_step] = narrow<S>(finished<S>(r.o[c], r.sum));
+    if (lane + 32 * c < S::e) put<S>(out + (lane + 32 * c) * S::out_step, finished<S>(r.o[c], r.sum));
 }
 
 }  // namespace attention

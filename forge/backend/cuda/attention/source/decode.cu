@@ -23,26 +23,20 @@ template <class S, int warps> struct decode {
     const int g = blockIdx.y / row_blocks, first = blockIdx.y % row_blocks * rows;
     const int last = first + rows < limit ? first + rows : limit;
 
-    int most = 0, seen[2];
-    for (int i = first / S::ratio; i <= (last - 1) / S::ratio; i++) {
-      const int n = visible(p, b, i);
-      most = n > most ? n : most;
-    }
+    int most, least;
+    seen_by(p, b, first, last, most, least);
     uint4 q[2][chunks];
     for (int half = 0; half < 2; half++) {
       const int row = first + eighth + 8 * half;
-      seen[half] = row < limit ? visible(p, b, row / S::ratio) : 0;
       const u16 *from = p.q + b * S::q_batch + (g * S::ratio + row % S::ratio) * S::q_head + (i64)(row / S::ratio) * S::q_row + quad * 8;
       #pragma unroll
       for (int c = 0; c < chunks; c++) read(q[half][c], row < limit ? from + c * 32 : nullptr);
     }
-    float o[halves][8][4], top[2], sum[2] = {0, 0};
+    float o[halves * 8][4], top[2], sum[2] = {0, 0};
     top[0] = top[1] = lowest<float>();
     #pragma unroll
-    for (int v = 0; v < halves; v++)
-      for (int n = 0; n < 8; n++)
-        for (int c = 0; c < 4; c++) o[v][n][c] = 0;
-    constexpr float factor = (S::masked == 1 ? 1.0 : (double)S::scale) * 1.4426950408889634;
+    for (int n = 0; n < halves * 8; n++)
+      for (int c = 0; c < 4; c++) o[n][c] = 0;
 
     int from, to;
     share<16 * warps>(most, splits, split, from, to);
@@ -74,47 +68,17 @@ template <class S, int warps> struct decode {
           mma<S>(s[n], a2, k[n][c].z, k[n][c].w);
         }
       }
-      #pragma unroll
-      for (int half = 0; half < 2; half++) {
-        const int row = first + eighth + 8 * half, i = row / S::ratio, h = g * S::ratio + row % S::ratio;
-        float most_ = lowest<float>();
-        #pragma unroll
-        for (int n = 0; n < 2; n++)
-          for (int c = 0; c < 2; c++) {
-            float &x = s[n][half * 2 + c];
-            const int key = j + n * 8 + quad * 2 + c;
-            bool excluded = key >= seen[half] || key >= to;
-            if (excluded) x = lowest<float>();
-            else if (S::masked || S::causal && S::strict) x = masked(p, S::masked == 1 ? x * (float)S::scale : x, b, h, i, key, excluded);
-            most_ = larger(most_, x);
-          }
-        most_ = larger(most_, __shfl_xor_sync(~0u, most_, 1));
-        most_ = larger(most_, __shfl_xor_sync(~0u, most_, 2));
-        const float now = larger(top[half], most_);
-        const float base = now == lowest<float>() ? 0 : now * factor;
-        const float shrink = power(top[half] * factor - base);
-        top[half] = now;
-        float total = 0;
-        #pragma unroll
-        for (int n = 0; n < 2; n++)
-          for (int c = half * 2; c < half * 2 + 2; c++) {
-            s[n][c] = power(__fmaf_rn(s[n][c], factor, -base));
-            total += s[n][c];
-          }
-        sum[half] = __fmaf_rn(sum[half], shrink, total);
-        #pragma unroll
-        for (int w = 0; w < halves; w++)
-          for (int n = 0; n < 8; n++)
-            for (int c = half * 2; c < half * 2 + 2; c++) o[w][n][c] *= shrink;
-      }
-      const unsigned a[4] = {pack<S>(s[0][0], s[0][1]), pack<S>(s[0][2], s[0][3]), pack<S>(s[1][0], s[1][1]), pack<S>(s[1][2], s[1][3])};
+      if (S::masked || S::causal && S::strict || j + 16 > least) exclude(p, s, b, g, first + eighth, j);
+      advance<S>(s, o, top, sum);
+      unsigned a[4];
+      weights<S>(a, s[0], s[1]);
       #pragma unroll
       for (int w = 0; w < halves; w++)
         #pragma unroll
         for (int n = 0; n < 8; n++) {
           const unsigned x[4] = {(&v[w][0].x)[n / 2], (&v[w][1].x)[n / 2], (&v[w][2].x)[n / 2], (&v[w][3].x)[n / 2]};
           const unsigned which = n % 2 ? 0x7632 : 0x5410;
-          mma<S>(o[w][n], a, __byte_perm(x[0], x[1], which), __byte_perm(x[2], x[3], which));
+          mma<S>(o[w * 8 + n], a, __byte_perm(x[0], x[1], which), __byte_perm(x[2], x[3], which));
         }
     }
     #pragma unroll
@@ -126,9 +90,9 @@ template <class S, int warps> struct decode {
       #pragma unroll
       for (int w = 0; w < halves; w++)
         for (int n = 0; n < 8; n++)
-          for (int c = 0; c < 2; c++) to_[w * 64 + (quad * 2 + c) * 8 + n] = o[w][n][half * 2 + c];
+          for (int c = 0; c < 2; c++) to_[w * 64 + (quad * 2 + c) * 8 + n] = o[w * 8 + n][half * 2 + c];
       if (quad == 0) {
-        to_[S::e] = top[half] * factor;
+        to_[S::e] = top[half] * exponent<S>::factor;
         to_[S::e + 1] = total;
       }
     }

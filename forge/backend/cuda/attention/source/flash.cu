@@ -44,19 +44,9 @@ template <class S, int warps, int tiles, int columns> struct flash {
     const int first = ((int)gridDim.x - 1 - (int)blockIdx.x) * rows;  // the rows that see most begin first
     constexpr int all = S::queries * S::ratio;
 
-    /* What the rows of this block see: the most of all, and the least. */
     const int last = first + rows < all ? first + rows : all;
-    int most = 0, least = S::keys;
-    if constexpr (S::cached) {
-      for (int i = first / S::ratio; i <= (last - 1) / S::ratio; i++) {
-        const int n = visible(p, b, i);
-        most = n > most ? n : most;
-        least = n < least ? n : least;
-      }
-    } else {
-      most = visible(p, b, (last - 1) / S::ratio);
-      least = visible(p, b, first / S::ratio);
-    }
+    int most, least;
+    seen_by(p, b, first, last, most, least);
 
     auto key_row = [&](int j, const u16 *from, i64 batch, i64 head, i64 row) -> const u16 * {
       if (j >= most) return nullptr;
@@ -86,8 +76,6 @@ template <class S, int warps, int tiles, int columns> struct flash {
       top[t][0] = top[t][1] = lowest<float>();
       sum[t][0] = sum[t][1] = 0;
     }
-    /* Scores are multiplied by this to become exponents of 2. */
-    constexpr float factor = (S::masked == 1 ? 1.0 : (double)S::scale) * 1.4426950408889634;
     const int own = first + warp * 16 * tiles + lane / 4;  // and 8 more, and 16 more for each tile
     const unsigned q_at = shared_address(memory + (warp * 16 * tiles + lane % 16) * k_width + lane / 16 * 8);
     const unsigned key_at = shared_address(memory + k_at + (lane / 16 * 8 + lane % 8) * k_width + lane / 8 % 2 * 8);
@@ -122,53 +110,16 @@ template <class S, int warps, int tiles, int columns> struct flash {
       __syncthreads();
       if (from + columns < most) load_keys(from + columns);
 
-      if (S::masked || S::causal && S::strict || from + columns > least) {
-        #pragma unroll
-        for (int t = 0; t < tiles; t++)
-          for (int half = 0; half < 2; half++) {
-            const int row = own + 16 * t + 8 * half, i = row / S::ratio, h = g * S::ratio + row % S::ratio;
-            const int seen = row < all ? visible(p, b, i) : 0;
-            #pragma unroll
-            for (int n = 0; n < columns / 8; n++)
-              for (int c = 0; c < 2; c++) {
-                const int j = from + n * 8 + lane % 4 * 2 + c;
-                float &x = s[t][n][half * 2 + c];
-                bool excluded = j >= seen;
-                if (excluded) x = lowest<float>();
-                else if (S::masked || S::causal && S::strict) x = masked(p, S::masked == 1 ? x * (float)S::scale : x, b, h, i, j, excluded);
-              }
-          }
-      }
       #pragma unroll
-      for (int t = 0; t < tiles; t++)
-        for (int half = 0; half < 2; half++) {
-          float most_ = s[t][0][half * 2];
-          #pragma unroll
-          for (int n = 0; n < columns / 8; n++) most_ = larger(most_, larger(s[t][n][half * 2], s[t][n][half * 2 + 1]));
-          most_ = larger(most_, __shfl_xor_sync(~0u, most_, 1));
-          most_ = larger(most_, __shfl_xor_sync(~0u, most_, 2));
-          const float now = larger(top[t][half], most_);
-          const float base = now == lowest<float>() ? 0 : now * factor;
-          const float shrink = power(top[t][half] * factor - base);
-          top[t][half] = now;
-          float total = 0;
-          #pragma unroll
-          for (int n = 0; n < columns / 8; n++)
-            for (int c = half * 2; c < half * 2 + 2; c++) {
-              s[t][n][c] = power(__fmaf_rn(s[t][n][c], factor, -base));
-              total += s[t][n][c];
-            }
-          sum[t][half] = __fmaf_rn(sum[t][half], shrink, total);
-          #pragma unroll
-          for (int n = 0; n < ep / 8; n++)
-            for (int c = half * 2; c < half * 2 + 2; c++) o[t][n][c] *= shrink;
-        }
+      for (int t = 0; t < tiles; t++) {
+        if (S::masked || S::causal && S::strict || from + columns > least) exclude(p, s[t], b, g, own + 16 * t, from);
+        advance<S>(s[t], o[t], top[t], sum[t]);
+      }
       #pragma unroll
       for (int k = 0; k < columns / 16; k++) {
         unsigned a[tiles][4];
         #pragma unroll
-        for (int t = 0; t < tiles; t++)
-          for (int c = 0; c < 4; c++) a[t][c] = pack<S>(s[t][2 * k + c / 2][c % 2 * 2], s[t][2 * k + c / 2][c % 2 * 2 + 1]);
+        for (int t = 0; t < tiles; t++) weights<S>(a[t], s[t][2 * k], s[t][2 * k + 1]);
         #pragma unroll
         for (int n = 0; n < ep / 16; n++) {
           unsigned f[4];
@@ -183,41 +134,7 @@ template <class S, int warps, int tiles, int columns> struct flash {
     }
 
     #pragma unroll
-    for (int t = 0; t < tiles; t++)
-      for (int half = 0; half < 2; half++) {
-        float total = sum[t][half];
-        total += __shfl_xor_sync(~0u, total, 1);
-        total += __shfl_xor_sync(~0u, total, 2);
-        const int row = own + 16 * t + 8 * half, i = row / S::ratio, h = g * S::ratio + row % S::ratio;
-        const float one = finished<S>(1, total);
-        bool bad = false;
-        u16 *out = p.out + b * S::out_batch + h * S::out_head + (i64)i * S::out_row;
-        #pragma unroll
-        for (int n = 0; n < ep / 8; n++) {
-          float x = o[t][n][half * 2] * one, y = o[t][n][half * 2 + 1] * one;
-          if (total == 0) x = y = one;
-          bad = bad || x != x || y != y;
-          const int c = n * 8 + lane % 4 * 2;
-          const unsigned both = pack<S>(x, y);
-          if (row < all) {
-            if (S::vector && S::out_step == 1) {
-              if (c < S::e) *(unsigned *)(out + c) = both;
-            } else {
-              if (c < S::e) out[c * S::out_step] = (u16)both;
-              if (c + 1 < S::e) out[(c + 1) * S::out_step] = (u16)(both >> 16);
-            }
-          }
-        }
-        /* A value that is no number reaches rows that do not see it, with weight zero. */
-        if constexpr ((S::causal || S::cached || S::masked) && !S::strict) {
-          unsigned rows_ = __ballot_sync(~0u, bad && row < all);
-          __syncwarp();
-          for (; rows_; rows_ &= rows_ - 1) {
-            const int at = __shfl_sync(~0u, row, __ffs(rows_) - 1);
-            attend_row(p, b, g * S::ratio + at % S::ratio, at / S::ratio);
-          }
-        }
-      }
+    for (int t = 0; t < tiles; t++) store(p, o[t], sum[t], b, g, own + 16 * t);
   }
 };
 

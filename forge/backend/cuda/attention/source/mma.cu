@@ -11,6 +11,10 @@ template <class S> INLINE void mma(float (&c)[4], const unsigned (&a)[4], unsign
                  : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
+/* The wide products of sm_90a, for a type of elements and so many columns; see wgmma.go. */
+template <int kind, int columns> struct wide_scores;
+template <int kind, int columns> struct wide_values;
+
 INLINE unsigned shared_address(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
 
 /* Four 8 x 8 matrices, whose rows the lanes name eight by eight. */

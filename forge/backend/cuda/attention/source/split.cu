@@ -28,7 +28,7 @@ INLINE void finish(partial<S, warps, count> &all, const operands<S> &p, int b, i
   auto store = [&](int r, int c, real o, real sum) {
     const real x = finished<S>(o, sum);
     if (x != x) bad[r] = true;
-    p.out[place_of(first + r) + c * S::out_step] = narrow<S>(x);
+    put<S>(p.out + place_of(first + r) + c * S::out_step, x);
   };
   real *own = scratch + (i64)split * count * part::width;
   for (int u = threadIdx.x; u < count * S::e; u += part::threads) {
