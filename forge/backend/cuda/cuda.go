@@ -140,7 +140,7 @@ func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable,
 func (b *Backend) unit() *unit {
 	u := newUnit(targetOf(b.Context.Device))
 	if b.Select != nil {
-		u.triton = b.Triton
+		u.triton, u.device = b.Triton, b.Context
 	}
 	return u
 }

@@ -96,9 +96,12 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 // addNode adds the steps of a node, and says what they are and why.
 func (p *program) addNode(n *ir.Node) (kernel, reason string, err error) {
 	list, reasons := p.choices(n)
-	foreign, without := p.tritonChoices(n)
-	if without != "" {
-		reasons = append(reasons, without)
+	var foreign []choice
+	for _, candidates := range []func(*ir.Node) ([]choice, string){p.libraryChoices, p.tritonChoices} {
+		more, without := candidates(n)
+		if foreign = append(foreign, more...); without != "" {
+			reasons = append(reasons, without)
+		}
 	}
 	p.absent[n] = reasons
 	if len(list)+len(foreign) == 0 {

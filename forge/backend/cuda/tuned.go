@@ -74,15 +74,20 @@ func (b *Backend) selector(u *unit, g *ir.Graph) (Selector, error) {
 	return b.picks(u, r, of), nil
 }
 
-// picks selects what a record says. Triton is asked only if the record picks one of its
-// kernels, which must then be of the version that was measured.
+// picks selects what a record says. Triton and libraries are asked only if the record
+// picks one of their kernels; those of Triton must then be of the version that was
+// measured, and those of libraries have it in their names.
 func (b *Backend) picks(u *unit, r *tuning.Record, of map[string]string) Selector {
 	nodes := make(map[string]*tuning.Node)
 	wantsTriton := false
 	for i := range r.Nodes {
 		n := &r.Nodes[i]
 		nodes[n.Shape] = n
-		wantsTriton = wantsTriton || strings.HasPrefix(n.Candidates[n.Pick()].Name, tritonPrefix)
+		name := n.Candidates[n.Pick()].Name
+		wantsTriton = wantsTriton || strings.HasPrefix(name, tritonPrefix)
+		if strings.HasPrefix(name, libraryPrefix) {
+			u.device = b.Context
+		}
 	}
 	other := ""
 	if wantsTriton && b.Triton != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"forgekernel/forge/backend/cuda/driver"
 	"forgekernel/forge/backend/cuda/nvrtc"
 	"forgekernel/forge/backend/triton/compile"
 )
@@ -15,6 +16,8 @@ type unit struct {
 	known    map[string]string // the names of kernels, by text
 	shared   map[string]bool   // blocks that are there
 	specific bool              // it has instructions of one architecture alone
+	// device is asked for the products of libraries; nil for none.
+	device *driver.Context
 	// triton offers kernels of Triton beside those of the file; nil for none.
 	triton func() (*compile.Compiler, error)
 }
