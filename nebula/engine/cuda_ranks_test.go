@@ -2,7 +2,9 @@ package engine
 
 import (
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,40 +65,47 @@ func TestGPURanks(t *testing.T) {
 	}
 }
 
-// BenchmarkGPURanks decodes one request with the shape of Llama 3.1 8B in bf16, on one
-// GPU and on two that share each layer, or the layers.
+// BenchmarkGPURanks decodes one request with the shapes of Llama 3 in bf16, on one GPU
+// and on two that share each layer, or the layers. FORGE_SHAPES picks some of the shapes.
 func BenchmarkGPURanks(b *testing.B) {
-	for _, l := range []shard.Layout{{TP: 1, PP: 1}, {TP: 2, PP: 1}, {TP: 1, PP: 2}} {
-		b.Run(l.String(), func(b *testing.B) {
-			c := llamaShape(4096, 32, 32, 14336, false)
-			m, err := model.Seeded(c, 1)
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer m.Close()
-			options := LocalOptions{Backends: gpus(b, l.Ranks()), Options: Options{DType: tensor.BF16, Context: 2048, MaxRows: 1}, Deadline: 2 * time.Minute}
-			e, err := Local(b.Context(), m, l, options)
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer func() {
-				if err := e.Close(); err != nil {
-					b.Error(err)
-				}
-			}()
-			d := newDecoder(b, e)
-			for d.pos < 128 {
-				d.step(b)
-			}
-			var steps []time.Duration
-			for b.Loop() {
-				start := time.Now()
-				d.step(b)
-				steps = append(steps, time.Since(start))
-			}
-			slices.Sort(steps)
-			b.ReportMetric(1e3*steps[len(steps)/2].Seconds(), "ms/token")
-			b.ReportMetric(1e3*steps[0].Seconds(), "ms/token-least")
-		})
+	for _, name := range []string{"1B", "8B"} {
+		if pick := os.Getenv("FORGE_SHAPES"); pick != "" && !strings.Contains(pick, name) {
+			continue
+		}
+		m, err := model.Seeded(shapesOfLlama[name], 1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, l := range []shard.Layout{{TP: 1, PP: 1}, {TP: 2, PP: 1}, {TP: 1, PP: 2}} {
+			b.Run(name+"/"+strings.ReplaceAll(l.String(), " ", ""), func(b *testing.B) { benchmarkGPURanks(b, m, l) })
+		}
+		m.Close()
 	}
+}
+
+func benchmarkGPURanks(b *testing.B, m *model.Model, l shard.Layout) {
+	start := time.Now()
+	e, err := Local(b.Context(), m, l, LocalOptions{Backends: gpus(b, l.Ranks()), Options: Options{DType: tensor.BF16, Context: 2048, MaxRows: 1}, Deadline: 2 * time.Minute})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() {
+		if err := e.Close(); err != nil {
+			b.Error(err)
+		}
+	}()
+	d := newDecoder(b, e)
+	for d.pos < 128 {
+		d.step(b)
+	}
+	b.Logf("ready after %v", time.Since(start).Round(time.Millisecond))
+	var steps []time.Duration
+	for b.Loop() {
+		start := time.Now()
+		d.step(b)
+		steps = append(steps, time.Since(start))
+	}
+	slices.Sort(steps)
+	b.ReportMetric(1e3*steps[len(steps)/2].Seconds(), "ms/token")
+	b.ReportMetric(1e3*steps[0].Seconds(), "ms/token-least")
 }
