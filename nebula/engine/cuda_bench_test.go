@@ -42,6 +42,11 @@ func llamaShape(hidden, layers, heads, ff int, tied bool) model.Config {
 	}
 }
 
+// shapesOfLlama are those that decodes are measured with.
+var shapesOfLlama = map[string]model.Config{
+	"1B": llamaShape(2048, 16, 32, 8192, true), "8B": llamaShape(4096, 32, 32, 14336, false),
+}
+
 // TestGPU compares small models on a GPU with the reference.
 func TestGPU(t *testing.T) {
 	for _, c := range []model.Config{tinyConfig(), llamaConfig()} {
@@ -66,14 +71,11 @@ func TestGPU(t *testing.T) {
 // weights from a seed, and reports the share of the device's copy bandwidth that reading
 // the weights takes. FORGE_SHAPES picks some of the shapes.
 func BenchmarkGPUDecode(b *testing.B) {
-	shapes := map[string]model.Config{
-		"1B": llamaShape(2048, 16, 32, 8192, true), "8B": llamaShape(4096, 32, 32, 14336, false),
-	}
 	for _, name := range []string{"1B", "8B"} {
 		if pick := os.Getenv("FORGE_SHAPES"); pick != "" && !strings.Contains(pick, name) {
 			continue
 		}
-		b.Run(name, func(b *testing.B) { benchmarkGPUDecode(b, shapes[name]) })
+		b.Run(name, func(b *testing.B) { benchmarkGPUDecode(b, shapesOfLlama[name]) })
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 // target is what kernels are made for.
 type target struct {
 	capability driver.Capability
-	sms        int // streaming multiprocessors
-	shared     int // bytes of shared memory that a block may ask for
+	sms        int  // streaming multiprocessors
+	shared     int  // bytes of shared memory that a block may ask for
 	overlap    bool // a kernel may get ready while the one before it runs
 }
 
