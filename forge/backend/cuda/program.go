@@ -27,6 +27,8 @@ type program struct {
 	moved   map[*ir.Value]planned.Place // values that stand elsewhere than the plan says
 	uses    map[*ir.Value]int           // how often values are read, and returned
 	appends map[*ir.Node]*appending     // by the last of the nodes
+	gates   map[*ir.Node]*ir.Node       // by a product, what multiplies it
+	rooms   rooms                       // of moved values
 	// The most that the scratch memory and the counters of a node need, in bytes.
 	scratch, counters int64
 }
@@ -60,6 +62,7 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 	}
 	p.countUses()
 	p.findAppends()
+	p.findGates()
 	if choose == nil {
 		p.choose = first
 	}
@@ -175,6 +178,7 @@ func (p *program) countUses() {
 // addLoops adds the steps of a node as loops.
 func (p *program) addLoops(n *ir.Node, why string) (kernel, reason string, err error) {
 	kernels, err := loop.LowerWide(n, p.Strides)
+	kernels = p.withGate(n, kernels)
 	if err != nil {
 		return "", "", refused(err, why)
 	}

@@ -70,7 +70,6 @@ func (p *program) findAppends() {
 	for i, n := range p.Graph.Nodes {
 		at[n] = i
 	}
-	var memory rooms
 	read := p.lastReads(at)
 	for _, n := range p.Graph.Nodes {
 		a := p.appending(n)
@@ -88,11 +87,11 @@ func (p *program) findAppends() {
 		for _, v := range []*ir.Value{a.q.source, a.k.source, a.v.source} {
 			base := p.owner(v)
 			if place := p.Program.Place(base); base.Def != nil && place.Buffer >= 0 && p.Buffers[place.Buffer].Slot >= 0 {
-				memory.move(p, base, at[base.Def], max(last, read[base]))
+				p.rooms.move(p, base, at[base.Def], max(last, read[base]))
 			}
 		}
 		if len(a.q.nodes) > 0 {
-			memory.move(p, a.q.result, last, at[n])
+			p.rooms.move(p, a.q.result, last, at[n])
 		}
 		p.appends[a.last()] = a
 		for _, m := range a.nodes[:len(a.nodes)-1] {
