@@ -30,6 +30,19 @@ func (c rowsCut) slicesOf(s *Shape, sms int) int {
 	return min(most, 32, max(1, int(c.perSM*float64(sms)/float64(blocks)+0.5)))
 }
 
+// shared is the bytes of shared memory that a block of rows_across has: its ring, and A where
+// there is room for it, or the sums of its warps.
+func (c rowsCut) shared(s *Shape, slice int) int {
+	if c.function != "rows_across" {
+		return 0
+	}
+	bytes := c.ahead * c.unroll * c.warps * 32 * 16
+	if a := s.M * slice * 4; a <= maxHeld {
+		bytes += a
+	}
+	return max(bytes, c.warps*c.columnsOf(s)*s.M*4)
+}
+
 // rows is a kernel in which B streams through once.
 func (s *Shape) rows(c rowsCut, sms int) Kernel {
 	t := &text{shape: s}
@@ -44,18 +57,12 @@ func (s *Shape) rows(c rowsCut, sms int) Kernel {
 	t.constant("unroll", c.unroll)
 	t.constant("slice", slice)
 	t.constant("slices", count)
-	bytes := 0
+	bytes := c.shared(s, slice)
 	name := fmt.Sprintf("%s of %d columns, %d warps, unroll %d", c.function, bn, c.warps, c.unroll)
 	if c.function == "rows_across" {
-		held := s.M*slice*4 <= maxHeld
 		t.constant("lanes", c.lanes)
 		t.constant("ahead", c.ahead)
-		t.constant("held", held)
-		bytes = c.ahead * c.unroll * threads * 16
-		if held {
-			bytes += s.M * slice * 4
-		}
-		bytes = max(bytes, c.warps*bn*s.M*4)
+		t.constant("held", s.M*slice*4 <= maxHeld)
 		name += fmt.Sprintf(", %d steps ahead", c.ahead-1)
 	}
 	args := withExtra(s, Out, A, B, Scratch, Counters)
@@ -122,7 +129,8 @@ func (s *Shape) rowsOf(t Target) []rowsCut {
 		case "rows_along":
 			ok = s.M <= maxRows && alongB && alongA && wholeA
 		case "rows_across":
-			ok = s.M <= maxRows && !alongB
+			slice, _ := slicing(s.K, c.slicesOf(s, t.SMs), 64)
+			ok = s.M <= maxRows && !alongB && c.shared(s, slice) <= t.Shared
 		}
 		if ok && wholeB {
 			list = append(list, c)
