@@ -1,6 +1,11 @@
 package pass
 
-import "forgekernel/forge/ir"
+import (
+	"fmt"
+
+	"forgekernel/forge/ir"
+	"forgekernel/forge/tensor"
+)
 
 var shareRule = Rule{"share", true, "equal operators, attributes and operands have equal results"}
 
@@ -18,8 +23,11 @@ func commonSubexpressions(g *ir.Graph, r *report) error {
 	taken := takenStorage(g)
 	for _, n := range g.Nodes {
 		redirect(n.In, instead)
-		key := n.Key(number)
+		key := keyOf(n, number)
 		earlier := first[key]
+		if earlier != nil && !equalConstants(earlier, n) {
+			earlier = nil
+		}
 		if earlier != nil {
 			if by := blocker(taken, earlier, n); by != nil {
 				r.declined(&shareRule, n.Out[0], siteName(by.Out[0])+" takes the storage of one of two equal results", earlier.Out...)
@@ -43,6 +51,29 @@ func commonSubexpressions(g *ir.Graph, r *report) error {
 	}
 	redirect(g.Outputs, instead)
 	return nil
+}
+
+// sampled is the elements of a constant from which on its key has some of them: a hash of
+// the weights of a large model takes longer than all passes.
+const sampled = 1 << 16
+
+// keyOf is [ir.Node.Key], but for large constants, which may differ where it is equal.
+func keyOf(n *ir.Node, number map[*ir.Value]int) string {
+	if n.Op.Class != ir.Constant || n.Out[0].Spec.Elements() < sampled {
+		return n.Key(number)
+	}
+	t := n.Tensor("value")
+	var some [64]float64
+	for i := range some {
+		some[i] = t.Elem((t.Len() - 1) / (len(some) - 1) * i)
+	}
+	return fmt.Sprint(n.Out[0].Spec, some)
+}
+
+// equalConstants compares the bits of two constants with equal keys; other nodes with
+// equal keys are equal.
+func equalConstants(a, b *ir.Node) bool {
+	return a.Op.Class != ir.Constant || tensor.Identical(a.Tensor("value"), b.Tensor("value"))
 }
 
 // blocker is a node that takes the storage of a result of one of the nodes.

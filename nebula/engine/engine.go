@@ -56,6 +56,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"forgekernel/forge/tensor"
 )
 
 // Engine executes steps. It is safe for concurrent use.
@@ -107,9 +109,11 @@ type Ticket uint64
 // Result is what a step gave.
 type Result struct {
 	// Logits has an entry for each row of the step: Info.Vocab numbers, or nil for a row
-	// that did not ask. They belong to the caller.
+	// that did not ask. They belong to the caller, until Release.
 	Logits [][]float32
 	Times  Times
+	rooms  []*tensor.Tensor // in which the logits are
+	home   *rooms
 }
 
 // Times are those of one step on the clock of rank 0.

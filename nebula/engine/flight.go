@@ -31,6 +31,7 @@ type flights struct {
 	flying []*flight // not completed, in order
 	since  time.Time // when the first of these became the first
 	spare  []*flight
+	rooms  rooms
 	steps  uint64 // completed
 	total  uint64 // tokens of completed steps
 }
@@ -49,6 +50,7 @@ func (l *flights) launch(w *work) *flight {
 		f = &flight{done: make(chan struct{}, 1)}
 	}
 	f.set(w)
+	f.result.home = &l.rooms
 	if l.known == nil {
 		l.known = make(map[uint64]*flight)
 	}
@@ -173,6 +175,15 @@ func (f *flight) deliver(p *pass, logits *tensor.Tensor) error {
 	return nil
 }
 
+// room gives a tensor for logits, which goes with the result.
+func (f *flight) room(rows, vocab int) (*tensor.Tensor, error) {
+	t, err := f.result.home.take(rows, vocab)
+	if err == nil {
+		f.result.rooms = append(f.result.rooms, t)
+	}
+	return t, err
+}
+
 // receive takes the logits of all passes from the last stage.
 func (f *flight) receive(ctx context.Context, from collective.Group, vocab int, none *tensor.Tensor) (err error) {
 	defer protect(&err)
@@ -180,7 +191,7 @@ func (f *flight) receive(ctx context.Context, from collective.Group, vocab int, 
 		p := &f.passes[i]
 		logits := none
 		if p.logits {
-			if logits, err = tensor.Zeros(tensor.F32, p.rows, vocab); err != nil {
+			if logits, err = f.room(p.rows, vocab); err != nil {
 				return err
 			}
 		}

@@ -39,7 +39,8 @@ func (l *Leader) execute(ctx context.Context, j job) error {
 	if !l.self.place.Last() {
 		return l.self.execute(ctx, j.work, scratch, func(*pass, *tensor.Tensor) error { return nil })
 	}
-	if err := l.self.execute(ctx, j.work, (*program).newLogits, f.deliver); err != nil {
+	room := func(p *program) (*tensor.Tensor, error) { return f.room(p.rows, l.self.model.Config.Vocab) }
+	if err := l.self.execute(ctx, j.work, room, f.deliver); err != nil {
 		return err
 	}
 	l.landed(f)

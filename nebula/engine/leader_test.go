@@ -331,3 +331,36 @@ func TestKernelsAreTraced(t *testing.T) {
 		}
 	}
 }
+
+// TestRooms sees that the memory of logits is used again once it is given back, and not
+// before.
+func TestRooms(t *testing.T) {
+	c := llamaConfig()
+	l := local(t, seeded(t, c), 1, 1, LocalOptions{Options: Options{BlockSize: 4, Blocks: 64}})
+	step := func(pos int) Result {
+		ticket, err := l.Submit(t.Context(), Step{[]Row{{Request: 1, Tokens: []int32{3}, Pos: pos, Blocks: []int32{0, 1}, Logits: true}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := l.Wait(t.Context(), ticket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	a := step(0)
+	b := step(1)
+	if &a.Logits[0][0] == &b.Logits[0][0] {
+		t.Error("two results have their logits in the same memory")
+	}
+	home := &a.Logits[0][0]
+	a.Release()
+	a.Release()
+	if a.Logits != nil {
+		t.Error("a result that was given back has logits")
+	}
+	third, fourth := step(2), step(3)
+	if &third.Logits[0][0] != home || &fourth.Logits[0][0] == home {
+		t.Error("memory that was given back is not used once again")
+	}
+}

@@ -163,8 +163,3 @@ func (p *program) fill(rows []Row, of []int) {
 		}
 	}
 }
-
-// newLogits is room for logits that the caller of Wait gets.
-func (p *program) newLogits() (*tensor.Tensor, error) {
-	return tensor.Zeros(tensor.F32, p.exe.Graph().Outputs[0].Spec.Shape...)
-}

@@ -232,7 +232,7 @@ func scratch(p *program) (*tensor.Tensor, error) {
 	if p.outputs[0] != nil {
 		return p.outputs[0], nil
 	}
-	return p.newLogits()
+	return tensor.Zeros(tensor.F32, p.exe.Graph().Outputs[0].Spec.Shape...)
 }
 
 // deliver tells rank 0 that the last stage has done a pass, with the logits if there
@@ -302,8 +302,8 @@ func (w *worker) failed() error {
 	return w.cause
 }
 
-// watch fails the rank when rank 0 gives no sign of life once it has begun to. A rank
-// that is busy with a command hears nothing: calls of groups have deadlines of their own.
+// watch fails the rank when rank 0 gives no sign of life. A rank that is busy with a
+// command hears nothing: calls of groups have deadlines of their own.
 func (w *worker) watch(end <-chan struct{}) {
 	tick := time.NewTicker(w.deadline / 8)
 	defer tick.Stop()
@@ -313,11 +313,11 @@ func (w *worker) watch(end <-chan struct{}) {
 			return
 		case <-tick.C:
 		}
-		limit := w.deadline
+		limit := w.conn.patience(w.deadline)
 		if w.handling.Load() {
-			limit *= 2
+			limit = 2 * w.deadline
 		}
-		if silent := w.conn.silent(); w.conn.pinged.Load() && silent > limit {
+		if silent := w.conn.silent(); silent > limit {
 			w.fail(opHeartbeat, silence(0, w.conn.epoch, silent))
 			return
 		}

@@ -29,6 +29,7 @@ type resources struct {
 	m         *memory
 	c         *driver.Context
 	module    *driver.Module
+	beside    []*driver.Module   // of steps with code of their own
 	constants map[int]*uploaded  // by buffer
 	functions []*driver.Function // of the steps; nil for calls of libraries
 	mu        sync.Mutex
@@ -82,7 +83,16 @@ func (d *resources) function(i int, s *step) error {
 	if s.call != nil {
 		return nil
 	}
-	f, err := d.module.Function(s.name)
+	var f *driver.Function
+	var err error
+	if s.machine == nil {
+		f, err = d.module.Function(s.name)
+	} else {
+		var m *driver.Module
+		if m, f, err = s.machine.load(d.c); m != nil {
+			d.beside = append(d.beside, m)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -133,8 +143,10 @@ func (d *resources) giveBack() {
 	for _, k := range d.constants {
 		_ = d.m.drop(k)
 	}
-	if d.module != nil {
-		_ = d.c.Do(context.Background(), d.module.Close)
+	for _, m := range append(d.beside, d.module) {
+		if m != nil {
+			_ = d.c.Do(context.Background(), m.Close)
+		}
 	}
 }
 

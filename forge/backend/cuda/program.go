@@ -21,6 +21,8 @@ type program struct {
 	steps   []step
 	kernels []backend.Kernel
 	canFail bool
+	// absent says of nodes which templates refused them, and why.
+	absent  map[*ir.Node][]string
 	covered map[*ir.Node]*ir.Node       // nodes that the pieces of an earlier one compute
 	moved   map[*ir.Value]planned.Place // values that stand elsewhere than the plan says
 	uses    map[*ir.Value]int           // how often values are read, and returned
@@ -34,8 +36,9 @@ type step struct {
 	node *ir.Node // nil for the copy of an output
 	name string
 	launch
-	args []planned.Place // addresses, in the order of the kernel's parameters; then int *fault, int step
-	call call            // instead of a kernel: a library's; nil for kernels
+	args     []planned.Place // addresses, in the order of the kernel's parameters; then int *fault, int step
+	call     call            // instead of a kernel: a library's; nil for kernels
+	*machine                 // machine code that is not the program's; nil for kernels in CUDA C
 }
 
 // String names the value that a step computes, or its kernel.
@@ -51,7 +54,10 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 	if err != nil {
 		return nil, err
 	}
-	p := &program{Program: laid, unit: u, choose: choose, covered: make(map[*ir.Node]*ir.Node), moved: make(map[*ir.Value]planned.Place)}
+	p := &program{
+		Program: laid, unit: u, choose: choose, absent: make(map[*ir.Node][]string),
+		covered: make(map[*ir.Node]*ir.Node), moved: make(map[*ir.Value]planned.Place),
+	}
 	p.countUses()
 	p.appends = p.findAppends()
 	if choose == nil {
@@ -74,7 +80,7 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 		p.kernels = append(p.kernels, told)
 	}
 	if missing.Reasons != nil {
-		return nil, missing
+		return p, missing // what the other nodes have can still be looked at
 	}
 	for _, i := range p.Copied {
 		v := p.Graph.Outputs[i]
@@ -89,23 +95,27 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 
 // addNode adds the steps of a node, and says what they are and why.
 func (p *program) addNode(n *ir.Node) (kernel, reason string, err error) {
-	list, reasons := p.choices(n)
-	if len(list) == 0 {
+	list, reasons := p.ask(templates, n)
+	foreign, without := p.ask(p.unit.beside, n)
+	reasons = append(reasons, without...)
+	p.absent[n] = reasons
+	if len(list)+len(foreign) == 0 {
 		return p.addLoops(n, strings.Join(reasons, "; "))
 	}
+	loops := choice{name: n.Op.Name + ", CUDA C", reason: "as a loop nest"}
+	list = slices.Concat(list, []choice{loops}, foreign)
 	var names []Candidate
 	for _, c := range list {
 		names = append(names, Candidate{c.name, c.reason})
 	}
-	loops := Candidate{n.Op.Name + ", CUDA C", "as a loop nest"}
-	pick, why := p.choose(n, append(names, loops))
-	switch {
-	case pick < 0 || pick > len(list):
-		return "", "", fmt.Errorf("candidate %d was picked of %d", pick, len(list)+1)
-	case pick == len(list):
-		return p.addLoops(n, cmp.Or(why, loops.Reason))
+	pick, why := p.choose(n, names)
+	if pick < 0 || pick >= len(list) {
+		return "", "", fmt.Errorf("candidate %d was picked of %d", pick, len(list))
 	}
 	c := list[pick]
+	if c.pieces == nil {
+		return p.addLoops(n, cmp.Or(why, c.reason))
+	}
 	for _, m := range c.covers {
 		p.covered[m] = n
 	}
@@ -169,7 +179,7 @@ func (p *program) addLoops(n *ir.Node, why string) (kernel, reason string, err e
 		return "", "", err
 	}
 	locals := make(map[*loop.Local]planned.Place)
-	for _, k := range kernels {
+	for _, k := range p.unit.target.inPasses(kernels) {
 		var args []planned.Place
 		for _, q := range k.Params {
 			if q.Value != nil {
@@ -239,8 +249,8 @@ func (p *program) print(k *loop.Kernel, args []planned.Place) ([]piece, error) {
 // add makes steps of pieces, and puts their kernels into the unit.
 func (p *program) add(n *ir.Node, op string, pieces []piece) {
 	for _, k := range pieces {
-		s := step{node: n, name: op, launch: k.launch, args: k.args, call: k.call}
-		if k.call == nil {
+		s := step{node: n, name: op, launch: k.launch, args: k.args, call: k.call, machine: k.machine}
+		if k.call == nil && k.machine == nil {
 			s.name = p.unit.add(op, k)
 		}
 		p.steps = append(p.steps, s)

@@ -56,6 +56,8 @@ type piece struct {
 	// into the stream, which is being captured, and gets the addresses of args. ctx
 	// has the groups of ranks ([forgekernel/forge/backend.Group]).
 	call call
+	// machine is machine code in place of text; nil for kernels in CUDA C.
+	machine *machine
 }
 
 // call puts a library's work into a stream.
@@ -106,8 +108,8 @@ type Selector func(n *ir.Node, list []Candidate) (pick int, why string)
 // first is the selector of defaults.
 func first(*ir.Node, []Candidate) (int, string) { return 0, "" }
 
-// choices asks the templates about a node. The reasons are of those that refused.
-func (p *program) choices(n *ir.Node) (list []choice, reasons []string) {
+// ask asks templates about a node. The reasons are of those that refused.
+func (p *program) ask(templates []template, n *ir.Node) (list []choice, reasons []string) {
 	for _, t := range templates {
 		more, why := t(p, n)
 		list = append(list, more...)
