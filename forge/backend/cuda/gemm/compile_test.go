@@ -19,6 +19,7 @@ const prelude = `#define INLINE_MEMBER __device__ __forceinline__
 typedef int i32;
 typedef long long i64;
 typedef unsigned short u16;
+#define ENTER
 `
 
 // source is a file with kernels k0, k1, ....

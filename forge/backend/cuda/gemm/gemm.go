@@ -26,6 +26,9 @@ type Shape struct {
 	A, B    Matrix
 	Out     Matrix // its Column is 1
 	Finish  Finish
+	// Early says that no kernel before this one writes B, so that a kernel may ask for
+	// elements of it before those have ended. Such a kernel waits by itself, with ENTER.
+	Early bool
 }
 
 // Finish is what becomes of a sum, in CUDA C.
@@ -66,6 +69,7 @@ type Piece struct {
 	SharedBytes   int
 	Args          []Arg
 	Specific      bool // needs sm_90a
+	Enters        bool // begins early; see [Shape.Early]
 }
 
 // batches is the number of products.
