@@ -158,6 +158,7 @@ func TestText(t *testing.T) {
   static constexpr int threads = 256;
   static constexpr int unroll = 2;
   static constexpr int slices = 1;
+  static constexpr bool enters = false;
 };
 extern "C" __global__ void __launch_bounds__(256, 1) @kernel@(float *out, const float *a, const gemm::bf16_t *b, const float *p3, int *fault, int step) {
   extern __shared__ __align__(1024) char gemm_memory[];
