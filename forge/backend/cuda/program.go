@@ -26,7 +26,7 @@ type program struct {
 	covered map[*ir.Node]*ir.Node       // nodes that the pieces of an earlier one compute
 	moved   map[*ir.Value]planned.Place // values that stand elsewhere than the plan says
 	uses    map[*ir.Value]int           // how often values are read, and returned
-	appends map[*ir.Node]*appending     // by the first of the nodes
+	appends map[*ir.Node]*appending     // by the last of the nodes
 	// The most that the scratch memory and the counters of a node need, in bytes.
 	scratch, counters int64
 }
@@ -59,7 +59,7 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 		covered: make(map[*ir.Node]*ir.Node), moved: make(map[*ir.Value]planned.Place),
 	}
 	p.countUses()
-	p.appends = p.findAppends()
+	p.findAppends()
 	if choose == nil {
 		p.choose = first
 	}
@@ -73,7 +73,11 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 			told.Reason = fmt.Sprintf("the kernel of %v computes it too", by.Out[0])
 		}
 		if told.Reason == "" {
-			if told.Kernel, told.Reason, err = p.addNode(n); err != nil {
+			add := func() (kernel, reason string, err error) { return p.addNode(n) }
+			if a := p.appends[n]; a != nil {
+				add = func() (kernel, reason string, err error) { return p.addAppending(a) }
+			}
+			if told.Kernel, told.Reason, err = add(); err != nil {
 				missing.Reasons = append(missing.Reasons, fmt.Sprintf("%v = %s: %v", n.Out[0], n.Op.Name, err))
 			}
 		}
@@ -95,11 +99,9 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 
 // addNode adds the steps of a node, and says what they are and why.
 func (p *program) addNode(n *ir.Node) (kernel, reason string, err error) {
-	list, reasons := p.choices(n)
-	foreign, without := p.tritonChoices(n)
-	if without != "" {
-		reasons = append(reasons, without)
-	}
+	list, reasons := p.ask(templates, n)
+	foreign, without := p.ask(p.unit.beside, n)
+	reasons = append(reasons, without...)
 	p.absent[n] = reasons
 	if len(list)+len(foreign) == 0 {
 		return p.addLoops(n, strings.Join(reasons, "; "))
