@@ -142,6 +142,11 @@ func (t *tuner) measure(ctx context.Context, p *program, n *ir.Node, m *tuning.N
 		for _, r := range runners {
 			r.close()
 		}
+		for _, x := range list { // several take much of a device
+			if x != nil {
+				x.device.close()
+			}
+		}
 	}()
 	for i, x := range list {
 		c := &m.Candidates[i]
