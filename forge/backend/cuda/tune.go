@@ -144,7 +144,7 @@ func (t *tuner) measure(ctx context.Context, p *program, n *ir.Node, m *tuning.N
 		}
 		for _, x := range list { // several take much of a device
 			if x != nil {
-				x.device.close()
+				_ = x.Close()
 			}
 		}
 	}()
