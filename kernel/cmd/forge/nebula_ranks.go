@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -84,8 +85,8 @@ func (d *decoder) member(cmd *cobra.Command, m *nebula.Model, work func(context.
 	}
 	if r.Job.Rank != 0 {
 		_, err := job.Join(r.Context(), r, d.spec, nil)
-		if e := (*engine.Error)(nil); errors.As(err, &e) && e.Rank != r.Job.Rank {
-			return exitStatus(exitFailure) // rank 0 says it
+		if e := (*engine.Error)(nil); errors.As(err, &e) && e.Rank != r.Job.Rank && !r.Started() {
+			return exitStatus(exitFailure) // rank 0 says it; what a started rank says is only kept
 		}
 		return err
 	}
@@ -179,7 +180,7 @@ const (
 	// ranksGrace is how long ranks may take to end when asked to, once rank 0 has.
 	ranksGrace = 500 * time.Millisecond
 	// accusal is how long rank 0 may take to find out by itself that another one has
-	// failed.
+	// failed, and then to end when it is told.
 	accusal = 3 * time.Second
 )
 
@@ -192,24 +193,57 @@ func parent(cmd *cobra.Command, n int) error {
 		return err
 	}
 	defer ranks.Close(context.Background()) // again, where it was closed
-	tell := func(why error) {
-		ranks.Channel(0).Send(context.Background(), launch.Frame{Kind: kindCancel, Body: []byte(why.Error())}) // it may have gone
-	}
-	over := make(chan struct{})
-	defer context.AfterFunc(ctx, func() {
-		tell(context.Cause(ctx))
-		select {
-		case <-time.After(launch.StopTime):
-			ranks.Kill(0)
-		case <-over:
-		}
-	})()
+	o := &overseer{ranks: ranks, over: make(chan struct{})}
+	defer context.AfterFunc(ctx, func() { o.tell(context.Cause(ctx), launch.StopTime) })()
 	exits := make(chan []launch.Exit)
-	go func() { exits <- collectExits(ranks, tell) }()
-	said, relaying := relay(cmd, ranks.Channel(0), tell)
-	close(over)
+	go func() { exits <- collectExits(ranks, o.accuse) }()
+	said, relaying := relay(cmd, ranks.Channel(0), o.accuse)
+	close(o.over)
 	closing := ranks.Close(context.Background())
-	return verdict(cmd.ErrOrStderr(), <-exits, said, errors.Join(relaying, closing))
+	return verdict(cmd.ErrOrStderr(), <-exits, said, errors.Join(o.deaf(), relaying, closing))
+}
+
+// overseer asks rank 0 to end its work.
+type overseer struct {
+	ranks *launch.Ranks
+	over  chan struct{} // closed when rank 0 has ended
+
+	mu      sync.Mutex
+	asked   bool
+	ignored error // what rank 0 was told and took no notice of
+}
+
+// accuse tells rank 0 of something that has failed.
+func (o *overseer) accuse(why error) { o.tell(why, accusal) }
+
+// tell tells rank 0 why it is to end. One that does not in time is ended: it may have
+// been stopped, or hang.
+func (o *overseer) tell(why error, limit time.Duration) {
+	o.ranks.Channel(0).Send(context.Background(), launch.Frame{Kind: kindCancel, Body: []byte(why.Error())}) // it may have gone
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.asked {
+		return
+	}
+	o.asked = true
+	go func() {
+		select {
+		case <-time.After(limit):
+		case <-o.over:
+			return
+		}
+		o.mu.Lock()
+		o.ignored = fmt.Errorf("%w; rank 0 took no notice for %v and was ended", why, limit)
+		o.mu.Unlock()
+		o.ranks.Kill(0)
+	}()
+}
+
+// deaf is the error of a rank 0 that had to be ended.
+func (o *overseer) deaf() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.ignored
 }
 
 // collectExits notes how ranks end. When one fails and rank 0 does not notice, it is
@@ -263,8 +297,11 @@ func verdict(w io.Writer, exits []launch.Exit, said bool, failed error) error {
 			first = e
 		}
 	}
+	if !said && failed != nil {
+		return failed
+	}
 	if !said {
-		return errors.Join(failed, first)
+		return first
 	}
 	if first.Code != 0 {
 		for _, e := range exits {
