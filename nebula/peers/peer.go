@@ -130,6 +130,9 @@ func converted(ctx context.Context, python, source, dtype, out string) (string, 
 	if _, err := os.Stat(out); err == nil {
 		return out, nil
 	}
+	if err := os.MkdirAll(filepath.Dir(out), 0o777); err != nil {
+		return "", err
+	}
 	part := filepath.Join(filepath.Dir(out), "part-"+filepath.Base(out))
 	if err := os.RemoveAll(part); err != nil {
 		return "", err

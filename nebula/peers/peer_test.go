@@ -68,7 +68,7 @@ func TestPeerCancelled(t *testing.T) {
 
 // TestConverted writes a form once, and nothing when that fails.
 func TestConverted(t *testing.T) {
-	out := filepath.Join(t.TempDir(), "form")
+	out := filepath.Join(t.TempDir(), "folder that is made", "form")
 	if _, err := converted(t.Context(), script(t, "echo half > $5; echo disk full; exit 1"), "model", "f32", out); err == nil || !strings.Contains(err.Error(), "disk full") {
 		t.Errorf("failed: %v", err)
 	}
