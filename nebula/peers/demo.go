@@ -221,16 +221,16 @@ func (s *subject) llama(ctx context.Context, path, mode string) (list []continua
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
+	defer p.close()
 	for _, prompt := range s.prompts {
-		r, err := p.ask(question{Op: "tokens", Text: prompt.Text})
+		r, err := p.ask(ctx, question{Op: "tokens", Text: prompt.Text})
 		if err != nil {
 			return nil, nil, err
 		}
 		if fmt.Sprint(r.Tokens) != fmt.Sprint(prompt.tokens) {
 			return nil, nil, fmt.Errorf("prompt %q is %v to llama.cpp and %v to us", prompt.Kind, r.Tokens, prompt.tokens)
 		}
-		if r, err = p.ask(question{Op: "greedy", Tokens: prompt.tokens, N: length}); err != nil {
+		if r, err = p.ask(ctx, question{Op: "greedy", Tokens: prompt.tokens, N: length}); err != nil {
 			return nil, nil, err
 		}
 		list = append(list, continuation{r.Tokens, r.Margins})
@@ -239,7 +239,7 @@ func (s *subject) llama(ctx context.Context, path, mode string) (list []continua
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := p.ask(question{Op: "loss", Tokens: tokens})
+	r, err := p.ask(ctx, question{Op: "loss", Tokens: tokens})
 	return list, r.Loss, err
 }
 
