@@ -25,7 +25,6 @@ import (
 	"time"
 
 	"forgekernel/forge"
-	"forgekernel/forge/backend"
 	"forgekernel/nebula/engine"
 	"forgekernel/nebula/launch"
 	"forgekernel/nebula/model"
@@ -46,6 +45,7 @@ type Spec struct {
 	Threads int
 	// Backend compiles the programs of all ranks, by a name of [forgekernel/forge]:
 	// "cpu", "portable", "interp"; empty is native code where there is a compiler.
+	// "cuda" gives each rank a GPU: that of its number among the ranks of its host.
 	Backend  string
 	Deadline time.Duration // of every wait within a step; 0 is [engine.DefaultDeadline]
 	Assembly time.Duration // 0 is [DefaultAssembly]
@@ -90,7 +90,10 @@ func (s Spec) Check(m *model.Model) error {
 	if err := s.Engine.Check(s.Layout, m.Config); err != nil {
 		return err
 	}
-	_, err := s.backend(1)
+	if s.Backend == cudaBackend {
+		return s.checkDevices(1)
+	}
+	_, err := s.backend(1, 0)
 	return err
 }
 
@@ -113,11 +116,11 @@ func Local(ctx context.Context, m *model.Model, s Spec, tasks map[string]serve.T
 	if threads == 0 {
 		threads = max(1, launch.CoresHere(os.DirFS("/")).Own/s.Layout.Ranks())
 	}
-	b, err := s.backend(threads)
+	list, err := s.backends(threads)
 	if err != nil {
 		return nil, err
 	}
-	e, err := engine.Local(ctx, m, s.Layout, engine.LocalOptions{Options: s.Engine, Backend: b, Threads: threads, Deadline: s.Deadline})
+	e, err := engine.Local(ctx, m, s.Layout, engine.LocalOptions{Options: s.Engine, Backends: list, Threads: threads, Deadline: s.Deadline})
 	if err != nil {
 		return nil, err
 	}
@@ -127,12 +130,4 @@ func Local(ctx context.Context, m *model.Model, s Spec, tasks map[string]serve.T
 		return nil, err
 	}
 	return l, nil
-}
-
-// backend compiles for a number of threads; nil leaves it to the engine.
-func (s Spec) backend(threads int) (backend.Backend, error) {
-	if s.Backend == "" {
-		return nil, nil
-	}
-	return forge.NewBackend(s.Backend, threads)
 }

@@ -22,7 +22,9 @@ func (s Spec) fits(m *model.Model, most int64, ranks []shard.Place) error {
 	var weights, cache int64
 	for _, p := range ranks {
 		weights += m.Config.WeightBytes(p, e.DType)
-		cache += m.Config.CacheBytes(p, e.Blocks, e.BlockSize, e.DType)
+		if s.Backend != cudaBackend { // whose cache stands on the device
+			cache += m.Config.CacheBytes(p, e.Blocks, e.BlockSize, e.DType)
+		}
 	}
 	if most == 0 || weights+cache <= most {
 		return nil

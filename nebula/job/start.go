@@ -54,6 +54,9 @@ func start(ctx context.Context, m *model.Model, s Spec, how launch.Spec) (*Proce
 	if err := s.Check(m); err != nil {
 		return nil, err
 	}
+	if err := s.checkDevices(s.Layout.Ranks()); err != nil {
+		return nil, err
+	}
 	if err := s.FitsHere(m, s.Layout.Places()...); err != nil {
 		return nil, err
 	}

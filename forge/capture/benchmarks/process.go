@@ -12,7 +12,7 @@ import (
 // request is a line to a peer.
 type request struct {
 	ID      int        `json:"id"`
-	Do      string     `json:"do"` // hello, prepare, run or time
+	Do      string     `json:"do"` // hello, prepare, run, time or device
 	Program string     `json:"program,omitempty"`
 	Arrays  string     `json:"arrays,omitempty"`
 	Results string     `json:"results,omitempty"`
@@ -47,9 +47,14 @@ type process struct {
 	last int // id of a request
 }
 
-// launch starts a peer.
-func launch(argv []string, threads int) (*process, error) {
-	p, err := child.Start(argv, child.Environment(threads))
+// launch starts a peer. On a GPU the compiler of PyTorch tries many kernels, and gets all
+// processors for that.
+func launch(argv []string, threads int, d Device) (*process, error) {
+	env := child.Environment(threads)
+	if d == CPU {
+		env = append(env, "TORCHINDUCTOR_COMPILE_THREADS=1")
+	}
+	p, err := child.Start(argv, env)
 	if err != nil {
 		return nil, err
 	}

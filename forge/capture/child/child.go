@@ -47,7 +47,7 @@ type line struct {
 // Environment is that of the parent without what would choose slow kernels for
 // OpenBLAS, and with the number of threads for all libraries.
 func Environment(threads int) []string {
-	chosen := map[string]string{"PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+	chosen := map[string]string{"PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 	for _, name := range []string{"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"} {
 		chosen[name] = strconv.Itoa(threads)
 	}
