@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -29,6 +30,7 @@ type Leader struct {
 	arrivals chan *flight // steps whose logits come from another rank
 	quit     chan struct{}
 	closed   chan struct{}
+	stopping atomic.Bool // ranks have been told to stop, and close their links
 	running  sync.WaitGroup
 	flights
 }
@@ -378,7 +380,11 @@ func (l *Leader) drain(limit time.Time) {
 			}
 		}
 	}()
-	if !wait(l.laggard(), landed) || l.command(kindStop, nil) != nil {
+	if !wait(l.laggard(), landed) {
+		return
+	}
+	l.stopping.Store(true)
+	if l.command(kindStop, nil) != nil {
 		return
 	}
 	for _, p := range l.peers[1:] {
