@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -197,16 +198,18 @@ func parent(cmd *cobra.Command, n int) error {
 	defer context.AfterFunc(ctx, func() { o.tell(context.Cause(ctx), launch.StopTime) })()
 	exits := make(chan []launch.Exit)
 	go func() { exits <- collectExits(ranks, o.accuse) }()
-	said, relaying := relay(cmd, ranks.Channel(0), o.accuse)
+	said, relaying := o.relay(cmd)
 	close(o.over)
 	closing := ranks.Close(context.Background())
 	return verdict(cmd.ErrOrStderr(), <-exits, said, errors.Join(o.deaf(), relaying, closing))
 }
 
-// overseer asks rank 0 to end its work.
+// overseer prints what rank 0 says, and asks it to end its work.
 type overseer struct {
 	ranks *launch.Ranks
 	over  chan struct{} // closed when rank 0 has ended
+	// printing is set while something is printed: rank 0 waits for whoever reads that.
+	printing atomic.Bool
 
 	mu      sync.Mutex
 	asked   bool
@@ -227,10 +230,12 @@ func (o *overseer) tell(why error, limit time.Duration) {
 	}
 	o.asked = true
 	go func() {
-		select {
-		case <-time.After(limit):
-		case <-o.over:
-			return
+		for late := false; !late || o.printing.Load(); late = true {
+			select {
+			case <-time.After(limit):
+			case <-o.over:
+				return
+			}
 		}
 		o.mu.Lock()
 		o.ignored = fmt.Errorf("%w; rank 0 took no notice for %v and was ended", why, limit)
@@ -264,15 +269,16 @@ func collectExits(ranks *launch.Ranks, tell func(error)) (list []launch.Exit) {
 
 // relay prints what rank 0 sends until it ends, and reports whether it had said all.
 // After a failure to print it tells rank 0 and goes on reading, so that it can end.
-func relay(cmd *cobra.Command, c *launch.Channel, tell func(error)) (said bool, failed error) {
+func (o *overseer) relay(cmd *cobra.Command) (said bool, failed error) {
 	for {
-		f, err := c.Recv()
+		f, err := o.ranks.Channel(0).Recv()
 		if errors.Is(err, io.EOF) {
 			return said, failed
 		}
 		if err != nil {
 			return said, errors.Join(failed, err)
 		}
+		o.printing.Store(true)
 		switch f.Kind {
 		case kindOut:
 			_, err = cmd.OutOrStdout().Write(f.Body)
@@ -281,9 +287,10 @@ func relay(cmd *cobra.Command, c *launch.Channel, tell func(error)) (said bool, 
 		case kindEnd:
 			said = true
 		}
+		o.printing.Store(false)
 		if err != nil && failed == nil {
 			failed = err
-			tell(err)
+			o.accuse(err)
 		}
 	}
 }
