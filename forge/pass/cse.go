@@ -63,7 +63,7 @@ func commonSubexpressions(g *ir.Graph, r *report) error {
 // there are. Constants may be all weights of a large model: only those are compared as a
 // whole that begin to look alike.
 func equalConstant(known map[string][]*ir.Node, n *ir.Node, t *tensor.Tensor) *ir.Node {
-	look := looks(t)
+	look := n.Str("device") + looks(t)
 	for _, earlier := range known[look] {
 		if tensor.SameBits(earlier.Tensor("value"), t) {
 			return earlier

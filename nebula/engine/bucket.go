@@ -23,6 +23,10 @@ func (b bucket) String() string {
 	return text
 }
 
+// deadlines is how many deadlines the program has for its computation: one for every
+// leastChunk tokens of a row.
+func (b bucket) deadlines() int { return max(1, b.tokens/leastChunk) }
+
 // compare orders buckets by size.
 func (b bucket) compare(c bucket) int {
 	return cmp.Or(cmp.Compare(b.tokens, c.tokens), cmp.Compare(b.rows, c.rows), cmp.Compare(bit(b.logits), bit(c.logits)))

@@ -46,6 +46,16 @@
 // were in flight may have been executed in part, and are not repeated. [Engine.Close]
 // always ends.
 //
+// # Deadlines
+//
+// The deadline is about silence. Ranks answer rank 0 while they compute, and one that
+// does not answer for the deadline has failed, whatever it was doing: its process is
+// stopped, or its host is gone. What a rank computes takes the time that it takes: a
+// pass has the deadline once for every 16 tokens of its rows, so has every wait for it
+// in another rank, and a step has those of its passes on all stages. A chunk of 512
+// tokens may so take 32 deadlines, while a program that never ends is still found, soon
+// in a decode. Compiling has no deadline.
+//
 // Ranks see a failure in different ways: one waits for another in vain, which waits for
 // a third. Rank 0 collects for a moment what they have to say, and blames the rank that
 // blames no other. It then tells the cause to all, and Serve returns it.

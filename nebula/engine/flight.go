@@ -16,12 +16,15 @@ type flight struct {
 	number   uint64
 	requests []uint64
 	wants    []bool // logits, by row
-	tokens   int
-	passes   []pass
-	order    []int // rows of the passes
-	result   Result
-	done     chan struct{} // gets a token at the end
-	awaited  bool          // by a call of Wait
+	// deadlines is how many deadlines the step has: one, and those that its passes have
+	// beyond that, on each stage.
+	deadlines int
+	tokens    int
+	passes    []pass
+	order     []int // rows of the passes
+	result    Result
+	done      chan struct{} // gets a token at the end
+	awaited   bool          // by a call of Wait
 }
 
 // flights are the steps that nobody has waited for yet.
@@ -39,7 +42,7 @@ type flights struct {
 const kept = 256
 
 // launch begins the flight of a step.
-func (l *flights) launch(w *work) *flight {
+func (l *flights) launch(w *work, stages int) *flight {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var f *flight
@@ -48,7 +51,7 @@ func (l *flights) launch(w *work) *flight {
 	} else {
 		f = &flight{done: make(chan struct{}, 1)}
 	}
-	f.set(w)
+	f.set(w, stages)
 	if l.known == nil {
 		l.known = make(map[uint64]*flight)
 	}
@@ -60,8 +63,8 @@ func (l *flights) launch(w *work) *flight {
 }
 
 // set copies what outlives the work of this rank.
-func (f *flight) set(w *work) {
-	f.number, f.tokens, f.awaited = w.number, 0, false
+func (f *flight) set(w *work, stages int) {
+	f.number, f.tokens, f.deadlines, f.awaited = w.number, 0, 1, false
 	f.requests, f.wants, f.order, f.passes = f.requests[:0], f.wants[:0], append(f.order[:0], w.order...), f.passes[:0]
 	asked := false
 	for i := range w.rows {
@@ -73,6 +76,7 @@ func (f *flight) set(w *work) {
 	at := 0
 	for _, p := range w.passes {
 		f.passes = append(f.passes, pass{p.bucket, f.order[at : at+len(p.of)]})
+		f.deadlines += stages * (p.deadlines() - 1)
 		at += len(p.of)
 	}
 	f.result = Result{Times: Times{Submitted: time.Now()}}
@@ -142,14 +146,16 @@ func (l *flights) flies(request uint64) bool {
 	return slices.ContainsFunc(l.flying, func(f *flight) bool { return slices.Contains(f.requests, request) })
 }
 
-// age is the first step in flight and how long it has been that.
-func (l *flights) age() (number uint64, age time.Duration) {
+// age is the first step in flight, how long it has been that, and how many deadlines
+// it has.
+func (l *flights) age() (number uint64, age time.Duration, deadlines int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.flying) == 0 {
-		return 0, 0
+		return 0, 0, 0
 	}
-	return l.flying[0].number, time.Since(l.since)
+	first := l.flying[0]
+	return first.number, time.Since(l.since), first.deadlines
 }
 
 // counts are the completed steps and their tokens.

@@ -2,8 +2,10 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"forgekernel/forge/tensor"
+	"forgekernel/nebula/collective"
 )
 
 // run is the goroutine of rank 0 that executes.
@@ -54,7 +56,11 @@ func (l *Leader) collect() {
 		case <-l.quit:
 			return
 		case f := <-l.arrivals:
-			if err := f.receive(l.health.ctx, l.self.groups.logits, l.self.model.Config.Vocab, none); err != nil {
+			ctx := l.health.ctx
+			if f.deadlines > 1 {
+				ctx = collective.WithTimeout(ctx, time.Duration(f.deadlines)*l.self.timeout)
+			}
+			if err := f.receive(ctx, l.self.groups.logits, l.self.model.Config.Vocab, none); err != nil {
 				cause := causeOf(0, l.health.epoch, f.number, opExecute, err)
 				l.health.fail(report{0, min(noResult, weigh(0, err)), cause})
 				continue

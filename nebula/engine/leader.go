@@ -240,7 +240,7 @@ func (l *Leader) send(step Step, passes []pass) (Ticket, error) {
 	if err := w.decode(l.wire, &l.self.cutter); err != nil {
 		return 0, l.fail(opCheck, err)
 	}
-	f := l.launch(w)
+	f := l.launch(w, l.self.place.PP)
 	if err := l.command(kindStep, l.wire); err != nil {
 		return 0, err
 	}

@@ -13,6 +13,7 @@ import (
 	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/tensor"
 	"forgekernel/nebula/cache"
+	"forgekernel/nebula/collective"
 	"forgekernel/nebula/model"
 	"forgekernel/nebula/shard"
 	"forgekernel/nebula/trace"
@@ -28,6 +29,7 @@ type rank struct {
 	groups  *groups // nil until the ranks have joined
 	ledger  *cache.Ledger
 	cutter  cutter
+	timeout time.Duration // of calls of groups in programs with one deadline
 	appends []cache.Append
 	rec     *trace.Recorder
 
@@ -207,6 +209,9 @@ func (r *rank) run(ctx context.Context, w *work, p *pass, room room, done delive
 			return err
 		}
 		prog.outputs[0] = logits
+	}
+	if n := p.deadlines(); n > 1 {
+		ctx = collective.WithTimeout(ctx, time.Duration(n)*r.timeout)
 	}
 	start := r.rec.Now() // a region is the program alone, from which the engine's own cost follows
 	if err := backend.RunInto(ctx, prog.exe, prog.outputs, prog.inputs); err != nil {

@@ -47,7 +47,7 @@ type Spec struct {
 	// Backend compiles the programs of all ranks, by a name of [forgekernel/forge]:
 	// "cpu", "portable", "interp"; empty is native code where there is a compiler.
 	Backend  string
-	Deadline time.Duration // of every wait within a step; 0 is [engine.DefaultDeadline]
+	Deadline time.Duration // see [engine.Member]; 0 is [engine.DefaultDeadline]
 	Assembly time.Duration // 0 is [DefaultAssembly]
 
 	Limit     int           // see sched.Options
