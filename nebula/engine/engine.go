@@ -34,9 +34,10 @@
 // on during the execution of the one before.
 //
 // A step is cut into passes: rows of one token go to a program for 1, 2, 4 … of them,
-// chunks to programs for 16, 32, 64 … tokens. All ranks compile a program when the first
-// step needs it, or earlier ([Leader.Prepare]). Its arguments and the cache stay where
-// they are from step to step; only logits are new memory.
+// chunks to programs for 16, 32, 64 … tokens. All ranks compile a program before the
+// engine is there, if [Options.Ready] says so, else when the first step needs it. Its
+// arguments and the cache stay where they are from step to step; only logits are new
+// memory.
 //
 // # Failure
 //
@@ -54,7 +55,8 @@
 // pass has the deadline once for every 16 tokens of its rows, so has every wait for it
 // in another rank, and a step has those of its passes on all stages. A chunk of 512
 // tokens may so take 32 deadlines, while a program that never ends is still found, soon
-// in a decode. Compiling has no deadline.
+// in a decode. Compiling is not
+// part of any step, and has minutes.
 //
 // Ranks see a failure in different ways: one waits for another in vain, which waits for
 // a third. Rank 0 collects for a moment what they have to say, and blames the rank that
