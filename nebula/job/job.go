@@ -11,6 +11,10 @@
 //     calls Join. Rank 0 gets the service, the others work until it is closed.
 //   - [Local]: ranks are goroutines of this process.
 //
+// A job is there when the programs are compiled that one request needs, or as many at
+// once as Engine.Ready of the spec says; what is shown meanwhile goes to the context's
+// sink. Programs for more requests are compiled when these first come together.
+//
 // A job whose engine fails is over: the ranks exit, and the service keeps the
 // cause.
 package job
@@ -66,6 +70,17 @@ func (s Spec) scheduling() sched.Options {
 	return o
 }
 
+// engine are the options of the engine. It is ready at least for one request, as the
+// scheduler sends it: in small chunks where several steps are in flight.
+func (s Spec) engine() engine.Options {
+	o := s.Engine
+	o.Ready.Rows = max(1, o.Ready.Rows)
+	if o.Ready.Tokens == 0 && s.Layout.PP > 1 {
+		o.Ready.Tokens = cmp.Or(s.Chunk, sched.DefaultChunk)
+	}
+	return o
+}
+
 func (s Spec) deadline() time.Duration { return cmp.Or(s.Deadline, engine.DefaultDeadline) }
 func (s Spec) assembly() time.Duration { return cmp.Or(s.Assembly, DefaultAssembly) }
 
@@ -101,7 +116,7 @@ func Local(ctx context.Context, m *model.Model, s Spec, tasks map[string]serve.T
 	if err != nil {
 		return nil, err
 	}
-	e, err := engine.Local(ctx, m, s.Layout, engine.LocalOptions{Options: s.Engine, Backend: b, Threads: threads, Deadline: s.Deadline})
+	e, err := engine.Local(ctx, m, s.Layout, engine.LocalOptions{Options: s.engine(), Backend: b, Threads: threads, Deadline: s.Deadline})
 	if err != nil {
 		return nil, err
 	}

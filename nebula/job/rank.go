@@ -113,7 +113,7 @@ func (w *rank) work(ctx context.Context, tasks map[string]serve.Task) (*serve.Lo
 		defer w.close()
 		return nil, engine.Serve(ctx, w.member, w.links[0])
 	}
-	e, err := engine.Lead(ctx, w.member, w.links, w.spec.Engine)
+	e, err := engine.Lead(ctx, w.member, w.links, w.spec.engine())
 	if err != nil {
 		w.close()
 		return nil, err

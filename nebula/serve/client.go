@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"forgekernel/display"
 	"forgekernel/nebula/engine"
 	"forgekernel/nebula/launch"
 	"forgekernel/nebula/sched"
@@ -29,8 +30,9 @@ type Client struct {
 	ctx    context.Context // ends with the conversation; its cause says why
 	cancel context.CancelCauseFunc
 	terms  Terms
-	heard  atomic.Bool // something from the leader, ever
-	news   atomic.Bool // and lately
+	sink   display.Sink // of what the leader shows
+	heard  atomic.Bool  // something from the leader, ever
+	news   atomic.Bool  // and lately
 
 	mu        sync.Mutex
 	last      uint64
@@ -243,6 +245,8 @@ func (k *Client) receive(hello chan<- ready) {
 		}
 		switch {
 		case err != nil:
+		case m.kind == kindShow:
+			err = k.show(m)
 		case begun || m.kind == kindPong:
 			err = k.take(m)
 		case m.kind == kindReady:
