@@ -31,7 +31,11 @@ func newOptions(m *Model, list []Option) (options, error) {
 	if o.wrong != nil {
 		return o, o.wrong
 	}
+	blocks := o.Engine.Blocks
 	o.Engine = o.Engine.WithDefaults(m.Config())
+	if o.Spec.Backend == "cuda" {
+		o.Engine.Blocks = blocks // 0 is what the device has room for
+	}
 	return o, o.Spec.Check(m.decoder)
 }
 
@@ -61,11 +65,29 @@ func DType(name string) Option {
 func Threads(n int) Option { return func(o *options) { o.Spec.Threads = n } }
 
 // Backend compiles the programs of all ranks: "cpu" is C, "portable" needs no
-// compiler, "interp" is the reference. The default is C where there is a compiler.
+// compiler, "interp" is the reference, and "cuda" is for GPUs, see [Device]. The default
+// is C where there is a compiler.
 func Backend(name string) Option { return func(o *options) { o.Spec.Backend = name } }
 
+// Device is where the ranks run: "cpu", which is the default, or "cuda", where rank i of
+// a host has GPU i of those that the process may use: weights and cache stay there. With
+// fewer GPUs than ranks the job is refused.
+func Device(name string) Option {
+	return func(o *options) {
+		switch name {
+		case "cpu":
+		case "cuda":
+			o.Spec.Backend = name
+		default:
+			if o.wrong == nil {
+				o.wrong = fmt.Errorf("there is no device %q; there are cpu and cuda", name)
+			}
+		}
+	}
+}
+
 // Blocks is the size of the cache in blocks; the default holds four requests of the
-// whole context.
+// whole context, or as many blocks as a GPU has room for if those are fewer.
 func Blocks(n int) Option { return func(o *options) { o.Engine.Blocks = n } }
 
 // BlockSize is how many tokens a block of the cache holds; the default is 16.

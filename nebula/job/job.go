@@ -28,8 +28,6 @@ import (
 	"os"
 	"time"
 
-	"forgekernel/forge"
-	"forgekernel/forge/backend"
 	"forgekernel/nebula/engine"
 	"forgekernel/nebula/launch"
 	"forgekernel/nebula/model"
@@ -50,6 +48,7 @@ type Spec struct {
 	Threads int
 	// Backend compiles the programs of all ranks, by a name of [forgekernel/forge]:
 	// "cpu", "portable", "interp"; empty is native code where there is a compiler.
+	// "cuda" gives each rank a GPU: that of its number among the ranks of its host.
 	Backend  string
 	Deadline time.Duration // see [engine.Member]; 0 is [engine.DefaultDeadline]
 	Assembly time.Duration // 0 is [DefaultAssembly]
@@ -92,7 +91,10 @@ func (s Spec) Check(m *model.Model) error {
 	if s.Threads < 0 || s.Deadline < 0 || s.Assembly < 0 {
 		return fmt.Errorf("%d threads, a deadline of %v, %v to assemble: none can be negative", s.Threads, s.Deadline, s.Assembly)
 	}
-	_, err := s.backend(1)
+	if s.Backend == cudaBackend {
+		return s.checkDevices(1)
+	}
+	_, err := s.backend(1, 0)
 	return err
 }
 
@@ -112,11 +114,11 @@ func Local(ctx context.Context, m *model.Model, s Spec, tasks map[string]serve.T
 	if threads == 0 {
 		threads = max(1, launch.CoresHere(os.DirFS("/")).Own/s.Layout.Ranks())
 	}
-	b, err := s.backend(threads)
+	list, err := s.backends(threads)
 	if err != nil {
 		return nil, err
 	}
-	e, err := engine.Local(ctx, m, s.Layout, engine.LocalOptions{Options: s.engine(), Backend: b, Threads: threads, Deadline: s.Deadline})
+	e, err := engine.Local(ctx, m, s.Layout, engine.LocalOptions{Options: s.engine(), Backends: list, Threads: threads, Deadline: s.Deadline})
 	if err != nil {
 		return nil, err
 	}
@@ -126,12 +128,4 @@ func Local(ctx context.Context, m *model.Model, s Spec, tasks map[string]serve.T
 		return nil, err
 	}
 	return l, nil
-}
-
-// backend compiles for a number of threads; nil leaves it to the engine.
-func (s Spec) backend(threads int) (backend.Backend, error) {
-	if s.Backend == "" {
-		return nil, nil
-	}
-	return forge.NewBackend(s.Backend, threads)
 }

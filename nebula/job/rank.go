@@ -79,7 +79,7 @@ func (w *rank) open() (err error) {
 	if _, err := job.Bind(w.member.Threads, cores, root); err != nil {
 		return err
 	}
-	if w.member.Backend, err = s.backend(w.member.Threads); err != nil {
+	if w.member.Backend, err = s.backend(w.member.Threads, job.LocalRank); err != nil {
 		return err
 	}
 	host, err := job.Host()

@@ -54,7 +54,10 @@ func start(ctx context.Context, m *model.Model, s Spec, how launch.Spec) (*Proce
 	if err := s.Check(m); err != nil {
 		return nil, err
 	}
-	var err error
+	err := s.checkDevices(s.Layout.Ranks())
+	if err != nil {
+		return nil, err
+	}
 	if how.Payload, err = json.Marshal(s); err != nil {
 		return nil, err
 	}

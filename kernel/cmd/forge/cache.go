@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"forgekernel/display"
-	"forgekernel/forge/backend/cpu/objects"
+	"forgekernel/forge/backend/objects"
 )
 
 // cacheReport is what the cache of compiled programs holds.
