@@ -108,6 +108,7 @@ func (d *decoder) wait(t testing.TB) error {
 		return err
 	}
 	d.token[0] = Argmax(r.Logits[0])
+	r.Reuse()
 	d.pos++
 	return nil
 }

@@ -36,8 +36,8 @@
 // A step is cut into passes: rows of one token go to a program for 1, 2, 4 … of them,
 // chunks to programs for 16, 32, 64 … tokens. All ranks compile a program before the
 // engine is there, if [Options.Ready] says so, else when the first step needs it. Its
-// arguments and the cache stay where they are from step to step; only logits are new
-// memory.
+// arguments and the cache stay where they are from step to step, and so do logits that
+// are given back ([Result.Reuse]).
 //
 // # Failure
 //
@@ -119,9 +119,11 @@ type Ticket uint64
 // Result is what a step gave.
 type Result struct {
 	// Logits has an entry for each row of the step: Info.Vocab numbers, or nil for a row
-	// that did not ask. They belong to the caller.
+	// that did not ask. They belong to the caller, who may give them back: see Reuse.
 	Logits [][]float32
 	Times  Times
+
+	record *record
 }
 
 // Times are those of one step on the clock of rank 0.

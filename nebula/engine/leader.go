@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"forgekernel/forge/tensor"
 )
 
 // Leader is rank 0 of an engine, which commands the others.
@@ -21,6 +23,7 @@ type Leader struct {
 	slots chan struct{} // holds a token for each step in flight
 	queue chan job      // for the goroutine that executes
 	wire  []byte        // of the step being sent
+	room  room          // of the results
 	ready map[bucket]bool
 	next  uint64
 
@@ -60,6 +63,8 @@ func Lead(ctx context.Context, m Member, links []Link, o Options) (*Leader, erro
 		arrivals: make(chan *flight, s.layout.PP), quit: make(chan struct{}), closed: make(chan struct{}),
 		ready: make(map[bucket]bool), peers: make([]*peer, len(links)),
 	}
+	l.memory = newResults(m.Model.Config.Vocab)
+	l.room = func(p *program) (*tensor.Tensor, error) { return l.memory.room(p.bucket.rows) }
 	l.health = newHealth(m.epoch(), min(l.deadline/5, time.Second), l.tell)
 	for r := 1; r < len(links); r++ {
 		l.peers[r] = newPeer(newConn(links[r], m.epoch(), 0, r))

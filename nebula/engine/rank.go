@@ -158,13 +158,14 @@ func (r *rank) enter(rows []Row) *Refused {
 		r.appends = append(r.appends, cache.Append{Request: row.Request, Pos: row.Pos, Tokens: len(row.Tokens), Blocks: row.Blocks})
 	}
 	err := r.ledger.Begin(r.appends)
+	if err == nil {
+		r.ledger.End()
+		return nil
+	}
 	if e := (*cache.AppendError)(nil); errors.As(err, &e) {
 		return &Refused{e.Row, fmt.Sprintf("request %d: %s", e.Request, e.Reason)}
-	} else if err != nil {
-		return &Refused{-1, err.Error()}
 	}
-	r.ledger.End()
-	return nil
+	return &Refused{-1, err.Error()}
 }
 
 // agree returns when all ranks have checked the same step.

@@ -271,6 +271,7 @@ func (s *Scheduler) settle(f *flight) error {
 			choices[i].Choice, choices[i].err = r.sampler.Next(f.result.Logits[i])
 		}
 	}
+	f.result.Reuse()
 	s.mu.Lock()
 	s.batch.complete(f, choices, time.Now())
 	s.mu.Unlock()
