@@ -24,7 +24,9 @@ type record struct {
 	tensors []*tensor.Tensor
 }
 
-func newResults(vocab int) *results { return &results{vocab: vocab, logits: make(map[int][]*tensor.Tensor)} }
+func newResults(vocab int) *results {
+	return &results{vocab: vocab, logits: make(map[int][]*tensor.Tensor)}
+}
 
 // record is one for so many rows.
 func (r *results) record(rows int) *record {

@@ -60,9 +60,9 @@ type Spec struct {
 	Window    time.Duration // above 0: batches of equal length, see sched.EqualLength
 }
 
-// scheduling are the options of the scheduler.
-func (s Spec) scheduling() sched.Options {
-	o := sched.Options{Limit: s.Limit, Chunk: s.Chunk, Full: s.Full, NoSharing: s.NoSharing, Salt: s.Model}
+// scheduling are the options of the scheduler, which has the threads of rank 0.
+func (s Spec) scheduling(threads int) sched.Options {
+	o := sched.Options{Limit: s.Limit, Chunk: s.Chunk, Full: s.Full, NoSharing: s.NoSharing, Salt: s.Model, Threads: threads}
 	if s.Window > 0 {
 		o.Batching = sched.EqualLength{Window: s.Window}
 	}
@@ -122,7 +122,7 @@ func Local(ctx context.Context, m *model.Model, s Spec, tasks map[string]serve.T
 	if err != nil {
 		return nil, err
 	}
-	l, err := serve.NewLocal(e, s.scheduling(), tasks)
+	l, err := serve.NewLocal(e, s.scheduling(threads), tasks)
 	if err != nil {
 		e.Close()
 		return nil, err

@@ -123,7 +123,7 @@ func (w *rank) work(ctx context.Context, tasks map[string]serve.Task) (*serve.Lo
 		w.close()
 		return nil, err
 	}
-	l, err := serve.NewLocal(e, w.spec.scheduling(), tasks)
+	l, err := serve.NewLocal(e, w.spec.scheduling(w.member.Threads), tasks)
 	if err != nil {
 		e.Close()
 		w.close()
