@@ -69,6 +69,9 @@ func (w *rank) open() (err error) {
 	if job.Size != s.Layout.Ranks() {
 		return fmt.Errorf("%v has %d ranks; %s started %d", s.Layout, s.Layout.Ranks(), job.Launcher, job.Size)
 	}
+	if err := s.FitsHere(w.member.Model, w.member.Place); err != nil {
+		return err
+	}
 	root := os.DirFS("/")
 	cores := launch.CoresHere(root)
 	if s.Threads == 0 {
