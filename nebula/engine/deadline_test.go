@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -60,6 +61,8 @@ func TestLongComputation(t *testing.T) {
 				m := seeded(t, llamaConfig())
 				worlds := collective.Local(l.Ranks(), collective.Options{Timeout: deadline * 3 / 4})
 				links := make([]Link, l.Ranks())
+				var others sync.WaitGroup
+				defer others.Wait()
 				member := func(p shard.Place) Member {
 					m := Member{Model: m, Place: p, Backend: single(), Deadline: deadline, World: worlds[p.Rank]}
 					if p.Rank == rank {
@@ -70,7 +73,11 @@ func TestLongComputation(t *testing.T) {
 				for _, p := range l.Places()[1:] {
 					ours, theirs := net.Pipe()
 					links[p.Rank] = ours
-					go Serve(context.Background(), member(p), theirs)
+					others.Go(func() {
+						if err := Serve(context.Background(), member(p), theirs); err != nil {
+							t.Errorf("rank %d: %v", p.Rank, err)
+						}
+					})
 				}
 				e, err := Lead(t.Context(), member(l.Places()[0]), links, Options{BlockSize: 16, Blocks: 16})
 				if err != nil {

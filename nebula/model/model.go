@@ -36,7 +36,9 @@
 //
 // A program holds its weights as constants. The model decodes only the part that
 // a place needs, from the mapped file or the seed, once: all programs of a model
-// share one tensor for the same part and element type. Tensors stay until
+// share one tensor for the same part and element type. Matrices that are multiplied by
+// the same value, such as those of queries, keys and values, are side by side in one
+// tensor and one product. Tensors stay until
 // [Model.Release] or [Model.Close]; programs that were made before keep theirs.
 //
 // # Provenance
