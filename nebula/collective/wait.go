@@ -52,7 +52,7 @@ func (g *group) await(l *link, p *side, seen uint32) error {
 	if g.alert(l, p, seen, begun) {
 		return nil
 	}
-	limit := g.begun.Add(g.options.Timeout)
+	limit := g.begun.Add(g.timeout())
 	if d, ok := g.ctx.Deadline(); ok && d.Before(limit) {
 		limit = d
 	}

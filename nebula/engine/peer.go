@@ -145,7 +145,7 @@ func (l *Leader) watch() {
 				l.health.fail(report{0, overdue, silence(p.peer, p.epoch, silent)})
 			}
 		}
-		if number, age := l.age(); age > l.deadline {
+		if number, age, deadlines := l.age(); age > time.Duration(deadlines)*l.deadline {
 			err := fmt.Errorf("%w: the step has taken %v", collective.ErrTimeout, age.Round(time.Millisecond))
 			l.health.fail(report{0, overdue, &Error{Rank: l.laggard(), Epoch: l.health.epoch, Step: number, Op: opExecute, Err: err}})
 		}

@@ -121,12 +121,12 @@ func (w *rank) work(ctx context.Context, tasks map[string]serve.Task) (*serve.Lo
 		defer w.close()
 		return nil, engine.Serve(ctx, w.member, w.links[0])
 	}
-	e, err := engine.Lead(ctx, w.member, w.links, w.spec.Engine)
+	e, err := engine.Lead(ctx, w.member, w.links, w.spec.engine())
 	if err != nil {
 		w.close()
 		return nil, err
 	}
-	l, err := serve.NewLocal(e, w.spec.scheduling(), tasks)
+	l, err := serve.NewLocal(e, w.spec.scheduling(w.member.Threads), tasks)
 	if err != nil {
 		e.Close()
 		w.close()

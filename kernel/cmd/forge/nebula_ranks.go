@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"forgekernel/display"
 	"forgekernel/nebula"
 	"forgekernel/nebula/engine"
 	"forgekernel/nebula/job"
@@ -45,7 +46,9 @@ func (d *decoder) lead(cmd *cobra.Command, m *nebula.Model, work func(context.Co
 		if d.spec.Threads, err = d.threads(place); err != nil {
 			return err
 		}
-		l, err := job.Local(cmd.Context(), m.Decoder(), d.spec, nil)
+		ctx, wipe := withProgress(cmd)
+		l, err := job.Local(ctx, m.Decoder(), d.spec, nil)
+		wipe()
 		if err != nil {
 			return err
 		}
@@ -105,7 +108,8 @@ func (d *decoder) member(cmd *cobra.Command, m *nebula.Model, work func(context.
 			case <-ctx.Done():
 			}
 		}()
-		return d.leader(ctx, r, m, work)
+		starting, wipe := withProgressOf(ctx, cmd)
+		return d.leader(ctx, starting, wipe, r, m, work)
 	}
 	cmd.SetOut(framed{r, kindOut})
 	cmd.SetErr(framed{r, kindErr})
@@ -120,7 +124,8 @@ func (d *decoder) member(cmd *cobra.Command, m *nebula.Model, work func(context.
 			}
 		}
 	}()
-	err = d.leader(ctx, r, m, work)
+	line := &progressLine{w: framed{r, kindLine}, stay: cmd.ErrOrStderr()}
+	err = d.leader(ctx, display.WithSink(ctx, line), line.wipe, r, m, work)
 	status := report(cmd.ErrOrStderr(), cmd, err)
 	if err := r.Send(unhurried(), launch.Frame{Kind: kindEnd}); err != nil {
 		return err
@@ -131,8 +136,11 @@ func (d *decoder) member(cmd *cobra.Command, m *nebula.Model, work func(context.
 	return exitStatus(status)
 }
 
-func (d *decoder) leader(ctx context.Context, r *launch.Rank, m *nebula.Model, work func(context.Context, *led) error) error {
-	l, err := job.Join(ctx, r, d.spec, nil)
+// leader is rank 0. What it shows while the job starts goes where starting says, which is
+// wiped.
+func (d *decoder) leader(ctx, starting context.Context, wipe func(), r *launch.Rank, m *nebula.Model, work func(context.Context, *led) error) error {
+	l, err := job.Join(starting, r, d.spec, nil)
+	wipe()
 	if err == nil {
 		threads, _ := d.threads(r.Job) // Join has asked, too
 		err = finished(ctx, work, &led{l, m, d.spec, r.Job, threads})
@@ -143,11 +151,12 @@ func (d *decoder) leader(ctx context.Context, r *launch.Rank, m *nebula.Model, w
 	return err
 }
 
-// Frames between rank 0 and the process that started it: what the one prints, that it
-// has said all, and why the other wants it to end.
+// Frames between rank 0 and the process that started it: what the one prints, the line
+// that shows its progress, that it has said all, and why the other wants it to end.
 const (
 	kindOut = launch.FirstKind + iota
 	kindErr
+	kindLine
 	kindEnd
 	kindCancel
 )
@@ -284,6 +293,10 @@ func (o *overseer) relay(cmd *cobra.Command) (said bool, failed error) {
 			_, err = cmd.OutOrStdout().Write(f.Body)
 		case kindErr:
 			_, err = cmd.ErrOrStderr().Write(f.Body)
+		case kindLine:
+			if w := cmd.ErrOrStderr(); isScreen(w) {
+				_, err = w.Write(f.Body)
+			}
 		case kindEnd:
 			said = true
 		}
