@@ -18,7 +18,8 @@ type Source struct {
 	Lang      string
 	Code      string
 	Name      string // file or kernel name shown above the listing; may be empty
-	Highlight []int  // 1-based numbers of lines to mark
+	First     int    // the number of the first line; 0 is 1
+	Highlight []int  // numbers of lines to mark
 }
 
 // monospace is for <pre>, which some pages leave in their own font.
@@ -52,10 +53,11 @@ func (s Source) html() string {
 		fmt.Fprintf(&b, `<div class="`+noMath+`" style="font-size:12px;font-weight:600">%s</div>`+"\n", html.EscapeString(oneLine(s.Name)))
 	}
 	b.WriteString(`<pre style="` + preStyle + `">`)
-	digits := len(strconv.Itoa(len(lines)))
+	first := max(1, s.First)
+	digits := len(strconv.Itoa(first + len(lines) - 1))
 	for i, line := range lines {
-		number := fmt.Sprintf("%*d", digits, i+1)
-		if slices.Contains(s.Highlight, i+1) {
+		number := fmt.Sprintf("%*d", digits, first+i)
+		if slices.Contains(s.Highlight, first+i) {
 			fmt.Fprintf(&b, `<span style="color:#9a6700;user-select:none"><b>%s</b> </span> <span style="background-color:#fff1a8">%s</span>`+"\n", number, line)
 			continue
 		}

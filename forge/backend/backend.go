@@ -108,19 +108,29 @@ func CheckOutputs(g *ir.Graph, outputs []*tensor.Tensor) error {
 
 func check(g *ir.Graph, kind string, values []*ir.Value, tensors []*tensor.Tensor) error {
 	if len(tensors) != len(values) {
-		verb := map[string]string{"input": "takes", "output": "gives"}[kind]
-		return fmt.Errorf("%s %s %d %ss, got %d", g.Name, verb, len(values), kind, len(tensors))
+		return countError(g, kind, len(values), len(tensors))
 	}
 	for i, v := range values {
-		t := tensors[i]
-		if t == nil {
-			return fmt.Errorf("%s: %s %s is missing", g.Name, kind, v.Name)
+		if err := checkOne(g, kind, v, tensors[i]); err != nil {
+			return err
 		}
-		if !fits(t, v.Spec) {
-			have := ir.SpecOf(t)
-			have.Device = v.Spec.Device // the backend moves host tensors there
-			return fmt.Errorf("%s: %s %s is %v, the program was compiled for %v", g.Name, kind, v.Name, have, v.Spec)
-		}
+	}
+	return nil
+}
+
+func countError(g *ir.Graph, kind string, want, got int) error {
+	verb := map[string]string{"input": "takes", "output": "gives"}[kind]
+	return fmt.Errorf("%s %s %d %ss, got %d", g.Name, verb, want, kind, got)
+}
+
+func checkOne(g *ir.Graph, kind string, v *ir.Value, t *tensor.Tensor) error {
+	if t == nil {
+		return fmt.Errorf("%s: %s %s is missing", g.Name, kind, v.Name)
+	}
+	if !fits(t, v.Spec) {
+		have := ir.SpecOf(t)
+		have.Device = v.Spec.Device // the backend moves host tensors there
+		return fmt.Errorf("%s: %s %s is %v, the program was compiled for %v", g.Name, kind, v.Name, have, v.Spec)
 	}
 	return nil
 }

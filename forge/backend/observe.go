@@ -15,10 +15,16 @@ type Observer func(n *ir.Node, start, end time.Time)
 type observerKey struct{}
 
 // WithObserver returns a context under which programs that can tell their nodes apart
-// tell an observer of each: those of backend portable, and of backend cpu if it
-// compiles kernels apart.
+// tell an observer of each: those of backends portable and cuda, and of backend cpu if
+// it compiles kernels apart.
 func WithObserver(ctx context.Context, o Observer) context.Context {
 	return context.WithValue(ctx, observerKey{}, o)
+}
+
+// ObserverOf is the observer of a context, nil if it has none.
+func ObserverOf(ctx context.Context) Observer {
+	o, _ := ctx.Value(observerKey{}).(Observer)
+	return o
 }
 
 // Laps times nodes for the observer of a context. The zero value has none.
@@ -29,7 +35,7 @@ type Laps struct {
 
 // NewLaps begins with the first node of a run.
 func NewLaps(ctx context.Context) Laps {
-	o, _ := ctx.Value(observerKey{}).(Observer)
+	o := ObserverOf(ctx)
 	if o == nil {
 		return Laps{}
 	}

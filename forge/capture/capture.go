@@ -126,6 +126,10 @@ type Series struct {
 	// i modulo their number came first.
 	Wall []float64 `json:"wall_s,omitempty"`
 	CPU  []float64 `json:"cpu_s,omitempty"`
+	// Device is seconds of one run by the clock of the device that it ran on, taken after
+	// each sample of Wall, which has the way there and back as well; empty when there is
+	// no such clock.
+	Device []float64 `json:"device_s,omitempty"`
 	// Summary follows from Wall; [Read] derives it again.
 	Summary *Summary `json:"summary,omitempty"`
 }

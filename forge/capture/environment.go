@@ -18,6 +18,8 @@ import (
 
 	"golang.org/x/sys/cpu"
 	"golang.org/x/sys/unix"
+
+	"forgekernel/forge/backend/cuda"
 )
 
 // Environment is where a capture was taken. What could not be found out is
@@ -34,6 +36,7 @@ type Environment struct {
 	Compiler  string   `json:"compiler"` // the C compiler and its version
 	GPUs      []string `json:"gpus"`
 	Driver    string   `json:"gpu_driver"`
+	NVRTC     string   `json:"nvrtc,omitempty"` // its version, where programs ran on a GPU
 	// Libraries are the modules of the program with their versions.
 	Libraries map[string]string `json:"libraries"`
 	// Commit is what the program was built from, and Tree whether the files then
@@ -116,6 +119,9 @@ func (e *Environment) build(info *debug.BuildInfo) {
 
 // describePeer takes over what a candidate knows of the library that it runs on.
 func (e *Environment) describePeer(c Candidate) error {
+	if c.Label().Backend == "cuda" {
+		e.NVRTC = cuda.Look().Compiler
+	}
 	d, ok := c.(Describer)
 	if !ok {
 		return nil

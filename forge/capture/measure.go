@@ -306,6 +306,13 @@ func (m *Instrument) sample(ctx context.Context, t *trial) error {
 	}
 	t.Wall = append(t.Wall, wall.Seconds()/float64(t.Runs))
 	t.CPU = append(t.CPU, max(cpu, 0).Seconds()/float64(t.Runs))
+	if d, ok := t.run.(deviceTimer); ok {
+		took, err := d.DeviceTime(ctx)
+		if err != nil {
+			return t.fail(ctx, err)
+		}
+		t.Device = append(t.Device, took.Seconds())
+	}
 	return nil
 }
 
@@ -336,7 +343,7 @@ func (m *Instrument) time(ctx context.Context, r Runner, lead, runs int) (wall, 
 // be of as many rounds as the others'.
 func (t *trial) finish() Series {
 	if t.Error != "" {
-		t.Wall, t.CPU, t.Runs = nil, nil, 0
+		t.Wall, t.CPU, t.Device, t.Runs = nil, nil, nil, 0
 		return t.Series
 	}
 	summary := Summarise(t.Wall)

@@ -69,6 +69,7 @@ func (r *Report) environment() display.Table {
 		{"C compiler", cmp.Or(e.Compiler, "none found")},
 		{"GPU", cmp.Or(strings.Join(e.GPUs, ", "), "none found")},
 		{"GPU driver", cmp.Or(e.Driver, "none found")},
+		{"NVRTC", cmp.Or(e.NVRTC, "not used")},
 		{"limits of one core", e.Limits.String()},
 		{"load average", fmt.Sprintf("%s before, %s after", cmp.Or(e.LoadBefore, "unknown"), cmp.Or(e.LoadAfter, "unknown"))},
 		{"variables", cmp.Or(pairs(e.Variables), "none set")},
@@ -110,6 +111,10 @@ func (w *Workload) times() display.Table {
 			right("GFLOP/s"), right("CPU / wall"), right("compile"), right("error / allowed"), {Name: "rank"},
 		},
 	}
+	onDevice := slices.ContainsFunc(w.Series, func(s Series) bool { return s.Device != nil })
+	if onDevice {
+		t.Columns = append(t.Columns, right("on the device"))
+	}
 	order, ties := Rank(w.Series)
 	for i, s := range w.Series {
 		if s.Summary == nil {
@@ -123,6 +128,9 @@ func (w *Workload) times() display.Table {
 			significant(float64(w.FLOPs) / s.Summary.Median / 1e9), significant(sum(s.CPU) / sum(s.Wall)),
 			s.compiled(), significant(s.Gate.Worst), rank(slices.Index(order, i), ties),
 		})
+		if last := len(t.Rows) - 1; onDevice {
+			t.Rows[last] = append(t.Rows[last], s.device())
+		}
 	}
 	return t
 }

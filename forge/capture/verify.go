@@ -193,7 +193,7 @@ func (s *Series) verify(rounds int, written *ir.Graph) error {
 		}
 	}
 	if s.Error != "" {
-		if len(s.Wall) > 0 || len(s.CPU) > 0 || s.Summary != nil || s.Runs != 0 {
+		if len(s.Wall) > 0 || len(s.CPU) > 0 || len(s.Device) > 0 || s.Summary != nil || s.Runs != 0 {
 			return errors.New("it failed, and has samples")
 		}
 		return nil
@@ -203,6 +203,8 @@ func (s *Series) verify(rounds int, written *ir.Graph) error {
 		return errors.New("it was timed, but did not pass the gate")
 	case len(s.Wall) != rounds || len(s.CPU) != rounds:
 		return fmt.Errorf("there are %d samples of the clock and %d of CPU time, not %d", len(s.Wall), len(s.CPU), rounds)
+	case len(s.Device) != 0 && len(s.Device) != rounds:
+		return fmt.Errorf("there are %d samples of the device's clock, not %d", len(s.Device), rounds)
 	case s.Runs < 1 || s.Runs > maxRuns:
 		return fmt.Errorf("a sample cannot have %d runs", s.Runs)
 	case s.Summary == nil:
@@ -211,6 +213,11 @@ func (s *Series) verify(rounds int, written *ir.Graph) error {
 	for i := range s.Wall {
 		if s.Wall[i] < minSeconds || s.CPU[i] < 0 || s.Wall[i] > maxSeconds || s.CPU[i] > maxSeconds {
 			return fmt.Errorf("sample %d took %v s, %v s of CPU time", i, s.Wall[i], s.CPU[i])
+		}
+	}
+	for i, took := range s.Device {
+		if took < minSeconds || took > maxSeconds {
+			return fmt.Errorf("sample %d took the device %v s", i, took)
 		}
 	}
 	if want := Summarise(s.Wall); *s.Summary != want {

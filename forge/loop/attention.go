@@ -44,7 +44,7 @@ type Cache struct {
 // attention lowers sdpa and the attentions over caches.
 func (l *lowering) attention() error {
 	n := l.node
-	if d := n.Out[0].Spec.DType; d == tensor.F64 {
+	if d := n.Out[0].Spec.DType; !l.wide && d == tensor.F64 {
 		return fmt.Errorf("%s of f64 has no loop form: it computes in f32", n.Op.Name)
 	}
 	q, k, v := n.In[0].Spec.Shape, n.In[1].Spec.Shape, n.In[2].Spec.Shape

@@ -99,7 +99,7 @@ func (l *lowering) activation() (*Expr, error) {
 	switch act := l.node.Str("act"); {
 	case act == "none":
 		return nil, nil
-	case dtype == tensor.F64 && act != "relu":
+	case !l.wide && dtype == tensor.F64 && act != "relu":
 		return nil, fmt.Errorf("%s of f64 has no scalar form; it is the reference itself", act)
 	default:
 		return apply(Opcode(act), &Expr{Op: Acc, Type: computed(dtype)}), nil

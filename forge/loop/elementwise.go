@@ -33,7 +33,7 @@ var exact = []string{"maximum", "minimum", "neg", "abs", "relu", "where"}
 
 // scalar is the expression of an elementwise operator, rounded to the type of its
 // result.
-func scalar(n *ir.Node, args []*Expr) (*Expr, error) {
+func (l *lowering) scalar(n *ir.Node, args []*Expr) (*Expr, error) {
 	to := n.Out[0].Spec.DType
 	op := Opcode(n.Op.Name)
 	switch {
@@ -46,7 +46,7 @@ func scalar(n *ir.Node, args []*Expr) (*Expr, error) {
 	if !known {
 		return nil, fmt.Errorf("%s has no scalar form yet", op)
 	}
-	if t := args[len(args)-1].Type; !slices.Contains(types, t) {
+	if t := args[len(args)-1].Type; !slices.Contains(types, t) && !(l.wide && t == tensor.F64) {
 		return nil, fmt.Errorf("%s of %v has no scalar form: its elementary function exists in f32 only", op, t)
 	}
 	e := apply(op, args...)
@@ -73,7 +73,7 @@ func (l *lowering) elementwise() error {
 	for i := range l.node.In {
 		args = append(args, l.load(l.operand(i, shape)))
 	}
-	e, err := scalar(l.node, args)
+	e, err := l.scalar(l.node, args)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (l *lowering) fused() error {
 		for _, u := range m.In {
 			args = append(args, value[u])
 		}
-		e, err := scalar(m, args)
+		e, err := l.scalar(m, args)
 		if err != nil {
 			return err
 		}

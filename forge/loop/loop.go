@@ -83,6 +83,10 @@ type Stage struct {
 	Once   bool      // evaluated once for each outer point
 	Reduce Reduction // folds the line to a number, which later stages may use
 	Store  *Access   // where the value of each visit goes; nil for nowhere
+	// Running stores what the fold is at each visit, in order, in place of the value.
+	Running Running
+	// Ordered says that visits find what earlier ones stored.
+	Ordered bool
 	// Require says that the value, a condition, must be true. The kernel faults
 	// where it is not.
 	Require bool
@@ -100,17 +104,30 @@ const (
 	Sum         Reduction = "sum"
 	Max         Reduction = "max"
 	Min         Reduction = "min"
+	Prod        Reduction = "prod" // only of [LowerWide]
+)
+
+// Running is when a fold is stored while it goes on.
+type Running string
+
+// Kinds of running folds: with the value of the visit, and without it.
+const (
+	NotRunning Running = ""
+	Through    Running = "through"
+	Before     Running = "before"
 )
 
 // Combine is the operation that makes one value of two.
 func (r Reduction) Combine() Opcode {
-	return map[Reduction]Opcode{Sum: "add", Max: "maximum", Min: "minimum"}[r]
+	return map[Reduction]Opcode{Sum: "add", Prod: "mul", Max: "maximum", Min: "minimum"}[r]
 }
 
-// Start is the value of a type that changes nothing: zero, or the end of its range.
+// Start is the value of a type that changes nothing: zero, one, or the end of its range.
 func (r Reduction) Start(t tensor.DType) *Expr {
 	e := &Expr{Op: Const, Type: t}
 	switch r {
+	case Prod:
+		e.Value, e.Int = 1, 1
 	case Max:
 		e.Value, e.Int = math.Inf(-1), math.MinInt32
 		if t == tensor.I64 {

@@ -44,8 +44,26 @@ var lowerings = map[string]func(*lowering) error{
 // Lower returns the kernels of a node whose values lie as the layout says, to run one
 // after another. Results are dense but for those of elementwise and fused nodes. The
 // error says why there are none.
+//
+// In f64, the reference, only what every backend computes alike has kernels; see
+// [LowerWide].
 func Lower(n *ir.Node, layout Layout) ([]*Kernel, error) {
+	return (&lowering{node: n, layout: layout}).lower()
+}
+
+// LowerWide is [Lower] with forms that not every backend prints: elementary functions of
+// f64 and sums of it, whose order may be another than that of the reference, products of
+// lines, and stages that are running or ordered.
+func LowerWide(n *ir.Node, layout Layout) ([]*Kernel, error) {
+	return (&lowering{node: n, layout: layout, wide: true}).lower()
+}
+
+func (l *lowering) lower() ([]*Kernel, error) {
+	n := l.node
 	lower := lowerings[n.Op.Name]
+	if lower == nil && l.wide {
+		lower = wideLowerings[n.Op.Name]
+	}
 	if lower == nil && n.Op.Class == ir.Elementwise {
 		lower = (*lowering).elementwise
 	}
@@ -55,7 +73,6 @@ func Lower(n *ir.Node, layout Layout) ([]*Kernel, error) {
 	case lower == nil:
 		return nil, fmt.Errorf("%s has no loop form yet", n.Op.Name)
 	}
-	l := &lowering{node: n, layout: layout}
 	l.begin()
 	if err := lower(l); err != nil {
 		return nil, err
@@ -67,6 +84,7 @@ func Lower(n *ir.Node, layout Layout) ([]*Kernel, error) {
 type lowering struct {
 	node    *ir.Node
 	layout  Layout
+	wide    bool // the forms of LowerWide are known
 	kernels []*Kernel
 	kernel  *Kernel // the last one
 }

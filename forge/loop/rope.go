@@ -27,7 +27,7 @@ func (l *lowering) rope() error {
 	t, d, pairs := x.Shape[rank-2], x.Shape[rank-1], len(freqs)
 	rows := pos.Elements()
 	turns := func(name string) *Local {
-		return &Local{Name: name, DType: tensor.F32, Elements: rows * t * pairs}
+		return &Local{Name: name, DType: computed(x.DType), Elements: rows * t * pairs}
 	}
 	cos, sin := turns("cos"), turns("sin")
 	if pairs > 0 {
@@ -72,7 +72,7 @@ func (l *lowering) angles(freqs []float64, rows, t int, cos, sin *Local) error {
 		table *Local
 	}{{"cos", cos}, {"sin", sin}} {
 		a := &Access{Param: l.addParam(Param{Local: to.table, Written: true}), Strides: []int{t * pairs, pairs, 1}}
-		nest.add(Stage{Expr: cast(tensor.F32, apply(to.op, angle)), Store: a})
+		nest.add(Stage{Expr: cast(to.table.DType, apply(to.op, angle)), Store: a})
 	}
 	return nil
 }

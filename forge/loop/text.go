@@ -50,10 +50,15 @@ func (k *Kernel) writeNest(b *strings.Builder) {
 			b.WriteString("require each ")
 		case s.Reduce != NoReduction:
 			fmt.Fprintf(b, "s%d = %s of ", i, s.Reduce)
+			if s.Running != NotRunning {
+				fmt.Fprintf(b, "all %s ", s.Running)
+			}
 		case s.Once && s.Store == nil:
 			fmt.Fprintf(b, "s%d = ", i)
 		case s.Once:
 			b.WriteString("once ")
+		case s.Ordered:
+			b.WriteString("in order ")
 		default:
 			b.WriteString("each ")
 		}

@@ -8,13 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"forgekernel/forge/backend/cpu"
-	"forgekernel/forge/backend/cpu/objects"
+	"forgekernel/forge/backend/objects"
 	"forgekernel/forge/capture"
+	"forgekernel/forge/sealed"
 )
 
 // Machine is where a record was taken.
@@ -37,8 +37,13 @@ func thisMachine(ctx context.Context, b *cpu.Backend) (Machine, error) {
 	first, _, _ := strings.Cut(version, "\n")
 	return Machine{
 		Processor: capture.Processor(), Target: b.Target.Name, Threads: b.Threads, Compiler: first,
-		CompilerHash: hash([]byte(version))[:8], Load: capture.Load(),
+		CompilerHash: hash(version)[:8], Load: capture.Load(),
 	}, nil
+}
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
 }
 
 // key names the record of a program, which is described by the shapes of its
@@ -50,8 +55,7 @@ func (m Machine) key(program []string) string {
 // keyPrefix is the key without the compiler. The hardware is the processor, its
 // vectors and the number of threads.
 func keyPrefix(processor, target string, threads int, program []string) string {
-	sum := sha256.Sum256([]byte(strings.Join(program, "\n")))
-	return fmt.Sprintf("cpu-%s-%s-x%d-%s-", slug(cmp.Or(processor, "unknown")), target, threads, hex.EncodeToString(sum[:8]))
+	return fmt.Sprintf("cpu-%s-%s-x%d-%s-", slug(cmp.Or(processor, "unknown")), target, threads, hash(strings.Join(program, "\n"))[:16])
 }
 
 // maxSlug bounds a part of a key.
@@ -80,17 +84,7 @@ func Save(r *Record) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, r.Key+".json")
-	f, err := os.CreateTemp(dir, "new-*")
-	if err != nil {
-		return "", err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(raw)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return "", err
-	}
-	return path, os.Rename(f.Name(), path)
+	return sealed.Save(dir, r.Key+".json", raw)
 }
 
 // Lookup returns the record of a program, described by the shapes of its kernels,
@@ -125,18 +119,11 @@ func Lookup(ctx context.Context, b *cpu.Backend, program []string) (*Record, err
 }
 
 func read(path string) (*Record, error) {
-	info, err := os.Lstat(path)
-	if err != nil {
+	r := new(Record)
+	if err := kind.Read(path, r); err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > MaxFile {
-		return nil, fmt.Errorf("it is no regular file of at most %d bytes", MaxFile)
-	}
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	return Decode(raw)
+	return r, r.verify()
 }
 
 // fits reports why the record is not one of the program on this machine.

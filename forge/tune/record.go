@@ -1,25 +1,19 @@
 package tune
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
 	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/capture"
+	"forgekernel/forge/sealed"
 )
 
 // Version is that of the files. A change of meaning, or of what the backend makes
 // of a schedule, makes a new one.
 const Version = 1
-
-const format = "forge.tuning"
 
 // Limits of a record.
 const (
@@ -124,13 +118,8 @@ func (r *Record) Schedules() cpu.Schedules {
 	return r.chosen()
 }
 
-// envelope is a file: a record and the hash of its text without white space.
-type envelope struct {
-	Format  string          `json:"format"` // "forge.tuning"
-	Version int             `json:"version"`
-	SHA256  string          `json:"sha256"`
-	Record  json.RawMessage `json:"record"`
-}
+// kind is that of the files.
+var kind = sealed.Kind{Format: "forge.tuning", Version: Version, Limit: MaxFile}
 
 // Encode returns a record as the content of a file. It fails for one that [Decode]
 // would refuse.
@@ -138,56 +127,16 @@ func Encode(r *Record) ([]byte, error) {
 	if err := r.verify(); err != nil {
 		return nil, err
 	}
-	body, err := json.Marshal(r)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := json.MarshalIndent(envelope{format, Version, hash(body), body}, "", " ")
-	if err == nil && len(raw) >= MaxFile {
-		err = fmt.Errorf("the record has %d bytes; a file has at most %d", len(raw), MaxFile)
-	}
-	return append(raw, '\n'), err
-}
-
-func hash(body []byte) string {
-	sum := sha256.Sum256(body)
-	return hex.EncodeToString(sum[:])
+	return kind.Encode(r)
 }
 
 // Decode reads the content of a file, checks its hash and derives the choices again.
 func Decode(raw []byte) (*Record, error) {
-	var e envelope
-	if err := strict(raw, &e); err != nil {
-		return nil, err
-	}
-	if e.Format != format || e.Version != Version {
-		return nil, fmt.Errorf("it is %q, version %d; this program reads %q, version %d", e.Format, e.Version, format, Version)
-	}
-	var body bytes.Buffer
-	if err := json.Compact(&body, e.Record); err != nil {
-		return nil, err
-	}
-	if hash(body.Bytes()) != e.SHA256 {
-		return nil, errors.New("its content does not have the SHA-256 that it carries")
-	}
 	r := new(Record)
-	if err := strict(body.Bytes(), r); err != nil {
+	if err := kind.Decode(raw, r); err != nil {
 		return nil, err
 	}
 	return r, r.verify()
-}
-
-// strict decodes one value, in which every field is known.
-func strict(raw []byte, into any) error {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		return err
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the record")
-	}
-	return nil
 }
 
 // verify checks sizes and that the verdicts follow from the samples.

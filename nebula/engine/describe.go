@@ -93,9 +93,7 @@ func (r *rank) describe() (Description, error) {
 		Rank: r.place.Rank, Stage: r.place.Stage(), TPRank: r.place.TPRank(), FromLayer: from, ToLayer: to, KVHeads: end - first,
 		KVPlanned: geometry.Planned(r.sizes.blocks, r.sizes.blockSize), Backend: r.backend.Name(),
 	}
-	for _, t := range r.pools {
-		d.KVHeld += int64(t.Len()) * int64(t.DType().Size())
-	}
+	d.KVHeld = r.pools.bytes
 	d.KVUsed = geometry.Planned(r.ledger.Held(), r.sizes.blockSize)
 	r.mu.Lock()
 	list := make([]*program, 0, len(r.programs))

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"forgekernel/forge/backend"
+	"forgekernel/forge/backend/cuda"
+	"forgekernel/forge/backend/cuda/driver"
 	"forgekernel/forge/tensor"
 	"forgekernel/nebula/collective"
 	"forgekernel/nebula/shard"
@@ -26,8 +28,9 @@ type groups struct {
 	done *tensor.Tensor // what stands for the logits of a pass that has none
 }
 
-// openGroups makes the groups of a rank; all ranks do so at once.
-func openGroups(world collective.Group, place shard.Place) (*groups, error) {
+// openGroups makes the groups of a rank; all ranks do so at once. Programs on GPUs
+// exchange tensors between the devices.
+func openGroups(ctx context.Context, world collective.Group, place shard.Place, on backend.Backend) (*groups, error) {
 	n := place.Ranks()
 	vote, err := tensor.From([]int{2}, []int32{0, 0})
 	if err != nil {
@@ -70,7 +73,25 @@ func openGroups(world collective.Group, place shard.Place) (*groups, error) {
 		}
 		*part.into = sub
 	}
+	if gpu, ok := on.(*cuda.Backend); ok {
+		return g, g.onDevices(ctx, gpu.Context)
+	}
 	return g, nil
+}
+
+// onDevices joins the GPUs of the groups that programs use.
+func (g *groups) onDevices(ctx context.Context, device *driver.Context) error {
+	for _, group := range []*collective.Group{&g.tp, &g.pp} {
+		if *group == nil {
+			continue
+		}
+		joined, err := collective.OverDevices(ctx, *group, device)
+		if err != nil {
+			return err
+		}
+		*group = joined
+	}
+	return nil
 }
 
 // lastStage is the first rank of the last stage.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -37,7 +38,15 @@ var _ Engine = (*Leader)(nil)
 // Lead opens an engine of which this process has rank 0. Links has that to each rank,
 // nil for rank 0 itself; the engine closes them. It returns when all ranks are ready.
 func Lead(ctx context.Context, m Member, links []Link, o Options) (*Leader, error) {
-	s := o.sizes(m.Place.Layout, m.Model.Config)
+	self := m.rank()
+	self.sizes = o.sizes(m.Place.Layout, m.Model.Config)
+	if o.Blocks == 0 && self.sizes.blocks > 0 {
+		var err error
+		if self.sizes.blocks, err = self.fit(self.sizes.blocks); err != nil {
+			return nil, err
+		}
+	}
+	s := self.sizes
 	if err := s.check(m.Model.Config); err != nil {
 		return nil, err
 	}
@@ -45,12 +54,11 @@ func Lead(ctx context.Context, m Member, links []Link, o Options) (*Leader, erro
 		return nil, fmt.Errorf("rank %d with %d links cannot lead the %d ranks of %v", m.Place.Rank, len(links), m.Place.Ranks(), m.Place.Layout)
 	}
 	l := &Leader{
-		self: m.rank(), deadline: m.deadline(),
+		self: self, deadline: m.deadline(),
 		turn: make(chan struct{}, 1), asking: make(chan struct{}, 1), slots: make(chan struct{}, s.layout.PP), queue: make(chan job, s.layout.PP+queued),
 		arrivals: make(chan *flight, s.layout.PP), quit: make(chan struct{}), closed: make(chan struct{}),
 		ready: make(map[bucket]bool), peers: make([]*peer, len(links)),
 	}
-	l.self.sizes = s
 	l.health = newHealth(m.epoch(), min(l.deadline/5, time.Second), l.tell)
 	for r := 1; r < len(links); r++ {
 		l.peers[r] = newPeer(newConn(links[r], m.epoch(), 0, r))
@@ -87,7 +95,7 @@ func (l *Leader) start(ctx context.Context, m Member) error {
 	if err := l.command(kindJoin, nil); err != nil {
 		return err
 	}
-	g, err := openGroups(m.World, m.Place)
+	g, err := openGroups(ctx, m.World, m.Place, l.self.backend)
 	if err != nil {
 		return err
 	}
@@ -338,10 +346,10 @@ func (l *Leader) Close() error {
 	for _, p := range l.peers[1:] {
 		p.link.Close()
 	}
-	if !endsWithin(&l.running, time.Until(limit)) && err == nil {
-		err = causeOf(0, l.health.epoch, 0, opExecute, errStuck)
+	if !endsWithin(&l.running, time.Until(limit)) {
+		return cmp.Or(err, error(causeOf(0, l.health.epoch, 0, opExecute, errStuck)))
 	}
-	return err
+	return cmp.Or(err, l.self.close())
 }
 
 // drain waits for calls under way, for steps in flight and then for the other ranks to

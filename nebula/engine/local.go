@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -15,8 +16,9 @@ import (
 // LocalOptions are those of [Local].
 type LocalOptions struct {
 	Options
-	Backend  backend.Backend // of all ranks; see [Member]
-	Threads  int             // of each rank
+	Backend  backend.Backend   // of all ranks; see [Member]
+	Backends []backend.Backend // in place of Backend one for each rank, as those of devices
+	Threads  int               // of each rank
 	Deadline time.Duration
 }
 
@@ -25,7 +27,13 @@ func Local(ctx context.Context, m *model.Model, layout shard.Layout, o LocalOpti
 	if err := layout.Check(m.Config.Dims()); err != nil {
 		return nil, err
 	}
+	if o.Backends != nil && len(o.Backends) != layout.Ranks() {
+		return nil, fmt.Errorf("%v has %d ranks, and there are %d backends", layout, layout.Ranks(), len(o.Backends))
+	}
 	member := Member{Model: m, Backend: o.Backend, Threads: o.Threads, Deadline: o.Deadline}
+	if o.Backends != nil {
+		member.Backend = o.Backends[0]
+	}
 	worlds := collective.Local(layout.Ranks(), collective.Options{Timeout: member.patience()})
 	links := make([]Link, layout.Ranks())
 	var others sync.WaitGroup
@@ -40,6 +48,9 @@ func Local(ctx context.Context, m *model.Model, layout shard.Layout, o LocalOpti
 		links[place.Rank] = ours
 		rank := member
 		rank.Place, rank.World = place, worlds[place.Rank]
+		if o.Backends != nil {
+			rank.Backend = o.Backends[place.Rank]
+		}
 		others.Go(func() { _ = Serve(context.Background(), rank, theirs) }) // rank 0 has the cause
 	}
 	member.Place, member.World = layout.Places()[0], worlds[0]

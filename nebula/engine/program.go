@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,12 +14,13 @@ import (
 )
 
 // program is what executes passes of one bucket on one rank, with its arguments.
-// The tensors of the cache are both arguments and results, so that nothing of it is
-// copied.
+// The pools of the cache are both arguments and results, so that nothing of it is
+// copied; where a device holds them the program is bound to them.
 type program struct {
 	bucket
 	name    string
 	exe     backend.Executable
+	bound   backend.Bound // nil when the pools are of the host
 	took    time.Duration // to compile, with others that were prepared at once
 	inputs  []*tensor.Tensor
 	outputs []*tensor.Tensor
@@ -67,7 +69,7 @@ func (r *rank) compile(ctx context.Context, list []bucket) ([]*program, error) {
 	programs := make([]*program, len(list))
 	for i, b := range list {
 		p := &program{bucket: b, name: b.String(), exe: exes[i], width: r.sizes.width(), took: time.Since(start)}
-		if err := p.bind(p.exe.Graph(), r.pools); err != nil {
+		if err := p.bind(ctx, r.pools); err != nil {
 			return nil, fmt.Errorf("program %v: %w", b, err)
 		}
 		programs[i] = p
@@ -90,7 +92,8 @@ func (r *rank) compileAll(ctx context.Context, graphs []*ir.Graph) ([]backend.Ex
 }
 
 // bind makes the arguments of a program: batches by name, then the cache.
-func (p *program) bind(g *ir.Graph, pools []*tensor.Tensor) error {
+func (p *program) bind(ctx context.Context, pools *pools) error {
+	g := p.exe.Graph()
 	batch := map[string]*[]int32{"tokens": &p.tokens, "pos": &p.pos, "length": &p.length, "table": &p.table, "last": &p.last}
 	for _, v := range g.Inputs {
 		into, known := batch[v.Name]
@@ -104,15 +107,41 @@ func (p *program) bind(g *ir.Graph, pools []*tensor.Tensor) error {
 		*into = t.Int32()
 		p.inputs = append(p.inputs, t)
 	}
-	p.inputs = append(p.inputs, pools...)
-	if p.head = len(g.Outputs) == len(pools)+1; p.head {
+	if p.head = len(g.Outputs) == pools.n+1; p.head {
 		p.outputs = append(p.outputs, nil)
 	}
-	p.outputs = append(p.outputs, pools...)
-	if len(p.inputs) != len(g.Inputs) || len(p.outputs) != len(g.Outputs) {
-		return fmt.Errorf("the model's graph has %d inputs and %d outputs; it should have %d and %d", len(g.Inputs), len(g.Outputs), len(p.inputs), len(p.outputs))
+	args, results := len(p.inputs), len(p.outputs)
+	if args+pools.n != len(g.Inputs) || results+pools.n != len(g.Outputs) {
+		return fmt.Errorf("the model's graph has %d inputs and %d outputs; it should have %d and %d", len(g.Inputs), len(g.Outputs), args+pools.n, results+pools.n)
 	}
-	return nil
+	if pools.held == nil {
+		p.inputs, p.outputs = append(p.inputs, pools.host...), append(p.outputs, pools.host...)
+		return nil
+	}
+	p.inputs, p.outputs = append(p.inputs, make([]*tensor.Tensor, pools.n)...), append(p.outputs, make([]*tensor.Tensor, pools.n)...)
+	x, ok := p.exe.(backend.Bindable)
+	if !ok {
+		return fmt.Errorf("%T cannot be bound to the memory of a device", p.exe)
+	}
+	var err error
+	p.bound, err = x.Bind(ctx, append(make([]backend.Held, args), pools.held...), append(make([]backend.Held, results), pools.held...))
+	return err
+}
+
+// run executes the program on its arguments.
+func (p *program) run(ctx context.Context) error {
+	if p.bound != nil {
+		return p.bound.Run(ctx, p.outputs, p.inputs)
+	}
+	return backend.RunInto(ctx, p.exe, p.outputs, p.inputs)
+}
+
+// close gives back what the program has of a device.
+func (p *program) close() error {
+	if p.bound == nil {
+		return nil
+	}
+	return errors.Join(p.bound.Close(), p.exe.(backend.Bindable).Close())
 }
 
 // fill sets the arguments to some rows of a step. The rest is padding: rows without

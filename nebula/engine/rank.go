@@ -11,6 +11,7 @@ import (
 
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/cpu"
+	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
 	"forgekernel/nebula/cache"
 	"forgekernel/nebula/model"
@@ -31,7 +32,7 @@ type rank struct {
 	appends []cache.Append
 	rec     *trace.Recorder
 
-	pools []*tensor.Tensor
+	pools *pools
 	idle  time.Duration // since when nothing executes, on the clock of rec
 	at    atomic.Uint64 // step that executes, or executed last
 	busy  atomic.Bool
@@ -59,14 +60,19 @@ func (r *rank) open() error {
 	r.programs = make(map[bucket]*program)
 	f, c := r.form(bucket{rows: 1, tokens: 1}), r.model.Config
 	from, to := r.place.Layers(c.Layers)
-	for range 2 * (to - from) {
-		t, err := tensor.Zeros(r.sizes.dtype, f.CacheShape(c)...)
-		if err != nil {
-			return fmt.Errorf("the pool of the cache: %w", err)
-		}
-		r.pools = append(r.pools, t)
+	r.pools, err = openPools(r.backend, 2*(to-from), ir.Spec{DType: r.sizes.dtype, Shape: f.CacheShape(c)})
+	return err
+}
+
+// close gives back what a device holds. Nothing executes any more.
+func (r *rank) close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var err error
+	for _, p := range r.programs {
+		err = errors.Join(err, p.close())
 	}
-	return nil
+	return errors.Join(err, r.pools.close())
 }
 
 // prepare compiles the programs that are not there yet. A panic is an error.
@@ -209,7 +215,7 @@ func (r *rank) run(ctx context.Context, w *work, p *pass, room room, done delive
 		prog.outputs[0] = logits
 	}
 	start := r.rec.Now() // a region is the program alone, from which the engine's own cost follows
-	if err := backend.RunInto(ctx, prog.exe, prog.outputs, prog.inputs); err != nil {
+	if err := prog.run(ctx); err != nil {
 		return err
 	}
 	r.rec.Add(trace.Region{Kind: trace.Step, Name: prog.name, Step: w.number, Start: start})

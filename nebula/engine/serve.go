@@ -25,6 +25,7 @@ type worker struct {
 	cancel   context.CancelCauseFunc
 	told     chan struct{} // closed when rank 0 has been told of the failure
 	handling atomic.Bool   // a command
+	stuck    bool          // a program did not end
 
 	mu    sync.Mutex // of what follows, and of groups when the rank joins them
 	cause *Error     // the first failure on this rank
@@ -62,9 +63,12 @@ func Serve(ctx context.Context, m Member, link Link) error {
 	}
 	if w.queue != nil {
 		close(w.queue)
-		endsWithin(&w.running, w.deadline)
+		w.stuck = !endsWithin(&w.running, w.deadline)
 	}
 	w.cancel(ErrClosed)
+	if !w.stuck {
+		_ = w.close() // rank 0 has gone
+	}
 	if w.groups != nil {
 		w.groups.close()
 	}
@@ -143,7 +147,7 @@ func (w *worker) opened(body []byte) error {
 
 // join makes the groups of the rank, which all ranks do at once.
 func (w *worker) join() error {
-	g, err := openGroups(w.world, w.place)
+	g, err := openGroups(w.ctx, w.world, w.place, w.backend)
 	if err != nil {
 		return err
 	}
@@ -247,9 +251,9 @@ func (w *worker) deliver(_ *pass, logits *tensor.Tensor) error {
 func (w *worker) stop() error {
 	if w.queue != nil {
 		close(w.queue)
-		ended := endsWithin(&w.running, w.deadline)
+		w.stuck = !endsWithin(&w.running, w.deadline)
 		w.queue = nil
-		if !ended {
+		if w.stuck {
 			return w.fail(opExecute, errStuck)
 		}
 	}
@@ -298,8 +302,8 @@ func (w *worker) failed() error {
 	return w.cause
 }
 
-// watch fails the rank when rank 0 gives no sign of life once it has begun to. A rank
-// that is busy with a command hears nothing: calls of groups have deadlines of their own.
+// watch fails the rank when rank 0 gives no sign of life. A rank that is busy with a
+// command hears nothing: calls of groups have deadlines of their own.
 func (w *worker) watch(end <-chan struct{}) {
 	tick := time.NewTicker(w.deadline / 8)
 	defer tick.Stop()
@@ -309,11 +313,11 @@ func (w *worker) watch(end <-chan struct{}) {
 			return
 		case <-tick.C:
 		}
-		limit := w.deadline
+		limit := w.conn.patience(w.deadline)
 		if w.handling.Load() {
-			limit *= 2
+			limit = 2 * w.deadline
 		}
-		if silent := w.conn.silent(); w.conn.pinged.Load() && silent > limit {
+		if silent := w.conn.silent(); silent > limit {
 			w.fail(opHeartbeat, silence(0, w.conn.epoch, silent))
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"forgekernel/forge/backend"
+	"forgekernel/forge/backend/cuda"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
 	"forgekernel/nebula/collective"
@@ -20,7 +21,7 @@ func (r *rank) within(ctx context.Context) context.Context {
 	for name, group := range map[string]collective.Group{"tp": r.groups.tp, "pp": r.groups.pp} {
 		switch {
 		case group == nil:
-		case r.rec == nil:
+		case r.rec == nil || exchanging(group): // devices do not tell the host of their calls
 			ctx = backend.WithGroup(ctx, name, group)
 		default:
 			ctx = backend.WithGroup(ctx, name, newTraced(group, r.rec, &r.at))
@@ -30,6 +31,12 @@ func (r *rank) within(ctx context.Context) context.Context {
 		ctx = backend.WithObserver(ctx, r.observe)
 	}
 	return ctx
+}
+
+// exchanging reports whether devices exchange the tensors of a group.
+func exchanging(g collective.Group) bool {
+	_, ok := g.(cuda.Exchanging)
+	return ok
 }
 
 // observe records a node of a program. Calls of groups are recorded as such.

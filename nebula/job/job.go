@@ -24,8 +24,6 @@ import (
 	"os"
 	"time"
 
-	"forgekernel/forge"
-	"forgekernel/forge/backend"
 	"forgekernel/nebula/engine"
 	"forgekernel/nebula/launch"
 	"forgekernel/nebula/model"
@@ -46,6 +44,7 @@ type Spec struct {
 	Threads int
 	// Backend compiles the programs of all ranks, by a name of [forgekernel/forge]:
 	// "cpu", "portable", "interp"; empty is native code where there is a compiler.
+	// "cuda" gives each rank a GPU: that of its number among the ranks of its host.
 	Backend  string
 	Deadline time.Duration // of every wait within a step; 0 is [engine.DefaultDeadline]
 	Assembly time.Duration // 0 is [DefaultAssembly]
@@ -69,15 +68,31 @@ func (s Spec) scheduling() sched.Options {
 func (s Spec) deadline() time.Duration { return cmp.Or(s.Deadline, engine.DefaultDeadline) }
 func (s Spec) assembly() time.Duration { return cmp.Or(s.Assembly, DefaultAssembly) }
 
+// leastDeadline is more than the system's own delays.
+const leastDeadline = 10 * time.Millisecond
+
 // Check says what is wrong with a spec for a model, before anything is started.
 func (s Spec) Check(m *model.Model) error {
 	if err := s.Layout.Check(m.Config.Dims()); err != nil {
 		return err
 	}
-	if s.Threads < 0 || s.Deadline < 0 || s.Assembly < 0 {
-		return fmt.Errorf("%d threads, a deadline of %v, %v to assemble: none can be negative", s.Threads, s.Deadline, s.Assembly)
+	switch {
+	case s.Threads < 0 || s.Threads > forge.MaxThreads:
+		return fmt.Errorf("threads of a rank: %d; it must be 1 to %d, or 0 for a fair share", s.Threads, forge.MaxThreads)
+	case s.Deadline != 0 && s.Deadline < leastDeadline:
+		return fmt.Errorf("the deadline: %v; it must be at least %v, or 0 for %v", s.Deadline, leastDeadline, engine.DefaultDeadline)
+	case s.Assembly < 0:
+		return fmt.Errorf("the time to assemble: %v; it cannot be negative", s.Assembly)
+	case s.Engine.Context == 1:
+		return fmt.Errorf("the context: 1; it must be 2 to %d, for a token and the next one", m.Config.Context)
 	}
-	_, err := s.backend(1)
+	if err := s.Engine.Check(s.Layout, m.Config); err != nil {
+		return err
+	}
+	if s.Backend == cudaBackend {
+		return s.checkDevices(1)
+	}
+	_, err := s.backend(1, 0)
 	return err
 }
 
@@ -93,15 +108,18 @@ func Local(ctx context.Context, m *model.Model, s Spec, tasks map[string]serve.T
 	if err := s.Check(m); err != nil {
 		return nil, err
 	}
+	if err := s.FitsHere(m, s.Layout.Places()...); err != nil {
+		return nil, err
+	}
 	threads := s.Threads
 	if threads == 0 {
 		threads = max(1, launch.CoresHere(os.DirFS("/")).Own/s.Layout.Ranks())
 	}
-	b, err := s.backend(threads)
+	list, err := s.backends(threads)
 	if err != nil {
 		return nil, err
 	}
-	e, err := engine.Local(ctx, m, s.Layout, engine.LocalOptions{Options: s.Engine, Backend: b, Threads: threads, Deadline: s.Deadline})
+	e, err := engine.Local(ctx, m, s.Layout, engine.LocalOptions{Options: s.Engine, Backends: list, Threads: threads, Deadline: s.Deadline})
 	if err != nil {
 		return nil, err
 	}
@@ -111,12 +129,4 @@ func Local(ctx context.Context, m *model.Model, s Spec, tasks map[string]serve.T
 		return nil, err
 	}
 	return l, nil
-}
-
-// backend compiles for a number of threads; nil leaves it to the engine.
-func (s Spec) backend(threads int) (backend.Backend, error) {
-	if s.Backend == "" {
-		return nil, nil
-	}
-	return forge.NewBackend(s.Backend, threads)
 }

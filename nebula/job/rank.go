@@ -69,6 +69,9 @@ func (w *rank) open() (err error) {
 	if job.Size != s.Layout.Ranks() {
 		return fmt.Errorf("%v has %d ranks; %s started %d", s.Layout, s.Layout.Ranks(), job.Launcher, job.Size)
 	}
+	if err := s.FitsHere(w.member.Model, w.member.Place); err != nil {
+		return err
+	}
 	root := os.DirFS("/")
 	cores := launch.CoresHere(root)
 	if s.Threads == 0 {
@@ -79,7 +82,7 @@ func (w *rank) open() (err error) {
 	if _, err := job.Bind(w.member.Threads, cores, root); err != nil {
 		return err
 	}
-	if w.member.Backend, err = s.backend(w.member.Threads); err != nil {
+	if w.member.Backend, err = s.backend(w.member.Threads, job.LocalRank); err != nil {
 		return err
 	}
 	host, err := job.Host()

@@ -119,6 +119,26 @@ func ofAttention(n *ir.Node, in []*tensor.Tensor) limits {
 	}
 }
 
+// isAttention reports whether an operator is a softmax between two products.
+func isAttention(n *ir.Node) bool {
+	return n.Op.Name == "sdpa" || n.Op.Name == "cached_attention" || n.Op.Name == "paged_attention"
+}
+
+// weighted adds to the limits of an attention what it costs to round weights to a half
+// precision, as separate operators do and as tensor cores want it. Weights add up to one,
+// so that this is no more than a rounding of the largest value.
+func weighted(n *ir.Node, half tensor.DType, in []*tensor.Tensor, single limits) limits {
+	values := in[2]
+	largest := 0.0
+	for i := range values.Len() {
+		if v := math.Abs(values.Elem(i)); v > largest && !math.IsInf(v, 1) {
+			largest = v
+		}
+	}
+	rounding := largest * tensor.ULP(half, 1) / 2
+	return func(i int) float64 { return single(i) + rounding }
+}
+
 // ofRope allows each of the two products four roundings: of the cosine or
 // sine, which may err by two, of the product and of the sum.
 func ofRope(n *ir.Node, x *tensor.Tensor) limits {

@@ -3,12 +3,15 @@
 //
 //  1. A program for a device other than the host's processor goes to the
 //     interpreter, which runs any program.
-//  2. So does one in which no node has a kernel of vector functions, such as one
-//     in float64.
-//  3. A program of less work than [Threshold] runs on vector functions in Go: C
+//  2. Where the host has a GPU, a program goes there that is estimated to take at most
+//     half as long as on the processor, copies of its inputs and outputs included
+//     ([estimate]), unless it has bf16 and the GPU has no arithmetic for it, or a node
+//     that has no kernel there.
+//  3. One in which no node has a kernel of vector functions goes to the interpreter.
+//  4. A program of less work than [Threshold] runs on vector functions in Go: C
 //     would need a million runs to repay its compilation.
-//  4. So does any other when the host has no C compiler, which is told once.
-//  5. Everything else starts on vector functions and goes on in C once that is
+//  5. So does any other when the host has no C compiler, which is told once.
+//  6. Everything else starts on vector functions and goes on in C once that is
 //     compiled and checked (package tiered).
 //
 // A program whose kernels have been tuned, and whose C can be compiled, goes by the
@@ -43,7 +46,9 @@ type Backend struct {
 	portable *portable.Backend
 	tiered   *tiered.Backend
 	// find looks for a C compiler.
-	find func() (string, error)
+	find    func() (string, error)
+	device  func() (*device, error) // the GPU; nil when the host has none
+	threads int
 }
 
 var _ backend.Backend = (*Backend)(nil)
@@ -53,7 +58,7 @@ var _ backend.Backend = (*Backend)(nil)
 func New(threads int) *Backend {
 	plain, quick := interp.New(), portable.New()
 	plain.Workers, quick.Workers = threads, threads
-	return &Backend{interp: plain, portable: quick, tiered: tiered.New(threads), find: cpu.FindCompiler}
+	return &Backend{interp: plain, portable: quick, tiered: tiered.New(threads), find: cpu.FindCompiler, device: firstGPU, threads: threads}
 }
 
 // Name is "auto".
@@ -64,16 +69,22 @@ func (b *Backend) Native() *cpu.Backend { return b.tiered.Native() }
 
 // Compile picks a backend and compiles the program with it.
 func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, error) {
-	interpreted := func(why string) (backend.Executable, error) {
-		exe, err := b.interp.Compile(ctx, g)
-		if err != nil {
-			return nil, err
-		}
-		return &Executable{exe, b.interp, why}, nil
-	}
 	if v := elsewhere(g); v != nil {
-		return interpreted(fmt.Sprintf("%v is for device %v", v, v.Spec.Device))
+		return b.interpreted(ctx, g, fmt.Sprintf("%v is for device %v", v, v.Spec.Device))
 	}
+	exe, refused, err := b.onDevice(ctx, g)
+	if err != nil || exe != nil {
+		return exe, err
+	}
+	exe, err = b.onHost(ctx, g)
+	if x, ok := exe.(*Executable); ok && refused != "" {
+		x.why += "; " + refused
+	}
+	return exe, err
+}
+
+// onHost is the part of Compile for the processor.
+func (b *Backend) onHost(ctx context.Context, g *ir.Graph) (backend.Executable, error) {
 	quick, err := b.portable.Compile(ctx, g)
 	if err != nil {
 		return nil, err
@@ -84,7 +95,7 @@ func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable,
 	case (why != "" || small) && err == nil && b.Native().Chosen(ctx, g):
 		return &Executable{b.tiered.Improve(ctx, quick, g), b.tiered, "its kernels have been tuned in C, which is compiled in the background"}, nil
 	case why != "":
-		return interpreted("no node has a kernel of vector functions: " + why)
+		return b.interpreted(ctx, g, "no node has a kernel of vector functions: "+why)
 	case small:
 		return &Executable{quick, b.portable, fmt.Sprintf("its %d floating-point operations would not repay compiling C", work)}, nil
 	case err != nil:
@@ -96,6 +107,14 @@ func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable,
 		return &Executable{quick, b.portable, err.Error()}, nil
 	}
 	return &Executable{b.tiered.Improve(ctx, quick, g), b.tiered, "it is worth compiling C, in the background"}, nil
+}
+
+func (b *Backend) interpreted(ctx context.Context, g *ir.Graph, why string) (backend.Executable, error) {
+	exe, err := b.interp.Compile(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	return &Executable{exe, b.interp, why}, nil
 }
 
 // elsewhere is a value that is not in the memory of the host, nil when all are.

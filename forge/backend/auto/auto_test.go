@@ -9,6 +9,8 @@ import (
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/conformance"
 	"forgekernel/forge/backend/cpu"
+	"forgekernel/forge/backend/cuda"
+	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/backend/portable"
 	"forgekernel/forge/backend/tiered"
 	"forgekernel/forge/ir"
@@ -40,7 +42,7 @@ func TestRules(t *testing.T) {
 				t.Fatal(err)
 			}
 			b := New(1)
-			b.find = c.find
+			b.find, b.device = c.find, noDevice
 			b.tiered = &tiered.Backend{First: portable.New(), Second: cpu.New(), Work: tiered.NewWork(context.Background())}
 			t.Cleanup(b.tiered.Work.Stop)
 			exe, err := b.Compile(t.Context(), g)
@@ -56,6 +58,72 @@ func TestRules(t *testing.T) {
 			}
 		})
 	}
+}
+
+func noDevice() (*device, error) { return nil, nil }
+
+// TestDevice has a program for each end of the rule about devices.
+func TestDevice(t *testing.T) {
+	t.Setenv("FORGE_CACHE_DIR", t.TempDir())
+	noCompiler := func() (string, error) { return "", cpu.NoCompiler{} }
+	gpu := func(compile error, bf16 bool) func() (*device, error) {
+		return func() (*device, error) { return &device{fakeDevice{interp.New(), compile}, bf16}, nil }
+	}
+	large := "graph f(%x: f32[2048,2048]) {\n %y: f32[2048,2048] = matmul %x, %x\n return %y\n}"
+	for name, c := range map[string]struct {
+		source string
+		device func() (*device, error)
+		pick   string
+		why    string
+	}{
+		"large":       {large, gpu(nil, true), "device", "a run is estimated to take"},
+		"small":       {"graph f(%x: f32[64,64]) {\n %y: f32[64,64] = matmul %x, %x\n return %y\n}", gpu(nil, true), "portable", "there is no C compiler"},
+		"copies":      {"graph f(%x: f32[4096,4096]) {\n %y: f32[4096,4096] = exp %x\n return %y\n}", gpu(nil, true), "portable", "there is no C compiler"},
+		"bf16":        {strings.ReplaceAll(large, "f32", "bf16"), gpu(nil, false), "interp", "the GPU has no arithmetic in bf16"},
+		"unsupported": {large, gpu(&cuda.Unsupported{Graph: "f", Reasons: []string{"%y = matmul: no kernel"}}, true), "portable", "f cannot run on a CUDA device: %y = matmul: no kernel"},
+		"broken":      {large, func() (*device, error) { return nil, errors.New("no NVRTC") }, "portable", "the GPU cannot be used: no NVRTC"},
+		"no device":   {large, noDevice, "portable", "there is no C compiler"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, err := ir.Parse(op.Registry, c.source)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := New(1)
+			b.find, b.device = noCompiler, c.device
+			exe, err := b.Compile(t.Context(), g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if notes := backend.Notes(exe); !strings.HasPrefix(notes[0], "Backend "+c.pick+" was picked: ") || !strings.Contains(notes[0], c.why) {
+				t.Errorf("the notes are %q, want %s and %s", notes, c.pick, c.why)
+			}
+		})
+	}
+	g, err := ir.Parse(op.Registry, large)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, broken := New(1), errors.New("the device is gone")
+	b.device = gpu(broken, true)
+	if _, err := b.Compile(t.Context(), g); !errors.Is(err, broken) {
+		t.Errorf("error %v, want %v", err, broken)
+	}
+}
+
+// fakeDevice compiles as the interpreter does, or fails.
+type fakeDevice struct {
+	backend.Backend
+	err error
+}
+
+func (fakeDevice) Name() string { return "device" }
+
+func (f fakeDevice) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, error) {
+	if f.err != nil {
+		return nil, f.err
+	}
+	return f.Backend.Compile(ctx, g)
 }
 
 // TestContract runs what all backends promise, on the one that was picked.

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"forgekernel/display"
-	"forgekernel/forge/backend/cpu/objects"
+	"forgekernel/forge/backend/objects"
 )
 
 // flags are those of every compilation. Products and sums are fused where the

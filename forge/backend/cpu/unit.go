@@ -105,9 +105,11 @@ func (u *unit) end(inside *bool) {
 	*inside = false
 }
 
+// placeholder stands for the name of a kernel in its text.
+const placeholder = "@kernel@"
+
 // kernel defines the function of a step, unless an equal one is there.
 func (u *unit) kernel(s step) kernel {
-	const placeholder = "@kernel@"
 	e := &emitter{target: u.target.narrowed(s.schedule.Width), kernel: s.kernel, schedule: s.schedule}
 	var k kernel
 	switch {

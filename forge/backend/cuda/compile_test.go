@@ -33,38 +33,42 @@ func compiler(t testing.TB) *nvrtc.Compiler {
 // FORGE_CONFORMANCE=full all of them.
 func TestCompile(t *testing.T) {
 	c := compiler(t)
-	some := newUnit()
-	seen := make(map[string]bool)
-	for g, err := range conformance.Programs() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		kind := kindOf(g)
-		if os.Getenv("FORGE_CONFORMANCE") != "full" && seen[kind] {
-			continue
-		}
-		_, err = newProgram(some, g, DefaultMaxBytes)
-		if un := (*Unsupported)(nil); errors.As(err, &un) {
-			continue
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen[kind] = true
-	}
-	t.Logf("%d kernels of %d combinations, %d KB", len(some.known), len(seen), some.text.Len()>>10)
-	if len(seen) < 100 {
-		t.Errorf("the suite has %d combinations", len(seen))
-	}
 	for _, arch := range nvrtc.Architectures {
 		t.Run(arch, func(t *testing.T) {
-			cubin, err := c.Compile(some.source(arch))
+			u, seen := newUnit(targetFor(t, arch)), make(map[string]bool)
+			for g, err := range conformance.Programs() {
+				if err != nil {
+					t.Fatal(err)
+				}
+				kind := kindOf(g)
+				if os.Getenv("FORGE_CONFORMANCE") != "full" && seen[kind] {
+					continue
+				}
+				if _, err = newProgram(u, g, DefaultMaxBytes, nil); err != nil {
+					t.Fatal(err)
+				}
+				seen[kind] = true
+			}
+			t.Logf("%d kernels of %d combinations, %d KB", len(u.known), len(seen), u.text.Len()>>10)
+			if len(seen) < 100 {
+				t.Errorf("the suite has %d combinations", len(seen))
+			}
+			cubin, err := c.Compile(u.sourceFor(arch))
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Logf("%d KB", len(cubin)>>10)
 		})
 	}
+}
+
+func targetFor(t testing.TB, arch string) target {
+	t.Helper()
+	made, err := parseTarget(arch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
 }
 
 // kindOf names the operators of a graph and the types of their operands.
@@ -80,22 +84,26 @@ func kindOf(g *ir.Graph) string {
 	return b.String()
 }
 
-// TestUnsupported sees that all nodes without a kernel are named, and nothing runs
-// elsewhere instead.
+// TestUnsupported sees that all nodes that cannot run are named, here those for which a
+// selector picks what there is not.
 func TestUnsupported(t *testing.T) {
-	g, err := ir.Parse(op.Registry, `graph two(%x: f32[3,5]) {
-  %0: f32[3,5] = exp %x
-  %1: f32[3,5] = cumsum %0 {axis = 1}
-  %2: f32[3] = prod %1 {axes = [1]}
+	g, err := ir.Parse(op.Registry, `graph two(%q: f32[1,2,64,32]) {
+  %0: f32[1,2,64,32] = sdpa %q, %q, %q
+  %1: f32[1,2,64,32] = exp %0
+  %2: f32[1,2,64,32] = sdpa %1, %1, %1
   return %2
 }`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Source(g, "sm_80")
-	want := "two cannot run on a CUDA device: %1 = cumsum: cumsum has no loop form yet; %2 = prod: prod has no loop form yet"
-	if err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
+	_, err = newProgram(newUnit(targetFor(t, "sm_80")), g, DefaultMaxBytes, func(n *ir.Node, list []Candidate) (int, string) {
+		if n.Op.Name == "sdpa" {
+			return len(list), ""
+		}
+		return 0, ""
+	})
+	if un := (*Unsupported)(nil); !errors.As(err, &un) || len(un.Reasons) != 2 || !strings.HasPrefix(un.Reasons[0], "%0 = sdpa: candidate ") || !strings.HasPrefix(un.Reasons[1], "%2 = sdpa: candidate ") {
+		t.Errorf("error %v", err)
 	}
 }
 
@@ -115,7 +123,7 @@ func TestSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, part := range []string{
-		"__launch_bounds__(256) softmax_0(float *p0, const float *p1, int *fault, int step)",
+		"__launch_bounds__(128) softmax_0(float *p0, const float *p1, int *fault, int step)", "move_<16>(t0[part], p1",
 		"s0 = fold_max_f32<32>(s0);", "__launch_bounds__(256) matmul_1(", "__shared__ float a[16][16], b[16][17];",
 		"__launch_bounds__(256) tanh_2(", "= v_tanh(",
 	} {

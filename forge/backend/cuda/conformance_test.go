@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 	"sync"
 	"testing"
 
@@ -48,7 +48,7 @@ type prepared struct {
 
 func (a ahead) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, error) {
 	if r, known := a.ready[g.String()]; known {
-		return newExecutable(ctx, a.Context, r.p, *r.cubin)
+		return newExecutable(ctx, a.memory, r.p, *r.cubin)
 	}
 	exe, err := a.Backend.Compile(ctx, g)
 	if un := (*Unsupported)(nil); errors.As(err, &un) {
@@ -58,15 +58,16 @@ func (a ahead) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, er
 }
 
 // batchSize is the number of programs in one file.
-const batchSize = 400
+const batchSize = 40
 
-// compileAhead compiles the suite's programs, batches side by side.
-func compileAhead(t *testing.T, b *Backend) map[string]prepared {
+// compileAhead compiles the suite's programs of an operator, batches side by side.
+func compileAhead(t *testing.T, b *Backend, o *ir.Op) map[string]prepared {
 	ready := make(map[string]prepared)
 	var wg sync.WaitGroup
-	u, cubin, count := newUnit(), new([]byte), 0
+	target := targetOf(b.Context.Device)
+	u, cubin, count := newUnit(target), new([]byte), 0
 	flush := func() {
-		s, at := u.source(b.Context.Capability.Arch()), cubin
+		s, at := u.source(), cubin
 		wg.Go(func() {
 			made, err := b.Compiler.Compile(s)
 			if err != nil {
@@ -74,13 +75,16 @@ func compileAhead(t *testing.T, b *Backend) map[string]prepared {
 			}
 			*at = made
 		})
-		u, cubin, count = newUnit(), new([]byte), 0
+		u, cubin, count = newUnit(target), new([]byte), 0
 	}
 	for g, err := range conformance.Programs() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p, err := newProgram(u, g, b.MaxBytes); err == nil {
+		if !slices.ContainsFunc(g.Nodes, func(n *ir.Node) bool { return n.Op == o }) {
+			continue
+		}
+		if p, err := newProgram(u, g, b.MaxBytes, b.Select); err == nil {
 			ready[g.String()] = prepared{p, cubin}
 			count++
 		}
@@ -95,18 +99,19 @@ func compileAhead(t *testing.T, b *Backend) map[string]prepared {
 
 func TestConformance(t *testing.T) {
 	b := device(t)
-	a := ahead{Backend: b, ready: compileAhead(t, b)}
 	for _, o := range op.Registry.All() {
 		if o.Class == ir.Transfer {
 			continue
 		}
-		for _, d := range conformance.Types(o) {
-			t.Run(fmt.Sprintf("%s/%v", o.Name, d), func(t *testing.T) {
-				a := a
-				a.t = t
-				conformance.RunOperator(t, a, o, d)
-			})
-		}
+		t.Run(o.Name, func(t *testing.T) {
+			t.Parallel()
+			ready := compileAhead(t, b, o)
+			for _, d := range conformance.Types(o) {
+				t.Run(d.String(), func(t *testing.T) {
+					conformance.RunOperator(t, ahead{Backend: b, t: t, ready: ready}, o, d)
+				})
+			}
+		})
 	}
 }
 
@@ -201,36 +206,6 @@ func TestSuite(t *testing.T) {
 				t.Errorf("it errs by %.3g, the interpreter by %.3g", got, slow)
 			}
 			t.Logf("it errs by %.3g, the interpreter by %.3g; %d nodes of a graph", got, slow, len(exe.(*Executable).steps))
-		})
-	}
-}
-
-// BenchmarkRun is one call of a model, copies to and from the host included.
-func BenchmarkRun(b *testing.B) {
-	d := device(b)
-	for _, name := range suite.Names() {
-		b.Run(strings.ReplaceAll(name, "/", "-"), func(b *testing.B) {
-			g, err := suite.Build(name)
-			if err != nil {
-				b.Fatal(err)
-			}
-			r, err := pass.Run(g, pass.Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			in, err := suite.Inputs(r.Graph, 1)
-			if err != nil {
-				b.Fatal(err)
-			}
-			exe, err := d.Compile(b.Context(), r.Graph)
-			if err != nil {
-				b.Skip(err)
-			}
-			for b.Loop() {
-				if _, err := exe.Run(b.Context(), in...); err != nil {
-					b.Fatal(err)
-				}
-			}
 		})
 	}
 }

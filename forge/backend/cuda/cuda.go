@@ -27,6 +27,7 @@ import (
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/cuda/driver"
 	"forgekernel/forge/backend/cuda/nvrtc"
+	"forgekernel/forge/backend/triton/compile"
 	"forgekernel/forge/ir"
 )
 
@@ -39,13 +40,45 @@ type Backend struct {
 	Compiler *nvrtc.Compiler
 	// MaxBytes bounds the memory that intermediate values of one run may need.
 	MaxBytes int64
+	// Select picks among the kernels that nodes can have; nil takes the first of each.
+	Select Selector
+	// Triton compiles what a selector may pick besides. It is asked when there is a
+	// selector; nil offers no such kernels.
+	Triton func() (*compile.Compiler, error)
+	memory *memory
 }
 
 var _ backend.Backend = (*Backend)(nil)
 
-// New returns the backend for the first device, once for the process. The error says
-// what the host lacks.
-var New = sync.OnceValues(func() (*Backend, error) {
+// opened are the devices that the process uses.
+var opened struct {
+	sync.Mutex
+	backends map[int]*Backend
+}
+
+// New is [Open] for the first device.
+func New() (*Backend, error) { return Open(0) }
+
+// Open returns the backend for a device, by its number among those that the process may
+// use, and once for the process. The error says what the host lacks.
+func Open(device int) (*Backend, error) {
+	opened.Lock()
+	defer opened.Unlock()
+	if b := opened.backends[device]; b != nil {
+		return b, nil
+	}
+	b, err := open(device)
+	if err != nil {
+		return nil, err
+	}
+	if opened.backends == nil {
+		opened.backends = make(map[int]*Backend)
+	}
+	opened.backends[device] = b
+	return b, nil
+}
+
+func open(device int) (*Backend, error) {
 	lib, err := driver.Open()
 	if err != nil {
 		return nil, err
@@ -54,43 +87,63 @@ var New = sync.OnceValues(func() (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(list) == 0 {
-		return nil, fmt.Errorf("the driver %s tells of no GPU that this process may use", lib.Path)
+	if device >= len(list) {
+		return nil, fmt.Errorf("device %d is not there: the driver %s tells of %d GPUs that this process may use", device, lib.Path, len(list))
 	}
 	compiler, err := nvrtc.Open()
 	if err != nil {
 		return nil, err
 	}
-	c, err := list[0].Open()
+	c, err := list[device].Open()
 	if err != nil {
 		return nil, err
 	}
-	return &Backend{Context: c, Compiler: compiler, MaxBytes: DefaultMaxBytes}, nil
-})
+	m, err := newMemory(c)
+	if err != nil {
+		return nil, err
+	}
+	return &Backend{Context: c, Compiler: compiler, MaxBytes: DefaultMaxBytes, Triton: openTriton, memory: m}, nil
+}
 
 // Name is "cuda".
 func (b *Backend) Name() string { return "cuda" }
 
 // Compile prints a graph, compiles it and loads it.
 func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, error) {
-	p, err := newProgram(newUnit(), g, b.MaxBytes)
+	p, err := newProgram(b.unit(), g, b.MaxBytes, b.Select)
 	if err != nil {
 		return nil, err
 	}
-	cubin, err := b.Compiler.Cubin(ctx, p.unit.source(b.Context.Capability.Arch()))
+	if err := p.compileTriton(ctx); err != nil {
+		return nil, err
+	}
+	cubin, err := b.Compiler.Cubin(ctx, p.unit.source())
 	if err != nil {
 		return nil, err
 	}
-	return newExecutable(ctx, b.Context, p, cubin)
+	return newExecutable(ctx, b.memory, p, cubin)
+}
+
+// unit is an empty file for the device.
+func (b *Backend) unit() *unit {
+	u := newUnit(targetOf(b.Context.Device))
+	if b.Select != nil {
+		u.triton = b.Triton
+	}
+	return u
 }
 
 // Source is the CUDA C of a graph for an architecture, which needs no device.
 func Source(g *ir.Graph, arch string) (nvrtc.Source, error) {
-	p, err := newProgram(newUnit(), g, DefaultMaxBytes)
+	t, err := parseTarget(arch)
 	if err != nil {
 		return nvrtc.Source{}, err
 	}
-	return p.unit.source(arch), nil
+	p, err := newProgram(newUnit(t), g, DefaultMaxBytes, nil)
+	if err != nil {
+		return nvrtc.Source{}, err
+	}
+	return p.unit.source(), nil
 }
 
 // Unsupported is the error of a graph with nodes that have no kernel.

@@ -1,7 +1,9 @@
 package cuda
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"forgekernel/forge/backend/cpu/source"
@@ -16,7 +18,17 @@ type emitter struct {
 	depth  int
 	temps  int
 	acc    string // the sum that an epilogue finishes
+	index  string // the type of indices, i32 where all are small enough
+	// Accesses whose elements are in an array of the thread: their names there.
+	held map[*loop.Access]held
+	// aligned says of each parameter that it begins at a multiple of vectorBytes.
+	aligned []bool
+	target  target
 }
+
+// held is an element in an array, and the condition under which there is one; empty for
+// always.
+type held struct{ at, condition string }
 
 func (e *emitter) line(format string, args ...any) {
 	e.WriteString(strings.Repeat("  ", e.depth))
@@ -71,19 +83,22 @@ func (e *emitter) coordinates(at string, vars []string, dims []int) {
 	for i := len(dims) - 1; i >= 0; i-- {
 		switch {
 		case dims[i] == 1:
-			e.line("i64 %s = 0;", vars[i])
+			e.line("%s %s = 0;", e.index, vars[i])
 		case i == 0:
-			e.line("i64 %s = %s / %d;", vars[i], at, count)
+			e.line("%s %s = %s / %d;", e.index, vars[i], at, count)
 		default:
-			e.line("i64 %s = %s / %d %% %d;", vars[i], at, count, dims[i])
+			e.line("%s %s = %s / %d %% %d;", e.index, vars[i], at, count, dims[i])
 		}
 		count *= dims[i]
 	}
 }
 
-// affine is an index.
-func affine(vars []string, offset int, steps []int) string {
-	text := fmt.Sprintf("%dll", offset)
+// affine is an index, of 64 bits unless all of the kernel are small.
+func (e *emitter) affine(vars []string, offset int, steps []int) string {
+	text := fmt.Sprint(offset)
+	if e.index == "i64" {
+		text += "ll"
+	}
 	for i, step := range steps {
 		if step != 0 {
 			text += fmt.Sprintf(" + %s * %d", vars[i], step)
@@ -103,10 +118,10 @@ func (e *emitter) memory(a *loop.Access) string {
 // locate writes what an access needs before its element can be touched, and gives its
 // address, and the condition under which there is one; empty for always.
 func (e *emitter) locate(vars []string, a *loop.Access, names map[*loop.Expr]string) (at, condition string) {
-	at = fmt.Sprintf("p%d + (%s)", a.Param, affine(vars, a.Offset, a.Strides))
+	at = fmt.Sprintf("p%d + (%s)", a.Param, e.affine(vars, a.Offset, a.Strides))
 	var all []string
 	for _, g := range a.Guards {
-		all = append(all, fmt.Sprintf("inside(%s, %d)", affine(vars, g.Offset, g.Strides), g.Size))
+		all = append(all, fmt.Sprintf("inside(%s, %d)", e.affine(vars, g.Offset, g.Strides), g.Size))
 	}
 	guarded := strings.Join(all, " && ")
 	for i := range a.Gathers {
@@ -126,6 +141,13 @@ func (e *emitter) locate(vars []string, a *loop.Access, names map[*loop.Expr]str
 
 // read gives the element of an access; elsewhere is the value where there is none.
 func (e *emitter) read(vars []string, x *loop.Expr, elsewhere string, names map[*loop.Expr]string) string {
+	if h, is := e.held[x.Access]; is {
+		text := fmt.Sprintf("load_%s(%s)", e.memory(x.Access), h.at)
+		if h.condition != "" {
+			text = fmt.Sprintf("%s ? %s : %s", h.condition, text, cmp.Or(elsewhere, forms[x.Type].value+"()"))
+		}
+		return text
+	}
 	at, condition := e.locate(vars, x.Access, names)
 	text := fmt.Sprintf("load_%s(%s)", e.memory(x.Access), at)
 	switch {
@@ -139,6 +161,10 @@ func (e *emitter) read(vars []string, x *loop.Expr, elsewhere string, names map[
 
 // write stores a value through an access, on one condition more.
 func (e *emitter) write(vars []string, a *loop.Access, value, when string) {
+	if h, is := e.held[a]; is {
+		e.line("store_%s(%s, %s);", e.memory(a), h.at, value)
+		return
+	}
 	at, condition := e.locate(vars, a, make(map[*loop.Expr]string))
 	if condition != "" && when != "" {
 		condition += " && "
@@ -175,14 +201,14 @@ func (e *emitter) eval(vars []string, x *loop.Expr, names map[*loop.Expr]string)
 	case loop.Const:
 		text = constant(x)
 	case loop.Index:
-		text = fmt.Sprintf("set_%v(%s)", x.Type, affine(vars, x.Affine.Offset, x.Affine.Strides))
+		text = fmt.Sprintf("set_%v(%s)", x.Type, e.affine(vars, x.Affine.Offset, x.Affine.Strides))
 	case loop.Inside:
-		text = fmt.Sprintf("set_i32(inside(%s, %d) ? -1 : 0)", affine(vars, x.Affine.Offset, x.Affine.Strides), x.Int)
+		text = fmt.Sprintf("set_i32(inside(%s, %d) ? -1 : 0)", e.affine(vars, x.Affine.Offset, x.Affine.Strides), x.Int)
 	default:
 		if x.DividesIntegers() {
 			e.line("if (any(v_eq_%v(%s, set_%v(0)))) FAULT;", x.Type, args[1], x.Type)
 		}
-		text = fmt.Sprintf("%s(%s)", source.Function(x), strings.Join(args, ", "))
+		text = fmt.Sprintf("%s(%s)", function(x), strings.Join(args, ", "))
 	}
 	names[x] = e.temp()
 	e.line("%s %s = %s;", forms[x.Type].value, names[x], text)
@@ -192,4 +218,17 @@ func (e *emitter) eval(vars []string, x *loop.Expr, names map[*loop.Expr]string)
 // constant is a number, exact.
 func constant(x *loop.Expr) string {
 	return source.Constant(x, func(b uint32) string { return fmt.Sprintf("vf(vi((i32)%#xu))", b) })
+}
+
+// elementary are the operations for which package cuda has functions of f64.
+var elementary = []loop.Opcode{
+	"exp", "log", "sin", "cos", "atan", "erf", "tanh", "sigmoid", "silu", "gelu", "gelu_tanh", "pow",
+}
+
+// function is the C function of an operation.
+func function(x *loop.Expr) string {
+	if x.Type == tensor.F64 && slices.Contains(elementary, x.Op) {
+		return "wide_" + string(x.Op)
+	}
+	return source.Function(x)
 }

@@ -34,14 +34,14 @@ func (e *emitter) contraction(name string) launch {
 	at := append(slices.Clone(vars), "m", "n")
 	e.line("%s sum = %s;", form.value, constant(&loop.Expr{Op: loop.Const, Type: computed(c.Elem)}))
 	if c.Bias != nil {
-		e.line("if (in) sum = load_%s(p%d + (%s));", e.memory(c.Bias), c.Bias.Param, affine(at, c.Bias.Offset, c.Bias.Strides))
+		e.line("if (in) sum = load_%s(p%d + (%s));", e.memory(c.Bias), c.Bias.Param, e.affine(at, c.Bias.Offset, c.Bias.Strides))
 	}
 	e.steps(c, vars)
 	e.open("if (in)")
 	e.finish(c, at)
 	e.close()
 	e.close()
-	return launch{max(1, min(maxBlocks, count)), tileSide * tileSide}
+	return flat(max(1, min(maxBlocks, count)), tileSide*tileSide)
 }
 
 // steps writes the loop over the depth: a block of each matrix goes to shared memory,
@@ -51,8 +51,8 @@ func (e *emitter) steps(c *loop.Contraction, vars []string) {
 	e.open("for (i64 k = 0; k < %d; k += %d)", c.K, tileSide)
 	e.line("__syncthreads();")
 	a, b := append(slices.Clone(vars), "m", "(k + x)"), append(slices.Clone(vars), "(k + y)", "n")
-	e.line("a[y][x] = m < %d && k + x < %d ? lane0_%v(load_%s(p%d + (%s))) : 0;", c.M, c.K, t, e.memory(&c.A), c.A.Param, affine(a, c.A.Offset, c.A.Strides))
-	e.line("b[y][x] = k + y < %d && n < %d ? lane0_%v(load_%s(p%d + (%s))) : 0;", c.K, c.N, t, e.memory(&c.B), c.B.Param, affine(b, c.B.Offset, c.B.Strides))
+	e.line("a[y][x] = m < %d && k + x < %d ? lane0_%v(load_%s(p%d + (%s))) : 0;", c.M, c.K, t, e.memory(&c.A), c.A.Param, e.affine(a, c.A.Offset, c.A.Strides))
+	e.line("b[y][x] = k + y < %d && n < %d ? lane0_%v(load_%s(p%d + (%s))) : 0;", c.K, c.N, t, e.memory(&c.B), c.B.Param, e.affine(b, c.B.Offset, c.B.Strides))
 	e.line("__syncthreads();")
 	e.line("const int depth = %d - k < %d ? %d - k : %d;", c.K, tileSide, c.K, tileSide)
 	fused := "fma_(set(a[y][q]), set(b[q][x]), sum)"

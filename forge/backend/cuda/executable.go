@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime"
@@ -11,7 +10,6 @@ import (
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/cuda/driver"
 	"forgekernel/forge/backend/interp"
-	"forgekernel/forge/backend/planned"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
 )
@@ -23,34 +21,26 @@ type Executable struct {
 	device *resources
 }
 
+var _ backend.Into = (*Executable)(nil)
+
 // resources are what an executable holds of the device; they outlive it until the work
 // in flight is done.
 type resources struct {
+	m         *memory
 	c         *driver.Context
 	module    *driver.Module
-	stream    *driver.Stream // for what is made once
-	constants map[int]*driver.Memory
-	functions []*driver.Function // of the steps
+	beside    []*driver.Module   // of steps with code of their own
+	constants map[int]*uploaded  // by buffer
+	functions []*driver.Function // of the steps; nil for calls of libraries
 	mu        sync.Mutex
 	free      []*frame
+	users     int // runs in flight and bindings
 	closed    bool
 }
 
-// frame is the memory of one run at a time, and the run itself as a graph.
-type frame struct {
-	stream *driver.Stream
-	memory *driver.Memory
-	host   *driver.Host // the inputs, the word of faults and the outputs
-	graph  *driver.Graph
-	done   *driver.Event
-}
-
-// noFault is the word of faults before a run: each byte is 0x7f.
-const noFault = 0x7f7f7f7f
-
-func newExecutable(ctx context.Context, c *driver.Context, p *program, cubin []byte) (*Executable, error) {
-	d := &resources{c: c, constants: make(map[int]*driver.Memory)}
-	if err := c.Do(ctx, func() error { return d.load(p, cubin) }); err != nil {
+func newExecutable(ctx context.Context, m *memory, p *program, cubin []byte) (*Executable, error) {
+	d := &resources{m: m, c: m.c, constants: make(map[int]*uploaded)}
+	if err := d.load(ctx, p, cubin); err != nil {
 		d.close()
 		return nil, err
 	}
@@ -60,153 +50,142 @@ func newExecutable(ctx context.Context, c *driver.Context, p *program, cubin []b
 }
 
 // load makes what all runs share.
-func (d *resources) load(p *program, cubin []byte) (err error) {
-	if d.stream, err = d.c.NewStream(); err != nil {
-		return err
-	}
-	if d.module, err = d.c.Load(cubin); err != nil {
-		return err
-	}
-	for _, s := range p.steps {
-		f, err := d.module.Function(s.name)
-		if err != nil {
-			return err
-		}
-		d.functions = append(d.functions, f)
-	}
+func (d *resources) load(ctx context.Context, p *program, cubin []byte) error {
 	for i, b := range p.Buffers {
 		if b.Constant == nil || b.Constant.Len() == 0 {
 			continue
 		}
-		raw := planned.Bytes(b.Constant)
-		m, err := d.stream.Alloc(int64(len(raw)))
+		k, err := d.m.take(ctx, b.Constant)
 		if err != nil {
 			return err
 		}
-		d.constants[i] = m
-		if err := d.stream.Upload(m, 0, raw); err != nil {
+		d.constants[i] = k
+	}
+	return d.c.Do(ctx, func() (err error) {
+		if d.module, err = d.c.Load(cubin); err != nil {
 			return err
 		}
-	}
-	return d.stream.Synchronize()
-}
-
-// close gives all back that no run has. Frames of runs that go on follow by themselves.
-func (d *resources) close() {
-	d.mu.Lock()
-	frames := d.free
-	d.free, d.closed = nil, true
-	d.mu.Unlock()
-	// Nobody is left to be told an error, which the next call of the device repeats.
-	_ = d.c.Do(context.Background(), func() error {
-		var err error
-		for _, f := range frames {
-			err = errors.Join(err, f.close())
+		d.functions = make([]*driver.Function, len(p.steps))
+		for i := range p.steps {
+			if err := d.function(i, &p.steps[i]); err != nil {
+				return err
+			}
 		}
-		for _, m := range d.constants {
-			err = errors.Join(err, d.stream.Free(m))
-		}
-		if d.module != nil {
-			err = errors.Join(err, d.module.Close())
-		}
-		if d.stream != nil {
-			err = errors.Join(err, d.stream.Close())
-		}
-		return err
+		return nil
 	})
 }
 
-func (f *frame) close() error {
+// staticShared is the shared memory that a block may have unless a kernel asks for more.
+const staticShared = 48 << 10
+
+// function finds the kernel of a step.
+func (d *resources) function(i int, s *step) error {
+	if s.call != nil {
+		return nil
+	}
+	var f *driver.Function
 	var err error
-	if f.graph != nil {
-		err = errors.Join(err, f.graph.Close())
+	if s.machine == nil {
+		f, err = d.module.Function(s.name)
+	} else {
+		var m *driver.Module
+		if m, f, err = s.machine.load(d.c); m != nil {
+			d.beside = append(d.beside, m)
+		}
 	}
-	if f.memory != nil {
-		err = errors.Join(err, f.stream.Free(f.memory))
+	if err != nil {
+		return err
 	}
-	if f.host != nil {
-		err = errors.Join(err, f.host.Free())
+	d.functions[i] = f
+	if s.shared > staticShared {
+		return f.AllowShared(s.shared)
 	}
-	if f.done != nil {
-		err = errors.Join(err, f.done.Close())
-	}
-	if f.stream != nil {
-		err = errors.Join(err, f.stream.Close())
-	}
-	return err
+	return nil
 }
 
-// frame returns one that no run has; it is made within Do.
-func (x *Executable) frame() (*frame, error) {
-	d := x.device
+// use keeps what is held of the device until leave.
+func (d *resources) use() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.closed {
+		return errClosed
+	}
+	d.users++
+	return nil
+}
+
+func (d *resources) leave() {
+	d.mu.Lock()
+	d.users--
+	last := d.closed && d.users == 0
+	d.mu.Unlock()
+	if last {
+		d.giveBack()
+	}
+}
+
+// close gives all back once no run and no binding needs it.
+func (d *resources) close() {
+	d.mu.Lock()
+	last := !d.closed && d.users == 0
+	d.closed = true
+	d.mu.Unlock()
+	if last {
+		d.giveBack()
+	}
+}
+
+// giveBack has nobody to tell an error, which the next call of the device repeats.
+func (d *resources) giveBack() {
+	for _, f := range d.free {
+		_ = d.end(f)
+	}
+	for _, k := range d.constants {
+		_ = d.m.drop(k)
+	}
+	for _, m := range append(d.beside, d.module) {
+		if m != nil {
+			_ = d.c.Do(context.Background(), m.Close)
+		}
+	}
+}
+
+// end closes a frame with its stream.
+func (d *resources) end(f *frame) error {
+	return d.c.Do(context.Background(), func() error { return errors.Join(f.close(), f.stream.Close()) })
+}
+
+// frame returns one that no run has. The caller uses the resources.
+func (x *Executable) frame(ctx context.Context) (*frame, error) {
+	d := x.device
+	d.mu.Lock()
 	if n := len(d.free); n > 0 {
 		f := d.free[n-1]
 		d.free = d.free[:n-1]
+		d.mu.Unlock()
 		return f, nil
 	}
-	f := &frame{}
-	if err := x.prepare(f); err != nil {
-		return nil, errors.Join(err, f.close())
-	}
-	return f, nil
-}
-
-// prepare makes the memory of a frame and captures its run.
-func (x *Executable) prepare(f *frame) (err error) {
-	c := x.device.c
-	if f.stream, err = c.NewStream(); err != nil {
-		return err
-	}
-	if f.done, err = c.NewEvent(false); err != nil {
-		return err
-	}
-	if f.memory, err = f.stream.Alloc(x.bytes); err != nil {
-		return err
-	}
-	if f.host, err = c.NewHost(int(x.end)); err != nil {
-		return err
-	}
-	if err := f.stream.Synchronize(); err != nil {
-		return err
-	}
-	f.graph, err = f.stream.Capture(func() error { return x.work(f) })
-	return err
-}
-
-// work puts one run into the stream: inputs and the word of faults to the device, the
-// kernels, the word and the outputs back.
-func (x *Executable) work(f *frame) error {
-	if err := f.stream.Upload(f.memory, 0, f.host.Bytes[:x.inputs]); err != nil {
-		return err
-	}
-	for i, s := range x.steps {
-		var words []uint64
-		for _, at := range s.args {
-			words = append(words, x.address(f, at))
-		}
-		words = append(words, f.memory.Address+uint64(x.faults), uint64(i))
-		grid := driver.Grid{Blocks: [3]uint32{uint32(s.blocks), 1, 1}, Threads: [3]uint32{uint32(s.threads), 1, 1}}
-		if err := f.stream.Launch(x.device.functions[i], grid, driver.NewArguments(words...)); err != nil {
+	d.mu.Unlock()
+	var f *frame
+	err := d.c.Do(ctx, func() error {
+		s, err := d.c.NewStream()
+		if err != nil {
 			return err
 		}
-	}
-	return f.stream.Download(f.host.Bytes[x.faults:x.end], f.memory, x.faults)
+		if f, err = x.newFrame(ctx, x.unbound(), s); err != nil {
+			return errors.Join(err, s.Close())
+		}
+		return nil
+	})
+	return f, err
 }
 
-// address is where a place is on the device; 0 for what has no memory.
-func (x *Executable) address(f *frame, at planned.Place) uint64 {
-	switch {
-	case at.Buffer < 0:
-		return 0
-	case x.Buffers[at.Buffer].Constant != nil:
-		if m := x.device.constants[at.Buffer]; m != nil {
-			return m.Address + uint64(at.Offset)
-		}
-		return 0
-	}
-	return f.memory.Address + uint64(x.offsets[at.Buffer]+at.Offset)
+// Close gives back what the program holds of the device, once runs that are under way and
+// bindings have ended; it does not run again. A program that nobody has any more is
+// closed by itself.
+func (x *Executable) Close() error {
+	x.device.close()
+	return nil
 }
 
 // Graph is the program in execution order.
@@ -218,51 +197,68 @@ func (x *Executable) Kernels() []backend.Kernel { return append([]backend.Kernel
 // Run computes the outputs of the graph. When ctx ends the device goes on in memory of
 // its own, and Run returns at once.
 func (x *Executable) Run(ctx context.Context, inputs ...*tensor.Tensor) ([]*tensor.Tensor, error) {
-	return x.Program.Run(inputs, func(outputs []*tensor.Tensor) error { return x.run(ctx, outputs, inputs) })
+	return x.Program.Run(inputs, func(outputs []*tensor.Tensor) error { return x.run(ctx, outputs, inputs, false) })
 }
 
-func (x *Executable) run(ctx context.Context, outputs, inputs []*tensor.Tensor) error {
-	var f *frame
-	err := x.device.c.Do(ctx, func() (err error) { f, err = x.frame(); return err })
-	if err != nil {
+// RunInto is Run with results in memory of the caller; see [backend.Into]. It allocates
+// nothing once there are as many frames as runs at a time.
+func (x *Executable) RunInto(ctx context.Context, outputs, inputs []*tensor.Tensor) error {
+	if err := backend.CheckInputs(x.Program.Graph, inputs); err != nil {
 		return err
+	}
+	if err := backend.CheckOutputs(x.Program.Graph, outputs); err != nil {
+		return err
+	}
+	return x.run(ctx, outputs, inputs, true)
+}
+
+// run runs the program in a frame. Outputs of the caller are checked to be apart.
+func (x *Executable) run(ctx context.Context, outputs, inputs []*tensor.Tensor, check bool) error {
+	d := x.device
+	if err := d.use(); err != nil {
+		return err
+	}
+	f, err := x.frame(ctx)
+	if err != nil {
+		d.leave()
+		return err
+	}
+	if check {
+		if err := x.CheckApart(&f.apart, outputs, inputs); err != nil {
+			d.release(f)
+			return err
+		}
 	}
 	x.fill(f, inputs)
-	err = x.device.c.Do(ctx, func() error {
-		return errors.Join(f.graph.Launch(f.stream), f.stream.Record(f.done))
-	})
-	if err == nil {
-		err = x.device.c.Wait(ctx, f.done)
-	}
-	if err != nil {
-		go x.device.abandon(f)
+	if err := x.launch(ctx, f); err != nil {
+		go d.abandon(f)
 		return err
 	}
-	defer x.device.release(f)
-	if step := binary.NativeEndian.Uint32(f.host.Bytes[x.faults:]); x.canFail && step != noFault {
-		return x.explain(ctx, int(step), inputs)
+	defer d.release(f)
+	if step := f.fault(); x.canFail && step != noFault {
+		f.setFault(noFault)
+		return x.explain(ctx, step, inputs)
 	}
 	x.take(f, outputs)
 	return nil
 }
 
-// fill copies inputs to pinned memory.
-func (x *Executable) fill(f *frame, inputs []*tensor.Tensor) {
-	for i := range x.Buffers {
-		if b := &x.Buffers[i]; b.Input >= 0 {
-			copy(f.host.Bytes[x.offsets[i]:], planned.Bytes(inputs[b.Input]))
-		}
+// launch runs a frame and waits for the device.
+func (x *Executable) launch(ctx context.Context, f *frame) error {
+	if o := backend.ObserverOf(ctx); o != nil {
+		return x.observed(ctx, f, o)
 	}
-	binary.NativeEndian.PutUint32(f.host.Bytes[x.faults:], noFault)
-}
-
-// take copies outputs from pinned memory.
-func (x *Executable) take(f *frame, outputs []*tensor.Tensor) {
-	for i := range x.Buffers {
-		if b := &x.Buffers[i]; b.Result >= 0 {
-			copy(planned.Bytes(outputs[b.Result]), f.host.Bytes[x.offsets[i]:])
+	over := false
+	err := x.device.c.Do(ctx, func() (err error) {
+		if err = f.graph.Launch(f.stream); err == nil {
+			over, err = f.stream.Spin(ctx)
 		}
+		return err
+	})
+	if err != nil || over {
+		return err
 	}
+	return f.stream.Wait(ctx)
 }
 
 // explain is the error of a run in which a step found one, which the interpreter tells.
@@ -280,20 +276,16 @@ func (x *Executable) explain(ctx context.Context, step int, inputs []*tensor.Ten
 // release keeps a frame for the next run.
 func (d *resources) release(f *frame) {
 	d.mu.Lock()
-	closed := d.closed
-	if !closed {
-		d.free = append(d.free, f)
-	}
+	d.free = append(d.free, f)
 	d.mu.Unlock()
-	if closed {
-		_ = d.c.Do(context.Background(), f.close) // see close
-	}
+	d.leave()
 }
 
-// abandon keeps a frame once the device is done with it. One whose event cannot be
-// asked for is lost with the context.
+// abandon keeps a frame once the device is done with it. One whose stream cannot be
+// asked is lost with the context.
 func (d *resources) abandon(f *frame) {
-	if err := d.c.Wait(context.Background(), f.done); err == nil {
+	if err := f.stream.Wait(context.Background()); err == nil {
+		f.setFault(noFault)
 		d.release(f)
 	}
 }

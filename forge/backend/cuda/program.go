@@ -1,91 +1,179 @@
 package cuda
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"forgekernel/forge/backend"
-	"forgekernel/forge/backend/cuda/nvrtc"
 	"forgekernel/forge/backend/planned"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/loop"
-	"forgekernel/forge/plan"
 )
-
-// unit is one CUDA C file.
-type unit struct {
-	text  strings.Builder
-	known map[string]step // the kernels, by text
-}
-
-func newUnit() *unit { return &unit{known: make(map[string]step)} }
-
-// source is the file for an architecture.
-func (u *unit) source(arch string) nvrtc.Source {
-	return nvrtc.Source{Name: "program.cu", Text: prelude + u.text.String(), Arch: arch, Options: []string{"--device-int128"}}
-}
 
 // program is a graph with its memory, whose kernels are in a unit.
 type program struct {
 	*planned.Program
 	unit    *unit
+	choose  Selector
 	steps   []step
 	kernels []backend.Kernel
 	canFail bool
-	// Where each buffer begins in the memory of a run, but for constants; the inputs
-	// come first, and the outputs follow one another behind the word of faults.
-	offsets                    []int64
-	inputs, faults, end, bytes int64
+	covered map[*ir.Node]*ir.Node       // nodes that the pieces of an earlier one compute
+	moved   map[*ir.Value]planned.Place // values that stand elsewhere than the plan says
+	uses    map[*ir.Value]int           // how often values are read, and returned
+	appends map[*ir.Node]*appending     // by the first of the nodes
+	// The most that the scratch memory and the counters of a node need, in bytes.
+	scratch, counters int64
 }
 
-// step is one launch.
+// step is one piece of work of a run, put into a stream that is being captured.
 type step struct {
+	node *ir.Node // nil for the copy of an output
 	name string
 	launch
-	args []planned.Place
+	args     []planned.Place // addresses, in the order of the kernel's parameters; then int *fault, int step
+	call     call            // instead of a kernel: a library's; nil for kernels
+	*machine                 // machine code that is not the program's; nil for kernels in CUDA C
 }
 
-func newProgram(u *unit, g *ir.Graph, maxBytes int64) (*program, error) {
+// String names the value that a step computes, or its kernel.
+func (s step) String() string {
+	if s.node == nil {
+		return s.name
+	}
+	return fmt.Sprintf("%v = %s", s.node.Out[0], s.node.Op.Name)
+}
+
+func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program, error) {
 	laid, err := planned.New(g, maxBytes)
 	if err != nil {
 		return nil, err
 	}
-	p := &program{Program: laid, unit: u}
+	p := &program{Program: laid, unit: u, choose: choose, covered: make(map[*ir.Node]*ir.Node), moved: make(map[*ir.Value]planned.Place)}
+	p.countUses()
+	p.appends = p.findAppends()
+	if choose == nil {
+		p.choose = first
+	}
 	missing := &Unsupported{Graph: g.Name}
 	for _, n := range p.Graph.Nodes {
 		if n.Op.Class == ir.Constant {
 			continue
 		}
 		told := backend.Kernel{Value: n.Out[0].String(), Reason: p.Idle(n)}
+		if by := p.covered[n]; by != nil {
+			told.Reason = fmt.Sprintf("the kernel of %v computes it too", by.Out[0])
+		}
 		if told.Reason == "" {
-			if told.Reason, err = p.addNode(n); err != nil {
+			if told.Kernel, told.Reason, err = p.addNode(n); err != nil {
 				missing.Reasons = append(missing.Reasons, fmt.Sprintf("%v = %s: %v", n.Out[0], n.Op.Name, err))
 			}
-			told.Kernel = n.Op.Name + ", CUDA C"
 		}
 		p.kernels = append(p.kernels, told)
 	}
 	if missing.Reasons != nil {
-		return nil, missing
+		return p, missing // what the other nodes have can still be looked at
 	}
 	for _, i := range p.Copied {
 		v := p.Graph.Outputs[i]
-		if err := p.add(loop.Copy(v, p.Strides(v)), []planned.Place{p.AddOutput(i), p.Place(v)}); err != nil {
+		pieces, err := p.print(loop.Copy(v, p.Strides(v)), []planned.Place{p.AddOutput(i), p.Place(v)})
+		if err != nil {
 			return nil, err
 		}
+		p.add(nil, "copy", pieces)
 	}
-	p.layOut()
 	return p, nil
 }
 
-// addNode adds the launches of a node and says how they are made.
-func (p *program) addNode(n *ir.Node) (string, error) {
-	kernels, err := p.Lower(n)
-	if err != nil {
-		return "", err
+// addNode adds the steps of a node, and says what they are and why.
+func (p *program) addNode(n *ir.Node) (kernel, reason string, err error) {
+	list, reasons := p.choices(n)
+	foreign, without := p.tritonChoices(n)
+	if without != "" {
+		reasons = append(reasons, without)
 	}
-	var doc string
+	if len(list)+len(foreign) == 0 {
+		return p.addLoops(n, strings.Join(reasons, "; "))
+	}
+	loops := choice{name: n.Op.Name + ", CUDA C", reason: "as a loop nest"}
+	list = slices.Concat(list, []choice{loops}, foreign)
+	var names []Candidate
+	for _, c := range list {
+		names = append(names, Candidate{c.name, c.reason})
+	}
+	pick, why := p.choose(n, names)
+	if pick < 0 || pick >= len(list) {
+		return "", "", fmt.Errorf("candidate %d was picked of %d", pick, len(list))
+	}
+	c := list[pick]
+	if c.pieces == nil {
+		return p.addLoops(n, cmp.Or(why, c.reason))
+	}
+	for _, m := range c.covers {
+		p.covered[m] = n
+	}
+	for _, v := range c.moves {
+		p.moved[v] = p.AddLocal(&loop.Local{Name: v.Name, DType: v.Spec.DType, Elements: v.Spec.Elements()})
+	}
+	p.add(n, n.Op.Name, p.settle(c))
+	p.scratch, p.counters = max(p.scratch, c.scratch), max(p.counters, c.counters)
+	return c.name, cmp.Or(why, c.reason), nil
+}
+
+// settle gives the pieces of a choice the places of what it moves.
+func (p *program) settle(c choice) []piece {
+	pieces := slices.Clone(c.pieces)
+	for i := range pieces {
+		pieces[i].args = slices.Clone(pieces[i].args)
+		for k, at := range pieces[i].args {
+			if at.Buffer == inMoved {
+				pieces[i].args[k] = p.moved[c.moves[at.Offset]]
+			}
+		}
+	}
+	return pieces
+}
+
+// Place is where a value stands.
+func (p *program) Place(v *ir.Value) planned.Place {
+	at := p.Program.Place(v)
+	base := v
+	for p.IsView(base) {
+		base = base.Def.In[0]
+	}
+	if elsewhere, is := p.moved[base]; is {
+		from := p.Program.Place(base)
+		return planned.Place{Buffer: elsewhere.Buffer, Offset: elsewhere.Offset + at.Offset - from.Offset}
+	}
+	return at
+}
+
+// countUses counts the readers of each value, and outputs as readers.
+func (p *program) countUses() {
+	p.uses = make(map[*ir.Value]int)
+	for _, n := range p.Graph.Nodes {
+		for _, v := range n.In {
+			p.uses[v]++
+		}
+	}
+	for _, v := range p.Graph.Outputs {
+		p.uses[v]++
+	}
+}
+
+// addLoops adds the steps of a node as loops.
+func (p *program) addLoops(n *ir.Node, why string) (kernel, reason string, err error) {
+	kernels, err := loop.LowerWide(n, p.Strides)
+	if err != nil {
+		return "", "", refused(err, why)
+	}
+	pieces, err := p.keep(n)
+	if err != nil {
+		return "", "", err
+	}
 	locals := make(map[*loop.Local]planned.Place)
 	for _, k := range kernels {
 		var args []planned.Place
@@ -99,91 +187,69 @@ func (p *program) addNode(n *ir.Node) (string, error) {
 			}
 			args = append(args, locals[q.Local])
 		}
-		if err := p.add(k, args); err != nil {
-			return "", err
+		more, err := p.print(k, args)
+		if err != nil {
+			return "", "", refused(err, why)
 		}
-		s := p.steps[len(p.steps)-1]
-		doc = fmt.Sprintf("%d blocks of %d threads", s.blocks, s.threads)
+		pieces = append(pieces, more...)
 	}
-	if len(kernels) > 1 {
-		doc = fmt.Sprintf("%d kernels; the last in %s", len(kernels), doc)
+	p.add(n, n.Op.Name, pieces)
+	reason = pieces[len(pieces)-1].launch.String()
+	if len(pieces) > 1 {
+		reason = fmt.Sprintf("%d kernels; the last in %s", len(pieces), reason)
 	}
-	return doc, nil
+	if why != "" {
+		reason += "; " + why
+	}
+	return n.Op.Name + ", CUDA C", reason, nil
 }
 
-// add prints a kernel, unless an equal one is there, and adds its launch.
-func (p *program) add(k *loop.Kernel, args []planned.Place) error {
-	const placeholder = "@kernel@"
-	e := &emitter{kernel: k}
+// keep copies the state that a node changes, when the result does not stand where the
+// state does.
+func (p *program) keep(n *ir.Node) ([]piece, error) {
+	if !n.Op.Donates || p.Place(n.Out[0]) == p.Place(n.In[0]) {
+		return nil, nil
+	}
+	v := n.In[0]
+	return p.print(loop.Copy(v, p.Strides(v)), []planned.Place{p.Place(n.Out[0]), p.Place(v)})
+}
+
+// refused adds to an error why no template took the node.
+func refused(err error, why string) error {
+	if why == "" {
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, why)
+}
+
+// print writes the text of a loop kernel.
+func (p *program) print(k *loop.Kernel, args []planned.Place) ([]piece, error) {
+	e := &emitter{kernel: k, target: p.unit.target, index: "i64"}
+	for _, at := range args {
+		e.aligned = append(e.aligned, at.Offset%vectorBytes == 0)
+	}
 	var l launch
 	switch {
 	case k.Nest != nil:
 		l = e.nest(placeholder)
 	case k.Contraction != nil:
 		l = e.contraction(placeholder)
+	case k.Convolution != nil:
+		l = e.convolution(placeholder)
 	default:
-		return errors.New("it has no CUDA kernel yet")
+		return nil, errors.New("it has no CUDA kernel yet")
 	}
-	s, known := p.unit.known[e.String()]
-	if !known {
-		s = step{name: fmt.Sprintf("%s_%d", k.Op, len(p.unit.known)), launch: l}
-		p.unit.known[e.String()] = s
-		p.unit.text.WriteString("\n" + strings.ReplaceAll(e.String(), placeholder, s.name))
-	}
-	s.args = args
-	p.steps = append(p.steps, s)
-	p.canFail = p.canFail || k.CanFault()
-	return nil
+	return []piece{{text: e.String(), launch: l, args: args, canFault: k.CanFault()}}, nil
 }
 
-// layOut decides where buffers stand in the memory of a run.
-func (p *program) layOut() {
-	p.offsets = make([]int64, len(p.Buffers))
-	var at int64
-	put := func(i int, bytes int64) {
-		p.offsets[i] = at
-		at += (bytes + plan.Align - 1) / plan.Align * plan.Align
+// add makes steps of pieces, and puts their kernels into the unit.
+func (p *program) add(n *ir.Node, op string, pieces []piece) {
+	for _, k := range pieces {
+		s := step{node: n, name: op, launch: k.launch, args: k.args, call: k.call, machine: k.machine}
+		if k.call == nil && k.machine == nil {
+			s.name = p.unit.add(op, k)
+		}
+		p.steps = append(p.steps, s)
+		p.canFail = p.canFail || k.canFault
 	}
-	each := func(is func(b *planned.Buffer) (bytes int64, is bool)) {
-		for i := range p.Buffers {
-			if bytes, is := is(&p.Buffers[i]); is {
-				put(i, bytes)
-			}
-		}
-	}
-	each(func(b *planned.Buffer) (int64, bool) {
-		if b.Input < 0 || b.Updated && b.Result >= 0 {
-			return 0, false
-		}
-		return p.Graph.Inputs[b.Input].Spec.Bytes(), true
-	})
-	// Inputs that become outputs are at the end of the inputs and the beginning of the outputs.
-	p.faults = at
-	at += plan.Align
-	each(func(b *planned.Buffer) (int64, bool) {
-		if b.Input < 0 || !b.Updated || b.Result < 0 {
-			return 0, false
-		}
-		return p.Graph.Inputs[b.Input].Spec.Bytes(), true
-	})
-	p.inputs = at
-	each(func(b *planned.Buffer) (int64, bool) {
-		if b.Input >= 0 || b.Result < 0 {
-			return 0, false
-		}
-		return p.Graph.Outputs[b.Result].Spec.Bytes(), true
-	})
-	p.end = at
-	each(func(b *planned.Buffer) (int64, bool) {
-		switch {
-		case b.Input >= 0 || b.Result >= 0 || b.Constant != nil:
-			return 0, false
-		case b.Slot >= 0:
-			return p.Plan.Slots[b.Slot].Bytes, true
-		case b.Output != nil:
-			return b.Output.Spec.Bytes(), true
-		}
-		return b.Scratch, true
-	})
-	p.bytes = at
 }

@@ -18,10 +18,13 @@ var elements string
 //go:embed source/folds.cu
 var folds string
 
+//go:embed source/wide.cu
+var wide string
+
 // literal is a compound literal of C, which C++ writes without parentheses.
 var literal = regexp.MustCompile(`\((v[fildhb]|h[ld]|twice|vec)\)\{`)
 
 // prelude is the text that every program begins with. The operations are the text
 // that backend cpu compiles for vectors, so that results are equal bit by bit.
 var prelude = literal.ReplaceAllString(
-	scalars+source.Half()+elements+source.Arithmetic()+source.Types()+source.Elementary()+folds, "$1{")
+	scalars+source.Half()+elements+source.Arithmetic()+source.Types()+source.Elementary()+wide+folds, "$1{")

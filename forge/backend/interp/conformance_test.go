@@ -15,3 +15,6 @@ func TestConformanceSerial(t *testing.T) {
 	b.Workers = 1
 	conformance.Run(t, b)
 }
+
+// TestResident runs the suite for devices on one that is the host itself.
+func TestResident(t *testing.T) { conformance.RunResident(t, conformance.OnHost(interp.New())) }

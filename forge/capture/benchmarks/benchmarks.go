@@ -88,10 +88,31 @@ func Open(python string) (*Peers, error) {
 	return &Peers{python: python, dir: dir}, nil
 }
 
-// Candidate is the peer of that name with a number of threads.
-func (p *Peers) Candidate(name string, threads int) capture.Candidate {
-	argv := []string{p.python, filepath.Join(p.dir, "scripts", "peers.py"), name, strconv.Itoa(threads)}
-	c := &peer{label: capture.Label{Backend: name, Variant: capture.Peer, Threads: threads}, argv: argv, dir: p.dir, patience: patience}
+// Device is where a peer runs.
+type Device string
+
+// Devices of peers.
+const (
+	CPU  Device = "cpu"
+	CUDA Device = "cuda" // the first GPU that the process may use
+)
+
+// OnDevice lists the peers that run on a device.
+func OnDevice(d Device) []string {
+	if d == CPU {
+		return Names()
+	}
+	return []string{"torch-eager", "torch-compile"}
+}
+
+// Candidate is the peer of that name on a device, with a number of threads. One that is
+// not on the processor has the device in its label: "torch-eager cuda".
+func (p *Peers) Candidate(name string, d Device, threads int) capture.Candidate {
+	argv := []string{p.python, filepath.Join(p.dir, "scripts", "peers.py"), name, strconv.Itoa(threads), string(d)}
+	c := &peer{label: capture.Label{Backend: name, Variant: capture.Peer, Threads: threads}, device: d, argv: argv, dir: p.dir, patience: patience}
+	if d != CPU {
+		c.label.Backend += " " + string(d)
+	}
 	p.peers = append(p.peers, c)
 	return c
 }

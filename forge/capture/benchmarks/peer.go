@@ -17,6 +17,7 @@ import (
 // peer is a candidate that runs in a process.
 type peer struct {
 	label    capture.Label
+	device   Device
 	argv     []string
 	dir      string
 	patience time.Duration
@@ -65,7 +66,11 @@ func (p *peer) Prepare(ctx context.Context, s *capture.Subject) (capture.Prepare
 	if done.Cost <= 0 {
 		return capture.Prepared{}, p.abandon(fmt.Errorf("it says that preparing took %d ns", done.Cost))
 	}
-	return capture.Prepared{Runner: &remote{p, s.Written.Outputs}, Cache: done.Cache, Cost: time.Duration(done.Cost)}, nil
+	prepared := capture.Prepared{Runner: &remote{p, s.Written.Outputs}, Cache: done.Cache, Cost: time.Duration(done.Cost)}
+	if p.device == CUDA {
+		prepared.Runner = &onDevice{&remote{p, s.Written.Outputs}}
+	}
+	return prepared, nil
 }
 
 // start starts a process unless one runs, and asks what it is.
@@ -74,7 +79,7 @@ func (p *peer) start(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	if p.process, err = launch(p.argv, p.label.Threads); err != nil {
+	if p.process, err = launch(p.argv, p.label.Threads, p.device); err != nil {
 		return err
 	}
 	var hello struct {
@@ -227,4 +232,23 @@ func (r *remote) Time(ctx context.Context, lead, runs int) (wall, cpu time.Durat
 		return 0, 0, r.peer.abandon(fmt.Errorf("it says that %d runs took %v, %v of CPU time, of %v that passed", runs, wall, cpu, passed))
 	}
 	return wall, cpu, nil
+}
+
+// onDevice is a program that a process has prepared on a device with a clock of its own.
+type onDevice struct{ *remote }
+
+// DeviceTime is the time of one run by the clock of the device.
+func (r *onDevice) DeviceTime(ctx context.Context) (time.Duration, error) {
+	var took struct {
+		Device int64 `json:"device_ns"`
+	}
+	start := time.Now()
+	if err := r.peer.ask(ctx, request{Do: "device"}, &took); err != nil {
+		return 0, err
+	}
+	device := time.Duration(took.Device)
+	if passed := time.Since(start); device <= 0 || device > passed {
+		return 0, r.peer.abandon(fmt.Errorf("it says that a run took the device %v of %v that passed", device, passed))
+	}
+	return device, nil
 }

@@ -3,6 +3,7 @@ package benchmarks
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -361,7 +362,7 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("OPENBLAS_L2_SIZE", "512")
 	t.Setenv("OMP_NUM_THREADS", "64")
 	t.Setenv("PYTHONPATH", "/elsewhere")
-	env := environment(2)
+	env := environment(2, CPU)
 	for _, entry := range env {
 		if strings.HasPrefix(entry, "OPENBLAS_CORETYPE") || strings.HasPrefix(entry, "OPENBLAS_L2") || strings.HasPrefix(entry, "PYTHONPATH") || entry == "OMP_NUM_THREADS=64" {
 			t.Errorf("the peer gets %s", entry)
@@ -400,7 +401,9 @@ func TestOpen(t *testing.T) {
 }
 
 // TestLibraries runs every model of the suite on the libraries themselves, where
-// they are installed: each result has to pass the gate against float64.
+// they are installed: each result has to pass the gate against float64. They run on
+// the device that FORGE_PEERS_DEVICE names, or else on the processor, and the models
+// are all, or those that FORGE_PEERS_MODELS lists.
 func TestLibraries(t *testing.T) {
 	python := os.Getenv("FORGE_PEERS_PYTHON")
 	if python == "" {
@@ -415,12 +418,17 @@ func TestLibraries(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	device := cmp.Or(Device(os.Getenv("FORGE_PEERS_DEVICE")), CPU)
 	var candidates []capture.Candidate
-	for _, name := range Names() {
-		candidates = append(candidates, peers.Candidate(name, 1))
+	for _, name := range OnDevice(device) {
+		candidates = append(candidates, peers.Candidate(name, device, 1))
 	}
 	var subjects []*capture.Subject
-	for _, name := range suite.Names() {
+	models := suite.Names()
+	if list := os.Getenv("FORGE_PEERS_MODELS"); list != "" {
+		models = strings.Split(list, ",")
+	}
+	for _, name := range models {
 		g, err := suite.Build(name)
 		if err != nil {
 			t.Fatal(err)
@@ -438,9 +446,16 @@ func TestLibraries(t *testing.T) {
 	for _, err := range c.Failures() {
 		t.Error(err)
 	}
-	for _, name := range Names() {
-		if len(c.Environment.Peers[name]) < 2 {
+	for _, candidate := range candidates {
+		if name := candidate.Label().Backend; len(c.Environment.Peers[name]) < 2 {
 			t.Errorf("%s says of itself %v", name, c.Environment.Peers[name])
+		}
+	}
+	for _, w := range c.Workloads {
+		for _, s := range w.Series {
+			if s.Summary != nil {
+				t.Logf("%s on %v: %.2f µs, prepared in %.1f s", w.Name, s.Label, 1e6*s.Summary.Median, s.Prepare)
+			}
 		}
 	}
 }

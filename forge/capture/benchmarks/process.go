@@ -21,7 +21,7 @@ import (
 // request is a line to a peer.
 type request struct {
 	ID      int        `json:"id"`
-	Do      string     `json:"do"` // hello, prepare, run or time
+	Do      string     `json:"do"` // hello, prepare, run, time or device
 	Program string     `json:"program,omitempty"`
 	Arrays  string     `json:"arrays,omitempty"`
 	Results string     `json:"results,omitempty"`
@@ -74,8 +74,12 @@ type line struct {
 
 // environment is that of the parent without what would choose slow kernels for
 // OpenBLAS, and with the number of threads for all libraries.
-func environment(threads int) []string {
-	chosen := map[string]string{"PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+// On a GPU the compiler of PyTorch tries many kernels, and gets all processors for that.
+func environment(threads int, d Device) []string {
+	chosen := map[string]string{"PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+	if d == CPU {
+		chosen["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
+	}
 	for _, name := range []string{"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"} {
 		chosen[name] = strconv.Itoa(threads)
 	}
@@ -92,9 +96,9 @@ func environment(threads int) []string {
 
 // launch starts a process in a group of its own, which ends with all that it
 // started. When this process dies, it ends with its input.
-func launch(argv []string, threads int) (*process, error) {
+func launch(argv []string, threads int, d Device) (*process, error) {
 	p := &process{cmd: exec.Command(argv[0], argv[1:]...), lines: make(chan line, 1), said: &tail{}}
-	p.cmd.Env = environment(threads)
+	p.cmd.Env = environment(threads, d)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p.cmd.Stderr = p.said
 	p.cmd.WaitDelay = waitDelay

@@ -11,9 +11,27 @@ import torch.nn.functional as F
 from program import Unsupported, plain, scale_of
 
 
-def versions(threads):
+device = torch.device("cpu")
+
+
+def versions(threads, where="cpu"):
+    """Chooses threads and the device. A GPU computes in float32 as it is written, not in TF32."""
+    global device
     torch.set_num_threads(threads)
     torch.set_num_interop_threads(1)
+    if where != "cpu":
+        if not torch.cuda.is_available():
+            raise Unsupported("this PyTorch finds no GPU")
+        device = torch.device("cuda", 0)
+        torch.set_float32_matmul_precision("highest")
+        torch.backends.cuda.matmul.allow_tf32 = False
+        torch.backends.cudnn.allow_tf32 = False
+        return {
+            "torch": torch.__version__,
+            "cuda": torch.version.cuda,
+            "cudnn": str(torch.backends.cudnn.version()),
+            "device": torch.cuda.get_device_name(device),
+        }
     config = torch.__config__.show()
     mkl = [line.strip(" -").split(" Product")[0].split("-Product")[0] for line in config.splitlines() if "Kernel Library Version" in line]
     return {
@@ -25,7 +43,7 @@ def versions(threads):
 
 def turned(x, positions, freqs):
     """Rotary positions, in float64 as far as the angles go."""
-    at = positions.reshape(-1, 1) + torch.arange(x.shape[-2])
+    at = positions.reshape(-1, 1) + torch.arange(x.shape[-2], device=x.device)
     a = (at[:, :, None] * freqs)[:, None]
     cos, sin = torch.cos(a).to(x.dtype), torch.sin(a).to(x.dtype)
     low, high = x.chunk(2, -1)
@@ -129,18 +147,35 @@ class Peer:
         module = scope["Model"]()
         for name, p in writer.parameters.items():
             module.register_parameter(name, p)
-        self.module = module.eval()
-        self.arguments = [torch.from_numpy(np.array(a)) for a in program.arguments]
+        self.module = module.eval().to(device)
+        self.arguments = [torch.from_numpy(np.array(a)).to(device) for a in program.arguments]
 
     def __call__(self):
         return self.module(*self.arguments)
 
     def arrays(self):
-        return [t.numpy() for t in self()]
+        return [t.cpu().numpy() for t in self()]
+
+
+def wait():
+    """Until the GPU has done all runs so far."""
+    torch.cuda.synchronize(device)
+
+
+def device_time(peer):
+    """Nanoseconds of a run on the GPU, by its events."""
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    wait()
+    start.record()
+    peer()
+    end.record()
+    end.synchronize()
+    return int(start.elapsed_time(end) * 1e6)
 
 
 class CompiledPeer(Peer):
-    """The same module through torch.compile with its defaults."""
+    """The same module through torch.compile: with its defaults, and on a GPU with its
+    search for kernels and its graphs of the device."""
 
     def __init__(self, program):
         from torch._dynamo.utils import counters
@@ -148,7 +183,9 @@ class CompiledPeer(Peer):
         super().__init__(program)
         torch._dynamo.reset()
         counters.clear()
-        self.module = torch.compile(self.module, dynamic=False)
-        self()
+        mode = "max-autotune" if device.type == "cuda" else None
+        self.module = torch.compile(self.module, dynamic=False, mode=mode)
+        for _ in range(3 if mode else 1):  # the first runs capture a graph of the device
+            self()
         inductor = counters["inductor"]
         self.cache = "hit" if inductor["fxgraph_cache_hit"] and not inductor["fxgraph_cache_miss"] else "miss"

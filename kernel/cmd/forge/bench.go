@@ -13,10 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"forgekernel/display"
+	"forgekernel/forge"
 	"forgekernel/forge/backend"
-	"forgekernel/forge/backend/cpu"
-	"forgekernel/forge/backend/interp"
-	"forgekernel/forge/backend/portable"
 	"forgekernel/forge/capture"
 	"forgekernel/forge/capture/benchmarks"
 )
@@ -26,25 +24,7 @@ import (
 var measurable = []struct {
 	name string
 	most int
-	make func(threads int) backend.Backend
-}{
-	{"cpu", cpu.MaxThreads, func(threads int) backend.Backend {
-		b := cpu.New()
-		b.Threads = threads
-		return b
-	}},
-	{"portable", 1, func(int) backend.Backend { return portable.New() }},
-	{"interp", 0, func(threads int) backend.Backend {
-		b := interp.New()
-		b.Workers = threads
-		return b
-	}},
-	{"reference", 0, func(threads int) backend.Backend {
-		b := interp.Reference()
-		b.Workers = threads
-		return b
-	}},
-}
+}{{"cpu", forge.MaxThreads}, {"portable", 1}, {"interp", 0}, {"reference", 0}, {"cuda", 1}}
 
 // bench are the flags of the command that measures.
 type bench struct {
@@ -103,7 +83,7 @@ func (b *bench) benchFlags(cmd *cobra.Command) {
 	flags.IntVar(&b.repeats, "repeats", b.settings.Samples, "samples of each candidate on a suite; 0 means 1")
 	flags.IntVar(&b.settings.Warmup, "warmup", b.settings.Warmup, "runs of each candidate before its first sample; 0 means 1")
 	flags.Uint64Var(&b.settings.Seed, "seed", b.settings.Seed, "seed of the pseudo-random inputs")
-	flags.StringVar(&b.device, "device", "cpu", "where the programs run: cpu")
+	flags.StringVar(&b.device, "device", "cpu", "where inputs and results are: cpu, or cuda, where they stay on the GPU between runs")
 	flags.StringSliceVar(&b.backends, "backend", []string{"cpu"}, "what runs the programs: "+strings.Join(measurableNames(), ", "))
 	flags.StringSliceVar(&b.variants, "variant", []string{string(capture.Written), string(capture.Optimised)}, "the program as written, optimised, or both")
 	flags.IntSliceVar(&b.threads, "threads", []int{1}, "numbers of threads")
@@ -120,6 +100,9 @@ func (b *bench) benchFlags(cmd *cobra.Command) {
 // check refuses flags that do not go together, and reads what they mean.
 func (b *bench) check(cmd *cobra.Command, args []string) error {
 	given := cmd.Flags().Changed
+	if b.device == "cuda" && !given("backend") {
+		b.backends = []string{"cuda"}
+	}
 	b.settings.Samples = b.iters
 	if given("suite") {
 		b.settings.Samples = b.repeats
@@ -137,8 +120,8 @@ func (b *bench) check(cmd *cobra.Command, args []string) error {
 		return errors.New("--repeats is for a --suite; a FILE has --iters")
 	case b.settings.Samples < 0 || b.settings.Warmup < 0:
 		return errors.New("a number of runs cannot be negative")
-	case b.device != "cpu":
-		return fmt.Errorf("--device: there is no device %q; there is cpu", b.device)
+	case b.device != "cpu" && b.device != "cuda":
+		return fmt.Errorf("--device: there is no device %q; there are cpu and cuda", b.device)
 	case b.resume && b.output == "":
 		return errors.New("--resume goes on with the file that --output names")
 	case b.emitSource && b.asJSON:
@@ -168,7 +151,7 @@ func (b *bench) run(cmd *cobra.Command, args []string) (err error) {
 		defer func() { err = errors.Join(err, peers.Close()) }()
 		for _, name := range names {
 			for _, threads := range b.threads {
-				candidates = append(candidates, peers.Candidate(name, threads))
+				candidates = append(candidates, peers.Candidate(name, benchmarks.Device(b.device), threads))
 			}
 		}
 	}
@@ -236,7 +219,10 @@ func (b *bench) print(cmd *cobra.Command, c *capture.Capture) error {
 // printSource prints the code that each backend generates for each program.
 func (b *bench) printSource(ctx context.Context, w io.Writer, subjects []*capture.Subject) error {
 	for _, name := range b.backends {
-		on := measurable[slices.Index(measurableNames(), name)].make(b.threads[0])
+		on, err := forge.NewBackend(name, b.threads[0])
+		if err != nil {
+			return err
+		}
 		for _, s := range subjects {
 			exe, err := on.Compile(ctx, s.Optimised)
 			if err != nil {
@@ -285,6 +271,22 @@ func instrument(s capture.Settings) *capture.Instrument {
 	return m
 }
 
+// candidate is one combination of the flags.
+func (b *bench) candidate(name string, v capture.Variant, threads int) (capture.Candidate, error) {
+	on, err := forge.NewBackend(name, threads)
+	if err != nil {
+		return nil, err
+	}
+	if b.device == "cuda" {
+		r, ok := on.(backend.Resident)
+		if !ok {
+			return nil, fmt.Errorf("--device cuda: backend %s runs on the processor; cuda does not", name)
+		}
+		return capture.OnDevice(r, v, threads), nil
+	}
+	return capture.OnBackend(on, v, threads), nil
+}
+
 // onBackends are all combinations of the flags.
 func (b *bench) onBackends() ([]capture.Candidate, error) {
 	var list []capture.Candidate
@@ -305,7 +307,11 @@ func (b *bench) onBackends() ([]capture.Candidate, error) {
 				if most := measurable[i].most; most > 0 && threads > most {
 					return nil, fmt.Errorf("--threads: %s runs on at most %d, not on %d", name, most, threads)
 				}
-				list = append(list, capture.OnBackend(measurable[i].make(threads), v, threads))
+				c, err := b.candidate(name, v, threads)
+				if err != nil {
+					return nil, err
+				}
+				list = append(list, c)
 			}
 		}
 	}

@@ -22,6 +22,7 @@ type decoder struct {
 	seed    uint64
 	tp, pp  int
 	dtype   string
+	device  string
 	context int
 
 	spec job.Spec // after open
@@ -39,7 +40,8 @@ func (d *decoder) flags(cmd *cobra.Command) {
 	f.IntVar(&d.pp, "pp", 1, "stages that share the layers")
 	f.StringVar(&d.dtype, "dtype", "f32", "element type of weights and cache: f32 or bf16")
 	f.IntVar(&d.spec.Threads, "threads", 0, "threads of each rank; 0 is a fair share of the cores")
-	f.StringVar(&d.spec.Backend, "backend", "", "what compiles the programs: cpu, portable, interp; default: C where there is a compiler")
+	f.StringVar(&d.spec.Backend, "backend", "", "what compiles the programs: cpu, portable, interp, cuda; default: C where there is a compiler")
+	f.StringVar(&d.device, "device", "", "where the ranks run: cpu, or cuda, which gives each rank a GPU of its own; default: cpu")
 	f.IntVar(&d.context, "context", 0, "most tokens of a request, prompt and continuation; 0 is as many as are sensible")
 	f.DurationVar(&d.spec.Deadline, "deadline", 10*time.Second, "how long ranks wait for one another before the job has failed")
 }
@@ -54,6 +56,9 @@ func (d *decoder) open(requests, rows, context int) (*nebula.Model, error) {
 	dtype, ok := tensor.ParseDType(d.dtype)
 	if !ok || dtype != tensor.F32 && dtype != tensor.BF16 {
 		return nil, usageError{fmt.Errorf("--dtype takes f32 or bf16, not %q", d.dtype)}
+	}
+	if err := d.onDevice(); err != nil {
+		return nil, usageError{err}
 	}
 	m, err := openModel(d.name, d.seed)
 	if err != nil {
@@ -73,6 +78,20 @@ func (d *decoder) open(requests, rows, context int) (*nebula.Model, error) {
 		return nil, usageError{err}
 	}
 	return m, nil
+}
+
+// onDevice makes the backend that of the device.
+func (d *decoder) onDevice() error {
+	b := &d.spec.Backend
+	switch {
+	case d.device != "" && d.device != "cpu" && d.device != "cuda":
+		return fmt.Errorf("--device takes cpu or cuda, not %q", d.device)
+	case d.device == "cuda" && *b != "" && *b != "cuda", d.device == "cpu" && *b == "cuda":
+		return fmt.Errorf("--device %s does not go with --backend %s", d.device, *b)
+	case d.device == "cuda":
+		*b = d.device
+	}
+	return nil
 }
 
 // openModel opens a path, or makes the model of a known shape.

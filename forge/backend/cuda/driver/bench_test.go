@@ -134,7 +134,7 @@ func BenchmarkCopy(b *testing.B) {
 					case "download":
 						work = func() error { return s.Download(host.Bytes, from, 0) }
 					}
-					if err := s.Fill(from, 0x5a); err != nil {
+					if err := s.Fill(from, 0, from.Bytes, 0x5a); err != nil {
 						return err
 					}
 					d := timed(b, c, s, work)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
-	"time"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -16,59 +16,27 @@ type Context struct {
 	*Device
 	handle uintptr
 	pool   uintptr
-	host   int64 // bytes of pinned memory
-	work   chan *task
-	quit   chan struct{} // closed to end the goroutine
-	closed chan struct{} // closed when it has ended
-	close  sync.Once
+	host   atomic.Int64 // bytes of pinned memory
+	life   sync.RWMutex // read within Do, written at the end
+	over   bool
 	err    error // of the end
 }
 
 // ErrClosed says that a context does no more work.
 var ErrClosed = errors.New("the CUDA context is closed")
 
-type task struct {
-	do   func() error
-	err  error
-	done chan struct{}
-}
-
-// Open makes the device ready and starts the goroutine that owns all calls.
-// [Context.Close] ends it.
+// Open makes the device ready. [Context.Close] ends it.
 func (d *Device) Open() (*Context, error) {
 	if !d.Pools {
 		return nil, fmt.Errorf("%s (device %d) has no pools of memory, which cuDeviceGetAttribute 115 tells", d.Name, d.Ordinal)
 	}
-	c := &Context{Device: d, work: make(chan *task), quit: make(chan struct{}), closed: make(chan struct{})}
-	ready := make(chan error)
-	go c.serve(ready)
-	if err := <-ready; err != nil {
-		<-c.closed
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	c := &Context{Device: d}
+	if err := c.begin(); err != nil {
 		return nil, err
 	}
 	return c, nil
-}
-
-// serve is the goroutine of the context. Its thread ends with it, and what libcuda
-// keeps for the thread.
-func (c *Context) serve(ready chan<- error) {
-	runtime.LockOSThread()
-	defer close(c.closed)
-	if err := c.begin(); err != nil {
-		ready <- err
-		return
-	}
-	ready <- nil
-	for {
-		select {
-		case t := <-c.work:
-			t.err = t.do()
-			close(t.done)
-		case <-c.quit:
-			c.err = c.end()
-			return
-		}
-	}
 }
 
 func (c *Context) begin() error {
@@ -95,36 +63,41 @@ func (c *Context) end() error {
 	)
 }
 
-// Do runs f on the thread of the context, after what others have sent, and returns
-// its error. When ctx ends before f has begun, it does not run; when it ends during f,
-// which is short and does not wait for the device, the error is that of f.
-// It may be called by any goroutine but not within Do. The way to the thread and back
-// takes some 16 µs (captures/h200.txt), so that what belongs together goes into one call.
+// Do runs f, in which the device is the current one of the caller's thread, and returns
+// its error. When ctx has ended f does not run. It may be called by many goroutines at
+// once, but not within Do. It allocates nothing.
 func (c *Context) Do(ctx context.Context, f func() error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	t := &task{do: f, done: make(chan struct{})}
-	select {
-	case <-c.closed:
-		return ErrClosed
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case c.work <- t:
-	}
-	select {
-	case <-t.done:
-		return t.err
-	case <-c.closed: // f ended the goroutine
+	c.life.RLock()
+	defer c.life.RUnlock()
+	if c.over {
 		return ErrClosed
 	}
+	runtime.LockOSThread() // libcuda keeps the current context for a thread
+	defer runtime.UnlockOSThread()
+	if err := c.pair("", "cuCtxSetCurrent", c.handle, 0); err != nil {
+		return err
+	}
+	return f()
 }
 
-// Close waits for the work of the device, then gives its memory back; later calls of
-// Do are told [ErrClosed]. It may be called more than once, outside of Do.
+// Close waits for calls of Do and for the work of the device, then gives its memory
+// back; later calls of Do are told [ErrClosed]. It may be called more than once,
+// outside of Do.
 func (c *Context) Close() error {
-	c.close.Do(func() { close(c.quit) })
-	<-c.closed
+	c.life.Lock()
+	defer c.life.Unlock()
+	if c.over {
+		return c.err
+	}
+	c.over = true
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if c.err = c.call("", "cuCtxSetCurrent", c.handle); c.err == nil {
+		c.err = c.end()
+	}
 	return c.err
 }
 
@@ -136,33 +109,21 @@ func (c *Context) call(detail, name string, args ...uintptr) error {
 	if code == 0 {
 		return nil
 	}
+	return c.fail(code, name, detail)
+}
+
+// pair is call for two arguments that are no pointers of Go; it allocates nothing.
+func (c *Context) pair(detail, name string, a, b uintptr) error {
+	if code := Result(c.lib.lib.CallPair(name, a, b)); code != 0 {
+		return c.fail(code, name, detail)
+	}
+	return nil
+}
+
+// fail is [Library.fail] with the device in the error.
+func (c *Context) fail(code Result, name, detail string) *Error {
 	if detail != "" {
 		detail += "; "
 	}
 	return c.lib.fail(code, name, detail+fmt.Sprintf("device %d", c.Ordinal))
 }
-
-// Wait blocks until the device is past an event, or ctx has ended, in which case the
-// device goes on. It is called outside of Do, which stays free for others.
-func (c *Context) Wait(ctx context.Context, e *Event) error {
-	for pause := time.Duration(0); ; pause = min(pause+time.Microsecond, maxPause) {
-		past := false
-		err := c.Do(ctx, func() (err error) {
-			past, err = e.Query()
-			return err
-		})
-		if err != nil || past {
-			return err
-		}
-		if pause > spin {
-			time.Sleep(pause)
-		}
-	}
-}
-
-// While it waits, a goroutine asks without a pause at first, and then more and more
-// rarely.
-const (
-	spin     = 20 * time.Microsecond
-	maxPause = 200 * time.Microsecond
-)

@@ -1,9 +1,9 @@
 // Package driver drives NVIDIA GPUs by way of libcuda, without cgo.
 //
 // [Open] loads the library that belongs to the driver of the host, and [Library.Devices]
-// tells what there is. [Device.Open] gives a [Context], in which one goroutine, locked
-// to a thread of the system, makes all calls: libcuda keeps the current context for a
-// thread. Work comes to it as functions:
+// tells what there is. [Device.Open] gives a [Context]. libcuda keeps the current
+// context for a thread, so that calls stand in a function that is run with the thread
+// locked and the context set, which any goroutine may do:
 //
 //	err := c.Do(ctx, func() error {
 //		s, err := c.NewStream()
@@ -12,7 +12,7 @@
 //	})
 //
 // All methods of a Context and of what it makes are to be called within Do, but for
-// those that say otherwise. On another thread libcuda refuses them.
+// those that say otherwise.
 //
 // Memory comes from a pool of the context ([Context.Alloc]), in the order of a stream.
 // Every result code other than success becomes an [*Error].
@@ -74,7 +74,7 @@ var functions = []string{
 	"cuMemPoolCreate", "cuMemPoolDestroy", "cuMemPoolSetAttribute", "cuMemPoolGetAttribute", "cuMemPoolTrimTo", "cuMemAllocFromPoolAsync", "cuMemFreeAsync",
 	"cuMemHostAlloc", "cuMemFreeHost", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2", "cuMemsetD8Async",
 	"cuStreamCreate", "cuStreamDestroy_v2", "cuStreamSynchronize", "cuStreamQuery", "cuStreamWaitEvent", "cuStreamBeginCapture_v2", "cuStreamEndCapture",
-	"cuEventCreate", "cuEventDestroy_v2", "cuEventRecord", "cuEventQuery", "cuEventSynchronize", "cuEventElapsedTime",
+	"cuEventCreate", "cuEventDestroy_v2", "cuEventRecord", "cuEventRecordWithFlags", "cuEventQuery", "cuEventSynchronize", "cuEventElapsedTime",
 	"cuModuleLoadData", "cuModuleUnload", "cuModuleGetFunction", "cuFuncGetAttribute", "cuFuncSetAttribute", "cuLaunchKernel",
 	"cuGraphInstantiateWithFlags", "cuGraphGetNodes", "cuGraphLaunch", "cuGraphExecDestroy", "cuGraphDestroy",
 }
@@ -106,9 +106,8 @@ func (r Result) Error() string { return fmt.Sprintf("code %d of libcuda", int32(
 
 // Results that callers ask for.
 const (
-	OutOfMemory    Result = 2
-	InvalidContext Result = 201
-	NotReady       Result = 600
+	OutOfMemory Result = 2
+	NotReady    Result = 600
 )
 
 // call calls a function; the error says what it was called for.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -144,7 +145,7 @@ func TestCopies(t *testing.T) {
 			host.Bytes[i] = byte(i * 7)
 		}
 		back := make([]byte, n)
-		err = errors.Join(s.Fill(other, 0xee), s.Upload(m, 0, host.Bytes), s.Copy(other, n/2, m, 0, n), s.Download(back, other, n/2), s.Synchronize())
+		err = errors.Join(s.Fill(other, 0, other.Bytes, 0xee), s.Upload(m, 0, host.Bytes), s.Copy(other, n/2, m, 0, n), s.Download(back, other, n/2), s.Synchronize())
 		for i := range back {
 			if back[i] != byte(i*7) {
 				t.Fatalf("byte %d is %d", i, back[i])
@@ -270,7 +271,7 @@ func TestCaptureFails(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return errors.Join(s.Fill(m, 1), s.Free(m), s.Synchronize())
+		return errors.Join(s.Fill(m, 0, m.Bytes, 1), s.Free(m), s.Synchronize())
 	})
 }
 
@@ -328,20 +329,17 @@ func TestDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
-	counter := 0
+	var counter atomic.Int64
 	for range 64 {
 		wg.Go(func() {
-			if err := c.Do(t.Context(), func() error { counter++; return nil }); err != nil {
+			if err := c.Do(t.Context(), func() error { counter.Add(1); return nil }); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	if counter != 64 {
-		t.Errorf("%d of 64 ran", counter)
-	}
-	if _, err := c.NewStream(); !errors.Is(err, InvalidContext) {
-		t.Errorf("outside of Do: %v", err)
+	if n := counter.Load(); n != 64 {
+		t.Errorf("%d of 64 ran", n)
 	}
 	if err := errors.Join(c.Close(), c.Close()); err != nil {
 		t.Error(err)

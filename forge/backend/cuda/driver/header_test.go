@@ -37,14 +37,14 @@ func TestHeader(t *testing.T) {
 		c    string
 		want uint64
 	}{
-		{"CUDA_SUCCESS", 0}, {"CUDA_ERROR_OUT_OF_MEMORY", uint64(OutOfMemory)}, {"CUDA_ERROR_INVALID_CONTEXT", uint64(InvalidContext)}, {"CUDA_ERROR_NOT_READY", uint64(NotReady)},
+		{"CUDA_SUCCESS", 0}, {"CUDA_ERROR_OUT_OF_MEMORY", uint64(OutOfMemory)}, {"CUDA_ERROR_NOT_READY", uint64(NotReady)},
 		{"CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT", uint64(attrMultiprocessors)}, {"CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE", uint64(attrL2)},
 		{"CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR", uint64(attrMajor)}, {"CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR", uint64(attrMinor)},
 		{"CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", uint64(attrSharedOptin)}, {"CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED", uint64(attrPools)},
 		{"CU_MEMPOOL_ATTR_RELEASE_THRESHOLD", poolReleaseThreshold}, {"CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT", poolReserved}, {"CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH", poolReservedHigh},
 		{"CU_MEMPOOL_ATTR_USED_MEM_CURRENT", poolUsed}, {"CU_MEMPOOL_ATTR_USED_MEM_HIGH", poolUsedHigh},
 		{"CU_MEM_ALLOCATION_TYPE_PINNED", allocPinned}, {"CU_MEM_LOCATION_TYPE_DEVICE", locationDevice}, {"CU_MEMHOSTALLOC_PORTABLE", hostPortable},
-		{"CU_STREAM_NON_BLOCKING", streamNonBlocking}, {"CU_EVENT_DISABLE_TIMING", eventDisableTiming}, {"CU_STREAM_CAPTURE_MODE_THREAD_LOCAL", captureThreadLocal},
+		{"CU_STREAM_NON_BLOCKING", streamNonBlocking}, {"CU_EVENT_DISABLE_TIMING", eventDisableTiming}, {"CU_EVENT_RECORD_EXTERNAL", recordExternal}, {"CU_STREAM_CAPTURE_MODE_THREAD_LOCAL", captureThreadLocal},
 		{"CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK", funcMaxThreads}, {"CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES", funcShared}, {"CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES", funcLocal},
 		{"CU_FUNC_ATTRIBUTE_NUM_REGS", funcRegisters}, {"CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES", funcMaxDynamic},
 		{"sizeof(CUmemPoolProps)", uint64(unsafe.Sizeof(p))}, {"offsetof(CUmemPoolProps, handleTypes)", uint64(unsafe.Offsetof(p.handleTypes))},

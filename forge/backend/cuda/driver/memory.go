@@ -59,7 +59,7 @@ type Statistics struct {
 
 // Statistics asks the driver.
 func (c *Context) Statistics() (Statistics, error) {
-	s := Statistics{Pinned: c.host}
+	s := Statistics{Pinned: c.host.Load()}
 	err := c.call("", "cuMemGetInfo_v2", uintptr(unsafe.Pointer(&s.Free)), uintptr(unsafe.Pointer(&s.Total)))
 	for _, q := range []struct {
 		attribute uintptr
@@ -106,8 +106,8 @@ func (s *Stream) Free(m *Memory) error {
 // Trim gives the driver what the context holds and does not use.
 func (c *Context) Trim() error { return c.call("", "cuMemPoolTrimTo", c.pool, 0) }
 
-// Host is pinned memory of the host, which copies reach without a detour and the
-// processor without Do.
+// Host is pinned memory of the host, which copies reach without a detour, kernels at
+// its address, and the processor without Do.
 type Host struct {
 	Bytes []byte
 	c     *Context
@@ -125,14 +125,17 @@ func (c *Context) NewHost(bytes int) (*Host, error) {
 	if err := c.call(display.FormatBytes(int64(bytes))+" pinned", "cuMemHostAlloc", uintptr(unsafe.Pointer(&at)), uintptr(bytes), hostPortable); err != nil {
 		return nil, err
 	}
-	c.host += int64(bytes)
+	c.host.Add(int64(bytes))
 	return &Host{unsafe.Slice(at, bytes), c}, nil
 }
+
+// Address is where the device finds the memory, which is where the host does.
+func (h *Host) Address() uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(h.Bytes)))) }
 
 // Free gives the memory back; nothing may use it any more.
 func (h *Host) Free() error {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(h.Bytes)))
-	h.c.host -= int64(len(h.Bytes))
+	h.c.host.Add(-int64(len(h.Bytes)))
 	h.Bytes = nil
 	return h.c.call("", "cuMemFreeHost", at)
 }
@@ -178,7 +181,11 @@ func (s *Stream) Copy(to *Memory, toOffset int64, from *Memory, fromOffset int64
 	return s.c.call(display.FormatBytes(int64(bytes)), "cuMemcpyDtoDAsync_v2", a, b, uintptr(bytes), s.handle)
 }
 
-// Fill sets all bytes of memory.
-func (s *Stream) Fill(m *Memory, value byte) error {
-	return s.c.call(display.FormatBytes(m.Bytes), "cuMemsetD8Async", uintptr(m.Address), uintptr(value), uintptr(m.Bytes), s.handle)
+// Fill sets bytes of memory.
+func (s *Stream) Fill(m *Memory, offset, bytes int64, value byte) error {
+	at, err := m.span(offset, int(bytes))
+	if err != nil || bytes == 0 {
+		return err
+	}
+	return s.c.call(display.FormatBytes(bytes), "cuMemsetD8Async", at, uintptr(value), uintptr(bytes), s.handle)
 }

@@ -14,6 +14,9 @@ type Stream struct {
 	handle uintptr
 }
 
+// Handle is the CUstream, for other libraries.
+func (s *Stream) Handle() uintptr { return s.handle }
+
 // streamNonBlocking keeps a stream apart from the one that has no name.
 const streamNonBlocking = 1
 
@@ -26,20 +29,12 @@ func (c *Context) NewStream() (*Stream, error) {
 	return s, nil
 }
 
-// Synchronize blocks the thread of the context until the stream is empty. See
-// [Context.Wait] for a way that does not.
+// Synchronize blocks until the stream is empty. See [Stream.Wait] for a way that ends
+// with a context.
 func (s *Stream) Synchronize() error { return s.c.call("", "cuStreamSynchronize", s.handle) }
 
 // Query reports whether the stream is empty.
-func (s *Stream) Query() (bool, error) { return ready(s.c.call("", "cuStreamQuery", s.handle)) }
-
-// ready makes an answer of the result of a question.
-func ready(err error) (bool, error) {
-	if errors.Is(err, NotReady) {
-		return false, nil
-	}
-	return err == nil, err
-}
+func (s *Stream) Query() (bool, error) { return s.c.ask("cuStreamQuery", s.handle) }
 
 // Close ends the stream; work in it is still done.
 func (s *Stream) Close() error { return s.c.call("", "cuStreamDestroy_v2", s.handle) }
@@ -66,8 +61,17 @@ func (c *Context) NewEvent(timed bool) (*Event, error) {
 	return e, nil
 }
 
-// Record puts the mark behind the work in a stream so far.
+// Record puts the mark behind the work in a stream so far. In a capture it orders work
+// alone, and is no mark of later launches; see [Stream.RecordTime].
 func (s *Stream) Record(e *Event) error { return s.c.call("", "cuEventRecord", e.handle, s.handle) }
+
+// recordExternal makes a record in a capture a node of the graph.
+const recordExternal = 1
+
+// RecordTime is Record within a capture: each launch of the graph sets the mark.
+func (s *Stream) RecordTime(e *Event) error {
+	return s.c.call("", "cuEventRecordWithFlags", e.handle, s.handle, recordExternal)
+}
 
 // WaitFor lets the stream wait for a mark in another one.
 func (s *Stream) WaitFor(e *Event) error {
@@ -75,9 +79,9 @@ func (s *Stream) WaitFor(e *Event) error {
 }
 
 // Query reports whether the device is past the mark.
-func (e *Event) Query() (bool, error) { return ready(e.c.call("", "cuEventQuery", e.handle)) }
+func (e *Event) Query() (bool, error) { return e.c.ask("cuEventQuery", e.handle) }
 
-// Synchronize blocks the thread of the context until the device is past the mark.
+// Synchronize blocks until the device is past the mark.
 func (e *Event) Synchronize() error { return e.c.call("", "cuEventSynchronize", e.handle) }
 
 // Since is the time of the device between two marks that it is past.
@@ -98,6 +102,7 @@ type Graph struct {
 	Nodes  int
 	c      *Context
 	handle uintptr // CUgraphExec
+	detail string  // in errors
 }
 
 // Capture makes a graph of what f puts into the stream, none of which is done. f must
@@ -126,13 +131,13 @@ func (g *Graph) instantiate(graph uintptr) error {
 	if err := g.c.call("", "cuGraphGetNodes", graph, 0, uintptr(unsafe.Pointer(&nodes))); err != nil {
 		return err
 	}
-	g.Nodes = int(nodes)
-	return g.c.call(fmt.Sprintf("%d nodes", nodes), "cuGraphInstantiateWithFlags", uintptr(unsafe.Pointer(&g.handle)), graph, 0)
+	g.Nodes, g.detail = int(nodes), fmt.Sprintf("%d nodes", nodes)
+	return g.c.call(g.detail, "cuGraphInstantiateWithFlags", uintptr(unsafe.Pointer(&g.handle)), graph, 0)
 }
 
 // Launch puts the work of the graph into a stream.
 func (g *Graph) Launch(s *Stream) error {
-	return g.c.call(fmt.Sprintf("%d nodes", g.Nodes), "cuGraphLaunch", g.handle, s.handle)
+	return g.c.pair(g.detail, "cuGraphLaunch", g.handle, s.handle)
 }
 
 // Close ends the graph; launches of it go on.

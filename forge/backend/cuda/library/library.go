@@ -11,6 +11,7 @@ package library
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
@@ -28,8 +30,8 @@ import (
 type Library struct {
 	Path   string // absolute, or a bare name that the dynamic loader found
 	handle uintptr
-	mu     sync.Mutex
-	known  map[string]uintptr
+	mu     sync.Mutex // of looking up
+	known  atomic.Pointer[map[string]uintptr]
 }
 
 // Missing is the error of a library that no candidate gave.
@@ -53,7 +55,9 @@ func Open(names ...string) (*Library, error) {
 	for _, path := range candidates(names) {
 		handle, err := load(path)
 		if err == nil {
-			return &Library{Path: path, handle: handle, known: make(map[string]uintptr)}, nil
+			l := &Library{Path: path, handle: handle}
+			l.known.Store(&map[string]uintptr{})
+			return l, nil
 		}
 		if filepath.IsAbs(path) {
 			missing.Tried = append(missing.Tried, err)
@@ -127,13 +131,15 @@ func wellKnown() []string {
 
 // Address is where a function begins; 0 when the library does not have it.
 func (l *Library) Address(name string) uintptr {
+	if at, known := (*l.known.Load())[name]; known {
+		return at
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at, known := l.known[name]
-	if !known {
-		at, _ = purego.Dlsym(l.handle, name)
-		l.known[name] = at
-	}
+	at, _ := purego.Dlsym(l.handle, name)
+	more := maps.Clone(*l.known.Load()) // calls under way read the old one
+	more[name] = at
+	l.known.Store(&more)
 	return at
 }
 
@@ -160,6 +166,19 @@ func (l *Library) Require(names ...string) error {
 //go:uintptrescapes
 func (l *Library) Call(name string, args ...uintptr) int32 {
 	code, _, _ := purego.SyscallN(l.Address(name), args...)
+	return int32(code)
+}
+
+// pairs are arguments of calls that are under way.
+var pairs = sync.Pool{New: func() any { return new([2]uintptr) }}
+
+// CallPair is [Library.Call] for at most two arguments, none of which is a pointer of
+// Go. It allocates nothing. C does not mind an argument too many.
+func (l *Library) CallPair(name string, a, b uintptr) int32 {
+	args := pairs.Get().(*[2]uintptr)
+	args[0], args[1] = a, b
+	code, _, _ := purego.SyscallN(l.Address(name), args[:]...)
+	pairs.Put(args)
 	return int32(code)
 }
 

@@ -49,6 +49,12 @@ func TestCall(t *testing.T) {
 	if got := libc.Call("atoi", uintptr(unsafe.Pointer(&number[0]))); got != 42 {
 		t.Errorf("atoi gives %d", got)
 	}
+	if got := libc.CallPair("abs", 7, 9); got != 7 {
+		t.Errorf("abs gives %d", got)
+	}
+	if n := testing.AllocsPerRun(100, func() { libc.CallPair("abs", 7, 9) }); n > 0 && !raceEnabled {
+		t.Errorf("a call allocates %g times", n)
+	}
 	if err := libc.Require("atoi", "forge_no_such"); err == nil || !strings.Contains(err.Error(), "it has no forge_no_such") {
 		t.Errorf("error %v", err)
 	}

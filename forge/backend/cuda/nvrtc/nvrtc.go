@@ -20,8 +20,8 @@ import (
 	"unsafe"
 
 	"forgekernel/display"
-	"forgekernel/forge/backend/cpu/objects"
 	"forgekernel/forge/backend/cuda/library"
+	"forgekernel/forge/backend/objects"
 )
 
 // Architectures are those that the suite is compiled for. The last has the

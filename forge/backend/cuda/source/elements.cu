@@ -27,3 +27,15 @@ INLINE vf v_round_bf16(vf x) { return widen_bf16(narrow_bf16(x)); }
 
 /* Whether an index is in a range. */
 INLINE bool inside(i64 at, i64 size) { return (unsigned long long)at < (unsigned long long)size; }
+
+/* Copies neighbours, which begin at a multiple of as many bytes, at once. */
+template <int bytes> INLINE void move_(void *to, const void *from) {
+  if (bytes % 16 == 0)
+    for (int i = 0; i < bytes / 16; i++) ((uint4 *)to)[i] = ((const uint4 *)from)[i];
+  else if (bytes % 8 == 0)
+    for (int i = 0; i < bytes / 8; i++) ((uint2 *)to)[i] = ((const uint2 *)from)[i];
+  else if (bytes % 4 == 0)
+    for (int i = 0; i < bytes / 4; i++) ((unsigned *)to)[i] = ((const unsigned *)from)[i];
+  else
+    for (int i = 0; i < bytes / 2; i++) ((u16 *)to)[i] = ((const u16 *)from)[i];
+}

@@ -1,0 +1,209 @@
+package attention
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Device is what the choice of a kernel depends on.
+type Device struct {
+	Capability int // 90 for sm_90
+	SMs        int // multiprocessors
+	Shared     int // bytes of shared memory that a block may have
+}
+
+// Operand is what a parameter of a kernel is the address of. Parameters whose operand
+// a shape does not have are null.
+type Operand int
+
+// Operands, in the order of the parameters of every kernel.
+const (
+	Q Operand = iota
+	K
+	V
+	Out
+	MaskOf
+	TableOf
+	PosOf
+	LengthOf
+	Scratch  // memory that nothing else uses meanwhile
+	Counters // memory that is zero when a kernel begins, which it leaves so
+	Operands // their number
+)
+
+// Kernel is one way to compute an attention.
+type Kernel struct {
+	Name, Reason  string // for a person
+	Shared        []string
+	Text          string // with @kernel@ for the name; parameters are the operands, int *fault and int step
+	Grid, Threads [3]uint32
+	Specific      bool // has instructions of sm_90a alone
+	Dynamic       int  // bytes of shared memory beyond what the text declares
+	// Bytes of the operands of these names.
+	Scratch, Counters int64
+}
+
+// Limits of what kernels take.
+const (
+	maxFlashChannels = 256
+	decodeRows       = 16 // of a block
+	maxDecodeRows    = 64 // beyond which flash reads keys less often
+	// rowBytes bounds the partial results of a block of by_row, in shared memory.
+	rowBytes = 40 << 10
+)
+
+// Candidates are the kernels for a shape, the default first. The error says why there is
+// none.
+func Candidates(s Shape, d Device) ([]Kernel, error) {
+	var list []Kernel
+	if s.half() && d.Capability >= 80 {
+		if k, ok := s.decodeKernel(d); ok {
+			list = append(list, k)
+		}
+		if d.Capability == 90 {
+			for _, t := range wideTiles {
+				if k, ok := s.wideKernel(d, t); ok {
+					list = append(list, k)
+				}
+			}
+		}
+		for _, t := range flashTiles {
+			if k, ok := s.flashKernel(d, t); ok {
+				list = append(list, k)
+			}
+		}
+	}
+	k, err := s.rowsKernel(d)
+	if err != nil && len(list) == 0 {
+		return nil, err
+	}
+	if err == nil {
+		list = append(list, k)
+	}
+	return list, nil
+}
+
+// flashTile is how a block of flash divides its work.
+type flashTile struct{ warps, tiles, columns, blocks int }
+
+// flashTiles are the candidates; the first that fits is the default.
+var flashTiles = []flashTile{{4, 2, 64, 2}, {4, 1, 64, 2}, {8, 1, 64, 1}, {4, 2, 32, 2}, {4, 1, 32, 2}}
+
+// flashKernel is flash where its rows fit in shared memory and its sums in registers.
+func (s *Shape) flashKernel(d Device, t flashTile) (Kernel, bool) {
+	dp, ep := (s.D+15)/16*16, (s.E+15)/16*16
+	rows := 16 * t.warps * t.tiles
+	bytes := 2 * (rows*(dp+8) + t.columns*(dp+8+ep+8))
+	registers := t.tiles * (ep/2 + t.columns/2)
+	if max(dp, ep) > maxFlashChannels || bytes > d.Shared || registers > 200 || rows > 64 && s.rows() <= 64 {
+		return Kernel{}, false
+	}
+	return Kernel{
+		Name:   fmt.Sprintf("flash attention, %d warps with %d rows by %d keys", t.warps, rows, t.columns),
+		Reason: fmt.Sprintf("%d rows share the keys of a head", s.rows()),
+		Shared: []string{common, mma, tile, flash},
+		Text: s.kernel(32*t.warps, t.blocks,
+			fmt.Sprintf("attention::flash<@kernel@_shape, %d, %d, %d>::run(p);", t.warps, t.tiles, t.columns)),
+		Grid:    [3]uint32{uint32((s.rows() + rows - 1) / rows), uint32(s.Groups), uint32(s.Batches)},
+		Threads: [3]uint32{uint32(32 * t.warps), 1, 1},
+		Dynamic: bytes,
+	}, true
+}
+
+// wideTile is how a block of flash with wide products divides its work: groups of 64 rows.
+type wideTile struct{ groups, columns int }
+
+var wideTiles = []wideTile{{2, 64}, {2, 96}, {2, 128}, {3, 64}, {1, 64}}
+
+// wideKernel is flash with the products of sm_90a, for 64 or 128 channels.
+func (s *Shape) wideKernel(d Device, t wideTile) (Kernel, bool) {
+	rows := 64 * t.groups
+	bytes := 2 * s.D * (rows + 4*t.columns)
+	if !s.vector() || s.D != s.E || s.D != 64 && s.D != 128 || bytes > d.Shared || s.rows() <= rows/2 || s.Out.Channel != 1 {
+		return Kernel{}, false
+	}
+	return Kernel{
+		Name:     fmt.Sprintf("flash attention, wgmma, %d rows by %d keys", rows, t.columns),
+		Reason:   fmt.Sprintf("%d rows share the keys of a head", s.rows()),
+		Shared:   []string{common, mma, tile, wideScores(s.DType, t.columns), wideValues(s.DType, s.E), wide},
+		Text:     s.kernel(128*t.groups, 1, fmt.Sprintf("attention::flash_wide<@kernel@_shape, %d, %d>::run(p);", t.groups, t.columns)),
+		Grid:     [3]uint32{uint32((s.rows() + rows - 1) / rows), uint32(s.Groups), uint32(s.Batches)},
+		Threads:  [3]uint32{uint32(128 * t.groups), 1, 1},
+		Dynamic:  bytes,
+		Specific: true,
+	}, true
+}
+
+// splitWarps are the warps of a block of decode.
+const splitWarps = 4
+
+// decodeKernel is decode where rows are few and pieces of 16 bytes fit.
+func (s *Shape) decodeKernel(d Device) (Kernel, bool) {
+	if !s.vector() || s.D%32 != 0 || s.D > 128 || s.E != 64 && s.E != 128 || s.rows() > maxDecodeRows {
+		return Kernel{}, false
+	}
+	blocks := s.Groups * ((s.rows() + decodeRows - 1) / decodeRows)
+	splits := s.splits(d, blocks*s.Batches, 16*splitWarps)
+	return Kernel{
+		Name:   fmt.Sprintf("attention of %d rows, keys split %d ways", min(s.rows(), decodeRows), splits),
+		Reason: fmt.Sprintf("%d rows share the keys of a head, which are read once by %d blocks", s.rows(), blocks*s.Batches*splits),
+		Shared: []string{common, mma, tile, split, decode},
+		Text:   s.kernel(32*splitWarps, 2, fmt.Sprintf("attention::decode<@kernel@_shape, %d>::run(p, scratch, counters);", splitWarps)),
+		Grid:   [3]uint32{uint32(splits), uint32(blocks), uint32(s.Batches)}, Threads: [3]uint32{32 * splitWarps, 1, 1},
+		Scratch:  int64(splits*blocks*s.Batches) * int64(decodeRows*(s.E+2)) * 4,
+		Counters: int64(blocks*s.Batches) * 4,
+	}, true
+}
+
+// splits is the number of blocks that share the keys of a row, so that there are about two
+// for each multiprocessor, and each has a few groups of keys when there are as many as can
+// be.
+func (s *Shape) splits(d Device, blocks, group int) int {
+	return max(1, min((2*d.SMs+blocks-1)/blocks, s.Keys/(2*group)))
+}
+
+// maxGrid is the blocks of by_row, which go on with other rows when there are more.
+const maxGrid = 1 << 16
+
+// rowsKernel is for every shape.
+func (s *Shape) rowsKernel(d Device) (Kernel, error) {
+	size := 4
+	if kinds[s.DType].real == "double" {
+		size = 8
+	}
+	warps := 8
+	for warps > 1 && (warps*(s.E+2)*size > rowBytes || 32*warps >= 2*s.Keys) {
+		warps /= 2
+	}
+	if warps*(s.E+2)*size > rowBytes {
+		return Kernel{}, fmt.Errorf("values of %d channels are more than the %d that a block keeps", s.E, rowBytes/size)
+	}
+	rows := s.Batches * s.Heads * s.Queries
+	splits := 1
+	if rows < maxGrid {
+		splits = s.splits(d, rows, 32*warps)
+	}
+	return Kernel{
+		Name:   fmt.Sprintf("attention row by row, keys split %d ways", splits*warps),
+		Reason: fmt.Sprintf("%v with %d and %d channels", s.DType, s.D, s.E),
+		Shared: []string{common, split},
+		Text:   s.kernel(32*warps, 1, fmt.Sprintf("attention::by_row<@kernel@_shape, %d>::run(p, scratch, counters);", warps)),
+		Grid:   [3]uint32{uint32(min(rows, maxGrid)), uint32(splits), 1}, Threads: [3]uint32{uint32(32 * warps), 1, 1},
+		Scratch:  int64(rows*splits) * int64((s.E+2)*size),
+		Counters: int64(rows) * 4,
+	}, nil
+}
+
+// kernel is the function around a body.
+func (s *Shape) kernel(threads, blocks int, body string) string {
+	k, real := kinds[s.DType], kinds[s.DType].real
+	const shape = "@kernel@_shape"
+	params := strings.Join([]string{
+		"const " + k.elem + " *q", "const " + k.elem + " *k", "const " + k.elem + " *v", shape + "::out_elem *out",
+		"const " + shape + "::mask_elem *mask", "const " + shape + "::table_elem *table",
+		"const " + shape + "::pos_elem *pos", "const " + shape + "::length_elem *length",
+		real + " *scratch", "unsigned *counters", "int *fault", "int step",
+	}, ", ")
+	return fmt.Sprintf("%sextern \"C\" __global__ void __launch_bounds__(%d, %d) @kernel@(%s) {\n  const attention::operands<%s> p{q, k, v, out, mask, table, pos, length};\n  %s\n}\n",
+		s.text(shape), threads, blocks, params, shape, body)
+}

@@ -1,0 +1,153 @@
+package cuda
+
+import (
+	"fmt"
+
+	"forgekernel/forge/loop"
+	"forgekernel/forge/tensor"
+)
+
+// Of a convolution, a thread computes some channels of some pixels, so that it uses what
+// it reads several times: weights, which a block keeps in shared memory, for all its
+// pixels, and pixels for all its channels.
+const (
+	convolutionChannels = 8
+	convolutionPixels   = 4
+	// convolutionTaps are the taps of all channels that a block keeps at a time.
+	convolutionTaps = 64
+)
+
+// convolutionEmitter writes a convolution. Its variables are i0 for the image and those
+// of [convolutionEmitter.at].
+type convolutionEmitter struct {
+	*emitter
+	c                *loop.Convolution
+	channels, pixels int // of a thread
+	form             struct{ elem, value string }
+	computed         tensor.DType
+}
+
+// convolution writes a block of threads for pixels of a group of channels. Sums run in
+// order.
+func (e *emitter) convolution(name string) launch {
+	c := e.kernel.Convolution
+	x := &convolutionEmitter{emitter: e, c: c, computed: computed(c.Elem), form: forms[computed(c.Elem)]}
+	x.channels = min(convolutionChannels, c.Outputs)
+	points := c.V.Out * c.H.Out
+	blocks := func() int {
+		return c.Images * c.Groups * ceil(c.Outputs, x.channels) * ceil(points, x.pixels*blockThreads)
+	}
+	for x.pixels = convolutionPixels; x.pixels > 1 && (blocks() < 2*fewBlocks || points < x.pixels*blockThreads/2); x.pixels /= 2 {
+	}
+	for x.channels > 1 && blocks() < fewBlocks {
+		x.channels /= 2
+	}
+	e.begin(name, blockThreads)
+	defer e.close()
+	count := blocks()
+	e.line("__shared__ %s w[%d][%d];", x.form.elem, convolutionTaps, x.channels)
+	e.open("for (i64 u = blockIdx.x; u < %dll; u += gridDim.x)", count)
+	e.coordinates("u", []string{"i0", "group", "top", "left"},
+		[]int{c.Images, c.Groups, ceil(c.Outputs, x.channels), ceil(points, x.pixels*blockThreads)})
+	e.line("int row[%d], column[%d];", x.pixels, x.pixels)
+	e.line("%s sum[%d][%d];", x.form.value, x.pixels, x.channels)
+	x.start()
+	x.taps()
+	x.finish()
+	e.close()
+	return flat(min(maxBlocks, max(1, count)), blockThreads)
+}
+
+// fewBlocks are about as many as the largest devices have multiprocessors.
+const fewBlocks = 132
+
+func ceil(n, by int) int { return (n + by - 1) / by }
+
+// each opens loops over the pixels and channels of a thread.
+func (x *convolutionEmitter) each(body func()) {
+	x.line("_Pragma(\"unroll\")")
+	x.open("for (int p = 0; p < %d; p++)", x.pixels)
+	x.line("_Pragma(\"unroll\")")
+	x.open("for (int q = 0; q < %d; q++)", x.channels)
+	body()
+	x.close()
+	x.close()
+}
+
+// at are the variables of a result.
+func (x *convolutionEmitter) at() []string {
+	return []string{"i0", fmt.Sprintf("(group * %d + top * %d + q)", x.c.Outputs, x.channels), "row[p]", "column[p]"}
+}
+
+// there is the condition that a thread's pixel and channel are of the result.
+func (x *convolutionEmitter) there() string {
+	return fmt.Sprintf("row[p] < %d && top * %d + q < %d", x.c.V.Out, x.channels, x.c.Outputs)
+}
+
+// start finds the pixels and begins their sums with the bias.
+func (x *convolutionEmitter) start() {
+	x.line("_Pragma(\"unroll\")")
+	x.open("for (int p = 0; p < %d; p++)", x.pixels)
+	x.line("const int point = (int)left * %d + p * %d + threadIdx.x;", x.pixels*blockThreads, blockThreads)
+	x.line("row[p] = point / %d;", x.c.H.Out)
+	x.line("column[p] = point %% %d;", x.c.H.Out)
+	x.close()
+	x.each(func() {
+		x.line("sum[p][q] = %s;", constant(&loop.Expr{Op: loop.Const, Type: x.computed}))
+		if b := x.c.Bias; b != nil {
+			x.line("if (%s) sum[p][q] = load_%s(p%d + (%s));", x.there(), x.memory(b), b.Param, x.affine(x.at(), b.Offset, b.Strides))
+		}
+	})
+}
+
+// taps adds the products, some taps at a time.
+func (x *convolutionEmitter) taps() {
+	c := x.c
+	all := c.Inputs * c.V.Taps * c.H.Taps
+	steps := func(k, to string) { // the channel, row and column of a tap
+		x.line("const int in%s = %s / %d, v%s = %s / %d %% %d, h%s = %s %% %d;", to, k, c.V.Taps*c.H.Taps, to, k, c.H.Taps, c.V.Taps, to, k, c.H.Taps)
+	}
+	x.open("for (int first = 0; first < %d; first += %d)", all, convolutionTaps)
+	x.line("__syncthreads();")
+	x.open("for (int t = threadIdx.x; t < %d; t += %d)", convolutionTaps*x.channels, blockThreads)
+	x.line("const int k = first + t / %d, q = t %% %d;", x.channels, x.channels)
+	steps("k", "")
+	x.line("const bool there = k < %d && top * %d + q < %d;", all, x.channels, c.Outputs)
+	w := []string{fmt.Sprintf("(group * %d + top * %d + q)", c.Outputs, x.channels), "in", "v", "h"}
+	x.line("w[t / %d][q] = there ? lane0_%v(load_%s(p%d + (%s))) : 0;", x.channels, x.computed, x.memory(&c.W), c.W.Param, x.affine(w, c.W.Offset, c.W.Strides))
+	x.close()
+	x.line("__syncthreads();")
+	x.open("for (int t = 0; t < %d && first + t < %d; t++)", convolutionTaps, all)
+	x.line("const int k = first + t;")
+	steps("k", "")
+	x.line("_Pragma(\"unroll\")")
+	x.open("for (int p = 0; p < %d; p++)", x.pixels)
+	x.line("const int y = row[p] * %d + v * %d - %d, z = column[p] * %d + h * %d - %d;", c.V.Stride, c.V.Dilation, c.V.Before, c.H.Stride, c.H.Dilation, c.H.Before)
+	x.line("const bool in_image = row[p] < %d && inside(y, %d) && inside(z, %d);", c.V.Out, c.V.In, c.H.In)
+	x.line("if (!in_image) continue;")
+	pixel := []string{"i0", fmt.Sprintf("(group * %d + in)", c.Inputs), "y", "z"}
+	x.line("const %s a = load_%s(p%d + (%s));", x.form.value, x.memory(&c.X), c.X.Param, x.affine(pixel, c.X.Offset, c.X.Strides))
+	fused := "fma_(a, set(w[t][q]), sum[p][q])"
+	if x.computed == tensor.F64 {
+		fused = "set_f64(__fma_rn(lane0_f64(a), w[t][q], lane0_f64(sum[p][q])))"
+	}
+	x.line("_Pragma(\"unroll\")")
+	x.line("for (int q = 0; q < %d; q++) sum[p][q] = %s;", x.channels, fused)
+	x.close()
+	x.close()
+	x.close()
+}
+
+// finish stores the epilogues of the sums.
+func (x *convolutionEmitter) finish() {
+	x.each(func() {
+		x.open("if (%s)", x.there())
+		x.acc = "sum[p][q]"
+		value := x.acc
+		if x.c.Epilogue != nil {
+			value = x.expr(x.at(), x.c.Epilogue)
+		}
+		x.write(x.at(), &x.c.Out, value, "")
+		x.close()
+	})
+}

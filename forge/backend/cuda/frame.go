@@ -1,0 +1,214 @@
+package cuda
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"forgekernel/forge/backend/cuda/driver"
+	"forgekernel/forge/backend/planned"
+	"forgekernel/forge/plan"
+	"forgekernel/forge/tensor"
+)
+
+// frame is the memory of one run at a time, and the run itself as a graph.
+type frame struct {
+	binding
+	layout
+	stream  *driver.Stream
+	memory  *driver.Memory // nil when the run needs none
+	host    *driver.Host   // what comes and goes, where it is on the device; then the word of faults
+	buffers []uint64       // the addresses, 0 for what has no elements
+	graph   *driver.Graph
+	laps    *laps         // nil until there is an observer
+	apart   planned.Frame // for checks
+}
+
+// noFault is the word of faults before a run: no step has this number.
+const noFault = 1<<31 - 1
+
+// newFrame makes a frame within Do.
+func (x *Executable) newFrame(ctx context.Context, b binding, s *driver.Stream) (*frame, error) {
+	f := &frame{binding: b, layout: x.layOut(b), stream: s}
+	if err := x.prepare(ctx, f); err != nil {
+		return nil, errors.Join(err, f.close())
+	}
+	return f, nil
+}
+
+// prepare takes the memory of a frame and captures its run.
+func (x *Executable) prepare(ctx context.Context, f *frame) (err error) {
+	if f.bytes > 0 {
+		if f.memory, err = f.stream.Alloc(f.bytes); err != nil {
+			return err
+		}
+		if err := f.stream.Fill(f.memory, f.counters, f.bytes-f.counters, 0); err != nil {
+			return err
+		}
+	}
+	if f.host, err = x.device.c.NewHost(int(f.end) + plan.Align); err != nil {
+		return err
+	}
+	f.setFault(noFault)
+	f.buffers = make([]uint64, len(x.Buffers))
+	for i := range f.buffers {
+		f.buffers[i] = x.locate(f, i)
+	}
+	if err := f.stream.Synchronize(); err != nil {
+		return err
+	}
+	f.graph, err = f.stream.Capture(func() error { return x.work(ctx, f, nil) })
+	return err
+}
+
+// locate is where a buffer is on the device.
+func (x *Executable) locate(f *frame, i int) uint64 {
+	b := &x.Buffers[i]
+	if b.Constant != nil {
+		return x.device.constants[i].address()
+	}
+	if h := f.holder(b); h != nil {
+		return h.address()
+	}
+	if f.at[i] < 0 {
+		return 0
+	}
+	return f.memory.Address + uint64(f.at[i])
+}
+
+// address is where a place of a step is.
+func (f *frame) address(at planned.Place) uint64 {
+	var base uint64
+	switch {
+	case at.Buffer >= 0:
+		base = f.buffers[at.Buffer]
+	case at.Buffer == inScratch:
+		base = f.memory.Address + uint64(f.scratch)
+	case at.Buffer == inCounters:
+		base = f.memory.Address + uint64(f.counters)
+	}
+	if base == 0 {
+		return 0
+	}
+	return base + uint64(at.Offset)
+}
+
+// work puts one run into the stream: what comes to the device, the steps, and what goes
+// back. Between steps it calls lap, if there is one.
+func (x *Executable) work(ctx context.Context, f *frame, lap func(i int) error) error {
+	if err := x.bring(f); err != nil {
+		return err
+	}
+	for i := range x.steps {
+		if lap != nil {
+			if err := lap(i); err != nil {
+				return err
+			}
+		}
+		if err := x.put(ctx, f, i); err != nil {
+			return err
+		}
+	}
+	if lap != nil {
+		if err := lap(len(x.steps)); err != nil {
+			return err
+		}
+	}
+	if f.out == f.end {
+		return nil
+	}
+	return f.stream.Download(f.host.Bytes[f.out:f.end], f.memory, f.out)
+}
+
+// bring puts the inputs of a run where its steps want them.
+func (x *Executable) bring(f *frame) error {
+	if f.in > 0 {
+		if err := f.stream.Upload(f.memory, 0, f.host.Bytes[:f.in]); err != nil {
+			return err
+		}
+	}
+	for i := range x.Buffers {
+		b := &x.Buffers[i]
+		if !b.Updated {
+			continue
+		}
+		from, to := f.inputs[b.Input], f.holder(b)
+		size := x.size(b)
+		var err error
+		switch {
+		case size == 0 || from == to && to != nil:
+		case from != nil && to != nil:
+			err = f.stream.Copy(to.memory, 0, from.memory, 0, int(size))
+		case from != nil:
+			err = f.stream.Copy(f.memory, f.at[i], from.memory, 0, int(size))
+		case to != nil:
+			err = f.stream.Copy(to.memory, 0, f.memory, f.at[i], int(size))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put puts one step into the stream.
+func (x *Executable) put(ctx context.Context, f *frame, i int) error {
+	s := &x.steps[i]
+	words := make([]uint64, 0, len(s.args)+2)
+	for _, at := range s.args {
+		words = append(words, f.address(at))
+	}
+	if s.call != nil {
+		return s.call(ctx, f.stream, words)
+	}
+	if fault := f.host.Address() + uint64(f.end); s.machine != nil {
+		words = s.machine.arguments(words, fault, uint64(i))
+	} else {
+		words = append(words, fault, uint64(i))
+	}
+	grid := driver.Grid{Blocks: s.grid, Threads: s.threads, Shared: uint32(s.shared)}
+	return f.stream.Launch(x.device.functions[i], grid, driver.NewArguments(words...))
+}
+
+func (f *frame) setFault(step uint32) {
+	binary.NativeEndian.PutUint32(f.host.Bytes[f.end:], step)
+}
+
+// fault is the first step of the latest run that found an error; noFault for none.
+func (f *frame) fault() int { return int(binary.NativeEndian.Uint32(f.host.Bytes[f.end:])) }
+
+// fill copies inputs to pinned memory.
+func (x *Executable) fill(f *frame, inputs []*tensor.Tensor) {
+	for i := range x.Buffers {
+		if b := &x.Buffers[i]; f.in > 0 && f.comes(b) && f.at[i] >= 0 {
+			copy(f.host.Bytes[f.at[i]:], planned.Bytes(inputs[b.Input]))
+		}
+	}
+}
+
+// take copies outputs from pinned memory.
+func (x *Executable) take(f *frame, outputs []*tensor.Tensor) {
+	for i := range x.Buffers {
+		if b := &x.Buffers[i]; f.goes(b) && f.at[i] >= 0 {
+			copy(planned.Bytes(outputs[b.Result]), f.host.Bytes[f.at[i]:])
+		}
+	}
+}
+
+// close gives the memory back, but not the stream. It is called within Do.
+func (f *frame) close() error {
+	var err error
+	if f.graph != nil {
+		err = errors.Join(err, f.graph.Close())
+	}
+	if f.laps != nil {
+		err = errors.Join(err, f.laps.close())
+	}
+	if f.memory != nil {
+		err = errors.Join(err, f.stream.Free(f.memory))
+	}
+	if f.host != nil {
+		err = errors.Join(err, f.host.Free())
+	}
+	return err
+}

@@ -1,0 +1,46 @@
+package cuda
+
+import (
+	"errors"
+	"strings"
+
+	"forgekernel/forge/backend"
+	"forgekernel/forge/ir"
+)
+
+// List is the CUDA C of a graph for an architecture, with its kernels told apart, which
+// needs no device. Candidate picks one of those of each node, the last where there are
+// fewer; -1 keeps the defaults.
+func List(g *ir.Graph, arch string, candidate int) (*backend.Listing, error) {
+	t, err := parseTarget(arch)
+	if err != nil {
+		return nil, err
+	}
+	l := &backend.Listing{Lang: "cuda", File: g.Name + ".cu", Most: 1}
+	pick := func(_ *ir.Node, list []Candidate) (int, string) {
+		l.Most = max(l.Most, len(list))
+		return max(0, min(candidate, len(list)-1)), ""
+	}
+	p, err := newProgram(newUnit(t), g, DefaultMaxBytes, pick)
+	if missing := (*Unsupported)(nil); errors.As(err, &missing) {
+		l.Missing = missing.Reasons
+	} else if err != nil {
+		return nil, err
+	}
+	l.Code = p.unit.source().Text
+	texts := make(map[string]string)
+	for text, name := range p.unit.known {
+		texts[name] = strings.ReplaceAll(text, placeholder, name)
+	}
+	for _, s := range p.steps {
+		if s.call != nil {
+			continue
+		}
+		k := backend.Listed{Doc: s.String(), Name: s.name, Launch: s.launch.String()}
+		if s.node != nil {
+			k.Value, k.Doc = s.node.Out[0].String(), s.node.Line()
+		}
+		l.Add(k, texts[s.name])
+	}
+	return l, nil
+}

@@ -1,0 +1,199 @@
+package cuda
+
+import (
+	"slices"
+
+	"forgekernel/forge/backend/cuda/attention"
+	"forgekernel/forge/backend/planned"
+	"forgekernel/forge/ir"
+	"forgekernel/forge/op"
+)
+
+func init() { templates = append(templates, appendTokens) }
+
+// appending is what happens to new tokens before a cached attention: the nodes of
+// rotary positions, casts and appends, which one kernel computes where the first of them
+// would. Queries get memory of their own.
+type appending struct {
+	nodes     []*ir.Node // in the order of the program
+	attention *ir.Node
+	q, k, v   newTokens
+	keys      *ir.Node // the appends
+	values    *ir.Node
+}
+
+// newTokens is the way of new queries, keys or values: from a source by way of a rope and
+// a cast, either of which may be missing.
+type newTokens struct {
+	source, result *ir.Value
+	rope           *ir.Node
+	nodes          []*ir.Node
+}
+
+// appendTokens is the template of the first node of an appending.
+func appendTokens(p *program, n *ir.Node) ([]choice, string) {
+	a := p.appends[n]
+	if a == nil {
+		return nil, ""
+	}
+	d := p.describe(a)
+	k, err := d.Kernel()
+	if err != nil {
+		return nil, err.Error()
+	}
+	args := make([]planned.Place, attention.AppendOperands)
+	for i := range args {
+		args[i] = planned.Place{Buffer: -1}
+	}
+	c := choice{name: k.Name, reason: k.Reason}
+	for _, m := range a.nodes {
+		if m != n {
+			c.covers = append(c.covers, m)
+		}
+	}
+	if d.Heads > 0 {
+		args[attention.NewQ], args[attention.TurnedQ] = p.Place(a.q.source), moved(0)
+		c.moves = []*ir.Value{a.q.result}
+	}
+	args[attention.NewK], args[attention.NewV] = p.Place(a.k.source), p.Place(a.v.source)
+	args[attention.KeysOf], args[attention.ValuesOf] = p.Place(a.keys.Out[0]), p.Place(a.values.Out[0])
+	rest := a.keys.In[2:]
+	if a.keys.Op.Name == "paged_kv_append" {
+		args[attention.AppendTable], rest = p.Place(rest[0]), rest[1:]
+	}
+	args[attention.AppendPos] = p.Place(rest[0])
+	if len(rest) > 1 {
+		args[attention.AppendLength] = p.Place(rest[1])
+	}
+	c.pieces = []piece{{
+		shared: k.Shared, text: k.Text, launch: launch{grid: k.Grid, threads: k.Threads}, args: args, canFault: true,
+	}}
+	return []choice{c}, ""
+}
+
+// findAppends finds the appendings of a program, by their first nodes.
+func (p *program) findAppends() map[*ir.Node]*appending {
+	found := make(map[*ir.Node]*appending)
+	at := make(map[*ir.Node]int)
+	for i, n := range p.Graph.Nodes {
+		at[n] = i
+	}
+	for _, n := range p.Graph.Nodes {
+		if a := p.appending(n); a != nil {
+			slices.SortFunc(a.nodes, func(x, y *ir.Node) int { return at[x] - at[y] })
+			if p.ready(a, at) {
+				found[a.nodes[0]] = a
+			}
+		}
+	}
+	return found
+}
+
+// appending is that of an attention; nil where there is none.
+func (p *program) appending(n *ir.Node) *appending {
+	if n.Op.Name != "cached_attention" && n.Op.Name != "paged_attention" {
+		return nil
+	}
+	a := &appending{attention: n, keys: n.In[1].Def, values: n.In[2].Def}
+	for _, m := range []*ir.Node{a.keys, a.values} {
+		// The cache has the rows of the attention, and nobody reads it as it was.
+		if m == nil || m.Op.Class != ir.State || !m.Op.Donates || !slices.Equal(m.In[2:], n.In[3:]) ||
+			p.Program.Place(m.Out[0]) != p.Program.Place(m.In[0]) || p.uses[m.In[0]] != 1 {
+			return nil
+		}
+	}
+	pos := n.In[3]
+	if n.Op.Name == "paged_attention" {
+		pos = n.In[4]
+	}
+	a.q, a.k, a.v = p.newTokens(n.In[0], pos), p.newTokens(a.keys.In[1], pos), p.newTokens(a.values.In[1], pos)
+	q, k := a.q.rope, a.k.rope
+	turned := len(a.q.nodes) == 0 && k == nil || q != nil && k != nil && q.Str("style") == k.Str("style") && slices.Equal(op.Frequencies(q), op.Frequencies(k)) ||
+		q == nil && k == nil
+	d := a.k.source.Spec.DType
+	if !turned || a.v.rope != nil || a.v.source.Spec.DType != d || len(a.q.nodes) > 0 && a.q.source.Spec.DType != d || a.v.source.Spec.Elements() == 0 {
+		return nil
+	}
+	a.nodes = slices.Concat(a.q.nodes, a.k.nodes, a.v.nodes, []*ir.Node{a.keys, a.values})
+	return a
+}
+
+// newTokens follows a value back over a cast and a rope that nothing else reads.
+func (p *program) newTokens(v, pos *ir.Value) newTokens {
+	t := newTokens{source: v, result: v}
+	back := func() {
+		t.nodes = append(t.nodes, t.source.Def)
+		t.source = t.source.Def.In[0]
+	}
+	own := func(name string) bool {
+		d := t.source.Def
+		return d != nil && d.Op.Name == name && p.uses[t.source] == 1 && p.Idle(d) == ""
+	}
+	if own("cast") && t.source.Def.In[0].Spec.DType.IsFloat() {
+		back()
+	}
+	if own("rope") && t.source.Def.In[1] == pos {
+		t.rope = t.source.Def
+		back()
+	}
+	return t
+}
+
+// ready reports whether everything that the nodes of an appending read from others is
+// there before the first of them.
+func (p *program) ready(a *appending, at map[*ir.Node]int) bool {
+	for _, n := range a.nodes {
+		for _, v := range n.In {
+			for p.IsView(v) {
+				v = v.Def.In[0]
+			}
+			if v.Def != nil && !slices.Contains(a.nodes, v.Def) && at[v.Def] > at[a.nodes[0]] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// describe is an appending for package attention.
+func (p *program) describe(a *appending) *attention.Append {
+	of := func(v *ir.Value) attention.Steps {
+		s := p.Strides(v)
+		return attention.Steps{Batch: s[0], Head: s[1], Row: s[2], Channel: s[3]}
+	}
+	k, v, cache := a.k.source.Spec.Shape, a.v.source.Spec.Shape, a.keys.In[0].Spec.Shape
+	d := &attention.Append{
+		From: a.k.source.Spec.DType, To: a.keys.Out[0].Spec.DType,
+		Batches: k[0], Groups: k[1], Tokens: k[2], D: k[3], E: v[3], Capacity: cache[2],
+		K: of(a.k.source), V: of(a.v.source), Keys: of(a.keys.Out[0]), Values: of(a.values.Out[0]),
+	}
+	if len(a.q.nodes) > 0 {
+		shape := a.q.result.Spec.Shape
+		d.Heads, d.Q = shape[1], of(a.q.source)
+		d.QOut = attention.Steps{Batch: shape[1] * shape[2] * shape[3], Head: shape[2] * shape[3], Row: shape[3], Channel: 1}
+	}
+	if a.k.rope != nil {
+		d.Frequencies, d.Interleaved = op.Frequencies(a.k.rope), a.k.rope.Str("style") != "half"
+	}
+	rest := a.keys.In[2:]
+	index := func(v *ir.Value) attention.Index {
+		step := 0
+		if v.Spec.Rank() > 0 {
+			step = p.Strides(v)[0]
+		}
+		return attention.Index{DType: v.Spec.DType, Step: step}
+	}
+	if a.keys.Op.Name == "paged_kv_append" {
+		table := rest[0]
+		rest = rest[1:]
+		s := p.Strides(table)
+		d.Cache.Table = &attention.Table{DType: table.Spec.DType, Row: s[0], Step: s[1], Block: cache[2], Blocks: cache[0]}
+		d.Capacity *= table.Spec.Shape[1]
+	}
+	d.Cache.Pos = index(rest[0])
+	if len(rest) > 1 {
+		length := index(rest[1])
+		d.Cache.Length = &length
+	}
+	return d
+}

@@ -1,0 +1,180 @@
+package cuda
+
+import (
+	"math"
+	"slices"
+
+	"forgekernel/forge/backend/cuda/attention"
+	"forgekernel/forge/backend/planned"
+	"forgekernel/forge/ir"
+	"forgekernel/forge/loop"
+	"forgekernel/forge/tensor"
+)
+
+func init() { templates = append(templates, attend) }
+
+// attend is the template of attentions. What their loop form requires of positions and
+// tables is checked by its nests, before the kernel.
+func attend(p *program, n *ir.Node) ([]choice, string) {
+	kernels, err := loop.LowerWide(n, p.Strides)
+	if err != nil || kernels[len(kernels)-1].Attention == nil {
+		return nil, ""
+	}
+	last := kernels[len(kernels)-1]
+	shape := p.attention(n, last)
+	covers, widened := p.widened(n)
+	if widened != nil {
+		shape.Widened, shape.Out = true, attention.Steps{
+			Batch: shape.Queries * shape.Heads * shape.E, Head: shape.E, Row: shape.Heads * shape.E, Channel: 1,
+		}
+	}
+	list, err := attention.Candidates(shape, p.unit.target.attention())
+	if err != nil {
+		return nil, err.Error()
+	}
+	var checks []piece
+	for _, k := range kernels[:len(kernels)-1] {
+		if n.In[1].Def != nil && p.covered[n.In[1].Def] != nil {
+			break // the kernel that appended the keys has checked the same
+		}
+		more, err := p.print(k, p.places(k))
+		if err != nil {
+			return nil, err.Error()
+		}
+		checks = append(checks, more...)
+	}
+	places := p.attentionPlaces(last)
+	var moves []*ir.Value
+	if widened != nil {
+		places[attention.Out], moves = moved(0), []*ir.Value{widened}
+	}
+	var choices []choice
+	for _, k := range list {
+		places[attention.Counters] = counters(0)
+		places[attention.Scratch] = scratch(0)
+		choices = append(choices, choice{
+			name: k.Name, reason: k.Reason, covers: covers, moves: moves, scratch: k.Scratch, counters: k.Counters,
+			pieces: append(checks[:len(checks):len(checks)], piece{
+				shared: k.Shared, text: k.Text, launch: launch{grid: k.Grid, threads: k.Threads, shared: k.Dynamic}, args: places, specific: k.Specific,
+			}),
+		})
+	}
+	return choices, ""
+}
+
+// widened finds what brings the result of an attention in half precision to [batch, query,
+// head * channel] in f32 and is read by nothing else: the nodes, and the value that they
+// end with; nil where there is none.
+func (p *program) widened(n *ir.Node) (nodes []*ir.Node, v *ir.Value) {
+	v = n.Out[0]
+	shape := v.Spec.Shape
+	next := func(name string) *ir.Node {
+		if p.uses[v] != 1 {
+			return nil
+		}
+		for _, m := range p.Graph.Nodes {
+			if m.Op.Name == name && len(m.In) == 1 && m.In[0] == v {
+				return m
+			}
+		}
+		return nil
+	}
+	step := func(m *ir.Node) { nodes, v = append(nodes, m), m.Out[0] }
+	if m := next("transpose"); m != nil && slices.Equal(m.Ints("perm"), []int64{0, 2, 1, 3}) {
+		step(m)
+	} else if shape[1] > 1 && shape[2] > 1 {
+		return nil, nil
+	}
+	if m := next("reshape"); m != nil && slices.Equal(m.Out[0].Spec.Shape, []int{shape[0], shape[2], shape[1] * shape[3]}) {
+		step(m)
+	} else {
+		return nil, nil
+	}
+	m := next("cast")
+	half := n.Out[0].Spec.DType == tensor.F16 || n.Out[0].Spec.DType == tensor.BF16
+	if m == nil || !half || m.Out[0].Spec.DType != tensor.F32 || p.Graph.IsOutput(m.Out[0]) || p.Idle(m) != "" ||
+		!(ir.Layout{Strides: p.Strides(m.Out[0])}).Contiguous(m.Out[0].Spec.Shape) {
+		return nil, nil
+	}
+	step(m)
+	return nodes, v
+}
+
+// attention is what the choice of a kernel depends on.
+func (t target) attention() attention.Device {
+	return attention.Device{Capability: int(t.capability), SMs: t.sms, Shared: t.shared}
+}
+
+// places are those of the parameters of a kernel without memory of its own.
+func (p *program) places(k *loop.Kernel) []planned.Place {
+	var args []planned.Place
+	for _, q := range k.Params {
+		args = append(args, p.Place(q.Value))
+	}
+	return args
+}
+
+// attentionPlaces are the operands of an attention; those that it does not have are
+// nowhere.
+func (p *program) attentionPlaces(k *loop.Kernel) []planned.Place {
+	places := make([]planned.Place, attention.Operands)
+	for i := range places {
+		places[i] = planned.Place{Buffer: -1}
+	}
+	put := func(o attention.Operand, a *loop.Access) {
+		if a != nil {
+			places[o] = p.Place(k.Params[a.Param].Value)
+		}
+	}
+	a := k.Attention
+	put(attention.Q, &a.Q)
+	put(attention.K, &a.K)
+	put(attention.V, &a.V)
+	put(attention.Out, &a.Out)
+	put(attention.MaskOf, a.Mask)
+	if c := a.Cache; c != nil {
+		put(attention.TableOf, c.Table)
+		put(attention.PosOf, &c.Pos)
+		put(attention.LengthOf, c.Length)
+	}
+	return places
+}
+
+// attention describes the kernel k of a node.
+func (p *program) attention(n *ir.Node, k *loop.Kernel) attention.Shape {
+	a := k.Attention
+	s := attention.Shape{
+		DType: n.Out[0].Spec.DType, Batches: a.Batches, Heads: a.Heads, Groups: a.Groups, Queries: a.Queries, Keys: a.Keys, D: a.D, E: a.E,
+		Causal: a.Causal, Strict: a.Strict, Scale: n.Float("scale"),
+		Q: steps(a.Q), K: steps(a.K), V: steps(a.V), Out: steps(a.Out), Aligned: true,
+	}
+	if s.Scale == 0 {
+		s.Scale = 1 / math.Sqrt(float64(a.D))
+	}
+	for _, x := range []loop.Access{a.Q, a.K, a.V, a.Out} {
+		s.Aligned = s.Aligned && aligned(p.Place(k.Params[x.Param].Value))
+	}
+	if a.Mask != nil {
+		s.Mask = &attention.Mask{Bool: k.MaskIsBool(), Steps: [4]int(a.Mask.Strides)}
+	}
+	c := a.Cache
+	if c == nil {
+		return s
+	}
+	index := func(x *loop.Access) attention.Index {
+		return attention.Index{DType: k.Params[x.Param].DType(), Step: x.Strides[0]}
+	}
+	s.Cache = &attention.Cache{Pos: index(&c.Pos)}
+	if c.Length != nil {
+		length := index(c.Length)
+		s.Cache.Length = &length
+	}
+	if t := c.Table; t != nil {
+		s.Cache.Table = &attention.Table{DType: k.Params[t.Param].DType(), Row: t.Strides[0], Step: t.Strides[1], Block: c.Block, Blocks: c.Blocks}
+	}
+	return s
+}
+
+func steps(a loop.Access) attention.Steps {
+	return attention.Steps{Batch: a.Strides[0], Head: a.Strides[1], Row: a.Strides[2], Channel: a.Strides[3]}
+}

@@ -1,0 +1,102 @@
+package collective
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"forgekernel/forge/backend/cuda/driver"
+	"forgekernel/forge/backend/cuda/nccl"
+	"forgekernel/forge/tensor"
+)
+
+// devices is a group whose ranks have a GPU each. Programs on them exchange tensors
+// through a communicator of NCCL, which is part of their captured work; the group stays
+// what ranks agree by, and what tells that one has died.
+type devices struct {
+	Group
+	comm *nccl.Comm
+}
+
+// OverDevices joins the GPUs of the ranks of a group, of which all call it with theirs.
+// The result is the group, whose Abort also ends what devices wait for, and whose Close
+// closes both. If it fails the group is unusable.
+func OverDevices(ctx context.Context, g Group, device *driver.Context) (Group, error) {
+	d, err := overDevices(ctx, g, device)
+	if err != nil {
+		err = fmt.Errorf("group %s on GPUs: %w", g.Name(), err)
+		g.Abort(err)
+		return nil, err
+	}
+	return d, nil
+}
+
+// hello is what rank 0 tells the others: the ID in words, and 1 if devices are to
+// exchange through memory of the host.
+const (
+	idWords    = len(nccl.ID{}) / 4
+	helloWords = idWords + 1
+)
+
+func overDevices(ctx context.Context, g Group, device *driver.Context) (*devices, error) {
+	lib, err := nccl.Open()
+	if err != nil {
+		return nil, err
+	}
+	hello := make([]int32, helloWords)
+	if g.Rank() == 0 {
+		if err := introduce(lib, hello); err != nil {
+			return nil, err
+		}
+	}
+	t, err := tensor.From([]int{helloWords}, hello)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.Broadcast(ctx, 0, t); err != nil {
+		return nil, err
+	}
+	var id nccl.ID
+	for i, word := range t.Int32()[:idWords] {
+		binary.LittleEndian.PutUint32(id[4*i:], uint32(word))
+	}
+	comm, err := lib.Join(ctx, device, id, g.Rank(), g.Size())
+	if err != nil {
+		return nil, err
+	}
+	return &devices{g, comm}, nil
+}
+
+// introduce makes what rank 0 tells.
+func introduce(lib *nccl.Library, hello []int32) error {
+	id, err := lib.NewID()
+	if err != nil {
+		return err
+	}
+	for i := range idWords {
+		hello[i] = int32(binary.LittleEndian.Uint32(id[4*i:]))
+	}
+	return nil
+}
+
+// NCCL is the communicator, for programs.
+func (d *devices) NCCL() *nccl.Comm { return d.comm }
+
+// Abort implements [Group]. What devices wait for ends by itself a little later.
+func (d *devices) Abort(cause error) {
+	d.Group.Abort(cause)
+	go func() { _ = d.comm.Abort(cause) }() // the process ends if the library does not come back
+}
+
+// closeLimit bounds the wait for the operations of this rank.
+const closeLimit = 5 * time.Second
+
+// Close implements [Group].
+func (d *devices) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
+	defer cancel()
+	err := d.comm.Close(ctx)
+	return errors.Join(err, d.Group.Close())
+}

@@ -1,0 +1,217 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"forgekernel/display"
+	"forgekernel/forge/backend"
+	"forgekernel/forge/backend/cuda"
+	"forgekernel/forge/backend/cuda/driver"
+	"forgekernel/forge/backend/cuda/library"
+	"forgekernel/forge/ir"
+	"forgekernel/forge/tensor"
+	"forgekernel/nebula/model"
+	"forgekernel/nebula/shard"
+)
+
+// gpu is the backend of the first GPU, without which a test is skipped.
+func gpu(t testing.TB) *cuda.Backend {
+	t.Helper()
+	b, err := cuda.New()
+	var missing *library.Missing
+	if errors.As(err, &missing) {
+		t.Skip("there is no GPU, or no NVRTC: ", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// llamaShape is a decoder of the shapes of Llama 3.
+func llamaShape(hidden, layers, heads, ff int, tied bool) model.Config {
+	return model.Config{
+		Family: "llama", Vocab: 128256, Hidden: hidden, Layers: layers, Heads: heads, KVHeads: 8, HeadDim: hidden / heads, FF: ff,
+		Context: 8192, Eps: 1e-5, Rope: &model.Rope{Base: 500000}, Tied: tied,
+	}
+}
+
+// TestGPU compares small models on a GPU with the reference.
+func TestGPU(t *testing.T) {
+	for _, c := range []model.Config{tinyConfig(), llamaConfig()} {
+		t.Run(c.Family, func(t *testing.T) {
+			b := gpu(t)
+			m := seeded(t, c)
+			l := local(t, m, 1, 1, LocalOptions{Options: Options{BlockSize: 4, Blocks: 64, MaxTokens: 24, MaxRows: 5}, Backend: b})
+			gate := Gate{Tokens: 4, Tolerance: 1e-5}
+			for i, n := range []int{1, 3, 17, 30} {
+				gate.Prompts = append(gate.Prompts, prompt(i, n, c.Vocab))
+			}
+			report, err := gate.Check(t.Context(), l, reference(t, m))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%+v", report)
+		})
+	}
+}
+
+// BenchmarkGPUDecode decodes one request with the shapes of Llama 3, in bf16 with
+// weights from a seed, and reports the share of the device's copy bandwidth that reading
+// the weights takes. FORGE_SHAPES picks some of the shapes.
+func BenchmarkGPUDecode(b *testing.B) {
+	shapes := map[string]model.Config{
+		"1B": llamaShape(2048, 16, 32, 8192, true), "8B": llamaShape(4096, 32, 32, 14336, false),
+	}
+	for _, name := range []string{"1B", "8B"} {
+		if pick := os.Getenv("FORGE_SHAPES"); pick != "" && !strings.Contains(pick, name) {
+			continue
+		}
+		b.Run(name, func(b *testing.B) { benchmarkGPUDecode(b, shapes[name]) })
+	}
+}
+
+func benchmarkGPUDecode(b *testing.B, c model.Config) {
+	device := gpu(b)
+	copied := copyBandwidth(b, device.Context)
+	start := time.Now()
+	m, err := model.Seeded(c, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer m.Close()
+	l, err := Local(b.Context(), m, shard.Layout{TP: 1, PP: 1}, LocalOptions{Backend: device, Options: Options{DType: tensor.BF16, Context: 2048, MaxRows: 1}, Deadline: time.Minute})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() {
+		if err := l.Close(); err != nil {
+			b.Error(err)
+		}
+	}()
+	d := newDecoder(b, l)
+	d.step(b)
+	constants, held := device.Shared()
+	b.Logf("ready after %v: %d constants of %s on the device; copies within it move %.0f GB/s", time.Since(start).Round(time.Millisecond), constants, display.FormatBytes(held), copied/1e9)
+	for d.pos < 128 {
+		d.step(b)
+	}
+	var steps, alone []time.Duration
+	for b.Loop() {
+		start := time.Now()
+		d.step(b)
+		steps = append(steps, time.Since(start))
+		b.StopTimer()
+		start = time.Now()
+		if err := l.self.program(bucket{1, 1, true}).run(l.health.ctx); err != nil {
+			b.Fatal(err)
+		}
+		alone = append(alone, time.Since(start))
+		b.StartTimer()
+	}
+	streamed := c.WeightBytes(shard.Single(), tensor.BF16)
+	if !c.Tied {
+		streamed -= 2 * int64(c.Vocab) * int64(c.Hidden) // of the embedding one row is read
+	}
+	middle := func(list []time.Duration) float64 { slices.Sort(list); return list[len(list)/2].Seconds() }
+	b.ReportMetric(1e3*middle(steps), "ms/token")
+	b.ReportMetric(1e3*middle(alone), "ms/program")
+	b.ReportMetric(100*float64(streamed)/middle(steps)/copied, "%copy")
+	b.ReportMetric(100*float64(streamed)/middle(alone)/copied, "%copy/program")
+	profileGPU(b, l)
+}
+
+// copyBandwidth is bytes read and written in a second by copies within a device.
+func copyBandwidth(b *testing.B, c *driver.Context) float64 {
+	const size = 1 << 30
+	best := 0.0
+	if err := c.Do(b.Context(), func() error {
+		s, err := c.NewStream()
+		if err != nil {
+			return err
+		}
+		from, err := s.Alloc(size)
+		if err != nil {
+			return err
+		}
+		to, err := s.Alloc(size)
+		if err != nil {
+			return err
+		}
+		for range 5 {
+			start := time.Now()
+			if err := errors.Join(s.Copy(to, 0, from, 0, size), s.Copy(to, 0, from, 0, size), s.Synchronize()); err != nil {
+				return err
+			}
+			best = max(best, 4*size/time.Since(start).Seconds())
+		}
+		return errors.Join(s.Free(from), s.Free(to), s.Synchronize(), s.Close())
+	}); err != nil {
+		b.Fatal(err)
+	}
+	return best
+}
+
+// profileGPU logs where the time of a decode goes, by kind of node: its operator and the
+// shapes of its operands.
+func profileGPU(b *testing.B, l *Leader) {
+	type entry struct {
+		kind  string
+		count int
+		took  time.Duration
+		bytes int64
+	}
+	p := l.self.program(bucket{1, 1, true})
+	told := make(map[string]string)
+	for _, k := range p.exe.Kernels() {
+		told[k.Value] = k.Kernel
+	}
+	best := make(map[string]*entry)
+	for range 5 {
+		list := make(map[string]*entry)
+		ctx := backend.WithObserver(l.health.ctx, func(n *ir.Node, start, end time.Time) {
+			kind := n.Op.Name
+			moved := int64(0)
+			for _, v := range n.In {
+				kind += fmt.Sprintf(" %v", v.Spec)
+				if v.Def != nil && v.Def.Op.Class == ir.Constant {
+					moved += v.Spec.Bytes()
+				}
+			}
+			kind = kind[:min(len(kind), 90)] + " | " + told[n.Out[0].String()]
+			e := list[kind]
+			if e == nil {
+				e = &entry{kind: kind}
+				list[kind] = e
+			}
+			e.count, e.took, e.bytes = e.count+1, e.took+end.Sub(start), e.bytes+moved
+		})
+		if err := p.run(ctx); err != nil {
+			b.Fatal(err)
+		}
+		for kind, e := range list {
+			if old := best[kind]; old == nil || e.took < old.took {
+				best[kind] = e
+			}
+		}
+	}
+	var all []*entry
+	sum := time.Duration(0)
+	for _, e := range best {
+		all = append(all, e)
+		sum += e.took
+	}
+	slices.SortFunc(all, func(a, b *entry) int { return int(b.took - a.took) })
+	text := fmt.Sprintf("%d steps take %v in all:\n", len(p.exe.Kernels()), sum)
+	for _, e := range all[:min(len(all), 24)] {
+		text += fmt.Sprintf("%5.1f%% %9.1f us %4d x %7.2f us %6.0f GB/s  %s\n", 100*float64(e.took)/float64(sum), e.took.Seconds()*1e6, e.count,
+			e.took.Seconds()*1e6/float64(e.count), float64(e.bytes)/e.took.Seconds()/1e9, e.kind)
+	}
+	b.Log(text)
+}

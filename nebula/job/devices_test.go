@@ -1,0 +1,24 @@
+package job
+
+import (
+	"strings"
+	"testing"
+
+	"forgekernel/forge"
+	"forgekernel/nebula/shard"
+)
+
+// TestDevices sees that a job on GPUs is refused where there are not as many as ranks,
+// with the reason.
+func TestDevices(t *testing.T) {
+	found := forge.Devices()
+	s := Spec{Backend: "cuda", Layout: shard.Layout{TP: len(found.Devices) + 1, PP: 1}}
+	_, err := s.backends(1)
+	want := "each rank has a GPU of its own, rank 0 the first"
+	if len(found.Missing) > 0 {
+		want = "ranks cannot run on GPUs: " + found.Missing[0].Error()
+	}
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
