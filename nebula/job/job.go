@@ -24,6 +24,7 @@ import (
 	"os"
 	"time"
 
+	"forgekernel/forge"
 	"forgekernel/nebula/engine"
 	"forgekernel/nebula/launch"
 	"forgekernel/nebula/model"
