@@ -337,6 +337,41 @@ func TestCloseDuringCall(t *testing.T) {
 	})
 }
 
+// slowPost takes its time to tell of an abort.
+type slowPost struct {
+	begun, end chan struct{}
+	said       []string
+}
+
+func (p *slowPost) abort(*Error) {
+	close(p.begun)
+	<-p.end
+	p.said = append(p.said, "abort")
+}
+func (p *slowPost) late(int) {}
+func (p *slowPost) leave()   { p.said = append(p.said, "leave") }
+
+// A rank that fails tells why before it says that it leaves, also if it is closed
+// meanwhile: who hears that it leaves hears nothing after.
+func TestLeavesLast(t *testing.T) {
+	g := closing(t, Local(2, Options{}))[0].(*group)
+	p := &slowPost{begun: make(chan struct{}), end: make(chan struct{})}
+	g.links[1].post = p
+	aborted := background(func() error { g.Abort(errors.New("the disk is full")); return nil })
+	<-p.begun
+	closed := background(g.Close)
+	for !g.closed.Load() {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(5 * time.Millisecond) // in which it should not leave
+	close(p.end)
+	<-aborted
+	<-closed
+	if want := "[abort leave]"; fmt.Sprint(p.said) != want {
+		t.Errorf("the other rank hears %v, want %s", p.said, want)
+	}
+}
+
 func background(f func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
