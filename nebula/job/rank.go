@@ -79,8 +79,10 @@ func (w *rank) open() (err error) {
 			return err
 		}
 	}
-	if _, err := job.Bind(w.member.Threads, cores, root); err != nil {
-		return err
+	if s.Layout.PP == 1 { // of several stages the first has to do with one step while it computes another, where there is room
+		if _, err := job.Bind(w.member.Threads, cores, root); err != nil {
+			return err
+		}
 	}
 	if w.member.Backend, err = s.backend(w.member.Threads, job.LocalRank); err != nil {
 		return err
