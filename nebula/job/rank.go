@@ -87,6 +87,9 @@ func (w *rank) open() (err error) {
 	if w.member.Backend, err = s.backend(w.member.Threads, job.LocalRank); err != nil {
 		return err
 	}
+	if err := s.preflight(job.LocalRank); err != nil {
+		return err
+	}
 	host, err := job.Host()
 	w.config = mesh.Config{
 		Job: job.ID, Token: []byte(w.place.Token), Epoch: job.Epoch, Rank: job.Rank, Size: job.Size, Address: host, Digest: s.digest(),

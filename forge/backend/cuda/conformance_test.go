@@ -99,6 +99,7 @@ func compileAhead(t *testing.T, b *Backend, o *ir.Op) map[string]prepared {
 
 func TestConformance(t *testing.T) {
 	b := device(t)
+	t.Parallel()
 	for _, o := range op.Registry.All() {
 		if o.Class == ir.Transfer {
 			continue
