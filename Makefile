@@ -19,7 +19,7 @@ export CGO_ENABLED := 0
 # With one setting for all, a package is compiled once.
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: all build generate run test vet lint test-go race faults conformance peers-env cuda-env test-clients lab bench peers capture models nebula-demo nebula-peers nebula-bars nebula-fixtures gpu-bundle clean
+.PHONY: all build generate run test vet lint test-go race faults conformance peers-env cuda-env test-clients lab bench peers capture models nebula-demo nebula-peers nebula-bars nebula-fixtures triton-peers gpu-bundle clean
 
 all: build
 
@@ -196,6 +196,11 @@ gpu-bundle: build
 nebula-fixtures: $(PEERS)/.nebula
 	rm -rf nebula/model/testdata/checkpoints
 	$(PEERS)/bin/python $(NEBULA_PEERS)/checkpoints.py nebula/model/testdata/checkpoints
+
+# All kernels that are written for Triton, compiled for two architectures without a GPU,
+# by the Triton that PyTorch brings: minutes.
+triton-peers: $(PEERS)/.stamp
+	FORGE_TRITON_PYTHON=$(CURDIR)/$(PEERS)/bin/python $(GO) test -count=1 -v -timeout 30m ./forge/backend/triton/...
 
 models: build $(PEERS)/.models
 	@mkdir -p build/models

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 
 	"forgekernel/display"
@@ -67,6 +68,9 @@ func build(ctx context.Context, from origin, g *ir.Graph, s settings, opts pass.
 		return nil, err
 	}
 	p := &Program{origin: from, traced: g, backend: b.Name(), threads: s.threads}
+	if strings.HasPrefix(s.backend, p.backend+":") {
+		p.backend = s.backend // and the number of the device
+	}
 	if p.passes, err = pass.Run(g, opts); err != nil {
 		return nil, err
 	}

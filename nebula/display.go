@@ -11,6 +11,15 @@ import (
 // Display shows the status of the job.
 func (j *Job) Display() display.Bundle { return j.Status().Display() }
 
+// String tells which job it is.
+func (j *Job) String() string {
+	name := ""
+	if j.o.name != "" {
+		name = j.o.name + " "
+	}
+	return fmt.Sprintf("job %sof %s on %v, %s of %s", name, j.model.Name(), j.o.Layout, plural(j.Ranks(), "rank"), plural(j.o.Spec.Threads, "thread"))
+}
+
 // String is the first line of the status.
 func (s Status) String() string {
 	name := "Job"

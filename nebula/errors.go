@@ -10,6 +10,7 @@ import (
 	"forgekernel/forge"
 	"forgekernel/nebula/cache"
 	"forgekernel/nebula/engine"
+	"forgekernel/nebula/launch"
 	"forgekernel/nebula/sched"
 	"forgekernel/nebula/serve"
 )
@@ -42,7 +43,25 @@ func (e *Error) Unwrap() error { return e.cause }
 
 func newError(function string, err error) error {
 	lines := strings.Split(err.Error(), "\n") // several replicas may have a reason each
-	return &Error{Function: function, Diagnostic: display.Diagnostic{Message: lines[0], Notes: lines[1:], Hint: hint(err)}, cause: err}
+	notes := append(lines[1:], lastWords(err)...)
+	return &Error{Function: function, Diagnostic: display.Diagnostic{Message: lines[0], Notes: notes, Hint: hint(err)}, cause: err}
+}
+
+// lastLines is how much of what a rank printed before it ended is shown.
+const lastLines = 8
+
+// lastWords are the last lines of the rank whose end is the error, if there are more
+// than the one that the error has.
+func lastWords(err error) []string {
+	var exit launch.Exit
+	if !errors.As(err, &exit) {
+		return nil
+	}
+	list := exit.Lines(lastLines)
+	if len(list) < 2 {
+		return nil
+	}
+	return append([]string{fmt.Sprintf("rank %d printed:", exit.Rank)}, list...)
 }
 
 // hint is what to do about an error.

@@ -80,7 +80,7 @@ func TestOneOfAName(t *testing.T) {
 			t.Errorf("job %q is %s", j.Name(), s)
 		}
 	}
-	if len(jobs.all()) > 0 {
+	if len(Jobs()) > 0 {
 		t.Error("closed jobs are kept")
 	}
 }
@@ -177,11 +177,53 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
+// TestAffinity sends prompts that begin alike to two replicas that are processes: they go
+// to the one that has the beginning, unless that has too many requests.
+func TestAffinity(t *testing.T) {
+	begins := []string{"the first of three beginnings, ", "another one, as long as that, ", "and one that is the last of all, "}
+	cached := func(j *Job, ends string) (n int) {
+		for _, end := range strings.Split(ends, "") {
+			for _, b := range begins {
+				c, err := j.Run(t.Context(), b+end, MaxTokens(2))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c.Usage.Cached > 0 {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	// Without affinity the requests take turns, so that the odd number of beginnings is
+	// computed on both.
+	for affinity, want := range map[int]int{0: 12 - 2*len(begins), 4: 12 - len(begins)} {
+		j := begin(t, TP(2), Replicas(2), Affinity(affinity))
+		if n := cached(j, "abcd"); n != want {
+			t.Errorf("affinity %d: %d of 12 prompts are found in a cache, not %d", affinity, n, want)
+		}
+	}
+	j := begin(t, TP(2), Replicas(2), Affinity(1))
+	cached(j, "a")
+	var open []*generation
+	for range 6 { // one more than the other, and then in turn
+		g, err := j.openText(t.Context(), begins[0]+"x", []RequestOption{MaxTokens(40)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.stream.Close()
+		open = append(open, g)
+	}
+	if a, b := j.replicas[0].Pending(), j.replicas[1].Pending(); a+b != len(open) || a-b > 2 || b-a > 2 {
+		t.Errorf("%d requests with one beginning are divided into %d and %d", len(open), a, b)
+	}
+}
+
 // TestNoLaunch checks the panics that a cell sees.
 func TestNoLaunch(t *testing.T) {
 	m := Seeded(TinyDecoder(), 3)
 	for want, opts := range map[string][]Option{
-		"TP 3": {TP(4)}, "int9": {DType("int9")}, "replicas": {Replicas(0)}, "abacus": {Backend("abacus")}, "blocks": {Blocks(-1)},
+		"TP 3": {TP(4)}, "int9": {DType("int9")}, "replicas": {Replicas(0)}, "abacus": {Backend("abacus")}, "blocks": {Blocks(-1)}, "affinity": {Affinity(-1)},
 	} {
 		func() {
 			defer func() {

@@ -59,6 +59,6 @@ func (j *Job) route() (err error) {
 	for i, r := range j.replicas {
 		list[i] = r
 	}
-	j.router, err = sched.NewRouter(0, list...)
+	j.router, err = sched.NewRouter(j.o.affinity, list...)
 	return err
 }

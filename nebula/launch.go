@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 
 	"forgekernel/display"
@@ -71,13 +73,14 @@ func (r *registry) drop(j *Job) {
 	}
 }
 
-func (r *registry) all() []*Job {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// Jobs are those of this process that are not closed, in the order of their names.
+func Jobs() []*Job {
+	jobs.mu.Lock()
+	defer jobs.mu.Unlock()
 	var list []*Job
-	for _, s := range r.byName {
-		if s.job != nil {
-			list = append(list, s.job)
+	for _, name := range slices.Sorted(maps.Keys(jobs.byName)) {
+		if j := jobs.byName[name].job; j != nil {
+			list = append(list, j)
 		}
 	}
 	return list
@@ -85,7 +88,7 @@ func (r *registry) all() []*Job {
 
 // CloseAll closes all jobs of this process.
 func CloseAll() error {
-	list := jobs.all()
+	list := Jobs()
 	errs := make([]error, len(list))
 	each(len(list), func(i int) { errs[i] = list[i].Close() })
 	return errors.Join(errs...)

@@ -22,13 +22,13 @@
 // processes of this binary, so that all that they hold is free when they exit;
 // [InProcess] makes them goroutines instead, and [Join] takes those that a launcher
 // has started. With [Replicas] there are several such sets of ranks, and a request
-// goes to the one with the fewest.
+// goes to the one with the fewest, or to one that has its beginning already ([Affinity]).
 //
 // # How jobs end
 //
 // There is one job of a name in a process, and the name is "" unless [Name] says
 // otherwise: starting one closes the earlier one first, so that running a cell
-// again frees what its first run held. [CloseAll] closes all of them.
+// again frees what its first run held. [Jobs] lists them, and [CloseAll] closes all.
 //
 // A request ends with the context that it was given and with the cell that made
 // it: interrupting the cell cancels it at the next step and leaves the job healthy.

@@ -16,17 +16,21 @@ type options struct {
 	job.Spec
 	name      string
 	replicas  int
+	affinity  int
 	inProcess bool
 	wrong     error // the first option that cannot be
 }
 
 func newOptions(m *Model, list []Option) (options, error) {
-	o := options{Spec: job.Spec{Model: m.Ref(), Layout: shard.Layout{TP: 1, PP: 1}}, replicas: 1}
+	o := options{Spec: job.Spec{Model: m.Ref(), Layout: shard.Layout{TP: 1, PP: 1}}, replicas: 1, affinity: defaultAffinity}
 	for _, set := range list {
 		set(&o)
 	}
 	if o.wrong == nil && (o.replicas < 1 || o.replicas > maxReplicas) {
 		o.wrong = fmt.Errorf("%d replicas; there can be 1 to %d", o.replicas, maxReplicas)
+	}
+	if o.wrong == nil && o.affinity < 0 {
+		o.wrong = fmt.Errorf("an affinity of %d; it is 0 or more", o.affinity)
 	}
 	if o.wrong != nil {
 		return o, o.wrong
@@ -38,6 +42,9 @@ func newOptions(m *Model, list []Option) (options, error) {
 	}
 	return o, o.Spec.Check(m.decoder)
 }
+
+// defaultAffinity is that of [Affinity].
+const defaultAffinity = 4
 
 // maxReplicas bounds [Replicas].
 const maxReplicas = 64
@@ -113,8 +120,14 @@ func Deadline(d time.Duration) Option { return func(o *options) { o.Spec.Deadlin
 func Trace(regions int) Option { return func(o *options) { o.Engine.Regions = regions } }
 
 // Replicas starts n sets of ranks and sends each request to the one that has the
-// fewest.
+// fewest, or to one that has its beginning in its cache: see [Affinity].
 func Replicas(n int) Option { return func(o *options) { o.replicas = n } }
+
+// Affinity is how many more unfinished requests a replica may have than the least busy
+// one and still get a request whose beginning it has in its cache; 0 never looks for
+// that. The default is 4: computing a beginning again delays as much as a few rows more
+// in each step.
+func Affinity(n int) Option { return func(o *options) { o.affinity = n } }
 
 // Name is the name of the job. There is one of a name.
 func Name(name string) Option { return func(o *options) { o.name = name } }

@@ -162,7 +162,19 @@ func From[T Element](shape []int, data []T) (*Tensor, error) {
 	if err := checkLength(shape, len(data)); err != nil {
 		return nil, err
 	}
-	return &Tensor{dtype: dtypeOf[T](), shape: slices.Clone(shape), n: len(data), data: append(make([]T, 0, len(data)), data...)}, nil
+	return Over(shape, append(make([]T, 0, len(data)), data...))
+}
+
+// Over is [From] without the copy: data is the storage of the tensor.
+func Over[T Element](shape []int, data []T) (*Tensor, error) {
+	return over(dtypeOf[T](), shape, data)
+}
+
+func over[T Element | uint16](dtype DType, shape []int, data []T) (*Tensor, error) {
+	if err := checkLength(shape, len(data)); err != nil {
+		return nil, err
+	}
+	return &Tensor{dtype: dtype, shape: slices.Clone(shape), n: len(data), data: data}, nil
 }
 
 // FromFloat32 is [From] for float32, for callers that cannot use type
@@ -174,13 +186,18 @@ func FromFloat64(shape []int, data []float64) (*Tensor, error) { return From(sha
 
 // FromBits16 returns an f16 or bf16 tensor with a copy of the element bits.
 func FromBits16(dtype DType, shape []int, bits []uint16) (*Tensor, error) {
-	if dtype != F16 && dtype != BF16 {
-		return nil, fmt.Errorf("16-bit patterns make an f16 or bf16 tensor, not %v", dtype)
-	}
 	if err := checkLength(shape, len(bits)); err != nil {
 		return nil, err
 	}
-	return &Tensor{dtype: dtype, shape: slices.Clone(shape), n: len(bits), data: append(make([]uint16, 0, len(bits)), bits...)}, nil
+	return OverBits16(dtype, shape, append(make([]uint16, 0, len(bits)), bits...))
+}
+
+// OverBits16 is [FromBits16] without the copy: bits are the storage of the tensor.
+func OverBits16(dtype DType, shape []int, bits []uint16) (*Tensor, error) {
+	if dtype != F16 && dtype != BF16 {
+		return nil, fmt.Errorf("16-bit patterns make an f16 or bf16 tensor, not %v", dtype)
+	}
+	return over(dtype, shape, bits)
 }
 
 func checkLength(shape []int, have int) error {

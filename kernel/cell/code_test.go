@@ -10,6 +10,7 @@ import (
 	"forgekernel/display"
 	"forgekernel/forge"
 	"forgekernel/kernel/gocell"
+	"forgekernel/nebula"
 )
 
 // placeOf returns where an error points, as "line:column".
@@ -201,7 +202,10 @@ func TestWhoAndReset(t *testing.T) {
 	n.ok(t, "%reset")
 	n.ok(t, "alpha")
 	n.answers = []string{"Yes "}
-	n.ok(t, "%reset")
+	n.ok(t, `job := nebula.Launch(nebula.Seeded(nebula.TinyDecoder(), 3), nebula.Name("left"), nebula.TP(2), nebula.InProcess(), nebula.Backend("interp"), nebula.Threads(1))`)
+	if printed, _ := n.ok(t, "%reset"); printed != "closed the job left of tiny decoder of seed 3 on TP 2, PP 1, 2 ranks of 1 thread\n" || len(nebula.Jobs()) > 0 {
+		t.Errorf("%%reset printed %q; there are the jobs %v", printed, nebula.Jobs())
+	}
 	if printed, _ := n.ok(t, "%who zz"); printed != "nothing that is defined begins with zz\n" {
 		t.Errorf("%%who zz printed %q", printed)
 	}

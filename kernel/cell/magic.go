@@ -63,7 +63,7 @@ func init() { // not an initialiser: %lsmagic refers to the table
 			doc: "List what the session holds."},
 		{name: "reset", form: onLine, run: (*task).magicReset,
 			flags: []flag{{name: "f", doc: "do not ask first"}},
-			doc:   "Forget every variable, function, type and import of the session."},
+			doc:   "Forget every variable, function, type and import of the session, and close the jobs of nebula."},
 		{name: "env", form: onLine, raw: true, args: "[NAME[=VALUE]]", run: (*task).magicEnv,
 			doc: "List the environment, show one variable of it, or set one for this session and its commands."},
 		{name: "cd", form: onLine, args: "[DIRECTORY]", most: 1, files: true, run: (*task).magicCd,

@@ -10,6 +10,7 @@ import (
 	"forgekernel/forge"
 	"forgekernel/kernel/doctor"
 	"forgekernel/kernel/link"
+	"forgekernel/nebula"
 )
 
 // magicWho is %who.
@@ -45,7 +46,20 @@ func (t *task) magicReset(c call) Outcome {
 		}
 	}
 	t.in.reset()
+	if err := t.closeJobs(); err != nil {
+		return Outcome{Err: err}
+	}
 	return Outcome{}
+}
+
+// closeJobs ends the decoders that cells have started: nothing could use them any more.
+func (t *task) closeJobs() error {
+	list := nebula.Jobs()
+	err := nebula.CloseAll()
+	for _, j := range list {
+		fmt.Fprintf(t.stdout(), "closed the %v\n", j)
+	}
+	return err
 }
 
 // magicJobs is %jobs.

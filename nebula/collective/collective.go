@@ -9,8 +9,9 @@
 //   - memory that two processes on one host share, if the mesh can pass it ([Over]);
 //   - a stream, whose bytes two goroutines carry between it and a ring ([Over]).
 //
-// A waiting rank first looks at the ring for some microseconds, more of them
-// where that has helped lately, and then sleeps.
+// A waiting rank first looks at the ring for two microseconds, then for a millisecond
+// as often as nobody else wants its processor, and then sleeps. A stream is not
+// waited for in this way.
 //
 // # Order and agreement
 //

@@ -27,3 +27,7 @@ func futexWake(word *atomic.Uint32) {
 	const all = 1<<31 - 1
 	_, _, _ = unix.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexOpWake, all, 0, 0, 0)
 }
+
+// yield lets other processes have this processor, if any wants it, and meanwhile
+// other goroutines of this one their turn.
+func yield() { _, _, _ = unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }

@@ -21,6 +21,7 @@ type group struct {
 	chunk   int     // bytes; see [chunkSize]
 	links   []*link // by rank of the group; nil for this one
 	options Options
+	look    bool                                                    // while waiting, without regard to who else may want the processor
 	divide  func(g *group, name string, ranks []int) (Group, error) // makes a Sub
 	release func(well bool)                                         // ends what lies behind the links, if anything
 
@@ -30,7 +31,6 @@ type group struct {
 	ctx      context.Context
 	begun    time.Time
 	waited   time.Duration
-	spins    spins
 	timer    *time.Timer
 	combiner *combiner
 	sources  [][]byte
@@ -53,6 +53,7 @@ type link struct {
 	ends     atomic.Int32 // signs still to come that it has closed the group
 	waits    atomic.Int32 // 1 + the rank that it says it has waited too long for
 	post     post
+	yield    func() // lets others have the processor, among them that rank; nil if it is across a network
 }
 
 // post is how a rank tells another of what happens outside of calls.
@@ -67,7 +68,7 @@ func newGroup(name string, epoch uint32, rank int, members []int, o Options) *gr
 	g := &group{
 		name: name, id: groupID(name, members), epoch: epoch, rank: rank, members: members,
 		links: make([]*link, len(members)), options: o, chunk: chunkSize(o.Buffer), timer: time.NewTimer(time.Hour),
-		combiner: newCombiner(), sources: make([][]byte, len(members)), spins: newSpins(len(members)),
+		combiner: newCombiner(), sources: make([][]byte, len(members)),
 		subs: map[string]bool{},
 	}
 	g.timer.Stop()

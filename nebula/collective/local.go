@@ -2,6 +2,7 @@ package collective
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 )
@@ -37,12 +38,12 @@ func newHub(name string, members []int, o Options) *hub {
 	h := &hub{groups: make([]*group, len(members)), subs: map[string][]*sub{}}
 	for i := range members {
 		g := newGroup(name, 0, i, members, o)
-		g.divide = h.divide
+		g.divide, g.look = h.divide, len(members) <= runtime.GOMAXPROCS(0)
 		h.groups[i] = g
 		for j, other := range h.groups[:i] {
 			there, back := localRing(o.Buffer), localRing(o.Buffer)
-			g.links[j] = &link{rank: j, out: writer{ring: there}, in: reader{ring: back}, post: localPost{i, other}}
-			other.links[i] = &link{rank: i, out: writer{ring: back}, in: reader{ring: there}, post: localPost{j, g}}
+			g.links[j] = &link{rank: j, out: writer{ring: there}, in: reader{ring: back}, post: localPost{i, other}, yield: runtime.Gosched}
+			other.links[i] = &link{rank: i, out: writer{ring: back}, in: reader{ring: there}, post: localPost{j, g}, yield: runtime.Gosched}
 			g.links[j].ends.Store(1)
 			other.links[i].ends.Store(1)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
@@ -38,6 +39,7 @@ type way interface {
 // open makes a group of some ranks of a mesh.
 func open(m *mesh.Mesh, name string, members []int, rank int, o Options) (Group, error) {
 	g := newGroup(name, m.Epoch(), rank, members, o)
+	g.look = len(members) <= runtime.NumCPU() // at the start of the process: it may have kept to one of them since
 	g.divide = func(g *group, name string, ranks []int) (Group, error) {
 		sub := make([]int, len(ranks))
 		place := 0
@@ -118,7 +120,7 @@ func (w *wiring) connect(ctx context.Context, g *group, m *mesh.Mesh, rank int) 
 			return nil, err
 		}
 		w.ways = append(w.ways, mem)
-		l.out, l.in = writer{ring: mem.out}, reader{ring: mem.in}
+		l.out, l.in, l.yield = writer{ring: mem.out}, reader{ring: mem.in}, yield
 	} else {
 		l.ends.Store(2)
 		data, err := m.Stream(ctx, peer, "data of group "+g.name)

@@ -8,16 +8,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
-	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"forgekernel/forge/backend"
-	"forgekernel/forge/tensor"
 	"forgekernel/nebula/mesh"
 )
 
@@ -30,13 +24,13 @@ type role struct {
 	Timeout    time.Duration
 	Buffer     int
 	N          int
-	Pin        bool
+	Pin        bool          // a processor for each rank
+	Work       time.Duration // between two calls, on average
 }
 
 // roles are what processes of tests do. The result is reported as JSON.
 var roles = map[string]func(r role, g Group, report func(any)) any{
 	"conform": conformRole,
-	"measure": measureRole,
 }
 
 const roleVariable = "NEBULA_TEST_ROLE"
@@ -176,69 +170,4 @@ func TestProcesses(t *testing.T) {
 			}
 		}
 	}
-}
-
-// measured is the time of calls in nanoseconds.
-type measured struct{ Median, P90, P99, Min int64 }
-
-func measureRole(r role, g Group, _ func(any)) any {
-	ctx, x := context.Background(), one(tensor.F32, r.N)
-	if r.Pin { // a processor each, where the kernel would put both on the one that is less busy
-		runtime.LockOSThread()
-		var set unix.CPUSet
-		set.Set(r.Rank % runtime.NumCPU())
-		if err := unix.SchedSetaffinity(0, &set); err != nil {
-			return err.Error()
-		}
-	}
-	const warm = 200
-	count := warm + min(20_000, 1<<30/(r.N+1<<12))
-	times := make([]int64, 0, count)
-	for range count {
-		begun := time.Now()
-		if err := g.AllReduce(ctx, backend.Sum, x); err != nil {
-			return err.Error()
-		}
-		times = append(times, int64(time.Since(begun)))
-	}
-	times = times[warm:]
-	slices.Sort(times)
-	n := len(times)
-	return measured{times[n/2], times[n*9/10], times[n*99/100], times[0]}
-}
-
-// BenchmarkProcesses measures all-reduces between two processes. The time per
-// operation that it reports is rank 0's median.
-func BenchmarkProcesses(b *testing.B) {
-	for _, c := range []struct {
-		name        string
-		across, pin bool
-	}{{"shared", false, false}, {"pinned", false, true}, {"tcp", true, false}} {
-		for _, n := range []int{16, 4096, 65536, 1 << 20} {
-			b.Run(fmt.Sprintf("%s/%dB", c.name, n*4), func(b *testing.B) {
-				for range b.N {
-					m := reads[measured](start(b, role{Name: "measure", Size: 2, N: n, Across: c.across, Pin: c.pin}))[0]
-					b.ReportMetric(float64(m.Median)/1e3, "median-us")
-					b.ReportMetric(float64(m.Min)/1e3, "min-us")
-					b.ReportMetric(float64(m.P99)/1e3, "p99-us")
-				}
-			})
-		}
-	}
-}
-
-// BenchmarkLocal is an all-reduce of 16 KiB between two goroutines.
-func BenchmarkLocal(b *testing.B) {
-	groups := closing(b, Local(2, Options{}))
-	b.ReportAllocs()
-	b.ReportMetric(float64(runtime.GOMAXPROCS(0)), "procs")
-	must(b, groups, func(g Group) error {
-		x := sample(tensor.F32, 4096, 1, 1)
-		for range b.N {
-			if err := g.AllReduce(context.Background(), backend.Max, x); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }

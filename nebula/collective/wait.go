@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -17,57 +16,40 @@ const nap = 2 * time.Millisecond
 // others for whom: whoever it waits for may itself wait for another.
 const grace = 50 * time.Millisecond
 
-// spins is how long a rank looks at a ring before it sleeps: longer while that
-// succeeds, shorter while it does not, as when the other rank needs this very
-// processor. Now and then it looks longer than that, since short looks cannot tell
-// that a somewhat longer one would do.
-type spins struct {
-	now, least, most time.Duration
-	missed           uint
-}
+// A rank that waits first does nothing but look, about as long as ranks differ in one
+// call. Then it looks whenever nobody else wants its processor, as long as they may
+// differ in the work between two calls, for a rank that sleeps takes longer to wake
+// than most calls take; and ranks that work by turns look to the operating system like
+// one that works, which it leaves on one processor. After that it sleeps.
+const (
+	look = 2 * time.Microsecond
+	poll = time.Millisecond
+)
 
-const tryLong = 256 // times that looking was in vain
-
-func newSpins(ranks int) spins {
-	s := spins{now: 2 * time.Microsecond, least: 2 * time.Microsecond, most: 5 * time.Microsecond}
-	switch {
-	case runtime.GOMAXPROCS(0) == 1:
-		return spins{} // whoever is waited for may need this processor
-	case ranks <= runtime.NumCPU():
-		s.now, s.most = 50*time.Microsecond, 100*time.Microsecond
-	}
-	return s
-}
-
-// spin looks at a position until it moves or the time for that is over.
-func (s *spins) spin(p *side, seen uint32, begun time.Time) bool {
-	limit := s.now
-	if s.missed%tryLong == tryLong-1 {
-		limit = max(s.now, s.most/4)
-	}
-	for i := 1; limit > 0; i++ {
+// alert looks at a position until it moves or the time for that is over.
+func (g *group) alert(l *link, p *side, seen uint32, begun time.Time) bool {
+	for i := 1; g.look; i++ {
 		if p.position.Load() != seen {
-			s.now = min(s.now+s.now/4, s.most)
-			if limit > s.now {
-				s.now = min(2*time.Since(begun), s.most)
-				s.missed = 0
-			}
 			return true
 		}
-		if i%64 == 0 && time.Since(begun) > limit {
+		if i%64 == 0 && time.Since(begun) > look {
 			break
 		}
 	}
-	s.missed++
-	s.now = max(s.now/2, s.least)
-	return false
+	for l.yield != nil && time.Since(begun) < poll {
+		if p.position.Load() != seen {
+			return true
+		}
+		l.yield()
+	}
+	return p.position.Load() != seen
 }
 
 // await waits until a position of a link is not any more what was seen.
 func (g *group) await(l *link, p *side, seen uint32) error {
 	begun := time.Now()
 	defer func() { g.waited += time.Since(begun) }()
-	if g.spins.spin(p, seen, begun) {
+	if g.alert(l, p, seen, begun) {
 		return nil
 	}
 	limit := g.begun.Add(g.options.Timeout)

@@ -136,7 +136,7 @@ func (l *Leader) watch() {
 			return
 		}
 		for _, p := range l.peers[1:] {
-			if silent := p.silent(); p.pinged.Load() && silent > l.deadline {
+			if silent := p.silent(); silent > p.patience(l.deadline) {
 				l.health.fail(report{0, overdue, silence(p.peer, p.epoch, silent)})
 			}
 		}

@@ -139,7 +139,7 @@ type conn struct {
 	body   []byte
 	got    uint64       // messages received
 	heard  atomic.Int64 // when the latest came, in nanoseconds of time.Time.UnixNano
-	pinged atomic.Bool  // the other end gives signs of life
+	pinged atomic.Bool  // the other end has given a sign of life
 
 	mu   sync.Mutex // of what follows
 	out  []byte
@@ -209,6 +209,15 @@ func (c *conn) receive() (kind, []byte, error) {
 // silent is how long the other end has said nothing.
 func (c *conn) silent() time.Duration {
 	return time.Duration(time.Now().UnixNano() - c.heard.Load())
+}
+
+// patience is how long the other end may be silent: twice as long before its first
+// sign of life, for ranks come from their rendezvous one after another.
+func (c *conn) patience(deadline time.Duration) time.Duration {
+	if !c.pinged.Load() {
+		return 2 * deadline
+	}
+	return deadline
 }
 
 // nonsense is what no rank of the job sends; it is laid to the one it came from.

@@ -302,8 +302,8 @@ func (w *worker) failed() error {
 	return w.cause
 }
 
-// watch fails the rank when rank 0 gives no sign of life once it has begun to. A rank
-// that is busy with a command hears nothing: calls of groups have deadlines of their own.
+// watch fails the rank when rank 0 gives no sign of life. A rank that is busy with a
+// command hears nothing: calls of groups have deadlines of their own.
 func (w *worker) watch(end <-chan struct{}) {
 	tick := time.NewTicker(w.deadline / 8)
 	defer tick.Stop()
@@ -313,11 +313,11 @@ func (w *worker) watch(end <-chan struct{}) {
 			return
 		case <-tick.C:
 		}
-		limit := w.deadline
+		limit := w.conn.patience(w.deadline)
 		if w.handling.Load() {
-			limit *= 2
+			limit = 2 * w.deadline
 		}
-		if silent := w.conn.silent(); w.conn.pinged.Load() && silent > limit {
+		if silent := w.conn.silent(); silent > limit {
 			w.fail(opHeartbeat, silence(0, w.conn.epoch, silent))
 			return
 		}

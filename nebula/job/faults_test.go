@@ -47,15 +47,17 @@ type fault struct {
 	// results before that may be wrong.
 	anybody, corrupt bool
 	events           int // of which one is drawn; 0 means 60
+	// says is how the process has ended, which the error has to tell.
+	says string
 }
 
 var matrix = []fault{
-	{what: "exits"},
-	{what: "panics"},
-	{what: "panics in a kernel", events: 30},
-	{what: "is killed"},
-	{what: "is killed", leader: true},
-	{what: "is killed", across: true},
+	{what: "exits", says: "exited with status 3"},
+	{what: "panics", says: "exited with status 2: panic: a mistake in a goroutine"},
+	{what: "panics in a kernel", events: 30, says: "panic: index out of range"},
+	{what: "is killed", says: "was ended by SIGKILL"},
+	{what: "is killed", leader: true, says: "was ended by SIGKILL"},
+	{what: "is killed", across: true, says: "was ended by SIGKILL"},
 	{what: "is stopped"},
 	{what: "is stopped", leader: true},
 	{what: "is stopped", across: true},
@@ -179,17 +181,17 @@ func (f fault) happens(t *testing.T, l shard.Layout, point int, log *record) {
 		}
 	}
 	nothingOf(t, mark, left)
-	log.add(f.String(), l, in.since(t, seen), time.Since(seen), right, failures[0])
+	log.add(f.String(), l, in.since(t, seen, failures[0]), time.Since(seen), right, failures[0])
 	if !testing.Short() {
 		again(t, l)
 	}
 }
 
 // since is how long before it was seen it has happened.
-func (in injury) since(t *testing.T, seen time.Time) time.Duration {
+func (in injury) since(t *testing.T, seen time.Time, failure error) time.Duration {
 	raw, err := os.ReadFile(in.Note)
 	if err != nil {
-		t.Errorf("%+v: it has not happened, but: %v", in, err)
+		t.Errorf("%+v: it has not happened (%v), but: %v", in, err, failure)
 		return 0
 	}
 	at, err := strconv.ParseInt(string(raw), 10, 64)
@@ -207,7 +209,7 @@ func (f fault) judge(t *testing.T, in injury, err error) bool {
 		t.Errorf("%+v: the error is no %T but %v", in, cause, err)
 		return false
 	}
-	if cause.Epoch != faultEpoch || cause.Op == "" || strings.HasSuffix(err.Error(), "EOF") {
+	if cause.Epoch != faultEpoch || cause.Op == "" || strings.HasSuffix(err.Error(), "EOF") || !strings.Contains(err.Error(), f.says) {
 		t.Errorf("%+v: it is said too little: %v", in, err)
 	}
 	if cause.Rank != in.Rank && !f.anybody {

@@ -24,6 +24,7 @@ import (
 	"os"
 	"time"
 
+	"forgekernel/forge"
 	"forgekernel/nebula/engine"
 	"forgekernel/nebula/launch"
 	"forgekernel/nebula/model"
@@ -68,13 +69,26 @@ func (s Spec) scheduling() sched.Options {
 func (s Spec) deadline() time.Duration { return cmp.Or(s.Deadline, engine.DefaultDeadline) }
 func (s Spec) assembly() time.Duration { return cmp.Or(s.Assembly, DefaultAssembly) }
 
+// leastDeadline is more than the system's own delays.
+const leastDeadline = 10 * time.Millisecond
+
 // Check says what is wrong with a spec for a model, before anything is started.
 func (s Spec) Check(m *model.Model) error {
 	if err := s.Layout.Check(m.Config.Dims()); err != nil {
 		return err
 	}
-	if s.Threads < 0 || s.Deadline < 0 || s.Assembly < 0 {
-		return fmt.Errorf("%d threads, a deadline of %v, %v to assemble: none can be negative", s.Threads, s.Deadline, s.Assembly)
+	switch {
+	case s.Threads < 0 || s.Threads > forge.MaxThreads:
+		return fmt.Errorf("threads of a rank: %d; it must be 1 to %d, or 0 for a fair share", s.Threads, forge.MaxThreads)
+	case s.Deadline != 0 && s.Deadline < leastDeadline:
+		return fmt.Errorf("the deadline: %v; it must be at least %v, or 0 for %v", s.Deadline, leastDeadline, engine.DefaultDeadline)
+	case s.Assembly < 0:
+		return fmt.Errorf("the time to assemble: %v; it cannot be negative", s.Assembly)
+	case s.Engine.Context == 1:
+		return fmt.Errorf("the context: 1; it must be 2 to %d, for a token and the next one", m.Config.Context)
+	}
+	if err := s.Engine.Check(s.Layout, m.Config); err != nil {
+		return err
 	}
 	if s.Backend == cudaBackend {
 		return s.checkDevices(1)
@@ -93,6 +107,9 @@ func (s Spec) digest() []byte {
 // Local runs the ranks of a job as goroutines.
 func Local(ctx context.Context, m *model.Model, s Spec, tasks map[string]serve.Task) (*serve.Local, error) {
 	if err := s.Check(m); err != nil {
+		return nil, err
+	}
+	if err := s.FitsHere(m, s.Layout.Places()...); err != nil {
 		return nil, err
 	}
 	threads := s.Threads

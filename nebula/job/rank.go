@@ -69,10 +69,18 @@ func (w *rank) open() (err error) {
 	if job.Size != s.Layout.Ranks() {
 		return fmt.Errorf("%v has %d ranks; %s started %d", s.Layout, s.Layout.Ranks(), job.Launcher, job.Size)
 	}
+	if err := s.FitsHere(w.member.Model, w.member.Place); err != nil {
+		return err
+	}
+	root := os.DirFS("/")
+	cores := launch.CoresHere(root)
 	if s.Threads == 0 {
-		if w.member.Threads, _, err = job.Threads(os.LookupEnv, launch.CoresHere(os.DirFS("/"))); err != nil {
+		if w.member.Threads, _, err = job.Threads(os.LookupEnv, cores); err != nil {
 			return err
 		}
+	}
+	if _, err := job.Bind(w.member.Threads, cores, root); err != nil {
+		return err
 	}
 	if w.member.Backend, err = s.backend(w.member.Threads, job.LocalRank); err != nil {
 		return err

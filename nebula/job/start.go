@@ -54,10 +54,13 @@ func start(ctx context.Context, m *model.Model, s Spec, how launch.Spec) (*Proce
 	if err := s.Check(m); err != nil {
 		return nil, err
 	}
-	err := s.checkDevices(s.Layout.Ranks())
-	if err != nil {
+	if err := s.checkDevices(s.Layout.Ranks()); err != nil {
 		return nil, err
 	}
+	if err := s.FitsHere(m, s.Layout.Places()...); err != nil {
+		return nil, err
+	}
+	var err error
 	if how.Payload, err = json.Marshal(s); err != nil {
 		return nil, err
 	}
@@ -126,8 +129,14 @@ func (p *Processes) collect() {
 	close(p.ended)
 }
 
-// why is what is known of the end of rank 0, whose channel has just ended.
-func (p *Processes) why() *launch.Exit { return p.exit(0, collecting) }
+// why is how a rank has ended on which the job has failed. That of rank 0 is waited
+// for, because its channel has just ended; others may well be running.
+func (p *Processes) why(rank int) *launch.Exit {
+	if rank == 0 {
+		return p.exit(0, collecting)
+	}
+	return p.exit(rank, grace/4)
+}
 
 // exit is how a rank has ended, if that is known within a limit.
 func (p *Processes) exit(rank int, limit time.Duration) *launch.Exit {
@@ -154,7 +163,7 @@ func (p *Processes) exit(rank int, limit time.Duration) *launch.Exit {
 // blame adds to the failure of a start how the rank has ended that is at fault.
 func (p *Processes) blame(err error) error {
 	if e := (*engine.Error)(nil); errors.As(err, &e) && !errors.As(err, new(launch.Exit)) {
-		if x := p.exit(e.Rank, grace/4); x != nil && x.Signal != 0 {
+		if x := p.exit(e.Rank, grace/4); x != nil && x.Abrupt() {
 			return fmt.Errorf("%w (%w)", err, x)
 		}
 	}

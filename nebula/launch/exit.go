@@ -28,18 +28,46 @@ func (e Exit) Error() string {
 	return fmt.Sprintf("rank %d %s", e.Rank, how)
 }
 
-// reason is the line of the output that says most: the first of what the Go
-// runtime prints when it gives up, else the last.
+// Abrupt reports whether the rank had no time to say why: a signal has ended it, or it
+// exited with a status other than the two of ranks that do.
+func (e Exit) Abrupt() bool { return e.Signal != 0 || e.Code > 1 }
+
+// reason is the line of the output that says most: see [Exit.Lines].
 func (e Exit) reason() string {
-	last := ""
+	list, at := e.lines()
+	if len(list) == 0 {
+		return ""
+	}
+	return strings.TrimSpace(list[at])
+}
+
+// Lines are at most n lines of the output that say most: from the first on of what the
+// Go runtime prints when it gives up, else the last ones.
+func (e Exit) Lines(n int) []string {
+	list, at := e.lines()
+	if at == len(list)-1 {
+		at = max(0, len(list)-n)
+	}
+	at = max(0, at)
+	return list[at:min(at+n, len(list))]
+}
+
+// lines are those of the output that are not empty, and which of them says most; -1 if
+// there is none.
+func (e Exit) lines() (list []string, most int) {
+	most = -1
 	for line := range strings.Lines(e.Output) {
-		line = strings.TrimSpace(line)
-		if first, _, found := strings.Cut(line, ": "); found && (first == "panic" || first == "fatal error" || unix.SignalNum(first) != 0) {
-			return line
+		line = strings.TrimRight(line, " \r\n")
+		first, _, found := strings.Cut(strings.TrimSpace(line), ": ")
+		if most < 0 && found && (first == "panic" || first == "fatal error" || unix.SignalNum(first) != 0) {
+			most = len(list)
 		}
 		if line != "" {
-			last = line
+			list = append(list, line)
 		}
 	}
-	return last
+	if most < 0 {
+		most = len(list) - 1
+	}
+	return list, most
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -449,9 +450,34 @@ func TestFiles(t *testing.T) {
 	if _, err := io.WriteString(a, "x"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.ReceiveFile(); err == nil || err.Error() != "mesh: rank 0 sent no file" {
+	if _, err := b.ReceiveFile(); err == nil || err.Error() != "mesh: rank 0 sent 0 files where one is expected" {
 		t.Errorf("a byte without a file: %v", err)
 	}
+	before := opened(t, "/memfd:test")
+	if _, _, err := a.Conn.(*net.UnixConn).WriteMsgUnix([]byte{0}, unix.UnixRights(fd, fd), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.ReceiveFile(); err == nil || err.Error() != "mesh: rank 0 sent 2 files where one is expected" {
+		t.Errorf("two files: %v", err)
+	}
+	if after := opened(t, "/memfd:test"); after != before {
+		t.Errorf("%d descriptors of the file were open, %d are", before, after)
+	}
+}
+
+// opened counts the descriptors of this process that are of files of some name.
+func opened(t *testing.T, name string) (n int) {
+	t.Helper()
+	links, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range links {
+		if to, err := os.Readlink(l); err == nil && strings.HasPrefix(to, name) {
+			n++
+		}
+	}
+	return n
 }
 
 func TestStreamArguments(t *testing.T) {

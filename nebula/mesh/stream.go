@@ -86,16 +86,29 @@ func (s *Stream) ReceiveFile() (*os.File, error) {
 	if err != nil {
 		return nil, s.lost(err)
 	}
-	messages, err := unix.ParseSocketControlMessage(oob[:oobn])
+	fds, err := descriptors(oob[:oobn])
+	if err == nil && len(fds) != 1 {
+		err = fmt.Errorf("mesh: rank %d sent %d files where one is expected", s.Peer, len(fds))
+	}
 	if err != nil {
+		for _, fd := range fds {
+			unix.Close(fd)
+		}
 		return nil, err
 	}
+	return os.NewFile(uintptr(fds[0]), "shared memory"), nil
+}
+
+// descriptors are those that came with a message, and are open now: there can be more
+// than were asked for, since room for one has some to spare.
+func descriptors(oob []byte) (fds []int, err error) {
+	messages, err := unix.ParseSocketControlMessage(oob)
 	for i := range messages {
-		if fds, err := unix.ParseUnixRights(&messages[i]); err == nil && len(fds) == 1 {
-			return os.NewFile(uintptr(fds[0]), "shared memory"), nil
+		if list, err := unix.ParseUnixRights(&messages[i]); err == nil { // else it brings something else
+			fds = append(fds, list...)
 		}
 	}
-	return nil, fmt.Errorf("mesh: rank %d sent no file", s.Peer)
+	return fds, err
 }
 
 // Stream is a new stream to another rank, who asks for the same purpose: the one

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
+	"forgekernel/nebula/cache"
 	"forgekernel/nebula/engine"
 	"forgekernel/nebula/launch"
 	"forgekernel/nebula/sched"
@@ -29,17 +31,20 @@ type Client struct {
 	ctx    context.Context // ends with the conversation; its cause says why
 	cancel context.CancelCauseFunc
 	terms  Terms
-	heard  atomic.Bool // something from the leader, ever
-	news   atomic.Bool // and lately
+	heard  atomic.Bool          // something from the leader, ever
+	news   atomic.Bool          // and lately
+	exits  map[int]*launch.Exit // of ranks that were asked for
 
 	mu        sync.Mutex
 	last      uint64
+	prefixes  *cache.Prefixes // of sequences that the leader has
 	requests  map[uint64]*remote
 	questions map[uint64]*pending
 }
 
 // remote is a request of this client.
 type remote struct {
+	tokens []int32 // prompt and continuation
 	stream *sched.Stream
 	queued chan error  // capacity 1: the answer to Submit
 	asked  bool        // the answer has come
@@ -66,7 +71,7 @@ func (k *Client) Submit(ctx context.Context, r sched.Request) (*sched.Stream, er
 	if err := r.Params.Check(); err != nil {
 		return nil, err // not every number travels as JSON
 	}
-	q := &remote{queued: make(chan error, 1)}
+	q := &remote{tokens: slices.Clone(r.Prompt), queued: make(chan error, 1)}
 	id := k.number()
 	q.stream = sched.NewStream(func(reason sched.Reason, _ error) {
 		if reason == sched.Stopped {
@@ -79,6 +84,7 @@ func (k *Client) Submit(ctx context.Context, r sched.Request) (*sched.Stream, er
 		return nil, err
 	}
 	k.bind(ctx, id, q)
+	k.remember(q)
 	select {
 	case err := <-q.queued:
 		if err != nil {
@@ -88,6 +94,14 @@ func (k *Client) Submit(ctx context.Context, r sched.Request) (*sched.Stream, er
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+// remember takes the tokens of a request for cached, those of a prompt as soon as it is
+// sent: requests that begin alike often come together.
+func (k *Client) remember(q *remote) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.prefixes.Add(q.tokens)
 }
 
 // tell sends a frame without a body. If that fails, so does the conversation,
@@ -262,12 +276,19 @@ func (k *Client) receive(hello chan<- ready) {
 }
 
 func (k *Client) take(m message) error {
+	var end *sched.Finish
+	if m.kind == kindFinish {
+		var err error
+		if end, err = k.finished(m); err != nil {
+			return err
+		}
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch m.kind {
 	case kindAccepted, kindToken, kindFinish:
 		if q := k.requests[m.id]; q != nil {
-			return k.progress(q, m)
+			return k.progress(q, m, end)
 		}
 	case kindPart, kindAnswer, kindError:
 		if p := k.questions[m.id]; p != nil {
@@ -286,8 +307,20 @@ func (k *Client) take(m message) error {
 	return nil // of something that has ended here
 }
 
-// progress takes what becomes of a request.
-func (k *Client) progress(q *remote, m message) error {
+// finished reads the end of a request.
+func (k *Client) finished(m message) (*sched.Finish, error) {
+	var f finish
+	if err := json.Unmarshal(m.body, &f); err != nil {
+		return nil, err
+	}
+	if f.Reason > sched.Failed {
+		return nil, fmt.Errorf("request %d ended for the unknown reason %d", m.id, f.Reason)
+	}
+	return &sched.Finish{Reason: f.Reason, Err: k.explained(f.Err.decode()), Usage: f.Usage}, nil
+}
+
+// progress takes what becomes of a request; end is set with its last frame.
+func (k *Client) progress(q *remote, m message, end *sched.Finish) error {
 	switch {
 	case m.kind == kindAccepted && !q.asked:
 		q.asked = true
@@ -297,17 +330,12 @@ func (k *Client) progress(q *remote, m message) error {
 		if err != nil {
 			return err
 		}
+		q.tokens = append(q.tokens, e.Token)
 		q.stream.Push(e)
-	case m.kind == kindFinish:
-		var f finish
-		if err := json.Unmarshal(m.body, &f); err != nil {
-			return err
-		}
-		if f.Reason > sched.Failed {
-			return fmt.Errorf("request %d ended for the unknown reason %d", m.id, f.Reason)
-		}
+	case end != nil:
 		delete(k.requests, m.id)
-		q.finish(&sched.Finish{Reason: f.Reason, Err: f.Err.decode(), Usage: f.Usage})
+		k.prefixes.Add(q.tokens)
+		q.finish(end)
 	default:
 		return fmt.Errorf("a frame of kind %d out of order", m.kind)
 	}

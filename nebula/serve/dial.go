@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"forgekernel/nebula/cache"
 	"forgekernel/nebula/collective"
 	"forgekernel/nebula/engine"
 	"forgekernel/nebula/launch"
@@ -16,16 +17,18 @@ import (
 
 // Terms are those of a conversation.
 type Terms struct {
-	Opening  time.Duration       // how long the leader may take to give its first sign of life
-	Deadline time.Duration       // how long it may be silent later
-	Epoch    uint32              // of the job, for errors
-	Why      func() *launch.Exit // what is known of the end of a leader that has gone; may be nil, as its result
+	Opening  time.Duration // how long the leader may take to give its first sign of life
+	Deadline time.Duration // how long it may be silent later
+	Epoch    uint32        // of the job, for errors
+	// Why is how a rank has ended that is said to be the cause of a failure; it may be
+	// nil, as its result, where nothing is known.
+	Why func(rank int) *launch.Exit
 }
 
 // Dial waits until the leader is ready, for as long as ctx allows, and begins the
 // conversation.
 func Dial(ctx context.Context, c Conn, t Terms) (*Client, error) {
-	k := &Client{conn: c, terms: t, requests: make(map[uint64]*remote), questions: make(map[uint64]*pending)}
+	k := &Client{conn: c, terms: t, requests: make(map[uint64]*remote), questions: make(map[uint64]*pending), exits: make(map[int]*launch.Exit)}
 	k.ctx, k.cancel = context.WithCancelCause(context.Background())
 	hello := make(chan ready, 1)
 	go k.receive(hello)
@@ -61,6 +64,7 @@ func (k *Client) begun(h ready) (*Client, error) {
 		return nil, err
 	}
 	k.info = *h.Info
+	k.prefixes = cache.NewPrefixes(k.info.BlockSize, k.info.Blocks)
 	return k, nil
 }
 
@@ -144,11 +148,11 @@ type failure struct{ error }
 // gone makes the reason for the end of the conversation.
 func (k *Client) gone(err error) error {
 	if f := (failure{}); errors.As(err, &f) {
-		return f.error
+		return k.explained(f.error)
 	}
 	ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 	if ended && k.terms.Why != nil {
-		if exit := k.terms.Why(); exit != nil {
+		if exit := k.terms.Why(0); exit != nil {
 			return k.left("lead", *exit)
 		}
 	}
@@ -156,6 +160,24 @@ func (k *Client) gone(err error) error {
 		err = errNoWord
 	}
 	return k.left("lead", err)
+}
+
+// explained adds to a failure of the job how the process of its rank has ended, where
+// that says more than the failure. Only the goroutine that receives calls it.
+func (k *Client) explained(err error) error {
+	var cause *engine.Error
+	if k.terms.Why == nil || !errors.As(err, &cause) || errors.As(err, new(launch.Exit)) {
+		return err
+	}
+	exit, known := k.exits[cause.Rank]
+	if !known {
+		exit = k.terms.Why(cause.Rank)
+		k.exits[cause.Rank] = exit // also that nothing is known: each request asks
+	}
+	if exit == nil || !exit.Abrupt() {
+		return err
+	}
+	return fmt.Errorf("%w (%w)", err, *exit)
 }
 
 var errNoWord = errors.New("it closed the channel without a word")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"syscall"
 	"testing"
 	"time"
 
@@ -61,6 +62,46 @@ func TestStarting(t *testing.T) {
 	}, time.Minute, 20*time.Millisecond)
 	if !errors.Is(err, ErrLeft) || !errors.Is(err, collective.ErrTimeout) {
 		t.Errorf("silent after a sign of life: %v", err)
+	}
+}
+
+// TestRankGone checks that the failure of a job tells how the process of its rank has
+// ended, unless that adds nothing, and that this is asked for once.
+func TestRankGone(t *testing.T) {
+	for _, exit := range []*launch.Exit{{Rank: 2, Code: -1, Signal: syscall.SIGKILL}, {Rank: 2, Code: 3}, {Rank: 2, Code: 1}, nil} {
+		client, leader := newPipe()
+		if err := sendJSON(t.Context(), leader, kindReady, 0, ready{Info: &engine.Info{Vocab: 5}}); err != nil {
+			t.Fatal(err)
+		}
+		asked := 0
+		k, err := Dial(t.Context(), client, Terms{time.Minute, time.Minute, 3, func(rank int) *launch.Exit {
+			if asked++; rank != 2 {
+				t.Errorf("rank %d is asked for", rank)
+			}
+			return exit
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lost := &engine.Error{Rank: 2, Epoch: 3, Op: "all_reduce", Err: collective.ErrDead}
+		refused := make(chan error)
+		for range 2 {
+			go func() { _, err := k.Submit(t.Context(), long()); refused <- err }()
+			sendJSON(t.Context(), leader, kindFinish, said(t, leader).id, finish{Reason: sched.Failed, Err: encodeError(lost)})
+			err := <-refused
+			var told launch.Exit
+			if e := (*engine.Error)(nil); !errors.As(err, &e) || e.Rank != 2 || !errors.Is(err, collective.ErrDead) {
+				t.Errorf("the cause is lost: %v", err)
+			}
+			if abrupt := exit != nil && exit.Code != 1; errors.As(err, &told) != abrupt || abrupt && told != *exit {
+				t.Errorf("a rank that ended by %v is told as %v", exit, err)
+			}
+		}
+		if asked != 1 {
+			t.Errorf("it is asked %d times", asked)
+		}
+		k.Close()
+		leader.Close()
 	}
 }
 

@@ -25,8 +25,13 @@ func (k *Client) Pending() int {
 }
 
 // Cached implements [sched.Replica]. The leader has the books of the cache, and a
-// router asks too often to have them sent: nothing is known to be there.
-func (k *Client) Cached([]int32) int { return 0 }
+// router asks too often to have them sent: this is a guess, by what this client has
+// sent there and got from it.
+func (k *Client) Cached(prompt []int32) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.prefixes.Match(prompt)
+}
 
 // Err implements [sched.Replica].
 func (k *Client) Err() error { return k.Cause() }

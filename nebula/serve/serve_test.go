@@ -321,7 +321,7 @@ func TestLeaderGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	killed := launch.Exit{Code: -1, Signal: syscall.SIGKILL}
-	k, err := Dial(t.Context(), client, Terms{time.Minute, time.Minute, 3, func() *launch.Exit { return &killed }})
+	k, err := Dial(t.Context(), client, Terms{time.Minute, time.Minute, 3, func(int) *launch.Exit { return &killed }})
 	if err != nil {
 		t.Fatal(err)
 	}

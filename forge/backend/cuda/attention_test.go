@@ -154,7 +154,7 @@ func TestExcludedValues(t *testing.T) {
 	}
 }
 
-func parse(t *testing.T, source string) *ir.Graph {
+func parse(t testing.TB, source string) *ir.Graph {
 	t.Helper()
 	g, err := ir.Parse(op.Registry, source)
 	if err != nil {

@@ -46,6 +46,8 @@ type Backend struct {
 	MaxBytes int64
 	// Select picks among the kernels that nodes can have; nil takes the first of each.
 	Select Selector
+	// Overlap lets a kernel get ready while the one before it runs, where the device can.
+	Overlap bool
 	// Choose gives the record of tuning for a program that is described by the shapes of
 	// its nodes, nil for none; it is not asked when there is a selector.
 	Choose func(m tuning.Machine, shapes []string) *tuning.Record
@@ -139,8 +141,10 @@ func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable,
 // unit is an empty file for the device.
 func (b *Backend) unit() *unit {
 	u := newUnit(targetOf(b.Context.Device))
+	u.target.overlap = b.Overlap
 	if b.Select != nil {
-		u.triton, u.device = b.Triton, b.Context
+		u.offer(byLibrary(b.Context))
+		u.offerTriton(b.Triton)
 	}
 	return u
 }

@@ -95,14 +95,9 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 
 // addNode adds the steps of a node, and says what they are and why.
 func (p *program) addNode(n *ir.Node) (kernel, reason string, err error) {
-	list, reasons := p.choices(n)
-	var foreign []choice
-	for _, candidates := range []func(*ir.Node) ([]choice, string){p.libraryChoices, p.tritonChoices} {
-		more, without := candidates(n)
-		if foreign = append(foreign, more...); without != "" {
-			reasons = append(reasons, without)
-		}
-	}
+	list, reasons := p.ask(templates, n)
+	foreign, without := p.ask(p.unit.beside, n)
+	reasons = append(reasons, without...)
 	p.absent[n] = reasons
 	if len(list)+len(foreign) == 0 {
 		return p.addLoops(n, strings.Join(reasons, "; "))
@@ -184,7 +179,7 @@ func (p *program) addLoops(n *ir.Node, why string) (kernel, reason string, err e
 		return "", "", err
 	}
 	locals := make(map[*loop.Local]planned.Place)
-	for _, k := range kernels {
+	for _, k := range p.unit.target.inPasses(kernels) {
 		var args []planned.Place
 		for _, q := range k.Params {
 			if q.Value != nil {

@@ -108,8 +108,8 @@ type Selector func(n *ir.Node, list []Candidate) (pick int, why string)
 // first is the selector of defaults.
 func first(*ir.Node, []Candidate) (int, string) { return 0, "" }
 
-// choices asks the templates about a node. The reasons are of those that refused.
-func (p *program) choices(n *ir.Node) (list []choice, reasons []string) {
+// ask asks templates about a node. The reasons are of those that refused.
+func (p *program) ask(templates []template, n *ir.Node) (list []choice, reasons []string) {
 	for _, t := range templates {
 		more, why := t(p, n)
 		list = append(list, more...)

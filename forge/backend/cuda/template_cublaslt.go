@@ -7,118 +7,136 @@ import (
 
 	"forgekernel/forge/backend/cuda/cublaslt"
 	"forgekernel/forge/backend/cuda/driver"
-	"forgekernel/forge/backend/cuda/gemm"
 	"forgekernel/forge/backend/planned"
 	"forgekernel/forge/ir"
-	"forgekernel/forge/tensor"
+	"forgekernel/forge/loop"
+	"forgekernel/forge/plan"
 )
 
-// libraryPrefix begins the names of candidates that cuBLASLt computes.
-const libraryPrefix = "cuBLASLt "
-
-// Of cuBLASLt's ways to multiply, the first few are candidates, with so much memory to
-// work in.
 const (
-	libraryWays      = 4
+	// libraryPrefix begins the names of the library's ways.
+	libraryPrefix = "cuBLASLt"
+	// libraryWays is the number of ways of the library that are candidates, the first.
+	libraryWays = 4
+	// libraryWorkspace is the bytes that one may use besides.
 	libraryWorkspace = 32 << 20
 )
 
-// libraryChoices are the products of cuBLASLt for a node, which stand behind the loop
-// nest: none of them is ever the default. The reason is why there are none.
-func (p *program) libraryChoices(n *ir.Node) ([]choice, string) {
-	if p.unit.device == nil {
-		return nil, ""
-	}
-	kernels, err := p.Lower(n)
-	if err != nil || len(kernels) != 1 || kernels[0].Contraction == nil {
-		return nil, ""
-	}
-	c := kernels[0].Contraction
-	if c.Bias != nil || c.Epilogue != nil {
-		return nil, "cuBLASLt: what follows the sum would be rounded in another way"
-	}
-	if c.Elem == tensor.F64 {
-		return nil, "" // sums of f64 are in the order of the reference
-	}
-	s, places := p.product(kernels[0])
-	shape, why := libraryShape(s)
-	if why != "" {
-		return nil, "cuBLASLt: " + why
-	}
-	lib, err := cublaslt.Open()
-	if err != nil {
-		return nil, err.Error()
-	}
-	var plan *cublaslt.Plan
-	if err := p.unit.device.Do(context.Background(), func() (err error) { plan, err = lib.Plan(p.unit.device, shape); return err }); err != nil {
-		return nil, err.Error()
-	}
-	var list []choice
-	for _, m := range plan.Products[:min(libraryWays, len(plan.Products))] {
-		list = append(list, libraryChoice(m, places))
-	}
-	return list, ""
-}
-
-func libraryChoice(m *cublaslt.Product, places []planned.Place) choice {
-	args := []planned.Place{places[gemm.A], places[gemm.B], places[gemm.Out]}
-	if m.Workspace > 0 {
-		args = append(args, scratch(0))
-	}
-	return choice{
-		name: m.Name, reason: "the library's product", scratch: m.Workspace,
-		pieces: []piece{{args: args, call: func(_ context.Context, s *driver.Stream, at []uint64) error {
-			var workspace uint64
-			if m.Workspace > 0 {
-				workspace = at[3]
-			}
-			return m.Run(s, at[0], at[1], 0, at[2], workspace)
-		}}},
+// byLibrary is the template of products by cuBLASLt on a device. What follows a sum is a
+// kernel of its own, since the library's activations are others.
+func byLibrary(c *driver.Context) template {
+	return func(p *program, n *ir.Node) ([]choice, string) {
+		kernels, err := p.Lower(n)
+		if err != nil || len(kernels) != 1 || kernels[0].Contraction == nil || ownMemory(kernels[0]) {
+			return nil, ""
+		}
+		lib, err := cublaslt.Open()
+		if err != nil {
+			return nil, err.Error()
+		}
+		k := kernels[0]
+		shape, why := p.libraryShape(k)
+		if why != "" {
+			return nil, "cuBLASLt: " + why
+		}
+		var ways *cublaslt.Plan
+		err = c.Do(context.Background(), func() error { ways, err = lib.Plan(c, shape); return err })
+		if err != nil {
+			return nil, err.Error()
+		}
+		after, err := p.afterwards(k)
+		if err != nil {
+			return nil, "cuBLASLt: " + err.Error()
+		}
+		var list []choice
+		for i, m := range ways.Products[:min(libraryWays, len(ways.Products))] {
+			list = append(list, choice{
+				name: fmt.Sprintf("%s, way %d", m.Name, i), reason: "the library's heuristic has it among the first",
+				scratch: m.Workspace, pieces: append([]piece{p.libraryPiece(k, m)}, after...),
+			})
+		}
+		return list, ""
 	}
 }
 
-// libraryShape is a product as the library is asked for it, or why it has none.
-func libraryShape(s *gemm.Shape) (cublaslt.Shape, string) {
-	made := cublaslt.Shape{DType: s.Out.Elem, M: s.M, N: s.N, K: s.K, Batch: product(s.Batch), Workspace: libraryWorkspace}
-	for _, m := range []struct {
-		from gemm.Matrix
-		into *cublaslt.Matrix
-	}{{s.A, &made.A}, {s.B, &made.B}, {s.Out, &made.D}} {
-		if m.from.Elem != made.DType {
-			return made, fmt.Sprintf("%v by %v has no equal", s.A.Elem, s.B.Elem)
+// libraryShape describes a product to the library, or says why it cannot.
+func (p *program) libraryShape(k *loop.Kernel) (cublaslt.Shape, string) {
+	c, lead := k.Contraction, len(k.Contraction.Batch)
+	s := cublaslt.Shape{DType: c.Elem, M: c.M, N: c.N, K: c.K, Batch: product(c.Batch), Bias: c.Bias != nil, Workspace: libraryWorkspace}
+	matrix := func(a *loop.Access) cublaslt.Matrix {
+		m := cublaslt.Matrix{Row: a.Strides[lead], Column: a.Strides[lead+1], Align: alignOf(p, k, a)}
+		if lead > 0 {
+			m.Batch = a.Strides[lead-1]
 		}
-		step, even := evenStep(s.Batch, m.from.Batch)
-		if !even {
-			return made, "matrices of the batch do not lie at equal distances"
+		return m
+	}
+	s.A, s.B, s.D = matrix(&c.A), matrix(&c.B), matrix(&c.Out)
+	several := 0
+	for _, d := range c.Batch {
+		if d > 1 {
+			several++
 		}
-		*m.into = cublaslt.Matrix{Row: m.from.Row, Column: m.from.Column, Batch: step, Align: int64(m.from.Align)}
 	}
-	// A matrix of one row or column has no distance between them, which the library wants.
-	if made.M == 1 && made.A.Column == 1 {
-		made.A.Row = max(made.A.Row, made.K)
+	switch {
+	case c.Weight != c.Elem:
+		return s, fmt.Sprintf("it multiplies matrices of one type, not %v and %v", c.Elem, c.Weight)
+	case several > 1 || several == 1 && c.Batch[lead-1] == 1:
+		return s, "the matrices of the batch do not lie at even distances"
+	case c.Epilogue != nil && c.Elem.Size() < 4:
+		return s, fmt.Sprintf("what follows the sum would see it rounded to %v", c.Elem)
+	case c.Bias != nil && slices.ContainsFunc(c.Bias.Strides[:lead+1], func(step int) bool { return step != 0 }), c.Bias != nil && c.Bias.Strides[lead+1] != 1:
+		return s, "its bias is a row"
 	}
-	if made.M == 1 {
-		made.D.Row = max(made.D.Row, made.N)
+	for _, m := range []cublaslt.Matrix{s.A, s.B, s.D} {
+		if m.Row != 1 && m.Column != 1 || m.Row == 0 || m.Column == 0 {
+			return s, "a matrix has neither rows nor columns whose elements are neighbours"
+		}
 	}
-	if err := made.Check(); err != nil {
-		return made, err.Error()
-	}
-	return made, ""
+	return s, ""
 }
 
-// evenStep is the distance from one point of a batch to the next, if it is always the same.
-func evenStep(dims, steps []int) (step int, even bool) {
-	step, inner, first := 0, 1, true
-	for i, d := range slices.Backward(dims) {
-		if d == 1 {
-			continue
-		}
-		if first {
-			step, first = steps[i], false
-		} else if steps[i] != step*inner {
-			return 0, false
-		}
-		inner *= d
+// alignOf is what the address of an access is a multiple of, in bytes.
+func alignOf(p *program, k *loop.Kernel, a *loop.Access) int64 {
+	q := k.Params[a.Param]
+	at := p.Place(q.Value).Offset + int64(a.Offset*q.DType().Size())
+	align := int64(plan.Align)
+	for at%align != 0 {
+		align /= 2
 	}
-	return step, true
+	return align
+}
+
+// libraryPiece is the library's part.
+func (p *program) libraryPiece(k *loop.Kernel, m *cublaslt.Product) piece {
+	c := k.Contraction
+	place := func(a *loop.Access) planned.Place {
+		if a == nil {
+			return planned.Place{Buffer: -1}
+		}
+		at := p.Place(k.Params[a.Param].Value)
+		at.Offset += int64(a.Offset * k.Params[a.Param].DType().Size())
+		return at
+	}
+	return piece{
+		args: []planned.Place{place(&c.A), place(&c.B), place(c.Bias), place(&c.Out), scratch(0)},
+		call: func(_ context.Context, s *driver.Stream, at []uint64) error {
+			return m.Run(s, at[0], at[1], at[2], at[3], at[4])
+		},
+	}
+}
+
+// afterwards is the kernel that applies what follows the sums of a product to them where
+// they stand.
+func (p *program) afterwards(k *loop.Kernel) ([]piece, error) {
+	c := k.Contraction
+	if c.Epilogue == nil {
+		return nil, nil
+	}
+	sum := &loop.Expr{Op: loop.Load, Type: computed(c.Elem), Access: &c.Out}
+	dims := append(slices.Clone(c.Batch), c.M, c.N)
+	after := &loop.Kernel{Op: k.Op, Params: k.Params, Nest: &loop.Nest{
+		Outer: dims[:len(dims)-1], Line: dims[len(dims)-1:],
+		Stages: []loop.Stage{{Expr: c.Epilogue.Replace(loop.Acc, sum), Store: &c.Out}},
+	}}
+	return p.print(after, p.places(after))
 }

@@ -40,6 +40,9 @@ func products(p *program, n *ir.Node) ([]choice, string) {
 		}
 		list = append(list, made)
 	}
+	if list == nil {
+		return nil, fmt.Sprintf("more than %d products at once are loops", gemm.MaxBatches)
+	}
 	return list, ""
 }
 

@@ -26,12 +26,18 @@ type machine struct {
 // openTriton finds Triton once for the process.
 var openTriton = sync.OnceValues(func() (*compile.Compiler, error) { return compile.Open(context.Background()) })
 
-// tritonChoices are the kernels of Triton for a node, which stand behind the loop nest:
-// none of them is ever the default. The reason is why there are none.
-func (p *program) tritonChoices(n *ir.Node) (list []choice, why string) {
-	if p.unit.triton == nil {
-		return nil, ""
+// offer adds ways to run nodes.
+func (u *unit) offer(t template) { u.beside = append(u.beside, t) }
+
+// offerTriton adds the kernels of Triton; nil for none.
+func (u *unit) offerTriton(open func() (*compile.Compiler, error)) {
+	if u.triton = open; open != nil {
+		u.offer((*program).tritonChoices)
 	}
+}
+
+// tritonChoices is the template of kernels of Triton.
+func (p *program) tritonChoices(n *ir.Node) (list []choice, why string) {
 	if _, err := p.unit.triton(); err != nil {
 		return nil, err.Error()
 	}

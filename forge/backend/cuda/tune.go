@@ -213,7 +213,9 @@ func (t *tuner) variants(ctx context.Context, alone *ir.Graph, m *tuning.Node) (
 // only picks one candidate of the node that is measured.
 func (t *tuner) only(m *tuning.Node, i int) Selector {
 	return func(_ *ir.Node, list []Candidate) (int, string) {
-		at := slices.IndexFunc(list, func(c Candidate) bool { return c.Name == m.Candidates[i].Name })
-		return at, "it is measured"
+		if i >= len(list) || list[i].Name != m.Candidates[i].Name {
+			return -1, "" // by itself the node has others
+		}
+		return i, "it is measured"
 	}
 }

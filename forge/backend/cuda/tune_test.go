@@ -132,6 +132,43 @@ func TestTune(t *testing.T) {
 	}
 }
 
+// TestTuneProducts measures large products twice: how far the first pick is from the
+// best of the second time is in the log.
+func TestTuneProducts(t *testing.T) {
+	b := device(t)
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
+	for _, s := range []struct {
+		dtype   string
+		m, n, k int
+	}{{"bf16", 4096, 4096, 4096}, {"f32", 4096, 4096, 4096}, {"bf16", 1, 14336, 4096}, {"f16", 64, 4096, 4096}, {"f32", 64, 4096, 4096}} {
+		t.Run(fmt.Sprintf("%s_%d_%d_%d", s.dtype, s.m, s.n, s.k), func(t *testing.T) {
+			g := parsed(t, fmt.Sprintf("graph p(%%a: %[1]s[%[2]d,%[4]d], %%b: %[1]s[%[4]d,%[3]d]) {\n %%c: %[1]s[%[2]d,%[3]d] = matmul %%a, %%b\n return %%c\n}", s.dtype, s.m, s.n, s.k))
+			var records [2]*tuning.Record
+			for i := range records {
+				r, err := b.Tune(t.Context(), g, tuning.DefaultSettings(), suite.Inputs)
+				if err != nil {
+					t.Fatal(err)
+				}
+				records[i] = r
+			}
+			t.Log("\n" + records[0].Text())
+			n := &records[1].Nodes[0]
+			pick, best := n.Candidates[records[0].Nodes[0].Pick()].Median(), 0.0
+			for i := range n.Candidates {
+				if m := n.Candidates[i].Median(); m > 0 && (best == 0 || m < best) {
+					best = m
+				}
+			}
+			t.Logf("the pick takes %.1f %% longer than the best when measured again", 100*(pick/best-1))
+			if pick == 0 {
+				t.Error("the pick was not timed again")
+			}
+		})
+	}
+}
+
 func optimised(t testing.TB, name string) *ir.Graph {
 	t.Helper()
 	g, err := suite.Build(name)

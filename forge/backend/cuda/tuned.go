@@ -74,20 +74,20 @@ func (b *Backend) selector(u *unit, g *ir.Graph) (Selector, error) {
 	return b.picks(u, r, of), nil
 }
 
-// picks selects what a record says. Triton and libraries are asked only if the record
-// picks one of their kernels; those of Triton must then be of the version that was
-// measured, and those of libraries have it in their names.
+// picks selects what a record says. Libraries and Triton are asked only if the record
+// picks something of theirs, and Triton must be of the version that was measured.
 func (b *Backend) picks(u *unit, r *tuning.Record, of map[string]string) Selector {
 	nodes := make(map[string]*tuning.Node)
-	wantsTriton := false
+	wantsTriton, wantsLibrary := false, false
 	for i := range r.Nodes {
 		n := &r.Nodes[i]
 		nodes[n.Shape] = n
 		name := n.Candidates[n.Pick()].Name
 		wantsTriton = wantsTriton || strings.HasPrefix(name, tritonPrefix)
-		if strings.HasPrefix(name, libraryPrefix) {
-			u.device = b.Context
-		}
+		wantsLibrary = wantsLibrary || strings.HasPrefix(name, libraryPrefix)
+	}
+	if wantsLibrary {
+		u.offer(byLibrary(b.Context))
 	}
 	other := ""
 	if wantsTriton && b.Triton != nil {
@@ -97,7 +97,7 @@ func (b *Backend) picks(u *unit, r *tuning.Record, of map[string]string) Selecto
 		case c.Version != r.Machine.Triton:
 			other = fmt.Sprintf("Triton is %s, and %s was measured", c.Version, r.Machine.Triton)
 		default:
-			u.triton = b.Triton
+			u.offerTriton(b.Triton)
 		}
 	}
 	return func(n *ir.Node, list []Candidate) (int, string) {

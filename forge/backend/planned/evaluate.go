@@ -4,15 +4,16 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"forgekernel/forge/backend"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
 )
 
-// Evaluate runs a node by its operator's own evaluation, on operands copied out
-// of their places and results copied back. When ctx has ended the error is its
-// cause.
+// Evaluate runs a node by its operator's own evaluation, on the memory of operands
+// and results where that is dense, else on copies. When ctx has ended the error is
+// its cause.
 func (p *Program) Evaluate(ctx context.Context, f *Frame, n *ir.Node) error {
 	err := p.evaluate(ctx, f, n)
 	switch {
@@ -29,34 +30,40 @@ func (p *Program) evaluate(ctx context.Context, f *Frame, n *ir.Node) error {
 	if c.Workers <= 0 {
 		c.Workers = runtime.GOMAXPROCS(0)
 	}
-	for _, v := range n.In {
-		t, err := p.operand(f, v)
-		if err != nil {
-			return err
+	copied := make([]bool, len(n.Out)) // results that stand elsewhere until the end
+	for i, v := range n.Out {
+		t, err := p.where(f, v)
+		if t == nil && err == nil {
+			copied[i] = true
+			t, err = tensor.Zeros(v.Spec.DType, v.Spec.Shape...)
 		}
-		c.In = append(c.In, t)
-	}
-	for _, v := range n.Out {
-		t, err := tensor.Zeros(v.Spec.DType, v.Spec.Shape...)
 		if err != nil {
 			return err
 		}
 		c.Out = append(c.Out, t)
 	}
+	for _, v := range n.In {
+		t, err := p.operand(f, v, c.Out)
+		if err != nil {
+			return err
+		}
+		c.In = append(c.In, t)
+	}
 	if err := n.Op.Eval(c); err != nil {
 		return err
 	}
 	for i, v := range n.Out {
-		if at := p.Place(v); at.Buffer >= 0 {
+		if at := p.Place(v); at.Buffer >= 0 && copied[i] {
 			scatter(f.Memory[at.Buffer], Bytes(c.Out[i]), int(at.Offset), v.Spec.Shape, p.Strides(v), v.Spec.DType.Size())
 		}
 	}
 	return nil
 }
 
-// operand is a value as a dense tensor: a constant or an input itself where it is
-// one that nothing overwrites, else a copy.
-func (p *Program) operand(f *Frame, v *ir.Value) (*tensor.Tensor, error) {
+// operand is a value as a dense tensor: a constant, or an input that nothing
+// overwrites, itself; else the memory where it stands, unless the kernel writes a
+// result there; else a copy.
+func (p *Program) operand(f *Frame, v *ir.Value, results []*tensor.Tensor) (*tensor.Tensor, error) {
 	if e := p.entries[v]; e.Base == e.Name {
 		if at := p.Place(v); at.Buffer >= 0 {
 			switch b := &p.Buffers[at.Buffer]; {
@@ -66,6 +73,9 @@ func (p *Program) operand(f *Frame, v *ir.Value) (*tensor.Tensor, error) {
 				return f.inputs[b.Input], nil
 			}
 		}
+	}
+	if t, err := p.where(f, v); err != nil || t != nil && !slices.ContainsFunc(results, func(r *tensor.Tensor) bool { return meet(r, t) }) {
+		return t, err
 	}
 	return p.copyOf(f, v)
 }

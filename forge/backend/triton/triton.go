@@ -189,9 +189,12 @@ var helping = regexp.MustCompile(`(?m)^ *((?:[ij]|once_)\d+(?:_\d+)?) = .*\n`)
 // prune drops the variables that nothing uses.
 func prune(text string) string {
 	for {
+		uses := make(map[string]int)
+		for _, w := range word.FindAllString(text, -1) {
+			uses[w]++
+		}
 		kept := helping.ReplaceAllStringFunc(text, func(line string) string {
-			name := helping.FindStringSubmatch(line)[1]
-			if used := regexp.MustCompile(`\b` + name + `\b`); len(used.FindAllString(text, 2)) > 1 {
+			if uses[word.FindString(line)] > 1 {
 				return line
 			}
 			return ""

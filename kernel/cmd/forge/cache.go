@@ -41,7 +41,7 @@ func cacheCommand() *cobra.Command {
 		Long: `Cache lists the compiled programs that are kept for the next process, the one used
 last first. They are in the folder FORGE_CACHE_DIR, else below the user's cache
 folder; beyond FORGE_CACHE_LIMIT MiB (256) those used longest ago are removed.`,
-		Args: arguments(cobra.NoArgs),
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := objects.Open("cpu")
 			if err != nil {
@@ -79,7 +79,7 @@ func clearCacheCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "clear",
 		Short: "Remove all compiled programs that are kept",
-		Args:  arguments(cobra.NoArgs),
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := objects.Open("cpu")
 			if err != nil {

@@ -101,6 +101,14 @@ func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
+// noArguments refuses any.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usageError{fmt.Errorf("%s takes no argument, and %q is one", cmd.CommandPath(), args[0])}
+}
+
 // oneArgument demands exactly one argument, called what.
 func oneArgument(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
@@ -117,6 +125,8 @@ func oneArgument(what string) cobra.PositionalArgs {
 // wanted says what flags of a type take.
 var wanted = map[string]string{
 	"uint64":         "a whole number that is not negative",
+	"int":            "a whole number",
+	"intSlice":       "whole numbers such as 1,4,16",
 	"float64":        "a number",
 	"duration":       "a duration such as 90s or 5m",
 	"bool":           "true or false",

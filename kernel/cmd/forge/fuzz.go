@@ -37,7 +37,7 @@ memory plan and the backends make of them with the interpreter: all backends tha
 can compile on this machine, or those that --backend names. A program that
 fails is shrunk, and printed as ForgeScript or IR text with the command that
 makes it again. The exit status is 1 if any fails.`,
-		Args: arguments(cobra.NoArgs),
+		Args: noArguments,
 		RunE: stoppable(func(cmd *cobra.Command, _ []string) error {
 			if opts.Count < 1 {
 				return usageError{fmt.Errorf("--count: %d programs are none", opts.Count)}

@@ -14,7 +14,7 @@ func installCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install [--user | --sys-prefix | --prefix DIR]",
 		Short: "Install the kernelspec, so that Jupyter offers Forge",
-		Args:  arguments(cobra.NoArgs),
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			data, err := place.DataDir()
 			if err != nil {
@@ -41,7 +41,7 @@ func uninstallCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uninstall [--user | --sys-prefix | --prefix DIR]",
 		Short: "Remove the kernelspec",
-		Args:  arguments(cobra.NoArgs),
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			data, err := place.DataDir()
 			if err != nil {

@@ -19,7 +19,7 @@ func kernelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kernel --connection-file FILE",
 		Short: "Serve a Jupyter kernel (this is what Jupyter starts)",
-		Args:  arguments(cobra.NoArgs),
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if file == "" {
 				return usageError{errors.New("forge kernel needs --connection-file FILE; Jupyter gives it")}

@@ -25,6 +25,7 @@ func nebulaCommand() *cobra.Command {
 			}
 			return usageError{fmt.Errorf("no command %q of forge nebula: there are %s", args[0], strings.Join(names, ", "))}
 		},
+		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true}, // they are those of the command that there is not
 	}
 	cmd.AddCommand(nebulaDoctorCommand(), nebulaPSCommand(), nebulaKillCommand(), nebulaManifestCommand(), nebulaRankCommand(), nebulaPreflightCommand(),
 		nebulaGenerateCommand(), nebulaBenchCommand(), nebulaCompareCommand(), nebulaBatchCommand(), nebulaProfileCommand())

@@ -40,7 +40,7 @@ same order. A line has "prompt" or "ids" and, where they differ from the flags,
 in its place, and the exit status is 1. Prompts run side by side, as many as there are
 rows; a new one begins as soon as another ends. All requests are in one job.`,
 		Example: `  forge nebula batch --model tiny --input prompts.jsonl --output out.jsonl --tp 2`,
-		Args:    arguments(cobra.NoArgs),
+		Args:    noArguments,
 		RunE: stoppableRanks(func(cmd *cobra.Command, _ []string) error {
 			switch err := b.Params.Check(); {
 			case err != nil:
@@ -81,22 +81,6 @@ const (
 	maxBatchLine = 8 << 20
 )
 
-// batchLine is a line of the input. What it leaves out is as the flags say.
-type batchLine struct {
-	ID                json.RawMessage `json:"id"`
-	Prompt            *string         `json:"prompt"`
-	IDs               []int32         `json:"ids"`
-	MaxTokens         *int            `json:"max_tokens"`
-	Temperature       *float64        `json:"temperature"`
-	TopK              *int            `json:"top_k"`
-	TopP              *float64        `json:"top_p"`
-	MinP              *float64        `json:"min_p"`
-	RepetitionPenalty *float64        `json:"repetition_penalty"`
-	Seed              *uint64         `json:"seed"`
-	Stop              *[]string       `json:"stop"`
-	LogProbs          *int            `json:"logprobs"`
-}
-
 // batchResult is a line of the output.
 type batchResult struct {
 	Line  int             `json:"line"` // of the input, from 1
@@ -126,43 +110,6 @@ func readBatch(path string) (lines map[int][]byte, order []int, err error) {
 		return nil, nil, fmt.Errorf("%s has no prompts", path)
 	}
 	return lines, order, nil
-}
-
-// parseBatchLine reads one line, in which every field is known.
-func parseBatchLine(raw []byte) (l batchLine, err error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&l); err != nil {
-		return l, err
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return l, errors.New("something follows the object")
-	}
-	if (l.Prompt == nil) == (l.IDs == nil) {
-		return l, errors.New(`it has one of "prompt" and "ids"`)
-	}
-	return l, nil
-}
-
-// set takes a value that is given.
-func set[T any](into *T, value *T) {
-	if value != nil {
-		*into = *value
-	}
-}
-
-// sampling are the choices of a line, on top of those of the flags.
-func (l *batchLine) sampling(s sampling) sampling {
-	set(&s.MaxTokens, l.MaxTokens)
-	set(&s.Temperature, l.Temperature)
-	set(&s.TopK, l.TopK)
-	set(&s.TopP, l.TopP)
-	set(&s.MinP, l.MinP)
-	set(&s.RepetitionPenalty, l.RepetitionPenalty)
-	set(&s.Seed, l.Seed)
-	set(&s.Stop, l.Stop)
-	set(&s.LogProbs, l.LogProbs)
-	return s
 }
 
 // batchSummary is what a batch took.

@@ -107,6 +107,40 @@ func TestNebulaBatchPrints(t *testing.T) {
 	}
 }
 
+// What is wrong with a line is told by the field and what it takes.
+func TestBatchLineErrors(t *testing.T) {
+	for line, want := range map[string]string{
+		`{"prompt": "x", "max_tokens": "4"}`: `field "max_tokens" is "4"; it must be a whole number`,
+		`{"prompt": "x", "max_tokens": 4.5}`: `field "max_tokens" is 4.5; it must be a whole number`,
+		`{"prompt": 5}`:                      `field "prompt" is 5; it must be a text`,
+		`{"ids": [1, 2.5]}`:                  `field "ids" is [1, 2.5]; it must be a list of tokens such as [1, 2, 3]`,
+		`{"ids": [3000000000]}`:              `field "ids" is [3000000000]; it must be a list of tokens such as [1, 2, 3]`,
+		`{"prompt": "x", "top_p": 1e999}`:    `field "top_p" is 1e999; it must be a number`,
+		`{"prompt": "x", "seed": -1}`:        `field "seed" is -1; it must be a whole number that is not negative`,
+		`{"prompt": "x", "stop": "y"}`:       `field "stop" is "y"; it must be a list of texts such as ["\n"]`,
+		`{"promt": "x"}`:                     `there is no field "promt"; there are id, prompt, ids, max_tokens, temperature, top_k, top_p, min_p, repetition_penalty, seed, stop, logprobs`,
+		`{"Prompt": "x"}`:                    `there is no field "Prompt"; there are id, prompt, ids, max_tokens, temperature, top_k, top_p, min_p, repetition_penalty, seed, stop, logprobs`,
+		`{"seed": 1, "seed": 2}`:             `field "seed" is given twice`,
+		`{}`:                                 `it must have one of the fields "prompt" and "ids"`,
+		`{"prompt": null}`:                   `it must have one of the fields "prompt" and "ids"`,
+		`{"prompt": "x", "ids": [1]}`:        `it must have one of the fields "prompt" and "ids"`,
+		`{"prompt": "x"} 3`:                  `something follows the object`,
+		`[1]`:                                `it is [1]; it must be an object such as {"prompt": "Once"}`,
+		`null`:                               `it is null; it must be an object such as {"prompt": "Once"}`,
+		`nonsense`:                           `it is no JSON from column 2 on: onsense`,
+		`{"prompt": x}`:                      `it is no JSON from column 12 on: x}`,
+		`{"prompt": "x"`:                     `it is no JSON: it ends too early, after {"prompt": "x"`,
+		`{"prompt": "x"]`:                    `it is no JSON from column 15 on: ]`,
+		"{\"prompt\": \"\xff\"}":             `it is no UTF-8: byte 12 is 0xff`,
+		`{"prompt": "` + strings.Repeat("ä", 60) + `", "prompt": 3}`: `field "prompt" is given twice`,
+		`{"stop": "` + strings.Repeat("ä", 60) + `"}`:                `field "stop" is "` + strings.Repeat("ä", 19) + `…; it must be a list of texts such as ["\n"]`,
+	} {
+		if _, err := parseBatchLine([]byte(line)); err == nil || err.Error() != want {
+			t.Errorf("%s\n%v, not\n%s", line, err, want)
+		}
+	}
+}
+
 func FuzzBatchLine(f *testing.F) {
 	for _, s := range []string{`{"prompt": "x", "stop": ["a"], "seed": 3}`, `{"ids": [1, 2], "temperature": 0.5}`, `{"ids": []}`, `[]`, `{"prompt": null} {}`} {
 		f.Add([]byte(s))

@@ -34,7 +34,7 @@ with those of a single process; the exit status is 1 if they differ. What is wri
 a capture: raw samples and where they come from, for forge nebula compare.`,
 		Example: `  forge nebula bench --model tiny --batch 1,4 --new-tokens 8 -o one.json
   forge nebula bench --model tiny --batch 1,4 --new-tokens 8 --tp 2 -o two.json`,
-		Args: arguments(cobra.NoArgs),
+		Args: noArguments,
 		RunE: stoppableRanks(func(cmd *cobra.Command, _ []string) error { return b.start(cmd) }),
 	}
 	b.decoder.flags(cmd)

@@ -20,7 +20,7 @@ cannot run here as it is), and says what to do when it is not ok.
 
 The exit status is 1 when a finding is fail. To examine the ranks of a launcher,
 let it start this command: srun forge nebula doctor.`,
-		Args: arguments(cobra.NoArgs),
+		Args: noArguments,
 		RunE: stoppable(func(cmd *cobra.Command, _ []string) error {
 			report := doctor.Examine(cmd.Context(), doctor.This())
 			if cmd.Context().Err() != nil {

@@ -69,7 +69,7 @@ comes, and what it took to standard error. Without a launcher the command starts
 its ranks itself; under torchrun, srun or mpirun every rank runs this same command.
 A model made from a seed has bytes for tokens.`,
 		Example: `  forge nebula generate --model tiny --prompt "Once upon a time" --max-tokens 32 --tp 2`,
-		Args:    arguments(cobra.NoArgs),
+		Args:    noArguments,
 		RunE: stoppableRanks(func(cmd *cobra.Command, _ []string) error {
 			if err := g.check(cmd); err != nil {
 				return usageError{err}

@@ -36,7 +36,7 @@ all on one clock, with regions for attention, feed-forward parts, appends to the
 collectives and waits; and timeline.svg. Programs run kernel by kernel meanwhile, which
 is somewhat slower than otherwise.`,
 		Example: `  forge nebula profile --model tiny --tp 2 --batch 2 --new-tokens 8 --output traces`,
-		Args:    arguments(cobra.NoArgs),
+		Args:    noArguments,
 		RunE:    stoppableRanks(func(cmd *cobra.Command, _ []string) error { return p.start(cmd) }),
 	}
 	p.decoder.flags(cmd)

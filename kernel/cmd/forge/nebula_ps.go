@@ -40,7 +40,7 @@ func nebulaPSCommand() *cobra.Command {
 		Long: `Ps shows the ranks that this user's processes started on this host. Ranks whose
 parent has gone are ended first, and their records removed. Ranks that a launcher
 started are the launcher's to show.`,
-		Args: arguments(cobra.NoArgs),
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			folder, err := launch.OpenFolder()
 			if err != nil {

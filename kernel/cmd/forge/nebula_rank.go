@@ -13,7 +13,7 @@ func nebulaRankCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "rank",
 		Hidden: true,
-		Args:   arguments(cobra.NoArgs),
+		Args:   noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			r, err := launch.Attach()
 			if err != nil {

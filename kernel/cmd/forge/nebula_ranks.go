@@ -49,6 +49,9 @@ func (d *decoder) lead(cmd *cobra.Command, m *nebula.Model, work func(context.Co
 		}
 		return finished(cmd.Context(), work, &led{l, m, d.spec, place, d.spec.Threads})
 	case place.Launcher == "none":
+		if err := d.spec.FitsHere(m.Decoder(), d.spec.Layout.Places()...); err != nil {
+			return err
+		}
 		return parent(cmd, d.spec.Layout.Ranks())
 	}
 	return d.member(cmd, m, work)
@@ -251,8 +254,8 @@ func relay(cmd *cobra.Command, c *launch.Channel, tell func(error)) (said bool, 
 	}
 }
 
-// verdict is how a command ends whose ranks have ended: as rank 0. Ranks that were
-// killed are named, for rank 0 can only know that they have gone.
+// verdict is how a command ends whose ranks have ended: as rank 0. Ranks that have ended
+// without a word are named, for rank 0 can only know that they have gone.
 func verdict(w io.Writer, exits []launch.Exit, said bool, failed error) error {
 	var first launch.Exit
 	for _, e := range exits {
@@ -265,7 +268,7 @@ func verdict(w io.Writer, exits []launch.Exit, said bool, failed error) error {
 	}
 	if first.Code != 0 {
 		for _, e := range exits {
-			if e.Rank != 0 && e.Signal != 0 && e.Signal != syscall.SIGTERM {
+			if e.Rank != 0 && e.Abrupt() && e.Signal != syscall.SIGTERM {
 				fmt.Fprintf(w, "forge: %v\n", e)
 			}
 		}

@@ -12,7 +12,7 @@ func sessionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "session",
 		Hidden: true,
-		Args:   arguments(cobra.NoArgs),
+		Args:   noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if status := session.Main(); status != 0 {
 				return exitStatus(status)

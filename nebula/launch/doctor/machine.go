@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"forgekernel/display"
+	"forgekernel/nebula/launch"
 )
 
 // OperatingSystem finds the distribution and the kernel.
@@ -89,28 +90,18 @@ func (h *Host) quota() float64 {
 
 // Memory finds how much there is, is free, and is given by the container.
 func Memory(_ context.Context, h *Host) Finding {
-	text := h.read("proc/meminfo")
-	total, available := kibibytes(text, "MemTotal"), kibibytes(text, "MemAvailable")
-	if total == 0 {
+	m := launch.MemoryHere(h.Root)
+	if m.Total == 0 {
 		return Finding{State: Warn, Found: "unknown: /proc/meminfo cannot be read", Fix: "mount /proc"}
 	}
-	f := Finding{State: OK, Found: fmt.Sprintf("%s, %s available", size(total), size(available))}
-	for _, path := range []string{"sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes"} {
-		if n, err := strconv.ParseUint(h.read(path), 10, 64); err == nil && n < total {
-			f.Found += ", limited to " + size(n) + " by the container"
-			available = min(available, n)
-			break
-		}
+	f := Finding{State: OK, Found: fmt.Sprintf("%s, %s available", display.FormatBytes(m.Total), display.FormatBytes(m.Available))}
+	if m.Limit > 0 {
+		f.Found = fmt.Sprintf("%s, limited to %s by the container, %s available", display.FormatBytes(m.Total), display.FormatBytes(m.Limit), display.FormatBytes(m.Available))
 	}
-	if available < 1<<30 {
+	if m.Available < 1<<30 {
 		f.State, f.Fix = Warn, "less than 1 GiB is left: every rank holds its weights and its cache in memory"
 	}
 	return f
-}
-
-func kibibytes(text, name string) uint64 {
-	n, _ := strconv.ParseUint(strings.TrimSuffix(field(text, name, ":"), " kB"), 10, 64)
-	return n << 10
 }
 
 func size(n uint64) string { return display.FormatBytes(int64(min(n, 1<<62))) }

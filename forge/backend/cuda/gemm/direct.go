@@ -37,7 +37,7 @@ func (s *Shape) direct(c directCut) Kernel {
 		Name: fmt.Sprintf("direct %dx%d tiles, %dx%d for each thread, k in %d warps, unroll %d", bm, bn, c.tm, c.tn, c.warps, c.unroll),
 		Pieces: []Piece{{
 			Shared: []string{shared(common), shared(directSource)}, Text: t.String(),
-			Grid:    [3]uint32{uint32(ceil(s.N, bn)), uint32(ceil(s.M, bm)), uint32(s.batches())},
+			Grid:    [3]uint32{uint32(ceil(s.N, bn) * ceil(s.M, bm)), 1, uint32(s.batches())},
 			Threads: [3]uint32{uint32(threads), 1, 1}, SharedBytes: c.warps * bm * bn * 4,
 			Args: withExtra(s, Out, A, B),
 		}},

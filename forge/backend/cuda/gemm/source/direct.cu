@@ -45,7 +45,8 @@ template <class P> INLINE void direct(const P &p, typename P::Out *o, const type
   constexpr int UM = TM < 4 ? TM : 4, UN = TN < 4 ? TN : 4;
   float *sums = (float *)memory; /* [W][BM][BN] */
   const int z = blockIdx.z, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int row = blockIdx.y * BM, column = blockIdx.x * BN, top = lane / LN * UM, left = lane % LN * UN;
+  constexpr int columns = (P::N + BN - 1) / BN;
+  const int row = blockIdx.x / columns * BM, column = blockIdx.x % columns * BN, top = lane / LN * UM, left = lane % LN * UN;
   a += P::a_at(z);
   b += P::b_at(z);
   o += P::o_at(z);
@@ -73,6 +74,7 @@ template <class P> INLINE void direct(const P &p, typename P::Out *o, const type
     for (int j = 0; j < TN; j++)
       sums[(warp * BM + top + i / UM * LM * UM + i % UM) * BN + left + j / UN * LN * UN + j % UN] = sum[i][j];
   __syncthreads();
+#pragma unroll 1
   for (int u = threadIdx.x; u < BM * BN; u += P::threads) {
     const int m = row + u / BN, n = column + u % BN;
     float x = 0;

@@ -14,6 +14,7 @@ template <class P> INLINE void join_warps(const P &p, typename P::Out *o, float 
   constexpr int M = P::M, C = P::BN;
   __syncthreads();
   float *mine = part + ((i64)blockIdx.y * P::batches + z) * M * P::N;
+#pragma unroll 1
   for (int u = threadIdx.x; u < M * C; u += P::threads) {
     const int m = u / C, n = u % C;
     float sum = 0;
@@ -34,6 +35,7 @@ template <class P> INLINE void join_warps(const P &p, typename P::Out *o, float 
   __syncthreads();
   if (!last) return;
   __threadfence();
+#pragma unroll 1
   for (int u = threadIdx.x; u < M * C; u += P::threads) {
     const int m = u / C, n = u % C;
     if (column + n >= P::N) continue;
