@@ -40,7 +40,11 @@ func (u *unit) add(op string, k piece) string {
 	if !known {
 		name = fmt.Sprintf("%s_%d", op, len(u.known))
 		u.known[k.text] = name
-		u.text.WriteString("\n" + strings.ReplaceAll(entering(k.text), placeholder, name))
+		text := k.text
+		if !k.enters {
+			text = entering(text)
+		}
+		u.text.WriteString("\n" + strings.ReplaceAll(text, placeholder, name))
 	}
 	return name
 }

@@ -109,13 +109,13 @@ func (s *Shape) tileGuesses(t Target) []guess {
 		return list
 	}
 	for _, c := range mmaTiles {
-		if c.shared()*c.blocks <= t.Shared {
-			add(tile{c.bm, c.bn, c.bk, c.blocks, c.rate, stepTime}, func(slices int) Kernel { return s.mma(c, slices) })
+		if c.shared() <= t.Shared {
+			add(tile{c.bm, c.bn, c.bk, min(c.blocks, t.Shared/c.shared()), c.rate, stepTime}, func(slices int) Kernel { return s.mma(c, slices) })
 		}
 	}
 	for _, c := range wgmmaTiles {
-		if t.Capability == 90 && c.shared()*c.blocks <= t.Shared {
-			add(tile{c.bm, c.bn, c.bk, c.blocks, c.rate, stepTime}, func(slices int) Kernel { return s.wgmma(c, slices, t.SMs) })
+		if t.Capability == 90 && c.shared() <= t.Shared {
+			add(tile{c.bm, c.bn, c.bk, min(c.blocks, t.Shared/c.shared()), c.rate, stepTime}, func(slices int) Kernel { return s.wgmma(c, slices, t.SMs) })
 		}
 	}
 	return list

@@ -291,27 +291,44 @@ func (r *ready) results() (*tensor.Tensor, error) {
 	return tensor.Decode(d, []int{len(out.raw) / d.Size()}, out.raw)
 }
 
-// worst is the largest error of results, of which so many are compared at most: relative
-// to the root of k and to the size of the result.
-func (b *bench) worst(x *tensor.Tensor, most int) (worst float64, where string) {
+// sample is a result as it should be.
+type sample struct {
+	z, m, n int
+	want    float64
+}
+
+// sampled computes so many of the results in float64.
+func (b *bench) sampled(most int) []sample {
 	s := b.shape
 	all := s.batches() * s.M * s.N
 	r := rand.New(rand.NewPCG(3, 3))
+	x, y := b.operands[A].values, b.operands[B].values
+	var list []sample
 	for i := range min(all, most) {
 		if all > most {
 			i = r.IntN(all)
 		}
 		z, m, n := i/(s.M*s.N), i/s.N%s.M, i%s.N
 		var sum float64
+		atA, atB := s.at(&s.A, z, m, 0), s.at(&s.B, z, 0, n)
 		for k := range s.K {
-			sum += float64(b.operands[A].values[s.at(&s.A, z, m, k)]) * float64(b.operands[B].values[s.at(&s.B, z, k, n)])
+			sum += float64(x[atA+k*s.A.Column]) * float64(y[atB+k*s.B.Row])
 		}
-		scale := math.Sqrt(float64(s.K))
 		if b.reference != nil {
 			sum = b.reference(z, m, n, sum)
 		}
-		if e := math.Abs(x.Elem(s.at(&s.Out, z, m, n))-sum) / (scale + math.Abs(sum)); !(e <= worst) {
-			worst, where = e, fmt.Sprintf("(%d, %d, %d)", z, m, n)
+		list = append(list, sample{z, m, n, sum})
+	}
+	return list
+}
+
+// worst is the largest error of results, relative to the root of k and to the size of the
+// result, and where it is.
+func (b *bench) worst(x *tensor.Tensor, list []sample) (worst float64, where string) {
+	for _, p := range list {
+		e := math.Abs(x.Elem(b.shape.at(&b.shape.Out, p.z, p.m, p.n))-p.want) / (math.Sqrt(float64(b.shape.K)) + math.Abs(p.want))
+		if !(e <= worst) {
+			worst, where = e, fmt.Sprintf("(%d, %d, %d)", p.z, p.m, p.n)
 		}
 	}
 	return worst, where

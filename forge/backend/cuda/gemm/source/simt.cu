@@ -63,8 +63,9 @@ template <class P> INLINE void simt(const P &p, typename P::Out *o, const typena
   float sum[TM][TN] = {};
   simt_source<typename P::A, P::a_along, P::a_whole, BK, BM, threads> next_a;
   simt_source<typename P::B, P::b_along, P::b_whole, BK, BN, threads> next_b;
-  next_a.template load<P::slice_k, P::M>(a, k0, k1, row, P::a_k, P::a_m);
   next_b.template load<P::slice_k, P::N>(b, k0, k1, column, P::b_k, P::b_n);
+  if (P::enters) ENTER; /* B is as the kernels before leave it */
+  next_a.template load<P::slice_k, P::M>(a, k0, k1, row, P::a_k, P::a_m);
   next_a.store(as[0]);
   next_b.store(bs[0]);
   __syncthreads();
