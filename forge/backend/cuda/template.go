@@ -50,6 +50,8 @@ type piece struct {
 	// specific says that the text has instructions of one architecture alone, so that
 	// the file is compiled for sm_90a in place of sm_90.
 	specific bool
+	// enters says that the kernel does what ENTER does where it wants to, later than first.
+	enters bool
 	// canFault says that the kernel may call FAULT.
 	canFault bool
 	// call is a library's part instead of a kernel; nil for kernels. It only puts work

@@ -34,11 +34,14 @@ func products(p *program, n *ir.Node) ([]choice, string) {
 		made := choice{name: g.Name, reason: g.Reason, scratch: g.Scratch, counters: g.Counters}
 		for _, q := range g.Pieces {
 			made.pieces = append(made.pieces, piece{
-				shared: q.Shared, text: q.Text, specific: q.Specific, args: argumentsOf(q.Args, places),
+				shared: q.Shared, text: q.Text, specific: q.Specific, enters: q.Enters, args: argumentsOf(q.Args, places),
 				launch: launch{grid: q.Grid, threads: q.Threads, shared: q.SharedBytes},
 			})
 		}
 		list = append(list, made)
+	}
+	if list == nil {
+		return nil, fmt.Sprintf("more than %d products at once are loops", gemm.MaxBatches)
 	}
 	return list, ""
 }
@@ -81,11 +84,21 @@ func (p *program) product(k *loop.Kernel) (*gemm.Shape, []planned.Place) {
 	s.Out, places[gemm.Out] = matrix(&c.Out, rank, rank+1)
 	body, used := finishing(k, p.unit.target)
 	s.Finish.Body = body
+	s.Early = p.still(places[gemm.B])
 	for _, i := range used {
 		s.Finish.Params = append(s.Finish.Params, fmt.Sprintf("const %s *p%d", forms[k.Params[i].DType()].elem, i))
 		places = append(places, p.Place(k.Params[i].Value))
 	}
 	return s, places
+}
+
+// still reports whether no kernel of the program writes a place.
+func (p *program) still(at planned.Place) bool {
+	if at.Buffer < 0 {
+		return false
+	}
+	b := &p.Buffers[at.Buffer]
+	return b.Constant != nil || b.Input >= 0 && !b.Updated
 }
 
 // alignment is the bytes that an address is a multiple of; buffers begin at multiples of

@@ -78,7 +78,7 @@ func (r *runner) capture(ctx context.Context) error {
 			}
 			for range r.runs {
 				for i := range r.x.steps {
-					if err := r.x.put(ctx, r.f, i); err != nil {
+					if err := r.x.put(ctx, r.f, i, false); err != nil {
 						return err
 					}
 				}

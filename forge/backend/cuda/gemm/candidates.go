@@ -34,8 +34,15 @@ type guess struct {
 // maxCandidates bounds the kernels of a shape.
 const maxCandidates = 10
 
-// Candidates are kernels for a shape, the one that should be the quickest first.
+// MaxBatches bounds the products of a shape, which lie in one dimension of a grid.
+const MaxBatches = 1<<16 - 1
+
+// Candidates are kernels for a shape, the one that should be the quickest first. There are
+// none for a shape of more than [MaxBatches] products.
 func Candidates(s *Shape, t Target) []Kernel {
+	if s.batches() > MaxBatches {
+		return nil
+	}
 	list := slices.Concat(s.rowsGuesses(t), s.directGuesses(t), s.tileGuesses(t))
 	slices.SortStableFunc(list, func(a, b guess) int { return cmp.Compare(a.time, b.time) })
 	var kernels []Kernel
@@ -102,13 +109,13 @@ func (s *Shape) tileGuesses(t Target) []guess {
 		return list
 	}
 	for _, c := range mmaTiles {
-		if c.shared()*c.blocks <= t.Shared {
-			add(tile{c.bm, c.bn, c.bk, c.blocks, c.rate, stepTime}, func(slices int) Kernel { return s.mma(c, slices) })
+		if c.shared() <= t.Shared {
+			add(tile{c.bm, c.bn, c.bk, min(c.blocks, t.Shared/c.shared()), c.rate, stepTime}, func(slices int) Kernel { return s.mma(c, slices) })
 		}
 	}
 	for _, c := range wgmmaTiles {
-		if t.Capability == 90 && c.shared()*c.blocks <= t.Shared {
-			add(tile{c.bm, c.bn, c.bk, c.blocks, c.rate, stepTime}, func(slices int) Kernel { return s.wgmma(c, slices, t.SMs) })
+		if t.Capability == 90 && c.shared() <= t.Shared {
+			add(tile{c.bm, c.bn, c.bk, min(c.blocks, t.Shared/c.shared()), c.rate, stepTime}, func(slices int) Kernel { return s.wgmma(c, slices, t.SMs) })
 		}
 	}
 	return list

@@ -32,14 +32,15 @@ func (s *Shape) direct(c directCut) Kernel {
 	t.constant("threads", threads)
 	t.constant("unroll", c.unroll)
 	t.constant("slices", 1)
+	t.constant("enters", s.Early)
 	t.end("direct", threads, 1, withExtra(s, Out, A, B), true)
 	return Kernel{
 		Name: fmt.Sprintf("direct %dx%d tiles, %dx%d for each thread, k in %d warps, unroll %d", bm, bn, c.tm, c.tn, c.warps, c.unroll),
 		Pieces: []Piece{{
 			Shared: []string{shared(common), shared(directSource)}, Text: t.String(),
-			Grid:    [3]uint32{uint32(ceil(s.N, bn)), uint32(ceil(s.M, bm)), uint32(s.batches())},
+			Grid:    [3]uint32{uint32(ceil(s.N, bn) * ceil(s.M, bm)), 1, uint32(s.batches())},
 			Threads: [3]uint32{uint32(threads), 1, 1}, SharedBytes: c.warps * bm * bn * 4,
-			Args: withExtra(s, Out, A, B),
+			Args: withExtra(s, Out, A, B), Enters: s.Early,
 		}},
 	}
 }

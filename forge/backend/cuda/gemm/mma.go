@@ -10,7 +10,9 @@ type mmaTile struct {
 
 func (c mmaTile) threads() int { return c.wm * c.wn * 32 }
 
-func (c mmaTile) shared() int { return c.stages * (c.bm + c.bn) * c.bk * 2 }
+func (c mmaTile) shared() int {
+	return max(c.stages*(c.bm+c.bn)*c.bk*2, c.wm*c.wn*16*(c.bn/c.wn+8)*4)
+}
 
 // mmaTiles are the candidates.
 var mmaTiles = []mmaTile{

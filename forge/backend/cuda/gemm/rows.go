@@ -30,6 +30,19 @@ func (c rowsCut) slicesOf(s *Shape, sms int) int {
 	return min(most, 32, max(1, int(c.perSM*float64(sms)/float64(blocks)+0.5)))
 }
 
+// shared is the bytes of shared memory of a block: its rings, and A where there is room for
+// it, or the sums of its warps.
+func (c rowsCut) shared(s *Shape, slice int) int {
+	if c.function == "rows_mma" {
+		return 0
+	}
+	bytes := c.ahead * max(c.unroll, c.columns) * c.warps * 32 * 16
+	if a := s.M * slice * 4; a <= maxHeld {
+		bytes += a
+	}
+	return max(bytes, c.warps*c.columnsOf(s)*s.M*4)
+}
+
 // rows is a kernel in which B streams through once.
 func (s *Shape) rows(c rowsCut, sms int) Kernel {
 	t := &text{shape: s}
@@ -44,18 +57,13 @@ func (s *Shape) rows(c rowsCut, sms int) Kernel {
 	t.constant("unroll", c.unroll)
 	t.constant("slice", slice)
 	t.constant("slices", count)
-	bytes := 0
-	name := fmt.Sprintf("%s of %d columns, %d warps, unroll %d", c.function, bn, c.warps, c.unroll)
-	if c.function == "rows_across" {
-		held := s.M*slice*4 <= maxHeld
+	bytes := c.shared(s, slice)
+	name := fmt.Sprintf("%s of %d columns, %d warps, unroll %d", c.function, bn, c.warps, max(1, c.unroll))
+	if c.function != "rows_mma" {
 		t.constant("lanes", c.lanes)
 		t.constant("ahead", c.ahead)
-		t.constant("held", held)
-		bytes = c.ahead * c.unroll * threads * 16
-		if held {
-			bytes += s.M * slice * 4
-		}
-		bytes = max(bytes, c.warps*bn*s.M*4)
+		t.constant("held", s.M*slice*4 <= maxHeld)
+		t.constant("enters", s.Early)
 		name += fmt.Sprintf(", %d steps ahead", c.ahead-1)
 	}
 	args := withExtra(s, Out, A, B, Scratch, Counters)
@@ -67,7 +75,7 @@ func (s *Shape) rows(c rowsCut, sms int) Kernel {
 			Shared: []string{shared(common), shared(mmaSource), shared(rowsSource)}, Text: t.String(),
 			Grid:        [3]uint32{uint32(blocks), uint32(count), uint32(s.batches())},
 			Threads:     [3]uint32{uint32(threads), 1, 1},
-			SharedBytes: bytes, Args: args,
+			SharedBytes: bytes, Args: args, Enters: s.Early && c.function != "rows_mma",
 		}},
 	}
 	if count > 1 {
@@ -80,10 +88,13 @@ func (s *Shape) rows(c rowsCut, sms int) Kernel {
 
 // rowsCuts are the candidates.
 var rowsCuts = []rowsCut{
-	{"rows_along", 4, 8, 2, 0, 0, 0, 2, 1},
-	{"rows_along", 4, 4, 2, 0, 0, 0, 4, 0.98},
-	{"rows_along", 2, 4, 2, 0, 0, 0, 4, 0.97},
-	{"rows_along", 2, 8, 1, 0, 0, 0, 3, 0.96},
+	{"rows_along", 4, 8, 0, 0, 3, 0, 3, 1},
+	{"rows_along", 4, 8, 0, 0, 2, 0, 3, 0.99},
+	{"rows_along", 4, 4, 0, 0, 3, 0, 4, 0.98},
+	{"rows_along", 4, 4, 0, 0, 5, 0, 4, 0.98},
+	{"rows_along", 2, 4, 0, 0, 5, 0, 4, 0.97},
+	{"rows_along", 2, 8, 0, 0, 4, 0, 3, 0.96},
+	{"rows_along", 8, 4, 0, 0, 3, 0, 3, 0.96},
 	{"rows_across", 0, 8, 2, 8, 8, 2, 2, 0.95},
 	{"rows_across", 0, 8, 2, 8, 4, 4, 3, 0.95},
 	{"rows_across", 0, 8, 2, 8, 8, 1, 2, 0.9},
@@ -120,9 +131,10 @@ func (s *Shape) rowsOf(t Target) []rowsCut {
 		case "rows_mma":
 			ok = s.half(t) && alongA && wholeA && s.K%8 == 0 && (alongB || c.columns == 64)
 		case "rows_along":
-			ok = s.M <= maxRows && alongB && alongA && wholeA
+			ok = s.M <= maxRows && alongB && alongA && wholeA && c.shared(s, s.K) <= t.Shared
 		case "rows_across":
-			ok = s.M <= maxRows && !alongB
+			slice, _ := slicing(s.K, c.slicesOf(s, t.SMs), 64)
+			ok = s.M <= maxRows && !alongB && c.shared(s, slice) <= t.Shared
 		}
 		if ok && wholeB {
 			list = append(list, c)

@@ -42,11 +42,12 @@ func (s *Shape) simt(c simtTile, slices int) Kernel {
 	t.constant("LM", c.lm)
 	t.constant("threads", c.threads())
 	t.tiled(slice, count, bm, bn)
+	t.constant("enters", s.Early)
 	t.constant("slice_k", edge(s.K, slice))
-	bytes := 2 * c.bk * (bm + bn + 8) * 4
+	bytes := max(2*c.bk*(bm+bn+8), c.warpsM*c.warpsN*c.lm*4*(32/c.lm*c.tn+4)) * 4
 	t.end("simt", c.threads(), c.blocks, withExtra(s, Out, A, B, Scratch), true)
 	return s.tiled(fmt.Sprintf("f32 %dx%dx%d tiles, %dx%d for each of %d threads", bm, bn, c.bk, c.tm, c.tn, c.threads()), count,
-		Piece{Shared: []string{shared(common), shared(simtSource)}, Text: t.String(), Threads: [3]uint32{uint32(c.threads()), 1, 1}, SharedBytes: bytes}, bm, bn)
+		Piece{Shared: []string{shared(common), shared(simtSource)}, Text: t.String(), Threads: [3]uint32{uint32(c.threads()), 1, 1}, SharedBytes: bytes, Enters: s.Early}, bm, bn)
 }
 
 // edge is a number that blocks of k divide when they divide each slice.

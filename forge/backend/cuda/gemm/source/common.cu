@@ -67,6 +67,32 @@ template <class P> INLINE void put2(const P &p, typename P::Out *o, float *part,
   put(p, o, part, z, m, n + 1, y);
 }
 
+/* Results of a warp that lie in its shared memory, [rows][cols + pad], from (m, n) on. A loop
+   finishes them, so that the text of an epilogue stands once and rows are stored whole. */
+template <int rows, int cols, int pad, class P> INLINE void put_rows(const P &p, typename P::Out *o, float *part, int z, int m, int n, const float *room) {
+  __syncwarp();
+#pragma unroll 1
+  for (int u = threadIdx.x % 32; u < rows * cols / 2; u += 32) {
+    const int r = u / (cols / 2), c = u % (cols / 2) * 2;
+    const float2 x = *(const float2 *)(room + r * (cols + pad) + c);
+    put2(p, o, part, z, m + r, n + c, x.x, x.y);
+  }
+  __syncwarp();
+}
+
+/* The same of 16 rows that are sums of tensor cores, eight columns after the other. */
+template <int eights, class P> INLINE void put_sums(const P &p, typename P::Out *o, float *part, int z, int m, int n, const float *sum, float *room) {
+  constexpr int cols = eights * 8, pad = 8;
+  const int lane = threadIdx.x % 32;
+  float *to = room + lane / 4 * (cols + pad) + lane % 4 * 2;
+#pragma unroll
+  for (int j = 0; j < eights; j++) {
+    *(float2 *)(to + j * 8) = float2{sum[j * 4], sum[j * 4 + 1]};
+    *(float2 *)(to + j * 8 + 8 * (cols + pad)) = float2{sum[j * 4 + 2], sum[j * 4 + 3]};
+  }
+  put_rows<16, cols, pad>(p, o, part, z, m, n, room);
+}
+
 /* The block of results of this block of threads: neighbours in time share columns and a
    band of rows, so that what they read is in the second cache. */
 template <class P> INLINE void place_block(int at, int &row, int &column) {

@@ -45,19 +45,23 @@ template <class P> INLINE void direct(const P &p, typename P::Out *o, const type
   constexpr int UM = TM < 4 ? TM : 4, UN = TN < 4 ? TN : 4;
   float *sums = (float *)memory; /* [W][BM][BN] */
   const int z = blockIdx.z, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int row = blockIdx.y * BM, column = blockIdx.x * BN, top = lane / LN * UM, left = lane % LN * UN;
+  constexpr int columns = (P::N + BN - 1) / BN;
+  const int row = blockIdx.x / columns * BM, column = blockIdx.x % columns * BN, top = lane / LN * UM, left = lane % LN * UN;
   a += P::a_at(z);
   b += P::b_at(z);
   o += P::o_at(z);
   float sum[TM][TN] = {};
-  for (int k0 = warp * 4; k0 < P::K; k0 += W * 4 * U) {
-    direct_part<typename P::A, P::a_along, P::a_whole, TM> x[U];
-    direct_part<typename P::B, P::b_along, P::b_whole, TN> y[U];
+  direct_part<typename P::A, P::a_along, P::a_whole, TM> x[U];
+  direct_part<typename P::B, P::b_along, P::b_whole, TN> y[U];
+  auto load_b = [&](int k0) {
 #pragma unroll
-    for (int u = 0; u < U; u++) {
-      x[u].template load<P::M % BM == 0 ? 0 : P::M>(a, k0 + u * W * 4, P::K, row + top, LM * UM, P::a_k, P::a_m);
-      y[u].template load<P::N % BN == 0 ? 0 : P::N>(b, k0 + u * W * 4, P::K, column + left, LN * UN, P::b_k, P::b_n);
-    }
+    for (int u = 0; u < U; u++) y[u].template load<P::N % BN == 0 ? 0 : P::N>(b, k0 + u * W * 4, P::K, column + left, LN * UN, P::b_k, P::b_n);
+  };
+  load_b(warp * 4);
+  if (P::enters) ENTER;
+  for (int k0 = warp * 4; k0 < P::K;) {
+#pragma unroll
+    for (int u = 0; u < U; u++) x[u].template load<P::M % BM == 0 ? 0 : P::M>(a, k0 + u * W * 4, P::K, row + top, LM * UM, P::a_k, P::a_m);
 #pragma unroll
     for (int u = 0; u < U; u++)
 #pragma unroll
@@ -66,6 +70,7 @@ template <class P> INLINE void direct(const P &p, typename P::Out *o, const type
         for (int i = 0; i < TM; i++)
 #pragma unroll
           for (int j = 0; j < TN; j++) sum[i][j] = __fmaf_rn(x[u].at[i][q], y[u].at[j][q], sum[i][j]);
+    if ((k0 += W * 4 * U) < P::K) load_b(k0);
   }
 #pragma unroll
   for (int i = 0; i < TM; i++)
@@ -73,6 +78,7 @@ template <class P> INLINE void direct(const P &p, typename P::Out *o, const type
     for (int j = 0; j < TN; j++)
       sums[(warp * BM + top + i / UM * LM * UM + i % UM) * BN + left + j / UN * LN * UN + j % UN] = sum[i][j];
   __syncthreads();
+#pragma unroll 1
   for (int u = threadIdx.x; u < BM * BN; u += P::threads) {
     const int m = row + u / BN, n = column + u % BN;
     float x = 0;

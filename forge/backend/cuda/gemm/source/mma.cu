@@ -113,12 +113,9 @@ template <class P> INLINE void mma(const P &p, typename P::Out *o, const typenam
         for (int j = 0; j < TN; j++) mma_of<typename P::A>::step(sum[i][j], x[i], y[j / 2] + j % 2 * 2);
     }
   }
+wait_copies<0>();
+  __syncthreads();
+  float *room = (float *)memory + warp * 16 * (TN * 8 + 8);
 #pragma unroll
-  for (int i = 0; i < TM; i++)
-#pragma unroll
-    for (int j = 0; j < TN; j++) {
-      const int m = row + top + i * 16 + lane / 4, n = column + left + j * 8 + lane % 4 * 2;
-      put2(p, o, part, z, m, n, sum[i][j][0], sum[i][j][1]);
-      put2(p, o, part, z, m + 8, n, sum[i][j][2], sum[i][j][3]);
-    }
+  for (int i = 0; i < TM; i++) put_sums<TN>(p, o, part, z, row + top + i * 16, column + left, sum[i][0], room);
 }

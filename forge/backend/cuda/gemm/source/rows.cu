@@ -14,6 +14,7 @@ template <class P> INLINE void join_warps(const P &p, typename P::Out *o, float 
   constexpr int M = P::M, C = P::BN;
   __syncthreads();
   float *mine = part + ((i64)blockIdx.y * P::batches + z) * M * P::N;
+#pragma unroll 1
   for (int u = threadIdx.x; u < M * C; u += P::threads) {
     const int m = u / C, n = u % C;
     float sum = 0;
@@ -34,6 +35,7 @@ template <class P> INLINE void join_warps(const P &p, typename P::Out *o, float 
   __syncthreads();
   if (!last) return;
   __threadfence();
+#pragma unroll 1
   for (int u = threadIdx.x; u < M * C; u += P::threads) {
     const int m = u / C, n = u % C;
     if (column + n >= P::N) continue;
@@ -139,43 +141,77 @@ template <class P> INLINE void rows_mma(const P &p, typename P::Out *o, const ty
   join_warps(p, o, part, arrived, z, column, sums, W);
 }
 
-/* In f32, with lanes along k where memory is: a block has P::columns columns. */
-template <class P> INLINE void rows_along(const P &p, typename P::Out *o, const typename P::A *a, const typename P::B *b, float *part, int *arrived) {
+/* In f32. Each thread has a ring of units of 16 bytes in shared memory that it fills itself
+   some steps ahead, so that many bytes are on their way without registers for them. The
+   first are of B alone, which the kernels before do not write, and are asked for before
+   those have ended. A follows, where there is room for it. */
+template <class P> INLINE const float *rows_held(const typename P::A *a, float *to, int k0, int k1) {
+  for (int u = threadIdx.x; u < P::M * P::slice; u += P::threads) {
+    const int m = u / P::slice, k = k0 + u % P::slice;
+    to[u] = k < k1 ? to_float(a[(i64)m * P::a_m + (i64)k * P::a_k]) : 0;
+  }
+  __syncthreads();
+  return to;
+}
+
+/* With lanes along k where memory is; a block has P::columns columns. */
+template <class P> INLINE void rows_along(const P &p, typename P::Out *o, const typename P::A *a, const typename P::B *b, float *part, int *arrived, char *memory) {
   typedef typename P::B T;
-  constexpr int V = 16 / sizeof(T), W = P::threads / 32, C = P::columns, U = P::unroll, M = P::M;
+  constexpr int V = 16 / sizeof(T), W = P::threads / 32, C = P::columns, D = P::ahead, M = P::M;
   const int z = blockIdx.z, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int column = blockIdx.x * P::BN, k0 = blockIdx.y * P::slice, k1 = min(P::K, k0 + P::slice);
   a += P::a_at(z);
   b += P::b_at(z);
   o += P::o_at(z);
-  __shared__ float sums[W * P::BN * M];
+  const uint4 *ring = (const uint4 *)memory + threadIdx.x;
+  const unsigned to = shared_address(ring);
+  auto fill = [&](int t) { /* step t is a unit of each column */
+    asm volatile("" ::: "memory");
+    const int k = k0 + (t * P::threads + threadIdx.x) * V;
+#pragma unroll
+    for (int c = 0; c < C; c++) {
+      const int n = P::N % C == 0 ? column + c : min(column + c, P::N - 1);
+      copy16(to + (t % D * C + c) * (P::threads * 16), k < k1 ? b + (i64)n * P::b_n + k : b, k < k1);
+    }
+    commit_copies();
+  };
+#pragma unroll
+  for (int t = 0; t < D - 1; t++) fill(t);
+  if (P::enters) ENTER;
+  const float *xs = P::held ? rows_held<P>(a, (float *)(memory + D * C * P::threads * 16), k0, k1) : nullptr;
   float sum[C][M] = {};
-  for (int kb = k0 + warp * 32 * V * U; kb < k1; kb += W * 32 * V * U) {
-    pack<T, V> w[U][C];
+  const int count = (k1 - k0 + P::threads * V - 1) / (P::threads * V);
+  for (int t = 0; t < count; t++) {
+    fill(t + D - 1);
+    wait_copies<D - 1>();
+    const int k = (t * P::threads + threadIdx.x) * V;
+    if (k >= k1 - k0) break;
+    pack<T, V> w[C];
 #pragma unroll
-    for (int u = 0; u < U; u++) {
-      const int k = kb + (u * 32 + lane) * V;
-#pragma unroll
-      for (int c = 0; c < C; c++) {
-        const int n = min(column + c, P::N - 1);
-        if (k < k1) w[u][c] = stream<T, V>(b + (i64)n * P::b_n + k);
-        else w[u][c] = pack<T, V>{};
-      }
+    for (int c = 0; c < C; c++) {
+      const uint4 bits = ring[(t % D * C + c) * P::threads];
+      w[c] = *(const pack<T, V> *)&bits;
     }
 #pragma unroll
-    for (int u = 0; u < U; u++) {
-      const int k = kb + (u * 32 + lane) * V;
+    for (int m = 0; m < M; m++) {
+      float x[V];
+      if (P::held) {
 #pragma unroll
-      for (int m = 0; m < M; m++) {
-        pack<typename P::A, V> x{};
-        if (k < k1) x = *(const pack<typename P::A, V> *)(a + (i64)m * P::a_m + k);
+        for (int v = 0; v < V; v += 4) *(float4 *)(x + v) = *(const float4 *)(xs + m * P::slice + k + v);
+      } else {
+        const pack<typename P::A, V> y = *(const pack<typename P::A, V> *)(a + (i64)m * P::a_m + k0 + k);
 #pragma unroll
-        for (int c = 0; c < C; c++)
-#pragma unroll
-          for (int v = 0; v < V; v++) sum[c][m] = __fmaf_rn(to_float(x.at[v]), to_float(w[u][c].at[v]), sum[c][m]);
+        for (int v = 0; v < V; v++) x[v] = to_float(y.at[v]);
       }
+#pragma unroll
+      for (int c = 0; c < C; c++)
+#pragma unroll
+        for (int v = 0; v < V; v++) sum[c][m] = __fmaf_rn(x[v], to_float(w[c].at[v]), sum[c][m]);
     }
   }
+  wait_copies<0>();
+  __syncthreads();
+  float *sums = (float *)memory; /* [W][C][M] */
 #pragma unroll
   for (int c = 0; c < C; c++)
 #pragma unroll
@@ -187,9 +223,7 @@ template <class P> INLINE void rows_along(const P &p, typename P::Out *o, const 
   join_warps(p, o, part, arrived, z, column, sums, W);
 }
 
-/* In f32, with lanes along the columns: P::lanes of them side by side, the others at other
-   k. Each thread has a ring of units in shared memory that it fills itself some steps
-   ahead, so that many bytes are on their way without registers for them. */
+/* With lanes along the columns: P::lanes of them side by side, the others at other k. */
 template <class P> INLINE void rows_across(const P &p, typename P::Out *o, const typename P::A *a, const typename P::B *b, float *part, int *arrived, char *memory) {
   typedef typename P::B T;
   constexpr int V = 16 / sizeof(T), W = P::threads / 32, LN = P::lanes, LK = 32 / LN, U = P::unroll, D = P::ahead, M = P::M;
@@ -214,14 +248,8 @@ template <class P> INLINE void rows_across(const P &p, typename P::Out *o, const
   };
 #pragma unroll
   for (int t = 0; t < D - 1; t++) fill(t);
-  float *xs = (float *)(memory + D * U * P::threads * 16);
-  if (P::held) {
-    for (int u = threadIdx.x; u < M * P::slice; u += P::threads) {
-      const int m = u / P::slice, k = k0 + u % P::slice;
-      xs[u] = k < k1 ? to_float(a[(i64)m * P::a_m + (i64)k * P::a_k]) : 0;
-    }
-    __syncthreads();
-  }
+  if (P::enters) ENTER;
+  const float *xs = P::held ? rows_held<P>(a, (float *)(memory + D * U * P::threads * 16), k0, k1) : nullptr;
   float sum[M][V] = {};
   const int count = (k1 - k0 + W * LK * U - 1) / (W * LK * U);
   for (int t = 0; t < count; t++) {

@@ -63,8 +63,9 @@ template <class P> INLINE void simt(const P &p, typename P::Out *o, const typena
   float sum[TM][TN] = {};
   simt_source<typename P::A, P::a_along, P::a_whole, BK, BM, threads> next_a;
   simt_source<typename P::B, P::b_along, P::b_whole, BK, BN, threads> next_b;
-  next_a.template load<P::slice_k, P::M>(a, k0, k1, row, P::a_k, P::a_m);
   next_b.template load<P::slice_k, P::N>(b, k0, k1, column, P::b_k, P::b_n);
+  if (P::enters) ENTER; /* B is as the kernels before leave it */
+  next_a.template load<P::slice_k, P::M>(a, k0, k1, row, P::a_k, P::a_m);
   next_a.store(as[0]);
   next_b.store(bs[0]);
   __syncthreads();
@@ -93,9 +94,15 @@ template <class P> INLINE void simt(const P &p, typename P::Out *o, const typena
     }
     __syncthreads();
   }
+constexpr int cols = LN * TN;
+  float *room = (float *)memory + warp * LM * 4 * (cols + 4);
 #pragma unroll
-  for (int i = 0; i < TM; i++)
+  for (int i = 0; i < TM; i += 4) {
 #pragma unroll
-    for (int j = 0; j < TN; j += 2)
-      put2(p, o, part, z, row + left + i / 4 * 4 * LM + i % 4, column + top + j / 4 * 4 * LN + j % 4, sum[i][j], sum[i][j + 1]);
+    for (int h = 0; h < 4; h++)
+#pragma unroll
+      for (int j = 0; j < TN; j += 4)
+        *(float4 *)(room + (lane / LN * 4 + h) * (cols + 4) + j * LN + lane % LN * 4) = float4{sum[i + h][j], sum[i + h][j + 1], sum[i + h][j + 2], sum[i + h][j + 3]};
+    put_rows<LM * 4, cols, 4>(p, o, part, z, row + warp / WN * LM * TM + i * LM, column + warp % WN * LN * TN, room);
+  }
 }

@@ -103,13 +103,15 @@ template <class P> INLINE void wgmma(const P &p, typename P::Out *o, const typen
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
     typename P::Out *to = o + P::o_at(at.z);
     float *slice = P::slices > 1 ? part + ((i64)at.slice * P::batches + at.z) * P::M * P::N : nullptr;
+/* The stage that is filled next is free as soon as all warps have done with it. */
+    __syncthreads();
+    constexpr int part_width = width % 64 == 0 && 16 * 72 * 4 * threads / 32 <= bytes ? 64 : 32, room_bytes = 16 * (part_width + 8) * 4;
+    static_assert(room_bytes * threads / 32 <= bytes, "a stage has room for results of all warps");
+    float *room = (float *)(memory + (base - shared_address(memory)) + stage_in * bytes + threadIdx.x / 32 * room_bytes);
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll
-      for (int j = 0; j < width / 8; j++) {
-        const int m = at.row + top + i * 64 + warp * 16 + lane / 4, n = at.column + left + j * 8 + lane % 4 * 2;
-        put2(p, to, slice, at.z, m, n, sum[i][j * 4], sum[i][j * 4 + 1]);
-        put2(p, to, slice, at.z, m + 8, n, sum[i][j * 4 + 2], sum[i][j * 4 + 3]);
-      }
+      for (int j = 0; j < width / part_width; j++)
+        put_sums<part_width / 8>(p, to, slice, at.z, at.row + top + i * 64 + warp * 16, at.column + left + j * part_width, sum[i] + j * part_width / 2, room);
   }
 }
