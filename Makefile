@@ -19,7 +19,7 @@ export CGO_ENABLED := 0
 # With one setting for all, a package is compiled once.
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: all build generate run test vet lint test-go race faults conformance peers-env cuda-env test-clients lab bench peers capture models nebula-demo nebula-peers nebula-bars nebula-fixtures clean
+.PHONY: all build generate run test vet lint test-go race faults conformance peers-env cuda-env test-clients lab bench peers capture models nebula-demo nebula-peers nebula-bars nebula-fixtures triton-peers gpu-bundle clean
 
 all: build
 
@@ -178,9 +178,29 @@ nebula-peers: bin/peers $(PEERS)/.llama $(SMOLLM)
 nebula-bars: bin/peers $(SMOLLM)
 	bin/peers bars --model $(SMOLLM) --commit $(VERSION) -o $(REAL)/captures/bars.json
 
+# Everything that captures on GPUs need, for a host with them and without Go: copy
+# build/gpu there and run its gpu.sh, as forge/backend/cuda/captures/README.md says.
+GPU      := build/gpu
+GPUTESTS := forge/backend/cuda forge/backend/cuda/driver forge/backend/cuda/nvrtc forge/backend/cuda/nccl forge/backend/cuda/cublaslt \
+	forge/backend/cuda/gemm forge/backend/cuda/attention nebula/engine
+
+gpu-bundle: build
+	rm -rf $(GPU) && mkdir -p $(GPU)
+	cp bin/forge forge/backend/cuda/captures/gpu.sh forge/backend/cuda/captures/table.py forge/backend/cuda/captures/kill.py nebula/peers/torch_decode.py $(GPU)
+	echo "commit $(VERSION)" > $(GPU)/COMMIT
+	for p in $(GPUTESTS); do \
+		d=$(GPU)/$$(basename $$p); mkdir -p $$d && $(GO) test -c -ldflags '-s -w' -o $$d/x.test ./$$p || exit 1; \
+		test ! -d $$p/testdata || cp -r $$p/testdata $$d/; \
+	done
+
 nebula-fixtures: $(PEERS)/.nebula
 	rm -rf nebula/model/testdata/checkpoints
 	$(PEERS)/bin/python $(NEBULA_PEERS)/checkpoints.py nebula/model/testdata/checkpoints
+
+# All kernels that are written for Triton, compiled for two architectures without a GPU,
+# by the Triton that PyTorch brings: minutes.
+triton-peers: $(PEERS)/.stamp
+	FORGE_TRITON_PYTHON=$(CURDIR)/$(PEERS)/bin/python $(GO) test -count=1 -v -timeout 30m ./forge/backend/triton/...
 
 models: build $(PEERS)/.models
 	@mkdir -p build/models

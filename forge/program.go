@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 
 	"forgekernel/display"
 	"forgekernel/forge/backend"
+	"forgekernel/forge/backend/cuda"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/pass"
 	"forgekernel/forge/script"
@@ -66,6 +68,9 @@ func build(ctx context.Context, from origin, g *ir.Graph, s settings, opts pass.
 		return nil, err
 	}
 	p := &Program{origin: from, traced: g, backend: b.Name(), threads: s.threads}
+	if strings.HasPrefix(s.backend, p.backend+":") {
+		p.backend = s.backend // and the number of the device
+	}
 	if p.passes, err = pass.Run(g, opts); err != nil {
 		return nil, err
 	}
@@ -85,8 +90,15 @@ func (p *Program) prepare(ctx context.Context, b backend.Backend) error {
 
 func (p *Program) on(ctx context.Context, b backend.Backend) (*native, error) {
 	n := &native{}
-	if c := compiler(b); c != nil {
-		c.Choose = n.chooser(*c)
+	switch c := b.(type) {
+	case *cuda.Backend:
+		own := *c // the process has one for each device
+		own.Choose = n.deviceChooser
+		b = &own
+	default:
+		if c := compiler(b); c != nil {
+			c.Choose = n.chooser(*c)
+		}
 	}
 	var err error
 	n.exe, err = b.Compile(ctx, p.passes.Graph)

@@ -3,10 +3,13 @@ package forge
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/cpu"
+	"forgekernel/forge/backend/cuda"
+	"forgekernel/forge/backend/cuda/tuning"
 	"forgekernel/forge/tune"
 )
 
@@ -50,6 +53,39 @@ func (p *Program) TuneContext(ctx context.Context, o TuneOptions) (*Tuning, erro
 	return r, nil
 }
 
+// DeviceTuning is what measuring the kernels that a program's nodes can have on a GPU
+// showed; it is kept and used as a [Tuning] is.
+type DeviceTuning = tuning.Record
+
+// TuneOnDevice measures the kernels that the nodes of the program can have on its GPU:
+// generated ones, those of libraries and those of Triton. It keeps the record and
+// compiles the program anew with it. The backend must be cuda.
+func (p *Program) TuneOnDevice(ctx context.Context, o TuneOptions) (*DeviceTuning, error) {
+	b, err := NewBackend(p.backend, p.threads)
+	if err != nil {
+		return nil, err
+	}
+	c, is := b.(*cuda.Backend)
+	if !is {
+		return nil, fmt.Errorf("the backend %s runs on no device; cuda does", p.backend)
+	}
+	s := tuning.DefaultSettings()
+	if o.Budget > 0 {
+		s.Budget = o.Budget
+	}
+	r, err := c.Tune(ctx, p.graph(), s, randomInputs)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := tuning.Save(r); err != nil {
+		return nil, err
+	}
+	return r, p.prepare(ctx, b)
+}
+
+// OnDevice reports whether the program runs on a GPU.
+func (p *Program) OnDevice() bool { return strings.HasPrefix(p.backend, "cuda") }
+
 // Retry measures all candidates of a record of this program again, and compares
 // its picks with the best.
 func (p *Program) Retry(ctx context.Context, o TuneOptions, r *Tuning) (*tune.Retrial, error) {
@@ -77,7 +113,7 @@ func (p *Program) tunable() (backend.Backend, *cpu.Backend, error) {
 	if c := compiler(b); c != nil {
 		return b, c, nil
 	}
-	return nil, nil, fmt.Errorf("the backend %s has no schedules to tune; auto, tiered and cpu have", p.backend)
+	return nil, nil, fmt.Errorf("the backend %s has no schedules to tune; auto, tiered and cpu have, and cuda has kernels to choose", p.backend)
 }
 
 // compiler is what makes machine code in a backend, nil for none.
@@ -89,6 +125,15 @@ func compiler(b backend.Backend) *cpu.Backend {
 		return b.Native()
 	}
 	return nil
+}
+
+// deviceChooser gives the record of a program on a device.
+func (n *native) deviceChooser(m tuning.Machine, shapes []string) *tuning.Record {
+	r, err := tuning.Lookup(m, shapes)
+	if err != nil {
+		n.found.Store(&lookup{problem: err})
+	}
+	return r
 }
 
 // lookup is what was found when a program asked for its record of tuning.

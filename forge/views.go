@@ -37,6 +37,9 @@ var views = []view{
 		return p.BenchContext(ctx, BenchOptions{})
 	}},
 	{"tune", "the schedules of the kernels, found by measurement", func(ctx context.Context, p *Program) (any, error) {
+		if p.OnDevice() {
+			return p.TuneOnDevice(ctx, TuneOptions{})
+		}
 		return p.TuneContext(ctx, TuneOptions{})
 	}},
 }

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/cpu"
 	"golang.org/x/sys/unix"
 
-	"forgekernel/forge/backend/cuda"
+	"forgekernel/forge/backend/cuda/nvrtc"
 )
 
 // Environment is where a capture was taken. What could not be found out is
@@ -120,7 +120,9 @@ func (e *Environment) build(info *debug.BuildInfo) {
 // describePeer takes over what a candidate knows of the library that it runs on.
 func (e *Environment) describePeer(c Candidate) error {
 	if c.Label().Backend == "cuda" {
-		e.NVRTC = cuda.Look().Compiler
+		if n, err := nvrtc.Open(); err == nil {
+			e.NVRTC = n.Version
+		}
 	}
 	d, ok := c.(Describer)
 	if !ok {

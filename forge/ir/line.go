@@ -13,9 +13,7 @@ func (n *Node) Line() string {
 	for i, v := range n.In {
 		fmt.Fprintf(&b, "%s %v", [2]string{"", ","}[min(i, 1)], v)
 	}
-	p := &printer{}
-	p.attrs(n.Attrs)
-	b.WriteString(p.b.String())
+	b.WriteString(n.Attrs.Text())
 	if n.Body != nil {
 		var ops []string
 		for _, m := range n.Body.Nodes {
@@ -29,4 +27,11 @@ func (n *Node) Line() string {
 		fmt.Fprintf(&b, "  # %v", n.Pos[0])
 	}
 	return b.String()
+}
+
+// Text is the attributes as the text form has them: " {axis = 1}"; empty for none.
+func (a Attrs) Text() string {
+	p := &printer{}
+	p.attrs(a)
+	return p.b.String()
 }

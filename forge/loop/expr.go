@@ -1,6 +1,10 @@
 package loop
 
-import "forgekernel/forge/tensor"
+import (
+	"slices"
+
+	"forgekernel/forge/tensor"
+)
 
 // Opcode is a scalar operation. Those that are not of this file's constants
 // are named as the operator that they compute.
@@ -127,4 +131,28 @@ func index(dim, count int) *Expr {
 	steps := make([]int, count)
 	steps[dim] = 1
 	return &Expr{Op: Index, Type: tensor.I64, Affine: Affine{Strides: steps}}
+}
+
+// Replace is the expression with another one in place of all leaves of a kind. What does
+// not change is shared.
+func (e *Expr) Replace(leaf Opcode, by *Expr) *Expr {
+	return e.replace(leaf, by, make(map[*Expr]*Expr))
+}
+
+func (e *Expr) replace(leaf Opcode, by *Expr, done map[*Expr]*Expr) *Expr {
+	if e.Op == leaf {
+		return by
+	}
+	if done[e] == nil {
+		changed := *e
+		changed.Args = make([]*Expr, len(e.Args))
+		for i, a := range e.Args {
+			changed.Args[i] = a.replace(leaf, by, done)
+		}
+		done[e] = &changed
+		if slices.Equal(changed.Args, e.Args) {
+			done[e] = e
+		}
+	}
+	return done[e]
 }

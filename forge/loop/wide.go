@@ -1,6 +1,10 @@
 package loop
 
-import "forgekernel/forge/tensor"
+import (
+	"slices"
+
+	"forgekernel/forge/tensor"
+)
 
 // wideLowerings has what lowers the operators that only [LowerWide] takes.
 var wideLowerings = map[string]func(*lowering) error{
@@ -83,39 +87,66 @@ func (l *lowering) topK() error {
 }
 
 // scatter lowers updates: a copy of the operand, and then the updates of each line along
-// the axis, one after another.
+// the axis, one after another. Sums and products of half precision are made in f32, in
+// memory of the node, and then rounded.
 func (l *lowering) scatter() error {
 	n, shape := l.node, l.node.In[0].Spec.Shape
-	out := l.outBits()
-	l.pointwise(shape, out, l.move(l.operand(0, shape)))
-	updates := n.In[2].Spec.Shape
-	if n.In[2].Spec.Elements() == 0 {
+	how := n.Str("reduce")
+	to := Param{Value: n.Out[0], Written: true}
+	dense := l.layout(n.Out[0])
+	if wide := isHalf(n.Out[0].Spec.DType) && (how == "add" || how == "mul"); wide {
+		to = Param{Local: &Local{Name: "sums", DType: tensor.F32, Elements: product(shape)}, Written: true}
+		dense = tensor.Strides(shape)
+	}
+	access := func() *Access {
+		a := &Access{Param: l.addParam(to), Strides: slices.Clone(dense)}
+		a.Bits = isHalf(to.DType())
+		return a
+	}
+	out := access()
+	from := l.operand(0, shape)
+	if out.Bits {
+		l.pointwise(shape, out, l.move(from))
+	} else {
+		l.pointwise(shape, out, l.load(from))
+	}
+	if n.In[2].Spec.Elements() > 0 {
+		l.begin()
+		l.update(how, access(), shape)
+	}
+	if to.Local == nil {
 		return nil
 	}
 	l.begin()
+	final := l.out()
+	to.Written = false
+	l.pointwise(shape, final, l.load(access()))
+	return nil
+}
+
+// update lowers the updates of a tensor of a shape.
+func (l *lowering) update(how string, to *Access, shape []int) {
+	n := l.node
 	axis := n.Int("axis")
-	outer, line, order := along(updates, axis)
+	outer, line, order := along(n.In[2].Spec.Shape, axis)
 	nest := &Nest{Outer: outer, Line: line}
 	l.kernel.Nest = nest
-	walk := func(a *Access) *Access {
-		a.Strides = reorder(a.Strides, order)
-		return a
+	operand := func(i int) *Access {
+		return &Access{Param: l.param(n.In[i], false), Strides: reorder(l.layout(n.In[i]), order)}
 	}
-	to := walk(l.out())
+	to.Strides = reorder(to.Strides, order)
 	last := len(to.Strides) - 1
-	at := walk(&Access{Param: l.param(n.In[1], false), Strides: l.layout(n.In[1])})
-	from := walk(&Access{Param: l.param(n.In[2], false), Strides: l.layout(n.In[2])})
+	at, from := operand(1), operand(2)
 	to.Gathers = []Gather{{cast(tensor.I64, l.load(at)), to.Strides[last], shape[axis]}}
 	to.Strides[last] = 0
 	var e *Expr
-	switch how := n.Str("reduce"); how {
-	case "none":
+	if how == "none" {
 		e = l.move(from)
-		to.Bits = e.Access.Bits
-	default:
+		to.Bits = from.Bits
+	} else {
+		to.Bits = false
 		op := map[string]Opcode{"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}[how]
 		e = apply(op, l.load(to), l.load(from))
 	}
 	nest.add(Stage{Expr: e, Store: to, Ordered: true})
-	return nil
 }

@@ -60,12 +60,22 @@ func Lookup(name string) (Model, error) {
 
 // Build makes the graph of a model, as a program gives it: nothing is fused.
 // Equal names give equal graphs. The large blocks hold up to 27 MiB of weights.
-func Build(name string) (*ir.Graph, error) {
+func Build(name string) (*ir.Graph, error) { return BuildIn(name, tensor.F32) }
+
+// BuildIn is Build with another type of floats in place of f32: the graph has it in its
+// name, and its parameters are those of f32, rounded.
+func BuildIn(name string, d tensor.DType) (*ir.Graph, error) {
+	if !d.IsFloat() {
+		return nil, fmt.Errorf("models of the suite compute with floats, not with %v", d)
+	}
 	m, err := Lookup(name)
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{Builder: ir.NewBuilder(op.Registry, m.Name)}
+	if d != tensor.F32 {
+		m.Name += "_" + d.String()
+	}
+	b := &builder{Builder: ir.NewBuilder(op.Registry, m.Name), dtype: d}
 	out := m.build(b)
 	if b.err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Name, b.err)
@@ -110,12 +120,16 @@ func tokens(t *tensor.Tensor, dtype tensor.DType) (*tensor.Tensor, error) {
 // builder adds nodes until the first error and remembers that.
 type builder struct {
 	*ir.Builder
-	err error
+	dtype tensor.DType // of floats
+	err   error
 }
 
 func (b *builder) input(name string, spec ir.Spec) *ir.Value {
 	if b.err != nil {
 		return nil
+	}
+	if spec.DType == tensor.F32 {
+		spec.DType = b.dtype
 	}
 	v, err := b.Input(name, spec)
 	b.err = err
@@ -166,6 +180,10 @@ func (b *builder) parameter(name string, mean, deviation float64, shape []int) *
 	reach := math.Sqrt(3) * deviation
 	for i, x := range t.Float32() {
 		t.Float32()[i] = float32(mean + float64(float64(x)*reach))
+	}
+	if t, err = t.Convert(b.dtype); err != nil {
+		b.err = err
+		return nil
 	}
 	v, err := b.Const(t)
 	if b.err = err; err == nil {

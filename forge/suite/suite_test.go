@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/pass"
 	"forgekernel/forge/plan"
@@ -175,5 +176,42 @@ func TestRatios(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Every model can be built in half precision, with results near those of f32.
+func TestBuildIn(t *testing.T) {
+	for _, name := range Names() {
+		if name == "gpt2_small_block" {
+			continue // 600 million multiplications
+		}
+		g, err := BuildIn(name, tensor.F16)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g.Name != name+"_f16" || g.Outputs[0].Spec.DType != tensor.F16 {
+			t.Errorf("%s gives %v", g.Name, g.Outputs[0].Spec)
+		}
+		inputs, err := Inputs(g, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		half := run(t, interp.New(), g, inputs)
+		for i := range inputs {
+			if inputs[i].DType() == tensor.F16 {
+				if inputs[i], err = inputs[i].Convert(tensor.F32); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		single := run(t, interp.New(), build(t, name), inputs)
+		for i := range half[0].Len() {
+			if x, y := half[0].Elem(i), single[0].Elem(i); !(x-y <= 0.02*(1+max(y, -y)) && y-x <= 0.02*(1+max(y, -y))) {
+				t.Fatalf("%s: element %d is %v, in f32 %v", name, i, x, y)
+			}
+		}
+	}
+	if _, err := BuildIn(Names()[0], tensor.I32); err == nil {
+		t.Error("a model of integers was built")
 	}
 }

@@ -19,6 +19,7 @@ var checks = []host.Check{
 	{What: "C compiler", Look: host.Compiler},
 	{What: "Go toolchain", Look: host.Program("only building the workbench itself needs it", "version", "go")},
 	{What: "GPU", Look: host.GPU},
+	{What: "CUDA libraries", Look: host.CUDALibraries},
 	{What: "CUDA compiler", Look: host.Optional(host.Program("", "--version", "nvcc"))},
 	{What: "Python", Look: host.Program("only Jupyter and the comparisons with other runtimes need it", "--version", "python3", "python")},
 	{What: "Jupyter", Look: jupyter},

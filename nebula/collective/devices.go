@@ -9,6 +9,7 @@ import (
 
 	"forgekernel/forge/backend/cuda/driver"
 	"forgekernel/forge/backend/cuda/nccl"
+	"forgekernel/forge/backend/cuda/preflight"
 	"forgekernel/forge/tensor"
 )
 
@@ -33,34 +34,24 @@ func OverDevices(ctx context.Context, g Group, device *driver.Context) (Group, e
 	return d, nil
 }
 
-// hello is what rank 0 tells the others: the ID in words, and 1 if devices are to
-// exchange through memory of the host.
-const (
-	idWords    = len(nccl.ID{}) / 4
-	helloWords = idWords + 1
-)
-
 func overDevices(ctx context.Context, g Group, device *driver.Context) (*devices, error) {
 	lib, err := nccl.Open()
 	if err != nil {
 		return nil, err
 	}
-	hello := make([]int32, helloWords)
-	if g.Rank() == 0 {
-		if err := introduce(lib, hello); err != nil {
+	if v := preflight.Remembered(); v != nil && !v.Direct {
+		if err := nccl.DisableP2P(); err != nil {
 			return nil, err
 		}
 	}
-	t, err := tensor.From([]int{helloWords}, hello)
-	if err != nil {
-		return nil, err
-	}
-	if err := g.Broadcast(ctx, 0, t); err != nil {
-		return nil, err
-	}
 	var id nccl.ID
-	for i, word := range t.Int32()[:idWords] {
-		binary.LittleEndian.PutUint32(id[4*i:], uint32(word))
+	if g.Rank() == 0 {
+		if id, err = lib.NewID(); err != nil {
+			return nil, err
+		}
+	}
+	if id, err = shareID(ctx, g, id); err != nil {
+		return nil, err
 	}
 	comm, err := lib.Join(ctx, device, id, g.Rank(), g.Size())
 	if err != nil {
@@ -69,16 +60,21 @@ func overDevices(ctx context.Context, g Group, device *driver.Context) (*devices
 	return &devices{g, comm}, nil
 }
 
-// introduce makes what rank 0 tells.
-func introduce(lib *nccl.Library, hello []int32) error {
-	id, err := lib.NewID()
+// shareID gives all ranks the ID that rank 0 has made.
+func shareID(ctx context.Context, g Group, id nccl.ID) (nccl.ID, error) {
+	t, err := tensor.Zeros(tensor.I32, len(id)/4)
 	if err != nil {
-		return err
+		return id, err
 	}
-	for i := range idWords {
-		hello[i] = int32(binary.LittleEndian.Uint32(id[4*i:]))
+	words := t.Int32()
+	for i := range words {
+		words[i] = int32(binary.LittleEndian.Uint32(id[4*i:]))
 	}
-	return nil
+	err = g.Broadcast(ctx, 0, t)
+	for i, word := range words {
+		binary.LittleEndian.PutUint32(id[4*i:], uint32(word))
+	}
+	return id, err
 }
 
 // NCCL is the communicator, for programs.

@@ -67,7 +67,7 @@ func (g *group) await(l *link, p *side, seen uint32) error {
 	}
 	g.waiting.Store(int32(l.rank) + 1)
 	defer g.waiting.Store(0)
-	limit := g.begun.Add(g.options.Timeout)
+	limit := g.begun.Add(g.timeout())
 	if d, ok := g.ctx.Deadline(); ok && d.Before(limit) {
 		limit = d
 	}

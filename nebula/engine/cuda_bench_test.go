@@ -42,6 +42,11 @@ func llamaShape(hidden, layers, heads, ff int, tied bool) model.Config {
 	}
 }
 
+// shapesOfLlama are those that decodes are measured with.
+var shapesOfLlama = map[string]model.Config{
+	"1B": llamaShape(2048, 16, 32, 8192, true), "8B": llamaShape(4096, 32, 32, 14336, false),
+}
+
 // TestGPU compares small models on a GPU with the reference.
 func TestGPU(t *testing.T) {
 	for _, c := range []model.Config{tinyConfig(), llamaConfig()} {
@@ -66,14 +71,11 @@ func TestGPU(t *testing.T) {
 // weights from a seed, and reports the share of the device's copy bandwidth that reading
 // the weights takes. FORGE_SHAPES picks some of the shapes.
 func BenchmarkGPUDecode(b *testing.B) {
-	shapes := map[string]model.Config{
-		"1B": llamaShape(2048, 16, 32, 8192, true), "8B": llamaShape(4096, 32, 32, 14336, false),
-	}
 	for _, name := range []string{"1B", "8B"} {
 		if pick := os.Getenv("FORGE_SHAPES"); pick != "" && !strings.Contains(pick, name) {
 			continue
 		}
-		b.Run(name, func(b *testing.B) { benchmarkGPUDecode(b, shapes[name]) })
+		b.Run(name, func(b *testing.B) { benchmarkGPUDecode(b, shapesOfLlama[name]) })
 	}
 }
 
@@ -86,7 +88,23 @@ func benchmarkGPUDecode(b *testing.B, c model.Config) {
 		b.Fatal(err)
 	}
 	defer m.Close()
-	l, err := Local(b.Context(), m, shard.Layout{TP: 1, PP: 1}, LocalOptions{Backend: device, Options: Options{DType: tensor.BF16, Context: 2048, MaxRows: 1}, Deadline: time.Minute})
+	options := Options{DType: tensor.BF16, Context: 2048, MaxRows: 1}
+	r := &rank{model: m, place: shard.Single(), sizes: options.sizes(shard.Layout{TP: 1, PP: 1}, c)}
+	if _, err := m.Graph(r.form(bucket{1, 1, true})); err != nil {
+		b.Fatal(err)
+	}
+	fmt.Fprintf(os.Stderr, "weights made in %v\n", time.Since(start).Round(time.Millisecond))
+	for _, overlap := range []bool{false, true} {
+		b.Run(fmt.Sprintf("overlap=%v", overlap), func(b *testing.B) {
+			device.Overlap = overlap
+			decodeGPU(b, device, m, options, copied)
+		})
+	}
+}
+
+func decodeGPU(b *testing.B, device *cuda.Backend, m *model.Model, options Options, copied float64) {
+	c, start := m.Config, time.Now()
+	l, err := Local(b.Context(), m, shard.Layout{TP: 1, PP: 1}, LocalOptions{Backend: device, Options: options, Deadline: time.Minute})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -98,7 +116,7 @@ func benchmarkGPUDecode(b *testing.B, c model.Config) {
 	d := newDecoder(b, l)
 	d.step(b)
 	constants, held := device.Shared()
-	b.Logf("ready after %v: %d constants of %s on the device; copies within it move %.0f GB/s", time.Since(start).Round(time.Millisecond), constants, display.FormatBytes(held), copied/1e9)
+	fmt.Fprintf(os.Stderr, "ready after %v: %d constants of %s on the device; copies within it move %.0f GB/s\n", time.Since(start).Round(time.Millisecond), constants, display.FormatBytes(held), copied/1e9)
 	for d.pos < 128 {
 		d.step(b)
 	}
@@ -124,7 +142,9 @@ func benchmarkGPUDecode(b *testing.B, c model.Config) {
 	b.ReportMetric(1e3*middle(alone), "ms/program")
 	b.ReportMetric(100*float64(streamed)/middle(steps)/copied, "%copy")
 	b.ReportMetric(100*float64(streamed)/middle(alone)/copied, "%copy/program")
-	profileGPU(b, l)
+	if !device.Overlap {
+		profileGPU(b, l)
+	}
 }
 
 // copyBandwidth is bytes read and written in a second by copies within a device.
@@ -213,5 +233,5 @@ func profileGPU(b *testing.B, l *Leader) {
 		text += fmt.Sprintf("%5.1f%% %9.1f us %4d x %7.2f us %6.0f GB/s  %s\n", 100*float64(e.took)/float64(sum), e.took.Seconds()*1e6, e.count,
 			e.took.Seconds()*1e6/float64(e.count), float64(e.bytes)/e.took.Seconds()/1e9, e.kind)
 	}
-	b.Log(text)
+	fmt.Fprint(os.Stderr, text) // the log of a benchmark is cut
 }

@@ -39,7 +39,7 @@ func single() backend.Backend {
 
 func local(t testing.TB, m *model.Model, tp, pp int, o LocalOptions) *Leader {
 	t.Helper()
-	if o.Backend == nil {
+	if o.Backend == nil && o.Backends == nil {
 		o.Backend = single()
 	}
 	l, err := Local(t.Context(), m, shard.Layout{TP: tp, PP: pp}, o)

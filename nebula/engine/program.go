@@ -164,7 +164,7 @@ func (p *program) fill(rows []Row, of []int) {
 	}
 }
 
-// newLogits is room for logits that the caller of Wait gets.
+// newLogits is room for logits.
 func (p *program) newLogits() (*tensor.Tensor, error) {
 	return tensor.Zeros(tensor.F32, p.exe.Graph().Outputs[0].Spec.Shape...)
 }

@@ -1,11 +1,13 @@
 package job
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"forgekernel/forge"
 	"forgekernel/forge/backend"
+	"forgekernel/forge/backend/cuda/preflight"
 )
 
 // cudaBackend is the name of the backend whose ranks have a GPU each.
@@ -53,4 +55,18 @@ func (s Spec) checkDevices(ranks int) error {
 		return fmt.Errorf("each rank has a GPU of its own, rank 0 the first: %d ranks need as many, and this process may use %d (CUDA_VISIBLE_DEVICES says which)", ranks, n)
 	}
 	return nil
+}
+
+// Preflight is the command that starts a process of package preflight. A program that
+// serves as one sets it; without it nothing is found out about the GPUs of a host.
+var Preflight []string
+
+// preflight finds out, on the first rank of a host, how its GPUs exchange tensors. The
+// other ranks wait for this one to meet them.
+func (s Spec) preflight(local int) error {
+	if s.Backend != cudaBackend || s.Layout.Ranks() < 2 || local != 0 || Preflight == nil {
+		return nil
+	}
+	_, err := preflight.Check(context.Background(), Preflight...)
+	return err
 }

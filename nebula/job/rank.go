@@ -87,6 +87,9 @@ func (w *rank) open() (err error) {
 	if w.member.Backend, err = s.backend(w.member.Threads, job.LocalRank); err != nil {
 		return err
 	}
+	if err := s.preflight(job.LocalRank); err != nil {
+		return err
+	}
 	host, err := job.Host()
 	w.config = mesh.Config{
 		Job: job.ID, Token: []byte(w.place.Token), Epoch: job.Epoch, Rank: job.Rank, Size: job.Size, Address: host, Digest: s.digest(),
@@ -123,12 +126,12 @@ func (w *rank) work(ctx context.Context, tasks map[string]serve.Task) (*serve.Lo
 		defer w.close()
 		return nil, engine.Serve(ctx, w.member, w.links[0])
 	}
-	e, err := engine.Lead(ctx, w.member, w.links, w.spec.Engine)
+	e, err := engine.Lead(ctx, w.member, w.links, w.spec.engine())
 	if err != nil {
 		w.close()
 		return nil, err
 	}
-	l, err := serve.NewLocal(e, w.spec.scheduling(), tasks)
+	l, err := serve.NewLocal(e, w.spec.scheduling(w.member.Threads), tasks)
 	if err != nil {
 		e.Close()
 		w.close()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"forgekernel/forge/backend/interp"
@@ -96,6 +97,7 @@ func randomInputs(t *testing.T, source string, integers map[string][]int64) []*t
 // blocks of rows and keys.
 func TestAttentionCandidates(t *testing.T) {
 	b := device(t)
+	t.Parallel()
 	for d, limit := range limits {
 		for _, c := range []struct {
 			h, g, q, keys, d int
@@ -117,6 +119,7 @@ func TestAttentionCandidates(t *testing.T) {
 			source := fmt.Sprintf("graph f(%%q: %[1]v[2,%[2]d,%[4]d,%[6]d], %%k: %[1]v[2,%[3]d,%[5]d,%[6]d], %%v: %[1]v[2,%[3]d,%[5]d,%[6]d]%[7]s) {\n %%y: %[1]v[2,%[2]d,%[4]d,%[6]d] = sdpa %%q, %%k, %%v%[8]s %[9]s\n return %%y\n}",
 				d, c.h, c.g, c.q, c.keys, c.d, mask, operand, c.attrs)
 			t.Run(fmt.Sprintf("%v/%d_%d_%d_%d_%d", d, c.h, c.g, c.q, c.keys, c.d), func(t *testing.T) {
+				t.Parallel()
 				onEach(t, b, source, "y", limit, randomInputs(t, source, nil))
 			})
 		}
@@ -152,7 +155,7 @@ func TestExcludedValues(t *testing.T) {
 	}
 }
 
-func parse(t *testing.T, source string) *ir.Graph {
+func parse(t testing.TB, source string) *ir.Graph {
 	t.Helper()
 	g, err := ir.Parse(op.Registry, source)
 	if err != nil {
@@ -189,6 +192,15 @@ func decodeSource(d tensor.DType, rows, tokens, heads, groups, channels int) str
 }`, d, rows, tokens, heads, groups, channels, (heads+2*groups)*channels, heads*channels, groups*channels, (heads+groups)*channels)
 }
 
+// contiguousSource is the same with a cache of 256 positions for each row.
+func contiguousSource(d tensor.DType, rows, tokens, heads, groups, channels int) string {
+	return strings.NewReplacer(
+		fmt.Sprintf("[40,%d,16,%d]", groups, channels), fmt.Sprintf("[%d,%d,256,%d]", rows, groups, channels),
+		fmt.Sprintf(", %%table: i32[%d,16]", rows), "", ", %table, %pos", ", %pos",
+		"paged_kv_append", "kv_append", "paged_attention", "cached_attention",
+	).Replace(decodeSource(d, rows, tokens, heads, groups, channels))
+}
+
 // decodeIntegers are positions and blocks of two rows.
 func decodeIntegers(rows, tokens int) map[string][]int64 {
 	table := make([]int64, 16*rows)
@@ -206,6 +218,7 @@ func decodeIntegers(rows, tokens int) map[string][]int64 {
 // widens its result, with float64.
 func TestDecodeStep(t *testing.T) {
 	b := device(t)
+	t.Parallel()
 	for d, limit := range limits {
 		if d == tensor.F64 {
 			continue // its cast rounds to f32 and is none
@@ -215,6 +228,9 @@ func TestDecodeStep(t *testing.T) {
 		} {
 			source := decodeSource(d, c.rows, c.tokens, c.heads, c.groups, c.channels)
 			t.Run(fmt.Sprintf("%v/%+v", d, c), func(t *testing.T) {
+				t.Parallel()
+				onEach(t, b, source, "a", max(limit, 1e-5), randomInputs(t, source, decodeIntegers(c.rows, c.tokens)))
+				source := contiguousSource(d, c.rows, c.tokens, c.heads, c.groups, c.channels)
 				onEach(t, b, source, "a", max(limit, 1e-5), randomInputs(t, source, decodeIntegers(c.rows, c.tokens)))
 			})
 		}

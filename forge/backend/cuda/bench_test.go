@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 // eachModel compiles the models of the suite.
 func eachModel(b *testing.B, f func(b *testing.B, x *Executable, in, out []*tensor.Tensor)) {
 	d := device(b)
+	d.Overlap = os.Getenv("FORGE_OVERLAP") != ""
 	for _, name := range suite.Names() {
 		b.Run(strings.ReplaceAll(name, "/", "-"), func(b *testing.B) {
 			g, err := suite.Build(name)

@@ -2,8 +2,16 @@
 //
 // Each node is lowered to kernels by package loop, which are printed as CUDA C. The
 // operations in it are the text that backend cpu compiles, so that elementwise results
-// are equal to the interpreter's bit by bit. Package nvrtc makes machine code of the
-// program for one architecture, and package driver runs it.
+// are equal to the interpreter's bit by bit; elementary functions of f64 are those of
+// CUDA's library. Templates make better kernels of some nodes than loops are: products
+// from package gemm, attention from package attention. What a decoder does with new
+// tokens before attention, rotary positions and the writing to caches, is one kernel for
+// all of its nodes. Package nvrtc makes machine code of the program for one architecture,
+// and package driver runs it.
+//
+// A thread of a loop nest takes as many neighbours as fill 16 bytes. A row that is folded,
+// as of a norm or a softmax, stays in the registers of a warp or a block, and long lines
+// are folded in two passes.
 //
 // The memory of a run is one piece of the device, with all values where package plan
 // puts them, and pinned memory of the host for inputs and outputs. The copies and
@@ -14,19 +22,24 @@
 // run, such as an index out of range, touches nothing out of bounds; the interpreter
 // then tells the error, which so reads the same on every backend.
 //
-// Sums run in a fixed order, which is that of the reference in f64. A bias is where the
-// sum of a contraction begins.
+// Sums run in an order that depends on the program and the device alone, and errors are
+// within those that package bound allows, also in f64. A bias is where the sum of a
+// contraction begins.
 package cuda
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/cuda/driver"
 	"forgekernel/forge/backend/cuda/nvrtc"
+	"forgekernel/forge/backend/cuda/tuning"
 	"forgekernel/forge/backend/triton/compile"
 	"forgekernel/forge/ir"
 )
@@ -42,6 +55,11 @@ type Backend struct {
 	MaxBytes int64
 	// Select picks among the kernels that nodes can have; nil takes the first of each.
 	Select Selector
+	// Overlap lets a kernel get ready while the one before it runs, where the device can.
+	Overlap bool
+	// Choose gives the record of tuning for a program that is described by the shapes of
+	// its nodes, nil for none; it is not asked when there is a selector.
+	Choose func(m tuning.Machine, shapes []string) *tuning.Record
 	// Triton compiles what a selector may pick besides. It is asked when there is a
 	// selector; nil offers no such kernels.
 	Triton func() (*compile.Compiler, error)
@@ -110,14 +128,19 @@ func (b *Backend) Name() string { return "cuda" }
 
 // Compile prints a graph, compiles it and loads it.
 func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, error) {
-	p, err := newProgram(b.unit(), g, b.MaxBytes, b.Select)
+	u := b.unit()
+	choose, err := b.selector(u, g)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.compileTriton(ctx); err != nil {
+	p, err := newProgram(u, g, b.MaxBytes, choose)
+	if err != nil {
 		return nil, err
 	}
-	cubin, err := b.Compiler.Cubin(ctx, p.unit.source())
+	if errs, err := u.compileTriton(ctx, p); err != nil || errs[0] != nil {
+		return nil, errors.Join(err, errors.Join(errs...))
+	}
+	cubin, err := b.Compiler.Cubin(ctx, u.source())
 	if err != nil {
 		return nil, err
 	}
@@ -127,10 +150,29 @@ func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable,
 // unit is an empty file for the device.
 func (b *Backend) unit() *unit {
 	u := newUnit(targetOf(b.Context.Device))
+	u.target.overlap = b.Overlap
 	if b.Select != nil {
-		u.triton = b.Triton
+		u.offer(byLibrary(b.Context))
+		u.offerTriton(b.Triton)
 	}
 	return u
+}
+
+// CompileAll compiles several graphs at once, as many as there are processors. The
+// error is the first in their order.
+func (b *Backend) CompileAll(ctx context.Context, graphs ...*ir.Graph) ([]backend.Executable, error) {
+	list, errs := make([]backend.Executable, len(graphs)), make([]error, len(graphs))
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var all sync.WaitGroup
+	for i, g := range graphs {
+		all.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			list[i], errs[i] = b.Compile(ctx, g)
+		})
+	}
+	all.Wait()
+	return list, cmp.Or(errs...)
 }
 
 // Source is the CUDA C of a graph for an architecture, which needs no device.

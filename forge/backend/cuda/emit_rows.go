@@ -65,7 +65,12 @@ func (n *nestEmitter) rows() *rowEmitter {
 }
 
 // blockOf is the threads of a block: some rows of a warp, or one of more.
-func (r *rowEmitter) blockOf() int { return max(r.group, 128) }
+func (r *rowEmitter) blockOf() int {
+	if r.group > 32 {
+		return r.group
+	}
+	return 128
+}
 
 // plain reports whether stages fold and store rows without conditions, guards and indices
 // that are read, and at least one folds.

@@ -105,7 +105,8 @@ func (x *Executable) work(ctx context.Context, f *frame, lap func(i int) error) 
 				return err
 			}
 		}
-		if err := x.put(ctx, f, i); err != nil {
+		early := i > 0 && lap == nil && x.unit.target.early() && x.steps[i-1].waits()
+		if err := x.put(ctx, f, i, early); err != nil {
 			return err
 		}
 	}
@@ -151,8 +152,13 @@ func (x *Executable) bring(f *frame) error {
 	return nil
 }
 
-// put puts one step into the stream.
-func (x *Executable) put(ctx context.Context, f *frame, i int) error {
+// waits reports whether a step is a kernel that waits for those before it: those in CUDA C
+// do, and others may not.
+func (s *step) waits() bool { return s.call == nil && s.machine == nil }
+
+// put puts one step into the stream. It may begin early where the one before is a kernel
+// that waits, too, and so ends after all before it.
+func (x *Executable) put(ctx context.Context, f *frame, i int, early bool) error {
 	s := &x.steps[i]
 	words := make([]uint64, 0, len(s.args)+2)
 	for _, at := range s.args {
@@ -166,7 +172,7 @@ func (x *Executable) put(ctx context.Context, f *frame, i int) error {
 	} else {
 		words = append(words, fault, uint64(i))
 	}
-	grid := driver.Grid{Blocks: s.grid, Threads: s.threads, Shared: uint32(s.shared)}
+	grid := driver.Grid{Blocks: s.grid, Threads: s.threads, Shared: uint32(s.shared), Early: early && s.waits()}
 	return f.stream.Launch(x.device.functions[i], grid, driver.NewArguments(words...))
 }
 

@@ -30,7 +30,7 @@ func List(g *ir.Graph, arch string, candidate int) (*backend.Listing, error) {
 	l.Code = p.unit.source().Text
 	texts := make(map[string]string)
 	for text, name := range p.unit.known {
-		texts[name] = strings.ReplaceAll(text, placeholder, name)
+		texts[name] = strings.ReplaceAll(entering(text), placeholder, name)
 	}
 	for _, s := range p.steps {
 		if s.call != nil {

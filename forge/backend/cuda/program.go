@@ -21,10 +21,14 @@ type program struct {
 	steps   []step
 	kernels []backend.Kernel
 	canFail bool
+	// absent says of nodes which templates refused them, and why.
+	absent  map[*ir.Node][]string
 	covered map[*ir.Node]*ir.Node       // nodes that the pieces of an earlier one compute
 	moved   map[*ir.Value]planned.Place // values that stand elsewhere than the plan says
 	uses    map[*ir.Value]int           // how often values are read, and returned
-	appends map[*ir.Node]*appending     // by the first of the nodes
+	appends map[*ir.Node]*appending     // by the last of the nodes
+	gates   map[*ir.Node]*ir.Node       // by a product, what multiplies it
+	rooms   rooms                       // of moved values
 	// The most that the scratch memory and the counters of a node need, in bytes.
 	scratch, counters int64
 }
@@ -52,9 +56,13 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 	if err != nil {
 		return nil, err
 	}
-	p := &program{Program: laid, unit: u, choose: choose, covered: make(map[*ir.Node]*ir.Node), moved: make(map[*ir.Value]planned.Place)}
+	p := &program{
+		Program: laid, unit: u, choose: choose, absent: make(map[*ir.Node][]string),
+		covered: make(map[*ir.Node]*ir.Node), moved: make(map[*ir.Value]planned.Place),
+	}
 	p.countUses()
-	p.appends = p.findAppends()
+	p.findAppends()
+	p.findGates()
 	if choose == nil {
 		p.choose = first
 	}
@@ -68,7 +76,11 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 			told.Reason = fmt.Sprintf("the kernel of %v computes it too", by.Out[0])
 		}
 		if told.Reason == "" {
-			if told.Kernel, told.Reason, err = p.addNode(n); err != nil {
+			add := func() (kernel, reason string, err error) { return p.addNode(n) }
+			if a := p.appends[n]; a != nil {
+				add = func() (kernel, reason string, err error) { return p.addAppending(a) }
+			}
+			if told.Kernel, told.Reason, err = add(); err != nil {
 				missing.Reasons = append(missing.Reasons, fmt.Sprintf("%v = %s: %v", n.Out[0], n.Op.Name, err))
 			}
 		}
@@ -90,11 +102,10 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 
 // addNode adds the steps of a node, and says what they are and why.
 func (p *program) addNode(n *ir.Node) (kernel, reason string, err error) {
-	list, reasons := p.choices(n)
-	foreign, without := p.tritonChoices(n)
-	if without != "" {
-		reasons = append(reasons, without)
-	}
+	list, reasons := p.ask(templates, n)
+	foreign, without := p.ask(p.unit.beside, n)
+	reasons = append(reasons, without...)
+	p.absent[n] = reasons
 	if len(list)+len(foreign) == 0 {
 		return p.addLoops(n, strings.Join(reasons, "; "))
 	}
@@ -167,6 +178,7 @@ func (p *program) countUses() {
 // addLoops adds the steps of a node as loops.
 func (p *program) addLoops(n *ir.Node, why string) (kernel, reason string, err error) {
 	kernels, err := loop.LowerWide(n, p.Strides)
+	kernels = p.withGate(n, kernels)
 	if err != nil {
 		return "", "", refused(err, why)
 	}
@@ -175,7 +187,7 @@ func (p *program) addLoops(n *ir.Node, why string) (kernel, reason string, err e
 		return "", "", err
 	}
 	locals := make(map[*loop.Local]planned.Place)
-	for _, k := range kernels {
+	for _, k := range p.unit.target.inPasses(kernels) {
 		var args []planned.Place
 		for _, q := range k.Params {
 			if q.Value != nil {

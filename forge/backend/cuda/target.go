@@ -11,8 +11,9 @@ import (
 // target is what kernels are made for.
 type target struct {
 	capability driver.Capability
-	sms        int // streaming multiprocessors
-	shared     int // bytes of shared memory that a block may ask for
+	sms        int  // streaming multiprocessors
+	shared     int  // bytes of shared memory that a block may ask for
+	overlap    bool // a kernel may get ready while the one before it runs
 }
 
 // targetOf is that of a device.
@@ -23,7 +24,8 @@ func targetOf(d *driver.Device) target {
 // architectures are the largest devices of the architectures that package nvrtc names, for
 // sources that are made without a device.
 var architectures = []target{
-	{75, 72, 64 << 10}, {80, 108, 163 << 10}, {86, 84, 99 << 10}, {89, 142, 99 << 10}, {90, 132, 227 << 10},
+	{capability: 75, sms: 72, shared: 64 << 10}, {capability: 80, sms: 108, shared: 163 << 10}, {capability: 86, sms: 84, shared: 99 << 10},
+	{capability: 89, sms: 142, shared: 99 << 10}, {capability: 90, sms: 132, shared: 227 << 10},
 }
 
 // parseTarget reads "sm_90" or "sm_90a".
@@ -45,3 +47,6 @@ func parseTarget(arch string) (target, error) {
 	best.capability = driver.Capability(capability)
 	return best, nil
 }
+
+// early reports whether a kernel can get ready while the one before it runs.
+func (t target) early() bool { return t.overlap && t.capability >= 90 }

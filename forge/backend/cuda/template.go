@@ -50,6 +50,8 @@ type piece struct {
 	// specific says that the text has instructions of one architecture alone, so that
 	// the file is compiled for sm_90a in place of sm_90.
 	specific bool
+	// enters says that the kernel does what ENTER does where it wants to, later than first.
+	enters bool
 	// canFault says that the kernel may call FAULT.
 	canFault bool
 	// call is a library's part instead of a kernel; nil for kernels. It only puts work
@@ -108,8 +110,8 @@ type Selector func(n *ir.Node, list []Candidate) (pick int, why string)
 // first is the selector of defaults.
 func first(*ir.Node, []Candidate) (int, string) { return 0, "" }
 
-// choices asks the templates about a node. The reasons are of those that refused.
-func (p *program) choices(n *ir.Node) (list []choice, reasons []string) {
+// ask asks templates about a node. The reasons are of those that refused.
+func (p *program) ask(templates []template, n *ir.Node) (list []choice, reasons []string) {
 	for _, t := range templates {
 		more, why := t(p, n)
 		list = append(list, more...)

@@ -13,22 +13,31 @@ import (
 	"forgekernel/forge/loop"
 )
 
+// tritonPrefix begins the names of candidates that Triton compiles.
+const tritonPrefix = "Triton, "
+
 // machine is machine code of a piece that another compiler than NVRTC makes. It is
 // loaded by itself, beside the program's.
 type machine struct {
 	job  compile.Job
-	made compile.Binary // empty until [program.compileTriton]
+	made compile.Binary // empty until [unit.compileTriton]
 }
 
 // openTriton finds Triton once for the process.
 var openTriton = sync.OnceValues(func() (*compile.Compiler, error) { return compile.Open(context.Background()) })
 
-// tritonChoices are the kernels of Triton for a node, which stand behind the loop nest:
-// none of them is ever the default. The reason is why there are none.
-func (p *program) tritonChoices(n *ir.Node) (list []choice, why string) {
-	if p.unit.triton == nil {
-		return nil, ""
+// offer adds ways to run nodes.
+func (u *unit) offer(t template) { u.beside = append(u.beside, t) }
+
+// offerTriton adds the kernels of Triton; nil for none.
+func (u *unit) offerTriton(open func() (*compile.Compiler, error)) {
+	if u.triton = open; open != nil {
+		u.offer((*program).tritonChoices)
 	}
+}
+
+// tritonChoices is the template of kernels of Triton.
+func (p *program) tritonChoices(n *ir.Node) (list []choice, why string) {
 	if _, err := p.unit.triton(); err != nil {
 		return nil, err.Error()
 	}
@@ -56,7 +65,7 @@ func (p *program) tritonChoices(n *ir.Node) (list []choice, why string) {
 		var c choice
 		for j, t := range written {
 			at := min(i, len(t.Candidates)-1)
-			c.name = "Triton, " + t.Candidates[at].String()
+			c.name = tritonPrefix + t.Candidates[at].String()
 			c.pieces = append(c.pieces, p.tritonPiece(kernels[j], t, at))
 		}
 		c.reason = "written for Triton"
@@ -96,38 +105,52 @@ func (p *program) tritonPiece(k *loop.Kernel, t *triton.Kernel, candidate int) p
 	}
 }
 
-// compileTriton has Triton compile the steps that are its own, all at once. A kernel
-// that was picked and cannot be compiled is an error.
-func (p *program) compileTriton(ctx context.Context) error {
+// compileTriton has Triton compile the steps of programs that are its own, all at once.
+// The errors are those of the programs, by index: a kernel that was picked and cannot be
+// compiled is one.
+func (u *unit) compileTriton(ctx context.Context, programs ...*program) ([]error, error) {
 	var jobs []compile.Job
-	var steps []*step
-	for i := range p.steps {
-		if s := &p.steps[i]; s.machine != nil {
-			jobs, steps = append(jobs, s.machine.job), append(steps, s)
+	for _, p := range programs {
+		for _, s := range p.steps {
+			if s.machine != nil {
+				jobs = append(jobs, s.machine.job)
+			}
 		}
 	}
+	errs := make([]error, len(programs))
 	if jobs == nil {
-		return nil
+		return errs, nil
 	}
-	c, err := p.unit.triton()
+	c, err := u.triton()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	made, err := c.Compile(ctx, jobs, int(p.unit.target.capability))
+	made, err := c.Compile(ctx, jobs, int(u.target.capability))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for i, b := range made {
-		s := steps[i]
-		switch {
-		case b.Error != "":
-			return fmt.Errorf("%v: Triton refuses its kernel: %s", s, b.Error)
-		case b.Shared > p.unit.target.shared:
-			return fmt.Errorf("%v: its kernel of Triton wants %d KiB of shared memory, and a block of the device may have %d", s, b.Shared>>10, p.unit.target.shared>>10)
+	for i, p := range programs {
+		for j := range p.steps {
+			if s := &p.steps[j]; s.machine != nil {
+				errs[i] = errors.Join(errs[i], s.take(made[0], u.target.shared))
+				made = made[1:]
+			}
 		}
-		s.machine.made = b
-		s.threads, s.shared = [3]uint32{uint32(b.Warps) * 32, 1, 1}, b.Shared
 	}
+	return errs, nil
+}
+
+// take is what Triton made of a step, of whose blocks each may have so many bytes of
+// shared memory.
+func (s *step) take(b compile.Binary, shared int) error {
+	switch {
+	case b.Error != "":
+		return fmt.Errorf("%v: Triton refuses its kernel: %s", s, b.Error)
+	case b.Shared > shared:
+		return fmt.Errorf("%v: its kernel of Triton wants %d KiB of shared memory, and a block of the device may have %d", s, b.Shared>>10, shared>>10)
+	}
+	s.machine.made = b
+	s.threads, s.launch.shared = [3]uint32{uint32(b.Warps) * 32, 1, 1}, b.Shared
 	return nil
 }
 

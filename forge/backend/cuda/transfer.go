@@ -34,7 +34,7 @@ func transfers(p *program, n *ir.Node) ([]choice, string) {
 	if n.Op.Class != ir.Transfer {
 		return nil, ""
 	}
-	e := &exchange{program: p, node: n, name: n.Str("group"), size: n.Int("size")}
+	e := &exchange{program: p, node: n, name: n.Str("group"), size: n.Int("size"), pieces: []piece{}}
 	if err := e.build(); err != nil {
 		return nil, err.Error()
 	}

@@ -15,8 +15,9 @@ type unit struct {
 	known    map[string]string // the names of kernels, by text
 	shared   map[string]bool   // blocks that are there
 	specific bool              // it has instructions of one architecture alone
-	// triton offers kernels of Triton beside those of the file; nil for none.
-	triton func() (*compile.Compiler, error)
+	// beside offers more ways to run nodes, none of which is ever the default.
+	beside []template
+	triton func() (*compile.Compiler, error) // of kernels that are not of the file
 }
 
 func newUnit(t target) *unit {
@@ -39,9 +40,23 @@ func (u *unit) add(op string, k piece) string {
 	if !known {
 		name = fmt.Sprintf("%s_%d", op, len(u.known))
 		u.known[k.text] = name
-		u.text.WriteString("\n" + strings.ReplaceAll(k.text, placeholder, name))
+		text := k.text
+		if !k.enters {
+			text = entering(text)
+		}
+		u.text.WriteString("\n" + strings.ReplaceAll(text, placeholder, name))
 	}
 	return name
+}
+
+// entering is a kernel that begins with what all kernels do: see ENTER in elements.cu.
+func entering(text string) string {
+	head := strings.Index(text, placeholder+"(")
+	if body := strings.IndexByte(text[max(head, 0):], '{'); head >= 0 && body >= 0 {
+		at := head + body + 1
+		return text[:at] + " ENTER;" + text[at:]
+	}
+	return text
 }
 
 // arch is the architecture to compile for.

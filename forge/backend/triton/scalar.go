@@ -28,6 +28,7 @@ var functions = map[loop.Opcode]map[tensor.DType]string{
 	"exp": {tensor.F32: "exp"}, "log": {tensor.F32: "log"}, "tanh": {tensor.F32: "tanh"}, "erf": {tensor.F32: "erf"},
 	"sigmoid": {tensor.F32: "sigmoid"}, "silu": {tensor.F32: "silu"}, "gelu": {tensor.F32: "gelu"},
 	"gelu_tanh": {tensor.F32: "gelu_tanh"}, "atan": {tensor.F32: "atan"},
+	"sin": {tensor.F32: "sin"}, "cos": {tensor.F32: "cos"}, "pow": {tensor.F32: "pow"},
 	loop.Odd: {tensor.F64: "odd_f64", tensor.I64: "odd_i64", tensor.I32: "odd_i32"},
 }
 

@@ -30,6 +30,7 @@ var measurable = []struct {
 type bench struct {
 	program
 	suite    []string
+	floats   string // the type of floats in models of the suite
 	device   string
 	backends []string
 	variants []string
@@ -77,6 +78,7 @@ The peers run in the Python environment that "make peers" sets up.`,
 func (b *bench) benchFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&b.suite, "suite", nil, "models to measure in place of a file: "+strings.Join(suiteNames(), ", ")+", or the name of one")
+	flags.StringVar(&b.floats, "dtype", "f32", "the type of floats in models of the suite: f32, f16, bf16 or f64")
 	b.bindingFlags(cmd)
 	flags.StringVar(&b.inputs, "inputs", "", "an .npz archive with the inputs of a file, in place of random ones")
 	flags.IntVar(&b.iters, "iters", 50, "samples of each candidate on a file; 0 means 1")
@@ -116,6 +118,8 @@ func (b *bench) check(cmd *cobra.Command, args []string) error {
 		return errors.New("--iters, --inputs, --shapes, --dim, --value and --entry are for a FILE; a suite has --repeats")
 	case given("inputs") && given("seed"):
 		return errors.New("--seed makes inputs and --inputs reads them: give one")
+	case !given("suite") && given("dtype"):
+		return errors.New("--dtype is for a --suite; a FILE says its types itself")
 	case !given("suite") && given("repeats"):
 		return errors.New("--repeats is for a --suite; a FILE has --iters")
 	case b.settings.Samples < 0 || b.settings.Warmup < 0:
@@ -140,7 +144,7 @@ func (b *bench) run(cmd *cobra.Command, args []string) (err error) {
 		return usageError{err}
 	}
 	if b.peers != "" {
-		names, err := benchmarks.ParseNames(b.peers)
+		names, err := benchmarks.ParseNames(b.peers, benchmarks.Device(b.device))
 		if err != nil {
 			return usageError{fmt.Errorf("--peers: %w", err)}
 		}

@@ -54,17 +54,21 @@ func (b *bench) subjects(ctx context.Context, args []string) ([]*capture.Subject
 		return []*capture.Subject{s}, err
 	}
 	var list []*capture.Subject
+	floats, known := tensor.ParseDType(b.floats)
+	if !known {
+		return nil, usageError{fmt.Errorf("--dtype: there is no type %q", b.floats)}
+	}
 	for _, name := range b.suite {
 		names, err := models(name)
 		if err != nil {
 			return nil, usageError{err}
 		}
 		for _, model := range names {
-			g, err := suite.Build(model)
+			g, err := suite.BuildIn(model, floats)
 			if err != nil {
-				return nil, err
+				return nil, usageError{fmt.Errorf("--dtype: %w", err)}
 			}
-			s, err := capture.NewSubject(model, g, b.settings.Seed)
+			s, err := capture.NewSubject(g.Name, g, b.settings.Seed)
 			if err != nil {
 				return nil, err
 			}

@@ -27,7 +27,7 @@ func nebulaCommand() *cobra.Command {
 		},
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true}, // they are those of the command that there is not
 	}
-	cmd.AddCommand(nebulaDoctorCommand(), nebulaPSCommand(), nebulaKillCommand(), nebulaManifestCommand(), nebulaRankCommand(),
+	cmd.AddCommand(nebulaDoctorCommand(), nebulaPSCommand(), nebulaKillCommand(), nebulaManifestCommand(), nebulaRankCommand(), nebulaPreflightCommand(),
 		nebulaGenerateCommand(), nebulaBenchCommand(), nebulaCompareCommand(), nebulaBatchCommand(), nebulaProfileCommand())
 	return cmd
 }

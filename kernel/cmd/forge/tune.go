@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,7 +30,9 @@ type tuning struct {
 // tuned is what tuning a program gave.
 type tuned struct {
 	Program string        `json:"program"`
-	Record  *forge.Tuning `json:"record"`
+	Record  *forge.Tuning `json:"record,omitempty"`
+	// Device is what was measured on a GPU in place of that.
+	Device *forge.DeviceTuning `json:"device,omitempty"`
 	// Retrial is what measuring again showed, if that was asked for.
 	Retrial *tune.Retrial `json:"retrial,omitempty"`
 }
@@ -48,6 +51,9 @@ attention, the width of the vectors and the chunks that threads share. Every
 candidate is first compared with the float64 reference; those that pass are timed in
 turn. The record, with all samples, is kept beside the compiled programs, and
 programs with the same kernels are compiled with it from then on.
+
+With --backend cuda it measures on a GPU the kernels that each node can have: generated
+ones, those of libraries, and those of Triton where python3 or FORGE_TRITON_PYTHON has it.
 
 With --assert P all candidates are measured again afterwards. The exit status is 1
 when a pick then takes more than P percent longer than the best.`,
@@ -76,6 +82,7 @@ when a pick then takes more than P percent longer than the best.`,
 	flags := cmd.Flags()
 	flags.Var((*shapesFlag)(&t.shapes), "shapes", "shapes of the inputs, such as 8x16,16x12,12 (default: those of the annotations)")
 	flags.StringVar(&t.entry, "entry", "", "the function to tune (default: the last)")
+	flags.StringVar(&t.backend, "backend", "cpu", "what is tuned: cpu, cuda or cuda:N")
 	flags.IntVar(&t.threads, "threads", cpu.Cores(), "how many threads may share the work")
 	flags.StringVar(&t.suite, "suite", "", "models of the suite in place of a file: all, mlp, neural, llm or one by name")
 	flags.DurationVar(&t.budget, "budget", tune.DefaultSettings().Budget, "begin no kernel of a program after this time")
@@ -92,6 +99,10 @@ func (t *tuning) validate(args []string) error {
 		return usageError{errors.New("tune takes a file or --suite NAME")}
 	case t.suite != "" && (t.shapes != "" || t.entry != ""):
 		return usageError{errors.New("--shapes and --entry are for files; a model of the suite has its own")}
+	case t.backend != "cpu" && !t.onDevice():
+		return usageError{fmt.Errorf("--backend: cpu, cuda and cuda:N have something to tune, and %s has not", t.backend)}
+	case t.onDevice() && (t.within != 0 || t.figure != ""):
+		return usageError{errors.New("--assert and --figure are for the backend cpu")}
 	case t.budget <= 0:
 		return usageError{fmt.Errorf("--budget: %v is no time", t.budget)}
 	case t.within != 0 && !positive(t.within):
@@ -102,9 +113,11 @@ func (t *tuning) validate(args []string) error {
 	return nil
 }
 
+// onDevice reports whether kernels of a GPU are tuned.
+func (t *tuning) onDevice() bool { return t.backend == "cuda" || strings.HasPrefix(t.backend, "cuda:") }
+
 // all tunes the file or the models.
 func (t *tuning) all(ctx context.Context, args []string) ([]tuned, error) {
-	t.backend = "cpu"
 	if t.suite == "" {
 		compiled, err := t.compile(ctx, args)
 		if err != nil {
@@ -140,6 +153,10 @@ func (t *tuning) one(ctx context.Context, p *forge.Program) (tuned, error) {
 	options := forge.TuneOptions{Budget: t.budget}
 	out := tuned{Program: p.Name()}
 	var err error
+	if p.OnDevice() {
+		out.Device, err = p.TuneOnDevice(ctx, options)
+		return out, err
+	}
 	if out.Record, err = p.TuneContext(ctx, options); err == nil && t.within > 0 {
 		out.Retrial, err = p.Retry(ctx, options, out.Record)
 	}
@@ -169,7 +186,12 @@ func (t *tuning) draw(list []tuned) error {
 
 func printTuned(w io.Writer, list []tuned) error {
 	for i, one := range list {
-		text := one.Record.Text()
+		var text string
+		if one.Device != nil {
+			text = one.Device.Text()
+		} else {
+			text = one.Record.Text()
+		}
 		if one.Retrial != nil {
 			text += "\n" + one.Retrial.Text()
 		}

@@ -15,19 +15,22 @@ func TestTuneCommand(t *testing.T) {
 	inFolder(t, map[string]string{"product.fs": "def f(x: f32[5, 9], w: f32[9, 11]): return x @ w\n"})
 	t.Setenv("FORGE_CACHE_DIR", t.TempDir())
 	for line, want := range map[string]int{
-		"tune":                                  exitUsage,
-		"tune product.fs --suite mlp":           exitUsage,
-		"tune --suite nothing":                  exitUsage,
-		"tune --suite mlp --shapes 2x2":         exitUsage,
-		"tune product.fs --assert -1":           exitUsage,
-		"tune product.fs --budget 0s":           exitUsage,
-		"tune product.fs --figure samples.gif":  exitUsage,
-		"tune absent.fs":                        exitFailure,
-		"tune product.fs --shapes 5x9,8x11":     exitFailure,
-		"tune product.fs more.fs":               exitUsage,
-		"tune product.fs --assert 5 --nonsense": exitUsage,
-		"tune product.fs --assert NaN":          exitUsage,
-		"tune product.fs --entry g --budget 1s": exitUsage,
+		"tune":                                            exitUsage,
+		"tune product.fs --suite mlp":                     exitUsage,
+		"tune --suite nothing":                            exitUsage,
+		"tune product.fs --backend interp":                exitUsage,
+		"tune product.fs --backend cuda --assert 5":       exitUsage,
+		"tune product.fs --backend cuda:0 --figure s.png": exitUsage,
+		"tune --suite mlp --shapes 2x2":                   exitUsage,
+		"tune product.fs --assert -1":                     exitUsage,
+		"tune product.fs --budget 0s":                     exitUsage,
+		"tune product.fs --figure samples.gif":            exitUsage,
+		"tune absent.fs":                                  exitFailure,
+		"tune product.fs --shapes 5x9,8x11":               exitFailure,
+		"tune product.fs more.fs":                         exitUsage,
+		"tune product.fs --assert 5 --nonsense":           exitUsage,
+		"tune product.fs --assert NaN":                    exitUsage,
+		"tune product.fs --entry g --budget 1s":           exitUsage,
 	} {
 		if out, got := command(t, strings.Fields(line)...); got != want {
 			t.Errorf("forge %s: exit status %d, want %d\n%s", line, got, want, out)

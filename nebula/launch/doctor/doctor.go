@@ -59,7 +59,8 @@ var checks = []Check{
 	{"earlier jobs", earlierJobs},
 	{"GPU", GPU},
 	{"driver library", driverLibrary},
-	{"CUDA libraries", cudaLibraries},
+	{"CUDA libraries", CUDALibraries},
+	{"between GPUs", betweenGPUs},
 	{"data types", dataTypes},
 }
 

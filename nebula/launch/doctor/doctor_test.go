@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"forgekernel/forge/backend/cuda/preflight"
 	"forgekernel/nebula/launch"
 	"forgekernel/nebula/proc"
 )
@@ -84,6 +85,12 @@ func hostOf(t *testing.T, change ...func(*made)) *Host {
 		},
 		Limit:  func(r int) (unix.Rlimit, error) { return unix.Rlimit{Cur: m.limits[r], Max: m.limits[r]}, nil },
 		Folder: func() (launch.Folder, error) { return m.folder, m.noFolder },
+		Exchange: func(n int) *preflight.Verdict {
+			if m.exchange == nil || len(m.exchange.Devices) != n {
+				return nil
+			}
+			return m.exchange
+		},
 	}
 }
 
@@ -100,6 +107,7 @@ type made struct {
 	folder   launch.Folder
 	noFolder error
 	fullRun  bool
+	exchange *preflight.Verdict
 }
 
 func (m *made) setenv(pairs string) {
@@ -356,5 +364,28 @@ func TestHangingProgram(t *testing.T) {
 	cancel()
 	if _, err := run(ctx, "/bin/sh", "-c", "sleep 1000"); err == nil || !strings.Contains(err.Error(), "no answer") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestBetweenGPUs tells how devices exchange tensors, as far as anyone has found out.
+func TestBetweenGPUs(t *testing.T) {
+	verdict := preflight.Verdict{Direct: true, Driver: "13.0", NCCL: "2.28.9", Devices: []string{"GPU-1", "GPU-2"}}
+	indirect := verdict
+	indirect.Direct, indirect.Why = false, "they did not end within 15s"
+	for _, c := range []struct {
+		change func(*made)
+		state  State
+		found  string
+	}{
+		{func(*made) {}, OK, "fewer than two GPUs"},
+		{t4s, OK, "how 2 GPUs exchange tensors is found out by the first job, or by forge nebula preflight"},
+		{func(m *made) { t4s(m); m.exchange = &verdict }, OK, "2 GPUs exchange tensors directly"},
+		{func(m *made) { t4s(m); m.exchange = &indirect }, Warn, "through memory of the host: directly, they did not end within 15s"},
+		{func(m *made) { t4s(m); m.setenv("NCCL_P2P_DISABLE=1") }, OK, "NCCL_P2P_DISABLE=1 decides"},
+	} {
+		f := betweenGPUs(t.Context(), hostOf(t, c.change))
+		if f.State != c.state || !strings.Contains(f.Found, c.found) || (f.State != OK) != (f.Fix != "") {
+			t.Errorf("%+v, want %s: %q", f, c.state, c.found)
+		}
 	}
 }

@@ -102,3 +102,22 @@ func dataTypes(ctx context.Context, h *Host) Finding {
 	f.Found = strings.Join(parts, "; ")
 	return f
 }
+
+// betweenGPUs tells what is known of how the devices exchange tensors.
+func betweenGPUs(ctx context.Context, h *Host) Finding {
+	list, err := h.gpus(ctx)
+	if err != nil || len(list) < 2 {
+		return Finding{State: OK, Found: "fewer than two GPUs"}
+	}
+	if value, decided := h.Env("NCCL_P2P_DISABLE"); decided {
+		return Finding{State: OK, Found: "NCCL_P2P_DISABLE=" + value + " decides"}
+	}
+	switch v := h.Exchange(len(list)); {
+	case v == nil:
+		return Finding{State: OK, Found: fmt.Sprintf("how %d GPUs exchange tensors is found out by the first job, or by forge nebula preflight", len(list))}
+	case !v.Direct:
+		return Finding{State: Warn, Found: v.String(), Fix: "collectives are slower that way: a newer driver or another setting of the host's IOMMU may help"}
+	default:
+		return Finding{State: OK, Found: v.String()}
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/cpu"
 	"golang.org/x/sys/unix"
 
+	"forgekernel/forge/backend/cuda/preflight"
 	"forgekernel/nebula/launch"
 )
 
@@ -30,6 +31,7 @@ type Host struct {
 	Limit    func(resource int) (unix.Rlimit, error)
 	Kernel   []Facility
 	Folder   func() (launch.Folder, error)
+	Exchange func(devices int) *preflight.Verdict // the latest about so many GPUs
 
 	asked   sync.Once // for what gpus returns
 	found   []gpu
@@ -48,7 +50,7 @@ func This() *Host {
 	root := os.DirFS("/")
 	return &Host{
 		Root: root, Env: os.LookupEnv, Cores: launch.CoresHere(root), Features: features(),
-		LookPath: exec.LookPath, Run: run, Space: space, Kernel: facilitiesHere, Folder: launch.OpenFolder,
+		LookPath: exec.LookPath, Run: run, Space: space, Kernel: facilitiesHere, Folder: launch.OpenFolder, Exchange: preflight.Newest,
 		Limit: func(resource int) (l unix.Rlimit, err error) {
 			err = unix.Getrlimit(resource, &l)
 			return l, err

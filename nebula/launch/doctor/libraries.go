@@ -221,7 +221,8 @@ var needed = []struct {
 	{"cuBLASLt", []string{"libcublasLt.so.13", "libcublasLt.so.12"}, "pip install nvidia-cublas-cu12"},
 }
 
-func cudaLibraries(ctx context.Context, h *Host) Finding {
+// CUDALibraries finds the libraries of CUDA that programs and ranks on GPUs need.
+func CUDALibraries(ctx context.Context, h *Host) Finding {
 	list, err := h.gpus(ctx)
 	f := Finding{State: OK}
 	var parts, fixes []string

@@ -38,26 +38,56 @@ func pagedShape(d tensor.DType, b, h, g, q, keys, channels int) Shape {
 
 // shapes are one of each kind.
 func shapes() map[string]Shape {
-	list := make(map[string]Shape)
-	for _, d := range []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16} {
-		causal := plain(d, 2, 8, 2, 100, 150, 64)
-		causal.Causal = true
-		odd := plain(d, 1, 3, 1, 70, 70, 20)
-		odd.Mask = &Mask{Steps: [4]int{0, 0, 70, 1}}
-		strict := plain(d, 1, 2, 2, 5, 9, 17)
-		strict.Strict, strict.Mask = true, &Mask{Bool: true, Steps: [4]int{9, 0, 0, 1}}
-		big := plain(d, 1, 8, 8, 4096, 4096, 128)
-		big.Causal = true
-		chunk := pagedShape(d, 2, 32, 8, 256, 4096, 128)
-		chunk.Cache.Length = nil
-		for name, s := range map[string]Shape{
-			"causal": causal, "odd": odd, "strict": strict, "big": big,
-			"decode": pagedShape(d, 1, 32, 8, 1, 4096, 128), "decode64": pagedShape(d, 4, 8, 8, 3, 1024, 64), "chunk": chunk,
-		} {
-			list[fmt.Sprintf("%v/%s", d, name)] = s
+	causal := plain(tensor.BF16, 2, 8, 2, 100, 150, 64)
+	causal.Causal = true
+	odd := plain(tensor.F16, 1, 3, 1, 70, 70, 20)
+	odd.Mask = &Mask{Steps: [4]int{0, 0, 70, 1}}
+	strict := plain(tensor.F64, 1, 2, 2, 40, 9, 17)
+	strict.Strict, strict.Mask = true, &Mask{Bool: true, Steps: [4]int{9, 0, 0, 1}}
+	single := plain(tensor.F32, 1, 8, 8, 128, 128, 64)
+	single.Causal = true
+	chunk := pagedShape(tensor.BF16, 2, 32, 8, 256, 4096, 128)
+	chunk.Cache.Length = nil
+	widened := pagedShape(tensor.BF16, 1, 32, 8, 1, 4096, 128)
+	widened.Widened = true
+	small := pagedShape(tensor.F16, 2, 8, 4, 3, 256, 64)
+	small.Cache.Table.Block, small.Cache.Table.DType, small.K, small.V = 4, tensor.I64, dense(4, 4, 64), dense(4, 4, 64)
+	return map[string]Shape{
+		"causal": causal, "odd": odd, "strict": strict, "single": single, "chunk": chunk, "widened": widened, "small": small,
+		"steps": pagedShape(tensor.F32, 1, 4, 2, 1, 256, 64),
+	}
+}
+
+// TestCandidates pins what there is for each shape; the first is the default.
+func TestCandidates(t *testing.T) {
+	hopper, turing := Device{90, 132, 227 << 10}, Device{75, 72, 64 << 10}
+	for _, c := range []struct {
+		shape string
+		d     Device
+		want  []string
+	}{
+		{"causal", hopper, []string{"flash attention, wgmma, 128 rows by 128 keys", "attention row by row, keys split 8 ways"}},
+		{"causal", turing, []string{"attention of 16 rows by 32 keys", "attention row by row, keys split 8 ways"}},
+		{"odd", hopper, []string{"flash attention, 4 warps with 128 rows by 64 keys", "attention row by row, keys split 4 ways"}},
+		{"strict", hopper, []string{"attention of 16 rows by 32 keys", "attention row by row, keys split 1 ways"}},
+		{"single", hopper, []string{"attention of 16 rows by 32 keys", "attention row by row, keys split 4 ways"}},
+		{"widened", hopper, []string{"attention of 4 rows, keys split 33 ways", "attention row by row, keys split 64 ways"}},
+		{"steps", hopper, []string{"attention row by row, keys split 8 ways", "attention row by row, keys split 8 ways"}},
+	} {
+		list, err := Candidates(shapes()[c.shape], c.d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, last := list[0].Name, list[len(list)-1].Name
+		if first != c.want[0] || last != c.want[1] {
+			t.Errorf("%s on sm_%d: %q to %q, want %q", c.shape, c.d.Capability, first, last, c.want)
 		}
 	}
-	return list
+	wide := plain(tensor.F64, 1, 1, 1, 3, 3, 2)
+	wide.E = 6000
+	if _, err := Candidates(wide, hopper); err == nil || err.Error() != "values of 6000 channels are more than the 5120 that a block keeps" {
+		t.Errorf("error %v", err)
+	}
 }
 
 // TestCompile compiles every candidate of each kind of shape for every architecture.

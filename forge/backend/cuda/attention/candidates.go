@@ -3,6 +3,8 @@ package attention
 import (
 	"fmt"
 	"strings"
+
+	"forgekernel/forge/tensor"
 )
 
 // Device is what the choice of a kernel depends on.
@@ -73,6 +75,11 @@ func Candidates(s Shape, d Device) ([]Kernel, error) {
 			}
 		}
 	}
+	for _, own := range []int{8, 4} {
+		if k, ok := s.lanesKernel(d, own); ok {
+			list = append(list, k)
+		}
+	}
 	k, err := s.rowsKernel(d)
 	if err != nil && len(list) == 0 {
 		return nil, err
@@ -87,7 +94,7 @@ func Candidates(s Shape, d Device) ([]Kernel, error) {
 type flashTile struct{ warps, tiles, columns, blocks int }
 
 // flashTiles are the candidates; the first that fits is the default.
-var flashTiles = []flashTile{{4, 2, 64, 2}, {4, 1, 64, 2}, {8, 1, 64, 1}, {4, 2, 32, 2}, {4, 1, 32, 2}}
+var flashTiles = []flashTile{{4, 2, 64, 2}, {4, 1, 64, 2}, {4, 1, 32, 2}}
 
 // flashKernel is flash where its rows fit in shared memory and its sums in registers.
 func (s *Shape) flashKernel(d Device, t flashTile) (Kernel, bool) {
@@ -113,12 +120,12 @@ func (s *Shape) flashKernel(d Device, t flashTile) (Kernel, bool) {
 // wideTile is how a block of flash with wide products divides its work: groups of 64 rows.
 type wideTile struct{ groups, columns int }
 
-var wideTiles = []wideTile{{2, 64}, {2, 96}, {2, 128}, {3, 64}, {1, 64}}
+var wideTiles = []wideTile{{2, 128}, {2, 96}, {2, 80}, {2, 64}, {3, 64}, {1, 128}}
 
 // wideKernel is flash with the products of sm_90a, for 64 or 128 channels.
 func (s *Shape) wideKernel(d Device, t wideTile) (Kernel, bool) {
 	rows := 64 * t.groups
-	bytes := 2 * s.D * (rows + 4*t.columns)
+	bytes := 2*s.D*(rows+4*t.columns) + 64 // and four pairs of barriers
 	if !s.vector() || s.D != s.E || s.D != 64 && s.D != 128 || bytes > d.Shared || s.rows() <= rows/2 || s.Out.Channel != 1 {
 		return Kernel{}, false
 	}
@@ -126,9 +133,9 @@ func (s *Shape) wideKernel(d Device, t wideTile) (Kernel, bool) {
 		Name:     fmt.Sprintf("flash attention, wgmma, %d rows by %d keys", rows, t.columns),
 		Reason:   fmt.Sprintf("%d rows share the keys of a head", s.rows()),
 		Shared:   []string{common, mma, tile, wideScores(s.DType, t.columns), wideValues(s.DType, s.E), wide},
-		Text:     s.kernel(128*t.groups, 1, fmt.Sprintf("attention::flash_wide<@kernel@_shape, %d, %d>::run(p);", t.groups, t.columns)),
+		Text:     s.kernel(128*(t.groups+1), 1, fmt.Sprintf("attention::flash_wide<@kernel@_shape, %d, %d>::run(p);", t.groups, t.columns)),
 		Grid:     [3]uint32{uint32((s.rows() + rows - 1) / rows), uint32(s.Groups), uint32(s.Batches)},
-		Threads:  [3]uint32{uint32(128 * t.groups), 1, 1},
+		Threads:  [3]uint32{uint32(128 * (t.groups + 1)), 1, 1},
 		Dynamic:  bytes,
 		Specific: true,
 	}, true
@@ -155,11 +162,38 @@ func (s *Shape) decodeKernel(d Device) (Kernel, bool) {
 	}, true
 }
 
-// splits is the number of blocks that share the keys of a row, so that there are about two
-// for each multiprocessor, and each has a few groups of keys when there are as many as can
-// be.
+// maxSplits is that of source/split.cu.
+const maxSplits = 64
+
+// splits is the number of blocks that share the keys of a row: as many as make two blocks
+// for each multiprocessor, and have a group of keys when there are as many as can be.
 func (s *Shape) splits(d Device, blocks, group int) int {
-	return max(1, min((2*d.SMs+blocks-1)/blocks, s.Keys/(2*group)))
+	return max(1, min(2*d.SMs/max(1, blocks), (s.Keys+group-1)/group, maxSplits))
+}
+
+// lanesWarps are the warps of a block of lanes.
+const lanesWarps = 4
+
+// lanesKernel is for many queries of any type, own of them for each warp.
+func (s *Shape) lanesKernel(d Device, own int) (Kernel, bool) {
+	each, size := (s.E+31)/32, 4
+	if s.DType == tensor.F64 {
+		size = 8
+	}
+	d4, rows := (s.D+3)/4*4, lanesWarps*own
+	bytes := size * (d4*33 + 32*32*max(1, each) + rows*d4 + rows*32)
+	blocks := (s.rows() + rows - 1) / rows * s.Groups * s.Batches
+	if s.rows() < rows || each*own*size > 256 || bytes > d.Shared || own > 4 && blocks < d.SMs {
+		return Kernel{}, false
+	}
+	return Kernel{
+		Name:   fmt.Sprintf("attention of %d rows by 32 keys", rows),
+		Reason: fmt.Sprintf("%v with %d and %d channels; %d rows share the keys of a head", s.DType, s.D, s.E, s.rows()),
+		Shared: []string{common, lanes},
+		Text:   s.kernel(32*lanesWarps, 1, fmt.Sprintf("attention::by_lanes<@kernel@_shape, %d, %d>::run(p);", lanesWarps, own)),
+		Grid:   [3]uint32{uint32((s.rows() + rows - 1) / rows), uint32(s.Groups), uint32(s.Batches)}, Threads: [3]uint32{32 * lanesWarps, 1, 1},
+		Dynamic: bytes,
+	}, true
 }
 
 // maxGrid is the blocks of by_row, which go on with other rows when there are more.

@@ -2,12 +2,13 @@
 //
 // A [Shape] describes one attention with its sizes and steps as constants, and
 // [Candidates] lists the kernels that compute it on an architecture, the default first.
-// There are three:
+// There are these:
 //
 //   - flash, for many queries in half precision: both products on tensor cores, with the
 //     softmax between them in registers.
 //   - decode, for few queries in half precision: keys and values go from memory to
 //     registers, and the keys of a row are shared by blocks.
+//   - lanes, for many queries of every type and any number of channels that fit.
 //   - rows, for every type and any number of channels: a block for each query.
 //
 // The softmax is online: each keeps the largest score so far, the sum of weights relative
@@ -99,6 +100,15 @@ func (s *Shape) vector() bool {
 	return true
 }
 
+// fours reports whether four neighbouring channels of queries and keys can be read at once.
+func (s *Shape) fours() bool {
+	all := s.Aligned && s.D%4 == 0
+	for _, a := range []Steps{s.Q, s.K} {
+		all = all && a.Channel == 1 && a.Batch%4 == 0 && a.Head%4 == 0 && a.Row%4 == 0
+	}
+	return all
+}
+
 // kinds are the types of elements, as memory has them, as they are computed with, and the
 // number that the text knows them by.
 var kinds = map[tensor.DType]struct {
@@ -159,7 +169,7 @@ func (s *Shape) text(name string) string {
 	k := kinds[s.DType]
 	fmt.Fprintf(c, "struct %s {\n  typedef %s elem;\n  typedef %s real;\n", name, k.elem, k.real)
 	c.add("int", "kind", k.kind, "batches", s.Batches, "heads", s.Heads, "ratio", s.ratio(), "queries", s.Queries, "keys", s.Keys, "d", s.D, "e", s.E)
-	c.add("bool", "causal", s.Causal, "strict", s.Strict, "vector", s.vector(), "cached", s.Cache != nil, "widened", s.Widened)
+	c.add("bool", "causal", s.Causal, "strict", s.Strict, "vector", s.vector(), "fours", s.fours(), "cached", s.Cache != nil, "widened", s.Widened)
 	scale := s.Scale
 	if s.DType != tensor.F64 {
 		scale = float64(float32(scale))
@@ -201,6 +211,8 @@ var (
 	flash string
 	//go:embed source/split.cu
 	split string
+	//go:embed source/lanes.cu
+	lanes string
 	//go:embed source/decode.cu
 	decode string
 )

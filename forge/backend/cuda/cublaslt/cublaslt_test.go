@@ -71,14 +71,14 @@ func TestShapes(t *testing.T) {
 	} {
 		s := square(tensor.F32, 8)
 		change(&s)
-		if err := s.check(); err == nil || !strings.Contains(err.Error(), want) {
+		if err := s.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 	for _, s := range []Shape{
 		square(tensor.F32, 1), {DType: tensor.BF16, M: 1, N: 5, K: 3, Batch: 4, A: rows(3), B: columns(3), D: Matrix{Row: 5, Column: 1, Batch: 5, Align: 2}},
 	} {
-		if err := s.check(); err != nil {
+		if err := s.Check(); err != nil {
 			t.Error(err)
 		}
 	}

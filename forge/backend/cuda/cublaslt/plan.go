@@ -43,7 +43,8 @@ func (s Shape) String() string {
 // most bounds sizes and strides.
 const most = 1<<31 - 1
 
-func (s Shape) check() error {
+// Check says what is wrong with a shape.
+func (s Shape) Check() error {
 	for _, n := range []int{s.M, s.N, s.K, s.Batch} {
 		if n < 1 || n > most {
 			return fmt.Errorf("%v: a size of %d", s, n)
@@ -133,7 +134,7 @@ const (
 // Plan asks the library for ways to multiply on a device. It is called within Do of the
 // device's context. The error is [NotSupported] when the library has none.
 func (l *Library) Plan(device *driver.Context, s Shape) (*Plan, error) {
-	if err := s.check(); err != nil {
+	if err := s.Check(); err != nil {
 		return nil, err
 	}
 	k, err := kindsOf(s.DType)

@@ -33,6 +33,8 @@ func TestHeader(t *testing.T) {
 		t.Skip("there is no C compiler, or no cuda.h in CUDA_HOME, below /usr/local/cuda* or beside NEBULA_CUDA_LIBS")
 	}
 	var p poolProps
+	var l launchConfig
+	var attribute launchAttribute
 	equal := []struct {
 		c    string
 		want uint64
@@ -47,6 +49,10 @@ func TestHeader(t *testing.T) {
 		{"CU_STREAM_NON_BLOCKING", streamNonBlocking}, {"CU_EVENT_DISABLE_TIMING", eventDisableTiming}, {"CU_EVENT_RECORD_EXTERNAL", recordExternal}, {"CU_STREAM_CAPTURE_MODE_THREAD_LOCAL", captureThreadLocal},
 		{"CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK", funcMaxThreads}, {"CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES", funcShared}, {"CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES", funcLocal},
 		{"CU_FUNC_ATTRIBUTE_NUM_REGS", funcRegisters}, {"CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES", funcMaxDynamic},
+		{"CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION", attributeEarly}, {"sizeof(CUlaunchConfig)", uint64(unsafe.Sizeof(l))},
+		{"offsetof(CUlaunchConfig, sharedMemBytes)", uint64(unsafe.Offsetof(l.shared))}, {"offsetof(CUlaunchConfig, hStream)", uint64(unsafe.Offsetof(l.stream))},
+		{"offsetof(CUlaunchConfig, attrs)", uint64(unsafe.Offsetof(l.attributes))}, {"offsetof(CUlaunchConfig, numAttrs)", uint64(unsafe.Offsetof(l.count))},
+		{"sizeof(CUlaunchAttribute)", uint64(unsafe.Sizeof(attribute))}, {"offsetof(CUlaunchAttribute, value)", uint64(unsafe.Offsetof(attribute.value))},
 		{"sizeof(CUmemPoolProps)", uint64(unsafe.Sizeof(p))}, {"offsetof(CUmemPoolProps, handleTypes)", uint64(unsafe.Offsetof(p.handleTypes))},
 		{"offsetof(CUmemPoolProps, location.type)", uint64(unsafe.Offsetof(p.locationType))}, {"offsetof(CUmemPoolProps, location.id)", uint64(unsafe.Offsetof(p.locationID))},
 		{"offsetof(CUmemPoolProps, win32SecurityAttributes)", uint64(unsafe.Offsetof(p.security))}, {"offsetof(CUmemPoolProps, maxSize)", uint64(unsafe.Offsetof(p.maxSize))},
@@ -58,7 +64,7 @@ func TestHeader(t *testing.T) {
 	for _, e := range equal {
 		fmt.Fprintf(&b, "_Static_assert(%s == %d, \"\");\n", e.c, e.want)
 	}
-	for i, name := range functions {
+	for i, name := range append([]string{"cuLaunchKernelEx"}, functions...) {
 		fmt.Fprintf(&b, "void *f%d = (void *)%s;\n", i, name)
 	}
 	cmd := exec.CommandContext(t.Context(), cc, "-std=c11", "-fsyntax-only", "-x", "c", "-")

@@ -84,7 +84,33 @@ func (f *Function) AllowShared(bytes int) error {
 type Grid struct {
 	Blocks, Threads [3]uint32 // each at least 1
 	Shared          uint32    // bytes of dynamic shared memory of a block
+	// Early lets the kernel begin before the kernel that is put into the stream before
+	// it has ended. It must wait by itself, with griddepcontrol.wait, before it reads or
+	// writes memory that others write or read. From capability 9.0 on.
+	Early bool
 }
+
+// launchConfig is CUlaunchConfig.
+type launchConfig struct {
+	blocks, threads [3]uint32
+	shared          uint32
+	stream          uintptr
+	attributes      *launchAttribute
+	count           uint32
+}
+
+// launchAttribute is CUlaunchAttribute.
+type launchAttribute struct {
+	id    int32
+	_     [4]byte
+	value [64]byte
+}
+
+// attributeEarly is CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION.
+const attributeEarly = 6
+
+// early is the attribute of [Grid.Early].
+var early = launchAttribute{id: attributeEarly, value: [64]byte{1}}
 
 // Arguments are the values of a kernel's parameters, in a form that can be launched
 // many times and that holds its own memory. The zero value is of none.
@@ -105,11 +131,19 @@ func NewArguments(words ...uint64) *Arguments {
 
 // Launch puts a kernel into the stream. The driver copies the arguments.
 func (s *Stream) Launch(f *Function, g Grid, a *Arguments) error {
-	code := Result(s.c.lib.lib.Call("cuLaunchKernel", f.handle,
-		uintptr(g.Blocks[0]), uintptr(g.Blocks[1]), uintptr(g.Blocks[2]), uintptr(g.Threads[0]), uintptr(g.Threads[1]), uintptr(g.Threads[2]),
-		uintptr(g.Shared), s.handle, uintptr(unsafe.Pointer(unsafe.SliceData(a.pointers))), 0))
+	lib := s.c.lib.lib
+	name, code := "cuLaunchKernel", Result(0)
+	if g.Early && lib.Has("cuLaunchKernelEx") {
+		name = "cuLaunchKernelEx"
+		c := &launchConfig{g.Blocks, g.Threads, g.Shared, s.handle, &early, 1}
+		code = Result(lib.Call(name, uintptr(unsafe.Pointer(c)), f.handle, uintptr(unsafe.Pointer(unsafe.SliceData(a.pointers))), 0))
+	} else {
+		code = Result(lib.Call(name, f.handle,
+			uintptr(g.Blocks[0]), uintptr(g.Blocks[1]), uintptr(g.Blocks[2]), uintptr(g.Threads[0]), uintptr(g.Threads[1]), uintptr(g.Threads[2]),
+			uintptr(g.Shared), s.handle, uintptr(unsafe.Pointer(unsafe.SliceData(a.pointers))), 0))
+	}
 	if code != 0 {
-		return s.c.lib.fail(code, "cuLaunchKernel", fmt.Sprintf("%s in %v blocks of %v threads with %d bytes of shared memory; device %d", f.Name, g.Blocks, g.Threads, g.Shared, s.c.Ordinal))
+		return s.c.lib.fail(code, name, fmt.Sprintf("%s in %v blocks of %v threads with %d bytes of shared memory; device %d", f.Name, g.Blocks, g.Threads, g.Shared, s.c.Ordinal))
 	}
 	return nil
 }

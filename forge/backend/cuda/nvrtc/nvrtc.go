@@ -138,28 +138,39 @@ func (c *Compiler) key(s Source) string {
 
 // Compile compiles a source anew.
 func (c *Compiler) Compile(s Source) ([]byte, error) {
+	cubin, _, err := c.CompileLog(s)
+	return cubin, err
+}
+
+// CompileLog is [Compiler.Compile] with what NVRTC says of a source that it compiles, as
+// the option --ptxas-options=-v asks it to.
+func (c *Compiler) CompileLog(s Source) (cubin []byte, said string, err error) {
 	if len(s.Text) > maxSource {
-		return nil, fmt.Errorf("%s has %d bytes; a source may have %d", s.Name, len(s.Text), maxSource)
+		return nil, "", fmt.Errorf("%s has %d bytes; a source may have %d", s.Name, len(s.Text), maxSource)
 	}
 	if i := strings.IndexByte(s.Text, 0); i >= 0 {
-		return nil, fmt.Errorf("%s has a byte 0 at %d", s.Name, i)
+		return nil, "", fmt.Errorf("%s has a byte 0 at %d", s.Name, i)
 	}
 	text, name := terminated(s.Text), terminated(s.Name)
 	var program uintptr
 	if err := c.call("nvrtcCreateProgram", uintptr(unsafe.Pointer(&program)), uintptr(unsafe.Pointer(text)), uintptr(unsafe.Pointer(name)), 0, 0, 0); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer func() { _ = c.call("nvrtcDestroyProgram", uintptr(unsafe.Pointer(&program))) }()
 	var list []*byte
 	for _, o := range s.options() {
 		list = append(list, terminated(o))
 	}
-	err := c.call("nvrtcCompileProgram", program, uintptr(len(list)), uintptr(unsafe.Pointer(&list[0])))
+	err = c.call("nvrtcCompileProgram", program, uintptr(len(list)), uintptr(unsafe.Pointer(&list[0])))
+	log, failed := c.bytes(program, "nvrtcGetProgramLogSize", "nvrtcGetProgramLog")
 	if err != nil {
-		log, failed := c.bytes(program, "nvrtcGetProgramLogSize", "nvrtcGetProgramLog")
-		return nil, errors.Join(c.failure(s, err, log), failed)
+		return nil, "", errors.Join(c.failure(s, err, log), failed)
 	}
-	return c.bytes(program, "nvrtcGetCUBINSize", "nvrtcGetCUBIN")
+	if failed != nil {
+		return nil, "", failed
+	}
+	cubin, err = c.bytes(program, "nvrtcGetCUBINSize", "nvrtcGetCUBIN")
+	return cubin, strings.TrimRight(string(log), "\x00"), err
 }
 
 // terminated is a string of C.

@@ -39,3 +39,11 @@ template <int bytes> INLINE void move_(void *to, const void *from) {
   else
     for (int i = 0; i < bytes / 2; i++) ((u16 *)to)[i] = ((const u16 *)from)[i];
 }
+
+/* What a kernel does first: it lets the next one get ready, and waits until those before
+   are done. A launch may then come before they are; see waits in package cuda. */
+#if __CUDA_ARCH__ >= 900
+#define ENTER asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory")
+#else
+#define ENTER
+#endif

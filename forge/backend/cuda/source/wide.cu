@@ -5,6 +5,6 @@ WIDE(exp, exp(x)) WIDE(log, log(x)) WIDE(sin, sin(x)) WIDE(cos, cos(x)) WIDE(ata
 INLINE double wide_half(double x) { const double z = exp(-fabs(x)); return (x < 0 ? z : 1) / (1 + z); }
 INLINE double wide_limit(double x, double y) { return x == -__longlong_as_double(0x7ff0000000000000ll) ? -0.0 : y; }
 WIDE(sigmoid, wide_half(x)) WIDE(silu, wide_limit(x, x * wide_half(x)))
-WIDE(gelu, wide_limit(x, 0.5 * x * erfc(-x * 0.70710678118654752440)))
+WIDE(gelu, wide_limit(x, 0.5 * x * erfc(-x / 1.41421356237309504880)))
 WIDE(gelu_tanh, wide_limit(x, x * wide_half(2 * 0.79788456080286535588 * (x + 0.044715 * x * x * x))))
 INLINE vd wide_pow(vd a, vd b) { return set_f64(pow(a.a.v, b.a.v)); }

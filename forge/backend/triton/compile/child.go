@@ -127,7 +127,7 @@ func (p *child) close() {
 func (p *child) failed(err error) error {
 	p.close()
 	if p.ctx.Err() != nil {
-		return fmt.Errorf("Triton did not finish: %w", context.Cause(p.ctx))
+		return fmt.Errorf("the compilation by Triton did not finish: %w", context.Cause(p.ctx))
 	}
 	if said := p.said.String(); said != "" {
 		return fmt.Errorf("the process with Triton ended: %s", said)

@@ -19,6 +19,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"sync"
 	"time"
 
 	"forgekernel/forge/backend/objects"
@@ -36,6 +38,8 @@ const (
 	maxMessage   = 64 << 20 // bytes of a message
 	maxShared    = 1 << 20  // bytes of shared memory of a block
 	maxWarps     = 32
+	maxChildren  = 8 // at a time, of one [Compiler.Compile]
+	leastJobs    = 4 // that are worth a child
 )
 
 // Compiler is a Python with Triton.
@@ -146,40 +150,51 @@ func (c *Compiler) Compile(ctx context.Context, jobs []Job, capability int) ([]B
 	}
 	out := make([]Binary, len(jobs))
 	keys := make([]string, len(jobs))
-	r := request{Capability: capability}
 	var missing []int
-	m := &triton.Module{Name: "kernels"}
 	for i, j := range jobs {
 		keys[i] = c.key(j, capability)
-		if raw, err := cache.Read(keys[i]); err == nil && json.Unmarshal(raw, &out[i]) == nil && out[i].check() == nil {
-			continue
+		if raw, err := cache.Read(keys[i]); err != nil || json.Unmarshal(raw, &out[i]) != nil || out[i].check() != nil {
+			missing = append(missing, i)
 		}
-		k := *j.Kernel
-		k.Rename(fmt.Sprintf("%s_%d", k.Name, len(missing)))
-		m.Kernels = append(m.Kernels, &k)
-		r.Kernels = append(r.Kernels, Job{&k, j.Candidate, j.Aligned}.ask())
-		missing = append(missing, i)
 	}
-	if len(missing) == 0 {
-		return out, nil
-	}
-	r.Text = m.String()
-	ctx, cancel := context.WithTimeoutCause(ctx, c.Limit, fmt.Errorf("Triton took longer than the limit of %v", c.Limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Limit, fmt.Errorf("it took longer than the limit of %v", c.Limit))
 	defer cancel()
-	made, err := c.run(ctx, r)
-	if err != nil {
-		return nil, err
+	children := min(maxChildren, runtime.GOMAXPROCS(0), (len(missing)+leastJobs-1)/leastJobs)
+	errs := make([]error, children)
+	var all sync.WaitGroup
+	for i := range children {
+		part := missing[i*len(missing)/children : (i+1)*len(missing)/children]
+		all.Go(func() {
+			made, err := c.run(ctx, requestOf(jobs, part, capability))
+			for n := 0; n < len(made) && err == nil; n++ {
+				if out[part[n]] = made[n]; made[n].Error == "" {
+					err = keep(cache, keys[part[n]], made[n])
+				}
+			}
+			errs[i] = err
+		})
 	}
-	for n, i := range missing {
-		out[i] = made[n]
-		if made[n].Error != "" {
-			continue
-		}
-		if err := keep(cache, keys[i], made[n]); err != nil {
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
+}
+
+// requestOf asks for some of the jobs, by index.
+func requestOf(jobs []Job, part []int, capability int) request {
+	r := request{Capability: capability}
+	m := &triton.Module{Name: "kernels"}
+	for n, i := range part {
+		k := *jobs[i].Kernel
+		k.Rename(fmt.Sprintf("%s_%d", k.Name, n))
+		m.Kernels = append(m.Kernels, &k)
+		r.Kernels = append(r.Kernels, Job{&k, jobs[i].Candidate, jobs[i].Aligned}.ask())
+	}
+	r.Text = m.String()
+	return r
 }
 
 // key is the name under which machine code is kept.

@@ -29,6 +29,9 @@ func compiler(t testing.TB) *Compiler {
 	return c
 }
 
+// named reports whether somebody wants all of Triton's tests, which take minutes.
+func named() bool { return os.Getenv("FORGE_TRITON_PYTHON") != "" && !testing.Short() }
+
 // jobs are the kernels of a module, each as all of its candidates.
 func jobs(m *triton.Module) []Job {
 	var list []Job
@@ -87,8 +90,8 @@ func TestSuite(t *testing.T) {
 				}
 				list = append(list, jobs(m)...)
 			}
-			if testing.Short() {
-				list = list[:min(8, len(list))]
+			if !named() {
+				list = list[:8]
 			}
 			compileAll(t, c, list, target.capability, target.shared)
 			t.Logf("%d candidates", len(list))
@@ -99,8 +102,8 @@ func TestSuite(t *testing.T) {
 // TestConformance compiles a kernel for each combination of operator, element types and
 // form of the conformance suite; with FORGE_CONFORMANCE=full, all of them.
 func TestConformance(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes a minute")
+	if !named() {
+		t.Skip("it takes minutes, and is for a Python that FORGE_TRITON_PYTHON names")
 	}
 	c := compiler(t)
 	seen := make(map[string]bool)

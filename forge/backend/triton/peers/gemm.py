@@ -1,6 +1,6 @@
 """Times the candidates of emitted products beside torch.matmul, and compares results.
 
-    python3 gemm.py MODULE.py...     the modules that "forge kernel-source --lang triton" writes
+    python3 gemm.py MODULE.py...     what "forge kernel-source --lang triton" writes, as of the .ir files here
 
 All candidates of a product take turns, with the library among them; times are medians by
 CUDA events in microseconds. The error is the largest of a few rows against float64.
@@ -36,11 +36,19 @@ def launcher(entry, candidate, arguments):
     return lambda: entry["kernel"][candidate["grid"]](*arguments, **constants, **options)
 
 
-def timed(call, repeats):
+def repeated(call, repeats):
+    """The call so many times in one launch, without the host's part of it."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(repeats):
+            call()
+    return graph.replay
+
+
+def timed(replay, repeats):
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     begin.record()
-    for _ in range(repeats):
-        call()
+    replay()
     end.record()
     end.synchronize()
     return begin.elapsed_time(end) * 1e3 / repeats
@@ -71,11 +79,16 @@ def main():
                     print(f"  {name}: error {error(out, a, b):.2e}", flush=True)
                 except Exception as e:
                     print(f"  {name}: {type(e).__name__}: {str(e)[:120]}", flush=True)
-            once = {name: timed(call, 3) for name, call in runs.items()}
+            for call in runs.values():  # what is allocated at a first call must not be captured
+                call()
+            torch.cuda.synchronize()
+            once = {name: timed(repeated(call, 3), 3) for name, call in runs.items()}
+            repeats = {name: max(1, int(1000 / once[name])) for name in runs}
+            replays = {name: repeated(call, repeats[name]) for name, call in runs.items()}
             samples = {name: [] for name in runs}
             for _ in range(ROUNDS):
-                for name, call in runs.items():
-                    samples[name].append(timed(call, max(1, int(2000 / once[name]))))
+                for name, replay in replays.items():
+                    samples[name].append(timed(replay, repeats[name]))
             constants = entry["constants"]
             work = 2e-6 * constants["M"] * constants["N"] * constants["K"]
             library = statistics.median(samples["torch"])

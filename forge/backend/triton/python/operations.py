@@ -290,6 +290,148 @@ def atan(x):
     y = hi + (tl.fma(p, z * b, b) + lo)
     return tl.where(x != x, x, float_of(bits_of(y) | (bits_of(x) & -0x80000000)))
 
+@triton.jit
+def quarter_turns_exact(x):
+    """The quarter turns of x >= 2**23 and the angle that is left, by the bits of 2 / pi."""
+    bits = bits_of(x)
+    m = ((bits & 0x7FFFFF) | 0x800000).to(tl.uint64)
+    first = maximum_int(bits >> 23, 136) - 136
+    shift = (first & 63).to(tl.uint64)
+    near = first < 64
+    t0 = tl.full((), 0xA2F9836E4E44, tl.uint64)
+    t1 = tl.full((), 0x1529FC2757D1F534, tl.uint64)
+    t2 = tl.full((), 0xDDC0DB6295993C43, tl.uint64)
+    t3 = tl.full((), 0x9041FE5163ABDEBB, tl.uint64)
+    a = tl.where(near, t0, t1)
+    b = tl.where(near, t1, t2)
+    c = tl.where(near, t2, t3)
+    hi = (a << shift) | ((b >> 1) >> (63 - shift))
+    lo = (b << shift) | ((c >> 1) >> (63 - shift))
+    product = m * hi + tl.umulhi(m, lo)
+    fraction = (product << 2).to(tl.int64, bitcast=True) >> 2
+    f = fraction.to(tl.float32)
+    rest = (fraction - f.to(tl.int64)).to(tl.float32)
+    h = f * 3.4061217e-19
+    r = h + tl.fma(rest, 3.4061217e-19, tl.fma(f, -9.4783964e-27, tl.fma(f, 3.4061217e-19, -h)))
+    return ((product - fraction.to(tl.uint64, bitcast=True)) >> 62).to(tl.int32), r
+
+
+@triton.jit
+def quarter_turns(x):
+    """The quarter turns of x >= 0 and the angle that is left."""
+    n = libdevice.rint(x * 0.63661975)
+    r = tl.fma(n, -1.5707964, x)
+    r = tl.fma(n, 4.371139e-08, r)
+    r = tl.fma(n, 1.7151245e-15, r)
+    far = x > 100000
+    q = tl.where(far, 0.0, n).to(tl.int32)
+    far_q, far_r = quarter_turns_exact(x)
+    return tl.where(far, far_q, q), tl.where(far, far_r, r)
+
+
+@triton.jit
+def sin_or_cos(q, r):
+    u = r * r
+    s = tl.fma(u, 2.7249314e-06, -0.00019840083)
+    s = tl.fma(s, u, 0.008333332)
+    s = tl.fma(s, u, -0.16666667)
+    c = tl.fma(u, 2.4547437e-05, -0.00138883)
+    c = tl.fma(c, u, 0.041666664)
+    v = tl.where((q & 1) == 0, tl.fma(s * u, r, r), tl.fma(u * u, c, tl.fma(u, -0.5, 1.0)))
+    return float_of(bits_of(v) ^ ((q & 2) << 30))
+
+
+@triton.jit
+def sin(x):
+    a = absolute(x)
+    q, r = quarter_turns(a)
+    v = float_of(bits_of(sin_or_cos(q, r)) ^ (bits_of(x) & -0x80000000))
+    return tl.where(a < float("inf"), v, float("nan"))
+
+
+@triton.jit
+def cos(x):
+    a = absolute(x)
+    q, r = quarter_turns(a)
+    return tl.where(a < float("inf"), sin_or_cos(q + 1, r), float("nan"))
+
+
+@triton.jit
+def twice_sum(a_hi, a_lo, b_hi, b_lo):
+    """Sums of two floats."""
+    s = a_hi + b_hi
+    t = s - a_hi
+    e = ((a_hi - (s - t)) + (b_hi - t)) + (a_lo + b_lo)
+    h = s + e
+    return h, e - (h - s)
+
+
+@triton.jit
+def twice_times(a_hi, a_lo, b_hi, b_lo):
+    h = a_hi * b_hi
+    l = tl.fma(a_hi, b_hi, negative(h))
+    l = tl.fma(a_hi, b_lo, l)
+    return h, tl.fma(a_lo, b_hi, l)
+
+
+@triton.jit
+def log2_twice(x):
+    low = x < 1.1754944e-38
+    x = tl.where(low, x * 8388608.0, x)
+    k = (bits_of(x) - 0x3F3504F3) >> 23
+    e = tl.where(low, -23.0, 0.0) + k.to(tl.float32)
+    m = float_of(bits_of(x) - (k << 23))
+    f = m - 1
+    d_hi = m + 1
+    d_lo = m - (d_hi - 1)
+    s_hi = tl.div_rn(f, d_hi)
+    s_lo = tl.div_rn(tl.fma(negative(s_hi), d_lo, tl.fma(negative(s_hi), d_hi, f)), d_hi)
+    u_hi, u_lo = twice_times(s_hi, s_lo, s_hi, s_lo)
+    cube_hi, cube_lo = twice_times(s_hi, s_lo, u_hi, u_lo)
+    p = tl.fma(u_hi, 0.33251557, 0.41206598)
+    p = tl.fma(p, u_hi, 0.5770782)
+    tail = (cube_hi * u_hi) * p
+    zero = tl.zeros_like(e)
+    third_hi, third_lo = twice_times(cube_hi, cube_lo, zero + 0.9617967, zero - 7.028462e-09)
+    first_hi, first_lo = twice_times(s_hi, s_lo, zero + 2.88539, zero + 3.851926e-08)
+    hi, lo = twice_sum(e, zero, first_hi, first_lo)
+    hi, lo = twice_sum(hi, lo, third_hi, third_lo)
+    return twice_sum(hi, lo, tail, zero)
+
+
+@triton.jit
+def pow_finite(a, y):
+    hi, lo = log2_twice(a)
+    t = y * hi
+    tail = tl.fma(y, lo, tl.fma(y, hi, negative(t)))
+    over = t > 129
+    under = t < -151
+    t = tl.where(over | under, 0.0, t)
+    n = libdevice.rint(t)
+    z = ((t - n) + tail) * 0.6931472
+    q = tl.fma(z, 0.0013770742, 0.008371741)
+    q = tl.fma(q, z, 0.041668735)
+    q = tl.fma(q, z, 0.16666493)
+    q = tl.fma(q, z, 0.49999994)
+    v = scale(1 + tl.fma(q, z * z, z), n)
+    return tl.where(over, float("inf"), tl.where(under, 0.0, v))
+
+
+@triton.jit
+def pow(x, y):
+    a = absolute(x)
+    b = absolute(y)
+    inf = float("inf")
+    k = tl.where(b < 16777216.0, y, 0.0).to(tl.int32)
+    whole_y = (b >= 8388608.0) | (k.to(tl.float32) == y)
+    odd = (b < 16777216.0) & whole_y & ((k & 1) == 1)
+    limit = (a == 0) | (a == inf) | (b == inf)
+    v = tl.where(limit, tl.where(a == 1, 1.0, tl.where((a > 1) == (y > 0), inf, 0.0)), pow_finite(a, y))
+    v = tl.where((x < 0) & (limit == 0) & (whole_y == 0), float("nan"), v)
+    v = float_of(bits_of(v) ^ tl.where(odd, bits_of(x) & -0x80000000, 0))
+    v = tl.where((x != x) | (y != y), float("nan"), v)
+    return tl.where((y == 0) | (x == 1), 1.0, v)
+
 
 @triton.jit
 def whole(x, n):

@@ -354,9 +354,9 @@ LAUNCHES = [
         arguments=["%5: bf16[2,3,40,24]", "%a: bf16[2,3,40,64]", "%b: bf16[2,3,64,24]"],
         constants=dict(M=40, N=24, K=64, stride_am=64, stride_ak=1, stride_bk=24, stride_bn=1, stride_v5m=24, stride_v5n=1),
         candidates=[
-            dict(grid=(18, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=32, BLOCK_K=64, GROUP_M=8), num_warps=4, num_stages=4),
             dict(grid=(18, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=32, BLOCK_K=64, GROUP_M=8), num_warps=2, num_stages=4),
             dict(grid=(12, 1, 1), constants=dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=64, GROUP_M=8), num_warps=4, num_stages=4),
+            dict(grid=(6, 1, 1), constants=dict(BLOCK_M=64, BLOCK_N=32, BLOCK_K=64, GROUP_M=8), num_warps=8, num_stages=4),
             dict(grid=(6, 1, 1), constants=dict(BLOCK_M=64, BLOCK_N=32, BLOCK_K=64, GROUP_M=8), num_warps=8, num_stages=3),
             dict(grid=(6, 1, 1), constants=dict(BLOCK_M=64, BLOCK_N=32, BLOCK_K=64, GROUP_M=8), num_warps=4, num_stages=4),
         ],

@@ -84,17 +84,39 @@ template <class S> INLINE int visible(const operands<S> &p, int b, int i) {
   }
 }
 
+/* The most and the least keys that rows of a block see. */
+template <class S> INLINE void seen_by(const operands<S> &p, int b, int first, int last, int &most, int &least) {
+  most = 0;
+  least = S::keys;
+  if constexpr (S::cached) {
+    for (int i = first / S::ratio; i <= (last - 1) / S::ratio; i++) {
+      const int n = visible(p, b, i);
+      most = n > most ? n : most;
+      least = n < least ? n : least;
+    }
+  } else {
+    most = visible(p, b, (last - 1) / S::ratio);
+    least = visible(p, b, first / S::ratio);
+  }
+}
+
 /* The batch, or the block, and the row in which key j of batch b stands; a row below 0
    where the table names no block. */
 struct place { i64 batch; int row; };
 template <class S> INLINE place locate(const operands<S> &p, int b, int j) {
   if constexpr (S::paged) {
     i64 block = (i64)p.table[b * S::table_row + (i64)(j / S::block) * S::table_step];
-    if (block < 0 || block >= S::blocks) return place{0, -1};
-    return place{block, j % S::block};
+    const bool known = block >= 0 && block < S::blocks;
+    return place{known ? block : 0, known ? j % S::block : -1};
   } else {
     return place{b, j};
   }
+}
+
+/* The same for any j from 0 on, without a branch; nothing is known of what is beyond the
+   keys that there can be. */
+template <class S> INLINE place locate_any(const operands<S> &p, int b, int j) {
+  return locate(p, b, j < S::keys ? j : S::keys - 1);
 }
 
 /* What the mask says of a pair: a score that is scaled already, with the number that is
@@ -130,6 +152,37 @@ template <class S> struct row_state {
   typename S::real top, sum, o[each];
 };
 
+/* Four neighbouring channels at once. */
+template <class S> INLINE void get4(typename S::real (&x)[4], const typename S::elem *p) {
+  struct alignas(4 * sizeof(typename S::elem) < 16 ? 4 * sizeof(typename S::elem) : 16) four { typename S::elem e[4]; };
+  const four y = *(const four *)p;
+  for (int t = 0; t < 4; t++) x[t] = get<S>(&y.e[t]);
+}
+
+/* The product of a query with 32 keys, at[j] for the key of lane j, negative where there is
+   none. Lanes by eight read neighbouring channels of one key, and four keys at a time. */
+template <class S> INLINE typename S::real dots(const operands<S> &p, const typename S::elem *q, i64 at) {
+  typedef typename S::real real;
+  const int lane = threadIdx.x % 32;
+  real result = 0;
+  #pragma unroll
+  for (int i = 0; i < 8; i++) {
+    const i64 from = __shfl_sync(~0u, at, i * 4 + lane / 8);
+    real dot = 0;
+    if (from >= 0)
+      for (int c = lane % 8 * 4; c < S::d; c += 32) {
+        real x[4], y[4];
+        get4<S>(x, q + c);
+        get4<S>(y, p.k + from + c);
+        for (int t = 0; t < 4; t++) dot = fused(x[t], y[t], dot);
+      }
+    for (int d = 1; d < 8; d *= 2) dot += __shfl_xor_sync(~0u, dot, d);
+    dot = __shfl_sync(~0u, dot, lane % 4 * 8);
+    if (lane / 4 == i) result = dot;
+  }
+  return result;
+}
+
 /* One warp adds keys from, from + 32 * step and so on, below to, in groups of 32
    neighbours, one key for each lane. */
 template <class S> INLINE void attend_keys(const operands<S> &p, row_state<S> &r, int b, int h, int i, int from, int to, int step) {
@@ -142,37 +195,34 @@ template <class S> INLINE void attend_keys(const operands<S> &p, row_state<S> &r
   for (int c = 0; c < r.each; c++) r.o[c] = 0;
   for (int first = from; first < to; first += 32 * step) {
     const int j = first + lane;
-    bool excluded = j >= to;
-    real score = lowest<real>();
-    i64 value = 0;
-    if (!excluded) {
-      const place at = locate(p, b, j);
-      excluded = at.row < 0;
-      value = at.batch * S::v_batch + g * S::v_head + at.row * S::v_row;
-      if (!excluded) {
-        const typename S::elem *k = p.k + at.batch * S::k_batch + g * S::k_head + at.row * S::k_row;
-        real dot = 0;
-        #pragma unroll 4
-        for (int c = 0; c < S::d; c++) dot = fused(get<S>(q + c * S::q_step), get<S>(k + c * S::k_step), dot);
-        score = masked(p, dot * (real)S::scale, b, h, i, j, excluded);
-      } else {
-        value = 0;
-      }
+    const place at = locate_any(p, b, j);
+    const bool there = j < to && at.row >= 0;
+    bool excluded = !there;
+    const i64 key = there ? at.batch * S::k_batch + g * S::k_head + at.row * S::k_row : -1;
+    const i64 value = there ? at.batch * S::v_batch + g * S::v_head + at.row * S::v_row : 0;
+    real dot = 0;
+    if constexpr (S::fours) {
+      dot = dots(p, q, key);
+    } else if (there) {
+      #pragma unroll 4
+      for (int c = 0; c < S::d; c++) dot = fused(get<S>(q + c * S::q_step), get<S>(p.k + key + c * S::k_step), dot);
     }
+    real score = lowest<real>();
+    if (there) score = masked(p, dot * (real)S::scale, b, h, i, j, excluded);
     const real scaled = score * log2e, top = larger(r.top, warp_max(scaled));
     const real base = top == lowest<real>() ? 0 : top;
-    const real shrink = power(r.top - base);
-    const real weight = power(scaled - base);
-    const bool skipped = excluded && !(S::strict && j < to);
+    const real shrink = power(r.top - base), weight = power(scaled - base);
+    const unsigned skipped = __ballot_sync(~0u, excluded && !(S::strict && there));
     r.top = top;
     r.sum = r.sum * shrink + warp_sum(weight);
     for (int c = 0; c < r.each; c++) r.o[c] *= shrink;
-    for (int t = 0; t < 32 && first + t < to; t++) {
+    #pragma unroll 8
+    for (int t = 0; t < 32; t++) {
       const real w = __shfl_sync(~0u, weight, t);
-      const i64 at = __shfl_sync(~0u, value, t);
-      if (__shfl_sync(~0u, (int)skipped, t)) continue;
+      const i64 row = __shfl_sync(~0u, value, t);
+      if (skipped >> t & 1) continue;
       for (int c = 0; c < r.each; c++)
-        if (lane + 32 * c < S::e) r.o[c] = fused(w, get<S>(p.v + at + (lane + 32 * c) * S::v_step), r.o[c]);
+        if (lane + 32 * c < S::e) r.o[c] = fused(w, get<S>(p.v + row + (lane + 32 * c) * S::v_step), r.o[c]);
     }
   }
 }

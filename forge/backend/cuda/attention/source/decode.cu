@@ -11,8 +11,9 @@ namespace attention {
 template <class S, int warps> struct decode {
   static constexpr int rows = 16, chunks = S::d / 32, halves = S::e / 64;
 
-  INLINE void read(uint4 &x, const u16 *from) {
-    x = from ? __ldg((const uint4 *)from) : make_uint4(0, 0, 0, 0);
+  INLINE void read(uint4 &x, const u16 *from, bool in) {
+    x = make_uint4(0, 0, 0, 0);
+    if (in) x = __ldg((const uint4 *)from);
   }
 
   INLINE void run(const operands<S> &p, float *scratch, unsigned *counters) {
@@ -30,7 +31,7 @@ template <class S, int warps> struct decode {
       const int row = first + eighth + 8 * half;
       const u16 *from = p.q + b * S::q_batch + (g * S::ratio + row % S::ratio) * S::q_head + (i64)(row / S::ratio) * S::q_row + quad * 8;
       #pragma unroll
-      for (int c = 0; c < chunks; c++) read(q[half][c], row < limit ? from + c * 32 : nullptr);
+      for (int c = 0; c < chunks; c++) read(q[half][c], from + c * 32, row < limit);
     }
     float o[halves * 8][4], top[2], sum[2] = {0, 0};
     top[0] = top[1] = lowest<float>();
@@ -39,24 +40,35 @@ template <class S, int warps> struct decode {
       for (int c = 0; c < 4; c++) o[n][c] = 0;
 
     int from, to;
-    share<16 * warps>(most, splits, split, from, to);
+    const int active = share<16 * warps>(most, splits, split, from, to);
+    if (split >= active) return;
+    /* Where 16 neighbouring keys stand in one block, one look at the table is enough, and it
+       is taken ahead. */
+    constexpr bool together = !S::paged || S::block % 16 == 0;
+    place next{0, -1};
+    if (together) next = locate_any(p, b, from + warp * 16);
     for (int j = from + warp * 16; j < to; j += warps * 16) {
       uint4 k[2][chunks], v[halves][4];
+      const place all_at = next;
+      if (together) next = locate_any(p, b, j + warps * 16);
+      auto where = [&](int key) {
+        place at = together ? place{all_at.batch, all_at.row < 0 ? -1 : all_at.row + key - j} : locate_any(p, b, key);
+        if (key >= to) at.row = -1;
+        return at;
+      };
       #pragma unroll
       for (int n = 0; n < 2; n++) {
-        const int key = j + n * 8 + eighth;
-        const place at = key < to ? locate(p, b, key) : place{0, -1};
+        const place at = where(j + n * 8 + eighth);
         const u16 *row = p.k + at.batch * S::k_batch + g * S::k_head + at.row * S::k_row + quad * 8;
         #pragma unroll
-        for (int c = 0; c < chunks; c++) read(k[n][c], at.row < 0 ? nullptr : row + c * 32);
+        for (int c = 0; c < chunks; c++) read(k[n][c], row + c * 32, at.row >= 0);
       }
       #pragma unroll
       for (int t = 0; t < 4; t++) {
-        const int key = j + quad * 2 + t % 2 + t / 2 * 8;
-        const place at = key < to ? locate(p, b, key) : place{0, -1};
+        const place at = where(j + quad * 2 + t % 2 + t / 2 * 8);
         const u16 *row = p.v + at.batch * S::v_batch + g * S::v_head + at.row * S::v_row + eighth * 8;
         #pragma unroll
-        for (int w = 0; w < halves; w++) read(v[w][t], at.row < 0 ? nullptr : row + w * 64);
+        for (int w = 0; w < halves; w++) read(v[w][t], row + w * 64, at.row >= 0);
       }
       float s[2][4] = {{0, 0, 0, 0}, {0, 0, 0, 0}};
       #pragma unroll
@@ -100,7 +112,7 @@ template <class S, int warps> struct decode {
     auto place_of = [&](int row) {
       return b * S::out_batch + (g * S::ratio + row % S::ratio) * S::out_head + (i64)(row / S::ratio) * S::out_row;
     };
-    finish<(S::queries > 1 || S::masked) && !S::strict>(all, p, b, g, first, limit, splits, split, scratch + (i64)u * splits * rows * (S::e + 2), counters + u, place_of);
+    finish<(S::queries > 1 || S::masked) && !S::strict>(all, p, b, g, first, limit, active, split, scratch + (i64)u * splits * rows * (S::e + 2), counters + u, place_of);
   }
 };
 

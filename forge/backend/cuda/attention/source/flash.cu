@@ -49,9 +49,8 @@ template <class S, int warps, int tiles, int columns> struct flash {
     seen_by(p, b, first, last, most, least);
 
     auto key_row = [&](int j, const u16 *from, i64 batch, i64 head, i64 row) -> const u16 * {
-      if (j >= most) return nullptr;
-      const place at = locate(p, b, j);
-      return at.row < 0 ? nullptr : from + at.batch * batch + g * head + at.row * row;
+      const place at = locate_any(p, b, j);
+      return j >= most || at.row < 0 ? nullptr : from + at.batch * batch + g * head + at.row * row;
     };
     auto load_keys = [&](int from) {
       fill<columns, k_width, S::d, dp, S::k_step>(memory + k_at, [&](int r) { return key_row(from + r, p.k, S::k_batch, S::k_head, S::k_row); });

@@ -5,6 +5,8 @@
    comes last, of all blocks. */
 namespace attention {
 
+static constexpr int max_splits = 64;
+
 /* The end of a block: one partial result for each of count rows and each warp stands in
    shared memory as channels o, top and sum. */
 template <class S, int warps, int count> struct partial {
@@ -12,28 +14,30 @@ template <class S, int warps, int count> struct partial {
   static constexpr int threads = 32 * warps;
   static constexpr int width = S::e + 2;  // channels, top, sum
   real at[warps][count][width];
+  real factor[count][max_splits], total[count];
+  bool bad[count], last;
 };
 
-/* Puts partial results together and stores what place_of says of each row. With again, a
-   result that is no number is computed once more, key by key: a value that is none has
-   reached rows that do not see it, with weight zero. */
+/* Puts partial results together and stores what place_of says of each row, of which there
+   are limit - first. The first splits of the blocks have some keys; the others are not
+   here. With again, a result that is no number is computed once more, key by key: a value
+   that is none has reached rows that do not see it, with weight zero. */
 template <bool again, class S, int warps, int count, class F>
 INLINE void finish(partial<S, warps, count> &all, const operands<S> &p, int b, int g, int first, int limit, int splits, int split,
                    typename S::real *scratch, unsigned *counter, F place_of) {
   typedef typename S::real real;
   typedef partial<S, warps, count> part;
-  __shared__ bool bad[count];
-  if (threadIdx.x < count) bad[threadIdx.x] = false;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, rows = limit - first < count ? limit - first : count;
+  if (threadIdx.x < count) all.bad[threadIdx.x] = false;
   __syncthreads();
   auto store = [&](int r, int c, real o, real sum) {
     const real x = finished<S>(o, sum);
-    if (x != x) bad[r] = true;
+    if (x != x) all.bad[r] = true;
     put<S>(p.out + place_of(first + r) + c * S::out_step, x);
   };
   real *own = scratch + (i64)split * count * part::width;
-  for (int u = threadIdx.x; u < count * S::e; u += part::threads) {
+  for (int u = threadIdx.x; u < rows * S::e; u += part::threads) {
     const int r = u / S::e, c = u % S::e;
-    if (first + r >= limit) continue;
     real top = lowest<real>(), sum = 0, o = 0;
     for (int w = 0; w < warps; w++) top = larger(top, all.at[w][r][S::e]);
     const real base = top == lowest<real>() ? 0 : top;
@@ -53,45 +57,53 @@ INLINE void finish(partial<S, warps, count> &all, const operands<S> &p, int b, i
     }
   }
   if (splits > 1) {
-    __shared__ bool last;
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) {
-      last = atomicAdd(counter, 1u) == (unsigned)splits - 1;
-      if (last) *counter = 0;
+      all.last = atomicAdd(counter, 1u) == (unsigned)splits - 1;
+      if (all.last) *counter = 0;
     }
     __syncthreads();
-    if (!last) return;
+    if (!all.last) return;
     __threadfence();
-    for (int u = threadIdx.x; u < count * S::e; u += part::threads) {
-      const int r = u / S::e, c = u % S::e;
-      if (first + r >= limit) continue;
-      const real *from = scratch + r * part::width;
-      real top = lowest<real>(), sum = 0, o = 0;
-      for (int s = 0; s < splits; s++) top = larger(top, __ldcg(from + s * count * part::width + S::e));
+    for (int r = warp; r < rows; r += warps) {  // what the sums of a split count for
+      const real *from = scratch + r * part::width + S::e;
+      real top = lowest<real>(), sum = 0;
+      for (int s = lane; s < splits; s += 32) top = larger(top, __ldcg(from + s * count * part::width));
+      top = warp_max(top);
       const real base = top == lowest<real>() ? 0 : top;
-      #pragma unroll 4
-      for (int s = 0; s < splits; s++) {
-        const real *at = from + s * count * part::width;
-        const real f = power(__ldcg(at + S::e) - base);
-        sum += __ldcg(at + S::e + 1) * f;
-        o += __ldcg(at + c) * f;
+      for (int s = lane; s < splits; s += 32) {
+        const real f = power(__ldcg(from + s * count * part::width) - base);
+        all.factor[r][s] = f;
+        sum += __ldcg(from + s * count * part::width + 1) * f;
       }
-      store(r, c, o, sum);
+      sum = warp_sum(sum);
+      if (lane == 0) all.total[r] = sum;
+    }
+    __syncthreads();
+    for (int u = threadIdx.x; u < rows * S::e; u += part::threads) {
+      const int r = u / S::e, c = u % S::e;
+      const real *from = scratch + r * part::width + c;
+      real o = 0;
+      #pragma unroll 8
+      for (int s = 0; s < splits; s++) o += __ldcg(from + s * count * part::width) * all.factor[r][s];
+      store(r, c, o, all.total[r]);
     }
   }
   if constexpr (again) {
     __syncthreads();
-    for (int r = threadIdx.x / 32; r < count; r += warps)
-      if (bad[r]) attend_row(p, b, g * S::ratio + (first + r) % S::ratio, (first + r) / S::ratio);
+    for (int r = warp; r < rows; r += warps)
+      if (all.bad[r]) attend_row(p, b, g * S::ratio + (first + r) % S::ratio, (first + r) / S::ratio);
   }
 }
 
-/* The keys of one of so many splits: whole groups of so many keys. */
-template <int group> INLINE void share(int keys, int splits, int split, int &from, int &to) {
-  const int each = (keys + splits * group - 1) / (splits * group) * group;
+/* The keys of one of so many splits, whole groups of so many keys. Gives the number of
+   splits that have some, or are the first. */
+template <int group> INLINE int share(int keys, int splits, int split, int &from, int &to) {
+  const int each = keys > 0 ? (keys + splits * group - 1) / (splits * group) * group : group;
   from = split * each < keys ? split * each : keys;
   to = from + each < keys ? from + each : keys;
+  return keys > 0 ? (keys + each - 1) / each : 1;
 }
 
 /* Any type and any number of channels: one row for each block, 32 keys of it at a time for
@@ -104,7 +116,8 @@ template <class S, int warps> struct by_row {
     for (i64 u = blockIdx.x; u < (i64)S::batches * S::heads * S::queries; u += gridDim.x) {
       const int i = u % S::queries, h = u / S::queries % S::heads, b = u / S::queries / S::heads;
       int from, to;
-      share<32 * warps>(visible(p, b, i), splits, split, from, to);
+      const int active = share<32 * warps>(visible(p, b, i), splits, split, from, to);
+      if (split >= active) continue;
       row_state<S> r;
       attend_keys(p, r, b, h, i, from + 32 * warp, to, warps);
       __syncthreads();
@@ -115,7 +128,7 @@ template <class S, int warps> struct by_row {
         all.at[warp][0][S::e + 1] = r.sum;
       }
       const i64 out = b * S::out_batch + h * S::out_head + i * S::out_row;
-      finish<false>(all, p, b, h / S::ratio, 0, 1, splits, split, scratch + u * splits * (S::e + 2), counters + u, [&](int) { return out; });
+      finish<false>(all, p, b, h / S::ratio, 0, 1, active, split, scratch + u * splits * (S::e + 2), counters + u, [&](int) { return out; });
     }
   }
 };

@@ -6,22 +6,6 @@ namespace attention {
 /* Scores are multiplied by this to become exponents of 2. */
 template <class S> struct exponent { static constexpr float factor = (S::masked == 1 ? 1.0 : (double)S::scale) * 1.4426950408889634; };
 
-/* The most and the least keys that rows of a block see. */
-template <class S> INLINE void seen_by(const operands<S> &p, int b, int first, int last, int &most, int &least) {
-  most = 0;
-  least = S::keys;
-  if constexpr (S::cached) {
-    for (int i = first / S::ratio; i <= (last - 1) / S::ratio; i++) {
-      const int n = visible(p, b, i);
-      most = n > most ? n : most;
-      least = n < least ? n : least;
-    }
-  } else {
-    most = visible(p, b, (last - 1) / S::ratio);
-    least = visible(p, b, first / S::ratio);
-  }
-}
-
 /* Makes scores of pairs that take no part -inf, and adds the mask. */
 template <class S, int count>
 INLINE void exclude(const operands<S> &p, float (&s)[count][4], int b, int g, int row, int from) {

@@ -1,0 +1,70 @@
+package gemm
+
+import "fmt"
+
+// directCut is how the threads of a block share the results of a small product: lanes lie
+// in lm rows, each for tm x tn results, and warps divide k.
+type directCut struct{ tm, tn, lm, warps, unroll int }
+
+func (c directCut) size() (bm, bn int) { return c.tm * c.lm, c.tn * 32 / c.lm }
+
+// directCuts are the candidates.
+var directCuts = []directCut{
+	{4, 4, 4, 8, 2}, {4, 4, 4, 8, 4}, {4, 4, 4, 16, 1}, {4, 4, 4, 16, 2}, {4, 4, 4, 4, 4}, // 16x32
+	{4, 2, 4, 8, 4}, {4, 2, 4, 16, 2}, {4, 2, 4, 4, 4}, // 16x16
+	{4, 2, 2, 8, 4}, {4, 2, 2, 16, 2}, {2, 2, 4, 8, 4}, {2, 2, 4, 16, 2}, {2, 4, 4, 8, 2}, // 8x32, 8x16, 8x32
+	{8, 4, 4, 8, 2}, {8, 4, 4, 16, 1}, {8, 8, 4, 4, 1}, {8, 8, 4, 8, 1}, // 32x32, 32x64
+	{1, 4, 8, 8, 4}, {2, 1, 4, 8, 4}, // 8x16, 8x8
+}
+
+// direct is a kernel whose operands come straight to registers.
+func (s *Shape) direct(c directCut) Kernel {
+	bm, bn := c.size()
+	threads := c.warps * 32
+	t := &text{shape: s}
+	t.begin()
+	t.walks(units{4, min(4, c.tm)}, units{4, min(4, c.tn)})
+	t.constant("BM", bm)
+	t.constant("BN", bn)
+	t.constant("TM", c.tm)
+	t.constant("TN", c.tn)
+	t.constant("LM", c.lm)
+	t.constant("threads", threads)
+	t.constant("unroll", c.unroll)
+	t.constant("slices", 1)
+	t.constant("enters", s.Early)
+	t.end("direct", threads, 1, withExtra(s, Out, A, B), true)
+	return Kernel{
+		Name: fmt.Sprintf("direct %dx%d tiles, %dx%d for each thread, k in %d warps, unroll %d", bm, bn, c.tm, c.tn, c.warps, c.unroll),
+		Pieces: []Piece{{
+			Shared: []string{shared(common), shared(directSource)}, Text: t.String(),
+			Grid:    [3]uint32{uint32(ceil(s.N, bn) * ceil(s.M, bm)), 1, uint32(s.batches())},
+			Threads: [3]uint32{uint32(threads), 1, 1}, SharedBytes: c.warps * bm * bn * 4,
+			Args: withExtra(s, Out, A, B), Enters: s.Early,
+		}},
+	}
+}
+
+// maxDirect bounds the operations of a direct product: larger ones read operands too often.
+const maxDirect = 1 << 30
+
+// directGuesses are the direct kernels of a small product.
+func (s *Shape) directGuesses(t Target) []guess {
+	if 2*s.M*s.N*s.K*s.batches() > maxDirect {
+		return nil
+	}
+	var list []guess
+	for _, c := range directCuts {
+		bm, bn := c.size()
+		blocks := ceil(s.M, bm) * ceil(s.N, bn) * s.batches()
+		resident := max(1, 64/(2*c.warps)) // with half of the registers or more
+		waves, together := ceil(blocks, t.SMs*resident), min(resident, ceil(blocks, t.SMs))
+		steps := ceil(s.K, 4*c.warps*c.unroll)
+		// A multiprocessor reads an operand for every other operation of tiles of 4x4.
+		rate := 0.12 * float64(min(c.tm, c.tn)) / 4
+		each := max(waitTime, float64(together)*2*float64(bm*bn*4*c.warps*c.unroll)/(rate*1e6))
+		join := 0.05 * float64(ceil(bm*bn*c.warps, 32*c.warps*8))
+		list = append(list, guess{startTime + float64(waves*steps)*each + join, func() Kernel { return s.direct(c) }})
+	}
+	return list
+}

@@ -1,0 +1,29 @@
+// Package gemm writes CUDA C for matrix products on NVIDIA GPUs.
+//
+// A [Shape] says what is to be multiplied: sizes, where elements are, and what becomes of
+// a sum. [Candidates] gives kernels for it, each a text with the way to launch it, the one
+// that a model of time expects to be the quickest first. All sums are in f32 and in an
+// order that does not change from run to run.
+//
+// There are five kinds of kernels. Their texts are templates in the folder source, and a
+// kernel is an instance of one with a description of the product:
+//
+//   - simt: products in f32 by ordinary instructions, never in TF32. Blocks of both
+//     matrices go through shared memory, and a thread has a rectangle of results.
+//   - mma: half precision by the tensor cores, whose operands threads fetch from shared
+//     memory (from sm_75; bf16 from sm_80).
+//   - wgmma: half precision by the tensor cores of sm_90a, which read shared memory by
+//     themselves. Blocks stay and take one tile after another.
+//   - rows: few rows, such as the tokens of a decoder's step. The matrix streams past them
+//     once, and what counts is how many of its bytes are on their way.
+//   - direct: small products. Operands come straight to registers, and the warps of a block
+//     divide the sums, so that one trip to memory is nearly all that there is.
+//
+// Where tiles are too few for the device, sums are cut into slices, which another kernel
+// (or in rows the last block to arrive) adds up in order. Matrices may lie along k or
+// across it; those that cannot be read in whole units of 16 bytes, because of their sizes
+// or places, are read element by element. No size needs to be a multiple of anything.
+//
+// The text needs a prelude with the names i64, u16, INLINE, INLINE_MEMBER and ENTER, which
+// package cuda has.
+package gemm

@@ -1,0 +1,164 @@
+package gemm
+
+import "fmt"
+
+// rowsCut is how the warps of a block share the columns and k of a product of few rows.
+type rowsCut struct {
+	function               string  // of the source
+	columns, warps, unroll int     // columns of a warp, and of k so many units at once
+	lanes, ahead           int     // of rows_across: side by side; steps of its ring
+	perSM                  float64 // blocks that slices of k should make for each multiprocessor; 0 for one slice
+	blocks                 int     // that should fit a multiprocessor
+	rate                   float64 // of the bandwidth of memory
+}
+
+// maxHeld bounds the bytes of A that a block keeps.
+const maxHeld = 32 << 10
+
+// columnsOf is the columns of a block.
+func (c rowsCut) columnsOf(s *Shape) int {
+	if c.function == "rows_across" {
+		return c.lanes * 16 / s.B.Elem.Size()
+	}
+	return c.columns
+}
+
+// slicesOf is the number of slices of k.
+func (c rowsCut) slicesOf(s *Shape, sms int) int {
+	blocks := ceil(s.N, c.columnsOf(s)) * s.batches()
+	most := max(1, s.K/64)
+	return min(most, 32, max(1, int(c.perSM*float64(sms)/float64(blocks)+0.5)))
+}
+
+// shared is the bytes of shared memory of a block: its rings, and A where there is room for
+// it, or the sums of its warps.
+func (c rowsCut) shared(s *Shape, slice int) int {
+	if c.function == "rows_mma" {
+		return 0
+	}
+	bytes := c.ahead * max(c.unroll, c.columns) * c.warps * 32 * 16
+	if a := s.M * slice * 4; a <= maxHeld {
+		bytes += a
+	}
+	return max(bytes, c.warps*c.columnsOf(s)*s.M*4)
+}
+
+// rows is a kernel in which B streams through once.
+func (s *Shape) rows(c rowsCut, sms int) Kernel {
+	t := &text{shape: s}
+	t.begin()
+	t.walks(units{8, 8}, units{8, 8})
+	bn, threads := c.columnsOf(s), c.warps*32
+	slice, count := slicing(s.K, c.slicesOf(s, sms), 64)
+	t.constant("BM", s.M)
+	t.constant("BN", bn)
+	t.constant("threads", threads)
+	t.constant("columns", c.columns)
+	t.constant("unroll", c.unroll)
+	t.constant("slice", slice)
+	t.constant("slices", count)
+	bytes := c.shared(s, slice)
+	name := fmt.Sprintf("%s of %d columns, %d warps, unroll %d", c.function, bn, c.warps, max(1, c.unroll))
+	if c.function != "rows_mma" {
+		t.constant("lanes", c.lanes)
+		t.constant("ahead", c.ahead)
+		t.constant("held", s.M*slice*4 <= maxHeld)
+		t.constant("enters", s.Early)
+		name += fmt.Sprintf(", %d steps ahead", c.ahead-1)
+	}
+	args := withExtra(s, Out, A, B, Scratch, Counters)
+	t.end(c.function, threads, c.blocks, args, bytes > 0)
+	blocks := ceil(s.N, bn)
+	k := Kernel{
+		Name: name,
+		Pieces: []Piece{{
+			Shared: []string{shared(common), shared(mmaSource), shared(rowsSource)}, Text: t.String(),
+			Grid:        [3]uint32{uint32(blocks), uint32(count), uint32(s.batches())},
+			Threads:     [3]uint32{uint32(threads), 1, 1},
+			SharedBytes: bytes, Args: args, Enters: s.Early && c.function != "rows_mma",
+		}},
+	}
+	if count > 1 {
+		k.Name += fmt.Sprintf(", k in %d slices", count)
+		k.Scratch = int64(count) * int64(s.batches()) * int64(s.M) * int64(s.N) * 4
+		k.Counters = int64(s.batches()) * int64(blocks) * 4
+	}
+	return k
+}
+
+// rowsCuts are the candidates.
+var rowsCuts = []rowsCut{
+	{"rows_along", 4, 8, 0, 0, 3, 0, 3, 1},
+	{"rows_along", 4, 8, 0, 0, 2, 0, 3, 0.99},
+	{"rows_along", 4, 4, 0, 0, 3, 0, 4, 0.98},
+	{"rows_along", 4, 4, 0, 0, 5, 0, 4, 0.98},
+	{"rows_along", 2, 4, 0, 0, 5, 0, 4, 0.97},
+	{"rows_along", 2, 8, 0, 0, 4, 0, 3, 0.96},
+	{"rows_along", 8, 4, 0, 0, 3, 0, 3, 0.96},
+	{"rows_across", 0, 8, 2, 8, 8, 2, 2, 0.95},
+	{"rows_across", 0, 8, 2, 8, 4, 4, 3, 0.95},
+	{"rows_across", 0, 8, 2, 8, 8, 1, 2, 0.9},
+	{"rows_across", 0, 8, 2, 16, 8, 2, 2, 0.9},
+	{"rows_across", 0, 8, 2, 16, 8, 3, 2, 0.9},
+	{"rows_across", 0, 8, 4, 8, 4, 3, 2, 0.9},
+	{"rows_across", 0, 4, 2, 8, 8, 4, 4, 0.9},
+	{"rows_across", 0, 16, 2, 8, 4, 2, 1, 0.9},
+	{"rows_across", 0, 8, 2, 32, 8, 2, 2, 0.9},
+	{"rows_mma", 16, 8, 4, 0, 0, 0, 2, 0.85},
+	{"rows_mma", 16, 4, 4, 0, 0, 0, 4, 0.83},
+	{"rows_mma", 64, 8, 2, 0, 0, 2, 2, 0.85},
+	{"rows_mma", 64, 8, 4, 0, 0, 2, 1, 0.83},
+}
+
+// The most rows that stream B past them: in f32, and by the tensor cores.
+const (
+	maxRows     = 8
+	maxRowsHalf = 16
+)
+
+// rowsOf are the cuts that fit a product.
+func (s *Shape) rowsOf(t Target) []rowsCut {
+	if s.M > maxRowsHalf {
+		return nil
+	}
+	unit := 16 / s.B.Elem.Size()
+	alongA, wholeA := s.walkA(units{8, 8})
+	alongB, wholeB := s.walkB(units{unit, unit})
+	var list []rowsCut
+	for _, c := range rowsCuts {
+		ok := false
+		switch c.function {
+		case "rows_mma":
+			ok = s.half(t) && alongA && wholeA && s.K%8 == 0 && (alongB || c.columns == 64)
+		case "rows_along":
+			ok = s.M <= maxRows && alongB && alongA && wholeA && c.shared(s, s.K) <= t.Shared
+		case "rows_across":
+			slice, _ := slicing(s.K, c.slicesOf(s, t.SMs), 64)
+			ok = s.M <= maxRows && !alongB && c.shared(s, slice) <= t.Shared
+		}
+		if ok && wholeB {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// rowsGuesses are the kernels of few rows. Memory gives what the cut has of its bandwidth,
+// and less when there are too few warps to ask for it.
+func (s *Shape) rowsGuesses(t Target) []guess {
+	var list []guess
+	for _, c := range s.rowsOf(t) {
+		slices := c.slicesOf(s, t.SMs)
+		blocks := ceil(s.N, c.columnsOf(s)) * s.batches() * slices
+		full := min(1, float64(blocks*c.warps)/float64(12*t.SMs))
+		time := startTime + s.bytes()/(bytesTime*c.rate*full)
+		if slices > 1 {
+			time += arriveTime
+		}
+		if c.function != "rows_mma" {
+			time *= 1 + 0.1*float64(s.M-1)
+		}
+		list = append(list, guess{time, func() Kernel { return s.rows(c, t.SMs) }})
+	}
+	return list
+}

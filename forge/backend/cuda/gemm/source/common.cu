@@ -1,0 +1,115 @@
+/* What all products share. A description P of one product has sizes, steps in elements
+   and the functions that find the matrices of a batch and finish a sum. */
+
+/* f16 and bf16 as the bits that memory has. */
+struct f16_t { u16 bits; };
+struct bf16_t { u16 bits; };
+
+INLINE float to_float(float x) { return x; }
+INLINE float to_float(f16_t x) {
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+  return y;
+}
+INLINE float to_float(bf16_t x) { return __uint_as_float((unsigned)x.bits << 16); }
+INLINE void from_float(float &to, float x) { to = x; }
+INLINE void from_float(f16_t &to, float x) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(to.bits) : "f"(x)); }
+INLINE void from_float(bf16_t &to, float x) {
+  unsigned b = __float_as_uint(x);
+  to.bits = x == x ? (b + 0x7fff + (b >> 16 & 1)) >> 16 : 0x7fc0;
+}
+
+/* Elements that are loaded or stored at once. */
+template <class T, int n> struct alignas(sizeof(T) * n) pack { T at[n]; };
+
+/* 16 bytes from device memory to shared memory; the last of them are zero when there
+   are fewer. Copies of a thread are in groups, of which all but the last few are waited for. */
+INLINE unsigned shared_address(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
+INLINE void copy16(unsigned to, const void *from, bool there) {
+#if __CUDA_ARCH__ >= 800
+  int bytes = there ? 16 : 0;
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes));
+#else
+  uint4 x = there ? *(const uint4 *)from : uint4{0, 0, 0, 0};
+  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w));
+#endif
+}
+INLINE void commit_copies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+template <int left> INLINE void wait_copies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" ::"n"(left) : "memory");
+#endif
+}
+
+/* The results at (m, n) and (m, n + 1): finished, or partial sums of one of several slices of k. */
+template <class P> INLINE void put(const P &p, typename P::Out *o, float *part, int z, int m, int n, float x) {
+  if (m >= P::M || n >= P::N) return;
+  if (P::slices > 1) part[(i64)m * P::N + n] = x;
+  else from_float(o[(i64)m * P::o_m + n], p.finish(x, z, m, n));
+}
+template <class P> INLINE void put2(const P &p, typename P::Out *o, float *part, int z, int m, int n, float x, float y) {
+  if (P::N % 2 == 0 && m < P::M && n < P::N && (P::slices > 1 || P::o_pairs)) {
+    if (P::slices > 1) {
+      *(float2 *)(part + (i64)m * P::N + n) = float2{x, y};
+    } else {
+      pack<typename P::Out, 2> both;
+      from_float(both.at[0], p.finish(x, z, m, n));
+      from_float(both.at[1], p.finish(y, z, m, n + 1));
+      *(pack<typename P::Out, 2> *)(o + (i64)m * P::o_m + n) = both;
+    }
+    return;
+  }
+  put(p, o, part, z, m, n, x);
+  put(p, o, part, z, m, n + 1, y);
+}
+
+/* Results of a warp that lie in its shared memory, [rows][cols + pad], from (m, n) on. A loop
+   finishes them, so that the text of an epilogue stands once and rows are stored whole. */
+template <int rows, int cols, int pad, class P> INLINE void put_rows(const P &p, typename P::Out *o, float *part, int z, int m, int n, const float *room) {
+  __syncwarp();
+#pragma unroll 1
+  for (int u = threadIdx.x % 32; u < rows * cols / 2; u += 32) {
+    const int r = u / (cols / 2), c = u % (cols / 2) * 2;
+    const float2 x = *(const float2 *)(room + r * (cols + pad) + c);
+    put2(p, o, part, z, m + r, n + c, x.x, x.y);
+  }
+  __syncwarp();
+}
+
+/* The same of 16 rows that are sums of tensor cores, eight columns after the other. */
+template <int eights, class P> INLINE void put_sums(const P &p, typename P::Out *o, float *part, int z, int m, int n, const float *sum, float *room) {
+  constexpr int cols = eights * 8, pad = 8;
+  const int lane = threadIdx.x % 32;
+  float *to = room + lane / 4 * (cols + pad) + lane % 4 * 2;
+#pragma unroll
+  for (int j = 0; j < eights; j++) {
+    *(float2 *)(to + j * 8) = float2{sum[j * 4], sum[j * 4 + 1]};
+    *(float2 *)(to + j * 8 + 8 * (cols + pad)) = float2{sum[j * 4 + 2], sum[j * 4 + 3]};
+  }
+  put_rows<16, cols, pad>(p, o, part, z, m, n, room);
+}
+
+/* The block of results of this block of threads: neighbours in time share columns and a
+   band of rows, so that what they read is in the second cache. */
+template <class P> INLINE void place_block(int at, int &row, int &column) {
+  constexpr int rows = (P::M + P::BM - 1) / P::BM, columns = (P::N + P::BN - 1) / P::BN, band = P::band;
+  const int first = at / (band * columns) * band, height = min(band, rows - first), in = at % (band * columns);
+  row = (first + in % height) * P::BM;
+  column = in / height * P::BN;
+}
+
+/* Adds up the slices in order and finishes the sums. */
+template <class P> INLINE void join_slices(const P &p, typename P::Out *o, const float *part) {
+  constexpr i64 each = (i64)P::M * P::N, all = each * P::batches;
+  for (i64 u = (i64)blockIdx.x * blockDim.x + threadIdx.x; u < all; u += (i64)gridDim.x * blockDim.x) {
+    float sum = 0;
+#pragma unroll
+    for (int s = 0; s < P::slices; s++) sum += part[s * all + u];
+    const int z = u / each, m = u % each / P::N, n = u % P::N;
+    from_float(o[P::o_at(z) + (i64)m * P::o_m + n], p.finish(sum, z, m, n));
+  }
+}

@@ -1,0 +1,121 @@
+/* Products of half precision by the tensor cores, m16n8k16 with sums in f32. Blocks of the
+   matrices wait in shared memory in several stages. Units of 16 bytes are exchanged within
+   128 bytes so that eight rows of a unit lie in different banks. */
+template <bool along, int rows, int cols> struct mma_block {
+  /* along k: [cols][rows] with units along k; else [rows][cols]; rows are of k. */
+  static constexpr int line = (along ? rows : cols) / 8, lines = along ? cols : rows;
+  INLINE_MEMBER static unsigned at(int l, int unit) {
+    const int twist = line >= 8 ? l % 8 : l / (8 / line) % line;
+    return (l * line + (unit ^ twist)) * 16;
+  }
+};
+
+template <class T, bool along, bool whole, int rows, int cols, int threads, int C> INLINE void mma_fill(unsigned to, const T *p, int k0, int k1, int c0, i64 step_k, i64 step_c) {
+  typedef mma_block<along, rows, cols> block;
+  constexpr int units = block::line * block::lines;
+#pragma unroll
+  for (int i = 0; i < (units + threads - 1) / threads; i++) {
+    const int u = i * threads + threadIdx.x;
+    if (units % threads && u >= units) break;
+    const int l = u / block::line, unit = u % block::line;
+    const int k = k0 + (along ? unit * 8 : l), c = c0 + (along ? l : unit * 8);
+    if (whole) {
+      const bool in = k < k1 && (C % cols == 0 || c < C);
+      copy16(to + block::at(l, unit), in ? p + k * step_k + c * step_c : p, in);
+    } else {
+      pack<T, 8> x;
+#pragma unroll
+      for (int j = 0; j < 8; j++) {
+        const int kj = along ? k + j : k, cj = along ? c : c + j;
+        x.at[j].bits = kj < k1 && cj < C ? p[kj * step_k + cj * step_c].bits : (u16)0;
+      }
+      const uint4 y = *(const uint4 *)&x;
+      asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to + block::at(l, unit)), "r"(y.x), "r"(y.y), "r"(y.z), "r"(y.w));
+    }
+  }
+}
+
+template <bool trans> INLINE void load_matrices(unsigned (&r)[4], unsigned at) {
+  if (trans) asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at));
+  else asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at));
+}
+
+template <class T> struct mma_of;
+#define MMA(type, suffix) \
+  template <> struct mma_of<type> { \
+    INLINE_MEMBER static void step(float (&d)[4], const unsigned *a, const unsigned *b) { \
+      asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." suffix "." suffix ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+          : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1])); \
+    } \
+  };
+#if __CUDA_ARCH__ >= 800
+MMA(f16_t, "f16") MMA(bf16_t, "bf16")
+#undef MMA
+#else
+template <> struct mma_of<f16_t> {
+  INLINE_MEMBER static void step(float (&d)[4], const unsigned *a, const unsigned *b) {
+#pragma unroll
+    for (int h = 0; h < 2; h++)
+      asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+          : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[2 * h]), "r"(a[2 * h + 1]), "r"(b[h]));
+  }
+};
+#endif
+
+template <class P> INLINE void mma(const P &p, typename P::Out *o, const typename P::A *a, const typename P::B *b, float *part, char *memory) {
+  constexpr int BM = P::BM, BN = P::BN, BK = P::BK, WM = P::WM, WN = P::WN, stages = P::stages, threads = P::threads;
+  constexpr int TM = BM / WM / 16, TN = BN / WN / 8, bytes_a = BM * BK * 2, bytes = bytes_a + BN * BK * 2;
+  typedef mma_block<P::a_along, BK, BM> block_a;
+  typedef mma_block<P::b_along, BK, BN> block_b;
+  const unsigned base = shared_address(memory);
+  const int z = blockIdx.z, warp = threadIdx.x / 32, lane = threadIdx.x % 32, slice = blockIdx.y;
+  int row, column;
+  place_block<P>(blockIdx.x, row, column);
+  const int top = warp / WN * TM * 16, left = warp % WN * TN * 8;
+  const int k0 = slice * P::slice, k1 = min(P::K, k0 + P::slice), count = (k1 - k0 + BK - 1) / BK;
+  a += P::a_at(z);
+  b += P::b_at(z);
+  o += P::o_at(z);
+  if (P::slices > 1) part += ((i64)slice * P::batches + z) * P::M * P::N;
+  auto fill = [&](int t) {
+    if (t < count) {
+      const unsigned to = base + t % stages * bytes;
+      mma_fill<typename P::A, P::a_along, P::a_whole, BK, BM, threads, P::M>(to, a, k0 + t * BK, k1, row, P::a_k, P::a_m);
+      mma_fill<typename P::B, P::b_along, P::b_whole, BK, BN, threads, P::N>(to + bytes_a, b, k0 + t * BK, k1, column, P::b_k, P::b_n);
+    }
+    commit_copies();
+  };
+  for (int t = 0; t < stages - 1; t++) fill(t);
+  float sum[TM][TN][4] = {};
+  for (int t = 0; t < count; t++) {
+    wait_copies<stages - 2>();
+    __syncthreads();
+    fill(t + stages - 1);
+    const unsigned from_a = base + t % stages * bytes, from_b = from_a + bytes_a;
+#pragma unroll
+    for (int q = 0; q < BK / 8; q += 2) {
+      unsigned x[TM][4], y[(TN + 1) / 2][4];
+#pragma unroll
+      for (int i = 0; i < TM; i++) {
+        const int m = top + i * 16;
+        if (P::a_along) load_matrices<false>(x[i], from_a + block_a::at(m + lane % 16, q + lane / 16));
+        else load_matrices<true>(x[i], from_a + block_a::at(q * 8 + lane / 16 * 8 + lane % 8, m / 8 + lane / 8 % 2));
+      }
+#pragma unroll
+      for (int j = 0; j < TN; j += 2) {
+        const int n = left + j * 8;
+        if (P::b_along) load_matrices<false>(y[j / 2], from_b + block_b::at(n + lane / 16 * 8 + lane % 8, q + lane / 8 % 2));
+        else load_matrices<true>(y[j / 2], from_b + block_b::at(q * 8 + lane / 8 % 2 * 8 + lane % 8, n / 8 + lane / 16));
+      }
+#pragma unroll
+      for (int i = 0; i < TM; i++)
+#pragma unroll
+        for (int j = 0; j < TN; j++) mma_of<typename P::A>::step(sum[i][j], x[i], y[j / 2] + j % 2 * 2);
+    }
+  }
+wait_copies<0>();
+  __syncthreads();
+  float *room = (float *)memory + warp * 16 * (TN * 8 + 8);
+#pragma unroll
+  for (int i = 0; i < TM; i++) put_sums<TN>(p, o, part, z, row + top + i * 16, column + left, sum[i][0], room);
+}

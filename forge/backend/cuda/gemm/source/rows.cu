@@ -1,0 +1,284 @@
+/* Products of few rows, in which B streams through once. The warps of a block share its
+   columns and divide k; blocks may divide it once more, and then the last of them to
+   arrive adds up what all of them left, in order. */
+template <class T, int n> INLINE pack<T, n> stream(const T *p) {
+  union { pack<T, n> x; unsigned w[sizeof(T) * n / 4]; } u;
+  if (sizeof(T) * n == 16) asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(u.w[0]), "=r"(u.w[1]), "=r"(u.w[2]), "=r"(u.w[3]) : "l"(p));
+  else if (sizeof(T) * n == 8) asm volatile("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];" : "=r"(u.w[0]), "=r"(u.w[1]) : "l"(p));
+  else u.x = *(const pack<T, n> *)p;
+  return u.x;
+}
+
+/* Sums of the warps, [warps][columns][M], become results. */
+template <class P> INLINE void join_warps(const P &p, typename P::Out *o, float *part, int *arrived, int z, int column, const float *sums, int shares) {
+  constexpr int M = P::M, C = P::BN;
+  __syncthreads();
+  float *mine = part + ((i64)blockIdx.y * P::batches + z) * M * P::N;
+#pragma unroll 1
+  for (int u = threadIdx.x; u < M * C; u += P::threads) {
+    const int m = u / C, n = u % C;
+    float sum = 0;
+    for (int w = 0; w < shares; w++) sum += sums[(w * C + n) * M + m];
+    if (column + n >= P::N) continue;
+    if (P::slices == 1) from_float(o[(i64)m * P::o_m + column + n], p.finish(sum, z, m, column + n));
+    else mine[(i64)m * P::N + column + n] = sum;
+  }
+  if (P::slices == 1) return;
+  __shared__ bool last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    int *word = arrived + (i64)z * gridDim.x + blockIdx.x;
+    last = atomicAdd(word, 1) == P::slices - 1;
+    if (last) *word = 0;
+  }
+  __syncthreads();
+  if (!last) return;
+  __threadfence();
+#pragma unroll 1
+  for (int u = threadIdx.x; u < M * C; u += P::threads) {
+    const int m = u / C, n = u % C;
+    if (column + n >= P::N) continue;
+    float sum = 0;
+#pragma unroll
+    for (int s = 0; s < P::slices; s++) sum += __ldcg(part + (((i64)s * P::batches + z) * M + m) * P::N + column + n);
+    from_float(o[(i64)m * P::o_m + column + n], p.finish(sum, z, m, column + n));
+  }
+}
+
+/* By the tensor cores: columns are the rows of the instruction, and the few rows its
+   columns. Which k stands where does not matter as long as both matrices agree, so that
+   what a thread has loaded is its part of the operands. */
+template <class P> INLINE void rows_mma(const P &p, typename P::Out *o, const typename P::A *a, const typename P::B *b, float *part, int *arrived) {
+  typedef typename P::B T;
+  constexpr int eights = (P::M + 7) / 8, W = P::threads / 32, U = P::unroll, C = P::BN;
+  const int z = blockIdx.z, warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  const int column = blockIdx.x * C, k0 = blockIdx.y * P::slice, k1 = min(P::K, k0 + P::slice);
+  a += P::a_at(z);
+  b += P::b_at(z);
+  o += P::o_at(z);
+  __shared__ float sums[W * C * P::M];
+  constexpr int tiles = C / 16;
+  float sum[tiles][eights][4] = {};
+  constexpr int depth = P::b_along ? 32 : 16; /* of k in a step of a warp */
+  for (int kb = k0 + warp * depth * U; kb < k1; kb += W * depth * U) {
+    if (P::b_along) {
+      unsigned w[U][tiles * 2][4], x[U][eights][4];
+#pragma unroll
+      for (int u = 0; u < U; u++) {
+        const int k = kb + u * 32 + t * 8;
+        const bool in = P::slice % (32 * U * W) == 0 && P::K % P::slice == 0 || k < k1;
+#pragma unroll
+        for (int i = 0; i < tiles * 2; i++) {
+          const int n = min(column + i * 8 + g, P::N - 1);
+          uint4 y{0, 0, 0, 0};
+          if (in) {
+            const pack<T, 8> l = stream<T, 8>(b + (i64)n * P::b_n + k);
+            y = *(const uint4 *)&l;
+          }
+          w[u][i][0] = y.x; w[u][i][1] = y.y; w[u][i][2] = y.z; w[u][i][3] = y.w;
+        }
+#pragma unroll
+        for (int e = 0; e < eights; e++) {
+          const uint4 y = in && e * 8 + g < P::M ? *(const uint4 *)(a + (i64)(e * 8 + g) * P::a_m + k) : uint4{0, 0, 0, 0};
+          x[u][e][0] = y.x; x[u][e][1] = y.y; x[u][e][2] = y.z; x[u][e][3] = y.w;
+        }
+      }
+#pragma unroll
+      for (int u = 0; u < U; u++)
+#pragma unroll
+        for (int h = 0; h < 4; h += 2)
+#pragma unroll
+          for (int i = 0; i < tiles; i++) {
+            const unsigned f[4] = {w[u][2 * i][h], w[u][2 * i + 1][h], w[u][2 * i][h + 1], w[u][2 * i + 1][h + 1]};
+#pragma unroll
+            for (int e = 0; e < eights; e++) mma_of<T>::step(sum[i][e], f, x[u][e] + h);
+          }
+    } else {
+      /* A thread has four of k and C / 8 columns; tile i has of it columns 2i and 2i + 1. */
+      constexpr int V = C / 8;
+      pack<T, V> w[U][4];
+      uint2 x[U][eights];
+#pragma unroll
+      for (int u = 0; u < U; u++) {
+        const int k = kb + u * 16 + t * 4, n = column + g * V;
+        const bool in = n < P::N;
+#pragma unroll
+        for (int q = 0; q < 4; q++) {
+          if (in && k + q < k1) w[u][q] = stream<T, V>(b + (i64)(k + q) * P::b_k + n);
+          else w[u][q] = pack<T, V>{};
+        }
+#pragma unroll
+        for (int e = 0; e < eights; e++) x[u][e] = k < k1 && e * 8 + g < P::M ? *(const uint2 *)(a + (i64)(e * 8 + g) * P::a_m + k) : uint2{0, 0};
+      }
+#pragma unroll
+      for (int u = 0; u < U; u++)
+#pragma unroll
+        for (int i = 0; i < tiles; i++) {
+          unsigned f[4];
+#pragma unroll
+          for (int h = 0; h < 2; h++) {
+            f[2 * h] = w[u][2 * h].at[2 * i].bits | (unsigned)w[u][2 * h + 1].at[2 * i].bits << 16;
+            f[2 * h + 1] = w[u][2 * h].at[2 * i + 1].bits | (unsigned)w[u][2 * h + 1].at[2 * i + 1].bits << 16;
+          }
+#pragma unroll
+          for (int e = 0; e < eights; e++) {
+            const unsigned y[2] = {x[u][e].x, x[u][e].y};
+            mma_of<T>::step(sum[i][e], f, y);
+          }
+        }
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < tiles; i++)
+#pragma unroll
+    for (int e = 0; e < eights; e++)
+#pragma unroll
+      for (int q = 0; q < 4; q++) {
+        const int m = e * 8 + t * 2 + q % 2, n = P::b_along ? i * 16 + g + q / 2 * 8 : g * (C / 8) + 2 * i + q / 2;
+        if (m < P::M) sums[(warp * C + n) * P::M + m] = sum[i][e][q];
+      }
+  join_warps(p, o, part, arrived, z, column, sums, W);
+}
+
+/* In f32. Each thread has a ring of units of 16 bytes in shared memory that it fills itself
+   some steps ahead, so that many bytes are on their way without registers for them. The
+   first are of B alone, which the kernels before do not write, and are asked for before
+   those have ended. A follows, where there is room for it. */
+template <class P> INLINE const float *rows_held(const typename P::A *a, float *to, int k0, int k1) {
+  for (int u = threadIdx.x; u < P::M * P::slice; u += P::threads) {
+    const int m = u / P::slice, k = k0 + u % P::slice;
+    to[u] = k < k1 ? to_float(a[(i64)m * P::a_m + (i64)k * P::a_k]) : 0;
+  }
+  __syncthreads();
+  return to;
+}
+
+/* With lanes along k where memory is; a block has P::columns columns. */
+template <class P> INLINE void rows_along(const P &p, typename P::Out *o, const typename P::A *a, const typename P::B *b, float *part, int *arrived, char *memory) {
+  typedef typename P::B T;
+  constexpr int V = 16 / sizeof(T), W = P::threads / 32, C = P::columns, D = P::ahead, M = P::M;
+  const int z = blockIdx.z, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int column = blockIdx.x * P::BN, k0 = blockIdx.y * P::slice, k1 = min(P::K, k0 + P::slice);
+  a += P::a_at(z);
+  b += P::b_at(z);
+  o += P::o_at(z);
+  const uint4 *ring = (const uint4 *)memory + threadIdx.x;
+  const unsigned to = shared_address(ring);
+  auto fill = [&](int t) { /* step t is a unit of each column */
+    asm volatile("" ::: "memory");
+    const int k = k0 + (t * P::threads + threadIdx.x) * V;
+#pragma unroll
+    for (int c = 0; c < C; c++) {
+      const int n = P::N % C == 0 ? column + c : min(column + c, P::N - 1);
+      copy16(to + (t % D * C + c) * (P::threads * 16), k < k1 ? b + (i64)n * P::b_n + k : b, k < k1);
+    }
+    commit_copies();
+  };
+#pragma unroll
+  for (int t = 0; t < D - 1; t++) fill(t);
+  if (P::enters) ENTER;
+  const float *xs = P::held ? rows_held<P>(a, (float *)(memory + D * C * P::threads * 16), k0, k1) : nullptr;
+  float sum[C][M] = {};
+  const int count = (k1 - k0 + P::threads * V - 1) / (P::threads * V);
+  for (int t = 0; t < count; t++) {
+    fill(t + D - 1);
+    wait_copies<D - 1>();
+    const int k = (t * P::threads + threadIdx.x) * V;
+    if (k >= k1 - k0) break;
+    pack<T, V> w[C];
+#pragma unroll
+    for (int c = 0; c < C; c++) {
+      const uint4 bits = ring[(t % D * C + c) * P::threads];
+      w[c] = *(const pack<T, V> *)&bits;
+    }
+#pragma unroll
+    for (int m = 0; m < M; m++) {
+      float x[V];
+      if (P::held) {
+#pragma unroll
+        for (int v = 0; v < V; v += 4) *(float4 *)(x + v) = *(const float4 *)(xs + m * P::slice + k + v);
+      } else {
+        const pack<typename P::A, V> y = *(const pack<typename P::A, V> *)(a + (i64)m * P::a_m + k0 + k);
+#pragma unroll
+        for (int v = 0; v < V; v++) x[v] = to_float(y.at[v]);
+      }
+#pragma unroll
+      for (int c = 0; c < C; c++)
+#pragma unroll
+        for (int v = 0; v < V; v++) sum[c][m] = __fmaf_rn(x[v], to_float(w[c].at[v]), sum[c][m]);
+    }
+  }
+  wait_copies<0>();
+  __syncthreads();
+  float *sums = (float *)memory; /* [W][C][M] */
+#pragma unroll
+  for (int c = 0; c < C; c++)
+#pragma unroll
+    for (int m = 0; m < M; m++) {
+#pragma unroll
+      for (int d = 16; d > 0; d /= 2) sum[c][m] += __shfl_xor_sync(~0u, sum[c][m], d);
+      if (lane == 0) sums[(warp * P::BN + c) * M + m] = sum[c][m];
+    }
+  join_warps(p, o, part, arrived, z, column, sums, W);
+}
+
+/* With lanes along the columns: P::lanes of them side by side, the others at other k. */
+template <class P> INLINE void rows_across(const P &p, typename P::Out *o, const typename P::A *a, const typename P::B *b, float *part, int *arrived, char *memory) {
+  typedef typename P::B T;
+  constexpr int V = 16 / sizeof(T), W = P::threads / 32, LN = P::lanes, LK = 32 / LN, U = P::unroll, D = P::ahead, M = P::M;
+  const int z = blockIdx.z, warp = threadIdx.x / 32, lane = threadIdx.x % 32, l = lane / LN;
+  const int column = blockIdx.x * P::BN, first = lane % LN * V, k0 = blockIdx.y * P::slice, k1 = min(P::K, k0 + P::slice);
+  a += P::a_at(z);
+  b += P::b_at(z);
+  o += P::o_at(z);
+  const bool in = P::N % P::BN == 0 || column + first < P::N;
+  const uint4 *ring = (const uint4 *)memory + threadIdx.x;
+  const unsigned to = shared_address(ring);
+  const T *from = in ? b + column + first : b;
+  auto fill = [&](int t) { /* step t is U units of this thread */
+    asm volatile("" ::: "memory");
+#pragma unroll
+    for (int u = 0; u < U; u++) {
+      const int k = k0 + ((t * U + u) * W + warp) * LK + l;
+      const bool there = in && k < k1;
+      copy16(to + (t % D * U + u) * (P::threads * 16), there ? from + (i64)k * P::b_k : from, there);
+    }
+    commit_copies();
+  };
+#pragma unroll
+  for (int t = 0; t < D - 1; t++) fill(t);
+  if (P::enters) ENTER;
+  const float *xs = P::held ? rows_held<P>(a, (float *)(memory + D * U * P::threads * 16), k0, k1) : nullptr;
+  float sum[M][V] = {};
+  const int count = (k1 - k0 + W * LK * U - 1) / (W * LK * U);
+  for (int t = 0; t < count; t++) {
+    fill(t + D - 1);
+    wait_copies<D - 1>();
+#pragma unroll
+    for (int u = 0; u < U; u++) {
+      const uint4 bits = ring[(t % D * U + u) * P::threads];
+      const pack<T, V> w = *(const pack<T, V> *)&bits;
+      const int k = ((t * U + u) * W + warp) * LK + l;
+#pragma unroll
+      for (int m = 0; m < M; m++) {
+        float x = 0;
+        if (k < k1 - k0) x = P::held ? xs[m * P::slice + k] : to_float(a[(i64)m * P::a_m + (i64)(k0 + k) * P::a_k]);
+#pragma unroll
+        for (int v = 0; v < V; v++) sum[m][v] = __fmaf_rn(x, to_float(w.at[v]), sum[m][v]);
+      }
+    }
+  }
+  wait_copies<0>();
+  __syncthreads();
+  float *sums = (float *)memory; /* [W][BN][M] */
+#pragma unroll
+  for (int m = 0; m < M; m++)
+#pragma unroll
+    for (int v = 0; v < V; v++) {
+#pragma unroll
+      for (int d = 16; d >= LN; d /= 2) sum[m][v] += __shfl_xor_sync(~0u, sum[m][v], d);
+      if (l == 0) sums[(warp * P::BN + first + v) * M + m] = sum[m][v];
+    }
+  join_warps(p, o, part, arrived, z, column, sums, W);
+}

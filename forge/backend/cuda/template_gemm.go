@@ -1,0 +1,149 @@
+package cuda
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"forgekernel/forge/backend/cuda/gemm"
+	"forgekernel/forge/backend/planned"
+	"forgekernel/forge/ir"
+	"forgekernel/forge/loop"
+	"forgekernel/forge/tensor"
+)
+
+func init() { templates = append(templates, products) }
+
+// products is the template of matrix products.
+func products(p *program, n *ir.Node) ([]choice, string) {
+	kernels, err := p.Lower(n)
+	if err != nil || len(kernels) != 1 || kernels[0].Contraction == nil {
+		return nil, ""
+	}
+	k := kernels[0]
+	c := k.Contraction
+	if c.Elem == tensor.F64 {
+		return nil, "products of f64 are loops"
+	}
+	if c.K == 0 {
+		return nil, "sums of no products are loops"
+	}
+	s, places := p.product(k)
+	var list []choice
+	for _, g := range gemm.Candidates(s, p.unit.target.gemm()) {
+		made := choice{name: g.Name, reason: g.Reason, scratch: g.Scratch, counters: g.Counters}
+		for _, q := range g.Pieces {
+			made.pieces = append(made.pieces, piece{
+				shared: q.Shared, text: q.Text, specific: q.Specific, enters: q.Enters, args: argumentsOf(q.Args, places),
+				launch: launch{grid: q.Grid, threads: q.Threads, shared: q.SharedBytes},
+			})
+		}
+		list = append(list, made)
+	}
+	if list == nil {
+		return nil, fmt.Sprintf("more than %d products at once are loops", gemm.MaxBatches)
+	}
+	return list, ""
+}
+
+// gemm is the target of products.
+func (t target) gemm() gemm.Target {
+	return gemm.Target{Capability: int(t.capability), SMs: t.sms, Shared: t.shared}
+}
+
+// argumentsOf are the places of arguments, of which the memory of the choice is no value.
+func argumentsOf(list []gemm.Arg, places []planned.Place) []planned.Place {
+	var args []planned.Place
+	for _, a := range list {
+		switch a {
+		case gemm.Scratch:
+			args = append(args, scratch(0))
+		case gemm.Counters:
+			args = append(args, counters(0))
+		default:
+			args = append(args, places[a])
+		}
+	}
+	return args
+}
+
+// product describes a contraction, and gives the places of its arguments.
+func (p *program) product(k *loop.Kernel) (*gemm.Shape, []planned.Place) {
+	c := k.Contraction
+	s := &gemm.Shape{Batch: c.Batch, M: c.M, N: c.N, K: c.K}
+	places := make([]planned.Place, gemm.Extra)
+	rank := len(c.Batch)
+	matrix := func(a *loop.Access, row, column int) (gemm.Matrix, planned.Place) {
+		q := k.Params[a.Param]
+		at := p.Place(q.Value)
+		at.Offset += int64(a.Offset * q.DType().Size())
+		return gemm.Matrix{Elem: q.DType(), Batch: a.Strides[:rank], Row: a.Strides[row], Column: a.Strides[column], Align: alignment(at)}, at
+	}
+	s.A, places[gemm.A] = matrix(&c.A, rank, rank+1)
+	s.B, places[gemm.B] = matrix(&c.B, rank, rank+1)
+	s.Out, places[gemm.Out] = matrix(&c.Out, rank, rank+1)
+	body, used := finishing(k, p.unit.target)
+	s.Finish.Body = body
+	s.Early = p.still(places[gemm.B])
+	for _, i := range used {
+		s.Finish.Params = append(s.Finish.Params, fmt.Sprintf("const %s *p%d", forms[k.Params[i].DType()].elem, i))
+		places = append(places, p.Place(k.Params[i].Value))
+	}
+	return s, places
+}
+
+// still reports whether no kernel of the program writes a place.
+func (p *program) still(at planned.Place) bool {
+	if at.Buffer < 0 {
+		return false
+	}
+	b := &p.Buffers[at.Buffer]
+	return b.Constant != nil || b.Input >= 0 && !b.Updated
+}
+
+// alignment is the bytes that an address is a multiple of; buffers begin at multiples of
+// those that planned offsets are.
+func alignment(at planned.Place) int {
+	const most = 64
+	if at.Offset == 0 {
+		return most
+	}
+	return min(most, 1<<bits.TrailingZeros64(uint64(at.Offset)))
+}
+
+// finishing is the text that makes a result of a sum, and the parameters that it reads.
+// The bias is added to the rounded sum, as the operator does it.
+func finishing(k *loop.Kernel, t target) (body string, used []int) {
+	c := k.Contraction
+	if c.Bias == nil && c.Epilogue == nil {
+		return "", nil
+	}
+	e := &emitter{kernel: k, index: "i64", target: t, depth: 2, acc: "total"}
+	vars := []string{}
+	for i := range c.Batch {
+		vars = append(vars, fmt.Sprintf("i%d", i))
+	}
+	vars = append(vars, "m", "n")
+	reads := func(a *loop.Access) {
+		if !slices.Contains(used, a.Param) {
+			used = append(used, a.Param)
+		}
+	}
+	total := "vf(sum)"
+	if b := c.Bias; b != nil {
+		reads(b)
+		total = fmt.Sprintf("v_add(vf(sum), load_%s(p%d + (%s)))", e.memory(b), b.Param, e.affine(vars, b.Offset, b.Strides))
+	}
+	e.line("const vf total = %s;", total)
+	value := "total"
+	if c.Epilogue != nil {
+		value = e.expr(vars, c.Epilogue)
+		c.Epilogue.Walk(func(x *loop.Expr) {
+			if x.Op == loop.Load {
+				reads(x.Access)
+			}
+		})
+	}
+	e.line("return lane0_f32(%s);", value)
+	return e.String(), used
+}

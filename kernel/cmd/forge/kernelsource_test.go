@@ -1,0 +1,82 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestKernelSource prints the kernels of a program in every language, on any host.
+func TestKernelSource(t *testing.T) {
+	inFolder(t, map[string]string{"mlp.fs": mlpSource})
+	for lang, wants := range map[string][]string{
+		"triton": {"@triton.jit\ndef fused_h(", `"""%h: f32[4,6] = `, "LAUNCHES = [\n"},
+		"cuda":   {`extern "C" __global__ void`, "fused_1("},
+		"c":      {"KERNEL void fused_1(", "int forge_run_0_0("},
+	} {
+		out := succeed(t, "kernel-source mlp.fs --lang "+lang)
+		for _, want := range wants {
+			if !strings.Contains(out, want) {
+				t.Errorf("the %s lacks %q:\n%.300s", lang, want, out)
+			}
+		}
+		part := succeed(t, "kernel-source mlp.fs --lang "+lang+" --node %h --line-numbers")
+		number := regexp.MustCompile(`^ *(\d+)  `)
+		lines := strings.Split(out, "\n")
+		for i, line := range strings.Split(strings.TrimRight(part, "\n"), "\n") {
+			m := number.FindStringSubmatch(line)
+			if m == nil {
+				t.Fatalf("%s: line %d has no number: %q", lang, i, line)
+			}
+			if i == 0 && (len(part) >= len(out) || m[1] == "1") {
+				t.Errorf("%s: the kernel of a node is all of the text", lang)
+			}
+		}
+		if first := strings.SplitN(part, "\n", 2)[0]; !slices.Contains(lines, number.ReplaceAllString(first, "")) {
+			t.Errorf("%s: the line %q is not in the text", lang, first)
+		}
+		if table := succeed(t, "kernel-source mlp.fs --table --lang "+lang); !strings.Contains(table, "%h: f32[4,6] = fused %0 (add, relu)") {
+			t.Errorf("the table of %s is %s", lang, table)
+		}
+	}
+	one := succeed(t, "kernel-source mlp.fs --lang triton --candidate 1")
+	if all := succeed(t, "kernel-source mlp.fs --lang triton"); len(one) >= len(all) || strings.Count(one, "num_warps=") != strings.Count(one, "kernel=") {
+		t.Errorf("a candidate is not one for each kernel:\n%s", one)
+	}
+	if out := succeed(t, "kernel-source mlp.fs --lang triton -o mlp.py"); out != "" {
+		t.Errorf("-o prints %q", out)
+	}
+	if file, err := os.ReadFile("mlp.py"); err != nil || string(file) != succeed(t, "kernel-source mlp.fs --lang triton") {
+		t.Errorf("the file is not what is printed: %v", err)
+	}
+}
+
+// TestKernelSourceErrors sees one clear error for each thing that there is not.
+func TestKernelSourceErrors(t *testing.T) {
+	inFolder(t, map[string]string{"mlp.fs": mlpSource})
+	for flags, want := range map[string]struct {
+		status int
+		text   string
+	}{
+		"":                                {2, "--lang says which language: c, cuda, triton"},
+		"--lang wgsl":                     {1, `no backend writes kernels in "wgsl"; there are c, cuda, triton`},
+		"--lang triton --node %zz":        {1, "no kernel computes %zz; kernels compute %0, %h, %4"},
+		"--lang triton --candidate 99":    {1, "there is no candidate 99"},
+		"--lang triton --candidate -1":    {2, "--candidate counts from 0"},
+		"--lang cuda --arch sm_20":        {1, "not for sm_20"},
+		"--lang cuda --arch hopper":       {1, "an architecture is written sm_90"},
+		"--lang c --candidate 1000000000": {1, "there is no candidate 1000000000"},
+	} {
+		cmd := root()
+		cmd.SetArgs(strings.Fields("kernel-source mlp.fs " + flags))
+		cmd, err := cmd.ExecuteContextC(t.Context())
+		var said strings.Builder
+		status := report(&said, cmd, err)
+		out := said.String()
+		if status != want.status || !strings.Contains(out, want.text) {
+			t.Errorf("%s: status %d, %q; want %d and %q", flags, status, out, want.status, want.text)
+		}
+	}
+}
