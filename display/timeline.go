@@ -22,14 +22,23 @@ type Timeline struct {
 	Names map[Class]string
 }
 
-// Lane is one piece of memory, or of something else, which has no size.
+// Lane is one piece of memory, or something else, which has rows instead of bytes.
 type Lane struct {
 	Name  string
 	Bytes int64
+	Rows  int
 }
 
-// Bar is one tenant of a lane. It covers the bytes from Offset on, and the time
-// from Start to End, where step t is the time from t to t+1.
+// extent is what bars divide: bytes or rows.
+func (l Lane) extent() int64 {
+	if l.Rows > 0 {
+		return int64(l.Rows)
+	}
+	return l.Bytes
+}
+
+// Bar is one tenant of a lane. It covers the bytes, or rows, from Offset on, and the
+// time from Start to End, where step t is the time from t to t+1.
 type Bar struct {
 	Lane       int
 	Offset     int64
@@ -109,7 +118,7 @@ func (t Timeline) check() error {
 
 // holds reports whether a bar is inside the picture.
 func (t Timeline) holds(b Bar) bool {
-	return b.Lane >= 0 && b.Lane < len(t.Lanes) && b.Offset >= 0 && b.Bytes >= 0 && b.Bytes <= t.Lanes[b.Lane].Bytes-b.Offset &&
+	return b.Lane >= 0 && b.Lane < len(t.Lanes) && b.Offset >= 0 && b.Bytes >= 0 && b.Bytes <= t.Lanes[b.Lane].extent()-b.Offset &&
 		b.Start >= 0 && b.Start <= b.End && b.End <= float64(len(t.Steps))
 }
 

@@ -98,7 +98,7 @@ func (p *timelinePlot) placeLanes() {
 		y += titleHeight
 	}
 	for _, l := range p.Lanes {
-		h := laneLeast
+		h := laneLeast * float64(max(1, l.Rows))
 		if total > 0 {
 			h = max(h, lanesHeight*float64(l.Bytes)/total)
 		}
@@ -165,7 +165,7 @@ func (p *timelinePlot) small(s canvas.Surface, x, y float64, text string, width 
 func (p *timelinePlot) drawBar(s canvas.Surface, b Bar) {
 	lane, t := p.lanes[b.Lane], p.colour.tint(b.Class)
 	box := canvas.Box{X: lane.X + b.Start*p.column + 0.5, W: (b.End-b.Start)*p.column - 1, Y: lane.Y, H: lane.H, Radius: 3, Fill: t.fill, Stroke: t.stroke, StrokeWidth: 1}
-	if size := p.Lanes[b.Lane].Bytes; size > 0 {
+	if size := p.Lanes[b.Lane].extent(); size > 0 {
 		box.Y += lane.H * float64(b.Offset) / float64(size)
 		box.H *= float64(b.Bytes) / float64(size)
 	}

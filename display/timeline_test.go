@@ -12,7 +12,7 @@ func sampleTimeline() Timeline {
 	return Timeline{
 		Title: "Memory of <layer>",
 		Steps: []string{"linear", "gelu", "linear", "add"},
-		Lanes: []Lane{{"slot 0 f32", 6144}, {"slot 1 i64", 64}},
+		Lanes: []Lane{{"slot 0 f32", 6144, 0}, {"slot 1 i64", 64, 0}},
 		Bars: []Bar{
 			{Lane: 0, Bytes: 4096, Start: 0, End: 1.5, Label: "%up", Class: ClassContraction, Tooltip: "%up: f32[8,128]"},
 			{Lane: 0, Bytes: 4096, Start: 1.5, End: 3, Label: "%act", Class: ClassElementwise},
@@ -57,6 +57,7 @@ func TestTimelineBundle(t *testing.T) {
 		"above": func(l *Timeline) { l.Bars[2].Offset = 4097 },
 		"early": func(l *Timeline) { l.Bars[0].Start = -1 },
 		"late":  func(l *Timeline) { l.Bars[0].End = 5 },
+		"row":   func(l *Timeline) { l.Lanes[0] = Lane{Rows: 2}; l.Bars[0].Offset, l.Bars[0].Bytes = 2, 1 },
 		"many":  func(l *Timeline) { l.Lanes = make([]Lane, drawnLanes+1) },
 	} {
 		line := sampleTimeline()
@@ -81,7 +82,7 @@ func TestTimelineFits(t *testing.T) {
 		long.Bars = append(long.Bars, Bar{Lane: i, Bytes: 1 << (i % 40), Start: float64(i), End: float64(1500 - i), Label: "%v"})
 	}
 	long.Marks = []Mark{{1499 << 20, "lower bound"}, {1500 << 20, "planned"}, {1501 << 20, "naive"}}
-	for name, line := range map[string]Timeline{"empty": {}, "one": {Steps: []string{"x"}, Lanes: []Lane{{"a", 0}}, Bars: []Bar{{End: 1}}}, "long": long} {
+	for name, line := range map[string]Timeline{"empty": {}, "one": {Steps: []string{"x"}, Lanes: []Lane{{Name: "a"}}, Bars: []Bar{{End: 1}}}, "long": long} {
 		p := line.plot()
 		for i, lane := range p.lanes {
 			if lane.X < cardPad || lane.X+lane.W > p.w-cardPad+0.5 || lane.Y+lane.H > p.h-cardPad {

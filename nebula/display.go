@@ -1,11 +1,13 @@
 package nebula
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"forgekernel/display"
+	"forgekernel/nebula/launch"
 )
 
 // Display shows the status of the job.
@@ -99,11 +101,21 @@ func (r RankStatus) row(ended bool) []any {
 	if ended {
 		end := ""
 		if r.Exit != nil {
-			end = r.Exit.Error()
+			end = r.end()
 		}
 		row = append(row, end)
 	}
 	return row
+}
+
+// end is how the process of a rank has ended. What it said is the cause of the job, or
+// follows from it.
+func (r RankStatus) end() string {
+	var exit launch.Exit
+	if errors.As(r.Exit, &exit) {
+		return unbroken(exit.Status())
+	}
+	return r.Exit.Error()
 }
 
 func held(bytes int64) string {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"forgekernel/display"
 	"forgekernel/forge/tensor"
@@ -83,12 +84,32 @@ func (m *Model) Tokenizer() *Tokenizer { return m.tokens }
 // Ref is by what another process finds the same model.
 func (m *Model) Ref() string { return m.decoder.Ref() }
 
-// Name is the base name of the file or folder.
+// Name is the base name of the file or folder. A snapshot in the cache of the Hugging
+// Face hub, whose own name is that of its revision, has the name that the hub knows:
+// "HuggingFaceTB/SmolLM2-135M".
 func (m *Model) Name() string {
 	if m.path == "" {
 		return fmt.Sprintf("%s decoder of seed %d", m.decoder.Config.Family, m.seed)
 	}
+	if name, ok := hubName(m.path); ok {
+		return name
+	}
 	return filepath.Base(filepath.Clean(m.path))
+}
+
+// hubName reads the name of a model from the folder of a snapshot, which is
+// models--owner--name/snapshots/revision.
+func hubName(path string) (string, bool) {
+	path, err := filepath.Abs(path) // it may be the working folder
+	if err != nil {
+		return "", false
+	}
+	snapshots := filepath.Dir(path)
+	name, ok := strings.CutPrefix(filepath.Base(filepath.Dir(snapshots)), "models--")
+	if !ok || name == "" || filepath.Base(snapshots) != "snapshots" {
+		return "", false
+	}
+	return strings.Replace(name, "--", "/", 1), true
 }
 
 // Encode gives the ids of a prompt, with what the model's template puts around it.

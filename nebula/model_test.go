@@ -144,3 +144,23 @@ func TestCompletion(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// TestNames checks what models are called that are files, folders or snapshots of the hub.
+func TestNames(t *testing.T) {
+	for path, want := range map[string]string{
+		"SmolLM2.gguf":                                       "SmolLM2.gguf",
+		"models/tiny/":                                       "tiny",
+		"/hub/models--o--n/snapshots/0123abcd":               "o/n",
+		"/hub/models--o--n/snapshots/0123abcd/":              "o/n",
+		"/hub/models--gpt2/snapshots/0123abcd":               "gpt2",
+		"/hub/models--o--n--m/snapshots/0123abcd":            "o/n--m",
+		"/hub/models--o--n/snapshots/0123abcd/model-q4.gguf": "model-q4.gguf",
+		"/hub/datasets--o--n/snapshots/0123abcd":             "0123abcd",
+		"/hub/models--/snapshots/0123abcd":                   "0123abcd",
+		"/hub/models--o--n/blobs/0123abcd":                   "0123abcd",
+	} {
+		if got := (&Model{path: path}).Name(); got != want {
+			t.Errorf("%s is called %q, not %q", path, got, want)
+		}
+	}
+}

@@ -111,8 +111,8 @@ func MaxRows(n int) Option { return func(o *options) { o.Engine.MaxRows = n } }
 // more is refused with a [*QueueFull]. The default is 256.
 func Limit(n int) Option { return func(o *options) { o.Spec.Limit = n } }
 
-// Deadline is how long ranks wait for one another, and for a step, before the job
-// has failed; the default is 10 s.
+// Deadline is how long a rank may be silent, or compute 16 tokens of a prompt or one
+// that is generated, before the job has failed; the default is 10 s.
 func Deadline(d time.Duration) Option { return func(o *options) { o.Spec.Deadline = d } }
 
 // Trace makes every rank record its latest regions, so many of them, for

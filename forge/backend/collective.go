@@ -3,6 +3,7 @@ package backend
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"forgekernel/forge/tensor"
 )
@@ -55,15 +56,35 @@ func (r Reduction) String() string {
 // groupName is the key of a group in a context.
 type groupName string
 
+// groupKeys are the keys of all names, so that a run which looks for a group takes no
+// memory. There are few names.
+var groupKeys = struct {
+	sync.RWMutex
+	of map[string]any
+}{of: make(map[string]any)}
+
+func groupKey(name string) any {
+	groupKeys.RLock()
+	key, ok := groupKeys.of[name]
+	groupKeys.RUnlock()
+	if !ok {
+		key = groupName(name)
+		groupKeys.Lock()
+		groupKeys.of[name] = key
+		groupKeys.Unlock()
+	}
+	return key
+}
+
 // WithGroup returns a context under which programs find the group of that name.
 func WithGroup(ctx context.Context, name string, c Collective) context.Context {
-	return context.WithValue(ctx, groupName(name), c)
+	return context.WithValue(ctx, groupKey(name), c)
 }
 
 // Group returns the group of that name for a program that was compiled for size
 // ranks. Without such a group a program for one rank runs alone and gets nil.
 func Group(ctx context.Context, name string, size int) (Collective, error) {
-	c, ok := ctx.Value(groupName(name)).(Collective)
+	c, ok := ctx.Value(groupKey(name)).(Collective)
 	switch {
 	case !ok && size == 1:
 		return nil, nil

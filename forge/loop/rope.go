@@ -29,13 +29,31 @@ func (l *lowering) rope() error {
 	turns := func(name string) *Local {
 		return &Local{Name: name, DType: computed(x.DType), Elements: rows * t * pairs}
 	}
-	cos, sin := turns("cos"), turns("sin")
-	if pairs > 0 {
+	switch {
+	case pairs > 0 && l.wide && x.Elements() <= fewTurns:
+		a, err := l.newAngles(freqs, rank, rank-2, t)
+		if err != nil {
+			return err
+		}
+		l.turn(pairs, func(op Opcode) *Expr { return a.factor(op, computed(x.DType)) }, a.valid)
+	case pairs > 0:
+		cos, sin := turns("cos"), turns("sin")
 		if err := l.angles(freqs, rows, t, cos, sin); err != nil {
 			return err
 		}
 		l.begin()
-		l.turn(t, pairs, cos, sin)
+		l.turn(pairs, func(op Opcode) *Expr {
+			table := cos
+			if op == "sin" {
+				table = sin
+			}
+			a := &Access{Param: l.addParam(Param{Local: table}), Strides: make([]int, rank)}
+			if l.node.In[1].Spec.Rank() > 0 {
+				a.Strides[0] = t * pairs
+			}
+			a.Strides[rank-2], a.Strides[rank-1] = pairs, 1
+			return l.load(a)
+		}, nil)
 	}
 	if rest := d - 2*pairs; rest > 0 {
 		if pairs > 0 {
@@ -50,35 +68,59 @@ func (l *lowering) rope() error {
 	return nil
 }
 
+// fewTurns is the most elements of a rope whose angles are not kept in tables: each row
+// then computes its own, where a kernel costs more to start than that.
+const fewTurns = 1 << 20
+
+// pairAngles are the angles of pairs, whose frequencies are a constant of the node, over
+// the dimensions of a loop whose first is the rows and whose last is the pairs.
+type pairAngles struct {
+	*lowering
+	valid *Expr // the condition that positions have polynomials
+	angle *Expr
+}
+
+func (l *lowering) newAngles(freqs []float64, dims, token, tokens int) (*pairAngles, error) {
+	table, err := tensor.From([]int{len(freqs)}, freqs)
+	if err != nil {
+		return nil, err
+	}
+	f := &Access{
+		Param:   l.addParam(Param{Local: &Local{Name: "freqs", DType: tensor.F64, Elements: len(freqs), Constant: table}}),
+		Strides: make([]int, dims),
+	}
+	f.Strides[dims-1] = 1
+	first := l.rowInteger(1, dims)
+	position := apply("add", first, index(token, dims))
+	return &pairAngles{l, between(first, 0, math.MaxInt32-tokens), apply("mul", cast(tensor.F64, position), l.load(f))}, nil
+}
+
+// factor is the cosine or sine, in a type.
+func (a *pairAngles) factor(op Opcode, t tensor.DType) *Expr { return cast(t, apply(op, a.angle)) }
+
 // angles fills the tables: the angle of a pair is its frequency times the position.
 func (l *lowering) angles(freqs []float64, rows, t int, cos, sin *Local) error {
 	pairs := len(freqs)
-	table, err := tensor.From([]int{pairs}, freqs)
+	nest := &Nest{Outer: []int{rows, t}, Line: []int{pairs}}
+	l.kernel.Nest = nest
+	a, err := l.newAngles(freqs, 3, 1, t)
 	if err != nil {
 		return err
 	}
-	f := &Access{
-		Param:   l.addParam(Param{Local: &Local{Name: "freqs", DType: tensor.F64, Elements: pairs, Constant: table}}),
-		Strides: []int{0, 0, 1},
-	}
-	nest := &Nest{Outer: []int{rows, t}, Line: []int{pairs}}
-	l.kernel.Nest = nest
-	first := l.rowInteger(1, 3)
-	nest.add(Stage{Expr: between(first, 0, math.MaxInt32-t), Once: true, Require: true})
-	position := apply("add", first, index(1, 3))
-	angle := apply("mul", cast(tensor.F64, position), l.load(f))
+	nest.add(Stage{Expr: a.valid, Once: true, Require: true})
 	for _, to := range []struct {
 		op    Opcode
 		table *Local
 	}{{"cos", cos}, {"sin", sin}} {
-		a := &Access{Param: l.addParam(Param{Local: to.table, Written: true}), Strides: []int{t * pairs, pairs, 1}}
-		nest.add(Stage{Expr: cast(to.table.DType, apply(to.op, angle)), Store: a})
+		at := &Access{Param: l.addParam(Param{Local: to.table, Written: true}), Strides: []int{t * pairs, pairs, 1}}
+		nest.add(Stage{Expr: a.factor(to.op, to.table.DType), Store: at})
 	}
 	return nil
 }
 
-// turn rotates the pairs of channels of every row of x.
-func (l *lowering) turn(t, pairs int, cos, sin *Local) {
+// turn rotates the pairs of channels of every row of x by the angles whose cosine and sine
+// factor gives, if the condition holds.
+func (l *lowering) turn(pairs int, factor func(op Opcode) *Expr, valid *Expr) {
 	n := l.node
 	shape := n.In[0].Spec.Shape
 	rank := len(shape)
@@ -97,15 +139,10 @@ func (l *lowering) turn(t, pairs int, cos, sin *Local) {
 	out := l.out()
 	in := &Access{Param: l.param(n.In[0], false), Strides: l.layout(n.In[0])}
 	x, y := l.load(channel(in, 0)), l.load(channel(in, 1))
-	factor := func(table *Local) *Expr {
-		a := &Access{Param: l.addParam(Param{Local: table}), Strides: make([]int, rank)}
-		if n.In[1].Spec.Rank() > 0 {
-			a.Strides[0] = t * pairs
-		}
-		a.Strides[rank-2], a.Strides[rank-1] = pairs, 1
-		return l.load(a)
+	c, s := factor("cos"), factor("sin")
+	if valid != nil {
+		nest.add(Stage{Expr: valid, Once: true, Require: true})
 	}
-	c, s := factor(cos), factor(sin)
 	nest.add(Stage{Expr: apply("sub", apply("mul", x, c), apply("mul", y, s)), Store: channel(out, 0)})
 	nest.add(Stage{Expr: apply("add", apply("mul", y, c), apply("mul", x, s)), Store: channel(out, 1)})
 }

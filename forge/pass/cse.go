@@ -18,15 +18,19 @@ func commonSubexpressions(g *ir.Graph, r *report) error {
 		number[v] = i
 	}
 	first := make(map[string]*ir.Node)
+	constants := make(map[string][]*ir.Node)
 	instead := make(map[*ir.Value]*ir.Value)
 	next := len(g.Inputs)
 	taken := takenStorage(g)
 	for _, n := range g.Nodes {
 		redirect(n.In, instead)
-		key := keyOf(n, number)
-		earlier := first[key]
-		if earlier != nil && !equalConstants(earlier, n) {
-			earlier = nil
+		var key string
+		var earlier *ir.Node
+		if t := n.Tensor("value"); t != nil && n.Op.Class == ir.Constant {
+			earlier = equalConstant(constants, n, t)
+		} else {
+			key = n.Key(number)
+			earlier = first[key]
 		}
 		if earlier != nil {
 			if by := blocker(taken, earlier, n); by != nil {
@@ -35,7 +39,9 @@ func commonSubexpressions(g *ir.Graph, r *report) error {
 			}
 		}
 		if n.Op.Effect || earlier == nil {
-			first[key] = n
+			if key != "" {
+				first[key] = n
+			}
 			for _, v := range n.Out {
 				number[v] = next
 				next++
@@ -53,27 +59,29 @@ func commonSubexpressions(g *ir.Graph, r *report) error {
 	return nil
 }
 
-// sampled is the elements of a constant from which on its key has some of them: a hash of
-// the weights of a large model takes longer than all passes.
-const sampled = 1 << 16
-
-// keyOf is [ir.Node.Key], but for large constants, which may differ where it is equal.
-func keyOf(n *ir.Node, number map[*ir.Value]int) string {
-	if n.Op.Class != ir.Constant || n.Out[0].Spec.Elements() < sampled {
-		return n.Key(number)
+// equalConstant finds an earlier constant with the bits of t, or adds n to those that
+// there are. Constants may be all weights of a large model: only those are compared as a
+// whole that begin to look alike.
+func equalConstant(known map[string][]*ir.Node, n *ir.Node, t *tensor.Tensor) *ir.Node {
+	look := n.Str("device") + looks(t)
+	for _, earlier := range known[look] {
+		if tensor.SameBits(earlier.Tensor("value"), t) {
+			return earlier
+		}
 	}
-	t := n.Tensor("value")
-	var some [64]float64
-	for i := range some {
-		some[i] = t.Elem((t.Len() - 1) / (len(some) - 1) * i)
-	}
-	return fmt.Sprint(n.Out[0].Spec, some)
+	known[look] = append(known[look], n)
+	return nil
 }
 
-// equalConstants compares the bits of two constants with equal keys; other nodes with
-// equal keys are equal.
-func equalConstants(a, b *ir.Node) bool {
-	return a.Op.Class != ir.Constant || tensor.Identical(a.Tensor("value"), b.Tensor("value"))
+// looks is equal for tensors with equal bits, and seldom for others.
+func looks(t *tensor.Tensor) string {
+	const most = 16
+	var sample [most]float64
+	n := min(t.Len(), most)
+	for i := range n {
+		sample[i] = t.Elem(i * (t.Len() / n))
+	}
+	return fmt.Sprint(t.DType(), t.Shape(), sample[:n])
 }
 
 // blocker is a node that takes the storage of a result of one of the nodes.

@@ -78,6 +78,9 @@ func (f *Folder) Open(name string) (*os.File, error) {
 		if failed == nil && link.Mode().Type() == fs.ModeSymlink && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s is a link that does not lead to a file of the model's folder: %w", path, err)
 		}
+		if e := (*fs.PathError)(nil); errors.As(err, &e) {
+			err = &fs.PathError{Op: "open", Path: path, Err: e.Err} // the root does not say where it is
+		}
 		return nil, err
 	}
 	info, err := file.Stat()

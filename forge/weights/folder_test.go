@@ -1,6 +1,8 @@
 package weights
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -134,5 +136,19 @@ func TestNoFiles(t *testing.T) {
 	}
 	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "is no regular file") {
 		t.Errorf("a folder: %v", err)
+	}
+}
+
+// TestFolderMissing checks that a file that is not there is named with its folder.
+func TestFolderMissing(t *testing.T) {
+	path := t.TempDir()
+	f, err := OpenFolder(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	want := "open " + filepath.Join(path, "config.json") + ": no such file or directory"
+	if _, err := f.Read("config.json", 1); !errors.Is(err, fs.ErrNotExist) || err.Error() != want {
+		t.Errorf("%v, not %s", err, want)
 	}
 }

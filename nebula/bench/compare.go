@@ -62,7 +62,7 @@ func Compare(base Named, others []Named, allowDirty bool) (*Comparison, error) {
 			refuse("%s did not pass its gate: %s", c.Name, c.Gate.Error)
 		}
 		if tree := c.Environment.Tree; tree != capture.Clean && !allowDirty {
-			refuse("%s was taken by a program of a %s working tree, which no commit can reproduce", c.Name, tree)
+			refuse("%s was taken by a program whose working tree is %s, which no commit can reproduce", c.Name, tree)
 		}
 		if what := unmatched(base.Capture, c.Capture); what != "" {
 			refuse("%s was not measured as %s: %s", c.Name, base.Name, what)

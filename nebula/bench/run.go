@@ -33,7 +33,10 @@ type Subject struct {
 	Model    *model.Model // of which the reference is made; it is released
 	DType    tensor.DType
 	Topology Topology
-	Describe func(context.Context) capture.Environment // nil is [capture.Describe]
+	// Processors are those of all ranks of this host; nil for those of this process,
+	// which may be one that is bound.
+	Processors []int
+	Describe   func(context.Context) capture.Environment // nil is [capture.Describe]
 }
 
 // Settings say what is measured.
@@ -231,7 +234,7 @@ func readBytes(c model.Config, p shard.Place, dtype tensor.DType) (n int64) {
 
 // measure times everything, repetition by repetition.
 func (r *run) measure(ctx context.Context) error {
-	stream, err := newStream(ctx, r.subject.Topology)
+	stream, err := newStream(ctx, r.subject.Topology, r.subject.Processors)
 	if err != nil {
 		r.c.NoStream = err.Error()
 	}
@@ -247,7 +250,11 @@ func (r *run) measure(ctx context.Context) error {
 	}
 	for repeat := range r.o.Repeats {
 		if stream != nil {
-			r.c.Stream = append(r.c.Stream, stream.run())
+			rate, err := stream.run()
+			if err != nil {
+				return err
+			}
+			r.c.Stream = append(r.c.Stream, rate)
 		}
 		for k := range r.c.Batches {
 			b := &r.c.Batches[(k+repeat)%len(r.c.Batches)]

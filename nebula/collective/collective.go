@@ -28,9 +28,9 @@
 //
 // # Failure
 //
-// A call ends within its deadline, that of its context or [Options.Timeout],
-// whichever is sooner, and a moment in which ranks that are late tell one another
-// for whom they wait, so that all name the one at the root. The first failure
+// A call ends within its deadline, that of its context or [Options.Timeout] (or what
+// [WithTimeout] says instead), whichever is sooner, and a moment in which the ranks
+// tell one another for whom they wait, so that all name the one at the root. The first failure
 // makes the group unusable on this rank and is what every later call returns, as
 // an [*Error]. The others are told, and fail with ErrAborted and the kind of the
 // first failure, unless they have noticed it themselves. A call that its context

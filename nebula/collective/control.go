@@ -118,7 +118,7 @@ func (c *control) listen(g *group) {
 			}
 			g.aborted(c.rank, n)
 		case kind == sayLate && len(b) == 2 && int(binary.LittleEndian.Uint16(b)) < len(g.members):
-			g.links[c.rank].waits.Store(int32(binary.LittleEndian.Uint16(b)) + 1)
+			g.heardLate(c.rank, int(binary.LittleEndian.Uint16(b)))
 		default:
 			g.fail(c.rank, &reason{kind: ErrDiverged, text: fmt.Sprintf("rank %d sends message %d, which has no meaning", g.members[c.rank], kind)})
 			return

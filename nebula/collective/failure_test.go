@@ -170,24 +170,42 @@ func untilFailure(f func() error) error {
 	}
 }
 
+// patient starts a call of a rank that fails when another one does, and returns when
+// it waits.
+func patient(t *testing.T, g Group, call func() error) <-chan error {
+	t.Helper()
+	g.(*group).options.Timeout = time.Hour
+	done := background(call)
+	for g.(*group).waiting.Load() == 0 {
+		select {
+		case err := <-done:
+			t.Fatalf("rank %d does not wait: %v", g.Rank(), err)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return done
+}
+
 func TestTimeout(t *testing.T) {
 	everywhere(t, func(t *testing.T, make func(int, Options) []Group) {
 		t.Run("option", func(t *testing.T) {
 			groups := make(3, Options{Timeout: 60 * time.Millisecond})
-			errs := each(groups[:2], func(g Group) error { return g.AllReduce(t.Context(), backend.Sum, one(tensor.F32, 5000)) })
+			reduce := func(g Group) error { return g.AllReduce(t.Context(), backend.Sum, one(tensor.F32, 5000)) }
+			done := patient(t, groups[1], func() error { return reduce(groups[1]) })
+			errs := []error{reduce(groups[0]), <-done}
 			failed(t, errs, ErrTimeout, 2, "at all_reduce number 1:")
 			failed(t, errs, ErrTimeout, 2, "rank 2 did not come within 60ms")
-			err := untilFailure(func() error { return groups[2].AllReduce(t.Context(), backend.Sum, one(tensor.F32, 5000)) })
+			err := untilFailure(func() error { return reduce(groups[2]) })
 			if !errors.Is(err, ErrAborted) || !errors.Is(err, ErrTimeout) {
 				t.Errorf("rank 2, too late: %v", err)
 			}
 		})
 		t.Run("context", func(t *testing.T) {
 			groups := make(4, Options{})
+			done := patient(t, groups[1], func() error { return groups[1].Barrier(t.Context()) })
 			ctx, cancel := context.WithTimeout(t.Context(), 60*time.Millisecond)
 			defer cancel()
-			errs := each(groups[:2], func(g Group) error { return g.Barrier(ctx) })
-			failed(t, errs, ErrTimeout, 2, "ranks 2 and 3 did not come within")
+			failed(t, []error{groups[0].Barrier(ctx), <-done}, ErrTimeout, 2, "ranks 2 and 3 did not come within")
 		})
 		t.Run("recv", func(t *testing.T) {
 			groups := make(2, Options{Timeout: 30 * time.Millisecond})
@@ -197,12 +215,15 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// A rank that waits for one that waits names the latter.
+// A rank that waits for one that waits names the latter, also if that one has more
+// time.
 func TestTimeoutAtSecondHand(t *testing.T) {
 	everywhere(t, func(t *testing.T, make func(int, Options) []Group) {
-		groups := make(4, Options{Timeout: 200 * time.Millisecond})
-		errs := each(groups[:3], func(g Group) error { return g.Recv(t.Context(), g.Rank()+1, one(tensor.F32, 1)) })
-		failed(t, errs, ErrTimeout, 3, "rank 3 did not come within 200ms")
+		groups := make(4, Options{Timeout: 60 * time.Millisecond})
+		next := func(g Group) error { return g.Recv(t.Context(), g.Rank()+1, one(tensor.F32, 1)) }
+		second := patient(t, groups[2], func() error { return next(groups[2]) })
+		first := patient(t, groups[1], func() error { return next(groups[1]) })
+		failed(t, []error{next(groups[0]), <-first, <-second}, ErrTimeout, 3, "rank 3 did not come within 60ms")
 	})
 }
 
@@ -314,6 +335,41 @@ func TestCloseDuringCall(t *testing.T) {
 		err := untilFailure(func() error { return groups[1].Barrier(t.Context()) })
 		failed(t, []error{err}, ErrClosed, 0, "rank 0 has closed the group")
 	})
+}
+
+// slowPost takes its time to tell of an abort.
+type slowPost struct {
+	begun, end chan struct{}
+	said       []string
+}
+
+func (p *slowPost) abort(*Error) {
+	close(p.begun)
+	<-p.end
+	p.said = append(p.said, "abort")
+}
+func (p *slowPost) late(int) {}
+func (p *slowPost) leave()   { p.said = append(p.said, "leave") }
+
+// A rank that fails tells why before it says that it leaves, also if it is closed
+// meanwhile: who hears that it leaves hears nothing after.
+func TestLeavesLast(t *testing.T) {
+	g := closing(t, Local(2, Options{}))[0].(*group)
+	p := &slowPost{begun: make(chan struct{}), end: make(chan struct{})}
+	g.links[1].post = p
+	aborted := background(func() error { g.Abort(errors.New("the disk is full")); return nil })
+	<-p.begun
+	closed := background(g.Close)
+	for !g.closed.Load() {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(5 * time.Millisecond) // in which it should not leave
+	close(p.end)
+	<-aborted
+	<-closed
+	if want := "[abort leave]"; fmt.Sprint(p.said) != want {
+		t.Errorf("the other rank hears %v, want %s", p.said, want)
+	}
 }
 
 func background(f func() error) <-chan error {

@@ -40,6 +40,7 @@ func loopRole(r role, g Group, report func(any)) any {
 	var begun time.Time
 	for i := 0; err == nil; i++ {
 		if i == 3 {
+			g.(*group).options.Timeout = r.Timeout
 			report("ready")
 		}
 		n := plan.IntN(20_000)

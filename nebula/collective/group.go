@@ -35,11 +35,14 @@ type group struct {
 	combiner *combiner
 	sources  [][]byte
 
+	waiting atomic.Int32 // 1 + the rank that this one waits for, negative when the others have been told; 0 for none
+
 	names   sync.Mutex
 	subs    map[string]bool // names of smaller groups
 	account account
 	closed  atomic.Bool
 	failure atomic.Pointer[Error] // the first one
+	told    chan struct{}         // closed when the others know of it
 }
 
 // link is the way to and from one other rank.
@@ -69,7 +72,7 @@ func newGroup(name string, epoch uint32, rank int, members []int, o Options) *gr
 		name: name, id: groupID(name, members), epoch: epoch, rank: rank, members: members,
 		links: make([]*link, len(members)), options: o, chunk: chunkSize(o.Buffer), timer: time.NewTimer(time.Hour),
 		combiner: newCombiner(), sources: make([][]byte, len(members)),
-		subs: map[string]bool{},
+		subs: map[string]bool{}, told: make(chan struct{}),
 	}
 	g.timer.Stop()
 	g.account.s.Group = name
@@ -152,6 +155,7 @@ func (g *group) settle(e *Error, tell bool) *Error {
 		}
 		l.rouse()
 	}
+	close(g.told)
 	return e
 }
 
@@ -209,6 +213,7 @@ func (g *group) Close() error {
 	}
 	mine := g.failed(-1, ErrClosed)
 	well := g.settle(mine, false) == mine
+	<-g.told      // before they are told that this rank leaves
 	g.call.Lock() // nobody is in a ring after this
 	defer g.call.Unlock()
 	for _, l := range g.links {

@@ -82,5 +82,5 @@ type localPost struct {
 }
 
 func (p localPost) abort(e *Error) { p.to.aborted(p.from, e.notice()) }
-func (p localPost) late(rank int)  { p.to.links[p.from].waits.Store(int32(rank) + 1) }
+func (p localPost) late(rank int)  { p.to.heardLate(p.from, rank) }
 func (p localPost) leave()         { p.to.gone(p.from) }

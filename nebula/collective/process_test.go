@@ -20,8 +20,8 @@ type role struct {
 	Name       string // of an entry of roles
 	Job        string
 	Rank, Size int
-	Across     bool // every rank on a host of its own
-	Timeout    time.Duration
+	Across     bool          // every rank on a host of its own
+	Timeout    time.Duration // of calls, once all ranks make some
 	Buffer     int
 	N          int
 	Pin        bool          // a processor for each rank
@@ -66,7 +66,7 @@ func play(text string) int {
 			return err
 		}
 		defer m.Close()
-		g, err := Over(m, Options{Timeout: r.Timeout, Buffer: r.Buffer})
+		g, err := Over(m, Options{Buffer: r.Buffer})
 		if err != nil {
 			return err
 		}

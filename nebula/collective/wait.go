@@ -13,8 +13,8 @@ import (
 const nap = 2 * time.Millisecond
 
 // grace is how much longer than its deadline a rank waits, after it has told the
-// others for whom: whoever it waits for may itself wait for another.
-const grace = 50 * time.Millisecond
+// others for whom: whoever it waits for may itself wait for another, and then says so.
+const grace = 100 * time.Millisecond
 
 // A rank that waits first does nothing but look, about as long as ranks differ in one
 // call. Then it looks whenever nobody else wants its processor, as long as they may
@@ -52,11 +52,13 @@ func (g *group) await(l *link, p *side, seen uint32) error {
 	if g.alert(l, p, seen, begun) {
 		return nil
 	}
-	limit := g.begun.Add(g.options.Timeout)
+	g.waiting.Store(int32(l.rank) + 1)
+	defer g.waiting.Store(0)
+	limit := g.begun.Add(g.timeout())
 	if d, ok := g.ctx.Deadline(); ok && d.Before(limit) {
 		limit = d
 	}
-	for told := false; ; {
+	for {
 		left := l.ends.Load() <= 0 // before the position: what a rank wrote before it left still counts
 		if p.position.Load() != seen {
 			return nil
@@ -70,9 +72,8 @@ func (g *group) await(l *link, p *side, seen uint32) error {
 		switch rest := time.Until(limit); {
 		case rest < -grace:
 			return g.late(l, p, limit)
-		case rest <= 0 && !told:
-			told = true
-			g.tellLate(g.missing(l, p)[0].rank)
+		case rest <= 0:
+			g.tellWait()
 		case rest > 0 && g.ctx.Err() != nil:
 			return g.interrupted()
 		}
@@ -89,12 +90,25 @@ func (g *group) interrupted() error {
 	return g.fail(-1, &reason{ErrAborted, fmt.Sprintf("it was interrupted: %v", cause), cause})
 }
 
-// tellLate tells all ranks for which one this rank has waited too long.
-func (g *group) tellLate(rank int) {
+// tellWait tells all ranks for which one this rank waits, once in a wait.
+func (g *group) tellWait() {
+	w := g.waiting.Load()
+	if w <= 0 || !g.waiting.CompareAndSwap(w, -w) {
+		return
+	}
 	for _, l := range g.links {
 		if l != nil {
-			l.post.late(rank)
+			l.post.late(int(w) - 1)
 		}
+	}
+}
+
+// heardLate is told by a rank that it has waited too long for another. If that is this
+// rank, the others want to know whether it waits itself.
+func (g *group) heardLate(from, rank int) {
+	g.links[from].waits.Store(int32(rank) + 1)
+	if rank == g.rank {
+		g.tellWait()
 	}
 }
 

@@ -31,9 +31,12 @@ func BenchmarkDecode(b *testing.B) {
 	if _, err := cpu.FindCompiler(); err != nil {
 		b.Skip(err)
 	}
-	for _, tp := range []int{1, 2} {
-		b.Run(fmt.Sprintf("TP%d", tp), func(b *testing.B) {
-			m := seeded(b, cacheResident())
+	for _, size := range []struct{ tp, vocab int }{{1, 256}, {1, 49152}, {2, 256}} {
+		tp := size.tp
+		b.Run(fmt.Sprintf("TP%d/%d", tp, size.vocab), func(b *testing.B) {
+			c := cacheResident()
+			c.Vocab = size.vocab
+			m := seeded(b, c)
 			l := local(b, m, tp, 1, LocalOptions{Backend: native(1), Options: Options{BlockSize: 16, Blocks: 64}})
 			d := newDecoder(b, l)
 			d.step(b) // compiles
@@ -108,7 +111,7 @@ func (d *decoder) wait(t testing.TB) error {
 		return err
 	}
 	d.token[0] = Argmax(r.Logits[0])
-	r.Release()
+	r.Reuse()
 	d.pos++
 	return nil
 }

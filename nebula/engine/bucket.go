@@ -23,6 +23,10 @@ func (b bucket) String() string {
 	return text
 }
 
+// deadlines is how many deadlines the program has for its computation: one for every
+// leastChunk tokens of a row.
+func (b bucket) deadlines() int { return max(1, b.tokens/leastChunk) }
+
 // compare orders buckets by size.
 func (b bucket) compare(c bucket) int {
 	return cmp.Or(cmp.Compare(b.tokens, c.tokens), cmp.Compare(b.rows, c.rows), cmp.Compare(bit(b.logits), bit(c.logits)))
@@ -31,7 +35,8 @@ func (b bucket) compare(c bucket) int {
 // Sizes of programs. A decode streams all weights, so that some rows of padding cost
 // little, while a chunk of a prefill costs as much as it has tokens: it is padded to
 // the next size of tokens, but never with rows. Long chunks stream weights for enough
-// tokens to be alone in their program.
+// tokens to be alone in their program. They leave logits out where nobody asks; a short
+// one is nearly always the end of a prompt, and has no program without.
 const (
 	leastChunk  = 16
 	longChunk   = 64
@@ -88,7 +93,7 @@ func (c *cutter) add(rows []Row, size int, of []int) int {
 		p.rows = n
 	}
 	p.of = of[:n]
-	p.logits = slices.ContainsFunc(p.of, func(i int) bool { return rows[i].Logits })
+	p.logits = size < longChunk || slices.ContainsFunc(p.of, func(i int) bool { return rows[i].Logits })
 	c.passes = append(c.passes, p)
 	return n
 }
@@ -129,6 +134,9 @@ func (c *cutter) chunkRows(n, size int) int {
 // has reports whether a bucket is one that cut makes.
 func (c *cutter) has(b bucket) bool {
 	if b.rows < 1 || b.tokens < 1 || b.rows > c.maxRows || b.tokens > c.maxTokens {
+		return false
+	}
+	if b.tokens < longChunk && !b.logits {
 		return false
 	}
 	if b.tokens == 1 {

@@ -31,6 +31,7 @@ func gpu(t testing.TB) *cuda.Backend {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.Overlap = os.Getenv("FORGE_OVERLAP") != ""
 	return b
 }
 
@@ -81,7 +82,6 @@ func BenchmarkGPUDecode(b *testing.B) {
 
 func benchmarkGPUDecode(b *testing.B, c model.Config) {
 	device := gpu(b)
-	device.Overlap = os.Getenv("FORGE_OVERLAP") != ""
 	copied := copyBandwidth(b, device.Context)
 	start := time.Now()
 	m, err := model.Seeded(c, 1)
@@ -94,7 +94,17 @@ func benchmarkGPUDecode(b *testing.B, c model.Config) {
 	if _, err := m.Graph(r.form(bucket{1, 1, true})); err != nil {
 		b.Fatal(err)
 	}
-	seeded := time.Since(start)
+	fmt.Fprintf(os.Stderr, "weights made in %v\n", time.Since(start).Round(time.Millisecond))
+	for _, overlap := range []bool{false, true} {
+		b.Run(fmt.Sprintf("overlap=%v", overlap), func(b *testing.B) {
+			device.Overlap = overlap
+			decodeGPU(b, device, m, options, copied)
+		})
+	}
+}
+
+func decodeGPU(b *testing.B, device *cuda.Backend, m *model.Model, options Options, copied float64) {
+	c, start := m.Config, time.Now()
 	l, err := Local(b.Context(), m, shard.Layout{TP: 1, PP: 1}, LocalOptions{Backend: device, Options: options, Deadline: time.Minute})
 	if err != nil {
 		b.Fatal(err)
@@ -107,7 +117,7 @@ func benchmarkGPUDecode(b *testing.B, c model.Config) {
 	d := newDecoder(b, l)
 	d.step(b)
 	constants, held := device.Shared()
-	b.Logf("weights made in %v, ready after %v: %d constants of %s on the device; copies within it move %.0f GB/s", seeded.Round(time.Millisecond), time.Since(start).Round(time.Millisecond), constants, display.FormatBytes(held), copied/1e9)
+	fmt.Fprintf(os.Stderr, "ready after %v: %d constants of %s on the device; copies within it move %.0f GB/s\n", time.Since(start).Round(time.Millisecond), constants, display.FormatBytes(held), copied/1e9)
 	for d.pos < 128 {
 		d.step(b)
 	}
@@ -133,7 +143,9 @@ func benchmarkGPUDecode(b *testing.B, c model.Config) {
 	b.ReportMetric(1e3*middle(alone), "ms/program")
 	b.ReportMetric(100*float64(streamed)/middle(steps)/copied, "%copy")
 	b.ReportMetric(100*float64(streamed)/middle(alone)/copied, "%copy/program")
-	profileGPU(b, l)
+	if !device.Overlap {
+		profileGPU(b, l)
+	}
 }
 
 // copyBandwidth is bytes read and written in a second by copies within a device.

@@ -2,11 +2,13 @@ package engine
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"forgekernel/forge/backend/cuda"
 	"forgekernel/forge/backend/cuda/library"
 	"forgekernel/forge/backend/cuda/nvrtc"
+	"forgekernel/forge/ir"
 	rewrite "forgekernel/forge/pass"
 	"forgekernel/forge/tensor"
 	"forgekernel/nebula/model"
@@ -42,6 +44,9 @@ func TestCUDAPrograms(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
+					if b.logits { // else the last layer has no attention
+						checkAppends(t, rewritten.Graph, c.Layers)
+					}
 					cubin, err := compiler.Compile(s)
 					if err != nil {
 						t.Fatal(err)
@@ -50,5 +55,26 @@ func TestCUDAPrograms(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// checkAppends sees that one kernel of each layer turns the new tokens and appends them.
+func checkAppends(t *testing.T, g *ir.Graph, layers int) {
+	t.Helper()
+	l, err := cuda.List(g, "sm_90", -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	appends := 0
+	for _, k := range l.Kernels {
+		switch {
+		case strings.HasPrefix(k.Name, "append_"):
+			appends++
+		case strings.Contains(k.Name, "append_") || strings.HasPrefix(k.Name, "rope_"):
+			t.Errorf("%s computes %s apart", k.Name, k.Value)
+		}
+	}
+	if appends != layers {
+		t.Errorf("%d kernels append to the caches of %d layers", appends, layers)
 	}
 }

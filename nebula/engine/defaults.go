@@ -12,6 +12,6 @@ func (o Options) Check(l shard.Layout, c model.Config) error { return o.sizes(l,
 func (o Options) WithDefaults(c model.Config) Options {
 	s := o.sizes(shard.Layout{}, c)
 	return Options{
-		BlockSize: s.blockSize, Blocks: s.blocks, Context: s.context, MaxRows: s.maxRows, MaxTokens: s.maxTokens, DType: s.dtype, Regions: s.regions, Kernels: o.Kernels,
+		BlockSize: s.blockSize, Blocks: s.blocks, Context: s.context, MaxRows: s.maxRows, MaxTokens: s.maxTokens, DType: s.dtype, Regions: s.regions, Kernels: o.Kernels, Ready: o.Ready,
 	}
 }

@@ -34,9 +34,10 @@
 // on during the execution of the one before.
 //
 // A step is cut into passes: rows of one token go to a program for 1, 2, 4 … of them,
-// chunks to programs for 16, 32, 64 … tokens. All ranks compile a program when the first
-// step needs it, or earlier ([Leader.Prepare]). Its arguments and the cache stay where
-// they are from step to step; only logits are new memory.
+// chunks to programs for 16, 32, 64 … tokens. All ranks compile a program before the
+// engine is there, if [Options.Ready] says so, else when the first step needs it. Its
+// arguments and the cache stay where they are from step to step, and so do logits that
+// are given back ([Result.Reuse]).
 //
 // # Failure
 //
@@ -45,6 +46,17 @@
 // an [*Error], and every call that waits, then and later, returns it. Steps that
 // were in flight may have been executed in part, and are not repeated. [Engine.Close]
 // always ends.
+//
+// # Deadlines
+//
+// The deadline is about silence. Ranks answer rank 0 while they compute, and one that
+// does not answer for the deadline has failed, whatever it was doing: its process is
+// stopped, or its host is gone. What a rank computes takes the time that it takes: a
+// pass has the deadline once for every 16 tokens of its rows, so has every wait for it
+// in another rank, and a step has those of its passes on all stages. A chunk of 512
+// tokens may so take 32 deadlines, while a program that never ends is still found, soon
+// in a decode. Compiling is not
+// part of any step, and has minutes.
 //
 // Ranks see a failure in different ways: one waits for another in vain, which waits for
 // a third. Rank 0 collects for a moment what they have to say, and blames the rank that
@@ -56,8 +68,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"forgekernel/forge/tensor"
 )
 
 // Engine executes steps. It is safe for concurrent use.
@@ -109,11 +119,11 @@ type Ticket uint64
 // Result is what a step gave.
 type Result struct {
 	// Logits has an entry for each row of the step: Info.Vocab numbers, or nil for a row
-	// that did not ask. They belong to the caller, until Release.
+	// that did not ask. They belong to the caller, who may give them back: see Reuse.
 	Logits [][]float32
 	Times  Times
-	rooms  []*tensor.Tensor // in which the logits are
-	home   *rooms
+
+	record *record
 }
 
 // Times are those of one step on the clock of rank 0.

@@ -16,12 +16,17 @@ type flight struct {
 	number   uint64
 	requests []uint64
 	wants    []bool // logits, by row
-	tokens   int
-	passes   []pass
-	order    []int // rows of the passes
-	result   Result
-	done     chan struct{} // gets a token at the end
-	awaited  bool          // by a call of Wait
+	// deadlines is how many deadlines the step has: one, and those that its passes have
+	// beyond that, on each stage.
+	deadlines int
+	tokens    int
+	passes    []pass
+	order     []int // rows of the passes
+	result    Result
+	done      chan struct{} // gets a token at the end
+	awaited   bool          // by a call of Wait
+	memory    *results
+	take      deliver // f.deliver
 }
 
 // flights are the steps that nobody has waited for yet.
@@ -31,7 +36,7 @@ type flights struct {
 	flying []*flight // not completed, in order
 	since  time.Time // when the first of these became the first
 	spare  []*flight
-	rooms  rooms
+	memory *results
 	steps  uint64 // completed
 	total  uint64 // tokens of completed steps
 }
@@ -40,17 +45,17 @@ type flights struct {
 const kept = 256
 
 // launch begins the flight of a step.
-func (l *flights) launch(w *work) *flight {
+func (l *flights) launch(w *work, stages int) *flight {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var f *flight
 	if n := len(l.spare); n > 0 {
 		f, l.spare = l.spare[n-1], l.spare[:n-1]
 	} else {
-		f = &flight{done: make(chan struct{}, 1)}
+		f = &flight{done: make(chan struct{}, 1), memory: l.memory}
+		f.take = f.deliver
 	}
-	f.set(w)
-	f.result.home = &l.rooms
+	f.set(w, stages)
 	if l.known == nil {
 		l.known = make(map[uint64]*flight)
 	}
@@ -62,23 +67,22 @@ func (l *flights) launch(w *work) *flight {
 }
 
 // set copies what outlives the work of this rank.
-func (f *flight) set(w *work) {
-	f.number, f.tokens, f.awaited = w.number, 0, false
+func (f *flight) set(w *work, stages int) {
+	f.number, f.tokens, f.deadlines, f.awaited = w.number, 0, 1, false
 	f.requests, f.wants, f.order, f.passes = f.requests[:0], f.wants[:0], append(f.order[:0], w.order...), f.passes[:0]
-	asked := false
 	for i := range w.rows {
 		r := &w.rows[i]
 		f.requests, f.wants = append(f.requests, r.Request), append(f.wants, r.Logits)
 		f.tokens += len(r.Tokens)
-		asked = asked || r.Logits
 	}
 	at := 0
 	for _, p := range w.passes {
 		f.passes = append(f.passes, pass{p.bucket, f.order[at : at+len(p.of)]})
+		f.deadlines += stages * (p.deadlines() - 1)
 		at += len(p.of)
 	}
-	f.result = Result{Times: Times{Submitted: time.Now()}}
-	f.result.Logits = make([][]float32, len(w.rows))
+	f.result = Result{Times: Times{Submitted: time.Now()}, record: f.memory.record(len(w.rows))}
+	f.result.Logits = f.result.record.rows
 }
 
 // begin notes that this rank executes the step.
@@ -144,14 +148,16 @@ func (l *flights) flies(request uint64) bool {
 	return slices.ContainsFunc(l.flying, func(f *flight) bool { return slices.Contains(f.requests, request) })
 }
 
-// age is the first step in flight and how long it has been that.
-func (l *flights) age() (number uint64, age time.Duration) {
+// age is the first step in flight, how long it has been that, and how many deadlines
+// it has.
+func (l *flights) age() (number uint64, age time.Duration, deadlines int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.flying) == 0 {
-		return 0, 0
+		return 0, 0, 0
 	}
-	return l.flying[0].number, time.Since(l.since)
+	first := l.flying[0]
+	return first.number, time.Since(l.since), first.deadlines
 }
 
 // counts are the completed steps and their tokens.
@@ -166,6 +172,7 @@ func (f *flight) deliver(p *pass, logits *tensor.Tensor) error {
 	if logits == nil {
 		return nil
 	}
+	f.result.record.tensors = append(f.result.record.tensors, logits)
 	all, vocab := logits.Float32(), logits.Dim(-1)
 	for slot, row := range p.of {
 		if f.wants[row] {
@@ -175,23 +182,14 @@ func (f *flight) deliver(p *pass, logits *tensor.Tensor) error {
 	return nil
 }
 
-// room gives a tensor for logits, which goes with the result.
-func (f *flight) room(rows, vocab int) (*tensor.Tensor, error) {
-	t, err := f.result.home.take(rows, vocab)
-	if err == nil {
-		f.result.rooms = append(f.result.rooms, t)
-	}
-	return t, err
-}
-
 // receive takes the logits of all passes from the last stage.
-func (f *flight) receive(ctx context.Context, from collective.Group, vocab int, none *tensor.Tensor) (err error) {
+func (f *flight) receive(ctx context.Context, from collective.Group, none *tensor.Tensor) (err error) {
 	defer protect(&err)
 	for i := range f.passes {
 		p := &f.passes[i]
 		logits := none
 		if p.logits {
-			if logits, err = f.room(p.rows, vocab); err != nil {
+			if logits, err = f.memory.room(p.rows); err != nil {
 				return err
 			}
 		}

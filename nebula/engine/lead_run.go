@@ -2,8 +2,10 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"forgekernel/forge/tensor"
+	"forgekernel/nebula/collective"
 )
 
 // run is the goroutine of rank 0 that executes.
@@ -37,15 +39,17 @@ func (l *Leader) execute(ctx context.Context, j job) error {
 	f := j.flight
 	l.begin(f)
 	if !l.self.place.Last() {
-		return l.self.execute(ctx, j.work, scratch, func(*pass, *tensor.Tensor) error { return nil })
+		return l.self.execute(ctx, j.work, scratch, drop)
 	}
-	room := func(p *program) (*tensor.Tensor, error) { return f.room(p.rows, l.self.model.Config.Vocab) }
-	if err := l.self.execute(ctx, j.work, room, f.deliver); err != nil {
+	if err := l.self.execute(ctx, j.work, l.room, f.take); err != nil {
 		return err
 	}
 	l.landed(f)
 	return nil
 }
+
+// drop delivers nothing: a later stage has the logits.
+func drop(*pass, *tensor.Tensor) error { return nil }
 
 // collect is the goroutine of rank 0 that receives the logits of the last stage.
 func (l *Leader) collect() {
@@ -55,7 +59,11 @@ func (l *Leader) collect() {
 		case <-l.quit:
 			return
 		case f := <-l.arrivals:
-			if err := f.receive(l.health.ctx, l.self.groups.logits, l.self.model.Config.Vocab, none); err != nil {
+			ctx := l.health.ctx
+			if f.deadlines > 1 {
+				ctx = collective.WithTimeout(ctx, time.Duration(f.deadlines)*l.self.timeout)
+			}
+			if err := f.receive(ctx, l.self.groups.logits, none); err != nil {
 				cause := causeOf(0, l.health.epoch, f.number, opExecute, err)
 				l.health.fail(report{0, min(noResult, weigh(0, err)), cause})
 				continue

@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"forgekernel/forge/tensor"
 )
 
 // Leader is rank 0 of an engine, which commands the others.
@@ -21,6 +24,7 @@ type Leader struct {
 	slots chan struct{} // holds a token for each step in flight
 	queue chan job      // for the goroutine that executes
 	wire  []byte        // of the step being sent
+	room  room          // of the results
 	ready map[bucket]bool
 	next  uint64
 
@@ -29,6 +33,7 @@ type Leader struct {
 	arrivals chan *flight // steps whose logits come from another rank
 	quit     chan struct{}
 	closed   chan struct{}
+	stopping atomic.Bool // ranks have been told to stop, and close their links
 	running  sync.WaitGroup
 	flights
 }
@@ -36,7 +41,8 @@ type Leader struct {
 var _ Engine = (*Leader)(nil)
 
 // Lead opens an engine of which this process has rank 0. Links has that to each rank,
-// nil for rank 0 itself; the engine closes them. It returns when all ranks are ready.
+// nil for rank 0 itself; the engine closes them. It returns when all ranks are ready, with
+// the programs that [Options] say.
 func Lead(ctx context.Context, m Member, links []Link, o Options) (*Leader, error) {
 	self := m.rank()
 	self.sizes = o.sizes(m.Place.Layout, m.Model.Config)
@@ -59,11 +65,17 @@ func Lead(ctx context.Context, m Member, links []Link, o Options) (*Leader, erro
 		arrivals: make(chan *flight, s.layout.PP), quit: make(chan struct{}), closed: make(chan struct{}),
 		ready: make(map[bucket]bool), peers: make([]*peer, len(links)),
 	}
+	l.memory = newResults(m.Model.Config.Vocab)
+	l.room = func(p *program) (*tensor.Tensor, error) { return l.memory.room(p.bucket.rows) }
 	l.health = newHealth(m.epoch(), min(l.deadline/5, time.Second), l.tell)
 	for r := 1; r < len(links); r++ {
 		l.peers[r] = newPeer(newConn(links[r], m.epoch(), 0, r))
 	}
-	if err := l.start(ctx, m); err != nil {
+	err := l.start(ctx, m)
+	if err == nil {
+		err = l.makeReady(ctx, o.Ready.programs(s))
+	}
+	if err != nil {
 		l.blame(0, opOpen, err)
 		return nil, l.Close()
 	}
@@ -135,7 +147,7 @@ func (l *Leader) Submit(ctx context.Context, step Step) (Ticket, error) {
 	if missing := l.missing(passes); len(missing) > 0 {
 		// Compiling goes on when ctx ends: the next step will want it.
 		prepared := make(chan error, 1)
-		l.running.Go(func() { prepared <- l.prepare(missing) })
+		l.running.Go(func() { prepared <- l.prepare(context.Background(), missing) })
 		select {
 		case err := <-prepared:
 			if err != nil {
@@ -187,33 +199,9 @@ func (l *Leader) missing(passes []pass) []bucket {
 	return list
 }
 
-// Prepare compiles on all ranks what steps of some forms will need, which is done
-// otherwise when the first such step is submitted: decodes of so many rows, or chunks
-// of so many tokens.
-func (l *Leader) Prepare(ctx context.Context, rows, tokens []int) error {
-	if err := l.take(ctx, l.turn); err != nil {
-		return err
-	}
-	defer func() { <-l.turn }()
-	var list []bucket
-	cut := &l.self.cutter
-	for _, n := range rows {
-		if n < 1 || n > cut.maxRows {
-			return fmt.Errorf("a step has 1 to %d rows, not %d", cut.maxRows, n)
-		}
-		list = append(list, bucket{cut.decodeRows(n), 1, true})
-	}
-	for _, n := range tokens {
-		if n < 1 || n > cut.maxTokens {
-			return fmt.Errorf("a step has 1 to %d tokens, not %d", cut.maxTokens, n)
-		}
-		list = append(list, bucket{1, cut.size(n), false}, bucket{1, cut.size(n), true})
-	}
-	return l.prepare(list)
-}
-
-// prepare compiles programs on all ranks at once. The caller has the turn.
-func (l *Leader) prepare(list []bucket) error {
+// prepare compiles programs on all ranks at once, until ctx ends. The caller has the
+// turn.
+func (l *Leader) prepare(ctx context.Context, list []bucket) error {
 	if err := l.command(kindPrepare, encodeBuckets(list)); err != nil {
 		return err
 	}
@@ -226,8 +214,10 @@ func (l *Leader) prepare(list []bucket) error {
 		}
 	case <-l.health.over:
 		return l.health.err()
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	if err := l.everyReady(context.Background()); err != nil {
+	if err := l.everyReady(ctx); err != nil {
 		return err
 	}
 	for _, b := range list {
@@ -248,7 +238,7 @@ func (l *Leader) send(step Step, passes []pass) (Ticket, error) {
 	if err := w.decode(l.wire, &l.self.cutter); err != nil {
 		return 0, l.fail(opCheck, err)
 	}
-	f := l.launch(w)
+	f := l.launch(w, l.self.place.PP)
 	if err := l.command(kindStep, l.wire); err != nil {
 		return 0, err
 	}
@@ -378,7 +368,11 @@ func (l *Leader) drain(limit time.Time) {
 			}
 		}
 	}()
-	if !wait(l.laggard(), landed) || l.command(kindStop, nil) != nil {
+	if !wait(l.laggard(), landed) {
+		return
+	}
+	l.stopping.Store(true)
+	if l.command(kindStop, nil) != nil {
 		return
 	}
 	for _, p := range l.peers[1:] {

@@ -13,7 +13,7 @@ import (
 	"forgekernel/nebula/shard"
 )
 
-// DefaultDeadline is how long a rank waits for another one, or for a step.
+// DefaultDeadline is how long a rank may be silent, or compute 16 tokens.
 const DefaultDeadline = 10 * time.Second
 
 // startLimit bounds the waits in which ranks allocate and compile, with as many signs
@@ -31,9 +31,9 @@ type Member struct {
 	// World is the group of all ranks; nil when there is one rank. The engine makes
 	// groups of its own within it, and leaves it open.
 	World collective.Group
-	// Deadline bounds every wait for another rank and every step; 0 is
-	// [DefaultDeadline]. Calls of groups have the timeout of World, which should be
-	// somewhat shorter: they know better who is late.
+	// Deadline bounds the silence of other ranks and, for every 16 tokens of its rows,
+	// the computation of a pass; 0 is [DefaultDeadline]. Calls of groups have the
+	// timeout of World, which should be somewhat shorter: they know better who is late.
 	Deadline time.Duration
 }
 
@@ -66,7 +66,7 @@ func (m *Member) compiler() backend.Backend {
 
 // rank is that of a member, with nothing opened.
 func (m *Member) rank() *rank {
-	return &rank{place: m.Place, model: m.Model, backend: m.compiler()}
+	return &rank{place: m.Place, model: m.Model, backend: m.compiler(), timeout: m.patience()}
 }
 
 // endsWithin waits for goroutines, but no longer than a time. It reports whether they

@@ -105,17 +105,22 @@ func (p *peer) status() RankStatus {
 // no older.
 const pingInterval = 250 * time.Millisecond
 
-// ping asks a rank for signs of life, as long as the engine lives.
+// ping asks a rank for signs of life, as long as the engine lives. One that has been
+// told to stop closes its link: whether it has stopped well is for who listens to say.
 func (l *Leader) ping(p *peer) {
 	tick := time.NewTicker(min(l.deadline/8, pingInterval))
 	defer tick.Stop()
 	for {
 		if err := p.send(kindPing, binary.LittleEndian.AppendUint64(nil, uint64(l.self.rec.Now()))); err != nil {
-			l.blame(p.peer, opCommand, err)
+			if !l.stopping.Load() {
+				l.blame(p.peer, opCommand, err)
+			}
 			return
 		}
 		select {
 		case <-l.health.over:
+			return
+		case <-p.ended:
 			return
 		case <-tick.C:
 		}
@@ -140,7 +145,7 @@ func (l *Leader) watch() {
 				l.health.fail(report{0, overdue, silence(p.peer, p.epoch, silent)})
 			}
 		}
-		if number, age := l.age(); age > l.deadline {
+		if number, age, deadlines := l.age(); age > time.Duration(deadlines)*l.deadline {
 			err := fmt.Errorf("%w: the step has taken %v", collective.ErrTimeout, age.Round(time.Millisecond))
 			l.health.fail(report{0, overdue, &Error{Rank: l.laggard(), Epoch: l.health.epoch, Step: number, Op: opExecute, Err: err}})
 		}

@@ -68,6 +68,9 @@ func childRank(text string) error {
 		return err
 	}
 	defer net.Close()
+	if os.Getenv(longVariable) != "" {
+		member.Backend = &lengthy{member.Backend, time.Hour}
+	}
 	return Serve(ctx, member, net.Command(0))
 }
 

@@ -163,3 +163,8 @@ func (p *program) fill(rows []Row, of []int) {
 		}
 	}
 }
+
+// newLogits is room for logits.
+func (p *program) newLogits() (*tensor.Tensor, error) {
+	return tensor.Zeros(tensor.F32, p.exe.Graph().Outputs[0].Spec.Shape...)
+}

@@ -14,6 +14,7 @@ import (
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
 	"forgekernel/nebula/cache"
+	"forgekernel/nebula/collective"
 	"forgekernel/nebula/model"
 	"forgekernel/nebula/shard"
 	"forgekernel/nebula/trace"
@@ -29,6 +30,7 @@ type rank struct {
 	groups  *groups // nil until the ranks have joined
 	ledger  *cache.Ledger
 	cutter  cutter
+	timeout time.Duration // of calls of groups in programs with one deadline
 	appends []cache.Append
 	rec     *trace.Recorder
 
@@ -156,13 +158,14 @@ func (r *rank) enter(rows []Row) *Refused {
 		r.appends = append(r.appends, cache.Append{Request: row.Request, Pos: row.Pos, Tokens: len(row.Tokens), Blocks: row.Blocks})
 	}
 	err := r.ledger.Begin(r.appends)
+	if err == nil {
+		r.ledger.End()
+		return nil
+	}
 	if e := (*cache.AppendError)(nil); errors.As(err, &e) {
 		return &Refused{e.Row, fmt.Sprintf("request %d: %s", e.Request, e.Reason)}
-	} else if err != nil {
-		return &Refused{-1, err.Error()}
 	}
-	r.ledger.End()
-	return nil
+	return &Refused{-1, err.Error()}
 }
 
 // agree returns when all ranks have checked the same step.
@@ -213,6 +216,9 @@ func (r *rank) run(ctx context.Context, w *work, p *pass, room room, done delive
 			return err
 		}
 		prog.outputs[0] = logits
+	}
+	if n := p.deadlines(); n > 1 {
+		ctx = collective.WithTimeout(ctx, time.Duration(n)*r.timeout)
 	}
 	start := r.rec.Now() // a region is the program alone, from which the engine's own cost follows
 	if err := prog.run(ctx); err != nil {

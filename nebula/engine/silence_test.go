@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/binary"
 	"errors"
 	"net"
 	"path/filepath"
@@ -47,6 +48,45 @@ func TestSilentFromTheStart(t *testing.T) {
 		var cause *Error
 		if err := start(member); !errors.As(err, &cause) || cause.Rank != 1-rank || cause.Op != opHeartbeat {
 			t.Errorf("rank %d, with a mute one, ends with %v", rank, err)
+		}
+	}
+}
+
+// tardy is a link on which the wish to stop takes longer than signs of life are apart.
+type tardy struct{ Link }
+
+func (l tardy) Write(b []byte) (int, error) {
+	if kind(binary.LittleEndian.Uint16(b[6:])) == kindStop {
+		time.Sleep(2 * pingInterval)
+	}
+	return l.Link.Write(b)
+}
+
+// TestStopsOneAfterAnother closes an engine of which one rank has gone, as it was told to,
+// long before another has heard of it: that is no failure.
+func TestStopsOneAfterAnother(t *testing.T) {
+	m, l := seeded(t, tinyConfig()), shard.Layout{TP: 1, PP: 3}
+	worlds := collective.Local(3, collective.Options{Timeout: time.Minute})
+	member := func(rank int) Member {
+		return Member{Model: m, Place: shard.Place{Layout: l, Rank: rank}, Backend: single(), World: worlds[rank]}
+	}
+	links, served := make([]Link, 3), make(chan error, 2)
+	for rank := 1; rank < 3; rank++ {
+		ours, theirs := net.Pipe()
+		links[rank] = ours
+		go func() { served <- Serve(t.Context(), member(rank), theirs) }()
+	}
+	links[2] = tardy{links[2]}
+	e, err := Lead(t.Context(), member(0), links, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	for range 2 {
+		if err := <-served; err != nil {
+			t.Errorf("a rank ends with %v", err)
 		}
 	}
 }

@@ -21,6 +21,8 @@ type Options struct {
 	MaxRows   int          // of a step; 32
 	MaxTokens int          // of a step; 512, or the context if that is shorter
 	DType     tensor.DType // of weights and cache; F32
+	// Ready is the steps for which no program has to be compiled any more.
+	Ready Ready
 	// Regions is how many regions of a trace each rank keeps; 0 records none.
 	Regions int
 	// Kernels records single kernels as well, which run a little slower then.

@@ -59,7 +59,7 @@ func kindOf(r model.Region) trace.Kind {
 	switch r.Name {
 	case "attention":
 		return trace.Attention
-	case "attention q", "attention k", "attention v", "attention output":
+	case "attention qkv", "attention output":
 		return trace.Projection
 	case "kv append":
 		return trace.Append

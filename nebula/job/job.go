@@ -11,6 +11,10 @@
 //     calls Join. Rank 0 gets the service, the others work until it is closed.
 //   - [Local]: ranks are goroutines of this process.
 //
+// A job is there when the programs are compiled that one request needs, or as many at
+// once as Engine.Ready of the spec says; what is shown meanwhile goes to the context's
+// sink. Programs for more requests are compiled when these first come together.
+//
 // A job whose engine fails is over: the ranks exit, and the service keeps the
 // cause.
 package job
@@ -47,7 +51,7 @@ type Spec struct {
 	// "cpu", "portable", "interp"; empty is native code where there is a compiler.
 	// "cuda" gives each rank a GPU: that of its number among the ranks of its host.
 	Backend  string
-	Deadline time.Duration // of every wait within a step; 0 is [engine.DefaultDeadline]
+	Deadline time.Duration // see [engine.Member]; 0 is [engine.DefaultDeadline]
 	Assembly time.Duration // 0 is [DefaultAssembly]
 
 	Limit     int           // see sched.Options
@@ -57,11 +61,22 @@ type Spec struct {
 	Window    time.Duration // above 0: batches of equal length, see sched.EqualLength
 }
 
-// scheduling are the options of the scheduler.
-func (s Spec) scheduling() sched.Options {
-	o := sched.Options{Limit: s.Limit, Chunk: s.Chunk, Full: s.Full, NoSharing: s.NoSharing, Salt: s.Model}
+// scheduling are the options of the scheduler, which has the threads of rank 0.
+func (s Spec) scheduling(threads int) sched.Options {
+	o := sched.Options{Limit: s.Limit, Chunk: s.Chunk, Full: s.Full, NoSharing: s.NoSharing, Salt: s.Model, Threads: threads}
 	if s.Window > 0 {
 		o.Batching = sched.EqualLength{Window: s.Window}
+	}
+	return o
+}
+
+// engine are the options of the engine. It is ready at least for one request, as the
+// scheduler sends it: in small chunks where several steps are in flight.
+func (s Spec) engine() engine.Options {
+	o := s.Engine
+	o.Ready.Rows = max(1, o.Ready.Rows)
+	if o.Ready.Tokens == 0 && s.Layout.PP > 1 {
+		o.Ready.Tokens = cmp.Or(s.Chunk, sched.DefaultChunk)
 	}
 	return o
 }
@@ -120,11 +135,11 @@ func Local(ctx context.Context, m *model.Model, s Spec, tasks map[string]serve.T
 	if err != nil {
 		return nil, err
 	}
-	e, err := engine.Local(ctx, m, s.Layout, engine.LocalOptions{Options: s.Engine, Backends: list, Threads: threads, Deadline: s.Deadline})
+	e, err := engine.Local(ctx, m, s.Layout, engine.LocalOptions{Options: s.engine(), Backends: list, Threads: threads, Deadline: s.Deadline})
 	if err != nil {
 		return nil, err
 	}
-	l, err := serve.NewLocal(e, s.scheduling(), tasks)
+	l, err := serve.NewLocal(e, s.scheduling(threads), tasks)
 	if err != nil {
 		e.Close()
 		return nil, err

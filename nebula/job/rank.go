@@ -79,8 +79,10 @@ func (w *rank) open() (err error) {
 			return err
 		}
 	}
-	if _, err := job.Bind(w.member.Threads, cores, root); err != nil {
-		return err
+	if s.Layout.PP == 1 { // of several stages the first has to do with one step while it computes another, where there is room
+		if _, err := job.Bind(w.member.Threads, cores, root); err != nil {
+			return err
+		}
 	}
 	if w.member.Backend, err = s.backend(w.member.Threads, job.LocalRank); err != nil {
 		return err
@@ -124,12 +126,12 @@ func (w *rank) work(ctx context.Context, tasks map[string]serve.Task) (*serve.Lo
 		defer w.close()
 		return nil, engine.Serve(ctx, w.member, w.links[0])
 	}
-	e, err := engine.Lead(ctx, w.member, w.links, w.spec.Engine)
+	e, err := engine.Lead(ctx, w.member, w.links, w.spec.engine())
 	if err != nil {
 		w.close()
 		return nil, err
 	}
-	l, err := serve.NewLocal(e, w.spec.scheduling(), tasks)
+	l, err := serve.NewLocal(e, w.spec.scheduling(w.member.Threads), tasks)
 	if err != nil {
 		e.Close()
 		w.close()

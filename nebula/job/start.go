@@ -219,7 +219,7 @@ func attend(r *launch.Rank, tasks map[string]serve.Task, join joining) error {
 		return err
 	}
 	started := serve.Starting(ctx, r)
-	l, err := join(ctx, r, s, tasks)
+	l, err := join(serve.Showing(ctx, r), r, s, tasks)
 	started()
 	if err = unlessStopped(ctx, err); err != nil {
 		serve.Refuse(context.WithoutCancel(ctx), r, err)

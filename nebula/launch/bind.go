@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,22 +20,45 @@ import (
 // works, and it leaves them on one processor while another has nothing to do. The
 // host's files are below root.
 func (j Job) Bind(threads int, c Cores, root fs.FS) ([]int, error) {
+	all, err := Processors()
+	if err != nil {
+		return nil, err
+	}
+	part := j.part(threads, c, byCore(all, root))
+	if part == nil {
+		return nil, nil
+	}
+	if err := bindThreads(setOf(part)); err != nil {
+		return nil, fmt.Errorf("binding to processors %v: %w", part, err)
+	}
+	return part, nil
+}
+
+// Processors are those that the calling thread may use.
+func Processors() ([]int, error) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
 		return nil, fmt.Errorf("the processors of this process: %w", err)
 	}
-	part := j.part(threads, c, byCore(members(&set), root))
-	if part == nil {
-		return nil, nil
+	return members(&set), nil
+}
+
+// Keep gives the calling goroutine a thread of its own, to its end, which may use
+// these processors: others than the process, if that is bound.
+func Keep(processors []int) error {
+	runtime.LockOSThread()
+	if err := unix.SchedSetaffinity(0, setOf(processors)); err != nil {
+		return fmt.Errorf("keeping a thread to processors %v: %w", processors, err)
 	}
-	set.Zero()
-	for _, n := range part {
+	return nil
+}
+
+func setOf(processors []int) *unix.CPUSet {
+	set := new(unix.CPUSet)
+	for _, n := range processors {
 		set.Set(n)
 	}
-	if err := bindThreads(&set); err != nil {
-		return nil, fmt.Errorf("binding to processors %v: %w", part, err)
-	}
-	return part, nil
+	return set
 }
 
 // part are the processors of this rank out of those that all ranks here may use; nil

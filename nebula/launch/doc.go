@@ -28,4 +28,11 @@
 // one environment is refused where their ranks disagree (mpirun inside srun,
 // say); NEBULA_LAUNCHER or NEBULA_RANK and NEBULA_SIZE settle it. Where the ranks
 // meet is [Job.Host]. The ranks of [Start] are one more row of the table.
+//
+// # Processors
+//
+// [Job.Threads] divides the processors of a host among its ranks, and [Job.Bind]
+// keeps a rank to its part, if the ranks need more than half of them and no launcher
+// has seen to that. Ranks that exchange something many times in a step would
+// otherwise share a processor for seconds.
 package launch

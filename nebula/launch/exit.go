@@ -18,14 +18,22 @@ type Exit struct {
 }
 
 func (e Exit) Error() string {
-	how := fmt.Sprintf("exited with status %d", e.Code)
+	how := "exited with " + e.Status()
 	if e.Signal != 0 {
-		how = "was ended by " + unix.SignalName(e.Signal)
+		how = "was ended by " + e.Status()
 	}
 	if why := e.reason(); why != "" {
 		how += ": " + why
 	}
 	return fmt.Sprintf("rank %d %s", e.Rank, how)
+}
+
+// Status is the signal or the status alone: "SIGKILL", "status 1".
+func (e Exit) Status() string {
+	if e.Signal != 0 {
+		return unix.SignalName(e.Signal)
+	}
+	return fmt.Sprintf("status %d", e.Code)
 }
 
 // Abrupt reports whether the rank had no time to say why: a signal has ended it, or it

@@ -12,12 +12,11 @@ import (
 // keys and values to the cache of layer l, and returns the queries
 // [B,H,T,D], in the type of the cache.
 func (g *grapher) append(l int, h *ir.Value) *ir.Value {
-	g.inLayer(l, "attention q")
-	q := g.cast(g.turn(g.heads(layerName(l, attentionQ), h)), g.f.DType)
-	g.inLayer(l, "attention k")
-	k := g.turn(g.heads(layerName(l, attentionK), h))
-	g.inLayer(l, "attention v")
-	v := g.heads(layerName(l, attentionV), h)
+	g.inLayer(l, "attention qkv")
+	wide := g.beside(l, h, attentionQKV)
+	q := g.cast(g.turn(g.heads(wide[0])), g.f.DType)
+	k := g.turn(g.heads(wide[1]))
+	v := g.heads(wide[2])
 	g.inLayer(l, "kv append")
 	keys, values := g.caches(l)
 	*keys = g.write(*keys, k)
@@ -34,9 +33,8 @@ func (g *grapher) caches(l int) (keys, values **ir.Value) {
 	return &g.pools[i], &g.pools[i+1]
 }
 
-// heads projects [B,T,C] to the local heads of one kind, [B,heads,T,D].
-func (g *grapher) heads(name string, h *ir.Value) *ir.Value {
-	y := g.columns(name, h)
+// heads divides a projection [B,T,heads*D] into heads, [B,heads,T,D].
+func (g *grapher) heads(y *ir.Value) *ir.Value {
 	if g.err != nil {
 		return nil
 	}

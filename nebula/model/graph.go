@@ -131,7 +131,7 @@ func (g *grapher) param(name string) *ir.Value {
 		return v
 	}
 	p := g.params[name]
-	v := g.constant(g.m.load(p, p.DType(g.f.DType)))
+	v := g.constant(g.m.load(p.DType(g.f.DType), p))
 	g.consts[name] = v
 	return v
 }
@@ -252,10 +252,9 @@ func (g *grapher) feedForward(l int, x *ir.Value) *ir.Value {
 		g.inLayer(l, "ff down")
 		return g.rows(layerName(l, ffDown), h)
 	}
-	g.inLayer(l, "ff gate")
-	gate := g.apply("silu", nil, g.columns(layerName(l, ffGate), x))
-	g.inLayer(l, "ff up")
-	h := g.apply("mul", nil, gate, g.columns(layerName(l, ffUp), x))
+	g.inLayer(l, "ff gate and up")
+	wide := g.beside(l, x, ffGateUp)
+	h := g.apply("mul", nil, g.apply("silu", nil, wide[0]), wide[1])
 	g.inLayer(l, "ff down")
 	return g.rows(layerName(l, ffDown), h)
 }

@@ -36,13 +36,15 @@
 //
 // A program holds its weights as constants. The model decodes only the part that
 // a place needs, from the mapped file or the seed, once: all programs of a model
-// share one tensor for the same part and element type. Tensors stay until
+// share one tensor for the same part and element type. Matrices that are multiplied by
+// the same value, such as those of queries, keys and values, are side by side in one
+// tensor and one product. Tensors stay until
 // [Model.Release] or [Model.Close]; programs that were made before keep theirs.
 //
 // # Provenance
 //
 // Every node of a graph has a position whose source is the region of the decoder
-// that it belongs to, as "layer 3 attention q", and whose line is its number
+// that it belongs to, as "layer 3 attention qkv", and whose line is its number
 // within it. [RegionOf] reads it back; it survives the compiler's passes.
 package model
 
@@ -69,11 +71,10 @@ type Model struct {
 	loaded map[held]*loading
 }
 
-// held identifies a part of a parameter in memory.
+// held identifies what is in memory: parts of parameters, side by side in one tensor.
 type held struct {
-	name     string
-	from, to int
-	dtype    tensor.DType
+	parts string
+	dtype tensor.DType
 }
 
 // loading is a part that is being read or has been.
@@ -96,32 +97,46 @@ func newModel(c Config, ref string, s source) *Model {
 
 // preload loads all parameters of a place, one per core at a time. Errors come
 // again when a parameter is asked for.
-func (m *Model) preload(list []Param, form tensor.DType) {
+func (m *Model) preload(params []Param, form tensor.DType) {
 	var next atomic.Int64
 	var group sync.WaitGroup
-	for range min(len(list), runtime.GOMAXPROCS(0)) {
+	lists := loads(params)
+	for range min(len(lists), runtime.GOMAXPROCS(0)) {
 		group.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(list)); i = next.Add(1) - 1 {
-				m.load(list[i], list[i].DType(form))
+			for i := next.Add(1) - 1; i < int64(len(lists)); i = next.Add(1) - 1 {
+				m.load(lists[i][0].DType(form), lists[i]...)
 			}
 		})
 	}
 	group.Wait()
 }
 
-// load returns the one tensor of a part.
-func (m *Model) load(p Param, dtype tensor.DType) (*tensor.Tensor, error) {
-	l, err := m.loading(held{p.Name, p.From, p.To, dtype})
+// load returns the one tensor of parts that are side by side in it.
+func (m *Model) load(dtype tensor.DType, list ...Param) (*tensor.Tensor, error) {
+	key := held{dtype: dtype}
+	for _, p := range list {
+		key.parts += fmt.Sprintf("%s[%d:%d] ", p.Name, p.From, p.To)
+	}
+	l, err := m.loading(key)
 	if err != nil {
 		return nil, err
 	}
-	l.once.Do(func() {
-		l.tensor, l.err = m.source.read(p, dtype)
-		if l.err != nil {
-			l.err = fmt.Errorf("%s: %w", p.Name, l.err)
-		}
-	})
+	l.once.Do(func() { l.tensor, l.err = m.read(dtype, list) })
 	return l.tensor, l.err
+}
+
+func (m *Model) read(dtype tensor.DType, list []Param) (*tensor.Tensor, error) {
+	parts := make([]*tensor.Tensor, len(list))
+	for i, p := range list {
+		var err error
+		if parts[i], err = m.source.read(p, dtype); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.Name, err)
+		}
+	}
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	return sideBySide(parts)
 }
 
 func (m *Model) loading(key held) (*loading, error) {

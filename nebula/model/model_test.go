@@ -61,13 +61,13 @@ func TestParts(t *testing.T) {
 	for _, m := range models {
 		whole := make(map[string]*tensor.Tensor)
 		for _, p := range m.Config.Params(shard.Single()) {
-			whole[p.Name] = must(m.load(p, p.DType(tensor.F32)))
+			whole[p.Name] = must(m.load(p.DType(tensor.F32), p))
 		}
 		for _, place := range (shard.Layout{TP: 2, PP: 2}).Places() {
 			for _, p := range m.Config.Params(place) {
 				for _, dtype := range []tensor.DType{tensor.F32, tensor.BF16} {
 					want := part(whole[p.Name], p)
-					if got := must(m.load(p, p.DType(dtype))); !tensor.Identical(got, must(want.Convert(p.DType(dtype)))) {
+					if got := must(m.load(p.DType(dtype), p)); !tensor.Identical(got, must(want.Convert(p.DType(dtype)))) {
 						t.Fatalf("%s: %s of rank %d is not its part of the whole", m.Ref(), p.Name, place.Rank)
 					}
 				}

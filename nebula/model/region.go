@@ -10,7 +10,7 @@ import (
 // Region is the part of a decoder that a node belongs to.
 type Region struct {
 	Layer int    // -1 outside the layers
-	Name  string // "attention q", "kv append", "ff down"; "embedding", "final norm", "head"
+	Name  string // "attention qkv", "kv append", "ff down"; "embedding", "final norm", "head"
 }
 
 // Work sums regions up for a profile: "embedding", "attention", "kv append",
@@ -32,7 +32,7 @@ func (r Region) Work() string {
 	return "embedding"
 }
 
-// String is the source of the positions in the region: "layer 3 attention q".
+// String is the source of the positions in the region: "layer 3 attention qkv".
 func (r Region) String() string {
 	if r.Layer < 0 {
 		return r.Name

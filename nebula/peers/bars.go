@@ -103,8 +103,7 @@ var balanced = model.Config{
 	Family: "llama", Vocab: 512, Hidden: 768, Layers: 8, Heads: 12, KVHeads: 12, HeadDim: 64, FF: 2048, Context: 1024, Eps: 1e-5, Rope: &model.Rope{Base: 1e4},
 }
 
-// seconds are how long every wait within a step may be: programs are compiled when a
-// step first needs them.
+// seconds are how long every wait within a step may be, on a busy machine.
 const seconds = 120 * time.Second
 
 func jobOf(l shard.Layout) job.Spec {

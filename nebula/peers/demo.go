@@ -58,6 +58,17 @@ type subject struct {
 	model              *model.Model
 	text               *token.Tokenizer
 	prompts            []prompt
+	said               io.Writer // what is being done, for one who waits; nil for nobody
+}
+
+// doing says what is done next, and returns what says how long it took.
+func (s *subject) doing(what string) (done func()) {
+	if s.said == nil {
+		return func() {}
+	}
+	fmt.Fprintf(s.said, "%s ... ", what)
+	begin := time.Now()
+	return func() { fmt.Fprintf(s.said, "%.1f s\n", time.Since(begin).Seconds()) }
 }
 
 func demoCommand() *cobra.Command {
@@ -67,6 +78,7 @@ func demoCommand() *cobra.Command {
 			return err
 		}
 		defer s.model.Close()
+		s.said = c.ErrOrStderr()
 		return s.demo(c.Context(), c.OutOrStdout())
 	}}
 	s.flags(c)
@@ -112,22 +124,30 @@ func (s *subject) form(ctx context.Context, dtype, ending string) (string, error
 // nothing is rounded, and all continuations must be equal; with the file as it is,
 // those of prompts that are not close.
 func (s *subject) demo(ctx context.Context, w io.Writer) error {
+	done := s.doing(fmt.Sprintf("Nebula continues %d prompts side by side, and compiles what they need", len(s.prompts)))
 	ours, err := s.locally(ctx)
 	if err != nil {
 		return err
 	}
+	done()
+	done = s.doing("the weights in f32 for llama.cpp")
 	wide, err := s.form(ctx, "f32", ".gguf")
 	if err != nil {
 		return err
 	}
+	done()
+	done = s.doing("llama.cpp in f32, one prompt after another, and the text")
 	exact, exactLoss, err := s.llama(ctx, wide, "exact")
 	if err != nil {
 		return err
 	}
+	done()
+	done = s.doing("llama.cpp with the file as it is")
 	same, sameLoss, err := s.llama(ctx, s.path, "default")
 	if err != nil {
 		return err
 	}
+	done()
 	var wrong []error
 	for i, p := range s.prompts {
 		s.show(w, p, ours[i], same[i])
@@ -201,16 +221,16 @@ func (s *subject) llama(ctx context.Context, path, mode string) (list []continua
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
+	defer p.close()
 	for _, prompt := range s.prompts {
-		r, err := p.ask(question{Op: "tokens", Text: prompt.Text})
+		r, err := p.ask(ctx, question{Op: "tokens", Text: prompt.Text})
 		if err != nil {
 			return nil, nil, err
 		}
 		if fmt.Sprint(r.Tokens) != fmt.Sprint(prompt.tokens) {
 			return nil, nil, fmt.Errorf("prompt %q is %v to llama.cpp and %v to us", prompt.Kind, r.Tokens, prompt.tokens)
 		}
-		if r, err = p.ask(question{Op: "greedy", Tokens: prompt.tokens, N: length}); err != nil {
+		if r, err = p.ask(ctx, question{Op: "greedy", Tokens: prompt.tokens, N: length}); err != nil {
 			return nil, nil, err
 		}
 		list = append(list, continuation{r.Tokens, r.Margins})
@@ -219,7 +239,7 @@ func (s *subject) llama(ctx context.Context, path, mode string) (list []continua
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := p.ask(question{Op: "loss", Tokens: tokens})
+	r, err := p.ask(ctx, question{Op: "loss", Tokens: tokens})
 	return list, r.Loss, err
 }
 
@@ -248,10 +268,12 @@ func (s *subject) apart(ctx context.Context, w io.Writer, ours []continuation) e
 	var wrong []error
 	fmt.Fprintln(w)
 	for _, l := range []shard.Layout{{TP: 2, PP: 1}, {TP: 1, PP: 2}} {
+		done := s.doing(fmt.Sprintf("two processes, %v", l))
 		list, err := s.processes(ctx, l)
 		if err != nil {
 			return err
 		}
+		done()
 		report(w, fmt.Sprintf("two processes, %v", l), s.prompts, ours, list)
 		for i, p := range s.prompts {
 			if d := parting(ours[i], list[i]); d.at >= 0 {

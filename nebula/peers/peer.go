@@ -1,19 +1,17 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
+
+	"forgekernel/forge/capture/child"
 )
 
 //go:embed peer.py
@@ -29,11 +27,7 @@ type peer struct {
 	Version  string            `json:"version"`
 	Settings map[string]string `json:"settings"`
 
-	cmd   *exec.Cmd
-	in    io.WriteCloser
-	out   *bufio.Reader
-	said  bytes.Buffer // what it wrote to standard error
-	ended bool
+	process *child.Process // nil when it has ended
 }
 
 // question is one of those that peer.py lists.
@@ -52,76 +46,59 @@ type reply struct {
 	Seconds []float64 `json:"seconds"`
 }
 
-// openPeer starts a library on a model. When ctx ends, so does the process.
+// openPeer starts a library on a model.
 func openPeer(ctx context.Context, python, library, model string, threads int, more ...string) (*peer, error) {
-	n := strconv.Itoa(threads)
-	p := &peer{cmd: exec.CommandContext(ctx, python, append([]string{"-c", program, library, model, n}, more...)...)}
-	p.cmd.Env = append(os.Environ(), "OMP_NUM_THREADS="+n, "MKL_NUM_THREADS="+n, "TOKENIZERS_PARALLELISM=false", "PYTHONDONTWRITEBYTECODE=1")
-	p.cmd.Stderr = &p.said
-	var err error
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := p.cmd.StdoutPipe()
+	argv := append([]string{python, "-c", program, library, model, strconv.Itoa(threads)}, more...)
+	process, err := child.Start(argv, append(child.Environment(threads), "TOKENIZERS_PARALLELISM=false"))
 	if err != nil {
 		return nil, err
 	}
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
+	p := &peer{Name: library, process: process}
+	line, err := process.Next(ctx)
+	if err == nil {
+		err = json.Unmarshal(line, p)
 	}
-	p.out = bufio.NewReader(out)
-	if err := p.read(p); err != nil {
-		return nil, fmt.Errorf("%s: %w", library, err)
+	if err != nil {
+		return nil, p.failed(err)
 	}
 	return p, nil
 }
 
 // ask returns the answer to a question.
-func (p *peer) ask(q question) (reply, error) {
-	if p.ended {
-		return reply{}, fmt.Errorf("%s: its process has ended", p.Name)
+func (p *peer) ask(ctx context.Context, q question) (r reply, err error) {
+	if p.process == nil {
+		return r, p.failed(child.ErrEnded)
 	}
 	line, err := json.Marshal(q)
+	if err == nil {
+		line, err = p.process.Ask(ctx, line)
+	}
+	if err == nil {
+		err = json.Unmarshal(line, &r)
+	}
 	if err != nil {
-		return reply{}, err
-	}
-	if _, err := p.in.Write(append(line, '\n')); err != nil {
-		return reply{}, fmt.Errorf("%s: %w", p.Name, p.end(err))
-	}
-	var r reply
-	if err := p.read(&r); err != nil {
-		return reply{}, fmt.Errorf("%s: %s: %w", p.Name, q.Op, err)
+		return r, p.failed(fmt.Errorf("%s: %w", q.Op, err))
 	}
 	return r, nil
 }
 
-func (p *peer) read(into any) error {
-	line, err := p.out.ReadBytes('\n')
-	if err != nil {
-		return p.end(err)
+// failed ends a process that cannot be asked any more, and says why, with the last line
+// that it wrote.
+func (p *peer) failed(err error) error {
+	if last := p.close(); last != "" {
+		return fmt.Errorf("%s: %w; it last wrote: %s", p.Name, err, last)
 	}
-	return json.Unmarshal(line, into)
+	return fmt.Errorf("%s: %w", p.Name, err)
 }
 
-// end says why a process answers no more.
-func (p *peer) end(err error) error {
-	p.ended = true
-	p.in.Close()
-	status := p.cmd.Wait()
-	if status == nil {
-		status = err
+// close ends the process, and returns the last line that it wrote to standard error.
+func (p *peer) close() string {
+	if p.process == nil {
+		return ""
 	}
-	lines := strings.Split(strings.TrimSpace(p.said.String()), "\n")
-	return fmt.Errorf("its process has ended: %w: %s", status, lines[len(lines)-1])
-}
-
-// close ends the process.
-func (p *peer) close() error {
-	if p.ended {
-		return nil
-	}
-	p.ended = true
-	return errors.Join(p.in.Close(), p.cmd.Wait())
+	last := p.process.End()
+	p.process = nil
+	return last
 }
 
 // converted is the model of a GGUF file in another element type: a GGUF file, or a
@@ -129,6 +106,9 @@ func (p *peer) close() error {
 func converted(ctx context.Context, python, source, dtype, out string) (string, error) {
 	if _, err := os.Stat(out); err == nil {
 		return out, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(out), 0o777); err != nil {
+		return "", err
 	}
 	part := filepath.Join(filepath.Dir(out), "part-"+filepath.Base(out))
 	if err := os.RemoveAll(part); err != nil {

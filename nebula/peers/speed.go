@@ -163,15 +163,18 @@ func (s *subject) candidates(ctx context.Context, b *cpu.Backend, dtype tensor.D
 // other is another library.
 type other struct{ *peer }
 
-func (o other) close() error { return o.peer.close() }
+func (o other) close() error {
+	o.peer.close() // what it writes at its end is of no interest
+	return nil
+}
 
-func (o other) greedy(_ context.Context, prompt []int32, n int) (continuation, error) {
-	r, err := o.ask(question{Op: "greedy", Tokens: prompt, N: n})
+func (o other) greedy(ctx context.Context, prompt []int32, n int) (continuation, error) {
+	r, err := o.ask(ctx, question{Op: "greedy", Tokens: prompt, N: n})
 	return continuation{r.Tokens, r.Margins}, err
 }
 
-func (o other) decode(_ context.Context, prompt []int32, n int) ([]float64, error) {
-	r, err := o.ask(question{Op: "decode", Tokens: prompt, N: n})
+func (o other) decode(ctx context.Context, prompt []int32, n int) ([]float64, error) {
+	r, err := o.ask(ctx, question{Op: "decode", Tokens: prompt, N: n})
 	return r.Seconds, err
 }
 

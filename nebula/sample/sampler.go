@@ -77,7 +77,10 @@ func (s *Sampler) Next(logits []float32) (Choice, error) {
 		c.Token = draw(s.candidates(scores, scores[best]), uniform(s.p.Seed, s.position))
 	}
 	if s.p.LogProbs > 0 {
-		c.Top, c.LogProb = logProbs(logits, s.p.LogProbs, c.Token)
+		if s.penalises() {
+			best, _, _ = leading(logits) // which are numbers, as the scores are
+		}
+		c.Top, c.LogProb = logProbs(logits, s.p.LogProbs, logits[best], c.Token)
 	}
 	c.Stop = slices.Contains(s.p.StopTokens, c.Token)
 	s.position++
@@ -108,25 +111,6 @@ func (s *Sampler) penalised(logits []float32) []float32 {
 		}
 	}
 	return s.scores
-}
-
-// leading finds the best score, by how much it exceeds the next, and whether all are
-// numbers.
-func leading(scores []float32) (best int32, margin float64, err error) {
-	first, second := float32(math.Inf(-1)), float32(math.Inf(-1))
-	for i, v := range scores {
-		if v-v != 0 { // it is NaN for infinities and for NaN
-			return 0, 0, fmt.Errorf("logit %d is %v", i, v)
-		}
-		if v > second {
-			if v > first {
-				first, second, best = v, first, int32(i)
-			} else {
-				second = v
-			}
-		}
-	}
-	return best, float64(first) - float64(second), nil
 }
 
 // candidates are the tokens that may be drawn, in the order of ids, with weights in
@@ -172,30 +156,4 @@ func draw(pool []entry, u float64) int32 {
 		}
 	}
 	return last
-}
-
-// logProbs are the n best of log softmax, and that of one token.
-func logProbs(logits []float32, n int, of int32) ([]TokenProb, float64) {
-	n = min(n, len(logits))
-	top := make([]TokenProb, 0, n+1)
-	for i, v := range logits {
-		if len(top) == n && float64(v) <= top[n-1].LogProb {
-			continue
-		}
-		at := len(top)
-		for at > 0 && top[at-1].LogProb < float64(v) {
-			at--
-		}
-		top = slices.Insert(top, at, TokenProb{int32(i), float64(v)})
-		top = top[:min(len(top), n)]
-	}
-	best, sum := top[0].LogProb, 0.0
-	for _, v := range logits {
-		sum += math.Exp(float64(v) - best)
-	}
-	norm := best + math.Log(sum)
-	for i := range top {
-		top[i].LogProb -= norm
-	}
-	return top, float64(logits[of]) - norm
 }

@@ -30,6 +30,7 @@ type Options struct {
 	Full      Full
 	Salt      string // identity of the model, for the content of blocks
 	NoSharing bool   // compute every prompt whole; for comparison
+	Threads   int    // that choose tokens of one step, row by row; 0 = 1
 }
 
 // Defaults of Options.
@@ -39,8 +40,8 @@ const (
 )
 
 func (o Options) withDefaults() (Options, error) {
-	if o.Limit < 0 || o.Chunk < 0 {
-		return o, fmt.Errorf("a limit of %d requests and chunks of %d tokens: neither can be negative", o.Limit, o.Chunk)
+	if o.Limit < 0 || o.Chunk < 0 || o.Threads < 0 {
+		return o, fmt.Errorf("a limit of %d requests, chunks of %d tokens, %d threads: none can be negative", o.Limit, o.Chunk, o.Threads)
 	}
 	if o.Limit == 0 {
 		o.Limit = DefaultLimit
@@ -248,32 +249,4 @@ func (s *Scheduler) await() {
 		f.result, f.err = s.engine.Wait(context.Background(), f.ticket)
 		s.back <- f
 	}
-}
-
-// settle chooses the tokens of a step that came back. Samplers run outside the
-// lock; only this goroutine calls them.
-func (s *Scheduler) settle(f *flight) error {
-	if f.err != nil {
-		return f.err
-	}
-	if len(f.result.Logits) != len(f.rows) {
-		return fmt.Errorf("the engine gave results of %d rows for a step of %d", len(f.result.Logits), len(f.rows))
-	}
-	wanted := make([]bool, len(f.rows))
-	s.mu.Lock()
-	for i, r := range f.rows {
-		wanted[i] = f.step.Rows[i].Logits && !r.done
-	}
-	s.mu.Unlock()
-	choices := make([]choice, len(f.rows))
-	for i, r := range f.rows {
-		if wanted[i] {
-			choices[i].Choice, choices[i].err = r.sampler.Next(f.result.Logits[i])
-		}
-	}
-	f.result.Release()
-	s.mu.Lock()
-	s.batch.complete(f, choices, time.Now())
-	s.mu.Unlock()
-	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"forgekernel/display"
 	"forgekernel/nebula/cache"
 	"forgekernel/nebula/engine"
 	"forgekernel/nebula/launch"
@@ -31,6 +32,7 @@ type Client struct {
 	ctx    context.Context // ends with the conversation; its cause says why
 	cancel context.CancelCauseFunc
 	terms  Terms
+	sink   display.Sink         // of what the leader shows
 	heard  atomic.Bool          // something from the leader, ever
 	news   atomic.Bool          // and lately
 	exits  map[int]*launch.Exit // of ranks that were asked for
@@ -257,6 +259,8 @@ func (k *Client) receive(hello chan<- ready) {
 		}
 		switch {
 		case err != nil:
+		case m.kind == kindShow:
+			err = k.show(m)
 		case begun || m.kind == kindPong:
 			err = k.take(m)
 		case m.kind == kindReady:

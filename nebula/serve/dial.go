@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"forgekernel/display"
 	"forgekernel/nebula/cache"
 	"forgekernel/nebula/collective"
 	"forgekernel/nebula/engine"
@@ -26,9 +27,10 @@ type Terms struct {
 }
 
 // Dial waits until the leader is ready, for as long as ctx allows, and begins the
-// conversation.
+// conversation. What the leader shows meanwhile goes to the sink of ctx.
 func Dial(ctx context.Context, c Conn, t Terms) (*Client, error) {
 	k := &Client{conn: c, terms: t, requests: make(map[uint64]*remote), questions: make(map[uint64]*pending), exits: make(map[int]*launch.Exit)}
+	k.sink = display.SinkFrom(ctx)
 	k.ctx, k.cancel = context.WithCancelCause(context.Background())
 	hello := make(chan ready, 1)
 	go k.receive(hello)

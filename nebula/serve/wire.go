@@ -31,6 +31,7 @@ const (
 	kindError    // instead of an answer: JSON of wireError
 	kindFailed   // the job is over: JSON of wireError
 	kindPong     // to kindPing
+	kindShow     // before kindReady: JSON of shown
 )
 
 // patience is how long a client that reads nothing is waited for: a notebook may

@@ -53,14 +53,15 @@ func bit(set bool) int {
 }
 
 // Timeline draws the latest regions: a lane per rank, one below the other on the clock
-// of rank 0, so that what happens at once stands at one place.
+// of rank 0, so that what happens at once stands at one place. The steps stand above
+// what they are made of.
 func (j Job) Timeline() display.Timeline {
 	t := display.Timeline{Title: "What ranks did, in milliseconds", Names: make(map[display.Class]string)}
 	for k, c := range classes {
 		t.Names[c] = k.String()
 	}
 	for _, r := range j {
-		t.Lanes = append(t.Lanes, display.Lane{Name: fmt.Sprintf("rank %d", r.Rank)})
+		t.Lanes = append(t.Lanes, display.Lane{Name: fmt.Sprintf("rank %d", r.Rank), Rows: 2})
 	}
 	list := j.bars()
 	if len(list) == 0 {
@@ -75,12 +76,12 @@ func (j Job) Timeline() display.Timeline {
 		t.Steps = append(t.Steps, strconv.FormatFloat(at.Seconds()*1e3, 'g', -1, 64))
 	}
 	for _, b := range list {
-		label := ""
+		label, row := "", int64(1)
 		if b.Kind == Step {
-			label = fmt.Sprint(b.Step)
+			label, row = fmt.Sprint(b.Step), 0
 		}
 		t.Bars = append(t.Bars, display.Bar{
-			Lane: b.lane, Start: float64(b.from-all.from) / float64(column), End: float64(b.to-all.from) / float64(column),
+			Lane: b.lane, Offset: row, Bytes: 1, Start: float64(b.from-all.from) / float64(column), End: float64(b.to-all.from) / float64(column),
 			Label: label, Class: classes[b.Kind], Tooltip: fmt.Sprintf("%v %s: %v", b.Kind, b.Name, b.to-b.from),
 		})
 	}

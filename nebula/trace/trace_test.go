@@ -197,7 +197,7 @@ func TestTimeline(t *testing.T) {
 	}
 	// The second stage begins 5 ms after the first, in columns of 2 ms, and its steps
 	// stand before what is inside them.
-	if b := tl.Bars[1]; b.Lane != 1 || b.Start != 2.5 || b.End != 10 || b.Label != "1" || tl.Bars[15].Label != "" {
+	if b := tl.Bars[1]; b.Lane != 1 || b.Start != 2.5 || b.End != 10 || b.Label != "1" || b.Offset != 0 || tl.Bars[15].Label != "" || tl.Bars[15].Offset != 1 {
 		t.Errorf("the second bar is %+v", b)
 	}
 	picture, err := tl.SVG()

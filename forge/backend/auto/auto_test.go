@@ -128,3 +128,27 @@ func (f fakeDevice) Compile(ctx context.Context, g *ir.Graph) (backend.Executabl
 
 // TestContract runs what all backends promise, on the one that was picked.
 func TestContract(t *testing.T) { conformance.RunContract(t, New(1)) }
+
+// TestGPU sees that a large program runs on the GPU of the host, and a small one does not.
+func TestGPU(t *testing.T) {
+	d, err := firstGPU()
+	if d == nil {
+		t.Skip("there is no GPU: ", err)
+	}
+	for source, pick := range map[string]string{
+		"graph f(%x: f32[4096,4096]) {\n %y: f32[4096,4096] = matmul %x, %x\n return %y\n}": "cuda",
+		"graph f(%x: f32[4,4]) {\n %y: f32[4,4] = matmul %x, %x\n return %y\n}":             "portable",
+	} {
+		g, err := ir.Parse(op.Registry, source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		exe, err := New(1).Compile(t.Context(), g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if notes := backend.Notes(exe); !strings.HasPrefix(notes[0], "Backend "+pick+" was picked: ") {
+			t.Errorf("the notes are %q", notes)
+		}
+	}
+}

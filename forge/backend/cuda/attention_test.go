@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"forgekernel/forge/backend/interp"
@@ -191,6 +192,15 @@ func decodeSource(d tensor.DType, rows, tokens, heads, groups, channels int) str
 }`, d, rows, tokens, heads, groups, channels, (heads+2*groups)*channels, heads*channels, groups*channels, (heads+groups)*channels)
 }
 
+// contiguousSource is the same with a cache of 256 positions for each row.
+func contiguousSource(d tensor.DType, rows, tokens, heads, groups, channels int) string {
+	return strings.NewReplacer(
+		fmt.Sprintf("[40,%d,16,%d]", groups, channels), fmt.Sprintf("[%d,%d,256,%d]", rows, groups, channels),
+		fmt.Sprintf(", %%table: i32[%d,16]", rows), "", ", %table, %pos", ", %pos",
+		"paged_kv_append", "kv_append", "paged_attention", "cached_attention",
+	).Replace(decodeSource(d, rows, tokens, heads, groups, channels))
+}
+
 // decodeIntegers are positions and blocks of two rows.
 func decodeIntegers(rows, tokens int) map[string][]int64 {
 	table := make([]int64, 16*rows)
@@ -219,6 +229,8 @@ func TestDecodeStep(t *testing.T) {
 			source := decodeSource(d, c.rows, c.tokens, c.heads, c.groups, c.channels)
 			t.Run(fmt.Sprintf("%v/%+v", d, c), func(t *testing.T) {
 				t.Parallel()
+				onEach(t, b, source, "a", max(limit, 1e-5), randomInputs(t, source, decodeIntegers(c.rows, c.tokens)))
+				source := contiguousSource(d, c.rows, c.tokens, c.heads, c.groups, c.channels)
 				onEach(t, b, source, "a", max(limit, 1e-5), randomInputs(t, source, decodeIntegers(c.rows, c.tokens)))
 			})
 		}

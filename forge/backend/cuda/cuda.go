@@ -2,8 +2,16 @@
 //
 // Each node is lowered to kernels by package loop, which are printed as CUDA C. The
 // operations in it are the text that backend cpu compiles, so that elementwise results
-// are equal to the interpreter's bit by bit. Package nvrtc makes machine code of the
-// program for one architecture, and package driver runs it.
+// are equal to the interpreter's bit by bit; elementary functions of f64 are those of
+// CUDA's library. Templates make better kernels of some nodes than loops are: products
+// from package gemm, attention from package attention. What a decoder does with new
+// tokens before attention, rotary positions and the writing to caches, is one kernel for
+// all of its nodes. Package nvrtc makes machine code of the program for one architecture,
+// and package driver runs it.
+//
+// A thread of a loop nest takes as many neighbours as fill 16 bytes. A row that is folded,
+// as of a norm or a softmax, stays in the registers of a warp or a block, and long lines
+// are folded in two passes.
 //
 // The memory of a run is one piece of the device, with all values where package plan
 // puts them, and pinned memory of the host for inputs and outputs. The copies and
@@ -14,8 +22,9 @@
 // run, such as an index out of range, touches nothing out of bounds; the interpreter
 // then tells the error, which so reads the same on every backend.
 //
-// Sums run in a fixed order, which is that of the reference in f64. A bias is where the
-// sum of a contraction begins.
+// Sums run in an order that depends on the program and the device alone, and errors are
+// within those that package bound allows, also in f64. A bias is where the sum of a
+// contraction begins.
 package cuda
 
 import (
@@ -48,6 +57,9 @@ type Backend struct {
 	Select Selector
 	// Overlap lets a kernel get ready while the one before it runs, where the device can.
 	Overlap bool
+	// Direct is the most kernels of a run that are launched one by one and not as a
+	// graph, where nothing else is to be done.
+	Direct int
 	// Choose gives the record of tuning for a program that is described by the shapes of
 	// its nodes, nil for none; it is not asked when there is a selector.
 	Choose func(m tuning.Machine, shapes []string) *tuning.Record
@@ -141,7 +153,7 @@ func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable,
 // unit is an empty file for the device.
 func (b *Backend) unit() *unit {
 	u := newUnit(targetOf(b.Context.Device))
-	u.target.overlap = b.Overlap
+	u.target.overlap, u.target.direct = b.Overlap, b.Direct
 	if b.Select != nil {
 		u.offer(byLibrary(b.Context))
 		u.offerTriton(b.Triton)

@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"errors"
-	"strings"
 
 	"forgekernel/forge/backend"
 	"forgekernel/forge/ir"
@@ -28,10 +27,6 @@ func List(g *ir.Graph, arch string, candidate int) (*backend.Listing, error) {
 		return nil, err
 	}
 	l.Code = p.unit.source().Text
-	texts := make(map[string]string)
-	for text, name := range p.unit.known {
-		texts[name] = strings.ReplaceAll(text, placeholder, name)
-	}
 	for _, s := range p.steps {
 		if s.call != nil {
 			continue
@@ -40,7 +35,7 @@ func List(g *ir.Graph, arch string, candidate int) (*backend.Listing, error) {
 		if s.node != nil {
 			k.Value, k.Doc = s.node.Out[0].String(), s.node.Line()
 		}
-		l.Add(k, texts[s.name])
+		l.Add(k, p.unit.texts[s.name])
 	}
 	return l, nil
 }

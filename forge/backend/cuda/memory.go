@@ -41,14 +41,6 @@ func (m *memory) enter(ctx context.Context) error {
 
 func (m *memory) leave() { <-m.turn }
 
-// leaveEmpty is leave after a wait that was given up: the turn ends when the device is
-// done. A stream that cannot be asked is lost with the context.
-func (m *memory) leaveEmpty() {
-	if err := m.stream.Wait(context.Background()); err == nil {
-		m.leave()
-	}
-}
-
 // free gives memory back that nothing uses any more.
 func (m *memory) free(piece *driver.Memory) error {
 	return m.c.Do(context.Background(), func() error { return m.stream.Free(piece) })

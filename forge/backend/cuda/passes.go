@@ -7,11 +7,12 @@ import (
 	"forgekernel/forge/tensor"
 )
 
-// Lines that are folded in two passes, by many blocks and then by one: those so long, in
-// parts that are at least so long.
+// Parts of lines that are folded in two passes are at least so long: those of a block of
+// threads, and those of a single thread, which has a line where neighbouring lines are
+// neighbours in memory.
 const (
-	splitLine = 1 << 15
-	splitPart = 1 << 11
+	blockPart  = 1 << 11
+	threadPart = 1 << 6
 )
 
 // inPasses replaces kernels that fold few long lines by two: one that folds parts of each
@@ -36,8 +37,12 @@ func (t target) partsOf(k *loop.Kernel) int {
 	}
 	fold, last := n.Stages[0], n.Stages[1]
 	points, line := product(n.Outer), n.Line[0]
+	part, enough := blockPart, 2*t.sms
+	if (&nestEmitter{emitter: &emitter{kernel: k}, nest: n, vars: make([]string, len(n.Outer)+1)}).across() {
+		part, enough = threadPart, t.sms*2*blockThreads
+	}
 	if fold.Reduce == loop.NoReduction || fold.Store != nil || fold.When != nil || fold.Running != loop.NotRunning ||
-		!last.Once || last.Require || last.When != nil || line < splitLine || points > t.sms/2 {
+		!last.Once || last.Require || last.When != nil || line < 16*part || points > enough/4 {
 		return 1
 	}
 	whole := true
@@ -46,7 +51,7 @@ func (t target) partsOf(k *loop.Kernel) int {
 	})
 	last.Expr.Walk(func(x *loop.Expr) { whole = whole && x.Op != loop.Load })
 	parts := 1
-	for whole && line%(2*parts) == 0 && line/(2*parts) >= splitPart && points*parts < 2*t.sms {
+	for whole && line%(2*parts) == 0 && line/(2*parts) >= part && points*parts < enough {
 		parts *= 2
 	}
 	return parts
@@ -58,29 +63,31 @@ func split(k *loop.Kernel, parts int) []*loop.Kernel {
 	fold, last := n.Stages[0], n.Stages[1]
 	outer, length := len(n.Outer), n.Line[0]/parts
 	sums := &loop.Local{Name: "parts", DType: fold.Expr.Type, Elements: product(n.Outer) * parts}
-	dense := tensor.Strides(append(slices.Clone(n.Outer), parts))
+	// The parts are the first dimension, so that neighbouring lines stay neighbours.
+	points := tensor.Strides(n.Outer)
+	parted := append([]int{product(n.Outer)}, points...)
 
 	first := &loop.Kernel{Op: k.Op, Params: append(slices.Clone(k.Params), loop.Param{Local: sums, Written: true})}
 	divided := make(map[*loop.Access]*loop.Access)
 	expr := rewrite(fold.Expr, func(a *loop.Access) *loop.Access {
 		if divided[a] == nil {
 			b := *a
-			b.Strides = append(slices.Clone(a.Strides[:outer]), a.Strides[outer]*length, a.Strides[outer])
+			b.Strides = slices.Concat([]int{a.Strides[outer] * length}, a.Strides)
 			divided[a] = &b
 		}
 		return divided[a]
 	})
-	first.Nest = &loop.Nest{Outer: append(slices.Clone(n.Outer), parts), Line: []int{length}, Stages: []loop.Stage{
+	first.Nest = &loop.Nest{Outer: append([]int{parts}, n.Outer...), Line: []int{length}, Stages: []loop.Stage{
 		{Expr: expr, Reduce: fold.Reduce},
 		{
 			Expr: &loop.Expr{Op: loop.Ref, Type: fold.Expr.Type}, Once: true,
-			Store: &loop.Access{Param: len(k.Params), Strides: append(slices.Clone(dense), 0)},
+			Store: &loop.Access{Param: len(k.Params), Strides: append(slices.Clone(parted), 0)},
 		},
 	}}
 
 	second := &loop.Kernel{Op: k.Op, Params: append(slices.Clone(k.Params), loop.Param{Local: sums})}
 	second.Nest = &loop.Nest{Outer: n.Outer, Line: []int{parts}, Stages: []loop.Stage{
-		{Expr: &loop.Expr{Op: loop.Load, Type: fold.Expr.Type, Access: &loop.Access{Param: len(k.Params), Strides: dense}}, Reduce: fold.Reduce},
+		{Expr: &loop.Expr{Op: loop.Load, Type: fold.Expr.Type, Access: &loop.Access{Param: len(k.Params), Strides: append(slices.Clone(points), product(n.Outer))}}, Reduce: fold.Reduce},
 		last,
 	}}
 	return []*loop.Kernel{first, second}

@@ -26,16 +26,19 @@ func TestInPasses(t *testing.T) {
 		b.WriteString(k.String())
 	}
 	const want = `kernel mean(%y: out bf16, %x: bf16, $parts: out f32)
-nest [3,32] x [2048]
-  s0 = sum of load %x[65536,2048,1]
-  once s0 -> $parts[32,1,0]
+nest [32,3] x [2048]
+  s0 = sum of load %x[2048,65536,1]
+  once s0 -> $parts[3,1,0]
 kernel mean(%y: out bf16, %x: bf16, $parts: f32)
 nest [3] x [32]
-  s0 = sum of load $parts[32,1]
+  s0 = sum of load $parts[1,3]
   once div(s0, 65536) -> %y[1,0]
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+	if n := len(kernels("graph f(%x: f32[4096,4096]) {\n %y: f32[4096] = max %x {axes = [0]}\n return %y\n}")); n != 2 {
+		t.Errorf("%d kernels for columns", n)
 	}
 	for _, source := range []string{
 		"graph f(%x: f32[3,1024]) {\n %y: f32[3] = sum %x {axes = [1]}\n return %y\n}",

@@ -26,7 +26,9 @@ type program struct {
 	covered map[*ir.Node]*ir.Node       // nodes that the pieces of an earlier one compute
 	moved   map[*ir.Value]planned.Place // values that stand elsewhere than the plan says
 	uses    map[*ir.Value]int           // how often values are read, and returned
-	appends map[*ir.Node]*appending     // by the first of the nodes
+	appends map[*ir.Node]*appending     // by the last of the nodes
+	gates   map[*ir.Node]*ir.Node       // by a product, what multiplies it
+	rooms   rooms                       // of moved values
 	// The most that the scratch memory and the counters of a node need, in bytes.
 	scratch, counters int64
 }
@@ -59,7 +61,8 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 		covered: make(map[*ir.Node]*ir.Node), moved: make(map[*ir.Value]planned.Place),
 	}
 	p.countUses()
-	p.appends = p.findAppends()
+	p.findAppends()
+	p.findGates()
 	if choose == nil {
 		p.choose = first
 	}
@@ -73,7 +76,11 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 			told.Reason = fmt.Sprintf("the kernel of %v computes it too", by.Out[0])
 		}
 		if told.Reason == "" {
-			if told.Kernel, told.Reason, err = p.addNode(n); err != nil {
+			add := func() (kernel, reason string, err error) { return p.addNode(n) }
+			if a := p.appends[n]; a != nil {
+				add = func() (kernel, reason string, err error) { return p.addAppending(a) }
+			}
+			if told.Kernel, told.Reason, err = add(); err != nil {
 				missing.Reasons = append(missing.Reasons, fmt.Sprintf("%v = %s: %v", n.Out[0], n.Op.Name, err))
 			}
 		}
@@ -171,6 +178,7 @@ func (p *program) countUses() {
 // addLoops adds the steps of a node as loops.
 func (p *program) addLoops(n *ir.Node, why string) (kernel, reason string, err error) {
 	kernels, err := loop.LowerWide(n, p.Strides)
+	kernels = p.withGate(n, kernels)
 	if err != nil {
 		return "", "", refused(err, why)
 	}

@@ -197,7 +197,7 @@ func (b *Bound) run(ctx context.Context, outputs, inputs []*tensor.Tensor, launc
 	}
 	x.fill(f, inputs)
 	if err := launch(ctx, f); err != nil {
-		go m.leaveEmpty()
+		go b.abandon()
 		return err
 	}
 	defer m.leave()
@@ -208,6 +208,16 @@ func (b *Bound) run(ctx context.Context, outputs, inputs []*tensor.Tensor, launc
 	}
 	x.take(f, outputs)
 	return nil
+}
+
+// abandon ends the turn of a run that was given up, when the device is done with it. A
+// stream that cannot be asked is lost with the context.
+func (b *Bound) abandon() {
+	m := b.x.device.m
+	if err := m.stream.Wait(context.Background()); err == nil {
+		b.f.setFault(noFault)
+		m.leave()
+	}
 }
 
 // check compares the tensors that come with a run with the specs of the graph.

@@ -6,14 +6,14 @@ import (
 	"forgekernel/forge/backend/cuda/attention"
 	"forgekernel/forge/backend/planned"
 	"forgekernel/forge/ir"
+	"forgekernel/forge/loop"
 	"forgekernel/forge/op"
 )
 
-func init() { templates = append(templates, appendTokens) }
-
 // appending is what happens to new tokens before a cached attention: the nodes of
-// rotary positions, casts and appends, which one kernel computes where the first of them
-// would. Queries get memory of their own.
+// rotary positions, casts and appends, which one kernel computes where the last of them
+// would. What it reads gets memory of its own, which others do not take before, and so
+// do the queries that it gives.
 type appending struct {
 	nodes     []*ir.Node // in the order of the program
 	attention *ir.Node
@@ -30,30 +30,21 @@ type newTokens struct {
 	nodes          []*ir.Node
 }
 
-// appendTokens is the template of the first node of an appending.
-func appendTokens(p *program, n *ir.Node) ([]choice, string) {
-	a := p.appends[n]
-	if a == nil {
-		return nil, ""
-	}
-	d := p.describe(a)
-	k, err := d.Kernel()
+// last is the node in whose place the kernel runs.
+func (a *appending) last() *ir.Node { return a.nodes[len(a.nodes)-1] }
+
+// addAppending adds the step of an appending.
+func (p *program) addAppending(a *appending) (kernel, reason string, err error) {
+	k, err := p.describe(a).Kernel()
 	if err != nil {
-		return nil, err.Error()
+		return "", "", err
 	}
 	args := make([]planned.Place, attention.AppendOperands)
 	for i := range args {
 		args[i] = planned.Place{Buffer: -1}
 	}
-	c := choice{name: k.Name, reason: k.Reason}
-	for _, m := range a.nodes {
-		if m != n {
-			c.covers = append(c.covers, m)
-		}
-	}
-	if d.Heads > 0 {
-		args[attention.NewQ], args[attention.TurnedQ] = p.Place(a.q.source), moved(0)
-		c.moves = []*ir.Value{a.q.result}
+	if len(a.q.nodes) > 0 {
+		args[attention.NewQ], args[attention.TurnedQ] = p.Place(a.q.source), p.Place(a.q.result)
 	}
 	args[attention.NewK], args[attention.NewV] = p.Place(a.k.source), p.Place(a.v.source)
 	args[attention.KeysOf], args[attention.ValuesOf] = p.Place(a.keys.Out[0]), p.Place(a.values.Out[0])
@@ -65,28 +56,117 @@ func appendTokens(p *program, n *ir.Node) ([]choice, string) {
 	if len(rest) > 1 {
 		args[attention.AppendLength] = p.Place(rest[1])
 	}
-	c.pieces = []piece{{
+	p.add(a.last(), "append", []piece{{
 		shared: k.Shared, text: k.Text, launch: launch{grid: k.Grid, threads: k.Threads}, args: args, canFault: true,
-	}}
-	return []choice{c}, ""
+	}})
+	return k.Name, k.Reason, nil
 }
 
-// findAppends finds the appendings of a program, by their first nodes.
-func (p *program) findAppends() map[*ir.Node]*appending {
-	found := make(map[*ir.Node]*appending)
+// findAppends finds the appendings of a program, by their last nodes, and the memory of
+// what they read and give.
+func (p *program) findAppends() {
+	p.appends = make(map[*ir.Node]*appending)
 	at := make(map[*ir.Node]int)
 	for i, n := range p.Graph.Nodes {
 		at[n] = i
 	}
+	read := p.lastReads(at)
 	for _, n := range p.Graph.Nodes {
-		if a := p.appending(n); a != nil {
-			slices.SortFunc(a.nodes, func(x, y *ir.Node) int { return at[x] - at[y] })
-			if p.ready(a, at) {
-				found[a.nodes[0]] = a
+		a := p.appending(n)
+		if a == nil {
+			continue
+		}
+		slices.SortFunc(a.nodes, func(x, y *ir.Node) int { return at[x] - at[y] })
+		if !p.late(a, at) {
+			continue
+		}
+		if _, err := p.describe(a).Kernel(); err != nil {
+			continue
+		}
+		last := at[a.last()]
+		for _, v := range []*ir.Value{a.q.source, a.k.source, a.v.source} {
+			base := p.owner(v)
+			if place := p.Program.Place(base); base.Def != nil && place.Buffer >= 0 && p.Buffers[place.Buffer].Slot >= 0 {
+				p.rooms.move(p, base, at[base.Def], max(last, read[base]))
+			}
+		}
+		if len(a.q.nodes) > 0 {
+			p.rooms.move(p, a.q.result, last, at[n])
+		}
+		p.appends[a.last()] = a
+		for _, m := range a.nodes[:len(a.nodes)-1] {
+			p.covered[m] = a.last()
+		}
+	}
+}
+
+// lastReads are the nodes that read values, or views of them, last, by index.
+func (p *program) lastReads(at map[*ir.Node]int) map[*ir.Value]int {
+	read := make(map[*ir.Value]int)
+	for _, n := range p.Graph.Nodes {
+		for _, v := range n.In {
+			read[p.owner(v)] = at[n]
+		}
+	}
+	for _, v := range p.Graph.Outputs {
+		read[p.owner(v)] = len(p.Graph.Nodes)
+	}
+	return read
+}
+
+// owner is the value in whose storage a view lies.
+func (p *program) owner(v *ir.Value) *ir.Value {
+	for p.IsView(v) {
+		v = v.Def.In[0]
+	}
+	return v
+}
+
+// late reports whether the kernel of an appending can run in the place of its last node:
+// nobody reads what it gives before, and no node is of another appending.
+func (p *program) late(a *appending, at map[*ir.Node]int) bool {
+	for _, n := range a.nodes {
+		if p.covered[n] != nil || p.appends[n] != nil {
+			return false
+		}
+	}
+	for _, n := range p.Graph.Nodes[:at[a.last()]] {
+		if slices.Contains(a.nodes, n) || p.IsView(n.Out[0]) {
+			continue
+		}
+		for _, v := range n.In {
+			if owner := p.owner(v); owner.Def != nil && slices.Contains(a.nodes, owner.Def) {
+				return false
 			}
 		}
 	}
-	return found
+	return true
+}
+
+// rooms is memory for values that stand elsewhere than the plan says, which those share
+// whose times do not overlap.
+type rooms []room
+
+type room struct {
+	place planned.Place
+	bytes int64
+	until int // the node that reads it last, by index
+}
+
+// move gives a value memory from the node that computes it to the one that reads it last.
+func (r *rooms) move(p *program, v *ir.Value, from, until int) {
+	if _, moved := p.moved[v]; moved {
+		return
+	}
+	for i := range *r {
+		if have := &(*r)[i]; have.until < from && have.bytes == v.Spec.Bytes() {
+			p.moved[v], have.until = have.place, until
+			return
+		}
+	}
+	place := p.AddLocal(&loop.Local{Name: v.Name, DType: v.Spec.DType, Elements: v.Spec.Elements()})
+	p.moved[v] = place
+	*r = append(*r, room{place, v.Spec.Bytes(), until})
 }
 
 // appending is that of an attention; nil where there is none.
@@ -137,22 +217,6 @@ func (p *program) newTokens(v, pos *ir.Value) newTokens {
 		back()
 	}
 	return t
-}
-
-// ready reports whether everything that the nodes of an appending read from others is
-// there before the first of them.
-func (p *program) ready(a *appending, at map[*ir.Node]int) bool {
-	for _, n := range a.nodes {
-		for _, v := range n.In {
-			for p.IsView(v) {
-				v = v.Def.In[0]
-			}
-			if v.Def != nil && !slices.Contains(a.nodes, v.Def) && at[v.Def] > at[a.nodes[0]] {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // describe is an appending for package attention.

@@ -22,9 +22,10 @@ func attend(p *program, n *ir.Node) ([]choice, string) {
 	}
 	last := kernels[len(kernels)-1]
 	shape := p.attention(n, last)
-	covers, widened := p.widened(n)
-	if widened != nil {
-		shape.Widened, shape.Out = true, attention.Steps{
+	covers, result := p.gathered(n)
+	if result != nil {
+		shape.Widened = result.Spec.DType != shape.DType
+		shape.Out = attention.Steps{
 			Batch: shape.Queries * shape.Heads * shape.E, Head: shape.E, Row: shape.Heads * shape.E, Channel: 1,
 		}
 	}
@@ -45,8 +46,8 @@ func attend(p *program, n *ir.Node) ([]choice, string) {
 	}
 	places := p.attentionPlaces(last)
 	var moves []*ir.Value
-	if widened != nil {
-		places[attention.Out], moves = moved(0), []*ir.Value{widened}
+	if result != nil {
+		places[attention.Out], moves = moved(0), []*ir.Value{result}
 	}
 	var choices []choice
 	for _, k := range list {
@@ -62,10 +63,10 @@ func attend(p *program, n *ir.Node) ([]choice, string) {
 	return choices, ""
 }
 
-// widened finds what brings the result of an attention in half precision to [batch, query,
-// head * channel] in f32 and is read by nothing else: the nodes, and the value that they
-// end with; nil where there is none.
-func (p *program) widened(n *ir.Node) (nodes []*ir.Node, v *ir.Value) {
+// gathered finds what brings the result of an attention to [batch, query, head * channel],
+// and in half precision to f32, and is read by nothing else: the nodes, and the value that
+// they end with; nil where there is none, or where it is a view of the result.
+func (p *program) gathered(n *ir.Node) (nodes []*ir.Node, v *ir.Value) {
 	v = n.Out[0]
 	shape := v.Spec.Shape
 	next := func(name string) *ir.Node {
@@ -85,18 +86,19 @@ func (p *program) widened(n *ir.Node) (nodes []*ir.Node, v *ir.Value) {
 	} else if shape[1] > 1 && shape[2] > 1 {
 		return nil, nil
 	}
-	if m := next("reshape"); m != nil && slices.Equal(m.Out[0].Spec.Shape, []int{shape[0], shape[2], shape[1] * shape[3]}) {
-		step(m)
-	} else {
-		return nil, nil
-	}
-	m := next("cast")
-	half := n.Out[0].Spec.DType == tensor.F16 || n.Out[0].Spec.DType == tensor.BF16
-	if m == nil || !half || m.Out[0].Spec.DType != tensor.F32 || p.Graph.IsOutput(m.Out[0]) || p.Idle(m) != "" ||
-		!(ir.Layout{Strides: p.Strides(m.Out[0])}).Contiguous(m.Out[0].Spec.Shape) {
+	m := next("reshape")
+	if m == nil || !slices.Equal(m.Out[0].Spec.Shape, []int{shape[0], shape[2], shape[1] * shape[3]}) {
 		return nil, nil
 	}
 	step(m)
+	half := n.Out[0].Spec.DType == tensor.F16 || n.Out[0].Spec.DType == tensor.BF16
+	if m := next("cast"); m != nil && half && m.Out[0].Spec.DType == tensor.F32 {
+		step(m)
+	}
+	// Only what has memory of its own can get other memory.
+	if p.Graph.IsOutput(v) || p.IsView(v) || !(ir.Layout{Strides: p.Strides(v)}).Contiguous(v.Spec.Shape) {
+		return nil, nil
+	}
 	return nodes, v
 }
 

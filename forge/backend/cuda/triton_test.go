@@ -66,7 +66,7 @@ func (b byTriton) Compile(ctx context.Context, g *ir.Graph) (backend.Executable,
 }
 
 // compileSuite has Triton compile programs of the conformance suite, side by side: one
-// for each combination of operator, types and form of kernel, and with
+// for each combination of operators and types, and with
 // FORGE_CONFORMANCE=full all of them.
 func compileSuite(t *testing.T, b *Backend) map[string]bool {
 	c, err := b.Triton()
@@ -83,34 +83,24 @@ func compileSuite(t *testing.T, b *Backend) map[string]bool {
 		if err != nil {
 			continue
 		}
-		form := ""
 		var more []compile.Job
 		for _, s := range p.steps {
 			if s.machine == nil {
 				more = nil
 				break
 			}
-			form += strings.Map(digits, s.machine.job.Kernel.Text)
 			more = append(more, s.machine.job)
 		}
-		if more != nil && (!seen[form] || os.Getenv("FORGE_CONFORMANCE") == "full") {
-			seen[form], compiled[g.String()] = true, true
+		if kind := kindOf(g); more != nil && (!seen[kind] || os.Getenv("FORGE_CONFORMANCE") == "full") {
+			seen[kind], compiled[g.String()] = true, true
 			jobs = append(jobs, more...)
 		}
 	}
-	t.Logf("%d kernels of %d forms", len(jobs), len(seen))
+	t.Logf("%d kernels of %d combinations", len(jobs), len(seen))
 	if _, err := c.Compile(t.Context(), jobs, int(b.Context.Capability)); err != nil {
 		t.Fatal(err)
 	}
 	return compiled
-}
-
-// digits makes kernels equal that differ in numbers only.
-func digits(r rune) rune {
-	if '0' <= r && r <= '9' {
-		return '0'
-	}
-	return r
 }
 
 // TestTriton runs the conformance suite on kernels of Triton, as their first candidates

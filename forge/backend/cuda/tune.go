@@ -142,6 +142,11 @@ func (t *tuner) measure(ctx context.Context, p *program, n *ir.Node, m *tuning.N
 		for _, r := range runners {
 			r.close()
 		}
+		for _, x := range list { // several take much of a device
+			if x != nil {
+				_ = x.Close()
+			}
+		}
 	}()
 	for i, x := range list {
 		c := &m.Candidates[i]
@@ -174,25 +179,28 @@ func (t *tuner) measure(ctx context.Context, p *program, n *ir.Node, m *tuning.N
 func (t *tuner) variants(ctx context.Context, alone *ir.Graph, m *tuning.Node) ([]*Executable, error) {
 	u := t.unit()
 	list := make([]*Executable, len(m.Candidates))
-	programs := make([]*program, len(m.Candidates))
+	var programs []*program
+	var at []int // the candidates of the programs
 	for i := range m.Candidates {
 		p, err := newProgram(u, alone, t.MaxBytes, t.only(m, i))
-		if err != nil {
-			return nil, err
+		if err != nil { // as of a loop nest that a node does not have
+			m.Candidates[i].Error = err.Error()
+			continue
 		}
-		programs[i] = p
-	}
-	if last := programs[0].Graph.Outputs[0].Def; shapeOf(programs[0].Program, last) != m.Shape {
-		return nil, fmt.Errorf("by itself it is another node, %s", shapeOf(programs[0].Program, last))
+		if last := p.Graph.Outputs[0].Def; shapeOf(p.Program, last) != m.Shape {
+			return nil, fmt.Errorf("by itself it is another node, %s", shapeOf(p.Program, last))
+		}
+		programs, at = append(programs, p), append(at, i)
 	}
 	errs, err := u.compileTriton(ctx, programs...)
 	if err != nil {
 		return nil, err
 	}
 	cubin, err := t.Compiler.Cubin(ctx, u.source())
-	for i, p := range programs {
+	for j, p := range programs {
+		i := at[j]
 		c := &m.Candidates[i]
-		failed := errs[i]
+		failed := errs[j]
 		if failed == nil && err == nil {
 			list[i], failed = newExecutable(ctx, t.memory, p, cubin)
 		} else if failed == nil { // some other candidate may be what NVRTC refuses

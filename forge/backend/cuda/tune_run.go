@@ -27,8 +27,12 @@ const mostRuns = 1000
 // newRunner prepares launches that take about as long as a sample should, of a program
 // that has run.
 func newRunner(ctx context.Context, x *Executable, sample time.Duration) (*runner, error) {
+	if err := x.device.use(); err != nil {
+		return nil, err
+	}
 	f, err := x.frame(ctx)
 	if err != nil {
+		x.device.leave()
 		return nil, err
 	}
 	r := &runner{x: x, f: f, runs: 1}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"forgekernel/forge/backend/cuda/driver"
 	"forgekernel/forge/backend/cuda/tuning"
@@ -12,13 +13,18 @@ import (
 	"forgekernel/forge/ir"
 )
 
+// driverVersion is that of the driver, which was opened before.
+var driverVersion = sync.OnceValue(func() string {
+	lib, err := driver.Open()
+	if err != nil {
+		return err.Error()
+	}
+	return lib.Version.String()
+})
+
 // Machine describes the device and the compiler.
 func (b *Backend) Machine() tuning.Machine {
-	m := tuning.Machine{Device: b.Context.Name, Arch: b.Context.Capability.Arch(), Compiler: b.Compiler.Version}
-	if lib, err := driver.Open(); err == nil { // it was opened before
-		m.Driver = lib.Version.String()
-	}
-	return m
+	return tuning.Machine{Device: b.Context.Name, Arch: b.Context.Capability.Arch(), Driver: driverVersion(), Compiler: b.Compiler.Version}
 }
 
 // shapeOf names what the choice of a node's kernel depends on: the operator, the types,

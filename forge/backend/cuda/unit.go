@@ -13,6 +13,7 @@ type unit struct {
 	target   target
 	text     strings.Builder
 	known    map[string]string // the names of kernels, by text
+	texts    map[string]string // what stands in the file, by name
 	shared   map[string]bool   // blocks that are there
 	specific bool              // it has instructions of one architecture alone
 	// beside offers more ways to run nodes, none of which is ever the default.
@@ -21,7 +22,7 @@ type unit struct {
 }
 
 func newUnit(t target) *unit {
-	return &unit{target: t, known: make(map[string]string), shared: make(map[string]bool)}
+	return &unit{target: t, known: make(map[string]string), texts: make(map[string]string), shared: make(map[string]bool)}
 }
 
 // placeholder stands for the name of a kernel in its text.
@@ -44,7 +45,8 @@ func (u *unit) add(op string, k piece) string {
 		if !k.enters {
 			text = entering(text)
 		}
-		u.text.WriteString("\n" + strings.ReplaceAll(text, placeholder, name))
+		u.texts[name] = strings.ReplaceAll(text, placeholder, name)
+		u.text.WriteString("\n" + u.texts[name])
 	}
 	return name
 }

@@ -26,15 +26,21 @@ func (p *Program) Evaluate(ctx context.Context, f *Frame, n *ir.Node) error {
 }
 
 func (p *Program) evaluate(ctx context.Context, f *Frame, n *ir.Node) error {
-	c := &ir.Call{Ctx: ctx, Node: n, Workers: p.Workers}
+	c := &f.call
+	*c = ir.Call{Ctx: ctx, Node: n, Workers: p.Workers, In: c.In[:0], Out: c.Out[:0]}
+	defer func() {
+		clear(c.In)
+		clear(c.Out)
+		c.Ctx, c.Node = nil, nil
+	}()
 	if c.Workers <= 0 {
 		c.Workers = runtime.GOMAXPROCS(0)
 	}
-	copied := make([]bool, len(n.Out)) // results that stand elsewhere until the end
-	for i, v := range n.Out {
+	f.copied = f.copied[:0] // results that stand elsewhere until the end
+	for _, v := range n.Out {
 		t, err := p.where(f, v)
+		f.copied = append(f.copied, t == nil)
 		if t == nil && err == nil {
-			copied[i] = true
 			t, err = tensor.Zeros(v.Spec.DType, v.Spec.Shape...)
 		}
 		if err != nil {
@@ -53,7 +59,7 @@ func (p *Program) evaluate(ctx context.Context, f *Frame, n *ir.Node) error {
 		return err
 	}
 	for i, v := range n.Out {
-		if at := p.Place(v); at.Buffer >= 0 && copied[i] {
+		if at := p.Place(v); at.Buffer >= 0 && f.copied[i] {
 			scatter(f.Memory[at.Buffer], Bytes(c.Out[i]), int(at.Offset), v.Spec.Shape, p.Strides(v), v.Spec.DType.Size())
 		}
 	}

@@ -3,6 +3,7 @@ package planned
 import (
 	"unsafe"
 
+	"forgekernel/forge/ir"
 	"forgekernel/forge/plan"
 	"forgekernel/forge/tensor"
 )
@@ -13,12 +14,18 @@ type Frame struct {
 	Memory [][]byte
 	inputs []*tensor.Tensor
 	spans  []span
+
+	// What evaluations need again in the next run: values that stand in memory of the
+	// frame, as tensors, and what a node is called with.
+	stand  map[*ir.Value]*tensor.Tensor
+	call   ir.Call
+	copied []bool
 }
 
 // NewFrame allocates what belongs to the frame, each buffer at a multiple of
 // [plan.Align] bytes.
 func (p *Program) NewFrame() *Frame {
-	f := &Frame{Memory: make([][]byte, len(p.Buffers))}
+	f := &Frame{Memory: make([][]byte, len(p.Buffers)), stand: make(map[*ir.Value]*tensor.Tensor)}
 	for i := range p.Buffers {
 		switch b := &p.Buffers[i]; {
 		case b.Slot >= 0:
@@ -63,11 +70,14 @@ func inPlace(b *Buffer, outputs, inputs []*tensor.Tensor) bool {
 func (p *Program) Release(f *Frame) {
 	f.inputs = nil
 	for i := range p.Buffers {
-		if b := &p.Buffers[i]; b.Result >= 0 || !b.Updated && b.Input >= 0 {
+		if p.Buffers[i].lent() {
 			f.Memory[i] = nil
 		}
 	}
 }
+
+// lent reports whether the memory of a buffer is the caller's.
+func (b *Buffer) lent() bool { return b.Result >= 0 || !b.Updated && b.Input >= 0 }
 
 // Bytes is the storage of a tensor.
 func Bytes(t *tensor.Tensor) []byte {

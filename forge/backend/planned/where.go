@@ -22,7 +22,18 @@ func (p *Program) where(f *Frame, v *ir.Value) (*tensor.Tensor, error) {
 	if at.Buffer < 0 || spec.Elements() == 0 || !layout.Contiguous(spec.Shape) {
 		return nil, nil
 	}
-	b := f.Memory[at.Buffer][at.Offset:][:spec.Bytes()]
+	if t := f.stand[v]; t != nil {
+		return t, nil
+	}
+	t, err := over(spec, f.Memory[at.Buffer][at.Offset:][:spec.Bytes()])
+	if err == nil && !p.Buffers[at.Buffer].lent() {
+		f.stand[v] = t
+	}
+	return t, err
+}
+
+// over is memory as a tensor.
+func over(spec *ir.Spec, b []byte) (*tensor.Tensor, error) {
 	switch spec.DType {
 	case tensor.F32:
 		return tensor.Over(spec.Shape, elements[float32](b))

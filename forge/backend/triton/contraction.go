@@ -149,25 +149,26 @@ func (p *productEmitter) finish() {
 // shape is a tile of a candidate.
 type shape struct{ m, n, k, warps, stages int }
 
-// products and halves are the tiles of f32, which ordinary arithmetic multiplies, and
-// of half precision, which matrix units do. Large tiles read less, and small ones keep
+// singles and halves are the tiles of f32, which ordinary arithmetic multiplies, and of
+// half precision, which matrix units do. Large tiles read less, and small ones keep
 // all of a device busy with a small product.
 var (
-	singles = []shape{{128, 128, 16, 8, 3}, {128, 64, 16, 4, 4}, {64, 64, 16, 4, 4}, {64, 128, 32, 8, 3}, {32, 64, 32, 4, 3}, {32, 32, 32, 2, 4}, {16, 64, 64, 4, 3}, {16, 32, 64, 2, 3},
-		{64, 128, 16, 4, 4}, {64, 64, 32, 4, 3}, {64, 64, 16, 4, 2}, {64, 64, 32, 4, 2}, {128, 64, 32, 4, 3}, {128, 128, 32, 8, 2}, {128, 128, 16, 16, 3}, {64, 64, 16, 2, 4}, {128, 32, 32, 4, 3}, {64, 32, 32, 2, 4}}
-	halves = []shape{{128, 256, 64, 8, 4}, {256, 128, 64, 8, 3}, {256, 128, 64, 8, 4}, {128, 192, 64, 8, 3}, {128, 256, 64, 8, 3}, {128, 128, 64, 8, 3}, {128, 128, 64, 4, 4}, {128, 64, 64, 4, 4}, {64, 128, 64, 4, 4}, {64, 64, 64, 4, 4}, {32, 64, 64, 4, 4}, {16, 128, 64, 4, 4}, {16, 64, 128, 4, 4}, {16, 32, 128, 2, 4}}
+	singles = []shape{
+		{128, 128, 16, 8, 3}, {128, 64, 16, 4, 4}, {64, 128, 32, 8, 3}, {64, 128, 16, 4, 4}, {64, 64, 16, 4, 4},
+		{64, 64, 32, 4, 3}, {32, 64, 32, 4, 3}, {32, 32, 32, 2, 4}, {16, 64, 64, 4, 3}, {16, 32, 64, 2, 3},
+	}
+	halves = []shape{
+		{128, 256, 64, 8, 3}, {128, 128, 64, 8, 3}, {128, 128, 64, 4, 4}, {128, 64, 64, 4, 4}, {64, 128, 64, 4, 4},
+		{64, 64, 64, 4, 4}, {32, 64, 64, 4, 4}, {16, 128, 64, 4, 4}, {16, 64, 128, 4, 4}, {16, 32, 128, 2, 4},
+	}
 )
 
 // processors is the number of multiprocessors that candidates are ordered for, that of
 // the larger devices.
 const processors = 132
 
-// mostTiles is the number of candidates of a product, at most, and warpElements the least
-// number of sums of a warp.
-const (
-	mostTiles    = 10
-	warpElements = 256
-)
+// warpElements is the least number of sums of a warp.
+const warpElements = 256
 
 // smallest is the least side of a tile that Triton multiplies.
 const smallest = 16
@@ -201,7 +202,7 @@ func tiles(c *loop.Contraction) []Launch {
 	}
 	slices.SortStableFunc(fit, func(a, b shape) int { return int(a.cost(c) - b.cost(c)) })
 	var out []Launch
-	for _, s := range fit[:min(mostTiles, len(fit))] {
+	for _, s := range fit {
 		out = append(out, Launch{
 			Grid:      [3]int{s.count(c), 1, 1},
 			Constants: []Constant{{"BLOCK_M", s.m}, {"BLOCK_N", s.n}, {"BLOCK_K", s.k}, {"GROUP_M", 8}},

@@ -3,7 +3,6 @@ package triton
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -157,15 +156,31 @@ func both(conditions ...string) string {
 		return conditions[0]
 	}
 	for i, c := range conditions {
-		if !joined.MatchString(c) {
+		if !joined(c) {
 			conditions[i] = factor(c)
 		}
 	}
 	return strings.Join(conditions, " & ")
 }
 
-// joined is what [both] makes.
-var joined = regexp.MustCompile(`^(\w+|\([^()]*(\([^()]*\)[^()]*)*\))( & (\w+|\([^()]*(\([^()]*\)[^()]*)*\)))*$`)
+// joined reports whether text is what [both] makes: factors with & between them.
+func joined(text string) bool {
+	depth, start := 0, 0
+	for i, r := range text {
+		switch {
+		case r == '(':
+			depth++
+		case r == ')':
+			depth--
+		case depth == 0 && strings.HasPrefix(text[i:], " & "):
+			if part := text[start:i]; factor(part) != part {
+				return false
+			}
+			start = i + 3
+		}
+	}
+	return start > 0 && factor(text[start:]) == text[start:]
+}
 
 // name declares a variable.
 func (e *emitter) name(prefix, text string) string {

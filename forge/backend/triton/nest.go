@@ -144,9 +144,7 @@ func (e *emitter) lines() {
 	if !e.passes {
 		e.column("tl.arange(0, BLOCK)[None, :]", line)
 	}
-	outer := len(e.vars)
 	for i, s := range n.Stages {
-		e.vars = e.vars[:min(len(e.vars), map[bool]int{true: e.outer, false: outer}[e.passes])]
 		before := e.rows
 		if s.When != nil {
 			e.rows = e.name("when", both(e.rows, e.eval(s.When)))
@@ -190,7 +188,12 @@ func (e *emitter) stage(i int, s loop.Stage, line int) {
 	}
 	switch {
 	case s.Once:
-		e.points()
+		if e.passes {
+			e.vars = e.vars[:e.outer]
+			for range e.kernel.Nest.Line { // whose variables have no values between passes
+				e.vars = append(e.vars, "0")
+			}
+		}
 		if value := e.visit(s); isName(value) {
 			name = value
 		} else {
@@ -204,13 +207,6 @@ func (e *emitter) stage(i int, s loop.Stage, line int) {
 		e.visit(s)
 	}
 	e.stages = append(e.stages, name)
-}
-
-// points gives the variables of the line values where only those of the rows have any.
-func (e *emitter) points() {
-	for len(e.vars) < e.outer+len(e.kernel.Nest.Line) {
-		e.vars = append(e.vars, "0")
-	}
 }
 
 // folded is the value of a stage with what changes nothing where the line has ended.

@@ -9,11 +9,11 @@
 // each stage. Operations that Triton has with another result, such as exp, are functions
 // that repeat package mathf.
 //
-// A [Module] is a complete Python file. All sizes and strides are constants of the
-// kernels, which a table LAUNCHES at its end gives together with grids, warps and
-// stages, so that the kernels take nothing but pointers; kernels that can find an error
-// take the word of faults and the number of their step besides. Importing the file runs
-// nothing but definitions:
+// A [Module] is a complete Python file. Sizes and strides of products are constants of
+// their kernels, those of nests stand in the text, so that kernels take nothing but
+// pointers; those that can find an error take the word of faults and the number of their
+// step besides. A table LAUNCHES at the end gives the constants, and for each candidate
+// the grid, blocks, warps and stages. Importing the file runs nothing but definitions:
 //
 //	@triton.jit
 //	def linear_h(h_ptr, x_ptr, w_ptr, b_ptr, M: tl.constexpr, ...):

@@ -212,6 +212,18 @@ func TestFactor(t *testing.T) {
 	}
 }
 
+func TestBoth(t *testing.T) {
+	for want, list := range map[string][]string{
+		"": {"", ""}, "a": {"", "a"}, "a < b": {"a < b", ""}, "a & (b < c)": {"a", "b < c"},
+		"a & b & (c == 0)": {"a & b", "c == 0"}, "(a | b) & c": {"a | b", "c"}, "f(a & b) & c": {"f(a & b)", "c"},
+		"(a < b & c) & d": {"a < b & c", "d"},
+	} {
+		if got := both(list...); got != want {
+			t.Errorf("%q joined are %q, want %q", list, got, want)
+		}
+	}
+}
+
 // TestNames sees that values which are called as what the text calls, or like one
 // another, have names of their own.
 func TestNames(t *testing.T) {

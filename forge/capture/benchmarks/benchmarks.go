@@ -16,6 +16,10 @@
 // where that spares memory. Compiling is no part of a call. OpenBLAS chooses its own
 // kernels: variables that choose for it are removed, and what it chose is recorded.
 //
+// On a GPU, PyTorch has its inputs and results there, computes float32 without TF32, and is
+// compiled with "max-autotune", which tries kernels and replays a graph of the device. A
+// run is over when the device is done; the time by the device's own clock comes beside it.
+//
 // A program that was imported from a model file comes with the file: ONNX Runtime runs
 // that, as it is, and not a copy of the program. models/ measures real ones.
 //
@@ -40,15 +44,19 @@ import (
 // Names lists the peers in the order in which they are reported.
 func Names() []string { return []string{"onnxruntime", "torch-eager", "torch-compile", "numpy"} }
 
-// ParseNames reads a list such as "numpy,torch-eager"; "all" stands for every one.
-func ParseNames(list string) ([]string, error) {
+// ParseNames reads a list of peers on a device, such as "numpy,torch-eager"; "all" stands
+// for every one that runs there.
+func ParseNames(list string, d Device) ([]string, error) {
 	if list == "all" {
-		return Names(), nil
+		return OnDevice(d), nil
 	}
 	names := strings.Split(list, ",")
 	for _, name := range names {
 		if !slices.Contains(Names(), name) {
 			return nil, fmt.Errorf("there is no peer %q; there are %s", name, strings.Join(Names(), ", "))
+		}
+		if !slices.Contains(OnDevice(d), name) {
+			return nil, fmt.Errorf("peer %s does not run on %s; %s do", name, d, strings.Join(OnDevice(d), " and "))
 		}
 	}
 	return names, nil

@@ -123,7 +123,7 @@ func (p *peer) stop() string {
 	if p.process == nil {
 		return ""
 	}
-	last := p.process.end()
+	last := p.process.End()
 	p.process = nil
 	return last
 }

@@ -19,6 +19,7 @@ import (
 
 	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/capture"
+	"forgekernel/forge/capture/child"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/op"
 	"forgekernel/forge/suite"
@@ -68,7 +69,7 @@ func fakeReply(mode string, r *request, arrays string) string {
 		case "garbage":
 			return "Loading libraries…"
 		case "long":
-			return strings.Repeat("x", maxAnswer+1)
+			return strings.Repeat("x", child.MaxLine+1)
 		case "id":
 			r.ID += 7
 		case "twice":
@@ -111,6 +112,12 @@ func fakeReply(mode string, r *request, arrays string) string {
 			ok["wall_ns"] = int64(math.MaxInt64)
 		case "negative time":
 			ok["cpu_ns"] = -1
+		}
+	}
+	if r.Do == "device" {
+		ok["device_ns"] = map[bool]int64{true: 70, false: 0}[mode != "no device time"]
+		if mode == "endless device time" {
+			ok["device_ns"] = int64(math.MaxInt64)
 		}
 	}
 	raw, _ := json.Marshal(map[string]any{"id": r.ID, "ok": ok})
@@ -251,6 +258,51 @@ func TestPeer(t *testing.T) {
 	}
 }
 
+// A peer on a GPU tells the time of a run by its clock.
+func TestPeerOnDevice(t *testing.T) {
+	for mode, want := range map[string]string{
+		"": "", "no device time": "a run took the device 0s", "endless device time": "that passed", "crash device": "its process has ended",
+	} {
+		p := fake(t, mode, time.Minute)
+		p.device = CUDA
+		c := measure(t, p, relu(t))
+		s := c.Workloads[0].Series[1]
+		if want != "" {
+			if !strings.Contains(s.Error, want) || len(s.Device) > 0 {
+				t.Errorf("%s: error %q, want %q", mode, s.Error, want)
+			}
+			continue
+		}
+		if s.Error != "" || len(s.Device) != settings.Samples || math.Round(s.Device[0]*1e9) != 70 {
+			t.Errorf("series %+v", s)
+		}
+		if err := capture.Verify(c); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestCandidates sees what peers there are on which device.
+func TestCandidates(t *testing.T) {
+	p, err := Open(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if l := p.Candidate("torch-eager", CUDA, 1).Label(); l.String() != "torch-eager cuda, 1 thread" {
+		t.Errorf("label %v", l)
+	}
+	if l := p.Candidate("numpy", CPU, 2).Label(); l.String() != "numpy, 2 threads" {
+		t.Errorf("label %v", l)
+	}
+	if !slices.Equal(OnDevice(CPU), Names()) || !slices.Equal(OnDevice(CUDA), []string{"torch-eager", "torch-compile"}) {
+		t.Errorf("peers %q, %q", OnDevice(CPU), OnDevice(CUDA))
+	}
+	if env := environment(1, CUDA); slices.Contains(env, "TORCHINDUCTOR_COMPILE_THREADS=1") {
+		t.Error("the compiler of a peer on a GPU has one thread")
+	}
+}
+
 // A peer that reads model files gets the one that a program came from.
 func TestPeerGetsTheFile(t *testing.T) {
 	s := relu(t)
@@ -324,11 +376,11 @@ func TestPeerStartsAgain(t *testing.T) {
 	if _, err := p.Prepare(t.Context(), relu(t)); err != nil {
 		t.Fatal(err)
 	}
-	first := p.process.cmd.Process
+	first := p.process.PID()
 	if _, _, err := (&remote{peer: p}).Time(t.Context(), 0, 1); err == nil || p.process != nil {
 		t.Fatalf("the process lives after %v", err)
 	}
-	if err := first.Signal(syscall.Signal(0)); !errors.Is(err, os.ErrProcessDone) {
+	if err := syscall.Kill(first, 0); err != syscall.ESRCH {
 		t.Errorf("the first process: %v", err)
 	}
 	if _, _, err := (&remote{peer: p}).Time(t.Context(), 0, 1); err == nil || !strings.Contains(err.Error(), "its process has ended") {
@@ -352,26 +404,8 @@ func TestPeerCancelled(t *testing.T) {
 		t.Errorf("the request ended with %v", err)
 	}
 	p.stop()
-	if err := process.cmd.Process.Signal(syscall.Signal(0)); !errors.Is(err, os.ErrProcessDone) {
+	if err := syscall.Kill(process.PID(), 0); err != syscall.ESRCH {
 		t.Errorf("the process: %v", err)
-	}
-}
-
-func TestEnvironment(t *testing.T) {
-	t.Setenv("OPENBLAS_CORETYPE", "Haswell")
-	t.Setenv("OPENBLAS_L2_SIZE", "512")
-	t.Setenv("OMP_NUM_THREADS", "64")
-	t.Setenv("PYTHONPATH", "/elsewhere")
-	env := environment(2, CPU)
-	for _, entry := range env {
-		if strings.HasPrefix(entry, "OPENBLAS_CORETYPE") || strings.HasPrefix(entry, "OPENBLAS_L2") || strings.HasPrefix(entry, "PYTHONPATH") || entry == "OMP_NUM_THREADS=64" {
-			t.Errorf("the peer gets %s", entry)
-		}
-	}
-	for _, want := range []string{"OMP_NUM_THREADS=2", "MKL_NUM_THREADS=2", "OPENBLAS_NUM_THREADS=2"} {
-		if !slices.Contains(env, want) {
-			t.Errorf("the peer does not get %s", want)
-		}
 	}
 }
 
@@ -379,11 +413,14 @@ func TestOpen(t *testing.T) {
 	if _, err := Open("no/such/python"); err == nil || !strings.Contains(err.Error(), "make peers installs one") {
 		t.Errorf("a Python that is not there: %v", err)
 	}
-	if _, err := ParseNames("numpy,jax"); err == nil || !strings.Contains(err.Error(), `no peer "jax"; there are onnxruntime, torch-eager`) {
+	if _, err := ParseNames("numpy,jax", CPU); err == nil || !strings.Contains(err.Error(), `no peer "jax"; there are onnxruntime, torch-eager`) {
 		t.Errorf("an unknown peer: %v", err)
 	}
-	if list, err := ParseNames("all"); err != nil || !slices.Equal(list, Names()) {
+	if list, err := ParseNames("all", CPU); err != nil || !slices.Equal(list, Names()) {
 		t.Errorf("all are %v, %v", list, err)
+	}
+	if _, err := ParseNames("torch-eager,numpy", CUDA); err == nil || !strings.Contains(err.Error(), "numpy does not run on cuda; torch-eager and torch-compile do") {
+		t.Errorf("a peer that has no GPU: %v", err)
 	}
 	p, err := Open(os.Args[0])
 	if err != nil {

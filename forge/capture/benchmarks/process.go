@@ -1,21 +1,12 @@
 package benchmarks
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"slices"
-	"strconv"
-	"strings"
-	"sync"
-	"syscall"
-	"time"
+
+	"forgekernel/forge/capture/child"
 )
 
 // request is a line to a peer.
@@ -50,94 +41,24 @@ type reportedError struct{ message string }
 
 func (e *reportedError) Error() string { return e.message }
 
-// Limits of a process.
-const (
-	maxAnswer = 64 << 10    // bytes of a line
-	maxStderr = 4 << 10     // bytes kept of what it writes to standard error
-	waitDelay = time.Second // for its pipes to close once it has ended
-)
-
-// process is a running peer. One request is answered before the next is sent.
+// process is a running peer.
 type process struct {
-	cmd   *exec.Cmd
-	stdin io.WriteCloser
-	lines chan line
-	said  *tail
-	last  int // id of a request
+	*child.Process
+	last int // id of a request
 }
 
-// line is one of the answers, or why there are no more.
-type line struct {
-	text []byte
-	err  error
-}
-
-// environment is that of the parent without what would choose slow kernels for
-// OpenBLAS, and with the number of threads for all libraries.
-// On a GPU the compiler of PyTorch tries many kernels, and gets all processors for that.
-func environment(threads int, d Device) []string {
-	chosen := map[string]string{"PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-	if d == CPU {
-		chosen["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
-	}
-	for _, name := range []string{"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"} {
-		chosen[name] = strconv.Itoa(threads)
-	}
-	env := slices.DeleteFunc(os.Environ(), func(entry string) bool {
-		name, _, _ := strings.Cut(entry, "=")
-		_, ours := chosen[name]
-		return ours || strings.HasPrefix(name, "OPENBLAS_") || strings.HasPrefix(name, "PYTHON")
-	})
-	for name, value := range chosen {
-		env = append(env, name+"="+value)
-	}
-	return env
-}
-
-// launch starts a process in a group of its own, which ends with all that it
-// started. When this process dies, it ends with its input.
+// launch starts a peer. On a GPU the compiler of PyTorch tries many kernels, and gets all
+// processors for that.
 func launch(argv []string, threads int, d Device) (*process, error) {
-	p := &process{cmd: exec.Command(argv[0], argv[1:]...), lines: make(chan line, 1), said: &tail{}}
-	p.cmd.Env = environment(threads, d)
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	p.cmd.Stderr = p.said
-	p.cmd.WaitDelay = waitDelay
-	var err error
-	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
-		return nil, err
+	env := child.Environment(threads)
+	if d == CPU {
+		env = append(env, "TORCHINDUCTOR_COMPILE_THREADS=1")
 	}
-	stdout, err := p.cmd.StdoutPipe()
+	p, err := child.Start(argv, env)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go p.read(stdout)
-	return p, nil
-}
-
-// read passes answers on until there are no more. The channel holds one, so that
-// reading ends also when nobody waits: nothing but answers is sent, one a request.
-func (p *process) read(stdout io.Reader) {
-	defer close(p.lines)
-	scan := bufio.NewScanner(stdout)
-	scan.Buffer(make([]byte, 0, 4<<10), maxAnswer)
-	for scan.Scan() {
-		select {
-		case p.lines <- line{text: bytes.Clone(scan.Bytes())}:
-		default: // more answers than requests: the next one does not get its own
-			return
-		}
-	}
-	err := scan.Err()
-	if err == nil {
-		err = errors.New("its process has ended")
-	}
-	select {
-	case p.lines <- line{err: err}:
-	default:
-	}
+	return &process{Process: p}, nil
 }
 
 // ask sends a request and decodes the answer, unless ctx ends first.
@@ -148,22 +69,10 @@ func (p *process) ask(ctx context.Context, r request, into any) error {
 	if err != nil {
 		return err
 	}
-	// A request is shorter than a pipe holds: writing does not block.
-	if _, err := p.stdin.Write(append(text, '\n')); err != nil {
-		return errors.New("its process has ended")
+	if text, err = p.Ask(ctx, text); err != nil {
+		return err
 	}
-	select {
-	case l, ok := <-p.lines:
-		if !ok {
-			return errors.New("it answered more than it was asked")
-		}
-		if l.err != nil {
-			return l.err
-		}
-		return p.decode(l.text, into)
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return p.decode(text, into)
 }
 
 // decode reads the answer to the last request.
@@ -191,36 +100,4 @@ func strict(text []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	return dec.Decode(into)
-}
-
-// end kills the process and what it started, and returns the last line that it
-// wrote to standard error.
-func (p *process) end() string {
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
-	for range p.lines { // until its output ends
-	}
-	p.stdin.Close()
-	p.cmd.Wait() // that it was killed is known
-	return p.said.lastLine()
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu   sync.Mutex
-	kept []byte
-}
-
-func (t *tail) Write(text []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.kept = append(t.kept, text...)
-	t.kept = t.kept[max(len(t.kept)-maxStderr, 0):]
-	return len(text), nil
-}
-
-func (t *tail) lastLine() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	text := strings.TrimSpace(string(t.kept))
-	return text[strings.LastIndexByte(text, '\n')+1:]
 }

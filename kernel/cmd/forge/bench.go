@@ -144,7 +144,7 @@ func (b *bench) run(cmd *cobra.Command, args []string) (err error) {
 		return usageError{err}
 	}
 	if b.peers != "" {
-		names, err := benchmarks.ParseNames(b.peers)
+		names, err := benchmarks.ParseNames(b.peers, benchmarks.Device(b.device))
 		if err != nil {
 			return usageError{fmt.Errorf("--peers: %w", err)}
 		}

@@ -21,6 +21,9 @@ type jobBench struct {
 	settings measure.Settings
 	output   string
 	asJSON   bool
+
+	cores      launch.Cores // of this process, before it is a rank, and may be bound
+	processors []int
 }
 
 func nebulaBenchCommand() *cobra.Command {
@@ -69,6 +72,11 @@ func (b *jobBench) start(cmd *cobra.Command) error {
 		m.Close()
 		return err
 	}
+	b.cores = launch.CoresHere(os.DirFS("/"))
+	if b.processors, err = launch.Processors(); err != nil {
+		m.Close()
+		return err
+	}
 	b.spec.Engine.Regions = b.settings.Regions(m.Config(), b.spec.Layout)
 	return b.lead(cmd, m, func(ctx context.Context, l *led) error { return b.run(ctx, cmd, l) })
 }
@@ -87,9 +95,10 @@ func (b *jobBench) run(ctx context.Context, cmd *cobra.Command, l *led) error {
 	c, failed := measure.Run(shown, measure.Subject{
 		Engine: l.Engine, Name: l.model.Name(), Model: reference, DType: b.spec.Engine.DType,
 		Topology: measure.Topology{
-			TP: b.tp, PP: b.pp, Threads: l.threads, Launcher: l.ranks.Launcher, Local: max(1, l.ranks.LocalSize), Cores: launch.CoresHere(os.DirFS("/")).Own,
+			TP: b.tp, PP: b.pp, Threads: l.threads, Launcher: l.ranks.Launcher, Local: max(1, l.ranks.LocalSize), Cores: b.cores.Own,
 		},
-		Describe: instrument(capture.Settings{}).Describe,
+		Processors: b.processors,
+		Describe:   instrument(capture.Settings{}).Describe,
 	}, b.settings)
 	wipe()
 	if c == nil || failed != nil && !errors.Is(failed, measure.ErrGate) {

@@ -20,7 +20,12 @@ rank, and computes speed-up, efficiency (speed-up over ranks) and throughput. Ca
 are refused that were changed, whose medians do not follow from their samples, that did
 not pass their gate, that measured something else, that have equal topologies, or whose
 program was not built from a clean commit.`,
-		Args: arguments(cobra.MinimumNArgs(1)),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError{fmt.Errorf("%s needs captures: that of one rank and those to compare with it", cmd.CommandPath())}
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if asJSON && asMarkdown {
 				return usageError{errors.New("--json and --markdown are two forms: give one")}

@@ -96,7 +96,7 @@ func TestNebulaGenerateRefuses(t *testing.T) {
 		{"--prompt x --model tinny", "tinny", exitFailure},
 		{"--prompt-file /nowhere/prompt --tp 2" + tinyModel, "/nowhere/prompt", exitFailure},
 		{"--ids 1,999 --tp 2" + tinyModel, "999", exitFailure},
-		{"--prompt x --context 1 --tp 2" + tinyModel, "1", exitFailure},
+		{"--prompt x --context 1 --tp 2" + tinyModel, "2 to 256", exitUsage},
 		{"--prompt x --backend abacus --tp 2" + tinyModel[:len(" --model tiny ")], "abacus", exitUsage},
 	} {
 		got := runForge(t, "nebula generate "+tt.args)
@@ -148,6 +148,19 @@ func TestKilledRankFailsGenerate(t *testing.T) {
 	for rank, want := range []string{"forge: rank 0 was ended by SIGKILL", ": rank 1, epoch 0: "} {
 		p, ranks := endless(t, "1s")
 		syscall.Kill(ranks[rank], syscall.SIGKILL)
+		if got := p.status(); got != exitFailure || !strings.Contains(p.stderr.String(), want) {
+			t.Errorf("rank %d: exit status %d: %s", rank, got, p.stderr.String())
+		}
+		noJobs(t)
+	}
+}
+
+// A rank that is stopped fails the command, too, which says so: rank 0 sees it, or the
+// others see that rank 0 is silent, and it is ended.
+func TestStoppedRankFailsGenerate(t *testing.T) {
+	for rank, want := range []string{"rank 1 exited with status 1: forge: rank 0, epoch 0: ", ": rank 1, epoch 0: "} {
+		p, ranks := endless(t, "500ms")
+		syscall.Kill(ranks[rank], syscall.SIGSTOP)
 		if got := p.status(); got != exitFailure || !strings.Contains(p.stderr.String(), want) {
 			t.Errorf("rank %d: exit status %d: %s", rank, got, p.stderr.String())
 		}

@@ -7,11 +7,14 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"forgekernel/display"
 	"forgekernel/nebula"
 	"forgekernel/nebula/engine"
 	"forgekernel/nebula/job"
@@ -43,7 +46,9 @@ func (d *decoder) lead(cmd *cobra.Command, m *nebula.Model, work func(context.Co
 		if d.spec.Threads, err = d.threads(place); err != nil {
 			return err
 		}
-		l, err := job.Local(cmd.Context(), m.Decoder(), d.spec, nil)
+		ctx, wipe := withProgress(cmd)
+		l, err := job.Local(ctx, m.Decoder(), d.spec, nil)
+		wipe()
 		if err != nil {
 			return err
 		}
@@ -84,8 +89,8 @@ func (d *decoder) member(cmd *cobra.Command, m *nebula.Model, work func(context.
 	}
 	if r.Job.Rank != 0 {
 		_, err := job.Join(r.Context(), r, d.spec, nil)
-		if e := (*engine.Error)(nil); errors.As(err, &e) && e.Rank != r.Job.Rank {
-			return exitStatus(exitFailure) // rank 0 says it
+		if e := (*engine.Error)(nil); errors.As(err, &e) && e.Rank != r.Job.Rank && !r.Started() {
+			return exitStatus(exitFailure) // rank 0 says it; what a started rank says is only kept
 		}
 		return err
 	}
@@ -103,7 +108,8 @@ func (d *decoder) member(cmd *cobra.Command, m *nebula.Model, work func(context.
 			case <-ctx.Done():
 			}
 		}()
-		return d.leader(ctx, r, m, work)
+		starting, wipe := withProgressOf(ctx, cmd)
+		return d.leader(ctx, starting, wipe, r, m, work)
 	}
 	cmd.SetOut(framed{r, kindOut})
 	cmd.SetErr(framed{r, kindErr})
@@ -118,7 +124,8 @@ func (d *decoder) member(cmd *cobra.Command, m *nebula.Model, work func(context.
 			}
 		}
 	}()
-	err = d.leader(ctx, r, m, work)
+	line := &progressLine{w: framed{r, kindLine}, stay: cmd.ErrOrStderr()}
+	err = d.leader(ctx, display.WithSink(ctx, line), line.wipe, r, m, work)
 	status := report(cmd.ErrOrStderr(), cmd, err)
 	if err := r.Send(unhurried(), launch.Frame{Kind: kindEnd}); err != nil {
 		return err
@@ -129,8 +136,11 @@ func (d *decoder) member(cmd *cobra.Command, m *nebula.Model, work func(context.
 	return exitStatus(status)
 }
 
-func (d *decoder) leader(ctx context.Context, r *launch.Rank, m *nebula.Model, work func(context.Context, *led) error) error {
-	l, err := job.Join(ctx, r, d.spec, nil)
+// leader is rank 0. What it shows while the job starts goes where starting says, which is
+// wiped.
+func (d *decoder) leader(ctx, starting context.Context, wipe func(), r *launch.Rank, m *nebula.Model, work func(context.Context, *led) error) error {
+	l, err := job.Join(starting, r, d.spec, nil)
+	wipe()
 	if err == nil {
 		threads, _ := d.threads(r.Job) // Join has asked, too
 		err = finished(ctx, work, &led{l, m, d.spec, r.Job, threads})
@@ -141,11 +151,12 @@ func (d *decoder) leader(ctx context.Context, r *launch.Rank, m *nebula.Model, w
 	return err
 }
 
-// Frames between rank 0 and the process that started it: what the one prints, that it
-// has said all, and why the other wants it to end.
+// Frames between rank 0 and the process that started it: what the one prints, the line
+// that shows its progress, that it has said all, and why the other wants it to end.
 const (
 	kindOut = launch.FirstKind + iota
 	kindErr
+	kindLine
 	kindEnd
 	kindCancel
 )
@@ -179,7 +190,7 @@ const (
 	// ranksGrace is how long ranks may take to end when asked to, once rank 0 has.
 	ranksGrace = 500 * time.Millisecond
 	// accusal is how long rank 0 may take to find out by itself that another one has
-	// failed.
+	// failed, and then to end when it is told.
 	accusal = 3 * time.Second
 )
 
@@ -192,24 +203,61 @@ func parent(cmd *cobra.Command, n int) error {
 		return err
 	}
 	defer ranks.Close(context.Background()) // again, where it was closed
-	tell := func(why error) {
-		ranks.Channel(0).Send(context.Background(), launch.Frame{Kind: kindCancel, Body: []byte(why.Error())}) // it may have gone
-	}
-	over := make(chan struct{})
-	defer context.AfterFunc(ctx, func() {
-		tell(context.Cause(ctx))
-		select {
-		case <-time.After(launch.StopTime):
-			ranks.Kill(0)
-		case <-over:
-		}
-	})()
+	o := &overseer{ranks: ranks, over: make(chan struct{})}
+	defer context.AfterFunc(ctx, func() { o.tell(context.Cause(ctx), launch.StopTime) })()
 	exits := make(chan []launch.Exit)
-	go func() { exits <- collectExits(ranks, tell) }()
-	said, relaying := relay(cmd, ranks.Channel(0), tell)
-	close(over)
+	go func() { exits <- collectExits(ranks, o.accuse) }()
+	said, relaying := o.relay(cmd)
+	close(o.over)
 	closing := ranks.Close(context.Background())
-	return verdict(cmd.ErrOrStderr(), <-exits, said, errors.Join(relaying, closing))
+	return verdict(cmd.ErrOrStderr(), <-exits, said, errors.Join(o.deaf(), relaying, closing))
+}
+
+// overseer prints what rank 0 says, and asks it to end its work.
+type overseer struct {
+	ranks *launch.Ranks
+	over  chan struct{} // closed when rank 0 has ended
+	// printing is set while something is printed: rank 0 waits for whoever reads that.
+	printing atomic.Bool
+
+	mu      sync.Mutex
+	asked   bool
+	ignored error // what rank 0 was told and took no notice of
+}
+
+// accuse tells rank 0 of something that has failed.
+func (o *overseer) accuse(why error) { o.tell(why, accusal) }
+
+// tell tells rank 0 why it is to end. One that does not in time is ended: it may have
+// been stopped, or hang.
+func (o *overseer) tell(why error, limit time.Duration) {
+	o.ranks.Channel(0).Send(context.Background(), launch.Frame{Kind: kindCancel, Body: []byte(why.Error())}) // it may have gone
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.asked {
+		return
+	}
+	o.asked = true
+	go func() {
+		for late := false; !late || o.printing.Load(); late = true {
+			select {
+			case <-time.After(limit):
+			case <-o.over:
+				return
+			}
+		}
+		o.mu.Lock()
+		o.ignored = fmt.Errorf("%w; rank 0 took no notice for %v and was ended", why, limit)
+		o.mu.Unlock()
+		o.ranks.Kill(0)
+	}()
+}
+
+// deaf is the error of a rank 0 that had to be ended.
+func (o *overseer) deaf() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.ignored
 }
 
 // collectExits notes how ranks end. When one fails and rank 0 does not notice, it is
@@ -230,26 +278,32 @@ func collectExits(ranks *launch.Ranks, tell func(error)) (list []launch.Exit) {
 
 // relay prints what rank 0 sends until it ends, and reports whether it had said all.
 // After a failure to print it tells rank 0 and goes on reading, so that it can end.
-func relay(cmd *cobra.Command, c *launch.Channel, tell func(error)) (said bool, failed error) {
+func (o *overseer) relay(cmd *cobra.Command) (said bool, failed error) {
 	for {
-		f, err := c.Recv()
+		f, err := o.ranks.Channel(0).Recv()
 		if errors.Is(err, io.EOF) {
 			return said, failed
 		}
 		if err != nil {
 			return said, errors.Join(failed, err)
 		}
+		o.printing.Store(true)
 		switch f.Kind {
 		case kindOut:
 			_, err = cmd.OutOrStdout().Write(f.Body)
 		case kindErr:
 			_, err = cmd.ErrOrStderr().Write(f.Body)
+		case kindLine:
+			if w := cmd.ErrOrStderr(); isScreen(w) {
+				_, err = w.Write(f.Body)
+			}
 		case kindEnd:
 			said = true
 		}
+		o.printing.Store(false)
 		if err != nil && failed == nil {
 			failed = err
-			tell(err)
+			o.accuse(err)
 		}
 	}
 }
@@ -263,8 +317,11 @@ func verdict(w io.Writer, exits []launch.Exit, said bool, failed error) error {
 			first = e
 		}
 	}
+	if !said && failed != nil {
+		return failed
+	}
 	if !said {
-		return errors.Join(failed, first)
+		return first
 	}
 	if first.Code != 0 {
 		for _, e := range exits {

@@ -34,8 +34,10 @@ func withProgressOf(under context.Context, cmd *cobra.Command) (ctx context.Cont
 	if w := cmd.ErrOrStderr(); isScreen(w) {
 		line.w = w
 	}
-	return display.WithSink(under, line), func() { fmt.Fprint(line.w, "\r\x1b[K") }
+	return display.WithSink(under, line), line.wipe
 }
+
+func (l *progressLine) wipe() { fmt.Fprint(l.w, "\r\x1b[K") }
 
 func (l *progressLine) Show(o display.Output) error {
 	text, _ := o.Bundle.Data["text/plain"].(string)

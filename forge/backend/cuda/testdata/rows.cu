@@ -1,4 +1,4 @@
-extern "C" __global__ void __launch_bounds__(256) exp_0(float *p0, const float *p1, int *fault, int step) {
+extern "C" __global__ void __launch_bounds__(256) exp_0(float *p0, const float *p1, int *fault, int step) { ENTER;
   for (i32 u = (i32)blockIdx.x * 256 + threadIdx.x; u < 6400; u += (i32)gridDim.x * 256) {
     i32 j0 = u / 1;
     vf t0 = load_f32(p1 + (0 + j0 * 1));
@@ -7,7 +7,7 @@ extern "C" __global__ void __launch_bounds__(256) exp_0(float *p0, const float *
   }
 }
 
-extern "C" __global__ void __launch_bounds__(128) sum_1(float *p0, const float *p1, int *fault, int step) {
+extern "C" __global__ void __launch_bounds__(128) sum_1(float *p0, const float *p1, int *fault, int step) { ENTER;
   const int lane = threadIdx.x % 32;
   for (i32 u = (i32)blockIdx.x * 4 + threadIdx.x / 32; u < 64; u += (i32)gridDim.x * 4) {
     i32 i0 = u / 1;

@@ -23,9 +23,10 @@ type Machine struct {
 }
 
 // Key names the record of a program, which is described by the shapes of its nodes. All
-// parts are safe in the name of a file.
+// parts are safe in the name of a file. Triton is no part of it: to ask for its version
+// takes seconds, and is for records that pick one of its kernels.
 func (m Machine) Key(shapes []string) string {
-	return fmt.Sprintf("cuda-%s-%s-%s", m.Arch, short(m.Device+"\x00"+m.Driver+"\x00"+m.Compiler+"\x00"+m.Triton), short(strings.Join(shapes, "\x00")))
+	return fmt.Sprintf("cuda-%s-%s-%s", m.Arch, short(m.Device+"\x00"+m.Driver+"\x00"+m.Compiler), short(strings.Join(shapes, "\x00")))
 }
 
 func short(text string) string {

@@ -113,7 +113,7 @@ func TestLookup(t *testing.T) {
 		t.Errorf("found %+v, %v", found, err)
 	}
 	other := r.Machine
-	other.Triton = "3.6.0"
+	other.Driver = "13.1"
 	if found, err := Lookup(other, shapes); found != nil || err != nil {
 		t.Errorf("found %v, %v for another machine", found, err)
 	}

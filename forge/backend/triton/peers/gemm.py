@@ -1,6 +1,6 @@
 """Times the candidates of emitted products beside torch.matmul, and compares results.
 
-    python3 gemm.py MODULE.py...     the modules that "forge kernel-source --lang triton" writes
+    python3 gemm.py MODULE.py...     what "forge kernel-source --lang triton" writes, as of the .ir files here
 
 All candidates of a product take turns, with the library among them; times are medians by
 CUDA events in microseconds. The error is the largest of a few rows against float64.

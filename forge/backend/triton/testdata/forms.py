@@ -356,7 +356,6 @@ LAUNCHES = [
         candidates=[
             dict(grid=(18, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=32, BLOCK_K=64, GROUP_M=8), num_warps=2, num_stages=4),
             dict(grid=(12, 1, 1), constants=dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=64, GROUP_M=8), num_warps=4, num_stages=4),
-            dict(grid=(6, 1, 1), constants=dict(BLOCK_M=64, BLOCK_N=32, BLOCK_K=64, GROUP_M=8), num_warps=8, num_stages=4),
             dict(grid=(6, 1, 1), constants=dict(BLOCK_M=64, BLOCK_N=32, BLOCK_K=64, GROUP_M=8), num_warps=8, num_stages=3),
             dict(grid=(6, 1, 1), constants=dict(BLOCK_M=64, BLOCK_N=32, BLOCK_K=64, GROUP_M=8), num_warps=4, num_stages=4),
         ],

@@ -422,14 +422,10 @@ LAUNCHES = [
         candidates=[
             dict(grid=(2, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=32, BLOCK_K=32, GROUP_M=8), num_warps=2, num_stages=4),
             dict(grid=(2, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=32, BLOCK_K=64, GROUP_M=8), num_warps=2, num_stages=3),
-            dict(grid=(2, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=32, BLOCK_K=32, GROUP_M=8), num_warps=2, num_stages=3),
             dict(grid=(1, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=64, BLOCK_K=16, GROUP_M=8), num_warps=4, num_stages=3),
             dict(grid=(1, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=64, BLOCK_K=16, GROUP_M=8), num_warps=4, num_stages=4),
             dict(grid=(1, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=64, BLOCK_K=32, GROUP_M=8), num_warps=4, num_stages=3),
             dict(grid=(1, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=64, BLOCK_K=64, GROUP_M=8), num_warps=4, num_stages=3),
-            dict(grid=(1, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=64, BLOCK_K=16, GROUP_M=8), num_warps=4, num_stages=2),
-            dict(grid=(1, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=64, BLOCK_K=32, GROUP_M=8), num_warps=4, num_stages=2),
-            dict(grid=(1, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=64, BLOCK_K=16, GROUP_M=8), num_warps=2, num_stages=4),
         ],
     ),
     dict(
@@ -442,8 +438,6 @@ LAUNCHES = [
             dict(grid=(2, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=32, BLOCK_K=16, GROUP_M=8), num_warps=2, num_stages=3),
             dict(grid=(1, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=64, BLOCK_K=16, GROUP_M=8), num_warps=4, num_stages=3),
             dict(grid=(1, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=64, BLOCK_K=16, GROUP_M=8), num_warps=4, num_stages=4),
-            dict(grid=(1, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=64, BLOCK_K=16, GROUP_M=8), num_warps=4, num_stages=2),
-            dict(grid=(1, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=64, BLOCK_K=16, GROUP_M=8), num_warps=2, num_stages=4),
         ],
     ),
     dict(
@@ -454,14 +448,10 @@ LAUNCHES = [
         candidates=[
             dict(grid=(2, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=32, BLOCK_K=32, GROUP_M=8), num_warps=2, num_stages=4),
             dict(grid=(2, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=32, BLOCK_K=64, GROUP_M=8), num_warps=2, num_stages=3),
-            dict(grid=(2, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=32, BLOCK_K=32, GROUP_M=8), num_warps=2, num_stages=3),
             dict(grid=(1, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=64, BLOCK_K=16, GROUP_M=8), num_warps=4, num_stages=3),
             dict(grid=(1, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=64, BLOCK_K=16, GROUP_M=8), num_warps=4, num_stages=4),
             dict(grid=(1, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=64, BLOCK_K=32, GROUP_M=8), num_warps=4, num_stages=3),
             dict(grid=(1, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=64, BLOCK_K=64, GROUP_M=8), num_warps=4, num_stages=3),
-            dict(grid=(1, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=64, BLOCK_K=16, GROUP_M=8), num_warps=4, num_stages=2),
-            dict(grid=(1, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=64, BLOCK_K=32, GROUP_M=8), num_warps=4, num_stages=2),
-            dict(grid=(1, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=64, BLOCK_K=16, GROUP_M=8), num_warps=2, num_stages=4),
         ],
     ),
     dict(
@@ -475,8 +465,6 @@ LAUNCHES = [
             dict(grid=(1, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=32, GROUP_M=8), num_warps=1, num_stages=3),
             dict(grid=(1, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=32, GROUP_M=8), num_warps=1, num_stages=4),
             dict(grid=(1, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=64, GROUP_M=8), num_warps=1, num_stages=3),
-            dict(grid=(1, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=16, GROUP_M=8), num_warps=1, num_stages=2),
-            dict(grid=(1, 1, 1), constants=dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=32, GROUP_M=8), num_warps=1, num_stages=2),
         ],
     ),
 ]

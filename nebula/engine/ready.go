@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"context"
+
+	"forgekernel/display"
+)
+
+// Ready says for which steps the programs are compiled before the engine is there:
+// those of up to so many requests, whose chunks have up to so many tokens. Other
+// programs are compiled when the first step needs them.
+type Ready struct {
+	Rows   int // 0: no program is compiled before
+	Tokens int // 0: as many as a step may have
+}
+
+// programs are those that Ready stands for, in the order in which requests come to need
+// them. One request needs a program for each size of a last chunk, with logits, and
+// without only that for the longest, of which long prompts are made; requests together
+// need decodes of several rows, short chunks side by side, and leave one another chunks
+// of any size.
+func (r Ready) programs(s sizes) []bucket {
+	if r.Rows < 1 {
+		return nil
+	}
+	c, longest := newCutter(s), s.maxTokens
+	if r.Tokens > 0 {
+		longest = min(longest, r.Tokens)
+	}
+	var list []bucket
+	for n := 1; ; n *= 2 {
+		rows := c.decodeRows(n)
+		list = append(list, bucket{rows, 1, true})
+		if rows >= min(r.Rows, s.maxRows) {
+			break
+		}
+	}
+	for size := 1; size < longest; {
+		size = c.size(min(size+1, longest))
+		for n := c.chunkRows(1, size); n <= r.Rows && n == c.chunkRows(n, size); n *= 2 {
+			list = append(list, bucket{n, size, true})
+		}
+		if size >= longChunk && (r.Rows > 1 || size >= longest && size < s.context) {
+			list = append(list, bucket{1, size, false})
+		}
+	}
+	return list
+}
+
+// makeReady compiles programs one after another, and shows how far it has come. When
+// ctx ends it returns the cause, and the caller closes the engine.
+func (l *Leader) makeReady(ctx context.Context, list []bucket) error {
+	if len(list) == 0 {
+		return nil
+	}
+	meter := display.Progress(ctx, "compiling programs", len(list))
+	for _, b := range list {
+		if err := l.prepare(ctx, []bucket{b}); err != nil {
+			meter.Fail(err)
+			return err
+		}
+		meter.Add(1)
+	}
+	meter.Done()
+	return nil
+}
