@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -30,6 +32,8 @@ func device(t testing.TB) *Backend {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.Overlap = os.Getenv("FORGE_OVERLAP") != ""
+	b.Direct, _ = strconv.Atoi(os.Getenv("FORGE_DIRECT"))
 	return b
 }
 
