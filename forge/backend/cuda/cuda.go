@@ -23,8 +23,8 @@
 // then tells the error, which so reads the same on every backend.
 //
 // Sums run in an order that depends on the program and the device alone, and errors are
-// within those that package bound allows, also in f64. A bias is where the sum of a
-// contraction begins.
+// within those that package bound allows, also in f64. A bias is added to the rounded sum
+// of a product, and is where the sums of loops begin.
 package cuda
 
 import (
