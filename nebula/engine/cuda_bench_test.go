@@ -31,7 +31,6 @@ func gpu(t testing.TB) *cuda.Backend {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Overlap = os.Getenv("FORGE_OVERLAP") != ""
 	return b
 }
 

@@ -2,8 +2,6 @@ package cuda
 
 import (
 	"fmt"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -18,8 +16,6 @@ import (
 // eachModel compiles the models of the suite.
 func eachModel(b *testing.B, f func(b *testing.B, x *Executable, in, out []*tensor.Tensor)) {
 	d := device(b)
-	d.Overlap = os.Getenv("FORGE_OVERLAP") != ""
-	d.Direct, _ = strconv.Atoi(os.Getenv("FORGE_DIRECT"))
 	for _, name := range suite.Names() {
 		b.Run(strings.ReplaceAll(name, "/", "-"), func(b *testing.B) {
 			g, err := suite.Build(name)

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 
@@ -32,8 +30,6 @@ func device(t testing.TB) *Backend {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Overlap = os.Getenv("FORGE_OVERLAP") != ""
-	b.Direct, _ = strconv.Atoi(os.Getenv("FORGE_DIRECT"))
 	return b
 }
 

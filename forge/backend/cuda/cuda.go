@@ -15,7 +15,13 @@
 //
 // The memory of a run is one piece of the device, with all values where package plan
 // puts them, and pinned memory of the host for inputs and outputs. The copies and
-// kernels of a run are captured once as a graph, so that a run is one launch.
+// kernels of a run are captured once as a graph, so that a run is one launch. A kernel
+// gets ready while the one before it ends, and asks for weights ahead of time; it touches
+// what others write only when all before are done.
+//
+// Constants are on the device once, for all programs that have them. Inputs and outputs
+// can stay there, too, which a program is then bound to ([Executable.Bind]): a run copies
+// only the others.
 //
 // Nothing runs elsewhere: a graph with a node that has no kernel yet does not compile,
 // and the error, [*Unsupported], names each of them. A kernel that finds an error of the
@@ -55,11 +61,9 @@ type Backend struct {
 	MaxBytes int64
 	// Select picks among the kernels that nodes can have; nil takes the first of each.
 	Select Selector
-	// Overlap lets a kernel get ready while the one before it runs, where the device can.
+	// Overlap lets a kernel get ready while the one before it runs, where the device can:
+	// from capability 9.0 on. [Open] sets it.
 	Overlap bool
-	// Direct is the most kernels of a run that are launched one by one and not as a
-	// graph, where nothing else is to be done.
-	Direct int
 	// Choose gives the record of tuning for a program that is described by the shapes of
 	// its nodes, nil for none; it is not asked when there is a selector.
 	Choose func(m tuning.Machine, shapes []string) *tuning.Record
@@ -153,7 +157,7 @@ func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable,
 // unit is an empty file for the device.
 func (b *Backend) unit() *unit {
 	u := newUnit(targetOf(b.Context.Device))
-	u.target.overlap, u.target.direct = b.Overlap, b.Direct
+	u.target.overlap = b.Overlap
 	if b.Select != nil {
 		u.offer(byLibrary(b.Context))
 		u.offerTriton(b.Triton)

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -33,10 +34,11 @@ func TestProfile(t *testing.T) {
 	var took time.Duration
 	ctx := backend.WithObserver(t.Context(), func(n *ir.Node, start, end time.Time) {
 		told = append(told, n.Op.Name)
-		took = end.Sub(start)
+		took += end.Sub(start)
 	})
 	for range 2 {
 		begin := time.Now()
+		took = 0
 		got, err := exe.Run(ctx, x)
 		if err != nil {
 			t.Fatal(err)
@@ -48,7 +50,7 @@ func TestProfile(t *testing.T) {
 			t.Error("results differ from those of a run without an observer")
 		}
 	}
-	if len(told) != 2 || told[0] != "matmul" {
-		t.Errorf("the observer was told of %v", told)
+	if len(told) < 2 || slices.ContainsFunc(told, func(name string) bool { return name != "matmul" }) {
+		t.Errorf("the observer was told of %v", told) // of each kernel of the product
 	}
 }

@@ -131,7 +131,16 @@ func (p *program) addNode(n *ir.Node) (kernel, reason string, err error) {
 	}
 	p.add(n, n.Op.Name, p.settle(c))
 	p.scratch, p.counters = max(p.scratch, c.scratch), max(p.counters, c.counters)
-	return c.name, cmp.Or(why, c.reason), nil
+	return c.name, cmp.Or(why, c.reason, launches(c.pieces)), nil
+}
+
+// launches tells how pieces are started.
+func launches(pieces []piece) string {
+	text := pieces[len(pieces)-1].launch.String()
+	if len(pieces) > 1 {
+		text = fmt.Sprintf("%d kernels; the last in %s", len(pieces), text)
+	}
+	return text
 }
 
 // settle gives the pieces of a choice the places of what it moves.
@@ -206,10 +215,7 @@ func (p *program) addLoops(n *ir.Node, why string) (kernel, reason string, err e
 		pieces = append(pieces, more...)
 	}
 	p.add(n, n.Op.Name, pieces)
-	reason = pieces[len(pieces)-1].launch.String()
-	if len(pieces) > 1 {
-		reason = fmt.Sprintf("%d kernels; the last in %s", len(pieces), reason)
-	}
+	reason = launches(pieces)
 	if why != "" {
 		reason += "; " + why
 	}
