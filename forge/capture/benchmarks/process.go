@@ -47,14 +47,19 @@ type process struct {
 	last int // id of a request
 }
 
-// launch starts a peer. On a GPU the compiler of PyTorch tries many kernels, and gets all
-// processors for that.
-func launch(argv []string, threads int, d Device) (*process, error) {
+// environment is that of a peer. On a GPU the compiler of PyTorch tries many kernels, and
+// gets all processors for that.
+func environment(threads int, d Device) []string {
 	env := child.Environment(threads)
 	if d == CPU {
 		env = append(env, "TORCHINDUCTOR_COMPILE_THREADS=1")
 	}
-	p, err := child.Start(argv, env)
+	return env
+}
+
+// launch starts a peer.
+func launch(argv []string, threads int, d Device) (*process, error) {
+	p, err := child.Start(argv, environment(threads, d))
 	if err != nil {
 		return nil, err
 	}
