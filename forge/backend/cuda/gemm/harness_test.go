@@ -1,6 +1,7 @@
 package gemm
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -194,7 +195,7 @@ func (b *bench) do(f func() error) {
 }
 
 func (b *bench) close() {
-	err := b.c.Do(b.t.Context(), func() error {
+	err := b.c.Do(context.Background(), func() error { // that of the test has ended
 		err := b.s.Free(b.fault)
 		for _, o := range b.operands {
 			for _, m := range o.memory {

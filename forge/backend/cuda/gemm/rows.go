@@ -103,29 +103,23 @@ func (s *Shape) rows(c rowsCut, sms int) Kernel {
 
 // rowsCuts are the candidates.
 var rowsCuts = []rowsCut{
-	{"rows_along", 4, 8, 0, 0, 3, false, 0, 3, 1},
+	{"rows_along", 4, 4, 0, 0, 3, false, 0, 4, 1},
 	{"rows_along", 4, 8, 0, 0, 2, false, 0, 3, 0.99},
-	{"rows_along", 4, 4, 0, 0, 3, false, 0, 4, 0.98},
-	{"rows_along", 4, 4, 0, 0, 5, false, 0, 4, 0.98},
-	{"rows_along", 2, 4, 0, 0, 5, false, 0, 4, 0.97},
-	{"rows_along", 2, 8, 0, 0, 4, false, 0, 3, 0.96},
-	{"rows_along", 8, 4, 0, 0, 3, false, 0, 3, 0.96},
-	{"rows_across", 0, 8, 2, 8, 8, true, 2, 2, 0.95},
-	{"rows_across", 0, 8, 2, 8, 4, true, 4, 3, 0.93},
-	{"rows_across", 0, 8, 2, 8, 8, true, 1, 2, 0.92},
-	{"rows_across", 0, 4, 2, 8, 8, true, 2, 4, 0.92},
+	{"rows_along", 4, 8, 0, 0, 3, false, 0, 3, 0.98},
+	{"rows_along", 8, 4, 0, 0, 3, false, 0, 3, 0.97},
+	{"rows_along", 2, 4, 0, 0, 5, false, 0, 4, 0.9},
+	{"rows_across", 0, 4, 2, 8, 8, true, 2, 4, 0.97},
+	{"rows_across", 0, 8, 2, 8, 8, true, 1, 2, 0.95},
+	{"rows_across", 0, 8, 2, 8, 4, true, 4, 3, 0.94},
 	{"rows_across", 0, 4, 2, 4, 8, true, 2, 4, 0.9},
-	{"rows_across", 0, 8, 2, 4, 8, true, 1, 2, 0.9},
-	{"rows_across", 0, 8, 2, 8, 8, false, 2, 2, 0.9},
-	{"rows_across", 0, 8, 2, 8, 8, false, 1, 2, 0.9},
-	{"rows_across", 0, 4, 2, 8, 8, false, 4, 4, 0.9},
+	{"rows_across", 0, 8, 2, 4, 8, true, 1, 2, 0.88},
+	{"rows_across", 0, 8, 2, 8, 8, true, 2, 2, 0.88},
+	{"rows_across", 0, 8, 2, 8, 8, false, 2, 2, 0.92},
+	{"rows_across", 0, 4, 2, 8, 8, false, 4, 4, 0.91},
 	{"rows_across", 0, 8, 2, 32, 8, false, 2, 2, 0.9},
 	{"rows_mma", 16, 8, 4, 0, 0, false, 0, 2, 0.85},
 	{"rows_mma", 16, 4, 4, 0, 0, false, 0, 4, 0.83},
-	{"rows_mma", 64, 8, 2, 0, 0, true, 2, 2, 0.87},
-	{"rows_mma", 64, 8, 4, 0, 0, true, 2, 1, 0.86},
-	{"rows_mma", 64, 8, 2, 0, 0, false, 2, 2, 0.85},
-	{"rows_mma", 64, 8, 4, 0, 0, false, 2, 1, 0.83},
+	{"rows_mma", 64, 8, 2, 0, 0, false, 2, 2, 0.65},
 }
 
 // The most rows that stream B past them: in f32, and by the tensor cores.
@@ -181,6 +175,7 @@ func (s *Shape) rowsGuesses(t Target) []guess {
 		}
 		if c.function != "rows_mma" { // which multiplies all rows in the time of one
 			time *= 1 + 0.2*float64(s.M-1)
+			time += 0.2 * float64((s.M-1)*slices)
 		}
 		list = append(list, guess{time, func() Kernel { return s.rows(c, t.SMs) }})
 	}

@@ -59,7 +59,12 @@ template <class P> INLINE void direct(const P &p, typename P::Out *o, const type
   };
   load_b(warp * 4);
   if (P::enters) ENTER;
-  for (int k0 = warp * 4; k0 < P::K;) {
+  /* The number of passes is known, so that loads of one may come before the sums of another. */
+  constexpr int pass = W * 4 * U, passes = (P::K + pass - 1) / pass;
+#pragma unroll(passes < 4 ? passes : 4)
+  for (int i = 0; i < passes; i++) {
+    const int k0 = warp * 4 + i * pass;
+    if (i > 0) load_b(k0);
 #pragma unroll
     for (int u = 0; u < U; u++) x[u].template load<P::M % BM == 0 ? 0 : P::M>(a, k0 + u * W * 4, P::K, row + top, LM * UM, P::a_k, P::a_m);
 #pragma unroll
@@ -70,7 +75,6 @@ template <class P> INLINE void direct(const P &p, typename P::Out *o, const type
         for (int i = 0; i < TM; i++)
 #pragma unroll
           for (int j = 0; j < TN; j++) sum[i][j] = __fmaf_rn(x[u].at[i][q], y[u].at[j][q], sum[i][j]);
-    if ((k0 += W * 4 * U) < P::K) load_b(k0);
   }
 #pragma unroll
   for (int i = 0; i < TM; i++)
