@@ -57,7 +57,7 @@ func shapes() map[string]Shape {
 	prefill.Causal = true
 	return map[string]Shape{
 		"prefill": prefill,
-		"causal": causal, "odd": odd, "strict": strict, "single": single, "chunk": chunk, "widened": widened, "small": small,
+		"causal":  causal, "odd": odd, "strict": strict, "single": single, "chunk": chunk, "widened": widened, "small": small,
 		"steps": pagedShape(tensor.F32, 1, 4, 2, 1, 256, 64),
 	}
 }
