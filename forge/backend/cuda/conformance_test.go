@@ -68,7 +68,7 @@ const batchSize = 40
 func compileAhead(t *testing.T, b *Backend, o *ir.Op) map[string]prepared {
 	ready := make(map[string]prepared)
 	var wg sync.WaitGroup
-	target := targetOf(b.Context.Device)
+	target := b.unit().target
 	u, cubin, count := newUnit(target), new([]byte), 0
 	flush := func() {
 		s, at := u.source(), cubin

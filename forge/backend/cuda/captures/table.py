@@ -17,7 +17,7 @@ def micro(seconds):
 def suite(path):
     """Medians of a capture of the suite, and how much quicker than the peers."""
     with open(path, encoding="utf-8") as f:
-        capture = json.load(f)
+        capture = json.load(f)["capture"]
     print(f"{os.path.basename(path)}: µs by the host's clock (device), commit {capture['environment']['commit']}")
     for w in capture["workloads"]:
         times, text = {}, ""
