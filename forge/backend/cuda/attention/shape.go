@@ -5,7 +5,8 @@
 // There are these:
 //
 //   - flash, for many queries in half precision: both products on tensor cores, with the
-//     softmax between them in registers.
+//     softmax between them in registers. On sm_90a the products are wide ones, and four
+//     warps of a block only bring keys and values.
 //   - decode, for few queries in half precision: keys and values go from memory to
 //     registers, and the keys of a row are shared by blocks.
 //   - lanes, for many queries of every type and any number of channels that fit.
