@@ -159,7 +159,7 @@ func TestTuneByNone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.View(t.Context(), "tune"); err == nil || err.Error() != "the backend interp has no schedules to tune; auto, tiered and cpu have" {
+	if _, err := p.View(t.Context(), "tune"); err == nil || err.Error() != "the backend interp has no schedules to tune; auto, tiered and cpu have, and cuda has kernels to choose" {
 		t.Errorf("got error %v", err)
 	}
 }

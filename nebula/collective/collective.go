@@ -10,8 +10,8 @@
 //   - a stream, whose bytes two goroutines carry between it and a ring ([Over]).
 //
 // A waiting rank first looks at the ring for two microseconds, then for a millisecond
-// as often as nobody else wants its processor, and then sleeps. A stream is not
-// waited for in this way.
+// as often as nobody else wants its processor, and then sleeps; where somebody does,
+// it sleeps earlier. A stream is not waited for in this way.
 //
 // # Order and agreement
 //

@@ -31,6 +31,7 @@ type group struct {
 	ctx      context.Context
 	begun    time.Time
 	waited   time.Duration
+	crowded  time.Time // until when it does not give way while it waits, but sleeps
 	timer    *time.Timer
 	combiner *combiner
 	sources  [][]byte

@@ -20,10 +20,14 @@ const grace = 100 * time.Millisecond
 // call. Then it looks whenever nobody else wants its processor, as long as they may
 // differ in the work between two calls, for a rank that sleeps takes longer to wake
 // than most calls take; and ranks that work by turns look to the operating system like
-// one that works, which it leaves on one processor. After that it sleeps.
+// one that works, which it leaves on one processor. After that it sleeps. Where somebody
+// does want the processor it sleeps at once, for a while: who gives way so often gets
+// it back later than who sleeps.
 const (
-	look = 2 * time.Microsecond
-	poll = time.Millisecond
+	look    = 2 * time.Microsecond
+	poll    = time.Millisecond
+	crowd   = 100 * time.Microsecond // it is somebody else who has had the processor so long
+	retreat = 100 * time.Millisecond
 )
 
 // alert looks at a position until it moves or the time for that is over.
@@ -36,11 +40,20 @@ func (g *group) alert(l *link, p *side, seen uint32, begun time.Time) bool {
 			break
 		}
 	}
-	for l.yield != nil && time.Since(begun) < poll {
+	if l.yield == nil || begun.Before(g.crowded) {
+		return false
+	}
+	for last := time.Since(begun); last < poll; {
 		if p.position.Load() != seen {
 			return true
 		}
 		l.yield()
+		now := time.Since(begun)
+		if now-last > crowd {
+			g.crowded = begun.Add(now + retreat)
+			break
+		}
+		last = now
 	}
 	return p.position.Load() != seen
 }

@@ -31,6 +31,7 @@ func gpu(t testing.TB) *cuda.Backend {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.Overlap = os.Getenv("FORGE_OVERLAP") != ""
 	return b
 }
 

@@ -246,7 +246,7 @@ func TestDecodeFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := interp.New().Compile(t.Context(), parse(t, source))
+	other, err := interp.New().Compile(t.Context(), exe.Graph()) // in the order of the plan
 	if err != nil {
 		t.Fatal(err)
 	}

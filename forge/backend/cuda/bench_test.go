@@ -3,6 +3,7 @@ package cuda
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,6 +19,7 @@ import (
 func eachModel(b *testing.B, f func(b *testing.B, x *Executable, in, out []*tensor.Tensor)) {
 	d := device(b)
 	d.Overlap = os.Getenv("FORGE_OVERLAP") != ""
+	d.Direct, _ = strconv.Atoi(os.Getenv("FORGE_DIRECT"))
 	for _, name := range suite.Names() {
 		b.Run(strings.ReplaceAll(name, "/", "-"), func(b *testing.B) {
 			g, err := suite.Build(name)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -30,6 +32,8 @@ func device(t testing.TB) *Backend {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.Overlap = os.Getenv("FORGE_OVERLAP") != ""
+	b.Direct, _ = strconv.Atoi(os.Getenv("FORGE_DIRECT"))
 	return b
 }
 
@@ -64,7 +68,7 @@ const batchSize = 40
 func compileAhead(t *testing.T, b *Backend, o *ir.Op) map[string]prepared {
 	ready := make(map[string]prepared)
 	var wg sync.WaitGroup
-	target := targetOf(b.Context.Device)
+	target := b.unit().target
 	u, cubin, count := newUnit(target), new([]byte), 0
 	flush := func() {
 		s, at := u.source(), cubin

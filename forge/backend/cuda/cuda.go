@@ -23,8 +23,8 @@
 // then tells the error, which so reads the same on every backend.
 //
 // Sums run in an order that depends on the program and the device alone, and errors are
-// within those that package bound allows, also in f64. A bias is where the sum of a
-// contraction begins.
+// within those that package bound allows, also in f64. A bias is added to the rounded sum
+// of a product, and is where the sums of loops begin.
 package cuda
 
 import (
@@ -57,6 +57,9 @@ type Backend struct {
 	Select Selector
 	// Overlap lets a kernel get ready while the one before it runs, where the device can.
 	Overlap bool
+	// Direct is the most kernels of a run that are launched one by one and not as a
+	// graph, where nothing else is to be done.
+	Direct int
 	// Choose gives the record of tuning for a program that is described by the shapes of
 	// its nodes, nil for none; it is not asked when there is a selector.
 	Choose func(m tuning.Machine, shapes []string) *tuning.Record
@@ -150,7 +153,7 @@ func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable,
 // unit is an empty file for the device.
 func (b *Backend) unit() *unit {
 	u := newUnit(targetOf(b.Context.Device))
-	u.target.overlap = b.Overlap
+	u.target.overlap, u.target.direct = b.Overlap, b.Direct
 	if b.Select != nil {
 		u.offer(byLibrary(b.Context))
 		u.offerTriton(b.Triton)

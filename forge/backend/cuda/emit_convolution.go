@@ -13,8 +13,8 @@ import (
 const (
 	convolutionChannels = 8
 	convolutionPixels   = 4
-	// convolutionTaps are the taps of all channels that a block keeps at a time.
-	convolutionTaps = 64
+	// convolutionInputs are the input channels of which a block keeps a tap at a time.
+	convolutionInputs = 64
 )
 
 // convolutionEmitter writes a convolution. Its variables are i0 for the image and those
@@ -27,8 +27,8 @@ type convolutionEmitter struct {
 	computed         tensor.DType
 }
 
-// convolution writes a block of threads for pixels of a group of channels. Sums run in
-// order.
+// convolution writes a block of threads for pixels of a group of channels. Sums run over
+// the input channels of one tap after another.
 func (e *emitter) convolution(name string) launch {
 	c := e.kernel.Convolution
 	x := &convolutionEmitter{emitter: e, c: c, computed: computed(c.Elem), form: forms[computed(c.Elem)]}
@@ -37,16 +37,19 @@ func (e *emitter) convolution(name string) launch {
 	blocks := func() int {
 		return c.Images * c.Groups * ceil(c.Outputs, x.channels) * ceil(points, x.pixels*blockThreads)
 	}
-	for x.pixels = convolutionPixels; x.pixels > 1 && (blocks() < 2*fewBlocks || points < x.pixels*blockThreads/2); x.pixels /= 2 {
+	for x.pixels = convolutionPixels; x.pixels > 1 && (blocks() < fewBlocks || points < x.pixels*blockThreads/2); x.pixels /= 2 {
 	}
 	for x.channels > 1 && blocks() < fewBlocks {
 		x.channels /= 2
 	}
+	if convolutionSmall(c, e.kernel) {
+		e.index = "i32"
+	}
 	e.begin(name, blockThreads)
 	defer e.close()
 	count := blocks()
-	e.line("__shared__ %s w[%d][%d];", x.form.elem, convolutionTaps, x.channels)
-	e.open("for (i64 u = blockIdx.x; u < %dll; u += gridDim.x)", count)
+	e.line("__shared__ alignas(16) %s w[%d][%d];", x.form.elem, convolutionInputs, x.channels)
+	e.open("for (%s u = blockIdx.x; u < %d; u += gridDim.x)", e.index, count)
 	e.coordinates("u", []string{"i0", "group", "top", "left"},
 		[]int{c.Images, c.Groups, ceil(c.Outputs, x.channels), ceil(points, x.pixels*blockThreads)})
 	e.line("int row[%d], column[%d];", x.pixels, x.pixels)
@@ -56,6 +59,16 @@ func (e *emitter) convolution(name string) launch {
 	x.finish()
 	e.close()
 	return flat(min(maxBlocks, max(1, count)), blockThreads)
+}
+
+// convolutionSmall reports whether all elements of a convolution can be counted in 32 bits.
+func convolutionSmall(c *loop.Convolution, k *loop.Kernel) bool {
+	for _, a := range []loop.Access{c.X, c.W, c.Out} {
+		if k.Params[a.Param].Elements() > maxSmall {
+			return false
+		}
+	}
+	return true
 }
 
 // fewBlocks are about as many as the largest devices have multiprocessors.
@@ -100,42 +113,49 @@ func (x *convolutionEmitter) start() {
 	})
 }
 
-// taps adds the products, some taps at a time.
+// taps adds the products of one tap after another, of some input channels at a time.
 func (x *convolutionEmitter) taps() {
 	c := x.c
-	all := c.Inputs * c.V.Taps * c.H.Taps
-	steps := func(k, to string) { // the channel, row and column of a tap
-		x.line("const int in%s = %s / %d, v%s = %s / %d %% %d, h%s = %s %% %d;", to, k, c.V.Taps*c.H.Taps, to, k, c.H.Taps, c.V.Taps, to, k, c.H.Taps)
-	}
-	x.open("for (int first = 0; first < %d; first += %d)", all, convolutionTaps)
-	x.line("__syncthreads();")
-	x.open("for (int t = threadIdx.x; t < %d; t += %d)", convolutionTaps*x.channels, blockThreads)
-	x.line("const int k = first + t / %d, q = t %% %d;", x.channels, x.channels)
-	steps("k", "")
-	x.line("const bool there = k < %d && top * %d + q < %d;", all, x.channels, c.Outputs)
-	w := []string{fmt.Sprintf("(group * %d + top * %d + q)", c.Outputs, x.channels), "in", "v", "h"}
-	x.line("w[t / %d][q] = there ? lane0_%v(load_%s(p%d + (%s))) : 0;", x.channels, x.computed, x.memory(&c.W), c.W.Param, x.affine(w, c.W.Offset, c.W.Strides))
-	x.close()
-	x.line("__syncthreads();")
-	x.open("for (int t = 0; t < %d && first + t < %d; t++)", convolutionTaps, all)
-	x.line("const int k = first + t;")
-	steps("k", "")
+	x.open("for (int v = 0; v < %d; v++)", c.V.Taps)
+	x.open("for (int h = 0; h < %d; h++)", c.H.Taps)
+	x.line("bool there[%d];", x.pixels)
+	x.line("%s at[%d];", x.index, x.pixels)
 	x.line("_Pragma(\"unroll\")")
 	x.open("for (int p = 0; p < %d; p++)", x.pixels)
 	x.line("const int y = row[p] * %d + v * %d - %d, z = column[p] * %d + h * %d - %d;", c.V.Stride, c.V.Dilation, c.V.Before, c.H.Stride, c.H.Dilation, c.H.Before)
-	x.line("const bool in_image = row[p] < %d && inside(y, %d) && inside(z, %d);", c.V.Out, c.V.In, c.H.In)
-	x.line("if (!in_image) continue;")
-	pixel := []string{"i0", fmt.Sprintf("(group * %d + in)", c.Inputs), "y", "z"}
-	x.line("const %s a = load_%s(p%d + (%s));", x.form.value, x.memory(&c.X), c.X.Param, x.affine(pixel, c.X.Offset, c.X.Strides))
+	x.line("there[p] = row[p] < %d && inside(y, %d) && inside(z, %d);", c.V.Out, c.V.In, c.H.In)
+	x.line("at[p] = %s;", x.affine([]string{"i0", fmt.Sprintf("group * %d", c.Inputs), "y", "z"}, c.X.Offset, c.X.Strides))
+	x.close()
+	x.open("for (int first = 0; first < %d; first += %d)", c.Inputs, convolutionInputs)
+	x.weights()
+	x.line("_Pragma(\"unroll 4\")")
+	x.open("for (int t = 0; t < %d && first + t < %d; t++)", convolutionInputs, c.Inputs)
+	x.line("_Pragma(\"unroll\")")
+	x.open("for (int p = 0; p < %d; p++)", x.pixels)
+	x.line("if (!there[p]) continue;")
+	x.line("const %s a = load_%s(p%d + at[p] + (first + t) * %d);", x.form.value, x.memory(&c.X), c.X.Param, c.X.Strides[1])
 	fused := "fma_(a, set(w[t][q]), sum[p][q])"
 	if x.computed == tensor.F64 {
 		fused = "set_f64(__fma_rn(lane0_f64(a), w[t][q], lane0_f64(sum[p][q])))"
 	}
 	x.line("_Pragma(\"unroll\")")
 	x.line("for (int q = 0; q < %d; q++) sum[p][q] = %s;", x.channels, fused)
+	for range 5 {
+		x.close()
+	}
+}
+
+// weights brings those of one tap to shared memory.
+func (x *convolutionEmitter) weights() {
+	c := x.c
+	x.line("__syncthreads();")
+	x.open("for (int t = threadIdx.x; t < %d; t += %d)", convolutionInputs*x.channels, blockThreads)
+	x.line("const int in = first + t / %d, q = t %% %d;", x.channels, x.channels)
+	x.line("const bool known = in < %d && top * %d + q < %d;", c.Inputs, x.channels, c.Outputs)
+	w := []string{fmt.Sprintf("(group * %d + top * %d + q)", c.Outputs, x.channels), "in", "v", "h"}
+	x.line("w[t / %d][q] = known ? lane0_%v(load_%s(p%d + (%s))) : 0;", x.channels, x.computed, x.memory(&c.W), c.W.Param, x.affine(w, c.W.Offset, c.W.Strides))
 	x.close()
-	x.close()
-	x.close()
+	x.line("__syncthreads();")
 }
 
 // finish stores the epilogues of the sums.

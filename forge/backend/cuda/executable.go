@@ -250,7 +250,7 @@ func (x *Executable) launch(ctx context.Context, f *frame) error {
 	}
 	over := false
 	err := x.device.c.Do(ctx, func() (err error) {
-		if err = f.graph.Launch(f.stream); err == nil {
+		if err = f.start(); err == nil {
 			over, err = f.stream.Spin(ctx)
 		}
 		return err

@@ -20,8 +20,9 @@ type frame struct {
 	host    *driver.Host   // what comes and goes, where it is on the device; then the word of faults
 	buffers []uint64       // the addresses, 0 for what has no elements
 	graph   *driver.Graph
-	laps    *laps         // nil until there is an observer
-	apart   planned.Frame // for checks
+	kernels []*driver.Work // in place of the graph; see direct
+	laps    *laps          // nil until there is an observer
+	apart   planned.Frame  // for checks
 }
 
 // noFault is the word of faults before a run: no step has this number.
@@ -57,8 +58,22 @@ func (x *Executable) prepare(ctx context.Context, f *frame) (err error) {
 	if err := f.stream.Synchronize(); err != nil {
 		return err
 	}
+	f.kernels = x.direct(f)
 	f.graph, err = f.stream.Capture(func() error { return x.work(ctx, f, nil) })
 	return err
+}
+
+// start puts a run into the stream.
+func (f *frame) start() error {
+	if f.kernels == nil {
+		return f.graph.Launch(f.stream)
+	}
+	for _, k := range f.kernels {
+		if err := k.Start(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // locate is where a buffer is on the device.
@@ -159,21 +174,56 @@ func (s *step) waits() bool { return s.call == nil && s.machine == nil }
 // put puts one step into the stream. It may begin early where the one before is a kernel
 // that waits, too, and so ends after all before it.
 func (x *Executable) put(ctx context.Context, f *frame, i int, early bool) error {
+	words := x.words(f, i)
+	if call := x.steps[i].call; call != nil {
+		return call(ctx, f.stream, words)
+	}
+	return x.ready(f, i, words, early).Start()
+}
+
+// words are the arguments of a step.
+func (x *Executable) words(f *frame, i int) []uint64 {
 	s := &x.steps[i]
 	words := make([]uint64, 0, len(s.args)+2)
 	for _, at := range s.args {
 		words = append(words, f.address(at))
 	}
-	if s.call != nil {
-		return s.call(ctx, f.stream, words)
+	fault := f.host.Address() + uint64(f.end)
+	switch {
+	case s.call != nil:
+		return words
+	case s.machine != nil:
+		return s.machine.arguments(words, fault, uint64(i))
 	}
-	if fault := f.host.Address() + uint64(f.end); s.machine != nil {
-		words = s.machine.arguments(words, fault, uint64(i))
-	} else {
-		words = append(words, fault, uint64(i))
-	}
+	return append(words, fault, uint64(i))
+}
+
+// ready is the launch of the kernel of a step on addresses.
+func (x *Executable) ready(f *frame, i int, words []uint64, early bool) *driver.Work {
+	s := &x.steps[i]
 	grid := driver.Grid{Blocks: s.grid, Threads: s.threads, Shared: uint32(s.shared), Early: early && s.waits()}
-	return f.stream.Launch(x.device.functions[i], grid, driver.NewArguments(words...))
+	return f.stream.Prepare(x.device.functions[i], grid, driver.NewArguments(words...))
+}
+
+// direct are the launches of a run that is nothing but a few kernels, which come sooner
+// one by one than as a graph; nil for other runs.
+func (x *Executable) direct(f *frame) []*driver.Work {
+	if f.in > 0 || f.out < f.end || len(x.steps) > x.unit.target.direct {
+		return nil
+	}
+	for i := range x.Buffers {
+		if b := &x.Buffers[i]; b.Updated && (f.holder(b) == nil || f.inputs[b.Input] != f.holder(b)) {
+			return nil
+		}
+	}
+	var list []*driver.Work
+	for i := range x.steps {
+		if !x.steps[i].waits() {
+			return nil
+		}
+		list = append(list, x.ready(f, i, x.words(f, i), i > 0 && x.unit.target.early()))
+	}
+	return list
 }
 
 func (f *frame) setFault(step uint32) {

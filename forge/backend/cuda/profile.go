@@ -111,7 +111,7 @@ func (x *Executable) timed(ctx context.Context, f *frame) (took time.Duration, e
 		if end, err = c.NewEvent(true); err != nil {
 			return err
 		}
-		return errors.Join(f.stream.Record(start), f.graph.Launch(f.stream), f.stream.Record(end))
+		return errors.Join(f.stream.Record(start), f.start(), f.stream.Record(end))
 	})
 	if err == nil {
 		err = f.stream.Wait(ctx)

@@ -14,6 +14,7 @@ type target struct {
 	sms        int  // streaming multiprocessors
 	shared     int  // bytes of shared memory that a block may ask for
 	overlap    bool // a kernel may get ready while the one before it runs
+	direct     int  // kernels of a run that is launched without a graph, at most
 }
 
 // targetOf is that of a device.

@@ -13,7 +13,7 @@ type unit struct {
 	target   target
 	text     strings.Builder
 	known    map[string]string // the names of kernels, by text
-	texts    map[string]string // what stands in the file, by name
+	texts    map[string]string // of kernels as the file has them, by name
 	shared   map[string]bool   // blocks that are there
 	specific bool              // it has instructions of one architecture alone
 	// beside offers more ways to run nodes, none of which is ever the default.

@@ -70,8 +70,16 @@ func (e *emitter) locate(a *loop.Access) (at, condition string) {
 	}
 	// An address has the shape of its condition.
 	plain := &loop.Access{Strides: a.Strides, Gathers: a.Gathers}
-	if r, c := e.spans(plain.Varies); r != rows || c != columns {
-		index += " + 0 * " + map[bool]string{true: "row", false: "column"}[r != rows]
+	r, c := e.spans(plain.Varies)
+	if r != rows {
+		index += " + 0 * row"
+	}
+	switch {
+	case c == columns:
+	case e.flat != nil:
+		index += " + 0 * offset"
+	default:
+		index += " + 0 * column"
 	}
 	return e.out.Arguments[a.Param].Name + " + " + strings.TrimPrefix(index, "0 + "), condition
 }

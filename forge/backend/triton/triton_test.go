@@ -51,8 +51,9 @@ func source(t *testing.T, g *ir.Graph) *Module {
 }
 
 // forms has a kernel of each form: rows in one block and in passes, folds across rows,
-// half precision, an index that may be wrong, conditions, and a batch of products.
-const forms = `graph forms(%x: f32[64,100], %long: f16[3,40000], %tall: f32[500,80], %ids: i64[7], %a: bf16[2,3,40,64], %b: bf16[2,3,64,24]) {
+// half precision, an index that may be wrong, conditions, also where an address is the
+// same everywhere, and a batch of products.
+const forms = `graph forms(%x: f32[64,100], %long: f16[3,40000], %tall: f32[500,80], %ids: i64[7], %a: bf16[2,3,40,64], %b: bf16[2,3,64,24], %one: f32[1,1]) {
   %0: f32[64,100] = softmax %x {axis = 1}
   %1: f16[3,40000] = softmax %long {axis = 1}
   %2: f32[80] = sum %tall {axes = [0]}
@@ -61,7 +62,8 @@ const forms = `graph forms(%x: f32[64,100], %long: f16[3,40000], %tall: f32[500,
   %5: bf16[2,3,40,24] = matmul %a, %b {act = "silu"}
   %6: i64[64] = argmax %x {axis = 1, keepdims = false}
   %7: f32[64,100] = maximum %x, %0
-  return %0, %1, %2, %3, %4, %5, %6, %7
+  %8: f32[3,9] = pad %one {high = [1, 4], low = [1, 4], value = 1.0}
+  return %0, %1, %2, %3, %4, %5, %6, %7, %8
 }`
 
 // TestModules compares modules with testdata.

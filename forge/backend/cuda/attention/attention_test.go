@@ -3,6 +3,7 @@ package attention
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -52,8 +53,11 @@ func shapes() map[string]Shape {
 	widened.Widened = true
 	small := pagedShape(tensor.F16, 2, 8, 4, 3, 256, 64)
 	small.Cache.Table.Block, small.Cache.Table.DType, small.K, small.V = 4, tensor.I64, dense(4, 4, 64), dense(4, 4, 64)
+	prefill := plain(tensor.BF16, 1, 32, 32, 4096, 4096, 128)
+	prefill.Causal = true
 	return map[string]Shape{
-		"causal": causal, "odd": odd, "strict": strict, "single": single, "chunk": chunk, "widened": widened, "small": small,
+		"prefill": prefill,
+		"causal":  causal, "odd": odd, "strict": strict, "single": single, "chunk": chunk, "widened": widened, "small": small,
 		"steps": pagedShape(tensor.F32, 1, 4, 2, 1, 256, 64),
 	}
 }
@@ -66,10 +70,13 @@ func TestCandidates(t *testing.T) {
 		d     Device
 		want  []string
 	}{
-		{"causal", hopper, []string{"flash attention, wgmma, 128 rows by 128 keys", "attention row by row, keys split 8 ways"}},
+		{"causal", hopper, []string{"flash attention, 2 warps with 32 rows by 64 keys", "attention row by row, keys split 8 ways"}},
 		{"causal", turing, []string{"attention of 16 rows by 32 keys", "attention row by row, keys split 8 ways"}},
-		{"odd", hopper, []string{"flash attention, 4 warps with 128 rows by 64 keys", "attention row by row, keys split 4 ways"}},
+		{"odd", hopper, []string{"flash attention, 2 warps with 32 rows by 64 keys", "attention row by row, keys split 4 ways"}},
 		{"strict", hopper, []string{"attention of 16 rows by 32 keys", "attention row by row, keys split 1 ways"}},
+		{"prefill", hopper, []string{"flash attention, wgmma, 128 rows by 128 keys", "attention row by row, keys split 8 ways"}},
+		{"prefill", Device{80, 108, 163 << 10}, []string{"flash attention, 4 warps with 128 rows by 64 keys", "attention row by row, keys split 8 ways"}},
+		{"chunk", hopper, []string{"flash attention, wgmma, 128 rows by 128 keys", "attention row by row, keys split 8 ways"}},
 		{"single", hopper, []string{"attention of 16 rows by 32 keys", "attention row by row, keys split 4 ways"}},
 		{"widened", hopper, []string{"attention of 4 rows, keys split 33 ways", "attention row by row, keys split 64 ways"}},
 		{"steps", hopper, []string{"attention row by row, keys split 8 ways", "attention row by row, keys split 8 ways"}},
@@ -90,7 +97,8 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// TestCompile compiles every candidate of each kind of shape for every architecture.
+// TestCompile compiles every candidate of each kind of shape for the architectures that
+// differ in instructions, and with FORGE_CONFORMANCE=full for all.
 func TestCompile(t *testing.T) {
 	c, err := nvrtc.Open()
 	if missing := (*library.Missing)(nil); errors.As(err, &missing) {
@@ -99,7 +107,11 @@ func TestCompile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, arch := range nvrtc.Architectures {
+	architectures := []string{"sm_75", "sm_80", "sm_90a"}
+	if os.Getenv("FORGE_CONFORMANCE") == "full" {
+		architectures = nvrtc.Architectures
+	}
+	for _, arch := range architectures {
 		t.Run(arch, func(t *testing.T) {
 			var capability int
 			if _, err := fmt.Sscanf(arch, "sm_%d", &capability); err != nil {

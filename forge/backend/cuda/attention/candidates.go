@@ -1,7 +1,9 @@
 package attention
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"forgekernel/forge/tensor"
@@ -62,18 +64,7 @@ func Candidates(s Shape, d Device) ([]Kernel, error) {
 		if k, ok := s.decodeKernel(d); ok {
 			list = append(list, k)
 		}
-		if d.Capability == 90 {
-			for _, t := range wideTiles {
-				if k, ok := s.wideKernel(d, t); ok {
-					list = append(list, k)
-				}
-			}
-		}
-		for _, t := range flashTiles {
-			if k, ok := s.flashKernel(d, t); ok {
-				list = append(list, k)
-			}
-		}
+		list = append(list, s.flashKernels(d)...)
 	}
 	for _, own := range []int{8, 4} {
 		if k, ok := s.lanesKernel(d, own); ok {
@@ -90,11 +81,46 @@ func Candidates(s Shape, d Device) ([]Kernel, error) {
 	return list, nil
 }
 
-// flashTile is how a block of flash divides its work.
-type flashTile struct{ warps, tiles, columns, blocks int }
+// flashKernels are those of flash, the one first that should be the fastest: as fast as it
+// is on a busy device, times the part of the multiprocessors that its blocks keep busy.
+func (s *Shape) flashKernels(d Device) []Kernel {
+	type scored struct {
+		Kernel
+		score float64
+	}
+	var list []scored
+	add := func(k Kernel, ok bool, rate float64) {
+		if ok {
+			blocks := float64(k.Grid[0] * k.Grid[1] * k.Grid[2])
+			list = append(list, scored{k, rate * min(1, blocks/float64(d.SMs))})
+		}
+	}
+	if d.Capability == 90 {
+		for _, t := range wideTiles {
+			k, ok := s.wideKernel(d, t)
+			add(k, ok, t.rate)
+		}
+	}
+	for _, t := range flashTiles {
+		k, ok := s.flashKernel(d, t)
+		add(k, ok, t.rate)
+	}
+	slices.SortStableFunc(list, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
+	kernels := make([]Kernel, len(list))
+	for i, k := range list {
+		kernels[i] = k.Kernel
+	}
+	return kernels
+}
 
-// flashTiles are the candidates; the first that fits is the default.
-var flashTiles = []flashTile{{4, 2, 64, 2}, {4, 1, 64, 2}, {4, 1, 32, 2}}
+// flashTile is how a block of flash divides its work, and how fast that is on an H200,
+// relative to the fastest.
+type flashTile struct {
+	warps, tiles, columns, blocks int
+	rate                          float64
+}
+
+var flashTiles = []flashTile{{4, 2, 64, 2, 0.7}, {4, 1, 64, 2, 0.63}, {2, 1, 64, 2, 0.4}}
 
 // flashKernel is flash where its rows fit in shared memory and its sums in registers.
 func (s *Shape) flashKernel(d Device, t flashTile) (Kernel, bool) {
@@ -118,9 +144,12 @@ func (s *Shape) flashKernel(d Device, t flashTile) (Kernel, bool) {
 }
 
 // wideTile is how a block of flash with wide products divides its work: groups of 64 rows.
-type wideTile struct{ groups, columns int }
+type wideTile struct {
+	groups, columns int
+	rate            float64
+}
 
-var wideTiles = []wideTile{{2, 128}, {2, 96}, {2, 80}, {2, 64}, {3, 64}, {1, 128}}
+var wideTiles = []wideTile{{2, 128, 1}, {3, 64, 0.97}, {2, 64, 0.95}, {1, 128, 0.69}}
 
 // wideKernel is flash with the products of sm_90a, for 64 or 128 channels.
 func (s *Shape) wideKernel(d Device, t wideTile) (Kernel, bool) {
@@ -157,10 +186,13 @@ func (s *Shape) decodeKernel(d Device) (Kernel, bool) {
 		Shared: []string{common, mma, tile, split, decode},
 		Text:   s.kernel(32*splitWarps, 2, fmt.Sprintf("attention::decode<@kernel@_shape, %d>::run(p, scratch, counters);", splitWarps)),
 		Grid:   [3]uint32{uint32(splits), uint32(blocks), uint32(s.Batches)}, Threads: [3]uint32{32 * splitWarps, 1, 1},
-		Scratch:  int64(splits*blocks*s.Batches) * int64(decodeRows*(s.E+2)) * 4,
+		Scratch:  int64(splits*blocks*s.Batches) * s.words(decodeRows) * 4,
 		Counters: int64(blocks*s.Batches) * 4,
 	}, true
 }
+
+// words is row_words of source/split.cu.
+func (s *Shape) words(rows int) int64 { return int64((rows*(s.E+2) + 3) / 4 * 4) }
 
 // maxSplits is that of source/split.cu.
 const maxSplits = 64
@@ -223,7 +255,7 @@ func (s *Shape) rowsKernel(d Device) (Kernel, error) {
 		Shared: []string{common, split},
 		Text:   s.kernel(32*warps, 1, fmt.Sprintf("attention::by_row<@kernel@_shape, %d>::run(p, scratch, counters);", warps)),
 		Grid:   [3]uint32{uint32(min(rows, maxGrid)), uint32(splits), 1}, Threads: [3]uint32{uint32(32 * warps), 1, 1},
-		Scratch:  int64(rows*splits) * int64((s.E+2)*size),
+		Scratch:  int64(rows*splits) * s.words(1) * int64(size),
 		Counters: int64(rows) * 4,
 	}, nil
 }

@@ -3,6 +3,7 @@ package driver
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"unsafe"
 
 	"forgekernel/display"
@@ -129,21 +130,43 @@ func NewArguments(words ...uint64) *Arguments {
 	return a
 }
 
-// Launch puts a kernel into the stream. The driver copies the arguments.
-func (s *Stream) Launch(f *Function, g Grid, a *Arguments) error {
-	lib := s.c.lib.lib
-	name, code := "cuLaunchKernel", Result(0)
-	if g.Early && lib.Has("cuLaunchKernelEx") {
-		name = "cuLaunchKernelEx"
+// Work is a launch that is ready to be put into its stream, many times and without an
+// allocation.
+type Work struct {
+	s     *Stream
+	f     *Function
+	grid  Grid
+	name  string // of the driver's function
+	words []uintptr
+	keep  []any // memory that the words point to
+}
+
+// Prepare makes a launch ready. The driver copies the arguments at each.
+func (s *Stream) Prepare(f *Function, g Grid, a *Arguments) *Work {
+	w := &Work{s: s, f: f, grid: g, keep: []any{a}}
+	args := uintptr(unsafe.Pointer(unsafe.SliceData(a.pointers)))
+	if g.Early && s.c.lib.lib.Has("cuLaunchKernelEx") {
 		c := &launchConfig{g.Blocks, g.Threads, g.Shared, s.handle, &early, 1}
-		code = Result(lib.Call(name, uintptr(unsafe.Pointer(c)), f.handle, uintptr(unsafe.Pointer(unsafe.SliceData(a.pointers))), 0))
-	} else {
-		code = Result(lib.Call(name, f.handle,
-			uintptr(g.Blocks[0]), uintptr(g.Blocks[1]), uintptr(g.Blocks[2]), uintptr(g.Threads[0]), uintptr(g.Threads[1]), uintptr(g.Threads[2]),
-			uintptr(g.Shared), s.handle, uintptr(unsafe.Pointer(unsafe.SliceData(a.pointers))), 0))
+		w.name, w.words, w.keep = "cuLaunchKernelEx", []uintptr{uintptr(unsafe.Pointer(c)), f.handle, args, 0}, append(w.keep, c)
+		return w
 	}
+	w.name = "cuLaunchKernel"
+	w.words = []uintptr{
+		f.handle, uintptr(g.Blocks[0]), uintptr(g.Blocks[1]), uintptr(g.Blocks[2]), uintptr(g.Threads[0]), uintptr(g.Threads[1]), uintptr(g.Threads[2]),
+		uintptr(g.Shared), s.handle, args, 0,
+	}
+	return w
+}
+
+// Start puts the kernel into the stream.
+func (w *Work) Start() error {
+	code := Result(w.s.c.lib.lib.CallWords(w.name, w.words))
+	runtime.KeepAlive(w)
 	if code != 0 {
-		return s.c.lib.fail(code, name, fmt.Sprintf("%s in %v blocks of %v threads with %d bytes of shared memory; device %d", f.Name, g.Blocks, g.Threads, g.Shared, s.c.Ordinal))
+		return w.s.c.lib.fail(code, w.name, fmt.Sprintf("%s in %v blocks of %v threads with %d bytes of shared memory; device %d", w.f.Name, w.grid.Blocks, w.grid.Threads, w.grid.Shared, w.s.c.Ordinal))
 	}
 	return nil
 }
+
+// Launch puts a kernel into the stream. The driver copies the arguments.
+func (s *Stream) Launch(f *Function, g Grid, a *Arguments) error { return s.Prepare(f, g, a).Start() }

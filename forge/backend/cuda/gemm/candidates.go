@@ -17,12 +17,15 @@ type Target struct {
 // The model of time, in microseconds; its numbers were measured on an H200, and only their
 // ratios matter for the order of candidates.
 const (
-	startTime  = 2.5  // from the launch to the first product, and from the last to the end
-	joinTime   = 2.5  // a second kernel, which adds up slices
-	arriveTime = 1.5  // blocks that wait for one another's slices
-	bytesTime  = 4e6  // bytes of device memory in a microsecond
-	stepTime   = 0.12 // a step of a block of which several are under way
-	waitTime   = 0.6  // a step that waits for memory
+	startTime   = 2.5     // from the launch to the first product, and from the last to the end
+	joinTime    = 2.5     // a second kernel, which adds up slices
+	arriveTime  = 2       // the last block adds up slices
+	clusterTime = 1       // the blocks of a cluster do
+	bytesTime   = 4e6     // bytes of device memory in a microsecond
+	stepTime    = 0.27    // a step of a block of which several are under way
+	waitTime    = 0.6     // a step that waits for memory
+	directTime  = 0.9     // a direct product but for its loads
+	joinWarps   = 0.00125 // the sums of a result's warps
 )
 
 // guess is a kernel with the time that the model gives it.
@@ -67,18 +70,21 @@ func (s *Shape) bytes() float64 {
 // tile is what the model knows of a kernel of tiles.
 type tile struct {
 	bm, bn, bk, blocks int
+	warps              int     // of a block
 	rate               float64 // millions of operations that a full multiprocessor does in a microsecond
 	step               float64 // the least time of a step
 }
 
 // tileTime is the time of a product in tiles with k in slices. Blocks run in waves; in
-// each a multiprocessor's blocks share its rate, and no step is shorter than its latency.
+// each a multiprocessor's blocks share its rate, of which a few warps get less than all, and
+// no step is shorter than its latency.
 func (s *Shape) tileTime(t Target, c tile, slices int) float64 {
 	blocks := ceil(s.M, c.bm) * ceil(s.N, c.bn) * s.batches() * slices
 	waves := ceil(blocks, t.SMs*c.blocks)
 	together := min(c.blocks, ceil(blocks, t.SMs))
 	steps := ceil(ceil(s.K, slices), c.bk)
-	each := max(c.step, float64(together)*2*float64(c.bm*c.bn*c.bk)/(c.rate*1e6))
+	rate := c.rate * min(1, 0.66+0.035*float64(together*c.warps)) * 1e6
+	each := max(c.step, float64(together)*2*float64(c.bm*c.bn*c.bk)/rate)
 	time := startTime + max(float64(waves*steps)*each, s.bytes()/bytesTime)
 	if slices > 1 {
 		time += joinTime + 8*float64(slices*s.M*s.N*s.batches())/bytesTime
@@ -104,18 +110,18 @@ func (s *Shape) tileGuesses(t Target) []guess {
 	if !s.half(t) {
 		for _, c := range simtTiles {
 			bm, bn := c.size()
-			add(tile{bm, bn, c.bk, c.blocks, c.rate, waitTime}, func(slices int) Kernel { return s.simt(c, slices) })
+			add(tile{bm, bn, c.bk, c.blocks, c.threads() / 32, c.rate, waitTime}, func(slices int) Kernel { return s.simt(c, slices) })
 		}
 		return list
 	}
 	for _, c := range mmaTiles {
 		if c.shared() <= t.Shared {
-			add(tile{c.bm, c.bn, c.bk, min(c.blocks, t.Shared/c.shared()), c.rate, stepTime}, func(slices int) Kernel { return s.mma(c, slices) })
+			add(tile{c.bm, c.bn, c.bk, min(c.blocks, t.Shared/c.shared()), c.threads() / 32, c.rate, stepTime}, func(slices int) Kernel { return s.mma(c, slices) })
 		}
 	}
 	for _, c := range wgmmaTiles {
 		if t.Capability == 90 && c.shared() <= t.Shared {
-			add(tile{c.bm, c.bn, c.bk, min(c.blocks, t.Shared/c.shared()), c.rate, stepTime}, func(slices int) Kernel { return s.wgmma(c, slices, t.SMs) })
+			add(tile{c.bm, c.bn, c.bk, min(c.blocks, t.Shared/c.shared()), c.threads() / 32, c.rate, stepTime}, func(slices int) Kernel { return s.wgmma(c, slices, t.SMs) })
 		}
 	}
 	return list

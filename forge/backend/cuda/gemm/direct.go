@@ -10,11 +10,11 @@ func (c directCut) size() (bm, bn int) { return c.tm * c.lm, c.tn * 32 / c.lm }
 
 // directCuts are the candidates.
 var directCuts = []directCut{
-	{4, 4, 4, 8, 2}, {4, 4, 4, 8, 4}, {4, 4, 4, 16, 1}, {4, 4, 4, 16, 2}, {4, 4, 4, 4, 4}, // 16x32
-	{4, 2, 4, 8, 4}, {4, 2, 4, 16, 2}, {4, 2, 4, 4, 4}, // 16x16
-	{4, 2, 2, 8, 4}, {4, 2, 2, 16, 2}, {2, 2, 4, 8, 4}, {2, 2, 4, 16, 2}, {2, 4, 4, 8, 2}, // 8x32, 8x16, 8x32
-	{8, 4, 4, 8, 2}, {8, 4, 4, 16, 1}, {8, 8, 4, 4, 1}, {8, 8, 4, 8, 1}, // 32x32, 32x64
-	{1, 4, 8, 8, 4}, {2, 1, 4, 8, 4}, // 8x16, 8x8
+	{4, 2, 2, 16, 2}, {4, 2, 2, 8, 4}, // 8x32
+	{4, 2, 4, 16, 2},                  // 16x16
+	{2, 2, 4, 16, 2}, {2, 2, 4, 8, 4}, // 8x16
+	{2, 1, 4, 8, 4},                    // 8x8
+	{4, 4, 4, 16, 1}, {4, 4, 4, 16, 2}, // 16x32
 }
 
 // direct is a kernel whose operands come straight to registers.
@@ -46,25 +46,22 @@ func (s *Shape) direct(c directCut) Kernel {
 }
 
 // maxDirect bounds the operations of a direct product: larger ones read operands too often.
-const maxDirect = 1 << 30
+const maxDirect = 1 << 27
 
-// directGuesses are the direct kernels of a small product.
+// directGuesses are the direct kernels of a small product. A multiprocessor does so many
+// loads of a warp in a microsecond; each of A and B serves a few results only.
 func (s *Shape) directGuesses(t Target) []guess {
 	if 2*s.M*s.N*s.K*s.batches() > maxDirect {
 		return nil
 	}
+	const loads = 200
 	var list []guess
 	for _, c := range directCuts {
 		bm, bn := c.size()
-		blocks := ceil(s.M, bm) * ceil(s.N, bn) * s.batches()
-		resident := max(1, 64/(2*c.warps)) // with half of the registers or more
-		waves, together := ceil(blocks, t.SMs*resident), min(resident, ceil(blocks, t.SMs))
+		together := max(1, float64(ceil(s.M, bm)*ceil(s.N, bn)*s.batches())/float64(t.SMs))
+		step := max(0.9, float64(c.warps*c.unroll*(c.tm+4))/loads) * together
 		steps := ceil(s.K, 4*c.warps*c.unroll)
-		// A multiprocessor reads an operand for every other operation of tiles of 4x4.
-		rate := 0.12 * float64(min(c.tm, c.tn)) / 4
-		each := max(waitTime, float64(together)*2*float64(bm*bn*4*c.warps*c.unroll)/(rate*1e6))
-		join := 0.05 * float64(ceil(bm*bn*c.warps, 32*c.warps*8))
-		list = append(list, guess{startTime + float64(waves*steps)*each + join, func() Kernel { return s.direct(c) }})
+		list = append(list, guess{directTime + float64(steps)*step + joinWarps*float64(bm*bn)*together, func() Kernel { return s.direct(c) }})
 	}
 	return list
 }

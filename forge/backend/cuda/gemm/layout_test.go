@@ -54,7 +54,7 @@ template <bool along, int rows, int cols> void wgmma_layout() {
       unsigned looks;
       if (along) looks = swizzled(base + cc / 8 * next_eight + cc % 8 * 128 + kk * 2);
       else looks = swizzled(base + cc / 64 * next_columns + kk / 8 * next_eight + kk % 8 * 128 + cc % 64 * 2);
-      const unsigned at = block::at(k / 8, k, c / 8, c) + (along ? k % 8 : c % 8) * 2;
+      const unsigned at = (along ? block::at(c, k / 8) : block::at(k, c / 8)) + (along ? k % 8 : c % 8) * 2;
       if (at != looks) fail("wgmma place", k, c, at);
       if (!places.insert(at).second) fail("wgmma twice", k, c, at);
       // A descriptor that begins 64 columns later is one step of columns away.

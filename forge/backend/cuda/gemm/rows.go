@@ -7,10 +7,14 @@ type rowsCut struct {
 	function               string  // of the source
 	columns, warps, unroll int     // columns of a warp, and of k so many units at once
 	lanes, ahead           int     // of rows_across: side by side; steps of its ring
+	clustered              bool    // slices of k are the blocks of a cluster
 	perSM                  float64 // blocks that slices of k should make for each multiprocessor; 0 for one slice
 	blocks                 int     // that should fit a multiprocessor
 	rate                   float64 // of the bandwidth of memory
 }
+
+// maxCluster bounds the blocks of a cluster.
+const maxCluster = 8
 
 // maxHeld bounds the bytes of A that a block keeps.
 const maxHeld = 32 << 10
@@ -26,8 +30,11 @@ func (c rowsCut) columnsOf(s *Shape) int {
 // slicesOf is the number of slices of k.
 func (c rowsCut) slicesOf(s *Shape, sms int) int {
 	blocks := ceil(s.N, c.columnsOf(s)) * s.batches()
-	most := max(1, s.K/64)
-	return min(most, 32, max(1, int(c.perSM*float64(sms)/float64(blocks)+0.5)))
+	most := min(32, max(1, s.K/64))
+	if c.clustered {
+		most = min(most, maxCluster)
+	}
+	return min(most, max(1, int(c.perSM*float64(sms)/float64(blocks)+0.5)))
 }
 
 // shared is the bytes of shared memory of a block: its rings, and A where there is room for
@@ -57,6 +64,11 @@ func (s *Shape) rows(c rowsCut, sms int) Kernel {
 	t.constant("unroll", c.unroll)
 	t.constant("slice", slice)
 	t.constant("slices", count)
+	clustered := c.clustered && count > 1
+	t.constant("clustered", clustered)
+	if clustered {
+		t.cluster = count
+	}
 	bytes := c.shared(s, slice)
 	name := fmt.Sprintf("%s of %d columns, %d warps, unroll %d", c.function, bn, c.warps, max(1, c.unroll))
 	if c.function != "rows_mma" {
@@ -78,7 +90,10 @@ func (s *Shape) rows(c rowsCut, sms int) Kernel {
 			SharedBytes: bytes, Args: args, Enters: s.Early && c.function != "rows_mma",
 		}},
 	}
-	if count > 1 {
+	switch {
+	case clustered:
+		k.Name += fmt.Sprintf(", k in clusters of %d blocks", count)
+	case count > 1:
 		k.Name += fmt.Sprintf(", k in %d slices", count)
 		k.Scratch = int64(count) * int64(s.batches()) * int64(s.M) * int64(s.N) * 4
 		k.Counters = int64(s.batches()) * int64(blocks) * 4
@@ -88,26 +103,29 @@ func (s *Shape) rows(c rowsCut, sms int) Kernel {
 
 // rowsCuts are the candidates.
 var rowsCuts = []rowsCut{
-	{"rows_along", 4, 8, 0, 0, 3, 0, 3, 1},
-	{"rows_along", 4, 8, 0, 0, 2, 0, 3, 0.99},
-	{"rows_along", 4, 4, 0, 0, 3, 0, 4, 0.98},
-	{"rows_along", 4, 4, 0, 0, 5, 0, 4, 0.98},
-	{"rows_along", 2, 4, 0, 0, 5, 0, 4, 0.97},
-	{"rows_along", 2, 8, 0, 0, 4, 0, 3, 0.96},
-	{"rows_along", 8, 4, 0, 0, 3, 0, 3, 0.96},
-	{"rows_across", 0, 8, 2, 8, 8, 2, 2, 0.95},
-	{"rows_across", 0, 8, 2, 8, 4, 4, 3, 0.95},
-	{"rows_across", 0, 8, 2, 8, 8, 1, 2, 0.9},
-	{"rows_across", 0, 8, 2, 16, 8, 2, 2, 0.9},
-	{"rows_across", 0, 8, 2, 16, 8, 3, 2, 0.9},
-	{"rows_across", 0, 8, 4, 8, 4, 3, 2, 0.9},
-	{"rows_across", 0, 4, 2, 8, 8, 4, 4, 0.9},
-	{"rows_across", 0, 16, 2, 8, 4, 2, 1, 0.9},
-	{"rows_across", 0, 8, 2, 32, 8, 2, 2, 0.9},
-	{"rows_mma", 16, 8, 4, 0, 0, 0, 2, 0.85},
-	{"rows_mma", 16, 4, 4, 0, 0, 0, 4, 0.83},
-	{"rows_mma", 64, 8, 2, 0, 0, 2, 2, 0.85},
-	{"rows_mma", 64, 8, 4, 0, 0, 2, 1, 0.83},
+	{"rows_along", 4, 8, 0, 0, 3, false, 0, 3, 1},
+	{"rows_along", 4, 8, 0, 0, 2, false, 0, 3, 0.99},
+	{"rows_along", 4, 4, 0, 0, 3, false, 0, 4, 0.98},
+	{"rows_along", 4, 4, 0, 0, 5, false, 0, 4, 0.98},
+	{"rows_along", 2, 4, 0, 0, 5, false, 0, 4, 0.97},
+	{"rows_along", 2, 8, 0, 0, 4, false, 0, 3, 0.96},
+	{"rows_along", 8, 4, 0, 0, 3, false, 0, 3, 0.96},
+	{"rows_across", 0, 8, 2, 8, 8, true, 2, 2, 0.95},
+	{"rows_across", 0, 8, 2, 8, 4, true, 4, 3, 0.93},
+	{"rows_across", 0, 8, 2, 8, 8, true, 1, 2, 0.92},
+	{"rows_across", 0, 4, 2, 8, 8, true, 2, 4, 0.92},
+	{"rows_across", 0, 4, 2, 4, 8, true, 2, 4, 0.9},
+	{"rows_across", 0, 8, 2, 4, 8, true, 1, 2, 0.9},
+	{"rows_across", 0, 8, 2, 8, 8, false, 2, 2, 0.9},
+	{"rows_across", 0, 8, 2, 8, 8, false, 1, 2, 0.9},
+	{"rows_across", 0, 4, 2, 8, 8, false, 4, 4, 0.9},
+	{"rows_across", 0, 8, 2, 32, 8, false, 2, 2, 0.9},
+	{"rows_mma", 16, 8, 4, 0, 0, false, 0, 2, 0.85},
+	{"rows_mma", 16, 4, 4, 0, 0, false, 0, 4, 0.83},
+	{"rows_mma", 64, 8, 2, 0, 0, true, 2, 2, 0.87},
+	{"rows_mma", 64, 8, 4, 0, 0, true, 2, 1, 0.86},
+	{"rows_mma", 64, 8, 2, 0, 0, false, 2, 2, 0.85},
+	{"rows_mma", 64, 8, 4, 0, 0, false, 2, 1, 0.83},
 }
 
 // The most rows that stream B past them: in f32, and by the tensor cores.
@@ -127,6 +145,9 @@ func (s *Shape) rowsOf(t Target) []rowsCut {
 	var list []rowsCut
 	for _, c := range rowsCuts {
 		ok := false
+		if c.clustered && t.Capability < 90 {
+			continue
+		}
 		switch c.function {
 		case "rows_mma":
 			ok = s.half(t) && alongA && wholeA && s.K%8 == 0 && (alongB || c.columns == 64)
@@ -152,11 +173,14 @@ func (s *Shape) rowsGuesses(t Target) []guess {
 		blocks := ceil(s.N, c.columnsOf(s)) * s.batches() * slices
 		full := min(1, float64(blocks*c.warps)/float64(12*t.SMs))
 		time := startTime + s.bytes()/(bytesTime*c.rate*full)
-		if slices > 1 {
+		switch {
+		case slices > 1 && c.clustered:
+			time += clusterTime
+		case slices > 1:
 			time += arriveTime
 		}
-		if c.function != "rows_mma" {
-			time *= 1 + 0.1*float64(s.M-1)
+		if c.function != "rows_mma" { // which multiplies all rows in the time of one
+			time *= 1 + 0.2*float64(s.M-1)
 		}
 		list = append(list, guess{time, func() Kernel { return s.rows(c, t.SMs) }})
 	}

@@ -16,9 +16,9 @@ func (c simtTile) threads() int { return c.warpsM * c.warpsN * 32 }
 
 // simtTiles are the candidates.
 var simtTiles = []simtTile{
-	{2, 2, 16, 8, 4, 8, 1, 0.344}, // 128x128
+	{2, 2, 16, 8, 4, 8, 2, 0.35}, // 128x128
 	{2, 4, 8, 8, 8, 8, 2, 0.33},
-	{4, 2, 8, 8, 4, 8, 2, 0.33},
+	{4, 2, 8, 8, 4, 8, 2, 0.345},
 	{2, 2, 8, 8, 4, 16, 3, 0.32},  // 64x128
 	{2, 2, 8, 8, 8, 16, 3, 0.31},  // 128x64
 	{1, 2, 8, 8, 8, 16, 4, 0.29},  // 64x64
@@ -43,7 +43,6 @@ func (s *Shape) simt(c simtTile, slices int) Kernel {
 	t.constant("threads", c.threads())
 	t.tiled(slice, count, bm, bn)
 	t.constant("enters", s.Early)
-	t.constant("slice_k", edge(s.K, slice))
 	bytes := max(2*c.bk*(bm+bn+8), c.warpsM*c.warpsN*c.lm*4*(32/c.lm*c.tn+4)) * 4
 	t.end("simt", c.threads(), c.blocks, withExtra(s, Out, A, B, Scratch), true)
 	return s.tiled(fmt.Sprintf("f32 %dx%dx%d tiles, %dx%d for each of %d threads", bm, bn, c.bk, c.tm, c.tn, c.threads()), count,
@@ -66,6 +65,7 @@ func (t *text) tiled(slice, count, bm, bn int) {
 	t.constant("band", min(band, ceil(t.shape.M, bm)))
 	t.constant("slice", slice)
 	t.constant("slices", count)
+	t.constant("slice_k", edge(t.shape.K, slice))
 }
 
 // tiled is a kernel of one block for each tile, and one that joins slices of k.

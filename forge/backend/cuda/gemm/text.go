@@ -15,7 +15,8 @@ func elem(d tensor.DType) string {
 // text builds the description that kernels are instantiated with.
 type text struct {
 	strings.Builder
-	shape *Shape
+	shape   *Shape
+	cluster int // blocks of a cluster, along y; 0 for none
 }
 
 func (t *text) line(format string, args ...any) {
@@ -121,7 +122,11 @@ func (t *text) end(function string, threads, blocks int, args []Arg, memory bool
 		extra = append(extra, p[strings.LastIndexAny(p, " *")+1:])
 	}
 	params = append(params, "int *fault", "int step")
-	t.line("extern \"C\" __global__ void __launch_bounds__(%d, %d) @kernel@(%s) {", threads, blocks, strings.Join(params, ", "))
+	cluster := ""
+	if t.cluster > 0 {
+		cluster = fmt.Sprintf("__cluster_dims__(1, %d, 1) ", t.cluster)
+	}
+	t.line("extern \"C\" __global__ void %s__launch_bounds__(%d, %d) @kernel@(%s) {", cluster, threads, blocks, strings.Join(params, ", "))
 	if memory {
 		t.line("  extern __shared__ __align__(1024) char gemm_memory[];")
 		names = append(names, "gemm_memory")

@@ -182,6 +182,13 @@ func (l *Library) CallPair(name string, a, b uintptr) int32 {
 	return int32(code)
 }
 
+// CallWords is [Library.Call] for arguments that are kept from call to call, with what
+// they point to. It allocates nothing.
+func (l *Library) CallWords(name string, args []uintptr) int32 {
+	code, _, _ := purego.SyscallN(l.Address(name), args...)
+	return int32(code)
+}
+
 // maxText bounds what [Text] reads, in bytes.
 const maxText = 4096
 

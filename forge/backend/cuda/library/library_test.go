@@ -52,7 +52,11 @@ func TestCall(t *testing.T) {
 	if got := libc.CallPair("abs", 7, 9); got != 7 {
 		t.Errorf("abs gives %d", got)
 	}
-	if n := testing.AllocsPerRun(100, func() { libc.CallPair("abs", 7, 9) }); n > 0 && !raceEnabled {
+	words := []uintptr{5}
+	if got := libc.CallWords("abs", words); got != 5 {
+		t.Errorf("abs gives %d", got)
+	}
+	if n := testing.AllocsPerRun(100, func() { libc.CallPair("abs", 7, 9); libc.CallWords("abs", words) }); n > 0 && !raceEnabled {
 		t.Errorf("a call allocates %g times", n)
 	}
 	if err := libc.Require("atoi", "forge_no_such"); err == nil || !strings.Contains(err.Error(), "it has no forge_no_such") {

@@ -284,6 +284,21 @@ def maximum_v7(
     tl.store(v7_ptr + offset, maximum(x, v0), mask=inside)
 
 
+@triton.jit
+def pad_v8(
+    v8_ptr, one_ptr,
+    BLOCK: tl.constexpr,
+):
+    """%8: f32[3,9] = pad %one {high = [1, 4], low = [1, 4], value = 1.0}"""
+    offset = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = offset < 27
+    i0 = offset // 9
+    i1 = offset % 9
+    exists = inside & ((i0 - 1) >= 0) & ((i0 - 1) < 1) & ((i1 - 4) >= 0) & ((i1 - 4) < 1)
+    one = tl.where(exists, tl.load(one_ptr + 0 * offset, mask=exists, other=0.0), 1.0)
+    tl.store(v8_ptr + offset, one, mask=inside)
+
+
 LAUNCHES = [
     dict(
         value="%0",
@@ -383,6 +398,19 @@ LAUNCHES = [
             dict(grid=(4, 1, 1), constants=dict(BLOCK=2048), num_warps=8, num_stages=1),
             dict(grid=(25, 1, 1), constants=dict(BLOCK=256), num_warps=2, num_stages=1),
             dict(grid=(2, 1, 1), constants=dict(BLOCK=4096), num_warps=8, num_stages=1),
+        ],
+    ),
+    dict(
+        value="%8",
+        kernel=pad_v8,
+        arguments=["%8: f32[3,9]", "%one: f32[1,1]"],
+        constants=dict(),
+        candidates=[
+            dict(grid=(1, 1, 1), constants=dict(BLOCK=1024), num_warps=4, num_stages=1),
+            dict(grid=(1, 1, 1), constants=dict(BLOCK=512), num_warps=4, num_stages=1),
+            dict(grid=(1, 1, 1), constants=dict(BLOCK=2048), num_warps=8, num_stages=1),
+            dict(grid=(1, 1, 1), constants=dict(BLOCK=256), num_warps=2, num_stages=1),
+            dict(grid=(1, 1, 1), constants=dict(BLOCK=4096), num_warps=8, num_stages=1),
         ],
     ),
 ]

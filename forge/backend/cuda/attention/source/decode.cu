@@ -112,7 +112,7 @@ template <class S, int warps> struct decode {
     auto place_of = [&](int row) {
       return b * S::out_batch + (g * S::ratio + row % S::ratio) * S::out_head + (i64)(row / S::ratio) * S::out_row;
     };
-    finish<(S::queries > 1 || S::masked) && !S::strict>(all, p, b, g, first, limit, active, split, scratch + (i64)u * splits * rows * (S::e + 2), counters + u, place_of);
+    finish<(S::queries > 1 || S::masked) && !S::strict>(all, p, b, g, first, limit, active, split, scratch + (i64)u * splits * row_words<S>(rows), counters + u, place_of);
   }
 };
 

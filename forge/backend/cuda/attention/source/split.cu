@@ -18,6 +18,16 @@ template <class S, int warps, int count> struct partial {
   bool bad[count], last;
 };
 
+/* Reads what another block has written: one number, or four side by side. */
+template <class T> INLINE void read_fresh(T (&x)[1], const T *from) { x[0] = __ldcg(from); }
+INLINE void read_fresh(float (&x)[4], const float *from) {
+  const float4 y = __ldcg((const float4 *)from);
+  x[0] = y.x, x[1] = y.y, x[2] = y.z, x[3] = y.w;
+}
+INLINE void read_fresh(double (&x)[4], const double *from) {
+  for (int t = 0; t < 4; t++) x[t] = __ldcg(from + t);
+}
+
 /* Puts partial results together and stores what place_of says of each row, of which there
    are limit - first. The first splits of the blocks have some keys; the others are not
    here. With again, a result that is no number is computed once more, key by key: a value
@@ -35,7 +45,8 @@ INLINE void finish(partial<S, warps, count> &all, const operands<S> &p, int b, i
     if (x != x) all.bad[r] = true;
     put<S>(p.out + place_of(first + r) + c * S::out_step, x);
   };
-  real *own = scratch + (i64)split * count * part::width;
+  /* In scratch: the sums of all splits, and then the largest scores and sums of weights. */
+  real *own = scratch + split * count * S::e, *stats = scratch + splits * count * S::e;
   for (int u = threadIdx.x; u < rows * S::e; u += part::threads) {
     const int r = u / S::e, c = u % S::e;
     real top = lowest<real>(), sum = 0, o = 0;
@@ -50,10 +61,10 @@ INLINE void finish(partial<S, warps, count> &all, const operands<S> &p, int b, i
       store(r, c, o, sum);
       continue;
     }
-    own[r * part::width + c] = o;
+    own[r * S::e + c] = o;
     if (c == 0) {
-      own[r * part::width + S::e] = top;
-      own[r * part::width + S::e + 1] = sum;
+      stats[(split * count + r) * 2] = top;
+      stats[(split * count + r) * 2 + 1] = sum;
     }
   }
   if (splits > 1) {
@@ -67,27 +78,41 @@ INLINE void finish(partial<S, warps, count> &all, const operands<S> &p, int b, i
     if (!all.last) return;
     __threadfence();
     for (int r = warp; r < rows; r += warps) {  // what the sums of a split count for
-      const real *from = scratch + r * part::width + S::e;
-      real top = lowest<real>(), sum = 0;
-      for (int s = lane; s < splits; s += 32) top = larger(top, __ldcg(from + s * count * part::width));
-      top = warp_max(top);
-      const real base = top == lowest<real>() ? 0 : top;
-      for (int s = lane; s < splits; s += 32) {
-        const real f = power(__ldcg(from + s * count * part::width) - base);
-        all.factor[r][s] = f;
-        sum += __ldcg(from + s * count * part::width + 1) * f;
+      static_assert(max_splits == 64, "a lane has two splits");
+      real top[2], sum[2];
+      for (int i = 0; i < 2; i++) {
+        const int s = lane + 32 * i;
+        top[i] = s < splits ? __ldcg(stats + (s * count + r) * 2) : lowest<real>();
+        sum[i] = s < splits ? __ldcg(stats + (s * count + r) * 2 + 1) : 0;
       }
-      sum = warp_sum(sum);
-      if (lane == 0) all.total[r] = sum;
+      const real most = warp_max(larger(top[0], top[1])), base = most == lowest<real>() ? 0 : most;
+      real total = 0;
+      for (int i = 0; i < 2; i++) {
+        const real f = power(top[i] - base);
+        all.factor[r][lane + 32 * i] = f;
+        total += sum[i] * f;
+      }
+      total = warp_sum(total);
+      if (lane == 0) all.total[r] = total;
     }
     __syncthreads();
-    for (int u = threadIdx.x; u < rows * S::e; u += part::threads) {
-      const int r = u / S::e, c = u % S::e;
-      const real *from = scratch + r * part::width + c;
-      real o = 0;
-      #pragma unroll 8
-      for (int s = 0; s < splits; s++) o += __ldcg(from + s * count * part::width) * all.factor[r][s];
-      store(r, c, o, all.total[r]);
+    constexpr int side = S::e % 4 == 0 ? 4 : 1;  // channels of a thread
+    for (int u = threadIdx.x; u < rows * (S::e / side); u += part::threads) {
+      const int r = u / (S::e / side), c = u % (S::e / side) * side;
+      real o[side];
+      for (int t = 0; t < side; t++) o[t] = 0;
+      constexpr int ahead = count > 1 ? 16 : 8;  // reads before the first use
+      for (int s = 0; s < splits; s += ahead) {
+        real x[ahead][side];
+        #pragma unroll
+        for (int i = 0; i < ahead; i++)
+          if (s + i < splits) read_fresh(x[i], scratch + ((s + i) * count + r) * S::e + c);
+        #pragma unroll
+        for (int i = 0; i < ahead; i++)
+          if (s + i < splits)
+            for (int t = 0; t < side; t++) o[t] += x[i][t] * all.factor[r][s + i];
+      }
+      for (int t = 0; t < side; t++) store(r, c + t, o[t], all.total[r]);
     }
   }
   if constexpr (again) {
@@ -105,6 +130,9 @@ template <int group> INLINE int share(int keys, int splits, int split, int &from
   to = from + each < keys ? from + each : keys;
   return keys > 0 ? (keys + each - 1) / each : 1;
 }
+
+/* What a split needs in scratch memory, in numbers: whole pieces of 16 bytes. */
+template <class S> constexpr int row_words(int count) { return (count * (S::e + 2) + 3) / 4 * 4; }
 
 /* Any type and any number of channels: one row for each block, 32 keys of it at a time for
    each warp. */
@@ -128,7 +156,7 @@ template <class S, int warps> struct by_row {
         all.at[warp][0][S::e + 1] = r.sum;
       }
       const i64 out = b * S::out_batch + h * S::out_head + i * S::out_row;
-      finish<false>(all, p, b, h / S::ratio, 0, 1, active, split, scratch + u * splits * (S::e + 2), counters + u, [&](int) { return out; });
+      finish<false>(all, p, b, h / S::ratio, 0, 1, active, split, scratch + u * splits * row_words<S>(1), counters + u, [&](int) { return out; });
     }
   }
 };

@@ -45,6 +45,39 @@ template <int left> INLINE void wait_copies() {
 #endif
 }
 
+/* Fills a block [rows] of k by [cols] of half precision in shared memory, with zeros behind
+   the edges. Block says where unit u of line l goes; lines are along k, or across it. Where
+   a thread's units lie at equal distances, their addresses are one and constants. */
+template <class Block, class T, bool along, bool whole, bool even_k, int rows, int cols, int threads, int C> INLINE void fill_block(unsigned to, const T *p, int k0, int k1, int c0, i64 step_k, i64 step_c) {
+  constexpr int line = Block::line, units = line * Block::lines, apart = threads / line;
+  constexpr bool even = threads % line == 0 && apart % 8 == 0;
+  const int first = threadIdx.x / line, own = threadIdx.x % line;
+  const unsigned place = to + Block::at(first, own);
+  const T *from = p + (k0 + (along ? own * 8 : first)) * step_k + (c0 + (along ? first : own * 8)) * step_c;
+#pragma unroll
+  for (int i = 0; i < (units + threads - 1) / threads; i++) {
+    const int u = i * threads + threadIdx.x;
+    if (units % threads && u >= units) break;
+    const int l = even ? first + i * apart : u / line, unit = even ? own : u % line;
+    const unsigned at = even ? place + i * apart * Block::bytes : to + Block::at(l, unit);
+    const int k = k0 + (along ? unit * 8 : l), c = c0 + (along ? l : unit * 8);
+    if (whole) {
+      const bool in = (even_k || k < k1) && (C % cols == 0 || c < C);
+      const T *x = even ? from + i * apart * (along ? step_c : step_k) : p + k * step_k + c * step_c;
+      copy16(at, in ? x : p, in);
+    } else {
+      pack<T, 8> x;
+#pragma unroll
+      for (int j = 0; j < 8; j++) {
+        const int kj = along ? k + j : k, cj = along ? c : c + j;
+        x.at[j].bits = kj < k1 && cj < C ? p[kj * step_k + cj * step_c].bits : (u16)0;
+      }
+      const uint4 y = *(const uint4 *)&x;
+      asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(y.x), "r"(y.y), "r"(y.z), "r"(y.w));
+    }
+  }
+}
+
 /* The results at (m, n) and (m, n + 1): finished, or partial sums of one of several slices of k. */
 template <class P> INLINE void put(const P &p, typename P::Out *o, float *part, int z, int m, int n, float x) {
   if (m >= P::M || n >= P::N) return;

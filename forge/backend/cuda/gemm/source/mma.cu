@@ -3,37 +3,12 @@
    128 bytes so that eight rows of a unit lie in different banks. */
 template <bool along, int rows, int cols> struct mma_block {
   /* along k: [cols][rows] with units along k; else [rows][cols]; rows are of k. */
-  static constexpr int line = (along ? rows : cols) / 8, lines = along ? cols : rows;
+  static constexpr int line = (along ? rows : cols) / 8, lines = along ? cols : rows, bytes = line * 16;
   INLINE_MEMBER static unsigned at(int l, int unit) {
     const int twist = line >= 8 ? l % 8 : l / (8 / line) % line;
     return (l * line + (unit ^ twist)) * 16;
   }
 };
-
-template <class T, bool along, bool whole, int rows, int cols, int threads, int C> INLINE void mma_fill(unsigned to, const T *p, int k0, int k1, int c0, i64 step_k, i64 step_c) {
-  typedef mma_block<along, rows, cols> block;
-  constexpr int units = block::line * block::lines;
-#pragma unroll
-  for (int i = 0; i < (units + threads - 1) / threads; i++) {
-    const int u = i * threads + threadIdx.x;
-    if (units % threads && u >= units) break;
-    const int l = u / block::line, unit = u % block::line;
-    const int k = k0 + (along ? unit * 8 : l), c = c0 + (along ? l : unit * 8);
-    if (whole) {
-      const bool in = k < k1 && (C % cols == 0 || c < C);
-      copy16(to + block::at(l, unit), in ? p + k * step_k + c * step_c : p, in);
-    } else {
-      pack<T, 8> x;
-#pragma unroll
-      for (int j = 0; j < 8; j++) {
-        const int kj = along ? k + j : k, cj = along ? c : c + j;
-        x.at[j].bits = kj < k1 && cj < C ? p[kj * step_k + cj * step_c].bits : (u16)0;
-      }
-      const uint4 y = *(const uint4 *)&x;
-      asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to + block::at(l, unit)), "r"(y.x), "r"(y.y), "r"(y.z), "r"(y.w));
-    }
-  }
-}
 
 template <bool trans> INLINE void load_matrices(unsigned (&r)[4], unsigned at) {
   if (trans) asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at));
@@ -80,8 +55,8 @@ template <class P> INLINE void mma(const P &p, typename P::Out *o, const typenam
   auto fill = [&](int t) {
     if (t < count) {
       const unsigned to = base + t % stages * bytes;
-      mma_fill<typename P::A, P::a_along, P::a_whole, BK, BM, threads, P::M>(to, a, k0 + t * BK, k1, row, P::a_k, P::a_m);
-      mma_fill<typename P::B, P::b_along, P::b_whole, BK, BN, threads, P::N>(to + bytes_a, b, k0 + t * BK, k1, column, P::b_k, P::b_n);
+      fill_block<block_a, typename P::A, P::a_along, P::a_whole, P::slice_k % BK == 0, BK, BM, threads, P::M>(to, a, k0 + t * BK, k1, row, P::a_k, P::a_m);
+      fill_block<block_b, typename P::B, P::b_along, P::b_whole, P::slice_k % BK == 0, BK, BN, threads, P::N>(to + bytes_a, b, k0 + t * BK, k1, column, P::b_k, P::b_n);
     }
     commit_copies();
   };

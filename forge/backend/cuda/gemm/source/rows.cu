@@ -9,41 +9,68 @@ template <class T, int n> INLINE pack<T, n> stream(const T *p) {
   return u.x;
 }
 
-/* Sums of the warps, [warps][columns][M], become results. */
+#if __CUDA_ARCH__ >= 900
+INLINE void meet_cluster() { asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+
+/* A number in the shared memory of another block of the cluster. */
+INLINE float from_block(const float *at, int block) {
+  unsigned there;
+  float x;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(at)), "r"(block));
+  asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(x) : "r"(there) : "memory");
+  return x;
+}
+#else
+INLINE void meet_cluster() {}
+INLINE float from_block(const float *at, int) { return *at; }
+#endif
+
+/* Sums of the warps, [warps][columns][M], become results. Slices of k are added up in order:
+   by the blocks of a cluster, which read one another's sums, or by the last to arrive. */
 template <class P> INLINE void join_warps(const P &p, typename P::Out *o, float *part, int *arrived, int z, int column, const float *sums, int shares) {
-  constexpr int M = P::M, C = P::BN;
-  __syncthreads();
+  constexpr int M = P::M, C = P::BN, threads = P::threads;
+  __shared__ float own[P::clustered ? M * C : 1];
   float *mine = part + ((i64)blockIdx.y * P::batches + z) * M * P::N;
+  __syncthreads();
 #pragma unroll 1
-  for (int u = threadIdx.x; u < M * C; u += P::threads) {
+  for (int u = threadIdx.x; u < M * C; u += threads) {
     const int m = u / C, n = u % C;
     float sum = 0;
     for (int w = 0; w < shares; w++) sum += sums[(w * C + n) * M + m];
-    if (column + n >= P::N) continue;
-    if (P::slices == 1) from_float(o[(i64)m * P::o_m + column + n], p.finish(sum, z, m, column + n));
+    if (P::clustered) own[u] = sum;
+    else if (column + n >= P::N) continue;
+    else if (P::slices == 1) from_float(o[(i64)m * P::o_m + column + n], p.finish(sum, z, m, column + n));
     else mine[(i64)m * P::N + column + n] = sum;
   }
   if (P::slices == 1) return;
-  __shared__ bool last;
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    int *word = arrived + (i64)z * gridDim.x + blockIdx.x;
-    last = atomicAdd(word, 1) == P::slices - 1;
-    if (last) *word = 0;
+  int first = threadIdx.x, step = threads;
+  if (P::clustered) {
+    meet_cluster();
+    first += blockIdx.y * threads;
+    step *= P::slices;
+  } else {
+    __shared__ bool last;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      int *word = arrived + (i64)z * gridDim.x + blockIdx.x;
+      last = atomicAdd(word, 1) == P::slices - 1;
+      if (last) *word = 0;
+    }
+    __syncthreads();
+    if (!last) return;
+    __threadfence();
   }
-  __syncthreads();
-  if (!last) return;
-  __threadfence();
 #pragma unroll 1
-  for (int u = threadIdx.x; u < M * C; u += P::threads) {
+  for (int u = first; u < M * C; u += step) {
     const int m = u / C, n = u % C;
     if (column + n >= P::N) continue;
     float sum = 0;
 #pragma unroll
-    for (int s = 0; s < P::slices; s++) sum += __ldcg(part + (((i64)s * P::batches + z) * M + m) * P::N + column + n);
+    for (int s = 0; s < P::slices; s++) sum += P::clustered ? from_block(own + u, s) : __ldcg(part + (((i64)s * P::batches + z) * M + m) * P::N + column + n);
     from_float(o[(i64)m * P::o_m + column + n], p.finish(sum, z, m, column + n));
   }
+  if (P::clustered) meet_cluster(); /* nobody leaves while others read its sums */
 }
 
 /* By the tensor cores: columns are the rows of the instruction, and the few rows its
@@ -146,9 +173,26 @@ template <class P> INLINE void rows_mma(const P &p, typename P::Out *o, const ty
    first are of B alone, which the kernels before do not write, and are asked for before
    those have ended. A follows, where there is room for it. */
 template <class P> INLINE const float *rows_held(const typename P::A *a, float *to, int k0, int k1) {
-  for (int u = threadIdx.x; u < P::M * P::slice; u += P::threads) {
-    const int m = u / P::slice, k = k0 + u % P::slice;
-    to[u] = k < k1 ? to_float(a[(i64)m * P::a_m + (i64)k * P::a_k]) : 0;
+  /* Many loads at once, of four elements where they are neighbours. */
+  constexpr int V = P::a_along && P::a_whole ? 4 : 1, line = P::slice / V, all = P::M * line;
+  constexpr int rounds = (all + P::threads - 1) / P::threads, batch = rounds < 8 ? rounds : 8;
+#pragma unroll 1
+  for (int first = threadIdx.x; first < all; first += batch * P::threads) {
+    pack<typename P::A, V> x[batch];
+#pragma unroll
+    for (int i = 0; i < batch; i++) {
+      const int u = first + i * P::threads, k = k0 + u % line * V;
+      if (u < all && k < k1) x[i] = *(const pack<typename P::A, V> *)(a + (i64)(u / line) * P::a_m + (i64)k * P::a_k);
+      else x[i] = pack<typename P::A, V>{};
+    }
+#pragma unroll
+    for (int i = 0; i < batch; i++) {
+      const int u = first + i * P::threads;
+      pack<float, V> y;
+#pragma unroll
+      for (int v = 0; v < V; v++) y.at[v] = to_float(x[i].at[v]);
+      if (u < all) *(pack<float, V> *)(to + u * V) = y;
+    }
   }
   __syncthreads();
   return to;

@@ -4,10 +4,8 @@
 template <bool along, int rows, int cols> struct wgmma_block {
   /* Along k: lines of 64 k, one for each of cols. Else lines of 64 of cols, one for each
      of k, and so on for the next 64. */
-  INLINE_MEMBER static unsigned at(int k_unit, int k, int c_unit, int c) {
-    if (along) return (k_unit / 8 * cols + c) * 128 + ((k_unit % 8) ^ (c % 8)) * 16;
-    return (c_unit / 8 * rows + k) * 128 + ((c_unit % 8) ^ (k % 8)) * 16;
-  }
+  static constexpr int line = (along ? rows : cols) / 8, lines = along ? cols : rows, bytes = 128;
+  INLINE_MEMBER static unsigned at(int l, int unit) { return (unit / 8 * lines + l) * 128 + (unit % 8 ^ l % 8) * 16; }
   /* The matrix from column c on and 16 of k from k on. */
   INLINE_MEMBER static unsigned long long describe(unsigned base, int k, int c) {
     const unsigned at = base + (along ? (k / 64 * cols + c) * 128 + k % 64 * 2 : (c / 64 * rows + k) * 128);
@@ -15,32 +13,6 @@ template <bool along, int rows, int cols> struct wgmma_block {
     return (unsigned long long)((at & 0x3ffff) >> 4) | next_columns << 16 | next_eight << 32 | 1ull << 62;
   }
 };
-
-template <class T, bool along, bool whole, int rows, int cols, int threads, int C> INLINE void wgmma_fill(unsigned to, const T *p, int k0, int k1, int c0, i64 step_k, i64 step_c) {
-  typedef wgmma_block<along, rows, cols> block;
-  constexpr int line = (along ? rows : cols) / 8, units = rows * cols / 8;
-#pragma unroll
-  for (int i = 0; i < (units + threads - 1) / threads; i++) {
-    const int u = i * threads + threadIdx.x;
-    if (units % threads && u >= units) break;
-    const int l = u / line, unit = u % line;
-    const int k = k0 + (along ? unit * 8 : l), c = c0 + (along ? l : unit * 8);
-    const unsigned at = to + block::at(unit, l, unit, l);
-    if (whole) {
-      const bool in = k < k1 && (C % cols == 0 || c < C);
-      copy16(at, in ? p + k * step_k + c * step_c : p, in);
-    } else {
-      pack<T, 8> x;
-#pragma unroll
-      for (int j = 0; j < 8; j++) {
-        const int kj = along ? k + j : k, cj = along ? c : c + j;
-        x.at[j].bits = kj < k1 && cj < C ? p[kj * step_k + cj * step_c].bits : (u16)0;
-      }
-      const uint4 y = *(const uint4 *)&x;
-      asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(y.x), "r"(y.y), "r"(y.z), "r"(y.w));
-    }
-  }
-}
 
 /* Blocks stay and take one tile after another: while the results of one are stored, the
    first stages of the next are on their way. Steps are counted over all tiles. */
@@ -67,8 +39,8 @@ template <class P> INLINE void wgmma(const P &p, typename P::Out *o, const typen
   auto fill = [&]() {
     if (next < work) {
       const unsigned to = base + stage_in * bytes;
-      wgmma_fill<typename P::A, P::a_along, P::a_whole, BK, BM, threads, P::M>(to, a + P::a_at(in.z), in.k, in.k1, in.row, P::a_k, P::a_m);
-      wgmma_fill<typename P::B, P::b_along, P::b_whole, BK, BN, threads, P::N>(to + bytes_a, b + P::b_at(in.z), in.k, in.k1, in.column, P::b_k, P::b_n);
+      fill_block<block_a, typename P::A, P::a_along, P::a_whole, P::slice_k % BK == 0, BK, BM, threads, P::M>(to, a + P::a_at(in.z), in.k, in.k1, in.row, P::a_k, P::a_m);
+      fill_block<block_b, typename P::B, P::b_along, P::b_whole, P::slice_k % BK == 0, BK, BN, threads, P::N>(to + bytes_a, b + P::b_at(in.z), in.k, in.k1, in.column, P::b_k, P::b_n);
       if ((in.k += BK) >= in.k1) {
         next += gridDim.x;
         if (next < work) begin(in, next);
