@@ -83,7 +83,7 @@ func (d *devices) NCCL() *nccl.Comm { return d.comm }
 // Abort implements [Group]. What devices wait for ends by itself a little later.
 func (d *devices) Abort(cause error) {
 	d.Group.Abort(cause)
-	go func() { _ = d.comm.Abort(cause) }() // the process ends if the library does not come back
+	d.comm.Abort(cause)
 }
 
 // closeLimit bounds the wait for the operations of this rank.

@@ -49,8 +49,13 @@ def attempt(forge, victim, layout):
                 return False
             pids = ranks(forge, job.pid)
             time.sleep(0.2)
-        os.read(job.stdout.fileno(), 1)  # the first token is there
-        time.sleep(1)
+        seen = b""
+        while seen.count(b" ") < 50:  # decodes run
+            more = os.read(job.stdout.fileno(), 4096)
+            if not more:
+                print(f"kill {victim}: the job ended by itself: {job.communicate()[1][-600:].decode(errors='replace')}")
+                return False
+            seen += more
         target = job.pid if victim == "the command" else pids[victim]
         os.kill(target, signal.SIGKILL)
         killed = time.monotonic()

@@ -19,7 +19,9 @@ type Comm struct {
 	detail     string // in errors
 	mu         sync.Mutex
 	handle     uintptr
-	over       error // why no call is made any more
+	over       error         // why no call is made any more
+	ended      chan struct{} // closed when the library has given the communicator up
+	failure    error         // of that
 }
 
 // MaxRanks bounds the size of a group.
@@ -30,9 +32,9 @@ var ErrClosed = errors.New("the communicator is closed")
 
 // Waits end when ctx does, and in any case after this.
 const (
-	joinLimit  = 2 * time.Minute // for all ranks to join
-	callLimit  = time.Minute     // to put an operation into a stream, which may connect ranks first
-	abortLimit = 5 * time.Second
+	joinLimit = 2 * time.Minute // for all ranks to join
+	callLimit = time.Minute     // to put an operation into a stream, which may connect ranks first
+	endLimit  = 5 * time.Second // for the library to give a communicator up
 )
 
 // Join waits for all ranks of a group, on a device of which no other rank of the group
@@ -41,7 +43,7 @@ func (l *Library) Join(ctx context.Context, device *driver.Context, id ID, rank,
 	if size < 1 || size > MaxRanks || rank < 0 || rank >= size {
 		return nil, fmt.Errorf("rank %d of %d ranks cannot join a group", rank, size)
 	}
-	c := &Comm{Rank: rank, Size: size, lib: l, detail: fmt.Sprintf("rank %d of %d on device %d", rank, size, device.Ordinal)}
+	c := &Comm{Rank: rank, Size: size, lib: l, ended: make(chan struct{}), detail: fmt.Sprintf("rank %d of %d on device %d", rank, size, device.Ordinal)}
 	ctx, cancel := context.WithTimeoutCause(ctx, joinLimit, fmt.Errorf("not all ranks joined within %v", joinLimit))
 	defer cancel()
 	name, err := initScalable, device.Do(ctx, func() error {
@@ -54,7 +56,8 @@ func (l *Library) Join(ctx context.Context, device *driver.Context, id ID, rank,
 		err = c.settle(ctx, name)
 	}
 	if err != nil {
-		return nil, errors.Join(err, c.Abort(err))
+		c.Abort(err)
+		return nil, errors.Join(err, c.gone(context.Background()))
 	}
 	return c, nil
 }
@@ -76,7 +79,7 @@ func (c *Comm) accept(name string, code Result) error {
 // While the library works in the background, it is asked without a pause for as long as
 // spin, and then more and more rarely.
 const (
-	spin     = 50 * time.Microsecond
+	spin     = 2 * time.Millisecond
 	minPause = 20 * time.Microsecond
 	maxPause = time.Millisecond
 )
@@ -146,56 +149,69 @@ func (c *Comm) begin(name string, args []uintptr) error {
 	return c.call(name, append(append(args[:n:n], c.handle), args[n])...)
 }
 
-// Abort ends what devices wait for on this rank, and the communicator. Later calls
-// return cause. An error tells that the library did not come back, so that only the end
-// of the process gives the device free.
-func (c *Comm) Abort(cause error) error {
+// Abort ends what the device of this rank waits for. It does not wait; later calls
+// return cause. The library gives up what it holds once all graphs are closed that
+// operations of the communicator were captured in, which [Comm.Close] waits for.
+func (c *Comm) Abort(cause error) {
 	c.mu.Lock()
-	handle := c.handle
-	if c.handle = 0; c.over == nil {
-		c.over = fmt.Errorf("the communicator (%s) was aborted: %w", c.detail, cause)
+	defer c.mu.Unlock()
+	if c.over != nil {
+		return
 	}
-	c.mu.Unlock()
-	return c.end("ncclCommAbort", handle)
+	c.over = fmt.Errorf("the communicator (%s) was aborted: %w", c.detail, cause)
+	c.end("ncclCommAbort")
 }
 
-// end calls a function that destroys the communicator, on a thread of its own since it
-// may block.
-func (c *Comm) end(name string, handle uintptr) error {
+// end begins a call that destroys the communicator, on a thread of its own since it
+// blocks. The caller has the lock.
+func (c *Comm) end(name string) {
+	handle := c.handle
+	c.handle = 0
 	if handle == 0 {
-		return nil
+		close(c.ended)
+		return
 	}
-	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // NCCL changes the thread's device; the thread ends with the goroutine
-		done <- c.call(name, handle)
+		c.failure = c.call(name, handle)
+		close(c.ended)
 	}()
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(abortLimit):
-		return fmt.Errorf("%s (%s) does not return within %v", name, c.detail, abortLimit)
-	}
 }
 
-// Close waits for the operations of this rank, until ctx ends, and gives up what the
-// communicator holds. It is called outside of Do.
+// Close waits for the operations of this rank, or for the end of an abort, until ctx
+// ends, and gives up what the communicator holds. Graphs with operations of it must have
+// been closed. It is called outside of Do. An error tells that only the end of the
+// process gives the device free.
 func (c *Comm) Close(ctx context.Context) error {
 	err := c.finalize()
 	if err == nil {
 		err = c.settle(ctx, "ncclCommFinalize")
 	}
-	if errors.Is(err, ErrClosed) {
-		return nil
-	}
-	if err != nil {
-		return errors.Join(err, c.Abort(err))
-	}
 	c.mu.Lock()
-	handle := c.handle
-	c.handle, c.over = 0, ErrClosed
+	switch {
+	case c.over != nil: // closed or aborted before
+		err = nil
+	case err != nil:
+		c.over = fmt.Errorf("the communicator (%s) was aborted: %w", c.detail, err)
+		c.end("ncclCommAbort")
+	default:
+		c.over = ErrClosed
+		c.end("ncclCommDestroy")
+	}
 	c.mu.Unlock()
-	return c.end("ncclCommDestroy", handle)
+	return errors.Join(err, c.gone(ctx))
+}
+
+// gone waits until the library has given up the communicator.
+func (c *Comm) gone(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, endLimit, fmt.Errorf("it takes longer than %v", endLimit))
+	defer cancel()
+	select {
+	case <-c.ended:
+		return c.failure
+	case <-ctx.Done():
+		return fmt.Errorf("the communicator (%s) does not end: %w", c.detail, context.Cause(ctx))
+	}
 }
 
 func (c *Comm) finalize() error {

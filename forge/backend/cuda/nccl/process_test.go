@@ -194,7 +194,7 @@ func (r *rig) endless(ctx context.Context) error {
 		err := r.device.Wait(limited, done)
 		cancel()
 		if err != nil {
-			return r.giveUp(ctx, err)
+			return r.giveUp(ctx, err, g)
 		}
 		if i == 100 {
 			fmt.Println("running")
@@ -203,28 +203,28 @@ func (r *rig) endless(ctx context.Context) error {
 }
 
 // giveUp aborts and sees that the device is free.
-func (r *rig) giveUp(ctx context.Context, cause error) error {
+func (r *rig) giveUp(ctx context.Context, cause error, graphs ...*driver.Graph) error {
 	fmt.Printf("NCCL says %v\n", r.Check())
 	begun := time.Now()
-	if err := r.Abort(cause); err != nil {
+	r.Abort(cause)
+	limited, cancel := context.WithTimeoutCause(ctx, time.Second, errors.New("the device still waits"))
+	defer cancel()
+	if err := r.stream.Wait(limited); err != nil {
+		return err
+	}
+	fmt.Println("the device is free after", time.Since(begun).Round(time.Millisecond))
+	err := r.device.Do(ctx, func() error {
+		for _, g := range graphs {
+			if err := g.Close(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err := errors.Join(err, r.Close(limited)); err != nil {
 		return err
 	}
 	fmt.Println("aborted within", time.Since(begun).Round(time.Millisecond))
-	limited, cancel := context.WithTimeoutCause(ctx, time.Second, errors.New("the device still waits"))
-	defer cancel()
-	done, err := (*driver.Event)(nil), error(nil)
-	err = r.device.Do(ctx, func() error {
-		if done, err = r.device.NewEvent(false); err != nil {
-			return err
-		}
-		return r.stream.Record(done)
-	})
-	if err != nil {
-		return err
-	}
-	if err := r.device.Wait(limited, done); err != nil {
-		return err
-	}
 	fmt.Println("given up:", cause)
 	err = r.device.Do(ctx, func() error {
 		return r.AllReduce(ctx, r.stream, backend.Sum, tensor.F32, r.from.Address, r.from.Address, 1)
