@@ -155,12 +155,26 @@ func (p *program) resumeFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.after, "after", "", "the pass that made the IR text (default: the one that its first line names)")
 }
 
+// checkBackend refuses a backend that is not on this host, and says what a host without
+// the one it names lacks.
+func checkBackend(name string) error {
+	if slices.Contains(forge.Backends(), name) {
+		return nil
+	}
+	_, err := forge.NewBackend(name, 1)
+	if err == nil { // "cuda:1"
+		return nil
+	}
+	return usageError{fmt.Errorf("--backend: %w", err)}
+}
+
 // arguments demands FILE, or --from in its place.
 func (p *program) arguments() cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
+		if err := checkBackend(p.backend); err != nil {
+			return err
+		}
 		switch {
-		case !slices.Contains(forge.Backends(), p.backend):
-			return usageError{fmt.Errorf("--backend: there is no backend %q; there are %s", p.backend, strings.Join(forge.Backends(), ", "))}
 		case p.threads < 1 || p.threads > forge.MaxThreads:
 			return usageError{fmt.Errorf("--threads: a program runs on 1 to %d, not on %d", forge.MaxThreads, p.threads)}
 		case p.from == "":

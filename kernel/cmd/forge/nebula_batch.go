@@ -38,7 +38,9 @@ same order. A line has "prompt" or "ids" and, where they differ from the flags,
 "max_tokens", "temperature", "top_k", "top_p", "min_p", "repetition_penalty", "seed",
 "stop" and "logprobs"; an "id" is given back. What is wrong with one line is an "error"
 in its place, and the exit status is 1. Prompts run side by side, as many as there are
-rows; a new one begins as soon as another ends. All requests are in one job.`,
+rows; a new one begins as soon as another ends. All requests are in one job. Until all
+are done, the lines that are there stand in the output's name with ".part" behind it, in
+the order in which they came: whatever ends the job leaves them.`,
 		Example: `  forge nebula batch --model tiny --input prompts.jsonl --output out.jsonl --tp 2`,
 		Args:    noArguments,
 		RunE: stoppableRanks(func(cmd *cobra.Command, _ []string) error {
@@ -132,8 +134,12 @@ func (b *batch) run(ctx context.Context, cmd *cobra.Command, l *led) error {
 	if err != nil {
 		return err
 	}
+	kept, err := newPart(b.output)
+	if err != nil {
+		return err
+	}
 	start := time.Now()
-	results := b.continueAll(ctx, j, lines, order)
+	results := b.continueAll(ctx, j, lines, order, kept.keep)
 	sum := summarise(results, time.Since(start))
 	write := func(w io.Writer) error {
 		out := bufio.NewWriter(w)
@@ -151,7 +157,7 @@ func (b *batch) run(ctx context.Context, cmd *cobra.Command, l *led) error {
 	} else {
 		err = replace.File(b.output, write)
 	}
-	if err != nil {
+	if err = errors.Join(err, kept.close(err == nil)); err != nil {
 		return err
 	}
 	if b.asJSON {
@@ -171,8 +177,8 @@ func (b *batch) run(ctx context.Context, cmd *cobra.Command, l *led) error {
 	return nil
 }
 
-// continueAll keeps the queue of the job full.
-func (b *batch) continueAll(ctx context.Context, j *nebula.Job, lines map[int][]byte, order []int) []batchResult {
+// continueAll keeps the queue of the job full, and tells of each result when it is there.
+func (b *batch) continueAll(ctx context.Context, j *nebula.Job, lines map[int][]byte, order []int, tell func(batchResult)) []batchResult {
 	results := make([]batchResult, len(order))
 	places := make(chan struct{}, sched.DefaultLimit)
 	var group sync.WaitGroup
@@ -180,6 +186,7 @@ func (b *batch) continueAll(ctx context.Context, j *nebula.Job, lines map[int][]
 		places <- struct{}{}
 		group.Go(func() {
 			results[i] = b.continueLine(ctx, j, n, lines[n])
+			tell(results[i])
 			<-places
 		})
 	}

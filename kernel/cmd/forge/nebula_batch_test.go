@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // written makes a file of a test.
@@ -63,6 +65,9 @@ func TestNebulaBatch(t *testing.T) {
 		raw, err := os.ReadFile(out)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if _, err := os.Stat(out + partSuffix); !os.IsNotExist(err) {
+			t.Errorf("%s: the part of a whole output is there: %v", layout, err)
 		}
 		list := results(t, string(raw))
 		generated := 0
@@ -156,4 +161,40 @@ func FuzzBatchLine(f *testing.F) {
 			t.Errorf("%s is taken", raw)
 		}
 	})
+}
+
+// What a batch has computed outlives the rank that writes it.
+func TestNebulaBatchKilled(t *testing.T) {
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	in := written(t, slices.Repeat([]string{`{"ids": [1, 2, 3]}`}, 20000)...)
+	out := filepath.Join(t.TempDir(), "out.jsonl")
+	p := startForge(t, strings.Fields("nebula batch -n 8 --ignore-eos --tp 2 --input "+in+" --output "+out+tinyModel)...)
+	for {
+		raw, err := os.ReadFile(out + partSuffix)
+		if strings.Count(string(raw), "\n") > 2 {
+			break
+		}
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	syscall.Kill(runningRanks(t)[0], syscall.SIGKILL)
+	if got := p.status(); got != exitFailure || !strings.Contains(p.stderr.String(), "rank 0 was ended by SIGKILL") {
+		t.Errorf("exit status %d: %s", got, p.stderr.String())
+	}
+	raw, err := os.ReadFile(out + partSuffix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := raw[:strings.LastIndexByte(string(raw), '\n')+1]
+	for _, r := range results(t, string(whole)) {
+		if r.Error != "" || len(r.IDs) != 8 {
+			t.Errorf("line %d: %+v", r.Line, r)
+		}
+	}
+	if _, err := os.Stat(out); !os.IsNotExist(err) {
+		t.Errorf("the output is there: %v", err)
+	}
+	noJobs(t)
 }

@@ -115,6 +115,12 @@ func endless(t *testing.T, deadline string) (p *process, ranks []int) {
 	if _, err := p.stdout.ReadString(' '); err != nil {
 		t.Fatalf("%v: %s", err, p.stderr.String())
 	}
+	return p, runningRanks(t)
+}
+
+// runningRanks are the processes of the one job there is, by rank.
+func runningRanks(t *testing.T) (ranks []int) {
+	t.Helper()
 	folder, err := launch.OpenFolder()
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +132,7 @@ func endless(t *testing.T, deadline string) (p *process, ranks []int) {
 	for _, id := range jobs[0].Ranks {
 		ranks = append(ranks, id.PID)
 	}
-	return p, ranks
+	return ranks
 }
 
 // A signal cancels the request, and everything ends.
