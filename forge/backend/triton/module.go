@@ -8,22 +8,6 @@ import (
 // String is the text of the file.
 func (m *Module) String() string { return m.file(m.Kernels) }
 
-// Of is the module with only what computes a value, "%h".
-func (m *Module) Of(value string) *Module {
-	one := &Module{Name: m.Name}
-	for _, k := range m.Kernels {
-		if k.Value == value {
-			one.Kernels = append(one.Kernels, k)
-		}
-	}
-	for _, n := range m.Missing {
-		if n.Value == value {
-			one.Missing = append(one.Missing, n)
-		}
-	}
-	return one
-}
-
 func (m *Module) file(kernels []*Kernel) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\"\"\"Triton kernels of the graph %s, compiled with enable_fp_fusion=False.\n\n", docstring(m.Name))
