@@ -15,8 +15,8 @@ import (
 type Profile struct {
 	Program, Backend string
 	Runs             int
-	Nodes            []ProfiledNode // in order of execution, without those that are views
-	Limits           string         // of the device, or of one core of the processor
+	Nodes            []ProfiledNode     // in order of execution, without those that are views
+	Limits           string             // of the device, or of one core of the processor
 	exe              backend.Executable // what was timed
 	roof             roof
 }

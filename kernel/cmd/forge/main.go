@@ -13,6 +13,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"forgekernel/display"
 	"forgekernel/forge"
@@ -27,6 +28,9 @@ func main() {
 	forge.Close()
 	if err == nil {
 		err = out.err
+	}
+	if errors.Is(out.err, unix.EPIPE) { // who read has seen enough
+		err = exitStatus(exitFailure)
 	}
 	os.Exit(report(os.Stderr, cmd, err))
 }
