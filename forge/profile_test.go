@@ -36,6 +36,9 @@ func TestProfile(t *testing.T) {
 				t.Errorf("the product is %+v", product)
 			}
 			t.Log("\n" + r.Table().Text())
+			if svg, err := r.Roofline().SVG(); err != nil || !strings.Contains(svg, product.Op) {
+				t.Errorf("the roofline does not show %s: %v", product.Op, err)
+			}
 			s, err := r.Source(product.Value)
 			if c.backend == "portable" {
 				if err == nil || !strings.Contains(err.Error(), "no source of their own") {

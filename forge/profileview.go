@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"forgekernel/display"
+	"forgekernel/display/chart"
 	"forgekernel/forge/backend"
 )
 
@@ -43,6 +44,15 @@ func (r *Profile) table(nodes []ProfiledNode) display.Table {
 		t.Rows = append(t.Rows, row)
 	}
 	return t
+}
+
+// Roofline shows the nodes that do arithmetic under what the machine does at most.
+func (r *Profile) Roofline() chart.Figure {
+	var works []chart.Work
+	for _, n := range r.Nodes {
+		works = append(works, chart.Work{Name: n.Value, Series: n.Op, FLOPs: float64(n.FLOPs), Bytes: float64(n.Bytes), Seconds: n.Time.Seconds()})
+	}
+	return chart.Roofline("The nodes of "+r.Program+" under the limits of the machine", r.roof.rates, works)
 }
 
 // Display is the table.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"forgekernel/display/chart"
 	"forgekernel/forge/backend/cuda"
 	"forgekernel/forge/capture"
 	"forgekernel/forge/ir"
@@ -14,9 +15,9 @@ import (
 // roof is what the machine under a program does at most: one core of the processor, or
 // a GPU. The zero value is not known.
 type roof struct {
-	of    string  // "one core", or the name of a device
 	bytes float64 // per second, to and from memory
 	flops func(n *ir.Node) float64
+	rates []chart.Roof // all that were measured
 	text  string
 }
 
@@ -42,9 +43,10 @@ func (p *Program) measureRoof(ctx context.Context) (roof, error) {
 		return deviceRoof(ctx, c)
 	}
 	l := capture.MeasureLimits(ctx)
-	r := roof{of: "one core", text: "one core: " + l.String()}
+	r := roof{text: "one core: " + l.String()}
 	if l.FLOPs > 0 {
 		r.bytes, r.flops = l.Bytes, func(*ir.Node) float64 { return l.FLOPs }
+		r.rates = []chart.Roof{{Name: "one core, float32", FLOPs: l.FLOPs, Bytes: l.Bytes}}
 	}
 	return r, nil
 }
@@ -72,8 +74,10 @@ func deviceRoof(ctx context.Context, c *cuda.Backend) (roof, error) {
 		deviceLimits.of[d.Ordinal] = l
 	}
 	text := fmt.Sprintf("%s: %.4g GB/s by copies", d.Name, l.Copy/1e9)
+	var rates []chart.Roof
 	for _, r := range l.Rates {
+		rates = append(rates, chart.Roof{Name: fmt.Sprintf("%s, %v", d.Name, r.DType), FLOPs: r.FLOPs, Bytes: l.Copy})
 		text += fmt.Sprintf(", %.4g TFLOP/s of %v by %s", r.FLOPs/1e12, r.DType, r.By)
 	}
-	return roof{of: d.Name, bytes: l.Copy, text: text, flops: func(n *ir.Node) float64 { return l.Of(n.In[0].Spec.DType).FLOPs }}, nil
+	return roof{bytes: l.Copy, rates: rates, text: text, flops: func(n *ir.Node) float64 { return l.Of(n.In[0].Spec.DType).FLOPs }}, nil
 }
