@@ -100,7 +100,7 @@ func (b *Backend) copyRate(ctx context.Context) (rate float64, err error) {
 
 // lap is the time of work on a stream by the device's clock.
 func lap(s *driver.Stream, marks [2]*driver.Event, work func() error) (time.Duration, error) {
-	if err := errors.Join(s.RecordTime(marks[0]), work(), s.RecordTime(marks[1]), s.Synchronize()); err != nil {
+	if err := errors.Join(s.Record(marks[0]), work(), s.Record(marks[1]), s.Synchronize()); err != nil {
 		return 0, err
 	}
 	return marks[1].Since(marks[0])
