@@ -1,6 +1,10 @@
 package forge
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"forgekernel/display"
 	"forgekernel/forge/pass"
 )
@@ -26,6 +30,30 @@ func (s Snapshot) Display() display.Bundle { return display.ToBundle(s.IR()) }
 
 // Snapshots are the states of a program in order.
 type Snapshots []Snapshot
+
+// Diff draws what happened from one snapshot to another: what is new, gone, changed and
+// the same. They go by the names of their passes; "trace" is the program as written.
+func (s Snapshots) Diff(from, to string) (display.Graph, error) {
+	var both [2]display.Graph
+	for i, name := range []string{from, to} {
+		k := slices.IndexFunc(s, func(x Snapshot) bool { return x.Pass == name })
+		if k < 0 {
+			return display.Graph{}, fmt.Errorf("there is no snapshot after %q; there are %s", name, strings.Join(s.Names(), ", "))
+		}
+		both[i] = s[k].Drawing()
+	}
+	both[1].Name = "after " + to // the program is named before
+	return both[0].Diff(both[1]), nil
+}
+
+// Names are the passes, in order.
+func (s Snapshots) Names() []string {
+	names := make([]string, len(s))
+	for i, x := range s {
+		names[i] = x.Pass
+	}
+	return names
+}
 
 // Display shows the work of the program after each pass.
 func (s Snapshots) Display() display.Bundle {
