@@ -2,6 +2,7 @@ package forge
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -30,12 +31,15 @@ func (s Snapshot) Drawing() display.Graph {
 // Display shows the snapshot as text.
 func (s Snapshot) Display() display.Bundle { return display.ToBundle(s.IR()) }
 
+// MemoryPlan is where the intermediate values of a program stand in memory, and when.
+type MemoryPlan = plan.Plan
+
 // PlanOptions keep the planner from something, to see what that saves.
 type PlanOptions = plan.Options
 
 // Plan is the memory that the snapshot would need if it ran as it is. It panics with the
 // error of a program that has no plan.
-func (s Snapshot) Plan(o PlanOptions) *plan.Plan { return cell(plan.New(s.Snapshot.Graph, o)) }
+func (s Snapshot) Plan(o PlanOptions) *MemoryPlan { return cell(plan.New(s.Snapshot.Graph, o)) }
 
 // Snapshots are the states of a program in order.
 type Snapshots []Snapshot
@@ -70,8 +74,16 @@ func (s Snapshots) Changed() Snapshots {
 // Diff is the difference between the listings of two snapshots, in unified form.
 func (s Snapshots) Diff(from, to string) display.Source {
 	before, after := s.After(from), s.After(to)
-	return display.Source{Lang: "diff", Code: string(diff.Diff(
-		"after "+from, []byte(before.Snapshot.Graph.Listing()), "after "+to, []byte(after.Snapshot.Graph.Listing())))}
+	return display.Source{Lang: "diff", Code: string(diff.Diff("after "+from, before.lines(), "after "+to, after.lines()))}
+}
+
+// aligned stands before a note that is aligned with others.
+var aligned = regexp.MustCompile(`(?m) {2,}(# [^"]*)$`)
+
+// lines is the listing with notes right behind their lines: aligned, a line that is
+// longer than before would move the notes of all others.
+func (s Snapshot) lines() []byte {
+	return aligned.ReplaceAll([]byte(s.Snapshot.Graph.Listing()), []byte("  $1"))
 }
 
 // Display shows the work of the program after each pass.

@@ -54,6 +54,11 @@ func TestSnapshotsDiff(t *testing.T) {
 	if d.Lang != "diff" || !strings.Contains(d.Code, "\n-") || !strings.Contains(d.Code, "\n+") || !strings.HasPrefix(d.Code, "diff after trace after fuse-elementwise\n") {
 		t.Errorf("the difference is\n%s", d.Code)
 	}
+	for line := range strings.Lines(d.Code) { // only what changed is marked, whatever notes stand behind it
+		if strings.HasPrefix(line, "-graph") || strings.HasPrefix(line, "-  return") {
+			t.Errorf("a line differs in its notes alone: %s", line)
+		}
+	}
 	if d := snapshots(t).Diff("simplify", "simplify"); d.Code != "" {
 		t.Errorf("a snapshot differs from itself:\n%s", d.Code)
 	}
