@@ -131,7 +131,7 @@ func (r *Report) Verdict() string {
 	text := fmt.Sprintf("%s exceeds the budget of %g: first in %s = %s%s, by an error of %s", r.Program, r.Budget, row.Value, row.Op, at(row.Source), row.Accumulated.Relative)
 	switch {
 	case row.Accumulated.Lost > 0:
-		text += fmt.Sprintf(" (%d elements lost)", row.Accumulated.Lost)
+		text += fmt.Sprintf(" (elements lost: %d)", row.Accumulated.Lost)
 	case row.Own.Relative > row.Accumulated.Relative/2:
 		text += ", which is its own"
 	default:
