@@ -1,6 +1,7 @@
 package forge
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -53,6 +54,21 @@ func (r *Profile) Roofline() chart.Figure {
 		works = append(works, chart.Work{Name: n.Value, Series: n.Op, FLOPs: float64(n.FLOPs), Bytes: float64(n.Bytes), Seconds: n.Time.Seconds()})
 	}
 	return chart.Roofline("The nodes of "+r.Program+" under the limits of the machine", r.roof.rates, works)
+}
+
+// Roofline is [Program.RooflineContext] for a cell: it runs in the cell's context and
+// panics with the error.
+func (p *Program) Roofline(args ...*Tensor) chart.Figure {
+	return cell(p.RooflineContext(callContext(), args...))
+}
+
+// RooflineContext is the roofline of a profile of the program.
+func (p *Program) RooflineContext(ctx context.Context, args ...*Tensor) (chart.Figure, error) {
+	r, err := p.ProfileContext(ctx, args...)
+	if err != nil {
+		return chart.Figure{}, err
+	}
+	return r.Roofline(), nil
 }
 
 // Display is the table.

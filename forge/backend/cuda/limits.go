@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"forgekernel/forge/backend"
-	"forgekernel/forge/backend/cuda/driver"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/op"
 	"forgekernel/forge/tensor"
@@ -40,13 +39,12 @@ func (l Limits) Of(d tensor.DType) Rate {
 // How limits are measured. The quickest run counts, as the one that nothing disturbed.
 const (
 	limitRuns   = 12
-	limitBytes  = 1 << 30 // of a copy, many times what caches hold
-	limitMatrix = 4096    // rows and columns
+	limitMatrix = 4096 // rows and columns
 )
 
 // Limits measures the device, which takes a second and 2 GiB of its memory.
 func (b *Backend) Limits(ctx context.Context) (l Limits, err error) {
-	if l.Copy, err = b.copyRate(ctx); err != nil {
+	if l.Copy, err = b.Context.CopyRate(ctx); err != nil {
 		return l, fmt.Errorf("the rate of copies: %w", err)
 	}
 	types := []tensor.DType{tensor.F32, tensor.F16}
@@ -61,49 +59,6 @@ func (b *Backend) Limits(ctx context.Context) (l Limits, err error) {
 		l.Rates = append(l.Rates, r)
 	}
 	return l, nil
-}
-
-// copyRate measures copies between two parts of the device's memory.
-func (b *Backend) copyRate(ctx context.Context) (rate float64, err error) {
-	err = b.Context.Do(ctx, func() (err error) {
-		s, err := b.Context.NewStream()
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, s.Close()) }()
-		m, err := s.Alloc(2 * limitBytes)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, s.Free(m), s.Synchronize()) }()
-		var marks [2]*driver.Event
-		for i := range marks {
-			if marks[i], err = b.Context.NewEvent(true); err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, marks[i].Close()) }()
-		}
-		if err := s.Fill(m, 0, m.Bytes, 0x5a); err != nil {
-			return err
-		}
-		for range limitRuns {
-			took, err := lap(s, marks, func() error { return s.Copy(m, limitBytes, m, 0, limitBytes) })
-			if err != nil {
-				return err
-			}
-			rate = max(rate, 2*limitBytes/took.Seconds())
-		}
-		return nil
-	})
-	return rate, err
-}
-
-// lap is the time of work on a stream by the device's clock.
-func lap(s *driver.Stream, marks [2]*driver.Event, work func() error) (time.Duration, error) {
-	if err := errors.Join(s.Record(marks[0]), work(), s.Record(marks[1]), s.Synchronize()); err != nil {
-		return 0, err
-	}
-	return marks[1].Since(marks[0])
 }
 
 // productRate measures the product of two large matrices: our kernel, and the library's
