@@ -90,6 +90,9 @@ func (s Settings) String() string {
 	if s.Budget > 0 {
 		text += fmt.Sprintf("; none begun %v after the first", s.Budget)
 	}
+	if s.Blocks > 0 {
+		text += fmt.Sprintf("; in %d blocks over %v, prepared anew for each; an interval is of the medians of the blocks", s.Blocks, s.Spread)
+	}
 	return text
 }
 
@@ -103,11 +106,11 @@ func (r *Report) libraries() display.Table {
 }
 
 // times is the table of a workload: the candidates in their order.
-func (w *Workload) times() display.Table {
+func (w *Workload) times(blocks int) display.Table {
 	t := display.Table{
 		Title: w.Name,
 		Columns: []display.Column{
-			{Name: "candidate"}, right("median"), right("95 % interval"), right("minimum"), right("p95"), right("mean"),
+			{Name: "candidate"}, right("median"), right("interval"), right("× the first"), right("minimum"), right("p95"),
 			right("GFLOP/s"), right("CPU / wall"), right("compile"), right("error / allowed"), {Name: "rank"},
 		},
 	}
@@ -121,10 +124,10 @@ func (w *Workload) times() display.Table {
 			t.Rows = append(t.Rows, []any{s.Label.String(), "failed: " + s.Error})
 			continue
 		}
-		interval := MedianInterval(s.Wall)
+		e := s.Estimate(blocks)
 		t.Rows = append(t.Rows, []any{
-			s.Label.String(), formatTime(s.Summary.Median), formatInterval(interval),
-			formatTime(s.Summary.Min), formatTime(s.Summary.P95), formatTime(s.Summary.Mean),
+			s.Label.String(), formatTime(e.Value), formatInterval(e.Interval), w.ratio(i, blocks),
+			formatTime(s.Summary.Min), formatTime(s.Summary.P95),
 			significant(float64(w.FLOPs) / s.Summary.Median / 1e9), significant(sum(s.CPU) / sum(s.Wall)),
 			s.compiled(), significant(s.Gate.Worst), rank(slices.Index(order, i), ties),
 		})
@@ -133,6 +136,16 @@ func (w *Workload) times() display.Table {
 		}
 	}
 	return t
+}
+
+// ratio is how many times as long a candidate takes as the first, with the interval.
+func (w *Workload) ratio(i, blocks int) string {
+	first := &w.Series[0]
+	if i == 0 || first.Summary == nil {
+		return ""
+	}
+	e := w.Series[i].Over(first, blocks)
+	return fmt.Sprintf("%.3f (%.3f – %.3f)", e.Value, e.Interval.Low, e.Interval.High)
 }
 
 // compiled is the time that compiling took, and whether a cache had the result.
@@ -190,7 +203,7 @@ func (r *Report) Text() string {
 	b.WriteString(r.environment().Text() + "\n")
 	for i := range r.capture.Workloads {
 		w := &r.capture.Workloads[i]
-		b.WriteString(w.times().Text() + w.origin() + "\n" + w.boxes() + "\n")
+		b.WriteString(w.times(r.capture.Settings.Blocks).Text() + w.origin() + "\n" + w.boxes() + "\n")
 	}
 	b.WriteString(r.memory().Text())
 	return b.String()
@@ -204,7 +217,7 @@ func (r *Report) Markdown() string {
 	fmt.Fprintf(&b, "# Capture %s\n\n%s", r.capture.ID, markdown(r.environment()))
 	for i := range r.capture.Workloads {
 		w := &r.capture.Workloads[i]
-		fmt.Fprintf(&b, "\n%s\n%s\n", markdown(w.times()), escapeMarkdown(w.origin()))
+		fmt.Fprintf(&b, "\n%s\n%s\n", markdown(w.times(r.capture.Settings.Blocks)), escapeMarkdown(w.origin()))
 		if w.timed() {
 			show(distribution+" of "+w.Name, figureName(i, w.Name, distribution))
 		}
