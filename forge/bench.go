@@ -1,6 +1,7 @@
 package forge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -22,6 +23,7 @@ type BenchOptions struct {
 	// Backends are what the programs run on, each as written and optimised: names as
 	// of [NewBackend]. The default is the programs' own.
 	Backends []string
+	Threads  int // that may share the work of a run; the programs' own
 }
 
 func (o BenchOptions) settings() capture.Settings {
@@ -47,6 +49,12 @@ func (o BenchOptions) settings() capture.Settings {
 // optimised, taken in turn, their comparison with float64, the limits of this
 // machine, and all that is known of the environment. It shows as tables and figures.
 type Benchmark = capture.Report
+
+// Environment is what is known of this machine and this program, as every capture has it.
+func Environment() *capture.Environment {
+	e := capture.Describe(callContext())
+	return &e
+}
 
 // Bench is [Program.BenchContext] for a cell, with default options: it runs in
 // the cell's context and panics with the error.
@@ -130,13 +138,13 @@ func MeasureContext(ctx context.Context, o BenchOptions, programs ...*Program) (
 
 // candidates are both variants of a program on each backend.
 func (o BenchOptions) candidates(p *Program) ([]capture.Candidate, error) {
-	names := o.Backends
+	names, threads := o.Backends, cmp.Or(o.Threads, p.threads)
 	if len(names) == 0 {
 		names = []string{p.backend}
 	}
 	var list []capture.Candidate
 	for _, name := range names {
-		b, err := NewBackend(name, p.threads)
+		b, err := NewBackend(name, threads)
 		if err != nil {
 			return nil, err
 		}
@@ -144,7 +152,7 @@ func (o BenchOptions) candidates(p *Program) ([]capture.Candidate, error) {
 			if r, ok := b.(backend.Resident); ok {
 				list = append(list, capture.OnDevice(r, v, 1))
 			} else {
-				list = append(list, capture.OnBackend(b, v, p.threads))
+				list = append(list, capture.OnBackend(b, v, threads))
 			}
 		}
 	}

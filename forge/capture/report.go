@@ -54,35 +54,55 @@ func right(name string) display.Column { return display.Column{Name: name, Align
 // environment is a table of fields.
 func (r *Report) environment() display.Table {
 	c, e := r.capture, &r.capture.Environment
-	t := display.Table{Title: "Where and how", Columns: []display.Column{{Name: "field"}, {Name: "value"}}}
-	for _, row := range [][2]string{
+	rows := [][2]string{
 		{"capture", c.ID},
 		{"SHA-256", r.hash},
 		{"taken", c.Taken.Format(time.RFC3339)},
-		{"commit", cmp.Or(e.Commit, "unknown") + ", tree " + string(e.Tree)},
+	}
+	rows = append(rows, e.rows()...)
+	rows = append(rows,
+		[2]string{"load average", fmt.Sprintf("%s before, %s after", cmp.Or(e.LoadBefore, "unknown"), cmp.Or(e.LoadAfter, "unknown"))},
+		[2]string{"samples", c.Settings.String()},
+		[2]string{"seed of the inputs", fmt.Sprint(c.Settings.Seed)},
+	)
+	for _, p := range peerList(e) {
+		rows = append(rows, [2]string{"peer " + p.name, p.versions})
+	}
+	return fields("Where and how", rows)
+}
+
+func fields(title string, rows [][2]string) display.Table {
+	t := display.Table{Title: title, Columns: []display.Column{{Name: "field", Align: display.AlignLeft}, {Name: "value", Align: display.AlignLeft}}}
+	for _, row := range rows {
+		t.Rows = append(t.Rows, []any{row[0], row[1]})
+	}
+	return t
+}
+
+// rows are what is known of a machine and a program.
+func (e *Environment) rows() [][2]string {
+	return [][2]string{
+		{"commit", cmp.Or(e.Commit, "unknown") + ", tree " + string(cmp.Or(e.Tree, UnknownTree))},
 		{"processor", cmp.Or(e.CPU, "unknown")},
 		{"instruction sets", cmp.Or(strings.Join(e.ISA, " "), "unknown")},
 		{"cores", fmt.Sprintf("%d, GOMAXPROCS %d", e.Cores, e.GoThreads)},
 		{"memory", display.FormatBytes(int64(min(e.Memory, 1<<62)))},
-		{"system", strings.TrimSpace(e.Platform + " " + e.System)},
-		{"Go", e.Go},
+		{"system", cmp.Or(strings.TrimSpace(e.Platform+" "+e.System), "unknown")},
+		{"Go", cmp.Or(e.Go, "unknown")},
 		{"C compiler", cmp.Or(e.Compiler, "none found")},
 		{"GPU", cmp.Or(strings.Join(e.GPUs, ", "), "none found")},
 		{"GPU driver", cmp.Or(e.Driver, "none found")},
 		{"NVRTC", cmp.Or(e.NVRTC, "not used")},
 		{"limits of one core", e.Limits.String()},
-		{"load average", fmt.Sprintf("%s before, %s after", cmp.Or(e.LoadBefore, "unknown"), cmp.Or(e.LoadAfter, "unknown"))},
 		{"variables", cmp.Or(pairs(e.Variables), "none set")},
-		{"samples", c.Settings.String()},
-		{"seed of the inputs", fmt.Sprint(c.Settings.Seed)},
-	} {
-		t.Rows = append(t.Rows, []any{row[0], row[1]})
 	}
-	for _, p := range peerList(e) {
-		t.Rows = append(t.Rows, []any{"peer " + p.name, p.versions})
-	}
-	return t
 }
+
+// Table shows what is known of the machine and the program.
+func (e *Environment) Table() display.Table { return fields("", e.rows()) }
+
+// Display shows the table.
+func (e *Environment) Display() display.Bundle { return e.Table().Display() }
 
 // String says how samples were taken.
 func (s Settings) String() string {

@@ -49,6 +49,7 @@ var groups = []group{
 	{"own", []string{
 		"forgekernel/display",
 		"forgekernel/forge",
+		"forgekernel/forge/capture",
 		"forgekernel/forge/ir",
 		"forgekernel/forge/pass",
 		"forgekernel/forge/script",
