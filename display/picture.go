@@ -2,12 +2,13 @@ package display
 
 import (
 	"fmt"
+	"forgekernel/display/internal/cells"
 	"math"
 	"slices"
-	"strings"
 
 	"forgekernel/display/internal/canvas"
 	"forgekernel/display/internal/layered"
+	"forgekernel/display/internal/palette"
 )
 
 // Measures of a drawing, in CSS pixels.
@@ -34,7 +35,7 @@ type picture struct {
 	boxes  []nodeBox
 	labels []string // of edges, cut to length
 	layout *layered.Drawing
-	colour *palette
+	colour *palette.Palette
 	legend legend
 	w, h   float64
 }
@@ -182,13 +183,7 @@ func spread(n int, side float64) []float64 {
 }
 
 // short makes s one line of limited length.
-func short(s string) string {
-	r := []rune(oneLine(s))
-	if len(r) <= longest {
-		return string(r)
-	}
-	return strings.TrimSpace(string(r[:longest-1])) + "…"
-}
+func short(s string) string { return cells.Short(s, longest) }
 
 // frame computes the size of the card around the drawing, its title and its
 // legend.

@@ -2,6 +2,7 @@ package display
 
 import (
 	"fmt"
+	"forgekernel/display/internal/cells"
 	"math"
 	"strconv"
 	"strings"
@@ -130,7 +131,7 @@ const textSteps = 100
 func (t Timeline) Text() string {
 	var b strings.Builder
 	if t.Title != "" {
-		b.WriteString(oneLine(t.Title) + "\n")
+		b.WriteString(cells.OneLine(t.Title) + "\n")
 	}
 	per := max(1, (len(t.Steps)+textSteps-1)/textSteps)
 	table := Table{Columns: []Column{{Name: "memory"}, {Name: "size", Align: AlignRight}, {Name: "steps"}}}
@@ -154,7 +155,7 @@ func (t Timeline) Text() string {
 	}
 	b.WriteString(table.Text())
 	for _, m := range t.Marks {
-		fmt.Fprintf(&b, "%s: %s\n", oneLine(m.Label), FormatBytes(m.Bytes))
+		fmt.Fprintf(&b, "%s: %s\n", cells.OneLine(m.Label), FormatBytes(m.Bytes))
 	}
 	return b.String()
 }

@@ -3,11 +3,13 @@ package display
 import (
 	"cmp"
 	"fmt"
+	"forgekernel/display/internal/cells"
 	"image/color"
 	"math"
 	"slices"
 
 	"forgekernel/display/internal/canvas"
+	"forgekernel/display/internal/palette"
 )
 
 // Measures of a timeline, in CSS pixels.
@@ -27,7 +29,7 @@ const (
 // timelinePlot is a timeline, measured and ready to draw.
 type timelinePlot struct {
 	Timeline
-	colour  *palette
+	colour  *palette.Palette
 	left    float64 // room for the names of lanes and the numbers of the level
 	right   float64 // room for the names of marks
 	column  float64 // width of a step
@@ -126,7 +128,7 @@ func (p *timelinePlot) svg() string {
 	if label == "" {
 		label = "memory over time"
 	}
-	return s.Document(oneLine(label))
+	return s.Document(cells.OneLine(label))
 }
 
 func (p *timelinePlot) png() ([]byte, error) {
@@ -136,14 +138,14 @@ func (p *timelinePlot) png() ([]byte, error) {
 }
 
 func (p *timelinePlot) draw(s canvas.Surface) {
-	card := p.colour.card
-	s.Box(canvas.Box{W: p.w, H: p.h, Radius: 10, Fill: card.fill, Stroke: card.stroke, StrokeWidth: 1})
+	card := p.colour.Card
+	s.Box(canvas.Box{W: p.w, H: p.h, Radius: 10, Fill: card.Fill, Stroke: card.Stroke, StrokeWidth: 1})
 	if p.Title != "" {
-		s.Text(canvas.Text{X: cardPad, Y: cardPad + titleSize - 2, Text: short(p.Title), Font: canvas.Medium, Size: titleSize, Fill: card.text})
+		s.Text(canvas.Text{X: cardPad, Y: cardPad + titleSize - 2, Text: short(p.Title), Font: canvas.Medium, Size: titleSize, Fill: card.Text})
 	}
 	bottom := cardPad
 	for i, lane := range p.lanes {
-		s.Box(canvas.Box{X: lane.X, Y: lane.Y, W: lane.W, H: lane.H, Fill: p.colour.cluster.fill})
+		s.Box(canvas.Box{X: lane.X, Y: lane.Y, W: lane.W, H: lane.H, Fill: p.colour.Cluster.Fill})
 		p.small(s, lane.X-8, lane.Y+lane.H/2+3.5, laneLabel(p.Lanes[i]), canvas.Width(laneLabel(p.Lanes[i]), canvas.Regular, smallSize))
 		bottom = lane.Y + lane.H
 	}
@@ -159,12 +161,12 @@ func (p *timelinePlot) draw(s canvas.Surface) {
 
 // small writes faint text that ends, or for a width of 0 starts, at x.
 func (p *timelinePlot) small(s canvas.Surface, x, y float64, text string, width float64) {
-	s.Text(canvas.Text{X: x - width, Y: y, Text: text, Font: canvas.Regular, Size: smallSize, Fill: p.colour.faint})
+	s.Text(canvas.Text{X: x - width, Y: y, Text: text, Font: canvas.Regular, Size: smallSize, Fill: p.colour.Faint})
 }
 
 func (p *timelinePlot) drawBar(s canvas.Surface, b Bar) {
-	lane, t := p.lanes[b.Lane], p.colour.tint(b.Class)
-	box := canvas.Box{X: lane.X + b.Start*p.column + 0.5, W: (b.End-b.Start)*p.column - 1, Y: lane.Y, H: lane.H, Radius: 3, Fill: t.fill, Stroke: t.stroke, StrokeWidth: 1}
+	lane, t := p.lanes[b.Lane], p.colour.Tint(string(b.Class))
+	box := canvas.Box{X: lane.X + b.Start*p.column + 0.5, W: (b.End-b.Start)*p.column - 1, Y: lane.Y, H: lane.H, Radius: 3, Fill: t.Fill, Stroke: t.Stroke, StrokeWidth: 1}
 	if size := p.Lanes[b.Lane].extent(); size > 0 {
 		box.Y += lane.H * float64(b.Offset) / float64(size)
 		box.H *= float64(b.Bytes) / float64(size)
@@ -172,11 +174,11 @@ func (p *timelinePlot) drawBar(s canvas.Surface, b Bar) {
 	box.W, box.H = max(box.W, 1), max(box.H, 1)
 	if box.W < 4 || box.H < 4 {
 		box.Radius, box.StrokeWidth = 0, 0
-		box.Fill = t.stroke
+		box.Fill = t.Stroke
 	}
 	s.Box(box)
 	if label := short(b.Label); box.H >= smallSize+2 && canvas.Width(label, canvas.Regular, smallSize)+6 <= box.W {
-		s.Text(canvas.Text{X: box.X + box.W/2, Y: box.Y + box.H/2 + 3.5, Text: label, Font: canvas.Regular, Size: smallSize, Fill: t.text, Anchor: canvas.Middle})
+		s.Text(canvas.Text{X: box.X + box.W/2, Y: box.Y + box.H/2 + 3.5, Text: label, Font: canvas.Regular, Size: smallSize, Fill: t.Text, Anchor: canvas.Middle})
 	}
 }
 
@@ -197,7 +199,7 @@ func (p *timelinePlot) drawAxis(s canvas.Surface, y float64) {
 				continue
 			}
 		}
-		s.Text(canvas.Text{X: x + (float64(t)+0.5)*p.column, Y: y, Text: text, Font: canvas.Regular, Size: smallSize, Fill: p.colour.faint, Anchor: canvas.Middle})
+		s.Text(canvas.Text{X: x + (float64(t)+0.5)*p.column, Y: y, Text: text, Font: canvas.Regular, Size: smallSize, Fill: p.colour.Faint, Anchor: canvas.Middle})
 	}
 }
 
@@ -231,7 +233,7 @@ func (p *timelinePlot) drawLevel(s canvas.Surface, y float64) {
 	x, top := cardPad+p.left, float64(p.top())
 	at := func(bytes float64) float64 { return y + levelHeight*(1-bytes/top) }
 	for _, tick := range p.ticks() {
-		p.line(s, x, at(float64(tick)), p.colour.cluster.fill, 1)
+		p.line(s, x, at(float64(tick)), p.colour.Cluster.Fill, 1)
 		label := FormatBytes(tick)
 		p.small(s, x-8, at(float64(tick))+3.5, label, canvas.Width(label, canvas.Regular, smallSize))
 	}
@@ -241,11 +243,11 @@ func (p *timelinePlot) drawLevel(s canvas.Surface, y float64) {
 		area = append(area, canvas.Point{X: left, Y: at(float64(bytes))}, canvas.Point{X: left + p.column, Y: at(float64(bytes))})
 	}
 	area = append(area, canvas.Point{X: x + float64(len(p.Level))*p.column, Y: at(0)})
-	s.Polygon(canvas.Polygon{Points: area, Fill: p.colour.tint(ClassInput).fill})
+	s.Polygon(canvas.Polygon{Points: area, Fill: p.colour.Tint(string(ClassInput)).Fill})
 	labelled := math.Inf(-1)
 	for _, m := range slices.SortedFunc(slices.Values(p.Marks), func(a, b Mark) int { return int(min(max(b.Bytes-a.Bytes, -1), 1)) }) {
 		line := at(float64(m.Bytes))
-		p.line(s, x, line, p.colour.tint(ClassTransfer).stroke, 1.3)
+		p.line(s, x, line, p.colour.Tint(string(ClassTransfer)).Stroke, 1.3)
 		labelled = max(line, labelled+smallSize+2) // lines may be close, their names not
 		p.small(s, x+p.width()+8, labelled+3.5, markLabel(m), 0)
 	}
@@ -263,8 +265,8 @@ func (p *timelinePlot) drawLegend(s canvas.Surface) {
 	}
 	x, y := cardPad+p.left, p.h-cardPad-swatch
 	for _, c := range p.classes {
-		t := p.colour.tint(c)
-		s.Box(canvas.Box{X: x, Y: y, W: swatch, H: swatch, Radius: 2.5, Fill: t.fill, Stroke: t.stroke, StrokeWidth: 1})
+		t := p.colour.Tint(string(c))
+		s.Box(canvas.Box{X: x, Y: y, W: swatch, H: swatch, Radius: 2.5, Fill: t.Fill, Stroke: t.Stroke, StrokeWidth: 1})
 		name := short(cmp.Or(p.Names[c], string(c)))
 		p.small(s, x+swatch+5, y+swatch-1.5, name, 0)
 		x += swatch + 19 + canvas.Width(name, canvas.Regular, smallSize)

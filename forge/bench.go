@@ -50,6 +50,14 @@ func (o BenchOptions) settings() capture.Settings {
 // machine, and all that is known of the environment. It shows as tables and figures.
 type Benchmark = capture.Report
 
+// MachineLimits are what one core of a machine does at most.
+type MachineLimits = capture.Limits
+
+// Roofs measures what one core of this machine does at most: multiply-adds of float32,
+// and reading from memory. That takes a C compiler and some tenths of a second, once in
+// a process; without one, MachineLimits.Error says so.
+func Roofs() *MachineLimits { return capture.MeasureLimits(callContext()) }
+
 // Environment is what is known of this machine and this program, as every capture has it.
 func Environment() *capture.Environment {
 	e := capture.Describe(callContext())

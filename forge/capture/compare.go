@@ -2,6 +2,7 @@ package capture
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -78,6 +79,30 @@ func Sides(c *Capture, old, new Side) (*Comparison, error) {
 		if err := out.add(w.Name, a, b, c.Settings.Blocks, true); err != nil {
 			return nil, err
 		}
+	}
+	return out, nil
+}
+
+// Gain compares each program as written with the optimised one, wherever both ran on one
+// backend with as many threads: the ratio of their times, its interval, and the verdict.
+func (r *Report) Gain() (*Comparison, error) {
+	out := &Comparison{Old: string(Written), New: string(Optimised)}
+	for i := range r.capture.Workloads {
+		w := &r.capture.Workloads[i]
+		for j := range w.Series {
+			was := w.Series[j].Label
+			was.Variant = Written
+			k := slices.IndexFunc(w.Series, func(s Series) bool { return s.Label == was })
+			if w.Series[j].Variant != Optimised || k < 0 {
+				continue
+			}
+			if err := out.add(w.Name, &w.Series[k], &w.Series[j], r.capture.Settings.Blocks, true); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(out.Rows) == 0 {
+		return nil, errors.New("no program was measured both as written and optimised")
 	}
 	return out, nil
 }

@@ -48,6 +48,7 @@ var groups = []group{
 	}},
 	{"own", []string{
 		"forgekernel/display",
+		"forgekernel/display/chart",
 		"forgekernel/forge",
 		"forgekernel/forge/capture",
 		"forgekernel/forge/ir",
