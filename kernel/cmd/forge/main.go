@@ -17,11 +17,15 @@ import (
 
 	"forgekernel/display"
 	"forgekernel/forge"
+	"forgekernel/forge/capture"
 )
 
 func main() {
 	out := &output{file: os.Stdout}
 	display.SetSink(&progressLine{w: io.Discard, stay: os.Stderr})
+	if version != unstamped {
+		capture.SetBuild(version)
+	}
 	cmd := root()
 	cmd.SetOut(out)
 	cmd, err := cmd.ExecuteContextC(context.Background())
