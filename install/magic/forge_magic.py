@@ -37,6 +37,7 @@ import os
 import secrets
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -149,6 +150,7 @@ class Kernel:
             socket.linger = 1000
             socket.immediate = True  # writable means connected
             socket.reconnect_ivl, socket.reconnect_ivl_max = 5, 1000
+            socket.rcvhwm = 0  # what comes between two cells waits here
             socket.identity = self._session.bsession
             socket.connect(f"ipc://{where}-{ports[channel + '_port']}")
             return socket
@@ -175,6 +177,9 @@ class Kernel:
     def alive(self) -> bool:
         return self._process.poll() is None
 
+    def obituary(self) -> str:
+        return f"the Forge kernel has ended, with exit status {self._process.poll()}, and its variables are lost"
+
     def run(self, code: str, *, silent: bool = False) -> dict[str, Any]:
         """Execute a cell, pass on what it shows, and return the content of its reply."""
         content = {"code": code, "silent": silent, "store_history": not silent, "allow_stdin": True}
@@ -186,7 +191,7 @@ class Kernel:
                 if interrupts.count > interrupted:
                     interrupted += 1
                     if interrupted > 1:
-                        raise KeyboardInterrupt("the Go cell still runs: interrupt the next one to stop it, or %forge_restart")
+                        raise ForgeError("the Go cell goes on: %forge_restart ends it")
                     self._session.send(self._control, "interrupt_request", {})
                 quiet = True
                 for message in self._messages():
@@ -201,8 +206,7 @@ class Kernel:
                     else:
                         show(message)
                 if quiet and not self.alive():
-                    raise ForgeError(f"the Forge kernel has ended, with exit status {self._process.poll()}; "
-                                     "its variables are lost, and the next cell starts a new one")
+                    raise ForgeError(self.obituary())
         if refused:
             raise refused
         return reply
@@ -216,15 +220,17 @@ class Kernel:
             while (message := self._session.recv(socket)[1]) is not None:
                 yield message
 
-    def _answer(self, request: dict[str, Any], interrupts: Interrupts) -> BaseException | None:
-        """Ask the person. If that fails the cell is interrupted, and the reason returned."""
+    def _answer(self, request: dict[str, Any], interrupts: Interrupts) -> ForgeError | None:
+        """Ask the person. Without an answer the cell is interrupted; a reason is returned."""
         ask = getpass.getpass if request["content"]["password"] else input
         try:
             with interrupts.raised():
+                if interrupts.count:  # the question comes too late
+                    return None
                 value = ask(request["content"]["prompt"])
-        except BaseException as err:
+        except (Exception, KeyboardInterrupt) as err:
             self._session.send(self._control, "interrupt_request", {})
-            return err
+            return None if isinstance(err, KeyboardInterrupt) else ForgeError(f"the Go cell asks for input: {err}")
         self._session.send(self._stdin, "input_reply", {"value": value}, parent=request)
         return None
 
@@ -233,10 +239,10 @@ class Kernel:
         if os.getpid() != self._owner:
             return
         if self.alive():
-            self._session.send(self._control, "shutdown_request", {"restart": False}, parent=None)
+            self._session.send(self._control, "shutdown_request", {"restart": False})
         try:
             self._process.wait(STOP_SECONDS)
-        except Exception:
+        except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
         self._context.destroy(linger=0)
@@ -362,10 +368,15 @@ class ForgeMagics(Magics):
 
     def _run(self, code: str, *, silent: bool = False) -> dict[str, Any]:
         if self._kernel and not self._kernel.alive():
+            print(self._kernel.obituary(), file=sys.stderr)
             self.close()
         if not self._kernel:
             self._kernel = Kernel(find_binary())
-        reply = self._kernel.run(code, silent=silent)
+        try:
+            reply = self._kernel.run(code, silent=silent)
+        finally:
+            if not self._kernel.alive():
+                self.close()
         if reply["status"] != "ok":
             raise cell_error(reply)
         return reply
@@ -402,7 +413,7 @@ class ForgeMagics(Magics):
                 raise ForgeError(f"there is no {name} in this notebook's Python")
         with segment() as (fd, path):
             write_segment(fd, {name: self.shell.user_ns[name] for name in names})
-            self._arrays("forge_push", f"""var {", ".join(names)} = func() ({", ".join(["*forge.Tensor"] * len(names))}) {{
+            self._arrays("forge_push", path, f"""var {", ".join(names)} = func() ({", ".join(["*forge.Tensor"] * len(names))}) {{
                 tensors, err := forge.ReadSafetensors({json.dumps(path)})
                 if err != nil {{ panic(err) }}
                 return {", ".join(f"tensors[{json.dumps(name)}]" for name in names)}
@@ -416,7 +427,7 @@ class ForgeMagics(Magics):
         names = arguments("forge_pull", " ".join(w for w in words if w != "--torch"))
         torch = __import__("torch") if "--torch" in words else None
         with segment() as (fd, path):
-            self._arrays("forge_pull", f"""func() {{
+            self._arrays("forge_pull", path, f"""func() {{
                 file, err := os.OpenFile({json.dumps(path)}, os.O_WRONLY, 0)
                 if err != nil {{ panic(err) }}
                 defer file.Close()
@@ -425,12 +436,12 @@ class ForgeMagics(Magics):
             }}()""")
             self.shell.push(read_segment(fd, torch))
 
-    def _arrays(self, magic: str, code: str) -> None:
-        """Run a cell that nobody sees; of its error the message is of use, and its lines are not."""
+    def _arrays(self, magic: str, path: str, code: str) -> None:
+        """Run a cell that nobody sees. Of its error the message is of use, and the lines are not."""
         try:
             self._run(code, silent=True)
         except ForgeError as err:
-            raise ForgeError(f"%{magic}: {err}") from None
+            raise ForgeError(f"%{magic}: " + str(err).removeprefix("panic: ").replace(f"{path}: ", "")) from None
 
 
 def arguments(magic: str, line: str) -> list[str]:
