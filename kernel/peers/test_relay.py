@@ -28,11 +28,11 @@ class Notebook:
     def __init__(self, python, forge, folder):
         modules, specs, self.tmp = folder / "modules", folder / "kernels", folder / "tmp"
         subprocess.run([forge, "install", "--prefix", folder, "--extension", modules], check=True, stdout=subprocess.DEVNULL)
-        (specs / "python").mkdir(parents=True)
+        (specs / "notebook").mkdir(parents=True)
         self.tmp.mkdir()
         argv = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-        (specs / "python" / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": "", "language": "python"}))
-        self.manager = KernelManager(kernel_name="python", kernel_spec_manager=KernelSpecManager(kernel_dirs=[str(specs)]))
+        (specs / "notebook" / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": "", "language": "python"}))
+        self.manager = KernelManager(kernel_name="notebook", kernel_spec_manager=KernelSpecManager(kernel_dirs=[str(specs)]))
         env = {**os.environ, "PYTHONPATH": str(modules), "TMPDIR": str(self.tmp)}
         env.pop("JPY_PARENT_PID", None)
         self.manager.start_kernel(env=env)
@@ -40,9 +40,12 @@ class Notebook:
         self.client.start_channels()
         self.client.wait_for_ready(timeout=TIMEOUT)
         self.do("%load_ext forge_magic")
+        prefix = "import sys; print(sys.prefix)"  # Jupyter has names that mean its own Python
+        assert self.do(prefix)[0] == subprocess.run([python, "-c", prefix], check=True, capture_output=True, text=True).stdout
 
     def run(self, code, **options):
-        reply, messages = run(self.client, code, **options)
+        # Else an old ipykernel aborts what it gets just after an error.
+        reply, messages = run(self.client, code, stop_on_error=False, **options)
         return reply["content"], messages
 
     def do(self, code):
@@ -151,7 +154,7 @@ def test_input_that_nobody_gives_ends_the_cell(notebook):
 
 def started(client, code):
     """Send a cell that prints a line first, and wait for that."""
-    msg_id = client.execute(code, allow_stdin=True)
+    msg_id = client.execute(code, allow_stdin=True, stop_on_error=False)
     while not text([client.get_iopub_msg(timeout=TIMEOUT)]):
         pass
     return msg_id
