@@ -208,17 +208,9 @@ func writeSpec(dir string, spec Spec) error {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return err
 	}
-	raw, err := json.MarshalIndent(spec, "", " ")
+	files, err := spec.Files()
 	if err != nil {
 		return err
-	}
-	files := map[string][]byte{"kernel.json": append(raw, '\n'), "logo-svg.svg": logoSVG()}
-	for _, size := range []int{32, 64} {
-		png, err := logoPNG(size)
-		if err != nil {
-			return err
-		}
-		files[fmt.Sprintf("logo-%dx%d.png", size, size)] = png
 	}
 	for name, data := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
@@ -226,4 +218,21 @@ func writeSpec(dir string, spec Spec) error {
 		}
 	}
 	return nil
+}
+
+// Files are the files of the kernelspec by name.
+func (s Spec) Files() (map[string][]byte, error) {
+	raw, err := json.MarshalIndent(s, "", " ")
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{"kernel.json": append(raw, '\n'), "logo-svg.svg": logoSVG()}
+	for _, size := range []int{32, 64} {
+		png, err := logoPNG(size)
+		if err != nil {
+			return nil, err
+		}
+		files[fmt.Sprintf("logo-%dx%d.png", size, size)] = png
+	}
+	return files, nil
 }
