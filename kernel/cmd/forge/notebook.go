@@ -38,12 +38,12 @@ func notebookCommand() *cobra.Command {
 // execution are the flags of commands that execute a notebook.
 type execution struct {
 	timeout time.Duration
-	params  map[string]string
+	params  params
 }
 
 func (e *execution) flags(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&e.timeout, "timeout", 10*time.Minute, "time for one cell; 0 means no limit")
-	cmd.Flags().StringToStringVar(&e.params, "param", nil, `k=v: a value for a variable of the cell tagged "parameters"`)
+	cmd.Flags().Var(&e.params, "param", `a value for a variable of the cell tagged "parameters"`)
 }
 
 // open reads a notebook for this kernel, and says how to run it.
