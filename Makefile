@@ -20,7 +20,7 @@ export CGO_ENABLED := 0
 # With one setting for all, a package is compiled once.
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: all build generate run test vet lint test-go race faults conformance peers-env hosts-env cuda-env test-clients lab release bench peers capture models nebula-demo nebula-peers nebula-bars nebula-fixtures triton-peers gpu-bundle clean
+.PHONY: all build generate run test vet lint test-go race faults conformance peers-env hosts-env cuda-env test-clients lab release bench peers capture models nebula-demo nebula-peers nebula-bars nebula-fixtures triton-peers gpu-bundle image-check hosts-peers clean
 
 all: build
 
@@ -207,6 +207,24 @@ gpu-bundle: build
 		test ! -d $$p/testdata || cp -r $$p/testdata $$d/; \
 	done
 
+# The images of the Dockerfile, built and tried without Docker: needs root, and
+# debootstrap and buildah of the distribution. Minutes, and 3 GB in build/image.
+image-check: build
+	install/image/check.sh
+
+# The tools of Kaggle and Colab themselves, offline, with the commands that we give them.
+# One of them needs Python 3.12.
+TOOLS     := .venv-tools
+PYTHON312 ?= python3.12
+
+$(TOOLS)/.stamp: install/standin/peers/requirements.txt
+	$(PYTHON312) -m venv --clear $(TOOLS)
+	$(TOOLS)/bin/python -m pip install -q --disable-pip-version-check -r $<
+	@touch $@
+
+hosts-peers: build $(TOOLS)/.stamp
+	FORGE_BIN=$(CURDIR)/bin/forge $(TOOLS)/bin/python -m pytest -q -p no:cacheprovider install/standin/peers
+
 nebula-fixtures: $(PEERS)/.nebula
 	rm -rf nebula/model/testdata/checkpoints
 	$(PEERS)/bin/python $(NEBULA_PEERS)/checkpoints.py nebula/model/testdata/checkpoints
@@ -225,4 +243,4 @@ models: build $(PEERS)/.models
 	mv build/MODELS.md $(MODELS)/MODELS.md
 
 clean:
-	rm -rf bin build $(VENV) $(PEERS) $(DEMO) $(CUDA) $(HOSTS) $(HOSTPKG)/exports/packages.zip
+	rm -rf bin build $(VENV) $(PEERS) $(DEMO) $(CUDA) $(HOSTS) $(TOOLS) $(HOSTPKG)/exports/packages.zip

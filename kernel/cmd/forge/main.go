@@ -66,6 +66,6 @@ func root() *cobra.Command {
 		compileCommand(), runCommand(), explainCommand(), kernelSourceCommand(), dumpCommand(), replayCommand(),
 		checkCommand(), fuzzCommand(), tuneCommand(), benchCommand(), captureCommand(),
 		notebookCommand(), kernelCommand(), sessionCommand(), nebulaCommand(),
-		cacheCommand(), installCommand(), uninstallCommand(), versionCommand())
+		cacheCommand(), installCommand(), uninstallCommand(), kaggleCommand(), colabCommand(), versionCommand())
 	return cmd
 }
