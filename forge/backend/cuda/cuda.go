@@ -137,6 +137,7 @@ func (b *Backend) Name() string { return "cuda" }
 // Compile prints a graph, compiles it and loads it.
 func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, error) {
 	u := b.unit()
+	u.mailed = func(group string, size int) string { return mailed(ctx, group, size) }
 	choose, err := b.selector(u, g)
 	if err != nil {
 		return nil, err
