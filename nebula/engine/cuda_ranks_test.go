@@ -16,6 +16,7 @@ import (
 	"forgekernel/forge/tensor"
 	"forgekernel/nebula/model"
 	"forgekernel/nebula/shard"
+	"forgekernel/nebula/trace"
 )
 
 // gpus are the backends of so many GPUs, without which a test is skipped.
@@ -129,6 +130,98 @@ func BenchmarkGPURanksKernels(b *testing.B) {
 		d.step(b)
 	}
 	tellRegions(b, "kernels", d, 20)
+}
+
+// requests are some that decode together, in steps of their own.
+type requests struct {
+	*Leader
+	rows   []Row
+	ticket Ticket
+}
+
+// newRequests are n requests from a number on.
+func newRequests(l *Leader, first, n int) *requests {
+	r := &requests{Leader: l}
+	for i := first; i < first+n; i++ {
+		row := Row{Request: uint64(i + 1), Tokens: []int32{int32(i)}, Logits: true}
+		for k := range l.self.sizes.width() {
+			row.Blocks = append(row.Blocks, int32(i*l.self.sizes.width()+k))
+		}
+		r.rows = append(r.rows, row)
+	}
+	return r
+}
+
+func (r *requests) submit(t testing.TB) {
+	t.Helper()
+	var err error
+	if r.ticket, err = r.Submit(t.Context(), Step{r.rows}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *requests) wait(t testing.TB) {
+	t.Helper()
+	got, err := r.Wait(t.Context(), r.ticket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range r.rows {
+		r.rows[i].Tokens[0] = Argmax(got.Logits[i])
+		r.rows[i].Pos++
+	}
+	got.Reuse()
+}
+
+// BenchmarkGPUPipeline decodes eight requests with the shape of Llama 3.1 8B in bf16, on one
+// GPU together, and on two that have half of the layers each with four in either stage.
+// With kernels recorded, which takes longer, it tells how long the stages wait.
+func BenchmarkGPUPipeline(b *testing.B) {
+	const all = 8
+	for _, c := range []struct {
+		name    string
+		l       shard.Layout
+		kernels bool
+	}{{"PP2", shard.Layout{TP: 1, PP: 2}, false}, {"PP2/recorded", shard.Layout{TP: 1, PP: 2}, true}, {"PP1", shard.Layout{TP: 1, PP: 1}, false}} {
+		b.Run(c.name, func(b *testing.B) {
+			gpus(b, c.l.Ranks())
+			b.Setenv(modelVariable, "8B")
+			b.Setenv(gpuVariable, "overlap")
+			options := Options{DType: tensor.BF16, Context: 1024, Blocks: all * 64, MaxRows: all, Regions: 1 << 16, Kernels: c.kernels}
+			p := startProcesses(b, c.l, time.Minute, options)
+			var parts []*requests
+			for i := range c.l.PP {
+				parts = append(parts, newRequests(p.Leader, i*all/c.l.PP, all/c.l.PP))
+				parts[i].submit(b)
+			}
+			turn := func() {
+				for _, r := range parts {
+					r.wait(b)
+					r.submit(b)
+				}
+			}
+			for range 64 {
+				turn()
+			}
+			start, n := time.Now(), 0
+			for b.Loop() {
+				turn()
+				n++
+			}
+			took := time.Since(start)
+			for _, r := range parts {
+				r.wait(b)
+			}
+			b.ReportMetric(float64(all*n)/took.Seconds(), "tokens/s")
+			ranks, err := p.Trace(b.Context())
+			if err != nil {
+				b.Fatal(err)
+			}
+			for _, bubble := range trace.Bubbles(ranks) {
+				fmt.Fprintf(os.Stderr, "%s: stage %d is idle for %.0f %% of %v\n", c.name, bubble.Stage, 100*bubble.Share(), bubble.Window)
+			}
+		})
+	}
 }
 
 // tellRegions logs how long regions of the last steps take, on average, by rank and name.

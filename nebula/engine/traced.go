@@ -54,10 +54,21 @@ func (r *rank) observe(n *ir.Node, start, end time.Time) {
 	}
 	kind := kindOf(region)
 	if transfer {
-		kind = trace.Collective
+		kind = transferKind(n.Op.Name)
 	}
 	from := r.rec.At(start)
 	r.rec.Put(trace.Region{Kind: kind, Name: name, Step: r.at.Load(), Start: from, End: from + end.Sub(start)})
+}
+
+// transferKind is the kind of an operator between ranks.
+func transferKind(op string) trace.Kind {
+	switch op {
+	case "send":
+		return trace.Send
+	case "recv":
+		return trace.Recv
+	}
+	return trace.Collective
 }
 
 // kindOf sums up a region of a decoder.
