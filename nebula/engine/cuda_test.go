@@ -32,7 +32,9 @@ func TestCUDAPrograms(t *testing.T) {
 			for _, b := range []bucket{{1, 1, true}, {4, 1, true}, {1, 16, false}} {
 				r := &rank{model: m, place: shard.Single(), sizes: Options{DType: d, BlockSize: 4, Blocks: 64}.sizes(shard.Layout{TP: 1, PP: 1}, c)}
 				t.Run(c.Family+"/"+d.String()+"/"+b.String(), func(t *testing.T) {
-					g, err := m.Graph(r.form(b))
+					form := r.form(b)
+					form.Leads = b.logits
+					g, err := m.Graph(form)
 					if err != nil {
 						t.Fatal(err)
 					}
