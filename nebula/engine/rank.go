@@ -16,6 +16,7 @@ import (
 	"forgekernel/nebula/cache"
 	"forgekernel/nebula/collective"
 	"forgekernel/nebula/model"
+	"forgekernel/nebula/sample"
 	"forgekernel/nebula/shard"
 	"forgekernel/nebula/trace"
 )
@@ -179,9 +180,9 @@ func (r *rank) agree(ctx context.Context, w *work) (err error) {
 	return nil
 }
 
-// deliver takes the logits of a pass: [rows of the program, vocab]. Rows of padding
-// are undefined.
-type deliver func(p *pass, logits *tensor.Tensor) error
+// deliver takes the logits of a pass, [rows of the program, vocab], and their leads; nil
+// where there are none, or nobody wants them. Rows of padding are undefined.
+type deliver func(p *pass, logits *tensor.Tensor, leads []sample.Lead) error
 
 // room gives the tensor that the logits of a pass are left in.
 type room func(p *program) (*tensor.Tensor, error)
@@ -210,11 +211,13 @@ func (r *rank) run(ctx context.Context, w *work, p *pass, room room, done delive
 	}
 	prog.fill(w.rows, p.of)
 	var logits *tensor.Tensor
-	if prog.head {
+	if prog.head && (prog.leads == nil || w.wantsAll(p)) {
 		var err error
 		if logits, err = room(prog); err != nil {
 			return err
 		}
+	}
+	if prog.leads == nil && prog.head {
 		prog.outputs[0] = logits
 	}
 	if n := p.deadlines(); n > 1 {
@@ -225,5 +228,13 @@ func (r *rank) run(ctx context.Context, w *work, p *pass, room room, done delive
 		return err
 	}
 	r.rec.Add(trace.Region{Kind: trace.Step, Name: prog.name, Step: w.number, Start: start})
-	return done(p, logits)
+	if prog.leads == nil {
+		return done(p, logits, nil)
+	}
+	if logits != nil {
+		if err := prog.leads.logits.Download(ctx, logits); err != nil {
+			return err
+		}
+	}
+	return done(p, logits, prog.leads.read())
 }

@@ -85,6 +85,7 @@ func (f *frame) address(at planned.Place) uint64 {
 	switch {
 	case at.Buffer >= 0:
 		base = f.buffers[at.Buffer]
+	case f.memory == nil: // the run needs none of its own
 	case at.Buffer == inScratch:
 		base = f.memory.Address + uint64(f.scratch)
 	case at.Buffer == inCounters:

@@ -27,6 +27,7 @@ type program struct {
 	moved   map[*ir.Value]planned.Place // values that stand elsewhere than the plan says
 	uses    map[*ir.Value]int           // how often values are read, and returned
 	appends map[*ir.Node]*appending     // by the last of the nodes
+	joined  map[*ir.Node]*appending     // by the attention, whose kernel does it
 	gates   map[*ir.Node]*ir.Node       // by a product, what multiplies it
 	sums    map[*ir.Node]*rankSum       // by an all-reduce that one kernel does
 	rooms   rooms                       // of moved values
