@@ -125,7 +125,7 @@ func (s *rankSum) normalise(p *program, m *ir.Node, sum *ir.Value, at map[*ir.No
 	with := s.reduction
 	with.Length, with.Norms, with.Eps = sum.Spec.Shape[rank-1], true, float32(m.Float("eps"))
 	weight := m.In[1]
-	if !with.Fits() || !p.before(weight, at[s.node], at) || !slices.Equal(p.Strides(weight), tensor.Strides(weight.Spec.Shape)) {
+	if !with.Fits() || !given(p.owner(weight)) || !slices.Equal(p.Strides(weight), tensor.Strides(weight.Spec.Shape)) {
 		return false
 	}
 	s.reduction = with
@@ -137,6 +137,10 @@ func (p *program) movable(v *ir.Value) bool {
 	place := p.Program.Place(v)
 	return !p.IsView(v) && place.Buffer >= 0 && p.Buffers[place.Buffer].Slot >= 0 && v.Spec.DType == tensor.F32
 }
+
+// given reports whether no node computes a value, so that a kernel may read it before the
+// one in front of it has ended.
+func given(v *ir.Value) bool { return v.Def == nil || v.Def.Op.Class == ir.Constant }
 
 // before reports whether a value is there before a node, by index.
 func (p *program) before(v *ir.Value, n int, at map[*ir.Node]int) bool {
