@@ -31,14 +31,11 @@ func ByMailbox(ctx context.Context, g Group, on *cuda.Backend) error {
 	if why == nil {
 		memory, ticket, why = peer.New(ctx, on.Context, g.Rank(), g.Size())
 	}
-	tickets, err := shareTickets(ctx, g, ticket)
-	if err != nil {
-		return err
+	why, err := d.all(ctx, why)
+	if why == nil && err == nil {
+		why, err = d.connect(ctx, memory, ticket)
 	}
-	if why == nil {
-		why = memory.Connect(ctx, tickets)
-	}
-	if why, err = d.all(ctx, why); why == nil && err == nil {
+	if why == nil && err == nil {
 		d.mailboxes = memory
 		why, err = d.compareSums(ctx, on)
 	}
@@ -61,7 +58,16 @@ func indirect() error {
 	return nil
 }
 
-// shareTickets gives each rank those of all. That of a rank which failed is empty.
+// connect reaches the memory of all ranks, on all.
+func (d *devices) connect(ctx context.Context, memory *peer.Memory, mine peer.Ticket) (why, err error) {
+	tickets, err := shareTickets(ctx, d, mine)
+	if err != nil {
+		return nil, err
+	}
+	return d.all(ctx, memory.Connect(ctx, tickets))
+}
+
+// shareTickets gives each rank those of all.
 func shareTickets(ctx context.Context, g Group, mine peer.Ticket) ([]peer.Ticket, error) {
 	raw, err := binary.Append(nil, binary.LittleEndian, mine)
 	if err != nil {

@@ -152,6 +152,11 @@ func (e *exchange) how() backend.Reduction {
 
 func (e *exchange) allReduce(out, from planned.Place) error {
 	how, d, n := e.how(), e.node.Out[0].Spec.DType, e.node.Out[0].Spec.Elements()
+	if e.unit.mailed != nil && n <= peer.MaxElements {
+		if why := e.unit.mailed(e.name, e.size); why != "" {
+			e.notes = append(e.notes, "not in one kernel: "+why)
+		}
+	}
 	if !nccl.InOrder(how, d, e.size) {
 		e.fold(out, from, n)
 		return nil
