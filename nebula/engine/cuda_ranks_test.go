@@ -258,19 +258,22 @@ func tellRegions(b *testing.B, title string, d *decoder, last int) {
 }
 
 // TestGPUProcesses decodes with ranks that are processes with a GPU each: in f32 greedy
-// texts are those of the reference, for long.
+// texts are those of the reference, for long, and in bf16 logits are near them.
 func TestGPUProcesses(t *testing.T) {
 	for _, l := range []shard.Layout{{TP: 2, PP: 1}, {TP: 1, PP: 2}} {
-		for _, how := range []string{"overlap", "plain"} {
-			t.Run(l.String()+", "+how, func(t *testing.T) {
+		for _, c := range []struct {
+			how       string
+			dtype     tensor.DType
+			tolerance float64
+		}{{"overlap", tensor.F32, 1e-5}, {"plain", tensor.F32, 1e-5}, {"overlap", tensor.BF16, 5e-2}} {
+			t.Run(fmt.Sprintf("%v, %s, %v", l, c.how, c.dtype), func(t *testing.T) {
 				gpus(t, 2)
 				t.Setenv(modelVariable, "long")
-				t.Setenv(gpuVariable, how)
-				p := startProcesses(t, l, 20*time.Second, Options{Blocks: 64, MaxTokens: 24, MaxRows: 5})
-				c := p.self.model.Config
-				gate := Gate{Tokens: 200, Tolerance: 1e-5}
+				t.Setenv(gpuVariable, c.how)
+				p := startProcesses(t, l, 20*time.Second, Options{DType: c.dtype, Blocks: 64, MaxTokens: 24, MaxRows: 5})
+				gate := Gate{Tokens: 200, Tolerance: c.tolerance}
 				for i, n := range []int{1, 3, 17, 30} {
-					gate.Prompts = append(gate.Prompts, prompt(i, n, c.Vocab))
+					gate.Prompts = append(gate.Prompts, prompt(i, n, p.self.model.Config.Vocab))
 				}
 				report, err := gate.Check(t.Context(), p.Leader, reference(t, p.self.model))
 				if err != nil {
