@@ -65,8 +65,8 @@ func (r Reduction) Kernel(name string) (text string, blocks, threads int) {
 		boxes[i] = fmt.Sprintf("box%d", i)
 		parameters = append(parameters, "mail *"+boxes[i])
 	}
-	text = fmt.Sprintf(`extern "C" __global__ void __launch_bounds__(%[1]d) %[2]s(%[3]s, unsigned *turns, const unsigned *ended, int rank, int *fault, int step) {
-  all_reduce_<%[4]d, %[1]d, %[5]d, %[6]d, %[7]t, %[8]t>(%[9]s, %[10]d, %[11]d, __uint_as_float(0x%[12]xu), mailboxes<%[4]d>{{%[13]s}, turns, ended, rank});
+	text = fmt.Sprintf(`extern "C" __global__ void __launch_bounds__(%[1]d) %[2]s(%[3]s, mail *own, unsigned *turns, const unsigned *ended, int rank, int *fault, int step) {
+  all_reduce_<%[4]d, %[1]d, %[5]d, %[6]d, %[7]t, %[8]t>(%[9]s, %[10]d, %[11]d, __uint_as_float(0x%[12]xu), mailboxes<%[4]d>{{%[13]s}, own, turns, ended, rank});
 }
 `, threads, name, strings.Join(parameters, ", "), r.Ranks, parts, width, r.Adds, r.Norms, strings.Join(arguments, ", "),
 		r.Length, r.Elements, math.Float32bits(r.Eps), strings.Join(boxes, ", "))

@@ -157,10 +157,10 @@ func (m *Memory) reach(rank int, t Ticket, host [16]byte) (uint64, error) {
 	return shared.Address, nil
 }
 
-// Words are the arguments that kernels take as [Parameters] names them.
+// Words adds the last arguments of the kernels of [Reduction.Kernel] to a list.
 func (m *Memory) Words(list []uint64) []uint64 {
 	turns := m.own.Address + uint64(m.own.Bytes) - 4*maxBlocks
-	return append(append(list, m.boxes...), turns, m.ended.Address(), uint64(m.Rank))
+	return append(append(list, m.boxes...), m.boxes[m.Rank], turns, m.ended.Address(), uint64(m.Rank))
 }
 
 // Abort ends what kernels wait for. Their results are undefined, which [Memory.Err] tells.

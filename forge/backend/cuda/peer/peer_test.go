@@ -46,7 +46,7 @@ func TestKernel(t *testing.T) {
 		blocks, threads int
 		call            string
 	}{
-		{Reduction{Ranks: 2, Elements: 4096, Length: 4096, Aligned: true, Adds: true, Norms: true, Eps: 1}, 1, 1024, "all_reduce_<2, 1024, 1, 4, true, true>(sum, normed, x, other, weight, 4096, 4096, __uint_as_float(0x3f800000u), mailboxes<2>{{box0, box1}, turns, ended, rank})"},
+		{Reduction{Ranks: 2, Elements: 4096, Length: 4096, Aligned: true, Adds: true, Norms: true, Eps: 1}, 1, 1024, "all_reduce_<2, 1024, 1, 4, true, true>(sum, normed, x, other, weight, 4096, 4096, __uint_as_float(0x3f800000u), mailboxes<2>{{box0, box1}, own, turns, ended, rank})"},
 		{Reduction{Ranks: 2, Elements: 4096, Length: 4096}, 1, 1024, "all_reduce_<2, 1024, 4, 1, false, false>(sum, 0, x, 0, 0, 4096, 4096,"},
 		{Reduction{Ranks: 3, Elements: 8192 * 2, Length: 8192, Aligned: true, Adds: true}, 2, 1024, "all_reduce_<3, 1024, 2, 4, true, false>(sum, 0, x, other, 0, 8192, 16384,"},
 		{Reduction{Ranks: 2, Elements: 4100, Length: 4096, Aligned: true}, 2, 1024, "all_reduce_<2, 1024, 1, 4, false, false>("},

@@ -41,12 +41,13 @@ INLINE bool mail_ended(const unsigned *word) {
    elements of the turn before from all others, which have then read those of the turn
    before that. */
 template <int ranks> struct mailboxes {
-  mail *box[ranks];
+  mail *box[ranks], *own;
   unsigned *turns; /* of each block, of this rank */
   const unsigned *ended;
   int rank;
-  INLINE_MEMBER mail *part(int of, int from, unsigned turn) const {
-    return box[of] + (((i64)(turn % 2) * ranks + from) * MAIL_BLOCKS + blockIdx.x) * MAIL_WORDS;
+  /* Where the part of this block from a rank begins in a mailbox. */
+  INLINE_MEMBER static i64 part(int from, unsigned turn) {
+    return (((i64)(turn % 2) * ranks + from) * MAIL_BLOCKS + blockIdx.x) * MAIL_WORDS;
   }
 };
 
@@ -71,12 +72,13 @@ INLINE void all_reduce_(float *sum, float *normed, const float *x, const float *
     const int at = (p * threads + threadIdx.x) * width;
     if (at < size) move_<4 * width>(own[p], x + line + at);
   }
+  const i64 put = m.part(m.rank, turn);
   _Pragma("unroll")
   for (int r = 0; r < ranks; r++)
     if (r != m.rank)
       for (int p = 0; p < parts; p++) {
         const int at = (p * threads + threadIdx.x) * width;
-        if (at < size) mail_put(m.part(r, m.rank, turn) + at, turn, own[p], width);
+        if (at < size) mail_put(m.box[r] + put + at, turn, own[p], width);
       }
   alignas(16) float rest[adds ? parts : 1][width];
   if (adds)
@@ -89,11 +91,14 @@ INLINE void all_reduce_(float *sum, float *normed, const float *x, const float *
     const int at = (p * threads + threadIdx.x) * width;
     if (at >= size) break;
     alignas(16) float y[ranks][width];
+    const mail *from[ranks];
+    _Pragma("unroll")
+    for (int r = 0; r < ranks; r++) from[r] = m.own + m.part(r, turn) + at;
     for (unsigned n = 1;; n++) {
       bool all = true;
       _Pragma("unroll")
       for (int r = 0; r < ranks; r++)
-        if (r != m.rank) all = mail_look(m.part(m.rank, r, turn) + at, turn, y[r], width) && all;
+        if (r != m.rank) all = mail_look(from[r], turn, y[r], width) && all;
       if (all || n % 512 == 0 && mail_ended(m.ended)) break;
     }
     _Pragma("unroll")
