@@ -27,7 +27,9 @@ type program struct {
 	moved   map[*ir.Value]planned.Place // values that stand elsewhere than the plan says
 	uses    map[*ir.Value]int           // how often values are read, and returned
 	appends map[*ir.Node]*appending     // by the last of the nodes
+	joined  map[*ir.Node]*appending     // by the attention, whose kernel does it
 	gates   map[*ir.Node]*ir.Node       // by a product, what multiplies it
+	sums    map[*ir.Node]*rankSum       // by an all-reduce that one kernel does
 	rooms   rooms                       // of moved values
 	// The most that the scratch memory and the counters of a node need, in bytes.
 	scratch, counters int64
@@ -38,9 +40,10 @@ type step struct {
 	node *ir.Node // nil for the copy of an output
 	name string
 	launch
-	args     []planned.Place // addresses, in the order of the kernel's parameters; then int *fault, int step
-	call     call            // instead of a kernel: a library's; nil for kernels
-	*machine                 // machine code that is not the program's; nil for kernels in CUDA C
+	args       []planned.Place // addresses, in the order of the kernel's parameters; then int *fault, int step
+	call       call            // instead of a kernel: a library's; nil for kernels
+	*mailboxes                 // whose words follow args; nil for kernels that exchange nothing
+	*machine                   // machine code that is not the program's; nil for kernels in CUDA C
 }
 
 // String names the value that a step computes, or its kernel.
@@ -63,6 +66,7 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 	p.countUses()
 	p.findAppends()
 	p.findGates()
+	p.findRankSums()
 	if choose == nil {
 		p.choose = first
 	}
@@ -79,6 +83,9 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 			add := func() (kernel, reason string, err error) { return p.addNode(n) }
 			if a := p.appends[n]; a != nil {
 				add = func() (kernel, reason string, err error) { return p.addAppending(a) }
+			}
+			if s := p.sums[n]; s != nil {
+				add = func() (kernel, reason string, err error) { return p.addRankSum(s) }
 			}
 			if told.Kernel, told.Reason, err = add(); err != nil {
 				missing.Reasons = append(missing.Reasons, fmt.Sprintf("%v = %s: %v", n.Out[0], n.Op.Name, err))
@@ -263,7 +270,7 @@ func (p *program) print(k *loop.Kernel, args []planned.Place) ([]piece, error) {
 // add makes steps of pieces, and puts their kernels into the unit.
 func (p *program) add(n *ir.Node, op string, pieces []piece) {
 	for _, k := range pieces {
-		s := step{node: n, name: op, launch: k.launch, args: k.args, call: k.call, machine: k.machine}
+		s := step{node: n, name: op, launch: k.launch, args: k.args, call: k.call, mailboxes: k.mailboxes, machine: k.machine}
 		if k.call == nil && k.machine == nil {
 			s.name = p.unit.add(op, k)
 		}

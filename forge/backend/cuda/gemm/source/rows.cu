@@ -1,10 +1,11 @@
 /* Products of few rows, in which B streams through once. The warps of a block share its
    columns and divide k; blocks may divide it once more, and then the last of them to
    arrive adds up what all of them left, in order. */
+/* Not as what never changes (ld.global.nc): a kernel that began early may see it being written. */
 template <class T, int n> INLINE pack<T, n> stream(const T *p) {
   union { pack<T, n> x; unsigned w[sizeof(T) * n / 4]; } u;
-  if (sizeof(T) * n == 16) asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(u.w[0]), "=r"(u.w[1]), "=r"(u.w[2]), "=r"(u.w[3]) : "l"(p));
-  else if (sizeof(T) * n == 8) asm volatile("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];" : "=r"(u.w[0]), "=r"(u.w[1]) : "l"(p));
+  if (sizeof(T) * n == 16) asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(u.w[0]), "=r"(u.w[1]), "=r"(u.w[2]), "=r"(u.w[3]) : "l"(p));
+  else if (sizeof(T) * n == 8) asm volatile("ld.global.L1::no_allocate.v2.u32 {%0, %1}, [%2];" : "=r"(u.w[0]), "=r"(u.w[1]) : "l"(p));
   else u.x = *(const pack<T, n> *)p;
   return u.x;
 }
