@@ -34,6 +34,7 @@ type rank struct {
 	timeout time.Duration // of calls of groups in programs with one deadline
 	appends []cache.Append
 	rec     *trace.Recorder
+	notes   []string // of the description
 
 	pools *pools
 	idle  time.Duration // since when nothing executes, on the clock of rec
@@ -60,6 +61,7 @@ func (r *rank) open() error {
 		apart.Apart = true
 		r.backend = &apart
 	}
+	r.backend, r.notes = tuned(r.backend)
 	r.programs = make(map[bucket]*program)
 	f, c := r.form(bucket{rows: 1, tokens: 1}), r.model.Config
 	from, to := r.place.Layers(c.Layers)

@@ -76,6 +76,9 @@ func (x *Executable) locate(f *frame, i int) uint64 {
 	if f.at[i] < 0 {
 		return 0
 	}
+	if f.direct && f.goes(b) {
+		return f.host.Address() + uint64(f.at[i])
+	}
 	return f.memory.Address + uint64(f.at[i])
 }
 
@@ -119,7 +122,7 @@ func (x *Executable) work(ctx context.Context, f *frame, lap func(i int) error) 
 			return err
 		}
 	}
-	if f.out == f.end {
+	if f.out == f.end || f.direct {
 		return nil
 	}
 	return f.stream.Download(f.host.Bytes[f.out:f.end], f.memory, f.out)
