@@ -36,6 +36,9 @@ var views = []view{
 	{"bench", "the time of a run, on random inputs", func(ctx context.Context, p *Program) (any, error) {
 		return p.BenchContext(ctx, BenchOptions{})
 	}},
+	{"roofline", "each kernel under what the hardware does at most, on random inputs", func(ctx context.Context, p *Program) (any, error) {
+		return p.RooflineContext(ctx)
+	}},
 	{"tune", "the schedules of the kernels, found by measurement", func(ctx context.Context, p *Program) (any, error) {
 		if p.OnDevice() {
 			return p.TuneOnDevice(ctx, TuneOptions{})

@@ -1,15 +1,12 @@
 package nebula
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"forgekernel/display"
 	"forgekernel/forge"
 	"forgekernel/nebula/sched"
-	"forgekernel/nebula/shard"
 )
 
 // Step is what one step of a job computed: which tokens of which requests, and who
@@ -21,10 +18,8 @@ type Step struct {
 
 // Steps are steps of a job, in order.
 type Steps struct {
-	List []Step
-	// Blocks of the cache of a replica, and the bytes of one on all of its ranks.
-	Blocks     int
-	BlockBytes int64
+	List   []Step
+	Blocks int // of the cache of a replica
 }
 
 // Steps are the latest steps of the job, up to 256 of each replica. It panics with the
@@ -42,8 +37,7 @@ func (j *Job) StepLog(ctx context.Context) (*Steps, error) {
 	if list == nil {
 		return nil, j.failed(ErrClosed)
 	}
-	info, e := list[0].Info(), j.o.Engine
-	out := &Steps{Blocks: info.Blocks, BlockBytes: j.model.Config().CacheBytes(shard.Single(), 1, info.BlockSize, e.DType)}
+	out := &Steps{Blocks: list[0].Info().Blocks}
 	for i, r := range list {
 		steps, err := r.Steps(ctx)
 		if err != nil {
@@ -95,100 +89,4 @@ func (s *Steps) replicas() int {
 		n = max(n, x.Replica+1)
 	}
 	return n
-}
-
-// Display shows a lane for each request, with its part of each step, and as text the
-// table.
-func (s *Steps) Display() display.Bundle {
-	b := s.Timeline().Display()
-	b.Data["text/plain"] = s.Table().Text()
-	return b
-}
-
-// lane is a request of a replica.
-type lane struct {
-	replica int
-	request uint64
-}
-
-// Timeline draws steps from left to right and a lane for each request. What a request
-// computes of its prompt, the tokens that it generates and the steps that it waits for
-// differ in colour; below is how much of the cache requests hold. Steps of several
-// replicas that have one number are not at one time.
-func (s *Steps) Timeline() display.Timeline {
-	t := display.Timeline{
-		Title: "What each step computed",
-		Names: map[display.Class]string{classPrompt: "tokens of the prompt", classNext: "the next token", classWaiting: "waiting"},
-	}
-	if len(s.List) == 0 {
-		return t
-	}
-	first, last := s.List[0].Number, s.List[0].Number
-	for _, x := range s.List {
-		first, last = min(first, x.Number), max(last, x.Number)
-	}
-	for n := first; n <= last; n++ {
-		t.Steps = append(t.Steps, fmt.Sprint(n))
-	}
-	lanes := s.lanes()
-	for _, l := range lanes {
-		name := fmt.Sprintf("request %d", l.request)
-		if s.replicas() > 1 {
-			name = fmt.Sprintf("replica %d, %s", l.replica, name)
-		}
-		t.Lanes = append(t.Lanes, display.Lane{Name: name, Rows: 1})
-	}
-	t.Level = make([]int64, len(t.Steps))
-	for _, x := range s.List {
-		column := int(x.Number - first)
-		t.Level[column] += int64(x.Used) * s.BlockBytes
-		add := func(request uint64, c display.Class, label, tooltip string) {
-			i := slices.Index(lanes, lane{x.Replica, request})
-			t.Bars = append(t.Bars, display.Bar{Lane: i, Bytes: 1, Start: float64(column), End: float64(column + 1), Class: c, Label: label, Tooltip: tooltip})
-		}
-		for _, id := range x.Waiting {
-			add(id, classWaiting, "", fmt.Sprintf("step %d: waiting", x.Number))
-		}
-		for _, p := range x.Parts {
-			add(p.Request, classOf(p), fmt.Sprint(p.Tokens), fmt.Sprintf("step %d: %s from position %d", x.Number, plural(p.Tokens, "token"), p.Pos))
-		}
-	}
-	t.Marks = []display.Mark{{Bytes: int64(s.Blocks) * int64(s.replicas()) * s.BlockBytes, Label: "cache"}}
-	return t
-}
-
-// The colours of a request's steps.
-const (
-	classPrompt  = display.ClassContraction
-	classNext    = display.ClassElementwise
-	classWaiting = display.ClassMovement
-)
-
-func classOf(p sched.Part) display.Class {
-	if p.Prompt {
-		return classPrompt
-	}
-	return classNext
-}
-
-// lanes are the requests of the steps.
-func (s *Steps) lanes() []lane {
-	seen := make(map[lane]bool)
-	var list []lane
-	note := func(replica int, request uint64) {
-		if l := (lane{replica, request}); !seen[l] {
-			seen[l] = true
-			list = append(list, l)
-		}
-	}
-	for _, x := range s.List {
-		for _, p := range x.Parts {
-			note(x.Replica, p.Request)
-		}
-		for _, id := range x.Waiting {
-			note(x.Replica, id)
-		}
-	}
-	slices.SortFunc(list, func(a, b lane) int { return cmp.Or(a.replica-b.replica, cmp.Compare(a.request, b.request)) })
-	return list
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestSteps(t *testing.T) {
@@ -31,9 +30,9 @@ func TestSteps(t *testing.T) {
 	if len(requests) != 2 || requests[2] != len("one")+2 || requests[3] != len("two, which is longer")+2 {
 		t.Errorf("since step %d there are %v", before, requests)
 	}
-	tl := latest.Timeline()
-	if len(tl.Lanes) != 2 || tl.Lanes[0].Name != "request 2" || len(tl.Steps) != len(latest.List) || tl.Level[0] == 0 || tl.Marks[0].Bytes < tl.Level[0] {
-		t.Errorf("the picture is of %+v", tl)
+	c := latest.Chart()
+	if len(c.Panels) != 2 || len(c.Panels[0].Y.Ticks) != 2 || c.Panels[0].Y.Ticks[0].Label != "request 2" || len(c.Panels[0].Layers[0].Data) == 0 {
+		t.Errorf("the picture is of %+v", c)
 	}
 	b := latest.Display()
 	if b.Data["image/png"] == nil || !strings.Contains(b.Data["text/plain"].(string), "next tokens") {
@@ -55,9 +54,8 @@ func TestStepsOfReplicas(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := j.Steps()
-	tl := s.Timeline()
-	if len(tl.Lanes) != 2 || tl.Lanes[0].Name != "replica 0, request 1" || tl.Lanes[1].Name != "replica 1, request 1" {
-		t.Errorf("lanes are %+v", tl.Lanes)
+	if ticks := s.Chart().Panels[0].Y.Ticks; len(ticks) != 2 || ticks[0].Label != "replica 0, request 1" || ticks[1].Label != "replica 1, request 1" {
+		t.Errorf("lanes are %+v", ticks)
 	}
 	if table := s.Table(); table.Columns[0].Name != "replica" || len(table.Rows[0]) != len(table.Columns) {
 		t.Errorf("the table is %+v", table)
@@ -82,12 +80,19 @@ func TestNoSharing(t *testing.T) {
 	}
 }
 
-func TestOptionsOfScheduling(t *testing.T) {
-	j := begin(t, Chunk(4), EqualLength(time.Millisecond))
-	if j.o.Spec.Chunk != 4 || j.o.Spec.Window != time.Millisecond {
-		t.Errorf("%+v", j.o.Spec)
+// A long prompt comes in chunks of the chosen size where several steps are in flight.
+func TestChunk(t *testing.T) {
+	j := begin(t, PP(2), Chunk(4))
+	if _, err := j.Run(t.Context(), strings.Repeat("b", 20), MaxTokens(1)); err != nil {
+		t.Fatal(err)
 	}
-	if _, err := Start(t.Context(), j.model, EqualLength(0)); err == nil || !strings.Contains(err.Error(), "above 0") {
-		t.Errorf("%v", err)
+	list := j.Steps().List
+	if len(list) != 5 {
+		t.Errorf("the prompt took %d steps, want 5", len(list))
+	}
+	for i, s := range list {
+		if p := s.Parts[0]; p.Tokens != 4 || p.Pos != 4*i {
+			t.Errorf("step %d computes %+v", i+1, p)
+		}
 	}
 }

@@ -1,8 +1,10 @@
 package chart
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"html"
 
 	"forgekernel/display"
 	"forgekernel/display/internal/canvas"
@@ -66,6 +68,16 @@ func (f Figure) SVG() (string, error) {
 		return "", err
 	}
 	return f.layout().svg(), nil
+}
+
+// HTML is the figure as a part of a page: an image, which also pages show that remove
+// SVG from what they do not trust.
+func (f Figure) HTML() (string, error) {
+	if err := f.check(); err != nil {
+		return "", err
+	}
+	l := f.layout()
+	return fmt.Sprintf(`<img alt="%s" style="max-width:100%%" src="data:image/svg+xml;base64,%s">`, html.EscapeString(l.label()), base64.StdEncoding.EncodeToString([]byte(l.svg()))), nil
 }
 
 // PNG is the figure as a PNG with two pixels for each of the SVG's.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -229,7 +228,8 @@ func Distribution(title, axis string, unit Unit, samples ...Sample) Figure {
 		t.Rows = append(t.Rows, append(row, len(s.Values)))
 	}
 	f := Figure{Title: title, Panels: []Chart{boxes, curves}}
-	text, _ := f.Panels[0].Figure().Plain() // boxes of finite samples can be drawn
-	f.Text = strings.TrimSpace(title+"\n"+text) + "\n\n" + t.Text()
+	boxes.Title, boxes.X = title, curves.X
+	text, _ := boxes.Figure().Plain() // boxes of finite samples can be drawn
+	f.Text = text + "boxes from 25 to 75 % with the median, whiskers from 5 to 95 %\n\n" + t.Text()
 	return f
 }

@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"forgekernel/display"
 )
 
-// Roof is what a machine, or a part of it, does at most. A roof without FLOPs is not drawn; without Bytes it
-// has no slope.
+// Roof is what a machine, or a part of it, does at most. A roof without FLOPs is not
+// drawn; one without Bytes has no slope.
 type Roof struct {
 	Name  string  // "one core"
 	FLOPs float64 // per second
@@ -57,8 +58,8 @@ func Roofline(title string, roofs []Roof, works []Work) Figure {
 	for i, r := range roofs {
 		c.roof(r, i > 0)
 	}
-	c.works(roofs, placed)
-	return Figure{Title: title, Panels: []Chart{c}, Text: rooflineText(title, roofs, placed)}
+	note := c.works(roofs, placed)
+	return Figure{Title: title, Note: note, Panels: []Chart{c}, Text: rooflineText(title, roofs, placed)}
 }
 
 // frame sets axes that hold all works and the bends of the roofs.
@@ -105,9 +106,12 @@ func (c *Chart) roof(r Roof, dashed bool) {
 		Layer{Kind: Text, Colour: Ink, Anchor: End, DX: -4, DY: -8, Data: []Datum{{X: math.Inf(1), Y: r.FLOPs, Text: label}}})
 }
 
-// works draws the points, each with its name beside it where there are few.
-func (c *Chart) works(roofs []Roof, works []Work) {
-	const named = 12
+// namedWorks is how many works have their names beside them; of more, each name has a
+// number at the foot of the chart.
+const namedWorks = 12
+
+// works draws the points, and returns what the numbers at the foot mean.
+func (c *Chart) works(roofs []Roof, works []Work) (note string) {
 	layer := make(map[string]int)
 	labels := Layer{Kind: Text, Colour: Ink, DX: 7}
 	for _, w := range works {
@@ -124,9 +128,31 @@ func (c *Chart) works(roofs []Roof, works []Work) {
 		c.Layers[i].Data = append(c.Layers[i].Data, Datum{X: w.Intensity(), Y: w.Rate(), Tip: tip})
 		labels.Data = append(labels.Data, Datum{X: w.Intensity(), Y: w.Rate(), Text: short(w.Name)})
 	}
-	if len(works) <= named {
-		c.Layers = append(c.Layers, c.spread(labels))
+	if len(works) > namedWorks {
+		labels, note = c.numbers(works)
 	}
+	c.Layers = append(c.Layers, c.spread(labels))
+	return note
+}
+
+// numbers stand at the foot, below the points of a name.
+func (c *Chart) numbers(works []Work) (l Layer, note string) {
+	l = Layer{Kind: Text, Colour: Plain, Anchor: Middle}
+	number := make(map[string]int)
+	foot := c.Y.Min * math.Pow(c.Y.Max/c.Y.Min, 0.3) // moved down to its place
+	var names []string
+	for _, w := range works {
+		if number[w.Name] != 0 {
+			continue
+		}
+		names = append(names, w.Name)
+		number[w.Name] = len(names)
+		l.Data = append(l.Data, Datum{X: w.Intensity(), Y: foot, Text: fmt.Sprint(len(names)), Tip: w.Name})
+	}
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%d\u00a0%s", i+1, name)
+	}
+	return l, strings.Join(names, ", ")
 }
 
 // spread moves labels that would cover each other, on the axes as they are.

@@ -9,11 +9,12 @@ import (
 
 // Measures of a figure in characters.
 const (
-	textWidth = 60
+	textLine  = 78 // of all
+	textWidth = 60 // of an area, at most
 	textMost  = 16 // rows of an area
 	textLeast = 4
 	textPixel = 15.0 // of a row
-	textNames = 18   // the longest label beside an area
+	textNames = 26   // the longest label beside an area
 )
 
 // marksOf are the characters of layers, in turn.
@@ -53,20 +54,32 @@ func (l *laid) marks() map[string]rune {
 	return marks
 }
 
+// inRows reports whether names stand below each other on the axis of y.
+func (p *panel) inRows() bool { return p.Y.Ticks != nil && p.Y.Reverse }
+
 // grid is an area of characters.
 type grid struct {
 	*panel
-	cells [][]rune
+	cells  [][]rune
+	width  int
+	labels []string // of the rows
+	named  int      // width of the longest label
 }
 
 func (p *panel) text(b *strings.Builder, marks map[string]rune) {
 	rows := int(min(max(p.Height/textPixel, textLeast), textMost))
-	if p.Y.Ticks != nil && p.Y.Reverse {
+	if p.inRows() {
 		rows = max(1, int(math.Round(p.Y.Max-p.Y.Min)))
 	}
-	g := &grid{panel: p}
-	for range rows {
-		g.cells = append(g.cells, []rune(strings.Repeat(" ", textWidth)))
+	g := &grid{panel: p, cells: make([][]rune, rows), labels: make([]string, rows)}
+	for _, t := range g.yTicks {
+		label := cells.Short(t.Label, textNames)
+		g.labels[g.row(t.At)] = label
+		g.named = max(g.named, cells.Width(label))
+	}
+	g.width = min(textWidth, textLine-g.named-2)
+	for i := range g.cells {
+		g.cells[i] = []rune(strings.Repeat(" ", g.width))
 	}
 	for _, layer := range p.Layers {
 		mark, named := marks[layer.Name]
@@ -80,27 +93,20 @@ func (p *panel) text(b *strings.Builder, marks map[string]rune) {
 			b.WriteString(cells.OneLine(s) + "\n")
 		}
 	}
-	g.write(b)
+	g.print(b)
 }
 
-// write writes the area with its labels.
-func (g *grid) write(b *strings.Builder) {
-	labels := make([]string, len(g.cells))
-	width := 0
-	for _, t := range g.yTicks {
-		row := g.row(t.At)
-		labels[row] = cells.Short(t.Label, textNames)
-		width = max(width, cells.Width(labels[row]))
-	}
+// print writes the area with its labels.
+func (g *grid) print(b *strings.Builder) {
 	beside := g.beside()
 	for i, row := range g.cells {
-		line := cells.PadLeft(labels[i], width) + " |" + strings.TrimRight(string(row), " ")
+		line := cells.PadLeft(g.labels[i], g.named) + " |" + strings.TrimRight(string(row), " ")
 		if beside[i] != "" {
-			line = cells.PadRight(line, width+2+textWidth) + "  " + beside[i]
+			line = cells.PadRight(line, g.named+2+g.width) + "  " + beside[i]
 		}
 		b.WriteString(line + "\n")
 	}
-	axis := []rune(strings.Repeat(" ", textWidth+12))
+	axis := []rune(strings.Repeat(" ", g.width+12))
 	end := 0
 	for _, t := range g.xTicks {
 		label := []rune(cells.Short(t.Label, textNames))
@@ -111,8 +117,8 @@ func (g *grid) write(b *strings.Builder) {
 		copy(axis[at:], label)
 		end = at + len(label) + 1
 	}
-	foot := strings.Repeat(" ", width+1)
-	b.WriteString(foot + "+" + strings.Repeat("-", textWidth) + "\n")
+	foot := strings.Repeat(" ", g.named+1)
+	b.WriteString(foot + "+" + strings.Repeat("-", g.width) + "\n")
 	if labels := strings.TrimRight(string(axis), " "); labels != "" {
 		b.WriteString(foot + " " + labels + "\n")
 	}
@@ -126,7 +132,7 @@ func (g *grid) beside() []string {
 	list := make([]string, len(g.cells))
 	for _, l := range g.Layers {
 		for _, d := range l.Data {
-			if l.Kind == Text && math.IsInf(d.X, 1) {
+			if l.Kind == Text && (g.inRows() || math.IsInf(d.X, 1)) {
 				row := g.row(d.Y)
 				list[row] = strings.TrimSpace(list[row] + "  " + cells.OneLine(d.Text))
 			}
@@ -136,7 +142,7 @@ func (g *grid) beside() []string {
 }
 
 func (g *grid) column(x float64) int {
-	return min(max(int(g.xs.at(x)/g.Width*textWidth), 0), textWidth-1)
+	return min(max(int(g.xs.at(x)/g.Width*float64(g.width)), 0), g.width-1)
 }
 
 func (g *grid) row(y float64) int {
@@ -151,15 +157,20 @@ func (g *grid) layer(l Layer, mark rune) {
 	for i, d := range l.Data {
 		switch l.Kind {
 		case Rect:
-			g.fill(g.column(d.X), g.column(d.X2), g.row(d.Y), g.row(d.Y2), mark)
+			g.rect(d, mark)
 		case Area:
-			g.fill(g.column(d.X), g.column(d.X), g.row(d.Y), g.row(d.Y2), mark)
+			g.slice(d, mark)
 		case Point:
 			if g.xs.holds(d.X) && g.ys.holds(d.Y) {
+				if l.Width > 0 && l.Width < pointSize/2 {
+					mark = '·'
+				}
 				g.set(g.column(d.X), g.row(d.Y), mark)
 			}
+		case Text:
+			g.write(l, d)
 		case Rule:
-			g.rule(d, mark)
+			g.rule(l, d, mark)
 		case Line:
 			if i > 0 {
 				g.segment(l.Data[i-1], d, mark)
@@ -176,13 +187,54 @@ func (g *grid) fill(left, right, top, bottom int, mark rune) {
 	}
 }
 
+// rect fills a rectangle; in a single row it is a box with ends.
+func (g *grid) rect(d Datum, mark rune) {
+	const inside = 1e-3 // rectangles that touch share no row
+	left, right := g.column(d.X), g.column(d.X2)
+	top, bottom := g.row(d.Y+(d.Y2-d.Y)*inside), g.row(d.Y2+(d.Y-d.Y2)*inside)
+	if top != bottom || right-left < 2 || mark != marksOf[0] {
+		g.fill(left, right, top, bottom, mark)
+		return
+	}
+	g.fill(left, right, top, top, '═')
+	g.set(left, top, '[')
+	g.set(right, top, ']')
+}
+
+// slice is a column of an area; in a single row it is the darker the thicker.
+func (g *grid) slice(d Datum, mark rune) {
+	top, bottom := g.row(d.Y), g.row(d.Y2)
+	if top != bottom {
+		g.fill(g.column(d.X), g.column(d.X), top, bottom, mark)
+		return
+	}
+	thick := math.Abs(g.ys.at(d.Y)-g.ys.at(d.Y2)) / g.Height * float64(len(g.cells))
+	if shade := []rune(" ░▒▓█")[min(int(thick*5), 4)]; g.xs.holds(d.X) && shade != ' ' {
+		g.set(g.column(d.X), top, shade)
+	}
+}
+
+// write puts a text into the area if it has room there.
+func (g *grid) write(l Layer, d Datum) {
+	text := []rune(cells.OneLine(d.Text))
+	from := g.column(d.X) + 1 - len(text)*int(l.Anchor)/2
+	if g.inRows() || math.IsInf(d.X, 1) && l.Anchor == Start || from < 0 || from+len(text) > g.width || !g.ys.holds(d.Y) {
+		return
+	}
+	copy(g.cells[g.row(d.Y)][from:], text)
+}
+
 // rule draws a horizontal rule as a line, a vertical one as a bar.
-func (g *grid) rule(d Datum, mark rune) {
+func (g *grid) rule(l Layer, d Datum, mark rune) {
+	upright := '│'
+	if l.Width > 2 {
+		upright = '┃'
+	}
 	switch {
 	case d.Y == d.Y2:
-		g.fill(g.column(d.X), g.column(d.X2), g.row(d.Y), g.row(d.Y), '-')
+		g.fill(g.column(d.X), g.column(d.X2), g.row(d.Y), g.row(d.Y), '─')
 	case d.X == d.X2:
-		g.fill(g.column(d.X), g.column(d.X), g.row(d.Y), g.row(d.Y2), '|')
+		g.fill(g.column(d.X), g.column(d.X), g.row(d.Y), g.row(d.Y2), upright)
 	default:
 		g.segment(d, Datum{X: d.X2, Y: d.Y2}, mark)
 	}
@@ -192,11 +244,11 @@ func (g *grid) rule(d Datum, mark rune) {
 func (g *grid) segment(from, to Datum, mark rune) {
 	for _, piece := range g.clip(g.points(Layer{Data: []Datum{from, to}}, func(d Datum) float64 { return d.Y })) {
 		a, b := piece[0], piece[1]
-		steps := int(max(math.Abs(b.X-a.X)/g.Width*textWidth, math.Abs(b.Y-a.Y)/g.Height*float64(len(g.cells)))) + 1
+		steps := int(max(math.Abs(b.X-a.X)/g.Width*float64(g.width), math.Abs(b.Y-a.Y)/g.Height*float64(len(g.cells)))) + 1
 		for i := range steps + 1 {
 			at := float64(i) / float64(steps)
 			x, y := a.X+at*(b.X-a.X)-g.corner.X, a.Y+at*(b.Y-a.Y)-g.corner.Y
-			g.set(min(int(x/g.Width*textWidth), textWidth-1), min(int(y/g.Height*float64(len(g.cells))), len(g.cells)-1), mark)
+			g.set(min(int(x/g.Width*float64(g.width)), g.width-1), min(int(y/g.Height*float64(len(g.cells))), len(g.cells)-1), mark)
 		}
 	}
 }

@@ -19,8 +19,8 @@ type Span struct {
 	Class      display.Class
 	Label      string // in the bar, where it fits
 	Tip        string
-	// Wait is time in which the lane does nothing of its own. Time in which all
-	// lanes wait, or do nothing, is shortened.
+	// Wait is time in which the lane does nothing of its own, also within another
+	// span. Time in which all lanes wait, or do nothing, is shortened.
 	Wait bool
 }
 
@@ -124,12 +124,14 @@ func newClock(spans []Span) *clock {
 		return c
 	}
 	c.from, c.to = math.Inf(1), math.Inf(-1)
-	var busy [][2]float64
+	lanes := 0
 	for _, s := range spans {
 		c.from, c.to = min(c.from, s.Start), max(c.to, s.End)
-		if !s.Wait {
-			busy = append(busy, [2]float64{s.Start, s.End})
-		}
+		lanes = max(lanes, s.Lane+1)
+	}
+	var busy [][2]float64
+	for lane := range lanes {
+		busy = append(busy, working(spans, lane)...)
 	}
 	slices.SortFunc(busy, func(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) })
 	work, end := 0.0, c.from
@@ -141,7 +143,7 @@ func newClock(spans []Span) *clock {
 		work += max(b[1]-max(end, b[0]), 0)
 		end = max(end, b[1])
 	}
-	if len(busy) == 0 {
+	if work == 0 {
 		return c
 	}
 	idle = append(idle, [2]float64{end, c.to})
@@ -152,6 +154,41 @@ func newClock(spans []Span) *clock {
 	}
 	c.short = shortBreak * work
 	return c
+}
+
+// working is the time in which a lane does something and waits for nothing, in order.
+func working(spans []Span, lane int) (list [][2]float64) {
+	type change struct {
+		at          float64
+		work, waits int
+	}
+	var changes []change
+	for _, s := range spans {
+		if s.Lane != lane {
+			continue
+		}
+		d := change{s.Start, 1, 0}
+		if s.Wait {
+			d.work, d.waits = 0, 1
+		}
+		changes = append(changes, d, change{s.End, -d.work, -d.waits})
+	}
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
+	work, waits, since := 0, 0, math.NaN()
+	for i, d := range changes {
+		work, waits = work+d.work, waits+d.waits
+		if i+1 < len(changes) && changes[i+1].at == d.at {
+			continue
+		}
+		switch works := work > 0 && waits == 0; {
+		case works && math.IsNaN(since):
+			since = d.at
+		case !works && !math.IsNaN(since):
+			list = append(list, [2]float64{since, d.at})
+			since = math.NaN()
+		}
+	}
+	return list
 }
 
 // at is where a time stands on the axis.
@@ -216,15 +253,12 @@ func laneText(title string, lanes []string, spans []Span, c *clock) string {
 	for i, name := range lanes {
 		cover := make([]float64, textWidth)
 		work := 0.0
-		for _, s := range spans {
-			if s.Lane != i || s.Row != 0 && slices.ContainsFunc(spans, func(o Span) bool { return o.Lane == i && o.Row == 0 }) || s.Wait {
-				continue
-			}
-			from, to := c.at(s.Start)/length*textWidth, c.at(s.End)/length*textWidth
+		for _, w := range working(spans, i) {
+			from, to := c.at(w[0])/length*textWidth, c.at(w[1])/length*textWidth
 			for k := int(from); k < textWidth && float64(k) < to; k++ {
 				cover[k] += min(to, float64(k+1)) - max(from, float64(k))
 			}
-			work += s.End - s.Start
+			work += w[1] - w[0]
 		}
 		t.Rows = append(t.Rows, []any{name, fmt.Sprintf("%.0f %%", 100*work/(c.to-c.from)), shades(cover, 1)})
 	}

@@ -403,8 +403,10 @@ func FuzzVerify(f *testing.F) {
 		if err != nil {
 			t.Fatalf("it was verified, but %v", err)
 		}
-		if d := r.roofline(); d != nil {
-			svgOf(d)
+		if f, drawn := r.Roofline(); drawn {
+			if _, err := f.SVG(); err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 }

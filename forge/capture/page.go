@@ -1,7 +1,6 @@
 package capture
 
 import (
-	"encoding/base64"
 	"fmt"
 	"html"
 	"strings"
@@ -46,7 +45,8 @@ func (r *Report) HTML() (string, error) {
 
 const pageStyle = `body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;color:#1f2328;background:#fff}
 table{border-collapse:collapse;margin:1rem 0;font-size:13px}caption{text-align:left;font-size:18px;font-weight:600;padding:.3rem 0}
-td[style*=right]{white-space:nowrap}td,th{padding:.2rem .7rem;border-bottom:1px solid #d0d7de}svg{max-width:100%;height:auto;margin:.5rem 0}`
+td[style*=right]{white-space:nowrap}td,th{padding:.2rem .7rem;border-bottom:1px solid #d0d7de}svg{max-width:100%;height:auto;margin:.5rem 0}
+@media(prefers-color-scheme:dark){:root{color-scheme:dark}body{color:#e6edf3;background:#0d1117}td,th{border-color:#30363d}}`
 
 // Display shows what a person who measured something looks for first: times, their
 // distribution, where they stand under the limits of the machine, and the memory
@@ -70,9 +70,7 @@ func (r *Report) Display() display.Bundle {
 		table(r.capture.Workloads[i].times(r.capture.Settings.Blocks))
 		for _, f := range figures {
 			if f.workload == i || f.workload < 0 && i == len(r.capture.Workloads)-1 {
-				// Pages that do not trust an output remove SVG, but not images.
-				fmt.Fprintf(&b, `<div><img alt="%s" style="max-width:100%%" src="data:image/svg+xml;base64,%s"></div>`+"\n",
-					html.EscapeString(f.Text), base64.StdEncoding.EncodeToString([]byte(f.SVG)))
+				b.WriteString("<div>" + f.HTML + "</div>\n")
 			}
 		}
 	}

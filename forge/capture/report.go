@@ -243,7 +243,7 @@ func (r *Report) Markdown() string {
 		}
 		show(memoryPlan+" of "+w.Name, figureName(i, w.Name, memoryPlan))
 	}
-	if r.roofline() != nil {
+	if _, drawn := r.Roofline(); drawn {
 		show(roofline, roofline)
 	}
 	b.WriteString("\n" + markdown(r.memory()) + "\n" + markdown(r.libraries()))
