@@ -103,17 +103,6 @@ func (n *Node) Table() display.Table {
 	return t
 }
 
-// Works are the picks of the nodes that were measured, for a roofline.
-func (r *Record) Works() (list []chart.Work) {
-	for i := range r.Nodes {
-		n := &r.Nodes[i]
-		if pick := &n.Candidates[n.Pick()]; pick.Median() > 0 {
-			list = append(list, chart.Work{Name: n.Shape, Series: pick.Name, FLOPs: float64(n.FLOPs), Bytes: float64(n.Bytes), Seconds: pick.Median()})
-		}
-	}
-	return list
-}
-
 // Chart draws the samples of each node's candidates.
 func (r *Record) Chart() chart.Figure {
 	colours := map[Verdict]chart.Colour{Chosen: chart.Good, Tie: chart.Close, Slower: chart.Plain, Rejected: chart.Bad, Unmeasured: chart.Plain}
