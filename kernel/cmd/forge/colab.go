@@ -47,7 +47,7 @@ install/colab/README.md for what Google allows.`,
 			if err != nil {
 				return usageError{err}
 			}
-			if err := sent.complete(args[0], "colab", shape); err != nil {
+			if err := sent.complete(cmd.Context(), args[0], "colab", shape); err != nil {
 				return err
 			}
 			if job.Session == "" {

@@ -54,7 +54,7 @@ install/kaggle/README.md for what Kaggle allows.`,
 			if err != nil && sent.spec.Expect == "" {
 				return usageError{err}
 			}
-			if err := sent.complete(args[0], "kaggle", shape); err != nil {
+			if err := sent.complete(cmd.Context(), args[0], "kaggle", shape); err != nil {
 				return err
 			}
 			if job.Slug == "" {

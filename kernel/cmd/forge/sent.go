@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -40,7 +41,7 @@ func (s *sent) flags(cmd *cobra.Command, timeout time.Duration) {
 
 // complete fills in what follows from the notebook and the machine, and refuses before
 // anything is sent what could not work.
-func (s *sent) complete(notebook, host, shape string) error {
+func (s *sent) complete(ctx context.Context, notebook, host, shape string) error {
 	s.spec.Notebook = notebook
 	if s.dir == "" {
 		s.dir = strings.TrimSuffix(filepath.Base(notebook), ".ipynb") + "-" + host
@@ -61,7 +62,7 @@ func (s *sent) complete(notebook, host, shape string) error {
 	if err := s.addTP(); err != nil {
 		return err
 	}
-	return s.checkNotebook()
+	return s.checkNotebook(ctx)
 }
 
 func (s *sent) addTP() error {
@@ -87,7 +88,7 @@ func (s *sent) addTP() error {
 }
 
 // checkNotebook finds out here what the host would find out after an upload.
-func (s *sent) checkNotebook() error {
+func (s *sent) checkNotebook(ctx context.Context) error {
 	exec := execution{params: maps.Clone(s.spec.Params)}
 	if s.spec.Model != "" {
 		if exec.params == nil {
@@ -95,7 +96,7 @@ func (s *sent) checkNotebook() error {
 		}
 		exec.params["model"] = "/a/path"
 	}
-	nb, opts, err := exec.open(s.spec.Notebook)
+	nb, opts, err := exec.open(ctx, s.spec.Notebook)
 	if err != nil {
 		return err
 	}
