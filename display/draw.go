@@ -49,10 +49,10 @@ func (p *picture) pngSize() map[string]any {
 func (p *picture) draw(s canvas.Surface) {
 	s.Box(canvas.Box{W: p.w, H: p.h, Radius: 10, Fill: p.colour.Card.Fill, Stroke: p.colour.Card.Stroke, StrokeWidth: 1})
 	x, y := cardPad, cardPad
-	if p.graph.Name != "" {
-		s.Text(canvas.Text{X: x, Y: y + titleSize - 2, Text: short(p.graph.Name), Font: canvas.Medium, Size: titleSize, Fill: p.colour.Card.Text})
-		y += titleHeight
+	for i, line := range p.title {
+		s.Text(canvas.Text{X: x, Y: y + titleSize - 2 + titleHeight*float64(i), Text: line, Font: canvas.Medium, Size: titleSize, Fill: p.colour.Card.Text})
 	}
+	y += p.titleHeight()
 	p.drawLegend(s, x, y+p.layout.H)
 	x += (p.w - 2*cardPad - p.layout.W) / 2
 	at := func(q layered.Point) canvas.Point { return canvas.Point{X: q.X + x, Y: q.Y + y} }
@@ -67,7 +67,7 @@ func (p *picture) draw(s canvas.Surface) {
 		for j, q := range path {
 			points[j] = at(q)
 		}
-		p.drawArrow(s, points)
+		s.Group(p.graph.Edges[i].Tooltip, func() { p.drawArrow(s, points) })
 		if p.labels[i] != "" {
 			p.drawEdgeLabel(s, p.labels[i], at(p.layout.Labels[i]))
 		}

@@ -52,12 +52,17 @@ func (s Snapshots) After(pass string) Snapshot {
 			return x
 		}
 	}
-	var names []string
-	for _, x := range s {
-		names = append(names, x.Pass)
-	}
 	panic(&CallError{Function: "After", Diagnostic: diagnostic(
-		fmt.Sprintf("no snapshot was taken after %q", pass), "there are "+strings.Join(names, ", "))})
+		fmt.Sprintf("no snapshot was taken after %q", pass), "there are "+strings.Join(s.Names(), ", "))})
+}
+
+// Names are the passes, in order.
+func (s Snapshots) Names() []string {
+	names := make([]string, len(s))
+	for i, x := range s {
+		names[i] = x.Pass
+	}
+	return names
 }
 
 // Changed are the program as written and the snapshots of passes that changed it.
@@ -75,6 +80,14 @@ func (s Snapshots) Changed() Snapshots {
 func (s Snapshots) Diff(from, to string) display.Source {
 	before, after := s.After(from), s.After(to)
 	return display.Source{Lang: "diff", Code: string(diff.Diff("after "+from, before.lines(), "after "+to, after.lines()))}
+}
+
+// GraphDiff draws what happened from one snapshot to another: what is new, gone, changed
+// and the same.
+func (s Snapshots) GraphDiff(from, to string) display.Graph {
+	before, after := s.After(from).Drawing(), s.After(to).Drawing()
+	after.Name = "after " + to // the program is named before
+	return before.Diff(after)
 }
 
 // aligned stands before a note that is aligned with others.

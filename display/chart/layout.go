@@ -2,7 +2,6 @@ package chart
 
 import (
 	"math"
-	"strings"
 
 	"forgekernel/display"
 	"forgekernel/display/internal/canvas"
@@ -78,8 +77,8 @@ func (f Figure) layout() *laid {
 		l.panels = append(l.panels, p)
 	}
 	all := l.left + width + l.right
-	l.title = wrap(f.Title, all, canvas.Medium, titleSize)
-	l.note = wrap(f.Note, all, canvas.Regular, tickSize)
+	l.title = canvas.Wrap(f.Title, all, canvas.Medium, titleSize)
+	l.note = canvas.Wrap(f.Note, all, canvas.Regular, tickSize)
 	l.place()
 	l.placeLegend(all)
 	l.w, l.h = math.Ceil(all+2*cardPad), math.Ceil(l.h+cardPad)
@@ -197,20 +196,3 @@ func (l *laid) listed(name string) bool {
 func lines(list []string, size float64) float64 { return float64(len(list)) * size * lineHeight }
 
 func short(s string) string { return cells.Short(s, longestName) }
-
-// wrap breaks a text at spaces into lines of a width.
-func wrap(s string, width float64, f canvas.Font, size float64) (list []string) {
-	line := ""
-	for _, word := range strings.Fields(cells.OneLine(s)) {
-		if longer := strings.TrimSpace(line + " " + word); canvas.Width(longer, f, size) <= width || line == "" {
-			line = longer
-			continue
-		}
-		list = append(list, line)
-		line = word
-	}
-	if line != "" {
-		list = append(list, line)
-	}
-	return list
-}

@@ -124,13 +124,13 @@ func oneArgument(what string) cobra.PositionalArgs {
 
 // wanted says what flags of a type take.
 var wanted = map[string]string{
-	"uint64":         "a whole number that is not negative",
-	"int":            "a whole number",
-	"intSlice":       "whole numbers such as 1,4,16",
-	"float64":        "a number",
-	"duration":       "a duration such as 90s or 5m",
-	"bool":           "true or false",
-	"stringToString": "k=v",
+	"uint64":   "a whole number that is not negative",
+	"int":      "a whole number",
+	"intSlice": "whole numbers such as 1,4,16",
+	"float64":  "a number",
+	"duration": "a duration such as 90s or 5m",
+	"bool":     "true or false",
+	"k=v":      "k=v, once for each",
 }
 
 // flagError explains a flag that cannot be read.

@@ -13,6 +13,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"forgekernel/display"
 	"forgekernel/forge"
@@ -31,6 +32,9 @@ func main() {
 	forge.Close()
 	if err == nil {
 		err = out.err
+	}
+	if errors.Is(out.err, unix.EPIPE) { // who read has seen enough
+		err = exitStatus(exitFailure)
 	}
 	os.Exit(report(os.Stderr, cmd, err))
 }
@@ -62,6 +66,6 @@ func root() *cobra.Command {
 		compileCommand(), runCommand(), explainCommand(), kernelSourceCommand(), dumpCommand(), replayCommand(),
 		checkCommand(), fuzzCommand(), tuneCommand(), benchCommand(), captureCommand(),
 		notebookCommand(), kernelCommand(), sessionCommand(), nebulaCommand(),
-		cacheCommand(), installCommand(), uninstallCommand(), versionCommand())
+		cacheCommand(), installCommand(), uninstallCommand(), kaggleCommand(), colabCommand(), versionCommand())
 	return cmd
 }

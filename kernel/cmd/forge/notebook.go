@@ -45,7 +45,7 @@ type execution struct {
 
 func (e *execution) flags(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&e.timeout, "timeout", 10*time.Minute, "time for one cell; 0 means no limit")
-	cmd.Flags().Var(&e.params, "param", `a value for a variable of the cell tagged "parameters"`)
+	cmd.Flags().Var(&e.params, "param", `a value for a variable of the cell tagged "parameters"; text needs no quotes`)
 }
 
 // open reads a notebook for this kernel, and says how to run it.

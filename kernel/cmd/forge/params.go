@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"go/token"
 	"maps"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ var _ pflag.Value = (*params)(nil)
 // Set adds one.
 func (p *params) Set(text string) error {
 	name, value, found := strings.Cut(text, "=")
-	if !found || name == "" {
+	if !found || !token.IsIdentifier(name) {
 		return errors.New("it is not written k=v")
 	}
 	if *p == nil {

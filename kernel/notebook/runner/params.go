@@ -22,6 +22,29 @@ type ParamsError struct{ Problem string }
 // Error is the problem.
 func (e *ParamsError) Error() string { return "parameters: " + e.Problem }
 
+// Check says why parameters could not be set, nil if they can.
+func Check(nb *notebook.Notebook, params map[string]string) error {
+	if len(params) == 0 {
+		return nil
+	}
+	defining, err := definingCell(nb)
+	if err == nil {
+		_, err = assignments(nb.Cells[defining].Source, params)
+	}
+	return err
+}
+
+// definingCell is the index of the cell that defines the parameters.
+func definingCell(nb *notebook.Notebook) (int, error) {
+	index := slices.IndexFunc(nb.Cells, func(c *notebook.Cell) bool {
+		return c.Type == notebook.Code && c.HasTag(TagParameters)
+	})
+	if index < 0 {
+		return 0, &ParamsError{"no cell of the notebook is tagged " + TagParameters}
+	}
+	return index, nil
+}
+
 // inject puts a cell that assigns the parameters after the one that defines
 // them, in place of what an earlier run put there. It changes nothing when it
 // fails.
@@ -29,11 +52,9 @@ func inject(nb *notebook.Notebook, params map[string]string) error {
 	if len(params) == 0 {
 		return nil
 	}
-	index := slices.IndexFunc(nb.Cells, func(c *notebook.Cell) bool {
-		return c.Type == notebook.Code && c.HasTag(TagParameters)
-	})
-	if index < 0 {
-		return &ParamsError{"no cell of the notebook is tagged " + TagParameters}
+	index, err := definingCell(nb)
+	if err != nil {
+		return err
 	}
 	source, err := assignments(nb.Cells[index].Source, params)
 	if err != nil {
