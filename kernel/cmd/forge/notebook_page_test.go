@@ -44,7 +44,7 @@ func TestReproducible(t *testing.T) {
 		t.Errorf("%d cells are measured and %d identical:\n%s", skipped, identical, text)
 	}
 	page, status := command(t, "notebook", "report", ran, "-o", "-")
-	for _, want := range []string{"My first", "How to reproduce this", "--param blocks=6", "SHA-256", "C compiler", "github.com/spf13/cobra"} {
+	for _, want := range []string{"My first", "How to reproduce it", "--param blocks=6", "SHA-256", "C compiler", "github.com/spf13/cobra"} {
 		if status != 0 || !strings.Contains(page, want) {
 			t.Errorf("report: exit status %d, and no %q", status, want)
 		}
