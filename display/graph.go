@@ -1,8 +1,12 @@
 package display
 
 import (
+	"encoding/base64"
 	"fmt"
+	"html"
 	"strings"
+
+	"forgekernel/display/internal/cells"
 )
 
 // Graph describes a directed graph to draw. It follows the conventions of DOT:
@@ -13,6 +17,7 @@ type Graph struct {
 	Name      string // title of the drawing; may be empty
 	Direction Direction
 	Theme     Theme
+	Whole     bool // show repeated blocks each
 	Nodes     []Node
 	Edges     []Edge
 	Clusters  []Cluster
@@ -35,6 +40,9 @@ type Node struct {
 	Class   Class
 	Tooltip string // longer text shown on hovering; may be empty
 	Cluster string // ID of the cluster that the node stands in; may be empty
+	// Kind is what the node does and to what types, without its name: equal blocks of
+	// nodes are drawn once, see [Graph.Folded]. If empty, Label, Sub and Class tell.
+	Kind string
 }
 
 // Edge is one arrow. Edges that leave a node by the same FromPort start at one
@@ -45,6 +53,7 @@ type Edge struct {
 	From, FromPort string
 	To, ToPort     string
 	Label          string
+	Tooltip        string // shown on hovering; may be empty
 }
 
 // Cluster is a box around nodes, such as the operators of one fused kernel.
@@ -57,8 +66,14 @@ type Cluster struct {
 // Display shows the graph in every form: as a picture that a front end cannot
 // alter (SVG, PNG), as an indented list for terminals and, while Mermaid draws
 // it in a moment, as a Mermaid diagram that follows the reader's theme. A
-// graph too large for a picture shows as a list, and a long list is cut.
+// graph too large for a picture shows as a list, and a long list is cut. Of
+// repeated blocks one is shown, see [Graph.Folded]; the whole graph unfolds below.
 func (g Graph) Display() Bundle {
+	if !g.Whole {
+		if folded, is := g.Folded(); is {
+			return g.unfolding(folded)
+		}
+	}
 	text := firstLines(g.ASCII(), listedLines)
 	b := Bundle{Data: map[string]any{mimeText: text}, Metadata: map[string]any{}}
 	p, err := g.picture()
@@ -80,6 +95,34 @@ func (g Graph) Display() Bundle {
 		b.Data[mimeMermaid] = diagram
 	}
 	return b
+}
+
+// unfoldedBytes is how large a drawing of a whole graph may be that stands below the
+// folded one.
+const unfoldedBytes = 1 << 20
+
+// unfolding shows the folded graph, and the whole one on request: in a part of the
+// page that opens without a script. Front ends without HTML show the folded one.
+func (g Graph) unfolding(folded Graph) Bundle {
+	folded.Whole = true
+	b := folded.Display()
+	delete(b.Data, mimeMermaid) // it would need the fold in its text
+	svg, is := b.Data[mimeSVG].(string)
+	if !is {
+		return b
+	}
+	page := "<div>" + imageOf(svg, folded.Name) + "</div>"
+	if whole, err := g.SVG(); err == nil && len(whole) <= unfoldedBytes {
+		page += fmt.Sprintf(`<details><summary style="cursor:pointer;font-size:12px">all %s</summary>%s</details>`, count(len(g.resolve().nodes), "node"), imageOf(whole, g.Name))
+	}
+	b.Data[mimeHTML] = page
+	return b
+}
+
+// imageOf is a drawing as HTML: an image, which also pages show that remove SVG from
+// what they do not trust.
+func imageOf(svg, name string) string {
+	return fmt.Sprintf(`<img alt="%s" style="max-width:100%%" src="data:image/svg+xml;base64,%s">`, html.EscapeString(cells.OneLine(name)), base64.StdEncoding.EncodeToString([]byte(svg)))
 }
 
 // listedLines is the length of a list before it is cut.

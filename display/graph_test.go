@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"forgekernel/display/internal/cells"
 	"image/png"
 	"io"
 	"os"
@@ -219,7 +220,7 @@ func FuzzGraphLabels(f *testing.F) {
 			}
 		}
 		for line := range strings.Lines(g.ASCII()) {
-			if line = strings.TrimSuffix(line, "\n"); line != oneLine(line) {
+			if line = strings.TrimSuffix(line, "\n"); line != cells.OneLine(line) {
 				t.Errorf("control characters in %q", line)
 			}
 		}

@@ -2,6 +2,7 @@ package display
 
 import (
 	"fmt"
+	"forgekernel/display/internal/cells"
 	"html"
 	"slices"
 	"strconv"
@@ -48,9 +49,9 @@ func (s Source) html() string {
 	size := count(len(lines), "line")
 	switch {
 	case fold:
-		fmt.Fprintf(&b, `<details><summary class="`+noMath+`">%s</summary>`+"\n", html.EscapeString(strings.TrimPrefix(oneLine(s.Name)+", "+size, ", ")))
+		fmt.Fprintf(&b, `<details><summary class="`+noMath+`">%s</summary>`+"\n", html.EscapeString(strings.TrimPrefix(cells.OneLine(s.Name)+", "+size, ", ")))
 	case s.Name != "":
-		fmt.Fprintf(&b, `<div class="`+noMath+`" style="font-size:12px;font-weight:600">%s</div>`+"\n", html.EscapeString(oneLine(s.Name)))
+		fmt.Fprintf(&b, `<div class="`+noMath+`" style="font-size:12px;font-weight:600">%s</div>`+"\n", html.EscapeString(cells.OneLine(s.Name)))
 	}
 	b.WriteString(`<pre style="` + preStyle + `">`)
 	first := max(1, s.First)
@@ -113,7 +114,7 @@ func (s Source) coloured(t chroma.Token) string {
 
 func sourceText(s string) string {
 	s = strings.ReplaceAll(s, "\t", "    ")
-	return html.EscapeString(strings.Map(visible, s))
+	return html.EscapeString(strings.Map(cells.Visible, s))
 }
 
 // lexerFor returns the lexer of a language, or nil.

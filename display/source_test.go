@@ -1,6 +1,7 @@
 package display
 
 import (
+	"forgekernel/display/internal/cells"
 	"html"
 	"regexp"
 	"slices"
@@ -112,7 +113,7 @@ func FuzzSource(f *testing.F) {
 		got := listed(Source{Lang: lang, Code: code}.Display().Data[mimeHTML].(string))
 		want := strings.Split(strings.TrimRight(code, "\n"), "\n")
 		for i, line := range want {
-			want[i] = strings.Map(visible, strings.ReplaceAll(line, "\t", "    "))
+			want[i] = strings.Map(cells.Visible, strings.ReplaceAll(line, "\t", "    "))
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)

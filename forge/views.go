@@ -36,6 +36,12 @@ var views = []view{
 	{"bench", "the time of a run, on random inputs", func(ctx context.Context, p *Program) (any, error) {
 		return p.BenchContext(ctx, BenchOptions{})
 	}},
+	{"profile", "the time of each node, on random inputs", func(ctx context.Context, p *Program) (any, error) {
+		return p.ProfileContext(ctx)
+	}},
+	{"roofline", "each kernel under what the hardware does at most, on random inputs", func(ctx context.Context, p *Program) (any, error) {
+		return p.RooflineContext(ctx)
+	}},
 	{"tune", "the schedules of the kernels, found by measurement", func(ctx context.Context, p *Program) (any, error) {
 		if p.OnDevice() {
 			return p.TuneOnDevice(ctx, TuneOptions{})

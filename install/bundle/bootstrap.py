@@ -137,15 +137,18 @@ def execute(forge, bundle, manifest):
     notebook = os.path.join(SETTINGS["output"], manifest["notebook"])
     shutil.copyfile(os.path.join(bundle, manifest["notebook"]), notebook)
     page = os.path.splitext(notebook)[0] + ".html"
-    argv = [forge, "notebook", "run", notebook, "-o", notebook, "--html", page, "--timeout", "0"]
+    argv = [forge, "notebook", "run", notebook, "-o", notebook, "--timeout", "0"]
     params = dict(manifest.get("params") or {})
     if manifest.get("model"):
         params["model"] = os.path.normpath(os.path.join(bundle, manifest["model"]))
     for name in sorted(params):
         argv += ["--param", "%s=%s" % (name, params[name])]
     status = run(argv, cwd=SETTINGS["output"])
+    drawn = os.path.exists(notebook) and run([forge, "notebook", "report", notebook, "-o", page], cwd=SETTINGS["output"]) == 0
     if status != 0:
         raise Failure("notebook", "the notebook failed with status %d: its own error is above, and in what comes back" % status)
+    if not drawn:
+        raise Failure("notebook", "the notebook ran, and its report could not be made: see above")
 
 
 def pack():

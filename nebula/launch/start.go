@@ -164,10 +164,11 @@ const (
 
 func environment(spec Spec, rank int) []string {
 	_, colab := os.LookupEnv("COLAB_RELEASE_TAG")
+	_, kaggle := os.LookupEnv("KAGGLE_KERNEL_RUN_TYPE")
 	env := slices.DeleteFunc(os.Environ(), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
-		// What Colab preloads into its own processes has broken other programs.
-		return slices.Contains(place, name) || colab && name == "LD_PRELOAD"
+		// What these services preload into their own processes has broken other programs.
+		return slices.Contains(place, name) || (colab || kaggle) && name == "LD_PRELOAD"
 	})
 	env = append(env, spec.Env...)
 	size, number := strconv.Itoa(spec.Ranks), strconv.Itoa(rank)

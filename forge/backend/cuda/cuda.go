@@ -128,7 +128,7 @@ func open(device int) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Backend{Context: c, Compiler: compiler, MaxBytes: DefaultMaxBytes, Triton: openTriton, memory: m}, nil
+	return &Backend{Context: c, Compiler: compiler, MaxBytes: DefaultMaxBytes, Triton: openTriton, Overlap: true, memory: m}, nil
 }
 
 // Name is "cuda".

@@ -82,6 +82,8 @@ func (f *frame) address(at planned.Place) uint64 {
 	switch {
 	case at.Buffer >= 0:
 		base = f.buffers[at.Buffer]
+	case f.memory == nil: // nothing is asked of scratch or counters
+		return 0
 	case at.Buffer == inScratch:
 		base = f.memory.Address + uint64(f.scratch)
 	case at.Buffer == inCounters:

@@ -106,10 +106,10 @@ func (p *program) addNode(n *ir.Node) (kernel, reason string, err error) {
 	foreign, without := p.ask(p.unit.beside, n)
 	reasons = append(reasons, without...)
 	p.absent[n] = reasons
-	if len(list)+len(foreign) == 0 {
-		return p.addLoops(n, strings.Join(reasons, "; "))
-	}
 	loops := choice{name: n.Op.Name + ", CUDA C", reason: "as a loop nest"}
+	if len(list)+len(foreign) == 0 {
+		loops.reason = strings.Join(reasons, "; ")
+	}
 	list = slices.Concat(list, []choice{loops}, foreign)
 	var names []Candidate
 	for _, c := range list {

@@ -53,7 +53,7 @@ install/colab/README.md for what Google allows.`,
 			if job.Session == "" {
 				job.Session = "forge-" + uuid.NewString()[:8]
 			}
-			job.Spec, job.Timeout, job.Dir = sent.spec, sent.timeout, sent.dir
+			job.Spec, job.Timeout, job.Dir = sent.spec, sent.whole, sent.dir
 			if err := job.Write(); err != nil {
 				return err
 			}

@@ -60,7 +60,7 @@ install/kaggle/README.md for what Kaggle allows.`,
 			if job.Slug == "" {
 				job.Slug = kaggle.Slug(args[0])
 			}
-			job.Spec, job.Timeout, job.Dir = sent.spec, sent.timeout, sent.dir
+			job.Spec, job.Timeout, job.Dir = sent.spec, sent.whole, sent.dir
 			return pushToKaggle(cmd, &job, sent.dryRun, poll)
 		}),
 	}

@@ -48,7 +48,9 @@ var groups = []group{
 	}},
 	{"own", []string{
 		"forgekernel/display",
+		"forgekernel/display/chart",
 		"forgekernel/forge",
+		"forgekernel/forge/capture",
 		"forgekernel/forge/ir",
 		"forgekernel/forge/pass",
 		"forgekernel/forge/script",
