@@ -53,7 +53,7 @@ func outcomeOf(t *testing.T, args ...string) (stdout, stderr string, status int)
 const pushed = "kaggle push job.ipynb --poll 20ms"
 
 func TestKagglePush(t *testing.T) {
-	service := sending(t, standin.Plan{Break: 2})
+	service := sending(t, standin.Plan{Break: 2, Deaf: 3})
 	out, errs, status := outcomeOf(t, append(strings.Fields(pushed), "--model", "weights.gguf", "--param", `name=Ada, of "Analytical" fame, 1+1=2`)...)
 	if status != 0 {
 		t.Fatalf("status %d: %s\n%s", status, errs, out)
@@ -171,6 +171,7 @@ func TestKaggleFails(t *testing.T) {
 		{"the quota is used up", t4, standin.Plan{Push: "Maximum weekly GPU quota of 30.00 hours reached."}, "kaggle quota tells what is left", ""},
 		{"the dataset is not attached", "", standin.Plan{Detach: true}, "is not attached by Kaggle", ""},
 		{"the service ends the job", "", standin.Plan{Kernel: "Your notebook tried to allocate more memory than is available."}, "ended as ERROR: Your notebook tried to allocate", ""},
+		{"the service does not answer", "", standin.Plan{Deaf: 99}, "the job ada/forge-job cannot be followed, and may go on: kaggle kernels status ada/forge-job ended with status 1: 502", ""},
 		{"one GPU instead of two", t4, standin.Plan{GPUs: []string{"Tesla T4"}}, "this machine is not what the job needs", "fail  machine            expected 2xT4; found 1: Tesla T4"},
 		{"other GPUs", t4, standin.Plan{GPUs: []string{"Tesla P100", "Tesla P100"}}, "this machine is not what the job needs", "expected 2xT4; found 2: Tesla P100, Tesla P100"},
 		{"no GPU", t4, standin.Plan{}, "this machine is not what the job needs", "expected 2xT4; found: no NVIDIA GPU"},
