@@ -1,12 +1,8 @@
 package display
 
 import (
-	"encoding/base64"
 	"fmt"
-	"html"
 	"strings"
-
-	"forgekernel/display/internal/cells"
 )
 
 // Graph describes a directed graph to draw. It follows the conventions of DOT:
@@ -111,18 +107,12 @@ func (g Graph) unfolding(folded Graph) Bundle {
 	if !is {
 		return b
 	}
-	page := "<div>" + imageOf(svg, folded.Name) + "</div>"
+	page := "<div>" + Image(svg, folded.Name) + "</div>"
 	if whole, err := g.SVG(); err == nil && len(whole) <= unfoldedBytes {
-		page += fmt.Sprintf(`<details><summary style="cursor:pointer;font-size:12px">all %s</summary>%s</details>`, count(len(g.resolve().nodes), "node"), imageOf(whole, g.Name))
+		page += fmt.Sprintf(`<details><summary style="cursor:pointer;font-size:12px">all %s</summary>%s</details>`, count(len(g.resolve().nodes), "node"), Image(whole, g.Name))
 	}
 	b.Data[mimeHTML] = page
 	return b
-}
-
-// imageOf is a drawing as HTML: an image, which also pages show that remove SVG from
-// what they do not trust.
-func imageOf(svg, name string) string {
-	return fmt.Sprintf(`<img alt="%s" style="max-width:100%%" src="data:image/svg+xml;base64,%s">`, html.EscapeString(cells.OneLine(name)), base64.StdEncoding.EncodeToString([]byte(svg)))
 }
 
 // listedLines is the length of a list before it is cut.

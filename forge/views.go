@@ -31,6 +31,9 @@ var views = []view{
 		return plan.New(p.graph(), plan.Options{})
 	}},
 	{"c", "the C that the backend generated", func(_ context.Context, p *Program) (any, error) { return p.Generated() }},
+	{"kernels", "the source of the kernels beside the nodes that they implement", func(_ context.Context, p *Program) (any, error) {
+		return p.KernelSource(p.kernelLanguage())
+	}},
 	{"explain", "everything that the compiler decided, and why", func(_ context.Context, p *Program) (any, error) { return p.Explanation() }},
 	{"check", "the error against float64, on random inputs", func(ctx context.Context, p *Program) (any, error) { return p.CheckContext(ctx) }},
 	{"bench", "the time of a run, on random inputs", func(ctx context.Context, p *Program) (any, error) {

@@ -1,10 +1,8 @@
 package chart
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"html"
 
 	"forgekernel/display"
 	"forgekernel/display/internal/canvas"
@@ -77,7 +75,7 @@ func (f Figure) HTML() (string, error) {
 		return "", err
 	}
 	l := f.layout()
-	return fmt.Sprintf(`<img alt="%s" style="max-width:100%%" src="data:image/svg+xml;base64,%s">`, html.EscapeString(l.label()), base64.StdEncoding.EncodeToString([]byte(l.svg()))), nil
+	return display.Image(l.svg(), l.label()), nil
 }
 
 // PNG is the figure as a PNG with two pixels for each of the SVG's.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -23,8 +24,9 @@ type process struct {
 	channel *Channel
 	output  *output
 
-	mu     sync.Mutex
-	reaped bool // its number may belong to another process now
+	mu      sync.Mutex
+	reaped  bool          // its number may belong to another process now
+	stopped time.Duration // how long it was stopped when it was ended for that
 }
 
 // startProcess must run on the thread whose end is to end the rank.
@@ -98,7 +100,7 @@ func (p *process) wait() Exit {
 	p.reaped = true
 	p.mu.Unlock()
 	p.output.finish()
-	e := Exit{Rank: p.rank, Code: p.cmd.ProcessState.ExitCode(), Output: p.output.text()}
+	e := Exit{Rank: p.rank, Code: p.cmd.ProcessState.ExitCode(), Output: p.output.text(), Stopped: p.stopped}
 	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		e.Signal = status.Signal()
 	}

@@ -41,6 +41,8 @@ type request struct {
 	most    int     // of tokens
 	sampler interface {
 		Next(logits []float32) (sample.Choice, error)
+		Led() bool
+		Take(sample.Lead) (sample.Choice, error)
 	}
 	stream  *Stream
 	usage   Usage

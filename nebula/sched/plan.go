@@ -140,7 +140,7 @@ func (b *batch) add(f *flight, r *request, n int) bool {
 	}
 	f.rows = append(f.rows, r)
 	f.step.Rows = append(f.step.Rows, engine.Row{
-		Request: r.id, Tokens: tokens, Pos: pos, Blocks: r.seq.Blocks(), Logits: pos+n == len(r.tokens),
+		Request: r.id, Tokens: tokens, Pos: pos, Blocks: r.seq.Blocks(), Logits: pos+n == len(r.tokens), Lead: r.sampler.Led(),
 	})
 	return true
 }

@@ -47,13 +47,13 @@ install/colab/README.md for what Google allows.`,
 			if err != nil {
 				return usageError{err}
 			}
-			if err := sent.complete(args[0], "colab", shape); err != nil {
+			if err := sent.complete(cmd.Context(), args[0], "colab", shape); err != nil {
 				return err
 			}
 			if job.Session == "" {
 				job.Session = "forge-" + uuid.NewString()[:8]
 			}
-			job.Spec, job.Timeout, job.Dir = sent.spec, sent.whole, sent.dir
+			job.Spec, job.Timeout, job.Dir = sent.spec, sent.timeout, sent.dir
 			if err := job.Write(); err != nil {
 				return err
 			}

@@ -54,13 +54,13 @@ install/kaggle/README.md for what Kaggle allows.`,
 			if err != nil && sent.spec.Expect == "" {
 				return usageError{err}
 			}
-			if err := sent.complete(args[0], "kaggle", shape); err != nil {
+			if err := sent.complete(cmd.Context(), args[0], "kaggle", shape); err != nil {
 				return err
 			}
 			if job.Slug == "" {
 				job.Slug = kaggle.Slug(args[0])
 			}
-			job.Spec, job.Timeout, job.Dir = sent.spec, sent.whole, sent.dir
+			job.Spec, job.Timeout, job.Dir = sent.spec, sent.timeout, sent.dir
 			return pushToKaggle(cmd, &job, sent.dryRun, poll)
 		}),
 	}

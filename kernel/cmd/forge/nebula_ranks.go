@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,7 +58,7 @@ func (d *decoder) lead(cmd *cobra.Command, m *nebula.Model, work func(context.Co
 		if err := d.spec.FitsHere(m.Decoder(), d.spec.Layout.Places()...); err != nil {
 			return err
 		}
-		return parent(cmd, d.spec.Layout.Ranks())
+		return parent(cmd, d.spec.Layout.Ranks(), cmp.Or(d.spec.Deadline, engine.DefaultDeadline))
 	}
 	return d.member(cmd, m, work)
 }
@@ -195,10 +196,10 @@ const (
 )
 
 // parent starts the ranks as this same command line, prints what rank 0 prints and
-// ends as it does. When the context ends, rank 0 is asked to end its work.
-func parent(cmd *cobra.Command, n int) error {
+// ends as it does. One that is stopped for as long as the deadline is ended. When the context ends, rank 0 is asked to end its work.
+func parent(cmd *cobra.Command, n int, deadline time.Duration) error {
 	ctx := cmd.Context()
-	ranks, err := launch.Start(ctx, launch.Spec{Ranks: n, Command: os.Args[1:], Grace: ranksGrace})
+	ranks, err := launch.Start(ctx, launch.Spec{Ranks: n, Command: os.Args[1:], Grace: ranksGrace, Stopped: deadline})
 	if err != nil {
 		return err
 	}

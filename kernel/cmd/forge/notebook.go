@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/token"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,33 +40,12 @@ func notebookCommand() *cobra.Command {
 // execution are the flags of commands that execute a notebook.
 type execution struct {
 	timeout time.Duration
-	params  []string
+	params  params
 }
 
 func (e *execution) flags(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&e.timeout, "timeout", 10*time.Minute, "time for one cell; 0 means no limit")
-	e.paramFlag(cmd)
-}
-
-func (e *execution) paramFlag(cmd *cobra.Command) {
-	// Not a list or a map of pflag, which would cut a value at its commas.
-	cmd.Flags().StringArrayVar(&e.params, "param", nil, `k=v: a value for a variable of the cell tagged "parameters"; text needs no quotes`)
-}
-
-// values are the parameters by name.
-func (e *execution) values() (map[string]string, error) {
-	values := map[string]string{}
-	for _, p := range e.params {
-		name, value, ok := strings.Cut(p, "=")
-		if _, twice := values[name]; twice {
-			return nil, fmt.Errorf("--param: %s has two values", name)
-		}
-		if !ok || !token.IsIdentifier(name) {
-			return nil, fmt.Errorf("--param takes NAME=VALUE, not %q", p)
-		}
-		values[name] = value
-	}
-	return values, nil
+	cmd.Flags().Var(&e.params, "param", `a value for a variable of the cell tagged "parameters"; text needs no quotes`)
 }
 
 // open reads a notebook for this kernel, and says how to run it.
@@ -105,10 +83,6 @@ func (e *execution) options(ctx context.Context, path string) (runner.Options, e
 	if err != nil {
 		return runner.Options{}, err
 	}
-	params, err := e.values()
-	if err != nil {
-		return runner.Options{}, usageError{err}
-	}
 	here := capture.Describe(ctx)
 	if e.timeout < 0 {
 		return runner.Options{}, usageError{errors.New("--timeout must not be negative")}
@@ -119,7 +93,7 @@ func (e *execution) options(ctx context.Context, path string) (runner.Options, e
 			Dir:  filepath.Dir(path),
 		},
 		CellTimeout: e.timeout,
-		Params:      params,
+		Params:      e.params,
 		Environment: &here,
 	}, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,35 +15,33 @@ import (
 	"github.com/spf13/cobra"
 
 	"forgekernel/install/bundle"
-	"forgekernel/kernel/notebook"
 	"forgekernel/kernel/notebook/runner"
 )
 
 // sent are the flags of commands that send a notebook to a host.
 type sent struct {
-	spec   bundle.Spec
-	params execution // what it has of them
-	tp     int
-	whole  time.Duration // of the job
-	dir    string
-	dryRun bool
+	spec    bundle.Spec
+	tp      int
+	timeout time.Duration
+	dir     string
+	dryRun  bool
 }
 
 func (s *sent) flags(cmd *cobra.Command, timeout time.Duration) {
 	f := cmd.Flags()
-	s.params.paramFlag(cmd)
+	f.Var((*params)(&s.spec.Params), "param", `a value for a variable of the cell tagged "parameters"`)
 	f.IntVar(&s.tp, "tp", 0, "tensor parallelism: the same as --param tp=N, on a machine that has as many GPUs")
 	f.StringVar(&s.spec.Model, "model", "", `a file or folder to send along; the parameter "model" is its path on the host`)
 	f.StringVar(&s.spec.Binary, "binary", "", "forge for linux/amd64, to send along (default: this program, where it is that)")
 	f.StringVar(&s.spec.Expect, "expect", "", "the machine that the job is for, such as 2xT4; on another one it fails at its start (default: the one of the name of its GPU)")
-	f.DurationVar(&s.whole, "timeout", timeout, "time for the whole job")
+	f.DurationVar(&s.timeout, "timeout", timeout, "time for the whole job")
 	f.StringVar(&s.dir, "dir", "", "the folder for what is sent and what comes back (default: the notebook's name with the host's)")
 	f.BoolVar(&s.dryRun, "dry-run", false, "write everything and print the commands, and run none")
 }
 
 // complete fills in what follows from the notebook and the machine, and refuses before
 // anything is sent what could not work.
-func (s *sent) complete(notebook, host, shape string) error {
+func (s *sent) complete(ctx context.Context, notebook, host, shape string) error {
 	s.spec.Notebook = notebook
 	if s.dir == "" {
 		s.dir = strings.TrimSuffix(filepath.Base(notebook), ".ipynb") + "-" + host
@@ -60,18 +59,13 @@ func (s *sent) complete(notebook, host, shape string) error {
 		}
 		s.spec.Binary = self
 	}
-	if err := s.settle(); err != nil {
+	if err := s.addTP(); err != nil {
 		return err
 	}
-	return s.checkNotebook()
+	return s.checkNotebook(ctx)
 }
 
-// settle reads the parameters, of which --tp is one.
-func (s *sent) settle() error {
-	var err error
-	if s.spec.Params, err = s.params.values(); err != nil {
-		return usageError{err}
-	}
+func (s *sent) addTP() error {
 	if s.tp == 0 {
 		return nil
 	}
@@ -84,24 +78,29 @@ func (s *sent) settle() error {
 	case s.spec.Params["tp"] != "":
 		return usageError{errors.New("--tp and --param tp say the same: give one")}
 	}
-	s.spec.Params["tp"] = strconv.Itoa(s.tp)
+	params := maps.Clone(s.spec.Params)
+	if params == nil {
+		params = map[string]string{}
+	}
+	params["tp"] = strconv.Itoa(s.tp)
+	s.spec.Params = params
 	return nil
 }
 
 // checkNotebook finds out here what the host would find out after an upload.
-func (s *sent) checkNotebook() error {
-	nb, err := notebook.ReadFile(s.spec.Notebook)
-	if err == nil {
-		err = isOurs(s.spec.Notebook, nb)
+func (s *sent) checkNotebook(ctx context.Context) error {
+	exec := execution{params: maps.Clone(s.spec.Params)}
+	if s.spec.Model != "" {
+		if exec.params == nil {
+			exec.params = map[string]string{}
+		}
+		exec.params["model"] = "/a/path"
 	}
+	nb, opts, err := exec.open(ctx, s.spec.Notebook)
 	if err != nil {
 		return err
 	}
-	values := maps.Clone(s.spec.Params)
-	if s.spec.Model != "" {
-		values["model"] = "/a/path"
-	}
-	if err := runner.Check(nb, values); err != nil {
+	if err := runner.Check(nb, opts.Params); err != nil {
 		return fmt.Errorf("%s: %w", s.spec.Notebook, err)
 	}
 	return nil

@@ -13,6 +13,7 @@
 //   - JSON is compared as values, with the tolerances for numbers.
 //   - Images are decoded; a share of the pixels may differ.
 //   - Of errors the name and the message are compared as text.
+//   - Meters ([display.Progress]) are left out, since a quick run shows none.
 //   - An output that carries a capture is a measurement. The stored capture has to
 //     prove itself: its hash is that of its content, everything in it follows from
 //     its samples, and it is the one whose hash the output states. Programs, inputs
