@@ -84,6 +84,21 @@ func TestKagglePush(t *testing.T) {
 	}
 }
 
+// The notebook that is meant for Kaggle runs there; this machine of Kaggle's has no GPUs, so
+// that its two ranks are processes of the processor.
+func TestKaggleNotebook(t *testing.T) {
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sending(t, standin.Plan{})
+	out, errs, status := outcomeOf(t, "kaggle", "push", filepath.Join(root, "notebooks", "12-two-gpus.ipynb"), "--poll", "20ms")
+	if status != 0 {
+		t.Fatalf("status %d: %s\n%s", status, errs, out)
+	}
+	inOrder(t, out, "skipped: Two GPUs are not used", "ranks: 2 and 1", "equal: true", "forge job: done")
+}
+
 func inOrder(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	rest := text
