@@ -153,12 +153,13 @@ def execute(forge, bundle, manifest):
 
 def pack():
     """One archive of everything that comes back, for a host that gives back single files."""
-    size = sum(os.path.getsize(os.path.join(d, f)) for d, _, files in os.walk(SETTINGS["output"]) for f in files)
+    size = sum(os.lstat(os.path.join(d, f)).st_size for d, _, files in os.walk(SETTINGS["output"]) for f in files)
     if size > MAX_PACK:
         say("the output has %d MiB, more than the %d that come back: only the result does" % (size >> 20, MAX_PACK >> 20))
     with tarfile.open(SETTINGS["pack"], "w:gz") as tar:
         for name in sorted(os.listdir(SETTINGS["output"])) if size <= MAX_PACK else [RESULT]:
-            tar.add(os.path.join(SETTINGS["output"], name), arcname=name)
+            # Of links and devices nothing is to come back.
+            tar.add(os.path.join(SETTINGS["output"], name), arcname=name, filter=lambda i: i if i.isfile() or i.isdir() else None)
 
 
 def main():
@@ -176,6 +177,8 @@ def main():
         execute(forge, bundle, manifest)
     except Failure as e:
         stage, error = e.stage, str(e)
+    except Exception as e:  # such as a full disk: it must reach the result, too
+        stage, error = "host", "%s: %s" % (type(e).__name__, e)
     result = {"schema": 1, "job": SETTINGS["job"], "stage": stage, "error": error, "seconds": round(time.time() - started, 1)}
     with open(os.path.join(SETTINGS["output"], RESULT), "w", encoding="utf-8") as f:
         json.dump(result, f, indent=2)

@@ -397,7 +397,7 @@ func (k *kaggle) output(values map[string]string, rest []string) error {
 	}
 	working := k.path("kernels", name, "working")
 	return filepath.WalkDir(working, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
+		if err != nil || !e.Type().IsRegular() { // links do not come back
 			return err
 		}
 		to := filepath.Join(values["-p"], strings.TrimPrefix(path, working))

@@ -3,7 +3,9 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +19,7 @@ import (
 // sentNotebook is a job: it reads its model and writes a capture.
 const sentNotebook = `{"cells": [
  {"cell_type": "code", "id": "a", "metadata": {"tags": ["parameters"]}, "execution_count": null, "outputs": [], "source": "name, model, tp := \"nobody\", \"\", 1"},
- {"cell_type": "code", "id": "b", "metadata": {}, "execution_count": null, "outputs": [], "source": "raw, err := os.ReadFile(model)\nif err != nil && model != \"\" {\n\tpanic(err)\n}\nfmt.Println(name, \"read\", len(raw), \"bytes, tp\", tp)\nos.WriteFile(\"capture.json\", []byte(name), 0o644)"},
+ {"cell_type": "code", "id": "b", "metadata": {}, "execution_count": null, "outputs": [], "source": "raw, err := os.ReadFile(model)\nif err != nil && model != \"\" {\n\tpanic(err)\n}\nfmt.Println(name, \"read\", len(raw), \"bytes, tp\", tp)\nos.WriteFile(\"capture.json\", []byte(name), 0o644)\nos.Symlink(\"/nowhere\", \"link\")"},
  {"cell_type": "code", "id": "c", "metadata": {}, "execution_count": null, "outputs": [], "source": "if name == \"bad\" {\n\tpanic(\"a cell that fails\")\n}\nforge.Ones(2).Values()"}
 ], "metadata": {"kernelspec": {"name": "forge", "language": "go"}}, "nbformat": 4, "nbformat_minor": 5}`
 
@@ -252,6 +254,9 @@ func TestColabRun(t *testing.T) {
 	if raw, err := os.ReadFile("job-colab/output/capture.json"); err != nil || string(raw) != "Ada" {
 		t.Errorf("%q, %v", raw, err)
 	}
+	if _, err := os.Lstat("job-colab/output/link"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a link came back: %v", err)
+	}
 	if !service.Stopped("s1") {
 		t.Error("the session was not stopped")
 	}
@@ -351,4 +356,40 @@ func TestSentRefused(t *testing.T) {
 func digestOf(raw []byte) string {
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:])
+}
+
+// The commands that the pages on Kaggle and Colab show can be run as they stand.
+func TestHostPages(t *testing.T) {
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if err := os.Symlink(filepath.Join(root, "notebooks"), "notebooks"); err != nil {
+		t.Fatal(err)
+	}
+	shown := 0
+	for _, page := range []string{"kaggle", "colab"} {
+		text, err := os.ReadFile(filepath.Join(root, "install", page, "README.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			line, _, _ = strings.Cut(line, " #")
+			args := strings.Fields(line)
+			if len(args) < 4 || args[0] != "forge" || args[2] == "fetch" || slices.Contains(args, "--dry-run") {
+				continue
+			}
+			shown++
+			if page == "kaggle" {
+				args = append(args, "--user", "ada")
+			}
+			if out, errs, status := outcomeOf(t, append(args[1:], "--dry-run")...); status != 0 || !strings.Contains(out, "forge-") {
+				t.Errorf("%s: status %d: %s\n%s", line, status, errs, out)
+			}
+		}
+	}
+	if shown != 2 {
+		t.Errorf("the pages show %d commands that run", shown)
+	}
 }
