@@ -77,7 +77,7 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 		}
 		told := backend.Kernel{Value: n.Out[0].String(), Reason: p.Idle(n)}
 		if by := p.covered[n]; by != nil {
-			told.Reason = fmt.Sprintf("the kernel of %v computes it too", by.Out[0])
+			told.Reason = coveredBy(by)
 		}
 		if told.Reason == "" {
 			add := func() (kernel, reason string, err error) { return p.addNode(n) }
@@ -130,6 +130,10 @@ func (p *program) addNode(n *ir.Node) (kernel, reason string, err error) {
 	if c.pieces == nil {
 		return p.addLoops(n, cmp.Or(why, c.reason))
 	}
+	if c.begun != nil {
+		c = *c.begun
+		p.withdraw(c.replaces, n)
+	}
 	for _, m := range c.covers {
 		p.covered[m] = n
 	}
@@ -140,6 +144,25 @@ func (p *program) addNode(n *ir.Node) (kernel, reason string, err error) {
 	p.scratch, p.counters = max(p.scratch, c.scratch), max(p.counters, c.counters)
 	return c.name, cmp.Or(why, c.reason, launches(c.pieces)), nil
 }
+
+// withdraw takes the steps of a node away, which the kernel of a later one makes needless.
+func (p *program) withdraw(m, by *ir.Node) {
+	p.covered[m] = by
+	p.steps = slices.DeleteFunc(p.steps, func(s step) bool {
+		if s.node == m {
+			p.unit.release(s.name)
+		}
+		return s.node == m
+	})
+	for i := range p.kernels {
+		if k := &p.kernels[i]; k.Value == m.Out[0].String() {
+			k.Kernel, k.Reason = "", coveredBy(by)
+		}
+	}
+}
+
+// coveredBy is the reason of a node without a kernel of its own.
+func coveredBy(n *ir.Node) string { return fmt.Sprintf("the kernel of %v computes it too", n.Out[0]) }
 
 // launches tells how pieces are started.
 func launches(pieces []piece) string {

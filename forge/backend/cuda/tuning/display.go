@@ -7,6 +7,9 @@ import (
 	"forgekernel/display"
 )
 
+// ReasonPrefix begins the reasons of picks by measurements.
+const ReasonPrefix = "tuned: "
+
 // Reason says in one clause why a candidate was picked: by how much it won, and what
 // became of the others.
 func (n *Node) Reason() string {
@@ -14,7 +17,7 @@ func (n *Node) Reason() string {
 	if pick.Median() == 0 {
 		return "untuned: " + n.Note
 	}
-	parts := []string{fmt.Sprintf("tuned: %s of %d candidates", micro(pick.Median()), len(n.Candidates))}
+	parts := []string{fmt.Sprintf(ReasonPrefix+"%s of %d candidates", micro(pick.Median()), len(n.Candidates))}
 	next := 0.0
 	rejected := 0
 	for i := range n.Candidates {

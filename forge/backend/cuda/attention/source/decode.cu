@@ -187,7 +187,7 @@ template <class S, int warps, class T> struct decode {
       float total = sum[half];
       total += __shfl_xor_sync(~0u, total, 1);
       total += __shfl_xor_sync(~0u, total, 2);
-      if (eighth + 8 * half >= kept) break;
+      if (eighth + 8 * half >= kept) continue; /* but for the exchange of the other half */
       float *to_ = all.at[warp][eighth + 8 * half];
       #pragma unroll
       for (int w = 0; w < halves; w++)

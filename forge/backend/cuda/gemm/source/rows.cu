@@ -173,7 +173,12 @@ template <class P> INLINE void rows_mma(const P &p, typename P::Out *o, const ty
    some steps ahead, so that many bytes are on their way without registers for them. The
    first are of B alone, which the kernels before do not write, and are asked for before
    those have ended. A follows, where there is room for it. */
-template <class P> INLINE const float *rows_held(const typename P::A *a, float *to, int k0, int k1) {
+template <class P> INLINE const float *rows_held(const P &p, const typename P::A *a, float *to, int k0, int k1) {
+  if constexpr (P::begins) {
+    p.begin(to, k0, k1);
+    __syncthreads();
+    return to;
+  }
   /* Many loads at once, of four elements where they are neighbours. */
   constexpr int V = P::a_along && P::a_whole ? 4 : 1, line = P::slice / V, all = P::M * line;
   constexpr int rounds = (all + P::threads - 1) / P::threads, batch = rounds < 8 ? rounds : 8;
@@ -223,7 +228,7 @@ template <class P> INLINE void rows_along(const P &p, typename P::Out *o, const 
 #pragma unroll
   for (int t = 0; t < D - 1; t++) fill(t);
   if (P::enters) ENTER;
-  const float *xs = P::held ? rows_held<P>(a, (float *)(memory + D * C * P::threads * 16), k0, k1) : nullptr;
+  const float *xs = P::held ? rows_held(p, a, (float *)(memory + D * C * P::threads * 16), k0, k1) : nullptr;
   float sum[C][M] = {};
   const int count = (k1 - k0 + P::threads * V - 1) / (P::threads * V);
   for (int t = 0; t < count; t++) {
@@ -294,7 +299,7 @@ template <class P> INLINE void rows_across(const P &p, typename P::Out *o, const
 #pragma unroll
   for (int t = 0; t < D - 1; t++) fill(t);
   if (P::enters) ENTER;
-  const float *xs = P::held ? rows_held<P>(a, (float *)(memory + D * U * P::threads * 16), k0, k1) : nullptr;
+  const float *xs = P::held ? rows_held(p, a, (float *)(memory + D * U * P::threads * 16), k0, k1) : nullptr;
   float sum[M][V] = {};
   const int count = (k1 - k0 + W * LK * U - 1) / (W * LK * U);
   for (int t = 0; t < count; t++) {
