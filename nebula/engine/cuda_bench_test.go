@@ -12,7 +12,6 @@ import (
 	"forgekernel/display"
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/cuda"
-	"forgekernel/forge/backend/cuda/driver"
 	"forgekernel/forge/backend/cuda/library"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
@@ -67,9 +66,49 @@ func TestGPU(t *testing.T) {
 	}
 }
 
+// TestGPUHalf compares a model in bf16, whose heads are of the size that the quick kernels
+// of decoding are for, with the reference in f32; and greedy requests, whose steps are begun
+// ahead, with those that ask for all logits.
+func TestGPUHalf(t *testing.T) {
+	b := gpu(t)
+	c := model.Config{Family: "llama", Vocab: 5000, Hidden: 512, Layers: 3, Heads: 8, KVHeads: 2, HeadDim: 64, FF: 1024, Context: 512, Eps: 1e-5, Rope: &model.Rope{Base: 10000}}
+	m := seeded(t, c)
+	l := local(t, m, 1, 1, LocalOptions{Options: Options{DType: tensor.BF16, BlockSize: 16, Blocks: 96, MaxRows: 4}, Backend: b})
+	gate := Gate{Tokens: 24, Tolerance: 0.03}
+	for i, n := range []int{1, 15, 100} {
+		gate.Prompts = append(gate.Prompts, prompt(i, n, c.Vocab))
+	}
+	report, err := gate.Check(t.Context(), l, reference(t, m))
+	if err != nil {
+		t.Error(err)
+	}
+	t.Logf("%+v", report)
+	const tokens = 150
+	var lists [2][]int32
+	for i := range lists {
+		d := newDecoder(t, l)
+		d.id, d.token[0] = uint64(100+i), 17
+		for range tokens {
+			d.submitAs(t, i == 0)
+			if err := d.wait(t); err != nil {
+				t.Fatal(err)
+			}
+			lists[i] = append(lists[i], d.token[0])
+		}
+		if err := l.Release(t.Context(), d.id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(lists[0], lists[1]) {
+		t.Errorf("greedy requests give\n%v, and by all logits\n%v", lists[0], lists[1])
+	}
+}
+
 // BenchmarkGPUDecode decodes one request with the shapes of Llama 3, in bf16 with
 // weights from a seed, and reports the share of the device's copy bandwidth that reading
-// the weights takes. FORGE_SHAPES picks some of the shapes.
+// the weights takes: of a token, which has the engine and the choice in it, and of the
+// program alone; beside it the program by the clock of the device. FORGE_SHAPES picks some
+// of the shapes.
 func BenchmarkGPUDecode(b *testing.B) {
 	for _, name := range []string{"1B", "8B"} {
 		if pick := os.Getenv("FORGE_SHAPES"); pick != "" && !strings.Contains(pick, name) {
@@ -81,7 +120,10 @@ func BenchmarkGPUDecode(b *testing.B) {
 
 func benchmarkGPUDecode(b *testing.B, c model.Config) {
 	device := gpu(b)
-	copied := copyBandwidth(b, device.Context)
+	copied, err := device.Context.CopyRate(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
 	start := time.Now()
 	m, err := model.Seeded(c, 1)
 	if err != nil {
@@ -120,18 +162,27 @@ func decodeGPU(b *testing.B, device *cuda.Backend, m *model.Model, options Optio
 	for d.pos < 128 {
 		d.step(b)
 	}
-	var steps, alone []time.Duration
+	var steps, alone, timed []time.Duration
+	p := l.self.program(bucket{1, 1, true})
 	for b.Loop() {
 		start := time.Now()
 		d.step(b)
 		steps = append(steps, time.Since(start))
-		b.StopTimer()
-		start = time.Now()
-		if err := l.self.program(bucket{1, 1, true}).run(l.health.ctx); err != nil {
+	}
+	if err := p.ahead.drop(l.health.ctx); err != nil {
+		b.Fatal(err)
+	}
+	for range 100 {
+		start := time.Now()
+		if err := p.run(l.health.ctx); err != nil {
 			b.Fatal(err)
 		}
 		alone = append(alone, time.Since(start))
-		b.StartTimer()
+		took, err := p.bound.(backend.Timed).Time(l.health.ctx, p.outputs, p.inputs)
+		if err != nil {
+			b.Fatal(err)
+		}
+		timed = append(timed, took)
 	}
 	streamed := c.WeightBytes(shard.Single(), tensor.BF16)
 	if !c.Tied {
@@ -140,42 +191,12 @@ func decodeGPU(b *testing.B, device *cuda.Backend, m *model.Model, options Optio
 	middle := func(list []time.Duration) float64 { slices.Sort(list); return list[len(list)/2].Seconds() }
 	b.ReportMetric(1e3*middle(steps), "ms/token")
 	b.ReportMetric(1e3*middle(alone), "ms/program")
+	b.ReportMetric(1e3*middle(timed), "ms/device")
 	b.ReportMetric(100*float64(streamed)/middle(steps)/copied, "%copy")
 	b.ReportMetric(100*float64(streamed)/middle(alone)/copied, "%copy/program")
 	if !device.Overlap {
 		profileGPU(b, l)
 	}
-}
-
-// copyBandwidth is bytes read and written in a second by copies within a device.
-func copyBandwidth(b *testing.B, c *driver.Context) float64 {
-	const size = 1 << 30
-	best := 0.0
-	if err := c.Do(b.Context(), func() error {
-		s, err := c.NewStream()
-		if err != nil {
-			return err
-		}
-		from, err := s.Alloc(size)
-		if err != nil {
-			return err
-		}
-		to, err := s.Alloc(size)
-		if err != nil {
-			return err
-		}
-		for range 5 {
-			start := time.Now()
-			if err := errors.Join(s.Copy(to, 0, from, 0, size), s.Copy(to, 0, from, 0, size), s.Synchronize()); err != nil {
-				return err
-			}
-			best = max(best, 4*size/time.Since(start).Seconds())
-		}
-		return errors.Join(s.Free(from), s.Free(to), s.Synchronize(), s.Close())
-	}); err != nil {
-		b.Fatal(err)
-	}
-	return best
 }
 
 // profileGPU logs where the time of a decode goes, by kind of node: its operator and the

@@ -68,9 +68,9 @@ func Candidates(s *Shape, t Target) []Kernel {
 	if s.batches() > MaxBatches {
 		return nil
 	}
-	list := s.tileGuesses(t)
-	if s.Window == nil {
-		list = slices.Concat(s.rowsGuesses(t), s.directGuesses(t), list)
+	list := s.rowsGuesses(t)
+	if s.Begin.Body == nil {
+		list = slices.Concat(list, s.directGuesses(t), s.tileGuesses(t))
 	}
 	var kernels []Kernel
 	for _, g := range quickest(list, maxCandidates) {

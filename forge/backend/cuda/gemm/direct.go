@@ -51,7 +51,7 @@ const maxDirect = 1 << 27
 // directGuesses are the direct kernels of a small product. A multiprocessor does so many
 // loads of a warp in a microsecond; each of A and B serves a few results only.
 func (s *Shape) directGuesses(t Target) []guess {
-	if 2*s.M*s.N*s.K*s.batches() > maxDirect {
+	if s.Window != nil || 2*s.M*s.N*s.K*s.batches() > maxDirect {
 		return nil
 	}
 	var list []guess

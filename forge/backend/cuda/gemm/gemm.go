@@ -1,6 +1,8 @@
 package gemm
 
 import (
+	"slices"
+
 	"forgekernel/forge/backend/cuda/driver"
 	"forgekernel/forge/tensor"
 )
@@ -24,6 +26,7 @@ type Shape struct {
 	A, B    Matrix
 	Out     Matrix  // its Column is 1
 	Window  *Window // how elements of B are found; nil where they have places of their own
+	Begin   Begin
 	Finish  Finish
 	// Early says that no kernel before this one writes B, so that a kernel may ask for
 	// elements of it before those have ended. Such a kernel waits by itself, with ENTER.
@@ -41,6 +44,15 @@ type Window struct {
 // o*Stride - Before + k*Dilation.
 type Moves struct{ In, Out, Taps, Stride, Dilation, Before int }
 
+// Begin is how a kernel makes the elements of A, a row of f32, in CUDA C, in place of reading
+// them; without a Body it reads them.
+type Begin struct {
+	Params []string // as those of [Finish]
+	// Body is that of a function which all of so many threads of a block call: it fills
+	// float to[k - k0] for k from k0 up to k1, and zeros behind that up to slice.
+	Body func(threads int) string
+}
+
 // Finish is what becomes of a sum, in CUDA C.
 type Finish struct {
 	Params []string // of the kernel, for what it reads: "const float *p3"
@@ -52,7 +64,7 @@ type Finish struct {
 // Arg is a parameter of a kernel.
 type Arg int
 
-// Arguments of kernels. From Extra on they are those of [Finish.Params].
+// Arguments of kernels. From Extra on they are those of [Finish.Params] and [Begin.Params].
 const (
 	Out Arg = iota
 	A
@@ -130,8 +142,11 @@ func (s *Shape) walkB(u units) (along, whole bool) {
 
 func ceil(a, b int) int { return (a + b - 1) / b }
 
+// params are those of the kernel beside the matrices.
+func (s *Shape) params() []string { return slices.Concat(s.Finish.Params, s.Begin.Params) }
+
 func withExtra(s *Shape, args ...Arg) []Arg {
-	for i := range s.Finish.Params {
+	for i := range s.params() {
 		args = append(args, Extra+Arg(i))
 	}
 	return args
