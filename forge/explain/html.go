@@ -140,7 +140,7 @@ func (v *view) kernels() {
 	for _, k := range v.Kernels {
 		t.add(linked(k.Value), html.EscapeString(k.Kernel), linked(k.Reason))
 	}
-	v.b.WriteString(t.html(plural(len(t.rows), "node")))
+	v.b.WriteString(t.html(display.Count(len(t.rows), "node")))
 }
 
 // tuning is the record of the program's schedules.
@@ -164,14 +164,14 @@ func (v *view) tuning() {
 			t.add(html.EscapeString(k.Shape), html.EscapeString(c.Schedule.String()), html.EscapeString(words), fmt.Sprintf("%.4g", c.Best()*1e6), fmt.Sprint(c.Count()))
 		}
 	}
-	v.b.WriteString(t.html(plural(len(t.rows), "candidate")))
+	v.b.WriteString(t.html(display.Count(len(t.rows), "candidate")))
 }
 
 func (v *view) analysis() {
 	a := v.Analysis
 	v.heading("Analysis", "work without running; ● marks the critical path, the chain with the most FLOPs")
 	v.printf(`<div style="font-size:13px;margin:0 0 6px 0">in all %s FLOPs, %s of traffic, %.3g FLOP/B; %s, %s; depth %d</div>`+"\n",
-		flopText(a.Totals.FLOPs), display.FormatBytes(a.Totals.Bytes), a.Totals.Intensity(), plural(a.Totals.Kernels, "kernel"), plural(a.Totals.Views, "view"), a.Totals.Depth)
+		flopText(a.Totals.FLOPs), display.FormatBytes(a.Totals.Bytes), a.Totals.Intensity(), display.Count(a.Totals.Kernels, "kernel"), display.Count(a.Totals.Views, "view"), a.Totals.Depth)
 	top := table{heads: []string{"top", "kind", ">FLOPs", "share"}}
 	for _, name := range a.Top {
 		n, _ := a.Node(name)

@@ -149,7 +149,7 @@ func (t *texter) memory(p *plan.Plan) {
 
 // planText says how a plan was found.
 func planText(p *plan.Plan) string {
-	return fmt.Sprintf("%s, %s; schedule “%s”, packing “%s”, the best of %s", plural(len(p.Slots), "slot"), plural(len(p.Steps), "step"), p.Policy, p.Packing, plural(len(p.Candidates), "candidate"))
+	return fmt.Sprintf("%s, %s; schedule “%s”, packing “%s”, the best of %s", display.Count(len(p.Slots), "slot"), display.Count(len(p.Steps), "step"), p.Policy, p.Packing, display.Count(len(p.Candidates), "candidate"))
 }
 
 // placed are the values that the program computes or takes a view of.
@@ -231,7 +231,7 @@ func (t *texter) analysis(a *analysis.Analysis) {
 	t.table(table)
 	total := a.Totals
 	t.line("  in all %s FLOPs, %s of traffic, %.3g FLOP/B; %s, %s, %s; depth %d", flopText(total.FLOPs), display.FormatBytes(total.Bytes), total.Intensity(),
-		plural(total.Kernels, "kernel"), plural(total.Views, "view"), plural(total.Constants, "constant"), total.Depth)
+		display.Count(total.Kernels, "kernel"), display.Count(total.Views, "view"), display.Count(total.Constants, "constant"), total.Depth)
 	t.line("  critical path %s: %s FLOPs%s", strings.Join(a.Critical.Values, " > "), flopText(a.Critical.FLOPs), share(a.Critical.FLOPs, total.FLOPs))
 	for i, v := range a.Top {
 		n, _ := a.Node(v)
