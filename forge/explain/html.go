@@ -24,13 +24,21 @@ var sheet string
 func (r *Report) HTML() string {
 	return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>` + html.EscapeString(r.Program) + ` explained</title></head>
+<title>` + html.EscapeString(r.Program) + ` explained</title>
+<style>` + darkPage + `</style></head>
 <body style="margin:0;background-color:#f0f2f5">
 <div style="padding:16px">
 ` + r.Fragment() + `</div>
 </body></html>
 `
 }
+
+// darkPage turns the page dark where the reader's system is: lightness is inverted and
+// hues are kept, so that all colours, in pictures too, keep their meaning.
+const darkPage = `@media screen and (prefers-color-scheme: dark) {
+  :root { color-scheme: dark } body { background-color: #0d1117 !important }
+  .forge-explain { filter: invert(0.91) hue-rotate(180deg) }
+}`
 
 // Fragment is the view as part of a page: it brings its own light ground, so
 // that it reads well on any theme, and several may stand on one page.
