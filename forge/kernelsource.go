@@ -10,6 +10,7 @@ import (
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/backend/cuda"
+	"forgekernel/forge/backend/planned"
 	"forgekernel/forge/backend/triton"
 	"forgekernel/forge/ir"
 )
@@ -32,6 +33,9 @@ type kernelLanguage struct {
 }
 
 var kernelLanguages = []kernelLanguage{
+	{"loop", func(g *ir.Graph, _ KernelOptions) (*backend.Listing, error) {
+		return planned.List(g, cpu.DefaultMaxBytes)
+	}},
 	{"c", func(g *ir.Graph, o KernelOptions) (*backend.Listing, error) { return cpu.New().List(g, o.Candidate) }},
 	{"cuda", func(g *ir.Graph, o KernelOptions) (*backend.Listing, error) {
 		if o.Arch == "" {
@@ -52,7 +56,8 @@ func KernelLanguages() []string {
 }
 
 // KernelSource is the source of a program's kernels in a language, "c", "cuda" or
-// "triton", which needs neither a compiler nor a device.
+// "triton", which needs neither a compiler nor a device, or in the form of package loop
+// that all of these are printed from, "loop".
 func (p *Program) KernelSource(lang string) (*KernelSource, error) {
 	return p.KernelSourceWith(KernelOptions{Lang: lang, Candidate: -1})
 }

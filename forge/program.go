@@ -268,8 +268,5 @@ func (p *Program) Snapshots() Snapshots {
 	return list
 }
 
-// Diff is [Snapshots.Diff] for a cell; it panics with the error.
-func (p *Program) Diff(from, to string) display.Graph { return cell(p.Snapshots().Diff(from, to)) }
-
 // Display shows the program as a drawing.
 func (p *Program) Display() display.Bundle { return p.Graph().Display() }

@@ -39,6 +39,9 @@ var views = []view{
 	{"bench", "the time of a run, on random inputs", func(ctx context.Context, p *Program) (any, error) {
 		return p.BenchContext(ctx, BenchOptions{})
 	}},
+	{"profile", "the time of each node, on random inputs", func(ctx context.Context, p *Program) (any, error) {
+		return p.ProfileContext(ctx)
+	}},
 	{"roofline", "each kernel under what the hardware does at most, on random inputs", func(ctx context.Context, p *Program) (any, error) {
 		return p.RooflineContext(ctx)
 	}},

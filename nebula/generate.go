@@ -3,6 +3,7 @@ package nebula
 import (
 	"context"
 	"iter"
+	"time"
 
 	"forgekernel/nebula/sample"
 	"forgekernel/nebula/sched"
@@ -101,11 +102,32 @@ func (g *generation) pieces(ctx context.Context) iter.Seq2[Piece, error] {
 		for !g.over {
 			p, err := g.next(ctx)
 			if err != nil && p.Finish == nil { // ctx ended, and the request with it
-				p.Finish = &Finish{Reason: Cancelled, Err: err}
+				p.Finish = &Finish{Reason: Cancelled, Err: err, Usage: g.lastUsage()}
 			}
 			if !yield(p, g.job.failed(reason(ctx, err))) || err != nil {
 				return
 			}
+		}
+	}
+}
+
+// lastWord is how long a request whose context ended is waited for to tell what it took.
+// It tells at once where the leader is alive; the end of a context is not to wait for one
+// that is not.
+const lastWord = time.Second
+
+// lastUsage is what a request took that has been cancelled, zero if nobody says so in time.
+func (g *generation) lastUsage() Usage {
+	g.stream.Close()
+	ctx, stop := context.WithTimeout(context.Background(), lastWord)
+	defer stop()
+	for {
+		switch e, err := g.stream.Next(ctx); {
+		case err != nil:
+			return Usage{}
+		case e.Finish != nil:
+			g.over = true
+			return e.Finish.Usage
 		}
 	}
 }

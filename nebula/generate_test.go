@@ -124,9 +124,14 @@ func TestEnds(t *testing.T) {
 		if err := first(ctx, func() { cancel(errMine) }); !errors.Is(err, errMine) {
 			t.Errorf("cancelled: %v", err)
 		}
+		ctx, cancel = context.WithCancelCause(t.Context())
+		c, err := collect(j.Generate(ctx, "hello"), func() { cancel(errMine) })
+		if c.Reason != Cancelled || !errors.Is(err, errMine) || c.Usage.Prompt == 0 || c.Usage.Generated < len(c.Tokens) || len(c.Tokens) == 0 {
+			t.Errorf("cancelled: %+v, %v", c, err)
+		}
 		cell, interrupt := context.WithCancelCause(context.Background())
 		restore := forge.SetContext(func() context.Context { return cell })
-		err := first(t.Context(), func() { interrupt(errMine) })
+		err = first(t.Context(), func() { interrupt(errMine) })
 		restore()
 		if !errors.Is(err, errMine) {
 			t.Errorf("interrupted: %v", err)
@@ -134,7 +139,7 @@ func TestEnds(t *testing.T) {
 		for range j.Generate(t.Context(), "hello") {
 			break // leaving the loop ends the request
 		}
-		c, err := j.Run(t.Context(), "hello", Timeout(time.Nanosecond))
+		c, err = j.Run(t.Context(), "hello", Timeout(time.Nanosecond))
 		if c.Reason != Expired || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%+v, %v", c, err)
 		}

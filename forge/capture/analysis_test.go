@@ -197,6 +197,24 @@ func TestSides(t *testing.T) {
 	}
 }
 
+// The gain compares what ran on one backend with as many threads, and nothing else.
+func TestGain(t *testing.T) {
+	r := &Report{capture: sample(t)}
+	if _, err := r.Gain(); err == nil || !strings.Contains(err.Error(), "both as written and optimised") {
+		t.Errorf("of other backends: %v", err)
+	}
+	series := r.capture.Workloads[0].Series
+	series[1].Label = Label{Backend: series[0].Backend, Variant: Optimised, Threads: series[0].Threads}
+	got, err := r.Gain()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := series[1].Summary.Median / series[0].Summary.Median
+	if len(got.Rows) != 1 || got.Rows[0].Ratio != want || got.Rows[0].Old != series[0].Label {
+		t.Errorf("%+v, want a ratio of %g", got.Rows, want)
+	}
+}
+
 func TestCompareRefuses(t *testing.T) {
 	for want, change := range map[string]func(*Capture){
 		"the processor differs":             func(c *Capture) { c.Environment.CPU = "Other" },

@@ -452,6 +452,19 @@ func TestBytes(t *testing.T) {
 	}
 }
 
+// What %%forge compiled is the program of the function: it can be looked at without
+// shapes, and a call finds it.
+func TestForgeKeepsItsProgram(t *testing.T) {
+	n := newNotebook(t)
+	n.ok(t, "%%forge --shapes 2x3\ndef f(x):\n    return exp(x)")
+	if _, got := n.ok(t, "f.Program().Inputs()[0].Spec.String()"); got != "f32[2,3]" {
+		t.Errorf("its input is %s", got)
+	}
+	if _, got := n.ok(t, "f(forge.Ones(2, 3))\nf.Cache()"); !strings.Contains(got, "programs: 1, hits: 1, misses: 1") {
+		t.Errorf("a call of these shapes finds %s", got)
+	}
+}
+
 func TestShapes(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"8x16", "[[8 16]]"}, {"8x16, 16x12,12", "[[8 16] [16 12] [12]]"}, {"(),3", "[[] [3]]"}, {"0x2", "[[0 2]]"},

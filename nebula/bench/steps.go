@@ -36,9 +36,9 @@ func (r *run) sequences(size int) []*sequence {
 	return list
 }
 
-// row is the next n tokens of a sequence as a part of a step.
+// row is the next n tokens of a sequence as a part of a step, of a greedy request.
 func (s *sequence) row(tokens []int32, logits bool) engine.Row {
-	row := engine.Row{Request: s.id, Tokens: tokens, Pos: s.at, Blocks: s.blocks, Logits: logits}
+	row := engine.Row{Request: s.id, Tokens: tokens, Pos: s.at, Blocks: s.blocks, Logits: logits, Lead: true}
 	s.at += len(tokens)
 	return row
 }

@@ -100,7 +100,7 @@ func (d *decoder) submit(t testing.TB) (err error) {
 		}
 		d.pos, d.id = 0, d.id+1
 	}
-	d.rows[0] = Row{Request: d.id, Tokens: d.token[:], Pos: d.pos, Blocks: d.blocks, Logits: true}
+	d.rows[0] = Row{Request: d.id, Tokens: d.token[:], Pos: d.pos, Blocks: d.blocks, Logits: true, Lead: true}
 	d.ticket, err = d.Submit(t.Context(), Step{d.rows[:]})
 	return err
 }
@@ -110,7 +110,11 @@ func (d *decoder) wait(t testing.TB) error {
 	if err != nil {
 		return err
 	}
-	d.token[0] = Argmax(r.Logits[0])
+	if r.Leads != nil {
+		d.token[0] = r.Leads[0].Token
+	} else {
+		d.token[0] = Argmax(r.Logits[0])
+	}
 	r.Reuse()
 	d.pos++
 	return nil

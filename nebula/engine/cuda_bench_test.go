@@ -68,7 +68,9 @@ func TestGPU(t *testing.T) {
 
 // BenchmarkGPUDecode decodes one request with the shapes of Llama 3, in bf16 with
 // weights from a seed, and reports the share of the device's copy bandwidth that reading
-// the weights takes. FORGE_SHAPES picks some of the shapes.
+// the weights takes: of a token, which has the engine and the choice in it, and of the
+// program alone; beside it the program by the clock of the device. FORGE_SHAPES picks some
+// of the shapes.
 func BenchmarkGPUDecode(b *testing.B) {
 	for _, name := range []string{"1B", "8B"} {
 		if pick := os.Getenv("FORGE_SHAPES"); pick != "" && !strings.Contains(pick, name) {
@@ -122,17 +124,23 @@ func decodeGPU(b *testing.B, device *cuda.Backend, m *model.Model, options Optio
 	for d.pos < 128 {
 		d.step(b)
 	}
-	var steps, alone []time.Duration
+	var steps, alone, timed []time.Duration
+	p := l.self.program(bucket{1, 1, true})
 	for b.Loop() {
 		start := time.Now()
 		d.step(b)
 		steps = append(steps, time.Since(start))
 		b.StopTimer()
 		start = time.Now()
-		if err := l.self.program(bucket{1, 1, true}).run(l.health.ctx); err != nil {
+		if err := p.run(l.health.ctx); err != nil {
 			b.Fatal(err)
 		}
 		alone = append(alone, time.Since(start))
+		took, err := p.bound.(backend.Timed).Time(l.health.ctx, p.outputs, p.inputs)
+		if err != nil {
+			b.Fatal(err)
+		}
+		timed = append(timed, took)
 		b.StartTimer()
 	}
 	streamed := c.WeightBytes(shard.Single(), tensor.BF16)
@@ -142,6 +150,7 @@ func decodeGPU(b *testing.B, device *cuda.Backend, m *model.Model, options Optio
 	middle := func(list []time.Duration) float64 { slices.Sort(list); return list[len(list)/2].Seconds() }
 	b.ReportMetric(1e3*middle(steps), "ms/token")
 	b.ReportMetric(1e3*middle(alone), "ms/program")
+	b.ReportMetric(1e3*middle(timed), "ms/device")
 	b.ReportMetric(100*float64(streamed)/middle(steps)/copied, "%copy")
 	b.ReportMetric(100*float64(streamed)/middle(alone)/copied, "%copy/program")
 	if !device.Overlap {

@@ -32,7 +32,9 @@ func TestCUDAPrograms(t *testing.T) {
 			for _, b := range []bucket{{1, 1, true}, {4, 1, true}, {1, 16, false}} {
 				r := &rank{model: m, place: shard.Single(), sizes: Options{DType: d, BlockSize: 4, Blocks: 64}.sizes(shard.Layout{TP: 1, PP: 1}, c)}
 				t.Run(c.Family+"/"+d.String()+"/"+b.String(), func(t *testing.T) {
-					g, err := m.Graph(r.form(b))
+					form := r.form(b)
+					form.Leads = b.logits
+					g, err := m.Graph(form)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -58,16 +60,19 @@ func TestCUDAPrograms(t *testing.T) {
 	}
 }
 
-// checkAppends sees that one kernel of each layer turns the new tokens and appends them.
+// checkAppends sees that one kernel of each layer turns the new tokens and appends them:
+// one for that alone, or the attention's.
 func checkAppends(t *testing.T, g *ir.Graph, layers int) {
 	t.Helper()
 	l, err := cuda.List(g, "sm_90", -1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	appends := 0
+	appends, lines := 0, strings.Split(l.Code, "\n")
 	for _, k := range l.Kernels {
 		switch {
+		case strings.Contains(strings.Join(lines[k.First-1:k.Last], ""), "append<"+k.Name+"_token>"):
+			appends++
 		case strings.HasPrefix(k.Name, "append_"):
 			appends++
 		case strings.Contains(k.Name, "append_") || strings.HasPrefix(k.Name, "rope_"):

@@ -33,6 +33,7 @@ type Description struct {
 	KVUsed    int64                `json:"kv_used_bytes"`    // of the blocks that requests have
 	Backend   string               `json:"backend"`
 	Programs  []ProgramDescription `json:"programs"`
+	Notes     []string             `json:"notes,omitempty"`
 }
 
 // ProgramDescription is one compiled program of a rank.
@@ -57,8 +58,14 @@ func (d Description) Explain() string {
 	fmt.Fprintf(&b, "rank %d is TP rank %d of stage %d: layers %d to %d, %d KV heads\n", d.Rank, d.TPRank, d.Stage, d.FromLayer, d.ToLayer-1, d.KVHeads)
 	fmt.Fprintf(&b, "weights %s; cache planned %s, held %s, used %s\n", display.FormatBytes(d.Weights),
 		display.FormatBytes(d.KVPlanned), display.FormatBytes(d.KVHeld), display.FormatBytes(d.KVUsed))
+	for _, note := range d.Notes {
+		fmt.Fprintln(&b, note)
+	}
 	for _, p := range d.Programs {
 		fmt.Fprintf(&b, "\nprogram %s\n%s", p.Name, p.Graph)
+		if list := p.fromRecords(); list != "" {
+			fmt.Fprintf(&b, "kernels from records of tuning:\n%s", list)
+		}
 	}
 	return b.String()
 }
@@ -91,7 +98,7 @@ func (r *rank) describe() (Description, error) {
 	geometry := cache.Geometry{Layers: to - from, Heads: end - first, HeadDim: c.HeadDim, DType: r.sizes.dtype}
 	d := Description{
 		Rank: r.place.Rank, Stage: r.place.Stage(), TPRank: r.place.TPRank(), FromLayer: from, ToLayer: to, KVHeads: end - first,
-		KVPlanned: geometry.Planned(r.sizes.blocks, r.sizes.blockSize), Backend: r.backend.Name(),
+		KVPlanned: geometry.Planned(r.sizes.blocks, r.sizes.blockSize), Backend: r.backend.Name(), Notes: r.notes,
 	}
 	d.KVHeld = r.pools.bytes
 	d.KVUsed = geometry.Planned(r.ledger.Held(), r.sizes.blockSize)

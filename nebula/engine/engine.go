@@ -68,6 +68,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"forgekernel/nebula/sample"
 )
 
 // Engine executes steps. It is safe for concurrent use.
@@ -106,6 +108,9 @@ type Row struct {
 	Blocks []int32
 	// Logits asks for the logits of the last token.
 	Logits bool
+	// Lead says that of these logits the lead is enough: where a device finds it, the
+	// others stay there.
+	Lead bool
 }
 
 // Step is what the ranks execute at once.
@@ -121,7 +126,10 @@ type Result struct {
 	// Logits has an entry for each row of the step: Info.Vocab numbers, or nil for a row
 	// that did not ask. They belong to the caller, who may give them back: see Reuse.
 	Logits [][]float32
-	Times  Times
+	// Leads has an entry for each row of the step if a device finds the leads of logits,
+	// else it is nil. Rows that a lead is enough for have no logits then.
+	Leads []sample.Lead
+	Times Times
 
 	record *record
 }

@@ -9,6 +9,7 @@ import (
 
 	"forgekernel/forge/tensor"
 	"forgekernel/nebula/collective"
+	"forgekernel/nebula/sample"
 )
 
 // flight is a step on rank 0, from Submit to Wait.
@@ -167,8 +168,14 @@ func (l *flights) counts() (steps, tokens uint64) {
 	return l.steps, l.total
 }
 
-// deliver gives the rows of a pass their logits.
-func (f *flight) deliver(p *pass, logits *tensor.Tensor) error {
+// deliver gives the rows of a pass their logits, and their leads if there are any.
+func (f *flight) deliver(p *pass, logits *tensor.Tensor, leads []sample.Lead) error {
+	if leads != nil {
+		f.result.Leads = f.result.record.leads
+		for slot, row := range p.of {
+			f.result.Leads[row] = leads[slot]
+		}
+	}
 	if logits == nil {
 		return nil
 	}
@@ -199,7 +206,7 @@ func (f *flight) receive(ctx context.Context, from collective.Group, none *tenso
 		if !p.logits {
 			continue
 		}
-		if err := f.deliver(p, logits); err != nil {
+		if err := f.deliver(p, logits, nil); err != nil {
 			return err
 		}
 	}

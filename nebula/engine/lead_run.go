@@ -6,6 +6,7 @@ import (
 
 	"forgekernel/forge/tensor"
 	"forgekernel/nebula/collective"
+	"forgekernel/nebula/sample"
 )
 
 // run is the goroutine of rank 0 that executes.
@@ -49,7 +50,7 @@ func (l *Leader) execute(ctx context.Context, j job) error {
 }
 
 // drop delivers nothing: a later stage has the logits.
-func drop(*pass, *tensor.Tensor) error { return nil }
+func drop(*pass, *tensor.Tensor, []sample.Lead) error { return nil }
 
 // collect is the goroutine of rank 0 that receives the logits of the last stage.
 func (l *Leader) collect() {

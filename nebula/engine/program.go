@@ -27,7 +27,8 @@ type program struct {
 	// Arguments by name; nil where the rank's part of the model has no use for them.
 	tokens, pos, length, table, last []int32
 	width                            int
-	head                             bool // outputs[0] is logits
+	head                             bool   // outputs[0] is logits
+	leads                            *leads // nil where all logits come to the host
 }
 
 // form is what the model is asked for.
@@ -37,7 +38,7 @@ func (r *rank) form(b bucket) model.Form {
 		Cache: model.Paged{Blocks: r.sizes.blocks, BlockSize: r.sizes.blockSize, Width: r.sizes.width()},
 	}
 	if b.logits {
-		f.Logits = model.Last
+		f.Logits, f.Leads = model.Last, r.leads()
 	}
 	return f
 }
@@ -69,7 +70,7 @@ func (r *rank) compile(ctx context.Context, list []bucket) ([]*program, error) {
 	programs := make([]*program, len(list))
 	for i, b := range list {
 		p := &program{bucket: b, name: b.String(), exe: exes[i], width: r.sizes.width(), took: time.Since(start)}
-		if err := p.bind(ctx, r.pools); err != nil {
+		if err := p.bind(ctx, r.backend, r.pools); err != nil {
 			return nil, fmt.Errorf("program %v: %w", b, err)
 		}
 		programs[i] = p
@@ -92,7 +93,7 @@ func (r *rank) compileAll(ctx context.Context, graphs []*ir.Graph) ([]backend.Ex
 }
 
 // bind makes the arguments of a program: batches by name, then the cache.
-func (p *program) bind(ctx context.Context, pools *pools) error {
+func (p *program) bind(ctx context.Context, device backend.Backend, pools *pools) error {
 	g := p.exe.Graph()
 	batch := map[string]*[]int32{"tokens": &p.tokens, "pos": &p.pos, "length": &p.length, "table": &p.table, "last": &p.last}
 	for _, v := range g.Inputs {
@@ -107,8 +108,17 @@ func (p *program) bind(ctx context.Context, pools *pools) error {
 		*into = t.Int32()
 		p.inputs = append(p.inputs, t)
 	}
-	if p.head = len(g.Outputs) == pools.n+1; p.head {
-		p.outputs = append(p.outputs, nil)
+	heads := len(g.Outputs) - pools.n
+	var kept []backend.Held
+	switch p.head = heads > 0; heads {
+	case 1:
+		p.outputs, kept = append(p.outputs, nil), append(kept, nil)
+	case 1 + leadOutputs:
+		var err error
+		if p.leads, err = openLeads(ctx, device, g.Outputs[:heads]); err != nil {
+			return err
+		}
+		p.outputs, kept = append(p.outputs, nil, p.leads.numbers, p.leads.tokens), append(kept, p.leads.logits, nil, nil)
 	}
 	args, results := len(p.inputs), len(p.outputs)
 	if args+pools.n != len(g.Inputs) || results+pools.n != len(g.Outputs) {
@@ -124,7 +134,7 @@ func (p *program) bind(ctx context.Context, pools *pools) error {
 		return fmt.Errorf("%T cannot be bound to the memory of a device", p.exe)
 	}
 	var err error
-	p.bound, err = x.Bind(ctx, append(make([]backend.Held, args), pools.held...), append(make([]backend.Held, results), pools.held...))
+	p.bound, err = x.Bind(ctx, append(make([]backend.Held, args), pools.held...), append(kept, pools.held...))
 	return err
 }
 
@@ -141,7 +151,7 @@ func (p *program) close() error {
 	if p.bound == nil {
 		return nil
 	}
-	return errors.Join(p.bound.Close(), p.exe.(backend.Bindable).Close())
+	return errors.Join(p.bound.Close(), p.leads.close(), p.exe.(backend.Bindable).Close())
 }
 
 // fill sets the arguments to some rows of a step. The rest is padding: rows without

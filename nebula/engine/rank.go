@@ -16,6 +16,7 @@ import (
 	"forgekernel/nebula/cache"
 	"forgekernel/nebula/collective"
 	"forgekernel/nebula/model"
+	"forgekernel/nebula/sample"
 	"forgekernel/nebula/shard"
 	"forgekernel/nebula/trace"
 )
@@ -33,6 +34,7 @@ type rank struct {
 	timeout time.Duration // of calls of groups in programs with one deadline
 	appends []cache.Append
 	rec     *trace.Recorder
+	notes   []string // of the description
 
 	pools *pools
 	idle  time.Duration // since when nothing executes, on the clock of rec
@@ -59,6 +61,7 @@ func (r *rank) open() error {
 		apart.Apart = true
 		r.backend = &apart
 	}
+	r.backend, r.notes = tuned(r.backend)
 	r.programs = make(map[bucket]*program)
 	f, c := r.form(bucket{rows: 1, tokens: 1}), r.model.Config
 	from, to := r.place.Layers(c.Layers)
@@ -168,20 +171,38 @@ func (r *rank) enter(rows []Row) *Refused {
 	return &Refused{-1, err.Error()}
 }
 
-// agree returns when all ranks have checked the same step.
-func (r *rank) agree(ctx context.Context, w *work) (err error) {
-	defer protect(&err)
-	start := r.rec.Now()
-	if err := r.groups.consent(ctx, w.hash); err != nil {
+// hand gives a step that this rank has checked to the goroutine that executes, and returns
+// when all ranks have checked the same one. Processors that execute want it to wait until
+// then; devices begin at once, and wait for one another themselves: nothing that they
+// compute is given to anybody before the ranks agree, and they end if these do not.
+func (r *rank) hand(ctx context.Context, w *work, enqueue func() error) error {
+	number, hash := w.number, w.hash // the work may be over, and used again
+	if r.pools.held == nil {
+		if err := r.agree(ctx, number, hash); err != nil {
+			return err
+		}
+		return enqueue()
+	}
+	if err := enqueue(); err != nil {
 		return err
 	}
-	r.rec.Add(trace.Region{Kind: trace.Agree, Lane: trace.Control, Step: w.number, Start: start})
+	return r.agree(ctx, number, hash)
+}
+
+// agree returns when all ranks have checked the same step.
+func (r *rank) agree(ctx context.Context, number uint64, hash uint32) (err error) {
+	defer protect(&err)
+	start := r.rec.Now()
+	if err := r.groups.consent(ctx, hash); err != nil {
+		return err
+	}
+	r.rec.Add(trace.Region{Kind: trace.Agree, Lane: trace.Control, Step: number, Start: start})
 	return nil
 }
 
-// deliver takes the logits of a pass: [rows of the program, vocab]. Rows of padding
-// are undefined.
-type deliver func(p *pass, logits *tensor.Tensor) error
+// deliver takes the logits of a pass, [rows of the program, vocab], and their leads; nil
+// where there are none, or nobody wants them. Rows of padding are undefined.
+type deliver func(p *pass, logits *tensor.Tensor, leads []sample.Lead) error
 
 // room gives the tensor that the logits of a pass are left in.
 type room func(p *program) (*tensor.Tensor, error)
@@ -210,11 +231,13 @@ func (r *rank) run(ctx context.Context, w *work, p *pass, room room, done delive
 	}
 	prog.fill(w.rows, p.of)
 	var logits *tensor.Tensor
-	if prog.head {
+	if prog.head && (prog.leads == nil || w.wantsAll(p)) {
 		var err error
 		if logits, err = room(prog); err != nil {
 			return err
 		}
+	}
+	if prog.leads == nil && prog.head {
 		prog.outputs[0] = logits
 	}
 	if n := p.deadlines(); n > 1 {
@@ -225,5 +248,13 @@ func (r *rank) run(ctx context.Context, w *work, p *pass, room room, done delive
 		return err
 	}
 	r.rec.Add(trace.Region{Kind: trace.Step, Name: prog.name, Step: w.number, Start: start})
-	return done(p, logits)
+	if prog.leads == nil {
+		return done(p, logits, nil)
+	}
+	if logits != nil {
+		if err := prog.leads.logits.Download(ctx, logits); err != nil {
+			return err
+		}
+	}
+	return done(p, logits, prog.leads.read())
 }

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"forgekernel/forge/tensor"
+	"forgekernel/nebula/sample"
 )
 
 // results is the memory of results, which goes from callers that have no more use for
@@ -21,6 +22,7 @@ type results struct {
 type record struct {
 	of      *results
 	rows    [][]float32
+	leads   []sample.Lead
 	tensors []*tensor.Tensor
 }
 
@@ -38,10 +40,7 @@ func (r *results) record(rows int) *record {
 	} else {
 		out = &record{of: r}
 	}
-	if cap(out.rows) < rows {
-		out.rows = make([][]float32, rows)
-	}
-	out.rows = out.rows[:rows]
+	out.rows, out.leads = grown(out.rows, rows)[:rows], grown(out.leads, rows)[:rows]
 	clear(out.rows)
 	return out
 }
@@ -65,7 +64,7 @@ func (r *Result) Reuse() {
 	if m == nil {
 		return
 	}
-	r.record, r.Logits = nil, nil
+	r.record, r.Logits, r.Leads = nil, nil, nil
 	m.of.mu.Lock()
 	defer m.of.mu.Unlock()
 	for _, t := range m.tensors {

@@ -11,6 +11,7 @@ import (
 
 	"forgekernel/forge/tensor"
 	"forgekernel/nebula/collective"
+	"forgekernel/nebula/sample"
 )
 
 // worker is a rank other than 0. One goroutine handles commands, another executes.
@@ -202,10 +203,7 @@ func (w *worker) take(body []byte) (op string, err error) {
 	if refused := w.enter(step.rows); refused != nil {
 		return opCheck, refused
 	}
-	if err := w.agree(w.ctx, step); err != nil {
-		return opCheck, err
-	}
-	return opCommand, w.enqueue(job{work: step})
+	return opCheck, w.hand(w.ctx, step, func() error { return w.enqueue(job{work: step}) })
 }
 
 // run is the goroutine that executes.
@@ -227,9 +225,10 @@ func (w *worker) run() {
 	}
 }
 
-// scratch is room for logits that are sent or dropped before the next pass.
+// scratch is room for logits that are sent or dropped before the next pass. Nobody looks
+// at those that stay on a device.
 func scratch(p *program) (*tensor.Tensor, error) {
-	if p.outputs[0] != nil {
+	if p.leads != nil || p.outputs[0] != nil {
 		return p.outputs[0], nil
 	}
 	return p.newLogits()
@@ -237,7 +236,7 @@ func scratch(p *program) (*tensor.Tensor, error) {
 
 // deliver tells rank 0 that the last stage has done a pass, with the logits if there
 // are any.
-func (w *worker) deliver(_ *pass, logits *tensor.Tensor) error {
+func (w *worker) deliver(_ *pass, logits *tensor.Tensor, _ []sample.Lead) error {
 	if w.groups.logits == nil {
 		return nil
 	}

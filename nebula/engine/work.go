@@ -19,9 +19,9 @@ type work struct {
 }
 
 // A step is little-endian words of 32 bits: its number in two, the number of passes
-// and of rows, then each row (request in two, position, 1 if it wants logits, number
-// of tokens and of blocks, tokens, blocks), then each pass (rows, tokens, 1 for
-// logits, number of rows in it, their indexes).
+// and of rows, then each row (request in two, position, 1 if it wants logits and 2 more
+// if their lead is enough, number of tokens and of blocks, tokens, blocks), then each
+// pass (rows, tokens, 1 for logits, number of rows in it, their indexes).
 const (
 	rowWords  = 6
 	passWords = 4
@@ -40,7 +40,7 @@ func encodeStep(b []byte, number uint64, rows []Row, passes []pass, blockSize in
 		blocks := blocksFor(r.Pos+len(r.Tokens), blockSize)
 		b = le.AppendUint64(b, r.Request)
 		word(r.Pos)
-		word(bit(r.Logits))
+		word(bit(r.Logits) | bit(r.Lead)<<1)
 		word(len(r.Tokens))
 		word(blocks)
 		b = appendInts(b, r.Tokens)
@@ -165,7 +165,9 @@ func grown[T any](list []T, n int) []T {
 }
 
 func (w *work) decodeRow(in *words) {
-	r := Row{Request: in.long(), Pos: in.number(), Logits: in.next() == 1}
+	r := Row{Request: in.long(), Pos: in.number()}
+	wants := in.next()
+	r.Logits, r.Lead = wants&1 != 0, wants&2 != 0
 	tokens, blocks := in.count(1), in.count(1)
 	at := len(w.ints)
 	w.ints = in.ints(w.ints, tokens)

@@ -19,6 +19,9 @@ type Form struct {
 	Rows, Tokens int
 	Cache        Cache
 	Logits       Logits
+	// Leads adds, to logits of the last tokens, the two largest of each row and their
+	// tokens, so that all others can stay where they are.
+	Leads bool
 }
 
 // Cache is how a program finds the keys and values of earlier tokens: [Paged] or
@@ -109,6 +112,9 @@ func (f Form) check(c Config) error {
 	}
 	if f.Logits < None || f.Logits > All {
 		return fmt.Errorf("there is no choice of logits %d", f.Logits)
+	}
+	if f.Leads && f.Logits != Last {
+		return errors.New("only logits of the last tokens have leads")
 	}
 	if f.Cache == nil {
 		return errors.New("a form needs a cache")

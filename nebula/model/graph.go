@@ -18,7 +18,8 @@ import (
 //	k3, v3  [N,G,S,D]    for each layer of the stage its keys and values, here of
 //	                     layer 3: pools of N blocks, or N = B contiguous caches
 //
-// Its outputs are the logits, f32[B,V] or f32[B,T,V], of the last stage, then
+// Its outputs are the logits, f32[B,V] or f32[B,T,V], of the last stage, with
+// Leads then the two largest of each row, f32[B,2], and their tokens, i64[B,2], then
 // keys and values in the order of the inputs. These take the storage of the
 // inputs: give [forgekernel/forge/backend.RunInto] the same tensors for both.
 //
@@ -219,7 +220,27 @@ func (g *grapher) leave(x *ir.Value) []*ir.Value {
 	}
 	logits := g.head(g.norm(finalNorm, x))
 	g.name(logits, "logits")
-	return []*ir.Value{logits}
+	if !g.f.Leads {
+		return []*ir.Value{logits}
+	}
+	return append([]*ir.Value{logits}, g.leads(logits)...)
+}
+
+// leads are the two largest logits of each row and their tokens, in a vocabulary of one
+// token that one.
+func (g *grapher) leads(logits *ir.Value) []*ir.Value {
+	if g.err != nil {
+		return nil
+	}
+	g.line++
+	g.b.At(ir.Pos{Source: g.region.String(), Line: g.line})
+	list, err := g.b.ApplyN("top_k", ir.Attrs{"k": min(2, g.c.Vocab)}, logits)
+	if g.err = err; err != nil {
+		return nil
+	}
+	g.name(list[0], "leads")
+	g.name(list[1], "leading")
+	return list
 }
 
 // layer adds layer l to the hidden state. Where nobody needs the result it ends

@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -88,6 +89,29 @@ func (s *Sampler) Next(logits []float32) (Choice, error) {
 		s.note(c.Token)
 	}
 	return c, nil
+}
+
+// Led reports whether [Sampler.Take] does for [Sampler.Next]: the choice is greedy, without
+// a penalty and log-probabilities.
+func (s *Sampler) Led() bool { return s.p.Temperature == 0 && s.p.LogProbs == 0 && !s.penalises() }
+
+// Take is Next of a sampler that is led, given the lead of the logits in place of all of
+// them. That one of the others is no number goes unseen, if it is not above them.
+func (s *Sampler) Take(l Lead) (Choice, error) {
+	if !s.Led() {
+		return Choice{}, errors.New("the choice needs all logits")
+	}
+	if l.Token < 0 || int(l.Token) >= s.vocab {
+		return Choice{}, fmt.Errorf("there is no token %d in a vocabulary of %d", l.Token, s.vocab)
+	}
+	if l.First-l.First != 0 {
+		return Choice{}, fmt.Errorf("logit %d is %v", l.Token, l.First)
+	}
+	if l.Second > l.First || l.Second != l.Second {
+		return Choice{}, fmt.Errorf("a logit is %v, and the largest is %v", l.Second, l.First)
+	}
+	s.position++
+	return Choice{Token: l.Token, Margin: float64(l.First) - float64(l.Second), Stop: slices.Contains(s.p.StopTokens, l.Token)}, nil
 }
 
 func (s *Sampler) note(id int32) {

@@ -407,3 +407,38 @@ func BenchmarkNext(b *testing.B) {
 		}
 	}
 }
+
+// TestTake compares choices by the lead of logits with those by all of them.
+func TestTake(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	for _, c := range []struct {
+		lead Lead
+		want Choice
+		err  string
+	}{
+		{Lead{2, 3, 1}, Choice{Token: 2, Margin: 2}, ""},
+		{Lead{5, 3, 3}, Choice{Token: 5, Stop: true}, ""},
+		{Lead{0, 7, -inf}, Choice{Margin: math.Inf(1)}, ""},
+		{Lead{8, 3, 1}, Choice{}, "there is no token 8 in a vocabulary of 8"},
+		{Lead{-1, 3, 1}, Choice{}, "there is no token -1 in a vocabulary of 8"},
+		{Lead{1, nan, 1}, Choice{}, "logit 1 is NaN"},
+		{Lead{1, inf, 1}, Choice{}, "logit 1 is +Inf"},
+		{Lead{1, 2, nan}, Choice{}, "a logit is NaN, and the largest is 2"},
+		{Lead{1, 2, 3}, Choice{}, "a logit is 3, and the largest is 2"},
+	} {
+		s := sampler(t, Params{StopTokens: []int32{5}}, 8)
+		got, err := s.Take(c.lead)
+		if fmt.Sprint(err) != cmp.Or(c.err, "<nil>") || got.Token != c.want.Token || got.Margin != c.want.Margin || got.Stop != c.want.Stop {
+			t.Errorf("%+v: %+v, %v", c.lead, got, err)
+		}
+	}
+	for _, p := range []Params{{Temperature: 1}, {LogProbs: 1}, {RepetitionPenalty: 2}} {
+		s := sampler(t, p, 8)
+		if _, err := s.Take(Lead{}); s.Led() || err == nil {
+			t.Errorf("%+v is led: %v", p, err)
+		}
+	}
+	if s := sampler(t, Params{RepetitionPenalty: 1, TopK: 3, Seed: 4}, 8); !s.Led() {
+		t.Error("a greedy choice is not led")
+	}
+}

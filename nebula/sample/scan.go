@@ -27,6 +27,13 @@ func (l *lead) take(i int, v float32) error {
 	return nil
 }
 
+// Lead is what a greedy choice needs of the logits of a row: the largest, the first where
+// several are, and the next.
+type Lead struct {
+	Token         int32
+	First, Second float32
+}
+
 // leading finds the best score, by how much it exceeds the next, and whether all are
 // numbers. Nearly all scores are no leaders: it looks at eight of them at a time, of which
 // a product with zero is NaN if one is no number.

@@ -470,3 +470,5 @@ func TestAFailedSamplerEndsItsRequestAlone(t *testing.T) {
 type samplerFunc func([]float32) (sample.Choice, error)
 
 func (f samplerFunc) Next(logits []float32) (sample.Choice, error) { return f(logits) }
+func (f samplerFunc) Led() bool                                    { return true }
+func (f samplerFunc) Take(l sample.Lead) (sample.Choice, error)    { return f(nil) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -21,6 +22,7 @@ import (
 type fakeEngine struct {
 	info    engine.Info
 	latency time.Duration // of a step, in Wait
+	leads   bool          // a device finds the leads of logits
 
 	mu       sync.Mutex
 	ledger   *cache.Ledger
@@ -114,9 +116,27 @@ func (f *fakeEngine) execute(step engine.Step) engine.Result {
 			}
 			logits = predict(seen, f.info.Vocab)
 		}
+		if f.leads {
+			var lead sample.Lead
+			if row.Logits && row.Lead {
+				lead, logits = leadOf(logits), nil
+			}
+			result.Leads = append(result.Leads, lead)
+		}
 		result.Logits = append(result.Logits, logits)
 	}
 	return result
+}
+
+func leadOf(logits []float32) sample.Lead {
+	l := sample.Lead{Token: engine.Argmax(logits), Second: float32(math.Inf(-1))}
+	l.First = logits[l.Token]
+	for i, v := range logits {
+		if int32(i) != l.Token {
+			l.Second = max(l.Second, v)
+		}
+	}
+	return l
 }
 
 func (f *fakeEngine) Wait(_ context.Context, t engine.Ticket) (engine.Result, error) {

@@ -53,15 +53,17 @@ func bubble(t *testing.T, test func(t *testing.T)) {
 }
 
 func TestStreamsOfConcurrentRequests(t *testing.T) {
-	for _, depth := range []int{1, 2, 3} {
+	for _, depth := range []int{1, 2, 3, 0} {
 		bubble(t, func(t *testing.T) {
-			in := info(4, 32, 40, 4, depth)
+			in := info(4, 32, 40, 4, max(1, depth))
 			s, f := start(t, in, Options{Chunk: 5})
+			f.leads = depth == 0
 			var wg sync.WaitGroup
 			for i := range 20 {
 				wg.Go(func() {
 					time.Sleep(time.Duration(i*i%7) * time.Millisecond)
 					req := ask(prompt(i%4, 1+i*3%40), 1+i%9)
+					req.Params.LogProbs = i % 2 // which a lead does not do for
 					stream, err := s.Submit(t.Context(), req)
 					if err != nil {
 						t.Error(err)

@@ -40,8 +40,12 @@ func (f *flight) choose(rows []int, threads int) []choice {
 	work := func() {
 		for i := next.Add(1) - 1; i < int64(len(rows)); i = next.Add(1) - 1 {
 			row := rows[i]
-			c := &choices[row]
-			c.Choice, c.err = f.rows[row].sampler.Next(f.result.Logits[row])
+			c, sampler := &choices[row], f.rows[row].sampler
+			if f.result.Leads != nil && f.step.Rows[row].Lead {
+				c.Choice, c.err = sampler.Take(f.result.Leads[row])
+			} else {
+				c.Choice, c.err = sampler.Next(f.result.Logits[row])
+			}
 		}
 	}
 	var others sync.WaitGroup

@@ -224,7 +224,7 @@ func TestDecodeStep(t *testing.T) {
 			continue // its cast rounds to f32 and is none
 		}
 		for _, c := range []struct{ rows, tokens, heads, groups, channels int }{
-			{1, 1, 8, 2, 64}, {2, 1, 8, 2, 128}, {2, 3, 4, 4, 64}, {1, 5, 6, 3, 24}, {2, 40, 8, 2, 64},
+			{1, 1, 8, 2, 64}, {1, 1, 8, 1, 128}, {1, 1, 40, 2, 64}, {2, 1, 8, 2, 128}, {2, 3, 4, 4, 64}, {1, 5, 6, 3, 24}, {2, 40, 8, 2, 64},
 		} {
 			source := decodeSource(d, c.rows, c.tokens, c.heads, c.groups, c.channels)
 			t.Run(fmt.Sprintf("%v/%+v", d, c), func(t *testing.T) {
@@ -238,18 +238,8 @@ func TestDecodeStep(t *testing.T) {
 }
 
 // TestDecodeFaults sees that positions and tables which are wrong read as they do on the
-// interpreter.
+// interpreter: of rows with several tokens, and of one token that attention appends itself.
 func TestDecodeFaults(t *testing.T) {
-	b := device(t)
-	source := decodeSource(tensor.BF16, 2, 3, 4, 2, 64)
-	exe, err := b.Compile(t.Context(), parse(t, source))
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := interp.New().Compile(t.Context(), exe.Graph()) // in the order of the plan
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, change := range map[string]func(in map[string][]int64){
 		"none":             func(map[string][]int64) {},
 		"pos below 0":      func(in map[string][]int64) { in["pos"][1] = -1 },
@@ -264,17 +254,63 @@ func TestDecodeFaults(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			integers := decodeIntegers(2, 3)
-			change(integers)
-			in := randomInputs(t, source, integers)
-			_, failed := exe.Run(t.Context(), in...)
-			_, wanted := other.Run(t.Context(), in...)
-			if fmt.Sprint(failed) != fmt.Sprint(wanted) {
-				t.Errorf("%v, want %v", failed, wanted)
-			}
-			if right := slices.Contains([]string{"none", "up to the end", "block never read"}, name); right != (wanted == nil) {
-				t.Errorf("the case is not what its name says: %v", wanted)
-			}
+			right := slices.Contains([]string{"none", "up to the end", "block never read"}, name)
+			sameFault(t, 2, 3, right, change)
 		})
+	}
+	for name, change := range map[string]func(in map[string][]int64){
+		"none":             func(map[string][]int64) {},
+		"pos below 0":      func(in map[string][]int64) { in["pos"][0] = -1 },
+		"pos beyond":       func(in map[string][]int64) { in["pos"][0], in["length"][0] = 256, 257 },
+		"length beyond":    func(in map[string][]int64) { in["length"][0] = 300 },
+		"up to the end":    func(in map[string][]int64) { in["pos"][0], in["length"][0] = 255, 256 },
+		"padding":          func(in map[string][]int64) { in["length"][0] = in["pos"][0] },
+		"block beyond":     func(in map[string][]int64) { in["table"][2] = 40 },
+		"block below 0":    func(in map[string][]int64) { in["table"][0] = -3 },
+		"block never read": func(in map[string][]int64) { in["table"][15] = 99 },
+	} {
+		t.Run("one token/"+name, func(t *testing.T) {
+			right := slices.Contains([]string{"none", "up to the end", "padding", "block never read"}, name)
+			sameFault(t, 1, 1, right, change)
+		})
+	}
+}
+
+// sameFault runs a decode with changed positions and tables, on a GPU and on the
+// interpreter.
+func sameFault(t *testing.T, rows, tokens int, right bool, change func(in map[string][]int64)) {
+	t.Helper()
+	b := device(t)
+	source := decodeSource(tensor.BF16, rows, tokens, 4, 2, 64)
+	exe, err := b.Compile(t.Context(), parse(t, source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := interp.New().Compile(t.Context(), exe.Graph()) // in the order of the plan
+	if err != nil {
+		t.Fatal(err)
+	}
+	integers := decodeIntegers(rows, tokens)
+	change(integers)
+	in := randomInputs(t, source, integers)
+	_, failed := exe.Run(t.Context(), in...)
+	_, wanted := other.Run(t.Context(), in...)
+	if fmt.Sprint(failed) != fmt.Sprint(wanted) {
+		t.Errorf("%v, want %v", failed, wanted)
+	}
+	if right != (wanted == nil) {
+		t.Errorf("the case is not what its name says: %v", wanted)
+	}
+}
+
+// TestDecodeTwice sees that a block which a table names twice has the new token in both
+// places.
+func TestDecodeTwice(t *testing.T) {
+	b := device(t)
+	source := decodeSource(tensor.BF16, 1, 1, 8, 2, 64)
+	for _, first := range []int{3, 2, 0} { // entry of the table with the block of the position
+		integers := decodeIntegers(1, 1)
+		integers["table"][first] = integers["table"][2]
+		onEach(t, b, source, "a", limits[tensor.BF16], randomInputs(t, source, integers))
 	}
 }

@@ -49,7 +49,7 @@ func TestCompile(t *testing.T) {
 				}
 				seen[kind] = true
 			}
-			t.Logf("%d kernels of %d combinations, %d KB", len(u.known), len(seen), u.text.Len()>>10)
+			t.Logf("%d kernels of %d combinations, %d KB", len(u.known), len(seen), len(u.text())>>10)
 			if len(seen) < 100 {
 				t.Errorf("the suite has %d combinations", len(seen))
 			}

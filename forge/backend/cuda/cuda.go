@@ -15,9 +15,16 @@
 //
 // The memory of a run is one piece of the device, with all values where package plan
 // puts them, and pinned memory of the host for inputs and outputs. The copies and
-// kernels of a run are captured once as a graph, so that a run is one launch. With
-// [Backend.Overlap] a kernel gets ready while the one before it ends, and asks for weights
-// ahead of time; it touches what others write only when all before are done.
+// kernels of a run are captured once as a graph, so that a run is one launch. A kernel
+// gets ready while the one before it ends, and asks for weights ahead of time; it touches
+// what others read or write only when all before are done ([Backend.Overlap]). Copies and
+// calls of libraries begin when what is before them is done, and so does what follows them.
+//
+// Ranks exchange tensors by NCCL, whose calls are captured with the rest (package nccl). A
+// small sum over ranks is one kernel instead, where devices reach one another: they write
+// to one another's memory (package peer), and the kernel goes on with the residual and the
+// norm that a decoder has behind it. The groups of the context in which a program is
+// compiled decide.
 //
 // Constants are on the device once, for all programs that have them. Inputs and outputs
 // can stay there, too, which a program is then bound to ([Executable.Bind]): a run copies
@@ -62,8 +69,7 @@ type Backend struct {
 	// Select picks among the kernels that nodes can have; nil takes the first of each.
 	Select Selector
 	// Overlap lets a kernel get ready while the one before it runs, where the device can:
-	// from capability 9.0 on. It is off unless it is set: the suite of all backends has
-	// passed on a device without it.
+	// from capability 9.0 on. [Open] sets it.
 	Overlap bool
 	// Choose gives the record of tuning for a program that is described by the shapes of
 	// its nodes, nil for none; it is not asked when there is a selector.
@@ -128,7 +134,7 @@ func open(device int) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Backend{Context: c, Compiler: compiler, MaxBytes: DefaultMaxBytes, Triton: openTriton, memory: m}, nil
+	return &Backend{Context: c, Compiler: compiler, MaxBytes: DefaultMaxBytes, Overlap: true, Triton: openTriton, memory: m}, nil
 }
 
 // Name is "cuda".
@@ -137,6 +143,7 @@ func (b *Backend) Name() string { return "cuda" }
 // Compile prints a graph, compiles it and loads it.
 func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, error) {
 	u := b.unit()
+	u.mailed = func(group string, size int) string { return mailed(ctx, group, size) }
 	choose, err := b.selector(u, g)
 	if err != nil {
 		return nil, err

@@ -75,9 +75,6 @@ func (d *resources) load(ctx context.Context, p *program, cubin []byte) error {
 	})
 }
 
-// staticShared is the shared memory that a block may have unless a kernel asks for more.
-const staticShared = 48 << 10
-
 // function finds the kernel of a step.
 func (d *resources) function(i int, s *step) error {
 	if s.call != nil {
@@ -97,7 +94,7 @@ func (d *resources) function(i int, s *step) error {
 		return err
 	}
 	d.functions[i] = f
-	if s.shared > staticShared {
+	if s.shared > 0 { // with what the text declares it may be more than 48 KiB
 		return f.AllowShared(s.shared)
 	}
 	return nil
@@ -235,6 +232,9 @@ func (x *Executable) run(ctx context.Context, outputs, inputs []*tensor.Tensor, 
 		return err
 	}
 	defer d.release(f)
+	if err := f.given(); err != nil {
+		return err
+	}
 	if step := f.fault(); x.canFail && step != noFault {
 		f.setFault(noFault)
 		return x.explain(ctx, step, inputs)

@@ -39,7 +39,13 @@ type layout struct {
 	in, out, end      int64   // copies are of [0, in) to the device and of [out, end) from it
 	scratch, counters int64
 	bytes             int64
+	// direct says that kernels write what goes to the host there by themselves: it is
+	// little, and takes less time than a copy behind them.
+	direct bool
 }
+
+// maxDirect bounds the bytes that kernels write to the host.
+const maxDirect = 4 << 10
 
 // layOut decides where buffers stand.
 func (p *program) layOut(b binding) layout {
@@ -64,11 +70,34 @@ func (p *program) layOut(b binding) layout {
 	l.in = l.bytes
 	each(false, true)
 	l.end = l.bytes
+	l.direct = l.end-l.out <= maxDirect && p.writable(b)
 	each(false, false)
 	l.scratch = l.bytes
 	l.counters = l.scratch + aligned(p.scratch)
 	l.bytes = l.counters + aligned(p.counters)
 	return l
+}
+
+// writable reports whether what goes to the host is written by kernels of the program alone,
+// not by copies, libraries or others, and read by nothing.
+func (p *program) writable(b binding) bool {
+	for i := range p.Buffers {
+		buf := &p.Buffers[i]
+		if !b.goes(buf) {
+			continue
+		}
+		if v := p.Graph.Outputs[buf.Result]; buf.Updated || b.comes(buf) || p.IsView(v) || p.uses[v] > 1 {
+			return false
+		}
+	}
+	for _, s := range p.steps {
+		for _, at := range s.args {
+			if !s.waits() && at.Buffer >= 0 && b.goes(&p.Buffers[at.Buffer]) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // size is the bytes of a buffer; 0 for a constant.

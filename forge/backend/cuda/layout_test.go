@@ -1,9 +1,11 @@
 package cuda
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
+	"forgekernel/forge/backend/cuda/driver"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/op"
 	"forgekernel/forge/plan"
@@ -50,6 +52,43 @@ func TestLayOut(t *testing.T) {
 			}
 		}
 		t.Run(fmt.Sprintf("%06b", mask), func(t *testing.T) { checkLayout(t, p, b) })
+	}
+}
+
+// TestDirect pins what kernels write to the host: few results, and no caches that copies
+// bring.
+func TestDirect(t *testing.T) {
+	p := cachedProgram(t)
+	held := func(inputs, outputs []int) binding {
+		b := p.unbound()
+		for _, i := range inputs {
+			b.inputs[i] = new(Held)
+		}
+		for _, i := range outputs {
+			b.outputs[i] = new(Held)
+		}
+		return b
+	}
+	for _, c := range []struct {
+		b    binding
+		want bool
+	}{
+		{held(nil, nil), false},
+		{held([]int{0}, nil), false},
+		{held([]int{0}, []int{1}), true},
+		{held(nil, []int{1}), true},
+		{held([]int{0}, []int{0, 1}), true}, // nothing
+	} {
+		if got := p.layOut(c.b).direct; got != c.want {
+			t.Errorf("%v: %v", c.b, got)
+		}
+	}
+	call := p.steps[len(p.steps)-1]
+	for i := range p.steps {
+		p.steps[i].call = func(context.Context, *driver.Stream, []uint64) error { return nil }
+	}
+	if p.layOut(held([]int{0}, []int{1})).direct {
+		t.Errorf("a library that writes %v writes to the host", call.args)
 	}
 }
 

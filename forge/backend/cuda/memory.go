@@ -65,9 +65,11 @@ func (m *memory) bring(ctx context.Context, raw []byte) (*driver.Memory, error) 
 	return piece, m.upload(piece, raw)
 }
 
-// copies are pieces of pinned memory through which bytes of the host go to the device:
-// while the device reads one, the processor fills another.
-type copies [2]struct {
+// copies are pieces of pinned memory through which bytes of the host go to the device, and
+// back: while the device reads one, the processor fills another.
+type copies [2]copied
+
+type copied struct {
 	host *driver.Host
 	read *driver.Event // the device has read it
 }
@@ -83,18 +85,14 @@ func (m *memory) upload(to *driver.Memory, raw []byte) error {
 	ctx := context.Background()
 	for i, at := 0, 0; at < len(raw); i, at = i+1, at+copyBytes {
 		part := raw[at:min(at+copyBytes, len(raw))]
-		k := &m.copies[i%len(m.copies)]
-		if k.host == nil {
-			if err := m.c.Do(ctx, func() (err error) {
-				if k.read, err = m.c.NewEvent(false); err == nil {
-					k.host, err = m.c.NewHost(copyBytes)
-				}
-				return err
-			}); err != nil {
+		k, known, err := m.piece(i % len(m.copies))
+		if err != nil {
+			return err
+		}
+		if known {
+			if err := m.c.Wait(ctx, k.read); err != nil {
 				return err
 			}
-		} else if err := m.c.Wait(ctx, k.read); err != nil {
-			return err
 		}
 		copyParallel(k.host.Bytes, part)
 		if err := m.c.Do(ctx, func() error {
@@ -109,14 +107,35 @@ func (m *memory) upload(to *driver.Memory, raw []byte) error {
 	return m.stream.Wait(ctx)
 }
 
+// piece is a piece of pinned memory, and whether it was there.
+func (m *memory) piece(i int) (k *copied, known bool, err error) {
+	if k = &m.copies[i]; k.host != nil {
+		return k, true, nil
+	}
+	return k, false, m.c.Do(context.Background(), func() (err error) {
+		if k.read, err = m.c.NewEvent(false); err == nil {
+			k.host, err = m.c.NewHost(copyBytes)
+		}
+		return err
+	})
+}
+
 // download copies memory of the device to the host. The caller has the turn.
 func (m *memory) download(raw []byte, from *driver.Memory) error {
-	return m.c.Do(context.Background(), func() error {
-		if err := m.stream.Download(raw, from, 0); err != nil {
-			return err
+	k, _, err := m.piece(0)
+	for at := 0; err == nil && at < len(raw); at += copyBytes {
+		part := raw[at:min(at+copyBytes, len(raw))]
+		err = m.c.Do(context.Background(), func() error {
+			if err := m.stream.Download(k.host.Bytes[:len(part)], from, int64(at)); err != nil {
+				return err
+			}
+			return m.stream.Synchronize()
+		})
+		if err == nil {
+			copyParallel(part, k.host.Bytes[:len(part)])
 		}
-		return m.stream.Synchronize()
-	})
+	}
+	return err
 }
 
 // copyParallel copies large pieces with several threads, since one does not reach the

@@ -27,7 +27,9 @@ type program struct {
 	moved   map[*ir.Value]planned.Place // values that stand elsewhere than the plan says
 	uses    map[*ir.Value]int           // how often values are read, and returned
 	appends map[*ir.Node]*appending     // by the last of the nodes
+	joined  map[*ir.Node]*appending     // by the attention, whose kernel does it
 	gates   map[*ir.Node]*ir.Node       // by a product, what multiplies it
+	sums    map[*ir.Node]*rankSum       // by an all-reduce that one kernel does
 	rooms   rooms                       // of moved values
 	// The most that the scratch memory and the counters of a node need, in bytes.
 	scratch, counters int64
@@ -38,9 +40,10 @@ type step struct {
 	node *ir.Node // nil for the copy of an output
 	name string
 	launch
-	args     []planned.Place // addresses, in the order of the kernel's parameters; then int *fault, int step
-	call     call            // instead of a kernel: a library's; nil for kernels
-	*machine                 // machine code that is not the program's; nil for kernels in CUDA C
+	args       []planned.Place // addresses, in the order of the kernel's parameters; then int *fault, int step
+	call       call            // instead of a kernel: a library's; nil for kernels
+	*mailboxes                 // whose words follow args; nil for kernels that exchange nothing
+	*machine                   // machine code that is not the program's; nil for kernels in CUDA C
 }
 
 // String names the value that a step computes, or its kernel.
@@ -63,6 +66,7 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 	p.countUses()
 	p.findAppends()
 	p.findGates()
+	p.findRankSums()
 	if choose == nil {
 		p.choose = first
 	}
@@ -73,12 +77,15 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 		}
 		told := backend.Kernel{Value: n.Out[0].String(), Reason: p.Idle(n)}
 		if by := p.covered[n]; by != nil {
-			told.Reason = fmt.Sprintf("the kernel of %v computes it too", by.Out[0])
+			told.Reason = coveredBy(by)
 		}
 		if told.Reason == "" {
 			add := func() (kernel, reason string, err error) { return p.addNode(n) }
 			if a := p.appends[n]; a != nil {
 				add = func() (kernel, reason string, err error) { return p.addAppending(a) }
+			}
+			if s := p.sums[n]; s != nil {
+				add = func() (kernel, reason string, err error) { return p.addRankSum(s) }
 			}
 			if told.Kernel, told.Reason, err = add(); err != nil {
 				missing.Reasons = append(missing.Reasons, fmt.Sprintf("%v = %s: %v", n.Out[0], n.Op.Name, err))
@@ -106,10 +113,10 @@ func (p *program) addNode(n *ir.Node) (kernel, reason string, err error) {
 	foreign, without := p.ask(p.unit.beside, n)
 	reasons = append(reasons, without...)
 	p.absent[n] = reasons
-	if len(list)+len(foreign) == 0 {
-		return p.addLoops(n, strings.Join(reasons, "; "))
-	}
 	loops := choice{name: n.Op.Name + ", CUDA C", reason: "as a loop nest"}
+	if len(list)+len(foreign) == 0 {
+		loops.reason = strings.Join(reasons, "; ")
+	}
 	list = slices.Concat(list, []choice{loops}, foreign)
 	var names []Candidate
 	for _, c := range list {
@@ -123,6 +130,10 @@ func (p *program) addNode(n *ir.Node) (kernel, reason string, err error) {
 	if c.pieces == nil {
 		return p.addLoops(n, cmp.Or(why, c.reason))
 	}
+	if c.begun != nil {
+		c = *c.begun
+		p.withdraw(c.replaces, n)
+	}
 	for _, m := range c.covers {
 		p.covered[m] = n
 	}
@@ -133,6 +144,25 @@ func (p *program) addNode(n *ir.Node) (kernel, reason string, err error) {
 	p.scratch, p.counters = max(p.scratch, c.scratch), max(p.counters, c.counters)
 	return c.name, cmp.Or(why, c.reason, launches(c.pieces)), nil
 }
+
+// withdraw takes the steps of a node away, which the kernel of a later one makes needless.
+func (p *program) withdraw(m, by *ir.Node) {
+	p.covered[m] = by
+	p.steps = slices.DeleteFunc(p.steps, func(s step) bool {
+		if s.node == m {
+			p.unit.release(s.name)
+		}
+		return s.node == m
+	})
+	for i := range p.kernels {
+		if k := &p.kernels[i]; k.Value == m.Out[0].String() {
+			k.Kernel, k.Reason = "", coveredBy(by)
+		}
+	}
+}
+
+// coveredBy is the reason of a node without a kernel of its own.
+func coveredBy(n *ir.Node) string { return fmt.Sprintf("the kernel of %v computes it too", n.Out[0]) }
 
 // launches tells how pieces are started.
 func launches(pieces []piece) string {
@@ -263,7 +293,7 @@ func (p *program) print(k *loop.Kernel, args []planned.Place) ([]piece, error) {
 // add makes steps of pieces, and puts their kernels into the unit.
 func (p *program) add(n *ir.Node, op string, pieces []piece) {
 	for _, k := range pieces {
-		s := step{node: n, name: op, launch: k.launch, args: k.args, call: k.call, machine: k.machine}
+		s := step{node: n, name: op, launch: k.launch, args: k.args, call: k.call, mailboxes: k.mailboxes, machine: k.machine}
 		if k.call == nil && k.machine == nil {
 			s.name = p.unit.add(op, k)
 		}

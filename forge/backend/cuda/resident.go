@@ -201,6 +201,9 @@ func (b *Bound) run(ctx context.Context, outputs, inputs []*tensor.Tensor, launc
 		return err
 	}
 	defer m.leave()
+	if err := f.given(); err != nil {
+		return err
+	}
 	if x.canFail && f.fault() != noFault {
 		s := x.steps[min(f.fault(), len(x.steps)-1)]
 		f.setFault(noFault)

@@ -29,6 +29,10 @@ type choice struct {
 	// moves are results of the node and of those nodes that get memory of their own, so
 	// that no memory which the pieces still read is theirs; see [moved].
 	moves []*ir.Value
+	// begun is the choice in place of this one where an earlier node is computed as well,
+	// which it replaces. It is as good a choice, and the node's kernels are not run.
+	begun    *choice
+	replaces *ir.Node
 	// scratch is the bytes of memory that pieces may use as [scratch] says. Its
 	// contents are undefined when the node begins.
 	scratch int64
@@ -58,6 +62,9 @@ type piece struct {
 	// into the stream, which is being captured, and gets the addresses of args. ctx
 	// has the groups of ranks ([forgekernel/forge/backend.Group]).
 	call call
+	// mailboxes is the group whose peer memory the kernel exchanges tensors by: its words
+	// follow the args. It is nil for other kernels.
+	mailboxes *mailboxes
 	// machine is machine code in place of text; nil for kernels in CUDA C.
 	machine *machine
 }

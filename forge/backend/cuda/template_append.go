@@ -12,8 +12,8 @@ import (
 
 // appending is what happens to new tokens before a cached attention: the nodes of
 // rotary positions, casts and appends, which one kernel computes where the last of them
-// would. What it reads gets memory of its own, which others do not take before, and so
-// do the queries that it gives.
+// would, or the kernel of the attention itself. What it reads gets memory of its own, which
+// others do not take before, and so do the queries that it gives.
 type appending struct {
 	nodes     []*ir.Node // in the order of the program
 	attention *ir.Node
@@ -65,7 +65,7 @@ func (p *program) addAppending(a *appending) (kernel, reason string, err error) 
 // findAppends finds the appendings of a program, by their last nodes, and the memory of
 // what they read and give.
 func (p *program) findAppends() {
-	p.appends = make(map[*ir.Node]*appending)
+	p.appends, p.joined = make(map[*ir.Node]*appending), make(map[*ir.Node]*appending)
 	at := make(map[*ir.Node]int)
 	for i, n := range p.Graph.Nodes {
 		at[n] = i
@@ -77,18 +77,25 @@ func (p *program) findAppends() {
 			continue
 		}
 		slices.SortFunc(a.nodes, func(x, y *ir.Node) int { return at[x] - at[y] })
-		if !p.late(a, at) {
-			continue
-		}
-		if _, err := p.describe(a).Kernel(); err != nil {
-			continue
-		}
+		joined := p.late(a, at, at[n]) && len(p.joinedKernels(a)) > 0
 		last := at[a.last()]
+		if joined {
+			last = at[n]
+		} else if _, err := p.describe(a).Kernel(); err != nil || !p.late(a, at, last) {
+			continue
+		}
 		for _, v := range []*ir.Value{a.q.source, a.k.source, a.v.source} {
 			base := p.owner(v)
 			if place := p.Program.Place(base); base.Def != nil && place.Buffer >= 0 && p.Buffers[place.Buffer].Slot >= 0 {
 				p.rooms.move(p, base, at[base.Def], max(last, read[base]))
 			}
+		}
+		if joined {
+			p.joined[n] = a
+			for _, m := range a.nodes {
+				p.covered[m] = n
+			}
+			continue
 		}
 		if len(a.q.nodes) > 0 {
 			p.rooms.move(p, a.q.result, last, at[n])
@@ -98,6 +105,32 @@ func (p *program) findAppends() {
 			p.covered[m] = a.last()
 		}
 	}
+}
+
+// joinedKernels are those of an attention that do what the appending does, too.
+func (p *program) joinedKernels(a *appending) []attention.Kernel {
+	kernels, err := loop.LowerWide(a.attention, p.Strides)
+	if err != nil || kernels[len(kernels)-1].Attention == nil {
+		return nil
+	}
+	shape, _, _ := p.attention(a.attention, kernels[len(kernels)-1])
+	return shape.Joined(p.describe(a), p.unit.target.attention())
+}
+
+// settled reports whether nothing in the program but the attention's kernel writes the
+// caches, or what says where in them keys are.
+func (p *program) settled(a *appending) bool {
+	for _, v := range a.keys.In[2:] {
+		if !p.still(p.Place(v)) {
+			return false
+		}
+	}
+	return a.keys.In[0].Def == nil && a.values.In[0].Def == nil
+}
+
+// appended reports whether the kernel of an appending writes a cache.
+func (p *program) appended(v *ir.Value) bool {
+	return v.Def != nil && (p.covered[v.Def] != nil || p.appends[v.Def] != nil)
 }
 
 // lastReads are the nodes that read values, or views of them, last, by index.
@@ -122,15 +155,15 @@ func (p *program) owner(v *ir.Value) *ir.Value {
 	return v
 }
 
-// late reports whether the kernel of an appending can run in the place of its last node:
-// nobody reads what it gives before, and no node is of another appending.
-func (p *program) late(a *appending, at map[*ir.Node]int) bool {
+// late reports whether the kernel of an appending can run in the place of a node: nobody
+// reads what it gives before, and no node is of another appending.
+func (p *program) late(a *appending, at map[*ir.Node]int, place int) bool {
 	for _, n := range a.nodes {
 		if p.covered[n] != nil || p.appends[n] != nil {
 			return false
 		}
 	}
-	for _, n := range p.Graph.Nodes[:at[a.last()]] {
+	for _, n := range p.Graph.Nodes[:place] {
 		if slices.Contains(a.nodes, n) || p.IsView(n.Out[0]) {
 			continue
 		}

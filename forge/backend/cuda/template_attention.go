@@ -21,21 +21,20 @@ func attend(p *program, n *ir.Node) ([]choice, string) {
 		return nil, ""
 	}
 	last := kernels[len(kernels)-1]
-	shape := p.attention(n, last)
-	covers, result := p.gathered(n)
-	if result != nil {
-		shape.Widened = result.Spec.DType != shape.DType
-		shape.Out = attention.Steps{
-			Batch: shape.Queries * shape.Heads * shape.E, Head: shape.E, Row: shape.Heads * shape.E, Channel: 1,
-		}
-	}
-	list, err := attention.Candidates(shape, p.unit.target.attention())
-	if err != nil {
+	shape, covers, result := p.attention(n, last)
+	places := p.attentionPlaces(last)
+	var list []attention.Kernel
+	joined := p.joined[n]
+	if joined != nil {
+		list = shape.Joined(p.describe(joined), p.unit.target.attention())
+		places[attention.Q] = planned.Place{Buffer: -1}
+		places = append(places, p.Place(joined.q.source), p.Place(joined.k.source), p.Place(joined.v.source))
+	} else if list, err = attention.Candidates(shape, p.unit.target.attention()); err != nil {
 		return nil, err.Error()
 	}
 	var checks []piece
 	for _, k := range kernels[:len(kernels)-1] {
-		if n.In[1].Def != nil && p.covered[n.In[1].Def] != nil {
+		if p.appended(n.In[1]) {
 			break // the kernel that appended the keys has checked the same
 		}
 		more, err := p.print(k, p.places(k))
@@ -44,7 +43,6 @@ func attend(p *program, n *ir.Node) ([]choice, string) {
 		}
 		checks = append(checks, more...)
 	}
-	places := p.attentionPlaces(last)
 	var moves []*ir.Value
 	if result != nil {
 		places[attention.Out], moves = moved(0), []*ir.Value{result}
@@ -57,6 +55,7 @@ func attend(p *program, n *ir.Node) ([]choice, string) {
 			name: k.Name, reason: k.Reason, covers: covers, moves: moves, scratch: k.Scratch, counters: k.Counters,
 			pieces: append(checks[:len(checks):len(checks)], piece{
 				shared: k.Shared, text: k.Text, launch: launch{grid: k.Grid, threads: k.Threads, shared: k.Dynamic}, args: places, specific: k.Specific,
+				enters: joined != nil && p.settled(joined), canFault: joined != nil,
 			}),
 		})
 	}
@@ -142,8 +141,20 @@ func (p *program) attentionPlaces(k *loop.Kernel) []planned.Place {
 	return places
 }
 
-// attention describes the kernel k of a node.
-func (p *program) attention(n *ir.Node, k *loop.Kernel) attention.Shape {
+// attention describes the kernel k of a node, with what is gathered behind it.
+func (p *program) attention(n *ir.Node, k *loop.Kernel) (shape attention.Shape, covers []*ir.Node, result *ir.Value) {
+	shape = p.attentionAlone(n, k)
+	if covers, result = p.gathered(n); result != nil {
+		shape.Widened = result.Spec.DType != shape.DType
+		shape.Out = attention.Steps{
+			Batch: shape.Queries * shape.Heads * shape.E, Head: shape.E, Row: shape.Heads * shape.E, Channel: 1,
+		}
+	}
+	return shape, covers, result
+}
+
+// attentionAlone is [program.attention] of the node alone.
+func (p *program) attentionAlone(n *ir.Node, k *loop.Kernel) attention.Shape {
 	a := k.Attention
 	s := attention.Shape{
 		DType: n.Out[0].Spec.DType, Batches: a.Batches, Heads: a.Heads, Groups: a.Groups, Queries: a.Queries, Keys: a.Keys, D: a.D, E: a.E,

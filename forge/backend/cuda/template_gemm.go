@@ -31,19 +31,65 @@ func products(p *program, n *ir.Node) ([]choice, string) {
 	s, places := p.product(k)
 	var list []choice
 	for _, g := range gemm.Candidates(s, p.unit.target.gemm()) {
-		made := choice{name: g.Name, reason: g.Reason, scratch: g.Scratch, counters: g.Counters}
-		for _, q := range g.Pieces {
-			made.pieces = append(made.pieces, piece{
-				shared: q.Shared, text: q.Text, specific: q.Specific, enters: q.Enters, args: argumentsOf(q.Args, places),
-				launch: launch{grid: q.Grid, threads: q.Threads, shared: q.SharedBytes},
-			})
-		}
-		list = append(list, made)
+		list = append(list, productChoice(g, places))
 	}
+	p.begun(n, k, s, places, list)
 	if list == nil {
 		return nil, fmt.Sprintf("more than %d products at once are loops", gemm.MaxBatches)
 	}
 	return list, ""
+}
+
+// productChoice is a kernel of a product with its arguments in some places.
+func productChoice(k gemm.Kernel, places []planned.Place) choice {
+	made := choice{name: k.Name, reason: k.Reason, scratch: k.Scratch, counters: k.Counters}
+	for _, q := range k.Pieces {
+		made.pieces = append(made.pieces, piece{
+			shared: q.Shared, text: q.Text, specific: q.Specific, enters: q.Enters, args: argumentsOf(q.Args, places),
+			launch: launch{grid: q.Grid, threads: q.Threads, shared: q.SharedBytes},
+		})
+	}
+	return made
+}
+
+// begun adds, to the choices of a product, what they are when their kernels compute the
+// first operand as well.
+func (p *program) begun(n *ir.Node, k *loop.Kernel, s *gemm.Shape, places []planned.Place, list []choice) {
+	b := p.beginning(k)
+	if b == nil {
+		return
+	}
+	out := k.Params[k.Contraction.Out.Param].Value
+	ok, moves := p.clear(b, n, out)
+	if !ok {
+		return
+	}
+	with := *s
+	begin, more := p.begins(b)
+	with.Begin = begin
+	places = append(slices.Clone(places), more...)
+	if moves {
+		places[gemm.Out] = moved(0)
+	}
+	for _, g := range gemm.Candidates(&with, p.unit.target.gemm()) {
+		i := slices.IndexFunc(list, func(c choice) bool { return c.name == g.Name })
+		if i < 0 || !worthwhile(s, g) {
+			continue
+		}
+		whole := productChoice(g, places)
+		whole.replaces = b.node
+		if moves {
+			whole.moves = []*ir.Value{out}
+		}
+		list[i].begun = &whole
+	}
+}
+
+// worthwhile reports whether what all blocks read of a row is little beside the weights.
+func worthwhile(s *gemm.Shape, k gemm.Kernel) bool {
+	g := k.Pieces[0].Grid
+	blocks := int(g[0]) * int(g[1]) * int(g[2])
+	return 3*blocks*s.K*s.A.Elem.Size() <= s.K*s.N*s.B.Elem.Size()
 }
 
 // gemm is the target of products.

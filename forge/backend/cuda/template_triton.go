@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"forgekernel/forge/backend/cuda/driver"
+	"forgekernel/forge/backend/cuda/tuning"
 	"forgekernel/forge/backend/triton"
 	"forgekernel/forge/backend/triton/compile"
 	"forgekernel/forge/ir"
@@ -14,7 +15,7 @@ import (
 )
 
 // tritonPrefix begins the names of candidates that Triton compiles.
-const tritonPrefix = "Triton, "
+const tritonPrefix = tuning.TritonPrefix
 
 // machine is machine code of a piece that another compiler than NVRTC makes. It is
 // loaded by itself, beside the program's.

@@ -110,7 +110,7 @@ func (t *tuning) validate(args []string) error {
 	case t.figure != "" && ext != ".png" && ext != ".svg":
 		return usageError{fmt.Errorf("--figure: %s ends neither in .png nor in .svg", t.figure)}
 	}
-	return nil
+	return checkBackend(t.backend)
 }
 
 // onDevice reports whether kernels of a GPU are tuned.

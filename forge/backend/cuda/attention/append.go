@@ -70,6 +70,13 @@ func (a *Append) Kernel() (Kernel, error) {
 
 func (a *Append) text(from, to int, in, out string) string {
 	const name = "@kernel@_shape"
+	return a.constants(name, from, to) + fmt.Sprintf("extern \"C\" __global__ void @kernel@(const %[1]s *q, const %[1]s *k, const %[1]s *v, %[2]s *q_out, %[2]s *keys, %[2]s *values, "+
+		"const %[3]s::table_elem *table, const %[3]s::pos_elem *pos, const %[3]s::length_elem *length, int *fault, int step) {\n"+
+		"  attention::append<%[3]s>{q, k, v, q_out, keys, values, table, pos, length}.run(fault, step);\n}\n", in, out, name)
+}
+
+// constants is the text of the sizes and steps, between types of these numbers.
+func (a *Append) constants(name string, from, to int) string {
 	var b strings.Builder
 	var list []string
 	for _, f := range a.Frequencies {
@@ -100,8 +107,5 @@ func (a *Append) text(from, to int, in, out string) string {
 	}
 	fmt.Fprintf(c, "  INLINE double frequency(int i) { return %s; }\n};\n", frequency)
 	b.WriteString(c.String())
-	fmt.Fprintf(&b, "extern \"C\" __global__ void @kernel@(const %[1]s *q, const %[1]s *k, const %[1]s *v, %[2]s *q_out, %[2]s *keys, %[2]s *values, "+
-		"const %[3]s::table_elem *table, const %[3]s::pos_elem *pos, const %[3]s::length_elem *length, int *fault, int step) {\n"+
-		"  attention::append<%[3]s>{q, k, v, q_out, keys, values, table, pos, length}.run(fault, step);\n}\n", in, out, name)
 	return b.String()
 }

@@ -97,6 +97,32 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
+// joinedAppend is what happens to the token of a decode step before its attention.
+func joinedAppend(s Shape) *Append {
+	return &Append{
+		From: tensor.F32, To: s.DType, Batches: 1, Heads: s.Heads, Groups: s.Groups, Tokens: 1, D: s.D, E: s.E, Frequencies: make([]float64, s.D/2),
+		Q: dense(s.Heads, 1, s.D), K: dense(s.Groups, 1, s.D), V: dense(s.Groups, 1, s.E), Keys: s.K, Values: s.V, Cache: *s.Cache, Capacity: s.Keys,
+	}
+}
+
+// TestJoined pins which attentions append their token themselves.
+func TestJoined(t *testing.T) {
+	hopper := Device{90, 132, 227 << 10}
+	for name, s := range map[string]Shape{
+		"attention of 4 rows, keys split 33 ways, which turns and appends the token": pagedShape(tensor.BF16, 1, 32, 8, 1, 4096, 128),
+		"": pagedShape(tensor.BF16, 2, 32, 8, 1, 4096, 128),
+	} {
+		list := s.Joined(joinedAppend(s), hopper)
+		if name == "" && len(list) > 0 || name != "" && (len(list) != 2 || list[0].Name != name) {
+			t.Errorf("%d kernels, want %q: %v", len(list), name, list)
+		}
+	}
+	f32 := pagedShape(tensor.F32, 1, 32, 8, 1, 4096, 128)
+	if list := f32.Joined(joinedAppend(f32), hopper); list != nil {
+		t.Errorf("there are kernels of f32: %v", list)
+	}
+}
+
 // TestCompile compiles every candidate of each kind of shape for the architectures that
 // differ in instructions, and with FORGE_CONFORMANCE=full for all.
 func TestCompile(t *testing.T) {
@@ -134,6 +160,9 @@ func file(t *testing.T, d Device) (text string, count int) {
 		list, err := Candidates(s, d)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
+		}
+		if s.Cache != nil && s.Cache.Length != nil {
+			list = append(list, s.Joined(joinedAppend(s), d)...)
 		}
 		for _, k := range list {
 			for _, block := range k.Shared {

@@ -61,7 +61,7 @@ const (
 func Candidates(s Shape, d Device) ([]Kernel, error) {
 	var list []Kernel
 	if s.half() && d.Capability >= 80 {
-		if k, ok := s.decodeKernel(d); ok {
+		if k, ok := s.decodeKernel(d, splitWarps, nil); ok {
 			list = append(list, k)
 		}
 		list = append(list, s.flashKernels(d)...)
@@ -173,22 +173,60 @@ func (s *Shape) wideKernel(d Device, t wideTile) (Kernel, bool) {
 // splitWarps are the warps of a block of decode.
 const splitWarps = 4
 
-// decodeKernel is decode where rows are few and pieces of 16 bytes fit.
-func (s *Shape) decodeKernel(d Device) (Kernel, bool) {
+// Joined are the kernels of an attention of one new token that do what a does before it as
+// well; none where there is no such kernel. Their parameters are the operands, of which Q
+// is null and K and V are the caches that are appended to, and then NewQ, NewK and NewV.
+// Early says that nothing in the program writes positions, the table or the caches but
+// these kernels: they then wait for those before them by themselves, with AWAIT.
+func (s Shape) Joined(a *Append, d Device) []Kernel {
+	if s.Batches != 1 || s.Queries != 1 || s.Mask != nil || s.Cache == nil || a.Heads != s.Heads || a.To != s.DType || !s.half() || d.Capability < 80 {
+		return nil
+	}
+	if _, err := a.Kernel(); err != nil {
+		return nil
+	}
+	var list []Kernel
+	for _, warps := range []int{splitWarps, 2 * splitWarps} {
+		if k, ok := s.decodeKernel(d, warps, a); ok {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// decodeKernel is decode where rows are few and pieces of 16 bytes fit. With a it appends
+// the new token, too.
+func (s *Shape) decodeKernel(d Device, warps int, a *Append) (Kernel, bool) {
 	if !s.vector() || s.D%32 != 0 || s.D > 128 || s.E != 64 && s.E != 128 || s.rows() > maxDecodeRows {
 		return Kernel{}, false
 	}
+	rows := min(s.rows(), decodeRows)
 	blocks := s.Groups * ((s.rows() + decodeRows - 1) / decodeRows)
-	splits := s.splits(d, blocks*s.Batches, 16*splitWarps)
-	return Kernel{
-		Name:   fmt.Sprintf("attention of %d rows, keys split %d ways", min(s.rows(), decodeRows), splits),
+	splits := s.splits(d, blocks*s.Batches, 16*warps)
+	k := Kernel{
+		Name:   fmt.Sprintf("attention of %d rows, keys split %d ways", rows, splits),
 		Reason: fmt.Sprintf("%d rows share the keys of a head, which are read once by %d blocks", s.rows(), blocks*s.Batches*splits),
-		Shared: []string{common, mma, tile, split, decode},
-		Text:   s.kernel(32*splitWarps, 2, fmt.Sprintf("attention::decode<@kernel@_shape, %d>::run(p, scratch, counters);", splitWarps)),
-		Grid:   [3]uint32{uint32(splits), uint32(blocks), uint32(s.Batches)}, Threads: [3]uint32{32 * splitWarps, 1, 1},
-		Scratch:  int64(splits*blocks*s.Batches) * s.words(decodeRows) * 4,
+		Shared: []string{common, mma, tile, split},
+		Grid:   [3]uint32{uint32(splits), uint32(blocks), uint32(s.Batches)}, Threads: [3]uint32{uint32(32 * warps), 1, 1},
+		Scratch:  int64(splits*blocks*s.Batches) * s.words(rows) * 4,
 		Counters: int64(blocks*s.Batches) * 4,
-	}, true
+	}
+	run := func(token, value string) string {
+		return fmt.Sprintf("attention::decode<@kernel@_shape, %d, %s>::run(p, scratch, counters, %s, fault, step);", warps, token, value)
+	}
+	if a == nil {
+		k.Shared = append(k.Shared, decode)
+		k.Text = s.kernel(32*warps, 2, run("attention::no_token", "{}"))
+		return k, true
+	}
+	k.Name += ", which turns and appends the token"
+	k.Shared = append(k.Shared, appendText, decode)
+	in, out := kinds[a.From], kinds[a.To]
+	const token = "attention::append<@kernel@_token>"
+	k.Text = a.constants("@kernel@_token", in.kind, out.kind) + s.kernel(32*warps, 2,
+		"READY;\n  "+run(token, fmt.Sprintf("%s{new_q, new_k, new_v, nullptr, (%s *)k, (%s *)v, table, pos, length}", token, out.elem, out.elem)),
+		"const "+in.elem+" *new_q", "const "+in.elem+" *new_k", "const "+in.elem+" *new_v")
+	return k, true
 }
 
 // words is row_words of source/split.cu.
@@ -260,16 +298,17 @@ func (s *Shape) rowsKernel(d Device) (Kernel, error) {
 	}, nil
 }
 
-// kernel is the function around a body.
-func (s *Shape) kernel(threads, blocks int, body string) string {
+// kernel is the function around a body, with more parameters behind the operands.
+func (s *Shape) kernel(threads, blocks int, body string, more ...string) string {
 	k, real := kinds[s.DType], kinds[s.DType].real
 	const shape = "@kernel@_shape"
 	params := strings.Join([]string{
 		"const " + k.elem + " *q", "const " + k.elem + " *k", "const " + k.elem + " *v", shape + "::out_elem *out",
 		"const " + shape + "::mask_elem *mask", "const " + shape + "::table_elem *table",
 		"const " + shape + "::pos_elem *pos", "const " + shape + "::length_elem *length",
-		real + " *scratch", "unsigned *counters", "int *fault", "int step",
+		real + " *scratch", "unsigned *counters",
 	}, ", ")
+	params = strings.Join(append([]string{params}, append(more, "int *fault", "int step")...), ", ")
 	return fmt.Sprintf("%sextern \"C\" __global__ void __launch_bounds__(%d, %d) @kernel@(%s) {\n  const attention::operands<%s> p{q, k, v, out, mask, table, pos, length};\n  %s\n}\n",
 		s.text(shape), threads, blocks, params, shape, body)
 }

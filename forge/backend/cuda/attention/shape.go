@@ -8,7 +8,8 @@
 //     softmax between them in registers. On sm_90a the products are wide ones, and four
 //     warps of a block only bring keys and values.
 //   - decode, for few queries in half precision: keys and values go from memory to
-//     registers, and the keys of a row are shared by blocks.
+//     registers, and the keys of a row are shared by blocks. Of one new token it also does
+//     what [Append] describes ([Shape.Joined]).
 //   - lanes, for many queries of every type and any number of channels that fit.
 //   - rows, for every type and any number of channels: a block for each query.
 //

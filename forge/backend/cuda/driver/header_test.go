@@ -47,6 +47,7 @@ func TestHeader(t *testing.T) {
 		{"CU_MEMPOOL_ATTR_RELEASE_THRESHOLD", poolReleaseThreshold}, {"CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT", poolReserved}, {"CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH", poolReservedHigh},
 		{"CU_MEMPOOL_ATTR_USED_MEM_CURRENT", poolUsed}, {"CU_MEMPOOL_ATTR_USED_MEM_HIGH", poolUsedHigh},
 		{"CU_MEM_ALLOCATION_TYPE_PINNED", allocPinned}, {"CU_MEM_LOCATION_TYPE_DEVICE", locationDevice}, {"CU_MEMHOSTALLOC_PORTABLE", hostPortable},
+		{"sizeof(CUipcMemHandle)", uint64(unsafe.Sizeof(Handle{}))}, {"CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS", lazyPeerAccess}, {"CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", uint64(peerAccessAlready)},
 		{"CU_STREAM_NON_BLOCKING", streamNonBlocking}, {"CU_EVENT_DISABLE_TIMING", eventDisableTiming}, {"CU_EVENT_RECORD_EXTERNAL", recordExternal}, {"CU_STREAM_CAPTURE_MODE_THREAD_LOCAL", captureThreadLocal},
 		{"CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK", funcMaxThreads}, {"CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES", funcShared}, {"CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES", funcLocal},
 		{"CU_FUNC_ATTRIBUTE_NUM_REGS", funcRegisters}, {"CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES", funcMaxDynamic},

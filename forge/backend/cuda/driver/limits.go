@@ -6,31 +6,15 @@ import (
 	"time"
 )
 
-// FLOPs is how many operations of float32 the device does in a second at most, two for
-// each multiply-add: by its clock and its lanes. Products of matrices in other types
-// may be quicker. It is 0 for a driver that tells no clock.
-func (d *Device) FLOPs() float64 {
-	return 2 * float64(d.SMs) * float64(d.Capability.lanes()) * float64(d.Clock) * 1e3
-}
-
-// lanes is how many multiply-adds of float32 a multiprocessor does in a clock, by the
-// table of arithmetic throughput in NVIDIA's CUDA C++ Programming Guide.
-func (c Capability) lanes() int {
-	switch {
-	case c == 60, c >= 70 && c <= 80:
-		return 64
-	}
-	return 128
-}
-
 // Measures of [Context.CopyRate].
 const (
-	copiedBytes = 256 << 20 // several times what caches hold
-	copyRounds  = 8
+	copiedBytes = 1 << 30 // many times what caches hold
+	copyRounds  = 12
 )
 
 // CopyRate measures how many bytes in a second the memory of the device gives and
-// takes: those read and those written by the quickest of several copies within it.
+// takes: those read and those written by the quickest of several copies within it, by
+// the clock of the device.
 func (c *Context) CopyRate(ctx context.Context) (rate float64, err error) {
 	err = c.Do(ctx, func() (err error) {
 		s, err := c.NewStream()
@@ -38,21 +22,37 @@ func (c *Context) CopyRate(ctx context.Context) (rate float64, err error) {
 			return err
 		}
 		defer func() { err = errors.Join(err, s.Close()) }()
-		var both [2]*Memory
-		for i := range both {
-			if both[i], err = s.Alloc(copiedBytes); err != nil {
+		m, err := s.Alloc(2 * copiedBytes)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.Free(m), s.Synchronize()) }()
+		var marks [2]*Event
+		for i := range marks {
+			if marks[i], err = c.NewEvent(true); err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, s.Free(both[i]), s.Synchronize()) }()
+			defer func() { err = errors.Join(err, marks[i].Close()) }()
+		}
+		if err := s.Fill(m, 0, m.Bytes, 0x5a); err != nil {
+			return err
 		}
 		for range copyRounds {
-			start := time.Now()
-			if err := errors.Join(s.Copy(both[1], 0, both[0], 0, copiedBytes), s.Synchronize()); err != nil {
+			took, err := s.lap(marks, func() error { return s.Copy(m, copiedBytes, m, 0, copiedBytes) })
+			if err != nil {
 				return err
 			}
-			rate = max(rate, 2*copiedBytes/time.Since(start).Seconds())
+			rate = max(rate, 2*copiedBytes/took.Seconds())
 		}
 		return nil
 	})
 	return rate, err
+}
+
+// lap is the time of work on a stream by the device's clock.
+func (s *Stream) lap(marks [2]*Event, work func() error) (time.Duration, error) {
+	if err := errors.Join(s.Record(marks[0]), work(), s.Record(marks[1]), s.Synchronize()); err != nil {
+		return 0, err
+	}
+	return marks[1].Since(marks[0])
 }

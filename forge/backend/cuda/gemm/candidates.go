@@ -46,7 +46,10 @@ func Candidates(s *Shape, t Target) []Kernel {
 	if s.batches() > MaxBatches {
 		return nil
 	}
-	list := slices.Concat(s.rowsGuesses(t), s.directGuesses(t), s.tileGuesses(t))
+	list := s.rowsGuesses(t)
+	if s.Begin.Body == nil {
+		list = slices.Concat(list, s.directGuesses(t), s.tileGuesses(t))
+	}
 	slices.SortStableFunc(list, func(a, b guess) int { return cmp.Compare(a.time, b.time) })
 	var kernels []Kernel
 	for _, g := range list[:min(maxCandidates, len(list))] {

@@ -1,6 +1,10 @@
 package gemm
 
-import "forgekernel/forge/tensor"
+import (
+	"slices"
+
+	"forgekernel/forge/tensor"
+)
 
 // Matrix is an operand or the result: where its elements are.
 type Matrix struct {
@@ -20,10 +24,20 @@ type Shape struct {
 	M, N, K int
 	A, B    Matrix
 	Out     Matrix // its Column is 1
+	Begin   Begin
 	Finish  Finish
 	// Early says that no kernel before this one writes B, so that a kernel may ask for
 	// elements of it before those have ended. Such a kernel waits by itself, with ENTER.
 	Early bool
+}
+
+// Begin is how a kernel makes the elements of A, a row of f32, in CUDA C, in place of reading
+// them; without a Body it reads them.
+type Begin struct {
+	Params []string // as those of [Finish]
+	// Body is that of a function which all of so many threads of a block call: it fills
+	// float to[k - k0] for k from k0 up to k1, and zeros behind that up to slice.
+	Body func(threads int) string
 }
 
 // Finish is what becomes of a sum, in CUDA C.
@@ -37,7 +51,7 @@ type Finish struct {
 // Arg is a parameter of a kernel.
 type Arg int
 
-// Arguments of kernels. From Extra on they are those of [Finish.Params].
+// Arguments of kernels. From Extra on they are those of [Finish.Params] and [Begin.Params].
 const (
 	Out Arg = iota
 	A
@@ -113,8 +127,11 @@ func slicing(k, slices, unit int) (slice, count int) {
 	return slice, max(1, ceil(k, slice))
 }
 
+// params are those of the kernel beside the matrices.
+func (s *Shape) params() []string { return slices.Concat(s.Finish.Params, s.Begin.Params) }
+
 func withExtra(s *Shape, args ...Arg) []Arg {
-	for i := range s.Finish.Params {
+	for i := range s.params() {
 		args = append(args, Extra+Arg(i))
 	}
 	return args

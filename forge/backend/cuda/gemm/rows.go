@@ -76,6 +76,10 @@ func (s *Shape) rows(c rowsCut, sms int) Kernel {
 		t.constant("ahead", c.ahead)
 		t.constant("held", s.M*slice*4 <= maxHeld)
 		t.constant("enters", s.Early)
+		t.constant("begins", s.Begin.Body != nil)
+		if s.Begin.Body != nil {
+			t.line("  INLINE_MEMBER void begin(float *to, int k0, int k1) const {\n%s  }", s.Begin.Body(threads))
+		}
 		name += fmt.Sprintf(", %d steps ahead", c.ahead-1)
 	}
 	args := withExtra(s, Out, A, B, Scratch, Counters)
@@ -150,6 +154,9 @@ func (s *Shape) rowsOf(t Target) []rowsCut {
 		case "rows_across":
 			slice, _ := slicing(s.K, c.slicesOf(s, t.SMs), 64)
 			ok = s.M <= maxRows && !alongB && c.shared(s, slice) <= t.Shared
+		}
+		if slice, _ := slicing(s.K, c.slicesOf(s, t.SMs), 64); s.Begin.Body != nil && (c.function == "rows_mma" || s.M*slice*4 > maxHeld) {
+			continue // it keeps no A
 		}
 		if ok && wholeB {
 			list = append(list, c)

@@ -41,7 +41,7 @@ func (t *text) constant(name string, value any) {
 func (t *text) begin() {
 	s := t.shape
 	t.line("struct @kernel@_product {")
-	for _, p := range s.Finish.Params {
+	for _, p := range s.params() {
 		t.line("  %s;", p)
 	}
 	t.line("  typedef %s A; typedef %s B; typedef %s Out;", elem(s.A.Elem), elem(s.B.Elem), elem(s.Out.Elem))
@@ -117,7 +117,7 @@ func (t *text) end(function string, threads, blocks int, args []Arg, memory bool
 		}
 	}
 	var extra []string
-	for _, p := range s.Finish.Params {
+	for _, p := range s.params() {
 		params = append(params, p)
 		extra = append(extra, p[strings.LastIndexAny(p, " *")+1:])
 	}

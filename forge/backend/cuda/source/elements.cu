@@ -43,7 +43,10 @@ template <int bytes> INLINE void move_(void *to, const void *from) {
 /* What a kernel does first: it lets the next one get ready, and waits until those before
    are done. A launch may then come before they are; see waits in package cuda. */
 #if __CUDA_ARCH__ >= 900
-#define ENTER asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory")
+#define READY asm volatile("griddepcontrol.launch_dependents;")
+#define AWAIT asm volatile("griddepcontrol.wait;" ::: "memory")
 #else
-#define ENTER
+#define READY
+#define AWAIT
 #endif
+#define ENTER do { READY; AWAIT; } while (0)

@@ -8,6 +8,9 @@ import (
 	"forgekernel/display/chart"
 )
 
+// ReasonPrefix begins the reasons of picks by measurements.
+const ReasonPrefix = "tuned: "
+
 // Reason says in one clause why a candidate was picked: by how much it won, and what
 // became of the others.
 func (n *Node) Reason() string {
@@ -15,7 +18,7 @@ func (n *Node) Reason() string {
 	if pick.Median() == 0 {
 		return "untuned: " + n.Note
 	}
-	parts := []string{fmt.Sprintf("tuned: %s of %d candidates", micro(pick.Median()), len(n.Candidates))}
+	parts := []string{fmt.Sprintf(ReasonPrefix+"%s of %d candidates", micro(pick.Median()), len(n.Candidates))}
 	next := 0.0
 	rejected := 0
 	for i := range n.Candidates {
@@ -101,17 +104,6 @@ func (n *Node) Table() display.Table {
 		}
 	}
 	return t
-}
-
-// Works are the picks of the nodes that were measured, for a roofline.
-func (r *Record) Works() (list []chart.Work) {
-	for i := range r.Nodes {
-		n := &r.Nodes[i]
-		if pick := &n.Candidates[n.Pick()]; pick.Median() > 0 {
-			list = append(list, chart.Work{Name: n.Shape, Series: pick.Name, FLOPs: float64(n.FLOPs), Bytes: float64(n.Bytes), Seconds: pick.Median()})
-		}
-	}
-	return list
 }
 
 // Chart draws the samples of each node's candidates.

@@ -129,6 +129,48 @@ func TestLookup(t *testing.T) {
 	}
 }
 
+// TestKnown joins records: of a shape that two have measured the later counts.
+func TestKnown(t *testing.T) {
+	t.Setenv("FORGE_CACHE_DIR", t.TempDir())
+	old, later, foreign := sample(), sample(), sample()
+	if known, errs := Known(old.Machine); known != nil || len(errs) != 0 {
+		t.Fatalf("known %v, %v where there is nothing", known, errs)
+	}
+	later.Key, later.Taken = old.Machine.Key([]string{"j"}), old.Taken.Add(time.Hour)
+	c := &later.Nodes[0].Candidates
+	(*c)[0], (*c)[1] = (*c)[1], (*c)[0]
+	later.Nodes[0].Settle()
+	later.Nodes = later.Nodes[:1]
+	foreign.Machine.Driver = "13.1"
+	foreign.Key = foreign.Machine.Key([]string{"j", "k"})
+	for _, r := range []*Record{old, later, foreign} {
+		if _, err := Save(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	known, errs := Known(old.Machine)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	measured := 0
+	for i := range old.Nodes {
+		measured += min(1, int(1e12*old.Nodes[i].best()))
+	}
+	if len(known.Nodes) != measured || !reflect.DeepEqual(known.Nodes[0], later.Nodes[0]) || known.Machine != old.Machine {
+		t.Errorf("known %+v, want %d nodes and %+v first", known, measured, later.Nodes[0])
+	}
+	path, err := Save(later)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if known, errs = Known(old.Machine); len(errs) != 1 || !reflect.DeepEqual(known.Nodes[0], old.Nodes[0]) {
+		t.Errorf("beside a damaged one %+v, %v", known, errs)
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	raw, err := Encode(sample())
 	if err != nil {

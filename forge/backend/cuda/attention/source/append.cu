@@ -22,6 +22,8 @@ template <int type> struct element {
 };
 
 template <class S> struct append {
+  static constexpr bool any = true;
+  typedef S shape;
   typedef element<S::from> from;
   typedef element<S::kind> to;
   typedef typename from::shape::elem in_elem;
@@ -75,21 +77,61 @@ template <class S> struct append {
     return bad;
   }
 
-  /* Moves the channels of one head, turned or as they are. */
-  template <int channels, bool turned, i64 in_step, i64 out_step>
-  __device__ __forceinline__ void move(const in_elem *x, out_elem *y, i64 position, int lane) const {
-    constexpr int pairs = turned ? S::pairs : 0;
-    if constexpr (pairs > 0) {
-      for (int i = lane; i < pairs; i += 32) {
-        const double angle = S::frequency(i) * (double)position;
-        const float c = (float)cos(angle), s = (float)sin(angle);
-        const int one = S::side_by_side ? 2 * i : i, other = S::side_by_side ? 2 * i + 1 : i + pairs;
-        const float a = from::load(x + one * in_step), b = from::load(x + other * in_step);
-        to::store(y + one * out_step, from::round(a * c - b * s));
-        to::store(y + other * out_step, from::round(b * c + a * s));
+  /* The cosine and the sine of pair i at a position. */
+  static __device__ __forceinline__ float2 turn(int i, i64 position) {
+    const double angle = S::frequency(i) * (double)position;
+    return float2{(float)cos(angle), (float)sin(angle)};
+  }
+
+  /* The channels of one head on their way, shared by the lanes of a warp: all are read
+     before the first is stored. Those that have no pair stay as they are. */
+  template <int channels, bool turned> struct head {
+    static constexpr int pairs = turned ? S::pairs : 0, turns = (pairs + 31) / 32, rests = (channels - 2 * pairs + 31) / 32;
+    float a[turns > 0 ? turns : 1], b[turns > 0 ? turns : 1], rest[rests > 0 ? rests : 1];
+
+    static __device__ __forceinline__ int one(int i) { return S::side_by_side ? 2 * i : i; }
+    static __device__ __forceinline__ int other(int i) { return S::side_by_side ? 2 * i + 1 : i + pairs; }
+    __device__ __forceinline__ void load(const in_elem *x, i64 step, int lane) {
+#pragma unroll
+      for (int n = 0; n < turns; n++) {
+        const int i = lane + 32 * n;
+        if (i < pairs) a[n] = from::load(x + one(i) * step), b[n] = from::load(x + other(i) * step);
+      }
+#pragma unroll
+      for (int n = 0; n < rests; n++) {
+        const int i = 2 * pairs + lane + 32 * n;
+        if (i < channels) rest[n] = from::load(x + i * step);
       }
     }
-    for (int i = 2 * pairs + lane; i < channels; i += 32) to::store(y + i * out_step, from::load(x + i * in_step));
+    template <class F> __device__ __forceinline__ void store(out_elem *y, i64 step, int lane, F turn) const {
+#pragma unroll
+      for (int n = 0; n < turns; n++) {
+        const int i = lane + 32 * n;
+        if (i >= pairs) break;
+        const float2 t = turn(i);
+        to::store(y + one(i) * step, from::round(a[n] * t.x - b[n] * t.y));
+        to::store(y + other(i) * step, from::round(b[n] * t.x + a[n] * t.y));
+      }
+#pragma unroll
+      for (int n = 0; n < rests; n++) {
+        const int i = 2 * pairs + lane + 32 * n;
+        if (i < channels) to::store(y + i * step, rest[n]);
+      }
+    }
+  };
+
+  /* Where the channels of a head of token t of row b begin, and where they go. */
+  __device__ __forceinline__ const in_elem *q_at(int b, int h, int t) const { return q + b * S::q_batch + h * S::q_head + t * S::q_row; }
+  __device__ __forceinline__ const in_elem *k_at(int b, int g, int t) const { return k + b * S::k_batch + g * S::k_head + t * S::k_row; }
+  __device__ __forceinline__ const in_elem *v_at(int b, int g, int t) const { return v + b * S::v_batch + g * S::v_head + t * S::v_row; }
+  __device__ __forceinline__ out_elem *key_at(i64 place, int g) const { return keys + place / S::block * S::keys_batch + g * S::keys_head + place % S::block * S::keys_row; }
+  __device__ __forceinline__ out_elem *value_at(i64 place, int g) const { return values + place / S::block * S::values_batch + g * S::values_head + place % S::block * S::values_row; }
+
+  /* Moves the channels of one head, turned or as they are. */
+  template <int channels, bool turned> __device__ __forceinline__ void move(const in_elem *x, i64 in_step, out_elem *y, i64 out_step, i64 position, int lane) const {
+    head<channels, turned> h;
+    h.load(x, in_step, lane);
+    h.store(y, out_step, lane, [&](int i) { return turn(i, position); });
   }
 
   __device__ __forceinline__ void run(int *fault, int step) const {
@@ -101,17 +143,14 @@ template <class S> struct append {
     const i64 position = start(b) + t;
     if (slot == 0 && wrong(b, t, lane)) atomicMin(fault, step);
     if (slot < S::heads) {
-      move<S::d, true, S::q_step, S::q_out_step>(q + b * S::q_batch + slot * S::q_head + t * S::q_row, q_out + b * S::q_out_batch + slot * S::q_out_head + t * S::q_out_row, position, lane);
+      move<S::d, true>(q_at(b, slot, t), S::q_step, q_out + b * S::q_out_batch + slot * S::q_out_head + t * S::q_out_row, S::q_out_step, position, lane);
       return;
     }
     const i64 place = place_of(b, position);
     if (place < 0) return;
-    const i64 block = place / S::block, row = place % S::block;
     const int g = (slot - S::heads) % S::groups;
-    if (slot < S::heads + S::groups)
-      move<S::d, true, S::k_step, S::keys_step>(k + b * S::k_batch + g * S::k_head + t * S::k_row, keys + block * S::keys_batch + g * S::keys_head + row * S::keys_row, position, lane);
-    else
-      move<S::e, false, S::v_step, S::values_step>(v + b * S::v_batch + g * S::v_head + t * S::v_row, values + block * S::values_batch + g * S::values_head + row * S::values_row, position, lane);
+    if (slot < S::heads + S::groups) move<S::d, true>(k_at(b, g, t), S::k_step, key_at(place, g), S::keys_step, position, lane);
+    else move<S::e, false>(v_at(b, g, t), S::v_step, value_at(place, g), S::values_step, position, lane);
   }
 };
 

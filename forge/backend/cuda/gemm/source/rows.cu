@@ -1,10 +1,11 @@
 /* Products of few rows, in which B streams through once. The warps of a block share its
    columns and divide k; blocks may divide it once more, and then the last of them to
    arrive adds up what all of them left, in order. */
+/* Not as what never changes (ld.global.nc): a kernel that began early may see it being written. */
 template <class T, int n> INLINE pack<T, n> stream(const T *p) {
   union { pack<T, n> x; unsigned w[sizeof(T) * n / 4]; } u;
-  if (sizeof(T) * n == 16) asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(u.w[0]), "=r"(u.w[1]), "=r"(u.w[2]), "=r"(u.w[3]) : "l"(p));
-  else if (sizeof(T) * n == 8) asm volatile("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];" : "=r"(u.w[0]), "=r"(u.w[1]) : "l"(p));
+  if (sizeof(T) * n == 16) asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(u.w[0]), "=r"(u.w[1]), "=r"(u.w[2]), "=r"(u.w[3]) : "l"(p));
+  else if (sizeof(T) * n == 8) asm volatile("ld.global.L1::no_allocate.v2.u32 {%0, %1}, [%2];" : "=r"(u.w[0]), "=r"(u.w[1]) : "l"(p));
   else u.x = *(const pack<T, n> *)p;
   return u.x;
 }
@@ -172,7 +173,12 @@ template <class P> INLINE void rows_mma(const P &p, typename P::Out *o, const ty
    some steps ahead, so that many bytes are on their way without registers for them. The
    first are of B alone, which the kernels before do not write, and are asked for before
    those have ended. A follows, where there is room for it. */
-template <class P> INLINE const float *rows_held(const typename P::A *a, float *to, int k0, int k1) {
+template <class P> INLINE const float *rows_held(const P &p, const typename P::A *a, float *to, int k0, int k1) {
+  if constexpr (P::begins) {
+    p.begin(to, k0, k1);
+    __syncthreads();
+    return to;
+  }
   /* Many loads at once, of four elements where they are neighbours. */
   constexpr int V = P::a_along && P::a_whole ? 4 : 1, line = P::slice / V, all = P::M * line;
   constexpr int rounds = (all + P::threads - 1) / P::threads, batch = rounds < 8 ? rounds : 8;
@@ -222,7 +228,7 @@ template <class P> INLINE void rows_along(const P &p, typename P::Out *o, const 
 #pragma unroll
   for (int t = 0; t < D - 1; t++) fill(t);
   if (P::enters) ENTER;
-  const float *xs = P::held ? rows_held<P>(a, (float *)(memory + D * C * P::threads * 16), k0, k1) : nullptr;
+  const float *xs = P::held ? rows_held(p, a, (float *)(memory + D * C * P::threads * 16), k0, k1) : nullptr;
   float sum[C][M] = {};
   const int count = (k1 - k0 + P::threads * V - 1) / (P::threads * V);
   for (int t = 0; t < count; t++) {
@@ -293,7 +299,7 @@ template <class P> INLINE void rows_across(const P &p, typename P::Out *o, const
 #pragma unroll
   for (int t = 0; t < D - 1; t++) fill(t);
   if (P::enters) ENTER;
-  const float *xs = P::held ? rows_held<P>(a, (float *)(memory + D * U * P::threads * 16), k0, k1) : nullptr;
+  const float *xs = P::held ? rows_held(p, a, (float *)(memory + D * U * P::threads * 16), k0, k1) : nullptr;
   float sum[M][V] = {};
   const int count = (k1 - k0 + W * LK * U - 1) / (W * LK * U);
   for (int t = 0; t < count; t++) {

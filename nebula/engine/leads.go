@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"forgekernel/forge/backend"
+	"forgekernel/forge/ir"
+	"forgekernel/forge/tensor"
+	"forgekernel/nebula/sample"
+)
+
+// leads are the results of a program that leaves logits on the device: the two largest of
+// each row and their tokens, which come with each run, and the logits, which come for those
+// who ask. A greedy choice needs no more than the leads, which are some bytes in place of
+// half a megabyte.
+type leads struct {
+	logits          backend.Held
+	numbers, tokens *tensor.Tensor // f32 and i64 [rows, 2]; of a vocabulary of one token [rows, 1]
+	found           []sample.Lead  // by row
+}
+
+// leadOutputs is the number of results beside the logits.
+const leadOutputs = 2
+
+// leads reports whether programs of the rank have leads: a device holds their results, and
+// no other rank gets the logits.
+func (r *rank) leads() bool {
+	_, resident := r.backend.(backend.Resident)
+	return resident && r.place.PP == 1
+}
+
+// openLeads takes room for logits, largest logits and tokens.
+func openLeads(ctx context.Context, b backend.Backend, outputs []*ir.Value) (*leads, error) {
+	device, ok := b.(backend.Resident)
+	if !ok {
+		return nil, fmt.Errorf("%s holds no results", b.Name())
+	}
+	l := &leads{found: make([]sample.Lead, outputs[0].Spec.Shape[0])}
+	var err error
+	if l.numbers, err = tensor.Zeros(outputs[1].Spec.DType, outputs[1].Spec.Shape...); err != nil {
+		return nil, err
+	}
+	if l.tokens, err = tensor.Zeros(outputs[2].Spec.DType, outputs[2].Spec.Shape...); err != nil {
+		return nil, err
+	}
+	l.logits, err = device.Hold(ctx, outputs[0].Spec)
+	return l, err
+}
+
+// read are the leads of the latest run, valid until the next.
+func (l *leads) read() []sample.Lead {
+	numbers, tokens, width := l.numbers.Float32(), l.tokens.Int64(), l.numbers.Dim(1)
+	for i := range l.found {
+		at := i * width
+		l.found[i] = sample.Lead{Token: int32(tokens[at]), First: numbers[at], Second: float32(math.Inf(-1))}
+		if width > 1 {
+			l.found[i].Second = numbers[at+1]
+		}
+	}
+	return l.found
+}
+
+func (l *leads) close() error {
+	if l == nil {
+		return nil
+	}
+	return l.logits.Close()
+}
+
+// wantsAll reports whether some row of a pass wants more of its logits than their lead.
+func (w *work) wantsAll(p *pass) bool {
+	for _, i := range p.of {
+		if w.rows[i].Logits && !w.rows[i].Lead {
+			return true
+		}
+	}
+	return false
+}
