@@ -51,6 +51,9 @@ func (r *Report) Figures() ([]Figure, error) {
 				return nil, err
 			}
 		}
+		if len(r.plans[i].Slots) == 0 {
+			continue // nothing to see: no intermediate value needs memory
+		}
 		if err := add(r.plans[i].Chart(), figureName(i, w.Name, memoryPlan), i); err != nil {
 			return nil, err
 		}
