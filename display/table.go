@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Align is where a column's cells stand.
@@ -209,6 +210,10 @@ func formatFloat(x float64, decimals int) string {
 	return strconv.FormatFloat(x, 'f', decimals, 64)
 }
 
+// unbroken is how many characters of a right-aligned cell stay on one line: a number
+// with its unit, but not an interval.
+const unbroken = 12
+
 var cssAlign = map[Align]string{AlignLeft: "left", AlignRight: "right", AlignCentre: "center"}
 
 // html uses the class that front ends know from data frames. The alignment is
@@ -223,7 +228,7 @@ func (g *grid) html() string {
 		b.WriteString("<tr>")
 		for c, s := range row {
 			style := "text-align:" + cssAlign[g.align[c]]
-			if tag == "td" && g.align[c] == AlignRight {
+			if tag == "td" && g.align[c] == AlignRight && utf8.RuneCountInString(s) <= unbroken {
 				style += ";white-space:nowrap"
 			}
 			fmt.Fprintf(&b, `<%s style="%s">%s</%s>`, tag, style, html.EscapeString(s), tag)
