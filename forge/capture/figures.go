@@ -28,7 +28,8 @@ type Figure struct {
 }
 
 // Figures draws, for each workload, the distribution of its samples and its
-// memory plan, and then the roofline of all of them, as far as they were measured.
+// memory plan, and then the roofline of all of them, as far as they were measured and
+// there is memory to plan.
 func (r *Report) Figures() ([]Figure, error) {
 	var list []Figure
 	add := func(f chart.Figure, name string, workload int) error {
@@ -51,8 +52,8 @@ func (r *Report) Figures() ([]Figure, error) {
 				return nil, err
 			}
 		}
-		if len(r.plans[i].Slots) == 0 {
-			continue // nothing to see: no intermediate value needs memory
+		if r.plans[i].Naive == 0 { // nothing stands in memory between kernels
+			continue
 		}
 		if err := add(r.plans[i].Chart(), figureName(i, w.Name, memoryPlan), i); err != nil {
 			return nil, err
