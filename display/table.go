@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"forgekernel/display/internal/cells"
 )
@@ -219,10 +220,14 @@ func formatFloat(x float64, decimals int) string {
 	return strconv.FormatFloat(x, 'f', decimals, 64)
 }
 
+// unbroken is how many characters of a right-aligned cell stay on one line: a number
+// with its unit, but not an interval.
+const unbroken = 12
+
 var cssAlign = map[Align]string{AlignLeft: "left", AlignRight: "right", AlignCentre: "center"}
 
 // html uses the class that front ends know from data frames. The alignment is
-// inline: style sheets do not survive.
+// inline: style sheets do not survive. A number stays on one line with its unit.
 func (g *grid) html() string {
 	var b strings.Builder
 	b.WriteString(`<table class="dataframe ` + noMath + `">` + "\n")
@@ -232,7 +237,11 @@ func (g *grid) html() string {
 	cells := func(tag string, row []string) {
 		b.WriteString("<tr>")
 		for c, s := range row {
-			fmt.Fprintf(&b, `<%s style="text-align:%s">%s</%s>`, tag, cssAlign[g.align[c]], html.EscapeString(s), tag)
+			style := "text-align:" + cssAlign[g.align[c]]
+			if tag == "td" && g.align[c] == AlignRight && utf8.RuneCountInString(s) <= unbroken {
+				style += ";white-space:nowrap"
+			}
+			fmt.Fprintf(&b, `<%s style="%s">%s</%s>`, tag, style, html.EscapeString(s), tag)
 		}
 		b.WriteString("</tr>\n")
 	}

@@ -44,7 +44,7 @@ func TestTableHTML(t *testing.T) {
 <thead><tr><th style="text-align:left">&lt;op&gt;</th><th style="text-align:right">n (&amp;)</th></tr>
 </thead>
 <tbody>
-<tr><td style="text-align:left">a␛b</td><td style="text-align:right">1</td></tr>
+<tr><td style="text-align:left">a␛b</td><td style="text-align:right;white-space:nowrap">1</td></tr>
 </tbody>
 </table>
 `
