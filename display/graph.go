@@ -60,10 +60,11 @@ type Cluster struct {
 }
 
 // Display shows the graph in every form: as a picture that a front end cannot
-// alter (SVG, PNG), as an indented list for terminals and, while Mermaid draws
-// it in a moment, as a Mermaid diagram that follows the reader's theme. A
-// graph too large for a picture shows as a list, and a long list is cut. Of
-// repeated blocks one is shown, see [Graph.Folded]; the whole graph unfolds below.
+// alter (SVG, PNG), and as an indented list for terminals. A graph too large for a
+// picture shows as a list, and a long list is cut. Of repeated blocks one is shown,
+// see [Graph.Folded]; the whole graph unfolds below. Front ends that draw Mermaid would
+// prefer it to any picture, with thin lines, without colours that follow their theme,
+// and after a while: it is there on request, from [Graph.Mermaid].
 func (g Graph) Display() Bundle {
 	if !g.Whole {
 		if folded, is := g.Folded(); is {
@@ -87,9 +88,6 @@ func (g Graph) Display() Bundle {
 		b.Data[mimePNG] = png
 		b.Metadata[mimePNG] = p.pngSize()
 	}
-	if diagram := g.Mermaid(); len(g.resolve().nodes) <= mermaidNodes && len(diagram) <= mermaidBytes {
-		b.Data[mimeMermaid] = diagram
-	}
 	return b
 }
 
@@ -102,7 +100,6 @@ const unfoldedBytes = 1 << 20
 func (g Graph) unfolding(folded Graph) Bundle {
 	folded.Whole = true
 	b := folded.Display()
-	delete(b.Data, mimeMermaid) // it would need the fold in its text
 	svg, is := b.Data[mimeSVG].(string)
 	if !is {
 		return b
@@ -132,12 +129,6 @@ func firstLines(s string, limit int) string {
 	}
 	return s
 }
-
-// Up to these sizes, a browser draws a Mermaid diagram in about 0.3 s.
-const (
-	mermaidNodes = 60
-	mermaidBytes = 20_000
-)
 
 // SVG is the drawing as an SVG document. It fails for graphs too large to lay
 // out.

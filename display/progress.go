@@ -137,8 +137,12 @@ func (m *Meter) send() {
 	m.shown = true
 }
 
+// ProgressMark is the metadata by which a program recognises the display of a meter: what
+// takes longer than a second here takes less elsewhere, and shows nothing.
+const ProgressMark = "forge.progress"
+
 func (m *Meter) bundle() Bundle {
-	return Bundle{Data: map[string]any{mimeText: m.text(), mimeHTML: m.html()}}
+	return Bundle{Data: map[string]any{mimeText: m.text(), mimeHTML: m.html()}, Metadata: map[string]any{ProgressMark: true}}
 }
 
 const barCells = 24

@@ -194,6 +194,11 @@ var tokenColours = map[chroma.TokenType]string{
 	chroma.NameVariable:   "#0550ae",
 	chroma.NameConstant:   "#0550ae",
 	chroma.OperatorWord:   "#cf222e",
+
+	chroma.GenericDeleted:    "#cf222e",
+	chroma.GenericInserted:   "#116329",
+	chroma.GenericHeading:    "#6e7781",
+	chroma.GenericSubheading: "#6e7781",
 }
 
 func tokenColour(t chroma.TokenType) (string, bool) {

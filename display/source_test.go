@@ -53,6 +53,17 @@ func TestSourceLanguages(t *testing.T) {
 	}
 }
 
+// What a difference removes is red and what it adds is green.
+func TestSourceOfDiff(t *testing.T) {
+	page := Source{Lang: "diff", Code: "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n same\n"}.Display().Data["text/html"].(string)
+	for text, hex := range map[string]string{"-old": "#cf222e", "+new": "#116329", "@@ -1 +1 @@": "#6e7781"} {
+		before, _, found := strings.Cut(page, text)
+		if tag := before[strings.LastIndex(before, "<"):]; !found || !strings.Contains(tag, hex) {
+			t.Errorf("%q stands in %s, want %s", text, tag, hex)
+		}
+	}
+}
+
 func TestSourceKeepsItsText(t *testing.T) {
 	for _, lang := range []string{"ir", "go", "python", "c", "no such language"} {
 		code := "a <b> & \"c\"\n\n\u202e%x = $ \x1b[31m é 幅\n  'open"

@@ -22,8 +22,8 @@ var views = []view{
 	{"trace", "the program as written, as IR text", func(_ context.Context, p *Program) (any, error) { return p.Snapshots()[0].IR(), nil }},
 	{"ir", "the optimised program as IR text", func(_ context.Context, p *Program) (any, error) { return p.IR(), nil }},
 	{"graph", "the optimised program as a drawing", func(_ context.Context, p *Program) (any, error) { return p.Graph(), nil }},
-	{"mermaid", "the text of the drawing", func(_ context.Context, p *Program) (any, error) {
-		return display.Source{Lang: "mermaid", Code: p.Mermaid()}, nil
+	{"mermaid", "the drawing by the front end's Mermaid, and its text where there is none", func(_ context.Context, p *Program) (any, error) {
+		return display.Mermaid(p.Mermaid()), nil
 	}},
 	{"summary", "types and work, as written and optimised", func(_ context.Context, p *Program) (any, error) { return p.Summary(), nil }},
 	{"passes", "the work that is left after each pass", func(_ context.Context, p *Program) (any, error) { return p.Snapshots(), nil }},

@@ -119,19 +119,6 @@ func Chunk(n int) Option { return func(o *options) { o.Spec.Chunk = n } }
 // NoSharing computes every prompt whole, whatever the cache has of it; for comparison.
 func NoSharing() Option { return func(o *options) { o.Spec.NoSharing = true } }
 
-// EqualLength runs batches as simple servers do, each from its beginning to its end: of
-// requests whose prompts have the same length and that generate the same number of
-// tokens. A batch that is not full waits so long after its first request came. For
-// comparison; the default begins a request before any step that has room for it.
-func EqualLength(window time.Duration) Option {
-	return func(o *options) {
-		if window <= 0 && o.wrong == nil {
-			o.wrong = fmt.Errorf("batches of equal length wait %v for more requests; it must be above 0", window)
-		}
-		o.Spec.Window = window
-	}
-}
-
 // Deadline is how long a rank may be silent, or compute 16 tokens of a prompt or one
 // that is generated, before the job has failed; the default is 10 s.
 func Deadline(d time.Duration) Option { return func(o *options) { o.Spec.Deadline = d } }

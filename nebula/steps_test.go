@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestSteps(t *testing.T) {
@@ -81,12 +80,19 @@ func TestNoSharing(t *testing.T) {
 	}
 }
 
-func TestOptionsOfScheduling(t *testing.T) {
-	j := begin(t, Chunk(4), EqualLength(time.Millisecond))
-	if j.o.Spec.Chunk != 4 || j.o.Spec.Window != time.Millisecond {
-		t.Errorf("%+v", j.o.Spec)
+// A long prompt comes in chunks of the chosen size where several steps are in flight.
+func TestChunk(t *testing.T) {
+	j := begin(t, PP(2), Chunk(4))
+	if _, err := j.Run(t.Context(), strings.Repeat("b", 20), MaxTokens(1)); err != nil {
+		t.Fatal(err)
 	}
-	if _, err := Start(t.Context(), j.model, EqualLength(0)); err == nil || !strings.Contains(err.Error(), "above 0") {
-		t.Errorf("%v", err)
+	list := j.Steps().List
+	if len(list) != 5 {
+		t.Errorf("the prompt took %d steps, want 5", len(list))
+	}
+	for i, s := range list {
+		if p := s.Parts[0]; p.Tokens != 4 || p.Pos != 4*i {
+			t.Errorf("step %d computes %+v", i+1, p)
+		}
 	}
 }

@@ -9,12 +9,13 @@ import (
 
 // Measures of a figure in characters.
 const (
-	textLine  = 78 // of all
-	textWidth = 60 // of an area, at most
-	textMost  = 16 // rows of an area
-	textLeast = 4
-	textPixel = 15.0 // of a row
-	textNames = 26   // the longest label beside an area
+	textLine       = 78 // of all
+	textWidth      = 60 // of an area, at most
+	textLeastWidth = 36
+	textMost       = 16 // rows of an area
+	textLeast      = 4
+	textPixel      = 15.0 // of a row
+	textNames      = 26   // the longest label beside an area
 )
 
 // marksOf are the characters of layers, in turn.
@@ -77,7 +78,11 @@ func (p *panel) text(b *strings.Builder, marks map[string]rune) {
 		g.labels[g.row(t.At)] = label
 		g.named = max(g.named, cells.Width(label))
 	}
-	g.width = min(textWidth, textLine-g.named-2)
+	room := textLine - g.named - 2
+	for _, text := range g.beside() {
+		room = min(room, textLine-g.named-4-cells.Width(text))
+	}
+	g.width = min(textWidth, max(room, textLeastWidth))
 	for i := range g.cells {
 		g.cells[i] = []rune(strings.Repeat(" ", g.width))
 	}
@@ -189,6 +194,9 @@ func (g *grid) fill(left, right, top, bottom int, mark rune) {
 
 // rect fills a rectangle; in a single row it is a box with ends.
 func (g *grid) rect(d Datum, mark rune) {
+	if math.IsInf(d.X, -1) && math.IsInf(d.X2, 1) {
+		return // the ground of a row
+	}
 	const inside = 1e-3 // rectangles that touch share no row
 	left, right := g.column(d.X), g.column(d.X2)
 	top, bottom := g.row(d.Y+(d.Y2-d.Y)*inside), g.row(d.Y2+(d.Y-d.Y2)*inside)

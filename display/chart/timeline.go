@@ -191,6 +191,15 @@ func working(spans []Span, lane int) (list [][2]float64) {
 	return list
 }
 
+// worked is the time outside of breaks.
+func (c *clock) worked() float64 {
+	t := c.to - c.from
+	for _, b := range c.breaks {
+		t -= b[1] - b[0]
+	}
+	return t
+}
+
 // at is where a time stands on the axis.
 func (c *clock) at(t float64) float64 {
 	at := t - c.from
@@ -260,7 +269,7 @@ func laneText(title string, lanes []string, spans []Span, c *clock) string {
 			}
 			work += w[1] - w[0]
 		}
-		t.Rows = append(t.Rows, []any{name, fmt.Sprintf("%.0f %%", 100*work/(c.to-c.from)), shades(cover, 1)})
+		t.Rows = append(t.Rows, []any{name, fmt.Sprintf("%.0f %%", 100*work/c.worked()), shades(cover, 1)})
 	}
 	text := t.Text() + fmt.Sprintf("%s in all\n", Seconds.Format(c.to-c.from))
 	for _, b := range c.breaks {

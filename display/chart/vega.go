@@ -28,7 +28,7 @@ func (l *laid) vega() object {
 				"gridColor": palette.Hex(l.colour.Grid), "domain": false, "ticks": false, "labelPadding": tickGap, "labelLimit": 0,
 			},
 			"axisX":  object{"domain": true, "domainColor": palette.Hex(l.colour.Edge)},
-			"legend": object{"orient": "bottom", "labelColor": faint, "labelFontSize": tickSize, "labelLimit": 0, "title": nil, "columns": 4},
+			"legend": object{"orient": "bottom", "labelColor": faint, "labelFontSize": tickSize, "labelLimit": 0, "title": nil, "columns": 4, "symbolStrokeWidth": 2},
 			"title":  object{"color": ink, "subtitleColor": faint, "fontSize": panelSize, "fontWeight": 600, "subtitleFontSize": tickSize, "anchor": "start", "frame": "group"},
 		},
 	}
@@ -82,7 +82,7 @@ func (l *laid) vegaPanel(p *panel) object {
 func (l *laid) vegaColour(layer Layer) string {
 	t := l.pen(layer).Tint
 	switch layer.Kind {
-	case Rect, Area:
+	case Area:
 		return palette.Hex(t.Fill)
 	case Text:
 		if layer.Colour == "" || layer.Colour == Ink {
@@ -122,13 +122,14 @@ func (l *laid) vegaLayer(p *panel, layer Layer, colour object) []object {
 	encoding := object{"color": colour}
 	var mark object
 	switch layer.Kind {
-	case Rect:
-		mark = object{"type": "rect", "stroke": stroke, "strokeWidth": 1, "cornerRadius": 2}
+	case Rect: // the legend shows the border, which is what tells light tints apart
+		mark = object{"type": "rect", "fill": palette.Hex(pen.Fill), "strokeWidth": 1, "cornerRadius": 2}
+		encoding = object{"stroke": colour}
 	case Line:
 		mark = object{"type": "line", "strokeWidth": pen.width}
 		encoding["order"] = object{"field": "i"}
 	case Area:
-		mark = object{"type": "area", "line": object{"color": stroke, "strokeWidth": pen.width}}
+		mark = object{"type": "area", "opacity": 1, "line": object{"color": stroke, "strokeWidth": pen.width}}
 	case Point:
 		mark = object{"type": "point", "filled": layer.Shape != Ring, "size": pen.width * pen.width, "opacity": 1}
 		if layer.Shape == Square {

@@ -28,7 +28,8 @@ type Figure struct {
 }
 
 // Figures draws, for each workload, the distribution of its samples and its
-// memory plan, and then the roofline of all of them, as far as they were measured.
+// memory plan, and then the roofline of all of them, as far as they were measured and
+// there is memory to plan.
 func (r *Report) Figures() ([]Figure, error) {
 	var list []Figure
 	add := func(f chart.Figure, name string, workload int) error {
@@ -50,6 +51,9 @@ func (r *Report) Figures() ([]Figure, error) {
 			if err := add(w.distribution(), figureName(i, w.Name, distribution), i); err != nil {
 				return nil, err
 			}
+		}
+		if r.plans[i].Naive == 0 { // nothing stands in memory between kernels
+			continue
 		}
 		if err := add(r.plans[i].Chart(), figureName(i, w.Name, memoryPlan), i); err != nil {
 			return nil, err

@@ -241,7 +241,9 @@ func (r *Report) Markdown() string {
 		if w.timed() {
 			show(distribution+" of "+w.Name, figureName(i, w.Name, distribution))
 		}
-		show(memoryPlan+" of "+w.Name, figureName(i, w.Name, memoryPlan))
+		if r.plans[i].Naive > 0 {
+			show(memoryPlan+" of "+w.Name, figureName(i, w.Name, memoryPlan))
+		}
 	}
 	if _, drawn := r.Roofline(); drawn {
 		show(roofline, roofline)

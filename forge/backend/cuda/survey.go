@@ -62,13 +62,16 @@ func (s Survey) missing() string {
 	return strings.Join(reasons, "; ")
 }
 
-// Lacks says why programs cannot use n GPUs here; empty when they can.
+// Lacks says why programs cannot use n GPUs here, what comes first: without a driver
+// nobody asks for a compiler. It is empty when they can.
 func (s Survey) Lacks(n int) string {
-	switch missing := s.missing(); {
-	case missing != "":
-		return missing
+	switch {
+	case len(s.Missing) > 0:
+		return s.Missing[0].Error()
+	case n == 1 && len(s.Devices) == 0:
+		return s.missing()
 	case len(s.Devices) < n:
-		return fmt.Sprintf("of %d GPUs that this needs, the process may use %d", n, len(s.Devices))
+		return fmt.Sprintf("this needs %d GPUs, and the process may use %d", n, len(s.Devices))
 	}
 	return ""
 }

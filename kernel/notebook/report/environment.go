@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ func measurements(found []measurement) string {
 	if len(found) == 0 {
 		return "No cell measured anything.\n"
 	}
-	t := display.Table{Columns: []display.Column{{Name: "cell"}, {Name: "programs"}, {Name: "candidates"}, {Name: "samples"}, {Name: "taken"}, {Name: "capture"}, {Name: "SHA-256"}}}
+	text := "Each capture proved itself when this page was made: its content has the hash that it carries, every number follows from its samples, and what the cell shows was drawn from it again.\n\n"
 	for _, m := range found {
 		var programs, candidates []string
 		for _, w := range m.capture.Workloads {
@@ -33,12 +34,17 @@ func measurements(found []measurement) string {
 		for _, s := range m.capture.Workloads[0].Series {
 			candidates = append(candidates, s.Label.String())
 		}
-		t.Rows = append(t.Rows, []any{
-			m.cell, strings.Join(programs, ", "), strings.Join(candidates, "; "), m.capture.Settings.String(),
-			m.capture.Taken.Format("2006-01-02 15:04:05 MST"), m.capture.ID, m.hash,
-		})
+		text += table(fields(
+			[2]string{"cell", fmt.Sprint(m.cell)},
+			[2]string{"programs", strings.Join(programs, ", ")},
+			[2]string{"candidates", strings.Join(candidates, "; ")},
+			[2]string{"samples", m.capture.Settings.String()},
+			[2]string{"taken", m.capture.Taken.Format("2006-01-02 15:04:05 MST")},
+			[2]string{"capture", m.capture.ID},
+			[2]string{"SHA-256", m.hash},
+		)) + "\n\n"
 	}
-	return "Each capture proved itself when this page was made: its content has the hash that it carries, every number follows from its samples, and what the cell shows was drawn from it again.\n\n" + table(t)
+	return text
 }
 
 func libraries(r *runner.Record, found []measurement) string {

@@ -58,11 +58,11 @@ func Build(nb *notebook.Notebook, src Source) (*notebook.Notebook, error) {
 	}
 	edited := record.Code != runner.CodeHash(nb)
 	for _, page := range []string{
-		"# How to reproduce this\n\n" + reproduce(record, src, found, edited),
-		"# Run\n\n" + table(run(record, src, edited)),
-		"# Environment\n\n" + table(environment(record, found)),
-		"# Measurements\n\n" + measurements(found),
-		"# Libraries\n\n" + libraries(record, found),
+		"# About this run\n\n## How to reproduce it\n\n" + reproduce(record, src, found, edited),
+		"## Run\n\n" + table(run(record, src, edited)),
+		"## Environment\n\n" + table(environment(record, found)),
+		"## Measurements\n\n" + measurements(found),
+		"## Libraries\n\n" + libraries(record, found),
 	} {
 		out.Insert(len(out.Cells), &notebook.Cell{Type: notebook.Markdown, Source: page})
 	}
@@ -103,7 +103,7 @@ func table(t display.Table) string {
 }
 
 func fields(rows ...[2]string) display.Table {
-	t := display.Table{Columns: []display.Column{{Name: "", Align: display.AlignLeft}, {Name: "", Align: display.AlignLeft}}}
+	t := display.Table{Columns: []display.Column{{Name: "field", Align: display.AlignLeft}, {Name: "value", Align: display.AlignLeft}}}
 	for _, r := range rows {
 		t.Rows = append(t.Rows, []any{r[0], r[1]})
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"forgekernel/display"
 	"forgekernel/kernel/notebook"
 )
 
@@ -153,6 +154,8 @@ func TestOutputs(t *testing.T) {
 	failure := func(value string, traceback ...string) *notebook.Output {
 		return &notebook.Output{Type: notebook.Error, ErrorName: "E", ErrorValue: value, Traceback: traceback}
 	}
+	meter := text("reading done in 2 s")
+	meter.Metadata = map[string]any{display.ProgressMark: true}
 	rich := text("x")
 	rich.Data["image/svg+xml"] = `<svg><rect x="1.0000001"/></svg>`
 	for _, c := range []struct {
@@ -164,6 +167,7 @@ func TestOutputs(t *testing.T) {
 			[]*notebook.Output{print("stderr", "e"), print("stdout", "a\nb\n")}, ""},
 		{"result", []*notebook.Output{text("1")}, []*notebook.Output{text("2")}, "output 1, text/plain"},
 		{"gone", []*notebook.Output{text("1"), text("2")}, []*notebook.Output{text("1")}, "output 2"},
+		{"meter", []*notebook.Output{text("1")}, []*notebook.Output{meter, text("1")}, ""},
 		{"new", nil, []*notebook.Output{text("1")}, "output 1"},
 		{"other kind", []*notebook.Output{text("1")}, []*notebook.Output{failure("v")}, "output 1"},
 		{"trace", []*notebook.Output{failure("v", "line 1")}, []*notebook.Output{failure("v", "line 2")}, ""},

@@ -170,6 +170,20 @@ func TestStored(t *testing.T) {
 	}
 }
 
+// A verdict that follows from times is compared where times are.
+func TestVerdicts(t *testing.T) {
+	opts := options(t)
+	nb := executed(t, opts.Runner, "print slower")
+	tag(nb.Cells[0], TagMeasured)
+	nb.Cells[0].Outputs[0].Text = "faster\n"
+	for skip, want := range map[bool]Status{false: Changed, true: Skipped} {
+		opts.SkipTimes = skip
+		if r, err := Run(testContext(t), nb, opts); err != nil || r.Cells[0].Status != want {
+			t.Errorf("skip %v: %+v, %v", skip, r, err)
+		}
+	}
+}
+
 // What one host lacks is not held against a notebook.
 func TestSkippedParts(t *testing.T) {
 	skip := func(reason string) *notebook.Output {

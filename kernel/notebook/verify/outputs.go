@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"forgekernel/display"
 	"forgekernel/kernel/notebook"
 )
 
@@ -45,8 +46,12 @@ func stream(outputs []*notebook.Output, name string) string {
 	return b.String()
 }
 
+// rest is what is not a stream, but for meters: whether they show depends on the time.
 func rest(outputs []*notebook.Output) []*notebook.Output {
-	return slices.DeleteFunc(slices.Clone(outputs), func(o *notebook.Output) bool { return o.Type == notebook.Stream })
+	return slices.DeleteFunc(slices.Clone(outputs), func(o *notebook.Output) bool {
+		meter, _ := o.Metadata[display.ProgressMark].(bool)
+		return o.Type == notebook.Stream || meter
+	})
 }
 
 // summary is an output in a few words.

@@ -13,6 +13,7 @@
 //   - JSON is compared as values, with the tolerances for numbers.
 //   - Images are decoded; a share of the pixels may differ.
 //   - Of errors the name and the message are compared as text.
+//   - Meters ([display.Progress]) are left out, since a quick run shows none.
 //   - An output that carries a capture is a measurement. The stored capture has to
 //     prove itself: its hash is that of its content, everything in it follows from
 //     its samples, and it is the one whose hash the output states. Programs, inputs
@@ -22,7 +23,8 @@
 // A cell is identical when nothing at all differs, and within tolerance when what
 // differs may. A cell that had failed may fail again. Tags choose otherwise for a cell:
 // "timing" runs it and does not compare, for cells that show bare times, and so does
-// nbval's "nbval-ignore-output"; "nbval-skip" does not run it. A cell that showed on
+// nbval's "nbval-ignore-output"; "nbval-skip" does not run it. "measured" is for verdicts
+// that follow from times, and compares them where times are compared. A cell that showed on
 // one host that something is missing there ([display.Skipped]) is not compared either.
 package verify
 
@@ -44,6 +46,7 @@ const (
 	TagTiming       = "timing"
 	TagIgnoreOutput = "nbval-ignore-output"
 	TagSkip         = "nbval-skip"
+	TagMeasured     = "measured"
 )
 
 // Options say how to run and to compare.
@@ -203,6 +206,9 @@ func (cell *CellReport) compare(stored, again *notebook.Cell, opts Options) {
 		return
 	case tag != "":
 		cell.skip("not compared: tagged " + tag)
+		return
+	case opts.SkipTimes && stored.HasTag(TagMeasured):
+		cell.skip("it follows from times, which are not to be compared")
 		return
 	case here != there && there != "":
 		cell.skip("the stored run says: " + there)

@@ -50,6 +50,7 @@ var groups = []group{
 		"forgekernel/display",
 		"forgekernel/display/chart",
 		"forgekernel/forge",
+		"forgekernel/forge/backend/cuda",
 		"forgekernel/forge/capture",
 		"forgekernel/forge/ir",
 		"forgekernel/forge/pass",
