@@ -8,6 +8,7 @@ VENV    := .venv
 VPY     := $(VENV)/bin/python
 PEERS   := .venv-peers
 CUDA    := .venv-cuda
+HOSTS   := .venv-hosts
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo devel)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 HOSTPKG := kernel/gocell/hostpkg
@@ -19,7 +20,7 @@ export CGO_ENABLED := 0
 # With one setting for all, a package is compiled once.
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: all build generate run test vet lint test-go race faults conformance peers-env cuda-env test-clients lab bench peers capture models nebula-demo nebula-peers nebula-bars nebula-fixtures triton-peers gpu-bundle clean
+.PHONY: all build generate run test vet lint test-go race faults conformance peers-env hosts-env cuda-env test-clients lab screenshot release bench peers capture models nebula-demo nebula-peers nebula-bars nebula-fixtures triton-peers gpu-bundle image-check hosts-peers clean
 
 all: build
 
@@ -75,6 +76,14 @@ $(VENV)/.stamp: kernel/peers/requirements.txt
 	$(VPY) -m pip install -q --disable-pip-version-check -r $<
 	@touch $@
 
+# The Jupyter that notebook services pin, for tests of the IPython extension.
+hosts-env: $(HOSTS)/.stamp
+
+$(HOSTS)/.stamp: kernel/peers/hosts.txt
+	$(PYTHON) -m venv --clear $(HOSTS) || { echo "python3 has no venv module: install the package python3-venv"; exit 1; }
+	$(HOSTS)/bin/python -m pip install -q --disable-pip-version-check -r $<
+	@touch $@
+
 # NVIDIA's compiler, which needs no GPU, by version and hash: 90 MB to download. It is
 # for Linux on x86-64; elsewhere tests that compile kernels for GPUs are skipped.
 cuda-env: $(CUDA)/.stamp
@@ -84,7 +93,7 @@ $(CUDA)/.stamp: forge/backend/cuda/requirements.txt
 	test "$$(uname -sm)" != "Linux x86_64" || $(CUDA)/bin/python -m pip install -q --no-cache-dir --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
-test-clients: build peers-env
+test-clients: build peers-env hosts-env
 	kernel/peers/browser.sh
 	$(VPY) -m pytest -q -rs --timeout 600 -p no:cacheprovider kernel/peers
 
@@ -92,6 +101,15 @@ test-clients: build peers-env
 lab: build peers-env
 	bin/forge install --prefix $(VENV)
 	$(VPY) -m jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) --ServerApp.root_dir=$(CURDIR)/notebooks
+
+# The picture in README, by hand after a change of what it shows.
+screenshot: build peers-env
+	$(VPY) kernel/peers/screenshot.py notebooks/screenshot.png
+
+# What people download, of the commit that is checked out: archives for all platforms and
+# their checksums in build/release. The same commit gives the same bytes.
+release:
+	$(GO) run ./install/release
 
 # Side by side with ipykernel; see kernel/peers/bench_latency.py.
 bench: build peers-env
@@ -193,6 +211,24 @@ gpu-bundle: build
 		test ! -d $$p/testdata || cp -r $$p/testdata $$d/; \
 	done
 
+# The images of the Dockerfile, built and tried without Docker: needs root, and
+# debootstrap and buildah of the distribution. Minutes, and 3 GB in build/image.
+image-check: build
+	install/image/check.sh
+
+# The tools of Kaggle and Colab themselves, offline, with the commands that we give them.
+# One of them needs Python 3.12.
+TOOLS     := .venv-tools
+PYTHON312 ?= python3.12
+
+$(TOOLS)/.stamp: install/standin/peers/requirements.txt
+	$(PYTHON312) -m venv --clear $(TOOLS)
+	$(TOOLS)/bin/python -m pip install -q --disable-pip-version-check -r $<
+	@touch $@
+
+hosts-peers: build $(TOOLS)/.stamp
+	FORGE_BIN=$(CURDIR)/bin/forge $(TOOLS)/bin/python -m pytest -q -p no:cacheprovider install/standin/peers
+
 nebula-fixtures: $(PEERS)/.nebula
 	rm -rf nebula/model/testdata/checkpoints
 	$(PEERS)/bin/python $(NEBULA_PEERS)/checkpoints.py nebula/model/testdata/checkpoints
@@ -211,4 +247,4 @@ models: build $(PEERS)/.models
 	mv build/MODELS.md $(MODELS)/MODELS.md
 
 clean:
-	rm -rf bin build $(VENV) $(PEERS) $(DEMO) $(CUDA) $(HOSTPKG)/exports/packages.zip
+	rm -rf bin build $(VENV) $(PEERS) $(DEMO) $(CUDA) $(HOSTS) $(TOOLS) $(HOSTPKG)/exports/packages.zip

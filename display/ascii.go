@@ -2,6 +2,7 @@ package display
 
 import (
 	"fmt"
+	"forgekernel/display/internal/cells"
 	"strings"
 )
 
@@ -32,14 +33,14 @@ func (g Graph) ASCII() string {
 			continue
 		}
 		listed[c] = true
-		l.lines = append(l.lines, opLine{head: "  " + oneLine(r.clusters[c].Label) + ":", heading: true})
+		l.lines = append(l.lines, opLine{head: "  " + cells.OneLine(r.clusters[c].Label) + ":", heading: true})
 		for j, m := range r.nodes {
 			if r.cluster[j] == c {
 				l.add("    ", j, m)
 			}
 		}
 	}
-	name := oneLine(g.Name)
+	name := cells.OneLine(g.Name)
 	if name == "" {
 		name = "graph"
 	}
@@ -55,15 +56,15 @@ func count(n int, noun string) string {
 
 // argument is how an edge reads at its target: "x", "lhs=x", "split.1".
 func argument(e Edge) string {
-	s := oneLine(e.From)
+	s := cells.OneLine(e.From)
 	if e.FromPort != "" {
-		s += "." + oneLine(e.FromPort)
+		s += "." + cells.OneLine(e.FromPort)
 	}
 	if e.ToPort != "" {
-		s = oneLine(e.ToPort) + "=" + s
+		s = cells.OneLine(e.ToPort) + "=" + s
 	}
 	if e.Label != "" {
-		s += " [" + oneLine(e.Label) + "]"
+		s += " [" + cells.OneLine(e.Label) + "]"
 	}
 	return s
 }
@@ -83,20 +84,20 @@ type opLine struct {
 const listedArguments = 8
 
 func (l *opList) add(indent string, i int, n Node) {
-	line := opLine{head: indent + oneLine(n.ID), sub: oneLine(n.Sub)}
+	line := opLine{head: indent + cells.OneLine(n.ID), sub: cells.OneLine(n.Sub)}
 	args := l.args[i]
 	if extra := len(args) - listedArguments; extra > 0 {
 		args = append(args[:listedArguments:listedArguments], fmt.Sprintf("%d more", extra))
 	}
 	if len(args) > 0 {
 		// What follows the operator in a label is its attributes.
-		op, attrs, found := strings.Cut(oneLine(n.Label), " ")
+		op, attrs, found := strings.Cut(cells.OneLine(n.Label), " ")
 		line.call = "= " + op + "(" + strings.Join(args, ", ") + ")"
 		if found {
 			line.call += " " + attrs
 		}
 	} else if n.Label != n.ID {
-		line.call = "= " + oneLine(n.Label)
+		line.call = "= " + cells.OneLine(n.Label)
 	}
 	l.lines = append(l.lines, line)
 }
@@ -106,10 +107,10 @@ func (l *opList) text() string {
 	const widest = 56
 	head, call := 0, 0
 	for _, line := range l.lines {
-		if w := cellWidth(line.head); !line.heading && w <= widest {
+		if w := cells.Width(line.head); !line.heading && w <= widest {
 			head = max(head, w)
 		}
-		if w := cellWidth(line.call); w <= widest {
+		if w := cells.Width(line.call); w <= widest {
 			call = max(call, w)
 		}
 	}
@@ -117,7 +118,7 @@ func (l *opList) text() string {
 	for _, line := range l.lines {
 		s := line.head
 		if !line.heading {
-			s = padRight(s, head) + " " + padRight(line.call, call) + "  " + line.sub
+			s = cells.PadRight(s, head) + " " + cells.PadRight(line.call, call) + "  " + line.sub
 		}
 		b.WriteString(strings.TrimRight(s, " ") + "\n")
 	}

@@ -2,6 +2,7 @@ package display
 
 import (
 	"fmt"
+	"forgekernel/display/internal/cells"
 	"html"
 	"strconv"
 	"strings"
@@ -31,7 +32,7 @@ func (d *Diagnostic) Error() string {
 	if d.Hint != "" {
 		s += "; " + d.Hint
 	}
-	return oneLine(s)
+	return cells.OneLine(s)
 }
 
 // Plain is the whole diagnostic as text: the message under its position, the
@@ -65,10 +66,10 @@ type style struct {
 	plain, heading, place, gutter, caret, hint, note func(string) string
 }
 
-var plainStyle = style{oneLine, oneLine, oneLine, oneLine, oneLine, oneLine, oneLine}
+var plainStyle = style{cells.OneLine, cells.OneLine, cells.OneLine, cells.OneLine, cells.OneLine, cells.OneLine, cells.OneLine}
 
 var ansiStyle = style{
-	plain:   oneLine,
+	plain:   cells.OneLine,
 	heading: ansi("1;31"),
 	place:   ansi("2"),
 	gutter:  ansi("36"),
@@ -78,7 +79,7 @@ var ansiStyle = style{
 }
 
 var htmlStyle = style{
-	plain:   func(s string) string { return html.EscapeString(oneLine(s)) },
+	plain:   func(s string) string { return html.EscapeString(cells.OneLine(s)) },
 	heading: coloured("#cf222e", "b"),
 	place:   coloured("#57606a", "span"),
 	gutter:  coloured("#57606a", "span"),
@@ -88,12 +89,12 @@ var htmlStyle = style{
 }
 
 func ansi(code string) func(string) string {
-	return func(s string) string { return "\x1b[" + code + "m" + oneLine(s) + "\x1b[0m" }
+	return func(s string) string { return "\x1b[" + code + "m" + cells.OneLine(s) + "\x1b[0m" }
 }
 
 func coloured(hex, tag string) func(string) string {
 	return func(s string) string {
-		return "<" + tag + ` style="color:` + hex + `">` + html.EscapeString(oneLine(s)) + "</" + tag + ">"
+		return "<" + tag + ` style="color:` + hex + `">` + html.EscapeString(cells.OneLine(s)) + "</" + tag + ">"
 	}
 }
 
@@ -164,9 +165,9 @@ func (d *Diagnostic) window() window {
 		text.WriteRune('…')
 	}
 	text.WriteString(untab(line[first:from]))
-	w.indent = cellWidth(oneLine(text.String()))
+	w.indent = cells.Width(cells.OneLine(text.String()))
 	marked := untab(line[from:to])
-	w.width = max(1, cellWidth(oneLine(marked)))
+	w.width = max(1, cells.Width(cells.OneLine(marked)))
 	text.WriteString(marked)
 	text.WriteString(untab(line[to:last]))
 	if last < len(line) {

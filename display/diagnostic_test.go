@@ -3,6 +3,7 @@ package display
 import (
 	"errors"
 	"fmt"
+	"forgekernel/display/internal/cells"
 	"strings"
 	"testing"
 )
@@ -65,14 +66,14 @@ func TestDiagnosticOfAnOverlongLine(t *testing.T) {
 	d := Diagnostic{Source: "c", Line: 1, Col: 5001, EndCol: 5004, Text: strings.Repeat("a", 5000) + "bad" + strings.Repeat("z", 60_000), Message: "m"}
 	lines := strings.Split(d.Plain(), "\n")
 	source, caret := lines[2], lines[3]
-	if w := cellWidth(source); w > 140 {
+	if w := cells.Width(source); w > 140 {
 		t.Errorf("source line of %d columns", w)
 	}
-	if at, mark := cellWidth(source[:strings.Index(source, "bad")]), strings.Index(caret, "^^^"); at != mark {
+	if at, mark := cells.Width(source[:strings.Index(source, "bad")]), strings.Index(caret, "^^^"); at != mark {
 		t.Errorf("bad at column %d, caret at %d", at, mark)
 	}
 	d.EndCol = 70_000
-	if w := cellWidth(strings.Split(d.Plain(), "\n")[3]); w > 140 {
+	if w := cells.Width(strings.Split(d.Plain(), "\n")[3]); w > 140 {
 		t.Errorf("caret line of %d columns", w)
 	}
 }
@@ -119,7 +120,7 @@ func FuzzDiagnostic(f *testing.F) {
 			t.Errorf("%d lines", len(lines))
 		}
 		for _, line := range lines {
-			if line != oneLine(line) {
+			if line != cells.OneLine(line) {
 				t.Errorf("control characters in %q", line)
 			}
 		}

@@ -1,6 +1,7 @@
 package display
 
 import (
+	"forgekernel/display/internal/cells"
 	"math"
 
 	"forgekernel/display/internal/canvas"
@@ -14,7 +15,7 @@ func (p *picture) svg() string {
 	if label == "" {
 		label = "graph"
 	}
-	return s.Document(oneLine(label))
+	return s.Document(cells.OneLine(label))
 }
 
 // Limits of a PNG: decoders refuse very long sides, and pixels cost memory.
@@ -46,12 +47,12 @@ func (p *picture) pngSize() map[string]any {
 }
 
 func (p *picture) draw(s canvas.Surface) {
-	s.Box(canvas.Box{W: p.w, H: p.h, Radius: 10, Fill: p.colour.card.fill, Stroke: p.colour.card.stroke, StrokeWidth: 1})
+	s.Box(canvas.Box{W: p.w, H: p.h, Radius: 10, Fill: p.colour.Card.Fill, Stroke: p.colour.Card.Stroke, StrokeWidth: 1})
 	x, y := cardPad, cardPad
-	if p.graph.Name != "" {
-		s.Text(canvas.Text{X: x, Y: y + titleSize - 2, Text: short(p.graph.Name), Font: canvas.Medium, Size: titleSize, Fill: p.colour.card.text})
-		y += titleHeight
+	for i, line := range p.title {
+		s.Text(canvas.Text{X: x, Y: y + titleSize - 2 + titleHeight*float64(i), Text: line, Font: canvas.Medium, Size: titleSize, Fill: p.colour.Card.Text})
 	}
+	y += p.titleHeight()
 	p.drawLegend(s, x, y+p.layout.H)
 	x += (p.w - 2*cardPad - p.layout.W) / 2
 	at := func(q layered.Point) canvas.Point { return canvas.Point{X: q.X + x, Y: q.Y + y} }
@@ -66,7 +67,7 @@ func (p *picture) draw(s canvas.Surface) {
 		for j, q := range path {
 			points[j] = at(q)
 		}
-		p.drawArrow(s, points)
+		s.Group(p.graph.Edges[i].Tooltip, func() { p.drawArrow(s, points) })
 		if p.labels[i] != "" {
 			p.drawEdgeLabel(s, p.labels[i], at(p.layout.Labels[i]))
 		}
@@ -87,9 +88,9 @@ func (p *picture) tooltip(i int) string {
 }
 
 func (p *picture) drawCluster(s canvas.Surface, c Cluster, r layered.Rect) {
-	t := p.colour.cluster
-	s.Box(canvas.Box{X: r.X, Y: r.Y, W: r.W, H: r.H, Radius: 8, Fill: t.fill, Stroke: t.stroke, StrokeWidth: 1, Dashed: true})
-	s.Text(canvas.Text{X: r.X + 10, Y: r.Y + 5 + subSize, Text: short(c.Label), Font: canvas.Medium, Size: subSize, Fill: t.text})
+	t := p.colour.Cluster
+	s.Box(canvas.Box{X: r.X, Y: r.Y, W: r.W, H: r.H, Radius: 8, Fill: t.Fill, Stroke: t.Stroke, StrokeWidth: 1, Dashed: true})
+	s.Text(canvas.Text{X: r.X + 10, Y: r.Y + 5 + subSize, Text: short(c.Label), Font: canvas.Medium, Size: subSize, Fill: t.Text})
 }
 
 func (p *picture) drawArrow(s canvas.Surface, path []canvas.Point) {
@@ -100,23 +101,23 @@ func (p *picture) drawArrow(s canvas.Surface, path []canvas.Point) {
 	base := canvas.Point{X: tip.X - dx*arrowLength, Y: tip.Y - dy*arrowLength}
 	line := append([]canvas.Point(nil), path...)
 	line[len(line)-1] = canvas.Point{X: tip.X - dx*arrowLength/2, Y: tip.Y - dy*arrowLength/2}
-	s.Curve(canvas.Curve{Points: line, Stroke: p.colour.edge, Width: 1.3})
+	s.Curve(canvas.Curve{Points: line, Stroke: p.colour.Edge, Width: 1.3})
 	half := arrowWidth / 2
-	s.Polygon(canvas.Polygon{Fill: p.colour.edge, Points: []canvas.Point{
+	s.Polygon(canvas.Polygon{Fill: p.colour.Edge, Points: []canvas.Point{
 		tip, {X: base.X - dy*half, Y: base.Y + dx*half}, {X: base.X + dy*half, Y: base.Y - dx*half},
 	}})
 }
 
 func (p *picture) drawEdgeLabel(s canvas.Surface, label string, c canvas.Point) {
 	w := canvas.Width(label, canvas.Regular, smallSize) + 6
-	s.Box(canvas.Box{X: c.X - w/2, Y: c.Y - smallSize/2 - 2, W: w, H: smallSize + 4, Radius: 3, Fill: p.colour.card.fill})
-	s.Text(canvas.Text{X: c.X, Y: c.Y + smallSize/2 - 1.5, Text: label, Font: canvas.Regular, Size: smallSize, Fill: p.colour.faint, Anchor: canvas.Middle})
+	s.Box(canvas.Box{X: c.X - w/2, Y: c.Y - smallSize/2 - 2, W: w, H: smallSize + 4, Radius: 3, Fill: p.colour.Card.Fill})
+	s.Text(canvas.Text{X: c.X, Y: c.Y + smallSize/2 - 1.5, Text: label, Font: canvas.Regular, Size: smallSize, Fill: p.colour.Faint, Anchor: canvas.Middle})
 }
 
 func (p *picture) drawNode(s canvas.Surface, i int, c canvas.Point) {
-	b, t := &p.boxes[i], p.colour.tint(p.nodes[i].Class)
+	b, t := &p.boxes[i], p.colour.Tint(string(p.nodes[i].Class))
 	left, top := c.X-b.W/2, c.Y-b.H/2
-	s.Box(canvas.Box{X: left, Y: top, W: b.W, H: b.H, Radius: 6, Fill: t.fill, Stroke: t.stroke, StrokeWidth: 1.2})
+	s.Box(canvas.Box{X: left, Y: top, W: b.W, H: b.H, Radius: 6, Fill: t.Fill, Stroke: t.Stroke, StrokeWidth: 1.2})
 	middle := c
 	if p.graph.Direction == LeftRight {
 		middle.X += (portsWidth(b.ins) - portsWidth(b.outs)) / 2
@@ -131,16 +132,16 @@ func (p *picture) drawNode(s canvas.Surface, i int, c canvas.Point) {
 	baseline := middle.Y + labelSize*0.36
 	if b.sub != "" {
 		baseline -= (lineHeight - 3) / 2
-		s.Text(canvas.Text{X: middle.X, Y: baseline + lineHeight - 2, Text: b.sub, Font: canvas.Regular, Size: subSize, Fill: p.colour.faint, Anchor: canvas.Middle})
+		s.Text(canvas.Text{X: middle.X, Y: baseline + lineHeight - 2, Text: b.sub, Font: canvas.Regular, Size: subSize, Fill: p.colour.Faint, Anchor: canvas.Middle})
 	}
-	s.Text(canvas.Text{X: middle.X, Y: baseline, Text: b.label, Font: canvas.Medium, Size: labelSize, Fill: t.text, Anchor: canvas.Middle})
+	s.Text(canvas.Text{X: middle.X, Y: baseline, Text: b.label, Font: canvas.Medium, Size: labelSize, Fill: t.Text, Anchor: canvas.Middle})
 	p.drawPorts(s, b, c)
 }
 
 func (p *picture) drawPorts(s canvas.Surface, b *nodeBox, c canvas.Point) {
 	port := func(name string, x, y float64) {
 		if name != "" {
-			s.Text(canvas.Text{X: x, Y: y, Text: short(name), Font: canvas.Regular, Size: smallSize, Fill: p.colour.faint, Anchor: canvas.Middle})
+			s.Text(canvas.Text{X: x, Y: y, Text: short(name), Font: canvas.Regular, Size: smallSize, Fill: p.colour.Faint, Anchor: canvas.Middle})
 		}
 	}
 	const half = smallSize * 0.36
@@ -162,8 +163,8 @@ func (p *picture) drawPorts(s canvas.Surface, b *nodeBox, c canvas.Point) {
 
 func (p *picture) drawLegend(s canvas.Surface, x, y float64) {
 	for _, e := range p.legend.entries {
-		t := p.colour.tint(e.class)
-		s.Box(canvas.Box{X: x + e.x, Y: y + e.y, W: swatch, H: swatch, Radius: 2.5, Fill: t.fill, Stroke: t.stroke, StrokeWidth: 1})
-		s.Text(canvas.Text{X: x + e.x + swatch + 5, Y: y + e.y + swatch - 1.5, Text: short(string(e.class)), Font: canvas.Regular, Size: smallSize, Fill: p.colour.faint})
+		t := p.colour.Tint(string(e.class))
+		s.Box(canvas.Box{X: x + e.x, Y: y + e.y, W: swatch, H: swatch, Radius: 2.5, Fill: t.Fill, Stroke: t.Stroke, StrokeWidth: 1})
+		s.Text(canvas.Text{X: x + e.x + swatch + 5, Y: y + e.y + swatch - 1.5, Text: short(string(e.class)), Font: canvas.Regular, Size: smallSize, Fill: p.colour.Faint})
 	}
 }

@@ -13,6 +13,7 @@ type Graph struct {
 	Name      string // title of the drawing; may be empty
 	Direction Direction
 	Theme     Theme
+	Whole     bool // show repeated blocks each
 	Nodes     []Node
 	Edges     []Edge
 	Clusters  []Cluster
@@ -35,6 +36,9 @@ type Node struct {
 	Class   Class
 	Tooltip string // longer text shown on hovering; may be empty
 	Cluster string // ID of the cluster that the node stands in; may be empty
+	// Kind is what the node does and to what types, without its name: equal blocks of
+	// nodes are drawn once, see [Graph.Folded]. If empty, Label, Sub and Class tell.
+	Kind string
 }
 
 // Edge is one arrow. Edges that leave a node by the same FromPort start at one
@@ -45,6 +49,7 @@ type Edge struct {
 	From, FromPort string
 	To, ToPort     string
 	Label          string
+	Tooltip        string // shown on hovering; may be empty
 }
 
 // Cluster is a box around nodes, such as the operators of one fused kernel.
@@ -55,10 +60,17 @@ type Cluster struct {
 }
 
 // Display shows the graph in every form: as a picture that a front end cannot
-// alter (SVG, PNG), as an indented list for terminals and, while Mermaid draws
-// it in a moment, as a Mermaid diagram that follows the reader's theme. A
-// graph too large for a picture shows as a list, and a long list is cut.
+// alter (SVG, PNG), and as an indented list for terminals. A graph too large for a
+// picture shows as a list, and a long list is cut. Of repeated blocks one is shown,
+// see [Graph.Folded]; the whole graph unfolds below. Front ends that draw Mermaid would
+// prefer it to any picture, with thin lines, without colours that follow their theme,
+// and after a while: it is there on request, from [Graph.Mermaid].
 func (g Graph) Display() Bundle {
+	if !g.Whole {
+		if folded, is := g.Folded(); is {
+			return g.unfolding(folded)
+		}
+	}
 	text := firstLines(g.ASCII(), listedLines)
 	b := Bundle{Data: map[string]any{mimeText: text}, Metadata: map[string]any{}}
 	p, err := g.picture()
@@ -76,9 +88,27 @@ func (g Graph) Display() Bundle {
 		b.Data[mimePNG] = png
 		b.Metadata[mimePNG] = p.pngSize()
 	}
-	if diagram := g.Mermaid(); len(g.resolve().nodes) <= mermaidNodes && len(diagram) <= mermaidBytes {
-		b.Data[mimeMermaid] = diagram
+	return b
+}
+
+// unfoldedBytes is how large a drawing of a whole graph may be that stands below the
+// folded one.
+const unfoldedBytes = 1 << 20
+
+// unfolding shows the folded graph, and the whole one on request: in a part of the
+// page that opens without a script. Front ends without HTML show the folded one.
+func (g Graph) unfolding(folded Graph) Bundle {
+	folded.Whole = true
+	b := folded.Display()
+	svg, is := b.Data[mimeSVG].(string)
+	if !is {
+		return b
 	}
+	page := "<div>" + Image(svg, folded.Name) + "</div>"
+	if whole, err := g.SVG(); err == nil && len(whole) <= unfoldedBytes {
+		page += fmt.Sprintf(`<details><summary style="cursor:pointer;font-size:12px">all %s</summary>%s</details>`, count(len(g.resolve().nodes), "node"), Image(whole, g.Name))
+	}
+	b.Data[mimeHTML] = page
 	return b
 }
 
@@ -99,12 +129,6 @@ func firstLines(s string, limit int) string {
 	}
 	return s
 }
-
-// Up to these sizes, a browser draws a Mermaid diagram in about 0.3 s.
-const (
-	mermaidNodes = 60
-	mermaidBytes = 20_000
-)
 
 // SVG is the drawing as an SVG document. It fails for graphs too large to lay
 // out.

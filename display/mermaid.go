@@ -2,6 +2,8 @@ package display
 
 import (
 	"fmt"
+	"forgekernel/display/internal/cells"
+	"forgekernel/display/internal/palette"
 	"slices"
 	"strings"
 )
@@ -81,8 +83,8 @@ func (g *Graph) mermaidClasses(b *strings.Builder, r *resolved) {
 		members[n.Class] = append(members[n.Class], fmt.Sprintf("n%d", i))
 	}
 	for i, class := range order {
-		t := g.Theme.palette().tint(class)
-		fmt.Fprintf(b, "  classDef k%d fill:%s,stroke:%s,color:%s\n", i, cssHex(t.fill), cssHex(t.stroke), cssHex(t.text))
+		t := g.Theme.palette().Tint(string(class))
+		fmt.Fprintf(b, "  classDef k%d fill:%s,stroke:%s,color:%s\n", i, palette.Hex(t.Fill), palette.Hex(t.Stroke), palette.Hex(t.Text))
 		fmt.Fprintf(b, "  class %s k%d\n", strings.Join(members[class], ","), i)
 	}
 }
@@ -95,7 +97,7 @@ const wordJoiner = '\u2060'
 // parse; a space does.
 func mermaidText(s string) string {
 	var b strings.Builder
-	text := []rune(oneLine(s))
+	text := []rune(cells.OneLine(s))
 	for i, r := range text {
 		if i > 0 && (text[i-1] == '$' && r == '$' || text[i-1] == '\\') {
 			b.WriteRune(wordJoiner)

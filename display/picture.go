@@ -2,12 +2,13 @@ package display
 
 import (
 	"fmt"
+	"forgekernel/display/internal/cells"
 	"math"
 	"slices"
-	"strings"
 
 	"forgekernel/display/internal/canvas"
 	"forgekernel/display/internal/layered"
+	"forgekernel/display/internal/palette"
 )
 
 // Measures of a drawing, in CSS pixels.
@@ -20,7 +21,9 @@ const (
 	portHeight  = 12.0 // of the row of port names in a node
 	cardPad     = 18.0
 	titleSize   = 14.0
-	titleHeight = 26.0
+	titleHeight = 19.0 // of a line
+	titleGap    = 7.0
+	titleWidth  = 320.0 // below which a title does not break
 	arrowLength = 7.0
 	arrowWidth  = 6.0
 	longest     = 40 // characters of a line; the rest is in the tooltip
@@ -32,9 +35,10 @@ type picture struct {
 	nodes  []Node
 	groups []Cluster
 	boxes  []nodeBox
+	title  []string // its lines
 	labels []string // of edges, cut to length
 	layout *layered.Drawing
-	colour *palette
+	colour *palette.Palette
 	legend legend
 	w, h   float64
 }
@@ -182,26 +186,29 @@ func spread(n int, side float64) []float64 {
 }
 
 // short makes s one line of limited length.
-func short(s string) string {
-	r := []rune(oneLine(s))
-	if len(r) <= longest {
-		return string(r)
-	}
-	return strings.TrimSpace(string(r[:longest-1])) + "…"
-}
+func short(s string) string { return cells.Short(s, longest) }
 
 // frame computes the size of the card around the drawing, its title and its
 // legend.
 func (p *picture) frame() {
 	p.w = max(p.layout.W, 120)
 	p.h = p.layout.H
-	if p.graph.Name != "" {
-		p.h += titleHeight
-		p.w = max(p.w, canvas.Width(short(p.graph.Name), canvas.Medium, titleSize))
+	p.title = canvas.Wrap(p.graph.Name, max(p.w, titleWidth), canvas.Medium, titleSize)
+	for _, line := range p.title {
+		p.w = max(p.w, canvas.Width(line, canvas.Medium, titleSize))
 	}
+	p.h += p.titleHeight()
 	p.legend = newLegend(p.nodes, p.w)
 	p.h += p.legend.height
 	p.w, p.h = math.Ceil(p.w+2*cardPad), math.Ceil(p.h+2*cardPad)
+}
+
+// titleHeight is the room of the title, which may have several lines.
+func (p *picture) titleHeight() float64 {
+	if len(p.title) == 0 {
+		return 0
+	}
+	return titleHeight*float64(len(p.title)) + titleGap
 }
 
 // legend explains the colours that a drawing uses, in rows at its foot.

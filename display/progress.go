@@ -3,6 +3,7 @@ package display
 import (
 	"context"
 	"fmt"
+	"forgekernel/display/internal/cells"
 	"html"
 	"math"
 	"strings"
@@ -136,14 +137,18 @@ func (m *Meter) send() {
 	m.shown = true
 }
 
+// ProgressMark is the metadata by which a program recognises the display of a meter: what
+// takes longer than a second here takes less elsewhere, and shows nothing.
+const ProgressMark = "forge.progress"
+
 func (m *Meter) bundle() Bundle {
-	return Bundle{Data: map[string]any{mimeText: m.text(), mimeHTML: m.html()}}
+	return Bundle{Data: map[string]any{mimeText: m.text(), mimeHTML: m.html()}, Metadata: map[string]any{ProgressMark: true}}
 }
 
 const barCells = 24
 
 func (m *Meter) text() string {
-	line := oneLine(m.label) + " "
+	line := cells.OneLine(m.label) + " "
 	if m.total > 0 {
 		full := int(m.fraction() * barCells)
 		line += "[" + strings.Repeat("#", full) + strings.Repeat("-", barCells-full) + "] "
@@ -166,7 +171,7 @@ func (m *Meter) html() string {
 		value = ` value="1" max="1"`
 	}
 	return fmt.Sprintf(`<div class="`+noMath+`"><span>%s</span> <progress%s style="width:240px;accent-color:%s"></progress> <span style="color:%s">%s</span></div>`,
-		html.EscapeString(oneLine(m.label)), value, accent, accent, html.EscapeString(m.figures()))
+		html.EscapeString(cells.OneLine(m.label)), value, accent, accent, html.EscapeString(m.figures()))
 }
 
 func (m *Meter) fraction() float64 {
@@ -193,7 +198,7 @@ func (m *Meter) figures() string {
 	perSecond := significant(rate) + "/s"
 	switch {
 	case m.state == failed:
-		parts = append(parts, fmt.Sprintf("failed after %s: %s", seconds(elapsed), oneLine(fmt.Sprint(m.err))))
+		parts = append(parts, fmt.Sprintf("failed after %s: %s", seconds(elapsed), cells.OneLine(fmt.Sprint(m.err))))
 	case m.state == finished && counts:
 		parts = append(parts, fmt.Sprintf("done in %s (%s)", seconds(elapsed), perSecond))
 	case m.state == finished:

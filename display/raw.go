@@ -2,12 +2,16 @@ package display
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"html"
 	"image/png"
 	"strings"
 
-	"golang.org/x/net/html"
+	nethtml "golang.org/x/net/html"
+
+	"forgekernel/display/internal/cells"
 )
 
 // noMath are classes of HTML in which MathJax, by its third and second version,
@@ -42,6 +46,12 @@ func SVG(s string) Bundle {
 	return Bundle{Data: map[string]any{mimeSVG: s, mimeText: fmt.Sprintf("SVG image, %d bytes", len(s))}}
 }
 
+// Image is an SVG drawing as a part of an HTML page: an image, which also pages show
+// that remove SVG from what they do not trust. Its text describes it.
+func Image(svg, text string) string {
+	return fmt.Sprintf(`<img alt="%s" style="max-width:100%%" src="data:image/svg+xml;base64,%s">`, html.EscapeString(cells.OneLine(text)), base64.StdEncoding.EncodeToString([]byte(svg)))
+}
+
 // PNG is a bundle of an encoded PNG image.
 func PNG(b []byte) Bundle {
 	text := fmt.Sprintf("PNG image, %d bytes", len(b))
@@ -73,23 +83,23 @@ func htmlText(s string) string {
 		line.Reset()
 	}
 	hidden := 0
-	z := html.NewTokenizer(strings.NewReader(s))
+	z := nethtml.NewTokenizer(strings.NewReader(s))
 	for {
 		switch z.Next() {
-		case html.ErrorToken:
+		case nethtml.ErrorToken:
 			flush()
 			return strings.Join(lines, "\n")
-		case html.TextToken:
+		case nethtml.TextToken:
 			if hidden == 0 {
 				line.Write(z.Text())
 			}
-		case html.StartTagToken, html.SelfClosingTagToken:
+		case nethtml.StartTagToken, nethtml.SelfClosingTagToken:
 			name, _ := z.TagName()
 			if isHidden(string(name)) {
 				hidden++
 			}
 			breakAt(string(name), &line, flush)
-		case html.EndTagToken:
+		case nethtml.EndTagToken:
 			name, _ := z.TagName()
 			if isHidden(string(name)) && hidden > 0 {
 				hidden--

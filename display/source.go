@@ -9,6 +9,9 @@ import (
 
 	"github.com/alecthomas/chroma/v2"
 	"github.com/alecthomas/chroma/v2/lexers"
+
+	"forgekernel/display/internal/cells"
+	"forgekernel/display/internal/palette"
 )
 
 // Source is a listing of program text. Lang names its language: "c", "cuda",
@@ -20,6 +23,16 @@ type Source struct {
 	Name      string // file or kernel name shown above the listing; may be empty
 	First     int    // the number of the first line; 0 is 1
 	Highlight []int  // numbers of lines to mark
+	Links     []Link
+}
+
+// Link ties lines to what they implement, such as a node of a graph: a label in the
+// colour of its class stands beside the first of them, a stripe beside all.
+type Link struct {
+	First, Last int // by their numbers
+	Label       string
+	Class       Class
+	Tip         string // shown on hovering
 }
 
 // monospace is for <pre>, which some pages leave in their own font.
@@ -48,14 +61,15 @@ func (s Source) html() string {
 	size := count(len(lines), "line")
 	switch {
 	case fold:
-		fmt.Fprintf(&b, `<details><summary class="`+noMath+`">%s</summary>`+"\n", html.EscapeString(strings.TrimPrefix(oneLine(s.Name)+", "+size, ", ")))
+		fmt.Fprintf(&b, `<details><summary class="`+noMath+`">%s</summary>`+"\n", html.EscapeString(strings.TrimPrefix(cells.OneLine(s.Name)+", "+size, ", ")))
 	case s.Name != "":
-		fmt.Fprintf(&b, `<div class="`+noMath+`" style="font-size:12px;font-weight:600">%s</div>`+"\n", html.EscapeString(oneLine(s.Name)))
+		fmt.Fprintf(&b, `<div class="`+noMath+`" style="font-size:12px;font-weight:600">%s</div>`+"\n", html.EscapeString(cells.OneLine(s.Name)))
 	}
 	b.WriteString(`<pre style="` + preStyle + `">`)
 	first := max(1, s.First)
 	digits := len(strconv.Itoa(first + len(lines) - 1))
 	for i, line := range lines {
+		b.WriteString(s.margin(first + i))
 		number := fmt.Sprintf("%*d", digits, first+i)
 		if slices.Contains(s.Highlight, first+i) {
 			fmt.Fprintf(&b, `<span style="color:#9a6700;user-select:none"><b>%s</b> </span> <span style="background-color:#fff1a8">%s</span>`+"\n", number, line)
@@ -68,6 +82,33 @@ func (s Source) html() string {
 		b.WriteString("</details>")
 	}
 	return b.String()
+}
+
+// linkCells is the longest label of a link.
+const linkCells = 12
+
+// margin is what stands before the number of a line: what the line implements.
+func (s Source) margin(line int) string {
+	width := 0
+	for _, l := range s.Links {
+		width = max(width, cells.Width(cells.Short(l.Label, linkCells)))
+	}
+	if width == 0 {
+		return ""
+	}
+	for _, l := range s.Links {
+		if line < l.First || line > l.Last {
+			continue
+		}
+		t := Light.palette().Tint(string(l.Class))
+		label := ""
+		if line == l.First {
+			label = cells.Short(l.Label, linkCells)
+		}
+		return fmt.Sprintf(`<span title="%s" style="background-color:%s;color:%s;user-select:none">%s </span><span style="background-color:%s;user-select:none"> </span> `,
+			html.EscapeString(l.Tip), palette.Hex(t.Fill), palette.Hex(t.Text), html.EscapeString(cells.PadRight(label, width)), palette.Hex(t.Stroke))
+	}
+	return strings.Repeat(" ", width+3)
 }
 
 // lines is the listing line by line, as HTML.
@@ -113,7 +154,7 @@ func (s Source) coloured(t chroma.Token) string {
 
 func sourceText(s string) string {
 	s = strings.ReplaceAll(s, "\t", "    ")
-	return html.EscapeString(strings.Map(visible, s))
+	return html.EscapeString(strings.Map(cells.Visible, s))
 }
 
 // lexerFor returns the lexer of a language, or nil.
@@ -153,6 +194,11 @@ var tokenColours = map[chroma.TokenType]string{
 	chroma.NameVariable:   "#0550ae",
 	chroma.NameConstant:   "#0550ae",
 	chroma.OperatorWord:   "#cf222e",
+
+	chroma.GenericDeleted:    "#cf222e",
+	chroma.GenericInserted:   "#116329",
+	chroma.GenericHeading:    "#6e7781",
+	chroma.GenericSubheading: "#6e7781",
 }
 
 func tokenColour(t chroma.TokenType) (string, bool) {

@@ -1,6 +1,7 @@
 package display
 
 import (
+	"forgekernel/display/internal/cells"
 	"html"
 	"regexp"
 	"slices"
@@ -48,6 +49,17 @@ func TestSourceLanguages(t *testing.T) {
 		h := Source{Lang: test.lang, Code: test.code}.Display().Data[mimeHTML].(string)
 		if want := `<span style="color:` + test.colour + `">` + test.word + "</span>"; !strings.Contains(h, want) {
 			t.Errorf("%s: no %s in\n%s", test.lang, want, h)
+		}
+	}
+}
+
+// What a difference removes is red and what it adds is green.
+func TestSourceOfDiff(t *testing.T) {
+	page := Source{Lang: "diff", Code: "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n same\n"}.Display().Data["text/html"].(string)
+	for text, hex := range map[string]string{"-old": "#cf222e", "+new": "#116329", "@@ -1 +1 @@": "#6e7781"} {
+		before, _, found := strings.Cut(page, text)
+		if tag := before[strings.LastIndex(before, "<"):]; !found || !strings.Contains(tag, hex) {
+			t.Errorf("%q stands in %s, want %s", text, tag, hex)
 		}
 	}
 }
@@ -112,7 +124,7 @@ func FuzzSource(f *testing.F) {
 		got := listed(Source{Lang: lang, Code: code}.Display().Data[mimeHTML].(string))
 		want := strings.Split(strings.TrimRight(code, "\n"), "\n")
 		for i, line := range want {
-			want[i] = strings.Map(visible, strings.ReplaceAll(line, "\t", "    "))
+			want[i] = strings.Map(cells.Visible, strings.ReplaceAll(line, "\t", "    "))
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)

@@ -2,6 +2,7 @@ package display
 
 import (
 	"fmt"
+	"forgekernel/display/internal/cells"
 	"html"
 	"math"
 	"reflect"
@@ -73,7 +74,7 @@ func (t Table) grid() *grid {
 	for _, row := range t.Rows {
 		width = max(width, len(row))
 	}
-	g := &grid{title: oneLine(t.Title), rows: make([][]string, len(t.Rows))}
+	g := &grid{title: cells.OneLine(t.Title), rows: make([][]string, len(t.Rows))}
 	for i := range g.rows {
 		g.rows[i] = make([]string, width)
 	}
@@ -82,9 +83,9 @@ func (t Table) grid() *grid {
 		if c < len(t.Columns) {
 			column = t.Columns[c]
 		}
-		head := oneLine(column.Name)
+		head := cells.OneLine(column.Name)
 		if column.Unit != "" {
-			head = strings.TrimSpace(head + " (" + oneLine(column.Unit) + ")")
+			head = strings.TrimSpace(head + " (" + cells.OneLine(column.Unit) + ")")
 		}
 		cells := make([]any, len(t.Rows))
 		for r, row := range t.Rows {
@@ -128,14 +129,14 @@ func isNumber(c any) bool {
 }
 
 // formatColumn writes the cells of one column.
-func formatColumn(cells []any) []string {
-	out := make([]string, len(cells))
-	decimals := columnDecimals(cells)
-	for i, c := range cells {
+func formatColumn(column []any) []string {
+	out := make([]string, len(column))
+	decimals := columnDecimals(column)
+	for i, c := range column {
 		if x, ok := asFloat(c); ok {
 			out[i] = formatFloat(x, decimals)
 		} else if c != nil {
-			out[i] = oneLine(ToBundle(c).text())
+			out[i] = cells.OneLine(ToBundle(c).text())
 		}
 	}
 	return out
@@ -239,9 +240,9 @@ func (g *grid) text() string {
 	widths := make([]int, len(g.heads))
 	rule := make([]string, len(g.heads))
 	for c, head := range g.heads {
-		widths[c] = cellWidth(head)
+		widths[c] = cells.Width(head)
 		for _, row := range g.rows {
-			widths[c] = max(widths[c], cellWidth(row[c]))
+			widths[c] = max(widths[c], cells.Width(row[c]))
 		}
 		rule[c] = strings.Repeat("-", widths[c])
 	}
@@ -267,11 +268,11 @@ func (g *grid) text() string {
 func alignCell(s string, width int, a Align) string {
 	switch a {
 	case AlignRight:
-		return padLeft(s, width)
+		return cells.PadLeft(s, width)
 	case AlignCentre:
-		return padRight(padLeft(s, cellWidth(s)+(width-cellWidth(s))/2), width)
+		return cells.PadRight(cells.PadLeft(s, cells.Width(s)+(width-cells.Width(s))/2), width)
 	}
-	return padRight(s, width)
+	return cells.PadRight(s, width)
 }
 
 func (g *grid) latex() string {

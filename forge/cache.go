@@ -30,7 +30,7 @@ type CacheStats struct {
 
 // Display shows the counts.
 func (s CacheStats) Display() display.Bundle {
-	return display.Text(fmt.Sprintf("%d programs, %d hits, %d misses, %d evictions, %d stale", s.Programs, s.Hits, s.Misses, s.Evictions, s.Stale))
+	return display.Text(fmt.Sprintf("programs: %d, hits: %d, misses: %d, evictions: %d, stale: %d", s.Programs, s.Hits, s.Misses, s.Evictions, s.Stale))
 }
 
 // cache keeps programs by key and compiles each once, however many calls want
@@ -103,6 +103,13 @@ func (c *cache) fill(ctx context.Context, e *cached, compile func(context.Contex
 	err = errors.New("the compiler panicked")
 	defer func() { c.settle(e, p, err, ctx.Err() != nil) }()
 	return compile(ctx)
+}
+
+// put enters a program that was compiled elsewhere.
+func (c *cache) put(key string, p *Program) {
+	if e, found := c.claim(key, func(*Program) bool { return false }); !found {
+		c.settle(e, p, nil, false)
+	}
 }
 
 // settle publishes what became of e, and makes room. A failure is not kept:

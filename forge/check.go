@@ -135,9 +135,9 @@ func unravel(i int, shape []int) []int {
 
 // Display shows the comparison as a table.
 func (a *Accuracy) Display() display.Bundle {
-	verdict := fmt.Sprintf("all %d elements are within the tolerance", a.Elements)
+	verdict := "all " + elements(a.Elements) + " within the tolerance"
 	if !a.OK() {
-		verdict = fmt.Sprintf("%d of %d elements are beyond the tolerance", a.Failures, a.Elements)
+		verdict = fmt.Sprintf("%d of %s beyond the tolerance", a.Failures, elements(a.Elements))
 	}
 	t := display.Table{
 		Title:   fmt.Sprintf("%s on %s against the float64 reference", a.Program, a.Backend),
@@ -152,7 +152,14 @@ func (a *Accuracy) Display() display.Bundle {
 		},
 	}
 	if a.Lost > 0 {
-		t.Rows = append(t.Rows, []any{"not finite", fmt.Sprintf("%d elements whose reference is finite: the program overflows on these inputs", a.Lost)})
+		t.Rows = append(t.Rows, []any{"not finite", elements(a.Lost) + " whose reference is finite: the program overflows on these inputs"})
 	}
 	return display.ToBundle(t)
+}
+
+func elements(n int) string {
+	if n == 1 {
+		return "1 element"
+	}
+	return fmt.Sprintf("%d elements", n)
 }

@@ -31,7 +31,7 @@ func (p *Program) Explanation() (*Explanation, error) {
 
 // Plan is where intermediate values stand in memory, and when. It panics with
 // the error of a program that has no plan.
-func (p *Program) Plan() *plan.Plan { return cell(plan.New(p.graph(), plan.Options{})) }
+func (p *Program) Plan() *MemoryPlan { return cell(plan.New(p.graph(), plan.Options{})) }
 
 // sources are the texts of the function and of those it inlined, each once.
 func (p *Program) sources() []explain.Source {

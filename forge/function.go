@@ -7,7 +7,6 @@ import (
 
 	"forgekernel/display"
 	"forgekernel/forge/ir"
-	"forgekernel/forge/plan"
 	"forgekernel/forge/script"
 )
 
@@ -131,6 +130,17 @@ func (f Function) Program() *Program {
 	return cell(s.specialise(callContext(), nil))
 }
 
+// Adopt makes a program that was compiled from the same definition the one that f used
+// last, as if f had compiled it.
+func (f Function) Adopt(p *Program) {
+	s := f.state()
+	var specs []Spec
+	for _, in := range p.Inputs() {
+		specs = append(specs, in.Spec)
+	}
+	s.programs.put(s.key(p.backend, specs), p)
+}
+
 // For is the program for arguments of the same shapes as args. It panics with
 // the error of [Function.Compile].
 func (f Function) For(args ...*Tensor) *Program {
@@ -150,7 +160,7 @@ func (f Function) Mermaid() string { return f.Program().Mermaid() }
 func (f Function) Explain() *Explanation { return f.Program().Explain() }
 
 // Plan is where intermediate values stand in memory, and when.
-func (f Function) Plan() *plan.Plan { return f.Program().Plan() }
+func (f Function) Plan() *MemoryPlan { return f.Program().Plan() }
 
 // Snapshots are the program as traced and after each pass.
 func (f Function) Snapshots() Snapshots { return f.Program().Snapshots() }
@@ -217,13 +227,16 @@ func (f *function) unannotated() *display.Diagnostic {
 	return nil
 }
 
+// key tells the programs of a function apart.
+func (f *function) key(backend string, specs []Spec) string { return fmt.Sprint(backend, specs) }
+
 // program returns the program for inputs of the given specs.
 func (f *function) program(ctx context.Context, specs []Spec) (*Program, error) {
 	if err := f.src.CheckInputs(specs); err != nil {
 		return nil, f.callError(ctx, err, specs)
 	}
 	current := func(p *Program) bool { return p.calls.Current(f.scope()) }
-	p, err := f.programs.get(ctx, fmt.Sprint(f.backend, specs), current, func(ctx context.Context) (*Program, error) {
+	p, err := f.programs.get(ctx, f.key(f.backend, specs), current, func(ctx context.Context) (*Program, error) {
 		return compile(ctx, f, specs)
 	})
 	if err != nil {

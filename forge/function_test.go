@@ -153,6 +153,22 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
+// A program that was compiled from the same text serves the calls of a function.
+func TestAdopt(t *testing.T) {
+	const src = "def f(x): return exp(x)\n"
+	p := define(t, src).Specialize(forge.Shape{2})
+	f := define(t, src)
+	f.Adopt(p)
+	if f.Program() != p {
+		t.Error("the program is another")
+	}
+	f(forge.Ones(2))
+	f(forge.Ones(3))
+	if s := f.Cache(); s.Programs != 2 || s.Hits != 1 || s.Misses != 2 {
+		t.Errorf("%+v", s)
+	}
+}
+
 func TestCache(t *testing.T) {
 	f := define(t, "def f(x): return exp(x)\n")
 	for range 3 {

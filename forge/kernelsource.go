@@ -1,6 +1,7 @@
 package forge
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/backend/cuda"
+	"forgekernel/forge/backend/planned"
 	"forgekernel/forge/backend/triton"
 	"forgekernel/forge/ir"
 )
@@ -31,6 +33,9 @@ type kernelLanguage struct {
 }
 
 var kernelLanguages = []kernelLanguage{
+	{"loop", func(g *ir.Graph, _ KernelOptions) (*backend.Listing, error) {
+		return planned.List(g, cpu.DefaultMaxBytes)
+	}},
 	{"c", func(g *ir.Graph, o KernelOptions) (*backend.Listing, error) { return cpu.New().List(g, o.Candidate) }},
 	{"cuda", func(g *ir.Graph, o KernelOptions) (*backend.Listing, error) {
 		if o.Arch == "" {
@@ -51,9 +56,20 @@ func KernelLanguages() []string {
 }
 
 // KernelSource is the source of a program's kernels in a language, "c", "cuda" or
-// "triton", which needs neither a compiler nor a device.
+// "triton", which needs neither a compiler nor a device, or in the form of package loop
+// that all of these are printed from, "loop".
 func (p *Program) KernelSource(lang string) (*KernelSource, error) {
 	return p.KernelSourceWith(KernelOptions{Lang: lang, Candidate: -1})
+}
+
+// kernelLanguage is what the backend of the program writes: C for those of the processor.
+func (p *Program) kernelLanguage() string {
+	for _, l := range kernelLanguages {
+		if strings.HasPrefix(p.backend, l.name) {
+			return l.name
+		}
+	}
+	return "c"
 }
 
 // KernelSourceWith is [Program.KernelSource] with all options.
@@ -69,12 +85,13 @@ func (p *Program) KernelSourceWith(o KernelOptions) (*KernelSource, error) {
 	if err := l.CheckCandidate(o.Candidate); err != nil {
 		return nil, err
 	}
-	return &KernelSource{Listing: l}, nil
+	return &KernelSource{Listing: l, graph: p.graph()}, nil
 }
 
 // KernelSource is the source of a program's kernels, to be looked at.
 type KernelSource struct {
 	*backend.Listing
+	graph *ir.Graph
 	value string // the one whose kernels are shown; empty for all
 }
 
@@ -83,7 +100,7 @@ func (s *KernelSource) Of(value string) (*KernelSource, error) {
 	if _, err := s.Listing.Of(value); err != nil {
 		return nil, err
 	}
-	return &KernelSource{s.Listing, value}, nil
+	return &KernelSource{s.Listing, s.graph, value}, nil
 }
 
 // Shown are the kernels that are shown.
@@ -127,18 +144,106 @@ func (s *KernelSource) Table() display.Table {
 	return t
 }
 
-// Display shows the table and the source; in plain text, the source.
+// Display shows the program with the kernels that implement its nodes, the table of
+// them, and the source in sections: each kernel with its node beside its lines, and
+// between them what kernels share. In plain text it is the source.
 func (s *KernelSource) Display() display.Bundle {
 	var text, page strings.Builder
+	if s.value == "" {
+		if svg, err := s.Graph().SVG(); err == nil && len(s.graph.Nodes) <= drawnNodes {
+			page.WriteString(display.Image(svg, "nodes and the kernels that implement them") + "\n")
+		}
+	}
 	add := func(d display.Displayer) {
 		if part, is := d.Display().Data["text/html"].(string); is {
 			page.WriteString(part)
 		}
 	}
 	add(s.Table())
-	for _, p := range s.Parts() {
-		add(p)
-		text.WriteString(p.Code)
+	for _, part := range s.sections() {
+		add(part)
+	}
+	for _, part := range s.Parts() {
+		text.WriteString(part.Code)
 	}
 	return display.Bundle{Data: map[string]any{"text/html": page.String(), "text/plain": text.String()}}
+}
+
+// drawnNodes is the size of a graph that stands above its kernels.
+const drawnNodes = 40
+
+// Graph is the program, each node with the kernel and the lines that implement it.
+func (s *KernelSource) Graph() display.Graph {
+	g := s.graph.Drawing()
+	where := make(map[string]string)
+	for _, k := range s.Kernels {
+		at := fmt.Sprintf("%s, lines %d-%d", k.Name, k.First, k.Last)
+		if before := where[k.Value]; before != "" && before != at {
+			at = before + "; " + at
+		}
+		where[k.Value] = at
+	}
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		if at := where["%"+n.ID]; at != "" && n.Cluster == "" {
+			n.Tooltip = strings.TrimSpace(n.Sub + "\n" + n.Tooltip)
+			n.Sub = at
+		}
+	}
+	for i := range g.Clusters {
+		c := &g.Clusters[i]
+		if at := where["%"+c.ID]; at != "" {
+			c.Label = at
+		}
+	}
+	return g
+}
+
+// sections are the kernels that are shown, one by one, and if those are all what
+// stands between them.
+func (s *KernelSource) sections() []display.Source {
+	lines := strings.SplitAfter(s.Code, "\n")
+	var list []display.Source
+	next := 1
+	rest := func(to int, name string) {
+		if s.value == "" && next <= to && strings.TrimSpace(strings.Join(lines[next-1:to], "")) != "" {
+			list = append(list, display.Source{Lang: s.Lang, Code: strings.Join(lines[next-1:to], ""), First: next, Name: name})
+		}
+	}
+	shown := slices.SortedStableFunc(slices.Values(s.Shown()), func(a, b backend.Listed) int { return cmp.Compare(a.First, b.First) })
+	for i, k := range shown {
+		if i > 0 && k.First == shown[i-1].First {
+			continue // equal kernels of several nodes are the same lines
+		}
+		rest(k.First-1, "what the kernels share")
+		list = append(list, s.section(k))
+		next = max(next, k.Last+1)
+	}
+	rest(len(lines), "how they are run")
+	return list
+}
+
+// section is a kernel beside the nodes that it implements.
+func (s *KernelSource) section(k backend.Listed) display.Source {
+	var values []string
+	for _, o := range s.Kernels {
+		if o.First == k.First && !slices.Contains(values, o.Value) {
+			values = append(values, o.Value)
+		}
+	}
+	label := strings.Join(values, ", ")
+	return display.Source{
+		Lang: s.Lang, Code: s.Lines(k), First: k.First, Name: fmt.Sprintf("%s computes %s", k.Name, label),
+		Links: []display.Link{{First: k.First, Last: k.Last, Label: label, Class: s.class(k.Value), Tip: k.Doc}},
+	}
+}
+
+// class is how the node of a value is drawn.
+func (s *KernelSource) class(value string) display.Class {
+	for _, n := range s.graph.Nodes {
+		if n.Out[0].String() == value {
+			return n.Op.Class.Drawn()
+		}
+	}
+	return display.ClassFused
 }

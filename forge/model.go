@@ -13,7 +13,6 @@ import (
 	"forgekernel/display"
 	"forgekernel/forge/importer"
 	"forgekernel/forge/onnx"
-	"forgekernel/forge/plan"
 	"forgekernel/forge/pt2"
 )
 
@@ -216,7 +215,7 @@ func (m *Model) Graph() display.Graph { return m.Program().Graph() }
 func (m *Model) Explain() *Explanation { return m.Program().Explain() }
 
 // Plan is where intermediate values stand in memory, and when.
-func (m *Model) Plan() *plan.Plan { return m.Program().Plan() }
+func (m *Model) Plan() *MemoryPlan { return m.Program().Plan() }
 
 // Snapshots are the program as imported and after each pass.
 func (m *Model) Snapshots() Snapshots { return m.Program().Snapshots() }

@@ -86,9 +86,12 @@ func (p *Program) TuneOnDevice(ctx context.Context, o TuneOptions) (*DeviceTunin
 // OnDevice reports whether the program runs on a GPU.
 func (p *Program) OnDevice() bool { return strings.HasPrefix(p.backend, "cuda") }
 
+// Retrial is what measuring the candidates of a [Tuning] again showed.
+type Retrial = tune.Retrial
+
 // Retry measures all candidates of a record of this program again, and compares
 // its picks with the best.
-func (p *Program) Retry(ctx context.Context, o TuneOptions, r *Tuning) (*tune.Retrial, error) {
+func (p *Program) Retry(ctx context.Context, o TuneOptions, r *Tuning) (*Retrial, error) {
 	_, c, err := p.tunable()
 	if err != nil {
 		return nil, err

@@ -22,8 +22,8 @@ var views = []view{
 	{"trace", "the program as written, as IR text", func(_ context.Context, p *Program) (any, error) { return p.Snapshots()[0].IR(), nil }},
 	{"ir", "the optimised program as IR text", func(_ context.Context, p *Program) (any, error) { return p.IR(), nil }},
 	{"graph", "the optimised program as a drawing", func(_ context.Context, p *Program) (any, error) { return p.Graph(), nil }},
-	{"mermaid", "the text of the drawing", func(_ context.Context, p *Program) (any, error) {
-		return display.Source{Lang: "mermaid", Code: p.Mermaid()}, nil
+	{"mermaid", "the drawing by the front end's Mermaid, and its text where there is none", func(_ context.Context, p *Program) (any, error) {
+		return display.Mermaid(p.Mermaid()), nil
 	}},
 	{"summary", "types and work, as written and optimised", func(_ context.Context, p *Program) (any, error) { return p.Summary(), nil }},
 	{"passes", "the work that is left after each pass", func(_ context.Context, p *Program) (any, error) { return p.Snapshots(), nil }},
@@ -31,10 +31,19 @@ var views = []view{
 		return plan.New(p.graph(), plan.Options{})
 	}},
 	{"c", "the C that the backend generated", func(_ context.Context, p *Program) (any, error) { return p.Generated() }},
+	{"kernels", "the source of the kernels beside the nodes that they implement", func(_ context.Context, p *Program) (any, error) {
+		return p.KernelSource(p.kernelLanguage())
+	}},
 	{"explain", "everything that the compiler decided, and why", func(_ context.Context, p *Program) (any, error) { return p.Explanation() }},
 	{"check", "the error against float64, on random inputs", func(ctx context.Context, p *Program) (any, error) { return p.CheckContext(ctx) }},
 	{"bench", "the time of a run, on random inputs", func(ctx context.Context, p *Program) (any, error) {
 		return p.BenchContext(ctx, BenchOptions{})
+	}},
+	{"profile", "the time of each node, on random inputs", func(ctx context.Context, p *Program) (any, error) {
+		return p.ProfileContext(ctx)
+	}},
+	{"roofline", "each kernel under what the hardware does at most, on random inputs", func(ctx context.Context, p *Program) (any, error) {
+		return p.RooflineContext(ctx)
 	}},
 	{"tune", "the schedules of the kernels, found by measurement", func(ctx context.Context, p *Program) (any, error) {
 		if p.OnDevice() {

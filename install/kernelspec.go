@@ -4,6 +4,20 @@
 // tells a front end how to start the kernel, and logos for its launcher. The
 // directory is written beside its final place and renamed, so that a front end
 // never sees half of it.
+//
+// On the machines of notebook services ([Host]) the way is another: the kernel
+// works behind a Python notebook, by the IPython extension of package magic.
+//
+// A release, which package release builds, is for each platform one archive
+//
+//	forge-VERSION-linux-amd64.tar.gz    (linux-arm64, darwin-arm64)
+//	└── forge-VERSION-linux-amd64/
+//	    ├── forge                       the binary
+//	    ├── forge_magic.py              the IPython extension
+//	    ├── kernelspec/forge/           for "jupyter kernelspec install"; starts the forge on PATH
+//	    └── INSTALL.txt
+//
+// beside a file SHA256SUMS of all archives, in build/release.
 package install
 
 import (
@@ -108,10 +122,13 @@ func userDataDir() (string, error) {
 	return filepath.Join(home, ".local", "share", "jupyter"), nil
 }
 
+// pythons are the names of Python, the likely one first.
+var pythons = []string{"python3", "python"}
+
 // pythonPrefix asks the Python on PATH, which knows about every kind of
 // environment; the environment's own variable is only the fallback.
 func pythonPrefix() (string, error) {
-	for _, python := range []string{"python3", "python"} {
+	for _, python := range pythons {
 		out, err := exec.Command(python, "-c", "import sys; print(sys.prefix)").Output()
 		if err == nil {
 			return strings.TrimSpace(string(out)), nil
@@ -191,17 +208,9 @@ func writeSpec(dir string, spec Spec) error {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return err
 	}
-	raw, err := json.MarshalIndent(spec, "", " ")
+	files, err := spec.Files()
 	if err != nil {
 		return err
-	}
-	files := map[string][]byte{"kernel.json": append(raw, '\n'), "logo-svg.svg": logoSVG()}
-	for _, size := range []int{32, 64} {
-		png, err := logoPNG(size)
-		if err != nil {
-			return err
-		}
-		files[fmt.Sprintf("logo-%dx%d.png", size, size)] = png
 	}
 	for name, data := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
@@ -209,4 +218,21 @@ func writeSpec(dir string, spec Spec) error {
 		}
 	}
 	return nil
+}
+
+// Files are the files of the kernelspec by name.
+func (s Spec) Files() (map[string][]byte, error) {
+	raw, err := json.MarshalIndent(s, "", " ")
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{"kernel.json": append(raw, '\n'), "logo-svg.svg": logoSVG()}
+	for _, size := range []int{32, 64} {
+		png, err := logoPNG(size)
+		if err != nil {
+			return nil, err
+		}
+		files[fmt.Sprintf("logo-%dx%d.png", size, size)] = png
+	}
+	return files, nil
 }

@@ -80,7 +80,7 @@ func hint(err error) string {
 	case errors.As(err, &full):
 		return "wait for some to end, or start the job with a larger nebula.Limit or more nebula.Replicas"
 	case errors.As(err, &long):
-		return "shorten the prompt, or start the job with a larger nebula.Context"
+		return "shorten the prompt, or start the job with a larger nebula.Context, or more nebula.Blocks"
 	case errors.As(err, &blocks):
 		return "start the job with more nebula.Blocks"
 	}

@@ -111,6 +111,14 @@ func MaxRows(n int) Option { return func(o *options) { o.Engine.MaxRows = n } }
 // more is refused with a [*QueueFull]. The default is 256.
 func Limit(n int) Option { return func(o *options) { o.Spec.Limit = n } }
 
+// Chunk is how many tokens of prompts a step computes at most when it also gives
+// others their next token, or when several steps are in flight; the default is 64. A
+// larger one finishes prompts in fewer steps, and those others wait longer.
+func Chunk(n int) Option { return func(o *options) { o.Spec.Chunk = n } }
+
+// NoSharing computes every prompt whole, whatever the cache has of it; for comparison.
+func NoSharing() Option { return func(o *options) { o.Spec.NoSharing = true } }
+
 // Deadline is how long a rank may be silent, or compute 16 tokens of a prompt or one
 // that is generated, before the job has failed; the default is 10 s.
 func Deadline(d time.Duration) Option { return func(o *options) { o.Spec.Deadline = d } }

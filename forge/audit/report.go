@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -131,7 +132,7 @@ func (r *Report) Verdict() string {
 	text := fmt.Sprintf("%s exceeds the budget of %g: first in %s = %s%s, by an error of %s", r.Program, r.Budget, row.Value, row.Op, at(row.Source), row.Accumulated.Relative)
 	switch {
 	case row.Accumulated.Lost > 0:
-		text += fmt.Sprintf(" (%d elements lost)", row.Accumulated.Lost)
+		text += fmt.Sprintf(" (elements lost: %d)", row.Accumulated.Lost)
 	case row.Own.Relative > row.Accumulated.Relative/2:
 		text += ", which is its own"
 	default:
@@ -188,10 +189,22 @@ func (r *Report) table() display.Table {
 	return t
 }
 
+// longestGap is how many empty rows of a histogram may follow one another.
+const longestGap = 2
+
+// empty counts the bins without elements at the beginning.
+func empty(bins []Bin) int {
+	n := slices.IndexFunc(bins, func(b Bin) bool { return b.Count > 0 })
+	if n < 0 {
+		return len(bins)
+	}
+	return n
+}
+
 // barWidth is the length of the longest bar of a histogram.
 const barWidth = 40
 
-// table draws the histogram without its empty ends.
+// table draws the histogram without its empty end; a long gap is one row.
 func (o Output) table() display.Table {
 	t := display.Table{
 		Title:   "Errors of the elements of " + o.Value + " in units in the last place",
@@ -211,7 +224,14 @@ func (o Output) table() display.Table {
 		}
 		t.Rows = append(t.Rows, []any{label, count, strings.Repeat("█", bar)})
 	}
-	for _, b := range o.Histogram.Bins[:last+1] {
+	bins := o.Histogram.Bins[:last+1]
+	for i := 0; i < len(bins); i++ {
+		b := bins[i]
+		if n := empty(bins[i:]); n > longestGap {
+			t.Rows = append(t.Rows, []any{"…", 0})
+			i += n - 1
+			continue
+		}
 		label := strconv.FormatFloat(float64(b.Up), 'g', -1, 64)
 		if math.IsInf(float64(b.Up), 1) {
 			label = "more"

@@ -20,6 +20,12 @@ type Listing struct {
 	Most int
 }
 
+// Sourced is an [Executable] that can show the source of what runs.
+type Sourced interface {
+	Executable
+	Listing() *Listing
+}
+
 // Listed is a kernel of a listing.
 type Listed struct {
 	Value  string // what it computes or helps to compute: "%h"

@@ -51,6 +51,10 @@ type Settings struct {
 	// Budget ends the rounds of a workload early, after at least one: slow programs
 	// have fewer samples. Zero is no limit.
 	Budget time.Duration `json:"budget_ns,omitempty"`
+	// Blocks divide the rounds into parts of equal numbers, the beginnings of which
+	// are Spread evenly over a time; see [Series.Estimate]. Zero is none.
+	Blocks int           `json:"blocks,omitempty"`
+	Spread time.Duration `json:"spread_ns,omitempty"`
 }
 
 // Workload is what was measured on one program.

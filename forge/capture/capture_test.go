@@ -24,9 +24,10 @@ type fakeClock struct{ wall, cpu time.Duration }
 
 func (f *fakeClock) clock() Clock {
 	return Clock{
-		Date: func() time.Time { return time.Date(2026, 3, 4, 5, 6, 7, 89e6, time.UTC) },
-		Wall: func() time.Duration { return f.wall },
-		CPU:  func() time.Duration { return f.cpu },
+		Date:  func() time.Time { return time.Date(2026, 3, 4, 5, 6, 7, 89e6, time.UTC) },
+		Wall:  func() time.Duration { return f.wall },
+		CPU:   func() time.Duration { return f.cpu },
+		Sleep: func(_ context.Context, d time.Duration) error { f.wall += d; return nil },
 	}
 }
 
@@ -402,8 +403,10 @@ func FuzzVerify(f *testing.F) {
 		if err != nil {
 			t.Fatalf("it was verified, but %v", err)
 		}
-		if d := r.roofline(); d != nil {
-			svgOf(d)
+		if f, drawn := r.Roofline(); drawn {
+			if _, err := f.SVG(); err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 }

@@ -2,6 +2,7 @@ package capture
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -38,7 +39,7 @@ type ComparisonRow struct {
 	OldTime  float64 `json:"old_median_s"`
 	NewTime  float64 `json:"new_median_s"`
 	// Ratio is new over old, less than 1 where new is faster, and Interval its
-	// bootstrap confidence interval (95 %).
+	// confidence interval (95 %): see [Estimate].
 	Ratio    float64  `json:"ratio"`
 	Interval Interval `json:"interval"`
 	Verdict  Verdict  `json:"verdict"`
@@ -48,13 +49,13 @@ type ComparisonRow struct {
 // different hardware, settings, programs, inputs or candidates, and names what
 // differs.
 func Compare(old, new *Capture) (*Comparison, error) {
-	if err := matched(old, new); err != nil {
+	if err := cmp.Or(elsewhere(old, new), matched(old, new)); err != nil {
 		return nil, err
 	}
 	c := &Comparison{Old: old.ID, New: new.ID}
 	for i := range old.Workloads {
 		for j := range old.Workloads[i].Series {
-			if err := c.add(old.Workloads[i].Name, &old.Workloads[i].Series[j], &new.Workloads[i].Series[j], false); err != nil {
+			if err := c.add(old.Workloads[i].Name, &old.Workloads[i].Series[j], &new.Workloads[i].Series[j], old.Settings.Blocks, false); err != nil {
 				return nil, err
 			}
 		}
@@ -75,27 +76,50 @@ func Sides(c *Capture, old, new Side) (*Comparison, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := out.add(w.Name, a, b, true); err != nil {
+		if err := out.add(w.Name, a, b, c.Settings.Blocks, true); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
+// Gain compares each program as written with the optimised one, wherever both ran on one
+// backend with as many threads: the ratio of their times, its interval, and the verdict.
+func (r *Report) Gain() (*Comparison, error) {
+	out := &Comparison{Old: string(Written), New: string(Optimised)}
+	for i := range r.capture.Workloads {
+		w := &r.capture.Workloads[i]
+		for j := range w.Series {
+			was := w.Series[j].Label
+			was.Variant = Written
+			k := slices.IndexFunc(w.Series, func(s Series) bool { return s.Label == was })
+			if w.Series[j].Variant != Optimised || k < 0 {
+				continue
+			}
+			if err := out.add(w.Name, &w.Series[k], &w.Series[j], r.capture.Settings.Blocks, true); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(out.Rows) == 0 {
+		return nil, errors.New("no program was measured both as written and optimised")
+	}
+	return out, nil
+}
+
 // add compares two series. Samples of equal rounds of one capture belong
 // together: what disturbs one disturbs the other.
-func (c *Comparison) add(workload string, old, new *Series, together bool) error {
+func (c *Comparison) add(workload string, old, new *Series, blocks int, together bool) error {
 	for _, s := range []*Series{old, new} {
 		if s.Summary == nil {
 			return fmt.Errorf("%s: %v has no samples: %s", workload, s.Label, s.Error)
 		}
 	}
-	row := ComparisonRow{
-		Workload: workload, Old: old.Label, New: new.Label, OldTime: old.Summary.Median, NewTime: new.Summary.Median,
-		Ratio: new.Summary.Median / old.Summary.Median, Interval: ratioInterval(old.Wall, new.Wall, together),
-	}
-	row.Verdict = verdict(row.Ratio, row.Interval)
-	c.Rows = append(c.Rows, row)
+	ratio := over(old.Wall, new.Wall, blocks, together)
+	c.Rows = append(c.Rows, ComparisonRow{
+		Workload: workload, Old: old.Label, New: new.Label, OldTime: old.Estimate(blocks).Value, NewTime: new.Estimate(blocks).Value,
+		Ratio: ratio.Value, Interval: ratio.Interval, Verdict: verdict(ratio.Value, ratio.Interval),
+	})
 	return nil
 }
 
@@ -132,16 +156,26 @@ func ratioInterval(old, new []float64, together bool) Interval {
 	})
 }
 
-// matched names the first field in which two captures are not comparable.
-func matched(old, new *Capture) error {
-	if err := cmp.Or(
+// elsewhere names the first field in which the machines of two captures differ, or what
+// they ran beside our programs.
+func elsewhere(old, new *Capture) error {
+	return cmp.Or(
 		old.Environment.matched(&new.Environment),
 		differ("the peers", peerText(&old.Environment), peerText(&new.Environment)),
+	)
+}
+
+// matched names the first field in which two captures are not of the same
+// measurement.
+func matched(old, new *Capture) error {
+	if err := cmp.Or(
 		differ("the number of samples", old.Settings.Samples, new.Settings.Samples),
 		differ("the runs of warm-up", old.Settings.Warmup, new.Settings.Warmup),
 		differ("the seed", old.Settings.Seed, new.Settings.Seed),
 		differ("the shortest sample", old.Settings.MinSample, new.Settings.MinSample),
 		differ("the time for samples", old.Settings.Budget, new.Settings.Budget),
+		differ("the number of blocks", old.Settings.Blocks, new.Settings.Blocks),
+		differ("the time that blocks are spread over", old.Settings.Spread, new.Settings.Spread),
 		differ("the number of workloads", len(old.Workloads), len(new.Workloads)),
 	); err != nil {
 		return err

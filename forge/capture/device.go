@@ -38,7 +38,7 @@ func (c *onDevice) Prepare(ctx context.Context, s *Subject) (Prepared, error) {
 	if !ok {
 		return Prepared{}, fmt.Errorf("programs of backend %s cannot be bound to the memory of a device", c.backend.Name())
 	}
-	r := &resident{}
+	r := &resident{program: x}
 	for _, t := range s.Inputs {
 		h, err := r.hold(ctx, c.backend, ir.SpecOf(t))
 		if err == nil {
@@ -63,6 +63,7 @@ func (c *onDevice) Prepare(ctx context.Context, s *Subject) (Prepared, error) {
 // resident is a program with all its tensors on a device.
 type resident struct {
 	held            []backend.Held // of the inputs, then of the outputs
+	program         backend.Bindable
 	bound           backend.Bound
 	inputs, outputs []*tensor.Tensor // nil, as many as there are
 }
@@ -96,6 +97,15 @@ func (r *resident) Run(ctx context.Context) ([]*tensor.Tensor, error) {
 
 // Repeat leaves the results on the device.
 func (r *resident) Repeat(ctx context.Context) error { return r.bound.Run(ctx, r.outputs, r.inputs) }
+
+// Close gives the memory of the device back.
+func (r *resident) Close() error {
+	errs := []error{r.bound.Close(), r.program.Close()}
+	for _, h := range r.held {
+		errs = append(errs, h.Close())
+	}
+	return errors.Join(errs...)
+}
 
 // DeviceTime is the time of one run by the clock of the device.
 func (r *resident) DeviceTime(ctx context.Context) (time.Duration, error) {

@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/cpu"
@@ -75,26 +76,33 @@ func Describe(ctx context.Context) Environment {
 	e := Environment{
 		CPU: Processor(), ISA: extensions(), Cores: runtime.NumCPU(), GoThreads: runtime.GOMAXPROCS(0),
 		Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Compiler: compiler(ctx), GPUs: gpus(), Driver: driver(),
-		Tree: UnknownTree, Libraries: map[string]string{}, Variables: map[string]string{}, LoadBefore: Load(),
+		Tree: UnknownTree, Libraries: map[string]string{}, Variables: map[string]string{}, LoadBefore: Load(), Memory: memory(),
 	}
 	var name unix.Utsname
 	if unix.Uname(&name) == nil {
 		e.System = unix.ByteSliceToString(name.Sysname[:]) + " " + unix.ByteSliceToString(name.Release[:])
-	}
-	var info unix.Sysinfo_t
-	if unix.Sysinfo(&info) == nil {
-		e.Memory = uint64(info.Totalram) * uint64(info.Unit)
 	}
 	for _, name := range tuning {
 		if value, ok := os.LookupEnv(name); ok {
 			e.Variables[name] = value
 		}
 	}
-	if build, ok := debug.ReadBuildInfo(); ok {
-		e.build(build)
+	if info, ok := debug.ReadBuildInfo(); ok {
+		e.build(info)
+	}
+	if description := build.Load(); description != nil {
+		e.stamp(*description)
 	}
 	return e
 }
+
+// build is what [SetBuild] was told.
+var build atomic.Pointer[string]
+
+// SetBuild says what this program was built from, in the words of "git describe
+// --always --dirty". It counts where the linker recorded no commit, as in a second
+// working tree of a repository.
+func SetBuild(description string) { build.Store(&description) }
 
 // build takes over what the linker recorded. A commit that is looked up in the
 // working folder might be that of another program.
@@ -142,17 +150,15 @@ func (e *Environment) describePeer(c Candidate) error {
 	return nil
 }
 
-// Stamp tells the commit in the words of "git describe --always --dirty", where
-// the linker recorded none, as in a second working tree of a repository.
-func (e *Environment) Stamp(description string) {
+// stamp takes over a description of the commit, unless there is one.
+func (e *Environment) stamp(description string) {
 	if e.Commit != "" {
 		return
 	}
-	var dirty bool
-	if e.Commit, dirty = strings.CutSuffix(description, "-dirty"); dirty {
+	commit, dirty := strings.CutSuffix(description, "-dirty")
+	e.Commit, e.Tree = commit, Clean
+	if dirty {
 		e.Tree = Dirty
-	} else {
-		e.Tree = Clean
 	}
 }
 

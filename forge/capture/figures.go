@@ -1,16 +1,12 @@
 package capture
 
 import (
-	"bytes"
 	"fmt"
-	"image/color"
+	"slices"
 	"strings"
 
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-
 	"forgekernel/display"
+	"forgekernel/display/chart"
 )
 
 // Kinds of figures.
@@ -25,45 +21,116 @@ type Figure struct {
 	Name string // of its files, without the extension
 	Text string // what it shows, in a few words
 	SVG  string
+	HTML string // the SVG as an image
 	PNG  []byte // two pixels for each of the SVG's
 
 	workload int // -1 for all of them
 }
 
 // Figures draws, for each workload, the distribution of its samples and its
-// memory plan, and then the roofline of all of them, as far as they were measured.
+// memory plan, and then the roofline of all of them, as far as they were measured and
+// there is memory to plan.
 func (r *Report) Figures() ([]Figure, error) {
 	var list []Figure
+	add := func(f chart.Figure, name string, workload int) error {
+		svg, err := f.SVG()
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.Title, err)
+		}
+		image, err := f.HTML()
+		if err != nil {
+			return err
+		}
+		png, err := f.PNG()
+		list = append(list, Figure{name, f.Title, svg, image, png, workload})
+		return err
+	}
 	for i := range r.capture.Workloads {
 		w := &r.capture.Workloads[i]
 		if w.timed() {
-			f, err := figure(w.distribution(), figureName(i, w.Name, distribution), i)
-			if err != nil {
+			if err := add(w.distribution(), figureName(i, w.Name, distribution), i); err != nil {
 				return nil, err
 			}
-			list = append(list, f)
 		}
-		timeline := r.plans[i].Timeline()
-		svg, err := timeline.SVG()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", w.Name, err)
+		if r.plans[i].Naive == 0 { // nothing stands in memory between kernels
+			continue
 		}
-		image, _ := timeline.Display().Data["image/png"].([]byte)
-		list = append(list, Figure{figureName(i, w.Name, memoryPlan), "Memory plan of " + w.Name, svg, image, i})
-	}
-	if d := r.roofline(); d != nil {
-		f, err := figure(d, roofline, -1)
-		if err != nil {
+		if err := add(r.plans[i].Chart(), figureName(i, w.Name, memoryPlan), i); err != nil {
 			return nil, err
 		}
-		list = append(list, f)
+	}
+	if f, drawn := r.Roofline(); drawn {
+		if err := add(f, roofline, -1); err != nil {
+			return nil, err
+		}
 	}
 	return list, nil
 }
 
-func figure(d drawing, name string, workload int) (Figure, error) {
-	image, err := pngOf(d)
-	return Figure{name, d.title(), svgOf(d), image, workload}, err
+// Plot is the distribution of the samples of a workload.
+func (w *Workload) Plot() (display.Bundle, error) {
+	if !w.timed() {
+		return display.Bundle{}, fmt.Errorf("%s: no candidate has samples", w.Name)
+	}
+	return w.distribution().Display(), nil
+}
+
+// distribution is that of at least one series with samples.
+func (w *Workload) distribution() chart.Figure {
+	return chart.Distribution("Distribution of samples of "+w.Name, "time per run, up to the 95 % quantile", chart.Seconds, w.samples()...)
+}
+
+func (w *Workload) samples() (list []chart.Sample) {
+	for _, s := range w.Series {
+		if s.Summary != nil {
+			list = append(list, chart.Sample{Name: s.Label.String(), Values: s.Wall})
+		}
+	}
+	return list
+}
+
+// boxes draws the samples of a workload with characters; nothing if there are none.
+func (w *Workload) boxes() string {
+	if !w.timed() {
+		return ""
+	}
+	text, _ := chart.Box("", "time per run", chart.Seconds, w.samples()...).Figure().Plain() // finite samples can be drawn
+	return text + "boxes from 25 to 75 % with the median, whiskers from 5 to 95 %\n"
+}
+
+// Roofline shows every candidate by the work that its program does for each byte it
+// has to move, and the work that it does each second, under what one core of the
+// machine does at most, and under as many cores as the most threads. It is false if
+// the limits were not measured or nothing ran.
+func (r *Report) Roofline() (chart.Figure, bool) {
+	limits := r.capture.Environment.Limits
+	if limits == nil || limits.FLOPs == 0 {
+		return chart.Figure{}, false
+	}
+	roofs := []chart.Roof{{Name: "one core", FLOPs: limits.FLOPs, Bytes: limits.Bytes}}
+	threads := 1
+	var works []chart.Work
+	list := labels(r.capture.Workloads)
+	for _, w := range r.capture.Workloads {
+		for _, s := range w.Series {
+			if s.Summary != nil && w.FLOPs > 0 && w.Bytes > 0 {
+				works = append(works, chart.Work{Name: w.Name, Series: shortName(s.Label, list), FLOPs: float64(w.FLOPs), Bytes: float64(w.Bytes), Seconds: s.Summary.Median})
+				threads = max(threads, s.Threads)
+			}
+		}
+	}
+	if threads > 1 {
+		roofs = append(roofs, chart.Roof{Name: fmt.Sprintf("%d cores", threads), FLOPs: limits.FLOPs * float64(threads)})
+	}
+	return chart.Roofline("Median runs under the roof of one core", roofs, works), len(works) > 0
+}
+
+// shortName is a label, without the number of threads where all have one.
+func shortName(l Label, list []Label) string {
+	if slices.ContainsFunc(list, func(l Label) bool { return l.Threads != 1 }) {
+		return l.String()
+	}
+	return strings.TrimSuffix(l.String(), ", 1 thread")
 }
 
 // figureName is safe as the name of a file, whatever a capture calls a workload.
@@ -101,53 +168,4 @@ func (r *Report) Files() ([]File, error) {
 		}
 	}
 	return files, nil
-}
-
-// Plot is the distribution of the samples of a workload as a picture and, for
-// terminals, as text.
-func (w *Workload) Plot() (display.Bundle, error) {
-	if !w.timed() {
-		return display.Bundle{}, fmt.Errorf("%s: no candidate has samples", w.Name)
-	}
-	d := w.distribution()
-	image, err := pngOf(d)
-	if err != nil {
-		return display.Bundle{}, err
-	}
-	return display.Bundle{
-		Data:     map[string]any{"image/svg+xml": svgOf(d), "image/png": image, "text/plain": w.boxes()},
-		Metadata: map[string]any{"image/png": map[string]any{"width": int(d.width / pixel), "height": int(d.height / pixel)}},
-	}, nil
-}
-
-// drawing is a plot of this package.
-type drawing interface {
-	title() string
-	size() (w, h vg.Length)
-	paint(draw.Canvas)
-}
-
-// drawOn draws on white.
-func drawOn(c vg.CanvasSizer, d drawing) {
-	all := draw.New(c)
-	all.SetColor(color.White)
-	all.Fill(all.Rectangle.Path())
-	d.paint(all)
-}
-
-func svgOf(d drawing) string {
-	w, h := d.size()
-	s := newSVG(w, h, d.title())
-	drawOn(s, d)
-	return s.document()
-}
-
-// pngOf draws two pixels for each of the SVG's.
-func pngOf(d drawing) ([]byte, error) {
-	w, h := d.size()
-	image := vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(192))
-	drawOn(image, d)
-	var b bytes.Buffer
-	_, err := vgimg.PngCanvas{Canvas: image}.WriteTo(&b)
-	return b.Bytes(), err
 }

@@ -1,10 +1,8 @@
 package capture
 
 import (
-	"fmt"
 	"math"
 	"strconv"
-	"strings"
 )
 
 // unit is a unit of time.
@@ -48,65 +46,4 @@ func significant(x float64) string {
 		return strconv.FormatFloat(x, 'g', 4, 64)
 	}
 	return strconv.FormatFloat(x, 'f', max(digits, 0), 64)
-}
-
-// boxWidth is the number of characters of a box plot as text.
-const boxWidth = 60
-
-// boxes draws the quantiles of each series on one axis, logarithmic where they
-// are more than ten times apart:
-//
-//	interp written, 1 thread    |    ├──[  ┃  ]────┤        |
-//
-// The whiskers end at the quantiles of 5 and 95 %, the box at those of 25 and
-// 75 %, and the bar is the median.
-func (w *Workload) boxes() string {
-	if !w.timed() {
-		return ""
-	}
-	low, high := w.span()
-	at := func(x float64) int {
-		where := 0.0
-		switch {
-		case high > wide*low:
-			where = math.Log(x/low) / math.Log(high/low)
-		case high > low:
-			where = (x - low) / (high - low)
-		}
-		return min(max(int(where*(boxWidth-1)), 0), boxWidth-1)
-	}
-	width := 0
-	for _, s := range w.Series {
-		width = max(width, len(s.Label.String()))
-	}
-	var b strings.Builder
-	for _, s := range w.Series {
-		if s.Summary != nil {
-			fmt.Fprintf(&b, "%-*s  |%s|\n", width, s.Label, box(s.quantiles(), at))
-		}
-	}
-	scale := ""
-	if high > wide*low {
-		scale = ", logarithmic"
-	}
-	fmt.Fprintf(&b, "%*s  %s to %s%s; whiskers: 5 and 95 %%, box: 25 and 75 %%, bar: median\n", width, "", formatTime(low), formatTime(high), scale)
-	return b.String()
-}
-
-// wide is the ratio of times from which an axis is logarithmic.
-const wide = 10
-
-// box is one line of a plot of boxes.
-func box(q [5]float64, at func(float64) int) string {
-	line := []rune(strings.Repeat(" ", boxWidth))
-	for i := at(q[0]); i <= at(q[4]); i++ {
-		line[i] = '─'
-	}
-	for i := at(q[1]); i <= at(q[3]); i++ {
-		line[i] = '═'
-	}
-	line[at(q[0])], line[at(q[4])] = '├', '┤'
-	line[at(q[1])], line[at(q[3])] = '[', ']'
-	line[at(q[2])] = '┃'
-	return string(line)
 }

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"runtime"
 	"slices"
 	"time"
 
@@ -37,12 +36,23 @@ type Clock struct {
 	Date func() time.Time     // of the calendar
 	Wall func() time.Duration // since some moment; never runs backwards
 	CPU  func() time.Duration // that all threads of the process have used
+	// Sleep waits until Wall has advanced by a time, or fails when ctx ends.
+	Sleep func(ctx context.Context, d time.Duration) error
 }
 
 // SystemClock is the clock of this machine.
 func SystemClock() Clock {
 	begin := time.Now()
-	return Clock{Date: time.Now, Wall: func() time.Duration { return time.Since(begin) }, CPU: processTime}
+	return Clock{Date: time.Now, Wall: func() time.Duration { return time.Since(begin) }, CPU: processTime, Sleep: sleep}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // processTime is zero where the system does not tell.
@@ -71,11 +81,8 @@ func (s Settings) check() error {
 	case s.Budget < 0:
 		return errors.New("the time for samples is negative")
 	}
-	return nil
+	return s.checkBlocks()
 }
-
-// within reports whether another round may begin.
-func (s Settings) within(spent time.Duration) bool { return s.Budget == 0 || spent < s.Budget }
 
 // Instrument takes captures. All fields but Keep must be set; [New] sets them.
 type Instrument struct {
@@ -185,19 +192,16 @@ func (m *Instrument) workload(ctx context.Context, s *Subject, candidates []Cand
 			return nil, err
 		}
 	}
-	runtime.GC() // what preparing left behind is not to be cleared in a sample
-	begin := m.Clock.Wall()
-	for round := 0; round < m.Settings.Samples && (round == 0 || m.Settings.within(m.Clock.Wall()-begin)); round++ {
-		for i := range trials {
-			if err := m.sample(ctx, trials[(round+i)%len(trials)]); err != nil {
-				meter.Fail(err)
-				return nil, err
-			}
-		}
-		meter.Add(1)
+	renew := func(i int) error { return m.renew(ctx, trials[i], candidates[i], s, want) }
+	if err := m.rounds(ctx, trials, renew, meter); err != nil {
+		meter.Fail(err)
+		return nil, err
 	}
 	meter.Done()
 	for _, t := range trials {
+		if err := t.release(); err != nil {
+			return nil, err
+		}
 		w.Series = append(w.Series, t.finish())
 	}
 	return w, nil
@@ -259,15 +263,8 @@ func (m *Instrument) prepare(ctx context.Context, t *trial, c Candidate, s *Subj
 		return t.fail(ctx, err)
 	}
 	t.run, t.Cache = p.Runner, p.Cache
-	got, err := t.run.Run(ctx)
-	if err != nil {
-		return t.fail(ctx, err)
-	}
-	if t.Gate, err = NewGate(s.Written.Outputs, got, want); err != nil {
-		return t.fail(ctx, err)
-	}
-	if err := t.Gate.Failure(); err != nil {
-		return t.fail(ctx, err)
+	if err := t.pass(ctx, s, want); err != nil || t.run == nil {
+		return err
 	}
 	quickest := time.Duration(math.MaxInt64)
 	for range m.Settings.Warmup {
@@ -278,6 +275,21 @@ func (m *Instrument) prepare(ctx context.Context, t *trial, c Candidate, s *Subj
 		quickest = min(quickest, wall)
 	}
 	t.Runs = 1 + int(min(m.Settings.MinSample/max(quickest, time.Nanosecond), maxRuns-1))
+	return nil
+}
+
+// pass lets a prepared trial through the gate, or fails it.
+func (t *trial) pass(ctx context.Context, s *Subject, want []*tensor.Tensor) error {
+	got, err := t.run.Run(ctx)
+	if err == nil {
+		t.Gate, err = NewGate(s.Written.Outputs, got, want)
+	}
+	if err == nil {
+		err = t.Gate.Failure()
+	}
+	if err != nil {
+		return t.fail(ctx, err)
+	}
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package capture
 
 import (
-	"encoding/base64"
 	"fmt"
 	"html"
 	"strings"
@@ -25,7 +24,7 @@ func (r *Report) HTML() (string, error) {
 	write(r.environment())
 	for i := range r.capture.Workloads {
 		w := &r.capture.Workloads[i]
-		write(w.times())
+		write(w.times(r.capture.Settings.Blocks))
 		fmt.Fprintf(&b, "<p>%s</p>\n", html.EscapeString(w.origin()))
 		for _, f := range figures {
 			if f.workload == i {
@@ -46,13 +45,19 @@ func (r *Report) HTML() (string, error) {
 
 const pageStyle = `body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;color:#1f2328;background:#fff}
 table{border-collapse:collapse;margin:1rem 0;font-size:13px}caption{text-align:left;font-size:18px;font-weight:600;padding:.3rem 0}
-td[style*=right]{white-space:nowrap}td,th{padding:.2rem .7rem;border-bottom:1px solid #d0d7de}svg{max-width:100%;height:auto;margin:.5rem 0}`
+td[style*=right]{white-space:nowrap}td,th{padding:.2rem .7rem;border-bottom:1px solid #d0d7de}svg{max-width:100%;height:auto;margin:.5rem 0}
+@media(prefers-color-scheme:dark){:root{color-scheme:dark}body{color:#e6edf3;background:#0d1117}td,th{border-color:#30363d}}`
 
 // Display shows what a person who measured something looks for first: times, their
 // distribution, where they stand under the limits of the machine, and the memory
-// plans. What they were measured on unfolds below.
+// plans. What they were measured on unfolds below. The capture itself is a form of the
+// display, so that a notebook that shows one can be verified.
 func (r *Report) Display() display.Bundle {
 	figures, err := r.Figures()
+	if err != nil {
+		return display.ToBundle(err)
+	}
+	packed, err := Pack(r.capture)
 	if err != nil {
 		return display.ToBundle(err)
 	}
@@ -62,12 +67,10 @@ func (r *Report) Display() display.Bundle {
 		b.WriteString(text)
 	}
 	for i := range r.capture.Workloads {
-		table(r.capture.Workloads[i].times())
+		table(r.capture.Workloads[i].times(r.capture.Settings.Blocks))
 		for _, f := range figures {
 			if f.workload == i || f.workload < 0 && i == len(r.capture.Workloads)-1 {
-				// Pages that do not trust an output remove SVG, but not images.
-				fmt.Fprintf(&b, `<div><img alt="%s" style="max-width:100%%" src="data:image/svg+xml;base64,%s"></div>`+"\n",
-					html.EscapeString(f.Text), base64.StdEncoding.EncodeToString([]byte(f.SVG)))
+				b.WriteString("<div>" + f.HTML + "</div>\n")
 			}
 		}
 	}
@@ -75,8 +78,25 @@ func (r *Report) Display() display.Bundle {
 	table(r.environment())
 	table(r.memory())
 	b.WriteString("</details>")
-	return display.Bundle{Data: map[string]any{"text/html": b.String(), "text/plain": r.Text()}}
+	return display.Bundle{
+		Data:     map[string]any{"text/html": b.String(), "text/plain": r.Text(), MIMEType: packed},
+		Metadata: map[string]any{MIMEType: map[string]any{"id": r.capture.ID, "sha256": r.hash}},
+	}
 }
 
 // Capture is what the report shows. It must not be changed.
 func (r *Report) Capture() *Capture { return r.capture }
+
+// Compare compares two candidates in every workload; each is written "BACKEND",
+// "BACKEND:VARIANT" or "BACKEND:VARIANT:THREADS".
+func (r *Report) Compare(old, new string) (*Comparison, error) {
+	a, err := ParseSide(old)
+	if err != nil {
+		return nil, err
+	}
+	b, err := ParseSide(new)
+	if err != nil {
+		return nil, err
+	}
+	return Sides(r.capture, a, b)
+}

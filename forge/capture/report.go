@@ -54,41 +54,64 @@ func right(name string) display.Column { return display.Column{Name: name, Align
 // environment is a table of fields.
 func (r *Report) environment() display.Table {
 	c, e := r.capture, &r.capture.Environment
-	t := display.Table{Title: "Where and how", Columns: []display.Column{{Name: "field"}, {Name: "value"}}}
-	for _, row := range [][2]string{
+	rows := [][2]string{
 		{"capture", c.ID},
 		{"SHA-256", r.hash},
 		{"taken", c.Taken.Format(time.RFC3339)},
-		{"commit", cmp.Or(e.Commit, "unknown") + ", tree " + string(e.Tree)},
+	}
+	rows = append(rows, e.rows()...)
+	rows = append(rows,
+		[2]string{"load average", fmt.Sprintf("%s before, %s after", cmp.Or(e.LoadBefore, "unknown"), cmp.Or(e.LoadAfter, "unknown"))},
+		[2]string{"samples", c.Settings.String()},
+		[2]string{"seed of the inputs", fmt.Sprint(c.Settings.Seed)},
+	)
+	for _, p := range peerList(e) {
+		rows = append(rows, [2]string{"peer " + p.name, p.versions})
+	}
+	return fields("Where and how", rows)
+}
+
+func fields(title string, rows [][2]string) display.Table {
+	t := display.Table{Title: title, Columns: []display.Column{{Name: "field", Align: display.AlignLeft}, {Name: "value", Align: display.AlignLeft}}}
+	for _, row := range rows {
+		t.Rows = append(t.Rows, []any{row[0], row[1]})
+	}
+	return t
+}
+
+// rows are what is known of a machine and a program.
+func (e *Environment) rows() [][2]string {
+	return [][2]string{
+		{"commit", cmp.Or(e.Commit, "unknown") + ", tree " + string(cmp.Or(e.Tree, UnknownTree))},
 		{"processor", cmp.Or(e.CPU, "unknown")},
 		{"instruction sets", cmp.Or(strings.Join(e.ISA, " "), "unknown")},
 		{"cores", fmt.Sprintf("%d, GOMAXPROCS %d", e.Cores, e.GoThreads)},
 		{"memory", display.FormatBytes(int64(min(e.Memory, 1<<62)))},
-		{"system", strings.TrimSpace(e.Platform + " " + e.System)},
-		{"Go", e.Go},
+		{"system", cmp.Or(strings.TrimSpace(e.Platform+" "+e.System), "unknown")},
+		{"Go", cmp.Or(e.Go, "unknown")},
 		{"C compiler", cmp.Or(e.Compiler, "none found")},
 		{"GPU", cmp.Or(strings.Join(e.GPUs, ", "), "none found")},
 		{"GPU driver", cmp.Or(e.Driver, "none found")},
 		{"NVRTC", cmp.Or(e.NVRTC, "not used")},
 		{"limits of one core", e.Limits.String()},
-		{"load average", fmt.Sprintf("%s before, %s after", cmp.Or(e.LoadBefore, "unknown"), cmp.Or(e.LoadAfter, "unknown"))},
 		{"variables", cmp.Or(pairs(e.Variables), "none set")},
-		{"samples", c.Settings.String()},
-		{"seed of the inputs", fmt.Sprint(c.Settings.Seed)},
-	} {
-		t.Rows = append(t.Rows, []any{row[0], row[1]})
 	}
-	for _, p := range peerList(e) {
-		t.Rows = append(t.Rows, []any{"peer " + p.name, p.versions})
-	}
-	return t
 }
+
+// Table shows what is known of the machine and the program.
+func (e *Environment) Table() display.Table { return fields("", e.rows()) }
+
+// Display shows the table.
+func (e *Environment) Display() display.Bundle { return e.Table().Display() }
 
 // String says how samples were taken.
 func (s Settings) String() string {
 	text := fmt.Sprintf("%d of each candidate, in turn, each of at least %v; %d runs of warm-up", s.Samples, s.MinSample, s.Warmup)
 	if s.Budget > 0 {
 		text += fmt.Sprintf("; none begun %v after the first", s.Budget)
+	}
+	if s.Blocks > 0 {
+		text += fmt.Sprintf("; in %d blocks over %v, prepared anew for each; an interval is of the medians of the blocks", s.Blocks, s.Spread)
 	}
 	return text
 }
@@ -103,11 +126,11 @@ func (r *Report) libraries() display.Table {
 }
 
 // times is the table of a workload: the candidates in their order.
-func (w *Workload) times() display.Table {
+func (w *Workload) times(blocks int) display.Table {
 	t := display.Table{
 		Title: w.Name,
 		Columns: []display.Column{
-			{Name: "candidate"}, right("median"), right("95 % interval"), right("minimum"), right("p95"), right("mean"),
+			{Name: "candidate"}, right("median"), right("interval"), right("× the first"), right("minimum"), right("p95"),
 			right("GFLOP/s"), right("CPU / wall"), right("compile"), right("error / allowed"), {Name: "rank"},
 		},
 	}
@@ -121,10 +144,10 @@ func (w *Workload) times() display.Table {
 			t.Rows = append(t.Rows, []any{s.Label.String(), "failed: " + s.Error})
 			continue
 		}
-		interval := MedianInterval(s.Wall)
+		e := s.Estimate(blocks)
 		t.Rows = append(t.Rows, []any{
-			s.Label.String(), formatTime(s.Summary.Median), formatInterval(interval),
-			formatTime(s.Summary.Min), formatTime(s.Summary.P95), formatTime(s.Summary.Mean),
+			s.Label.String(), formatTime(e.Value), formatInterval(e.Interval), w.ratio(i, blocks),
+			formatTime(s.Summary.Min), formatTime(s.Summary.P95),
 			significant(float64(w.FLOPs) / s.Summary.Median / 1e9), significant(sum(s.CPU) / sum(s.Wall)),
 			s.compiled(), significant(s.Gate.Worst), rank(slices.Index(order, i), ties),
 		})
@@ -133,6 +156,16 @@ func (w *Workload) times() display.Table {
 		}
 	}
 	return t
+}
+
+// ratio is how many times as long a candidate takes as the first, with the interval.
+func (w *Workload) ratio(i, blocks int) string {
+	first := &w.Series[0]
+	if i == 0 || first.Summary == nil {
+		return ""
+	}
+	e := w.Series[i].Over(first, blocks)
+	return fmt.Sprintf("%.3f (%.3f – %.3f)", e.Value, e.Interval.Low, e.Interval.High)
 }
 
 // compiled is the time that compiling took, and whether a cache had the result.
@@ -190,7 +223,7 @@ func (r *Report) Text() string {
 	b.WriteString(r.environment().Text() + "\n")
 	for i := range r.capture.Workloads {
 		w := &r.capture.Workloads[i]
-		b.WriteString(w.times().Text() + w.origin() + "\n" + w.boxes() + "\n")
+		b.WriteString(w.times(r.capture.Settings.Blocks).Text() + w.origin() + "\n" + w.boxes() + "\n")
 	}
 	b.WriteString(r.memory().Text())
 	return b.String()
@@ -204,13 +237,15 @@ func (r *Report) Markdown() string {
 	fmt.Fprintf(&b, "# Capture %s\n\n%s", r.capture.ID, markdown(r.environment()))
 	for i := range r.capture.Workloads {
 		w := &r.capture.Workloads[i]
-		fmt.Fprintf(&b, "\n%s\n%s\n", markdown(w.times()), escapeMarkdown(w.origin()))
+		fmt.Fprintf(&b, "\n%s\n%s\n", markdown(w.times(r.capture.Settings.Blocks)), escapeMarkdown(w.origin()))
 		if w.timed() {
 			show(distribution+" of "+w.Name, figureName(i, w.Name, distribution))
 		}
-		show(memoryPlan+" of "+w.Name, figureName(i, w.Name, memoryPlan))
+		if r.plans[i].Naive > 0 {
+			show(memoryPlan+" of "+w.Name, figureName(i, w.Name, memoryPlan))
+		}
 	}
-	if r.roofline() != nil {
+	if _, drawn := r.Roofline(); drawn {
 		show(roofline, roofline)
 	}
 	b.WriteString("\n" + markdown(r.memory()) + "\n" + markdown(r.libraries()))

@@ -171,7 +171,7 @@ func (w *Workload) checkSeries(s Settings, written *ir.Graph) error {
 // were asked for, or fewer where their time was limited.
 func (w *Workload) rounds(s Settings) int {
 	for _, series := range w.Series {
-		if n := len(series.Wall); n >= 1 && n <= s.Samples && s.Budget > 0 {
+		if n := len(series.Wall); n >= 1 && n <= s.Samples && n%max(s.Blocks, 1) == 0 && s.Budget > 0 {
 			return n
 		}
 	}

@@ -109,7 +109,7 @@ func (v *view) memory() {
 	p := v.Memory
 	v.heading("Memory", "of intermediate values: slots from top to bottom, steps from left to right")
 	v.printf(`<div style="font-size:13px;margin:0 0 6px 0"><b>%s</b> <span style="color:#57606a">· %s</span></div>`+"\n", html.EscapeString(p.Headline()), html.EscapeString(planText(p)))
-	switch plot, err := p.Timeline().SVG(); {
+	switch plot, err := p.Chart().SVG(); {
 	case len(p.Slots) == 0:
 		v.b.WriteString(`<div style="color:#57606a">No intermediate value needs memory.</div>` + "\n")
 		return

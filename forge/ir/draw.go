@@ -59,15 +59,35 @@ func (d *drawing) add(v *Value, n display.Node) {
 }
 
 func (d *drawing) edge(from *Value, to string) {
-	d.g.Edges = append(d.g.Edges, display.Edge{From: d.box[from], To: to, Label: edgeLabel(from)})
+	d.port(from, to, "")
 }
 
-// edgeLabel tells the results of one box apart.
+// port is an edge into a named place of a box.
+func (d *drawing) port(from *Value, to, port string) {
+	e := display.Edge{From: d.box[from], To: to, ToPort: port, Label: edgeLabel(from)}
+	if from.Def == nil || from.Def.Body == nil {
+		e.Tooltip = fmt.Sprintf("%v: %v, %s", from, from.Spec, display.FormatBytes(from.Spec.Bytes()))
+	}
+	d.g.Edges = append(d.g.Edges, e)
+}
+
+// edgeLabel tells the results of one box apart, by their names and types.
 func edgeLabel(v *Value) string {
 	if v.Def == nil || len(v.Def.Out) == 1 {
 		return ""
 	}
-	return v.String()
+	return v.String() + ": " + v.Spec.String()
+}
+
+// ports names the operands of a node where their order matters to a reader: of three
+// or more different ones.
+func ports(n *Node) []string {
+	names := make([]string, len(n.In))
+	if len(n.In) < 3 || n.Op.Variadic || len(n.Op.Operands) < len(n.In) {
+		return names
+	}
+	copy(names, n.Op.Operands)
+	return names
 }
 
 // node draws an operator that computes values of the given spec.
@@ -77,7 +97,8 @@ func (d *drawing) node(n *Node, id, cluster string, spec Spec) {
 	if !isNumber(v.Name) {
 		box.Sub = v.Name + ": " + box.Sub
 	}
-	if len(n.Out) > 1 { // edges leave one box, so it must tell the results apart
+	box.Kind = box.Label + " " + spec.String()
+	if len(n.Out) > 1 { // the edges that leave the box tell the results apart
 		box.Sub = resultList(n.Out)
 	}
 	var listing printer
@@ -87,8 +108,9 @@ func (d *drawing) node(n *Node, id, cluster string, spec Spec) {
 	for _, out := range n.Out[1:] {
 		d.box[out] = id
 	}
-	for _, in := range n.In {
-		d.edge(in, id)
+	names := ports(n)
+	for i, in := range n.In {
+		d.port(in, id, names[i])
 	}
 }
 

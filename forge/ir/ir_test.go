@@ -380,7 +380,7 @@ func TestDrawingResults(t *testing.T) {
 	for _, e := range d.Edges {
 		labels = append(labels, e.From+" "+e.Label+" "+e.To)
 	}
-	want := "x  a|a %1 b|a %a output %a|b  output %b"
+	want := "x  a|a %1: f32[2,3] b|a %a: f32[2,2] output %a|b  output %b"
 	if got := strings.Join(labels, "|"); got != want {
 		t.Errorf("got edges %s, want %s", got, want)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"forgekernel/display"
+	"forgekernel/display/chart"
 	"forgekernel/forge/ir"
 )
 
@@ -17,7 +18,7 @@ func (p *Plan) Text() string {
 	b.WriteByte('\n')
 	b.WriteString(p.valueTable().Text())
 	b.WriteByte('\n')
-	b.WriteString(p.Timeline().Text())
+	b.WriteString(p.Chart().Text)
 	return b.String()
 }
 
@@ -83,20 +84,22 @@ func (v *Value) reason() string {
 	return strings.Join(reasons, ", ")
 }
 
-// Timeline is the slots over the steps of the schedule, with what stands in
-// them, and the bytes that are live.
-func (p *Plan) Timeline() display.Timeline {
-	t := display.Timeline{Title: "Memory of " + p.Graph.Name}
+// Chart is the slots over the steps of the schedule, with what stands in them, and
+// the bytes that are live, under what is planned and what any plan needs.
+func (p *Plan) Chart() chart.Figure { return chart.MemoryPlan(p.charted()) }
+
+func (p *Plan) charted() chart.Plan {
+	c := chart.Plan{Title: "Memory of " + p.Graph.Name}
 	class := make(map[string]display.Class)
 	for _, s := range p.Steps {
-		t.Steps = append(t.Steps, s.Node.Op.Name)
-		t.Level = append(t.Level, s.Live)
+		c.Steps = append(c.Steps, s.Node.Op.Name)
+		c.Live = append(c.Live, s.Live)
 		for _, v := range s.Node.Out {
 			class[v.Name] = s.Node.Op.Class.Drawn()
 		}
 	}
 	for i, s := range p.Slots {
-		t.Lanes = append(t.Lanes, display.Lane{Name: s.name(i), Bytes: s.Bytes})
+		c.Slots = append(c.Slots, chart.Slot{Name: s.name(i), Bytes: s.Bytes})
 	}
 	handedOn := p.handedOn()
 	for i := range p.Values {
@@ -104,28 +107,28 @@ func (p *Plan) Timeline() display.Timeline {
 		if v.Place != InSlot || v.ViewOf != "" {
 			continue
 		}
-		bar := display.Bar{
-			Lane: v.Slot, Offset: v.Offset, Bytes: v.Bytes, Start: float64(v.Start), End: float64(v.End + 1), Label: "%" + v.Name, Class: class[v.Name],
-			Tooltip: fmt.Sprintf("%%%s: %v\n%s at offset %d, steps %d to %d", v.Name, v.Spec, display.FormatBytes(v.Bytes), v.Offset, v.Start, v.End),
+		t := chart.Tenant{
+			Slot: v.Slot, Offset: v.Offset, Bytes: v.Bytes, Start: float64(v.Start), End: float64(v.End + 1), Label: "%" + v.Name, Class: class[v.Name],
+			Tip: fmt.Sprintf("%%%s: %v\n%s at offset %d, steps %d to %d", v.Name, v.Spec, display.FormatBytes(v.Bytes), v.Offset, v.Start, v.End),
 		}
 		if why := v.reason(); why != "" {
-			bar.Tooltip += "\n" + why
+			t.Tip += "\n" + why
 		}
 		// In the step of a donation both live in the same bytes: half for each.
 		if v.Donated != "" {
-			bar.Start += 0.5
+			t.Start += 0.5
 		}
 		if handedOn[v.Name] {
-			bar.End -= 0.5
+			t.End -= 0.5
 		}
-		t.Bars = append(t.Bars, bar)
+		c.Tenants = append(c.Tenants, t)
 	}
 	if p.Planned == p.Lower {
-		t.Marks = []display.Mark{{Bytes: p.Lower, Label: "planned = lower bound"}}
+		c.Bounds = []chart.Bound{{Label: "planned = lower bound", Bytes: p.Lower}}
 	} else {
-		t.Marks = []display.Mark{{Bytes: p.Planned, Label: "planned"}, {Bytes: p.Lower, Label: "lower bound"}}
+		c.Bounds = []chart.Bound{{Label: "planned", Bytes: p.Planned}, {Label: "lower bound", Bytes: p.Lower}}
 	}
-	return t
+	return c
 }
 
 // name is "slot 0 f32", with the device where that is not the host.
@@ -157,7 +160,7 @@ func (p *Plan) handedOn() map[string]bool {
 
 // Display shows the plot of slots over time, and as text all of [Plan.Text].
 func (p *Plan) Display() display.Bundle {
-	b := p.Timeline().Display()
+	b := p.Chart().Display()
 	b.Data["text/plain"] = p.Text()
 	return b
 }

@@ -33,24 +33,24 @@ func TestDisplay(t *testing.T) {
 }
 
 // In the step in which one value takes over another's place, each has half.
-func TestTimelineOfDonation(t *testing.T) {
+func TestChartOfDonation(t *testing.T) {
 	p := samplePlan(t)
-	line := p.Timeline()
-	a, c := p.value("a"), p.value("c")
-	for _, bar := range line.Bars {
-		switch bar.Label {
+	c := p.charted()
+	a, b := p.value("a"), p.value("c")
+	for _, x := range c.Tenants {
+		switch x.Label {
 		case "%a":
-			if bar.End != float64(a.End)+0.5 {
-				t.Errorf("a ends at %v in step %d", bar.End, a.End)
+			if x.End != float64(a.End)+0.5 {
+				t.Errorf("a ends at %v in step %d", x.End, a.End)
 			}
 		case "%c":
-			if bar.Start != float64(c.Start)+0.5 {
-				t.Errorf("c starts at %v in step %d", bar.Start, c.Start)
+			if x.Start != float64(b.Start)+0.5 {
+				t.Errorf("c starts at %v in step %d", x.Start, b.Start)
 			}
 		}
 	}
-	if len(line.Bars) != 5 {
-		t.Errorf("%d bars: %+v", len(line.Bars), line.Bars)
+	if len(c.Tenants) != 5 {
+		t.Errorf("%d tenants: %+v", len(c.Tenants), c.Tenants)
 	}
 }
 

@@ -2,29 +2,24 @@ package tune
 
 import (
 	"cmp"
-	"encoding/base64"
 	"fmt"
 	"html"
 	"slices"
 	"strings"
 
 	"forgekernel/display"
+	"forgekernel/display/chart"
 	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/capture"
 )
 
 // Display shows what was chosen and the samples of the candidates.
 func (r *Record) Display() display.Bundle {
-	figure, err := r.Figure()
-	if err != nil {
-		return display.Text(r.Text())
-	}
 	var b strings.Builder
 	b.WriteString(page(r.Summary()))
 	fmt.Fprintf(&b, "<p>%s</p>\n", html.EscapeString(r.Verdict()))
-	if image, ok := figure.Data["image/png"].([]byte); ok {
-		size, _ := figure.Metadata["image/png"].(map[string]any)
-		fmt.Fprintf(&b, `<img alt="samples of the candidates" width="%v" style="max-width:100%%" src="data:image/png;base64,%s">`+"\n", size["width"], base64.StdEncoding.EncodeToString(image))
+	if image, err := r.Chart().HTML(); err == nil {
+		b.WriteString(image + "\n")
 	}
 	for i := range r.Kernels {
 		if k := &r.Kernels[i]; k.Note == "" {
@@ -171,7 +166,7 @@ func (k *Kernel) excess(c *Candidate) string {
 	return fmt.Sprintf("%+.1f %%", 100*(c.Best()/k.Chosen().Best()-1))
 }
 
-// sorted are the candidates of a table or a figure.
+// sorted are the candidates of a table or a chart.
 func (k *Kernel) sorted(most int) []*Candidate {
 	var list []*Candidate
 	for i := range k.Candidates {
@@ -203,13 +198,13 @@ func place(c *Candidate) int {
 	return 1
 }
 
-// figureRows is the number of candidates of a kernel in the figure.
+// figureRows is the number of candidates of a kernel in the chart.
 const figureRows = 10
 
-// Figure draws the samples of each kernel's candidates. It is text alone when no
-// kernel was measured.
-func (r *Record) Figure() (display.Bundle, error) {
-	var panels []capture.Panel
+// Chart draws the samples of each kernel's candidates. Without a kernel that was
+// measured it has no panels.
+func (r *Record) Chart() chart.Figure {
+	var list []chart.Match
 	for i := range r.Kernels {
 		k := &r.Kernels[i]
 		if k.Note != "" {
@@ -217,22 +212,19 @@ func (r *Record) Figure() (display.Bundle, error) {
 		}
 		shown := k.sorted(figureRows)
 		common, label := k.common()
-		p := capture.Panel{Title: k.Shape + ", " + common}
+		m := chart.Match{Title: k.Shape + ", " + common}
 		if n := len(k.Candidates) - len(shown); n > 0 {
-			p.Title += fmt.Sprintf(", without %d more", n)
+			m.Title += fmt.Sprintf(", without %d more", n)
 		}
 		for _, c := range shown {
-			p.Rows = append(p.Rows, k.row(c, label(c.Schedule)))
+			m.Candidates = append(m.Candidates, k.row(c, label(c.Schedule)))
 		}
-		panels = append(panels, p)
+		list = append(list, m)
 	}
-	if len(panels) == 0 {
-		return display.Text(r.Text()), nil
-	}
-	return capture.Panels("Samples of the candidates of "+r.Program, r.Text(), panels)
+	return chart.Contest("Samples of the candidates of "+r.Program, r.Text(), list...)
 }
 
-// Runes of a reason in the summary, and of one in the figure.
+// Runes of a reason in the summary, and of one in the chart.
 const (
 	noteWidth = 80
 	maxNote   = 22
@@ -250,17 +242,17 @@ func short(text string, most int) string {
 	return line
 }
 
-// row is a candidate in the figure.
-func (k *Kernel) row(c *Candidate, name string) capture.Row {
-	row := capture.Row{Name: name, Samples: c.all()}
+// row is a candidate in the chart.
+func (k *Kernel) row(c *Candidate, name string) chart.Candidate {
+	row := chart.Candidate{Name: name, Times: c.all(), Colour: chart.Plain}
 	switch c.Verdict {
 	case Rejected:
-		row.Emphasis, row.Note = capture.Failed, "rejected: "+short(c.Error, maxNote)
+		row.Colour, row.Note = chart.Bad, "rejected: "+short(c.Error, maxNote)
 		return row
 	case Chosen:
-		row.Emphasis = capture.Picked
+		row.Colour = chart.Good
 	case Tie:
-		row.Emphasis = capture.Near
+		row.Colour = chart.Close
 	}
 	row.Note = k.words(c)
 	if c.Verdict != Chosen {

@@ -117,7 +117,7 @@ func TestDirectiveErrors(t *testing.T) {
 		{"%tme x", "UsageError", "there is no magic tme", "did you mean %time? %lsmagic lists all"},
 		{"%pip install numpy", "UsageError", "there is no magic pip", "there is no Python here; !pip reaches the machine's own"},
 		{"%%python\nprint()", "UsageError", "there is no magic python", "there is no Python here: cells are ForgeScript or Go, and !python3 FILE runs a script"},
-		{"%matplotlib inline", "UsageError", "there is no magic matplotlib", "there is no Python here: package gonum.org/v1/plot draws plots"},
+		{"%matplotlib inline", "UsageError", "there is no magic matplotlib", "there is no Python here: package chart draws plots"},
 		{"%foo", "UsageError", "there is no magic foo", "%lsmagic lists all"},
 		{"%time\ndef f(x):\n    return x", "UsageError", "there is nothing to time", "%%time on the first line"},
 		{"%config outputlimit=3", "UsageError", "\"outputlimit=3\" is not a setting with a value", "%config NAME to show"},
@@ -449,6 +449,19 @@ func TestBytes(t *testing.T) {
 		if got := formatBytes(&n); got != want {
 			t.Errorf("formatBytes(%d) = %s, want %s", n, got, want)
 		}
+	}
+}
+
+// What %%forge compiled is the program of the function: it can be looked at without
+// shapes, and a call finds it.
+func TestForgeKeepsItsProgram(t *testing.T) {
+	n := newNotebook(t)
+	n.ok(t, "%%forge --shapes 2x3\ndef f(x):\n    return exp(x)")
+	if _, got := n.ok(t, "f.Program().Inputs()[0].Spec.String()"); got != "f32[2,3]" {
+		t.Errorf("its input is %s", got)
+	}
+	if _, got := n.ok(t, "f(forge.Ones(2, 3))\nf.Cache()"); !strings.Contains(got, "programs: 1, hits: 1, misses: 1") {
+		t.Errorf("a call of these shapes finds %s", got)
 	}
 }
 

@@ -48,6 +48,7 @@ func (t *task) forgeScript(p parts, opt forgeOptions) Outcome {
 	if program == nil {
 		return shown(display.Text(summary(file)))
 	}
+	t.in.library.Function(program.Name()).Adopt(program)
 	views := opt.views
 	if views == nil {
 		t.in.mu.Lock()

@@ -126,7 +126,7 @@ def test_lab_shows_what_is_meant(lab, browser):
     url, work = lab
     nb = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "forge", "display_name": "Forge", "language": "go"}})
     nb.cells = [nbformat.v4.new_code_cell(code) for code in (
-        "def chain(x: f32[4], y: f32[4]):\n    return sigmoid(relu(x + y) - y)",
+        "%%forge --show mermaid\ndef chain(x: f32[4], y: f32[4]):\n    return sigmoid(relu(x + y) - y)",
         'display.Table{Title: "$3 or $4", Columns: []display.Column{{Name: "$5"}}, Rows: [][]any{{"$1, $2"}}}',
         'display.HTML("<p>$x^2$</p>")',
         'panic("stop")',

@@ -9,6 +9,7 @@ import (
 
 	"forgekernel/forge/backend/cuda/driver"
 	"forgekernel/forge/backend/cuda/nccl"
+	"forgekernel/forge/backend/cuda/peer"
 	"forgekernel/forge/backend/cuda/preflight"
 	"forgekernel/forge/tensor"
 )
@@ -18,7 +19,9 @@ import (
 // what ranks agree by, and what tells that one has died.
 type devices struct {
 	Group
-	comm *nccl.Comm
+	comm      *nccl.Comm
+	mailboxes *peer.Memory // nil where devices do not add small tensors in one kernel
+	without   string       // why not
 }
 
 // OverDevices joins the GPUs of the ranks of a group, of which all call it with theirs.
@@ -57,7 +60,7 @@ func overDevices(ctx context.Context, g Group, device *driver.Context) (*devices
 	if err != nil {
 		return nil, err
 	}
-	return &devices{g, comm}, nil
+	return &devices{Group: g, comm: comm}, nil
 }
 
 // shareID gives all ranks the ID that rank 0 has made.
@@ -84,6 +87,9 @@ func (d *devices) NCCL() *nccl.Comm { return d.comm }
 func (d *devices) Abort(cause error) {
 	d.Group.Abort(cause)
 	d.comm.Abort(cause)
+	if d.mailboxes != nil {
+		d.mailboxes.Abort(cause)
+	}
 }
 
 // closeLimit bounds the wait for the operations of this rank.
@@ -93,6 +99,9 @@ const closeLimit = 5 * time.Second
 func (d *devices) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
-	err := d.comm.Close(ctx)
-	return errors.Join(err, d.Group.Close())
+	err := errors.Join(d.comm.Close(ctx), d.Group.Close())
+	if d.mailboxes != nil {
+		err = errors.Join(err, d.mailboxes.Close())
+	}
+	return err
 }

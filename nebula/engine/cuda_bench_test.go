@@ -12,7 +12,6 @@ import (
 	"forgekernel/display"
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/cuda"
-	"forgekernel/forge/backend/cuda/driver"
 	"forgekernel/forge/backend/cuda/library"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
@@ -121,7 +120,10 @@ func BenchmarkGPUDecode(b *testing.B) {
 
 func benchmarkGPUDecode(b *testing.B, c model.Config) {
 	device := gpu(b)
-	copied := copyBandwidth(b, device.Context)
+	copied, err := device.Context.CopyRate(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
 	start := time.Now()
 	m, err := model.Seeded(c, 1)
 	if err != nil {
@@ -195,37 +197,6 @@ func decodeGPU(b *testing.B, device *cuda.Backend, m *model.Model, options Optio
 	if !device.Overlap {
 		profileGPU(b, l)
 	}
-}
-
-// copyBandwidth is bytes read and written in a second by copies within a device.
-func copyBandwidth(b *testing.B, c *driver.Context) float64 {
-	const size = 1 << 30
-	best := 0.0
-	if err := c.Do(b.Context(), func() error {
-		s, err := c.NewStream()
-		if err != nil {
-			return err
-		}
-		from, err := s.Alloc(size)
-		if err != nil {
-			return err
-		}
-		to, err := s.Alloc(size)
-		if err != nil {
-			return err
-		}
-		for range 5 {
-			start := time.Now()
-			if err := errors.Join(s.Copy(to, 0, from, 0, size), s.Copy(to, 0, from, 0, size), s.Synchronize()); err != nil {
-				return err
-			}
-			best = max(best, 4*size/time.Since(start).Seconds())
-		}
-		return errors.Join(s.Free(from), s.Free(to), s.Synchronize(), s.Close())
-	}); err != nil {
-		b.Fatal(err)
-	}
-	return best
 }
 
 // profileGPU logs where the time of a decode goes, by kind of node: its operator and the

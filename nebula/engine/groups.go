@@ -8,7 +8,6 @@ import (
 
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/cuda"
-	"forgekernel/forge/backend/cuda/driver"
 	"forgekernel/forge/tensor"
 	"forgekernel/nebula/collective"
 	"forgekernel/nebula/shard"
@@ -74,24 +73,28 @@ func openGroups(ctx context.Context, world collective.Group, place shard.Place, 
 		*part.into = sub
 	}
 	if gpu, ok := on.(*cuda.Backend); ok {
-		return g, g.onDevices(ctx, gpu.Context)
+		return g, g.onDevices(ctx, gpu)
 	}
 	return g, nil
 }
 
-// onDevices joins the GPUs of the groups that programs use.
-func (g *groups) onDevices(ctx context.Context, device *driver.Context) error {
+// onDevices joins the GPUs of the groups that programs use. The sums of a stage are small
+// when it decodes.
+func (g *groups) onDevices(ctx context.Context, gpu *cuda.Backend) error {
 	for _, group := range []*collective.Group{&g.tp, &g.pp} {
 		if *group == nil {
 			continue
 		}
-		joined, err := collective.OverDevices(ctx, *group, device)
+		joined, err := collective.OverDevices(ctx, *group, gpu.Context)
 		if err != nil {
 			return err
 		}
 		*group = joined
 	}
-	return nil
+	if g.tp == nil {
+		return nil
+	}
+	return collective.ByMailbox(ctx, g.tp, gpu)
 }
 
 // lastStage is the first rank of the last stage.

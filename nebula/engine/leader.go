@@ -242,14 +242,17 @@ func (l *Leader) send(step Step, passes []pass) (Ticket, error) {
 	if err := l.command(kindStep, l.wire); err != nil {
 		return 0, err
 	}
-	if err := l.self.agree(l.health.ctx, w); err != nil {
+	ticket := Ticket(f.number)
+	if err := l.self.hand(l.health.ctx, w, func() error {
+		if l.self.groups.logits != nil {
+			l.arrivals <- f
+		}
+		l.queue <- job{work: w, flight: f}
+		return nil
+	}); err != nil {
 		return 0, l.fail(opCheck, err)
 	}
-	if l.self.groups.logits != nil {
-		l.arrivals <- f
-	}
-	l.queue <- job{work: w, flight: f}
-	return Ticket(f.number), nil
+	return ticket, nil
 }
 
 // Wait implements [Engine].

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"forgekernel/forge/backend"
+	"forgekernel/forge/backend/cuda"
 	"forgekernel/forge/backend/portable"
 	"forgekernel/nebula/collective"
 	"forgekernel/nebula/mesh"
@@ -41,9 +43,46 @@ func joined(ctx context.Context, m *model.Model, job string, p shard.Place, limi
 		return Member{}, nil, err
 	}
 	world, err := collective.Over(net, collective.Options{Timeout: limit * 3 / 4})
-	b := portable.New()
-	b.Workers = 1
+	if err != nil {
+		return Member{}, nil, err
+	}
+	b, err := processBackend(p.Rank)
 	return Member{Model: m, Place: p, Backend: b, World: world, Deadline: limit}, net, err
+}
+
+// processBackend is that of a rank: of a GPU of its own where the job says so.
+func processBackend(rank int) (backend.Backend, error) {
+	if os.Getenv(gpuVariable) == "" {
+		b := portable.New()
+		b.Workers = 1
+		return b, nil
+	}
+	b, err := cuda.Open(rank)
+	if err == nil {
+		b.Overlap = os.Getenv(gpuVariable) == "overlap"
+	}
+	return b, err
+}
+
+// Variables of a job: its model, by a name of shapesOfLlama, and whether ranks have GPUs,
+// on which kernels may overlap.
+const (
+	modelVariable = "ENGINE_TEST_MODEL"
+	gpuVariable   = "ENGINE_TEST_GPU"
+)
+
+// processModel is the model of a job.
+func processModel() (*model.Model, error) {
+	switch name := os.Getenv(modelVariable); name {
+	case "":
+		return model.Seeded(cacheResident(), 7)
+	case "long":
+		c := llamaConfig()
+		c.Context = 512
+		return model.Seeded(c, 7)
+	default:
+		return model.Seeded(shapesOfLlama[name], 7)
+	}
 }
 
 // childRank is what a rank other than 0 does.
@@ -57,7 +96,7 @@ func childRank(text string) error {
 	if err != nil {
 		return err
 	}
-	m, err := model.Seeded(cacheResident(), 7)
+	m, err := processModel()
 	if err != nil {
 		return err
 	}
@@ -96,7 +135,10 @@ func startProcesses(t testing.TB, l shard.Layout, limit time.Duration, o Options
 		go func() { p.ended[r] <- cmd.Wait() }()
 		t.Cleanup(func() { _ = cmd.Process.Kill() })
 	}
-	m := seeded(t, cacheResident())
+	m, err := processModel()
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	member, net, err := joined(ctx, m, job, shard.Place{Layout: l}, limit)

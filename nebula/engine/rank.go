@@ -173,14 +173,32 @@ func (r *rank) enter(rows []Row) *Refused {
 	return &Refused{-1, err.Error()}
 }
 
-// agree returns when all ranks have checked the same step.
-func (r *rank) agree(ctx context.Context, w *work) (err error) {
-	defer protect(&err)
-	start := r.rec.Now()
-	if err := r.groups.consent(ctx, w.hash); err != nil {
+// hand gives a step that this rank has checked to the goroutine that executes, and returns
+// when all ranks have checked the same one. Processors that execute want it to wait until
+// then; devices begin at once, and wait for one another themselves: nothing that they
+// compute is given to anybody before the ranks agree, and they end if these do not.
+func (r *rank) hand(ctx context.Context, w *work, enqueue func() error) error {
+	number, hash := w.number, w.hash // the work may be over, and used again
+	if r.pools.held == nil {
+		if err := r.agree(ctx, number, hash); err != nil {
+			return err
+		}
+		return enqueue()
+	}
+	if err := enqueue(); err != nil {
 		return err
 	}
-	r.rec.Add(trace.Region{Kind: trace.Agree, Lane: trace.Control, Step: w.number, Start: start})
+	return r.agree(ctx, number, hash)
+}
+
+// agree returns when all ranks have checked the same step.
+func (r *rank) agree(ctx context.Context, number uint64, hash uint32) (err error) {
+	defer protect(&err)
+	start := r.rec.Now()
+	if err := r.groups.consent(ctx, hash); err != nil {
+		return err
+	}
+	r.rec.Add(trace.Region{Kind: trace.Agree, Lane: trace.Control, Step: number, Start: start})
 	return nil
 }
 

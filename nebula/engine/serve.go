@@ -203,10 +203,7 @@ func (w *worker) take(body []byte) (op string, err error) {
 	if refused := w.enter(step.rows); refused != nil {
 		return opCheck, refused
 	}
-	if err := w.agree(w.ctx, step); err != nil {
-		return opCheck, err
-	}
-	return opCommand, w.enqueue(job{work: step})
+	return opCheck, w.hand(w.ctx, step, func() error { return w.enqueue(job{work: step}) })
 }
 
 // run is the goroutine that executes.

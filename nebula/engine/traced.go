@@ -39,9 +39,11 @@ func exchanging(g collective.Group) bool {
 	return ok
 }
 
-// observe records a node of a program. Calls of groups are recorded as such.
+// observe records a node of a program. Calls of groups are recorded as such, where the host
+// makes them.
 func (r *rank) observe(n *ir.Node, start, end time.Time) {
-	if n.Op.Class == ir.Transfer {
+	transfer := n.Op.Class == ir.Transfer
+	if _, device := r.backend.(*cuda.Backend); transfer && !device {
 		return
 	}
 	region, name := model.Region{}, n.Op.Name
@@ -50,8 +52,23 @@ func (r *rank) observe(n *ir.Node, start, end time.Time) {
 			region, name = found, n.Pos[0].Source
 		}
 	}
+	kind := kindOf(region)
+	if transfer {
+		kind = transferKind(n.Op.Name)
+	}
 	from := r.rec.At(start)
-	r.rec.Put(trace.Region{Kind: kindOf(region), Name: name, Step: r.at.Load(), Start: from, End: from + end.Sub(start)})
+	r.rec.Put(trace.Region{Kind: kind, Name: name, Step: r.at.Load(), Start: from, End: from + end.Sub(start)})
+}
+
+// transferKind is the kind of an operator between ranks.
+func transferKind(op string) trace.Kind {
+	switch op {
+	case "send":
+		return trace.Send
+	case "recv":
+		return trace.Recv
+	}
+	return trace.Collective
 }
 
 // kindOf sums up a region of a decoder.

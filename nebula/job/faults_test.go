@@ -74,6 +74,7 @@ var matrix = []fault{
 	{what: "has no model"},
 	{what: "is another version", anybody: true},
 	{what: "does not come"},
+	{what: "is stopped before it comes", says: "was stopped for 1s, and ended"},
 }
 
 func (f fault) String() string {

@@ -81,6 +81,9 @@ func (in injury) join(ctx context.Context, r *launch.Rank, s Spec, tasks map[str
 		case "is another version":
 			v.note()
 			s.Chunk++
+		case "is stopped before it comes":
+			v.note()
+			syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 		case "does not come":
 			v.note()
 			time.Sleep(time.Hour)

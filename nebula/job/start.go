@@ -64,7 +64,7 @@ func start(ctx context.Context, m *model.Model, s Spec, how launch.Spec) (*Proce
 	if how.Payload, err = json.Marshal(s); err != nil {
 		return nil, err
 	}
-	how.Ranks = s.Layout.Ranks()
+	how.Ranks, how.Stopped = s.Layout.Ranks(), s.deadline()
 	ranks, err := launch.Start(ctx, how)
 	if err != nil {
 		return nil, err

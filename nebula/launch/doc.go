@@ -12,6 +12,9 @@
 // rank, carries frames both ways: first the assignment, at last the wish to stop,
 // and between them whatever the users of the [Channel] say.
 //
+// A rank that is stopped and stays so is ended, since nobody else can tell it from one
+// that is slow: [Spec.Stopped].
+//
 // Ranks end with their parent, however that ends:
 //   - the kernel sends SIGKILL when the thread that started them ends, which
 //     lives exactly as long as they do;

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,12 +16,18 @@ type Exit struct {
 	Code   int            // exit status; -1 when a signal ended the rank
 	Signal syscall.Signal // 0 when it exited by itself
 	Output string         // the last it printed, at most [TailSize] bytes
+	// Stopped is how long the rank had been stopped when it was ended for that, by SIGKILL;
+	// 0 where that was not so.
+	Stopped time.Duration
 }
 
 func (e Exit) Error() string {
 	how := "exited with " + e.Status()
 	if e.Signal != 0 {
 		how = "was ended by " + e.Status()
+	}
+	if e.Stopped > 0 {
+		return fmt.Sprintf("rank %d was stopped for %v, and ended", e.Rank, e.Stopped)
 	}
 	if why := e.reason(); why != "" {
 		how += ": " + why

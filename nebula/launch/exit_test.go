@@ -4,6 +4,7 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // TestExit checks what is told of the end of a rank.
@@ -18,6 +19,7 @@ func TestExit(t *testing.T) {
 		{Exit{Rank: 1, Code: 1, Output: "begins\n\nforge: no model\n"}, "rank 1 exited with status 1: forge: no model", false, []string{"begins", "forge: no model"}},
 		{Exit{Rank: 2, Code: 3, Output: "a\nb\nc\nd"}, "rank 2 exited with status 3: d", true, []string{"b", "c", "d"}},
 		{Exit{Rank: 2, Code: -1, Signal: syscall.SIGKILL}, "rank 2 was ended by SIGKILL", true, nil},
+		{Exit{Rank: 2, Code: -1, Signal: syscall.SIGKILL, Output: "works\n", Stopped: time.Second}, "rank 2 was stopped for 1s, and ended", true, []string{"works"}},
 		{
 			Exit{Rank: 0, Code: 2, Output: "panic is avoided\npanic: nil map\n\ngoroutine 7 [running]:\nmain.f()\n\tmain.go:3\nexit status 2\n"},
 			"rank 0 exited with status 2: panic: nil map", true, []string{"panic: nil map", "goroutine 7 [running]:", "main.f()"},

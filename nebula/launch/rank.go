@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -23,8 +24,9 @@ type process struct {
 	channel *Channel
 	output  *output
 
-	mu     sync.Mutex
-	reaped bool // its number may belong to another process now
+	mu      sync.Mutex
+	reaped  bool          // its number may belong to another process now
+	stopped time.Duration // how long it was stopped when it was ended for that
 }
 
 // startProcess must run on the thread whose end is to end the rank.
@@ -41,10 +43,9 @@ func startProcess(rank int, argv, env []string, dir, logs string) (*process, err
 	}
 	defer write.Close()
 	cmd := &exec.Cmd{
-		// Not the path of the binary: that may have been replaced meanwhile.
-		Path: "/proc/self/exe", Args: argv, Env: env, Dir: dir,
+		Path: thisBinary, Args: argv, Env: env, Dir: dir,
 		Stdout: write, Stderr: write, ExtraFiles: []*os.File{theirs},
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+		SysProcAttr: ownGroup(),
 	}
 	if err := cmd.Start(); err != nil {
 		channel.Close()
@@ -87,18 +88,14 @@ func (f failed) Close() error              { return nil }
 func (p *process) wait() Exit {
 	// The dead leader is not collected before its group is killed: until then the
 	// group's number cannot go to anyone else.
-	for {
-		if err := unix.Waitid(unix.P_PID, p.cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != unix.EINTR {
-			break
-		}
-	}
+	proc.AwaitEnd(p.cmd.Process.Pid)
 	p.kill()
 	p.mu.Lock()
 	p.cmd.Wait() // its error repeats the state
 	p.reaped = true
 	p.mu.Unlock()
 	p.output.finish()
-	e := Exit{Rank: p.rank, Code: p.cmd.ProcessState.ExitCode(), Output: p.output.text()}
+	e := Exit{Rank: p.rank, Code: p.cmd.ProcessState.ExitCode(), Output: p.output.text(), Stopped: p.stopped}
 	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		e.Signal = status.Signal()
 	}

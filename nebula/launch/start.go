@@ -39,6 +39,9 @@ type Spec struct {
 	Epoch   uint32        // counts the starts of a job
 	Payload []byte        // for every rank, as [Rank.Payload]; less than [MaxFrame]/2 bytes
 	Grace   time.Duration // [DefaultGrace] when 0
+	// Stopped is how long a rank may be stopped, as by SIGSTOP, before it is ended; 0 is
+	// for ever.
+	Stopped time.Duration
 }
 
 // assignment is what a rank hears first.
@@ -60,6 +63,8 @@ func (s *Spec) check() error {
 		return fmt.Errorf("the payload for ranks has %d bytes; the limit is %d", len(s.Payload), MaxFrame/2)
 	case s.Grace < 0:
 		return fmt.Errorf("grace %s is negative", s.Grace)
+	case s.Stopped < 0:
+		return fmt.Errorf("the time for which a rank may be stopped, %s, is negative", s.Stopped)
 	}
 	return nil
 }
@@ -143,6 +148,9 @@ func (r *Ranks) spawn(spec Spec, started chan<- error) {
 	for _, p := range r.procs {
 		waiting.Go(func() { r.exits <- p.wait() })
 	}
+	if err == nil && spec.Stopped > 0 {
+		go r.endStopped(spec.Stopped)
+	}
 	started <- err
 	waiting.Wait()
 	close(r.exits)
@@ -164,10 +172,11 @@ const (
 
 func environment(spec Spec, rank int) []string {
 	_, colab := os.LookupEnv("COLAB_RELEASE_TAG")
+	_, kaggle := os.LookupEnv("KAGGLE_KERNEL_RUN_TYPE")
 	env := slices.DeleteFunc(os.Environ(), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
-		// What Colab preloads into its own processes has broken other programs.
-		return slices.Contains(place, name) || colab && name == "LD_PRELOAD"
+		// What these services preload into their own processes has broken other programs.
+		return slices.Contains(place, name) || (colab || kaggle) && name == "LD_PRELOAD"
 	})
 	env = append(env, spec.Env...)
 	size, number := strconv.Itoa(spec.Ranks), strconv.Itoa(rank)

@@ -65,6 +65,7 @@ func TestBadSpecs(t *testing.T) {
 		{Spec{Ranks: 1, Job: ".part-1"}, "job name"},
 		{Spec{Ranks: 1, Payload: make([]byte, MaxFrame)}, "payload"},
 		{Spec{Ranks: 1, Grace: -1}, "negative"},
+		{Spec{Ranks: 1, Stopped: -1}, "negative"},
 		{Spec{Ranks: 1, Dir: "/no/such/folder"}, "start rank 0"},
 	} {
 		r, err := Start(t.Context(), c.spec)
@@ -111,6 +112,33 @@ func TestExits(t *testing.T) {
 				t.Error("the channel of a dead rank gives a frame")
 			}
 		})
+	}
+}
+
+// A rank that stays stopped is ended, and said to have been; one that goes on in time is
+// not.
+func TestStopped(t *testing.T) {
+	folder(t)
+	const limit = 40 * time.Millisecond
+	r, _ := start(t, 2, "wait", func(s *Spec) { s.Stopped, s.Grace = limit, patience })
+	unix.Kill(r.Process(1).PID, unix.SIGSTOP)
+	if e := next(t, r); e.Rank != 1 || e.Stopped != limit || e.Signal != unix.SIGKILL || e.Error() != "rank 1 was stopped for 40ms, and ended" {
+		t.Errorf("%+v", e)
+	}
+	if err := r.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if e := next(t, r); e.Rank != 0 || e.Code != 0 || e.Stopped != 0 {
+		t.Errorf("%+v", e)
+	}
+	r, _ = start(t, 1, "wait", func(s *Spec) { s.Stopped, s.Grace = patience, patience })
+	unix.Kill(r.Process(0).PID, unix.SIGSTOP)
+	unix.Kill(r.Process(0).PID, unix.SIGCONT)
+	if err := r.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if e := next(t, r); e.Code != 0 || e.Stopped != 0 {
+		t.Errorf("%+v", e)
 	}
 }
 

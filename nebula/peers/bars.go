@@ -59,8 +59,8 @@ func barsCommand() *cobra.Command {
 	var path, output, description string
 	var rounds int
 	c := &cobra.Command{Use: "bars", Short: "Measure what batching, sharing and parallelism gain", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
+		capture.SetBuild(description)
 		g := &gains{Taken: time.Now().UTC(), Environment: capture.Describe(c.Context())}
-		g.Environment.Stamp(description)
 		if err := g.measure(c.Context(), path, rounds); err != nil {
 			return err
 		}

@@ -43,11 +43,11 @@ func speedCommand() *cobra.Command {
 			return err
 		}
 		defer s.model.Close()
+		capture.SetBuild(description)
 		m, err := s.speed(c.Context(), rounds)
 		if err != nil {
 			return err
 		}
-		m.Environment.Stamp(description)
 		m.write(c.OutOrStdout())
 		return m.save(output)
 	}}

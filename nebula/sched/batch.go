@@ -26,6 +26,7 @@ type batch struct {
 	promised int        // blocks that accepted requests may need at most
 	broken   error      // why nothing is accepted any more
 	stats    counters
+	log      log
 
 	// Of the step that is being formed.
 	decoding int // running requests that have one token to compute or in flight
@@ -233,6 +234,7 @@ func (b *batch) complete(f *flight, choices []choice, now time.Time) {
 		}
 	}
 	b.stats.step(f.sent, now, prompt, generated)
+	b.log.took(f.number, now.Sub(f.sent))
 }
 
 // accept adds a token to a request and gives it out.

@@ -10,6 +10,7 @@ import (
 
 // flight is a step on its way through the engine.
 type flight struct {
+	number   uint64 // in the log
 	step     engine.Step
 	rows     []*request // of step.Rows, one each
 	releases []uint64   // to be sent before the step
@@ -36,6 +37,9 @@ func (b *batch) plan(now time.Time) (*flight, time.Time) {
 		if r.usage.Started.IsZero() {
 			r.usage.Started = now
 		}
+	}
+	if len(f.rows) > 0 {
+		b.log.add(b, f)
 	}
 	f.releases, b.releases = b.releases, nil
 	return f, again

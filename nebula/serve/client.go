@@ -163,6 +163,12 @@ func (k *Client) State(ctx context.Context) (State, error) {
 	return w.decode(), err
 }
 
+// Steps implements Service.
+func (k *Client) Steps(ctx context.Context) (list []sched.Step, err error) {
+	err = k.ask(ctx, question{What: askSteps}, &list)
+	return list, err
+}
+
 // Describe implements Service.
 func (k *Client) Describe(ctx context.Context, rank int) (d engine.Description, err error) {
 	err = k.ask(ctx, question{What: askDescribe, Rank: rank}, &d)

@@ -42,6 +42,8 @@ type Service interface {
 	Submit(ctx context.Context, r sched.Request) (*sched.Stream, error)
 	// State is what the job is doing.
 	State(ctx context.Context) (State, error)
+	// Steps are the latest steps of the scheduler, oldest first.
+	Steps(ctx context.Context) ([]sched.Step, error)
 	// Describe tells what a rank has and runs.
 	Describe(ctx context.Context, rank int) (engine.Description, error)
 	// Trace is what all ranks have recorded.
@@ -110,6 +112,9 @@ func (l *Local) Submit(ctx context.Context, r sched.Request) (*sched.Stream, err
 func (l *Local) State(context.Context) (State, error) {
 	return State{l.Engine.Status(), l.Scheduler.Metrics()}, nil
 }
+
+// Steps implements Service.
+func (l *Local) Steps(context.Context) ([]sched.Step, error) { return l.Scheduler.Steps(), nil }
 
 // Describe implements Service.
 func (l *Local) Describe(ctx context.Context, rank int) (engine.Description, error) {

@@ -159,6 +159,11 @@ func TestSame(t *testing.T) {
 	if err1 != nil || err2 != nil || ours.Explain() != theirs.Explain() {
 		t.Errorf("the descriptions of rank 1 differ, or %v, %v", err1, err2)
 	}
+	steps, err1 := j.local.Steps(t.Context())
+	there, err2 := j.client.Steps(t.Context())
+	if err1 != nil || err2 != nil || len(steps) == 0 || !reflect.DeepEqual(steps, there) {
+		t.Errorf("the client has steps %+v, the leader %+v; %v, %v", there, steps, err1, err2)
+	}
 	ranks, err := j.client.Trace(t.Context())
 	if err != nil || len(ranks) != 2 || len(ranks[1].Regions) == 0 {
 		t.Errorf("a trace of %d ranks, %v", len(ranks), err)

@@ -253,6 +253,7 @@ func (v *server) ask(id uint64, q question) error {
 // What can be asked.
 const (
 	askState    = "state"
+	askSteps    = "steps"
 	askDescribe = "describe"
 	askTrace    = "trace"
 	askTask     = "task"
@@ -266,6 +267,12 @@ func (v *server) answer(q question) ([]byte, error) {
 			return nil, err
 		}
 		return json.Marshal(encodeState(s))
+	case askSteps:
+		list, err := v.service.Steps(v.ctx)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(list)
 	case askDescribe:
 		d, err := v.service.Describe(v.ctx, q.Rank)
 		if err != nil {

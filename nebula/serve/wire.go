@@ -79,7 +79,7 @@ func sendAnswer(ctx context.Context, c Conn, id uint64, body []byte) error {
 	return send(ctx, c, kindAnswer, id, body)
 }
 
-// question is asked with kindAsk: a state, a description, a trace or a task.
+// question is asked with kindAsk: a state, steps, a description, a trace or a task.
 type question struct {
 	What string          `json:"what"`
 	Rank int             `json:"rank,omitempty"`

@@ -4,17 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
-	"time"
+	"strings"
 
 	"forgekernel/display"
+	"forgekernel/display/chart"
 )
 
-// Bounds of a drawn timeline: the latest regions that fit.
-const (
-	drawnRegions = 2000
-	drawnColumns = 50
-)
+// drawnRegions is how many of the latest regions a timeline shows.
+const drawnRegions = 2000
 
 // classes colour what the executor of a rank does. Waiting is not drawn.
 var classes = map[Kind]display.Class{
@@ -52,56 +49,34 @@ func bit(set bool) int {
 	return 0
 }
 
-// Timeline draws the latest regions: a lane per rank, one below the other on the clock
-// of rank 0, so that what happens at once stands at one place. The steps stand above
-// what they are made of.
-func (j Job) Timeline() display.Timeline {
-	t := display.Timeline{Title: "What ranks did, in milliseconds", Names: make(map[display.Class]string)}
-	for k, c := range classes {
-		t.Names[c] = k.String()
-	}
-	for _, r := range j {
-		t.Lanes = append(t.Lanes, display.Lane{Name: fmt.Sprintf("rank %d", r.Rank), Rows: 2})
-	}
-	list := j.bars()
-	if len(list) == 0 {
-		return t
-	}
-	all := list[0].span
-	for _, b := range list {
-		all = span{min(all.from, b.from), max(all.to, b.to)}
-	}
-	column := columnOf(all.to - all.from)
-	for at := time.Duration(0); at < max(all.to-all.from, 1); at += column {
-		t.Steps = append(t.Steps, strconv.FormatFloat(at.Seconds()*1e3, 'g', -1, 64))
-	}
-	for _, b := range list {
-		label, row := "", int64(1)
-		if b.Kind == Step {
-			label, row = fmt.Sprint(b.Step), 0
-		}
-		t.Bars = append(t.Bars, display.Bar{
-			Lane: b.lane, Offset: row, Bytes: 1, Start: float64(b.from-all.from) / float64(column), End: float64(b.to-all.from) / float64(column),
-			Label: label, Class: classes[b.Kind], Tooltip: fmt.Sprintf("%v %s: %v", b.Kind, b.Name, b.to-b.from),
-		})
-	}
-	return t
+// Chart draws the latest regions: a lane per rank, one below the other on the clock of
+// rank 0, so that what happens at once stands at one place. The steps stand above what
+// they are made of. Time in which all ranks wait is cut short.
+func (j Job) Chart() chart.Figure {
+	lanes, spans := j.spans()
+	return chart.Timeline("What ranks did", lanes, spans)
 }
 
-// columnOf is the shortest of 1, 2, 5, 10 … by which a time is cut into few columns.
-func columnOf(whole time.Duration) time.Duration {
-	for unit := time.Duration(1); ; unit *= 10 {
-		for _, n := range []time.Duration{1, 2, 5} {
-			if whole <= n*unit*drawnColumns {
-				return n * unit
-			}
-		}
+func (j Job) spans() (lanes []string, spans []chart.Span) {
+	for _, r := range j {
+		lanes = append(lanes, fmt.Sprintf("rank %d", r.Rank))
 	}
+	for _, b := range j.bars() {
+		s := chart.Span{
+			Lane: b.lane, Row: 1, Start: b.from.Seconds(), End: b.to.Seconds(), Name: b.Kind.String(), Class: classes[b.Kind],
+			Tip: strings.TrimSpace(fmt.Sprintf("%v %s", b.Kind, b.Name)), Wait: b.Kind == Recv,
+		}
+		if b.Kind == Step {
+			s.Row, s.Label = 0, fmt.Sprint(b.Step)
+		}
+		spans = append(spans, s)
+	}
+	return lanes, spans
 }
 
 // Display shows the timeline as a picture, and the summary as text.
 func (j Job) Display() display.Bundle {
-	b := j.Timeline().Display()
+	b := j.Chart().Display()
 	b.Data["text/plain"] = j.Summary().Text()
 	return b
 }

@@ -190,28 +190,29 @@ rank  stage  time (ms)   step  send  recv  pipeline idle
 	}
 }
 
-func TestTimeline(t *testing.T) {
-	tl := Job(pipeline()).Timeline()
-	if len(tl.Lanes) != 2 || len(tl.Bars) != 16 || len(tl.Steps) != 33 || tl.Steps[1] != "2" {
-		t.Fatalf("%d lanes, %d bars, columns %q", len(tl.Lanes), len(tl.Bars), tl.Steps)
+func TestChart(t *testing.T) {
+	lanes, spans := Job(pipeline()).spans()
+	if len(lanes) != 2 || len(spans) != 16 {
+		t.Fatalf("%d lanes, %d spans", len(lanes), len(spans))
 	}
-	// The second stage begins 5 ms after the first, in columns of 2 ms, and its steps
-	// stand before what is inside them.
-	if b := tl.Bars[1]; b.Lane != 1 || b.Start != 2.5 || b.End != 10 || b.Label != "1" || b.Offset != 0 || tl.Bars[15].Label != "" || tl.Bars[15].Offset != 1 {
-		t.Errorf("the second bar is %+v", b)
+	// The second stage begins 5 ms after the first, and its steps stand before what is
+	// inside them.
+	first, s, last := spans[0], spans[1], spans[15]
+	if s.Lane != 1 || math.Abs(s.Start-first.Start-5e-3) > 1e-12 || math.Abs(s.End-s.Start-15e-3) > 1e-12 || s.Label != "1" || s.Row != 0 || last.Label != "" || last.Row != 1 {
+		t.Errorf("the second span is %+v", s)
 	}
-	picture, err := tl.SVG()
-	if err != nil || !strings.Contains(picture, "rank 1") || !strings.Contains(picture, "recv") || strings.Contains(picture, "fused") || strings.Contains(picture, "0 B") {
+	picture, err := Job(pipeline()).Chart().SVG()
+	if err != nil || !strings.Contains(picture, "rank 1") || !strings.Contains(picture, "recv") || strings.Contains(picture, "fused") {
 		t.Errorf("%v", err)
 	}
 	many := Rank{}
 	for i := range time.Duration(3 * drawnRegions) {
 		many.Regions = append(many.Regions, Region{Start: i * ms, End: (i + 1) * ms})
 	}
-	if tl := (Job{many}).Timeline(); len(tl.Bars) != drawnRegions || len(tl.Steps) > drawnColumns {
-		t.Errorf("%d bars in %d columns", len(tl.Bars), len(tl.Steps))
+	if _, spans := (Job{many}).spans(); len(spans) != drawnRegions {
+		t.Errorf("%d spans", len(spans))
 	}
-	if _, err := (Job{many}).Timeline().SVG(); err != nil {
+	if _, err := (Job{many}).Chart().SVG(); err != nil {
 		t.Error(err)
 	}
 }

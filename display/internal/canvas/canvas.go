@@ -26,6 +26,14 @@ type Curve struct {
 	Width  float64
 }
 
+// Line is a line of straight pieces.
+type Line struct {
+	Points []Point
+	Stroke color.NRGBA
+	Width  float64
+	Dashed bool
+}
+
 // Polygon is a filled area.
 type Polygon struct {
 	Points []Point
@@ -49,12 +57,14 @@ type Anchor uint8
 const (
 	Start Anchor = iota
 	Middle
+	End
 )
 
 // Surface takes shapes; later ones cover earlier ones.
 type Surface interface {
 	Box(Box)
 	Curve(Curve)
+	Line(Line)
 	Polygon(Polygon)
 	Text(Text)
 	// Group makes what draw draws one thing, explained by a tooltip.

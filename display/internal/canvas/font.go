@@ -1,6 +1,7 @@
 package canvas
 
 import (
+	"strings"
 	"sync"
 
 	"golang.org/x/image/font"
@@ -10,6 +11,8 @@ import (
 	"golang.org/x/image/font/opentype"
 	"golang.org/x/image/font/sfnt"
 	"golang.org/x/image/math/fixed"
+
+	"forgekernel/display/internal/cells"
 )
 
 // Font is one of the typefaces.
@@ -91,4 +94,21 @@ func Width(s string, f Font, size float64) float64 {
 		l.mu.Unlock()
 	}
 	return width * size
+}
+
+// Wrap breaks a text at spaces into lines of a width; a longer word stands alone.
+func Wrap(s string, width float64, f Font, size float64) (list []string) {
+	line := ""
+	for word := range strings.FieldsSeq(cells.OneLine(s)) {
+		if longer := strings.TrimSpace(line + " " + word); Width(longer, f, size) <= width || line == "" {
+			line = longer
+			continue
+		}
+		list = append(list, line)
+		line = word
+	}
+	if line != "" {
+		list = append(list, line)
+	}
+	return list
 }

@@ -79,6 +79,31 @@ func (r *Raster) Curve(c Curve) {
 	}
 }
 
+// Line draws a line of straight pieces, each as long as to fill the corners.
+func (r *Raster) Line(l Line) {
+	pieces := [][]Point{l.Points}
+	if l.Dashed {
+		pieces = dashes(l.Points, 5, 4)
+	}
+	for _, piece := range pieces {
+		for i := 1; i < len(piece); i++ {
+			a, b := piece[i-1], piece[i]
+			d := math.Hypot(b.X-a.X, b.Y-a.Y)
+			if d == 0 {
+				continue
+			}
+			dx, dy := (b.X-a.X)/d*l.Width/2, (b.Y-a.Y)/d*l.Width/2
+			if i > 1 {
+				a = Point{a.X - dx, a.Y - dy}
+			}
+			if i+1 < len(piece) {
+				b = Point{b.X + dx, b.Y + dy}
+			}
+			r.paint(l.Stroke, []Point{{a.X - dy, a.Y + dx}, {b.X - dy, b.Y + dx}, {b.X + dy, b.Y - dx}, {a.X + dy, a.Y - dx}})
+		}
+	}
+}
+
 func (r *Raster) pixels(points []Point) float64 {
 	lo, hi := bounds(points)
 	return (hi.X - lo.X + 1) * (hi.Y - lo.Y + 1) * r.scale * r.scale
@@ -112,8 +137,11 @@ func (r *Raster) Text(t Text) {
 		r.faces[key] = face
 	}
 	x := t.X
-	if t.Anchor == Middle {
+	switch t.Anchor {
+	case Middle:
 		x -= Width(t.Text, t.Font, t.Size) / 2
+	case End:
+		x -= Width(t.Text, t.Font, t.Size)
 	}
 	d := font.Drawer{Dst: r.img, Src: image.NewUniform(t.Fill), Face: face, Dot: fixed.Point26_6{
 		X: fixed.Int26_6(x * r.scale * 64), Y: fixed.Int26_6(t.Y * r.scale * 64),

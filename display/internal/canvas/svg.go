@@ -35,7 +35,7 @@ func (s *SVG) Box(b Box) {
 	if b.Radius > 0 {
 		s.attr("rx", num(max(0, b.Radius-in)))
 	}
-	s.attr("fill", paint(b.Fill))
+	s.fill(b.Fill)
 	if b.StrokeWidth > 0 {
 		s.attr("stroke", paint(b.Stroke))
 		s.attr("stroke-width", num(b.StrokeWidth))
@@ -66,17 +66,34 @@ func (s *SVG) Curve(c Curve) {
 	s.body.WriteString("/>\n")
 }
 
-// Polygon draws a filled area.
-func (s *SVG) Polygon(p Polygon) {
-	for i, q := range p.Points {
+// Line draws a line of straight pieces.
+func (s *SVG) Line(l Line) {
+	s.path(l.Points)
+	s.body.WriteString(`" fill="none"`)
+	s.attr("stroke", paint(l.Stroke))
+	s.attr("stroke-width", num(l.Width))
+	if l.Dashed {
+		s.attr("stroke-dasharray", "5 4")
+	}
+	s.body.WriteString("/>\n")
+}
+
+// path begins a path of straight pieces.
+func (s *SVG) path(points []Point) {
+	for i, q := range points {
 		lead := "L"
 		if i == 0 {
 			lead = `<path d="M`
 		}
 		s.body.WriteString(lead + pair(q))
 	}
+}
+
+// Polygon draws a filled area.
+func (s *SVG) Polygon(p Polygon) {
+	s.path(p.Points)
 	s.body.WriteString(`Z"`)
-	s.attr("fill", paint(p.Fill))
+	s.fill(p.Fill)
 	s.body.WriteString("/>\n")
 }
 
@@ -86,8 +103,11 @@ func (s *SVG) Text(t Text) {
 	s.body.WriteString("<text")
 	s.attr("x", num(t.X))
 	s.attr("y", num(t.Y))
-	if t.Anchor == Middle {
+	switch t.Anchor {
+	case Middle:
 		s.attr("text-anchor", "middle")
+	case End:
+		s.attr("text-anchor", "end")
 	}
 	if face.family != typefaces[Regular].family { // the document's own
 		s.attr("font-family", face.family)
@@ -113,6 +133,14 @@ func (s *SVG) Group(tooltip string, draw func()) {
 
 func (s *SVG) attr(name, value string) {
 	s.body.WriteString(" " + name + `="` + value + `"`)
+}
+
+// fill says what an area is filled with.
+func (s *SVG) fill(c color.NRGBA) {
+	s.attr("fill", paint(c))
+	if c.A > 0 && c.A < 0xff {
+		s.attr("fill-opacity", strconv.FormatFloat(math.Round(float64(c.A)/0xff*100)/100, 'f', -1, 64))
+	}
 }
 
 func paint(c color.NRGBA) string {

@@ -29,7 +29,20 @@ func (b *Backend) List(g *ir.Graph, candidate int) (*backend.Listing, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := newUnit(b.Target)
+	p.list(l)
+	return l, nil
+}
+
+// Listing is the C that runs, with its kernels told apart.
+func (x *executable) Listing() *backend.Listing {
+	l := &backend.Listing{Lang: "c", File: x.Graph().Name + ".c", Most: 1}
+	x.program.list(l)
+	return l
+}
+
+// list adds the kernels of the steps to a listing.
+func (p *program) list(l *backend.Listing) {
+	u := newUnit(p.target)
 	u.add(p, 0)
 	l.Code = u.text()
 	texts := make(map[string]string)
@@ -44,7 +57,6 @@ func (b *Backend) List(g *ir.Graph, candidate int) (*backend.Listing, error) {
 			continue
 		}
 		k := u.kernel(s)
-		l.Add(backend.Listed{Value: value, Doc: s.node.Line(), Name: k.name, Launch: s.reason(b.Target)}, texts[k.name])
+		l.Add(backend.Listed{Value: value, Doc: s.node.Line(), Name: k.name, Launch: s.reason(p.target)}, texts[k.name])
 	}
-	return l, nil
 }

@@ -19,6 +19,7 @@ type program struct {
 	kernels []backend.Kernel
 	index   int     // of the program within its unit
 	shared  float64 // nanoseconds of the kernels that are worth several threads
+	target  Target  // that the kernels are cut for
 	apart   bool    // each step is a native function of its own
 }
 
@@ -156,6 +157,7 @@ func (p *program) shapes() []string {
 
 // cut decides the schedule of every kernel, packs what it packs and says why.
 func (p *program) cut(t Target, schedules Schedules) error {
+	p.target = t
 	for i := range p.steps {
 		s := &p.steps[i]
 		if s.kernel == nil {

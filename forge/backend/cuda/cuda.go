@@ -20,6 +20,12 @@
 // what others read or write only when all before are done ([Backend.Overlap]). Copies and
 // calls of libraries begin when what is before them is done, and so does what follows them.
 //
+// Ranks exchange tensors by NCCL, whose calls are captured with the rest (package nccl). A
+// small sum over ranks is one kernel instead, where devices reach one another: they write
+// to one another's memory (package peer), and the kernel goes on with the residual and the
+// norm that a decoder has behind it. The groups of the context in which a program is
+// compiled decide.
+//
 // Constants are on the device once, for all programs that have them. Inputs and outputs
 // can stay there, too, which a program is then bound to ([Executable.Bind]): a run copies
 // only the others.
@@ -137,6 +143,7 @@ func (b *Backend) Name() string { return "cuda" }
 // Compile prints a graph, compiles it and loads it.
 func (b *Backend) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, error) {
 	u := b.unit()
+	u.mailed = func(group string, size int) string { return mailed(ctx, group, size) }
 	choose, err := b.selector(u, g)
 	if err != nil {
 		return nil, err

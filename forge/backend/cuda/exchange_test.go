@@ -10,6 +10,7 @@ import (
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/cuda/library"
 	"forgekernel/forge/backend/cuda/nccl"
+	"forgekernel/forge/backend/cuda/peer"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/op"
 	"forgekernel/forge/tensor"
@@ -19,15 +20,42 @@ import (
 // over the host.
 type member struct {
 	backend.Collective
-	comm *nccl.Comm
+	comm      *nccl.Comm
+	mailboxes *peer.Memory
 }
 
 func (m member) Rank() int        { return m.comm.Rank }
 func (m member) Size() int        { return m.comm.Size }
 func (m member) NCCL() *nccl.Comm { return m.comm }
+func (m member) Peer() (*peer.Memory, string) {
+	if m.mailboxes == nil {
+		return nil, "the test wants NCCL"
+	}
+	return m.mailboxes, ""
+}
+
+// mail gives both ranks mailboxes.
+func mail(t testing.TB, list [2]*Backend, groups *[2]member) {
+	t.Helper()
+	tickets := make([]peer.Ticket, 2)
+	for i := range groups {
+		var err error
+		if groups[i].mailboxes, tickets[i], err = peer.New(t.Context(), list[i].Context, i, 2); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := groups[i].mailboxes.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if err := both(func(i int) error { return groups[i].mailboxes.Connect(t.Context(), tickets) }); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // pair are the backends of two devices that have joined, each with its group.
-func pair(t *testing.T) (list [2]*Backend, groups [2]member) {
+func pair(t testing.TB) (list [2]*Backend, groups [2]member) {
 	t.Helper()
 	device(t)
 	lib, err := nccl.Open()

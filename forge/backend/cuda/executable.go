@@ -232,6 +232,9 @@ func (x *Executable) run(ctx context.Context, outputs, inputs []*tensor.Tensor, 
 		return err
 	}
 	defer d.release(f)
+	if err := f.given(); err != nil {
+		return err
+	}
 	if step := f.fault(); x.canFail && step != noFault {
 		f.setFault(noFault)
 		return x.explain(ctx, step, inputs)

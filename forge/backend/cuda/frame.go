@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"slices"
 
 	"forgekernel/forge/backend/cuda/driver"
+	"forgekernel/forge/backend/cuda/peer"
 	"forgekernel/forge/backend/planned"
 	"forgekernel/forge/plan"
 	"forgekernel/forge/tensor"
@@ -20,8 +22,9 @@ type frame struct {
 	host    *driver.Host   // what comes and goes, where it is on the device; then the word of faults
 	buffers []uint64       // the addresses, 0 for what has no elements
 	graph   *driver.Graph
-	laps    *laps         // nil until there is an observer
-	apart   planned.Frame // for checks
+	peers   []*peer.Memory // by which its steps exchange tensors
+	laps    *laps          // nil until there is an observer
+	apart   planned.Frame  // for checks
 }
 
 // noFault is the word of faults before a run: no step has this number.
@@ -169,7 +172,10 @@ func (s *step) waits() bool { return s.call == nil && s.machine == nil }
 // put puts one step into the stream. It may begin early where the one before is a kernel
 // that waits, too, and so ends after all before it.
 func (x *Executable) put(ctx context.Context, f *frame, i int, early bool) error {
-	words := x.words(f, i)
+	words, err := x.words(ctx, f, i)
+	if err != nil {
+		return err
+	}
 	if call := x.steps[i].call; call != nil {
 		return call(ctx, f.stream, words)
 	}
@@ -179,20 +185,39 @@ func (x *Executable) put(ctx context.Context, f *frame, i int, early bool) error
 }
 
 // words are the arguments of a step.
-func (x *Executable) words(f *frame, i int) []uint64 {
+func (x *Executable) words(ctx context.Context, f *frame, i int) ([]uint64, error) {
 	s := &x.steps[i]
 	words := make([]uint64, 0, len(s.args)+2)
 	for _, at := range s.args {
 		words = append(words, f.address(at))
 	}
+	if s.mailboxes != nil {
+		m, err := s.mailboxes.of(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if words = m.Words(words); !slices.Contains(f.peers, m) {
+			f.peers = append(f.peers, m)
+		}
+	}
 	fault := f.host.Address() + uint64(f.end)
 	switch {
 	case s.call != nil:
-		return words
+		return words, nil
 	case s.machine != nil:
-		return s.machine.arguments(words, fault, uint64(i))
+		return s.machine.arguments(words, fault, uint64(i)), nil
 	}
-	return append(words, fault, uint64(i))
+	return append(words, fault, uint64(i)), nil
+}
+
+// given is why a run that has ended has no results: its ranks gave up.
+func (f *frame) given() error {
+	for _, m := range f.peers {
+		if err := m.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (f *frame) setFault(step uint32) {

@@ -26,16 +26,32 @@ func List(g *ir.Graph, arch string, candidate int) (*backend.Listing, error) {
 	} else if err != nil {
 		return nil, err
 	}
+	p.list(l)
+	return l, nil
+}
+
+// Listing is the CUDA C that runs, with its kernels told apart.
+func (x *Executable) Listing() *backend.Listing {
+	l := &backend.Listing{Lang: "cuda", File: x.Graph().Name + ".cu", Most: 1}
+	x.program.list(l)
+	return l
+}
+
+// list adds the kernels of the steps to a listing.
+func (p *program) list(l *backend.Listing) {
 	l.Code = p.unit.source().Text
 	for _, s := range p.steps {
-		if s.call != nil {
-			continue
-		}
 		k := backend.Listed{Doc: s.String(), Name: s.name, Launch: s.launch.String()}
 		if s.node != nil {
 			k.Value, k.Doc = s.node.Out[0].String(), s.node.Line()
 		}
-		l.Add(k, p.unit.texts[s.name])
+		switch {
+		case s.call != nil:
+			l.Missing = append(l.Missing, k.Doc+": a call of a library")
+		case s.machine != nil:
+			l.Missing = append(l.Missing, k.Doc+": it is in Triton")
+		default:
+			l.Add(k, p.unit.texts[s.name])
+		}
 	}
-	return l, nil
 }

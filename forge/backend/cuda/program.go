@@ -29,6 +29,7 @@ type program struct {
 	appends map[*ir.Node]*appending     // by the last of the nodes
 	joined  map[*ir.Node]*appending     // by the attention, whose kernel does it
 	gates   map[*ir.Node]*ir.Node       // by a product, what multiplies it
+	sums    map[*ir.Node]*rankSum       // by an all-reduce that one kernel does
 	rooms   rooms                       // of moved values
 	// The most that the scratch memory and the counters of a node need, in bytes.
 	scratch, counters int64
@@ -39,9 +40,10 @@ type step struct {
 	node *ir.Node // nil for the copy of an output
 	name string
 	launch
-	args     []planned.Place // addresses, in the order of the kernel's parameters; then int *fault, int step
-	call     call            // instead of a kernel: a library's; nil for kernels
-	*machine                 // machine code that is not the program's; nil for kernels in CUDA C
+	args       []planned.Place // addresses, in the order of the kernel's parameters; then int *fault, int step
+	call       call            // instead of a kernel: a library's; nil for kernels
+	*mailboxes                 // whose words follow args; nil for kernels that exchange nothing
+	*machine                   // machine code that is not the program's; nil for kernels in CUDA C
 }
 
 // String names the value that a step computes, or its kernel.
@@ -64,6 +66,7 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 	p.countUses()
 	p.findAppends()
 	p.findGates()
+	p.findRankSums()
 	if choose == nil {
 		p.choose = first
 	}
@@ -80,6 +83,9 @@ func newProgram(u *unit, g *ir.Graph, maxBytes int64, choose Selector) (*program
 			add := func() (kernel, reason string, err error) { return p.addNode(n) }
 			if a := p.appends[n]; a != nil {
 				add = func() (kernel, reason string, err error) { return p.addAppending(a) }
+			}
+			if s := p.sums[n]; s != nil {
+				add = func() (kernel, reason string, err error) { return p.addRankSum(s) }
 			}
 			if told.Kernel, told.Reason, err = add(); err != nil {
 				missing.Reasons = append(missing.Reasons, fmt.Sprintf("%v = %s: %v", n.Out[0], n.Op.Name, err))
@@ -107,10 +113,10 @@ func (p *program) addNode(n *ir.Node) (kernel, reason string, err error) {
 	foreign, without := p.ask(p.unit.beside, n)
 	reasons = append(reasons, without...)
 	p.absent[n] = reasons
-	if len(list)+len(foreign) == 0 {
-		return p.addLoops(n, strings.Join(reasons, "; "))
-	}
 	loops := choice{name: n.Op.Name + ", CUDA C", reason: "as a loop nest"}
+	if len(list)+len(foreign) == 0 {
+		loops.reason = strings.Join(reasons, "; ")
+	}
 	list = slices.Concat(list, []choice{loops}, foreign)
 	var names []Candidate
 	for _, c := range list {
@@ -287,7 +293,7 @@ func (p *program) print(k *loop.Kernel, args []planned.Place) ([]piece, error) {
 // add makes steps of pieces, and puts their kernels into the unit.
 func (p *program) add(n *ir.Node, op string, pieces []piece) {
 	for _, k := range pieces {
-		s := step{node: n, name: op, launch: k.launch, args: k.args, call: k.call, machine: k.machine}
+		s := step{node: n, name: op, launch: k.launch, args: k.args, call: k.call, mailboxes: k.mailboxes, machine: k.machine}
 		if k.call == nil && k.machine == nil {
 			s.name = p.unit.add(op, k)
 		}

@@ -210,6 +210,9 @@ func (b *Bound) run(ctx context.Context, outputs, inputs []*tensor.Tensor, launc
 
 // faulted is what a step of the frame's run found wrong, once.
 func (x *Executable) faulted(f *frame) error {
+	if err := f.given(); err != nil {
+		return err
+	}
 	if !x.canFail || f.fault() == noFault {
 		return nil
 	}

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"strings"
 
@@ -49,17 +50,36 @@ func Look() Survey {
 	return s
 }
 
-// Display is a table of the devices, and what is missing.
-func (s Survey) Display() display.Bundle {
+// missing is what is missing, in one line.
+func (s Survey) missing() string {
 	var reasons []string
 	for _, err := range s.Missing {
 		reasons = append(reasons, err.Error())
 	}
-	missing := strings.Join(reasons, "; ")
+	if len(reasons) == 0 && len(s.Devices) == 0 {
+		return "the driver tells of no GPU that this process may use"
+	}
+	return strings.Join(reasons, "; ")
+}
+
+// Lacks says why programs cannot use n GPUs here, what comes first: without a driver
+// nobody asks for a compiler. It is empty when they can.
+func (s Survey) Lacks(n int) string {
+	switch {
+	case len(s.Missing) > 0:
+		return s.Missing[0].Error()
+	case n == 1 && len(s.Devices) == 0:
+		return s.missing()
+	case len(s.Devices) < n:
+		return fmt.Sprintf("this needs %d GPUs, and the process may use %d", n, len(s.Devices))
+	}
+	return ""
+}
+
+// Display is a table of the devices, and what is missing.
+func (s Survey) Display() display.Bundle {
+	missing := s.missing()
 	if len(s.Devices) == 0 {
-		if missing == "" {
-			missing = "the driver tells of no GPU that this process may use"
-		}
 		return display.Text("Programs run on the processor: " + missing + ".")
 	}
 	t := display.Table{Columns: []display.Column{

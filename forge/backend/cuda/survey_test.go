@@ -28,3 +28,23 @@ func TestSurvey(t *testing.T) {
 	}
 	t.Log(text(Look()))
 }
+
+func TestLacks(t *testing.T) {
+	gpu := &driver.Device{Name: "a GPU"}
+	one := Survey{Devices: driver.Devices{gpu}, Driver: "13.0", Compiler: "12.9"}
+	none := Survey{Missing: []error{errors.New("no libcuda"), errors.New("no libnvrtc")}}
+	for _, c := range []struct {
+		s    Survey
+		n    int
+		want string
+	}{
+		{one, 1, ""},
+		{one, 2, "this needs 2 GPUs, and the process may use 1"},
+		{none, 1, "no libcuda"},
+		{Survey{Driver: "13.0", Compiler: "12.9"}, 1, "the driver tells of no GPU that this process may use"},
+	} {
+		if got := c.s.Lacks(c.n); got != c.want {
+			t.Errorf("of %d: %q, want %q", c.n, got, c.want)
+		}
+	}
+}

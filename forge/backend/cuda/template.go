@@ -62,6 +62,9 @@ type piece struct {
 	// into the stream, which is being captured, and gets the addresses of args. ctx
 	// has the groups of ranks ([forgekernel/forge/backend.Group]).
 	call call
+	// mailboxes is the group whose peer memory the kernel exchanges tensors by: its words
+	// follow the args. It is nil for other kernels.
+	mailboxes *mailboxes
 	// machine is machine code in place of text; nil for kernels in CUDA C.
 	machine *machine
 }

@@ -63,14 +63,21 @@ func byLibrary(c *driver.Context) template {
 func (p *program) libraryShape(k *loop.Kernel) (cublaslt.Shape, string) {
 	c, lead := k.Contraction, len(k.Contraction.Batch)
 	s := cublaslt.Shape{DType: c.Elem, M: c.M, N: c.N, K: c.K, Batch: product(c.Batch), Bias: c.Bias != nil, Workspace: libraryWorkspace}
-	matrix := func(a *loop.Access) cublaslt.Matrix {
+	matrix := func(a *loop.Access, rows, cols int) cublaslt.Matrix {
 		m := cublaslt.Matrix{Row: a.Strides[lead], Column: a.Strides[lead+1], Align: alignOf(p, k, a)}
+		// Where there is but one row, or column, how far it is to the next says nothing.
+		switch {
+		case rows == 1 && m.Column == 1:
+			m.Row = max(m.Row, cols)
+		case cols == 1 && m.Row == 1:
+			m.Column = max(m.Column, rows)
+		}
 		if lead > 0 {
 			m.Batch = a.Strides[lead-1]
 		}
 		return m
 	}
-	s.A, s.B, s.D = matrix(&c.A), matrix(&c.B), matrix(&c.Out)
+	s.A, s.B, s.D = matrix(&c.A, c.M, c.K), matrix(&c.B, c.K, c.N), matrix(&c.Out, c.M, c.N)
 	several := 0
 	for _, d := range c.Batch {
 		if d > 1 {

@@ -28,6 +28,12 @@ func TestLibraryShape(t *testing.T) {
 			DType: tensor.F16, M: 6, N: 4, K: 8, Batch: 3, Workspace: libraryWorkspace,
 			A: cublaslt.Matrix{Row: 8, Column: 1, Batch: 48, Align: 64}, B: cublaslt.Matrix{Row: 1, Column: 8, Batch: 32, Align: 64}, D: cublaslt.Matrix{Row: 4, Column: 1, Batch: 24, Align: 64},
 		}},
+		`(%x: f32[1,8], %w: f32[8,1]) {
+  %y: f32[1,1] = matmul %x, %w
+`: {shape: cublaslt.Shape{
+			DType: tensor.F32, M: 1, N: 1, K: 8, Batch: 1, Workspace: libraryWorkspace,
+			A: cublaslt.Matrix{Row: 8, Column: 1, Align: 64}, B: cublaslt.Matrix{Row: 1, Column: 8, Align: 64}, D: cublaslt.Matrix{Row: 1, Column: 1, Align: 64},
+		}},
 		`(%x: f16[6,8], %w: f16[8,4]) {
   %y: f16[6,4] = matmul %x, %w {act = "relu"}
 `: {why: "what follows the sum would see it rounded to f16"},

@@ -10,6 +10,7 @@ import (
 	"forgekernel/forge/backend/cpu/source"
 	"forgekernel/forge/backend/cuda/driver"
 	"forgekernel/forge/backend/cuda/nccl"
+	"forgekernel/forge/backend/cuda/peer"
 	"forgekernel/forge/backend/planned"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/loop"
@@ -23,6 +24,9 @@ type Exchanging interface {
 	backend.Collective
 	// NCCL is the communicator of the group's ranks, in their order.
 	NCCL() *nccl.Comm
+	// Peer is memory by which the ranks add small tensors in one kernel; nil, with the
+	// reason, where they do not.
+	Peer() (*peer.Memory, string)
 }
 
 func init() { templates = append(templates, transfers) }
@@ -118,16 +122,25 @@ type operation func(ctx context.Context, c *nccl.Comm, s *driver.Stream, at []ui
 func (e *exchange) call(do operation, args ...planned.Place) {
 	name, size := e.name, e.size
 	e.pieces = append(e.pieces, piece{args: args, call: func(ctx context.Context, s *driver.Stream, at []uint64) error {
-		g, err := backend.Group(ctx, name, size)
+		x, err := exchanging(ctx, name, size)
 		if err != nil {
 			return err
 		}
-		x, ok := g.(Exchanging)
-		if !ok {
-			return fmt.Errorf("the ranks of group %q have no devices that exchange tensors", name)
-		}
 		return do(ctx, x.NCCL(), s, at)
 	}})
+}
+
+// exchanging is the group of that name of a run or a compilation.
+func exchanging(ctx context.Context, name string, size int) (Exchanging, error) {
+	g, err := backend.Group(ctx, name, size)
+	if err != nil {
+		return nil, err
+	}
+	x, ok := g.(Exchanging)
+	if !ok {
+		return nil, fmt.Errorf("the ranks of group %q have no devices that exchange tensors", name)
+	}
+	return x, nil
 }
 
 func (e *exchange) how() backend.Reduction {
@@ -139,6 +152,11 @@ func (e *exchange) how() backend.Reduction {
 
 func (e *exchange) allReduce(out, from planned.Place) error {
 	how, d, n := e.how(), e.node.Out[0].Spec.DType, e.node.Out[0].Spec.Elements()
+	if e.unit.mailed != nil && n <= peer.MaxElements {
+		if why := e.unit.mailed(e.name, e.size); why != "" {
+			e.notes = append(e.notes, "not in one kernel: "+why)
+		}
+	}
 	if !nccl.InOrder(how, d, e.size) {
 		e.fold(out, from, n)
 		return nil

@@ -94,9 +94,6 @@ func (t *tuner) list(g *ir.Graph) (*program, error) {
 			for _, c := range candidates[n] {
 				m.Candidates = append(m.Candidates, tuning.Candidate{Name: c.Name})
 			}
-			if m.Candidates == nil {
-				m.Candidates = []tuning.Candidate{{Name: n.Op.Name + ", CUDA C"}}
-			}
 			t.first[shape], at[shape] = n, len(t.nodes)
 			t.nodes = append(t.nodes, m)
 		}

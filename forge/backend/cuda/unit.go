@@ -20,6 +20,9 @@ type unit struct {
 	// beside offers more ways to run nodes, none of which is ever the default.
 	beside []template
 	triton func() (*compile.Compiler, error) // of kernels that are not of the file
+	// mailed says why ranks of a group do not exchange small tensors by kernels; empty where
+	// they do. It is nil without groups.
+	mailed func(group string, size int) (why string)
 }
 
 // part is text that kernels share, or a kernel.

@@ -188,7 +188,7 @@ func (b *bench) run(cmd *cobra.Command, args []string) (err error) {
 // measure takes the capture, or completes the one in the output file, and writes it
 // there after each program.
 func (b *bench) measure(ctx context.Context, subjects []*capture.Subject, candidates []capture.Candidate) (*capture.Capture, error) {
-	m := instrument(b.settings)
+	m := capture.New(b.settings)
 	if b.output != "" {
 		m.Keep = func(c *capture.Capture) error { return writeCapture(b.output, c) }
 	}
@@ -260,20 +260,6 @@ func measurableNames() []string {
 
 // unstamped is the version of a program that was built without one.
 const unstamped = "devel"
-
-// instrument knows what this program was built from.
-func instrument(s capture.Settings) *capture.Instrument {
-	m := capture.New(s)
-	describe := m.Describe
-	m.Describe = func(ctx context.Context) capture.Environment {
-		e := describe(ctx)
-		if version != unstamped {
-			e.Stamp(version)
-		}
-		return e
-	}
-	return m
-}
 
 // candidate is one combination of the flags.
 func (b *bench) candidate(name string, v capture.Variant, threads int) (capture.Candidate, error) {

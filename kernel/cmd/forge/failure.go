@@ -16,6 +16,7 @@ import (
 	"forgekernel/display"
 	"forgekernel/forge"
 	"forgekernel/forge/ir"
+	"forgekernel/kernel/notebook/terminal"
 )
 
 // Exit statuses.
@@ -81,7 +82,7 @@ func diagnostics(err error) []*display.Diagnostic {
 func printDiagnostics(w io.Writer, list []*display.Diagnostic) {
 	for i, d := range list {
 		text := d.Plain()
-		if isScreen(w) {
+		if terminal.IsScreen(w) {
 			text = strings.Join(d.Traceback(), "\n")
 		}
 		if i > 0 {
@@ -124,13 +125,13 @@ func oneArgument(what string) cobra.PositionalArgs {
 
 // wanted says what flags of a type take.
 var wanted = map[string]string{
-	"uint64":         "a whole number that is not negative",
-	"int":            "a whole number",
-	"intSlice":       "whole numbers such as 1,4,16",
-	"float64":        "a number",
-	"duration":       "a duration such as 90s or 5m",
-	"bool":           "true or false",
-	"stringToString": "k=v",
+	"uint64":   "a whole number that is not negative",
+	"int":      "a whole number",
+	"intSlice": "whole numbers such as 1,4,16",
+	"float64":  "a number",
+	"duration": "a duration such as 90s or 5m",
+	"bool":     "true or false",
+	"k=v":      "k=v, once for each",
 }
 
 // flagError explains a flag that cannot be read.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"forgekernel/install/standin"
 	"forgekernel/kernel/client"
 	"forgekernel/kernel/wire"
 	"forgekernel/nebula/model"
@@ -20,6 +21,7 @@ const asForge = "FORGE_TEST_MAIN"
 const faultVariable = "FORGE_TEST_FAULT"
 
 func TestMain(m *testing.M) {
+	standin.Run() // when it is to be a tool of a host
 	if os.Getenv(asForge) != "" {
 		if os.Getenv(faultVariable) == "reference" {
 			referenceOf = func(string) (*model.Model, error) { return model.Seeded(model.TinyDecoder(), 99) }

@@ -13,20 +13,28 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"forgekernel/display"
 	"forgekernel/forge"
+	"forgekernel/forge/capture"
 )
 
 func main() {
 	out := &output{file: os.Stdout}
 	display.SetSink(&progressLine{w: io.Discard, stay: os.Stderr})
+	if version != unstamped {
+		capture.SetBuild(version)
+	}
 	cmd := root()
 	cmd.SetOut(out)
 	cmd, err := cmd.ExecuteContextC(context.Background())
 	forge.Close()
 	if err == nil {
 		err = out.err
+	}
+	if errors.Is(out.err, unix.EPIPE) { // who read has seen enough
+		err = exitStatus(exitFailure)
 	}
 	os.Exit(report(os.Stderr, cmd, err))
 }
@@ -58,6 +66,6 @@ func root() *cobra.Command {
 		compileCommand(), runCommand(), explainCommand(), kernelSourceCommand(), dumpCommand(), replayCommand(),
 		checkCommand(), fuzzCommand(), tuneCommand(), benchCommand(), captureCommand(),
 		notebookCommand(), kernelCommand(), sessionCommand(), nebulaCommand(),
-		cacheCommand(), installCommand(), uninstallCommand(), versionCommand())
+		cacheCommand(), installCommand(), uninstallCommand(), kaggleCommand(), colabCommand(), versionCommand())
 	return cmd
 }

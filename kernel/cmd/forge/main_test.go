@@ -88,6 +88,14 @@ func TestMessages(t *testing.T) {
 		{[]string{"notebook", "verify", python}, exitFailure, `is a notebook of the kernel "python3"`},
 		{[]string{"notebook", "run", ours, "-o", dir + "/none/x.ipynb"}, exitFailure, "forge: cannot write " + dir + "/none/x.ipynb: " + dir + "/none: no such file or directory\n"},
 		{[]string{"notebook", "run", ours, "--html", bad + "/x.html"}, exitFailure, bad + ": not a directory"},
+		{[]string{"notebook", "run", ours, "--param", "rows"}, exitUsage, "--param"},
+		{[]string{"notebook", "run", ours, "--param", "rows=8"}, exitFailure, "parameters: no cell of the notebook is tagged parameters"},
+		{[]string{"notebook", "verify", ours, "--stored", "-o", "x.ipynb"}, exitUsage, "forge: --stored runs nothing: --output and --param go without it\n"},
+		{[]string{"notebook", "verify", fresh, "--stored"}, exitFailure, "it stores no results to compare with"},
+		{[]string{"notebook", "report", fresh}, exitFailure, "forge: " + fresh + ": it has no record of a run: execute it with forge notebook run first\n"},
+		{[]string{"notebook", "new", dir + "/none/x"}, exitFailure, "forge: cannot write " + dir + "/none/x.ipynb"},
+		{[]string{"notebook", "new", dir + "/x", "--template", "poem"}, exitUsage, `forge: --template: there is no template "poem"; there are bench and tutorial`},
+		{[]string{"notebook", "new", ours}, exitFailure, "forge: " + ours + " is there already; give another name, or remove it\n"},
 	} {
 		cmd := root()
 		var stderr bytes.Buffer

@@ -51,8 +51,11 @@ the order in which they came: whatever ends the job leaves them.`,
 				return usageError{errors.New("--input is needed: a file with a line of JSON for each prompt")}
 			case b.rows < 1:
 				return usageError{fmt.Errorf("--rows takes at least 1, not %d", b.rows)}
-			case b.asJSON && b.output == "":
+			case b.asJSON && (b.output == "" || b.output == standard):
 				return usageError{errors.New("--json prints the summary, and needs an --output for the continuations")}
+			}
+			if b.output == standard {
+				b.output = ""
 			}
 			if b.output != "" {
 				if err := checkWritable(b.output); err != nil {
@@ -69,7 +72,7 @@ the order in which they came: whatever ends the job leaves them.`,
 	b.decoder.flags(cmd)
 	b.sampling.flags(cmd)
 	f := cmd.Flags()
-	f.StringVarP(&b.input, "input", "i", "", "file of the prompts")
+	f.StringVarP(&b.input, "input", "i", "", "file of the prompts; - is standard input")
 	f.IntVar(&b.rows, "rows", 16, "prompts that are computed at once; the cache has room for so many of the whole context")
 	outputFlag(cmd, &b.output)
 	jsonFlag(cmd, &b.asJSON)

@@ -98,7 +98,7 @@ func (b *jobBench) run(ctx context.Context, cmd *cobra.Command, l *led) error {
 			TP: b.tp, PP: b.pp, Threads: l.threads, Launcher: l.ranks.Launcher, Local: max(1, l.ranks.LocalSize), Cores: b.cores.Own,
 		},
 		Processors: b.processors,
-		Describe:   instrument(capture.Settings{}).Describe,
+		Describe:   capture.Describe,
 	}, b.settings)
 	wipe()
 	if c == nil || failed != nil && !errors.Is(failed, measure.ErrGate) {

@@ -6,11 +6,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"forgekernel/kernel/notebook/terminal"
 	"forgekernel/nebula/launch/doctor"
 )
 
 func nebulaDoctorCommand() *cobra.Command {
-	var asJSON bool
+	var (
+		asJSON bool
+		expect string
+	)
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Examine this host: what the ranks of a job would find here",
@@ -22,7 +26,10 @@ The exit status is 1 when a finding is fail. To examine the ranks of a launcher,
 let it start this command: srun forge nebula doctor.`,
 		Args: noArguments,
 		RunE: stoppable(func(cmd *cobra.Command, _ []string) error {
-			report := doctor.Examine(cmd.Context(), doctor.This())
+			report, err := examine(cmd, expect)
+			if err != nil {
+				return err
+			}
 			if cmd.Context().Err() != nil {
 				return nil // the signal is the reason, and stoppable tells it
 			}
@@ -36,13 +43,25 @@ let it start this command: srun forge nebula doctor.`,
 		}),
 	}
 	jsonFlag(cmd, &asJSON)
+	cmd.Flags().StringVar(&expect, "expect", "", "how many GPUs of which name a job needs, such as 2xT4; another machine is a fail")
 	return cmd
+}
+
+func examine(cmd *cobra.Command, expect string) (doctor.Report, error) {
+	if expect == "" {
+		return doctor.Examine(cmd.Context(), doctor.This()), nil
+	}
+	shape, err := doctor.ParseShape(expect)
+	if err != nil {
+		return doctor.Report{}, usageError{err}
+	}
+	return doctor.Report{Schema: doctor.Schema, Findings: doctor.Run(cmd.Context(), doctor.This(), doctor.Expect(shape))}, nil
 }
 
 func printFindings(w io.Writer, r doctor.Report, asJSON bool) error {
 	if asJSON {
 		return printJSON(w, r)
 	}
-	_, err := fmt.Fprint(w, r.Text(isScreen(w)))
+	_, err := fmt.Fprint(w, r.Text(terminal.IsScreen(w)))
 	return err
 }

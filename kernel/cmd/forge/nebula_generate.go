@@ -140,13 +140,19 @@ func parseIDs(text string) ([]int32, error) {
 	return list, nil
 }
 
+// standard is the name of standard input and output.
+const standard = "-"
+
 // readBounded reads a file of at most so many bytes.
 func readBounded(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
+	f := os.Stdin
+	if path != standard {
+		var err error
+		if f, err = os.Open(path); err != nil {
+			return nil, err
+		}
+		defer f.Close()
 	}
-	defer f.Close()
 	raw, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(raw)) > most {
 		err = fmt.Errorf("%s has more than %d bytes", path, most)

@@ -121,7 +121,7 @@ func (p *profile) write(job trace.Job) error {
 	if err := write("trace.json", job...); err != nil {
 		return err
 	}
-	svg, err := job.Timeline().SVG()
+	svg, err := job.Chart().SVG()
 	if err != nil {
 		return err
 	}

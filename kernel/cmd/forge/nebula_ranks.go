@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"forgekernel/display"
+	"forgekernel/kernel/notebook/terminal"
 	"forgekernel/nebula"
 	"forgekernel/nebula/engine"
 	"forgekernel/nebula/job"
@@ -57,7 +59,7 @@ func (d *decoder) lead(cmd *cobra.Command, m *nebula.Model, work func(context.Co
 		if err := d.spec.FitsHere(m.Decoder(), d.spec.Layout.Places()...); err != nil {
 			return err
 		}
-		return parent(cmd, d.spec.Layout.Ranks())
+		return parent(cmd, d.spec.Layout.Ranks(), cmp.Or(d.spec.Deadline, engine.DefaultDeadline))
 	}
 	return d.member(cmd, m, work)
 }
@@ -195,10 +197,10 @@ const (
 )
 
 // parent starts the ranks as this same command line, prints what rank 0 prints and
-// ends as it does. When the context ends, rank 0 is asked to end its work.
-func parent(cmd *cobra.Command, n int) error {
+// ends as it does. One that is stopped for as long as the deadline is ended. When the context ends, rank 0 is asked to end its work.
+func parent(cmd *cobra.Command, n int, deadline time.Duration) error {
 	ctx := cmd.Context()
-	ranks, err := launch.Start(ctx, launch.Spec{Ranks: n, Command: os.Args[1:], Grace: ranksGrace})
+	ranks, err := launch.Start(ctx, launch.Spec{Ranks: n, Command: os.Args[1:], Grace: ranksGrace, Stopped: deadline})
 	if err != nil {
 		return err
 	}
@@ -294,7 +296,7 @@ func (o *overseer) relay(cmd *cobra.Command) (said bool, failed error) {
 		case kindErr:
 			_, err = cmd.ErrOrStderr().Write(f.Body)
 		case kindLine:
-			if w := cmd.ErrOrStderr(); isScreen(w) {
+			if w := cmd.ErrOrStderr(); terminal.IsScreen(w) {
 				_, err = w.Write(f.Body)
 			}
 		case kindEnd:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"forgekernel/forge/capture"
 	"forgekernel/install"
 	"forgekernel/kernel/client"
 	"forgekernel/kernel/notebook"
@@ -22,33 +24,33 @@ import (
 func notebookCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "notebook",
-		Short: "Run, verify and export notebooks without Jupyter",
+		Short: "Make, run, verify and export notebooks without Jupyter",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			return usageError{fmt.Errorf("no command %q of forge notebook: there are run, verify and html", args[0])}
+			return usageError{fmt.Errorf("no command %q of forge notebook: there are new, run, verify, report and html", args[0])}
 		},
 	}
-	cmd.AddCommand(notebookRunCommand(), notebookVerifyCommand(), notebookHTMLCommand())
+	cmd.AddCommand(notebookNewCommand(), notebookRunCommand(), notebookVerifyCommand(), notebookReportCommand(), notebookHTMLCommand())
 	return cmd
 }
 
 // execution are the flags of commands that execute a notebook.
 type execution struct {
 	timeout time.Duration
-	params  map[string]string
+	params  params
 }
 
 func (e *execution) flags(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&e.timeout, "timeout", 10*time.Minute, "time for one cell; 0 means no limit")
-	cmd.Flags().StringToStringVar(&e.params, "param", nil, `k=v: a value for a variable of the cell tagged "parameters"`)
+	cmd.Flags().Var(&e.params, "param", `a value for a variable of the cell tagged "parameters"; text needs no quotes`)
 }
 
 // open reads a notebook for this kernel, and says how to run it.
-func (e *execution) open(path string) (*notebook.Notebook, runner.Options, error) {
-	opts, err := e.options(path)
+func (e *execution) open(ctx context.Context, path string) (*notebook.Notebook, runner.Options, error) {
+	opts, err := e.options(ctx, path)
 	if err != nil {
 		return nil, opts, err
 	}
@@ -76,11 +78,12 @@ func isOurs(path string, nb *notebook.Notebook) error {
 
 // options make the runner start this binary as the kernel, in the directory of
 // the notebook, as Jupyter does.
-func (e *execution) options(path string) (runner.Options, error) {
+func (e *execution) options(ctx context.Context, path string) (runner.Options, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return runner.Options{}, err
 	}
+	here := capture.Describe(ctx)
 	if e.timeout < 0 {
 		return runner.Options{}, usageError{errors.New("--timeout must not be negative")}
 	}
@@ -91,6 +94,7 @@ func (e *execution) options(path string) (runner.Options, error) {
 		},
 		CellTimeout: e.timeout,
 		Params:      e.params,
+		Environment: &here,
 	}, nil
 }
 
@@ -106,7 +110,7 @@ func notebookRunCommand() *cobra.Command {
 		Short: "Execute a notebook on the kernel and write what it showed",
 		Args:  oneArgument("notebook"),
 		RunE: stoppable(func(cmd *cobra.Command, args []string) error {
-			nb, opts, err := exec.open(args[0])
+			nb, opts, err := exec.open(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -152,34 +156,61 @@ func writeOutputs(cmd *cobra.Command, nb *notebook.Notebook, out, html string) e
 	return nil
 }
 
+// comparing are the flags of the command that runs again and compares.
+type comparing struct {
+	execution
+	opts   verify.Options
+	stored bool
+	out    string
+	asJSON bool
+}
+
 func notebookVerifyCommand() *cobra.Command {
-	var (
-		exec   execution
-		abs    float64
-		rel    float64
-		asJSON bool
-	)
+	v := &comparing{}
 	cmd := &cobra.Command{
-		Use:   "verify IN",
-		Short: "Execute a notebook again and compare its outputs; numbers within tolerance, timings ignored",
+		Use:   "verify IN [-o OUT]",
+		Short: "Execute a notebook again and compare: identical, within tolerance, changed or skipped, cell by cell",
 		Args:  oneArgument("notebook"),
-		RunE: stoppable(func(cmd *cobra.Command, args []string) error {
-			nb, opts, err := exec.open(args[0])
-			if err != nil {
-				return err
-			}
-			report, err := verify.Run(cmd.Context(), nb, verify.Options{Runner: opts, Abs: abs, Rel: rel})
-			if err != nil && report == nil {
-				return fmt.Errorf("%s: %w", args[0], err)
-			}
-			return errors.Join(err, printReport(cmd, report, asJSON))
-		}),
+		RunE:  stoppable(func(cmd *cobra.Command, args []string) error { return v.run(cmd, args[0]) }),
 	}
-	exec.flags(cmd)
-	cmd.Flags().Float64Var(&abs, "abs", 1e-8, "absolute tolerance of numbers")
-	cmd.Flags().Float64Var(&rel, "rel", 1e-5, "relative tolerance of numbers")
-	jsonFlag(cmd, &asJSON)
+	v.flags(cmd)
+	flags := cmd.Flags()
+	flags.Float64Var(&v.opts.Abs, "abs", 1e-8, "absolute tolerance of numbers")
+	flags.Float64Var(&v.opts.Rel, "rel", 1e-5, "relative tolerance of numbers")
+	flags.BoolVar(&v.opts.SkipTimes, "skip-times", false, "do not hold the intervals of measurements to the stored ones, which only a machine without other work repeats")
+	flags.BoolVar(&v.stored, "stored", false, "only check what is stored: captures and their hashes, and that no cell failed")
+	flags.StringVarP(&v.out, "output", "o", "", "write the notebook as executed now to this file")
+	jsonFlag(cmd, &v.asJSON)
 	return cmd
+}
+
+func (v *comparing) run(cmd *cobra.Command, path string) error {
+	if v.stored && (v.out != "" || len(v.params) > 0) {
+		return usageError{errors.New("--stored runs nothing: --output and --param go without it")}
+	}
+	nb, opts, err := v.open(cmd.Context(), path)
+	if err != nil {
+		return err
+	}
+	if v.out != "" {
+		if err := checkWritable(v.out); err != nil {
+			return err
+		}
+	}
+	var report *verify.Report
+	if v.stored {
+		report, err = verify.Stored(nb, opts.Environment)
+	} else {
+		v.opts.Runner = opts
+		report, err = verify.Run(cmd.Context(), nb, v.opts)
+	}
+	if err != nil && report == nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if report.Fresh != nil {
+		err = errors.Join(err, writeOutputs(cmd, report.Fresh, v.out, ""))
+	}
+	return errors.Join(err, printReport(cmd, report, v.asJSON))
 }
 
 func printReport(cmd *cobra.Command, report *verify.Report, asJSON bool) error {
@@ -189,39 +220,8 @@ func printReport(cmd *cobra.Command, report *verify.Report, asJSON bool) error {
 	} else {
 		err = report.Print(cmd.OutOrStdout())
 	}
-	if err == nil && !report.Same {
+	if err == nil && !report.Verified {
 		return exitStatus(exitFailure)
 	}
 	return err
-}
-
-func notebookHTMLCommand() *cobra.Command {
-	var out string
-	var untrusted bool
-	cmd := &cobra.Command{
-		Use:   "html IN [-o OUT]",
-		Short: "Export a notebook to one self-contained page, as it stands",
-		Args:  oneArgument("notebook"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			nb, err := notebook.ReadFile(args[0])
-			if err != nil {
-				return err
-			}
-			opts := export.Options{Trusted: !untrusted}
-			if out == "-" {
-				return export.HTML(cmd.OutOrStdout(), nb, opts)
-			}
-			if out == "" {
-				out = strings.TrimSuffix(args[0], ".ipynb") + ".html"
-			}
-			if err := export.HTMLFile(out, nb, opts); err != nil {
-				return err
-			}
-			fmt.Fprintln(cmd.ErrOrStderr(), "wrote", out)
-			return nil
-		},
-	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "the page, or - for standard output (default: beside the notebook)")
-	cmd.Flags().BoolVar(&untrusted, "untrusted", false, "sanitise HTML and SVG of the notebook")
-	return cmd
 }

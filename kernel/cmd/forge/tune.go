@@ -110,7 +110,7 @@ func (t *tuning) validate(args []string) error {
 	case t.figure != "" && ext != ".png" && ext != ".svg":
 		return usageError{fmt.Errorf("--figure: %s ends neither in .png nor in .svg", t.figure)}
 	}
-	return nil
+	return checkBackend(t.backend)
 }
 
 // onDevice reports whether kernels of a GPU are tuned.
@@ -168,18 +168,21 @@ func (t *tuning) draw(list []tuned) error {
 	if t.figure == "" {
 		return nil
 	}
-	figure, err := list[len(list)-1].Record.Figure()
-	if err != nil {
-		return err
+	figure := list[len(list)-1].Record.Chart()
+	if len(figure.Panels) == 0 {
+		return errors.New("--figure: no kernel has a choice, so that there is nothing to draw")
 	}
-	content, ok := figure.Data["image/png"].([]byte)
+	var content []byte
+	var err error
 	if filepath.Ext(t.figure) == ".svg" {
 		var text string
-		text, ok = figure.Data["image/svg+xml"].(string)
+		text, err = figure.SVG()
 		content = []byte(text)
+	} else {
+		content, err = figure.PNG()
 	}
-	if !ok {
-		return errors.New("--figure: no kernel has a choice, so that there is nothing to draw")
+	if err != nil {
+		return fmt.Errorf("--figure: %w", err)
 	}
 	return replace.File(t.figure, func(w io.Writer) error { return copyTo(w, content) })
 }

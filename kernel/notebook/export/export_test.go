@@ -30,6 +30,46 @@ func markdownBook(sources ...string) *notebook.Notebook {
 	return nb
 }
 
+// A heading that is collapsed in the notebook folds its section in the page, up to the
+// next heading of its level, or to the end.
+func TestCollapsedSections(t *testing.T) {
+	nb := markdownBook("# Book", "## Solutions", "hidden", "### Part", "also hidden", "## After", "shown", "## Last", "hidden too")
+	for _, i := range []int{1, 3, 7} {
+		nb.Cells[i].Metadata = map[string]any{"jp-MarkdownHeadingCollapsed": true}
+	}
+	page := body(page1(t, nb, Options{}))
+	depth := map[string]int{}
+	var walk func(n *html.Node, folds int)
+	walk = func(n *html.Node, folds int) {
+		if n.Data == "details" {
+			folds++
+		}
+		if n.Data == "summary" {
+			folds--
+		}
+		if n.Type == html.TextNode && strings.TrimSpace(n.Data) != "" {
+			depth[strings.TrimSpace(n.Data)] = folds
+		}
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			walk(c, folds)
+		}
+	}
+	_, main, _ := strings.Cut(page, "<main>")
+	doc, err := html.Parse(strings.NewReader("<main>" + main))
+	if err != nil {
+		t.Fatal(err)
+	}
+	walk(doc, 0)
+	for text, want := range map[string]int{"Book": 0, "Solutions": 0, "hidden": 1, "Part": 1, "also hidden": 2, "After": 0, "shown": 0, "Last": 0, "hidden too": 1} {
+		if depth[text] != want {
+			t.Errorf("%q is behind %d folds, want %d:\n%s", text, depth[text], want, main)
+		}
+	}
+	if strings.Count(page, "<details") != strings.Count(page, "</details>") {
+		t.Error("a fold is not closed")
+	}
+}
+
 func codeBook(source string, outputs ...*notebook.Output) *notebook.Notebook {
 	nb := &notebook.Notebook{}
 	nb.Insert(0, &notebook.Cell{Type: notebook.Code, Source: source, ExecutionCount: 3, Outputs: outputs})

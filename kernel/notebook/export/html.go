@@ -45,6 +45,7 @@ type page struct {
 	Confined bool
 	Contents []heading
 	Cells    []cell
+	Closes   int // sections that are open behind the last cell
 	Footer   string
 }
 
@@ -58,6 +59,10 @@ type cell struct {
 	Outputs []output
 	// OutputsFolded puts the outputs behind a disclosure triangle.
 	OutputsFolded bool
+	// Closes is how many collapsed sections end before the cell; Opens says that the
+	// cell is the heading of one.
+	Closes int
+	Opens  bool
 }
 
 // output is one output, rendered.
@@ -76,13 +81,20 @@ func HTMLFile(path string, nb *notebook.Notebook, opts Options) error {
 func HTML(w io.Writer, nb *notebook.Notebook, opts Options) error {
 	x := newExporter(nb, opts)
 	p := page{Style: template.CSS(style), Confined: !opts.Trusted, Footer: footer(nb)}
+	var open sections
 	for i, c := range nb.Cells {
+		before := len(x.headings)
 		rendered, err := x.cell(c)
 		if err != nil {
 			return fmt.Errorf("cell %d: %w", i+1, err)
 		}
+		if headings := x.headings[before:]; len(headings) > 0 {
+			rendered.Closes = open.end(headings[0].Level)
+			rendered.Opens = open.begin(headings[0].Level, c)
+		}
 		p.Cells = append(p.Cells, rendered)
 	}
+	p.Closes = open.end(0)
 	if len(x.headings) > 2 {
 		p.Contents = x.headings
 	}

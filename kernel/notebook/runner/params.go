@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"forgekernel/kernel/notebook"
 )
@@ -20,6 +22,29 @@ type ParamsError struct{ Problem string }
 // Error is the problem.
 func (e *ParamsError) Error() string { return "parameters: " + e.Problem }
 
+// Check says why parameters could not be set, nil if they can.
+func Check(nb *notebook.Notebook, params map[string]string) error {
+	if len(params) == 0 {
+		return nil
+	}
+	defining, err := definingCell(nb)
+	if err == nil {
+		_, err = assignments(nb.Cells[defining].Source, params)
+	}
+	return err
+}
+
+// definingCell is the index of the cell that defines the parameters.
+func definingCell(nb *notebook.Notebook) (int, error) {
+	index := slices.IndexFunc(nb.Cells, func(c *notebook.Cell) bool {
+		return c.Type == notebook.Code && c.HasTag(TagParameters)
+	})
+	if index < 0 {
+		return 0, &ParamsError{"no cell of the notebook is tagged " + TagParameters}
+	}
+	return index, nil
+}
+
 // inject puts a cell that assigns the parameters after the one that defines
 // them, in place of what an earlier run put there. It changes nothing when it
 // fails.
@@ -27,11 +52,9 @@ func inject(nb *notebook.Notebook, params map[string]string) error {
 	if len(params) == 0 {
 		return nil
 	}
-	index := slices.IndexFunc(nb.Cells, func(c *notebook.Cell) bool {
-		return c.Type == notebook.Code && c.HasTag(TagParameters)
-	})
-	if index < 0 {
-		return &ParamsError{"no cell of the notebook is tagged " + TagParameters}
+	index, err := definingCell(nb)
+	if err != nil {
+		return err
 	}
 	source, err := assignments(nb.Cells[index].Source, params)
 	if err != nil {
@@ -58,37 +81,104 @@ func assignments(defining string, params map[string]string) (string, error) {
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		def, ok := defaults[name]
 		if !ok {
-			known := strings.Join(slices.Sorted(maps.Keys(defaults)), ", ")
+			known := cmp.Or(strings.Join(slices.Sorted(maps.Keys(defaults)), ", "), "none")
 			return "", &ParamsError{fmt.Sprintf("the cell tagged %s has no variable %s; it has %s", TagParameters, name, known)}
 		}
 		value, err := literal(params[name], def)
 		if err != nil {
-			return "", &ParamsError{fmt.Sprintf("%s=%s: the value is no Go expression", name, params[name])}
+			return "", &ParamsError{fmt.Sprintf("%s=%s: %v", name, params[name], err)}
 		}
 		lines = append(lines, name+" = "+value)
 	}
 	return strings.Join(lines, "\n"), nil
 }
 
-// literal is a value as Go source; text for a string variable is quoted unless
-// it already is.
+// literal is a value as Go source for a variable with a default: text for a string is
+// quoted unless it already is, and a duration may be written as "5s". A value whose kind
+// is plain and another than that of the default is refused; what else does not fit, the
+// kernel says.
 func literal(value string, def ast.Expr) (string, error) {
 	expr, err := parser.ParseExpr(value)
 	if err == nil && int(expr.End()-expr.Pos()) != len(strings.TrimSpace(value)) {
 		err = errors.New("something follows the expression")
 	}
-	typ, ok := def.(*ast.Ident)
-	if isString(def) || ok && typ.Name == "string" {
-		if err != nil || !isString(expr) {
-			return strconv.Quote(value), nil
+	want, got := kindOf(def), text
+	if err == nil {
+		got = kindOf(expr)
+	}
+	switch {
+	case want == text && got != text, want == text && err != nil:
+		return strconv.Quote(value), nil
+	case want == duration:
+		if d, problem := time.ParseDuration(value); problem == nil {
+			return fmt.Sprintf("time.Duration(%d)", d), nil
 		}
 	}
-	return value, err
+	switch {
+	case err != nil:
+		return "", errors.New("the value is no Go expression")
+	case want == unknown || got == unknown || want == got || want == fraction && got == whole:
+		return value, nil
+	}
+	return "", fmt.Errorf("the value is %s, and the variable %s", got, want)
 }
 
-func isString(e ast.Expr) bool {
-	lit, ok := e.(*ast.BasicLit)
-	return ok && lit.Kind == token.STRING
+// kind is what an expression plainly is, in words for an error.
+type kind string
+
+const (
+	unknown  kind = ""
+	text     kind = "text"
+	whole    kind = "a whole number"
+	fraction kind = "a number with a fraction"
+	letter   kind = "a character"
+	truth    kind = "true or false"
+	duration kind = "a duration"
+)
+
+// kinds are those of literals, and of names that are types or constants.
+var kinds = map[token.Token]kind{token.STRING: text, token.INT: whole, token.FLOAT: fraction, token.CHAR: letter}
+
+var kindsOfNames = map[string]kind{
+	"string": text, "bool": truth, "true": truth, "false": truth, "float64": fraction, "float32": fraction,
+	"int": whole, "int64": whole, "int32": whole, "uint64": whole, "uint32": whole,
+}
+
+// kindOf is the kind of a value, or of the values of a type.
+func kindOf(e ast.Expr) kind {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		return kinds[e.Kind]
+	case *ast.Ident:
+		return kindsOfNames[e.Name]
+	case *ast.ParenExpr:
+		return kindOf(e.X)
+	case *ast.UnaryExpr:
+		if e.Op == token.SUB || e.Op == token.ADD {
+			return kindOf(e.X)
+		}
+	case *ast.CallExpr:
+		return kindOf(e.Fun)
+	case *ast.SelectorExpr:
+		return kindOfSelector(e)
+	case *ast.BinaryExpr:
+		if x, y := kindOf(e.X), kindOf(e.Y); x == duration || y == duration {
+			return duration
+		}
+	}
+	return unknown
+}
+
+// kindOfSelector knows units of time, and their type.
+func kindOfSelector(e *ast.SelectorExpr) kind {
+	if pkg, ok := e.X.(*ast.Ident); !ok || pkg.Name != "time" {
+		return unknown
+	}
+	switch e.Sel.Name {
+	case "Duration", "Nanosecond", "Microsecond", "Millisecond", "Second", "Minute", "Hour":
+		return duration
+	}
+	return unknown
 }
 
 // variables lists the variables that a cell defines, with the expression of the

@@ -34,6 +34,43 @@ title = "quoted"`
 	}
 }
 
+// A value is written as its variable needs it.
+func TestLiterals(t *testing.T) {
+	const defining = "#parameters\nn, x, yes := 10, 0.5, true\nname := \"a\"\nwait := 5 * time.Second\nlimit := time.Duration(0)\nvar size float32\nlist := []int{1}"
+	for _, c := range []struct{ name, value, want string }{
+		{"n", "20", "20"}, {"n", "-3", "-3"}, {"n", "len(list)", "len(list)"},
+		{"x", "2", "2"}, {"x", "1e-3", "1e-3"}, {"size", "2", "2"},
+		{"yes", "false", "false"}, {"yes", "n > 3", "n > 3"},
+		{"name", "cpu", `"cpu"`}, {"name", "a,b=c", `"a,b=c"`}, {"name", "7", `"7"`}, {"name", "", `""`}, {"name", "`raw`", "`raw`"},
+		{"wait", "1m30s", "time.Duration(90000000000)"}, {"wait", "2 * time.Minute", "2 * time.Minute"}, {"limit", "0s", "time.Duration(0)"},
+		{"list", "[]int{1, 2}", "[]int{1, 2}"},
+	} {
+		nb := book(defining)
+		if err := inject(nb, map[string]string{c.name: c.value}); err != nil {
+			t.Errorf("%s=%s: %v", c.name, c.value, err)
+			continue
+		}
+		if want := "// Parameters of this run\n" + c.name + " = " + c.want; nb.Cells[1].Source != want {
+			t.Errorf("%s=%s became %q, want %q", c.name, c.value, nb.Cells[1].Source, want)
+		}
+	}
+	for _, c := range []struct{ name, value, want string }{
+		{"n", "0.5", "the value is a number with a fraction, and the variable a whole number"},
+		{"n", `"20"`, "the value is text, and the variable a whole number"},
+		{"n", "true", "the value is true or false, and the variable a whole number"},
+		{"yes", "1", "the value is a whole number, and the variable true or false"},
+		{"wait", "5", "the value is a whole number, and the variable a duration"},
+		{"size", "'c'", "the value is a character"},
+		{"x", "5 apples", "the value is no Go expression"},
+	} {
+		var params *ParamsError
+		err := inject(book(defining), map[string]string{c.name: c.value})
+		if !errors.As(err, &params) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s=%s: %v, want %q", c.name, c.value, err, c.want)
+		}
+	}
+}
+
 func TestInjectErrors(t *testing.T) {
 	for _, c := range []struct {
 		cell, name, value, want string

@@ -2,47 +2,85 @@ package runner
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/gofrs/uuid/v5"
 
+	"forgekernel/forge/capture"
 	"forgekernel/kernel/client"
 	"forgekernel/kernel/notebook"
 	"forgekernel/kernel/wire"
 )
 
-// record is what the notebook's metadata says about its last run, under
-// "forge" and there "run": when it was, on what kernel, with which parameters
-// and how it ended.
-type record map[string]any
+// Record is what the metadata of a notebook says about its last run, under "forge" and
+// there "run". It may be wrong: anybody can edit a notebook.
+type Record struct {
+	ID         string            `json:"id"`
+	Started    string            `json:"started"` // UTC, to the microsecond
+	Finished   string            `json:"finished"`
+	Kernel     string            `json:"kernel,omitempty"` // name and version
+	Parameters map[string]string `json:"parameters,omitempty"`
+	Status     string            `json:"status"` // "ok", or how it ended
+	Error      string            `json:"error,omitempty"`
+	// Code is [CodeHash] of the notebook that was run.
+	Code string `json:"code_sha256"`
+	// Environment is where it was run; nil when that was not found out.
+	Environment *capture.Environment `json:"environment,omitempty"`
+}
 
 const timeFormat = "2006-01-02T15:04:05.000000Z"
 
-func newRecord(params map[string]string) record {
-	r := record{
-		"id":      uuid.Must(uuid.NewV7()).String(),
-		"started": time.Now().UTC().Format(timeFormat),
+func newRecord(opts Options) *Record {
+	return &Record{
+		ID: uuid.Must(uuid.NewV7()).String(), Started: time.Now().UTC().Format(timeFormat),
+		Parameters: opts.Params, Environment: opts.Environment,
 	}
-	if len(params) > 0 {
-		values := map[string]any{}
-		for name, value := range params {
-			values[name] = value
-		}
-		r["parameters"] = values
+}
+
+// Recorded is the record in the metadata of a notebook, nil if there is none.
+func Recorded(nb *notebook.Notebook) *Record {
+	ours, _ := nb.Metadata["forge"].(map[string]any)
+	run, ok := ours["run"].(map[string]any)
+	if !ok {
+		return nil
+	}
+	content, err := json.Marshal(run)
+	if err != nil {
+		return nil
+	}
+	r := &Record{}
+	if json.Unmarshal(content, r) != nil || r.ID == "" {
+		return nil
 	}
 	return r
 }
 
+// CodeHash is the SHA-256 of the sources of the code cells, those without code left out.
+func CodeHash(nb *notebook.Notebook) string {
+	h := sha256.New()
+	for _, c := range nb.Cells {
+		if c.Type == notebook.Code && strings.TrimSpace(c.Source) != "" {
+			fmt.Fprintf(h, "%d\n%s", len(c.Source), c.Source)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
 // kernel stores what the notebook says about its kernel.
-func (r record) kernel(nb *notebook.Notebook, info wire.KernelInfoReply) error {
+func (r *Record) kernel(nb *notebook.Notebook, info wire.KernelInfoReply) error {
 	language, err := notebook.Value(info.LanguageInfo)
 	if err != nil {
 		return err
 	}
-	r["kernel"] = info.Implementation + " " + info.ImplementationVersion
+	r.Kernel = info.Implementation + " " + info.ImplementationVersion
 	if nb.Metadata == nil {
 		nb.Metadata = map[string]any{}
 	}
@@ -56,18 +94,24 @@ func (r record) kernel(nb *notebook.Notebook, info wire.KernelInfoReply) error {
 }
 
 // end stores the record.
-func (r record) end(nb *notebook.Notebook, err error) {
-	r["finished"] = time.Now().UTC().Format(timeFormat)
-	r["status"] = outcome(err)
+func (r *Record) end(nb *notebook.Notebook, err error) error {
+	r.Finished = time.Now().UTC().Format(timeFormat)
+	r.Status = outcome(err)
+	r.Code = CodeHash(nb)
 	if err != nil {
-		r["error"] = err.Error()
+		r.Error = err.Error()
+	}
+	run, problem := notebook.Value(r)
+	if problem != nil {
+		return problem
 	}
 	ours, ok := nb.Metadata["forge"].(map[string]any)
 	if !ok {
 		ours = map[string]any{}
 	}
-	ours["run"] = map[string]any(r)
+	ours["run"] = run
 	nb.Metadata["forge"] = ours
+	return nil
 }
 
 func outcome(err error) string {

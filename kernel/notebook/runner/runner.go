@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"forgekernel/forge/capture"
 	"forgekernel/kernel/client"
 	"forgekernel/kernel/notebook"
 	"forgekernel/kernel/wire"
@@ -46,6 +47,8 @@ type Options struct {
 	AllowErrors bool
 	// Observer is told what happens; nil means nobody is.
 	Observer Observer
+	// Environment is where the notebook runs, for its record; nil if that is unknown.
+	Environment *capture.Environment
 }
 
 // Observer watches a run. Its methods are called one at a time; index is that
@@ -135,13 +138,13 @@ func Run(ctx context.Context, nb *notebook.Notebook, opts Options) (err error) {
 	if r.opts.Observer == nil {
 		r.opts.Observer = Silent{}
 	}
-	record := newRecord(opts.Params)
+	record := newRecord(opts)
 	if err := r.start(ctx); err != nil {
 		return &StartError{err}
 	}
 	defer func() {
 		err = errors.Join(err, r.stop(err))
-		record.end(nb, err)
+		err = errors.Join(err, record.end(nb, err))
 	}()
 	for _, c := range nb.Cells {
 		c.ClearOutputs()

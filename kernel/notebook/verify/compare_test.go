@@ -10,10 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"forgekernel/display"
 	"forgekernel/kernel/notebook"
 )
 
-var standard = Options{}.tolerance()
+var standard = newComparison(Options{})
 
 func TestLines(t *testing.T) {
 	for _, c := range []struct {
@@ -153,6 +154,8 @@ func TestOutputs(t *testing.T) {
 	failure := func(value string, traceback ...string) *notebook.Output {
 		return &notebook.Output{Type: notebook.Error, ErrorName: "E", ErrorValue: value, Traceback: traceback}
 	}
+	meter := text("reading done in 2 s")
+	meter.Metadata = map[string]any{display.ProgressMark: true}
 	rich := text("x")
 	rich.Data["image/svg+xml"] = `<svg><rect x="1.0000001"/></svg>`
 	for _, c := range []struct {
@@ -164,6 +167,7 @@ func TestOutputs(t *testing.T) {
 			[]*notebook.Output{print("stderr", "e"), print("stdout", "a\nb\n")}, ""},
 		{"result", []*notebook.Output{text("1")}, []*notebook.Output{text("2")}, "output 1, text/plain"},
 		{"gone", []*notebook.Output{text("1"), text("2")}, []*notebook.Output{text("1")}, "output 2"},
+		{"meter", []*notebook.Output{text("1")}, []*notebook.Output{meter, text("1")}, ""},
 		{"new", nil, []*notebook.Output{text("1")}, "output 1"},
 		{"other kind", []*notebook.Output{text("1")}, []*notebook.Output{failure("v")}, "output 1"},
 		{"trace", []*notebook.Output{failure("v", "line 1")}, []*notebook.Output{failure("v", "line 2")}, ""},
@@ -182,32 +186,67 @@ func TestOutputs(t *testing.T) {
 }
 
 func TestPrint(t *testing.T) {
-	r := &Report{Same: true}
-	r.add(CellReport{Index: 0, ID: "a", Status: Same})
-	r.add(CellReport{Index: 2, ID: "b", Status: Differs, Differences: []Difference{
+	r := &Report{Verified: true, Notes: []string{"processor: a in the stored run, b here"}}
+	r.add(CellReport{Index: 0, ID: "a", Status: Identical})
+	r.add(CellReport{Index: 1, ID: "0123456789ab", Status: Within, Reason: "numbers are off by at most 1e-07 of their size"})
+	if !r.Verified {
+		t.Error("a tolerated cell leaves the report unverified")
+	}
+	r.add(CellReport{Index: 2, ID: "b", Status: Changed, Differences: []Difference{
 		{Where: "stdout, line 3", Want: "x", Got: "y"}, {Where: "output 1", Detail: "is gone", Want: "p\nq"}}})
 	r.add(CellReport{Index: 3, ID: "c", Status: NotRun})
-	r.add(CellReport{Index: 4, ID: "d", Status: Ignored, Reason: "not compared: tagged timing"})
-	if r.Same {
-		t.Error("a differing cell leaves the report the same")
+	r.add(CellReport{Index: 4, ID: "d", Status: Skipped, Reason: "not compared: tagged timing"})
+	r.add(CellReport{Index: 5, ID: "e", Status: Failed, Error: "cell 6: E: v"})
+	if r.Verified {
+		t.Error("a changed cell leaves the report verified")
 	}
 	var b strings.Builder
 	if err := r.Print(&b); err != nil {
 		t.Fatal(err)
 	}
-	const want = `cell 3 (b): differs
+	const want = `processor: a in the stored run, b here
+cell   1  a           identical
+cell   2  0123456789  within tolerance  numbers are off by at most 1e-07 of their size
+cell   3  b           changed
   stdout, line 3
     - x
     + y
   output 1: is gone
     - p
     - q
-cell 4 (c): not run
-cell 5 (d): ignored, not compared: tagged timing
-4 code cells: 1 same, 1 differs, 1 not run, 1 ignored
+cell   4  c           not run
+cell   5  d           skipped           not compared: tagged timing
+cell   6  e           failed            cell 6: E: v
+6 code cells: 1 identical, 1 within tolerance, 1 changed, 1 failed, 1 not run, 1 skipped
 `
 	if b.String() != want {
 		t.Errorf("printed\n%s\nwant\n%s", b.String(), want)
+	}
+}
+
+// What is tolerated is said, and what shows the same is identical.
+func TestSlack(t *testing.T) {
+	print := func(s string) []*notebook.Output {
+		return []*notebook.Output{{Type: notebook.Stream, Name: "stdout", Text: s}}
+	}
+	for _, c := range []struct{ want, got, slack string }{
+		{"x 1.0 took 3 ms", "x 1.000001 took 4 ms", "numbers are off by at most 1e-06 of their size"},
+		{"took 3 ms", "took 4 ms", "times, dates or addresses differ"},
+		{"x 0.0", "x 0.000000001", "small numbers are off by at most 1e-09"},
+		{"x  1", "x 1", "the layout differs"},
+		{"x\n", "x", "the layout differs"},
+	} {
+		cmp := newComparison(Options{})
+		if d := cmp.outputs(print(c.want), print(c.got)); d != nil || cmp.slack() != c.slack {
+			t.Errorf("%q and %q: %+v, %q", c.want, c.got, d, cmp.slack())
+		}
+		if identical(print(c.want), print(c.got)) || !identical(print(c.want), print(c.want)) {
+			t.Errorf("%q and %q are taken for identical, or %q for another", c.want, c.got, c.want)
+		}
+	}
+	split := append(print("a"), print("b")...)
+	if !identical(print("ab"), split) {
+		t.Error("the cuts of a stream count")
 	}
 }
 

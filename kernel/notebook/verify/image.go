@@ -20,7 +20,7 @@ const (
 )
 
 // images compares two images, as base64, pixel by pixel.
-func (t tolerance) images(where, want, got string) []Difference {
+func (t *comparison) images(where, want, got string) []Difference {
 	w, err := decode(want)
 	if err != nil {
 		return []Difference{{Where: where, Detail: "stored image: " + err.Error()}}
@@ -34,6 +34,7 @@ func (t tolerance) images(where, want, got string) []Difference {
 	}
 	share := differingShare(w, g)
 	if share <= t.pixels {
+		t.pixelsOff = max(t.pixelsOff, share)
 		return nil
 	}
 	return []Difference{{Where: where, Detail: fmt.Sprintf("%.2g %% of the pixels differ, more than %.2g %%", 100*share, 100*t.pixels)}}

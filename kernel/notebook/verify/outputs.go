@@ -7,18 +7,16 @@ import (
 	"slices"
 	"strings"
 
+	"forgekernel/display"
 	"forgekernel/kernel/notebook"
 )
-
-// tolerance compares outputs.
-type tolerance struct{ abs, rel, pixels float64 }
 
 // maxDifferences bounds what is reported of one output.
 const maxDifferences = 10
 
 // outputs compares the outputs of one cell. Which stream was written to first
 // is left to chance by programs with goroutines, so each is taken as a whole.
-func (t tolerance) outputs(want, got []*notebook.Output) []Difference {
+func (t *comparison) outputs(want, got []*notebook.Output) []Difference {
 	var diffs []Difference
 	wantRest, gotRest := rest(want), rest(got)
 	for _, name := range []string{"stdout", "stderr"} {
@@ -48,8 +46,12 @@ func stream(outputs []*notebook.Output, name string) string {
 	return b.String()
 }
 
+// rest is what is not a stream, but for meters: whether they show depends on the time.
 func rest(outputs []*notebook.Output) []*notebook.Output {
-	return slices.DeleteFunc(slices.Clone(outputs), func(o *notebook.Output) bool { return o.Type == notebook.Stream })
+	return slices.DeleteFunc(slices.Clone(outputs), func(o *notebook.Output) bool {
+		meter, _ := o.Metadata[display.ProgressMark].(bool)
+		return o.Type == notebook.Stream || meter
+	})
 }
 
 // summary is an output in a few words.
@@ -72,13 +74,16 @@ func excerpt(text string) string {
 	return text
 }
 
-func (t tolerance) output(where string, want, got *notebook.Output) []Difference {
+func (t *comparison) output(where string, want, got *notebook.Output) []Difference {
 	if want.Type != got.Type {
 		return []Difference{{where, fmt.Sprintf("was %s, is %s", want.Type, got.Type), summary(want), summary(got)}}
 	}
 	if want.Type == notebook.Error {
 		diffs := t.text(where+", error name", want.ErrorName, got.ErrorName)
 		return append(diffs, t.text(where+", error message", want.ErrorValue, got.ErrorValue)...)
+	}
+	if isMeasurement(want) || isMeasurement(got) {
+		return t.measurements(where, want, got)
 	}
 	var diffs []Difference
 	all := maps.Clone(want.Data)
@@ -100,7 +105,7 @@ func (t tolerance) output(where string, want, got *notebook.Output) []Difference
 }
 
 // content compares one form of a display.
-func (t tolerance) content(where, mime string, want, got any) []Difference {
+func (t *comparison) content(where, mime string, want, got any) []Difference {
 	w, wantText := want.(string)
 	g, gotText := got.(string)
 	if !wantText || !gotText {
@@ -119,7 +124,7 @@ func (t tolerance) content(where, mime string, want, got any) []Difference {
 func perTag(markup string) string { return strings.ReplaceAll(markup, ">", ">\n") }
 
 // values compares JSON.
-func (t tolerance) values(where string, want, got any) []Difference {
+func (t *comparison) values(where string, want, got any) []Difference {
 	switch w := want.(type) {
 	case map[string]any:
 		if g, ok := got.(map[string]any); ok {
@@ -149,7 +154,7 @@ func (t tolerance) values(where string, want, got any) []Difference {
 	return []Difference{{Where: where, Want: excerpt(jsonText(want)), Got: excerpt(jsonText(got))}}
 }
 
-func (t tolerance) objects(where string, want, got map[string]any) []Difference {
+func (t *comparison) objects(where string, want, got map[string]any) []Difference {
 	var diffs []Difference
 	all := maps.Clone(want)
 	maps.Copy(all, got)

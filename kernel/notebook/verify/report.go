@@ -2,11 +2,15 @@ package verify
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
+
+	"forgekernel/forge/capture"
+	"forgekernel/kernel/notebook"
 )
 
 // Status is the outcome for one cell.
@@ -14,17 +18,21 @@ type Status string
 
 // Outcomes.
 const (
-	Same    Status = "same"
-	Differs Status = "differs"
-	Ignored Status = "ignored" // its tags say so
-	Failed  Status = "failed"
-	NotRun  Status = "not run" // an earlier cell failed
+	Identical Status = "identical"
+	Within    Status = "within tolerance"
+	Changed   Status = "changed"
+	Skipped   Status = "skipped" // for a reason
+	Failed    Status = "failed"
+	NotRun    Status = "not run" // an earlier cell failed
 )
 
 // Report is the outcome, also as JSON.
 type Report struct {
-	Same  bool         `json:"same"` // no cell differs, failed or was not reached
-	Cells []CellReport `json:"cells"`
+	Verified bool         `json:"verified"`        // no cell changed, failed or was not reached
+	Notes    []string     `json:"notes,omitempty"` // what differs between the runs as a whole
+	Cells    []CellReport `json:"cells"`
+
+	Fresh *notebook.Notebook `json:"-"` // as run now; nil when nothing was
 }
 
 // CellReport is the outcome of one code cell.
@@ -33,8 +41,10 @@ type CellReport struct {
 	ID          string       `json:"id"`
 	Status      Status       `json:"status"`
 	Error       string       `json:"error,omitempty"`
-	Reason      string       `json:"reason,omitempty"` // why it is ignored
+	Reason      string       `json:"reason,omitempty"` // why it is skipped, or what the tolerance was for
 	Differences []Difference `json:"differences,omitempty"`
+	// Measured compares the intervals of measurements.
+	Measured []capture.AgreementRow `json:"measured,omitempty"`
 }
 
 // Difference is one place where stored and new output differ.
@@ -47,41 +57,40 @@ type Difference struct {
 
 func (r *Report) add(c CellReport) {
 	r.Cells = append(r.Cells, c)
-	if c.Status != Same && c.Status != Ignored {
-		r.Same = false
+	switch c.Status {
+	case Changed, Failed, NotRun:
+		r.Verified = false
 	}
 }
 
-// Print writes the report for a person: the cells that are not the same, those
-// that were ignored and why, and a line of counts.
+// Print writes the report for a person: a line for each code cell, what changed
+// below it, and a line of counts.
 func (r *Report) Print(w io.Writer) error {
 	b := bufio.NewWriter(w)
+	for _, note := range r.Notes {
+		fmt.Fprintln(b, note)
+	}
 	counts := map[Status]int{}
 	for _, c := range r.Cells {
 		counts[c.Status]++
-		switch c.Status {
-		case Same:
-			continue
-		case Ignored:
-			fmt.Fprintf(b, "cell %d (%s): %s, %s\n", c.Index+1, c.ID, c.Status, c.Reason)
-			continue
-		}
-		fmt.Fprintf(b, "cell %d (%s): %s\n", c.Index+1, c.ID, c.Status)
-		if c.Error != "" {
-			fmt.Fprintf(b, "  %s\n", c.Error)
-		}
-		for _, d := range c.Differences {
-			d.print(b)
-		}
+		c.print(b)
 	}
 	var parts []string
-	for _, s := range []Status{Same, Differs, Failed, NotRun, Ignored} {
+	for _, s := range []Status{Identical, Within, Changed, Failed, NotRun, Skipped} {
 		if n := counts[s]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s))
 		}
 	}
 	fmt.Fprintf(b, "%d code cells: %s\n", len(r.Cells), strings.Join(parts, ", "))
 	return b.Flush()
+}
+
+func (c *CellReport) print(w io.Writer) {
+	line := fmt.Sprintf("cell %3d  %-10.10s  %-16s  %s", c.Index+1, c.ID, c.Status, cmp.Or(c.Error, c.Reason))
+	fmt.Fprintln(w, strings.TrimRight(line, " "))
+	for _, d := range c.Differences {
+		d.print(w)
+	}
 }
 
 func (d Difference) print(w io.Writer) {

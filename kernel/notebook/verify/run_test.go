@@ -71,7 +71,7 @@ func TestSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := Run(testContext(t), nb, opts)
-	if err != nil || !r.Same || statuses(r) != "same, same, same" {
+	if err != nil || !r.Verified || statuses(r) != "within tolerance, identical, within tolerance" {
 		t.Errorf("report is %+v, %v", r, err)
 	}
 	var after strings.Builder
@@ -94,14 +94,14 @@ func TestDiffers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Same || statuses(r) != "differs, ignored, ignored, differs" {
+	if r.Verified || statuses(r) != "changed, skipped, skipped, changed" {
 		t.Errorf("cells are %s", statuses(r))
 	}
 	if d := r.Cells[0].Differences; len(d) != 1 || d[0] != (Difference{Where: "stdout", Want: "A", Got: "a"}) {
 		t.Errorf("differences of cell 1 are %+v", d)
 	}
 	content, err := json.Marshal(r)
-	if err != nil || !strings.Contains(string(content), `"status":"differs","differences":[{"where":"stdout","want":"A","got":"a"}]`) {
+	if err != nil || !strings.Contains(string(content), `"status":"changed","differences":[{"where":"stdout","want":"A","got":"a"}]`) {
 		t.Errorf("JSON is %s, %v", content, err)
 	}
 }
@@ -118,7 +118,7 @@ func TestFails(t *testing.T) {
 	if !errors.As(err, &cellErr) || cellErr.Index != 1 {
 		t.Errorf("error is %v", err)
 	}
-	if statuses(r) != "same, failed, not run, same" || r.Cells[1].Error != "cell 2: E: v" {
+	if statuses(r) != "identical, failed, not run, identical" || r.Cells[1].Error != "cell 2: E: v" {
 		t.Errorf("report is %+v", r)
 	}
 }

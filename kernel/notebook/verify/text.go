@@ -14,7 +14,6 @@ var variable = []struct {
 	pattern *regexp.Regexp
 	is      string
 }{
-	{regexp.MustCompile("\x1b\\[[0-9;]*m"), ""},
 	{regexp.MustCompile(`\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b`), "‹uuid›"},
 	{regexp.MustCompile(`\b0x[0-9a-f]{6,}\b`), "‹address›"},
 	{regexp.MustCompile(`\b\d{4}[-/]\d\d[-/]\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?( ?(Z|UTC|[+-]\d\d:?\d\d))*)?( m=[+-][0-9.]+)?`), "‹date›"},
@@ -24,20 +23,39 @@ var variable = []struct {
 	{regexp.MustCompile(`\b\d+(\.\d+)?([eE][+-]?\d+)? ?[kKMGTP]?i?[A-Za-z]+/(s|sec|second|ms|min)\b`), "‹rate›"},
 	{regexp.MustCompile(`\b(\d+h)?(\d+m)?\d+(\.\d+)? ?(ns|us|µs|μs|ms|s|sec|seconds?|minutes?|hours?)\b`), "‹duration›"},
 	{regexp.MustCompile(`\b\d+(h\d+m|h|m)\b`), "‹duration›"},
+}
+
+var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// layout matches what follows the width of the widest entry, and colours.
+var layout = []struct {
+	pattern *regexp.Regexp
+	is      string
+}{
+	{colour, ""},
 	{regexp.MustCompile(`[ \t]+`), " "},
 	{regexp.MustCompile(`[─━═]{2,}|-{4,}|={4,}`), "─"},
 }
 
-// normal is a line without what differs from run to run.
-func normal(line string) string {
-	for _, v := range variable {
-		line = v.pattern.ReplaceAllString(line, v.is)
+// plain is a line without its layout.
+func plain(line string) string {
+	for _, l := range layout {
+		line = l.pattern.ReplaceAllString(line, l.is)
 	}
 	return strings.TrimSpace(line)
 }
 
+// normal is a line without what differs from run to run.
+func normal(line string) string {
+	line = colour.ReplaceAllString(line, "")
+	for _, v := range variable {
+		line = v.pattern.ReplaceAllString(line, v.is)
+	}
+	return plain(line)
+}
+
 // text compares two texts line by line.
-func (t tolerance) text(where, want, got string) []Difference {
+func (t *comparison) text(where, want, got string) []Difference {
 	w, g := lines(want), lines(got)
 	if len(w) != len(g) {
 		return t.block(where, w, g)
@@ -73,7 +91,7 @@ func lines(s string) []string {
 
 // block reports texts of different lengths by what lies between their common
 // beginning and end.
-func (t tolerance) block(where string, w, g []string) []Difference {
+func (t *comparison) block(where string, w, g []string) []Difference {
 	start := 0
 	for start < len(w) && start < len(g) && t.line(w[start], g[start]) {
 		start++
@@ -95,11 +113,15 @@ var number = regexp.MustCompile(`\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?
 
 // line compares two lines: the text around the numbers must be the same, the
 // numbers nearly so.
-func (t tolerance) line(want, got string) bool {
-	if want == got {
+func (t *comparison) line(want, got string) bool {
+	if plain(want) == plain(got) {
 		return true
 	}
 	want, got = normal(want), normal(got)
+	if want == got {
+		t.variable = true
+		return true
+	}
 	w, g := number.FindAllStringIndex(want, -1), number.FindAllStringIndex(got, -1)
 	if len(w) != len(g) {
 		return false
@@ -143,7 +165,7 @@ func partOfName(before string) bool {
 }
 
 // numbers compares two literals. Whole numbers count things and must be equal.
-func (t tolerance) numbers(want, got string) bool {
+func (t *comparison) numbers(want, got string) bool {
 	if want == got {
 		return true
 	}
@@ -155,7 +177,15 @@ func (t tolerance) numbers(want, got string) bool {
 	if errW != nil || errG != nil {
 		return false
 	}
-	return math.Abs(w-g) <= max(t.abs, t.rel*math.Abs(w))
+	switch off := math.Abs(w - g); {
+	case off <= t.rel*math.Abs(w):
+		t.off = max(t.off, off/math.Abs(w))
+	case off <= t.abs:
+		t.offAbs = max(t.offAbs, off)
+	default:
+		return false
+	}
+	return true
 }
 
 func isWhole(literal string) bool { return !strings.ContainsAny(literal, ".eE") }

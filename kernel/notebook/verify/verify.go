@@ -13,19 +13,30 @@
 //   - JSON is compared as values, with the tolerances for numbers.
 //   - Images are decoded; a share of the pixels may differ.
 //   - Of errors the name and the message are compared as text.
+//   - Meters ([display.Progress]) are left out, since a quick run shows none.
+//   - An output that carries a capture is a measurement. The stored capture has to
+//     prove itself: its hash is that of its content, everything in it follows from
+//     its samples, and it is the one whose hash the output states. Programs, inputs
+//     and candidates of the new one must be the same, its results right, and every
+//     interval that the two state must overlap, on the same machine.
 //
-// A cell that had failed may fail again. Tags choose otherwise for a cell:
-// "timing" runs it and does not compare, for cells that show bare measurements,
-// and so does nbval's "nbval-ignore-output"; "nbval-skip" does not run it.
+// A cell is identical when nothing at all differs, and within tolerance when what
+// differs may. A cell that had failed may fail again. Tags choose otherwise for a cell:
+// "timing" runs it and does not compare, for cells that show bare times, and so does
+// nbval's "nbval-ignore-output"; "nbval-skip" does not run it. "measured" is for verdicts
+// that follow from times, and compares them where times are compared. A cell that showed on
+// one host that something is missing there ([display.Skipped]) is not compared either.
 package verify
 
 import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
+	"forgekernel/forge/capture"
 	"forgekernel/kernel/notebook"
 	"forgekernel/kernel/notebook/runner"
 )
@@ -35,6 +46,7 @@ const (
 	TagTiming       = "timing"
 	TagIgnoreOutput = "nbval-ignore-output"
 	TagSkip         = "nbval-skip"
+	TagMeasured     = "measured"
 )
 
 // Options say how to run and to compare.
@@ -46,6 +58,9 @@ type Options struct {
 	// Pixels is the share of the pixels of an image that may differ visibly.
 	// Default 0.001.
 	Pixels float64
+	// SkipTimes leaves the intervals of measurements uncompared, which only a machine
+	// without other work repeats. All else of them is.
+	SkipTimes bool
 }
 
 // ErrNeverRun refuses a notebook without results: no code cell has an execution
@@ -76,7 +91,37 @@ func Run(ctx context.Context, nb *notebook.Notebook, opts Options) (*Report, err
 	}
 	opts.Runner.Observer = reached
 	err = runner.Run(ctx, fresh, opts.Runner)
-	return compareNotebooks(nb, fresh, reached.ended, opts.tolerance()), err
+	r := compareNotebooks(nb, fresh, reached.ended, opts)
+	r.Fresh = fresh
+	r.Notes = notes(nb, opts.Runner.Environment)
+	return r, err
+}
+
+// Stored checks what a notebook stores without executing it: every capture has to prove
+// itself, and no cell may have failed unless its tags allow it. A program that knows
+// what it was built from says so, with here.
+func Stored(nb *notebook.Notebook, here *capture.Environment) (*Report, error) {
+	if neverRun(nb) {
+		return nil, ErrNeverRun
+	}
+	r := &Report{Verified: true}
+	for i, c := range nb.Cells {
+		if c.Type != notebook.Code || len(c.Outputs) == 0 {
+			continue
+		}
+		cell := CellReport{Index: i, ID: c.ID, Status: Identical, Differences: checkCaptures(c, here)}
+		if n := countCaptures(c); n > 0 {
+			cell.Reason = fmt.Sprintf("%d captures prove themselves", n)
+		}
+		switch {
+		case len(cell.Differences) > 0:
+			cell.Status, cell.Reason = Changed, ""
+		case hasError(c) && !c.HasTag(runner.TagRaisesException):
+			cell.Status, cell.Error = Failed, "it stores an error, and is not tagged "+runner.TagRaisesException
+		}
+		r.add(cell)
+	}
+	return r, nil
 }
 
 // neverRun reports whether there is code, and nothing that it gave.
@@ -94,20 +139,6 @@ func neverRun(nb *notebook.Notebook) bool {
 func addTag(c *notebook.Cell, tag string) {
 	list, _ := c.Metadata["tags"].([]any)
 	c.Metadata["tags"] = append(list, tag)
-}
-
-func (o Options) tolerance() tolerance {
-	t := tolerance{abs: o.Abs, rel: o.Rel, pixels: o.Pixels}
-	if t.abs == 0 {
-		t.abs = 1e-8
-	}
-	if t.rel == 0 {
-		t.rel = 1e-5
-	}
-	if t.pixels == 0 {
-		t.pixels = 0.001
-	}
-	return t
 }
 
 // clone copies a notebook by way of its file.
@@ -133,12 +164,12 @@ func (p *progress) End(index int, c *notebook.Cell, took time.Duration, err erro
 
 // compareNotebooks pairs the cells by id: the fresh notebook may have one more,
 // with parameters.
-func compareNotebooks(stored, fresh *notebook.Notebook, ended map[*notebook.Cell]error, tol tolerance) *Report {
+func compareNotebooks(stored, fresh *notebook.Notebook, ended map[*notebook.Cell]error, opts Options) *Report {
 	byID := map[string]*notebook.Cell{}
 	for _, c := range fresh.Cells {
 		byID[c.ID] = c
 	}
-	r := &Report{Same: true}
+	r := &Report{Verified: true}
 	for i, c := range stored.Cells {
 		if c.Type != notebook.Code {
 			continue
@@ -147,26 +178,63 @@ func compareNotebooks(stored, fresh *notebook.Notebook, ended map[*notebook.Cell
 		err, ran := ended[again]
 		cell := CellReport{Index: i, ID: c.ID}
 		switch {
-		case tagOf(c, TagSkip, runner.TagSkip, runner.TagInjected) != "":
-			cell.Status, cell.Reason = Ignored, "not run: tagged "+tagOf(c, TagSkip, runner.TagSkip, runner.TagInjected)
+		case again == nil:
+			cell.skip("replaced by the parameters of this run")
+		case tagOf(c, TagSkip, runner.TagSkip) != "":
+			cell.skip("not run: tagged " + tagOf(c, TagSkip, runner.TagSkip))
 		case strings.TrimSpace(c.Source) == "":
-			cell.Status = Same
+			cell.Status = Identical
 		case !ran:
 			cell.Status = NotRun
 		case err != nil && !isExpected(err, c):
 			cell.Status, cell.Error = Failed, err.Error()
-		case tagOf(c, TagTiming, TagIgnoreOutput) != "":
-			cell.Status, cell.Reason = Ignored, "not compared: tagged "+tagOf(c, TagTiming, TagIgnoreOutput)
 		default:
-			cell.Status, cell.Differences = Same, tol.outputs(c.Outputs, again.Outputs)
-			if len(cell.Differences) > 0 {
-				cell.Status = Differs
-			}
+			cell.compare(c, again, opts)
 		}
 		r.add(cell)
 	}
 	return r
 }
+
+// compare finds the outcome for a cell that ran.
+func (cell *CellReport) compare(stored, again *notebook.Cell, opts Options) {
+	cell.Differences = checkCaptures(stored, opts.Runner.Environment)
+	here, there := skipped(again), skipped(stored)
+	switch tag := tagOf(stored, TagTiming, TagIgnoreOutput); {
+	case len(cell.Differences) > 0:
+		cell.Status = Changed
+		return
+	case tag != "":
+		cell.skip("not compared: tagged " + tag)
+		return
+	case opts.SkipTimes && stored.HasTag(TagMeasured):
+		cell.skip("it follows from times, which are not to be compared")
+		return
+	case here != there && there != "":
+		cell.skip("the stored run says: " + there)
+		return
+	case here != there:
+		cell.skip("this run says: " + here)
+		return
+	}
+	c := newComparison(opts)
+	cell.Differences = c.outputs(stored.Outputs, again.Outputs)
+	cell.Measured = c.measured
+	switch {
+	case len(cell.Differences) > 0:
+		cell.Status = Changed
+	case c.uncompared != "":
+		cell.skip(c.uncompared)
+	case here != "":
+		cell.skip("both runs say: " + here)
+	case identical(stored.Outputs, again.Outputs):
+		cell.Status = Identical
+	default:
+		cell.Status, cell.Reason = Within, c.slack()
+	}
+}
+
+func (cell *CellReport) skip(reason string) { cell.Status, cell.Reason = Skipped, reason }
 
 // tagOf is the first of some tags that a cell has, or "".
 func tagOf(c *notebook.Cell, tags ...string) string {

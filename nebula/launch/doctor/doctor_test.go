@@ -389,3 +389,41 @@ func TestBetweenGPUs(t *testing.T) {
 		}
 	}
 }
+
+// A job is for one machine: how many GPUs, which, and what programs on them need.
+func TestExpect(t *testing.T) {
+	for _, c := range []struct {
+		expect string
+		change func(*made)
+		state  State
+		found  string
+	}{
+		{"2xT4", t4s, OK, "expected 2xT4; found 2: Tesla T4, Tesla T4"},
+		{"2xtesla", t4s, OK, "found 2"},
+		{"1xT4", t4s, Fail, "expected 1xT4; found 2: Tesla T4, Tesla T4"},
+		{"2xA100", t4s, Fail, "expected 2xA100; found 2: Tesla T4"},
+		{"2xT4", func(*made) {}, Fail, "expected 2xT4; found: no NVIDIA GPU"},
+		{"1xT4", func(m *made) { m.programs["nvidia-smi"] = "0, T4, 1 MiB, 570, 7.5\n" }, Fail, "but no NVRTC; no cuBLASLt"},
+		{"2xT4", func(m *made) { m.programs["nvidia-smi"] = "error: nvidia-smi gave no answer" }, Fail, "gave no answer"},
+	} {
+		shape, err := ParseShape(c.expect)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := Run(t.Context(), hostOf(t, c.change), Expect(shape))[0]
+		if got.What != "machine" || got.State != c.state || !strings.Contains(got.Found, c.found) || (got.Fix == "") != (c.state == OK) {
+			t.Errorf("%s: %+v; want %s, %q", c.expect, got, c.state, c.found)
+		}
+	}
+}
+
+func FuzzParseShape(f *testing.F) {
+	for _, s := range []string{"2xT4", "1xRTX PRO 6000", "0xT4", "T4", "99x-"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if s, err := ParseShape(text); err == nil && (s.GPUs < 1 || s.Name == "" || s.String() != text) {
+			t.Errorf("%q is read as %+v", text, s)
+		}
+	})
+}

@@ -51,7 +51,8 @@ environment() {
 }
 libraries() { tests driver . 60 && tests nvrtc . 60 && tests nccl 'One|Alone|IDs|Prepare|Arguments|Order' 60 && tests cublaslt . 90; }
 conformance() { tests cuda 'Conformance|Contract|Faults|Suite|Resident|Cancel|Concurrent|Shared|Library' 520; }
-kernels() { tests gemm . 200 && tests attention . 150 && tests cuda 'Products|Attention|Decode|Profile|Tune|Triton' 180; }
+kernels() { tests gemm . 200 && tests attention . 150 && tests cuda 'LibraryProducts|TestProducts|Attention|Decode|Profile|Triton' 180; }
+tuning() { tests cuda 'TestTune' 500; }
 rates() { times driver 'Copy/within|Graph|Launch' 60 && times cublaslt . 60 && times attention . 120 && times cuda 'Bound' 120 && tests gemm 'Bench' 150; }
 suite_f32() { suite f32; }
 suite_f16() { suite f16; }
@@ -62,7 +63,7 @@ two_nccl() { tests nccl 'Operations|Times|Kill|Missing' 180; }
 two_ranks() { tests engine 'GPURanks' 180 && times engine GPURanks 320; }
 two_kill() { "$python" "$here/kill.py" "$here/forge"; }
 
-phases="environment libraries conformance kernels rates suite_f32 suite_f16 decode decode_1b decode_8b"
+phases="environment libraries conformance kernels rates tuning suite_f32 suite_f16 decode decode_1b decode_8b"
 [ "$gpus" -lt 2 ] || phases="$phases two_nccl two_ranks two_kill"
 [ $# -eq 0 ] || phases=$*
 for phase in $phases; do

@@ -19,6 +19,7 @@ type Device struct {
 	SMs            int // streaming multiprocessors
 	SharedPerBlock int // bytes of shared memory that one block may ask for
 	L2             int // bytes
+	Clock          int // kHz, at most
 	Pools          bool
 	lib            *Library
 	handle         int32
@@ -39,6 +40,7 @@ func (c Capability) HasBF16() bool { return c >= 80 }
 type attribute int32
 
 const (
+	attrClock           attribute = 13
 	attrMultiprocessors attribute = 16
 	attrL2              attribute = 38
 	attrMajor           attribute = 75
@@ -87,6 +89,7 @@ func (d *Device) describe() error {
 		return int(v)
 	}
 	d.Capability = Capability(10*get(attrMajor) + get(attrMinor))
+	d.Clock = get(attrClock)
 	d.SMs, d.L2, d.SharedPerBlock, d.Pools = get(attrMultiprocessors), get(attrL2), get(attrSharedOptin), get(attrPools) != 0
 	d.Name, d.PCI, d.Memory = library.Text(&name[0]), library.Text(&bus[0]), int64(memory)
 	d.UUID = fmt.Sprintf("GPU-%x-%x-%x-%x-%x", uuid[:4], uuid[4:6], uuid[6:8], uuid[8:10], uuid[10:])

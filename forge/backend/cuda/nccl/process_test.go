@@ -235,28 +235,30 @@ func (r *rig) giveUp(ctx context.Context, cause error, graphs ...*driver.Graph) 
 	return nil
 }
 
-// missing is a collective that the other rank never calls.
+// missing is a collective that the other rank never calls: whether its ranks are connected
+// before, or would be by it, the call or the wait for the device ends by the deadline.
 func (r *rig) missing(ctx context.Context) error {
 	if r.Rank > 0 {
 		time.Sleep(6 * time.Second)
 		return nil
 	}
+	limited, cancel := context.WithTimeoutCause(ctx, 2*time.Second, errors.New("a collective takes longer than 2s"))
+	defer cancel()
 	var done *driver.Event
-	err := r.device.Do(ctx, func() (err error) {
+	err := r.device.Do(limited, func() (err error) {
 		if done, err = r.device.NewEvent(false); err != nil {
 			return err
 		}
-		return errors.Join(r.AllReduce(ctx, r.stream, backend.Sum, tensor.F32, r.from.Address, r.from.Address, 1000), r.stream.Record(done))
+		return errors.Join(r.AllReduce(limited, r.stream, backend.Sum, tensor.F32, r.from.Address, r.from.Address, 1000), r.stream.Record(done))
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = r.device.Wait(limited, done)
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, 2*time.Second, errors.New("a collective takes longer than 2s"))
-	defer cancel()
-	if err := r.device.Wait(limited, done); err != nil {
-		return r.giveUp(ctx, err)
+	if err == nil {
+		return errors.New("it ended without the other rank")
 	}
-	return errors.New("it ended without the other rank")
+	fmt.Println("the call says", err)
+	return r.giveUp(ctx, context.Cause(limited))
 }
 
 // ranks starts a process for each of two ranks.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"forgekernel/display"
+	"forgekernel/display/chart"
 )
 
 // ReasonPrefix begins the reasons of picks by measurements.
@@ -59,9 +60,12 @@ func (r *Record) Text() string {
 	return b.String()
 }
 
-// Display shows the candidates of every node.
+// Display shows the samples and the candidates of every node.
 func (r *Record) Display() display.Bundle {
 	var page strings.Builder
+	if image, err := r.Chart().HTML(); err == nil {
+		page.WriteString(image + "\n")
+	}
 	for i := range r.Nodes {
 		if text, is := r.Nodes[i].Table().Display().Data["text/html"].(string); is {
 			page.WriteString(text)
@@ -100,4 +104,27 @@ func (n *Node) Table() display.Table {
 		}
 	}
 	return t
+}
+
+// Chart draws the samples of each node's candidates.
+func (r *Record) Chart() chart.Figure {
+	colours := map[Verdict]chart.Colour{Chosen: chart.Good, Tie: chart.Close, Slower: chart.Plain, Rejected: chart.Bad, Unmeasured: chart.Plain}
+	var list []chart.Match
+	for i := range r.Nodes {
+		n := &r.Nodes[i]
+		pick := n.Candidates[n.Pick()].Median()
+		if pick == 0 {
+			continue
+		}
+		m := chart.Match{Title: n.Shape}
+		for _, c := range n.Candidates {
+			row := chart.Candidate{Name: c.Name, Note: string(c.Verdict), Times: c.Samples, Colour: colours[c.Verdict]}
+			if t := c.Median(); t > 0 && c.Verdict != Chosen {
+				row.Note = excess(t, pick) + " " + row.Note
+			}
+			m.Candidates = append(m.Candidates, row)
+		}
+		list = append(list, m)
+	}
+	return chart.Contest("Samples of the candidates of "+r.Program, r.Text(), list...)
 }

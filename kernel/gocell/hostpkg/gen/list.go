@@ -48,7 +48,10 @@ var groups = []group{
 	}},
 	{"own", []string{
 		"forgekernel/display",
+		"forgekernel/display/chart",
 		"forgekernel/forge",
+		"forgekernel/forge/backend/cuda",
+		"forgekernel/forge/capture",
 		"forgekernel/forge/ir",
 		"forgekernel/forge/pass",
 		"forgekernel/forge/script",

@@ -3,8 +3,9 @@
 // std, gonum and own. It needs the Go toolchain that will build the kernel and
 // is run by `go generate ./kernel/gocell/hostpkg`, from that directory.
 //
-// Its output depends on nothing but the packages themselves, and files whose
-// content does not change keep their time stamps.
+// Its output depends on nothing but the packages themselves and the platform,
+// which GOOS and GOARCH choose as for the go command. Files whose content does
+// not change keep their time stamps.
 package main
 
 import (
@@ -13,6 +14,7 @@ import (
 	"encoding/hex"
 	"flag"
 	"fmt"
+	"go/build"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -66,7 +68,7 @@ type file struct {
 // that parts of different generations are never used together.
 func stampOf(packages []*hostPackage, tables map[string][]file) string {
 	h := sha256.New()
-	fmt.Fprintln(h, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintln(h, runtime.Version(), build.Default.GOOS, build.Default.GOARCH)
 	for _, p := range packages {
 		fmt.Fprintln(h, p.ImportPath, len(p.export))
 		h.Write(p.export)
