@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -73,7 +74,7 @@ func TestGPURanks(t *testing.T) {
 // names shapes in place of 8B, and FORGE_LAYOUTS some of the cases.
 func BenchmarkGPURanks(b *testing.B) {
 	for _, name := range []string{"1B", "8B", "8B-quarter"} {
-		if pick := strings.Fields(os.Getenv("FORGE_SHAPES")); name != "8B" && !slices.Contains(pick, name) || len(pick) > 0 && !slices.Contains(pick, name) {
+		if !slices.Contains(strings.Fields(cmp.Or(os.Getenv("FORGE_SHAPES"), "8B")), name) {
 			continue
 		}
 		for _, l := range []shard.Layout{{TP: 2, PP: 1}, {TP: 1, PP: 1}, {TP: 1, PP: 2}} {
@@ -173,7 +174,8 @@ func (r *requests) wait(t testing.TB) {
 	got.Reuse()
 }
 
-// BenchmarkGPUPipeline decodes eight requests with the shape of Llama 3.1 8B in bf16, on one
+// BenchmarkGPUPipeline decodes eight requests with the shape of Llama 3.1 8B in bf16, or the
+// one that FORGE_SHAPES names, on one
 // GPU together, and on two that have half of the layers each with four in either stage.
 // With kernels recorded, which takes longer, it tells how long the stages wait.
 func BenchmarkGPUPipeline(b *testing.B) {
@@ -185,7 +187,7 @@ func BenchmarkGPUPipeline(b *testing.B) {
 	}{{"PP2", shard.Layout{TP: 1, PP: 2}, false}, {"PP2/recorded", shard.Layout{TP: 1, PP: 2}, true}, {"PP1", shard.Layout{TP: 1, PP: 1}, false}} {
 		b.Run(c.name, func(b *testing.B) {
 			gpus(b, c.l.Ranks())
-			b.Setenv(modelVariable, "8B")
+			b.Setenv(modelVariable, cmp.Or(os.Getenv("FORGE_SHAPES"), "8B"))
 			b.Setenv(gpuVariable, "overlap")
 			options := Options{DType: tensor.BF16, Context: 1024, Blocks: all * 64, MaxRows: all, Regions: 1 << 16, Kernels: c.kernels}
 			p := startProcesses(b, c.l, time.Minute, options)
