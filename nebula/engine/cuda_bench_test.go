@@ -44,6 +44,7 @@ func llamaShape(hidden, layers, heads, ff int, tied bool) model.Config {
 // shapesOfLlama are those that decodes are measured with.
 var shapesOfLlama = map[string]model.Config{
 	"1B": llamaShape(2048, 16, 32, 8192, true), "8B": llamaShape(4096, 32, 32, 14336, false),
+	"8B-quarter": llamaShape(4096, 8, 32, 14336, false), // its layers, for a quick look
 }
 
 // TestGPU compares small models on a GPU with the reference.
