@@ -232,7 +232,11 @@ func (g *grid) html() string {
 	cells := func(tag string, row []string) {
 		b.WriteString("<tr>")
 		for c, s := range row {
-			fmt.Fprintf(&b, `<%s style="text-align:%s">%s</%s>`, tag, cssAlign[g.align[c]], html.EscapeString(s), tag)
+			style := "text-align:" + cssAlign[g.align[c]]
+			if g.align[c] == AlignRight {
+				style += ";white-space:nowrap" // a number and its unit stay together
+			}
+			fmt.Fprintf(&b, `<%s style="%s">%s</%s>`, tag, style, html.EscapeString(s), tag)
 		}
 		b.WriteString("</tr>\n")
 	}
