@@ -123,11 +123,12 @@ func (f *folder) inOrder() {
 // fold draws the repeat once that saves most.
 func (f *folder) fold() bool {
 	var best repeat
-	for _, r := range f.repeats() {
+	kinds, inputs := f.kinds(), f.inputs()
+	for _, r := range repeats(kinds) {
 		if r.saves() <= best.saves() || r.saves() < foldedSaves {
 			break // the rest saves less
 		}
-		if r = f.aligned(r); r.saves() > best.saves() && r.saves() >= foldedSaves {
+		if r = f.aligned(r, kinds, inputs); r.saves() > best.saves() && r.saves() >= foldedSaves {
 			best = r
 		}
 	}

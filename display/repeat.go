@@ -10,9 +10,9 @@ type repeat struct{ start, size, times int }
 
 func (r repeat) saves() int { return r.size * (r.times - 1) }
 
-// repeats are the longest runs in which each kind of node comes again after size
-// nodes, for each size. Nodes that are folded already are equal to none.
-func (f *folder) repeats() (list []repeat) {
+// kinds numbers the kinds of the nodes in order. Nodes that are folded already are of
+// one of their own.
+func (f *folder) kinds() []int {
 	number := make(map[string]int)
 	kinds := make([]int, len(f.order))
 	for i, n := range f.order {
@@ -25,6 +25,12 @@ func (f *folder) repeats() (list []repeat) {
 		}
 		kinds[i] = number[kind]
 	}
+	return kinds
+}
+
+// repeats are the longest runs in which each kind of node comes again after size
+// nodes, for each size.
+func repeats(kinds []int) (list []repeat) {
 	for size := 1; size <= len(kinds)/2; size++ {
 		run := 0
 		for i := 0; i+size <= len(kinds); i++ {
@@ -45,18 +51,18 @@ func (f *folder) repeats() (list []repeat) {
 
 // aligned is the part of r, at the place where the fewest edges enter a block from the
 // one before, whose blocks are connected alike.
-func (f *folder) aligned(r repeat) repeat {
+func (f *folder) aligned(r repeat, kinds []int, inputs [][]input) repeat {
 	var best repeat
 	fewest := -1
-	inputs := f.inputs()
 	for shift := range r.size {
 		at := repeat{r.start + shift, r.size, r.times}
-		if shift > 0 && !f.within(r, at) {
+		if shift > 0 && !within(kinds, r, at) {
 			at.times--
 		}
-		at.times = f.alike(at, inputs)
-		crossing := f.crossing(at, inputs)
-		if at.times > 1 && (at.times > best.times || at.times == best.times && crossing < fewest) {
+		if at.times = f.alike(at, inputs); at.times < 2 {
+			continue
+		}
+		if crossing := f.crossing(at, inputs); at.times > best.times || at.times == best.times && crossing < fewest {
 			best, fewest = at, crossing
 		}
 	}
@@ -64,13 +70,13 @@ func (f *folder) aligned(r repeat) repeat {
 }
 
 // within reports whether all blocks of the shifted repeat repeat still.
-func (f *folder) within(r, at repeat) bool {
+func within(kinds []int, r, at repeat) bool {
 	end := at.start + at.size*at.times
-	if end > len(f.order) {
+	if end > len(kinds) {
 		return false
 	}
 	for i := r.start + r.size*r.times; i < end; i++ {
-		if f.nodes[f.order[i]].kind() != f.nodes[f.order[i-at.size]].kind() {
+		if kinds[i] != kinds[i-at.size] {
 			return false
 		}
 	}
