@@ -41,7 +41,7 @@ slow              103.00            +Inf      1   wgsl          0  1s
 func TestTableHTML(t *testing.T) {
 	got := Table{Columns: []Column{{Name: "<op>"}, {Name: "n", Unit: "&"}}, Rows: [][]any{{"a\x1bb", 1}}}.Display().Data[mimeHTML]
 	const want = `<table class="dataframe mathjax_ignore tex2jax_ignore">
-<thead><tr><th style="text-align:left">&lt;op&gt;</th><th style="text-align:right;white-space:nowrap">n (&amp;)</th></tr>
+<thead><tr><th style="text-align:left">&lt;op&gt;</th><th style="text-align:right">n (&amp;)</th></tr>
 </thead>
 <tbody>
 <tr><td style="text-align:left">a␛b</td><td style="text-align:right;white-space:nowrap">1</td></tr>

@@ -5,14 +5,19 @@ import (
 	"html"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"forgekernel/display/internal/cells"
 )
 
+// unbroken is how many characters of a right-aligned cell stay on one line: a number
+// with its unit, but not an interval.
+const unbroken = 12
+
 var cssAlign = map[Align]string{AlignLeft: "left", AlignRight: "right", AlignCentre: "center"}
 
 // html uses the class that front ends know from data frames. The alignment is
-// inline: style sheets do not survive.
+// inline: style sheets do not survive. A number stays on one line with its unit.
 func (g *grid) html() string {
 	var b strings.Builder
 	b.WriteString(`<table class="dataframe ` + noMath + `">` + "\n")
@@ -23,8 +28,8 @@ func (g *grid) html() string {
 		b.WriteString("<tr>")
 		for c, s := range row {
 			style := "text-align:" + cssAlign[g.align[c]]
-			if g.align[c] == AlignRight {
-				style += ";white-space:nowrap" // a number and its unit stay together
+			if tag == "td" && g.align[c] == AlignRight && utf8.RuneCountInString(s) <= unbroken {
+				style += ";white-space:nowrap"
 			}
 			fmt.Fprintf(&b, `<%s style="%s">%s</%s>`, tag, style, html.EscapeString(s), tag)
 		}

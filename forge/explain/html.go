@@ -144,7 +144,7 @@ func (v *view) kernels() {
 	for _, note := range v.Notes {
 		v.printf(`<div style="font-size:13px;margin:0 0 6px 0">%s</div>`+"\n", html.EscapeString(note))
 	}
-	t := table{heads: []string{"value", "kernel", "why"}}
+	t := table{heads: []string{"value", "kernel", "~why"}}
 	for _, k := range v.Kernels {
 		t.add(linked(k.Value), html.EscapeString(k.Kernel), linked(k.Reason))
 	}
