@@ -149,7 +149,7 @@ func TestRefused(t *testing.T) {
 		"is infinite":             one(Layer{Kind: Line, Data: []Datum{{X: math.Inf(1)}}}),
 		"datum 0 stands at 0":     Chart{X: Axis{Log: true}, Layers: []Layer{{Kind: Point, Data: []Datum{{Y: 1}}}}}.Figure(),
 		"no kind of mark 9":       one(Layer{Kind: 9}),
-		"datum 0 stands at -0.3":  Chart{X: Axis{Log: true}, Layers: []Layer{{Kind: Bar, Data: []Datum{{X: 0.1, Y: 1}}}}}.Figure(),
+		"datum 0 stands at -0.28": Chart{X: Axis{Log: true}, Layers: []Layer{{Kind: Bar, Data: []Datum{{X: 0.1, Y: 1}}}}}.Figure(),
 		"too many to draw":        one(Layer{Kind: Point, Data: make([]Datum, drawnMarks+1)}),
 		"axis x: it goes from 2":  Chart{X: Axis{Min: 2, Max: 1}}.Figure(),
 		"begins at -1":            Chart{Y: Axis{Log: true, Min: -1, Max: 1}}.Figure(),

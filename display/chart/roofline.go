@@ -92,9 +92,8 @@ func (c *Chart) frame(roofs []Roof, works []Work) {
 // roof draws the slope and the top, with their rates.
 func (c *Chart) roof(r Roof, dashed bool) {
 	line := []Datum{{X: c.X.Min, Y: r.Limit(c.X.Min)}, {X: c.X.Max, Y: r.FLOPs}}
-	bend := c.X.Min
 	if r.Bytes > 0 {
-		bend = min(max(r.FLOPs/r.Bytes, c.X.Min), c.X.Max)
+		bend := min(max(r.FLOPs/r.Bytes, c.X.Min), c.X.Max)
 		line = []Datum{line[0], {X: bend, Y: r.Limit(bend)}, line[1]}
 	}
 	label := Number.Format(r.FLOPs) + "FLOP/s"
