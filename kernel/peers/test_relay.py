@@ -123,6 +123,20 @@ def test_displays_are_updated_and_cleared(notebook):
     assert cleared["content"] == {"wait": True}
 
 
+def test_completion_is_that_of_the_go_kernel(notebook):
+    if notebook.do("import IPython; print(IPython.version_info >= (8, 6))")[0] == "False\n":
+        pytest.skip("before IPython 8.6 a completer sees one line of a cell")
+    notebook.do("%%go\ncompleted := 1")
+    code = '%%go\n// ü\nfmt.Println(strings.ToUpperS + comp'
+    for cursor, found in ((len(code) - 7, {"ToUpperSpecial"}), (len(code), {"completed", "complex", "complex128", "complex64"})):
+        reply = reply_to(notebook.client, notebook.client.complete(code, cursor))["content"]
+        matches = {match.rpartition(".")[2] for match in reply["matches"]}
+        assert found <= matches and reply["cursor_end"] == cursor, reply
+        assert code[reply["cursor_start"] : cursor] in ("strings.ToUpperS", "ToUpperS", "comp")
+    reply = reply_to(notebook.client, notebook.client.complete("completed = 1; comple"))["content"]
+    assert "complex" in reply["matches"] and "complex128" not in reply["matches"]  # that is Python's
+
+
 def test_help_opens_the_pager(notebook):
     reply, _ = notebook.run("%%go\nfmt.Println?")
     (page,) = [p for p in reply["payload"] if p["source"] == "page"]
