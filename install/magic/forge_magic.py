@@ -130,7 +130,7 @@ class Kernel:
     def __init__(self, binary: str) -> None:
         self._owner = os.getpid()
         key = secrets.token_hex(32).encode()
-        self._session = Session(key=key)
+        self._session: Any = Session(key=key)
         self._context = zmq.Context()
         with tempfile.TemporaryDirectory(prefix="forge-") as folder:  # mode 0700
             where = os.path.join(folder, "kernel")
@@ -365,6 +365,8 @@ def decode(name: str, memory: mmap.mmap, start: int, entry: dict[str, Any], torc
 @magics_class
 class ForgeMagics(Magics):
     """The magics of this extension, and the kernel behind them."""
+
+    shell: Any
 
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
