@@ -293,6 +293,8 @@ def segment() -> Iterator[tuple[int, str]]:
         fd, file = tempfile.mkstemp(prefix="forge-")  # mode 0600
     try:
         yield fd, file or f"/proc/{os.getpid()}/fd/{fd}"
+    except OSError as err:
+        raise ForgeError(f"shared memory: {err}") from None
     finally:
         os.close(fd)
         if file:
