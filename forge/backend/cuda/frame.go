@@ -181,7 +181,13 @@ func (x *Executable) put(ctx context.Context, f *frame, i int, early bool) error
 	}
 	s := &x.steps[i]
 	grid := driver.Grid{Blocks: s.grid, Threads: s.threads, Shared: uint32(s.shared), Early: early && s.waits()}
-	return f.stream.Launch(x.device.functions[i], grid, driver.NewArguments(words...))
+	args := driver.NewArguments(words...)
+	for j, b := range s.boxes {
+		if err := args.Describe(x.device.c, j, b); err != nil {
+			return err
+		}
+	}
+	return f.stream.Launch(x.device.functions[i], grid, args)
 }
 
 // words are the arguments of a step.
