@@ -20,7 +20,7 @@ export CGO_ENABLED := 0
 # With one setting for all, a package is compiled once.
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: all build generate run notebooks test vet lint test-go race faults conformance peers-env hosts-env cuda-env test-clients lab release bench peers capture repeat models nebula-demo nebula-peers nebula-bars nebula-fixtures triton-peers gpu-bundle image-check hosts-peers clean
+.PHONY: all build generate run notebooks test vet lint test-go race faults conformance peers-env hosts-env cuda-env test-clients lab screenshot release bench peers capture repeat models nebula-demo nebula-peers nebula-bars nebula-fixtures triton-peers gpu-bundle image-check hosts-peers clean
 
 all: build
 
@@ -108,6 +108,10 @@ test-clients: build peers-env hosts-env
 lab: build peers-env
 	bin/forge install --prefix $(VENV)
 	$(VPY) -m jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) --ServerApp.root_dir=$(CURDIR)/notebooks
+
+# The picture in README, by hand after a change of what it shows.
+screenshot: build peers-env
+	$(VPY) kernel/peers/screenshot.py notebooks/screenshot.png
 
 # What people download, of the commit that is checked out: archives for all platforms and
 # their checksums in build/release. The same commit gives the same bytes.

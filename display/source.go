@@ -58,7 +58,7 @@ func (s Source) html() string {
 	lines := s.lines()
 	var b strings.Builder
 	fold := len(lines) > foldedLines
-	size := count(len(lines), "line")
+	size := Count(len(lines), "line")
 	switch {
 	case fold:
 		fmt.Fprintf(&b, `<details><summary class="`+noMath+`">%s</summary>`+"\n", html.EscapeString(strings.TrimPrefix(cells.OneLine(s.Name)+", "+size, ", ")))
@@ -194,6 +194,11 @@ var tokenColours = map[chroma.TokenType]string{
 	chroma.NameVariable:   "#0550ae",
 	chroma.NameConstant:   "#0550ae",
 	chroma.OperatorWord:   "#cf222e",
+
+	chroma.GenericDeleted:    "#cf222e",
+	chroma.GenericInserted:   "#116329",
+	chroma.GenericHeading:    "#6e7781",
+	chroma.GenericSubheading: "#6e7781",
 }
 
 func tokenColour(t chroma.TokenType) (string, bool) {

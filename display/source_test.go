@@ -1,13 +1,14 @@
 package display
 
 import (
-	"forgekernel/display/internal/cells"
 	"html"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"forgekernel/display/internal/cells"
 )
 
 func TestSourceOfIR(t *testing.T) {
@@ -49,6 +50,17 @@ func TestSourceLanguages(t *testing.T) {
 		h := Source{Lang: test.lang, Code: test.code}.Display().Data[mimeHTML].(string)
 		if want := `<span style="color:` + test.colour + `">` + test.word + "</span>"; !strings.Contains(h, want) {
 			t.Errorf("%s: no %s in\n%s", test.lang, want, h)
+		}
+	}
+}
+
+// What a difference removes is red and what it adds is green.
+func TestSourceOfDiff(t *testing.T) {
+	page := Source{Lang: "diff", Code: "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n same\n"}.Display().Data["text/html"].(string)
+	for text, hex := range map[string]string{"-old": "#cf222e", "+new": "#116329", "@@ -1 +1 @@": "#6e7781"} {
+		before, _, found := strings.Cut(page, text)
+		if tag := before[strings.LastIndex(before, "<"):]; !found || !strings.Contains(tag, hex) {
+			t.Errorf("%q stands in %s, want %s", text, tag, hex)
 		}
 	}
 }

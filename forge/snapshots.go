@@ -91,7 +91,7 @@ func (s Snapshots) GraphDiff(from, to string) display.Graph {
 }
 
 // aligned stands before a note that is aligned with others.
-var aligned = regexp.MustCompile(`(?m) {2,}(# [^"]*)$`)
+var aligned = regexp.MustCompile(`(?m) {2,}(# [^"\n]*)$`)
 
 // lines is the listing with notes right behind their lines: aligned, a line that is
 // longer than before would move the notes of all others.

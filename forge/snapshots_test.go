@@ -55,6 +55,9 @@ func TestSnapshotsDiff(t *testing.T) {
 		t.Errorf("the difference is\n%s", d.Code)
 	}
 	for line := range strings.Lines(d.Code) { // only what changed is marked, whatever notes stand behind it
+		if code, _, noted := strings.Cut(line, "  # "); noted && strings.HasSuffix(code, " ") {
+			t.Errorf("a note is not right behind its line: %s", line)
+		}
 		if strings.HasPrefix(line, "-graph") || strings.HasPrefix(line, "-  return") {
 			t.Errorf("a line differs in its notes alone: %s", line)
 		}

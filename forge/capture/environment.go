@@ -76,15 +76,11 @@ func Describe(ctx context.Context) Environment {
 	e := Environment{
 		CPU: Processor(), ISA: extensions(), Cores: runtime.NumCPU(), GoThreads: runtime.GOMAXPROCS(0),
 		Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Compiler: compiler(ctx), GPUs: gpus(), Driver: driver(),
-		Tree: UnknownTree, Libraries: map[string]string{}, Variables: map[string]string{}, LoadBefore: Load(),
+		Tree: UnknownTree, Libraries: map[string]string{}, Variables: map[string]string{}, LoadBefore: Load(), Memory: memory(),
 	}
 	var name unix.Utsname
 	if unix.Uname(&name) == nil {
 		e.System = unix.ByteSliceToString(name.Sysname[:]) + " " + unix.ByteSliceToString(name.Release[:])
-	}
-	var info unix.Sysinfo_t
-	if unix.Sysinfo(&info) == nil {
-		e.Memory = uint64(info.Totalram) * uint64(info.Unit)
 	}
 	for _, name := range tuning {
 		if value, ok := os.LookupEnv(name); ok {

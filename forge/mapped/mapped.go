@@ -11,6 +11,8 @@ import (
 	"os"
 	"syscall"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // File is a file in memory.
@@ -65,7 +67,7 @@ func (m *File) Drop(part []byte) {
 	low := (from - first + page - 1) &^ (page - 1) // the contents begin with a page
 	high := (from - first + uintptr(len(part))) &^ (page - 1)
 	if low < high {
-		_ = syscall.Madvise(m.bytes[low:high], syscall.MADV_DONTNEED) // if it fails the memory stays, which is no harm
+		_ = unix.Madvise(m.bytes[low:high], unix.MADV_DONTNEED) // if it fails the memory stays, which is no harm
 	}
 }
 

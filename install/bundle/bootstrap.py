@@ -137,25 +137,29 @@ def execute(forge, bundle, manifest):
     notebook = os.path.join(SETTINGS["output"], manifest["notebook"])
     shutil.copyfile(os.path.join(bundle, manifest["notebook"]), notebook)
     page = os.path.splitext(notebook)[0] + ".html"
-    argv = [forge, "notebook", "run", notebook, "-o", notebook, "--html", page, "--timeout", "0"]
+    argv = [forge, "notebook", "run", notebook, "-o", notebook, "--timeout", "0"]
     params = dict(manifest.get("params") or {})
     if manifest.get("model"):
         params["model"] = os.path.normpath(os.path.join(bundle, manifest["model"]))
     for name in sorted(params):
         argv += ["--param", "%s=%s" % (name, params[name])]
     status = run(argv, cwd=SETTINGS["output"])
+    drawn = os.path.exists(notebook) and run([forge, "notebook", "report", notebook, "-o", page], cwd=SETTINGS["output"]) == 0
     if status != 0:
         raise Failure("notebook", "the notebook failed with status %d: its own error is above, and in what comes back" % status)
+    if not drawn:
+        raise Failure("notebook", "the notebook ran, and its report could not be made: see above")
 
 
 def pack():
     """One archive of everything that comes back, for a host that gives back single files."""
-    size = sum(os.path.getsize(os.path.join(d, f)) for d, _, files in os.walk(SETTINGS["output"]) for f in files)
+    size = sum(os.lstat(os.path.join(d, f)).st_size for d, _, files in os.walk(SETTINGS["output"]) for f in files)
     if size > MAX_PACK:
         say("the output has %d MiB, more than the %d that come back: only the result does" % (size >> 20, MAX_PACK >> 20))
     with tarfile.open(SETTINGS["pack"], "w:gz") as tar:
         for name in sorted(os.listdir(SETTINGS["output"])) if size <= MAX_PACK else [RESULT]:
-            tar.add(os.path.join(SETTINGS["output"], name), arcname=name)
+            # Of links and devices nothing is to come back.
+            tar.add(os.path.join(SETTINGS["output"], name), arcname=name, filter=lambda i: i if i.isfile() or i.isdir() else None)
 
 
 def main():
@@ -173,6 +177,8 @@ def main():
         execute(forge, bundle, manifest)
     except Failure as e:
         stage, error = e.stage, str(e)
+    except Exception as e:  # such as a full disk: it must reach the result, too
+        stage, error = "host", "%s: %s" % (type(e).__name__, e)
     result = {"schema": 1, "job": SETTINGS["job"], "stage": stage, "error": error, "seconds": round(time.time() - started, 1)}
     with open(os.path.join(SETTINGS["output"], RESULT), "w", encoding="utf-8") as f:
         json.dump(result, f, indent=2)

@@ -120,6 +120,9 @@ func (c *Client) wait(ctx context.Context) error {
 
 func (c *Client) start(ctx context.Context, j *Job) error {
 	said, err := c.run(ctx, j.push()...)
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w; the job may have started: forge kaggle fetch %s tells", err, j.kernel())
+	}
 	if err != nil {
 		if strings.Contains(strings.ToLower(err.Error()), "quota") {
 			err = fmt.Errorf("%w (kaggle quota tells what is left, and from when there is more)", err)

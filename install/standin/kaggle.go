@@ -325,11 +325,29 @@ func (k *kaggle) status(_ map[string]string, rest []string) error {
 	if err != nil {
 		return err
 	}
+	if asked := k.count("asked"); asked <= k.plan.Deaf {
+		return says("502 Server Error: Bad Gateway for url: https://api.kaggle.example/kernels/status")
+	}
 	fmt.Printf("%s/%s has status \"KernelWorkerStatus.%s\"\n", account, name, status)
 	if status == "ERROR" && k.plan.Kernel != "" {
 		fmt.Printf("Failure message: %q\n", k.plan.Kernel)
 	}
 	return nil
+}
+
+// count counts how often it was called for a name.
+func (k *kaggle) count(name string) int {
+	f, err := os.OpenFile(k.path(name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	f.WriteString(".")
+	info, err := f.Stat()
+	if err != nil {
+		return 0
+	}
+	return int(info.Size())
 }
 
 // logs prints the log from its beginning, as the service sends it, until the job ends.
@@ -379,7 +397,7 @@ func (k *kaggle) output(values map[string]string, rest []string) error {
 	}
 	working := k.path("kernels", name, "working")
 	return filepath.WalkDir(working, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
+		if err != nil || !e.Type().IsRegular() { // links do not come back
 			return err
 		}
 		to := filepath.Join(values["-p"], strings.TrimPrefix(path, working))

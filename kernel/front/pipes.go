@@ -64,7 +64,7 @@ type printer interface {
 // blocking write end for the session.
 func newPipe(name string) (r, w *os.File, err error) {
 	var fds [2]int
-	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+	if err := closedPipe(fds[:]); err != nil {
 		return nil, nil, fmt.Errorf("pipe: %w", err)
 	}
 	if err := unix.SetNonblock(fds[0], true); err != nil {

@@ -56,7 +56,7 @@ func startProcess(argv []string, files [4]*os.File, memory int64, log *slog.Logg
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = files[0], files[1]
 	cmd.ExtraFiles = files[2:]
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	cmd.SysProcAttr = ownGroup()
 	cmd.Env = os.Environ()
 	if memory > 0 {
 		// The collector works harder before the hard limit is reached.
@@ -83,18 +83,8 @@ func (p *process) pid() int { return p.cmd.Process.Pid }
 // limitMemory bounds the session's data (heap and private mappings) in bytes; 0
 // lifts the bound.
 func (p *process) limitMemory(bytes int64) error {
-	var now unix.Rlimit
-	if err := unix.Prlimit(p.pid(), unix.RLIMIT_DATA, nil, &now); err != nil {
-		return fmt.Errorf("prlimit: %w", err)
-	}
-	limit := unix.Rlimit{Cur: now.Max, Max: now.Max} // lowering Max would be for good
-	if bytes > 0 {
-		limit.Cur = min(uint64(bytes), now.Max)
-	}
-	if limit != now {
-		if err := unix.Prlimit(p.pid(), unix.RLIMIT_DATA, &limit, nil); err != nil {
-			return fmt.Errorf("prlimit: %w", err)
-		}
+	if err := limitData(p.pid(), bytes); err != nil {
+		return err
 	}
 	p.memory.Store(bytes)
 	return nil
@@ -121,12 +111,7 @@ func (p *process) startGuard() error {
 func (p *process) wait() *os.ProcessState {
 	// The dead leader is not reaped before its group is killed: until then the
 	// group's number cannot go to anyone else.
-	for {
-		err := unix.Waitid(unix.P_PID, p.pid(), nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if err != unix.EINTR {
-			break
-		}
-	}
+	proc.AwaitEnd(p.pid())
 	p.kill()
 	p.mu.Lock()
 	p.reaped = true

@@ -10,7 +10,7 @@ import (
 	"os"
 	"sync"
 
-	"golang.org/x/sys/unix"
+	"forgekernel/nebula/proc"
 )
 
 // firstRead bounds what Recv allocates before any content of a frame arrived;
@@ -43,11 +43,7 @@ func NewConn(rw io.ReadWriteCloser) *Conn { return &Conn{rw: rw} }
 // Pair makes a connected pair of stream sockets. Both ends close on exec; the
 // front passes one to the session through exec.Cmd's ExtraFiles.
 func Pair() (front, session *os.File, err error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		return nil, nil, fmt.Errorf("socketpair: %w", err)
-	}
-	return os.NewFile(uintptr(fds[0]), "link-front"), os.NewFile(uintptr(fds[1]), "link-session"), nil
+	return proc.Sockets("link")
 }
 
 // Close ends the conversation; a blocked Recv returns.

@@ -17,14 +17,6 @@ import (
 	"forgekernel/nebula/proc"
 )
 
-// Adopt makes the calling process the parent of its orphaned descendants.
-func Adopt() error {
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("adopt orphaned processes: %w", err)
-	}
-	return nil
-}
-
 // rounds bounds how often the tree is read. Killed processes start nothing, so
 // each round leaves only what was started while it read.
 const rounds = 100

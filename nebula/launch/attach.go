@@ -105,7 +105,7 @@ func (r *Rank) openChannel() error {
 func watch(fd int) {
 	runtime.LockOSThread()
 	for {
-		_, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}, -1)
+		_, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: hangup}}, -1)
 		if err != unix.EINTR {
 			endGroup()
 		}

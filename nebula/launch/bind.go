@@ -2,20 +2,15 @@ package launch
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // Bind keeps this process to its rank's part of the host's processors, which it
-// returns, or to nothing where that is not for Bind to decide: see [Job.part]. Two
+// returns, or to nothing where that is not for Bind to decide, see [Job.part], or cannot be. Two
 // ranks that wait for each other by turns look to the operating system like one that
 // works, and it leaves them on one processor while another has nothing to do. The
 // host's files are below root.
@@ -28,37 +23,12 @@ func (j Job) Bind(threads int, c Cores, root fs.FS) ([]int, error) {
 	if part == nil {
 		return nil, nil
 	}
-	if err := bindThreads(setOf(part)); err != nil {
+	if bound, err := bindThreads(part); err != nil {
 		return nil, fmt.Errorf("binding to processors %v: %w", part, err)
+	} else if !bound {
+		return nil, nil
 	}
 	return part, nil
-}
-
-// Processors are those that the calling thread may use.
-func Processors() ([]int, error) {
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		return nil, fmt.Errorf("the processors of this process: %w", err)
-	}
-	return members(&set), nil
-}
-
-// Keep gives the calling goroutine a thread of its own, to its end, which may use
-// these processors: others than the process, if that is bound.
-func Keep(processors []int) error {
-	runtime.LockOSThread()
-	if err := unix.SchedSetaffinity(0, setOf(processors)); err != nil {
-		return fmt.Errorf("keeping a thread to processors %v: %w", processors, err)
-	}
-	return nil
-}
-
-func setOf(processors []int) *unix.CPUSet {
-	set := new(unix.CPUSet)
-	for _, n := range processors {
-		set.Set(n)
-	}
-	return set
 }
 
 // part are the processors of this rank out of those that all ranks here may use; nil
@@ -74,17 +44,6 @@ func (j Job) part(threads int, c Cores, all []int) []int {
 		return nil
 	}
 	return all[j.LocalRank*n/j.LocalSize : (j.LocalRank+1)*n/j.LocalSize]
-}
-
-// members are the processors of a set.
-func members(set *unix.CPUSet) []int {
-	var list []int
-	for n := range 64 * len(set) {
-		if set.IsSet(n) {
-			list = append(list, n)
-		}
-	}
-	return list
 }
 
 // byCore puts processors that are threads of one core side by side, so that a part
@@ -103,30 +62,4 @@ func byCore(list []int, root fs.FS) []int {
 	}
 	slices.SortFunc(list, func(a, b int) int { return cmp.Or(cmp.Compare(core[a], core[b]), cmp.Compare(a, b)) })
 	return list
-}
-
-// bindThreads binds all threads of this process. New ones are bound as the thread is
-// that makes them, so that there are no others once a look finds none.
-func bindThreads(set *unix.CPUSet) error {
-	bound := make(map[int]bool)
-	for {
-		tasks, err := os.ReadDir("/proc/self/task")
-		if err != nil {
-			return err
-		}
-		found := false
-		for _, t := range tasks {
-			id, err := strconv.Atoi(t.Name())
-			if err != nil || bound[id] {
-				continue
-			}
-			if err := unix.SchedSetaffinity(id, set); err != nil && !errors.Is(err, unix.ESRCH) {
-				return err
-			}
-			found, bound[id] = true, true
-		}
-		if !found {
-			return nil
-		}
-	}
 }

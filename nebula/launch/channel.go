@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"forgekernel/nebula/proc"
 )
 
 // Kind says what a frame holds. Kinds below [FirstKind] are this package's own.
@@ -53,11 +55,11 @@ type Channel struct {
 // channelPair makes both ends. They close on exec, so that no rank holds an end
 // of another's channel open.
 func channelPair() (ours *Channel, theirs *os.File, err error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	end, theirs, err := proc.Sockets("control channel")
 	if err != nil {
-		return nil, nil, fmt.Errorf("control channel: %w", err)
+		return nil, nil, err
 	}
-	return &Channel{file: os.NewFile(uintptr(fds[0]), "control channel")}, os.NewFile(uintptr(fds[1]), "control channel of a rank"), nil
+	return &Channel{file: end}, theirs, nil
 }
 
 // Send writes one frame before ctx ends. A receiver that reads nothing makes it

@@ -270,15 +270,15 @@ func (r Record) living() []proc.ID {
 func (r Record) kill(ctx context.Context, grace time.Duration) error {
 	if grace > 0 {
 		for _, id := range r.living() {
-			deliver(id, unix.SIGTERM)
-			deliver(id, unix.SIGCONT)
+			id.Signal(unix.SIGTERM)
+			id.Signal(unix.SIGCONT)
 		}
 		if r.endWithin(ctx, grace) {
 			return nil
 		}
 	}
 	for _, id := range r.living() {
-		if err := deliver(id, unix.SIGKILL); err != nil {
+		if err := id.Signal(unix.SIGKILL); err != nil {
 			return fmt.Errorf("job %s: process %d: %w", r.Job, id.PID, err)
 		}
 	}
@@ -299,26 +299,6 @@ func (r Record) endWithin(ctx context.Context, d time.Duration) bool {
 		}
 	}
 	return true
-}
-
-// deliver reaches exactly this process: the descriptor holds on to it while the
-// time of its start is compared.
-func deliver(id proc.ID, s unix.Signal) error {
-	fd, err := unix.PidfdOpen(id.PID, 0)
-	switch {
-	case errors.Is(err, unix.ESRCH):
-		return nil
-	case err != nil:
-		return err
-	}
-	defer unix.Close(fd)
-	if !id.Alive() {
-		return nil
-	}
-	if err := unix.PidfdSendSignal(fd, s, nil, 0); !errors.Is(err, unix.ESRCH) {
-		return err
-	}
-	return nil
 }
 
 // Log is the file that holds what a rank printed.

@@ -43,10 +43,9 @@ func startProcess(rank int, argv, env []string, dir, logs string) (*process, err
 	}
 	defer write.Close()
 	cmd := &exec.Cmd{
-		// Not the path of the binary: that may have been replaced meanwhile.
-		Path: "/proc/self/exe", Args: argv, Env: env, Dir: dir,
+		Path: thisBinary, Args: argv, Env: env, Dir: dir,
 		Stdout: write, Stderr: write, ExtraFiles: []*os.File{theirs},
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+		SysProcAttr: ownGroup(),
 	}
 	if err := cmd.Start(); err != nil {
 		channel.Close()
@@ -89,18 +88,15 @@ func (f failed) Close() error              { return nil }
 func (p *process) wait() Exit {
 	// The dead leader is not collected before its group is killed: until then the
 	// group's number cannot go to anyone else.
-	for {
-		if err := unix.Waitid(unix.P_PID, p.cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != unix.EINTR {
-			break
-		}
-	}
+	proc.AwaitEnd(p.cmd.Process.Pid)
 	p.kill()
 	p.mu.Lock()
 	p.cmd.Wait() // its error repeats the state
 	p.reaped = true
+	e := Exit{Rank: p.rank, Code: p.cmd.ProcessState.ExitCode(), Stopped: p.stopped}
 	p.mu.Unlock()
 	p.output.finish()
-	e := Exit{Rank: p.rank, Code: p.cmd.ProcessState.ExitCode(), Output: p.output.text(), Stopped: p.stopped}
+	e.Output = p.output.text()
 	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		e.Signal = status.Signal()
 	}

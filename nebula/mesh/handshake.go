@@ -114,15 +114,13 @@ func sameUser(c net.Conn) error {
 	if err != nil {
 		return err
 	}
-	var cred *unix.Ucred
+	var user uint32
 	var failure error
-	if err := raw.Control(func(fd uintptr) {
-		cred, failure = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	}); err != nil {
+	if err := raw.Control(func(fd uintptr) { user, failure = peerUser(int(fd)) }); err != nil {
 		return err
 	}
-	if failure == nil && int(cred.Uid) != unix.Getuid() {
-		failure = fmt.Errorf("it is of user %d, not %d", cred.Uid, unix.Getuid())
+	if failure == nil && int(user) != unix.Getuid() {
+		failure = fmt.Errorf("it is of user %d, not %d", user, unix.Getuid())
 	}
 	return failure
 }

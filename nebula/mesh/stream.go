@@ -199,8 +199,6 @@ func tune(network, _ string, c syscall.RawConn) error {
 		return nil
 	}
 	var failure error
-	err := c.Control(func(fd uintptr) {
-		failure = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(2*patience/time.Millisecond))
-	})
+	err := c.Control(func(fd uintptr) { failure = giveUpAfter(int(fd), 2*patience) })
 	return errors.Join(err, failure)
 }

@@ -19,8 +19,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Grace is how long a command may take to end after SIGINT before it is
@@ -115,7 +113,7 @@ type process struct {
 
 func (c Command) start() (*process, error) {
 	cmd := exec.Command(c.Path, c.Args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = ownGroup()
 	out, err := c.outputs(cmd)
 	if err == nil && c.script != "" {
 		var script *os.File
@@ -206,11 +204,10 @@ func Background(line string) (string, bool) {
 
 // memoryFile is a file without a name that holds text, ready to be read.
 func memoryFile(text string) (*os.File, error) {
-	fd, err := unix.MemfdCreate("script", unix.MFD_CLOEXEC)
+	f, err := unnamedFile()
 	if err != nil {
-		return nil, fmt.Errorf("memfd: %w", err)
+		return nil, err
 	}
-	f := os.NewFile(uintptr(fd), "script")
 	if _, err = f.WriteString(text); err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}

@@ -24,14 +24,11 @@ func openTerminal() (ours, theirs *os.File, err error) {
 			unix.Close(master)
 		}
 	}()
-	if err = unix.IoctlSetPointerInt(master, unix.TIOCSPTLCK, 0); err != nil {
-		return nil, nil, fmt.Errorf("unlock pseudo-terminal: %w", err)
-	}
-	number, err := unix.IoctlGetInt(master, unix.TIOCGPTN)
+	path, err := otherEnd(master)
 	if err != nil {
-		return nil, nil, fmt.Errorf("number of pseudo-terminal: %w", err)
+		return nil, nil, err
 	}
-	slave, err := unix.Open(fmt.Sprintf("/dev/pts/%d", number), unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	slave, err := unix.Open(path, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open pseudo-terminal: %w", err)
 	}
@@ -40,13 +37,13 @@ func openTerminal() (ours, theirs *os.File, err error) {
 			unix.Close(slave)
 		}
 	}()
-	mode, err := unix.IoctlGetTermios(slave, unix.TCGETS)
+	mode, err := unix.IoctlGetTermios(slave, getMode)
 	if err != nil {
 		return nil, nil, fmt.Errorf("mode of pseudo-terminal: %w", err)
 	}
 	mode.Oflag &^= unix.OPOST // no carriage returns before newlines
 	mode.Lflag &^= unix.ECHO
-	if err = unix.IoctlSetTermios(slave, unix.TCSETS, mode); err != nil {
+	if err = unix.IoctlSetTermios(slave, setMode, mode); err != nil {
 		return nil, nil, fmt.Errorf("mode of pseudo-terminal: %w", err)
 	}
 	size := &unix.Winsize{Row: terminalRows, Col: terminalCols}

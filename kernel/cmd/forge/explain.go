@@ -4,14 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"forgekernel/forge"
+	"forgekernel/kernel/notebook/terminal"
 	"forgekernel/kernel/replace"
 )
 
@@ -62,7 +61,7 @@ func explainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return writeTo(cmd, out, func(w io.Writer) error { return form.write(w, explanation, isScreen(w)) })
+			return writeTo(cmd, out, func(w io.Writer) error { return form.write(w, explanation, terminal.IsScreen(w)) })
 		}),
 	}
 	p.flags(cmd)
@@ -137,16 +136,6 @@ func writeTo(cmd *cobra.Command, path string, write func(io.Writer) error) error
 		return write(cmd.OutOrStdout())
 	}
 	return replace.File(path, write)
-}
-
-// isScreen reports whether colours belong on w.
-func isScreen(w io.Writer) bool {
-	f, ok := w.(interface{ Fd() uintptr })
-	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
-		return false
-	}
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
 }
 
 // resumeFlags let a command start from IR text in place of a source file.

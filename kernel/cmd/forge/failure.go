@@ -16,6 +16,7 @@ import (
 	"forgekernel/display"
 	"forgekernel/forge"
 	"forgekernel/forge/ir"
+	"forgekernel/kernel/notebook/terminal"
 )
 
 // Exit statuses.
@@ -81,7 +82,7 @@ func diagnostics(err error) []*display.Diagnostic {
 func printDiagnostics(w io.Writer, list []*display.Diagnostic) {
 	for i, d := range list {
 		text := d.Plain()
-		if isScreen(w) {
+		if terminal.IsScreen(w) {
 			text = strings.Join(d.Traceback(), "\n")
 		}
 		if i > 0 {

@@ -3,7 +3,9 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +19,7 @@ import (
 // sentNotebook is a job: it reads its model and writes a capture.
 const sentNotebook = `{"cells": [
  {"cell_type": "code", "id": "a", "metadata": {"tags": ["parameters"]}, "execution_count": null, "outputs": [], "source": "name, model, tp := \"nobody\", \"\", 1"},
- {"cell_type": "code", "id": "b", "metadata": {}, "execution_count": null, "outputs": [], "source": "raw, err := os.ReadFile(model)\nif err != nil && model != \"\" {\n\tpanic(err)\n}\nfmt.Println(name, \"read\", len(raw), \"bytes, tp\", tp)\nos.WriteFile(\"capture.json\", []byte(name), 0o644)"},
+ {"cell_type": "code", "id": "b", "metadata": {}, "execution_count": null, "outputs": [], "source": "raw, err := os.ReadFile(model)\nif err != nil && model != \"\" {\n\tpanic(err)\n}\nfmt.Println(name, \"read\", len(raw), \"bytes, tp\", tp)\nos.WriteFile(\"capture.json\", []byte(name), 0o644)\nos.Symlink(\"/nowhere\", \"link\")"},
  {"cell_type": "code", "id": "c", "metadata": {}, "execution_count": null, "outputs": [], "source": "if name == \"bad\" {\n\tpanic(\"a cell that fails\")\n}\nforge.Ones(2).Values()"}
 ], "metadata": {"kernelspec": {"name": "forge", "language": "go"}}, "nbformat": 4, "nbformat_minor": 5}`
 
@@ -53,7 +55,7 @@ func outcomeOf(t *testing.T, args ...string) (stdout, stderr string, status int)
 const pushed = "kaggle push job.ipynb --poll 20ms"
 
 func TestKagglePush(t *testing.T) {
-	service := sending(t, standin.Plan{Break: 2})
+	service := sending(t, standin.Plan{Break: 2, Deaf: 3})
 	out, errs, status := outcomeOf(t, append(strings.Fields(pushed), "--model", "weights.gguf", "--param", `name=Ada, of "Analytical" fame, 1+1=2`)...)
 	if status != 0 {
 		t.Fatalf("status %d: %s\n%s", status, errs, out)
@@ -82,6 +84,21 @@ func TestKagglePush(t *testing.T) {
 	if calls := strings.Join(service.Calls(), "\n"); strings.Count(calls, "datasets create") != 1 || strings.Count(calls, "datasets version") != 1 {
 		t.Error(calls)
 	}
+}
+
+// The notebook that is meant for Kaggle runs there; this machine of Kaggle's has no GPUs, so
+// that its two ranks are processes of the processor.
+func TestKaggleNotebook(t *testing.T) {
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sending(t, standin.Plan{})
+	out, errs, status := outcomeOf(t, "kaggle", "push", filepath.Join(root, "notebooks", "12-two-gpus.ipynb"), "--poll", "20ms")
+	if status != 0 {
+		t.Fatalf("status %d: %s\n%s", status, errs, out)
+	}
+	inOrder(t, out, "skipped: Two GPUs are not used", "ranks: 2 and 1", "equal: true", "forge job: done")
 }
 
 func inOrder(t *testing.T, text string, parts ...string) {
@@ -171,6 +188,7 @@ func TestKaggleFails(t *testing.T) {
 		{"the quota is used up", t4, standin.Plan{Push: "Maximum weekly GPU quota of 30.00 hours reached."}, "kaggle quota tells what is left", ""},
 		{"the dataset is not attached", "", standin.Plan{Detach: true}, "is not attached by Kaggle", ""},
 		{"the service ends the job", "", standin.Plan{Kernel: "Your notebook tried to allocate more memory than is available."}, "ended as ERROR: Your notebook tried to allocate", ""},
+		{"the service does not answer", "", standin.Plan{Deaf: 99}, "the job ada/forge-job cannot be followed, and may go on: kaggle kernels status ada/forge-job ended with status 1: 502", ""},
 		{"one GPU instead of two", t4, standin.Plan{GPUs: []string{"Tesla T4"}}, "this machine is not what the job needs", "fail  machine            expected 2xT4; found 1: Tesla T4"},
 		{"other GPUs", t4, standin.Plan{GPUs: []string{"Tesla P100", "Tesla P100"}}, "this machine is not what the job needs", "expected 2xT4; found 2: Tesla P100, Tesla P100"},
 		{"no GPU", t4, standin.Plan{}, "this machine is not what the job needs", "expected 2xT4; found: no NVIDIA GPU"},
@@ -235,6 +253,9 @@ func TestColabRun(t *testing.T) {
 	inOrder(t, out, "Should this command be killed: colab stop -s s1", "Uploading forge-job.json", "Google Colab", "Ada read 5 bytes", "forge job: done", "are in job-colab/output")
 	if raw, err := os.ReadFile("job-colab/output/capture.json"); err != nil || string(raw) != "Ada" {
 		t.Errorf("%q, %v", raw, err)
+	}
+	if _, err := os.Lstat("job-colab/output/link"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a link came back: %v", err)
 	}
 	if !service.Stopped("s1") {
 		t.Error("the session was not stopped")
@@ -335,4 +356,40 @@ func TestSentRefused(t *testing.T) {
 func digestOf(raw []byte) string {
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:])
+}
+
+// The commands that the pages on Kaggle and Colab show can be run as they stand.
+func TestHostPages(t *testing.T) {
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if err := os.Symlink(filepath.Join(root, "notebooks"), "notebooks"); err != nil {
+		t.Fatal(err)
+	}
+	shown := 0
+	for _, page := range []string{"kaggle", "colab"} {
+		text, err := os.ReadFile(filepath.Join(root, "install", page, "README.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			line, _, _ = strings.Cut(line, " #")
+			args := strings.Fields(line)
+			if len(args) < 4 || args[0] != "forge" || args[2] == "fetch" || slices.Contains(args, "--dry-run") {
+				continue
+			}
+			shown++
+			if page == "kaggle" {
+				args = append(args, "--user", "ada")
+			}
+			if out, errs, status := outcomeOf(t, append(args[1:], "--dry-run")...); status != 0 || !strings.Contains(out, "forge-") {
+				t.Errorf("%s: status %d: %s\n%s", line, status, errs, out)
+			}
+		}
+	}
+	if shown != 2 {
+		t.Errorf("the pages show %d commands that run", shown)
+	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"forgekernel/kernel/notebook/terminal"
 	"forgekernel/nebula/launch/doctor"
 )
 
@@ -61,6 +62,6 @@ func printFindings(w io.Writer, r doctor.Report, asJSON bool) error {
 	if asJSON {
 		return printJSON(w, r)
 	}
-	_, err := fmt.Fprint(w, r.Text(isScreen(w)))
+	_, err := fmt.Fprint(w, r.Text(terminal.IsScreen(w)))
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"forgekernel/display"
+	"forgekernel/kernel/notebook/terminal"
 	"forgekernel/nebula"
 	"forgekernel/nebula/engine"
 	"forgekernel/nebula/job"
@@ -295,7 +296,7 @@ func (o *overseer) relay(cmd *cobra.Command) (said bool, failed error) {
 		case kindErr:
 			_, err = cmd.ErrOrStderr().Write(f.Body)
 		case kindLine:
-			if w := cmd.ErrOrStderr(); isScreen(w) {
+			if w := cmd.ErrOrStderr(); terminal.IsScreen(w) {
 				_, err = w.Write(f.Body)
 			}
 		case kindEnd:

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"forgekernel/display"
+	"forgekernel/kernel/notebook/terminal"
 )
 
 // progressLine shows the progress of a command as one line of standard error
@@ -31,7 +32,7 @@ func withProgress(cmd *cobra.Command) (ctx context.Context, wipe func()) {
 // withProgressOf is the same for work under another context than the command's.
 func withProgressOf(under context.Context, cmd *cobra.Command) (ctx context.Context, wipe func()) {
 	line := &progressLine{w: io.Discard, stay: cmd.ErrOrStderr()}
-	if w := cmd.ErrOrStderr(); isScreen(w) {
+	if w := cmd.ErrOrStderr(); terminal.IsScreen(w) {
 		line.w = w
 	}
 	return display.WithSink(under, line), line.wipe

@@ -10,7 +10,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
+
+	"forgekernel/nebula/proc"
 )
 
 // stoppable lets a signal, or an output that nobody reads any more, end the
@@ -72,31 +73,18 @@ func whileParentLives(ctx context.Context, log *slog.Logger) context.Context {
 	if err != nil || pid != os.Getppid() {
 		return ctx
 	}
-	fd, err := unix.PidfdOpen(pid, 0)
+	awaitEnd, err := proc.Watch(pid)
 	if err != nil {
 		log.Warn("the end of the parent will not be noticed", "error", err)
 		return ctx
 	}
-	if pid != os.Getppid() { // it ended meanwhile, and fd may be another's
-		unix.Close(fd)
-		return ended(ctx)
-	}
 	ctx, end := context.WithCancel(ctx)
+	if pid != os.Getppid() { // it ended meanwhile, and the one that is watched may be another
+		end()
+	}
 	go func() {
 		defer end()
-		defer unix.Close(fd)
-		for {
-			_, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
-			if err != unix.EINTR {
-				return
-			}
-		}
+		awaitEnd()
 	}()
-	return ctx
-}
-
-func ended(ctx context.Context) context.Context {
-	ctx, end := context.WithCancel(ctx)
-	end()
 	return ctx
 }

@@ -48,14 +48,16 @@ type Printer struct {
 // New returns a printer for a run of nb. If w is a terminal, colours are used
 // and lines rewritten, unless the environment asks for neither with NO_COLOR or
 // TERM=dumb.
-func New(w io.Writer, nb *notebook.Notebook) *Printer { return newPrinter(w, nb, isScreen(w)) }
+func New(w io.Writer, nb *notebook.Notebook) *Printer { return newPrinter(w, nb, IsScreen(w)) }
 
-func isScreen(w io.Writer) bool {
+// IsScreen reports whether colours belong on w: it is a terminal, and the environment does
+// not ask for none.
+func IsScreen(w io.Writer) bool {
 	f, ok := w.(interface{ Fd() uintptr })
 	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
 		return false
 	}
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	_, err := unix.IoctlGetTermios(int(f.Fd()), getMode)
 	return err == nil
 }
 

@@ -81,6 +81,9 @@ func TestSame(t *testing.T) {
 	if before.String() != after.String() {
 		t.Error("the notebook was changed")
 	}
+	if r.Fresh == nil || len(r.Fresh.Cells) != 3 || r.Fresh.Cells[1].Tags() != nil || len(r.Fresh.Cells[1].Outputs) != 1 {
+		t.Errorf("the fresh notebook is %+v", r.Fresh)
+	}
 }
 
 func TestDiffers(t *testing.T) {

@@ -21,7 +21,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"forgekernel/forge/backend/cuda/driver"
@@ -239,7 +238,7 @@ func runRank(ctx context.Context, rank, size int, command, variables []string, i
 	cmd := exec.CommandContext(ctx, command[0], args...)
 	cmd.Env = append(os.Environ(), variables...)
 	cmd.Stdin = strings.NewReader(input)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = endsWithParent()
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	switch {

@@ -1,0 +1,4 @@
+package doctor
+
+// facilitiesHere are those of Linux, on which several ranks depend.
+var facilitiesHere []Facility
