@@ -109,3 +109,21 @@ func TestLongTableIsCut(t *testing.T) {
 		t.Errorf("text ends %q", text[len(text)-40:])
 	}
 }
+
+// A table that is too wide breaks the cells of its widest column of text.
+func TestTableTextWithin(t *testing.T) {
+	table := Table{Columns: []Column{{Name: "value"}, {Name: "why"}, {Name: "n"}}, Rows: [][]any{{"%h", "every operator runs by its own definition", 1}, {"%longer", "", 20}}}
+	const want = `value    why                   n
+-------  -------------------  --
+%h       every operator runs   1
+         by its own
+         definition
+%longer                       20
+`
+	if got := table.TextWithin(32); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := table.TextWithin(80); got != table.Text() {
+		t.Errorf("a table with room changed:\n%s", got)
+	}
+}

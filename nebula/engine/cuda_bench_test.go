@@ -44,6 +44,7 @@ func llamaShape(hidden, layers, heads, ff int, tied bool) model.Config {
 // shapesOfLlama are those that decodes are measured with.
 var shapesOfLlama = map[string]model.Config{
 	"1B": llamaShape(2048, 16, 32, 8192, true), "8B": llamaShape(4096, 32, 32, 14336, false),
+	"8B-quarter": llamaShape(4096, 8, 32, 14336, false), // its layers, for a quick look
 }
 
 // TestGPU compares small models on a GPU with the reference.
@@ -63,6 +64,44 @@ func TestGPU(t *testing.T) {
 			}
 			t.Logf("%+v", report)
 		})
+	}
+}
+
+// TestGPUHalf compares a model in bf16, whose heads are of the size that the quick kernels
+// of decoding are for, with the reference in f32; and greedy requests, whose steps are begun
+// ahead, with those that ask for all logits.
+func TestGPUHalf(t *testing.T) {
+	b := gpu(t)
+	c := model.Config{Family: "llama", Vocab: 1000, Hidden: 256, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 64, FF: 512, Context: 512, Eps: 1e-5, Rope: &model.Rope{Base: 10000}}
+	m := seeded(t, c)
+	l := local(t, m, 1, 1, LocalOptions{Options: Options{DType: tensor.BF16, BlockSize: 16, Blocks: 96, MaxRows: 4}, Backend: b})
+	gate := Gate{Tokens: 6, Tolerance: 0.03}
+	for i, n := range []int{1, 15, 40} {
+		gate.Prompts = append(gate.Prompts, prompt(i, n, c.Vocab))
+	}
+	report, err := gate.Check(t.Context(), l, reference(t, m))
+	if err != nil {
+		t.Error(err)
+	}
+	t.Logf("%+v", report)
+	const tokens = 150
+	var lists [2][]int32
+	for i := range lists {
+		d := newDecoder(t, l)
+		d.id, d.token[0] = uint64(100+i), 17
+		for range tokens {
+			d.submitAs(t, i == 0)
+			if err := d.wait(t); err != nil {
+				t.Fatal(err)
+			}
+			lists[i] = append(lists[i], d.token[0])
+		}
+		if err := l.Release(t.Context(), d.id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(lists[0], lists[1]) {
+		t.Errorf("greedy requests give\n%v, and by all logits\n%v", lists[0], lists[1])
 	}
 }
 
@@ -130,8 +169,12 @@ func decodeGPU(b *testing.B, device *cuda.Backend, m *model.Model, options Optio
 		start := time.Now()
 		d.step(b)
 		steps = append(steps, time.Since(start))
-		b.StopTimer()
-		start = time.Now()
+	}
+	if err := p.ahead.drop(l.health.ctx); err != nil {
+		b.Fatal(err)
+	}
+	for range 100 {
+		start := time.Now()
 		if err := p.run(l.health.ctx); err != nil {
 			b.Fatal(err)
 		}
@@ -141,7 +184,6 @@ func decodeGPU(b *testing.B, device *cuda.Backend, m *model.Model, options Optio
 			b.Fatal(err)
 		}
 		timed = append(timed, took)
-		b.StartTimer()
 	}
 	streamed := c.WeightBytes(shard.Single(), tensor.BF16)
 	if !c.Tied {
