@@ -139,9 +139,6 @@ func neverRun(nb *notebook.Notebook) bool {
 }
 
 func addTag(c *notebook.Cell, tag string) {
-	if c.HasTag(tag) {
-		return
-	}
 	list, _ := c.Metadata["tags"].([]any)
 	c.Metadata["tags"] = append(slices.Clip(list), tag)
 }
