@@ -323,7 +323,7 @@ func (f *folder) replace(r repeat) {
 		case fromIn && toIn && to == 1:
 			again[e.from] = true
 			e.to = first[e.to]
-			e.Label = fmt.Sprintf("%s more", count(r.times-1, "time"))
+			e.Label = fmt.Sprintf("%s more", Count(r.times-1, "time"))
 		case fromIn:
 			e.from = first[e.from]
 		}

@@ -2,12 +2,15 @@ package display
 
 import (
 	"fmt"
-	"forgekernel/display/internal/cells"
 	"html"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
+
+	"forgekernel/display/internal/cells"
 )
 
 // Align is where a column's cells stand.
@@ -60,6 +63,14 @@ func (t Table) Display() Bundle {
 
 // Text is the table in plain text, columns aligned by display width.
 func (t Table) Text() string { return t.grid().text() }
+
+// TextWithin is Text in at most width characters to a line, as far as the texts in the
+// widest column can be broken into several lines.
+func (t Table) TextWithin(width int) string {
+	g := t.grid()
+	g.narrow(width)
+	return g.text()
+}
 
 // grid is a table with every cell written out and every alignment decided.
 type grid struct {
@@ -209,10 +220,14 @@ func formatFloat(x float64, decimals int) string {
 	return strconv.FormatFloat(x, 'f', decimals, 64)
 }
 
+// unbroken is how many characters of a right-aligned cell stay on one line: a number
+// with its unit, but not an interval.
+const unbroken = 12
+
 var cssAlign = map[Align]string{AlignLeft: "left", AlignRight: "right", AlignCentre: "center"}
 
 // html uses the class that front ends know from data frames. The alignment is
-// inline: style sheets do not survive.
+// inline: style sheets do not survive. A number stays on one line with its unit.
 func (g *grid) html() string {
 	var b strings.Builder
 	b.WriteString(`<table class="dataframe ` + noMath + `">` + "\n")
@@ -222,7 +237,11 @@ func (g *grid) html() string {
 	cells := func(tag string, row []string) {
 		b.WriteString("<tr>")
 		for c, s := range row {
-			fmt.Fprintf(&b, `<%s style="text-align:%s">%s</%s>`, tag, cssAlign[g.align[c]], html.EscapeString(s), tag)
+			style := "text-align:" + cssAlign[g.align[c]]
+			if tag == "td" && g.align[c] == AlignRight && utf8.RuneCountInString(s) <= unbroken {
+				style += ";white-space:nowrap"
+			}
+			fmt.Fprintf(&b, `<%s style="%s">%s</%s>`, tag, style, html.EscapeString(s), tag)
 		}
 		b.WriteString("</tr>\n")
 	}
@@ -263,6 +282,40 @@ func (g *grid) text() string {
 		line(row)
 	}
 	return b.String()
+}
+
+// leastColumn is how narrow a column of text may become.
+const leastColumn = 20
+
+// narrow breaks the cells of the widest column of text where the table exceeds width.
+func (g *grid) narrow(width int) {
+	widths, all, widest := make([]int, len(g.heads)), -2, -1
+	for c, head := range g.heads {
+		widths[c] = cells.Width(head)
+		for _, row := range g.rows {
+			widths[c] = max(widths[c], cells.Width(row[c]))
+		}
+		all += widths[c] + 2
+		if g.align[c] == AlignLeft && (widest < 0 || widths[c] > widths[widest]) {
+			widest = c
+		}
+	}
+	if all <= width || widest < 0 {
+		return
+	}
+	room := max(widths[widest]-(all-width), leastColumn)
+	var rows [][]string
+	for _, row := range g.rows {
+		for i, part := range cells.Wrap(row[widest], room) {
+			if i > 0 {
+				row = make([]string, len(g.heads))
+			}
+			row = slices.Clone(row)
+			row[widest] = part
+			rows = append(rows, row)
+		}
+	}
+	g.rows = rows
 }
 
 func alignCell(s string, width int, a Align) string {

@@ -43,7 +43,7 @@ func (l *lowering) channelwise(c *Convolution, w *ir.Value) bool {
 		return false
 	}
 	padded := c.V.Padded() || c.H.Padded()
-	if padded && !finite(w.Def.Tensor("value")) {
+	if padded && !Finite(w.Def.Tensor("value")) {
 		return false
 	}
 	step := steps[3]
@@ -157,8 +157,8 @@ func (l *lowering) gatherImages(c *Convolution, name string, shape []int, x *Acc
 	last.Params[c.X.Param] = Param{Local: rows}
 }
 
-// finite reports whether no element is NaN or infinite.
-func finite(t *tensor.Tensor) bool {
+// Finite reports whether no element is NaN or infinite.
+func Finite(t *tensor.Tensor) bool {
 	for i := range t.Len() {
 		if v := t.Elem(i); math.IsNaN(v) || math.IsInf(v, 0) {
 			return false

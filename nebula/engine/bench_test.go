@@ -93,14 +93,17 @@ func (d *decoder) try(t testing.TB) error {
 	return d.wait(t)
 }
 
-func (d *decoder) submit(t testing.TB) (err error) {
+func (d *decoder) submit(t testing.TB) error { return d.submitAs(t, true) }
+
+// submitAs asks for logits, or for their lead alone.
+func (d *decoder) submitAs(t testing.TB, lead bool) (err error) {
 	if d.pos == min(d.self.sizes.context, len(d.blocks)*d.self.sizes.blockSize) {
 		if err := d.Release(t.Context(), d.id); err != nil {
 			return err
 		}
 		d.pos, d.id = 0, d.id+1
 	}
-	d.rows[0] = Row{Request: d.id, Tokens: d.token[:], Pos: d.pos, Blocks: d.blocks, Logits: true, Lead: true}
+	d.rows[0] = Row{Request: d.id, Tokens: d.token[:], Pos: d.pos, Blocks: d.blocks, Logits: true, Lead: lead}
 	d.ticket, err = d.Submit(t.Context(), Step{d.rows[:]})
 	return err
 }
@@ -110,7 +113,7 @@ func (d *decoder) wait(t testing.TB) error {
 	if err != nil {
 		return err
 	}
-	if r.Leads != nil {
+	if r.Logits[0] == nil {
 		d.token[0] = r.Leads[0].Token
 	} else {
 		d.token[0] = Argmax(r.Logits[0])

@@ -333,16 +333,19 @@ func (l *Leader) Close() error {
 	l.drain(limit)
 	err := l.health.end()
 	close(l.quit)
-	if l.self.groups != nil {
-		l.self.groups.close()
-	}
 	for _, p := range l.peers[1:] {
 		p.link.Close()
 	}
-	if !endsWithin(&l.running, time.Until(limit)) {
-		return cmp.Or(err, error(causeOf(0, l.health.epoch, 0, opExecute, errStuck)))
+	ended := endsWithin(&l.running, time.Until(limit))
+	if ended {
+		err = cmp.Or(err, l.self.close())
+	} else {
+		err = cmp.Or(err, error(causeOf(0, l.health.epoch, 0, opExecute, errStuck)))
 	}
-	return cmp.Or(err, l.self.close())
+	if l.self.groups != nil { // after the programs: what devices do in a group is part of these
+		l.self.groups.close()
+	}
+	return err
 }
 
 // drain waits for calls under way, for steps in flight and then for the other ranks to

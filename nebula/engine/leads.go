@@ -18,11 +18,9 @@ import (
 type leads struct {
 	logits          backend.Held
 	numbers, tokens *tensor.Tensor // f32 and i64 [rows, 2]; of a vocabulary of one token [rows, 1]
+	next            *tensor.Tensor // the likeliest as the next run's tokens, i32 [rows, 1]; nil but in decodes
 	found           []sample.Lead  // by row
 }
-
-// leadOutputs is the number of results beside the logits.
-const leadOutputs = 2
 
 // leads reports whether programs of the rank have leads: a device holds their results, and
 // no other rank gets the logits.
@@ -45,8 +43,22 @@ func openLeads(ctx context.Context, b backend.Backend, outputs []*ir.Value) (*le
 	if l.tokens, err = tensor.Zeros(outputs[2].Spec.DType, outputs[2].Spec.Shape...); err != nil {
 		return nil, err
 	}
+	if len(outputs) > 3 {
+		if l.next, err = tensor.Zeros(outputs[3].Spec.DType, outputs[3].Spec.Shape...); err != nil {
+			return nil, err
+		}
+	}
 	l.logits, err = device.Hold(ctx, outputs[0].Spec)
 	return l, err
+}
+
+// outputs are the results that come to the host with each run.
+func (l *leads) outputs() []*tensor.Tensor {
+	list := []*tensor.Tensor{l.numbers, l.tokens}
+	if l.next != nil {
+		list = append(list, l.next)
+	}
+	return list
 }
 
 // read are the leads of the latest run, valid until the next.
@@ -77,4 +89,14 @@ func (w *work) wantsAll(p *pass) bool {
 		}
 	}
 	return false
+}
+
+// greedy reports whether all rows of a pass want the lead of their logits and no more.
+func (w *work) greedy(p *pass) bool {
+	for _, i := range p.of {
+		if !w.rows[i].Logits || !w.rows[i].Lead {
+			return false
+		}
+	}
+	return true
 }

@@ -29,6 +29,7 @@ type program struct {
 	width                            int
 	head                             bool   // outputs[0] is logits
 	leads                            *leads // nil where all logits come to the host
+	ahead                            *ahead // nil where runs are begun when they are asked for
 }
 
 // form is what the model is asked for.
@@ -70,7 +71,7 @@ func (r *rank) compile(ctx context.Context, list []bucket) ([]*program, error) {
 	programs := make([]*program, len(list))
 	for i, b := range list {
 		p := &program{bucket: b, name: b.String(), exe: exes[i], width: r.sizes.width(), took: time.Since(start)}
-		if err := p.bind(ctx, r.backend, r.pools); err != nil {
+		if err := p.bind(ctx, r); err != nil {
 			return nil, fmt.Errorf("program %v: %w", b, err)
 		}
 		programs[i] = p
@@ -93,8 +94,8 @@ func (r *rank) compileAll(ctx context.Context, graphs []*ir.Graph) ([]backend.Ex
 }
 
 // bind makes the arguments of a program: batches by name, then the cache.
-func (p *program) bind(ctx context.Context, device backend.Backend, pools *pools) error {
-	g := p.exe.Graph()
+func (p *program) bind(ctx context.Context, r *rank) error {
+	g, pools := p.exe.Graph(), r.pools
 	batch := map[string]*[]int32{"tokens": &p.tokens, "pos": &p.pos, "length": &p.length, "table": &p.table, "last": &p.last}
 	for _, v := range g.Inputs {
 		into, known := batch[v.Name]
@@ -113,12 +114,16 @@ func (p *program) bind(ctx context.Context, device backend.Backend, pools *pools
 	switch p.head = heads > 0; heads {
 	case 1:
 		p.outputs, kept = append(p.outputs, nil), append(kept, nil)
-	case 1 + leadOutputs:
+	default:
+		if heads < 1 {
+			break
+		}
 		var err error
-		if p.leads, err = openLeads(ctx, device, g.Outputs[:heads]); err != nil {
+		if p.leads, err = openLeads(ctx, r.backend, g.Outputs[:heads]); err != nil {
 			return err
 		}
-		p.outputs, kept = append(p.outputs, nil, p.leads.numbers, p.leads.tokens), append(kept, p.leads.logits, nil, nil)
+		p.outputs = append(append(p.outputs, nil), p.leads.outputs()...)
+		kept = append(append(kept, p.leads.logits), make([]backend.Held, heads-1)...)
 	}
 	args, results := len(p.inputs), len(p.outputs)
 	if args+pools.n != len(g.Inputs) || results+pools.n != len(g.Outputs) {
@@ -133,8 +138,12 @@ func (p *program) bind(ctx context.Context, device backend.Backend, pools *pools
 	if !ok {
 		return fmt.Errorf("%T cannot be bound to the memory of a device", p.exe)
 	}
+	inputs, outputs := append(make([]backend.Held, args), pools.held...), append(kept, pools.held...)
 	var err error
-	p.bound, err = x.Bind(ctx, append(make([]backend.Held, args), pools.held...), append(kept, pools.held...))
+	if p.bound, err = x.Bind(ctx, inputs, outputs); err != nil {
+		return err
+	}
+	p.ahead, err = openAhead(ctx, p, r.sizes, inputs, outputs)
 	return err
 }
 
@@ -151,7 +160,7 @@ func (p *program) close() error {
 	if p.bound == nil {
 		return nil
 	}
-	return errors.Join(p.bound.Close(), p.leads.close(), p.exe.(backend.Bindable).Close())
+	return errors.Join(p.bound.Close(), p.ahead.close(), p.leads.close(), p.exe.(backend.Bindable).Close())
 }
 
 // fill sets the arguments to some rows of a step. The rest is padding: rows without

@@ -36,10 +36,12 @@ type rank struct {
 	rec     *trace.Recorder
 	notes   []string // of the description
 
-	pools *pools
-	idle  time.Duration // since when nothing executes, on the clock of rec
-	at    atomic.Uint64 // step that executes, or executed last
-	busy  atomic.Bool
+	pools    *pools
+	ahead    *ahead        // of the program that ran last
+	requests []uint64      // of a pass
+	idle     time.Duration // since when nothing executes, on the clock of rec
+	at       atomic.Uint64 // step that executes, or executed last
+	busy     atomic.Bool
 
 	mu       sync.Mutex // of what follows
 	programs map[bucket]*program
@@ -244,7 +246,7 @@ func (r *rank) run(ctx context.Context, w *work, p *pass, room room, done delive
 		ctx = collective.WithTimeout(ctx, time.Duration(n)*r.timeout)
 	}
 	start := r.rec.Now() // a region is the program alone, from which the engine's own cost follows
-	if err := prog.run(ctx); err != nil {
+	if err := r.runProgram(ctx, prog, w, p); err != nil {
 		return err
 	}
 	r.rec.Add(trace.Region{Kind: trace.Step, Name: prog.name, Step: w.number, Start: start})
@@ -257,4 +259,21 @@ func (r *rank) run(ctx context.Context, w *work, p *pass, room room, done delive
 		}
 	}
 	return done(p, logits, prog.leads.read())
+}
+
+// runProgram runs a program on its arguments. What another one had begun is over then.
+func (r *rank) runProgram(ctx context.Context, prog *program, w *work, p *pass) error {
+	if r.ahead != nil && r.ahead != prog.ahead {
+		if err := r.ahead.drop(ctx); err != nil {
+			return err
+		}
+	}
+	if r.ahead = prog.ahead; r.ahead == nil {
+		return prog.run(ctx)
+	}
+	r.requests = r.requests[:0]
+	for _, i := range p.of {
+		r.requests = append(r.requests, w.rows[i].Request)
+	}
+	return r.ahead.run(ctx, prog, r.requests, len(w.passes) == 1 && w.greedy(p))
 }

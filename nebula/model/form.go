@@ -20,7 +20,8 @@ type Form struct {
 	Cache        Cache
 	Logits       Logits
 	// Leads adds, to logits of the last tokens, the two largest of each row and their
-	// tokens, so that all others can stay where they are.
+	// tokens, so that all others can stay where they are; and to programs of one token the
+	// largest as tokens of the next run.
 	Leads bool
 }
 

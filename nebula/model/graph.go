@@ -19,8 +19,8 @@ import (
 //	                     layer 3: pools of N blocks, or N = B contiguous caches
 //
 // Its outputs are the logits, f32[B,V] or f32[B,T,V], of the last stage, with
-// Leads then the two largest of each row, f32[B,2], and their tokens, i64[B,2], then
-// keys and values in the order of the inputs. These take the storage of the
+// Leads then the two largest of each row, f32[B,2], and their tokens, i64[B,2], and
+// where T is 1 the likeliest as the next tokens, i32[B,1], then keys and values in the order of the inputs. These take the storage of the
 // inputs: give [forgekernel/forge/backend.RunInto] the same tensors for both.
 //
 // One program serves prefill chunks and decode steps: rows have at most T real
@@ -240,6 +240,15 @@ func (g *grapher) leads(logits *ir.Value) []*ir.Value {
 	}
 	g.name(list[0], "leads")
 	g.name(list[1], "leading")
+	if g.f.Tokens == 1 {
+		first := g.apply("narrow", ir.Attrs{"axis": 1, "start": 0, "length": 1}, list[1])
+		next := g.cast(first, tensor.I32)
+		if g.err != nil {
+			return nil
+		}
+		g.name(next, "next")
+		list = append(list, next)
+	}
 	return list
 }
 

@@ -143,3 +143,65 @@ func (b *hostBound) Close() error {
 	b.closed = true
 	return nil
 }
+
+// Chain implements [backend.Chainable]: runs are done when they are started.
+func (x *hostExecutable) Chain(_ context.Context, inputs, outputs []backend.Held, fed []backend.Feed) (backend.Chain, error) {
+	g := x.Graph()
+	if err := errors.Join(backend.CheckHeld(g, inputs, outputs), backend.CheckFeeds(g, inputs, outputs, fed)); err != nil {
+		return nil, err
+	}
+	return &hostChain{hostBound: hostBound{x: x, inputs: inputs, outputs: outputs}, fed: fed}, nil
+}
+
+type hostChain struct {
+	hostBound
+	fed     []backend.Feed
+	latest  []*tensor.Tensor   // results of the run that was started last
+	waiting [][]*tensor.Tensor // those that nobody has waited for
+}
+
+func (c *hostChain) Start(ctx context.Context, inputs []*tensor.Tensor) error {
+	if len(c.waiting) == 2 {
+		return errors.New("two runs are under way")
+	}
+	all := append([]*tensor.Tensor(nil), inputs...)
+	for _, f := range c.fed {
+		switch {
+		case all[f.Input] != nil && len(c.waiting) > 0:
+			return fmt.Errorf("input %d comes from the run that is under way", f.Input)
+		case all[f.Input] != nil:
+		case c.latest == nil:
+			return fmt.Errorf("there is no run before the first, whose results could be input %d", f.Input)
+		default:
+			all[f.Input] = c.latest[f.Output]
+		}
+	}
+	results := make([]*tensor.Tensor, len(c.outputs))
+	for i, v := range c.x.Graph().Outputs {
+		if c.outputs[i] == nil {
+			var err error
+			if results[i], err = tensor.Zeros(v.Spec.DType, v.Spec.Shape...); err != nil {
+				return err
+			}
+		}
+	}
+	if err := c.Run(ctx, results, all); err != nil {
+		return err
+	}
+	c.latest, c.waiting = results, append(c.waiting, results)
+	return nil
+}
+
+func (c *hostChain) Wait(_ context.Context, outputs []*tensor.Tensor) error {
+	if len(c.waiting) == 0 {
+		return errors.New("no run is under way")
+	}
+	results := c.waiting[0]
+	c.waiting = c.waiting[1:]
+	for i := range outputs {
+		if outputs[i] != nil {
+			copy(planned.Bytes(outputs[i]), planned.Bytes(results[i]))
+		}
+	}
+	return nil
+}

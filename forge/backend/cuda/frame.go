@@ -33,14 +33,18 @@ const noFault = 1<<31 - 1
 // newFrame makes a frame within Do.
 func (x *Executable) newFrame(ctx context.Context, b binding, s *driver.Stream) (*frame, error) {
 	f := &frame{binding: b, layout: x.layOut(b), stream: s}
-	if err := x.prepare(ctx, f); err != nil {
+	err := x.reserve(f)
+	if err == nil {
+		err = x.capture(ctx, f)
+	}
+	if err != nil {
 		return nil, errors.Join(err, f.close())
 	}
 	return f, nil
 }
 
-// prepare takes the memory of a frame and captures its run.
-func (x *Executable) prepare(ctx context.Context, f *frame) (err error) {
+// reserve takes the memory of a frame.
+func (x *Executable) reserve(f *frame) (err error) {
 	if f.bytes > 0 {
 		if f.memory, err = f.stream.Alloc(f.bytes); err != nil {
 			return err
@@ -57,9 +61,11 @@ func (x *Executable) prepare(ctx context.Context, f *frame) (err error) {
 	for i := range f.buffers {
 		f.buffers[i] = x.locate(f, i)
 	}
-	if err := f.stream.Synchronize(); err != nil {
-		return err
-	}
+	return f.stream.Synchronize()
+}
+
+// capture makes the graph of a frame's run.
+func (x *Executable) capture(ctx context.Context, f *frame) (err error) {
 	f.graph, err = f.stream.Capture(func() error { return x.work(ctx, f, nil) })
 	return err
 }
@@ -175,7 +181,13 @@ func (x *Executable) put(ctx context.Context, f *frame, i int, early bool) error
 	}
 	s := &x.steps[i]
 	grid := driver.Grid{Blocks: s.grid, Threads: s.threads, Shared: uint32(s.shared), Early: early && s.waits()}
-	return f.stream.Launch(x.device.functions[i], grid, driver.NewArguments(words...))
+	args := driver.NewArguments(words...)
+	for j, b := range s.boxes {
+		if err := args.Describe(x.device.c, j, b); err != nil {
+			return err
+		}
+	}
+	return f.stream.Launch(x.device.functions[i], grid, args)
 }
 
 // words are the arguments of a step.
@@ -221,10 +233,10 @@ func (f *frame) setFault(step uint32) {
 // fault is the first step of the latest run that found an error; noFault for none.
 func (f *frame) fault() int { return int(binary.NativeEndian.Uint32(f.host.Bytes[f.end:])) }
 
-// fill copies inputs to pinned memory.
+// fill copies inputs to pinned memory, but for those that are nil.
 func (x *Executable) fill(f *frame, inputs []*tensor.Tensor) {
 	for i := range x.Buffers {
-		if b := &x.Buffers[i]; f.in > 0 && f.comes(b) && f.at[i] >= 0 {
+		if b := &x.Buffers[i]; f.in > 0 && f.comes(b) && f.at[i] >= 0 && inputs[b.Input] != nil {
 			copy(f.host.Bytes[f.at[i]:], planned.Bytes(inputs[b.Input]))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"forgekernel/forge/backend"
 	"forgekernel/forge/ir"
+	"forgekernel/forge/op"
 	"forgekernel/forge/tensor"
 )
 
@@ -51,15 +52,45 @@ func chains() []chained {
 			)
 		}
 	}
-	for _, c := range []struct{ n, channels, side, groups int }{{1, 64, 56, 1}, {8, 64, 56, 1}, {8, 256, 14, 1}, {8, 64, 56, 64}} {
-		spec := fmt.Sprintf("f32[%d,%d,%d,%d]", c.n, c.channels, c.side, c.side)
-		elements := float64(c.n * c.channels * c.side * c.side)
-		list = append(list, chained{
-			fmt.Sprintf("conv2d %s groups %d", spec, c.groups), fmt.Sprintf(", %%w: f32[%d,%d,3,3]", c.channels, c.channels/c.groups),
-			spec, fmt.Sprintf("conv2d $x, %%w {padding = [1,1], groups = %d}", c.groups), 8 * elements, 18 * elements * float64(c.channels/c.groups),
-		})
-	}
 	return list
+}
+
+// convolutionChains are programs of [chain] convolutions of 3 by 3 with constant weights.
+func convolutionChains(b *testing.B, each func(name string, g *ir.Graph, bytes, flops float64)) {
+	for _, d := range []tensor.DType{tensor.F32, tensor.F16} {
+		for _, c := range []struct{ n, channels, side, groups int }{{1, 64, 56, 1}, {8, 64, 56, 1}, {8, 256, 14, 1}, {8, 64, 56, 64}} {
+			made := ir.NewBuilder(op.Registry, "chain")
+			x, err := made.Input("x", ir.Spec{DType: d, Shape: []int{c.n, c.channels, c.side, c.side}})
+			if err != nil {
+				b.Fatal(err)
+			}
+			for i := range chain {
+				w, err := tensor.Randn(uint64(i+1), c.channels, c.channels/c.groups, 3, 3)
+				if err == nil {
+					for i := range w.Len() { // so that results stay as large as operands
+						w.SetElem(i, w.Elem(i)/math.Sqrt(float64(9*c.channels/c.groups)))
+					}
+					w, err = w.Convert(d)
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+				weights, err := made.Const(w)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if x, err = made.Apply("conv2d", ir.Attrs{"padding": []int64{1, 1}, "groups": int64(c.groups)}, x, weights); err != nil {
+					b.Fatal(err)
+				}
+			}
+			g, err := made.Finish(x)
+			if err != nil {
+				b.Fatal(err)
+			}
+			elements := float64(x.Spec.Elements())
+			each(fmt.Sprintf("conv2d %v groups %d", x.Spec, c.groups), g, 2*float64(d.Size())*elements, 18*elements*float64(c.channels/c.groups))
+		}
+	}
 }
 
 // timedOnDevice is the least time of a run of a program whose tensors stay on the device.
@@ -117,9 +148,8 @@ func timedOnDevice(t testing.TB, d *Backend, g *ir.Graph, in []*tensor.Tensor) t
 // BenchmarkOperators is the time on the device of one node among others.
 func BenchmarkOperators(b *testing.B) {
 	d := device(b)
-	for _, c := range chains() {
-		b.Run(c.name, func(b *testing.B) {
-			g := parse(b, c.source())
+	run := func(name string, g *ir.Graph, bytes, flops float64) {
+		b.Run(name, func(b *testing.B) {
 			var in []*tensor.Tensor
 			for i, v := range g.Inputs {
 				x, err := tensor.Rand(uint64(i+1), v.Spec.Shape...)
@@ -133,8 +163,12 @@ func BenchmarkOperators(b *testing.B) {
 			}
 			took := float64(timedOnDevice(b, d, g, in).Nanoseconds()) / chain
 			b.ReportMetric(took/1e3, "device-µs")
-			b.ReportMetric(c.bytes/took, "GB/s")
-			b.ReportMetric(c.flops/took/1e3, "TFLOP/s")
+			b.ReportMetric(bytes/took, "GB/s")
+			b.ReportMetric(flops/took/1e3, "TFLOP/s")
 		})
 	}
+	for _, c := range chains() {
+		run(c.name, parse(b, c.source()), c.bytes, c.flops)
+	}
+	convolutionChains(b, run)
 }

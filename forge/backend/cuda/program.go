@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"forgekernel/forge/backend"
+	"forgekernel/forge/backend/cuda/driver"
 	"forgekernel/forge/backend/planned"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/loop"
@@ -40,10 +41,11 @@ type step struct {
 	node *ir.Node // nil for the copy of an output
 	name string
 	launch
-	args       []planned.Place // addresses, in the order of the kernel's parameters; then int *fault, int step
-	call       call            // instead of a kernel: a library's; nil for kernels
-	*mailboxes                 // whose words follow args; nil for kernels that exchange nothing
-	*machine                   // machine code that is not the program's; nil for kernels in CUDA C
+	args       []planned.Place       // addresses, in the order of the kernel's parameters; then int *fault, int step
+	boxes      map[int]*driver.Boxes // arguments that are descriptions of what is there
+	call       call                  // instead of a kernel: a library's; nil for kernels
+	*mailboxes                       // whose words follow args; nil for kernels that exchange nothing
+	*machine                         // machine code that is not the program's; nil for kernels in CUDA C
 }
 
 // String names the value that a step computes, or its kernel.
@@ -293,7 +295,7 @@ func (p *program) print(k *loop.Kernel, args []planned.Place) ([]piece, error) {
 // add makes steps of pieces, and puts their kernels into the unit.
 func (p *program) add(n *ir.Node, op string, pieces []piece) {
 	for _, k := range pieces {
-		s := step{node: n, name: op, launch: k.launch, args: k.args, call: k.call, mailboxes: k.mailboxes, machine: k.machine}
+		s := step{node: n, name: op, launch: k.launch, args: k.args, boxes: k.boxes, call: k.call, mailboxes: k.mailboxes, machine: k.machine}
 		if k.call == nil && k.machine == nil {
 			s.name = p.unit.add(op, k)
 		}

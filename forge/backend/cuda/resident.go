@@ -201,16 +201,24 @@ func (b *Bound) run(ctx context.Context, outputs, inputs []*tensor.Tensor, launc
 		return err
 	}
 	defer m.leave()
-	if err := f.given(); err != nil {
+	if err := x.faulted(f); err != nil {
 		return err
-	}
-	if x.canFail && f.fault() != noFault {
-		s := x.steps[min(f.fault(), len(x.steps)-1)]
-		f.setFault(noFault)
-		return fmt.Errorf("%s: %s found an index that is out of range, or a divisor of 0", x.Graph().Name, s.String())
 	}
 	x.take(f, outputs)
 	return nil
+}
+
+// faulted is what a step of the frame's run found wrong, once, or why its ranks gave up.
+func (x *Executable) faulted(f *frame) error {
+	if err := f.given(); err != nil {
+		return err
+	}
+	if !x.canFail || f.fault() == noFault {
+		return nil
+	}
+	s := x.steps[min(f.fault(), len(x.steps)-1)]
+	f.setFault(noFault)
+	return fmt.Errorf("%s: %s found an index that is out of range, or a divisor of 0", x.Graph().Name, s.String())
 }
 
 // abandon ends the turn of a run that was given up, when the device is done with it. A

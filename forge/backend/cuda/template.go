@@ -51,6 +51,9 @@ type piece struct {
 	text   string
 	launch launch
 	args   []planned.Place
+	// boxes are the arguments that are no addresses: by their numbers, what the copy engine
+	// is told of the tensor there.
+	boxes map[int]*driver.Boxes
 	// specific says that the text has instructions of one architecture alone, so that
 	// the file is compiled for sm_90a in place of sm_90.
 	specific bool

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"forgekernel/forge/backend/cuda/driver"
 	"forgekernel/forge/backend/cuda/gemm"
 	"forgekernel/forge/backend/planned"
 	"forgekernel/forge/ir"
@@ -29,10 +30,7 @@ func products(p *program, n *ir.Node) ([]choice, string) {
 		return nil, "sums of no products are loops"
 	}
 	s, places := p.product(k)
-	var list []choice
-	for _, g := range gemm.Candidates(s, p.unit.target.gemm()) {
-		list = append(list, productChoice(g, places))
-	}
+	list := p.tiled(s, places)
 	p.begun(n, k, s, places, list)
 	if list == nil {
 		return nil, fmt.Sprintf("more than %d products at once are loops", gemm.MaxBatches)
@@ -40,12 +38,20 @@ func products(p *program, n *ir.Node) ([]choice, string) {
 	return list, ""
 }
 
+// tiled are the kernels of products.
+func (p *program) tiled(s *gemm.Shape, places []planned.Place) (list []choice) {
+	for _, g := range gemm.Candidates(s, p.unit.target.gemm()) {
+		list = append(list, productChoice(g, places))
+	}
+	return list
+}
+
 // productChoice is a kernel of a product with its arguments in some places.
 func productChoice(k gemm.Kernel, places []planned.Place) choice {
 	made := choice{name: k.Name, reason: k.Reason, scratch: k.Scratch, counters: k.Counters}
 	for _, q := range k.Pieces {
 		made.pieces = append(made.pieces, piece{
-			shared: q.Shared, text: q.Text, specific: q.Specific, enters: q.Enters, args: argumentsOf(q.Args, places),
+			shared: q.Shared, text: q.Text, specific: q.Specific, enters: q.Enters, args: argumentsOf(q.Args, places), boxes: boxesOf(&q),
 			launch: launch{grid: q.Grid, threads: q.Threads, shared: q.SharedBytes},
 		})
 	}
@@ -113,29 +119,54 @@ func argumentsOf(list []gemm.Arg, places []planned.Place) []planned.Place {
 	return args
 }
 
+// boxesOf are the arguments of a piece that are no addresses.
+func boxesOf(q *gemm.Piece) map[int]*driver.Boxes {
+	boxes := make(map[int]*driver.Boxes)
+	for i, a := range q.Args {
+		if b := q.Boxes[a]; b != nil {
+			boxes[i] = b
+		}
+	}
+	return boxes
+}
+
 // product describes a contraction, and gives the places of its arguments.
 func (p *program) product(k *loop.Kernel) (*gemm.Shape, []planned.Place) {
 	c := k.Contraction
 	s := &gemm.Shape{Batch: c.Batch, M: c.M, N: c.N, K: c.K}
 	places := make([]planned.Place, gemm.Extra)
 	rank := len(c.Batch)
-	matrix := func(a *loop.Access, row, column int) (gemm.Matrix, planned.Place) {
-		q := k.Params[a.Param]
-		at := p.Place(q.Value)
-		at.Offset += int64(a.Offset * q.DType().Size())
-		return gemm.Matrix{Elem: q.DType(), Batch: a.Strides[:rank], Row: a.Strides[row], Column: a.Strides[column], Align: alignment(at)}, at
+	matrix := func(a *loop.Access) (gemm.Matrix, planned.Place) {
+		return p.matrix(k, a, a.Strides[:rank], a.Strides[rank], a.Strides[rank+1])
 	}
-	s.A, places[gemm.A] = matrix(&c.A, rank, rank+1)
-	s.B, places[gemm.B] = matrix(&c.B, rank, rank+1)
-	s.Out, places[gemm.Out] = matrix(&c.Out, rank, rank+1)
-	body, used := finishing(k, p.unit.target)
-	s.Finish.Body = body
+	s.A, places[gemm.A] = matrix(&c.A)
+	s.B, places[gemm.B] = matrix(&c.B)
+	s.Out, places[gemm.Out] = matrix(&c.Out)
 	s.Early = p.still(places[gemm.B])
+	var vars []string
+	for i := range c.Batch {
+		vars = append(vars, fmt.Sprintf("i%d", i))
+	}
+	return s, append(places, p.finish(s, k, append(vars, "m", "n"), c.Bias, c.Epilogue)...)
+}
+
+// matrix is an operand of a product, and its place.
+func (p *program) matrix(k *loop.Kernel, a *loop.Access, batch []int, row, column int) (gemm.Matrix, planned.Place) {
+	q := k.Params[a.Param]
+	at := p.Place(q.Value)
+	at.Offset += int64(a.Offset * q.DType().Size())
+	return gemm.Matrix{Elem: q.DType(), Batch: batch, Row: row, Column: column, Align: alignment(at)}, at
+}
+
+// finish tells a shape what becomes of its sums, and gives the places of what that reads.
+func (p *program) finish(s *gemm.Shape, k *loop.Kernel, vars []string, bias *loop.Access, epilogue *loop.Expr) (places []planned.Place) {
+	body, used := finishing(k, p.unit.target, vars, bias, epilogue)
+	s.Finish.Body = body
 	for _, i := range used {
 		s.Finish.Params = append(s.Finish.Params, fmt.Sprintf("const %s *p%d", forms[k.Params[i].DType()].elem, i))
 		places = append(places, p.Place(k.Params[i].Value))
 	}
-	return s, places
+	return places
 }
 
 // still reports whether no kernel of the program writes a place.
@@ -157,34 +188,28 @@ func alignment(at planned.Place) int {
 	return min(most, 1<<bits.TrailingZeros64(uint64(at.Offset)))
 }
 
-// finishing is the text that makes a result of a sum, and the parameters that it reads.
-// The bias is added to the rounded sum, as the operator does it.
-func finishing(k *loop.Kernel, t target) (body string, used []int) {
-	c := k.Contraction
-	if c.Bias == nil && c.Epilogue == nil {
+// finishing is the text that makes the result at some point of a sum, and the parameters
+// that it reads. The bias is added to the rounded sum, as the operator does it.
+func finishing(k *loop.Kernel, t target, vars []string, bias *loop.Access, epilogue *loop.Expr) (body string, used []int) {
+	if bias == nil && epilogue == nil {
 		return "", nil
 	}
 	e := &emitter{kernel: k, index: "i64", target: t, depth: 2, acc: "total"}
-	vars := []string{}
-	for i := range c.Batch {
-		vars = append(vars, fmt.Sprintf("i%d", i))
-	}
-	vars = append(vars, "m", "n")
 	reads := func(a *loop.Access) {
 		if !slices.Contains(used, a.Param) {
 			used = append(used, a.Param)
 		}
 	}
 	total := "vf(sum)"
-	if b := c.Bias; b != nil {
-		reads(b)
-		total = fmt.Sprintf("v_add(vf(sum), load_%s(p%d + (%s)))", e.memory(b), b.Param, e.affine(vars, b.Offset, b.Strides))
+	if bias != nil {
+		reads(bias)
+		total = fmt.Sprintf("v_add(vf(sum), load_%s(p%d + (%s)))", e.memory(bias), bias.Param, e.affine(vars, bias.Offset, bias.Strides))
 	}
 	e.line("const vf total = %s;", total)
 	value := "total"
-	if c.Epilogue != nil {
-		value = e.expr(vars, c.Epilogue)
-		c.Epilogue.Walk(func(x *loop.Expr) {
+	if epilogue != nil {
+		value = e.expr(vars, epilogue)
+		epilogue.Walk(func(x *loop.Expr) {
 			if x.Op == loop.Load {
 				reads(x.Access)
 			}

@@ -81,11 +81,17 @@ extern "C" __global__ void spin(long long clocks) {
 // load compiles the kernels for the device.
 func load(t testing.TB, c *Context) *Module {
 	t.Helper()
+	return loadText(t, c, kernels)
+}
+
+// loadText compiles a file for the device.
+func loadText(t testing.TB, c *Context, text string) *Module {
+	t.Helper()
 	compiler, err := nvrtc.Open()
 	if err != nil {
 		t.Skip("there is no NVRTC: ", err)
 	}
-	cubin, err := compiler.Compile(nvrtc.Source{Name: "kernels.cu", Text: kernels, Arch: c.Capability.Arch()})
+	cubin, err := compiler.Compile(nvrtc.Source{Name: "kernels.cu", Text: text, Arch: c.Capability.Arch()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,6 +35,7 @@ func TestHeader(t *testing.T) {
 	var p poolProps
 	var l launchConfig
 	var attribute launchAttribute
+	var boxes tensorMap
 	equal := []struct {
 		c    string
 		want uint64
@@ -60,13 +61,16 @@ func TestHeader(t *testing.T) {
 		{"offsetof(CUmemPoolProps, win32SecurityAttributes)", uint64(unsafe.Offsetof(p.security))}, {"offsetof(CUmemPoolProps, maxSize)", uint64(unsafe.Offsetof(p.maxSize))},
 		{"sizeof(CUdevice)", uint64(unsafe.Sizeof(Device{}.handle))}, {"sizeof(CUcontext)", uint64(unsafe.Sizeof(Context{}.handle))},
 		{"sizeof(CUdeviceptr)", uint64(unsafe.Sizeof(Memory{}.Address))}, {"sizeof(CUuuid)", 16}, {"sizeof(CUresult)", uint64(unsafe.Sizeof(OutOfMemory))},
+		{"CU_TENSOR_MAP_DATA_TYPE_FLOAT16", uint64(ElementF16)}, {"CU_TENSOR_MAP_DATA_TYPE_BFLOAT16", uint64(ElementBF16)}, {"CU_TENSOR_MAP_INTERLEAVE_NONE", interleaveNone},
+		{"CU_TENSOR_MAP_SWIZZLE_128B", swizzle128}, {"CU_TENSOR_MAP_L2_PROMOTION_L2_256B", promote256}, {"CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE", fillZeros},
+		{"sizeof(CUtensorMap)", uint64(unsafe.Sizeof(boxes))}, {"_Alignof(CUtensorMap)", tensorMapAlign},
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "#include <stddef.h>\n#include %q\n", path)
 	for _, e := range equal {
 		fmt.Fprintf(&b, "_Static_assert(%s == %d, \"\");\n", e.c, e.want)
 	}
-	for i, name := range append([]string{"cuLaunchKernelEx"}, functions...) {
+	for i, name := range append([]string{"cuLaunchKernelEx", "cuTensorMapEncodeTiled"}, functions...) {
 		fmt.Fprintf(&b, "void *f%d = (void *)%s;\n", i, name)
 	}
 	cmd := exec.CommandContext(t.Context(), cc, "-std=c11", "-fsyntax-only", "-x", "c", "-")

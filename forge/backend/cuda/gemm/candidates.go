@@ -2,6 +2,7 @@ package gemm
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"forgekernel/forge/tensor"
@@ -14,18 +15,36 @@ type Target struct {
 	Shared     int // bytes of shared memory that a block may ask for
 }
 
-// The model of time, in microseconds; its numbers were measured on an H200, and only their
-// ratios matter for the order of candidates.
-const (
-	startTime   = 1.5     // from the launch to the first product, and from the last to the end
-	joinTime    = 1.2     // a second kernel, which adds up slices
-	arriveTime  = 2       // the last block adds up slices
-	clusterTime = 1       // the blocks of a cluster do
-	bytesTime   = 4e6     // bytes of device memory in a microsecond
-	stepTime    = 0.27    // a step of a block of which several are under way
-	waitTime    = 0.6     // a step that waits for memory
-	directTime  = 0.9     // a direct product but for its loads
-	joinWarps   = 0.00125 // the sums of a result's warps
+// The model of time, in microseconds; its numbers were fitted to times of an H200, and only
+// their ratios matter for the order of candidates.
+var (
+	joinTime      = 2.64   // a second kernel, which adds up slices
+	joinRate      = 3.54e6 // bytes of slices that it reads, and that the first writes, in a microsecond
+	arriveTime    = 4.8    // the last block adds up slices
+	clusterTime   = 0.669  // the blocks of a cluster do
+	clusterRate   = 2.01e4 // bytes that a block reads of the others of its cluster in a microsecond
+	bytesTime     = 4e6    // bytes of device memory in a microsecond
+	directTime    = 0.171  // a direct product but for its loads
+	directLoads   = 235.0  // loads of a warp that a multiprocessor does in a microsecond
+	directWait    = 0.307
+	directMore    = 0.265
+	joinWarps     = 0.00239 // the sums of a result's warps
+	clusterSpread = 0.75    // multiprocessors that clusters of more than two blocks are spread over, of all
+)
+
+// pace is what kinds of tiles have in common.
+type pace struct {
+	start float64 // from the launch to the first product, and from the last to the end
+	edge  float64 // results of 64 x 64 that a block writes
+	wait  float64 // a step of a block that nothing else hides
+	more  float64 // what each 32 of k in a step add to that
+	soft  float64 // how sharply a step is the longer of its wait and its work
+}
+
+var (
+	simtPace  = pace{0.591, 0.188, 0.727, 0.284, 1.54}
+	mmaPace   = pace{1.07, 0.519, 0.0425, 0.1, 1.54}
+	wgmmaPace = pace{1.73, 0.216, 0.0135, 0.0135, 7.43}
 )
 
 // guess is a kernel with the time that the model gives it.
@@ -34,8 +53,11 @@ type guess struct {
 	make func() Kernel
 }
 
-// maxCandidates bounds the kernels of a shape.
-const maxCandidates = 10
+// The most kernels of a shape, and of one kind of tiles.
+const (
+	maxCandidates = 12
+	maxSplits     = 2
+)
 
 // MaxBatches bounds the products of a shape, which lie in one dimension of a grid.
 const MaxBatches = 1<<16 - 1
@@ -50,12 +72,17 @@ func Candidates(s *Shape, t Target) []Kernel {
 	if s.Begin.Body == nil {
 		list = slices.Concat(list, s.directGuesses(t), s.tileGuesses(t))
 	}
-	slices.SortStableFunc(list, func(a, b guess) int { return cmp.Compare(a.time, b.time) })
 	var kernels []Kernel
-	for _, g := range list[:min(maxCandidates, len(list))] {
+	for _, g := range quickest(list, maxCandidates) {
 		kernels = append(kernels, g.make())
 	}
 	return kernels
+}
+
+// quickest are so many guesses at most, in order.
+func quickest(list []guess, most int) []guess {
+	slices.SortStableFunc(list, func(a, b guess) int { return cmp.Compare(a.time, b.time) })
+	return list[:min(most, len(list))]
 }
 
 // half reports whether the tensor cores of a device multiply the operands.
@@ -66,66 +93,104 @@ func (s *Shape) half(t Target) bool {
 
 // bytes is what device memory moves at least.
 func (s *Shape) bytes() float64 {
-	n := s.M*s.K*s.A.Elem.Size() + s.K*s.N*s.B.Elem.Size() + s.M*s.N*s.Out.Elem.Size()
+	b := s.K * s.N
+	if w := s.Window; w != nil {
+		b = s.K / (w.V.Taps * w.H.Taps) * w.V.In * w.H.In
+	}
+	n := s.M*s.K*s.A.Elem.Size() + b*s.B.Elem.Size() + s.M*s.N*s.Out.Elem.Size()
 	return float64(n) * float64(s.batches())
 }
 
 // tile is what the model knows of a kernel of tiles.
 type tile struct {
-	bm, bn, bk, blocks int
-	warps              int     // of a block
-	rate               float64 // millions of operations that a full multiprocessor does in a microsecond
-	step               float64 // the least time of a step
+	bm, bn, bk int
+	blocks     int     // that fit a multiprocessor
+	rate       float64 // millions of operations that a full multiprocessor does in a microsecond
+	*pace
+	clusters bool // its blocks can be clusters
 }
 
-// tileTime is the time of a product in tiles with k in slices. Blocks run in waves; in
-// each a multiprocessor's blocks share its rate, of which a few warps get less than all, and
-// no step is shorter than its latency.
-func (s *Shape) tileTime(t Target, c tile, slices int) float64 {
-	blocks := ceil(s.M, c.bm) * ceil(s.N, c.bn) * s.batches() * slices
-	waves := ceil(blocks, t.SMs*c.blocks)
-	together := min(c.blocks, ceil(blocks, t.SMs))
-	steps := ceil(ceil(s.K, slices), c.bk)
-	rate := c.rate * min(1, 0.66+0.035*float64(together*c.warps)) * 1e6
-	each := max(c.step, float64(together)*2*float64(c.bm*c.bn*c.bk)/rate)
-	time := startTime + max(float64(waves*steps)*each, s.bytes()/bytesTime)
-	if slices > 1 {
-		time += joinTime + 8*float64(slices*s.M*s.N*s.batches())/bytesTime
+// longer is the time of two things at once: the longer one where soft is large, and more
+// where they get in each other's way.
+func longer(a, b, soft float64) float64 {
+	return math.Pow(math.Pow(a, soft)+math.Pow(b, soft), 1/soft)
+}
+
+// blockTime is the time of so many blocks together on a multiprocessor.
+func (c *tile) blockTime(steps, together int) float64 {
+	wait := c.wait + c.more*float64(c.bk)/32
+	work := float64(together) * 2 * float64(c.bm*c.bn*c.bk) / (c.rate * 1e6)
+	return float64(steps)*longer(wait, work, c.soft) + c.edge*float64(together*c.bm*c.bn)/4096
+}
+
+// tileTime is the time of a product in tiles, whose blocks run in waves.
+func (s *Shape) tileTime(t Target, c tile, k split) float64 {
+	blocks := ceil(s.M, c.bm) * ceil(s.N, c.bn) * s.batches() * k.slices
+	sms := t.SMs
+	if k.clustered && k.slices > 2 {
+		sms = int(float64(sms) * clusterSpread)
+	}
+	steps, slots := ceil(ceil(s.K, k.slices), c.bk), sms*c.blocks
+	time := float64(blocks/slots) * c.blockTime(steps, c.blocks)
+	if rest := blocks % slots; rest > 0 {
+		time += c.blockTime(steps, ceil(rest, sms))
+	}
+	time = c.start + max(time, s.bytes()/bytesTime)
+	switch {
+	case k.clustered:
+		time += clusterTime + 4*float64(c.bm*c.bn)/clusterRate
+	case k.slices > 1:
+		time += joinTime + 8*float64(k.slices*s.M*s.N*s.batches())/joinRate
 	}
 	return time
 }
 
-// tileGuesses are the kernels of tiles, with k in one slice or more.
-func (s *Shape) tileGuesses(t Target) []guess {
-	var list []guess
-	add := func(c tile, make func(slices int) Kernel) {
-		best := guess{}
-		for _, slices := range []int{1, 2, 3, 4, 6, 8, 12, 16} {
-			if slices > 1 && s.K < 2*slices*c.bk {
-				break
-			}
-			if time := s.tileTime(t, c, slices); best.make == nil || time < best.time {
-				best = guess{time, func() Kernel { return make(slices) }}
-			}
+// splits are the ways to cut k for tiles of so much of it at once, in clusters too where
+// a target has them and a block's sums have room.
+func (s *Shape) splits(t Target, c tile) []split {
+	var list []split
+	for _, n := range []int{1, 2, 3, 4, 6, 8, 12, 16} {
+		if n > 1 && s.K < 2*n*c.bk {
+			break
 		}
-		list = append(list, best)
-	}
-	if !s.half(t) {
-		for _, c := range simtTiles {
-			bm, bn := c.size()
-			add(tile{bm, bn, c.bk, c.blocks, c.threads() / 32, c.rate, waitTime}, func(slices int) Kernel { return s.simt(c, slices) })
-		}
-		return list
-	}
-	for _, c := range mmaTiles {
-		if c.shared() <= t.Shared {
-			add(tile{c.bm, c.bn, c.bk, min(c.blocks, t.Shared/c.shared()), c.threads() / 32, c.rate, stepTime}, func(slices int) Kernel { return s.mma(c, slices) })
-		}
-	}
-	for _, c := range wgmmaTiles {
-		if t.Capability == 90 && c.shared() <= t.Shared {
-			add(tile{c.bm, c.bn, c.bk, min(c.blocks, t.Shared/c.shared()), c.threads() / 32, c.rate, stepTime}, func(slices int) Kernel { return s.wgmma(c, slices, t.SMs) })
+		list = append(list, split{slices: n})
+		if k := (split{slices: n, clustered: true}); n > 1 && n <= maxCluster && c.clusters && t.Capability >= 90 && k.shared(c.bm, c.bn) <= t.Shared {
+			list = append(list, k)
 		}
 	}
 	return list
+}
+
+// tileGuesses are the kernels of tiles, each with the splits of k that should be quickest.
+func (s *Shape) tileGuesses(t Target) []guess {
+	var list []guess
+	s.eachTile(t, func(c tile, make func(k split) Kernel) {
+		var own []guess
+		for _, k := range s.splits(t, c) {
+			own = append(own, guess{s.tileTime(t, c, k), func() Kernel { return make(k) }})
+		}
+		list = append(list, quickest(own, maxSplits)...)
+	})
+	return list
+}
+
+// eachTile calls a function with all tiles that fit the target.
+func (s *Shape) eachTile(t Target, add func(c tile, make func(k split) Kernel)) {
+	if !s.half(t) {
+		for _, c := range simtTiles {
+			bm, bn := c.size()
+			add(tile{bm, bn, c.bk, c.blocks, c.rate, &simtPace, true}, func(k split) Kernel { return s.simt(c, k) })
+		}
+		return
+	}
+	for _, c := range mmaTiles {
+		if c.shared() <= t.Shared {
+			add(tile{c.bm, c.bn, c.bk, min(c.blocks, t.Shared/c.shared()), c.rate, &mmaPace, true}, func(k split) Kernel { return s.mma(c, k) })
+		}
+	}
+	for _, c := range wgmmaTiles {
+		if _, _, ok := s.boxes(c); ok && t.Capability == 90 && c.shared() <= t.Shared {
+			add(tile{c.bm, c.bn, c.bk, min(c.blocks, t.Shared/c.shared()), c.rate, &wgmmaPace, false}, func(k split) Kernel { return s.wgmma(c, k, t.SMs) })
+		}
+	}
 }

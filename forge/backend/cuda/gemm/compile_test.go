@@ -140,7 +140,10 @@ func TestText(t *testing.T) {
   INLINE_MEMBER static i64 o_at(int z) {
     return 0 + (i64)(z / 1 % 5) * 120 + (i64)(z / 5 % 2) * 600;
   }
+  INLINE_MEMBER static A a_get(const A *a, int k, int m) { return a[k * a_k + m * a_m]; }
+  INLINE_MEMBER static B b_get(const B *b, int k, int n) { return b[k * b_k + n * b_n]; }
   static constexpr bool o_pairs = true;
+  static constexpr bool o_eights = true;
   INLINE_MEMBER float finish(float sum, int z, i64 m, i64 n) const {
     const i64 i1 = z / 1 % 5;
     const i64 i0 = z / 5 % 2;

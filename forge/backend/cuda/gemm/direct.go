@@ -51,17 +51,17 @@ const maxDirect = 1 << 27
 // directGuesses are the direct kernels of a small product. A multiprocessor does so many
 // loads of a warp in a microsecond; each of A and B serves a few results only.
 func (s *Shape) directGuesses(t Target) []guess {
-	if 2*s.M*s.N*s.K*s.batches() > maxDirect {
+	if s.Window != nil || 2*s.M*s.N*s.K*s.batches() > maxDirect {
 		return nil
 	}
-	const loads = 160
 	var list []guess
 	for _, c := range directCuts {
 		bm, bn := c.size()
-		together := max(1, float64(ceil(s.M, bm)*ceil(s.N, bn)*s.batches())/float64(t.SMs))
-		step := max(0.6+0.2*float64(c.unroll), together*float64(c.warps*c.unroll*(c.tm+4))/loads)
+		waves := ceil(ceil(s.M, bm)*ceil(s.N, bn)*s.batches(), t.SMs)
+		step := max(directWait+directMore*float64(c.unroll), float64(c.warps*c.unroll*(c.tm+4))/directLoads)
 		steps := ceil(s.K, 4*c.warps*c.unroll)
-		list = append(list, guess{directTime + float64(steps)*step + joinWarps*float64(bm*bn)*together, func() Kernel { return s.direct(c) }})
+		time := directTime + float64(waves)*(float64(steps)*step+joinWarps*float64(bm*bn))
+		list = append(list, guess{time, func() Kernel { return s.direct(c) }})
 	}
 	return list
 }

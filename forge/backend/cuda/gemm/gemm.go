@@ -3,6 +3,7 @@ package gemm
 import (
 	"slices"
 
+	"forgekernel/forge/backend/cuda/driver"
 	"forgekernel/forge/tensor"
 )
 
@@ -23,13 +24,25 @@ type Shape struct {
 	Batch   []int
 	M, N, K int
 	A, B    Matrix
-	Out     Matrix // its Column is 1
+	Out     Matrix  // its Column is 1
+	Window  *Window // how elements of B are found; nil where they have places of their own
 	Begin   Begin
 	Finish  Finish
 	// Early says that no kernel before this one writes B, so that a kernel may ask for
 	// elements of it before those have ended. Such a kernel waits by itself, with ENTER.
 	Early bool
 }
+
+// Window is a B of images under a moving window: k counts channels, and taps of each row by
+// row, and n the places of the window row by row. What is beyond an image is zero.
+type Window struct {
+	Channel, Row, Column int // steps of an image, in elements
+	V, H                 Moves
+}
+
+// Moves is how a window moves along one dimension: place o has at tap k the input
+// o*Stride - Before + k*Dilation.
+type Moves struct{ In, Out, Taps, Stride, Dilation, Before int }
 
 // Begin is how a kernel makes the elements of A, a row of f32, in CUDA C, in place of reading
 // them; without a Body it reads them.
@@ -79,6 +92,9 @@ type Piece struct {
 	Args          []Arg
 	Specific      bool // needs sm_90a
 	Enters        bool // begins early; see [Shape.Early]
+	// Boxes are of arguments that are no addresses: what the copy engine is told of the
+	// matrix there.
+	Boxes map[Arg]*driver.Boxes
 }
 
 // batches is the number of products.
@@ -117,15 +133,14 @@ type units struct{ along, across int }
 
 func (s *Shape) walkA(u units) (along, whole bool) { return s.A.walk(u, s.A.Column, s.A.Row, s.K, s.M) }
 
-func (s *Shape) walkB(u units) (along, whole bool) { return s.B.walk(u, s.B.Row, s.B.Column, s.K, s.N) }
+func (s *Shape) walkB(u units) (along, whole bool) {
+	if s.Window != nil {
+		return false, false
+	}
+	return s.B.walk(u, s.B.Row, s.B.Column, s.K, s.N)
+}
 
 func ceil(a, b int) int { return (a + b - 1) / b }
-
-// slicing divides k into slices that are multiples of unit, and gives their number.
-func slicing(k, slices, unit int) (slice, count int) {
-	slice = max(unit, ceil(ceil(k, slices), unit)*unit)
-	return slice, max(1, ceil(k, slice))
-}
 
 // params are those of the kernel beside the matrices.
 func (s *Shape) params() []string { return slices.Concat(s.Finish.Params, s.Begin.Params) }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"forgekernel/forge/backend/cuda/driver"
 	"forgekernel/forge/backend/cuda/library"
@@ -104,7 +103,7 @@ func (s *Shape) at(m *Matrix, z, row, column int) int {
 
 // operand is memory of the device and what it holds.
 type operand struct {
-	values []float32
+	values []float32 // those of one period
 	raw    []byte
 	memory []*driver.Memory // copies
 }
@@ -126,16 +125,19 @@ func randomOperand(d tensor.DType, n int, seed uint64) operand {
 	if err != nil {
 		panic(err)
 	}
-	o := operand{values: make([]float32, n), raw: make([]byte, 0, n*d.Size())}
+	o := operand{values: make([]float32, len(list)), raw: make([]byte, 0, n*d.Size())}
 	short := x.Encode()
 	for i := range o.values {
-		o.values[i] = float32(x.Elem(i % period))
+		o.values[i] = float32(x.Elem(i))
 	}
 	for len(o.raw) < n*d.Size() {
 		o.raw = append(o.raw, short[:min(len(short), n*d.Size()-len(o.raw))]...)
 	}
 	return o
 }
+
+// at is an element.
+func (o *operand) at(i int) float64 { return float64(o.values[i%period]) }
 
 // bench is a product on the device.
 type bench struct {
@@ -271,9 +273,16 @@ func (r *ready) launch(copy int) error {
 			}
 			words = append(words, m.Address)
 		}
-		words = append(words, r.fault.Address, 0)
+		args := driver.NewArguments(append(words, r.fault.Address, 0)...)
+		for i, a := range p.Args {
+			if boxes := p.Boxes[a]; boxes != nil {
+				if err := args.Describe(r.c, i, boxes); err != nil {
+					return err
+				}
+			}
+		}
 		g := driver.Grid{Blocks: p.Grid, Threads: p.Threads, Shared: uint32(p.SharedBytes)}
-		if err := r.s.Launch(r.functions[j], g, driver.NewArguments(words...)); err != nil {
+		if err := r.s.Launch(r.functions[j], g, args); err != nil {
 			return err
 		}
 	}
@@ -303,7 +312,7 @@ func (b *bench) sampled(most int) []sample {
 	s := b.shape
 	all := s.batches() * s.M * s.N
 	r := rand.New(rand.NewPCG(3, 3))
-	x, y := b.operands[A].values, b.operands[B].values
+	x, y := b.operands[A], b.operands[B]
 	var list []sample
 	for i := range min(all, most) {
 		if all > most {
@@ -313,7 +322,7 @@ func (b *bench) sampled(most int) []sample {
 		var sum float64
 		atA, atB := s.at(&s.A, z, m, 0), s.at(&s.B, z, 0, n)
 		for k := range s.K {
-			sum += float64(x[atA+k*s.A.Column]) * float64(y[atB+k*s.B.Row])
+			sum += x.at(atA+k*s.A.Column) * y.at(atB+k*s.B.Row)
 		}
 		if b.reference != nil {
 			sum = b.reference(z, m, n, sum)
@@ -333,40 +342,4 @@ func (b *bench) worst(x *tensor.Tensor, list []sample) (worst float64, where str
 		}
 	}
 	return worst, where
-}
-
-// time is that of one product among many in a graph: the median of several launches.
-func (r *ready) time(rounds int) (time.Duration, error) {
-	g, err := r.s.Capture(func() error {
-		for i := range rounds {
-			if err := r.launch(i); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return 0, err
-	}
-	start, err := r.c.NewEvent(true)
-	if err != nil {
-		return 0, err
-	}
-	end, err := r.c.NewEvent(true)
-	if err != nil {
-		return 0, err
-	}
-	var times []time.Duration
-	for range 7 {
-		if err := errors.Join(r.s.Record(start), g.Launch(r.s), r.s.Record(end), r.s.Synchronize()); err != nil {
-			return 0, err
-		}
-		d, err := end.Since(start)
-		if err != nil {
-			return 0, err
-		}
-		times = append(times, d/time.Duration(rounds))
-	}
-	slices.Sort(times)
-	return times[len(times)/2], errors.Join(g.Close(), start.Close(), end.Close())
 }

@@ -10,8 +10,8 @@ import (
 
 // layoutProgram sees of the text's own index arithmetic, compiled for the host, that it
 // puts each unit of 16 bytes at a place of its own, that what the hardware reads at once
-// lies in different banks, and that the layout of wgmma is the hardware's: within 1024
-// bytes the bits 4 to 6 of an address are exclusive-or'ed with the bits 7 to 9.
+// lies in different banks, and that wgmma looks for elements where the copy engine puts
+// them: within 1024 bytes the bits 4 to 6 of an address are exclusive-or'ed with the bits 7 to 9.
 const layoutProgram = `
 #include <cstdio>
 #include <set>
@@ -38,6 +38,9 @@ template <bool along, int rows, int cols> void mma_layout() {
     }
 }
 
+// Where the copy engine puts unit u of line l of a block: boxes are of lines of 128 bytes.
+unsigned brought(int lines, int l, int unit) { return (unit / 8 * lines + l) * 128 + (unit % 8 ^ l % 8) * 16; }
+
 unsigned swizzled(unsigned at) { return at ^ (at >> 7 & 7) << 4; }
 
 template <bool along, int rows, int cols> void wgmma_layout() {
@@ -54,7 +57,7 @@ template <bool along, int rows, int cols> void wgmma_layout() {
       unsigned looks;
       if (along) looks = swizzled(base + cc / 8 * next_eight + cc % 8 * 128 + kk * 2);
       else looks = swizzled(base + cc / 64 * next_columns + kk / 8 * next_eight + kk % 8 * 128 + cc % 64 * 2);
-      const unsigned at = (along ? block::at(c, k / 8) : block::at(k, c / 8)) + (along ? k % 8 : c % 8) * 2;
+      const unsigned at = (along ? brought(cols, c, k / 8) : brought(rows, k, c / 8)) + (along ? k % 8 : c % 8) * 2;
       if (at != looks) fail("wgmma place", k, c, at);
       if (!places.insert(at).second) fail("wgmma twice", k, c, at);
       // A descriptor that begins 64 columns later is one step of columns away.

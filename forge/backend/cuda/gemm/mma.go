@@ -16,23 +16,22 @@ func (c mmaTile) shared() int {
 
 // mmaTiles are the candidates.
 var mmaTiles = []mmaTile{
-	{128, 128, 32, 2, 2, 4, 2, 2.8},
-	{128, 256, 64, 2, 4, 3, 1, 2.75},
-	{128, 128, 32, 2, 4, 4, 2, 2.5},
-	{128, 64, 64, 2, 2, 4, 2, 2.5},
+	{128, 128, 32, 2, 2, 4, 2, 3.91},
+	{128, 256, 64, 2, 4, 3, 1, 3.84},
+	{128, 128, 32, 2, 4, 4, 2, 3.25},
+	{128, 64, 64, 2, 2, 4, 2, 2.67},
 	{64, 128, 64, 2, 2, 4, 2, 2.4},
-	{64, 64, 64, 2, 2, 4, 3, 2.1},
-	{64, 32, 64, 2, 2, 4, 4, 1.55},
+	{64, 64, 64, 2, 2, 4, 3, 2.42},
+	{64, 32, 64, 2, 2, 4, 4, 1.11},
 	{32, 64, 64, 2, 2, 4, 4, 1.55},
-	{16, 64, 64, 1, 4, 4, 4, 1.1},
+	{16, 64, 64, 1, 4, 4, 4, 1.02},
 }
 
 // mma is a kernel for tensor cores that threads feed by way of registers.
-func (s *Shape) mma(c mmaTile, slices int) Kernel {
+func (s *Shape) mma(c mmaTile, k split) Kernel {
 	t := &text{shape: s}
 	t.begin()
 	t.walks(units{8, 8}, units{8, 8})
-	slice, count := slicing(s.K, slices, c.bk)
 	t.constant("BM", c.bm)
 	t.constant("BN", c.bn)
 	t.constant("BK", c.bk)
@@ -40,8 +39,8 @@ func (s *Shape) mma(c mmaTile, slices int) Kernel {
 	t.constant("WN", c.wn)
 	t.constant("stages", c.stages)
 	t.constant("threads", c.threads())
-	t.tiled(slice, count, c.bm, c.bn)
+	k = t.tiled(k, c.bk, c.bm, c.bn)
 	t.end("mma", c.threads(), c.blocks, withExtra(s, Out, A, B, Scratch), true)
-	return s.tiled(fmt.Sprintf("%v %dx%dx%d tiles, mma of %dx%d warps, %d stages", s.A.Elem, c.bm, c.bn, c.bk, c.wm, c.wn, c.stages), count,
-		Piece{Shared: []string{shared(common), shared(mmaSource)}, Text: t.String(), Threads: [3]uint32{uint32(c.threads()), 1, 1}, SharedBytes: c.shared()}, c.bm, c.bn)
+	return s.tiled(fmt.Sprintf("%v %dx%dx%d tiles, mma of %dx%d warps, %d stages", s.A.Elem, c.bm, c.bn, c.bk, c.wm, c.wn, c.stages), k,
+		Piece{Shared: []string{shared(common), shared(mmaSource)}, Text: t.String(), Threads: [3]uint32{uint32(c.threads()), 1, 1}, SharedBytes: max(c.shared(), k.shared(c.bm, c.bn))}, c.bm, c.bn)
 }

@@ -1,6 +1,11 @@
 package gemm
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+
+	"forgekernel/forge/tensor"
+)
 
 // rowsCut is how the warps of a block share the columns and k of a product of few rows.
 type rowsCut struct {
@@ -107,23 +112,27 @@ func (s *Shape) rows(c rowsCut, sms int) Kernel {
 
 // rowsCuts are the candidates.
 var rowsCuts = []rowsCut{
-	{"rows_along", 4, 4, 0, 0, 3, false, 0, 4, 1},
-	{"rows_along", 4, 8, 0, 0, 2, false, 0, 3, 0.99},
-	{"rows_along", 4, 8, 0, 0, 3, false, 0, 3, 0.98},
-	{"rows_along", 8, 4, 0, 0, 3, false, 0, 3, 0.97},
-	{"rows_along", 2, 4, 0, 0, 5, false, 0, 4, 0.9},
+	{"rows_along", 4, 4, 0, 0, 3, false, 0, 4, 1.15},
+	{"rows_along", 4, 8, 0, 0, 2, false, 0, 3, 1.67},
+	{"rows_along", 4, 8, 0, 0, 3, false, 0, 3, 0.867},
+	{"rows_along", 8, 4, 0, 0, 3, false, 0, 3, 1.26},
+	{"rows_along", 2, 4, 0, 0, 5, false, 0, 4, 0.612},
 	{"rows_across", 0, 4, 2, 8, 8, true, 2, 4, 0.97},
-	{"rows_across", 0, 8, 2, 8, 8, true, 1, 2, 0.95},
-	{"rows_across", 0, 8, 2, 8, 4, true, 4, 3, 0.94},
-	{"rows_across", 0, 4, 2, 4, 8, true, 2, 4, 0.9},
-	{"rows_across", 0, 8, 2, 4, 8, true, 1, 2, 0.88},
-	{"rows_across", 0, 8, 2, 8, 8, true, 2, 2, 0.88},
-	{"rows_across", 0, 8, 2, 8, 8, false, 2, 2, 0.92},
-	{"rows_across", 0, 4, 2, 8, 8, false, 4, 4, 0.91},
-	{"rows_across", 0, 8, 2, 32, 8, false, 2, 2, 0.9},
-	{"rows_mma", 16, 8, 4, 0, 0, false, 0, 2, 0.85},
-	{"rows_mma", 16, 4, 4, 0, 0, false, 0, 4, 0.83},
-	{"rows_mma", 64, 8, 2, 0, 0, false, 2, 2, 0.65},
+	{"rows_across", 0, 8, 2, 8, 8, true, 1, 2, 1.07},
+	{"rows_across", 0, 8, 2, 8, 4, true, 4, 3, 0.817},
+	{"rows_across", 0, 4, 2, 4, 8, true, 2, 4, 1.17},
+	{"rows_across", 0, 8, 2, 4, 8, true, 1, 2, 0.677},
+	{"rows_across", 0, 8, 2, 8, 8, true, 2, 2, 0.633},
+	{"rows_across", 0, 8, 2, 8, 8, false, 2, 2, 1.29},
+	{"rows_across", 0, 4, 2, 8, 8, false, 4, 4, 1.05},
+	{"rows_across", 0, 8, 2, 32, 8, false, 2, 2, 1.64},
+	{"rows_mma", 16, 8, 4, 0, 0, false, 0, 2, 1.19},
+	{"rows_mma", 16, 4, 4, 0, 0, false, 0, 4, 1.1},
+	{"rows_mma", 64, 8, 2, 0, 0, false, 2, 2, 1.04},
+	{"rows_mma", 64, 8, 2, 0, 0, true, 2, 2, 1.04},
+	{"rows_mma", 64, 4, 2, 0, 0, false, 4, 4, 1.04},
+	{"rows_mma", 64, 4, 2, 0, 0, true, 4, 4, 1.04},
+	{"rows_mma", 64, 4, 4, 0, 0, true, 2, 2, 1.04},
 }
 
 // The most rows that stream B past them: in f32, and by the tensor cores.
@@ -148,7 +157,8 @@ func (s *Shape) rowsOf(t Target) []rowsCut {
 		}
 		switch c.function {
 		case "rows_mma":
-			ok = s.half(t) && alongA && wholeA && s.K%8 == 0 && (alongB || c.columns == 64)
+			terms := s.A.Elem == tensor.F32 && s.B.Elem == tensor.BF16 && t.Capability >= 80
+			ok = (s.half(t) || terms && s.M > 1) && alongA && wholeA && s.K%8 == 0 && (alongB || c.columns == 64)
 		case "rows_along":
 			ok = s.M <= maxRows && alongB && alongA && wholeA && c.shared(s, s.K) <= t.Shared
 		case "rows_across":
@@ -165,24 +175,47 @@ func (s *Shape) rowsOf(t Target) []rowsCut {
 	return list
 }
 
+// rowsPace is what kinds of kernels of few rows have in common.
+type rowsPace struct {
+	start float64 // from the launch to the first bytes, and from the last to the end
+	flops float64 // millions of operations that a multiprocessor does in a microsecond
+	warps float64 // of a multiprocessor, that ask for all that memory gives
+	tail  float64 // how much of a last wave's empty places is lost
+	soft  float64 // how sharply the time is the longer of memory's and that of the work
+}
+
+var rowsPaces = map[string]*rowsPace{
+	"rows_along":  {3.12, 0.111, 7.89, 0.077, 2.61},
+	"rows_across": {1.7, 0.75, 8.59, 0.0766, 7.58},
+	"rows_mma":    {1.95, 0.472, 14.8, 0.5, 8.76},
+}
+
 // rowsGuesses are the kernels of few rows. Memory gives what the cut has of its bandwidth,
-// and less when there are too few warps to ask for it.
+// and less when there are too few warps to ask for it, or when blocks end at different times.
 func (s *Shape) rowsGuesses(t Target) []guess {
 	var list []guess
 	for _, c := range s.rowsOf(t) {
+		p := rowsPaces[c.function]
 		slices := c.slicesOf(s, t.SMs)
-		blocks := ceil(s.N, c.columnsOf(s)) * s.batches() * slices
-		full := min(1, float64(blocks*c.warps)/float64(12*t.SMs))
-		time := startTime + s.bytes()/(bytesTime*c.rate*full)
+		blocks, slots := ceil(s.N, c.columnsOf(s))*s.batches()*slices, t.SMs*c.blocks
+		full := min(1, float64(min(blocks, slots)*c.warps)/(p.warps*float64(t.SMs)))
+		if blocks > slots {
+			full *= math.Pow(float64(blocks)/float64(ceil(blocks, slots)*slots), p.tail)
+		}
+		rows := s.M
+		if c.function == "rows_mma" { // which multiplies eight rows in the time of one
+			rows = ceil(s.M, 8) * 8
+			if s.A.Elem == tensor.F32 {
+				rows *= 3
+			}
+		}
+		work := 2 * float64(rows*s.N*s.K*s.batches()) / (p.flops * 1e6 * float64(t.SMs))
+		time := p.start + longer(s.bytes()/(bytesTime*c.rate*full), work, p.soft)
 		switch {
 		case slices > 1 && c.clustered:
 			time += clusterTime
 		case slices > 1:
 			time += arriveTime
-		}
-		if c.function != "rows_mma" { // which multiplies all rows in the time of one
-			time *= 1 + 0.2*float64(s.M-1)
-			time += 0.2 * float64((s.M-1)*slices)
 		}
 		list = append(list, guess{time, func() Kernel { return s.rows(c, t.SMs) }})
 	}

@@ -16,7 +16,8 @@ func elem(d tensor.DType) string {
 type text struct {
 	strings.Builder
 	shape   *Shape
-	cluster int // blocks of a cluster, along y; 0 for none
+	cluster int  // blocks of a cluster, along y; 0 for none
+	boxed   bool // the copy engine brings the operands
 }
 
 func (t *text) line(format string, args ...any) {
@@ -53,7 +54,10 @@ func (t *text) begin() {
 	t.place("a", &s.A)
 	t.place("b", &s.B)
 	t.place("o", &s.Out)
+	t.line("  INLINE_MEMBER static A a_get(const A *a, int k, int m) { return a[k * a_k + m * a_m]; }")
+	t.get()
 	t.constant("o_pairs", s.Out.whole(2, s.Out.Row, s.Out.Batch))
+	t.constant("o_eights", s.N%8 == 0 && s.Out.whole(8, s.Out.Row, s.Out.Batch))
 	t.line("  INLINE_MEMBER float finish(float sum, int z, i64 m, i64 n) const {")
 	if s.Finish.Body == "" {
 		t.line("    return sum;")
@@ -61,6 +65,22 @@ func (t *text) begin() {
 		t.coordinates()
 		t.line("%s", s.Finish.Body)
 	}
+	t.line("  }")
+}
+
+// get writes how an element of B is read.
+func (t *text) get() {
+	w := t.shape.Window
+	if w == nil {
+		t.line("  INLINE_MEMBER static B b_get(const B *b, int k, int n) { return b[k * b_k + n * b_n]; }")
+		return
+	}
+	t.line("  INLINE_MEMBER static B b_get(const B *b, int k, int n) {")
+	t.line("    const int tap = k %% %d;", w.V.Taps*w.H.Taps)
+	t.line("    const int y = n / %d * %d + tap / %d * %d - %d;", w.H.Out, w.V.Stride, w.H.Taps, w.V.Dilation, w.V.Before)
+	t.line("    const int x = n %% %d * %d + tap %% %d * %d - %d;", w.H.Out, w.H.Stride, w.H.Taps, w.H.Dilation, w.H.Before)
+	t.line("    if ((unsigned)y >= %d || (unsigned)x >= %d) return B{};", w.V.In, w.H.In)
+	t.line("    return b[(i64)(k / %d) * %d + (i64)y * %d + (i64)x * %d];", w.V.Taps*w.H.Taps, w.Channel, w.Row, w.Column)
 	t.line("  }")
 }
 
@@ -107,9 +127,9 @@ func (t *text) end(function string, threads, blocks int, args []Arg, memory bool
 		case Out:
 			params, names = append(params, elem(s.Out.Elem)+" *out"), append(names, "out")
 		case A:
-			params, names = append(params, "const "+elem(s.A.Elem)+" *a"), append(names, "a")
+			params, names = append(params, t.operand(s.A.Elem, "a")), append(names, "a")
 		case B:
-			params, names = append(params, "const "+elem(s.B.Elem)+" *b"), append(names, "b")
+			params, names = append(params, t.operand(s.B.Elem, "b")), append(names, "b")
 		case Scratch:
 			params, names = append(params, "float *part"), append(names, "part")
 		case Counters:
@@ -133,4 +153,12 @@ func (t *text) end(function string, threads, blocks int, args []Arg, memory bool
 	}
 	t.line("  gemm::%s(@kernel@_product{%s}, %s);", function, strings.Join(extra, ", "), strings.Join(names, ", "))
 	t.line("}")
+}
+
+// operand is a parameter for an operand.
+func (t *text) operand(d tensor.DType, name string) string {
+	if t.boxed {
+		return "const __grid_constant__ gemm::tensor_map " + name
+	}
+	return "const " + elem(d) + " *" + name
 }

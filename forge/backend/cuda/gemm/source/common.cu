@@ -47,8 +47,9 @@ template <int left> INLINE void wait_copies() {
 
 /* Fills a block [rows] of k by [cols] of half precision in shared memory, with zeros behind
    the edges. Block says where unit u of line l goes; lines are along k, or across it. Where
-   a thread's units lie at equal distances, their addresses are one and constants. */
-template <class Block, class T, bool along, bool whole, bool even_k, int rows, int cols, int threads, int C> INLINE void fill_block(unsigned to, const T *p, int k0, int k1, int c0, i64 step_k, i64 step_c) {
+   a thread's units lie at equal distances, their addresses are one and constants. What is
+   not whole comes by get, element by element. */
+template <class Block, class T, bool along, bool whole, bool even_k, int rows, int cols, int threads, int C, class Get> INLINE void fill_block(unsigned to, const T *p, int k0, int k1, int c0, i64 step_k, i64 step_c, Get get) {
   constexpr int line = Block::line, units = line * Block::lines, apart = threads / line;
   constexpr bool even = threads % line == 0 && apart % 8 == 0;
   const int first = threadIdx.x / line, own = threadIdx.x % line;
@@ -70,7 +71,7 @@ template <class Block, class T, bool along, bool whole, bool even_k, int rows, i
 #pragma unroll
       for (int j = 0; j < 8; j++) {
         const int kj = along ? k + j : k, cj = along ? c : c + j;
-        x.at[j].bits = kj < k1 && cj < C ? p[kj * step_k + cj * step_c].bits : (u16)0;
+        x.at[j].bits = kj < k1 && cj < C ? get(p, kj, cj).bits : (u16)0;
       }
       const uint4 y = *(const uint4 *)&x;
       asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(y.x), "r"(y.y), "r"(y.z), "r"(y.w));
@@ -113,7 +114,22 @@ template <int rows, int cols, int pad, class P> INLINE void put_rows(const P &p,
   __syncwarp();
 }
 
-/* The same of 16 rows that are sums of tensor cores, eight columns after the other. */
+/* Eight neighbours. */
+template <class P> INLINE void put8(const P &p, typename P::Out *o, float *part, int z, int m, int n, const float (&x)[8]) {
+  if (P::o_eights && P::slices == 1) {
+    if (m >= P::M || n >= P::N) return;
+    pack<typename P::Out, 8> all;
+#pragma unroll
+    for (int j = 0; j < 8; j++) from_float(all.at[j], p.finish(x[j], z, m, n + j));
+    *(pack<typename P::Out, 8> *)(o + (i64)m * P::o_m + n) = all;
+  } else {
+#pragma unroll
+    for (int j = 0; j < 8; j += 2) put2(p, o, part, z, m, n + j, x[j], x[j + 1]);
+  }
+}
+
+/* 16 rows that are sums of tensor cores, eight columns after the other, by way of the warp's
+   shared memory, so that a thread has eight neighbours of a row. */
 template <int eights, class P> INLINE void put_sums(const P &p, typename P::Out *o, float *part, int z, int m, int n, const float *sum, float *room) {
   constexpr int cols = eights * 8, pad = 8;
   const int lane = threadIdx.x % 32;
@@ -123,7 +139,16 @@ template <int eights, class P> INLINE void put_sums(const P &p, typename P::Out 
     *(float2 *)(to + j * 8) = float2{sum[j * 4], sum[j * 4 + 1]};
     *(float2 *)(to + j * 8 + 8 * (cols + pad)) = float2{sum[j * 4 + 2], sum[j * 4 + 3]};
   }
-  put_rows<16, cols, pad>(p, o, part, z, m, n, room);
+  __syncwarp();
+#pragma unroll 1
+  for (int u = lane; u < 16 * eights; u += 32) {
+    const int r = u / eights, c = u % eights * 8;
+    float x[8];
+    *(float4 *)x = *(const float4 *)(room + r * (cols + pad) + c);
+    *(float4 *)(x + 4) = *(const float4 *)(room + r * (cols + pad) + c + 4);
+    put8(p, o, part, z, m + r, n + c, x);
+  }
+  __syncwarp();
 }
 
 /* The block of results of this block of threads: neighbours in time share columns and a
@@ -133,6 +158,53 @@ template <class P> INLINE void place_block(int at, int &row, int &column) {
   const int first = at / (band * columns) * band, height = min(band, rows - first), in = at % (band * columns);
   row = (first + in % height) * P::BM;
   column = in / height * P::BN;
+}
+
+#if __CUDA_ARCH__ >= 900
+INLINE void meet_cluster() { asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+
+/* Numbers in the shared memory of another block of the cluster. */
+INLINE unsigned of_block(const float *at, int block) {
+  unsigned there;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(at)), "r"(block));
+  return there;
+}
+INLINE float from_block(const float *at, int block) {
+  float x;
+  asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(x) : "r"(of_block(at, block)) : "memory");
+  return x;
+}
+INLINE float4 four_from_block(const float *at, int block) {
+  float4 x;
+  asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(of_block(at, block)) : "memory");
+  return x;
+}
+#else
+INLINE void meet_cluster() {}
+INLINE float from_block(const float *at, int) { return *at; }
+INLINE float4 four_from_block(const float *at, int) { return *(const float4 *)at; }
+#endif
+
+/* The blocks of a cluster have slices of k. Each finishes a share of the results, with the
+   sums of all blocks in order, which lie in their shared memory as [BM][BN + 4]. */
+template <class P> INLINE void join_cluster(const P &p, typename P::Out *o, int z, int row, int column, const float *sums) {
+  constexpr int line = P::BN / 4, all = P::BM * line, each = (all + P::cluster - 1) / P::cluster;
+  meet_cluster();
+  const int last = min(all, (int)(blockIdx.y + 1) * each);
+#pragma unroll 1
+  for (int u = blockIdx.y * each + threadIdx.x; u < last; u += P::threads) {
+    const int m = u / line, n = u % line * 4;
+    if (row + m >= P::M || column + n >= P::N) continue;
+    float4 sum{0, 0, 0, 0};
+#pragma unroll
+    for (int s = 0; s < P::cluster; s++) {
+      const float4 x = four_from_block(sums + m * (P::BN + 4) + n, s);
+      sum.x += x.x; sum.y += x.y; sum.z += x.z; sum.w += x.w;
+    }
+    put2(p, o, nullptr, z, row + m, column + n, sum.x, sum.y);
+    put2(p, o, nullptr, z, row + m, column + n + 2, sum.z, sum.w);
+  }
+  meet_cluster(); /* nobody leaves while others read its sums */
 }
 
 /* Adds up the slices in order and finishes the sums. */

@@ -55,8 +55,8 @@ template <class P> INLINE void mma(const P &p, typename P::Out *o, const typenam
   auto fill = [&](int t) {
     if (t < count) {
       const unsigned to = base + t % stages * bytes;
-      fill_block<block_a, typename P::A, P::a_along, P::a_whole, P::slice_k % BK == 0, BK, BM, threads, P::M>(to, a, k0 + t * BK, k1, row, P::a_k, P::a_m);
-      fill_block<block_b, typename P::B, P::b_along, P::b_whole, P::slice_k % BK == 0, BK, BN, threads, P::N>(to + bytes_a, b, k0 + t * BK, k1, column, P::b_k, P::b_n);
+      fill_block<block_a, typename P::A, P::a_along, P::a_whole, P::slice_k % BK == 0, BK, BM, threads, P::M>(to, a, k0 + t * BK, k1, row, P::a_k, P::a_m, P::a_get);
+      fill_block<block_b, typename P::B, P::b_along, P::b_whole, P::slice_k % BK == 0, BK, BN, threads, P::N>(to + bytes_a, b, k0 + t * BK, k1, column, P::b_k, P::b_n, P::b_get);
     }
     commit_copies();
   };
@@ -88,8 +88,21 @@ template <class P> INLINE void mma(const P &p, typename P::Out *o, const typenam
         for (int j = 0; j < TN; j++) mma_of<typename P::A>::step(sum[i][j], x[i], y[j / 2] + j % 2 * 2);
     }
   }
-wait_copies<0>();
+  wait_copies<0>();
   __syncthreads();
+  if (P::cluster > 1) {
+    float *sums = (float *)memory;
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+      for (int j = 0; j < TN; j++) {
+        float *to = sums + (top + i * 16 + lane / 4) * (BN + 4) + left + j * 8 + lane % 4 * 2;
+        *(float2 *)to = float2{sum[i][j][0], sum[i][j][1]};
+        *(float2 *)(to + 8 * (BN + 4)) = float2{sum[i][j][2], sum[i][j][3]};
+      }
+    join_cluster(p, o, z, row, column, sums);
+    return;
+  }
   float *room = (float *)memory + warp * 16 * (TN * 8 + 8);
 #pragma unroll
   for (int i = 0; i < TM; i++) put_sums<TN>(p, o, part, z, row + top + i * 16, column + left, sum[i][0], room);

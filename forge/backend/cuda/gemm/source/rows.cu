@@ -10,22 +10,6 @@ template <class T, int n> INLINE pack<T, n> stream(const T *p) {
   return u.x;
 }
 
-#if __CUDA_ARCH__ >= 900
-INLINE void meet_cluster() { asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory"); }
-
-/* A number in the shared memory of another block of the cluster. */
-INLINE float from_block(const float *at, int block) {
-  unsigned there;
-  float x;
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(at)), "r"(block));
-  asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(x) : "r"(there) : "memory");
-  return x;
-}
-#else
-INLINE void meet_cluster() {}
-INLINE float from_block(const float *at, int) { return *at; }
-#endif
-
 /* Sums of the warps, [warps][columns][M], become results. Slices of k are added up in order:
    by the blocks of a cluster, which read one another's sums, or by the last to arrive. */
 template <class P> INLINE void join_warps(const P &p, typename P::Out *o, float *part, int *arrived, int z, int column, const float *sums, int shares) {
@@ -74,12 +58,57 @@ template <class P> INLINE void join_warps(const P &p, typename P::Out *o, float 
   if (P::clustered) meet_cluster(); /* nobody leaves while others read its sums */
 }
 
+/* Numbers of f32 as sums of three of bf16, which are exact: the first bits of each, of what
+   is left, and what is left then. Pairs of them are in a register. */
+INLINE unsigned first_bits(float &x) {
+  const unsigned bits = __float_as_uint(x), first = bits & 0xffff0000u;
+  x = (bits & 0x7f800000u) == 0x7f800000u ? 0 : x - __uint_as_float(first);
+  return first;
+}
+template <int pairs> INLINE void in_three(unsigned (&to)[3][pairs], const float *x) {
+#pragma unroll
+  for (int i = 0; i < pairs; i++) {
+    float even = x[2 * i], odd = x[2 * i + 1];
+#pragma unroll
+    for (int term = 0; term < 3; term++) {
+      const unsigned low = first_bits(even);
+      to[term][i] = low >> 16 | first_bits(odd);
+    }
+  }
+}
+
+/* The part of a row that a thread multiplies: pairs of k from k on. */
+template <int pairs> INLINE void load_pairs(unsigned (&to)[1][pairs], const void *a, bool in) {
+#pragma unroll
+  for (int i = 0; i < pairs; i += 2) {
+    const uint2 x = in ? *(const uint2 *)((const char *)a + i * 4) : uint2{0, 0};
+    to[0][i] = x.x; to[0][i + 1] = x.y;
+  }
+}
+template <int pairs> INLINE void load_pairs(unsigned (&to)[3][pairs], const void *a, bool in) {
+  float x[2 * pairs];
+#pragma unroll
+  for (int i = 0; i < 2 * pairs; i += 4) *(float4 *)(x + i) = in ? *(const float4 *)((const float *)a + i) : float4{0, 0, 0, 0};
+  in_three<pairs>(to, x);
+}
+
+/* Adds products to sums. Of three terms those of an instruction are added up by themselves,
+   since it drops bits of small products beside a large sum. */
+template <class T, int stride> INLINE void add_terms(float (&sum)[4], const unsigned *w, const unsigned (&x)[1][stride], int at) { mma_of<T>::step(sum, w, x[0] + at); }
+template <class T, int stride> INLINE void add_terms(float (&sum)[4], const unsigned *w, const unsigned (&x)[3][stride], int at) {
+  float d[4] = {};
+#pragma unroll
+  for (int term = 2; term >= 0; term--) mma_of<T>::step(d, w, x[term] + at);
+#pragma unroll
+  for (int q = 0; q < 4; q++) sum[q] += d[q];
+}
+
 /* By the tensor cores: columns are the rows of the instruction, and the few rows its
    columns. Which k stands where does not matter as long as both matrices agree, so that
-   what a thread has loaded is its part of the operands. */
+   what a thread has loaded is its part of the operands. Rows of f32 are three of bf16. */
 template <class P> INLINE void rows_mma(const P &p, typename P::Out *o, const typename P::A *a, const typename P::B *b, float *part, int *arrived) {
   typedef typename P::B T;
-  constexpr int eights = (P::M + 7) / 8, W = P::threads / 32, U = P::unroll, C = P::BN;
+  constexpr int eights = (P::M + 7) / 8, W = P::threads / 32, U = P::unroll, C = P::BN, terms = sizeof(typename P::A) == 4 ? 3 : 1;
   const int z = blockIdx.z, warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const int column = blockIdx.x * C, k0 = blockIdx.y * P::slice, k1 = min(P::K, k0 + P::slice);
   a += P::a_at(z);
@@ -91,7 +120,7 @@ template <class P> INLINE void rows_mma(const P &p, typename P::Out *o, const ty
   constexpr int depth = P::b_along ? 32 : 16; /* of k in a step of a warp */
   for (int kb = k0 + warp * depth * U; kb < k1; kb += W * depth * U) {
     if (P::b_along) {
-      unsigned w[U][tiles * 2][4], x[U][eights][4];
+      unsigned w[U][tiles * 2][4], x[U][eights][terms][4];
 #pragma unroll
       for (int u = 0; u < U; u++) {
         const int k = kb + u * 32 + t * 8;
@@ -107,10 +136,7 @@ template <class P> INLINE void rows_mma(const P &p, typename P::Out *o, const ty
           w[u][i][0] = y.x; w[u][i][1] = y.y; w[u][i][2] = y.z; w[u][i][3] = y.w;
         }
 #pragma unroll
-        for (int e = 0; e < eights; e++) {
-          const uint4 y = in && e * 8 + g < P::M ? *(const uint4 *)(a + (i64)(e * 8 + g) * P::a_m + k) : uint4{0, 0, 0, 0};
-          x[u][e][0] = y.x; x[u][e][1] = y.y; x[u][e][2] = y.z; x[u][e][3] = y.w;
-        }
+        for (int e = 0; e < eights; e++) load_pairs<4>(x[u][e], a + (i64)(e * 8 + g) * P::a_m + k, in && e * 8 + g < P::M);
       }
 #pragma unroll
       for (int u = 0; u < U; u++)
@@ -120,13 +146,13 @@ template <class P> INLINE void rows_mma(const P &p, typename P::Out *o, const ty
           for (int i = 0; i < tiles; i++) {
             const unsigned f[4] = {w[u][2 * i][h], w[u][2 * i + 1][h], w[u][2 * i][h + 1], w[u][2 * i + 1][h + 1]};
 #pragma unroll
-            for (int e = 0; e < eights; e++) mma_of<T>::step(sum[i][e], f, x[u][e] + h);
+            for (int e = 0; e < eights; e++) add_terms<T>(sum[i][e], f, x[u][e], h);
           }
     } else {
       /* A thread has four of k and C / 8 columns; tile i has of it columns 2i and 2i + 1. */
       constexpr int V = C / 8;
       pack<T, V> w[U][4];
-      uint2 x[U][eights];
+      unsigned x[U][eights][terms][2];
 #pragma unroll
       for (int u = 0; u < U; u++) {
         const int k = kb + u * 16 + t * 4, n = column + g * V;
@@ -137,7 +163,7 @@ template <class P> INLINE void rows_mma(const P &p, typename P::Out *o, const ty
           else w[u][q] = pack<T, V>{};
         }
 #pragma unroll
-        for (int e = 0; e < eights; e++) x[u][e] = k < k1 && e * 8 + g < P::M ? *(const uint2 *)(a + (i64)(e * 8 + g) * P::a_m + k) : uint2{0, 0};
+        for (int e = 0; e < eights; e++) load_pairs<2>(x[u][e], a + (i64)(e * 8 + g) * P::a_m + k, k < k1 && e * 8 + g < P::M);
       }
 #pragma unroll
       for (int u = 0; u < U; u++)
@@ -150,10 +176,7 @@ template <class P> INLINE void rows_mma(const P &p, typename P::Out *o, const ty
             f[2 * h + 1] = w[u][2 * h].at[2 * i + 1].bits | (unsigned)w[u][2 * h + 1].at[2 * i + 1].bits << 16;
           }
 #pragma unroll
-          for (int e = 0; e < eights; e++) {
-            const unsigned y[2] = {x[u][e].x, x[u][e].y};
-            mma_of<T>::step(sum[i][e], f, y);
-          }
+          for (int e = 0; e < eights; e++) add_terms<T>(sum[i][e], f, x[u][e], 0);
         }
     }
   }

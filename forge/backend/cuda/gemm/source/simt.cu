@@ -11,7 +11,7 @@ template <class T, bool along, bool whole, int rows, int cols, int threads> stru
     else { k = u / (cols / 4); c = u % (cols / 4) * 4; }
     return all % threads == 0 || u < all;
   }
-  template <int K, int C> INLINE_MEMBER void load(const T *p, int k0, int k1, int c0, i64 step_k, i64 step_c) {
+  template <int K, int C, class Get> INLINE_MEMBER void load(const T *p, int k0, int k1, int c0, i64 step_k, i64 step_c, Get get) {
 #pragma unroll
     for (int i = 0; i < units; i++) {
       int k, c;
@@ -27,7 +27,7 @@ template <class T, bool along, bool whole, int rows, int cols, int threads> stru
 #pragma unroll
         for (int j = 0; j < 4; j++) {
           const int kj = along ? k + j : k, cj = along ? c : c + j;
-          held[i][j] = kj < k1 && cj < C ? to_float(p[kj * step_k + cj * step_c]) : 0;
+          held[i][j] = kj < k1 && cj < C ? to_float(get(p, kj, cj)) : 0;
         }
       }
     }
@@ -63,9 +63,9 @@ template <class P> INLINE void simt(const P &p, typename P::Out *o, const typena
   float sum[TM][TN] = {};
   simt_source<typename P::A, P::a_along, P::a_whole, BK, BM, threads> next_a;
   simt_source<typename P::B, P::b_along, P::b_whole, BK, BN, threads> next_b;
-  next_b.template load<P::slice_k, P::N>(b, k0, k1, column, P::b_k, P::b_n);
+  next_b.template load<P::slice_k, P::N>(b, k0, k1, column, P::b_k, P::b_n, P::b_get);
   if (P::enters) ENTER; /* B is as the kernels before leave it */
-  next_a.template load<P::slice_k, P::M>(a, k0, k1, row, P::a_k, P::a_m);
+  next_a.template load<P::slice_k, P::M>(a, k0, k1, row, P::a_k, P::a_m, P::a_get);
   next_a.store(as[0]);
   next_b.store(bs[0]);
   __syncthreads();
@@ -73,8 +73,8 @@ template <class P> INLINE void simt(const P &p, typename P::Out *o, const typena
   for (int k = k0; k < k1; k += BK, now ^= 1) {
     const bool more = k + BK < k1;
     if (more) {
-      next_a.template load<P::slice_k, P::M>(a, k + BK, k1, row, P::a_k, P::a_m);
-      next_b.template load<P::slice_k, P::N>(b, k + BK, k1, column, P::b_k, P::b_n);
+      next_a.template load<P::slice_k, P::M>(a, k + BK, k1, row, P::a_k, P::a_m, P::a_get);
+      next_b.template load<P::slice_k, P::N>(b, k + BK, k1, column, P::b_k, P::b_n, P::b_get);
     }
 #pragma unroll
     for (int q = 0; q < BK; q++) {
@@ -94,7 +94,17 @@ template <class P> INLINE void simt(const P &p, typename P::Out *o, const typena
     }
     __syncthreads();
   }
-constexpr int cols = LN * TN;
+  if (P::cluster > 1) {
+    float *sums = (float *)memory;
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+      for (int j = 0; j < TN; j += 4)
+        *(float4 *)(sums + (left + i / 4 * 4 * LM + i % 4) * (BN + 4) + top + j * LN) = float4{sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]};
+    join_cluster(p, o, z, row, column, sums);
+    return;
+  }
+  constexpr int cols = LN * TN;
   float *room = (float *)memory + warp * LM * 4 * (cols + 4);
 #pragma unroll
   for (int i = 0; i < TM; i += 4) {

@@ -1,30 +1,51 @@
-/* Products of half precision by warpgroups of four warps (sm_90a): both matrices are read
-   from shared memory, where lines of 128 bytes have their units of 16 exchanged as the
-   hardware does. Work of two stages is in flight, and copies of the others. */
+/* Products of half precision by warpgroups of four warps (sm_90a). One warp of a block asks
+   the copy engine for boxes of both matrices; the warpgroups that multiply wait for them,
+   and tell when they have done with a stage. They take tiles by turns, so that one team
+   multiplies while another stores, and a block stays until no tile is left. */
+
+/* What the copy engine knows of a matrix. */
+struct alignas(64) tensor_map { unsigned long long words[16]; };
+
+/* A barrier in shared memory ends a phase when so many have arrived and all bytes that were
+   expected have. Phases are even and odd in turns. */
+INLINE void barrier_begin(unsigned at, int count) { asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at), "r"(count) : "memory"); }
+INLINE void barrier_expect(unsigned at, int bytes) { asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at), "r"(bytes) : "memory"); }
+INLINE void barrier_arrive(unsigned at) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at) : "memory"); }
+INLINE void barrier_wait(unsigned at, int odd) {
+  asm volatile("{\n.reg .pred p;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@p bra over;\nbra again;\nover:\n}" ::"r"(at), "r"(odd) : "memory");
+}
+
+/* A box of a matrix from a place on, which the barrier hears of. */
+INLINE void bring(unsigned to, const tensor_map *m, unsigned barrier, int x, int y) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(to), "l"(m), "r"(barrier), "r"(x), "r"(y) : "memory");
+}
+INLINE void bring(unsigned to, const tensor_map *m, unsigned barrier, int x, int y, int z) {
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" ::"r"(to), "l"(m), "r"(barrier), "r"(x), "r"(y), "r"(z) : "memory");
+}
+INLINE void bring(unsigned to, const tensor_map *m, unsigned barrier, int x, int y, int z, int w) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(to), "l"(m), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
+}
+
+/* A block of a stage lies as the copy engine and the tensor cores agree: along k, lines of
+   64 k, one for each of cols; else lines of 64 of cols, one for each of k, and so on for the
+   next 64. Units of 16 bytes of a line are exchanged, by the number of the line. */
 template <bool along, int rows, int cols> struct wgmma_block {
-  /* Along k: lines of 64 k, one for each of cols. Else lines of 64 of cols, one for each
-     of k, and so on for the next 64. */
-  static constexpr int line = (along ? rows : cols) / 8, lines = along ? cols : rows, bytes = 128;
-  INLINE_MEMBER static unsigned at(int l, int unit) { return (unit / 8 * lines + l) * 128 + (unit % 8 ^ l % 8) * 16; }
   /* The matrix from column c on and 16 of k from k on. */
   INLINE_MEMBER static unsigned long long describe(unsigned base, int k, int c) {
     const unsigned at = base + (along ? (k / 64 * cols + c) * 128 + k % 64 * 2 : (c / 64 * rows + k) * 128);
     const unsigned long long next_columns = along ? 1 : rows * 128 / 16, next_eight = 1024 / 16;
-    return (unsigned long long)((at & 0x3ffff) >> 4) | next_columns << 16 | next_eight << 32 | 1ull << 62;
+    return (unsigned long long)(at >> 4) | next_columns << 16 | next_eight << 32 | 1ull << 62;
   }
 };
 
-/* Blocks stay and take one tile after another: while the results of one are stored, the
-   first stages of the next are on their way. Steps are counted over all tiles. */
-template <class P> INLINE void wgmma(const P &p, typename P::Out *o, const typename P::A *a, const typename P::B *b, float *part, char *memory) {
-  constexpr int BM = P::BM, BN = P::BN, BK = P::BK, WM = P::WM, WN = P::WN, stages = P::stages, threads = P::threads;
-  constexpr int TM = BM / WM / 64, width = BN / WN, bytes_a = BM * BK * 2, bytes = bytes_a + BN * BK * 2, ahead = stages - 2;
+template <class P> INLINE void wgmma(const P &p, typename P::Out *o, const tensor_map &a, const tensor_map &b, float *part, char *memory) {
+  constexpr int BM = P::BM, BN = P::BN, BK = P::BK, WM = P::WM, WN = P::WN, stages = P::stages, groups = WM * WN, turns = P::turns;
+  constexpr int TM = BM / WM / 64, width = BN / WN, bytes_a = BM * BK * 2, bytes = bytes_a + BN * BK * 2;
   constexpr int tiles = (P::M + BM - 1) / BM * ((P::N + BN - 1) / BN), work = tiles * P::slices * P::batches;
   typedef wgmma_block<P::a_along, BK, BM> block_a;
   typedef wgmma_block<P::b_along, BK, BN> block_b;
-  const unsigned base = (shared_address(memory) + 1023) & ~1023u;
-  const int group = threadIdx.x / 128, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
-  const int top = group / WN * TM * 64, left = group % WN * width;
+  const unsigned base = (shared_address(memory) + 1023) & ~1023u, full = base + stages * bytes, empty = full + stages * 8;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, turn = warp / (groups * 4), group = warp / 4 % groups;
   struct place { int row, column, z, slice, k, k1; };
   auto begin = [&](place &at, int w) {
     place_block<P>(w % tiles, at.row, at.column);
@@ -33,57 +54,87 @@ template <class P> INLINE void wgmma(const P &p, typename P::Out *o, const typen
     at.k = at.slice * P::slice;
     at.k1 = min(P::K, at.k + P::slice);
   };
-  int next = blockIdx.x, stage_in = 0, stage = 0;
-  place in;
-  begin(in, min(next, work - 1));
-  auto fill = [&]() {
-    if (next < work) {
-      const unsigned to = base + stage_in * bytes;
-      fill_block<block_a, typename P::A, P::a_along, P::a_whole, P::slice_k % BK == 0, BK, BM, threads, P::M>(to, a + P::a_at(in.z), in.k, in.k1, in.row, P::a_k, P::a_m);
-      fill_block<block_b, typename P::B, P::b_along, P::b_whole, P::slice_k % BK == 0, BK, BN, threads, P::N>(to + bytes_a, b + P::b_at(in.z), in.k, in.k1, in.column, P::b_k, P::b_n);
-      if ((in.k += BK) >= in.k1) {
-        next += gridDim.x;
-        if (next < work) begin(in, next);
+  if (threadIdx.x == 0) {
+    for (int s = 0; s < stages; s++) {
+      barrier_begin(full + s * 8, 1);
+      barrier_begin(empty + s * 8, groups * 4);
+    }
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  }
+  __syncthreads();
+  int stage = 0, odd = 0;
+  auto advance = [&](int by) {
+    stage += by;
+    odd ^= stage / stages & 1;
+    stage %= stages;
+  };
+  if (turn == turns) {
+    if (lane == 0) {
+      for (int w = blockIdx.x; w < work; w += gridDim.x) {
+        place at;
+        begin(at, w);
+#pragma unroll 1
+        for (int k = at.k; k < at.k1; k += BK) {
+          barrier_wait(empty + stage * 8, odd ^ 1);
+          const unsigned to = base + stage * bytes, barrier = full + stage * 8;
+          barrier_expect(barrier, bytes);
+          if (P::a_along) {
+#pragma unroll
+            for (int q = 0; q < BK; q += 64) P::bring_a(to + q * BM * 2, &a, barrier, k + q, at.row, at.z);
+          } else {
+#pragma unroll
+            for (int c = 0; c < BM; c += 64) P::bring_a(to + c * BK * 2, &a, barrier, at.row + c, k, at.z);
+          }
+          if (P::b_along) {
+#pragma unroll
+            for (int q = 0; q < BK; q += 64) P::bring_b(to + bytes_a + q * BN * 2, &b, barrier, k + q, at.column, at.z);
+          } else {
+#pragma unroll
+            for (int c = 0; c < BN; c += 64) P::bring_b(to + bytes_a + c * BK * 2, &b, barrier, at.column + c, k, at.z);
+          }
+          advance(1);
+        }
       }
     }
-    commit_copies();
-    stage_in = stage_in + 1 == stages ? 0 : stage_in + 1;
-  };
-  for (int t = 0; t < ahead; t++) fill();
-  for (int w = blockIdx.x; w < work; w += gridDim.x) {
+    return;
+  }
+  const int top = group / WN * TM * 64, left = group % WN * width;
+  float *room = (float *)(memory + (empty + stages * 8 - shared_address(memory))) + warp * 16 * 40;
+  for (int w = blockIdx.x, mine = turn; w < work; w += gridDim.x) {
     place at;
     begin(at, w);
+    if (mine-- > 0) { /* another group's */
+      advance((at.k1 - at.k + BK - 1) / BK);
+      continue;
+    }
+    mine = turns - 1;
     float sum[TM][width / 2];
-    bool more = false;
+    unsigned before = 0;
+#pragma unroll 1
     for (int k = at.k; k < at.k1; k += BK) {
-      wait_copies<ahead - 1>();
-      asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-      __syncthreads();
+      barrier_wait(full + stage * 8, odd);
       const unsigned from_a = base + stage * bytes, from_b = from_a + bytes_a;
       asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
       for (int q = 0; q < BK; q += 16)
 #pragma unroll
         for (int i = 0; i < TM; i++)
-          wgmma_step<!P::a_along, !P::b_along>(typename P::A(), sum[i], block_a::describe(from_a, q, top + i * 64), block_b::describe(from_b, q, left), q > 0 || more);
+          wgmma_step<!P::a_along, !P::b_along>(typename P::A(), sum[i], block_a::describe(from_a, q, top + i * 64), block_b::describe(from_b, q, left), q > 0 || k > at.k);
       asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-      more = true;
-      fill();
       asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-      stage = stage + 1 == stages ? 0 : stage + 1;
+      if (before && lane == 0) barrier_arrive(before);
+      before = empty + stage * 8;
+      advance(1);
     }
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    if (lane == 0) barrier_arrive(before);
     typename P::Out *to = o + P::o_at(at.z);
     float *slice = P::slices > 1 ? part + ((i64)at.slice * P::batches + at.z) * P::M * P::N : nullptr;
-/* The stage that is filled next is free as soon as all warps have done with it. */
-    __syncthreads();
-    constexpr int part_width = width % 64 == 0 && 16 * 72 * 4 * threads / 32 <= bytes ? 64 : 32, room_bytes = 16 * (part_width + 8) * 4;
-    static_assert(room_bytes * threads / 32 <= bytes, "a stage has room for results of all warps");
-    float *room = (float *)(memory + (base - shared_address(memory)) + stage_in * bytes + threadIdx.x / 32 * room_bytes);
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll
-      for (int j = 0; j < width / part_width; j++)
-        put_sums<part_width / 8>(p, to, slice, at.z, at.row + top + i * 64 + warp * 16, at.column + left + j * part_width, sum[i] + j * part_width / 2, room);
+      for (int j = 0; j < width / 32; j++)
+        put_sums<4>(p, to, slice, at.z, at.row + top + i * 64 + warp % 4 * 16, at.column + left + j * 32, sum[i] + j * 16, room);
   }
 }
