@@ -343,7 +343,7 @@ func (l *Leader) Close() error {
 		err = cmp.Or(err, error(causeOf(0, l.health.epoch, 0, opExecute, errStuck)))
 	}
 	if l.self.groups != nil { // after the programs: what devices do in a group is part of these
-		l.self.groups.close()
+		err = cmp.Or(err, l.self.groups.close())
 	}
 	return err
 }

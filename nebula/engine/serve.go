@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -71,7 +72,7 @@ func Serve(ctx context.Context, m Member, link Link) error {
 		_ = w.close() // rank 0 has gone
 	}
 	if w.groups != nil {
-		w.groups.close()
+		err = cmp.Or(err, w.groups.close())
 	}
 	link.Close()
 	return err

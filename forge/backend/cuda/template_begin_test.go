@@ -72,11 +72,13 @@ func TestBegins(t *testing.T) {
 // candidate.
 func TestBegun(t *testing.T) {
 	b := device(t)
+	t.Parallel()
 	for name, source := range map[string]string{
 		"rms_norm": normed(1), "layer_norm": centred(1), "gate": gated(1),
 		"written over": strings.Replace(gated(1), "return %y", "%z: f32[1,1024] = tanh %y\n  return %z", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			onEach(t, b, source, "y", 1e-5, randomInputs(t, source, nil))
 		})
 	}
