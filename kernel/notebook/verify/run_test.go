@@ -61,6 +61,23 @@ func statuses(r *Report) string {
 
 func tag(c *notebook.Cell, tag string) { c.Metadata["tags"] = []any{tag} }
 
+// A cell that may fail has its tag once in the notebook as run now: the format allows no
+// more.
+func TestTagsStayUnique(t *testing.T) {
+	opts := options(t)
+	nb := executed(t, opts.Runner, "fail E v", "fail E v")
+	tag(nb.Cells[0], runner.TagRaisesException)
+	r, err := Run(testContext(t), nb, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range r.Fresh.Cells {
+		if got := c.Tags(); len(got) != 1 || got[0] != runner.TagRaisesException {
+			t.Errorf("cell %d has the tags %v", i, got)
+		}
+	}
+}
+
 func TestSame(t *testing.T) {
 	opts := options(t)
 	nb := executed(t, opts.Runner, "print took 3 ms", "fail E v", "result 0.5")

@@ -137,6 +137,9 @@ func neverRun(nb *notebook.Notebook) bool {
 }
 
 func addTag(c *notebook.Cell, tag string) {
+	if c.HasTag(tag) {
+		return
+	}
 	list, _ := c.Metadata["tags"].([]any)
 	c.Metadata["tags"] = append(list, tag)
 }
