@@ -60,8 +60,10 @@ build() { # build TARGET NAME
         ${1:+--target "$1"} -t "$2" . > "$work/$2.log" 2>&1 || { tail -20 "$work/$2.log"; exit 1; }
 }
 
+buildah rm --all > /dev/null # what an earlier run left
 build cli forge-cli
 build "" forge-lab
+buildah rmi --prune --force > /dev/null # the images of before: a layer is a copy of all below it
 
 say "the cli image"
 c=$(buildah from localhost/forge-cli)
