@@ -128,13 +128,28 @@ func (c *Chart) works(roofs []Roof, works []Work) (note string) {
 			tip += "\n" + share + " of the roof"
 		}
 		c.Layers[i].Data = append(c.Layers[i].Data, Datum{X: w.Intensity(), Y: w.Rate(), Tip: tip})
-		labels.Data = append(labels.Data, Datum{X: w.Intensity(), Y: w.Rate(), Text: short(w.Name)})
+		labels.Data = append(labels.Data, Datum{X: w.Intensity(), Y: c.below(roofs, w.Rate()), Text: short(w.Name)})
 	}
 	if len(works) > namedWorks {
 		labels, note = c.numbers(works)
 	}
 	c.Layers = append(c.Layers, c.spread(labels))
 	return note
+}
+
+// roofGap is how far the name of a work stays away from the top of a roof, in CSS pixels.
+const roofGap = 9
+
+// below is where the name of a work stands: beside its point, but not on the top of a roof.
+func (c *Chart) below(roofs []Roof, rate float64) float64 {
+	gap := roofGap * math.Log(c.Y.Max/c.Y.Min) / c.Height
+	y := math.Log(rate)
+	for _, r := range roofs {
+		if top := math.Log(r.FLOPs); math.Abs(top-y) < gap {
+			y = top - gap
+		}
+	}
+	return math.Exp(y)
 }
 
 // numbers stand at the foot, below the points of a name.
