@@ -229,7 +229,7 @@ TOOLS     := .venv-tools
 PYTHON312 ?= python3.12
 
 $(TOOLS)/.stamp: install/standin/peers/requirements.txt
-	$(PYTHON312) -m venv --clear $(TOOLS)
+	$(PYTHON312) -m venv --clear $(TOOLS) || { echo "google-colab-cli needs Python 3.12: make hosts-peers PYTHON312=ITS_PATH"; exit 1; }
 	$(TOOLS)/bin/python -m pip install -q --disable-pip-version-check -r $<
 	@touch $@
 

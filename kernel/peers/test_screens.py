@@ -171,14 +171,14 @@ def compare(front, shots):
     assert not wrong, f"{front} looks different from {path}: {wrong}; see {SHOTS}"
 
 
-def opened(browser, url, theme=None):
+def opened(browser, url, theme="Light"):
     """A page of Lab or Notebook with a notebook in it, and no kernel."""
     page = browser.new_page(viewport={"width": 1280, "height": 1600})
     page.goto(url, wait_until="domcontentloaded", timeout=START * 1000)
     page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=START * 1000)
-    if theme:
-        page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
-        page.wait_for_function("() => document.body.dataset.jpThemeLight === 'false'", timeout=START * 1000)
+    # The server keeps the theme of the page before.
+    page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", f"JupyterLab {theme}")
+    page.wait_for_function("light => document.body.dataset.jpThemeLight === light", arg=str(theme == "Light").lower(), timeout=START * 1000)
     return page
 
 
@@ -187,7 +187,7 @@ CHARTS = ["plan", "distribution", "violin", "roofline", "scaling", "timeline", "
 
 
 @pytest.mark.parametrize("front,name,theme", [
-    ("lab-light", "trusted", None), ("lab-dark", "trusted", "JupyterLab Dark"), ("lab-untrusted", "untrusted", None),
+    ("lab-light", "trusted", "Light"), ("lab-dark", "trusted", "Dark"), ("lab-untrusted", "untrusted", "Light"),
 ])
 def test_lab(executed, server, browser, front, name, theme):
     page = opened(browser, f"{server}/lab/tree/{name}.ipynb?reset", theme)

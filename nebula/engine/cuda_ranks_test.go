@@ -144,7 +144,7 @@ type requests struct {
 func newRequests(l *Leader, first, n int) *requests {
 	r := &requests{Leader: l}
 	for i := first; i < first+n; i++ {
-		row := Row{Request: uint64(i + 1), Tokens: []int32{int32(i)}, Logits: true}
+		row := Row{Request: uint64(i + 1), Tokens: []int32{int32(i)}, Logits: true, Lead: true}
 		for k := range l.self.sizes.width() {
 			row.Blocks = append(row.Blocks, int32(i*l.self.sizes.width()+k))
 		}
@@ -168,7 +168,7 @@ func (r *requests) wait(t testing.TB) {
 		t.Fatal(err)
 	}
 	for i := range r.rows {
-		r.rows[i].Tokens[0] = Argmax(got.Logits[i])
+		r.rows[i].Tokens[0] = got.Leads[i].Token
 		r.rows[i].Pos++
 	}
 	got.Reuse()

@@ -239,6 +239,7 @@ func (l *Leader) send(step Step, passes []pass) (Ticket, error) {
 		return 0, l.fail(opCheck, err)
 	}
 	f := l.launch(w, l.self.place.PP)
+	f.led = l.self.leads()
 	if err := l.command(kindStep, l.wire); err != nil {
 		return 0, err
 	}

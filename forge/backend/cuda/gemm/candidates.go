@@ -18,16 +18,16 @@ type Target struct {
 // The model of time, in microseconds; its numbers were fitted to times of an H200, and only
 // their ratios matter for the order of candidates.
 var (
-	joinTime      = 2.64   // a second kernel, which adds up slices
-	joinRate      = 3.54e6 // bytes of slices that it reads, and that the first writes, in a microsecond
-	arriveTime    = 4.8    // the last block adds up slices
-	clusterTime   = 0.669  // the blocks of a cluster do
-	clusterRate   = 2.01e4 // bytes that a block reads of the others of its cluster in a microsecond
+	joinTime      = 2.38   // a second kernel, which adds up slices
+	joinRate      = 3.67e6 // bytes of slices that it reads, and that the first writes, in a microsecond
+	arriveTime    = 4.39   // the last block adds up slices
+	clusterTime   = 0.694  // the blocks of a cluster do
+	clusterRate   = 2.76e4 // bytes that a block reads of the others of its cluster in a microsecond
 	bytesTime     = 4e6    // bytes of device memory in a microsecond
-	directTime    = 0.171  // a direct product but for its loads
+	directTime    = 0.0579 // a direct product but for its loads
 	directLoads   = 235.0  // loads of a warp that a multiprocessor does in a microsecond
-	directWait    = 0.307
-	directMore    = 0.265
+	directWait    = 0.313
+	directMore    = 0.27
 	joinWarps     = 0.00239 // the sums of a result's warps
 	clusterSpread = 0.75    // multiprocessors that clusters of more than two blocks are spread over, of all
 )
@@ -42,9 +42,9 @@ type pace struct {
 }
 
 var (
-	simtPace  = pace{0.591, 0.188, 0.727, 0.284, 1.54}
-	mmaPace   = pace{1.07, 0.519, 0.0425, 0.1, 1.54}
-	wgmmaPace = pace{1.73, 0.216, 0.0135, 0.0135, 7.43}
+	simtPace  = pace{0.542, 0.287, 0.741, 0.148, 1.4}
+	mmaPace   = pace{0.93, 0.82, 0.02, 0.1, 1.54}
+	wgmmaPace = pace{1.66, 0.334, 0.0108, 0.0331, 2.08}
 )
 
 // guess is a kernel with the time that the model gives it.
@@ -53,10 +53,11 @@ type guess struct {
 	make func() Kernel
 }
 
-// The most kernels of a shape, and of one kind of tiles.
+// The most kernels of a shape, and of one kind of tiles, and the most slices of k.
 const (
 	maxCandidates = 12
 	maxSplits     = 2
+	maxSlices     = 24
 )
 
 // MaxBatches bounds the products of a shape, which lie in one dimension of a grid.
@@ -146,12 +147,19 @@ func (s *Shape) tileTime(t Target, c tile, k split) float64 {
 }
 
 // splits are the ways to cut k for tiles of so much of it at once, in clusters too where
-// a target has them and a block's sums have room.
+// a target has them and a block's sums have room. Some of them fill the device once.
 func (s *Shape) splits(t Target, c tile) []split {
+	counts := []int{1, 2, 3, 4, 6, 8, 12, 16}
+	tiles := ceil(s.M, c.bm) * ceil(s.N, c.bn) * s.batches()
+	for b := range c.blocks {
+		if n := t.SMs * (b + 1) / tiles; n > 1 && n <= maxSlices && !slices.Contains(counts, n) {
+			counts = append(counts, n)
+		}
+	}
 	var list []split
-	for _, n := range []int{1, 2, 3, 4, 6, 8, 12, 16} {
+	for _, n := range counts {
 		if n > 1 && s.K < 2*n*c.bk {
-			break
+			continue
 		}
 		list = append(list, split{slices: n})
 		if k := (split{slices: n, clustered: true}); n > 1 && n <= maxCluster && c.clusters && t.Capability >= 90 && k.shared(c.bm, c.bn) <= t.Shared {

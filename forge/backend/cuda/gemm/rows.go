@@ -113,27 +113,27 @@ func (s *Shape) rows(c rowsCut, sms int) Kernel {
 
 // rowsCuts are the candidates.
 var rowsCuts = []rowsCut{
-	{"rows_along", 4, 4, 0, 0, 3, false, 0, 4, 1.15},
+	{"rows_along", 4, 4, 0, 0, 3, false, 0, 4, 1.17},
 	{"rows_along", 4, 8, 0, 0, 2, false, 0, 3, 1.67},
-	{"rows_along", 4, 8, 0, 0, 3, false, 0, 3, 0.867},
+	{"rows_along", 4, 8, 0, 0, 3, false, 0, 3, 0.81},
 	{"rows_along", 8, 4, 0, 0, 3, false, 0, 3, 1.26},
 	{"rows_along", 2, 4, 0, 0, 5, false, 0, 4, 0.612},
-	{"rows_across", 0, 4, 2, 8, 8, true, 2, 4, 0.97},
-	{"rows_across", 0, 8, 2, 8, 8, true, 1, 2, 1.07},
-	{"rows_across", 0, 8, 2, 8, 4, true, 4, 3, 0.817},
-	{"rows_across", 0, 4, 2, 4, 8, true, 2, 4, 1.17},
-	{"rows_across", 0, 8, 2, 4, 8, true, 1, 2, 0.677},
-	{"rows_across", 0, 8, 2, 8, 8, true, 2, 2, 0.633},
-	{"rows_across", 0, 8, 2, 8, 8, false, 2, 2, 1.29},
-	{"rows_across", 0, 4, 2, 8, 8, false, 4, 4, 1.05},
-	{"rows_across", 0, 8, 2, 32, 8, false, 2, 2, 1.64},
-	{"rows_mma", 16, 8, 4, 0, 0, false, 0, 2, 1.19},
+	{"rows_across", 0, 4, 2, 8, 8, true, 2, 4, 0.935},
+	{"rows_across", 0, 8, 2, 8, 8, true, 1, 2, 1.39},
+	{"rows_across", 0, 8, 2, 8, 4, true, 4, 3, 0.988},
+	{"rows_across", 0, 4, 2, 4, 8, true, 2, 4, 1.05},
+	{"rows_across", 0, 8, 2, 4, 8, true, 1, 2, 0.724},
+	{"rows_across", 0, 8, 2, 8, 8, true, 2, 2, 0.823},
+	{"rows_across", 0, 8, 2, 8, 8, false, 2, 2, 1.34},
+	{"rows_across", 0, 4, 2, 8, 8, false, 4, 4, 1.34},
+	{"rows_across", 0, 8, 2, 32, 8, false, 2, 2, 1.48},
+	{"rows_mma", 16, 8, 4, 0, 0, false, 0, 2, 1.3},
 	{"rows_mma", 16, 4, 4, 0, 0, false, 0, 4, 1.1},
-	{"rows_mma", 64, 8, 2, 0, 0, false, 2, 2, 1.04},
-	{"rows_mma", 64, 8, 2, 0, 0, true, 2, 2, 1.04},
-	{"rows_mma", 64, 4, 2, 0, 0, false, 4, 4, 1.04},
-	{"rows_mma", 64, 4, 2, 0, 0, true, 4, 4, 1.04},
-	{"rows_mma", 64, 4, 4, 0, 0, true, 2, 2, 1.04},
+	{"rows_mma", 64, 8, 2, 0, 0, false, 2, 2, 1.86},
+	{"rows_mma", 64, 8, 2, 0, 0, true, 2, 2, 0.49},
+	{"rows_mma", 64, 4, 2, 0, 0, false, 4, 4, 0.937},
+	{"rows_mma", 64, 4, 2, 0, 0, true, 4, 4, 0.708},
+	{"rows_mma", 64, 4, 4, 0, 0, true, 2, 2, 0.426},
 }
 
 // The most rows that stream B past them: in f32, and by the tensor cores.
@@ -186,9 +186,9 @@ type rowsPace struct {
 }
 
 var rowsPaces = map[string]*rowsPace{
-	"rows_along":  {3.12, 0.111, 7.89, 0.077, 2.61},
-	"rows_across": {1.7, 0.75, 8.59, 0.0766, 7.58},
-	"rows_mma":    {1.95, 0.472, 14.8, 0.5, 8.76},
+	"rows_along":  {2.79, 0.113, 10.7, 0.117, 2.56},
+	"rows_across": {2.87, 0.13, 4.57, 0.175, 2.31},
+	"rows_mma":    {1.46, 1.22, 4.92, 1.67, 1.68},
 }
 
 // rowsGuesses are the kernels of few rows. Memory gives what the cut has of its bandwidth,

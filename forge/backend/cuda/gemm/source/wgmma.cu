@@ -15,6 +15,10 @@ INLINE void barrier_wait(unsigned at, int odd) {
   asm volatile("{\n.reg .pred p;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@p bra over;\nbra again;\nover:\n}" ::"r"(at), "r"(odd) : "memory");
 }
 
+/* One team waits until another gives it the turn; so many threads are in both. */
+INLINE void await_turn(int turn, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(turn + 1), "r"(threads) : "memory"); }
+INLINE void give_turn(int turn, int threads) { asm volatile("bar.arrive %0, %1;" ::"r"(turn + 1), "r"(threads) : "memory"); }
+
 /* A box of a matrix from a place on, which the barrier hears of. */
 INLINE void bring(unsigned to, const tensor_map *m, unsigned barrier, int x, int y) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(to), "l"(m), "r"(barrier), "r"(x), "r"(y) : "memory");
@@ -40,6 +44,7 @@ template <bool along, int rows, int cols> struct wgmma_block {
 
 template <class P> INLINE void wgmma(const P &p, typename P::Out *o, const tensor_map &a, const tensor_map &b, float *part, char *memory) {
   constexpr int BM = P::BM, BN = P::BN, BK = P::BK, WM = P::WM, WN = P::WN, stages = P::stages, groups = WM * WN, turns = P::turns;
+  static_assert(turns <= 2, "teams take tiles by turns");
   constexpr int TM = BM / WM / 64, width = BN / WN, bytes_a = BM * BK * 2, bytes = bytes_a + BN * BK * 2;
   constexpr int tiles = (P::M + BM - 1) / BM * ((P::N + BN - 1) / BN), work = tiles * P::slices * P::batches;
   typedef wgmma_block<P::a_along, BK, BM> block_a;
@@ -101,14 +106,16 @@ template <class P> INLINE void wgmma(const P &p, typename P::Out *o, const tenso
   }
   const int top = group / WN * TM * 64, left = group % WN * width;
   float *room = (float *)(memory + (empty + stages * 8 - shared_address(memory))) + warp * 16 * 40;
-  for (int w = blockIdx.x, mine = turn; w < work; w += gridDim.x) {
+  if (turns > 1 && turn == 1) give_turn(0, 2 * groups * 128);
+  for (int w = blockIdx.x, team = 0; w < work; w += gridDim.x, team = (team + 1) % turns) {
     place at;
     begin(at, w);
-    if (mine-- > 0) { /* another group's */
+    if (team != turn) {
       advance((at.k1 - at.k + BK - 1) / BK);
       continue;
     }
-    mine = turns - 1;
+    /* A barrier tells odd phases from even ones, and so must not be asked of a later one. */
+    if (turns > 1) await_turn(turn, 2 * groups * 128);
     float sum[TM][width / 2];
     unsigned before = 0;
 #pragma unroll 1
@@ -127,6 +134,7 @@ template <class P> INLINE void wgmma(const P &p, typename P::Out *o, const tenso
       before = empty + stage * 8;
       advance(1);
     }
+    if (turns > 1) give_turn(turn ^ 1, 2 * groups * 128);
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
     if (lane == 0) barrier_arrive(before);
     typename P::Out *to = o + P::o_at(at.z);
