@@ -158,7 +158,7 @@ func (s *Shape) rowsOf(t Target) []rowsCut {
 		switch c.function {
 		case "rows_mma":
 			terms := s.A.Elem == tensor.F32 && s.B.Elem == tensor.BF16 && t.Capability >= 80
-			ok = (s.half(t) || terms && s.M > 1) && alongA && wholeA && s.K%8 == 0 && (alongB || c.columns == 64)
+			ok = (s.half(t) || terms && s.M > 1) && alongA && wholeA && s.K%8 == 0 && (alongB && !(terms && c.columns == 64) || !alongB && c.columns == 64)
 		case "rows_along":
 			ok = s.M <= maxRows && alongB && alongA && wholeA && c.shared(s, s.K) <= t.Shared
 		case "rows_across":
