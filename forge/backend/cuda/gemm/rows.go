@@ -184,7 +184,7 @@ type rowsPace struct {
 	soft  float64 // how sharply the time is the longer of memory's and that of the work
 }
 
-var rowsPaces = map[string]*rowsPace{
+var rowsPaces = map[string]rowsPace{
 	"rows_along":  {2.79, 0.113, 10.7, 0.117, 2.56},
 	"rows_across": {2.87, 0.13, 4.57, 0.175, 2.31},
 	"rows_mma":    {1.46, 1.22, 4.92, 1.67, 1.68},
