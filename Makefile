@@ -20,7 +20,7 @@ export CGO_ENABLED := 0
 # With one setting for all, a package is compiled once.
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: all build generate run test vet lint test-go race faults conformance peers-env hosts-env cuda-env test-clients lab screenshot release bench peers capture models nebula-demo nebula-peers nebula-bars nebula-fixtures triton-peers gpu-bundle image-check hosts-peers clean
+.PHONY: all build generate run notebooks test vet lint test-go race faults conformance peers-env hosts-env cuda-env test-clients lab screenshot release bench peers capture repeat models nebula-demo nebula-peers nebula-bars nebula-fixtures triton-peers gpu-bundle image-check hosts-peers clean
 
 all: build
 
@@ -37,6 +37,13 @@ build: generate
 run: build
 	@mkdir -p build
 	bin/forge notebook run notebooks/01-first-compile.ipynb -o build/01-first-compile.ipynb --html build/01-first-compile.html
+
+# All notebooks as the repository stores them, executed anew: commit those that change.
+# The one that measures on a GPU is executed on a host that has one.
+NOTEBOOKS ?= $(filter-out notebooks/11-%,$(wildcard notebooks/*.ipynb))
+
+notebooks: build
+	for n in $(NOTEBOOKS); do bin/forge notebook run -q $$n -o $$n || exit 1; done
 
 # Everything: static checks, Go tests, race tests of what is concurrent, and the
 # real clients. The last lines are pytest's own summary.
@@ -222,12 +229,22 @@ TOOLS     := .venv-tools
 PYTHON312 ?= python3.12
 
 $(TOOLS)/.stamp: install/standin/peers/requirements.txt
-	$(PYTHON312) -m venv --clear $(TOOLS)
+	$(PYTHON312) -m venv --clear $(TOOLS) || { echo "google-colab-cli needs Python 3.12: make hosts-peers PYTHON312=ITS_PATH"; exit 1; }
 	$(TOOLS)/bin/python -m pip install -q --disable-pip-version-check -r $<
 	@touch $@
 
 hosts-peers: build $(TOOLS)/.stamp
 	FORGE_BIN=$(CURDIR)/bin/forge $(TOOLS)/bin/python -m pytest -q -p no:cacheprovider install/standin/peers
+
+# Fourteen runs of the benchmark notebook, each held to the one before: do their own
+# intervals overlap? Commit the two files that change.
+REPEAT := forge/capture/benchmarks/repeat
+
+repeat: build
+	@mkdir -p build
+	$(PYTHON) $(REPEAT)/repeat.py measure $(CURDIR)/bin/forge notebooks/10-benchmark-cpu.ipynb 14 > build/repeat.json
+	mv build/repeat.json $(REPEAT)/repeat.json
+	$(PYTHON) $(REPEAT)/repeat.py table $(REPEAT)/repeat.json > $(REPEAT)/REPEAT.md
 
 nebula-fixtures: $(PEERS)/.nebula
 	rm -rf nebula/model/testdata/checkpoints

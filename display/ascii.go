@@ -2,8 +2,9 @@ package display
 
 import (
 	"fmt"
-	"forgekernel/display/internal/cells"
 	"strings"
+
+	"forgekernel/display/internal/cells"
 )
 
 // ASCII is the graph as a list for terminals, a line for each node in the
@@ -44,10 +45,11 @@ func (g Graph) ASCII() string {
 	if name == "" {
 		name = "graph"
 	}
-	return fmt.Sprintf("%s: %s, %s\n%s", name, count(len(r.nodes), "node"), count(len(g.Edges), "edge"), l.text())
+	return fmt.Sprintf("%s: %s, %s\n%s", name, Count(len(r.nodes), "node"), Count(len(g.Edges), "edge"), l.text())
 }
 
-func count(n int, noun string) string {
+// Count writes "1 node" or "3 nodes".
+func Count(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}

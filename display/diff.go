@@ -94,7 +94,7 @@ func (g Graph) around(class map[string]Class) Graph {
 	}
 	g.Edges = edges
 	if left := len(all) - len(g.Nodes); left > 0 {
-		g.Name += fmt.Sprintf(", without %s that are the same", count(left, "node"))
+		g.Name += fmt.Sprintf(", without %s that are the same", Count(left, "node"))
 	}
 	return g
 }

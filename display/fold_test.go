@@ -117,3 +117,14 @@ func FuzzFolded(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkFolded looks for repeats among nodes of one kind, of which none repeats.
+func BenchmarkFolded(b *testing.B) {
+	g := randomGraph(2000, 1)
+	for i := range g.Nodes {
+		g.Nodes[i].Label, g.Nodes[i].Class = "same", ""
+	}
+	for b.Loop() {
+		g.Folded()
+	}
+}

@@ -106,7 +106,7 @@ func (g Graph) unfolding(folded Graph) Bundle {
 	}
 	page := "<div>" + Image(svg, folded.Name) + "</div>"
 	if whole, err := g.SVG(); err == nil && len(whole) <= unfoldedBytes {
-		page += fmt.Sprintf(`<details><summary style="cursor:pointer;font-size:12px">all %s</summary>%s</details>`, count(len(g.resolve().nodes), "node"), Image(whole, g.Name))
+		page += fmt.Sprintf(`<details><summary style="cursor:pointer;font-size:12px">all %s</summary>%s</details>`, Count(len(g.resolve().nodes), "node"), Image(whole, g.Name))
 	}
 	b.Data[mimeHTML] = page
 	return b

@@ -6,13 +6,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"forgekernel/display/internal/cells"
 	"image/png"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"forgekernel/display/internal/cells"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")

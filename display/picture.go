@@ -2,11 +2,11 @@ package display
 
 import (
 	"fmt"
-	"forgekernel/display/internal/cells"
 	"math"
 	"slices"
 
 	"forgekernel/display/internal/canvas"
+	"forgekernel/display/internal/cells"
 	"forgekernel/display/internal/layered"
 	"forgekernel/display/internal/palette"
 )
@@ -60,7 +60,7 @@ func (g Graph) picture() (*picture, error) {
 	r := g.resolve()
 	if len(r.nodes) > drawnNodes || len(g.Edges) > drawnEdges {
 		return nil, fmt.Errorf("graph too large to draw: %s and %s, at most %d and %d",
-			count(len(r.nodes), "node"), count(len(g.Edges), "edge"), drawnNodes, drawnEdges)
+			Count(len(r.nodes), "node"), Count(len(g.Edges), "edge"), drawnNodes, drawnEdges)
 	}
 	p := &picture{graph: &g, nodes: r.nodes, groups: r.clusters, colour: g.Theme.palette()}
 	p.boxes = make([]nodeBox, len(r.nodes))

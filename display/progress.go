@@ -3,7 +3,6 @@ package display
 import (
 	"context"
 	"fmt"
-	"forgekernel/display/internal/cells"
 	"html"
 	"math"
 	"strings"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"forgekernel/display/internal/cells"
 )
 
 // When a meter speaks.

@@ -58,7 +58,7 @@ func (s Source) html() string {
 	lines := s.lines()
 	var b strings.Builder
 	fold := len(lines) > foldedLines
-	size := count(len(lines), "line")
+	size := Count(len(lines), "line")
 	switch {
 	case fold:
 		fmt.Fprintf(&b, `<details><summary class="`+noMath+`">%s</summary>`+"\n", html.EscapeString(strings.TrimPrefix(cells.OneLine(s.Name)+", "+size, ", ")))

@@ -1,13 +1,14 @@
 package display
 
 import (
-	"forgekernel/display/internal/cells"
 	"html"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"forgekernel/display/internal/cells"
 )
 
 func TestSourceOfIR(t *testing.T) {

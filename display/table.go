@@ -2,12 +2,12 @@ package display
 
 import (
 	"fmt"
-	"forgekernel/display/internal/cells"
-	"html"
 	"math"
 	"reflect"
 	"strconv"
 	"strings"
+
+	"forgekernel/display/internal/cells"
 )
 
 // Align is where a column's cells stand.
@@ -60,6 +60,14 @@ func (t Table) Display() Bundle {
 
 // Text is the table in plain text, columns aligned by display width.
 func (t Table) Text() string { return t.grid().text() }
+
+// TextWithin is Text in at most width characters to a line, as far as the texts in the
+// widest column can be broken into several lines.
+func (t Table) TextWithin(width int) string {
+	g := t.grid()
+	g.narrow(width)
+	return g.text()
+}
 
 // grid is a table with every cell written out and every alignment decided.
 type grid struct {
@@ -208,100 +216,3 @@ func formatFloat(x float64, decimals int) string {
 	}
 	return strconv.FormatFloat(x, 'f', decimals, 64)
 }
-
-var cssAlign = map[Align]string{AlignLeft: "left", AlignRight: "right", AlignCentre: "center"}
-
-// html uses the class that front ends know from data frames. The alignment is
-// inline: style sheets do not survive.
-func (g *grid) html() string {
-	var b strings.Builder
-	b.WriteString(`<table class="dataframe ` + noMath + `">` + "\n")
-	if g.title != "" {
-		b.WriteString(`<caption style="text-align:left">` + html.EscapeString(g.title) + "</caption>\n")
-	}
-	cells := func(tag string, row []string) {
-		b.WriteString("<tr>")
-		for c, s := range row {
-			fmt.Fprintf(&b, `<%s style="text-align:%s">%s</%s>`, tag, cssAlign[g.align[c]], html.EscapeString(s), tag)
-		}
-		b.WriteString("</tr>\n")
-	}
-	b.WriteString("<thead>")
-	cells("th", g.heads)
-	b.WriteString("</thead>\n<tbody>\n")
-	for _, row := range g.rows {
-		cells("td", row)
-	}
-	b.WriteString("</tbody>\n</table>\n")
-	return b.String()
-}
-
-func (g *grid) text() string {
-	widths := make([]int, len(g.heads))
-	rule := make([]string, len(g.heads))
-	for c, head := range g.heads {
-		widths[c] = cells.Width(head)
-		for _, row := range g.rows {
-			widths[c] = max(widths[c], cells.Width(row[c]))
-		}
-		rule[c] = strings.Repeat("-", widths[c])
-	}
-	var b strings.Builder
-	if g.title != "" {
-		b.WriteString(g.title + "\n")
-	}
-	line := func(row []string) {
-		cells := make([]string, len(row))
-		for c, s := range row {
-			cells[c] = alignCell(s, widths[c], g.align[c])
-		}
-		b.WriteString(strings.TrimRight(strings.Join(cells, "  "), " ") + "\n")
-	}
-	line(g.heads)
-	line(rule)
-	for _, row := range g.rows {
-		line(row)
-	}
-	return b.String()
-}
-
-func alignCell(s string, width int, a Align) string {
-	switch a {
-	case AlignRight:
-		return cells.PadLeft(s, width)
-	case AlignCentre:
-		return cells.PadRight(cells.PadLeft(s, cells.Width(s)+(width-cells.Width(s))/2), width)
-	}
-	return cells.PadRight(s, width)
-}
-
-func (g *grid) latex() string {
-	var b strings.Builder
-	for _, a := range g.align {
-		b.WriteString(cssAlign[a][:1])
-	}
-	spec := b.String()
-	b.Reset()
-	line := func(row []string) {
-		cells := make([]string, len(row))
-		for c, s := range row {
-			cells[c] = latexText(s)
-		}
-		b.WriteString(strings.Join(cells, " & ") + ` \\` + "\n")
-	}
-	b.WriteString(`\begin{tabular}{` + spec + "}\n\\toprule\n")
-	line(g.heads)
-	b.WriteString("\\midrule\n")
-	for _, row := range g.rows {
-		line(row)
-	}
-	b.WriteString("\\bottomrule\n\\end{tabular}\n")
-	return b.String()
-}
-
-var latexSpecial = strings.NewReplacer(
-	`\`, `\textbackslash{}`, `{`, `\{`, `}`, `\}`, `$`, `\$`, `&`, `\&`, `#`, `\#`, `%`, `\%`,
-	`_`, `\_`, `^`, `\textasciicircum{}`, `~`, `\textasciitilde{}`, `<`, `\textless{}`, `>`, `\textgreater{}`,
-)
-
-func latexText(s string) string { return latexSpecial.Replace(s) }

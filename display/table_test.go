@@ -44,7 +44,7 @@ func TestTableHTML(t *testing.T) {
 <thead><tr><th style="text-align:left">&lt;op&gt;</th><th style="text-align:right">n (&amp;)</th></tr>
 </thead>
 <tbody>
-<tr><td style="text-align:left">a␛b</td><td style="text-align:right">1</td></tr>
+<tr><td style="text-align:left">a␛b</td><td style="text-align:right;white-space:nowrap">1</td></tr>
 </tbody>
 </table>
 `
@@ -107,5 +107,23 @@ func TestLongTableIsCut(t *testing.T) {
 	}
 	if text := long.Text(); !strings.HasSuffix(text, "\n1001\n") || len(long.Rows) != len(rows) {
 		t.Errorf("text ends %q", text[len(text)-40:])
+	}
+}
+
+// A table that is too wide breaks the cells of its widest column of text.
+func TestTableTextWithin(t *testing.T) {
+	table := Table{Columns: []Column{{Name: "value"}, {Name: "why"}, {Name: "n"}}, Rows: [][]any{{"%h", "every operator runs by its own definition", 1}, {"%longer", "", 20}}}
+	const want = `value    why                   n
+-------  -------------------  --
+%h       every operator runs   1
+         by its own
+         definition
+%longer                       20
+`
+	if got := table.TextWithin(32); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := table.TextWithin(80); got != table.Text() {
+		t.Errorf("a table with room changed:\n%s", got)
 	}
 }

@@ -132,7 +132,7 @@ func (s *KernelSource) Parts() []display.Source {
 
 // Table says which kernel implements which node, where it stands and how it is run.
 func (s *KernelSource) Table() display.Table {
-	t := display.Table{Columns: []display.Column{{Name: "node"}, {Name: "kernel"}, {Name: "lines"}, {Name: "run"}}}
+	t := display.Table{Columns: []display.Column{{Name: "node"}, {Name: "kernel"}, {Name: "lines", Align: display.AlignRight}, {Name: "run"}}}
 	for _, k := range s.Shown() {
 		t.Rows = append(t.Rows, []any{k.Doc, k.Name, fmt.Sprintf("%d-%d", k.First, k.Last), k.Launch})
 	}

@@ -88,7 +88,7 @@ func operatorLines(counts map[string]int) []string {
 		total += n
 	}
 	const inLine = 8
-	lines := []string{fmt.Sprintf("%d nodes of %d kinds", total, len(names))}
+	lines := []string{display.Count(total, "node") + " of " + display.Count(len(names), "kind")}
 	for i, name := range names[:min(len(names), maxOperators)] {
 		if i%inLine == 0 {
 			lines = append(lines, "")

@@ -84,7 +84,7 @@ func (r *Profile) Source(value string) (*ProfiledSource, error) {
 	if !is {
 		return nil, fmt.Errorf("the kernels of backend %s are parts of this program, and have no source of their own", r.Backend)
 	}
-	of, err := (&KernelSource{Listing: sourced.Listing()}).Of(value)
+	of, err := (&KernelSource{Listing: sourced.Listing(), graph: r.exe.Graph()}).Of(value)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ func (j *Job) Batch(ctx context.Context, prompts []string, opts ...RequestOption
 	ctx, done := withCell(ctx)
 	defer done()
 	list := make(Completions, len(prompts))
-	meter := display.Progress(ctx, fmt.Sprintf("generating for %s, tokens", plural(len(prompts), "prompt")), 0)
+	meter := display.Progress(ctx, fmt.Sprintf("generating for %s, tokens", display.Count(len(prompts), "prompt")), 0)
 	places := make(chan struct{}, cmp.Or(j.o.Spec.Limit, sched.DefaultLimit)*j.o.replicas)
 	var group sync.WaitGroup
 	for i, prompt := range prompts { // one after another, so that the order is always the same

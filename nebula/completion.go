@@ -85,7 +85,7 @@ func (c Completion) Rate() float64 {
 
 // summary says in one line what the continuation took.
 func (c Completion) summary() string {
-	parts := []string{fmt.Sprintf("%s after %d", plural(len(c.Tokens), "token"), c.Usage.Prompt)}
+	parts := []string{fmt.Sprintf("%s after %d", display.Count(len(c.Tokens), "token"), c.Usage.Prompt)}
 	if c.Usage.Cached > 0 {
 		parts[0] += fmt.Sprintf(" (%d from the cache)", c.Usage.Cached)
 	}

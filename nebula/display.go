@@ -19,7 +19,7 @@ func (j *Job) String() string {
 	if j.o.name != "" {
 		name = j.o.name + " "
 	}
-	return fmt.Sprintf("job %sof %s on %v, %s of %s", name, j.model.Name(), j.o.Layout, plural(j.Ranks(), "rank"), plural(j.o.Spec.Threads, "thread"))
+	return fmt.Sprintf("job %sof %s on %v, %s of %s", name, j.model.Name(), j.o.Layout, display.Count(j.Ranks(), "rank"), display.Count(j.o.Spec.Threads, "thread"))
 }
 
 // String is the first line of the status.
@@ -28,7 +28,7 @@ func (s Status) String() string {
 	if s.Job != "" {
 		name += " " + s.Job
 	}
-	return fmt.Sprintf("%s: %s on %s, %s of %s", name, s.Model, s.Layout, plural(len(s.Ranks), "rank"), plural(s.Threads, "thread"))
+	return fmt.Sprintf("%s: %s on %s, %s of %s", name, s.Model, s.Layout, display.Count(len(s.Ranks), "rank"), display.Count(s.Threads, "thread"))
 }
 
 // Display shows what the job does, and each rank.

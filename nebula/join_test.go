@@ -52,7 +52,8 @@ func TestJoin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, text := out[0].String(), fmt.Sprintln(want.Tokens, "healthy", nil); got != text || strings.TrimSpace(out[1].String()) != "" {
+	// On a slow machine progress comes before it.
+	if got, text := out[0].String(), fmt.Sprintln(want.Tokens, "healthy", nil); !strings.HasSuffix("\n"+got, "\n"+text) || strings.TrimSpace(out[1].String()) != "" {
 		t.Errorf("rank 0 says %q, not %q; rank 1 says %q", got, text, out[1].String())
 	}
 	if _, err := Join(t.Context(), &launch.Rank{}, Seeded(TinyDecoder(), 3), Replicas(2)); err == nil {

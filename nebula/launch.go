@@ -115,7 +115,7 @@ func Start(ctx context.Context, m *Model, opts ...Option) (*Job, error) {
 	}
 	defer func() { <-s.turn }()
 	ranks := o.Layout.Ranks() * o.replicas
-	meter := display.Progress(ctx, fmt.Sprintf("starting %s", plural(ranks, "rank")), 0)
+	meter := display.Progress(ctx, fmt.Sprintf("starting %s", display.Count(ranks, "rank")), 0)
 	j, err := start(ctx, m, o)
 	if err != nil {
 		err = reason(ctx, err)
@@ -188,11 +188,4 @@ func each(n int, f func(i int)) {
 		group.Go(func() { f(i) })
 	}
 	group.Wait()
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -12,7 +12,7 @@
 //	}
 //	job.Complete(ctx, "The capital of France is", nebula.MaxTokens(8))   // all at once; panics; Run returns the error
 //	job.Batch(ctx, prompts, nebula.Temperature(0.8), nebula.Seed(7))     // many side by side
-//	job.Status(); job.Rank(1).Explain(); job.Recorded(); job.Close()
+//	job.Status(); job.Steps(); job.Rank(1).Explain(); job.Recorded(); job.Close()
 //
 // What ranks will hold can be seen without starting any: [Model.Plan].
 //

@@ -134,7 +134,7 @@ func (s *Steps) boxes(lanes []lane) []chart.Layer {
 			add(kindWaiting, x, id, "", fmt.Sprintf("step %d: request %d waits", x.Number, id))
 		}
 		for _, p := range x.Parts {
-			add(kindOf(p), x, p.Request, fmt.Sprint(p.Tokens), fmt.Sprintf("step %d: request %d, %s from position %d", x.Number, p.Request, plural(p.Tokens, "token"), p.Pos))
+			add(kindOf(p), x, p.Request, fmt.Sprint(p.Tokens), fmt.Sprintf("step %d: request %d, %s from position %d", x.Number, p.Request, display.Count(p.Tokens, "token"), p.Pos))
 		}
 	}
 	return slices.DeleteFunc(layers, func(l chart.Layer) bool { return len(l.Data) == 0 })
@@ -163,7 +163,7 @@ func (s *Steps) used(first, last uint64) []chart.Layer {
 		area.Data = append(area.Data, chart.Datum{X: at - 0.5, Y: float64(n)}, chart.Datum{X: at + 0.5, Y: float64(n)})
 	}
 	all := float64(s.Blocks * s.replicas())
-	text := plural(int(all), "block")
+	text := display.Count(int(all), "block")
 	return []chart.Layer{
 		area,
 		{Kind: chart.Rule, Colour: chart.Limit, Dashed: true, Data: []chart.Datum{{X: math.Inf(-1), X2: math.Inf(1), Y: all, Y2: all, Tip: text}}},

@@ -101,6 +101,7 @@ func TestInsideTheCard(t *testing.T) {
 			{Kind: Text, DX: 6, Data: []Datum{{X: math.Inf(1), Y: 0.5, Text: long}}},
 		}},
 	}}
+	list["bars"] = Chart{X: Names("a", "b"), Y: Axis{Log: true}, Layers: []Layer{{Kind: Bar, Data: []Datum{{X: 0, Y: 3}, {X: 1, Y: 3e5}}}}}.Figure()
 	list["empty"] = Figure{Panels: []Chart{{}, {X: Axis{Log: true}, Y: Axis{Unit: Bytes}}, Names().bare()}}
 	for name, f := range list {
 		for _, f.Theme = range []display.Theme{display.Light, display.Dark} {
@@ -148,6 +149,7 @@ func TestRefused(t *testing.T) {
 		"is infinite":             one(Layer{Kind: Line, Data: []Datum{{X: math.Inf(1)}}}),
 		"datum 0 stands at 0":     Chart{X: Axis{Log: true}, Layers: []Layer{{Kind: Point, Data: []Datum{{Y: 1}}}}}.Figure(),
 		"no kind of mark 9":       one(Layer{Kind: 9}),
+		"datum 0 stands at -0.28": Chart{X: Axis{Log: true}, Layers: []Layer{{Kind: Bar, Data: []Datum{{X: 0.1, Y: 1}}}}}.Figure(),
 		"too many to draw":        one(Layer{Kind: Point, Data: make([]Datum, drawnMarks+1)}),
 		"axis x: it goes from 2":  Chart{X: Axis{Min: 2, Max: 1}}.Figure(),
 		"begins at -1":            Chart{Y: Axis{Log: true, Min: -1, Max: 1}}.Figure(),
@@ -172,4 +174,41 @@ func TestLargeIsStatic(t *testing.T) {
 	if b.Data[mimeVega] != nil || b.Data[mimeSVG] == nil || b.Data[mimePNG] == nil {
 		t.Errorf("forms: %d", len(b.Data))
 	}
+}
+
+// No numbers, however large, small or close, make a figure fail in another way than
+// with an error, or reach the picture as no number.
+func FuzzChart(f *testing.F) {
+	f.Add(0.0, 1.0, 1e18, 1e18+256, false, uint8(1), uint8(0))
+	f.Add(1e-300, 1e300, 5e-324, 1.0, true, uint8(2), uint8(1))
+	f.Add(-1.0, math.Inf(1), math.NaN(), 2.0, false, uint8(5), uint8(2))
+	f.Fuzz(func(t *testing.T, a, b, c, d float64, log bool, kind, unit uint8) {
+		x := Axis{Unit: Unit(unit % 4), Log: log}
+		list := []Figure{
+			Chart{X: x, Y: x, Layers: []Layer{{Kind: Kind(kind % 8), Name: "n", Data: []Datum{{X: a, Y: b, X2: c, Y2: d, Text: "t"}, {X: c, Y: d, X2: a, Y2: b}}}}}.Figure(),
+			Chart{X: Axis{Min: a, Max: b, Log: log, Unit: x.Unit}, Y: Axis{Ticks: []Tick{{c, "c"}}}}.Figure(),
+			Distribution("", "", x.Unit, Sample{"s", []float64{a, b, c, d}}, Sample{"t", []float64{d}}),
+			Violin("", "", x.Unit, Sample{"s", []float64{a, b, c, d}}).Figure(),
+			Roofline("", []Roof{{"r", a, b}}, []Work{{"w", "", b, c, d}}),
+			Scaling("", "", "", x.Unit, Curve{"c", []Measured{{int(kind), a}, {2, b}}}),
+			Timeline("", []string{"l"}, []Span{{Start: a, End: b}, {Start: c, End: d, Wait: log}}),
+			Contest("", "", Match{"m", []Candidate{{Name: "c", Times: []float64{a, b, c}}}}),
+			MemoryPlan(Plan{Steps: []string{"s"}, Slots: []Slot{{"s", int64(kind)}}, Tenants: []Tenant{{Bytes: int64(unit), Start: a, End: b}}, Live: []int64{int64(unit)}, Bounds: []Bound{{"b", int64(kind) - 9}}}),
+		}
+		for i, f := range list {
+			svg, err := f.SVG()
+			if err != nil {
+				continue
+			}
+			if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
+				t.Errorf("figure %d: %s", i, svg)
+			}
+			if _, err := json.Marshal(f.layout().vega()); err != nil {
+				t.Errorf("figure %d: %v", i, err)
+			}
+			if _, err := f.Plain(); err != nil {
+				t.Errorf("figure %d: %v", i, err)
+			}
+		}
+	})
 }

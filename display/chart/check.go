@@ -57,6 +57,7 @@ func (l Layer) check(c Chart) error {
 	if l.Kind > Text {
 		return fmt.Errorf("there is no kind of mark %d", l.Kind)
 	}
+	l = l.columns(c.Y)
 	for i, d := range l.Data {
 		for _, p := range l.positions(d) {
 			log := c.X.Log
@@ -92,8 +93,8 @@ func (l Layer) positions(d Datum) []position {
 	return list
 }
 
-// columns are bars as rectangles.
-func (l Layer) columns() Layer {
+// columns are bars as rectangles: from 0, or from the end of a logarithmic axis.
+func (l Layer) columns(y Axis) Layer {
 	if l.Kind != Bar {
 		return l
 	}
@@ -101,6 +102,9 @@ func (l Layer) columns() Layer {
 	data := make([]Datum, len(l.Data))
 	for i, d := range l.Data {
 		d.X, d.X2, d.Y2 = d.X-half, d.X+half, 0
+		if y.Log {
+			d.Y2 = math.Inf(-1)
+		}
 		data[i] = d
 	}
 	l.Kind, l.Data = Rect, data

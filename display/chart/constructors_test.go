@@ -86,6 +86,22 @@ func TestClockWithoutWork(t *testing.T) {
 	}
 }
 
+// The name of a work that nearly reaches a roof stands below the line, that of another
+// beside its point.
+func TestNamesStayOffTheRoof(t *testing.T) {
+	roof := Roof{FLOPs: 100, Bytes: 10}
+	f := Roofline("", []Roof{roof}, []Work{{Name: "near", FLOPs: 98 * 40, Bytes: 98, Seconds: 40}, {Name: "far", FLOPs: 50, Bytes: 1, Seconds: 1}})
+	at := map[string]float64{}
+	for _, l := range f.Panels[0].Layers {
+		for _, d := range l.Data {
+			at[d.Text] = d.Y
+		}
+	}
+	if at["far"] != 50 || at["near"] > 96 || at["near"] < 85 {
+		t.Errorf("names stand at %v", at)
+	}
+}
+
 func TestRoof(t *testing.T) {
 	r := Roof{FLOPs: 100, Bytes: 10}
 	for x, want := range map[float64]float64{1: 10, 10: 100, 50: 100} {

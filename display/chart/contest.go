@@ -2,7 +2,6 @@ package chart
 
 import (
 	"math"
-	"slices"
 )
 
 // Match is candidates for one job.
@@ -71,14 +70,14 @@ func (c *Chart) candidate(row float64, k Candidate) {
 	if k.Colour == Good {
 		c.Layers = append(c.Layers, Layer{Kind: Rect, Colour: "picked row", Data: []Datum{{X: math.Inf(-1), X2: math.Inf(1), Y: row - 0.5, Y2: row + 0.5}}})
 	}
-	if len(k.Times) > 0 {
-		values := slices.Sorted(slices.Values(k.Times))
+	for _, s := range sorted([]Sample{{k.Name, k.Times}}) {
+		values := s.Values
 		dots := Layer{Kind: Point, Colour: k.Colour, Width: 2.4}
 		every := (len(values) + shownSamples - 1) / shownSamples
 		for i := 0; i < len(values); i += every {
 			dots.Data = append(dots.Data, Datum{X: values[i], Y: row + contestJitter*float64(i/every%5-2)})
 		}
-		c.Layers = append(c.Layers, box(Sample{k.Name, values}, row, k.Colour, Seconds)...)
+		c.Layers = append(c.Layers, box(s, row, k.Colour, Seconds)...)
 		c.Layers = append(c.Layers, dots)
 	}
 	c.Layers = append(c.Layers, Layer{Kind: Text, Colour: k.Colour, DX: 8, Data: []Datum{{X: math.Inf(1), Y: row, Text: k.Note}}})

@@ -10,7 +10,8 @@ import (
 	"forgekernel/display"
 )
 
-// Sample is measurements of one thing, in any order.
+// Sample is measurements of one thing, in any order. Those that are no finite numbers
+// have no place on an axis and are left out.
 type Sample struct {
 	Name   string
 	Values []float64
@@ -33,8 +34,9 @@ const (
 func sorted(samples []Sample) []Sample {
 	var list []Sample
 	for _, s := range samples {
-		if len(s.Values) > 0 {
-			list = append(list, Sample{s.Name, slices.Sorted(slices.Values(s.Values))})
+		values := slices.DeleteFunc(slices.Sorted(slices.Values(s.Values)), func(x float64) bool { return x-x != 0 })
+		if len(values) > 0 {
+			list = append(list, Sample{s.Name, values})
 		}
 	}
 	return list

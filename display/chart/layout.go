@@ -97,7 +97,7 @@ func (c Chart) panel() panel {
 	var xs, ys []float64
 	p.Layers = make([]Layer, len(c.Layers))
 	for i, l := range c.Layers {
-		l = l.columns()
+		l = l.columns(c.Y)
 		p.Layers[i] = l
 		for _, d := range l.Data {
 			for _, q := range l.positions(d) {

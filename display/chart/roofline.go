@@ -49,11 +49,11 @@ func Roofline(title string, roofs []Roof, works []Work) Figure {
 	c := Chart{X: Axis{Title: "FLOP for each byte that has to move", Log: true}, Y: Axis{Title: "FLOP/s", Log: true}, Width: 560, Height: 300}
 	var placed []Work
 	for _, w := range works {
-		if w.FLOPs > 0 && w.Bytes > 0 && w.Seconds > 0 {
+		if positive(w.Intensity()) && positive(w.Rate()) {
 			placed = append(placed, w)
 		}
 	}
-	roofs = slices.DeleteFunc(slices.Clone(roofs), func(r Roof) bool { return r.FLOPs <= 0 })
+	roofs = slices.DeleteFunc(slices.Clone(roofs), func(r Roof) bool { return !positive(r.FLOPs) || r.Bytes != 0 && !positive(r.Bytes) })
 	c.frame(roofs, placed)
 	for i, r := range roofs {
 		c.roof(r, i > 0)
@@ -61,6 +61,9 @@ func Roofline(title string, roofs []Roof, works []Work) Figure {
 	note := c.works(roofs, placed)
 	return Figure{Title: title, Note: note, Panels: []Chart{c}, Text: rooflineText(title, roofs, placed)}
 }
+
+// positive reports whether x has a place on a logarithmic axis.
+func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 
 // frame sets axes that hold all works and the bends of the roofs.
 func (c *Chart) frame(roofs []Roof, works []Work) {
@@ -89,9 +92,8 @@ func (c *Chart) frame(roofs []Roof, works []Work) {
 // roof draws the slope and the top, with their rates.
 func (c *Chart) roof(r Roof, dashed bool) {
 	line := []Datum{{X: c.X.Min, Y: r.Limit(c.X.Min)}, {X: c.X.Max, Y: r.FLOPs}}
-	bend := c.X.Min
 	if r.Bytes > 0 {
-		bend = min(max(r.FLOPs/r.Bytes, c.X.Min), c.X.Max)
+		bend := min(max(r.FLOPs/r.Bytes, c.X.Min), c.X.Max)
 		line = []Datum{line[0], {X: bend, Y: r.Limit(bend)}, line[1]}
 	}
 	label := Number.Format(r.FLOPs) + "FLOP/s"
@@ -126,13 +128,28 @@ func (c *Chart) works(roofs []Roof, works []Work) (note string) {
 			tip += "\n" + share + " of the roof"
 		}
 		c.Layers[i].Data = append(c.Layers[i].Data, Datum{X: w.Intensity(), Y: w.Rate(), Tip: tip})
-		labels.Data = append(labels.Data, Datum{X: w.Intensity(), Y: w.Rate(), Text: short(w.Name)})
+		labels.Data = append(labels.Data, Datum{X: w.Intensity(), Y: c.below(roofs, w.Rate()), Text: short(w.Name)})
 	}
 	if len(works) > namedWorks {
 		labels, note = c.numbers(works)
 	}
 	c.Layers = append(c.Layers, c.spread(labels))
 	return note
+}
+
+// roofGap is how far the name of a work stays away from the top of a roof, in CSS pixels.
+const roofGap = 9
+
+// below is where the name of a work stands: beside its point, but not on the top of a roof.
+func (c *Chart) below(roofs []Roof, rate float64) float64 {
+	gap := roofGap * math.Log(c.Y.Max/c.Y.Min) / c.Height
+	y := math.Log(rate)
+	for _, r := range roofs {
+		if top := math.Log(r.FLOPs); math.Abs(top-y) < gap {
+			y = top - gap
+		}
+	}
+	return math.Exp(y)
 }
 
 // numbers stand at the foot, below the points of a name.

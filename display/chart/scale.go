@@ -100,10 +100,17 @@ func (a Axis) ticks(s scale, room int) []Tick {
 	return list
 }
 
-// even are the multiples of a round step.
+// wholeNumbers are those that floats count without a gap.
+const wholeNumbers = 1 << 52
+
+// even are the multiples of a round step; none where the axis is too short for its
+// distance from 0.
 func (a Axis) even(s scale, room int) (list []float64) {
 	step := a.step((s.max - s.min) / float64(max(room, 1)))
 	from, to := math.Ceil(s.min/step-1e-9), math.Floor(s.max/step+1e-9)
+	if !(math.Abs(from) < wholeNumbers && math.Abs(to) < wholeNumbers) {
+		return nil
+	}
 	for n := from; n <= to; n++ {
 		list = append(list, n*step+0) // no negative zero
 	}

@@ -80,7 +80,9 @@ func (p *panel) text(b *strings.Builder, marks map[string]rune) {
 	}
 	room := textLine - g.named - 2
 	for _, text := range g.beside() {
-		room = min(room, textLine-g.named-4-cells.Width(text))
+		if text != "" {
+			room = min(room, textLine-g.named-4-cells.Width(text))
+		}
 	}
 	g.width = min(textWidth, max(room, textLeastWidth))
 	for i := range g.cells {

@@ -224,7 +224,7 @@ func (c *clock) ticks(length float64) []Tick {
 	for _, b := range c.breaks {
 		list = append(list, Tick{(c.at(b[0]) + c.at(b[1])) / 2, "… " + Seconds.Format(b[1]-b[0])})
 	}
-	for n := 0.0; ; n++ {
+	for n := 0.0; n < wholeNumbers; n++ {
 		if end, inside := c.breakAt(c.from + n*step); inside {
 			n = max(n, math.Floor((end-c.from)/step))
 			continue

@@ -120,7 +120,7 @@ func (r *Report) Roofline() (chart.Figure, bool) {
 		}
 	}
 	if threads > 1 {
-		roofs = append(roofs, chart.Roof{Name: fmt.Sprintf("%d cores", threads), FLOPs: limits.FLOPs * float64(threads)})
+		roofs = append(roofs, chart.Roof{Name: display.Count(threads, "core"), FLOPs: limits.FLOPs * float64(threads)})
 	}
 	return chart.Roofline("Median runs under the roof of one core", roofs, works), len(works) > 0
 }

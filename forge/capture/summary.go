@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"forgekernel/display"
 )
 
 // SummaryBegin and SummaryEnd are the lines of a Markdown page between which a
@@ -88,12 +90,12 @@ func (w *Workload) series(l Label) *Series {
 // provenance says in a paragraph what the numbers are and where they come from.
 func (r *Report) provenance() string {
 	c, e := r.capture, &r.capture.Environment
-	text := fmt.Sprintf("Median time of a call over %d samples, taken in turn in one run; × is how many times as long that is as the first column.", c.Settings.Samples)
+	text := fmt.Sprintf("Median time of a call over %s, taken in turn in one run; × is how many times as long that is as the first column.", display.Count(c.Settings.Samples, "sample"))
 	if l := e.Limits; l != nil && l.FLOPs > 0 {
 		text += fmt.Sprintf(" %% is of the multiply-add limit of one core, %s GFLOP/s.", significant(l.FLOPs/1e9))
 	}
-	text += fmt.Sprintf(" Taken on %s, commit %.12s, on %s (%d cores, %s, load average %s to %s).",
-		c.Taken.Format("2 January 2006"), cmp.Or(e.Commit, "unknown"), cmp.Or(e.CPU, "an unknown processor"), e.Cores, cmp.Or(e.Compiler, "no C compiler"), cmp.Or(e.LoadBefore, "unknown"), cmp.Or(e.LoadAfter, "unknown"))
+	text += fmt.Sprintf(" Taken on %s, commit %.12s, on %s (%s, %s, load average %s to %s).",
+		c.Taken.Format("2 January 2006"), cmp.Or(e.Commit, "unknown"), cmp.Or(e.CPU, "an unknown processor"), display.Count(e.Cores, "core"), cmp.Or(e.Compiler, "no C compiler"), cmp.Or(e.LoadBefore, "unknown"), cmp.Or(e.LoadAfter, "unknown"))
 	for _, p := range peerList(e) {
 		text += fmt.Sprintf(" %s: %s.", p.name, p.versions)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"forgekernel/display"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/pass"
 )
@@ -151,7 +152,7 @@ func visible(lines []irLine, before map[string]bool, brief bool) []bool {
 
 func (c *columns) skipped(n int, how string) {
 	if n > 0 {
-		fmt.Fprintf(c.b, `<div style="color:#8c959f;padding:0 10px">   … %s %s</div>`, plural(n, "line"), how)
+		fmt.Fprintf(c.b, `<div style="color:#8c959f;padding:0 10px">   … %s %s</div>`, display.Count(n, "line"), how)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -171,6 +172,17 @@ func TestText(t *testing.T) {
 		}
 		if got != string(want) {
 			t.Errorf("%s: got\n%s\nwant\n%s", golden, got, want)
+		}
+	}
+}
+
+// The form for terminals has 80 columns, but for names that cannot be broken.
+func TestTextFits(t *testing.T) {
+	for _, path := range programs(t) {
+		for _, line := range strings.Split(explained(t, path).Text(false), "\n") {
+			if n := utf8.RuneCountInString(line); n > 80 {
+				t.Errorf("%s: a line of %d: %s", path, n, line)
+			}
 		}
 	}
 }

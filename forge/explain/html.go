@@ -24,13 +24,21 @@ var sheet string
 func (r *Report) HTML() string {
 	return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>` + html.EscapeString(r.Program) + ` explained</title></head>
+<title>` + html.EscapeString(r.Program) + ` explained</title>
+<style>` + darkPage + `</style></head>
 <body style="margin:0;background-color:#f0f2f5">
 <div style="padding:16px">
 ` + r.Fragment() + `</div>
 </body></html>
 `
 }
+
+// darkPage turns the page dark where the reader's system is: lightness is inverted and
+// hues are kept, so that all colours, in pictures too, keep their meaning.
+const darkPage = `@media screen and (prefers-color-scheme: dark) {
+  :root { color-scheme: dark } body { background-color: #0d1117 !important }
+  .forge-explain { filter: invert(0.91) hue-rotate(180deg) }
+}`
 
 // Fragment is the view as part of a page: it brings its own light ground, so
 // that it reads well on any theme, and several may stand on one page.
@@ -136,11 +144,11 @@ func (v *view) kernels() {
 	for _, note := range v.Notes {
 		v.printf(`<div style="font-size:13px;margin:0 0 6px 0">%s</div>`+"\n", html.EscapeString(note))
 	}
-	t := table{heads: []string{"value", "kernel", "why"}}
+	t := table{heads: []string{"value", "kernel", "~why"}}
 	for _, k := range v.Kernels {
 		t.add(linked(k.Value), html.EscapeString(k.Kernel), linked(k.Reason))
 	}
-	v.b.WriteString(t.html(plural(len(t.rows), "node")))
+	v.b.WriteString(t.html(display.Count(len(t.rows), "node")))
 }
 
 // tuning is the record of the program's schedules.
@@ -164,14 +172,14 @@ func (v *view) tuning() {
 			t.add(html.EscapeString(k.Shape), html.EscapeString(c.Schedule.String()), html.EscapeString(words), fmt.Sprintf("%.4g", c.Best()*1e6), fmt.Sprint(c.Count()))
 		}
 	}
-	v.b.WriteString(t.html(plural(len(t.rows), "candidate")))
+	v.b.WriteString(t.html(display.Count(len(t.rows), "candidate")))
 }
 
 func (v *view) analysis() {
 	a := v.Analysis
 	v.heading("Analysis", "work without running; ● marks the critical path, the chain with the most FLOPs")
 	v.printf(`<div style="font-size:13px;margin:0 0 6px 0">in all %s FLOPs, %s of traffic, %.3g FLOP/B; %s, %s; depth %d</div>`+"\n",
-		flopText(a.Totals.FLOPs), display.FormatBytes(a.Totals.Bytes), a.Totals.Intensity(), plural(a.Totals.Kernels, "kernel"), plural(a.Totals.Views, "view"), a.Totals.Depth)
+		flopText(a.Totals.FLOPs), display.FormatBytes(a.Totals.Bytes), a.Totals.Intensity(), display.Count(a.Totals.Kernels, "kernel"), display.Count(a.Totals.Views, "view"), a.Totals.Depth)
 	top := table{heads: []string{"top", "kind", ">FLOPs", "share"}}
 	for _, name := range a.Top {
 		n, _ := a.Node(name)

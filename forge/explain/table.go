@@ -12,7 +12,7 @@ const shownRows = 300
 
 // table is a table of the view. Cells are HTML.
 type table struct {
-	heads []string // ">" before a name puts the column right
+	heads []string // ">" before a name puts the column right, "~" lets its lines break
 	rows  [][]string
 }
 
@@ -38,7 +38,7 @@ func (t *table) open() string {
 	var b strings.Builder
 	b.WriteString(`<div style="overflow:auto;max-height:420px"><table style="border-collapse:collapse;font-size:12px;background-color:#ffffff;color:#1f2328">` + "\n<tr>")
 	for _, h := range t.heads {
-		fmt.Fprintf(&b, `<th style="%s;font-weight:600;color:#57606a;background-color:#ffffff">%s</th>`, t.cell(h), html.EscapeString(strings.TrimPrefix(h, ">")))
+		fmt.Fprintf(&b, `<th style="%s;font-weight:600;color:#57606a;background-color:#ffffff">%s</th>`, t.cell(h), html.EscapeString(strings.TrimLeft(h, ">~")))
 	}
 	b.WriteString("</tr>\n")
 	for _, row := range t.rows[:min(len(t.rows), shownRows)] {
@@ -61,5 +61,9 @@ func (t *table) cell(head string) string {
 	if strings.HasPrefix(head, ">") {
 		align = "right"
 	}
-	return "text-align:" + align + ";padding:2px 12px 2px 0;border-bottom:1px solid #eaeef2;white-space:nowrap"
+	style := "text-align:" + align + ";padding:2px 12px 2px 0;border-bottom:1px solid #eaeef2;vertical-align:top"
+	if strings.HasPrefix(head, "~") {
+		return style + ";min-width:20em"
+	}
+	return style + ";white-space:nowrap"
 }

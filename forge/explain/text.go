@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"forgekernel/display"
 	"forgekernel/forge/analysis"
@@ -48,13 +49,31 @@ func (t *texter) paint(attribute, s string) string {
 
 func (t *texter) line(format string, args ...any) { fmt.Fprintf(&t.b, format+"\n", args...) }
 
+// lineWidth is that of a terminal.
+const lineWidth = 80
+
+// lines writes a text of any length, broken at spaces, behind a first indent and below
+// it behind another.
+func (t *texter) lines(first, other, text string) {
+	left := lineWidth - len(other)
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > left {
+			t.line("%s%s", first, line)
+			first, line = other, ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	t.line("%s%s", first, line)
+}
+
 func (t *texter) heading(title, note string) {
 	t.line("\n%s  %s", t.paint(bold, title), t.paint(faint, note))
 }
 
 // table writes rows under the heading, indented.
 func (t *texter) table(table display.Table) {
-	for i, line := range strings.Split(strings.TrimRight(table.Text(), "\n"), "\n") {
+	for i, line := range strings.Split(strings.TrimRight(table.TextWithin(lineWidth-2), "\n"), "\n") {
 		if i < 2 {
 			line = t.paint(faint, line)
 		}
@@ -75,7 +94,7 @@ func (t *texter) header(r *Report) {
 func (t *texter) passes(r *Report) {
 	t.heading("Passes", "the program after each")
 	table := display.Table{Columns: []display.Column{
-		{Name: "after"}, {Name: "operations"}, {Name: "constants"}, {Name: "FLOPs", Align: display.AlignRight},
+		{Name: "after"}, {Name: "nodes"}, {Name: "consts"}, {Name: "FLOPs", Align: display.AlignRight},
 		{Name: "traffic", Align: display.AlignRight}, {Name: "applied"}, {Name: "declined"},
 	}}
 	for i, p := range r.Passes {
@@ -102,7 +121,7 @@ func (t *texter) decisions(r *Report) {
 			if s.Action == pass.Declined {
 				mark = t.paint(yellow, "-")
 			}
-			t.line("    %s %s", mark, siteText(s))
+			t.lines("    "+mark+" ", "      ", siteText(s))
 		}
 	}
 	if none {
@@ -110,11 +129,11 @@ func (t *texter) decisions(r *Report) {
 	}
 }
 
-// siteText is "%y = mul  mlp.fs:2:10: reason (%z)".
+// siteText is "%y = mul, mlp.fs:2:10: reason (%z)".
 func siteText(s pass.Rewrite) string {
 	text := s.Site
 	if s.Pos.IsKnown() {
-		text += "  " + s.Pos.String()
+		text += ", " + s.Pos.String()
 	}
 	return text + ": " + reasonText(s)
 }
@@ -134,8 +153,8 @@ func reasonText(s pass.Rewrite) string {
 
 func (t *texter) memory(p *plan.Plan) {
 	t.heading("Memory", "of intermediate values; inputs, constants and outputs have their own")
-	t.line("  %s", p.Headline())
-	t.line("  %s", planText(p))
+	t.lines("  ", "  ", p.Headline())
+	t.lines("  ", "  ", planText(p))
 	table := display.Table{Columns: []display.Column{
 		{Name: "value"}, {Name: "bytes", Align: display.AlignRight}, {Name: "place"}, {Name: "steps"}, {Name: ""},
 	}}
@@ -149,7 +168,7 @@ func (t *texter) memory(p *plan.Plan) {
 
 // planText says how a plan was found.
 func planText(p *plan.Plan) string {
-	return fmt.Sprintf("%s, %s; schedule “%s”, packing “%s”, the best of %s", plural(len(p.Slots), "slot"), plural(len(p.Steps), "step"), p.Policy, p.Packing, plural(len(p.Candidates), "candidate"))
+	return fmt.Sprintf("%s, %s; schedule “%s”, packing “%s”, the best of %s", display.Count(len(p.Slots), "slot"), display.Count(len(p.Steps), "step"), p.Policy, p.Packing, display.Count(len(p.Candidates), "candidate"))
 }
 
 // placed are the values that the program computes or takes a view of.
@@ -186,7 +205,7 @@ func note(v plan.Value) string {
 func (t *texter) kernels(r *Report) {
 	t.heading("Kernels", "what "+r.Backend+" runs for each node")
 	for _, note := range r.Notes {
-		t.line("  %s", note)
+		t.lines("  ", "  ", note)
 	}
 	table := display.Table{Columns: []display.Column{{Name: "value"}, {Name: "kernel"}, {Name: "why"}}}
 	for _, k := range r.Kernels {
@@ -203,7 +222,7 @@ func (t *texter) kernels(r *Report) {
 func (t *texter) tuning(r *Report) {
 	if r.TuningIgnored != "" {
 		t.heading("Tuning", "none")
-		t.line("  %s", r.TuningIgnored)
+		t.lines("  ", "  ", r.TuningIgnored)
 	}
 	if r.Tuning == nil {
 		return
@@ -212,7 +231,7 @@ func (t *texter) tuning(r *Report) {
 	table := r.Tuning.Summary()
 	table.Title = ""
 	t.table(table)
-	t.line("  %s", r.Tuning.Verdict())
+	t.lines("  ", "  ", r.Tuning.Verdict())
 }
 
 func (t *texter) analysis(a *analysis.Analysis) {
@@ -230,12 +249,12 @@ func (t *texter) analysis(a *analysis.Analysis) {
 	}
 	t.table(table)
 	total := a.Totals
-	t.line("  in all %s FLOPs, %s of traffic, %.3g FLOP/B; %s, %s, %s; depth %d", flopText(total.FLOPs), display.FormatBytes(total.Bytes), total.Intensity(),
-		plural(total.Kernels, "kernel"), plural(total.Views, "view"), plural(total.Constants, "constant"), total.Depth)
-	t.line("  critical path %s: %s FLOPs%s", strings.Join(a.Critical.Values, " > "), flopText(a.Critical.FLOPs), share(a.Critical.FLOPs, total.FLOPs))
+	t.lines("  ", "  ", fmt.Sprintf("in all %s FLOPs, %s of traffic, %.3g FLOP/B; %s, %s, %s; depth %d", flopText(total.FLOPs), display.FormatBytes(total.Bytes), total.Intensity(),
+		display.Count(total.Kernels, "kernel"), display.Count(total.Views, "view"), display.Count(total.Constants, "constant"), total.Depth))
+	t.lines("  ", "    ", fmt.Sprintf("critical path %s: %s FLOPs%s", strings.Join(a.Critical.Values, " > "), flopText(a.Critical.FLOPs), share(a.Critical.FLOPs, total.FLOPs)))
 	for i, v := range a.Top {
 		n, _ := a.Node(v)
-		t.line("  top %d  %s = %s: %s FLOPs%s", i+1, v, kind(n), flopText(n.FLOPs), share(n.FLOPs, total.FLOPs))
+		t.lines(fmt.Sprintf("  top %d  ", i+1), "         ", fmt.Sprintf("%s = %s: %s FLOPs%s", v, kind(n), flopText(n.FLOPs), share(n.FLOPs, total.FLOPs)))
 	}
 }
 

@@ -43,14 +43,6 @@ func shapeText(shape []int) string {
 	return "[" + strings.Join(parts, ",") + "]"
 }
 
-// plural writes "1 step" or "3 steps".
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // change writes a relative change: "-25 %", "+3.1 %", "=".
 func change(ratio float64) string {
 	switch {

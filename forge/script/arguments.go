@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"forgekernel/display"
 )
 
 // problem is what is wrong with a call.
@@ -80,7 +82,7 @@ func tensors(list []Expr) int {
 
 // count is how many tensors b takes: "2 tensors", "1 to 3 tensors".
 func (b *builtin) count() string {
-	most := count(len(b.operands), "tensor")
+	most := display.Count(len(b.operands), "tensor")
 	if b.spare > 0 {
 		return fmt.Sprintf("%d to %s", len(b.operands)-b.spare, most)
 	}
@@ -232,7 +234,7 @@ func (f *Func) problem(call *Call, want int) *problem {
 		}
 	}
 	if have, want := len(call.Args), len(f.Params); have != want {
-		return &problem{call.Fun.Span, fmt.Sprintf("%s takes %s, got %d", f.Name.Name, count(want, "tensor"), have), "its definition is " + f.Signature()}
+		return &problem{call.Fun.Span, fmt.Sprintf("%s takes %s, got %d", f.Name.Name, display.Count(want, "tensor"), have), "its definition is " + f.Signature()}
 	}
 	return f.arityProblem(call, want)
 }
@@ -244,11 +246,11 @@ func (f *Func) arityProblem(call *Call, want int) *problem {
 	case have == want:
 		return nil
 	case want == 1:
-		return &problem{call.Fun.Span, fmt.Sprintf("%s returns %s where one is needed", f.Name.Name, count(have, "tensor")), "unpack them on a line of their own: " + f.unpacking()}
+		return &problem{call.Fun.Span, fmt.Sprintf("%s returns %s where one is needed", f.Name.Name, display.Count(have, "tensor")), "unpack them on a line of their own: " + f.unpacking()}
 	case have == 1:
 		return &problem{call.Fun.Span, fmt.Sprintf("%s returns 1 tensor, and %d names are assigned", f.Name.Name, want), "assign it to one name"}
 	}
-	return &problem{call.Fun.Span, fmt.Sprintf("%s returns %s, and %d names are assigned", f.Name.Name, count(have, "tensor"), want), "write as many names as results: " + f.unpacking()}
+	return &problem{call.Fun.Span, fmt.Sprintf("%s returns %s, and %d names are assigned", f.Name.Name, display.Count(have, "tensor"), want), "write as many names as results: " + f.unpacking()}
 }
 
 // unpacking is a line that takes the results of f apart: "a, b = f(…)".
@@ -258,14 +260,6 @@ func (f *Func) unpacking() string {
 		names[i] = string(rune('a' + i%26))
 	}
 	return strings.Join(names, ", ") + " = " + f.Name.Name + "(…)"
-}
-
-// count writes "1 tensor" or "2 tensors".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // listOf writes "a, b and c".

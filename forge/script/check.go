@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"forgekernel/display"
 )
 
 // check resolves the names of a file: every use has a definition and every
@@ -86,7 +88,7 @@ func (c *checker) results() {
 		c.report(first, "the result is annotated, and not every parameter is", "annotate them all, or none")
 	}
 	if have, want := len(c.fn.Return), len(c.fn.Result); have != want {
-		c.report(first, fmt.Sprintf("the annotation says %s, and %s returns %d", count(want, "result"), c.fn.Name.Name, have), "annotate each result: -> f32[8] for one, -> (f32[8], f32[16]) for two")
+		c.report(first, fmt.Sprintf("the annotation says %s, and %s returns %d", display.Count(want, "result"), c.fn.Name.Name, have), "annotate each result: -> f32[8] for one, -> (f32[8], f32[16]) for two")
 	}
 }
 

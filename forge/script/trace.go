@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"forgekernel/display"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/op"
 	"forgekernel/forge/tensor"
@@ -97,7 +98,7 @@ func (f *Func) Trace(scope Scope, specs []ir.Spec) (*Traced, error) {
 func (f *Func) CheckInputs(specs []ir.Spec) error {
 	src := f.file.Source
 	if have, want := len(specs), len(f.Params); have != want {
-		return Errors{diagnose(src, f.Name.Span, fmt.Sprintf("%s takes %s, got %d", f.Name.Name, count(want, "tensor"), have), "its definition is "+f.Signature())}
+		return Errors{diagnose(src, f.Name.Span, fmt.Sprintf("%s takes %s, got %d", f.Name.Name, display.Count(want, "tensor"), have), "its definition is "+f.Signature())}
 	}
 	total := 0
 	for i, p := range f.Params {

@@ -1,47 +1,19 @@
 package tensor
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
+	"io"
+	"unsafe"
 )
 
 // Encode returns the elements in row-major order, little-endian; a bool is one
 // byte. It is the data format of .npy files.
-func (t *Tensor) Encode() []byte {
-	out := make([]byte, 0, t.Bytes())
-	le := binary.LittleEndian
-	switch s := t.data.(type) {
-	case []float32:
-		for _, v := range s {
-			out = le.AppendUint32(out, math.Float32bits(v))
-		}
-	case []float64:
-		for _, v := range s {
-			out = le.AppendUint64(out, math.Float64bits(v))
-		}
-	case []uint16:
-		for _, v := range s {
-			out = le.AppendUint16(out, v)
-		}
-	case []int64:
-		for _, v := range s {
-			out = le.AppendUint64(out, uint64(v))
-		}
-	case []int32:
-		for _, v := range s {
-			out = le.AppendUint32(out, uint32(v))
-		}
-	case []bool:
-		for _, v := range s {
-			b := byte(0)
-			if v {
-				b = 1
-			}
-			out = append(out, b)
-		}
-	}
-	return out
+func (t *Tensor) Encode() []byte { return append([]byte{}, t.raw()...) }
+
+// EncodeTo writes what [Tensor.Encode] returns, without a copy.
+func (t *Tensor) EncodeTo(w io.Writer) error {
+	_, err := w.Write(t.raw())
+	return err
 }
 
 // Decode makes a tensor from what [Tensor.Encode] returned. The length must
@@ -58,35 +30,43 @@ func Decode(dtype DType, shape []int, raw []byte) (*Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	le := binary.LittleEndian
-	switch s := t.data.(type) {
-	case []float32:
-		for i := range s {
-			s[i] = math.Float32frombits(le.Uint32(raw[4*i:]))
-		}
-	case []float64:
-		for i := range s {
-			s[i] = math.Float64frombits(le.Uint64(raw[8*i:]))
-		}
-	case []uint16:
-		for i := range s {
-			s[i] = le.Uint16(raw[2*i:])
-		}
-	case []int64:
-		for i := range s {
-			s[i] = int64(le.Uint64(raw[8*i:]))
-		}
-	case []int32:
-		for i := range s {
-			s[i] = int32(le.Uint32(raw[4*i:]))
-		}
-	case []bool:
+	return t, t.DecodeAt(0, raw)
+}
+
+// DecodeAt stores elements from what [Tensor.Encode] returned of them, beginning
+// with element at of the row-major order. Like copying into a slice it panics when
+// they are more than there are.
+func (t *Tensor) DecodeAt(at int, raw []byte) error {
+	if t.dtype == Bool {
 		for i, b := range raw {
 			if b > 1 {
-				return nil, fmt.Errorf("byte %d of a bool tensor is %d; it must be 0 or 1", i, b)
+				return fmt.Errorf("byte %d of a bool tensor is %d; it must be 0 or 1", i, b)
 			}
-			s[i] = b == 1
 		}
 	}
-	return t, nil
+	copy(t.raw()[at*t.dtype.Size():][:len(raw)], raw)
+	return nil
+}
+
+// raw is the storage as bytes. The platforms of this module are little-endian, as
+// the encoding is.
+func (t *Tensor) raw() []byte {
+	switch s := t.data.(type) {
+	case []float32:
+		return bytesOf(s)
+	case []float64:
+		return bytesOf(s)
+	case []uint16:
+		return bytesOf(s)
+	case []int64:
+		return bytesOf(s)
+	case []int32:
+		return bytesOf(s)
+	}
+	return bytesOf(t.data.([]bool))
+}
+
+func bytesOf[T Element | uint16](s []T) []byte {
+	var zero T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(zero)))
 }

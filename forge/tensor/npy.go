@@ -51,8 +51,7 @@ func WriteNPY(w io.Writer, t *Tensor) error {
 	if _, err := w.Write(out); err != nil {
 		return err
 	}
-	_, err := w.Write(t.Encode())
-	return err
+	return t.EncodeTo(w)
 }
 
 // ReadNPY reads a .npy file of size bytes. The header is checked against size

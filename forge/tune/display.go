@@ -23,7 +23,7 @@ func (r *Record) Display() display.Bundle {
 	}
 	for i := range r.Kernels {
 		if k := &r.Kernels[i]; k.Note == "" {
-			fmt.Fprintf(&b, "<details><summary>%s: %d candidates</summary>%s</details>\n", html.EscapeString(k.Shape), len(k.Candidates), page(k.Table(0)))
+			fmt.Fprintf(&b, "<details><summary>%s: %s</summary>%s</details>\n", html.EscapeString(k.Shape), display.Count(len(k.Candidates), "candidate"), page(k.Table(0)))
 		}
 	}
 	return display.Bundle{Data: map[string]any{"text/html": b.String(), "text/plain": r.Text()}}

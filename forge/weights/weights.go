@@ -250,7 +250,7 @@ func (w *Weight) decode(out *tensor.Tensor, at, start, n int) error {
 	}
 	if w.code.block == 1 && w.code.dtype == out.DType() && w.code.exact {
 		size := w.code.bytes
-		return copyRaw(out, at, w.raw[start*size:(start+n)*size])
+		return out.DecodeAt(at, w.raw[start*size:(start+n)*size])
 	}
 	if !w.code.dtype.IsFloat() {
 		for i := range n {
@@ -294,39 +294,4 @@ func writeFloats(out *tensor.Tensor, at int, values []float32) {
 			out.SetElem(at+i, float64(v))
 		}
 	}
-}
-
-// copyRaw copies little-endian elements of the tensor's own type.
-func copyRaw(out *tensor.Tensor, at int, raw []byte) error {
-	le := binary.LittleEndian
-	switch out.DType() {
-	case tensor.F32:
-		for i := range len(raw) / 4 {
-			out.Float32()[at+i] = math.Float32frombits(le.Uint32(raw[4*i:]))
-		}
-	case tensor.F64:
-		for i := range len(raw) / 8 {
-			out.Float64()[at+i] = math.Float64frombits(le.Uint64(raw[8*i:]))
-		}
-	case tensor.F16, tensor.BF16:
-		for i := range len(raw) / 2 {
-			out.Bits16()[at+i] = le.Uint16(raw[2*i:])
-		}
-	case tensor.I64:
-		for i := range len(raw) / 8 {
-			out.Int64()[at+i] = int64(le.Uint64(raw[8*i:]))
-		}
-	case tensor.I32:
-		for i := range len(raw) / 4 {
-			out.Int32()[at+i] = int32(le.Uint32(raw[4*i:]))
-		}
-	case tensor.Bool:
-		for i, b := range raw {
-			if b > 1 {
-				return fmt.Errorf("the byte %d is no bool", b)
-			}
-			out.Bool()[at+i] = b != 0
-		}
-	}
-	return nil
 }

@@ -43,7 +43,7 @@ func WriteSafetensors(w io.Writer, tensors []tensor.Named) error {
 		return fmt.Errorf("safetensors: %w", err)
 	}
 	for _, n := range byWidth {
-		if _, err := w.Write(n.Tensor.Encode()); err != nil {
+		if err := n.Tensor.EncodeTo(w); err != nil {
 			return fmt.Errorf("safetensors: %s: %w", n.Name, err)
 		}
 	}

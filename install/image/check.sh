@@ -13,7 +13,8 @@ cd "$(dirname "$0")/../.."
 work=${WORK:-build/image}
 mkdir -p "$work"
 work=$(realpath "$work")
-export STORAGE_DRIVER=vfs BUILDAH_ISOLATION=chroot REGISTRY_AUTH_FILE=/dev/null
+# The driver is vfs where there is no overlay: a copy for each layer.
+export STORAGE_DRIVER=${STORAGE_DRIVER:-overlay} BUILDAH_ISOLATION=chroot REGISTRY_AUTH_FILE=/dev/null
 store=(--root "$work/store" --runroot "$work/run")
 buildah() { command buildah "${store[@]}" "$@"; }
 say() { printf '== %s\n' "$*" >&2; }
@@ -60,8 +61,10 @@ build() { # build TARGET NAME
         ${1:+--target "$1"} -t "$2" . > "$work/$2.log" 2>&1 || { tail -20 "$work/$2.log"; exit 1; }
 }
 
+buildah rm --all > /dev/null # what an earlier run left
 build cli forge-cli
 build "" forge-lab
+buildah rmi --prune --force > /dev/null # the images of before
 
 say "the cli image"
 c=$(buildah from localhost/forge-cli)

@@ -42,6 +42,7 @@ import sys
 import tempfile
 import threading
 import time
+from types import SimpleNamespace
 from typing import Any, Callable, Iterator
 
 import zmq
@@ -54,6 +55,7 @@ from jupyter_client.session import Session
 INSTALLED = ""  # the binary that wrote this file
 START_SECONDS = 60  # that the kernel has to connect
 STOP_SECONDS = 5  # that it has to end when asked
+ASK_MILLISECONDS = 1000  # that a completion may take
 POLL_MILLISECONDS = 50  # after which an interrupt is seen
 
 
@@ -128,7 +130,7 @@ class Kernel:
     def __init__(self, binary: str) -> None:
         self._owner = os.getpid()
         key = secrets.token_hex(32).encode()
-        self._session = Session(key=key)
+        self._session: Any = Session(key=key)
         self._context = zmq.Context()
         with tempfile.TemporaryDirectory(prefix="forge-") as folder:  # mode 0700
             where = os.path.join(folder, "kernel")
@@ -211,6 +213,15 @@ class Kernel:
             raise refused
         return reply
 
+    def ask(self, kind: str, content: dict[str, Any]) -> dict[str, Any]:
+        """The reply to a request between two cells; nothing if it takes too long."""
+        sent = self._session.send(self._shell, kind, content)["header"]["msg_id"]
+        while self._shell.poll(ASK_MILLISECONDS):
+            message = self._session.recv(self._shell)[1]
+            if message["parent_header"].get("msg_id") == sent:
+                return message["content"]
+        return {}
+
     def _messages(self) -> Iterator[dict[str, Any]]:
         """What has arrived, outputs first."""
         ready = [socket for socket, _ in self._poller.poll(POLL_MILLISECONDS)]
@@ -282,6 +293,8 @@ def segment() -> Iterator[tuple[int, str]]:
         fd, file = tempfile.mkstemp(prefix="forge-")  # mode 0600
     try:
         yield fd, file or f"/proc/{os.getpid()}/fd/{fd}"
+    except OSError as err:
+        raise ForgeError(f"shared memory: {err}") from None
     finally:
         os.close(fd)
         if file:
@@ -355,6 +368,8 @@ def decode(name: str, memory: mmap.mmap, start: int, entry: dict[str, Any], torc
 class ForgeMagics(Magics):
     """The magics of this extension, and the kernel behind them."""
 
+    shell: Any
+
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
         self._kernel: Kernel | None = None
@@ -365,6 +380,17 @@ class ForgeMagics(Magics):
         kernel, self._kernel = self._kernel, None
         if kernel:
             kernel.close()
+
+    def complete(self, context: Any) -> dict[str, Any]:
+        """What the Go kernel offers in a cell of its own, as a matcher of IPython."""
+        code = context.full_text
+        if not self._kernel or not code.startswith(("%%go", "%%forge")):
+            return {"completions": []}
+        above = code.split("\n")[: context.cursor_line]
+        cursor = sum(len(line) + 1 for line in above) + context.cursor_position
+        reply = self._kernel.ask("complete_request", {"code": code, "cursor_pos": cursor})
+        found = [SimpleNamespace(text=match, type=None) for match in reply.get("matches", [])]
+        return {"completions": found, "matched_fragment": code[reply.get("cursor_start", cursor) : cursor], "suppress": True, "ordered": True}
 
     def _run(self, code: str, *, silent: bool = False) -> dict[str, Any]:
         if self._kernel and not self._kernel.alive():
@@ -457,9 +483,19 @@ def arguments(magic: str, line: str) -> list[str]:
 
 def load_ipython_extension(shell: Any) -> None:
     """What %load_ext calls."""
-    shell.register_magics(ForgeMagics)
+    magics = ForgeMagics(shell)
+    shell.register_magics(magics)
+    if hasattr(shell.Completer, "custom_matchers"):  # IPython 8.6; before, a completer saw one line of a cell
+
+        def forge_matcher(context: Any) -> dict[str, Any]:
+            return magics.complete(context)
+
+        forge_matcher.matcher_api_version = 2  # type: ignore[attr-defined]
+        shell.Completer.custom_matchers.append(forge_matcher)
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """What %unload_ext calls."""
+    matchers = getattr(shell.Completer, "custom_matchers", [])
+    matchers[:] = [m for m in matchers if m.__name__ != "forge_matcher"]
     shell.magics_manager.registry["ForgeMagics"].close()

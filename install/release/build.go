@@ -29,14 +29,8 @@ type source struct {
 	time    time.Time
 }
 
-// checkout unpacks the commit that is checked out. Changes that are not committed would not
-// be in the release, and are an error.
+// checkout unpacks the commit that is checked out, without what was changed since.
 func checkout() (*source, error) {
-	if changed, err := command(".", nil, "git", "status", "--porcelain", "--untracked-files=no"); err != nil {
-		return nil, err
-	} else if changed != "" {
-		return nil, fmt.Errorf("a release is of a commit, and these files are changed:\n%s", changed)
-	}
 	version, err := command(".", nil, "git", "describe", "--always", "--abbrev=12")
 	if err != nil {
 		return nil, err

@@ -33,6 +33,11 @@ func main() {
 
 // release builds the committed files of the repository in the current folder.
 func release(out string, platforms []string) error {
+	if changed, err := command(".", nil, "git", "status", "--porcelain", "--untracked-files=no"); err != nil {
+		return err
+	} else if changed != "" {
+		return fmt.Errorf("a release is of a commit, and these files are changed:\n%s", changed)
+	}
 	src, err := checkout()
 	if err != nil {
 		return err

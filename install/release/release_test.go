@@ -6,7 +6,9 @@ import (
 	"compress/gzip"
 	"debug/elf"
 	"io"
+	"maps"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -56,6 +58,38 @@ func TestUnpackKeepsToItsFolder(t *testing.T) {
 	}
 	if err := unpack(t.TempDir(), &b); err == nil || !strings.Contains(err.Error(), "neither a file nor a folder") {
 		t.Errorf("a link: %v", err)
+	}
+}
+
+// The whole way twice, from two folders: every file comes out with the same bytes.
+func TestBuildIsReproducible(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the binary twice")
+	}
+	t.Chdir("../..") // git archive takes the part of the repository that it stands in
+	if _, err := os.Stat(".git"); err != nil {
+		t.Skip("this is no checkout of a commit")
+	}
+	var built [2]map[string]file
+	for i := range built {
+		src, err := checkout()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(src.dir)
+		if built[i], err = src.build(runtime.GOOS + "/" + runtime.GOARCH); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"INSTALL.txt", "forge", "forge_magic.py", "kernelspec/forge/kernel.json", "kernelspec/forge/logo-32x32.png",
+		"kernelspec/forge/logo-64x64.png", "kernelspec/forge/logo-svg.svg"}
+	for _, name := range want {
+		if first, second := built[0][name], built[1][name]; len(first.data) == 0 || !bytes.Equal(first.data, second.data) || first.executable != (name == "forge") {
+			t.Errorf("%s: %d and %d bytes, executable: %v", name, len(first.data), len(second.data), first.executable)
+		}
+	}
+	if got := slices.Sorted(maps.Keys(built[0])); !slices.Equal(got, want) && !slices.Contains(got, "LICENSE") {
+		t.Errorf("the archive has %v", got)
 	}
 }
 

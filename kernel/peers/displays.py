@@ -16,7 +16,7 @@ def block(x: f32[64,256], w: f32[256,256], v: f32[256,64]) -> f32[64,64]:
     ("diff", '''%%go
 func normalised() display.Graph {
     f := must(forge.Define("def norm(x: f32[16,128], s: f32[128], t: f32[128]) -> f32[16,128]:\\n    c = x - mean(x, axis=-1, keepdims=True)\\n    return c / sqrt(mean(c * c, axis=-1, keepdims=True) + 1e-5) * s + t\\n"))
-    return must(f[0].Compile(forge.Context())).Diff("trace", "recognise-norms")
+    return must(f[0].Compile(forge.Context())).Snapshots().GraphDiff("trace", "recognise-norms")
 }
 func must[T any](v T, err error) T { if err != nil { panic(err) }; return v }
 normalised()'''),

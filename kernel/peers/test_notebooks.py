@@ -117,7 +117,7 @@ def test_a_capture_outlives_other_clients(forge, tmp_path):
     nbformat.write(nbformat.read(out, as_version=4), out)
     done = subprocess.run([forge, "notebook", "verify", "--stored", "--json", out], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
-    assert "1 captures prove themselves" in done.stdout
+    assert "captures that prove themselves: 1" in done.stdout
 
 
 def test_failed_run_keeps_what_ran(forge, tmp_path):

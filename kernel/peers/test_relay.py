@@ -123,6 +123,18 @@ def test_displays_are_updated_and_cleared(notebook):
     assert cleared["content"] == {"wait": True}
 
 
+def test_completion_is_that_of_the_go_kernel(notebook):
+    if notebook.do("import IPython; print(IPython.version_info >= (8, 6))")[0] == "False\n":
+        pytest.skip("before IPython 8.6 a completer sees one line of a cell")
+    notebook.do("%%go\ncompleted := 1")
+    code = '%%go\n// ü\nfmt.Println(strings.ToUpperS + comp'
+    for cursor, found in ((len(code) - 7, {"ToUpperSpecial"}), (len(code), {"completed", "complex", "complex128", "complex64"})):
+        reply = reply_to(notebook.client, notebook.client.complete(code, cursor))["content"]
+        matches = {match.rpartition(".")[2] for match in reply["matches"]}
+        assert found <= matches and reply["cursor_end"] == cursor, reply
+        assert code[reply["cursor_start"] : cursor] in ("strings.ToUpperS", "ToUpperS", "comp")
+
+
 def test_help_opens_the_pager(notebook):
     reply, _ = notebook.run("%%go\nfmt.Println?")
     (page,) = [p for p in reply["payload"] if p["source"] == "page"]
@@ -276,6 +288,13 @@ def test_shared_memory_is_private_and_leaves_nothing(notebook):
     assert os.listdir(notebook.tmp) == []
 
 
+def test_memory_that_does_not_suffice_is_an_error(notebook):
+    notebook.do("import numpy, resource\nmany = numpy.ones(1 << 20)\nbefore = resource.getrlimit(resource.RLIMIT_FSIZE)\n"
+                "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nresource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, before[1]))")
+    assert "shared memory: [Errno 27] File too large" in notebook.fails("%forge_push many")["evalue"]
+    notebook.do("resource.setrlimit(resource.RLIMIT_FSIZE, before)\n%forge_push many")
+
+
 def gone(pids, seconds=TIMEOUT):
     """Wait for processes to end."""
     deadline = time.monotonic() + seconds
@@ -328,6 +347,10 @@ def test_restart_and_unload_end_the_go_kernel(fresh):
     fresh.do("%forge_restart")
     assert gone([front, session])
     assert fresh.fails("%%go\nx")["evalue"] == "undefined: x"
+    front, session, _ = fresh.processes()
+    # What a host preloads into its Python is not for the Go kernel.
+    fresh.do("import os\nos.environ.update(COLAB_RELEASE_TAG='test', LD_PRELOAD='libm.so.6')\n%forge_restart")
+    assert fresh.do('%%go\nfmt.Printf("%q\\n", os.Getenv("LD_PRELOAD"))')[0] == '""\n'
     front, session, _ = fresh.processes()
     fresh.do("%unload_ext forge_magic")
     assert gone([front, session]) and os.listdir(fresh.tmp) == []

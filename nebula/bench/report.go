@@ -13,19 +13,19 @@ func (c *Capture) Text() string {
 	var b strings.Builder
 	s, t := c.Signature, c.Topology
 	fmt.Fprintf(&b, "%s, %s, backend %s: %v, started by %s\n", s.Model, s.DType, s.Backend, t, starter(t))
-	fmt.Fprintf(&b, "prompts of %d tokens, %d new ones, context %d, blocks of %d, %d repetitions\n", s.Prompt, s.New, s.Context, s.Block, c.Repeats)
+	fmt.Fprintf(&b, "prompts of %s, %d new ones, context %d, blocks of %d, %s\n", display.Count(s.Prompt, "token"), s.New, s.Context, s.Block, display.Count(c.Repeats, "repetition"))
 	b.WriteString(c.Gate.text())
 	if !c.Gate.Passed() {
 		return b.String()
 	}
 	if len(c.Stream) > 0 {
 		m := capture.Summarise(c.Stream)
-		fmt.Fprintf(&b, "memory: %.2f GB/s median on %d of %d cores\n", m.Median/1e9, min(t.Local*t.Threads, t.Cores), t.Cores)
+		fmt.Fprintf(&b, "memory: %.2f GB/s median on %d of %s\n", m.Median/1e9, min(t.Local*t.Threads, t.Cores), display.Count(t.Cores, "core"))
 	} else {
 		fmt.Fprintf(&b, "memory: bandwidth not measured: %s\n", c.NoStream)
 	}
 	if t.Oversubscribed() {
-		fmt.Fprintf(&b, "oversubscribed: %d ranks of %d threads share %d cores, so that ranks wait for cores\n", t.Local, t.Threads, t.Cores)
+		fmt.Fprintf(&b, "oversubscribed: %s of %s share %s, so that ranks wait for cores\n", display.Count(t.Local, "rank"), display.Count(t.Threads, "thread"), display.Count(t.Cores, "core"))
 	}
 	b.WriteString("\n" + c.engineTable().Text() + "\n" + c.serviceTable().Text() + "\n" + c.rankTable().Text())
 	return b.String()
@@ -42,8 +42,8 @@ func (g Gate) text() string {
 	if !g.Passed() {
 		return "gate: not passed: " + g.Error + "\n"
 	}
-	return fmt.Sprintf("gate: %d tokens of %d prompts as the single process has them (%s); logits differ by %.2g after prompts and %.2g after decodes, of %.2g; %d near ties\n",
-		g.Tokens, g.Prompts, g.Reference, g.Prefill, g.Decode, g.Tolerance, g.Ties)
+	return fmt.Sprintf("gate: %s of %s as the single process has them (%s); logits differ by %.2g after prompts and %.2g after decodes, of %.2g; %d near ties\n",
+		display.Count(g.Tokens, "token"), display.Count(g.Prompts, "prompt"), g.Reference, g.Prefill, g.Decode, g.Tolerance, g.Ties)
 }
 
 // orNone is a cell that is empty where a number says nothing.

@@ -95,7 +95,8 @@ func (d *devices) Abort(cause error) {
 // closeLimit bounds the wait for the operations of this rank.
 const closeLimit = 5 * time.Second
 
-// Close implements [Group].
+// Close implements [Group]. Programs with work of the group are closed before: NCCL waits
+// for their graphs, and gives up after closeLimit with an error.
 func (d *devices) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/conformance"
 	"forgekernel/nebula/shard"
 )
@@ -13,11 +14,21 @@ import (
 // blocks that another request has had. What the cache holds then gives the logits of a
 // prompt with the same tokens.
 func TestAhead(t *testing.T) {
+	for _, l := range []shard.Layout{{TP: 1, PP: 1}, {TP: 2, PP: 1}} {
+		t.Run(l.String(), func(t *testing.T) { testAhead(t, l) })
+	}
+}
+
+func testAhead(t *testing.T, layout shard.Layout) {
 	c := llamaConfig()
 	m := seeded(t, c)
 	options := Options{BlockSize: 4, MaxTokens: 24, MaxRows: 4}
 	open := func() *Leader {
-		l, err := Local(t.Context(), m, shard.Single().Layout, LocalOptions{Options: options, Backend: conformance.OnHost(single())})
+		var devices []backend.Backend
+		for range layout.Ranks() {
+			devices = append(devices, conformance.OnHost(single()))
+		}
+		l, err := Local(t.Context(), m, layout, LocalOptions{Options: options, Backends: devices})
 		if err != nil {
 			t.Fatal(err)
 		}

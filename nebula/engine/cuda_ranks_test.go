@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -70,10 +71,10 @@ func TestGPURanks(t *testing.T) {
 
 // BenchmarkGPURanks decodes one request with the shapes of Llama 3 in bf16, on one GPU
 // and on two that share each layer, or the layers, in processes of their own. FORGE_SHAPES
-// picks some of the shapes, and FORGE_LAYOUTS some of the cases.
+// names shapes in place of 8B, and FORGE_LAYOUTS some of the cases.
 func BenchmarkGPURanks(b *testing.B) {
-	for _, name := range []string{"1B", "8B"} {
-		if pick := os.Getenv("FORGE_SHAPES"); pick != "" && !strings.Contains(pick, name) {
+	for _, name := range []string{"1B", "8B", "8B-quarter"} {
+		if !slices.Contains(strings.Fields(cmp.Or(os.Getenv("FORGE_SHAPES"), "8B")), name) {
 			continue
 		}
 		for _, l := range []shard.Layout{{TP: 2, PP: 1}, {TP: 1, PP: 1}, {TP: 1, PP: 2}} {
@@ -101,24 +102,24 @@ func benchmarkGPURanks(b *testing.B, name, how string, l shard.Layout) {
 	for d.pos < 128 {
 		d.step(b)
 	}
-	ready := time.Since(start).Round(time.Millisecond)
+	fmt.Fprintf(os.Stderr, "%s %v %s: ready after %v\n", name, l, how, time.Since(start).Round(time.Millisecond))
 	var steps []time.Duration
 	for b.Loop() {
 		start := time.Now()
 		d.step(b)
 		steps = append(steps, time.Since(start))
 	}
-	tellRegions(b, fmt.Sprintf("%s %v %s, ready after %v", name, l, how, ready), d, min(tracedSteps, len(steps)))
+	tellRegions(b, d, min(tracedSteps, len(steps)))
 	slices.Sort(steps)
 	b.ReportMetric(1e3*steps[len(steps)/2].Seconds(), "ms/token")
 	b.ReportMetric(1e3*steps[0].Seconds(), "ms/token-least")
 }
 
 // BenchmarkGPURanksKernels tells where the time of a decode goes, kernel by kernel, which
-// takes longer then.
+// takes longer then: with a quarter of the layers of 8B.
 func BenchmarkGPURanksKernels(b *testing.B) {
 	gpus(b, 2)
-	b.Setenv(modelVariable, "8B")
+	b.Setenv(modelVariable, "8B-quarter")
 	b.Setenv(gpuVariable, "plain")
 	l := shard.Layout{TP: 2, PP: 1}
 	options := Options{DType: tensor.BF16, Context: 2048, MaxRows: 1, Regions: 1 << 16, Kernels: true}
@@ -129,7 +130,7 @@ func BenchmarkGPURanksKernels(b *testing.B) {
 	for b.Loop() {
 		d.step(b)
 	}
-	tellRegions(b, "kernels", d, 20)
+	tellRegions(b, d, 20)
 }
 
 // requests are some that decode together, in steps of their own.
@@ -143,7 +144,7 @@ type requests struct {
 func newRequests(l *Leader, first, n int) *requests {
 	r := &requests{Leader: l}
 	for i := first; i < first+n; i++ {
-		row := Row{Request: uint64(i + 1), Tokens: []int32{int32(i)}, Logits: true}
+		row := Row{Request: uint64(i + 1), Tokens: []int32{int32(i)}, Logits: true, Lead: true}
 		for k := range l.self.sizes.width() {
 			row.Blocks = append(row.Blocks, int32(i*l.self.sizes.width()+k))
 		}
@@ -167,13 +168,14 @@ func (r *requests) wait(t testing.TB) {
 		t.Fatal(err)
 	}
 	for i := range r.rows {
-		r.rows[i].Tokens[0] = Argmax(got.Logits[i])
+		r.rows[i].Tokens[0] = got.Leads[i].Token
 		r.rows[i].Pos++
 	}
 	got.Reuse()
 }
 
-// BenchmarkGPUPipeline decodes eight requests with the shape of Llama 3.1 8B in bf16, on one
+// BenchmarkGPUPipeline decodes eight requests with the shape of Llama 3.1 8B in bf16, or the
+// one that FORGE_SHAPES names, on one
 // GPU together, and on two that have half of the layers each with four in either stage.
 // With kernels recorded, which takes longer, it tells how long the stages wait.
 func BenchmarkGPUPipeline(b *testing.B) {
@@ -185,7 +187,7 @@ func BenchmarkGPUPipeline(b *testing.B) {
 	}{{"PP2", shard.Layout{TP: 1, PP: 2}, false}, {"PP2/recorded", shard.Layout{TP: 1, PP: 2}, true}, {"PP1", shard.Layout{TP: 1, PP: 1}, false}} {
 		b.Run(c.name, func(b *testing.B) {
 			gpus(b, c.l.Ranks())
-			b.Setenv(modelVariable, "8B")
+			b.Setenv(modelVariable, cmp.Or(os.Getenv("FORGE_SHAPES"), "8B"))
 			b.Setenv(gpuVariable, "overlap")
 			options := Options{DType: tensor.BF16, Context: 1024, Blocks: all * 64, MaxRows: all, Regions: 1 << 16, Kernels: c.kernels}
 			p := startProcesses(b, c.l, time.Minute, options)
@@ -225,12 +227,12 @@ func BenchmarkGPUPipeline(b *testing.B) {
 }
 
 // tellRegions logs how long regions of the last steps take, on average, by rank and name.
-func tellRegions(b *testing.B, title string, d *decoder, last int) {
+func tellRegions(b *testing.B, d *decoder, last int) {
 	ranks, err := d.Trace(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}
-	text := title + "\n"
+	text := ""
 	for _, r := range ranks {
 		newest := uint64(0)
 		for _, g := range r.Regions {

@@ -37,8 +37,8 @@ func TestDevices(t *testing.T) {
 			}
 			logits := int64(0) // which stay there, too
 			for _, p := range d.Programs {
-				if p.Logits && layout.PP == 1 {
-					logits += int64(4 * p.Rows * c.Vocab)
+				if p.Logits {
+					logits += int64(4 * p.Rows * c.Vocab * layout.TP)
 				}
 			}
 			if taken := before - roomOf(t, devices); taken != d.KVHeld*int64(layout.Ranks())+logits || d.KVPlanned != d.KVHeld {
@@ -59,7 +59,7 @@ func TestLeads(t *testing.T) {
 	c := llamaConfig()
 	m := seeded(t, c)
 	const tokens = 5
-	for _, layout := range []shard.Layout{{TP: 1, PP: 1}, {TP: 2, PP: 1}} {
+	for _, layout := range []shard.Layout{{TP: 1, PP: 1}, {TP: 2, PP: 1}, {TP: 1, PP: 2}, {TP: 2, PP: 2}} {
 		t.Run(layout.String(), func(t *testing.T) {
 			var devices []backend.Backend
 			for range layout.Ranks() {

@@ -17,6 +17,8 @@ type flight struct {
 	number   uint64
 	requests []uint64
 	wants    []bool // logits, by row
+	all      []bool // of these, more than their lead
+	led      bool   // the last stage finds leads
 	// deadlines is how many deadlines the step has: one, and those that its passes have
 	// beyond that, on each stage.
 	deadlines int
@@ -70,10 +72,10 @@ func (l *flights) launch(w *work, stages int) *flight {
 // set copies what outlives the work of this rank.
 func (f *flight) set(w *work, stages int) {
 	f.number, f.tokens, f.deadlines, f.awaited = w.number, 0, 1, false
-	f.requests, f.wants, f.order, f.passes = f.requests[:0], f.wants[:0], append(f.order[:0], w.order...), f.passes[:0]
+	f.requests, f.wants, f.all, f.order, f.passes = f.requests[:0], f.wants[:0], f.all[:0], append(f.order[:0], w.order...), f.passes[:0]
 	for i := range w.rows {
 		r := &w.rows[i]
-		f.requests, f.wants = append(f.requests, r.Request), append(f.wants, r.Logits)
+		f.requests, f.wants, f.all = append(f.requests, r.Request), append(f.wants, r.Logits), append(f.all, r.Logits && !r.Lead)
 		f.tokens += len(r.Tokens)
 	}
 	at := 0
@@ -189,24 +191,34 @@ func (f *flight) deliver(p *pass, logits *tensor.Tensor, leads []sample.Lead) er
 	return nil
 }
 
-// receive takes the logits of all passes from the last stage.
+// receive takes the logits of all passes from the last stage, or their leads where nobody
+// wants more.
 func (f *flight) receive(ctx context.Context, from collective.Group, none *tensor.Tensor) (err error) {
 	defer protect(&err)
 	for i := range f.passes {
 		p := &f.passes[i]
-		logits := none
-		if p.logits {
-			if logits, err = f.memory.room(p.rows); err != nil {
+		var leads []sample.Lead
+		if p.logits && f.led {
+			if leads, err = receiveLeads(ctx, from, p.rows); err != nil {
 				return err
 			}
 		}
-		if err := from.Recv(ctx, 1, logits); err != nil {
-			return err
-		}
-		if !p.logits {
+		var logits *tensor.Tensor
+		switch {
+		case !p.logits:
+			if err := from.Recv(ctx, 1, none); err != nil {
+				return err
+			}
 			continue
+		case leads == nil || slices.ContainsFunc(p.of, func(row int) bool { return f.all[row] }):
+			if logits, err = f.memory.room(p.rows); err != nil {
+				return err
+			}
+			if err := from.Recv(ctx, 1, logits); err != nil {
+				return err
+			}
 		}
-		if err := f.deliver(p, logits, nil); err != nil {
+		if err := f.deliver(p, logits, leads); err != nil {
 			return err
 		}
 	}

@@ -111,7 +111,12 @@ func (g *groups) each(f func(collective.Group)) {
 
 func (g *groups) abort(cause error) { g.each(func(c collective.Group) { c.Abort(cause) }) }
 
-func (g *groups) close() { g.each(func(c collective.Group) { _ = c.Close() }) }
+// close gives the groups up. No program has work of them in a device any more.
+func (g *groups) close() error {
+	var err error
+	g.each(func(c collective.Group) { err = errors.Join(err, c.Close()) })
+	return err
+}
 
 var errDisagree = errors.New("ranks have been sent different steps")
 

@@ -239,6 +239,7 @@ func (l *Leader) send(step Step, passes []pass) (Ticket, error) {
 		return 0, l.fail(opCheck, err)
 	}
 	f := l.launch(w, l.self.place.PP)
+	f.led = l.self.leads()
 	if err := l.command(kindStep, l.wire); err != nil {
 		return 0, err
 	}
@@ -333,16 +334,19 @@ func (l *Leader) Close() error {
 	l.drain(limit)
 	err := l.health.end()
 	close(l.quit)
-	if l.self.groups != nil {
-		l.self.groups.close()
-	}
 	for _, p := range l.peers[1:] {
 		p.link.Close()
 	}
-	if !endsWithin(&l.running, time.Until(limit)) {
-		return cmp.Or(err, error(causeOf(0, l.health.epoch, 0, opExecute, errStuck)))
+	ended := endsWithin(&l.running, time.Until(limit))
+	if ended {
+		err = cmp.Or(err, l.self.close())
+	} else {
+		err = cmp.Or(err, error(causeOf(0, l.health.epoch, 0, opExecute, errStuck)))
 	}
-	return cmp.Or(err, l.self.close())
+	if l.self.groups != nil { // after the programs: what devices do in a group is part of these
+		err = cmp.Or(err, l.self.groups.close())
+	}
+	return err
 }
 
 // drain waits for calls under way, for steps in flight and then for the other ranks to

@@ -8,6 +8,7 @@ import (
 	"forgekernel/forge/backend"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
+	"forgekernel/nebula/collective"
 	"forgekernel/nebula/sample"
 )
 
@@ -20,13 +21,14 @@ type leads struct {
 	numbers, tokens *tensor.Tensor // f32 and i64 [rows, 2]; of a vocabulary of one token [rows, 1]
 	next            *tensor.Tensor // the likeliest as the next run's tokens, i32 [rows, 1]; nil but in decodes
 	found           []sample.Lead  // by row
+	sent            *tensor.Tensor // logits on their way to rank 0; nil until it asks for some
 }
 
-// leads reports whether programs of the rank have leads: a device holds their results, and
-// no other rank gets the logits.
+// leads reports whether programs of the ranks of the last stage have leads: devices hold
+// their results. All ranks have backends of one kind.
 func (r *rank) leads() bool {
 	_, resident := r.backend.(backend.Resident)
-	return resident && r.place.PP == 1
+	return resident
 }
 
 // openLeads takes room for logits, largest logits and tokens.
@@ -79,6 +81,39 @@ func (l *leads) close() error {
 		return nil
 	}
 	return l.logits.Close()
+}
+
+// leadWords is how many words a lead has on its way to rank 0: the two numbers as bits,
+// and the token.
+const leadWords = 3
+
+// encodeLeads makes a message of leads: i32 [rows, 3].
+func encodeLeads(list []sample.Lead) (*tensor.Tensor, error) {
+	t, err := tensor.Zeros(tensor.I32, len(list), leadWords)
+	if err != nil {
+		return nil, err
+	}
+	for i, l := range list {
+		copy(t.Int32()[leadWords*i:], []int32{int32(math.Float32bits(l.First)), int32(math.Float32bits(l.Second)), l.Token})
+	}
+	return t, nil
+}
+
+// receiveLeads takes the leads of so many rows from the last stage.
+func receiveLeads(ctx context.Context, from collective.Group, rows int) ([]sample.Lead, error) {
+	t, err := tensor.Zeros(tensor.I32, rows, leadWords)
+	if err != nil {
+		return nil, err
+	}
+	if err := from.Recv(ctx, 1, t); err != nil {
+		return nil, err
+	}
+	list := make([]sample.Lead, rows)
+	for i := range list {
+		w := t.Int32()[leadWords*i:]
+		list[i] = sample.Lead{First: math.Float32frombits(uint32(w[0])), Second: math.Float32frombits(uint32(w[1])), Token: w[2]}
+	}
+	return list, nil
 }
 
 // wantsAll reports whether some row of a pass wants more of its logits than their lead.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -71,7 +72,7 @@ func Serve(ctx context.Context, m Member, link Link) error {
 		_ = w.close() // rank 0 has gone
 	}
 	if w.groups != nil {
-		w.groups.close()
+		err = cmp.Or(err, w.groups.close())
 	}
 	link.Close()
 	return err
@@ -215,7 +216,7 @@ func (w *worker) run() {
 		case j.work == nil:
 			j.done(w.prepare(ctx, j.prepare))
 		default:
-			if err := w.execute(ctx, j.work, scratch, w.deliver); err != nil {
+			if err := w.execute(ctx, j.work, w.room, w.deliver); err != nil {
 				w.fail(opExecute, err)
 			}
 		}
@@ -223,6 +224,18 @@ func (w *worker) run() {
 			w.recycle(j.work)
 		}
 	}
+}
+
+// room is room for logits until the next pass: those that stay on a device leave it where
+// rank 0 wants them.
+func (w *worker) room(p *program) (t *tensor.Tensor, err error) {
+	if p.leads == nil || w.groups.logits == nil {
+		return scratch(p)
+	}
+	if p.leads.sent == nil {
+		p.leads.sent, err = p.newLogits()
+	}
+	return p.leads.sent, err
 }
 
 // scratch is room for logits that are sent or dropped before the next pass. Nobody looks
@@ -236,9 +249,18 @@ func scratch(p *program) (*tensor.Tensor, error) {
 
 // deliver tells rank 0 that the last stage has done a pass, with the logits if there
 // are any.
-func (w *worker) deliver(_ *pass, logits *tensor.Tensor, _ []sample.Lead) error {
+func (w *worker) deliver(p *pass, logits *tensor.Tensor, leads []sample.Lead) error {
 	if w.groups.logits == nil {
 		return nil
+	}
+	if leads != nil {
+		t, err := encodeLeads(leads)
+		if err == nil {
+			err = w.groups.logits.Send(w.ctx, 0, t)
+		}
+		if err != nil || logits == nil {
+			return err
+		}
 	}
 	if logits == nil {
 		logits = w.groups.done

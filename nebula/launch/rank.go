@@ -93,9 +93,10 @@ func (p *process) wait() Exit {
 	p.mu.Lock()
 	p.cmd.Wait() // its error repeats the state
 	p.reaped = true
+	e := Exit{Rank: p.rank, Code: p.cmd.ProcessState.ExitCode(), Stopped: p.stopped}
 	p.mu.Unlock()
 	p.output.finish()
-	e := Exit{Rank: p.rank, Code: p.cmd.ProcessState.ExitCode(), Output: p.output.text(), Stopped: p.stopped}
+	e.Output = p.output.text()
 	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		e.Signal = status.Signal()
 	}

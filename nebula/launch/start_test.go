@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -50,6 +51,21 @@ func TestStart(t *testing.T) {
 	}
 	if _, ok := <-r.Exits(); ok {
 		t.Error("a fourth rank ended")
+	}
+}
+
+// What notebook services preload into their Python is not for ranks; elsewhere it is the
+// person's own choice.
+func TestPreloadedLibraries(t *testing.T) {
+	t.Setenv("LD_PRELOAD", "libtcmalloc.so.4")
+	for _, host := range []string{"COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE", "HOSTNAME"} {
+		t.Run(host, func(t *testing.T) {
+			t.Setenv(host, "test")
+			kept := slices.Contains(environment(Spec{Ranks: 1}, 0), "LD_PRELOAD=libtcmalloc.so.4")
+			if kept != (host == "HOSTNAME") {
+				t.Errorf("LD_PRELOAD is handed on: %v", kept)
+			}
+		})
 	}
 }
 

@@ -20,8 +20,8 @@ func (m Metrics) table() display.Table {
 	if len(m.Finished) > 0 {
 		add("finished", "%s", m.finished())
 	}
-	add("generated", "%d tokens, now %.1f/s", m.Generated, m.Rate)
-	add("prompts", "%d tokens computed, %.0f %% found in the cache", m.Prompt, 100*m.KV.HitRate())
+	add("generated", "%s, now %.1f/s", display.Count(int(m.Generated), "token"), m.Rate)
+	add("prompts", "%s computed, %.0f %% found in the cache", display.Count(int(m.Prompt), "token"), 100*m.KV.HitRate())
 	add("steps", "%d of %v", m.Steps, m.StepTime.Round(time.Microsecond))
 	add("KV blocks", "%d of %d used, %d of them shared; %d kept, %d free", m.KV.Used, m.KV.Blocks, m.KV.Shared, m.KV.Cached, m.KV.Free)
 	add("preemptions", "%d", m.Preemptions)

@@ -58,3 +58,19 @@ func Short(s string, most int) string {
 	}
 	return strings.TrimSpace(string(r[:most-1])) + "…"
 }
+
+// Wrap breaks a text at spaces into lines of a width; a longer word stands alone. It
+// is at least one line.
+func Wrap(s string, width int) []string {
+	var list []string
+	line := ""
+	for word := range strings.FieldsSeq(s) {
+		if longer := strings.TrimSpace(line + " " + word); Width(longer) <= width || line == "" {
+			line = longer
+			continue
+		}
+		list = append(list, line)
+		line = word
+	}
+	return append(list, line)
+}

@@ -20,6 +20,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"forgekernel/display"
 	"forgekernel/forge/audit/generate"
 	"forgekernel/forge/backend"
 	"forgekernel/forge/ir"
@@ -217,7 +218,7 @@ func (r *Report) Err() error {
 }
 
 func (r *Report) summary() string {
-	text := fmt.Sprintf("%d programs of %d nodes from seed %d", r.Programs, r.Nodes, r.Seed)
+	text := fmt.Sprintf("%s of %s from seed %d", display.Count(r.Programs, "program"), display.Count(r.Nodes, "node"), r.Seed)
 	if len(r.Backends) > 0 {
 		text += " on " + strings.Join(r.Backends, ", ")
 	}

@@ -192,7 +192,7 @@ func (c *Chain) Close() error {
 	if c.closed {
 		return nil
 	}
-	c.closed = true
+	c.closed, c.ended = true, c.started
 	defer d.leave()
 	err := d.m.stream.Wait(context.Background())
 	return errors.Join(err, d.c.Do(context.Background(), c.free))

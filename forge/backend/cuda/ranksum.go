@@ -98,7 +98,7 @@ func (p *program) rankSum(n *ir.Node) *rankSum {
 	}
 	x, elements := n.In[0], n.In[0].Spec.Elements()
 	s := &rankSum{node: n, mailboxes: mailboxes{n.Str("group"), n.Int("size")}}
-	s.reduction = peer.Reduction{Ranks: s.mailboxes.size, Elements: elements, Length: peer.Pieces(elements)}
+	s.reduction = peer.Reduction{Ranks: s.mailboxes.size, Elements: elements}.Divide()
 	if !s.reduction.Fits() || !slices.Equal(p.Strides(x), tensor.Strides(x.Spec.Shape)) || p.unit.mailed(s.mailboxes.group, s.mailboxes.size) != "" {
 		return nil
 	}
@@ -122,8 +122,8 @@ func (s *rankSum) normalise(p *program, m *ir.Node, sum *ir.Value, at map[*ir.No
 	if m.Op.Name != "rms_norm" || m.In[0] != sum || len(m.In) != 2 || m.Int("axis") != rank-1 || !p.movable(m.Out[0]) || p.covered[m] != nil {
 		return false
 	}
-	with := s.reduction
-	with.Length, with.Norms, with.Eps = sum.Spec.Shape[rank-1], true, float32(m.Float("eps"))
+	with := s.reduction.DivideLines(sum.Spec.Shape[rank-1], p.unit.target.capability >= 90)
+	with.Norms, with.Eps = true, float32(m.Float("eps"))
 	weight := m.In[1]
 	if !with.Fits() || !given(p.owner(weight)) || !slices.Equal(p.Strides(weight), tensor.Strides(weight.Spec.Shape)) {
 		return false

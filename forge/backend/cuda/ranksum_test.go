@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"forgekernel/forge/backend"
-	"forgekernel/forge/backend/cuda/nvrtc"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/op"
 	"forgekernel/forge/tensor"
@@ -54,7 +53,7 @@ func TestRankSums(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, arch := range nvrtc.Architectures {
+		for _, arch := range []string{"sm_75", "sm_90"} { // without clusters, and with them
 			u := newUnit(targetFor(t, arch))
 			u.mailed = func(group string, _ int) string {
 				if group == "far" {
@@ -194,7 +193,7 @@ func TestRankSumAbort(t *testing.T) {
 }
 
 // BenchmarkRankSums measures all-reduces of two devices, many in a graph, by kernels of our
-// own and by NCCL.
+// own and by NCCL, alone and with the residual and the norm of a decoder.
 func BenchmarkRankSums(b *testing.B) {
 	list, groups := pair(b)
 	mailed := groups
@@ -206,35 +205,44 @@ func BenchmarkRankSums(b *testing.B) {
 				if how == "NCCL" && overlap {
 					continue
 				}
-				b.Run(fmt.Sprintf("%d-KiB/%s/overlap=%v", n*4>>10, how, overlap), func(b *testing.B) {
-					text, last := fmt.Sprintf("graph sums(%%x: f32[%d]) {\n", n), "x"
-					for i := range chain {
-						text += fmt.Sprintf("%%y%d: f32[%d] = all_reduce %%%s {size = 2}\n", i, n, last)
-						last = fmt.Sprint("y", i)
-					}
-					members := mailed
-					if how == "NCCL" {
-						members = groups
-					}
-					for _, d := range list {
-						d.Overlap = overlap
-					}
-					_, bound := runBoth(b, text+"return %"+last+"\n}", list, members)
-					best := time.Hour
-					for b.Loop() {
-						took := make([]time.Duration, 2)
-						if err := both(func(i int) (err error) {
-							x, _ := tensor.Zeros(tensor.F32, n)
-							y, _ := tensor.Zeros(tensor.F32, n)
-							took[i], err = bound[i].Time(b.Context(), []*tensor.Tensor{y}, []*tensor.Tensor{x})
-							return err
-						}); err != nil {
-							b.Fatal(err)
+				for _, norms := range []bool{false, true} {
+					b.Run(fmt.Sprintf("%d-KiB/%s/overlap=%v/norms=%v", n*4>>10, how, overlap, norms), func(b *testing.B) {
+						line := min(n, 4096)
+						spec := fmt.Sprintf("f32[%d,%d]", n/line, line)
+						text, last, stream := fmt.Sprintf("graph sums(%%x: %s, %%w: f32[%d]) {\n", spec, line), "x", "x"
+						for i := range chain {
+							text += fmt.Sprintf("%%y%d: %s = all_reduce %%%s {size = 2}\n", i, spec, last)
+							last = fmt.Sprint("y", i)
+							if norms {
+								text += fmt.Sprintf("%%z%d: %s = add %%%s, %%%s\n%%n%d: %s = rms_norm %%z%d, %%w\n", i, spec, stream, last, i, spec, i)
+								last, stream = fmt.Sprint("n", i), fmt.Sprint("z", i)
+							}
 						}
-						best = min(best, max(took[0], took[1]))
-					}
-					b.ReportMetric(best.Seconds()*1e6/chain, "us/all-reduce")
-				})
+						members := mailed
+						if how == "NCCL" {
+							members = groups
+						}
+						for _, d := range list {
+							d.Overlap = overlap
+						}
+						_, bound := runBoth(b, text+"return %"+last+"\n}", list, members)
+						best := time.Hour
+						for b.Loop() {
+							took := make([]time.Duration, 2)
+							if err := both(func(i int) (err error) {
+								x, _ := tensor.Zeros(tensor.F32, n/line, line)
+								y, _ := tensor.Zeros(tensor.F32, n/line, line)
+								w, _ := tensor.Zeros(tensor.F32, line)
+								took[i], err = bound[i].Time(b.Context(), []*tensor.Tensor{y}, []*tensor.Tensor{x, w})
+								return err
+							}); err != nil {
+								b.Fatal(err)
+							}
+							best = min(best, max(took[0], took[1]))
+						}
+						b.ReportMetric(best.Seconds()*1e6/chain, "us/all-reduce")
+					})
+				}
 			}
 		}
 	}

@@ -208,7 +208,7 @@ func (b *Bound) run(ctx context.Context, outputs, inputs []*tensor.Tensor, launc
 	return nil
 }
 
-// faulted is what a step of the frame's run found wrong, once.
+// faulted is what a step of the frame's run found wrong, once, or why its ranks gave up.
 func (x *Executable) faulted(f *frame) error {
 	if err := f.given(); err != nil {
 		return err

@@ -123,6 +123,10 @@ func (p *program) begins(b *beginning) (gemm.Begin, []planned.Place) {
 		if !q.Written {
 			begin.Params = append(begin.Params, fmt.Sprintf("const %s *p%d", forms[q.DType()].elem, b.first+i))
 			places = append(places, p.Place(q.Value))
+			dims := slices.Concat(b.kernel.Nest.Outer, b.kernel.Nest.Line)
+			if p.still(p.Place(q.Value)) && q.Value.Spec.Elements() == product(dims) {
+				begin.Ahead += fmt.Sprintf("    for (int k = k0 + (int)threadIdx.x * %[1]d; k < k1; k += threads * %[1]d) asm volatile(\"prefetch.global.L2 [%%0];\" ::\"l\"(p%[2]d + k));\n", 128/q.DType().Size(), b.first+i)
+			}
 		}
 	}
 	begin.Body = func(threads int) string { return b.text(threads, p.unit.target) }
@@ -148,30 +152,51 @@ func (b *beginning) text(threads int, t target) string {
 		n.line("_Pragma(\"unroll 16\")")
 		n.stride(body)
 	}
+	const parts = "(slice + threads - 1) / threads"
+	eachPart := func(body func()) {
+		n.line("_Pragma(\"unroll\")")
+		n.open("for (int i = 0; i < %s; i++)", parts)
+		n.line("const %s k = k0 + i * threads + lane;", e.index)
+		body()
+		n.close()
+	}
+	coordinates := func() {
+		if last > 0 {
+			n.coordinates("k", n.vars[outer:], nest.Line)
+		} else {
+			n.coordinates("k", n.vars, slices.Concat(nest.Outer, nest.Line))
+		}
+	}
 	n.line("const int lane = threadIdx.x;")
 	if last > 0 {
 		n.coordinates("0", n.vars[:outer], nest.Outer)
 	}
+	// All that the last stage reads is asked for at once, before what it waits for.
+	reads := make(map[*loop.Access]held)
+	final := nest.Stages[last].Expr
+	final.Walk(func(x *loop.Expr) {
+		if _, known := reads[x.Access]; x.Op != loop.Load || known {
+			return
+		}
+		name := n.array(x.Access.Param, parts)
+		eachPart(func() {
+			coordinates()
+			at, _ := n.locate(n.vars, x.Access, nil)
+			n.line("if (k < k1) %s[i] = *(%s);", name, at)
+		})
+		reads[x.Access] = held{at: name + " + i"}
+	})
 	for i, st := range nest.Stages[:last] {
 		n.stage(i, st)
 	}
-	n.line("float made[(slice + threads - 1) / threads];") // all are read before one is stored
-	n.line("_Pragma(\"unroll\")")
-	n.open("for (int i = 0; i < (slice + threads - 1) / threads; i++)")
-	n.line("const %s k = k0 + i * threads + lane;", e.index)
-	n.line("made[i] = 0;")
-	n.line("if (k >= k1) continue;")
-	if last > 0 {
-		n.coordinates("k", n.vars[outer:], nest.Line)
-	} else {
-		n.coordinates("k", n.vars, slices.Concat(nest.Outer, nest.Line))
-	}
-	n.line("made[i] = lane0_f32(%s);", n.expr(n.vars, nest.Stages[last].Expr))
-	n.close()
-	n.line("_Pragma(\"unroll\")")
-	n.open("for (int i = 0; i < (slice + threads - 1) / threads; i++)")
-	n.line("if (i * threads + lane < slice) to[i * threads + lane] = made[i];")
-	n.close()
+	n.line("float made[%s];", parts)
+	n.held = reads
+	eachPart(func() {
+		coordinates()
+		n.line("made[i] = lane0_f32(%s);", n.expr(n.vars, final))
+		n.line("if (k >= k1) made[i] = 0;")
+	})
+	eachPart(func() { n.line("if (i * threads + lane < slice) to[k - k0] = made[i];") })
 	return e.String()
 }
 

@@ -11,28 +11,28 @@ import (
 
 // normed is a norm before a product, and gated the two halves of a product before one.
 func normed(rows int) string {
-	return fmt.Sprintf(`graph normed(%%x: f32[1,%[1]d,1024], %%s: f32[1024], %%w: bf16[1024,1536]) {
-  %%h: f32[1,%[1]d,1024] = rms_norm %%x, %%s {axis = 2}
-  %%y: f32[1,%[1]d,1536] = linear %%h, %%w
+	return fmt.Sprintf(`graph normed(%%x: f32[1,%[1]d,2048], %%s: f32[2048], %%w: bf16[2048,3072]) {
+  %%h: f32[1,%[1]d,2048] = rms_norm %%x, %%s {axis = 2}
+  %%y: f32[1,%[1]d,3072] = linear %%h, %%w
   return %%y
 }`, rows)
 }
 
 func centred(rows int) string {
-	return strings.NewReplacer("rms_norm %x, %s", "layer_norm %x, %s, %b", "%s: f32[1024],", "%s: f32[1024], %b: f32[1024],").Replace(normed(rows))
+	return strings.NewReplacer("rms_norm %x, %s", "layer_norm %x, %s, %b", "%s: f32[2048],", "%s: f32[2048], %b: f32[2048],").Replace(normed(rows))
 }
 
 func gated(rows int) string {
-	return fmt.Sprintf(`graph gated(%%x: f32[%[1]d,256], %%up: bf16[256,4096], %%down: bf16[2048,1024]) {
-  %%wide: f32[%[1]d,4096] = linear %%x, %%up
-  %%a: f32[%[1]d,2048] = narrow %%wide {axis = 1, start = 0, length = 2048}
-  %%b: f32[%[1]d,2048] = narrow %%wide {axis = 1, start = 2048, length = 2048}
-  %%h: f32[%[1]d,2048] = fused %%a, %%b (%%a: f32[], %%b: f32[]) {
+	return fmt.Sprintf(`graph gated(%%x: f32[%[1]d,256], %%up: bf16[256,8192], %%down: bf16[4096,2048]) {
+  %%wide: f32[%[1]d,8192] = linear %%x, %%up
+  %%a: f32[%[1]d,4096] = narrow %%wide {axis = 1, start = 0, length = 4096}
+  %%b: f32[%[1]d,4096] = narrow %%wide {axis = 1, start = 4096, length = 4096}
+  %%h: f32[%[1]d,4096] = fused %%a, %%b (%%a: f32[], %%b: f32[]) {
     %%c: f32[] = silu %%a
     %%h: f32[] = mul %%c, %%b
     return %%h
   }
-  %%y: f32[%[1]d,1024] = linear %%h, %%down
+  %%y: f32[%[1]d,2048] = linear %%h, %%down
   return %%y
 }`, rows)
 }
@@ -48,8 +48,8 @@ func TestBegins(t *testing.T) {
 		{centred(1), []string{"%y"}},
 		{gated(1), []string{"%wide", "%y"}},
 		{gated(4), []string{"%wide", "%h", "%y"}},
-		{strings.Replace(normed(1), "return %y", "return %y, %h", 1), []string{"%h", "%y"}},                                            // the norm is wanted, too
-		{strings.NewReplacer("1024,1536", "1024,16", "1,1536", "1,16", "1,1,1536", "1,1,16").Replace(normed(1)), []string{"%h", "%y"}}, // weights are few
+		{strings.Replace(normed(1), "return %y", "return %y, %h", 1), []string{"%h", "%y"}},                          // the norm is wanted, too
+		{strings.NewReplacer("2048,3072", "2048,16", "1,1,3072", "1,1,16").Replace(normed(1)), []string{"%h", "%y"}}, // weights are few
 	} {
 		l, err := List(parse(t, c.source), "sm_90", -1)
 		if err != nil {
@@ -72,11 +72,13 @@ func TestBegins(t *testing.T) {
 // candidate.
 func TestBegun(t *testing.T) {
 	b := device(t)
+	t.Parallel()
 	for name, source := range map[string]string{
 		"rms_norm": normed(1), "layer_norm": centred(1), "gate": gated(1),
-		"written over": strings.Replace(gated(1), "return %y", "%z: f32[1,1024] = tanh %y\n  return %z", 1),
+		"written over": strings.Replace(gated(1), "return %y", "%z: f32[1,2048] = tanh %y\n  return %z", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			onEach(t, b, source, "y", 1e-5, randomInputs(t, source, nil))
 		})
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"forgekernel/display"
 	"forgekernel/forge/capture"
 	"forgekernel/forge/capture/store"
 )
@@ -93,7 +94,7 @@ func captureListCommand() *cobra.Command {
 				return printJSON(cmd.OutOrStdout(), list)
 			}
 			for _, l := range list {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s  commit %.12s, tree %s  %s  %d workloads\n", l.ID, l.Commit, l.Tree, l.CPU, len(l.Workloads))
+				fmt.Fprintf(cmd.OutOrStdout(), "%s  commit %.12s, tree %s  %s  %s\n", l.ID, l.Commit, l.Tree, l.CPU, display.Count(len(l.Workloads), "workload"))
 			}
 			return nil
 		}),

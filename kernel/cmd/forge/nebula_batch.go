@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"forgekernel/display"
 	"forgekernel/kernel/replace"
 	"forgekernel/nebula"
 	"forgekernel/nebula/sched"
@@ -166,8 +167,8 @@ func (b *batch) run(ctx context.Context, cmd *cobra.Command, l *led) error {
 	if b.asJSON {
 		err = printJSON(cmd.OutOrStdout(), sum)
 	} else {
-		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%d prompts of %d tokens (%d from the cache), %d failed; %d tokens in %.3g s: %.4g tokens/s\n",
-			sum.Requests, sum.Prompt, sum.Cached, sum.Failed, sum.Generated, sum.Wall, sum.Rate)
+		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%s of %s (%d from the cache), %d failed; %s in %.3g s: %.4g tokens/s\n",
+			display.Count(sum.Requests, "prompt"), display.Count(sum.Prompt, "token"), sum.Cached, sum.Failed, display.Count(sum.Generated, "token"), sum.Wall, sum.Rate)
 	}
 	switch {
 	case err != nil:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"forgekernel/display"
 	"forgekernel/nebula"
 	"forgekernel/nebula/sample"
 )
@@ -264,8 +265,8 @@ func (g *generation) explain(w io.Writer, l *led, c nebula.Completion) {
 		fmt.Fprintln(w)
 	}
 	u := c.Usage
-	fmt.Fprintf(w, "%d tokens after %d, ended by %v; first after %v, then %.4g tokens/s; %v, %v, %d threads each, %s\n",
-		len(c.Tokens), u.Prompt, c.Reason, u.TimeToFirst().Round(10*time.Microsecond), c.Rate(), g.spec.Layout, g.spec.Engine.DType, l.threads, l.ranks.Launcher)
+	fmt.Fprintf(w, "%s after %d, ended by %v; first after %v, then %.4g tokens/s; %v, %v, %s each, %s\n",
+		display.Count(len(c.Tokens), "token"), u.Prompt, c.Reason, u.TimeToFirst().Round(10*time.Microsecond), c.Rate(), g.spec.Layout, g.spec.Engine.DType, display.Count(l.threads, "thread"), l.ranks.Launcher)
 }
 
 // spelled is a token as a person may know it.

@@ -139,7 +139,7 @@ lives, sees its ranks fail.`,
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "ended %d ranks of job %s\n", n, args[0])
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "ended %s of job %s\n", display.Count(n, "rank"), args[0])
 			return err
 		}),
 	}

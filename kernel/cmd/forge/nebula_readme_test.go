@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// The commands that README shows do what they say, one after another in one folder.
+// The commands that the page of Nebula shows do what they say, one after another in one folder.
 // Here they are quicker than they would be natively, and of no commit.
 func TestReadmeNebula(t *testing.T) {
-	page, err := os.ReadFile("../../../README.md")
+	page, err := os.ReadFile("../../../nebula/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestReadmeNebula(t *testing.T) {
 	}
 	for _, name := range []string{"generate", "batch", "bench", "compare", "profile"} {
 		if !seen[name] {
-			t.Errorf("README shows no forge nebula %s", name)
+			t.Errorf("the page shows no forge nebula %s", name)
 		}
 	}
 	for _, file := range []string{"out.jsonl", "one.json", "two.json", filepath.Join("traces", "trace.json")} {

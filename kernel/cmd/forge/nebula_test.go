@@ -50,7 +50,7 @@ func TestNebulaPS(t *testing.T) {
 	if out, status := command(t, "nebula", "ps"); status != 0 || !strings.Contains(out, "mine") || !strings.Contains(out, "running") {
 		t.Errorf("status %d: %s", status, out)
 	}
-	if out, status := command(t, "nebula", "kill", "mine"); status != 0 || out != "ended 1 ranks of job mine\n" || mine.Alive() {
+	if out, status := command(t, "nebula", "kill", "mine"); status != 0 || out != "ended 1 rank of job mine\n" || mine.Alive() {
 		t.Errorf("status %d: %s", status, out)
 	}
 	for _, args := range [][]string{{"nebula", "kill", "nobody"}, {"nebula", "kill", "../x"}} {

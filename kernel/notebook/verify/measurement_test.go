@@ -162,7 +162,7 @@ func TestStored(t *testing.T) {
 	nb := executed(t, opts.Runner, "print a", "fail E v", "fail E v", showing(t, shown(t, measured(t, 6, 1, 1, 1, 1, 1, 1))))
 	tag(nb.Cells[2], "raises-exception")
 	r, err := Stored(nb, nil)
-	if err != nil || r.Verified || statuses(r) != "identical, failed, identical, identical" || r.Cells[3].Reason != "1 captures prove themselves" {
+	if err != nil || r.Verified || statuses(r) != "identical, failed, identical, identical" || r.Cells[3].Reason != "captures that prove themselves: 1" {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if _, err := Stored(&notebook.Notebook{Cells: []*notebook.Cell{{Type: notebook.Code, Source: "x"}}}, nil); err != ErrNeverRun {

@@ -61,6 +61,23 @@ func statuses(r *Report) string {
 
 func tag(c *notebook.Cell, tag string) { c.Metadata["tags"] = []any{tag} }
 
+// The notebook as run now has the tags of the stored one, each once, as the format asks,
+// whatever the run needed.
+func TestTagsStay(t *testing.T) {
+	opts := options(t)
+	nb := executed(t, opts.Runner, "fail E v", "fail E v")
+	tag(nb.Cells[0], runner.TagRaisesException)
+	r, err := Run(testContext(t), nb, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{runner.TagRaisesException, ""} {
+		if got := strings.Join(r.Fresh.Cells[i].Tags(), ", "); got != want {
+			t.Errorf("cell %d has the tags %s, want %s", i, got, want)
+		}
+	}
+}
+
 func TestSame(t *testing.T) {
 	opts := options(t)
 	nb := executed(t, opts.Runner, "print took 3 ms", "fail E v", "result 0.5")
@@ -80,6 +97,9 @@ func TestSame(t *testing.T) {
 	}
 	if before.String() != after.String() {
 		t.Error("the notebook was changed")
+	}
+	if r.Fresh == nil || len(r.Fresh.Cells) != 3 || r.Fresh.Cells[1].Tags() != nil || len(r.Fresh.Cells[1].Outputs) != 1 {
+		t.Errorf("the fresh notebook is %+v", r.Fresh)
 	}
 }
 

@@ -33,6 +33,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,6 +94,7 @@ func Run(ctx context.Context, nb *notebook.Notebook, opts Options) (*Report, err
 	err = runner.Run(ctx, fresh, opts.Runner)
 	r := compareNotebooks(nb, fresh, reached.ended, opts)
 	r.Fresh = fresh
+	restoreTags(fresh, nb)
 	r.Notes = notes(nb, opts.Runner.Environment)
 	return r, err
 }
@@ -111,7 +113,7 @@ func Stored(nb *notebook.Notebook, here *capture.Environment) (*Report, error) {
 		}
 		cell := CellReport{Index: i, ID: c.ID, Status: Identical, Differences: checkCaptures(c, here)}
 		if n := countCaptures(c); n > 0 {
-			cell.Reason = fmt.Sprintf("%d captures prove themselves", n)
+			cell.Reason = fmt.Sprintf("captures that prove themselves: %d", n)
 		}
 		switch {
 		case len(cell.Differences) > 0:
@@ -138,7 +140,22 @@ func neverRun(nb *notebook.Notebook) bool {
 
 func addTag(c *notebook.Cell, tag string) {
 	list, _ := c.Metadata["tags"].([]any)
-	c.Metadata["tags"] = append(list, tag)
+	c.Metadata["tags"] = append(slices.Clip(list), tag)
+}
+
+// restoreTags takes away what addTag added.
+func restoreTags(fresh, stored *notebook.Notebook) {
+	for _, c := range fresh.Cells {
+		i := slices.IndexFunc(stored.Cells, func(s *notebook.Cell) bool { return s.ID == c.ID })
+		if i < 0 {
+			continue
+		}
+		if tags, ok := stored.Cells[i].Metadata["tags"]; ok {
+			c.Metadata["tags"] = tags
+		} else {
+			delete(c.Metadata, "tags")
+		}
+	}
 }
 
 // clone copies a notebook by way of its file.

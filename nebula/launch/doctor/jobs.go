@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"forgekernel/display"
 	"forgekernel/nebula/launch"
 )
 
@@ -57,7 +58,7 @@ func threads(_ context.Context, h *Host) Finding {
 	}
 	f := Finding{State: OK, Found: fmt.Sprintf("%d a rank: %s", n, why)}
 	if n*max(job.LocalSize, 1) > h.Cores.Shared {
-		f.State, f.Fix = Warn, fmt.Sprintf("%d ranks of %d threads share %d processors: set NEBULA_THREADS to fewer, or start fewer ranks", max(job.LocalSize, 1), n, h.Cores.Shared)
+		f.State, f.Fix = Warn, fmt.Sprintf("%s of %s share %s: set NEBULA_THREADS to fewer, or start fewer ranks", display.Count(max(job.LocalSize, 1), "rank"), display.Count(n, "thread"), display.Count(h.Cores.Shared, "processor"))
 	}
 	if job.Launcher == "torchrun" && why == "OMP_NUM_THREADS=1" && h.Cores.Own > job.LocalSize {
 		f.State, f.Fix = Warn, "torchrun sets OMP_NUM_THREADS=1 when it is not set: set it, or NEBULA_THREADS, to use more processors"
@@ -94,7 +95,7 @@ func earlierJobs(_ context.Context, h *Host) Finding {
 			left = append(left, j.Job)
 			continue
 		}
-		running = append(running, fmt.Sprintf("%s (%d ranks)", j.Job, len(j.Ranks)))
+		running = append(running, fmt.Sprintf("%s (%s)", j.Job, display.Count(len(j.Ranks), "rank")))
 	}
 	f := Finding{State: OK, Found: "none"}
 	var parts []string

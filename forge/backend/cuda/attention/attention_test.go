@@ -109,7 +109,7 @@ func joinedAppend(s Shape) *Append {
 func TestJoined(t *testing.T) {
 	hopper := Device{90, 132, 227 << 10}
 	for name, s := range map[string]Shape{
-		"attention of 4 rows, keys split 33 ways, which turns and appends the token": pagedShape(tensor.BF16, 1, 32, 8, 1, 4096, 128),
+		"attention of 4 rows, keys split 33 ways of 4 warps, which turn and append the token": pagedShape(tensor.BF16, 1, 32, 8, 1, 4096, 128),
 		"": pagedShape(tensor.BF16, 2, 32, 8, 1, 4096, 128),
 	} {
 		list := s.Joined(joinedAppend(s), hopper)

@@ -61,7 +61,7 @@ const (
 func Candidates(s Shape, d Device) ([]Kernel, error) {
 	var list []Kernel
 	if s.half() && d.Capability >= 80 {
-		if k, ok := s.decodeKernel(d, splitWarps, nil); ok {
+		if k, ok := s.decodeKernel(d, decodeCut{splitWarps, 1}, nil); ok {
 			list = append(list, k)
 		}
 		list = append(list, s.flashKernels(d)...)
@@ -186,23 +186,31 @@ func (s Shape) Joined(a *Append, d Device) []Kernel {
 		return nil
 	}
 	var list []Kernel
-	for _, warps := range []int{splitWarps, 2 * splitWarps} {
-		if k, ok := s.decodeKernel(d, warps, a); ok {
+	for _, c := range joinedCuts {
+		if k, ok := s.decodeKernel(d, c, a); ok && (c.warps <= 8 || s.D <= 64) { // by its registers
 			list = append(list, k)
 		}
 	}
 	return list
 }
 
+// decodeCut is how a block of decode divides its keys: 16 for each warp at a time, and a
+// block takes as many passes before another one has keys, whose results have to be put
+// together by way of memory.
+type decodeCut struct{ warps, passes int }
+
+var joinedCuts = []decodeCut{{splitWarps, 1}, {8, 2}, {16, 2}}
+
 // decodeKernel is decode where rows are few and pieces of 16 bytes fit. With a it appends
 // the new token, too.
-func (s *Shape) decodeKernel(d Device, warps int, a *Append) (Kernel, bool) {
+func (s *Shape) decodeKernel(d Device, c decodeCut, a *Append) (Kernel, bool) {
 	if !s.vector() || s.D%32 != 0 || s.D > 128 || s.E != 64 && s.E != 128 || s.rows() > maxDecodeRows {
 		return Kernel{}, false
 	}
 	rows := min(s.rows(), decodeRows)
 	blocks := s.Groups * ((s.rows() + decodeRows - 1) / decodeRows)
-	splits := s.splits(d, blocks*s.Batches, 16*warps)
+	warps := c.warps
+	splits := s.splits(d, blocks*s.Batches, 16*warps*c.passes)
 	k := Kernel{
 		Name:   fmt.Sprintf("attention of %d rows, keys split %d ways", rows, splits),
 		Reason: fmt.Sprintf("%d rows share the keys of a head, which are read once by %d blocks", s.rows(), blocks*s.Batches*splits),
@@ -212,18 +220,18 @@ func (s *Shape) decodeKernel(d Device, warps int, a *Append) (Kernel, bool) {
 		Counters: int64(blocks*s.Batches) * 4,
 	}
 	run := func(token, value string) string {
-		return fmt.Sprintf("attention::decode<@kernel@_shape, %d, %s>::run(p, scratch, counters, %s, fault, step);", warps, token, value)
+		return fmt.Sprintf("attention::decode<@kernel@_shape, %d, %d, %s>::run(p, scratch, counters, %s, fault, step);", warps, c.passes, token, value)
 	}
 	if a == nil {
 		k.Shared = append(k.Shared, decode)
 		k.Text = s.kernel(32*warps, 2, run("attention::no_token", "{}"))
 		return k, true
 	}
-	k.Name += ", which turns and appends the token"
+	k.Name += fmt.Sprintf(" of %d warps, which turn and append the token", warps)
 	k.Shared = append(k.Shared, appendText, decode)
 	in, out := kinds[a.From], kinds[a.To]
 	const token = "attention::append<@kernel@_token>"
-	k.Text = a.constants("@kernel@_token", in.kind, out.kind) + s.kernel(32*warps, 2,
+	k.Text = a.constants("@kernel@_token", in.kind, out.kind) + s.kernel(32*warps, max(1, 2*splitWarps/warps),
 		"READY;\n  "+run(token, fmt.Sprintf("%s{new_q, new_k, new_v, nullptr, (%s *)k, (%s *)v, table, pos, length}", token, out.elem, out.elem)),
 		"const "+in.elem+" *new_q", "const "+in.elem+" *new_k", "const "+in.elem+" *new_v")
 	return k, true

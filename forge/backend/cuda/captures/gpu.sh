@@ -59,8 +59,8 @@ suite_f16() { suite f16; }
 decode() { tests engine 'GPU$|CUDA' 120 && FORGE_SHAPES=1B times engine GPUDecode 180 && FORGE_SHAPES=8B times engine GPUDecode 230; }
 decode_1b() { peer llama-3.2-1b eager && peer llama-3.2-1b compile; }
 decode_8b() { peer llama-3.1-8b eager && peer llama-3.1-8b compile; }
-two_nccl() { tests nccl 'Operations|Times|Kill|Missing' 180; }
-two_ranks() { tests engine 'GPURanks' 180 && times engine GPURanks 320; }
+two_nccl() { tests nccl 'Operations|Times|Kill|Missing' 180 && tests cuda 'Exchange|RankSum' 120 && times cuda RankSums 60; }
+two_ranks() { tests engine 'GPURanks|GPUProcesses' 120 && FORGE_SHAPES=8B times engine GPURanks 300 && times engine GPUPipeline 100; }
 two_kill() { "$python" "$here/kill.py" "$here/forge"; }
 
 phases="environment libraries conformance kernels rates tuning suite_f32 suite_f16 decode decode_1b decode_8b"

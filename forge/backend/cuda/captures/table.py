@@ -55,8 +55,8 @@ def main():
         except (ValueError, KeyError) as e:
             print(f"{name}: {type(e).__name__}: {e}")
     for name, pattern in (
-        ("environment.log", r"^[0-9]+, |^commit |GPUs exchange"), ("decode.log", r"^Benchmark.*ns/op"), ("two_nccl.log", r"all_reduce of|aborted within|ended .* after the kill|--- FAIL"),
-        ("two_ranks.log", r"^Benchmark.*ns/op|--- (FAIL|PASS)"), ("two_kill.log", r"."), ("rates.log", r"^Benchmark.*(GB/s|TFLOP/s)"),
+        ("environment.log", r"^[0-9]+, |^commit |GPUs exchange"), ("decode.log", r"^Benchmark.*ns/op"), ("two_nccl.log", r"all_reduce of|aborted within|ended .* after the kill|us/all-reduce|--- FAIL"),
+        ("two_ranks.log", r"^Benchmark.*ns/op|is idle for|--- (FAIL|PASS)"), ("two_kill.log", r"."), ("rates.log", r"^Benchmark.*(GB/s|TFLOP/s)"),
     ):
         path = os.path.join(out, name)
         if os.path.exists(path):

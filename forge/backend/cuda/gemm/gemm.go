@@ -48,6 +48,9 @@ type Moves struct{ In, Out, Taps, Stride, Dilation, Before int }
 // them; without a Body it reads them.
 type Begin struct {
 	Params []string // as those of [Finish]
+	// Ahead is the body of a function that asks for what no kernel before writes, for k
+	// from k0 up to k1, before those have ended.
+	Ahead string
 	// Body is that of a function which all of so many threads of a block call: it fills
 	// float to[k - k0] for k from k0 up to k1, and zeros behind that up to slice.
 	Body func(threads int) string

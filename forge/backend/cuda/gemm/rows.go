@@ -83,6 +83,7 @@ func (s *Shape) rows(c rowsCut, sms int) Kernel {
 		t.constant("enters", s.Early)
 		t.constant("begins", s.Begin.Body != nil)
 		if s.Begin.Body != nil {
+			t.line("  INLINE_MEMBER void begin_ahead(int k0, int k1) const {\n%s  }", s.Begin.Ahead)
 			t.line("  INLINE_MEMBER void begin(float *to, int k0, int k1) const {\n%s  }", s.Begin.Body(threads))
 		}
 		name += fmt.Sprintf(", %d steps ahead", c.ahead-1)

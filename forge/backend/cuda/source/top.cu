@@ -53,8 +53,20 @@ template <int k, int count, int threads> INLINE void top_rows(const float *x, fl
   const i64 row = blockIdx.y;
   top_list<k> own;
   own.clear();
-#pragma unroll 4
-  for (int i = blockIdx.x * threads + threadIdx.x; i < count; i += gridDim.x * threads) own.add(x[row * count + i], i);
+  constexpr int batch = 8; /* are read before the first is looked at */
+  for (int first = blockIdx.x * threads + threadIdx.x; first < count; first += batch * gridDim.x * threads) {
+    float some[batch];
+#pragma unroll
+    for (int b = 0; b < batch; b++) {
+      const int i = first + b * gridDim.x * threads;
+      some[b] = i < count ? x[row * count + i] : 0;
+    }
+#pragma unroll
+    for (int b = 0; b < batch; b++) {
+      const int i = first + b * gridDim.x * threads;
+      if (i < count) own.add(some[b], i);
+    }
+  }
   own.template join_block<threads / 32>();
   if (gridDim.x > 1) {
     __shared__ bool last;

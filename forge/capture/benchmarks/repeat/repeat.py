@@ -67,7 +67,10 @@ def table(path):
             f"{100 * widths[len(widths) // 2]:.1f} % | {100 * widths[-1]:.0f} % |"
         )
     whole = sum(all(r["agrees"] for r in p["intervals"]) for p in pairs)
-    print(f"\nIn {whole} of {len(pairs)} pairs every interval overlaps; all other cells were the same in {sum(not p['other_changes'] for p in pairs)}.")
+    print(
+        f"\nIn {whole} of {len(pairs)} pairs every interval overlaps. All other cells were the same in "
+        f"{sum(not p['other_changes'] for p in pairs)}; in the others a verdict changed, which is a tie when an interval holds 1."
+    )
     for i, p in enumerate(pairs):
         for r in p["intervals"]:
             if not r["agrees"]:

@@ -15,7 +15,7 @@ namespace attention {
 
 struct no_token { static constexpr bool any = false; };
 
-template <class S, int warps, class T> struct decode {
+template <class S, int warps, int passes, class T> struct decode {
   static constexpr int rows = 16, chunks = S::d / 32, halves = S::e / 64, limit = S::queries * S::ratio, kept = limit < rows ? limit : rows;
 
   /* The new token of a row and a key head, and the queries of a block. Rows are apart by
@@ -76,7 +76,7 @@ template <class S, int warps, class T> struct decode {
     int most, least;
     seen_by(p, b, first, last, most, least);
     int from, to;
-    const int active = share<16 * warps>(most, splits, split, from, to);
+    const int active = share<16 * warps * passes>(most, splits, split, from, to);
     if constexpr (T::any)
       if (split == 0 && blockIdx.y == 0 && warp == 0 && t.wrong(b, 0, lane)) atomicMin(fault, step);
     if (split >= active) return;

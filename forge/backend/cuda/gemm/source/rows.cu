@@ -269,6 +269,7 @@ template <class P> INLINE void rows_along(const P &p, typename P::Out *o, const 
   };
 #pragma unroll
   for (int t = 0; t < D - 1; t++) fill(t);
+  if constexpr (P::begins) p.begin_ahead(k0, k1);
   if (P::enters) ENTER;
   const float *xs = P::held ? rows_held(p, a, (float *)(memory + D * C * P::threads * 16), k0, k1) : nullptr;
   float sum[C][M] = {};
@@ -340,6 +341,7 @@ template <class P> INLINE void rows_across(const P &p, typename P::Out *o, const
   };
 #pragma unroll
   for (int t = 0; t < D - 1; t++) fill(t);
+  if constexpr (P::begins) p.begin_ahead(k0, k1);
   if (P::enters) ENTER;
   const float *xs = P::held ? rows_held(p, a, (float *)(memory + D * U * P::threads * 16), k0, k1) : nullptr;
   float sum[M][V] = {};

@@ -51,26 +51,61 @@ template <int ranks> struct mailboxes {
   }
 };
 
-/* The sum over the ranks, in their order, of a line of length elements for each block; of
+/* The blocks that share a line are a cluster. Each has begun when all have come to the
+   second of these. */
+template <int blocks> INLINE void cluster_begin_() {
+#if __CUDA_ARCH__ >= 900
+  if (blocks > 1) asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+#endif
+}
+template <int blocks> INLINE void cluster_begun_() {
+#if __CUDA_ARCH__ >= 900
+  if (blocks > 1) asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+#endif
+}
+
+/* The sum of a number of each block of a cluster, in their order: each writes its own
+   into the shared memory of all. */
+template <int blocks> INLINE vf cluster_sum_(vf x) {
+#if __CUDA_ARCH__ >= 900
+  if (blocks > 1) {
+    __shared__ float numbers[blocks];
+    unsigned me, at = (unsigned)__cvta_generic_to_shared(numbers);
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(me));
+    if (threadIdx.x < blocks) {
+      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(at) : "r"(at + 4 * me), "r"(threadIdx.x));
+      asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(at), "f"(lane0_f32(x)) : "memory");
+    }
+    asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+    x = numbers[0];
+    for (int b = 1; b < blocks; b++) x = v_add(x, numbers[b]);
+  }
+#endif
+  return x;
+}
+
+/* The sum over the ranks, in their order, of a piece of length elements for each block; of
    the last one there may be fewer. With a second operand that is added to it, and with
-   a weight the line is then normalised by its root mean square. Without a weight the
-   lines are only pieces of what is summed. */
-template <int ranks, int threads, int parts, int width, bool adds, bool norms>
+   a weight a line, which has so many pieces, is then normalised by its root mean square. */
+template <int ranks, int threads, int parts, int width, int pieces, bool adds, bool norms>
 INLINE void all_reduce_(float *sum, float *normed, const float *x, const float *other, const float *weight, int length, i64 elements, float eps, const mailboxes<ranks> &m) {
-  alignas(16) float own[parts][width], sums[parts][width], w[norms ? parts : 1][width];
-  const i64 line = (i64)blockIdx.x * length;
-  const int size = elements - line < length ? (int)(elements - line) : length;
-  if (norms)
+  alignas(16) float own[parts][width], sums[parts][width], rest[adds ? parts : 1][width], w[norms ? parts : 1][width];
+  const i64 piece = (i64)blockIdx.x * length;
+  const int size = elements - piece < length ? (int)(elements - piece) : length;
+  if (norms) {
+    cluster_begin_<pieces>();
+    _Pragma("unroll")
     for (int p = 0; p < parts; p++) {
       const int at = (p * threads + threadIdx.x) * width;
-      if (at < size) move_<4 * width>(w[p], weight + at);
+      if (at < size) move_<4 * width>(w[p], weight + blockIdx.x % pieces * length + at);
     }
+  }
   ENTER;
   const unsigned turn = m.turns[blockIdx.x] + 1;
   _Pragma("unroll")
   for (int p = 0; p < parts; p++) {
     const int at = (p * threads + threadIdx.x) * width;
-    if (at < size) move_<4 * width>(own[p], x + line + at);
+    if (at < size) move_<4 * width>(own[p], x + piece + at);
   }
   const i64 put = m.part(m.rank, turn);
   _Pragma("unroll")
@@ -80,11 +115,11 @@ INLINE void all_reduce_(float *sum, float *normed, const float *x, const float *
         const int at = (p * threads + threadIdx.x) * width;
         if (at < size) mail_put(m.box[r] + put + at, turn, own[p], width);
       }
-  alignas(16) float rest[adds ? parts : 1][width];
   if (adds)
+    _Pragma("unroll")
     for (int p = 0; p < parts; p++) {
       const int at = (p * threads + threadIdx.x) * width;
-      if (at < size) move_<4 * width>(rest[p], other + line + at);
+      if (at < size) move_<4 * width>(rest[p], other + piece + at);
     }
   _Pragma("unroll")
   for (int p = 0; p < parts; p++) {
@@ -108,7 +143,7 @@ INLINE void all_reduce_(float *sum, float *normed, const float *x, const float *
       for (int r = 1; r < ranks; r++) s = v_add(s, r == m.rank ? own[p][l] : y[r][l]);
       sums[p][l] = lane0_f32(adds ? v_add(rest[p][l], s) : s);
     }
-    move_<4 * width>(sum + line + at, sums[p]);
+    move_<4 * width>(sum + piece + at, sums[p]);
   }
   if (norms) {
     vf squares = set(0.0f);
@@ -116,13 +151,16 @@ INLINE void all_reduce_(float *sum, float *normed, const float *x, const float *
     for (int p = 0; p < parts; p++)
       if ((p * threads + threadIdx.x) * width < size)
         for (int l = 0; l < width; l++) squares = v_add(squares, v_mul(sums[p][l], sums[p][l]));
-    const vf scale = v_rsqrt(v_add(v_div(fold_sum_f32<threads>(squares), (float)length), eps));
+    squares = fold_sum_f32<threads>(squares);
+    cluster_begun_<pieces>();
+    squares = cluster_sum_<pieces>(squares);
+    const vf scale = v_rsqrt(v_add(v_div(squares, (float)(length * pieces)), eps));
     _Pragma("unroll")
     for (int p = 0; p < parts; p++) {
       const int at = (p * threads + threadIdx.x) * width;
       if (at >= size) break;
       for (int l = 0; l < width; l++) sums[p][l] = lane0_f32(v_mul(v_mul(sums[p][l], scale), w[p][l]));
-      move_<4 * width>(normed + line + at, sums[p]);
+      move_<4 * width>(normed + piece + at, sums[p]);
     }
   }
   __syncthreads();
