@@ -51,9 +51,9 @@ environment() {
 }
 libraries() { tests driver . 60 && tests nvrtc . 60 && tests nccl 'One|Alone|IDs|Prepare|Arguments|Order' 60 && tests cublaslt . 90; }
 conformance() { tests cuda 'Conformance|Contract|Faults|Suite|Resident|Cancel|Concurrent|Shared|Library' 520; }
-kernels() { tests gemm . 200 && tests attention . 150 && tests cuda 'LibraryProducts|TestProducts|Attention|Decode|Profile|Triton' 180; }
+kernels() { tests gemm . 200 && tests attention . 150 && tests cuda 'LibraryProducts|TestProducts|Convolutions|Attention|Decode|Profile|Triton' 180; }
 tuning() { tests cuda 'TestTune' 500; }
-rates() { times driver 'Copy/within|Graph|Launch' 60 && times cublaslt . 60 && times attention . 120 && times cuda 'Bound' 120 && tests gemm 'Bench' 150; }
+rates() { times driver 'Copy/within|Graph|Launch' 60 && times cublaslt . 60 && times attention . 120 && times cuda 'Bound' 120 && FORGE_GEMM_TIMES='square suite rows layers' FORGE_GEMM_BUDGET=120s tests gemm Times 150; }
 suite_f32() { suite f32; }
 suite_f16() { suite f16; }
 decode() { tests engine 'GPU$|CUDA' 120 && FORGE_SHAPES=1B times engine GPUDecode 180 && FORGE_SHAPES=8B times engine GPUDecode 230; }

@@ -48,6 +48,17 @@ func (s *Shape) direct(c directCut) Kernel {
 // maxDirect bounds the operations of a direct product: larger ones read operands too often.
 const maxDirect = 1 << 27
 
+// The model of direct products: a launch, a pass of one load of each thread and what each
+// more adds to it, the loads of a warp that a multiprocessor does in a microsecond, and what
+// a result's sums of warps take.
+const (
+	directTime  = 0.0579
+	directWait  = 0.313
+	directMore  = 0.27
+	directLoads = 235.0
+	joinWarps   = 0.00239
+)
+
 // directGuesses are the direct kernels of a small product. A multiprocessor does so many
 // loads of a warp in a microsecond; each of A and B serves a few results only.
 func (s *Shape) directGuesses(t Target) []guess {

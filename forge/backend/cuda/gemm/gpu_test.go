@@ -1,7 +1,9 @@
 package gemm
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"os"
 	"testing"
 
@@ -107,6 +109,52 @@ func TestKernels(t *testing.T) {
 			want := b.sampled(3000)
 			for _, k := range compileAll(t, c, s.some(targetOf(c), at)) {
 				b.check(k, want)
+			}
+		})
+	}
+}
+
+// TestSpecial sees that zeros, numbers below the normal ones, infinities and NaN of few rows
+// give what they give in float64: kernels that take numbers apart must not make others of
+// them.
+func TestSpecial(t *testing.T) {
+	c := device(t)
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	a := []float32{0, 1, -3, 0x1p-149, inf, -inf, nan, 16777217}
+	w := []float32{inf, -inf, nan, 0, 1, 2}
+	for _, along := range []bool{false, true} {
+		s := dense(f32, bf16, f32, len(a), 64, 64, along)
+		t.Run(s.String(), func(t *testing.T) {
+			b := newBench(t, c, s, 1)
+			b.do(func() error { // row m has a special number at k = m, and column n one at k = n % 8
+				for m, x := range a {
+					b.operands[A].set(f32, s.at(&s.A, 0, m, m), x)
+				}
+				for n := range s.N {
+					b.operands[B].set(bf16, s.at(&s.B, 0, n%len(a), n), w[n/len(a)%len(w)])
+				}
+				return errors.Join(b.s.Upload(b.operands[A].memory[0], 0, b.operands[A].raw), b.s.Upload(b.operands[B].memory[0], 0, b.operands[B].raw))
+			})
+			want := b.sampled(s.M * s.N)
+			for _, k := range compileAll(t, c, s.every(targetOf(c))) {
+				b.do(func() error {
+					r, err := b.load(k)
+					if err != nil {
+						return fmt.Errorf("%s: %w", k.Name, err)
+					}
+					x, err := r.results()
+					if err != nil {
+						return fmt.Errorf("%s: %w", k.Name, err)
+					}
+					for _, p := range want {
+						got := x.Elem(s.at(&s.Out, 0, p.m, p.n))
+						if math.IsNaN(got) != math.IsNaN(p.want) || math.IsInf(p.want, 0) && got != p.want {
+							t.Errorf("%s: row %d, column %d is %g, not %g", k.Name, p.m, p.n, got, p.want)
+							break
+						}
+					}
+					return r.close()
+				})
 			}
 		})
 	}

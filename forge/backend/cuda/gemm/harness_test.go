@@ -136,6 +136,13 @@ func randomOperand(d tensor.DType, n int, seed uint64) operand {
 	return o
 }
 
+// set changes an element, in the memory of the host.
+func (o *operand) set(d tensor.DType, i int, x float32) {
+	o.values[i] = x
+	t := tensor.Scalar(d, float64(x))
+	copy(o.raw[i*d.Size():], t.Encode())
+}
+
 // at is an element.
 func (o *operand) at(i int) float64 { return float64(o.values[i%period]) }
 

@@ -159,7 +159,7 @@ func (s *Shape) rowsOf(t Target) []rowsCut {
 		switch c.function {
 		case "rows_mma":
 			terms := s.A.Elem == tensor.F32 && s.B.Elem == tensor.BF16 && t.Capability >= 80
-			ok = (s.half(t) || terms && s.M > 1) && alongA && wholeA && s.K%8 == 0 && (alongB || c.columns == 64)
+			ok = (s.half(t) || terms && s.M > 1) && alongA && wholeA && s.K%8 == 0 && (alongB && !(terms && c.columns == 64) || !alongB && c.columns == 64)
 		case "rows_along":
 			ok = s.M <= maxRows && alongB && alongA && wholeA && c.shared(s, s.K) <= t.Shared
 		case "rows_across":
@@ -185,7 +185,7 @@ type rowsPace struct {
 	soft  float64 // how sharply the time is the longer of memory's and that of the work
 }
 
-var rowsPaces = map[string]*rowsPace{
+var rowsPaces = map[string]rowsPace{
 	"rows_along":  {2.79, 0.113, 10.7, 0.117, 2.56},
 	"rows_across": {2.87, 0.13, 4.57, 0.175, 2.31},
 	"rows_mma":    {1.46, 1.22, 4.92, 1.67, 1.68},

@@ -58,24 +58,37 @@ template <class P> INLINE void join_warps(const P &p, typename P::Out *o, float 
   if (P::clustered) meet_cluster(); /* nobody leaves while others read its sums */
 }
 
-/* Numbers of f32 as sums of three of bf16, which are exact: the first bits of each, of what
-   is left, and what is left then. Pairs of them are in a register. */
+/* Numbers of f32 as sums of three of bf16: the first bits of each, of what is left, and what
+   is left then, exact but for what is below the least of bf16. Pairs of them are in a register.
+   The first of three is zero, infinite or NaN where the number is. */
 INLINE unsigned first_bits(float &x) {
   const unsigned bits = __float_as_uint(x), first = bits & 0xffff0000u;
   x = (bits & 0x7f800000u) == 0x7f800000u ? 0 : x - __uint_as_float(first);
   return first;
 }
+INLINE unsigned first_term(float &x) {
+  const unsigned least = x != 0 ? 0x00010000u : 0, nan = x != x ? 0x7fc00000u : 0;
+  const unsigned first = first_bits(x) | nan;
+  return first << 1 ? first : first | least;
+}
 template <int pairs> INLINE void in_three(unsigned (&to)[3][pairs], const float *x) {
 #pragma unroll
   for (int i = 0; i < pairs; i++) {
     float even = x[2 * i], odd = x[2 * i + 1];
+    const unsigned low = first_term(even);
+    to[0][i] = low >> 16 | first_term(odd);
 #pragma unroll
-    for (int term = 0; term < 3; term++) {
+    for (int term = 1; term < 3; term++) {
       const unsigned low = first_bits(even);
       to[term][i] = low >> 16 | first_bits(odd);
     }
   }
 }
+
+/* Whether numbers of a pair of bf16 are infinite or NaN, and the pair with zeros for those:
+   only the first of three terms is to meet them. */
+INLINE unsigned not_finite(unsigned w) { return ((w & 0x7f807f80u) + 0x00800080u) & 0x80008000u; }
+INLINE unsigned finite_part(unsigned w) { return w & ~((not_finite(w) >> 15) * 0xffffu); }
 
 /* The part of a row that a thread multiplies: pairs of k from k on. */
 template <int pairs> INLINE void load_pairs(unsigned (&to)[1][pairs], const void *a, bool in) {
@@ -96,9 +109,15 @@ template <int pairs> INLINE void load_pairs(unsigned (&to)[3][pairs], const void
    since it drops bits of small products beside a large sum. */
 template <class T, int stride> INLINE void add_terms(float (&sum)[4], const unsigned *w, const unsigned (&x)[1][stride], int at) { mma_of<T>::step(sum, w, x[0] + at); }
 template <class T, int stride> INLINE void add_terms(float (&sum)[4], const unsigned *w, const unsigned (&x)[3][stride], int at) {
-  float d[4] = {};
+  unsigned v[4] = {w[0], w[1], w[2], w[3]};
+  if (not_finite(w[0]) | not_finite(w[1]) | not_finite(w[2]) | not_finite(w[3])) {
 #pragma unroll
-  for (int term = 2; term >= 0; term--) mma_of<T>::step(d, w, x[term] + at);
+    for (int q = 0; q < 4; q++) v[q] = finite_part(w[q]);
+  }
+  float d[4] = {};
+  mma_of<T>::step(d, v, x[2] + at);
+  mma_of<T>::step(d, v, x[1] + at);
+  mma_of<T>::step(d, w, x[0] + at);
 #pragma unroll
   for (int q = 0; q < 4; q++) sum[q] += d[q];
 }
