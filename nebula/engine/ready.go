@@ -2,8 +2,11 @@ package engine
 
 import (
 	"context"
+	"runtime"
+	"slices"
 
 	"forgekernel/display"
+	"forgekernel/forge/backend"
 )
 
 // Ready says for which steps the programs are compiled before the engine is there:
@@ -47,19 +50,26 @@ func (r Ready) programs(s sizes) []bucket {
 	return list
 }
 
-// makeReady compiles programs one after another, and shows how far it has come. When
-// ctx ends it returns the cause, and the caller closes the engine.
+// makeReady compiles programs, and shows how far it has come. When ctx ends it returns
+// the cause, and the caller closes the engine. A compiler for a device takes a second or
+// more for each, on one processor, so that there are as many at once as processors; the
+// programs of ranks on processors share one compilation with what they have in common,
+// and come one after another.
 func (l *Leader) makeReady(ctx context.Context, list []bucket) error {
 	if len(list) == 0 {
 		return nil
 	}
 	meter := display.Progress(ctx, "compiling programs", len(list))
-	for _, b := range list {
-		if err := l.prepare(ctx, []bucket{b}); err != nil {
+	together := 1
+	if _, device := l.self.backend.(backend.Resident); device {
+		together = runtime.GOMAXPROCS(0)
+	}
+	for group := range slices.Chunk(list, together) {
+		if err := l.prepare(ctx, group); err != nil {
 			meter.Fail(err)
 			return err
 		}
-		meter.Add(1)
+		meter.Add(len(group))
 	}
 	meter.Done()
 	return nil
