@@ -7,6 +7,8 @@ import (
 	"image/png"
 	"reflect"
 	"unicode/utf8"
+
+	"gonum.org/v1/plot"
 )
 
 // maxText bounds the text of a value that is shown as text, in bytes: far
@@ -14,8 +16,8 @@ import (
 // wants more of it shows a [Text].
 const maxText = 1 << 20
 
-// ToBundle returns how v is shown: a [Displayer] as it says, an image as PNG,
-// a string as it is, an error or [fmt.Stringer] as its text, and everything
+// ToBundle returns how v is shown: a [Displayer] as it says, an image as PNG, a gonum
+// plot as SVG and PNG, a string as it is, an error or [fmt.Stringer] as its text, and everything
 // else in Go syntax. Text is cut where it becomes too long to read, which it says. It never guesses
 // from contents: bytes are bytes, and a [][]string is no [Table].
 func ToBundle(v any) Bundle {
@@ -28,6 +30,8 @@ func ToBundle(v any) Bundle {
 	switch v := v.(type) {
 	case image.Image:
 		return imageBundle(v)
+	case *plot.Plot:
+		return plotBundle(v)
 	case string:
 		return Text(cut(v, maxText))
 	case error, fmt.Stringer, fmt.Formatter:

@@ -89,7 +89,7 @@ func TestBench(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"Distribution of samples of ", "Memory plan of ", "data:image/svg+xml;base64,"} {
+	for _, want := range []string{"Distribution of samples of ", "Memory of ", "data:image/svg+xml;base64,"} {
 		if !strings.Contains(data["text/html"].(string), want) {
 			t.Errorf("the page lacks %q", want)
 		}

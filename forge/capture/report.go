@@ -130,7 +130,7 @@ func (w *Workload) times(blocks int) display.Table {
 	t := display.Table{
 		Title: w.Name,
 		Columns: []display.Column{
-			{Name: "candidate"}, right("median"), right("interval"), right("× the first"), right("minimum"), right("p95"),
+			{Name: "candidate"}, right("median"), right("interval"), right("× the first"), right("minimum"),
 			right("GFLOP/s"), right("CPU / wall"), right("compile"), right("error / allowed"), {Name: "rank"},
 		},
 	}
@@ -147,7 +147,7 @@ func (w *Workload) times(blocks int) display.Table {
 		e := s.Estimate(blocks)
 		t.Rows = append(t.Rows, []any{
 			s.Label.String(), formatTime(e.Value), formatInterval(e.Interval), w.ratio(i, blocks),
-			formatTime(s.Summary.Min), formatTime(s.Summary.P95),
+			formatTime(s.Summary.Min),
 			significant(float64(w.FLOPs) / s.Summary.Median / 1e9), significant(sum(s.CPU) / sum(s.Wall)),
 			s.compiled(), significant(s.Gate.Worst), rank(slices.Index(order, i), ties),
 		})

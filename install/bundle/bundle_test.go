@@ -125,7 +125,7 @@ func TestReadResult(t *testing.T) {
 	const good = `{"schema": 1, "job": "j", "stage": "notebook", "error": "why", "seconds": 1.5}`
 	for text, want := range map[string]string{
 		good: "",
-		`{"schema": 1, "job": "k", "stage": "done", "error": "", "seconds": 1}`: "is the result of another job",
+		`{"schema": 1, "job": "k", "stage": "done", "error": "", "seconds": 1}`: "it is the result of another job",
 		`{"schema": 2, "job": "j", "stage": "done", "error": ""}`:               "has schema 2; this forge reads 1",
 		`{"schema": 1, "job": "j", "stage": "done", "error": "why"}`:            "is no result of a job",
 		`{"schema": 1, "job": "j", "stage": "lunch", "error": "why"}`:           "is no result of a job",

@@ -32,6 +32,9 @@ func (r *Result) Failure() error {
 	return errors.New(r.Error)
 }
 
+// ErrOther is the error of a result that is another job's.
+var ErrOther = errors.New("it is the result of another job")
+
 // maxResult bounds the file, in bytes.
 const maxResult = 64 << 10
 
@@ -62,7 +65,7 @@ func ReadResult(dir, job string) (*Result, error) {
 	case !slices.Contains(stages, r.Stage), (r.Stage == "done") != (r.Error == ""):
 		return nil, fmt.Errorf("%s is no result of a job", path)
 	case job != "" && r.Job != job:
-		return nil, fmt.Errorf("%s is the result of another job: somebody pushed another one meanwhile", path)
+		return nil, fmt.Errorf("%s: %w", path, ErrOther)
 	}
 	return r, nil
 }

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -58,27 +61,44 @@ func (c *Client) Fetch(ctx context.Context, kernel, dir string) (*bundle.Result,
 	return c.finish(ctx, kernel, "", dir)
 }
 
-// finish follows a job to its end and fetches what it wrote.
+// finish follows a job to its end and fetches what it wrote. For a moment after a push
+// Kaggle may still tell of the version before.
 func (c *Client) finish(ctx context.Context, kernel, job, dir string) (*bundle.Result, error) {
-	end, err := c.follow(ctx, kernel)
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("%w; the job goes on: forge kaggle fetch %s gets it, and only its page on Kaggle stops it", context.Cause(ctx), kernel)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the job %s cannot be followed, and may go on: %w; try forge kaggle fetch %s", kernel, err, kernel)
-	}
-	c.say("Fetching what %s wrote to %s", kernel, dir)
-	_, err = c.run(ctx, output(kernel, dir)...)
-	if err == nil {
-		var r *bundle.Result
-		if r, err = bundle.ReadResult(dir, job); err == nil {
+	for tries := 0; ; tries++ {
+		end, err := c.follow(ctx, kernel)
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("%w; the job goes on: forge kaggle fetch %s gets it, and only its page on Kaggle stops it", context.Cause(ctx), kernel)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the job %s cannot be followed, and may go on: %w; try forge kaggle fetch %s", kernel, err, kernel)
+		}
+		c.say("Fetching what %s wrote to %s", kernel, dir)
+		r, err := c.fetch(ctx, kernel, job, dir)
+		switch {
+		case err == nil:
 			return r, r.Failure()
+		case errors.Is(err, bundle.ErrOther) && tries < patience:
+			if err := c.wait(ctx); err != nil {
+				return nil, err
+			}
+		case end.name != "COMPLETE":
+			return nil, fmt.Errorf("the job %s ended as %s: %s (%w)", kernel, end.name, end.reason(), err)
+		default:
+			return nil, err
 		}
 	}
-	if end.name != "COMPLETE" {
-		return nil, fmt.Errorf("the job %s ended as %s: %s (%w)", kernel, end.name, end.reason(), err)
+}
+
+// fetch gets what a job wrote, and its result in it.
+func (c *Client) fetch(ctx context.Context, kernel, job, dir string) (*bundle.Result, error) {
+	// That of an earlier job would be taken for this one's.
+	if err := os.Remove(filepath.Join(dir, bundle.ResultName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
-	return nil, err
+	if _, err := c.run(ctx, output(kernel, dir)...); err != nil {
+		return nil, err
+	}
+	return bundle.ReadResult(dir, job)
 }
 
 func (s state) reason() string {

@@ -43,7 +43,7 @@ import tempfile
 import threading
 import time
 from types import SimpleNamespace
-from typing import Any, Callable, Iterator
+from typing import Any, Iterator
 
 import zmq
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
@@ -131,7 +131,6 @@ class Kernel:
         self._owner = os.getpid()
         key = secrets.token_hex(32).encode()
         self._session: Any = Session(key=key)
-        self._context = zmq.Context()
         with tempfile.TemporaryDirectory(prefix="forge-") as folder:  # mode 0700
             where = os.path.join(folder, "kernel")
             file, ports = write_connection_file(where + ".json", ip=where, transport="ipc", key=key, kernel_name="forge")
@@ -139,11 +138,13 @@ class Kernel:
                 self._process = launch_kernel([binary, "kernel", "--connection-file", file], env=environment())
             except OSError as err:
                 raise ForgeError(f"cannot start {binary}: {err}") from None
+            self._context = zmq.Context()
             try:
                 self._connect(where, ports)
             except BaseException:
                 self._process.kill()
-                self.close()
+                self._process.wait()
+                self._context.destroy(linger=0)
                 raise
 
     def _connect(self, where: str, ports: Any) -> None:
@@ -154,7 +155,10 @@ class Kernel:
             socket.reconnect_ivl, socket.reconnect_ivl_max = 5, 1000
             socket.rcvhwm = 0  # what comes between two cells waits here
             socket.identity = self._session.bsession
-            socket.connect(f"ipc://{where}-{ports[channel + '_port']}")
+            try:
+                socket.connect(f"ipc://{where}-{ports[channel + '_port']}")
+            except zmq.ZMQError as err:
+                raise ForgeError(f"the temporary folder is of no use for sockets: {err}") from None
             return socket
 
         self._iopub = connect(zmq.SUB, "iopub")
@@ -273,8 +277,8 @@ def show(message: dict[str, Any]) -> None:
         clear_output(wait=content["wait"])
 
 
-# The element types that both sides have, by their names in safetensors. The Go kernel keeps
-# the small integers as 64-bit ones.
+# The element types that both sides have, by their names in safetensors. The Go kernel widens
+# integers of 8 and 16 bits to int32, and uint32 to int64.
 NUMPY_TYPES = {"float32": "F32", "float64": "F64", "float16": "F16", "bfloat16": "BF16", "bool": "BOOL", "int64": "I64",
                "int32": "I32", "int16": "I16", "int8": "I8", "uint8": "U8", "uint16": "U16", "uint32": "U32"}
 KEYWORDS = frozenset("break case chan const continue default defer else fallthrough for func go goto if import interface map "
@@ -309,9 +313,9 @@ def encode(name: str, value: Any) -> tuple[str, list[int], memoryview]:
         if value.device.type != "cpu" or value.layout != torch.strided or dtype not in NUMPY_TYPES:
             raise ForgeError(f"{name} is a {value.layout} tensor of {value.dtype} on {value.device}; "
                              f"%forge_push takes dense ones on the CPU, of {', '.join(NUMPY_TYPES)}")
-        flat = value.detach().contiguous().reshape(-1)
+        flat = value.detach().resolve_neg().contiguous().reshape(-1)
         return NUMPY_TYPES[dtype], list(value.shape), memoryview(flat.view(torch.uint8).numpy())
-    if numpy and isinstance(value, (numpy.ndarray, numpy.generic)):
+    if numpy and isinstance(value, (numpy.ndarray, numpy.generic)) and not isinstance(value, numpy.ma.MaskedArray):
         array = numpy.asarray(value)
         if array.dtype.name not in NUMPY_TYPES:
             raise ForgeError(f"{name} is an array of {array.dtype}; %forge_push takes {', '.join(NUMPY_TYPES)}")

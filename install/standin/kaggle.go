@@ -197,7 +197,7 @@ func (k *kaggle) push(values map[string]string, rest []string) error {
 		job.Inputs[slug] = k.path("datasets", slug)
 	}
 	dir := k.path("kernels", name)
-	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(job.Output, 0o755)); err != nil {
+	if err := errors.Join(k.keep(name), os.MkdirAll(job.Output, 0o755)); err != nil {
 		return err
 	}
 	job.Script = filepath.Join(dir, "script.py")
@@ -214,13 +214,34 @@ func (k *kaggle) push(values map[string]string, rest []string) error {
 	return nil
 }
 
+// before is the suffix of the version of a kernel before the one that was pushed last.
+const before = ".before"
+
+// keep keeps the version that there is, in place of the one before it.
+func (k *kaggle) keep(name string) error {
+	dir := k.path("kernels", name)
+	if err := errors.Join(os.RemoveAll(dir+before), os.RemoveAll(k.path("told"))); err != nil || !exists(dir) {
+		return err
+	}
+	return os.Rename(dir, dir+before)
+}
+
+// version is the folder of the version that the service knows of.
+func (k *kaggle) version(name string) string {
+	told, _ := os.ReadFile(k.path("told"))
+	if dir := k.path("kernels", name+before); exists(dir) && len(told) <= k.plan.Late {
+		return dir
+	}
+	return k.path("kernels", name)
+}
+
 func (s Service) setStatus(kernel, status string) error {
 	path := filepath.Join(s.Dir, "kernels", kernel, "status")
 	return errors.Join(os.WriteFile(path+".new", []byte(status), 0o644), os.Rename(path+".new", path))
 }
 
 func (k *kaggle) statusOf(name string) (string, error) {
-	raw, err := os.ReadFile(k.path("kernels", name, "status"))
+	raw, err := os.ReadFile(filepath.Join(k.version(name), "status"))
 	if err != nil {
 		return "", says("Cannot access kernel '%s/%s' (Permission 'kernels.get' was denied).", account, name)
 	}
@@ -232,6 +253,7 @@ func (k *kaggle) status(_ map[string]string, rest []string) error {
 	if err != nil {
 		return err
 	}
+	k.count("told")
 	status, err := k.statusOf(name)
 	if err != nil {
 		return err
@@ -279,7 +301,7 @@ func (k *kaggle) logs(values map[string]string, rest []string) error {
 		if status == "QUEUED" {
 			return says("404 Client Error: Not Found for url: https://api.kaggle.example/kernels/logs/stream")
 		}
-		raw, _ := os.ReadFile(k.path("kernels", name, "log"))
+		raw, _ := os.ReadFile(filepath.Join(k.version(name), "log"))
 		for line := range strings.Lines(string(raw[sent:])) {
 			if !strings.HasSuffix(line, "\n") {
 				break
@@ -306,7 +328,7 @@ func (k *kaggle) output(values map[string]string, rest []string) error {
 	if values["-p"] == "" || values["-o"] == "" {
 		return usage{says("where to, and whether over what is there, is not said")}
 	}
-	working := k.path("kernels", name, "working")
+	working := filepath.Join(k.version(name), "working")
 	return filepath.WalkDir(working, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() { // links do not come back
 			return err

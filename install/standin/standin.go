@@ -32,6 +32,7 @@ type Plan struct {
 	Hold    bool     // a job waits for the file "go" in the folder of the service
 	Break   int      // so many lines into a log, it breaks off, the first time
 	Deaf    int      // so many times the service does not tell the status of a job
+	Late    int      // so many times the status after a push is still that of the version before
 	Kernel  string   // the message with which the service ends a job before its script
 	New     string   // the error of a new session
 	Upload  string   // the name of the file whose upload fails

@@ -251,6 +251,7 @@ def test_bfloat16_comes_without_a_type_of_numpy(notebook):
     ("word = 'a'\n%forge_push word", "word is of type str; %forge_push takes arrays of NumPy and tensors of torch"),
     ("import numpy\nc = numpy.zeros(2, complex)\n%forge_push c", "c is an array of complex128; %forge_push takes float32, "),
     ("import numpy\nr = numpy.zeros((1,) * 9)\n%forge_push r", '%forge_push: tensor "r": shape [1,1,1,1,1,1,1,1,1] has rank 9; the limit is 8'),
+    ("import numpy\nm = numpy.ma.array([1.0], mask=[True])\n%forge_push m", "m is of type MaskedArray; %forge_push takes arrays of NumPy"),
     ("%%go\nlist := []float64{1}", ""),
     ("%forge_pull list", "%forge_pull: cannot use list (variable of type []float64) as *forge.Tensor value"),
 ])
@@ -370,6 +371,10 @@ def test_a_binary_that_cannot_run_is_named(fresh, tmp_path):
     plain.write_text("#!/bin/sh\nexit 3\n")
     plain.chmod(0o755)
     assert "ended at its start, with exit status 3" in fresh.fails("%%go\n1")["evalue"]
+    plain.write_text("#!/bin/sh\nexec sleep 60\n")
+    fresh.do("import tempfile\nshort, tempfile.tempdir = tempfile.tempdir, tempfile.mkdtemp(prefix='x' * 100)")
+    assert "folder is of no use for sockets: File name too long" in fresh.fails("%%go\n1")["evalue"]
+    fresh.do("os.rmdir(tempfile.tempdir)\ntempfile.tempdir = short")
     plain.write_bytes(b"\x7fELF of another machine")
     assert f"cannot start {plain}" in fresh.fails("%%go\n1")["evalue"]
     assert os.listdir(fresh.tmp) == []

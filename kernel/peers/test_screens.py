@@ -80,7 +80,7 @@ def server(executed):
     process = subprocess.Popen(
         [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0",
          "--IdentityProvider.token=", "--ServerApp.password=", "--ServerApp.disable_check_xsrf=True",
-         "--LabApp.expose_app_in_browser=True", f"--ServerApp.root_dir={work}"],
+         "--LabApp.expose_app_in_browser=True", "--JupyterNotebookApp.expose_app_in_browser=True", f"--ServerApp.root_dir={work}"],
         stdout=log, stderr=subprocess.STDOUT, env=dict(os.environ),
     )
     deadline, found = time.monotonic() + START, None

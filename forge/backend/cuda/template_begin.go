@@ -200,6 +200,17 @@ func (b *beginning) text(threads int, t target) string {
 	return e.String()
 }
 
+// writes are the results of a node, and of those that its kernel computes, too.
+func (p *program) writes(m *ir.Node) []*ir.Value {
+	list := slices.Clone(m.Out)
+	for n, by := range p.covered {
+		if by == m {
+			list = append(list, n.Out...)
+		}
+	}
+	return list
+}
+
 // clear reports whether what a beginning reads still stands where it did when the product
 // n runs, which writes to out; where the product alone writes over it, out can have memory
 // of its own, which moves says.
@@ -222,7 +233,7 @@ func (p *program) clear(b *beginning, n *ir.Node, out *ir.Value) (ok, moves bool
 	}
 	nodes := p.Graph.Nodes
 	for _, m := range nodes[slices.Index(nodes, b.node)+1 : slices.Index(nodes, n)] {
-		for _, v := range m.Out {
+		for _, v := range p.writes(m) {
 			if p.Idle(m) == "" && over(v) {
 				return false, false
 			}

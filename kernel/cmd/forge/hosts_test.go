@@ -55,7 +55,7 @@ func outcomeOf(t *testing.T, args ...string) (stdout, stderr string, status int)
 const pushed = "kaggle push job.ipynb --poll 20ms"
 
 func TestKagglePush(t *testing.T) {
-	service := sending(t, standin.Plan{Break: 2, Deaf: 3})
+	service := sending(t, standin.Plan{Break: 2, Deaf: 3, Late: 2})
 	out, errs, status := outcomeOf(t, append(strings.Fields(pushed), "--model", "weights.gguf", "--param", `name=Ada, of "Analytical" fame, 1+1=2`)...)
 	if status != 0 {
 		t.Fatalf("status %d: %s\n%s", status, errs, out)
@@ -78,8 +78,12 @@ func TestKagglePush(t *testing.T) {
 	}
 
 	// The second time there is a dataset, which gets another version.
+	// At first Kaggle tells of the job before.
 	if _, errs, status := outcomeOf(t, append(strings.Fields(pushed), "--model", "weights.gguf")...); status != 0 {
 		t.Fatalf("again: status %d: %s", status, errs)
+	}
+	if raw, err := os.ReadFile("job-kaggle/output/capture.json"); err != nil || string(raw) != "nobody" {
+		t.Errorf("again: %q, %v", raw, err)
 	}
 	if calls := strings.Join(service.Calls(), "\n"); strings.Count(calls, "datasets create") != 1 || strings.Count(calls, "datasets version") != 1 {
 		t.Error(calls)

@@ -77,7 +77,11 @@ func pushToKaggle(cmd *cobra.Command, job *kaggle.Job, dry bool, poll time.Durat
 	var client *kaggle.Client
 	if !dry || job.User == "" {
 		var err error
-		if client, err = newKaggle(cmd, poll); err != nil {
+		client, err = newKaggle(cmd, poll)
+		if err != nil && dry {
+			return fmt.Errorf("%w; without it, name the account with --user", err)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -128,7 +128,7 @@ func reproduce(r *runner.Record, src Source, found []measurement, edited bool) s
 		params += " --param " + quoted(name+"="+r.Parameters[name])
 	}
 	lines := []string{
-		"git checkout " + cmp.Or(e.Commit, "COMMIT") + "    # of the repository of the workbench",
+		"git checkout " + quoted(cmp.Or(e.Commit, "COMMIT")) + "    # of the repository of the workbench",
 		"make build",
 		"bin/forge notebook verify " + quoted(src.Name) + "    # runs it again, and compares",
 		"bin/forge notebook run " + quoted(src.Name) + params + " -o again.ipynb",

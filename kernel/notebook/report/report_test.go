@@ -104,12 +104,12 @@ func TestBuild(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	nb := executed(t, runner.Record{ID: "7", Status: "timeout", Code: "00", Environment: &capture.Environment{Tree: capture.Dirty}})
+	nb := executed(t, runner.Record{ID: "7", Status: "timeout", Code: "00", Environment: &capture.Environment{Tree: capture.Dirty, Commit: "x; date"}})
 	out, err := Build(nb, Source{Name: "n.ipynb"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"was edited after it ran", "status “timeout”", "no commit reproduces it", "No cell measured anything", "does not say"} {
+	for _, want := range []string{"was edited after it ran", "status “timeout”", "no commit reproduces it", "No cell measured anything", "does not say", "git checkout &#39;x; date&#39;"} {
 		if !strings.Contains(text(out), want) {
 			t.Errorf("%q is not in\n%s", want, text(out))
 		}

@@ -186,8 +186,12 @@ func (s Shape) Joined(a *Append, d Device) []Kernel {
 		return nil
 	}
 	var list []Kernel
-	for _, c := range joinedCuts {
-		if k, ok := s.decodeKernel(d, c, a); ok && (c.warps <= 8 || s.D <= 64) { // by its registers
+	cuts := joinedCuts
+	if max(s.D, s.E) > 64 {
+		cuts = wideCuts
+	}
+	for _, c := range cuts {
+		if k, ok := s.decodeKernel(d, c, a); ok {
 			list = append(list, k)
 		}
 	}
@@ -199,7 +203,12 @@ func (s Shape) Joined(a *Append, d Device) []Kernel {
 // together by way of memory.
 type decodeCut struct{ warps, passes int }
 
-var joinedCuts = []decodeCut{{splitWarps, 1}, {8, 2}, {16, 2}}
+// The cuts of kernels that append, the default first: as they were measured within decodes
+// of some hundred positions. Registers for more than 64 channels do not do for 16 warps.
+var (
+	joinedCuts = []decodeCut{{16, 2}, {8, 2}, {splitWarps, 1}}
+	wideCuts   = []decodeCut{{splitWarps, 1}, {8, 2}}
+)
 
 // decodeKernel is decode where rows are few and pieces of 16 bytes fit. With a it appends
 // the new token, too.
@@ -232,7 +241,7 @@ func (s *Shape) decodeKernel(d Device, c decodeCut, a *Append) (Kernel, bool) {
 	in, out := kinds[a.From], kinds[a.To]
 	const token = "attention::append<@kernel@_token>"
 	k.Text = a.constants("@kernel@_token", in.kind, out.kind) + s.kernel(32*warps, max(1, 2*splitWarps/warps),
-		"READY;\n  "+run(token, fmt.Sprintf("%s{new_q, new_k, new_v, nullptr, (%s *)k, (%s *)v, table, pos, length}", token, out.elem, out.elem)),
+		run(token, fmt.Sprintf("%s{new_q, new_k, new_v, nullptr, (%s *)k, (%s *)v, table, pos, length}", token, out.elem, out.elem)),
 		"const "+in.elem+" *new_q", "const "+in.elem+" *new_k", "const "+in.elem+" *new_v")
 	return k, true
 }

@@ -20,6 +20,8 @@ typedef int i32;
 typedef long long i64;
 typedef unsigned short u16;
 #define ENTER
+#define READY
+#define AWAIT
 `
 
 // source is a file with kernels k0, k1, ....

@@ -28,6 +28,6 @@
 // because of their sizes or places, are read element by element, as is an image under the
 // moving window of a convolution. No size needs to be a multiple of anything.
 //
-// The text needs a prelude with the names i64, u16, INLINE, INLINE_MEMBER and ENTER, which
-// package cuda has.
+// The text needs a prelude with the names i64, u16, INLINE, INLINE_MEMBER, READY, AWAIT and
+// ENTER, which package cuda has.
 package gemm

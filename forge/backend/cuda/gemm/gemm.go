@@ -29,7 +29,8 @@ type Shape struct {
 	Begin   Begin
 	Finish  Finish
 	// Early says that no kernel before this one writes B, so that a kernel may ask for
-	// elements of it before those have ended. Such a kernel waits by itself, with ENTER.
+	// elements of it before those have ended. Such a kernel waits by itself, with
+	// ENTER or AWAIT.
 	Early bool
 }
 

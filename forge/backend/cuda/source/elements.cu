@@ -40,8 +40,11 @@ template <int bytes> INLINE void move_(void *to, const void *from) {
     for (int i = 0; i < bytes / 2; i++) ((u16 *)to)[i] = ((const u16 *)from)[i];
 }
 
-/* What a kernel does first: it lets the next one get ready, and waits until those before
-   are done. A launch may then come before they are; see waits in package cuda. */
+/* READY lets the next kernel begin once all blocks have come so far or have ended, and AWAIT
+   waits until the kernels before are done; a launch may then come before they are (see waits
+   in package cuda). Most kernels do both first. Those that bring much do READY when that has
+   come: blocks of the next one would else take room and memory's time from them, and not be
+   spread evenly. */
 #if __CUDA_ARCH__ >= 900
 #define READY asm volatile("griddepcontrol.launch_dependents;")
 #define AWAIT asm volatile("griddepcontrol.wait;" ::: "memory")

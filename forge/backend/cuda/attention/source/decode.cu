@@ -182,6 +182,7 @@ template <class S, int warps, int passes, class T> struct decode {
         }
       if (j + warps * 16 < to) bring(j + warps * 16);
     }
+    if constexpr (T::any) READY;
     #pragma unroll
     for (int half = 0; half < 2; half++) {
       float total = sum[half];

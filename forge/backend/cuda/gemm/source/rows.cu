@@ -270,7 +270,7 @@ template <class P> INLINE void rows_along(const P &p, typename P::Out *o, const 
 #pragma unroll
   for (int t = 0; t < D - 1; t++) fill(t);
   if constexpr (P::begins) p.begin_ahead(k0, k1);
-  if (P::enters) ENTER;
+  if (P::enters) AWAIT;
   const float *xs = P::held ? rows_held(p, a, (float *)(memory + D * C * P::threads * 16), k0, k1) : nullptr;
   float sum[C][M] = {};
   const int count = (k1 - k0 + P::threads * V - 1) / (P::threads * V);
@@ -303,6 +303,7 @@ template <class P> INLINE void rows_along(const P &p, typename P::Out *o, const 
     }
   }
   wait_copies<0>();
+  READY;
   __syncthreads();
   float *sums = (float *)memory; /* [W][C][M] */
 #pragma unroll
@@ -342,7 +343,7 @@ template <class P> INLINE void rows_across(const P &p, typename P::Out *o, const
 #pragma unroll
   for (int t = 0; t < D - 1; t++) fill(t);
   if constexpr (P::begins) p.begin_ahead(k0, k1);
-  if (P::enters) ENTER;
+  if (P::enters) AWAIT;
   const float *xs = P::held ? rows_held(p, a, (float *)(memory + D * U * P::threads * 16), k0, k1) : nullptr;
   float sum[M][V] = {};
   const int count = (k1 - k0 + W * LK * U - 1) / (W * LK * U);
@@ -364,6 +365,7 @@ template <class P> INLINE void rows_across(const P &p, typename P::Out *o, const
     }
   }
   wait_copies<0>();
+  READY;
   __syncthreads();
   float *sums = (float *)memory; /* [W][BN][M] */
 #pragma unroll

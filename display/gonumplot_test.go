@@ -1,0 +1,43 @@
+package display_test
+
+import (
+	"bytes"
+	"image/png"
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+
+	"forgekernel/display"
+)
+
+func TestGonumPlot(t *testing.T) {
+	p := plot.New()
+	p.Title.Text = "growth"
+	line, err := plotter.NewLine(plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Add(line)
+	b := display.ToBundle(p)
+	svg, _ := b.Data["image/svg+xml"].(string)
+	if !strings.Contains(svg, "growth") || strings.Contains(svg, "Serif") {
+		t.Errorf("the drawing is %s", svg)
+	}
+	raw, _ := b.Data["image/png"].([]byte)
+	size, err := png.DecodeConfig(bytes.NewReader(raw))
+	want := b.Metadata["image/png"].(map[string]any)
+	if err != nil || size.Width != 2*want["width"].(int) || size.Height != 2*want["height"].(int) {
+		t.Errorf("the picture has %d by %d pixels, told as %v: %v", size.Width, size.Height, want, err)
+	}
+	if b.Data["text/plain"] != "a plot: growth" {
+		t.Errorf("its text is %v", b.Data["text/plain"])
+	}
+	broken := plot.New()
+	broken.X.Min, broken.X.Max = math.NaN(), math.NaN()
+	if text := display.ToBundle(broken).Data["text/plain"].(string); !strings.HasPrefix(text, "the plot cannot be drawn: ") {
+		t.Errorf("a plot of no numbers shows as %q", text)
+	}
+}
