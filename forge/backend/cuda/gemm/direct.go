@@ -56,6 +56,7 @@ const (
 	directWait  = 0.313
 	directMore  = 0.27
 	directLoads = 235.0
+	directHalf  = 1.17 // of half precision, which has to be converted
 	joinWarps   = 0.00239
 )
 
@@ -70,6 +71,9 @@ func (s *Shape) directGuesses(t Target) []guess {
 		bm, bn := c.size()
 		waves := ceil(ceil(s.M, bm)*ceil(s.N, bn)*s.batches(), t.SMs)
 		step := max(directWait+directMore*float64(c.unroll), float64(c.warps*c.unroll*(c.tm+4))/directLoads)
+		if s.half(t) {
+			step *= directHalf
+		}
 		steps := ceil(s.K, 4*c.warps*c.unroll)
 		time := directTime + float64(waves)*(float64(steps)*step+joinWarps*float64(bm*bn))
 		list = append(list, guess{time, func() Kernel { return s.direct(c) }})

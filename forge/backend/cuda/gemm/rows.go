@@ -185,6 +185,9 @@ type rowsPace struct {
 	soft  float64 // how sharply the time is the longer of memory's and that of the work
 }
 
+// busyWarps keep a multiprocessor busy.
+const busyWarps = 16
+
 var rowsPaces = map[string]rowsPace{
 	"rows_along":  {2.79, 0.113, 10.7, 0.117, 2.56},
 	"rows_across": {2.87, 0.13, 4.57, 0.175, 2.31},
@@ -207,10 +210,14 @@ func (s *Shape) rowsGuesses(t Target) []guess {
 		if c.function == "rows_mma" { // which multiplies eight rows in the time of one
 			rows = ceil(s.M, 8) * 8
 			if s.A.Elem == tensor.F32 {
-				rows *= 3
+				rows *= 4 // three terms, and taking numbers apart
 			}
 		}
-		work := 2 * float64(rows*s.N*s.K*s.batches()) / (p.flops * 1e6 * float64(t.SMs))
+		busy := min(1, float64(blocks*c.warps)/float64(busyWarps*t.SMs))
+		if c.function == "rows_mma" {
+			busy = 1
+		}
+		work := 2 * float64(rows*s.N*s.K*s.batches()) / (p.flops * 1e6 * float64(t.SMs) * busy)
 		time := p.start + longer(s.bytes()/(bytesTime*c.rate*full), work, p.soft)
 		switch {
 		case slices > 1 && c.clustered:
