@@ -151,6 +151,8 @@ func TestRefused(t *testing.T) {
 		"no kind of mark 9":       one(Layer{Kind: 9}),
 		"datum 0 stands at -0.28": Chart{X: Axis{Log: true}, Layers: []Layer{{Kind: Bar, Data: []Datum{{X: 0.1, Y: 1}}}}}.Figure(),
 		"too many to draw":        one(Layer{Kind: Point, Data: make([]Datum, drawnMarks+1)}),
+		"area is -1 by NaN":       Chart{Width: -1, Height: math.NaN()}.Figure(),
+		"area is 1e+09 by 0":      Chart{Width: 1e9}.Figure(),
 		"axis x: it goes from 2":  Chart{X: Axis{Min: 2, Max: 1}}.Figure(),
 		"begins at -1":            Chart{Y: Axis{Log: true, Min: -1, Max: 1}}.Figure(),
 		`tick "a" is at NaN`:      Chart{X: Axis{Ticks: []Tick{{math.NaN(), "a"}}}}.Figure(),

@@ -9,6 +9,9 @@ import (
 // megabytes.
 const drawnMarks = 20_000
 
+// drawnSide bounds the area of data, in CSS pixels: characters draw all of it.
+const drawnSide = 20_000
+
 // check reports the first thing of a figure that cannot be drawn.
 func (f Figure) check() error {
 	if len(f.Panels) == 0 {
@@ -16,6 +19,11 @@ func (f Figure) check() error {
 	}
 	marks := 0
 	for i, c := range f.Panels {
+		for _, side := range []float64{c.Width, c.Height} {
+			if !(side <= drawnSide) { // nor is NaN
+				return fmt.Errorf("chart %d: its area is %g by %g; a side has at most %d", i, c.Width, c.Height, drawnSide)
+			}
+		}
 		for j, l := range c.Layers {
 			marks += len(l.Data)
 			if err := l.check(c); err != nil {

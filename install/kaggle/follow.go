@@ -55,7 +55,7 @@ func parseState(said string) (s state, err error) {
 // Fetch follows a job that was pushed before, and returns its result when it went well.
 // What it wrote comes into the folder dir.
 func (c *Client) Fetch(ctx context.Context, kernel, dir string) (*bundle.Result, error) {
-	if user, slug, ok := strings.Cut(kernel, "/"); !ok || user == "" || !slugPattern.MatchString(slug) {
+	if user, slug, ok := strings.Cut(kernel, "/"); !ok || !validUser(user) || !slugPattern.MatchString(slug) {
 		return nil, fmt.Errorf("%q is no job: write USER/NAME, as forge kaggle push told it", kernel)
 	}
 	return c.finish(ctx, kernel, "", dir)

@@ -94,9 +94,14 @@ func (j *Job) Output() string { return filepath.Join(j.Dir, "output") }
 // title resolves to the slug, which Kaggle makes of it.
 func title(slug string) string { return strings.ReplaceAll(slug, "-", " ") }
 
+// validUser refuses also what the tool would take for an option.
+func validUser(name string) bool {
+	return name != "" && name[0] != '-' && !strings.ContainsAny(name, "/ \t")
+}
+
 func (j *Job) check() error {
 	switch {
-	case j.User == "" || strings.ContainsAny(j.User, "/ \t"):
+	case !validUser(j.User):
 		return fmt.Errorf("%q is no user of Kaggle", j.User)
 	case !slugPattern.MatchString(j.Slug) || len(j.Slug) < minName || len(j.Slug+datasetSuffix) > maxName:
 		return fmt.Errorf("%q is no name of a kernel: use %d to %d lower-case letters, digits and dashes", j.Slug, minName, maxName-len(datasetSuffix))

@@ -2,6 +2,7 @@ package kaggle
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 )
 
@@ -58,4 +59,13 @@ func FuzzState(f *testing.F) {
 			t.Errorf("%q has no status and no error", said)
 		}
 	})
+}
+
+// What names no job is refused before the tool, which would take it for an option, is asked.
+func TestFetchNames(t *testing.T) {
+	for _, kernel := range []string{"", "job", "/job", "me/", "--help/job", "-p/job", "a b/job", "a/b/job", "me/--help"} {
+		if _, err := new(Client).Fetch(t.Context(), kernel, t.TempDir()); err == nil || !strings.Contains(err.Error(), "is no job: write USER/NAME") {
+			t.Errorf("%q gives %v", kernel, err)
+		}
+	}
 }

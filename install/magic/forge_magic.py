@@ -129,6 +129,7 @@ class Kernel:
 
     def __init__(self, binary: str) -> None:
         self._owner = os.getpid()
+        self._busy = threading.Lock()  # the sockets are for one thread at a time
         key = secrets.token_hex(32).encode()
         self._session: Any = Session(key=key)
         with tempfile.TemporaryDirectory(prefix="forge-") as folder:  # mode 0700
@@ -188,6 +189,14 @@ class Kernel:
 
     def run(self, code: str, *, silent: bool = False) -> dict[str, Any]:
         """Execute a cell, pass on what it shows, and return the content of its reply."""
+        if not self._busy.acquire(blocking=False):
+            raise ForgeError("another Go cell runs: wait for its end")
+        try:
+            return self._execute(code, silent)
+        finally:
+            self._busy.release()
+
+    def _execute(self, code: str, silent: bool) -> dict[str, Any]:
         content = {"code": code, "silent": silent, "store_history": not silent, "allow_stdin": True}
         sent = self._session.send(self._shell, "execute_request", content)["header"]["msg_id"]
         reply: dict[str, Any] | None = None
@@ -218,13 +227,18 @@ class Kernel:
         return reply
 
     def ask(self, kind: str, content: dict[str, Any]) -> dict[str, Any]:
-        """The reply to a request between two cells; nothing if it takes too long."""
-        sent = self._session.send(self._shell, kind, content)["header"]["msg_id"]
-        while self._shell.poll(ASK_MILLISECONDS):
-            message = self._session.recv(self._shell)[1]
-            if message["parent_header"].get("msg_id") == sent:
-                return message["content"]
-        return {}
+        """The reply to a request between two cells; nothing if it takes too long or a cell runs."""
+        if not self._busy.acquire(blocking=False):
+            return {}
+        try:
+            sent = self._session.send(self._shell, kind, content)["header"]["msg_id"]
+            while self._shell.poll(ASK_MILLISECONDS):
+                message = self._session.recv(self._shell)[1]
+                if message["parent_header"].get("msg_id") == sent:
+                    return message["content"]
+            return {}
+        finally:
+            self._busy.release()
 
     def _messages(self) -> Iterator[dict[str, Any]]:
         """What has arrived, outputs first."""
@@ -281,8 +295,12 @@ def show(message: dict[str, Any]) -> None:
 # integers of 8 and 16 bits to int32, and uint32 to int64.
 NUMPY_TYPES = {"float32": "F32", "float64": "F64", "float16": "F16", "bfloat16": "BF16", "bool": "BOOL", "int64": "I64",
                "int32": "I32", "int16": "I16", "int8": "I8", "uint8": "U8", "uint16": "U16", "uint32": "U32"}
-KEYWORDS = frozenset("break case chan const continue default defer else fallthrough for func go goto if import interface map "
-                     "package range return select struct switch type var _ forge nebula display".split())
+RESERVED = frozenset("break case chan const continue default defer else fallthrough for func go goto if import interface map "
+                     "package range return select struct switch type var _ forge nebula display os init main "
+                     # What Go predeclares: such a variable would break all later cells.
+                     "any append bool byte cap clear close comparable complex complex128 complex64 copy delete error false "
+                     "float32 float64 imag int int16 int32 int64 int8 iota len make max min new nil panic print println real "
+                     "recover rune string true uint uint16 uint32 uint64 uint8 uintptr".split())
 
 
 @contextlib.contextmanager
@@ -457,13 +475,13 @@ class ForgeMagics(Magics):
         names = arguments("forge_pull", " ".join(w for w in words if w != "--torch"))
         torch = __import__("torch") if "--torch" in words else None
         with segment() as (fd, path):
-            self._arrays("forge_pull", path, f"""func() {{
+            self._arrays("forge_pull", path, f"""func(tensors map[string]*forge.Tensor) {{
                 file, err := os.OpenFile({json.dumps(path)}, os.O_WRONLY, 0)
                 if err != nil {{ panic(err) }}
                 defer file.Close()
-                err = forge.WriteSafetensors(file, map[string]*forge.Tensor{{{", ".join(f"{json.dumps(n)}: {n}" for n in names)}}})
+                err = forge.WriteSafetensors(file, tensors)
                 if err != nil {{ panic(err) }}
-            }}()""")
+            }}(map[string]*forge.Tensor{{{", ".join(f"{json.dumps(n)}: {n}" for n in names)}}})""")
             self.shell.push(read_segment(fd, torch))
 
     def _arrays(self, magic: str, path: str, code: str) -> None:
@@ -480,7 +498,7 @@ def arguments(magic: str, line: str) -> list[str]:
     if not names:
         raise ForgeError(f"usage: %{magic} NAME…")
     for name in names:
-        if not name.isidentifier() or name in KEYWORDS:
+        if not name.isidentifier() or name in RESERVED:
             raise ForgeError(f"{name} cannot be the name of a variable in Go cells")
     return names
 

@@ -51,8 +51,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s ended with status %d: %s", e.Command, e.Status, e.Said)
 }
 
-// grace is what a tool has to end after an interrupt.
-const grace = 10 * time.Second
+// grace is what a tool has to end after an interrupt, and what its outputs stay open for
+// after it has ended: what it left running may hold them.
+var grace = 10 * time.Second
 
 // Run runs the tool and returns what it printed, both streams in their order, the last
 // [Kept] bytes of it.
@@ -73,6 +74,8 @@ func (t *Tool) Run(ctx context.Context, args ...string) (string, error) {
 		return said.String(), context.Cause(ctx)
 	case errors.As(err, &exit):
 		return said.String(), &Error{Quote(append([]string{t.Name}, args...)), exit.ExitCode(), said.end()}
+	case errors.Is(err, exec.ErrWaitDelay): // the tool itself ended with status 0
+		return said.String(), nil
 	}
 	return said.String(), err
 }

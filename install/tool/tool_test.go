@@ -7,8 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // script puts a shell script on PATH.
@@ -54,7 +57,7 @@ func TestKept(t *testing.T) {
 
 // An interrupt reaches the tool and all that it started, and is the reason.
 func TestInterrupt(t *testing.T) {
-	tool := script(t, "trap 'echo interrupted; exit 1' INT\necho ready\nsleep 60\n")
+	tool := script(t, "trap 'echo interrupted; exit 1' INT\necho ready\nwhile :; do sleep 1; done\n") // it may be interrupted before it sleeps
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("stopped: interrupt")
 	tool.Out = writer(func(p []byte) {
@@ -63,6 +66,22 @@ func TestInterrupt(t *testing.T) {
 		}
 	})
 	if said, err := tool.Run(ctx); err != why || !strings.Contains(said, "interrupted") {
+		t.Errorf("%q, %v", said, err)
+	}
+}
+
+// A tool that went well and left a process behind, which holds its outputs, went well.
+func TestLeftBehind(t *testing.T) {
+	before := grace
+	t.Cleanup(func() { grace = before })
+	grace = 10 * time.Millisecond
+	tool := script(t, "sleep 60 &\necho $!\n")
+	said, err := tool.Run(t.Context())
+	left, number := strconv.Atoi(strings.TrimSpace(said))
+	if number == nil {
+		syscall.Kill(left, syscall.SIGKILL)
+	}
+	if err != nil || number != nil {
 		t.Errorf("%q, %v", said, err)
 	}
 }

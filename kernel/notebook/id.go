@@ -16,12 +16,19 @@ func (nb *Notebook) fixIDs() {
 		}
 		used[c.ID] = true
 	}
+	tried := map[alike]int{}
 	for _, c := range nb.Cells {
 		if c.ID == "" {
-			c.ID = freshID(c, used)
+			c.ID = freshID(c, used, tried)
 			used[c.ID] = true
 		}
 	}
+}
+
+// alike is what equal cells have in common.
+type alike struct {
+	kind   CellType
+	source string
 }
 
 func validID(id string) bool {
@@ -38,10 +45,13 @@ func validID(id string) bool {
 	return true
 }
 
-// freshID derives an id from what the cell says; equal cells are counted.
-func freshID(c *Cell, used map[string]bool) string {
-	for n := 0; ; n++ {
-		sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%d\n%s", c.Type, n, c.Source))
+// freshID derives an id from what the cell says; equal cells are counted. What was tried
+// for earlier ones is taken: to try it again takes the square of their number.
+func freshID(c *Cell, used map[string]bool, tried map[alike]int) string {
+	this := alike{c.Type, c.Source}
+	for {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%d\n%s", c.Type, tried[this], c.Source))
+		tried[this]++
 		if id := hex.EncodeToString(sum[:4]); !used[id] {
 			return id
 		}

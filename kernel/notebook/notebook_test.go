@@ -105,6 +105,23 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
+// As many equal cells as a file may have get their ids in a time that grows with their
+// number: with its square it is an hour.
+func TestEqualCells(t *testing.T) {
+	cells := strings.Repeat(`{"cell_type": "code"},`, MaxCells)
+	nb, err := Read(strings.NewReader(`{"nbformat": 4, "cells": [` + cells[:len(cells)-1] + `]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, c := range nb.Cells {
+		seen[c.ID] = true
+	}
+	if len(seen) != MaxCells || !seen["3baec214"] {
+		t.Errorf("%d ids for %d cells; the first is %q", len(seen), MaxCells, nb.Cells[0].ID)
+	}
+}
+
 func TestReadErrors(t *testing.T) {
 	const head = `{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": `
 	for _, c := range []struct{ source, want string }{

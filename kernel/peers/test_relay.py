@@ -209,6 +209,10 @@ bits = nan.tobytes()
 %forge_push nan
 %forge_pull nan
 assert nan.tobytes() == bits
+file, err, tensors = np.ones(1), np.ones(2), np.ones(3)  # as variables of the cell that nobody sees
+%forge_push file err tensors
+%forge_pull file err tensors
+assert [len(a) for a in (file, err, tensors)] == [1, 2, 3]
 """
 
 
@@ -248,6 +252,8 @@ def test_bfloat16_comes_without_a_type_of_numpy(notebook):
     ("%forge_pull nothing", "%forge_pull: undefined: nothing"),
     ("%forge_push 1x", "1x cannot be the name of a variable in Go cells"),
     ("select = 1\n%forge_push select", "select cannot be the name of a variable in Go cells"),
+    ("%forge_pull len", "len cannot be the name of a variable in Go cells"),
+    ("%forge_pull os", "os cannot be the name of a variable in Go cells"),
     ("word = 'a'\n%forge_push word", "word is of type str; %forge_push takes arrays of NumPy and tensors of torch"),
     ("import numpy\nc = numpy.zeros(2, complex)\n%forge_push c", "c is an array of complex128; %forge_push takes float32, "),
     ("import numpy\nr = numpy.zeros((1,) * 9)\n%forge_push r", '%forge_push: tensor "r": shape [1,1,1,1,1,1,1,1,1] has rank 9; the limit is 8'),
@@ -260,6 +266,24 @@ def test_what_cannot_go_is_refused_in_a_sentence(notebook, code, says):
         assert says in notebook.fails(code)["evalue"]
     else:
         notebook.do(code)
+
+
+def test_one_thread_at_a_time_has_the_go_kernel(notebook):
+    notebook.do("""
+import threading
+said = []
+def other():
+    try:
+        get_ipython().run_cell_magic("go", "", "1")
+    except Exception as err:
+        said.append(str(err))
+thread = threading.Timer(0.5, other)
+thread.start()
+get_ipython().run_cell_magic("go", "", "time.Sleep(2 * time.Second)")
+thread.join()
+assert said == ["another Go cell runs: wait for its end"], said
+get_ipython().run_cell_magic("go", "", "1")
+""")
 
 
 def test_nothing_moves_if_one_of_many_cannot(notebook):

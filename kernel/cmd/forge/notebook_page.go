@@ -71,11 +71,21 @@ func (p *page) write(cmd *cobra.Command, nb *notebook.Notebook, path, suffix str
 	if p.out == "" {
 		p.out = strings.TrimSuffix(path, ".ipynb") + suffix
 	}
+	if sameFile(path, p.out) {
+		return usageError{fmt.Errorf("--output is the notebook itself: a page would replace it")}
+	}
 	if err := export.HTMLFile(p.out, nb, opts); err != nil {
 		return err
 	}
 	fmt.Fprintln(cmd.ErrOrStderr(), "wrote", p.out)
 	return nil
+}
+
+// sameFile reports whether two paths lead to one file that exists.
+func sameFile(a, b string) bool {
+	one, errOne := os.Stat(a)
+	other, errOther := os.Stat(b)
+	return errOne == nil && errOther == nil && os.SameFile(one, other)
 }
 
 func notebookHTMLCommand() *cobra.Command {

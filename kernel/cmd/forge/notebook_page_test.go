@@ -21,6 +21,9 @@ func TestReproducible(t *testing.T) {
 	if _, status := command(t, "notebook", "new", filepath.Join(dir, "my-first"), "--template", "bench"); status != 0 {
 		t.Fatal("new: exit status", status)
 	}
+	if _, status := command(t, "notebook", "html", made, "-o", made); status != exitUsage {
+		t.Error("a page in place of its notebook: exit status", status)
+	}
 	// This backend needs no compiler.
 	_, status := command(t, "notebook", "run", made, "-q", "-o", ran, "--param", "backend=portable", "--param", "blocks=6", "--param", "samples=6", "--param", "spread=1ms")
 	if status != 0 {
