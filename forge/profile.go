@@ -32,9 +32,10 @@ type ProfiledNode struct {
 	Least  time.Duration // what the limits allow; 0 when they are not known
 }
 
-// profileRuns is how many runs a profile has, and profileBudget after which time no
-// further one begins.
+// profileRuns is how many runs a profile has behind those of warm-up, and profileBudget
+// after which time no further one begins.
 const (
+	profileWarmup = 5
 	profileRuns   = 30
 	profileBudget = 2 * time.Second
 )
@@ -110,20 +111,24 @@ func (p *Program) observed(ctx context.Context, args []*Tensor) (backend.Executa
 	return exe, times, err
 }
 
-// watch gives the time of each node in each run, the first of which does not count.
+// watch gives the time of each node in each run behind the first ones, which do not
+// count: they find nothing in caches, and a processor that has slept.
 func watch(ctx context.Context, exe backend.Executable, args []*Tensor) (map[*ir.Node][]time.Duration, error) {
 	times := make(map[*ir.Node][]time.Duration)
-	end := time.Now().Add(profileBudget)
-	for run := 0; run <= profileRuns && (run < 2 || time.Now().Before(end)); run++ {
+	begin, counted := time.Now(), 0
+	for run := 0; counted < profileRuns && (counted == 0 || time.Since(begin) < profileBudget); run++ {
+		warm := run == 0 || run < profileWarmup && time.Since(begin) < profileBudget/4
 		took := make(map[*ir.Node]time.Duration)
 		under := backend.WithObserver(ctx, func(n *ir.Node, start, end time.Time) { took[n] += end.Sub(start) })
 		if _, err := exe.Run(under, args...); err != nil {
 			return nil, err
 		}
+		if warm {
+			continue
+		}
+		counted++
 		for n, d := range took {
-			if run > 0 {
-				times[n] = append(times[n], d)
-			}
+			times[n] = append(times[n], d)
 		}
 	}
 	return times, nil

@@ -138,8 +138,14 @@ func start(ctx context.Context, m *Model, o options) (*Job, error) {
 		}
 	}
 	errs := make([]error, o.replicas)
-	each(o.replicas, func(i int) { j.replicas[i], errs[i] = j.o.start(ctx, m) })
-	err := cmp.Or(errs...) // all replicas are alike, and so are their reasons
+	each(o.replicas, func(i int) {
+		one := j.o
+		one.Spec.Device = i * one.Layout.Ranks() // on GPUs, replicas follow one another
+		j.replicas[i], errs[i] = one.start(ctx, m)
+	})
+	// The last has a reason whenever another has one: replicas are alike, but for GPUs,
+	// of which it needs the most.
+	err := cmp.Or(errs[o.replicas-1], cmp.Or(errs...))
 	if err == nil {
 		err = j.route()
 	}

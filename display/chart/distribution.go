@@ -50,11 +50,18 @@ func quantile(sorted []float64, q float64) float64 {
 	return stat.Quantile(min((q*(n-1)+1)/n, 1), stat.LinInterp, sorted, nil)
 }
 
-// span is the axis of the values: up to the largest quantile of 95 %.
+// fewValues are so few that none of them is beyond the quantile of 95 %.
+const fewValues = 20
+
+// span is the axis of the values: up to the largest quantile of 95 %, and of few values
+// up to the largest.
 func span(title string, unit Unit, samples []Sample) Axis {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, s := range samples {
 		low, high = min(low, s.Values[0]), max(high, quantile(s.Values, shownQuantile))
+		if n := len(s.Values); n < fewValues {
+			high = max(high, s.Values[n-1])
+		}
 	}
 	a := Axis{Title: title, Unit: unit}
 	switch {

@@ -14,14 +14,14 @@ import (
 const cudaBackend = "cuda"
 
 // backend is what rank number local of this host compiles with, with so many threads; nil
-// leaves it to the engine. A rank on GPUs has the one of its number, of those that the
-// process may use.
+// leaves it to the engine. A rank on GPUs has the one of its number, from Device on, of
+// those that the process may use.
 func (s Spec) backend(threads, local int) (backend.Backend, error) {
 	switch s.Backend {
 	case "":
 		return nil, nil
 	case cudaBackend:
-		return forge.NewBackend(fmt.Sprintf("%s:%d", cudaBackend, local), threads)
+		return forge.NewBackend(fmt.Sprintf("%s:%d", cudaBackend, s.Device+local), threads)
 	}
 	return forge.NewBackend(s.Backend, threads)
 }
@@ -51,8 +51,14 @@ func (s Spec) checkDevices(ranks int) error {
 	if err := errors.Join(found.Missing...); err != nil {
 		return fmt.Errorf("ranks cannot run on GPUs: %w", err)
 	}
-	if n := len(found.Devices); n < ranks {
-		return fmt.Errorf("each rank has a GPU of its own, rank 0 the first: %d ranks need as many, and this process may use %d (CUDA_VISIBLE_DEVICES says which)", ranks, n)
+	return enough(len(found.Devices), s.Device+ranks)
+}
+
+// enough says why so many devices do not suffice for so many ranks, those of other
+// replicas of the job among them.
+func enough(devices, ranks int) error {
+	if devices < ranks {
+		return fmt.Errorf("each rank has a GPU of its own, rank 0 the first: %d ranks need as many, and this process may use %d (CUDA_VISIBLE_DEVICES says which)", ranks, devices)
 	}
 	return nil
 }

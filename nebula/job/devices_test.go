@@ -22,3 +22,15 @@ func TestDevices(t *testing.T) {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
+
+// TestEnough counts the ranks of replicas that come before.
+func TestEnough(t *testing.T) {
+	for _, c := range []struct {
+		devices, ranks int
+		refused        bool
+	}{{2, 2, false}, {2, 4, true}, {0, 1, true}} {
+		if err := enough(c.devices, c.ranks); (err != nil) != c.refused {
+			t.Errorf("%d devices for %d ranks: %v", c.devices, c.ranks, err)
+		}
+	}
+}

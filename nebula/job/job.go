@@ -49,8 +49,10 @@ type Spec struct {
 	Threads int
 	// Backend compiles the programs of all ranks, by a name of [forgekernel/forge]:
 	// "cpu", "portable", "interp"; empty is native code where there is a compiler.
-	// "cuda" gives each rank a GPU: that of its number among the ranks of its host.
+	// "cuda" gives each rank a GPU: that of its number among the ranks of its host, counted
+	// from Device on.
 	Backend  string
+	Device   int // the GPU of the first rank of a host; other jobs have those before it
 	Deadline time.Duration // see [engine.Member]; 0 is [engine.DefaultDeadline]
 	Assembly time.Duration // 0 is [DefaultAssembly]
 

@@ -79,7 +79,7 @@ func TestBegun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onEach(t, b, source, "y", 1e-5, randomInputs(t, source, nil))
+			onEach(t, b, source, "y", 2e-5, randomInputs(t, source, nil)) // sums of 2,048 in other orders
 		})
 	}
 }
