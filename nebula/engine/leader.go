@@ -301,7 +301,10 @@ func (l *Leader) Release(ctx context.Context, request uint64) error {
 // Status implements [Engine].
 func (l *Leader) Status() Status {
 	var s Status
-	s.Health, s.Err = l.health.read()
+	if s.Health, s.Err = l.health.read(); s.Health == Healthy {
+		l.refresh()
+		s.Health, s.Err = l.health.read()
+	}
 	s.Steps, s.Tokens = l.counts()
 	own := RankStatus{State: "idle", Step: l.self.at.Load(), Seen: time.Now()}
 	if l.self.busy.Load() {

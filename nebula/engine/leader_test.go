@@ -212,7 +212,7 @@ func TestRefused(t *testing.T) {
 	if _, err := l.Wait(t.Context(), ticket); err != nil {
 		t.Fatal(err)
 	}
-	if s := l.Status(); s.Health != Healthy || s.Steps != 2 || s.Tokens != 6 || len(s.Ranks) != 2 {
+	if s := l.Status(); s.Health != Healthy || s.Steps != 2 || s.Tokens != 6 || len(s.Ranks) != 2 || s.Ranks[1].Step != s.Ranks[0].Step {
 		t.Errorf("%+v", s)
 	}
 }

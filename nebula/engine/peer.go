@@ -17,6 +17,8 @@ type peer struct {
 	*conn
 	ready chan struct{} // a token for each answer that it is ready
 	told  chan []byte   // what it was asked to tell
+	asked chan struct{} // has a token when a ping is wanted now
+	news  chan struct{} // has a token when a ping has been answered
 	ended chan struct{} // closed when it will say nothing more
 
 	mu    sync.Mutex
@@ -25,7 +27,7 @@ type peer struct {
 }
 
 func newPeer(c *conn) *peer {
-	return &peer{conn: c, ready: make(chan struct{}, 1), told: make(chan []byte, 1), ended: make(chan struct{}),
+	return &peer{conn: c, ready: make(chan struct{}, 1), told: make(chan []byte, 1), asked: make(chan struct{}, 1), news: make(chan struct{}, 1), ended: make(chan struct{}),
 		state: RankStatus{Rank: c.peer, State: "starting"}}
 }
 
@@ -92,6 +94,10 @@ func (p *peer) pong(b []byte, now time.Duration) error {
 		p.state.State = "running"
 	}
 	p.state.Last, p.state.Seen = string(b[least:]), time.Now()
+	select {
+	case p.news <- struct{}{}:
+	default:
+	}
 	return nil
 }
 
@@ -101,8 +107,7 @@ func (p *peer) status() RankStatus {
 	return p.state
 }
 
-// pingInterval is the longest between signs of life: what a status says of a rank is
-// no older.
+// pingInterval is the longest between signs of life.
 const pingInterval = 250 * time.Millisecond
 
 // ping asks a rank for signs of life, as long as the engine lives. One that has been
@@ -122,7 +127,37 @@ func (l *Leader) ping(p *peer) {
 			return
 		case <-p.ended:
 			return
+		case <-p.asked:
 		case <-tick.C:
+		}
+	}
+}
+
+// refreshTime is how long a status waits for ranks to say how they are: longer than
+// they need, unless they are in trouble, and shorter than a person notices.
+const refreshTime = 30 * time.Millisecond
+
+// refresh asks all ranks how they are. What is known of one that does not answer stays.
+func (l *Leader) refresh() {
+	asked := time.Now()
+	for _, p := range l.peers[1:] {
+		select {
+		case p.asked <- struct{}{}:
+		default:
+		}
+	}
+	late := time.After(refreshTime)
+	for _, p := range l.peers[1:] {
+		for p.status().Seen.Before(asked) {
+			select {
+			case <-p.news:
+			case <-late:
+				return
+			case <-p.ended:
+				return
+			case <-l.health.over:
+				return
+			}
 		}
 	}
 }
