@@ -117,6 +117,16 @@ func inOrder(t *testing.T, text string, parts ...string) {
 	}
 }
 
+// A dry run needs neither the tool nor an account.
+func TestKaggleDryRunAlone(t *testing.T) {
+	sending(t, standin.Plan{})
+	t.Setenv("PATH", t.TempDir())
+	out, errs, status := outcomeOf(t, strings.Fields("kaggle push --dir sent --dry-run job.ipynb")...)
+	if status != 0 || !strings.Contains(errs, placeholderUser+" stands for the account") || !strings.Contains(out, placeholderUser+"/") {
+		t.Errorf("status %d: %s\n%s", status, errs, out)
+	}
+}
+
 // What --dry-run prints is what is run.
 func TestKaggleDryRun(t *testing.T) {
 	service := sending(t, standin.Plan{GPUs: []string{"Tesla T4", "Tesla T4"}})

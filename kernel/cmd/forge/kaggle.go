@@ -75,21 +75,19 @@ install/kaggle/README.md for what Kaggle allows.`,
 
 func pushToKaggle(cmd *cobra.Command, job *kaggle.Job, dry bool, poll time.Duration) error {
 	var client *kaggle.Client
+	var err error
 	if !dry || job.User == "" {
-		var err error
 		client, err = newKaggle(cmd, poll)
-		if err != nil && dry {
-			return fmt.Errorf("%w; without it, name the account with --user", err)
-		}
-		if err != nil {
-			return err
-		}
 	}
-	if job.User == "" {
-		var err error
-		if job.User, err = client.User(cmd.Context()); err != nil {
-			return err
-		}
+	if err == nil && job.User == "" {
+		job.User, err = client.User(cmd.Context())
+	}
+	switch {
+	case err != nil && dry && !errors.As(err, new(usageError)):
+		job.User = placeholderUser
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s stands for the account, which is not known: %v\n", placeholderUser, err)
+	case err != nil:
+		return err
 	}
 	if err := job.Write(); err != nil {
 		return err
@@ -100,6 +98,9 @@ func pushToKaggle(cmd *cobra.Command, job *kaggle.Job, dry bool, poll time.Durat
 	r, err := client.Push(cmd.Context(), job)
 	return came(cmd, r, job.Output(), err)
 }
+
+// placeholderUser is the account of a dry run that knows none.
+const placeholderUser = "YOUR-ACCOUNT"
 
 func newKaggle(cmd *cobra.Command, poll time.Duration) (*kaggle.Client, error) {
 	if poll <= 0 {

@@ -76,6 +76,8 @@ func TestMessages(t *testing.T) {
 		{[]string{"run", bad, "--backend", "gpu"}, exitUsage, "forge: --backend: there is no backend \"gpu\"; there are interp, "},
 		{[]string{"run", "--from", bad}, exitFailure, "error: expected \"graph\", found \"def\"\n --> " + bad + ":1:1\n1 | def f(x: f32[2]):\n  | ^\n"},
 		{[]string{"run", "a", "b"}, exitUsage, `forge: forge run takes one FILE, and "b" is one too many`},
+		{[]string{"notebook", "new", ""}, exitUsage, "forge: \"\" is no name of a notebook\n"},
+		{[]string{"notebook", "run", ours, "--html", ours}, exitUsage, "forge: --html: " + ours + " is the notebook itself\n"},
 		{[]string{"notebook", "verify"}, exitUsage, "forge: forge notebook verify needs a notebook\n"},
 		{[]string{"run", bad, "--seed", "abc"}, exitUsage, `forge: --seed takes a whole number that is not negative, not "abc"` + "\n"},
 		{[]string{"notebook", "run", ours, "--timeout", "5"}, exitUsage, `forge: --timeout takes a duration such as 90s or 5m, not "5"`},

@@ -122,6 +122,9 @@ func notebookRunCommand() *cobra.Command {
 					return err
 				}
 			}
+			if html != "" && (html == out || sameFile(html, out) || sameFile(html, args[0])) {
+				return usageError{fmt.Errorf("--html: %s is the notebook itself", html)}
+			}
 			opts.AllowErrors = allowErrors
 			if !quiet {
 				opts.Observer = terminal.New(cmd.OutOrStdout(), nb)
