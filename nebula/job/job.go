@@ -52,7 +52,7 @@ type Spec struct {
 	// "cuda" gives each rank a GPU: that of its number among the ranks of its host, counted
 	// from Device on.
 	Backend  string
-	Device   int // the GPU of the first rank of a host; other jobs have those before it
+	Device   int           // the GPU of the first rank of a host; other jobs have those before it
 	Deadline time.Duration // see [engine.Member]; 0 is [engine.DefaultDeadline]
 	Assembly time.Duration // 0 is [DefaultAssembly]
 
