@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"forgekernel/display"
+	"forgekernel/display/chart"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/script"
 )
@@ -175,6 +176,14 @@ func (f Function) Check(args ...*Tensor) *Accuracy { return f.forOrProgram(args)
 // Bench times runs on args; see [Program.Bench]. Without args it takes random
 // ones for [Function.Program].
 func (f Function) Bench(args ...*Tensor) *Benchmark { return f.forOrProgram(args).Bench(args...) }
+
+// Profile is [Program.Profile] of the program for the arguments, or of the one used last.
+func (f Function) Profile(args ...*Tensor) *Profile { return f.forOrProgram(args).Profile(args...) }
+
+// Roofline is [Program.Roofline] of the program for the arguments, or of the one used last.
+func (f Function) Roofline(args ...*Tensor) chart.Figure {
+	return f.forOrProgram(args).Roofline(args...)
+}
 
 // Tune finds the schedules of the kernels of [Function.Program]; see
 // [Program.Tune].

@@ -229,6 +229,9 @@ func (m *Model) Check() *Accuracy { return m.Program().Check() }
 // Bench times runs on random inputs; see [Program.Bench].
 func (m *Model) Bench() *Benchmark { return m.Program().Bench() }
 
+// Profile times the nodes on random inputs; see [Program.Profile].
+func (m *Model) Profile() *Profile { return m.Program().Profile() }
+
 // failure is an error of the model for a person, or the cause that ended ctx.
 func (m *Model) failure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {

@@ -23,7 +23,7 @@ func environment(r *runner.Record, found []measurement) display.Table {
 
 func measurements(found []measurement) string {
 	if len(found) == 0 {
-		return "No cell measured anything.\n"
+		return "No output holds a capture of a measurement.\n"
 	}
 	text := "Each capture proved itself when this page was made: its content has the hash that it carries, every number follows from its samples, and what the cell shows was drawn from it again.\n\n"
 	for _, m := range found {

@@ -109,7 +109,7 @@ func TestWarnings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"was edited after it ran", "status “timeout”", "no commit reproduces it", "No cell measured anything", "does not say", "git checkout &#39;x; date&#39;"} {
+	for _, want := range []string{"was edited after it ran", "status “timeout”", "no commit reproduces it", "No output holds a capture", "does not say", "git checkout &#39;x; date&#39;"} {
 		if !strings.Contains(text(out), want) {
 			t.Errorf("%q is not in\n%s", want, text(out))
 		}
