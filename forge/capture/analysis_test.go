@@ -354,10 +354,10 @@ func TestBoxes(t *testing.T) {
 		s := Summarise(times)
 		w.Series = append(w.Series, Series{Label: Label{"b", Written, i + 1}, Wall: times, Summary: &s})
 	}
-	want := ` b written, 1 thread |    │──────────[═════════════┃═════════════]─────────│
-b written, 2 threads |                             ┃
+	want := ` b written, 1 thread |    │──────────[════════════┃═══════════]──────────│
+b written, 2 threads |                            ┃
                      +--------------------------------------------------------
-                       1 s          2 s           3 s           4 s
+                       1 s          2 s          3 s         4 s          5 s
                       time per run
 boxes from 25 to 75 % with the median, whiskers from 5 to 95 %
 `

@@ -200,6 +200,11 @@ func (l *Leader) ask(ctx context.Context, rank int, what uint32) ([]byte, error)
 			return nil, err
 		}
 		defer func() { <-l.turn }()
+		if what == tellTrace {
+			if err := l.settle(ctx); err != nil {
+				return nil, err
+			}
+		}
 		return l.self.telling(what)
 	}
 	if err := l.take(ctx, l.asking); err != nil {
@@ -217,6 +222,26 @@ func (l *Leader) ask(ctx context.Context, rank int, what uint32) ([]byte, error)
 	case <-l.health.over:
 		return nil, l.health.err()
 	}
+}
+
+// settle waits until rank 0 is done with the steps that it was sent, whose results may be
+// there before it has recorded them; not after the end of the engine.
+func (l *Leader) settle(ctx context.Context) error {
+	done := make(chan error, 1)
+	select {
+	case l.queue <- job{done: func(err error) { done <- err }}:
+	case <-l.health.over:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select {
+	case <-done:
+	case <-l.health.over:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
 // Describe tells what a rank has and runs.
