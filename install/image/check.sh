@@ -48,7 +48,8 @@ if ! buildah inspect localhost/base/go > /dev/null 2>&1; then
 fi
 
 # What this machine needs to reach packages, and has of modules and objects already.
-volumes=(-v "$(go env GOMODCACHE):/root/go/pkg/mod" -v "$(go env GOCACHE):/root/.cache/go-build")
+home=~root # the images' root has the same
+volumes=(-v "$(go env GOMODCACHE):$home/go/pkg/mod" -v "$(go env GOCACHE):$home/.cache/go-build")
 for file in /etc/ssl/certs/ca-certificates.crt /etc/pip.conf; do
     [ ! -e "$file" ] || volumes+=(-v "$file:$file:ro")
 done

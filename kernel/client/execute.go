@@ -62,9 +62,6 @@ func (c *Client) Execute(ctx context.Context, code string, opts ExecuteOptions) 
 	return e, nil
 }
 
-// ID is the msg_id of the request.
-func (e *Execution) ID() string { return e.id }
-
 // Outputs delivers the cell's IOPub messages in order, status messages left
 // out. It is closed after idle, or when the client ends. It must be received
 // from while ctx of Execute lasts: what is not holds up the outputs of every

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
+	"forgekernel/forge"
 	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/importer"
 	"forgekernel/forge/ir"
@@ -49,11 +49,16 @@ func BenchmarkModels(b *testing.B) {
 			limit, best := sideBySide(b, peak.Run, func() float64 { run(b, exe, in); return 1e3 })
 			b.ReportMetric(1/best, "best-µs")
 			b.ReportMetric(float64(g.Cost().FLOPs)*best/1e3/limit*100, "%peak")
-			shares, err := back.Profile(b.Context(), g, 30, in...)
+			p, err := forge.FromGraph(g, forge.OnBackend("cpu"), forge.OnThreads(1))
 			if err != nil {
 				b.Fatal(err)
 			}
-			logShares(b, shares, limit)
+			r, err := p.ProfileContext(b.Context(), in...)
+			if err != nil {
+				b.Fatal(err)
+			}
+			slices.SortStableFunc(r.Nodes, func(a, b forge.ProfiledNode) int { return -cmp.Compare(a.Time, b.Time) })
+			b.Log("\n" + r.Table().Text())
 		})
 	}
 }
@@ -95,18 +100,4 @@ func imported(b testing.TB, path string, shapes []string) *ir.Graph {
 		b.Fatal(err)
 	}
 	return r.Graph
-}
-
-// logShares logs the slowest kernels, and what part of the peak they reach.
-func logShares(b *testing.B, list []cpu.Share, peak float64) {
-	var sum time.Duration
-	for _, s := range list {
-		sum += s.Time
-	}
-	b.Logf("%d kernels, %v", len(list), sum)
-	slices.SortStableFunc(list, func(a, b cpu.Share) int { return -cmp.Compare(a.Time, b.Time) })
-	for _, s := range list[:min(len(list), 25)] {
-		ns := float64(s.Time.Nanoseconds())
-		b.Logf("%9v %5.1f %% %5.1f %% of peak %5.1f GB/s %s %s: %.60s", s.Time, 100*float64(s.Time)/float64(sum), 100*float64(s.FLOPs)/ns/peak, float64(s.Bytes)/ns, s.Value, s.Shape, s.Words)
-	}
 }

@@ -73,13 +73,20 @@ func TestBegins(t *testing.T) {
 func TestBegun(t *testing.T) {
 	b := device(t)
 	t.Parallel()
-	for name, source := range map[string]string{
-		"rms_norm": normed(1), "layer_norm": centred(1), "gate": gated(1),
-		"written over": strings.Replace(gated(1), "return %y", "%z: f32[1,2048] = tanh %y\n  return %z", 1),
+	for name, c := range map[string]struct {
+		source string
+		limit  float64
+	}{
+		"rms_norm":   {normed(1), 1e-5},
+		"layer_norm": {centred(1), 1e-5},
+		"gate":       {gated(1), 1e-5},
+		// Results are at most 1, where sums of 2,048 are many times as large: every way to
+		// add in float32 errs by 1.01e-5 of them, those of Triton and of the loop nest, too.
+		"written over": {strings.Replace(gated(1), "return %y", "%z: f32[1,2048] = tanh %y\n  return %z", 1), 2e-5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onEach(t, b, source, "y", 2e-5, randomInputs(t, source, nil)) // sums of 2,048 in other orders
+			onEach(t, b, c.source, "y", c.limit, randomInputs(t, c.source, nil))
 		})
 	}
 }
