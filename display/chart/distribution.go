@@ -42,10 +42,10 @@ func sorted(samples []Sample) []Sample {
 	return list
 }
 
-// quantile interpolates between the values of a sorted list, of which the first is
+// Quantile interpolates between the values of a sorted list, of which the first is
 // the 0-quantile and the last the 1-quantile (type 7 of Hyndman and Fan). The
 // library's linear interpolation is type 4, which places the values elsewhere.
-func quantile(sorted []float64, q float64) float64 {
+func Quantile(sorted []float64, q float64) float64 {
 	n := float64(len(sorted))
 	return stat.Quantile(min((q*(n-1)+1)/n, 1), stat.LinInterp, sorted, nil)
 }
@@ -58,7 +58,7 @@ const fewValues = 20
 func span(title string, unit Unit, samples []Sample) Axis {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, s := range samples {
-		low, high = min(low, s.Values[0]), max(high, quantile(s.Values, shownQuantile))
+		low, high = min(low, s.Values[0]), max(high, Quantile(s.Values, shownQuantile))
 		if n := len(s.Values); n < fewValues {
 			high = max(high, s.Values[n-1])
 		}
@@ -130,7 +130,7 @@ func names(samples []Sample) []string {
 func box(s Sample, row float64, colour Colour, unit Unit) []Layer {
 	var q [5]float64
 	for i, p := range []float64{0.05, 0.25, 0.5, 0.75, 0.95} {
-		q[i] = quantile(s.Values, p)
+		q[i] = Quantile(s.Values, p)
 	}
 	const half, end = 0.3, 0.15
 	tip := fmt.Sprintf("%s\nmedian %s, middle half %s to %s\n5 to 95 %%: %s to %s\nn = %d",
@@ -152,12 +152,12 @@ func Violin(title, axis string, unit Unit, samples ...Sample) Chart {
 	samples = sorted(samples)
 	c := Chart{Title: title, X: span(axis, unit, samples), Y: Rows(names(samples)...), Height: violinRow * float64(max(len(samples), 1))}
 	for i, s := range samples {
-		row, median := float64(i), quantile(s.Values, 0.5)
+		row, median := float64(i), Quantile(s.Values, 0.5)
 		const thin = 0.07
 		c.Layers = append(c.Layers,
 			Layer{Kind: Area, Colour: Series(i), Width: 1, Data: density(s.Values, row, c.X)},
 			Layer{Kind: Rect, Colour: Series(i), Strong: true, Data: []Datum{{
-				X: quantile(s.Values, 0.25), X2: quantile(s.Values, 0.75), Y: row - thin, Y2: row + thin,
+				X: Quantile(s.Values, 0.25), X2: Quantile(s.Values, 0.75), Y: row - thin, Y2: row + thin,
 				Tip: fmt.Sprintf("%s\nmedian %s, n = %d", s.Name, unit.Format(median), len(s.Values)),
 			}}},
 			Layer{Kind: Rule, Colour: Ink, Width: 2.4, Data: []Datum{{X: median, X2: median, Y: row - 2*thin, Y2: row + 2*thin}}})
@@ -204,7 +204,7 @@ func density(sorted []float64, row float64, axis Axis) []Datum {
 // bandwidth is the width of the kernel by Silverman's rule; equal values get one
 // that shows them as a line.
 func bandwidth(sorted []float64) float64 {
-	spread := (quantile(sorted, 0.75) - quantile(sorted, 0.25)) / 1.34
+	spread := (Quantile(sorted, 0.75) - Quantile(sorted, 0.25)) / 1.34
 	if len(sorted) > 1 {
 		if deviation := stat.StdDev(sorted, nil); spread == 0 || deviation < spread {
 			spread = deviation
@@ -232,7 +232,7 @@ func Distribution(title, axis string, unit Unit, samples ...Sample) Figure {
 	for _, s := range sorted(samples) {
 		row := []any{s.Name}
 		for _, q := range quantiles {
-			row = append(row, unit.Format(quantile(s.Values, q)))
+			row = append(row, unit.Format(Quantile(s.Values, q)))
 		}
 		t.Rows = append(t.Rows, append(row, len(s.Values)))
 	}

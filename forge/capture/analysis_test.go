@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"image/png"
 	"io"
-	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -26,20 +25,6 @@ func TestSummarise(t *testing.T) {
 		got := Summarise(c.samples)
 		if got.Min != c.want.Min || !near(got.Median, c.want.Median) || !near(got.P95, c.want.P95) || got.Mean != c.want.Mean {
 			t.Errorf("%v has %+v, want %+v", c.samples, got, c.want)
-		}
-	}
-}
-
-// Interpolated quantiles are those of the straight line through evenly spaced
-// samples, for every number of samples.
-func TestQuantile(t *testing.T) {
-	var line []float64
-	for n := 1; n <= 100; n++ {
-		line = append(line, float64(n-1))
-		for _, q := range []float64{0, 0.05, 0.25, 0.5, 0.95, 0.99, 1} {
-			if got, want := quantile(line, q), q*float64(n-1); math.Abs(got-want) > 1e-9 {
-				t.Errorf("quantile %v of 0 to %d is %v, want %v", q, n-1, got, want)
-			}
 		}
 	}
 }

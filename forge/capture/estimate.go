@@ -1,6 +1,10 @@
 package capture
 
-import "slices"
+import (
+	"slices"
+
+	"forgekernel/display/chart"
+)
 
 // Estimate is what samples say of the time of a run, or of the ratio of two: a value
 // and an interval.
@@ -71,5 +75,5 @@ func blockMedians(samples []float64, blocks int) []float64 {
 // middle is the median and the range of observations.
 func middle(observations []float64) Estimate {
 	sorted := slices.Sorted(slices.Values(observations))
-	return Estimate{quantile(sorted, 0.5), Interval{sorted[0], sorted[len(sorted)-1]}}
+	return Estimate{chart.Quantile(sorted, 0.5), Interval{sorted[0], sorted[len(sorted)-1]}}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
+
+	"forgekernel/display/chart"
 )
 
 // Summary is what a series comes down to, in seconds per run.
@@ -20,18 +22,10 @@ func Summarise(samples []float64) Summary {
 	sorted := slices.Sorted(slices.Values(samples))
 	return Summary{
 		Min:    sorted[0],
-		Median: quantile(sorted, 0.5),
-		P95:    quantile(sorted, 0.95),
+		Median: chart.Quantile(sorted, 0.5),
+		P95:    chart.Quantile(sorted, 0.95),
 		Mean:   stat.Mean(samples, nil),
 	}
-}
-
-// quantile interpolates between the samples of a sorted list, of which the first
-// is the 0-quantile and the last the 1-quantile (type 7 of Hyndman and Fan). The
-// library's linear interpolation is type 4, which places the samples elsewhere.
-func quantile(sorted []float64, q float64) float64 {
-	n := float64(len(sorted))
-	return stat.Quantile(min((q*(n-1)+1)/n, 1), stat.LinInterp, sorted, nil)
 }
 
 // Interval is a confidence interval.
@@ -57,7 +51,7 @@ func bootstrap(statistic func(*rand.Rand) float64) Interval {
 		values[i] = statistic(rng)
 	}
 	slices.Sort(values)
-	return Interval{quantile(values, (1-confidence)/2), quantile(values, (1+confidence)/2)}
+	return Interval{chart.Quantile(values, (1-confidence)/2), chart.Quantile(values, (1+confidence)/2)}
 }
 
 // MedianInterval is the bootstrap confidence interval (95 %) of the median.
@@ -74,7 +68,7 @@ func MedianInterval(samples []float64) Interval {
 // medianOf sorts the samples.
 func medianOf(samples []float64) float64 {
 	slices.Sort(samples)
-	return quantile(samples, 0.5)
+	return chart.Quantile(samples, 0.5)
 }
 
 // Tie is the difference, relative to the faster, up to which two candidates
