@@ -31,7 +31,7 @@ func ByMailbox(ctx context.Context, g Group, on *cuda.Backend) error {
 	if why == nil {
 		memory, ticket, why = peer.New(ctx, on.Context, g.Rank(), g.Size())
 	}
-	why, err := d.all(ctx, why)
+	why, err := d.agreed(ctx, why)
 	if why == nil && err == nil {
 		why, err = d.connect(ctx, memory, ticket)
 	}
@@ -64,7 +64,7 @@ func (d *devices) connect(ctx context.Context, memory *peer.Memory, mine peer.Ti
 	if err != nil {
 		return nil, err
 	}
-	return d.all(ctx, memory.Connect(ctx, tickets))
+	return d.agreed(ctx, memory.Connect(ctx, tickets))
 }
 
 // shareTickets gives each rank those of all.
@@ -95,9 +95,9 @@ func shareTickets(ctx context.Context, g Group, mine peer.Ticket) ([]peer.Ticket
 	return tickets, err
 }
 
-// all is nil when no rank has a reason why something does not work, else that of this
-// rank, or that another has one.
-func (d *devices) all(ctx context.Context, why error) (error, error) {
+// agreed asks all ranks whether something works: it is nil when none has a reason why it
+// does not, else that of this rank, or that another has one.
+func (d *devices) agreed(ctx context.Context, why error) (error, error) {
 	failed := tensor.Scalar(tensor.I32, 0)
 	if why != nil {
 		failed.Int32()[0] = 1 + int32(d.Rank())
@@ -122,11 +122,11 @@ func (d *devices) compareSums(ctx context.Context, on *cuda.Backend) (why, err e
 	for _, n := range []int{6, peer.MaxElements} {
 		s, why := d.newSum(within, on, n)
 		// Ranks of one process take memory of all its devices, none of which may wait then.
-		if why, err = d.all(ctx, why); why == nil && err == nil {
+		if why, err = d.agreed(ctx, why); why == nil && err == nil {
 			if why = s.compare(within); why != nil {
 				d.mailboxes.Abort(why)
 			}
-			why, err = d.all(ctx, why)
+			why, err = d.agreed(ctx, why)
 		}
 		if err = errors.Join(err, s.close()); why != nil || err != nil {
 			return why, err

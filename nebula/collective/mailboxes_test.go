@@ -49,14 +49,14 @@ func TestShareTickets(t *testing.T) {
 func TestAll(t *testing.T) {
 	onRanks(t, 3, func(rank int, g Group) error {
 		d := &devices{Group: g}
-		if why, err := d.all(t.Context(), nil); why != nil || err != nil {
+		if why, err := d.agreed(t.Context(), nil); why != nil || err != nil {
 			return fmt.Errorf("without a reason: %v, %v", why, err)
 		}
 		var mine error
 		if rank == 1 {
 			mine = errors.New("the bus is broken")
 		}
-		why, err := d.all(t.Context(), mine)
+		why, err := d.agreed(t.Context(), mine)
 		want := "that fails on rank 1"
 		if rank == 1 {
 			want = "the bus is broken"

@@ -34,8 +34,9 @@ type ahead struct {
 const nextOutput = 3
 
 // openAhead makes the chain of a program; nil where results are not fed, as those of a last
-// stage to the first, or single kernels are recorded. Ranks that share layers find the same tokens, bit by bit, and so foresee
-// and drop the same runs: their devices wait for one another in the order of these.
+// stage to the first, or single kernels are recorded. Ranks that share layers find the
+// same tokens, bit by bit, and so foresee and drop the same runs: their devices wait for
+// one another in the order of these.
 func openAhead(ctx context.Context, p *program, s sizes, inputs, outputs []backend.Held) (*ahead, error) {
 	x, ok := p.exe.(backend.Chainable)
 	if !ok || p.leads == nil || p.leads.next == nil || s.layout.PP > 1 || s.kernels == 1 {

@@ -150,13 +150,12 @@ func (p *program) before(v *ir.Value, n int, at map[*ir.Node]int) bool {
 
 // addRankSum adds the step of a sum.
 func (p *program) addRankSum(s *rankSum) (kernel, reason string, err error) {
-	x, sum, kernel, what := s.node.In[0], s.node.Out[0], "sum over ranks", ""
-	args := []planned.Place{}
+	x, sum, kernel := s.node.In[0], s.node.Out[0], "sum over ranks"
 	if s.add != nil {
 		kernel += ", add"
 		sum = s.add.Out[0]
 	}
-	args = append(args, p.Place(sum))
+	args := []planned.Place{p.Place(sum)}
 	if s.norm != nil {
 		kernel += ", rms_norm"
 		args = append(args, p.Place(s.norm.Out[0]))
@@ -176,6 +175,6 @@ func (p *program) addRankSum(s *rankSum) (kernel, reason string, err error) {
 	p.add(s.node, "all_reduce", []piece{{
 		shared: []string{peer.Shared}, text: text, launch: flat(blocks, threads), args: args, enters: true, mailboxes: &s.mailboxes,
 	}})
-	what = fmt.Sprintf("%s between %d ranks of group %s, which write to one another's memory", display.FormatBytes(int64(x.Spec.Bytes())), s.mailboxes.size, s.mailboxes.group)
-	return kernel + ", one kernel", what, nil
+	reason = fmt.Sprintf("%s between %d ranks of group %s, which write to one another's memory", display.FormatBytes(int64(x.Spec.Bytes())), s.mailboxes.size, s.mailboxes.group)
+	return kernel + ", one kernel", reason, nil
 }
