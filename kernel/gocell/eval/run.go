@@ -18,6 +18,9 @@ type Panic struct {
 	Value     any
 	Trace     []Location // innermost first
 	Goroutine bool
+	// Calls are those on the way to the panic, innermost first; the middle of a
+	// deep recursion is left out.
+	Calls []Activation
 }
 
 func (p *Panic) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
@@ -73,6 +76,18 @@ func (p *Program) Run(ctx context.Context, name string, cell uint64, data any) (
 	}
 	r := p.engine.newRun(cell, name, data)
 	p.engine.current.Store(r)
+	return p.run(ctx, r)
+}
+
+// Peek is Run for a debugger: it runs while everything else is halted.
+func (p *Program) Peek(ctx context.Context, name string, cell uint64, data any) error {
+	r := p.engine.newRun(cell, name, data)
+	r.unseen = true
+	_, err := p.run(ctx, r)
+	return err
+}
+
+func (p *Program) run(ctx context.Context, r *run) (at int, err error) {
 	defer r.ended.Store(true)
 	th := r.newThread()
 	outcome := make(chan failure, 1)
@@ -106,10 +121,12 @@ type failure struct {
 func (th *thread) main(fn *Func, outcome chan<- failure) {
 	normal := false
 	var f failure
+	th.run.engine.debug.enter(th.run)
 	defer func() {
 		if !normal {
 			f = th.failure(recover())
 		}
+		th.run.engine.debug.leave(th)
 		outcome <- f
 	}()
 	fr := th.push(fn)
@@ -136,7 +153,7 @@ func (th *thread) failure(r any) failure {
 	case Exit:
 		f.err = v
 	default:
-		f.err = &Panic{Value: v, Trace: p.trace}
+		f.err = &Panic{Value: v, Trace: p.trace, Calls: p.calls}
 	}
 	return f
 }
@@ -155,6 +172,7 @@ func (th *thread) goroutine(t target, args []reflect.Value) {
 	normal := false
 	defer func() {
 		e.threads.remove(th)
+		e.debug.leave(th)
 		if normal {
 			return
 		}
