@@ -208,3 +208,10 @@ func (e *Engine) Storage(l Local) *Var {
 	}
 	return v
 }
+
+// Copy returns a variable of its own with the same value.
+func (v *Var) Copy() *Var {
+	c := &Var{typ: v.typ}
+	c.Set(v.Value())
+	return c
+}

@@ -463,7 +463,7 @@ func (b *builder) goStmt(in *ssa.Go) {
 		th := fr.th.run.newThread()
 		th.start, _ = fr.location()
 		e.threads.add(th)
-		e.debug.enter(th.run)
+		e.debug.enter(th)
 		go th.goroutine(tg, args)
 	})
 }

@@ -27,7 +27,7 @@ type Debugger struct {
 	resume  chan struct{}
 	tracees map[uint64]*tracee // by the runtime's goroutine id
 	ids     uint64
-	runs    map[*run]int // those that may have goroutines, and how many
+	threads map[*thread]struct{} // those of cells and go statements
 }
 
 // Halt says why a goroutine halted.
@@ -64,7 +64,7 @@ type stepping struct {
 
 // NewDebugger returns a debugger that is not attached.
 func NewDebugger() *Debugger {
-	d := &Debugger{tracees: map[uint64]*tracee{}, runs: map[*run]int{}}
+	d := &Debugger{tracees: map[uint64]*tracee{}, threads: map[*thread]struct{}{}}
 	d.breakpoints.Store(&map[string][]int{})
 	return d
 }
@@ -75,9 +75,9 @@ func (d *Debugger) Attach(notify func(Halt)) {
 	defer d.mu.Unlock()
 	d.notify = notify
 	d.attached.Store(true)
-	for r := range d.runs {
-		if !r.unseen {
-			r.attention.Store(true)
+	for th := range d.threads {
+		if !th.run.unseen {
+			th.run.attention.Store(true)
 		}
 	}
 }
@@ -94,10 +94,10 @@ func (d *Debugger) Detach() {
 	for _, t := range d.tracees {
 		t.step.Store(nil)
 	}
-	for r := range d.runs {
-		r.attention.Store(false)
-		if r.stop.Load() { // it may have been interrupted at this moment
-			r.attention.Store(true)
+	for th := range d.threads {
+		th.run.attention.Store(false)
+		if th.run.stop.Load() { // it may have been interrupted at this moment
+			th.run.attention.Store(true)
 		}
 	}
 }
@@ -208,30 +208,27 @@ func (d *Debugger) Stack(thread uint64) ([]Activation, bool) {
 	return list, true
 }
 
-// Quiet reports that no goroutine of user code runs, so that variables can be
-// looked at.
+// Quiet reports that no goroutine of user code is about to change a variable:
+// each is halted, or waits for something, or is inside compiled code.
 func (d *Debugger) Quiet() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	running := 0
-	for _, n := range d.runs {
-		running += n
-	}
-	for _, t := range d.tracees {
-		if t.parked {
-			running--
+	for th := range d.threads {
+		if parked := th.tracee != nil && th.tracee.parked; !parked && th.doing.Load() == nil && !th.run.unseen {
+			return false
 		}
 	}
-	return running <= 0
+	return true
 }
 
-// enter notes a goroutine of a run, leave its end.
-func (d *Debugger) enter(r *run) {
+// enter notes a goroutine that runs user code from its beginning on, leave its
+// end.
+func (d *Debugger) enter(th *thread) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.runs[r]++
-	if d.attached.Load() && !r.unseen {
-		r.attention.Store(true)
+	d.threads[th] = struct{}{}
+	if d.attached.Load() && !th.run.unseen {
+		th.run.attention.Store(true)
 	}
 }
 
@@ -239,9 +236,7 @@ func (d *Debugger) leave(th *thread) {
 	th.depart()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.runs[th.run]--; d.runs[th.run] <= 0 {
-		delete(d.runs, th.run)
-	}
+	delete(d.threads, th)
 }
 
 // adopt makes a thread part of its goroutine's tracee. It runs on that goroutine.

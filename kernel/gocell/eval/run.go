@@ -121,7 +121,7 @@ type failure struct {
 func (th *thread) main(fn *Func, outcome chan<- failure) {
 	normal := false
 	var f failure
-	th.run.engine.debug.enter(th.run)
+	th.run.engine.debug.enter(th)
 	defer func() {
 		if !normal {
 			f = th.failure(recover())
