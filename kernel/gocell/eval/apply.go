@@ -203,7 +203,7 @@ func searchStack() bool {
 
 // The functions at the bottom of the goroutines of user code.
 const (
-	mainFrame = "forgekernel/kernel/gocell/eval.(*thread).main"
+	mainFrame = "forgekernel/kernel/gocell/eval.(*thread).cell"
 	goFrame   = "forgekernel/kernel/gocell/eval.(*thread).goroutine"
 )
 

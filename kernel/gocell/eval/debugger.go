@@ -33,9 +33,13 @@ type Debugger struct {
 // Halt says why a goroutine halted.
 type Halt struct {
 	Thread uint64
-	Reason string // "breakpoint", "step", "pause" or "exception"
+	Reason string // "breakpoint", "step", "pause" or "exception", or Resumed
 	Text   string // of the panic
 }
+
+// Resumed is the reason that tells of everything going on, because the goroutine
+// that halted was interrupted.
+const Resumed = "resumed"
 
 // Step is how far a goroutine goes on.
 type Step int
@@ -101,6 +105,9 @@ func (d *Debugger) Detach() {
 		}
 	}
 }
+
+// Halted reports whether a goroutine has halted.
+func (d *Debugger) Halted() bool { return d.halting.Load() }
 
 // Attached reports whether somebody debugs.
 func (d *Debugger) Attached() bool { return d.attached.Load() }
@@ -214,12 +221,19 @@ func (d *Debugger) Quiet() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for th := range d.threads {
-		if parked := th.tracee != nil && th.tracee.parked; !parked && th.doing.Load() == nil && !th.run.unseen {
+		if t := th.tracee; th.isBusy() && (t == nil || !t.parked) {
+			return false
+		}
+	}
+	for _, t := range d.tracees { // goroutines of compiled code that call back
+		if n := len(t.threads); !t.parked && n > 0 && t.threads[n-1].isBusy() {
 			return false
 		}
 	}
 	return true
 }
+
+func (th *thread) isBusy() bool { return th.doing.Load() == nil && !th.run.unseen }
 
 // enter notes a goroutine that runs user code from its beginning on, leave its
 // end.
@@ -256,8 +270,11 @@ func (d *Debugger) adopt(th *thread) *tracee {
 }
 
 func (th *thread) title() string {
-	if th.id == 0 {
+	switch {
+	case th.main:
 		return th.run.name
+	case th.id == 0: // compiled code started it
+		return "a goroutine of " + th.run.name
 	}
 	return "goroutine " + strconv.FormatUint(th.id, 10) + " of " + th.run.name
 }

@@ -91,7 +91,8 @@ func (p *Program) run(ctx context.Context, r *run) (at int, err error) {
 	defer r.ended.Store(true)
 	th := r.newThread()
 	outcome := make(chan failure, 1)
-	go th.main(p.main, outcome)
+	th.main = true
+	go th.cell(p.main, outcome)
 	select {
 	case f := <-outcome:
 		return f.at, f.err
@@ -117,8 +118,8 @@ type failure struct {
 	err error
 }
 
-// main runs a cell's main function on its own goroutine.
-func (th *thread) main(fn *Func, outcome chan<- failure) {
+// cell runs a cell's main function on its own goroutine.
+func (th *thread) cell(fn *Func, outcome chan<- failure) {
 	normal := false
 	var f failure
 	th.run.engine.debug.enter(th)

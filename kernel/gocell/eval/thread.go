@@ -57,7 +57,8 @@ func (r *run) interrupt() {
 // thread is one goroutine of user code.
 type thread struct {
 	run    *run
-	id     uint64
+	id     uint64 // of a go statement's
+	main   bool   // of a cell
 	frames []*frame
 	depth  int // frames in use
 

@@ -125,10 +125,14 @@ func (d *Debugger) halt(fr *frame, why Halt) {
 		}
 		d.mu.Lock()
 		t.parked = false
-		if r.stop.Load() && d.halted == t {
+		interrupted := r.stop.Load() && d.halted == t
+		if interrupted {
 			d.release()
 		}
 		d.mu.Unlock()
+		if interrupted {
+			notify(Halt{Thread: t.id, Reason: Resumed})
+		}
 		fr.th.poll()
 		if first {
 			return
