@@ -36,7 +36,7 @@ func TestGoTreeRefusals(t *testing.T) {
 
 // marked finds lines with errors that notebooks complain about, too.
 var (
-	marked    = regexp.MustCompile(`// (?:GC_)?ERROR(?:AUTO)?(NEXT)?(?:AUTO)? (".*)`)
+	marked    = regexp.MustCompile(`// (?:GC_)?ERROR(?:AUTO)?(NEXT)?(?:AUTO)? +(["\x60].*)`)
 	tolerates = regexp.MustCompile(`not used|defined|unused|set and not|imported`)
 )
 
