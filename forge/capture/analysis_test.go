@@ -57,31 +57,6 @@ func TestMedianInterval(t *testing.T) {
 	}
 }
 
-func TestRank(t *testing.T) {
-	series := func(times ...float64) (list []Series) {
-		for _, m := range times {
-			s := Series{}
-			if m > 0 {
-				s.Summary = &Summary{Min: m}
-			}
-			list = append(list, s)
-		}
-		return list
-	}
-	for _, c := range []struct {
-		times []float64
-		want  string
-	}{
-		{[]float64{1.02, 1.5, 1, 1.04, 1.03}, "[0 2 4 3 1] 3"},
-		{[]float64{2, 0, 1}, "[2 0] 1"},
-		{[]float64{0}, "[] 0"},
-	} {
-		if order, ties := Rank(series(c.times...)); fmt.Sprint(order, ties) != c.want {
-			t.Errorf("%v: %v with %d ties, want %s", c.times, order, ties, c.want)
-		}
-	}
-}
-
 func withSamples(t *testing.T, old, new []float64) (*Capture, *Capture) {
 	a, b := sample(t), sample(t)
 	for c, wall := range map[*Capture][]float64{a: old, b: new} {

@@ -13,17 +13,6 @@ import (
 	"forgekernel/display"
 )
 
-// Verdict says how the second of two series compares with the first.
-type Verdict string
-
-// Verdicts. It is a tie if the medians are within [Tie], or if the confidence
-// interval of their ratio holds 1.
-const (
-	Faster Verdict = "faster"
-	Slower Verdict = "slower"
-	Even   Verdict = "tie"
-)
-
 // Comparison is two captures, or two candidates of one, side by side.
 type Comparison struct {
 	Old  string          `json:"old"` // what the sides are
@@ -118,21 +107,9 @@ func (c *Comparison) add(workload string, old, new *Series, blocks int, together
 	ratio := over(old.Wall, new.Wall, blocks, together)
 	c.Rows = append(c.Rows, ComparisonRow{
 		Workload: workload, Old: old.Label, New: new.Label, OldTime: old.Estimate(blocks).Value, NewTime: new.Estimate(blocks).Value,
-		Ratio: ratio.Value, Interval: ratio.Interval, Verdict: verdict(ratio.Value, ratio.Interval),
+		Ratio: ratio.Value, Interval: ratio.Interval, Verdict: ratio.verdict(),
 	})
 	return nil
-}
-
-func verdict(ratio float64, interval Interval) Verdict {
-	switch {
-	case interval.Low <= 1 && 1 <= interval.High:
-		return Even
-	case ratio > 1+Tie:
-		return Slower
-	case ratio < 1/(1+Tie):
-		return Faster
-	}
-	return Even
 }
 
 // ratioInterval is the confidence interval of the ratio of two medians. Samples
