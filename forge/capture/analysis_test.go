@@ -289,20 +289,24 @@ func TestReportRefuses(t *testing.T) {
 	}
 }
 
-func TestPlot(t *testing.T) {
-	w := &sample(t).Workloads[0]
-	b, err := w.Plot()
+func TestDistribution(t *testing.T) {
+	c := sample(t)
+	r := &Report{capture: c}
+	d, err := r.Distribution(c.Workloads[0].Name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	svg, _ := b.Data["image/svg+xml"].(string)
+	svg, _ := d.Display().Data["image/svg+xml"].(string)
 	for _, want := range []string{"slow written, 1 thread", "fast optimised, 2 threads", "time per run", "share of samples"} {
 		if !strings.Contains(svg, want) {
 			t.Errorf("the drawing lacks %q", want)
 		}
 	}
-	w.Series = []Series{{Label: Label{"a", Written, 1}, Error: "it broke"}}
-	if _, err := w.Plot(); err == nil {
+	if _, err := r.Distribution("other"); err == nil || err.Error() != `the capture has no workload "other"` {
+		t.Errorf("error %v", err)
+	}
+	c.Workloads[0].Series = []Series{{Label: Label{"a", Written, 1}, Error: "it broke"}}
+	if _, err := r.Distribution(c.Workloads[0].Name); err == nil {
 		t.Error("a distribution of nothing was drawn")
 	}
 }

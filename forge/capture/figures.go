@@ -60,19 +60,24 @@ func (r *Report) Figures() ([]Figure, error) {
 		}
 	}
 	if f, drawn := r.Roofline(); drawn {
-		if err := add(f, roofline, -1); err != nil {
+		if err := add(f.Figure, roofline, -1); err != nil {
 			return nil, err
 		}
 	}
 	return list, nil
 }
 
-// Plot is the distribution of the samples of a workload.
-func (w *Workload) Plot() (display.Bundle, error) {
-	if !w.timed() {
-		return display.Bundle{}, fmt.Errorf("%s: no candidate has samples", w.Name)
+// Distribution is that of the samples of a workload.
+func (r *Report) Distribution(workload string) (Drawing, error) {
+	for i := range r.capture.Workloads {
+		if w := &r.capture.Workloads[i]; w.Name == workload {
+			if !w.timed() {
+				return Drawing{}, fmt.Errorf("%s: no candidate has samples", w.Name)
+			}
+			return Drawing{w.distribution(), View{ViewDistribution, []string{workload}}, r.capture}, nil
+		}
 	}
-	return w.distribution().Display(), nil
+	return Drawing{}, fmt.Errorf("the capture has no workload %q", workload)
 }
 
 // distribution is that of at least one series with samples.
@@ -102,10 +107,10 @@ func (w *Workload) boxes() string {
 // has to move, and the work that it does each second, under what one core of the
 // machine does at most, and under as many cores as the most threads. It is false if
 // the limits were not measured or nothing ran.
-func (r *Report) Roofline() (chart.Figure, bool) {
+func (r *Report) Roofline() (Drawing, bool) {
 	limits := r.capture.Environment.Limits
 	if limits == nil || limits.FLOPs == 0 {
-		return chart.Figure{}, false
+		return Drawing{}, false
 	}
 	roofs := []chart.Roof{{Name: "one core", FLOPs: limits.FLOPs, Bytes: limits.Bytes}}
 	threads := 1
@@ -122,7 +127,8 @@ func (r *Report) Roofline() (chart.Figure, bool) {
 	if threads > 1 {
 		roofs = append(roofs, chart.Roof{Name: display.Count(threads, "core"), FLOPs: limits.FLOPs * float64(threads)})
 	}
-	return chart.Roofline("Median runs under the roof of one core", roofs, works), len(works) > 0
+	figure := chart.Roofline("Median runs under the roof of one core", roofs, works)
+	return Drawing{figure, View{Name: ViewRoofline}, r.capture}, len(works) > 0
 }
 
 // shortName is a label, without the number of threads where all have one.
