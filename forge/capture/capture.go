@@ -12,6 +12,10 @@
 // passed the gate: they are compared with those of the float64 reference. All
 // samples are kept.
 //
+// What is said of times follows from estimates and their intervals ([Estimate]), never
+// from single samples: which candidate of a workload is the fastest and which tie with it
+// ([Workload.Rank]) goes by the same [Verdict] as every comparison of two.
+//
 // A candidate may run in another process, and then times its runs there: package
 // benchmarks has other libraries as such peers.
 //

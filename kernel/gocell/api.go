@@ -63,8 +63,10 @@ type Frame struct {
 	Cell string // name of the cell that holds the code
 	Func string
 	Line int // in the notebook cell
-	Col  int
-	Text string // the source line
+	Col  int // of the name of what was called, if a call has one
+	// EndCol is exclusive, as in [display.Diagnostic].
+	EndCol int
+	Text   string // the source line
 	// More counts calls behind this one that are left out; MoreOf names their
 	// function if they seem to be calls of one.
 	More   int
