@@ -175,7 +175,7 @@ func TestBadInput(t *testing.T) {
 	for _, msgType := range []string{"debug_request", "no_such_request", "input_reply"} {
 		equal(t, msgType, describe(r.outputs(r.send(r.control, r.message(msgType, nil)))), "")
 	}
-	equal(t, "interrupt on shell", describe(r.outputs(r.send(r.shell, r.message("interrupt_request", nil)))), "")
+	equal(t, "usage on shell", describe(r.outputs(r.send(r.shell, r.message("usage_request", nil)))), "")
 	// Content of the wrong shape gets an error.
 	for msgType, body := range map[string]string{
 		"execute_request": `{"code":7}`, "complete_request": `{"cursor_pos":"x"}`, "inspect_request": `{"code":[]}`,

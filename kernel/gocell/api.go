@@ -128,7 +128,7 @@ type Symbol struct {
 // Candidate is one way to complete a name.
 type Candidate struct {
 	Text      string
-	Kind      string // function, variable, type, constant, module, keyword, field or method
+	Kind      string // function, variable, class, struct, interface, constant, module, keyword, field or method
 	Signature string
 }
 
