@@ -51,7 +51,7 @@ func Build(nb *notebook.Notebook, src Source) (*notebook.Notebook, error) {
 		copied := *c
 		list, err := redraw(&copied, i+1)
 		if err != nil {
-			return nil, fmt.Errorf("cell %d: %w", i+1, err)
+			return nil, fmt.Errorf("%v: %w", nb.Place(i), err)
 		}
 		found = append(found, list...)
 		out.Cells = append(out.Cells, &copied)
