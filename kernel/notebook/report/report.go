@@ -67,9 +67,9 @@ func Build(nb *notebook.Notebook, src Source) (*notebook.Notebook, error) {
 	var found []measurement
 	for i, c := range nb.Cells {
 		copied := *c
-		var err error
+var err error
 		if found, err = redraw(&copied, i+1, found); err != nil {
-			return nil, fmt.Errorf("cell %d: %w", i+1, err)
+			return nil, fmt.Errorf("%v: %w", nb.Place(i), err)
 		}
 		out.Cells = append(out.Cells, &copied)
 	}
