@@ -9,6 +9,7 @@ VPY     := $(VENV)/bin/python
 PEERS   := .venv-peers
 CUDA    := .venv-cuda
 HOSTS   := .venv-hosts
+DAWN    := .node-webgpu
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo devel)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 HOSTPKG := kernel/gocell/hostpkg
@@ -20,7 +21,7 @@ export CGO_ENABLED := 0
 # With one setting for all, a package is compiled once.
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: all build generate run notebooks test vet lint test-go race faults conformance peers-env hosts-env cuda-env test-clients lab screenshot release bench peers capture repeat models nebula-demo nebula-peers nebula-bars nebula-fixtures triton-peers gpu-bundle image-check hosts-peers clean
+.PHONY: all build generate run notebooks test vet lint test-go race faults conformance peers-env hosts-env cuda-env node-env test-clients lab screenshot release bench peers capture repeat models nebula-demo nebula-peers nebula-bars nebula-fixtures triton-peers gpu-bundle image-check hosts-peers clean
 
 all: build
 
@@ -58,7 +59,12 @@ vet: generate
 # compiler: a second run, and another package, finds what has not changed.
 test-go race conformance: export FORGE_CACHE_DIR := $(CURDIR)/build/cache
 
-test-go: generate peers-env cuda-env
+# Shaders run on Dawn, and where there is Chromium on its SwiftShader, as they do on
+# hosts without a GPU.
+test-go conformance webgpu-bench: export FORGE_WEBGPU_MODULES := $(CURDIR)/$(DAWN)
+test-go conformance webgpu-bench: export FORGE_WEBGPU_VULKAN = $(patsubst %/,%,$(dir $(wildcard /usr/lib/chromium/vk_swiftshader_icd.json)))
+
+test-go: generate peers-env cuda-env node-env
 	NEBULA_CUDA_LIBS=$(firstword $(wildcard $(CURDIR)/$(CUDA)/lib/python3*/site-packages/nvidia/cuda_nvrtc/lib)) FORGE_BIN=$(CURDIR)/bin/forge FORGE_PYTHON=$(CURDIR)/$(VPY) NEBULA_TEST_TORCH_PYTHON=$(wildcard $(CURDIR)/$(PEERS)/bin/python) $(GO) test ./...
 
 # The race detector needs a C compiler.
@@ -72,7 +78,7 @@ faults: generate
 
 # All programs of the suite on all kinds of vectors that this machine has. The
 # default runs them on the widest, and a part of them on the others.
-conformance: generate
+conformance: generate node-env
 	FORGE_CONFORMANCE=full $(GO) test -timeout 30m ./forge/backend/...
 
 # The environment of the real clients: exactly the versions in requirements.txt.
@@ -99,6 +105,12 @@ $(CUDA)/.stamp: forge/backend/cuda/requirements.txt
 	$(PYTHON) -m venv --clear $(CUDA) || { echo "python3 has no venv module: install the package python3-venv"; exit 1; }
 	test "$$(uname -sm)" != "Linux x86_64" || $(CUDA)/bin/python -m pip install -q --no-cache-dir --disable-pip-version-check --require-hashes -r $<
 	@touch $@
+
+# WebGPU for tests, 132 MB on disk.
+node-env: $(DAWN)/.stamp
+
+$(DAWN)/.stamp: forge/backend/wgsl/webgpu/package-lock.json
+	forge/backend/wgsl/webgpu/node.sh $(DAWN)
 
 test-clients: build peers-env hosts-env
 	kernel/peers/browser.sh
@@ -264,4 +276,4 @@ models: build $(PEERS)/.models
 	mv build/MODELS.md $(MODELS)/MODELS.md
 
 clean:
-	rm -rf bin build $(VENV) $(PEERS) $(DEMO) $(CUDA) $(HOSTS) $(TOOLS) $(HOSTPKG)/exports/packages.zip
+	rm -rf bin build $(VENV) $(PEERS) $(DEMO) $(CUDA) $(HOSTS) $(DAWN) $(TOOLS) $(HOSTPKG)/exports/packages.zip
