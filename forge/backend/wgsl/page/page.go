@@ -40,8 +40,7 @@ var script string
 type Card struct {
 	Plan    *wgsl.Plan
 	Memory  wgsl.Memory // what the host fills
-	Results []Result
-	By      string // what computed the results: "backend cpu"
+	Results []Result // of the kernel
 }
 
 // Result is what an output of the plan has to be.
@@ -60,8 +59,10 @@ var tolerances = map[tensor.DType]float64{tensor.F32: 1e-4, tensor.F16: 1e-2, te
 // Check refuses a card that is too large.
 func (c *Card) Check() error {
 	n := 0
-	for _, b := range c.Memory {
-		n += len(b)
+	for i, b := range c.Plan.Buffers {
+		if b.Kind.Filled() {
+			n += len(c.Memory[i])
+		}
 	}
 	for _, r := range c.Results {
 		n += len(r.Bytes)
@@ -103,7 +104,7 @@ func (c *Card) text() string {
 // results is the table of results, whose last two columns the script fills.
 func (c *Card) results() display.Table {
 	t := display.Table{Columns: []display.Column{
-		{Name: "result"}, {Name: "type"}, {Name: "values of " + c.By}, {Name: "largest difference", Align: display.AlignRight},
+		{Name: "result"}, {Name: "type"}, {Name: "values of the kernel"}, {Name: "largest difference", Align: display.AlignRight},
 		{Name: "relative to the largest value", Align: display.AlignRight},
 	}}
 	for _, r := range c.Results {
