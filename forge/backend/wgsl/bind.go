@@ -167,7 +167,7 @@ func (p *Program) bind(e *emitter, places []place) ([]binding, error) {
 		b.Offset -= b.Offset % p.target.Limits.OffsetAlignment
 		b.Size = min((b.Size+15)/16*16, p.Plan.Buffers[b.Buffer].Bytes) - b.Offset
 		if most := p.target.Limits.BindingBytes; b.Size > most {
-			return nil, fmt.Errorf("it touches %d MiB of %s; maxStorageBufferBindingSize is %d MiB", b.Size>>20, p.Plan.Buffers[b.Buffer].Name, most>>20)
+			return nil, fmt.Errorf("it touches %d bytes of %s; maxStorageBufferBindingSize is %d", b.Size, p.Plan.Buffers[b.Buffer].Name, most)
 		}
 	}
 	for i, at := range places {

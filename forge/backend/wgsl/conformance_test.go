@@ -3,44 +3,66 @@ package wgsl_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/conformance"
+	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/backend/wgsl"
 	"forgekernel/forge/backend/wgsl/webgpu"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/op"
 )
 
-// skipping skips a test at a program that the backend refuses, with the reason.
-type skipping struct {
+// refusing has the reference run what the backend refuses, so that the suite goes on to the
+// next program, and keeps the reasons.
+type refusing struct {
 	*wgsl.Backend
-	t *testing.T
+	refused map[string]int
 }
 
-func (s skipping) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, error) {
-	exe, err := s.Backend.Compile(ctx, g)
-	if un := (*wgsl.Unsupported)(nil); errors.As(err, &un) {
-		s.t.Skip(err)
+func (r refusing) Compile(ctx context.Context, g *ir.Graph) (backend.Executable, error) {
+	exe, err := r.Backend.Compile(ctx, g)
+	un := (*wgsl.Unsupported)(nil)
+	if !errors.As(err, &un) {
+		return exe, err
 	}
-	return exe, err
+	for _, why := range un.Reasons {
+		_, why, _ = strings.Cut(why, ": ")
+		r.refused[why]++
+	}
+	return interp.Reference().Compile(ctx, g)
 }
 
 // flushing is a device that takes numbers below the smallest normal one for 0, as WGSL
 // permits.
-type flushing struct{ skipping }
+type flushing struct{ refusing }
 
 func (flushing) Flushes() bool { return true }
 
-func conform(t *testing.T, make func(t *testing.T) backend.Backend) {
+// conform runs the suite. Programs are refused for a type that WGSL does not have, and
+// for nothing else.
+func conform(t *testing.T, d wgsl.Device, flushes bool) {
 	for _, o := range op.Registry.All() {
 		if o.Class == ir.Transfer {
 			continue
 		}
 		t.Run(o.Name, func(t *testing.T) {
-			for _, d := range conformance.Types(o) {
-				t.Run(d.String(), func(t *testing.T) { conformance.RunOperator(t, make(t), o, d) })
+			for _, dtype := range conformance.Types(o) {
+				t.Run(dtype.String(), func(t *testing.T) {
+					r := refusing{&wgsl.Backend{Device: d}, make(map[string]int)}
+					var b backend.Backend = r
+					if flushes {
+						b = flushing{r}
+					}
+					conformance.RunOperator(t, b, o, dtype)
+					for why, n := range r.refused {
+						if !strings.HasSuffix(why, "WGSL has no f64") {
+							t.Errorf("%d programs are refused: %s", n, why)
+						}
+					}
+				})
 			}
 		})
 	}
@@ -53,5 +75,5 @@ func TestDawn(t *testing.T) {
 		t.Skip(err)
 	}
 	defer d.Close()
-	conform(t, func(t *testing.T) backend.Backend { return flushing{skipping{&wgsl.Backend{Device: d}, t}} })
+	conform(t, d, true)
 }

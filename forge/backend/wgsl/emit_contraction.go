@@ -221,14 +221,14 @@ func (x *contractionEmitter) blocks() {
 	deep, wide := t.depth/4, t.n()/4 // vectors of a row of each block
 	x.share("block_a", "vec4f", t.m()*deep)
 	x.share("block_b", "vec4f", t.depth*wide)
-	x.open("for (var from = 0; from < %d; from += %d)", x.c.K, t.depth)
+	x.open("for (var start = 0; start < %d; start += %d)", x.c.K, t.depth)
 	for e := 0; e < t.m()*deep; e += size {
 		at := plus("i32(lane)", e)
-		x.line("block_a[%s] = %s;", at, x.call("a", fmt.Sprintf("first_m + (%s) / %d", at, deep), fmt.Sprintf("from + (%s) %% %d * 4", at, deep)))
+		x.line("block_a[%s] = %s;", at, x.call("a", fmt.Sprintf("first_m + (%s) / %d", at, deep), fmt.Sprintf("start + (%s) %% %d * 4", at, deep)))
 	}
 	for e := 0; e < t.depth*wide; e += size {
 		at := plus("i32(lane)", e)
-		x.line("block_b[%s] = %s;", at, x.call("b", fmt.Sprintf("from + (%s) / %d", at, wide), fmt.Sprintf("first_n + (%s) %% %d * 4", at, wide)))
+		x.line("block_b[%s] = %s;", at, x.call("b", fmt.Sprintf("start + (%s) / %d", at, wide), fmt.Sprintf("first_n + (%s) %% %d * 4", at, wide)))
 	}
 	x.line("workgroupBarrier();")
 	x.open("for (var k = 0; k < %d; k++)", deep)

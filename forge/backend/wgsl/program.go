@@ -211,9 +211,18 @@ func (p *Program) emit(n *ir.Node, k *loop.Kernel, places []place) error {
 	if k.Nest != nil && product(k.Nest.Outer) == 0 {
 		return nil
 	}
+	if most := p.target.Limits.StorageBuffers; distinct(places) >= most {
+		var err error
+		if places, err = p.collect(n, k, places, most); err != nil {
+			return err
+		}
+	}
 	e := &emitter{kernel: k, target: p.target, known: make(map[*loop.Expr]string), uses: make(map[*loop.Expr]int)}
 	bound, err := p.bind(e, places)
 	if err != nil {
+		if done, failed := p.split(n, k, places); done {
+			return failed
+		}
 		return err
 	}
 	g, err := e.print()
@@ -233,7 +242,7 @@ func (p *Program) emit(n *ir.Node, k *loop.Kernel, places []place) error {
 		bound = append(bound, binding{array: "fault", elem: "atomic<u32>", Binding: Binding{Buffer: p.faultBuffer(), Size: 4, Write: true}})
 	}
 	if most := p.target.Limits.StorageBuffers; len(bound) > most {
-		return fmt.Errorf("it needs %d buffers; maxStorageBuffersPerShaderStage is %d", len(bound), most)
+		return fmt.Errorf("it needs %d bindings; maxStorageBuffersPerShaderStage is %d", len(bound), most)
 	}
 	for _, b := range bound {
 		d.Bindings = append(d.Bindings, b.Binding)
