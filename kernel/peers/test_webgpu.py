@@ -137,7 +137,7 @@ def test_page(browser, served, cards):
     names = "Object.getOwnPropertyNames(window).sort()"
     assert page.evaluate(names) == blank.evaluate(names)
     page.click("text=Run again >> nth=0")
-    page.wait_for_function("document.querySelectorAll('button').length == %d" % (CARDS + 1), timeout=START * 1000)
+    page.wait_for_function("n => document.querySelectorAll('button').length === n", arg=CARDS + 1, timeout=START * 1000)
     assert RAN in ended(page)[0]
     blank.close()
     page.close()
@@ -210,12 +210,13 @@ def test_lab(browser, lab):
     nbformat.write(notebook(), path)
     page = opened(browser, url, path.name)
     page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
-    page.wait_for_function(f"document.querySelectorAll('{CARD}').length == {CARDS}", timeout=START * 1000)
+    page.wait_for_function("([card, n]) => document.querySelectorAll(card).length === n", arg=[CARD, CARDS], timeout=START * 1000)
     for text in ended(page):
         assert RAN in text and "✓" in text, text
     for theme in ("Light", "Dark"):
         page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", f"JupyterLab {theme}")
         page.wait_for_function("light => document.body.dataset.jpThemeLight === light", arg=str(theme == "Light").lower())
+        page.wait_for_timeout(1000)  # Lab fades from one theme to the other
         card = page.query_selector_all(CARD)[0]
         card.scroll_into_view_if_needed()
         shot = Image.open(io.BytesIO(card.screenshot(path=SHOTS / f"webgpu-lab-{theme.lower()}.png"))).convert("L")

@@ -101,11 +101,12 @@ func (c *Card) text() string {
 	return c.Plan.Name + ", for the GPU of a browser that shows this notebook\n" + c.results().Text() + "\n" + c.summary() + "\n" + c.dispatches().Text()
 }
 
-// results is the table of results, whose last two columns the script fills.
+// results is the table of results, whose last two columns the script fills: with the
+// largest difference, also relative to the largest element.
 func (c *Card) results() display.Table {
 	t := display.Table{Columns: []display.Column{
 		{Name: "result"}, {Name: "type"}, {Name: "values of the kernel"}, {Name: "largest difference", Align: display.AlignRight},
-		{Name: "relative to the largest value", Align: display.AlignRight},
+		{Name: "relative difference", Align: display.AlignRight},
 	}}
 	for _, r := range c.Results {
 		t.Rows = append(t.Rows, []any{r.Name, ir.SpecOf(r.Tensor).String(), values(r.Tensor), "not run", "not run"})
@@ -119,7 +120,7 @@ const shown = 4
 func values(t *tensor.Tensor) string {
 	var parts []string
 	for i := range min(shown, t.Len()) {
-		parts = append(parts, fmt.Sprintf("%.5g", t.Elem(i)))
+		parts = append(parts, fmt.Sprintf("%.4g", t.Elem(i)))
 	}
 	if t.Len() > shown {
 		parts = append(parts, "…")
