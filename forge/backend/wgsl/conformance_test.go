@@ -3,6 +3,7 @@ package wgsl_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,9 +14,10 @@ import (
 	"forgekernel/forge/backend/wgsl/webgpu"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/op"
+	"forgekernel/forge/tensor"
 )
 
-// refusing has the reference run what the backend refuses, so that the suite goes on to the
+// refusing has the interpreter run what the backend refuses, so that the suite goes on to the
 // next program, and keeps the reasons.
 type refusing struct {
 	*wgsl.Backend
@@ -32,7 +34,7 @@ func (r refusing) Compile(ctx context.Context, g *ir.Graph) (backend.Executable,
 		_, why, _ = strings.Cut(why, ": ")
 		r.refused[why]++
 	}
-	return interp.Reference().Compile(ctx, g)
+	return interp.New().Compile(ctx, g)
 }
 
 // flushing is a device that takes numbers below the smallest normal one for 0, as WGSL
@@ -43,13 +45,16 @@ func (flushing) Flushes() bool { return true }
 
 // conform runs the suite. Programs are refused for a type that WGSL does not have, and
 // for nothing else.
-func conform(t *testing.T, d wgsl.Device, flushes bool) {
+func conform(t *testing.T, d wgsl.Device, flushes bool, types ...tensor.DType) {
 	for _, o := range op.Registry.All() {
 		if o.Class == ir.Transfer {
 			continue
 		}
 		t.Run(o.Name, func(t *testing.T) {
 			for _, dtype := range conformance.Types(o) {
+				if len(types) > 0 && !slices.Contains(types, dtype) {
+					continue
+				}
 				t.Run(dtype.String(), func(t *testing.T) {
 					r := refusing{&wgsl.Backend{Device: d}, make(map[string]int)}
 					var b backend.Backend = r
@@ -66,6 +71,15 @@ func conform(t *testing.T, d wgsl.Device, flushes bool) {
 			}
 		})
 	}
+}
+
+// TestSimulation runs the suite in simulation, without and with arithmetic in f16.
+func TestSimulation(t *testing.T) { conform(t, wgsl.NewSimulator(), false) }
+
+func TestSimulationF16(t *testing.T) {
+	s := wgsl.NewSimulator()
+	s.F16 = true
+	conform(t, s, false, tensor.F16)
 }
 
 // TestDawn runs the suite on the Dawn of Node.

@@ -120,13 +120,16 @@ func (t Target) elemOf(d tensor.DType) (Elem, error) {
 	return "", fmt.Errorf("WGSL has no %v", d)
 }
 
+// placeholder stands for the name of the kernel in its text.
+const placeholder = "@kernel@"
+
 // group is the number of the workgroup, as an expression of u32.
 const group = "group"
 
 // begin opens the entry point, which ends where there is no workgroup of that number.
 func (e *emitter) begin(g geometry) {
 	e.line("@compute @workgroup_size(%d, %d, %d)", g.workgroup[0], g.workgroup[1], g.workgroup[2])
-	e.open("fn main(@builtin(workgroup_id) id: vec3u, @builtin(local_invocation_index) lane: u32)")
+	e.open("fn " + placeholder + "(@builtin(workgroup_id) id: vec3u, @builtin(local_invocation_index) lane: u32)")
 	x, y := e.target.grid(g.groups)
 	if y == 1 {
 		e.line("let %s = id.x;", group)

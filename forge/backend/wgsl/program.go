@@ -229,7 +229,7 @@ func (p *Program) emit(n *ir.Node, k *loop.Kernel, places []place) error {
 	if err != nil {
 		return err
 	}
-	d := Dispatch{Entry: "main", Workgroup: g.workgroup, Storage: g.storage, Reason: g.reason, Node: "the copy of a result"}
+	d := Dispatch{Workgroup: g.workgroup, Storage: g.storage, Reason: g.reason, Node: "the copy of a result"}
 	if n != nil {
 		d.Node = fmt.Sprintf("%v = %s", n.Out[0], n.Op.Name)
 	}
@@ -248,6 +248,7 @@ func (p *Program) emit(n *ir.Node, k *loop.Kernel, places []place) error {
 		d.Bindings = append(d.Bindings, b.Binding)
 	}
 	d.Module = p.module(k.Op, e.module(bound))
+	d.Entry = p.Plan.Modules[d.Module].Name
 	p.Plan.Dispatches = append(p.Plan.Dispatches, d)
 	return nil
 }
@@ -284,7 +285,9 @@ func (p *Program) module(op, source string) int {
 	}
 	i := len(p.Plan.Modules)
 	p.modules[source] = i
-	p.Plan.Modules = append(p.Plan.Modules, Module{Name: fmt.Sprintf("%s_%d", op, i), Source: source})
+	m := Module{Name: fmt.Sprintf("%s_%d", op, i)}
+	m.Source = strings.Replace(source, placeholder, m.Name, 1)
+	p.Plan.Modules = append(p.Plan.Modules, m)
 	return i
 }
 
