@@ -67,7 +67,7 @@ func Build(nb *notebook.Notebook, src Source) (*notebook.Notebook, error) {
 	var found []measurement
 	for i, c := range nb.Cells {
 		copied := *c
-var err error
+		var err error
 		if found, err = redraw(&copied, i+1, found); err != nil {
 			return nil, fmt.Errorf("%v: %w", nb.Place(i), err)
 		}
