@@ -156,7 +156,8 @@ func (l Label) String() string {
 
 // Gate is the comparison of a candidate's results with the float64 reference of
 // the program as written. An element passes if it is within Absolute + Relative
-// times the magnitude of the reference.
+// times the magnitude of the reference; for results of f32 and f64, Absolute is in units of
+// the root mean square of the whole result, where that is more than one.
 type Gate struct {
 	Relative float64 `json:"relative_tolerance"`
 	Absolute float64 `json:"absolute_tolerance"`

@@ -70,7 +70,7 @@ func (r *Report) Display() display.Bundle {
 			}
 		}
 	}
-	b.WriteString(`<details style="margin:4px 0"><summary style="cursor:pointer;color:#57606a;font-size:12px">where and how this was measured</summary>`)
+	b.WriteString(`<details style="margin:4px 0"><summary style="cursor:pointer;font-size:12px">where and how this was measured</summary>`)
 	table(r.environment())
 	table(r.memory())
 	b.WriteString("</details>")

@@ -69,7 +69,7 @@ func Build(nb *notebook.Notebook, src Source) (*notebook.Notebook, error) {
 		copied := *c
 		var err error
 		if found, err = redraw(&copied, found); err != nil {
-			return nil, fmt.Errorf("cell %d: %w", i+1, err)
+			return nil, fmt.Errorf("%v: %w", nb.Place(i), err)
 		}
 		out.Cells = append(out.Cells, &copied)
 	}

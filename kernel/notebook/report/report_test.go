@@ -166,7 +166,7 @@ func TestRefuses(t *testing.T) {
 	}
 	o, _ := measured(t)
 	o.Data["text/plain"] = "0.1 ms"
-	if _, err := Build(executed(t, runner.Record{ID: "7", Status: "ok"}, o), Source{}); err == nil || !strings.Contains(err.Error(), "cell 2: what the output shows is not drawn from its capture") {
+	if _, err := Build(executed(t, runner.Record{ID: "7", Status: "ok"}, o), Source{}); err == nil || !strings.Contains(err.Error(), "code cell 1 (cell 2 of the notebook): what the output shows is not drawn from its capture") {
 		t.Errorf("error %v", err)
 	}
 }
