@@ -221,7 +221,7 @@ func printReport(cmd *cobra.Command, report *verify.Report, asJSON bool) error {
 	if asJSON {
 		err = printJSON(cmd.OutOrStdout(), report)
 	} else {
-		err = report.Print(cmd.OutOrStdout())
+		err = report.Print(cmd.OutOrStdout(), terminal.Width(cmd.OutOrStdout()))
 	}
 	if err == nil && !report.Verified {
 		return exitStatus(exitFailure)
