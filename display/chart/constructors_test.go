@@ -1,7 +1,11 @@
 package chart
 
 import (
+	"fmt"
 	"math"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -118,5 +122,78 @@ func TestRoof(t *testing.T) {
 	}
 	if f := Roofline("", nil, nil); f.Display().Data[mimeSVG] == nil {
 		t.Error("an empty roofline is not drawn")
+	}
+}
+
+// Charts without data say so, and have no numbers on their axes.
+func TestNoData(t *testing.T) {
+	for name, f := range map[string]Figure{
+		"distribution": Distribution("t", "time", Seconds),
+		"violin":       Violin("t", "time", Seconds).Figure(),
+		"scaling":      Scaling("t", "threads", "rate", Number),
+		"zeros":        Scaling("t", "threads", "rate", Number, Curve{"a", []Measured{{0, 1}, {1, 0}, {2, math.NaN()}}}),
+		"timeline":     Timeline("t", []string{"rank 0"}, nil),
+		"bars":         Bars("t", "bytes", Bytes).Figure(),
+		"contest":      Contest("t", "", Match{"m", nil}),
+		"roofline":     Roofline("t", nil, nil),
+	} {
+		svg, err := f.SVG()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if !strings.Contains(svg, ">no data<") || name != "zeros" && regexp.MustCompile(`>[0-9.]+ ?(ns|ms|s|B|%)?<`).MatchString(svg) {
+			t.Errorf("%s:\n%s", name, svg)
+		}
+		if text, err := f.Plain(); err != nil || strings.Contains(text, "NaN") && name != "zeros" {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+	}
+	f := Distribution("t", "time", Seconds, Sample{"here", []float64{1}}, Sample{"gone", nil}, Sample{"bad", []float64{math.NaN()}})
+	if text, _ := f.Plain(); f.Note != "no values of gone, bad" || !strings.Contains(text, f.Note) {
+		t.Errorf("note %q in\n%s", f.Note, text)
+	}
+}
+
+// Zeros have no place on logarithmic axes; the others are drawn, and the table has all.
+func TestScalingWithZeros(t *testing.T) {
+	f := Scaling("t", "threads", "rate", Number, Curve{"a", []Measured{{1, 0}, {2, 10}, {4, 20}}})
+	if _, err := f.SVG(); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range f.Panels[0].Layers {
+		if len(l.Data) != 2 {
+			t.Errorf("%+v", l)
+		}
+	}
+	if strings.Contains(f.Text, "NaN") || strings.Contains(f.Text, "Inf") || strings.Count(f.Text, "\n") != 6 {
+		t.Error(f.Text)
+	}
+}
+
+// Names of works keep off the slopes, and the labels of equal roofs off each other.
+func TestRooflineLabels(t *testing.T) {
+	roofs := []Roof{{"core", 64e9, 16e9}, {"cache", 64e9, 64e9}}
+	// One above the slope of the first roof, one well below, one under its top.
+	works := []Work{{"pierces", "", 24e9, 24e9, 1}, {"below", "", 1e9, 1e9, 1}, {"under the top", "", 63e9, 4e9, 1}}
+	c := Roofline("t", roofs, works).Panels[0]
+	var names []string
+	var tops []string
+	for _, l := range c.Layers {
+		for _, d := range l.Data {
+			switch {
+			case l.Kind != Text:
+			case math.IsInf(d.X, 1):
+				tops = append(tops, d.Text)
+			default:
+				names = append(names, fmt.Sprintf("%s %d %.3g", d.Text, l.Anchor, d.Y/1e9))
+			}
+		}
+	}
+	if want := []string{"below 0 1", "under the top 0 53.5", "pierces 2 24"}; !slices.Equal(names, want) {
+		t.Errorf("names %q, want %q", names, want)
+	}
+	if want := "cache: 64 GFLOP/s, 64 GB/s; core: 64 GFLOP/s, 16 GB/s"; len(tops) != 1 || tops[0] != want {
+		t.Errorf("labels of roofs %q, want %q", tops, want)
 	}
 }

@@ -55,9 +55,12 @@ func Roofline(title string, roofs []Roof, works []Work) Figure {
 	}
 	roofs = slices.DeleteFunc(slices.Clone(roofs), func(r Roof) bool { return !positive(r.FLOPs) || r.Bytes != 0 && !positive(r.Bytes) })
 	c.frame(roofs, placed)
+	labels := Layer{Kind: Text, Colour: Ink, Anchor: End, DX: -4, DY: -8}
 	for i, r := range roofs {
 		c.roof(r, i > 0)
+		labels.Data = c.label(labels.Data, r)
 	}
+	c.Layers = append(c.Layers, labels)
 	note := c.works(roofs, placed)
 	return Figure{Title: title, Note: note, Panels: []Chart{c}, Text: rooflineText(title, roofs, placed)}
 }
@@ -89,23 +92,34 @@ func (c *Chart) frame(roofs []Roof, works []Work) {
 	x.Min, x.Max, y.Min, y.Max = x.Min/2, x.Max*2, y.Min/3, y.Max*2
 }
 
-// roof draws the slope and the top, with their rates.
+// roof draws the slope and the top.
 func (c *Chart) roof(r Roof, dashed bool) {
 	line := []Datum{{X: c.X.Min, Y: r.Limit(c.X.Min)}, {X: c.X.Max, Y: r.FLOPs}}
 	if r.Bytes > 0 {
 		bend := min(max(r.FLOPs/r.Bytes, c.X.Min), c.X.Max)
 		line = []Datum{line[0], {X: bend, Y: r.Limit(bend)}, line[1]}
 	}
-	label := Number.Format(r.FLOPs) + "FLOP/s"
+	c.Layers = append(c.Layers, Layer{Kind: Line, Colour: Ink, Width: 1.4, Dashed: dashed, Data: line})
+}
+
+// label adds the name and the rates of a roof at the right end of its top, beside those
+// of another one that is as high.
+func (c *Chart) label(labels []Datum, r Roof) []Datum {
+	text := Number.Format(r.FLOPs) + "FLOP/s"
 	if r.Bytes > 0 {
-		label += ", " + Number.Format(r.Bytes) + "B/s"
+		text += ", " + Number.Format(r.Bytes) + "B/s"
 	}
 	if r.Name != "" {
-		label = r.Name + ": " + label
+		text = r.Name + ": " + text
 	}
-	c.Layers = append(c.Layers,
-		Layer{Kind: Line, Colour: Ink, Width: 1.4, Dashed: dashed, Data: line},
-		Layer{Kind: Text, Colour: Ink, Anchor: End, DX: -4, DY: -8, Data: []Datum{{X: math.Inf(1), Y: r.FLOPs, Text: label}}})
+	ys := c.Y.scale(c.Height, nil)
+	for i, other := range labels {
+		if math.Abs(ys.at(other.Y)-ys.at(r.FLOPs)) < tickSize {
+			labels[i].Text = text + "; " + other.Text
+			return labels
+		}
+	}
+	return append(labels, Datum{X: math.Inf(1), Y: r.FLOPs, Text: text})
 }
 
 // namedWorks is how many works have their names beside them; of more, each name has a
@@ -115,7 +129,6 @@ const namedWorks = 12
 // works draws the points, and returns what the numbers at the foot mean.
 func (c *Chart) works(roofs []Roof, works []Work) (note string) {
 	layer := make(map[string]int)
-	labels := Layer{Kind: Text, Colour: Ink, DX: 7}
 	for _, w := range works {
 		i, known := layer[w.Series]
 		if !known {
@@ -128,28 +141,14 @@ func (c *Chart) works(roofs []Roof, works []Work) (note string) {
 			tip += "\n" + share + " of the roof"
 		}
 		c.Layers[i].Data = append(c.Layers[i].Data, Datum{X: w.Intensity(), Y: w.Rate(), Tip: tip})
-		labels.Data = append(labels.Data, Datum{X: w.Intensity(), Y: c.below(roofs, w.Rate()), Text: short(w.Name)})
 	}
 	if len(works) > namedWorks {
-		labels, note = c.numbers(works)
+		labels, note := c.numbers(works)
+		c.Layers = append(c.Layers, labels)
+		return note
 	}
-	c.Layers = append(c.Layers, c.spread(labels))
-	return note
-}
-
-// roofGap is how far the name of a work stays away from the top of a roof, in CSS pixels.
-const roofGap = 9
-
-// below is where the name of a work stands: beside its point, but not on the top of a roof.
-func (c *Chart) below(roofs []Roof, rate float64) float64 {
-	gap := roofGap * math.Log(c.Y.Max/c.Y.Min) / c.Height
-	y := math.Log(rate)
-	for _, r := range roofs {
-		if top := math.Log(r.FLOPs); math.Abs(top-y) < gap {
-			y = top - gap
-		}
-	}
-	return math.Exp(y)
+	c.Layers = append(c.Layers, c.names(roofs, works)...)
+	return ""
 }
 
 // numbers stand at the foot, below the points of a name.
@@ -157,44 +156,18 @@ func (c *Chart) numbers(works []Work) (l Layer, note string) {
 	l = Layer{Kind: Text, Colour: Plain, Anchor: Middle}
 	number := make(map[string]int)
 	foot := c.Y.Min * math.Pow(c.Y.Max/c.Y.Min, 0.3) // moved down to its place
-	var names []string
+	var list []string
+	p := c.placer(nil)
 	for _, w := range works {
 		if number[w.Name] != 0 {
 			continue
 		}
-		names = append(names, w.Name)
-		number[w.Name] = len(names)
-		l.Data = append(l.Data, Datum{X: w.Intensity(), Y: foot, Text: fmt.Sprint(len(names)), Tip: w.Name})
+		list = append(list, fmt.Sprintf("%d\u00a0%s", len(list)+1, w.Name))
+		number[w.Name] = len(list)
+		d := Datum{X: w.Intensity(), Y: foot, Text: fmt.Sprint(len(list)), Tip: w.Name}
+		l.Data = append(l.Data, p.lower(d, Middle))
 	}
-	for i, name := range names {
-		names[i] = fmt.Sprintf("%d\u00a0%s", i+1, name)
-	}
-	return l, strings.Join(names, ", ")
-}
-
-// spread moves labels that would cover each other, on the axes as they are.
-func (c *Chart) spread(l Layer) Layer {
-	xs, ys := c.X.scale(c.Width, nil), c.Y.scale(c.Height, nil)
-	var taken []Datum
-	for i := range l.Data {
-		d := &l.Data[i]
-		for tries := 0; tries < 8 && covered(taken, *d, xs, ys); tries++ {
-			d.Y /= math.Pow(ys.max/ys.min, (tickSize+2)/ys.length) // a line lower
-		}
-		taken = append(taken, *d)
-	}
-	return l
-}
-
-// covered reports whether the label of d stands over one that is placed.
-func covered(taken []Datum, d Datum, xs, ys scale) bool {
-	for _, t := range taken {
-		from, to := xs.at(t.X), xs.at(t.X)+small(t.Text)+6
-		if at := xs.at(d.X); at < to && at+small(d.Text)+6 > from && math.Abs(ys.at(t.Y)-ys.at(d.Y)) < tickSize+1 {
-			return true
-		}
-	}
-	return false
+	return l, strings.Join(list, ", ")
 }
 
 // shareOf is how much of the first roof a work reaches.
