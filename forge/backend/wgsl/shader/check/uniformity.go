@@ -1,0 +1,6 @@
+package check
+
+type effect struct{}
+
+func (c *checker) uniformity(f *Func) {}
+func (c *checker) aliases(x *Expr)    {}
