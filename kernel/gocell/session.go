@@ -27,7 +27,7 @@ type Session struct {
 	mu          sync.Mutex // guards what follows, but not running code
 	engine      *eval.Engine
 	debug       *eval.Debugger
-	panicked    []eval.Activation // the calls of the latest panic
+	panicked    *eval.Panic // the latest one
 	scope       *scope
 	sourceUnits map[string]*eval.Unit
 }
