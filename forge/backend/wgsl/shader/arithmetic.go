@@ -249,10 +249,10 @@ func conversion(from, to check.Kind) func(uint32) uint32 {
 		return func(w uint32) uint32 { return truth(w != 0) }
 	case to == check.I32:
 		return func(w uint32) uint32 {
-			return uint32(int32(max(min(float64(f32(w)), math.MaxInt32), math.MinInt32)))
+			return uint32(int32(max(min(f32(w), 2147483520), math.MinInt32)))
 		}
 	case to == check.U32:
-		return func(w uint32) uint32 { return uint32(int64(max(min(float64(f32(w)), math.MaxUint32), 0))) }
+		return func(w uint32) uint32 { return uint32(int64(max(min(f32(w), 4294967040), 0))) }
 	case to == check.F16 && floating:
 		return func(w uint32) uint32 { return word(roundHalf(f32(w))) }
 	}

@@ -287,13 +287,3 @@ func (c *compiler) move(d, r reg) {
 		})
 	}
 }
-
-// widened is r as a wide register.
-func (c *compiler) widened(r reg) reg {
-	if r.wide {
-		return r
-	}
-	d := c.temp(true)
-	c.move(d, r)
-	return d
-}
