@@ -345,4 +345,3 @@ func TestDawnAgreesOnInvalid(t *testing.T) {
 		})
 	}
 }
-
