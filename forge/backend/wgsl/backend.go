@@ -55,7 +55,7 @@ func (x *Executable) Plan() *Plan { return x.program.Plan }
 func (x *Executable) Kernels() []backend.Kernel { return x.program.Kernels() }
 
 // Listing is the WGSL that runs, with its kernels told apart.
-func (x *Executable) Listing() *backend.Listing { return x.program.list() }
+func (x *Executable) Listing() *backend.Listing { return x.program.List() }
 
 // Notes say which device runs the program.
 func (x *Executable) Notes() []string {

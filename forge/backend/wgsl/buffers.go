@@ -124,7 +124,11 @@ func (p *Program) own(b Buffer) int {
 
 // placeOfLocal is memory of a node's own.
 func (p *Program) placeOfLocal(n *ir.Node, l *loop.Local, known map[*loop.Local]int) (place, error) {
-	elem, err := p.target.elemOf(l.DType)
+	elemOf := p.target.elemOf
+	if l.Constant != nil {
+		elemOf = p.target.elemOfConstant
+	}
+	elem, err := elemOf(l.DType)
 	if err != nil {
 		return place{}, err
 	}

@@ -95,10 +95,11 @@ var wide = map[string]int{"f32": 4, "i32": 4, "u32": 4, "vec2u": 8, "vec4f": 16}
 // f32.
 var values = map[tensor.DType]string{
 	tensor.F32: "f32", tensor.F16: "f32", tensor.BF16: "f32", tensor.I32: "i32", tensor.I64: "vec2u", tensor.Bool: "bool",
+	tensor.F64: "twice",
 }
 
 // arrays are the types of elements in memory.
-var arrays = map[Elem]string{ElemF32: "f32", ElemF16: "f16", ElemI32: "i32", ElemI64: "vec2u", ElemBool: "u32"}
+var arrays = map[Elem]string{ElemF32: "f32", ElemF16: "f16", ElemI32: "i32", ElemI64: "vec2u", ElemBool: "u32", ElemPair: "vec2f"}
 
 // elemOf is how an element of a type stands on the target.
 func (t Target) elemOf(d tensor.DType) (Elem, error) {
@@ -118,6 +119,14 @@ func (t Target) elemOf(d tensor.DType) (Elem, error) {
 		return ElemBool, nil
 	}
 	return "", fmt.Errorf("WGSL has no %v", d)
+}
+
+// elemOfConstant is how an element of a constant of a node's own stands there.
+func (t Target) elemOfConstant(d tensor.DType) (Elem, error) {
+	if d == tensor.F64 {
+		return ElemPair, nil
+	}
+	return t.elemOf(d)
 }
 
 // placeholder stands for the name of the kernel in its text.
@@ -291,6 +300,8 @@ func (o operand) element(at string, bits bool) string {
 	switch {
 	case o.elem == ElemBool:
 		return text + " != 0u"
+	case o.elem == ElemPair:
+		return fmt.Sprintf("twice(%s.x, %s.y)", text, text)
 	case o.elem == ElemF16 && !bits:
 		return fmt.Sprintf("f32(%s)", text)
 	}

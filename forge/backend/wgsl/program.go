@@ -2,6 +2,7 @@ package wgsl
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"forgekernel/forge/backend"
@@ -294,13 +295,8 @@ func (p *Program) module(op, source string) int {
 // module is the complete text of a kernel's module.
 func (e *emitter) module(bound []binding) string {
 	var b strings.Builder
-	if strings.Contains(e.String(), "f16") && e.target.F16 {
-		for _, o := range e.operands {
-			if o.elem == ElemF16 {
-				b.WriteString("enable f16;\n\n")
-				break
-			}
-		}
+	if slices.ContainsFunc(e.operands, func(o operand) bool { return o.elem == ElemF16 }) {
+		b.WriteString("enable f16;\n\n")
 	}
 	for i, d := range bound {
 		access := "read"
