@@ -9,6 +9,7 @@ VPY     := $(VENV)/bin/python
 PEERS   := .venv-peers
 CUDA    := .venv-cuda
 HOSTS   := .venv-hosts
+VSCODE  := .node-vscode
 DAWN    := .node-webgpu
 WEBGPUENV := .node-webgpu-bench
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo devel)
@@ -22,7 +23,7 @@ export CGO_ENABLED := 0
 # With one setting for all, a package is compiled once.
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: all build generate run notebooks test vet lint test-go race faults conformance peers-env hosts-env cuda-env node-env test-clients lab screenshot release bench peers capture repeat models nebula-demo nebula-peers nebula-bars nebula-fixtures triton-peers gpu-bundle webgpu-bench image-check hosts-peers clean
+.PHONY: all build generate run notebooks test vet lint test-go race faults conformance peers-env hosts-env cuda-env node-env test-clients lab screenshot release bench peers capture repeat models nebula-demo nebula-peers nebula-bars nebula-fixtures triton-peers gpu-bundle webgpu-bench image-check hosts-peers vscode-screens clean
 
 all: build
 
@@ -116,6 +117,16 @@ $(DAWN)/.stamp: forge/backend/wgsl/webgpu/package-lock.json
 test-clients: build peers-env hosts-env
 	kernel/peers/browser.sh
 	$(VPY) -m pytest -q -rs --timeout 600 -p no:cacheprovider kernel/peers
+
+# VS Code itself, without Microsoft's Jupyter extension: every display is photographed in
+# its notebook editor, light, dark and in a folder that is not trusted. 110 MB to
+# download and 450 MB on disk, so not a part of "make test".
+$(VSCODE)/.stamp: kernel/peers/vscode/package-lock.json
+	kernel/peers/vscode/install.sh $(VSCODE)
+
+vscode-screens: build peers-env $(VSCODE)/.stamp
+	kernel/peers/browser.sh
+	$(VPY) -m pytest -q -rs --timeout 600 -p no:cacheprovider kernel/peers/test_vscode.py
 
 # JupyterLab with the kernel installed into the same environment.
 lab: build peers-env
@@ -293,4 +304,4 @@ models: build $(PEERS)/.models
 	mv build/MODELS.md $(MODELS)/MODELS.md
 
 clean:
-	rm -rf bin build $(VENV) $(PEERS) $(DEMO) $(CUDA) $(HOSTS) $(DAWN) $(WEBGPUENV) $(TOOLS) $(HOSTPKG)/exports/packages.zip
+	rm -rf bin build $(VENV) $(PEERS) $(DEMO) $(CUDA) $(HOSTS) $(DAWN) $(WEBGPUENV) $(TOOLS) $(VSCODE) $(HOSTPKG)/exports/packages.zip

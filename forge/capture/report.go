@@ -7,7 +7,6 @@ import (
 	"html"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -63,6 +62,7 @@ func (r *Report) environment() display.Table {
 	rows = append(rows,
 		[2]string{"load average", fmt.Sprintf("%s before, %s after", cmp.Or(e.LoadBefore, "unknown"), cmp.Or(e.LoadAfter, "unknown"))},
 		[2]string{"samples", c.Settings.String()},
+		[2]string{"ranks and verdicts", verdictRule},
 		[2]string{"seed of the inputs", fmt.Sprint(c.Settings.Seed)},
 	)
 	for _, p := range peerList(e) {
@@ -138,7 +138,7 @@ func (w *Workload) times(blocks int) display.Table {
 	if onDevice {
 		t.Columns = append(t.Columns, right("on the device"))
 	}
-	order, ties := Rank(w.Series)
+	order, ties := w.Rank(blocks)
 	for i, s := range w.Series {
 		if s.Summary == nil {
 			t.Rows = append(t.Rows, []any{s.Label.String(), "failed: " + s.Error})
@@ -174,19 +174,6 @@ func (s *Series) compiled() string {
 		return formatTime(s.Prepare)
 	}
 	return formatTime(s.Prepare) + ", " + string(s.Cache)
-}
-
-// rank words a place in the order of [Rank].
-func rank(place, ties int) string {
-	switch {
-	case place >= ties:
-		return strconv.Itoa(place + 1)
-	case ties == 1:
-		return "fastest"
-	case place == 0:
-		return "first of a tie"
-	}
-	return "tie"
 }
 
 func sum(list []float64) (total float64) {

@@ -71,7 +71,7 @@ func sourceOf(path string) (*sourcePackage, error) {
 	if !ok {
 		return nil, nil
 	}
-	p = &sourcePackage{fset: token.NewFileSet(), info: newInfo()}
+	p = &sourcePackage{fset: newFileSet(), info: newInfo()}
 	var fileNames []string
 	for name := range texts {
 		fileNames = append(fileNames, name)

@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
+	"sync/atomic"
 
 	"forgekernel/kernel/gocell/eval"
 )
@@ -42,7 +43,25 @@ type library struct {
 	texts []*text
 }
 
-func newLibrary() *library { return &library{fset: token.NewFileSet()} }
+func newLibrary() *library { return &library{fset: newFileSet()} }
+
+// Cells take their positions from here on, this many each. Compiled packages
+// lie below.
+const (
+	firstPosition = 1 << 40
+	positions     = 1 << 24
+)
+
+var fileSets atomic.Int64
+
+// newFileSet returns a file set whose positions no other one has: types of many
+// cells and packages meet in one generic function, and the translator tells by
+// its position whether a type is declared in there.
+func newFileSet() *token.FileSet {
+	fset := token.NewFileSet()
+	fset.AddFile("", firstPosition+int(fileSets.Add(1))*positions, 0)
+	return fset
+}
 
 // position finds the source and offset of a position.
 func (l *library) position(pos token.Pos) (*eval.Source, int, bool) {

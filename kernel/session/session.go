@@ -172,7 +172,7 @@ func (s *server) execute(e *execution, request link.ExecuteRequest) (done link.D
 			done = link.DoneBody{Error: cell.Describe(cell.Recovered(r))}
 		}
 	}()
-	name := fmt.Sprintf("cell %d", request.Count)
+	name := fmt.Sprintf("cell %d", request.Number)
 	out := s.interp.Run(e.ctx, cell.Cell{ID: e.id, Name: name, Code: request.Code})
 	done = link.DoneBody{Result: wire(out.Result), Payload: out.Payload}
 	if out.Err != nil {

@@ -21,6 +21,7 @@ type Func struct {
 	initN                  []uint64
 	initP                  []pointer
 	initV                  []reflect.Value
+	constants              bool // there are any
 
 	params, free []place
 	results      []reflect.Type
@@ -56,12 +57,13 @@ type builder struct {
 	places map[ssa.Value]place
 	tuples map[ssa.Value][]place
 	folded map[ssa.Instruction]bool
+	shared map[ssa.Value]*ssa.Phi // values that live in the place of a phi
 	block  *block
 	pos    token.Pos
 }
 
 func newBuilder(c *compiler, fn *ssa.Function) *builder {
-	return &builder{compiler: c, ssa: fn, fn: c.funcs[fn], places: map[ssa.Value]place{}, tuples: map[ssa.Value][]place{}, folded: map[ssa.Instruction]bool{}}
+	return &builder{compiler: c, ssa: fn, fn: c.funcs[fn], places: map[ssa.Value]place{}, tuples: map[ssa.Value][]place{}, folded: map[ssa.Instruction]bool{}, shared: map[ssa.Value]*ssa.Phi{}}
 }
 
 func (b *builder) translate() {
@@ -79,6 +81,11 @@ func (b *builder) translate() {
 	}
 	b.fn.fixedN, b.fn.fixedP, b.fn.fixedV = b.fn.numbers, b.fn.pointers, b.fn.values
 	b.constants()
+	b.fn.constants = len(b.fn.initN)+len(b.fn.initP)+len(b.fn.initV) > 0
+	for _, blk := range b.ssa.Blocks {
+		b.fold(blk)
+	}
+	b.share()
 	b.reserveAll()
 	b.fn.recoverBlock = -1
 	b.fn.blocks = make([]block, len(b.ssa.Blocks))
@@ -87,7 +94,6 @@ func (b *builder) translate() {
 			b.fn.recoverBlock = i
 		}
 		b.block = &b.fn.blocks[i]
-		b.fold(blk)
 		for _, in := range blk.Instrs {
 			if !b.folded[in] {
 				b.instruction(in)
@@ -163,6 +169,16 @@ func (b *builder) place(t reflect.Type) place {
 }
 
 func (b *builder) reserve(v ssa.Value) place {
+	if phi := b.shared[v]; phi != nil {
+		if _, done := b.places[phi]; !done {
+			b.reserve(phi)
+		}
+		b.places[v] = b.places[phi]
+		return b.places[v]
+	}
+	if pl, done := b.places[v]; done {
+		return pl
+	}
 	pl := b.place(b.typ(v.Type(), b.pos))
 	b.places[v] = pl
 	return pl
@@ -219,7 +235,7 @@ func (b *builder) constants() {
 			}
 			b.learn(in)
 			for i, op := range in.Operands(nil) {
-				if *op != nil && !isCallee(in, i, *op) {
+				if *op != nil && !isCallee(in, i, *op) && !isImmediate(in, i) {
 					b.constant(*op)
 				}
 			}

@@ -225,14 +225,13 @@ func (b *builder) call(in *ssa.Call) {
 func (b *builder) staticCall(tg target, args, dst []place) {
 	switch {
 	case tg.fn != nil:
-		moves := paramMoves(args)
-		fn := tg.fn
-		b.emit(func(fr *frame) { fr.enter(fn, moves, dst) })
+		fn, enter := tg.fn, entry(args, dst)
+		b.emit(func(fr *frame) { enter(fr, fn) })
 	case tg.code != nil:
-		moves, code := paramMoves(args), tg.code
+		code, enter := tg.code, entry(args, dst)
 		b.emit(func(fr *frame) {
 			if fn := code.fn.Load(); fn != nil && code.fail.Load() == nil {
-				fr.enter(fn, moves, dst)
+				enter(fr, fn)
 				return
 			}
 			fr.finish(dst, fr.th.apply(target{code: code}, fr.gather(args), nil))
@@ -254,14 +253,46 @@ func paramMoves(args []place) []move {
 	return moves
 }
 
-// enter calls a translated function without boxing its arguments.
-func (fr *frame) enter(fn *Func, moves []move, dst []place) {
-	callee := fr.th.push(fn)
-	for _, m := range moves {
-		m.do(callee, fr)
+// entry returns what calls a translated function without boxing its arguments.
+func entry(args, dst []place) func(fr *frame, fn *Func) {
+	moves := paramMoves(args)
+	if len(dst) == 1 && dst[0].class == num {
+		d := dst[0].i
+		if len(args) == 1 && args[0].class == num {
+			a := args[0].i
+			return func(fr *frame, fn *Func) {
+				callee := fr.th.push(fn)
+				callee.n[0] = fr.n[a]
+				fr.finishNumber(callee, d)
+			}
+		}
+		return func(fr *frame, fn *Func) {
+			callee := fr.th.push(fn)
+			for _, m := range moves {
+				m.do(callee, fr)
+			}
+			fr.finishNumber(callee, d)
+		}
 	}
+	return func(fr *frame, fn *Func) {
+		callee := fr.th.push(fn)
+		for _, m := range moves {
+			m.do(callee, fr)
+		}
+		callee.call()
+		fr.take(callee, dst)
+		fr.th.pop(callee)
+	}
+}
+
+// finishNumber runs a call whose parameters are set and which returns a number.
+func (fr *frame) finishNumber(callee *frame, d int) {
 	callee.call()
-	fr.take(callee, dst)
+	if len(callee.ret) == 1 {
+		fr.n[d] = callee.n[callee.ret[0].i]
+	} else {
+		fr.n[d] = 0 // recovered without a named result
+	}
 	fr.th.pop(callee)
 }
 

@@ -82,18 +82,12 @@ func (b *builder) instruction(in ssa.Instruction) {
 func (b *builder) terminator(in ssa.Instruction) {
 	switch in := in.(type) {
 	case *ssa.Jump:
-		edge := b.edge(in.Block(), 0)
-		b.block.next = edge
-	case *ssa.If:
-		cond := b.val(in.Cond)
-		yes, no := b.edge(in.Block(), 0), b.edge(in.Block(), 1)
-		i := cond.i
-		b.block.next = func(fr *frame) int {
-			if fr.n[i] != 0 {
-				return yes(fr)
-			}
-			return no(fr)
+		e := b.edge(in.Block(), 0)
+		if b.block.next = b.rotate(in.Block().Succs[0], e); b.block.next == nil {
+			b.block.next = e.follow()
 		}
+	case *ssa.If:
+		b.block.next = b.branch(in.Cond, b.edge(in.Block(), 0), b.edge(in.Block(), 1))
 	case *ssa.Return:
 		results := make([]place, len(in.Results))
 		for i, r := range in.Results {
@@ -112,15 +106,27 @@ func (b *builder) terminator(in ssa.Instruction) {
 	b.block.offsets = append(b.block.offsets, b.offset(b.pos))
 }
 
-// edge returns what leads from a block to its k-th successor: the moves of
-// the successor's phis, all at once, and on the way back a poll.
-func (b *builder) edge(from *ssa.BasicBlock, k int) func(*frame) int {
+// edge is what leads from a block to a successor: the moves of the successor's
+// phis, all at once, and on the way back of a loop a poll.
+type edge struct {
+	target int
+	moves  []move
+	back   bool
+}
+
+func (b *builder) edge(from *ssa.BasicBlock, k int) edge {
 	to := from.Succs[k]
-	target := to.Index
-	moves := b.phiMoves(from, to, k)
-	back := target <= from.Index
+	return edge{to.Index, b.phiMoves(from, to, k), to.Index <= from.Index}
+}
+
+// isPlain reports an edge on which nothing is to be done.
+func (e edge) isPlain() bool { return len(e.moves) == 0 && !e.back }
+
+// follow returns what does the edge's work and tells its target.
+func (e edge) follow() func(*frame) int {
+	target, moves := e.target, e.moves
 	switch {
-	case len(moves) == 0 && !back:
+	case e.isPlain():
 		return func(*frame) int { return target }
 	case len(moves) == 0:
 		return func(fr *frame) int {
@@ -130,6 +136,7 @@ func (b *builder) edge(from *ssa.BasicBlock, k int) func(*frame) int {
 			return target
 		}
 	}
+	back := e.back
 	return func(fr *frame) int {
 		for _, m := range moves {
 			m.do(fr, fr)
@@ -217,20 +224,7 @@ func (b *builder) changeType(in *ssa.ChangeType) {
 
 func (b *builder) makeInterface(in *ssa.MakeInterface) {
 	src, dst := b.val(in.X), b.places[in]
-	if types.NewMethodSet(in.X.Type()).Len() > 0 && isUnnamedStruct(in.X.Type()) {
-		refuse(b.pos, "a struct type without a name that gets methods by embedding cannot become an interface value; declare a named type")
-	}
 	b.emit(func(fr *frame) { fr.v[dst.i] = fr.get(src) })
-}
-
-// isUnnamedStruct reports a struct type literal, or a pointer to one.
-func isUnnamedStruct(t types.Type) bool {
-	t = types.Unalias(t)
-	if p, ok := t.(*types.Pointer); ok {
-		t = types.Unalias(p.Elem())
-	}
-	_, ok := t.(*types.Struct)
-	return ok
 }
 
 // panicValue is the operand of a panic statement as compiled code sees it.

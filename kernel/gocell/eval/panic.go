@@ -157,11 +157,7 @@ func (fr *frame) guard(f func()) {
 
 // trim gives up the frames above fr.
 func (th *thread) trim(fr *frame) {
-	if above := fr.depth + 1; th.depth > above {
-		next := th.frames[above]
-		th.n.top, th.p.top, th.v.top = next.markN, next.markP, next.markV
-		th.depth = above
-	}
+	th.depth = min(th.depth, fr.depth+1)
 }
 
 // runDefers runs the deferred calls, last first. A panic in one of them takes

@@ -56,9 +56,6 @@ type thread struct {
 	id     uint64
 	frames []*frame
 	depth  int // frames in use
-	n      slab[uint64]
-	p      slab[pointer]
-	v      slab[reflect.Value]
 
 	doing    atomic.Pointer[string] // the blocking operation it is in
 	start    Location               // of the go statement
@@ -82,33 +79,56 @@ func (th *thread) poll() {
 // blocking notes what the goroutine waits in, for those who ask meanwhile.
 func (th *thread) blocking(what *string) { th.doing.Store(what) }
 
-// push begins a call.
+// push begins a call. Each frame keeps its banks for the next call at its depth.
 func (th *thread) push(fn *Func) *frame {
 	th.poll()
-	if th.depth >= MaxDepth {
-		panic(stackOverflow{})
-	}
 	if th.depth == len(th.frames) {
-		th.frames = append(th.frames, &frame{th: th, depth: th.depth})
+		th.grow()
 	}
 	fr := th.frames[th.depth]
 	th.depth++
 	fr.fn, fr.block, fr.ip = fn, 0, 0
-	fr.n, fr.markN = th.n.take(fn.numbers)
-	fr.p, fr.markP = th.p.take(fn.pointers)
-	fr.v, fr.markV = th.v.take(fn.values)
-	copy(fr.n[fn.fixedN:], fn.initN)
-	copy(fr.p[fn.fixedP:], fn.initP)
-	copy(fr.v[fn.fixedV:], fn.initV)
+	if fr.deferOf != nil {
+		fr.deferOf = nil
+	}
+	if fn.numbers > cap(fr.n) {
+		fr.n = make([]uint64, fn.numbers, roomy(fn.numbers))
+	}
+	fr.n = fr.n[:fn.numbers]
+	if fn.pointers > cap(fr.p) {
+		fr.p = make([]pointer, fn.pointers, roomy(fn.pointers))
+	}
+	fr.p = fr.p[:fn.pointers]
+	if fn.values > cap(fr.v) {
+		fr.v = make([]reflect.Value, fn.values, roomy(fn.values))
+	}
+	fr.v = fr.v[:fn.values]
+	if fn.constants {
+		copy(fr.n[fn.fixedN:], fn.initN)
+		copy(fr.p[fn.fixedP:], fn.initP)
+		copy(fr.v[fn.fixedV:], fn.initV)
+	}
 	return fr
 }
 
-// pop ends a call; its results must have been taken.
-func (th *thread) pop(fr *frame) {
-	th.depth = fr.depth
-	th.n.top, th.p.top, th.v.top = fr.markN, fr.markP, fr.markV
-	fr.deferOf = nil
+// roomy is the capacity of a bank that needs n places: functions of about one
+// size take turns at one depth.
+func roomy(n int) int { return max(8, n+n/2) }
+
+// grow makes frames for deeper calls, several at once.
+func (th *thread) grow() {
+	if th.depth >= MaxDepth {
+		panic(stackOverflow{})
+	}
+	more := make([]frame, min(max(4, th.depth/2), 256, MaxDepth-th.depth))
+	for i := range more {
+		more[i].th, more[i].depth = th, th.depth+i
+		th.frames = append(th.frames, &more[i])
+	}
 }
+
+// pop ends a call; its results must have been taken.
+func (th *thread) pop(fr *frame) { th.depth = fr.depth }
 
 // stackOverflow is the panic of endless recursion.
 type stackOverflow struct{}

@@ -37,7 +37,6 @@ type Printer struct {
 	w      io.Writer
 	screen bool // colours, and rewriting in place
 	nb     *notebook.Notebook
-	done   int
 
 	inLine bool   // something stands on the current line
 	line   string // the unfinished line of a stream, when there is no screen
@@ -70,7 +69,7 @@ func newPrinter(w io.Writer, nb *notebook.Notebook, screen bool) *Printer {
 func (p *Printer) total() int {
 	n := 0
 	for _, c := range p.nb.Cells {
-		if c.Type == notebook.Code && strings.TrimSpace(c.Source) != "" && !c.HasTag(runner.TagSkip) {
+		if c.Runs() {
 			n++
 		}
 	}
@@ -78,15 +77,14 @@ func (p *Printer) total() int {
 }
 
 // Begin implements runner.Observer.
-func (p *Printer) Begin(_ int, c *notebook.Cell) {
-	p.done++
+func (p *Printer) Begin(index int, c *notebook.Cell) {
 	lines := strings.Split(strings.TrimSpace(c.Source), "\n")
 	head := runewidth.Truncate(printable(lines[0], false), headWidth, "…")
 	more := ""
 	if n := len(lines) - 1; n > 0 {
 		more = p.paint(faint, fmt.Sprintf("  +%d", n))
 	}
-	fmt.Fprintf(p.w, "%s %s%s\n", p.paint(faint, fmt.Sprintf("[%d/%d]", p.done, p.total())), p.paint(bold, head), more)
+	fmt.Fprintf(p.w, "%s %s%s\n", p.paint(faint, fmt.Sprintf("[%d/%d]", p.nb.Place(index).Run, p.total())), p.paint(bold, head), more)
 }
 
 // Output implements runner.Observer.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -37,7 +38,8 @@ type Report struct {
 
 // CellReport is the outcome of one code cell.
 type CellReport struct {
-	Index       int          `json:"index"` // of the cell in the notebook, from 0
+	Index       int          `json:"index"`               // of the cell in the notebook, from 0
+	Run         int          `json:"code_cell,omitempty"` // among the cells that run, from 1; 0 for one that does not
 	ID          string       `json:"id"`
 	Status      Status       `json:"status"`
 	Error       string       `json:"error,omitempty"`
@@ -63,14 +65,15 @@ func (r *Report) add(c CellReport) {
 	}
 }
 
-// Print writes the report for a person: a line for each code cell, what changed
-// below it, and a line of counts.
+// Print writes the report for a person: a line for each code cell with its number among
+// the cells that run and among all of them, what changed below it, and a line of counts.
 func (r *Report) Print(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	for _, note := range r.Notes {
 		fmt.Fprintln(b, note)
 	}
 	counts := map[Status]int{}
+	fmt.Fprintln(b, "code cell  cell  id          outcome")
 	for _, c := range r.Cells {
 		counts[c.Status]++
 		c.print(b)
@@ -86,7 +89,11 @@ func (r *Report) Print(w io.Writer) error {
 }
 
 func (c *CellReport) print(w io.Writer) {
-	line := fmt.Sprintf("cell %3d  %-10.10s  %-16s  %s", c.Index+1, c.ID, c.Status, cmp.Or(c.Error, c.Reason))
+	number := "-" // it does not run
+	if c.Run > 0 {
+		number = strconv.Itoa(c.Run)
+	}
+	line := fmt.Sprintf("%9s  %4d  %-10.10s  %-16s  %s", number, c.Index+1, c.ID, c.Status, cmp.Or(c.Error, c.Reason))
 	fmt.Fprintln(w, strings.TrimRight(line, " "))
 	for _, d := range c.Differences {
 		d.print(w)

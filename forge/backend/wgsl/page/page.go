@@ -21,6 +21,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"regexp"
 	"strings"
 
 	"forgekernel/display"
@@ -36,12 +37,14 @@ const MaxBytes = 32 << 20
 //go:embed page.js
 var script string
 
+// code is what a script of a card begins with: comments stay here.
+var code = regexp.MustCompile(`(?m)^ *//.*\n`).ReplaceAllString(webgpu.Runner+script, "")
+
 // Card is a plan with its data.
 type Card struct {
 	Plan    *wgsl.Plan
 	Memory  wgsl.Memory // what the host fills
-	Results []Result
-	By      string // what computed the results: "backend cpu"
+	Results []Result    // of the kernel
 }
 
 // Result is what an output of the plan has to be.
@@ -60,8 +63,10 @@ var tolerances = map[tensor.DType]float64{tensor.F32: 1e-4, tensor.F16: 1e-2, te
 // Check refuses a card that is too large.
 func (c *Card) Check() error {
 	n := 0
-	for _, b := range c.Memory {
-		n += len(b)
+	for i, b := range c.Plan.Buffers {
+		if b.Kind.Filled() {
+			n += len(c.Memory[i])
+		}
 	}
 	for _, r := range c.Results {
 		n += len(r.Bytes)
@@ -89,7 +94,7 @@ func (c *Card) html() string {
 	fmt.Fprintf(&b, `<div><b>%s</b> on the GPU of this browser</div>`, html.EscapeString(c.Plan.Name))
 	fmt.Fprintf(&b, "\n"+`<div data-part="status" style="margin:4px 0">%s</div>`, unrun)
 	fmt.Fprintf(&b, "\n"+`<div data-part="results">%s</div>`, markup(c.results()))
-	fmt.Fprintf(&b, "<details><summary>%s</summary>%s</details>\n", html.EscapeString(c.summary()), markup(c.dispatches()))
+	fmt.Fprintf(&b, "<details><summary>%s</summary>%s</details>\n", html.EscapeString(c.summary()), markup(c.Dispatches()))
 	fmt.Fprintf(&b, "<script>(() => {\n\"use strict\";\n%s%sshow(document.currentScript, %q, %s);\n})();</script>\n</div>\n", webgpu.Runner, script, name, c.data())
 	return b.String()
 }
@@ -97,14 +102,15 @@ func (c *Card) html() string {
 func markup(t display.Table) string { return t.Display().Data["text/html"].(string) }
 
 func (c *Card) text() string {
-	return c.Plan.Name + ", for the GPU of a browser that shows this notebook\n" + c.results().Text() + "\n" + c.summary() + "\n" + c.dispatches().Text()
+	return c.Plan.Name + ", for the GPU of a browser that shows this notebook\n" + c.results().Text() + "\n" + c.summary() + "\n" + c.Dispatches().Text()
 }
 
-// results is the table of results, whose last two columns the script fills.
+// results is the table of results, whose last two columns the script fills: with the
+// largest difference, also relative to the largest element.
 func (c *Card) results() display.Table {
 	t := display.Table{Columns: []display.Column{
-		{Name: "result"}, {Name: "type"}, {Name: "values of " + c.By}, {Name: "largest difference", Align: display.AlignRight},
-		{Name: "relative to the largest value", Align: display.AlignRight},
+		{Name: "result"}, {Name: "type"}, {Name: "values of the kernel"}, {Name: "largest difference", Align: display.AlignRight},
+		{Name: "relative difference", Align: display.AlignRight},
 	}}
 	for _, r := range c.Results {
 		t.Rows = append(t.Rows, []any{r.Name, ir.SpecOf(r.Tensor).String(), values(r.Tensor), "not run", "not run"})
@@ -118,7 +124,7 @@ const shown = 4
 func values(t *tensor.Tensor) string {
 	var parts []string
 	for i := range min(shown, t.Len()) {
-		parts = append(parts, fmt.Sprintf("%.5g", t.Elem(i)))
+		parts = append(parts, fmt.Sprintf("%.4g", t.Elem(i)))
 	}
 	if t.Len() > shown {
 		parts = append(parts, "…")
@@ -138,7 +144,8 @@ func (c *Card) summary() string {
 // maxDispatches is how many a card lists.
 const maxDispatches = 100
 
-func (c *Card) dispatches() display.Table {
+// Dispatches lists what the device is told, in order.
+func (c *Card) Dispatches() display.Table {
 	t := display.Table{Columns: []display.Column{{Name: "node"}, {Name: "shader"}, {Name: "workgroups"}, {Name: "of"}, {Name: "why"}}}
 	for i, d := range c.Plan.Dispatches {
 		if i == maxDispatches {

@@ -2,7 +2,7 @@
 // on the GPU of whoever looks at it, and writes what came of it into the card that the
 // output is. It needs no network and leaves nothing in the page but its card.
 
-const COLOURS = { idle: "#8c959f", busy: "#0969da", good: "#1a7f37", bad: "#cf222e" };
+const COLOURS = { busy: "#2f81f7", good: "#2da44e", bad: "#e5534b" };
 
 // bytesOf decodes base64 in parts, of which each but the last is of whole groups of 3 bytes.
 function bytesOf(parts, size) {
@@ -143,7 +143,6 @@ class Card {
       const [, , , absolute, relative] = this.rows[i];
       absolute.textContent = odd ? many(odd, "infinity or NaN").replace("NaNs", "NaN") : short(abs);
       relative.textContent = `${short(rel)} ${equal ? "✓" : "✗"}`;
-      relative.style.color = equal ? COLOURS.good : COLOURS.bad;
       all &&= equal;
     }
     return all;

@@ -43,14 +43,14 @@ func example(t *testing.T) *Card {
 	for i, v := range want {
 		binary.LittleEndian.PutUint32(r.Bytes[4*i:], math.Float32bits(v))
 	}
-	return &Card{Plan: p, Memory: m, Results: []Result{r}, By: "backend cpu"}
+	return &Card{Plan: p, Memory: m, Results: []Result{r}}
 }
 
 // TestStatic: what a card has without its script, as HTML and as text.
 func TestStatic(t *testing.T) {
 	b := example(t).Display()
 	markup, text := b.Data["text/html"].(string), b.Data["text/plain"].(string)
-	for _, want := range []string{"example", "values of backend cpu", "1237.5, 3737.5, 6237.5, 8737.5", "f32[4]", "not run", "Dispatches: 2, of 2 shaders; 5.13 KiB in 6 buffers", "%y", "sum_rows", "4 × 1 × 1"} {
+	for _, want := range []string{"example", "values of the kernel", "1238, 3738, 6238, 8738", "f32[4]", "not run", "Dispatches: 2, of 2 shaders; 5.13 KiB in 6 buffers", "%y", "sum_rows", "4 × 1 × 1"} {
 		for form, in := range map[string]string{"HTML": markup, "text": text} {
 			if !strings.Contains(in, want) {
 				t.Errorf("the %s has no %q:\n%s", form, want, in)
@@ -76,7 +76,7 @@ func markupOf(c *Card) string { return c.Display().Data["text/html"].(string) }
 func TestEscape(t *testing.T) {
 	c := example(t)
 	const bad = `</script><b>"&`
-	c.Plan.Name, c.By, c.Results[0].Name = bad, bad, bad
+	c.Plan.Name, c.Results[0].Name = bad, bad
 	c.Plan.Modules[0].Name, c.Plan.Dispatches[0].Node, c.Plan.Dispatches[0].Reason = bad, bad, bad
 	markup := markupOf(c)
 	if n := strings.Count(markup, "</script>"); n != 1 {
@@ -123,7 +123,11 @@ func TestData(t *testing.T) {
 
 // TestCheck: what is too large for a notebook is refused, and what just fits is not.
 func TestCheck(t *testing.T) {
-	c := &Card{Plan: &wgsl.Plan{Name: "large"}, Memory: wgsl.Memory{nil, make([]byte, MaxBytes-16)}, Results: []Result{{Bytes: make([]byte, 16)}}}
+	buffers := []wgsl.Buffer{{Kind: wgsl.Constant}, {Kind: wgsl.Input}, {Kind: wgsl.Output}}
+	c := &Card{
+		Plan:   &wgsl.Plan{Name: "large", Buffers: buffers},
+		Memory: wgsl.Memory{nil, make([]byte, MaxBytes-16), make([]byte, MaxBytes)}, Results: []Result{{Bytes: make([]byte, 16)}},
+	}
 	if err := c.Check(); err != nil {
 		t.Error(err)
 	}
