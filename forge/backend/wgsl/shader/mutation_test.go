@@ -9,9 +9,9 @@ import (
 	"forgekernel/forge/backend/wgsl/shader/syntax"
 )
 
-// A mutation changes one place of a shader as a mistake would.
-type mutation struct {
-	name, source string
+// A Mutation changes one place of a shader as a mistake would.
+type Mutation struct {
+	Name, Source string
 }
 
 // swaps are the words that a mistake puts in the place of one another.
@@ -20,9 +20,9 @@ var swaps = map[string]string{
 	"==": "!=", "!=": "==", "&&": "||", "||": "&&", "max": "min", "min": "max", "x": "y", "y": "x", "exp": "log",
 }
 
-// mutations makes all mutations of the functions of a shader: swapped words,
+// Mutations makes all mutations of the functions of a shader: swapped words,
 // numbers one too large, and statements of barriers left out.
-func mutations(t testing.TB, src string) []mutation {
+func Mutations(t testing.TB, src string) []Mutation {
 	t.Helper()
 	tokens, err := syntax.Scan(src)
 	if err != nil {
@@ -34,7 +34,7 @@ func mutations(t testing.TB, src string) []mutation {
 			starts = append(starts, i+1)
 		}
 	}
-	var list []mutation
+	var list []Mutation
 	inside := false
 	for i, tok := range tokens {
 		if tok.Kind == syntax.EOF {
@@ -70,7 +70,7 @@ func mutations(t testing.TB, src string) []mutation {
 		if with == "" {
 			continue
 		}
-		list = append(list, mutation{fmt.Sprintf("%s %s to %s", tok.Pos, src[at:end], with), src[:at] + with + src[end:]})
+		list = append(list, Mutation{fmt.Sprintf("%s %s to %s", tok.Pos, src[at:end], with), src[:at] + with + src[end:]})
 	}
 	return list
 }
@@ -106,15 +106,15 @@ func TestMutations(t *testing.T) {
 	}
 	for kernel, list := range cases {
 		ways := map[string]int{}
-		for _, m := range mutations(t, source(t, kernel)) {
+		for _, m := range Mutations(t, source(t, kernel)) {
 			how, err := "", error(nil)
 			for _, k := range list {
 				if how == "" {
-					how, err = k.caught(m.source)
+					how, err = k.caught(m.Source)
 				}
 			}
 			ways[how]++
-			name := kernel + " " + m.name
+			name := kernel + " " + m.Name
 			switch reason, ok := same[name]; {
 			case how == "" && !ok:
 				t.Errorf("%s: not found out", name)
