@@ -2,6 +2,7 @@ package shader
 
 import (
 	"fmt"
+	"sync"
 
 	"forgekernel/forge/backend/wgsl/shader/check"
 )
@@ -16,6 +17,7 @@ type program struct {
 	words     int32 // of registers
 	masks     int
 	presets   []preset
+	machines  sync.Pool
 
 	shared      []*check.Var // in the order of their place in memory
 	sharedAt    map[*check.Var]int

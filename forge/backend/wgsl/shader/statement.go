@@ -98,6 +98,12 @@ func (c *compiler) assign(s *check.Stmt) {
 		p.dynamic = &d
 	}
 	c.memo[s.X] = p
+	c.into = nil
+	if v := p.variable; v != nil && p.dynamic == nil && v.width > 1 {
+		for _, l := range leaves(p.t) {
+			c.into = append(c.into, v.reg(p.base+l.slot))
+		}
+	}
 	v := c.value(s.Y)
 	delete(c.memo, s.X)
 	c.store(p, v, s.X.Pos)
