@@ -27,13 +27,19 @@ type nestEmitter struct {
 	*emitter
 	nest *loop.Nest
 	size int // invocations for each outer point
-	// written are the parameters that invocations have stored to since the last barrier.
-	written map[int]bool
+	// written are the places that invocations have stored to since the last barrier.
+	written []stored
+}
+
+// stored is where a stage has stored, by invocations that share the line or by the first.
+type stored struct {
+	access *loop.Access
+	once   bool
 }
 
 // nest writes a kernel of stages.
 func (e *emitter) nest() (geometry, error) {
-	n := &nestEmitter{emitter: e, nest: e.kernel.Nest, written: make(map[int]bool)}
+	n := &nestEmitter{emitter: e, nest: e.kernel.Nest}
 	for _, st := range n.nest.Stages {
 		if err := supports(st.Expr, st.When); err != nil {
 			return geometry{}, err
@@ -165,7 +171,7 @@ func (n *nestEmitter) stage(i int, st loop.Stage) {
 		n.sweep(func() { n.visit(st) })
 	}
 	if st.Store != nil {
-		n.written[st.Store.Param] = true
+		n.written = append(n.written, stored{st.Store, st.Once})
 	}
 }
 
@@ -181,12 +187,30 @@ func (n *nestEmitter) await(st loop.Stage) {
 	if n.size < 2 {
 		return
 	}
-	meets := st.Store != nil && n.written[st.Store.Param]
-	st.Expr.Walk(func(x *loop.Expr) { meets = meets || x.Op == loop.Load && n.written[x.Access.Param] })
+	meets := false
+	touch := func(a *loop.Access) {
+		for _, w := range n.written {
+			meets = meets || a.Param == w.access.Param && !(w.once == st.Once && same(a, w.access))
+		}
+	}
+	if st.Store != nil {
+		touch(st.Store)
+	}
+	st.Expr.Walk(func(x *loop.Expr) {
+		if x.Op == loop.Load {
+			touch(x.Access)
+		}
+	})
 	if meets {
 		n.line("storageBarrier();")
-		clear(n.written)
+		n.written = nil
 	}
+}
+
+// same reports whether each invocation has its own element of two accesses, and the same one.
+func same(a, b *loop.Access) bool {
+	plain := len(a.Guards)+len(b.Guards)+len(a.Gathers)+len(b.Gathers) == 0
+	return plain && a.Offset == b.Offset && slices.Equal(a.Strides, b.Strides)
 }
 
 // once evaluates a stage for the outer point, which the first invocation stores.

@@ -52,7 +52,7 @@ async function run(gpu, plan, payload) {
   let program;
   try {
     const { device } = await openDevice(gpu, plan);
-    program = await Program.compile(device, plan);
+    program = await Program.compile(device, plan, false);
     let at = 0;
     for (const [i, { kind, bytes }] of plan.buffers.entries()) {
       if (kind !== "input" && kind !== "updated" && kind !== "constant") continue;
