@@ -156,7 +156,7 @@ $(PEERS)/.stamp: forge/capture/benchmarks/requirements.txt
 	$(PEERS)/bin/python -m pip install -q --no-cache-dir --disable-pip-version-check -r $<
 	@touch $@
 
-# The capture that README's table of times comes from: the whole suite beside all
+# The capture that the table of times beside it comes from: the whole suite beside all
 # peers, on one thread, taken by a clean commit. What was measured is kept: started
 # again, it goes on with the model that it was at. Commit the two files that change.
 CAPTURE := forge/capture/benchmarks/cpu.json
@@ -166,7 +166,7 @@ capture: build peers
 	@mkdir -p build
 	bin/forge bench --suite all --backend cpu --threads 1 --repeats 50 --peers all --peer-python $(PEERS)/bin/python \
 		--output build/capture-$(VERSION).json --resume
-	bin/forge bench report build/capture-$(VERSION).json --update README.md
+	bin/forge bench report build/capture-$(VERSION).json --update forge/capture/benchmarks/README.md
 	cp build/capture-$(VERSION).json $(CAPTURE)
 
 # Real models from npm and PyPI, by version and hash, and exported ones, beside ONNX
