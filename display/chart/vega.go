@@ -95,12 +95,14 @@ func (l *laid) vegaColour(layer Layer) string {
 
 // vegaAxis gives an axis its scale, and its ticks the labels of the pictures.
 func vegaAxis(a Axis, s scale, ticks []Tick) object {
-	scale := object{"domain": []float64{s.min, s.max}, "nice": false, "zero": false}
+	scale := object{"domain": []float64{s.min, s.max}, "nice": false}
 	if a.Reverse {
 		scale["reverse"] = true
 	}
-	if a.Log {
+	if a.Log { // which has no zero: Vega-Lite warns of being told so
 		scale["type"] = "log"
+	} else {
+		scale["zero"] = false
 	}
 	values, labels := []float64{}, []string{}
 	for _, t := range ticks {

@@ -133,27 +133,18 @@ func (c *compiler) isSource(pkg *types.Package) bool {
 	return pkg == c.unit.Pkg
 }
 
-// stub makes bodiless declarations of objects.
+// stub makes declarations of objects, all of them as constants are declared:
+// the translator then takes them from their types alone.
 func stub(objects map[types.Object]bool) (*ast.File, *types.Info) {
-	file := &ast.File{Name: ast.NewIdent("stub")}
 	info := &types.Info{Defs: map[*ast.Ident]types.Object{}}
+	spec := &ast.ValueSpec{}
 	for obj := range objects {
 		id := ast.NewIdent(obj.Name())
-		var decl ast.Decl
-		switch obj.(type) {
-		case *types.Func:
-			decl = &ast.FuncDecl{Name: id, Type: &ast.FuncType{}}
-		case *types.Var:
-			decl = &ast.GenDecl{Tok: token.VAR, Specs: []ast.Spec{&ast.ValueSpec{Names: []*ast.Ident{id}}}}
-		case *types.Const:
-			decl = &ast.GenDecl{Tok: token.CONST, Specs: []ast.Spec{&ast.ValueSpec{Names: []*ast.Ident{id}}}}
-		default:
-			continue
-		}
 		info.Defs[id] = obj
-		file.Decls = append(file.Decls, decl)
+		spec.Names = append(spec.Names, id)
 	}
-	return file, info
+	decl := &ast.GenDecl{Tok: token.CONST, Specs: []ast.Spec{spec}}
+	return &ast.File{Name: ast.NewIdent("stub"), Decls: []ast.Decl{decl}}, info
 }
 
 // program translates the functions that others may call, and what they need.

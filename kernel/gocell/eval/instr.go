@@ -230,20 +230,7 @@ func (b *builder) changeType(in *ssa.ChangeType) {
 
 func (b *builder) makeInterface(in *ssa.MakeInterface) {
 	src, dst := b.val(in.X), b.places[in]
-	if types.NewMethodSet(in.X.Type()).Len() > 0 && isUnnamedStruct(in.X.Type()) {
-		refuse(b.pos, "a struct type without a name that gets methods by embedding cannot become an interface value; declare a named type")
-	}
 	b.emit(func(fr *frame) { fr.v[dst.i] = fr.get(src) })
-}
-
-// isUnnamedStruct reports a struct type literal, or a pointer to one.
-func isUnnamedStruct(t types.Type) bool {
-	t = types.Unalias(t)
-	if p, ok := t.(*types.Pointer); ok {
-		t = types.Unalias(p.Elem())
-	}
-	_, ok := t.(*types.Struct)
-	return ok
 }
 
 // panicValue is the operand of a panic statement as compiled code sees it.

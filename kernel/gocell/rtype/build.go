@@ -86,7 +86,7 @@ func (t *Table) unnamed(typ types.Type) reflect.Type {
 	case *types.Signature:
 		return reflect.FuncOf(t.tuple(typ.Params()), t.tuple(typ.Results()), typ.Variadic())
 	case *types.Struct:
-		return reflectx.StructOf(t.fields(typ))
+		return t.structure(typ)
 	case *types.Interface:
 		return t.iface(typ)
 	}
@@ -156,11 +156,27 @@ func (t *Table) declare(named *types.Named) reflect.Type {
 		r = reflectx.NewMethodSet(r, value, all)
 	}
 	t.cache.Set(named, r)
+	t.make(named, r)
+	return r
+}
+
+// make notes a type whose methods are still to come.
+func (t *Table) make(origin types.Type, r reflect.Type) {
 	if t.made == nil {
 		t.made = map[reflect.Type]types.Type{}
 	}
-	t.made[r] = named
-	t.queue = append(t.queue, unfinished{named, r})
+	t.made[r] = origin
+	t.queue = append(t.queue, unfinished{origin, r})
+}
+
+// structure makes a struct type without a name. One that embeds methods is a
+// type of its own, whose methods are added once those of its fields are there.
+func (t *Table) structure(s *types.Struct) reflect.Type {
+	r := reflectx.StructOf(t.fields(s))
+	if all, value := methodCounts(s); all > 0 {
+		r = reflectx.NewMethodSet(r, value, all)
+		t.make(s, r)
+	}
 	return r
 }
 
@@ -234,8 +250,10 @@ func (t *Table) standInFunc(sig *types.Signature) reflect.Type {
 func (t *Table) finish() {
 	for len(t.queue) > 0 {
 		u := t.queue[0]
-		reflectx.SetUnderlying(u.typ, t.of(u.named.Underlying()))
-		t.addMethods(u.named, u.typ)
+		if named, ok := u.origin.(*types.Named); ok {
+			reflectx.SetUnderlying(u.typ, t.of(named.Underlying()))
+		}
+		t.addMethods(u.origin, u.typ)
 		t.queue = t.queue[1:]
 	}
 }
@@ -243,7 +261,7 @@ func (t *Table) finish() {
 // forget drops types that could not be finished.
 func (t *Table) forget(list []unfinished) {
 	for _, u := range list {
-		t.cache.Delete(u.named)
+		t.cache.Delete(u.origin)
 		delete(t.made, u.typ)
 	}
 }
