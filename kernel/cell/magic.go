@@ -72,6 +72,8 @@ func init() { // not an initialiser: %lsmagic refers to the table
 			doc: "List the commands started with !command & and how those that ended did so."},
 		{name: "goroutines", form: onLine, run: (*task).magicGoroutines,
 			doc: "List the goroutines that cells have left running."},
+		{name: "debug", form: onLine, raw: true, args: "[CALL] [EXPRESSION]", run: (*task).magicDebug,
+			doc: "Look into the latest panic: list its calls with their variables, show those of one call, or evaluate an expression where that call stands (call 0, the innermost, unless a number says another)."},
 		{name: "doctor", form: onLine, run: (*task).magicDoctor,
 			doc: "Examine the host: processor, memory, compilers, accelerators, Python, cache, launcher."},
 		{name: "config", form: onLine, args: "[NAME | NAME=VALUE …]", most: unbounded, run: (*task).magicConfig,

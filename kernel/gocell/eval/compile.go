@@ -20,6 +20,9 @@ type compiler struct {
 	funcs map[*ssa.Function]*Func
 	queue []*ssa.Function
 
+	stmts map[*Unit][]statement
+	lines map[*Source][]int // where their lines begin, but the first
+
 	pending []pendingMethod
 	link    []linkage // instances of methods, see instanceCode
 }
@@ -73,9 +76,10 @@ func (c *compiler) build() *ssa.Package {
 		if g.Outer != nil && c.prog.Package(g.Outer) == nil {
 			c.prog.CreatePackage(g.Outer, nil, nil, false)
 		}
-		c.prog.CreatePackage(g.Pkg, g.Files, g.Info, false)
+		c.prog.CreatePackage(g.Pkg, g.Files, g.Info, false).SetDebugMode(g.Source != nil)
 	}
 	pkg := c.prog.CreatePackage(u.Pkg, u.Files, u.Info, false)
+	pkg.SetDebugMode(u.Source != nil)
 	pkg.Build()
 	return pkg
 }

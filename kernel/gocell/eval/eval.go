@@ -49,6 +49,8 @@ type Options struct {
 	Async  func(cell uint64, err *Panic)
 	// Sink receives what a cell displays; nil means the process-wide sink.
 	Sink func(cell uint64) display.Sink
+	// Debugger looks at the session's goroutines; nil means nobody does.
+	Debugger *Debugger
 	// Hidden supplies functions that only the front end can name in a unit.
 	Hidden map[string]func(call Call, args []reflect.Value)
 }
@@ -73,14 +75,18 @@ type Engine struct {
 	compile   *compiler             // the compilation that runs
 
 	current atomic.Pointer[run] // of the latest cell
-	args    *Var                // os.Args: a cell has a name and no arguments
+	debug   *Debugger
+	args    *Var // os.Args: a cell has a name and no arguments
 	threads threadList
 	stdin   stdin
 }
 
 // New returns an engine for one session.
 func New(opts Options) *Engine {
-	e := &Engine{opts: opts, methods: map[*types.Func]*Code{}, sets: map[methodKey]*closure{}, failed: map[*types.Func]error{}}
+	e := &Engine{opts: opts, debug: opts.Debugger, methods: map[*types.Func]*Code{}, sets: map[methodKey]*closure{}, failed: map[*types.Func]error{}}
+	if e.debug == nil {
+		e.debug = NewDebugger()
+	}
 	e.types.Host = e.hostType
 	e.types.Method = e.reflectMethod
 	e.current.Store(e.newRun(0, "", nil))
@@ -91,6 +97,7 @@ func New(opts Options) *Engine {
 // Source is a text that code was written in.
 type Source struct {
 	Name string // "cell 3"
+	File string // how a debugger calls the notebook cell
 	Line int    // number of its first line in the notebook cell
 	Text string
 }
@@ -138,7 +145,15 @@ type Code struct {
 }
 
 // Fail makes every later call panic with err, until the code is linked again.
-func (c *Code) Fail(err error) { c.fail.Store(&err) }
+func (c *Code) Fail(err error) {
+	c.fail.Store(&err)
+	if old := c.fn.Load(); old != nil {
+		failing := *old
+		failing.hasDefer, failing.source = false, nil // a trace shows who called
+		failing.blocks = []block{{next: func(*frame) int { panic(err) }, offsets: []int32{-1}}}
+		c.fn.Store(&failing)
+	}
+}
 
 // NewVar returns a variable; compiling a unit that names it makes its storage.
 func NewVar(t types.Type) *Var { return &Var{typ: t} }

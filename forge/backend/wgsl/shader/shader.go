@@ -302,7 +302,7 @@ func (p *program) bind(given map[Binding][]byte, limits Limits) ([]*buffer, erro
 		if len(data) < least {
 			return nil, refuse("the buffer of '%s' has %d bytes, it needs at least %d", v.Name, len(data), least)
 		}
-		if uint64(len(data)) > most {
+		if most = min(most, math.MaxUint32); uint64(len(data)) > most {
 			return nil, refuse("the buffer of '%s' has %d bytes, the limit for %s buffers is %d", v.Name, len(data), v.Space, most)
 		}
 		if v.Space == check.Storage && len(data)%4 != 0 {

@@ -148,7 +148,7 @@ func (c *checker) storeType(d *syntax.VarDecl, v *Var) {
 			fail(at, "atomic variables in <%s> address space must have 'read_write' access mode", v.Space)
 		}
 	}
-	if v.Space != Uniform && v.Space != Storage && v.Space != Workgroup && t.Words*4 > 1<<16 {
+	if v.Space != Uniform && v.Space != Storage && v.Space != Workgroup && t.Words*4 > maxVariableBytes {
 		fail(at, "type '%s' has %d bytes, too many for address space '%s'", t, t.Words*4, v.Space)
 	}
 }

@@ -7,14 +7,12 @@ import (
 	"forgekernel/forge/backend/wgsl/shader/syntax"
 )
 
-// maxConstantWords bounds what the constants of a module may hold, and
-// maxPrivateBytes what function and private variables may.
+// Limits of a module.
 const (
-	maxConstantWords = 1 << 22
-	maxPrivateBytes  = 8192
-	maxNesting       = 15
+	maxConstantWords = 1 << 22 // in all of its constants
+	maxNesting       = 15      // of structures and arrays
 	maxStructMembers = 16383
-	maxArrayElements = 65536
+	maxVariableBytes = 1 << 16 // of a function or private variable
 )
 
 // named types take no template list.

@@ -189,3 +189,68 @@ fn twice(q: ptr<function, u32>) -> u32 { *q *= 2u; return *q; }
   v = 0u;
   out[3] = v1 / 10u;
 }
+---
+// lanes that continue keep what they have of the body's variables
+// want: 9 9 9 9 5 5 5 5
+@group(0) @binding(0) var<storage, read_write> out: array<u32>;
+@compute @workgroup_size(8) fn main(@builtin(local_invocation_index) i: u32) {
+  var n = 0u;
+  var sum = 0u;
+  loop {
+    var v = 1u;
+    v = v + n;
+    if (i >= 4u) { v += 1u; continue; }
+    v = 4u;
+    v += n;
+    continuing {
+      sum += v;
+      n++;
+      break if n == 2u;
+    }
+  }
+  out[i] = sum;
+}
+---
+// variables of functions that lanes leave one by one
+@group(0) @binding(0) var<storage, read_write> out: array<u32>;
+fn f(i: u32, p: ptr<function, u32>) -> u32 {
+  var steps = 0u;
+  for (var k = 0u; k < 10u; k++) {
+    steps += 1u;
+    *p += k;
+    if (k == i) { return steps * 10u; }
+    if (k == i + 3u) { *p = 77u; break; }
+  }
+  *p += 1000u;
+  return steps;
+}
+@compute @workgroup_size(16) fn main(@builtin(local_invocation_index) i: u32) {
+  var v = 5u;
+  let r = f(i, &v);
+  var w = 6u;
+  let s = f(100u, &w);
+  out[i] = r + v * 100u + s * 100000u + w * 1000000u;
+}
+---
+// nested loops that lanes leave at different depths
+@group(0) @binding(0) var<storage, read_write> out: array<u32>;
+@compute @workgroup_size(16) fn main(@builtin(local_invocation_index) i: u32) {
+  var v = 0u;
+  var w = 0u;
+  for (var a = 0u; a < 5u; a++) {
+    for (var b = 0u; b < 5u; b++) {
+      w += 1u;
+      if (b > i) { continue; }
+      switch (a + b + i) % 4u {
+        case 0u: { v += 1u; }
+        case 1u: { if (a == 2u) { break; } v += 10u; continue; }
+        case 2u: { v += 100u; }
+        default: { if (b == 3u) { v += 5u; break; } }
+      }
+      if (v > 700u) { break; }
+      v += 1000u * u32(v < 5u);
+    }
+    if (a == i) { v += 3u; break; }
+  }
+  out[i] = v + w * 10000u;
+}
