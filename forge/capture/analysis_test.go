@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 func TestSummarise(t *testing.T) {
@@ -54,31 +55,6 @@ func TestMedianInterval(t *testing.T) {
 	}
 	if i := MedianInterval([]float64{2, 2, 2}); i != (Interval{2, 2}) {
 		t.Errorf("interval of equal samples: %+v", i)
-	}
-}
-
-func TestRank(t *testing.T) {
-	series := func(times ...float64) (list []Series) {
-		for _, m := range times {
-			s := Series{}
-			if m > 0 {
-				s.Summary = &Summary{Min: m}
-			}
-			list = append(list, s)
-		}
-		return list
-	}
-	for _, c := range []struct {
-		times []float64
-		want  string
-	}{
-		{[]float64{1.02, 1.5, 1, 1.04, 1.03}, "[0 2 4 3 1] 3"},
-		{[]float64{2, 0, 1}, "[2 0] 1"},
-		{[]float64{0}, "[] 0"},
-	} {
-		if order, ties := Rank(series(c.times...)); fmt.Sprint(order, ties) != c.want {
-			t.Errorf("%v: %v with %d ties, want %s", c.times, order, ties, c.want)
-		}
 	}
 }
 
@@ -239,6 +215,14 @@ func TestReport(t *testing.T) {
 			t.Errorf("the text lacks %q:\n%s", want, text)
 		}
 	}
+	if times, where := strings.Index(text, "100.0 µs"), strings.Index(text, "Where and how"); times > where {
+		t.Errorf("what was measured on stands before the times:\n%s", text)
+	}
+	for line := range strings.SplitSeq(r.TextWithin(60), "\n") {
+		if n := utf8.RuneCountInString(line); n > 60 {
+			t.Errorf("a line of %d characters within 60: %s", n, line)
+		}
+	}
 	files, err := r.Files()
 	if err != nil {
 		t.Fatal(err)
@@ -314,20 +298,24 @@ func TestReportRefuses(t *testing.T) {
 	}
 }
 
-func TestPlot(t *testing.T) {
-	w := &sample(t).Workloads[0]
-	b, err := w.Plot()
+func TestDistribution(t *testing.T) {
+	c := sample(t)
+	r := &Report{capture: c}
+	d, err := r.Distribution(c.Workloads[0].Name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	svg, _ := b.Data["image/svg+xml"].(string)
+	svg, _ := d.Display().Data["image/svg+xml"].(string)
 	for _, want := range []string{"slow written, 1 thread", "fast optimised, 2 threads", "time per run", "share of samples"} {
 		if !strings.Contains(svg, want) {
 			t.Errorf("the drawing lacks %q", want)
 		}
 	}
-	w.Series = []Series{{Label: Label{"a", Written, 1}, Error: "it broke"}}
-	if _, err := w.Plot(); err == nil {
+	if _, err := r.Distribution("other"); err == nil || err.Error() != `the capture has no workload "other"` {
+		t.Errorf("error %v", err)
+	}
+	c.Workloads[0].Series = []Series{{Label: Label{"a", Written, 1}, Error: "it broke"}}
+	if _, err := r.Distribution(c.Workloads[0].Name); err == nil {
 		t.Error("a distribution of nothing was drawn")
 	}
 }
@@ -346,7 +334,7 @@ b written, 2 threads |                            ┃
                       time per run
 boxes from 25 to 75 % with the median, whiskers from 5 to 95 %
 `
-	if got := w.boxes(); got != want {
+	if got := w.boxes(78); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }

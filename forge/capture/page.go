@@ -21,7 +21,6 @@ func (r *Report) HTML() (string, error) {
 		text, _ := display.ToBundle(t).Data["text/html"].(string)
 		b.WriteString(text)
 	}
-	write(r.environment())
 	for i := range r.capture.Workloads {
 		w := &r.capture.Workloads[i]
 		write(w.times(r.capture.Settings.Blocks))
@@ -38,6 +37,7 @@ func (r *Report) HTML() (string, error) {
 		}
 	}
 	write(r.memory())
+	write(r.environment())
 	write(r.libraries())
 	b.WriteString("</body></html>\n")
 	return b.String(), nil
@@ -57,10 +57,6 @@ func (r *Report) Display() display.Bundle {
 	if err != nil {
 		return display.ToBundle(err)
 	}
-	packed, err := Pack(r.capture)
-	if err != nil {
-		return display.ToBundle(err)
-	}
 	var b strings.Builder
 	table := func(t display.Table) {
 		text, _ := display.ToBundle(t).Data["text/html"].(string)
@@ -74,14 +70,11 @@ func (r *Report) Display() display.Bundle {
 			}
 		}
 	}
-	b.WriteString(`<details style="margin:4px 0"><summary style="cursor:pointer;color:#57606a;font-size:12px">where and how this was measured</summary>`)
+	b.WriteString(`<details style="margin:4px 0"><summary style="cursor:pointer;font-size:12px">where and how this was measured</summary>`)
 	table(r.environment())
 	table(r.memory())
 	b.WriteString("</details>")
-	return display.Bundle{
-		Data:     map[string]any{"text/html": b.String(), "text/plain": r.Text(), MIMEType: packed},
-		Metadata: map[string]any{MIMEType: map[string]any{"id": r.capture.ID, "sha256": r.hash}},
-	}
+	return carry(display.Bundle{Data: map[string]any{"text/html": b.String(), "text/plain": r.Text()}}, View{}, r.capture)
 }
 
 // Capture is what the report shows. It must not be changed.

@@ -43,7 +43,7 @@ import tempfile
 import threading
 import time
 from types import SimpleNamespace
-from typing import Any, Iterator
+from typing import Any, Iterator, Sequence
 
 import zmq
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
@@ -187,18 +187,19 @@ class Kernel:
     def obituary(self) -> str:
         return f"the Forge kernel has ended, with exit status {self._process.poll()}, and its variables are lost"
 
-    def run(self, code: str, *, silent: bool = False) -> dict[str, Any]:
-        """Execute a cell, pass on what it shows, and return the content of its reply."""
+    def run(self, code: str, number: int, *, silent: bool = False) -> dict[str, Any]:
+        """Execute a cell, pass on what it shows, and return the content of its reply. Errors call
+        it by its number in the notebook."""
         if not self._busy.acquire(blocking=False):
             raise ForgeError("another Go cell runs: wait for its end")
         try:
-            return self._execute(code, silent)
+            return self._execute(code, number, silent)
         finally:
             self._busy.release()
 
-    def _execute(self, code: str, silent: bool) -> dict[str, Any]:
+    def _execute(self, code: str, number: int, silent: bool) -> dict[str, Any]:
         content = {"code": code, "silent": silent, "store_history": not silent, "allow_stdin": True}
-        sent = self._session.send(self._shell, "execute_request", content)["header"]["msg_id"]
+        sent = self._session.send(self._shell, "execute_request", content, metadata={"forge_cell": number})["header"]["msg_id"]
         reply: dict[str, Any] | None = None
         idle, interrupted, refused = False, 0, None
         with Interrupts() as interrupts:
@@ -386,6 +387,9 @@ def decode(name: str, memory: mmap.mmap, start: int, entry: dict[str, Any], torc
     return numpy.frombuffer(memory, numpy.uint8, end - first, first).view(kind).reshape(entry["shape"])
 
 
+PULLABLE = "; %forge_pull takes tensors (*forge.Tensor), which forge.From and forge.Scalar make of numbers"
+
+
 @magics_class
 class ForgeMagics(Magics):
     """The magics of this extension, and the kernel behind them."""
@@ -421,7 +425,7 @@ class ForgeMagics(Magics):
         if not self._kernel:
             self._kernel = Kernel(find_binary())
         try:
-            reply = self._kernel.run(code, silent=silent)
+            reply = self._kernel.run(code, self.shell.displayhook.prompt_count, silent=silent)
         finally:
             if not self._kernel.alive():
                 self.close()
@@ -475,21 +479,48 @@ class ForgeMagics(Magics):
         names = arguments("forge_pull", " ".join(w for w in words if w != "--torch"))
         torch = __import__("torch") if "--torch" in words else None
         with segment() as (fd, path):
-            self._arrays("forge_pull", path, f"""func(tensors map[string]*forge.Tensor) {{
+            self._arrays("forge_pull", path, f"""func(names []string, values ...any) {{
+                tensors := map[string]*forge.Tensor{{}}
+                for i, value := range values {{
+                    tensor, ok := value.(*forge.Tensor)
+                    if !ok || tensor == nil {{
+                        what := fmt.Sprintf("of type %T", value)
+                        if v := reflect.ValueOf(value); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {{
+                            what = "nil"
+                        }} else if v.Kind() == reflect.Func {{
+                            what = "a function"
+                        }}
+                        panic(names[i] + " is " + what + {json.dumps(PULLABLE)})
+                    }}
+                    tensors[names[i]] = tensor
+                }}
                 file, err := os.OpenFile({json.dumps(path)}, os.O_WRONLY, 0)
                 if err != nil {{ panic(err) }}
                 defer file.Close()
                 err = forge.WriteSafetensors(file, tensors)
                 if err != nil {{ panic(err) }}
-            }}(map[string]*forge.Tensor{{{", ".join(f"{json.dumps(n)}: {n}" for n in names)}}})""")
+            }}([]string{{{", ".join(json.dumps(n) for n in names)}}}, {", ".join(names)})""", names)
             self.shell.push(read_segment(fd, torch))
 
-    def _arrays(self, magic: str, path: str, code: str) -> None:
-        """Run a cell that nobody sees. Of its error the message is of use, and the lines are not."""
+    def _arrays(self, magic: str, path: str, code: str, used: Sequence[str] = ()) -> None:
+        """Run a cell that nobody sees and that uses some names. Of its error the message is of use,
+        and the lines are not."""
         try:
             self._run(code, silent=True)
         except ForgeError as err:
-            raise ForgeError(f"%{magic}: " + str(err).removeprefix("panic: ").replace(f"{path}: ", "")) from None
+            problem = self._no_value(used) if type(err).__name__ == "CompileError" else ""
+            raise ForgeError(f"%{magic}: " + (problem or str(err).removeprefix("panic: ").replace(f"{path}: ", ""))) from None
+
+    def _no_value(self, names: Sequence[str]) -> str:
+        """Which of the names has no value in Go cells, and why; empty if all have one."""
+        for name in names:
+            try:
+                self._run(f"_ = any({name})", silent=True)
+            except ForgeError as err:
+                if str(err).startswith("undefined: "):
+                    return f"no Go cell has defined {name}{PULLABLE}"
+                return f"{name} is no value of Go cells{PULLABLE}"
+        return ""
 
 
 def arguments(magic: str, line: str) -> list[str]:

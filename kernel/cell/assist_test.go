@@ -87,6 +87,8 @@ func completions(code string, cursor int, r link.CompleteReply) string {
 
 func TestInspect(t *testing.T) {
 	n := newNotebook(t)
+	n.ok(t, "def layer(x: f32[2]):\n    return relu(x)")
+	n.ok(t, "x := forge.Ones(2)")
 	for _, c := range []struct{ code, want string }{
 		{"%ti‸me x", "%time EXPRESSION"},
 		{"%%ba‸sh", "%%bash [ARGUMENTS]"},
@@ -95,6 +97,24 @@ func TestInspect(t *testing.T) {
 		{"%%forge\ndef f(x):\n    return relu‸(x)", "relu(x)"},
 		{"!true\nfmt.Print‸ln(1)", "func Println(a ...any)"},
 		{"%%time\nfmt.Print‸ln(1)", "func Println(a ...any)"},
+		// In a call it is the function that is called, unless a known name is touched.
+		{"fmt.Println(‸)", "func Println(a ...any)"},
+		{"layer(‸", "layer(x: f32[2])"},
+		{"y := layer(‸)\nfmt.Println(y)", "layer(x: f32[2])"},
+		{"layer.Bench(‸x)", "var x *forge.Tensor"},
+		{"layer.Bench( ‸)", "func (f Function) Bench("},
+		{"x.At(‸)", "func (t *Tensor) At("},
+		{"%time layer(‸)", "layer(x: f32[2])"},
+		{"%time lay‸er(x)", "layer(x: f32[2])"},
+		{"%tim‸e layer(x)", "%time EXPRESSION"},
+		{"%time 1 ‸", "%time EXPRESSION"},
+		{"%load ‸", "%load FILE"},
+		{"%%go\nlayer(‸)", "layer(x: f32[2])"},
+		{"def f(x):\n    return layer(‸x)", "layer(x: f32[2])"},
+		{"def f(x):\n    return x.softmax(axis=‸)", "softmax(x, axis=-1)"},
+		{"def f(x):\n    return relu(layer(x), ‸)", "relu(x)"},
+		{"def f(größe):\n    return relu(größ‸e)", "relu(x)"},
+		{"(1 + ‸2)", ""},
 		{"!l‸s", ""},
 		{"%nope‸", ""},
 		{"%%writefile x\ndef relu‸", ""},
@@ -104,6 +124,32 @@ func TestInspect(t *testing.T) {
 		text, _ := r.Data["text/plain"].(string)
 		if r.Found != (c.want != "") || !strings.HasPrefix(text, c.want) {
 			t.Errorf("%s: found %v, %q; want %q", c.code, r.Found, text, c.want)
+		}
+	}
+}
+
+// A ForgeScript function is a Go value, whose help lists what it can do.
+func TestHelpListsMethods(t *testing.T) {
+	n := newNotebook(t)
+	n.ok(t, "def layer(x: f32[2]):\n    return relu(x)")
+	for code, want := range map[string]string{
+		"layer?":          "layer(x: f32[2])\n\nMethods: Adopt, All, Audit, Bench, ",
+		"layer??":         "\n    Bench(args ...*forge.Tensor) *forge.Benchmark\n",
+		"forge.Function?": "\n\nMethods: Adopt, All, Audit, Bench, ",
+		"layer.Bench?":    "func (f Function) Bench(args ...*Tensor) *Benchmark\n",
+	} {
+		_, out, failure := n.run(t, code)
+		if failure != nil || len(out.Payload) != 1 {
+			t.Fatalf("%s: %v, %v", code, out, failure)
+		}
+		text, _ := out.Payload[0].Data["text/plain"].(string)
+		if !strings.Contains(text, want) {
+			t.Errorf("%s says %q, want …%q…", code, text, want)
+		}
+		for line := range strings.Lines(text) {
+			if code == "layer?" && len(line) > textWidth+1 {
+				t.Errorf("%s has a line of %d columns", code, len(line)-1)
+			}
 		}
 	}
 }

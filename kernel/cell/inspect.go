@@ -15,9 +15,8 @@ func (in *Interp) Inspect(code string, cursor, detail int) link.InspectReply {
 	switch at.kind {
 	case inMagic:
 		line, _, _ := strings.Cut(code[at.start:], "\n")
-		name, _ := cutName(strings.TrimLeft(line, "%"))
-		if m := lookup(name); m != nil {
-			return described(m.help())
+		if text, found := in.inspectMagic(line, len(at.text), detail); found {
+			return described(text)
 		}
 	case inDirective:
 		line, _, _ := strings.Cut(code[at.start:], "\n")
@@ -33,11 +32,36 @@ func (in *Interp) Inspect(code string, cursor, detail int) link.InspectReply {
 	return link.InspectReply{}
 }
 
+// inspectMagic describes a magic, or what the cursor touches in the Go code behind it.
+func (in *Interp) inspectMagic(line string, offset, detail int) (string, bool) {
+	name, rest := cutName(strings.TrimLeft(line, "%"))
+	m := lookup(name)
+	if m == nil {
+		return "", false
+	}
+	if before := len(line) - len(rest); m.expr && offset > before {
+		if i, found := in.inspectGo(rest, offset-before, detail); found {
+			return inspected(i, detail), true
+		}
+	}
+	return m.help(), true
+}
+
 func (in *Interp) inspectCode(at place, detail int) (gocell.Inspection, bool) {
 	if at.lang == ForgeScript {
-		return in.inspectForgeScript(script.NameAt(at.source, pointOffset(at.source, at.offset)))
+		return in.inspectForgeScriptAt(at.source, at.offset)
 	}
 	return in.inspectGo(at.source, at.offset, detail)
+}
+
+// inspectForgeScriptAt describes the name at a place of ForgeScript. Where it is none
+// that is known, such as that of a tensor, it is the function that is called there.
+func (in *Interp) inspectForgeScriptAt(source string, offset int) (gocell.Inspection, bool) {
+	if i, found := in.inspectForgeScript(script.NameAt(source, pointOffset(source, offset))); found {
+		return i, true
+	}
+	before := strings.TrimRightFunc(source[:offset], isNameRune)
+	return in.inspectForgeScript(script.NameAt(before, pointOffset(before, len(before))))
 }
 
 // inspectGo describes a name in Go. Of a variable that holds a ForgeScript
@@ -46,6 +70,7 @@ func (in *Interp) inspectGo(source string, offset, detail int) (gocell.Inspectio
 	i, found := in.golang.Inspect(source, offset, detail)
 	if name, isFunction := strings.CutSuffix(i.Signature, " "+functionType); isFunction {
 		if f, known := in.inspectForgeScript(strings.TrimPrefix(name, "var ")); known {
+			f.Methods, f.Call = i.Methods, i.Call
 			return f, true
 		}
 	}
@@ -94,14 +119,48 @@ func inspected(i gocell.Inspection, detail int) string {
 	if i.Doc != "" {
 		sections = append(sections, i.Doc)
 	}
+	if len(i.Methods) > 0 {
+		sections = append(sections, methods(i.Methods, detail))
+	}
 	if i.Defined != "" {
 		sections = append(sections, "Defined in "+i.Defined+".")
+	}
+	if i.Call != "" && i.Call != i.Signature {
+		sections = append(sections, "It stands in a call of "+i.Call+".")
 	}
 	if detail > 0 && i.Source != "" {
 		sections = append(sections, i.Source)
 	}
 	return strings.Join(sections, "\n\n") + "\n"
 }
+
+// methods lists methods by name or, with more detail, as they are declared.
+func methods(list []string, detail int) string {
+	if detail > 0 {
+		return "Methods:\n    " + strings.Join(list, "\n    ")
+	}
+	var b strings.Builder
+	width := 0
+	for i, m := range list {
+		name, _, _ := strings.Cut(m, "(")
+		switch {
+		case i == 0:
+			width, _ = b.WriteString("Methods:")
+		case width+len(name)+3 > textWidth: // with a comma on both sides, and a blank
+			b.WriteString(",\n   ")
+			width = 3
+		default:
+			b.WriteByte(',')
+			width++
+		}
+		b.WriteString(" " + name)
+		width += 1 + len(name)
+	}
+	return b.String() + "."
+}
+
+// textWidth is how wide lines of help are, in columns.
+const textWidth = 78
 
 // help is a name? line.
 func (t *task) help(d directive) Outcome {

@@ -35,7 +35,7 @@ var handlers = map[string]handler{
 	"comm_info_request":       {lane: inline, run: (*front).commInfo},
 	"history_request":         {lane: inline, run: (*front).answerHistory},
 	"shutdown_request":        {lane: inline, run: (*front).answerShutdown},
-	"interrupt_request":       {lane: inline, run: (*front).answerInterrupt, controlOnly: true},
+	"interrupt_request":       {lane: inline, run: (*front).answerInterrupt}, // VS Code sends it by the shell
 	"create_subshell_request": {lane: inline, run: (*front).createSubshell, controlOnly: true},
 	"delete_subshell_request": {lane: inline, run: (*front).deleteSubshell, controlOnly: true},
 	"list_subshell_request":   {lane: inline, run: (*front).listSubshells, controlOnly: true},

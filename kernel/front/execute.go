@@ -2,6 +2,7 @@ package front
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -66,7 +67,7 @@ func (e *execution) run(ctx context.Context) doneBody {
 	// find nothing to stop there.
 	err = f.interrupts.unless(interrupts, func() error {
 		return s.post(link.Execute, cell, 0, link.ExecuteRequest{
-			Code: e.content.Code, Count: e.count, Silent: e.content.Silent,
+			Code: e.content.Code, Number: e.number(), Silent: e.content.Silent,
 			AllowStdin: e.content.AllowStdin, UserExpressions: e.content.UserExpressions,
 		})
 	})
@@ -81,6 +82,15 @@ func (e *execution) run(ctx context.Context) doneBody {
 		return failed(err)
 	}
 	return done
+}
+
+// number is the one by which messages call the cell.
+func (e *execution) number() int {
+	var metadata wire.ExecuteMetadata
+	if err := json.Unmarshal(e.request.Metadata, &metadata); err != nil || metadata.Cell <= 0 {
+		return e.count
+	}
+	return metadata.Cell
 }
 
 // open finds a live session for a cell.

@@ -79,6 +79,22 @@ func TestExecuteFlags(t *testing.T) {
 	}
 }
 
+// Messages call a cell by its execution count, unless the client counts otherwise.
+func TestNumberOfTheClient(t *testing.T) {
+	r := start(t)
+	r.run("result 1")
+	for _, c := range []struct{ metadata, want string }{
+		{`{}`, "2"}, {`{"forge_cell": 7}`, "7"}, {`{"forge_cell": 0}`, "4"}, {`{"forge_cell": -1}`, "5"}, {`{"forge_cell": "x"}`, "6"}, {`{"other": 9}`, "7"},
+	} {
+		m := r.message("execute_request", map[string]any{"code": "number"})
+		m.Metadata = json.RawMessage(c.metadata)
+		_, outputs := r.asked(r.shell, r.send(r.shell, m))
+		if got := describe(outputs[1:]); !strings.Contains(got, `"text/plain":"`+c.want+`"`) {
+			t.Errorf("with %s: %s, want %s", c.metadata, got, c.want)
+		}
+	}
+}
+
 func TestUserExpressionsAndPayload(t *testing.T) {
 	r := start(t)
 	reply, _ := r.ask(r.shell, "execute_request", map[string]any{
@@ -175,7 +191,7 @@ func TestBadInput(t *testing.T) {
 	for _, msgType := range []string{"debug_request", "no_such_request", "input_reply"} {
 		equal(t, msgType, describe(r.outputs(r.send(r.control, r.message(msgType, nil)))), "")
 	}
-	equal(t, "interrupt on shell", describe(r.outputs(r.send(r.shell, r.message("interrupt_request", nil)))), "")
+	equal(t, "usage on shell", describe(r.outputs(r.send(r.shell, r.message("usage_request", nil)))), "")
 	// Content of the wrong shape gets an error.
 	for msgType, body := range map[string]string{
 		"execute_request": `{"code":7}`, "complete_request": `{"cursor_pos":"x"}`, "inspect_request": `{"code":[]}`,

@@ -64,8 +64,10 @@ type Frame struct {
 	Cell string // name of the cell that holds the code
 	Func string
 	Line int // in the notebook cell
-	Col  int
-	Text string // the source line
+	Col  int // of the name of what was called, if a call has one
+	// EndCol is exclusive, as in [display.Diagnostic].
+	EndCol int
+	Text   string // the source line
 	// More counts calls behind this one that are left out; MoreOf names their
 	// function if they seem to be calls of one.
 	More   int
@@ -127,7 +129,7 @@ type Symbol struct {
 // Candidate is one way to complete a name.
 type Candidate struct {
 	Text      string
-	Kind      string // function, variable, type, constant, module, keyword, field or method
+	Kind      string // function, variable, class, struct, interface, constant, module, keyword, field or method
 	Signature string
 }
 
@@ -141,8 +143,10 @@ type Completion struct {
 type Inspection struct {
 	Signature string
 	Doc       string
-	Source    string // of a session symbol, when more detail is asked for
-	Defined   string // "cell 3", or an import path
+	Methods   []string // of the type of a variable, or of a type: "Name(x float64) error"
+	Source    string   // of a session symbol, when more detail is asked for
+	Defined   string   // "cell 3", or an import path
+	Call      string   // signature of the function in whose call the name stands
 }
 
 // Goroutine is a goroutine that a cell started and that still runs.

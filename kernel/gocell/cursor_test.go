@@ -36,7 +36,7 @@ const Limit = 3
 		{"for i, item := range []string{} {\n\titem|", "item:variable:string"},
 		{"func f(argument int) { argu|", "argument:variable:int"},
 		{"if x := longVariableName; x > 0 { strconv.Ito|", "Itoa:function:(i int) string"},
-		{"var t time.Ti| = 1", "Time:type:struct … Timer:type:struct…"},
+		{"var t time.Ti| = 1", "Time:struct:struct … Timer:struct:struct…"},
 		{"http.StatusTeap|", "StatusTeapot:constant:untyped int"},
 		{"strco|", "strconv:module:strconv"},
 		{"Lim|", "Limit:constant:untyped int"},
@@ -131,6 +131,19 @@ v := T{1}
 		{"time.Second|", 0, "const time.Second time.Duration", "", "time"},
 		{"display.Show|", 0, "func display.Show(v ...any)", "Show displays", "forgekernel/display"},
 		{"len|(x)", 0, "", "", ""},
+		// Within a call it is that of the function, where no name is touched.
+		{"twice(|)", 0, "func twice(x int) int", "twice doubles.", "cell"},
+		{"twice(|", 0, "func twice(x int) int", "twice doubles.", "cell"},
+		{"y := twice(1 + |\nfmt.Println(y)", 0, "func twice(x int) int", "twice doubles.", "cell"},
+		{"fmt.Println(1, |twice(2))", 0, "func twice(x int) int", "twice doubles.", "cell"},
+		{"fmt.Println(twice(2), |)", 0, "func fmt.Println(a ...any) (n int, err error)", "", "fmt"},
+		{"fmt.Println((1 + | 2))", 0, "func fmt.Println(a ...any) (n int, err error)", "", "fmt"},
+		{"fmt.Println([]int{1, |})", 0, "func fmt.Println(a ...any) (n int, err error)", "", "fmt"},
+		{"fmt.Println(\"a | b\")", 0, "func fmt.Println(a ...any) (n int, err error)", "", "fmt"},
+		{"fmt.Println(nosuch|)", 0, "func fmt.Println(a ...any) (n int, err error)", "", "fmt"},
+		{"slices.Max[[]int](| nil)", 0, "func slices.Max[S ~[]E, E cmp.Ordered](x S) E", "", "slices"},
+		{"v.M(|)", 0, "func (T).M() string", "M is empty.", "cell"},
+		{"strings.NewReplacer(\"a\", \"b\").Replace(|)", 0, "func (*strings.Replacer).Replace(s string) string", "", "strings"},
 	} {
 		at := strings.Index(tt.src, "|")
 		got, ok := s.Inspect(strings.Replace(tt.src, "|", "", 1), at, tt.detail)
@@ -150,6 +163,19 @@ v := T{1}
 	}
 	if got, _ := s.Inspect("T.M", 3, 1); got.Source != `func (t T) M() string { return "" }` {
 		t.Errorf("source is %q", got.Source)
+	}
+	if got, _ := s.Inspect("fmt.Println(v)", 13, 0); got.Signature != "var v T" || got.Call != "func fmt.Println(a ...any) (n int, err error)" {
+		t.Errorf("an argument is %+v", got)
+	}
+	for src, want := range map[string]string{"v": "M() string", "T": "M() string", "twice": ""} {
+		if got, _ := s.Inspect(src, len(src), 0); strings.Join(got.Methods, " ") != want {
+			t.Errorf("methods of %s are %q", src, got.Methods)
+		}
+	}
+	for _, src := range []string{"(", "(1 + ", "func f(", "if (", "[1](", "f](", ")(", "]("} {
+		if got, ok := s.Inspect(src, len(src), 0); ok {
+			t.Errorf("%s is in a call of %+v", src, got)
+		}
 	}
 	if _, ok := s.Inspect("nosuchname", 3, 0); ok {
 		t.Error("an unknown name is found")

@@ -62,12 +62,15 @@ func (d *Debugger) Stack(thread uint64) ([]Call, bool) {
 	return calls(list), ok
 }
 
-// Panicked lists the calls of the latest panic that ended a cell or a goroutine,
-// innermost first, with their variables as they were.
-func (s *Session) Panicked() []Call {
+// Panicked is the latest panic that ended a cell or a goroutine, with its calls
+// and their variables as they were, innermost first; nil before the first.
+func (s *Session) Panicked() (*PanicError, []Call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return calls(s.panicked)
+	if s.panicked == nil {
+		return nil, nil
+	}
+	return panicError(s.panicked), calls(s.panicked.Calls)
 }
 
 func (s *Session) keepCalls(err error) {
@@ -75,7 +78,7 @@ func (s *Session) keepCalls(err error) {
 	if errors.As(err, &p) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.panicked = p.Calls
+		s.panicked = p
 	}
 }
 
@@ -113,6 +116,9 @@ func (s *Session) Evaluate(ctx context.Context, expr string, call *Call) (Result
 	if err != nil {
 		return Result{}, err
 	}
+	if err := s.initialise(ctx, p.starting, 0); err != nil {
+		return Result{}, runError(err)
+	}
 	result := Result{}
 	p.shown.result, p.shown.quiet, p.shown.errLast = &result, false, false
 	if err := p.program.Peek(ctx, "expression", 0, &p.shown); err != nil {
@@ -144,7 +150,7 @@ func (s *Session) prepareWithin(expr string, call *Call) (*prepared, error) {
 			}
 		}
 	}
-	within := &Session{opts: s.opts, engine: s.engine, debug: s.debug, scope: &scope, sourceUnits: s.sourceUnits}
+	within := &Session{opts: s.opts, engine: s.engine, debug: s.debug, scope: &scope, sourceUnits: s.sourceUnits, mods: s.mods}
 	return within.prepare(&eval.Source{Name: "expression", Line: 1, Text: expr})
 }
 

@@ -2,21 +2,95 @@ package gocell
 
 import (
 	"go/ast"
+	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"forgekernel/kernel/gocell/hostpkg"
 )
 
-// Inspect describes the name at a byte offset of a cell's source. From detail 1
-// on the description has the source of the session's own symbols.
+// Inspect describes the name at a byte offset of a cell's source, or the function
+// in whose call the offset is, if it touches no known name. From detail 1 on the
+// description has the source of the session's own symbols.
 func (s *Session) Inspect(src string, offset, detail int) (Inspection, bool) {
-	from, to := word(src, offset)
-	if from == to {
-		return Inspection{}, false
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	called, isCall := s.inspectCallee(src, offset, detail)
+	if from, to := word(src, offset); from < to {
+		if i, found := s.inspectName(src, from, to, detail); found {
+			i.Call = called.Signature
+			return i, true
+		}
+	}
+	return called, isCall
+}
+
+// inspectCallee describes the function in whose call an offset is. What follows the
+// offset may be half a call, and is left out when nothing is known with it.
+func (s *Session) inspectCallee(src string, offset, detail int) (Inspection, bool) {
+	offset = min(max(offset, 0), len(src))
+	from, found := openCall(src[:offset])
+	if !found {
+		return Inspection{}, false
+	}
+	for _, text := range []string{src, src[:offset]} {
+		from, to := word(text, from)
+		if i, found := s.inspectName(text, from, to, detail); found {
+			return i, true
+		}
+	}
+	return Inspection{}, false
+}
+
+// openCall finds the name before the innermost parenthesis that a text leaves open
+// and that is one of a call.
+func openCall(text string) (from int, found bool) {
+	list, _ := scan(text)
+	var open []int // lexemes
+	for i, l := range list {
+		switch l.tok {
+		case token.LPAREN, token.LBRACK, token.LBRACE:
+			open = append(open, i)
+		case token.RPAREN, token.RBRACK, token.RBRACE:
+			open = open[:max(0, len(open)-1)]
+		}
+	}
+	for _, i := range slices.Backward(open) {
+		if list[i].tok != token.LPAREN || i == 0 {
+			continue
+		}
+		name := i - 1
+		if list[name].tok == token.RBRACK { // type arguments
+			name = opening(list, name) - 1
+		}
+		if name >= 0 && list[name].tok == token.IDENT && (name == 0 || list[name-1].tok != token.FUNC) {
+			return list[name].from, true
+		}
+	}
+	return 0, false
+}
+
+// opening is the index of the bracket that the one at an index closes, or 0.
+func opening(list []lexeme, closing int) int {
+	depth := 0
+	for i := closing; i > 0; i-- {
+		switch list[i].tok {
+		case token.RBRACK:
+			depth++
+		case token.LBRACK:
+			depth--
+		}
+		if depth == 0 {
+			return i
+		}
+	}
+	return 0
+}
+
+// inspectName describes the name that stands at some bytes of a source. The caller
+// holds the lock.
+func (s *Session) inspectName(src string, from, to, detail int) (Inspection, bool) {
 	c := s.peek(src)
 	for _, n := range c.at(from) {
 		id, ok := n.(*ast.Ident)
@@ -98,7 +172,7 @@ func (c *check) describe(obj types.Object, detail int) Inspection {
 		doc, _ := hostpkg.Doc(path, "")
 		return Inspection{Signature: "package " + pkg.Imported().Name(), Doc: doc, Defined: path}
 	}
-	i := Inspection{Signature: types.ObjectString(obj, qualify)}
+	i := Inspection{Signature: types.ObjectString(obj, qualify), Methods: methodsOf(obj)}
 	if pkg := obj.Pkg(); pkg != nil && pkg.Path() != "main" {
 		i.Defined = pkg.Path()
 		i.Doc, _ = hostpkg.Doc(pkg.Path(), obj.Name())
@@ -119,6 +193,28 @@ func (c *check) describe(obj types.Object, detail int) Inspection {
 		i.addSource(sym.decl, keyword, detail)
 	}
 	return i
+}
+
+// methodsOf are the exported methods of a type, or of what a variable holds.
+func methodsOf(obj types.Object) []string {
+	switch obj.(type) {
+	case *types.Var, *types.TypeName:
+	default:
+		return nil
+	}
+	t := obj.Type()
+	if _, isInterface := t.Underlying().(*types.Interface); !isInterface {
+		if named := namedOf(t); named != nil {
+			t = types.NewPointer(named)
+		}
+	}
+	var list []string
+	for sel := range types.NewMethodSet(t).Methods() {
+		if sel.Obj().Exported() {
+			list = append(list, sel.Obj().Name()+strings.TrimPrefix(types.TypeString(sel.Type(), qualify), "func"))
+		}
+	}
+	return list
 }
 
 // addSource adds the comment of a declaration and, when asked for, its source.

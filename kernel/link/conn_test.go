@@ -26,7 +26,7 @@ func pair(t testing.TB) (*Conn, *Conn) {
 
 func TestRoundTrip(t *testing.T) {
 	front, session := pair(t)
-	want := ExecuteRequest{Code: "fmt.Println(\"<é>\x00\u2028\")\n", Count: 7, AllowStdin: true, UserExpressions: map[string]string{"a": "b"}}
+	want := ExecuteRequest{Code: "fmt.Println(\"<é>\x00\u2028\")\n", Number: 7, AllowStdin: true, UserExpressions: map[string]string{"a": "b"}}
 	if err := front.SendBody(Execute, 3, 0, want); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func BenchmarkHop(b *testing.B) {
 		}
 	}()
 	for i := range b.N {
-		if err := front.SendBody(Execute, uint64(i), 0, ExecuteRequest{Code: "1 + 1", Count: i}); err != nil {
+		if err := front.SendBody(Execute, uint64(i), 0, ExecuteRequest{Code: "1 + 1", Number: i}); err != nil {
 			b.Fatal(err)
 		}
 		f, err := front.Recv()

@@ -75,7 +75,7 @@ type HelloBody struct {
 // ExecuteRequest runs one cell.
 type ExecuteRequest struct {
 	Code            string            `json:"code"`
-	Count           int               `json:"count"` // execution_count, for "cell N" in messages
+	Number          int               `json:"number"` // for "cell N" in messages
 	Silent          bool              `json:"silent,omitempty"`
 	AllowStdin      bool              `json:"allow_stdin,omitempty"`
 	UserExpressions map[string]string `json:"user_expressions,omitempty"`

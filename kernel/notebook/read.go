@@ -14,7 +14,7 @@ import (
 
 // FormatError says why a file is not a notebook that this package reads.
 type FormatError struct {
-	Where   string // "cell 3, output 1"; empty for the file as a whole
+	Where   string // "cell 3 of the notebook, output 1"; empty for the file as a whole
 	Problem string
 }
 
@@ -166,10 +166,10 @@ func (o *object) count(name string) int {
 	return i
 }
 
-// each calls f for every element of a list of objects.
+// each calls f for every element of a list of objects; element is what to call the n-th.
 func (o *object) each(name, element string, f func(*object)) {
 	for i, v := range o.list(name) {
-		child := &object{where: fmt.Sprintf("%s %d", element, i+1)}
+		child := &object{where: fmt.Sprintf(element, i+1)}
 		if o.where != "" {
 			child.where = o.where + ", " + child.where
 		}
@@ -202,7 +202,7 @@ func (o *object) notebook() (*Notebook, error) {
 		return nil, &FormatError{Problem: fmt.Sprintf("it has %d cells, more than %d", len(cells), MaxCells)}
 	}
 	nb := &Notebook{Metadata: o.object("metadata")}
-	o.each("cells", "cell", func(c *object) { nb.Cells = append(nb.Cells, c.cell()) })
+	o.each("cells", "cell %d of the notebook", func(c *object) { nb.Cells = append(nb.Cells, c.cell()) })
 	if o.err != nil {
 		return nil, o.err
 	}
@@ -237,7 +237,7 @@ func (o *object) cell() *Cell {
 	switch c.Type {
 	case Code:
 		c.ExecutionCount = o.count("execution_count")
-		o.each("outputs", "output", func(out *object) { c.Outputs = append(c.Outputs, out.output()) })
+		o.each("outputs", "output %d", func(out *object) { c.Outputs = append(c.Outputs, out.output()) })
 	case Markdown, Raw:
 		c.Attachments = o.attachments()
 	default:

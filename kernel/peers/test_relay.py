@@ -113,6 +113,17 @@ def test_cells_show_what_the_go_kernel_shows(notebook):
     assert ":4:1" in "".join(reply["traceback"])
 
 
+def test_errors_count_the_cells_of_the_notebook(notebook):
+    notebook.do("%%go\nfunc broken() { panic(1) }")
+    defined = notebook.run("1")[0]["execution_count"] - 1
+    reply = notebook.fails("%%go\n\nbroken()")
+    assert reply["execution_count"] == defined + 2
+    trace = "".join(reply["traceback"])
+    assert f"cell {defined + 2}:3" in trace and f"cell {defined}:2" in trace, trace
+    reply = notebook.fails("%%forge\ndef f(x):\n    return y")
+    assert f"cell {defined + 3}:3:12" in "".join(reply["traceback"])
+
+
 def test_displays_are_updated_and_cleared(notebook):
     _, messages = notebook.do('%%go\ndisplay.ShowID("bar", "half")\ndisplay.Update("bar", "whole")')
     shown, updated = of_type(messages, "display_data") + of_type(messages, "update_display_data")
@@ -249,7 +260,7 @@ def test_bfloat16_comes_without_a_type_of_numpy(notebook):
     ("%forge_push", "usage: %forge_push NAME…"),
     ("%forge_pull", "usage: %forge_pull NAME…"),
     ("%forge_push nothing", "there is no nothing in this notebook's Python"),
-    ("%forge_pull nothing", "%forge_pull: undefined: nothing"),
+    ("%forge_pull nothing", "%forge_pull: no Go cell has defined nothing; %forge_pull takes tensors (*forge.Tensor), which forge.From and forge.Scalar make of numbers"),
     ("%forge_push 1x", "1x cannot be the name of a variable in Go cells"),
     ("select = 1\n%forge_push select", "select cannot be the name of a variable in Go cells"),
     ("%forge_pull len", "len cannot be the name of a variable in Go cells"),
@@ -258,8 +269,17 @@ def test_bfloat16_comes_without_a_type_of_numpy(notebook):
     ("import numpy\nc = numpy.zeros(2, complex)\n%forge_push c", "c is an array of complex128; %forge_push takes float32, "),
     ("import numpy\nr = numpy.zeros((1,) * 9)\n%forge_push r", '%forge_push: tensor "r": shape [1,1,1,1,1,1,1,1,1] has rank 9; the limit is 8'),
     ("import numpy\nm = numpy.ma.array([1.0], mask=[True])\n%forge_push m", "m is of type MaskedArray; %forge_push takes arrays of NumPy"),
-    ("%%go\nlist := []float64{1}", ""),
-    ("%forge_pull list", "%forge_pull: cannot use list (variable of type []float64) as *forge.Tensor value"),
+    ("%%go\nlist := []float64{1}\ntype pair struct{ a, b int }\nboth, greeting, none := pair{1, 2}, \"hi\", (*forge.Tensor)(nil)\nvar failure error\nfunc triple(x int) int { return 3 * x }", ""),
+    ("%%forge --show ir\ndef doubled(x: f32[2]):\n    return x + x", ""),
+    ("%forge_pull list", "%forge_pull: list is of type []float64; %forge_pull takes tensors (*forge.Tensor), which forge.From and forge.Scalar make of numbers"),
+    ("%forge_pull both", "%forge_pull: both is of type main.pair; %forge_pull takes tensors"),
+    ("%forge_pull greeting", "%forge_pull: greeting is of type string; %forge_pull takes tensors"),
+    ("%forge_pull none", "%forge_pull: none is nil; %forge_pull takes tensors"),
+    ("%forge_pull failure", "%forge_pull: failure is nil; %forge_pull takes tensors"),
+    ("%forge_pull triple", "%forge_pull: triple is a function; %forge_pull takes tensors"),
+    ("%forge_pull doubled", "%forge_pull: doubled is a function; %forge_pull takes tensors"),
+    ("%forge_pull pair", "%forge_pull: pair is no value of Go cells; %forge_pull takes tensors"),
+    ("%forge_pull strings", "%forge_pull: no Go cell has defined strings; %forge_pull takes tensors"),
 ])
 def test_what_cannot_go_is_refused_in_a_sentence(notebook, code, says):
     if says:

@@ -241,7 +241,7 @@ func TestRestoreFails(t *testing.T) {
 func TestUserExpressions(t *testing.T) {
 	f := newFront(t)
 	f.conn.SendBody(link.Execute, 90, 0, link.ExecuteRequest{
-		Code: "v := 20", Count: 1,
+		Code: "v := 20", Number: 1,
 		UserExpressions: map[string]string{"good": "v + 1", "bad": "nope", "none": "v = 21"},
 	})
 	done, _ := f.end(90)

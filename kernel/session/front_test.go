@@ -241,7 +241,7 @@ func (f *front) begin(code string) uint64 {
 	f.cells++
 	id := f.cells
 	f.mu.Unlock()
-	f.conn.SendBody(link.Execute, id, 0, link.ExecuteRequest{Code: code, Count: int(id), AllowStdin: true})
+	f.conn.SendBody(link.Execute, id, 0, link.ExecuteRequest{Code: code, Number: int(id), AllowStdin: true})
 	return id
 }
 

@@ -179,7 +179,7 @@ func (s *server) execute(e *execution, request link.ExecuteRequest) (done link.D
 			done = link.DoneBody{Error: cell.Describe(cell.Recovered(r))}
 		}
 	}()
-	name := fmt.Sprintf("cell %d", request.Count)
+	name := fmt.Sprintf("cell %d", request.Number)
 	s.debugger.Ran(request.Code)
 	out := s.interp.Run(e.ctx, cell.Cell{ID: e.id, Name: name, File: dap.Path(request.Code), Code: request.Code})
 	done = link.DoneBody{Result: wire(out.Result), Payload: out.Payload}

@@ -64,6 +64,13 @@ type ExecuteRequest struct {
 	StopOnError     bool        `json:"stop_on_error"`
 }
 
+// ExecuteMetadata is what Forge reads of the metadata of execute_request.
+type ExecuteMetadata struct {
+	// Cell is the number by which messages call the cell, if a client counts otherwise
+	// than by execution_count: one that runs cells of another kernel's notebook.
+	Cell int `json:"forge_cell"`
+}
+
 // UnmarshalJSON applies the protocol's defaults for absent fields: silent
 // false, store_history the opposite of silent, allow_stdin and stop_on_error
 // true.

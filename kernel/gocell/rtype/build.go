@@ -57,7 +57,7 @@ func (t *Table) host(named *types.Named) reflect.Type {
 	if basic, ok := named.Underlying().(*types.Basic); ok && basic.Kind() == types.UnsafePointer && obj.Pkg().Path() == "$ssa" {
 		return unsafePointer // the translator's own iterators and lists of deferred calls
 	}
-	if obj.Pkg().Path() == "main" || named.TypeArgs().Len() > 0 {
+	if obj.Pkg().Path() == "main" || t.Own != nil && t.Own(obj.Pkg().Path()) || named.TypeArgs().Len() > 0 {
 		return nil
 	}
 	if r, ok := t.Host(obj.Pkg().Path(), obj.Name()); ok {

@@ -33,6 +33,8 @@ func init() {
 type Table struct {
 	// Host finds a compiled named type.
 	Host func(path, name string) (reflect.Type, bool)
+	// Own reports an interpreted package other than main; nil means none is.
+	Own func(path string) bool
 	// Method returns the code of a method that reflection sees, with the
 	// receiver as its first argument. It is asked once per method, and must not
 	// call the table.

@@ -86,7 +86,7 @@ func HTML(w io.Writer, nb *notebook.Notebook, opts Options) error {
 		before := len(x.headings)
 		rendered, err := x.cell(c)
 		if err != nil {
-			return fmt.Errorf("cell %d: %w", i+1, err)
+			return fmt.Errorf("%v: %w", nb.Place(i), err)
 		}
 		if headings := x.headings[before:]; len(headings) > 0 {
 			rendered.Closes = open.end(headings[0].Level)

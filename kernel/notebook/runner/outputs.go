@@ -31,7 +31,7 @@ func (r *run) message(m *wire.Message) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("cell %d: %s: %w", r.index+1, m.Header.MsgType, err)
+		return fmt.Errorf("%v: %s: %w", r.place(), m.Header.MsgType, err)
 	}
 	return nil
 }

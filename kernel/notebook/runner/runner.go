@@ -23,7 +23,6 @@ const (
 	TagParameters      = "parameters"          // defines variables that Params may set
 	TagInjected        = "injected-parameters" // was made from Params; replaced by the next run
 	TagRaisesException = "raises-exception"    // may fail
-	TagSkip            = "skip-execution"      // is not run
 )
 
 // startLimit is how long a kernel may take to be ready.
@@ -89,27 +88,27 @@ func (Silent) End(int, *notebook.Cell, time.Duration, error) {}
 
 // CellError is a cell that failed.
 type CellError struct {
-	Index     int // of the cell in the notebook
+	Place     notebook.Place
 	Name      string
 	Value     string
 	Traceback []string
 }
 
-// Error names the cell, counted from 1, and the failure.
+// Error names the cell and the failure.
 func (e *CellError) Error() string {
-	return fmt.Sprintf("cell %d: %s: %s", e.Index+1, e.Name, e.Value)
+	return fmt.Sprintf("%v: %s: %s", e.Place, e.Name, e.Value)
 }
 
 // TimeoutError is a cell that did not end in time.
 type TimeoutError struct {
-	Index int // of the cell in the notebook
+	Place notebook.Place
 	Limit time.Duration
 	Hung  bool // it did not end when it was interrupted either
 }
 
-// Error names the cell, counted from 1, and the limit.
+// Error names the cell and the limit.
 func (e *TimeoutError) Error() string {
-	s := fmt.Sprintf("cell %d: still running after %v", e.Index+1, e.Limit)
+	s := fmt.Sprintf("%v: still running after %v", e.Place, e.Limit)
 	if e.Hung {
 		return s + ", and an interrupt did not stop it"
 	}
@@ -153,7 +152,7 @@ func Run(ctx context.Context, nb *notebook.Notebook, opts Options) (err error) {
 		return err
 	}
 	for i, c := range nb.Cells {
-		if c.Type != notebook.Code || strings.TrimSpace(c.Source) == "" || c.HasTag(TagSkip) {
+		if !c.Runs() {
 			continue
 		}
 		if err := r.cell(ctx, i); err != nil {
@@ -176,6 +175,9 @@ type run struct {
 	clearPending bool
 	shown        map[string][]*notebook.Output // by display id
 }
+
+// place is that of the running cell.
+func (r *run) place() notebook.Place { return r.nb.Place(r.index) }
 
 func (r *run) start(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, startLimit)
@@ -254,7 +256,7 @@ func (r *run) execute(ctx context.Context, c *notebook.Cell, allowed bool) error
 		r.page(p)
 	}
 	if reply.Status != wire.StatusOK {
-		return &CellError{r.index, reply.Name, reply.Value, reply.Traceback}
+		return &CellError{r.place(), reply.Name, reply.Value, reply.Traceback}
 	}
 	return nil
 }
@@ -297,9 +299,9 @@ func (r *run) interrupt(ctx context.Context, e *client.Execution) error {
 		err = r.collect(grace, e)
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("cell %d: %w", r.index+1, context.Cause(ctx))
+		return fmt.Errorf("%v: %w", r.place(), context.Cause(ctx))
 	}
-	return &TimeoutError{Index: r.index, Limit: r.opts.CellTimeout, Hung: err != nil}
+	return &TimeoutError{Place: r.place(), Limit: r.opts.CellTimeout, Hung: err != nil}
 }
 
 // explain turns the failure of a request into that of the cell. A kernel that
@@ -311,5 +313,5 @@ func (r *run) explain(err error) error {
 			Traceback: []string{"DeadKernel: " + err.Error()},
 		})
 	}
-	return fmt.Errorf("cell %d: %w", r.index+1, err)
+	return fmt.Errorf("%v: %w", r.place(), err)
 }

@@ -123,7 +123,7 @@ func TestMetadata(t *testing.T) {
 	nb.Cells[2].ExecutionCount = 9
 	err := Run(testContext(t), nb, options(t))
 	var failed *CellError
-	if !errors.As(err, &failed) || failed.Index != 1 || err.Error() != "cell 2: E: v" {
+	if !errors.As(err, &failed) || failed.Place.Index != 1 || err.Error() != "cell 2: E: v" {
 		t.Fatalf("error is %v", err)
 	}
 	if nb.Cells[0].ExecutionCount != 1 || nb.Cells[1].ExecutionCount != 2 || nb.Cells[2].ExecutionCount != 0 || nb.Cells[2].Outputs != nil {
@@ -176,7 +176,7 @@ func TestTimeout(t *testing.T) {
 	opts.CellTimeout = 300 * time.Millisecond
 	err := Run(testContext(t), nb, opts)
 	var timeout *TimeoutError
-	if !errors.As(err, &timeout) || timeout.Index != 0 || timeout.Hung {
+	if !errors.As(err, &timeout) || timeout.Place.Index != 0 || timeout.Hung {
 		t.Fatalf("error is %v", err)
 	}
 	if got := outputs(nb.Cells[0]); got != `stdout "x\nstopping\n"; error Interrupted "by the person" 1` {

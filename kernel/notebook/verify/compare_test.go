@@ -187,37 +187,40 @@ func TestOutputs(t *testing.T) {
 
 func TestPrint(t *testing.T) {
 	r := &Report{Verified: true, Notes: []string{"processor: a in the stored run, b here"}}
-	r.add(CellReport{Index: 0, ID: "a", Status: Identical})
-	r.add(CellReport{Index: 1, ID: "0123456789ab", Status: Within, Reason: "numbers are off by at most 1e-07 of their size"})
+	r.add(CellReport{Index: 0, Run: 1, ID: "a", Status: Identical})
+	r.add(CellReport{Index: 1, Run: 2, ID: "0123456789ab", Status: Within, Reason: "numbers are off by at most 1e-07 of their size"})
 	if !r.Verified {
 		t.Error("a tolerated cell leaves the report unverified")
 	}
-	r.add(CellReport{Index: 2, ID: "b", Status: Changed, Differences: []Difference{
+	r.add(CellReport{Index: 3, Run: 3, ID: "b", Status: Changed, Differences: []Difference{
 		{Where: "stdout, line 3", Want: "x", Got: "y"}, {Where: "output 1", Detail: "is gone", Want: "p\nq"}}})
-	r.add(CellReport{Index: 3, ID: "c", Status: NotRun})
-	r.add(CellReport{Index: 4, ID: "d", Status: Skipped, Reason: "not compared: tagged timing"})
-	r.add(CellReport{Index: 5, ID: "e", Status: Failed, Error: "cell 6: E: v"})
+	r.add(CellReport{Index: 4, ID: "c", Status: NotRun})
+	r.add(CellReport{Index: 5, ID: "d", Status: Skipped, Reason: "not compared: tagged timing"})
+	r.add(CellReport{Index: 6, ID: "e", Status: Failed, Run: 4, Error: "E: v"})
 	if r.Verified {
 		t.Error("a changed cell leaves the report verified")
 	}
 	var b strings.Builder
-	if err := r.Print(&b); err != nil {
+	if err := r.Print(&b, 80); err != nil {
 		t.Fatal(err)
 	}
 	const want = `processor: a in the stored run, b here
-cell   1  a           identical
-cell   2  0123456789  within tolerance  numbers are off by at most 1e-07 of their size
-cell   3  b           changed
+code cell  cell  id          outcome
+        1     1  a           identical
+        2     2  0123456789  within tolerance
+                 numbers are off by at most 1e-07 of their size
+        3     4  b           changed
   stdout, line 3
     - x
     + y
   output 1: is gone
     - p
     - q
-cell   4  c           not run
-cell   5  d           skipped           not compared: tagged timing
-cell   6  e           failed            cell 6: E: v
-6 code cells: 1 identical, 1 within tolerance, 1 changed, 1 failed, 1 not run, 1 skipped
+        -     5  c           not run
+        -     6  d           skipped           not compared: tagged timing
+        4     7  e           failed            E: v
+6 code cells: 1 identical, 1 within tolerance, 1 changed, 1 failed, 1 not run,
+  1 skipped
 `
 	if b.String() != want {
 		t.Errorf("printed\n%s\nwant\n%s", b.String(), want)

@@ -135,10 +135,10 @@ func TestFails(t *testing.T) {
 	nb.Cells[2].Outputs = nil
 	r, err := Run(testContext(t), nb, opts)
 	var cellErr *runner.CellError
-	if !errors.As(err, &cellErr) || cellErr.Index != 1 {
+	if !errors.As(err, &cellErr) || cellErr.Place.Index != 1 {
 		t.Errorf("error is %v", err)
 	}
-	if statuses(r) != "identical, failed, not run, identical" || r.Cells[1].Error != "cell 2: E: v" {
+	if statuses(r) != "identical, failed, not run, identical" || r.Cells[1].Error != "E: v" {
 		t.Errorf("report is %+v", r)
 	}
 }

@@ -80,7 +80,7 @@ func Run(ctx context.Context, nb *notebook.Notebook, opts Options) (*Report, err
 	}
 	for _, c := range fresh.Cells {
 		if c.HasTag(TagSkip) {
-			addTag(c, runner.TagSkip)
+			addTag(c, notebook.TagSkip)
 		}
 		if hasError(c) {
 			addTag(c, runner.TagRaisesException)
@@ -111,9 +111,9 @@ func Stored(nb *notebook.Notebook, here *capture.Environment) (*Report, error) {
 		if c.Type != notebook.Code || len(c.Outputs) == 0 {
 			continue
 		}
-		cell := CellReport{Index: i, ID: c.ID, Status: Identical, Differences: checkCaptures(c, here)}
+		cell := CellReport{Index: i, Run: nb.Place(i).Run, ID: c.ID, Status: Identical, Differences: checkCaptures(c, here)}
 		if n := countCaptures(c); n > 0 {
-			cell.Reason = fmt.Sprintf("captures that prove themselves: %d", n)
+			cell.Reason = proven(n)
 		}
 		switch {
 		case len(cell.Differences) > 0:
@@ -193,18 +193,19 @@ func compareNotebooks(stored, fresh *notebook.Notebook, ended map[*notebook.Cell
 		}
 		again := byID[c.ID]
 		err, ran := ended[again]
-		cell := CellReport{Index: i, ID: c.ID}
+		cell := CellReport{Index: i, Run: stored.Place(i).Run, ID: c.ID}
 		switch {
 		case again == nil:
 			cell.skip("replaced by the parameters of this run")
-		case tagOf(c, TagSkip, runner.TagSkip) != "":
-			cell.skip("not run: tagged " + tagOf(c, TagSkip, runner.TagSkip))
+		case tagOf(c, TagSkip, notebook.TagSkip) != "":
+			cell.skip("not run: tagged " + tagOf(c, TagSkip, notebook.TagSkip))
 		case strings.TrimSpace(c.Source) == "":
 			cell.Status = Identical
 		case !ran:
 			cell.Status = NotRun
 		case err != nil && !isExpected(err, c):
-			cell.Status, cell.Error = Failed, err.Error()
+			place := fresh.Place(slices.Index(fresh.Cells, again)) // which the report counts in the stored notebook
+			cell.Status, cell.Error = Failed, strings.TrimPrefix(err.Error(), place.String()+": ")
 		default:
 			cell.compare(c, again, opts)
 		}
@@ -223,6 +224,9 @@ func (cell *CellReport) compare(stored, again *notebook.Cell, opts Options) {
 		return
 	case tag != "":
 		cell.skip("not compared: tagged " + tag)
+		if n := countCaptures(stored); n > 0 {
+			cell.Reason += "; " + proven(n)
+		}
 		return
 	case opts.SkipTimes && stored.HasTag(TagMeasured):
 		cell.skip("it follows from times, which are not to be compared")
@@ -250,6 +254,9 @@ func (cell *CellReport) compare(stored, again *notebook.Cell, opts Options) {
 		cell.Status, cell.Reason = Within, c.slack()
 	}
 }
+
+// proven says how many outputs have captures, none of which is wrong.
+func proven(n int) string { return fmt.Sprintf("captures that prove themselves: %d", n) }
 
 func (cell *CellReport) skip(reason string) { cell.Status, cell.Reason = Skipped, reason }
 

@@ -1,0 +1,197 @@
+package wgsl
+
+import (
+	"fmt"
+	"slices"
+
+	"forgekernel/forge/loop"
+)
+
+// binding is an array of a module with the part of a buffer behind it.
+type binding struct {
+	Binding
+	array string
+	elem  string // its type
+}
+
+// span is a range of elements.
+type span struct{ first, end int }
+
+// touched is the range of a walk over dims that begins at start.
+func touched(a *loop.Access, dims []int, start int) span {
+	low, high := start+a.Offset, start+a.Offset
+	reach := func(steps, dims []int) {
+		for i, s := range steps {
+			far := s * max(0, dims[i]-1)
+			low, high = low+min(0, far), high+max(0, far)
+		}
+	}
+	reach(a.Strides, dims)
+	for _, g := range a.Gathers {
+		reach([]int{g.Step}, []int{g.Size})
+	}
+	return span{low, high + 1}
+}
+
+// walk is an access with the dimensions of the loops around it.
+type walk struct {
+	*loop.Access
+	dims []int
+}
+
+// walks are the accesses of a kernel.
+func walks(k *loop.Kernel) []walk {
+	var list []walk
+	add := func(a *loop.Access, dims ...int) {
+		if a != nil {
+			list = append(list, walk{a, dims})
+		}
+	}
+	expr := func(x *loop.Expr, dims ...int) {
+		if x != nil {
+			x.Walk(func(y *loop.Expr) {
+				if y.Op == loop.Load {
+					add(y.Access, dims...)
+				}
+			})
+		}
+	}
+	switch {
+	case k.Nest != nil:
+		dims := slices.Concat(k.Nest.Outer, k.Nest.Line)
+		for _, st := range k.Nest.Stages {
+			expr(st.Expr, dims...)
+			expr(st.When, dims...)
+			if st.Store != nil {
+				add(st.Store, dims...)
+				for _, g := range st.Store.Gathers {
+					expr(g.Index, dims...)
+				}
+			}
+		}
+	case k.Contraction != nil:
+		c := k.Contraction
+		over := func(more ...int) []int { return append(slices.Clone(c.Batch), more...) }
+		add(&c.A, over(c.M, c.K)...)
+		add(&c.B, over(c.K, c.N)...)
+		for _, a := range []*loop.Access{&c.Out, c.Bias} {
+			add(a, over(c.M, c.N)...)
+		}
+		expr(c.Epilogue, over(c.M, c.N)...)
+	case k.Convolution != nil:
+		c := k.Convolution
+		result := []int{c.Images, c.Groups * c.Outputs, c.V.Out, c.H.Out}
+		add(&c.X, c.Images, c.Groups*c.Inputs, c.V.In, c.H.In)
+		add(&c.W, c.Groups*c.Outputs, c.Inputs, c.V.Taps, c.H.Taps)
+		for _, a := range []*loop.Access{&c.Out, c.Bias} {
+			add(a, result...)
+		}
+		expr(c.Epilogue, result...)
+	case k.Attention != nil:
+		a := k.Attention
+		batches, rows := a.Batches, a.Keys
+		if c := a.Cache; c != nil {
+			add(&c.Pos, a.Batches)
+			add(c.Length, a.Batches)
+			if c.Table != nil {
+				add(c.Table, a.Batches, a.Keys/c.Block)
+				batches, rows = c.Blocks, c.Block
+			}
+		}
+		add(&a.Q, a.Batches, a.Heads, a.Queries, a.D)
+		add(&a.K, batches, a.Groups, rows, a.D)
+		add(&a.V, batches, a.Groups, rows, a.E)
+		add(&a.Out, a.Batches, a.Heads, a.Queries, a.E)
+		add(a.Mask, a.Batches, a.Heads, a.Queries, a.Keys)
+	}
+	return list
+}
+
+// spans are the elements of buffers that a kernel touches, by parameter.
+func spans(k *loop.Kernel, places []place) []span {
+	list := make([]span, len(places))
+	for _, w := range walks(k) {
+		at := places[w.Param]
+		s := touched(w.Access, w.dims, at.start)
+		s = span{max(s.first, at.first), min(s.end, at.end)}
+		if s.first >= s.end { // only guards keep it from what is not there
+			continue
+		}
+		if all := list[w.Param]; all.end > 0 {
+			s = span{min(all.first, s.first), max(all.end, s.end)}
+		}
+		list[w.Param] = s
+	}
+	for i, s := range list {
+		if s.end == 0 {
+			list[i] = span{places[i].first, places[i].first + 1}
+		}
+	}
+	return list
+}
+
+// bind makes one array of the parameters in each buffer, and tells the emitter where they
+// stand in it. Matrices that are read four elements at a time have an array of vectors.
+func (p *Program) bind(e *emitter, places []place) ([]binding, error) {
+	type key struct {
+		buffer int
+		vector bool
+	}
+	written := make(map[int]bool)
+	for i, q := range e.kernel.Params {
+		written[places[i].buffer] = written[places[i].buffer] || q.Written
+	}
+	var list []binding
+	index := make(map[key]int)
+	touches := spans(e.kernel, places)
+	keys := make([]key, len(places))
+	for i, at := range places {
+		keys[i] = key{at.buffer, !written[at.buffer] && at.elem == ElemF32 && at.start%4 == 0 && asVectors(e.kernel, i)}
+		size := int64(at.elem.Size())
+		first, end := int64(touches[i].first)*size, int64(touches[i].end)*size
+		k, known := index[keys[i]]
+		if !known {
+			k = len(list)
+			index[keys[i]] = k
+			b := binding{array: fmt.Sprintf("p%d", i), Binding: Binding{Buffer: at.buffer, Offset: first, Size: end, Write: written[at.buffer]}}
+			b.elem = fmt.Sprintf("array<%s>", arrays[at.elem])
+			if keys[i].vector {
+				b.elem = "array<vec4f>"
+			}
+			list = append(list, b)
+		}
+		list[k].Offset, list[k].Size = min(list[k].Offset, first), max(list[k].Size, end) // its end, for now
+	}
+	for k := range list {
+		b := &list[k]
+		b.Offset -= b.Offset % p.target.Limits.OffsetAlignment
+		b.Size = min((b.Size+15)/16*16, p.Plan.Buffers[b.Buffer].Bytes) - b.Offset
+		if most := p.target.Limits.BindingBytes; b.Size > most {
+			return nil, fmt.Errorf("it touches %d bytes of %s; maxStorageBufferBindingSize is %d", b.Size, p.Plan.Buffers[b.Buffer].Name, most)
+		}
+	}
+	for i, at := range places {
+		b := list[index[keys[i]]]
+		e.operands = append(e.operands, operand{
+			array: b.array, base: at.start - int(b.Offset)/at.elem.Size(), elem: at.elem,
+			dtype: e.kernel.Params[i].DType(), vector: keys[i].vector,
+		})
+	}
+	return list, nil
+}
+
+// asVectors reports whether a parameter is a matrix of a contraction, and nothing else,
+// whose rows can be read four elements at a time.
+func asVectors(k *loop.Kernel, param int) bool {
+	c := k.Contraction
+	if c == nil {
+		return false
+	}
+	uses := 0
+	for _, w := range walks(k) {
+		if w.Param == param {
+			uses++
+		}
+	}
+	return uses == 1 && (c.A.Param == param && vectors(&c.A, c.K) || c.B.Param == param && vectors(&c.B, c.N))
+}
