@@ -68,7 +68,12 @@
 //
 //	what                                      here                          Go
 //	nested calls                              at most 100,000               1 GB of stack
+//	debug.SetMaxStack                         remembered                    obeyed
+//	flag.Parse, testing.Main                  a cell's arguments; refused   the program's
 //	calls through compiled code and back      at most 5,000 at once         1 GB of stack
+//	make of more than the memory              a panic                       ends the program
+//	an index above 2^63 in a panic's text     shown as negative             shown as it is
+//	%T of a struct literal that embeds        names the embedded fields     does not
 //	a panic in a goroutine                    ends the goroutine, reported  ends the program
 //	a deadlock                                waits for an interrupt        ends the program
 //	os.Exit, log.Fatal, runtime.Goexit        end the cell                  end the program
