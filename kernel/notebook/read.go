@@ -8,8 +8,9 @@ import (
 	"io"
 	"maps"
 	"math"
-	"os"
 	"strconv"
+
+	"forgekernel/forge/textfile"
 )
 
 // FormatError says why a file is not a notebook that this package reads.
@@ -28,12 +29,11 @@ func (e *FormatError) Error() string {
 
 // ReadFile reads a notebook from a file.
 func ReadFile(path string) (*Notebook, error) {
-	f, err := os.Open(path)
+	content, err := textfile.Read(path, MaxBytes)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	nb, err := Read(f)
+	nb, err := Read(bytes.NewReader(content))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -50,6 +50,9 @@ func Read(r io.Reader) (*Notebook, error) {
 	}
 	if len(content) > MaxBytes {
 		return nil, &FormatError{Problem: fmt.Sprintf("it is larger than %d MiB", MaxBytes>>20)}
+	}
+	if content, err = textfile.Decode(content); err != nil {
+		return nil, &FormatError{Problem: err.Error()}
 	}
 	dec := json.NewDecoder(bytes.NewReader(content))
 	dec.UseNumber()

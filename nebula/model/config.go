@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 
+	"forgekernel/forge/textfile"
 	"forgekernel/nebula/shard"
 )
 
@@ -54,6 +55,10 @@ func ParseConfig(raw []byte) (Config, error) {
 	var c Config
 	if len(raw) > maxConfig {
 		return c, fmt.Errorf("the configuration has %d bytes; it may have %d", len(raw), maxConfig)
+	}
+	raw, err := textfile.Decode(raw)
+	if err != nil {
+		return c, fmt.Errorf("configuration: %w", err)
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
