@@ -58,7 +58,7 @@ func Read(r io.Reader) (*Notebook, error) {
 	dec.UseNumber()
 	var root object
 	if err := dec.Decode(&root.fields); err != nil {
-		return nil, &FormatError{Problem: jsonProblem(content, err)}
+		return nil, &FormatError{Problem: textfile.JSONError(content, err).Error()}
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, &FormatError{Problem: "something follows the JSON object"}
@@ -86,15 +86,6 @@ func deeper(v any, limit int) bool {
 		}
 	}
 	return false
-}
-
-func jsonProblem(content []byte, err error) string {
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		line := 1 + bytes.Count(content[:min(syntax.Offset, int64(len(content)))], []byte("\n"))
-		return fmt.Sprintf("JSON, line %d: %v", line, err)
-	}
-	return "it is no JSON object: " + err.Error()
 }
 
 // object takes known fields out of a JSON object and keeps the rest. The first

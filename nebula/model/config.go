@@ -63,7 +63,7 @@ func ParseConfig(raw []byte) (Config, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&c); err != nil {
-		return Config{}, fmt.Errorf("configuration: %w", err)
+		return Config{}, fmt.Errorf("configuration: %w", textfile.JSONError(raw, err))
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return Config{}, errors.New("configuration: there is more after its end")

@@ -109,7 +109,7 @@ func parseHF(raw []byte) (Config, *naming, error) {
 	var h hfConfig
 	raw, err := textfile.Decode(raw)
 	if err == nil {
-		err = json.Unmarshal(raw, &h)
+		err = textfile.JSONError(raw, json.Unmarshal(raw, &h))
 	}
 	if err != nil {
 		return Config{}, nil, err
