@@ -13,13 +13,15 @@ import (
 // GPU of that browser, by WebGPU, and shows times and the differences between the
 // results there and here; see package page for what a notebook keeps of it.
 type InBrowser struct {
-	Results Tensors    // of the program's own backend
-	Plan    *wgsl.Plan // what the browser runs
+	Results Tensors // of the program's own backend
 	card    page.Card
 }
 
 // Display is the card.
 func (r *InBrowser) Display() display.Bundle { return r.card.Display() }
+
+// Dispatches lists what the GPU is told: shaders, and how many workgroups of each.
+func (r *InBrowser) Dispatches() display.Table { return r.card.Dispatches() }
 
 // RunInBrowser is [Program.RunInBrowserContext] for a cell: it runs in the cell's
 // context and panics with the error.
@@ -44,7 +46,7 @@ func (p *Program) RunInBrowserContext(ctx context.Context, args ...*Tensor) (*In
 	if err != nil {
 		return nil, p.noBrowser(err)
 	}
-	r := &InBrowser{Results: results, Plan: shaders.Plan}
+	r := &InBrowser{Results: results}
 	r.card = page.Card{Plan: shaders.Plan, Memory: shaders.Filled(args)}
 	for i, t := range results {
 		if b := shaders.Outputs[i]; b >= 0 { // it has elements

@@ -7,7 +7,6 @@ import (
 
 	"forgekernel/display"
 	"forgekernel/forge"
-	"forgekernel/forge/backend/wgsl"
 	"forgekernel/forge/tensor"
 )
 
@@ -23,8 +22,8 @@ func TestRunInBrowser(t *testing.T) {
 	if len(r.Results) != 2 || !tensor.Identical(r.Results[0], want[0]) || !tensor.Identical(r.Results[1], want[1]) {
 		t.Errorf("the results are %v, want %v", r.Results, want)
 	}
-	if len(r.Plan.Dispatches) < 2 || r.Plan.Validate() != nil {
-		t.Errorf("the plan has %d dispatches: %v", len(r.Plan.Dispatches), r.Plan.Validate())
+	if d := r.Dispatches(); len(d.Rows) < 2 || !strings.HasPrefix(d.Rows[0][0].(string), "%h = ") {
+		t.Errorf("the dispatches are\n%s", d.Text())
 	}
 	b := display.ToBundle(r)
 	markup, text := b.Data["text/html"].(string), b.Data["text/plain"].(string)
@@ -42,13 +41,24 @@ func TestRunInBrowser(t *testing.T) {
 // attribute is none of the plan.
 func TestModelRunInBrowser(t *testing.T) {
 	r := open(t, glyphs).RunInBrowser(map[string]*forge.Tensor{"images": forge.Rand(3, 1, 8, 8), "k": guesses(2)})
-	if text := display.ToBundle(r).Data["text/plain"].(string); !strings.Contains(text, "best") || !strings.Contains(text, "i64[3,2]") {
+	b := display.ToBundle(r)
+	if text := b.Data["text/plain"].(string); !strings.Contains(text, "best") || !strings.Contains(text, "i64[3,2]") {
 		t.Errorf("the display is\n%s", text)
 	}
-	for _, b := range r.Plan.Buffers {
-		if b.Kind == wgsl.Input && b.Name == "k" {
-			t.Errorf("the plan has the input %v", b)
-		}
+	if markup := b.Data["text/html"].(string); !strings.Contains(markup, `"name":"images","kind":"input"`) || strings.Contains(markup, `"name":"k"`) {
+		t.Errorf("the inputs of the plan are not the images alone")
+	}
+}
+
+// TestRunInBrowserTypes: a type that WGSL does not have is named.
+func TestRunInBrowserTypes(t *testing.T) {
+	p, err := forge.FromIR("graph twice(%x: f64[4]) {\n  %y: f64[4] = add %x, %x\n  return %y\n}\n", forge.OnBackend("interp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var call *forge.CallError
+	if _, err = p.RunInBrowserContext(t.Context()); !errors.As(err, &call) || !strings.Contains(err.Error(), "%y = add: %y is f64: WGSL has no f64") {
+		t.Errorf("the error is %v", err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/interp"
+	"forgekernel/forge/backend/planned"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/tensor"
 )
@@ -24,12 +25,7 @@ func (b *Backend) Compile(_ context.Context, g *ir.Graph) (backend.Executable, e
 	if err != nil {
 		return nil, err
 	}
-	x := &Executable{program: p, device: b.Device, constants: make(map[int][]byte)}
-	for i, t := range p.Constants {
-		x.constants[i] = make([]byte, p.Plan.Buffers[i].Bytes)
-		encode(x.constants[i], p.Plan.Buffers[i].Elem, t)
-	}
-	return x, nil
+	return &Executable{program: p, device: b.Device, constants: p.constants()}, nil
 }
 
 // Executable is a program with a device. Runs share the constants.
@@ -55,7 +51,7 @@ func (x *Executable) Plan() *Plan { return x.program.Plan }
 func (x *Executable) Kernels() []backend.Kernel { return x.program.Kernels() }
 
 // Listing is the WGSL that runs, with its kernels told apart.
-func (x *Executable) Listing() *backend.Listing { return x.program.list() }
+func (x *Executable) Listing() *backend.Listing { return x.program.List() }
 
 // Notes say which device runs the program.
 func (x *Executable) Notes() []string {
@@ -75,42 +71,17 @@ func (x *Executable) RunInto(ctx context.Context, outputs, inputs []*tensor.Tens
 	if err := backend.CheckOutputs(x.Graph(), outputs); err != nil {
 		return err
 	}
-	if err := x.program.CheckApart(x.program.NewFrame(), outputs, inputs); err != nil {
+	if err := x.program.CheckApart(new(planned.Frame), outputs, inputs); err != nil {
 		return err
 	}
 	return x.run(ctx, outputs, inputs)
-}
-
-// Memory is the content of the buffers before a run: constants are shared with other
-// runs, the rest is the caller's.
-func (x *Executable) Memory(inputs []*tensor.Tensor) (Memory, error) {
-	if err := backend.CheckInputs(x.Graph(), inputs); err != nil {
-		return nil, err
-	}
-	return x.memory(inputs), nil
-}
-
-func (x *Executable) memory(inputs []*tensor.Tensor) Memory {
-	p := x.program.Plan
-	m := make(Memory, len(p.Buffers))
-	for i, b := range p.Buffers {
-		if m[i] = x.constants[i]; m[i] == nil && (b.Kind.Filled() || b.Kind.Read()) {
-			m[i] = make([]byte, b.Bytes)
-		}
-	}
-	for i, t := range inputs {
-		if b := x.program.Inputs[i]; b >= 0 {
-			encode(m[b], p.Buffers[b].Elem, t)
-		}
-	}
-	return m
 }
 
 func (x *Executable) run(ctx context.Context, outputs, inputs []*tensor.Tensor) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	p, m := x.program.Plan, x.memory(inputs)
+	p, m := x.program.Plan, x.program.filled(x.constants, inputs)
 	if err := x.device.Run(ctx, p, m); err != nil {
 		return err
 	}

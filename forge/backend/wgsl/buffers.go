@@ -5,7 +5,6 @@ import (
 
 	"forgekernel/forge/ir"
 	"forgekernel/forge/loop"
-	"forgekernel/forge/tensor"
 )
 
 // place is where a parameter stands: the elements from first to end of a buffer are the
@@ -124,7 +123,11 @@ func (p *Program) own(b Buffer) int {
 
 // placeOfLocal is memory of a node's own.
 func (p *Program) placeOfLocal(n *ir.Node, l *loop.Local, known map[*loop.Local]int) (place, error) {
-	elem, err := p.target.elemOf(l.DType)
+	elemOf := p.target.elemOf
+	if l.Constant != nil {
+		elemOf = p.target.elemOfConstant
+	}
+	elem, err := elemOf(l.DType)
 	if err != nil {
 		return place{}, err
 	}
@@ -183,17 +186,11 @@ func (p *Program) results() error {
 	return nil
 }
 
-// finish drops nothing that is used: it says which features the plan needs.
-func (p *Program) finish() {
+// require says which features the plan needs.
+func (p *Program) require() {
 	for _, b := range p.Plan.Buffers {
 		if b.Elem == ElemF16 {
 			p.Plan.Features = []string{ShaderF16}
 		}
 	}
-}
-
-// dtypeOf is the type of a buffer's tensor.
-func dtypeOf(b *Buffer) tensor.DType {
-	d, _ := tensor.ParseDType(b.DType) // the plan is valid
-	return d
 }

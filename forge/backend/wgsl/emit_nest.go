@@ -27,13 +27,19 @@ type nestEmitter struct {
 	*emitter
 	nest *loop.Nest
 	size int // invocations for each outer point
-	// written are the parameters that invocations have stored to since the last barrier.
-	written map[int]bool
+	// written are the places that invocations have stored to since the last barrier.
+	written []stored
+}
+
+// stored is where a stage has stored, by invocations that share the line or by the first.
+type stored struct {
+	access *loop.Access
+	once   bool
 }
 
 // nest writes a kernel of stages.
 func (e *emitter) nest() (geometry, error) {
-	n := &nestEmitter{emitter: e, nest: e.kernel.Nest, written: make(map[int]bool)}
+	n := &nestEmitter{emitter: e, nest: e.kernel.Nest}
 	for _, st := range n.nest.Stages {
 		if err := supports(st.Expr, st.When); err != nil {
 			return geometry{}, err
@@ -120,12 +126,50 @@ func (n *nestEmitter) lines() geometry {
 		n.begin(g)
 		n.coordinates(group, n.vars, n.nest.Outer)
 	}
-	for i, st := range n.nest.Stages {
-		n.stage(i, st)
+	stages := n.nest.Stages
+	for i := 0; i < len(stages); {
+		if together := n.together(stages[i:]); together > 1 {
+			n.sweepAll(stages[i : i+together])
+			i += together
+			continue
+		}
+		n.stage(i, stages[i])
+		i++
 	}
 	n.close()
 	g.storage = n.bytes
 	return g
+}
+
+// together is the number of stages that one sweep can visit side by side: none reads or
+// stores where an earlier one of them stores.
+func (n *nestEmitter) together(stages []loop.Stage) int {
+	stored := make(map[int]bool)
+	for i, st := range stages {
+		meets := st.Once || st.Reduce != loop.NoReduction || st.Ordered || st.Require || st.When != nil || st.Store == nil
+		st.Expr.Walk(func(x *loop.Expr) { meets = meets || x.Op == loop.Load && stored[x.Access.Param] })
+		if meets || i > 0 && st.Store.Param == stages[0].Store.Param && same(st.Store, stages[0].Store) {
+			return i
+		}
+		stored[st.Store.Param] = true
+	}
+	return len(stages)
+}
+
+// sweepAll visits an element by all of some stages, which share what they compute.
+func (n *nestEmitter) sweepAll(stages []loop.Stage) {
+	n.forget()
+	for _, st := range stages {
+		n.await(st)
+	}
+	n.sweep(func() {
+		for _, st := range stages {
+			n.visit(st)
+		}
+	})
+	for _, st := range stages {
+		n.written = append(n.written, stored{st.Store, false})
+	}
 }
 
 // inOrder reports whether one invocation has to visit a line from its beginning.
@@ -165,7 +209,7 @@ func (n *nestEmitter) stage(i int, st loop.Stage) {
 		n.sweep(func() { n.visit(st) })
 	}
 	if st.Store != nil {
-		n.written[st.Store.Param] = true
+		n.written = append(n.written, stored{st.Store, st.Once})
 	}
 }
 
@@ -181,12 +225,30 @@ func (n *nestEmitter) await(st loop.Stage) {
 	if n.size < 2 {
 		return
 	}
-	meets := st.Store != nil && n.written[st.Store.Param]
-	st.Expr.Walk(func(x *loop.Expr) { meets = meets || x.Op == loop.Load && n.written[x.Access.Param] })
+	meets := false
+	touch := func(a *loop.Access) {
+		for _, w := range n.written {
+			meets = meets || a.Param == w.access.Param && !(w.once == st.Once && same(a, w.access))
+		}
+	}
+	if st.Store != nil {
+		touch(st.Store)
+	}
+	st.Expr.Walk(func(x *loop.Expr) {
+		if x.Op == loop.Load {
+			touch(x.Access)
+		}
+	})
 	if meets {
 		n.line("storageBarrier();")
-		clear(n.written)
+		n.written = nil
 	}
+}
+
+// same reports whether each invocation has its own element of two accesses, and the same one.
+func same(a, b *loop.Access) bool {
+	plain := len(a.Guards)+len(b.Guards)+len(a.Gathers)+len(b.Gathers) == 0
+	return plain && a.Offset == b.Offset && slices.Equal(a.Strides, b.Strides)
 }
 
 // once evaluates a stage for the outer point, which the first invocation stores.

@@ -19,6 +19,12 @@ func encode(to []byte, e Elem, t *tensor.Tensor) {
 			}
 			binary.LittleEndian.PutUint32(to[4*i:], word)
 		}
+	case e == ElemPair:
+		for i, v := range t.Float64() {
+			hi := float32(v)
+			binary.LittleEndian.PutUint32(to[8*i:], math.Float32bits(hi))
+			binary.LittleEndian.PutUint32(to[8*i+4:], math.Float32bits(float32(v-float64(hi))))
+		}
 	case e == ElemF32 && d != tensor.F32:
 		wide := make([]float32, t.Len())
 		tensor.WidenHalf(d, wide, t.Bits16())

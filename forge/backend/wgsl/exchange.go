@@ -5,9 +5,25 @@ import "forgekernel/forge/tensor"
 // Filled is the content of the buffers before a run of the plan elsewhere, constants
 // included. The inputs are as the graph declares them.
 func (p *Program) Filled(inputs []*tensor.Tensor) Memory {
-	m := p.Plan.NewMemory()
+	return p.filled(p.constants(), inputs)
+}
+
+// constants are the contents of constant buffers.
+func (p *Program) constants() map[int][]byte {
+	all := make(map[int][]byte)
 	for i, t := range p.Constants {
-		encode(m[i], p.Plan.Buffers[i].Elem, t)
+		all[i] = make([]byte, p.Plan.Buffers[i].Bytes)
+		encode(all[i], p.Plan.Buffers[i].Elem, t)
+	}
+	return all
+}
+
+func (p *Program) filled(constants map[int][]byte, inputs []*tensor.Tensor) Memory {
+	m := make(Memory, len(p.Plan.Buffers))
+	for i, b := range p.Plan.Buffers {
+		if m[i] = constants[i]; m[i] == nil && (b.Kind.Filled() || b.Kind.Read()) {
+			m[i] = make([]byte, b.Bytes)
+		}
 	}
 	for i, t := range inputs {
 		if b := p.Inputs[i]; b >= 0 {

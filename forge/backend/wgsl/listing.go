@@ -14,18 +14,18 @@ import (
 func List(g *ir.Graph, t Target) (*backend.Listing, error) {
 	p, err := NewProgram(g, t)
 	if missing := (*Unsupported)(nil); errors.As(err, &missing) {
-		l := p.list()
+		l := p.List()
 		l.Missing = missing.Reasons
 		return l, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return p.list(), nil
+	return p.List(), nil
 }
 
-// list tells the kernels of a program apart.
-func (p *Program) list() *backend.Listing {
+// List is the WGSL of a program with its kernels told apart.
+func (p *Program) List() *backend.Listing {
 	l := &backend.Listing{Lang: "wgsl", File: p.Plan.Name + ".wgsl", Most: 1}
 	var code strings.Builder
 	for _, m := range p.Plan.Modules {

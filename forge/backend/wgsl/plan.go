@@ -77,7 +77,8 @@ func (k Kind) Read() bool { return k == Output || k == Updated || k == Fault }
 type Elem string
 
 // Elements. Those of [ElemI64] are the low and the high word of an integer; those of
-// [ElemBool] are words that are 0 or 1. Half precision stands as the f32 of its value,
+// [ElemBool] are words that are 0 or 1; those of [ElemPair], of constants of type f64, are
+// two f32 whose sum they are. Half precision stands as the f32 of its value,
 // unless the plan has the feature shader-f16, where f16 stands as it is.
 const (
 	ElemF32  Elem = "f32"
@@ -85,10 +86,11 @@ const (
 	ElemI32  Elem = "i32"
 	ElemI64  Elem = "i64"
 	ElemBool Elem = "bool"
+	ElemPair Elem = "f32x2"
 )
 
 // sizes are the bytes of an element.
-var sizes = map[Elem]int{ElemF32: 4, ElemF16: 2, ElemI32: 4, ElemI64: 8, ElemBool: 4}
+var sizes = map[Elem]int{ElemF32: 4, ElemF16: 2, ElemI32: 4, ElemI64: 8, ElemBool: 4, ElemPair: 8}
 
 // Size is the bytes of an element; 0 for a name that is none.
 func (e Elem) Size() int { return sizes[e] }

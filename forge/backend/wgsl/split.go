@@ -26,24 +26,25 @@ func (p *Program) widest(k *loop.Kernel, places []place) int64 {
 	return most
 }
 
-// split emits a kernel in two halves, along the first of its dimensions that makes them
-// touch less, and says whether there is one.
+// split emits a kernel in two halves, along the dimension that makes them touch least,
+// and says whether there is one.
 func (p *Program) split(n *ir.Node, k *loop.Kernel, places []place) (bool, error) {
-	before := p.widest(k, places)
+	least, halves := p.widest(k, places), []*loop.Kernel(nil)
 	for dim, size := range dividable(k) {
 		if size < 2 {
 			continue
 		}
-		first, second := slice(k, dim, 0, size/2), slice(k, dim, size/2, size)
-		if max(p.widest(first, places), p.widest(second, places)) >= before {
-			continue
+		pair := []*loop.Kernel{slice(k, dim, 0, size/2), slice(k, dim, size/2, size)}
+		if most := max(p.widest(pair[0], places), p.widest(pair[1], places)); most < least {
+			least, halves = most, pair
 		}
-		if err := p.emit(n, first, places); err != nil {
+	}
+	for _, k := range halves {
+		if err := p.emit(n, k, places); err != nil {
 			return true, err
 		}
-		return true, p.emit(n, second, places)
 	}
-	return false, nil
+	return halves != nil, nil
 }
 
 // dividable are the sizes of the leading dimensions of a kernel whose points are

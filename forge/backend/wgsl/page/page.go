@@ -21,6 +21,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"regexp"
 	"strings"
 
 	"forgekernel/display"
@@ -35,6 +36,9 @@ const MaxBytes = 32 << 20
 
 //go:embed page.js
 var script string
+
+// code is what a script of a card begins with: comments stay here.
+var code = regexp.MustCompile(`(?m)^ *//.*\n`).ReplaceAllString(webgpu.Runner+script, "")
 
 // Card is a plan with its data.
 type Card struct {
@@ -90,15 +94,15 @@ func (c *Card) html() string {
 	fmt.Fprintf(&b, `<div><b>%s</b> on the GPU of this browser</div>`, html.EscapeString(c.Plan.Name))
 	fmt.Fprintf(&b, "\n"+`<div data-part="status" style="margin:4px 0">%s</div>`, unrun)
 	fmt.Fprintf(&b, "\n"+`<div data-part="results">%s</div>`, markup(c.results()))
-	fmt.Fprintf(&b, "<details><summary>%s</summary>%s</details>\n", html.EscapeString(c.summary()), markup(c.dispatches()))
-	fmt.Fprintf(&b, "<script>(() => {\n\"use strict\";\n%s%sshow(document.currentScript, %q, %s);\n})();</script>\n</div>\n", webgpu.Runner, script, name, c.data())
+	fmt.Fprintf(&b, "<details><summary>%s</summary>%s</details>\n", html.EscapeString(c.summary()), markup(c.Dispatches()))
+	fmt.Fprintf(&b, "<script>(() => {\n\"use strict\";\n%sshow(document.currentScript, %q, %s);\n})();</script>\n</div>\n", code, name, c.data())
 	return b.String()
 }
 
 func markup(t display.Table) string { return t.Display().Data["text/html"].(string) }
 
 func (c *Card) text() string {
-	return c.Plan.Name + ", for the GPU of a browser that shows this notebook\n" + c.results().Text() + "\n" + c.summary() + "\n" + c.dispatches().Text()
+	return c.Plan.Name + ", for the GPU of a browser that shows this notebook\n" + c.results().Text() + "\n" + c.summary() + "\n" + c.Dispatches().Text()
 }
 
 // results is the table of results, whose last two columns the script fills: with the
@@ -140,7 +144,8 @@ func (c *Card) summary() string {
 // maxDispatches is how many a card lists.
 const maxDispatches = 100
 
-func (c *Card) dispatches() display.Table {
+// Dispatches lists what the device is told, in order.
+func (c *Card) Dispatches() display.Table {
 	t := display.Table{Columns: []display.Column{{Name: "node"}, {Name: "shader"}, {Name: "workgroups"}, {Name: "of"}, {Name: "why"}}}
 	for i, d := range c.Plan.Dispatches {
 		if i == maxDispatches {

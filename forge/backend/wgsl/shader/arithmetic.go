@@ -6,33 +6,6 @@ import (
 	"forgekernel/forge/backend/wgsl/shader/check"
 )
 
-// A lanewise operator on two words: for one pair, for two wide registers, and
-// for a wide and a narrow one. The loops have all their slices of one length.
-type lanewise struct {
-	one func(x, y uint32) uint32
-	vv  func(d, x, y []uint32)
-	vs  func(d, x []uint32, y uint32)
-	sv  func(d []uint32, x uint32, y []uint32)
-}
-
-// slow makes the loops of an operator that has none of its own.
-func slow(f func(x, y uint32) uint32) lanewise {
-	return lanewise{f,
-		func(d, x, y []uint32) {
-			for i := range d {
-				d[i] = f(x[i], y[i])
-			}
-		}, func(d, x []uint32, y uint32) {
-			for i := range d {
-				d[i] = f(x[i], y)
-			}
-		}, func(d []uint32, x uint32, y []uint32) {
-			for i := range d {
-				d[i] = f(x, y[i])
-			}
-		}}
-}
-
 func f32(w uint32) float32  { return math.Float32frombits(w) }
 func word(f float32) uint32 { return math.Float32bits(f) }
 
@@ -41,83 +14,6 @@ func truth(b bool) uint32 {
 		return 1
 	}
 	return 0
-}
-
-func floats(f func(x, y float32) float32) lanewise {
-	return slow(func(x, y uint32) uint32 { return word(f(f32(x), f32(y))) })
-}
-
-func compares(f func(x, y float32) bool) lanewise {
-	return slow(func(x, y uint32) uint32 { return truth(f(f32(x), f32(y))) })
-}
-
-var floatBinary = map[string]lanewise{
-	"+": addFloats, "-": subFloats, "*": mulFloats,
-	"/":  floats(func(x, y float32) float32 { return x / y }),
-	"%":  floats(func(x, y float32) float32 { return float32(math.Mod(float64(x), float64(y))) }),
-	"==": compares(func(x, y float32) bool { return x == y }),
-	"!=": compares(func(x, y float32) bool { return x != y }),
-	"<":  compares(func(x, y float32) bool { return x < y }),
-	">":  compares(func(x, y float32) bool { return x > y }),
-	"<=": compares(func(x, y float32) bool { return x <= y }),
-	">=": compares(func(x, y float32) bool { return x >= y }),
-}
-
-// intBinary are the operators that treat i32 and u32 alike, and bool.
-var intBinary = map[string]lanewise{
-	"+": addInts, "-": subInts, "*": mulInts,
-	"&":  slow(func(x, y uint32) uint32 { return x & y }),
-	"|":  slow(func(x, y uint32) uint32 { return x | y }),
-	"^":  slow(func(x, y uint32) uint32 { return x ^ y }),
-	"<<": slow(func(x, y uint32) uint32 { return x << (y & 31) }),
-	"==": slow(func(x, y uint32) uint32 { return truth(x == y) }),
-	"!=": slow(func(x, y uint32) uint32 { return truth(x != y) }),
-}
-
-var signedBinary = map[string]lanewise{
-	"/":  slow(func(x, y uint32) uint32 { return uint32(divide(int32(x), int32(y))) }),
-	"%":  slow(func(x, y uint32) uint32 { return uint32(remainder(int32(x), int32(y))) }),
-	">>": slow(func(x, y uint32) uint32 { return uint32(int32(x) >> (y & 31)) }),
-	"<":  slow(func(x, y uint32) uint32 { return truth(int32(x) < int32(y)) }),
-	">":  slow(func(x, y uint32) uint32 { return truth(int32(x) > int32(y)) }),
-	"<=": slow(func(x, y uint32) uint32 { return truth(int32(x) <= int32(y)) }),
-	">=": slow(func(x, y uint32) uint32 { return truth(int32(x) >= int32(y)) }),
-}
-
-var unsignedBinary = map[string]lanewise{
-	"/": slow(func(x, y uint32) uint32 {
-		if y == 0 {
-			return x
-		}
-		return x / y
-	}),
-	"%": slow(func(x, y uint32) uint32 {
-		if y == 0 {
-			return 0
-		}
-		return x % y
-	}),
-	">>": slow(func(x, y uint32) uint32 { return x >> (y & 31) }),
-	"<":  slow(func(x, y uint32) uint32 { return truth(x < y) }),
-	">":  slow(func(x, y uint32) uint32 { return truth(x > y) }),
-	"<=": slow(func(x, y uint32) uint32 { return truth(x <= y) }),
-	">=": slow(func(x, y uint32) uint32 { return truth(x >= y) }),
-}
-
-// divide and remainder give what WGSL defines where the quotient is no i32:
-// the dividend, and zero.
-func divide(x, y int32) int32 {
-	if y == 0 || y == -1 && x == math.MinInt32 {
-		return x
-	}
-	return x / y
-}
-
-func remainder(x, y int32) int32 {
-	if y == 0 || y == -1 {
-		return 0
-	}
-	return x % y
 }
 
 // operator finds the loops of a binary operator on components of kind k.
@@ -148,40 +44,149 @@ func halves(name string) lanewise {
 	return floatBinary[name]
 }
 
-func roundHalf(v float32) float32 { return float32(check.RoundF16(float64(v))) }
+// roundHalf rounds to f16. Normal numbers are rounded in their bits; below them
+// the sum with 0.75 drops what is less than the least f16.
+func roundHalf(v float32) float32 {
+	b := word(v)
+	switch a := b &^ (1 << 31); {
+	case a >= 0x47800000: // 65536, and what is no number
+		if v != v {
+			return v
+		}
+		return f32(b&(1<<31) | 0x7f800000)
+	case a < 0x38800000: // 2^-14
+		return f32(word(f32(a)+0.75-0.75) | b&(1<<31))
+	}
+	b = (b + 0xfff + b>>13&1) &^ 0x1fff
+	if b&^(1<<31) >= 0x47800000 {
+		b = b&(1<<31) | 0x7f800000
+	}
+	return f32(b)
+}
+
+// A target is the register of a variable that an assignment under way writes,
+// where an operation may write it itself. The zero target is none.
+type target struct {
+	reg reg
+	is  bool
+}
+
+// targets takes the registers that the assignment under way writes, if its
+// right side is the expression being compiled, for an operation on args.
+// Component i of the result may go to its target unless a later component
+// still reads it.
+func (c *compiler) targets(into value, args []value) func(i int) target {
+	for _, a := range args {
+		for i, r := range a {
+			for j, t := range into {
+				if r.off == t.off && i != j {
+					return func(int) target { return target{} }
+				}
+			}
+		}
+	}
+	return func(i int) target {
+		if into == nil {
+			return target{}
+		}
+		return target{into[i], true}
+	}
+}
+
+// result emits the op that make makes for a register, and gives the register.
+func (c *compiler) result(t target, wide bool, make func(d reg) op) reg {
+	d := c.temp(wide)
+	if !t.is || !wide {
+		c.emit(make(d))
+		return d
+	}
+	direct, apart := make(t.reg), make(d)
+	c.effect(func(m *machine) {
+		if m.n == m.hi-m.lo {
+			direct(m)
+			return
+		}
+		apart(m)
+		m.assign(m.wide(t.reg), d)
+	})
+	return t.reg
+}
 
 // combine applies an operator to two registers.
-func (c *compiler) combine(o lanewise, x, y reg) reg {
-	d := c.temp(x.wide || y.wide)
+func (c *compiler) combine(o lanewise, x, y reg) reg { return c.combineTo(target{}, o, x, y) }
+
+func (c *compiler) combineTo(t target, o lanewise, x, y reg) reg {
+	return c.result(t, x.wide || y.wide, func(d reg) op { return combination(o, d, x, y) })
+}
+
+// combination is the op that sets d, wide where x or y is.
+func combination(o lanewise, d, x, y reg) op {
 	switch {
 	case !d.wide:
-		c.emit(func(m *machine) { m.regs[d.off] = o.one(m.regs[x.off], m.regs[y.off]) })
+		return func(m *machine) { m.regs[d.off] = o.one(m.regs[x.off], m.regs[y.off]) }
 	case !y.wide:
-		c.emit(func(m *machine) { o.vs(m.span(d), m.span(x), m.regs[y.off]) })
+		return func(m *machine) { o.vs(m.span(d), m.span(x), m.regs[y.off]) }
 	case !x.wide:
-		c.emit(func(m *machine) { o.sv(m.span(d), m.regs[x.off], m.span(y)) })
-	default:
-		c.emit(func(m *machine) { o.vv(m.span(d), m.span(x), m.span(y)) })
+		return func(m *machine) { o.sv(m.span(d), m.regs[x.off], m.span(y)) }
 	}
+	return func(m *machine) { o.vv(m.span(d), m.span(x), m.span(y)) }
+}
+
+// A ternary operator on three words: for one triple, and for wide registers.
+type ternary struct {
+	one func(x, y, z uint32) uint32
+	vvv func(d, x, y, z []uint32)
+}
+
+func slow3(f func(x, y, z uint32) uint32) ternary {
+	return ternary{f, func(d, x, y, z []uint32) { zip3(d, x, y, z, f) }}
+}
+
+// three applies a ternary operator to three registers.
+func (c *compiler) three(t target, o ternary, x, y, z reg) reg {
+	wide := x.wide || y.wide || z.wide
+	if wide {
+		x, y, z = c.widened(x), c.widened(y), c.widened(z)
+	}
+	return c.result(t, wide, func(d reg) op {
+		if !wide {
+			return func(m *machine) { m.regs[d.off] = o.one(m.regs[x.off], m.regs[y.off], m.regs[z.off]) }
+		}
+		return func(m *machine) { o.vvv(m.span(d), m.span(x), m.span(y), m.span(z)) }
+	})
+}
+
+// widened is r as a wide register.
+func (c *compiler) widened(r reg) reg {
+	if r.wide {
+		return r
+	}
+	d := c.temp(true)
+	c.move(d, r)
 	return d
 }
 
-// each applies a function to every register of a value.
-func (c *compiler) each(v value, f func(uint32) uint32) value {
+// A single operator on a word, and on a wide register.
+type single struct {
+	one func(x uint32) uint32
+	v   func(d, x []uint32)
+}
+
+func slow1(f func(x uint32) uint32) single {
+	return single{f, func(d, x []uint32) { zip1(d, x, f) }}
+}
+
+// each applies an operator to every register of a value.
+func (c *compiler) each(v value, o single) value {
 	r := make(value, len(v))
 	for i, x := range v {
 		d := c.temp(x.wide)
 		r[i] = d
-		if !d.wide {
-			c.emit(func(m *machine) { m.regs[d.off] = f(m.regs[x.off]) })
-			continue
+		if d.wide {
+			c.emit(func(m *machine) { o.v(m.span(d), m.span(x)) })
+		} else {
+			c.emit(func(m *machine) { m.regs[d.off] = o.one(m.regs[x.off]) })
 		}
-		c.emit(func(m *machine) {
-			to, from := m.span(d), m.span(x)
-			for i := range to {
-				to[i] = f(from[i])
-			}
-		})
 	}
 	return r
 }
@@ -189,28 +194,58 @@ func (c *compiler) each(v value, f func(uint32) uint32) value {
 func (c *compiler) unary(x *check.Expr, v value) value {
 	switch {
 	case x.Name == "!":
-		return c.each(v, func(w uint32) uint32 { return w ^ 1 })
+		return c.each(v, single{notBool, func(d, x []uint32) { zip1(d, x[:len(d)], notBool) }})
 	case x.Name == "~":
-		return c.each(v, func(w uint32) uint32 { return ^w })
+		return c.each(v, single{notInt, func(d, x []uint32) { zip1(d, x[:len(d)], notInt) }})
 	case x.Type.Scalar().IsFloat():
-		return c.each(v, func(w uint32) uint32 { return w ^ 1<<31 })
+		return c.each(v, single{negFloat, func(d, x []uint32) { zip1(d, x[:len(d)], negFloat) }})
 	}
-	return c.each(v, func(w uint32) uint32 { return -w })
+	return c.each(v, single{negInt, func(d, x []uint32) { zip1(d, x[:len(d)], negInt) }})
 }
 
-func (c *compiler) binary(x *check.Expr, a, b value) value {
+func (c *compiler) binary(x *check.Expr, a, b, into value) value {
 	xt, yt := x.Args[0].Type, x.Args[1].Type
 	k := xt.Scalar().Kind
-	if x.Name == "*" && (xt.Kind == check.Mat && yt.Words > 1 || yt.Kind == check.Mat && xt.Words > 1) {
+	if isProduct(x) {
 		return c.product(k, xt, yt, a, b)
 	}
 	o := operator(x.Name, k)
+	to := c.targets(into, []value{a, b})
 	v := make(value, x.Type.Words)
 	for i := range v {
-		v[i] = c.combine(o, a[min(i, len(a)-1)], b[min(i, len(b)-1)])
+		v[i] = c.combineTo(to(i), o, a[min(i, len(a)-1)], b[min(i, len(b)-1)])
 	}
 	return v
 }
+
+// isProduct says whether x is a product of matrices or of one and a vector.
+func isProduct(x *check.Expr) bool {
+	xt, yt := x.Args[0].Type, x.Args[1].Type
+	return x.Name == "*" && (xt.Kind == check.Mat && yt.Words > 1 || yt.Kind == check.Mat && xt.Words > 1)
+}
+
+// mulAdd compiles p + q*r of f32 in one pass over the lanes, each operation
+// rounded by itself; it gives nil where x is something else.
+func (c *compiler) mulAdd(x *check.Expr, into value) value {
+	if x.Name != "+" || x.Type.Scalar().Kind != check.F32 || calls(x) {
+		return nil
+	}
+	sum, product := x.Args[0], x.Args[1]
+	if product.Op != check.Binary || product.Name != "*" || isProduct(product) {
+		return nil
+	}
+	p, q, r := c.value(sum), c.value(product.Args[0]), c.value(product.Args[1])
+	to := c.targets(into, []value{p, q, r})
+	v := make(value, x.Type.Words)
+	for i := range v {
+		v[i] = c.three(to(i), mulAdd, p[min(i, len(p)-1)], q[min(i, len(q)-1)], r[min(i, len(r)-1)])
+	}
+	return v
+}
+
+var mulAdd = ternary{mulAddFloat, func(d, x, y, z []uint32) { zip3(d, x[:len(d)], y[:len(d)], z[:len(d)], mulAddFloat) }}
+
+func mulAddFloat(x, y, z uint32) uint32 { return word(f32(x) + float32(f32(y)*f32(z))) }
 
 func (c *compiler) product(k check.Kind, xt, yt *check.Type, a, b value) value {
 	columns, rows, terms := check.Product(xt, yt)
@@ -236,32 +271,36 @@ func (c *compiler) dot(k check.Kind, a, b value) reg {
 	return sum
 }
 
-// conversion is the function that converts one scalar, or nil where the word
+// conversion is the operator that converts one scalar, or nil where the word
 // stays.
-func conversion(from, to check.Kind) func(uint32) uint32 {
+func conversion(from, to check.Kind) *single {
 	floating := from == check.F32 || from == check.F16
+	var f func(uint32) uint32
 	switch {
-	case from == to, to == check.F32 && from == check.F16, from != check.F32 && from != check.F16 && (to == check.I32 || to == check.U32):
+	case from == to, to == check.F32 && from == check.F16, !floating && (to == check.I32 || to == check.U32):
 		return nil
+	case to == check.F32 && from == check.I32:
+		return &single{signedFloat, func(d, x []uint32) { zip1(d, x[:len(d)], signedFloat) }}
+	case to == check.F32:
+		return &single{unsignedFloat, func(d, x []uint32) { zip1(d, x[:len(d)], unsignedFloat) }}
 	case to == check.Bool && floating:
-		return func(w uint32) uint32 { return truth(f32(w) != 0) }
+		f = func(w uint32) uint32 { return truth(f32(w) != 0) }
 	case to == check.Bool:
-		return func(w uint32) uint32 { return truth(w != 0) }
-	case to == check.I32:
-		return func(w uint32) uint32 {
-			return uint32(int32(max(min(float64(f32(w)), math.MaxInt32), math.MinInt32)))
-		}
+		f = func(w uint32) uint32 { return truth(w != 0) }
+	case to == check.I32: // to the nearest number that both types have
+		f = func(w uint32) uint32 { return uint32(int32(max(min(f32(w), 2147483520), math.MinInt32))) }
 	case to == check.U32:
-		return func(w uint32) uint32 { return uint32(int64(max(min(float64(f32(w)), math.MaxUint32), 0))) }
-	case to == check.F16 && floating:
-		return func(w uint32) uint32 { return word(roundHalf(f32(w))) }
+		f = func(w uint32) uint32 { return uint32(int64(max(min(f32(w), 4294967040), 0))) }
+	case floating:
+		f = func(w uint32) uint32 { return word(roundHalf(f32(w))) }
+	case from == check.I32:
+		f = func(w uint32) uint32 { return word(float32(check.RoundF16(float64(int32(w))))) }
+	default:
+		f = func(w uint32) uint32 { return word(float32(check.RoundF16(float64(w)))) }
 	}
-	number := func(w uint32) float64 { return float64(w) }
-	if from == check.I32 {
-		number = func(w uint32) float64 { return float64(int32(w)) }
-	}
-	if to == check.F16 {
-		return func(w uint32) uint32 { return word(float32(check.RoundF16(number(w)))) }
-	}
-	return func(w uint32) uint32 { return word(float32(number(w))) }
+	o := slow1(f)
+	return &o
 }
+
+func signedFloat(w uint32) uint32   { return word(float32(int32(w))) }
+func unsignedFloat(w uint32) uint32 { return word(float32(w)) }

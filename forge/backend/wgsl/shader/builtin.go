@@ -5,9 +5,9 @@ import (
 )
 
 // builtin compiles a call of a builtin function.
-func (c *compiler) builtin(x *check.Expr, args []value) value {
+func (c *compiler) builtin(x *check.Expr, args []value, into value) value {
 	if f, ok := check.Components[x.Name]; ok {
-		return c.components(x, f, args)
+		return c.components(x, f, args, into)
 	}
 	if len(x.Name) > 6 && x.Name[:6] == "atomic" {
 		return c.atomic(x, args)
@@ -48,61 +48,33 @@ func (c *compiler) builtin(x *check.Expr, args []value) value {
 }
 
 // components compiles a componentwise function.
-func (c *compiler) components(x *check.Expr, f check.Componentwise, args []value) value {
+func (c *compiler) components(x *check.Expr, f check.Componentwise, args []value, into value) value {
+	to := c.targets(into, args)
 	k := x.Type.Scalar().Kind
-	one := func(a, b, d uint32) uint32 { return uint32(f.Int(k, int64(a), int64(b), int64(d))) }
-	switch k {
-	case check.I32:
-		one = func(a, b, d uint32) uint32 {
-			return uint32(f.Int(k, int64(int32(a)), int64(int32(b)), int64(int32(d))))
-		}
-	case check.F32:
-		one = func(a, b, d uint32) uint32 {
-			return word(float32(f.Float(float64(f32(a)), float64(f32(b)), float64(f32(d)))))
-		}
-	case check.F16:
-		one = func(a, b, d uint32) uint32 {
-			return word(float32(check.RoundF16(f.Float(float64(f32(a)), float64(f32(b)), float64(f32(d))))))
-		}
-	}
 	v := make(value, x.Type.Words)
-	zero := value{c.constant(0)}
 	for i := range v {
-		part := func(n int) reg {
-			if n < len(args) {
-				return args[n][i]
-			}
-			return zero[0]
+		switch f.Args {
+		case 1:
+			v[i] = c.each(args[0][i:i+1], component1(x.Name, f, k))[0]
+		case 2:
+			v[i] = c.combineTo(to(i), component2(x.Name, f, k), args[0][i], args[1][i])
+		default:
+			v[i] = c.three(to(i), component3(x.Name, f, k), args[0][i], args[1][i], args[2][i])
 		}
-		v[i] = c.three(one, part(0), part(1), part(2))
 	}
 	return v
 }
 
-// three applies a function of three words.
-func (c *compiler) three(f func(x, y, z uint32) uint32, x, y, z reg) reg {
-	d := c.temp(x.wide || y.wide || z.wide)
-	if !d.wide {
-		c.emit(func(m *machine) { m.regs[d.off] = f(m.regs[x.off], m.regs[y.off], m.regs[z.off]) })
-		return d
-	}
-	c.emit(func(m *machine) {
-		to := m.wide(d)
-		for i := m.lo; i < m.hi; i++ {
-			to[i] = f(m.at(x, i), m.at(y, i), m.at(z, i))
-		}
-	})
-	return d
-}
-
 // choose is select.
 func (c *compiler) choose(no, yes, cond reg) reg {
-	return c.three(func(x, y, z uint32) uint32 {
-		if z != 0 {
-			return y
-		}
-		return x
-	}, no, yes, cond)
+	return c.three(target{}, ternary{pick, func(d, x, y, z []uint32) { zip3(d, x[:len(d)], y[:len(d)], z[:len(d)], pick) }}, no, yes, cond)
+}
+
+func pick(no, yes, cond uint32) uint32 {
+	if cond != 0 {
+		return yes
+	}
+	return no
 }
 
 // general computes lane by lane as constants are computed. It is for what

@@ -64,6 +64,7 @@ type compiler struct {
 	pointers map[*check.Var]place // of lets and parameters that are pointers
 	vars     map[*check.Var]*variable
 	memo     map[*check.Expr]place // of the left side of the assignment under way
+	into     value                 // the registers that its right side may write
 
 	level    int // how many divergent conditions surround the code
 	regions  []*region
@@ -286,14 +287,4 @@ func (c *compiler) move(d, r reg) {
 			}
 		})
 	}
-}
-
-// widened is r as a wide register.
-func (c *compiler) widened(r reg) reg {
-	if r.wide {
-		return r
-	}
-	d := c.temp(true)
-	c.move(d, r)
-	return d
 }

@@ -3,9 +3,11 @@ package shader
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 )
 
@@ -60,7 +62,7 @@ func random(seed uint64, n int) []float32 {
 	return v
 }
 
-// matmulCase is a product with its reference in float64.
+// kernelCase is a kernel with its reference in float64.
 type kernelCase struct {
 	name  string
 	calls func() Call
@@ -89,12 +91,16 @@ func matmulCase(m, n, k int) kernelCase {
 }
 
 func softmaxCase(rows, columns int) kernelCase {
+	// So far apart that exp overflows unless the largest is subtracted.
 	x := random(3, rows*columns)
+	for i := range x {
+		x[i] *= 300
+	}
 	want := make([]float64, rows*columns)
 	for r := range rows {
-		sum := 0.0
+		sum, top := 0.0, float64(slices.Max(x[r*columns:(r+1)*columns]))
 		for i := range columns {
-			want[r*columns+i] = math.Exp(float64(x[r*columns+i]))
+			want[r*columns+i] = math.Exp(float64(x[r*columns+i]) - top)
 			sum += want[r*columns+i]
 		}
 		for i := range columns {
@@ -106,6 +112,23 @@ func softmaxCase(rows, columns int) kernelCase {
 			{0, 0}: floatBytes(x...), {0, 1}: make([]byte, 4*rows*columns), {0, 2}: intBytes(uint32(rows), uint32(columns)),
 		}}
 	}, Binding{0, 1}, want, 1e-6}
+}
+
+func reduceCase(n int) kernelCase {
+	x := random(4, n)
+	want := make([]float64, (n+63)/64)
+	for i, v := range x {
+		want[i/64] += float64(v)
+	}
+	return kernelCase{"reduce", func() Call {
+		return Call{Groups: [3]uint32{uint32(len(want)), 1, 1}, Bindings: map[Binding][]byte{
+			{0, 0}: floatBytes(x...), {0, 1}: make([]byte, 4*len(want))}}
+	}, Binding{0, 1}, want, 1e-6}
+}
+
+// kernelCases are of sizes that end within each part of a tile.
+func kernelCases() []kernelCase {
+	return []kernelCase{matmulCase(37, 45, 50), softmaxCase(5, 150), softmaxCase(40, 70), reduceCase(330), reduceCase(360)}
 }
 
 // wrong is the largest error relative to the largest magnitude wanted.
@@ -123,8 +146,8 @@ func wrong(got []float32, want []float64) float64 {
 }
 
 func TestKernels(t *testing.T) {
-	for _, k := range []kernelCase{matmulCase(37, 45, 50), softmaxCase(5, 150)} {
-		t.Run(k.name, func(t *testing.T) {
+	for _, k := range kernelCases() {
+		t.Run(fmt.Sprint(k.name, len(k.want)), func(t *testing.T) {
 			m := parse(t, source(t, k.name))
 			call := k.calls()
 			if err := m.Dispatch(context.Background(), call); err != nil {

@@ -53,12 +53,13 @@ func (m *mask) add(o *mask) {
 
 // split parts the lanes of m by a condition of each lane, as 0 or 1.
 func (m *mask) split(cond []uint32) (yes, no mask) {
-	for i := m.lo; i < m.hi; i++ {
-		yes.bits[i/64] |= uint64(cond[i]) << (i % 64)
-	}
 	for i := m.lo / 64; i*64 < m.hi; i++ {
-		yes.bits[i] &= m.bits[i]
-		no.bits[i] = m.bits[i] &^ yes.bits[i]
+		var w uint64
+		for b, c := range cond[i*64 : min(i*64+64, m.hi)] {
+			w |= uint64(c&1) << (b & 63)
+		}
+		yes.bits[i] = m.bits[i] & w
+		no.bits[i] = m.bits[i] &^ w
 	}
 	yes.count()
 	no.count()

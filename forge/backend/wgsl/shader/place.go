@@ -1,6 +1,8 @@
 package shader
 
 import (
+	"encoding/binary"
+
 	"forgekernel/forge/backend/wgsl/shader/check"
 	"forgekernel/forge/backend/wgsl/shader/syntax"
 )
@@ -147,16 +149,25 @@ func (c *compiler) address(before *reg, i, length reg, step uint32, b bounds) re
 				to[lane] = s + w*step
 			}
 		})
-	default:
+	case i.wide:
 		c.effect(func(m *machine) {
 			n := m.narrow(length)
+			from, before, to := m.wide(i), m.wide(start), m.wide(d)
 			for _, lane := range m.active() {
-				w := m.at(i, int(lane))
+				w := from[lane]
 				if w >= n {
 					b.fail(m, int(lane), w, n)
 				}
-				m.regs[int(d.off)+int(lane)] = m.at(start, int(lane)) + w*step
+				to[lane] = before[lane] + w*step
 			}
+		})
+	default:
+		c.effect(func(m *machine) {
+			w, n := m.narrow(i), m.narrow(length)
+			if w >= n {
+				b.fail(m, m.first(), w, n)
+			}
+			zipRight(m.span(d), m.span(start), w*step, addInt)
 		})
 	}
 	return d
@@ -272,9 +283,14 @@ func (c *compiler) loadShared(p place, slot int, at syntax.Pos) reg {
 	d, dyn := c.temp(true), *p.dynamic
 	c.effect(func(m *machine) {
 		offsets, to := m.wide(dyn), m.wide(d)
+		now := m.epoch << epochAt
 		for _, i := range m.active() {
 			a := slot + int(offsets[i])
-			m.read(at, a, int(i))
+			// Most reads are of what an earlier epoch wrote and several lanes
+			// have read since.
+			if t := &m.tracks[a]; t.writer >= now || t.reader < now|many {
+				m.read(at, a, int(i))
+			}
 			to[i] = m.shared[a]
 		}
 	})
@@ -304,12 +320,20 @@ func (c *compiler) loadBuffer(p place, base int, k check.Kind, at syntax.Pos) re
 	d, dyn := c.temp(true), *p.dynamic
 	c.effect(func(m *machine) {
 		offsets, to, b := m.wide(dyn), m.wide(d), m.buffers[n]
-		for _, i := range m.active() {
-			a := base + int(offsets[i])
-			if b.tracked {
-				b.read(m, at, a, int(i))
+		if b.tracked {
+			for _, i := range m.active() {
+				b.read(m, at, base+int(offsets[i]), int(i))
 			}
-			to[i] = b.loadWord(a, k)
+		}
+		if k == check.F16 {
+			for _, i := range m.active() {
+				to[i] = b.loadWord(base+int(offsets[i]), k)
+			}
+			return
+		}
+		data := b.data
+		for _, i := range m.active() {
+			to[i] = binary.LittleEndian.Uint32(data[base+int(offsets[i]):])
 		}
 	})
 	return d
@@ -342,6 +366,9 @@ func (c *compiler) storeVariable(p place, slot int, r reg) {
 		return // this pass is repeated
 	}
 	first := int(v.off) + slot*width
+	if r.wide && r.mutable && int(r.off) == first && p.dynamic == nil {
+		return // the operation wrote it
+	}
 	dyn := c.constant(0)
 	if p.dynamic != nil {
 		dyn = *p.dynamic

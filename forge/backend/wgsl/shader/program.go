@@ -2,6 +2,7 @@ package shader
 
 import (
 	"fmt"
+	"sync"
 
 	"forgekernel/forge/backend/wgsl/shader/check"
 )
@@ -16,6 +17,7 @@ type program struct {
 	words     int32 // of registers
 	masks     int
 	presets   []preset
+	machines  sync.Pool
 
 	shared      []*check.Var // in the order of their place in memory
 	sharedAt    map[*check.Var]int
@@ -195,18 +197,19 @@ func (c *compiler) pass(vars []*check.Var) {
 
 // private gives a variable of the module its first value.
 func (c *compiler) private(v *check.Var) {
-	init := make(value, v.Type.Words)
-	words := make([]uint64, len(init))
-	if v.Init != nil {
-		var wrong string
-		if words, wrong = v.Init.Resolve(c.program.overrides); wrong != "" {
-			c.fail(v.Init.Pos, "%s", wrong)
-		}
-	}
-	for i := range init {
-		init[i] = c.constant(uint32(words[i]))
-	}
 	c.vars[v] = c.allot(v.Type.Words)
+	if v.Init == nil {
+		c.clear(c.vars[v])
+		return
+	}
+	words, wrong := v.Init.Resolve(c.program.overrides)
+	if wrong != "" {
+		c.fail(v.Init.Pos, "%s", wrong)
+	}
+	init := make(value, len(words))
+	for i, w := range words {
+		init[i] = c.constant(uint32(w))
+	}
 	c.store(c.root(v), init, v.Pos)
 }
 

@@ -147,12 +147,13 @@ func (m *Module) Dispatch(ctx context.Context, call Call) (err error) {
 			return refuse("%d workgroups in dimension %d, the limit is %d", n, i, limits.Workgroups)
 		}
 	}
-	mc := &machine{ctx: ctx, program: p, lanes: p.lanes, limit: limits.Work, clock: clock{groups: call.Groups},
-		regs: make([]uint32, p.words), saved: make([]mask, p.masks), identity: make([]int32, p.lanes),
-		shared: make([]uint32, p.sharedWords), tracks: make([]track, p.sharedWords)}
-	if mc.buffers, err = p.bind(call.Bindings, limits); err != nil {
+	buffers, err := p.bind(call.Bindings, limits)
+	if err != nil {
 		return err
 	}
+	mc := p.machine()
+	mc.ctx, mc.limit, mc.clock, mc.buffers = ctx, limits.Work, clock{groups: call.Groups}, buffers
+	defer func() { mc.ctx, mc.buffers = nil, nil; p.machines.Put(mc) }()
 	mc.begin()
 	defer catch(&err)
 	for z := range call.Groups[2] {
@@ -301,7 +302,7 @@ func (p *program) bind(given map[Binding][]byte, limits Limits) ([]*buffer, erro
 		if len(data) < least {
 			return nil, refuse("the buffer of '%s' has %d bytes, it needs at least %d", v.Name, len(data), least)
 		}
-		if uint64(len(data)) > most {
+		if most = min(most, math.MaxUint32); uint64(len(data)) > most {
 			return nil, refuse("the buffer of '%s' has %d bytes, the limit for %s buffers is %d", v.Name, len(data), v.Space, most)
 		}
 		if v.Space == check.Storage && len(data)%4 != 0 {
@@ -372,6 +373,15 @@ func length(t *check.Type, bytes int) uint32 {
 		}
 	}
 	return 0
+}
+
+// machine is one that no dispatch uses.
+func (p *program) machine() *machine {
+	if m, ok := p.machines.Get().(*machine); ok {
+		return m
+	}
+	return &machine{program: p, lanes: p.lanes, regs: make([]uint32, p.words), saved: make([]mask, p.masks),
+		identity: make([]int32, p.lanes), shared: make([]uint32, p.sharedWords), tracks: make([]track, p.sharedWords)}
 }
 
 // begin sets what is the same for all workgroups.

@@ -51,15 +51,12 @@ func (c *compiler) statement(s *check.Stmt) {
 func (c *compiler) declare(v *check.Var) {
 	if v.Keyword == "var" {
 		c.scoped(func() {
-			var init value
-			if v.Init != nil {
-				init = c.value(v.Init)
-			} else {
-				init = make(value, v.Type.Words)
-				for i := range init {
-					init[i] = c.constant(0)
-				}
+			if v.Init == nil {
+				c.vars[v] = c.allot(v.Type.Words)
+				c.clear(c.vars[v])
+				return
 			}
+			init := c.value(v.Init)
 			c.vars[v] = c.allot(v.Type.Words)
 			c.store(c.root(v), init, v.Pos)
 		})
@@ -83,6 +80,13 @@ func (c *compiler) declare(v *check.Var) {
 	})
 }
 
+// clear makes a variable zero for all lanes: those that do not run cannot see
+// it before they declare it themselves.
+func (c *compiler) clear(v *variable) {
+	from, to := int(v.off), int(v.off)+v.words*int(v.width)
+	c.emit(func(m *machine) { clear(m.regs[from:to]) })
+}
+
 func (c *compiler) assign(s *check.Stmt) {
 	if s.X == nil {
 		if s.Y.Type.Kind == check.Ptr {
@@ -98,6 +102,12 @@ func (c *compiler) assign(s *check.Stmt) {
 		p.dynamic = &d
 	}
 	c.memo[s.X] = p
+	c.into = nil
+	if v := p.variable; v != nil && p.dynamic == nil && v.width > 1 {
+		for _, l := range leaves(p.t) {
+			c.into = append(c.into, v.reg(p.base+l.slot))
+		}
+	}
 	v := c.value(s.Y)
 	delete(c.memo, s.X)
 	c.store(p, v, s.X.Pos)
@@ -181,7 +191,7 @@ func (c *compiler) ifElse(s *check.Stmt) {
 func (c *compiler) loop(s *check.Stmt) {
 	r := c.enter(true)
 	var until reg
-	body := c.sequence(func() { c.block(s.Then) })
+	body := c.sequence(func() { c.body(s, r) })
 	var after sequence
 	if s.Continuing != nil {
 		after = c.sequence(func() {
@@ -214,6 +224,19 @@ func (c *compiler) loop(s *check.Stmt) {
 			}
 		}
 		m.set(&m.saved[r.broken])
+	})
+}
+
+// body compiles the body of a loop. Where lanes continue one by one, what they
+// have in the body's variables stays theirs until the continuing block.
+func (c *compiler) body(s *check.Stmt, r *region) {
+	c.scoped(func() {
+		for _, t := range s.Then.Body {
+			c.statement(t)
+			if t.Op == check.Declare && t.Var.Keyword == "var" && c.divergent[r.id] {
+				c.vars[t.Var].level--
+			}
+		}
 	})
 }
 

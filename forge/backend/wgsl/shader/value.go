@@ -10,6 +10,8 @@ func (c *compiler) scalar(x *check.Expr) reg { return c.value(x)[0] }
 // value compiles an expression to registers. They stay as they are until the
 // end of the statement, unless they are those of a variable that it changes.
 func (c *compiler) value(x *check.Expr) value {
+	into := c.into
+	c.into = nil
 	switch x.Op {
 	case check.Const:
 		v := make(value, len(x.Words))
@@ -44,12 +46,17 @@ func (c *compiler) value(x *check.Expr) value {
 	case check.Call:
 		return c.call(x)
 	}
+	if x.Op == check.Binary {
+		if v := c.mulAdd(x, into); v != nil {
+			return v
+		}
+	}
 	args := c.args(x)
 	switch x.Op {
 	case check.Unary:
 		return c.unary(x, args[0])
 	case check.Binary:
-		return c.binary(x, args[0], args[1])
+		return c.binary(x, args[0], args[1], into)
 	case check.Compose:
 		var v value
 		for _, a := range args {
@@ -57,18 +64,18 @@ func (c *compiler) value(x *check.Expr) value {
 		}
 		return v
 	case check.Convert:
-		f := conversion(x.Args[0].Type.Scalar().Kind, x.Type.Scalar().Kind)
-		if f == nil {
+		o := conversion(x.Args[0].Type.Scalar().Kind, x.Type.Scalar().Kind)
+		if o == nil {
 			return args[0]
 		}
-		return c.each(args[0], f)
+		return c.each(args[0], *o)
 	case check.Bitcast:
 		if x.Type.Scalar().Kind != check.F16 && x.Args[0].Type.Scalar().Kind != check.F16 {
 			return args[0]
 		}
 		return c.general(x, args)
 	}
-	return c.builtin(x, args)
+	return c.builtin(x, args, into)
 }
 
 // args compiles arguments in order. A call among the later ones may change
@@ -154,10 +161,9 @@ func (c *compiler) logical(x *check.Expr) reg {
 		c.level--
 	}
 	d := c.temp(a.wide || b.wide)
-	combine := intBinary["|"].vv
-	scalar := func(p, q uint32) uint32 { return p | q }
+	o := intBinary["|"]
 	if and {
-		combine, scalar = intBinary["&"].vv, func(p, q uint32) uint32 { return p & q }
+		o = intBinary["&"]
 	}
 	switch {
 	case !a.wide:
@@ -171,16 +177,7 @@ func (c *compiler) logical(x *check.Expr) reg {
 		})
 	case pure:
 		*c.code = append(*c.code, right...)
-		if b.wide {
-			c.emit(func(m *machine) { combine(m.span(d), m.span(a), m.span(b)) })
-			break
-		}
-		c.emit(func(m *machine) {
-			to, from, w := m.span(d), m.span(a), m.narrow(b)
-			for i := range to {
-				to[i] = scalar(from[i], w)
-			}
-		})
+		c.emit(combination(o, d, a, b))
 	default:
 		c.emit(func(m *machine) {
 			copy(m.span(d), m.span(a))

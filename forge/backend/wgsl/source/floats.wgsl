@@ -1,7 +1,8 @@
 // Functions of f32 that are more than one of WGSL's. They repeat those of package mathf step
 // by step. WGSL lets a device take a NaN for any number and a number below 2^-126 for 0, so
 // that NaN is told by its bits, and fma may round twice, so that fused stands where
-// the first rounding would be seen.
+// the first rounding would be seen. A compiler may make x of (x + c) - c for a constant c, so
+// that no sum here relies on what such a difference leaves.
 
 fn is_nan(x: f32) -> bool {
   return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
@@ -270,14 +271,19 @@ fn turns_exact(x: f32) -> turns {
   return turns(bitcast<i32>(sub_i64(product, fraction).y >> 30u), r);
 }
 
-// x >= 0.
-fn quarter_turns(x: f32) -> turns {
-  if (x > 100000.0) { return turns_exact(x); }
+// x of at most 100000, of either sign.
+fn near_turns(x: f32) -> turns {
   let n = round(x * 0.63661975);
   var r = fused(n, -1.5707964, x);
   r = fused(n, 4.371139e-08, r);
   r = fma(n, 1.7151245e-15, r);
   return turns(i32(n), r);
+}
+
+// x >= 0.
+fn quarter_turns(x: f32) -> turns {
+  if (x > 100000.0) { return turns_exact(x); }
+  return near_turns(x);
 }
 
 fn sin_or_cos(q: i32, r: f32) -> f32 {
@@ -331,7 +337,7 @@ fn log2_twice(a: f32) -> twice {
   let e = select(0.0, -23.0, low) + f32(k);
   let m = bitcast<f32>(bitcast<i32>(x) - (k << 23u));
   let f = m - 1.0;
-  let d_hi = m + 1.0;
+  let d_hi = bitcast<f32>(bitcast<u32>(m + 1.0) & 0xfffffffeu);
   let d_lo = m - (d_hi - 1.0);
   let s_hi = f / d_hi;
   let s = twice(s_hi, fma(-s_hi, d_lo, fused(-s_hi, d_hi, f)) / d_hi);
@@ -396,14 +402,54 @@ fn ceil_f32(x: f32) -> f32 {
   return select(with_sign(ceil(x), x), x, is_nan(x));
 }
 
+// Numbers of f64 in expressions are two of f32, whose sum they are: angles of positions.
+
+fn cast_f64_i64(x: vec2u) -> twice {
+  let hi = cast_f32_i64(x);
+  return twice(hi, cast_f32_i64(sub_i64(x, cast_i64_f32(hi))));
+}
+
+fn cast_f32_f64(x: twice) -> f32 {
+  return x.hi + x.lo;
+}
+
+fn mul_f64(a: twice, b: twice) -> twice {
+  let t = twice_times(a, b);
+  let h = t.hi + t.lo;
+  return twice(h, t.lo - (h - t.hi));
+}
+
+// The quarter turns of both parts, and what is left of an angle of at most an eighth turn. The
+// second part is below 100000, as positions are below 2^31.
+fn twice_turns(x: twice) -> turns {
+  var a = quarter_turns(abs(x.hi));
+  if (x.hi < 0.0) { a = turns(0 - a.q, -a.r); }
+  let b = near_turns(x.lo);
+  var t = turns(a.q + b.q, a.r + b.r);
+  if (t.r > 0.7853982) { t = turns(t.q + 1, t.r - 1.5707964); }
+  if (t.r < -0.7853982) { t = turns(t.q - 1, t.r + 1.5707964); }
+  return t;
+}
+
+fn sin_f64(x: twice) -> twice {
+  let t = twice_turns(x);
+  return twice(sin_or_cos(t.q, t.r), 0.0);
+}
+
+fn cos_f64(x: twice) -> twice {
+  let t = twice_turns(x);
+  return twice(sin_or_cos(t.q + 1, t.r), 0.0);
+}
+
 // The nearest numbers of half precision.
 fn round_f16(x: f32) -> f32 {
   let b = bitcast<u32>(x);
   let a = b & 0x7fffffffu;
   if (a > 0x7f800000u) { return x; }
   var r = (a + 0xfffu + ((a >> 13u) & 1u)) & 0xffffe000u;
-  if (a < 0x38800000u) { // a sum that rounds to multiples of 2^-24
-    r = bitcast<u32>((bitcast<f32>(a) + 0.5) - 0.5);
+  if (a < 0x38800000u) { // a sum that rounds to multiples of 2^-24, of which this is the number
+    let n = bitcast<u32>(bitcast<f32>(a) + 0.5) - 0x3f000000u;
+    r = bitcast<u32>(f32(n) * 5.9604645e-08);
   }
   if (a >= 0x477ff000u) { r = 0x7f800000u; }
   return bitcast<f32>(r | (b & 0x80000000u));

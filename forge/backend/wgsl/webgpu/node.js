@@ -52,7 +52,7 @@ async function run(gpu, plan, payload) {
   let program;
   try {
     const { device } = await openDevice(gpu, plan);
-    program = await Program.compile(device, plan);
+    program = await Program.compile(device, plan, false);
     let at = 0;
     for (const [i, { kind, bytes }] of plan.buffers.entries()) {
       if (kind !== "input" && kind !== "updated" && kind !== "constant") continue;
@@ -76,9 +76,7 @@ async function main() {
   Object.assign(globalThis, globals);
   const gpu = create([]);
   const adapter = await findAdapter(gpu);
-  const limits = {};
-  for (const name in adapter.limits) limits[name] = adapter.limits[name];
-  send({ adapter: adapterName(adapter), features: [...adapter.features], limits });
+  send({ adapter: adapterName(adapter), features: [...adapter.features] });
   await serve(gpu);
 }
 

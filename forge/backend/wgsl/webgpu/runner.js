@@ -76,8 +76,11 @@ function pipelineKey({ module, entry, bindings }) {
 // Program is a plan on a device, compiled, with its buffers. What goes wrong is thrown
 // as a PlanError.
 class Program {
-  static async compile(device, plan) {
+  // compile has shaders compiled aside, on threads, so that the page that waits goes on;
+  // a process that does nothing else has them sooner without.
+  static async compile(device, plan, aside = true) {
     const p = new Program(device, plan);
+    p.aside = aside;
     try {
       await p.#orLost(p.#allocate());
       await p.#orLost(p.#build());
@@ -153,10 +156,13 @@ class Program {
     }));
     const layout = await caught(this.device, d.node, () => this.device.createBindGroupLayout({ entries }));
     const both = await caught(this.device, d.node, () => this.device.createPipelineLayout({ bindGroupLayouts: [layout] }));
+    const what = `${d.node}, entry point ${d.entry}`;
+    const descriptor = { layout: both, compute: { module, entryPoint: d.entry } };
+    if (!this.aside) return { layout, compute: await caught(this.device, what, () => this.device.createComputePipeline(descriptor)) };
     try {
-      return { layout, compute: await this.device.createComputePipelineAsync({ layout: both, compute: { module, entryPoint: d.entry } }) };
+      return { layout, compute: await this.device.createComputePipelineAsync(descriptor) };
     } catch (e) {
-      throw new PlanError(e.reason === "validation" ? "validation" : "internal", `${d.node}, entry point ${d.entry}: ${e.message}`);
+      throw new PlanError(e.reason === "validation" ? "validation" : "internal", `${what}: ${e.message}`);
     }
   }
 

@@ -56,6 +56,9 @@ func (c *checker) builtin(e *syntax.Call) *Expr {
 		if c.fn == nil {
 			fail(at, "'%s' cannot be called at module-scope", name)
 		}
+		if len(args) > 0 && name != "arrayLength" {
+			c.touch(args[0], access{reads: true, writes: name != "atomicLoad" && name != "workgroupUniformLoad"})
+		}
 		return x
 	}
 	c.refuseConstantArgs(x)

@@ -90,6 +90,9 @@ func (c *checker) override(d *syntax.VarDecl, v *Var) {
 
 func (c *checker) moduleVar(d *syntax.VarDecl, v *Var) {
 	if len(d.Template) == 0 {
+		if d.Type != nil {
+			c.typeOf(d.Type) // a texture is refused by its name
+		}
 		fail(d.NamePos, "module-scope 'var' declarations that are not of texture or sampler types must provide an address space")
 	}
 	if len(d.Template) > 2 {
@@ -134,9 +137,7 @@ func (c *checker) storeType(d *syntax.VarDecl, v *Var) {
 			fail(at, "runtime-sized arrays can only be used in the <storage> address space")
 		}
 	case Uniform, Storage:
-		if !t.hostShareable() {
-			fail(at, "type '%s' cannot be used in address space '%s' as it is non-host-shareable", t, v.Space)
-		}
+		hostShareable(t, v.Space, at)
 		if v.Space == Uniform {
 			if t.contains(func(t *Type) bool { return t.Runtime() }) {
 				fail(at, "runtime-sized arrays can only be used in the <storage> address space")
@@ -147,7 +148,7 @@ func (c *checker) storeType(d *syntax.VarDecl, v *Var) {
 			fail(at, "atomic variables in <%s> address space must have 'read_write' access mode", v.Space)
 		}
 	}
-	if v.Space != Uniform && v.Space != Storage && v.Space != Workgroup && t.Words*4 > 1<<16 {
+	if v.Space != Uniform && v.Space != Storage && v.Space != Workgroup && t.Words*4 > maxVariableBytes {
 		fail(at, "type '%s' has %d bytes, too many for address space '%s'", t, t.Words*4, v.Space)
 	}
 }
@@ -233,7 +234,7 @@ func (c *checker) constAssert(a *syntax.ConstAssert) {
 
 // function checks a function with its body.
 func (c *checker) function(d *syntax.Function) *Func {
-	f := &Func{Name: d.Name, Pos: d.NamePos, Result: void, decl: d}
+	f := &Func{Name: d.Name, Pos: d.NamePos, Result: void, decl: d, access: map[*Var]access{}}
 	c.fn = f
 	c.stages(d, f)
 	c.open()

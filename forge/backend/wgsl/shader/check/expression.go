@@ -15,7 +15,11 @@ func (c *checker) value(e syntax.Expr) *Expr { return c.load(c.expr(e)) }
 func (c *checker) load(x *Expr) *Expr {
 	if x.Type.Kind != Ref {
 		if x.Type == void {
-			fail(x.Pos, "function '%s' does not return a value", x.Fn.Name)
+			name := x.Name
+			if x.Fn != nil {
+				name = x.Fn.Name
+			}
+			fail(x.Pos, "function '%s' does not return a value", name)
 		}
 		return x
 	}
@@ -26,6 +30,7 @@ func (c *checker) load(x *Expr) *Expr {
 	if !t.constructible() {
 		fail(x.Pos, "cannot load memory of type '%s': it is not constructible", t)
 	}
+	c.touch(x, access{reads: true})
 	return &Expr{Op: Load, Type: t, Pos: x.Pos, Args: []*Expr{x}}
 }
 

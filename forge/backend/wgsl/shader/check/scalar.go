@@ -273,7 +273,8 @@ func convert(from, to Kind, w uint64, implicit bool) (uint64, string) {
 		if exact && (v < low || v > high) {
 			return 0, bad
 		}
-		return intWord(to, int64(min(max(v, low), high))), ""
+		// The largest values that both kinds have.
+		return intWord(to, int64(min(max(v, low), math.Trunc(high*(1-0x1p-24))))), ""
 	}
 	v := integer(from, w)
 	if low, high := intRange(to); exact && (float64(v) < low || float64(v) > high) {

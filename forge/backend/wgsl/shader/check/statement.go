@@ -114,6 +114,9 @@ func (c *checker) local(to *Stmt, d *syntax.VarDecl) {
 	case !v.Type.constructible() && v.Type.Kind != Ptr:
 		fail(d.NamePos, "'%s' cannot be used as the type of a 'let'", v.Type)
 	}
+	if v.Type.Kind == Ptr {
+		v.root = root(v.Init)
+	}
 	c.declare(v)
 	to.add(&Stmt{Op: Declare, Pos: d.Pos, Var: v})
 }
@@ -151,6 +154,7 @@ func (c *checker) assign(s *syntax.Assign) *Stmt {
 	if v == nil || !t.constructible() {
 		fail(s.Pos, "cannot assign '%s' to '%s'", right.Type, t)
 	}
+	c.touch(left, access{writes: true})
 	return &Stmt{Op: Store, Pos: s.Pos, X: left, Y: v}
 }
 

@@ -53,6 +53,8 @@ type Var struct {
 	Group, Binding uint32 // of uniform and storage variables
 	ID             int    // of an override with @id, else -1
 	Builtin        string // of a parameter of an entry point
+
+	root *Var // of a let that is a pointer
 }
 
 // Func is a function.
@@ -69,6 +71,7 @@ type Func struct {
 	decl   *syntax.Function
 	uses   []*Var  // module variables named in the body
 	calls  []*Func // in the order of the text
+	access map[*Var]access
 	effect effect
 }
 

@@ -10,7 +10,11 @@
 // float64.
 package check
 
-import "fmt"
+import (
+	"fmt"
+
+	"forgekernel/forge/backend/wgsl/shader/syntax"
+)
 
 // Kind tells types apart.
 type Kind uint8
@@ -61,6 +65,7 @@ func (a Access) String() string { return [...]string{"read", "read_write"}[a] }
 // Field is a member of a structure.
 type Field struct {
 	Name   string
+	Pos    syntax.Pos
 	Type   *Type
 	Align  int // bytes
 	Offset int // bytes
@@ -266,7 +271,15 @@ func (t *Type) contains(is func(*Type) bool) bool {
 	return t.Elem != nil && t.Kind != Ptr && t.Kind != Ref && t.Elem.contains(is)
 }
 
-// hostShareable types may be in storage and uniform memory.
-func (t *Type) hostShareable() bool {
-	return !t.contains(func(t *Type) bool { return t.Size == 0 && !t.Runtime() || t.Count != nil })
+// hostShareable fails where a type may not be in storage and uniform memory,
+// at the member that may not.
+func hostShareable(t *Type, s Space, at syntax.Pos) {
+	if t.Kind == Struct {
+		for _, f := range t.Fields {
+			hostShareable(f.Type, s, f.Pos)
+		}
+	}
+	if t.contains(func(t *Type) bool { return t.Size == 0 && !t.Runtime() || t.Count != nil }) && t.Kind != Struct {
+		fail(at, "type '%s' cannot be used in address space '%s' as it is non-host-shareable", t, s)
+	}
 }

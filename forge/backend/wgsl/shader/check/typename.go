@@ -7,14 +7,12 @@ import (
 	"forgekernel/forge/backend/wgsl/shader/syntax"
 )
 
-// maxConstantWords bounds what the constants of a module may hold, and
-// maxPrivateBytes what function and private variables may.
+// Limits of a module.
 const (
-	maxConstantWords = 1 << 22
-	maxPrivateBytes  = 8192
-	maxNesting       = 15
+	maxConstantWords = 1 << 22 // in all of its constants
+	maxNesting       = 15      // of structures and arrays
 	maxStructMembers = 16383
-	maxArrayElements = 65536
+	maxVariableBytes = 1 << 16 // of a function or private variable
 )
 
 // named types take no template list.
@@ -235,8 +233,8 @@ func (c *checker) pointerType(n *syntax.Name) *Type {
 	if elem.Kind == Ptr {
 		fail(n.Template[1].At(), "ptr<> cannot point to a pointer")
 	}
-	if (space == Storage || space == Uniform) && !elem.hostShareable() {
-		fail(n.Pos, "type '%s' cannot be used in address space '%s' as it is non-host-shareable", elem, space)
+	if space == Storage || space == Uniform {
+		hostShareable(elem, space, n.Pos)
 	}
 	return c.types.pointer(Ptr, elem, space, access)
 }
@@ -261,7 +259,7 @@ func (c *checker) structure(d *syntax.Struct) *Type {
 		if ft.contains(func(t *Type) bool { return t.Runtime() }) && (!ft.Runtime() || i < len(d.Members)-1) {
 			fail(m.Pos, "runtime arrays may only appear as the last member of a struct")
 		}
-		f := Field{Name: m.Name, Type: ft, Align: ft.Align, Size: ft.Size}
+		f := Field{Name: m.Name, Pos: m.Pos, Type: ft, Align: ft.Align, Size: ft.Size}
 		c.memberAttributes(m, &f)
 		t.Fields = append(t.Fields, f)
 	}

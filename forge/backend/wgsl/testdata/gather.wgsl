@@ -1,0 +1,27 @@
+// gather_0
+@group(0) @binding(0) var<storage, read_write> p0: array<f32>;
+@group(0) @binding(1) var<storage, read> p1: array<f32>;
+@group(0) @binding(2) var<storage, read> p2: array<vec2u>;
+@group(0) @binding(3) var<storage, read_write> fault: atomic<u32>;
+
+fn inside_i64(at: vec2u, size: u32) -> bool {
+  return at.y == 0u && at.x < size;
+}
+
+@compute @workgroup_size(32, 1, 1)
+fn gather_0(@builtin(workgroup_id) id: vec3u, @builtin(local_invocation_index) lane: u32) {
+  let group = id.x;
+  let at = group * 32u + lane;
+  if (at >= 24u) { return; }
+  let i0 = i32(at / 8u);
+  let i1 = i32(at % 8u);
+  let t0 = p2[i0];
+  let t1 = inside_i64(t0, 50u);
+  if (!t1) {
+    atomicStore(&fault, 1u);
+  }
+  var t2 = f32();
+  if (t1) { t2 = p1[i1 + i32(t0.x) * 8]; }
+  p0[i0 * 8 + i1] = t2;
+}
+
