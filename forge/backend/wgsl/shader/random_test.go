@@ -41,7 +41,7 @@ func (g *generator) name(prefix string) string {
 	return fmt.Sprintf("%s%d", prefix, g.count)
 }
 
-func pick1[T any](g *generator, list []T) T { return list[g.IntN(len(list))] }
+func oneOf[T any](g *generator, list []T) T { return list[g.IntN(len(list))] }
 
 // expr is a random u32.
 func (g *generator) expr(depth int) string {
@@ -53,16 +53,16 @@ func (g *generator) expr(depth int) string {
 			return fmt.Sprintf("in[%d]", g.IntN(64))
 		case 2:
 			if len(g.arrays) > 0 {
-				return fmt.Sprintf("%s[%s %% 4u]", pick1(g, g.arrays), g.expr(0))
+				return fmt.Sprintf("%s[%s %% 4u]", oneOf(g, g.arrays), g.expr(0))
 			}
 		case 3:
 			if len(g.vecs) > 0 {
-				return fmt.Sprintf("%s.%s", pick1(g, g.vecs), pick1(g, []string{"x", "y", "z"}))
+				return fmt.Sprintf("%s.%s", oneOf(g, g.vecs), oneOf(g, []string{"x", "y", "z"}))
 			}
 		case 4:
 			return "hidden"
 		}
-		return pick1(g, append(g.fixed, g.names...))
+		return oneOf(g, append(g.fixed, g.names...))
 	}
 	x, y := g.expr(depth-1), g.expr(depth-1)
 	switch g.IntN(9) {
@@ -75,13 +75,13 @@ func (g *generator) expr(depth int) string {
 			return fmt.Sprintf("f%d(%s, %s)", g.IntN(g.fns), x, y)
 		}
 	}
-	return fmt.Sprintf("(%s %s %s)", x, pick1(g, []string{"+", "-", "*", "^", "&", "|", "/", "%"}), y)
+	return fmt.Sprintf("(%s %s %s)", x, oneOf(g, []string{"+", "-", "*", "^", "&", "|", "/", "%"}), y)
 }
 
 func (g *generator) cond(depth int) string {
-	c := fmt.Sprintf("(%s) %s (%s)", g.expr(depth), pick1(g, []string{"<", ">", "==", "!="}), g.expr(depth))
+	c := fmt.Sprintf("(%s) %s (%s)", g.expr(depth), oneOf(g, []string{"<", ">", "==", "!="}), g.expr(depth))
 	if depth > 0 && g.IntN(3) == 0 {
-		return fmt.Sprintf("(%s %s %s)", c, pick1(g, []string{"&&", "||"}), "("+g.cond(depth-1)+")")
+		return fmt.Sprintf("(%s %s %s)", c, oneOf(g, []string{"&&", "||"}), "("+g.cond(depth-1)+")")
 	}
 	return "(" + c + ")"
 }
@@ -116,14 +116,14 @@ func (g *generator) statement(n int) {
 		g.line("var %s = vec3<u32>(%s, %s, %s);", v, g.expr(1), g.expr(1), g.expr(1))
 		g.vecs = append(g.vecs, v)
 	case k < 7 && len(g.vecs) > 0:
-		v := pick1(g, g.vecs)
-		g.line("%s = %s.%s + vec3<u32>(%s);", v, v, pick1(g, []string{"yzx", "xxz", "zyx"}), g.expr(1))
+		v := oneOf(g, g.vecs)
+		g.line("%s = %s.%s + vec3<u32>(%s);", v, v, oneOf(g, []string{"yzx", "xxz", "zyx"}), g.expr(1))
 	case k < 8 && len(g.arrays) > 0:
-		g.line("%s[%s %% 4u] += %s;", pick1(g, g.arrays), g.expr(1), g.expr(1))
+		g.line("%s[%s %% 4u] += %s;", oneOf(g, g.arrays), g.expr(1), g.expr(1))
 	case k < 9:
 		g.line("hidden += %s;", g.expr(1))
 	case k < 10 && len(g.names) > 0 && g.fns > 0:
-		g.line("p%d(&%s, %s);", g.IntN(g.fns), pick1(g, g.names), g.expr(1))
+		g.line("p%d(&%s, %s);", g.IntN(g.fns), oneOf(g, g.names), g.expr(1))
 	case k < 13 && n > 0:
 		g.line("if %s {", g.cond(1))
 		g.block(n - 1)
@@ -148,12 +148,12 @@ func (g *generator) statement(n int) {
 		g.block(n - 1)
 		g.line("} }")
 	case k < 18 && g.loops > 0 && !g.inCont:
-		g.line("if %s { %s; }", g.cond(1), pick1(g, []string{"break", "continue"}))
+		g.line("if %s { %s; }", g.cond(1), oneOf(g, []string{"break", "continue"}))
 	case k < 19 && g.result && !g.inCont && g.IntN(2) == 0:
 		g.line("if %s { return %s; }", g.cond(1), g.expr(1))
 	default:
 		if len(g.names) > 0 {
-			g.line("%s %s %s;", pick1(g, g.names), pick1(g, []string{"=", "+=", "^="}), g.expr(2))
+			g.line("%s %s %s;", oneOf(g, g.names), oneOf(g, []string{"=", "+=", "^="}), g.expr(2))
 		}
 	}
 }
