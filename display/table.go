@@ -61,18 +61,16 @@ func (t Table) Display() Bundle {
 // Text is the table in plain text, columns aligned by display width.
 func (t Table) Text() string { return t.grid().text() }
 
-// TextWithin is Text in at most width characters to a line, as far as the texts in the
-// widest column can be broken into several lines.
-func (t Table) TextWithin(width int) string {
-	g := t.grid()
-	g.narrow(width)
-	return g.text()
-}
+// TextWithin is Text in at most width cells to a line: cells are broken into several
+// lines, first those of the widest columns of text. Columns that have no room beside each
+// other stand in further tables, with the columns that name the rows in all of them.
+func (t Table) TextWithin(width int) string { return t.grid().within(width) }
 
 // grid is a table with every cell written out and every alignment decided.
 type grid struct {
 	title string
 	heads []string
+	more  [][]string // lines of the heads after the first
 	align []Align
 	rows  [][]string
 }

@@ -3,7 +3,6 @@ package display
 import (
 	"fmt"
 	"html"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -46,14 +45,10 @@ func (g *grid) html() string {
 }
 
 func (g *grid) text() string {
-	widths := make([]int, len(g.heads))
-	rule := make([]string, len(g.heads))
-	for c, head := range g.heads {
-		widths[c] = cells.Width(head)
-		for _, row := range g.rows {
-			widths[c] = max(widths[c], cells.Width(row[c]))
-		}
-		rule[c] = strings.Repeat("-", widths[c])
+	widths := g.widths()
+	rule := make([]string, len(widths))
+	for c, width := range widths {
+		rule[c] = strings.Repeat("-", width)
 	}
 	var b strings.Builder
 	if g.title != "" {
@@ -67,6 +62,9 @@ func (g *grid) text() string {
 		b.WriteString(strings.TrimRight(strings.Join(cells, "  "), " ") + "\n")
 	}
 	line(g.heads)
+	for _, row := range g.more {
+		line(row)
+	}
 	line(rule)
 	for _, row := range g.rows {
 		line(row)
@@ -74,38 +72,16 @@ func (g *grid) text() string {
 	return b.String()
 }
 
-// leastColumn is how narrow a column of text may become.
-const leastColumn = 20
-
-// narrow breaks the cells of the widest column of text where the table exceeds width.
-func (g *grid) narrow(width int) {
-	widths, all, widest := make([]int, len(g.heads)), -2, -1
+// widths are those of the columns, in cells.
+func (g *grid) widths() []int {
+	widths := make([]int, len(g.heads))
 	for c, head := range g.heads {
 		widths[c] = cells.Width(head)
 		for _, row := range g.rows {
 			widths[c] = max(widths[c], cells.Width(row[c]))
 		}
-		all += widths[c] + 2
-		if g.align[c] == AlignLeft && (widest < 0 || widths[c] > widths[widest]) {
-			widest = c
-		}
 	}
-	if all <= width || widest < 0 {
-		return
-	}
-	room := max(widths[widest]-(all-width), leastColumn)
-	var rows [][]string
-	for _, row := range g.rows {
-		for i, part := range cells.Wrap(row[widest], room) {
-			if i > 0 {
-				row = make([]string, len(g.heads))
-			}
-			row = slices.Clone(row)
-			row[widest] = part
-			rows = append(rows, row)
-		}
-	}
-	g.rows = rows
+	return widths
 }
 
 func alignCell(s string, width int, a Align) string {

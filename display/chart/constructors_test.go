@@ -2,6 +2,8 @@ package chart
 
 import (
 	"math"
+	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -169,5 +171,51 @@ func TestRoof(t *testing.T) {
 	}
 	if f := Roofline("", nil, nil); f.Display().Data[mimeSVG] == nil {
 		t.Error("an empty roofline is not drawn")
+	}
+}
+
+// Charts without data say so, and have no numbers on their axes.
+func TestNoData(t *testing.T) {
+	for name, f := range map[string]Figure{
+		"distribution": Distribution("t", "time", Seconds),
+		"violin":       Violin("t", "time", Seconds).Figure(),
+		"scaling":      Scaling("t", "threads", "rate", Number),
+		"zeros":        Scaling("t", "threads", "rate", Number, Curve{"a", []Measured{{0, 1}, {1, 0}, {2, math.NaN()}}}),
+		"timeline":     Timeline("t", []string{"rank 0"}, nil),
+		"bars":         Bars("t", "bytes", Bytes).Figure(),
+		"contest":      Contest("t", "", Match{"m", nil}),
+		"roofline":     Roofline("t", nil, nil),
+	} {
+		svg, err := f.SVG()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if !strings.Contains(svg, ">no data<") || name != "zeros" && regexp.MustCompile(`>[0-9.]+ ?(ns|ms|s|B|%)?<`).MatchString(svg) {
+			t.Errorf("%s:\n%s", name, svg)
+		}
+		if text, err := f.Plain(); err != nil || strings.Contains(text, "NaN") && name != "zeros" {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+	}
+	f := Distribution("t", "time", Seconds, Sample{"here", []float64{1}}, Sample{"gone", nil}, Sample{"bad", []float64{math.NaN()}})
+	if text, _ := f.Plain(); f.Note != "no values of gone, bad" || !strings.Contains(text, f.Note) {
+		t.Errorf("note %q in\n%s", f.Note, text)
+	}
+}
+
+// Zeros have no place on logarithmic axes; the others are drawn, and the table has all.
+func TestScalingWithZeros(t *testing.T) {
+	f := Scaling("t", "threads", "rate", Number, Curve{"a", []Measured{{1, 0}, {2, 10}, {4, 20}}})
+	if _, err := f.SVG(); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range f.Panels[0].Layers {
+		if len(l.Data) != 2 {
+			t.Errorf("%+v", l)
+		}
+	}
+	if strings.Contains(f.Text, "NaN") || strings.Contains(f.Text, "Inf") || strings.Count(f.Text, "\n") != 6 {
+		t.Error(f.Text)
 	}
 }

@@ -44,7 +44,7 @@ func (f Figure) Display() display.Bundle {
 	}
 	l := f.layout()
 	b := display.Bundle{
-		Data:     map[string]any{mimeText: l.text(), mimeSVG: l.svg()},
+		Data:     map[string]any{mimeText: l.text(textLine), mimeSVG: l.svg()},
 		Metadata: map[string]any{},
 	}
 	if spec, err := json.Marshal(l.vega()); err == nil && len(spec) <= vegaBytes {
@@ -52,11 +52,11 @@ func (f Figure) Display() display.Bundle {
 	}
 	png, err := l.png()
 	if err != nil {
-		b.Data[mimeText] = fmt.Sprintf("%s(no PNG: %v)\n", l.text(), err)
+		b.Data[mimeText] = fmt.Sprintf("%s(no PNG: %v)\n", l.text(textLine), err)
 		return b
 	}
 	b.Data[mimePNG] = png
-	b.Metadata[mimePNG] = map[string]any{"width": int(l.w), "height": int(l.h)}
+	b.Metadata[mimePNG] = map[string]any{"width": int(l.w), "height": int(l.h), "alt": l.label()}
 	return b
 }
 
@@ -86,12 +86,24 @@ func (f Figure) PNG() ([]byte, error) {
 	return f.layout().png()
 }
 
-// Plain is the figure for terminals.
+// Plain is the figure for terminals, charts in lines of 78 cells and tables as wide as
+// they are.
 func (f Figure) Plain() (string, error) {
 	if err := f.check(); err != nil {
 		return "", err
 	}
-	return f.layout().text(), nil
+	return f.layout().text(textLine), nil
+}
+
+// PlainWithin is the figure for a terminal with lines of width cells.
+func (f Figure) PlainWithin(width int) (string, error) {
+	if err := f.check(); err != nil {
+		return "", err
+	}
+	if f.Text != "" {
+		return display.Fit(f.Text, width), nil
+	}
+	return f.layout().text(width), nil
 }
 
 func (l *laid) svg() string {

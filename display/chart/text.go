@@ -9,9 +9,9 @@ import (
 
 // Measures of a figure in characters.
 const (
-	textLine       = 78 // of all
-	textWidth      = 60 // of an area, at most
-	textLeastWidth = 36
+	textLine       = 78 // of all, where no other width is asked for
+	textWidth      = 60 // of an area, at most, in such a line
+	textLeastWidth = 36 // of an area, in such a line
 	textMost       = 16 // rows of an area
 	textLeast      = 4
 	textPixel      = 15.0 // of a row
@@ -21,8 +21,8 @@ const (
 // marksOf are the characters of layers, in turn.
 var marksOf = []rune("*+ox#@%")
 
-// text is the figure for terminals.
-func (l *laid) text() string {
+// text is the figure for terminals with lines of width cells.
+func (l *laid) text(width int) string {
 	if l.Text != "" {
 		return l.Text
 	}
@@ -34,7 +34,7 @@ func (l *laid) text() string {
 	}
 	marks := l.marks()
 	for i := range l.panels {
-		l.panels[i].text(&b, marks)
+		l.panels[i].text(&b, marks, width)
 	}
 	var names []string
 	for _, e := range l.legend {
@@ -67,24 +67,24 @@ type grid struct {
 	named  int      // width of the longest label
 }
 
-func (p *panel) text(b *strings.Builder, marks map[string]rune) {
+func (p *panel) text(b *strings.Builder, marks map[string]rune, width int) {
 	rows := int(min(max(p.Height/textPixel, textLeast), textMost))
 	if p.inRows() {
 		rows = max(1, int(math.Round(p.Y.Max-p.Y.Min)))
 	}
 	g := &grid{panel: p, cells: make([][]rune, rows), labels: make([]string, rows)}
 	for _, t := range g.yTicks {
-		label := cells.Short(t.Label, textNames)
+		label := cells.Short(t.Label, min(textNames, width/3))
 		g.labels[g.row(t.At)] = label
 		g.named = max(g.named, cells.Width(label))
 	}
-	room := textLine - g.named - 2
+	room := width - g.named - 2
 	for _, text := range g.beside() {
 		if text != "" {
-			room = min(room, textLine-g.named-4-cells.Width(text))
+			room = min(room, width-g.named-4-cells.Width(text))
 		}
 	}
-	g.width = min(textWidth, max(room, textLeastWidth))
+	g.width = min(textWidth*width/textLine, max(room, textLeastWidth*width/textLine))
 	for i := range g.cells {
 		g.cells[i] = []rune(strings.Repeat(" ", g.width))
 	}
@@ -113,11 +113,11 @@ func (g *grid) print(b *strings.Builder) {
 		}
 		b.WriteString(line + "\n")
 	}
-	axis := []rune(strings.Repeat(" ", g.width+12))
+	axis := []rune(strings.Repeat(" ", g.width+1))
 	end := 0
 	for _, t := range g.xTicks {
 		label := []rune(cells.Short(t.Label, textNames))
-		at := max(g.column(t.At)-len(label)/2, 0)
+		at := max(min(g.column(t.At)-len(label)/2, len(axis)-len(label)), 0)
 		if at < end || at+len(label) > len(axis) {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"forgekernel/display"
+	"forgekernel/display/internal/cells"
 )
 
 // Span is what a lane does from Start to End, in seconds on one clock. A lane may
@@ -280,7 +281,7 @@ func laneText(title string, lanes []string, spans []Span, c *clock) string {
 
 // shades draws a row of fillings between nothing and full.
 func shades(row []float64, full float64) string {
-	levels := []rune(".░▒▓█")
+	levels := []rune(cells.Shades)
 	var b strings.Builder
 	for _, x := range row {
 		i := 0

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 func TestSummarise(t *testing.T) {
@@ -214,6 +215,14 @@ func TestReport(t *testing.T) {
 			t.Errorf("the text lacks %q:\n%s", want, text)
 		}
 	}
+	if times, where := strings.Index(text, "100.0 µs"), strings.Index(text, "Where and how"); times > where {
+		t.Errorf("what was measured on stands before the times:\n%s", text)
+	}
+	for line := range strings.SplitSeq(r.TextWithin(60), "\n") {
+		if n := utf8.RuneCountInString(line); n > 60 {
+			t.Errorf("a line of %d characters within 60: %s", n, line)
+		}
+	}
 	files, err := r.Files()
 	if err != nil {
 		t.Fatal(err)
@@ -325,7 +334,7 @@ b written, 2 threads |                            ┃
                       time per run
 boxes from 25 to 75 % with the median, whiskers from 5 to 95 %
 `
-	if got := w.boxes(); got != want {
+	if got := w.boxes(78); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }

@@ -94,13 +94,14 @@ func (w *Workload) samples() (list []chart.Sample) {
 	return list
 }
 
-// boxes draws the samples of a workload with characters; nothing if there are none.
-func (w *Workload) boxes() string {
+// boxes draws the samples of a workload with characters, in lines of width; nothing if
+// there are none.
+func (w *Workload) boxes(width int) string {
 	if !w.timed() {
 		return ""
 	}
-	text, _ := chart.Box("", "time per run", chart.Seconds, w.samples()...).Figure().Plain() // finite samples can be drawn
-	return text + "boxes from 25 to 75 % with the median, whiskers from 5 to 95 %\n"
+	text, _ := chart.Box("", "time per run", chart.Seconds, w.samples()...).Figure().PlainWithin(width) // finite samples can be drawn
+	return text + lines("boxes from 25 to 75 % with the median, whiskers from 5 to 95 %", width)
 }
 
 // Roofline shows every candidate of the processor by the work that its program does for

@@ -62,6 +62,29 @@ func (l *Limits) String() string {
 	return text
 }
 
+// Table shows each limit in a row.
+func (l *Limits) Table() display.Table {
+	t := display.Table{Title: "What one core does at most", Columns: []display.Column{{Name: "what"}, right("at most")}}
+	if l == nil || l.FLOPs == 0 {
+		t.Rows = append(t.Rows, []any{l.String()})
+		return t
+	}
+	rate := func(what string, x float64, unit string) {
+		t.Rows = append(t.Rows, []any{what, significant(x/1e9) + unit})
+	}
+	rate("multiplications and additions of float32", l.FLOPs, " GFLOP/s")
+	if l.Bytes > 0 {
+		rate("reading from memory", l.Bytes, " GB/s")
+	}
+	for _, c := range slices.Backward(l.Caches) {
+		rate("moving within "+c.Name+", "+display.FormatBytes(c.Size), c.Bytes, " GB/s")
+	}
+	return t
+}
+
+// Display shows the table.
+func (l *Limits) Display() display.Bundle { return l.Table().Display() }
+
 // Runs of each limit. The best counts, as the one that nothing disturbed.
 const (
 	peakRuns   = 500 // of 20 microseconds

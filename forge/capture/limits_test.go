@@ -75,6 +75,24 @@ func TestLimitsAreChecked(t *testing.T) {
 	}
 }
 
+func TestLimitsTable(t *testing.T) {
+	l := &Limits{FLOPs: 2e11, Bytes: 2e10, Caches: []CacheLimit{{"L1", 48 << 10, 500e9}, {"L2", 1 << 20, 200e9}}}
+	const want = `What one core does at most
+what                                            at most
+----------------------------------------  -------------
+multiplications and additions of float32  200.0 GFLOP/s
+reading from memory                          20.00 GB/s
+moving within L2, 1 MiB                      200.0 GB/s
+moving within L1, 48 KiB                     500.0 GB/s
+`
+	if got := l.Table().Text(); got != want {
+		t.Errorf("got\n%s", got)
+	}
+	if got := (&Limits{Error: "no compiler"}).Table().Text(); !strings.Contains(got, "not measured: no compiler") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
 // TestRooflineOfThreads has each candidate under the roof of as many cores as it has
 // threads, and those of a GPU under none.
 func TestRooflineOfThreads(t *testing.T) {

@@ -21,7 +21,6 @@ func (r *Report) HTML() (string, error) {
 		text, _ := display.ToBundle(t).Data["text/html"].(string)
 		b.WriteString(text)
 	}
-	write(r.environment())
 	for i := range r.capture.Workloads {
 		w := &r.capture.Workloads[i]
 		write(w.times(r.capture.Settings.Blocks))
@@ -38,6 +37,7 @@ func (r *Report) HTML() (string, error) {
 		}
 	}
 	write(r.memory())
+	write(r.environment())
 	write(r.libraries())
 	b.WriteString("</body></html>\n")
 	return b.String(), nil

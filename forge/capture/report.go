@@ -204,16 +204,31 @@ func (w *Workload) origin() string {
 		significant(float64(w.FLOPs)), display.FormatBytes(w.Bytes), w.Written, w.Optimised)
 }
 
-// Text is the report for a terminal.
-func (r *Report) Text() string {
+// textLine is how wide the charts of a text are, in characters.
+const textLine = 78
+
+// Text is the report as text, its tables as wide as they are: times first, and below what
+// they were measured on.
+func (r *Report) Text() string { return r.text(textLine, display.Table.Text) }
+
+// TextWithin is Text in lines of width cells.
+func (r *Report) TextWithin(width int) string {
+	return r.text(width, func(t display.Table) string { return t.TextWithin(width) })
+}
+
+func (r *Report) text(width int, table func(display.Table) string) string {
 	var b strings.Builder
-	b.WriteString(r.environment().Text() + "\n")
 	for i := range r.capture.Workloads {
 		w := &r.capture.Workloads[i]
-		b.WriteString(w.times(r.capture.Settings.Blocks).Text() + w.origin() + "\n" + w.boxes() + "\n")
+		b.WriteString(table(w.times(r.capture.Settings.Blocks)) + lines(w.origin(), width) + w.boxes(width) + "\n")
 	}
-	b.WriteString(r.memory().Text())
+	b.WriteString(table(r.memory()) + "\n" + table(r.environment()))
 	return b.String()
+}
+
+// lines are those of a sentence.
+func lines(sentence string, width int) string {
+	return strings.Join(display.Wrap(sentence, width), "\n") + "\n"
 }
 
 // Markdown is the report for a page that shows the figures of [Report.Files]
@@ -221,7 +236,7 @@ func (r *Report) Text() string {
 func (r *Report) Markdown() string {
 	var b strings.Builder
 	show := func(text, name string) { fmt.Fprintf(&b, "\n![%s](%s.svg)\n", escapeMarkdown(text), name) }
-	fmt.Fprintf(&b, "# Capture %s\n\n%s", r.capture.ID, markdown(r.environment()))
+	fmt.Fprintf(&b, "# Capture %s\n", r.capture.ID)
 	for i := range r.capture.Workloads {
 		w := &r.capture.Workloads[i]
 		fmt.Fprintf(&b, "\n%s\n%s\n", markdown(w.times(r.capture.Settings.Blocks)), escapeMarkdown(w.origin()))
@@ -235,7 +250,7 @@ func (r *Report) Markdown() string {
 	if _, drawn := r.Roofline(); drawn {
 		show(roofline, roofline)
 	}
-	b.WriteString("\n" + markdown(r.memory()) + "\n" + markdown(r.libraries()))
+	b.WriteString("\n" + markdown(r.memory()) + "\n" + markdown(r.environment()) + "\n" + markdown(r.libraries()))
 	return b.String()
 }
 

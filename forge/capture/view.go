@@ -65,14 +65,25 @@ func carry(b display.Bundle, v View, captures ...*Capture) display.Bundle {
 	if v.Name == "" { // a report says it among the rest
 		return out
 	}
-	line := "from capture " + strings.ReplaceAll(hints["id"].(string), " ", " and ") + ", SHA-256 " + strings.ReplaceAll(hints["sha256"].(string), " ", " and ")
+	ids, sums := strings.Fields(hints["id"].(string)), strings.Fields(hints["sha256"].(string))
 	if text, is := b.Data["text/plain"].(string); is {
-		out.Data["text/plain"] = strings.TrimRight(text, "\n") + "\n" + line + "\n"
+		out.Data["text/plain"] = strings.TrimRight(text, "\n") + "\n" + source(ids, sums) + "\n"
 	}
 	if text, is := b.Data["text/html"].(string); is {
-		out.Data["text/html"] = text + `<div style="color:#57606a;font-size:12px;margin:2px 0 6px">` + html.EscapeString(line) + "</div>"
+		for i, sum := range sums {
+			sums[i] = sum[:shownHash] + "…"
+		}
+		out.Data["text/html"] = text + `<div style="color:#57606a;font-size:12px;margin:2px 0 6px">` + html.EscapeString(source(ids, sums)) + "</div>"
 	}
 	return out
+}
+
+// shownHash is how much of a hash a page shows; text has all of it.
+const shownHash = 12
+
+// source is what a display says that it follows from.
+func source(ids, sums []string) string {
+	return "from capture " + strings.Join(ids, " and ") + ", SHA-256 " + strings.Join(sums, " and ")
 }
 
 // hints are the metadata of [MIMEType].

@@ -176,12 +176,19 @@ func TestText(t *testing.T) {
 	}
 }
 
-// The form for terminals has 80 columns, but for names that cannot be broken.
+// The form for terminals has as many columns as the terminal, but for names that cannot
+// be broken.
 func TestTextFits(t *testing.T) {
 	for _, path := range programs(t) {
-		for _, line := range strings.Split(explained(t, path).Text(false), "\n") {
-			if n := utf8.RuneCountInString(line); n > 80 {
-				t.Errorf("%s: a line of %d: %s", path, n, line)
+		r := explained(t, path)
+		if r.TextWithin(80, false) != r.Text(false) {
+			t.Error("80 columns are not what is usual")
+		}
+		for _, width := range []int{60, 80, 120} {
+			for line := range strings.SplitSeq(r.TextWithin(width, false), "\n") {
+				if n := utf8.RuneCountInString(line); n > width && !strings.HasPrefix(line, "  input ") {
+					t.Errorf("%s: a line of %d within %d: %s", path, n, width, line)
+				}
 			}
 		}
 	}

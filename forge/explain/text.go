@@ -12,9 +12,13 @@ import (
 	"forgekernel/forge/plan"
 )
 
-// Text is the report for a terminal, with ANSI colours if asked for.
-func (r *Report) Text(colour bool) string {
-	t := texter{colour: colour}
+// Text is the report for a terminal of 80 columns, with ANSI colours if asked for.
+func (r *Report) Text(colour bool) string { return r.TextWithin(80, colour) }
+
+// TextWithin is the report for a terminal of any width; sentences have no more than
+// [proseWidth] columns.
+func (r *Report) TextWithin(width int, colour bool) string {
+	t := texter{width: width, colour: colour}
 	t.header(r)
 	t.passes(r)
 	t.decisions(r)
@@ -29,6 +33,7 @@ func (r *Report) Text(colour bool) string {
 // texter writes the sections of a report.
 type texter struct {
 	b      strings.Builder
+	width  int
 	colour bool
 }
 
@@ -49,13 +54,13 @@ func (t *texter) paint(attribute, s string) string {
 
 func (t *texter) line(format string, args ...any) { fmt.Fprintf(&t.b, format+"\n", args...) }
 
-// lineWidth is that of a terminal.
-const lineWidth = 80
+// proseWidth is how wide sentences are at most: longer lines are hard to read.
+const proseWidth = 100
 
 // lines writes a text of any length, broken at spaces, behind a first indent and below
 // it behind another.
 func (t *texter) lines(first, other, text string) {
-	left := lineWidth - len(other)
+	left := min(t.width, proseWidth) - len(other)
 	line := ""
 	for word := range strings.FieldsSeq(text) {
 		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > left {
@@ -68,15 +73,22 @@ func (t *texter) lines(first, other, text string) {
 }
 
 func (t *texter) heading(title, note string) {
-	t.line("\n%s  %s", t.paint(bold, title), t.paint(faint, note))
+	first := "\n" + t.paint(bold, title)
+	for _, part := range display.Wrap(note, t.width-len(title)-2) {
+		t.line("%s  %s", first, t.paint(faint, part))
+		first = strings.Repeat(" ", len(title))
+	}
 }
 
 // table writes rows under the heading, indented.
 func (t *texter) table(table display.Table) {
-	for i, line := range strings.Split(strings.TrimRight(table.TextWithin(lineWidth-2), "\n"), "\n") {
-		if i < 2 {
+	head := true
+	for line := range strings.SplitSeq(strings.TrimRight(table.TextWithin(t.width-2), "\n"), "\n") {
+		rule := strings.Trim(line, "- ") == ""
+		if head {
 			line = t.paint(faint, line)
 		}
+		head = head && !rule
 		t.line("  %s", line)
 	}
 }

@@ -136,7 +136,7 @@ func TestKernelInfo(t *testing.T) {
 		info := content[wire.KernelInfoReply](t, reply)
 		if info.Status != "ok" || info.ProtocolVersion != "5.5" || info.LanguageInfo.Name != "go" ||
 			info.LanguageInfo.FileExtension != ".go" || info.LanguageInfo.CodeMirrorMode != "go" || info.Banner == "" ||
-			info.ImplementationVersion != "1.2.3" || len(info.SupportedFeatures) != 1 {
+			info.ImplementationVersion != "1.2.3" || len(info.SupportedFeatures) != 2 || !info.Debugger {
 			t.Errorf("%s", reply.Content)
 		}
 	}

@@ -30,7 +30,8 @@ type Cell struct {
 	Name   string // how errors call it: "cell 3"
 	ID     uint64 // who prints: handed to Options.Writer
 	Source string
-	Line   int // number of the source's first line in the notebook cell; 0 means 1
+	Line   int    // number of the source's first line in the notebook cell; 0 means 1
+	File   string // how a debugger calls the notebook cell
 }
 
 // Result is what a cell that ended well has to show.

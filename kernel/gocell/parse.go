@@ -45,18 +45,16 @@ type library struct {
 
 func newLibrary() *library { return &library{fset: newFileSet()} }
 
-// Cells take their positions from here on, this many each. Compiled packages
-// lie below.
+// Positions tell go/ssa whether a type is declared within a generic function, and
+// it compares those of different cells and packages. No two file sets may
+// therefore share positions, nor those of compiled packages, which are low.
 const (
 	firstPosition = 1 << 40
-	positions     = 1 << 24
+	positions     = 1 << 24 // of one file set
 )
 
 var fileSets atomic.Int64
 
-// newFileSet returns a file set whose positions no other one has: types of many
-// cells and packages meet in one generic function, and the translator tells by
-// its position whether a type is declared in there.
 func newFileSet() *token.FileSet {
 	fset := token.NewFileSet()
 	fset.AddFile("", firstPosition+int(fileSets.Add(1))*positions, 0)

@@ -9,6 +9,9 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
+// Shades are the levels of a row of fillings, such as those of memory over time.
+const Shades = ".░▒▓█"
+
 // terminal fixes the widths, which would otherwise depend on the locale of the
 // process and not on that of the reader.
 var terminal = &runewidth.Condition{StrictEmojiNeutral: true}

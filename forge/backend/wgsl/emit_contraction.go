@@ -21,7 +21,9 @@ type tile struct {
 // small ones read it where it stands.
 var (
 	largeTile  = tile{rows: 8, columns: 2, down: 8, along: 8, depth: 16}
-	smallTiles = []tile{{4, 1, 8, 8, 0}, {2, 1, 8, 8, 0}, {1, 1, 4, 16, 0}}
+	smallTiles = []tile{{4, 1, 8, 8, 0}, {2, 1, 8, 8, 0}}
+	fewRows    = tile{1, 1, 4, 16, 0}
+	oneRow     = tile{1, 1, 1, 64, 0}
 )
 
 // fewTiles is the number of workgroups below which a smaller tile is taken.
@@ -32,16 +34,18 @@ func (t tile) n() int { return 4 * t.columns * t.along }
 
 // tileFor picks the tile of a contraction.
 func tileFor(c *loop.Contraction) tile {
-	batches := product(c.Batch)
-	if c.M >= largeTile.m() && c.N >= largeTile.n() && c.K >= 2*largeTile.depth {
+	switch {
+	case c.M == 1:
+		return oneRow
+	case c.M >= largeTile.m() && c.N >= largeTile.n() && c.K >= 2*largeTile.depth:
 		return largeTile
 	}
 	for _, t := range smallTiles {
-		if c.M >= t.m()/2 && batches*ceil(c.M, t.m())*ceil(c.N, t.n()) >= fewTiles {
+		if c.M >= t.m()/2 && product(c.Batch)*ceil(c.M, t.m())*ceil(c.N, t.n()) >= fewTiles {
 			return t
 		}
 	}
-	return smallTiles[len(smallTiles)-1]
+	return fewRows
 }
 
 // contractionEmitter writes a product of matrices. Sums run in the order of the depth.

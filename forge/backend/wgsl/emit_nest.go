@@ -126,12 +126,50 @@ func (n *nestEmitter) lines() geometry {
 		n.begin(g)
 		n.coordinates(group, n.vars, n.nest.Outer)
 	}
-	for i, st := range n.nest.Stages {
-		n.stage(i, st)
+	stages := n.nest.Stages
+	for i := 0; i < len(stages); {
+		if together := n.together(stages[i:]); together > 1 {
+			n.sweepAll(stages[i : i+together])
+			i += together
+			continue
+		}
+		n.stage(i, stages[i])
+		i++
 	}
 	n.close()
 	g.storage = n.bytes
 	return g
+}
+
+// together is the number of stages that one sweep can visit side by side: none reads or
+// stores where an earlier one of them stores.
+func (n *nestEmitter) together(stages []loop.Stage) int {
+	stored := make(map[int]bool)
+	for i, st := range stages {
+		meets := st.Once || st.Reduce != loop.NoReduction || st.Ordered || st.Require || st.When != nil || st.Store == nil
+		st.Expr.Walk(func(x *loop.Expr) { meets = meets || x.Op == loop.Load && stored[x.Access.Param] })
+		if meets || i > 0 && st.Store.Param == stages[0].Store.Param && same(st.Store, stages[0].Store) {
+			return i
+		}
+		stored[st.Store.Param] = true
+	}
+	return len(stages)
+}
+
+// sweepAll visits an element by all of some stages, which share what they compute.
+func (n *nestEmitter) sweepAll(stages []loop.Stage) {
+	n.forget()
+	for _, st := range stages {
+		n.await(st)
+	}
+	n.sweep(func() {
+		for _, st := range stages {
+			n.visit(st)
+		}
+	})
+	for _, st := range stages {
+		n.written = append(n.written, stored{st.Store, false})
+	}
 }
 
 // inOrder reports whether one invocation has to visit a line from its beginning.

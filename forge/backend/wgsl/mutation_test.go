@@ -24,7 +24,7 @@ var mutations = []struct{ golden, right, wrong, found string }{
 	{"elements", "if (at >= 400u) { return; }", "", "index 400 of 'p1' is out of bounds"},
 	{"gather", "p2[i0]", "p2[i1]", "index 3 of 'p2' is out of bounds"},
 	{"convolution", "if (!(u32(y) < 8u)) { continue; }", "", "index -7 of 'p1' is out of bounds"},
-	{"attention", "  for (var step", "  if (lane == 0u) { return; }\n  for (var step", "must be reached by all invocations"},
+	{"attention", "  for (var step", "  if (lane == 0u) { return; }\n  for (var step", "must only be called from uniform control flow"},
 	{"attention", "min(i + 1, 9)", "min(i + 2, 10)", "is out of bounds"},
 }
 

@@ -17,6 +17,7 @@ import (
 	"forgekernel/forge/backend"
 	"forgekernel/forge/capture"
 	"forgekernel/forge/capture/benchmarks"
+	"forgekernel/kernel/notebook/terminal"
 )
 
 // measurable are the backends that can be measured, each for a number of threads
@@ -216,7 +217,7 @@ func (b *bench) print(cmd *cobra.Command, c *capture.Capture) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(cmd.OutOrStdout(), r.Text())
+	_, err = io.WriteString(cmd.OutOrStdout(), r.TextWithin(terminal.Width(cmd.OutOrStdout())))
 	return err
 }
 

@@ -40,8 +40,7 @@ func benchCompareCommand() *cobra.Command {
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), c)
 			}
-			_, err = io.WriteString(cmd.OutOrStdout(), c.Table().Text())
-			return err
+			return printText(cmd.OutOrStdout(), c.Table().Text())
 		}),
 	}
 	cmd.Flags().StringVar(&old, "old", "", "the candidate to compare with, such as cpu:written:1")

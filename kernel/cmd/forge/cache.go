@@ -55,8 +55,7 @@ folder; beyond FORGE_CACHE_LIMIT MiB (256) those used longest ago are removed.`,
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), r)
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), r.table().Text())
-			return err
+			return printText(cmd.OutOrStdout(), r.table().Text())
 		},
 	}
 	jsonFlag(cmd, &asJSON)

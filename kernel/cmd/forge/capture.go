@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"forgekernel/forge/capture"
+	"forgekernel/kernel/notebook/terminal"
 )
 
 func captureCommand() *cobra.Command {
@@ -103,7 +104,10 @@ func captureShowCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				fmt.Fprintln(cmd.OutOrStdout(), r.Text())
+				out := cmd.OutOrStdout()
+				if _, err := fmt.Fprintln(out, r.TextWithin(terminal.Width(out))); err != nil {
+					return err
+				}
 			}
 			return nil
 		}),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"path/filepath"
 
@@ -55,7 +54,7 @@ that subtracts the maximum passes both.`,
 			if asJSON {
 				err = printJSON(cmd.OutOrStdout(), report)
 			} else {
-				_, err = io.WriteString(cmd.OutOrStdout(), report.Text())
+				err = printText(cmd.OutOrStdout(), report.Text())
 			}
 			if err == nil && !report.OK() {
 				err = exitStatus(exitFailure)

@@ -22,7 +22,7 @@ type form struct {
 
 var forms = []form{
 	{"text", "a report for the terminal (the default)", func(w io.Writer, e *forge.Explanation, colour bool) error {
-		_, err := io.WriteString(w, e.Text(colour))
+		_, err := io.WriteString(w, e.TextWithin(terminal.Width(w), colour))
 		return err
 	}},
 	{"json", "JSON for a program to read, without the values of tensors", func(w io.Writer, e *forge.Explanation, _ bool) error {

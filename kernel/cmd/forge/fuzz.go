@@ -119,6 +119,5 @@ func printFuzz(w io.Writer, report *fuzz.Report, asJSON bool) error {
 	if asJSON {
 		return printJSON(w, report)
 	}
-	_, err := io.WriteString(w, report.Text())
-	return err
+	return printText(w, report.Text())
 }

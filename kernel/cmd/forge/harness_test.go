@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	os.Setenv("COLUMNS", "200") // so that what tests look for stands in one line
 	os.Exit(m.Run())
 }
 

@@ -62,8 +62,7 @@ func kernelSourceCommand() *cobra.Command {
 // printKernels writes the source, or the table of its kernels.
 func printKernels(w io.Writer, s *forge.KernelSource, table, numbers bool) error {
 	if table {
-		_, err := fmt.Fprintln(w, s.Table().Text())
-		return err
+		return printText(w, s.Table().Text())
 	}
 	for i, part := range s.Parts() {
 		if i > 0 {

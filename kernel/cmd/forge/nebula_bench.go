@@ -116,7 +116,7 @@ func (b *jobBench) run(ctx context.Context, cmd *cobra.Command, l *led) error {
 	if b.asJSON {
 		err = copyTo(cmd.OutOrStdout(), raw)
 	} else {
-		_, err = io.WriteString(cmd.OutOrStdout(), c.Text())
+		err = printText(cmd.OutOrStdout(), c.Text())
 	}
 	return errors.Join(err, failed)
 }

@@ -45,7 +45,7 @@ program was not built from a clean commit.`,
 			case asMarkdown:
 				_, err = io.WriteString(out, c.Markdown())
 			default:
-				_, err = fmt.Fprintln(out, c.Table().Text())
+				err = printText(out, c.Table().Text())
 			}
 			return err
 		},

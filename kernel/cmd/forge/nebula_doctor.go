@@ -62,6 +62,6 @@ func printFindings(w io.Writer, r doctor.Report, asJSON bool) error {
 	if asJSON {
 		return printJSON(w, r)
 	}
-	_, err := fmt.Fprint(w, r.Text(terminal.IsScreen(w)))
+	_, err := fmt.Fprint(w, r.TextWithin(terminal.Width(w), terminal.IsScreen(w)))
 	return err
 }

@@ -104,8 +104,7 @@ func (p *profile) run(ctx context.Context, cmd *cobra.Command, l *led) error {
 	if p.asJSON {
 		return printJSON(out, rows)
 	}
-	_, err = fmt.Fprintf(out, "%s\n%s\n", recorded.Trace.Summary().Text(), bubbleTable(rows).Text())
-	return err
+	return printText(out, recorded.Trace.Summary().Text()+"\n"+bubbleTable(rows).Text())
 }
 
 // write leaves the traces in the folder.

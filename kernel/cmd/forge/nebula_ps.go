@@ -117,8 +117,7 @@ func (r psReport) print(w io.Writer) error {
 		used := time.Duration(k.Processor) * time.Millisecond
 		t.Rows = append(t.Rows, []any{k.Job, k.Epoch, k.Rank, k.PID, k.State, display.FormatBytes(k.Memory), used.String(), k.Parent, k.Log})
 	}
-	_, err := fmt.Fprintln(w, t.Text())
-	return err
+	return printText(w, t.Text())
 }
 
 func nebulaKillCommand() *cobra.Command {

@@ -48,7 +48,8 @@ func (e *execution) flags(cmd *cobra.Command) {
 	cmd.Flags().Var(&e.params, "param", `a value for a variable of the cell tagged "parameters"; text needs no quotes`)
 }
 
-// open reads a notebook for this kernel, and says how to run it.
+// open reads a notebook for this kernel, and says how to run it. Parameters that it does
+// not take are refused here, before anything runs or is written.
 func (e *execution) open(ctx context.Context, path string) (*notebook.Notebook, runner.Options, error) {
 	opts, err := e.options(ctx, path)
 	if err != nil {
@@ -57,6 +58,11 @@ func (e *execution) open(ctx context.Context, path string) (*notebook.Notebook, 
 	nb, err := notebook.ReadFile(path)
 	if err == nil {
 		err = isOurs(path, nb)
+	}
+	if err == nil && len(opts.Params) > 0 {
+		if err = runner.Check(nb, opts.Params); err != nil {
+			err = usageError{fmt.Errorf("%s: %w", path, err)}
+		}
 	}
 	return nb, opts, err
 }
@@ -130,6 +136,9 @@ func notebookRunCommand() *cobra.Command {
 				opts.Observer = terminal.New(cmd.OutOrStdout(), nb)
 			}
 			runErr := runner.Run(cmd.Context(), nb, opts)
+			if unstarted := (*runner.StartError)(nil); errors.As(runErr, &unstarted) {
+				return runErr
+			}
 			// What ran is written also when a cell failed: it is what the person
 			// needs to see why.
 			return errors.Join(runErr, writeOutputs(cmd, nb, out, html))
@@ -221,7 +230,7 @@ func printReport(cmd *cobra.Command, report *verify.Report, asJSON bool) error {
 	if asJSON {
 		err = printJSON(cmd.OutOrStdout(), report)
 	} else {
-		err = report.Print(cmd.OutOrStdout())
+		err = report.Print(cmd.OutOrStdout(), terminal.Width(cmd.OutOrStdout()))
 	}
 	if err == nil && !report.Verified {
 		return exitStatus(exitFailure)

@@ -83,6 +83,39 @@ func tamper(nb *notebook.Notebook) {
 	}
 }
 
+// A parameter that the notebook does not take is found before a cell runs, and nothing is
+// written over.
+func TestBadParameter(t *testing.T) {
+	t.Setenv(asForge, "1")
+	dir := t.TempDir()
+	in, out, ran := filepath.Join(dir, "in.ipynb"), filepath.Join(dir, "out.ipynb"), filepath.Join(dir, "ran")
+	nb := &notebook.Notebook{Cells: []*notebook.Cell{
+		{Type: notebook.Code, Source: `os.WriteFile("ran", nil, 0o600)`},
+		{Type: notebook.Code, Source: "n := 1", Metadata: map[string]any{"tags": []any{"parameters"}}},
+	}}
+	if err := nb.WriteFile(in); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(out, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, param := range []string{"m=1", "n=0.5", "n=", "n=many", "n=1<<70", "n=math.Pi"} {
+		for _, args := range [][]string{{"notebook", "run", in, "-o", out, "--html", out + ".html"}, {"notebook", "verify", in, "-o", out}, {"kaggle", "push", in, "--dry-run", "--accelerator", "none", "--dir", filepath.Join(dir, "sent")}} {
+			if _, status := command(t, append(args, "--param", param)...); status != exitUsage {
+				t.Errorf("%v --param %s: exit status %d", args[:2], param, status)
+			}
+		}
+	}
+	if kept, err := os.ReadFile(out); err != nil || string(kept) != "precious" {
+		t.Errorf("the file became %q, %v", kept, err)
+	}
+	for _, path := range []string{ran, out + ".html", filepath.Join(dir, "sent")} {
+		if _, err := os.Lstat(path); err == nil {
+			t.Errorf("%s is there", path)
+		}
+	}
+}
+
 func TestNotebookNew(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.ipynb")

@@ -1,6 +1,18 @@
 package main
 
-import "os"
+import (
+	"io"
+	"os"
+
+	"forgekernel/display"
+	"forgekernel/kernel/notebook/terminal"
+)
+
+// printText prints tables and charts in lines as wide as those of w.
+func printText(w io.Writer, text string) error {
+	_, err := io.WriteString(w, display.Fit(text, terminal.Width(w)))
+	return err
+}
 
 // output is a file that remembers the first failure to write to it, so that a
 // full disk is not taken for success by those who only print.

@@ -162,7 +162,9 @@ func compileCommand() *cobra.Command {
 					return err
 				}
 				text, _ := display.ToBundle(shown).Data["text/plain"].(string)
-				fmt.Fprintf(cmd.OutOrStdout(), "── %s ──\n%s\n\n", name, text)
+				if err := printText(cmd.OutOrStdout(), fmt.Sprintf("── %s ──\n%s\n\n", name, text)); err != nil {
+					return err
+				}
 			}
 			return nil
 		}),

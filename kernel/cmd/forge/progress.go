@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mattn/go-runewidth"
 	"github.com/spf13/cobra"
 
 	"forgekernel/display"
@@ -49,7 +50,8 @@ func (l *progressLine) Show(o display.Output) error {
 		_, err := fmt.Fprintln(l.stay, strings.TrimSuffix(text, "\n"))
 		return err
 	}
-	_, err := fmt.Fprintf(l.w, "\r%s\x1b[K", text)
+	// One that runs into the next line cannot be written over.
+	_, err := fmt.Fprintf(l.w, "\r%s\x1b[K", runewidth.Truncate(text, terminal.Width(l.w)-1, "…"))
 	return err
 }
 

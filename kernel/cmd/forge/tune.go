@@ -201,7 +201,7 @@ func printTuned(w io.Writer, list []tuned) error {
 		if i > 0 {
 			text = "\n" + text
 		}
-		if _, err := io.WriteString(w, text); err != nil {
+		if err := printText(w, text); err != nil {
 			return err
 		}
 	}

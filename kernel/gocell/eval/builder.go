@@ -24,8 +24,10 @@ type Func struct {
 	constants              bool // there are any
 
 	params, free []place
+	vars         []variable // that have names
 	results      []reflect.Type
 	blocks       []block
+	numeric      bool // its one result is a number
 	hasDefer     bool
 	recoverBlock int // -1 when results are zero after recovery
 }
@@ -38,6 +40,11 @@ type block struct {
 	code    []instr
 	offsets []int32 // of each instruction and of next, in the source
 	next    func(*frame) int
+	walk    func(*frame) int // next without the work of other blocks, if that differs
+
+	stops    []stop
+	bindings []binding
+	preds    []int
 }
 
 func (b *block) offset(ip int) int {
@@ -60,6 +67,7 @@ type builder struct {
 	shared map[ssa.Value]*ssa.Phi // values that live in the place of a phi
 	block  *block
 	pos    token.Pos
+	debug  debugInfo
 }
 
 func newBuilder(c *compiler, fn *ssa.Function) *builder {
@@ -79,6 +87,7 @@ func (b *builder) translate() {
 	for i := range res.Len() {
 		b.fn.results = append(b.fn.results, b.typ(res.At(i).Type(), b.pos))
 	}
+	b.fn.numeric = len(b.fn.results) == 1 && classOf(b.fn.results[0]) == num
 	b.fn.fixedN, b.fn.fixedP, b.fn.fixedV = b.fn.numbers, b.fn.pointers, b.fn.values
 	b.constants()
 	b.fn.constants = len(b.fn.initN)+len(b.fn.initP)+len(b.fn.initV) > 0
@@ -87,6 +96,7 @@ func (b *builder) translate() {
 	}
 	b.share()
 	b.reserveAll()
+	b.surveyVariables()
 	b.fn.recoverBlock = -1
 	b.fn.blocks = make([]block, len(b.ssa.Blocks))
 	for i, blk := range b.ssa.Blocks {
@@ -94,10 +104,13 @@ func (b *builder) translate() {
 			b.fn.recoverBlock = i
 		}
 		b.block = &b.fn.blocks[i]
+		b.beginBlock(i, blk)
 		for _, in := range blk.Instrs {
+			b.beforeInstruction(in)
 			if !b.folded[in] {
 				b.instruction(in)
 			}
+			b.afterInstruction(in)
 		}
 		if n := len(b.block.offsets); n == len(b.block.code) {
 			b.block.offsets = append(b.block.offsets, b.offset(b.pos))
@@ -188,6 +201,9 @@ func (b *builder) reserve(v ssa.Value) place {
 func (b *builder) reserveAll() {
 	for _, blk := range b.ssa.Blocks {
 		for _, in := range blk.Instrs {
+			if _, debug := in.(*ssa.DebugRef); debug {
+				continue
+			}
 			if in.Pos().IsValid() {
 				b.pos = in.Pos()
 			}
@@ -230,6 +246,9 @@ func tupleType(t types.Type) types.Type {
 func (b *builder) constants() {
 	for _, blk := range b.ssa.Blocks {
 		for _, in := range blk.Instrs {
+			if _, debug := in.(*ssa.DebugRef); debug {
+				continue
+			}
 			if in.Pos().IsValid() {
 				b.pos = in.Pos()
 			}

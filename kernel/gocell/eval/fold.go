@@ -33,7 +33,7 @@ func (b *builder) fold(blk *ssa.BasicBlock) {
 				b.folded[in] = true
 			}
 		case *ssa.BinOp:
-			b.folded[in] = isDecision(in)
+			b.folded[in] = isDecision(in) || b.isArgument(in)
 		}
 	}
 	for at, in := range blk.Instrs {

@@ -52,6 +52,11 @@ type frame struct {
 
 	block, ip int     // what it is executing
 	ret       []place // where the results are, once it has returned
+	result    uint64  // instead, of a function whose one result is a number
+
+	traced bool  // it runs in trace
+	line   int   // that trace was at last
+	halted *stop // where it waits for the debugger
 
 	defers   []deferred
 	panicked *panicking // set while deferred calls run because of a panic

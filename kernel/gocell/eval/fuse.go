@@ -101,13 +101,40 @@ func isDecision(in *ssa.BinOp) bool {
 	return ok && branch.Block() == in.Block()
 }
 
+// isArgument reports the sum of a number and a constant that is the one argument
+// of a call, as in a recursion; see entry.
+func (b *builder) isArgument(in *ssa.BinOp) bool {
+	if in.Op != token.ADD && in.Op != token.SUB || !isImmediate(in, 1) || !unnamed(in) {
+		return false
+	}
+	if k, _ := kindOf(in); k != reflect.Int {
+		return false
+	}
+	refs := realUses(in)
+	if len(refs) != 1 || refs[0].Block() != in.Block() {
+		return false
+	}
+	call, ok := refs[0].(*ssa.Call)
+	if !ok || len(call.Call.Args) != 1 {
+		return false
+	}
+	callee := call.Call.StaticCallee()
+	_, number := kindOf(call)
+	return callee != nil && number && (b.codeOf(callee) != nil || len(callee.Blocks) > 0)
+}
+
 // branch returns what chooses between two edges.
 func (b *builder) branch(cond ssa.Value, yes, no edge) func(*frame) int {
 	if in, ok := cond.(*ssa.BinOp); ok && b.folded[in] {
 		if yes.isPlain() && no.isPlain() {
-			return b.decide(in, yes.target, no.target, false)
+			plain := b.decide(in, yes.target, no.target)
+			if results := b.returned(in.Block().Succs[0]); results != nil {
+				b.block.walk = plain
+				return b.decideReturn(in, no.target, results)
+			}
+			return plain
 		}
-		pick, y, n := b.decide(in, 1, 0, false), yes.follow(), no.follow()
+		pick, y, n := b.decide(in, 1, 0), yes.follow(), no.follow()
 		return func(fr *frame) int {
 			if pick(fr) == 1 {
 				return y(fr)
@@ -124,9 +151,48 @@ func (b *builder) branch(cond ssa.Value, yes, no edge) func(*frame) int {
 	}
 }
 
-// decide compares two integers and returns one of two numbers; poll says that
-// it stands at the end of a loop.
-func (b *builder) decide(in *ssa.BinOp, yes, no int, poll bool) func(*frame) int {
+// returned is the one number that a block returns that does nothing else.
+func (b *builder) returned(blk *ssa.BasicBlock) []place {
+	for _, in := range blk.Instrs {
+		switch in := in.(type) {
+		case *ssa.DebugRef:
+		case *ssa.Return:
+			if results := b.vals(in.Results); len(results) == 1 && results[0].class == num {
+				return results
+			}
+			return nil
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// decideReturn returns at once when the comparison holds.
+func (b *builder) decideReturn(in *ssa.BinOp, no int, results []place) func(*frame) int {
+	i := results[0].i
+	if in.Op == token.LSS && isImmediate(in, 1) {
+		x, c := b.val(in.X).i, int64(b.immediate(in))
+		return func(fr *frame) int {
+			if int64(fr.n[x]) >= c {
+				return no
+			}
+			fr.result = fr.n[i]
+			return ended
+		}
+	}
+	pick := b.decide(in, ended, no)
+	return func(fr *frame) int {
+		next := pick(fr)
+		if next == ended {
+			fr.result = fr.n[i]
+		}
+		return next
+	}
+}
+
+// decide compares two integers and returns one of two numbers.
+func (b *builder) decide(in *ssa.BinOp, yes, no int) func(*frame) int {
 	i, j, c, op := b.val(in.X).i, 0, int64(0), in.Op
 	constant := isImmediate(in, 1)
 	if constant {
@@ -143,14 +209,11 @@ func (b *builder) decide(in *ssa.BinOp, yes, no int, poll bool) func(*frame) int
 	}
 	switch {
 	case op == token.EQL && constant:
-		return decision(poll, yes, no, func(fr *frame) bool { return int64(fr.n[i]) == c })
+		return decision(yes, no, func(fr *frame) bool { return int64(fr.n[i]) == c })
 	case op == token.EQL:
-		return decision(poll, yes, no, func(fr *frame) bool { return fr.n[i] == fr.n[j] })
+		return decision(yes, no, func(fr *frame) bool { return fr.n[i] == fr.n[j] })
 	case op == token.LSS && constant:
 		return func(fr *frame) int {
-			if poll && fr.th.run.stop.Load() {
-				fr.th.poll()
-			}
 			if int64(fr.n[i]) < c {
 				return yes
 			}
@@ -158,27 +221,21 @@ func (b *builder) decide(in *ssa.BinOp, yes, no int, poll bool) func(*frame) int
 		}
 	case op == token.LSS:
 		return func(fr *frame) int {
-			if poll && fr.th.run.stop.Load() {
-				fr.th.poll()
-			}
 			if int64(fr.n[i]) < int64(fr.n[j]) {
 				return yes
 			}
 			return no
 		}
 	case constant:
-		return decision(poll, yes, no, b.conditionTo(op, b.val(in.X), uint64(c)))
+		return decision(yes, no, b.conditionTo(op, b.val(in.X), uint64(c)))
 	case op == token.LEQ:
-		return decision(poll, yes, no, func(fr *frame) bool { return int64(fr.n[i]) <= int64(fr.n[j]) })
+		return decision(yes, no, func(fr *frame) bool { return int64(fr.n[i]) <= int64(fr.n[j]) })
 	}
-	return decision(poll, yes, no, func(fr *frame) bool { return int64(fr.n[i]) > int64(fr.n[j]) })
+	return decision(yes, no, func(fr *frame) bool { return int64(fr.n[i]) > int64(fr.n[j]) })
 }
 
-func decision(poll bool, yes, no int, c condition) func(*frame) int {
+func decision(yes, no int, c condition) func(*frame) int {
 	return func(fr *frame) int {
-		if poll && fr.th.run.stop.Load() {
-			fr.th.poll()
-		}
 		if c(fr) {
 			return yes
 		}
@@ -186,13 +243,19 @@ func decision(poll bool, yes, no int, c condition) func(*frame) int {
 	}
 }
 
-// rotate returns what jumps back to the head of a loop, if that does nothing
-// but count and compare: it does the head's work as well. It is nil otherwise.
-func (b *builder) rotate(head *ssa.BasicBlock, e edge) func(*frame) int {
+// A loopTest is the head of a loop that does nothing but count, if that, and
+// compare.
+type loopTest struct {
+	count   *ssa.BinOp // nil when the body counts
+	cond    *ssa.BinOp
+	yes, no int
+}
+
+// test finds the test of a loop that e jumps back to.
+func (b *builder) test(head *ssa.BasicBlock, e edge) (t loopTest, ok bool) {
 	if !e.back || len(e.moves) > 0 {
-		return nil
+		return t, false
 	}
-	var count *ssa.BinOp
 	for _, in := range head.Instrs {
 		switch in := in.(type) {
 		case *ssa.Phi, *ssa.DebugRef:
@@ -200,50 +263,140 @@ func (b *builder) rotate(head *ssa.BasicBlock, e edge) func(*frame) int {
 			if b.folded[in] {
 				continue
 			}
-			if count != nil || in.Op != token.ADD || !isImmediate(in, 1) {
-				return nil
+			if t.count != nil || !b.isCount(in) {
+				return t, false
 			}
-			if k, _ := kindOf(in.X); k != reflect.Int {
-				return nil
-			}
-			count = in
+			t.count = in
 		case *ssa.If:
-			cond, ok := in.Cond.(*ssa.BinOp)
 			yes, no := b.edge(head, 0), b.edge(head, 1)
-			if !ok || !b.folded[cond] || !yes.isPlain() || !no.isPlain() {
-				return nil
-			}
-			if count == nil {
-				return b.decide(cond, yes.target, no.target, true)
-			}
-			return b.countAndDecide(count, cond, yes.target, no.target)
+			t.cond, ok = in.Cond.(*ssa.BinOp)
+			t.yes, t.no = yes.target, no.target
+			return t, ok && b.folded[t.cond] && yes.isPlain() && no.isPlain()
 		default:
-			return nil
+			return t, false
 		}
 	}
-	return nil
+	return t, false
 }
 
-func (b *builder) countAndDecide(count, cond *ssa.BinOp, yes, no int) func(*frame) int {
-	x, d, by := b.val(count.X).i, b.places[count].i, b.immediate(count)
-	if cond.Op == token.LSS && cond.X == count && !isImmediate(cond, 1) && x == d {
-		j := b.val(cond.Y).i
-		return func(fr *frame) int {
-			if fr.th.run.stop.Load() {
-				fr.th.poll()
+// isCount reports the sum of an int and a constant that lives in the place of
+// the int.
+func (b *builder) isCount(in *ssa.BinOp) bool {
+	k, _ := kindOf(in)
+	return in.Op == token.ADD && isImmediate(in, 1) && k == reflect.Int && b.val(in.X).i == b.places[in].i
+}
+
+// jump ends a block. Going back to the test of a loop does the test as well, and
+// a loop of one block is not left between its rounds.
+func (b *builder) jump(from *ssa.BasicBlock) {
+	e := b.edge(from, 0)
+	blk := b.block
+	t, ok := b.test(from.Succs[0], e)
+	if !ok {
+		blk.next = e.follow()
+		return
+	}
+	walk := e.follow()
+	if last := lastOf(from); t.count == nil && last != nil && !b.folded[last] && b.isCount(last) {
+		n := len(blk.code) - 1
+		t.count = last
+		count := blk.code[n]
+		blk.code, blk.offsets = blk.code[:n], blk.offsets[:n]
+		blk.walk = func(fr *frame) int {
+			count(fr)
+			return walk(fr)
+		}
+	} else {
+		blk.walk = walk
+	}
+	if t.yes == from.Index {
+		blk.next = b.rounds(t, blk.code, blk.walk)
+	} else {
+		again, yes, no, walk := b.again(t), t.yes, t.no, blk.walk
+		blk.next = func(fr *frame) int {
+			if fr.th.run.attention.Load() {
+				return walk(fr)
 			}
-			i := fr.n[x] + by
-			fr.n[x] = i
-			if int64(i) < int64(fr.n[j]) {
+			if again(fr) {
 				return yes
 			}
 			return no
 		}
 	}
-	decide := b.decide(cond, yes, no, true)
+}
+
+// lastOf returns the operation that a block does last.
+func lastOf(blk *ssa.BasicBlock) *ssa.BinOp {
+	for i := len(blk.Instrs) - 2; i >= 0; i-- {
+		if _, debug := blk.Instrs[i].(*ssa.DebugRef); !debug {
+			op, _ := blk.Instrs[i].(*ssa.BinOp)
+			return op
+		}
+	}
+	return nil
+}
+
+// countsUp recognises i += by; i < n.
+func (b *builder) countsUp(t loopTest) (i int, by uint64, n int, ok bool) {
+	if t.count == nil || t.cond.Op != token.LSS || isImmediate(t.cond, 1) {
+		return 0, 0, 0, false
+	}
+	i = b.places[t.count].i
+	return i, b.immediate(t.count), b.val(t.cond.Y).i, b.val(t.cond.X).i == i
+}
+
+// again returns what decides on another round of a loop.
+func (b *builder) again(t loopTest) condition {
+	if i, by, n, ok := b.countsUp(t); ok {
+		return func(fr *frame) bool {
+			fr.n[i] += by
+			return int64(fr.n[i]) < int64(fr.n[n])
+		}
+	}
+	decide := b.decide(t.cond, 1, 0)
+	if t.count == nil {
+		return func(fr *frame) bool { return decide(fr) == 1 }
+	}
+	i, by := b.places[t.count].i, b.immediate(t.count)
+	return func(fr *frame) bool {
+		fr.n[i] += by
+		return decide(fr) == 1
+	}
+}
+
+// rounds returns what runs the other rounds of a loop after the first.
+func (b *builder) rounds(t loopTest, code []instr, walk func(*frame) int) func(*frame) int {
+	no := t.no
+	if i, by, n, ok := b.countsUp(t); ok && len(code) == 1 {
+		body := code[0]
+		return func(fr *frame) int {
+			for {
+				if fr.th.run.attention.Load() {
+					return walk(fr)
+				}
+				fr.n[i] += by
+				if int64(fr.n[i]) >= int64(fr.n[n]) {
+					return no
+				}
+				fr.ip = 0
+				body(fr)
+			}
+		}
+	}
+	again := b.again(t)
 	return func(fr *frame) int {
-		fr.n[d] = fr.n[x] + by
-		return decide(fr)
+		for {
+			if fr.th.run.attention.Load() {
+				return walk(fr)
+			}
+			if !again(fr) {
+				return no
+			}
+			for i, in := range code {
+				fr.ip = i
+				in(fr)
+			}
+		}
 	}
 }
 

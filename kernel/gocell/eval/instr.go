@@ -10,7 +10,7 @@ import (
 
 // instruction translates one SSA instruction.
 func (b *builder) instruction(in ssa.Instruction) {
-	if in.Pos().IsValid() {
+	if _, debug := in.(*ssa.DebugRef); in.Pos().IsValid() && !debug {
 		b.pos = in.Pos()
 	}
 	switch in := in.(type) {
@@ -82,28 +82,38 @@ func (b *builder) instruction(in ssa.Instruction) {
 func (b *builder) terminator(in ssa.Instruction) {
 	switch in := in.(type) {
 	case *ssa.Jump:
-		e := b.edge(in.Block(), 0)
-		if b.block.next = b.rotate(in.Block().Succs[0], e); b.block.next == nil {
-			b.block.next = e.follow()
-		}
+		b.jump(in.Block())
 	case *ssa.If:
 		b.block.next = b.branch(in.Cond, b.edge(in.Block(), 0), b.edge(in.Block(), 1))
 	case *ssa.Return:
-		results := make([]place, len(in.Results))
-		for i, r := range in.Results {
-			results[i] = b.val(r)
-		}
-		b.block.next = func(fr *frame) int {
-			fr.ret = results
-			return -1
-		}
+		b.block.next = b.giveBack(in)
 	case *ssa.Panic:
+		if misuse := b.loopMisuse(in); misuse != nil {
+			b.block.next = func(fr *frame) int { panic(misuse(fr)) }
+			break
+		}
 		x := b.val(in.X)
 		b.block.next = func(fr *frame) int { panic(panicValue(fr.v[x.i])) }
 	default:
 		refuse(b.pos, "internal error: instruction %s is not known", in)
 	}
 	b.block.offsets = append(b.block.offsets, b.offset(b.pos))
+}
+
+// giveBack returns what ends a call.
+func (b *builder) giveBack(in *ssa.Return) func(*frame) int {
+	results := b.vals(in.Results)
+	if len(results) == 1 && results[0].class == num {
+		i := results[0].i
+		return func(fr *frame) int {
+			fr.result = fr.n[i]
+			return ended
+		}
+	}
+	return func(fr *frame) int {
+		fr.ret = results
+		return ended
+	}
 }
 
 // edge is what leads from a block to a successor: the moves of the successor's
@@ -130,8 +140,8 @@ func (e edge) follow() func(*frame) int {
 		return func(*frame) int { return target }
 	case len(moves) == 0:
 		return func(fr *frame) int {
-			if fr.th.run.stop.Load() {
-				fr.th.poll()
+			if fr.th.run.attention.Load() {
+				return fr.attend(target)
 			}
 			return target
 		}
@@ -141,8 +151,8 @@ func (e edge) follow() func(*frame) int {
 		for _, m := range moves {
 			m.do(fr, fr)
 		}
-		if back && fr.th.run.stop.Load() {
-			fr.th.poll()
+		if back && fr.th.run.attention.Load() {
+			return fr.attend(target)
 		}
 		return target
 	}

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"go/token"
+	"go/types"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -46,7 +47,7 @@ func (b *builder) mayShare(phi *ssa.Phi, next ssa.Value, from *ssa.BasicBlock) b
 			return false
 		}
 	}
-	return onlyNamed(phi, phi) && onlyNamed(next, phi)
+	return b.onlyNamed(phi, phi) && b.onlyNamed(next, phi)
 }
 
 // usesBefore reports that an instruction does not look at a phi after the
@@ -85,15 +86,34 @@ func indexIn(blk *ssa.BasicBlock, in ssa.Instruction) int {
 	return -1
 }
 
-// onlyNamed reports that no variable other than the phi's has the value, which
-// a debugger would otherwise see change.
-func onlyNamed(v ssa.Value, phi *ssa.Phi) bool {
+// onlyNamed reports that no variable has the value that a debugger would see
+// change when the loop goes round: none but the phi's own and, of the next
+// value, those that begin anew in each round.
+func (b *builder) onlyNamed(v ssa.Value, phi *ssa.Phi) bool {
 	for _, use := range *v.Referrers() {
-		if ref, ok := use.(*ssa.DebugRef); ok && ref.Object() != nil && ref.Object().Pos() != phi.Pos() {
+		ref, ok := use.(*ssa.DebugRef)
+		if !ok || ref.Object() == nil || ref.Object().Pos() == phi.Pos() {
+			continue
+		}
+		if v == ssa.Value(phi) || !b.isLocalTo(ref.Object(), phi.Block()) {
 			return false
 		}
 	}
 	return true
+}
+
+// isLocalTo reports a variable that is declared in a loop.
+func (b *builder) isLocalTo(obj types.Object, head *ssa.BasicBlock) bool {
+	if v, ok := obj.(*types.Var); !ok || v.Kind() != types.LocalVar || b.freeVar(v.Name()) != nil {
+		return false
+	}
+	local := true
+	b.eachInstr(func(in ssa.Instruction) {
+		if ref, ok := in.(*ssa.DebugRef); ok && ref.Object() == obj && !head.Dominates(ref.Block()) {
+			local = false
+		}
+	})
+	return local
 }
 
 // realUses lists the instructions that use a value when the program runs.

@@ -35,7 +35,7 @@ func measurements(found []measurement) string {
 			candidates = append(candidates, s.Label.String())
 		}
 		text += table(fields(
-			[2]string{"cells", strings.Trim(fmt.Sprint(m.cells), "[]")},
+			[2]string{"cells", fmt.Sprint("In ", m.cells)},
 			[2]string{"programs", strings.Join(programs, ", ")},
 			[2]string{"candidates", strings.Join(candidates, "; ")},
 			[2]string{"samples", m.capture.Settings.String()},

@@ -32,7 +32,7 @@ var ErrNoRecord = errors.New("it has no record of a run: execute it with forge n
 
 // measurement is a capture that cells show.
 type measurement struct {
-	cells   []int // counted from 1
+	cells   []int // by the numbers of their execution
 	capture *capture.Capture
 	hash    string
 }
@@ -68,7 +68,7 @@ func Build(nb *notebook.Notebook, src Source) (*notebook.Notebook, error) {
 	for i, c := range nb.Cells {
 		copied := *c
 		var err error
-		if found, err = redraw(&copied, i+1, found); err != nil {
+		if found, err = redraw(&copied, found); err != nil {
 			return nil, fmt.Errorf("%v: %w", nb.Place(i), err)
 		}
 		out.Cells = append(out.Cells, &copied)
@@ -88,7 +88,7 @@ func Build(nb *notebook.Notebook, src Source) (*notebook.Notebook, error) {
 
 // redraw replaces what measurements of a cell show by what their captures show, and adds
 // those to the ones found before. What a cell drew itself from a capture stays.
-func redraw(c *notebook.Cell, number int, found []measurement) ([]measurement, error) {
+func redraw(c *notebook.Cell, found []measurement) ([]measurement, error) {
 	outputs := slices.Clone(c.Outputs)
 	for i, o := range outputs {
 		if _, ok := o.Data[capture.MIMEType]; !ok {
@@ -98,7 +98,7 @@ func redraw(c *notebook.Cell, number int, found []measurement) ([]measurement, e
 		if err != nil {
 			return nil, err
 		}
-		if found, err = add(found, number, taken.Captures); err != nil {
+		if found, err = add(found, c.ExecutionCount, taken.Captures); err != nil {
 			return nil, err
 		}
 		drawn := *o

@@ -27,11 +27,26 @@ func Check(nb *notebook.Notebook, params map[string]string) error {
 	if len(params) == 0 {
 		return nil
 	}
-	defining, err := definingCell(nb)
-	if err == nil {
-		_, err = assignments(nb.Cells[defining].Source, params)
-	}
+	_, _, err := planned(nb, params)
 	return err
+}
+
+// planned is the source that sets the parameters, and the index of the cell that defines
+// them.
+func planned(nb *notebook.Notebook, params map[string]string) (defining int, source string, err error) {
+	if defining, err = definingCell(nb); err != nil {
+		return 0, "", err
+	}
+	list, err := assignments(nb.Cells[defining].Source, params)
+	if err != nil {
+		return 0, "", err
+	}
+	for i, name := range slices.Sorted(maps.Keys(params)) {
+		if err := checkTypes(nb, defining, list[i]); err != nil {
+			return 0, "", &ParamsError{fmt.Sprintf("%s=%s: %v", name, params[name], err)}
+		}
+	}
+	return defining, "// Parameters of this run\n" + strings.Join(list, "\n"), nil
 }
 
 // definingCell is the index of the cell that defines the parameters.
@@ -52,11 +67,7 @@ func inject(nb *notebook.Notebook, params map[string]string) error {
 	if len(params) == 0 {
 		return nil
 	}
-	index, err := definingCell(nb)
-	if err != nil {
-		return err
-	}
-	source, err := assignments(nb.Cells[index].Source, params)
+	index, source, err := planned(nb, params)
 	if err != nil {
 		return err
 	}
@@ -70,33 +81,32 @@ func inject(nb *notebook.Notebook, params map[string]string) error {
 	return nil
 }
 
-// assignments is Go source that sets the parameters. Assigning, rather than
+// assignments are lines of Go that set the parameters, by name. Assigning, rather than
 // defining anew, keeps the types of the variables.
-func assignments(defining string, params map[string]string) (string, error) {
+func assignments(defining string, params map[string]string) (lines []string, err error) {
 	defaults, err := variables(defining)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	lines := []string{"// Parameters of this run"}
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		def, ok := defaults[name]
 		if !ok {
 			known := cmp.Or(strings.Join(slices.Sorted(maps.Keys(defaults)), ", "), "none")
-			return "", &ParamsError{fmt.Sprintf("the cell tagged %s has no variable %s; it has %s", TagParameters, name, known)}
+			return nil, &ParamsError{fmt.Sprintf("the cell tagged %s has no variable %s; it has %s", TagParameters, name, known)}
 		}
 		value, err := literal(params[name], def)
 		if err != nil {
-			return "", &ParamsError{fmt.Sprintf("%s=%s: %v", name, params[name], err)}
+			return nil, &ParamsError{fmt.Sprintf("%s=%s: %v", name, params[name], err)}
 		}
 		lines = append(lines, name+" = "+value)
 	}
-	return strings.Join(lines, "\n"), nil
+	return lines, nil
 }
 
 // literal is a value as Go source for a variable with a default: text for a string is
 // quoted unless it already is, and a duration may be written as "5s". A value whose kind
-// is plain and another than that of the default is refused; what else does not fit, the
-// kernel says.
+// is plain and another than that of the default is refused; what else does not fit,
+// [checkTypes] finds.
 func literal(value string, def ast.Expr) (string, error) {
 	expr, err := parser.ParseExpr(value)
 	if err == nil && int(expr.End()-expr.Pos()) != len(strings.TrimSpace(value)) {

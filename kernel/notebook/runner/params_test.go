@@ -62,11 +62,30 @@ func TestLiterals(t *testing.T) {
 		{"wait", "5", "the value is a whole number, and the variable a duration"},
 		{"size", "'c'", "the value is a character"},
 		{"x", "5 apples", "the value is no Go expression"},
+		{"n", "99999999999999999999", "the value does not fit the variable, which is of type int"},
+		{"n", "1 << 70", "the value does not fit the variable, which is of type int"},
+		{"n", "many", "many is not defined"},
+		{"n", "math.Pi", "the value does not fit the variable, which is of type int"},
+		{"x", "math.Pie", "math.Pie is not defined"},
+		{"n", "len(5)", "the value does not fit the variable"},
+		{"list", "[]string{}", "the value does not fit the variable, which is of type []int"},
+		{"list", "7", "the value does not fit the variable, which is of type []int"},
+		{"limit", "0.5 * x", "the value does not fit the variable, which is of type time.Duration"},
 	} {
 		var params *ParamsError
 		err := inject(book(defining), map[string]string{c.name: c.value})
 		if !errors.As(err, &params) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s=%s: %v, want %q", c.name, c.value, err, c.want)
+		}
+	}
+}
+
+// A value may use what cells before define.
+func TestValueOfEarlierCells(t *testing.T) {
+	nb := book("many := 3", "#parameters\nn := 1\nm := many")
+	for name, value := range map[string]string{"n": "many", "m": "math.MaxInt8"} {
+		if err := Check(nb, map[string]string{name: value}); err != nil {
+			t.Errorf("%s=%s: %v", name, value, err)
 		}
 	}
 }

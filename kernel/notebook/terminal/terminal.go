@@ -4,7 +4,9 @@
 // below, indented, comes its output as it arrives: printed text, the text form
 // of displays, and errors. A display that is updated is rewritten in place on a
 // screen, if it is one line and the last; otherwise its last state is printed
-// before the cell's result or error, or when the cell ends.
+// before the cell's result or error, or when the cell ends. Tables and charts are fitted
+// into the width of the terminal, and on a screen other lines of displays are broken at
+// blanks; what a cell prints stands as it is.
 package terminal
 
 import (
@@ -21,12 +23,10 @@ import (
 	"github.com/mattn/go-runewidth"
 	"golang.org/x/sys/unix"
 
+	"forgekernel/display"
 	"forgekernel/kernel/notebook"
 	"forgekernel/kernel/notebook/runner"
 )
-
-// headWidth is how much of a cell's first line is quoted, in columns.
-const headWidth = 64
 
 // worthTelling is how long a cell must take for the time to be printed.
 const worthTelling = 100 * time.Millisecond
@@ -36,12 +36,14 @@ const worthTelling = 100 * time.Millisecond
 type Printer struct {
 	w      io.Writer
 	screen bool // colours, and rewriting in place
+	width  int  // of a line
 	nb     *notebook.Notebook
 
-	inLine bool   // something stands on the current line
-	line   string // the unfinished line of a stream, when there is no screen
-	last   *notebook.Output
-	stale  map[*notebook.Output]bool // updated since they were printed
+	inLine  bool   // something stands on the current line
+	line    string // the unfinished line of a stream, when there is no screen
+	last    *notebook.Output
+	oneLine bool                      // last takes one line of the screen
+	stale   map[*notebook.Output]bool // updated since they were printed
 }
 
 // New returns a printer for a run of nb. If w is a terminal, colours are used
@@ -61,7 +63,7 @@ func IsScreen(w io.Writer) bool {
 }
 
 func newPrinter(w io.Writer, nb *notebook.Notebook, screen bool) *Printer {
-	return &Printer{w: w, screen: screen, nb: nb, stale: map[*notebook.Output]bool{}}
+	return &Printer{w: w, screen: screen, width: Width(w), nb: nb, stale: map[*notebook.Output]bool{}}
 }
 
 // total is how many cells will run. It is not known before the run begins,
@@ -79,12 +81,13 @@ func (p *Printer) total() int {
 // Begin implements runner.Observer.
 func (p *Printer) Begin(index int, c *notebook.Cell) {
 	lines := strings.Split(strings.TrimSpace(c.Source), "\n")
-	head := runewidth.Truncate(printable(lines[0], false), headWidth, "…")
 	more := ""
 	if n := len(lines) - 1; n > 0 {
-		more = p.paint(faint, fmt.Sprintf("  +%d", n))
+		more = fmt.Sprintf("  +%d", n)
 	}
-	fmt.Fprintf(p.w, "%s %s%s\n", p.paint(faint, fmt.Sprintf("[%d/%d]", p.nb.Place(index).Run, p.total())), p.paint(bold, head), more)
+	count := fmt.Sprintf("[%d/%d] ", p.nb.Place(index).Run, p.total())
+	head := runewidth.Truncate(printable(lines[0], false), max(p.width-len(count)-len(more), 1), "…")
+	fmt.Fprintf(p.w, "%s%s%s\n", p.paint(faint, count), p.paint(bold, head), p.paint(faint, more))
 }
 
 // Output implements runner.Observer.
@@ -203,8 +206,8 @@ func (p *Printer) endLine() {
 
 func (p *Printer) update(o *notebook.Output) {
 	t := printable(text(o), p.screen)
-	if p.screen && o == p.last && !strings.Contains(t, "\n") && !p.inLine {
-		fmt.Fprintf(p.w, "\x1b[A\r\x1b[K%s%s\n", indent, t)
+	if p.screen && o == p.last && p.oneLine && !strings.Contains(t, "\n") && !p.inLine {
+		fmt.Fprintf(p.w, "\x1b[A\r\x1b[K%s%s\n", indent, p.short(t))
 		return
 	}
 	p.stale[o] = true
@@ -221,10 +224,26 @@ func (p *Printer) display(o *notebook.Output) {
 	case o.Type == notebook.Error && !strings.Contains(t, "\x1b["):
 		t = p.paint(red, t)
 	}
+	if o.Type != notebook.Error {
+		t = display.Fit(t, p.width-len(indent))
+	}
+	p.oneLine = !strings.Contains(t, "\n") && runewidth.StringWidth(printable(t, false)) <= p.width-len(indent)
 	p.block(printable(t, p.screen))
 }
 
+// short is a line that does not run into the next one.
+func (p *Printer) short(line string) string {
+	plain := printable(line, false)
+	if short := runewidth.Truncate(plain, p.width-len(indent), "…"); short != plain {
+		return short
+	}
+	return line
+}
+
 func (p *Printer) block(text string) {
+	if p.screen {
+		text = wrapLines(text, p.width-len(indent))
+	}
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		fmt.Fprintln(p.w, strings.TrimRight(indent+line, " "))
 	}

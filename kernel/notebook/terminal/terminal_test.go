@@ -35,6 +35,7 @@ func run(p *Printer, cells ...func()) {
 }
 
 func TestFile(t *testing.T) {
+	t.Setenv("COLUMNS", "70")
 	var b strings.Builder
 	p := New(&b, sample)
 	progress := shown(notebook.DisplayData, "0/2")
@@ -96,10 +97,44 @@ func TestScreen(t *testing.T) {
 		progress.Data["text/plain"] = "2/2"
 		p.Output(0, progress, true)
 	})
-	const want = "\x1b[2m[1/2]\x1b[0m \x1b[1mx := 1\x1b[0m\x1b[2m  +1\x1b[0m\n" +
+	const want = "\x1b[2m[1/2] \x1b[0m\x1b[1mx := 1\x1b[0m\x1b[2m  +1\x1b[0m\n" +
 		"  0/2\n\x1b[A\r\x1b[K  1/2\n  10%\r  \x1b[31m100%\x1b[0m\n  2/2\n\n"
 	if b.String() != want {
 		t.Errorf("printed\n%q\nwant\n%q", b.String(), want)
+	}
+}
+
+// Tables are fitted into the terminal, what a cell prints is not, and a line that has
+// run into the next one is not written over.
+func TestWidth(t *testing.T) {
+	t.Setenv("COLUMNS", "30")
+	var b strings.Builder
+	p := newPrinter(&b, sample, true)
+	table := "name  why\n----  -------------------------\nx     tiles of eight by sixteen\n"
+	long := shown(notebook.DisplayData, strings.Repeat("x", 40))
+	short := shown(notebook.DisplayData, "0/2")
+	run(p, func() {
+		p.Output(0, shown(notebook.ExecuteResult, table), false)
+		p.Output(0, stream(table), false)
+		p.Output(0, short, false)
+		short.Data["text/plain"] = strings.Repeat("y", 40)
+		p.Output(0, short, true)
+		p.Output(0, long, false)
+		long.Data["text/plain"] = "1/2"
+		p.Output(0, long, true)
+	})
+	want := "\x1b[2m[1/2] \x1b[0m\x1b[1mx := 1\x1b[0m\x1b[2m  +1\x1b[0m\n" +
+		"  \x1b[32mOut[3]:\x1b[0m\n  name  why\n  ----  -----------------\n  x     tiles of eight by\n        sixteen\n" +
+		"  name  why\n  ----  -------------------------\n  x     tiles of eight by sixteen\n" +
+		"  0/2\n\x1b[A\r\x1b[K  " + strings.Repeat("y", 27) + "…\n  " + strings.Repeat("x", 40) + "\n  1/2\n\n"
+	if b.String() != want {
+		t.Errorf("printed\n%q\nwant\n%q", b.String(), want)
+	}
+	for columns, want := range map[string]int{"": 80, "0": 80, "-1": 80, "x": 80, "7": 20, "132": 132} {
+		t.Setenv("COLUMNS", columns)
+		if got := Width(&b); got != want {
+			t.Errorf("with COLUMNS=%q a line has %d cells, want %d", columns, got, want)
+		}
 	}
 }
 

@@ -201,13 +201,14 @@ func TestPrint(t *testing.T) {
 		t.Error("a changed cell leaves the report verified")
 	}
 	var b strings.Builder
-	if err := r.Print(&b); err != nil {
+	if err := r.Print(&b, 80); err != nil {
 		t.Fatal(err)
 	}
 	const want = `processor: a in the stored run, b here
 code cell  cell  id          outcome
         1     1  a           identical
-        2     2  0123456789  within tolerance  numbers are off by at most 1e-07 of their size
+        2     2  0123456789  within tolerance
+                 numbers are off by at most 1e-07 of their size
         3     4  b           changed
   stdout, line 3
     - x
@@ -218,7 +219,8 @@ code cell  cell  id          outcome
         -     5  c           not run
         -     6  d           skipped           not compared: tagged timing
         4     7  e           failed            E: v
-6 code cells: 1 identical, 1 within tolerance, 1 changed, 1 failed, 1 not run, 1 skipped
+6 code cells: 1 identical, 1 within tolerance, 1 changed, 1 failed, 1 not run,
+  1 skipped
 `
 	if b.String() != want {
 		t.Errorf("printed\n%s\nwant\n%s", b.String(), want)

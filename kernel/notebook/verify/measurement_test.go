@@ -186,6 +186,23 @@ func TestStored(t *testing.T) {
 	}
 }
 
+// A cell that is not compared tells that its captures were checked.
+func TestTimingIsProven(t *testing.T) {
+	opts := options(t)
+	nb := executed(t, opts.Runner, showing(t, shown(t, measured(t, 6, 1, 1, 1, 1, 1, 1))), "print a")
+	tag(nb.Cells[0], TagTiming)
+	tag(nb.Cells[1], TagTiming)
+	r, err := Run(testContext(t), nb, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"not compared: tagged timing; captures that prove themselves: 1", "not compared: tagged timing"} {
+		if got := r.Cells[i].Reason; got != want {
+			t.Errorf("cell %d: %q, want %q", i, got, want)
+		}
+	}
+}
+
 // A verdict that follows from times is compared where times are.
 func TestVerdicts(t *testing.T) {
 	opts := options(t)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
+	"forgekernel/display"
 	"forgekernel/forge/capture"
 	"forgekernel/kernel/notebook"
 )
@@ -65,18 +66,18 @@ func (r *Report) add(c CellReport) {
 	}
 }
 
-// Print writes the report for a person: a line for each code cell with its number among
+// Print writes the report for a person in lines of width cells: a line for each code cell with its number among
 // the cells that run and among all of them, what changed below it, and a line of counts.
-func (r *Report) Print(w io.Writer) error {
+func (r *Report) Print(w io.Writer, width int) error {
 	b := bufio.NewWriter(w)
 	for _, note := range r.Notes {
-		fmt.Fprintln(b, note)
+		wrapped(b, "", "  ", note, width)
 	}
 	counts := map[Status]int{}
 	fmt.Fprintln(b, "code cell  cell  id          outcome")
 	for _, c := range r.Cells {
 		counts[c.Status]++
-		c.print(b)
+		c.print(b, width)
 	}
 	var parts []string
 	for _, s := range []Status{Identical, Within, Changed, Failed, NotRun, Skipped} {
@@ -84,40 +85,57 @@ func (r *Report) Print(w io.Writer) error {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s))
 		}
 	}
-	fmt.Fprintf(b, "%d code cells: %s\n", len(r.Cells), strings.Join(parts, ", "))
+	wrapped(b, "", "  ", fmt.Sprintf("%d code cells: %s", len(r.Cells), strings.Join(parts, ", ")), width)
 	return b.Flush()
 }
 
-func (c *CellReport) print(w io.Writer) {
+func (c *CellReport) print(w io.Writer, width int) {
 	number := "-" // it does not run
 	if c.Run > 0 {
 		number = strconv.Itoa(c.Run)
 	}
-	line := fmt.Sprintf("%9s  %4d  %-10.10s  %-16s  %s", number, c.Index+1, c.ID, c.Status, cmp.Or(c.Error, c.Reason))
-	fmt.Fprintln(w, strings.TrimRight(line, " "))
+	head := fmt.Sprintf("%9s  %4d  %-10.10s  %-16s  ", number, c.Index+1, c.ID, c.Status)
+	why := cmp.Or(c.Error, c.Reason)
+	if runewidth.StringWidth(head+why) <= width {
+		fmt.Fprintln(w, strings.TrimRight(head+why, " "))
+	} else {
+		fmt.Fprintln(w, strings.TrimRight(head, " "))
+		wrapped(w, underID, underID, why, width)
+	}
 	for _, d := range c.Differences {
-		d.print(w)
+		d.print(w, width)
 	}
 }
 
-func (d Difference) print(w io.Writer) {
-	fmt.Fprintf(w, "  %s", d.Where)
+func (d Difference) print(w io.Writer, width int) {
+	text := d.Where
 	if d.Detail != "" {
-		fmt.Fprintf(w, ": %s", d.Detail)
+		text += ": " + d.Detail
 	}
-	fmt.Fprintln(w)
-	printLines(w, "    - ", d.Want)
-	printLines(w, "    + ", d.Got)
+	wrapped(w, "  ", below, text, width)
+	printLines(w, "    - ", d.Want, width)
+	printLines(w, "    + ", d.Got, width)
 }
 
-// lineWidth is how much of a line Print shows, in columns.
-const lineWidth = 160
+// What belongs to the line above is indented, and stands below the ids of cells.
+const (
+	below   = "    "
+	underID = "                 "
+)
 
-func printLines(w io.Writer, prefix, text string) {
+// wrapped prints a sentence behind a first indent, and below it behind another.
+func wrapped(w io.Writer, first, other, text string, width int) {
+	for _, line := range display.Wrap(text, width-len(other)) {
+		fmt.Fprintln(w, first+line)
+		first = other
+	}
+}
+
+func printLines(w io.Writer, prefix, text string, width int) {
 	if text == "" {
 		return
 	}
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-		fmt.Fprintf(w, "%s%s\n", prefix, runewidth.Truncate(line, lineWidth, "…"))
+		fmt.Fprintf(w, "%s%s\n", prefix, runewidth.Truncate(line, max(width-len(prefix), 1), "…"))
 	}
 }

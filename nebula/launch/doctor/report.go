@@ -3,6 +3,7 @@ package doctor
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -54,20 +55,37 @@ var colours = map[State]string{OK: "\x1b[32m", Warn: "\x1b[33m", Fail: "\x1b[31m
 
 // Text is the report for a terminal: a line for each finding, and one for each
 // thing to do.
-func (r Report) Text(colour bool) string {
-	width := 0
+func (r Report) Text(colour bool) string { return r.TextWithin(math.MaxInt, colour) }
+
+// leastRoom is for what was found, however narrow the terminal.
+const leastRoom = 20
+
+// TextWithin is Text in lines of width cells.
+func (r Report) TextWithin(width int, colour bool) string {
+	named := 0
 	for _, f := range r.Findings {
-		width = max(width, len(f.What))
+		named = max(named, len(f.What))
 	}
+	room := max(width-named-8, leastRoom)
 	var b strings.Builder
 	for _, f := range r.Findings {
-		state := fmt.Sprintf("%-4s", f.State)
+		head := fmt.Sprintf("%-4s", f.State)
 		if colour {
-			state = colours[f.State] + state + "\x1b[0m"
+			head = colours[f.State] + head + "\x1b[0m"
 		}
-		fmt.Fprintf(&b, "%s  %-*s  %s\n", state, width, f.What, f.Found)
-		if f.Fix != "" {
-			fmt.Fprintf(&b, "%4s  %*s  -> %s\n", "", width, "", f.Fix)
+		head += fmt.Sprintf("  %-*s  ", named, f.What)
+		below := strings.Repeat(" ", named+8)
+		for _, line := range display.Wrap(f.Found, room) {
+			fmt.Fprintln(&b, strings.TrimRight(head+line, " "))
+			head = below
+		}
+		if f.Fix == "" {
+			continue
+		}
+		head = below + "-> "
+		for _, line := range display.Wrap(f.Fix, room-3) {
+			fmt.Fprintln(&b, head+line)
+			head = below + "   "
 		}
 	}
 	return b.String()
