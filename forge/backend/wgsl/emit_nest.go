@@ -101,7 +101,7 @@ func (n *nestEmitter) lines() geometry {
 	points, line := product(n.nest.Outer), product(n.nest.Line)
 	var g geometry
 	switch {
-	case n.inOrder() || line <= shortLine || n.across():
+	case n.inOrder() || line <= shortLine || across(n.nest):
 		why := fmt.Sprintf("lines of %d elements are short", line)
 		if n.inOrder() {
 			why = "the elements of a line come one after another"
@@ -179,11 +179,11 @@ func (n *nestEmitter) inOrder() bool {
 
 // across reports whether neighbouring outer points, rather than those of a line, are
 // neighbours in memory.
-func (n *nestEmitter) across() bool {
-	outer, last := len(n.nest.Outer), len(n.vars)-1
+func across(n *loop.Nest) bool {
+	outer, last := len(n.Outer), len(n.Outer)+len(n.Line)-1
 	found := false
 	if outer > 0 {
-		n.nest.Stages[0].Expr.Walk(func(x *loop.Expr) {
+		n.Stages[0].Expr.Walk(func(x *loop.Expr) {
 			found = found || x.Op == loop.Load && x.Access.Strides[last] > 1 && x.Access.Strides[outer-1] == 1
 		})
 	}

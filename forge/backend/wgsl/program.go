@@ -162,7 +162,7 @@ func (p *Program) loops(n *ir.Node) error {
 		kernels = append([]*loop.Kernel{kernel}, kernels...)
 	}
 	locals := make(map[*loop.Local]int)
-	for _, k := range kernels {
+	for _, k := range inPasses(kernels) {
 		if err := p.kernel(n, k, locals); err != nil {
 			return err
 		}
