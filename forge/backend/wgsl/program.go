@@ -90,13 +90,14 @@ func NewProgram(g *ir.Graph, t Target) (*Program, error) {
 		}
 		p.kernels = append(p.kernels, told)
 	}
-	for _, i := range p.Copied {
-		if err := p.copyOutput(i); err != nil && len(missing.Reasons) == 0 {
-			missing.Reasons = append(missing.Reasons, fmt.Sprintf("%v: %v", p.Graph.Outputs[i], err))
-		}
-	}
 	if missing.Reasons != nil {
 		return p, missing
+	}
+	for _, i := range p.Copied {
+		if err := p.copyOutput(i); err != nil {
+			missing.Reasons = []string{fmt.Sprintf("%v: %v", p.Graph.Outputs[i], err)}
+			return p, missing
+		}
 	}
 	p.require()
 	return p, p.Plan.Validate()
