@@ -130,6 +130,9 @@ func spans(k *loop.Kernel, places []place) []span {
 	return list
 }
 
+// fours are the types of four neighbours in memory.
+var fours = map[Elem]string{ElemF32: "vec4f", ElemHalves: "vec2u", ElemBHalves: "vec2u"}
+
 // arrayKey says which array of a module a parameter is in: that of its buffer, or of the
 // buffer in vectors.
 type arrayKey struct {
@@ -156,7 +159,7 @@ func (p *Program) bind(e *emitter, places []place) ([]binding, error) {
 			index[key] = k
 			elem := arrays[at.elem]
 			if key.vector {
-				elem = "vec4f"
+				elem = fours[at.elem]
 			}
 			list = append(list, binding{Binding{Buffer: at.buffer, Offset: first, Size: end}, fmt.Sprintf("p%d", i), fmt.Sprintf("array<%s>", elem)})
 		}
@@ -183,7 +186,7 @@ func (e *emitter) arrays(places []place) map[int]arrayKey {
 	keys := make(map[int]arrayKey)
 	for _, w := range walks(e.kernel) {
 		at := places[w.Param]
-		vector := at.elem == ElemF32 && at.start%4 == 0 && !e.writes(places, at.buffer) && asVectors(e.kernel, w.Param)
+		vector := fours[at.elem] != "" && at.start%4 == 0 && !e.writes(places, at.buffer) && asVectors(e.kernel, w.Param)
 		keys[w.Param] = arrayKey{at.buffer, vector}
 	}
 	return keys

@@ -30,8 +30,9 @@
 //
 // Values stand where package plan puts them, in a buffer for each slot and form of elements.
 // What has the same buffer in a kernel has one binding. f32 and i32 stand as they are, i64
-// as two words, bool as a word. f16 and bf16 stand as f32 of their value, to which stores
-// round, and f16 as itself on a device with shader-f16. There is no f64 in WGSL: a
+// as two words, bool as a word. f16 and bf16 stand as they are in inputs and constants, two
+// in a word, and elsewhere as f32 of their value, to which stores round; on a device with
+// shader-f16 f16 stands as itself everywhere. There is no f64 in WGSL: a
 // graph that has it is refused, by name and reason ([Unsupported]), but for the angles of
 // rotary positions, which are made of constants and positions and take two f32 each.
 //

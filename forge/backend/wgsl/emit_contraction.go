@@ -133,7 +133,7 @@ func (x *contractionEmitter) reader(name string, a *loop.Access, at []string, di
 	place := affine(vars, a.Offset+o.base, a.Strides)
 	inside := fmt.Sprintf("%s < %d && %s < %d", at[0], dims[0], at[1], dims[1])
 	if o.vector {
-		x.line("if (%s) { return %s[%s]; }", inside, o.array, vectorPlace(vars, a, o.base))
+		x.line("if (%s) { return %s; }", inside, o.four(vectorPlace(vars, a, o.base)))
 		x.line("return vec4f();")
 		x.close()
 		x.WriteByte('\n')
@@ -151,6 +151,15 @@ func (x *contractionEmitter) reader(name string, a *loop.Access, at []string, di
 	x.line("return v;")
 	x.close()
 	x.WriteByte('\n')
+}
+
+// four is a vector of elements as they are computed with.
+func (o operand) four(at string) string {
+	text := fmt.Sprintf("%s[%s]", o.array, at)
+	if o.elem == ElemF32 {
+		return text
+	}
+	return fmt.Sprintf("halves_%v(%s)", o.dtype, text)
 }
 
 // vectorPlace is the number of a vector: all steps but the last, which is 1, are multiples
