@@ -211,7 +211,7 @@ func (c *check) insertDotted(name string) bool {
 		return false
 	}
 	for _, path := range append(append([]string(nil), c.dots...), c.s.scope.dots...) {
-		pkg, err := importer{}.Import(path)
+		pkg, err := importer{c.s.mods}.Import(path)
 		if err != nil {
 			continue
 		}

@@ -116,6 +116,9 @@ func (s *Session) Evaluate(ctx context.Context, expr string, call *Call) (Result
 	if err != nil {
 		return Result{}, err
 	}
+	if err := s.initialise(ctx, p.starting, 0); err != nil {
+		return Result{}, runError(err)
+	}
 	result := Result{}
 	p.shown.result, p.shown.quiet, p.shown.errLast = &result, false, false
 	if err := p.program.Peek(ctx, "expression", 0, &p.shown); err != nil {
@@ -147,7 +150,7 @@ func (s *Session) prepareWithin(expr string, call *Call) (*prepared, error) {
 			}
 		}
 	}
-	within := &Session{opts: s.opts, engine: s.engine, debug: s.debug, scope: &scope, sourceUnits: s.sourceUnits}
+	within := &Session{opts: s.opts, engine: s.engine, debug: s.debug, scope: &scope, sourceUnits: s.sourceUnits, mods: s.mods}
 	return within.prepare(&eval.Source{Name: "expression", Line: 1, Text: expr})
 }
 

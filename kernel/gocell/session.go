@@ -30,6 +30,8 @@ type Session struct {
 	panicked    *eval.Panic // the latest one
 	scope       *scope
 	sourceUnits map[string]*eval.Unit
+	mods        *modules
+	starting    []*modulePackage // translated by the check that runs
 }
 
 // New returns an empty session. It fails when the binary carries no data about
@@ -62,6 +64,7 @@ func New(opts Options) (*Session, error) {
 func (s *Session) start() {
 	s.scope = newScope()
 	s.sourceUnits = map[string]*eval.Unit{}
+	s.mods = &modules{}
 	s.engine = eval.New(eval.Options{
 		Host: host{}, Writer: s.opts.Writer, Stdin: s.opts.Stdin, Sink: s.opts.Sink, Debugger: s.debug,
 		Async: func(cell uint64, p *eval.Panic) {
@@ -112,6 +115,11 @@ func (s *Session) Run(ctx context.Context, cell Cell) (Result, error) {
 	}
 	result := Result{Warnings: p.warnings}
 	p.shown.result = &result
+	if err := s.initialise(ctx, p.starting, cell.ID); err != nil {
+		s.forget(p, 0)
+		s.keepCalls(err)
+		return Result{Warnings: p.warnings}, runError(err)
+	}
 	at, err := p.program.Run(ctx, cell.Name, cell.ID, &p.shown)
 	if err != nil {
 		s.forget(p, at)
@@ -126,6 +134,7 @@ type prepared struct {
 	program  *eval.Program
 	warnings []display.Diagnostic
 	shown    shownValues
+	starting []*modulePackage // to be initialised before it runs
 	cell     string
 	fresh    map[string]int // names that did not exist before, and where their definition ends
 }
@@ -148,6 +157,7 @@ func (s *Session) prepare(src *eval.Source) (*prepared, error) {
 		c.rollback()
 		return nil, err
 	}
+	p.starting, s.starting = s.starting, nil
 	return p, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
 	"reflect"
 	"strings"
 
@@ -87,30 +88,40 @@ func (c *compiler) build() *ssa.Package {
 // imports gives the program those objects of compiled packages that its units
 // mention, and no others: some packages have thousands.
 func (c *compiler) imports() {
-	mentioned := map[*types.Package]map[types.Object]bool{}
-	c.mentions(c.unit, mentioned)
-	for _, g := range c.unit.Generic {
-		c.mentions(g, mentioned)
-	}
-	for pkg, objects := range mentioned {
-		if !c.isSource(pkg) {
-			file, info := stub(objects)
-			c.prog.CreatePackage(pkg, []*ast.File{file}, info, false)
+	all := mentions{}
+	for _, u := range append([]*Unit{c.unit}, c.unit.Generic...) {
+		for pkg, objects := range c.mentions(u) {
+			if c.isSource(pkg) {
+				continue
+			}
+			if all[pkg] == nil {
+				all[pkg] = map[types.Object]bool{}
+			}
+			maps.Copy(all[pkg], objects)
 		}
+	}
+	for pkg, objects := range all {
+		file, info := stub(objects)
+		c.prog.CreatePackage(pkg, []*ast.File{file}, info, false)
 	}
 }
 
-func (c *compiler) mentions(u *Unit, mentioned map[*types.Package]map[types.Object]bool) {
+func (c *compiler) mentions(u *Unit) mentions {
+	if u.mentioned != nil {
+		return u.mentioned
+	}
+	u.mentioned = mentions{}
 	for _, obj := range u.Info.Uses {
 		pkg := obj.Pkg()
-		if pkg == nil || pkg == u.Pkg || pkg == u.Outer || pkg.Path() == "main" || obj.Parent() != pkg.Scope() {
+		if pkg == nil || pkg == u.Pkg || pkg == u.Outer || c.e.isInterpreted(pkg.Path()) || obj.Parent() != pkg.Scope() {
 			continue
 		}
-		if mentioned[pkg] == nil {
-			mentioned[pkg] = map[types.Object]bool{}
+		if u.mentioned[pkg] == nil {
+			u.mentioned[pkg] = map[types.Object]bool{}
 		}
-		mentioned[pkg][obj] = true
+		u.mentioned[pkg][obj] = true
 	}
+	return u.mentioned
 }
 
 func (c *compiler) isSource(pkg *types.Package) bool {
@@ -145,6 +156,9 @@ func (c *compiler) program(pkg *ssa.Package) *Program {
 		} else if obj.Name() == c.unit.Main {
 			p.main = c.function(fn)
 		}
+	}
+	if c.unit.Init {
+		p.main = c.function(pkg.Func("init"))
 	}
 	c.relink()
 	c.drain()
@@ -255,7 +269,7 @@ func (c *compiler) codeOf(fn *ssa.Function) *Code {
 
 // isOwn reports whether a package is interpreted.
 func (c *compiler) isOwn(pkg *types.Package) bool {
-	return pkg != nil && (pkg.Path() == "main" || c.units[pkg] != nil)
+	return pkg != nil && (c.e.isInterpreted(pkg.Path()) || c.units[pkg] != nil)
 }
 
 // typ returns the reflect type of t.

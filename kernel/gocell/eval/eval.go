@@ -73,6 +73,7 @@ type Engine struct {
 	instances typeutil.Map          // *types.Named -> map[string]*instance
 	failed    map[*types.Func]error // generic methods that no longer compile
 	compile   *compiler             // the compilation that runs
+	own       sync.Map              // paths of packages that are interpreted
 
 	current atomic.Pointer[run] // of the latest cell
 	debug   *Debugger
@@ -88,6 +89,8 @@ func New(opts Options) *Engine {
 		e.debug = NewDebugger()
 	}
 	e.types.Host = e.hostType
+	e.types.Own = e.isInterpreted
+	e.Interpret("main")
 	e.types.Method = e.reflectMethod
 	e.current.Store(e.newRun(0, "", nil))
 	e.args = e.HostVar(types.NewSlice(types.Typ[types.String]), reflect.ValueOf([]string{"cell"}))
@@ -120,11 +123,19 @@ type Unit struct {
 	// Forwarded lists methods of generic types that this unit gives new code:
 	// their instances are translated again.
 	Forwarded []*types.Func
+	// Init makes the program one that initialises the package's variables and
+	// calls its init functions.
+	Init bool
 	// Main names the function to run; empty when there is nothing to run. Source
 	// is what it was written in.
 	Main   string
 	Source *Source
+
+	mentioned mentions // what its syntax uses, once that was asked for
 }
+
+// mentions are objects of compiled packages.
+type mentions map[*types.Package]map[types.Object]bool
 
 // Var is the storage of a session variable.
 type Var struct {
@@ -193,6 +204,16 @@ func (v *Var) Value() reflect.Value {
 	return reflect.NewAt(s.t, s.p).Elem()
 }
 
+// Interpret says that a package's types and functions are those of its source.
+func (e *Engine) Interpret(path string) {
+	e.own.Store(path, true)
+}
+
+func (e *Engine) isInterpreted(path string) bool {
+	_, own := e.own.Load(path)
+	return own
+}
+
 // MethodCode returns the code of a method of a declared type.
 func (e *Engine) MethodCode(m *types.Func) *Code {
 	e.mu.Lock()
@@ -222,6 +243,9 @@ func (e *Engine) Renew(changed ...*types.Named) {
 
 // hostType looks up a compiled type.
 func (e *Engine) hostType(path, name string) (reflect.Type, bool) {
+	if e.isInterpreted(path) {
+		return nil, false
+	}
 	v, ok := e.opts.Host.Symbol(path, name)
 	if !ok || v.Kind() != reflect.Pointer || !v.IsNil() {
 		return nil, false

@@ -33,6 +33,8 @@ func init() {
 type Table struct {
 	// Host finds a compiled named type.
 	Host func(path, name string) (reflect.Type, bool)
+	// Own reports an interpreted package other than main; nil means none is.
+	Own func(path string) bool
 	// Method returns the code of a method that reflection sees, with the
 	// receiver as its first argument. It is asked once per method, and must not
 	// call the table.
@@ -42,6 +44,7 @@ type Table struct {
 	cache typeutil.Map                // types.Type -> reflect.Type
 	made  map[reflect.Type]types.Type // made types with names or methods, all generations
 	queue []unfinished
+	begun map[*types.Interface]bool // being made
 }
 
 type unfinished struct {
@@ -69,11 +72,13 @@ func (t *Table) Of(typ types.Type) (r reflect.Type, err error) {
 		return r, nil
 	}
 	defer func() {
-		if e, ok := recover().(*Error); ok {
+		if p := recover(); p != nil {
+			e, ok := p.(*Error)
+			if !ok {
+				panic(p)
+			}
 			t.forget(t.queue)
-			t.queue, err = nil, e
-		} else if e != nil {
-			panic(e)
+			t.queue, t.begun, err = nil, nil, e
 		}
 	}()
 	r = t.of(typ)
