@@ -20,7 +20,7 @@
 // A nest whose elements do not depend on one another has an invocation for each; else an
 // outer point has an invocation, where its line is short, comes in order, or has neighbours
 // of other lines beside it in memory, or a workgroup, whose invocations share the line and
-// fold it by a tree in workgroup memory. A product of matrices has tiles of 64 x 64 with 8 x 8
+// fold it by a tree in workgroup memory; few long lines are folded in two passes. A product of matrices has tiles of 64 x 64 with 8 x 8
 // results of each invocation, and blocks of both matrices in workgroup memory; a small
 // one has smaller tiles that read the matrices where they are. Rows are read in
 // vectors of four where they can be. A convolution has an invocation for a pixel of four
