@@ -23,7 +23,7 @@ export CGO_ENABLED := 0
 # With one setting for all, a package is compiled once.
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: all build generate run notebooks test vet lint test-go race faults conformance peers-env hosts-env cuda-env node-env test-clients lab screenshot release bench peers capture repeat models nebula-demo nebula-peers nebula-bars nebula-fixtures triton-peers gpu-bundle webgpu-bench image-check hosts-peers vscode-screens clean
+.PHONY: all build generate run notebooks test vet lint test-go race faults go-fuzz conformance peers-env hosts-env cuda-env node-env test-clients lab screenshot release bench peers capture repeat models nebula-demo nebula-peers nebula-bars nebula-fixtures triton-peers gpu-bundle webgpu-bench image-check hosts-peers vscode-screens clean
 
 all: build
 
@@ -77,6 +77,13 @@ race: generate
 # layout. "make test" tries three.
 faults: generate
 	NEBULA_FAULT_POINTS=20 $(GO) test -v -timeout 60m -run 'Fault|Kill|Stop|Disk|Interrupted|Soak' ./nebula/job ./nebula/launch ./nebula/collective
+
+# 10,000 random Go programs as cells and as compiled code, and the slow programs of
+# Go's own tests. "make test" tries 240; SEED=N chooses others.
+SEED ?= 1
+go-fuzz: generate
+	for i in 0 1 2 3 4 5 6 7 8 9; do $(GO) test -timeout 2h -run TestAgainstCompiler ./kernel/gocell/progen -args -programs 1000 -seed $$(($(SEED)+i*1000)) || exit 1; done
+	$(GO) test -v -timeout 30m -run TestGoTree ./kernel/gocell -args -slow
 
 # All programs of the suite on all kinds of vectors that this machine has. The
 # default runs them on the widest, and a part of them on the others.
@@ -157,7 +164,7 @@ $(PEERS)/.stamp: forge/capture/benchmarks/requirements.txt
 	$(PEERS)/bin/python -m pip install -q --no-cache-dir --disable-pip-version-check -r $<
 	@touch $@
 
-# The capture that README's table of times comes from: the whole suite beside all
+# The capture that the table of times beside it comes from: the whole suite beside all
 # peers, on one thread, taken by a clean commit. What was measured is kept: started
 # again, it goes on with the model that it was at. Commit the two files that change.
 CAPTURE := forge/capture/benchmarks/cpu.json
@@ -167,7 +174,7 @@ capture: build peers
 	@mkdir -p build
 	bin/forge bench --suite all --backend cpu --threads 1 --repeats 50 --peers all --peer-python $(PEERS)/bin/python \
 		--output build/capture-$(VERSION).json --resume
-	bin/forge bench report build/capture-$(VERSION).json --update README.md
+	bin/forge bench report build/capture-$(VERSION).json --update forge/capture/benchmarks/README.md
 	cp build/capture-$(VERSION).json $(CAPTURE)
 
 # Real models from npm and PyPI, by version and hash, and exported ones, beside ONNX

@@ -50,6 +50,18 @@ func TestModelRunInBrowser(t *testing.T) {
 	}
 }
 
+// TestRunInBrowserTypes: a type that WGSL does not have is named.
+func TestRunInBrowserTypes(t *testing.T) {
+	p, err := forge.FromIR("graph twice(%x: f64[4]) {\n  %y: f64[4] = add %x, %x\n  return %y\n}\n", forge.OnBackend("interp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var call *forge.CallError
+	if _, err = p.RunInBrowserContext(t.Context()); !errors.As(err, &call) || !strings.Contains(err.Error(), "%y = add: %y is f64: WGSL has no f64") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 // TestRunInBrowserRefuses: what WebGPU or a notebook cannot hold has one clear reason.
 func TestRunInBrowserRefuses(t *testing.T) {
 	f := define(t, "def f(x):\n    return x + 1\n")

@@ -12,6 +12,7 @@ import (
 	"forgekernel/forge/backend/conformance"
 	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/backend/wgsl"
+	"forgekernel/forge/backend/wgsl/webgpu"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/pass"
 	"forgekernel/forge/suite"
@@ -137,6 +138,7 @@ func TestFaults(t *testing.T) {
 // TestUnsupported: what has no shader is refused by name, and nothing runs elsewhere.
 func TestUnsupported(t *testing.T) {
 	for text, want := range map[string]string{
+		"graph g(%x: f64[3], %z: f32[3]) {\n  %y: f64[3] = neg %x\n  return %y, %z\n}":                                              "%y = neg: %y is f64: WGSL has no f64",
 		"graph g(%x: f64[3]) {\n  %y: f64[3] = exp %x\n  return %y\n}":                                                              "%y is f64: WGSL has no f64; %y = exp: %y is f64: WGSL has no f64",
 		"graph g(%x: i32[3]) {\n  %y: f64[3] = cast %x {dtype = \"f64\"}\n  %z: i32[3] = cast %y {dtype = \"i32\"}\n  return %z\n}": "%y = cast: %y is f64: WGSL has no f64; %z = cast: %y is f64",
 		"graph g(%x: f32[3]) {\n  %y: f32[3] = all_reduce %x {group = \"tp\", reduce = \"sum\", size = 2}\n  return %y\n}":          "%y = all_reduce: a program for WebGPU has no other ranks",
@@ -150,11 +152,26 @@ func TestUnsupported(t *testing.T) {
 
 // TestSuite compares models of the suite, optimised, with the float64 reference; the
 // error may be a few times that of the interpreter.
-func TestSuite(t *testing.T) {
+func TestSuite(t *testing.T) { models(t, wgsl.NewSimulator()) }
+
+// TestDawnSuite is TestSuite on the Dawn of Node.
+func TestDawnSuite(t *testing.T) {
+	d, err := webgpu.Open(t.Context())
+	if err != nil {
+		t.Skip(err)
+	}
+	defer d.Close()
+	models(t, d)
+}
+
+func models(t *testing.T, d wgsl.Device) {
 	for _, name := range suite.Names() {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name == "gpt2_small_block" {
+				t.Skip("its products take long in software")
+			}
 			g, in := model(t, name)
-			got, err := run(t, &wgsl.Backend{Device: wgsl.NewSimulator()}, g, in)
+			got, err := run(t, &wgsl.Backend{Device: d}, g, in)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -166,9 +183,11 @@ func TestSuite(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e, slow := conformance.Worst(got, want), conformance.Worst(other, want); !(e <= 4*slow+1e-6) {
+			e, slow := conformance.Worst(got, want), conformance.Worst(other, want)
+			if !(e <= 4*slow+1e-6) {
 				t.Errorf("it errs by %.3g, the interpreter by %.3g", e, slow)
 			}
+			t.Logf("it errs by %.3g, the interpreter by %.3g", e, slow)
 		})
 	}
 }

@@ -57,7 +57,7 @@ func (b *builder) builtin(in *ssa.Call, fn *ssa.Builtin) {
 		}
 		b.emit(func(fr *frame) { fr.n[dst.i] = n })
 	case "Offsetof": // of a field of a type with type parameters
-		n := b.offsetOf(in.Call.Args[0])
+		n := b.offsetOf(in)
 		b.emit(func(fr *frame) { fr.n[dst.i] = n })
 	case "Add", "Slice", "SliceData", "String", "StringData":
 		b.unsafeBuiltin(fn.Name(), args, dst)

@@ -88,6 +88,10 @@ func (b *builder) terminator(in ssa.Instruction) {
 	case *ssa.Return:
 		b.block.next = b.giveBack(in)
 	case *ssa.Panic:
+		if misuse := b.loopMisuse(in); misuse != nil {
+			b.block.next = func(fr *frame) int { panic(misuse(fr)) }
+			break
+		}
 		x := b.val(in.X)
 		b.block.next = func(fr *frame) int { panic(panicValue(fr.v[x.i])) }
 	default:

@@ -264,6 +264,13 @@ func (b *builder) slice(in *ssa.Slice) {
 		if made && (to < 0 || to > c) {
 			_ = make([]struct{}, to, c)
 		}
+		last := to
+		if three {
+			last = end
+		}
+		if x.class == ptr && !made && uint(last) > uint(n) {
+			panic(arrayBoundsError(last, n, three))
+		}
 		dummy := make([]struct{}, n, c)
 		if three {
 			_ = dummy[from:to:end]

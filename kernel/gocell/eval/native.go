@@ -22,6 +22,10 @@ var natives = map[string]native{
 	"log.(*Logger).Fatalln": fatal("log.Fatalln", nil),
 	"runtime.Breakpoint":    func(*thread, []reflect.Value) []reflect.Value { panic(goError("breakpoint")) },
 	"runtime.Goexit":        func(*thread, []reflect.Value) []reflect.Value { panic(Exit{Call: "runtime.Goexit"}) },
+	"flag.Parse":            parseFlags,
+	"flag.(*FlagSet).Parse": parseMethod,
+	"testing.Main":          noTestMain,
+	"testing.MainStart":     noTestMain,
 	"runtime/debug.SetMaxStack": func(_ *thread, a []reflect.Value) []reflect.Value {
 		return []reflect.Value{reflect.ValueOf(int(maxStack.Swap(a[0].Int())))}
 	},

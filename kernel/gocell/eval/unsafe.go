@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"go/ast"
 	"go/token"
 	"math/bits"
 	"reflect"
@@ -45,16 +46,41 @@ func checkExtent(what string, p pointer, n uint64, size uintptr) {
 	}
 }
 
-// offsetOf returns the offset of the field that an operand of Offsetof reads.
-func (b *builder) offsetOf(v ssa.Value) uint64 {
-	switch v := v.(type) {
-	case *ssa.Field:
-		return uint64(b.typ(v.X.Type(), b.pos).Field(v.Field).Offset)
-	case *ssa.UnOp:
-		if f, ok := v.X.(*ssa.FieldAddr); ok && v.Op == token.MUL {
-			return uint64(b.typ(f.X.Type(), b.pos).Elem().Field(f.Field).Offset)
+// offsetOf returns the offset of the field that an operand of Offsetof selects,
+// from where its selector begins: fields may be promoted.
+func (b *builder) offsetOf(call *ssa.Call) (offset uint64) {
+	v := call.Call.Args[0]
+	if load, ok := v.(*ssa.UnOp); ok && load.Op == token.MUL {
+		v = load.X
+	}
+	for range b.selected(call.Pos()) {
+		switch f := v.(type) {
+		case *ssa.FieldAddr:
+			offset += uint64(b.typ(f.X.Type(), b.pos).Elem().Field(f.Field).Offset)
+			v = f.X
+		case *ssa.Field:
+			offset += uint64(b.typ(f.X.Type(), b.pos).Field(f.Field).Offset)
+			v = f.X
+		default:
+			refuse(b.pos, "internal error: Offsetof of %s", v)
 		}
 	}
-	refuse(b.pos, "internal error: Offsetof of %s", v)
-	return 0
+	return offset
+}
+
+// selected counts the fields that the operand of a call selects at once; the
+// call is known by its parenthesis.
+func (b *builder) selected(call token.Pos) (n int) {
+	u := b.unitOf(b.ssa)
+	for _, file := range u.Files {
+		ast.Inspect(file, func(node ast.Node) bool {
+			if c, ok := node.(*ast.CallExpr); ok && c.Lparen == call {
+				if sel, ok := ast.Unparen(c.Args[0]).(*ast.SelectorExpr); ok && u.Info.Selections[sel] != nil {
+					n = len(u.Info.Selections[sel].Index())
+				}
+			}
+			return n == 0
+		})
+	}
+	return n
 }

@@ -132,6 +132,10 @@ func (g *gen) declareInterface() {
 	m := pick(g, maker.values)
 	t := &typ{kind: iface, name: g.global("I"), makers: []*typ{maker}}
 	for _, other := range g.named {
+		if other.embedsOnly(maker) { // its method is promoted
+			t.makers = append(t.makers, other)
+			continue
+		}
 		if other != maker && other.printable() {
 			g.line("func (x %s) %s(%s) %s { return *new(%s) }", other.name, m.name, blanks(m.params), m.result.name, m.result.name)
 			if !hasZero(m.result) { // it would be nil where values are not
@@ -143,6 +147,18 @@ func (g *gen) declareInterface() {
 	g.line("type %s interface { %s(%s) %s }", t.name, m.name, names(m.params), m.result.name)
 	g.ifaces = append(g.ifaces, t)
 	g.funcs = append(g.funcs, &fun{name: m.name, params: m.params, result: m.result, recv: t, pure: true})
+}
+
+// embedsOnly reports a struct whose one embedded field is of type e.
+func (t *typ) embedsOnly(e *typ) bool {
+	n, found := 0, false
+	for _, f := range t.fields {
+		if f.embedded {
+			n++
+			found = found || f.typ == e
+		}
+	}
+	return n == 1 && found && t.printable()
 }
 
 func blanks(params []*typ) string {

@@ -83,7 +83,7 @@ func (t *Table) unnamed(typ types.Type) reflect.Type {
 	case *types.Map:
 		return reflect.MapOf(t.of(typ.Key()), t.of(typ.Elem()))
 	case *types.Chan:
-		return reflect.ChanOf(chanDirs[typ.Dir()], t.of(typ.Elem()))
+		return t.channel(typ)
 	case *types.Signature:
 		return reflect.FuncOf(t.tuple(typ.Params()), t.tuple(typ.Results()), typ.Variadic())
 	case *types.Struct:
@@ -101,6 +101,17 @@ func (t *Table) arrayLen(a *types.Array) int {
 		panic(&Error{a, "is too large"})
 	}
 	return int(a.Len())
+}
+
+// maxMessage is the size of the largest value that a channel carries.
+const maxMessage = 1<<16 - 1
+
+func (t *Table) channel(c *types.Chan) reflect.Type {
+	elem := t.of(c.Elem())
+	if elem.Size() > maxMessage {
+		panic(&Error{c, "carries values that are too large"})
+	}
+	return reflect.ChanOf(chanDirs[c.Dir()], elem)
 }
 
 func (t *Table) tuple(vars *types.Tuple) []reflect.Type {
@@ -129,6 +140,14 @@ func (t *Table) iface(i *types.Interface) reflect.Type {
 	if i.NumMethods() == 0 {
 		return emptyInterface
 	}
+	if t.begun[i] {
+		panic(&Error{i, "refers to itself without a name"})
+	}
+	if t.begun == nil {
+		t.begun = map[*types.Interface]bool{}
+	}
+	t.begun[i] = true
+	defer delete(t.begun, i)
 	methods := make([]reflect.Method, i.NumMethods())
 	private := ""
 	for k := range methods {

@@ -44,6 +44,7 @@ type Table struct {
 	cache typeutil.Map                // types.Type -> reflect.Type
 	made  map[reflect.Type]types.Type // made types with names or methods, all generations
 	queue []unfinished
+	begun map[*types.Interface]bool // being made
 }
 
 type unfinished struct {
@@ -71,11 +72,13 @@ func (t *Table) Of(typ types.Type) (r reflect.Type, err error) {
 		return r, nil
 	}
 	defer func() {
-		if e, ok := recover().(*Error); ok {
+		if p := recover(); p != nil {
+			e, ok := p.(*Error)
+			if !ok {
+				panic(p)
+			}
 			t.forget(t.queue)
-			t.queue, err = nil, e
-		} else if e != nil {
-			panic(e)
+			t.queue, t.begun, err = nil, nil, e
 		}
 	}()
 	r = t.of(typ)

@@ -95,7 +95,7 @@ func (c *Card) html() string {
 	fmt.Fprintf(&b, "\n"+`<div data-part="status" style="margin:4px 0">%s</div>`, unrun)
 	fmt.Fprintf(&b, "\n"+`<div data-part="results">%s</div>`, markup(c.results()))
 	fmt.Fprintf(&b, "<details><summary>%s</summary>%s</details>\n", html.EscapeString(c.summary()), markup(c.Dispatches()))
-	fmt.Fprintf(&b, "<script>(() => {\n\"use strict\";\n%s%sshow(document.currentScript, %q, %s);\n})();</script>\n</div>\n", webgpu.Runner, script, name, c.data())
+	fmt.Fprintf(&b, "<script>(() => {\n\"use strict\";\n%sshow(document.currentScript, %q, %s);\n})();</script>\n</div>\n", code, name, c.data())
 	return b.String()
 }
 

@@ -65,6 +65,9 @@ func TestStatic(t *testing.T) {
 			t.Errorf("the card uses %q", bad)
 		}
 	}
+	if regexp.MustCompile(`(?m)^\s*//`).MatchString(markup) {
+		t.Error("the card has comments")
+	}
 	if again := markupOf(example(t)); again != markup {
 		t.Error("equal cards differ")
 	}

@@ -271,14 +271,19 @@ fn turns_exact(x: f32) -> turns {
   return turns(bitcast<i32>(sub_i64(product, fraction).y >> 30u), r);
 }
 
-// x >= 0.
-fn quarter_turns(x: f32) -> turns {
-  if (x > 100000.0) { return turns_exact(x); }
+// x of at most 100000, of either sign.
+fn near_turns(x: f32) -> turns {
   let n = round(x * 0.63661975);
   var r = fused(n, -1.5707964, x);
   r = fused(n, 4.371139e-08, r);
   r = fma(n, 1.7151245e-15, r);
   return turns(i32(n), r);
+}
+
+// x >= 0.
+fn quarter_turns(x: f32) -> turns {
+  if (x > 100000.0) { return turns_exact(x); }
+  return near_turns(x);
 }
 
 fn sin_or_cos(q: i32, r: f32) -> f32 {
@@ -414,16 +419,12 @@ fn mul_f64(a: twice, b: twice) -> twice {
   return twice(h, t.lo - (h - t.hi));
 }
 
-// The quarter turns of both parts, and what is left of an angle of at most an eighth turn.
-fn signed_turns(x: f32) -> turns {
-  let t = quarter_turns(abs(x));
-  if (x < 0.0) { return turns(0 - t.q, -t.r); }
-  return t;
-}
-
+// The quarter turns of both parts, and what is left of an angle of at most an eighth turn. The
+// second part is below 100000, as positions are below 2^31.
 fn twice_turns(x: twice) -> turns {
-  let a = signed_turns(x.hi);
-  let b = signed_turns(x.lo);
+  var a = quarter_turns(abs(x.hi));
+  if (x.hi < 0.0) { a = turns(0 - a.q, -a.r); }
+  let b = near_turns(x.lo);
   var t = turns(a.q + b.q, a.r + b.r);
   if (t.r > 0.7853982) { t = turns(t.q + 1, t.r - 1.5707964); }
   if (t.r < -0.7853982) { t = turns(t.q - 1, t.r + 1.5707964); }
@@ -438,6 +439,32 @@ fn sin_f64(x: twice) -> twice {
 fn cos_f64(x: twice) -> twice {
   let t = twice_turns(x);
   return twice(sin_or_cos(t.q + 1, t.r), 0.0);
+}
+
+// Elements of half precision, of which a word holds two.
+
+fn widen_f16(h: u32) -> f32 {
+  let m = h & 0x7fffu;
+  var b = (m << 13u) + 0x38000000u;
+  if (m >= 0x7c00u) { b = (m << 13u) | 0x7f800000u; }
+  if (m < 0x400u) { b = bitcast<u32>(f32(m) * 5.9604645e-08); }
+  return bitcast<f32>(b | ((h & 0x8000u) << 16u));
+}
+
+fn half_f16(pair: u32, at: i32) -> f32 {
+  return widen_f16(select(pair, pair >> 16u, (at & 1) == 1));
+}
+
+fn half_bf16(pair: u32, at: i32) -> f32 {
+  return bitcast<f32>(select(pair << 16u, pair & 0xffff0000u, (at & 1) == 1));
+}
+
+fn halves_f16(v: vec2u) -> vec4f {
+  return vec4f(half_f16(v.x, 0), half_f16(v.x, 1), half_f16(v.y, 0), half_f16(v.y, 1));
+}
+
+fn halves_bf16(v: vec2u) -> vec4f {
+  return vec4f(half_bf16(v.x, 0), half_bf16(v.x, 1), half_bf16(v.y, 0), half_bf16(v.y, 1));
 }
 
 // The nearest numbers of half precision.

@@ -68,8 +68,8 @@ func (d *Device) Features() []string {
 	return nil
 }
 
-// Limits are those of the adapter.
-func (d *Device) Limits() wgsl.Limits { return d.hello.Limits }
+// Limits are the default ones, whatever the adapter has: what runs here runs in browsers.
+func (d *Device) Limits() wgsl.Limits { return wgsl.DefaultLimits }
 
 // Close ends the child.
 func (d *Device) Close() {

@@ -84,14 +84,10 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestAdapter: what an adapter says of itself holds of every adapter of WebGPU.
+// TestAdapter: an adapter has a name.
 func TestAdapter(t *testing.T) {
-	d := dawn(t)
-	if l, least := d.Limits(), wgsl.DefaultLimits; l.Invocations < least.Invocations || l.BindingBytes < least.BindingBytes || l.OffsetAlignment > least.OffsetAlignment {
-		t.Errorf("the limits are %+v, below the default", l)
-	}
-	if !strings.HasPrefix(d.Adapter(), "Dawn on ") || strings.Contains(d.Adapter(), "undefined") {
-		t.Errorf("the adapter is %q", d.Adapter())
+	if name := dawn(t).Adapter(); !strings.HasPrefix(name, "Dawn on ") || strings.Contains(name, "undefined") {
+		t.Errorf("the adapter is %q", name)
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	"forgekernel/forge/backend/wgsl"
 )
 
 // maxMessage is the limit of the bytes of a message, and that of its text.
@@ -16,9 +14,8 @@ const maxMessage = 1 << 30
 
 // hello is the first message of a child.
 type hello struct {
-	Adapter  string      `json:"adapter"`
-	Features []string    `json:"features"`
-	Limits   wgsl.Limits `json:"limits"`
+	Adapter  string   `json:"adapter"`
+	Features []string `json:"features"`
 	reply
 }
 

@@ -76,9 +76,7 @@ async function main() {
   Object.assign(globalThis, globals);
   const gpu = create([]);
   const adapter = await findAdapter(gpu);
-  const limits = {};
-  for (const name in adapter.limits) limits[name] = adapter.limits[name];
-  send({ adapter: adapterName(adapter), features: [...adapter.features], limits });
+  send({ adapter: adapterName(adapter), features: [...adapter.features] });
   await serve(gpu);
 }
 
