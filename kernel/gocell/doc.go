@@ -44,6 +44,20 @@
 // Cells may run beside one another. Checking and committing happens one cell at
 // a time, running does not.
 //
+// # Debugging
+//
+// The engine keeps where statements begin and where variables are, from the
+// debug references of go/ssa; that costs memory and no time. [Session.Debugger]
+// halts goroutines and looks into them, [Session.Panicked] has the calls of the
+// latest panic. Expressions are checked and run as cells are, with the variables
+// of a call in scope.
+//
+// # Modules
+//
+// [Session.Get] makes the packages of a module importable. They are checked with
+// the language version of their module, translated like cells and initialised
+// before the first cell that uses them runs.
+//
 // # What fails, and how
 //
 // A cell that does not compile changes nothing. A panic keeps what ran before
