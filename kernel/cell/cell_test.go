@@ -128,6 +128,8 @@ func TestDirectiveErrors(t *testing.T) {
 		{"!true\n%%bash\nls", "UsageError", "%%bash must be the first line", ""},
 		{"%load", "UsageError", "0 arguments where FILE [NAME] is expected", "usage: %load FILE [NAME]"},
 		{"%who a b", "UsageError", "2 arguments where [PREFIX] is expected", ""},
+		{"%goroutines stop 999", "UsageError", "there is no goroutine 999", "%goroutines lists them"},
+		{"%goroutines end 1", "UsageError", "%goroutines takes nothing or stop and a number", "usage: %goroutines [stop NUMBER]"},
 		{"%jobs now", "UsageError", "1 arguments where none is expected", ""},
 		{"%reset --force", "UsageError", "there is no flag --force; there are -f", "usage: %reset [-f]"},
 		{"%reset -f=1", "UsageError", "flag -f takes no value", ""},
