@@ -9,6 +9,9 @@ VPY     := $(VENV)/bin/python
 PEERS   := .venv-peers
 CUDA    := .venv-cuda
 HOSTS   := .venv-hosts
+VSCODE  := .node-vscode
+DAWN    := .node-webgpu
+WEBGPUENV := .node-webgpu-bench
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo devel)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 HOSTPKG := kernel/gocell/hostpkg
@@ -20,7 +23,7 @@ export CGO_ENABLED := 0
 # With one setting for all, a package is compiled once.
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: all build generate run notebooks test vet lint test-go race faults conformance peers-env hosts-env cuda-env test-clients lab screenshot release bench peers capture repeat models nebula-demo nebula-peers nebula-bars nebula-fixtures triton-peers gpu-bundle image-check hosts-peers clean
+.PHONY: all build generate run notebooks test vet lint test-go race faults go-fuzz conformance peers-env hosts-env cuda-env node-env test-clients lab screenshot release bench peers capture repeat models nebula-demo nebula-peers nebula-bars nebula-fixtures triton-peers gpu-bundle webgpu-bench image-check hosts-peers vscode-screens clean
 
 all: build
 
@@ -58,7 +61,12 @@ vet: generate
 # compiler: a second run, and another package, finds what has not changed.
 test-go race conformance: export FORGE_CACHE_DIR := $(CURDIR)/build/cache
 
-test-go: generate peers-env cuda-env
+# Shaders run on Dawn, and where there is Chromium on its SwiftShader, as they do on
+# hosts without a GPU.
+test-go conformance: export FORGE_WEBGPU_MODULES := $(CURDIR)/$(DAWN)
+test-go conformance: export FORGE_WEBGPU_VULKAN = $(patsubst %/,%,$(dir $(wildcard /usr/lib/chromium/vk_swiftshader_icd.json)))
+
+test-go: generate peers-env cuda-env node-env
 	NEBULA_CUDA_LIBS=$(firstword $(wildcard $(CURDIR)/$(CUDA)/lib/python3*/site-packages/nvidia/cuda_nvrtc/lib)) FORGE_BIN=$(CURDIR)/bin/forge FORGE_PYTHON=$(CURDIR)/$(VPY) NEBULA_TEST_TORCH_PYTHON=$(wildcard $(CURDIR)/$(PEERS)/bin/python) $(GO) test ./...
 
 # The race detector needs a C compiler.
@@ -70,9 +78,16 @@ race: generate
 faults: generate
 	NEBULA_FAULT_POINTS=20 $(GO) test -v -timeout 60m -run 'Fault|Kill|Stop|Disk|Interrupted|Soak' ./nebula/job ./nebula/launch ./nebula/collective
 
+# 10,000 random Go programs as cells and as compiled code, and the slow programs of
+# Go's own tests. "make test" tries 240; SEED=N chooses others.
+SEED ?= 1
+go-fuzz: generate
+	for i in 0 1 2 3 4 5 6 7 8 9; do $(GO) test -timeout 2h -run TestAgainstCompiler ./kernel/gocell/progen -args -programs 1000 -seed $$(($(SEED)+i*1000)) || exit 1; done
+	$(GO) test -v -timeout 30m -run TestGoTree ./kernel/gocell -args -slow
+
 # All programs of the suite on all kinds of vectors that this machine has. The
 # default runs them on the widest, and a part of them on the others.
-conformance: generate
+conformance: generate node-env
 	FORGE_CONFORMANCE=full $(GO) test -timeout 30m ./forge/backend/...
 
 # The environment of the real clients: exactly the versions in requirements.txt.
@@ -100,9 +115,25 @@ $(CUDA)/.stamp: forge/backend/cuda/requirements.txt
 	test "$$(uname -sm)" != "Linux x86_64" || $(CUDA)/bin/python -m pip install -q --no-cache-dir --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
+# WebGPU for tests, 132 MB on disk.
+node-env: $(DAWN)/.stamp
+
+$(DAWN)/.stamp: forge/backend/wgsl/webgpu/package-lock.json
+	forge/backend/wgsl/webgpu/node.sh $(DAWN)
+
 test-clients: build peers-env hosts-env
 	kernel/peers/browser.sh
 	$(VPY) -m pytest -q -rs --timeout 600 -p no:cacheprovider kernel/peers
+
+# VS Code itself, without Microsoft's Jupyter extension: every display is photographed in
+# its notebook editor, light, dark and in a folder that is not trusted. 110 MB to
+# download and 450 MB on disk, so not a part of "make test".
+$(VSCODE)/.stamp: kernel/peers/vscode/package-lock.json
+	kernel/peers/vscode/install.sh $(VSCODE)
+
+vscode-screens: build peers-env $(VSCODE)/.stamp
+	kernel/peers/browser.sh
+	$(VPY) -m pytest -q -rs --timeout 600 -p no:cacheprovider kernel/peers/test_vscode.py
 
 # JupyterLab with the kernel installed into the same environment.
 lab: build peers-env
@@ -132,7 +163,7 @@ $(PEERS)/.stamp: forge/capture/benchmarks/requirements.txt
 	$(PEERS)/bin/python -m pip install -q --no-cache-dir --disable-pip-version-check -r $<
 	@touch $@
 
-# The capture that README's table of times comes from: the whole suite beside all
+# The capture that the table of times beside it comes from: the whole suite beside all
 # peers, on one thread, taken by a clean commit. What was measured is kept: started
 # again, it goes on with the model that it was at. Commit the two files that change.
 CAPTURE := forge/capture/benchmarks/cpu.json
@@ -142,7 +173,7 @@ capture: build peers
 	@mkdir -p build
 	bin/forge bench --suite all --backend cpu --threads 1 --repeats 50 --peers all --peer-python $(PEERS)/bin/python \
 		--output build/capture-$(VERSION).json --resume
-	bin/forge bench report build/capture-$(VERSION).json --update README.md
+	bin/forge bench report build/capture-$(VERSION).json --update forge/capture/benchmarks/README.md
 	cp build/capture-$(VERSION).json $(CAPTURE)
 
 # Real models from npm and PyPI, by version and hash, and exported ones, beside ONNX
@@ -246,6 +277,22 @@ repeat: build
 	mv build/repeat.json $(REPEAT)/repeat.json
 	$(PYTHON) $(REPEAT)/repeat.py table $(REPEAT)/repeat.json > $(REPEAT)/REPEAT.md
 
+# Products of matrices on WebGPU in software, beside ONNX Runtime Web: by hand, on a quiet
+# machine; 250 MB to have. Commit the two files that change.
+WEBGPU := forge/capture/benchmarks/webgpu
+
+$(WEBGPUENV)/.stamp: $(WEBGPU)/package-lock.json
+	rm -rf $(WEBGPUENV) && mkdir -p $(WEBGPUENV) && cp $(WEBGPU)/package.json $(WEBGPU)/package-lock.json $(WEBGPUENV)
+	cd $(WEBGPUENV) && npm ci --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
+webgpu-bench: build peers-env $(WEBGPUENV)/.stamp
+	@mkdir -p build
+	$(VPY) $(WEBGPU)/webgpu.py measure bin/forge --modules $(WEBGPUENV) --commit $(VERSION) > build/webgpu.json
+	mv build/webgpu.json $(WEBGPU)/webgpu.json
+	$(VPY) $(WEBGPU)/webgpu.py table $(WEBGPU)/webgpu.json > build/WEBGPU.md
+	mv build/WEBGPU.md $(WEBGPU)/WEBGPU.md
+
 nebula-fixtures: $(PEERS)/.nebula
 	rm -rf nebula/model/testdata/checkpoints
 	$(PEERS)/bin/python $(NEBULA_PEERS)/checkpoints.py nebula/model/testdata/checkpoints
@@ -264,4 +311,4 @@ models: build $(PEERS)/.models
 	mv build/MODELS.md $(MODELS)/MODELS.md
 
 clean:
-	rm -rf bin build $(VENV) $(PEERS) $(DEMO) $(CUDA) $(HOSTS) $(TOOLS) $(HOSTPKG)/exports/packages.zip
+	rm -rf bin build $(VENV) $(PEERS) $(DEMO) $(CUDA) $(HOSTS) $(DAWN) $(WEBGPUENV) $(TOOLS) $(VSCODE) $(HOSTPKG)/exports/packages.zip

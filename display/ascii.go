@@ -101,6 +101,7 @@ func (l *opList) add(indent string, i int, n Node) {
 	} else if n.Label != n.ID {
 		line.call = "= " + cells.OneLine(n.Label)
 	}
+	line.call = strings.ReplaceAll(line.call, "\u00a0", " ") // after the signs of a diff
 	l.lines = append(l.lines, line)
 }
 

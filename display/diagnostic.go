@@ -50,6 +50,10 @@ func (d *Diagnostic) Display() Bundle {
 	return Bundle{Data: map[string]any{mimeHTML: box, mimeText: d.Plain()}}
 }
 
+// Excerpt is the source line and, below it, the caret: the coloured lines of a Jupyter
+// error message, for a place that stands beside others.
+func (d *Diagnostic) Excerpt() []string { return d.excerpt(ansiStyle) }
+
 func (d *Diagnostic) position() string {
 	switch {
 	case d.Line <= 0:

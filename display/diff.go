@@ -13,13 +13,23 @@ const (
 	ClassSame    Class = "same"
 )
 
+// signs stand before the names of nodes, for those who read text or cannot tell red from
+// green; the space after them does not end a name.
+var signs = map[Class]string{ClassAdded: "+\u00a0", ClassRemoved: "−\u00a0", ClassChanged: "~\u00a0"}
+
+// classed is a node of a diff, coloured and named by what became of it.
+func (n Node) classed(c Class) Node {
+	n.Class, n.Label = c, signs[c]+cmp.Or(n.Label, n.ID)
+	return n
+}
+
 // contextNodes is how many nodes a diff has before those are left out that are the
 // same and stand beside no difference.
 const contextNodes = 40
 
 // Diff draws what made after out of g, matching nodes by their IDs: nodes that are new,
 // those that are gone, those with another label, second line or cluster, which say what
-// they were, and the same ones around them. Edges that are gone are drawn between nodes
+// they were, and the same ones around them. A sign before their names says which. Edges that are gone are drawn between nodes
 // of which one is gone.
 func (g Graph) Diff(after Graph) Graph {
 	d := Graph{Name: g.Name + " → " + after.Name, Direction: after.Direction, Theme: after.Theme, Whole: true, Clusters: after.Clusters}
@@ -36,8 +46,8 @@ func (g Graph) Diff(after Graph) Graph {
 	for _, n := range old.nodes {
 		if class[n.ID] == "" {
 			class[n.ID] = ClassRemoved
-			n.Class, n.Cluster = ClassRemoved, ""
-			d.Nodes = append(d.Nodes, n)
+			n.Cluster = ""
+			d.Nodes = append(d.Nodes, n.classed(ClassRemoved))
 		}
 	}
 	d.Edges = append(d.Edges, after.Edges...)
@@ -49,7 +59,7 @@ func (g Graph) Diff(after Graph) Graph {
 	return d.around(class)
 }
 
-// compared is a node of the later graph, coloured by what became of it.
+// compared is a node of the later graph, and what became of it.
 func compared(was map[string]Node, n Node) (Node, Class) {
 	o, known := was[n.ID]
 	c := ClassSame
@@ -63,8 +73,7 @@ func compared(was map[string]Node, n Node) (Node, Class) {
 		c = ClassChanged
 		n.Tooltip = fmt.Sprintf("was in %s\n%s", cmp.Or(o.Cluster, "no cluster"), n.Tooltip)
 	}
-	n.Class = c
-	return n, c
+	return n.classed(c), c
 }
 
 // around leaves out what is far from any difference in a large graph.

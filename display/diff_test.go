@@ -16,11 +16,14 @@ func TestDiff(t *testing.T) {
 	d := before.Diff(after)
 	var got []string
 	for _, n := range d.Nodes {
-		got = append(got, fmt.Sprintf("%s %s %.14q", n.ID, n.Class, n.Tooltip))
+		got = append(got, fmt.Sprintf("%s %q %s %.14q", n.ID, n.Label, n.Class, n.Tooltip))
 	}
-	const want = `x same ""|n added ""|y changed "was add f32[2]"|z changed "was in no clus"|h removed ""`
+	const want = `x "x" same ""|n "+\u00a0norm" added ""|y "~\u00a0add" changed "was add f32[2]"|z "~\u00a0mul" changed "was in no clus"|h "−\u00a0exp" removed ""`
 	if s := strings.Join(got, "|"); s != want {
 		t.Errorf("got %s\nwant %s", s, want)
+	}
+	if text := d.ASCII(); !strings.Contains(text, "+ norm(x)") || !strings.Contains(text, "− exp(x)") {
+		t.Error(text)
 	}
 	if d.Name != "f after a → after b" || len(d.Edges) != 5 {
 		t.Errorf("%q with %d edges", d.Name, len(d.Edges))

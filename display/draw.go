@@ -1,21 +1,25 @@
 package display
 
 import (
-	"forgekernel/display/internal/cells"
 	"math"
 
 	"forgekernel/display/internal/canvas"
+	"forgekernel/display/internal/cells"
 	"forgekernel/display/internal/layered"
 )
 
 func (p *picture) svg() string {
 	s := canvas.NewSVG(p.w, p.h)
 	p.draw(s)
-	label := p.graph.Name
-	if label == "" {
-		label = "graph"
+	return s.Document(p.graph.label())
+}
+
+// label is what the picture of a graph is called by those who do not see it.
+func (g Graph) label() string {
+	if g.Name == "" {
+		return "graph"
 	}
-	return s.Document(cells.OneLine(label))
+	return cells.OneLine(g.Name)
 }
 
 // Limits of a PNG: decoders refuse very long sides, and pixels cost memory.
@@ -41,9 +45,9 @@ func (p *picture) png() ([]byte, error) {
 	return r.PNG()
 }
 
-// pngSize is the metadata that makes front ends show the PNG in its true size.
-func (p *picture) pngSize() map[string]any {
-	return map[string]any{"width": int(p.w), "height": int(p.h)}
+// pngHints is the metadata by which front ends show the PNG in its true size, and name it.
+func (p *picture) pngHints() map[string]any {
+	return map[string]any{"width": int(p.w), "height": int(p.h), "alt": p.graph.label()}
 }
 
 func (p *picture) draw(s canvas.Surface) {

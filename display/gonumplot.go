@@ -57,6 +57,6 @@ func plotBundle(p *plot.Plot) (b Bundle) {
 	}
 	return Bundle{
 		Data:     map[string]any{"image/svg+xml": svg.String(), "image/png": pixels.Bytes(), "text/plain": text},
-		Metadata: map[string]any{"image/png": map[string]any{"width": plotWidth, "height": plotHeight}},
+		Metadata: map[string]any{"image/png": map[string]any{"width": plotWidth, "height": plotHeight, "alt": text}},
 	}
 }

@@ -86,7 +86,7 @@ func (g Graph) Display() Bundle {
 			return b
 		}
 		b.Data[mimePNG] = png
-		b.Metadata[mimePNG] = p.pngSize()
+		b.Metadata[mimePNG] = p.pngHints()
 	}
 	return b
 }
@@ -104,9 +104,9 @@ func (g Graph) unfolding(folded Graph) Bundle {
 	if !is {
 		return b
 	}
-	page := "<div>" + Image(svg, folded.Name) + "</div>"
+	page := "<div>" + Image(svg, folded.label()) + "</div>"
 	if whole, err := g.SVG(); err == nil && len(whole) <= unfoldedBytes {
-		page += fmt.Sprintf(`<details><summary style="cursor:pointer;font-size:12px">all %s</summary>%s</details>`, Count(len(g.resolve().nodes), "node"), Image(whole, g.Name))
+		page += fmt.Sprintf(`<details><summary style="cursor:pointer;font-size:12px">all %s</summary>%s</details>`, Count(len(g.resolve().nodes), "node"), Image(whole, g.label()))
 	}
 	b.Data[mimeHTML] = page
 	return b

@@ -171,8 +171,9 @@ func (m *Meter) html() string {
 	case m.state != running:
 		value = ` value="1" max="1"`
 	}
-	return fmt.Sprintf(`<div class="`+noMath+`"><span>%s</span> <progress%s style="width:240px;accent-color:%s"></progress> <span style="color:%s">%s</span></div>`,
-		html.EscapeString(cells.OneLine(m.label)), value, accent, accent, html.EscapeString(m.figures()))
+	// Texts keep the colour of the page, which reads in the dark too.
+	return fmt.Sprintf(`<div class="`+noMath+`"><span>%s</span> <progress%s style="width:240px;accent-color:%s"></progress> <span>%s</span></div>`,
+		html.EscapeString(cells.OneLine(m.label)), value, accent, html.EscapeString(m.figures()))
 }
 
 func (m *Meter) fraction() float64 {

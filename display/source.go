@@ -68,7 +68,9 @@ func (s Source) html() string {
 	b.WriteString(`<pre style="` + preStyle + `">`)
 	first := max(1, s.First)
 	digits := len(strconv.Itoa(first + len(lines) - 1))
+	tip := ""
 	for i, line := range lines {
+		tip = s.tip(&b, tip, first+i)
 		b.WriteString(s.margin(first + i))
 		number := fmt.Sprintf("%*d", digits, first+i)
 		if slices.Contains(s.Highlight, first+i) {
@@ -77,6 +79,7 @@ func (s Source) html() string {
 		}
 		fmt.Fprintf(&b, `<span style="color:#8c959f;user-select:none">%s </span> %s`+"\n", number, line)
 	}
+	s.tip(&b, tip, 0)
 	b.WriteString("</pre>")
 	if fold {
 		b.WriteString("</details>")
@@ -87,6 +90,35 @@ func (s Source) html() string {
 // linkCells is the longest label of a link.
 const linkCells = 12
 
+// link is the first one that a line belongs to; nil if there is none.
+func (s Source) link(line int) *Link {
+	for i := range s.Links {
+		if l := &s.Links[i]; l.First <= line && line <= l.Last {
+			return l
+		}
+	}
+	return nil
+}
+
+// tip ends the span whose hover text is open and begins that of a line, where the two
+// differ: lines that implement one thing have one span around them. It returns what is open.
+func (s Source) tip(b *strings.Builder, open string, line int) string {
+	tip := ""
+	if l := s.link(line); l != nil {
+		tip = l.Tip
+	}
+	if tip == open {
+		return open
+	}
+	if open != "" {
+		b.WriteString("</span>")
+	}
+	if tip != "" {
+		fmt.Fprintf(b, `<span title="%s">`, html.EscapeString(tip))
+	}
+	return tip
+}
+
 // margin is what stands before the number of a line: what the line implements.
 func (s Source) margin(line int) string {
 	width := 0
@@ -96,19 +128,17 @@ func (s Source) margin(line int) string {
 	if width == 0 {
 		return ""
 	}
-	for _, l := range s.Links {
-		if line < l.First || line > l.Last {
-			continue
-		}
-		t := Light.palette().Tint(string(l.Class))
-		label := ""
-		if line == l.First {
-			label = cells.Short(l.Label, linkCells)
-		}
-		return fmt.Sprintf(`<span title="%s" style="background-color:%s;color:%s;user-select:none">%s </span><span style="background-color:%s;user-select:none"> </span> `,
-			html.EscapeString(l.Tip), palette.Hex(t.Fill), palette.Hex(t.Text), html.EscapeString(cells.PadRight(label, width)), palette.Hex(t.Stroke))
+	l := s.link(line)
+	if l == nil {
+		return strings.Repeat(" ", width+3)
 	}
-	return strings.Repeat(" ", width+3)
+	t := Light.palette().Tint(string(l.Class))
+	label := ""
+	if line == l.First {
+		label = cells.Short(l.Label, linkCells)
+	}
+	return fmt.Sprintf(`<span style="background-color:%s;color:%s;user-select:none">%s </span><span style="background-color:%s;user-select:none"> </span> `,
+		palette.Hex(t.Fill), palette.Hex(t.Text), html.EscapeString(cells.PadRight(label, width)), palette.Hex(t.Stroke))
 }
 
 // lines is the listing line by line, as HTML.

@@ -132,3 +132,25 @@ func FuzzSource(f *testing.F) {
 		}
 	})
 }
+
+// Lines that implement one thing have one hover text around them, and every span ends.
+func TestSourceTips(t *testing.T) {
+	s := Source{Lang: "c", Code: "alpha;\nbeta;\ngamma;\ndelta;\nomega;", Links: []Link{
+		{First: 2, Last: 3, Label: "%x", Tip: "x & y"}, {First: 4, Last: 4, Label: "%z", Tip: "z"},
+	}}
+	h := s.Display().Data[mimeHTML].(string)
+	if n := strings.Count(h, `<span title="x &amp; y">`); n != 1 {
+		t.Errorf("%d spans for the first link", n)
+	}
+	at := -1
+	for _, next := range []string{"alpha", "x &amp; y", "beta", "gamma", `<span title="z">`, "delta", "omega"} {
+		i := strings.Index(h, next)
+		if i < at {
+			t.Errorf("%s stands elsewhere:\n%s", next, h)
+		}
+		at = i
+	}
+	if open, closed := strings.Count(h, "<span"), strings.Count(h, "</span>"); open != closed {
+		t.Errorf("%d spans begin and %d end", open, closed)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/backend/portable"
 	"forgekernel/forge/backend/tiered"
+	"forgekernel/forge/backend/wgsl"
 )
 
 // DefaultBackend picks what runs a program, by the rules of package auto.
@@ -36,13 +37,15 @@ var backends = []maker{
 	onHost("portable", func(threads int) backend.Backend { b := portable.New(); b.Workers = threads; return b }),
 	onHost("tiered", func(threads int) backend.Backend { return tiered.New(threads) }),
 	onHost("auto", func(threads int) backend.Backend { return auto.New(threads) }),
+	onHost("gpu", func(int) backend.Backend { return &wgsl.Backend{Device: wgsl.NewSimulator()} }),
 	{"cuda", func(int) (backend.Backend, error) { return device(0) }},
 }
 
 // MaxThreads bounds the threads of a program.
 const MaxThreads = cpu.MaxThreads
 
-// Backends names what can run a program on this host: "cuda" is among them where there
+// Backends names what can run a program on this host: "gpu" is a simulation of one that
+// runs WebGPU's shaders, and "cuda" is among them where there
 // is a driver for NVIDIA's GPUs. It opens no device.
 func Backends() []string {
 	var names []string

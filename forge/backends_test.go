@@ -27,7 +27,7 @@ func TestBackends(t *testing.T) {
 	case err != nil || b.Name() != "cuda" || !slices.Contains(Backends(), "cuda"):
 		t.Errorf("%v, though there is %+v", err, found)
 	}
-	for _, name := range []string{"cuda:", "cuda:x", "cuda:-1", "gpu"} {
+	for _, name := range []string{"cuda:", "cuda:x", "cuda:-1", "metal"} {
 		if _, err := NewBackend(name, 1); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: error %v", name, err)
 		}

@@ -54,7 +54,7 @@ type Benchmark = capture.Report
 type MachineLimits = capture.Limits
 
 // Roofs measures what one core of this machine does at most: multiply-adds of float32,
-// and reading from memory. That takes a C compiler and some tenths of a second, once in
+// reading from memory, and moving data within each cache. That takes a C compiler and some tenths of a second, once in
 // a process; without one, MachineLimits.Error says so.
 func Roofs() *MachineLimits { return capture.MeasureLimits(callContext()) }
 

@@ -12,6 +12,7 @@ import (
 	"forgekernel/forge/backend/cuda"
 	"forgekernel/forge/backend/planned"
 	"forgekernel/forge/backend/triton"
+	"forgekernel/forge/backend/wgsl"
 	"forgekernel/forge/ir"
 )
 
@@ -44,6 +45,7 @@ var kernelLanguages = []kernelLanguage{
 		return cuda.List(g, o.Arch, o.Candidate)
 	}},
 	{"triton", func(g *ir.Graph, o KernelOptions) (*backend.Listing, error) { return triton.List(g, o.Candidate) }},
+	{"wgsl", func(g *ir.Graph, _ KernelOptions) (*backend.Listing, error) { return wgsl.List(g, wgsl.DefaultTarget) }},
 }
 
 // KernelLanguages names the languages that kernels are written in.
@@ -55,8 +57,8 @@ func KernelLanguages() []string {
 	return names
 }
 
-// KernelSource is the source of a program's kernels in a language, "c", "cuda" or
-// "triton", which needs neither a compiler nor a device, or in the form of package loop
+// KernelSource is the source of a program's kernels in a language, "c", "cuda", "triton" or
+// "wgsl", which needs neither a compiler nor a device, or in the form of package loop
 // that all of these are printed from, "loop".
 func (p *Program) KernelSource(lang string) (*KernelSource, error) {
 	return p.KernelSourceWith(KernelOptions{Lang: lang, Candidate: -1})
@@ -68,6 +70,9 @@ func (p *Program) kernelLanguage() string {
 		if strings.HasPrefix(p.backend, l.name) {
 			return l.name
 		}
+	}
+	if p.backend == "gpu" {
+		return "wgsl"
 	}
 	return "c"
 }

@@ -48,7 +48,7 @@ func TestKernelSource(t *testing.T) {
 			t.Errorf("%s: the kernels of %s are\n%s", lang, last.Value, text)
 		}
 	}
-	if want := []string{"loop", "c", "cuda", "triton"}; !slices.Equal(forge.KernelLanguages(), want) {
+	if want := []string{"loop", "c", "cuda", "triton", "wgsl"}; !slices.Equal(forge.KernelLanguages(), want) {
 		t.Errorf("languages are %v, want %v", forge.KernelLanguages(), want)
 	}
 }

@@ -49,8 +49,8 @@ func TestMeasure(t *testing.T) {
 	}
 	for want, f := range map[string]func() error{
 		"no program to measure": func() error { _, err := forge.MeasureContext(t.Context(), options); return err },
-		`no backend "gpu"`: func() error {
-			_, err := forge.MeasureContext(t.Context(), forge.BenchOptions{Backends: []string{"gpu"}}, norm)
+		`no backend "metal"`: func() error {
+			_, err := forge.MeasureContext(t.Context(), forge.BenchOptions{Backends: []string{"metal"}}, norm)
 			return err
 		},
 		"two programs are called norm": func() error { _, err := forge.MeasureContext(t.Context(), options, norm, norm); return err },

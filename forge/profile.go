@@ -30,6 +30,8 @@ type ProfiledNode struct {
 	FLOPs  int64
 	Bytes  int64         // of operands and results, each once
 	Least  time.Duration // what the limits allow; 0 when they are not known
+	By     string        // which limit that is: "arithmetic", "memory", or the cache that holds the data
+	roof   int
 }
 
 // profileRuns is how many runs a profile has behind those of warm-up, and profileBudget
@@ -76,10 +78,15 @@ func (p *Program) ProfileContext(ctx context.Context, args ...*Tensor) (*Profile
 			slices.Sort(samples)
 			r.Runs = len(samples)
 			cost, value := n.Cost(), n.Out[0].String()
-			r.Nodes = append(r.Nodes, ProfiledNode{
+			node := ProfiledNode{
 				Value: value, Op: n.Op.Name, Kernel: kernels[value], Time: samples[len(samples)/2],
-				FLOPs: cost.FLOPs, Bytes: cost.Bytes, Least: r.roof.least(n, cost),
-			})
+				FLOPs: cost.FLOPs, Bytes: cost.Bytes,
+			}
+			node.Least, node.By = r.roof.least(n, cost)
+			if r.roof.over != nil {
+				node.roof = r.roof.over(n)
+			}
+			r.Nodes = append(r.Nodes, node)
 		}
 	}
 	return r, nil

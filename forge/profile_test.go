@@ -35,6 +35,11 @@ func TestProfile(t *testing.T) {
 			if product.FLOPs != 2*32*64*48 || product.Bytes != 4*(32*64+64*48+32*48) || product.Kernel == "" {
 				t.Errorf("the product is %+v", product)
 			}
+			for _, n := range r.Nodes {
+				if (n.Least > 0) != (n.By != "") {
+					t.Errorf("%s: the least time is %v, by %q", n.Value, n.Least, n.By)
+				}
+			}
 			t.Log("\n" + r.Table().Text())
 			if svg, err := r.Roofline().SVG(); err != nil || !strings.Contains(svg, product.Op) {
 				t.Errorf("the roofline does not show %s: %v", product.Op, err)

@@ -20,9 +20,10 @@ func (r *Profile) Whole() time.Duration {
 	return sum
 }
 
-// Table lists the nodes with their rates. The last column is the least time that the
-// limits allow as a share of the time that the node took: work on what the caches hold
-// may be quicker than memory, and stand above 100 %.
+// Table lists the nodes with their rates. The last columns are the least time that the
+// limits allow, as a share of the time that the node took, and which limit that is: that
+// of arithmetic, or of the nearest memory that holds all operands and results. A share
+// above 100 % is noise, or of a level that is not measured: see [chart.Roof.Over].
 func (r *Profile) Table() display.Table { return r.table(r.Nodes) }
 
 func (r *Profile) table(nodes []ProfiledNode) display.Table {
@@ -30,12 +31,12 @@ func (r *Profile) table(nodes []ProfiledNode) display.Table {
 		Title: fmt.Sprintf("%s on %s, medians of %d runs; the roof is %s", r.Program, r.Backend, r.Runs, r.Limits),
 		Columns: []display.Column{
 			{Name: "value"}, {Name: "operator"}, {Name: "kernel"}, {Name: "time", Unit: "µs"}, {Name: "share", Unit: "%"},
-			{Name: "rate", Unit: "GFLOP/s"}, {Name: "moved", Unit: "GB/s"}, {Name: "of the roof", Unit: "%"},
+			{Name: "rate", Unit: "GFLOP/s"}, {Name: "moved", Unit: "GB/s"}, {Name: "of the roof", Unit: "%"}, {Name: "which is"},
 		},
 	}
 	whole := r.Whole().Seconds()
 	for _, n := range nodes {
-		row := []any{n.Value, n.Op, n.Kernel, n.Time.Seconds() * 1e6, nil, nil, nil, nil}
+		row := []any{n.Value, n.Op, n.Kernel, n.Time.Seconds() * 1e6, nil, nil, nil, nil, n.By}
 		if s := n.Time.Seconds(); s > 0 {
 			row[4], row[5], row[6] = 100*s/whole, float64(n.FLOPs)/s/1e9, float64(n.Bytes)/s/1e9
 			if n.Least > 0 {
@@ -51,7 +52,7 @@ func (r *Profile) table(nodes []ProfiledNode) display.Table {
 func (r *Profile) Roofline() chart.Figure {
 	var works []chart.Work
 	for _, n := range r.Nodes {
-		works = append(works, chart.Work{Name: n.Value, Series: n.Op, FLOPs: float64(n.FLOPs), Bytes: float64(n.Bytes), Seconds: n.Time.Seconds()})
+		works = append(works, chart.Work{Name: n.Value, Series: n.Op, FLOPs: float64(n.FLOPs), Bytes: float64(n.Bytes), Seconds: n.Time.Seconds(), Roof: n.roof})
 	}
 	return chart.Roofline("The nodes of "+r.Program+" under the limits of the machine", r.roof.rates, works)
 }

@@ -3,34 +3,37 @@ package forge
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
+	"forgekernel/display"
 	"forgekernel/display/chart"
 	"forgekernel/forge/backend/cuda"
 	"forgekernel/forge/capture"
 	"forgekernel/forge/ir"
 )
 
-// roof is what the machine under a program does at most: one core of the processor, or
-// a GPU. The zero value is not known.
+// roof is what the machine under a program does at most: cores of the processor, or a GPU.
+// The zero value is not known.
 type roof struct {
-	bytes float64 // per second, to and from memory
-	flops func(n *ir.Node) float64
-	rates []chart.Roof // all that were measured
+	rates []chart.Roof         // all that were measured
+	over  func(n *ir.Node) int // the number of the one over a node
 	text  string
 }
 
-// least is the time that the limits allow for the work of a node.
-func (r roof) least(n *ir.Node, cost ir.Cost) time.Duration {
-	if r.flops == nil {
-		return 0
+// least is the time that the limits allow for the work of a node, and what it is that
+// limits it: see [chart.Roof.Over].
+func (r roof) least(n *ir.Node, cost ir.Cost) (least time.Duration, by string) {
+	if r.over == nil {
+		return 0, ""
 	}
-	seconds := float64(cost.FLOPs) / r.flops(n)
-	if r.bytes > 0 {
-		seconds = max(seconds, float64(cost.Bytes)/r.bytes)
+	top := r.rates[r.over(n)]
+	seconds, by := float64(cost.FLOPs)/top.FLOPs, "arithmetic"
+	if rate, level := top.Level(float64(cost.Bytes)); rate > 0 && float64(cost.Bytes)/rate >= seconds {
+		seconds, by = float64(cost.Bytes)/rate, level
 	}
-	return time.Duration(seconds * 1e9)
+	return time.Duration(seconds * 1e9), by
 }
 
 // measureRoof measures what runs the program, once in a process.
@@ -43,12 +46,14 @@ func (p *Program) measureRoof(ctx context.Context) (roof, error) {
 		return deviceRoof(ctx, c)
 	}
 	l := capture.MeasureLimits(ctx)
-	r := roof{text: "one core: " + l.String()}
-	if l.FLOPs > 0 {
-		r.bytes, r.flops = l.Bytes, func(*ir.Node) float64 { return l.FLOPs }
-		r.rates = []chart.Roof{{Name: "one core, float32", FLOPs: l.FLOPs, Bytes: l.Bytes}}
+	if l.FLOPs == 0 {
+		return roof{text: "one core: " + l.String()}, nil
 	}
-	return r, nil
+	top, text := l.Roof(), "that of one core: "
+	if n := max(p.threads, 1); n > 1 {
+		top, text = top.Times(n, display.Count(n, "core")), fmt.Sprintf("%d times that of one core: ", n)
+	}
+	return roof{[]chart.Roof{top}, func(*ir.Node) int { return 0 }, text + l.String()}, nil
 }
 
 // deviceLimits are of the devices that were measured.
@@ -76,8 +81,12 @@ func deviceRoof(ctx context.Context, c *cuda.Backend) (roof, error) {
 	text := fmt.Sprintf("%s: %.4g GB/s by copies", d.Name, l.Copy/1e9)
 	var rates []chart.Roof
 	for _, r := range l.Rates {
-		rates = append(rates, chart.Roof{Name: fmt.Sprintf("%s, %v", d.Name, r.DType), FLOPs: r.FLOPs, Bytes: l.Copy})
+		rates = append(rates, chart.Roof{
+			Name: fmt.Sprintf("%s, %v", d.Name, r.DType), FLOPs: r.FLOPs, Bytes: l.Copy,
+			Caches: []chart.Cache{{Name: "L2", Size: float64(d.L2)}},
+		})
 		text += fmt.Sprintf(", %.4g TFLOP/s of %v by %s", r.FLOPs/1e12, r.DType, r.By)
 	}
-	return roof{bytes: l.Copy, rates: rates, text: text, flops: func(n *ir.Node) float64 { return l.Of(n.In[0].Spec.DType).FLOPs }}, nil
+	over := func(n *ir.Node) int { return max(slices.Index(l.Rates, l.Of(n.In[0].Spec.DType)), 0) }
+	return roof{rates, over, text}, nil
 }

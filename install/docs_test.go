@@ -53,7 +53,7 @@ func literals(t *testing.T, root string) string {
 			return nil
 		case strings.HasSuffix(name, ".go"):
 			return goStrings(&all, path)
-		case name == "bootstrap.py" || name == "forge_magic.py":
+		case name == "bootstrap.py" || name == "forge_magic.py" || name == "page.js" || name == "runner.js":
 			raw, err := os.ReadFile(path)
 			all.WriteString(strings.ReplaceAll(string(raw), `\"`, `"`))
 			return err

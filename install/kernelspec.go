@@ -61,7 +61,7 @@ func KernelSpec(path string) Spec {
 		InterruptMode:   "message",
 		ProtocolVersion: specProtocol,
 		Env:             map[string]string{},
-		Metadata:        map[string]any{"debugger": false},
+		Metadata:        map[string]any{"debugger": true},
 	}
 }
 

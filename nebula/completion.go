@@ -122,11 +122,11 @@ func (c Completion) shown() string {
 
 // Display shows the text and what it took.
 func (c Completion) Display() display.Bundle {
-	text, grey := c.shown(), ""
+	text, faint := c.shown(), ";opacity:0.7"
 	if c.Err != nil {
-		grey = ";color:#cf222e"
+		faint = ""
 	}
 	page := `<div class="tex2jax_ignore mathjax_ignore"><pre style="white-space:pre-wrap;margin:0">` + html.EscapeString(text) +
-		`</pre><div style="font-size:12px;opacity:0.7` + grey + `">` + html.EscapeString(c.summary()) + `</div></div>`
+		`</pre><div style="font-size:12px` + faint + `">` + html.EscapeString(c.summary()) + `</div></div>`
 	return display.Bundle{Data: map[string]any{"text/html": page, "text/plain": text + "\n(" + c.summary() + ")"}}
 }

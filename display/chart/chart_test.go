@@ -191,7 +191,7 @@ func FuzzChart(f *testing.F) {
 			Chart{X: Axis{Min: a, Max: b, Log: log, Unit: x.Unit}, Y: Axis{Ticks: []Tick{{c, "c"}}}}.Figure(),
 			Distribution("", "", x.Unit, Sample{"s", []float64{a, b, c, d}}, Sample{"t", []float64{d}}),
 			Violin("", "", x.Unit, Sample{"s", []float64{a, b, c, d}}).Figure(),
-			Roofline("", []Roof{{"r", a, b}}, []Work{{"w", "", b, c, d}}),
+			Roofline("", []Roof{{"r", a, b, []Cache{{"c", c, d}, {"d", a, b}}}}, []Work{{"w", "", b, c, d, int(kind)}}),
 			Scaling("", "", "", x.Unit, Curve{"c", []Measured{{int(kind), a}, {2, b}}}),
 			Timeline("", []string{"l"}, []Span{{Start: a, End: b}, {Start: c, End: d, Wait: log}}),
 			Contest("", "", Match{"m", []Candidate{{Name: "c", Times: []float64{a, b, c}}}}),

@@ -2,6 +2,8 @@ package chart
 
 import (
 	"math"
+	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -86,19 +88,73 @@ func TestClockWithoutWork(t *testing.T) {
 	}
 }
 
-// The name of a work that nearly reaches a roof stands below the line, that of another
-// beside its point.
-func TestNamesStayOffTheRoof(t *testing.T) {
-	roof := Roof{FLOPs: 100, Bytes: 10}
-	f := Roofline("", []Roof{roof}, []Work{{Name: "near", FLOPs: 98 * 40, Bytes: 98, Seconds: 40}, {Name: "far", FLOPs: 50, Bytes: 1, Seconds: 1}})
-	at := map[string]float64{}
-	for _, l := range f.Panels[0].Layers {
+// Names stand off points, lines and one another.
+func TestNamesHaveRoom(t *testing.T) {
+	roof := Roof{Name: "one core", FLOPs: 100, Bytes: 10, Caches: []Cache{{"L2", 1000, 40}}}
+	f := Roofline("", []Roof{roof}, []Work{
+		{Name: "near the top", FLOPs: 98 * 40, Bytes: 98, Seconds: 40}, {Name: "its neighbour", FLOPs: 96 * 40, Bytes: 97, Seconds: 40},
+		{Name: "on the slope", FLOPs: 30, Bytes: 10, Seconds: 1}, {Name: "far", FLOPs: 5, Bytes: 1, Seconds: 1},
+	})
+	c := f.Panels[0]
+	r := &room{xs: c.X.scale(c.Width, nil), ys: c.Y.scale(c.Height, nil)}
+	r.ys.reverse = true
+	for _, l := range c.Layers {
 		for _, d := range l.Data {
-			at[d.Text] = d.Y
+			switch x, y := r.xs.at(d.X), r.ys.at(d.Y); l.Kind {
+			case Point:
+				r.boxes = append(r.boxes, block{x - 4, y - 4, x + 4, y + 4})
+			case Text:
+				if math.IsInf(d.X, 1) {
+					continue
+				}
+				if crowd := r.crowd(name(x, y, small(d.Text))); crowd != 0 {
+					t.Errorf("%q is in the way: %v", d.Text, crowd)
+				}
+				r.taken(x, y, small(d.Text))
+			}
+		}
+		if l.Kind == Line {
+			r.line(l.Data, onLine)
 		}
 	}
-	if at["far"] != 50 || at["near"] > 96 || at["near"] < 85 {
-		t.Errorf("names stand at %v", at)
+	if far := at(c, "far"); far.Y < 4.9 || far.Y > 5.1 {
+		t.Errorf("the name of a point alone stands at %v", far)
+	}
+}
+
+// at is the text of a chart.
+func at(c Chart, text string) Datum {
+	for _, l := range c.Layers {
+		for _, d := range l.Data {
+			if l.Kind == Text && d.Text == text {
+				return d
+			}
+		}
+	}
+	return Datum{}
+}
+
+// A work is held to the roof of the level that has its data.
+func TestLevels(t *testing.T) {
+	r := Roof{FLOPs: 100, Bytes: 10, Caches: []Cache{{"L1", 10, 80}, {"L2", 100, 0}, {"L3", 1000, 20}}}
+	for _, c := range []struct {
+		work Work
+		want string
+	}{
+		{Work{FLOPs: 8, Bytes: 8, Seconds: 0.2}, "50 % L1"},
+		{Work{FLOPs: 80, Bytes: 80, Seconds: 4}, "200 % memory (L2 holds it)"},
+		{Work{FLOPs: 800, Bytes: 800, Seconds: 80}, "50 % L3"},
+		{Work{FLOPs: 8000, Bytes: 8000, Seconds: 1600}, "50 % memory"},
+		{Work{FLOPs: 800000, Bytes: 8000, Seconds: 16000}, "50 % arithmetic"},
+		{Work{FLOPs: 16, Bytes: 16, Seconds: 0.2, Roof: 1}, "50 % L1"},
+		{Work{Roof: 2}, " "},
+	} {
+		if share, by := shareOf([]Roof{r, r.Times(2, "two")}, c.work); share+" "+by != c.want {
+			t.Errorf("%+v is %s %s, want %s", c.work, share, by, c.want)
+		}
+	}
+	if r.Caches[0].Size != 10 {
+		t.Error("the roof itself was changed")
 	}
 }
 
@@ -110,13 +166,56 @@ func TestRoof(t *testing.T) {
 		}
 	}
 	f := Roofline("", []Roof{r, {}}, []Work{{Name: "none"}, {Name: "half", FLOPs: 50, Bytes: 5, Seconds: 1}})
-	if got := shareOf([]Roof{r}, Work{FLOPs: 50, Bytes: 5, Seconds: 1}); got != "50 %" {
-		t.Errorf("share %q", got)
-	}
 	if _, err := f.SVG(); err != nil {
 		t.Error(err)
 	}
 	if f := Roofline("", nil, nil); f.Display().Data[mimeSVG] == nil {
 		t.Error("an empty roofline is not drawn")
+	}
+}
+
+// Charts without data say so, and have no numbers on their axes.
+func TestNoData(t *testing.T) {
+	for name, f := range map[string]Figure{
+		"distribution": Distribution("t", "time", Seconds),
+		"violin":       Violin("t", "time", Seconds).Figure(),
+		"scaling":      Scaling("t", "threads", "rate", Number),
+		"zeros":        Scaling("t", "threads", "rate", Number, Curve{"a", []Measured{{0, 1}, {1, 0}, {2, math.NaN()}}}),
+		"timeline":     Timeline("t", []string{"rank 0"}, nil),
+		"bars":         Bars("t", "bytes", Bytes).Figure(),
+		"contest":      Contest("t", "", Match{"m", nil}),
+		"roofline":     Roofline("t", nil, nil),
+	} {
+		svg, err := f.SVG()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if !strings.Contains(svg, ">no data<") || name != "zeros" && regexp.MustCompile(`>[0-9.]+ ?(ns|ms|s|B|%)?<`).MatchString(svg) {
+			t.Errorf("%s:\n%s", name, svg)
+		}
+		if text, err := f.Plain(); err != nil || strings.Contains(text, "NaN") && name != "zeros" {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+	}
+	f := Distribution("t", "time", Seconds, Sample{"here", []float64{1}}, Sample{"gone", nil}, Sample{"bad", []float64{math.NaN()}})
+	if text, _ := f.Plain(); f.Note != "no values of gone, bad" || !strings.Contains(text, f.Note) {
+		t.Errorf("note %q in\n%s", f.Note, text)
+	}
+}
+
+// Zeros have no place on logarithmic axes; the others are drawn, and the table has all.
+func TestScalingWithZeros(t *testing.T) {
+	f := Scaling("t", "threads", "rate", Number, Curve{"a", []Measured{{1, 0}, {2, 10}, {4, 20}}})
+	if _, err := f.SVG(); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range f.Panels[0].Layers {
+		if len(l.Data) != 2 {
+			t.Errorf("%+v", l)
+		}
+	}
+	if strings.Contains(f.Text, "NaN") || strings.Contains(f.Text, "Inf") || strings.Count(f.Text, "\n") != 6 {
+		t.Error(f.Text)
 	}
 }

@@ -56,7 +56,7 @@ func (f Figure) Display() display.Bundle {
 		return b
 	}
 	b.Data[mimePNG] = png
-	b.Metadata[mimePNG] = map[string]any{"width": int(l.w), "height": int(l.h)}
+	b.Metadata[mimePNG] = map[string]any{"width": int(l.w), "height": int(l.h), "alt": l.label()}
 	return b
 }
 

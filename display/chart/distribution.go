@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -34,12 +35,29 @@ const (
 func sorted(samples []Sample) []Sample {
 	var list []Sample
 	for _, s := range samples {
-		values := slices.DeleteFunc(slices.Sorted(slices.Values(s.Values)), func(x float64) bool { return x-x != 0 })
-		if len(values) > 0 {
+		if values := s.sorted(); len(values) > 0 {
 			list = append(list, Sample{s.Name, values})
 		}
 	}
 	return list
+}
+
+func (s Sample) sorted() []float64 {
+	return slices.DeleteFunc(slices.Sorted(slices.Values(s.Values)), func(x float64) bool { return x-x != 0 })
+}
+
+// without says which samples have no values.
+func without(samples []Sample) string {
+	var list []string
+	for _, s := range samples {
+		if len(s.sorted()) == 0 {
+			list = append(list, s.Name)
+		}
+	}
+	if list == nil {
+		return ""
+	}
+	return "no values of " + strings.Join(list, ", ")
 }
 
 // Quantile interpolates between the values of a sorted list, of which the first is
@@ -236,9 +254,9 @@ func Distribution(title, axis string, unit Unit, samples ...Sample) Figure {
 		}
 		t.Rows = append(t.Rows, append(row, len(s.Values)))
 	}
-	f := Figure{Title: title, Panels: []Chart{boxes, curves}}
-	boxes.Title, boxes.X = title, curves.X
-	text, _ := boxes.Figure().Plain() // boxes of finite samples can be drawn
+	f := Figure{Title: title, Note: without(samples), Panels: []Chart{boxes, curves}}
+	boxes.Title, boxes.X = "", curves.X
+	text, _ := Figure{Title: title, Note: f.Note, Panels: []Chart{boxes}}.Plain() // boxes of finite samples can be drawn
 	f.Text = text + "boxes from 25 to 75 % with the median, whiskers from 5 to 95 %\n\n" + t.Text()
 	return f
 }

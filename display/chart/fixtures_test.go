@@ -66,8 +66,11 @@ func figures() map[string]Figure {
 		"distribution": Distribution("mlp, 8 by 192", "time per run, up to the 95 % quantile", Seconds, measured()...),
 		"violin":       Violin("mlp, 8 by 192", "time per run", Seconds, measured()...).Figure(),
 		"ecdf":         ECDF("mlp", "time per run", Seconds, measured()[:2]...).Figure(),
-		"roofline": Roofline("Kernels of mlp under the roof of one core", []Roof{{"one core", 52e9, 11e9}, {"two cores", 104e9, 0}}, []Work{
-			{"matmul 512", "cpu", 268e6, 3.1e6, 6.1e-3}, {"softmax", "cpu", 5e6, 4e6, 0.7e-3}, {"add_relu", "cpu", 1e6, 8e6, 0.9e-3}, {"matmul 512", "interp", 268e6, 3.1e6, 110e-3},
+		"roofline": Roofline("Kernels of mlp under the roof of one core", []Roof{
+			{"one core", 52e9, 11e9, []Cache{{"L1", 32 << 10, 180e9}, {"L2", 1 << 20, 70e9}, {"L3", 16 << 20, 24e9}}}, {"two cores", 104e9, 0, nil},
+		}, []Work{
+			{"matmul 512", "cpu", 268e6, 3.1e6, 6.1e-3, 0}, {"softmax", "cpu", 5e6, 4e6, 0.7e-3, 0}, {"add_relu", "cpu", 1e6, 8e6, 0.4e-3, 0}, {"matmul 512", "interp", 268e6, 3.1e6, 110e-3, 0},
+			{"matmul 512", "two threads", 268e6, 3.1e6, 2.7e-3, 1},
 		}),
 		"scaling": Scaling("Requests by threads", "threads", "requests per second", Number,
 			Curve{"compiled", []Measured{{1, 120}, {2, 231}, {4, 402}, {8, 610}}}, Curve{"interpreted", []Measured{{1, 20}, {2, 39}, {4, 77}, {8, 150}}}),

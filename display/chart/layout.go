@@ -63,7 +63,7 @@ func (f Figure) layout() *laid {
 	}
 	width := 0.0
 	for _, c := range f.Panels {
-		p := c.panel()
+		p := c.orNothing().panel()
 		for _, t := range p.yTicks {
 			l.left = max(l.left, small(short(t.Label))+tickGap)
 		}
@@ -114,6 +114,40 @@ func (c Chart) panel() panel {
 	p.xTicks = c.X.ticks(p.xs, int(p.Width/tickRoomX))
 	p.yTicks = c.Y.ticks(p.ys, int(max(p.Height/tickRoomY, 2)))
 	return p
+}
+
+// Of an area without data.
+const (
+	nothing       = "no data"
+	nothingHeight = 60.0
+)
+
+// orNothing is a chart that says so where it has no data: axes alone would show ends
+// and numbers that nobody measured.
+func (c Chart) orNothing() Chart {
+	for _, l := range c.Layers {
+		if len(l.Data) > 0 {
+			return c
+		}
+	}
+	for _, a := range []*Axis{&c.X, &c.Y} {
+		if a.Ticks == nil {
+			a.Ticks = []Tick{}
+		}
+	}
+	if c.Height <= 0 || c.Height > nothingHeight {
+		c.Height = nothingHeight
+	}
+	at := func(a *Axis) float64 {
+		s := a.scale(1, nil)
+		a.Min, a.Max = s.min, s.max
+		if s.log {
+			return math.Sqrt(s.min * s.max)
+		}
+		return (s.min + s.max) / 2
+	}
+	c.Layers = []Layer{{Kind: Text, Colour: Plain, Anchor: Middle, Data: []Datum{{X: at(&c.X), Y: at(&c.Y), Text: nothing}}}}
+	return c
 }
 
 // beside is how far texts reach beyond the right end of the area.

@@ -151,6 +151,10 @@ func (c *Chart) slots(p Plan) {
 	}
 	c.Y.Max = max(y, slotLeast)
 	c.Height = c.Y.Max
+	if len(p.Slots) == 0 {
+		c.Layers = []Layer{{Kind: Text, Colour: Plain, Data: []Datum{{Y: slotLeast / 2, Text: "no value needs a slot"}}}}
+		return
+	}
 	c.Layers = append(c.Layers, ground)
 	for _, t := range p.Tenants {
 		i := slices.IndexFunc(c.Layers, func(l Layer) bool { return l.Name == string(t.Class) && l.Colour != "slot" })

@@ -12,9 +12,17 @@ import (
 // Roof is what a machine, or a part of it, does at most. A roof without FLOPs is not
 // drawn; one without Bytes has no slope.
 type Roof struct {
-	Name  string  // "one core"
-	FLOPs float64 // per second
-	Bytes float64 // per second, from memory
+	Name   string  // "one core"
+	FLOPs  float64 // per second
+	Bytes  float64 // per second, from memory
+	Caches []Cache // the nearest first
+}
+
+// Cache is a memory that is nearer and quicker than that of the roof.
+type Cache struct {
+	Name  string  // "L2"
+	Size  float64 // in bytes
+	Bytes float64 // per second; 0 if that is not known
 }
 
 // Work is something that ran: the work of one run, the bytes that it has to move at
@@ -25,6 +33,7 @@ type Work struct {
 	FLOPs   float64
 	Bytes   float64
 	Seconds float64
+	Roof    int // the number of the roof that is over it
 }
 
 // Intensity is the work for each byte.
@@ -33,7 +42,7 @@ func (w Work) Intensity() float64 { return w.FLOPs / w.Bytes }
 // Rate is the work for each second.
 func (w Work) Rate() float64 { return w.FLOPs / w.Seconds }
 
-// Limit is the rate under the roof at an intensity.
+// Limit is the rate under the roof at an intensity, for data in memory.
 func (r Roof) Limit(intensity float64) float64 {
 	if r.Bytes > 0 {
 		return min(r.FLOPs, r.Bytes*intensity)
@@ -41,10 +50,49 @@ func (r Roof) Limit(intensity float64) float64 {
 	return r.FLOPs
 }
 
+// Level is the rate at which data of a size come at most, and from where: the nearest
+// cache that holds them all, or "memory". Where the rate of that cache is not known it is
+// the rate of memory, which the cache may exceed.
+func (r Roof) Level(bytes float64) (rate float64, name string) {
+	for _, c := range r.Caches {
+		if bytes > c.Size {
+			continue
+		}
+		if c.Bytes > 0 {
+			return c.Bytes, c.Name
+		}
+		return r.Bytes, "memory (" + c.Name + " holds it)"
+	}
+	return r.Bytes, "memory"
+}
+
+// Over is the rate of a work under the roof, and what it is that limits it: "arithmetic",
+// or the level that holds its data. No work is above it by more than noise, but for data
+// that are a little larger than a cache, or in one whose rate is not known.
+func (r Roof) Over(w Work) (limit float64, by string) {
+	rate, level := r.Level(w.Bytes)
+	if limit = rate * w.Intensity(); rate > 0 && limit < r.FLOPs {
+		return limit, level
+	}
+	return r.FLOPs, "arithmetic"
+}
+
+// Times is the roof of n of the same, which do at most n times as much.
+func (r Roof) Times(n int, name string) Roof {
+	x := float64(n)
+	r.Name, r.FLOPs, r.Bytes, r.Caches = name, x*r.FLOPs, x*r.Bytes, slices.Clone(r.Caches)
+	for i := range r.Caches {
+		r.Caches[i].Size *= x
+		r.Caches[i].Bytes *= x
+	}
+	return r
+}
+
 // Roofline shows works by their intensity and their rate. The roof over them is what
 // the machine does at most: it rises with the rate of memory up to the rate of
-// arithmetic. What fits into the caches may pierce the slope, never the top. The first
-// roof is drawn solid, others dashed. Works without arithmetic or traffic have no place.
+// arithmetic, and with the rates of caches, which are thin lines, for what fits into them.
+// The first roof is drawn solid, others dashed. Works without arithmetic or traffic have
+// no place.
 func Roofline(title string, roofs []Roof, works []Work) Figure {
 	c := Chart{X: Axis{Title: "FLOP for each byte that has to move", Log: true}, Y: Axis{Title: "FLOP/s", Log: true}, Width: 560, Height: 300}
 	var placed []Work
@@ -55,10 +103,12 @@ func Roofline(title string, roofs []Roof, works []Work) Figure {
 	}
 	roofs = slices.DeleteFunc(slices.Clone(roofs), func(r Roof) bool { return !positive(r.FLOPs) || r.Bytes != 0 && !positive(r.Bytes) })
 	c.frame(roofs, placed)
+	room := c.room(placed)
 	for i, r := range roofs {
-		c.roof(r, i > 0)
+		c.roof(r, i > 0, room)
 	}
-	note := c.works(roofs, placed)
+	notes := []string{cacheNote(roofs), c.works(roofs, placed, room)}
+	note := strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), "; ")
 	return Figure{Title: title, Note: note, Panels: []Chart{c}, Text: rooflineText(title, roofs, placed)}
 }
 
@@ -89,8 +139,11 @@ func (c *Chart) frame(roofs []Roof, works []Work) {
 	x.Min, x.Max, y.Min, y.Max = x.Min/2, x.Max*2, y.Min/3, y.Max*2
 }
 
-// roof draws the slope and the top, with their rates.
-func (c *Chart) roof(r Roof, dashed bool) {
+// roof draws the slope and the top, with their rates, and the slopes of caches.
+func (c *Chart) roof(r Roof, dashed bool, room *room) {
+	if !dashed {
+		c.slopes(r, room)
+	}
 	line := []Datum{{X: c.X.Min, Y: r.Limit(c.X.Min)}, {X: c.X.Max, Y: r.FLOPs}}
 	if r.Bytes > 0 {
 		bend := min(max(r.FLOPs/r.Bytes, c.X.Min), c.X.Max)
@@ -106,6 +159,49 @@ func (c *Chart) roof(r Roof, dashed bool) {
 	c.Layers = append(c.Layers,
 		Layer{Kind: Line, Colour: Ink, Width: 1.4, Dashed: dashed, Data: line},
 		Layer{Kind: Text, Colour: Ink, Anchor: End, DX: -4, DY: -8, Data: []Datum{{X: math.Inf(1), Y: r.FLOPs, Text: label}}})
+	room.line(line, onLine)
+	room.taken(room.xs.length-4-small(label), room.ys.at(r.FLOPs)-8, small(label))
+}
+
+// slopes draws the rates of caches up to the top of their roof, as far as they are to be
+// seen, with their names.
+func (c *Chart) slopes(r Roof, room *room) {
+	names := Layer{Kind: Text, Colour: Plain}
+	for _, cache := range r.Caches {
+		if !positive(cache.Bytes) {
+			continue
+		}
+		from, to := max(c.X.Min, c.Y.Min/cache.Bytes), min(c.X.Max, r.FLOPs/cache.Bytes)
+		if from >= to {
+			continue
+		}
+		line := []Datum{{X: from, Y: from * cache.Bytes}, {X: to, Y: to * cache.Bytes}}
+		c.Layers = append(c.Layers, Layer{Kind: Line, Colour: Plain, Width: 0.9, Data: line})
+		room.line(line, onThinLine)
+		name := room.above(line[1], cache.Name)
+		name.Tip = cache.text()
+		names.Data = append(names.Data, name)
+	}
+	c.Layers = append(c.Layers, names)
+}
+
+// text is "L2 of 1 MiB: 70 GB/s".
+func (c Cache) text() string {
+	return fmt.Sprintf("%s of %s: %sB/s", c.Name, Bytes.Format(c.Size), Number.Format(c.Bytes))
+}
+
+// cacheNote says what the thin lines are.
+func cacheNote(roofs []Roof) string {
+	if len(roofs) == 0 {
+		return ""
+	}
+	var list []string
+	for _, c := range roofs[0].Caches {
+		if positive(c.Bytes) {
+			list = append(list, c.text())
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 // namedWorks is how many works have their names beside them; of more, each name has a
@@ -113,9 +209,9 @@ func (c *Chart) roof(r Roof, dashed bool) {
 const namedWorks = 12
 
 // works draws the points, and returns what the numbers at the foot mean.
-func (c *Chart) works(roofs []Roof, works []Work) (note string) {
+func (c *Chart) works(roofs []Roof, works []Work, room *room) (note string) {
 	layer := make(map[string]int)
-	labels := Layer{Kind: Text, Colour: Ink, DX: 7}
+	labels := Layer{Kind: Text, Colour: Ink}
 	for _, w := range works {
 		i, known := layer[w.Series]
 		if !known {
@@ -124,36 +220,24 @@ func (c *Chart) works(roofs []Roof, works []Work) (note string) {
 			c.Layers = append(c.Layers, Layer{Kind: Point, Name: w.Series, Colour: Series(len(layer) - 1), Width: 8})
 		}
 		tip := fmt.Sprintf("%s\n%sFLOP/s at %s FLOP per byte\n%s per run", w.Name, Number.Format(w.Rate()), Number.Format(w.Intensity()), Seconds.Format(w.Seconds))
-		if share := shareOf(roofs, w); share != "" {
-			tip += "\n" + share + " of the roof"
+		if share, by := shareOf(roofs, w); share != "" {
+			tip += "\n" + share + " of the roof, " + by
 		}
 		c.Layers[i].Data = append(c.Layers[i].Data, Datum{X: w.Intensity(), Y: w.Rate(), Tip: tip})
-		labels.Data = append(labels.Data, Datum{X: w.Intensity(), Y: c.below(roofs, w.Rate()), Text: short(w.Name)})
 	}
 	if len(works) > namedWorks {
-		labels, note = c.numbers(works)
+		labels, note = c.numbers(works, room)
+	} else {
+		for _, w := range works {
+			labels.Data = append(labels.Data, room.beside(w.Intensity(), w.Rate(), short(w.Name)))
+		}
 	}
-	c.Layers = append(c.Layers, c.spread(labels))
+	c.Layers = append(c.Layers, labels)
 	return note
 }
 
-// roofGap is how far the name of a work stays away from the top of a roof, in CSS pixels.
-const roofGap = 9
-
-// below is where the name of a work stands: beside its point, but not on the top of a roof.
-func (c *Chart) below(roofs []Roof, rate float64) float64 {
-	gap := roofGap * math.Log(c.Y.Max/c.Y.Min) / c.Height
-	y := math.Log(rate)
-	for _, r := range roofs {
-		if top := math.Log(r.FLOPs); math.Abs(top-y) < gap {
-			y = top - gap
-		}
-	}
-	return math.Exp(y)
-}
-
 // numbers stand at the foot, below the points of a name.
-func (c *Chart) numbers(works []Work) (l Layer, note string) {
+func (c *Chart) numbers(works []Work, room *room) (l Layer, note string) {
 	l = Layer{Kind: Text, Colour: Plain, Anchor: Middle}
 	number := make(map[string]int)
 	foot := c.Y.Min * math.Pow(c.Y.Max/c.Y.Min, 0.3) // moved down to its place
@@ -164,7 +248,7 @@ func (c *Chart) numbers(works []Work) (l Layer, note string) {
 		}
 		names = append(names, w.Name)
 		number[w.Name] = len(names)
-		l.Data = append(l.Data, Datum{X: w.Intensity(), Y: foot, Text: fmt.Sprint(len(names)), Tip: w.Name})
+		l.Data = append(l.Data, room.under(Datum{X: w.Intensity(), Y: foot, Text: fmt.Sprint(len(names)), Tip: w.Name}))
 	}
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%d\u00a0%s", i+1, name)
@@ -172,42 +256,18 @@ func (c *Chart) numbers(works []Work) (l Layer, note string) {
 	return l, strings.Join(names, ", ")
 }
 
-// spread moves labels that would cover each other, on the axes as they are.
-func (c *Chart) spread(l Layer) Layer {
-	xs, ys := c.X.scale(c.Width, nil), c.Y.scale(c.Height, nil)
-	var taken []Datum
-	for i := range l.Data {
-		d := &l.Data[i]
-		for tries := 0; tries < 8 && covered(taken, *d, xs, ys); tries++ {
-			d.Y /= math.Pow(ys.max/ys.min, (tickSize+2)/ys.length) // a line lower
-		}
-		taken = append(taken, *d)
+// shareOf is how much of the roof over it a work reaches, and what that roof is.
+func shareOf(roofs []Roof, w Work) (share, by string) {
+	if w.Roof < 0 || w.Roof >= len(roofs) {
+		return "", ""
 	}
-	return l
-}
-
-// covered reports whether the label of d stands over one that is placed.
-func covered(taken []Datum, d Datum, xs, ys scale) bool {
-	for _, t := range taken {
-		from, to := xs.at(t.X), xs.at(t.X)+small(t.Text)+6
-		if at := xs.at(d.X); at < to && at+small(d.Text)+6 > from && math.Abs(ys.at(t.Y)-ys.at(d.Y)) < tickSize+1 {
-			return true
-		}
-	}
-	return false
-}
-
-// shareOf is how much of the first roof a work reaches.
-func shareOf(roofs []Roof, w Work) string {
-	if len(roofs) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%.0f %%", 100*w.Rate()/roofs[0].Limit(w.Intensity()))
+	limit, by := roofs[w.Roof].Over(w)
+	return fmt.Sprintf("%.0f %%", 100*w.Rate()/limit), by
 }
 
 func rooflineText(title string, roofs []Roof, works []Work) string {
 	t := display.Table{Title: title, Columns: []display.Column{
-		{Name: "kernel"}, {Name: "FLOP per byte"}, {Name: "", Unit: "GFLOP/s"}, {Name: "", Unit: "GB/s"}, {Name: "of the roof", Align: display.AlignRight},
+		{Name: "kernel"}, {Name: "FLOP per byte"}, {Name: "", Unit: "GFLOP/s"}, {Name: "", Unit: "GB/s"}, {Name: "of the roof", Align: display.AlignRight}, {Name: "which is"},
 	}}
 	for _, r := range roofs {
 		row := []any{"roof " + r.Name, nil, r.FLOPs / 1e9, nil, ""}
@@ -215,13 +275,19 @@ func rooflineText(title string, roofs []Roof, works []Work) string {
 			row[1], row[3] = r.FLOPs/r.Bytes, r.Bytes/1e9
 		}
 		t.Rows = append(t.Rows, row)
+		for _, c := range r.Caches {
+			if c.Bytes > 0 {
+				t.Rows = append(t.Rows, []any{"  in " + c.Name + ", " + Bytes.Format(c.Size), r.FLOPs / c.Bytes, nil, c.Bytes / 1e9})
+			}
+		}
 	}
 	for _, w := range works {
 		name := w.Name
 		if w.Series != "" {
 			name += ", " + w.Series
 		}
-		t.Rows = append(t.Rows, []any{name, w.Intensity(), w.Rate() / 1e9, w.Bytes / w.Seconds / 1e9, shareOf(roofs, w)})
+		share, by := shareOf(roofs, w)
+		t.Rows = append(t.Rows, []any{name, w.Intensity(), w.Rate() / 1e9, w.Bytes / w.Seconds / 1e9, share, by})
 	}
 	return t.Text()
 }

@@ -31,6 +31,18 @@ func (s scale) at(x float64) float64 {
 	return where * s.length
 }
 
+// from is the position that stands somewhere: the inverse of at.
+func (s scale) from(at float64) float64 {
+	where := at / s.length
+	if s.reverse {
+		where = 1 - where
+	}
+	if s.log {
+		return s.min * math.Pow(s.max/s.min, where)
+	}
+	return s.min + where*(s.max-s.min)
+}
+
 // end replaces an infinite position by the end of the axis.
 func (s scale) end(x float64) float64 {
 	switch {

@@ -23,7 +23,8 @@ type Curve struct {
 
 // Scaling shows how rates grow with the number of what the axis names, on logarithmic
 // axes, where as much more for as much more is a straight line: the dashed one is
-// that from the first point of the first curve on.
+// that from the first point of the first curve on. Zeros have no place on such axes, and
+// stand in the text alone.
 func Scaling(title, axis, rate string, unit Unit, curves ...Curve) Figure {
 	c := Chart{X: Axis{Title: axis, Log: true, Ticks: []Tick{}}, Y: Axis{Title: rate, Unit: unit, Log: true}}
 	t := display.Table{Title: title, Columns: []display.Column{{Name: axis}}}
@@ -31,7 +32,9 @@ func Scaling(title, axis, rate string, unit Unit, curves ...Curve) Figure {
 	for i, curve := range curves {
 		l := Layer{Kind: Line, Name: curve.Name, Colour: Series(i)}
 		for _, p := range curve.Points {
-			l.Data = append(l.Data, Datum{X: float64(p.N), Y: p.Value, Tip: fmt.Sprintf("%s\n%d: %s", curve.Name, p.N, unit.Format(p.Value))})
+			if positive(float64(p.N)) && positive(p.Value) {
+				l.Data = append(l.Data, Datum{X: float64(p.N), Y: p.Value, Tip: fmt.Sprintf("%s\n%d: %s", curve.Name, p.N, unit.Format(p.Value))})
+			}
 			numbers = append(numbers, p.N)
 		}
 		dots := l
@@ -42,7 +45,9 @@ func Scaling(title, axis, rate string, unit Unit, curves ...Curve) Figure {
 	slices.Sort(numbers)
 	numbers = slices.Compact(numbers)
 	for _, n := range numbers {
-		c.X.Ticks = append(c.X.Ticks, Tick{float64(n), strconv.Itoa(n)})
+		if n > 0 {
+			c.X.Ticks = append(c.X.Ticks, Tick{float64(n), strconv.Itoa(n)})
+		}
 		row := []any{n}
 		for _, curve := range curves {
 			row = append(row, curve.cells(n, unit)...)
@@ -59,7 +64,11 @@ func (c Curve) cells(n int, unit Unit) []any {
 	if i < 0 {
 		return []any{nil, nil}
 	}
-	return []any{unit.Format(c.Points[i].Value), fmt.Sprintf("%.2fx", c.Points[i].Value/c.Points[0].Value)}
+	value := unit.Format(c.Points[i].Value)
+	if !positive(c.Points[0].Value) {
+		return []any{value, nil}
+	}
+	return []any{value, fmt.Sprintf("%.2fx", c.Points[i].Value/c.Points[0].Value)}
 }
 
 // ideal draws proportional growth below the curves.
@@ -68,6 +77,9 @@ func (c *Chart) ideal(curves []Curve, numbers []int) {
 		return
 	}
 	first, last := curves[0].Points[0], float64(numbers[len(numbers)-1])
+	if !positive(float64(first.N)) || !positive(first.Value) {
+		return
+	}
 	line := []Datum{{X: float64(first.N), Y: first.Value}, {X: last, Y: first.Value * last / float64(first.N)}}
 	c.Layers = slices.Insert(c.Layers, 0, Layer{Kind: Line, Name: "proportional", Colour: Plain, Width: 1.2, Dashed: true, Data: line})
 }

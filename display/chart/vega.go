@@ -3,6 +3,7 @@ package chart
 import (
 	"encoding/json"
 	"math"
+	"slices"
 
 	"forgekernel/display/internal/palette"
 )
@@ -95,12 +96,14 @@ func (l *laid) vegaColour(layer Layer) string {
 
 // vegaAxis gives an axis its scale, and its ticks the labels of the pictures.
 func vegaAxis(a Axis, s scale, ticks []Tick) object {
-	scale := object{"domain": []float64{s.min, s.max}, "nice": false, "zero": false}
+	scale := object{"domain": []float64{s.min, s.max}, "nice": false}
 	if a.Reverse {
 		scale["reverse"] = true
 	}
-	if a.Log {
+	if a.Log { // which has no zero: Vega-Lite warns of being told so
 		scale["type"] = "log"
+	} else {
+		scale["zero"] = false
 	}
 	values, labels := []float64{}, []string{}
 	for _, t := range ticks {
@@ -129,7 +132,7 @@ func (l *laid) vegaLayer(p *panel, layer Layer, colour object) []object {
 		mark = object{"type": "line", "strokeWidth": pen.width}
 		encoding["order"] = object{"field": "i"}
 	case Area:
-		mark = object{"type": "area", "opacity": 1, "line": object{"color": stroke, "strokeWidth": pen.width}}
+		mark = object{"type": "area", "opacity": 1}
 	case Point:
 		mark = object{"type": "point", "filled": layer.Shape != Ring, "size": pen.width * pen.width, "opacity": 1}
 		if layer.Shape == Square {
@@ -161,7 +164,13 @@ func (l *laid) vegaLayer(p *panel, layer Layer, colour object) []object {
 		}
 	}
 	list := []object{{"mark": mark, "encoding": encoding, "data": object{"values": values}}}
-	if layer.Kind == Rect {
+	switch layer.Kind {
+	case Area:
+		list = append(list, object{
+			"mark":     object{"type": "line", "stroke": stroke, "strokeWidth": pen.width, "clip": true},
+			"encoding": object{"order": object{"field": "i"}}, "data": object{"values": p.vegaOutline(layer)},
+		})
+	case Rect:
 		if texts := p.vegaTexts(layer); len(texts) > 0 {
 			list = append(list, object{
 				"mark":     object{"type": "text", "fontSize": tickSize, "color": palette.Hex(pen.Text), "baseline": "middle"},
@@ -191,6 +200,21 @@ func (l *laid) vegaData(p *panel, layer Layer) []object {
 			v["tip"] = d.Tip
 		}
 		list[i] = v
+	}
+	return list
+}
+
+// vegaOutline goes along the upper edge of an area and back along the lower one: a line
+// that the mark of an area can have would be of its own colour.
+func (p *panel) vegaOutline(layer Layer) (list []object) {
+	add := func(x, y float64) {
+		list = append(list, object{"x": number(p.xs.end(x)), "y": number(p.ys.end(y)), "i": len(list)})
+	}
+	for _, d := range layer.Data {
+		add(d.X, d.Y)
+	}
+	for _, d := range slices.Backward(layer.Data) {
+		add(d.X, d.Y2)
 	}
 	return list
 }

@@ -14,6 +14,8 @@ type Agreement struct {
 	// machines, and which part of them differs. Empty if they are compared.
 	Elsewhere string         `json:"elsewhere,omitempty"`
 	Rows      []AgreementRow `json:"rows"`
+
+	captures []*Capture
 }
 
 // AgreementRow is one stated interval in both captures.
@@ -33,7 +35,7 @@ func Agree(first, second *Capture) (*Agreement, error) {
 	if err := matched(first, second); err != nil {
 		return nil, err
 	}
-	a := &Agreement{}
+	a := &Agreement{captures: []*Capture{first, second}}
 	if err := elsewhere(first, second); err != nil {
 		a.Elsewhere = err.Error()
 		return a, nil
@@ -108,5 +110,7 @@ func (a *Agreement) Table() display.Table {
 	return t
 }
 
-// Display shows the table.
-func (a *Agreement) Display() display.Bundle { return display.ToBundle(a.Table()) }
+// Display shows the table, with both captures.
+func (a *Agreement) Display() display.Bundle {
+	return carry(display.ToBundle(a.Table()), View{Name: ViewAgreement}, a.captures...)
+}

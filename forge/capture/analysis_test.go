@@ -58,31 +58,6 @@ func TestMedianInterval(t *testing.T) {
 	}
 }
 
-func TestRank(t *testing.T) {
-	series := func(times ...float64) (list []Series) {
-		for _, m := range times {
-			s := Series{}
-			if m > 0 {
-				s.Summary = &Summary{Min: m}
-			}
-			list = append(list, s)
-		}
-		return list
-	}
-	for _, c := range []struct {
-		times []float64
-		want  string
-	}{
-		{[]float64{1.02, 1.5, 1, 1.04, 1.03}, "[0 2 4 3 1] 3"},
-		{[]float64{2, 0, 1}, "[2 0] 1"},
-		{[]float64{0}, "[] 0"},
-	} {
-		if order, ties := Rank(series(c.times...)); fmt.Sprint(order, ties) != c.want {
-			t.Errorf("%v: %v with %d ties, want %s", c.times, order, ties, c.want)
-		}
-	}
-}
-
 func withSamples(t *testing.T, old, new []float64) (*Capture, *Capture) {
 	a, b := sample(t), sample(t)
 	for c, wall := range map[*Capture][]float64{a: old, b: new} {
@@ -323,20 +298,24 @@ func TestReportRefuses(t *testing.T) {
 	}
 }
 
-func TestPlot(t *testing.T) {
-	w := &sample(t).Workloads[0]
-	b, err := w.Plot()
+func TestDistribution(t *testing.T) {
+	c := sample(t)
+	r := &Report{capture: c}
+	d, err := r.Distribution(c.Workloads[0].Name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	svg, _ := b.Data["image/svg+xml"].(string)
+	svg, _ := d.Display().Data["image/svg+xml"].(string)
 	for _, want := range []string{"slow written, 1 thread", "fast optimised, 2 threads", "time per run", "share of samples"} {
 		if !strings.Contains(svg, want) {
 			t.Errorf("the drawing lacks %q", want)
 		}
 	}
-	w.Series = []Series{{Label: Label{"a", Written, 1}, Error: "it broke"}}
-	if _, err := w.Plot(); err == nil {
+	if _, err := r.Distribution("other"); err == nil || err.Error() != `the capture has no workload "other"` {
+		t.Errorf("error %v", err)
+	}
+	c.Workloads[0].Series = []Series{{Label: Label{"a", Written, 1}, Error: "it broke"}}
+	if _, err := r.Distribution(c.Workloads[0].Name); err == nil {
 		t.Error("a distribution of nothing was drawn")
 	}
 }

@@ -12,6 +12,10 @@
 // passed the gate: they are compared with those of the float64 reference. All
 // samples are kept.
 //
+// What is said of times follows from estimates and their intervals ([Estimate]), never
+// from single samples: which candidate of a workload is the fastest and which tie with it
+// ([Workload.Rank]) goes by the same [Verdict] as every comparison of two.
+//
 // A candidate may run in another process, and then times its runs there: package
 // benchmarks has other libraries as such peers.
 //
@@ -152,7 +156,8 @@ func (l Label) String() string {
 
 // Gate is the comparison of a candidate's results with the float64 reference of
 // the program as written. An element passes if it is within Absolute + Relative
-// times the magnitude of the reference.
+// times the magnitude of the reference; for results of f32 and f64, Absolute is in units of
+// the root mean square of the whole result, where that is more than one.
 type Gate struct {
 	Relative float64 `json:"relative_tolerance"`
 	Absolute float64 `json:"absolute_tolerance"`

@@ -227,7 +227,7 @@ func TestGate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if order, ties := Rank(back.Workloads[0].Series); fmt.Sprint(order, ties) != "[0 1] 2" {
+	if order, ties := back.Workloads[0].Rank(0); fmt.Sprint(order, ties) != "[0 1] 2" {
 		t.Errorf("order %v with %d ties", order, ties)
 	}
 }

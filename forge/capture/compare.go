@@ -13,22 +13,14 @@ import (
 	"forgekernel/display"
 )
 
-// Verdict says how the second of two series compares with the first.
-type Verdict string
-
-// Verdicts. It is a tie if the medians are within [Tie], or if the confidence
-// interval of their ratio holds 1.
-const (
-	Faster Verdict = "faster"
-	Slower Verdict = "slower"
-	Even   Verdict = "tie"
-)
-
 // Comparison is two captures, or two candidates of one, side by side.
 type Comparison struct {
 	Old  string          `json:"old"` // what the sides are
 	New  string          `json:"new"`
 	Rows []ComparisonRow `json:"rows"`
+
+	view     View
+	captures []*Capture
 }
 
 // ComparisonRow compares two series of one workload. Times are in seconds.
@@ -52,7 +44,7 @@ func Compare(old, new *Capture) (*Comparison, error) {
 	if err := cmp.Or(elsewhere(old, new), matched(old, new)); err != nil {
 		return nil, err
 	}
-	c := &Comparison{Old: old.ID, New: new.ID}
+	c := &Comparison{Old: old.ID, New: new.ID, view: View{Name: ViewComparison}, captures: []*Capture{old, new}}
 	for i := range old.Workloads {
 		for j := range old.Workloads[i].Series {
 			if err := c.add(old.Workloads[i].Name, &old.Workloads[i].Series[j], &new.Workloads[i].Series[j], old.Settings.Blocks, false); err != nil {
@@ -65,7 +57,8 @@ func Compare(old, new *Capture) (*Comparison, error) {
 
 // Sides compares two candidates of one capture in every workload.
 func Sides(c *Capture, old, new Side) (*Comparison, error) {
-	out := &Comparison{Old: old.String(), New: new.String()}
+	out := &Comparison{Old: old.String(), New: new.String(), captures: []*Capture{c}}
+	out.view = View{ViewSides, []string{out.Old, out.New}}
 	for i := range c.Workloads {
 		w := &c.Workloads[i]
 		a, err := old.of(w)
@@ -86,7 +79,7 @@ func Sides(c *Capture, old, new Side) (*Comparison, error) {
 // Gain compares each program as written with the optimised one, wherever both ran on one
 // backend with as many threads: the ratio of their times, its interval, and the verdict.
 func (r *Report) Gain() (*Comparison, error) {
-	out := &Comparison{Old: string(Written), New: string(Optimised)}
+	out := &Comparison{Old: string(Written), New: string(Optimised), view: View{Name: ViewGain}, captures: []*Capture{r.capture}}
 	for i := range r.capture.Workloads {
 		w := &r.capture.Workloads[i]
 		for j := range w.Series {
@@ -118,21 +111,9 @@ func (c *Comparison) add(workload string, old, new *Series, blocks int, together
 	ratio := over(old.Wall, new.Wall, blocks, together)
 	c.Rows = append(c.Rows, ComparisonRow{
 		Workload: workload, Old: old.Label, New: new.Label, OldTime: old.Estimate(blocks).Value, NewTime: new.Estimate(blocks).Value,
-		Ratio: ratio.Value, Interval: ratio.Interval, Verdict: verdict(ratio.Value, ratio.Interval),
+		Ratio: ratio.Value, Interval: ratio.Interval, Verdict: ratio.verdict(),
 	})
 	return nil
-}
-
-func verdict(ratio float64, interval Interval) Verdict {
-	switch {
-	case interval.Low <= 1 && 1 <= interval.High:
-		return Even
-	case ratio > 1+Tie:
-		return Slower
-	case ratio < 1/(1+Tie):
-		return Faster
-	}
-	return Even
 }
 
 // ratioInterval is the confidence interval of the ratio of two medians. Samples
@@ -314,7 +295,7 @@ func (s Side) of(w *Workload) (*Series, error) {
 func (c *Comparison) Table() display.Table {
 	t := display.Table{
 		Title:   "old " + c.Old + ", new " + c.New,
-		Columns: []display.Column{{Name: "workload"}, {Name: "candidate"}, right("old"), right("new"), right("new / old"), right("95 % interval"), {Name: "new is"}},
+		Columns: []display.Column{{Name: "workload"}, {Name: "candidate"}, right("old"), right("new"), right("new / old"), right("interval"), {Name: "new is"}},
 	}
 	for _, r := range c.Rows {
 		who := r.New.String()
@@ -329,5 +310,7 @@ func (c *Comparison) Table() display.Table {
 	return t
 }
 
-// Display shows the table.
-func (c *Comparison) Display() display.Bundle { return display.ToBundle(c.Table()) }
+// Display shows the table, with the captures that it follows from.
+func (c *Comparison) Display() display.Bundle {
+	return carry(display.ToBundle(c.Table()), c.view, c.captures...)
+}

@@ -16,9 +16,15 @@ func TestPack(t *testing.T) {
 	if again, err := Pack(c); err != nil || !bytes.Equal(packed, again) {
 		t.Errorf("equal captures are packed differently, %v", err)
 	}
-	got, err := Unpack(packed)
-	if err != nil || !bytes.Equal(encode(t, got), encode(t, c)) {
-		t.Errorf("unpacked differently, %v", err)
+	for _, list := range [][]*Capture{{c}, {c, c, c}} {
+		packed, err := Pack(list...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Unpack(packed)
+		if err != nil || len(got) != len(list) || !bytes.Equal(encode(t, got[len(got)-1]), encode(t, c)) {
+			t.Errorf("%d of %d unpacked, %v", len(got), len(list), err)
+		}
 	}
 	r, err := NewReport(c, true)
 	if err != nil {
@@ -52,6 +58,8 @@ func TestUnpackRefuses(t *testing.T) {
 		"limit":                 compressed(t, bytes.Repeat([]byte(" "), MaxFile+1)),
 		"format is":             compressed(t, []byte(`{"format": "x"}`)),
 		"it was changed after":  compressed(t, bytes.Replace(encode(t, sample(t)), []byte("Test 9000"), []byte("Best 9000"), 1)),
+		"not compressed by":     append(bytes.Clone(packed), "more"...),
+		"more than 64 captures": bytes.Repeat(packed, maxPacked+1),
 		"something follows the": compressed(t, append(encode(t, sample(t)), '1')),
 	} {
 		if _, err := Unpack(content); err == nil || !strings.Contains(err.Error(), want) {
@@ -82,7 +90,11 @@ func FuzzUnpack(f *testing.F) {
 	f.Add(packed)
 	f.Add(compressed(f, []byte(`{"format": "forge.capture", "version": 2}`)))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		if c, err := Unpack(content); err == nil {
+		list, err := Unpack(content)
+		if err == nil && len(list) == 0 {
+			t.Error("nothing was unpacked")
+		}
+		for _, c := range list {
 			encode(t, c)
 		}
 	})

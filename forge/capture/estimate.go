@@ -35,6 +35,14 @@ func (e Estimate) Agrees(other Estimate) bool {
 // blocks.
 func (s *Series) Estimate(blocks int) Estimate { return estimate(s.Wall, blocks) }
 
+// value is that of the estimate alone, without the work of an interval.
+func (s *Series) value(blocks int) float64 {
+	if blocks == 0 {
+		return s.Summary.Median
+	}
+	return medianOf(blockMedians(s.Wall, blocks))
+}
+
 func estimate(samples []float64, blocks int) Estimate {
 	if blocks == 0 {
 		return Estimate{Summarise(samples).Median, MedianInterval(samples)}

@@ -60,19 +60,24 @@ func (r *Report) Figures() ([]Figure, error) {
 		}
 	}
 	if f, drawn := r.Roofline(); drawn {
-		if err := add(f, roofline, -1); err != nil {
+		if err := add(f.Figure, roofline, -1); err != nil {
 			return nil, err
 		}
 	}
 	return list, nil
 }
 
-// Plot is the distribution of the samples of a workload.
-func (w *Workload) Plot() (display.Bundle, error) {
-	if !w.timed() {
-		return display.Bundle{}, fmt.Errorf("%s: no candidate has samples", w.Name)
+// Distribution is that of the samples of a workload.
+func (r *Report) Distribution(workload string) (Drawing, error) {
+	for i := range r.capture.Workloads {
+		if w := &r.capture.Workloads[i]; w.Name == workload {
+			if !w.timed() {
+				return Drawing{}, fmt.Errorf("%s: no candidate has samples", w.Name)
+			}
+			return Drawing{w.distribution(), View{ViewDistribution, []string{workload}}, r.capture}, nil
+		}
 	}
-	return w.distribution().Display(), nil
+	return Drawing{}, fmt.Errorf("the capture has no workload %q", workload)
 }
 
 // distribution is that of at least one series with samples.
@@ -99,31 +104,34 @@ func (w *Workload) boxes(width int) string {
 	return text + lines("boxes from 25 to 75 % with the median, whiskers from 5 to 95 %", width)
 }
 
-// Roofline shows every candidate by the work that its program does for each byte it
-// has to move, and the work that it does each second, under what one core of the
-// machine does at most, and under as many cores as the most threads. It is false if
-// the limits were not measured or nothing ran.
-func (r *Report) Roofline() (chart.Figure, bool) {
+// Roofline shows every candidate of the processor by the work that its program does for
+// each byte it has to move, and the work that it does each second, under what one core of
+// the machine does at most, and under as many as it has threads. It is false if the limits
+// were not measured or nothing ran.
+func (r *Report) Roofline() (Drawing, bool) {
 	limits := r.capture.Environment.Limits
 	if limits == nil || limits.FLOPs == 0 {
-		return chart.Figure{}, false
+		return Drawing{}, false
 	}
-	roofs := []chart.Roof{{Name: "one core", FLOPs: limits.FLOPs, Bytes: limits.Bytes}}
-	threads := 1
+	roofs, of := []chart.Roof{limits.Roof()}, map[int]int{1: 0}
 	var works []chart.Work
 	list := labels(r.capture.Workloads)
 	for _, w := range r.capture.Workloads {
 		for _, s := range w.Series {
-			if s.Summary != nil && w.FLOPs > 0 && w.Bytes > 0 {
-				works = append(works, chart.Work{Name: w.Name, Series: shortName(s.Label, list), FLOPs: float64(w.FLOPs), Bytes: float64(w.Bytes), Seconds: s.Summary.Median})
-				threads = max(threads, s.Threads)
+			if s.Summary == nil || s.Device != nil || w.FLOPs == 0 || w.Bytes == 0 {
+				continue
 			}
+			over, known := of[s.Threads]
+			if !known {
+				over = len(roofs)
+				of[s.Threads] = over
+				roofs = append(roofs, roofs[0].Times(s.Threads, display.Count(s.Threads, "core")))
+			}
+			works = append(works, chart.Work{Name: w.Name, Series: shortName(s.Label, list), FLOPs: float64(w.FLOPs), Bytes: float64(w.Bytes), Seconds: s.Summary.Median, Roof: over})
 		}
 	}
-	if threads > 1 {
-		roofs = append(roofs, chart.Roof{Name: display.Count(threads, "core"), FLOPs: limits.FLOPs * float64(threads)})
-	}
-	return chart.Roofline("Median runs under the roof of one core", roofs, works), len(works) > 0
+	figure := chart.Roofline("Median runs under the roof of one core", roofs, works)
+	return Drawing{figure, View{Name: ViewRoofline}, r.capture}, len(works) > 0
 }
 
 // shortName is a label, without the number of threads where all have one.

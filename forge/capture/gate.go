@@ -19,14 +19,34 @@ func NewGate(outputs []*ir.Value, got, want []*tensor.Tensor) (*Gate, error) {
 		if !tensor.ShapeEqual(got[i].Shape(), v.Spec.Shape) {
 			return nil, fmt.Errorf("result %d has the shape %s, not %s", i, tensor.FormatShape(got[i].Shape()), tensor.FormatShape(v.Spec.Shape))
 		}
-		g.add(tolerances[v.Spec.DType].relative, tolerances[v.Spec.DType].absolute, got[i], want[i])
+		t := tolerances[v.Spec.DType]
+		g.Relative, g.Absolute = max(g.Relative, t.relative), max(g.Absolute, t.absolute)
+		absolute := t.absolute
+		if v.Spec.DType == tensor.F32 || v.Spec.DType == tensor.F64 {
+			absolute *= max(1, rms(want[i]))
+		}
+		g.add(t.relative, absolute, got[i], want[i])
 	}
 	return g, nil
 }
 
-// add compares one result. The tolerances recorded are the widest of all.
+// rms is the root mean square of the finite elements. An element near zero of a long sum
+// errs as its terms do, which are as large as those of its neighbours: of 4096 terms the
+// partial sums reach 64 times the size of one. Halves have no need of it, since their
+// tolerance is that of the rounding of a result.
+func rms(t *tensor.Tensor) float64 {
+	sum, n := 0.0, 0
+	for i := range t.Len() {
+		if y := t.Elem(i); y-y == 0 {
+			sum += y * y
+			n++
+		}
+	}
+	return finite(math.Sqrt(sum / float64(max(n, 1))))
+}
+
+// add compares one result.
 func (g *Gate) add(relative, absolute float64, got, want *tensor.Tensor) {
-	g.Relative, g.Absolute = max(g.Relative, relative), max(g.Absolute, absolute)
 	for i := range got.Len() {
 		x, y := got.Elem(i), want.Elem(i)
 		if x-x != 0 {

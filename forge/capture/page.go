@@ -36,6 +36,9 @@ func (r *Report) HTML() (string, error) {
 			b.WriteString(f.SVG + "\n")
 		}
 	}
+	for i := range r.capture.Workloads {
+		write(r.capture.Workloads[i].gates())
+	}
 	write(r.memory())
 	write(r.environment())
 	write(r.libraries())
@@ -57,10 +60,6 @@ func (r *Report) Display() display.Bundle {
 	if err != nil {
 		return display.ToBundle(err)
 	}
-	packed, err := Pack(r.capture)
-	if err != nil {
-		return display.ToBundle(err)
-	}
 	var b strings.Builder
 	table := func(t display.Table) {
 		text, _ := display.ToBundle(t).Data["text/html"].(string)
@@ -70,18 +69,18 @@ func (r *Report) Display() display.Bundle {
 		table(r.capture.Workloads[i].times(r.capture.Settings.Blocks))
 		for _, f := range figures {
 			if f.workload == i || f.workload < 0 && i == len(r.capture.Workloads)-1 {
-				b.WriteString("<div>" + f.HTML + "</div>\n")
+				b.WriteString(`<div style="margin:8px 0">` + f.HTML + "</div>\n")
 			}
 		}
 	}
-	b.WriteString(`<details style="margin:4px 0"><summary style="cursor:pointer;color:#57606a;font-size:12px">where and how this was measured</summary>`)
+	b.WriteString(`<details style="margin:4px 0"><summary style="cursor:pointer;font-size:12px">where and how this was measured</summary>`)
 	table(r.environment())
+	for i := range r.capture.Workloads {
+		table(r.capture.Workloads[i].gates())
+	}
 	table(r.memory())
 	b.WriteString("</details>")
-	return display.Bundle{
-		Data:     map[string]any{"text/html": b.String(), "text/plain": r.Text(), MIMEType: packed},
-		Metadata: map[string]any{MIMEType: map[string]any{"id": r.capture.ID, "sha256": r.hash}},
-	}
+	return carry(display.Bundle{Data: map[string]any{"text/html": b.String(), "text/plain": r.Text()}}, View{}, r.capture)
 }
 
 // Capture is what the report shows. It must not be changed.

@@ -7,7 +7,6 @@ import (
 	"html"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -63,6 +62,7 @@ func (r *Report) environment() display.Table {
 	rows = append(rows,
 		[2]string{"load average", fmt.Sprintf("%s before, %s after", cmp.Or(e.LoadBefore, "unknown"), cmp.Or(e.LoadAfter, "unknown"))},
 		[2]string{"samples", c.Settings.String()},
+		[2]string{"ranks and verdicts", verdictRule},
 		[2]string{"seed of the inputs", fmt.Sprint(c.Settings.Seed)},
 	)
 	for _, p := range peerList(e) {
@@ -125,77 +125,6 @@ func (r *Report) libraries() display.Table {
 	return t
 }
 
-// times is the table of a workload: the candidates in their order.
-func (w *Workload) times(blocks int) display.Table {
-	t := display.Table{
-		Title: w.Name,
-		Columns: []display.Column{
-			{Name: "candidate"}, right("median"), right("interval"), right("× the first"), right("minimum"),
-			right("GFLOP/s"), right("CPU / wall"), right("compile"), right("error / allowed"), {Name: "rank"},
-		},
-	}
-	onDevice := slices.ContainsFunc(w.Series, func(s Series) bool { return s.Device != nil })
-	if onDevice {
-		t.Columns = append(t.Columns, right("on the device"))
-	}
-	order, ties := Rank(w.Series)
-	for i, s := range w.Series {
-		if s.Summary == nil {
-			t.Rows = append(t.Rows, []any{s.Label.String(), "failed: " + s.Error})
-			continue
-		}
-		e := s.Estimate(blocks)
-		t.Rows = append(t.Rows, []any{
-			s.Label.String(), formatTime(e.Value), formatInterval(e.Interval), w.ratio(i, blocks),
-			formatTime(s.Summary.Min),
-			significant(float64(w.FLOPs) / s.Summary.Median / 1e9), significant(sum(s.CPU) / sum(s.Wall)),
-			s.compiled(), significant(s.Gate.Worst), rank(slices.Index(order, i), ties),
-		})
-		if last := len(t.Rows) - 1; onDevice {
-			t.Rows[last] = append(t.Rows[last], s.device())
-		}
-	}
-	return t
-}
-
-// ratio is how many times as long a candidate takes as the first, with the interval.
-func (w *Workload) ratio(i, blocks int) string {
-	first := &w.Series[0]
-	if i == 0 || first.Summary == nil {
-		return ""
-	}
-	e := w.Series[i].Over(first, blocks)
-	return fmt.Sprintf("%.3f (%.3f – %.3f)", e.Value, e.Interval.Low, e.Interval.High)
-}
-
-// compiled is the time that compiling took, and whether a cache had the result.
-func (s *Series) compiled() string {
-	if s.Cache == NoCache {
-		return formatTime(s.Prepare)
-	}
-	return formatTime(s.Prepare) + ", " + string(s.Cache)
-}
-
-// rank words a place in the order of [Rank].
-func rank(place, ties int) string {
-	switch {
-	case place >= ties:
-		return strconv.Itoa(place + 1)
-	case ties == 1:
-		return "fastest"
-	case place == 0:
-		return "first of a tie"
-	}
-	return "tie"
-}
-
-func sum(list []float64) (total float64) {
-	for _, x := range list {
-		total += x
-	}
-	return total
-}
-
 // memory is the table of all plans.
 func (r *Report) memory() display.Table {
 	t := display.Table{
@@ -235,6 +164,9 @@ func (r *Report) text(width int, table func(display.Table) string) string {
 		w := &r.capture.Workloads[i]
 		b.WriteString(table(w.times(r.capture.Settings.Blocks)) + lines(w.origin(), width) + w.boxes(width) + "\n")
 	}
+	for i := range r.capture.Workloads {
+		b.WriteString(table(r.capture.Workloads[i].gates()) + "\n")
+	}
 	b.WriteString(table(r.memory()) + "\n" + table(r.environment()))
 	return b.String()
 }
@@ -252,7 +184,7 @@ func (r *Report) Markdown() string {
 	fmt.Fprintf(&b, "# Capture %s\n", r.capture.ID)
 	for i := range r.capture.Workloads {
 		w := &r.capture.Workloads[i]
-		fmt.Fprintf(&b, "\n%s\n%s\n", markdown(w.times(r.capture.Settings.Blocks)), escapeMarkdown(w.origin()))
+		fmt.Fprintf(&b, "\n%s\n%s\n\n%s\n", markdown(w.times(r.capture.Settings.Blocks)), escapeMarkdown(w.origin()), markdown(w.gates()))
 		if w.timed() {
 			show(distribution+" of "+w.Name, figureName(i, w.Name, distribution))
 		}

@@ -31,8 +31,8 @@ func Verify(c *Capture) error {
 	default:
 		return fmt.Errorf("the working tree cannot be %q", c.Environment.Tree)
 	}
-	if l := c.Environment.Limits; l != nil && !(plausible(l.FLOPs) && plausible(l.Bytes)) {
-		return fmt.Errorf("the limits of a core cannot be %v FLOP/s and %v B/s", l.FLOPs, l.Bytes)
+	if err := c.Environment.Limits.check(); err != nil {
+		return err
 	}
 	if n := len(c.Workloads); n < 1 || n > MaxWorkloads {
 		return fmt.Errorf("there are %d workloads; a capture has 1 to %d", n, MaxWorkloads)
@@ -54,6 +54,27 @@ func Verify(c *Capture) error {
 // plausible reports whether a core may have a limit, for each second. Zero is
 // unknown.
 func plausible(limit float64) bool { return limit == 0 || 1 <= limit && limit <= 1e18 }
+
+// maxCaches bounds the levels that a machine may have.
+const maxCaches = 8
+
+func (l *Limits) check() error {
+	if l == nil {
+		return nil
+	}
+	if !plausible(l.FLOPs) || !plausible(l.Bytes) {
+		return fmt.Errorf("the limits of a core cannot be %v FLOP/s and %v B/s", l.FLOPs, l.Bytes)
+	}
+	if len(l.Caches) > maxCaches {
+		return fmt.Errorf("a core cannot have %d caches", len(l.Caches))
+	}
+	for i, c := range l.Caches {
+		if c.Bytes == 0 || !plausible(c.Bytes) || c.Size < 1 || c.Name == "" || i > 0 && c.Size < l.Caches[i-1].Size {
+			return fmt.Errorf("a core cannot have a cache %q of %d bytes with %v B/s", c.Name, c.Size, c.Bytes)
+		}
+	}
+	return nil
+}
 
 // CheckID holds the id of a capture to the time at which it was taken.
 func CheckID(text string, taken time.Time) error {

@@ -488,3 +488,18 @@ func TestConstants(t *testing.T) {
 		}
 	}
 }
+
+// TestVerifierPlaces sees that what only the verifier finds in a text has its place there.
+func TestVerifierPlaces(t *testing.T) {
+	_, err := ir.Parse(op.Registry, `graph f(%c: f32[1,1,4,2], %n: f32[1,1,1,2], %p: i64[]) {
+  %d: f32[1,1,4,2] = kv_append %c, %n, %p
+  %y: f32[1,1,4,2] = exp %c
+  return %d, %y
+}
+`)
+	var syntax *ir.SyntaxError
+	if !errors.As(err, &syntax) || syntax.Line != 3 || syntax.Col != 3 || syntax.Text != "  %y: f32[1,1,4,2] = exp %c" ||
+		!strings.HasPrefix(syntax.Message, "exp(%c: f32[1,1,4,2]) reads %c after") {
+		t.Errorf("the error is %#v", err)
+	}
+}

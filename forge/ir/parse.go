@@ -1,6 +1,9 @@
 package ir
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // MaxText is the largest text form that [Parse] reads, in bytes.
 const MaxText = 1 << 30
@@ -16,7 +19,24 @@ func Parse(ops *Registry, src string) (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	return g, Verify(g)
+	if err := Verify(g); err != nil {
+		return nil, p.placed(err)
+	}
+	return g, nil
+}
+
+// placed is an error of the verifier with the place of the node that it is about.
+func (p *parser) placed(err error) error {
+	var wrong *nodeError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	for _, a := range p.at {
+		if a.node == wrong.node {
+			return p.errorf(a.off, "%v", wrong.err)
+		}
+	}
+	return err
 }
 
 type parser struct {

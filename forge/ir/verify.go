@@ -18,6 +18,15 @@ func Verify(g *Graph) error {
 	return nil
 }
 
+// nodeError is what is wrong with a node; [Parse] knows where that is written.
+type nodeError struct {
+	node *Node
+	err  error
+}
+
+func (e *nodeError) Error() string { return e.err.Error() }
+func (e *nodeError) Unwrap() error { return e.err }
+
 func verify(g *Graph) error {
 	if !isIdent(g.Name) {
 		return fmt.Errorf("name %q is not an identifier", g.Name)
@@ -51,10 +60,10 @@ func verify(g *Graph) error {
 	taken := make(donations)
 	for _, n := range g.Nodes {
 		if err := verifyNode(n, defined); err != nil {
-			return err
+			return &nodeError{n, err}
 		}
 		if err := taken.node(n); err != nil {
-			return err
+			return &nodeError{n, err}
 		}
 		for _, v := range n.Out {
 			if err := define(v, n); err != nil {

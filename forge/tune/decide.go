@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"slices"
 
 	"forgekernel/forge/capture"
@@ -34,15 +35,25 @@ func least(lists ...[]float64) float64 {
 	return slices.Min(all)
 }
 
-// rank orders candidates by a time, of which 0 means none, as [capture.Rank] does.
-func (k *Kernel) rank(of func(*Candidate) float64) []int {
-	series := make([]capture.Series, len(k.Candidates))
+// rank orders the candidates that have a time, of which 0 means none: the quickest
+// first, and before all others those within [capture.Tie] of it, in the fixed order.
+func (k *Kernel) rank(of func(*Candidate) float64) (order []int) {
+	times, quickest := make([]float64, len(k.Candidates)), 0.0
 	for i := range k.Candidates {
-		if t := of(&k.Candidates[i]); t > 0 {
-			series[i].Summary = &capture.Summary{Min: t}
+		if times[i] = of(&k.Candidates[i]); times[i] == 0 {
+			continue
+		}
+		order = append(order, i)
+		if quickest == 0 || times[i] < quickest {
+			quickest = times[i]
 		}
 	}
-	order, _ := capture.Rank(series)
+	for _, i := range order {
+		if times[i] <= quickest*(1+capture.Tie) {
+			times[i] = quickest
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(times[a], times[b]) })
 	return order
 }
 

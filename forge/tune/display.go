@@ -67,11 +67,15 @@ func micro(seconds float64) string { return fmt.Sprintf("%.4g µs", seconds*1e6)
 
 // Summary is a row for each kernel.
 func (r *Record) Summary() display.Table {
+	cores, peak := float64(max(r.Machine.Threads, 1)), "of a core's peak"
+	if cores > 1 {
+		peak = fmt.Sprintf("of the peak of %g cores", cores)
+	}
 	t := display.Table{
 		Title: fmt.Sprintf("%s on %s, %s, %s", r.Program, cmp.Or(r.Machine.Processor, "an unknown processor"), r.Machine.Target, r.Machine.Compiler),
 		Columns: []display.Column{
 			{Name: "kernel"}, {Name: "times", Align: display.AlignRight}, {Name: "chosen"}, {Name: "time", Unit: "µs"}, {Name: "default", Unit: "µs"},
-			{Name: "gain"}, {Name: "of a core's peak", Unit: "%"}, {Name: "candidates"},
+			{Name: "gain"}, {Name: peak, Unit: "%"}, {Name: "candidates"},
 		},
 	}
 	for i := range r.Kernels {
@@ -83,7 +87,7 @@ func (r *Record) Summary() display.Table {
 		best := k.Chosen().Best()
 		row := []any{k.Shape, len(k.Values), k.Chosen().Schedule.String(), best * 1e6, k.Candidates[0].Best() * 1e6, fmt.Sprintf("%.3fx", k.Ratio()), nil, k.tally()}
 		if r.Peak > 0 {
-			row[6] = 100 * float64(k.FLOPs) / best / r.Peak
+			row[6] = 100 * float64(k.FLOPs) / best / (r.Peak * cores)
 		}
 		t.Rows = append(t.Rows, row)
 	}

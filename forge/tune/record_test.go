@@ -2,6 +2,7 @@ package tune
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -199,6 +200,18 @@ func TestSlug(t *testing.T) {
 	} {
 		if got := slug(text); got != want {
 			t.Errorf("slug of %q is %q, not %q", text, got, want)
+		}
+	}
+}
+
+// TestSummaryPeak sees that the share of the peak is that of as many cores as share the work.
+func TestSummaryPeak(t *testing.T) {
+	r := &Record{Peak: 100e9, Kernels: []Kernel{{Shape: "k", FLOPs: 1_500_000, Candidates: []Candidate{{Samples: []float64{10e-6}, Verdict: Chosen}}}}}
+	for threads, want := range map[int]string{0: "of a core's peak 150", 1: "of a core's peak 150", 2: "of the peak of 2 cores 75"} {
+		r.Machine.Threads = threads
+		s := r.Summary()
+		if got := fmt.Sprintf("%s %.4g", s.Columns[6].Name, s.Rows[0][6]); got != want {
+			t.Errorf("on %d threads the share is %q, want %q", threads, got, want)
 		}
 	}
 }

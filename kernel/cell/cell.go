@@ -49,6 +49,7 @@ type Settings interface {
 type Cell struct {
 	ID   uint64
 	Name string // "cell 3", for messages
+	File string // for a debugger
 	Code string
 }
 
@@ -168,7 +169,7 @@ func (t *task) code(p parts) Outcome {
 
 // goCode runs Go source that starts on the given line of the cell.
 func (t *task) goCode(source string, line int) Outcome {
-	result, err := t.in.golang.Run(t.ctx, gocell.Cell{Name: t.cell.Name, ID: t.cell.ID, Source: source, Line: line})
+	result, err := t.in.golang.Run(t.ctx, gocell.Cell{Name: t.cell.Name, ID: t.cell.ID, Source: source, Line: line, File: t.cell.File})
 	for _, w := range result.Warnings {
 		fmt.Fprintln(t.in.opts.Writer(t.cell.ID, "stderr"), w.Plain())
 	}

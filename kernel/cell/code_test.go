@@ -44,7 +44,7 @@ func TestPositions(t *testing.T) {
 		{"%time undefinedC", "1:7", "CompileError"},
 		{"!true\n%time  1 + undefinedD", "2:12", "CompileError"},
 		{"%%time\n%%go\n!true\nundefinedE", "4:1", "CompileError"},
-		{"!true\npanic(1)", "2:6", "panic"},
+		{"!true\npanic(1)", "2:1", "panic"},
 		{"!true\nx := 1 +", "2:9", "CompileError"},
 		{"\n# layers\ndef f(x):\n    return y", "4:12", "ForgeScriptError"},
 		{"%%forge\n!true\ndef f(x):\n    return y", "4:12", "ForgeScriptError"},

@@ -163,7 +163,8 @@ func frames(trace []gocell.Frame) []string {
 		}
 		lines = append(lines, place+"\x1b[0m")
 		if f.Text != "" {
-			lines = append(lines, fmt.Sprintf("\x1b[36m%d |\x1b[0m %s", f.Line, f.Text))
+			line := display.Diagnostic{Line: f.Line, Col: f.Col, EndCol: f.EndCol, Text: f.Text}
+			lines = append(lines, line.Excerpt()...)
 		}
 		if f.More > 0 {
 			lines = append(lines, "\x1b[2m"+omitted(f)+"\x1b[0m")

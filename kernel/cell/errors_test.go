@@ -3,6 +3,7 @@ package cell
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -38,3 +39,34 @@ func TestDescribeIsBounded(t *testing.T) {
 		t.Errorf("last line is %q, want %q", got, want)
 	}
 }
+
+// Every error that knows its place shows the line and, below it, a caret at that place:
+// whatever kind it is, and in each call on the way.
+func TestErrorsShowCarets(t *testing.T) {
+	n := newNotebook(t)
+	n.ok(t, "func deep(i int) int { return []int{1}[i] }")
+	n.ok(t, "def layer(x: f32[2, 3], w: f32[3, 4]):\n    return x @ w")
+	for _, c := range []struct{ code, name, want string }{
+		{"x := 1 + undefined", "CompileError", "1 | x := 1 + undefined\n  |          ^^^^^^^^^"},
+		{"def f(x):\n    return y", "ForgeScriptError", "2 |     return y\n  |            ^"},
+		{"// é\nlayer(forge.Randn(2, 3), forge.Randn(4, 4))", "CallError", "2 |     return x @ w\n  |            ^^^^^"},
+		{"// é\nlayer(forge.Randn(2, 3), forge.Randn(4, 4))", "CallError", "2 | layer(forge.Randn(2, 3), forge.Randn(4, 4))\n  | ^^^^^"},
+		{"m := nebula.Seeded(nebula.TinyDecoder(), 1)\nm.Plan(nebula.TP(4))", "NebulaError", "2 | m.Plan(nebula.TP(4))\n  |   ^^^^"},
+		{"panic(1)", "panic", "1 | panic(1)\n  | ^^^^^"},
+		{"y := 2\n\t1 + deep(y)", "panic", "2 |     1 + deep(y)\n  |         ^^^^"},
+		{"deep(3)", "panic", "1 | func deep(i int) int { return []int{1}[i] }\n  |                                       ^"},
+		{"%nonsense", "UsageError", "1 | %nonsense\n  | ^^^^^^^^^"},
+	} {
+		_, _, e := n.run(t, c.code)
+		if e == nil {
+			t.Errorf("%q succeeded", c.code)
+			continue
+		}
+		text := colours.ReplaceAllString(strings.Join(e.Traceback, "\n"), "")
+		if e.Name != c.name || !strings.Contains(text+"\n", c.want+"\n") {
+			t.Errorf("%q: %s:\n%s\nwant %s with\n%s", c.code, e.Name, text, c.name, c.want)
+		}
+	}
+}
+
+var colours = regexp.MustCompile("\x1b\\[[0-9;]*m")

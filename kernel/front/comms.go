@@ -15,40 +15,19 @@ const (
 	// counts as refused. Clients expect comm_close within half a second.
 	commOpenTime = 400 * time.Millisecond
 	maxComms     = 10_000 // open at one time
-	maxCommQueue = 4096   // messages that wait; more of them stop the socket they come from
 )
 
 // comms are the open comms, opened from either side. The session owns the
-// targets; messages for it go through one worker, which keeps their order.
+// targets.
 type comms struct {
 	mu     sync.Mutex
 	open   map[string]string        // comm_id to target_name
 	asked  map[string]chan struct{} // comm_open waiting for the session; closed by its comm_close
 	parent *wire.Message            // of the latest comm message of a client
-	jobs   chan func()
 }
 
 func newComms() *comms {
-	return &comms{open: map[string]string{}, asked: map[string]chan struct{}{}, jobs: make(chan func(), maxCommQueue)}
-}
-
-// queue hands a job to the worker.
-func (c *comms) queue(ctx context.Context, job func()) {
-	select {
-	case c.jobs <- job:
-	case <-ctx.Done():
-	}
-}
-
-func (c *comms) work(ctx context.Context) {
-	for {
-		select {
-		case job := <-c.jobs:
-			job()
-		case <-ctx.Done():
-			return
-		}
-	}
+	return &comms{open: map[string]string{}, asked: map[string]chan struct{}{}}
 }
 
 // commOpen asks the session to take a comm. One that it refuses or does not

@@ -14,9 +14,10 @@ import (
 type lane int
 
 const (
-	inline  lane = iota // the socket's own: quick, and needs nothing of the session
-	aside               // one of its own: waits for the session, never for a cell
-	inOrder             // the comm worker: one after another, never for a cell
+	inline    lane = iota // the socket's own: quick, and needs nothing of the session
+	aside                 // one of its own: waits for the session, never for a cell
+	inOrder               // the comm worker: one after another, never for a cell
+	debugging             // the debug worker: likewise
 )
 
 // handler answers one type of request. A nil content without error sends no
@@ -34,11 +35,12 @@ var handlers = map[string]handler{
 	"comm_info_request":       {lane: inline, run: (*front).commInfo},
 	"history_request":         {lane: inline, run: (*front).answerHistory},
 	"shutdown_request":        {lane: inline, run: (*front).answerShutdown},
-	"interrupt_request":       {lane: inline, run: (*front).answerInterrupt, controlOnly: true},
+	"interrupt_request":       {lane: inline, run: (*front).answerInterrupt}, // VS Code sends it by the shell
 	"create_subshell_request": {lane: inline, run: (*front).createSubshell, controlOnly: true},
 	"delete_subshell_request": {lane: inline, run: (*front).deleteSubshell, controlOnly: true},
 	"list_subshell_request":   {lane: inline, run: (*front).listSubshells, controlOnly: true},
 	"usage_request":           {lane: aside, run: (*front).usage, controlOnly: true},
+	"debug_request":           {lane: debugging, run: (*front).debug, controlOnly: true},
 	"complete_request":        {lane: aside, run: (*front).complete},
 	"inspect_request":         {lane: aside, run: (*front).inspect},
 	"is_complete_request":     {lane: aside, run: (*front).isComplete},
@@ -100,7 +102,9 @@ func (f *front) route(ctx context.Context, channel string, r *request) {
 			})
 		}
 	case inOrder:
-		f.comms.queue(ctx, func() { f.handle(r, answer) })
+		f.commJobs.queue(ctx, func() { f.handle(r, answer) })
+	case debugging:
+		f.debugger.jobs.queue(ctx, func() { f.handle(r, answer) })
 	}
 }
 

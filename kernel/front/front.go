@@ -77,6 +77,8 @@ type front struct {
 	interrupts interrupts
 	inputs     inputs
 	comms      *comms
+	commJobs   worker
+	debugger   debugger
 	meter      meter
 	nextCell   atomic.Uint64
 	badInput   rateLimit
@@ -123,7 +125,7 @@ func Run(ctx context.Context, cfg Config) error {
 func newFront(ctx context.Context, cfg Config, signer *wire.Signer, stop func()) *front {
 	f := &front{
 		cfg: cfg, log: cfg.Logger, signer: signer, session: wire.NewSession("kernel"),
-		comms: newComms(), aside: make(chan struct{}, maxAside),
+		comms: newComms(), commJobs: newWorker(), debugger: debugger{jobs: newWorker()}, aside: make(chan struct{}, maxAside),
 		stop: stop, done: ctx.Done(),
 	}
 	publishing, end := context.WithCancel(context.Background())
@@ -150,7 +152,8 @@ func (f *front) serve(ctx context.Context) error {
 		f.openHistory()
 		f.subshells.main.loop(ctx)
 	})
-	f.workers.Go(func() { f.comms.work(ctx) })
+	f.workers.Go(func() { f.commJobs.work(ctx) })
+	f.workers.Go(func() { f.debugger.jobs.work(ctx) })
 	receiving.Go(f.iopub.watch)
 	receiving.Go(func() { f.receive(ctx, "shell", f.sockets.shell) })
 	receiving.Go(func() { f.receive(ctx, "control", f.sockets.control) })

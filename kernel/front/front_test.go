@@ -136,7 +136,7 @@ func TestKernelInfo(t *testing.T) {
 		info := content[wire.KernelInfoReply](t, reply)
 		if info.Status != "ok" || info.ProtocolVersion != "5.5" || info.LanguageInfo.Name != "go" ||
 			info.LanguageInfo.FileExtension != ".go" || info.LanguageInfo.CodeMirrorMode != "go" || info.Banner == "" ||
-			info.ImplementationVersion != "1.2.3" || len(info.SupportedFeatures) != 1 {
+			info.ImplementationVersion != "1.2.3" || len(info.SupportedFeatures) != 2 || !info.Debugger {
 			t.Errorf("%s", reply.Content)
 		}
 	}
@@ -191,7 +191,7 @@ func TestBadInput(t *testing.T) {
 	for _, msgType := range []string{"debug_request", "no_such_request", "input_reply"} {
 		equal(t, msgType, describe(r.outputs(r.send(r.control, r.message(msgType, nil)))), "")
 	}
-	equal(t, "interrupt on shell", describe(r.outputs(r.send(r.shell, r.message("interrupt_request", nil)))), "")
+	equal(t, "usage on shell", describe(r.outputs(r.send(r.shell, r.message("usage_request", nil)))), "")
 	// Content of the wrong shape gets an error.
 	for msgType, body := range map[string]string{
 		"execute_request": `{"code":7}`, "complete_request": `{"cursor_pos":"x"}`, "inspect_request": `{"code":[]}`,

@@ -34,7 +34,8 @@ func (f *front) kernelInfo(context.Context, *request) (any, error) {
 			NBConvert:      "script",
 		},
 		Banner:            banner,
-		SupportedFeatures: wire.List[string]{"kernel subshells"},
+		SupportedFeatures: wire.List[string]{"debugger", "kernel subshells"},
+		Debugger:          true,
 		HelpLinks: wire.List[wire.Link]{
 			{Text: "Go: language", URL: "https://go.dev/ref/spec"},
 			{Text: "Go: standard library", URL: "https://pkg.go.dev/std"},

@@ -15,6 +15,8 @@ func (f *front) unasked(s *session, frame link.Frame) {
 		err = f.commFromSession(frame)
 	case link.Config:
 		err = f.configure(s, frame)
+	case link.DebugEvent:
+		err = f.debugEvent(frame)
 	case link.Stream, link.Display, link.Clear:
 		s.late.put(frame)
 	case link.InputRequest:

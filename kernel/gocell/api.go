@@ -30,7 +30,8 @@ type Cell struct {
 	Name   string // how errors call it: "cell 3"
 	ID     uint64 // who prints: handed to Options.Writer
 	Source string
-	Line   int // number of the source's first line in the notebook cell; 0 means 1
+	Line   int    // number of the source's first line in the notebook cell; 0 means 1
+	File   string // how a debugger calls the notebook cell
 }
 
 // Result is what a cell that ended well has to show.
@@ -63,8 +64,10 @@ type Frame struct {
 	Cell string // name of the cell that holds the code
 	Func string
 	Line int // in the notebook cell
-	Col  int
-	Text string // the source line
+	Col  int // of the name of what was called, if a call has one
+	// EndCol is exclusive, as in [display.Diagnostic].
+	EndCol int
+	Text   string // the source line
 	// More counts calls behind this one that are left out; MoreOf names their
 	// function if they seem to be calls of one.
 	More   int
@@ -126,7 +129,7 @@ type Symbol struct {
 // Candidate is one way to complete a name.
 type Candidate struct {
 	Text      string
-	Kind      string // function, variable, type, constant, module, keyword, field or method
+	Kind      string // function, variable, class, struct, interface, constant, module, keyword, field or method
 	Signature string
 }
 

@@ -86,6 +86,7 @@ func (c *check) fill(nodes ...ast.Node) *ast.GenDecl {
 	c.outer.Scope().Insert(show)
 	c.pkg.Scope().Insert(show)
 	qualifier := qualifiers(nodes...)
+	c.shelter(nodes)
 	for name := range names(nodes...) {
 		if c.declared[name] || c.hoisted[name] || c.isPulled(name) || name == "_" {
 			continue
@@ -111,6 +112,22 @@ func (c *check) fill(nodes ...ast.Node) *ast.GenDecl {
 		}
 	}
 	return imports
+}
+
+// shelter puts parentheses around the names that types are declared to be: in
+// search of cycles the checker follows bare names, and falls over those that
+// the package does not declare itself.
+func (c *check) shelter(nodes []ast.Node) {
+	for _, n := range nodes {
+		ast.Inspect(n, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.TypeSpec); ok {
+				if id, ok := spec.Type.(*ast.Ident); ok && !c.declared[id.Name] {
+					spec.Type = &ast.ParenExpr{Lparen: id.Pos(), X: id, Rparen: id.End()}
+				}
+			}
+			return true
+		})
+	}
 }
 
 func importSpec(name, path string) *ast.ImportSpec {
@@ -194,7 +211,7 @@ func (c *check) insertDotted(name string) bool {
 		return false
 	}
 	for _, path := range append(append([]string(nil), c.dots...), c.s.scope.dots...) {
-		pkg, err := importer{}.Import(path)
+		pkg, err := importer{c.s.mods}.Import(path)
 		if err != nil {
 			continue
 		}

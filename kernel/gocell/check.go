@@ -112,7 +112,7 @@ func (c *check) survey() []fault {
 
 func (c *check) surveyImport(spec *ast.ImportSpec) []fault {
 	path := strings.Trim(spec.Path.Value, "\"`")
-	pkg, err := importer{}.Import(path)
+	pkg, err := importer{c.s.mods}.Import(path)
 	if err != nil {
 		return []fault{{at: c.lib.span(spec.Path).from, message: err.Error(), hint: importHint(path)}}
 	}
@@ -284,7 +284,7 @@ func (c *check) once() []fault {
 	for {
 		c.errs, c.info = nil, newInfo()
 		file := c.assemble()
-		config := types.Config{Importer: importer{}, Sizes: sizes, Error: func(err error) {
+		config := types.Config{Importer: importer{c.s.mods}, Sizes: sizes, Error: func(err error) {
 			if e, ok := err.(types.Error); ok && !c.tolerated(e) {
 				c.errs = append(c.errs, e)
 			}

@@ -192,7 +192,7 @@ func candidate(obj types.Object) Candidate {
 	case *types.Builtin:
 		return Candidate{Text: obj.Name(), Kind: "function"}
 	case *types.TypeName:
-		c.Kind = "type"
+		c.Kind = kindOfType(obj.Type().Underlying())
 		c.Signature = shortType(obj.Type().Underlying())
 		return c
 	case *types.Const:
@@ -204,6 +204,18 @@ func candidate(obj types.Object) Candidate {
 	}
 	c.Signature = types.TypeString(obj.Type(), qualify)
 	return c
+}
+
+// kindOfType is what front ends call a type: they have icons for these, as language
+// servers name them, and none for "type".
+func kindOfType(t types.Type) string {
+	switch t.(type) {
+	case *types.Struct:
+		return "struct"
+	case *types.Interface:
+		return "interface"
+	}
+	return "class"
 }
 
 // shortType names the kind of a type whose text would be long.

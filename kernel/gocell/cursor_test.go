@@ -36,7 +36,7 @@ const Limit = 3
 		{"for i, item := range []string{} {\n\titem|", "item:variable:string"},
 		{"func f(argument int) { argu|", "argument:variable:int"},
 		{"if x := longVariableName; x > 0 { strconv.Ito|", "Itoa:function:(i int) string"},
-		{"var t time.Ti| = 1", "Time:type:struct … Timer:type:struct…"},
+		{"var t time.Ti| = 1", "Time:struct:struct … Timer:struct:struct…"},
 		{"http.StatusTeap|", "StatusTeapot:constant:untyped int"},
 		{"strco|", "strconv:module:strconv"},
 		{"Lim|", "Limit:constant:untyped int"},

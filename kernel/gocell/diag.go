@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"forgekernel/display"
@@ -203,13 +204,25 @@ func frames(trace []eval.Location) []Frame {
 	var list []Frame
 	for i, l := range trace {
 		f := Frame{Cell: l.Source.Name, Func: functionName(l), Text: lineAt(l.Source, l.Offset), More: l.Omitted}
-		f.Line, f.Col = position(l.Source, l.Offset)
+		at := callee(l.Source.Text, l.Offset)
+		f.Line, f.Col = position(l.Source, at)
+		f.EndCol = f.Col + tokenWidth(l.Source.Text[min(max(at, 0), len(l.Source.Text)):])
 		if l.Omitted > 0 && recursive(trace, i) {
 			f.MoreOf = f.Func
 		}
 		list = append(list, f)
 	}
 	return list
+}
+
+// callee is where the name before a call's parenthesis begins; of anything else it is
+// the offset itself.
+func callee(text string, at int) int {
+	if at <= 0 || at >= len(text) || text[at] != '(' {
+		return at
+	}
+	name := strings.TrimRightFunc(text[:at], func(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) })
+	return len(name)
 }
 
 // fold leaves out the repetitions of one place.

@@ -2,6 +2,7 @@ package gocell
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,9 +14,54 @@ import (
 	"forgekernel/kernel/gocell/eval"
 )
 
-// TestAgainstToolchain turns the scenarios of one cell into whole programs and
-// compares what they print with what the scenarios expect: the expectations
-// are Go's own.
+// Whole programs are in testdata/programs: a line "== name" begins one, its
+// source follows "-- program" and what it prints "-- out".
+type program struct{ name, source, want string }
+
+func readPrograms(t *testing.T) (list []program) {
+	t.Helper()
+	files, err := filepath.Glob("testdata/programs/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no programs: %v", err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range strings.Split("\n"+string(content), "\n== ")[1:] {
+			name, part, _ := strings.Cut(part, "\n-- program\n")
+			source, want, ok := strings.Cut(part, "\n-- out\n")
+			if !ok {
+				t.Fatalf("%s: %s has no output", file, name)
+			}
+			topic := strings.TrimSuffix(filepath.Base(file), ".txt")
+			list = append(list, program{topic + "/" + name, source + "\n", want})
+		}
+	}
+	return list
+}
+
+// TestPrograms runs whole programs as cells.
+func TestPrograms(t *testing.T) {
+	for _, p := range readPrograms(t) {
+		t.Run(p.name, func(t *testing.T) {
+			s, out := newTestSession(t, Options{})
+			ctx, cancel := context.WithTimeout(context.Background(), generous)
+			defer cancel()
+			if _, err := s.Run(ctx, Cell{Name: "program", ID: 1, Source: p.source}); err != nil {
+				t.Errorf("ends with %s", errorText(err))
+			}
+			if got := out.take(); strings.TrimRight(got, "\n") != strings.TrimRight(p.want, "\n") {
+				t.Errorf("prints\n%s\nwant\n%s", got, p.want)
+			}
+		})
+	}
+}
+
+// TestAgainstToolchain builds the whole programs, and the scenarios of one cell
+// as whole programs, and compares what they print with what is expected of
+// cells: the expectations are Go's own.
 func TestAgainstToolchain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short tests do not build programs")
@@ -34,9 +80,7 @@ func TestAgainstToolchain(t *testing.T) {
 		}
 	}
 	write("go.mod", "module oracle\n\ngo 1.26\n")
-	type program struct{ name, dir, want string }
-	var programs []program
-	skipped := 0
+	programs, skipped := readPrograms(t), 0
 	for _, file := range []string{"language", "concurrency", "host"} {
 		for _, sc := range readScenarios(t, "testdata/scenarios/"+file+".txt") {
 			source, ok := wholeProgram(t, sc)
@@ -44,22 +88,23 @@ func TestAgainstToolchain(t *testing.T) {
 				skipped++
 				continue
 			}
-			p := program{file + "/" + sc.name, fmt.Sprintf("p%d", len(programs)), sc.cells[0].want["out"]}
-			write(p.dir+"/main.go", source)
-			programs = append(programs, p)
+			programs = append(programs, program{file + "/" + sc.name, source, sc.cells[0].want["out"]})
 		}
 	}
-	if len(programs) < 40 {
-		t.Errorf("only %d scenarios are whole programs", len(programs))
+	if len(programs) < 140 {
+		t.Errorf("only %d programs", len(programs))
+	}
+	for i, p := range programs {
+		write(fmt.Sprintf("p%d/main.go", i), p.source)
 	}
 	build := exec.Command(goTool, "build", "-o", "bin/", "./...")
 	build.Dir, build.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=mod")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("the toolchain does not take the programs: %v\n%s", err, out)
 	}
-	for _, p := range programs {
+	for i, p := range programs {
 		var stdout bytes.Buffer
-		cmd := exec.Command(filepath.Join(dir, "bin", p.dir))
+		cmd := exec.Command(filepath.Join(dir, "bin", fmt.Sprintf("p%d", i)))
 		cmd.Stdout, cmd.Stderr = &stdout, &stdout
 		if err := cmd.Run(); err != nil {
 			t.Errorf("%s: %v", p.name, err)

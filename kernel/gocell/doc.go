@@ -57,9 +57,6 @@
 //
 // Each is refused with a sentence, never run wrongly:
 //
-//   - a struct type without a name that has promoted methods, as an interface
-//     value
-//   - the Func of a reflect.Method
 //   - methods on values of a type that is an array of one pointer
 //   - a conversion between type parameters whose type sets need different code
 //   - generic code of compiled packages other than cmp, iter, maps, slices and

@@ -3,6 +3,8 @@ package gocell
 import (
 	"bufio"
 	"context"
+	"flag"
+	"go/build/constraint"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,34 +14,33 @@ import (
 	"time"
 )
 
+var slowPrograms = flag.Bool("slow", false, "run the slow programs of Go's test directory, too")
+
 // TestGoTree runs the whole programs of Go's own test directory, where one is
 // installed, and compares with what they must print. testdata/gotree.txt lists
 // those that may fail, with the reason; the list may only shrink.
 func TestGoTree(t *testing.T) {
 	if testing.Short() {
-		t.Skip("short tests do not run 400 programs")
+		t.Skip("short tests do not run a thousand programs")
 	}
 	root := goTree(t)
-	mayFail := expectedFailures(t)
+	mayFail := expectedFailures(t, "testdata/gotree.txt")
 	ran, passed := 0, 0
-	for _, file := range goPrograms(t, root) {
-		name, _ := filepath.Rel(root, file)
-		ran++
-		if strings.HasPrefix(mayFail[name], "slow") {
+	for _, name := range goPrograms(t, root) {
+		reason, known := mayFail[name]
+		slow := strings.HasPrefix(reason, "slow")
+		if slow && !*slowPrograms || strings.HasPrefix(reason, "waits") {
 			continue
 		}
+		ran++
 		t.Run(name, func(t *testing.T) {
-			source, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			problem := runGoProgram(t, file, string(source))
-			switch reason, known := mayFail[name]; {
-			case problem != "" && known:
+			problem := runGoProgram(t, filepath.Join(root, name))
+			switch {
+			case problem != "" && known && !slow:
 				t.Skipf("%s: %s", reason, problem)
 			case problem != "":
 				t.Error(problem)
-			case known:
+			case known && !slow:
 				t.Errorf("passes; take it off the list (%s)", reason)
 			default:
 				passed++
@@ -61,8 +62,8 @@ func goTree(t *testing.T) string {
 	return root
 }
 
-func expectedFailures(t *testing.T) map[string]string {
-	f, err := os.Open("testdata/gotree.txt")
+func expectedFailures(t *testing.T, file string) map[string]string {
+	f, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,44 +77,79 @@ func expectedFailures(t *testing.T) map[string]string {
 	return list
 }
 
-var outOfScope = regexp.MustCompile(`"(unsafe|C|runtime|runtime/\w+|syscall|os/exec|flag|internal/[\w/]+|\./?\w*|testing)"|go:linkname|go:build|// \+build`)
+// Programs that are about something else than the language: cgo, the compiler
+// and the linker as commands or with other rules, internal packages, files
+// beside them.
+var outOfScope = regexp.MustCompile(`"(C|internal/[\w/]+|os/exec|\./?\w*)"|(?m)^//go:linkname|^// run -(race|goexperiment|gcflags=-d=converthash)`)
 
-// goPrograms lists the self-contained programs: a fixed selection, so that
-// results compare over time.
+// goPrograms lists the self-contained programs.
 func goPrograms(t *testing.T, root string) []string {
 	var list []string
-	for _, dir := range []string{"", "typeparam", "ken", "chan", "interface", "fixedbugs"} {
+	for _, dir := range []string{"", "abi", "chan", "fixedbugs", "interface", "ken", "stress", "syntax", "typeparam"} {
 		files, _ := filepath.Glob(filepath.Join(root, dir, "*.go"))
-		n := 0
 		for _, file := range files {
 			content, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			first, _, _ := strings.Cut(string(content), "\n")
-			if strings.TrimSpace(first) != "// run" || outOfScope.Match(content) {
-				continue
+			if firstLine(string(content)) == "// run" && !outOfScope.Match(content) && isBuilt(string(content)) {
+				list = append(list, filepath.Join(dir, filepath.Base(file)))
 			}
-			if n++; dir == "fixedbugs" && n%4 != 0 {
-				continue
-			}
-			list = append(list, file)
 		}
 	}
 	return list
 }
 
+// firstLine says what is to be done with a file; the compiler's flags do not
+// matter here.
+func firstLine(content string) string {
+	for line := range strings.Lines(content) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//go:build") {
+			do, _, _ := strings.Cut(line, " -")
+			return do
+		}
+	}
+	return ""
+}
+
+// isBuilt reports whether a file's constraints hold on this machine.
+func isBuilt(content string) bool {
+	for line := range strings.Lines(content) {
+		if !constraint.IsGoBuild(line) {
+			continue
+		}
+		expr, err := constraint.Parse(strings.TrimSpace(line))
+		return err == nil && expr.Eval(func(tag string) bool {
+			return tag == "linux" || tag == "amd64" || tag == "unix" || tag == "gc" || strings.HasPrefix(tag, "go1.")
+		})
+	}
+	return true
+}
+
+// patience bounds a program, which takes half a second at most on a quiet
+// machine, a slow one a minute.
+func patience() time.Duration {
+	if *slowPrograms {
+		return 10 * generous
+	}
+	return 2 * generous
+}
+
 // runGoProgram returns what is wrong with a program's run, or nothing.
-func runGoProgram(t *testing.T, file, source string) (problem string) {
+func runGoProgram(t *testing.T, file string) (problem string) {
+	source, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer func() {
 		if r := recover(); r != nil {
 			problem = "session panics: " + panicText(r)
 		}
 	}()
 	s, out := newTestSession(t, Options{})
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience())
 	defer cancel()
-	_, err := s.Run(ctx, Cell{Name: "program", ID: 1, Source: source})
+	_, err = s.Run(ctx, Cell{Name: "program", ID: 1, Source: string(source)})
 	s.Reset()
 	printed := out.take()
 	if err != nil {

@@ -188,7 +188,7 @@ func (c *check) suggestExported(name, member string) string {
 	if !ok {
 		return ""
 	}
-	pkg, err := importer{}.Import(path)
+	pkg, err := importer{c.s.mods}.Import(path)
 	if err != nil {
 		return ""
 	}

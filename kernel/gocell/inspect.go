@@ -30,7 +30,7 @@ func (s *Session) Inspect(src string, offset, detail int) (Inspection, bool) {
 // offset may be half a call, and is left out when nothing is known with it.
 func (s *Session) inspectCallee(src string, offset, detail int) (Inspection, bool) {
 	offset = min(max(offset, 0), len(src))
-	from, found := callee(src[:offset])
+	from, found := openCall(src[:offset])
 	if !found {
 		return Inspection{}, false
 	}
@@ -43,9 +43,9 @@ func (s *Session) inspectCallee(src string, offset, detail int) (Inspection, boo
 	return Inspection{}, false
 }
 
-// callee finds the name before the innermost parenthesis that a text leaves open
+// openCall finds the name before the innermost parenthesis that a text leaves open
 // and that is one of a call.
-func callee(text string) (from int, found bool) {
+func openCall(text string) (from int, found bool) {
 	list, _ := scan(text)
 	var open []int // lexemes
 	for i, l := range list {

@@ -119,7 +119,7 @@ func (c *check) addMethods() {
 	}
 	c.info = newInfo()
 	file.Decls = append([]ast.Decl{c.fill(nodes...)}, file.Decls...)
-	config := types.Config{Importer: importer{}, Sizes: sizes, IgnoreFuncBodies: true, Error: func(error) {}}
+	config := types.Config{Importer: importer{c.s.mods}, Sizes: sizes, IgnoreFuncBodies: true, Error: func(error) {}}
 	if checkFiles(&config, c, file) != nil {
 		return
 	}

@@ -1,6 +1,7 @@
 package gocell
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -9,6 +10,7 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"forgekernel/kernel/gocell/eval"
@@ -35,9 +37,17 @@ var sources struct {
 
 // importer gives the checker compiled packages, and those of generic functions
 // from source.
-type importer struct{}
+type importer struct{ modules *modules }
 
-func (importer) Import(path string) (*types.Package, error) {
+func (i importer) Import(path string) (*types.Package, error) {
+	if i.modules != nil && !strings.HasPrefix(path, "forgekernel/") {
+		switch p, err := i.modules.find(path); {
+		case err == nil:
+			return p.pkg, nil
+		case !errors.Is(err, errNoModule):
+			return nil, err
+		}
+	}
 	if p, err := sourceOf(path); p != nil || err != nil {
 		if err != nil {
 			return nil, err
@@ -71,7 +81,7 @@ func sourceOf(path string) (*sourcePackage, error) {
 	if !ok {
 		return nil, nil
 	}
-	p = &sourcePackage{fset: token.NewFileSet(), info: newInfo()}
+	p = &sourcePackage{fset: newFileSet(), info: newInfo()}
 	var fileNames []string
 	for name := range texts {
 		fileNames = append(fileNames, name)
@@ -115,6 +125,9 @@ func newInfo() *types.Info {
 func (s *Session) unitOfSource(path string) (*eval.Unit, error) {
 	if u := s.sourceUnits[path]; u != nil {
 		return u, nil
+	}
+	if m := s.mods.loadedPackage(path); m != nil {
+		return s.unitOfModule(m)
 	}
 	p, err := sourceOf(path)
 	if p == nil || err != nil {

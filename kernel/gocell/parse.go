@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
+	"sync/atomic"
 
 	"forgekernel/kernel/gocell/eval"
 )
@@ -42,7 +43,23 @@ type library struct {
 	texts []*text
 }
 
-func newLibrary() *library { return &library{fset: token.NewFileSet()} }
+func newLibrary() *library { return &library{fset: newFileSet()} }
+
+// Positions tell go/ssa whether a type is declared within a generic function, and
+// it compares those of different cells and packages. No two file sets may
+// therefore share positions, nor those of compiled packages, which are low.
+const (
+	firstPosition = 1 << 40
+	positions     = 1 << 24 // of one file set
+)
+
+var fileSets atomic.Int64
+
+func newFileSet() *token.FileSet {
+	fset := token.NewFileSet()
+	fset.AddFile("", firstPosition+int(fileSets.Add(1))*positions, 0)
+	return fset
+}
 
 // position finds the source and offset of a position.
 func (l *library) position(pos token.Pos) (*eval.Source, int, bool) {

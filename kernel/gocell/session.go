@@ -26,8 +26,12 @@ type Session struct {
 
 	mu          sync.Mutex // guards what follows, but not running code
 	engine      *eval.Engine
+	debug       *eval.Debugger
+	panicked    *eval.Panic // the latest one
 	scope       *scope
 	sourceUnits map[string]*eval.Unit
+	mods        *modules
+	starting    []*modulePackage // translated by the check that runs
 }
 
 // New returns an empty session. It fails when the binary carries no data about
@@ -52,7 +56,7 @@ func New(opts Options) (*Session, error) {
 	if opts.Async == nil {
 		opts.Async = func(uint64, error) {}
 	}
-	s := &Session{opts: opts}
+	s := &Session{opts: opts, debug: eval.NewDebugger()}
 	s.start()
 	return s, nil
 }
@@ -60,9 +64,13 @@ func New(opts Options) (*Session, error) {
 func (s *Session) start() {
 	s.scope = newScope()
 	s.sourceUnits = map[string]*eval.Unit{}
+	s.mods = &modules{}
 	s.engine = eval.New(eval.Options{
-		Host: host{}, Writer: s.opts.Writer, Stdin: s.opts.Stdin, Sink: s.opts.Sink,
-		Async: func(cell uint64, p *eval.Panic) { s.opts.Async(cell, panicError(p)) },
+		Host: host{}, Writer: s.opts.Writer, Stdin: s.opts.Stdin, Sink: s.opts.Sink, Debugger: s.debug,
+		Async: func(cell uint64, p *eval.Panic) {
+			s.keepCalls(p)
+			s.opts.Async(cell, panicError(p))
+		},
 		Hidden: map[string]func(eval.Call, []reflect.Value){
 			showName: func(call eval.Call, args []reflect.Value) { call.Data.(*shownValues).set(args[0]) },
 		},
@@ -100,16 +108,22 @@ func (v *shownValues) set(list reflect.Value) {
 // Run checks and runs one cell. Its error is a *CompileError, *PanicError,
 // *ExitError or *InterruptError; cancelling ctx interrupts the cell.
 func (s *Session) Run(ctx context.Context, cell Cell) (Result, error) {
-	src := &eval.Source{Name: cell.Name, Line: max(cell.Line, 1), Text: cell.Source}
+	src := &eval.Source{Name: cell.Name, File: cell.File, Line: max(cell.Line, 1), Text: cell.Source}
 	p, err := s.prepare(src)
 	if err != nil {
 		return Result{}, err
 	}
 	result := Result{Warnings: p.warnings}
 	p.shown.result = &result
+	if err := s.initialise(ctx, p.starting, cell.ID); err != nil {
+		s.forget(p, 0)
+		s.keepCalls(err)
+		return Result{Warnings: p.warnings}, runError(err)
+	}
 	at, err := p.program.Run(ctx, cell.Name, cell.ID, &p.shown)
 	if err != nil {
 		s.forget(p, at)
+		s.keepCalls(err)
 		return Result{Warnings: p.warnings}, runError(err)
 	}
 	return result, nil
@@ -120,6 +134,7 @@ type prepared struct {
 	program  *eval.Program
 	warnings []display.Diagnostic
 	shown    shownValues
+	starting []*modulePackage // to be initialised before it runs
 	cell     string
 	fresh    map[string]int // names that did not exist before, and where their definition ends
 }
@@ -142,6 +157,7 @@ func (s *Session) prepare(src *eval.Source) (*prepared, error) {
 		c.rollback()
 		return nil, err
 	}
+	p.starting, s.starting = s.starting, nil
 	return p, nil
 }
 
@@ -202,6 +218,7 @@ func (s *Session) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.engine.Stop()
+	s.panicked = nil
 	s.start()
 }
 

@@ -244,3 +244,15 @@ func TestManyErrors(t *testing.T) {
 		t.Errorf("2000 errors give %d diagnostics", len(ce.Diagnostics))
 	}
 }
+
+// TestTypesWhereverTheyStand declares a type at many positions, some of which
+// generic functions of other texts have, too.
+func TestTypesWhereverTheyStand(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	for pad := 0; pad < 3000; pad += 60 {
+		got := mustRun(t, s, strings.Repeat(" ", pad)+"type Key uint16\nslices.Sorted(maps.Keys(map[Key]int{2: 1, 1: 2}))")
+		if got != "[]main.Key{1, 2}" {
+			t.Errorf("after %d bytes the keys are %s", pad, got)
+		}
+	}
+}

@@ -40,6 +40,7 @@ const (
 	Comm       Kind = "comm"        // body CommMessage, both directions; a comm_open with Seq is answered with Ack, or comm_close if its target is unknown
 	Config     Kind = "config"      // body Settings; to the session after Hello, from it (Seq, wants Ack) when a person changes one
 	Ack        Kind = "ack"         // Seq of the frame that is acknowledged; body Refusal when it had no effect
+	Debug      Kind = "debug"       // Seq, body a DAP request -> the DAP response
 	Shutdown   Kind = "shutdown"    // end the session and everything it started
 )
 
@@ -51,6 +52,7 @@ const (
 	Clear        Kind = "clear"         // Cell, Seq (wants Ack), body ClearBody
 	InputRequest Kind = "input_request" // Cell, Seq, body InputPrompt -> Input
 	Done         Kind = "done"          // Cell, body DoneBody; the last frame of a cell
+	DebugEvent   Kind = "debug_event"   // body a DAP event
 	Reply        Kind = "reply"         // Seq of the request, body depends on it
 )
 

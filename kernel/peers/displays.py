@@ -45,8 +45,9 @@ stack(24)'''),
 }
 chart.Distribution("Time of a layer", "time per run", chart.Seconds, chart.Sample{"compiled", runs(20e-6)}, chart.Sample{"as written", runs(29e-6)}, chart.Sample{"interpreted", runs(44e-6)})'''),
     ("violin", '''chart.Violin("Time of a layer", "time per run", chart.Seconds, chart.Sample{"compiled", runs(20e-6)}, chart.Sample{"as written", runs(29e-6)})'''),
-    ("roofline", '''chart.Roofline("Kernels under the roof of one core", []chart.Roof{{"one core", 52e9, 11e9}}, []chart.Work{
-    {"matmul 512", "cpu", 268e6, 3.1e6, 6.1e-3}, {"softmax", "cpu", 5e6, 4e6, 0.7e-3}, {"add_relu", "cpu", 1e6, 8e6, 0.9e-3}, {"matmul 512", "interp", 268e6, 3.1e6, 110e-3}})'''),
+    ("roofline", '''chart.Roofline("Kernels under the roof of one core", []chart.Roof{{Name: "one core", FLOPs: 52e9, Bytes: 11e9, Caches: []chart.Cache{{"L2", 1 << 20, 70e9}}}}, []chart.Work{
+    {Name: "matmul 512", Series: "cpu", FLOPs: 268e6, Bytes: 3.1e6, Seconds: 6.1e-3}, {Name: "softmax", Series: "cpu", FLOPs: 5e6, Bytes: 4e6, Seconds: 0.7e-3},
+    {Name: "add_relu", Series: "cpu", FLOPs: 1e6, Bytes: 8e6, Seconds: 0.9e-3}, {Name: "matmul 512", Series: "interp", FLOPs: 268e6, Bytes: 3.1e6, Seconds: 110e-3}})'''),
     ("scaling", '''chart.Scaling("Requests by threads", "threads", "requests per second", chart.Number,
     chart.Curve{"compiled", []chart.Measured{{1, 120}, {2, 231}, {4, 402}, {8, 610}}}, chart.Curve{"interpreted", []chart.Measured{{1, 20}, {2, 39}, {4, 77}, {8, 150}}})'''),
     ("timeline", '''func ranks() (spans []chart.Span) {

@@ -297,6 +297,7 @@ def test_pictures_have_their_size(executed):
             image = Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
             size = o.metadata["image/png"]
             assert image.size == (2 * size["width"], 2 * size["height"])
+            assert size["alt"] and f'aria-label="{size["alt"]}"' in data["image/svg+xml"]
             svg = data["image/svg+xml"]
             assert "style=" not in svg and "<style" not in svg and "<script" not in svg and "sans-serif" in svg
             assert len(json.dumps(data.get("application/vnd.vegalite.v5+json", ""))) < 200_000

@@ -26,6 +26,7 @@ import (
 	"forgekernel/display"
 	"forgekernel/forge"
 	"forgekernel/kernel/cell"
+	"forgekernel/kernel/dap"
 	"forgekernel/kernel/gocell/prompt"
 	"forgekernel/kernel/link"
 )
@@ -57,6 +58,9 @@ type server struct {
 	conn   *link.Conn
 	interp *cell.Interp
 	calls  calls
+
+	debugger *dap.Server
+	debugs   chan link.Frame // requests for it, which keep their order
 
 	mu       sync.Mutex
 	running  map[uint64]*execution
@@ -97,6 +101,7 @@ func serve(conn *link.Conn) error {
 		return err
 	}
 	s.interp = interp
+	s.startDebugger()
 	display.SetSink(ownSink{s})
 	forge.SetContext(s.currentContext)
 	prompt.Install(s.askAhead)
@@ -125,6 +130,8 @@ func (s *server) handle(f link.Frame) {
 		go answer(s, f, func(r link.CursorRequest) link.InspectReply { return s.interp.Inspect(r.Code, r.Cursor, r.DetailLevel) })
 	case link.IsComplete:
 		go answer(s, f, func(r link.CodeRequest) link.IsCompleteReply { return s.interp.IsComplete(r.Code) })
+	case link.Debug:
+		s.debugs <- f
 	case link.Input, link.Ack:
 		s.calls.answer(f)
 	case link.Restore:
@@ -173,7 +180,8 @@ func (s *server) execute(e *execution, request link.ExecuteRequest) (done link.D
 		}
 	}()
 	name := fmt.Sprintf("cell %d", request.Number)
-	out := s.interp.Run(e.ctx, cell.Cell{ID: e.id, Name: name, Code: request.Code})
+	s.debugger.Ran(request.Code)
+	out := s.interp.Run(e.ctx, cell.Cell{ID: e.id, Name: name, File: dap.Path(request.Code), Code: request.Code})
 	done = link.DoneBody{Result: wire(out.Result), Payload: out.Payload}
 	if out.Err != nil {
 		done.Error = cell.Describe(out.Err)

@@ -237,6 +237,7 @@ type KernelInfoReply struct {
 	LanguageInfo          LanguageInfo `json:"language_info"`
 	Banner                string       `json:"banner"`
 	SupportedFeatures     List[string] `json:"supported_features"`
+	Debugger              bool         `json:"debugger"` // what clients of protocol 5.4 look at
 	HelpLinks             List[Link]   `json:"help_links"`
 }
 

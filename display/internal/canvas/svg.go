@@ -1,7 +1,6 @@
 package canvas
 
 import (
-	"fmt"
 	"image/color"
 	"math"
 	"strconv"
@@ -13,7 +12,7 @@ import (
 // only: no style sheet, no references, nothing that a sanitiser removes.
 type SVG struct {
 	w, h float64
-	body strings.Builder
+	body []byte
 }
 
 // NewSVG starts a document of the given size.
@@ -25,57 +24,69 @@ func (s *SVG) Document(label string) string {
 	head := `<svg xmlns="http://www.w3.org/2000/svg" width="` + w + `" height="` + h +
 		`" viewBox="0 0 ` + w + ` ` + h + `" role="img" aria-label="` + escape(label) +
 		`" font-family="` + typefaces[Regular].family + `">` + "\n"
-	return head + s.body.String() + "</svg>\n"
+	return head + string(s.body) + "</svg>\n"
 }
 
 // Box draws a rectangle.
 func (s *SVG) Box(b Box) {
 	in := b.StrokeWidth / 2
-	fmt.Fprintf(&s.body, `<rect x="%s" y="%s" width="%s" height="%s"`, num(b.X+in), num(b.Y+in), num(b.W-2*in), num(b.H-2*in))
+	s.write("<rect")
+	s.measure("x", b.X+in)
+	s.measure("y", b.Y+in)
+	s.measure("width", b.W-2*in)
+	s.measure("height", b.H-2*in)
 	if b.Radius > 0 {
-		s.attr("rx", num(max(0, b.Radius-in)))
+		s.measure("rx", max(0, b.Radius-in))
 	}
 	s.fill(b.Fill)
 	if b.StrokeWidth > 0 {
 		s.attr("stroke", paint(b.Stroke))
-		s.attr("stroke-width", num(b.StrokeWidth))
+		s.measure("stroke-width", b.StrokeWidth)
 	}
 	if b.Dashed {
 		s.attr("stroke-dasharray", "5 4")
 	}
-	s.body.WriteString("/>\n")
+	s.write("/>\n")
 }
 
 // Curve draws a line.
 func (s *SVG) Curve(c Curve) {
-	s.body.WriteString(`<path d="M` + pair(c.Points[0]))
+	s.write(`<path d="M`)
+	s.pair(c.Points[0])
 	for i := 0; i+3 < len(c.Points); i += 3 {
 		p, q, r, end := c.Points[i], c.Points[i+1], c.Points[i+2], c.Points[i+3]
 		switch {
 		case !straight(p, q, r, end):
-			s.body.WriteString("C" + pair(q) + " " + pair(r) + " " + pair(end))
+			s.write("C")
+			s.pair(q)
+			s.write(" ")
+			s.pair(r)
+			s.write(" ")
+			s.pair(end)
 		case p.X == end.X:
-			s.body.WriteString("V" + num(end.Y))
+			s.write("V")
+			s.num(end.Y)
 		default:
-			s.body.WriteString("H" + num(end.X))
+			s.write("H")
+			s.num(end.X)
 		}
 	}
-	s.body.WriteString(`" fill="none"`)
+	s.write(`" fill="none"`)
 	s.attr("stroke", paint(c.Stroke))
-	s.attr("stroke-width", num(c.Width))
-	s.body.WriteString("/>\n")
+	s.measure("stroke-width", c.Width)
+	s.write("/>\n")
 }
 
 // Line draws a line of straight pieces.
 func (s *SVG) Line(l Line) {
 	s.path(l.Points)
-	s.body.WriteString(`" fill="none"`)
+	s.write(`" fill="none"`)
 	s.attr("stroke", paint(l.Stroke))
-	s.attr("stroke-width", num(l.Width))
+	s.measure("stroke-width", l.Width)
 	if l.Dashed {
 		s.attr("stroke-dasharray", "5 4")
 	}
-	s.body.WriteString("/>\n")
+	s.write("/>\n")
 }
 
 // path begins a path of straight pieces.
@@ -85,24 +96,25 @@ func (s *SVG) path(points []Point) {
 		if i == 0 {
 			lead = `<path d="M`
 		}
-		s.body.WriteString(lead + pair(q))
+		s.write(lead)
+		s.pair(q)
 	}
 }
 
 // Polygon draws a filled area.
 func (s *SVG) Polygon(p Polygon) {
 	s.path(p.Points)
-	s.body.WriteString(`Z"`)
+	s.write(`Z"`)
 	s.fill(p.Fill)
-	s.body.WriteString("/>\n")
+	s.write("/>\n")
 }
 
 // Text draws a line of text.
 func (s *SVG) Text(t Text) {
 	face := typefaces[t.Font]
-	s.body.WriteString("<text")
-	s.attr("x", num(t.X))
-	s.attr("y", num(t.Y))
+	s.write("<text")
+	s.measure("x", t.X)
+	s.measure("y", t.Y)
 	switch t.Anchor {
 	case Middle:
 		s.attr("text-anchor", "middle")
@@ -115,9 +127,11 @@ func (s *SVG) Text(t Text) {
 	if face.weight != "" {
 		s.attr("font-weight", face.weight)
 	}
-	s.attr("font-size", num(t.Size))
+	s.measure("font-size", t.Size)
 	s.attr("fill", paint(t.Fill))
-	s.body.WriteString(">" + escape(t.Text) + "</text>\n")
+	s.write(">")
+	s.write(escape(t.Text))
+	s.write("</text>\n")
 }
 
 // Group draws with a tooltip.
@@ -126,13 +140,38 @@ func (s *SVG) Group(tooltip string, draw func()) {
 		draw()
 		return
 	}
-	s.body.WriteString("<g><title>" + escape(tooltip) + "</title>\n")
+	s.write("<g><title>")
+	s.write(escape(tooltip))
+	s.write("</title>\n")
 	draw()
-	s.body.WriteString("</g>\n")
+	s.write("</g>\n")
 }
 
 func (s *SVG) attr(name, value string) {
-	s.body.WriteString(" " + name + `="` + value + `"`)
+	s.write(" ")
+	s.write(name)
+	s.write(`="`)
+	s.write(value)
+	s.write(`"`)
+}
+
+// measure is an attribute that is a number.
+func (s *SVG) measure(name string, x float64) {
+	s.write(" ")
+	s.write(name)
+	s.write(`="`)
+	s.num(x)
+	s.write(`"`)
+}
+
+func (s *SVG) write(text string) { s.body = append(s.body, text...) }
+
+func (s *SVG) num(x float64) { s.body = appendNum(s.body, x) }
+
+func (s *SVG) pair(p Point) {
+	s.num(p.X)
+	s.write(" ")
+	s.num(p.Y)
 }
 
 // fill says what an area is filled with.
@@ -147,27 +186,31 @@ func paint(c color.NRGBA) string {
 	if c.A == 0 {
 		return "none"
 	}
-	return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B)
+	const digits = "0123456789abcdef"
+	return string([]byte{'#', digits[c.R>>4], digits[c.R&15], digits[c.G>>4], digits[c.G&15], digits[c.B>>4], digits[c.B&15]})
 }
 
 // num is x with at most one decimal.
-func num(x float64) string {
-	n := int64(math.Round(x * 10))
-	if n%10 == 0 {
-		return strconv.FormatInt(n/10, 10)
-	}
-	sign := ""
-	if n < 0 {
-		sign, n = "-", -n
-	}
-	return sign + strconv.FormatInt(n/10, 10) + "." + string('0'+byte(n%10))
-}
+func num(x float64) string { return string(appendNum(nil, x)) }
 
-func pair(p Point) string { return num(p.X) + " " + num(p.Y) }
+func appendNum(b []byte, x float64) []byte {
+	n := int64(math.Round(x * 10))
+	if n < 0 {
+		b, n = append(b, '-'), -n
+	}
+	b = strconv.AppendInt(b, n/10, 10)
+	if n%10 != 0 {
+		b = append(b, '.', '0'+byte(n%10))
+	}
+	return b
+}
 
 // escape makes s safe in XML text and attributes; what XML cannot hold at all
 // becomes the replacement character.
 func escape(s string) string {
+	if !strings.ContainsFunc(s, special) {
+		return s
+	}
 	var b strings.Builder
 	for _, r := range s {
 		switch {
@@ -186,4 +229,9 @@ func escape(s string) string {
 		}
 	}
 	return b.String()
+}
+
+// special reports whether a rune cannot stand in XML text or attributes as it is.
+func special(r rune) bool {
+	return r == '&' || r == '<' || r == '>' || r == '"' || r < 0x20 && r != '\n' && r != '\t' || r >= 0xfffd
 }

@@ -241,7 +241,7 @@ func TestCrossingsOfAPlanarGraphVanish(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.reduceCrossings()
-	o := &ordering{level: l, pos: make([]int, len(l.vertices))}
+	o := newOrdering(l)
 	o.index()
 	if c := o.crossings(); c != 0 {
 		t.Errorf("%d crossings remain", c)

@@ -34,13 +34,16 @@ func (l *level) placeX() {
 		}
 	}
 	const sweeps = 8
-	var r regression
+	r := newRegression(l)
 	for range sweeps {
-		l.sweepX(&r, true, false)
-		l.sweepX(&r, false, true)
+		r.sweep(true, false)
+		r.sweep(false, true)
 	}
 	for range sweeps {
-		l.sweepX(&r, true, true)
+		r.sweep(true, true)
+	}
+	for v := range l.vertices {
+		l.vertices[v].x = r.x[v]
 	}
 	const passes = 4
 	for range passes {
@@ -80,24 +83,31 @@ func (l *level) gap(left, right int) float64 {
 	return (a.W+b.W)/2 + g
 }
 
-// sweepX regresses every layer towards its neighbours above, below or both.
-func (l *level) sweepX(r *regression, up, down bool) {
-	n := len(l.layers)
-	for i := range l.layers {
-		if !up { // follow the layers below: begin with the lowest
-			i = n - 1 - i
-		}
-		r.run(l, l.layers[i], up, down)
-	}
-}
-
 // A vertex without segments stays where it is, if nothing pushes.
 const idleWeight = 1e-3
 
-// regression is the reused memory of isotonic regressions.
+// regression holds what the sweeps of placeX need, side by side, because they spend
+// their time on it.
 type regression struct {
-	pools []pool
-	shift []float64 // of each vertex, to turn gaps into plain order
+	layers   [][]int
+	x        []float64 // of each vertex
+	shift    []float64 // of each vertex, to turn the gaps of its layer into plain order
+	up, down pulls
+	pools    []pool // reused memory
+}
+
+// pulls are the segments of all vertices on one side: of vertex v those from first[v] to
+// first[v+1].
+type pulls struct {
+	first []int32
+	list  []pull
+}
+
+// pull is a segment from a vertex: the vertex at its other end, and the offsets there and
+// here.
+type pull struct {
+	other                int32
+	weight, theirs, mine float64
 }
 
 // pool is a run of vertices that touch one another.
@@ -106,17 +116,58 @@ type pool struct {
 	count        int
 }
 
+// newPulls has room for those of a level.
+func newPulls(l *level) pulls {
+	return pulls{make([]int32, 0, len(l.vertices)+1), make([]pull, 0, len(l.segments))}
+}
+
+// next begins the pulls of the next vertex.
+func (s *pulls) next() { s.first = append(s.first, int32(len(s.list))) }
+
+func newRegression(l *level) *regression {
+	n := len(l.vertices)
+	r := &regression{layers: l.layers, x: make([]float64, n), shift: make([]float64, n), up: newPulls(l), down: newPulls(l)}
+	for v := range l.vertices {
+		r.x[v] = l.vertices[v].x
+		r.up.next()
+		r.down.next()
+		for _, i := range l.vertices[v].up {
+			s := &l.segments[i]
+			r.up.list = append(r.up.list, pull{int32(s.from), s.weight, s.fromOffset, s.toOffset})
+		}
+		for _, i := range l.vertices[v].down {
+			s := &l.segments[i]
+			r.down.list = append(r.down.list, pull{int32(s.to), s.weight, s.toOffset, s.fromOffset})
+		}
+	}
+	r.up.next()
+	r.down.next()
+	for _, layer := range l.layers {
+		for i := 1; i < len(layer); i++ {
+			r.shift[layer[i]] = r.shift[layer[i-1]] + l.gap(layer[i-1], layer[i])
+		}
+	}
+	return r
+}
+
+// sweep regresses every layer towards its neighbours above, below or both.
+func (r *regression) sweep(up, down bool) {
+	n := len(r.layers)
+	for i := range r.layers {
+		if !up { // follow the layers below: begin with the lowest
+			i = n - 1 - i
+		}
+		r.run(r.layers[i], up, down)
+	}
+}
+
 // run places one layer: it minimises the weighted squares of the distances
 // to the wanted centres by pooling adjacent violators.
-func (r *regression) run(l *level, layer []int, up, down bool) {
-	pools, shift := r.pools[:0], r.shift[:0]
-	for i, v := range layer {
-		shift = append(shift, 0)
-		if i > 0 {
-			shift[i] = shift[i-1] + l.gap(layer[i-1], v)
-		}
-		want, weight := l.wanted(v, up, down)
-		p := pool{want - shift[i], weight, 1}
+func (r *regression) run(layer []int, up, down bool) {
+	pools := r.pools[:0]
+	for _, v := range layer {
+		want, weight := r.wanted(v, up, down)
+		p := pool{want - r.shift[v], weight, 1}
 		for len(pools) > 0 && pools[len(pools)-1].mean > p.mean {
 			q := pools[len(pools)-1]
 			pools = pools[:len(pools)-1]
@@ -125,11 +176,12 @@ func (r *regression) run(l *level, layer []int, up, down bool) {
 		}
 		pools = append(pools, p)
 	}
-	r.pools, r.shift = pools, shift
+	r.pools = pools
 	i := 0
 	for _, p := range pools {
 		for range p.count {
-			l.vertices[layer[i]].x = p.mean + shift[i]
+			v := layer[i]
+			r.x[v] = p.mean + r.shift[v]
 			i++
 		}
 	}
@@ -137,25 +189,26 @@ func (r *regression) run(l *level, layer []int, up, down bool) {
 
 // wanted is the mean of the centres that would make a vertex's segments
 // straight, and their weight.
-func (l *level) wanted(v int, up, down bool) (x, weight float64) {
+func (r *regression) wanted(v int, up, down bool) (x, weight float64) {
 	if up {
-		for _, i := range l.vertices[v].up {
-			s := &l.segments[i]
-			x += s.weight * l.straightTo(s)
-			weight += s.weight
-		}
+		x, weight = r.pulled(&r.up, v, x, weight)
 	}
 	if down {
-		for _, i := range l.vertices[v].down {
-			s := &l.segments[i]
-			x += s.weight * l.straightFrom(s)
-			weight += s.weight
-		}
+		x, weight = r.pulled(&r.down, v, x, weight)
 	}
 	if weight == 0 {
-		return l.vertices[v].x, idleWeight
+		return r.x[v], idleWeight
 	}
 	return x / weight, weight
+}
+
+// pulled adds the wanted centres of one side, and their weights.
+func (r *regression) pulled(side *pulls, v int, x, weight float64) (float64, float64) {
+	for _, p := range side.list[side.first[v]:side.first[v+1]] {
+		x += p.weight * (r.x[p.other] + p.theirs - p.mine)
+		weight += p.weight
+	}
+	return x, weight
 }
 
 // straightTo is the centre of the lower vertex of s that makes it vertical,
@@ -172,13 +225,15 @@ func (l *level) straightFrom(s *segment) float64 {
 // centres, if there is room: so one of its segments becomes exactly vertical.
 func (l *level) straightenBoxes() {
 	pos := l.positions()
+	var wants []want
 	for _, layer := range l.layers {
 		for _, v := range layer {
 			if k := l.vertices[v].kind; k == dummyVertex || k == labelVertex || k == titleVertex {
 				continue
 			}
 			lo, hi := l.room(v, pos[v])
-			l.vertices[v].x = clamp(l.median(v), lo, hi)
+			wants = l.wants(wants[:0], v)
+			l.vertices[v].x = clamp(l.median(v, wants), lo, hi)
 		}
 	}
 }
@@ -210,25 +265,32 @@ func (l *level) room(v, pos int) (lo, hi float64) {
 	return min(lo, l.vertices[v].x), max(hi, l.vertices[v].x)
 }
 
-// median is the weighted median of v's wanted centres. Between two middle ones,
-// v stays where it is if both belong to edges from one side, which it balances;
-// otherwise it goes to the nearer one, which straightens an edge.
-func (l *level) median(v int) float64 {
-	type want struct {
-		x, weight float64
-		up        bool
-	}
-	var wants []want
-	total := 0.0
+// want is a centre that would make one segment vertical.
+type want struct {
+	x, weight float64
+	up        bool
+}
+
+// wants appends the wanted centres of a vertex.
+func (l *level) wants(list []want, v int) []want {
 	for _, i := range l.vertices[v].up {
 		s := &l.segments[i]
-		wants = append(wants, want{l.straightTo(s), s.weight, true})
-		total += s.weight
+		list = append(list, want{l.straightTo(s), s.weight, true})
 	}
 	for _, i := range l.vertices[v].down {
 		s := &l.segments[i]
-		wants = append(wants, want{l.straightFrom(s), s.weight, false})
-		total += s.weight
+		list = append(list, want{l.straightFrom(s), s.weight, false})
+	}
+	return list
+}
+
+// median is the weighted median of v's wanted centres. Between two middle ones,
+// v stays where it is if both belong to edges from one side, which it balances;
+// otherwise it goes to the nearer one, which straightens an edge.
+func (l *level) median(v int, wants []want) float64 {
+	total := 0.0
+	for _, w := range wants {
+		total += w.weight
 	}
 	x := l.vertices[v].x
 	slices.SortStableFunc(wants, func(a, b want) int { return cmp.Compare(a.x, b.x) })

@@ -7,9 +7,12 @@
 //     half as long as on the processor, copies of its inputs and outputs included
 //     ([estimate]), unless it has bf16 and the GPU has no arithmetic for it, or a node
 //     that has no kernel there.
-//  3. One in which no node has a kernel of vector functions goes to the interpreter.
+//  3. One in which no node has a kernel of vector functions goes to the interpreter,
+//     unless C has one, is worth compiling by rule 4 and can be compiled.
 //  4. A program of less work than [Threshold] runs on vector functions in Go: C
-//     would need a million runs to repay its compilation.
+//     would need a million runs to repay its compilation. Nodes that have none, such as
+//     convolutions, run there by their operators' evaluation; if C has a kernel for one,
+//     its work counts [ReferenceWeight] times.
 //  5. So does any other when the host has no C compiler, which is told once.
 //  6. Everything else starts on vector functions and goes on in C once that is
 //     compiled and checked (package tiered).
@@ -25,6 +28,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"forgekernel/display"
 	"forgekernel/forge/backend"
@@ -39,6 +43,12 @@ import (
 // Threshold is the work, in floating-point operations, from which a program is
 // compiled as C: some microseconds of vector functions.
 const Threshold = 200_000
+
+// ReferenceWeight is how many times as long a floating-point operation takes in the
+// evaluation of an operator as in vector functions, about: 24 to 90 for convolutions, 5 to
+// 25 for products and 45 for sums of types other than f32, where vector functions do 30
+// operations in a nanosecond.
+const ReferenceWeight = 50
 
 // Backend picks among others.
 type Backend struct {
@@ -90,14 +100,17 @@ func (b *Backend) onHost(ctx context.Context, g *ir.Graph) (backend.Executable, 
 		return nil, err
 	}
 	_, err = b.find()
-	why, work := quick.(*portable.Executable).Reference(), g.Cost().FLOPs
-	switch small := work < Threshold; {
-	case (why != "" || small) && err == nil && b.Native().Chosen(ctx, g):
+	vectors := quick.(*portable.Executable)
+	none, slow := vectors.Reference(), newSlowly(vectors.Unvectored())
+	work := g.Cost().FLOPs
+	small := work+(ReferenceWeight-1)*slow.work < Threshold
+	switch {
+	case (none != "" || small) && err == nil && b.Native().Chosen(ctx, g):
 		return &Executable{b.tiered.Improve(ctx, quick, g), b.tiered, "its kernels have been tuned in C, which is compiled in the background"}, nil
-	case why != "":
-		return b.interpreted(ctx, g, "no node has a kernel of vector functions: "+why)
+	case none != "" && (small || err != nil || slow.names == ""):
+		return b.interpreted(ctx, g, "no node has a kernel of vector functions: "+none)
 	case small:
-		return &Executable{quick, b.portable, fmt.Sprintf("its %d floating-point operations would not repay compiling C", work)}, nil
+		return &Executable{quick, b.portable, slow.counted(work) + " would not repay compiling C"}, nil
 	case err != nil:
 		warning := &display.Diagnostic{Warning: true, Message: err.Error(), Notes: []string{"programs run on vector functions of Go, which are slower than C"}}
 		if errors.As(err, &cpu.NoCompiler{}) {
@@ -106,7 +119,41 @@ func (b *Backend) onHost(ctx context.Context, g *ir.Graph) (backend.Executable, 
 		tiered.Once(ctx, warning)
 		return &Executable{quick, b.portable, err.Error()}, nil
 	}
-	return &Executable{b.tiered.Improve(ctx, quick, g), b.tiered, "it is worth compiling C, in the background"}, nil
+	why := "it is worth compiling C, in the background"
+	if work < Threshold {
+		why += ", for " + slow.counted(work)
+	}
+	return &Executable{b.tiered.Improve(ctx, quick, g), b.tiered, why}, nil
+}
+
+// slowly is what vector functions leave to the evaluation of operators, and C does not.
+type slowly struct {
+	work  int64  // floating-point operations
+	names string // of the operators, "conv2d and sdpa"; empty if there are none
+}
+
+func newSlowly(nodes []*ir.Node) (s slowly) {
+	var names []string
+	for _, n := range nodes {
+		s.work += n.Cost().FLOPs
+		if !slices.Contains(names, n.Op.Name) {
+			names = append(names, n.Op.Name)
+		}
+	}
+	if last := len(names) - 1; last > 0 {
+		names = []string{strings.Join(names[:last], ", "), names[last]}
+	}
+	s.names = strings.Join(names, " and ")
+	return s
+}
+
+// counted is the work of a program, and how it was counted where that is not plain.
+func (s slowly) counted(work int64) string {
+	text := fmt.Sprintf("its %d floating-point operations", work)
+	if s.work > 0 {
+		text += fmt.Sprintf(" (the %d of %s, without vector functions, count %d times)", s.work, s.names, ReferenceWeight)
+	}
+	return text
 }
 
 func (b *Backend) interpreted(ctx context.Context, g *ir.Graph, why string) (backend.Executable, error) {

@@ -3,6 +3,7 @@ package auto
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -16,6 +17,11 @@ import (
 	"forgekernel/forge/ir"
 	"forgekernel/forge/op"
 )
+
+// conv is a convolution of an image of n by n.
+func conv(n int) string {
+	return fmt.Sprintf("graph f(%%x: f32[1,1,%[1]d,%[1]d], %%w: f32[4,1,3,3]) {\n %%y: f32[1,4,%[1]d,%[1]d] = conv2d %%x, %%w {padding = [1, 1]}\n return %%y\n}", n)
+}
 
 // TestRules has a program for each rule.
 func TestRules(t *testing.T) {
@@ -34,7 +40,14 @@ func TestRules(t *testing.T) {
 		"no compiler": {"graph f(%x: f32[64,64]) {\n %y: f32[64,64] = matmul %x, %x\n return %y\n}", func() (string, error) { return "", cpu.NoCompiler{} }, "portable", "there is no C compiler"},
 		"bad setting": {"graph f(%x: f32[64,64]) {\n %y: f32[64,64] = matmul %x, %x\n return %y\n}", func() (string, error) { return "", errors.New("FORGE_CC is wrong") }, "portable", "FORGE_CC is wrong"},
 		"large":       {"graph f(%x: f32[64,64]) {\n %y: f32[64,64] = matmul %x, %x\n return %y\n}", found, "tiered", "worth compiling C"},
-		"no work":     {"graph f(%x: f32[4]) {\n return %x\n}", found, "portable", "its 0 floating-point operations"},
+		// 4,608 operations, which are 230,400 of vector functions.
+		"conv":              {conv(8), found, "tiered", "worth compiling C, in the background, for its 4608 floating-point operations (the 4608 of conv2d, without vector functions, count 50 times)"},
+		"conv, small":       {conv(4), found, "interp", "no node has a kernel of vector functions: its kernel has no vector form"},
+		"conv, no cc":       {conv(8), func() (string, error) { return "", cpu.NoCompiler{} }, "interp", "its kernel has no vector form"},
+		"among others":      {"graph f(%x: f32[1,1,8,8], %w: f32[4,1,3,3], %d: f16[4]) {\n %c: f32[1,4,6,6] = conv2d %x, %w\n %y: f32[1,4,6,6] = exp %c\n %e: f16[4] = neg %d\n return %y, %e\n}", found, "portable", "its 2740 floating-point operations (the 2596 of neg and conv2d, without vector functions, count 50 times) would not repay compiling C"},
+		"f64, large":        {"graph f(%x: f64[64,64]) {\n %y: f64[64,64] = matmul %x, %x\n return %y\n}", found, "tiered", "worth compiling C"},
+		"f64, not compiled": {"graph f(%x: f64[64,64]) {\n %y: f64[64,64] = matmul %x, %x\n return %y\n}", func() (string, error) { return "", cpu.NoCompiler{} }, "interp", "vectors hold f32"},
+		"no work":           {"graph f(%x: f32[4]) {\n return %x\n}", found, "portable", "its 0 floating-point operations"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, err := ir.Parse(op.Registry, c.source)

@@ -120,3 +120,14 @@ func (c *opCase) specials(operand int) []float32 {
 	}
 	return append(list, inf, -inf, nan, math.MaxFloat32, -math.MaxFloat32, 1e20, -1e20, 89, -104, 14.5, -14.5)
 }
+
+// flush makes 0 of numbers below the smallest normal one of f32.
+func flush(list []*tensor.Tensor) {
+	for _, t := range list {
+		for i := range t.Len() {
+			if v := t.Elem(i); t.DType().IsFloat() && v != 0 && math.Abs(v) < 0x1p-126 {
+				t.SetElem(i, math.Copysign(0, v))
+			}
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +83,24 @@ func TestReference(t *testing.T) {
 		if why := exe.(*portable.Executable).Reference(); why != want {
 			t.Errorf("the program is left to the operators because %q, not %s", why, want)
 		}
+	}
+}
+
+// TestUnvectored tells nodes that other backends have kernels for from those that none has.
+func TestUnvectored(t *testing.T) {
+	g := parse(t, `graph f(%x: f32[1,1,4,4], %w: f32[1,1,3,3], %s: f64[4]) {
+		%c: f32[1,1,2,2] = conv2d %x, %w
+		%y: f32[1,1,2,2] = neg %c
+		%d: f64[4] = neg %s
+		%e: f64[4] = exp %d
+		return %y, %e
+	}`)
+	var got []string
+	for _, n := range compile(t, portable.New(), g).(*portable.Executable).Unvectored() {
+		got = append(got, n.Out[0].String())
+	}
+	if want := []string{"%c", "%d"}; !slices.Equal(got, want) {
+		t.Errorf("nodes without vector functions are %v, want %v", got, want)
 	}
 }
 

@@ -45,6 +45,20 @@ func (x *Executable) Reference() string {
 	return why
 }
 
+// Unvectored are the nodes that run by their operator's evaluation here, though they have
+// loop kernels, of which other backends make code: see [loop.Lower].
+func (x *Executable) Unvectored() (nodes []*ir.Node) {
+	for _, s := range x.steps {
+		if s.kernel != nil {
+			continue
+		}
+		if _, err := x.Lower(s.node); err == nil {
+			nodes = append(nodes, s.node)
+		}
+	}
+	return nodes
+}
+
 // frame is the memory of one run.
 type frame struct {
 	*planned.Frame

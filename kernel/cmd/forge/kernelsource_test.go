@@ -15,6 +15,7 @@ func TestKernelSource(t *testing.T) {
 		"triton": {"@triton.jit\ndef fused_h(", `"""%h: f32[4,6] = `, "LAUNCHES = [\n"},
 		"cuda":   {`extern "C" __global__ void`, "fused_1("},
 		"c":      {"KERNEL void fused_1(", "int forge_run_0_0("},
+		"wgsl":   {"fn fused_1(@builtin(workgroup_id)", "@compute @workgroup_size(32, 1, 1)", "var<storage, read_write> p0: array<f32>;"},
 		"loop":   {"kernel fused(%h: out f32", "\nnest [] x [24]\n  each "},
 	} {
 		out := succeed(t, "kernel-source mlp.fs --lang "+lang)
@@ -61,8 +62,8 @@ func TestKernelSourceErrors(t *testing.T) {
 		status int
 		text   string
 	}{
-		"":                                {2, "--lang says which language: loop, c, cuda, triton"},
-		"--lang wgsl":                     {1, `no backend writes kernels in "wgsl"; there are loop, c, cuda, triton`},
+		"":                                {2, "--lang says which language: loop, c, cuda, triton, wgsl"},
+		"--lang metal":                    {1, `no backend writes kernels in "metal"; there are loop, c, cuda, triton, wgsl`},
 		"--lang triton --node %zz":        {1, "no kernel computes %zz; kernels compute %0, %h, %4"},
 		"--lang triton --candidate 99":    {1, "there is no candidate 99"},
 		"--lang triton --candidate -1":    {2, "--candidate counts from 0"},

@@ -63,7 +63,7 @@ func root() *cobra.Command {
 	cmd.SetVersionTemplate("{{.Version}}\n")
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	cmd.AddCommand(
-		compileCommand(), runCommand(), explainCommand(), kernelSourceCommand(), dumpCommand(), replayCommand(),
+		compileCommand(), runCommand(), explainCommand(), kernelSourceCommand(), wgslCommand(), dumpCommand(), replayCommand(),
 		checkCommand(), fuzzCommand(), tuneCommand(), benchCommand(), captureCommand(),
 		notebookCommand(), kernelCommand(), sessionCommand(), nebulaCommand(),
 		cacheCommand(), installCommand(), uninstallCommand(), kaggleCommand(), colabCommand(), versionCommand())

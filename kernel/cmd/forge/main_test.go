@@ -73,7 +73,7 @@ func TestMessages(t *testing.T) {
 		{[]string{"compile"}, exitUsage, "forge: forge compile needs a FILE\nRun 'forge compile --help' for usage.\n"},
 		{[]string{"capture", "list"}, exitUsage, "received 0; write forge capture list STORE"},
 		{[]string{"nothing"}, exitUsage, "forge: no command \"nothing\"\nRun 'forge --help' for usage.\n"},
-		{[]string{"run", bad, "--backend", "gpu"}, exitUsage, "forge: --backend: there is no backend \"gpu\"; there are interp, "},
+		{[]string{"run", bad, "--backend", "metal"}, exitUsage, "forge: --backend: there is no backend \"metal\"; there are interp, "},
 		{[]string{"run", "--from", bad}, exitFailure, "error: expected \"graph\", found \"def\"\n --> " + bad + ":1:1\n1 | def f(x: f32[2]):\n  | ^\n"},
 		{[]string{"run", "a", "b"}, exitUsage, `forge: forge run takes one FILE, and "b" is one too many`},
 		{[]string{"notebook", "new", ""}, exitUsage, "forge: \"\" is no name of a notebook\n"},

@@ -38,7 +38,7 @@ func TestReadmeTour(t *testing.T) {
 // Links of the pages lead somewhere.
 func TestReadmeLinks(t *testing.T) {
 	root := os.DirFS("../../..")
-	for _, page := range []string{"README.md", "kernel/README.md", "forge/README.md", "nebula/README.md", "kernel/cmd/forge/README.md", "install/SECURITY.md", "install/TROUBLESHOOTING.md", "install/kaggle/README.md", "install/colab/README.md"} {
+	for _, page := range []string{"README.md", "kernel/README.md", "forge/README.md", "nebula/README.md", "kernel/cmd/forge/README.md", "kernel/peers/README.md", "nebula/peers/README.md", "forge/capture/benchmarks/README.md", "install/SECURITY.md", "install/TROUBLESHOOTING.md", "install/kaggle/README.md", "install/colab/README.md"} {
 		checkLinks(t, root, page)
 	}
 }

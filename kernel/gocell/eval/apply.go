@@ -37,11 +37,11 @@ func (th *thread) applyCode(c *Code, args []reflect.Value, deferOf *frame) []ref
 
 // current is the code of a function that may be given new code.
 func (c *Code) current() *Func {
-	if err := c.fail.Load(); err != nil {
-		panic(*err)
-	}
 	if fn := c.fn.Load(); fn != nil {
 		return fn
+	}
+	if err := c.fail.Load(); err != nil {
+		panic(*err)
 	}
 	panic(goError(fmt.Sprintf("%s has no code: its cell did not compile", c.Name)))
 }
@@ -70,6 +70,8 @@ func (th *thread) applyFunc(fn *Func, clo *closure, args []reflect.Value, deferO
 	results := make([]reflect.Value, len(fn.results))
 	for i := range results {
 		switch {
+		case fn.numeric:
+			results[i] = boxNumber(fn.results[0], fr.result)
 		case len(fr.ret) == len(results):
 			results[i] = fr.get(fr.ret[i])
 		case fn.results[i].Kind() != reflect.Interface: // recovered without named results
@@ -152,7 +154,7 @@ func (c *closure) fail(r *run, failed *panicking) []reflect.Value {
 // returns zeros, and an error where it can.
 func (c *closure) abandon(r *run, failed *panicking) []reflect.Value {
 	if !isStop(failed.value) {
-		r.engine.opts.Async(r.cell, &Panic{Value: failed.value, Trace: failed.trace, Goroutine: true})
+		r.engine.opts.Async(r.cell, &Panic{Value: failed.value, Trace: failed.trace, Goroutine: true, Calls: failed.calls})
 	}
 	var results []reflect.Value
 	for _, t := range outs(c) {
@@ -201,7 +203,7 @@ func searchStack() bool {
 
 // The functions at the bottom of the goroutines of user code.
 const (
-	mainFrame = "forgekernel/kernel/gocell/eval.(*thread).main"
+	mainFrame = "forgekernel/kernel/gocell/eval.(*thread).cell"
 	goFrame   = "forgekernel/kernel/gocell/eval.(*thread).goroutine"
 )
 
@@ -213,6 +215,7 @@ func (th *thread) guarded(c *closure, args []reflect.Value) (results []reflect.V
 		if p := recover(); p != nil {
 			failed = th.catch(p)
 		}
+		th.depart()
 	}()
 	return th.apply(target{clo: c}, args, nil), nil
 }

@@ -9,7 +9,21 @@ import (
 )
 
 func (b *builder) binary(in *ssa.BinOp) {
-	x, y, dst := b.val(in.X), b.val(in.Y), b.places[in]
+	x, dst := b.val(in.X), b.places[in]
+	if isImmediate(in, 1) {
+		c := b.immediate(in)
+		if comparisons[in.Op] {
+			b.emit(test(b.conditionTo(in.Op, x, c), dst.i))
+		} else {
+			b.emit(arithmeticTo(dst.typ.Kind())(in.Op, x.i, c, dst.i))
+		}
+		return
+	}
+	if b.isFolded(in.Y) {
+		b.emit(b.withElement(in, x.i, dst))
+		return
+	}
+	y := b.val(in.Y)
 	if comparisons[in.Op] {
 		b.compare(in.Op, x, y, dst)
 		return

@@ -21,10 +21,13 @@ type Func struct {
 	initN                  []uint64
 	initP                  []pointer
 	initV                  []reflect.Value
+	constants              bool // there are any
 
 	params, free []place
+	vars         []variable // that have names
 	results      []reflect.Type
 	blocks       []block
+	numeric      bool // its one result is a number
 	hasDefer     bool
 	recoverBlock int // -1 when results are zero after recovery
 }
@@ -37,6 +40,11 @@ type block struct {
 	code    []instr
 	offsets []int32 // of each instruction and of next, in the source
 	next    func(*frame) int
+	walk    func(*frame) int // next without the work of other blocks, if that differs
+
+	stops    []stop
+	bindings []binding
+	preds    []int
 }
 
 func (b *block) offset(ip int) int {
@@ -56,12 +64,14 @@ type builder struct {
 	places map[ssa.Value]place
 	tuples map[ssa.Value][]place
 	folded map[ssa.Instruction]bool
+	shared map[ssa.Value]*ssa.Phi // values that live in the place of a phi
 	block  *block
 	pos    token.Pos
+	debug  debugInfo
 }
 
 func newBuilder(c *compiler, fn *ssa.Function) *builder {
-	return &builder{compiler: c, ssa: fn, fn: c.funcs[fn], places: map[ssa.Value]place{}, tuples: map[ssa.Value][]place{}, folded: map[ssa.Instruction]bool{}}
+	return &builder{compiler: c, ssa: fn, fn: c.funcs[fn], places: map[ssa.Value]place{}, tuples: map[ssa.Value][]place{}, folded: map[ssa.Instruction]bool{}, shared: map[ssa.Value]*ssa.Phi{}}
 }
 
 func (b *builder) translate() {
@@ -77,9 +87,16 @@ func (b *builder) translate() {
 	for i := range res.Len() {
 		b.fn.results = append(b.fn.results, b.typ(res.At(i).Type(), b.pos))
 	}
+	b.fn.numeric = len(b.fn.results) == 1 && classOf(b.fn.results[0]) == num
 	b.fn.fixedN, b.fn.fixedP, b.fn.fixedV = b.fn.numbers, b.fn.pointers, b.fn.values
 	b.constants()
+	b.fn.constants = len(b.fn.initN)+len(b.fn.initP)+len(b.fn.initV) > 0
+	for _, blk := range b.ssa.Blocks {
+		b.fold(blk)
+	}
+	b.share()
 	b.reserveAll()
+	b.surveyVariables()
 	b.fn.recoverBlock = -1
 	b.fn.blocks = make([]block, len(b.ssa.Blocks))
 	for i, blk := range b.ssa.Blocks {
@@ -87,11 +104,13 @@ func (b *builder) translate() {
 			b.fn.recoverBlock = i
 		}
 		b.block = &b.fn.blocks[i]
-		b.fold(blk)
+		b.beginBlock(i, blk)
 		for _, in := range blk.Instrs {
+			b.beforeInstruction(in)
 			if !b.folded[in] {
 				b.instruction(in)
 			}
+			b.afterInstruction(in)
 		}
 		if n := len(b.block.offsets); n == len(b.block.code) {
 			b.block.offsets = append(b.block.offsets, b.offset(b.pos))
@@ -163,6 +182,16 @@ func (b *builder) place(t reflect.Type) place {
 }
 
 func (b *builder) reserve(v ssa.Value) place {
+	if phi := b.shared[v]; phi != nil {
+		if _, done := b.places[phi]; !done {
+			b.reserve(phi)
+		}
+		b.places[v] = b.places[phi]
+		return b.places[v]
+	}
+	if pl, done := b.places[v]; done {
+		return pl
+	}
 	pl := b.place(b.typ(v.Type(), b.pos))
 	b.places[v] = pl
 	return pl
@@ -172,6 +201,9 @@ func (b *builder) reserve(v ssa.Value) place {
 func (b *builder) reserveAll() {
 	for _, blk := range b.ssa.Blocks {
 		for _, in := range blk.Instrs {
+			if _, debug := in.(*ssa.DebugRef); debug {
+				continue
+			}
 			if in.Pos().IsValid() {
 				b.pos = in.Pos()
 			}
@@ -214,12 +246,15 @@ func tupleType(t types.Type) types.Type {
 func (b *builder) constants() {
 	for _, blk := range b.ssa.Blocks {
 		for _, in := range blk.Instrs {
+			if _, debug := in.(*ssa.DebugRef); debug {
+				continue
+			}
 			if in.Pos().IsValid() {
 				b.pos = in.Pos()
 			}
 			b.learn(in)
 			for i, op := range in.Operands(nil) {
-				if *op != nil && !isCallee(in, i, *op) {
+				if *op != nil && !isCallee(in, i, *op) && !isImmediate(in, i) {
 					b.constant(*op)
 				}
 			}

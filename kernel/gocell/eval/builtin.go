@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-	"unsafe"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -56,6 +55,9 @@ func (b *builder) builtin(in *ssa.Call, fn *ssa.Builtin) {
 		if fn.Name() == "Alignof" {
 			n = uint64(t.Align())
 		}
+		b.emit(func(fr *frame) { fr.n[dst.i] = n })
+	case "Offsetof": // of a field of a type with type parameters
+		n := b.offsetOf(in)
 		b.emit(func(fr *frame) { fr.n[dst.i] = n })
 	case "Add", "Slice", "SliceData", "String", "StringData":
 		b.unsafeBuiltin(fn.Name(), args, dst)
@@ -232,25 +234,4 @@ func basicValue(v reflect.Value) any {
 		return v.Bool()
 	}
 	return v.String()
-}
-
-func (b *builder) unsafeBuiltin(name string, args []place, dst place) {
-	switch name {
-	case "Add":
-		b.emit(func(fr *frame) { fr.p[dst.i] = unsafe.Add(fr.p[args[0].i], int(fr.n[args[1].i])) })
-	case "Slice":
-		b.emit(func(fr *frame) {
-			n := int(fr.n[args[1].i])
-			array := reflect.NewAt(reflect.ArrayOf(n, dst.typ.Elem()), fr.p[args[0].i])
-			fr.v[dst.i] = array.Elem().Slice(0, n)
-		})
-	case "SliceData":
-		b.emit(func(fr *frame) { fr.p[dst.i] = fr.v[args[0].i].UnsafePointer() })
-	case "String":
-		b.emit(func(fr *frame) {
-			fr.v[dst.i] = reflect.ValueOf(unsafe.String((*byte)(fr.p[args[0].i]), int(fr.n[args[1].i])))
-		})
-	case "StringData":
-		b.emit(func(fr *frame) { fr.p[dst.i] = pointer(unsafe.StringData(fr.v[args[0].i].String())) })
-	}
 }

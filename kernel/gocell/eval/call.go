@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"go/token"
 	"go/types"
 	"reflect"
 
@@ -211,7 +212,7 @@ func (b *builder) call(in *ssa.Call) {
 	args := b.vals(common.Args)
 	switch fn := common.Value.(type) {
 	case *ssa.Function:
-		b.staticCall(b.resolve(fn), args, dst)
+		b.staticCall(b.resolve(fn), common.Args, args, dst)
 		return
 	}
 	if common.IsInvoke() {
@@ -222,24 +223,65 @@ func (b *builder) call(in *ssa.Call) {
 }
 
 // staticCall emits a call of a known target.
-func (b *builder) staticCall(tg target, args, dst []place) {
-	switch {
-	case tg.fn != nil:
-		moves := paramMoves(args)
-		fn := tg.fn
-		b.emit(func(fr *frame) { fr.enter(fn, moves, dst) })
-	case tg.code != nil:
-		moves, code := paramMoves(args), tg.code
-		b.emit(func(fr *frame) {
-			if fn := code.fn.Load(); fn != nil && code.fail.Load() == nil {
-				fr.enter(fn, moves, dst)
-				return
-			}
-			fr.finish(dst, fr.th.apply(target{code: code}, fr.gather(args), nil))
-		})
-	default:
-		b.emit(func(fr *frame) { fr.finish(dst, fr.th.apply(tg, fr.gather(args), nil)) })
+func (b *builder) staticCall(tg target, list []ssa.Value, args, dst []place) {
+	code := tg.code
+	if tg.fn != nil {
+		code = &Code{Name: tg.fn.name}
+		code.fn.Store(tg.fn)
 	}
+	if code == nil {
+		b.emit(func(fr *frame) { fr.finish(dst, fr.th.apply(tg, fr.gather(args), nil)) })
+		return
+	}
+	moves := paramMoves(args)
+	if len(dst) != 1 || dst[0].class != num {
+		b.emit(func(fr *frame) {
+			callee := fr.th.push(code.current())
+			for _, m := range moves {
+				m.do(callee, fr)
+			}
+			callee.call()
+			fr.take(callee, dst)
+			fr.th.pop(callee)
+		})
+		return
+	}
+	d := dst[0].i
+	if len(args) != 1 || args[0].class != num {
+		b.emit(func(fr *frame) {
+			callee := fr.th.push(code.current())
+			for _, m := range moves {
+				m.do(callee, fr)
+			}
+			callee.call()
+			fr.n[d] = callee.result
+			fr.th.pop(callee)
+		})
+		return
+	}
+	a, by := args[0].i, uint64(0)
+	if sum, ok := list[0].(*ssa.BinOp); ok && b.folded[sum] {
+		a, by = b.val(sum.X).i, b.immediate(sum)
+		if sum.Op == token.SUB {
+			by = -by
+		}
+	}
+	b.emit(func(fr *frame) {
+		fn := code.fn.Load()
+		if fn == nil {
+			fn = code.current()
+		}
+		th := fr.th
+		callee := th.push(fn)
+		callee.n[0] = fr.n[a] + by
+		if fn.hasDefer {
+			callee.callDeferring()
+		} else {
+			callee.exec()
+		}
+		fr.n[d] = callee.result
+		th.depth = callee.depth
+	})
 }
 
 // paramMoves pairs arguments with the places that a function gives its
@@ -254,19 +296,12 @@ func paramMoves(args []place) []move {
 	return moves
 }
 
-// enter calls a translated function without boxing its arguments.
-func (fr *frame) enter(fn *Func, moves []move, dst []place) {
-	callee := fr.th.push(fn)
-	for _, m := range moves {
-		m.do(callee, fr)
-	}
-	callee.call()
-	fr.take(callee, dst)
-	fr.th.pop(callee)
-}
-
 // take copies the results of a call.
 func (fr *frame) take(callee *frame, dst []place) {
+	if callee.fn.numeric {
+		fr.n[dst[0].i] = callee.result
+		return
+	}
 	if len(callee.ret) != len(dst) { // recovered without named results, or no result
 		for _, pl := range dst {
 			fr.zero(pl)
@@ -428,6 +463,7 @@ func (b *builder) goStmt(in *ssa.Go) {
 		th := fr.th.run.newThread()
 		th.start, _ = fr.location()
 		e.threads.add(th)
+		e.debug.enter(th)
 		go th.goroutine(tg, args)
 	})
 }

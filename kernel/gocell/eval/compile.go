@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
 	"reflect"
 	"strings"
 
@@ -19,6 +20,9 @@ type compiler struct {
 	units map[*types.Package]*Unit // whose syntax is at hand
 	funcs map[*ssa.Function]*Func
 	queue []*ssa.Function
+
+	stmts map[*Unit][]statement
+	lines map[*Source][]int // where their lines begin, but the first
 
 	pending []pendingMethod
 	link    []linkage // instances of methods, see instanceCode
@@ -73,9 +77,10 @@ func (c *compiler) build() *ssa.Package {
 		if g.Outer != nil && c.prog.Package(g.Outer) == nil {
 			c.prog.CreatePackage(g.Outer, nil, nil, false)
 		}
-		c.prog.CreatePackage(g.Pkg, g.Files, g.Info, false)
+		c.prog.CreatePackage(g.Pkg, g.Files, g.Info, false).SetDebugMode(g.Source != nil)
 	}
 	pkg := c.prog.CreatePackage(u.Pkg, u.Files, u.Info, false)
+	pkg.SetDebugMode(u.Source != nil)
 	pkg.Build()
 	return pkg
 }
@@ -83,30 +88,40 @@ func (c *compiler) build() *ssa.Package {
 // imports gives the program those objects of compiled packages that its units
 // mention, and no others: some packages have thousands.
 func (c *compiler) imports() {
-	mentioned := map[*types.Package]map[types.Object]bool{}
-	c.mentions(c.unit, mentioned)
-	for _, g := range c.unit.Generic {
-		c.mentions(g, mentioned)
-	}
-	for pkg, objects := range mentioned {
-		if !c.isSource(pkg) {
-			file, info := stub(objects)
-			c.prog.CreatePackage(pkg, []*ast.File{file}, info, false)
+	all := mentions{}
+	for _, u := range append([]*Unit{c.unit}, c.unit.Generic...) {
+		for pkg, objects := range c.mentions(u) {
+			if c.isSource(pkg) {
+				continue
+			}
+			if all[pkg] == nil {
+				all[pkg] = map[types.Object]bool{}
+			}
+			maps.Copy(all[pkg], objects)
 		}
+	}
+	for pkg, objects := range all {
+		file, info := stub(objects)
+		c.prog.CreatePackage(pkg, []*ast.File{file}, info, false)
 	}
 }
 
-func (c *compiler) mentions(u *Unit, mentioned map[*types.Package]map[types.Object]bool) {
+func (c *compiler) mentions(u *Unit) mentions {
+	if u.mentioned != nil {
+		return u.mentioned
+	}
+	u.mentioned = mentions{}
 	for _, obj := range u.Info.Uses {
 		pkg := obj.Pkg()
-		if pkg == nil || pkg == u.Pkg || pkg == u.Outer || pkg.Path() == "main" || obj.Parent() != pkg.Scope() {
+		if pkg == nil || pkg == u.Pkg || pkg == u.Outer || c.e.isInterpreted(pkg.Path()) || obj.Parent() != pkg.Scope() {
 			continue
 		}
-		if mentioned[pkg] == nil {
-			mentioned[pkg] = map[types.Object]bool{}
+		if u.mentioned[pkg] == nil {
+			u.mentioned[pkg] = map[types.Object]bool{}
 		}
-		mentioned[pkg][obj] = true
+		u.mentioned[pkg][obj] = true
 	}
+	return u.mentioned
 }
 
 func (c *compiler) isSource(pkg *types.Package) bool {
@@ -118,27 +133,18 @@ func (c *compiler) isSource(pkg *types.Package) bool {
 	return pkg == c.unit.Pkg
 }
 
-// stub makes bodiless declarations of objects.
+// stub makes declarations of objects, all of them as constants are declared:
+// the translator then takes them from their types alone.
 func stub(objects map[types.Object]bool) (*ast.File, *types.Info) {
-	file := &ast.File{Name: ast.NewIdent("stub")}
 	info := &types.Info{Defs: map[*ast.Ident]types.Object{}}
+	spec := &ast.ValueSpec{}
 	for obj := range objects {
 		id := ast.NewIdent(obj.Name())
-		var decl ast.Decl
-		switch obj.(type) {
-		case *types.Func:
-			decl = &ast.FuncDecl{Name: id, Type: &ast.FuncType{}}
-		case *types.Var:
-			decl = &ast.GenDecl{Tok: token.VAR, Specs: []ast.Spec{&ast.ValueSpec{Names: []*ast.Ident{id}}}}
-		case *types.Const:
-			decl = &ast.GenDecl{Tok: token.CONST, Specs: []ast.Spec{&ast.ValueSpec{Names: []*ast.Ident{id}}}}
-		default:
-			continue
-		}
 		info.Defs[id] = obj
-		file.Decls = append(file.Decls, decl)
+		spec.Names = append(spec.Names, id)
 	}
-	return file, info
+	decl := &ast.GenDecl{Tok: token.CONST, Specs: []ast.Spec{spec}}
+	return &ast.File{Name: ast.NewIdent("stub"), Decls: []ast.Decl{decl}}, info
 }
 
 // program translates the functions that others may call, and what they need.
@@ -150,6 +156,9 @@ func (c *compiler) program(pkg *ssa.Package) *Program {
 		} else if obj.Name() == c.unit.Main {
 			p.main = c.function(fn)
 		}
+	}
+	if c.unit.Init {
+		p.main = c.function(pkg.Func("init"))
 	}
 	c.relink()
 	c.drain()
@@ -260,7 +269,7 @@ func (c *compiler) codeOf(fn *ssa.Function) *Code {
 
 // isOwn reports whether a package is interpreted.
 func (c *compiler) isOwn(pkg *types.Package) bool {
-	return pkg != nil && (pkg.Path() == "main" || c.units[pkg] != nil)
+	return pkg != nil && (c.e.isInterpreted(pkg.Path()) || c.units[pkg] != nil)
 }
 
 // typ returns the reflect type of t.

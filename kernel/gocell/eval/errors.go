@@ -29,6 +29,8 @@ func assertionError(from, want reflect.Type, v reflect.Value) error {
 		iface = from.String()
 	}
 	switch {
+	case !v.IsValid() && want.Kind() == reflect.Interface:
+		return typeError(fmt.Sprintf("interface conversion: interface is nil, not %s", want))
 	case !v.IsValid():
 		return typeError(fmt.Sprintf("interface conversion: %s is nil, not %s", iface, want))
 	case want.Kind() == reflect.Interface:
@@ -53,6 +55,19 @@ func missing(t, iface reflect.Type) string {
 
 func arrayLengthError(have, want int) error {
 	return goError(fmt.Sprintf("cannot convert slice with length %d to array or pointer to array with length %d", have, want))
+}
+
+// arrayBoundsError is what slicing an array beyond its end gives; the errors of
+// slices speak of capacities.
+func arrayBoundsError(bound, length int, three bool) error {
+	text := fmt.Sprintf("slice bounds out of range [:%d]", bound)
+	if three {
+		text = fmt.Sprintf("slice bounds out of range [::%d]", bound)
+	}
+	if bound >= 0 {
+		text += fmt.Sprintf(" with length %d", length)
+	}
+	return goError(text)
 }
 
 // failing returns code whose calls panic.

@@ -49,6 +49,8 @@ type Options struct {
 	Async  func(cell uint64, err *Panic)
 	// Sink receives what a cell displays; nil means the process-wide sink.
 	Sink func(cell uint64) display.Sink
+	// Debugger looks at the session's goroutines; nil means nobody does.
+	Debugger *Debugger
 	// Hidden supplies functions that only the front end can name in a unit.
 	Hidden map[string]func(call Call, args []reflect.Value)
 }
@@ -71,17 +73,24 @@ type Engine struct {
 	instances typeutil.Map          // *types.Named -> map[string]*instance
 	failed    map[*types.Func]error // generic methods that no longer compile
 	compile   *compiler             // the compilation that runs
+	own       sync.Map              // paths of packages that are interpreted
 
 	current atomic.Pointer[run] // of the latest cell
-	args    *Var                // os.Args: a cell has a name and no arguments
+	debug   *Debugger
+	args    *Var // os.Args: a cell has a name and no arguments
 	threads threadList
 	stdin   stdin
 }
 
 // New returns an engine for one session.
 func New(opts Options) *Engine {
-	e := &Engine{opts: opts, methods: map[*types.Func]*Code{}, sets: map[methodKey]*closure{}, failed: map[*types.Func]error{}}
+	e := &Engine{opts: opts, debug: opts.Debugger, methods: map[*types.Func]*Code{}, sets: map[methodKey]*closure{}, failed: map[*types.Func]error{}}
+	if e.debug == nil {
+		e.debug = NewDebugger()
+	}
 	e.types.Host = e.hostType
+	e.types.Own = e.isInterpreted
+	e.Interpret("main")
 	e.types.Method = e.reflectMethod
 	e.current.Store(e.newRun(0, "", nil))
 	e.args = e.HostVar(types.NewSlice(types.Typ[types.String]), reflect.ValueOf([]string{"cell"}))
@@ -91,6 +100,7 @@ func New(opts Options) *Engine {
 // Source is a text that code was written in.
 type Source struct {
 	Name string // "cell 3"
+	File string // how a debugger calls the notebook cell
 	Line int    // number of its first line in the notebook cell
 	Text string
 }
@@ -113,11 +123,19 @@ type Unit struct {
 	// Forwarded lists methods of generic types that this unit gives new code:
 	// their instances are translated again.
 	Forwarded []*types.Func
+	// Init makes the program one that initialises the package's variables and
+	// calls its init functions.
+	Init bool
 	// Main names the function to run; empty when there is nothing to run. Source
 	// is what it was written in.
 	Main   string
 	Source *Source
+
+	mentioned mentions // what its syntax uses, once that was asked for
 }
+
+// mentions are objects of compiled packages.
+type mentions map[*types.Package]map[types.Object]bool
 
 // Var is the storage of a session variable.
 type Var struct {
@@ -138,7 +156,15 @@ type Code struct {
 }
 
 // Fail makes every later call panic with err, until the code is linked again.
-func (c *Code) Fail(err error) { c.fail.Store(&err) }
+func (c *Code) Fail(err error) {
+	c.fail.Store(&err)
+	if old := c.fn.Load(); old != nil {
+		failing := *old
+		failing.hasDefer, failing.source = false, nil // a trace shows who called
+		failing.blocks = []block{{next: func(*frame) int { panic(err) }, offsets: []int32{-1}}}
+		c.fn.Store(&failing)
+	}
+}
 
 // NewVar returns a variable; compiling a unit that names it makes its storage.
 func NewVar(t types.Type) *Var { return &Var{typ: t} }
@@ -178,6 +204,16 @@ func (v *Var) Value() reflect.Value {
 	return reflect.NewAt(s.t, s.p).Elem()
 }
 
+// Interpret says that a package's types and functions are those of its source.
+func (e *Engine) Interpret(path string) {
+	e.own.Store(path, true)
+}
+
+func (e *Engine) isInterpreted(path string) bool {
+	_, own := e.own.Load(path)
+	return own
+}
+
 // MethodCode returns the code of a method of a declared type.
 func (e *Engine) MethodCode(m *types.Func) *Code {
 	e.mu.Lock()
@@ -207,6 +243,9 @@ func (e *Engine) Renew(changed ...*types.Named) {
 
 // hostType looks up a compiled type.
 func (e *Engine) hostType(path, name string) (reflect.Type, bool) {
+	if e.isInterpreted(path) {
+		return nil, false
+	}
 	v, ok := e.opts.Host.Symbol(path, name)
 	if !ok || v.Kind() != reflect.Pointer || !v.IsNil() {
 		return nil, false

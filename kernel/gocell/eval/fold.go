@@ -32,6 +32,13 @@ func (b *builder) fold(blk *ssa.BasicBlock) {
 			if store, ok := use.(*ssa.Store); ok && store.Addr == in && store.Val != in {
 				b.folded[in] = true
 			}
+		case *ssa.BinOp:
+			b.folded[in] = isDecision(in) || b.isArgument(in)
+		}
+	}
+	for at, in := range blk.Instrs {
+		if load, ok := in.(*ssa.UnOp); ok && load.Op == token.MUL && b.isAddend(load, at, blk) {
+			b.folded[load] = true
 		}
 	}
 }
@@ -53,12 +60,12 @@ func isLenOf(use ssa.Instruction, x ssa.Value) bool {
 // soleUse returns the only instruction that uses the one at index at, if it
 // follows in the same block with nothing between them that has an effect.
 func soleUse(v ssa.Value, at int, blk *ssa.BasicBlock) ssa.Instruction {
-	refs := v.Referrers()
-	if refs == nil || len(*refs) != 1 || (*refs)[0].Block() != blk {
+	refs := realUses(v)
+	if len(refs) != 1 || refs[0].Block() != blk || !unnamed(v) {
 		return nil
 	}
 	for _, in := range blk.Instrs[at+1:] {
-		if in == (*refs)[0] {
+		if in == refs[0] {
 			return in
 		}
 		if !isPure(in) {

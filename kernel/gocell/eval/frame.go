@@ -52,12 +52,15 @@ type frame struct {
 
 	block, ip int     // what it is executing
 	ret       []place // where the results are, once it has returned
+	result    uint64  // instead, of a function whose one result is a number
+
+	traced bool  // it runs in trace
+	line   int   // that trace was at last
+	halted *stop // where it waits for the debugger
 
 	defers   []deferred
 	panicked *panicking // set while deferred calls run because of a panic
 	deferOf  *frame     // the frame whose deferred call this is
-
-	markN, markP, markV int // what pop frees
 }
 
 // get returns a value as reflection sees it; a nil interface is the zero Value.
@@ -117,24 +120,4 @@ func (m move) do(dst, src *frame) {
 	default:
 		dst.v[m.to] = src.v[m.from]
 	}
-}
-
-// slab hands out pieces of a stack.
-type slab[T any] struct {
-	buf []T
-	top int
-}
-
-const firstSlab = 256
-
-// take returns n elements and the mark that frees them. A full stack is left
-// to the frames that use it and a larger one begun.
-func (s *slab[T]) take(n int) ([]T, int) {
-	if s.top+n > len(s.buf) {
-		s.buf = make([]T, max(firstSlab, 2*len(s.buf), n))
-		s.top = 0
-	}
-	mark := s.top
-	s.top += n
-	return s.buf[mark:s.top:s.top], mark
 }

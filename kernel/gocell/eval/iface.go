@@ -8,9 +8,9 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// methodKey names a method of a declared type T or of *T.
+// methodKey names a method of a made type T or of *T.
 type methodKey struct {
-	named   *types.Named
+	typ     types.Type
 	pointer bool
 	id      string // types.Func.Id: the package matters when the name is not exported
 }
@@ -29,7 +29,7 @@ func (e *Engine) reflectMethod(recv types.Type, sel *types.Selection) func([]ref
 		key.pointer = true
 		recv = p.Elem()
 	}
-	key.named = recv.(*types.Named)
+	key.typ = recv
 	clo := &closure{engine: e}
 	e.sets[key] = clo
 	e.compile.pending = append(e.compile.pending, pendingMethod{clo, sel})
@@ -69,7 +69,7 @@ func (e *Engine) lookupMethod(t reflect.Type, id string) (m *closure, deref bool
 	if !ok {
 		return nil, false
 	}
-	key.named = made.(*types.Named)
+	key.typ = made
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if m := e.sets[key]; m != nil {

@@ -22,7 +22,7 @@ type instance struct {
 // nil for every other function.
 func (c *compiler) instanceCode(fn *ssa.Function) *Code {
 	obj, ok := fn.Object().(*types.Func)
-	if !ok || fn.Origin() == nil || obj.Signature().Recv() == nil || obj.Pkg() == nil || obj.Pkg().Path() != "main" {
+	if !ok || fn.Origin() == nil || obj.Signature().Recv() == nil || obj.Pkg() == nil || !c.e.isInterpreted(obj.Pkg().Path()) {
 		return nil
 	}
 	recv := obj.Signature().Recv().Type()

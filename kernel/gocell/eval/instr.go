@@ -10,7 +10,7 @@ import (
 
 // instruction translates one SSA instruction.
 func (b *builder) instruction(in ssa.Instruction) {
-	if in.Pos().IsValid() {
+	if _, debug := in.(*ssa.DebugRef); in.Pos().IsValid() && !debug {
 		b.pos = in.Pos()
 	}
 	switch in := in.(type) {
@@ -82,28 +82,16 @@ func (b *builder) instruction(in ssa.Instruction) {
 func (b *builder) terminator(in ssa.Instruction) {
 	switch in := in.(type) {
 	case *ssa.Jump:
-		edge := b.edge(in.Block(), 0)
-		b.block.next = edge
+		b.jump(in.Block())
 	case *ssa.If:
-		cond := b.val(in.Cond)
-		yes, no := b.edge(in.Block(), 0), b.edge(in.Block(), 1)
-		i := cond.i
-		b.block.next = func(fr *frame) int {
-			if fr.n[i] != 0 {
-				return yes(fr)
-			}
-			return no(fr)
-		}
+		b.block.next = b.branch(in.Cond, b.edge(in.Block(), 0), b.edge(in.Block(), 1))
 	case *ssa.Return:
-		results := make([]place, len(in.Results))
-		for i, r := range in.Results {
-			results[i] = b.val(r)
-		}
-		b.block.next = func(fr *frame) int {
-			fr.ret = results
-			return -1
-		}
+		b.block.next = b.giveBack(in)
 	case *ssa.Panic:
+		if misuse := b.loopMisuse(in); misuse != nil {
+			b.block.next = func(fr *frame) int { panic(misuse(fr)) }
+			break
+		}
 		x := b.val(in.X)
 		b.block.next = func(fr *frame) int { panic(panicValue(fr.v[x.i])) }
 	default:
@@ -112,30 +100,59 @@ func (b *builder) terminator(in ssa.Instruction) {
 	b.block.offsets = append(b.block.offsets, b.offset(b.pos))
 }
 
-// edge returns what leads from a block to its k-th successor: the moves of
-// the successor's phis, all at once, and on the way back a poll.
-func (b *builder) edge(from *ssa.BasicBlock, k int) func(*frame) int {
+// giveBack returns what ends a call.
+func (b *builder) giveBack(in *ssa.Return) func(*frame) int {
+	results := b.vals(in.Results)
+	if len(results) == 1 && results[0].class == num {
+		i := results[0].i
+		return func(fr *frame) int {
+			fr.result = fr.n[i]
+			return ended
+		}
+	}
+	return func(fr *frame) int {
+		fr.ret = results
+		return ended
+	}
+}
+
+// edge is what leads from a block to a successor: the moves of the successor's
+// phis, all at once, and on the way back of a loop a poll.
+type edge struct {
+	target int
+	moves  []move
+	back   bool
+}
+
+func (b *builder) edge(from *ssa.BasicBlock, k int) edge {
 	to := from.Succs[k]
-	target := to.Index
-	moves := b.phiMoves(from, to, k)
-	back := target <= from.Index
+	return edge{to.Index, b.phiMoves(from, to, k), to.Index <= from.Index}
+}
+
+// isPlain reports an edge on which nothing is to be done.
+func (e edge) isPlain() bool { return len(e.moves) == 0 && !e.back }
+
+// follow returns what does the edge's work and tells its target.
+func (e edge) follow() func(*frame) int {
+	target, moves := e.target, e.moves
 	switch {
-	case len(moves) == 0 && !back:
+	case e.isPlain():
 		return func(*frame) int { return target }
 	case len(moves) == 0:
 		return func(fr *frame) int {
-			if fr.th.run.stop.Load() {
-				fr.th.poll()
+			if fr.th.run.attention.Load() {
+				return fr.attend(target)
 			}
 			return target
 		}
 	}
+	back := e.back
 	return func(fr *frame) int {
 		for _, m := range moves {
 			m.do(fr, fr)
 		}
-		if back && fr.th.run.stop.Load() {
-			fr.th.poll()
+		if back && fr.th.run.attention.Load() {
+			return fr.attend(target)
 		}
 		return target
 	}
@@ -217,20 +234,7 @@ func (b *builder) changeType(in *ssa.ChangeType) {
 
 func (b *builder) makeInterface(in *ssa.MakeInterface) {
 	src, dst := b.val(in.X), b.places[in]
-	if types.NewMethodSet(in.X.Type()).Len() > 0 && isUnnamedStruct(in.X.Type()) {
-		refuse(b.pos, "a struct type without a name that gets methods by embedding cannot become an interface value; declare a named type")
-	}
 	b.emit(func(fr *frame) { fr.v[dst.i] = fr.get(src) })
-}
-
-// isUnnamedStruct reports a struct type literal, or a pointer to one.
-func isUnnamedStruct(t types.Type) bool {
-	t = types.Unalias(t)
-	if p, ok := t.(*types.Pointer); ok {
-		t = types.Unalias(p.Elem())
-	}
-	_, ok := t.(*types.Struct)
-	return ok
 }
 
 // panicValue is the operand of a panic statement as compiled code sees it.

@@ -124,13 +124,17 @@ func (b *builder) store(in *ssa.Store) {
 
 func (b *builder) fieldAddr(in *ssa.FieldAddr) {
 	src, dst := b.val(in.X), b.places[in]
-	offset := b.fieldOffset(src.typ.Elem(), in.Field)
+	f, e := src.typ.Elem().Field(in.Field), b.e
+	method := isMethodFunc(src.typ.Elem(), f)
 	b.emit(func(fr *frame) {
 		p := fr.p[src.i]
 		if p == nil {
 			nilDereference()
 		}
-		fr.p[dst.i] = unsafe.Add(p, offset)
+		if method {
+			e.callable((*reflect.Method)(p))
+		}
+		fr.p[dst.i] = unsafe.Add(p, f.Offset)
 	})
 }
 
@@ -145,22 +149,50 @@ func isBlankField(addr ssa.Value) bool {
 	return ok && s.Field(f.Field).Name() == "_"
 }
 
-var reflectMethodType = reflect.TypeFor[reflect.Method]()
-
-// fieldOffset returns where a field lies. One field of reflect.Method is out of
-// bounds: for types made at run time it is no function.
-func (b *builder) fieldOffset(t reflect.Type, i int) uintptr {
-	f := t.Field(i)
-	if t == reflectMethodType && f.Name == "Func" {
-		refuse(b.pos, "reflect.Method.Func is not supported for the types of cells; use the Method of a reflect.Value")
-	}
-	return f.Offset
-}
-
 func (b *builder) field(in *ssa.Field) {
 	src, dst := b.val(in.X), b.places[in]
-	offset, read := b.fieldOffset(src.typ, in.Field), loader(dst)
-	b.emit(func(fr *frame) { read(fr, unsafe.Add(dataOf(fr.v[src.i]), offset)) })
+	f, read := src.typ.Field(in.Field), loader(dst)
+	if isMethodFunc(src.typ, f) {
+		e := b.e
+		b.emit(func(fr *frame) {
+			m := fr.v[src.i].Interface().(reflect.Method)
+			e.callable(&m)
+			fr.v[dst.i] = reflect.ValueOf(m.Func)
+		})
+		return
+	}
+	b.emit(func(fr *frame) { read(fr, unsafe.Add(dataOf(fr.v[src.i]), f.Offset)) })
+}
+
+// isMethodFunc reports the one field that is not what it should be when
+// reflection reads it from a type made at run time.
+func isMethodFunc(t reflect.Type, f reflect.StructField) bool {
+	return t == reflect.TypeFor[reflect.Method]() && f.Name == "Func"
+}
+
+// callable gives a method of a made type a function that can be called: what
+// reflection found there is no code.
+func (e *Engine) callable(m *reflect.Method) {
+	if !m.Func.IsValid() { // of an interface type
+		return
+	}
+	recv := m.Type.In(0)
+	if _, ok := e.types.Made(recv); !ok {
+		if recv.Kind() != reflect.Pointer {
+			return
+		}
+		if _, ok := e.types.Made(recv.Elem()); !ok {
+			return
+		}
+	}
+	name, variadic := m.Name, m.Type.IsVariadic()
+	m.Func = reflect.MakeFunc(m.Type, func(a []reflect.Value) []reflect.Value {
+		if bound := a[0].MethodByName(name); variadic {
+			return bound.CallSlice(a[1:])
+		} else {
+			return bound.Call(a[1:])
+		}
+	})
 }
 
 // checkIndex panics as Go does when an index is out of range. The index is
@@ -231,6 +263,13 @@ func (b *builder) slice(in *ssa.Slice) {
 		from, to, end := lo(fr, 0), hi(fr, n), limit(fr, c)
 		if made && (to < 0 || to > c) {
 			_ = make([]struct{}, to, c)
+		}
+		last := to
+		if three {
+			last = end
+		}
+		if x.class == ptr && !made && uint(last) > uint(n) {
+			panic(arrayBoundsError(last, n, three))
 		}
 		dummy := make([]struct{}, n, c)
 		if three {

@@ -5,6 +5,7 @@ import (
 	"log"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,7 +22,14 @@ var natives = map[string]native{
 	"log.(*Logger).Fatalln": fatal("log.Fatalln", nil),
 	"runtime.Breakpoint":    func(*thread, []reflect.Value) []reflect.Value { panic(goError("breakpoint")) },
 	"runtime.Goexit":        func(*thread, []reflect.Value) []reflect.Value { panic(Exit{Call: "runtime.Goexit"}) },
-	"time.Sleep":            sleep,
+	"flag.Parse":            parseFlags,
+	"flag.(*FlagSet).Parse": parseMethod,
+	"testing.Main":          noTestMain,
+	"testing.MainStart":     noTestMain,
+	"runtime/debug.SetMaxStack": func(_ *thread, a []reflect.Value) []reflect.Value {
+		return []reflect.Value{reflect.ValueOf(int(maxStack.Swap(a[0].Int())))}
+	},
+	"time.Sleep": sleep,
 	"sync.(*WaitGroup).Wait": func(th *thread, a []reflect.Value) []reflect.Value {
 		wg := a[0].Interface().(*sync.WaitGroup)
 		th.until(wg.Wait, func() {})
@@ -43,6 +51,12 @@ var natives = map[string]native{
 		return nil
 	},
 }
+
+// maxStack is what cells believe to be the limit of a stack: a lower one would
+// end the process, not the cell.
+var maxStack atomic.Int64
+
+func init() { maxStack.Store(1_000_000_000) }
 
 // cloneMap is the body of maps.Clone that the runtime has.
 func cloneMap(m reflect.Value) reflect.Value {

@@ -10,6 +10,7 @@ type panicking struct {
 	value     any
 	trace     []Location
 	recovered bool
+	calls     []Activation // as they were, innermost first
 
 	placed, onUser bool // see onUserGoroutine
 }
@@ -74,11 +75,14 @@ func (th *thread) catch(r any) *panicking {
 	p := &panicking{value: r, trace: th.locate()}
 	if !isStop(r) {
 		th.blocking(nil) // the call that waited has ended with this panic
+		p.calls = th.remember()
+		th.run.engine.debug.panicked(th, r)
 	}
 	th.run.mu.Lock()
 	defer th.run.mu.Unlock()
 	if inner := th.run.lastPanic; inner != nil && same(inner.value, r) {
 		p.trace = joinTraces(inner.trace, p.trace)
+		p.calls = append(inner.calls[:len(inner.calls):len(inner.calls)], p.calls...)
 		p.placed, p.onUser = inner.placed, inner.onUser
 	}
 	th.run.lastPanic = nil
@@ -125,7 +129,7 @@ func (fr *frame) callDeferring() {
 		fr.panicked = nil
 		fr.block = fr.fn.recoverBlock
 		if fr.block < 0 {
-			fr.ret = nil
+			fr.ret, fr.result = nil, 0
 			return
 		}
 		fr.exec()
@@ -157,11 +161,7 @@ func (fr *frame) guard(f func()) {
 
 // trim gives up the frames above fr.
 func (th *thread) trim(fr *frame) {
-	if above := fr.depth + 1; th.depth > above {
-		next := th.frames[above]
-		th.n.top, th.p.top, th.v.top = next.markN, next.markP, next.markV
-		th.depth = above
-	}
+	th.depth = min(th.depth, fr.depth+1)
 }
 
 // runDefers runs the deferred calls, last first. A panic in one of them takes

@@ -10,7 +10,8 @@ import (
 )
 
 // unwindGrace is how long an interrupted cell may take to end by itself. One
-// that is inside compiled code longer is left behind; it ends at its next poll.
+// that is inside compiled code longer, or in deferred calls, is left behind; it
+// ends at its next poll, or when its deferred calls have had their time.
 const unwindGrace = 40 * time.Millisecond
 
 // Panic is a panic that user code did not recover.
@@ -18,6 +19,9 @@ type Panic struct {
 	Value     any
 	Trace     []Location // innermost first
 	Goroutine bool
+	// Calls are those on the way to the panic, innermost first; the middle of a
+	// deep recursion is left out.
+	Calls []Activation
 }
 
 func (p *Panic) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
@@ -73,27 +77,36 @@ func (p *Program) Run(ctx context.Context, name string, cell uint64, data any) (
 	}
 	r := p.engine.newRun(cell, name, data)
 	p.engine.current.Store(r)
+	return p.run(ctx, r)
+}
+
+// Peek is Run for a debugger: it runs while everything else is halted.
+func (p *Program) Peek(ctx context.Context, name string, cell uint64, data any) error {
+	r := p.engine.newRun(cell, name, data)
+	r.unseen = true
+	_, err := p.run(ctx, r)
+	return err
+}
+
+func (p *Program) run(ctx context.Context, r *run) (at int, err error) {
 	defer r.ended.Store(true)
 	th := r.newThread()
 	outcome := make(chan failure, 1)
-	go th.main(p.main, outcome)
+	th.main = true
+	go th.cell(p.main, outcome)
 	select {
 	case f := <-outcome:
 		return f.at, f.err
 	case <-ctx.Done():
 	}
 	r.interrupt()
-	patience := time.NewTimer(unwindGrace + deferGrace)
+	patience := time.NewTimer(unwindGrace)
 	defer patience.Stop()
 	select {
 	case f := <-outcome:
 		return f.at, f.err
 	case <-patience.C:
-		what := "compiled code"
-		if d := th.doing.Load(); d != nil {
-			what = *d
-		}
-		return 0, &Stopped{What: what}
+		return 0, &Stopped{What: th.activity()}
 	}
 }
 
@@ -102,14 +115,16 @@ type failure struct {
 	err error
 }
 
-// main runs a cell's main function on its own goroutine.
-func (th *thread) main(fn *Func, outcome chan<- failure) {
+// cell runs a cell's main function on its own goroutine.
+func (th *thread) cell(fn *Func, outcome chan<- failure) {
 	normal := false
 	var f failure
+	th.run.engine.debug.enter(th)
 	defer func() {
 		if !normal {
 			f = th.failure(recover())
 		}
+		th.run.engine.debug.leave(th)
 		outcome <- f
 	}()
 	fr := th.push(fn)
@@ -136,7 +151,7 @@ func (th *thread) failure(r any) failure {
 	case Exit:
 		f.err = v
 	default:
-		f.err = &Panic{Value: v, Trace: p.trace}
+		f.err = &Panic{Value: v, Trace: p.trace, Calls: p.calls}
 	}
 	return f
 }
@@ -155,6 +170,7 @@ func (th *thread) goroutine(t target, args []reflect.Value) {
 	normal := false
 	defer func() {
 		e.threads.remove(th)
+		e.debug.leave(th)
 		if normal {
 			return
 		}

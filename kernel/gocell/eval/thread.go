@@ -25,15 +25,18 @@ const (
 
 // run is one execution of a cell, shared by its goroutines.
 type run struct {
-	engine  *Engine
-	cell    uint64
-	name    string
-	stop    atomic.Bool
-	ctx     context.Context // cancelled when stop is set
-	cancel  context.CancelFunc
-	data    any
-	nesting atomic.Int32
-	ended   atomic.Bool // the cell itself has ended; its goroutines may live on
+	engine *Engine
+	cell   uint64
+	name   string
+	stop   atomic.Bool
+	// attention is what polls look at: the run is to stop, or is traced.
+	attention atomic.Bool
+	unseen    bool            // it runs for the debugger, which does not look at it
+	ctx       context.Context // cancelled when stop is set
+	cancel    context.CancelFunc
+	data      any
+	nesting   atomic.Int32
+	ended     atomic.Bool // the cell itself has ended; its goroutines may live on
 
 	mu        sync.Mutex
 	lastPanic *panicking // of a callback that compiled code called
@@ -47,22 +50,24 @@ func (e *Engine) newRun(cell uint64, name string, data any) *run {
 
 func (r *run) interrupt() {
 	r.stop.Store(true)
+	r.attention.Store(true)
 	r.cancel()
 }
 
 // thread is one goroutine of user code.
 type thread struct {
 	run    *run
-	id     uint64
+	id     uint64 // of a go statement's
+	main   bool   // of a cell
 	frames []*frame
 	depth  int // frames in use
-	n      slab[uint64]
-	p      slab[pointer]
-	v      slab[reflect.Value]
 
 	doing    atomic.Pointer[string] // the blocking operation it is in
 	start    Location               // of the go statement
 	deadline time.Time              // set once it unwinds because of an interrupt
+
+	tracee      *tracee // of the debugger
+	goroutineID uint64  // by which that finds it
 }
 
 func (r *run) newThread() *thread { return &thread{run: r} }
@@ -82,33 +87,58 @@ func (th *thread) poll() {
 // blocking notes what the goroutine waits in, for those who ask meanwhile.
 func (th *thread) blocking(what *string) { th.doing.Store(what) }
 
-// push begins a call.
+// push begins a call. Each frame keeps its banks for the next call at its depth.
 func (th *thread) push(fn *Func) *frame {
-	th.poll()
-	if th.depth >= MaxDepth {
-		panic(stackOverflow{})
-	}
 	if th.depth == len(th.frames) {
-		th.frames = append(th.frames, &frame{th: th, depth: th.depth})
+		th.grow()
 	}
 	fr := th.frames[th.depth]
 	th.depth++
-	fr.fn, fr.block, fr.ip = fn, 0, 0
-	fr.n, fr.markN = th.n.take(fn.numbers)
-	fr.p, fr.markP = th.p.take(fn.pointers)
-	fr.v, fr.markV = th.v.take(fn.values)
-	copy(fr.n[fn.fixedN:], fn.initN)
-	copy(fr.p[fn.fixedP:], fn.initP)
-	copy(fr.v[fn.fixedV:], fn.initV)
+	fr.fn, fr.block, fr.ip, fr.traced = fn, 0, 0, false
+	if th.run.attention.Load() {
+		fr.block = fr.attend(0)
+	}
+	if fr.deferOf != nil {
+		fr.deferOf = nil
+	}
+	if fn.numbers > cap(fr.n) {
+		fr.n = make([]uint64, fn.numbers, roomy(fn.numbers))
+	}
+	fr.n = fr.n[:fn.numbers]
+	if fn.pointers > cap(fr.p) {
+		fr.p = make([]pointer, fn.pointers, roomy(fn.pointers))
+	}
+	fr.p = fr.p[:fn.pointers]
+	if fn.values > cap(fr.v) {
+		fr.v = make([]reflect.Value, fn.values, roomy(fn.values))
+	}
+	fr.v = fr.v[:fn.values]
+	if fn.constants {
+		copy(fr.n[fn.fixedN:], fn.initN)
+		copy(fr.p[fn.fixedP:], fn.initP)
+		copy(fr.v[fn.fixedV:], fn.initV)
+	}
 	return fr
 }
 
-// pop ends a call; its results must have been taken.
-func (th *thread) pop(fr *frame) {
-	th.depth = fr.depth
-	th.n.top, th.p.top, th.v.top = fr.markN, fr.markP, fr.markV
-	fr.deferOf = nil
+// roomy is the capacity of a bank that needs n places: functions of about one
+// size take turns at one depth.
+func roomy(n int) int { return max(8, n+n/2) }
+
+// grow makes frames for deeper calls, several at once.
+func (th *thread) grow() {
+	if th.depth >= MaxDepth {
+		panic(stackOverflow{})
+	}
+	more := make([]frame, min(max(4, th.depth/2), 256, MaxDepth-th.depth))
+	for i := range more {
+		more[i].th, more[i].depth = th, th.depth+i
+		th.frames = append(th.frames, &more[i])
+	}
 }
+
+// pop ends a call; its results must have been taken.
+func (th *thread) pop(fr *frame) { th.depth = fr.depth }
 
 // stackOverflow is the panic of endless recursion.
 type stackOverflow struct{}
@@ -123,7 +153,8 @@ var _ runtime.Error = stackOverflow{}
 // exec runs a frame to its return.
 func (fr *frame) exec() {
 	blocks := fr.fn.blocks
-	for b := fr.block; b >= 0; {
+	b := fr.block
+	for b >= 0 {
 		blk := &blocks[b]
 		fr.block = b
 		for i, in := range blk.code {
@@ -133,7 +164,13 @@ func (fr *frame) exec() {
 		fr.ip = len(blk.code)
 		b = blk.next(fr)
 	}
+	if b != ended {
+		fr.trace(divert(b))
+	}
 }
+
+// ended is what the last block of a call returns in place of the next one.
+const ended = -1
 
 // call runs a frame whose parameters are set, deferred calls included.
 func (fr *frame) call() {

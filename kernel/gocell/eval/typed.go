@@ -182,6 +182,7 @@ func (th *thread) try(c *closure, set func(*frame)) (fr *frame, failed *panickin
 		if p := recover(); p != nil {
 			failed = th.catch(p)
 		}
+		th.depart()
 	}()
 	fr = th.push(c.target.current())
 	if set != nil {
@@ -198,7 +199,10 @@ func leave[R any](c *closure, r *run, fr *frame, failed *panicking) (result R) {
 	if failed != nil {
 		return instead[R](c, r, failed)
 	}
-	if len(fr.ret) == 1 {
+	switch {
+	case fr.fn.numeric:
+		receiveNumber(fr.result, &result)
+	case len(fr.ret) == 1:
 		receive(fr, fr.ret[0], &result)
 	}
 	fr.th.pop(fr)
@@ -240,19 +244,25 @@ func pass[T any](fr *frame, i int, value T) {
 
 func passInterface[T any](fr *frame, pl place, value T) { fr.v[pl.i] = reflect.ValueOf(value) }
 
-// receive reads a result from its place.
-func receive[T any](fr *frame, pl place, result *T) {
+// receiveNumber gives a number to its result.
+func receiveNumber[T any](bits uint64, result *T) {
 	switch p := any(result).(type) {
 	case *bool:
-		*p = fr.n[pl.i] != 0
+		*p = bits != 0
 	case *int:
-		*p = int(fr.n[pl.i])
+		*p = int(bits)
 	case *int32:
-		*p = int32(fr.n[pl.i])
+		*p = int32(bits)
 	case *uint8:
-		*p = uint8(fr.n[pl.i])
+		*p = uint8(bits)
 	case *float64:
-		*p = math.Float64frombits(fr.n[pl.i])
+		*p = math.Float64frombits(bits)
+	}
+}
+
+// receive reads another result from its place.
+func receive[T any](fr *frame, pl place, result *T) {
+	switch p := any(result).(type) {
 	case *string:
 		*p = fr.v[pl.i].String()
 	case *pointer:

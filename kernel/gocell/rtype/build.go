@@ -4,6 +4,7 @@ import (
 	"go/types"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/goplus/reflectx"
 )
@@ -57,7 +58,7 @@ func (t *Table) host(named *types.Named) reflect.Type {
 	if basic, ok := named.Underlying().(*types.Basic); ok && basic.Kind() == types.UnsafePointer && obj.Pkg().Path() == "$ssa" {
 		return unsafePointer // the translator's own iterators and lists of deferred calls
 	}
-	if obj.Pkg().Path() == "main" || named.TypeArgs().Len() > 0 {
+	if obj.Pkg().Path() == "main" || t.Own != nil && t.Own(obj.Pkg().Path()) || named.TypeArgs().Len() > 0 {
 		return nil
 	}
 	if r, ok := t.Host(obj.Pkg().Path(), obj.Name()); ok {
@@ -82,11 +83,11 @@ func (t *Table) unnamed(typ types.Type) reflect.Type {
 	case *types.Map:
 		return reflect.MapOf(t.of(typ.Key()), t.of(typ.Elem()))
 	case *types.Chan:
-		return reflect.ChanOf(chanDirs[typ.Dir()], t.of(typ.Elem()))
+		return t.channel(typ)
 	case *types.Signature:
 		return reflect.FuncOf(t.tuple(typ.Params()), t.tuple(typ.Results()), typ.Variadic())
 	case *types.Struct:
-		return reflectx.StructOf(t.fields(typ))
+		return t.structure(typ)
 	case *types.Interface:
 		return t.iface(typ)
 	}
@@ -100,6 +101,17 @@ func (t *Table) arrayLen(a *types.Array) int {
 		panic(&Error{a, "is too large"})
 	}
 	return int(a.Len())
+}
+
+// maxMessage is the size of the largest value that a channel carries.
+const maxMessage = 1<<16 - 1
+
+func (t *Table) channel(c *types.Chan) reflect.Type {
+	elem := t.of(c.Elem())
+	if elem.Size() > maxMessage {
+		panic(&Error{c, "carries values that are too large"})
+	}
+	return reflect.ChanOf(chanDirs[c.Dir()], elem)
 }
 
 func (t *Table) tuple(vars *types.Tuple) []reflect.Type {
@@ -128,15 +140,50 @@ func (t *Table) iface(i *types.Interface) reflect.Type {
 	if i.NumMethods() == 0 {
 		return emptyInterface
 	}
+	if t.begun[i] {
+		panic(&Error{i, "refers to itself without a name"})
+	}
+	if t.begun == nil {
+		t.begun = map[*types.Interface]bool{}
+	}
+	t.begun[i] = true
+	defer delete(t.begun, i)
 	methods := make([]reflect.Method, i.NumMethods())
+	private := ""
 	for k := range methods {
 		m := i.Method(k)
 		methods[k] = reflect.Method{Name: m.Name(), Type: t.of(withoutReceiver(m))}
 		if !m.Exported() {
 			methods[k].PkgPath = m.Pkg().Path()
+			private = m.Pkg().Path()
 		}
 	}
+	if private != "" {
+		return interfacesOf(private, methods)
+	}
 	return reflectx.InterfaceOf(nil, methods)
+}
+
+// The maker of interfaces knows them by the names of their methods alone, which
+// do not tell those of one package from those of another when they are not
+// exported.
+var interfaces struct {
+	sync.Mutex
+	contexts map[string]*reflectx.Context
+}
+
+func interfacesOf(path string, methods []reflect.Method) reflect.Type {
+	interfaces.Lock()
+	defer interfaces.Unlock()
+	c := interfaces.contexts[path]
+	if c == nil {
+		c = reflectx.NewContext()
+		if interfaces.contexts == nil {
+			interfaces.contexts = map[string]*reflectx.Context{}
+		}
+		interfaces.contexts[path] = c
+	}
+	return c.InterfaceOf(nil, methods)
 }
 
 func withoutReceiver(m *types.Func) *types.Signature {
@@ -156,11 +203,27 @@ func (t *Table) declare(named *types.Named) reflect.Type {
 		r = reflectx.NewMethodSet(r, value, all)
 	}
 	t.cache.Set(named, r)
+	t.make(named, r)
+	return r
+}
+
+// make notes a type whose methods are still to come.
+func (t *Table) make(origin types.Type, r reflect.Type) {
 	if t.made == nil {
 		t.made = map[reflect.Type]types.Type{}
 	}
-	t.made[r] = named
-	t.queue = append(t.queue, unfinished{named, r})
+	t.made[r] = origin
+	t.queue = append(t.queue, unfinished{origin, r})
+}
+
+// structure makes a struct type without a name. One that embeds methods is a
+// type of its own, whose methods are added once those of its fields are there.
+func (t *Table) structure(s *types.Struct) reflect.Type {
+	r := reflectx.StructOf(t.fields(s))
+	if all, value := methodCounts(s); all > 0 {
+		r = reflectx.NewMethodSet(r, value, all)
+		t.make(s, r)
+	}
 	return r
 }
 
@@ -234,8 +297,10 @@ func (t *Table) standInFunc(sig *types.Signature) reflect.Type {
 func (t *Table) finish() {
 	for len(t.queue) > 0 {
 		u := t.queue[0]
-		reflectx.SetUnderlying(u.typ, t.of(u.named.Underlying()))
-		t.addMethods(u.named, u.typ)
+		if named, ok := u.origin.(*types.Named); ok {
+			reflectx.SetUnderlying(u.typ, t.of(named.Underlying()))
+		}
+		t.addMethods(u.origin, u.typ)
 		t.queue = t.queue[1:]
 	}
 }
@@ -243,7 +308,7 @@ func (t *Table) finish() {
 // forget drops types that could not be finished.
 func (t *Table) forget(list []unfinished) {
 	for _, u := range list {
-		t.cache.Delete(u.named)
+		t.cache.Delete(u.origin)
 		delete(t.made, u.typ)
 	}
 }

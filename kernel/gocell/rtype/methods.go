@@ -14,32 +14,29 @@ var unsafePointer = reflect.TypeFor[unsafe.Pointer]()
 func itoa(i int) string { return strconv.Itoa(i) }
 
 // methodCounts returns the sizes of the method sets of *T and of T.
-func methodCounts(named *types.Named) (all, value int) {
-	if types.IsInterface(named) {
+func methodCounts(typ types.Type) (all, value int) {
+	if types.IsInterface(typ) {
 		return 0, 0
 	}
-	return types.NewMethodSet(types.NewPointer(named)).Len(), types.NewMethodSet(named).Len()
+	return types.NewMethodSet(types.NewPointer(typ)).Len(), types.NewMethodSet(typ).Len()
 }
 
 // addMethods gives a made type the methods of its declaration, the promoted
 // ones included.
-func (t *Table) addMethods(named *types.Named, r reflect.Type) {
-	if types.IsInterface(named) {
+func (t *Table) addMethods(typ types.Type, r reflect.Type) {
+	if types.IsInterface(typ) {
 		return
 	}
-	pointer := types.NewPointer(named)
-	all, value := types.NewMethodSet(pointer), types.NewMethodSet(named)
+	pointer := types.NewPointer(typ)
+	all, value := types.NewMethodSet(pointer), types.NewMethodSet(typ)
 	if all.Len() == 0 {
 		return
 	}
 	if value.Len() > 0 && directInInterface(r) && !reflectxKnowsDirect(r) {
 		if r.Kind() != reflect.Struct {
-			panic(&Error{named, "has methods on values and is an array of one pointer; make it a struct"})
+			panic(&Error{typ, "has methods on values and is an array of one pointer; make it a struct"})
 		}
-		// reflectx must see what it knows: a struct of one pointer is passed
-		// just as a struct of one map, channel or function.
-		reflectx.SetUnderlying(r, onePointer)
-		defer reflectx.SetUnderlying(r, t.of(named.Underlying()))
+		defer t.disguise(typ, r)()
 	}
 	methods := make([]reflectx.Method, all.Len())
 	for i := range methods {
@@ -47,7 +44,7 @@ func (t *Table) addMethods(named *types.Named, r reflect.Type) {
 		fn := sel.Obj().(*types.Func)
 		recv, isPointer := types.Type(pointer), true
 		if s := value.Lookup(fn.Pkg(), fn.Name()); s != nil {
-			sel, recv, isPointer = s, named, false
+			sel, recv, isPointer = s, typ, false
 		}
 		path := ""
 		if !fn.Exported() {
@@ -57,7 +54,41 @@ func (t *Table) addMethods(named *types.Named, r reflect.Type) {
 			t.of(withoutReceiver(sel.Obj().(*types.Func))), t.Method(recv, sel))
 	}
 	if err := reflectx.SetMethodSet(r, methods, false); err != nil {
-		panic(&Error{named, "has more methods than this session has room for; restart the session"})
+		panic(&Error{typ, "has more methods than this session has room for; restart the session"})
+	}
+}
+
+// disguise makes a struct that reflectx does not know for direct one that it
+// does, since they are passed alike, and returns what makes it itself again.
+func (t *Table) disguise(typ types.Type, r reflect.Type) (restore func()) {
+	flags := *flagsOf(r)
+	own := r
+	if named, ok := typ.(*types.Named); ok {
+		own = t.of(named.Underlying())
+	} else {
+		own = reflectx.StructOf(t.fields(typ.(*types.Struct)))
+	}
+	reflectx.SetUnderlying(r, onePointer)
+	return func() {
+		reflectx.SetUnderlying(r, own)
+		*flagsOf(r) = flags | *flagsOf(r)&hasMethods
+	}
+}
+
+// The flags of a type, one of which says that it has a name.
+const (
+	flagsOffset = 20
+	isNamed     = 1 << 2
+	hasMethods  = 1 << 7 // reflectx's own mark
+)
+
+func flagsOf(r reflect.Type) *uint8 {
+	return (*uint8)(unsafe.Add((*[2]unsafe.Pointer)(unsafe.Pointer(&r))[1], flagsOffset))
+}
+
+func init() {
+	if *flagsOf(unsafePointer)&isNamed == 0 || *flagsOf(onePointer)&isNamed != 0 {
+		panic("rtype: this Go release lays out types in another way")
 	}
 }
 

@@ -12,6 +12,7 @@ package rtype
 
 import (
 	"fmt"
+	"go/token"
 	"go/types"
 	"reflect"
 	"sync"
@@ -21,12 +22,19 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-func init() { reflectx.DisableAllocateWarning = true }
+func init() {
+	reflectx.DisableAllocateWarning = true
+	// Compiled code calls exported methods only; the others need none of the
+	// room that there is for methods.
+	reflectx.Default.SetHasImethod(func(_ reflect.Type, m reflectx.Method) bool { return token.IsExported(m.Name) })
+}
 
 // Table maps the types of one session.
 type Table struct {
 	// Host finds a compiled named type.
 	Host func(path, name string) (reflect.Type, bool)
+	// Own reports an interpreted package other than main; nil means none is.
+	Own func(path string) bool
 	// Method returns the code of a method that reflection sees, with the
 	// receiver as its first argument. It is asked once per method, and must not
 	// call the table.
@@ -34,13 +42,14 @@ type Table struct {
 
 	mu    sync.Mutex
 	cache typeutil.Map                // types.Type -> reflect.Type
-	made  map[reflect.Type]types.Type // made named types, all generations
+	made  map[reflect.Type]types.Type // made types with names or methods, all generations
 	queue []unfinished
+	begun map[*types.Interface]bool // being made
 }
 
 type unfinished struct {
-	named *types.Named
-	typ   reflect.Type
+	origin types.Type // a *types.Named, or a *types.Struct with promoted methods
+	typ    reflect.Type
 }
 
 // Error reports a type that cannot be made.
@@ -63,11 +72,13 @@ func (t *Table) Of(typ types.Type) (r reflect.Type, err error) {
 		return r, nil
 	}
 	defer func() {
-		if e, ok := recover().(*Error); ok {
+		if p := recover(); p != nil {
+			e, ok := p.(*Error)
+			if !ok {
+				panic(p)
+			}
 			t.forget(t.queue)
-			t.queue, err = nil, e
-		} else if e != nil {
-			panic(e)
+			t.queue, t.begun, err = nil, nil, e
 		}
 	}()
 	r = t.of(typ)
@@ -75,7 +86,8 @@ func (t *Table) Of(typ types.Type) (r reflect.Type, err error) {
 	return r, nil
 }
 
-// Made returns the declared type behind a reflect type that this table made.
+// Made returns the type behind a reflect type that this table made: a declared
+// one, or a struct that has methods by embedding.
 func (t *Table) Made(r reflect.Type) (types.Type, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -158,7 +158,9 @@ func TestChoice(t *testing.T) {
 	delete(all, "image/svg+xml")
 	o := shows(all)
 	o.Metadata = map[string]any{"image/png": map[string]any{"width": json.Number("7"), "height": "x"}}
-	contains(t, page1(t, codeBook("", o), Options{}), `src="data:image/png;base64,iVBORw0K" width="7">`)
+	contains(t, page1(t, codeBook("", o), Options{}), `<div class="body image">`, `src="data:image/png;base64,iVBORw0K" width="7">`)
+	o.Metadata = map[string]any{"image/png": map[string]any{"width": json.Number("480")}}
+	contains(t, page1(t, codeBook("", o), Options{}), `<div class="body image wide">`)
 	delete(all, "image/png")
 	contains(t, page1(t, codeBook("", shows(all)), Options{}), "<pre>a &lt; b\nc</pre>")
 	delete(all, "text/plain")

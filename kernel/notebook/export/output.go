@@ -74,11 +74,11 @@ func (x *exporter) form(o *notebook.Output, mime, text string) (output, error) {
 		body, _, err := x.markdown.render(text, nil)
 		return output{Class: "markdown", Body: x.trust(body)}, err
 	case "image/svg+xml":
-		return output{Class: "image", Body: x.svg(o, text)}, nil
+		return output{Class: imageClass(o), Body: x.svg(o, text)}, nil
 	case "text/latex", "text/plain", "application/json":
 		return output{Class: "text", Body: pre(text)}, nil
 	default:
-		return output{Class: "image", Body: image(o, mime, strings.Join(strings.Fields(text), ""))}, nil
+		return output{Class: imageClass(o), Body: image(o, mime, strings.Join(strings.Fields(text), ""))}, nil
 	}
 }
 
@@ -88,6 +88,24 @@ func (x *exporter) trust(markup string) template.HTML {
 		return template.HTML(markup)
 	}
 	return template.HTML(policy.Sanitize(markup))
+}
+
+// widePicture is from how many CSS pixels on a picture becomes too small to read when it
+// shrinks to the width of a phone.
+const widePicture = 480
+
+// imageClass tells wide pictures by what their metadata say of any of their forms.
+func imageClass(o *notebook.Output) string {
+	for _, hints := range o.Metadata {
+		if sizes, ok := hints.(map[string]any); ok {
+			if n, ok := sizes["width"].(json.Number); ok {
+				if w, err := n.Float64(); err == nil && w >= widePicture {
+					return "image wide"
+				}
+			}
+		}
+	}
+	return "image"
 }
 
 // svg is drawn in place when it is trusted, so that its text can be searched

@@ -25,7 +25,7 @@ func measurements(found []measurement) string {
 	if len(found) == 0 {
 		return "No output holds a capture of a measurement.\n"
 	}
-	text := "Each capture proved itself when this page was made: its content has the hash that it carries, every number follows from its samples, and what the cell shows was drawn from it again.\n\n"
+	text := "Each capture proved itself when this page was made: its content has the hash that it carries, every number follows from its samples, and what cells show of it was drawn from it again, but for charts of their own making.\n\n"
 	for _, m := range found {
 		var programs, candidates []string
 		for _, w := range m.capture.Workloads {
@@ -35,7 +35,7 @@ func measurements(found []measurement) string {
 			candidates = append(candidates, s.Label.String())
 		}
 		text += table(fields(
-			[2]string{"cell", fmt.Sprint(m.cell)},
+			[2]string{"cells", fmt.Sprint("In ", m.cells)},
 			[2]string{"programs", strings.Join(programs, ", ")},
 			[2]string{"candidates", strings.Join(candidates, "; ")},
 			[2]string{"samples", m.capture.Settings.String()},

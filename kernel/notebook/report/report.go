@@ -30,11 +30,29 @@ type Source struct {
 // ErrNoRecord refuses a notebook that does not say where it was run.
 var ErrNoRecord = errors.New("it has no record of a run: execute it with forge notebook run first")
 
-// measurement is a capture of a cell.
+// measurement is a capture that cells show.
 type measurement struct {
-	cell    int // counted from 1
+	cells   []int // by the numbers of their execution
 	capture *capture.Capture
 	hash    string
+}
+
+// add records that a cell shows captures.
+func add(found []measurement, cell int, captures []*capture.Capture) ([]measurement, error) {
+	for _, c := range captures {
+		hash, err := capture.Hash(c)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(found, func(m measurement) bool { return m.hash == hash })
+		if i < 0 {
+			i, found = len(found), append(found, measurement{capture: c, hash: hash})
+		}
+		if !slices.Contains(found[i].cells, cell) {
+			found[i].cells = append(found[i].cells, cell)
+		}
+	}
+	return found, nil
 }
 
 // Build returns a copy of an executed notebook with the pages at its end. It fails for
@@ -49,11 +67,10 @@ func Build(nb *notebook.Notebook, src Source) (*notebook.Notebook, error) {
 	var found []measurement
 	for i, c := range nb.Cells {
 		copied := *c
-		list, err := redraw(&copied, i+1)
-		if err != nil {
+		var err error
+		if found, err = redraw(&copied, found); err != nil {
 			return nil, fmt.Errorf("%v: %w", nb.Place(i), err)
 		}
-		found = append(found, list...)
 		out.Cells = append(out.Cells, &copied)
 	}
 	edited := record.Code != runner.CodeHash(nb)
@@ -69,28 +86,29 @@ func Build(nb *notebook.Notebook, src Source) (*notebook.Notebook, error) {
 	return &out, nil
 }
 
-// redraw replaces what measurements of a cell show by what their captures show.
-func redraw(c *notebook.Cell, number int) ([]measurement, error) {
-	var found []measurement
+// redraw replaces what measurements of a cell show by what their captures show, and adds
+// those to the ones found before. What a cell drew itself from a capture stays.
+func redraw(c *notebook.Cell, found []measurement) ([]measurement, error) {
 	outputs := slices.Clone(c.Outputs)
 	for i, o := range outputs {
 		if _, ok := o.Data[capture.MIMEType]; !ok {
 			continue
 		}
-		taken, err := verify.Capture(o)
+		taken, err := verify.Measured(o)
 		if err != nil {
 			return nil, err
 		}
-		hash, err := capture.Hash(taken)
-		if err != nil {
+		if found, err = add(found, c.ExecutionCount, taken.Captures); err != nil {
 			return nil, err
 		}
 		drawn := *o
-		if drawn.Data, err = verify.Redraw(taken); err != nil {
+		switch drawn.Data, err = taken.Redraw(); {
+		case errors.Is(err, errors.ErrUnsupported):
+			drawn.Data = o.Data
+		case err != nil:
 			return nil, err
 		}
 		outputs[i] = &drawn
-		found = append(found, measurement{number, taken, hash})
 	}
 	c.Outputs = outputs
 	return found, nil

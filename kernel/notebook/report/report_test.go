@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"forgekernel/display"
 	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/capture"
 	"forgekernel/forge/ir"
@@ -100,6 +101,49 @@ func TestBuild(t *testing.T) {
 	}
 	if got, _ := nb.Cells[1].Outputs[0].MIME("text/html"); got != "0.1 ms" || len(nb.Cells) != 2 {
 		t.Error("the notebook was changed")
+	}
+}
+
+// What follows from a capture that another cell shows is drawn as what it is, and listed
+// with it; what a cell drew itself stays.
+func TestDerived(t *testing.T) {
+	o, c := measured(t)
+	agreement, err := capture.Agree(c, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := capture.NewReport(c, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outputs := []*notebook.Output{o}
+	for _, b := range []display.Bundle{agreement.Display(), r.With(display.Table{Title: "my own"})} {
+		data, metadata := b.Wire()
+		outputs = append(outputs, &notebook.Output{Type: notebook.DisplayData, Data: data, Metadata: metadata})
+	}
+	nb := executed(t, runner.Record{ID: "7", Status: "ok"}, outputs...)
+	nb.Cells = append(nb.Cells, &notebook.Cell{Type: notebook.Code, Source: "again", ExecutionCount: 2, Outputs: outputs[1:2]})
+	var want []string
+	for _, o := range outputs {
+		html, _ := o.MIME("text/html")
+		want = append(want, html)
+	}
+	outputs[1].Data["text/html"] = "0.1 ms"
+	out, err := Build(nb, Source{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, o := range out.Cells[1].Outputs {
+		if got, _ := o.MIME("text/html"); got != want[i] {
+			t.Errorf("output %d is %s, want %s", i, got, want[i])
+		}
+	}
+	hash, err := capture.Hash(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if page := text(out); strings.Count(page, hash) != 1 || !strings.Contains(page, ">In [1 2]</td>") {
+		t.Errorf("the capture of cells 1 and 2 is not told once:\n%s", page)
 	}
 }
 

@@ -2,7 +2,9 @@ package verify
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"forgekernel/display"
@@ -16,9 +18,17 @@ func isMeasurement(o *notebook.Output) bool {
 	return ok
 }
 
-// Capture is the capture that an output carries, verified: its content has the hash
-// that it says, follows from its samples, and is what the output states beside it.
-func Capture(o *notebook.Output) (*capture.Capture, error) {
+// Measurement is what an output carries of measurements: the captures that it shows, and
+// what of them.
+type Measurement struct {
+	Captures []*capture.Capture
+	View     capture.View
+}
+
+// Measured is the measurement that an output carries, verified: the content of each
+// capture has the hash that the output says, follows from its samples, and is what the
+// output states beside it.
+func Measured(o *notebook.Output) (*Measurement, error) {
 	text, ok := o.MIME(capture.MIMEType)
 	if !ok {
 		return nil, fmt.Errorf("the capture is no text of base64")
@@ -30,31 +40,37 @@ func Capture(o *notebook.Output) (*capture.Capture, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the capture is no base64: %w", err)
 	}
-	c, err := capture.Unpack(packed)
-	if err != nil {
-		return nil, err
-	}
-	sum, err := capture.Hash(c)
-	if err != nil {
+	m := &Measurement{}
+	if m.Captures, err = capture.Unpack(packed); err != nil {
 		return nil, err
 	}
 	hints, _ := o.Metadata[capture.MIMEType].(map[string]any)
-	if stated, _ := hints["sha256"].(string); stated != sum {
-		return nil, fmt.Errorf("the output states the hash %.12q, and its capture has %.12s", stated, sum)
+	view, stated := capture.ReadView(hints)
+	m.View = view
+	shown, _ := o.MIME("text/plain")
+	for i, c := range m.Captures {
+		sum, err := capture.Hash(c)
+		if err != nil {
+			return nil, err
+		}
+		if i >= len(stated) || stated[i] != sum {
+			return nil, fmt.Errorf("the output states the hash %.12q, and its capture has %.12s", strings.Join(stated[min(i, len(stated)):], " "), sum)
+		}
+		if !strings.Contains(shown, sum) {
+			return nil, fmt.Errorf("what the output shows is not drawn from its capture, whose hash %.12s is not in it", sum)
+		}
 	}
-	if shown, _ := o.MIME("text/plain"); !strings.Contains(shown, sum) {
-		return nil, fmt.Errorf("what the output shows is not drawn from its capture, whose hash %.12s is not in it", sum)
-	}
-	return c, nil
+	return m, nil
 }
 
-// Redraw is what a capture shows, as an output would hold it.
-func Redraw(c *capture.Capture) (map[string]any, error) {
-	r, err := capture.NewReport(c, true)
+// Redraw is what the captures show, as an output would hold it. It fails with
+// [errors.ErrUnsupported] for what the code of a cell drew from them.
+func (m *Measurement) Redraw() (map[string]any, error) {
+	b, err := m.View.Draw(m.Captures...)
 	if err != nil {
 		return nil, err
 	}
-	data, _ := r.Display().Wire()
+	data, _ := b.Wire()
 	return data, nil
 }
 
@@ -66,9 +82,9 @@ func checkCaptures(cell *notebook.Cell, here *capture.Environment) (diffs []Diff
 			continue
 		}
 		where := fmt.Sprintf("output %d, %s", i+1, capture.MIMEType)
-		c, err := Capture(o)
-		if err == nil && here != nil && here.Tree == capture.Clean && here.Commit != "" && here.Commit == c.Environment.Commit && c.Environment.Tree == capture.Clean {
-			err = redrawn(o, c)
+		m, err := Measured(o)
+		if err == nil && m.takenBy(here) {
+			err = redrawn(o, m)
 		}
 		if err != nil {
 			diffs = append(diffs, Difference{Where: where, Detail: err.Error()})
@@ -77,14 +93,25 @@ func checkCaptures(cell *notebook.Cell, here *capture.Environment) (diffs []Diff
 	return diffs
 }
 
-// redrawn compares all that an output shows with what its capture shows.
-func redrawn(o *notebook.Output, c *capture.Capture) error {
-	want, err := Redraw(c)
+// takenBy reports whether all captures were taken by the clean commit that this program is of.
+func (m *Measurement) takenBy(here *capture.Environment) bool {
+	return here != nil && here.Tree == capture.Clean && here.Commit != "" && !slices.ContainsFunc(m.Captures, func(c *capture.Capture) bool {
+		return c.Environment.Commit != here.Commit || c.Environment.Tree != capture.Clean
+	})
+}
+
+// redrawn compares all that an output shows with what its captures show.
+func redrawn(o *notebook.Output, m *Measurement) error {
+	want, err := m.Redraw()
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	for mime, content := range want {
-		if shown, _ := o.MIME(mime); mime != capture.MIMEType && shown != content {
+		text, is := content.(string) // a chart's description for a library is no text
+		if shown, _ := o.MIME(mime); is && mime != capture.MIMEType && shown != text {
 			return fmt.Errorf("the form %s is not what its capture shows", mime)
 		}
 	}
@@ -108,18 +135,30 @@ func (t *comparison) measurements(where string, want, got *notebook.Output) []Di
 	fail := func(side string, err error) []Difference {
 		return []Difference{{Where: where, Detail: side + err.Error()}}
 	}
-	first, err := Capture(want)
+	first, err := Measured(want)
 	if err != nil {
 		return fail("stored: ", err)
 	}
-	second, err := Capture(got)
+	second, err := Measured(got)
 	if err != nil {
 		return fail("new: ", err)
 	}
+	if len(first.Captures) != len(second.Captures) {
+		return fail("", fmt.Errorf("it shows %d captures, then %d", len(first.Captures), len(second.Captures)))
+	}
+	var diffs []Difference
+	for i, c := range first.Captures {
+		diffs = append(diffs, t.agree(where, c, second.Captures[i])...)
+	}
+	return diffs
+}
+
+// agree compares two captures by their intervals.
+func (t *comparison) agree(where string, first, second *capture.Capture) (diffs []Difference) {
 	a, err := capture.Agree(first, second)
 	switch {
 	case err != nil:
-		return fail("", err)
+		return []Difference{{Where: where, Detail: err.Error()}}
 	case a.Elsewhere != "":
 		t.uncompared = "measured again; times: " + a.Elsewhere
 	case t.skipTimes:
@@ -129,7 +168,6 @@ func (t *comparison) measurements(where string, want, got *notebook.Output) []Di
 	default:
 		t.measured = append(t.measured, a.Rows...)
 	}
-	var diffs []Difference
 	for _, r := range a.Disagreeing() {
 		if t.uncompared == "" {
 			diffs = append(diffs, Difference{Where: where, Detail: r.String()})

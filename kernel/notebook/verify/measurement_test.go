@@ -134,25 +134,41 @@ func TestForged(t *testing.T) {
 
 func mustCapture(t *testing.T, o *notebook.Output) *capture.Capture {
 	t.Helper()
-	c, err := Capture(o)
+	m, err := Measured(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return m.Captures[0]
 }
 
 // A program of the commit that took a capture draws it as it was drawn; one of another
-// commit may not.
+// commit may not. What a cell drew itself cannot be drawn again.
 func TestRedrawn(t *testing.T) {
 	c := measured(t, 6, 1, 1, 1, 1, 1, 1)
 	c.Environment.Commit, c.Environment.Tree = "c0ffee", capture.Clean
-	o := shown(t, c)
-	o.Data["text/html"] = "0.1 ms"
-	nb := &notebook.Notebook{Cells: []*notebook.Cell{{Type: notebook.Code, Source: "x", ExecutionCount: 1, Outputs: []*notebook.Output{o}}}}
-	for commit, verified := range map[string]bool{"c0ffee": false, "beef": true} {
-		here := &capture.Environment{Commit: commit, Tree: capture.Clean}
-		if r, err := Stored(nb, here); err != nil || r.Verified != verified {
-			t.Errorf("at %s: %+v, %v", commit, r, err)
+	agreement, err := capture.Agree(c, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := capture.NewReport(c, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, b := range map[string]display.Bundle{"report": report.Display(), "agreement": agreement.Display(), "own": report.With(display.Table{})} {
+		for _, forged := range []bool{false, true} {
+			data, metadata := b.Wire()
+			if forged {
+				data["text/html"] = "0.1 ms"
+			}
+			o := &notebook.Output{Type: notebook.DisplayData, Data: data, Metadata: metadata}
+			nb := &notebook.Notebook{Cells: []*notebook.Cell{{Type: notebook.Code, Source: "x", ExecutionCount: 1, Outputs: []*notebook.Output{o}}}}
+			for _, commit := range []string{"c0ffee", "beef"} {
+				here := &capture.Environment{Commit: commit, Tree: capture.Clean}
+				want := !forged || commit == "beef" || name == "own"
+				if r, err := Stored(nb, here); err != nil || r.Verified != want {
+					t.Errorf("%s, forged %v, at %s: %+v, %v", name, forged, commit, r, err)
+				}
+			}
 		}
 	}
 }
@@ -167,6 +183,23 @@ func TestStored(t *testing.T) {
 	}
 	if _, err := Stored(&notebook.Notebook{Cells: []*notebook.Cell{{Type: notebook.Code, Source: "x"}}}, nil); err != ErrNeverRun {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A cell that is not compared tells that its captures were checked.
+func TestTimingIsProven(t *testing.T) {
+	opts := options(t)
+	nb := executed(t, opts.Runner, showing(t, shown(t, measured(t, 6, 1, 1, 1, 1, 1, 1))), "print a")
+	tag(nb.Cells[0], TagTiming)
+	tag(nb.Cells[1], TagTiming)
+	r, err := Run(testContext(t), nb, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"not compared: tagged timing; captures that prove themselves: 1", "not compared: tagged timing"} {
+		if got := r.Cells[i].Reason; got != want {
+			t.Errorf("cell %d: %q, want %q", i, got, want)
+		}
 	}
 }
 

@@ -117,7 +117,7 @@ func Stored(nb *notebook.Notebook, here *capture.Environment) (*Report, error) {
 		}
 		cell := CellReport{Index: i, Run: nb.Place(i).Run, ID: c.ID, Status: Identical, Differences: checkStored(c, here)}
 		if n := countCaptures(c); n > 0 {
-			cell.Reason = fmt.Sprintf("captures that prove themselves: %d", n)
+			cell.Reason = proven(n)
 		}
 		switch {
 		case len(cell.Differences) > 0:
@@ -233,6 +233,9 @@ func (cell *CellReport) compare(stored, again *notebook.Cell, opts Options) {
 		return
 	case tag != "":
 		cell.skip("not compared: tagged " + tag)
+		if n := countCaptures(stored); n > 0 {
+			cell.Reason += "; " + proven(n)
+		}
 		return
 	case opts.SkipTimes && stored.HasTag(TagMeasured):
 		cell.skip("it follows from times, which are not to be compared")
@@ -260,6 +263,9 @@ func (cell *CellReport) compare(stored, again *notebook.Cell, opts Options) {
 		cell.Status, cell.Reason = Within, c.slack()
 	}
 }
+
+// proven says how many outputs have captures, none of which is wrong.
+func proven(n int) string { return fmt.Sprintf("captures that prove themselves: %d", n) }
 
 func (cell *CellReport) skip(reason string) { cell.Status, cell.Reason = Skipped, reason }
 

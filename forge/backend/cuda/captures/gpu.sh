@@ -51,7 +51,8 @@ environment() {
 }
 libraries() { tests driver . 60 && tests nvrtc . 60 && tests nccl 'One|Alone|IDs|Prepare|Arguments|Order' 60 && tests cublaslt . 90; }
 conformance() { tests cuda 'Conformance|Contract|Faults|Suite|Resident|Cancel|Concurrent|Shared|Library' 520; }
-kernels() { tests gemm . 200 && tests attention . 150 && tests cuda 'LibraryProducts|TestProducts|Convolutions|Attention|Decode|Profile|Triton' 180; }
+kernels() { tests gemm 'Kernels|Special' 200 && tests attention . 200; }
+candidates() { tests cuda 'LibraryProducts|TestProducts|Convolutions|Begun|Attention|Decode|Profile|Triton' 500; }
 tuning() { tests cuda 'TestTune' 500; }
 rates() { times driver 'Copy/within|Graph|Launch' 60 && times cublaslt . 60 && times attention . 120 && times cuda 'Bound' 120 && FORGE_GEMM_TIMES='square suite rows layers' FORGE_GEMM_BUDGET=120s tests gemm Times 150; }
 suite_f32() { suite f32; }
@@ -63,7 +64,7 @@ two_nccl() { tests nccl 'Operations|Times|Kill|Missing' 180 && tests cuda 'Excha
 two_ranks() { tests engine 'GPURanks|GPUProcesses' 120 && FORGE_SHAPES=8B times engine GPURanks 300 && times engine GPUPipeline 100; }
 two_kill() { "$python" "$here/kill.py" "$here/forge"; }
 
-phases="environment libraries conformance kernels rates tuning suite_f32 suite_f16 decode decode_1b decode_8b"
+phases="environment libraries conformance kernels candidates tuning rates suite_f32 suite_f16 decode decode_1b decode_8b"
 [ "$gpus" -lt 2 ] || phases="$phases two_nccl two_ranks two_kill"
 [ $# -eq 0 ] || phases=$*
 for phase in $phases; do

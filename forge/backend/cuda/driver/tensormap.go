@@ -37,8 +37,8 @@ const (
 // tensorMap is CUtensorMap.
 type tensorMap struct{ words [16]uint64 }
 
-// tensorMapAlign is what the address of a tensorMap is a multiple of.
-const tensorMapAlign = 64
+// tensorMapAlign is what the address of a tensorMap is a multiple of: CUDA 12 asks for 64, CUDA 13 for 128.
+const tensorMapAlign = 128
 
 // encode describes the tensor at an address of the device, which is a multiple of 16.
 func (c *Context) encode(b *Boxes, address uint64) (*tensorMap, error) {

@@ -1,0 +1,108 @@
+package wgsl
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"forgekernel/forge/backend/wgsl/shader"
+)
+
+// Simulator is a device that runs the text of shaders on the host, and ends at what a GPU
+// would pass over: an index out of bounds, two invocations that meet in memory without a
+// barrier, a barrier that not all of them reach. Use [NewSimulator].
+type Simulator struct {
+	// F16 says that it has shader-f16.
+	F16 bool
+
+	mu      sync.Mutex
+	modules map[string]*shader.Module // by source
+}
+
+// maxParsed bounds the modules that a simulator keeps.
+const maxParsed = 1024
+
+var _ Device = (*Simulator)(nil)
+
+// NewSimulator returns a device with the default limits of WebGPU.
+func NewSimulator() *Simulator { return &Simulator{modules: make(map[string]*shader.Module)} }
+
+// Adapter says that it is a simulation.
+func (s *Simulator) Adapter() string { return "a simulation of a GPU on the host" }
+
+// Features is shader-f16 or nothing.
+func (s *Simulator) Features() []string {
+	if s.F16 {
+		return []string{ShaderF16}
+	}
+	return nil
+}
+
+// Limits are the default ones.
+func (s *Simulator) Limits() Limits { return DefaultLimits }
+
+// module is a source as it runs.
+func (s *Simulator) module(m *Module) (*shader.Module, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if parsed := s.modules[m.Source]; parsed != nil {
+		return parsed, nil
+	}
+	parsed, err := shader.Parse(m.Source)
+	if err != nil {
+		return nil, fmt.Errorf("module %s: %w", m.Name, err)
+	}
+	if len(s.modules) >= maxParsed {
+		clear(s.modules)
+	}
+	s.modules[m.Source] = parsed
+	return parsed, nil
+}
+
+// Run runs the dispatches of a plan.
+func (s *Simulator) Run(ctx context.Context, p *Plan, m Memory) error {
+	if err := m.Check(p); err != nil {
+		return err
+	}
+	all := append(Memory{}, m...)
+	for i, b := range p.Buffers {
+		if all[i] == nil {
+			all[i] = make([]byte, b.Bytes)
+		}
+	}
+	for i := range p.Dispatches {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := s.dispatch(ctx, p, &p.Dispatches[i], all); err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return fmt.Errorf("%s: dispatch %d, %s: %w", p.Name, i, p.Dispatches[i].Node, err)
+		}
+	}
+	return nil
+}
+
+func (s *Simulator) dispatch(ctx context.Context, p *Plan, d *Dispatch, m Memory) error {
+	module, err := s.module(&p.Modules[d.Module])
+	if err != nil {
+		return err
+	}
+	call := shader.Call{Entry: d.Entry, Bindings: make(map[shader.Binding][]byte), Limits: p.Limits.simulated()}
+	for i, g := range d.Groups {
+		call.Groups[i] = uint32(g)
+	}
+	for i, b := range d.Bindings {
+		call.Bindings[shader.Binding{Binding: uint32(i)}] = m[b.Buffer][b.Offset : b.Offset+b.Size]
+	}
+	return module.Dispatch(ctx, call)
+}
+
+// simulated are the limits of a dispatch.
+func (l Limits) simulated() shader.Limits {
+	return shader.Limits{
+		Invocations: uint32(l.Invocations), InvocationsX: uint32(l.WorkgroupX), InvocationsY: uint32(l.WorkgroupY), InvocationsZ: uint32(l.WorkgroupZ),
+		WorkgroupBytes: uint32(l.WorkgroupBytes), Workgroups: uint32(l.Groups), StorageBuffers: uint32(l.StorageBuffers), StorageBytes: uint64(l.BindingBytes),
+	}
+}

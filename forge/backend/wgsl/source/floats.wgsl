@@ -1,0 +1,488 @@
+// Functions of f32 that are more than one of WGSL's. They repeat those of package mathf step
+// by step. WGSL lets a device take a NaN for any number and a number below 2^-126 for 0, so
+// that NaN is told by its bits, and fma may round twice, so that fused stands where
+// the first rounding would be seen. A compiler may make x of (x + c) - c for a constant c, so
+// that no sum here relies on what such a difference leaves.
+
+fn is_nan(x: f32) -> bool {
+  return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
+}
+
+// A number from its bits, at run time: WGSL has no constants that are not finite, and a
+// device may round those below 2^-126 away.
+fn from_bits(b: u32) -> f32 {
+  var bits = b;
+  return bitcast<f32>(bits);
+}
+
+fn with_sign(x: f32, s: f32) -> f32 {
+  return bitcast<f32>((bitcast<u32>(x) & 0x7fffffffu) | (bitcast<u32>(s) & 0x80000000u));
+}
+
+fn abs_f32(x: f32) -> f32 {
+  return bitcast<f32>(bitcast<u32>(x) & 0x7fffffffu);
+}
+
+fn neg_f32(x: f32) -> f32 {
+  return bitcast<f32>(bitcast<u32>(x) ^ 0x80000000u);
+}
+
+fn ne_f32(a: f32, b: f32) -> bool {
+  return is_nan(a) || is_nan(b) || !(a == b);
+}
+
+fn eq_f32(a: f32, b: f32) -> bool {
+  return a == b && !is_nan(a) && !is_nan(b);
+}
+
+fn lt_f32(a: f32, b: f32) -> bool {
+  return a < b && !is_nan(a) && !is_nan(b);
+}
+
+fn le_f32(a: f32, b: f32) -> bool {
+  return a <= b && !is_nan(a) && !is_nan(b);
+}
+
+// NaN wins, and 0 is larger than -0.
+fn maximum_f32(a: f32, b: f32) -> f32 {
+  let equal = bitcast<f32>(bitcast<u32>(a) & bitcast<u32>(b));
+  return select(select(b, equal, a == b), a, (a > b && !is_nan(b)) || is_nan(a));
+}
+
+// NaN wins, and -0 is smaller than 0.
+fn minimum_f32(a: f32, b: f32) -> f32 {
+  let equal = bitcast<f32>(bitcast<u32>(a) | bitcast<u32>(b));
+  return select(select(b, equal, a == b), a, (a < b && !is_nan(b)) || is_nan(a));
+}
+
+fn relu_f32(x: f32) -> f32 {
+  return select(x, 0.0, x <= 0.0 && !is_nan(x));
+}
+
+fn rsqrt_f32(x: f32) -> f32 {
+  return 1.0 / sqrt(x);
+}
+
+// a * b + c with one rounding, or nearly: the product in two parts, which are exact, and
+// the sum with what its rounding leaves. The numbers are far from the ends of the range.
+fn fused(a: f32, b: f32, c: f32) -> f32 {
+  let ah = bitcast<f32>(bitcast<u32>(a) & 0xfffff000u);
+  let bh = bitcast<f32>(bitcast<u32>(b) & 0xfffff000u);
+  let al = a - ah;
+  let bl = b - bh;
+  let p = a * b;
+  let e = ((ah * bh - p) + ah * bl + al * bh) + al * bl;
+  let s = p + c;
+  let t = s - p;
+  return s + (((p - (s - t)) + (c - t)) + e);
+}
+
+fn power_of_two(k: i32) -> f32 {
+  return bitcast<f32>((k + 127) << 23u);
+}
+
+// p times 2 to the n, rounded once: the first of two products is exact.
+fn scale(p: f32, n: f32) -> f32 {
+  let k = i32(n);
+  let half = k >> 1u;
+  return (p * power_of_two(half)) * power_of_two(k - half);
+}
+
+// p and n with exp(x) = p * 2^n.
+struct parts {
+  p: f32,
+  n: f32,
+}
+
+fn exp_parts(x: f32) -> parts {
+  let n = round(x * 1.442695);
+  var r = fused(n, -0.6931472, x);
+  r = fma(n, 1.9046542e-09, r);
+  var q = fma(0.0013770742, r, 0.008371741);
+  q = fma(q, r, 0.041668735);
+  q = fma(q, r, 0.16666493);
+  q = fma(q, r, 0.49999994);
+  return parts(1.0 + fma(q, r * r, r), n);
+}
+
+// Beyond the bounds exp overflows and vanishes, as it does at them.
+fn exp_f32(x: f32) -> f32 {
+  let e = exp_parts(clamp(x, -105.0, 89.5));
+  return select(scale(e.p, e.n), x, is_nan(x));
+}
+
+// exp of minus the size of x.
+fn exp_down(x: f32) -> f32 {
+  let e = exp_parts(max(-105.0, bitcast<f32>(bitcast<u32>(x) | 0x80000000u)));
+  return select(scale(e.p, e.n), x, is_nan(x));
+}
+
+fn log_f32(x: f32) -> f32 {
+  let low = x < 1.1754944e-38;
+  let y = select(x, x * 8388608.0, low);
+  let k = (bitcast<i32>(y) - 0x3f3504f3) >> 23u;
+  let e = select(0.0, -23.0, low) + f32(k);
+  let f = bitcast<f32>(bitcast<i32>(y) - (k << 23u)) - 1.0;
+  var p = fma(0.053509347, f, -0.10922534);
+  p = fma(p, f, 0.121088855);
+  p = fma(p, f, -0.12549633);
+  p = fma(p, f, 0.14209637);
+  p = fma(p, f, -0.16659373);
+  p = fma(p, f, 0.20002222);
+  p = fma(p, f, -0.25000167);
+  p = fma(p, f, 0.33333313);
+  let f2 = f * f;
+  var tail = fma(e, -1.9046542e-09, (p * f) * f2);
+  tail = fma(f2, -0.5, tail);
+  let r = select(fused(e, 0.6931472, f + tail), from_bits(0xff800000u), x == 0.0);
+  let beyond = (bitcast<u32>(x) & 0x7f800000u) == 0x7f800000u;
+  return select(select(r, x, beyond), from_bits(0x7fc00000u), x < 0.0 || is_nan(x));
+}
+
+fn sigmoid_f32(x: f32) -> f32 {
+  let z = exp_down(x);
+  return select(1.0, z, x < 0.0) / (1.0 + z);
+}
+
+fn tanh_f32(x: f32) -> f32 {
+  let a = abs(x);
+  let u = x * x;
+  var p = fma(-0.005692296, u, 0.020628167);
+  p = fma(p, u, -0.053736515);
+  p = fma(p, u, 0.13331406);
+  p = fma(p, u, -0.3333328);
+  let near = fma(p * u, x, x);
+  let far = 1.0 - 2.0 / (exp_f32(2.0 * a) + 1.0);
+  return select(with_sign(select(far, near, a < 0.625), x), x, is_nan(x));
+}
+
+fn silu_f32(x: f32) -> f32 {
+  let e = exp_parts(clamp(x, -200.0, 0.0));
+  let small = scale(x * e.p, e.n);
+  let z = exp_down(x);
+  var y = select(x, x * z, x < 0.0) / (1.0 + z);
+  y = select(y, small, x < -17.0);
+  y = select(y, from_bits(0x80000000u), x < -110.0);
+  return select(y, x, is_nan(x));
+}
+
+fn upper_tail(a: f32, factor: f32) -> f32 {
+  let h = a * a;
+  let e = fused(a, a, -h);
+  let r = 1.0 / (a + 4.0);
+  let u = (a - 4.0) * r;
+  var g = fma(-0.00010944991, u, 0.00020977492);
+  g = fma(g, u, 0.0015553567);
+  g = fma(g, u, -0.0035390898);
+  g = fma(g, u, -0.0075223357);
+  g = fma(g, u, 0.06041119);
+  g = fma(g, u, -0.18652377);
+  g = fma(g, u, 0.38713625);
+  g = fma(g, u, -0.60789657);
+  g = fma(g, u, 0.75528514);
+  g = g * r;
+  g = fma(g, -0.5 * e, g);
+  let x = exp_parts(max(-0.5 * h, -110.0));
+  return select(scale((g * factor) * x.p, x.n), 0.0, a > 14.6);
+}
+
+fn erf_f32(x: f32) -> f32 {
+  let a = abs(x);
+  let u = x * x;
+  var p = fma(7.806904e-05, u, -0.0007997853);
+  p = fma(p, u, 0.005187162);
+  p = fma(p, u, -0.026853347);
+  p = fma(p, u, 0.11283579);
+  p = fma(p, u, -0.37612626);
+  p = fma(p, u, 0.12837917);
+  let far = with_sign(1.0 - upper_tail(a * 1.4142135, 2.0), x);
+  return select(select(far, fma(p, x, x), a < 1.0), x, is_nan(x));
+}
+
+fn gelu_f32(x: f32) -> f32 {
+  let a = abs(x);
+  let u = x * x;
+  var p = fma(5.779289e-07, u, -9.619444e-06);
+  p = fma(p, u, 0.00011623674);
+  p = fma(p, u, -0.0011883752);
+  p = fma(p, u, 0.009974165);
+  p = fma(p, u, -0.06649053);
+  p = fma(p, u, 0.3989423);
+  let tail = upper_tail(a, select(1.0, x, x < 0.0));
+  var y = select(x * (1.0 - tail), tail, x < 0.0);
+  y = select(y, x * fma(p, x, 0.5), a < 1.25);
+  y = select(y, from_bits(0x80000000u), x < -15.0);
+  return select(y, x, is_nan(x));
+}
+
+// Far out the sigmoid is 0 or 1, so that the limits come by themselves, but that -inf * 0 is
+// no number.
+fn gelu_tanh_f32(x: f32) -> f32 {
+  let v = x * fma(x * x, 0.071354814, 1.5957692);
+  return select(max(x, -1.7014118e+38) * sigmoid_f32(v), x, is_nan(x));
+}
+
+fn atan_f32(x: f32) -> f32 {
+  let a = abs(x);
+  let far = a > 2.4142135;
+  let middle = !far && a > 0.41421356;
+  let b = select(select(a, (a - 1.0) / (a + 1.0), middle), -1.0 / a, far);
+  let hi = select(select(0.0, 0.7853982, middle), 1.5707964, far);
+  let lo = select(select(0.0, -2.1855694e-08, middle), -4.371139e-08, far);
+  let z = b * b;
+  var p = fma(-0.06083229, z, 0.10595918);
+  p = fma(p, z, -0.14243838);
+  p = fma(p, z, 0.1999849);
+  p = fma(p, z, -0.33333316);
+  return select(with_sign(hi + (fma(p, z * b, b) + lo), x), x, is_nan(x));
+}
+
+// Quarter turns of an angle, and the angle that is left.
+struct turns {
+  q: i32,
+  r: f32,
+}
+
+// The bits of 2 / pi.
+const two_over_pi = array<u32, 8>(
+  0x0000a2f9u, 0x836e4e44u, 0x1529fc27u, 0x57d1f534u, 0xddc0db62u, 0x95993c43u, 0x9041fe51u, 0x63abdebbu);
+
+// x >= 2^16.
+fn turns_exact(x: f32) -> turns {
+  let bits = bitcast<u32>(x);
+  let m = (bits & 0x7fffffu) | 0x800000u;
+  let first = clamp((bits >> 23u), 136u, 254u) - 136u;
+  let shift = first % 32u;
+  var words = two_over_pi;
+  var w: array<u32, 4>;
+  for (var i = 0u; i < 4u; i++) {
+    w[i] = (words[first / 32u + i] << shift) | ((words[first / 32u + i + 1u] >> 1u) >> (31u - shift));
+  }
+  let low = multiply_words(m, w[2]);
+  let lower = multiply_words(m, w[3]);
+  let carried = add_i64(low, vec2u(lower.y, 0u));
+  let product = add_i64(mul_i64(vec2u(m, 0u), vec2u(w[1], w[0])), vec2u(carried.y, 0u));
+  var fraction = vec2u(product.x, product.y << 2u);
+  fraction.y = bitcast<u32>(bitcast<i32>(fraction.y) >> 2u);
+  let f = cast_f32_i64(fraction);
+  let rest = cast_f32_i64(sub_i64(fraction, cast_i64_f32(f)));
+  let h = f * 3.4061217e-19;
+  let r = h + fma(rest, 3.4061217e-19, fma(f, -9.4783964e-27, fused(f, 3.4061217e-19, -h)));
+  return turns(bitcast<i32>(sub_i64(product, fraction).y >> 30u), r);
+}
+
+// x of at most 100000, of either sign.
+fn near_turns(x: f32) -> turns {
+  let n = round(x * 0.63661975);
+  var r = fused(n, -1.5707964, x);
+  r = fused(n, 4.371139e-08, r);
+  r = fma(n, 1.7151245e-15, r);
+  return turns(i32(n), r);
+}
+
+// x >= 0.
+fn quarter_turns(x: f32) -> turns {
+  if (x > 100000.0) { return turns_exact(x); }
+  return near_turns(x);
+}
+
+fn sin_or_cos(q: i32, r: f32) -> f32 {
+  let u = r * r;
+  var s = fma(2.7249314e-06, u, -0.00019840083);
+  s = fma(s, u, 0.008333332);
+  s = fma(s, u, -0.16666667);
+  var c = fma(2.4547437e-05, u, -0.00138883);
+  c = fma(c, u, 0.041666664);
+  let v = select(fma(u * u, c, fma(u, -0.5, 1.0)), fma(s * u, r, r), (q & 1) == 0);
+  return bitcast<f32>(bitcast<i32>(v) ^ ((q & 2) << 30u));
+}
+
+fn sin_f32(x: f32) -> f32 {
+  let finite = (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
+  let t = quarter_turns(select(0.0, abs(x), finite));
+  let v = bitcast<f32>(bitcast<u32>(sin_or_cos(t.q, t.r)) ^ (bitcast<u32>(x) & 0x80000000u));
+  return select(from_bits(0x7fc00000u), v, finite);
+}
+
+fn cos_f32(x: f32) -> f32 {
+  let finite = (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
+  let t = quarter_turns(select(0.0, abs(x), finite));
+  return select(from_bits(0x7fc00000u), sin_or_cos(t.q + 1, t.r), finite);
+}
+
+// Sums of two floats.
+struct twice {
+  hi: f32,
+  lo: f32,
+}
+
+fn twice_sum(a: twice, b: twice) -> twice {
+  let s = a.hi + b.hi;
+  let t = s - a.hi;
+  let e = ((a.hi - (s - t)) + (b.hi - t)) + (a.lo + b.lo);
+  let h = s + e;
+  return twice(h, e - (h - s));
+}
+
+fn twice_times(a: twice, b: twice) -> twice {
+  let h = a.hi * b.hi;
+  let l = fma(a.hi, b.lo, fused(a.hi, b.hi, -h));
+  return twice(h, fma(a.lo, b.hi, l));
+}
+
+fn log2_twice(a: f32) -> twice {
+  let low = a < 1.1754944e-38;
+  let x = select(a, a * 8388608.0, low);
+  let k = (bitcast<i32>(x) - 0x3f3504f3) >> 23u;
+  let e = select(0.0, -23.0, low) + f32(k);
+  let m = bitcast<f32>(bitcast<i32>(x) - (k << 23u));
+  let f = m - 1.0;
+  let d_hi = bitcast<f32>(bitcast<u32>(m + 1.0) & 0xfffffffeu);
+  let d_lo = m - (d_hi - 1.0);
+  let s_hi = f / d_hi;
+  let s = twice(s_hi, fma(-s_hi, d_lo, fused(-s_hi, d_hi, f)) / d_hi);
+  let u = twice_times(s, s);
+  let cube = twice_times(s, u);
+  var p = fma(0.33251557, u.hi, 0.41206598);
+  p = fma(p, u.hi, 0.5770782);
+  let tail = (cube.hi * u.hi) * p;
+  let third = twice_times(cube, twice(0.9617967, -7.028462e-09));
+  let first = twice_times(s, twice(2.88539, 3.851926e-08));
+  return twice_sum(twice_sum(twice_sum(twice(e, 0.0), first), third), twice(tail, 0.0));
+}
+
+fn pow_finite(a: f32, y: f32) -> f32 {
+  let l = log2_twice(a);
+  let whole = y * l.hi;
+  let over = whole > 129.0;
+  let under = whole < -151.0;
+  let t = select(whole, 0.0, over || under);
+  let tail = fma(y, l.lo, fused(y, l.hi, -whole));
+  let n = round(t);
+  let z = ((t - n) + tail) * 0.6931472;
+  var q = fma(0.0013770742, z, 0.008371741);
+  q = fma(q, z, 0.041668735);
+  q = fma(q, z, 0.16666493);
+  q = fma(q, z, 0.49999994);
+  let v = scale(1.0 + fma(q, z * z, z), n);
+  return select(select(v, 0.0, under), from_bits(0x7f800000u), over);
+}
+
+fn pow_f32(x: f32, y: f32) -> f32 {
+  if (y == 0.0 || x == 1.0) { return 1.0; }
+  if (is_nan(x) || is_nan(y)) { return from_bits(0x7fc00000u); }
+  let a = abs(x);
+  let b = abs(y);
+  let k = i32(select(0.0, y, b < 16777216.0));
+  let whole = b >= 8388608.0 || f32(k) == y;
+  let odd = b < 16777216.0 && whole && (k & 1) == 1;
+  let a_far = (bitcast<u32>(a) & 0x7f800000u) == 0x7f800000u;
+  let b_far = (bitcast<u32>(b) & 0x7f800000u) == 0x7f800000u;
+  var v = 0.0;
+  if (a == 0.0 || a_far || b_far) {
+    v = select(select(0.0, from_bits(0x7f800000u), (a_far || a > 1.0) == (y > 0.0)), 1.0, a == 1.0);
+  } else if (x < 0.0 && !whole) {
+    return from_bits(0x7fc00000u);
+  } else {
+    v = pow_finite(a, y);
+  }
+  return select(v, bitcast<f32>(bitcast<u32>(v) ^ (bitcast<u32>(x) & 0x80000000u)), odd);
+}
+
+// Whole numbers have the sign of x, also where they are 0.
+fn round_f32(x: f32) -> f32 {
+  return select(with_sign(round(x), x), x, is_nan(x));
+}
+
+fn floor_f32(x: f32) -> f32 {
+  return select(with_sign(floor(x), x), x, is_nan(x));
+}
+
+fn ceil_f32(x: f32) -> f32 {
+  return select(with_sign(ceil(x), x), x, is_nan(x));
+}
+
+// Numbers of f64 in expressions are two of f32, whose sum they are: angles of positions.
+
+fn cast_f64_i64(x: vec2u) -> twice {
+  let hi = cast_f32_i64(x);
+  return twice(hi, cast_f32_i64(sub_i64(x, cast_i64_f32(hi))));
+}
+
+fn cast_f32_f64(x: twice) -> f32 {
+  return x.hi + x.lo;
+}
+
+fn mul_f64(a: twice, b: twice) -> twice {
+  let t = twice_times(a, b);
+  let h = t.hi + t.lo;
+  return twice(h, t.lo - (h - t.hi));
+}
+
+// The quarter turns of both parts, and what is left of an angle of at most an eighth turn. The
+// second part is below 100000, as positions are below 2^31.
+fn twice_turns(x: twice) -> turns {
+  var a = quarter_turns(abs(x.hi));
+  if (x.hi < 0.0) { a = turns(0 - a.q, -a.r); }
+  let b = near_turns(x.lo);
+  var t = turns(a.q + b.q, a.r + b.r);
+  if (t.r > 0.7853982) { t = turns(t.q + 1, t.r - 1.5707964); }
+  if (t.r < -0.7853982) { t = turns(t.q - 1, t.r + 1.5707964); }
+  return t;
+}
+
+fn sin_f64(x: twice) -> twice {
+  let t = twice_turns(x);
+  return twice(sin_or_cos(t.q, t.r), 0.0);
+}
+
+fn cos_f64(x: twice) -> twice {
+  let t = twice_turns(x);
+  return twice(sin_or_cos(t.q + 1, t.r), 0.0);
+}
+
+// Elements of half precision, of which a word holds two.
+
+fn widen_f16(h: u32) -> f32 {
+  let m = h & 0x7fffu;
+  var b = (m << 13u) + 0x38000000u;
+  if (m >= 0x7c00u) { b = (m << 13u) | 0x7f800000u; }
+  if (m < 0x400u) { b = bitcast<u32>(f32(m) * 5.9604645e-08); }
+  return bitcast<f32>(b | ((h & 0x8000u) << 16u));
+}
+
+fn half_f16(pair: u32, at: i32) -> f32 {
+  return widen_f16(select(pair, pair >> 16u, (at & 1) == 1));
+}
+
+fn half_bf16(pair: u32, at: i32) -> f32 {
+  return bitcast<f32>(select(pair << 16u, pair & 0xffff0000u, (at & 1) == 1));
+}
+
+fn halves_f16(v: vec2u) -> vec4f {
+  return vec4f(half_f16(v.x, 0), half_f16(v.x, 1), half_f16(v.y, 0), half_f16(v.y, 1));
+}
+
+fn halves_bf16(v: vec2u) -> vec4f {
+  return vec4f(half_bf16(v.x, 0), half_bf16(v.x, 1), half_bf16(v.y, 0), half_bf16(v.y, 1));
+}
+
+// The nearest numbers of half precision.
+fn round_f16(x: f32) -> f32 {
+  let b = bitcast<u32>(x);
+  let a = b & 0x7fffffffu;
+  if (a > 0x7f800000u) { return x; }
+  var r = (a + 0xfffu + ((a >> 13u) & 1u)) & 0xffffe000u;
+  if (a < 0x38800000u) { // a sum that rounds to multiples of 2^-24, of which this is the number
+    let n = bitcast<u32>(bitcast<f32>(a) + 0.5) - 0x3f000000u;
+    r = bitcast<u32>(f32(n) * 5.9604645e-08);
+  }
+  if (a >= 0x477ff000u) { r = 0x7f800000u; }
+  return bitcast<f32>(r | (b & 0x80000000u));
+}
+
+fn round_bf16(x: f32) -> f32 {
+  let b = bitcast<u32>(x);
+  let rounded = (b + 0x7fffu + ((b >> 16u) & 1u)) & 0xffff0000u;
+  return select(bitcast<f32>(rounded), x, is_nan(x));
+}

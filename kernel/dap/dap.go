@@ -1,0 +1,338 @@
+// Package dap debugs Go cells for a Jupyter client. A [Server] answers the
+// requests of the Debug Adapter Protocol that come in debug_request messages,
+// and those that Jupyter adds to it: dumpCell, debugInfo, inspectVariables,
+// richInspectVariables and copyToGlobals.
+//
+// A cell is a file to a debugger. Its name is made of the cell's text alone, as
+// the client makes it too (see [Path]), so that both can speak of a cell before
+// it runs; a function keeps the file of the cell that declared it.
+//
+// Requests are answered one at a time, in order. What they name by numbers,
+// frames and variables, is valid until the cell goes on.
+package dap
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"forgekernel/kernel/gocell"
+	"forgekernel/kernel/gocell/eval"
+)
+
+// Limits.
+const (
+	evaluateTime = 5 * time.Second // of one expression
+	maxChildren  = 1000            // of a variable that are sent at once
+	maxHandles   = 100_000         // of variables, before earlier ones are forgotten
+	maxFiles     = 4096            // texts of cells that are kept
+)
+
+// Options connect a server with the session.
+type Options struct {
+	Session *gocell.Session
+	// Lines lists the lines of a cell on which it can halt.
+	Lines func(code string) []int
+	// Event sends a DAP event. It may be called from any goroutine.
+	Event func(json.RawMessage)
+}
+
+// Server debugs the cells of one session.
+type Server struct {
+	opts  Options
+	debug *gocell.Debugger
+
+	mu          sync.Mutex
+	seq         int
+	files       map[string]string // texts of cells by path
+	order       []string          // of files, the oldest first
+	breakpoints map[string][]breakpoint
+	frames      map[int]gocell.Call
+	handles     map[int]handle
+	numbers     int // of frames and handles; never used twice
+	halted      map[uint64]bool
+}
+
+// New returns a server whose debugger is not attached yet.
+func New(opts Options) *Server {
+	return &Server{
+		opts: opts, debug: opts.Session.Debugger(), files: map[string]string{}, breakpoints: map[string][]breakpoint{},
+		frames: map[int]gocell.Call{}, handles: map[int]handle{}, halted: map[uint64]bool{},
+	}
+}
+
+const suffix = ".go"
+
+// prefix begins the paths of all cells of this process. Nothing lies there.
+var prefix = filepath.Join(os.TempDir(), "forge_"+strconv.Itoa(os.Getpid())) + string(filepath.Separator)
+
+// Path is the file of a cell.
+func Path(code string) string {
+	return prefix + strconv.FormatUint(uint64(murmur2([]byte(code), hashSeed)), 10) + suffix
+}
+
+// Ran keeps the text of a cell, whose functions may be looked into later.
+func (s *Server) Ran(code string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keep(code)
+}
+
+func (s *Server) keep(code string) string {
+	path := Path(code)
+	if _, known := s.files[path]; !known {
+		if len(s.order) == maxFiles {
+			delete(s.files, s.order[0])
+			s.order = s.order[1:]
+		}
+		s.order = append(s.order, path)
+	}
+	s.files[path] = code
+	return path
+}
+
+type request struct {
+	Seq       int             `json:"seq"`
+	Type      string          `json:"type"`
+	Command   string          `json:"command"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+type response struct {
+	Seq        int    `json:"seq"`
+	Type       string `json:"type"`
+	RequestSeq int    `json:"request_seq"`
+	Success    bool   `json:"success"`
+	Command    string `json:"command"`
+	Message    string `json:"message,omitempty"`
+	Body       any    `json:"body,omitempty"`
+}
+
+type event struct {
+	Seq   int    `json:"seq"`
+	Type  string `json:"type"`
+	Event string `json:"event"`
+	Body  any    `json:"body,omitempty"`
+}
+
+type object = map[string]any
+
+// Handle answers one request; bad ones get an answer that says so.
+func (s *Server) Handle(ctx context.Context, raw json.RawMessage) json.RawMessage {
+	var r request
+	var body any
+	err := json.Unmarshal(raw, &r)
+	if err == nil {
+		body, err = s.answer(ctx, r)
+	} else {
+		err = fmt.Errorf("not a DAP request: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seq++
+	reply := response{Seq: s.seq, Type: "response", RequestSeq: r.Seq, Command: r.Command, Success: err == nil, Body: body}
+	if err != nil {
+		reply.Message, reply.Body = err.Error(), object{"error": object{"id": 1, "format": err.Error()}}
+	}
+	out, err := json.Marshal(reply)
+	if err != nil { // a value that JSON cannot represent
+		reply.Success, reply.Message, reply.Body = false, err.Error(), nil
+		out, _ = json.Marshal(reply)
+	}
+	return out
+}
+
+func (s *Server) answer(ctx context.Context, r request) (any, error) {
+	h := handlers[r.Command]
+	switch {
+	case r.Type != "request":
+		return nil, fmt.Errorf("a message of type %q is not a request", r.Type)
+	case h == nil:
+		return nil, fmt.Errorf("the debugger has no command %q", r.Command)
+	}
+	return h(s, ctx, r.Arguments)
+}
+
+type handler func(*Server, context.Context, json.RawMessage) (any, error)
+
+var handlers = map[string]handler{
+	"initialize":              on((*Server).initialize),
+	"attach":                  on((*Server).attach),
+	"configurationDone":       on((*Server).nothing),
+	"disconnect":              on((*Server).disconnect),
+	"setBreakpoints":          on((*Server).setBreakpoints),
+	"setExceptionBreakpoints": on((*Server).setExceptionBreakpoints),
+	"threads":                 on((*Server).threads),
+	"stackTrace":              on((*Server).stackTrace),
+	"scopes":                  on((*Server).scopes),
+	"variables":               on((*Server).variables),
+	"evaluate":                on((*Server).evaluate),
+	"source":                  on((*Server).source),
+	"modules":                 on((*Server).modules),
+	"pause":                   on((*Server).pause),
+	"continue":                on((*Server).goOn),
+	"next":                    step(eval.StepOver),
+	"stepIn":                  step(eval.StepIn),
+	"stepOut":                 step(eval.StepOut),
+	"dumpCell":                on((*Server).dumpCell),
+	"debugInfo":               on((*Server).debugInfo),
+	"inspectVariables":        on((*Server).inspectVariables),
+	"richInspectVariables":    on((*Server).richInspectVariables),
+	"copyToGlobals":           on((*Server).copyToGlobals),
+}
+
+// on decodes the arguments of a command.
+func on[A any](f func(*Server, context.Context, A) (any, error)) handler {
+	return func(s *Server, ctx context.Context, raw json.RawMessage) (any, error) {
+		var arguments A
+		if len(raw) > 0 {
+			if err := json.Unmarshal(raw, &arguments); err != nil {
+				return nil, fmt.Errorf("bad arguments: %w", err)
+			}
+		}
+		return f(s, ctx, arguments)
+	}
+}
+
+type none struct{}
+
+func (s *Server) nothing(context.Context, none) (any, error) { return object{}, nil }
+
+func (s *Server) initialize(context.Context, none) (any, error) {
+	return object{
+		"supportsConfigurationDoneRequest": true,
+		"supportsEvaluateForHovers":        true,
+		"supportsModulesRequest":           true,
+		"exceptionBreakpointFilters": []object{
+			{"filter": panics, "label": "Panics", "description": "Halt where a panic begins", "default": false},
+		},
+	}, nil
+}
+
+const panics = "panic"
+
+func (s *Server) attach(context.Context, none) (any, error) {
+	s.debug.Attach(s.halt)
+	s.send("initialized", nil)
+	return object{}, nil
+}
+
+func (s *Server) disconnect(context.Context, none) (any, error) {
+	s.forget()
+	s.debug.Detach()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.breakpoints = map[string][]breakpoint{}
+	return object{}, nil
+}
+
+func (s *Server) send(name string, body any) {
+	s.mu.Lock()
+	s.seq++
+	e := event{Seq: s.seq, Type: "event", Event: name, Body: body}
+	s.mu.Unlock()
+	if raw, err := json.Marshal(e); err == nil {
+		s.opts.Event(raw)
+	}
+}
+
+// halt hears that a goroutine halted, or that it goes on because it was
+// interrupted.
+func (s *Server) halt(h eval.Halt) {
+	if h.Reason == eval.Resumed {
+		s.resumed(h.Thread)
+		return
+	}
+	s.mu.Lock()
+	s.halted[h.Thread] = true
+	s.mu.Unlock()
+	body := object{"reason": h.Reason, "threadId": h.Thread, "allThreadsStopped": true}
+	if h.Text != "" {
+		body["description"], body["text"] = "panic", h.Text
+	}
+	s.send("stopped", body)
+}
+
+// resumed tells that everything goes on.
+func (s *Server) resumed(thread uint64) {
+	s.forget()
+	s.send("continued", object{"threadId": thread, "allThreadsContinued": true})
+}
+
+// forget makes the numbers of frames and variables invalid.
+func (s *Server) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.frames, s.handles, s.halted = map[int]gocell.Call{}, map[int]handle{}, map[uint64]bool{}
+}
+
+type onThread struct {
+	ThreadID uint64 `json:"threadId"`
+}
+
+func (s *Server) pause(context.Context, onThread) (any, error) {
+	if !s.debug.Attached() {
+		return nil, errNotAttached
+	}
+	s.debug.Pause()
+	return object{}, nil
+}
+
+var errNotAttached = errors.New("the debugger is not attached")
+
+func (s *Server) goOn(_ context.Context, a onThread) (any, error) {
+	s.resumed(a.ThreadID)
+	s.debug.Continue()
+	return object{"allThreadsContinued": true}, nil
+}
+
+func step(kind eval.Step) handler {
+	return on(func(s *Server, _ context.Context, a onThread) (any, error) {
+		if !s.debug.Halted() {
+			return nil, errors.New("no cell is halted")
+		}
+		s.resumed(a.ThreadID)
+		s.debug.Step(a.ThreadID, kind)
+		return object{}, nil
+	})
+}
+
+func (s *Server) threads(context.Context, none) (any, error) {
+	list := []object{}
+	for _, t := range s.debug.Threads() {
+		list = append(list, object{"id": t.ID, "name": t.Name})
+	}
+	return object{"threads": list}, nil
+}
+
+func (s *Server) setExceptionBreakpoints(_ context.Context, a struct {
+	Filters []string `json:"filters"`
+}) (any, error) {
+	s.debug.HaltOnPanic(slices.Contains(a.Filters, panics))
+	return object{}, nil
+}
+
+func (s *Server) debugInfo(context.Context, none) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	breakpoints := []object{}
+	for path, list := range s.breakpoints {
+		breakpoints = append(breakpoints, object{"source": path, "breakpoints": list})
+	}
+	stopped := []uint64{}
+	for id := range s.halted {
+		stopped = append(stopped, id)
+	}
+	return object{
+		"isStarted": s.debug.Attached(), "breakpoints": breakpoints, "stoppedThreads": stopped,
+		"hashMethod": "Murmur2", "hashSeed": uint32(hashSeed), "tmpFilePrefix": prefix, "tmpFileSuffix": suffix,
+		"richRendering": true, "copyToGlobals": true, "exceptionPaths": []string{},
+	}, nil
+}

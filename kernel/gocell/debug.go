@@ -1,0 +1,183 @@
+package gocell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"maps"
+	"reflect"
+	"slices"
+
+	"forgekernel/kernel/gocell/eval"
+)
+
+// Debugger halts cells and looks into them. A session has one; its methods may
+// be called at any time, those that look at a [Call] until that goes on.
+type Debugger struct {
+	*eval.Debugger
+	s *Session
+}
+
+// Debugger returns the session's debugger.
+func (s *Session) Debugger() *Debugger { return &Debugger{s.debug, s} }
+
+// Call is one call of user code: of a halted goroutine, or on the way to a panic.
+type Call struct {
+	Frame
+	File       string // as in Cell.File
+	activation eval.Activation
+}
+
+// Variable is a variable that a debugger looks at.
+type Variable struct {
+	Name string
+	Type string
+	// Value is invalid for an interface that holds nothing, and when Gone says
+	// that nothing uses the variable any more, so that its value is not kept.
+	Value reflect.Value
+	Gone  bool
+}
+
+func calls(list []eval.Activation) []Call {
+	var out []Call
+	for _, a := range list {
+		l, ok := a.Location()
+		if !ok {
+			continue
+		}
+		c := Call{Frame: Frame{Cell: l.Source.Name, Func: functionName(l), Text: lineAt(l.Source, l.Offset)}, File: l.Source.File, activation: a}
+		c.Line, c.Col = position(l.Source, l.Offset)
+		out = append(out, c)
+	}
+	return out
+}
+
+// Stack lists the calls of a halted goroutine, innermost first. False means that
+// it is not halted.
+func (d *Debugger) Stack(thread uint64) ([]Call, bool) {
+	list, ok := d.Debugger.Stack(thread)
+	return calls(list), ok
+}
+
+// Panicked is the latest panic that ended a cell or a goroutine, with its calls
+// and their variables as they were, innermost first; nil before the first.
+func (s *Session) Panicked() (*PanicError, []Call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.panicked == nil {
+		return nil, nil
+	}
+	return panicError(s.panicked), calls(s.panicked.Calls)
+}
+
+func (s *Session) keepCalls(err error) {
+	var p *eval.Panic
+	if errors.As(err, &p) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.panicked = p
+	}
+}
+
+// Variables lists the call's local variables.
+func (c Call) Variables() []Variable {
+	var list []Variable
+	for _, l := range c.activation.Locals() {
+		list = append(list, Variable{
+			Name: l.Name, Type: types.TypeString(l.Type, qualify), Value: l.Value, Gone: !l.Value.IsValid() && !l.Nil,
+		})
+	}
+	return list
+}
+
+// Globals lists the session's variables, by name.
+func (s *Session) Globals() []Variable {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []Variable
+	for _, name := range slices.Sorted(maps.Keys(s.scope.symbols)) {
+		if sym := s.scope.symbols[name]; sym.kind == "var" {
+			list = append(list, Variable{Name: name, Type: sym.describe(), Value: sym.variable.Value()})
+		}
+	}
+	return list
+}
+
+// Evaluate computes an expression where a call stands, or with the session's
+// variables alone when call is nil. What it calls runs while all else is halted.
+func (s *Session) Evaluate(ctx context.Context, expr string, call *Call) (Result, error) {
+	if _, err := parser.ParseExpr(expr); err != nil {
+		return Result{}, fmt.Errorf("%q is not a Go expression: %w", expr, err)
+	}
+	p, err := s.prepareWithin(expr, call)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := s.initialise(ctx, p.starting, 0); err != nil {
+		return Result{}, runError(err)
+	}
+	result := Result{}
+	p.shown.result, p.shown.quiet, p.shown.errLast = &result, false, false
+	if err := p.program.Peek(ctx, "expression", 0, &p.shown); err != nil {
+		return Result{}, runError(err)
+	}
+	if !result.Has {
+		return result, fmt.Errorf("%s has no value", expr)
+	}
+	return result, nil
+}
+
+// prepareWithin checks an expression in a session that has the variables of a
+// call in its scope; nothing of it is left behind.
+func (s *Session) prepareWithin(expr string, call *Call) (*prepared, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	scope := *s.scope
+	scope.symbols = maps.Clone(s.scope.symbols)
+	if call != nil {
+		x, _ := parser.ParseExpr(expr)
+		used := freeNames(x)
+		for _, l := range call.activation.Locals() {
+			v := s.engine.Storage(l)
+			if v == nil && used[l.Name] {
+				return nil, fmt.Errorf("nothing uses %s after this line, so its value is not kept", l.Name)
+			}
+			if v != nil {
+				scope.symbols[l.Name] = &symbol{name: l.Name, kind: "var", obj: types.NewVar(token.NoPos, nil, l.Name, l.Type), cell: call.Cell, variable: v}
+			}
+		}
+	}
+	within := &Session{opts: s.opts, engine: s.engine, debug: s.debug, scope: &scope, sourceUnits: s.sourceUnits, mods: s.mods}
+	return within.prepare(&eval.Source{Name: "expression", Line: 1, Text: expr})
+}
+
+// CopyToGlobals makes a variable of the session out of a call's local variable.
+func (s *Session) CopyToGlobals(name string, call Call, as string) error {
+	if !token.IsIdentifier(as) || as == "_" {
+		return fmt.Errorf("%q is not a name", as)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range call.activation.Locals() {
+		if l.Name != name {
+			continue
+		}
+		v := s.engine.Storage(l)
+		if v == nil {
+			return fmt.Errorf("nothing uses %s after this line, so its value is not kept", name)
+		}
+		v = v.Copy()
+		old := s.scope.symbols[as]
+		s.scope.symbols[as] = &symbol{name: as, kind: "var", obj: types.NewVar(token.NoPos, nil, as, l.Type), cell: call.Cell, variable: v}
+		if old != nil && old.variable != nil && types.Identical(old.obj.Type(), l.Type) {
+			old.variable.Set(v.Value())
+			s.scope.symbols[as].variable = old.variable
+			return nil
+		}
+		return s.refit(as)
+	}
+	return fmt.Errorf("there is no variable %s at %s:%d", name, call.Cell, call.Line)
+}

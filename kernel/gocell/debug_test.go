@@ -1,0 +1,469 @@
+package gocell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"forgekernel/kernel/gocell/eval"
+	"forgekernel/kernel/gocell/peek"
+)
+
+// debugged is a session with a debugger attached, and a cell that runs in it.
+type debugged struct {
+	*Session
+	*Debugger
+	halts chan eval.Halt
+	ended chan error
+	cells int
+}
+
+func newDebugged(t *testing.T) *debugged {
+	s, _ := newTestSession(t, Options{})
+	d := &debugged{Session: s, Debugger: s.Debugger(), halts: make(chan eval.Halt, 100)}
+	d.attach()
+	t.Cleanup(d.Detach)
+	return d
+}
+
+func (d *debugged) attach() { d.Attach(func(h eval.Halt) { d.halts <- h }) }
+
+// start runs a cell, whose file is named after it.
+func (d *debugged) start(ctx context.Context, source string) {
+	d.cells++
+	d.ended = make(chan error, 1)
+	name, ended := fmt.Sprintf("cell %d", d.cells), d.ended
+	go func() {
+		_, err := d.Run(ctx, Cell{Name: name, ID: uint64(d.cells), Source: source, File: name})
+		ended <- err
+	}()
+}
+
+// halt waits for the next halt; false is the end of the cell.
+func (d *debugged) halt(t *testing.T) (eval.Halt, bool) {
+	t.Helper()
+	select {
+	case h := <-d.halts:
+		return h, true
+	case err := <-d.ended:
+		d.ended <- err
+		return eval.Halt{}, false
+	case <-time.After(generous):
+		t.Fatal("the cell neither halts nor ends")
+		return eval.Halt{}, false
+	}
+}
+
+// place is where a goroutine is and what its variables are.
+func (d *debugged) place(t *testing.T, h eval.Halt) string {
+	t.Helper()
+	stack, ok := d.Stack(h.Thread)
+	if !ok || len(stack) == 0 {
+		t.Fatalf("goroutine %d has no stack", h.Thread)
+	}
+	return fmt.Sprintf("%s %d %s%s", h.Reason, stack[0].Line, stack[0].Func, locals(stack[0]))
+}
+
+func locals(c Call) string {
+	var b strings.Builder
+	for _, v := range c.Variables() {
+		text := peek.Text(v.Value, true)
+		if v.Gone {
+			text = "?"
+		}
+		fmt.Fprintf(&b, " %s=%s", v.Name, text)
+	}
+	return b.String()
+}
+
+func TestStep(t *testing.T) {
+	d := newDebugged(t)
+	d.start(t.Context(), `func add(a, b int) int {
+	s := a
+	s += b
+	return s
+}
+x := 1
+y := add(x, 2)
+for i := range 2 {
+	y += i
+}
+p := &y
+func() {
+	z := "in"
+	*p = len(z)
+}()
+fmt.Sprint(y)`)
+	d.SetBreakpoints("cell 1", []int{6})
+	var got []string
+	for h, ok := d.halt(t); ok; h, ok = d.halt(t) {
+		got = append(got, d.place(t, h))
+		d.Step(h.Thread, eval.StepIn)
+	}
+	want := []string{
+		"breakpoint 6 ", "step 7 ",
+		"step 2 add a=1 b=2", "step 3 add a=1 b=2 s=1", "step 4 add a=1 b=2 s=3", "step 7 ",
+		"step 8 ", "step 9  i=0", "step 8 ", "step 9  i=1",
+		"step 11 ", "step 12 ",
+		"step 13 a function literal", `step 14 a function literal z="in"`, "step 15 ",
+		"step 16 ",
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestStepOverAndOut(t *testing.T) {
+	d := newDebugged(t)
+	d.start(t.Context(), `func fact(n int) int {
+	if n < 2 {
+		return 1
+	}
+	return n * fact(n-1)
+}
+a := fact(4)
+b := a + 1
+fmt.Sprint(b)`)
+	d.SetBreakpoints("cell 1", []int{3})
+	steps := []struct {
+		step eval.Step
+		want string
+	}{
+		{eval.StepOut, "step 5 fact n=2"},
+		{eval.StepOver, "step 5 fact n=3"},
+		{eval.StepOut, "step 5 fact n=4"},
+		{eval.StepOut, "step 7 "},
+		{eval.StepOver, "step 8 "},
+		{eval.StepOver, "step 9 "},
+	}
+	h, _ := d.halt(t)
+	if got := d.place(t, h); got != "breakpoint 3 fact n=1" {
+		t.Errorf("at first %s", got)
+	}
+	if stack, _ := d.Stack(h.Thread); len(stack) != 5 || stack[3].Line != 5 || stack[4].Line != 7 {
+		t.Errorf("stack %+v", stack)
+	}
+	for _, s := range steps {
+		d.Step(h.Thread, s.step)
+		h, _ = d.halt(t)
+		if got := d.place(t, h); got != s.want {
+			t.Errorf("got %s, want %s", got, s.want)
+		}
+	}
+	d.Continue()
+	if err := <-d.ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// A variable that nothing uses any more is either right or said to be gone.
+func TestLocalsAgree(t *testing.T) {
+	d := newDebugged(t)
+	var args []string
+	d.Define("probe", func(values ...any) {
+		args = nil
+		for _, v := range values {
+			args = append(args, peek.Text(reflect.ValueOf(v), true))
+		}
+	}, "")
+	source := `type pt struct{ x, y int }
+func walk(n int, name string) (total int, err error) {
+	probe(n, name, total)
+	best, ps := -1, []pt{}
+	var any1 any
+	for i := 0; i < n; i++ {
+		sq := i * i
+		if sq%2 == 1 { total += sq } else { best = i }
+		ps = append(ps, pt{i, sq})
+		probe(i, sq, total, best, ps, n)
+		p := ps[i]
+		if i == 2 { any1 = p }
+		probe(p, any1, i)
+	}
+	a, b := 0, 1
+	for range n {
+		a, b = b, a+b
+		probe(a, b, best)
+	}
+	func() { b *= 2; probe(b, a, name) }()
+	defer func() { total++ ; probe(total, b) }()
+	x := 1.5
+	switch { case n > 3: x := "inner"; probe(x, n) ; default: x = 2 }
+	probe(x, a, b, len(ps))
+	i := n
+	for i > 0 { j := i; i--; probe(i, j) }
+	return total + best, nil
+}
+walk(5, "w")`
+	d.start(t.Context(), source)
+	lines := strings.Split(source, "\n")
+	var at []int
+	for i, l := range lines {
+		if strings.Contains(l, "probe(") {
+			at = append(at, i+1)
+		}
+	}
+	d.SetBreakpoints("cell 1", at)
+	seen := 0
+	for h, ok := d.halt(t); ok; h, ok = d.halt(t) {
+		stack, _ := d.Stack(h.Thread)
+		line := lines[stack[0].Line-1]
+		if !strings.HasPrefix(strings.TrimSpace(line), "probe(") { // the halt is before another statement of the line
+			d.Continue()
+			continue
+		}
+		_, list, _ := strings.Cut(line, "probe(")
+		names := strings.Split(strings.TrimSuffix(list, ")"), ", ")
+		known := map[string]string{}
+		for _, v := range stack[0].Variables() {
+			if !v.Gone {
+				known[v.Name] = peek.Text(v.Value, true)
+			}
+		}
+		d.Step(h.Thread, eval.StepOver)
+		_, more := d.halt(t)
+		for i, name := range names {
+			if strings.HasPrefix(name, "len(") {
+				continue
+			}
+			seen++
+			if known[name] != args[i] {
+				t.Errorf("line %d: %s is %q to the debugger and %q to the program", stack[0].Line, name, known[name], args[i])
+			}
+		}
+		if !more {
+			break
+		}
+		d.Continue()
+	}
+	if seen < 60 {
+		t.Errorf("only %d variables were compared", seen)
+	}
+}
+
+func TestGone(t *testing.T) {
+	d := newDebugged(t)
+	d.start(t.Context(), `func f(c bool) int {
+	x := 1
+	y := x + 1
+	if c {
+		x = 2
+	}
+	y++
+	return y
+}
+f(true)`)
+	d.SetBreakpoints("cell 1", []int{7})
+	h, _ := d.halt(t)
+	if got := d.place(t, h); got != "breakpoint 7 f c=true x=? y=2" {
+		t.Error(got)
+	}
+	stack, _ := d.Stack(h.Thread)
+	if _, err := d.Evaluate(t.Context(), "x", &stack[0]); err == nil || !strings.Contains(err.Error(), "nothing uses x") {
+		t.Error(err)
+	}
+	d.Continue()
+}
+
+func TestEvaluate(t *testing.T) {
+	d := newDebugged(t)
+	mustRun(t, d.Session, "scale := 10\ntype box[T any] struct{ v T }\nfunc (b box[T]) get() T { return b.v }")
+	d.start(t.Context(), `func f[T any](b box[T], xs []int) int {
+	type own struct{ n int }
+	o := &own{3}
+	func() { o.n++ }()
+	return len(xs) + o.n
+}
+f(box[string]{"in"}, []int{1, 2})`)
+	d.SetBreakpoints("cell 1", []int{5})
+	h, _ := d.halt(t)
+	stack, _ := d.Stack(h.Thread)
+	for expr, want := range map[string]string{
+		"xs[1] * scale":                       "20",
+		"b.get() + \"!\"":                     "in!",
+		"o.n":                                 "4",
+		"strings.ToUpper(b.v)":                "IN",
+		"func() int { return len(xs) }() + 1": "3",
+	} {
+		r, err := d.Evaluate(t.Context(), expr, &stack[0])
+		if err != nil || fmt.Sprint(r.Values[0]) != want {
+			t.Errorf("%s is %v, %v", expr, r.Values, err)
+		}
+	}
+	for _, expr := range []string{"nosuch", "xs = nil", "1 +", "xs[5]"} {
+		if _, err := d.Evaluate(t.Context(), expr, &stack[0]); err == nil {
+			t.Errorf("%s is taken", expr)
+		}
+	}
+	if err := d.CopyToGlobals("xs", stack[0], "kept"); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.CopyToGlobals("nosuch", stack[0], "kept"); err == nil {
+		t.Error("an unknown variable is copied")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	var stopped *InterruptError
+	if _, err := d.Evaluate(ctx, "func() int { for {} }()", &stack[0]); !errors.As(err, &stopped) {
+		t.Error(err)
+	}
+	d.Continue()
+	if err := <-d.ended; err != nil {
+		t.Fatal(err)
+	}
+	if got := mustRun(t, d.Session, "len(kept)"); got != "2" {
+		t.Errorf("len(kept) is %s", got)
+	}
+}
+
+// Attaching reaches what runs already, in a loop that is one closure too.
+func TestAttachLate(t *testing.T) {
+	for _, loop := range []string{"for { n++ }", "for n < 1<<62 { n += 1 }", "for { step() }", "for { if n < 0 { break }; n++ }"} {
+		s, _ := newTestSession(t, Options{})
+		d := &debugged{Session: s, Debugger: s.Debugger(), halts: make(chan eval.Halt, 100)}
+		ctx, cancel := context.WithCancel(t.Context())
+		mustRun(t, s, "count := 0\nfunc step() { count++ }\nstarted := make(chan bool)")
+		d.start(ctx, "func work() {\n\tn := 0\n\tstarted <- true\n\t"+loop+"\n}\nwork()")
+		mustRun(t, s, "<-started")
+		d.attach()
+		d.Pause()
+		h, ok := d.halt(t)
+		if stack, halted := d.Stack(h.Thread); !ok || h.Reason != "pause" || !halted {
+			t.Errorf("%s: %+v, %d calls", loop, h, len(stack))
+		}
+		cancel()
+		var stopped *InterruptError
+		if err := <-d.ended; !errors.As(err, &stopped) {
+			t.Errorf("%s: %v", loop, err)
+		}
+		d.Detach()
+		if got := mustRun(t, s, "1 + 1"); got != "2" {
+			t.Error(got)
+		}
+	}
+}
+
+// All goroutines halt when one does, also those that wait and go on meanwhile.
+func TestGoroutinesHalt(t *testing.T) {
+	d := newDebugged(t)
+	d.start(t.Context(), `var wg sync.WaitGroup
+var ticks atomic.Int64
+for i := range 3 {
+	wg.Go(func() {
+		for range 1000 {
+			ticks.Add(1)
+		}
+		n := i * 10
+		fmt.Sprint(n)
+	})
+}
+wg.Wait()`)
+	d.SetBreakpoints("cell 1", []int{9})
+	var values []string
+	for h, ok := d.halt(t); ok; h, ok = d.halt(t) {
+		stack, _ := d.Stack(h.Thread)
+		values = append(values, locals(stack[0]))
+		before, after := "", mustRunPeek(t, d, "ticks.Load()")
+		for end := time.Now().Add(generous); before != after && time.Now().Before(end); { // one call of Add may be under way
+			before = after
+			time.Sleep(5 * time.Millisecond)
+			after = mustRunPeek(t, d, "ticks.Load()")
+		}
+		if before != after {
+			t.Errorf("ticks went from %s to %s", before, after)
+		}
+		d.Continue()
+	}
+	if len(values) != 3 {
+		t.Errorf("halts at %q", values)
+	}
+}
+
+func mustRunPeek(t *testing.T, d *debugged, expr string) string {
+	t.Helper()
+	r, err := d.Evaluate(t.Context(), expr, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(r.Values[0])
+}
+
+// Code that compiled code calls back is on the stack of its caller.
+func TestCallbackStack(t *testing.T) {
+	d := newDebugged(t)
+	d.start(t.Context(), `func order(xs []int) {
+	sort.Slice(xs, func(i, j int) bool {
+		return xs[i] < xs[j]
+	})
+	xs[0]++
+}
+order([]int{2, 1})`)
+	d.SetBreakpoints("cell 1", []int{3})
+	h, _ := d.halt(t)
+	stack, _ := d.Stack(h.Thread)
+	var funcs []string
+	for _, c := range stack {
+		funcs = append(funcs, fmt.Sprintf("%s:%d", c.Func, c.Line))
+	}
+	if got := strings.Join(funcs, " "); got != "a function literal in order:3 order:2 :7" {
+		t.Error(got)
+	}
+	d.SetBreakpoints("cell 1", nil)
+	d.Step(h.Thread, eval.StepOut)
+	if h, _ = d.halt(t); d.place(t, h) != "step 2 order xs=[1, 2]" {
+		t.Error(d.place(t, h))
+	}
+	d.Continue()
+}
+
+func TestHaltOnPanic(t *testing.T) {
+	d := newDebugged(t)
+	d.HaltOnPanic(true)
+	d.start(t.Context(), "func f(xs []int, k int) int {\n\treturn xs[k]\n}\nf([]int{1}, 3)")
+	h, ok := d.halt(t)
+	if !ok || h.Reason != "exception" || !strings.Contains(h.Text, "index out of range [3]") {
+		t.Fatalf("%+v", h)
+	}
+	if got := d.place(t, h); got != "exception 2 f xs=[1] k=3" {
+		t.Error(got)
+	}
+	d.Continue()
+	var p *PanicError
+	if err := <-d.ended; !errors.As(err, &p) {
+		t.Error(err)
+	}
+}
+
+// The calls of a panic keep their variables, deferred calls and recursion
+// notwithstanding.
+func TestPanicked(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	mustRun(t, s, "func inner(k int) int {\n\tm := map[string]int{\"k\": k}\n\tdefer func() { k = 99 }()\n\tvar p *int\n\treturn *p + m[\"k\"]\n}\nfunc outer(name string) int {\n\tn := len(name)\n\tdefer fmt.Sprint(n)\n\treturn inner(n)\n}")
+	if _, err := s.Run(t.Context(), Cell{Name: "cell 9", Source: "outer(\"abc\")"}); err == nil {
+		t.Fatal("no panic")
+	}
+	var got []string
+	_, stack := s.Panicked()
+	for _, c := range stack {
+		got = append(got, fmt.Sprintf("%s:%d%s", c.Func, c.Line, locals(c)))
+	}
+	want := []string{`inner:5 k=3 m=map["k": 3] p=nil`, `outer:10 name="abc" n=3`, ":1"}
+	if len(got) != 3 || got[1] != want[1] || got[2] != want[2] || !strings.HasPrefix(got[0], "inner:5 k=") || !strings.HasSuffix(got[0], want[0][len("inner:5 k=3"):]) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	r, err := s.Evaluate(t.Context(), "m[\"k\"] * 2", &stack[0])
+	if err != nil || r.Values[0] != 6 {
+		t.Errorf("%v, %v", r.Values, err)
+	}
+}
+
+func TestStopLines(t *testing.T) {
+	source := "import \"fmt\"\nvar a = 1\nx := 2\n\n// comment\nfunc f(n int) {\n\tfor {\n\t\tif n > 0 {\n\t\t\tbreak\n\t\t}\n\t}\n}\nf(\n\tx)"
+	if got, want := StopLines(source, 3), []int{4, 5, 10, 15}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

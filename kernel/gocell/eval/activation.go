@@ -1,0 +1,217 @@
+package eval
+
+import (
+	"go/types"
+	"reflect"
+	"slices"
+	"unsafe"
+)
+
+// Activation is one call of a function of user code, as it stands in a halted
+// goroutine or stood when a panic came.
+type Activation struct {
+	fn        *Func
+	block, ip int
+	at        *stop // where it halted, nil when it is inside an instruction
+	n         []uint64
+	p         []pointer
+	v         []reflect.Value
+}
+
+// Local is a variable of a call.
+type Local struct {
+	Name string
+	Type types.Type
+	// Value is invalid when nothing of the function uses the variable any more,
+	// so that its value is gone. It can be set when the variable has an address.
+	// Interfaces are given by what they hold; Nil tells those that hold nothing.
+	Value reflect.Value
+	Nil   bool
+}
+
+// activation looks at a call of a goroutine that does not run.
+func (fr *frame) activation() Activation {
+	return Activation{fn: fr.fn, block: max(fr.block, 0), ip: fr.ip, at: fr.halted, n: fr.n, p: fr.p, v: fr.v}
+}
+
+// freeze keeps a call as it is.
+func (a Activation) freeze() Activation {
+	a.n, a.p, a.v = slices.Clone(a.n), slices.Clone(a.p), slices.Clone(a.v)
+	return a
+}
+
+// Location is where the call is; false for code of no cell.
+func (a Activation) Location() (Location, bool) {
+	if a.fn == nil || a.fn.source == nil {
+		return Location{}, false
+	}
+	l := Location{Source: a.fn.source, Func: a.fn.name}
+	if a.at != nil {
+		l.Offset = a.at.offset
+	} else {
+		l.Offset = a.fn.blocks[a.block].offset(a.ip)
+	}
+	return l, true
+}
+
+// Locals lists the variables in scope, in the order of their declarations; one
+// that another of its name hides is left out.
+func (a Activation) Locals() []Local {
+	l, ok := a.Location()
+	if !ok {
+		return nil
+	}
+	var found []int
+	for i, v := range a.fn.vars {
+		if v.from <= l.Offset && l.Offset < v.to {
+			found = append(found, i)
+		}
+	}
+	slices.SortStableFunc(found, func(i, j int) int { return a.fn.vars[i].from - a.fn.vars[j].from })
+	var list []Local
+	for _, i := range found {
+		local, declared := a.local(i)
+		if !declared {
+			continue
+		}
+		list = slices.DeleteFunc(list, func(hidden Local) bool { return hidden.Name == local.Name })
+		list = append(list, local)
+	}
+	return list
+}
+
+// local reads a variable. One that no binding reaches is not declared yet.
+func (a Activation) local(i int) (l Local, declared bool) {
+	v := a.fn.vars[i]
+	l = Local{Name: v.name, Type: v.typ}
+	found := a.reaching(i)
+	if len(found) == 0 {
+		return l, false
+	}
+	if len(found) > 1 || found[0].place.typ == nil && !found[0].constant.IsValid() {
+		return l, true
+	}
+	b := found[0]
+	switch {
+	case b.constant.IsValid():
+		l.Value = dynamic(b.constant)
+		l.Nil = !l.Value.IsValid()
+	case b.memory:
+		if p := a.p[b.place.i]; p != nil {
+			l.Value = reflect.NewAt(b.place.typ.Elem(), p).Elem()
+		}
+	default:
+		l.Value = a.read(b.place)
+		l.Nil = !l.Value.IsValid()
+	}
+	return l, true
+}
+
+func (a Activation) read(pl place) reflect.Value {
+	fr := frame{n: a.n, p: a.p, v: a.v}
+	return fr.get(pl)
+}
+
+// reaching lists the different bindings of a variable that may be the latest.
+func (a Activation) reaching(i int) []binding {
+	blocks := a.fn.blocks
+	here := blocks[a.block].bindings
+	n := 0
+	if a.at != nil {
+		n = a.at.bound
+	} else {
+		for n < len(here) && here[n].ip <= a.ip {
+			n++
+		}
+	}
+	if b := lastBinding(here[:n], i); b != nil {
+		return []binding{*b}
+	}
+	var found []binding
+	seen := make([]bool, len(blocks))
+	queue := slices.Clone(blocks[a.block].preds)
+	for len(queue) > 0 {
+		k := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		if seen[k] {
+			continue
+		}
+		seen[k] = true
+		b := lastBinding(blocks[k].bindings, i)
+		if b == nil {
+			queue = append(queue, blocks[k].preds...)
+			continue
+		}
+		if !slices.ContainsFunc(found, func(f binding) bool { return sameBinding(f, *b) }) {
+			found = append(found, *b)
+		}
+	}
+	return found
+}
+
+func lastBinding(list []binding, i int) *binding {
+	for k := len(list) - 1; k >= 0; k-- {
+		if list[k].variable == i {
+			return &list[k]
+		}
+	}
+	return nil
+}
+
+func sameBinding(a, b binding) bool {
+	if a.constant.IsValid() || b.constant.IsValid() {
+		return a.constant.IsValid() && b.constant.IsValid() && equal(dynamic(a.constant), dynamic(b.constant))
+	}
+	return a.memory == b.memory && a.place == b.place
+}
+
+// activations lists a goroutine's calls, innermost first, the middle of a deep
+// recursion left out; they are valid while it does not run.
+func (th *thread) activations() []Activation {
+	var list []Activation
+	for i := th.depth - 1; i >= 0; i-- {
+		if inner := th.depth - 1 - i; inner >= maxTrace && i >= maxTrace {
+			continue
+		}
+		if fr := th.frames[i]; fr.fn.source != nil {
+			list = append(list, fr.activation())
+		}
+	}
+	return list
+}
+
+// remember keeps a goroutine's calls as they are.
+func (th *thread) remember() []Activation {
+	list := th.activations()
+	for i := range list {
+		list[i] = list[i].freeze()
+	}
+	return list
+}
+
+// Storage returns a variable that shares the memory of a local one that has
+// an address, and else holds its value.
+func (e *Engine) Storage(l Local) *Var {
+	v := &Var{typ: l.Type}
+	t, err := e.types.Of(l.Type)
+	switch {
+	case err != nil:
+		return nil
+	case !l.Value.IsValid() && !l.Nil:
+		return nil
+	case l.Value.CanAddr() && l.Value.Type() == t:
+		v.addr.Store(&storage{unsafe.Pointer(l.Value.UnsafeAddr()), t})
+	default:
+		value := reflect.New(t)
+		put(t, value.UnsafePointer(), l.Value)
+		v.addr.Store(&storage{value.UnsafePointer(), t})
+	}
+	return v
+}
+
+// Copy returns a variable of its own with the same value.
+func (v *Var) Copy() *Var {
+	c := &Var{typ: v.typ}
+	c.Set(v.Value())
+	return c
+}

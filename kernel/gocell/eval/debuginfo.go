@@ -1,0 +1,306 @@
+package eval
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"reflect"
+	"sort"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// A debugger, and whoever looks at the calls of a panic, must know where the
+// statements of a function begin and where its variables are. SSA has done away
+// with most variables; what is left of them are its debug references, which say
+// which value a name has where it is used or set. Each becomes a [binding]:
+// from here on the variable is there. Where bindings of several ways meet and
+// no phi joins them, nobody uses the variable any more and its value is not
+// known; that is said, never guessed.
+
+// variable is a local variable of a function.
+type variable struct {
+	name     string
+	typ      types.Type
+	from, to int  // where its name can be used, in the source
+	memory   bool // it has an address, since a closure or a pointer refers to it
+}
+
+// binding says where a variable is from an instruction of its block on.
+type binding struct {
+	ip       int // before this instruction
+	variable int
+	place    place         // of the value, or of the address
+	memory   bool          // place is of the address
+	constant reflect.Value // instead of place
+}
+
+// stop is the beginning of a statement.
+type stop struct {
+	ip     int // before this instruction
+	offset int
+	line   int
+	bound  int // how many of the block's bindings are in effect
+}
+
+// statement is the extent of a statement that does something itself.
+type statement struct {
+	from, to token.Pos
+	outer    int // index of the statement around it, or -1
+	defines  bool
+}
+
+// statements lists those of a unit, by their beginnings.
+func (c *compiler) statements(u *Unit) []statement {
+	if list, ok := c.stmts[u]; ok {
+		return list
+	}
+	var list []statement
+	for _, f := range u.Files {
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.BlockStmt, *ast.LabeledStmt, *ast.EmptyStmt, *ast.BranchStmt:
+			case ast.Stmt:
+				_, assign := n.(*ast.AssignStmt)
+				_, decl := n.(*ast.DeclStmt)
+				list = append(list, statement{from: n.Pos(), to: n.End(), outer: -1, defines: assign || decl})
+			}
+			return true
+		})
+	}
+	sort.SliceStable(list, func(i, j int) bool {
+		return list[i].from < list[j].from || list[i].from == list[j].from && list[i].to > list[j].to
+	})
+	var open []int
+	for i := range list {
+		for len(open) > 0 && list[open[len(open)-1]].to <= list[i].from {
+			open = open[:len(open)-1]
+		}
+		if len(open) > 0 {
+			list[i].outer = open[len(open)-1]
+		}
+		open = append(open, i)
+	}
+	if c.stmts == nil {
+		c.stmts = map[*Unit][]statement{}
+	}
+	c.stmts[u] = list
+	return list
+}
+
+// statementAt finds the innermost statement around a position.
+func (b *builder) statementAt(pos token.Pos) *statement {
+	list := b.statements(b.unitOf(b.ssa))
+	i := sort.Search(len(list), func(i int) bool { return list[i].from > pos }) - 1
+	for i >= 0 && list[i].to <= pos {
+		i = list[i].outer
+	}
+	if i < 0 {
+		return nil
+	}
+	return &list[i]
+}
+
+// debugInfo collects what is known about a function's variables.
+type debugInfo struct {
+	index  map[token.Pos]int // of variables, by where they are declared
+	body   token.Pos         // statements before it are around a function literal
+	latest *statement        // of the block that is being translated
+}
+
+// surveyVariables lists the variables of the function that have names.
+func (b *builder) surveyVariables() {
+	b.debug = debugInfo{index: map[token.Pos]int{}}
+	switch syntax := b.ssa.Syntax().(type) {
+	case *ast.FuncLit:
+		b.debug.body = syntax.Body.Pos()
+	case *ast.RangeStmt:
+		b.debug.body = syntax.Body.Pos()
+	}
+	if b.fn.source == nil {
+		return
+	}
+	for _, p := range b.ssa.Params {
+		if obj, ok := p.Object().(*types.Var); ok {
+			b.addVariable(obj, p.Type())
+		}
+	}
+	results := b.ssa.Signature.Results()
+	for r := range results.Variables() {
+		b.addVariable(r, r.Type())
+	}
+	memory := map[token.Pos]bool{}
+	b.eachInstr(func(in ssa.Instruction) {
+		switch in := in.(type) {
+		case *ssa.Alloc:
+			memory[in.Pos()] = true
+		case *ssa.DebugRef:
+			obj, ok := in.Object().(*types.Var)
+			if !ok || obj.IsField() || b.isGlobal(obj) {
+				return
+			}
+			t := in.X.Type()
+			if in.IsAddr {
+				t = t.Underlying().(*types.Pointer).Elem()
+			}
+			b.addVariable(obj, t)
+		}
+	})
+	for i := range b.fn.vars {
+		v := &b.fn.vars[i]
+		v.memory = b.freeVar(v.name) != nil
+	}
+	for pos, i := range b.debug.index {
+		b.fn.vars[i].memory = b.fn.vars[i].memory || memory[pos]
+	}
+}
+
+func (b *builder) eachInstr(f func(ssa.Instruction)) {
+	for _, blk := range b.ssa.Blocks {
+		for _, in := range blk.Instrs {
+			f(in)
+		}
+	}
+}
+
+// isGlobal reports a variable of the session, which := may have defined.
+func (b *builder) isGlobal(obj *types.Var) bool {
+	if obj.Pkg() != nil && obj.Parent() == obj.Pkg().Scope() {
+		return true
+	}
+	_, global := b.unitOf(b.ssa).Vars[obj]
+	return global
+}
+
+// freeVar returns a captured variable. One of the function's own that has the
+// name of a captured one hides it from here on.
+func (b *builder) freeVar(name string) *ssa.FreeVar {
+	for _, v := range b.ssa.FreeVars {
+		if v.Name() == name {
+			return v
+		}
+	}
+	return nil
+}
+
+func (b *builder) addVariable(obj *types.Var, t types.Type) {
+	if obj.Name() == "" || obj.Name() == "_" {
+		return
+	}
+	if _, known := b.debug.index[obj.Pos()]; known {
+		return
+	}
+	v := variable{name: obj.Name(), typ: t, from: 0, to: len(b.fn.source.Text)}
+	from := obj.Pos()
+	if st := b.statementAt(from); st != nil && st.defines {
+		from = st.to
+	}
+	if at := b.offset(from); at >= 0 {
+		v.from = int(at)
+	}
+	if scope := obj.Parent(); scope != nil && scope.End().IsValid() {
+		if at := b.offset(scope.End()); at >= 0 {
+			v.to = int(at)
+		}
+	}
+	b.debug.index[obj.Pos()] = len(b.fn.vars)
+	b.fn.vars = append(b.fn.vars, v)
+}
+
+// beginBlock binds what has its place when a block begins: parameters and
+// captured variables, and the variables whose values phis join.
+func (b *builder) beginBlock(i int, blk *ssa.BasicBlock) {
+	b.debug.latest = nil
+	if i == 0 {
+		for _, p := range b.ssa.Params {
+			if obj := p.Object(); obj != nil {
+				b.bind(obj.Pos(), b.places[p], false)
+			}
+		}
+		for k := range b.fn.vars {
+			if v := b.freeVar(b.fn.vars[k].name); v != nil {
+				b.block.bindings = append(b.block.bindings, binding{variable: k, place: b.places[v], memory: true})
+			}
+		}
+	}
+	for _, in := range blk.Instrs {
+		phi, ok := in.(*ssa.Phi)
+		if !ok {
+			break
+		}
+		if k, known := b.debug.index[phi.Pos()]; known && b.fn.vars[k].name == phi.Comment {
+			b.bind(phi.Pos(), b.places[phi], b.fn.vars[k].memory)
+		}
+	}
+	for _, p := range blk.Preds {
+		b.block.preds = append(b.block.preds, p.Index)
+	}
+}
+
+func (b *builder) bind(pos token.Pos, pl place, memory bool) {
+	if k, known := b.debug.index[pos]; known {
+		b.block.bindings = append(b.block.bindings, binding{ip: len(b.block.code), variable: k, place: pl, memory: memory})
+	}
+}
+
+// beforeInstruction notes the beginning of a statement.
+func (b *builder) beforeInstruction(in ssa.Instruction) {
+	if _, phi := in.(*ssa.Phi); phi || !in.Pos().IsValid() || b.fn.source == nil {
+		return
+	}
+	st := b.statementAt(in.Pos())
+	if st == nil || st == b.debug.latest || st.from < b.debug.body {
+		return
+	}
+	b.debug.latest = st
+	at := b.offset(st.from)
+	if at < 0 {
+		return
+	}
+	b.block.stops = append(b.block.stops, stop{
+		ip: len(b.block.code), offset: int(at), line: b.lineAt(int(at)), bound: len(b.block.bindings),
+	})
+}
+
+// lineAt is the line of the notebook cell at an offset of the function's source.
+func (b *builder) lineAt(offset int) int {
+	src := b.fn.source
+	starts, ok := b.lines[src]
+	if !ok {
+		for i, ch := range []byte(src.Text) {
+			if ch == '\n' {
+				starts = append(starts, i+1)
+			}
+		}
+		if b.lines == nil {
+			b.lines = map[*Source][]int{}
+		}
+		b.lines[src] = starts
+	}
+	return src.Line + sort.SearchInts(starts, offset+1)
+}
+
+// afterInstruction binds the variable that an instruction sets or shows.
+func (b *builder) afterInstruction(in ssa.Instruction) {
+	switch in := in.(type) {
+	case *ssa.Alloc:
+		if k, known := b.debug.index[in.Pos()]; known && b.fn.vars[k].name == in.Comment {
+			b.bind(in.Pos(), b.places[in], true)
+		}
+	case *ssa.DebugRef:
+		obj, ok := in.Object().(*types.Var)
+		if !ok {
+			return
+		}
+		k, known := b.debug.index[obj.Pos()]
+		if !known || b.fn.vars[k].memory || in.IsAddr {
+			return
+		}
+		if c, ok := in.X.(*ssa.Const); ok {
+			value := b.constValue(c, b.typ(c.Type(), b.pos))
+			b.block.bindings = append(b.block.bindings, binding{ip: len(b.block.code), variable: k, constant: value})
+			return
+		}
+		b.bind(obj.Pos(), b.places[in.X], false) // a place without a type means that it is not known
+	}
+}

@@ -1,0 +1,149 @@
+package eval
+
+import "slices"
+
+// divert encodes a block in what exec takes for the end of a call: trace goes on
+// there. It is its own inverse.
+func divert(block int) int { return -2 - block }
+
+// attend does what a poll is for: it ends an interrupted goroutine, and leaves
+// the frame to the debugger.
+func (fr *frame) attend(block int) int {
+	fr.th.poll()
+	if !fr.traced && fr.th.run.isTraced() {
+		return divert(block)
+	}
+	return block
+}
+
+func (r *run) isTraced() bool { return !r.unseen && r.engine.debug.attached.Load() }
+
+// trace is exec for a debugger.
+func (fr *frame) trace(b int) {
+	th, d := fr.th, fr.th.run.engine.debug
+	if th.tracee == nil {
+		d.adopt(th)
+	}
+	fr.traced, fr.line = true, 0
+	blocks := fr.fn.blocks
+	for b >= 0 {
+		blk := &blocks[b]
+		fr.block = b
+		stops := blk.stops
+		for i, in := range blk.code {
+			fr.ip = i
+			for len(stops) > 0 && stops[0].ip <= i {
+				fr.begin(&stops[0])
+				stops = stops[1:]
+			}
+			in(fr)
+			fr.returned()
+		}
+		fr.ip = len(blk.code)
+		for i := range stops {
+			fr.begin(&stops[i])
+		}
+		next := blk.next
+		if blk.walk != nil {
+			next = blk.walk
+		}
+		to := next(fr)
+		if to <= b {
+			fr.line = 0 // another round of a loop arrives at the same line again
+		}
+		b = to
+	}
+}
+
+// begin halts before a statement if there is a reason to.
+func (fr *frame) begin(s *stop) {
+	if fr.line == s.line {
+		return
+	}
+	fr.line = s.line
+	d := fr.th.run.engine.debug
+	if !d.attached.Load() || fr.th.tracee == nil {
+		return
+	}
+	reason := ""
+	t := fr.th.tracee
+	switch step := t.step.Load(); {
+	case slices.Contains((*d.breakpoints.Load())[fr.fn.source.File], s.line):
+		reason = "breakpoint"
+	case d.pausing.Load():
+		reason = "pause"
+	case step != nil && (step.kind == StepIn || step.kind == StepOver && t.depth() <= step.depth || t.depth() < step.depth):
+		reason = "step"
+	}
+	if reason != "" || d.halting.Load() {
+		fr.halted = s
+		d.halt(fr, Halt{Reason: reason})
+		fr.halted = nil
+	}
+}
+
+// returned halts after a call that a step was to end with.
+func (fr *frame) returned() {
+	t := fr.th.tracee
+	if t == nil {
+		return
+	}
+	if step := t.step.Load(); step != nil && t.depth() < step.depth {
+		fr.th.run.engine.debug.halt(fr, Halt{Reason: "step"})
+	}
+}
+
+// halt parks the goroutine until the debugger lets it go on or an interrupt
+// ends it. Without a reason it halts because another has.
+func (d *Debugger) halt(fr *frame, why Halt) {
+	t, r := fr.th.tracee, fr.th.run
+	for {
+		d.mu.Lock()
+		first := d.halted == nil
+		if !d.attached.Load() || first && why.Reason == "" {
+			d.mu.Unlock()
+			return
+		}
+		if first {
+			d.halted, d.resume = t, make(chan struct{})
+			d.halting.Store(true)
+			d.pausing.Store(false)
+			for _, other := range d.tracees {
+				other.step.Store(nil)
+			}
+		}
+		t.parked = true
+		resume, notify := d.resume, d.notify
+		d.mu.Unlock()
+		if first {
+			why.Thread = t.id
+			notify(why)
+		}
+		select {
+		case <-resume:
+		case <-r.ctx.Done():
+		}
+		d.mu.Lock()
+		t.parked = false
+		interrupted := r.stop.Load() && d.halted == t
+		if interrupted {
+			d.release()
+		}
+		d.mu.Unlock()
+		if interrupted {
+			notify(Halt{Thread: t.id, Reason: Resumed})
+		}
+		fr.th.poll()
+		if first {
+			return
+		}
+	}
+}
+
+// panicked halts before a panic unwinds the calls it came from.
+func (d *Debugger) panicked(th *thread, value any) {
+	if !d.onPanic.Load() || !d.attached.Load() || th.tracee == nil || th.depth == 0 || isFatal(value) {
+		return
+	}
+	d.halt(th.frames[th.depth-1], Halt{Reason: "exception", Text: (&Panic{Value: value}).Error()})
+}

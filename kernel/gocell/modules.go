@@ -1,0 +1,285 @@
+package gocell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"go/types"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/mod/module"
+
+	"forgekernel/kernel/gocell/eval"
+	"forgekernel/kernel/gocell/hostpkg"
+	"forgekernel/kernel/gomod"
+)
+
+// Packages of modules that %goget fetched are interpreted, like cells. Each is
+// checked when something first imports it, translated when a cell first uses it,
+// and initialised before that cell runs.
+
+// modules are those of one session.
+type modules struct {
+	mu     sync.Mutex
+	roots  []module.Version
+	build  *gomod.Build
+	loaded map[string]*modulePackage
+	err    map[string]error
+}
+
+// modulePackage is a checked package of a module.
+type modulePackage struct {
+	*sourcePackage
+	module module.Version
+	texts  []*text // of its files
+	unit   *eval.Unit
+	start  *eval.Program // runs its initialisation; nil once that has run
+}
+
+// Module is a module that cells can import from.
+type Module struct {
+	Path, Version string
+	Packages      []string // of a module that was asked for
+}
+
+// Get fetches a module, "path@version" or "path@latest", with what it needs. It
+// lists all modules of the session, those that were asked for with their
+// packages. A module some of whose packages are in use keeps its version.
+func (s *Session) Get(ctx context.Context, query string) ([]Module, error) {
+	f, err := gomod.New(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	root, err := f.Query(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if providedModule(root.Path) {
+		return nil, fmt.Errorf("module %s is part of this kernel; import its packages as they are", root.Path)
+	}
+	s.mods.mu.Lock()
+	defer s.mods.mu.Unlock()
+	roots := slices.DeleteFunc(slices.Clone(s.mods.roots), func(m module.Version) bool { return m.Path == root.Path })
+	roots = append(roots, root)
+	list, err := f.Select(ctx, roots, providedModule)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range s.mods.loaded {
+		if i := slices.IndexFunc(list, func(m module.Version) bool { return m.Path == p.module.Path }); i < 0 || list[i] != p.module {
+			return nil, fmt.Errorf("%s would change the version of %v, which cells use already; %%reset first", query, p.module)
+		}
+	}
+	build := f.Open(list)
+	var found []Module
+	for _, m := range list {
+		item := Module{Path: m.Path, Version: m.Version}
+		if slices.Contains(roots, m) {
+			if item.Packages, err = build.Packages(ctx, m); err != nil {
+				build.Close()
+				return nil, err
+			}
+		}
+		found = append(found, item)
+	}
+	if s.mods.build != nil {
+		s.mods.build.Close()
+	}
+	s.mods.roots, s.mods.build, s.mods.err = roots, build, nil
+	return found, nil
+}
+
+// providedModule reports a module whose packages the binary has compiled.
+func providedModule(path string) bool {
+	return slices.ContainsFunc(hostpkg.Paths(), func(p string) bool {
+		return strings.Contains(p, ".") && (p == path || strings.HasPrefix(p, path+"/"))
+	})
+}
+
+// errNoModule is an import path that no module of the session has.
+var errNoModule = errors.New("no module has it")
+
+// find returns a package of a module, checked.
+func (m *modules) find(path string) (*modulePackage, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.load(path, nil)
+}
+
+// loadedPackage returns a package that has been imported.
+func (m *modules) loadedPackage(path string) *modulePackage {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.loaded[path]
+}
+
+func (m *modules) load(path string, within []string) (*modulePackage, error) {
+	if p := m.loaded[path]; p != nil {
+		return p, nil
+	}
+	if err := m.err[path]; err != nil {
+		return nil, err
+	}
+	if m.build == nil || !m.build.Has(path) {
+		return nil, errNoModule
+	}
+	if slices.Contains(within, path) {
+		return nil, fmt.Errorf("import cycle: %s", strings.Join(append(within, path), " imports "))
+	}
+	p, err := m.check(path, within)
+	if err != nil {
+		if m.err == nil {
+			m.err = map[string]error{}
+		}
+		m.err[path] = err
+		return nil, err
+	}
+	if m.loaded == nil {
+		m.loaded = map[string]*modulePackage{}
+	}
+	m.loaded[path] = p
+	return p, nil
+}
+
+// moduleImporter imports on behalf of a package of a module.
+type moduleImporter struct {
+	m      *modules
+	within []string
+}
+
+func (i moduleImporter) Import(path string) (*types.Package, error) {
+	p, err := i.m.load(path, i.within)
+	if errors.Is(err, errNoModule) {
+		return importer{}.Import(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.pkg, nil
+}
+
+func (m *modules) check(path string, within []string) (*modulePackage, error) {
+	source, err := m.build.Package(context.Background(), path)
+	if err != nil {
+		return nil, err
+	}
+	p := &modulePackage{sourcePackage: &sourcePackage{fset: newFileSet(), info: newInfo()}, module: source.Module}
+	for _, f := range source.Files {
+		file, err := parser.ParseFile(p.fset, f.Name, f.Text, parser.SkipObjectResolution)
+		if err != nil {
+			var list scanner.ErrorList
+			errors.As(err, &list)
+			return nil, fmt.Errorf("package %s: %w", path, list.Err())
+		}
+		p.files = append(p.files, file)
+		p.texts = append(p.texts, &text{
+			source: &eval.Source{Name: f.Name, Line: 1, Text: f.Text},
+			starts: []fileStart{{file: p.fset.File(file.FileStart)}},
+		})
+	}
+	config := types.Config{Importer: moduleImporter{m, append(slices.Clone(within), path)}, Sizes: sizes, GoVersion: source.Go}
+	if p.pkg, err = config.Check(path, p.fset, p.files, p.info); err != nil {
+		return nil, fmt.Errorf("package %s cannot be interpreted: %w", path, err)
+	}
+	return p, nil
+}
+
+// unitOfModule translates a package, after those that it imports, once.
+func (s *Session) unitOfModule(p *modulePackage) (*eval.Unit, error) {
+	if p.unit != nil {
+		return p.unit, nil
+	}
+	lib := &library{fset: p.fset, texts: p.texts}
+	u := &eval.Unit{
+		Fset: p.fset, Pkg: p.pkg, Files: p.files, Info: p.info, Init: true,
+		Vars: map[*types.Var]*eval.Var{}, Funcs: map[*types.Func]*eval.Code{}, Position: lib.position,
+	}
+	for _, dep := range p.pkg.Imports() {
+		d, err := s.unitOfSource(dep.Path())
+		if err != nil {
+			return nil, err
+		}
+		if d != nil {
+			u.Generic = append(u.Generic, d)
+		}
+	}
+	u.Generic = withNeeded(u.Generic)
+	for id, obj := range p.info.Defs {
+		switch obj := obj.(type) {
+		case *types.Var:
+			if obj.Parent() == p.pkg.Scope() || id.Name == "_" && !obj.IsField() && isPackageLevel(p, id) {
+				u.Vars[obj] = eval.NewVar(obj.Type())
+			}
+		case *types.Func:
+			if obj.Signature().Recv() == nil && obj.Signature().TypeParams().Len() == 0 {
+				u.Funcs[obj] = &eval.Code{Name: obj.Name()}
+			}
+		}
+	}
+	s.engine.Interpret(p.pkg.Path())
+	start, err := s.engine.Compile(u)
+	if err != nil {
+		return nil, fmt.Errorf("package %s cannot be interpreted: %w", p.pkg.Path(), err)
+	}
+	start.Link()
+	p.unit, p.start = u, start
+	s.starting = append(s.starting, p)
+	return u, nil
+}
+
+// withNeeded adds the units that units need.
+func withNeeded(list []*eval.Unit) []*eval.Unit {
+	var all []*eval.Unit
+	var add func(u *eval.Unit)
+	add = func(u *eval.Unit) {
+		if !slices.Contains(all, u) {
+			for _, dep := range u.Generic {
+				add(dep)
+			}
+			all = append(all, u)
+		}
+	}
+	for _, u := range list {
+		add(u)
+	}
+	return all
+}
+
+func isPackageLevel(p *modulePackage, id *ast.Ident) bool {
+	for _, f := range p.files {
+		for _, d := range f.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok || g.Tok != token.VAR {
+				continue
+			}
+			for _, spec := range g.Specs {
+				if slices.Contains(spec.(*ast.ValueSpec).Names, id) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// initialise runs the initialisation of packages that a cell is the first to use.
+func (s *Session) initialise(ctx context.Context, starting []*modulePackage, cell uint64) error {
+	for _, p := range starting {
+		if p.start == nil {
+			continue
+		}
+		start := p.start
+		p.start = nil
+		if _, err := start.Run(ctx, "initialisation of "+p.pkg.Path(), cell, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}

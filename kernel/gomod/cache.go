@@ -1,0 +1,159 @@
+package gomod
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/sumdb/dirhash"
+	modzip "golang.org/x/mod/zip"
+)
+
+// Mod returns the go.mod of a module.
+func (f *Fetcher) Mod(ctx context.Context, m module.Version) ([]byte, error) {
+	path, err := f.cached(m, "mod")
+	if err != nil {
+		return nil, err
+	}
+	if content, err := os.ReadFile(path); err == nil {
+		return content, nil
+	}
+	name, err := escapedFile(m, "mod")
+	if err != nil {
+		return nil, err
+	}
+	content, err := f.get(ctx, m.Path, name, modzip.MaxGoMod)
+	if err != nil {
+		return nil, err
+	}
+	hash, err := hashOf(content)
+	if err == nil {
+		err = f.checkSum(module.Version{Path: m.Path, Version: m.Version + "/go.mod"}, hash)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return content, write(path, content)
+}
+
+// hashOf is the checksum of a go.mod.
+func hashOf(content []byte) (string, error) {
+	return dirhash.Hash1([]string{"go.mod"}, func(string) (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(content)), nil
+	})
+}
+
+// Zip opens the archive of a module.
+func (f *Fetcher) Zip(ctx context.Context, m module.Version) (*zip.ReadCloser, error) {
+	path, err := f.cached(m, "zip")
+	if err != nil {
+		return nil, err
+	}
+	known, err := os.ReadFile(strings.TrimSuffix(path, "zip") + "ziphash")
+	if err != nil {
+		if err := f.download(ctx, m, path); err != nil {
+			return nil, err
+		}
+		return zip.OpenReader(path)
+	}
+	hash, err := checkZip(m, path)
+	if errors.Is(err, os.ErrNotExist) {
+		err = f.download(ctx, m, path)
+	} else if err == nil && hash != strings.TrimSpace(string(known)) {
+		err = fmt.Errorf("%v: its archive in the module cache was changed; remove %s", m, path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return zip.OpenReader(path)
+}
+
+// checkZip checks the names in an archive and returns its checksum.
+func checkZip(m module.Version, path string) (string, error) {
+	checked, err := modzip.CheckZip(m, path)
+	if err == nil {
+		err = checked.Err()
+	}
+	if err != nil {
+		return "", fmt.Errorf("%v: %w", m, err)
+	}
+	return dirhash.HashZip(path, dirhash.DefaultHash)
+}
+
+// download puts an archive into the cache once it has been checked.
+func (f *Fetcher) download(ctx context.Context, m module.Version, path string) error {
+	name, err := escapedFile(m, "zip")
+	if err != nil {
+		return err
+	}
+	body, err := f.open(ctx, m.Path, name)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name())
+	n, err := io.Copy(temp, io.LimitReader(body, modzip.MaxZipFile+1))
+	if err == nil && n > modzip.MaxZipFile {
+		err = fmt.Errorf("%v: its archive is larger than %d bytes", m, int64(modzip.MaxZipFile))
+	}
+	if err = errors.Join(err, temp.Close()); err != nil {
+		return err
+	}
+	hash, err := checkZip(m, temp.Name())
+	if err == nil {
+		err = f.checkSum(m, hash)
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(temp.Name(), path); err != nil {
+		return err
+	}
+	return write(strings.TrimSuffix(path, "zip")+"ziphash", []byte(hash))
+}
+
+// cached is where the cache keeps a file of a module.
+func (f *Fetcher) cached(m module.Version, ext string) (string, error) {
+	path, err := module.EscapePath(m.Path)
+	if err != nil {
+		return "", err
+	}
+	name, err := escapedFile(m, ext)
+	return filepath.Join(f.cache, filepath.FromSlash(path), filepath.FromSlash(name)), err
+}
+
+func escapedFile(m module.Version, ext string) (string, error) {
+	version, err := module.EscapeVersion(m.Version)
+	return "@v/" + version + "." + ext, err
+}
+
+// write replaces a file as a whole.
+func write(path string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name())
+	_, err = temp.Write(content)
+	if err = errors.Join(err, temp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), path)
+}

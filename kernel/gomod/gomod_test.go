@@ -1,0 +1,327 @@
+package gomod
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/sumdb"
+	"golang.org/x/mod/sumdb/dirhash"
+	"golang.org/x/mod/sumdb/note"
+)
+
+// served is a proxy on the loopback with modules made of texts.
+type served struct {
+	*httptest.Server
+	files map[string][]byte // by path on the proxy
+	asked []string
+}
+
+func serve(t *testing.T) *served {
+	s := &served{files: map[string][]byte{}}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.asked = append(s.asked, r.URL.Path)
+		content, ok := s.files[r.URL.Path]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		w.Write(content)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// add adds a version; files are names and texts, one of them go.mod.
+func (s *served) add(t *testing.T, m module.Version, files map[string]string) {
+	t.Helper()
+	var buf bytes.Buffer
+	w := zip.NewWriter(&buf)
+	for name, text := range files {
+		f, err := w.Create(m.String() + "/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Write([]byte(text))
+	}
+	w.Close()
+	base := "/" + m.Path + "/@v/"
+	s.files[base+m.Version+".zip"] = buf.Bytes()
+	s.files[base+m.Version+".mod"] = []byte(files["go.mod"])
+	s.files[base+"list"] = append(s.files[base+"list"], m.Version+"\n"...)
+}
+
+// fetcher uses a proxy and an empty cache; settings are NAME=value.
+func fetcher(t *testing.T, proxy string, settings ...string) (*Fetcher, error) {
+	env := map[string]string{"GOPROXY": proxy, "GOSUMDB": "off", "GOPATH": t.TempDir(), "GOENV": "off"}
+	for _, s := range settings {
+		name, value, _ := strings.Cut(s, "=")
+		env[name] = value
+	}
+	return New(func(name string) string { return env[name] })
+}
+
+func mustFetcher(t *testing.T, proxy string, settings ...string) *Fetcher {
+	t.Helper()
+	f, err := fetcher(t, proxy, settings...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+var (
+	a1 = module.Version{Path: "example.com/a", Version: "v1.0.0"}
+	a2 = module.Version{Path: "example.com/a", Version: "v1.2.0"}
+	b1 = module.Version{Path: "example.com/b", Version: "v1.0.0"}
+	c1 = module.Version{Path: "example.com/c", Version: "v0.1.0"}
+)
+
+func none(string) bool { return false }
+
+func TestQuery(t *testing.T) {
+	s := serve(t)
+	s.add(t, a1, map[string]string{"go.mod": "module example.com/a"})
+	s.add(t, module.Version{Path: a1.Path, Version: "v1.3.0-rc1"}, map[string]string{"go.mod": "module example.com/a"})
+	s.add(t, a2, map[string]string{"go.mod": "module example.com/a"})
+	s.files["/example.com/only/@latest"] = []byte(`{"Version":"v0.0.0-20240101000000-0123456789ab"}`)
+	f := mustFetcher(t, s.URL)
+	for query, want := range map[string]string{
+		"example.com/a": "v1.2.0", "example.com/a@latest": "v1.2.0", "example.com/a@v1.0.0": "v1.0.0",
+		"example.com/only": "v0.0.0-20240101000000-0123456789ab",
+	} {
+		if m, err := f.Query(t.Context(), query); err != nil || m.Version != want {
+			t.Errorf("%s: %v, %v", query, m, err)
+		}
+	}
+	for _, query := range []string{"", "a b", "example.com/a@v1", "example.com/a@master", "example.com/none", "example.com/a@v2.0.0", "../x@v1.0.0"} {
+		if m, err := f.Query(t.Context(), query); err == nil {
+			t.Errorf("%q gives %v", query, m)
+		}
+	}
+}
+
+func TestSelect(t *testing.T) {
+	s := serve(t)
+	s.add(t, a1, map[string]string{"go.mod": "module example.com/a\ngo 1.20\nrequire example.com/b v1.0.0"})
+	s.add(t, a2, map[string]string{"go.mod": "module example.com/a\ngo 1.20"})
+	s.add(t, b1, map[string]string{"go.mod": "module example.com/b\ngo 1.20\nrequire (\n\texample.com/a v1.2.0\n\texample.com/c v0.1.0\n\texample.com/host v1.0.0\n)"})
+	s.add(t, c1, map[string]string{"go.mod": "module example.com/c\nrequire example.com/unlisted v1.0.0"})
+	f := mustFetcher(t, s.URL)
+	list, err := f.Select(t.Context(), []module.Version{a1}, func(path string) bool { return path == "example.com/host" })
+	if got := fmt.Sprint(list); err != nil || got != "[example.com/a@v1.2.0 example.com/b@v1.0.0 example.com/c@v0.1.0]" {
+		t.Errorf("%s, %v", got, err)
+	}
+	// Without pruning, as before Go 1.17, everything is followed.
+	if _, err := f.Select(t.Context(), []module.Version{c1}, none); !errors.Is(err, errNotFound) {
+		t.Error(err)
+	}
+}
+
+func TestPackage(t *testing.T) {
+	s := serve(t)
+	s.add(t, a1, map[string]string{
+		"go.mod": "module example.com/a\ngo 1.21", "a.go": "package a", "a_test.go": "package a", "a_windows.go": "package a",
+		"tag.go": "//go:build !purego\n\npackage a\nimport \"unsafe\"", "plain.go": "//go:build purego\n\npackage a",
+		"sub/s.go": "package sub", "internal/i.go": "package i", "x/cgo/c.go": "package cgo\nimport \"C\"", "x/unsafe/u.go": "package u\nimport _ \"unsafe\"",
+		"x/asm/f.go": "package asm\nfunc fast(x int) int", "x/link/l.go": "package l\n//go:linkname a b\nfunc f() {}",
+		"x/embed/e.go": "package e\n//go:embed x\nvar s string", "x/other/o_windows.go": "package other",
+	})
+	s.add(t, module.Version{Path: "example.com/a/sub", Version: "v1.0.0"}, map[string]string{"go.mod": "module example.com/a/sub", "other.go": "package sub"})
+	f := mustFetcher(t, s.URL)
+	b := f.Open([]module.Version{a1, {Path: "example.com/a/sub", Version: "v1.0.0"}})
+	defer b.Close()
+	p, err := b.Package(t.Context(), "example.com/a")
+	if err != nil || p.Go != "go1.21" || len(p.Files) != 2 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if p, err := b.Package(t.Context(), "example.com/a/sub"); err != nil || p.Module.Path != "example.com/a/sub" || p.Go != "go1.16" {
+		t.Errorf("the package of the longer path is taken: %+v, %v", p, err)
+	}
+	for path, want := range map[string]string{
+		"x/cgo": "cgo", "x/unsafe": "package unsafe", "x/asm": "assembly: fast", "x/link": "go:linkname", "x/embed": "go:embed", "x/other": "for this machine",
+	} {
+		var refused *Refused
+		if _, err := b.Package(t.Context(), "example.com/a/"+path); !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if _, err := b.Package(t.Context(), "example.com/a/none"); err == nil {
+		t.Error("a package that is not there is read")
+	}
+	if list, err := b.Packages(t.Context(), a1); err != nil || len(list) != 8 || list[0] != "example.com/a" {
+		t.Errorf("%v, %v", list, err)
+	}
+}
+
+// checksums starts a checksum database of what a proxy serves, changed by twist.
+func checksums(t *testing.T, s *served, twist func(line string) string) (setting string) {
+	signer, key, err := note.GenerateKey(nil, "sums.example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lookup := func(path, version string) ([]byte, error) {
+		base := "/" + path + "/@v/" + strings.TrimSuffix(version, "/go.mod")
+		zipped := filepath.Join(t.TempDir(), "x.zip")
+		if err := os.WriteFile(zipped, s.files[base+".zip"], 0o600); err != nil {
+			return nil, err
+		}
+		h, err := dirhash.HashZip(zipped, dirhash.DefaultHash)
+		if err != nil {
+			return nil, err
+		}
+		m, err := hashOf(s.files[base+".mod"])
+		v := strings.TrimSuffix(version, "/go.mod")
+		return []byte(twist(fmt.Sprintf("%s %s %s\n%s %s/go.mod %s\n", path, v, h, path, v, m))), err
+	}
+	server := httptest.NewServer(sumdb.NewServer(sumdb.NewTestServer(signer, lookup)))
+	t.Cleanup(server.Close)
+	return "GOSUMDB=" + key + " " + server.URL
+}
+
+func TestChecksums(t *testing.T) {
+	s := serve(t)
+	s.add(t, a1, map[string]string{"go.mod": "module example.com/a", "a.go": "package a"})
+	get := func(f *Fetcher) error {
+		b := f.Open([]module.Version{a1})
+		defer b.Close()
+		_, err := b.Package(context.Background(), "example.com/a")
+		return err
+	}
+	right := checksums(t, s, func(line string) string { return line })
+	f := mustFetcher(t, s.URL, right)
+	if err := get(f); err != nil {
+		t.Fatal(err)
+	}
+	wrong := checksums(t, s, func(line string) string { return strings.Replace(line, "h1:", "h1:A", 1) })
+	f = mustFetcher(t, s.URL, wrong)
+	if err := get(f); err == nil || !strings.Contains(err.Error(), "another checksum") {
+		t.Errorf("%v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(f.cache, "example.com", "a", "@v", "*.zip*")); len(left) > 0 {
+		t.Errorf("the cache keeps %v", left)
+	}
+	for _, off := range []string{"GONOSUMDB=example.com", "GOPRIVATE=other.com,example.com/*", "GONOSUMCHECK=1", "GOFLAGS=-mod=mod -insecure", "GOSUMDB=off"} {
+		f, err := fetcher(t, s.URL, wrong, off, "GONOPROXY=none")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := get(f); err != nil {
+			t.Errorf("%s: %v", off, err)
+		}
+	}
+	if _, err := fetcher(t, s.URL, "GOSUMDB=nonsense"); err == nil {
+		t.Error("a bad GOSUMDB is taken")
+	}
+}
+
+func TestCache(t *testing.T) {
+	s := serve(t)
+	s.add(t, a1, map[string]string{"go.mod": "module example.com/a", "a.go": "package a"})
+	f := mustFetcher(t, s.URL)
+	for range 2 {
+		z, err := f.Zip(t.Context(), a1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z.Close()
+	}
+	if n := strings.Count(strings.Join(s.asked, " "), ".zip"); n != 1 {
+		t.Errorf("the archive was asked for %d times", n)
+	}
+	path, _ := f.cached(a1, "zip")
+	other := serve(t)
+	other.add(t, a1, map[string]string{"go.mod": "module example.com/a", "a.go": "package evil"})
+	if err := os.WriteFile(path, other.files["/example.com/a/@v/v1.0.0.zip"], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Zip(t.Context(), a1); err == nil || !strings.Contains(err.Error(), "was changed") {
+		t.Errorf("a changed archive: %v", err)
+	}
+}
+
+// What a proxy must not be able to do.
+func TestHostileProxy(t *testing.T) {
+	for name, content := range map[string]func() []byte{
+		"path out of the module": func() []byte { return archive("../../evil.go", "x") },
+		"another module":         func() []byte { return archive("example.com/b@v1.0.0/b.go", "package b") },
+		"not an archive":         func() []byte { return []byte("no") },
+		"nothing":                func() []byte { return nil },
+	} {
+		s := serve(t)
+		s.add(t, a1, map[string]string{"go.mod": "module example.com/a"})
+		s.files["/example.com/a/@v/v1.0.0.zip"] = content()
+		f := mustFetcher(t, s.URL)
+		if _, err := f.Zip(t.Context(), a1); err == nil {
+			t.Errorf("%s is taken", name)
+		}
+		if left, _ := filepath.Glob(filepath.Join(f.cache, "example.com", "a", "@v", "*")); len(left) > 0 {
+			t.Errorf("%s: the cache keeps %v", name, left)
+		}
+	}
+	s := serve(t)
+	s.files["/example.com/a/@v/v1.0.0.mod"] = []byte("module example.com/other")
+	s.files["/example.com/b/@v/v1.0.0.mod"] = []byte("module example.com/b\nrequire ../../etc v1.0.0")
+	s.files["/example.com/c/@v/v0.1.0.mod"] = bytes.Repeat([]byte("x"), 17<<20)
+	f := mustFetcher(t, s.URL)
+	for _, m := range []module.Version{a1, b1, c1} {
+		if list, err := f.Select(t.Context(), []module.Version{m}, none); err == nil {
+			t.Errorf("%v gives %v", m, list)
+		}
+	}
+}
+
+func archive(name, text string) []byte {
+	var buf bytes.Buffer
+	w := zip.NewWriter(&buf)
+	f, _ := w.Create(name)
+	f.Write([]byte(text))
+	w.Close()
+	return buf.Bytes()
+}
+
+func TestProxies(t *testing.T) {
+	s := serve(t)
+	s.add(t, a1, map[string]string{"go.mod": "module example.com/a"})
+	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 500) }))
+	defer broken.Close()
+	empty := serve(t)
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "example.com/a/@v"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "example.com/a/@v/v1.0.0.mod"), []byte("module example.com/a"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for list, want := range map[string]string{
+		empty.URL + "," + s.URL:  "",
+		broken.URL + "|" + s.URL: "",
+		broken.URL + "," + s.URL: "500",
+		"file://" + dir:          "",
+		"off":                    "GOPROXY=off",
+		"direct":                 "needs version control",
+		empty.URL + ",direct":    "not found",
+	} {
+		_, err := mustFetcher(t, list).Mod(t.Context(), a1)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v", list, err)
+		}
+	}
+	if _, err := mustFetcher(t, s.URL, "GOPRIVATE=example.com").Mod(t.Context(), a1); err == nil || !strings.Contains(err.Error(), "private") {
+		t.Errorf("%v", err)
+	}
+	for _, list := range []string{"ftp://x", "::", " , "} {
+		if _, err := fetcher(t, list); err == nil {
+			t.Errorf("GOPROXY=%q is taken", list)
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package gomod
+
+import (
+	"archive/zip"
+	"context"
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/token"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/mod/module"
+)
+
+// maxSource bounds the Go source of one package.
+const maxSource = 64 << 20
+
+// Build is a set of modules, one version of each, whose archives are opened when
+// a package of theirs is asked for.
+type Build struct {
+	Modules []module.Version
+	f       *Fetcher
+
+	mu   sync.Mutex
+	zips map[module.Version]*zip.ReadCloser
+}
+
+// Package is the source of one package.
+type Package struct {
+	Path   string
+	Module module.Version
+	Go     string // language version, such as go1.21
+	Files  []File
+}
+
+// File is a file of Go source that belongs to the package on this machine.
+type File struct {
+	Name string // path@version/dir/file.go
+	Text string
+}
+
+// Refused is a package that cannot be run from source.
+type Refused struct{ Path, Reason string }
+
+func (e *Refused) Error() string { return fmt.Sprintf("package %s %s", e.Path, e.Reason) }
+
+// Open makes a build of modules that Select chose.
+func (f *Fetcher) Open(modules []module.Version) *Build {
+	return &Build{Modules: modules, f: f, zips: map[module.Version]*zip.ReadCloser{}}
+}
+
+// Close closes the archives.
+func (b *Build) Close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for m, z := range b.zips {
+		z.Close()
+		delete(b.zips, m)
+	}
+}
+
+// Has reports whether a module of the build may have a package.
+func (b *Build) Has(importPath string) bool { return len(b.candidates(importPath)) > 0 }
+
+// candidates lists the modules that a package may be in, the longest path first.
+func (b *Build) candidates(importPath string) []module.Version {
+	var list []module.Version
+	for _, m := range b.Modules {
+		if importPath == m.Path || strings.HasPrefix(importPath, m.Path+"/") {
+			list = append(list, m)
+		}
+	}
+	slices.SortFunc(list, func(a, b module.Version) int { return len(b.Path) - len(a.Path) })
+	return list
+}
+
+func (b *Build) zip(ctx context.Context, m module.Version) (*zip.ReadCloser, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if z := b.zips[m]; z != nil {
+		return z, nil
+	}
+	z, err := b.f.Zip(ctx, m)
+	if err == nil {
+		b.zips[m] = z
+	}
+	return z, err
+}
+
+// Package reads a package. Its error is a *Refused when it exists but needs what
+// only a toolchain can do.
+func (b *Build) Package(ctx context.Context, importPath string) (*Package, error) {
+	for _, m := range b.candidates(importPath) {
+		z, err := b.zip(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		dir := m.String() + strings.TrimPrefix(importPath, m.Path)
+		var entries []*zip.File
+		for _, file := range z.File {
+			if path.Dir(file.Name) == dir && strings.HasSuffix(file.Name, ".go") && !strings.HasSuffix(file.Name, "_test.go") {
+				entries = append(entries, file)
+			}
+		}
+		if len(entries) > 0 {
+			return b.read(ctx, importPath, m, entries)
+		}
+	}
+	return nil, fmt.Errorf("no module has a package %s", importPath)
+}
+
+// packages lists the import paths of a module's packages that others may use.
+func (b *Build) Packages(ctx context.Context, m module.Version) ([]string, error) {
+	z, err := b.zip(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for _, file := range z.File {
+		dir, name := path.Split(file.Name)
+		rest := strings.TrimSuffix(strings.TrimPrefix(dir, m.String()), "/")
+		hidden := slices.ContainsFunc(strings.Split(rest, "/"), func(part string) bool {
+			return part == "internal" || part == "testdata" || part == "vendor" || strings.HasPrefix(part, ".") || strings.HasPrefix(part, "_")
+		})
+		if importPath := m.Path + rest; strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !hidden && !slices.Contains(list, importPath) {
+			list = append(list, importPath)
+		}
+	}
+	slices.Sort(list)
+	return list, nil
+}
+
+func (b *Build) read(ctx context.Context, importPath string, m module.Version, entries []*zip.File) (*Package, error) {
+	p := &Package{Path: importPath, Module: m}
+	var err error
+	if p.Go, err = b.f.GoVersion(ctx, m); err != nil {
+		return nil, err
+	}
+	total, cgo := int64(0), false
+	for _, entry := range entries {
+		text, err := readEntry(entry)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", entry.Name, err)
+		}
+		if total += int64(len(text)); total > maxSource {
+			return nil, &Refused{importPath, fmt.Sprintf("has more than %d bytes of source", maxSource)}
+		}
+		belongs, err := belongs(entry.Name, text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", entry.Name, err)
+		}
+		imports, reason := examine(entry.Name, text)
+		switch {
+		case imports["C"]:
+			cgo = true
+		case belongs && reason != "":
+			return nil, &Refused{importPath, reason + " (" + path.Base(entry.Name) + ")"}
+		case belongs:
+			p.Files = append(p.Files, File{entry.Name, text})
+		}
+	}
+	switch {
+	case len(p.Files) == 0 && cgo:
+		return nil, &Refused{importPath, "uses cgo, which needs a C compiler and the Go toolchain"}
+	case len(p.Files) == 0:
+		return nil, &Refused{importPath, "has no source for this machine"}
+	}
+	return p, nil
+}
+
+func readEntry(entry *zip.File) (string, error) {
+	r, err := entry.Open()
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	content, err := readAll(r, maxSource)
+	return string(content), err
+}
+
+// belongs evaluates a file's name and build constraints. Constraints that choose
+// plain Go over assembly and unsafe hold.
+func belongs(name, text string) (bool, error) {
+	c := build.Default
+	c.CgoEnabled = false
+	c.BuildTags = []string{"purego", "noasm", "safe", "nounsafe"}
+	c.OpenFile = func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }
+	return c.MatchFile(path.Dir(name), path.Base(name))
+}
+
+// examine lists what a file imports, and says why it cannot be run from source.
+func examine(name, text string) (imports map[string]bool, reason string) {
+	imports = map[string]bool{}
+	f, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution|parser.ParseComments)
+	if err != nil {
+		return imports, "" // the checker reports it
+	}
+	for _, spec := range f.Imports {
+		imports[strings.Trim(spec.Path.Value, "\"`")] = true
+	}
+	for _, group := range f.Comments {
+		for _, c := range group.List {
+			switch {
+			case strings.HasPrefix(c.Text, "//go:linkname "):
+				return imports, "uses go:linkname, which reaches into compiled packages"
+			case strings.HasPrefix(c.Text, "//go:embed "):
+				return imports, "uses go:embed"
+			}
+		}
+	}
+	if imports["unsafe"] {
+		return imports, "uses package unsafe"
+	}
+	for _, d := range f.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && fn.Body == nil {
+			return imports, "has a function written in assembly: " + fn.Name.Name
+		}
+	}
+	return imports, ""
+}

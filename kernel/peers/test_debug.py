@@ -1,0 +1,188 @@
+"""The debugger through Jupyter's messages, as a client that knows nothing of Go uses it."""
+
+import time
+
+import pytest
+
+from messages import TIMEOUT, collect, reply_to, run
+
+FUNCTION = """func area(w, h int) int {
+	a := w * h
+	a += 1
+	return a
+}"""
+CALL = "%time 1\nn := 3\nn = area(n, 4)\nn"
+
+
+class Debugger:
+    """Speaks the Debug Adapter Protocol over the control channel."""
+
+    def __init__(self, client):
+        self.client, self.seq = client, 0
+
+    def ask(self, command, **arguments):
+        self.seq += 1
+        content = {"type": "request", "seq": self.seq, "command": command, "arguments": arguments}
+        msg = self.client.session.msg("debug_request", content)
+        self.client.control_channel.send(msg)
+        reply = reply_to(self.client, msg["header"]["msg_id"], "control")
+        assert reply["msg_type"] == "debug_reply"
+        answer = reply["content"]
+        assert answer["type"] == "response" and answer["request_seq"] == self.seq and answer["command"] == command
+        return answer
+
+    def must(self, command, **arguments):
+        answer = self.ask(command, **arguments)
+        assert answer["success"], answer
+        return answer["body"]
+
+    def event(self, name):
+        """The next event of a name; others are passed over."""
+        deadline = time.monotonic() + TIMEOUT
+        while True:
+            msg = self.client.get_iopub_msg(timeout=max(0.001, deadline - time.monotonic()))
+            if msg["msg_type"] == "debug_event" and msg["content"]["event"] == name:
+                assert msg["parent_header"]
+                return msg["content"].get("body")
+
+    def attach(self):
+        assert self.must("initialize", clientID="test", adapterID="forge")["supportsConfigurationDoneRequest"]
+        self.must("attach")
+        self.event("initialized")
+        self.must("configurationDone")
+
+    def set(self, code, *lines):
+        path = self.must("dumpCell", code=code)["sourcePath"]
+        answer = self.must("setBreakpoints", source={"path": path}, breakpoints=[{"line": n} for n in lines])
+        return path, answer["breakpoints"]
+
+    def stopped(self):
+        """The body of the next stop and the frames of its thread."""
+        body = self.event("stopped")
+        frames = self.must("stackTrace", threadId=body["threadId"])["stackFrames"]
+        return body, frames
+
+    def locals(self, frame):
+        scopes = self.must("scopes", frameId=frame["id"])["scopes"]
+        assert [s["name"] for s in scopes] == ["Locals", "Globals"]
+        found = self.must("variables", variablesReference=scopes[0]["variablesReference"])["variables"]
+        return {v["name"]: v["value"] for v in found}
+
+
+@pytest.fixture
+def debugger(kernel):
+    return Debugger(kernel[1])
+
+
+def test_info(debugger, kernel):
+    info = reply_to(kernel[1], kernel[1].kernel_info())["content"]
+    assert info["debugger"] is True and "debugger" in info["supported_features"]
+    state = debugger.must("debugInfo")
+    assert state["isStarted"] is False and state["hashMethod"] == "Murmur2" and state["richRendering"]
+    debugger.attach()
+    path, points = debugger.set(FUNCTION, 1, 4, 99)
+    # The hash is what clients compute: ipykernel's own function does.
+    from ipykernel.compiler import murmur2_x86
+
+    want = state["tmpFilePrefix"] + str(murmur2_x86(FUNCTION, state["hashSeed"])) + state["tmpFileSuffix"]
+    assert path == want
+    assert [(p["line"], p["verified"]) for p in points] == [(2, True), (4, True), (99, False)]
+    state = debugger.must("debugInfo")
+    assert state["isStarted"] and [b["line"] for b in state["breakpoints"][0]["breakpoints"]] == [2, 4, 99]
+    assert debugger.must("source", source={"path": path})["content"] == FUNCTION
+    debugger.must("disconnect")
+    assert debugger.must("debugInfo")["breakpoints"] == []
+
+
+def test_session(debugger, kernel):
+    """A breakpoint in a function of an earlier cell, every kind of step, variables."""
+    client = kernel[1]
+    run(client, FUNCTION)
+    run(client, 'counts := map[string][]int{"a": {1, 2}}')
+    debugger.attach()
+    debugger.set(FUNCTION, 3)
+    call, points = debugger.set(CALL, 1)
+    assert points[0]["line"] == 2
+    cell = client.execute(CALL)
+    body, frames = debugger.stopped()
+    assert body["reason"] == "breakpoint" and body["allThreadsStopped"]
+    assert [(f["line"], f["source"]["path"]) for f in frames] == [(2, call)]
+    debugger.must("next", threadId=body["threadId"])
+    body, frames = debugger.stopped()
+    assert body["reason"] == "step" and frames[0]["line"] == 3
+    debugger.must("stepIn", threadId=body["threadId"])
+    body, frames = debugger.stopped()
+    assert [(f["name"], f["line"]) for f in frames] == [("area", 2), ("cell 3", 3)]
+    assert debugger.locals(frames[0]) == {"w": "3", "h": "4"}
+    debugger.must("continue", threadId=body["threadId"])
+    body, frames = debugger.stopped()
+    assert body["reason"] == "breakpoint" and debugger.locals(frames[0]) == {"w": "3", "h": "4", "a": "12"}
+    # Everything but shell is answered while the cell is halted.
+    value = debugger.must("evaluate", expression="a * len(counts)", frameId=frames[0]["id"], context="repl")
+    assert (value["result"], value["type"]) == ("12", "int")
+    assert not debugger.ask("evaluate", expression="nosuch", frameId=frames[0]["id"])["success"]
+    rich = debugger.must("richInspectVariables", variableName="a", frameId=frames[0]["id"])
+    assert rich["data"]["text/plain"] == "12"
+    globals_ = {v["name"]: v for v in debugger.must("inspectVariables")["variables"]}
+    assert globals_["counts"]["value"] == 'map["a": [1, 2]]' and globals_["n"]["value"] == "3"
+    inner = debugger.must("variables", variablesReference=globals_["counts"]["variablesReference"])["variables"]
+    assert (inner[0]["name"], inner[0]["value"]) == ('"a"', "[1, 2]")
+    items = debugger.must("variables", variablesReference=inner[0]["variablesReference"], start=1, count=1)["variables"]
+    assert [(v["name"], v["value"], v["evaluateName"]) for v in items] == [("[1]", "2", 'counts["a"][1]')]
+    debugger.must("copyToGlobals", srcVariableName="a", dstVariableName="kept", srcFrameId=frames[0]["id"])
+    debugger.must("stepOut", threadId=body["threadId"])
+    body, frames = debugger.stopped()
+    assert body["reason"] == "step" and frames[0]["line"] == 3
+    assert not debugger.ask("scopes", frameId=1)["success"]
+    debugger.must("continue", threadId=body["threadId"])
+    messages = collect(client, cell)
+    assert messages[-2]["content"]["data"]["text/plain"] == "13"
+    assert run(client, "kept")[1][-2]["content"]["data"]["text/plain"] == "12"
+    debugger.must("disconnect")
+    assert run(client, "area(2, 2)")[1][-2]["content"]["data"]["text/plain"] == "5"
+
+
+def test_pause_and_interrupt(debugger, kernel):
+    """What runs already can be paused; an interrupt ends what is halted."""
+    manager, client = kernel
+    cell = client.execute('total := 0\nfmt.Println("up")\nfor {\n\ttotal++\n}')
+    while client.get_iopub_msg(timeout=TIMEOUT)["msg_type"] != "stream":
+        pass
+    assert not debugger.ask("pause", threadId=1)["success"]
+    debugger.attach()
+    debugger.must("pause", threadId=1)
+    body, frames = debugger.stopped()
+    assert body["reason"] == "pause" and frames[0]["line"] in (3, 4)
+    assert [t["id"] for t in debugger.must("threads")["threads"]] == [body["threadId"]]
+    manager.interrupt_kernel()
+    assert reply_to(client, cell)["content"]["ename"] == "Interrupt"
+    assert not debugger.ask("stackTrace", threadId=body["threadId"])["success"]
+    assert run(client, "total > 0")[1][-2]["content"]["data"]["text/plain"] == "true"
+
+
+def test_panics_and_goroutines(debugger, kernel):
+    client = kernel[1]
+    debugger.attach()
+    debugger.must("setExceptionBreakpoints", filters=["panic"])
+    cell = client.execute("var wg sync.WaitGroup\nwg.Go(func() {\n\tn := 0\n\t_ = 1 / n\n})\nwg.Wait()")
+    body, frames = debugger.stopped()
+    assert body["reason"] == "exception" and "divide by zero" in body["text"]
+    assert debugger.locals(frames[0]) == {"n": "0"}
+    names = {t["id"]: t["name"] for t in debugger.must("threads")["threads"]}
+    assert names[body["threadId"]] == "a goroutine of cell 1"
+    debugger.must("continue", threadId=body["threadId"])
+    collect(client, cell)
+
+
+@pytest.mark.parametrize("content", [
+    {}, {"type": "event"}, {"type": "request", "command": "fly"}, {"type": "request", "command": "stackTrace", "arguments": {"threadId": "x"}},
+    {"type": "request", "command": "variables", "arguments": {"variablesReference": -1}}, {"type": "request", "command": "next"},
+    {"type": "request", "command": "setBreakpoints", "arguments": {"source": {"path": "/x"}}}, {"type": 1}, {"seq": []},
+])
+def test_bad_requests(debugger, kernel, content):
+    """Each gets one answer that says what is wrong."""
+    client = kernel[1]
+    msg = client.session.msg("debug_request", content)
+    client.control_channel.send(msg)
+    answer = reply_to(client, msg["header"]["msg_id"], "control")["content"]
+    assert answer["success"] is False and answer["message"]

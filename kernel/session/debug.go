@@ -1,0 +1,28 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+
+	"forgekernel/kernel/dap"
+	"forgekernel/kernel/link"
+)
+
+// maxDebugs bounds the requests of a debugger that wait; the front sends the
+// next one when it has the answer to the one before.
+const maxDebugs = 64
+
+// startDebugger serves a debugger's requests beside the cells, one at a time.
+func (s *server) startDebugger() {
+	s.debugger = dap.New(dap.Options{
+		Session: s.interp.Go(),
+		Lines:   s.interp.StopLines,
+		Event:   func(event json.RawMessage) { s.conn.SendBody(link.DebugEvent, 0, 0, event) },
+	})
+	s.debugs = make(chan link.Frame, maxDebugs)
+	go func() {
+		for f := range s.debugs {
+			answer(s, f, func(r json.RawMessage) json.RawMessage { return s.debugger.Handle(context.Background(), r) })
+		}
+	}()
+}
