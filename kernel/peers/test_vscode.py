@@ -165,6 +165,8 @@ def test_types_of_our_own(code, browser):
     for path in sorted((ROOT / "notebooks").glob("1*.ipynb")):
         nb = nbformat.read(path, as_version=4)
         nb.cells = [c for c in nb.cells if any("application/vnd.forge" in t for o in c.get("outputs", []) for t in o.get("data", {}))]
+        if not nb.cells:
+            continue
         seen |= {t for c in nb.cells for o in c.outputs for t in o.get("data", {}) if "vnd.forge" in t}
         nbformat.write(nb, folder / path.name)
         page, frame = opened(browser, code, path.name, "dark")
