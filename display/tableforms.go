@@ -10,8 +10,8 @@ import (
 )
 
 // unbroken is how many characters of a right-aligned cell stay on one line: a number
-// with its unit, but not an interval.
-const unbroken = 12
+// with its unit, or a ratio with its interval.
+const unbroken = 24
 
 var cssAlign = map[Align]string{AlignLeft: "left", AlignRight: "right", AlignCentre: "center"}
 

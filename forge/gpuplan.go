@@ -49,7 +49,7 @@ func (g *GPUPlan) Summary() string {
 	if len(p.Features) > 0 {
 		features = strings.Join(p.Features, ", ")
 	}
-	return fmt.Sprintf("%s: %d dispatches of %d modules; %d buffers of %d bytes, %d of them scratch; it needs %s\n%v",
+	return fmt.Sprintf("%s: dispatches: %d, of modules: %d; buffers: %d, bytes: %d, of them scratch: %d; it needs %s\n%v",
 		g.name, len(p.Dispatches), len(p.Modules), len(p.Buffers), total, scratch, features, g.Worth())
 }
 
@@ -117,7 +117,7 @@ func (g *GPUPlan) Limits() display.Table {
 func (g *GPUPlan) Text() string {
 	parts := []string{g.Summary()}
 	for _, t := range g.tables() {
-		parts = append(parts, t.Title+"\n"+untitled(t).Text())
+		parts = append(parts, t.Title+"\n"+strings.TrimRight(untitled(t).Text(), "\n"))
 	}
 	return strings.Join(parts, "\n\n")
 }

@@ -3,13 +3,13 @@ package forge
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"forgekernel/forge/importer"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/script"
 	"forgekernel/forge/tensor"
+	"forgekernel/forge/textfile"
 )
 
 // scriptFile is the entry function of a ForgeScript file.
@@ -19,14 +19,7 @@ type scriptFile struct {
 }
 
 func openScript(path string, s settings) (modelFile, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > script.MaxSource {
-		return nil, fmt.Errorf("%s has %d bytes; ForgeScript may have %d", path, info.Size(), script.MaxSource)
-	}
-	source, err := os.ReadFile(path)
+	source, err := textfile.Read(path, script.MaxSource)
 	if err != nil {
 		return nil, err
 	}

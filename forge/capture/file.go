@@ -10,6 +10,9 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"syscall"
+
+	"forgekernel/forge/textfile"
 )
 
 // Version is that of the files. A change of meaning makes a new one.
@@ -109,7 +112,7 @@ func strict(raw []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
-		return err
+		return textfile.JSONError(raw, err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("something follows the capture")
@@ -132,7 +135,7 @@ func Read(path string) (*Capture, error) {
 
 // ReadFile reads a regular file of at most [MaxFile] bytes.
 func ReadFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // of a pipe, too, at once
 	if err != nil {
 		return nil, err
 	}
@@ -150,6 +153,9 @@ func ReadFile(path string) ([]byte, error) {
 	}
 	if len(raw) > MaxFile {
 		return nil, fmt.Errorf("%s has more than %d bytes, the limit for a capture", path, MaxFile)
+	}
+	if raw, err = textfile.Decode(raw); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return raw, nil
 }

@@ -36,6 +36,9 @@ func (r *Report) HTML() (string, error) {
 			b.WriteString(f.SVG + "\n")
 		}
 	}
+	for i := range r.capture.Workloads {
+		write(r.capture.Workloads[i].gates())
+	}
 	write(r.memory())
 	write(r.environment())
 	write(r.libraries())
@@ -66,12 +69,15 @@ func (r *Report) Display() display.Bundle {
 		table(r.capture.Workloads[i].times(r.capture.Settings.Blocks))
 		for _, f := range figures {
 			if f.workload == i || f.workload < 0 && i == len(r.capture.Workloads)-1 {
-				b.WriteString("<div>" + f.HTML + "</div>\n")
+				b.WriteString(`<div style="margin:8px 0">` + f.HTML + "</div>\n")
 			}
 		}
 	}
 	b.WriteString(`<details style="margin:4px 0"><summary style="cursor:pointer;font-size:12px">where and how this was measured</summary>`)
 	table(r.environment())
+	for i := range r.capture.Workloads {
+		table(r.capture.Workloads[i].gates())
+	}
 	table(r.memory())
 	b.WriteString("</details>")
 	return carry(display.Bundle{Data: map[string]any{"text/html": b.String(), "text/plain": r.Text()}}, View{}, r.capture)

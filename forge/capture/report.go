@@ -125,64 +125,6 @@ func (r *Report) libraries() display.Table {
 	return t
 }
 
-// times is the table of a workload: the candidates in their order.
-func (w *Workload) times(blocks int) display.Table {
-	t := display.Table{
-		Title: w.Name,
-		Columns: []display.Column{
-			{Name: "candidate"}, right("median"), right("interval"), right("× the first"), right("minimum"),
-			right("GFLOP/s"), right("CPU / wall"), right("compile"), right("error / allowed"), {Name: "rank"},
-		},
-	}
-	onDevice := slices.ContainsFunc(w.Series, func(s Series) bool { return s.Device != nil })
-	if onDevice {
-		t.Columns = append(t.Columns, right("on the device"))
-	}
-	order, ties := w.Rank(blocks)
-	for i, s := range w.Series {
-		if s.Summary == nil {
-			t.Rows = append(t.Rows, []any{s.Label.String(), "failed: " + s.Error})
-			continue
-		}
-		e := s.Estimate(blocks)
-		t.Rows = append(t.Rows, []any{
-			s.Label.String(), formatTime(e.Value), formatInterval(e.Interval), w.ratio(i, blocks),
-			formatTime(s.Summary.Min),
-			significant(float64(w.FLOPs) / s.Summary.Median / 1e9), significant(sum(s.CPU) / sum(s.Wall)),
-			s.compiled(), significant(s.Gate.Worst), rank(slices.Index(order, i), ties),
-		})
-		if last := len(t.Rows) - 1; onDevice {
-			t.Rows[last] = append(t.Rows[last], s.device())
-		}
-	}
-	return t
-}
-
-// ratio is how many times as long a candidate takes as the first, with the interval.
-func (w *Workload) ratio(i, blocks int) string {
-	first := &w.Series[0]
-	if i == 0 || first.Summary == nil {
-		return ""
-	}
-	e := w.Series[i].Over(first, blocks)
-	return fmt.Sprintf("%.3f (%.3f – %.3f)", e.Value, e.Interval.Low, e.Interval.High)
-}
-
-// compiled is the time that compiling took, and whether a cache had the result.
-func (s *Series) compiled() string {
-	if s.Cache == NoCache {
-		return formatTime(s.Prepare)
-	}
-	return formatTime(s.Prepare) + ", " + string(s.Cache)
-}
-
-func sum(list []float64) (total float64) {
-	for _, x := range list {
-		total += x
-	}
-	return total
-}
-
 // memory is the table of all plans.
 func (r *Report) memory() display.Table {
 	t := display.Table{
@@ -222,6 +164,9 @@ func (r *Report) text(width int, table func(display.Table) string) string {
 		w := &r.capture.Workloads[i]
 		b.WriteString(table(w.times(r.capture.Settings.Blocks)) + lines(w.origin(), width) + w.boxes(width) + "\n")
 	}
+	for i := range r.capture.Workloads {
+		b.WriteString(table(r.capture.Workloads[i].gates()) + "\n")
+	}
 	b.WriteString(table(r.memory()) + "\n" + table(r.environment()))
 	return b.String()
 }
@@ -239,7 +184,7 @@ func (r *Report) Markdown() string {
 	fmt.Fprintf(&b, "# Capture %s\n", r.capture.ID)
 	for i := range r.capture.Workloads {
 		w := &r.capture.Workloads[i]
-		fmt.Fprintf(&b, "\n%s\n%s\n", markdown(w.times(r.capture.Settings.Blocks)), escapeMarkdown(w.origin()))
+		fmt.Fprintf(&b, "\n%s\n%s\n\n%s\n", markdown(w.times(r.capture.Settings.Blocks)), escapeMarkdown(w.origin()), markdown(w.gates()))
 		if w.timed() {
 			show(distribution+" of "+w.Name, figureName(i, w.Name, distribution))
 		}

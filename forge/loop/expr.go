@@ -156,3 +156,26 @@ func (e *Expr) replace(leaf Opcode, by *Expr, done map[*Expr]*Expr) *Expr {
 	}
 	return done[e]
 }
+
+// WithAccesses is a copy of the expression with other accesses, those of gathers' indices
+// left as they are.
+func (e *Expr) WithAccesses(access func(*Access) *Access) *Expr {
+	done := make(map[*Expr]*Expr)
+	var visit func(*Expr) *Expr
+	visit = func(x *Expr) *Expr {
+		if y := done[x]; y != nil {
+			return y
+		}
+		y := *x
+		if x.Access != nil {
+			y.Access = access(x.Access)
+		}
+		y.Args = make([]*Expr, len(x.Args))
+		for i, a := range x.Args {
+			y.Args[i] = visit(a)
+		}
+		done[x] = &y
+		return &y
+	}
+	return visit(e)
+}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"forgekernel/forge/textfile"
 )
 
 // Limits of what [ReadDir] reads.
@@ -50,7 +52,7 @@ func readFile(path string) (*Record, error) {
 	if !info.Mode().IsRegular() || info.Size() > maxRecordBytes {
 		return nil, fmt.Errorf("it is no file of at most %d MiB", maxRecordBytes>>20)
 	}
-	text, err := os.ReadFile(path)
+	text, err := textfile.Read(path, maxRecordBytes)
 	if err != nil {
 		return nil, err
 	}

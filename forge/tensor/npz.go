@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"archive/zip"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -41,6 +42,9 @@ func WriteNPZ(w io.Writer, tensors []Named) error {
 // compressed entry that unpacks to another size than it declares.
 func ReadNPZ(r io.ReaderAt, size int64) ([]Named, error) {
 	z, err := zip.NewReader(r, size)
+	if errors.Is(err, zip.ErrFormat) {
+		err = errors.New("it is no archive")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("npz: %w", err)
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"forgekernel/forge/textfile"
 )
 
 // ResultName is the file of the result among what comes back.
@@ -57,7 +59,7 @@ func ReadResult(dir, job string) (*Result, error) {
 	}
 	r := &Result{}
 	if err := json.Unmarshal(raw, r); err != nil {
-		return nil, fmt.Errorf("%s is no result of a job: %w", path, err)
+		return nil, fmt.Errorf("%s is no result of a job: %w", path, textfile.JSONError(raw, err))
 	}
 	switch {
 	case r.Schema != Schema:

@@ -77,8 +77,8 @@ func NewClient(ctx context.Context, log io.Writer) (*Client, error) {
 	return &Client{log, t}, t.Require(ctx, "version", oldest)
 }
 
-// stopTime bounds the stop of a session.
-const stopTime = time.Minute
+// StopTime bounds the stop of a session, which Run does also after an interrupt.
+const StopTime = time.Minute
 
 // Run runs a job that was written, and returns its result when it went well. The session
 // is stopped in any case.
@@ -90,7 +90,7 @@ func (c *Client) Run(ctx context.Context, j *Job) (r *bundle.Result, err error) 
 	defer func() {
 		// A session that was asked for may be there though the tool says it is not, and
 		// costs until it ends. What was interrupted must still be cleaned up.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), StopTime)
 		defer cancel()
 		if _, failed := c.tool.Run(ctx, j.stop()...); failed != nil {
 			err = errors.Join(err, fmt.Errorf("the session %s may still run, and cost: %w", j.Session, failed))
@@ -105,7 +105,7 @@ func (c *Client) Run(ctx context.Context, j *Job) (r *bundle.Result, err error) 
 	if _, err := c.tool.Run(ctx, j.download()...); err != nil {
 		return nil, fmt.Errorf("the job gave nothing back: what it printed is above: %w", err)
 	}
-	if err := unpack(j.packed(), j.Output()); err != nil {
+	if err := bundle.Deliver(j.Output(), func(dir string) error { return unpack(j.packed(), dir) }); err != nil {
 		return nil, err
 	}
 	if r, err = bundle.ReadResult(j.Output(), j.manifest.ID()); err != nil {

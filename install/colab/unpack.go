@@ -16,17 +16,14 @@ const (
 	maxUnpacked = 1 << 30 // bytes
 )
 
-// unpack extracts an archive into a folder, and nothing outside of it: folders and
-// regular files alone.
+// unpack extracts an archive into a folder that is there, and nothing outside of it: folders
+// and regular files alone.
 func unpack(path, dir string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"forgekernel/install/bundle"
 )
 
 // packed is an archive of entries, each with its name as its content.
@@ -55,10 +57,14 @@ func TestUnpack(t *testing.T) {
 			if err := os.WriteFile(path, c.raw, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			err := unpack(path, filepath.Join(dir, "out"))
+			out := filepath.Join(dir, "out")
+			err := bundle.Deliver(out, func(to string) error { return unpack(path, to) })
 			if c.want != "" {
 				if err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("%v; want %q", err, c.want)
+				}
+				if _, err := os.Lstat(out); err == nil {
+					t.Error("some of it was left")
 				}
 				return
 			}
@@ -79,6 +85,9 @@ func FuzzUnpack(f *testing.F) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "x.tgz")
 		if err := os.WriteFile(path, raw, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(filepath.Join(dir, "out"), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		unpack(path, filepath.Join(dir, "out"))

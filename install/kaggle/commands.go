@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"forgekernel/install/bundle"
 	"forgekernel/install/tool"
 )
 
@@ -53,7 +54,7 @@ func (j *Job) Show(w io.Writer) error {
 		{"the job", j.push()},
 		{"until it has ended, again after a break", status(j.kernel())},
 		{"", logs(j.kernel())},
-		{"what it wrote", output(j.kernel(), j.Output())},
+		{"what it wrote", output(j.kernel(), bundle.Incoming(j.Output()))},
 	} {
 		if line.note != "" {
 			fmt.Fprintln(w, "#", line.note)

@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -21,7 +18,8 @@ type state struct {
 	message string // why it failed
 }
 
-func (s state) queued() bool { return s.name == "QUEUED" || s.name == "NEW_SCRIPT" }
+func (s state) queued() bool  { return s.name == "QUEUED" || s.name == "NEW_SCRIPT" }
+func (s state) running() bool { return s.name == "RUNNING" || s.name == "CANCEL_REQUESTED" }
 func (s state) ended() bool {
 	return s.name == "COMPLETE" || s.name == "ERROR" || s.name == "CANCEL_ACKNOWLEDGED"
 }
@@ -89,13 +87,18 @@ func (c *Client) finish(ctx context.Context, kernel, job, dir string) (*bundle.R
 	}
 }
 
-// fetch gets what a job wrote, and its result in it.
+// fetch gets what a job wrote, and its result in it: all of it, and nothing of another job.
 func (c *Client) fetch(ctx context.Context, kernel, job, dir string) (*bundle.Result, error) {
-	// That of an earlier job would be taken for this one's.
-	if err := os.Remove(filepath.Join(dir, bundle.ResultName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	if _, err := c.run(ctx, output(kernel, dir)...); err != nil {
+	err := bundle.Deliver(dir, func(incoming string) error {
+		if _, err := c.run(ctx, output(kernel, incoming)...); err != nil {
+			return err
+		}
+		if _, err := bundle.ReadResult(incoming, job); errors.Is(err, bundle.ErrOther) {
+			return err
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	return bundle.ReadResult(dir, job)
@@ -108,7 +111,8 @@ func (s state) reason() string {
 	return s.message
 }
 
-// patience is how many times in a row Kaggle may fail to tell a status.
+// patience is how many times in a row Kaggle may fail to tell a status, or tell one that
+// is not known here.
 const patience = 5
 
 // follow shows the log until the job has ended. A log breaks off at times, and there is
@@ -123,6 +127,10 @@ func (c *Client) follow(ctx context.Context, kernel string) (state, error) {
 		case err != nil:
 			if failures++; failures == patience {
 				return s, err
+			}
+		case !s.queued() && !s.running() && !s.ended():
+			if failures++; failures == patience {
+				return s, fmt.Errorf("kaggle tells a status that is not known here: %q", s.name)
 			}
 		case s.queued():
 			failures = 0

@@ -79,6 +79,9 @@ func (c *Client) run(ctx context.Context, args ...string) (string, error) {
 	return said, nil
 }
 
+// processed matches the statuses of a dataset on its way to be ready.
+var processed = regexp.MustCompile(`(?i)\b(?:not_yet_persisted|blobs_received|blobs_decompressed|blobs_copied_to_sds|individual_blobs_compressed|reprocessing|pending|queued|running)$`)
+
 // upload makes the dataset what was written, and waits until jobs get it.
 func (c *Client) upload(ctx context.Context, j *Job) error {
 	change := j.datasetVersion()
@@ -93,7 +96,7 @@ func (c *Client) upload(ctx context.Context, j *Job) error {
 	if _, err := c.run(ctx, change...); err != nil {
 		return err
 	}
-	for {
+	for strange := 0; ; {
 		said, err := c.tool.Run(ctx, j.datasetStatus()...)
 		switch state := strings.TrimSpace(said); {
 		case err != nil:
@@ -102,6 +105,12 @@ func (c *Client) upload(ctx context.Context, j *Job) error {
 			return nil
 		case strings.HasSuffix(state, "failed"), strings.HasSuffix(state, "deleted"):
 			return fmt.Errorf("it could not be taken by Kaggle: %s", state)
+		case processed.MatchString(state):
+			strange = 0
+		default:
+			if strange++; strange == patience {
+				return fmt.Errorf("kaggle tells a status that is not known here: %q", state)
+			}
 		}
 		if err := c.wait(ctx); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package standin
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -96,7 +97,7 @@ func (k *kaggle) datasetStatus(_ map[string]string, rest []string) error {
 		fmt.Print("blobs_received")
 		return os.Remove(dir + ".new")
 	}
-	fmt.Print("ready")
+	fmt.Print(cmp.Or(k.plan.Dataset, "ready"))
 	return nil
 }
 
@@ -261,7 +262,7 @@ func (k *kaggle) status(_ map[string]string, rest []string) error {
 	if asked := k.count("asked"); asked <= k.plan.Deaf {
 		return says("502 Server Error: Bad Gateway for url: https://api.kaggle.example/kernels/status")
 	}
-	fmt.Printf("%s/%s has status \"KernelWorkerStatus.%s\"\n", account, name, status)
+	fmt.Printf("%s/%s has status \"KernelWorkerStatus.%s\"\n", account, name, cmp.Or(k.plan.Status, status))
 	if status == "ERROR" && k.plan.Kernel != "" {
 		fmt.Printf("Failure message: %q\n", k.plan.Kernel)
 	}
@@ -329,9 +330,13 @@ func (k *kaggle) output(values map[string]string, rest []string) error {
 		return usage{says("where to, and whether over what is there, is not said")}
 	}
 	working := filepath.Join(k.version(name), "working")
+	sent := 0
 	return filepath.WalkDir(working, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() { // links do not come back
 			return err
+		}
+		if sent++; sent > 1 && k.plan.Part {
+			return says("Connection aborted.")
 		}
 		to := filepath.Join(values["-p"], strings.TrimPrefix(path, working))
 		return errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), copyFile(path, to, 0o644))

@@ -34,6 +34,9 @@ type Plan struct {
 	Deaf    int      // so many times the service does not tell the status of a job
 	Late    int      // so many times the status after a push is still that of the version before
 	Kernel  string   // the message with which the service ends a job before its script
+	Status  string   // of every job, in place of the real one
+	Dataset string   // the status of every dataset, in place of the real one
+	Part    bool     // only some of what a job wrote comes back, and the tool fails
 	New     string   // the error of a new session
 	Upload  string   // the name of the file whose upload fails
 	Hang    bool     // an execution in a session does not end by itself

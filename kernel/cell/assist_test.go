@@ -35,7 +35,7 @@ func TestComplete(t *testing.T) {
 	t.Setenv("FORGE_COMPLETE_ME", "1")
 	for _, c := range []struct{ code, want string }{
 		{"%ti‸", "‸%ti: %time %%time"},
-		{"%%‸", "‸%%: %%forge %%go %%bash %%writefile %%time"},
+		{"%%‸", "‸%%: %%forge %%go %%bash %%writefile %%time %%gobuild"},
 		{"!true\n%ti‸", "‸%ti: %time"},
 		{"x := 1\n%wh‸", "‸%wh: %who"},
 		{"%reset -‸", "‸-: -f"},

@@ -12,6 +12,7 @@ import (
 
 	"forgekernel/display"
 	"forgekernel/forge"
+	"forgekernel/forge/textfile"
 	"forgekernel/kernel/link"
 	"forgekernel/kernel/replace"
 )
@@ -97,28 +98,11 @@ func (t *task) magicLoad(c call) Outcome {
 }
 
 func readText(name string) (string, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return "", err
+	text, err := textfile.Read(name, maxLoad)
+	if err == nil && !utf8.Valid(text) {
+		err = fmt.Errorf("%s is not UTF-8 text", name)
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", err
-	}
-	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is not a regular file", name)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxLoad+1))
-	switch {
-	case err != nil:
-		return "", err
-	case len(text) > maxLoad:
-		return "", fmt.Errorf("%s has %d bytes; at most %d fit into a cell", name, info.Size(), maxLoad)
-	case !utf8.Valid(text):
-		return "", fmt.Errorf("%s is not UTF-8 text", name)
-	}
-	return string(text), nil
+	return string(text), err
 }
 
 // magicCd is %cd.

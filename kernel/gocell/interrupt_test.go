@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,10 +30,25 @@ var hangs = map[string]string{
 	"method from fmt":   "type S int\nfunc (S) String() string { for {} }\nfmt.Println(S(1))",
 	"compiled wait":     `c := sync.NewCond(&sync.Mutex{}); c.L.Lock(); c.Wait()`,
 	"deferred for ever": `defer func() { for {} }(); for {}`,
+	"read lock":         `var mu sync.RWMutex; mu.Lock(); mu.RLock()`,
+	"range over closed": `c := make(chan int); close(c); for { <-c }`,
+	"closure":           `var f func(int) int; f = func(n int) int { if n > 50 { return n }; return f(n + 1) }; for { f(0) }`,
+	"goto":              "again:\ngoto again",
+	"string callback":   `strings.Map(func(r rune) rune { for {} }, "abc")`,
+	"accept":            `l, _ := net.Listen("tcp", "127.0.0.1:0"); defer l.Close(); l.Accept()`,
+	"silent server":     `l, _ := net.Listen("tcp", "127.0.0.1:0"); defer l.Close(); http.Get("http://" + l.Addr().String())`,
+	"file":              `r, w, _ := os.Pipe(); defer w.Close(); io.ReadAll(r)`,
+	"pipe":              `r, _ := io.Pipe(); io.ReadAll(r)`,
+	"process":           `exec.Command("sleep", "20").Run()`,
+	"pulled":            `next, _ := iter.Pull(func(yield func(int) bool) { for { } }); next()`,
+	"errors in a loop":  `for { func() { defer func() { recover() }(); var m map[int]int; m[0] = 1 }() }`,
+	"growing":           `s := []int{}; for { s = append(s[:0], 1) }`,
 	"iterator":          `for range func(yield func() bool) { for yield() {} } {}`,
 }
 
+// TestInterrupt interrupts each of them; with -v it tells how long that took.
 func TestInterrupt(t *testing.T) {
+	var took []time.Duration
 	for name, source := range hangs {
 		t.Run(name, func(t *testing.T) {
 			s, out := newTestSession(t, Options{})
@@ -44,9 +60,11 @@ func TestInterrupt(t *testing.T) {
 				ended <- err
 			}()
 			waitFor(t, func() bool { return strings.Contains(out.text(), "started") })
+			began := time.Now()
 			cancel()
 			select {
 			case err := <-ended:
+				took = append(took, time.Since(began))
 				var stopped *InterruptError
 				if !errors.As(err, &stopped) || stopped.What == "" {
 					t.Fatalf("an interrupt gives %v", err)
@@ -58,6 +76,10 @@ func TestInterrupt(t *testing.T) {
 				t.Errorf("after an interrupt x is %s", got)
 			}
 		})
+	}
+	slices.Sort(took)
+	if n := len(took); n > 0 {
+		t.Logf("%d interrupts took %v to %v, half of them at most %v, nine of ten %v", n, took[0], took[n-1], took[n/2], took[n*9/10])
 	}
 }
 

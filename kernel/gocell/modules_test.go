@@ -139,6 +139,8 @@ func New3() (n int) { var fs []func() int; for i := 0; i < 3; i++ { fs = append(
 		{"var nf *base.NotFound; fmt.Sprint(errors.As(base.Find(\"x1\"), &nf), nf.Key, errors.Is(base.Find(\"k\"), base.ErrBase))", "truex1true"},
 		{"fmt.Sprint(base.Old(), top.New3())", "9 3"},
 		{"base.Log = append(base.Log, \"cell\"); len(base.Log)", "5"},
+		{"type Shape interface { Area() float64; name() string }; type Tri struct{}; func (Tri) Area() float64 { return 3 }; func (Tri) name() string { return \"tri\" }\nvar sh Shape = Tri{}; sh.name()", "tri"},
+		{"var sq any = base.Square{}; _, ok := sq.(Shape); ok", "false"},
 		{"type own struct{ *top.Named }; own{n}.Area()", "36"},
 		{"type mine struct{ base.Square }; func (m mine) Area() float64 { return 1 }\nbase.Describe(mine{})", "square 1.0"},
 	} {

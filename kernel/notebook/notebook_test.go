@@ -125,10 +125,10 @@ func TestEqualCells(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	const head = `{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": `
 	for _, c := range []struct{ source, want string }{
-		{``, "not a notebook: it is no JSON object: EOF"},
-		{`[]`, "not a notebook: it is no JSON object"},
+		{``, "not a notebook: it is empty"},
+		{`[]`, "not a notebook: line 1: a list stands where an object belongs"},
 		{`null`, "not a notebook: it is no JSON object"},
-		{"{\n\"a\": \n}", "not a notebook: JSON, line 3"},
+		{"{\n\"a\": \n}", "not a notebook: line 3 is no JSON: }"},
 		{`{}`, "it has no nbformat"},
 		{`{"nbformat": "4"}`, "nbformat is not a count"},
 		{`{"nbformat": 3, "worksheets": []}`, "it has the old format 3; convert it"},

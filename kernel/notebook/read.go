@@ -8,8 +8,9 @@ import (
 	"io"
 	"maps"
 	"math"
-	"os"
 	"strconv"
+
+	"forgekernel/forge/textfile"
 )
 
 // FormatError says why a file is not a notebook that this package reads.
@@ -28,12 +29,11 @@ func (e *FormatError) Error() string {
 
 // ReadFile reads a notebook from a file.
 func ReadFile(path string) (*Notebook, error) {
-	f, err := os.Open(path)
+	content, err := textfile.Read(path, MaxBytes)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	nb, err := Read(f)
+	nb, err := Read(bytes.NewReader(content))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -51,11 +51,14 @@ func Read(r io.Reader) (*Notebook, error) {
 	if len(content) > MaxBytes {
 		return nil, &FormatError{Problem: fmt.Sprintf("it is larger than %d MiB", MaxBytes>>20)}
 	}
+	if content, err = textfile.Decode(content); err != nil {
+		return nil, &FormatError{Problem: err.Error()}
+	}
 	dec := json.NewDecoder(bytes.NewReader(content))
 	dec.UseNumber()
 	var root object
 	if err := dec.Decode(&root.fields); err != nil {
-		return nil, &FormatError{Problem: jsonProblem(content, err)}
+		return nil, &FormatError{Problem: textfile.JSONError(content, err).Error()}
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, &FormatError{Problem: "something follows the JSON object"}
@@ -83,15 +86,6 @@ func deeper(v any, limit int) bool {
 		}
 	}
 	return false
-}
-
-func jsonProblem(content []byte, err error) string {
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		line := 1 + bytes.Count(content[:min(syntax.Offset, int64(len(content)))], []byte("\n"))
-		return fmt.Sprintf("JSON, line %d: %v", line, err)
-	}
-	return "it is no JSON object: " + err.Error()
 }
 
 // object takes known fields out of a JSON object and keeps the rest. The first

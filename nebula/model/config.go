@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 
+	"forgekernel/forge/textfile"
 	"forgekernel/nebula/shard"
 )
 
@@ -55,10 +56,14 @@ func ParseConfig(raw []byte) (Config, error) {
 	if len(raw) > maxConfig {
 		return c, fmt.Errorf("the configuration has %d bytes; it may have %d", len(raw), maxConfig)
 	}
+	raw, err := textfile.Decode(raw)
+	if err != nil {
+		return c, fmt.Errorf("configuration: %w", err)
+	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&c); err != nil {
-		return Config{}, fmt.Errorf("configuration: %w", err)
+		return Config{}, fmt.Errorf("configuration: %w", textfile.JSONError(raw, err))
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return Config{}, errors.New("configuration: there is more after its end")

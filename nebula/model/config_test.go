@@ -46,8 +46,8 @@ func TestConfigErrors(t *testing.T) {
 		`"rope":{"base":1e9,"scaling":"yarn","factor":2,"original_context":8,"beta_fast":2,"beta_slow":1}`:      "attention is 0",
 		`"rope":{"base":1e9,"scaling":"factors","factors":[1]}`:                                                 "there are 1 factors for 4 pairs",
 		`"rope":{"base":1e9,"scaling":"factors","factors":[1,1,0,1]}`:                                           "a factor is not positive",
-		`"experts":8`:   `unknown field "experts"`,
-		`"layers":"2"`:  "cannot unmarshal string",
+		`"experts":8`:   `there is no field "experts"`,
+		`"layers":"2"`:  "layers: text stands where a whole number belongs",
 		`"layers":2} {`: "there is more after its end",
 	} {
 		const base = `"family":"llama","vocab":32,"hidden":16,"layers":2,"heads":4,"kv_heads":2,"head_dim":8,"ff":24,"context":64,"eps":1e-5,"rope":{"base":10000}`

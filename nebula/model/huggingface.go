@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"forgekernel/forge/textfile"
 	"forgekernel/forge/weights"
 )
 
@@ -106,7 +107,11 @@ func readConfig(path string) ([]byte, error) {
 // parseHF reads a config.json.
 func parseHF(raw []byte) (Config, *naming, error) {
 	var h hfConfig
-	if err := json.Unmarshal(raw, &h); err != nil {
+	raw, err := textfile.Decode(raw)
+	if err == nil {
+		err = textfile.JSONError(raw, json.Unmarshal(raw, &h))
+	}
+	if err != nil {
 		return Config{}, nil, err
 	}
 	if len(h.Architectures) != 1 {

@@ -46,7 +46,7 @@ func TestFolderErrors(t *testing.T) {
 		{"qwen2", `"Qwen2ForCausalLM"`, `"LlamaForCausalLM"`, `weight "model.layers.0.self_attn.k_proj.bias" [12] has no place in a llama decoder of this configuration`},
 		{"qwen2", `"Qwen2ForCausalLM"`, `"Qwen9ForCausalLM"`, `config.json: architecture "Qwen9ForCausalLM" is not supported; these are: LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, GPT2LMHeadModel`},
 		{"qwen2", `"Qwen2ForCausalLM"`, `"a", "b"`, `architectures is ["a" "b"]; it must name one`},
-		{"qwen2", `"vocab_size": 41`, `"vocab_size": "41"`, "config.json: json: cannot unmarshal string"},
+		{"qwen2", `"vocab_size": 41`, `"vocab_size": "41"`, "config.json: line 35, vocab_size: text stands where a whole number belongs"},
 		{"qwen2", `"vocab_size": 41`, `"vocabulary": 41`, "config.json: configuration: vocab is 0; it must be 1 to 16777216"},
 		{"qwen2", `"num_attention_heads": 4`, `"num_attention_heads": 0`, "config.json: num_attention_heads is 0"},
 		{"llama3", `"silu"`, `"gelu"`, `config.json: hidden_act is "gelu"; only silu is supported`},

@@ -75,7 +75,7 @@ func shifted(k *loop.Kernel, by int) *loop.Kernel {
 	nest.Stages = slices.Clone(nest.Stages)
 	for i := range nest.Stages {
 		st := &nest.Stages[i]
-		st.Expr = rewrite(st.Expr, moved)
+		st.Expr = st.Expr.WithAccesses(moved)
 		if st.Store != nil {
 			st.Store = moved(st.Store)
 		}

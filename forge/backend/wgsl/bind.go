@@ -130,54 +130,88 @@ func spans(k *loop.Kernel, places []place) []span {
 	return list
 }
 
+// fours are the types of four neighbours in memory.
+var fours = map[Elem]string{ElemF32: "vec4f", ElemHalves: "vec2u", ElemBHalves: "vec2u"}
+
+// arrayKey says which array of a module a parameter is in: that of its buffer, or of the
+// buffer in vectors.
+type arrayKey struct {
+	buffer int
+	vector bool
+}
+
 // bind makes one array of the parameters in each buffer, and tells the emitter where they
 // stand in it. Matrices that are read four elements at a time have an array of vectors.
 func (p *Program) bind(e *emitter, places []place) ([]binding, error) {
-	type key struct {
-		buffer int
-		vector bool
-	}
-	written := make(map[int]bool)
-	for i, q := range e.kernel.Params {
-		written[places[i].buffer] = written[places[i].buffer] || q.Written
-	}
+	keys := e.arrays(places)
+	index := make(map[arrayKey]int)
 	var list []binding
-	index := make(map[key]int)
-	touches := spans(e.kernel, places)
-	keys := make([]key, len(places))
-	for i, at := range places {
-		keys[i] = key{at.buffer, !written[at.buffer] && at.elem == ElemF32 && at.start%4 == 0 && asVectors(e.kernel, i)}
-		size := int64(at.elem.Size())
-		first, end := int64(touches[i].first)*size, int64(touches[i].end)*size
-		k, known := index[keys[i]]
+	for i, s := range spans(e.kernel, places) {
+		key, used := keys[i]
+		if !used { // by another kernel of the node
+			continue
+		}
+		at := places[i]
+		first, end := int64(s.first*at.elem.Size()), int64(s.end*at.elem.Size())
+		k, known := index[key]
 		if !known {
 			k = len(list)
-			index[keys[i]] = k
-			b := binding{array: fmt.Sprintf("p%d", i), Binding: Binding{Buffer: at.buffer, Offset: first, Size: end, Write: written[at.buffer]}}
-			b.elem = fmt.Sprintf("array<%s>", arrays[at.elem])
-			if keys[i].vector {
-				b.elem = "array<vec4f>"
+			index[key] = k
+			elem := arrays[at.elem]
+			if key.vector {
+				elem = fours[at.elem]
 			}
-			list = append(list, b)
+			list = append(list, binding{Binding{Buffer: at.buffer, Offset: first, Size: end}, fmt.Sprintf("p%d", i), fmt.Sprintf("array<%s>", elem)})
 		}
-		list[k].Offset, list[k].Size = min(list[k].Offset, first), max(list[k].Size, end) // its end, for now
+		b := &list[k]
+		b.Offset, b.Size = min(b.Offset, first), max(b.Size, end) // its end, for now
+		b.Write = b.Write || e.writes(places, at.buffer)
 	}
 	for k := range list {
-		b := &list[k]
-		b.Offset -= b.Offset % p.target.Limits.OffsetAlignment
-		b.Size = min((b.Size+15)/16*16, p.Plan.Buffers[b.Buffer].Bytes) - b.Offset
-		if most := p.target.Limits.BindingBytes; b.Size > most {
-			return nil, fmt.Errorf("it touches %d bytes of %s; maxStorageBufferBindingSize is %d", b.Size, p.Plan.Buffers[b.Buffer].Name, most)
+		if err := p.window(&list[k]); err != nil {
+			return nil, err
 		}
 	}
-	for i, at := range places {
-		b := list[index[keys[i]]]
-		e.operands = append(e.operands, operand{
-			array: b.array, base: at.start - int(b.Offset)/at.elem.Size(), elem: at.elem,
-			dtype: e.kernel.Params[i].DType(), vector: keys[i].vector,
-		})
+	e.operands = make([]operand, len(places))
+	for i, key := range keys {
+		at, b := places[i], list[index[key]]
+		base := at.start - int(b.Offset)/at.elem.Size()
+		e.operands[i] = operand{array: b.array, base: base, elem: at.elem, dtype: e.kernel.Params[i].DType(), vector: key.vector}
 	}
 	return list, nil
+}
+
+// arrays says which array each parameter that the kernel uses is in.
+func (e *emitter) arrays(places []place) map[int]arrayKey {
+	keys := make(map[int]arrayKey)
+	for _, w := range walks(e.kernel) {
+		at := places[w.Param]
+		vector := fours[at.elem] != "" && at.start%4 == 0 && !e.writes(places, at.buffer) && asVectors(e.kernel, w.Param)
+		keys[w.Param] = arrayKey{at.buffer, vector}
+	}
+	return keys
+}
+
+// writes reports whether the kernel writes into a buffer.
+func (e *emitter) writes(places []place, buffer int) bool {
+	for i, q := range e.kernel.Params {
+		if q.Written && places[i].buffer == buffer {
+			return true
+		}
+	}
+	return false
+}
+
+// window makes an offset and a size of what a binding has to show, which are its first
+// byte and its end.
+func (p *Program) window(b *binding) error {
+	all := &p.Plan.Buffers[b.Buffer]
+	b.Offset -= b.Offset % p.target.Limits.OffsetAlignment
+	b.Size = min((b.Size+15)/16*16, all.Bytes) - b.Offset
+	if most := p.target.Limits.BindingBytes; b.Size > most {
+		return fmt.Errorf("it touches %d bytes of %s; maxStorageBufferBindingSize is %d", b.Size, all.Name, most)
+	}
+	return nil
 }
 
 // asVectors reports whether a parameter is a matrix of a contraction, and nothing else,

@@ -17,15 +17,19 @@ type place struct {
 
 // placeOf is where a value stands.
 func (p *Program) placeOf(v *ir.Value) (place, error) {
-	elem, err := p.target.elemOf(v.Spec.DType)
-	if err != nil {
-		return place{}, err
-	}
 	base := v
 	for p.IsView(base) {
 		base = base.Def.In[0]
 	}
 	at, from := p.Place(v), p.Place(base)
+	elemOf := p.target.elemOf
+	if at.Buffer >= 0 && p.onlyRead(at.Buffer) {
+		elemOf = p.target.elemRead
+	}
+	elem, err := elemOf(v.Spec.DType)
+	if err != nil {
+		return place{}, err
+	}
 	if at.Buffer < 0 || base.Spec.Elements() == 0 {
 		return place{buffer: p.nothing(elem), elem: elem, end: 1}, nil
 	}
@@ -34,6 +38,12 @@ func (p *Program) placeOf(v *ir.Value) (place, error) {
 	w.end = w.first + base.Spec.Elements()
 	w.buffer = p.bufferOf(at.Buffer, elem)
 	return w, p.reserve(w)
+}
+
+// onlyRead reports whether no kernel writes a piece of the planned memory.
+func (p *Program) onlyRead(i int) bool {
+	b := &p.Program.Buffers[i]
+	return b.Constant != nil || b.Input >= 0 && !b.Updated
 }
 
 // reserve makes a buffer large enough for a place.

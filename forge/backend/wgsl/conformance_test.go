@@ -3,6 +3,7 @@ package wgsl_test
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -74,16 +75,25 @@ func conform(t *testing.T, d wgsl.Device, flushes bool, types ...tensor.DType) {
 }
 
 // TestSimulation runs the suite in simulation, without and with arithmetic in f16.
-func TestSimulation(t *testing.T) { conform(t, wgsl.NewSimulator(), false) }
+func TestSimulation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("under the race detector this takes minutes; TestContract has what runs at the same time")
+	}
+	conform(t, wgsl.NewSimulator(), false)
+}
 
 func TestSimulationF16(t *testing.T) {
+	if testing.Short() {
+		t.Skip("as TestSimulation")
+	}
 	s := wgsl.NewSimulator()
 	s.F16 = true
 	conform(t, s, false, tensor.F16)
 }
 
-// TestDawn runs every module of the suite on the Dawn of Node. A program whose modules all
-// have run there is left to the simulation.
+// TestDawn runs the modules of the suite on the Dawn of Node: those of f32, and with
+// FORGE_CONFORMANCE=full all. A program whose modules have all run there is left to the
+// simulation.
 func TestDawn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiling thousands of modules takes minutes")
@@ -93,7 +103,11 @@ func TestDawn(t *testing.T) {
 		t.Skip(err)
 	}
 	defer d.Close()
-	conform(t, &once{Device: d, simulation: wgsl.NewSimulator(), ran: make(map[string]bool)}, true)
+	types := []tensor.DType{tensor.F32, tensor.Bool}
+	if os.Getenv("FORGE_CONFORMANCE") == "full" {
+		types = nil
+	}
+	conform(t, &once{Device: d, simulation: wgsl.NewSimulator(), ran: make(map[string]bool)}, true, types...)
 }
 
 // once is a device for modules that have not run on it, by their sources.

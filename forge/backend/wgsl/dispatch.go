@@ -11,7 +11,7 @@ import (
 
 // emit prints a kernel and adds its dispatch.
 func (p *Program) emit(n *ir.Node, k *loop.Kernel, places []place) error {
-	if k.Nest != nil && product(k.Nest.Outer) == 0 {
+	if k.Nest != nil && idle(k.Nest) {
 		return nil
 	}
 	if most := p.target.Limits.StorageBuffers; distinct(places) >= most {
@@ -54,6 +54,12 @@ func (p *Program) emit(n *ir.Node, k *loop.Kernel, places []place) error {
 	d.Entry = p.Plan.Modules[d.Module].Name
 	p.Plan.Dispatches = append(p.Plan.Dispatches, d)
 	return nil
+}
+
+// idle reports whether a nest visits nothing: not even a point whose line is empty.
+func idle(n *loop.Nest) bool {
+	each := !slices.ContainsFunc(n.Stages, func(st loop.Stage) bool { return st.Once || st.Reduce != loop.NoReduction })
+	return product(n.Outer) == 0 || each && product(n.Line) == 0
 }
 
 // print writes the entry point of the kernel.

@@ -20,7 +20,7 @@
 // A nest whose elements do not depend on one another has an invocation for each; else an
 // outer point has an invocation, where its line is short, comes in order, or has neighbours
 // of other lines beside it in memory, or a workgroup, whose invocations share the line and
-// fold it by a tree in workgroup memory. A product of matrices has tiles of 64 x 64 with 8 x 8
+// fold it by a tree in workgroup memory; few long lines are folded in two passes. A product of matrices has tiles of 64 x 64 with 8 x 8
 // results of each invocation, and blocks of both matrices in workgroup memory; a small
 // one has smaller tiles that read the matrices where they are. Rows are read in
 // vectors of four where they can be. A convolution has an invocation for a pixel of four
@@ -30,8 +30,9 @@
 //
 // Values stand where package plan puts them, in a buffer for each slot and form of elements.
 // What has the same buffer in a kernel has one binding. f32 and i32 stand as they are, i64
-// as two words, bool as a word. f16 and bf16 stand as f32 of their value, to which stores
-// round, and f16 as itself on a device with shader-f16. There is no f64 in WGSL: a
+// as two words, bool as a word. f16 and bf16 stand as they are in inputs and constants, two
+// in a word, and elsewhere as f32 of their value, to which stores round; on a device with
+// shader-f16 f16 stands as itself everywhere. There is no f64 in WGSL: a
 // graph that has it is refused, by name and reason ([Unsupported]), but for the angles of
 // rotary positions, which are made of constants and positions and take two f32 each.
 //

@@ -15,7 +15,7 @@ var values = map[tensor.DType]string{
 }
 
 // arrays are the types of elements in memory.
-var arrays = map[Elem]string{ElemF32: "f32", ElemF16: "f16", ElemI32: "i32", ElemI64: "vec2u", ElemBool: "u32", ElemPair: "vec2f"}
+var arrays = map[Elem]string{ElemF32: "f32", ElemF16: "f16", ElemI32: "i32", ElemI64: "vec2u", ElemBool: "u32", ElemPair: "vec2f", ElemHalves: "u32", ElemBHalves: "u32"}
 
 // elemOf is how an element of a type stands on the target.
 func (t Target) elemOf(d tensor.DType) (Elem, error) {
@@ -41,6 +41,17 @@ func (t Target) elemOf(d tensor.DType) (Elem, error) {
 func (t Target) elemOfConstant(d tensor.DType) (Elem, error) {
 	if d == tensor.F64 {
 		return ElemPair, nil
+	}
+	return t.elemOf(d)
+}
+
+// elemRead is how an element stands where no kernel writes.
+func (t Target) elemRead(d tensor.DType) (Elem, error) {
+	switch {
+	case d == tensor.F16 && !t.F16:
+		return ElemHalves, nil
+	case d == tensor.BF16:
+		return ElemBHalves, nil
 	}
 	return t.elemOf(d)
 }
@@ -95,6 +106,8 @@ func (e *emitter) gathered(g *loop.Gather) (place, inside string) {
 func (o operand) element(at string, bits bool) string {
 	text := fmt.Sprintf("%s[%s]", o.array, at)
 	switch {
+	case o.elem == ElemHalves || o.elem == ElemBHalves:
+		return fmt.Sprintf("half_%v(%s[%s / 2], %s)", o.dtype, o.array, factor(at), at)
 	case o.elem == ElemBool:
 		return text + " != 0u"
 	case o.elem == ElemPair:

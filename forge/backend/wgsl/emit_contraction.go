@@ -81,8 +81,9 @@ func (x *contractionEmitter) emit() geometry {
 		how = fmt.Sprintf("blocks of depth %d in workgroup memory", t.depth)
 	}
 	g.reason = fmt.Sprintf("tiles of %d x %d, %d x %d of each invocation; %s", t.m(), t.n(), t.rows, 4*t.columns, how)
-	x.reader("a", &c.A, []string{"m", "k"}, []int{c.M, c.K})
-	x.reader("b", &c.B, []string{"k", "n"}, []int{c.K, c.N})
+	m, k, n := axis{"m", c.M, t.m()}, axis{"k", c.K, max(4, t.depth)}, axis{"n", c.N, t.n()}
+	x.reader("a", &c.A, m, k)
+	x.reader("b", &c.B, k, n)
 	x.begin(g)
 	dims := append(slices.Clone(c.Batch), down, along)
 	at := append(slices.Clone(x.batch), "top", "left")
@@ -115,9 +116,23 @@ func (x *contractionEmitter) places(top, left string) {
 	x.line("let own_n = i32(lane %% %du) * %d;", x.t.along, 4*x.t.columns)
 }
 
+// axis is a dimension of a product, which tiles cover in steps.
+type axis struct {
+	name       string
+	size, step int
+}
+
+// inside is the condition that there is an element; empty where tiles end with the axis.
+func (a axis) inside() string {
+	if a.size%a.step == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s < %d", a.name, a.size)
+}
+
 // reader writes the function that gives four neighbours in a row of a matrix, zeros where
 // there are none.
-func (x *contractionEmitter) reader(name string, a *loop.Access, at []string, dims []int) {
+func (x *contractionEmitter) reader(name string, a *loop.Access, row, column axis) {
 	o := x.operands[a.Param]
 	params := ""
 	vars := make([]string, len(x.batch))
@@ -128,29 +143,41 @@ func (x *contractionEmitter) reader(name string, a *loop.Access, at []string, di
 			params += b + ": i32, "
 		}
 	}
-	vars = append(vars, at...)
-	x.open("fn read_%s(%s%s: i32, %s: i32) -> vec4f", name, params, at[0], at[1])
-	place := affine(vars, a.Offset+o.base, a.Strides)
-	inside := fmt.Sprintf("%s < %d && %s < %d", at[0], dims[0], at[1], dims[1])
+	vars = append(vars, row.name, column.name)
+	x.open("fn read_%s(%s%s: i32, %s: i32) -> vec4f", name, params, row.name, column.name)
+	if inside := both(row.inside(), column.inside()); inside != "" {
+		x.line("if (!(%s)) { return vec4f(); }", inside)
+	}
 	if o.vector {
-		x.line("if (%s) { return %s[%s]; }", inside, o.array, vectorPlace(vars, a, o.base))
-		x.line("return vec4f();")
-		x.close()
-		x.WriteByte('\n')
-		return
+		x.line("return %s;", o.four(vectorPlace(vars, a, o.base)))
+	} else {
+		x.four(o, affine(vars, a.Offset+o.base, a.Strides), a.Strides[len(a.Strides)-1], column)
 	}
-	step := a.Strides[len(a.Strides)-1]
-	x.line("var v = vec4f();")
-	x.open("if (%s)", inside)
-	x.line("let at = %s;", place)
-	x.line("v.x = %s;", o.element("at", false))
-	for i, lane := range []string{"y", "z", "w"} {
-		x.line("if (%s + %d < %d) { v.%s = %s; }", at[1], i+1, dims[1], lane, o.element(fmt.Sprintf("at + %d", (i+1)*step), false))
-	}
-	x.close()
-	x.line("return v;")
 	x.close()
 	x.WriteByte('\n')
+}
+
+// four returns four elements one by one, from a place on.
+func (x *contractionEmitter) four(o operand, place string, step int, column axis) {
+	x.line("let at = %s;", place)
+	x.line("var v = vec4f(%s, 0, 0, 0);", o.element("at", false))
+	for i, lane := range []string{"y", "z", "w"} {
+		text := fmt.Sprintf("v.%s = %s;", lane, o.element(fmt.Sprintf("at + %d", (i+1)*step), false))
+		if column.inside() != "" {
+			text = fmt.Sprintf("if (%s + %d < %d) { %s }", column.name, i+1, column.size, text)
+		}
+		x.line("%s", text)
+	}
+	x.line("return v;")
+}
+
+// four is a vector of elements as they are computed with.
+func (o operand) four(at string) string {
+	text := fmt.Sprintf("%s[%s]", o.array, at)
+	if o.elem == ElemF32 {
+		return text
+	}
+	return fmt.Sprintf("halves_%v(%s)", o.dtype, text)
 }
 
 // vectorPlace is the number of a vector: all steps but the last, which is 1, are multiples

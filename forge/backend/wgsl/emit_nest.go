@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"forgekernel/forge/loop"
-	"forgekernel/forge/tensor"
 )
 
 // Sizes of nests.
@@ -15,10 +14,11 @@ const (
 	elementGroup = 256
 	// shortLine is the elements up to which an invocation does a line by itself.
 	shortLine = 8
-	// longLine is the elements from which a line has the largest workgroup.
-	longLine = 512
-	// rowGroup is the invocations of a workgroup for a shorter line.
-	rowGroup = 64
+	// rowGroup is the invocations of a workgroup for a line, and longGroup that for one of more
+	// elements than longLine.
+	rowGroup  = 64
+	longLine  = 512
+	longGroup = 256
 )
 
 // nestEmitter writes a nest. Where elements do not depend on one another an invocation
@@ -98,34 +98,18 @@ func (n *nestEmitter) visit(st loop.Stage) string {
 
 // lines writes an invocation or a workgroup for each outer point.
 func (n *nestEmitter) lines() geometry {
-	points, line := product(n.nest.Outer), product(n.nest.Line)
-	var g geometry
-	switch {
-	case n.inOrder() || line <= shortLine || n.across():
-		why := fmt.Sprintf("lines of %d elements are short", line)
-		if n.inOrder() {
-			why = "the elements of a line come one after another"
-		} else if line > shortLine {
-			why = "neighbouring lines are neighbours in memory"
-		}
-		size := min(rowGroup, ceilPower(points))
-		n.size = 1
-		g = geometry{groups: ceil(points, size), workgroup: [3]int{size, 1, 1}, reason: fmt.Sprintf("an invocation for each of %d lines: %s", points, why)}
-		n.begin(g)
-		n.line("let at = %s * %du + lane;", group, size)
-		if g.groups*size != points {
+	points := product(n.nest.Outer)
+	g := n.spread(points, product(n.nest.Line))
+	n.begin(g)
+	at := group
+	if n.size == 1 {
+		at = "at"
+		n.line("let at = %s * %du + lane;", group, g.workgroup[0])
+		if g.groups*g.workgroup[0] != points {
 			n.line("if (at >= %du) { return; }", points)
 		}
-		n.coordinates("at", n.vars, n.nest.Outer)
-	default:
-		n.size = rowGroup
-		if line > longLine {
-			n.size = min(n.target.Limits.Invocations, 256)
-		}
-		g = geometry{groups: points, workgroup: [3]int{n.size, 1, 1}, reason: fmt.Sprintf("a workgroup for each of %d lines of %d elements", points, line)}
-		n.begin(g)
-		n.coordinates(group, n.vars, n.nest.Outer)
 	}
+	n.coordinates(at, n.vars, n.nest.Outer)
 	stages := n.nest.Stages
 	for i := 0; i < len(stages); {
 		if together := n.together(stages[i:]); together > 1 {
@@ -141,35 +125,27 @@ func (n *nestEmitter) lines() geometry {
 	return g
 }
 
-// together is the number of stages that one sweep can visit side by side: none reads or
-// stores where an earlier one of them stores.
-func (n *nestEmitter) together(stages []loop.Stage) int {
-	stored := make(map[int]bool)
-	for i, st := range stages {
-		meets := st.Once || st.Reduce != loop.NoReduction || st.Ordered || st.Require || st.When != nil || st.Store == nil
-		st.Expr.Walk(func(x *loop.Expr) { meets = meets || x.Op == loop.Load && stored[x.Access.Param] })
-		if meets || i > 0 && st.Store.Param == stages[0].Store.Param && same(st.Store, stages[0].Store) {
-			return i
-		}
-		stored[st.Store.Param] = true
+// spread picks how many invocations share a line.
+func (n *nestEmitter) spread(points, line int) geometry {
+	why := ""
+	switch {
+	case n.inOrder():
+		why = "the elements of a line come one after another"
+	case line <= shortLine:
+		why = fmt.Sprintf("lines of %d elements are short", line)
+	case across(n.nest):
+		why = "neighbouring lines are neighbours in memory"
 	}
-	return len(stages)
-}
-
-// sweepAll visits an element by all of some stages, which share what they compute.
-func (n *nestEmitter) sweepAll(stages []loop.Stage) {
-	n.forget()
-	for _, st := range stages {
-		n.await(st)
+	if why != "" {
+		n.size = 1
+		size := min(rowGroup, ceilPower(points))
+		return geometry{groups: ceil(points, size), workgroup: [3]int{size, 1, 1}, reason: fmt.Sprintf("an invocation for each of %d lines: %s", points, why)}
 	}
-	n.sweep(func() {
-		for _, st := range stages {
-			n.visit(st)
-		}
-	})
-	for _, st := range stages {
-		n.written = append(n.written, stored{st.Store, false})
+	n.size = rowGroup
+	if line > longLine {
+		n.size = longGroup
 	}
+	return geometry{groups: points, workgroup: [3]int{n.size, 1, 1}, reason: fmt.Sprintf("a workgroup for each of %d lines of %d elements", points, line)}
 }
 
 // inOrder reports whether one invocation has to visit a line from its beginning.
@@ -179,156 +155,13 @@ func (n *nestEmitter) inOrder() bool {
 
 // across reports whether neighbouring outer points, rather than those of a line, are
 // neighbours in memory.
-func (n *nestEmitter) across() bool {
-	outer, last := len(n.nest.Outer), len(n.vars)-1
+func across(n *loop.Nest) bool {
+	outer, last := len(n.Outer), len(n.Outer)+len(n.Line)-1
 	found := false
 	if outer > 0 {
-		n.nest.Stages[0].Expr.Walk(func(x *loop.Expr) {
+		n.Stages[0].Expr.Walk(func(x *loop.Expr) {
 			found = found || x.Op == loop.Load && x.Access.Strides[last] > 1 && x.Access.Strides[outer-1] == 1
 		})
 	}
 	return found
-}
-
-// stage writes one, on its condition.
-func (n *nestEmitter) stage(i int, st loop.Stage) {
-	n.forget()
-	n.await(st)
-	if st.When != nil {
-		n.open("if (%s)", n.eval(st.When))
-		defer n.leave()
-	}
-	switch {
-	case st.Reduce != loop.NoReduction:
-		n.reduce(i, st)
-	case st.Once:
-		n.once(i, st)
-	case n.size == 0:
-		n.visit(st)
-	default:
-		n.sweep(func() { n.visit(st) })
-	}
-	if st.Store != nil {
-		n.written = append(n.written, stored{st.Store, st.Once})
-	}
-}
-
-// leave ends a block and forgets what was named in it.
-func (n *nestEmitter) leave() {
-	n.forget()
-	n.close()
-}
-
-// await has the invocations of a workgroup wait before a stage that reads what others
-// may have stored, or stores where they may have.
-func (n *nestEmitter) await(st loop.Stage) {
-	if n.size < 2 {
-		return
-	}
-	meets := false
-	touch := func(a *loop.Access) {
-		for _, w := range n.written {
-			meets = meets || a.Param == w.access.Param && !(w.once == st.Once && same(a, w.access))
-		}
-	}
-	if st.Store != nil {
-		touch(st.Store)
-	}
-	st.Expr.Walk(func(x *loop.Expr) {
-		if x.Op == loop.Load {
-			touch(x.Access)
-		}
-	})
-	if meets {
-		n.line("storageBarrier();")
-		n.written = nil
-	}
-}
-
-// same reports whether each invocation has its own element of two accesses, and the same one.
-func same(a, b *loop.Access) bool {
-	plain := len(a.Guards)+len(b.Guards)+len(a.Gathers)+len(b.Gathers) == 0
-	return plain && a.Offset == b.Offset && slices.Equal(a.Strides, b.Strides)
-}
-
-// once evaluates a stage for the outer point, which the first invocation stores.
-func (n *nestEmitter) once(i int, st loop.Stage) {
-	for k := range n.nest.Line {
-		n.vars[len(n.nest.Outer)+k] = "0"
-	}
-	store := st.Store
-	st.Store = nil
-	value := n.visit(st)
-	n.line("let s%d = %s;", i, value)
-	if store != nil {
-		when := ""
-		if n.size > 1 {
-			when = "lane == 0u"
-		}
-		n.write(store, fmt.Sprintf("s%d", i), when)
-	}
-}
-
-// sweep runs a body over the line, shared by the invocations of the workgroup.
-func (n *nestEmitter) sweep(body func()) {
-	first, line := len(n.nest.Outer), product(n.nest.Line)
-	n.forget()
-	if n.size > 1 {
-		n.open("for (var at = lane; at < %du; at += %du)", line, n.size)
-	} else {
-		n.open("for (var e = 0u; e < %du; e++)", line)
-	}
-	for k := range n.nest.Line {
-		n.vars[first+k] = fmt.Sprintf("i%d", first+k)
-	}
-	at := "e"
-	if n.size > 1 {
-		at = "at"
-	}
-	n.coordinates(at, n.vars[first:], n.nest.Line)
-	body()
-	n.leave()
-}
-
-// combine is the text that makes one value of two.
-func (e *emitter) combine(r loop.Reduction, t tensor.DType, a, b string) string {
-	operand := &loop.Expr{Op: loop.Acc, Type: t}
-	return e.apply(&loop.Expr{Op: r.Combine(), Type: t, Args: []*loop.Expr{operand, operand}}, []string{a, b})
-}
-
-// reduce folds the line into s<i>: each invocation its part, then a tree over them.
-func (n *nestEmitter) reduce(i int, st loop.Stage) {
-	t, sum := st.Expr.Type, fmt.Sprintf("s%d", i)
-	part := sum
-	if n.size > 1 {
-		part = fmt.Sprintf("part%d", i)
-	}
-	n.line("var %s = %s;", part, n.constant(st.Reduce.Start(t)))
-	n.sweep(func() {
-		value := n.visit(st)
-		if st.Running == loop.Before {
-			n.write(st.Store, part, "")
-		}
-		n.line("%s = %s;", part, n.combine(st.Reduce, t, part, value))
-		if st.Running == loop.Through {
-			n.write(st.Store, part, "")
-		}
-	})
-	if n.size > 1 {
-		n.tree(sum, part, st.Reduce, t, n.size)
-	}
-}
-
-// tree folds the parts of a workgroup, in a fixed order, and gives all the result.
-func (e *emitter) tree(sum, part string, r loop.Reduction, t tensor.DType, size int) {
-	all := fmt.Sprintf("all_%v", t)
-	e.share(all, values[t], size)
-	e.line("workgroupBarrier();")
-	e.line("%s[lane] = %s;", all, part)
-	e.open("for (var step = %du; step > 0u; step /= 2u)", size/2)
-	e.line("workgroupBarrier();")
-	e.line("if (lane < step) { %s[lane] = %s; }", all, e.combine(r, t, all+"[lane]", all+"[lane + step]"))
-	e.close()
-	e.line("workgroupBarrier();")
-	e.line("let %s = %s[0];", sum, all)
 }

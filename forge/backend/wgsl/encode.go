@@ -11,6 +11,8 @@ import (
 // encode fills a buffer with a tensor, in the form that its elements have there.
 func encode(to []byte, e Elem, t *tensor.Tensor) {
 	switch d := t.DType(); {
+	case e == ElemHalves || e == ElemBHalves:
+		copy(to, planned.Bytes(t))
 	case e == ElemBool:
 		for i, v := range t.Bool() {
 			word := uint32(0)

@@ -18,7 +18,7 @@ var mutations = []struct{ golden, right, wrong, found string }{
 	{"rows", "i32(group)", "i32(group + 1u)", "index 400 of 'p1' is out of bounds"},
 	{"product", "block_b[i32(lane) + 192]", "block_b[i32(lane) + 193]", "index 256 of 'block_b' is out of bounds"},
 	{"product", "    workgroupBarrier();\n    for", "    for", "race: this invocation reads 'block_a'"},
-	{"product", "if (m < 70 &&", "if (m < 72 &&", "index 560 of 'p1' is out of bounds"},
+	{"product", "if (!(m < 70))", "if (!(m < 72))", "index 560 of 'p1' is out of bounds"},
 	{"product", "if (m >= 70) { break; }", "if (m >= 71) { break; }", "index 4480 of 'p0' is out of bounds"},
 	{"elements", "/ 100u", "/ 99u", "is out of bounds: it has 400 elements"},
 	{"elements", "if (at >= 400u) { return; }", "", "index 400 of 'p1' is out of bounds"},

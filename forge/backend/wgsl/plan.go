@@ -78,8 +78,9 @@ type Elem string
 
 // Elements. Those of [ElemI64] are the low and the high word of an integer; those of
 // [ElemBool] are words that are 0 or 1; those of [ElemPair], of constants of type f64, are
-// two f32 whose sum they are. Half precision stands as the f32 of its value,
-// unless the plan has the feature shader-f16, where f16 stands as it is.
+// two f32 whose sum they are. Half precision stands as it is in inputs and constants, two
+// elements in a word, of which the first is the low half, and elsewhere as the f32 of its
+// value; where the plan has the feature shader-f16, f16 stands as it is everywhere.
 const (
 	ElemF32  Elem = "f32"
 	ElemF16  Elem = "f16"
@@ -87,10 +88,13 @@ const (
 	ElemI64  Elem = "i64"
 	ElemBool Elem = "bool"
 	ElemPair Elem = "f32x2"
+
+	ElemHalves  Elem = "f16x2"
+	ElemBHalves Elem = "bf16x2"
 )
 
 // sizes are the bytes of an element.
-var sizes = map[Elem]int{ElemF32: 4, ElemF16: 2, ElemI32: 4, ElemI64: 8, ElemBool: 4, ElemPair: 8}
+var sizes = map[Elem]int{ElemF32: 4, ElemF16: 2, ElemI32: 4, ElemI64: 8, ElemBool: 4, ElemPair: 8, ElemHalves: 2, ElemBHalves: 2}
 
 // Size is the bytes of an element; 0 for a name that is none.
 func (e Elem) Size() int { return sizes[e] }

@@ -90,13 +90,14 @@ func NewProgram(g *ir.Graph, t Target) (*Program, error) {
 		}
 		p.kernels = append(p.kernels, told)
 	}
-	for _, i := range p.Copied {
-		if err := p.copyOutput(i); err != nil && len(missing.Reasons) == 0 {
-			missing.Reasons = append(missing.Reasons, fmt.Sprintf("%v: %v", p.Graph.Outputs[i], err))
-		}
-	}
 	if missing.Reasons != nil {
 		return p, missing
+	}
+	for _, i := range p.Copied {
+		if err := p.copyOutput(i); err != nil {
+			missing.Reasons = []string{fmt.Sprintf("%v: %v", p.Graph.Outputs[i], err)}
+			return p, missing
+		}
 	}
 	p.require()
 	return p, p.Plan.Validate()
@@ -162,7 +163,7 @@ func (p *Program) loops(n *ir.Node) error {
 		kernels = append([]*loop.Kernel{kernel}, kernels...)
 	}
 	locals := make(map[*loop.Local]int)
-	for _, k := range kernels {
+	for _, k := range inPasses(kernels) {
 		if err := p.kernel(n, k, locals); err != nil {
 			return err
 		}

@@ -81,7 +81,7 @@ func TestRandomPrograms(t *testing.T) {
 			}
 		}
 	}
-	if ran < int(programs)/4 {
+	if ran < int(programs)/8 {
 		t.Errorf("%d of %d programs ran", ran, programs)
 	}
 	t.Logf("%d of %d programs ran", ran, programs)

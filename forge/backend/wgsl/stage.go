@@ -21,21 +21,25 @@ func (p *Program) collect(n *ir.Node, k *loop.Kernel, places []place, most int) 
 	moved := append([]place{}, places...)
 	for i := len(moved) - 1; i >= 0 && distinct(moved) > most; i-- {
 		at := moved[i]
-		b, begun := together[at.elem]
+		elem, err := p.target.elemOf(k.Params[i].DType()) // a copy is written
+		if err != nil {
+			return nil, err
+		}
+		b, begun := together[elem]
 		if written[at.buffer] || begun && b == at.buffer {
 			continue
 		}
 		if !begun {
-			b = p.own(Buffer{Name: fmt.Sprintf("%s_operands_%s", n.Out[0].Name, at.elem), Kind: Scratch})
-			together[at.elem] = b
+			b = p.own(Buffer{Name: fmt.Sprintf("%s_operands_%s", n.Out[0].Name, elem), Kind: Scratch})
+			together[elem] = b
 		}
 		to := &p.Plan.Buffers[b]
-		first := int(to.Bytes) / at.elem.Size()
-		to.Bytes += bytesFor(at.end-at.first, at.elem)
+		first := int(to.Bytes) / elem.Size()
+		to.Bytes += bytesFor(at.end-at.first, elem)
 		if err := p.fits(to); err != nil {
 			return nil, err
 		}
-		copied := place{buffer: b, first: first, end: first + at.end - at.first, start: first, elem: at.elem}
+		copied := place{buffer: b, first: first, end: first + at.end - at.first, start: first, elem: elem}
 		if err := p.copyStorage(n, k.Params[i], at, copied); err != nil {
 			return nil, err
 		}

@@ -56,5 +56,5 @@ func (w Worth) String() string {
 		verdict = "is worth a GPU"
 	}
 	return fmt.Sprintf("it %s: a run is estimated to take %v on a small one, with its copies, and %v on one thread of the processor",
-		verdict, w.Device.Round(10*time.Microsecond), w.Host.Round(10*time.Microsecond))
+		verdict, w.Device.Round(time.Microsecond), w.Host.Round(time.Microsecond))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"forgekernel/forge/capture"
+	"forgekernel/forge/textfile"
 	"forgekernel/kernel/replace"
 )
 
@@ -126,11 +127,11 @@ const maxPage = 16 << 20
 
 // updatePage replaces the summary that a page holds.
 func updatePage(path string, r *capture.Report) error {
-	text, err := readText(path, maxPage)
+	page, err := textfile.Read(path, maxPage)
 	if err != nil {
 		return err
 	}
-	before, rest, found := strings.Cut(text, capture.SummaryBegin)
+	before, rest, found := strings.Cut(string(page), capture.SummaryBegin)
 	_, after, ended := strings.Cut(rest, capture.SummaryEnd)
 	if !found || !ended {
 		return fmt.Errorf("%s: there is no line %s with a line %s below it", path, capture.SummaryBegin, capture.SummaryEnd)

@@ -46,7 +46,7 @@ func verifyCapture(path string) verification {
 		v.SHA256, err = capture.Hash(c)
 	}
 	if err != nil {
-		v.Error = err.Error()
+		v.Error = plainly(err)
 	}
 	return v
 }

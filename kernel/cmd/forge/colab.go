@@ -42,7 +42,7 @@ what it made, and stops the session, also when any of that fails or is interrupt
 The tool's own login is used, and nothing is read of it. A job is one session; see
 install/colab/README.md for what Google allows.`,
 		Args: oneArgument("notebook"),
-		RunE: stoppable(func(cmd *cobra.Command, args []string) error {
+		RunE: stoppableLater(colab.StopTime, func(cmd *cobra.Command, args []string) error {
 			shape, err := colab.Shape(job.GPU)
 			if err != nil {
 				return usageError{err}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"forgekernel/forge"
+	"forgekernel/forge/textfile"
 	"forgekernel/kernel/notebook/terminal"
 	"forgekernel/kernel/replace"
 )
@@ -184,7 +185,7 @@ func (p *program) arguments() cobra.PositionalArgs {
 
 // resume compiles IR text from where it stands.
 func (p *program) resume() (*forge.Program, error) {
-	text, err := readText(p.from, forge.MaxIR)
+	text, err := textfile.Read(p.from, forge.MaxIR)
 	if err != nil {
 		return nil, err
 	}
@@ -192,5 +193,5 @@ func (p *program) resume() (*forge.Program, error) {
 	if p.after != "" {
 		opts = append(opts, forge.After(p.after))
 	}
-	return forge.FromIR(text, opts...)
+	return forge.FromIR(string(text), opts...)
 }

@@ -46,15 +46,46 @@ func report(w io.Writer, cmd *cobra.Command, err error) int {
 	case errors.As(err, &status):
 		return int(status)
 	case errors.As(err, &usage):
-		fmt.Fprintf(w, "forge: %v\nRun '%s --help' for usage.\n", err, cmd.CommandPath())
+		fmt.Fprintf(w, "forge: %s\nRun '%s --help' for usage.\n", plainly(err), cmd.CommandPath())
 		return exitUsage
 	}
 	if list := diagnostics(err); list != nil {
 		printDiagnostics(w, list)
 	} else {
-		fmt.Fprintf(w, "forge: %v\n", err)
+		fmt.Fprintf(w, "forge: %s\n", plainly(err))
 	}
 	return exitFailure
+}
+
+// plainly is the text of an error with the file first where the system refuses one:
+// what was tried with it is of no use to a person.
+func plainly(err error) string {
+	text := err.Error()
+	for _, e := range pathErrors(err) {
+		text = strings.ReplaceAll(text, e.Error(), e.Path+": "+e.Err.Error())
+	}
+	return text
+}
+
+// pathErrors are those that an error consists of.
+func pathErrors(err error) []*fs.PathError {
+	switch e := err.(type) {
+	case nil:
+		return nil
+	case *fs.PathError:
+		return []*fs.PathError{e}
+	case *os.LinkError:
+		return []*fs.PathError{{Op: e.Op, Path: e.Old + " " + e.New, Err: e.Err}} // as it says them
+	case interface{ Unwrap() []error }:
+		var list []*fs.PathError
+		for _, part := range e.Unwrap() {
+			list = append(list, pathErrors(part)...)
+		}
+		return list
+	case interface{ Unwrap() error }:
+		return pathErrors(e.Unwrap())
+	}
+	return nil
 }
 
 // diagnostics are the problems in a program that an error consists of, if it

@@ -23,8 +23,11 @@ const faultVariable = "FORGE_TEST_FAULT"
 func TestMain(m *testing.M) {
 	standin.Run() // when it is to be a tool of a host
 	if os.Getenv(asForge) != "" {
-		if os.Getenv(faultVariable) == "reference" {
+		switch os.Getenv(faultVariable) {
+		case "reference":
 			referenceOf = func(string) (*model.Model, error) { return model.Seeded(model.TinyDecoder(), 99) }
+		case "hurry":
+			stopLimit = time.Second
 		}
 		main()
 		return

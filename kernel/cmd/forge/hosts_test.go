@@ -156,7 +156,7 @@ kaggle kernels push -p sent/kernel --accelerator NvidiaTeslaT4 -t 90
 kaggle kernels status ada/forge-job
 kaggle kernels logs ada/forge-job --follow
 # what it wrote
-kaggle kernels output ada/forge-job -p sent/output -o -q
+kaggle kernels output ada/forge-job -p sent/output/.incoming -o -q
 `
 	manifest, err := os.ReadFile("sent/dataset/forge-job.json")
 	if err != nil {
@@ -203,6 +203,9 @@ func TestKaggleFails(t *testing.T) {
 		{"the dataset is not attached", "", standin.Plan{Detach: true}, "is not attached by Kaggle", ""},
 		{"the service ends the job", "", standin.Plan{Kernel: "Your notebook tried to allocate more memory than is available."}, "ended as ERROR: Your notebook tried to allocate", ""},
 		{"the service does not answer", "", standin.Plan{Deaf: 99}, "the job ada/forge-job cannot be followed, and may go on: kaggle kernels status ada/forge-job ended with status 1: 502", ""},
+		{"an unknown status", "", standin.Plan{Status: "FROZEN"}, `the job ada/forge-job cannot be followed, and may go on: kaggle tells a status that is not known here: "FROZEN"; try forge kaggle fetch`, ""},
+		{"an unknown status of the dataset", "", standin.Plan{Dataset: "in limbo"}, `dataset ada/forge-job-files: kaggle tells a status that is not known here: "in limbo"`, ""},
+		{"some of it comes back", "", standin.Plan{Part: true}, "Connection aborted", ""},
 		{"one GPU instead of two", t4, standin.Plan{GPUs: []string{"Tesla T4"}}, "this machine is not what the job needs", "fail  machine            expected 2xT4; found 1: Tesla T4"},
 		{"other GPUs", t4, standin.Plan{GPUs: []string{"Tesla P100", "Tesla P100"}}, "this machine is not what the job needs", "expected 2xT4; found 2: Tesla P100, Tesla P100"},
 		{"no GPU", t4, standin.Plan{}, "this machine is not what the job needs", "expected 2xT4; found: no NVIDIA GPU"},
@@ -213,6 +216,9 @@ func TestKaggleFails(t *testing.T) {
 			out, errs, status := outcomeOf(t, strings.Fields(pushed+c.args)...)
 			if status != exitFailure || !strings.Contains(errs, c.want) || !strings.Contains(out, c.shown) {
 				t.Errorf("status %d: %s\n%s", status, errs, out)
+			}
+			if _, err := os.Lstat("job-kaggle/output"); c.plan.Part && err == nil {
+				t.Error("half of what the job wrote was left")
 			}
 		})
 	}
@@ -340,8 +346,8 @@ func TestSentRefused(t *testing.T) {
 		{"kaggle push job.ipynb --accelerator NvidiaTeslaP100", exitUsage, "NvidiaTeslaP100 is retired"},
 		{"kaggle push job.ipynb --accelerator NvidiaL4", exitUsage, "say it with --expect"},
 		{"kaggle push job.ipynb --tp 4 --accelerator NvidiaTeslaT4", exitUsage, "--tp 4 needs as many GPUs, and the machine 2xT4 has 2"},
-		{"kaggle push job.ipynb --param nobody=1", exitFailure, "has no variable nobody; it has model, name, tp"},
-		{"kaggle push untagged.ipynb --param name=1", exitFailure, "no cell of the notebook is tagged parameters"},
+		{"kaggle push job.ipynb --param nobody=1", exitUsage, "has no variable nobody; it has model, name, tp"},
+		{"kaggle push untagged.ipynb --param name=1", exitUsage, "no cell of the notebook is tagged parameters"},
 		{"kaggle push python.ipynb", exitFailure, "is a notebook of the kernel \"python3\""},
 		{"kaggle push absent.ipynb", exitFailure, "no such file"},
 		{"kaggle push job.ipynb --expect T4", exitFailure, `"T4" is no machine`},

@@ -84,10 +84,10 @@ func TestModelMessages(t *testing.T) {
 		{"run layer.fs --shapes x=2x3", "forge: --shapes: w has none; give one for each of x, w" + usage, exitUsage},
 		{"run mlp.pt2", "error: mlp.pt2: input x: f32[s77,4]: dimension 0, s77, is open: bind it or give the shape\nhint: bind it, as with --dim s77=1, or give the inputs with --inputs FILE.npz\n", exitFailure},
 		{"run unknown.onnx --dim batch=2 --value k=1", "error: unknown.onnx: 3 nodes are not supported:\n", exitFailure},
-		{"run renamed", "forge: renamed has 65537 bytes; text may have 65536 (a model file is named .onnx or .pt2)\n", exitFailure},
-		{"run /dev/zero", "forge: /dev/zero has more than 65536 bytes, which text may have\n", exitFailure},
-		{"run pipe", "forge: pipe is a pipe that nobody writes to\n", exitFailure},
-		{"run none.onnx", "forge: stat none.onnx: no such file or directory\n", exitFailure},
+		{"run renamed", "forge: renamed: the file is too large: it has 65537 bytes, and at most 65536 are read (a model file is named .onnx or .pt2)\n", exitFailure},
+		{"run /dev/zero", "forge: /dev/zero: the file is too large: it has more than the 65536 bytes that are read (a model file is named .onnx or .pt2)\n", exitFailure},
+		{"run pipe", "forge: pipe: it is a pipe that nobody writes to\n", exitFailure},
+		{"run none.onnx", "forge: none.onnx: no such file or directory\n", exitFailure},
 		{"bench --suite mlp --dim batch=2", "forge: --iters, --inputs, --shapes, --dim, --value and --entry are for a FILE; a suite has --repeats" + usage, exitUsage},
 	} {
 		got, status := message(t, c.line)

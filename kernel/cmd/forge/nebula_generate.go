@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"forgekernel/display"
+	"forgekernel/forge/textfile"
 	"forgekernel/nebula"
 	"forgekernel/nebula/sample"
 )
@@ -144,21 +145,22 @@ func parseIDs(text string) ([]int32, error) {
 // standard is the name of standard input and output.
 const standard = "-"
 
-// readBounded reads a file of at most so many bytes.
+// readBounded reads the text of a file, or of standard input, of at most so many bytes.
 func readBounded(path string, most int64) ([]byte, error) {
-	f := os.Stdin
 	if path != standard {
-		var err error
-		if f, err = os.Open(path); err != nil {
-			return nil, err
-		}
-		defer f.Close()
+		return textfile.Read(path, most)
 	}
-	raw, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(raw)) > most {
-		err = fmt.Errorf("%s has more than %d bytes", path, most)
+	raw, err := io.ReadAll(io.LimitReader(os.Stdin, most+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case int64(len(raw)) > most:
+		return nil, fmt.Errorf("standard input has more than %d bytes", most)
 	}
-	return raw, err
+	if raw, err = textfile.Decode(raw); err != nil {
+		return nil, fmt.Errorf("standard input: %w", err)
+	}
+	return raw, nil
 }
 
 // generated is the continuation for a program to read.

@@ -222,7 +222,10 @@ func (v *comparing) run(cmd *cobra.Command, path string) error {
 	if report.Fresh != nil {
 		err = errors.Join(err, writeOutputs(cmd, report.Fresh, v.out, ""))
 	}
-	return errors.Join(err, printReport(cmd, report, v.asJSON))
+	if printed := printReport(cmd, report, v.asJSON); err == nil {
+		return printed
+	}
+	return err // the report is not verified, since the run ended early
 }
 
 func printReport(cmd *cobra.Command, report *verify.Report, asJSON bool) error {

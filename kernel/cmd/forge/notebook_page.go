@@ -5,13 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"forgekernel/forge/textfile"
 	"forgekernel/kernel/notebook"
 	"forgekernel/kernel/notebook/export"
 	readers "forgekernel/kernel/notebook/report"
@@ -133,12 +133,7 @@ func notebookReportCommand() *cobra.Command {
 
 // readHashed reads a notebook, and the SHA-256 of its file.
 func readHashed(path string) (*notebook.Notebook, string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, "", err
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, notebook.MaxBytes+1))
+	content, err := textfile.Read(path, notebook.MaxBytes)
 	if err != nil {
 		return nil, "", err
 	}

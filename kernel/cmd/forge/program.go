@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +12,7 @@ import (
 	"forgekernel/forge"
 	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/script"
+	"forgekernel/forge/textfile"
 )
 
 // program are the flags of commands that compile a file or IR text.
@@ -67,11 +65,14 @@ func (p *program) define(path string) (forge.Function, []forge.Shape, error) {
 	if len(p.dims) > 0 || len(p.values) > 0 {
 		return nil, nil, usageError{fmt.Errorf("--dim and --value are for imported models; %s is ForgeScript, which takes --shapes", path)}
 	}
-	source, err := readText(path, script.MaxSource)
+	source, err := textfile.Read(path, script.MaxSource)
+	if errors.Is(err, textfile.ErrLarge) {
+		err = fmt.Errorf("%w (a model file is named .onnx or .pt2)", err)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	fns, err := forge.Define(source, append(p.options(), forge.Named(path))...)
+	fns, err := forge.Define(string(source), append(p.options(), forge.Named(path))...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -100,31 +101,6 @@ func (p *program) entryOf(path string, fns []forge.Function) (forge.Function, er
 func (p *program) compile(ctx context.Context, args []string) (*forge.Program, error) {
 	compiled, _, err := p.load(ctx, args, "")
 	return compiled, err
-}
-
-// readText refuses a file that is too large before reading it whole, and a pipe that
-// nobody writes to, for whom it does not wait.
-func readText(path string, limit int64) (string, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return "", err
-	}
-	if info.Size() > limit {
-		return "", fmt.Errorf("%s has %d bytes; text may have %d (a model file is named .onnx or .pt2)", path, info.Size(), limit)
-	}
-	raw, err := io.ReadAll(io.LimitReader(file, limit+1)) // a pipe has no size
-	if int64(len(raw)) > limit {
-		return "", fmt.Errorf("%s has more than %d bytes, which text may have", path, limit)
-	}
-	if err == nil && len(raw) == 0 && info.Mode()&os.ModeNamedPipe != 0 {
-		return "", fmt.Errorf("%s is a pipe that nobody writes to", path)
-	}
-	return string(raw), err
 }
 
 func compileCommand() *cobra.Command {

@@ -11,6 +11,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"forgekernel/kernel/notebook"
 	"forgekernel/kernel/wire"
@@ -114,6 +117,97 @@ func TestSignalStopsNotebook(t *testing.T) {
 				t.Errorf("the cells have %v outputs, want [1 2 0]", outputs)
 			}
 		})
+	}
+}
+
+// waiting is a command that reads its standard input, which looks at no context.
+func waiting(t *testing.T) *process {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{Cmd: exec.CommandContext(t.Context(), self, "nebula", "batch", "--model", "tiny", "--input", "-"), temp: t.TempDir()}
+	p.Env = append(os.Environ(), asForge+"=1", "TMPDIR="+p.temp)
+	p.Stderr = &p.stderr
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	p.Stdin = r
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	// It reads when the pipe that holds a line is empty again.
+	if _, err := w.WriteString("{\"prompt\":\"x\"}\n"); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		n, err := unix.IoctlGetInt(int(w.Fd()), unix.TIOCINQ)
+		if err != nil || time.Now().After(deadline) {
+			t.Fatal("standard input is not read", err)
+		}
+		if n == 0 {
+			return p
+		}
+	}
+}
+
+// What takes no notice of a signal is ended after a time, and by a second one at once.
+func TestDeafCommandEnds(t *testing.T) {
+	t.Run("in time", func(t *testing.T) {
+		t.Setenv(faultVariable, "hurry")
+		p := waiting(t)
+		p.Process.Signal(syscall.SIGTERM)
+		p.Wait()
+		if got := p.ProcessState.ExitCode(); got != exitFailure || !strings.Contains(p.stderr.String(), "forge: stopped: terminated; what ran took no notice for 1s and was ended\n") {
+			t.Errorf("it ended with %v and said %q", p.ProcessState, p.stderr.String())
+		}
+	})
+	t.Run("at once", func(t *testing.T) {
+		p := waiting(t)
+		ended := make(chan struct{})
+		go func() {
+			p.Wait()
+			close(ended)
+		}()
+		for {
+			p.Process.Signal(syscall.SIGTERM)
+			select {
+			case <-ended:
+				if state := p.ProcessState.Sys().(syscall.WaitStatus); !state.Signaled() || state.Signal() != syscall.SIGTERM {
+					t.Errorf("after the second signal: %v", p.ProcessState)
+				}
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	})
+}
+
+// A notebook that is verified says that it was stopped, too.
+func TestSignalStopsVerify(t *testing.T) {
+	path := hanging(t)
+	nb, err := notebook.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nb.Cells[0].Outputs = []*notebook.Output{{Type: notebook.Stream, Name: "stdout", Text: "first\n"}}
+	nb.Cells[1].Source = "os.WriteFile(\"here\", nil, 0o600)\nselect {}"
+	if err := nb.WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	p := startForge(t, "notebook", "verify", path)
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(path), "here")); err == nil {
+			break
+		}
+	}
+	p.Process.Signal(syscall.SIGINT)
+	if got := p.status(); got != exitFailure || !strings.Contains(p.stderr.String(), "forge: cell 2: stopped: interrupt") {
+		t.Errorf("exit status %d; it said %q", got, p.stderr.String())
 	}
 }
 

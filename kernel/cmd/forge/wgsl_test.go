@@ -13,7 +13,7 @@ func TestWGSL(t *testing.T) {
 	inFolder(t, map[string]string{"mlp.fs": mlpSource, "wide.ir": "graph wide(%x: f64[3]) {\n  %y: f64[3] = exp %x\n  return %y\n}\n"})
 	out := succeed(t, "wgsl mlp.fs")
 	for _, want := range []string{
-		"mlp: 3 dispatches of 3 modules", "it is not worth a GPU: a run is estimated to take", "it needs no features",
+		"mlp: dispatches: 3, of modules: 3; buffers: ", "it is not worth a GPU: a run is estimated to take", "it needs no features",
 		"an invocation for each of 24 elements", "maxComputeInvocationsPerWorkgroup", "slot0_f32", "sum, WGSL",
 	} {
 		if !strings.Contains(out, want) {

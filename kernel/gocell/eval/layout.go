@@ -32,12 +32,26 @@ func word(v reflect.Value) unsafe.Pointer {
 // dataOf returns the address of a value that is not pointer-shaped. The memory
 // must not be written to.
 func dataOf(v reflect.Value) unsafe.Pointer {
-	if v.CanAddr() {
-		return v.Addr().UnsafePointer()
+	if isIndirect(v) {
+		return (*[2]unsafe.Pointer)(unsafe.Pointer(&v))[1]
 	}
-	p := reflect.New(v.Type())
+	p := reflect.New(v.Type()) // a struct or array of one pointer
 	p.Elem().Set(v)
 	return p.UnsafePointer()
+}
+
+// isIndirect reports that reflection holds a value by its address.
+func isIndirect(v reflect.Value) bool { return (*[3]uintptr)(unsafe.Pointer(&v))[2]&flagIndirect != 0 }
+
+const flagIndirect = 1 << 7
+
+func init() {
+	type pair struct{ a, b int }
+	x := reflect.ValueOf(pair{1, 2})
+	one := reflect.ValueOf(struct{ p *int }{new(int)})
+	if !isIndirect(x) || isIndirect(one) || !isIndirect(reflect.New(x.Type()).Elem()) || (*pair)(dataOf(x)).b != 2 {
+		panic("eval: this Go release lays out reflect values in another way")
+	}
 }
 
 // retag gives a value another type of the same layout.

@@ -10,7 +10,8 @@ import (
 )
 
 // unwindGrace is how long an interrupted cell may take to end by itself. One
-// that is inside compiled code longer is left behind; it ends at its next poll.
+// that is inside compiled code longer, or in deferred calls, is left behind; it
+// ends at its next poll, or when its deferred calls have had their time.
 const unwindGrace = 40 * time.Millisecond
 
 // Panic is a panic that user code did not recover.
@@ -99,17 +100,13 @@ func (p *Program) run(ctx context.Context, r *run) (at int, err error) {
 	case <-ctx.Done():
 	}
 	r.interrupt()
-	patience := time.NewTimer(unwindGrace + deferGrace)
+	patience := time.NewTimer(unwindGrace)
 	defer patience.Stop()
 	select {
 	case f := <-outcome:
 		return f.at, f.err
 	case <-patience.C:
-		what := "compiled code"
-		if d := th.doing.Load(); d != nil {
-			what = *d
-		}
-		return 0, &Stopped{What: what}
+		return 0, &Stopped{What: th.activity()}
 	}
 }
 

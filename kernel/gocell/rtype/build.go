@@ -4,6 +4,7 @@ import (
 	"go/types"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/goplus/reflectx"
 )
@@ -148,14 +149,41 @@ func (t *Table) iface(i *types.Interface) reflect.Type {
 	t.begun[i] = true
 	defer delete(t.begun, i)
 	methods := make([]reflect.Method, i.NumMethods())
+	private := ""
 	for k := range methods {
 		m := i.Method(k)
 		methods[k] = reflect.Method{Name: m.Name(), Type: t.of(withoutReceiver(m))}
 		if !m.Exported() {
 			methods[k].PkgPath = m.Pkg().Path()
+			private = m.Pkg().Path()
 		}
 	}
+	if private != "" {
+		return interfacesOf(private, methods)
+	}
 	return reflectx.InterfaceOf(nil, methods)
+}
+
+// The maker of interfaces knows them by the names of their methods alone, which
+// do not tell those of one package from those of another when they are not
+// exported.
+var interfaces struct {
+	sync.Mutex
+	contexts map[string]*reflectx.Context
+}
+
+func interfacesOf(path string, methods []reflect.Method) reflect.Type {
+	interfaces.Lock()
+	defer interfaces.Unlock()
+	c := interfaces.contexts[path]
+	if c == nil {
+		c = reflectx.NewContext()
+		if interfaces.contexts == nil {
+			interfaces.contexts = map[string]*reflectx.Context{}
+		}
+		interfaces.contexts[path] = c
+	}
+	return c.InterfaceOf(nil, methods)
 }
 
 func withoutReceiver(m *types.Func) *types.Signature {

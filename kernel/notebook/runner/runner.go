@@ -184,6 +184,14 @@ func (r *run) start(ctx context.Context) error {
 	defer cancel()
 	var err error
 	r.kernel, err = client.Start(limited, r.opts.Kernel, client.Options{Trace: r.clock.see})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case limited.Err() != nil:
+		return fmt.Errorf("it was not ready within %v", startLimit)
+	}
 	return err
 }
 

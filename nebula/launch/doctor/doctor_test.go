@@ -248,8 +248,8 @@ func TestAmiss(t *testing.T) {
 			m.files["usr/local/cuda/compat/libcuda.so.1"] = file("compat")
 		}, Warn, "/usr/local/cuda/compat/libcuda.so.1 version unknown (NEBULA_CUDA_LIBS); and 1 others: /usr/local/nvidia/lib64/libcuda.so.1 570.124.06", "fit the driver"},
 		{"CUDA libraries", func(m *made) { m.programs["nvidia-smi"] = "0, T4, 1 MiB, 570, 7.5\n" }, Warn, "no NVRTC; no cuBLASLt", "nvidia-cuda-nvrtc-cu12"},
-		{"data types", func(m *made) { m.programs["nvidia-smi"] = "0, P100, 1 MiB, 570, 6.0\n" }, Warn, "0: f16", "no longer"},
-		{"data types", func(m *made) { m.programs["nvidia-smi"] = "0, P100, 1 MiB, 300, [N/A]\n" }, Warn, "0: f16", "newer driver"},
+		{"data types", func(m *made) { m.programs["nvidia-smi"] = "0, P100, 1 MiB, 570, 6.0\n" }, Warn, "0: decoders in f32 or bf16, programs in f32", "no longer"},
+		{"data types", func(m *made) { m.programs["nvidia-smi"] = "0, P100, 1 MiB, 300, [N/A]\n" }, Warn, "0: decoders in f32 or bf16, programs in f32", "newer driver"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			for _, f := range Examine(t.Context(), hostOf(t, c.change)).Findings {

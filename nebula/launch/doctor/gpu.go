@@ -80,22 +80,24 @@ const (
 	oldestCapability = 7.0
 )
 
+// dataTypes tells what is of use on the devices. Decoders have f32 and bf16, whatever the
+// device: where it has no bf16, kernels widen elements.
 func dataTypes(ctx context.Context, h *Host) Finding {
 	list, err := h.gpus(ctx)
 	if err != nil {
-		return Finding{State: OK, Found: "processor: f32, and weights in f16 or bf16 with sums in f32"}
+		return Finding{State: OK, Found: "processor: decoders in f32 or bf16, programs in f32, f16 or bf16, all with sums in f32"}
 	}
 	f := Finding{State: OK}
 	var parts []string
 	for _, g := range list {
-		choice := "bf16"
+		choice := "decoders in bf16, programs in bf16 or f16"
 		switch {
 		case g.capability == 0:
-			choice, f.State, f.Fix = "f16", Warn, "nvidia-smi does not tell the compute capability: a newer driver does"
+			choice, f.State, f.Fix = "decoders in f32 or bf16, programs in f32", Warn, "nvidia-smi does not tell the compute capability: a newer driver does"
 		case g.capability < oldestCapability:
-			choice, f.State, f.Fix = "f16", Warn, "libraries of today no longer have code for this device: expect to run on the processor"
+			choice, f.State, f.Fix = "decoders in f32 or bf16, programs in f32", Warn, "libraries of today no longer have code for this device: expect to run on the processor"
 		case g.capability < bf16Capability:
-			choice = fmt.Sprintf("f16, because bf16 begins at compute capability %.1f", bf16Capability)
+			choice = fmt.Sprintf("decoders in bf16, which kernels widen to f32, programs in f16: tensor cores have bf16 from compute capability %.1f on", bf16Capability)
 		}
 		parts = append(parts, g.index+": "+choice)
 	}

@@ -9,6 +9,13 @@ import (
 // that hostile text could otherwise grow without bound.
 const maxOps = 1 << 18
 
+// maxRegisters bounds the words of an entry point's registers, and maxPasses
+// the passes that look for what can be narrow.
+const (
+	maxRegisters = 1 << 26
+	maxPasses    = 8
+)
+
 // A reg is a register of one scalar: one word (narrow) where all running
 // lanes have the same value, or one for each lane (wide).
 type reg struct {
@@ -76,7 +83,8 @@ type compiler struct {
 	wideVars  map[int]bool // by number, over all passes
 	divergent map[int]bool
 	changed   bool
-	effects   int // ops so far that may fault or change memory
+	careful   bool // everything is taken to be marked
+	effects   int  // ops so far that may fault or change memory
 }
 
 // frame is a function being expanded.
@@ -204,12 +212,15 @@ func (c *compiler) saved() int {
 func (c *compiler) allot(words int) *variable {
 	v := &variable{id: c.varCount, level: c.level, words: words, width: 1}
 	c.varCount++
+	if c.careful {
+		c.wideVars[v.id] = true
+	}
 	if c.wideVars[v.id] {
 		v.width = int32(c.lanes)
 	}
 	v.off = c.next
-	if int64(c.next)+int64(words)*int64(v.width) > 1<<28 {
-		c.fail(c.program.entry.Pos, "entry point '%s' has more than %d words of variables", c.program.entry.Name, 1<<28)
+	if int64(c.next)+int64(words)*int64(v.width) > maxRegisters {
+		c.fail(c.program.entry.Pos, "a workgroup of entry point '%s' has variables of more than %d words", c.program.entry.Name, maxRegisters)
 	}
 	c.next += int32(words) * v.width
 	return v
@@ -228,6 +239,9 @@ func (c *compiler) enter(loop bool) *region {
 	c.regCount++
 	if loop {
 		r.continued = c.saved()
+	}
+	if c.careful {
+		c.divergent[r.id] = true
 	}
 	if c.divergent[r.id] {
 		c.level++

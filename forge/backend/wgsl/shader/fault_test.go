@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -137,6 +138,34 @@ func TestUnsupported(t *testing.T) {
 	} {
 		if _, err := Parse(src); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%s: error %v, want one that names %s", src, err, text)
+		}
+	}
+}
+
+// TestConcurrentDispatches has goroutines share a module.
+func TestConcurrentDispatches(t *testing.T) {
+	k := softmaxCase(5, 150)
+	m := parse(t, source(t, k.name))
+	errs := make(chan error)
+	for range 8 {
+		go func() {
+			for range 5 {
+				call := k.calls()
+				if err := m.Dispatch(context.Background(), call); err != nil {
+					errs <- err
+					return
+				}
+				if e := wrong(bytesFloats(call.Bindings[k.out]), k.want); e > k.tolerance {
+					errs <- fmt.Errorf("relative error %g", e)
+					return
+				}
+			}
+			errs <- nil
+		}()
+	}
+	for range 8 {
+		if err := <-errs; err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -160,11 +160,40 @@ func TestKernels(t *testing.T) {
 	}
 }
 
-func BenchmarkMatmul128(b *testing.B) {
-	k := matmulCase(128, 128, 128)
+func BenchmarkMatmul128(b *testing.B) { benchmark(b, matmulCase(128, 128, 128)) }
+func BenchmarkSoftmax(b *testing.B)   { benchmark(b, softmaxCase(64, 1024)) }
+func BenchmarkReduce(b *testing.B)    { benchmark(b, reduceCase(1<<16)) }
+
+// benchmark tells how many instructions of single invocations run in a second.
+func benchmark(b *testing.B, k kernelCase) {
 	m := parse(b, source(b, k.name))
+	var work int64
 	for b.Loop() {
-		if err := m.Dispatch(context.Background(), k.calls()); err != nil {
+		n, err := m.dispatch(context.Background(), k.calls())
+		if err != nil {
+			b.Fatal(err)
+		}
+		work += n
+	}
+	b.ReportMetric(float64(work)/b.Elapsed().Seconds(), "instructions/s")
+}
+
+func BenchmarkParse(b *testing.B) {
+	src := source(b, "softmax")
+	b.SetBytes(int64(len(src)))
+	for b.Loop() {
+		if _, err := Parse(src); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkCompile measures what the first dispatch of a module takes more.
+func BenchmarkCompile(b *testing.B) {
+	src := source(b, "softmax")
+	for b.Loop() {
+		m := parse(b, src)
+		if _, err := m.program(Call{}, Limits{}.defaults()); err != nil {
 			b.Fatal(err)
 		}
 	}

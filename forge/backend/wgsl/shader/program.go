@@ -85,11 +85,9 @@ func build(m *check.Module, entry *check.Func, overrides map[*check.Var][]uint64
 		return nil, err
 	}
 	c := &compiler{lanes: p.lanes, program: p, wideVars: map[int]bool{}, divergent: map[int]bool{}}
-	for {
+	for n := 0; n == 0 || c.changed; n++ {
+		c.careful = n >= maxPasses
 		c.pass(vars)
-		if !c.changed {
-			break
-		}
 	}
 	p.words, p.masks = c.next, c.masks
 	return p, nil
@@ -145,20 +143,10 @@ func (p *program) memory(vars []*check.Var, limits Limits) error {
 		case check.Storage, check.Uniform:
 			p.bufferOf[v] = len(p.buffers)
 			p.buffers = append(p.buffers, v)
-			for _, l := range leaves(last(v.Type)) {
-				p.hasHalf = p.hasHalf || l.kind == check.F16
-			}
+			p.hasHalf = p.hasHalf || v.Type.HasHalf()
 		}
 	}
 	return nil
-}
-
-// last is a type, with one element in place of a runtime-sized array.
-func last(t *check.Type) *check.Type {
-	if t.Runtime() {
-		return t.Elem
-	}
-	return t
 }
 
 // pass compiles once.

@@ -170,9 +170,9 @@ func (c *compiler) logical(x *check.Expr) reg {
 		c.emit(func(m *machine) {
 			if (m.narrow(a) != 0) == and {
 				right.run(m)
-				m.set2(d, b)
+				m.become(d, b)
 			} else {
-				m.set2(d, a)
+				m.become(d, a)
 			}
 		})
 	case pure:
@@ -198,8 +198,8 @@ func (c *compiler) logical(x *check.Expr) reg {
 	return d
 }
 
-// set2 sets a register to another's value, for running lanes or all between.
-func (m *machine) set2(d, r reg) {
+// become sets a register to another's value, for running lanes or all between.
+func (m *machine) become(d, r reg) {
 	if !d.wide {
 		m.regs[d.off] = m.regs[r.off]
 		return

@@ -441,6 +441,32 @@ fn cos_f64(x: twice) -> twice {
   return twice(sin_or_cos(t.q + 1, t.r), 0.0);
 }
 
+// Elements of half precision, of which a word holds two.
+
+fn widen_f16(h: u32) -> f32 {
+  let m = h & 0x7fffu;
+  var b = (m << 13u) + 0x38000000u;
+  if (m >= 0x7c00u) { b = (m << 13u) | 0x7f800000u; }
+  if (m < 0x400u) { b = bitcast<u32>(f32(m) * 5.9604645e-08); }
+  return bitcast<f32>(b | ((h & 0x8000u) << 16u));
+}
+
+fn half_f16(pair: u32, at: i32) -> f32 {
+  return widen_f16(select(pair, pair >> 16u, (at & 1) == 1));
+}
+
+fn half_bf16(pair: u32, at: i32) -> f32 {
+  return bitcast<f32>(select(pair << 16u, pair & 0xffff0000u, (at & 1) == 1));
+}
+
+fn halves_f16(v: vec2u) -> vec4f {
+  return vec4f(half_f16(v.x, 0), half_f16(v.x, 1), half_f16(v.y, 0), half_f16(v.y, 1));
+}
+
+fn halves_bf16(v: vec2u) -> vec4f {
+  return vec4f(half_bf16(v.x, 0), half_bf16(v.x, 1), half_bf16(v.y, 0), half_bf16(v.y, 1));
+}
+
 // The nearest numbers of half precision.
 fn round_f16(x: f32) -> f32 {
   let b = bitcast<u32>(x);

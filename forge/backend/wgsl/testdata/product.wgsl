@@ -15,13 +15,12 @@ fn relu_f32(x: f32) -> f32 {
 }
 
 fn read_a(m: i32, k: i32) -> vec4f {
-  if (m < 70 && k < 32) { return p1[m * 8 + k / 4]; }
-  return vec4f();
+  if (!(m < 70)) { return vec4f(); }
+  return p1[m * 8 + k / 4];
 }
 
 fn read_b(k: i32, n: i32) -> vec4f {
-  if (k < 32 && n < 64) { return p2[k * 16 + n / 4]; }
-  return vec4f();
+  return p2[k * 16 + n / 4];
 }
 
 @compute @workgroup_size(8, 8, 1)

@@ -4,26 +4,22 @@
 @group(0) @binding(2) var<storage, read> p2: array<f32>;
 
 fn read_a(b0: i32, m: i32, k: i32) -> vec4f {
-  var v = vec4f();
-  if (m < 3 && k < 5) {
-    let at = b0 * 15 + m * 5 + k;
-    v.x = p1[at];
-    if (k + 1 < 5) { v.y = p1[at + 1]; }
-    if (k + 2 < 5) { v.z = p1[at + 2]; }
-    if (k + 3 < 5) { v.w = p1[at + 3]; }
-  }
+  if (!(m < 3 && k < 5)) { return vec4f(); }
+  let at = b0 * 15 + m * 5 + k;
+  var v = vec4f(p1[at], 0, 0, 0);
+  if (k + 1 < 5) { v.y = p1[at + 1]; }
+  if (k + 2 < 5) { v.z = p1[at + 2]; }
+  if (k + 3 < 5) { v.w = p1[at + 3]; }
   return v;
 }
 
 fn read_b(b0: i32, k: i32, n: i32) -> vec4f {
-  var v = vec4f();
-  if (k < 5 && n < 7) {
-    let at = b0 * 35 + k * 7 + n;
-    v.x = p2[at];
-    if (n + 1 < 7) { v.y = p2[at + 1]; }
-    if (n + 2 < 7) { v.z = p2[at + 2]; }
-    if (n + 3 < 7) { v.w = p2[at + 3]; }
-  }
+  if (!(k < 5 && n < 7)) { return vec4f(); }
+  let at = b0 * 35 + k * 7 + n;
+  var v = vec4f(p2[at], 0, 0, 0);
+  if (n + 1 < 7) { v.y = p2[at + 1]; }
+  if (n + 2 < 7) { v.z = p2[at + 2]; }
+  if (n + 3 < 7) { v.w = p2[at + 3]; }
   return v;
 }
 

@@ -61,6 +61,11 @@ async function theirs(ort, n, a, b) {
   return { call: async () => (await session.run(feeds)).y.getData() };
 }
 
+// Bounds of a measurement: so many calls of each at least, and then none that begins
+// after so many milliseconds.
+const LEAST = 6;
+const BUDGET = 600_000;
+
 // beside times both in turn, after a first call of each, which compiles its shaders.
 async function beside(gpu, ort, plan, n, samples) {
   const [a, b] = [uniform(n * n, 1), uniform(n * n, 2)];
@@ -79,7 +84,8 @@ async function beside(gpu, ort, plan, n, samples) {
     result.first[who] = made.ms + first.ms;
     result.error[who] = worst(n, a, b, first.value);
   }
-  for (let i = 0; i < samples; i++) {
+  const begin = performance.now();
+  for (let i = 0; i < samples && (i < LEAST || performance.now() - begin < BUDGET); i++) {
     const order = i % 2 ? ["onnxruntime", "forge"] : ["forge", "onnxruntime"];
     for (const who of order) result.samples[who].push((await clock(calls[who])).ms);
   }

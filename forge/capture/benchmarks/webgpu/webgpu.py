@@ -123,7 +123,7 @@ def measure(args):
     modules = pathlib.Path(args.modules).resolve()
     capture = {"environment": environment(modules, args.commit), "rows": []}
     with tempfile.TemporaryDirectory() as work:
-        for where, run, n in (("Dawn for Node", on_dawn, DAWN), ("Chromium", in_chromium, CHROMIUM)):
+        for where, run, n in (("Chromium", in_chromium, CHROMIUM), ("Dawn for Node", on_dawn, DAWN)):
             row = run(plan_of(args.forge, n, pathlib.Path(work)), n, args.samples, modules)
             capture["rows"].append({"where": row.pop("browser", where), **row})
             print(line(capture["rows"][-1]), file=sys.stderr)
@@ -148,7 +148,7 @@ def table(path):
     print(
         "# Products of matrices on WebGPU\n\n"
         "Written by `make webgpu-bench`; the samples are in `webgpu.json`. `ort` is the WebGPU provider of ONNX Runtime Web. Both multiply the same\n"
-        f"matrices of f32 on {rows[0]['adapter']}; {len(rows[0]['samples']['forge'])} calls of each, in turn, in one process. A call takes two matrices\n"
+        f"matrices of f32 on {rows[0]['adapter']}; {' and '.join(str(len(r['samples']['forge'])) for r in rows)} calls of each, in turn, in one process. A call takes two matrices\n"
         "from memory to the device and their product back. The ratio is how many times as long ONNX Runtime takes: the median of\n"
         "pairs of neighbouring calls, and the range of all. The first call compiles shaders. Errors are differences from float64, relative to the sum\n"
         "of the sizes of the terms. GFLOP/s are those of the quickest call, which a busy machine disturbs least.\n\n"
@@ -169,7 +169,7 @@ def main():
     parser.add_argument("path", help="the forge binary, or the capture to draw")
     parser.add_argument("--modules", help="the folder in whose node_modules the packages are")
     parser.add_argument("--commit", help="what measures")
-    parser.add_argument("--samples", type=int, default=20)
+    parser.add_argument("--samples", type=int, default=20, help="calls of each; fewer when they take more than ten minutes")
     args = parser.parse_args()
     if args.do == "table":
         table(args.path)

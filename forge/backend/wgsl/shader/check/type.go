@@ -258,7 +258,7 @@ func (t *Type) constructible() bool {
 	return t.isScalar() || t.Kind == Vec || t.Kind == Mat
 }
 
-// contains says whether a type of the kind is t or a part of it.
+// contains says whether t or a part of it is such a type.
 func (t *Type) contains(is func(*Type) bool) bool {
 	if is(t) {
 		return true
@@ -270,6 +270,9 @@ func (t *Type) contains(is func(*Type) bool) bool {
 	}
 	return t.Elem != nil && t.Kind != Ptr && t.Kind != Ref && t.Elem.contains(is)
 }
+
+// HasHalf says whether t or a part of it is f16.
+func (t *Type) HasHalf() bool { return t.contains(func(t *Type) bool { return t.Kind == F16 }) }
 
 // hostShareable fails where a type may not be in storage and uniform memory,
 // at the member that may not.

@@ -58,6 +58,14 @@ type walker struct {
 	content map[*Var]deps // of function variables, and behind pointer parameters
 	lets    map[*Var]deps
 	exits   []*exit // of the loops and switches around
+	// loops is what was found at the start of each loop's body. It is where the
+	// next visit begins, so that nested loops are not gone over again and again.
+	loops map[*Stmt]loopStart
+}
+
+type loopStart struct {
+	flow    deps
+	content map[*Var]deps
 }
 
 // exit collects what leaves a loop or switch.
@@ -68,7 +76,7 @@ type exit struct {
 
 // uniformity analyses a checked function.
 func (c *checker) uniformity(f *Func) {
-	w := &walker{f: f, params: map[*Var]int{}, content: map[*Var]deps{}, lets: map[*Var]deps{}}
+	w := &walker{f: f, params: map[*Var]int{}, content: map[*Var]deps{}, lets: map[*Var]deps{}, loops: map[*Stmt]loopStart{}}
 	for i, p := range f.Params {
 		w.params[p] = i
 		w.lets[p] = paramValue(i)
@@ -277,8 +285,9 @@ func (w *walker) switchCase(s *Stmt, flow deps) (deps, behavior) {
 func (w *walker) loop(s *Stmt, flow deps) (deps, behavior) {
 	e := &exit{loop: true, broken: map[*Var]deps{}, continued: map[*Var]deps{}}
 	w.exits = append(w.exits, e)
-	inner, all := flow, behavior(0)
+	inner, all := flow|w.loops[s].flow, behavior(0)
 	start := maps.Clone(w.content)
+	union(start, w.loops[s].content)
 	for again := true; again; {
 		w.content = maps.Clone(start)
 		bodyFlow, b := w.block(s.Then.Body, inner)
@@ -298,6 +307,7 @@ func (w *walker) loop(s *Stmt, flow deps) (deps, behavior) {
 		again = union(start, w.content) || inner|bodyFlow != inner
 		inner |= bodyFlow
 	}
+	w.loops[s] = loopStart{inner, start}
 	w.exits = w.exits[:len(w.exits)-1]
 	w.content = e.broken
 	if all&returns == 0 {

@@ -47,7 +47,8 @@ func (p *parser) expr() Expr {
 	defer p.nest()()
 	x := p.unary()
 	if op, at, ok := p.binaryOperator("&", "|", "^"); ok {
-		for {
+		for n := 0; ; n++ {
+			p.chain(n)
 			x = &Binary{Pos: at, Op: op, X: x, Y: p.unary()}
 			next, _ := p.operator()
 			if next != op {
@@ -59,7 +60,8 @@ func (p *parser) expr() Expr {
 	}
 	x = p.relational(x)
 	if op, at, ok := p.binaryOperator("&&", "||"); ok {
-		for {
+		for n := 0; ; n++ {
+			p.chain(n)
 			x = &Binary{Pos: at, Op: op, X: x, Y: p.relational(p.unary())}
 			next, _ := p.operator()
 			if next != op {
@@ -71,6 +73,13 @@ func (p *parser) expr() Expr {
 	}
 	p.refuseMix("")
 	return x
+}
+
+// chain fails where operators in a row are too many.
+func (p *parser) chain(n int) {
+	if n > MaxChain {
+		p.fail(p.peek().Pos, "reached max expression depth of %d", MaxChain)
+	}
 }
 
 var binary = set("+ - * / % & | ^ && || << >> < > <= >= == !=")
@@ -101,7 +110,8 @@ func (p *parser) shift(x Expr) Expr {
 		return &Binary{Pos: at, Op: op, X: x, Y: p.unary()}
 	}
 	x = p.multiplicative(x)
-	for {
+	for n := 0; ; n++ {
+		p.chain(n)
 		op, at, ok := p.binaryOperator("+", "-")
 		if !ok {
 			return x
@@ -111,7 +121,8 @@ func (p *parser) shift(x Expr) Expr {
 }
 
 func (p *parser) multiplicative(x Expr) Expr {
-	for {
+	for n := 0; ; n++ {
+		p.chain(n)
 		op, at, ok := p.binaryOperator("*", "/", "%")
 		if !ok {
 			return x

@@ -4,8 +4,18 @@ package syntax
 // text cannot exhaust the stack.
 const MaxDepth = 127
 
+// MaxChain bounds how many operators of one level an expression may have in a
+// row, and MaxBytes how long a text may be.
+const (
+	MaxChain = 512
+	MaxBytes = 16 << 20
+)
+
 // Parse reads a module.
 func Parse(src string) (m *Module, err error) {
+	if len(src) > MaxBytes {
+		return nil, Errorf(Pos{1, 1}, "the text has %d bytes, the limit is %d", len(src), MaxBytes)
+	}
 	tokens, err := Scan(src)
 	if err != nil {
 		return nil, err

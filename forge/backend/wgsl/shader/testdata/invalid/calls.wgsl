@@ -59,7 +59,7 @@
 @group(0) @binding(0) var<storage, read_write> out: array<u32>;
 @group(0) @binding(1) var<storage, read> in: array<f32, 8>;
 @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {
-  let x = arrayLength(out); //! 
+  let x = arrayLength(out); //! cannot load memory of type 'array<u32>': it is not constructible
 }
 ---
 // atomic on a plain word
@@ -82,7 +82,7 @@ var<workgroup> w: atomic<u32>;
 ---
 // barrier as a value
 @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {
-  let x = workgroupBarrier(); //! 
+  let x = workgroupBarrier(); //! function 'workgroupBarrier' does not return a value
 }
 ---
 // unsigned sign
@@ -123,10 +123,10 @@ var<private> p: u32;
 ---
 // derivative
 @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {
-  let x = dpdx(1.0); //! 
+  let x = dpdx(1.0); //! unresolved call target 'dpdx'
 }
 ---
 // texture function
 @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {
-  let x = textureLoad(i); //! 
+  let x = textureLoad(i); //! unresolved call target 'textureLoad'
 }

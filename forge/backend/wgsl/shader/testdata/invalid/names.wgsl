@@ -113,4 +113,4 @@ const a = 1;
 const b = a<i32>; //! template
 ---
 // vector without parameter
-var<private> v: vec3; //! 
+var<private> v: vec3; //! expected '<' for 'vec3'

@@ -83,7 +83,7 @@ const x: i32; //! expected '='
 // prefix increment
 @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {
   var x = 1;
-  ++x; //! 
+  ++x; //! expected identifier for statement, found '++'
 }
 ---
 // expression statement
@@ -99,10 +99,10 @@ const x: i32; //! expected '='
 }
 ---
 // template list without end
-const x: array<i32, 4 = array<i32, 4>(); //! 
+const x: array<i32, 4 = array<i32, 4>(); //! expected '=' for 'const' declaration, found '<'
 ---
 // empty template list
-const x: vec2<> = vec2(1); //! 
+const x: vec2<> = vec2(1); //! expected '>' for template list, found '>'
 ---
 // late directive
 const x = 1;
@@ -131,7 +131,7 @@ requires bogus; //! not supported
 // continuing in the middle
 @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {
   loop { continuing { break if true; }
-  let x = 1; } //! 
+  let x = 1; } //! expected '}' for loop: 'continuing' must be its last statement
 }
 ---
 // break if elsewhere
@@ -145,4 +145,4 @@ requires bogus; //! not supported
 struct S { a, } //! expected ':'
 ---
 // no value in hex
-const x = 0x; //! 
+const x = 0x; //! hex literal has no digits

@@ -257,33 +257,33 @@ struct S { a: i32, b: i32 }
 ---
 // runtime-sized local
 @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {
-  var x: array<u32>; //! 
+  var x: array<u32>; //! type 'array<u32>' cannot be used in address space 'function': it is not constructible
 }
 ---
 // load of a runtime-sized array
 @group(0) @binding(0) var<storage, read_write> out: array<u32>;
 @group(0) @binding(1) var<storage, read> in: array<f32, 8>;
 @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {
-  let x = out; //! 
+  let x = out; //! cannot load memory of type 'array<u32>': it is not constructible
 }
 ---
 // load of an atomic
 var<workgroup> a: atomic<u32>;
 @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {
-  let x = a; //! 
+  let x = a; //! atomic variables can only be read with atomicLoad and the like
 }
 ---
 // store of an atomic
 var<workgroup> a: atomic<u32>;
 @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {
-  a = 1u; //! 
+  a = 1u; //! cannot assign 'u32' to 'atomic<u32>'
 }
 ---
 // atomic of a float
 var<workgroup> a: atomic<f32>; //! atomic only supports
 ---
 // atomic in private memory
-var<private> a: atomic<u32>; //! 
+var<private> a: atomic<u32>; //! type 'atomic<u32>' cannot be used in address space 'private': it is not constructible
 ---
 // atomic in read-only memory
 @group(0) @binding(0) var<storage> a: atomic<u32>; //! read_write
@@ -319,7 +319,7 @@ var<private> a: array<u32, 1.5>; //! integer
 ---
 // array counted by a value
 @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {
-  var x: array<u32, i>; //! 
+  var x: array<u32, i>; //! array count must evaluate to a constant integer expression or override variable
 }
 ---
 // vector of vectors
@@ -407,7 +407,7 @@ fn f(p: ptr<private, i32>) { *p = v; }
 // case of another type
 @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {
   switch i {
-    case 1i { } //! 
+    case 1i { } //! the case selector values must have the same type as the selector expression
     default { }
   }
 }
