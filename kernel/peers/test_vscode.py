@@ -75,12 +75,12 @@ def code(executed, tmp_path_factory):
     log.close()
 
 
-def opened(browser, code, name, theme, trusted=True):
+def opened(browser, code, name, theme, trusted=True, height=9000):
     """The page, so high that all outputs are in it, and the frame in which VS Code's
     renderers draw them."""
     url, folder, settings = code
     settings.write_text(json.dumps(dict(SETTINGS, **{"workbench.colorTheme": THEMES[theme], "security.workspace.trust.enabled": not trusted})))
-    page = browser.new_context(viewport={"width": 1280, "height": 9000}).new_page()
+    page = browser.new_context(viewport={"width": 1280, "height": height}).new_page()
     payload = json.dumps([["openFile", f"vscode-remote://remote{folder}/{name}"]])
     page.goto(f"{url}/?folder={folder}&payload={payload}", wait_until="domcontentloaded", timeout=START * 1000)
     page.wait_for_selector(".notebook-editor .cell-list-container", timeout=START * 1000)
