@@ -122,6 +122,17 @@ func TestNamesHaveRoom(t *testing.T) {
 	}
 }
 
+// Roofs of one height have one label, which names both.
+func TestRoofsOfOneHeight(t *testing.T) {
+	f := Roofline("", []Roof{{Name: "f16", FLOPs: 800e12, Bytes: 4e12}, {Name: "bf16", FLOPs: 805e12, Bytes: 4e12}, {Name: "f32", FLOPs: 50e12, Bytes: 4e12}}, nil)
+	c := f.Panels[0]
+	for _, want := range []string{"f16: 800 TFLOP/s, 4 TB/s; bf16: 805 TFLOP/s, 4 TB/s", "f32: 50 TFLOP/s, 4 TB/s"} {
+		if at(c, want).Text == "" {
+			t.Errorf("there is no label %q", want)
+		}
+	}
+}
+
 // at is the text of a chart.
 func at(c Chart, text string) Datum {
 	for _, l := range c.Layers {

@@ -104,8 +104,14 @@ func Roofline(title string, roofs []Roof, works []Work) Figure {
 	roofs = slices.DeleteFunc(slices.Clone(roofs), func(r Roof) bool { return !positive(r.FLOPs) || r.Bytes != 0 && !positive(r.Bytes) })
 	c.frame(roofs, placed)
 	room := c.room(placed)
+	labels := Layer{Kind: Text, Colour: Ink, Anchor: End, DX: -4, DY: -8}
 	for i, r := range roofs {
 		c.roof(r, i > 0, room)
+		labels.Data = c.label(labels.Data, r)
+	}
+	c.Layers = append(c.Layers, labels)
+	for _, d := range labels.Data {
+		room.taken(room.xs.length-4-small(d.Text), room.ys.at(d.Y)-8, small(d.Text))
 	}
 	notes := []string{cacheNote(roofs), c.works(roofs, placed, room)}
 	note := strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), "; ")
@@ -139,7 +145,7 @@ func (c *Chart) frame(roofs []Roof, works []Work) {
 	x.Min, x.Max, y.Min, y.Max = x.Min/2, x.Max*2, y.Min/3, y.Max*2
 }
 
-// roof draws the slope and the top, with their rates, and the slopes of caches.
+// roof draws the slope and the top, and the slopes of caches.
 func (c *Chart) roof(r Roof, dashed bool, room *room) {
 	if !dashed {
 		c.slopes(r, room)
@@ -149,18 +155,28 @@ func (c *Chart) roof(r Roof, dashed bool, room *room) {
 		bend := min(max(r.FLOPs/r.Bytes, c.X.Min), c.X.Max)
 		line = []Datum{line[0], {X: bend, Y: r.Limit(bend)}, line[1]}
 	}
-	label := Number.Format(r.FLOPs) + "FLOP/s"
+	c.Layers = append(c.Layers, Layer{Kind: Line, Colour: Ink, Width: 1.4, Dashed: dashed, Data: line})
+	room.line(line, onLine)
+}
+
+// label adds the name and the rates of a roof at the right end of its top, beside those
+// of another one that is as high.
+func (c *Chart) label(labels []Datum, r Roof) []Datum {
+	text := Number.Format(r.FLOPs) + "FLOP/s"
 	if r.Bytes > 0 {
-		label += ", " + Number.Format(r.Bytes) + "B/s"
+		text += ", " + Number.Format(r.Bytes) + "B/s"
 	}
 	if r.Name != "" {
-		label = r.Name + ": " + label
+		text = r.Name + ": " + text
 	}
-	c.Layers = append(c.Layers,
-		Layer{Kind: Line, Colour: Ink, Width: 1.4, Dashed: dashed, Data: line},
-		Layer{Kind: Text, Colour: Ink, Anchor: End, DX: -4, DY: -8, Data: []Datum{{X: math.Inf(1), Y: r.FLOPs, Text: label}}})
-	room.line(line, onLine)
-	room.taken(room.xs.length-4-small(label), room.ys.at(r.FLOPs)-8, small(label))
+	ys := c.Y.scale(c.Height, nil)
+	for i, other := range labels {
+		if math.Abs(ys.at(other.Y)-ys.at(r.FLOPs)) < tickSize {
+			labels[i].Text = other.Text + "; " + text
+			return labels
+		}
+	}
+	return append(labels, Datum{X: math.Inf(1), Y: r.FLOPs, Text: text})
 }
 
 // slopes draws the rates of caches up to the top of their roof, as far as they are to be

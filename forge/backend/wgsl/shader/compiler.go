@@ -73,12 +73,12 @@ type compiler struct {
 	memo     map[*check.Expr]place // of the left side of the assignment under way
 	into     value                 // the registers that its right side may write
 
-	level    int // how many divergent conditions surround the code
-	regions  []*region
-	calls    []*frame
-	masks    int
-	varCount int
-	regCount int
+	level       int // how many divergent conditions surround the code
+	regions     []*region
+	calls       []*frame
+	masks       int
+	varCount    int
+	regionCount int
 
 	wideVars  map[int]bool // by number, over all passes
 	divergent map[int]bool
@@ -130,7 +130,8 @@ func (c *compiler) words(wide bool) int32 {
 	return 1
 }
 
-func index(wide bool) int {
+// list is the free list of temporaries of a width.
+func list(wide bool) int {
 	if wide {
 		return 1
 	}
@@ -140,9 +141,9 @@ func index(wide bool) int {
 // temp is a register until the end of the statement under way.
 func (c *compiler) temp(wide bool) reg {
 	var r reg
-	if list := &c.free[index(wide)]; len(*list) > 0 {
-		r = (*list)[len(*list)-1]
-		*list = (*list)[:len(*list)-1]
+	if free := &c.free[list(wide)]; len(*free) > 0 {
+		r = (*free)[len(*free)-1]
+		*free = (*free)[:len(*free)-1]
 	} else {
 		r = reg{off: c.next, wide: wide}
 		c.next += c.words(wide)
@@ -158,7 +159,7 @@ func (c *compiler) scoped(f func()) {
 	f()
 	top := len(c.temps) - 1
 	for _, r := range c.temps[top] {
-		c.free[index(r.wide)] = append(c.free[index(r.wide)], r)
+		c.free[list(r.wide)] = append(c.free[list(r.wide)], r)
 	}
 	c.temps = c.temps[:top]
 }
@@ -177,7 +178,7 @@ func (c *compiler) kept(f func() value) (v value) {
 		if used[r.off] {
 			c.temps[top-1] = append(c.temps[top-1], r)
 		} else {
-			c.free[index(r.wide)] = append(c.free[index(r.wide)], r)
+			c.free[list(r.wide)] = append(c.free[list(r.wide)], r)
 		}
 	}
 	c.temps = c.temps[:top]
@@ -235,8 +236,8 @@ func (c *compiler) widen(v *variable) {
 
 // enter begins a region.
 func (c *compiler) enter(loop bool) *region {
-	r := &region{id: c.regCount, loop: loop, broken: c.saved(), continued: -1}
-	c.regCount++
+	r := &region{id: c.regionCount, loop: loop, broken: c.saved(), continued: -1}
+	c.regionCount++
 	if loop {
 		r.continued = c.saved()
 	}

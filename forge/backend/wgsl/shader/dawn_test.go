@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"forgekernel/forge/backend/wgsl/shader/check"
+	"forgekernel/forge/backend/wgsl/shader/syntax"
 )
 
 // dawn runs programs on Dawn for Node with a software adapter.
@@ -65,6 +67,7 @@ func dawn(t *testing.T, programs []dawnProgram) (features map[string]bool, resul
 		Features []string
 		Results  []dawnResult
 	}
+	output = output[bytes.LastIndexByte(output, '\n')+1:] // Dawn prints warnings before
 	if err := json.Unmarshal(output, &answer); err != nil {
 		t.Fatal(err)
 	}
@@ -143,4 +146,60 @@ func TestDawnAgreesOnInvalid(t *testing.T) {
 			}
 		})
 	}
+}
+
+// scrambled are programs with a word left out, doubled, or in the place of
+// another: each seventh word of the corpus.
+func scrambled(t *testing.T) (names, programs []string) {
+	n := 0
+	for _, e := range corpus(t, "valid") {
+		tokens, err := syntax.Scan(e.source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		offset := offsets(e.source)
+		for i, tok := range tokens[:len(tokens)-1] {
+			if n++; n%7 != 0 || strings.Contains(e.source, "enable f16") {
+				continue
+			}
+			at := offset(tok.Pos)
+			with := ""
+			switch n / 7 % 3 {
+			case 1:
+				with = tok.Text + " " + tok.Text
+			case 2:
+				with = tokens[(i*7+n)%(len(tokens)-1)].Text
+			}
+			names = append(names, fmt.Sprintf("%s %s %s to %q", e.name, tok.Pos, tok.Text, with))
+			programs = append(programs, e.source[:at]+" "+with+" "+e.source[at+len(tok.Text):])
+		}
+	}
+	return names, programs
+}
+
+// TestDawnAgreesOnScrambled checks that both accept and refuse the same, and in
+// the same line.
+func TestDawnAgreesOnScrambled(t *testing.T) {
+	names, sources := scrambled(t)
+	var programs []dawnProgram
+	for _, src := range sources {
+		programs = append(programs, dawnProgram{Source: src})
+	}
+	_, results := dawn(t, programs)
+	refused := 0
+	for i, r := range results {
+		_, err := Parse(sources[i])
+		switch {
+		case err != nil && len(r.Messages) == 0:
+			t.Errorf("%s: Dawn accepts it; %v", names[i], err)
+		case err == nil && len(r.Messages) > 0:
+			t.Errorf("%s: Dawn refuses it: %v", names[i], r.Messages[0])
+		case err != nil:
+			refused++
+			if at := err.(*syntax.Error).Pos; at.Line != r.Messages[0].Line {
+				t.Errorf("%s: %v; Dawn refuses %v", names[i], err, r.Messages[0])
+			}
+		}
+	}
+	t.Logf("%d of %d programs are refused by both", refused, len(programs))
 }

@@ -155,3 +155,25 @@ func TestEmittedMutations(t *testing.T) {
 		})
 	}
 }
+
+// BenchmarkEmittedProduct runs the tiles of 8 by 8 results that package wgsl
+// prints.
+func BenchmarkEmittedProduct128(b *testing.B) {
+	g, err := ir.Parse(op.Registry, `graph g(%x: f32[128,128], %w: f32[128,128]) {
+  %y: f32[128,128] = matmul %x, %w
+  return %y
+}`)
+	if err != nil {
+		b.Fatal(err)
+	}
+	program, err := wgsl.NewProgram(g, wgsl.DefaultTarget)
+	if err != nil {
+		b.Fatal(err)
+	}
+	device, m := wgsl.NewSimulator(), memory(program.Plan)
+	for b.Loop() {
+		if err := device.Run(context.Background(), program.Plan, m); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -28,12 +28,7 @@ func Mutations(t testing.TB, src string) []Mutation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	starts := []int{0}
-	for i, c := range src {
-		if c == '\n' {
-			starts = append(starts, i+1)
-		}
-	}
+	offset := offsets(src)
 	var list []Mutation
 	inside := false
 	for i, tok := range tokens {
@@ -41,7 +36,7 @@ func Mutations(t testing.TB, src string) []Mutation {
 			break
 		}
 		inside = inside || tok.Text == "fn"
-		at := starts[tok.Pos.Line-1] + tok.Pos.Col - 1
+		at := offset(tok.Pos)
 		end := at + len(tok.Text)
 		with := swaps[tok.Text]
 		switch {
@@ -73,6 +68,17 @@ func Mutations(t testing.TB, src string) []Mutation {
 		list = append(list, Mutation{fmt.Sprintf("%s %s to %s", tok.Pos, src[at:end], with), src[:at] + with + src[end:]})
 	}
 	return list
+}
+
+// offsets finds places of a text in its bytes.
+func offsets(src string) func(syntax.Pos) int {
+	starts := []int{0}
+	for i, c := range src {
+		if c == '\n' {
+			starts = append(starts, i+1)
+		}
+	}
+	return func(p syntax.Pos) int { return starts[p.Line-1] + p.Col - 1 }
 }
 
 // caught says how a mutation is found out: by Parse, by Dispatch, or by the

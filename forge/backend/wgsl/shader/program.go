@@ -153,7 +153,7 @@ func (p *program) memory(vars []*check.Var, limits Limits) error {
 func (c *compiler) pass(vars []*check.Var) {
 	p := c.program
 	c.ops, c.next, c.free, c.temps, c.masks = 0, 0, [2][]reg{}, nil, 0
-	c.varCount, c.regCount, c.level, c.changed = 0, 0, 0, false
+	c.varCount, c.regionCount, c.level, c.changed = 0, 0, 0, false
 	c.consts, c.values, c.pointers = map[uint32]reg{}, map[*check.Var]value{}, map[*check.Var]place{}
 	c.vars, c.memo, c.regions, c.calls = map[*check.Var]*variable{}, map[*check.Expr]place{}, nil, nil
 	p.presets, p.lengths, p.code = nil, nil, nil

@@ -50,6 +50,9 @@ func Parse(src string) (*Module, error) {
 	return &Module{module: m, programs: map[string]*program{}}, nil
 }
 
+// maxPrograms bounds the sets of overrides and limits whose code is kept.
+const maxPrograms = 64
+
 // Binding is the place of a buffer: @group and @binding.
 type Binding struct{ Group, Binding uint32 }
 
@@ -90,7 +93,8 @@ func catch(err *error) {
 }
 
 // Dispatch runs an entry point. It gives an *Error for a fault of the shader, a
-// *Refusal for a call that cannot be made, or the context's error.
+// *Refusal for a call that does not fit, a *syntax.Error for what is wrong in
+// the text with these overrides, or the context's error.
 func (m *Module) Dispatch(ctx context.Context, call Call) error {
 	_, err := m.dispatch(ctx, call)
 	return err
@@ -147,6 +151,9 @@ func (m *Module) program(call Call, limits Limits) (*program, error) {
 	p, err := build(m.module, entry, overrides, limits)
 	if err != nil {
 		return nil, err
+	}
+	if len(m.programs) >= maxPrograms {
+		clear(m.programs)
 	}
 	m.programs[key] = p
 	return p, nil

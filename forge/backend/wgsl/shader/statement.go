@@ -65,10 +65,6 @@ func (c *compiler) declare(v *check.Var) {
 	c.kept(func() value {
 		if v.Type.Kind == check.Ptr {
 			p := c.pointer(v.Init)
-			if p.dynamic != nil && p.dynamic.mutable {
-				d := c.copied(*p.dynamic)
-				p.dynamic = &d
-			}
 			c.pointers[v] = p
 			if p.dynamic != nil {
 				return value{*p.dynamic}
@@ -97,10 +93,6 @@ func (c *compiler) assign(s *check.Stmt) {
 		return
 	}
 	p := c.place(s.X)
-	if p.dynamic != nil && p.dynamic.mutable {
-		d := c.copied(*p.dynamic)
-		p.dynamic = &d
-	}
 	c.memo[s.X] = p
 	c.into = nil
 	if v := p.variable; v != nil && p.dynamic == nil && v.width > 1 {

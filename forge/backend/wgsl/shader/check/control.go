@@ -33,33 +33,11 @@ func (c *checker) switchCase(s *syntax.Switch) (*Stmt, behavior) {
 	if !x.X.Type.isInt() {
 		fail(s.X.At(), "switch statement selector expression must be of a scalar integer type")
 	}
-	// The type of the selector and all cases is common to them.
-	t := x.X.Type
-	selectors := map[syntax.Expr]*Expr{}
-	for _, clause := range s.Cases {
-		for _, e := range clause.Selectors {
-			if e == nil {
-				continue
-			}
-			v := c.value(e)
-			if v.Op != Const || !v.Type.isInt() {
-				fail(e.At(), "case selector must be a constant integer")
-			}
-			if t = unify(t, v.Type); t == nil {
-				fail(e.At(), "the case selector values must have the same type as the selector expression")
-			}
-			selectors[e] = v
-		}
-	}
-	if t == abstractInt {
-		t = i32
-	}
+	t, selectors := c.selectors(s, x.X.Type)
 	x.X = c.converted(x.X, t)
 	outer := c.flow
 	c.flow.breakable = true
-	end := behavior(0)
-	seen := map[uint64]bool{}
-	hasDefault := false
+	end, seen, hasDefault := behavior(0), map[uint64]bool{}, false
 	for _, clause := range s.Cases {
 		var k Case
 		for _, e := range clause.Selectors {
@@ -78,8 +56,7 @@ func (c *checker) switchCase(s *syntax.Switch) (*Stmt, behavior) {
 			k.Words = append(k.Words, w)
 		}
 		var b behavior
-		k.Body, b = c.block(clause.Body)
-		if b&breaks != 0 {
+		if k.Body, b = c.block(clause.Body); b&breaks != 0 {
 			b = b&^breaks | next
 		}
 		end |= b
@@ -90,6 +67,28 @@ func (c *checker) switchCase(s *syntax.Switch) (*Stmt, behavior) {
 		fail(s.Pos, "switch statement must have a default clause")
 	}
 	return x, end
+}
+
+// selectors checks the constants of a switch, and gives the type that they and
+// the value of type t have in common.
+func (c *checker) selectors(s *syntax.Switch, t *Type) (*Type, map[syntax.Expr]*Expr) {
+	values := map[syntax.Expr]*Expr{}
+	for _, clause := range s.Cases {
+		for _, e := range clause.Selectors {
+			if e == nil {
+				continue
+			}
+			v := c.value(e)
+			if v.Op != Const || !v.Type.isInt() {
+				fail(e.At(), "case selector must be a constant integer")
+			}
+			if t = unify(t, v.Type); t == nil {
+				fail(e.At(), "the case selector values must have the same type as the selector expression")
+			}
+			values[e] = v
+		}
+	}
+	return c.concreteType(t), values
 }
 
 // loop lowers loop, while and for to one form: a body and a continuing block

@@ -129,13 +129,13 @@ func (c *checker) storeType(d *syntax.VarDecl, v *Var) {
 			fail(at, "type '%s' cannot be used in address space '%s': it is not constructible", t, v.Space)
 		}
 	case Workgroup:
-		if t.contains(func(t *Type) bool { return t.Runtime() }) {
+		if t.contains((*Type).Runtime) {
 			fail(at, "runtime-sized arrays can only be used in the <storage> address space")
 		}
 	case Uniform, Storage:
 		hostShareable(t, v.Space, at)
 		if v.Space == Uniform {
-			if t.contains(func(t *Type) bool { return t.Runtime() }) {
+			if t.contains((*Type).Runtime) {
 				fail(at, "runtime-sized arrays can only be used in the <storage> address space")
 			}
 			uniformLayout(t, at)
@@ -202,7 +202,7 @@ func (c *checker) bindings() {
 			continue
 		}
 		seen := map[[2]uint32]*Var{}
-		for _, v := range c.module.Reaches(f) {
+		for _, v := range f.named() {
 			if v.Space != Uniform && v.Space != Storage {
 				continue
 			}

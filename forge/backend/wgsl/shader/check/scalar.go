@@ -243,11 +243,11 @@ func unary(op string, k Kind, a uint64) (uint64, string) {
 	return intWord(k, -integer(k, a)), ""
 }
 
-// convert computes a constant conversion between scalars. Implicit ones keep
-// the value or fail; explicit ones of concrete types wrap, round and clamp as at
-// run time.
+// convert computes a constant conversion between scalars. Implicit ones, and
+// those of abstract integers, keep the value or fail; others wrap, round and
+// clamp, as at run time.
 func convert(from, to Kind, w uint64, implicit bool) (uint64, string) {
-	exact := implicit || from <= AbstractFloat
+	exact := implicit || from == AbstractInt
 	bad := fmt.Sprintf("value %s cannot be represented as '%s'", show(from, w), kindName(to))
 	switch {
 	case from == to:
@@ -273,8 +273,10 @@ func convert(from, to Kind, w uint64, implicit bool) (uint64, string) {
 		if exact && (v < low || v > high) {
 			return 0, bad
 		}
-		// The largest values that both kinds have.
-		return intWord(to, int64(min(max(v, low), math.Trunc(high*(1-0x1p-24))))), ""
+		if from != AbstractFloat {
+			high = (high + 1) * (1 - 0x1p-24) // the largest that both kinds have
+		}
+		return intWord(to, int64(min(max(v, low), high))), ""
 	}
 	v := integer(from, w)
 	if low, high := intRange(to); exact && (float64(v) < low || float64(v) > high) {

@@ -1,6 +1,9 @@
 package check
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // evaluateBuiltin computes a builtin function that has no effect.
 func evaluateBuiltin(x *Expr, args [][]uint64) ([]uint64, string) {
@@ -43,7 +46,10 @@ func evaluateBuiltin(x *Expr, args [][]uint64) ([]uint64, string) {
 	case "dot4U8Packed", "dot4I8Packed":
 		return []uint64{dotPacked(x.Name == "dot4I8Packed", uint32(args[0][0]), uint32(args[1][0]))}, ""
 	}
-	return evaluatePacking(x.Name, args[0])
+	if f, ok := formats[x.Name]; ok {
+		return f.pack(args[0])
+	}
+	return formats[strings.TrimPrefix(x.Name, "un")].unpack(uint32(args[0][0]))
 }
 
 func evaluateComponents(x *Expr, f Componentwise, args [][]uint64) ([]uint64, string) {
@@ -227,64 +233,4 @@ func dotPacked(signed bool, a, b uint32) uint64 {
 		}
 	}
 	return uint64(sum)
-}
-
-// evaluatePacking computes pack… and unpack….
-func evaluatePacking(name string, a []uint64) ([]uint64, string) {
-	f := func(w uint64) float64 { return float64(math.Float32frombits(uint32(w))) }
-	word := func(v float64) uint64 { return uint64(math.Float32bits(float32(v))) }
-	clamped := func(w uint64, low, scale float64) int64 {
-		return int64(math.Floor(0.5 + scale*least(most(f(w), low), 1)))
-	}
-	low, scale := 0.0, map[string]float64{"pack4x8unorm": 255, "pack2x16unorm": 65535,
-		"unpack4x8unorm": 255, "unpack2x16unorm": 65535}[name]
-	if scale == 0 {
-		low, scale = -1, map[string]float64{"pack4x8snorm": 127, "pack2x16snorm": 32767,
-			"unpack4x8snorm": 127, "unpack2x16snorm": 32767}[name]
-	}
-	var packed uint64
-	put := func(i, width int, v int64) { packed |= uint64(v) & (1<<width - 1) << (i * width) }
-	width := 8
-	if len(a) == 2 || len(name) > 8 && name[:8] == "unpack2x" {
-		width = 16
-	}
-	if name[0] == 'p' {
-		for i, w := range a {
-			switch {
-			case scale != 0:
-				put(i, width, clamped(w, low, scale))
-			case name == "pack2x16float":
-				h := HalfBits(math.Float32frombits(uint32(w)))
-				if h&0x7c00 == 0x7c00 {
-					return []uint64{0}, "value " + show(F32, w) + " cannot be represented as 'f16'"
-				}
-				put(i, width, int64(h))
-			case name == "pack4xI8Clamp":
-				put(i, width, min(max(int64(int32(w)), -128), 127))
-			case name == "pack4xU8Clamp":
-				put(i, width, min(int64(uint32(w)), 255))
-			default:
-				put(i, width, int64(w))
-			}
-		}
-		return []uint64{packed}, ""
-	}
-	r := make([]uint64, 32/width)
-	for i := range r {
-		u := uint32(a[0]>>(i*width)) & (1<<width - 1)
-		s := int32(u<<(32-width)) >> (32 - width)
-		switch {
-		case scale != 0 && low < 0:
-			r[i] = word(max(float64(s)/scale, -1))
-		case scale != 0:
-			r[i] = word(float64(u) / scale)
-		case name == "unpack2x16float":
-			r[i] = uint64(math.Float32bits(HalfValue(uint16(u))))
-		case name == "unpack4xI8":
-			r[i] = uint64(uint32(s))
-		default:
-			r[i] = uint64(u)
-		}
-	}
-	return r, ""
 }

@@ -136,26 +136,40 @@ func (m *Module) Entry(name string) *Func {
 // Reaches lists the module's variables that a function or what it calls names,
 // in the order of their declaration.
 func (m *Module) Reaches(f *Func) []*Var {
-	seen, vars := map[*Func]bool{}, map[*Var]bool{}
+	named := map[*Var]bool{}
+	for _, v := range f.named() {
+		named[v] = true
+	}
+	var list []*Var
+	for _, v := range m.Vars {
+		if named[v] {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// named lists the module's variables that a function names, and then those of
+// what it calls, each once.
+func (f *Func) named() []*Var {
+	funcs, vars := map[*Func]bool{}, map[*Var]bool{}
+	var list []*Var
 	var visit func(*Func)
 	visit = func(f *Func) {
-		if seen[f] {
+		if funcs[f] {
 			return
 		}
-		seen[f] = true
+		funcs[f] = true
 		for _, v := range f.uses {
-			vars[v] = true
+			if !vars[v] {
+				vars[v] = true
+				list = append(list, v)
+			}
 		}
 		for _, g := range f.calls {
 			visit(g)
 		}
 	}
 	visit(f)
-	var list []*Var
-	for _, v := range m.Vars {
-		if vars[v] {
-			list = append(list, v)
-		}
-	}
 	return list
 }

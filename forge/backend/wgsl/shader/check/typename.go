@@ -150,7 +150,7 @@ func (c *checker) generated(n *syntax.Name) *Type {
 func (c *checker) arrayType(n *syntax.Name, elem *Type) *Type {
 	at := n.Template[0].At()
 	if elem.Kind == Ptr || elem.Runtime() || elem.Count != nil ||
-		elem.contains(func(t *Type) bool { return t.Runtime() }) {
+		elem.contains((*Type).Runtime) {
 		fail(at, "an array element type must have a fixed size")
 	}
 	if nesting(elem) >= maxNesting {
@@ -200,6 +200,9 @@ func (c *checker) enumerant(e syntax.Expr, what string, values []string) int {
 	if !ok || n.Templated {
 		fail(e.At(), "expected %s", what)
 	}
+	if c.lookup(n.Text, n.Pos) != nil {
+		fail(e.At(), "cannot use '%s' as %s", n.Text, what)
+	}
 	i := slices.Index(values, n.Text)
 	if i < 0 {
 		fail(e.At(), "unresolved %s '%s'", what, n.Text)
@@ -236,6 +239,9 @@ func (c *checker) pointerType(n *syntax.Name) *Type {
 	if space == Storage || space == Uniform {
 		hostShareable(elem, space, n.Pos)
 	}
+	if space != Storage && elem.contains((*Type).Runtime) {
+		fail(n.Pos, "runtime-sized arrays cannot be used in the <%s> address space", space)
+	}
 	return c.types.pointer(Ptr, elem, space, access)
 }
 
@@ -256,7 +262,7 @@ func (c *checker) structure(d *syntax.Struct) *Type {
 		if ft.Kind == Ptr || ft.Count != nil {
 			fail(m.Type.At(), "a member of a structure cannot be of type '%s'", ft)
 		}
-		if ft.contains(func(t *Type) bool { return t.Runtime() }) && (!ft.Runtime() || i < len(d.Members)-1) {
+		if ft.contains((*Type).Runtime) && (!ft.Runtime() || i < len(d.Members)-1) {
 			fail(m.Pos, "runtime arrays may only appear as the last member of a struct")
 		}
 		f := Field{Name: m.Name, Pos: m.Pos, Type: ft, Align: ft.Align, Size: ft.Size}

@@ -25,6 +25,7 @@ type lexer struct {
 	at        int
 	line      int
 	lineStart int
+	lastEnd   Pos // of the line before
 }
 
 // Scan splits a module into tokens, the last of kind EOF, with the brackets of
@@ -46,6 +47,7 @@ func Scan(src string) ([]Token, error) {
 		}
 		tokens = append(tokens, t)
 		if t.Kind == EOF {
+			tokens[len(tokens)-1].Pos = l.end()
 			markTemplates(tokens)
 			return tokens, nil
 		}
@@ -53,6 +55,14 @@ func Scan(src string) ([]Token, error) {
 }
 
 func (l *lexer) pos() Pos { return Pos{l.line, l.at - l.lineStart + 1} }
+
+// end is the place of the end of the text: a line break there begins no line.
+func (l *lexer) end() Pos {
+	if l.at == l.lineStart && l.line > 1 {
+		return l.lastEnd
+	}
+	return l.pos()
+}
 
 // lineBreak is the length of the line break here, or 0.
 func (l *lexer) lineBreak() int {
@@ -74,6 +84,7 @@ func (l *lexer) lineBreak() int {
 // step goes over one character, counting lines.
 func (l *lexer) step() {
 	if n := l.lineBreak(); n > 0 {
+		l.lastEnd = l.pos()
 		l.at += n
 		l.line, l.lineStart = l.line+1, l.at
 		return

@@ -186,8 +186,8 @@ func (p *parser) attributes() []Attribute {
 	for p.next("@") {
 		p.take()
 		t := p.take()
-		if t.Kind != Identifier && t.Kind != Keyword {
-			p.fail(t.Pos, "expected attribute")
+		if !attributes[t.Text] {
+			p.fail(t.Pos, "expected attribute, found %s", t.describe())
 		}
 		a := Attribute{Pos: t.Pos, Name: t.Text}
 		if p.next("(") {
@@ -245,7 +245,7 @@ func (p *parser) function(attributes []Attribute) *Function {
 		f.ResultAttributes = p.attributes()
 		f.Result = p.typeName("function return type")
 	}
-	f.Body = p.block("function body")
+	f.Body = p.body("function body")
 	return f
 }
 

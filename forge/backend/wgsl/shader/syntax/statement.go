@@ -124,6 +124,9 @@ func (p *parser) left() Expr {
 		return &Unary{Pos: t.Pos, Op: t.Text, X: p.left()}
 	case t.is("("):
 		p.take()
+		if n := p.peek(); n.Kind != Identifier && !n.is("(") && !n.is("*") && !n.is("&") {
+			p.fail(t.Pos, "invalid expression")
+		}
 		x := p.left()
 		p.expect(")", "assignment")
 		return p.postfix(x)
@@ -131,7 +134,7 @@ func (p *parser) left() Expr {
 	name := p.ident("statement")
 	n := p.name(name)
 	if p.next("(") {
-		return &Call{Fn: n, Args: p.arguments()}
+		return p.postfix(&Call{Fn: n, Args: p.arguments()})
 	}
 	return p.postfix(n)
 }

@@ -51,6 +51,9 @@ type Token struct {
 var keywords = set(`alias break case const const_assert continue continuing default diagnostic discard else
 	enable false fn for if let loop override requires return struct switch true var while`)
 
+var attributes = set(`align binding blend_src builtin compute const diagnostic fragment group id interpolate
+	invariant location must_use size vertex workgroup_size`)
+
 // reserved are the words that WGSL keeps for later.
 var reserved = set(`NULL Self abstract active alignas alignof as asm asm_fragment async attribute auto await
 	become cast catch class co_await co_return co_yield coherent column_major common compile

@@ -1,5 +1,6 @@
 // Runs programs on Dawn: reads a JSON list of them from standard input and
-// writes a JSON list of what became of them.
+// writes what became of them as the last line of standard output, before which
+// Dawn may print warnings.
 const { createRequire } = require('module');
 const { create, globals } = createRequire(process.argv[2] + '/')('webgpu');
 Object.assign(globalThis, globals);
@@ -62,5 +63,5 @@ async function run(device, program) {
   for await (const c of process.stdin) chunks.push(c);
   const results = [];
   for (const p of JSON.parse(Buffer.concat(chunks))) results.push(await run(device, p));
-  process.stdout.write(JSON.stringify({ features: wanted, results }), () => process.exit(0));
+  process.stdout.write('\n' + JSON.stringify({ features: wanted, results }), () => process.exit(0));
 })().catch((e) => { console.error(e); process.exit(1); });

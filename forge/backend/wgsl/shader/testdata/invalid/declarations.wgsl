@@ -106,7 +106,7 @@ override a = vec2(1, 2); //! 'vec2<i32>' cannot be used as the type of an 'overr
 @group(0) @group(0) @binding(0) var<storage> x: u32; //! duplicate
 ---
 // unknown attribute
-@bogus fn f() { } //! @bogus is not valid for functions
+@bogus fn f() { } //! expected attribute
 ---
 // must_use of nothing
 @must_use fn f() { } //! must_use

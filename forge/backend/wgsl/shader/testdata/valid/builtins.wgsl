@@ -152,3 +152,17 @@ const o = pack4x8unorm(vec4(1, 0, 1, 0)) == 0x00ff00ffu;
   out[7] = f32(h); out[8] = k; out[9] = l; out[10] = f32(m); out[11] = n; out[12] = f32(o);
   out[13] = f32(ldexp(1.5, 3)) + mix(1, 3, 0.5) + step(1, 2) + fract(-0.25) + trunc(-1.5);
 }
+---
+// constant conversions that clamp
+@group(0) @binding(0) var<storage, read_write> out: array<u32>;
+const a = u32(-1.5);
+const b = u32(1e40);
+const c = i32(1e20);
+const d = u32(4294967295.0);
+const e = u32(1e20f);
+const f = i32(2147483647.5);
+const g = vec2<u32>(vec2(-1.5, 3e9));
+const h = u32(-1i);
+@compute @workgroup_size(1) fn main() {
+  out[0] = a; out[1] = b; out[2] = u32(c); out[3] = d; out[4] = e; out[5] = u32(f); out[6] = g.y; out[7] = h;
+}
