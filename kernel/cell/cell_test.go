@@ -240,9 +240,9 @@ func TestFileErrors(t *testing.T) {
 	os.Mkdir("directory", 0o700)
 	for _, c := range []struct{ code, want string }{
 		{"%load missing", "no such file"},
-		{"%load binary", "not UTF-8"},
-		{"%load large", "at most 1048576 fit"},
-		{"%load directory", "not a regular file"},
+		{"%load binary", "save it as UTF-8"},
+		{"%load large", "at most 1048576 are read"},
+		{"%load directory", "it is a folder"},
 		{"%%writefile directory\nx", "not a regular file"},
 		{"%%writefile no/such/dir\nx", "no such file"},
 		{"%%writefile -a directory\nx", "is a directory"},
