@@ -242,7 +242,7 @@ func TestFileErrors(t *testing.T) {
 	os.Mkdir("directory", 0o700)
 	for _, c := range []struct{ code, want string }{
 		{"%load missing", "no such file"},
-		{"%load binary", "text in UTF-16"},
+		{"%load binary", "save it as UTF-8"},
 		{"%load large", "at most 1048576 are read"},
 		{"%load directory", "it is a folder"},
 		{"%%writefile directory\nx", "not a regular file"},
