@@ -190,7 +190,7 @@ func (c *Card) data() []byte {
 		Fill []filled   `json:"fill"`
 		Want []wanted   `json:"want"`
 	}
-	d.Plan = c.Plan
+	d.Plan, d.Fill, d.Want = c.Plan, []filled{}, []wanted{} // null is no list to a script
 	for i, b := range c.Plan.Buffers {
 		if b.Kind.Filled() && b.Kind != wgsl.Fault {
 			d.Fill = append(d.Fill, filled{i, parts(c.Memory[i])})

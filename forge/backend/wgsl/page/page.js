@@ -21,12 +21,13 @@ function half(bits) {
   return sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction / 1024) : 2 ** -14 * (fraction / 1024));
 }
 
-// elements gives a function from an index to the number that stands there.
+// elements gives a function from an index to the number that stands there, a BigInt for
+// integers that a number cannot hold.
 function elements(elem, { buffer }) {
   switch (elem) {
     case "f32": { const v = new Float32Array(buffer); return (i) => v[i]; }
     case "f16": { const v = new Uint16Array(buffer); return (i) => half(v[i]); }
-    case "i64": { const v = new BigInt64Array(buffer); return (i) => Number(v[i]); }
+    case "i64": { const v = new BigInt64Array(buffer); return (i) => v[i]; }
     default: { const v = new Int32Array(buffer); return (i) => v[i]; }
   }
 }
@@ -38,9 +39,10 @@ function difference(elem, n, got, want) {
   let [abs, scale, odd] = [0, 0, 0];
   for (let i = 0; i < n; i++) {
     const [a, b] = [g(i), w(i)];
-    if (Number.isFinite(b)) scale = Math.max(scale, Math.abs(b));
+    const [size, apart] = [Math.abs(Number(b)), Math.abs(Number(a - b))];
+    if (Number.isFinite(size)) scale = Math.max(scale, size);
     if (Object.is(a, b) || a === b) continue;
-    if (Number.isFinite(a - b)) abs = Math.max(abs, Math.abs(a - b));
+    if (Number.isFinite(apart)) abs = Math.max(abs, apart);
     else odd++;
   }
   return { abs, rel: scale ? abs / scale : abs, odd };
