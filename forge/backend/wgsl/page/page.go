@@ -72,8 +72,11 @@ func (c *Card) Check() error {
 		n += len(r.Bytes)
 	}
 	if n > MaxBytes {
-		return fmt.Errorf("%s has %s of inputs, constants and results; a card holds %s, since all of it stands in the notebook",
-			c.Plan.Name, display.FormatBytes(int64(n)), display.FormatBytes(MaxBytes))
+		has, most := display.FormatBytes(int64(n)), display.FormatBytes(MaxBytes)
+		if has == most { // the difference is what counts
+			has, most = fmt.Sprintf("%d bytes", n), fmt.Sprint(MaxBytes)
+		}
+		return fmt.Errorf("%s has %s of inputs, constants and results; a card holds %s, since all of it stands in the notebook", c.Plan.Name, has, most)
 	}
 	return nil
 }

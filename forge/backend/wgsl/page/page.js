@@ -53,6 +53,9 @@ const INSECURE = "Browsers give pages WebGPU only over https or from localhost, 
 const ABSENT = "This browser has no WebGPU, or has it switched off. Current versions of Chrome, Edge and Safari have it; Chrome on Linux may need chrome://flags/#enable-unsafe-webgpu.";
 const NO_GPU = " Chrome runs WebGPU in software with chrome://flags/#enable-unsafe-webgpu.";
 
+// The kernel ran the program to its end, so that the device erred.
+const FAULT = "the GPU met an index out of range, a divisor 0 or a condition that does not hold, which the kernel did not";
+
 const median = (list) => [...list].sort((a, b) => a - b)[list.length >> 1];
 const ms = (t) => `${t < 1 || t >= 100 ? t.toFixed(t < 1 ? 2 : 0) : t.toPrecision(3)} ms`;
 const short = (x) => (x === 0 ? "0" : x.toExponential(1));
@@ -135,7 +138,7 @@ class Card {
   async compare(program, want) {
     const { buffers } = this.data.plan;
     for (const [i, b] of buffers.entries()) {
-      if (b.kind === "fault" && (await program.read(i)).some(Boolean)) throw new PlanError("fault", "an index was out of range");
+      if (b.kind === "fault" && (await program.read(i)).some(Boolean)) throw new PlanError("fault", FAULT);
     }
     let all = true;
     for (const [i, { buffer, parts, count, tolerance }] of want.entries()) {

@@ -148,7 +148,7 @@ func TestCheck(t *testing.T) {
 		t.Error(err)
 	}
 	c.Memory[0] = make([]byte, 4)
-	if err := c.Check(); err == nil || !strings.Contains(err.Error(), "large has 32 MiB of inputs, constants and results; a card holds 32 MiB") {
+	if err := c.Check(); err == nil || !strings.Contains(err.Error(), "large has 33554436 bytes of inputs, constants and results; a card holds 33554432, ") {
 		t.Errorf("one more word: %v", err)
 	}
 }
