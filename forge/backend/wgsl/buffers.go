@@ -57,7 +57,7 @@ func (p *Program) reserve(w place) error {
 
 func (p *Program) fits(b *Buffer) error {
 	if most := p.target.Limits.BufferBytes; b.Bytes > most {
-		return fmt.Errorf("%s needs a buffer of %d MiB; maxBufferSize is %d MiB", b.Name, b.Bytes>>20, most>>20)
+		return fmt.Errorf("%s needs a buffer of %d bytes; maxBufferSize is %d", b.Name, b.Bytes, most)
 	}
 	return nil
 }

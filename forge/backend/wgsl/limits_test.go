@@ -44,6 +44,8 @@ func TestLimits(t *testing.T) {
 		{"binding, rows of a product", product, func(l *wgsl.Limits) { l.BindingBytes = 16 << 10 }, 1, ""},
 		{"binding, columns of a product", product, func(l *wgsl.Limits) { l.BindingBytes = 8 << 10 }, 0, "maxStorageBufferBindingSize is 8192"},
 		{"buffer", add, func(l *wgsl.Limits) { l.BufferBytes = 4096 }, 0, "maxBufferSize"},
+		{"buffer, one element more", "graph g(%x: f32[1025]) {\n  %y: f32[1025] = exp %x\n  return %y\n}", func(l *wgsl.Limits) { l.BufferBytes = 4096 }, 0, "y needs a buffer of 4100 bytes; maxBufferSize is 4096"},
+		{"buffer, just filled", "graph g(%x: f32[1024]) {\n  %y: f32[1024] = exp %x\n  return %y\n}", func(l *wgsl.Limits) { l.BufferBytes = 4096 }, 1, ""},
 		{"groups", `graph g(%x: f32[300,20]) {
   %y: f32[300,20] = softmax %x {axis = 1}
   return %y
@@ -56,6 +58,14 @@ func TestLimits(t *testing.T) {
   %y: f32[1,1,2,8] = sdpa %q, %k, %v
   return %y
 }`, func(*wgsl.Limits) {}, 0, "maxComputeWorkgroupStorageSize is 16384"},
+		{"variables of a function", `graph g(%q: f32[1,1,1,8], %k: f32[1,1,1,8], %v: f32[1,1,1,65537]) {
+  %y: f32[1,1,1,65537] = sdpa %q, %k, %v
+  return %y
+}`, func(*wgsl.Limits) {}, 0, "its values have 65537 channels; the functions of WGSL have room for the sums of 65536"},
+		{"variables of a function, just filled", `graph g(%q: f32[1,1,1,8], %k: f32[1,1,1,8], %v: f32[1,1,1,65536]) {
+  %y: f32[1,1,1,65536] = sdpa %q, %k, %v
+  return %y
+}`, func(*wgsl.Limits) {}, 1, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			target := wgsl.DefaultTarget
