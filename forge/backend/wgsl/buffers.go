@@ -3,6 +3,7 @@ package wgsl
 import (
 	"fmt"
 
+	"forgekernel/display"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/loop"
 )
@@ -28,7 +29,7 @@ func (p *Program) placeOf(v *ir.Value) (place, error) {
 	}
 	elem, err := elemOf(v.Spec.DType)
 	if err != nil {
-		return place{}, err
+		return place{}, fmt.Errorf("%v is %v: %w", v, v.Spec.DType, err)
 	}
 	if at.Buffer < 0 || base.Spec.Elements() == 0 {
 		return place{buffer: p.nothing(elem), elem: elem, end: 1}, nil
@@ -57,7 +58,7 @@ func (p *Program) reserve(w place) error {
 
 func (p *Program) fits(b *Buffer) error {
 	if most := p.target.Limits.BufferBytes; b.Bytes > most {
-		return fmt.Errorf("%s needs a buffer of %d MiB; maxBufferSize is %d MiB", b.Name, b.Bytes>>20, most>>20)
+		return fmt.Errorf("the buffer %s needs %s, and maxBufferSize is %s", b.Name, display.FormatBytes(b.Bytes), display.FormatBytes(most))
 	}
 	return nil
 }
@@ -139,7 +140,7 @@ func (p *Program) placeOfLocal(n *ir.Node, l *loop.Local, known map[*loop.Local]
 	}
 	elem, err := elemOf(l.DType)
 	if err != nil {
-		return place{}, err
+		return place{}, fmt.Errorf("memory of the node is %v: %w", l.DType, err)
 	}
 	w := place{end: l.Elements, elem: elem}
 	var is bool

@@ -38,12 +38,21 @@ func kernelSourceCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if n := len(source.Missing); len(source.Kernels) == 0 && n > 0 && !table {
+				return fmt.Errorf("no node has a %s kernel: of %d, the first is %s", o.Lang, n, source.Missing[0])
+			}
 			if node != "" {
 				if source, err = source.Of("%" + strings.TrimPrefix(node, "%")); err != nil {
 					return fmt.Errorf("--node: %w", err)
 				}
 			}
-			return writeTo(cmd, out, func(w io.Writer) error { return printKernels(w, source, table, numbers) })
+			if err := writeTo(cmd, out, func(w io.Writer) error { return printKernels(w, source, table, numbers) }); err != nil || table || node != "" {
+				return err // a table has what is missing
+			}
+			for _, m := range source.Missing {
+				fmt.Fprintf(cmd.ErrOrStderr(), "note: without a %s kernel: %s\n", o.Lang, m)
+			}
+			return nil
 		}),
 	}
 	p.bindingFlags(cmd)
