@@ -149,9 +149,10 @@ screenshot: build peers-env
 release:
 	$(GO) run ./install/release
 
-# Side by side with ipykernel; see kernel/peers/bench_latency.py.
+# Side by side with ipykernel; see kernel/peers/bench_latency.py and bench_go.py.
 bench: build peers-env
 	$(VPY) kernel/peers/bench_latency.py
+	$(VPY) kernel/peers/bench_go.py
 
 # The libraries that "forge bench --peers" measures beside the compiler, exactly the
 # versions in requirements.txt. PyTorch's Linux wheel brings its CUDA libraries:

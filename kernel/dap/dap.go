@@ -33,6 +33,7 @@ const (
 	maxChildren  = 1000            // of a variable that are sent at once
 	maxHandles   = 100_000         // of variables, before earlier ones are forgotten
 	maxFiles     = 4096            // texts of cells that are kept
+	maxText      = 64 << 20        // bytes of them together
 )
 
 // Options connect a server with the session.
@@ -53,6 +54,7 @@ type Server struct {
 	seq         int
 	files       map[string]string // texts of cells by path
 	order       []string          // of files, the oldest first
+	size        int               // of files, in bytes
 	breakpoints map[string][]breakpoint
 	frames      map[int]gocell.Call
 	handles     map[int]handle
@@ -87,14 +89,16 @@ func (s *Server) Ran(code string) {
 
 func (s *Server) keep(code string) string {
 	path := Path(code)
-	if _, known := s.files[path]; !known {
-		if len(s.order) == maxFiles {
-			delete(s.files, s.order[0])
-			s.order = s.order[1:]
-		}
-		s.order = append(s.order, path)
+	if _, known := s.files[path]; known {
+		return path
 	}
-	s.files[path] = code
+	s.files[path], s.order = code, append(s.order, path)
+	s.size += len(code)
+	for len(s.order) > 1 && (len(s.order) > maxFiles || s.size > maxText) {
+		s.size -= len(s.files[s.order[0]])
+		delete(s.files, s.order[0])
+		s.order = s.order[1:]
+	}
 	return path
 }
 

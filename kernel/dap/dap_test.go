@@ -168,3 +168,19 @@ func FuzzHandle(f *testing.F) {
 		}
 	})
 }
+
+// The texts of cells that are kept are bounded, in number and in bytes.
+func TestKeptFiles(t *testing.T) {
+	c, _ := newClient(t)
+	for i := range maxFiles + 10 {
+		c.Ran(fmt.Sprint(i))
+	}
+	if c.ask("source", object{"source": object{"path": Path("3")}})["success"] == true {
+		t.Error("the oldest text is kept")
+	}
+	c.Ran(strings.Repeat("x", maxText/2))
+	c.Ran(strings.Repeat("y", maxText/2+1))
+	if len(c.files) != 1 || len(c.files) != len(c.order) || c.size != maxText/2+1 {
+		t.Errorf("%d texts of %d bytes", len(c.files), c.size)
+	}
+}

@@ -1,6 +1,11 @@
 package gocell
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"forgekernel/kernel/gocell/eval"
+)
 
 func BenchmarkFirstCell(b *testing.B) {
 	for b.Loop() {
@@ -126,5 +131,45 @@ func benchmarkCell(b *testing.B, setup, cell string) {
 	b.ReportAllocs()
 	for b.Loop() {
 		mustRun(b, s, cell)
+	}
+}
+
+// A person waits for these at each key; the bar is 10 ms.
+func BenchmarkComplete(b *testing.B) {
+	s, _ := newTestSession(b, Options{})
+	for i := range 200 {
+		mustRun(b, s, fmt.Sprintf("variable%d := %d\nfunc function%d(n int) int { return n + variable%d }", i, i, i, i))
+	}
+	for name, source := range map[string]string{
+		"members": "strings.", "names": "vari", "broken": "xs := []string{\"a\"}\nfor _, x := range xs {\n\tfmt.Println(function1(len(x)), vari",
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if len(s.Complete(source, len(source)).Candidates) == 0 {
+					b.Fatal("no candidates")
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkInspect(b *testing.B) {
+	s, _ := newTestSession(b, Options{})
+	const source = "fmt.Println(strings.Builder{})"
+	for b.Loop() {
+		if _, ok := s.Inspect(source, 6, 0); !ok {
+			b.Fatal("nothing is known of Println")
+		}
+	}
+}
+
+// What a loop costs while a debugger is attached.
+func BenchmarkTracedLoop(b *testing.B) {
+	s, _ := newTestSession(b, Options{})
+	mustRun(b, s, `func loop(n int) int { t := 0; for i := 0; i < n; i++ { t += i }; return t }`)
+	s.Debugger().Attach(func(eval.Halt) {})
+	defer s.Debugger().Detach()
+	for b.Loop() {
+		mustRun(b, s, `loop(100_000)`)
 	}
 }

@@ -338,5 +338,8 @@ func importHint(path string) string {
 	if known, ok := hostpkg.Known(base); ok && known != path {
 		return "did you mean \"" + known + "\"?"
 	}
+	if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") {
+		return "%goget fetches modules: write %goget and the path of its module above, with @v1.2.3 or @latest"
+	}
 	return ""
 }

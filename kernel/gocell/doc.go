@@ -44,6 +44,20 @@
 // Cells may run beside one another. Checking and committing happens one cell at
 // a time, running does not.
 //
+// # Debugging
+//
+// The engine keeps where statements begin and where variables are, from the
+// debug references of go/ssa; that costs memory and no time. [Session.Debugger]
+// halts goroutines and looks into them, [Session.Panicked] has the calls of the
+// latest panic. Expressions are checked and run as cells are, with the variables
+// of a call in scope.
+//
+// # Modules
+//
+// [Session.Get] makes the packages of a module importable. They are checked with
+// the language version of their module, translated like cells and initialised
+// before the first cell that uses them runs.
+//
 // # What fails, and how
 //
 // A cell that does not compile changes nothing. A panic keeps what ran before
@@ -68,7 +82,12 @@
 //
 //	what                                      here                          Go
 //	nested calls                              at most 100,000               1 GB of stack
+//	debug.SetMaxStack                         remembered                    obeyed
+//	flag.Parse, testing.Main                  a cell's arguments; refused   the program's
 //	calls through compiled code and back      at most 5,000 at once         1 GB of stack
+//	make of more than the memory              a panic                       ends the program
+//	an index above 2^63 in a panic's text     shown as negative             shown as it is
+//	%T of a struct literal that embeds        names the embedded fields     does not
 //	a panic in a goroutine                    ends the goroutine, reported  ends the program
 //	a deadlock                                waits for an interrupt        ends the program
 //	os.Exit, log.Fatal, runtime.Goexit        end the cell                  end the program

@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 )
 
 var slowPrograms = flag.Bool("slow", false, "run the slow programs of Go's test directory, too")
@@ -126,15 +125,6 @@ func isBuilt(content string) bool {
 	return true
 }
 
-// patience bounds a program, which takes half a second at most on a quiet
-// machine, a slow one a minute.
-func patience() time.Duration {
-	if *slowPrograms {
-		return 10 * generous
-	}
-	return 2 * generous
-}
-
 // runGoProgram returns what is wrong with a program's run, or nothing.
 func runGoProgram(t *testing.T, file string) (problem string) {
 	source, err := os.ReadFile(file)
@@ -147,7 +137,7 @@ func runGoProgram(t *testing.T, file string) (problem string) {
 		}
 	}()
 	s, out := newTestSession(t, Options{})
-	ctx, cancel := context.WithTimeout(context.Background(), patience())
+	ctx, cancel := context.WithTimeout(context.Background(), generous)
 	defer cancel()
 	_, err = s.Run(ctx, Cell{Name: "program", ID: 1, Source: string(source)})
 	s.Reset()

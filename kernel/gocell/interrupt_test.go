@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -224,4 +225,20 @@ err == nil`)
 	if report := <-reports; got != "true" || !strings.Contains(report, "in handler") {
 		t.Errorf("the request gives %s, reported %q", got, report)
 	}
+}
+
+// TestTooMuchMemory asks for more than a machine has, which would end a program.
+func TestTooMuchMemory(t *testing.T) {
+	if _, err := os.Stat("/proc/meminfo"); err != nil {
+		t.Skip("the memory of this machine is not known")
+	}
+	s, _ := newTestSession(t, Options{})
+	for _, source := range []string{"n := 1 << 44; make([]byte, n)", "n := 1 << 41; _ = make([]int64, 0, n)", "n := 1 << 44; _ = make(chan [8]byte, n/8)"} {
+		_, err := s.Run(context.Background(), Cell{Name: "cell", Source: source})
+		var p *PanicError
+		if !errors.As(err, &p) || !strings.Contains(p.Error(), "out of memory") {
+			t.Errorf("%s gives %v", source, err)
+		}
+	}
+	mustRun(t, s, "make([]byte, 1000)")
 }

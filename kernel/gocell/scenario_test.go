@@ -92,7 +92,7 @@ func (c *console) take() string {
 }
 
 // generous bounds a cell that must end by itself.
-const generous = 60 * time.Second
+const generous = 5 * time.Minute
 
 func newTestSession(tb testing.TB, opts Options) (*Session, *console) {
 	tb.Helper()

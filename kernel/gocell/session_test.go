@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"forgekernel/display"
+	"forgekernel/kernel/gocell/rtype"
 )
 
 func TestDefine(t *testing.T) {
@@ -254,5 +255,22 @@ func TestTypesWhereverTheyStand(t *testing.T) {
 		if got != "[]main.Key{1, 2}" {
 			t.Errorf("after %d bytes the keys are %s", pad, got)
 		}
+	}
+}
+
+// TestRoomForMethods runs a cell that declares methods over and over: the same
+// types keep their room, of which there is an end.
+func TestRoomForMethods(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	const cell = "type Shape struct{ n int }\nfunc (s Shape) String() string { return fmt.Sprint(\"shape \", s.n) }\nfunc (s *Shape) Grow() { s.n++ }\nfmt.Sprint(Shape{1})"
+	mustRun(t, s, cell)
+	before := rtype.Room()
+	for range 200 {
+		if got := mustRun(t, s, cell); got != "shape 1" {
+			t.Fatalf("a cell that runs again shows %s", got)
+		}
+	}
+	if now := rtype.Room(); now != before {
+		t.Errorf("200 runs of one cell took room for %d methods", before-now)
 	}
 }

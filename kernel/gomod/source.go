@@ -114,7 +114,7 @@ func (b *Build) Package(ctx context.Context, importPath string) (*Package, error
 	return nil, fmt.Errorf("no module has a package %s", importPath)
 }
 
-// packages lists the import paths of a module's packages that others may use.
+// Packages lists the import paths of a module's packages that others may use.
 func (b *Build) Packages(ctx context.Context, m module.Version) ([]string, error) {
 	z, err := b.zip(ctx, m)
 	if err != nil {

@@ -20,7 +20,8 @@ func (p *Program) emit(n *ir.Node, k *loop.Kernel, places []place) error {
 			return err
 		}
 	}
-	e := &emitter{kernel: k, target: p.target, known: make(map[*loop.Expr]string), uses: make(map[*loop.Expr]int)}
+	e := &emitter{kernel: k, target: p.target, uses: make(map[*loop.Expr]int)}
+	e.forget()
 	bound, err := p.bind(e, places)
 	if err != nil {
 		if done, failed := p.split(n, k, places); done {

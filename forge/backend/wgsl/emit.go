@@ -40,6 +40,7 @@ type emitter struct {
 	shared   []string // declarations of workgroup memory
 	bytes    int      // of workgroup memory
 	known    map[*loop.Expr]string
+	angles   map[*loop.Expr]string // the quarter turns of angles, which sine and cosine share
 	uses     map[*loop.Expr]int
 }
 

@@ -48,7 +48,9 @@ func (e *emitter) count(x *loop.Expr) {
 
 // forget drops what has been evaluated: the values of the loop variables change, or
 // the block ends.
-func (e *emitter) forget() { e.known = make(map[*loop.Expr]string) }
+func (e *emitter) forget() {
+	e.known, e.angles = make(map[*loop.Expr]string), make(map[*loop.Expr]string)
+}
 
 // longest is the number of characters up to which an expression stands where it is used.
 const longest = 60
@@ -104,6 +106,13 @@ func (e *emitter) operation(x *loop.Expr) string {
 	args := make([]string, len(x.Args))
 	for i, a := range x.Args {
 		args[i] = argument(e.eval(a))
+	}
+	if x.Type == tensor.F64 && (x.Op == "sin" || x.Op == "cos") {
+		angle := x.Args[0]
+		if e.angles[angle] == "" {
+			e.angles[angle] = e.name(fmt.Sprintf("twice_turns(%s)", args[0]))
+		}
+		return fmt.Sprintf("%s_f64(%s)", x.Op, e.angles[angle])
 	}
 	if x.DividesIntegers() {
 		args[1] = e.name(args[1])

@@ -190,7 +190,7 @@ func notebookVerifyCommand() *cobra.Command {
 	flags.Float64Var(&v.opts.Abs, "abs", 1e-8, "absolute tolerance of numbers")
 	flags.Float64Var(&v.opts.Rel, "rel", 1e-5, "relative tolerance of numbers")
 	flags.BoolVar(&v.opts.SkipTimes, "skip-times", false, "do not hold the intervals of measurements to the stored ones, which only a machine without other work repeats")
-	flags.BoolVar(&v.stored, "stored", false, "only check what is stored: captures and their hashes, and that no cell failed")
+	flags.BoolVar(&v.stored, "stored", false, "only check what is stored: captures and their hashes, that pictures, drawings and pages can be shown, and that no cell failed")
 	flags.StringVarP(&v.out, "output", "o", "", "write the notebook as executed now to this file")
 	jsonFlag(cmd, &v.asJSON)
 	return cmd

@@ -98,7 +98,7 @@ func (a Activation) local(i int) (l Local, declared bool) {
 		l.Nil = !l.Value.IsValid()
 	case b.memory:
 		if p := a.p[b.place.i]; p != nil {
-			l.Value = reflect.NewAt(b.place.typ.Elem(), p).Elem()
+			l.Value = at(b.place.typ.Elem(), p)
 		}
 	default:
 		l.Value = a.read(b.place)

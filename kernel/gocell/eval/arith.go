@@ -40,7 +40,7 @@ func (b *builder) binary(in *ssa.BinOp) {
 	case k == reflect.Complex64 || k == reflect.Complex128:
 		op := complexOp(in.Op)
 		b.emit(func(fr *frame) {
-			v := reflect.New(dst.typ).Elem()
+			v := fresh(dst.typ)
 			v.SetComplex(op(fr.v[x.i].Complex(), fr.v[y.i].Complex()))
 			fr.v[dst.i] = v
 		})
@@ -55,7 +55,7 @@ func stringValue(t reflect.Type, s string) reflect.Value {
 	if t == stringType {
 		return reflect.ValueOf(s)
 	}
-	v := reflect.New(t).Elem()
+	v := fresh(t)
 	v.SetString(s)
 	return v
 }
@@ -206,7 +206,7 @@ func (b *builder) unary(in *ssa.UnOp) {
 		b.emit(func(fr *frame) { fr.n[d] = narrow(-fr.n[i]) })
 	default:
 		b.emit(func(fr *frame) {
-			v := reflect.New(dst.typ).Elem()
+			v := fresh(dst.typ)
 			v.SetComplex(-fr.v[i].Complex())
 			fr.v[d] = v
 		})

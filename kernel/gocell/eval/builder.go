@@ -295,7 +295,7 @@ func (b *builder) constant(v ssa.Value) {
 }
 
 func (b *builder) constValue(c *ssa.Const, t reflect.Type) reflect.Value {
-	v := reflect.New(t).Elem()
+	v := fresh(t)
 	if c.Value == nil {
 		return v
 	}

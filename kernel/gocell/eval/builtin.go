@@ -36,7 +36,7 @@ func (b *builder) builtin(in *ssa.Call, fn *ssa.Builtin) {
 		b.emit(func(fr *frame) { fr.n[dst.i] = math.Float64bits(imag(fr.v[args[0].i].Complex())) })
 	case "complex":
 		b.emit(func(fr *frame) {
-			v := reflect.New(dst.typ).Elem()
+			v := fresh(dst.typ)
 			v.SetComplex(complex(math.Float64frombits(fr.n[args[0].i]), math.Float64frombits(fr.n[args[1].i])))
 			fr.v[dst.i] = v
 		})

@@ -31,6 +31,7 @@ func (b *builder) makeContainer(in ssa.Value) {
 			if count < 0 || count > maxElements(dst.typ.Elem()) {
 				panic(plainError("makechan: size out of range"))
 			}
+			checkRoom(count, dst.typ.Elem())
 			fr.p[dst.i] = word(reflect.MakeChan(both, count))
 		})
 	case *ssa.MakeSlice:
@@ -44,17 +45,13 @@ func (b *builder) makeContainer(in ssa.Value) {
 			if capacity < length || capacity > most {
 				panic(goError("makeslice: cap out of range"))
 			}
+			checkRoom(capacity, dst.typ.Elem())
 			fr.v[dst.i] = reflect.MakeSlice(dst.typ, length, capacity)
 		})
 	}
 }
 
-const (
-	maxReserve = 1 << 24 // a larger hint saves nothing
-	maxBytes   = 1 << 47 // the address space
-)
-
-func maxElements(t reflect.Type) int { return maxBytes / int(max(t.Size(), 1)) }
+const maxReserve = 1 << 24 // a larger hint saves nothing
 
 // plainError is a panic of the runtime whose text has no prefix.
 type plainError string

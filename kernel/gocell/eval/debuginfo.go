@@ -121,7 +121,7 @@ func (b *builder) surveyVariables() {
 		return
 	}
 	for _, p := range b.ssa.Params {
-		if obj, ok := p.Object().(*types.Var); ok {
+		if obj, ok := p.Object().(*types.Var); ok && obj != nil {
 			b.addVariable(obj, p.Type())
 		}
 	}
@@ -213,7 +213,7 @@ func (b *builder) beginBlock(i int, blk *ssa.BasicBlock) {
 	b.debug.latest = nil
 	if i == 0 {
 		for _, p := range b.ssa.Params {
-			if obj := p.Object(); obj != nil {
+			if obj, ok := p.Object().(*types.Var); ok && obj != nil { // wrappers have made-up ones
 				b.bind(obj.Pos(), b.places[p], false)
 			}
 		}

@@ -173,7 +173,7 @@ func NewVar(t types.Type) *Var { return &Var{typ: t} }
 func (v *Var) settle(t reflect.Type) {
 	switch s := v.addr.Load(); {
 	case s == nil:
-		v.addr.Store(&storage{reflect.New(t).UnsafePointer(), t})
+		v.addr.Store(&storage{alloc(t), t})
 	case s.t != t && s.t.Size() == t.Size():
 		v.addr.Store(&storage{s.p, t})
 	}
@@ -201,7 +201,7 @@ func (v *Var) Value() reflect.Value {
 	if s == nil {
 		return reflect.Value{}
 	}
-	return reflect.NewAt(s.t, s.p).Elem()
+	return at(s.t, s.p)
 }
 
 // Interpret says that a package's types and functions are those of its source.

@@ -98,7 +98,7 @@ func pull(nextType, stopType reflect.Type) native {
 }
 
 func randomBelow(t reflect.Type, limit reflect.Value) reflect.Value {
-	v := reflect.New(t).Elem()
+	v := fresh(t)
 	if isSigned(t.Kind()) {
 		v.SetInt(rand.Int64N(limit.Int()))
 	} else {

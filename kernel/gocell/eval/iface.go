@@ -179,7 +179,7 @@ func (fr *frame) zero(dst place) {
 	default:
 		fr.v[dst.i] = reflect.Value{}
 		if !dst.isInterface() {
-			fr.v[dst.i] = reflect.New(dst.typ).Elem()
+			fr.v[dst.i] = fresh(dst.typ)
 		}
 	}
 }

@@ -35,21 +35,55 @@ func dataOf(v reflect.Value) unsafe.Pointer {
 	if isIndirect(v) {
 		return (*[2]unsafe.Pointer)(unsafe.Pointer(&v))[1]
 	}
-	p := reflect.New(v.Type()) // a struct or array of one pointer
-	p.Elem().Set(v)
-	return p.UnsafePointer()
+	p := fresh(v.Type()) // a struct or array of one pointer
+	p.Set(v)
+	return dataOf(p)
 }
 
-// isIndirect reports that reflection holds a value by its address.
-func isIndirect(v reflect.Value) bool { return (*[3]uintptr)(unsafe.Pointer(&v))[2]&flagIndirect != 0 }
+// value is the layout of a reflect.Value.
+type value struct {
+	typ, word unsafe.Pointer
+	flag      uintptr
+}
 
-const flagIndirect = 1 << 7
+// Bits of a value's flag, beside its kind.
+const (
+	flagIndirect    = 1 << 7 // word is the address
+	flagAddressable = 1 << 8
+)
+
+// isIndirect reports that reflection holds a value by its address.
+func isIndirect(v reflect.Value) bool { return (*value)(unsafe.Pointer(&v)).flag&flagIndirect != 0 }
+
+// at is the variable of a type at an address. It and alloc do what NewAt and New
+// of package reflect do, which for types made at run time ask for the type of
+// pointers to them, under a lock of the whole process.
+func at(t reflect.Type, p unsafe.Pointer) (v reflect.Value) {
+	*(*value)(unsafe.Pointer(&v)) = value{typeWord(t), p, uintptr(t.Kind()) | flagIndirect | flagAddressable}
+	return v
+}
+
+// fresh is a new variable of a type, which is zero.
+func fresh(t reflect.Type) reflect.Value { return at(t, alloc(t)) }
+
+// alloc returns zeroed memory for a type.
+func alloc(t reflect.Type) unsafe.Pointer { return reflectNew(typeWord(t)) }
+
+// reflectNew is one of the functions that reflect keeps for packages that reach
+// them like this.
+//
+//go:linkname reflectNew reflect.unsafe_New
+func reflectNew(unsafe.Pointer) unsafe.Pointer
 
 func init() {
 	type pair struct{ a, b int }
 	x := reflect.ValueOf(pair{1, 2})
 	one := reflect.ValueOf(struct{ p *int }{new(int)})
-	if !isIndirect(x) || isIndirect(one) || !isIndirect(reflect.New(x.Type()).Elem()) || (*pair)(dataOf(x)).b != 2 {
+	p := new(pair)
+	at(x.Type(), unsafe.Pointer(p)).Set(x)
+	y, z := at(x.Type(), unsafe.Pointer(p)), reflect.NewAt(x.Type(), unsafe.Pointer(p)).Elem()
+	same := *(*value)(unsafe.Pointer(&y)) == *(*value)(unsafe.Pointer(&z))
+	if !same || p.b != 2 || !isIndirect(x) || isIndirect(one) || (*pair)(dataOf(x)).b != 2 || !fresh(x.Type()).IsZero() {
 		panic("eval: this Go release lays out reflect values in another way")
 	}
 }
@@ -59,7 +93,7 @@ func retag(t reflect.Type, v reflect.Value) reflect.Value {
 	if pointerShaped(t.Kind()) {
 		return box(t, word(v))
 	}
-	return reflect.NewAt(t, dataOf(v)).Elem()
+	return at(t, dataOf(v))
 }
 
 func pointerShaped(k reflect.Kind) bool {

@@ -11,7 +11,7 @@ import (
 func (b *builder) alloc(in *ssa.Alloc) {
 	dst := b.places[in]
 	t := b.typ(in.Type().Underlying().(*types.Pointer).Elem(), b.pos)
-	b.emit(func(fr *frame) { fr.p[dst.i] = reflect.New(t).UnsafePointer() })
+	b.emit(func(fr *frame) { fr.p[dst.i] = alloc(t) })
 }
 
 // nilDereference panics as Go does.
@@ -31,15 +31,15 @@ func loader(dst place) func(fr *frame, p pointer) {
 	case t == stringType:
 		return func(fr *frame, p pointer) { fr.v[d] = reflect.ValueOf(*(*string)(p)) }
 	case dst.isInterface():
-		return func(fr *frame, p pointer) { fr.v[d] = reflect.NewAt(t, p).Elem().Elem() }
+		return func(fr *frame, p pointer) { fr.v[d] = at(t, p).Elem() }
 	}
 	return func(fr *frame, p pointer) { fr.v[d] = snapshot(t, p) }
 }
 
 // snapshot copies a value out of memory.
 func snapshot(t reflect.Type, p pointer) reflect.Value {
-	v := reflect.New(t).Elem()
-	v.Set(reflect.NewAt(t, p).Elem())
+	v := fresh(t)
+	v.Set(at(t, p))
 	return v
 }
 
@@ -58,7 +58,7 @@ func storer(src place, t reflect.Type) func(fr *frame, p pointer) {
 
 // put writes a value of class ref to memory of type t.
 func put(t reflect.Type, p pointer, v reflect.Value) {
-	dst := reflect.NewAt(t, p).Elem()
+	dst := at(t, p)
 	if !v.IsValid() {
 		dst.SetZero()
 		return
@@ -255,7 +255,7 @@ func (b *builder) slice(in *ssa.Slice) {
 			if fr.p[x.i] == nil {
 				nilDereference()
 			}
-			v = reflect.NewAt(x.typ.Elem(), fr.p[x.i]).Elem()
+			v = at(x.typ.Elem(), fr.p[x.i])
 		} else {
 			v = fr.v[x.i]
 		}

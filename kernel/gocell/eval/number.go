@@ -38,7 +38,7 @@ func boxNumber(t reflect.Type, n uint64) reflect.Value {
 	if t == intType {
 		return reflect.ValueOf(int(n))
 	}
-	v := reflect.New(t).Elem()
+	v := fresh(t)
 	switch k := t.Kind(); {
 	case isSigned(k):
 		v.SetInt(int64(n))

@@ -9,10 +9,13 @@ import (
 	"time"
 )
 
-// unwindGrace is how long an interrupted cell may take to end by itself. One
-// that is inside compiled code longer, or in deferred calls, is left behind; it
-// ends at its next poll, or when its deferred calls have had their time.
-const unwindGrace = 40 * time.Millisecond
+// An interrupted cell ends by itself, at its next poll, unless it is inside
+// compiled code. After unwindGrace it is left behind there and ends when that
+// returns. Code of the cell itself has all the time that a busy machine may need.
+const (
+	unwindGrace = 40 * time.Millisecond
+	runGrace    = 2 * time.Second
+)
 
 // Panic is a panic that user code did not recover.
 type Panic struct {
@@ -102,12 +105,18 @@ func (p *Program) run(ctx context.Context, r *run) (at int, err error) {
 	r.interrupt()
 	patience := time.NewTimer(unwindGrace)
 	defer patience.Stop()
-	select {
-	case f := <-outcome:
-		return f.at, f.err
-	case <-patience.C:
-		return 0, &Stopped{What: th.activity()}
+	for range 2 {
+		select {
+		case f := <-outcome:
+			return f.at, f.err
+		case <-patience.C:
+		}
+		if th.doing.Load() != nil {
+			break
+		}
+		patience.Reset(runGrace)
 	}
+	return 0, &Stopped{What: th.activity()}
 }
 
 type failure struct {

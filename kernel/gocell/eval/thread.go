@@ -20,7 +20,7 @@ const (
 	// itself, say.
 	MaxNesting = 5_000
 	// deferGrace is how long deferred calls may run after an interrupt.
-	deferGrace = 50 * time.Millisecond
+	deferGrace = 40 * time.Millisecond
 )
 
 // run is one execution of a cell, shared by its goroutines.

@@ -20,7 +20,7 @@ func (b *builder) unsafeBuiltin(name string, args []place, dst place) {
 			p, n := fr.p[args[0].i], fr.n[args[1].i]
 			checkExtent("unsafe.Slice", p, n, size)
 			h := &header{p, int(n), int(n)}
-			fr.v[dst.i] = reflect.NewAt(dst.typ, pointer(h)).Elem()
+			fr.v[dst.i] = at(dst.typ, pointer(h))
 		})
 	case "SliceData":
 		b.emit(func(fr *frame) { fr.p[dst.i] = fr.v[args[0].i].UnsafePointer() })

@@ -13,6 +13,12 @@ var unsafePointer = reflect.TypeFor[unsafe.Pointer]()
 
 func itoa(i int) string { return strconv.Itoa(i) }
 
+// Room returns how many more methods this process can make.
+func Room() int {
+	_, _, free := reflectx.IcallStat()
+	return free
+}
+
 // methodCounts returns the sizes of the method sets of *T and of T.
 func methodCounts(typ types.Type) (all, value int) {
 	if types.IsInterface(typ) {

@@ -20,6 +20,9 @@
 //     and candidates of the new one must be the same, its results right, and every
 //     interval that the two state must overlap, on the same machine.
 //
+// What is stored must be fit to be shown in any case: pictures that decode, SVG that is
+// XML, HTML that is not empty.
+//
 // A cell is identical when nothing at all differs, and within tolerance when what
 // differs may. A cell that had failed may fail again. Tags choose otherwise for a cell:
 // "timing" runs it and does not compare, for cells that show bare times, and so does
@@ -100,7 +103,8 @@ func Run(ctx context.Context, nb *notebook.Notebook, opts Options) (*Report, err
 }
 
 // Stored checks what a notebook stores without executing it: every capture has to prove
-// itself, and no cell may have failed unless its tags allow it. A program that knows
+// itself, every picture and drawing must be one, HTML has something to show, and no cell
+// may have failed unless its tags allow it. A program that knows
 // what it was built from says so, with here.
 func Stored(nb *notebook.Notebook, here *capture.Environment) (*Report, error) {
 	if neverRun(nb) {
@@ -108,10 +112,10 @@ func Stored(nb *notebook.Notebook, here *capture.Environment) (*Report, error) {
 	}
 	r := &Report{Verified: true}
 	for i, c := range nb.Cells {
-		if c.Type != notebook.Code || len(c.Outputs) == 0 {
+		if len(c.Outputs) == 0 && len(c.Attachments) == 0 {
 			continue
 		}
-		cell := CellReport{Index: i, Run: nb.Place(i).Run, ID: c.ID, Status: Identical, Differences: checkCaptures(c, here)}
+		cell := CellReport{Index: i, Run: nb.Place(i).Run, ID: c.ID, Status: Identical, Differences: checkStored(c, here)}
 		if n := countCaptures(c); n > 0 {
 			cell.Reason = proven(n)
 		}
@@ -124,6 +128,11 @@ func Stored(nb *notebook.Notebook, here *capture.Environment) (*Report, error) {
 		r.add(cell)
 	}
 	return r, nil
+}
+
+// checkStored finds what is wrong with a stored cell by itself.
+func checkStored(c *notebook.Cell, here *capture.Environment) []Difference {
+	return append(checkForms(c), checkCaptures(c, here)...)
 }
 
 // neverRun reports whether there is code, and nothing that it gave.
@@ -216,7 +225,7 @@ func compareNotebooks(stored, fresh *notebook.Notebook, ended map[*notebook.Cell
 
 // compare finds the outcome for a cell that ran.
 func (cell *CellReport) compare(stored, again *notebook.Cell, opts Options) {
-	cell.Differences = checkCaptures(stored, opts.Runner.Environment)
+	cell.Differences = checkStored(stored, opts.Runner.Environment)
 	here, there := skipped(again), skipped(stored)
 	switch tag := tagOf(stored, TagTiming, TagIgnoreOutput); {
 	case len(cell.Differences) > 0:

@@ -431,13 +431,11 @@ fn twice_turns(x: twice) -> turns {
   return t;
 }
 
-fn sin_f64(x: twice) -> twice {
-  let t = twice_turns(x);
+fn sin_f64(t: turns) -> twice {
   return twice(sin_or_cos(t.q, t.r), 0.0);
 }
 
-fn cos_f64(x: twice) -> twice {
-  let t = twice_turns(x);
+fn cos_f64(t: turns) -> twice {
   return twice(sin_or_cos(t.q + 1, t.r), 0.0);
 }
 

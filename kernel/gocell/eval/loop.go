@@ -1,0 +1,165 @@
+package eval
+
+import (
+	"go/token"
+	"reflect"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// A loopTest is the head of a loop that does nothing but count, if that, and
+// compare.
+type loopTest struct {
+	count   *ssa.BinOp // nil when the body counts
+	cond    *ssa.BinOp
+	yes, no int
+}
+
+// test finds the test of a loop that e jumps back to.
+func (b *builder) test(head *ssa.BasicBlock, e edge) (t loopTest, ok bool) {
+	if !e.back || len(e.moves) > 0 {
+		return t, false
+	}
+	for _, in := range head.Instrs {
+		switch in := in.(type) {
+		case *ssa.Phi, *ssa.DebugRef:
+		case *ssa.BinOp:
+			if b.folded[in] {
+				continue
+			}
+			if t.count != nil || !b.isCount(in) {
+				return t, false
+			}
+			t.count = in
+		case *ssa.If:
+			yes, no := b.edge(head, 0), b.edge(head, 1)
+			t.cond, ok = in.Cond.(*ssa.BinOp)
+			t.yes, t.no = yes.target, no.target
+			return t, ok && b.folded[t.cond] && yes.isPlain() && no.isPlain()
+		default:
+			return t, false
+		}
+	}
+	return t, false
+}
+
+// isCount reports the sum of an int and a constant that lives in the place of
+// the int.
+func (b *builder) isCount(in *ssa.BinOp) bool {
+	k, _ := kindOf(in)
+	return in.Op == token.ADD && isImmediate(in, 1) && k == reflect.Int && b.val(in.X).i == b.places[in].i
+}
+
+// jump ends a block. Going back to the test of a loop does the test as well, and
+// a loop of one block is not left between its rounds.
+func (b *builder) jump(from *ssa.BasicBlock) {
+	e := b.edge(from, 0)
+	blk := b.block
+	t, ok := b.test(from.Succs[0], e)
+	if !ok {
+		blk.next = e.follow()
+		return
+	}
+	walk := e.follow()
+	if last := lastOf(from); t.count == nil && last != nil && !b.folded[last] && b.isCount(last) {
+		n := len(blk.code) - 1
+		t.count = last
+		count := blk.code[n]
+		blk.code, blk.offsets = blk.code[:n], blk.offsets[:n]
+		blk.walk = func(fr *frame) int {
+			count(fr)
+			return walk(fr)
+		}
+	} else {
+		blk.walk = walk
+	}
+	if t.yes == from.Index {
+		blk.next = b.rounds(t, blk.code, blk.walk)
+	} else {
+		again, yes, no, walk := b.again(t), t.yes, t.no, blk.walk
+		blk.next = func(fr *frame) int {
+			if fr.th.run.attention.Load() {
+				return walk(fr)
+			}
+			if again(fr) {
+				return yes
+			}
+			return no
+		}
+	}
+}
+
+// lastOf returns the operation that a block does last.
+func lastOf(blk *ssa.BasicBlock) *ssa.BinOp {
+	for i := len(blk.Instrs) - 2; i >= 0; i-- {
+		if _, debug := blk.Instrs[i].(*ssa.DebugRef); !debug {
+			op, _ := blk.Instrs[i].(*ssa.BinOp)
+			return op
+		}
+	}
+	return nil
+}
+
+// countsUp recognises i += by; i < n.
+func (b *builder) countsUp(t loopTest) (i int, by uint64, n int, ok bool) {
+	if t.count == nil || t.cond.Op != token.LSS || isImmediate(t.cond, 1) {
+		return 0, 0, 0, false
+	}
+	i = b.places[t.count].i
+	return i, b.immediate(t.count), b.val(t.cond.Y).i, b.val(t.cond.X).i == i
+}
+
+// again returns what decides on another round of a loop.
+func (b *builder) again(t loopTest) condition {
+	if i, by, n, ok := b.countsUp(t); ok {
+		return func(fr *frame) bool {
+			fr.n[i] += by
+			return int64(fr.n[i]) < int64(fr.n[n])
+		}
+	}
+	decide := b.decide(t.cond, 1, 0)
+	if t.count == nil {
+		return func(fr *frame) bool { return decide(fr) == 1 }
+	}
+	i, by := b.places[t.count].i, b.immediate(t.count)
+	return func(fr *frame) bool {
+		fr.n[i] += by
+		return decide(fr) == 1
+	}
+}
+
+// rounds returns what runs the other rounds of a loop after the first.
+func (b *builder) rounds(t loopTest, code []instr, walk func(*frame) int) func(*frame) int {
+	no := t.no
+	if i, by, n, ok := b.countsUp(t); ok && len(code) == 1 {
+		body := code[0]
+		return func(fr *frame) int {
+			for {
+				if fr.th.run.attention.Load() {
+					return walk(fr)
+				}
+				fr.n[i] += by
+				if int64(fr.n[i]) >= int64(fr.n[n]) {
+					return no
+				}
+				fr.ip = 0
+				body(fr)
+			}
+		}
+	}
+	again := b.again(t)
+	return func(fr *frame) int {
+		for {
+			if fr.th.run.attention.Load() {
+				return walk(fr)
+			}
+			if !again(fr) {
+				return no
+			}
+			for i, in := range code {
+				fr.ip = i
+				in(fr)
+			}
+		}
+	}
+}
