@@ -56,11 +56,11 @@ func (l *Listing) Add(k Listed, text string) {
 	l.Kernels = append(l.Kernels, k)
 }
 
-// Values are the results that have kernels, in order.
+// Values are the results that have kernels, in order. A kernel that copies has none.
 func (l *Listing) Values() []string {
 	var list []string
 	for _, k := range l.Kernels {
-		if !slices.Contains(list, k.Value) {
+		if k.Value != "" && !slices.Contains(list, k.Value) {
 			list = append(list, k.Value)
 		}
 	}
@@ -83,7 +83,11 @@ func (l *Listing) Of(value string) ([]Listed, error) {
 			return nil, fmt.Errorf("%s has no %s kernel: %s", value, l.Lang, m)
 		}
 	}
-	return nil, fmt.Errorf("no kernel computes %s; kernels compute %s", value, strings.Join(l.Values(), ", "))
+	others := l.Values()
+	if others == nil {
+		return nil, fmt.Errorf("no kernel computes %s, nor any other value of the program", value)
+	}
+	return nil, fmt.Errorf("no kernel computes %s; kernels compute %s", value, strings.Join(others, ", "))
 }
 
 // Lines is the text of a kernel.

@@ -3,7 +3,6 @@ package wgsl
 import (
 	"fmt"
 
-	"forgekernel/display"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/loop"
 )
@@ -58,7 +57,7 @@ func (p *Program) reserve(w place) error {
 
 func (p *Program) fits(b *Buffer) error {
 	if most := p.target.Limits.BufferBytes; b.Bytes > most {
-		return fmt.Errorf("the buffer %s needs %s, and maxBufferSize is %s", b.Name, display.FormatBytes(b.Bytes), display.FormatBytes(most))
+		return fmt.Errorf("%s needs a buffer of %d bytes; maxBufferSize is %d", b.Name, b.Bytes, most)
 	}
 	return nil
 }

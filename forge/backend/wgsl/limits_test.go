@@ -44,6 +44,8 @@ func TestLimits(t *testing.T) {
 		{"binding, rows of a product", product, func(l *wgsl.Limits) { l.BindingBytes = 16 << 10 }, 1, ""},
 		{"binding, columns of a product", product, func(l *wgsl.Limits) { l.BindingBytes = 8 << 10 }, 0, "maxStorageBufferBindingSize is 8192"},
 		{"buffer", add, func(l *wgsl.Limits) { l.BufferBytes = 4096 }, 0, "maxBufferSize"},
+		{"buffer, one element more", "graph g(%x: f32[1025]) {\n  %y: f32[1025] = exp %x\n  return %y\n}", func(l *wgsl.Limits) { l.BufferBytes = 4096 }, 0, "y needs a buffer of 4100 bytes; maxBufferSize is 4096"},
+		{"buffer, just filled", "graph g(%x: f32[1024]) {\n  %y: f32[1024] = exp %x\n  return %y\n}", func(l *wgsl.Limits) { l.BufferBytes = 4096 }, 1, ""},
 		{"groups", `graph g(%x: f32[300,20]) {
   %y: f32[300,20] = softmax %x {axis = 1}
   return %y
@@ -179,7 +181,7 @@ func TestRefusedOnce(t *testing.T) {
 		"buffer of a result": {small, `graph g(%x: f32[2000]) {
   %y: f32[2000] = exp %x
   return %y
-}`, "g cannot be a WebGPU program: %y = exp: the buffer y needs 7.81 KiB, and maxBufferSize is 4 KiB"},
+}`, "g cannot be a WebGPU program: %y = exp: y needs a buffer of 8000 bytes; maxBufferSize is 4096"},
 		"many nodes": {wgsl.DefaultTarget, `graph g(%x: f64[3]) {
   %a: f64[3] = exp %x
   %b: f64[3] = exp %a

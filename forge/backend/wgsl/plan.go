@@ -199,5 +199,26 @@ func ReadPlan(data []byte) (*Plan, error) {
 	return p, nil
 }
 
+// MarshalJSON writes lists without entries as such: for a script null is none.
+func (p Plan) MarshalJSON() ([]byte, error) {
+	type plain Plan
+	p.Features, p.Modules, p.Buffers, p.Dispatches = list(p.Features), list(p.Modules), list(p.Buffers), list(p.Dispatches)
+	return json.Marshal(plain(p))
+}
+
+// MarshalJSON does so for bindings.
+func (d Dispatch) MarshalJSON() ([]byte, error) {
+	type plain Dispatch
+	d.Bindings = list(d.Bindings)
+	return json.Marshal(plain(d))
+}
+
+func list[T any](l []T) []T {
+	if l == nil {
+		return []T{}
+	}
+	return l
+}
+
 // JSON is the form that [ReadPlan] reads.
 func (p *Plan) JSON() ([]byte, error) { return json.MarshalIndent(p, "", " ") }

@@ -58,7 +58,16 @@ func TestValidate(t *testing.T) {
 	}{
 		{"version", func(p *wgsl.Plan) { p.Version = 2 }, "version 2"},
 		{"feature", func(p *wgsl.Plan) { p.Features = []string{"subgroups"} }, `"subgroups" is none`},
-		{"limit", func(p *wgsl.Plan) { p.Limits.OffsetAlignment = 0 }, "a limit of 0"},
+		{"no limit", func(p *wgsl.Plan) { p.Limits.Groups = 0 }, "maxComputeWorkgroupsPerDimension is 0"},
+		{"a limit of more than 32 bits", func(p *wgsl.Plan) { p.Limits.Groups = 1 << 32 }, "maxComputeWorkgroupsPerDimension is 4294967296, and may be from 1 to 2147483647"},
+		{"a limit of more bytes than there are", func(p *wgsl.Plan) { p.Limits.BufferBytes = 1<<36 + 1 }, "maxBufferSize is 68719476737"},
+		{"alignment", func(p *wgsl.Plan) { p.Limits.OffsetAlignment = 16 }, "minStorageBufferOffsetAlignment is 16"},
+		{"odd alignment", func(p *wgsl.Plan) { p.Limits.OffsetAlignment = 96 }, "minStorageBufferOffsetAlignment is 96"},
+		{"invocations beyond 64 bits", func(p *wgsl.Plan) {
+			l := &p.Limits
+			l.Invocations, l.WorkgroupX, l.WorkgroupY, l.WorkgroupZ = 1<<31-1, 1<<31-1, 1<<31-1, 1<<31-1
+			p.Dispatches[0].Workgroup = [3]int{1 << 30, 1 << 30, 16}
+		}, "maxComputeInvocationsPerWorkgroup"},
 		{"source", func(p *wgsl.Plan) { p.Modules[1].Source = "" }, `"sum_rows" has no source`},
 		{"kind", func(p *wgsl.Plan) { p.Buffers[0].Kind = "texture" }, `kind "texture"`},
 		{"bytes", func(p *wgsl.Plan) { p.Buffers[3].Bytes = 6 }, "multiple of 4"},
@@ -93,6 +102,39 @@ func TestValidate(t *testing.T) {
 			}
 			c.change(p)
 			if err := p.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestSimulatorRefuses has plans that are valid, and ask for what the simulator has not or
+// for what their modules do not do.
+func TestSimulatorRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*wgsl.Plan)
+		want   string // in the error; empty where it runs
+	}{
+		{"as it is", func(*wgsl.Plan) {}, ""},
+		{"a coarser alignment", func(p *wgsl.Plan) { p.Limits.OffsetAlignment = 512 }, ""},
+		{"feature", func(p *wgsl.Plan) { p.Features = []string{wgsl.ShaderF16} }, "a simulation of a GPU on the host has no shader-f16, which example needs"},
+		{"limit", func(p *wgsl.Plan) { p.Limits.Invocations = 257 }, "has a maxComputeInvocationsPerWorkgroup of 256, and example needs 257"},
+		{"bytes", func(p *wgsl.Plan) { p.Limits.BufferBytes++ }, "has a maxBufferSize of 268435456, and example needs 268435457"},
+		{"alignment", func(p *wgsl.Plan) { p.Limits.OffsetAlignment = 128 }, "has a minStorageBufferOffsetAlignment of 256, and example needs 128"},
+		{"it writes what is only read", func(p *wgsl.Plan) { p.Dispatches[1].Bindings[1].Write = false }, `dispatch 1, %y = sum: binding 1: the plan and module sum_rows do not agree on whether "y" is written`},
+		{"it only reads", func(p *wgsl.Plan) { p.Dispatches[1].Bindings[0].Write = true }, "binding 0: the plan and module sum_rows do not agree"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, err := wgsl.ReadPlan(example(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.change(p); p.Validate() != nil {
+				t.Fatal(p.Validate())
+			}
+			err = wgsl.NewSimulator().Run(t.Context(), p, p.NewMemory())
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})

@@ -3,6 +3,7 @@ package wgsl
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"forgekernel/forge/backend/wgsl/shader"
@@ -64,6 +65,9 @@ func (s *Simulator) Run(ctx context.Context, p *Plan, m Memory) error {
 	if err := m.Check(p); err != nil {
 		return err
 	}
+	if err := s.admit(p); err != nil {
+		return err
+	}
 	all := append(Memory{}, m...)
 	for i, b := range p.Buffers {
 		if all[i] == nil {
@@ -84,6 +88,25 @@ func (s *Simulator) Run(ctx context.Context, p *Plan, m Memory) error {
 	return nil
 }
 
+// admit refuses a plan that needs what the device does not have, as others do.
+func (s *Simulator) admit(p *Plan) error {
+	for _, f := range p.Features {
+		if !slices.Contains(s.Features(), f) {
+			return fmt.Errorf("%s has no %s, which %s needs", s.Adapter(), f, p.Name)
+		}
+	}
+	have := s.Limits().list()
+	for i, need := range p.Limits.list() {
+		if need.value > have[i].value {
+			return fmt.Errorf("%s has a %s of %d, and %s needs %d", s.Adapter(), need.name, have[i].value, p.Name, need.value)
+		}
+	}
+	if need, have := p.Limits.OffsetAlignment, s.Limits().OffsetAlignment; need < have {
+		return fmt.Errorf("%s has a minStorageBufferOffsetAlignment of %d, and %s needs %d", s.Adapter(), have, p.Name, need)
+	}
+	return nil
+}
+
 func (s *Simulator) dispatch(ctx context.Context, p *Plan, d *Dispatch, m Memory) error {
 	module, err := s.module(&p.Modules[d.Module])
 	if err != nil {
@@ -93,8 +116,13 @@ func (s *Simulator) dispatch(ctx context.Context, p *Plan, d *Dispatch, m Memory
 	for i, g := range d.Groups {
 		call.Groups[i] = uint32(g)
 	}
+	writes := module.Writes(d.Entry)
 	for i, b := range d.Bindings {
-		call.Bindings[shader.Binding{Binding: uint32(i)}] = m[b.Buffer][b.Offset : b.Offset+b.Size]
+		at := shader.Binding{Binding: uint32(i)}
+		if does, known := writes[at]; known && does != b.Write {
+			return fmt.Errorf("binding %d: the plan and module %s do not agree on whether %q is written", i, p.Modules[d.Module].Name, p.Buffers[b.Buffer].Name)
+		}
+		call.Bindings[at] = m[b.Buffer][b.Offset : b.Offset+b.Size]
 	}
 	return module.Dispatch(ctx, call)
 }

@@ -2,6 +2,7 @@ package wgsl
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"forgekernel/forge/tensor"
@@ -73,14 +74,40 @@ func (p *Plan) validate() error {
 	return nil
 }
 
+// maxCount bounds the limits that are numbers of 32 bits in WebGPU.
+const maxCount = math.MaxInt32
+
+// leastAlignment is what no device goes below.
+const leastAlignment = 32
+
+// limit is one of the limits, with the largest value that plans may have for it.
+type limit struct {
+	name        string
+	value, most int64
+}
+
+func (l Limits) list() []limit {
+	return []limit{
+		{"maxComputeInvocationsPerWorkgroup", int64(l.Invocations), maxCount},
+		{"maxComputeWorkgroupSizeX", int64(l.WorkgroupX), maxCount},
+		{"maxComputeWorkgroupSizeY", int64(l.WorkgroupY), maxCount},
+		{"maxComputeWorkgroupSizeZ", int64(l.WorkgroupZ), maxCount},
+		{"maxComputeWorkgroupStorageSize", int64(l.WorkgroupBytes), maxCount},
+		{"maxComputeWorkgroupsPerDimension", int64(l.Groups), maxCount},
+		{"maxStorageBuffersPerShaderStage", int64(l.StorageBuffers), maxCount},
+		{"maxStorageBufferBindingSize", l.BindingBytes, maxTotalBytes},
+		{"maxBufferSize", l.BufferBytes, maxTotalBytes},
+	}
+}
+
 func (l Limits) validate() error {
-	for _, v := range []int64{
-		int64(l.Invocations), int64(l.WorkgroupX), int64(l.WorkgroupY), int64(l.WorkgroupZ), int64(l.WorkgroupBytes),
-		int64(l.Groups), int64(l.StorageBuffers), l.BindingBytes, l.BufferBytes, l.OffsetAlignment,
-	} {
-		if v <= 0 || v > maxTotalBytes {
-			return fmt.Errorf("a limit of %d; limits are from 1 to 2^36", v)
+	for _, v := range l.list() {
+		if v.value < 1 || v.value > v.most {
+			return fmt.Errorf("the limit %s is %d, and may be from 1 to %d", v.name, v.value, v.most)
 		}
+	}
+	if n := l.OffsetAlignment; n < leastAlignment || n > maxCount || n&(n-1) != 0 {
+		return fmt.Errorf("the limit minStorageBufferOffsetAlignment is %d, and is a power of two from %d on", n, leastAlignment)
 	}
 	return nil
 }

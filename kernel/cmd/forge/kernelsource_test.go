@@ -71,27 +71,28 @@ func TestKernelSourceOfCopies(t *testing.T) {
 
 // TestKernelSourceErrors sees one clear error for each thing that there is not.
 func TestKernelSourceErrors(t *testing.T) {
-	inFolder(t, map[string]string{"mlp.fs": mlpSource, "wide.ir": wideGraph})
+	inFolder(t, map[string]string{"mlp.fs": mlpSource, "wide.ir": wideGraph, "same.ir": "graph same(%x: f32[3]) {\n  return %x\n}\n"})
 	for flags, want := range map[string]struct {
 		status int
 		text   string
 	}{
-		"":                                {2, "--lang says which language: loop, c, cuda, triton, wgsl"},
-		"--lang metal":                    {1, `no backend writes kernels in "metal"; there are loop, c, cuda, triton, wgsl`},
-		"--lang triton --node %zz":        {1, "no kernel computes %zz; kernels compute %0, %h, %4"},
-		"--lang triton --candidate 99":    {1, "there is no candidate 99"},
-		"--lang triton --candidate -1":    {2, "--candidate counts from 0"},
-		"--lang cuda --arch sm_20":        {1, "not for sm_20"},
-		"--lang cuda --arch hopper":       {1, "an architecture is written sm_90"},
-		"--lang c --candidate 1000000000": {1, "there is no candidate 1000000000"},
-		"--lang wgsl --from wide.ir":      {1, "no node has a wgsl kernel: of 1, the first is %y = exp: %y is f64: WGSL has no f64"},
+		"":                                      {2, "--lang says which language: loop, c, cuda, triton, wgsl"},
+		"--lang metal":                          {1, `no backend writes kernels in "metal"; there are loop, c, cuda, triton, wgsl`},
+		"--lang triton --node %zz":              {1, "no kernel computes %zz; kernels compute %0, %h, %4"},
+		"--lang wgsl --node %zz":                {1, "no kernel computes %zz; kernels compute %"},
+		"--from same.ir --lang wgsl --node %zz": {1, "no kernel computes %zz, nor any other value of the program"},
+		"--lang triton --candidate 99":          {1, "there is no candidate 99"},
+		"--lang triton --candidate -1":          {2, "--candidate counts from 0"},
+		"--lang cuda --arch sm_20":              {1, "not for sm_20"},
+		"--lang cuda --arch hopper":             {1, "an architecture is written sm_90"},
+		"--lang c --candidate 1000000000":       {1, "there is no candidate 1000000000"},
+		"--from wide.ir --lang wgsl":            {1, "no node has a wgsl kernel: of 1, the first is %y = exp: %y is f64: WGSL has no f64"},
 	} {
 		cmd := root()
-		file := "mlp.fs "
-		if strings.Contains(flags, "--from") {
-			file = ""
+		if !strings.Contains(flags, "--from") {
+			flags = "mlp.fs " + flags
 		}
-		cmd.SetArgs(strings.Fields("kernel-source " + file + flags))
+		cmd.SetArgs(strings.Fields("kernel-source " + flags))
 		cmd, err := cmd.ExecuteContextC(t.Context())
 		var said strings.Builder
 		status := report(&said, cmd, err)

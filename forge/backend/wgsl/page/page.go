@@ -72,8 +72,11 @@ func (c *Card) Check() error {
 		n += len(r.Bytes)
 	}
 	if n > MaxBytes {
-		return fmt.Errorf("%s has %s of inputs, constants and results; a card holds %s, since all of it stands in the notebook",
-			c.Plan.Name, display.FormatBytes(int64(n)), display.FormatBytes(MaxBytes))
+		has, most := display.FormatBytes(int64(n)), display.FormatBytes(MaxBytes)
+		if has == most { // the difference is what counts
+			has, most = fmt.Sprintf("%d bytes", n), fmt.Sprint(MaxBytes)
+		}
+		return fmt.Errorf("%s has %s of inputs, constants and results; a card holds %s, since all of it stands in the notebook", c.Plan.Name, has, most)
 	}
 	return nil
 }
@@ -190,7 +193,7 @@ func (c *Card) data() []byte {
 		Fill []filled   `json:"fill"`
 		Want []wanted   `json:"want"`
 	}
-	d.Plan = c.Plan
+	d.Plan, d.Fill, d.Want = c.Plan, []filled{}, []wanted{} // null is no list to a script
 	for i, b := range c.Plan.Buffers {
 		if b.Kind.Filled() && b.Kind != wgsl.Fault {
 			d.Fill = append(d.Fill, filled{i, parts(c.Memory[i])})

@@ -21,12 +21,13 @@ function half(bits) {
   return sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction / 1024) : 2 ** -14 * (fraction / 1024));
 }
 
-// elements gives a function from an index to the number that stands there.
+// elements gives a function from an index to the number that stands there, a BigInt for
+// integers that a number cannot hold.
 function elements(elem, { buffer }) {
   switch (elem) {
     case "f32": { const v = new Float32Array(buffer); return (i) => v[i]; }
     case "f16": { const v = new Uint16Array(buffer); return (i) => half(v[i]); }
-    case "i64": { const v = new BigInt64Array(buffer); return (i) => Number(v[i]); }
+    case "i64": { const v = new BigInt64Array(buffer); return (i) => v[i]; }
     default: { const v = new Int32Array(buffer); return (i) => v[i]; }
   }
 }
@@ -38,9 +39,10 @@ function difference(elem, n, got, want) {
   let [abs, scale, odd] = [0, 0, 0];
   for (let i = 0; i < n; i++) {
     const [a, b] = [g(i), w(i)];
-    if (Number.isFinite(b)) scale = Math.max(scale, Math.abs(b));
+    const [size, apart] = [Math.abs(Number(b)), Math.abs(Number(a - b))];
+    if (Number.isFinite(size)) scale = Math.max(scale, size);
     if (Object.is(a, b) || a === b) continue;
-    if (Number.isFinite(a - b)) abs = Math.max(abs, Math.abs(a - b));
+    if (Number.isFinite(apart)) abs = Math.max(abs, apart);
     else odd++;
   }
   return { abs, rel: scale ? abs / scale : abs, odd };
@@ -50,6 +52,9 @@ function difference(elem, n, got, want) {
 const INSECURE = "Browsers give pages WebGPU only over https or from localhost, and this page came over plain http: open it by https, or forward the port and open http://localhost.";
 const ABSENT = "This browser has no WebGPU, or has it switched off. Current versions of Chrome, Edge and Safari have it; Chrome on Linux may need chrome://flags/#enable-unsafe-webgpu.";
 const NO_GPU = " Chrome runs WebGPU in software with chrome://flags/#enable-unsafe-webgpu.";
+
+// The kernel ran the program to its end, so that the device erred.
+const FAULT = "the GPU met an index out of range, a divisor 0 or a condition that does not hold, which the kernel did not";
 
 const median = (list) => [...list].sort((a, b) => a - b)[list.length >> 1];
 const ms = (t) => `${t < 1 || t >= 100 ? t.toFixed(t < 1 ? 2 : 0) : t.toPrecision(3)} ms`;
@@ -133,7 +138,7 @@ class Card {
   async compare(program, want) {
     const { buffers } = this.data.plan;
     for (const [i, b] of buffers.entries()) {
-      if (b.kind === "fault" && (await program.read(i)).some(Boolean)) throw new PlanError("fault", "an index was out of range");
+      if (b.kind === "fault" && (await program.read(i)).some(Boolean)) throw new PlanError("fault", FAULT);
     }
     let all = true;
     for (const [i, { buffer, parts, count, tolerance }] of want.entries()) {

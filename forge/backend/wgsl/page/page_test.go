@@ -124,6 +124,19 @@ func TestData(t *testing.T) {
 	}
 }
 
+// TestNothing: a program that reads and gives nothing has lists without entries.
+func TestNothing(t *testing.T) {
+	c := &Card{Plan: &wgsl.Plan{Name: "nothing"}}
+	if got, want := string(c.data()), `"fill":[],"want":[]}`; !strings.HasSuffix(got, want) {
+		t.Errorf("the data is %s, want %s at its end", got, want)
+	}
+	for _, list := range []string{"features", "modules", "buffers", "dispatches"} {
+		if want := `"` + list + `":[]`; !strings.Contains(string(c.data()), want) {
+			t.Errorf("the data is %s, want %s in it", c.data(), want)
+		}
+	}
+}
+
 // TestCheck: what is too large for a notebook is refused, and what just fits is not.
 func TestCheck(t *testing.T) {
 	buffers := []wgsl.Buffer{{Kind: wgsl.Constant}, {Kind: wgsl.Input}, {Kind: wgsl.Output}}
@@ -135,7 +148,7 @@ func TestCheck(t *testing.T) {
 		t.Error(err)
 	}
 	c.Memory[0] = make([]byte, 4)
-	if err := c.Check(); err == nil || !strings.Contains(err.Error(), "large has 32 MiB of inputs, constants and results; a card holds 32 MiB") {
+	if err := c.Check(); err == nil || !strings.Contains(err.Error(), "large has 33554436 bytes of inputs, constants and results; a card holds 33554432, ") {
 		t.Errorf("one more word: %v", err)
 	}
 }
@@ -157,6 +170,8 @@ const report = {
   infinite: difference("f32", 3, bytes(Float32Array, NaN, Infinity, 3), bytes(Float32Array, 1, -Infinity, NaN)),
   f16: difference("f16", 2, bytes(Uint16Array, 0x3c00, 0x4000), bytes(Uint16Array, 0x3c00, 0x4400)),
   i64: difference("i64", 1, bytes(BigInt64Array, -3n), bytes(BigInt64Array, 1n << 40n)),
+  near: difference("i64", 3, bytes(BigInt64Array, 2n ** 53n + 1n, -(2n ** 63n), -1n), bytes(BigInt64Array, 2n ** 53n, -(2n ** 63n), -1n)),
+  far: difference("i64", 1, bytes(BigInt64Array, 2n ** 63n - 1n), bytes(BigInt64Array, -(2n ** 63n))),
   bool: difference("bool", 2, bytes(Int32Array, 1, 0), bytes(Int32Array, 1, 1)),
   zero: difference("i32", 1, bytes(Int32Array, 2), bytes(Int32Array, 0)),
   decoded: [...bytesOf(["AQID", "BAU="], 5)],
@@ -170,12 +185,12 @@ process.stdout.write(JSON.stringify(report));
 	}
 	type diff struct{ Abs, Rel, Odd float64 }
 	var got struct {
-		Halves                                             []string
-		Odd                                                string
-		F32, Padding, Same, Infinite, F16, I64, Bool, Zero diff
-		Decoded                                            []int
-		Middle                                             float64
-		Times, Counts                                      []string
+		Halves                                                        []string
+		Odd                                                           string
+		F32, Padding, Same, Infinite, F16, I64, Near, Far, Bool, Zero diff
+		Decoded                                                       []int
+		Middle                                                        float64
+		Times, Counts                                                 []string
 	}
 	if err := json.Unmarshal(out, &got); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -192,6 +207,8 @@ process.stdout.write(JSON.stringify(report));
 		{"infinite", got.Infinite, diff{0, 0, 3}},
 		{"f16", got.F16, diff{2, 0.5, 0}},
 		{"i64", got.I64, diff{1<<40 + 3, 1 + 3./(1<<40), 0}},
+		{"neighbours that are one number of 64 bits", got.Near, diff{1, 0x1p-63, 0}},
+		{"i64 from end to end", got.Far, diff{0x1p64, 2, 0}},
 		{"bool", got.Bool, diff{1, 1, 0}},
 		{"zero", got.Zero, diff{2, 2, 0}},
 		{"decoded", len(got.Decoded) == 5 && got.Decoded[4] == 5, true},

@@ -132,6 +132,22 @@ func (m *Module) dispatch(ctx context.Context, call Call) (work int64, err error
 	return work, nil
 }
 
+// Writes tells of each buffer of an entry point whether the shader may write it. There
+// are none where the module has no such entry point.
+func (m *Module) Writes(entry string) map[Binding]bool {
+	f := m.module.Entry(entry)
+	if f == nil {
+		return nil
+	}
+	writes := make(map[Binding]bool)
+	for _, v := range m.module.Reaches(f) {
+		if v.Space == check.Storage || v.Space == check.Uniform {
+			writes[Binding{v.Group, v.Binding}] = v.Access == check.ReadWrite
+		}
+	}
+	return writes
+}
+
 // program finds or builds the code of a call.
 func (m *Module) program(call Call, limits Limits) (*program, error) {
 	entry := m.module.Entry(call.Entry)

@@ -55,7 +55,10 @@ func start(node, folder, vulkan string) (*child, error) {
 		_ = c.cmd.Wait() // what it had to say was read before
 		close(c.over)
 	}()
-	return c, <-started
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // kill ends the process and what it started, at any time.

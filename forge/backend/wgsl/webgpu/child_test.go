@@ -129,6 +129,8 @@ func TestAnswers(t *testing.T) {
 		"ends":     {"echo 'Segmentation fault' >&2", nil, Process, "Segmentation fault"},
 		"too many": {"sleep 600", message("{}", 1, 2, 3, 4, 5), Process, "a message with 5 bytes where there are 4"},
 		"too few":  {"", message("{}", 1, 2, 3, 4)[:12], Process, "the process of Node failed"},
+		"garbage":  {"echo a warning of a driver; sleep 600", nil, Process, "is too long"},
+		"silent":   {"exec >&-; sleep 600", nil, Process, "EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pid := speaks(t, c.command, hello, c.said)
@@ -172,6 +174,83 @@ func TestRestart(t *testing.T) {
 			d.child.kill()
 		}
 	}
+}
+
+// TestRestartFails: a process that cannot be started again, or starts and fails, fails a
+// run, and leaves the device as it was.
+func TestRestartFails(t *testing.T) {
+	hello, result := message(`{"adapter": "a GPU"}`), message("{}", 1, 2, 3, 4)
+	dir := filepath.Dir(speaks(t, "sleep 600", hello, result))
+	d, err := Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, away, said := filepath.Join(dir, "node"), filepath.Join(dir, "away"), filepath.Join(dir, "said")
+	says := func(messages ...[]byte) error { return os.WriteFile(said, bytes.Join(messages, nil), 0o600) }
+	for _, step := range []struct {
+		name   string
+		change func() error
+		want   string // in the error
+	}{
+		{"gone", func() error { return os.Rename(node, away) }, "no such file"},
+		{"still gone", func() error { return nil }, "no such file"},
+		{"no adapter", func() error {
+			return errors.Join(os.Rename(away, node), says(message(`{"error": {"kind": "adapter", "message": "a reset"}}`)))
+		}, "a reset"},
+		{"as before", func() error { return says(hello, result) }, ""},
+	} {
+		if err := step.change(); err != nil {
+			t.Fatal(err)
+		}
+		if d.child != nil {
+			d.child.kill()
+			d.drop()
+		}
+		m := small.NewMemory()
+		err := d.Run(t.Context(), small, m)
+		var e *Error
+		if step.want == "" && (err != nil || !bytes.Equal(m[1], []byte{1, 2, 3, 4})) || step.want != "" && (!errors.As(err, &e) || !strings.Contains(e.Message, step.want)) {
+			t.Errorf("%s: %v, want %q in it", step.name, err, step.want)
+		}
+		if d.Adapter() != "Dawn on a GPU" {
+			t.Errorf("%s: the adapter is %q", step.name, d.Adapter())
+		}
+	}
+	d.Close()
+	d.Close()
+}
+
+// TestWaitEnds: a run that waits for one that hangs, in a process that is stopped, ends with
+// its own context, and the other with its.
+func TestWaitEnds(t *testing.T) {
+	pid := speaks(t, "kill -STOP $$", message("{}"))
+	d, err := Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	first, cancelFirst := context.WithCancelCause(t.Context())
+	second, cancelSecond := context.WithCancelCause(t.Context())
+	run := func(ctx context.Context) chan error {
+		ended := make(chan error, 1)
+		go func() { ended <- d.Run(ctx, small, small.NewMemory()) }()
+		return ended
+	}
+	hangs := run(first)
+	for len(d.turn) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	waits := run(second)
+	tired, interrupted := errors.New("it waited for too long"), errors.New("the cell was interrupted")
+	cancelSecond(tired)
+	if err := <-waits; err != tired {
+		t.Errorf("the run that waits: %v", err)
+	}
+	cancelFirst(interrupted)
+	if err := <-hangs; err != interrupted {
+		t.Errorf("the run that hangs: %v", err)
+	}
+	gone(t, pid)
 }
 
 // TestTooMuch: a plan whose buffers no message can hold is refused before it goes out.

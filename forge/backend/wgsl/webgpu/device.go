@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"sync"
 
 	"forgekernel/forge/backend/wgsl"
 )
@@ -26,10 +25,10 @@ const (
 // a time.
 type Device struct {
 	node, folder, vulkan string
+	hello                hello // of the first child; those after it have the same GPU
 
-	mu    sync.Mutex
-	child *child // nil until it is needed
-	hello hello  // of the latest child
+	turn  chan struct{} // full while somebody has the child
+	child *child        // nil until it is needed
 }
 
 var _ wgsl.Device = (*Device)(nil)
@@ -37,7 +36,7 @@ var _ wgsl.Device = (*Device)(nil)
 // Open starts the Node in PATH with the package that [Modules] has. The error is a
 // [*Missing], or the cause that ended ctx.
 func Open(ctx context.Context) (*Device, error) {
-	d := &Device{folder: os.Getenv(Modules), vulkan: os.Getenv(Vulkan)}
+	d := &Device{folder: os.Getenv(Modules), vulkan: os.Getenv(Vulkan), turn: make(chan struct{}, 1)}
 	if d.folder == "" {
 		return nil, &Missing{"the environment variable " + Modules + " names no folder with the npm package webgpu"}
 	}
@@ -45,7 +44,7 @@ func Open(ctx context.Context) (*Device, error) {
 	if d.node, err = exec.LookPath("node"); err != nil {
 		return nil, &Missing{err.Error()}
 	}
-	if err = d.start(ctx); err == nil {
+	if d.hello, err = d.start(ctx); err == nil {
 		return d, nil
 	}
 	if ctx.Err() != nil {
@@ -73,8 +72,8 @@ func (d *Device) Limits() wgsl.Limits { return wgsl.DefaultLimits }
 
 // Close ends the child.
 func (d *Device) Close() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.turn <- struct{}{}
+	defer func() { <-d.turn }()
 	d.drop()
 }
 
@@ -96,10 +95,14 @@ func (d *Device) Run(ctx context.Context, p *wgsl.Plan, m wgsl.Memory) error {
 	if err != nil {
 		return err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	select {
+	case d.turn <- struct{}{}:
+		defer func() { <-d.turn }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	if d.child == nil {
-		if err := d.start(ctx); err != nil {
+		if _, err := d.start(ctx); err != nil {
 			return err
 		}
 	}
@@ -127,18 +130,22 @@ func exchanged(p *wgsl.Plan, m wgsl.Memory) (filled, read [][]byte, err error) {
 	return filled, read, nil
 }
 
-func (d *Device) start(ctx context.Context) error {
+// start starts a child, and gives what it says first.
+func (d *Device) start(ctx context.Context) (hello, error) {
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return hello{}, context.Cause(ctx)
 	}
-	var err error
-	if d.child, err = start(d.node, d.folder, d.vulkan); err != nil {
-		return &Error{Kind: Process, Message: err.Error()}
+	c, err := start(d.node, d.folder, d.vulkan)
+	if err != nil {
+		return hello{}, &Error{Kind: Process, Message: err.Error()}
 	}
-	if err = d.talk(ctx, func(c *child) error { return c.receive(&d.hello, nil) }); err != nil {
+	d.child = c
+	var said hello
+	if err := d.talk(ctx, func(c *child) error { return c.receive(&said, nil) }); err != nil {
 		d.drop()
+		return hello{}, err
 	}
-	return err
+	return said, nil
 }
 
 // talk talks with the child. An [*Error] is what the child answers, and leaves it as it
