@@ -64,20 +64,9 @@ func (g *GPUPlan) Dispatches() display.Table {
 			}
 			bound = append(bound, text)
 		}
-		t.Rows = append(t.Rows, []any{d.Node, g.Plan.Modules[d.Module].Name, grid(d.Groups), grid(d.Workgroup), d.Storage, strings.Join(bound, " "), d.Reason})
+		t.Rows = append(t.Rows, []any{d.Node, g.Plan.Modules[d.Module].Name, wgsl.Sizes(d.Groups), wgsl.Sizes(d.Workgroup), d.Storage, strings.Join(bound, " "), d.Reason})
 	}
 	return t
-}
-
-// grid writes sizes without those of 1 at their end.
-func grid(sizes [3]int) string {
-	text := fmt.Sprint(sizes[0])
-	for i, s := range sizes[1:] {
-		if s > 1 || i == 0 && sizes[2] > 1 {
-			text += fmt.Sprintf(" x %d", s)
-		}
-	}
-	return text
 }
 
 // Buffers is the table of the memory of the device.

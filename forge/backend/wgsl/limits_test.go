@@ -198,3 +198,11 @@ func TestRefusedOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestSizes(t *testing.T) {
+	for grid, want := range map[[3]int]string{{7, 1, 1}: "7", {16, 4, 1}: "16×4", {2, 1, 3}: "2×1×3", {1, 1, 1}: "1"} {
+		if got := wgsl.Sizes(grid); got != want {
+			t.Errorf("%v is %s, want %s", grid, got, want)
+		}
+	}
+}

@@ -141,6 +141,18 @@ func (d *Dispatch) String() string {
 	return fmt.Sprintf("%s of %d: %s", display.Count(groups, "workgroup"), d.Workgroup[0]*d.Workgroup[1]*d.Workgroup[2], d.Reason)
 }
 
+// Sizes writes a grid without the sizes of 1 at its end: "16×4". It has no spaces, so that
+// tables do not break it.
+func Sizes(grid [3]int) string {
+	text := fmt.Sprint(grid[0])
+	for i, s := range grid[1:] {
+		if s > 1 || i == 0 && grid[2] > 1 {
+			text += fmt.Sprintf("×%d", s)
+		}
+	}
+	return text
+}
+
 // idle says why a node needs no work; empty when it needs some.
 func (p *Program) idle(n *ir.Node) string {
 	if why := p.Idle(n); why != "" {
