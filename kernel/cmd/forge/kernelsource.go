@@ -20,7 +20,7 @@ func kernelSourceCommand() *cobra.Command {
 		out     string
 	)
 	cmd := &cobra.Command{
-		Use:   "kernel-source FILE --lang triton|cuda|c|wgsl [--shapes 8x16,16x12,12] [--node %x] [--candidate N] [-o OUT]",
+		Use:   "kernel-source FILE --lang loop|c|cuda|triton|wgsl [--shapes 8x16,16x12,12] [--node %x] [--candidate N] [-o OUT]",
 		Short: "Print the kernels that a backend writes for a program, without its compiler or device",
 		Args:  p.arguments(),
 		RunE: stoppable(func(cmd *cobra.Command, args []string) error {

@@ -82,6 +82,7 @@ func TestModelMessages(t *testing.T) {
 		{"run glyphs.onnx --entry main", "forge: --entry is for ForgeScript; glyphs.onnx is one program" + usage, exitUsage},
 		{"run layer.fs --dim batch=2", "forge: --dim and --value are for imported models; layer.fs is ForgeScript, which takes --shapes" + usage, exitUsage},
 		{"run layer.fs --shapes x=2x3", "forge: --shapes: w has none; give one for each of x, w" + usage, exitUsage},
+		{"tune glyphs.onnx", "error: glyphs.onnx: input images: f32[batch,1,8,8]: dimension 0, batch, is open: bind it or give the shape\nhint: bind it, as with --dim batch=1\n", exitFailure},
 		{"wgsl glyphs.onnx", "error: glyphs.onnx: input images: f32[batch,1,8,8]: dimension 0, batch, is open: bind it or give the shape\nhint: bind it, as with --dim batch=1\n", exitFailure},
 		{"run glyphs.onnx --dim batch=2", "error: glyphs.onnx: TopK \"best\": \"k\", the k of TopK \"best\", must be known when the program is compiled: give a value for input \"k\"\nhint: give it with --value k=N or in --inputs FILE.npz\n", exitFailure},
 		{"run mlp.pt2", "error: mlp.pt2: input x: f32[s77,4]: dimension 0, s77, is open: bind it or give the shape\nhint: bind it, as with --dim s77=1, or give the inputs with --inputs FILE.npz\n", exitFailure},
