@@ -128,6 +128,8 @@ func TestDirectiveErrors(t *testing.T) {
 		{"!true\n%%bash\nls", "UsageError", "%%bash must be the first line", ""},
 		{"%load", "UsageError", "0 arguments where FILE [NAME] is expected", "usage: %load FILE [NAME]"},
 		{"%who a b", "UsageError", "2 arguments where [PREFIX] is expected", ""},
+		{"%goroutines stop 999", "UsageError", "there is no goroutine 999", "%goroutines lists them"},
+		{"%goroutines end 1", "UsageError", "%goroutines takes nothing or stop and a number", "usage: %goroutines [stop NUMBER]"},
 		{"%jobs now", "UsageError", "1 arguments where none is expected", ""},
 		{"%reset --force", "UsageError", "there is no flag --force; there are -f", "usage: %reset [-f]"},
 		{"%reset -f=1", "UsageError", "flag -f takes no value", ""},
@@ -240,9 +242,9 @@ func TestFileErrors(t *testing.T) {
 	os.Mkdir("directory", 0o700)
 	for _, c := range []struct{ code, want string }{
 		{"%load missing", "no such file"},
-		{"%load binary", "not UTF-8"},
-		{"%load large", "at most 1048576 fit"},
-		{"%load directory", "not a regular file"},
+		{"%load binary", "save it as UTF-8"},
+		{"%load large", "at most 1048576 are read"},
+		{"%load directory", "it is a folder"},
 		{"%%writefile directory\nx", "not a regular file"},
 		{"%%writefile no/such/dir\nx", "no such file"},
 		{"%%writefile -a directory\nx", "is a directory"},

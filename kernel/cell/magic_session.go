@@ -84,7 +84,10 @@ func (t *task) magicJobs(call) Outcome {
 }
 
 // magicGoroutines is %goroutines.
-func (t *task) magicGoroutines(call) Outcome {
+func (t *task) magicGoroutines(c call) Outcome {
+	if len(c.rest) > 0 {
+		return t.stopGoroutine(c)
+	}
 	table := display.Table{Columns: []display.Column{{Name: "goroutine"}, {Name: "cell"}, {Name: "function"}, {Name: "line"}, {Name: "state"}}}
 	for _, g := range t.in.golang.Goroutines() {
 		table.Rows = append(table.Rows, []any{g.ID, g.Cell, g.Func, g.Line, g.State})
@@ -94,6 +97,17 @@ func (t *task) magicGoroutines(call) Outcome {
 		return Outcome{}
 	}
 	return shown(table)
+}
+
+func (t *task) stopGoroutine(c call) Outcome {
+	if len(c.rest) != 2 || c.rest[0] != "stop" {
+		return Outcome{Err: t.usage(c.directive, "usage: %goroutines [stop NUMBER]", "%%goroutines takes nothing or stop and a number")}
+	}
+	id, err := strconv.ParseUint(c.rest[1], 10, 64)
+	if err != nil || !t.in.golang.StopGoroutine(id) {
+		return Outcome{Err: t.usage(c.directive, "%goroutines lists them", "there is no goroutine %s", c.rest[1])}
+	}
+	return Outcome{}
 }
 
 // magicDoctor is %doctor.

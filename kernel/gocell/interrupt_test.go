@@ -187,6 +187,21 @@ func TestGoroutinesAndReset(t *testing.T) {
 	}
 }
 
+// TestStopGoroutine stops those of one cell and leaves those of another.
+func TestStopGoroutine(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	mustRun(t, s, "x := 1\nc := make(chan int)\ngo func() { for {} }()\ngo func() { <-make(chan int) }()")
+	mustRun(t, s, "go func() { c <- x }()")
+	waitFor(t, func() bool { return len(s.Goroutines()) == 3 })
+	if s.StopGoroutine(0) || !s.StopGoroutine(s.Goroutines()[1].ID) {
+		t.Error("a goroutine is not found by its number, or one is that is not there")
+	}
+	waitFor(t, func() bool { return len(s.Goroutines()) == 1 })
+	if got := mustRun(t, s, "<-c"); got != "1" {
+		t.Errorf("the goroutine of another cell sends %s", got)
+	}
+}
+
 // TestOutputOfGoroutines checks that what a goroutine prints goes to its cell.
 func TestOutputOfGoroutines(t *testing.T) {
 	outs := map[uint64]*console{1: {}, 2: {}}

@@ -238,6 +238,15 @@ func (s *Session) Goroutines() []Goroutine {
 	return list
 }
 
+// StopGoroutine stops a goroutine by its number, and with it all others that its
+// cell started. It reports whether there is one.
+func (s *Session) StopGoroutine(id uint64) bool {
+	s.mu.Lock()
+	engine := s.engine
+	s.mu.Unlock()
+	return engine.StopGoroutine(id)
+}
+
 // isRich reports a display that is more than text.
 func isRich(b display.Bundle) bool {
 	_, text := b.Data["text/plain"]

@@ -1,7 +1,8 @@
 """Forge cells in a Python notebook: the extension under the Jupyter of today, and of the hosts.
 
 The notebook's own kernel is a real ipykernel: that of this environment, and the versions that
-Colab and Kaggle pin. It finds the extension as forge install writes it.
+Colab and Kaggle pin. It finds the extension as forge install writes it. More environments, of
+other versions of Python, are named by the variable FORGE_MORE_PYTHONS: paths with colons between.
 """
 
 import json
@@ -20,6 +21,8 @@ from messages import TIMEOUT, collect, of_type, reply_to, run, text
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYTHONS = {"current": sys.executable, "hosts": os.environ.get("FORGE_HOSTS_PYTHON", ROOT / ".venv-hosts" / "bin" / "python")}
+
+PYTHONS |= {path: path for path in os.environ.get("FORGE_MORE_PYTHONS", "").split(":") if path}
 
 
 class Notebook:

@@ -144,6 +144,11 @@ func (b *bench) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return usageError{err}
 	}
+	if b.output != "" {
+		if err := checkWritable(b.output); err != nil {
+			return err
+		}
+	}
 	if b.peers != "" {
 		names, err := benchmarks.ParseNames(b.peers, benchmarks.Device(b.device))
 		if err != nil {

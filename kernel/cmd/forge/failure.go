@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -169,6 +170,9 @@ var wanted = map[string]string{
 func flagError(err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
+		if errors.Is(err, strconv.ErrRange) {
+			return usageError{fmt.Errorf("--%s: %s is too large, or too small", invalid.GetFlag().Name, invalid.GetValue())}
+		}
 		if what := wanted[invalid.GetFlag().Value.Type()]; what != "" {
 			return usageError{fmt.Errorf("--%s takes %s, not %q", invalid.GetFlag().Name, what, invalid.GetValue())}
 		}
@@ -179,6 +183,9 @@ func flagError(err error) error {
 // checkWritable finds out before long work that its result could not be stored
 // at path.
 func checkWritable(path string) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return fmt.Errorf("cannot write %s: it is a folder", path)
+	}
 	dir := filepath.Dir(path)
 	info, err := os.Stat(dir)
 	switch {

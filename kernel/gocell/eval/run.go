@@ -223,6 +223,18 @@ func (e *Engine) Goroutines() []Goroutine {
 	return list
 }
 
+// StopGoroutine interrupts a goroutine, and with it all others of its cell. It
+// reports whether there is one of that number.
+func (e *Engine) StopGoroutine(id uint64) (found bool) {
+	e.threads.each(func(th *thread) {
+		if th.id == id {
+			found = true
+			th.run.interrupt()
+		}
+	})
+	return found
+}
+
 // Stop interrupts every goroutine of the session.
 func (e *Engine) Stop() {
 	e.threads.each(func(th *thread) { th.run.interrupt() })

@@ -111,7 +111,7 @@ func (g *gen) line(format string, args ...any) {
 	g.b.WriteByte('\n')
 }
 
-// open and close surround a block, with a scope of its own.
+// block writes a block, with a scope of its own.
 func (g *gen) block(head string, inside func()) {
 	g.line("%s {", head)
 	mark := len(g.vars)

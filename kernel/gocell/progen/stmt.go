@@ -271,7 +271,7 @@ func (g *gen) switchStmt() {
 	t := pick(g, integers)
 	g.line("switch (%s & 3) {", g.nonConstant(t, 2))
 	for i := range 3 {
-		g.block2(fmt.Sprintf("case %d", i), func() bool {
+		g.clause(fmt.Sprintf("case %d", i), func() bool {
 			if g.chance(20) && i < 2 {
 				g.line("fallthrough")
 				return true
@@ -280,13 +280,13 @@ func (g *gen) switchStmt() {
 		})
 	}
 	if g.chance(60) {
-		g.block2("default", func() bool { return false })
+		g.clause("default", func() bool { return false })
 	}
 	g.line("}")
 }
 
-// block2 writes a clause of a switch.
-func (g *gen) block2(head string, end func() bool) {
+// clause writes a clause of a switch.
+func (g *gen) clause(head string, end func() bool) {
 	g.line("%s:", head)
 	mark := len(g.vars)
 	g.inner++

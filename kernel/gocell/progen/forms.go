@@ -19,7 +19,7 @@ func (g *gen) methodValue() {
 	f := pick(g, list)
 	x, bound := g.fresh("x"), g.fresh("m")
 	g.line("var %s %s = %s", x, f.recv.name, g.plain(f.recv, 1))
-	args := g.elements2(f.params)
+	args := g.arguments(f.params)
 	g.line("%s := %s.%s", bound, x, f.name)
 	g.line("%s = %s", x, g.plain(f.recv, 1))
 	shown := fmt.Sprintf("%s(%s)", bound, args)
@@ -32,7 +32,7 @@ func (g *gen) methodValue() {
 	g.line("_, _ = %s, %s", shown, other)
 }
 
-func (g *gen) elements2(params []*typ) string {
+func (g *gen) arguments(params []*typ) string {
 	var args []string
 	for _, p := range params {
 		args = append(args, g.plain(p, 1))
@@ -129,7 +129,7 @@ func (g *gen) mutator() {
 	m := pick(g, t.pointers)
 	x := g.fresh("x")
 	g.line("var %s %s = %s", x, t.name, g.plain(t, 2))
-	args := g.elements2(m.params)
+	args := g.arguments(m.params)
 	g.line("%s.%s(%s)", x, m.name, args)
 	g.line("var i%s interface{ %s(%s) %s } = &%s", x, m.name, names(m.params), m.result.name, x)
 	g.line("i%s.%s(%s)", x, m.name, args)
