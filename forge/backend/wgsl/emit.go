@@ -2,6 +2,7 @@ package wgsl
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -156,7 +157,8 @@ func ceilPower(n int) int {
 	return p
 }
 
-// affine is an index.
+// affine is an index. It is right modulo 2^32, and so in all where the index itself, or its
+// distance from a range that [within] checks, has no more bits.
 func affine(vars []string, offset int, steps []int) string {
 	var terms []string
 	for i, step := range steps {
@@ -165,13 +167,21 @@ func affine(vars []string, offset int, steps []int) string {
 		case step == 1:
 			terms = append(terms, vars[i])
 		default:
-			terms = append(terms, fmt.Sprintf("%s * %d", factor(vars[i]), step))
+			terms = append(terms, fmt.Sprintf("%s * %s", factor(vars[i]), integer(step)))
 		}
 	}
 	if offset != 0 || len(terms) == 0 {
-		terms = append(terms, fmt.Sprint(offset))
+		terms = append(terms, integer(offset))
 	}
 	return strings.ReplaceAll(strings.Join(terms, " + "), "+ -", "- ")
+}
+
+// integer is the i32 that is n modulo 2^32.
+func integer(n int) string {
+	if int32(n) == math.MinInt32 {
+		return "i32(-2147483648)"
+	}
+	return fmt.Sprint(int32(n))
 }
 
 // factor is text that can be an operand of any operator.

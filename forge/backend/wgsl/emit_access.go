@@ -2,6 +2,7 @@ package wgsl
 
 import (
 	"fmt"
+	"strconv"
 
 	"forgekernel/forge/loop"
 	"forgekernel/forge/tensor"
@@ -56,8 +57,12 @@ func (t Target) elemRead(d tensor.DType) (Elem, error) {
 	return t.elemOf(d)
 }
 
-// within is the condition that an index is at least 0 and below a size.
+// within is the condition that an index is at least 0 and below a size. WGSL takes no
+// negative constant for a u32.
 func within(index string, size int) string {
+	if n, err := strconv.Atoi(index); err == nil {
+		return strconv.FormatBool(0 <= n && n < size)
+	}
 	return fmt.Sprintf("u32(%s) < %du", index, size)
 }
 
@@ -72,6 +77,9 @@ func (e *emitter) fault() {
 func (e *emitter) locate(a *loop.Access) (at, condition string) {
 	o := e.operands[a.Param]
 	at = affine(e.vars, a.Offset+o.base, a.Strides)
+	if n, err := strconv.Atoi(at); err == nil && n < 0 {
+		at = "0" // what a guard keeps from being touched has to be an index all the same
+	}
 	var all []string
 	for _, g := range a.Guards {
 		all = append(all, within(affine(e.vars, g.Offset, g.Strides), g.Size))

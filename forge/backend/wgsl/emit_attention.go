@@ -11,6 +11,10 @@ import (
 // attentionLanes are the invocations of a workgroup, and the keys that it takes at a time.
 const attentionLanes = 64
 
+// attentionSums are the channels of the result that an invocation can have: half of the 8192
+// bytes that the variables of a function may take.
+const attentionSums = 1 << 10
+
 // attentionEmitter writes a workgroup for each query. The softmax is online: what stands
 // so far is scaled down when a larger score comes.
 type attentionEmitter struct {
@@ -23,6 +27,9 @@ func (e *emitter) attention() (geometry, error) {
 	a := x.a
 	if e.operands[a.Q.Param].dtype == tensor.F64 {
 		return geometry{}, errors.New("WGSL has no f64")
+	}
+	if most := attentionSums * attentionLanes; a.E > most {
+		return geometry{}, fmt.Errorf("its values have %d channels; the functions of WGSL have room for the sums of %d", a.E, most)
 	}
 	g := geometry{groups: a.Batches * a.Heads * a.Queries, workgroup: [3]int{attentionLanes, 1, 1}}
 	g.reason = fmt.Sprintf("a workgroup for each of %d queries, an invocation for each of %d keys at a time", g.groups, attentionLanes)

@@ -60,12 +60,12 @@ func (e *emitter) convolution() (geometry, error) {
 func (e *emitter) taps(c *loop.Convolution, image, part string, channels int) {
 	e.open("for (var input = 0; input < %d; input++)", c.Inputs)
 	e.open("for (var v = 0; v < %d; v++)", c.V.Taps)
-	e.line("let y = row * %d + v * %d - %d;", c.V.Stride, c.V.Dilation, c.V.Before)
+	e.line("let y = %s;", affine([]string{"row", "v"}, -c.V.Before, []int{c.V.Stride, c.V.Dilation}))
 	if c.V.Padded() {
 		e.line("if (!(%s)) { continue; }", within("y", c.V.In))
 	}
 	e.open("for (var h = 0; h < %d; h++)", c.H.Taps)
-	e.line("let z = column * %d + h * %d - %d;", c.H.Stride, c.H.Dilation, c.H.Before)
+	e.line("let z = %s;", affine([]string{"column", "h"}, -c.H.Before, []int{c.H.Stride, c.H.Dilation}))
 	if c.H.Padded() {
 		e.line("if (!(%s)) { continue; }", within("z", c.H.In))
 	}

@@ -180,10 +180,7 @@ func (e *emitter) constant(x *loop.Expr) string {
 	case tensor.Bool:
 		return strconv.FormatBool(x.Int != 0)
 	case tensor.I32:
-		if x.Int == math.MinInt32 {
-			return "(-2147483647 - 1)"
-		}
-		return strconv.FormatInt(x.Int, 10)
+		return integer(int(x.Int))
 	case tensor.I64:
 		return fmt.Sprintf("vec2u(%#xu, %#xu)", uint32(x.Int), uint32(x.Int>>32))
 	case tensor.F16, tensor.BF16:

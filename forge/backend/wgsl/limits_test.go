@@ -58,6 +58,14 @@ func TestLimits(t *testing.T) {
   %y: f32[1,1,2,8] = sdpa %q, %k, %v
   return %y
 }`, func(*wgsl.Limits) {}, 0, "maxComputeWorkgroupStorageSize is 16384"},
+		{"variables of a function", `graph g(%q: f32[1,1,1,8], %k: f32[1,1,1,8], %v: f32[1,1,1,65537]) {
+  %y: f32[1,1,1,65537] = sdpa %q, %k, %v
+  return %y
+}`, func(*wgsl.Limits) {}, 0, "its values have 65537 channels; the functions of WGSL have room for the sums of 65536"},
+		{"variables of a function, just filled", `graph g(%q: f32[1,1,1,8], %k: f32[1,1,1,8], %v: f32[1,1,1,65536]) {
+  %y: f32[1,1,1,65536] = sdpa %q, %k, %v
+  return %y
+}`, func(*wgsl.Limits) {}, 1, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			target := wgsl.DefaultTarget

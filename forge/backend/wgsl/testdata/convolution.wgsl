@@ -14,10 +14,10 @@ fn conv2d_0(@builtin(workgroup_id) id: vec3u, @builtin(local_invocation_index) l
   var sums: array<f32, 4>;
   for (var input = 0; input < 3; input++) {
     for (var v = 0; v < 3; v++) {
-      let y = row * 2 + v * 1 - 1;
+      let y = row * 2 + v - 1;
       if (!(u32(y) < 8u)) { continue; }
       for (var h = 0; h < 3; h++) {
-        let z = column * 2 + h * 1 - 1;
+        let z = column * 2 + h - 1;
         if (!(u32(z) < 8u)) { continue; }
         let x = p1[input * 64 + y * 8 + z];
         for (var q = 0; q < 4; q++) {
