@@ -254,7 +254,7 @@ func TestReadInputs(t *testing.T) {
 	if err := os.WriteFile(path, []byte("not an archive"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := layer.ReadInputs(path); err == nil || !strings.Contains(err.Error(), "inputs.npz: npz: it is no archive") {
+	if _, err := layer.ReadInputs(path); err == nil || !strings.Contains(err.Error(), "it is no archive") {
 		t.Errorf("no archive: %v", err)
 	}
 	if _, err := layer.ReadInputs(filepath.Join(t.TempDir(), "absent.npz")); !errors.Is(err, fs.ErrNotExist) {
