@@ -55,6 +55,23 @@ größer als 界             1.5000  second, by far
 	}
 }
 
+// TestBrokenHeads sees columns as wide as the longest word of a head, which may stand in a
+// later line of it.
+func TestBrokenHeads(t *testing.T) {
+	table := Table{
+		Columns: []Column{{Name: "result"}, {Name: "largest difference", Align: AlignRight}, {Name: "relative difference", Align: AlignRight}},
+		Rows:    [][]any{{"%4", "not run", "not run"}},
+	}
+	const want = `result     largest    relative
+        difference  difference
+------  ----------  ----------
+%4         not run     not run
+`
+	if got := table.TextWithin(30); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 // linesWithin fails the test for a line that is too long.
 func linesWithin(t *testing.T, text string, width int) {
 	t.Helper()

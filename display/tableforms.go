@@ -77,6 +77,9 @@ func (g *grid) widths() []int {
 	widths := make([]int, len(g.heads))
 	for c, head := range g.heads {
 		widths[c] = cells.Width(head)
+		for _, row := range g.more {
+			widths[c] = max(widths[c], cells.Width(row[c]))
+		}
 		for _, row := range g.rows {
 			widths[c] = max(widths[c], cells.Width(row[c]))
 		}

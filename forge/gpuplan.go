@@ -31,10 +31,7 @@ func (p *Program) GPUPlan(f16 bool) (*GPUPlan, error) {
 }
 
 // Source is the text of all modules, one after another.
-func (g *GPUPlan) Source() display.Source {
-	l := g.List()
-	return display.Source{Lang: l.Lang, Code: l.Code, Name: l.File}
-}
+func (g *GPUPlan) Source() display.Source { return g.List().Source() }
 
 // Summary says in a few lines what the plan needs of a device, and whether it is worth one.
 func (g *GPUPlan) Summary() string {
@@ -49,8 +46,9 @@ func (g *GPUPlan) Summary() string {
 	if len(p.Features) > 0 {
 		features = strings.Join(p.Features, ", ")
 	}
-	return fmt.Sprintf("%s: dispatches: %d, of modules: %d; buffers: %d, bytes: %d, of them scratch: %d; it needs %s\n%v",
-		g.name, len(p.Dispatches), len(p.Modules), len(p.Buffers), total, scratch, features, g.Worth())
+	return fmt.Sprintf("%s: %s of %s; %s in %s, %s of them scratch; it needs %s\n%v",
+		g.name, fmt.Sprintf("dispatches: %d", len(p.Dispatches)), display.Count(len(p.Modules), "module"), display.FormatBytes(total),
+		display.Count(len(p.Buffers), "buffer"), display.FormatBytes(scratch), features, g.Worth())
 }
 
 // Dispatches is the table of what runs, in order.
@@ -66,20 +64,9 @@ func (g *GPUPlan) Dispatches() display.Table {
 			}
 			bound = append(bound, text)
 		}
-		t.Rows = append(t.Rows, []any{d.Node, g.Plan.Modules[d.Module].Name, grid(d.Groups), grid(d.Workgroup), d.Storage, strings.Join(bound, " "), d.Reason})
+		t.Rows = append(t.Rows, []any{d.Node, g.Plan.Modules[d.Module].Name, wgsl.Sizes(d.Groups), wgsl.Sizes(d.Workgroup), d.Storage, strings.Join(bound, " "), d.Reason})
 	}
 	return t
-}
-
-// grid writes sizes without those of 1 at their end.
-func grid(sizes [3]int) string {
-	text := fmt.Sprint(sizes[0])
-	for i, s := range sizes[1:] {
-		if s > 1 || i == 0 && sizes[2] > 1 {
-			text += fmt.Sprintf(" x %d", s)
-		}
-	}
-	return text
 }
 
 // Buffers is the table of the memory of the device.

@@ -232,8 +232,9 @@ func (s *KernelSource) sections() []display.Source {
 func (s *KernelSource) section(k backend.Listed) display.Source {
 	var values []string
 	for _, o := range s.Kernels {
-		if o.First == k.First && !slices.Contains(values, o.Value) {
-			values = append(values, o.Value)
+		name := cmp.Or(o.Value, o.Doc) // the copy of a result has no value
+		if o.First == k.First && !slices.Contains(values, name) {
+			values = append(values, name)
 		}
 	}
 	label := strings.Join(values, ", ")

@@ -52,3 +52,20 @@ func TestKernelSource(t *testing.T) {
 		t.Errorf("languages are %v, want %v", forge.KernelLanguages(), want)
 	}
 }
+
+// TestCopiesHaveSources sees the copy of a result, which is of no node, by what it does.
+func TestCopiesHaveSources(t *testing.T) {
+	p, err := forge.Compile("def both(x: f32[3]): return x, x + 1\n", forge.OnBackend("interp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lang, doc := range map[string]string{"c": "the copy of an input to a result", "wgsl": "the copy of a result"} {
+		s, err := p.KernelSource(lang)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page := s.Display().Data["text/html"].(string); !strings.Contains(page, "copy_1 computes "+doc) {
+			t.Errorf("%s: the page does not say what copy_1 computes", lang)
+		}
+	}
+}

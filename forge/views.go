@@ -30,7 +30,7 @@ var views = []view{
 	{"plan", "where intermediate values stand in memory, and when", func(_ context.Context, p *Program) (any, error) {
 		return plan.New(p.graph(), plan.Options{})
 	}},
-	{"c", "the C that the backend generated", func(_ context.Context, p *Program) (any, error) { return p.Generated() }},
+	{"c", "the code that the backend generated, C on the processor", func(_ context.Context, p *Program) (any, error) { return p.Generated() }},
 	{"kernels", "the source of the kernels beside the nodes that they implement", func(_ context.Context, p *Program) (any, error) {
 		return p.KernelSource(p.kernelLanguage())
 	}},

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"forgekernel/display"
 )
 
 // Listing is the source that a backend generates from a graph, with its kernels told
@@ -18,6 +20,11 @@ type Listing struct {
 	Missing []string
 	// Most is the largest number of candidates that a node has.
 	Most int
+}
+
+// Source is all of the text, to be looked at.
+func (l *Listing) Source() display.Source {
+	return display.Source{Lang: l.Lang, Code: l.Code, Name: l.File}
 }
 
 // Sourced is an [Executable] that can show the source of what runs.

@@ -7,7 +7,24 @@ import (
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/ir"
+	"forgekernel/forge/op"
 )
+
+// TestCopiedInput sees that the copy of an input to a result is listed and no step to tune.
+func TestCopiedInput(t *testing.T) {
+	g, err := ir.Parse(op.Registry, "graph g(%x: f32[3]) {\n  %y: f32[3] = exp %x\n  return %x, %y\n}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps, _, err := cpu.New().Steps(g)
+	if err != nil || len(steps) != 1 || steps[0].Value != "%y" {
+		t.Errorf("the steps are %v, %v; want that of %%y", steps, err)
+	}
+	l, err := cpu.New().List(g, -1)
+	if err != nil || len(l.Kernels) != 2 || l.Kernels[1].Value != "" || l.Kernels[1].Doc != "the copy of an input to a result" {
+		t.Errorf("the listing is %+v, %v", l, err)
+	}
+}
 
 // TestApart demands that an observer is told of every kernel of a model, in order, with a
 // time, and that their nodes are all of the work.

@@ -50,6 +50,11 @@ func (p *program) list(l *backend.Listing) {
 		texts[k.name] = strings.ReplaceAll(text, placeholder, k.name)
 	}
 	for _, s := range p.steps {
+		if s.node == nil {
+			k := u.kernel(s)
+			l.Add(backend.Listed{Doc: "the copy of an input to a result", Name: k.name, Launch: s.reason(p.target)}, texts[k.name])
+			continue
+		}
 		value := s.node.Out[0].String()
 		if s.kernel == nil {
 			told := p.kernels[slices.IndexFunc(p.kernels, func(k backend.Kernel) bool { return k.Value == value })]

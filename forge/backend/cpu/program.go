@@ -26,7 +26,7 @@ type program struct {
 // step is a kernel, or a node that runs by its operator's evaluation. The steps
 // from one reference node to the next are one native function.
 type step struct {
-	node   *ir.Node
+	node   *ir.Node // nil for the copy of an input to a result
 	kernel *loop.Kernel
 	args   []planned.Place // of the kernel's parameters
 	cut    tiling          // of a contraction

@@ -45,7 +45,7 @@ func (b *Backend) Steps(g *ir.Graph) (list []Step, shared bool, err error) {
 	newUnit(b.Target).add(p, 0) // which adds up what is worth sharing
 	shared = b.Threads > 1 && p.shared >= teamLeast
 	for _, s := range p.steps {
-		if s.kernel == nil {
+		if s.kernel == nil || s.node == nil {
 			continue
 		}
 		step := Step{Value: s.node.Out[0].String(), Shape: s.shape, Proposals: b.Target.proposals(s.kernel, s.constant, s.schedule)}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"forgekernel/display"
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/backend/planned"
@@ -52,6 +53,9 @@ func (x *Executable) Kernels() []backend.Kernel { return x.program.Kernels() }
 
 // Listing is the WGSL that runs, with its kernels told apart.
 func (x *Executable) Listing() *backend.Listing { return x.program.List() }
+
+// Code is the WGSL that runs.
+func (x *Executable) Code() display.Source { return x.Listing().Source() }
 
 // Notes say which device runs the program.
 func (x *Executable) Notes() []string {

@@ -28,7 +28,7 @@ func (p *Program) placeOf(v *ir.Value) (place, error) {
 	}
 	elem, err := elemOf(v.Spec.DType)
 	if err != nil {
-		return place{}, err
+		return place{}, fmt.Errorf("%v is %v: %w", v, v.Spec.DType, err)
 	}
 	if at.Buffer < 0 || base.Spec.Elements() == 0 {
 		return place{buffer: p.nothing(elem), elem: elem, end: 1}, nil
@@ -139,7 +139,7 @@ func (p *Program) placeOfLocal(n *ir.Node, l *loop.Local, known map[*loop.Local]
 	}
 	elem, err := elemOf(l.DType)
 	if err != nil {
-		return place{}, err
+		return place{}, fmt.Errorf("memory of the node is %v: %w", l.DType, err)
 	}
 	w := place{end: l.Elements, elem: elem}
 	var is bool

@@ -12,7 +12,7 @@
 //	    return softmax(gelu(x @ w + b), axis=-1)
 //
 //	node          module     workgroups  of     shared bytes  bindings
-//	%h = linear   linear_0   8           8 x 8  8192          slot0_f32* x w b
+//	%h = linear   linear_0   8           8×8    8192          slot0_f32* x w b
 //	%4 = softmax  softmax_1  64          64     256           4* slot0_f32
 //
 // # Geometry

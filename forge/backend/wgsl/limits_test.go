@@ -170,3 +170,47 @@ func TestSplit(t *testing.T) {
 		})
 	}
 }
+
+// TestRefusedOnce sees an error tell each reason once, and of many only the first.
+func TestRefusedOnce(t *testing.T) {
+	small := wgsl.DefaultTarget
+	small.Limits.BufferBytes = 4096
+	for name, c := range map[string]struct {
+		target      wgsl.Target
+		graph, want string
+	}{
+		"type of a node and a result": {wgsl.DefaultTarget, `graph g(%x: f64[3]) {
+  %y: f64[3] = exp %x
+  return %y
+}`, "g cannot be a WebGPU program: %y = exp: %y is f64: WGSL has no f64"},
+		"type of a result": {wgsl.DefaultTarget, `graph g(%x: f64[3]) {
+  return %x
+}`, "g cannot be a WebGPU program: %x is f64: WGSL has no f64"},
+		"buffer of a result": {small, `graph g(%x: f32[2000]) {
+  %y: f32[2000] = exp %x
+  return %y
+}`, "g cannot be a WebGPU program: %y = exp: y needs a buffer of 8000 bytes; maxBufferSize is 4096"},
+		"many nodes": {wgsl.DefaultTarget, `graph g(%x: f64[3]) {
+  %a: f64[3] = exp %x
+  %b: f64[3] = exp %a
+  %c: f64[3] = exp %b
+  %d: f64[3] = exp %c
+  %e: f64[3] = exp %d
+  %f: f64[3] = exp %e
+  return %f
+}`, "g cannot be a WebGPU program: %a = exp: %a is f64: WGSL has no f64; %b = exp: %b is f64: WGSL has no f64; " +
+			"%c = exp: %c is f64: WGSL has no f64; %d = exp: %d is f64: WGSL has no f64; and so for 2 nodes more"},
+	} {
+		if _, err := wgsl.NewProgram(parse(t, c.graph), c.target); err == nil || err.Error() != c.want {
+			t.Errorf("%s: the error is\n%v\nwant\n%s", name, err, c.want)
+		}
+	}
+}
+
+func TestSizes(t *testing.T) {
+	for grid, want := range map[[3]int]string{{7, 1, 1}: "7", {16, 4, 1}: "16×4", {2, 1, 3}: "2×1×3", {1, 1, 1}: "1"} {
+		if got := wgsl.Sizes(grid); got != want {
+			t.Errorf("%v is %s, want %s", grid, got, want)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"forgekernel/display"
 	"forgekernel/forge/backend"
 	"forgekernel/forge/backend/planned"
 	"forgekernel/forge/ir"
@@ -58,8 +59,15 @@ type Unsupported struct {
 	Reasons []string // "%3 = add: WGSL has no f64"
 }
 
+// toldReasons is how many reasons an error tells: a graph of f64 has one for each node.
+const toldReasons = 4
+
 func (u *Unsupported) Error() string {
-	return fmt.Sprintf("%s cannot be a WebGPU program: %s", u.Graph, strings.Join(u.Reasons, "; "))
+	told := u.Reasons
+	if more := len(told) - toldReasons; more > 0 {
+		told = append(told[:toldReasons:toldReasons], fmt.Sprintf("and so for %s more", display.Count(more, "node")))
+	}
+	return fmt.Sprintf("%s cannot be a WebGPU program: %s", u.Graph, strings.Join(told, "; "))
 }
 
 // maxBytes bounds the intermediate values of a program.
@@ -77,9 +85,7 @@ func NewProgram(g *ir.Graph, t Target) (*Program, error) {
 		Plan: &Plan{Version: Version, Name: g.Name, Features: []string{}, Limits: t.Limits, Modules: []Module{}, Buffers: []Buffer{}, Dispatches: []Dispatch{}},
 	}
 	missing := &Unsupported{Graph: g.Name}
-	if err := p.results(); err != nil {
-		missing.Reasons = append(missing.Reasons, err.Error())
-	}
+	unheld := p.results()
 	for _, n := range p.Graph.Nodes {
 		if n.Op.Class == ir.Constant {
 			continue
@@ -89,6 +95,9 @@ func NewProgram(g *ir.Graph, t Target) (*Program, error) {
 			missing.Reasons = append(missing.Reasons, fmt.Sprintf("%v = %s: %v", n.Out[0], n.Op.Name, err))
 		}
 		p.kernels = append(p.kernels, told)
+	}
+	if unheld != nil && missing.Reasons == nil { // else a node told it, or another reason
+		missing.Reasons = []string{unheld.Error()}
 	}
 	if missing.Reasons != nil {
 		return p, missing
@@ -129,7 +138,19 @@ func (p *Program) node(n *ir.Node) (backend.Kernel, error) {
 // String tells the geometry, one clause.
 func (d *Dispatch) String() string {
 	groups := d.Groups[0] * d.Groups[1] * d.Groups[2]
-	return fmt.Sprintf("%d workgroups of %d: %s", groups, d.Workgroup[0]*d.Workgroup[1]*d.Workgroup[2], d.Reason)
+	return fmt.Sprintf("%s of %d: %s", display.Count(groups, "workgroup"), d.Workgroup[0]*d.Workgroup[1]*d.Workgroup[2], d.Reason)
+}
+
+// Sizes writes a grid without the sizes of 1 at its end: "16×4". It has no spaces, so that
+// tables do not break it.
+func Sizes(grid [3]int) string {
+	text := fmt.Sprint(grid[0])
+	for i, s := range grid[1:] {
+		if s > 1 || i == 0 && grid[2] > 1 {
+			text += fmt.Sprintf("×%d", s)
+		}
+	}
+	return text
 }
 
 // idle says why a node needs no work; empty when it needs some.
@@ -201,7 +222,7 @@ func (p *Program) kernel(n *ir.Node, k *loop.Kernel, locals map[*loop.Local]int)
 			places[i], err = p.placeOfLocal(n, q.Local, locals)
 		}
 		if err != nil {
-			return fmt.Errorf("%v is %v: %w", q, q.DType(), err)
+			return err
 		}
 	}
 	return p.emit(n, k, places)

@@ -56,5 +56,14 @@ func (w Worth) String() string {
 		verdict = "is worth a GPU"
 	}
 	return fmt.Sprintf("it %s: a run is estimated to take %v on a small one, with its copies, and %v on one thread of the processor",
-		verdict, w.Device.Round(time.Microsecond), w.Host.Round(time.Microsecond))
+		verdict, rounded(w.Device), rounded(w.Host))
+}
+
+// rounded is a time in two or three digits, since an estimate has no more.
+func rounded(d time.Duration) time.Duration {
+	unit := time.Nanosecond
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return max(d.Round(unit), time.Nanosecond)
 }

@@ -20,7 +20,7 @@ func kernelSourceCommand() *cobra.Command {
 		out     string
 	)
 	cmd := &cobra.Command{
-		Use:   "kernel-source FILE --lang triton|cuda|c|wgsl [--shapes 8x16,16x12,12] [--node %x] [--candidate N] [-o OUT]",
+		Use:   "kernel-source FILE --lang loop|c|cuda|triton|wgsl [--shapes 8x16,16x12,12] [--node %x] [--candidate N] [-o OUT]",
 		Short: "Print the kernels that a backend writes for a program, without its compiler or device",
 		Args:  p.arguments(),
 		RunE: stoppable(func(cmd *cobra.Command, args []string) error {
@@ -38,12 +38,21 @@ func kernelSourceCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if n := len(source.Missing); len(source.Kernels) == 0 && n > 0 && !table {
+				return fmt.Errorf("no node has a %s kernel: of %d, the first is %s", o.Lang, n, source.Missing[0])
+			}
 			if node != "" {
 				if source, err = source.Of("%" + strings.TrimPrefix(node, "%")); err != nil {
 					return fmt.Errorf("--node: %w", err)
 				}
 			}
-			return writeTo(cmd, out, func(w io.Writer) error { return printKernels(w, source, table, numbers) })
+			if err := writeTo(cmd, out, func(w io.Writer) error { return printKernels(w, source, table, numbers) }); err != nil || table || node != "" {
+				return err // a table has what is missing
+			}
+			for _, m := range source.Missing {
+				fmt.Fprintf(cmd.ErrOrStderr(), "note: without a %s kernel: %s\n", o.Lang, m)
+			}
+			return nil
 		}),
 	}
 	p.bindingFlags(cmd)

@@ -55,9 +55,23 @@ func TestKernelSource(t *testing.T) {
 	}
 }
 
+// TestKernelSourceOfCopies lists a program that gives an input back, whose copy is of no
+// node, in every language.
+func TestKernelSourceOfCopies(t *testing.T) {
+	inFolder(t, map[string]string{"both.fs": "def both(x: f32[3]): return x, x + 1\n"})
+	for _, lang := range []string{"loop", "c", "cuda", "triton", "wgsl"} {
+		if out := succeed(t, "kernel-source both.fs --lang "+lang); !strings.Contains(out, "%1") && !strings.Contains(out, "add") {
+			t.Errorf("the %s is\n%s", lang, out)
+		}
+	}
+	if table := succeed(t, "kernel-source both.fs --lang c --table"); !strings.Contains(table, "the copy of an input to a result ") || !strings.Contains(table, "copy_1") {
+		t.Errorf("the table is\n%s", table)
+	}
+}
+
 // TestKernelSourceErrors sees one clear error for each thing that there is not.
 func TestKernelSourceErrors(t *testing.T) {
-	inFolder(t, map[string]string{"mlp.fs": mlpSource, "same.ir": "graph same(%x: f32[3]) {\n  return %x\n}\n"})
+	inFolder(t, map[string]string{"mlp.fs": mlpSource, "wide.ir": wideGraph, "same.ir": "graph same(%x: f32[3]) {\n  return %x\n}\n"})
 	for flags, want := range map[string]struct {
 		status int
 		text   string
@@ -72,6 +86,7 @@ func TestKernelSourceErrors(t *testing.T) {
 		"--lang cuda --arch sm_20":              {1, "not for sm_20"},
 		"--lang cuda --arch hopper":             {1, "an architecture is written sm_90"},
 		"--lang c --candidate 1000000000":       {1, "there is no candidate 1000000000"},
+		"--from wide.ir --lang wgsl":            {1, "no node has a wgsl kernel: of 1, the first is %y = exp: %y is f64: WGSL has no f64"},
 	} {
 		cmd := root()
 		if !strings.Contains(flags, "--from") {

@@ -46,7 +46,7 @@ func (p *program) loadModel(ctx context.Context, path, inputs string) (*forge.Pr
 	}
 	compiled, err := m.Compile(ctx, b)
 	if err != nil {
-		return nil, nil, withFlags(err)
+		return nil, nil, p.withFlags(err)
 	}
 	if err := p.checkValues(compiled); err != nil || inputs == "" {
 		return compiled, nil, err
@@ -217,8 +217,8 @@ func parseValue(text string, inputs []forge.ModelInput) (string, *forge.Tensor, 
 	return name, t, nil
 }
 
-// withFlags says which flag settles what an error of a model found open.
-func withFlags(err error) error {
+// withFlags says which flags of the command settle what an error of a model found open.
+func (p *program) withFlags(err error) error {
 	var call *forge.CallError
 	var open *importer.OpenError
 	var need interface{ Needs() string }
@@ -226,11 +226,18 @@ func withFlags(err error) error {
 		return err
 	}
 	told := *call
+	reads := p.command.Flags().Lookup("inputs") != nil
 	switch {
 	case errors.As(err, &open):
-		told.Hint = "bind it, as with " + exampleFlags(open) + ", or give the inputs with --inputs FILE.npz"
+		told.Hint = "bind it, as with " + exampleFlags(open)
+		if reads {
+			told.Hint += ", or give the inputs with --inputs FILE.npz"
+		}
 	case errors.As(err, &need) && need.Needs() != "":
-		told.Hint = fmt.Sprintf("give it with --value %s=N or in --inputs FILE.npz", shellWord(need.Needs()))
+		told.Hint = fmt.Sprintf("give it with --value %s=N", shellWord(need.Needs()))
+		if reads {
+			told.Hint += " or in --inputs FILE.npz"
+		}
 	}
 	return &told
 }

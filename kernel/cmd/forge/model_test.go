@@ -68,7 +68,7 @@ func TestModelMessages(t *testing.T) {
 		status     int
 	}{
 		{"run glyphs.onnx", "error: glyphs.onnx: input images: f32[batch,1,8,8]: dimension 0, batch, is open: bind it or give the shape\nhint: bind it, as with --dim batch=1, or give the inputs with --inputs FILE.npz\n", exitFailure},
-		{"compile glyphs.onnx --dim batch=2", "error: glyphs.onnx: TopK \"best\": \"k\", the k of TopK \"best\", must be known when the program is compiled: give a value for input \"k\"\nhint: give it with --value k=N or in --inputs FILE.npz\n", exitFailure},
+		{"compile glyphs.onnx --dim batch=2", "error: glyphs.onnx: TopK \"best\": \"k\", the k of TopK \"best\", must be known when the program is compiled: give a value for input \"k\"\nhint: give it with --value k=N\n", exitFailure},
 		{"explain glyphs.onnx --dim n=2 --value k=1", "error: glyphs.onnx: there is no open dimension \"n\"; there are batch\n", exitFailure},
 		{"run glyphs.onnx --dim batch", "forge: --dim: \"batch\" is not NAME=LENGTH, such as batch=4" + usage, exitUsage},
 		{"run glyphs.onnx --dim batch=0", "forge: --dim: batch has the length 0; it must be at least 1" + usage, exitUsage},
@@ -82,6 +82,9 @@ func TestModelMessages(t *testing.T) {
 		{"run glyphs.onnx --entry main", "forge: --entry is for ForgeScript; glyphs.onnx is one program" + usage, exitUsage},
 		{"run layer.fs --dim batch=2", "forge: --dim and --value are for imported models; layer.fs is ForgeScript, which takes --shapes" + usage, exitUsage},
 		{"run layer.fs --shapes x=2x3", "forge: --shapes: w has none; give one for each of x, w" + usage, exitUsage},
+		{"tune glyphs.onnx", "error: glyphs.onnx: input images: f32[batch,1,8,8]: dimension 0, batch, is open: bind it or give the shape\nhint: bind it, as with --dim batch=1\n", exitFailure},
+		{"wgsl glyphs.onnx", "error: glyphs.onnx: input images: f32[batch,1,8,8]: dimension 0, batch, is open: bind it or give the shape\nhint: bind it, as with --dim batch=1\n", exitFailure},
+		{"run glyphs.onnx --dim batch=2", "error: glyphs.onnx: TopK \"best\": \"k\", the k of TopK \"best\", must be known when the program is compiled: give a value for input \"k\"\nhint: give it with --value k=N or in --inputs FILE.npz\n", exitFailure},
 		{"run mlp.pt2", "error: mlp.pt2: input x: f32[s77,4]: dimension 0, s77, is open: bind it or give the shape\nhint: bind it, as with --dim s77=1, or give the inputs with --inputs FILE.npz\n", exitFailure},
 		{"run unknown.onnx --dim batch=2 --value k=1", "error: unknown.onnx: 3 nodes are not supported:\n", exitFailure},
 		{"run renamed", "forge: renamed: the file is too large: it has 65537 bytes, and at most 65536 are read (a model file is named .onnx or .pt2)\n", exitFailure},

@@ -25,6 +25,7 @@ type program struct {
 	threads int
 	from    string // IR text to start from in place of source
 	after   string // the pass that made it
+	command *cobra.Command
 }
 
 func (p *program) flags(cmd *cobra.Command) {
@@ -35,6 +36,7 @@ func (p *program) flags(cmd *cobra.Command) {
 
 // bindingFlags say what of a file to compile, and for which sizes.
 func (p *program) bindingFlags(cmd *cobra.Command) {
+	p.command = cmd
 	cmd.Flags().Var((*shapesFlag)(&p.shapes), "shapes", "shapes of the inputs in order, such as 8x16,16x12,12, or by name, such as x=8x16,w=16x12 (default: those of the file)")
 	cmd.Flags().StringArrayVar(&p.dims, "dim", nil, "length of a dimension that a model leaves open, such as batch=4; repeat for more")
 	cmd.Flags().StringArrayVar(&p.values, "value", nil, "value of an input of a model that acts as an attribute, such as sr=16000 or pads=0,1; repeat for more")

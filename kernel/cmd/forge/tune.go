@@ -80,8 +80,7 @@ when a pick then takes more than P percent longer than the best.`,
 		}),
 	}
 	flags := cmd.Flags()
-	flags.Var((*shapesFlag)(&t.shapes), "shapes", "shapes of the inputs, such as 8x16,16x12,12 (default: those of the annotations)")
-	flags.StringVar(&t.entry, "entry", "", "the function to tune (default: the last)")
+	t.bindingFlags(cmd)
 	flags.StringVar(&t.backend, "backend", "cpu", "what is tuned: cpu, cuda or cuda:N")
 	flags.IntVar(&t.threads, "threads", cpu.Cores(), "how many threads may share the work")
 	flags.StringVar(&t.suite, "suite", "", "models of the suite in place of a file: all, mlp, neural, llm or one by name")
@@ -97,8 +96,8 @@ func (t *tuning) validate(args []string) error {
 	switch {
 	case (t.suite == "") == (len(args) == 0):
 		return usageError{errors.New("tune takes a file or --suite NAME")}
-	case t.suite != "" && (t.shapes != "" || t.entry != ""):
-		return usageError{errors.New("--shapes and --entry are for files; a model of the suite has its own")}
+	case t.suite != "" && t.binds():
+		return usageError{errors.New("--shapes, --dim, --value and --entry are for files; a model of the suite has its own")}
 	case t.backend != "cpu" && !t.onDevice():
 		return usageError{fmt.Errorf("--backend: cpu, cuda and cuda:N have something to tune, and %s has not", t.backend)}
 	case t.onDevice() && (t.within != 0 || t.figure != ""):

@@ -22,6 +22,7 @@ func TestTuneCommand(t *testing.T) {
 		"tune product.fs --backend cuda --assert 5":       exitUsage,
 		"tune product.fs --backend cuda:0 --figure s.png": exitUsage,
 		"tune --suite mlp --shapes 2x2":                   exitUsage,
+		"tune --suite mlp --dim batch=2":                  exitUsage,
 		"tune product.fs --assert -1":                     exitUsage,
 		"tune product.fs --budget 0s":                     exitUsage,
 		"tune product.fs --figure samples.gif":            exitUsage,

@@ -51,5 +51,6 @@ func jsonFlag(cmd *cobra.Command, into *bool) {
 func printJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false) // sources in it are to be read, too
 	return enc.Encode(v)
 }

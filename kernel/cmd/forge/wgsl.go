@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -40,8 +39,7 @@ func wgslCommand() *cobra.Command {
 					_, err := io.WriteString(w, plan.Source().Code)
 					return err
 				}
-				_, err := fmt.Fprintln(w, plan.Text())
-				return err
+				return printText(w, plan.Text()+"\n")
 			})
 		}),
 	}

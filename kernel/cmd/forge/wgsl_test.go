@@ -7,18 +7,27 @@ import (
 	"forgekernel/forge/backend/wgsl"
 )
 
+// wideGraph is a graph that WGSL has no type for.
+const wideGraph = "graph wide(%x: f64[3]) {\n  %y: f64[3] = exp %x\n  return %y\n}\n"
+
 // TestWGSL prints the plan of a program as tables, as sources and as JSON, and runs it in
 // simulation.
 func TestWGSL(t *testing.T) {
-	inFolder(t, map[string]string{"mlp.fs": mlpSource, "wide.ir": "graph wide(%x: f64[3]) {\n  %y: f64[3] = exp %x\n  return %y\n}\n"})
+	inFolder(t, map[string]string{"mlp.fs": mlpSource, "wide.ir": wideGraph})
 	out := succeed(t, "wgsl mlp.fs")
 	for _, want := range []string{
-		"mlp: dispatches: 3, of modules: 3; buffers: ", "it is not worth a GPU: a run is estimated to take", "it needs no features",
+		"mlp: dispatches: 3 of 3 modules; ", "it is not worth a GPU: a run is estimated to take", "it needs no features",
 		"an invocation for each of 24 elements", "maxComputeInvocationsPerWorkgroup", "slot0_f32", "sum, WGSL",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the plan lacks %q:\n%s", want, out)
 		}
+	}
+	if strings.Contains(out, " 0s") || strings.Contains(out, "1 workgroups") {
+		t.Errorf("a time of nothing, or one of many:\n%s", out)
+	}
+	if out := succeed(t, "run mlp.fs --backend gpu --emit-source"); !strings.Contains(out, "@compute @workgroup_size(") || !strings.Contains(out, "f32[") {
+		t.Errorf("the code and the results are\n%s", out)
 	}
 	if out := succeed(t, "wgsl mlp.fs --sources"); !strings.Contains(out, "@compute @workgroup_size(") {
 		t.Errorf("the sources are\n%s", out)

@@ -155,12 +155,10 @@ func (c *Card) Dispatches() display.Table {
 			t.Rows = append(t.Rows, []any{fmt.Sprintf("%d more", len(c.Plan.Dispatches)-i)})
 			break
 		}
-		t.Rows = append(t.Rows, []any{d.Node, c.Plan.Modules[d.Module].Name, times(d.Groups), times(d.Workgroup), d.Reason})
+		t.Rows = append(t.Rows, []any{d.Node, c.Plan.Modules[d.Module].Name, wgsl.Sizes(d.Groups), wgsl.Sizes(d.Workgroup), d.Reason})
 	}
 	return t
 }
-
-func times(n [3]int) string { return fmt.Sprintf("%d × %d × %d", n[0], n[1], n[2]) }
 
 // partBytes is the length of a part of base64, a multiple of 3.
 const partBytes = 768 << 10

@@ -50,7 +50,7 @@ func example(t *testing.T) *Card {
 func TestStatic(t *testing.T) {
 	b := example(t).Display()
 	markup, text := b.Data["text/html"].(string), b.Data["text/plain"].(string)
-	for _, want := range []string{"example", "values of the kernel", "1238, 3738, 6238, 8738", "f32[4]", "not run", "Dispatches: 2, of 2 shaders; 5.13 KiB in 6 buffers", "%y", "sum_rows", "4 × 1 × 1"} {
+	for _, want := range []string{"example", "values of the kernel", "1238, 3738, 6238, 8738", "f32[4]", "not run", "Dispatches: 2, of 2 shaders; 5.13 KiB in 6 buffers", "%y", "sum_rows", "a workgroup for each of 4 rows"} {
 		for form, in := range map[string]string{"HTML": markup, "text": text} {
 			if !strings.Contains(in, want) {
 				t.Errorf("the %s has no %q:\n%s", form, want, in)
