@@ -222,3 +222,17 @@ func Records() ([]*replay.Record, error) {
 	}
 	return list, nil
 }
+
+// Optimised is a model as the passes leave it, with inputs that are the same each time.
+func Optimised(name string) (*ir.Graph, []*tensor.Tensor, error) {
+	g, err := Build(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := pass.Run(g, pass.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	in, err := Inputs(r.Graph, 1)
+	return r.Graph, in, err
+}

@@ -8,7 +8,6 @@ import (
 	"forgekernel/forge/backend/cpu"
 	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/ir"
-	"forgekernel/forge/pass"
 	"forgekernel/forge/suite"
 	"forgekernel/forge/tensor"
 )
@@ -26,19 +25,11 @@ func onTargets(t *testing.T, f func(t *testing.T, b *cpu.Backend)) {
 
 func model(t testing.TB, name string) (*ir.Graph, []*tensor.Tensor) {
 	t.Helper()
-	g, err := suite.Build(name)
+	g, in, err := suite.Optimised(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := pass.Run(g, pass.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, err := suite.Inputs(r.Graph, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r.Graph, in
+	return g, in
 }
 
 func compile(t testing.TB, b backend.Backend, g *ir.Graph) backend.Executable {

@@ -9,7 +9,6 @@ import (
 	"forgekernel/forge/backend/portable"
 	"forgekernel/forge/backend/portable/vector"
 	"forgekernel/forge/ir"
-	"forgekernel/forge/pass"
 	"forgekernel/forge/suite"
 	"forgekernel/forge/tensor"
 )
@@ -37,19 +36,11 @@ func TestConformance(t *testing.T) {
 
 func model(t testing.TB, name string) (*ir.Graph, []*tensor.Tensor) {
 	t.Helper()
-	g, err := suite.Build(name)
+	g, in, err := suite.Optimised(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := pass.Run(g, pass.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, err := suite.Inputs(r.Graph, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r.Graph, in
+	return g, in
 }
 
 func compile(t testing.TB, b backend.Backend, g *ir.Graph) backend.Executable {

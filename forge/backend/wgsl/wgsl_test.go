@@ -12,9 +12,7 @@ import (
 	"forgekernel/forge/backend/conformance"
 	"forgekernel/forge/backend/interp"
 	"forgekernel/forge/backend/wgsl"
-	"forgekernel/forge/backend/wgsl/webgpu"
 	"forgekernel/forge/ir"
-	"forgekernel/forge/pass"
 	"forgekernel/forge/suite"
 	"forgekernel/forge/tensor"
 )
@@ -156,10 +154,7 @@ func TestSuite(t *testing.T) { models(t, wgsl.NewSimulator()) }
 
 // TestDawnSuite is TestSuite on the Dawn of Node.
 func TestDawnSuite(t *testing.T) {
-	d, err := webgpu.Open(t.Context())
-	if err != nil {
-		t.Skip(err)
-	}
+	d := dawn(t)
 	defer d.Close()
 	models(t, d)
 }
@@ -194,19 +189,11 @@ func models(t *testing.T, d wgsl.Device) {
 
 func model(t testing.TB, name string) (*ir.Graph, []*tensor.Tensor) {
 	t.Helper()
-	g, err := suite.Build(name)
+	g, in, err := suite.Optimised(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := pass.Run(g, pass.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, err := suite.Inputs(r.Graph, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r.Graph, in
+	return g, in
 }
 
 // BenchmarkEmission makes the plan of a block of GPT-2 small: 50 ms is the bar.
