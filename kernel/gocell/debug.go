@@ -141,6 +141,7 @@ func (s *Session) prepareWithin(expr string, call *Call) (*prepared, error) {
 		x, _ := parser.ParseExpr(expr)
 		used := freeNames(x)
 		for _, l := range call.activation.Locals() {
+			s.scope.grown.renew(l.Type)
 			v := s.engine.Storage(l)
 			if v == nil && used[l.Name] {
 				return nil, fmt.Errorf("nothing uses %s after this line, so its value is not kept", l.Name)
@@ -170,6 +171,7 @@ func (s *Session) CopyToGlobals(name string, call Call, as string) error {
 			return fmt.Errorf("nothing uses %s after this line, so its value is not kept", name)
 		}
 		v = v.Copy()
+		s.scope.grown.renew(l.Type)
 		old := s.scope.symbols[as]
 		s.scope.symbols[as] = &symbol{name: as, kind: "var", obj: types.NewVar(token.NoPos, nil, as, l.Type), cell: call.Cell, variable: v}
 		if old != nil && old.variable != nil && types.Identical(old.obj.Type(), l.Type) {

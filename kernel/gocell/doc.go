@@ -39,7 +39,7 @@
 // A type that is declared again is a new type and values made before keep the
 // old one, unless the declaration says the same as before. It takes over the
 // methods of the old type that fit it. Methods may be added to or replaced on
-// types of earlier cells; values made before have them too.
+// types of earlier cells, generic ones too; values made before have them too.
 //
 // Cells may run beside one another. Checking and committing happens one cell at
 // a time, running does not.
@@ -72,10 +72,8 @@
 // Each is refused with a sentence, never run wrongly:
 //
 //   - methods on values of a type that is an array of one pointer
-//   - a conversion between type parameters whose type sets need different code
 //   - generic code of compiled packages other than cmp, iter, maps, slices and
 //     single functions of errors, math/rand/v2, reflect, sync and sync/atomic
-//   - methods on a generic type in another cell than the type's
 //   - cgo, and functions without a body
 //
 // # Where Go does something else

@@ -164,9 +164,10 @@ func (s *Session) prepare(src *eval.Source) (*prepared, error) {
 func (c *check) rollback() {
 	for _, m := range c.methods {
 		if m.object != nil {
-			m.rollback()
+			c.s.engine.Reshape(func([]types.Type) { m.rollback() })
 		}
 	}
+	c.renewGrown()
 	for _, f := range c.undo {
 		f()
 	}

@@ -73,6 +73,7 @@ type Engine struct {
 	instances typeutil.Map          // *types.Named -> map[string]*instance
 	failed    map[*types.Func]error // generic methods that no longer compile
 	compile   *compiler             // the compilation that runs
+	shapes    sync.RWMutex          // guards the methods of declared types
 	own       sync.Map              // paths of packages that are interpreted
 
 	current atomic.Pointer[run] // of the latest cell
@@ -234,11 +235,28 @@ func (e *Engine) methodCode(m *types.Func) *Code {
 // made are made anew when next used.
 func (e *Engine) Renew(changed ...*types.Named) {
 	for _, named := range changed {
-		if e.types.Known(named) {
+		if named.TypeParams().Len() > 0 || e.types.Known(named) {
 			e.types.Renew(changed...)
 			return
 		}
 	}
+}
+
+// Reshape changes declared types while no goroutine asks what they implement.
+// The change is given the types that the engine knows.
+func (e *Engine) Reshape(change func(known []types.Type)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.shapes.Lock()
+	defer e.shapes.Unlock()
+	known := e.types.All()
+	e.instances.Iterate(func(t types.Type, methods any) {
+		known = append(known, t)
+		for _, i := range methods.(map[string]*instance) {
+			known = append(known, i.recv)
+		}
+	})
+	change(known)
 }
 
 // hostType looks up a compiled type.
