@@ -72,8 +72,6 @@
 // Each is refused with a sentence, never run wrongly:
 //
 //   - methods on values of a type that is an array of one pointer
-//   - generic code of compiled packages other than cmp, iter, maps, slices and
-//     single functions of errors, math/rand/v2, reflect, sync and sync/atomic
 //   - cgo, and functions without a body
 //
 // # Where Go does something else
@@ -87,6 +85,8 @@
 //	an index above 2^63 in a panic's text     shown as negative             shown as it is
 //	%T of a struct literal that embeds        names the embedded fields     does not
 //	a panic in a goroutine                    ends the goroutine, reported  ends the program
+//	finalizers, cleanups                      may run late: a frame keeps   run once nothing
+//	                                          what it held until used again refers to them
 //	a deadlock                                waits for an interrupt        ends the program
 //	os.Exit, log.Fatal, runtime.Goexit        end the cell                  end the program
 //	os.Args                                   one made-up name              the command line

@@ -74,6 +74,7 @@ type Engine struct {
 	failed    map[*types.Func]error // generic methods that no longer compile
 	compile   *compiler             // the compilation that runs
 	shapes    sync.RWMutex          // guards the methods of declared types
+	uniques   sync.Map              // what unique.Make made
 	own       sync.Map              // paths of packages that are interpreted
 
 	current atomic.Pointer[run] // of the latest cell
