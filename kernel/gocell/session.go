@@ -64,7 +64,7 @@ func New(opts Options) (*Session, error) {
 func (s *Session) start() {
 	s.scope = newScope()
 	s.sourceUnits = map[string]*eval.Unit{}
-	s.mods = &modules{}
+	s.mods = &modules{getting: make(chan struct{}, 1)}
 	s.engine = eval.New(eval.Options{
 		Host: host{}, Writer: s.opts.Writer, Stdin: s.opts.Stdin, Sink: s.opts.Sink, Debugger: s.debug,
 		Async: func(cell uint64, p *eval.Panic) {
