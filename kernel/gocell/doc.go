@@ -82,7 +82,6 @@
 //	flag.Parse, testing.Main                  a cell's arguments; refused   the program's
 //	calls through compiled code and back      at most 5,000 at once         1 GB of stack
 //	make of more than the memory              a panic                       ends the program
-//	an index above 2^63 in a panic's text     shown as negative             shown as it is
 //	%T of a struct literal that embeds        names the embedded fields     does not
 //	a panic in a goroutine                    ends the goroutine, reported  ends the program
 //	finalizers, cleanups                      may run late: a frame keeps   run once nothing
@@ -92,6 +91,7 @@
 //	os.Args                                   one made-up name              the command line
 //	%T of a type declared in a generic func   without type arguments        with them
 //	f(x[i], g()) where g changes x[i]         operands from left to right   not specified
-//	runtime.Caller, Callers, Stack            the evaluator's own calls     the program's
+//	runtime.Caller, Callers, debug.Stack      cells' calls and lines alone  compiled ones, too
+//	runtime.Stack, the source of log/slog     the evaluator's own calls     the program's
 //	unused variables, imports and labels      accepted                      errors
 package gocell

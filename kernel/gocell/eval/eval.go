@@ -75,7 +75,10 @@ type Engine struct {
 	compile   *compiler             // the compilation that runs
 	shapes    sync.RWMutex          // guards the methods of declared types
 	uniques   sync.Map              // what unique.Make made
-	own       sync.Map              // paths of packages that are interpreted
+	// maxStack is what cells believe to be the limit of a stack: a lower one would
+	// end the process, not the cell.
+	maxStack atomic.Int64
+	own      sync.Map // paths of packages that are interpreted
 
 	current atomic.Pointer[run] // of the latest cell
 	debug   *Debugger
@@ -90,6 +93,7 @@ func New(opts Options) *Engine {
 	if e.debug == nil {
 		e.debug = NewDebugger()
 	}
+	e.maxStack.Store(1_000_000_000)
 	e.types.Host = e.hostType
 	e.types.Own = e.isInterpreted
 	e.Interpret("main")
