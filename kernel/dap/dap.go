@@ -51,29 +51,32 @@ type Server struct {
 	debug *gocell.Debugger
 
 	mu          sync.Mutex
+	started     bool // by initialize, until disconnect
+	untyped     bool // the client is one that would show types instead of values
 	seq         int
 	files       map[string]string // texts of cells by path
 	order       []string          // of files, the oldest first
 	size        int               // of files, in bytes
 	breakpoints map[string][]breakpoint
-	frames      map[int]gocell.Call
+	frames      map[int]frame
 	handles     map[int]handle
-	numbers     int // of frames and handles; never used twice
-	halted      map[uint64]bool
+	numbers     int               // of frames and handles; never used twice
+	halted      map[uint64]string // goroutines that halted, with the panic that halted each
 }
 
 // New returns a server whose debugger is not attached yet.
 func New(opts Options) *Server {
 	return &Server{
 		opts: opts, debug: opts.Session.Debugger(), files: map[string]string{}, breakpoints: map[string][]breakpoint{},
-		frames: map[int]gocell.Call{}, handles: map[int]handle{}, halted: map[uint64]bool{},
+		frames: map[int]frame{}, handles: map[int]handle{}, halted: map[uint64]string{},
 	}
 }
 
 const suffix = ".go"
 
 // prefix begins the paths of all cells of this process. Nothing lies there.
-var prefix = filepath.Join(os.TempDir(), "forge_"+strconv.Itoa(os.Getpid())) + string(filepath.Separator)
+// JupyterLab calls a file "Cell [3]" only if its path has "ipykernel_" in it.
+var prefix = filepath.Join(os.TempDir(), "forge_ipykernel_"+strconv.Itoa(os.Getpid())) + string(filepath.Separator)
 
 // Path is the file of a cell.
 func Path(code string) string {
@@ -209,7 +212,14 @@ type none struct{}
 
 func (s *Server) nothing(context.Context, none) (any, error) { return object{}, nil }
 
-func (s *Server) initialize(context.Context, none) (any, error) {
+// initialize begins a client's session: JupyterLab asks for debugInfo between it
+// and attach, and gives up when that says that nothing is started.
+func (s *Server) initialize(_ context.Context, a struct {
+	ClientID string `json:"clientID"`
+}) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.started, s.untyped = true, a.ClientID == "jupyterlab"
 	return object{
 		"supportsConfigurationDoneRequest": true,
 		"supportsEvaluateForHovers":        true,
@@ -232,8 +242,9 @@ func (s *Server) disconnect(context.Context, none) (any, error) {
 	s.forget()
 	s.debug.Detach()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.breakpoints = map[string][]breakpoint{}
+	s.started, s.breakpoints = false, map[string][]breakpoint{}
+	s.mu.Unlock()
+	s.send("terminated", nil)
 	return object{}, nil
 }
 
@@ -255,7 +266,7 @@ func (s *Server) halt(h eval.Halt) {
 		return
 	}
 	s.mu.Lock()
-	s.halted[h.Thread] = true
+	s.halted[h.Thread] = h.Text
 	s.mu.Unlock()
 	body := object{"reason": h.Reason, "threadId": h.Thread, "allThreadsStopped": true}
 	if h.Text != "" {
@@ -274,7 +285,7 @@ func (s *Server) resumed(thread uint64) {
 func (s *Server) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.frames, s.handles, s.halted = map[int]gocell.Call{}, map[int]handle{}, map[uint64]bool{}
+	s.frames, s.handles, s.halted = map[int]frame{}, map[int]handle{}, map[uint64]string{}
 }
 
 type onThread struct {
@@ -289,7 +300,10 @@ func (s *Server) pause(context.Context, onThread) (any, error) {
 	return object{}, nil
 }
 
-var errNotAttached = errors.New("the debugger is not attached")
+var (
+	errNotAttached = errors.New("the debugger is not attached")
+	errNotStarted  = errors.New("the debugger is not started: initialize comes first")
+)
 
 func (s *Server) goOn(_ context.Context, a onThread) (any, error) {
 	s.resumed(a.ThreadID)
@@ -335,7 +349,7 @@ func (s *Server) debugInfo(context.Context, none) (any, error) {
 		stopped = append(stopped, id)
 	}
 	return object{
-		"isStarted": s.debug.Attached(), "breakpoints": breakpoints, "stoppedThreads": stopped,
+		"isStarted": s.started, "breakpoints": breakpoints, "stoppedThreads": stopped,
 		"hashMethod": "Murmur2", "hashSeed": uint32(hashSeed), "tmpFilePrefix": prefix, "tmpFileSuffix": suffix,
 		"richRendering": true, "copyToGlobals": true, "exceptionPaths": []string{},
 	}, nil

@@ -15,6 +15,7 @@ import (
 // of the session, or the parts of a value.
 type handle struct {
 	call    *gocell.Call
+	panic   string // that the call halted at
 	globals bool
 	value   reflect.Value
 	name    string // an expression for the value
@@ -33,7 +34,7 @@ func (s *Server) number(h handle) int {
 type variable struct {
 	Name      string `json:"name"`
 	Value     string `json:"value"`
-	Type      string `json:"type"`
+	Type      string `json:"type,omitempty"`
 	Reference int    `json:"variablesReference"` // 0: it has no parts
 	Evaluate  string `json:"evaluateName,omitempty"`
 	Indexed   int    `json:"indexedVariables,omitempty"`
@@ -54,7 +55,10 @@ func (s *Server) variables(_ context.Context, a struct {
 	list := []variable{}
 	switch {
 	case h.call != nil:
-		list = s.describeAll(h.call.Variables())
+		if h.panic != "" {
+			list = append(list, variable{Name: "(panic)", Value: strings.TrimPrefix(h.panic, "panic: ")})
+		}
+		list = append(list, s.describeAll(h.call.Variables())...)
 	case h.globals:
 		list = s.describeAll(s.opts.Session.Globals())
 	default:
@@ -66,7 +70,18 @@ func (s *Server) variables(_ context.Context, a struct {
 			list = append(list, s.describe(c.Name, part(h, c.Name), typeOf(c.Value), c.Value))
 		}
 	}
-	return object{"variables": list}, nil
+	return s.listed(list), nil
+}
+
+// listed is the answer of a list. JupyterLab's tree shows the type of a variable
+// that has one in place of its value.
+func (s *Server) listed(list []variable) object {
+	if s.untyped {
+		for i := range list {
+			list[i].Type = ""
+		}
+	}
+	return object{"variables": list}
 }
 
 // part is an expression for a part of a value, if that has one.
@@ -127,7 +142,7 @@ func (s *Server) describe(name, expr, typ string, v reflect.Value) variable {
 func (s *Server) inspectVariables(context.Context, none) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return object{"variables": s.describeAll(s.opts.Session.Globals())}, nil
+	return s.listed(s.describeAll(s.opts.Session.Globals())), nil
 }
 
 // compute evaluates an expression in a frame, or, when that is 0, with the
@@ -136,12 +151,12 @@ func (s *Server) compute(ctx context.Context, expr string, frame int) (gocell.Re
 	var call *gocell.Call
 	if frame != 0 {
 		s.mu.Lock()
-		c, ok := s.frames[frame]
+		f, ok := s.frames[frame]
 		s.mu.Unlock()
 		if !ok {
 			return gocell.Result{}, errNoFrame
 		}
-		call = &c
+		call = &f.Call
 	}
 	ctx, cancel := context.WithTimeout(ctx, evaluateTime)
 	defer cancel()
@@ -191,10 +206,10 @@ func (s *Server) copyToGlobals(_ context.Context, a struct {
 	FrameID int    `json:"srcFrameId"`
 }) (any, error) {
 	s.mu.Lock()
-	call, ok := s.frames[a.FrameID]
+	f, ok := s.frames[a.FrameID]
 	s.mu.Unlock()
 	if !ok {
 		return nil, errNoFrame
 	}
-	return object{}, s.opts.Session.CopyToGlobals(a.From, call, a.To)
+	return object{}, s.opts.Session.CopyToGlobals(a.From, f.Call, a.To)
 }
