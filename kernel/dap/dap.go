@@ -7,6 +7,11 @@
 // the client makes it too (see [Path]), so that both can speak of a cell before
 // it runs; a function keeps the file of the cell that declared it.
 //
+// Breakpoints may have a condition, halt at some of their hits only, or log a
+// message instead (see condition); these are computed where the goroutine stands,
+// with everything halted. Variables can be set: by an assignment that is checked
+// as cells are.
+//
 // Requests are answered one at a time, in order. What they name by numbers,
 // frames and variables, is valid until the cell goes on.
 package dap
@@ -66,10 +71,12 @@ type Server struct {
 
 // New returns a server whose debugger is not attached yet.
 func New(opts Options) *Server {
-	return &Server{
+	s := &Server{
 		opts: opts, debug: opts.Session.Debugger(), files: map[string]string{}, breakpoints: map[string][]breakpoint{},
 		frames: map[int]frame{}, handles: map[int]handle{}, halted: map[uint64]string{},
 	}
+	s.debug.OnBreakpoint(s.stays)
+	return s
 }
 
 const suffix = ".go"
@@ -181,6 +188,7 @@ var handlers = map[string]handler{
 	"scopes":                  on((*Server).scopes),
 	"variables":               on((*Server).variables),
 	"evaluate":                on((*Server).evaluate),
+	"setVariable":             on((*Server).setVariable),
 	"source":                  on((*Server).source),
 	"modules":                 on((*Server).modules),
 	"pause":                   on((*Server).pause),
@@ -221,16 +229,25 @@ func (s *Server) initialize(_ context.Context, a struct {
 	defer s.mu.Unlock()
 	s.started, s.untyped = true, a.ClientID == "jupyterlab"
 	return object{
-		"supportsConfigurationDoneRequest": true,
-		"supportsEvaluateForHovers":        true,
-		"supportsModulesRequest":           true,
+		"supportsConfigurationDoneRequest":  true,
+		"supportsConditionalBreakpoints":    true,
+		"supportsHitConditionalBreakpoints": true,
+		"supportsLogPoints":                 true,
+		"supportsSetVariable":               true,
+		"supportsEvaluateForHovers":         true,
+		"supportsModulesRequest":            true,
 		"exceptionBreakpointFilters": []object{
 			{"filter": panics, "label": "Panics", "description": "Halt where a panic begins", "default": false},
+			{"filter": uncaught, "label": "Uncaught panics", "description": "Halt where a panic begins that no deferred function is there to recover", "default": false},
 		},
 	}, nil
 }
 
-const panics = "panic"
+// The filters of panics.
+const (
+	panics   = "panic"
+	uncaught = "uncaught"
+)
 
 func (s *Server) attach(context.Context, none) (any, error) {
 	s.debug.Attach(s.halt)
@@ -334,6 +351,7 @@ func (s *Server) setExceptionBreakpoints(_ context.Context, a struct {
 	Filters []string `json:"filters"`
 }) (any, error) {
 	s.debug.HaltOnPanic(slices.Contains(a.Filters, panics))
+	s.debug.HaltOnUncaught(slices.Contains(a.Filters, uncaught))
 	return object{}, nil
 }
 

@@ -21,6 +21,8 @@ type breakpoint struct {
 	Line     int    `json:"line"`
 	Source   source `json:"source"`
 	Message  string `json:"message,omitempty"`
+
+	condition condition
 }
 
 // setBreakpoints replaces those of a file. One on a line without a statement
@@ -49,11 +51,13 @@ func (s *Server) setBreakpoints(_ context.Context, a struct {
 		s.numbers++
 		b := breakpoint{ID: s.numbers, Line: want.Line, Source: source{Path: a.Source.Path}}
 		i, _ := slices.BinarySearch(lines, want.Line)
+		c, err := newCondition(want.Condition, want.HitCondition, want.LogMessage)
+		b.condition = c
 		switch {
 		case !known:
 			b.Message = "no cell has this source"
-		case want.Condition != "" || want.HitCondition != "" || want.LogMessage != "":
-			b.Message = "breakpoints with conditions are not supported"
+		case err != nil:
+			b.Message = err.Error()
 		case i == len(lines):
 			b.Message = "no statement begins here or later in the cell"
 		default:

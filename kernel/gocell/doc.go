@@ -49,8 +49,8 @@
 // The engine keeps where statements begin and where variables are, from the
 // debug references of go/ssa; that costs memory and no time. [Session.Debugger]
 // halts goroutines and looks into them, [Session.Panicked] has the calls of the
-// latest panic. Expressions are checked and run as cells are, with the variables
-// of a call in scope.
+// latest panic. Expressions and assignments are checked and run as cells are, with
+// the variables of a call in scope.
 //
 // # Modules
 //

@@ -31,6 +31,7 @@ type Func struct {
 	blocks       []block
 	numeric      bool // its one result is a number
 	hasDefer     bool
+	recovers     bool             // it calls recover
 	recoverBlock int              // -1 when results are zero after recovery
 	unsigned     map[[2]int]uint8 // blocks and instructions with unsigned bounds, see unsignedBounds
 }
