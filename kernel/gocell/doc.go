@@ -71,7 +71,6 @@
 //
 // Each is refused with a sentence, never run wrongly:
 //
-//   - methods on values of a type that is an array of one pointer
 //   - cgo, and functions without a body
 //
 // # Where Go does something else
