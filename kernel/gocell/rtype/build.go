@@ -3,7 +3,6 @@ package rtype
 import (
 	"go/types"
 	"reflect"
-	"strings"
 	"sync"
 
 	"github.com/goplus/reflectx"
@@ -203,7 +202,7 @@ func (t *Table) declare(named *types.Named) reflect.Type {
 	if value > 0 && standIn.Kind() == reflect.Array && directInInterface(standIn) {
 		standIn = onePointer // see unmask
 	}
-	r := reflectx.NamedTypeOf(path, typeName(named), standIn)
+	r := reflectx.NamedTypeOf(path, t.typeName(named), standIn)
 	if all > 0 {
 		r = reflectx.NewMethodSet(r, value, all)
 	}
@@ -230,18 +229,6 @@ func (t *Table) structure(s *types.Struct) reflect.Type {
 		t.make(s, r)
 	}
 	return r
-}
-
-func typeName(named *types.Named) string {
-	name := named.Obj().Name()
-	if named.TypeArgs().Len() == 0 {
-		return name
-	}
-	var args []string
-	for a := range named.TypeArgs().Types() {
-		args = append(args, types.TypeString(a, (*types.Package).Path))
-	}
-	return name + "[" + strings.Join(args, ",") + "]"
 }
 
 // standIn returns a type with the layout of typ in which everything behind a
