@@ -7,11 +7,14 @@ answer is overruled by it. So a person's hand is imitated: it comes when all is 
 """
 
 import json
+import os
+import signal
 import time
 import urllib.request
 
 import nbformat
 import pytest
+from playwright.sync_api import TimeoutError
 
 from conftest import ROOT
 from test_lab import CHROMIUM, START, browser, lab, opened  # noqa: F401: two are fixtures
@@ -64,10 +67,14 @@ class Notebook:
 
     def shows(self, selector, text=""):
         """Waits for an element with a text, in which any space is one blank."""
-        self.page.wait_for_function(
-            "([s, w]) => [...document.querySelectorAll(s)].some(e => e.innerText.replace(/\\s+/g, ' ').includes(w))",
-            arg=[selector, text],
-        )
+        try:
+            self.page.wait_for_function(
+                "([s, w]) => [...document.querySelectorAll(s)].some(e => e.innerText.replace(/\\s+/g, ' ').includes(w))",
+                arg=[selector, text],
+            )
+        except TimeoutError:
+            self.photograph("failed")
+            raise
 
     def lacks(self, selector):
         self.page.wait_for_function("s => !document.querySelector(s)", arg=selector)
@@ -102,6 +109,17 @@ class Notebook:
 
     def unfold(self, name):
         self.page.click(f".jp-DebuggerVariables-name:text-is('{name}')")
+
+    def evaluates(self, code, answer):
+        """Enters an expression in the debugger's console."""
+        prompt = ".jp-DebugConsole .jp-CodeConsole-promptCell .cm-content"
+        self.page.wait_for_selector(prompt)
+        self.quiet()
+        self.page.click(prompt)
+        self.page.keyboard.insert_text(code)
+        self.shows(prompt, code)
+        self.page.keyboard.press("Shift+Enter")
+        self.shows(".jp-DebugConsole .jp-OutputArea-output", answer)
 
     def output(self, text):
         self.shows(".jp-OutputArea-output", text)
@@ -180,11 +198,9 @@ def test_goroutines_values_and_panics(lab, browser):  # noqa: F811
     nb.variables('"a" 3 "b" 4')
     nb.photograph("unfolded")
     nb.press("evaluate")
-    for code, answer in (("len(names) + marks[name]", "5"), ("point{at.Y, at.X}", "point{X: 2, Y: 1.5}"), ("nosuch", "Evaluation resulted in an error")):
-        nb.page.click(".jp-DebugConsole .jp-CodeConsole-promptCell .cm-content")
-        nb.page.keyboard.insert_text(code)
-        nb.page.keyboard.press("Shift+Enter")
-        nb.shows(".jp-DebugConsole .jp-OutputArea-output", answer)
+    nb.evaluates("len(names) + marks[name]", "5")
+    nb.evaluates("point{at.Y, at.X}", "point{X: 2, Y: 1.5}")
+    nb.evaluates("nosuch", "Evaluation resulted in an error")
     nb.photograph("console")
     nb.press("evaluate")
     nb.lacks(".jp-DebugConsole")
@@ -207,11 +223,18 @@ def test_goroutines_values_and_panics(lab, browser):  # noqa: F811
 
 
 def test_restart_and_leave(lab, browser):  # noqa: F811
-    """Breakpoints outlive a restart, a halted cell outlives its page, and closing the
-    notebook lets it go on."""
+    """Breakpoints outlive the end of the process and a restart of the kernel, a halted
+    cell outlives its page, and closing the notebook lets it go on."""
     url, _ = lab
-    nb = Notebook(browser, lab, "restart.ipynb", [AREA, "n := 3\nn = area(n, 4)\nn"])
+    nb = Notebook(browser, lab, "restart.ipynb", [AREA, "os.Getpid()", "area(3, 4)"])
     nb.breakpoint(0, 3)
+    nb.run_all()
+    nb.halted("a += 1")
+    os.kill(int(nb.page.inner_text(".jp-OutputArea-output")), signal.SIGKILL)
+    nb.output("Killed")
+    nb.idle()
+    nb.lacks(".jp-DebuggerPausedOverlay")
+    nb.quiet()
     nb.run_all()
     nb.halted("a += 1")
     nb.command("notebook:restart-kernel")
