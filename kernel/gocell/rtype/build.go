@@ -3,7 +3,6 @@ package rtype
 import (
 	"go/types"
 	"reflect"
-	"strings"
 	"sync"
 
 	"github.com/goplus/reflectx"
@@ -227,18 +226,6 @@ func (t *Table) structure(s *types.Struct) reflect.Type {
 	return r
 }
 
-func typeName(named *types.Named) string {
-	name := named.Obj().Name()
-	if named.TypeArgs().Len() == 0 {
-		return name
-	}
-	var args []string
-	for a := range named.TypeArgs().Types() {
-		args = append(args, types.TypeString(a, (*types.Package).Path))
-	}
-	return name + "[" + strings.Join(args, ",") + "]"
-}
-
 // standIn returns a type with the layout of typ in which everything behind a
 // reference is blank. Values contain one another without cycles, so it ends.
 func (t *Table) standIn(typ types.Type) reflect.Type {
@@ -301,6 +288,7 @@ func (t *Table) finish() {
 			reflectx.SetUnderlying(u.typ, t.of(named.Underlying()))
 		}
 		t.addMethods(u.origin, u.typ)
+		t.generation(u.origin, u.typ)
 		t.queue = t.queue[1:]
 	}
 }
