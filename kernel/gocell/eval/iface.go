@@ -219,7 +219,7 @@ func (b *builder) typeTest(t types.Type, want reflect.Type) func(reflect.Value) 
 // is a declared type, whatever generation reflection shows, else by reflection.
 func (e *Engine) implements(t reflect.Type, iface *types.Interface, want reflect.Type) bool {
 	if typ, ok := e.declared(t); ok {
-		return types.Implements(typ, iface)
+		return e.satisfies(typ, iface)
 	}
 	return t.Implements(want)
 }
@@ -240,6 +240,8 @@ func (e *Engine) declared(t reflect.Type) (types.Type, bool) {
 // missing names the first method that keeps a dynamic type from an interface.
 func (e *Engine) missing(t reflect.Type, iface *types.Interface, want reflect.Type) string {
 	if typ, ok := e.declared(t); ok {
+		e.shapes.RLock()
+		defer e.shapes.RUnlock()
 		if m, _ := types.MissingMethod(typ, iface, true); m != nil {
 			return m.Name()
 		}
@@ -269,6 +271,12 @@ func sameAfterReceiver(method, of reflect.Type) bool {
 		}
 	}
 	return true
+}
+
+func (e *Engine) satisfies(t types.Type, iface *types.Interface) bool {
+	e.shapes.RLock()
+	defer e.shapes.RUnlock()
+	return types.Implements(t, iface)
 }
 
 // sameType reports whether two types are generations of one declared type.

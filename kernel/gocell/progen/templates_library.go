@@ -102,7 +102,7 @@ for i, f := range []func(){
 $a, $z := $(N), $N($#) &^ 3
 for i, f := range []func() $N{
 	func() $N { return $a / $z }, func() $N { return $a % ($z + 3) }, func() $N { $a /= $z + 1; return $a }, func() $N { return $a % $z },
-	func() $N { s := []$N{1, 2}; return s[$a%5] }, func() $N { s := [3]$N{}; return s[$a&7] }, func() $N { return $N("abc"[$a&7]) }, func() $N { return ($a | 1) / ^$N(0) * $a },
+	func() $N { s := []$N{1, 2}; return s[$a] }, func() $N { s := [3]$N{}; return s[$a&7] }, func() $N { return $N("abc"[$a&7]) }, func() $N { return ($a | 1) / ^$N(0) * $a },
 	func() $N { s := make([]$N, $a&7, 4); return $N(len(s[:$a&7:4])) }, func() $N { s := []$N{1, 2, 3}; return s[$a&3:][$a&3:][0] },
 } {
 	func() { defer caught(i); show(i, f()) }()
