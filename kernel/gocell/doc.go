@@ -71,7 +71,6 @@
 //
 // Each is refused with a sentence, never run wrongly:
 //
-//   - methods on values of a type that is an array of one pointer
 //   - cgo, and functions without a body
 //
 // # Where Go does something else
@@ -89,7 +88,6 @@
 //	a deadlock                                waits for an interrupt        ends the program
 //	os.Exit, log.Fatal, runtime.Goexit        end the cell                  end the program
 //	os.Args                                   one made-up name              the command line
-//	%T of a type declared in a generic func   without type arguments        with them
 //	f(x[i], g()) where g changes x[i]         operands from left to right   not specified
 //	runtime.Caller, Callers, debug.Stack      cells' calls and lines alone  compiled ones, too
 //	runtime.Stack, the source of log/slog     the evaluator's own calls     the program's

@@ -72,6 +72,10 @@ type builder struct {
 	block  *block
 	pos    token.Pos
 	debug  debugInfo
+
+	home     *types.Scope // see findHome
+	homeArgs []types.Type
+	homeSeen map[types.Type]bool
 }
 
 func newBuilder(c *compiler, fn *ssa.Function) *builder {
@@ -80,6 +84,7 @@ func newBuilder(c *compiler, fn *ssa.Function) *builder {
 
 func (b *builder) translate() {
 	b.pos = b.ssa.Pos()
+	b.findHome()
 	b.fn.source = b.sourceOf(b.ssa)
 	if b.fn.source != nil {
 		b.fn.goName, b.fn.begins = goName(b.ssa, b.unit.Main), int(b.offset(b.pos))

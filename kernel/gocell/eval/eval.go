@@ -96,6 +96,7 @@ func New(opts Options) *Engine {
 	e.maxStack.Store(1_000_000_000)
 	e.types.Host = e.hostType
 	e.types.Own = e.isInterpreted
+	e.types.Number = e.localNumber
 	e.Interpret("main")
 	e.types.Method = e.reflectMethod
 	e.current.Store(e.newRun(0, "", nil))
@@ -137,7 +138,8 @@ type Unit struct {
 	Main   string
 	Source *Source
 
-	mentioned mentions // what its syntax uses, once that was asked for
+	locals    []token.Pos // of the types that its functions declare, once that was asked for
+	mentioned mentions    // what its syntax uses, once that was asked for
 }
 
 // mentions are objects of compiled packages.

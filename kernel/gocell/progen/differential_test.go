@@ -23,7 +23,7 @@ import (
 var (
 	programs = flag.Int("programs", 240, "number of random programs")
 	first    = flag.Uint64("seed", 1, "seed of the first program")
-	size     = flag.Int("size", 60, "statements of a program")
+	size     = flag.Int("size", 40, "statements of a program")
 )
 
 // together is how many programs are compiled as one.

@@ -46,10 +46,16 @@ type Table struct {
 	// call the table.
 	Method func(recv types.Type, sel *types.Selection) func(args []reflect.Value) []reflect.Value
 
-	mu    sync.Mutex
-	cache typeutil.Map                // types.Type -> reflect.Type
-	made  map[reflect.Type]types.Type // made types with names or methods, all generations
-	queue []unfinished
+	// Number tells the types apart that functions of a package declare: it counts
+	// them in the order of the source, from 1. Others have 0. It must not call the
+	// table.
+	Number func(*types.TypeName) int
+
+	mu     sync.Mutex
+	cache  typeutil.Map                  // types.Type -> reflect.Type
+	made   map[reflect.Type]types.Type   // made types with names or methods, all generations
+	within map[*types.Named][]types.Type // type arguments of the functions that declare types
+	queue  []unfinished
 	// What there has been of declared types: *family by types.Type.
 	generations typeutil.Map
 	begun       map[*types.Interface]bool // being made
@@ -210,6 +216,35 @@ func reaches(typ types.Type, targets []*types.Named, found, seen map[types.Type]
 		found[typ] = true
 	}
 	return hit
+}
+
+// Within notes the type arguments of the function that declares types: those of a
+// type that an instance of a generic function declares are part of its name.
+// Types that declares reports, in typ, are of that function.
+func (t *Table) Within(typ types.Type, declares func(*types.TypeName) bool, args []types.Type, seen map[types.Type]bool) {
+	typ = types.Unalias(typ)
+	if seen[typ] {
+		return
+	}
+	seen[typ] = true
+	named, ok := typ.(*types.Named)
+	if !ok {
+		parts(typ, func(part types.Type) { t.Within(part, declares, args, seen) })
+		return
+	}
+	for a := range named.TypeArgs().Types() {
+		t.Within(a, declares, args, seen)
+	}
+	if !declares(named.Obj()) {
+		return
+	}
+	t.mu.Lock()
+	if t.within == nil {
+		t.within = map[*types.Named][]types.Type{}
+	}
+	t.within[named.Origin()] = args
+	t.mu.Unlock()
+	t.Within(named.Underlying(), declares, args, seen)
 }
 
 // parts calls visit for the types that an unnamed type is built from.
