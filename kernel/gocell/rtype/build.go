@@ -300,6 +300,7 @@ func (t *Table) finish() {
 			reflectx.SetUnderlying(u.typ, t.of(named.Underlying()))
 			t.addMethods(u.origin, u.typ)
 		}
+		t.generation(u.origin, u.typ)
 		t.queue = t.queue[1:]
 	}
 }

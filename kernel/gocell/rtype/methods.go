@@ -1,6 +1,7 @@
 package rtype
 
 import (
+	"go/token"
 	"go/types"
 	"reflect"
 	"strconv"
@@ -56,9 +57,26 @@ func (t *Table) addMethods(typ types.Type, r reflect.Type) {
 		methods[i] = reflectx.MakeMethod(fn.Name(), path, isPointer,
 			t.of(withoutReceiver(sel.Obj().(*types.Func))), t.Method(recv, sel))
 	}
-	if err := reflectx.SetMethodSet(r, methods, false); err != nil {
+	if roomFor(methods, directInInterface(r)) > Room() { // reflectx would take what there is, and refuse all types after this one
 		panic(&Error{typ, "has more methods than this session has room for; restart the session"})
 	}
+	if err := reflectx.SetMethodSet(r, methods, false); err != nil {
+		panic(&Error{typ, "cannot have its methods: " + err.Error()})
+	}
+}
+
+// roomFor returns how much room methods take: those of values that an interface
+// holds as they are have two forms.
+func roomFor(methods []reflectx.Method, direct bool) (n int) {
+	for _, m := range methods {
+		if !token.IsExported(m.Name) {
+			continue
+		}
+		if n++; direct && !m.Pointer {
+			n++
+		}
+	}
+	return n
 }
 
 // disguise makes a struct that reflectx does not know for direct one that it

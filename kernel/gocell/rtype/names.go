@@ -109,8 +109,11 @@ func (t *Table) structName(s *types.Struct) string {
 	for i := range s.NumFields() {
 		f := s.Field(i)
 		text := t.argName(f.Type())
-		if !f.Embedded() {
+		switch {
+		case !f.Embedded():
 			text = memberName(f) + " " + text
+		case !namedByType(f):
+			text = memberName(f) + " = " + text
 		}
 		if tag := s.Tag(i); tag != "" {
 			text += " " + strconv.Quote(tag)
@@ -118,6 +121,17 @@ func (t *Table) structName(s *types.Struct) string {
 		fields = append(fields, text)
 	}
 	return braces("struct", fields)
+}
+
+// namedByType reports an embedded field whose type tells its name.
+func namedByType(f *types.Var) bool {
+	typ := types.Unalias(f.Type())
+	if p, ok := typ.(*types.Pointer); ok {
+		typ = types.Unalias(p.Elem())
+	}
+	named, ok := typ.(*types.Named)
+	return ok && named.TypeArgs().Len() == 0 && named.Obj().Name() == f.Name() &&
+		(f.Exported() || named.Obj().Pkg() == f.Pkg())
 }
 
 func (t *Table) interfaceName(i *types.Interface) string {

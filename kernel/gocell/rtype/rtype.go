@@ -58,7 +58,9 @@ type Table struct {
 	within map[*types.Named][]types.Type // type arguments of the functions that declare types
 	locals map[string]reflect.Type       // those types, see localKey
 	queue  []unfinished
-	begun  map[*types.Interface]bool // being made
+	// What there has been of declared types: *family by types.Type.
+	generations typeutil.Map
+	begun       map[*types.Interface]bool // being made
 }
 
 type unfinished struct {
@@ -149,8 +151,8 @@ func (t *Table) learn(typ types.Type, r reflect.Type, seen map[types.Type]bool) 
 	}
 }
 
-// Renew makes new generations of every made type whose definition reaches one
-// of the named types, as is needed when their methods change: the runtime
+// Renew makes new generations of every made type whose definition or methods
+// reach one of the named types, as is needed when their methods change: the runtime
 // remembers what a type implements. Old generations stay known to Made.
 func (t *Table) Renew(changed ...*types.Named) {
 	t.mu.Lock()
@@ -206,6 +208,9 @@ func reaches(typ types.Type, targets []*types.Named, found, seen map[types.Type]
 		}
 		if pkg := typ.Obj().Pkg(); !hit && pkg != nil && pkg.Path() == "main" {
 			visit(typ.Underlying())
+			for m := range typ.Methods() {
+				visit(m.Type())
+			}
 		}
 	default:
 		parts(typ, visit)
