@@ -1,9 +1,11 @@
 """JupyterLab's own debugger on Go notebooks, as a person uses it: a breakpoint in the
 margin, variables, steps, expressions, panics, a restart.
 
-JupyterLab loses what is clicked in its first moments with a kernel: it asks it several
-times over what its debugger's state is, and a click between such a question and its
-answer is overruled by it. So a person's hand is imitated: it comes when all is quiet.
+JupyterLab loses what is clicked in its first moments with a kernel, whichever that is: it
+asks several times over what the state of the debugger is, and a click between such a
+question and its answer is overruled by the answer, or waits for ever for one that another
+question has taken. Repeating a click does not help, since each one undoes the one before.
+So the test comes when all is quiet, as a person's hand does.
 """
 
 import json
@@ -50,7 +52,6 @@ class Notebook:
         nb = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "forge", "display_name": "Forge", "language": "go"}})
         nb.cells = [nbformat.v4.new_code_cell(code) for code in cells]
         nbformat.write(nb, work / "notebooks" / name)
-        self.name, self.lines = name, [len(code.split("\n")) for code in cells]
         self.page = opened(browser, url, name)
         self.page.set_viewport_size({"width": 1600, "height": 1000})
         self.page.set_default_timeout(WAIT)
