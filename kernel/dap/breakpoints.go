@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"forgekernel/kernel/gocell"
 	"forgekernel/kernel/link"
 )
 
@@ -59,12 +60,20 @@ func (s *Server) place(path string) {
 	list := s.breakpoints[path]
 	var lines, taken []int
 	code, known := s.files[path]
-	if known && len(list) > 0 {
+	module, imported := "", false
+	if !known {
+		module, imported = s.opts.Session.ModuleFiles()[path]
+	}
+	switch {
+	case len(list) == 0:
+	case known:
 		lines = s.opts.Lines(code)
+	case imported:
+		lines = gocell.FileStopLines(module)
 	}
 	for i := range list {
 		b := &list[i]
-		if !known || b.condition == nil {
+		if !known && !imported || b.condition == nil {
 			continue
 		}
 		at, _ := slices.BinarySearch(lines, b.Line)

@@ -1,9 +1,15 @@
 package dap
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path"
 	"reflect"
 	"strings"
 	"testing"
@@ -170,6 +176,71 @@ func TestRestore(t *testing.T) {
 	c.event("terminated")
 	if c.state != nil {
 		t.Errorf("state %+v after the end", c.state)
+	}
+}
+
+// serveModule is a proxy with one module of one file.
+func serveModule(t *testing.T, file, text string) {
+	var archive bytes.Buffer
+	w := zip.NewWriter(&archive)
+	for name, text := range map[string]string{file: text, path.Dir(file) + "/go.mod": "module example.com/half"} {
+		f, err := w.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Write([]byte(text))
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path.Ext(r.URL.Path) == ".zip" {
+			w.Write(archive.Bytes())
+			return
+		}
+		io.WriteString(w, "module example.com/half")
+	}))
+	t.Cleanup(server.Close)
+	for name, value := range map[string]string{"GOPROXY": server.URL, "GOSUMDB": "off", "GOENV": "off", "GOMODCACHE": t.TempDir()} {
+		t.Setenv(name, value)
+	}
+}
+
+// The files of a module that cells import are shown, and cells halt in them.
+func TestModuleFiles(t *testing.T) {
+	const file, text = "example.com/half@v1.0.0/half.go", "package half\n\nfunc Of(n int) int {\n\t// rounds down\n\treturn n / 2\n}\n"
+	serveModule(t, file, text)
+	c, s := newClient(t)
+	if _, err := s.Get(t.Context(), "example.com/half@v1.0.0"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Run(t.Context(), gocell.Cell{Name: "cell 1", Source: "import \"example.com/half\"\nhalf.Of(1)"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(c.must("modules", nil)["modules"]); got != "[map[id:"+file+" name:half.go path:"+file+"]]" {
+		t.Error(got)
+	}
+	if got := c.must("source", object{"source": object{"path": file}})["content"]; got != text {
+		t.Errorf("source %q", got)
+	}
+	c.must("initialize", nil)
+	c.must("attach", nil)
+	list := c.must("setBreakpoints", object{"source": object{"path": file}, "breakpoints": []object{{"line": 4}}})["breakpoints"].([]any)
+	if b := list[0].(map[string]any); b["verified"] != true || b["line"] != 5.0 {
+		t.Errorf("breakpoint %v", b)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.Run(t.Context(), gocell.Cell{Name: "cell 2", Source: "half.Of(7)", File: "cell"})
+		ended <- err
+	}()
+	frames := c.must("stackTrace", object{"threadId": c.event("stopped")["threadId"]})["stackFrames"].([]any)
+	if f := frames[0].(map[string]any); f["name"] != "Of" || f["source"].(map[string]any)["path"] != file {
+		t.Errorf("frame %v", f)
+	}
+	c.must("continue", nil)
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"path"
+	"slices"
 
 	"forgekernel/kernel/gocell"
 )
@@ -27,15 +30,22 @@ func (s *Server) source(_ context.Context, a struct {
 	defer s.mu.Unlock()
 	code, known := s.files[a.Source.Path]
 	if !known {
+		code, known = s.opts.Session.ModuleFiles()[a.Source.Path]
+	}
+	if !known {
 		return nil, fmt.Errorf("there is no source %s", a.Source.Path)
 	}
 	return object{"content": code, "mimeType": "text/x-go"}, nil
 }
 
-// modules are what JupyterLab lists as the kernel's sources: none but cells,
-// which it has.
+// modules are what JupyterLab lists as the kernel's sources: the files of Go
+// modules. Cells it has.
 func (s *Server) modules(context.Context, none) (any, error) {
-	return object{"modules": []object{}, "totalModules": 0}, nil
+	list := []object{}
+	for _, name := range slices.Sorted(maps.Keys(s.opts.Session.ModuleFiles())) {
+		list = append(list, object{"id": name, "name": path.Base(name), "path": name})
+	}
+	return object{"modules": list, "totalModules": len(list)}, nil
 }
 
 func (s *Server) stackTrace(_ context.Context, a struct {
