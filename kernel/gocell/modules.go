@@ -9,6 +9,7 @@ import (
 	"go/scanner"
 	"go/token"
 	"go/types"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -72,7 +73,10 @@ func (s *Session) Get(ctx context.Context, query string) ([]Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range s.mods.loaded {
+	for path, p := range s.mods.loaded {
+		if hostpkg.Interpreted(path) {
+			continue
+		}
 		if i := slices.IndexFunc(list, func(m module.Version) bool { return m.Path == p.module.Path }); i < 0 || list[i] != p.module {
 			return nil, fmt.Errorf("%s would change the version of %v, which cells use already; %%reset first", query, p.module)
 		}
@@ -127,7 +131,7 @@ func (m *modules) load(path string, within []string) (*modulePackage, error) {
 	if err := m.err[path]; err != nil {
 		return nil, err
 	}
-	if m.build == nil || !m.build.Has(path) {
+	if !m.has(path, within) {
 		return nil, errNoModule
 	}
 	if slices.Contains(within, path) {
@@ -145,6 +149,28 @@ func (m *modules) load(path string, within []string) (*modulePackage, error) {
 		m.loaded = map[string]*modulePackage{}
 	}
 	m.loaded[path] = p
+	return p, nil
+}
+
+// has reports a package of a module, or one of the binary's own that are
+// interpreted like those. What hides behind these is theirs alone.
+func (m *modules) has(path string, within []string) bool {
+	if hostpkg.Interpreted(path) {
+		_, public := hostpkg.Name(path)
+		return public || len(within) > 0 && hostpkg.Interpreted(within[len(within)-1])
+	}
+	return m.build != nil && m.build.Has(path)
+}
+
+func (m *modules) source(path string) (*gomod.Package, error) {
+	files, ok := hostpkg.Source(path)
+	if !ok {
+		return m.build.Package(context.Background(), path)
+	}
+	p := &gomod.Package{Path: path}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		p.Files = append(p.Files, gomod.File{Name: path + "/" + name, Text: files[name]})
+	}
 	return p, nil
 }
 
@@ -166,7 +192,7 @@ func (i moduleImporter) Import(path string) (*types.Package, error) {
 }
 
 func (m *modules) check(path string, within []string) (*modulePackage, error) {
-	source, err := m.build.Package(context.Background(), path)
+	source, err := m.source(path)
 	if err != nil {
 		return nil, err
 	}
