@@ -29,30 +29,32 @@ var firstSlot unsafe.Pointer
 // provider hands slots to reflectx, instead of its own code, which takes 400
 // bytes a method.
 type provider struct {
-	mu   sync.Mutex
-	free []int // taken from the end
+	mu    sync.Mutex
+	begun int   // slots from here on were never taken
+	freed []int // of those before
 }
 
 func init() {
-	p := new(provider)
-	p.Clear()
 	abi.Default = new(abi.MethodProviderList)
-	abi.AddMethodProvider(p)
+	abi.AddMethodProvider(new(provider))
 }
 
 // Insert implements abi.MethodProvider.
 func (p *provider) Insert(m *abi.MethodInfo) (code unsafe.Pointer, index int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.free) == 0 {
-		return nil, -1
-	}
 	f := m.Func
 	if m.Indirect || !m.Pointer && !m.OnePtr {
 		f = throughPointer(m)
 	}
-	index = p.free[len(p.free)-1]
-	p.free = p.free[:len(p.free)-1]
+	switch n := len(p.freed); {
+	case n > 0:
+		index, p.freed = p.freed[n-1], p.freed[:n-1]
+	case p.begun < slots:
+		index, p.begun = p.begun, p.begun+1
+	default:
+		return nil, -1
+	}
 	closures[index] = (*[2]unsafe.Pointer)(unsafe.Pointer(&f))[1]
 	return unsafe.Add(firstSlot, index*slotSize), index
 }
@@ -81,7 +83,7 @@ func (p *provider) Remove(indices []int) {
 	defer p.mu.Unlock()
 	for _, i := range indices {
 		closures[i] = nil
-		p.free = append(p.free, i)
+		p.freed = append(p.freed, i)
 	}
 }
 
@@ -89,7 +91,7 @@ func (p *provider) Remove(indices []int) {
 func (p *provider) Available() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.free)
+	return slots - p.begun + len(p.freed)
 }
 
 // Used implements abi.MethodProvider.
@@ -103,8 +105,5 @@ func (p *provider) Clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(closures[:])
-	p.free = p.free[:0]
-	for i := range slots {
-		p.free = append(p.free, slots-1-i)
-	}
+	p.begun, p.freed = 0, nil
 }
