@@ -11,7 +11,7 @@ import time
 
 import zmq
 from jupyter_client.connect import write_connection_file
-from jupyter_client.kernelspec import get_kernel_spec
+from jupyter_client.manager import KernelManager
 from jupyter_client.session import Session
 
 PORTS = "shell_port", "iopub_port", "stdin_port", "control_port", "hb_port"
@@ -65,7 +65,7 @@ def prepare(name, directory):
         os.remove(path)
     _, info = write_connection_file(path, ip="127.0.0.1")
     info["key"] = info["key"].decode() if isinstance(info["key"], bytes) else info["key"]
-    return info, [path if a == "{connection_file}" else a for a in get_kernel_spec(name).argv]
+    return info, KernelManager(kernel_name=name, connection_file=path).format_kernel_cmd()
 
 
 def listens(ip, port):

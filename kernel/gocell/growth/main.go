@@ -23,6 +23,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"forgekernel/kernel/gocell/hostpkg"
 )
 
 // The parts of Go cells. Tables come into the binary by hostpkg's blank imports
@@ -53,6 +55,9 @@ func report(dir string) error {
 		}
 		defer os.RemoveAll(tmp)
 		dir = tmp
+	}
+	if err := hostpkg.Ready(); err != nil {
+		return err
 	}
 	sizes := map[string]int64{}
 	for _, b := range []struct {
@@ -92,6 +97,9 @@ func build(out string, patterns []string, strip func(*ast.File)) (int64, error) 
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			return 0, err
+		}
+		if len(files) == 0 {
+			return 0, fmt.Errorf("there is no %s here: run it from the top of the repository", pattern)
 		}
 		for _, file := range files {
 			stripped := filepath.Join(work, fmt.Sprint(len(overlay.Replace), ".go"))

@@ -2,10 +2,7 @@
 // documentation: written by the gen command, read by hostpkg.
 package archive
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // ManifestFile is the member that holds a Manifest as JSON.
 const ManifestFile = "manifest.json"
@@ -54,11 +51,7 @@ func HasSource(path string) bool {
 // have its types in theirs.
 func Interpreted(path string) bool { return slices.Contains(interpreted, path) }
 
-// Hidden lists the interpreted packages that cells cannot import themselves.
-func Hidden() []string {
-	return slices.DeleteFunc(slices.Clone(interpreted), func(p string) bool { return !strings.HasPrefix(p, "internal/") })
-}
-
+// The last line is what others of them import and cells cannot.
 var interpreted = []string{
 	"debug/buildinfo", "debug/dwarf", "debug/elf", "debug/macho", "debug/pe", "debug/plan9obj",
 	"go/doc", "go/doc/comment", "go/format", "go/printer",
