@@ -1,6 +1,9 @@
 package gocell
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestInterpretedPackages runs the packages of the binary that cells interpret
 // from source. What they give is what the compiled packages give.
@@ -92,5 +95,26 @@ fmt.Sprint(err)`, "<nil>"},
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// TestInterpretedPackageIsOneOfMany checks that what is interpreted differs from
+// compiled packages in nothing but that.
+func TestInterpretedPackageIsOneOfMany(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	const cell = "import \"net/mail\"\nmail.ParseAddress"
+	if got, ok := s.Inspect(cell, len(cell), 0); !ok || !strings.HasPrefix(got.Signature, "func mail.ParseAddress(address string)") || !strings.Contains(got.Doc, "parses a single RFC 5322 address") {
+		t.Errorf("inspection says %+v", got)
+	}
+	const begun = "import \"net/mail\"\nmail.ParseAddr"
+	if got := s.Complete(begun, len(begun)); len(got.Candidates) != 2 {
+		t.Errorf("completions are %v", got.Candidates)
+	}
+	if got := mustRun(t, s, "import \"net/mail\"\n_, err := mail.ParseAddress(\"nobody\")\nfmt.Sprintf(\"%v %T\", err, mail.Address{})"); got != "mail: missing '@' or angle-addr mail.Address" {
+		t.Errorf("a cell shows %s", got)
+	}
+	mustRun(t, s, "import \"debug/plan9obj\"\nplan9obj.Magic386")
+	if _, err := s.Run(t.Context(), Cell{Source: "import \"internal/saferio\""}); err == nil || !strings.Contains(err.Error(), "internal/saferio is not available") {
+		t.Errorf("what hides behind interpreted packages: %v", err)
 	}
 }

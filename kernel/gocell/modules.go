@@ -125,14 +125,14 @@ func (m *modules) loadedPackage(path string) *modulePackage {
 }
 
 func (m *modules) load(path string, within []string) (*modulePackage, error) {
+	if !m.has(path, within) {
+		return nil, errNoModule
+	}
 	if p := m.loaded[path]; p != nil {
 		return p, nil
 	}
 	if err := m.err[path]; err != nil {
 		return nil, err
-	}
-	if !m.has(path, within) {
-		return nil, errNoModule
 	}
 	if slices.Contains(within, path) {
 		return nil, fmt.Errorf("import cycle: %s", strings.Join(append(within, path), " imports "))
