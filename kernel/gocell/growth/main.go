@@ -38,6 +38,9 @@ var (
 	}
 )
 
+// parameters is the only function that others call by a name that is not exported.
+const parameters = "checkTypes"
+
 func main() {
 	keep := flag.String("o", "", "directory that keeps the binaries")
 	flag.Parse()
@@ -147,8 +150,8 @@ func dropBlankImports(file *ast.File) {
 	filterImports(file, func(s *ast.ImportSpec) bool { return s.Name == nil || s.Name.Name != "_" || s.Path.Value == `"embed"` })
 }
 
-// dropBodies leaves constants, types without their own fields and methods,
-// signatures of functions, and exported variables.
+// dropBodies leaves constants, types without their own fields, and what is
+// exported of the rest, functions without their code.
 func dropBodies(file *ast.File) {
 	file.Decls = slices.DeleteFunc(file.Decls, func(d ast.Decl) bool {
 		switch d := d.(type) {
@@ -156,7 +159,7 @@ func dropBodies(file *ast.File) {
 			d.Body = &ast.BlockStmt{List: []ast.Stmt{&ast.ExprStmt{X: &ast.CallExpr{
 				Fun: ast.NewIdent("panic"), Args: []ast.Expr{&ast.BasicLit{Kind: token.STRING, Value: `"left out"`}},
 			}}}}
-			return d.Name.Name == "init" || d.Recv != nil && !d.Name.IsExported()
+			return !d.Name.IsExported() && d.Name.Name != parameters
 		case *ast.GenDecl:
 			switch d.Tok {
 			case token.VAR:
