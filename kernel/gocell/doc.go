@@ -56,7 +56,8 @@
 //
 // [Session.Get] makes the packages of a module importable. They are checked with
 // the language version of their module, translated like cells and initialised
-// before the first cell that uses them runs.
+// before the first cell that uses them runs. So are some packages of the standard
+// library and gonum, whose source is part of the binary (hostpkg.Interpreted).
 //
 // # What fails, and how
 //

@@ -25,7 +25,6 @@ import (
 	"sync"
 
 	"github.com/goplus/reflectx"
-	_ "github.com/goplus/reflectx/icall/icall8192" // room for the methods of a long session
 	"golang.org/x/tools/go/types/typeutil"
 )
 
