@@ -153,7 +153,7 @@ func (b *builder) builtinNative(fn *ssa.Builtin, args []place, common *ssa.CallC
 	case "delete":
 		key := args[0].typ.Key()
 		return func(_ *thread, v []reflect.Value) []reflect.Value {
-			if k := static(key, v[1]); !v[0].IsNil() {
+			if k := keyIn(v[0], key, v[1]); !v[0].IsNil() {
 				v[0].SetMapIndex(k, reflect.Value{})
 			} else {
 				v[0].MapIndex(k) // a key that cannot be hashed panics all the same

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"unicode/utf8"
 
+	"forgekernel/kernel/gocell/rtype"
 	"golang.org/x/tools/go/ssa"
 )
 
@@ -62,11 +63,14 @@ func (plainError) RuntimeError()   {}
 func (b *builder) lookup(in *ssa.Lookup) {
 	x, key := b.val(in.X), b.val(in.Index)
 	keyType := x.typ.Key()
-	find := func(fr *frame) reflect.Value { return fr.get(x).MapIndex(static(keyType, fr.get(key))) }
+	find := func(fr *frame) reflect.Value {
+		m := fr.get(x)
+		return m.MapIndex(keyIn(m, keyType, fr.get(key)))
+	}
 	if isUpdated(in) { // a key that the map cannot hold fails where it is put in
 		find = func(fr *frame) reflect.Value {
 			if m := fr.get(x); m.Len() > 0 {
-				return m.MapIndex(static(keyType, fr.get(key)))
+				return m.MapIndex(keyIn(m, keyType, fr.get(key)))
 			}
 			return reflect.Value{}
 		}
@@ -112,8 +116,24 @@ func (b *builder) mapUpdate(in *ssa.MapUpdate) {
 	m, key, value := b.val(in.Map), b.val(in.Key), b.val(in.Value)
 	keyType, elem := m.typ.Key(), m.typ.Elem()
 	b.emit(func(fr *frame) {
-		fr.get(m).SetMapIndex(static(keyType, fr.get(key)), static(elem, fr.get(value)))
+		to := fr.get(m)
+		to.SetMapIndex(keyIn(to, keyType, fr.get(key)), static(elem, fr.get(value)))
 	})
+}
+
+// keyIn dresses a key for a map, in the generation of its type that the map has
+// it in, if it has.
+func keyIn(m reflect.Value, t reflect.Type, v reflect.Value) reflect.Value {
+	k := static(t, v)
+	if t.Kind() != reflect.Interface || !v.IsValid() {
+		return k
+	}
+	for _, g := range rtype.Generations(k.Type()) {
+		if older := retag(g, k); g.Implements(t) && m.MapIndex(older).IsValid() {
+			return older
+		}
+	}
+	return k
 }
 
 // iterator walks a map or a string.

@@ -12,7 +12,7 @@ import (
 //	$a       is a fresh name, the same wherever the template has it
 //	$@a      is one for the package, shared by declarations and text
 //	$T       is a random type of values; $K one that is a map's key, $N an
-//	         integer type, $F a floating-point type, $S a struct type of values
+//	         integer type, $F a floating-point type
 //	$(T)     is an expression of a type, which only computes
 //	$!(T)    is one that may call functions and panic
 //	$#       is a number from 0 to 3
@@ -128,10 +128,6 @@ func (f *filling) typ(letter string) *typ {
 			t = pick(f, integers)
 		case "F":
 			t = floats[f.n(len(floats))]
-		case "S":
-			for t == nil || !t.printable() {
-				t = f.structOf(1)
-			}
 		default:
 			t = f.valueType()
 		}

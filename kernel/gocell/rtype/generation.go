@@ -59,19 +59,31 @@ func Related(a, b reflect.Type) bool {
 	return f != nil && f == g && isPointer == other
 }
 
-// Fitting returns the generation of a type of values, or of pointers to it, that
-// implements an interface, itself if it does or if none is known to.
-func Fitting(r, iface reflect.Type) reflect.Type {
+// Generations lists those of a type of values, or of pointers to it, when there
+// are several.
+func Generations(r reflect.Type) []reflect.Type {
 	f, isPointer := familyOf(r)
-	if f == nil || r.Implements(iface) {
-		return r
+	if f == nil {
+		return nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, g := range slices.Backward(f.list) {
+	list := slices.Clone(f.list)
+	for i := range list {
 		if isPointer {
-			g = reflect.PointerTo(g)
+			list[i] = reflect.PointerTo(list[i])
 		}
+	}
+	return list
+}
+
+// Fitting returns the generation of a type of values, or of pointers to it, that
+// implements an interface, itself if it does or if none is known to.
+func Fitting(r, iface reflect.Type) reflect.Type {
+	if f, _ := familyOf(r); f == nil || r.Implements(iface) {
+		return r
+	}
+	for _, g := range slices.Backward(Generations(r)) {
 		if g.Implements(iface) {
 			return g
 		}
