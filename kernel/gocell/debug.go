@@ -10,6 +10,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sync/atomic"
 
 	"forgekernel/kernel/gocell/eval"
 )
@@ -151,7 +152,7 @@ func (s *Session) prepareWithin(expr string, call *Call) (*prepared, error) {
 		}
 	}
 	within := &Session{opts: s.opts, engine: s.engine, debug: s.debug, scope: &scope, sourceUnits: s.sourceUnits, mods: s.mods}
-	return within.prepare(&eval.Source{Name: "expression", Line: 1, Text: expr})
+	return within.prepare(&eval.Source{Name: "expression", Line: 1, Text: expr}, new(atomic.Bool))
 }
 
 // CopyToGlobals makes a variable of the session out of a call's local variable.

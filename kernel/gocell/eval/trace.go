@@ -145,5 +145,5 @@ func (d *Debugger) panicked(th *thread, value any) {
 	if !d.onPanic.Load() || !d.attached.Load() || th.tracee == nil || th.depth == 0 || isFatal(value) {
 		return
 	}
-	d.halt(th.frames[th.depth-1], Halt{Reason: "exception", Text: (&Panic{Value: value}).Error()})
+	d.halt(th.frames[th.depth-1], Halt{Reason: "exception", Text: "panic: " + panicText(value)})
 }
