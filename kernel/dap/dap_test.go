@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"forgekernel/kernel/gocell"
+	"forgekernel/kernel/link"
 )
 
 // The values are those of ipykernel's function.
@@ -28,6 +30,7 @@ type client struct {
 	t      *testing.T
 	events chan map[string]any
 	seq    int
+	state  *link.Debugging // the latest, when c has its answer
 }
 
 func newClient(t *testing.T) (*client, *gocell.Session) {
@@ -44,6 +47,7 @@ func newClient(t *testing.T) (*client, *gocell.Session) {
 			json.Unmarshal(raw, &e)
 			c.events <- e
 		},
+		State: func(d *link.Debugging) { c.state = d },
 	})
 	return c, s
 }
@@ -87,6 +91,7 @@ func (c *client) event(name string) map[string]any {
 // knew of the cell is gone.
 func TestInterruptHalted(t *testing.T) {
 	c, s := newClient(t)
+	c.must("initialize", nil)
 	c.must("attach", nil)
 	code := "x := []int{1, 2, 3}\nx[0]++"
 	c.Ran(code)
@@ -118,6 +123,70 @@ func TestInterruptHalted(t *testing.T) {
 	} {
 		if answer := c.ask(command, arguments); answer["success"] == true {
 			t.Errorf("%s is answered: %v", command, answer["body"])
+		}
+	}
+}
+
+// A session that takes over halts where the one before would have, as soon as it
+// knows the cell.
+func TestRestore(t *testing.T) {
+	code := "x := 1\n\nx++"
+	before, _ := newClient(t)
+	before.must("initialize", object{"clientID": "test"})
+	before.must("attach", nil)
+	before.must("setExceptionBreakpoints", object{"filters": []string{"panic", "uncaught"}})
+	list := before.must("setBreakpoints", object{"source": object{"path": Path(code)}, "breakpoints": []object{{"line": 2}, {"line": 3, "condition": "x > 1"}}})
+	for _, b := range list["breakpoints"].([]any) {
+		if b.(map[string]any)["verified"] != false {
+			t.Error("a breakpoint in an unknown cell is verified")
+		}
+	}
+	want := &link.Debugging{Client: "test", Seq: 5, Panics: true, Uncaught: true, Breakpoints: map[string][]link.Breakpoint{Path(code): {{Line: 2}, {Line: 3, Condition: "x > 1"}}}}
+	if d := before.state; !reflect.DeepEqual(d, want) {
+		t.Fatalf("state %+v, want %+v", d, want)
+	}
+	c, s := newClient(t)
+	c.Restore(before.state)
+	if info := c.must("debugInfo", nil); info["isStarted"] != true {
+		t.Error("the debugger is not started")
+	}
+	c.Ran(code)
+	if b := c.event("breakpoint")["breakpoint"].(map[string]any); b["verified"] != true || b["line"] != 3.0 {
+		t.Errorf("breakpoint %v", b)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.Run(t.Context(), gocell.Cell{Name: "cell 1", Source: code, File: Path(code)})
+		ended <- err
+	}()
+	if thread := c.event("stopped")["threadId"]; c.state.Halted == 0 || thread != float64(c.state.Halted) {
+		t.Errorf("goroutine %v halted, the state says %d", thread, c.state.Halted)
+	}
+	c.must("continue", nil)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	c.must("disconnect", nil)
+	c.event("terminated")
+	if c.state != nil {
+		t.Errorf("state %+v after the end", c.state)
+	}
+}
+
+// What JupyterLab is told: that the debugger is started before it is attached, and
+// values without types, which it would show instead.
+func TestJupyterLab(t *testing.T) {
+	c, s := newClient(t)
+	if _, err := s.Run(t.Context(), gocell.Cell{Name: "cell 1", Source: `f, text := 1.5, "a"`}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"": "map[evaluateName:f name:f type:float64 value:1.5", "jupyterlab": "map[evaluateName:f name:f value:1.5"} {
+		c.must("initialize", object{"clientID": name})
+		if c.must("debugInfo", nil)["isStarted"] != true {
+			t.Error("not started")
+		}
+		if got := fmt.Sprint(c.must("inspectVariables", nil)["variables"]); !strings.Contains(got, want) {
+			t.Errorf("%q sees %s", name, got)
 		}
 	}
 }
@@ -160,7 +229,7 @@ func FuzzHandle(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	server := New(Options{Session: s, Lines: func(code string) []int { return gocell.StopLines(code, 1) }, Event: func(json.RawMessage) {}})
+	server := New(Options{Session: s, Lines: func(code string) []int { return gocell.StopLines(code, 1) }, Event: func(json.RawMessage) {}, State: func(*link.Debugging) {}})
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var r response
 		if err := json.Unmarshal(server.Handle(context.Background(), raw), &r); err != nil || r.Type != "response" {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 
+	"forgekernel/kernel/gocell/rtype"
 	"golang.org/x/tools/go/ssa"
 )
 
@@ -245,6 +246,9 @@ func (b *builder) compare(op token.Token, x, y, dst place) {
 func equal(x, y reflect.Value) bool {
 	if !x.IsValid() || !y.IsValid() {
 		return x.IsValid() == y.IsValid()
+	}
+	if rtype.Related(x.Type(), y.Type()) {
+		y = retag(x.Type(), y)
 	}
 	return x.Interface() == y.Interface()
 }

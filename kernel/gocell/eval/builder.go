@@ -12,7 +12,9 @@ import (
 // Func is a translated function.
 type Func struct {
 	name   string
+	goName string  // what Go calls it
 	source *Source // nil for wrappers
+	begins int     // where in the source
 
 	numbers, pointers, values int // sizes of the banks
 	// Constants are copied into each frame; they begin at these indices, after
@@ -29,7 +31,9 @@ type Func struct {
 	blocks       []block
 	numeric      bool // its one result is a number
 	hasDefer     bool
-	recoverBlock int // -1 when results are zero after recovery
+	recovers     bool             // it calls recover
+	recoverBlock int              // -1 when results are zero after recovery
+	unsigned     map[[2]int]uint8 // blocks and instructions with unsigned bounds, see unsignedBounds
 }
 
 type instr func(*frame)
@@ -69,6 +73,10 @@ type builder struct {
 	block  *block
 	pos    token.Pos
 	debug  debugInfo
+
+	home     *types.Scope // see findHome
+	homeArgs []types.Type
+	homeSeen map[types.Type]bool
 }
 
 func newBuilder(c *compiler, fn *ssa.Function) *builder {
@@ -77,7 +85,11 @@ func newBuilder(c *compiler, fn *ssa.Function) *builder {
 
 func (b *builder) translate() {
 	b.pos = b.ssa.Pos()
+	b.findHome()
 	b.fn.source = b.sourceOf(b.ssa)
+	if b.fn.source != nil {
+		b.fn.goName, b.fn.begins = goName(b.ssa, b.unit.Main), int(b.offset(b.pos))
+	}
 	for _, p := range b.ssa.Params {
 		b.fn.params = append(b.fn.params, b.reserve(p))
 	}
@@ -109,7 +121,9 @@ func (b *builder) translate() {
 		for _, in := range blk.Instrs {
 			b.beforeInstruction(in)
 			if !b.folded[in] {
+				from := len(b.block.code)
 				b.instruction(in)
+				b.noteUnsigned(in, i, from)
 			}
 			b.afterInstruction(in)
 		}

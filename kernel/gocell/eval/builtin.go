@@ -43,6 +43,7 @@ func (b *builder) builtin(in *ssa.Call, fn *ssa.Builtin) {
 	case "min", "max":
 		b.minMax(fn.Name(), args, dst)
 	case "recover":
+		b.fn.recovers = true
 		b.emit(func(fr *frame) { fr.v[dst.i] = fr.recovers() })
 	case "ssa:deferstack":
 		b.fn.hasDefer = true
@@ -133,11 +134,11 @@ func extreme[T uint64 | int64 | float64](wantMin bool, args []place, d int, of f
 }
 
 func (b *builder) wrapNilCheck(args []place, dst place) {
+	recv := args[0].typ.Elem()
 	b.emit(func(fr *frame) {
 		p := fr.p[args[0].i]
 		if p == nil {
-			panic(plainError(fmt.Sprintf("value method %s.%s called using nil *%s pointer",
-				fr.v[args[1].i], fr.v[args[2].i], fr.v[args[1].i])))
+			panic(nilReceiver(recv, fr.v[args[2].i].String()))
 		}
 		fr.p[dst.i] = p
 	})

@@ -77,6 +77,9 @@ func (b *builder) findHost(fn *ssa.Function) target {
 		if n := b.genericNative(fn, name); n != nil {
 			return target{native: n, name: name}
 		}
+		if host, ok := b.hostInstance(fn); ok {
+			return target{host: host, name: name, variadic: fn.Signature.Variadic()}
+		}
 		refuse(b.pos, "%s is generic and its code is not part of this binary", name)
 	}
 	host, ok := b.hostFunc(fn)

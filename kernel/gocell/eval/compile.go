@@ -302,6 +302,83 @@ func (c *compiler) typ(t types.Type, pos token.Pos) reflect.Type {
 	return r
 }
 
+// typ is that of the compiler, which learns here in which instance of a generic
+// function local types are declared.
+func (b *builder) typ(t types.Type, pos token.Pos) reflect.Type {
+	if b.home != nil {
+		inside := func(name *types.TypeName) bool { return b.home.Contains(name.Pos()) }
+		b.e.types.Within(t, inside, b.homeArgs, b.homeSeen)
+	}
+	return b.compiler.typ(t, pos)
+}
+
+// findHome notes the scope of the generic function whose instance is translated,
+// if that declares types.
+func (b *builder) findHome() {
+	root := b.ssa
+	for root.Parent() != nil {
+		root = root.Parent()
+	}
+	if root.Origin() == nil {
+		return
+	}
+	if f, ok := root.Origin().Object().(*types.Func); ok && f.Scope() != nil && declaresTypes(f.Scope()) {
+		b.home, b.homeArgs, b.homeSeen = f.Scope(), root.TypeArgs(), map[types.Type]bool{}
+	}
+}
+
+// localNumber counts the types that functions of a unit declare.
+func (e *Engine) localNumber(name *types.TypeName) int {
+	if e.compile == nil || !name.Pos().IsValid() {
+		return 0
+	}
+	u := e.compile.units[name.Pkg()]
+	if u == nil {
+		return 0
+	}
+	if u.locals == nil {
+		u.locals = localTypes(u.Files)
+	}
+	return slices.Index(u.locals, name.Pos()) + 1
+}
+
+func localTypes(files []*ast.File) []token.Pos {
+	list := []token.Pos{}
+	for _, f := range files {
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Body == nil {
+				continue
+			}
+			ast.Inspect(fn.Body, func(n ast.Node) bool {
+				if spec, ok := n.(*ast.TypeSpec); ok && !spec.Assign.IsValid() {
+					list = append(list, spec.Name.Pos())
+				}
+				return true
+			})
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// declaresTypes reports a scope with a type in it that is no parameter.
+func declaresTypes(s *types.Scope) bool {
+	for _, name := range s.Names() {
+		if obj, ok := s.Lookup(name).(*types.TypeName); ok {
+			if _, parameter := obj.Type().(*types.TypeParam); !parameter {
+				return true
+			}
+		}
+	}
+	for child := range s.Children() {
+		if declaresTypes(child) {
+			return true
+		}
+	}
+	return false
+}
+
 // variable returns the storage of a package variable.
 func (c *compiler) variable(g *ssa.Global) *Var {
 	obj := g.Object().(*types.Var)

@@ -63,6 +63,14 @@ func (b *builder) lookup(in *ssa.Lookup) {
 	x, key := b.val(in.X), b.val(in.Index)
 	keyType := x.typ.Key()
 	find := func(fr *frame) reflect.Value { return fr.get(x).MapIndex(static(keyType, fr.get(key))) }
+	if isUpdated(in) { // a key that the map cannot hold fails where it is put in
+		find = func(fr *frame) reflect.Value {
+			if m := fr.get(x); m.Len() > 0 {
+				return m.MapIndex(static(keyType, fr.get(key)))
+			}
+			return reflect.Value{}
+		}
+	}
 	if !in.CommaOk {
 		dst := b.places[in]
 		b.emit(func(fr *frame) {
@@ -84,6 +92,20 @@ func (b *builder) lookup(in *ssa.Lookup) {
 			fr.zero(dst)
 		}
 	})
+}
+
+// isUpdated reports the lookup of m[k] op= x, which the assignment shares its
+// place with. Constant keys never fail.
+func isUpdated(in *ssa.Lookup) bool {
+	if in.Index.Referrers() == nil || !in.Pos().IsValid() {
+		return false
+	}
+	for _, user := range *in.Index.Referrers() {
+		if up, ok := user.(*ssa.MapUpdate); ok && up.Pos() == in.Pos() && up.Map == in.X && up.Key == in.Index {
+			return true
+		}
+	}
+	return false
 }
 
 func (b *builder) mapUpdate(in *ssa.MapUpdate) {

@@ -75,8 +75,13 @@ type Engine struct {
 	altered   map[*types.Func]bool  // methods that had another signature before
 	// alterations counts them, so that calls look again for what they call.
 	alterations atomic.Int64
-	compile     *compiler // the compilation that runs
-	own         sync.Map  // paths of packages that are interpreted
+	compile     *compiler    // the compilation that runs
+	shapes      sync.RWMutex // guards the methods of declared types
+	uniques     sync.Map     // what unique.Make made
+	// maxStack is what cells believe to be the limit of a stack: a lower one would
+	// end the process, not the cell.
+	maxStack atomic.Int64
+	own      sync.Map // paths of packages that are interpreted
 
 	renewed atomic.Bool         // some types have generations
 	current atomic.Pointer[run] // of the latest cell
@@ -93,8 +98,10 @@ func New(opts Options) *Engine {
 	if e.debug == nil {
 		e.debug = NewDebugger()
 	}
+	e.maxStack.Store(1_000_000_000)
 	e.types.Host = e.hostType
 	e.types.Own = e.isInterpreted
+	e.types.Number = e.localNumber
 	e.Interpret("main")
 	e.types.Method = e.reflectMethod
 	e.current.Store(e.newRun(0, "", nil))
@@ -140,7 +147,8 @@ type Unit struct {
 	Main   string
 	Source *Source
 
-	mentioned mentions // what its syntax uses, once that was asked for
+	locals    []token.Pos // of the types that its functions declare, once that was asked for
+	mentioned mentions    // what its syntax uses, once that was asked for
 }
 
 // mentions are objects of compiled packages.
@@ -244,7 +252,7 @@ func (e *Engine) methodCode(m *types.Func) *Code {
 // methods, which lists them as renewed.
 func (e *Engine) Renew(changed ...*types.Named) []types.Type {
 	for _, named := range changed {
-		if e.types.Known(named) {
+		if named.TypeParams().Len() > 0 || e.types.Known(named) {
 			e.renewed.Store(true)
 			return e.types.Renew(changed...)
 		}
@@ -267,6 +275,23 @@ func (e *Engine) Alter(m *types.Func) (undo func()) {
 		defer e.mu.Unlock()
 		e.methods[m], e.altered[m] = before, was
 	}
+}
+
+// Reshape changes declared types while no goroutine asks what they implement.
+// The change is given the types that the engine knows.
+func (e *Engine) Reshape(change func(known []types.Type)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.shapes.Lock()
+	defer e.shapes.Unlock()
+	known := e.types.All()
+	e.instances.Iterate(func(t types.Type, methods any) {
+		known = append(known, t)
+		for _, i := range methods.(map[string]*instance) {
+			known = append(known, i.recv)
+		}
+	})
+	change(known)
 }
 
 // hostType looks up a compiled type.

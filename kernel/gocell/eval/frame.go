@@ -3,6 +3,8 @@ package eval
 import (
 	"reflect"
 	"unsafe"
+
+	"forgekernel/kernel/gocell/rtype"
 )
 
 // class says in which bank of a frame a value lives: numbers and booleans as
@@ -99,10 +101,18 @@ func static(t reflect.Type, v reflect.Value) reflect.Value {
 	if !v.IsValid() {
 		return reflect.Zero(t)
 	}
-	if v.Type() == t || t.Kind() == reflect.Interface {
+	if v.Type() == t {
 		return v
 	}
-	return retag(t, v)
+	if t.Kind() != reflect.Interface {
+		return retag(t, v)
+	}
+	if t.NumMethod() > 0 { // of which the value may have older ones
+		if g := rtype.Fitting(v.Type(), t); g != v.Type() {
+			return retag(g, v)
+		}
+	}
+	return v
 }
 
 // move copies a value between places of one class.

@@ -151,7 +151,7 @@ func (s *site) find(e *Engine, m *types.Func, t reflect.Type) *dispatch {
 	if im, deref := e.lookupMethod(t, m.Id()); im != nil {
 		d.target = target{clo: im}
 		if deref {
-			d.target = dereferencing(im)
+			d.target = dereferencing(im, m.Name())
 		}
 	} else if hm, ok := t.MethodByName(m.Name()); ok {
 		d.target = target{host: hm.Func, name: m.Name(), variadic: m.Signature().Variadic()}
@@ -164,10 +164,10 @@ func (s *site) find(e *Engine, m *types.Func, t reflect.Type) *dispatch {
 
 // dereferencing makes a target that wants the value behind its receiver. A nil
 // pointer panics when the call happens, which a defer statement delays.
-func dereferencing(clo *closure) target {
+func dereferencing(clo *closure, method string) target {
 	return target{name: "a method", native: func(th *thread, a []reflect.Value) []reflect.Value {
 		if a[0].IsNil() {
-			nilDereference()
+			panic(nilReceiver(a[0].Type().Elem(), method))
 		}
 		a[0] = snapshot(a[0].Type().Elem(), a[0].UnsafePointer())
 		return th.apply(target{clo: clo}, a, nil)
@@ -177,10 +177,20 @@ func dereferencing(clo *closure) target {
 func (b *builder) typeAssert(in *ssa.TypeAssert) {
 	x := b.val(in.X)
 	want := b.typ(in.AssertedType, b.pos)
+	if isNilCheck(in) {
+		b.emit(func(fr *frame) {
+			if !fr.v[x.i].IsValid() {
+				nilDereference()
+			}
+		})
+		return
+	}
 	test := b.typeTest(in.AssertedType, want)
 	from := b.places[in.X].typ
+	e, under := b.e, in.AssertedType.Underlying()
+	missing := func(v reflect.Value) string { return e.missing(v.Type(), under.(*types.Interface), want) }
 	present := func(v reflect.Value) reflect.Value { return v }
-	if e := b.e; want.Kind() == reflect.Interface {
+	if want.Kind() == reflect.Interface {
 		present = func(v reflect.Value) reflect.Value {
 			if e.renewed.Load() {
 				return e.present(v)
@@ -193,7 +203,7 @@ func (b *builder) typeAssert(in *ssa.TypeAssert) {
 		b.emit(func(fr *frame) {
 			v := fr.v[x.i]
 			if !test(v) {
-				panic(assertionError(from, want, v))
+				panic(assertionError(from, want, v, missing))
 			}
 			fr.assign(dst, present(v))
 		})
@@ -210,6 +220,13 @@ func (b *builder) typeAssert(in *ssa.TypeAssert) {
 		fr.zero(dst)
 		fr.n[ok.i] = 0
 	})
+}
+
+// isNilCheck reports an assertion that the translator writes for the method
+// value of an interface, which must not be nil: nothing ever uses its result,
+// while those of the source have references for debuggers.
+func isNilCheck(in *ssa.TypeAssert) bool {
+	return !in.CommaOk && len(*in.Referrers()) == 0 && types.Identical(in.X.Type(), in.AssertedType)
 }
 
 // assign stores a dynamic value, of any generation of the place's type.
@@ -251,15 +268,65 @@ func (b *builder) typeTest(t types.Type, want reflect.Type) func(reflect.Value) 
 // implements tests a dynamic type against an interface: by the checker when it
 // is a declared type, whatever generation reflection shows, else by reflection.
 func (e *Engine) implements(t reflect.Type, iface *types.Interface, want reflect.Type) bool {
+	if typ, ok := e.declared(t); ok {
+		return e.satisfies(typ, iface)
+	}
+	return t.Implements(want)
+}
+
+// declared returns the checker's view of a type of cells that has methods.
+func (e *Engine) declared(t reflect.Type) (types.Type, bool) {
 	if made, ok := e.types.Made(t); ok {
-		return types.Implements(made, iface)
+		return made, true
 	}
 	if t.Kind() == reflect.Pointer && t.Name() == "" {
 		if made, ok := e.types.Made(t.Elem()); ok {
-			return types.Implements(types.NewPointer(made), iface)
+			return types.NewPointer(made), true
 		}
 	}
-	return t.Implements(want)
+	return nil, false
+}
+
+// missing names the first method that keeps a dynamic type from an interface.
+func (e *Engine) missing(t reflect.Type, iface *types.Interface, want reflect.Type) string {
+	if typ, ok := e.declared(t); ok {
+		e.shapes.RLock()
+		defer e.shapes.RUnlock()
+		if m, _ := types.MissingMethod(typ, iface, true); m != nil {
+			return m.Name()
+		}
+	}
+	for m := range want.Methods() {
+		if have, ok := t.MethodByName(m.Name); !ok || !sameAfterReceiver(have.Type, m.Type) {
+			return m.Name
+		}
+	}
+	return "of the right type"
+}
+
+// sameAfterReceiver compares a method that takes its receiver with one of an
+// interface.
+func sameAfterReceiver(method, of reflect.Type) bool {
+	if method.NumIn() != of.NumIn()+1 || method.NumOut() != of.NumOut() || method.IsVariadic() != of.IsVariadic() {
+		return false
+	}
+	for i := range of.NumIn() {
+		if method.In(i+1) != of.In(i) {
+			return false
+		}
+	}
+	for i := range of.NumOut() {
+		if method.Out(i) != of.Out(i) {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *Engine) satisfies(t types.Type, iface *types.Interface) bool {
+	e.shapes.RLock()
+	defer e.shapes.RUnlock()
+	return types.Implements(t, iface)
 }
 
 // present gives a value the present generation of its type, which may have got

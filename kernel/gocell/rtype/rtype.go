@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
+	"maps"
 	"reflect"
 	"sync"
 
@@ -46,13 +47,22 @@ type Table struct {
 	// call the table.
 	Method func(recv types.Type, sel *types.Selection) func(args []reflect.Value) []reflect.Value
 
-	mu    sync.Mutex
-	cache typeutil.Map                // types.Type -> reflect.Type
-	made  map[reflect.Type]types.Type // made types with names or methods, all generations
-	queue []unfinished
-	begun map[*types.Interface]bool // being made
-	parts int                       // of the types being made, see standIn
-	news  []types.Type              // made since Begin
+	// Number tells the types apart that functions of a package declare: it counts
+	// them in the order of the source, from 1. Others have 0. It must not call the
+	// table.
+	Number func(*types.TypeName) int
+
+	mu     sync.Mutex
+	cache  typeutil.Map                  // types.Type -> reflect.Type
+	made   map[reflect.Type]types.Type   // made types with names or methods, all generations
+	within map[*types.Named][]types.Type // type arguments of the functions that declare types
+	locals map[string]reflect.Type       // those types, see localKey
+	queue  []unfinished
+	// What there has been of declared types: *family by types.Type.
+	generations typeutil.Map
+	begun       map[*types.Interface]bool // being made
+	parts       int                       // of the types being made, see standIn
+	news        []types.Type              // made since Begin
 }
 
 type unfinished struct {
@@ -170,13 +180,15 @@ func (t *Table) Undo() {
 		if r, ok := t.cache.At(typ).(reflect.Type); ok {
 			delete(t.made, r)
 			t.cache.Delete(typ)
+			t.lose(typ, r)
+			maps.DeleteFunc(t.locals, func(_ string, local reflect.Type) bool { return local == r })
 		}
 	}
 	t.news = nil
 }
 
-// Renew prepares new generations of every made type whose definition reaches one
-// of the named types, as is needed when their methods change: the runtime
+// Renew prepares new generations of every made type whose definition or methods
+// reach one of the named types, as is needed when their methods change: the runtime
 // remembers what a type implements. Old generations stay known to Made. The
 // result lists those of the types that are declared or have methods.
 func (t *Table) Renew(changed ...*types.Named) (renewed []types.Type) {
@@ -195,6 +207,7 @@ func (t *Table) Renew(changed ...*types.Named) (renewed []types.Type) {
 		}
 		t.cache.Delete(key)
 	}
+	maps.DeleteFunc(t.locals, func(_ string, r reflect.Type) bool { return stale[t.made[r]] })
 	return renewed
 }
 
@@ -214,6 +227,17 @@ func (t *Table) Present(r reflect.Type) reflect.Type {
 		}
 	}
 	return r
+}
+
+// All lists the types that have a reflect type, old generations included.
+func (t *Table) All() []types.Type {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list := t.cache.Keys()
+	for _, typ := range t.made {
+		list = append(list, typ)
+	}
+	return list
 }
 
 // Known reports whether a declared type has been made already.
@@ -243,6 +267,9 @@ func reaches(typ types.Type, targets []*types.Named, found, seen map[types.Type]
 		}
 		if pkg := typ.Obj().Pkg(); !hit && pkg != nil && pkg.Path() == "main" {
 			visit(typ.Underlying())
+			for m := range typ.Methods() {
+				visit(m.Type())
+			}
 		}
 	default:
 		parts(typ, visit)
