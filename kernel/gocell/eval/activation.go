@@ -15,6 +15,8 @@ type Activation struct {
 	at        *stop // where it halted, nil when it is inside an instruction
 	n         []uint64
 	p         []pointer
+	s         []string
+	l         []header
 	v         []reflect.Value
 }
 
@@ -31,12 +33,12 @@ type Local struct {
 
 // activation looks at a call of a goroutine that does not run.
 func (fr *frame) activation() Activation {
-	return Activation{fn: fr.fn, block: max(fr.block, 0), ip: fr.ip, at: fr.halted, n: fr.n, p: fr.p, v: fr.v}
+	return Activation{fn: fr.fn, block: max(fr.block, 0), ip: fr.ip, at: fr.halted, n: fr.n, p: fr.p, s: fr.s, l: fr.l, v: fr.v}
 }
 
 // freeze keeps a call as it is.
 func (a Activation) freeze() Activation {
-	a.n, a.p, a.v = slices.Clone(a.n), slices.Clone(a.p), slices.Clone(a.v)
+	a.n, a.p, a.s, a.l, a.v = slices.Clone(a.n), slices.Clone(a.p), slices.Clone(a.s), slices.Clone(a.l), slices.Clone(a.v)
 	return a
 }
 
@@ -108,7 +110,7 @@ func (a Activation) local(i int) (l Local, declared bool) {
 }
 
 func (a Activation) read(pl place) reflect.Value {
-	fr := frame{n: a.n, p: a.p, v: a.v}
+	fr := frame{n: a.n, p: a.p, s: a.s, l: a.l, v: a.v}
 	return fr.get(pl)
 }
 

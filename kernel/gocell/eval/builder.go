@@ -14,14 +14,17 @@ type Func struct {
 	name   string
 	source *Source // nil for wrappers
 
-	numbers, pointers, values int // sizes of the banks
+	sizes [classes]int // of the banks
+	wide  bool         // it uses others than those of numbers and pointers
 	// Constants are copied into each frame; they begin at these indices, after
 	// the parameters and captured variables.
-	fixedN, fixedP, fixedV int
-	initN                  []uint64
-	initP                  []pointer
-	initV                  []reflect.Value
-	constants              bool // there are any
+	fixed     [classes]int
+	initN     []uint64
+	initP     []pointer
+	initS     []string
+	nils      int // slices
+	initV     []reflect.Value
+	constants bool // there are any numbers or pointers
 
 	params, free []place
 	vars         []variable // that have names
@@ -88,9 +91,9 @@ func (b *builder) translate() {
 		b.fn.results = append(b.fn.results, b.typ(res.At(i).Type(), b.pos))
 	}
 	b.fn.numeric = len(b.fn.results) == 1 && classOf(b.fn.results[0]) == num
-	b.fn.fixedN, b.fn.fixedP, b.fn.fixedV = b.fn.numbers, b.fn.pointers, b.fn.values
+	b.fn.fixed = b.fn.sizes
 	b.constants()
-	b.fn.constants = len(b.fn.initN)+len(b.fn.initP)+len(b.fn.initV) > 0
+	b.fn.constants = len(b.fn.initN)+len(b.fn.initP) > 0
 	for _, blk := range b.ssa.Blocks {
 		b.fold(blk)
 	}
@@ -175,9 +178,9 @@ func (b *builder) emit(in instr) {
 // place makes room for a value of a type.
 func (b *builder) place(t reflect.Type) place {
 	pl := place{class: classOf(t), typ: t}
-	counter := map[class]*int{num: &b.fn.numbers, ptr: &b.fn.pointers, ref: &b.fn.values}[pl.class]
-	pl.i = *counter
-	*counter++
+	pl.i = b.fn.sizes[pl.class]
+	b.fn.sizes[pl.class]++
+	b.fn.wide = b.fn.wide || pl.class > ptr
 	return pl
 }
 
@@ -285,6 +288,10 @@ func (b *builder) constant(v ssa.Value) {
 			b.fn.initN = append(b.fn.initN, number(value))
 		case ptr:
 			b.fn.initP = append(b.fn.initP, word(value))
+		case str:
+			b.fn.initS = append(b.fn.initS, value.String())
+		case lst: // nil, the one constant slice
+			b.fn.nils++
 		default:
 			b.fn.initV = append(b.fn.initV, dynamic(value))
 		}

@@ -287,7 +287,7 @@ func (b *builder) staticCall(tg target, list []ssa.Value, args, dst []place) {
 // paramMoves pairs arguments with the places that a function gives its
 // parameters: in order, counted by class.
 func paramMoves(args []place) []move {
-	var next [3]int
+	var next [classes]int
 	moves := make([]move, len(args))
 	for i, a := range args {
 		moves[i] = move{a.class, a.i, next[a.class]}
@@ -372,7 +372,7 @@ func (b *builder) invoke(common *ssa.CallCommon, args, dst []place) {
 	m, e := common.Method, b.e
 	s := &site{}
 	// The moves of the arguments depend on where the receiver goes.
-	var moves [3][]move
+	var moves [classes][]move
 	for c := range moves {
 		moves[c] = paramMoves(append([]place{{class: class(c)}}, args...))[1:]
 	}

@@ -36,6 +36,7 @@ func (b *builder) makeContainer(in ssa.Value) {
 		})
 	case *ssa.MakeSlice:
 		n, c := size(in.Len), size(in.Cap)
+		elem := typeWord(dst.typ.Elem())
 		b.emit(func(fr *frame) {
 			length, capacity := n(fr), c(fr)
 			most := maxElements(dst.typ.Elem())
@@ -46,7 +47,7 @@ func (b *builder) makeContainer(in ssa.Value) {
 				panic(goError("makeslice: cap out of range"))
 			}
 			checkRoom(capacity, dst.typ.Elem())
-			fr.v[dst.i] = reflect.MakeSlice(dst.typ, length, capacity)
+			fr.l[dst.i] = header{newArray(elem, capacity), length, capacity}
 		})
 	}
 }
@@ -107,7 +108,7 @@ func (b *builder) rangeOver(in *ssa.Range) {
 		b.emit(func(fr *frame) { fr.p[dst.i] = pointer(&iterator{entries: fr.get(x).MapRange()}) })
 		return
 	}
-	b.emit(func(fr *frame) { fr.p[dst.i] = pointer(&iterator{text: fr.v[x.i].String()}) })
+	b.emit(func(fr *frame) { fr.p[dst.i] = pointer(&iterator{text: fr.s[x.i]}) })
 }
 
 func (b *builder) next(in *ssa.Next) {

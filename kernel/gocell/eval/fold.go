@@ -125,7 +125,7 @@ func (b *builder) sliceHeader(x ssa.Value) func(*frame) *header {
 		}
 	}
 	i := b.val(x).i
-	return func(fr *frame) *header { return headerOf(&fr.v[i]) }
+	return func(fr *frame) *header { return &fr.l[i] }
 }
 
 // element returns how the address of an element is computed.
@@ -149,7 +149,7 @@ func (b *builder) element(in *ssa.IndexAddr) func(*frame) pointer {
 	if !b.isFolded(in.X) {
 		slice := b.val(in.X).i
 		return func(fr *frame) pointer {
-			h, i := headerOf(&fr.v[slice]), fr.n[index]
+			h, i := &fr.l[slice], fr.n[index]
 			checkIndex(i, h.len)
 			return unsafe.Add(h.data, uintptr(i)*size)
 		}

@@ -176,6 +176,10 @@ func (fr *frame) zero(dst place) {
 		fr.n[dst.i] = 0
 	case ptr:
 		fr.p[dst.i] = nil
+	case str:
+		fr.s[dst.i] = ""
+	case lst:
+		fr.l[dst.i] = header{}
 	default:
 		fr.v[dst.i] = reflect.Value{}
 		if !dst.isInterface() {

@@ -184,7 +184,7 @@ func (b *builder) phiMoves(from, to *ssa.BasicBlock, k int) []move {
 	}
 	var out, back []move
 	for _, m := range direct {
-		pl := b.place(map[class]reflect.Type{num: intType, ptr: iterType, ref: reflect.TypeFor[string]()}[m.class])
+		pl := b.place(classTypes[m.class])
 		out = append(out, move{m.class, m.from, pl.i})
 		back = append(back, move{m.class, pl.i, m.to})
 	}
@@ -218,6 +218,10 @@ func (b *builder) copyValue(src, dst place) {
 		b.emit(func(fr *frame) { fr.n[m.to] = fr.n[m.from] })
 	case ptr:
 		b.emit(func(fr *frame) { fr.p[m.to] = fr.p[m.from] })
+	case str:
+		b.emit(func(fr *frame) { fr.s[m.to] = fr.s[m.from] })
+	case lst:
+		b.emit(func(fr *frame) { fr.l[m.to] = fr.l[m.from] })
 	default:
 		b.emit(func(fr *frame) { fr.v[m.to] = fr.v[m.from] })
 	}
@@ -295,6 +299,9 @@ func (b *builder) learnField(t types.Type, i int) {
 }
 
 var iterType = reflect.TypeFor[pointer]()
+
+// classTypes has a type of each class.
+var classTypes = [classes]reflect.Type{intType, iterType, stringType, reflect.TypeFor[[]int](), reflect.TypeFor[any]()}
 
 func runDefers(fr *frame) {
 	fr.runDefers()

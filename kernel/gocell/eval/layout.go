@@ -66,6 +66,12 @@ func at(t reflect.Type, p unsafe.Pointer) (v reflect.Value) {
 // fresh is a new variable of a type, which is zero.
 func fresh(t reflect.Type) reflect.Value { return at(t, alloc(t)) }
 
+// held is the value of a type at an address where nobody writes any more.
+func held(t reflect.Type, p unsafe.Pointer) (v reflect.Value) {
+	*(*value)(unsafe.Pointer(&v)) = value{typeWord(t), p, uintptr(t.Kind()) | flagIndirect}
+	return v
+}
+
 // alloc returns zeroed memory for a type.
 func alloc(t reflect.Type) unsafe.Pointer { return reflectNew(typeWord(t)) }
 

@@ -26,11 +26,12 @@ func loader(dst place) func(fr *frame, p pointer) {
 		return func(fr *frame, p pointer) { fr.n[d] = read(p) }
 	case ptr:
 		return func(fr *frame, p pointer) { fr.p[d] = *(*pointer)(p) }
+	case str:
+		return func(fr *frame, p pointer) { fr.s[d] = *(*string)(p) }
+	case lst:
+		return func(fr *frame, p pointer) { fr.l[d] = *(*header)(p) }
 	}
-	switch {
-	case t == stringType:
-		return func(fr *frame, p pointer) { fr.v[d] = reflect.ValueOf(*(*string)(p)) }
-	case dst.isInterface():
+	if dst.isInterface() {
 		return func(fr *frame, p pointer) { fr.v[d] = at(t, p).Elem() }
 	}
 	return func(fr *frame, p pointer) { fr.v[d] = snapshot(t, p) }
@@ -38,9 +39,9 @@ func loader(dst place) func(fr *frame, p pointer) {
 
 // snapshot copies a value out of memory.
 func snapshot(t reflect.Type, p pointer) reflect.Value {
-	v := fresh(t)
-	v.Set(at(t, p))
-	return v
+	q := alloc(t)
+	reflectMove(typeWord(t), q, p)
+	return held(t, q)
 }
 
 // storer returns how the value of a place is written to memory of a type.
@@ -52,6 +53,10 @@ func storer(src place, t reflect.Type) func(fr *frame, p pointer) {
 		return func(fr *frame, p pointer) { write(p, fr.n[i]) }
 	case ptr:
 		return func(fr *frame, p pointer) { *(*pointer)(p) = fr.p[i] }
+	case str:
+		return func(fr *frame, p pointer) { *(*string)(p) = fr.s[i] }
+	case lst:
+		return func(fr *frame, p pointer) { *(*header)(p) = fr.l[i] }
 	}
 	return func(fr *frame, p pointer) { put(t, p, fr.v[i]) }
 }
@@ -213,7 +218,7 @@ func (b *builder) index(in *ssa.Index) {
 	x, index, dst := b.val(in.X), b.val(in.Index), b.places[in]
 	if x.typ.Kind() == reflect.String {
 		b.emit(func(fr *frame) {
-			s, i := fr.v[x.i].String(), fr.n[index.i]
+			s, i := fr.s[x.i], fr.n[index.i]
 			checkIndex(i, len(s))
 			fr.n[dst.i] = uint64(s[i])
 		})
@@ -242,24 +247,31 @@ func (b *builder) slice(in *ssa.Slice) {
 	three := in.Max != nil
 	alloc, _ := in.X.(*ssa.Alloc)
 	made := alloc != nil && alloc.Comment == "makeslice" // make with a constant capacity
+	array := 0
+	if x.class == ptr {
+		array = x.typ.Elem().Len()
+	}
+	size := uintptr(0)
+	if dst.class == lst {
+		size = dst.typ.Elem().Size()
+	}
 	if x.typ.Kind() == reflect.String {
 		b.emit(func(fr *frame) {
-			s := fr.v[x.i].String()
-			fr.v[dst.i] = stringValue(dst.typ, s[lo(fr, 0):hi(fr, len(s))])
+			s := fr.s[x.i]
+			fr.s[dst.i] = s[lo(fr, 0):hi(fr, len(s))]
 		})
 		return
 	}
 	b.emit(func(fr *frame) {
-		var v reflect.Value
+		h := header{len: array, cap: array}
 		if x.class == ptr {
-			if fr.p[x.i] == nil {
+			if h.data = fr.p[x.i]; h.data == nil {
 				nilDereference()
 			}
-			v = at(x.typ.Elem(), fr.p[x.i])
 		} else {
-			v = fr.v[x.i]
+			h = fr.l[x.i]
 		}
-		n, c := v.Len(), v.Cap()
+		n, c := h.len, h.cap
 		from, to, end := lo(fr, 0), hi(fr, n), limit(fr, c)
 		if made && (to < 0 || to > c) {
 			_ = make([]struct{}, to, c)
@@ -277,26 +289,21 @@ func (b *builder) slice(in *ssa.Slice) {
 		} else {
 			_ = dummy[from:to]
 		}
-		fr.v[dst.i] = retyped(dst.typ, v.Slice3(from, to, end))
+		if end > from { // else there is nothing to point at
+			h.data = unsafe.Add(h.data, uintptr(from)*size)
+		}
+		fr.l[dst.i] = header{h.data, to - from, end - from}
 	})
-}
-
-// retyped gives a slice the named type of the value it was cut from.
-func retyped(t reflect.Type, v reflect.Value) reflect.Value {
-	if v.Type() == t {
-		return v
-	}
-	return retag(t, v)
 }
 
 func (b *builder) sliceToArrayPointer(in *ssa.SliceToArrayPointer) {
 	x, dst := b.val(in.X), b.places[in]
 	n := dst.typ.Elem().Len()
 	b.emit(func(fr *frame) {
-		v := fr.v[x.i]
-		if v.Len() < n {
-			panic(arrayLengthError(v.Len(), n))
+		h := fr.l[x.i]
+		if h.len < n {
+			panic(arrayLengthError(h.len, n))
 		}
-		fr.p[dst.i] = v.UnsafePointer()
+		fr.p[dst.i] = h.data
 	})
 }

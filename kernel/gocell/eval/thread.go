@@ -3,7 +3,6 @@ package eval
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -101,24 +100,34 @@ func (th *thread) push(fn *Func) *frame {
 	if fr.deferOf != nil {
 		fr.deferOf = nil
 	}
-	if fn.numbers > cap(fr.n) {
-		fr.n = make([]uint64, fn.numbers, roomy(fn.numbers))
-	}
-	fr.n = fr.n[:fn.numbers]
-	if fn.pointers > cap(fr.p) {
-		fr.p = make([]pointer, fn.pointers, roomy(fn.pointers))
-	}
-	fr.p = fr.p[:fn.pointers]
-	if fn.values > cap(fr.v) {
-		fr.v = make([]reflect.Value, fn.values, roomy(fn.values))
-	}
-	fr.v = fr.v[:fn.values]
+	fr.n = resized(fr.n, fn.sizes[num])
+	fr.p = resized(fr.p, fn.sizes[ptr])
 	if fn.constants {
-		copy(fr.n[fn.fixedN:], fn.initN)
-		copy(fr.p[fn.fixedP:], fn.initP)
-		copy(fr.v[fn.fixedV:], fn.initV)
+		copy(fr.n[fn.fixed[num]:], fn.initN)
+		copy(fr.p[fn.fixed[ptr]:], fn.initP)
+	}
+	if fn.wide {
+		fr.widen(fn)
 	}
 	return fr
+}
+
+// widen prepares the banks that only some functions use.
+func (fr *frame) widen(fn *Func) {
+	fr.s = resized(fr.s, fn.sizes[str])
+	fr.l = resized(fr.l, fn.sizes[lst])
+	fr.v = resized(fr.v, fn.sizes[ref])
+	copy(fr.s[fn.fixed[str]:], fn.initS)
+	clear(fr.l[fn.fixed[lst]:][:fn.nils])
+	copy(fr.v[fn.fixed[ref]:], fn.initV)
+}
+
+// resized is a bank of n places.
+func resized[T any](bank []T, n int) []T {
+	if n > cap(bank) {
+		return make([]T, n, roomy(n))
+	}
+	return bank[:n]
 }
 
 // roomy is the capacity of a bank that needs n places: functions of about one

@@ -236,7 +236,7 @@ func pass[T any](fr *frame, i int, value T) {
 	case *float64:
 		fr.n[pl.i] = math.Float64bits(*v)
 	case *string:
-		fr.v[pl.i] = stringValue(pl.typ, *v)
+		fr.s[pl.i] = *v
 	case *pointer:
 		fr.p[pl.i] = *v
 	}
@@ -264,7 +264,7 @@ func receiveNumber[T any](bits uint64, result *T) {
 func receive[T any](fr *frame, pl place, result *T) {
 	switch p := any(result).(type) {
 	case *string:
-		*p = fr.v[pl.i].String()
+		*p = fr.s[pl.i]
 	case *pointer:
 		*p = fr.p[pl.i]
 	case *any:
