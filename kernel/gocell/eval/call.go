@@ -229,6 +229,13 @@ func (b *builder) staticCall(tg target, list []ssa.Value, args, dst []place) {
 		code = &Code{Name: tg.fn.name}
 		code.fn.Store(tg.fn)
 	}
+	if code == nil && tg.host.IsValid() && !tg.host.IsNil() {
+		if c := hostCallOf(tg.host.Type(), args, dst); c != nil {
+			fn := word(tg.host)
+			b.emit(func(fr *frame) { c.do(fr, fn, &tg.name) })
+			return
+		}
+	}
 	if code == nil {
 		b.emit(func(fr *frame) { fr.finish(dst, fr.th.apply(tg, fr.gather(args), nil)) })
 		return
@@ -333,7 +340,7 @@ func (fr *frame) finish(dst []place, results []reflect.Value) {
 func (b *builder) dynamicCall(common *ssa.CallCommon, args, dst []place) {
 	f := b.val(common.Value)
 	moves := paramMoves(args)
-	variadic := common.Signature().Variadic()
+	variadic, host, name := common.Signature().Variadic(), hostCallOf(f.typ, args, dst), "a compiled function"
 	b.emit(func(fr *frame) {
 		p := fr.p[f.i]
 		if p == nil {
@@ -352,8 +359,10 @@ func (b *builder) dynamicCall(common *ssa.CallCommon, args, dst []place) {
 			fr.th.pop(callee)
 		case clo != nil:
 			fr.finish(dst, fr.th.apply(target{clo: clo}, fr.gather(args), nil))
+		case host != nil:
+			host.do(fr, p, &name)
 		default:
-			tg := target{host: box(f.typ, p), name: "a compiled function", variadic: variadic}
+			tg := target{host: box(f.typ, p), name: name, variadic: variadic}
 			fr.finish(dst, fr.th.apply(tg, fr.gather(args), nil))
 		}
 	})
@@ -369,8 +378,7 @@ func (fr *frame) bind(clo *closure) {
 // invoke emits a call of an interface method.
 func (b *builder) invoke(common *ssa.CallCommon, args, dst []place) {
 	x := b.val(common.Value)
-	m, e := common.Method, b.e
-	s := &site{}
+	s := &site{engine: b.e, method: common.Method, args: append([]place{x}, args...), dst: dst}
 	// The moves of the arguments depend on where the receiver goes.
 	var moves [classes][]move
 	for c := range moves {
@@ -381,11 +389,19 @@ func (b *builder) invoke(common *ssa.CallCommon, args, dst []place) {
 		if !recv.IsValid() {
 			nilDereference()
 		}
-		d := s.find(e, m, recv.Type())
-		if tg, ok := d.direct(); ok {
-			fn := tg.current()
+		d := s.find(recv)
+		if d.host != nil {
+			d.host.do(fr, d.fn, &d.target.name)
+			return
+		}
+		if d.code != nil {
+			fn := d.code.current()
 			callee := fr.th.push(fn)
-			callee.assign(fn.params[0], recv)
+			if self := fn.params[0]; self.class == ptr {
+				callee.p[self.i] = word(recv)
+			} else {
+				callee.assign(self, recv)
+			}
 			for _, mv := range moves[fn.params[0].class] {
 				mv.do(callee, fr)
 			}
@@ -404,21 +420,20 @@ func (b *builder) invoke(common *ssa.CallCommon, args, dst []place) {
 	})
 }
 
-func (s *site) lookup(e *Engine, m *types.Func, v reflect.Value) target {
+func (s *site) lookup(v reflect.Value) target {
 	if !v.IsValid() {
 		nilDereference()
 	}
-	return s.find(e, m, v.Type()).target
+	return s.find(v).target
 }
 
 // splitTarget evaluates what a go or defer statement calls, and its arguments.
 func (b *builder) splitTarget(common *ssa.CallCommon) func(fr *frame) (target, []reflect.Value) {
 	args := b.vals(common.Args)
-	e := b.e
 	if common.IsInvoke() {
-		x, m, s := b.val(common.Value), common.Method, &site{}
+		x, s := b.val(common.Value), &site{engine: b.e, method: common.Method}
 		return func(fr *frame) (target, []reflect.Value) {
-			tg := s.lookup(e, m, fr.v[x.i])
+			tg := s.lookup(fr.v[x.i])
 			return tg, append([]reflect.Value{fr.v[x.i]}, fr.gather(args)...)
 		}
 	}

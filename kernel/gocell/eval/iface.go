@@ -86,38 +86,68 @@ func (e *Engine) lookupMethod(t reflect.Type, id string) (m *closure, deref bool
 
 // dispatch is what a call through an interface found for a dynamic type.
 type dispatch struct {
-	typ    reflect.Type
+	typ    pointer
 	target target
+	code   *Code     // when the target takes unboxed arguments
+	host   *hostCall // when it is a compiled method that is called so
+	fn     pointer   // that method
 }
 
-// direct returns the target that takes unboxed arguments, if it does.
-func (d *dispatch) direct() (target, bool) {
-	if d.target.clo == nil {
-		return target{}, false
-	}
-	tg := d.target.clo.target
-	return tg, tg.code != nil || tg.fn != nil
+// site is one call through an interface. It remembers what it found for the
+// latest dynamic types.
+type site struct {
+	engine *Engine
+	method *types.Func
+	args   []place // with the receiver first; nil when the call is delayed
+	dst    []place
+	known  atomic.Pointer[[]*dispatch]
 }
 
-// site remembers the dispatch of the last dynamic type at one call.
-type site struct{ last atomic.Pointer[dispatch] }
+const maxKnown = 8 // dynamic types of a site
 
-func (s *site) find(e *Engine, m *types.Func, t reflect.Type) *dispatch {
-	if d := s.last.Load(); d != nil && d.typ == t {
-		return d
+func (s *site) find(v reflect.Value) *dispatch {
+	t := (*value)(pointer(&v)).typ
+	known := s.known.Load()
+	if known == nil {
+		return s.learn(v.Type(), nil)
 	}
-	d := &dispatch{typ: t}
-	if im, deref := e.lookupMethod(t, m.Id()); im != nil {
+	for _, d := range *known {
+		if d.typ == t {
+			return d
+		}
+	}
+	return s.learn(v.Type(), *known)
+}
+
+func (s *site) learn(t reflect.Type, known []*dispatch) *dispatch {
+	d := s.dispatch(t)
+	list := append([]*dispatch{d}, known[:min(len(known), maxKnown-1)]...)
+	s.known.Store(&list)
+	return d
+}
+
+func (s *site) dispatch(t reflect.Type) *dispatch {
+	d := &dispatch{typ: typeWord(t)}
+	if im, deref := s.engine.lookupMethod(t, s.method.Id()); im != nil {
 		d.target = target{clo: im}
 		if deref {
 			d.target = dereferencing(im)
+		} else if tg := im.target; tg.code != nil {
+			d.code = tg.code
+		} else if tg.fn != nil {
+			d.code = &Code{Name: tg.fn.name}
+			d.code.fn.Store(tg.fn)
 		}
-	} else if hm, ok := t.MethodByName(m.Name()); ok {
-		d.target = target{host: hm.Func, name: m.Name(), variadic: m.Signature().Variadic()}
-	} else {
-		panic(goError("internal error: " + t.String() + " has no method " + m.Name()))
+		return d
 	}
-	s.last.Store(d)
+	hm, ok := t.MethodByName(s.method.Name())
+	if !ok {
+		panic(goError("internal error: " + t.String() + " has no method " + s.method.Name()))
+	}
+	d.target = target{host: hm.Func, name: s.method.Name(), variadic: s.method.Signature().Variadic()}
+	if s.args != nil {
+		d.host, d.fn = hostCallOf(hm.Type, s.args, s.dst), word(hm.Func)
+	}
 	return d
 }
 

@@ -65,6 +65,9 @@ type thread struct {
 	start    Location               // of the go statement
 	deadline time.Time              // set once it unwinds because of an interrupt
 
+	words words        // of the call of a compiled function that begins
+	kept  [maxKept]any // what its arguments hold, beside the banks
+
 	tracee      *tracee // of the debugger
 	goroutineID uint64  // by which that finds it
 }
