@@ -4,6 +4,7 @@ import (
 	"go/token"
 	"go/types"
 	"reflect"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -30,7 +31,8 @@ type closure struct {
 	engine *Engine
 	target target
 	run    *run            // of the cell that made it; nil for functions
-	bound  []reflect.Value // captured variables, in the order of Func.free
+	cells  []pointer       // captured variables, in the order of Func.free
+	bound  []reflect.Value // instead, when not all of them are pointers
 	typ    reflect.Type
 }
 
@@ -176,6 +178,16 @@ func (b *builder) makeClosure(in *ssa.MakeClosure) {
 	dst := b.places[in]
 	bindings := b.vals(in.Bindings)
 	e, entry := b.e, entranceFor(dst.typ)
+	if !slices.ContainsFunc(bindings, func(pl place) bool { return pl.class != ptr }) {
+		b.emit(func(fr *frame) {
+			clo := &closure{engine: e, target: tg, run: fr.th.run, typ: dst.typ, cells: make([]pointer, len(bindings))}
+			for i, pl := range bindings {
+				clo.cells[i] = fr.p[pl.i]
+			}
+			fr.p[dst.i] = makeFunc(dst.typ, entry, clo)
+		})
+		return
+	}
 	b.emit(func(fr *frame) {
 		clo := &closure{engine: e, target: tg, run: fr.th.run, typ: dst.typ, bound: make([]reflect.Value, len(bindings))}
 		for i, pl := range bindings {
@@ -370,8 +382,12 @@ func (b *builder) dynamicCall(common *ssa.CallCommon, args, dst []place) {
 
 // bind gives a frame the captured variables of its closure.
 func (fr *frame) bind(clo *closure) {
-	for i, pl := range fr.fn.free {
-		fr.set(pl, clo.bound[i])
+	if len(clo.cells) > 0 {
+		copy(fr.p[fr.fn.free[0].i:], clo.cells)
+		return
+	}
+	for i, v := range clo.bound {
+		fr.set(fr.fn.free[i], v)
 	}
 }
 

@@ -61,14 +61,23 @@ func (e plainError) Error() string { return string(e) }
 func (plainError) RuntimeError()   {}
 
 func (b *builder) lookup(in *ssa.Lookup) {
-	x, key := b.val(in.X), b.val(in.Index)
-	keyType := x.typ.Key()
-	find := func(fr *frame) reflect.Value { return fr.get(x).MapIndex(static(keyType, fr.get(key))) }
+	m, key := b.val(in.X), b.val(in.Index)
+	elem, i, k := m.typ.Elem(), m.i, key.i
 	if !in.CommaOk {
 		dst := b.places[in]
+		d := dst.i
+		switch {
+		case isWideInteger(m.typ.Key()) && isWideNumber(elem):
+			b.emit(func(fr *frame) { fr.n[d] = numbersOf(fr.p[i])[fr.n[k]] })
+			return
+		case key.class == str && isWideNumber(elem):
+			b.emit(func(fr *frame) { fr.n[d] = namedNumbersOf(fr.p[i])[fr.s[k]] })
+			return
+		}
+		find, read := finder(m, key), loader(dst)
 		b.emit(func(fr *frame) {
-			if v := find(fr); v.IsValid() {
-				fr.set(dst, v)
+			if p := find(fr); p != nil {
+				read(fr, p)
 			} else {
 				fr.zero(dst)
 			}
@@ -76,11 +85,12 @@ func (b *builder) lookup(in *ssa.Lookup) {
 		return
 	}
 	dst, ok := b.tuples[in][0], b.tuples[in][1]
+	find, read := finder(m, key), loader(dst)
 	b.emit(func(fr *frame) {
-		v := find(fr)
-		fr.n[ok.i] = truth(v.IsValid())
-		if v.IsValid() {
-			fr.set(dst, v)
+		p := find(fr)
+		fr.n[ok.i] = truth(p != nil)
+		if p != nil {
+			read(fr, p)
 		} else {
 			fr.zero(dst)
 		}
@@ -90,9 +100,22 @@ func (b *builder) lookup(in *ssa.Lookup) {
 func (b *builder) mapUpdate(in *ssa.MapUpdate) {
 	m, key, value := b.val(in.Map), b.val(in.Key), b.val(in.Value)
 	keyType, elem := m.typ.Key(), m.typ.Elem()
-	b.emit(func(fr *frame) {
-		fr.get(m).SetMapIndex(static(keyType, fr.get(key)), static(elem, fr.get(value)))
-	})
+	i, k, v, t := m.i, key.i, value.i, typeWord(m.typ)
+	switch {
+	case isWideInteger(keyType) && isWideNumber(elem):
+		b.emit(func(fr *frame) { numbersOf(fr.p[i])[fr.n[k]] = fr.n[v] })
+		return
+	case key.class == str && isWideNumber(elem):
+		b.emit(func(fr *frame) { namedNumbersOf(fr.p[i])[fr.s[k]] = fr.n[v] })
+		return
+	}
+	element := addressOf(value, elem)
+	if key.class == str && elem.Size() <= maxFastElem {
+		b.emit(func(fr *frame) { mapAssignString(t, fr.p[i], fr.s[k], element(fr)) })
+		return
+	}
+	address := addressOf(key, keyType)
+	b.emit(func(fr *frame) { mapAssign(t, fr.p[i], address(fr), element(fr)) })
 }
 
 // iterator walks a map or a string.
@@ -119,6 +142,11 @@ func (b *builder) next(in *ssa.Next) {
 			s := (*iterator)(fr.p[it.i])
 			fr.n[ok] = truth(s.at < len(s.text))
 			if s.at < len(s.text) {
+				if c := s.text[s.at]; c < utf8.RuneSelf {
+					fr.n[key.i], fr.n[value.i] = uint64(s.at), uint64(c)
+					s.at++
+					return
+				}
 				r, size := utf8.DecodeRuneInString(s.text[s.at:])
 				fr.n[key.i], fr.n[value.i] = uint64(s.at), uint64(r)
 				s.at += size
@@ -129,15 +157,16 @@ func (b *builder) next(in *ssa.Next) {
 	tuple := in.Type().(*types.Tuple)
 	wanted := func(i int) bool { return tupleType(tuple.At(i).Type()) == tuple.At(i).Type() }
 	wantKey, wantValue := wanted(1), wanted(2)
+	readKey, readValue := loader(key), loader(value)
 	b.emit(func(fr *frame) {
 		m := (*iterator)(fr.p[it.i]).entries
 		more := m.Next()
 		fr.n[ok] = truth(more)
 		if more && wantKey {
-			fr.set(key, m.Key())
+			readKey(fr, (*entry)(pointer(m)).key)
 		}
 		if more && wantValue {
-			fr.set(value, m.Value())
+			readValue(fr, (*entry)(pointer(m)).elem)
 		}
 	})
 }

@@ -224,11 +224,12 @@ func (b *builder) typeTest(t types.Type, want reflect.Type) func(reflect.Value) 
 	if iface, ok := t.Underlying().(*types.Interface); ok {
 		return func(v reflect.Value) bool { return v.IsValid() && e.implements(v.Type(), iface, want) }
 	}
+	word, generations := typeWord(want), e.hasGenerations(want)
 	return func(v reflect.Value) bool {
-		if !v.IsValid() {
-			return false
+		if x := (*value)(pointer(&v)); x.typ == word || x.typ == nil || !generations {
+			return x.typ == word
 		}
-		return v.Type() == want || e.sameType(v.Type(), want)
+		return e.sameType(v.Type(), want)
 	}
 }
 
@@ -244,6 +245,15 @@ func (e *Engine) implements(t reflect.Type, iface *types.Interface, want reflect
 		}
 	}
 	return t.Implements(want)
+}
+
+// hasGenerations reports whether other types may be the same declared type.
+func (e *Engine) hasGenerations(t reflect.Type) bool {
+	for t.Kind() == reflect.Pointer && t.Name() == "" {
+		t = t.Elem()
+	}
+	_, made := e.types.Made(t)
+	return made
 }
 
 // sameType reports whether two types are generations of one declared type.

@@ -58,7 +58,18 @@ func storer(src place, t reflect.Type) func(fr *frame, p pointer) {
 	case lst:
 		return func(fr *frame, p pointer) { *(*header)(p) = fr.l[i] }
 	}
-	return func(fr *frame, p pointer) { put(t, p, fr.v[i]) }
+	word := typeWord(t)
+	if t.Kind() == reflect.Interface && t.NumMethod() == 0 {
+		return func(fr *frame, p pointer) { *(*any)(p) = anyOf(fr.v[i]) }
+	}
+	return func(fr *frame, p pointer) {
+		v := fr.v[i]
+		if x := (*value)(pointer(&v)); x.typ == word && x.flag&flagIndirect != 0 {
+			reflectMove(word, p, x.word)
+			return
+		}
+		put(t, p, v)
+	}
 }
 
 // put writes a value of class ref to memory of type t.

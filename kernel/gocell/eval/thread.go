@@ -120,9 +120,15 @@ func (fr *frame) widen(fn *Func) {
 	fr.s = resized(fr.s, fn.sizes[str])
 	fr.l = resized(fr.l, fn.sizes[lst])
 	fr.v = resized(fr.v, fn.sizes[ref])
-	copy(fr.s[fn.fixed[str]:], fn.initS)
-	clear(fr.l[fn.fixed[lst]:][:fn.nils])
-	copy(fr.v[fn.fixed[ref]:], fn.initV)
+	if len(fn.initS) > 0 {
+		copy(fr.s[fn.fixed[str]:], fn.initS)
+	}
+	if fn.nils > 0 {
+		clear(fr.l[fn.fixed[lst]:][:fn.nils])
+	}
+	if len(fn.initV) > 0 {
+		copy(fr.v[fn.fixed[ref]:], fn.initV)
+	}
 }
 
 // resized is a bank of n places.
