@@ -100,7 +100,9 @@ func (a Activation) local(i int) (l Local, declared bool) {
 		l.Nil = !l.Value.IsValid()
 	case b.memory:
 		if p := a.p[b.place.i]; p != nil {
-			l.Value = at(b.place.typ.Elem(), p)
+			if l.Value = at(b.place.typ.Elem(), p); b.fixed {
+				l.Value = held(b.place.typ.Elem(), p)
+			}
 		}
 	default:
 		l.Value = a.read(b.place)

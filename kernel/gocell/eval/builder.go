@@ -68,13 +68,21 @@ type builder struct {
 	tuples map[ssa.Value][]place
 	folded map[ssa.Instruction]bool
 	shared map[ssa.Value]*ssa.Phi // values that live in the place of a phi
-	block  *block
-	pos    token.Pos
-	debug  debugInfo
+	// What calls of append take over, see appending.
+	appended map[*ssa.Call][]*ssa.Store
+	delayed  map[ssa.Instruction]*ssa.Call
+	fixed    map[*ssa.Alloc]bool // variables that nobody changes, see fix
+	block    *block
+	pos      token.Pos
+	debug    debugInfo
 }
 
 func newBuilder(c *compiler, fn *ssa.Function) *builder {
-	return &builder{compiler: c, ssa: fn, fn: c.funcs[fn], places: map[ssa.Value]place{}, tuples: map[ssa.Value][]place{}, folded: map[ssa.Instruction]bool{}, shared: map[ssa.Value]*ssa.Phi{}}
+	return &builder{
+		compiler: c, ssa: fn, fn: c.funcs[fn], places: map[ssa.Value]place{}, tuples: map[ssa.Value][]place{},
+		folded: map[ssa.Instruction]bool{}, shared: map[ssa.Value]*ssa.Phi{},
+		appended: map[*ssa.Call][]*ssa.Store{}, delayed: map[ssa.Instruction]*ssa.Call{}, fixed: map[*ssa.Alloc]bool{},
+	}
 }
 
 func (b *builder) translate() {
@@ -98,6 +106,7 @@ func (b *builder) translate() {
 		b.fold(blk)
 	}
 	b.share()
+	b.fix()
 	b.reserveAll()
 	b.surveyVariables()
 	b.fn.recoverBlock = -1
@@ -200,6 +209,16 @@ func (b *builder) reserve(v ssa.Value) place {
 	return pl
 }
 
+// reserveComponent leaves a component of a tuple where the tuple has it: when an
+// instruction gives the tuple again, nobody can look at the former component,
+// since every use is behind the instruction that extracts it.
+func (b *builder) reserveComponent(in *ssa.Extract) {
+	if b.shared[in] == nil {
+		b.places[in] = b.reserveTuple(in.Tuple)[in.Index]
+	}
+	b.reserve(in)
+}
+
 // reserveAll makes room for the results of all instructions.
 func (b *builder) reserveAll() {
 	for _, blk := range b.ssa.Blocks {
@@ -223,18 +242,28 @@ func (b *builder) reserveAll() {
 				b.places[v] = b.place(iterType)
 				continue
 			}
-			tuple, ok := v.Type().(*types.Tuple)
-			if !ok {
+			if _, ok := v.Type().(*types.Tuple); ok {
+				b.reserveTuple(v)
+			} else if in, ok := v.(*ssa.Extract); ok {
+				b.reserveComponent(in)
+			} else {
 				b.reserve(v)
-				continue
 			}
-			list := make([]place, tuple.Len())
-			for i := range list {
-				list[i] = b.place(b.typ(tupleType(tuple.At(i).Type()), b.pos))
-			}
-			b.tuples[v] = list
 		}
 	}
+}
+
+func (b *builder) reserveTuple(v ssa.Value) []place {
+	if list, done := b.tuples[v]; done {
+		return list
+	}
+	tuple := v.Type().(*types.Tuple)
+	list := make([]place, tuple.Len())
+	for i := range list {
+		list[i] = b.place(b.typ(tupleType(tuple.At(i).Type()), b.pos))
+	}
+	b.tuples[v] = list
+	return list
 }
 
 // tupleType replaces the type of a component that nobody uses.

@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-	"unsafe"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -26,7 +25,11 @@ func (b *builder) builtin(in *ssa.Call, fn *ssa.Builtin) {
 	}
 	switch fn.Name() {
 	case "append":
-		b.appendTo(args[0], args[1], dst.i)
+		if stores := b.appended[in]; stores != nil {
+			b.appendValues(stores, args[0], dst.i)
+		} else {
+			b.appendTo(args[0], args[1], dst.i)
+		}
 	case "len", "cap":
 		b.emit(length(fn.Name(), args[0], dst.i))
 	case "copy":
@@ -66,40 +69,6 @@ func (b *builder) builtin(in *ssa.Call, fn *ssa.Builtin) {
 		n := b.builtinNative(fn, args, in.Common())
 		b.emit(func(fr *frame) { n(fr.th, fr.gather(args)) })
 	}
-}
-
-// appendTo appends a slice, or a string to bytes.
-func (b *builder) appendTo(s, more place, d int) {
-	elem := typeWord(s.typ.Elem())
-	size := s.typ.Elem().Size()
-	b.emit(func(fr *frame) {
-		added := header{}
-		if more.class == str {
-			text := fr.s[more.i]
-			added = header{pointer(unsafe.StringData(text)), len(text), len(text)}
-		} else {
-			added = fr.l[more.i]
-		}
-		h := fr.l[s.i]
-		if added.len > 0 {
-			n := h.len
-			h = grown(elem, h, added.len)
-			tail := header{unsafe.Add(h.data, uintptr(n)*size), added.len, added.len}
-			reflectCopy(elem, tail, added)
-		}
-		fr.l[d] = h
-	})
-}
-
-// grown makes a slice longer by n elements, which are zero if they are new.
-func grown(elem pointer, h header, n int) header {
-	if uint(h.len+n) > uint(h.cap) || h.data == nil {
-		length := h.len
-		h = reflectGrow(elem, h, n)
-		h.len = length
-	}
-	h.len += n
-	return h
 }
 
 func length(name string, x place, d int) instr {

@@ -32,8 +32,20 @@ func (b *builder) fold(blk *ssa.BasicBlock) {
 			if store, ok := use.(*ssa.Store); ok && store.Addr == in && store.Val != in {
 				b.folded[in] = true
 			}
+		case *ssa.FieldAddr: // a field that is only loaded or stored
+			if !b.isMethodField(in) {
+				use := soleUse(in, at, blk)
+				if load, ok := use.(*ssa.UnOp); ok && load.Op == token.MUL {
+					b.folded[in] = true
+				}
+				if store, ok := use.(*ssa.Store); ok && store.Addr == in && store.Val != in && !isBlankField(in) {
+					b.folded[in] = true
+				}
+			}
 		case *ssa.BinOp:
 			b.folded[in] = isDecision(in) || b.isArgument(in)
+		case *ssa.Call:
+			b.appending(in)
 		}
 	}
 	for at, in := range blk.Instrs {
@@ -167,10 +179,34 @@ func (b *builder) isFolded(v ssa.Value) bool {
 	return ok && b.folded[in]
 }
 
-// address is element at the place of the instruction that took it over.
-func (b *builder) address(in *ssa.IndexAddr) func(*frame) pointer {
-	if in.Pos().IsValid() {
-		b.pos = in.Pos()
+// address is how an address is computed by the instruction that took it over.
+func (b *builder) address(v ssa.Value) func(*frame) pointer {
+	if v.Pos().IsValid() {
+		b.pos = v.Pos()
 	}
-	return b.element(in)
+	if field, ok := v.(*ssa.FieldAddr); ok {
+		src := b.val(field.X)
+		i, offset := src.i, src.typ.Elem().Field(field.Field).Offset
+		return func(fr *frame) pointer {
+			p := fr.p[i]
+			if p == nil {
+				nilDereference()
+			}
+			return unsafe.Add(p, offset)
+		}
+	}
+	return b.element(v.(*ssa.IndexAddr))
+}
+
+// fieldOf returns the pointer and the offset of a folded address of a field.
+func (b *builder) fieldOf(v ssa.Value) (i int, offset uintptr, ok bool) {
+	field, ok := v.(*ssa.FieldAddr)
+	if !ok {
+		return 0, 0, false
+	}
+	if field.Pos().IsValid() {
+		b.pos = field.Pos()
+	}
+	src := b.val(field.X)
+	return src.i, src.typ.Elem().Field(field.Field).Offset, true
 }

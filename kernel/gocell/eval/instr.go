@@ -66,7 +66,9 @@ func (b *builder) instruction(in ssa.Instruction) {
 	case *ssa.Next:
 		b.next(in)
 	case *ssa.Extract:
-		b.copyValue(b.tuples[in.Tuple][in.Index], b.places[in])
+		if from, to := b.tuples[in.Tuple][in.Index], b.places[in]; from.i != to.i {
+			b.copyValue(from, to)
+		}
 	case *ssa.Store:
 		b.store(in)
 	case *ssa.Send:

@@ -11,6 +11,10 @@ import (
 func (b *builder) alloc(in *ssa.Alloc) {
 	dst := b.places[in]
 	t := b.typ(in.Type().Underlying().(*types.Pointer).Elem(), b.pos)
+	if b.fixed[in] {
+		b.emit(func(fr *frame) { fr.p[dst.i] = nil }) // until the value is known
+		return
+	}
 	b.emit(func(fr *frame) { fr.p[dst.i] = alloc(t) })
 }
 
@@ -86,7 +90,17 @@ func (b *builder) load(in *ssa.UnOp) {
 	dst := b.places[in]
 	d, read, wide := dst.i, loader(dst), dst.class == num && dst.typ.Size() == 8
 	if b.isFolded(in.X) {
-		address := b.address(in.X.(*ssa.IndexAddr))
+		if i, offset, ok := b.fieldOf(in.X); ok && wide {
+			b.emit(func(fr *frame) {
+				p := fr.p[i]
+				if p == nil {
+					nilDereference()
+				}
+				fr.n[d] = *(*uint64)(unsafe.Add(p, offset))
+			})
+			return
+		}
+		address := b.address(in.X)
 		if wide {
 			b.emit(func(fr *frame) { fr.n[d] = *(*uint64)(address(fr)) })
 		} else {
@@ -116,7 +130,7 @@ func (b *builder) store(in *ssa.Store) {
 	src := b.val(in.Val)
 	i, write, wide := src.i, storer(src, t), src.class == num && t.Size() == 8
 	if b.isFolded(in.Addr) {
-		address := b.address(in.Addr.(*ssa.IndexAddr))
+		address := b.address(in.Addr)
 		if wide {
 			b.emit(func(fr *frame) { *(*uint64)(address(fr)) = fr.n[i] })
 		} else {
@@ -125,6 +139,10 @@ func (b *builder) store(in *ssa.Store) {
 		return
 	}
 	addr := b.val(in.Addr).i
+	if variable, ok := in.Addr.(*ssa.Alloc); ok && b.fixed[variable] {
+		b.emit(func(fr *frame) { fr.p[addr] = dataOf(static(t, fr.v[i])) })
+		return
+	}
 	b.emit(func(fr *frame) {
 		p := fr.p[addr]
 		if p == nil {
@@ -141,7 +159,7 @@ func (b *builder) store(in *ssa.Store) {
 func (b *builder) fieldAddr(in *ssa.FieldAddr) {
 	src, dst := b.val(in.X), b.places[in]
 	f, e := src.typ.Elem().Field(in.Field), b.e
-	method := isMethodFunc(src.typ.Elem(), f)
+	method := b.isMethodField(in)
 	b.emit(func(fr *frame) {
 		p := fr.p[src.i]
 		if p == nil {
@@ -178,6 +196,11 @@ func (b *builder) field(in *ssa.Field) {
 		return
 	}
 	b.emit(func(fr *frame) { read(fr, unsafe.Add(dataOf(fr.v[src.i]), f.Offset)) })
+}
+
+func (b *builder) isMethodField(in *ssa.FieldAddr) bool {
+	t := b.typ(in.X.Type(), b.pos).Elem()
+	return isMethodFunc(t, t.Field(in.Field))
 }
 
 // isMethodFunc reports the one field that is not what it should be when

@@ -1,9 +1,6 @@
 package eval
 
-import (
-	"reflect"
-	"unsafe"
-)
+import "unsafe"
 
 // What reflect does with slices, maps and memory goes through functions of the
 // runtime that it keeps for packages that reach them like this: by the address
@@ -21,6 +18,3 @@ func reflectGrow(elem unsafe.Pointer, old header, n int) header
 
 //go:linkname newArray reflect.unsafe_NewArray
 func newArray(elem unsafe.Pointer, n int) unsafe.Pointer
-
-// sliceValue is the value of a slice.
-func sliceValue(t reflect.Type, h header) reflect.Value { return held(t, pointer(&h)) }

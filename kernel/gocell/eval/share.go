@@ -65,6 +65,10 @@ func (b *builder) usesBefore(phi *ssa.Phi, use ssa.Instruction, blk *ssa.BasicBl
 		return true
 	}
 	for b.folded[use] { // it runs where it was folded into
+		if call := b.delayed[use]; call != nil {
+			use = call
+			break
+		}
 		refs := realUses(use.(ssa.Value))
 		if len(refs) != 1 {
 			return false
