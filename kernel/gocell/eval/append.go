@@ -66,16 +66,17 @@ func (b *builder) appendValues(stores []*ssa.Store, list place, d int) {
 	for i, store := range stores {
 		values[i] = storer(b.val(store.Val), elem)
 	}
-	if n == 1 && isWideNumber(elem) {
-		x := b.val(stores[0].Val).i
+	if x := b.val(stores[0].Val); n == 1 && isWideNumber(elem) {
 		b.emit(func(fr *frame) {
-			h := fr.l[s]
-			if h.len >= h.cap {
-				h = grown(t, h, 1)
-			} else {
-				h.len++
-			}
-			*(*uint64)(unsafe.Add(h.data, (h.len-1)*8)) = fr.n[x]
+			h := longer(t, fr.l[s])
+			*(*uint64)(unsafe.Add(h.data, (h.len-1)*8)) = fr.n[x.i]
+			fr.l[d] = h
+		})
+		return
+	} else if n == 1 && x.class == str {
+		b.emit(func(fr *frame) {
+			h := longer(t, fr.l[s])
+			*(*string)(unsafe.Add(h.data, (h.len-1)*16)) = fr.s[x.i]
 			fr.l[d] = h
 		})
 		return
@@ -109,6 +110,15 @@ func (b *builder) appendTo(s, more place, d int) {
 		}
 		fr.l[d] = h
 	})
+}
+
+// longer is grown by one.
+func longer(elem pointer, h header) header {
+	if h.len >= h.cap {
+		return grown(elem, h, 1)
+	}
+	h.len++
+	return h
 }
 
 // grown makes a slice longer by n elements.

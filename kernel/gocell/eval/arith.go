@@ -269,6 +269,12 @@ func ordered[T uint64 | float64](op token.Token, i, j, d int, of func(uint64) T)
 }
 
 func orderedStrings(op token.Token, i, j, d int) instr {
+	switch op {
+	case token.EQL:
+		return func(fr *frame) { fr.n[d] = truth(fr.s[i] == fr.s[j]) }
+	case token.NEQ:
+		return func(fr *frame) { fr.n[d] = truth(fr.s[i] != fr.s[j]) }
+	}
 	test := relation[string](op)
 	return func(fr *frame) { fr.n[d] = truth(test(fr.s[i], fr.s[j])) }
 }

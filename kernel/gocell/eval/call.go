@@ -22,6 +22,7 @@ type target struct {
 	host   reflect.Value
 
 	name     string // of compiled code
+	path     string // of its package
 	variadic bool   // compiled code takes its last arguments as a slice
 }
 
@@ -85,7 +86,7 @@ func (b *builder) findHost(fn *ssa.Function) target {
 	if !ok {
 		refuse(b.pos, "%s is not part of this binary", name)
 	}
-	return target{host: host, name: name, variadic: fn.Signature.Variadic()}
+	return target{host: host, name: name, path: fn.Object().Pkg().Path(), variadic: fn.Signature.Variadic()}
 }
 
 func (b *builder) hidden(fn *ssa.Function) native {
@@ -243,8 +244,8 @@ func (b *builder) staticCall(tg target, list []ssa.Value, args, dst []place) {
 	}
 	if code == nil && tg.host.IsValid() && !tg.host.IsNil() {
 		if c := hostCallOf(tg.host.Type(), args, dst); c != nil {
-			fn := word(tg.host)
-			b.emit(func(fr *frame) { c.do(fr, fn, &tg.name) })
+			fn, name := word(tg.host), waitName(tg.path, tg.host.Type(), &tg.name)
+			b.emit(func(fr *frame) { c.do(fr, fn, name) })
 			return
 		}
 	}
@@ -383,7 +384,9 @@ func (b *builder) dynamicCall(common *ssa.CallCommon, args, dst []place) {
 // bind gives a frame the captured variables of its closure.
 func (fr *frame) bind(clo *closure) {
 	if len(clo.cells) > 0 {
-		copy(fr.p[fr.fn.free[0].i:], clo.cells)
+		for i, p := range clo.cells {
+			fr.p[fr.fn.free[i].i] = p
+		}
 		return
 	}
 	for i, v := range clo.bound {
@@ -407,7 +410,7 @@ func (b *builder) invoke(common *ssa.CallCommon, args, dst []place) {
 		}
 		d := s.find(recv)
 		if d.host != nil {
-			d.host.do(fr, d.fn, &d.target.name)
+			d.host.do(fr, d.fn, d.name)
 			return
 		}
 		if d.code != nil {

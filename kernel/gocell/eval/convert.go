@@ -4,6 +4,7 @@ import (
 	"math"
 	"reflect"
 	"unicode"
+	"unicode/utf8"
 	"unsafe"
 
 	"golang.org/x/tools/go/ssa"
@@ -45,7 +46,10 @@ func (b *builder) convert(in *ssa.Convert) {
 // runeText is the text of an integer that is taken for a character; negative
 // ones are none.
 func runeText(n uint64) string {
-	if n > unicode.MaxRune {
+	switch {
+	case n < utf8.RuneSelf:
+		return string([]byte{byte(n)}) // which takes no memory
+	case n > unicode.MaxRune:
 		return string(unicode.ReplacementChar)
 	}
 	return string(rune(n))

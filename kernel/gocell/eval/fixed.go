@@ -51,6 +51,49 @@ func (b *builder) isFixed(variable *ssa.Alloc, at int) bool {
 	return true
 }
 
+// isStoredNext reports that a variable gets its value as soon as it is made.
+func isStoredNext(variable *ssa.Alloc) bool {
+	instrs := variable.Block().Instrs
+	for _, in := range instrs[indexIn(variable.Block(), variable)+1:] {
+		if _, debug := in.(*ssa.DebugRef); !debug {
+			store, ok := in.(*ssa.Store)
+			return ok && store.Addr == variable
+		}
+	}
+	return false
+}
+
+// isFinished reports the value of a composite literal that was made in the same
+// block and that nothing looks at any more: it need not be copied.
+func isFinished(load *ssa.UnOp) bool {
+	literal, ok := load.X.(*ssa.Alloc)
+	if !ok || literal.Heap || literal.Comment != "complit" || literal.Block() != load.Block() {
+		return false
+	}
+	at := indexIn(load.Block(), load)
+	uses := realUses(literal)
+	for len(uses) > 0 {
+		use := uses[0]
+		uses = uses[1:]
+		if use == ssa.Instruction(load) {
+			continue
+		}
+		if use.Block() != load.Block() || indexIn(use.Block(), use) > at {
+			return false
+		}
+		switch use := use.(type) {
+		case *ssa.FieldAddr:
+			uses = append(uses, realUses(use)...)
+		case *ssa.IndexAddr:
+			uses = append(uses, realUses(use)...)
+		case *ssa.Store: // of a field
+		default:
+			return false
+		}
+	}
+	return true
+}
+
 // isRead reports an instruction that reads from an address, or from that of a
 // part, and does nothing else with it.
 func isRead(addr ssa.Value, in ssa.Instruction) bool {

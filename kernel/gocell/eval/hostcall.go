@@ -75,16 +75,40 @@ func hostCallOf(t reflect.Type, args, dst []place) *hostCall {
 	return c
 }
 
-// do calls. name says what the goroutine waits in meanwhile.
+// do calls. name says what the goroutine waits in meanwhile; nil, that it does not.
 func (c *hostCall) do(fr *frame, fn pointer, name *string) {
 	th := fr.th
 	for _, a := range c.args {
 		a(fr, &th.words)
 	}
+	if name == nil {
+		c.finish(fr, fn, &th.words)
+		return
+	}
 	th.blocking(name)
 	c.finish(fr, fn, &th.words)
 	th.blocking(nil)
 	th.poll()
+}
+
+// waitName is what a goroutine is said to wait in when it calls a function of a
+// package: nothing when the package computes what is done at once. A function
+// that may call back runs code of which that is not known.
+func waitName(path string, t reflect.Type, name *string) *string {
+	if !prompt[path] {
+		return name
+	}
+	for p := range t.Ins() {
+		if k := p.Kind(); k == reflect.Func || k == reflect.Interface || k == reflect.Slice && p.Elem().Kind() == reflect.Interface {
+			return name
+		}
+	}
+	return nil
+}
+
+var prompt = map[string]bool{
+	"bytes": true, "errors": true, "html": true, "math": true, "math/bits": true, "math/cmplx": true, "math/rand": true, "math/rand/v2": true,
+	"path": true, "strconv": true, "strings": true, "sync/atomic": true, "time": true, "unicode": true, "unicode/utf16": true, "unicode/utf8": true,
 }
 
 // registers counts those in use.

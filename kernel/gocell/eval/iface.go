@@ -91,6 +91,7 @@ type dispatch struct {
 	code   *Code     // when the target takes unboxed arguments
 	host   *hostCall // when it is a compiled method that is called so
 	fn     pointer   // that method
+	name   *string   // by which a goroutine waits in it
 }
 
 // site is one call through an interface. It remembers what it found for the
@@ -147,8 +148,16 @@ func (s *site) dispatch(t reflect.Type) *dispatch {
 	d.target = target{host: hm.Func, name: s.method.Name(), variadic: s.method.Signature().Variadic()}
 	if s.args != nil {
 		d.host, d.fn = hostCallOf(hm.Type, s.args, s.dst), word(hm.Func)
+		d.name = waitName(packageOf(t), hm.Type, &d.target.name)
 	}
 	return d
+}
+
+func packageOf(t reflect.Type) string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.PkgPath()
 }
 
 // dereferencing makes a target that wants the value behind its receiver. A nil
@@ -194,7 +203,7 @@ func (b *builder) typeAssert(in *ssa.TypeAssert) {
 
 // assign stores a dynamic value, of any generation of the place's type.
 func (fr *frame) assign(dst place, v reflect.Value) {
-	if dst.class == ref && !dst.isInterface() && v.Type() != dst.typ {
+	if dst.class == ref && !dst.isInterface() && (*value)(pointer(&v)).typ != typeWord(dst.typ) {
 		v = retag(dst.typ, v)
 	}
 	fr.set(dst, v)

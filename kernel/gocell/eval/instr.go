@@ -87,6 +87,7 @@ func (b *builder) terminator(in ssa.Instruction) {
 		b.jump(in.Block())
 	case *ssa.If:
 		b.block.next = b.branch(in.Cond, b.edge(in.Block(), 0), b.edge(in.Block(), 1))
+		b.choose(in)
 	case *ssa.Return:
 		b.block.next = b.giveBack(in)
 	case *ssa.Panic:

@@ -12,7 +12,9 @@ func (b *builder) alloc(in *ssa.Alloc) {
 	dst := b.places[in]
 	t := b.typ(in.Type().Underlying().(*types.Pointer).Elem(), b.pos)
 	if b.fixed[in] {
-		b.emit(func(fr *frame) { fr.p[dst.i] = nil }) // until the value is known
+		if !isStoredNext(in) {
+			b.emit(func(fr *frame) { fr.p[dst.i] = nil }) // until the value is known
+		}
 		return
 	}
 	b.emit(func(fr *frame) { fr.p[dst.i] = alloc(t) })
@@ -109,6 +111,11 @@ func (b *builder) load(in *ssa.UnOp) {
 		return
 	}
 	i := b.val(in.X).i
+	if dst.class == ref && isFinished(in) {
+		t := dst.typ
+		b.emit(func(fr *frame) { fr.v[d] = held(t, fr.p[i]) })
+		return
+	}
 	b.emit(func(fr *frame) {
 		p := fr.p[i]
 		if p == nil {

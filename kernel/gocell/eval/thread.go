@@ -105,9 +105,14 @@ func (th *thread) push(fn *Func) *frame {
 	}
 	fr.n = resized(fr.n, fn.sizes[num])
 	fr.p = resized(fr.p, fn.sizes[ptr])
-	if fn.constants {
-		copy(fr.n[fn.fixed[num]:], fn.initN)
-		copy(fr.p[fn.fixed[ptr]:], fn.initP)
+	if fn.constants { // few, which a loop copies sooner than copy
+		n, p := fr.n[fn.fixed[num]:], fr.p[fn.fixed[ptr]:]
+		for i, x := range fn.initN {
+			n[i] = x
+		}
+		for i, x := range fn.initP {
+			p[i] = x
+		}
 	}
 	if fn.wide {
 		fr.widen(fn)
