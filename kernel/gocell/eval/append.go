@@ -64,7 +64,11 @@ func (b *builder) appendValues(stores []*ssa.Store, list place, d int) {
 	t, size, s, n := typeWord(elem), elem.Size(), list.i, len(stores)
 	values := make([]func(*frame, pointer), n)
 	for i, store := range stores {
-		values[i] = storer(b.val(store.Val), elem)
+		values[i] = b.storerOf(store, elem)
+	}
+	if b.isStoredNumber(stores[0], 1) {
+		b.emit(appendAny(t, size, s, d, values))
+		return
 	}
 	if x := b.val(stores[0].Val); n == 1 && isWideNumber(elem) {
 		b.emit(func(fr *frame) {
@@ -81,14 +85,18 @@ func (b *builder) appendValues(stores []*ssa.Store, list place, d int) {
 		})
 		return
 	}
-	b.emit(func(fr *frame) {
-		h := grown(t, fr.l[s], n)
-		p := unsafe.Add(h.data, uintptr(h.len-n)*size)
+	b.emit(appendAny(t, size, s, d, values))
+}
+
+func appendAny(elem pointer, size uintptr, s, d int, values []func(*frame, pointer)) instr {
+	return func(fr *frame) {
+		h := grown(elem, fr.l[s], len(values))
+		p := unsafe.Add(h.data, uintptr(h.len-len(values))*size)
 		for i, value := range values {
 			value(fr, unsafe.Add(p, uintptr(i)*size))
 		}
 		fr.l[d] = h
-	})
+	}
 }
 
 // appendTo appends a slice, or a string to bytes.

@@ -71,6 +71,8 @@ type builder struct {
 	// What calls of append take over, see appending.
 	appended map[*ssa.Call][]*ssa.Store
 	delayed  map[ssa.Instruction]*ssa.Call
+	order    map[*ssa.BasicBlock]int // see isRetreat
+	numbered int
 	fixed    map[*ssa.Alloc]bool // variables that nobody changes, see fix
 	block    *block
 	pos      token.Pos
@@ -286,7 +288,7 @@ func (b *builder) constants() {
 			}
 			b.learn(in)
 			for i, op := range in.Operands(nil) {
-				if *op != nil && !isCallee(in, i, *op) && !isImmediate(in, i) {
+				if *op != nil && !isCallee(in, i, *op) && !isImmediate(in, i) && !b.isStoredNumber(in, i) {
 					b.constant(*op)
 				}
 			}

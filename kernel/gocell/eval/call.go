@@ -353,6 +353,7 @@ func (fr *frame) finish(dst []place, results []reflect.Value) {
 func (b *builder) dynamicCall(common *ssa.CallCommon, args, dst []place) {
 	f := b.val(common.Value)
 	moves := paramMoves(args)
+	d, numeric := numericResult(dst)
 	variadic, host, name := common.Signature().Variadic(), hostCallOf(f.typ, args, dst), "a compiled function"
 	b.emit(func(fr *frame) {
 		p := fr.p[f.i]
@@ -368,7 +369,11 @@ func (b *builder) dynamicCall(common *ssa.CallCommon, args, dst []place) {
 			}
 			callee.bind(clo)
 			callee.call()
-			fr.take(callee, dst)
+			if numeric {
+				fr.n[d] = callee.result
+			} else {
+				fr.take(callee, dst)
+			}
 			fr.th.pop(callee)
 		case clo != nil:
 			fr.finish(dst, fr.th.apply(target{clo: clo}, fr.gather(args), nil))
@@ -394,10 +399,19 @@ func (fr *frame) bind(clo *closure) {
 	}
 }
 
+// numericResult is the place of a number that is the only result.
+func numericResult(dst []place) (i int, ok bool) {
+	if len(dst) != 1 || dst[0].class != num {
+		return 0, false
+	}
+	return dst[0].i, true
+}
+
 // invoke emits a call of an interface method.
 func (b *builder) invoke(common *ssa.CallCommon, args, dst []place) {
 	x := b.val(common.Value)
 	s := &site{engine: b.e, method: common.Method, args: append([]place{x}, args...), dst: dst}
+	result, numeric := numericResult(dst)
 	// The moves of the arguments depend on where the receiver goes.
 	var moves [classes][]move
 	for c := range moves {
@@ -416,16 +430,24 @@ func (b *builder) invoke(common *ssa.CallCommon, args, dst []place) {
 		if d.code != nil {
 			fn := d.code.current()
 			callee := fr.th.push(fn)
-			if self := fn.params[0]; self.class == ptr {
+			self := &fn.params[0]
+			switch {
+			case self.class == ptr:
 				callee.p[self.i] = word(recv)
-			} else {
-				callee.assign(self, recv)
+			case self.class == ref && typeWord(self.typ) == d.typ:
+				callee.v[self.i] = recv
+			default:
+				callee.assign(*self, recv)
 			}
-			for _, mv := range moves[fn.params[0].class] {
+			for _, mv := range moves[self.class] {
 				mv.do(callee, fr)
 			}
 			callee.call()
-			fr.take(callee, dst)
+			if numeric {
+				fr.n[result] = callee.result
+			} else {
+				fr.take(callee, dst)
+			}
 			fr.th.pop(callee)
 			return
 		}

@@ -135,38 +135,68 @@ func (b *builder) rangeOver(in *ssa.Range) {
 }
 
 func (b *builder) next(in *ssa.Next) {
-	it, dst := b.val(in.Iter), b.tuples[in]
-	ok, key, value := dst[0].i, dst[1], dst[2]
-	if in.IsString {
-		b.emit(func(fr *frame) {
-			s := (*iterator)(fr.p[it.i])
-			fr.n[ok] = truth(s.at < len(s.text))
-			if s.at < len(s.text) {
-				if c := s.text[s.at]; c < utf8.RuneSelf {
-					fr.n[key.i], fr.n[value.i] = uint64(s.at), uint64(c)
-					s.at++
-					return
-				}
-				r, size := utf8.DecodeRuneInString(s.text[s.at:])
-				fr.n[key.i], fr.n[value.i] = uint64(s.at), uint64(r)
-				s.at += size
+	ok, advance := b.tuples[in][0].i, b.advance(in)
+	b.emit(func(fr *frame) { fr.n[ok] = truth(advance(fr)) })
+}
+
+// decidesAlone reports an iteration whose outcome only decides the branch at the
+// end of its block, which then does both.
+func decidesAlone(in *ssa.Next, at int, blk *ssa.BasicBlock) bool {
+	for _, later := range blk.Instrs[at+1:] {
+		switch later := later.(type) {
+		case *ssa.DebugRef:
+		case *ssa.Extract:
+			uses := realUses(later)
+			if later.Tuple == in && later.Index == 0 && len(uses) == 1 && uses[0] == blk.Instrs[len(blk.Instrs)-1] {
+				continue
 			}
-		})
-		return
+			if later.Tuple != in || later.Index == 0 {
+				return false
+			}
+		case *ssa.If:
+			ok, _ := later.Cond.(*ssa.Extract)
+			return ok != nil && ok.Tuple == in && ok.Index == 0
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// advance returns what goes on to the next entry or character, if there is one.
+func (b *builder) advance(in *ssa.Next) condition {
+	it, dst := b.val(in.Iter).i, b.tuples[in]
+	key, value := dst[1], dst[2]
+	if in.IsString {
+		return func(fr *frame) bool {
+			s := (*iterator)(fr.p[it])
+			if s.at >= len(s.text) {
+				return false
+			}
+			r, size := rune(s.text[s.at]), 1
+			if r >= utf8.RuneSelf {
+				r, size = utf8.DecodeRuneInString(s.text[s.at:])
+			}
+			fr.n[key.i], fr.n[value.i] = uint64(s.at), uint64(r)
+			s.at += size
+			return true
+		}
 	}
 	tuple := in.Type().(*types.Tuple)
 	wanted := func(i int) bool { return tupleType(tuple.At(i).Type()) == tuple.At(i).Type() }
 	wantKey, wantValue := wanted(1), wanted(2)
 	readKey, readValue := loader(key), loader(value)
-	b.emit(func(fr *frame) {
-		m := (*iterator)(fr.p[it.i]).entries
-		more := m.Next()
-		fr.n[ok] = truth(more)
-		if more && wantKey {
+	return func(fr *frame) bool {
+		m := (*iterator)(fr.p[it]).entries
+		if !m.Next() {
+			return false
+		}
+		if wantKey {
 			readKey(fr, (*entry)(pointer(m)).key)
 		}
-		if more && wantValue {
+		if wantValue {
 			readValue(fr, (*entry)(pointer(m)).elem)
 		}
-	})
+		return true
+	}
 }

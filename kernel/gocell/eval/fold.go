@@ -44,6 +44,8 @@ func (b *builder) fold(blk *ssa.BasicBlock) {
 			}
 		case *ssa.BinOp:
 			b.folded[in] = isDecision(in) || b.isArgument(in)
+		case *ssa.Next:
+			b.folded[in] = decidesAlone(in, at, blk)
 		case *ssa.Call:
 			b.appending(in)
 		}

@@ -138,6 +138,17 @@ func (b *builder) branch(cond ssa.Value, yes, no edge) func(*frame) int {
 			return n(fr)
 		}
 	}
+	if ok, extract := cond.(*ssa.Extract); extract {
+		if in, next := ok.Tuple.(*ssa.Next); next && b.folded[in] {
+			advance, y, n := b.advance(in), yes.follow(), no.follow()
+			return func(fr *frame) int {
+				if advance(fr) {
+					return y(fr)
+				}
+				return n(fr)
+			}
+		}
+	}
 	i, y, n := b.val(cond).i, yes.follow(), no.follow()
 	return func(fr *frame) int {
 		if fr.n[i] != 0 {

@@ -129,7 +129,7 @@ type edge struct {
 
 func (b *builder) edge(from *ssa.BasicBlock, k int) edge {
 	to := from.Succs[k]
-	return edge{to.Index, b.phiMoves(from, to, k), to.Index <= from.Index}
+	return edge{to.Index, b.phiMoves(from, to, k), b.isRetreat(from, to)}
 }
 
 // isPlain reports an edge on which nothing is to be done.
@@ -241,6 +241,12 @@ func (b *builder) changeType(in *ssa.ChangeType) {
 
 func (b *builder) makeInterface(in *ssa.MakeInterface) {
 	src, dst := b.val(in.X), b.places[in]
+	if c, ok := in.X.(*ssa.Const); ok && src.class != ref {
+		value := b.constValue(c, src.typ)
+		value = snapshot(src.typ, value.Addr().UnsafePointer())
+		b.emit(func(fr *frame) { fr.v[dst.i] = value })
+		return
+	}
 	b.emit(func(fr *frame) { fr.v[dst.i] = fr.get(src) })
 }
 

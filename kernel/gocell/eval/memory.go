@@ -134,33 +134,37 @@ func (b *builder) store(in *ssa.Store) {
 		return
 	}
 	t := b.typ(in.Addr.Type().Underlying().(*types.Pointer).Elem(), b.pos)
-	src := b.val(in.Val)
-	i, write, wide := src.i, storer(src, t), src.class == num && t.Size() == 8
-	if b.isFolded(in.Addr) {
-		address := b.address(in.Addr)
-		if wide {
-			b.emit(func(fr *frame) { *(*uint64)(address(fr)) = fr.n[i] })
-		} else {
-			b.emit(func(fr *frame) { write(fr, address(fr)) })
-		}
-		return
-	}
-	addr := b.val(in.Addr).i
 	if variable, ok := in.Addr.(*ssa.Alloc); ok && b.fixed[variable] {
+		i, addr := b.val(in.Val).i, b.val(variable).i
 		b.emit(func(fr *frame) { fr.p[addr] = dataOf(static(t, fr.v[i])) })
 		return
 	}
-	b.emit(func(fr *frame) {
-		p := fr.p[addr]
-		if p == nil {
-			nilDereference()
-		}
-		if wide {
+	write, folded := b.storerOf(in, t), b.isFolded(in.Addr)
+	if wide := isWideNumber(t) && !b.isStoredNumber(in, 1); wide && folded {
+		i, address := b.val(in.Val).i, b.address(in.Addr)
+		b.emit(func(fr *frame) { *(*uint64)(address(fr)) = fr.n[i] })
+	} else if folded {
+		address := b.address(in.Addr)
+		b.emit(func(fr *frame) { write(fr, address(fr)) })
+	} else if wide {
+		i, addr := b.val(in.Val).i, b.val(in.Addr).i
+		b.emit(func(fr *frame) {
+			p := fr.p[addr]
+			if p == nil {
+				nilDereference()
+			}
 			*(*uint64)(p) = fr.n[i]
-		} else {
+		})
+	} else {
+		addr := b.val(in.Addr).i
+		b.emit(func(fr *frame) {
+			p := fr.p[addr]
+			if p == nil {
+				nilDereference()
+			}
 			write(fr, p)
-		}
-	})
+		})
+	}
 }
 
 func (b *builder) fieldAddr(in *ssa.FieldAddr) {
