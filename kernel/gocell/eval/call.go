@@ -407,67 +407,6 @@ func numericResult(dst []place) (i int, ok bool) {
 	return dst[0].i, true
 }
 
-// invoke emits a call of an interface method.
-func (b *builder) invoke(common *ssa.CallCommon, args, dst []place) {
-	x := b.val(common.Value)
-	s := &site{engine: b.e, method: common.Method, args: append([]place{x}, args...), dst: dst}
-	result, numeric := numericResult(dst)
-	// The moves of the arguments depend on where the receiver goes.
-	var moves [classes][]move
-	for c := range moves {
-		moves[c] = paramMoves(append([]place{{class: class(c)}}, args...))[1:]
-	}
-	b.emit(func(fr *frame) {
-		recv := fr.v[x.i]
-		if !recv.IsValid() {
-			nilDereference()
-		}
-		d := s.find(recv)
-		if d.host != nil {
-			d.host.do(fr, d.fn, d.name)
-			return
-		}
-		if d.code != nil {
-			fn := d.code.current()
-			callee := fr.th.push(fn)
-			self := &fn.params[0]
-			switch {
-			case self.class == ptr:
-				callee.p[self.i] = word(recv)
-			case self.class == ref && typeWord(self.typ) == d.typ:
-				callee.v[self.i] = recv
-			default:
-				callee.assign(*self, recv)
-			}
-			for _, mv := range moves[self.class] {
-				mv.do(callee, fr)
-			}
-			callee.call()
-			if numeric {
-				fr.n[result] = callee.result
-			} else {
-				fr.take(callee, dst)
-			}
-			fr.th.pop(callee)
-			return
-		}
-		tg := d.target
-		list := make([]reflect.Value, len(args)+1)
-		list[0] = recv
-		for i, a := range args {
-			list[i+1] = fr.get(a)
-		}
-		fr.finish(dst, fr.th.apply(tg, list, nil))
-	})
-}
-
-func (s *site) lookup(v reflect.Value) target {
-	if !v.IsValid() {
-		nilDereference()
-	}
-	return s.find(v).target
-}
-
 // splitTarget evaluates what a go or defer statement calls, and its arguments.
 func (b *builder) splitTarget(common *ssa.CallCommon) func(fr *frame) (target, []reflect.Value) {
 	args := b.vals(common.Args)

@@ -246,13 +246,19 @@ func (r *registers) parts(list []part, t reflect.Type, offset uintptr) ([]part, 
 	case reflect.Float64:
 		at := r.takeFloat()
 		return append(list, func(w *words, p pointer) { w.floats[at] = *(*float64)(unsafe.Add(p, offset)) }), true
+	case reflect.Complex128:
+		for _, o := range []uintptr{offset, offset + 8} {
+			at := r.takeFloat()
+			list = append(list, func(w *words, p pointer) { w.floats[at] = *(*float64)(unsafe.Add(p, o)) })
+		}
+		return list, true
 	case reflect.String, reflect.Slice, reflect.Interface:
 		for range t.Size() / 8 {
 			list = append(list, r.word(offset))
 			offset += 8
 		}
 		return list, true
-	case reflect.Array, reflect.Complex64, reflect.Complex128, reflect.Float32:
+	case reflect.Array, reflect.Complex64, reflect.Float32:
 		return nil, false
 	default:
 		if pointerShaped(k) {

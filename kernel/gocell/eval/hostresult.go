@@ -21,6 +21,17 @@ type (
 	sliceResult   header
 	pointerResult struct{ p pointer }
 	ifaceResult   struct{ typ, word pointer }
+	complexResult complex128
+	// Structs by the layout of their words: that of time.Time and that of
+	// reflect.Value.
+	timeResult struct {
+		a, b uint64
+		p    pointer
+	}
+	valueResult struct {
+		p, q pointer
+		a    uint64
+	}
 )
 
 // finishers makes finishers by the letters of their results, see resultKey.
@@ -38,6 +49,9 @@ func init() {
 	single[sliceResult]()
 	single[pointerResult]()
 	single[ifaceResult]()
+	single[complexResult]()
+	single[timeResult]()
+	single[valueResult]()
 	withStatus[numberResult]()
 	withStatus[floatResult]()
 	withStatus[stringResult]()
@@ -49,6 +63,8 @@ func init() {
 	double[sliceResult, sliceResult]()
 	double[pointerResult, pointerResult]()
 	double[ifaceResult, pointerResult]()
+	double[timeResult, ifaceResult]()
+	double[valueResult, numberResult]()
 	triple[stringResult, stringResult, numberResult]()
 	triple[stringResult, stringResult, ifaceResult]()
 	triple[sliceResult, sliceResult, numberResult]()
@@ -118,6 +134,12 @@ func resultKey[A any]() string {
 		return "l"
 	case pointerResult:
 		return "p"
+	case complexResult:
+		return "c"
+	case timeResult:
+		return "{nnp}"
+	case valueResult:
+		return "{ppn}"
 	}
 	return "e"
 }
@@ -132,8 +154,13 @@ func resultKeyOf(t reflect.Type) string {
 	case lst:
 		return "l"
 	case ref:
-		if k == reflect.Interface {
+		switch k {
+		case reflect.Interface:
 			return "e"
+		case reflect.Complex128:
+			return "c"
+		case reflect.Struct:
+			return structKey(t)
 		}
 		return "?"
 	}
@@ -144,6 +171,19 @@ func resultKeyOf(t reflect.Type) string {
 		return "g"
 	}
 	return "n"
+}
+
+// structKey spells the words of a struct, each of a field of its own.
+func structKey(t reflect.Type) string {
+	key := "{"
+	for i := range t.NumField() {
+		if f := t.Field(i).Type; f.Size() != 8 {
+			return "?"
+		} else {
+			key += resultKeyOf(f)
+		}
+	}
+	return key + "}"
 }
 
 // finisherOf returns the finisher of functions of a type, nil if there is none.
@@ -178,6 +218,12 @@ func taker[A any](dst place, t reflect.Type) func(fr *frame, a A) {
 		f = func(fr *frame, a floatResult) { fr.n[d] = math.Float64bits(float64(a)) }
 	case narrowResult:
 		f = func(fr *frame, a narrowResult) { fr.n[d] = math.Float64bits(float64(a)) }
+	case complexResult:
+		f = func(fr *frame, a complexResult) { fr.v[d] = held(t, pointer(&a)) }
+	case timeResult:
+		f = func(fr *frame, a timeResult) { fr.v[d] = held(t, pointer(&a)) }
+	case valueResult:
+		f = func(fr *frame, a valueResult) { fr.v[d] = held(t, pointer(&a)) }
 	case stringResult:
 		f = func(fr *frame, a stringResult) { fr.s[d] = string(a) }
 	case sliceResult:
