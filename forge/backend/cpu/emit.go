@@ -4,41 +4,24 @@ import (
 	"fmt"
 	"strings"
 
+	"forgekernel/forge/backend/code"
 	"forgekernel/forge/backend/cpu/source"
 	"forgekernel/forge/loop"
 	"forgekernel/forge/tensor"
 )
 
-// emitter writes the C text of one kernel. Lines are indented by depth.
+// emitter writes the C text of one kernel.
 type emitter struct {
-	strings.Builder
+	code.Writer
 	target    Target // of the width of the schedule
 	kernel    *loop.Kernel
 	schedule  Schedule // complete
-	depth     int
-	temps     int
-	unguarded bool // the guards of accesses are known to hold
+	unguarded bool     // the guards of accesses are known to hold
 	// hoisted are the indices of gathers that have been evaluated already.
 	hoisted map[*loop.Gather]string
 	// elems are the types of what the parameters of the C function point to; nil
 	// when all are f32.
 	elems []tensor.DType
-}
-
-func (e *emitter) line(format string, args ...any) {
-	e.WriteString(strings.Repeat("  ", e.depth))
-	fmt.Fprintf(e, format, args...)
-	e.WriteByte('\n')
-}
-
-func (e *emitter) open(format string, args ...any) {
-	e.line("%s", strings.TrimSpace(fmt.Sprintf(format, args...)+" {"))
-	e.depth++
-}
-
-func (e *emitter) close() {
-	e.depth--
-	e.line("}")
 }
 
 // params declares the parameters of the kernel function.
@@ -76,16 +59,16 @@ func (e *emitter) pass() string {
 func (e *emitter) units(vars []string, dims []int) int {
 	count := 1
 	for i := len(dims) - 1; i >= 0; i-- {
-		e.line("long %s = from / %d %% %d;", vars[i], count, dims[i])
+		e.Line("long %s = from / %d %% %d;", vars[i], count, dims[i])
 		count *= dims[i]
 	}
 	if len(dims) == 0 {
-		e.open("for (long u = from; u < to; u++)")
+		e.Open("for (long u = from; u < to; u++)")
 	} else {
-		e.open("for (long u = from; u < to; u++, %s++)", vars[len(dims)-1])
+		e.Open("for (long u = from; u < to; u++, %s++)", vars[len(dims)-1])
 	}
 	for i := len(dims) - 1; i > 0; i-- {
-		e.line("if (%s == %d) %s = 0, %s++;", vars[i], dims[i], vars[i], vars[i-1])
+		e.Line("if (%s == %d) %s = 0, %s++;", vars[i], dims[i], vars[i], vars[i-1])
 	}
 	e.checkStop()
 	return count
@@ -93,7 +76,7 @@ func (e *emitter) units(vars []string, dims []int) int {
 
 // checkStop ends the kernel when the run has been stopped. It stands in loops
 // whose rounds take long enough to hide it.
-func (e *emitter) checkStop() { e.line("if (stopped(stop)) return;") }
+func (e *emitter) checkStop() { e.Line("if (stopped(stop)) return;") }
 
 // scope is what an expression is evaluated for: a vector of lanes along one
 // dimension.
@@ -161,13 +144,13 @@ func (e *emitter) store(s scope, a loop.Access, value string) {
 func (e *emitter) storeAt(s scope, name, at string, step int, value string) {
 	switch {
 	case step == 0:
-		e.line("*(%s) = lane0_%s(%s);", at, name, value)
+		e.Line("*(%s) = lane0_%s(%s);", at, name, value)
 	case step == 1 && s.part == 0:
-		e.line("store_%s(%s, %s);", name, at, value)
+		e.Line("store_%s(%s, %s);", name, at, value)
 	case step == 1:
-		e.line("store_part_%s(%s, %s, %d);", name, at, value, s.part)
+		e.Line("store_part_%s(%s, %s, %d);", name, at, value, s.part)
 	default:
-		e.line("store_strided_%s(%s, %d, %s, %d);", name, at, step, value, e.lanes(s))
+		e.Line("store_strided_%s(%s, %d, %s, %d);", name, at, step, value, e.lanes(s))
 	}
 }
 
@@ -217,7 +200,7 @@ func (e *emitter) eval(s scope, x *loop.Expr, names map[*loop.Expr]string) strin
 		}
 		text = fmt.Sprintf("%s(%s)", source.Function(x), strings.Join(args, ", "))
 	}
-	names[x] = e.temp()
-	e.line("%s %s = %s;", forms[x.Type].vector, names[x], text)
+	names[x] = e.Temp()
+	e.Line("%s %s = %s;", forms[x.Type].vector, names[x], text)
 	return names[x]
 }

@@ -24,14 +24,14 @@ func (e *emitter) locate(s scope, a loop.Access) place {
 		p.lanes = 1
 	}
 	if len(a.Guards) > 0 {
-		p.lo, p.hi = e.temp(), e.temp()
-		e.line("long %s = 0, %s = %d;", p.lo, p.hi, p.lanes)
+		p.lo, p.hi = e.Temp(), e.Temp()
+		e.Line("long %s = 0, %s = %d;", p.lo, p.hi, p.lanes)
 		for _, g := range a.Guards {
 			step := 0
 			if s.lane >= 0 {
 				step = g.Strides[s.lane]
 			}
-			e.line("inside(%s, %d, %d, &%s, &%s);", s.affine(g.Affine), step, g.Size, p.lo, p.hi)
+			e.Line("inside(%s, %d, %d, &%s, &%s);", s.affine(g.Affine), step, g.Size, p.lo, p.hi)
 		}
 	}
 	for i := range a.Gathers {
@@ -50,28 +50,23 @@ func (e *emitter) gather(s scope, p *place, g *loop.Gather) {
 		p.at += fmt.Sprintf(" + %s * %d", index, g.Step)
 		return
 	}
-	name := e.temp()
+	name := e.Temp()
 	if s.lane < 0 || !g.Index.Varies(s.lane) {
 		value := e.expr(s, g.Index)
-		e.line("long %s = lane0_i64(%s);", name, value)
+		e.Line("long %s = lane0_i64(%s);", name, value)
 		e.fault("%s < %s && (unsigned long)%s >= %d", lo, hi, name, g.Size)
 		p.at += fmt.Sprintf(" + %s * %d", name, g.Step)
 		return
 	}
 	value := e.expr(s, g.Index)
-	e.line("i64 %s[LANES]; store_i64(%s, %s);", name, name, value)
-	e.line("for (long l = %s; l < %s; l++) if ((unsigned long)%s[l] >= %d) { FAULT; }", lo, hi, name, g.Size)
+	e.Line("i64 %s[LANES]; store_i64(%s, %s);", name, name, value)
+	e.Line("for (long l = %s; l < %s; l++) if ((unsigned long)%s[l] >= %d) { FAULT; }", lo, hi, name, g.Size)
 	p.spread = append(p.spread, fmt.Sprintf("%s[l] * %d", name, g.Step))
 }
 
 // fault ends the kernel where a condition holds.
 func (e *emitter) fault(condition string, args ...any) {
-	e.line("if (%s) { FAULT; }", fmt.Sprintf(condition, args...))
-}
-
-func (e *emitter) temp() string {
-	e.temps++
-	return fmt.Sprintf("t%d", e.temps-1)
+	e.Line("if (%s) { FAULT; }", fmt.Sprintf(condition, args...))
 }
 
 // affine is an index at lane 0.
@@ -109,18 +104,18 @@ func (e *emitter) read(s scope, a loop.Access, elsewhere string) string {
 	}
 	vector := memories[name].vector
 	if len(p.spread) == 0 {
-		value := e.temp()
-		e.line("%s %s = %s;", vector, value, elsewhere)
-		e.line("if (%s <= 0 && %s >= %d) %s = %s;", p.lo, p.hi, p.lanes, value, e.loadAt(s, name, p.at, p.step))
-		e.line("else if (%s < %s) %s = load_some_%s(%s, %d, %s, %s, %s);", p.lo, p.hi, value, name, p.at, p.step, p.lo, p.hi, value)
+		value := e.Temp()
+		e.Line("%s %s = %s;", vector, value, elsewhere)
+		e.Line("if (%s <= 0 && %s >= %d) %s = %s;", p.lo, p.hi, p.lanes, value, e.loadAt(s, name, p.at, p.step))
+		e.Line("else if (%s < %s) %s = load_some_%s(%s, %d, %s, %s, %s);", p.lo, p.hi, value, name, p.at, p.step, p.lo, p.hi, value)
 		return value
 	}
 	if p.lo == "" {
 		p.lo, p.hi, elsewhere = "0", fmt.Sprint(p.lanes), "("+vector+"){0}"
 	}
-	buffer := e.temp()
-	e.line("%s %s[LANES]; store_%s(%s, %s);", memories[name].elem, buffer, name, buffer, elsewhere)
-	e.line("for (long l = %s; l < %s; l++) %s[l] = (%s)[%s];", p.lo, p.hi, buffer, p.at, p.offset())
+	buffer := e.Temp()
+	e.Line("%s %s[LANES]; store_%s(%s, %s);", memories[name].elem, buffer, name, buffer, elsewhere)
+	e.Line("for (long l = %s; l < %s; l++) %s[l] = (%s)[%s];", p.lo, p.hi, buffer, p.at, p.offset())
 	return fmt.Sprintf("load_%s(%s)", name, buffer)
 }
 
@@ -148,7 +143,7 @@ func (e *emitter) write(s scope, a loop.Access, value string) {
 	if p.lo == "" {
 		p.lo, p.hi = "0", fmt.Sprint(p.lanes)
 	}
-	buffer := e.temp()
-	e.line("%s %s[LANES]; store_%s(%s, %s);", memories[name].elem, buffer, name, buffer, value)
-	e.line("for (long l = %s; l < %s; l++) (%s)[%s] = %s[l];", p.lo, p.hi, p.at, p.offset(), buffer)
+	buffer := e.Temp()
+	e.Line("%s %s[LANES]; store_%s(%s, %s);", memories[name].elem, buffer, name, buffer, value)
+	e.Line("for (long l = %s; l < %s; l++) (%s)[%s] = %s[l];", p.lo, p.hi, p.at, p.offset(), buffer)
 }

@@ -213,15 +213,15 @@ func (x *attentionEmitter) keyAt(key, channel string) scope {
 
 // gather writes the function that copies a block of K or V.
 func (x *attentionEmitter) gather(kind string, access loop.Access, width int) {
-	x.open("KERNEL void %s_%s(float *rows, %s, long b, long g, long from, long m)", x.name, kind, x.pointers())
-	x.open("for (long j = 0; j < m; j++)")
+	x.Open("KERNEL void %s_%s(float *rows, %s, long b, long g, long from, long m)", x.name, kind, x.pointers())
+	x.Open("for (long j = 0; j < m; j++)")
 	for c := 0; c < width; c += x.target.Lanes {
 		s := x.keyAt("(from + j)", fmt.Sprint(c))
 		s.part = x.target.part(width - c)
-		x.line("store(rows + j * %d + %d, %s);", x.target.whole(width), c, x.load(s, access))
+		x.Line("store(rows + j * %d + %d, %s);", x.target.whole(width), c, x.load(s, access))
 	}
-	x.close()
-	x.close()
+	x.Close()
+	x.Close()
 }
 
 // part is how many lanes of a vector there are when n elements are left; 0 means
@@ -236,24 +236,24 @@ func (t Target) part(n int) int {
 // rowsOf declares the rows of a block of K or V, by name.
 func (x *attentionEmitter) rowsOf(name, kind string, access loop.Access) {
 	if !x.gathers(access) {
-		x.line("const %s *%s = %s;", forms[x.rowElem(access)].elem, name, x.keyAt("from", "").at(access))
+		x.Line("const %s *%s = %s;", forms[x.rowElem(access)].elem, name, x.keyAt("from", "").at(access))
 		return
 	}
-	x.line("float %s[%d] __attribute__((aligned(64)));", name, x.keys*x.rowStep(access))
-	x.line("%s_%s(%s, %s, b, g, from, m);", x.name, kind, name, x.pass())
+	x.Line("float %s[%d] __attribute__((aligned(64)));", name, x.keys*x.rowStep(access))
+	x.Line("%s_%s(%s, %s, b, g, from, m);", x.name, kind, name, x.pass())
 }
 
 // finite writes the function that looks for infinities and NaN in a block of V.
 func (x *attentionEmitter) finite() {
-	x.open("KERNEL int %s_finite(const %s *v, long m)", x.name, forms[x.rowElem(x.a.V)].elem)
-	x.line("vf sum = set(0);")
-	x.open("for (long j = 0; j < m; j++)")
+	x.Open("KERNEL int %s_finite(const %s *v, long m)", x.name, forms[x.rowElem(x.a.V)].elem)
+	x.Line("vf sum = set(0);")
+	x.Open("for (long j = 0; j < m; j++)")
 	for c := 0; c < x.a.E; c += x.target.Lanes {
-		x.line("sum = fma_(%s, set(0), sum);", x.values(c, x.target.part(x.a.E-c)))
+		x.Line("sum = fma_(%s, set(0), sum);", x.values(c, x.target.part(x.a.E-c)))
 	}
-	x.close()
-	x.line("return fold_sum_f32(sum)[0] == 0;")
-	x.close()
+	x.Close()
+	x.Line("return fold_sum_f32(sum)[0] == 0;")
+	x.Close()
 }
 
 // values loads channels from c on of row j of v, some lanes when part is not 0.
@@ -266,13 +266,13 @@ func (x *attentionEmitter) values(c, part int) string {
 func (x *attentionEmitter) position() {
 	c := x.a.Cache
 	if c == nil {
-		x.line("const long start = 0, count = %d;", x.a.Queries)
+		x.Line("const long start = 0, count = %d;", x.a.Queries)
 		return
 	}
 	row := scope{vars: []string{"b"}}
-	x.line("long start = *(%s), count = %d;", row.at(c.Pos), x.a.Queries)
+	x.Line("long start = *(%s), count = %d;", row.at(c.Pos), x.a.Queries)
 	if c.Length != nil {
-		x.line("count = least(count, *(%s) - start);", row.at(*c.Length))
+		x.Line("count = least(count, *(%s) - start);", row.at(*c.Length))
 	}
 }
 

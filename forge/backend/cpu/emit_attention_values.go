@@ -70,51 +70,51 @@ func (x *attentionEmitter) average(name string, t averageTile, careful bool) {
 	if x.once {
 		step = x.a.Out.Strides[2]
 	}
-	x.open("KERNEL void %s(float *restrict sums, const float *restrict w, const %s *restrict v, const float *restrict factor, long m)", name, forms[x.rowElem(x.a.V)].elem)
+	x.Open("KERNEL void %s(float *restrict sums, const float *restrict w, const %s *restrict v, const float *restrict factor, long m)", name, forms[x.rowElem(x.a.V)].elem)
 	for r := range t.rows {
 		for c := range t.width {
 			if x.once {
-				x.line("vf c%d_%d = set(0);", r, c)
+				x.Line("vf c%d_%d = set(0);", r, c)
 			} else {
-				x.line("vf c%d_%d = load(sums + %d) * set(factor[%d]);", r, c, r*step+c*lanes, r)
+				x.Line("vf c%d_%d = load(sums + %d) * set(factor[%d]);", r, c, r*step+c*lanes, r)
 			}
 		}
 	}
-	x.open("for (long j = 0; j < m; j++)")
+	x.Open("for (long j = 0; j < m; j++)")
 	for c := range t.width {
-		x.line("vf v%d = %s; PIN(v%d);", c, x.values(c*lanes, x.columnPart(t, c)), c)
+		x.Line("vf v%d = %s; PIN(v%d);", c, x.values(c*lanes, x.columnPart(t, c)), c)
 		if x.channels && !x.gathers(x.a.V) && !x.paged(x.a.V) {
-			x.line("__builtin_prefetch(v + (j + %d) * %d + %d, 0, 3);", x.keys, x.rowStep(x.a.V), c*lanes)
+			x.Line("__builtin_prefetch(v + (j + %d) * %d + %d, 0, 3);", x.keys, x.rowStep(x.a.V), c*lanes)
 		}
 	}
 	for r := range t.rows {
 		weight := fmt.Sprintf("w[j * %d + %d]", x.keyStep, r*x.queryStep)
 		if careful {
-			x.open("if (!marked(%s))", weight)
+			x.Open("if (!marked(%s))", weight)
 		} else {
-			x.open("")
+			x.Open("")
 		}
-		x.line("vf x = set(%s);", weight)
+		x.Line("vf x = set(%s);", weight)
 		for c := range t.width {
-			x.line("c%d_%d = fma_(x, v%d, c%d_%d);", r, c, c, r, c)
+			x.Line("c%d_%d = fma_(x, v%d, c%d_%d);", r, c, c, r, c)
 		}
-		x.close()
+		x.Close()
 	}
-	x.close()
+	x.Close()
 	for r := range t.rows {
 		for c := range t.width {
 			to := fmt.Sprintf("sums + %d", r*step+c*lanes)
 			switch part := x.columnPart(t, c); {
 			case !x.once:
-				x.line("store(%s, c%d_%d);", to, r, c)
+				x.Line("store(%s, c%d_%d);", to, r, c)
 			case part > 0:
-				x.line("store_part(%s, c%d_%d * set(factor[%d]), %d);", to, r, c, r, part)
+				x.Line("store_part(%s, c%d_%d * set(factor[%d]), %d);", to, r, c, r, part)
 			default:
-				x.line("store(%s, c%d_%d * set(factor[%d]));", to, r, c, r)
+				x.Line("store(%s, c%d_%d * set(factor[%d]));", to, r, c, r)
 			}
 		}
 	}
-	x.close()
+	x.Close()
 }
 
 func (x *attentionEmitter) columnPart(t averageTile, c int) int {
@@ -136,7 +136,7 @@ func (x *attentionEmitter) callAverages(rows int, sums string, step int, weights
 				n++
 			}
 			column := t.at * x.target.Lanes
-			x.line("for (long r = %d; r < %d; r += %d) %s(%s + r * %d + %d, %s + r * %d, v + %d, factor + r, %s);",
+			x.Line("for (long r = %d; r < %d; r += %d) %s(%s + r * %d + %d, %s + r * %d, v + %d, factor + r, %s);",
 				row, row+n*t.rows, t.rows, x.averageName(t, careful), sums, step, column, weights, x.queryStep, column, values)
 			if row += n * t.rows; row == rows {
 				row = 0
@@ -148,17 +148,17 @@ func (x *attentionEmitter) callAverages(rows int, sums string, step int, weights
 		call(false)
 		return
 	}
-	x.open("if (careful)")
+	x.Open("if (careful)")
 	call(true)
-	x.close()
-	x.open("else")
+	x.Close()
+	x.Open("else")
 	call(false)
-	x.close()
+	x.Close()
 }
 
 // result writes the sums of query i of head h, scaled; zeros where it is padding.
 func (x *attentionEmitter) result(sums, factor, h, i string) {
-	x.line("vf f = %s;", factor)
+	x.Line("vf f = %s;", factor)
 	for c := 0; c < x.a.E; c += x.target.Lanes {
 		s := scope{vars: []string{"b", h, i, fmt.Sprint(c)}, lane: 3, part: x.target.part(x.a.E - c)}
 		value := fmt.Sprintf("load(%s + %d) * f", sums, c)

@@ -85,21 +85,21 @@ func (x *contractionEmitter) tiles() int {
 			x.tile(v)
 		}
 	}
-	x.open("KERNEL void %s(%s)", x.name, x.params())
+	x.Open("KERNEL void %s(%s)", x.name, x.params())
 	if x.cut.copied {
 		x.array("copy", x.c.K*x.cut.vector*lanes)
 	}
 	count := x.grid(panels, rows.count)
-	x.line("long c = panel * %d;", x.pace()*lanes)
+	x.Line("long c = panel * %d;", x.pace()*lanes)
 	b := x.panelAt()
 	if x.cut.copied {
 		x.copies(kinds, b)
 		b = "copy"
 	}
-	x.line("const %s *b = %s;", x.panelElem(), b)
+	x.Line("const %s *b = %s;", x.panelElem(), b)
 	x.eachKind(kinds, func(v variant) { x.calls(v, rows) })
-	x.close()
-	x.close()
+	x.Close()
+	x.Close()
 	return count
 }
 
@@ -110,12 +110,12 @@ func (x *contractionEmitter) grid(panels, tiles int) int {
 		block = min(block, x.cut.block)
 	}
 	count := panels * tiles
-	x.open("for (long u = from, next; u < to; u = next)")
+	x.Open("for (long u = from, next; u < to; u = next)")
 	x.checkStop()
-	x.line("long v = u %% %d, head = v / %d * %d, size = least(%d, %d - head);", count, panels*block, block, block, tiles)
-	x.line("long panel = v %% %d / size, t = head + v %% %d %% size;", panels*block, panels*block)
-	x.line("long end = least(head + size, t + to - u);")
-	x.line("next = u + end - t;")
+	x.Line("long v = u %% %d, head = v / %d * %d, size = least(%d, %d - head);", count, panels*block, block, block, tiles)
+	x.Line("long panel = v %% %d / size, t = head + v %% %d %% size;", panels*block, panels*block)
+	x.Line("long end = least(head + size, t + to - u);")
+	x.Line("next = u + end - t;")
 	return x.batchOf(count)
 }
 
@@ -123,7 +123,7 @@ func (x *contractionEmitter) grid(panels, tiles int) int {
 // has so many units, and returns the number of all units.
 func (x *contractionEmitter) batchOf(count int) int {
 	for i := len(x.batch) - 1; i >= 0; i-- {
-		x.line("long %s = u / %d %% %d;", x.batch[i], count, x.c.Batch[i])
+		x.Line("long %s = u / %d %% %d;", x.batch[i], count, x.c.Batch[i])
 		count *= x.c.Batch[i]
 	}
 	return count
@@ -132,30 +132,30 @@ func (x *contractionEmitter) batchOf(count int) int {
 // calls runs the tiles t to end-1, of which the first ones have a row more.
 func (x *contractionEmitter) calls(v variant, rows cutting) {
 	call := func(v variant) {
-		x.line("%s(%s, b%s);", x.function(v), x.pass(), x.locals("", "r", "c"))
+		x.Line("%s(%s, b%s);", x.function(v), x.pass(), x.locals("", "r", "c"))
 	}
-	x.open("for (; t < end; t++)")
+	x.Open("for (; t < end; t++)")
 	if rows.first == rows.count {
-		x.line("long r = t * %d;", v.rows)
+		x.Line("long r = t * %d;", v.rows)
 		call(v)
 	} else {
-		x.line("long r = t * %d + (t < %d ? t : %d);", v.rows-1, rows.first, rows.first)
-		x.line("if (t < %d)", rows.first)
-		x.depth++
+		x.Line("long r = t * %d + (t < %d ? t : %d);", v.rows-1, rows.first, rows.first)
+		x.Line("if (t < %d)", rows.first)
+		x.Depth++
 		call(v)
-		x.depth--
-		x.line("else")
+		x.Depth--
+		x.Line("else")
 		v.rows--
-		x.depth++
+		x.Depth++
 		call(v)
-		x.depth--
+		x.Depth--
 	}
-	x.close()
+	x.Close()
 }
 
 // array declares an array of numbers as they are computed with.
 func (x *contractionEmitter) array(name string, size int) {
-	x.line("%s %s[%d] __attribute__((aligned(64)));", forms[x.elemOf()].elem, name, max(1, size))
+	x.Line("%s %s[%d] __attribute__((aligned(64)));", forms[x.elemOf()].elem, name, max(1, size))
 }
 
 // elemOf is the type of numbers as they are computed with.
@@ -175,7 +175,7 @@ func (x *contractionEmitter) tile(v variant) {
 	}
 	c, lanes := x.c, x.target.Lanes
 	t := registerTile{x.emitter, x.arithmetic, v.rows, v.vectors, x.cut.chains, x.cut.unroll}
-	x.open("KERNEL void %s(%s, const %s *b%s)", x.function(v), x.pointers(), x.panelElem(), x.locals("long ", "r", "c"))
+	x.Open("KERNEL void %s(%s, const %s *b%s)", x.function(v), x.pointers(), x.panelElem(), x.locals("long ", "r", "c"))
 	a := x.factors(v)
 	t.start(func(r, j int) string {
 		if c.Bias == nil || x.arithmetic == sumsF64 {
@@ -198,7 +198,7 @@ func (x *contractionEmitter) tile(v variant) {
 			x.finish(x.result(v, r, j), t.sum(0, r, j))
 		}
 	}
-	x.close()
+	x.Close()
 }
 
 // widenedFloats is how many elements of half precision of A a tile converts before
@@ -211,7 +211,7 @@ func (x *contractionEmitter) factors(v variant) func(r int, k string) string {
 	c, m := x.c, len(x.batch)
 	s := x.over("r", "")
 	s.lane = -1
-	x.line("const %s *a = %s;", forms[x.elem].elem, s.at(c.A))
+	x.Line("const %s *a = %s;", forms[x.elem].elem, s.at(c.A))
 	direct := func(r int, k string) string {
 		return fmt.Sprintf("%v(a[%d + %s * %d])", x.elem, r*c.A.Strides[m], k, c.A.Strides[m+1])
 	}
@@ -222,10 +222,10 @@ func (x *contractionEmitter) factors(v variant) func(r int, k string) string {
 	x.array("wide", v.rows*c.K)
 	for r := range v.rows {
 		s := x.over(fmt.Sprintf("(r + %d)", r), "k")
-		x.line("for (long k = 0; k + %d <= %d; k += %d) store(wide + %d + k, %s);", lanes, c.K, lanes, r*c.K, x.load(s, c.A))
+		x.Line("for (long k = 0; k + %d <= %d; k += %d) store(wide + %d + k, %s);", lanes, c.K, lanes, r*c.K, x.load(s, c.A))
 		if s.part = c.K % lanes; s.part > 0 {
 			s.vars[m+1] = fmt.Sprint(c.K - s.part)
-			x.line("store_part(wide + %d, %s, %d);", r*c.K+c.K-s.part, x.load(s, c.A), s.part)
+			x.Line("store_part(wide + %d, %s, %d);", r*c.K+c.K-s.part, x.load(s, c.A), s.part)
 		}
 	}
 	return func(r int, k string) string { return fmt.Sprintf("f32(wide[%d + %s])", r*c.K, k) }
@@ -242,14 +242,14 @@ func (x *contractionEmitter) result(v variant, r, j int) scope {
 
 // finish applies the epilogue to a sum and stores it.
 func (x *contractionEmitter) finish(s scope, sum string) {
-	x.open("")
+	x.Open("")
 	if x.c.Bias != nil && x.arithmetic == sumsF64 {
-		x.line("%s = v_add_f64(%s, %s);", sum, sum, x.load(s, *x.c.Bias))
+		x.Line("%s = v_add_f64(%s, %s);", sum, sum, x.load(s, *x.c.Bias))
 	}
 	s.acc = sum
 	if x.c.Epilogue != nil {
 		sum = x.expr(s, x.c.Epilogue)
 	}
 	x.store(s, x.c.Out, sum)
-	x.close()
+	x.Close()
 }

@@ -30,25 +30,25 @@ func (e *emitter) convolution(name string, w windowing) int {
 		x.exactly()
 	}
 	tiles := x.tiles(vectors)
-	e.open("KERNEL void %s(%s)", name, e.params())
-	x.line("%s s[%d] __attribute__((aligned(64)));", x.number(), w.scratch(e.target, c))
+	e.Open("KERNEL void %s(%s)", name, e.params())
+	x.Line("%s s[%d] __attribute__((aligned(64)));", x.number(), w.scratch(e.target, c))
 	if w.flat {
-		x.line("%s line[%d] __attribute__((aligned(64)));", x.number(), w.channels*vectors*lanes)
+		x.Line("%s line[%d] __attribute__((aligned(64)));", x.number(), w.channels*vectors*lanes)
 	}
 	if masked {
-		x.line("const int exact = %s;", x.notFinite())
+		x.Line("const int exact = %s;", x.notFinite())
 	}
 	bands, columns := (c.V.Out+w.band-1)/w.band, (vectors+w.width-1)/w.width
 	count := x.units([]string{"i", "g", "band", "column"}, []int{c.Images, c.Groups, bands, columns})
-	x.line("long top = band * %d, left = column * %d;", w.band, w.width*lanes)
-	x.line("long rows = least(%d, %d - top);", w.band, c.V.Out)
+	x.Line("long top = band * %d, left = column * %d;", w.band, w.width*lanes)
+	x.Line("long rows = least(%d, %d - top);", w.band, c.V.Out)
 	if masked {
-		x.line("if (exact) { %s_exact(%s, i, g, top, top + rows, left, least(left + %d, %d)); continue; }", name, x.pass(), w.width*lanes, c.H.Out)
+		x.Line("if (exact) { %s_exact(%s, i, g, top, top + rows, left, least(left + %d, %d)); continue; }", name, x.pass(), w.width*lanes, c.H.Out)
 	}
 	x.fill(columns)
 	x.channels(tiles, vectors)
-	x.close()
-	x.close()
+	x.Close()
+	x.Close()
 	return count
 }
 
@@ -63,28 +63,28 @@ func (x *convolutionEmitter) number() string {
 // fill copies the input of a band into the scratch array.
 func (x *convolutionEmitter) fill(columns int) {
 	c, w := x.c, x.w
-	x.open("for (long k = 0; k < %d; k++)", c.Inputs)
+	x.Open("for (long k = 0; k < %d; k++)", c.Inputs)
 	first, end := 0, w.rows*c.V.Stride
 	if w.shared && w.whole(c) { // the others are not read
 		first, end = c.V.Before, min(end, c.V.Before+c.V.In)
 	}
-	x.open("for (long y = %d; y < %d; y++)", first, end)
-	x.line("long from = top * %d + y - %d;", c.V.Stride, c.V.Before)
-	x.open("for (long q = 0; q < %d; q++)", c.H.Stride)
-	x.line("%s *to = s + k * %d + ((q * %d + y %% %d) * %d + y / %d) * %d;", x.number(), w.plane, c.V.Stride, c.V.Stride, w.rows, c.V.Stride, w.pitch)
+	x.Open("for (long y = %d; y < %d; y++)", first, end)
+	x.Line("long from = top * %d + y - %d;", c.V.Stride, c.V.Before)
+	x.Open("for (long q = 0; q < %d; q++)", c.H.Stride)
+	x.Line("%s *to = s + k * %d + ((q * %d + y %% %d) * %d + y / %d) * %d;", x.number(), w.plane, c.V.Stride, c.V.Stride, w.rows, c.V.Stride, w.pitch)
 	if x.fillConstant(columns) {
 		for range 3 {
-			x.close()
+			x.Close()
 		}
 		return
 	}
-	x.line("long begin = left * %d + q - %d;", c.H.Stride, c.H.Before)
-	x.line("long lo = begin < 0 ? (%d - begin) / %d : 0, hi = begin < %d ? (%d - begin) / %d + 1 : 0;", c.H.Stride-1, c.H.Stride, c.H.In, c.H.In-1, c.H.Stride)
-	x.line("if (from < 0 || from >= %d) hi = 0;", c.V.In)
-	x.line("if (hi > %d) hi = %d;", w.pitch, w.pitch)
-	x.line("if (lo > hi) lo = hi;")
-	x.line("long n = 0;")
-	x.line("for (; n < lo; n++) to[n] = 0;")
+	x.Line("long begin = left * %d + q - %d;", c.H.Stride, c.H.Before)
+	x.Line("long lo = begin < 0 ? (%d - begin) / %d : 0, hi = begin < %d ? (%d - begin) / %d + 1 : 0;", c.H.Stride-1, c.H.Stride, c.H.In, c.H.In-1, c.H.Stride)
+	x.Line("if (from < 0 || from >= %d) hi = 0;", c.V.In)
+	x.Line("if (hi > %d) hi = %d;", w.pitch, w.pitch)
+	x.Line("if (lo > hi) lo = hi;")
+	x.Line("long n = 0;")
+	x.Line("for (; n < lo; n++) to[n] = 0;")
 	step := c.H.Stride * c.X.Strides[3]
 	source := fmt.Sprintf("p%d + i * %d + (g * %d + k) * %d + from * %d + (begin + n * %d) * %d",
 		c.X.Param, c.X.Strides[0], c.Inputs, c.X.Strides[1], c.X.Strides[2], c.H.Stride, c.X.Strides[3])
@@ -93,12 +93,12 @@ func (x *convolutionEmitter) fill(columns int) {
 	if step != 1 {
 		load = fmt.Sprintf("load_strided_%v(%s, %d, %d)", c.Elem, source, step, lanes)
 	}
-	x.line("for (; n + %d <= hi; n += %d) store_%s(to + n, %s);", lanes, lanes, x.suffix, load)
-	x.line("for (; n < hi; n++) to[n] = lane0_%s(set_%v(*(%s)));", x.suffix, c.Elem, source)
-	x.line("for (; n < %d; n++) to[n] = 0;", w.pitch)
-	x.close()
-	x.close()
-	x.close()
+	x.Line("for (; n + %d <= hi; n += %d) store_%s(to + n, %s);", lanes, lanes, x.suffix, load)
+	x.Line("for (; n < hi; n++) to[n] = lane0_%s(set_%v(*(%s)));", x.suffix, c.Elem, source)
+	x.Line("for (; n < %d; n++) to[n] = 0;", w.pitch)
+	x.Close()
+	x.Close()
+	x.Close()
 }
 
 // fillConstant copies a line that has the same ends in every band, as one piece of
@@ -110,11 +110,11 @@ func (x *convolutionEmitter) fillConstant(columns int) bool {
 	}
 	size, pitch := c.Elem.Size(), x.w.pitch
 	lo, hi := min(c.H.Before, pitch), min(c.H.Before+c.H.In, pitch)
-	x.line("if (from < 0 || from >= %d) { __builtin_memset(to, 0, %d); continue; }", c.V.In, size*pitch)
-	x.line("__builtin_memset(to, 0, %d);", size*lo)
-	x.line("__builtin_memcpy(to + %d, p%d + i * %d + (g * %d + k) * %d + from * %d, %d);",
+	x.Line("if (from < 0 || from >= %d) { __builtin_memset(to, 0, %d); continue; }", c.V.In, size*pitch)
+	x.Line("__builtin_memset(to, 0, %d);", size*lo)
+	x.Line("__builtin_memcpy(to + %d, p%d + i * %d + (g * %d + k) * %d + from * %d, %d);",
 		lo, c.X.Param, c.X.Strides[0], c.Inputs, c.X.Strides[1], c.X.Strides[2], size*(hi-lo))
-	x.line("__builtin_memset(to + %d, 0, %d);", hi, size*(pitch-hi))
+	x.Line("__builtin_memset(to + %d, 0, %d);", hi, size*(pitch-hi))
 	return true
 }
 
@@ -187,10 +187,10 @@ func (x *convolutionEmitter) channels(tiles map[pixelTile]bool, vectors int) {
 	if w.flat {
 		lines = "1"
 	}
-	x.open("for (long t = 0; t < %d; t++)", rows.count)
-	x.line("long o = t * %d + least(t, %d);", rows.large-1, rows.first)
-	x.open("for (long y = 0; y < %s; y += %d)", lines, w.lines)
-	x.open("for (long v = left; v < least(left + %d, %d); v += %d)", w.width*x.target.Lanes, vectors*x.target.Lanes, w.vectors*x.target.Lanes)
+	x.Open("for (long t = 0; t < %d; t++)", rows.count)
+	x.Line("long o = t * %d + least(t, %d);", rows.large-1, rows.first)
+	x.Open("for (long y = 0; y < %s; y += %d)", lines, w.lines)
+	x.Open("for (long v = left; v < least(left + %d, %d); v += %d)", w.width*x.target.Lanes, vectors*x.target.Lanes, w.vectors*x.target.Lanes)
 	x.each(vectors, func(condition string, p pixelTile) {
 		p.channels = rows.large
 		if w.flat {
@@ -204,26 +204,26 @@ func (x *convolutionEmitter) channels(tiles map[pixelTile]bool, vectors int) {
 			return fmt.Sprintf("%s(%s, s + y * %d + v - left, %s, i, g, o, top + y, v);", x.function(p), x.pass(), w.pitch, line)
 		}
 		if rows.first == rows.count {
-			x.line("if (%s) %s", condition, call(p))
+			x.Line("if (%s) %s", condition, call(p))
 			return
 		}
-		x.line("if (%s && t < %d) %s", condition, rows.first, call(p))
+		x.Line("if (%s && t < %d) %s", condition, rows.first, call(p))
 		p.channels--
-		x.line("if (%s && t >= %d) %s", condition, rows.first, call(p))
+		x.Line("if (%s && t >= %d) %s", condition, rows.first, call(p))
 	})
-	x.close()
-	x.close()
+	x.Close()
+	x.Close()
 	if w.flat {
 		x.unflatten(rows, vectors)
 	}
-	x.close()
+	x.Close()
 }
 
 // unflatten stores the rows of an image that were one line.
 func (x *convolutionEmitter) unflatten(rows cutting, vectors int) {
 	c, lanes := x.c, x.target.Lanes
-	x.open("for (long r = 0; r < %d - (t >= %d); r++)", rows.large, rows.first)
-	x.open("for (long y = 0; y < %d; y++)", c.V.Out)
+	x.Open("for (long r = 0; r < %d - (t >= %d); r++)", rows.large, rows.first)
+	x.Open("for (long y = 0; y < %d; y++)", c.V.Out)
 	for at := 0; at < c.H.Out; at += lanes {
 		s := scope{vars: []string{"i", x.channel("o + r"), "y", fmt.Sprint(at)}, lane: 3}
 		if left := c.H.Out - at; left < lanes {
@@ -231,8 +231,8 @@ func (x *convolutionEmitter) unflatten(rows cutting, vectors int) {
 		}
 		x.store(s, c.Out, fmt.Sprintf("load_%s(line + r * %d + y * %d + %d)", x.suffix, vectors*lanes, x.w.pitch, at))
 	}
-	x.close()
-	x.close()
+	x.Close()
+	x.Close()
 }
 
 func (x *convolutionEmitter) channel(o string) string {

@@ -70,40 +70,40 @@ func (t Target) panelWidths(n int, f fold) []int {
 func (x *contractionEmitter) foldTile(v variant) {
 	f, lanes, whole := x.cut.fold, x.target.Lanes, x.c.N/x.target.Lanes
 	panels := (whole + x.cut.vector - 1) / x.cut.vector
-	x.open("KERNEL void %s(%s, const float *b%s)", x.function(v), x.pointers(), x.locals("long ", "r", "c"))
-	x.line("b += %d, c = %d;", (whole-panels*x.pace())*x.panelStep(), whole*lanes)
+	x.Open("KERNEL void %s(%s, const float *b%s)", x.function(v), x.pointers(), x.locals("long ", "r", "c"))
+	x.Line("b += %d, c = %d;", (whole-panels*x.pace())*x.panelStep(), whole*lanes)
 	s := x.over("r", "")
 	s.lane = -1
-	x.line("const float *a = %s;", s.at(x.c.A))
+	x.Line("const float *a = %s;", s.at(x.c.A))
 	most := min(8, (x.target.Registers-6)/f.sums(), lanes/max(1, f.dots))
 	row := 0
 	for _, n := range even(v.rows, most).parts() {
 		x.foldRows(row, n)
 		row += n
 	}
-	x.close()
+	x.Close()
 }
 
 // foldRows computes the last columns of n rows.
 func (x *contractionEmitter) foldRows(row, n int) {
 	lanes, k := x.target.Lanes, x.c.K
-	x.open("")
+	x.Open("")
 	for r := range n {
 		if x.cut.fold.half {
-			x.line("vf h%d = set(0);", r)
+			x.Line("vf h%d = set(0);", r)
 		}
 		for q := range x.cut.fold.dots {
-			x.line("vf d%d_%d = set(0);", r, q)
+			x.Line("vf d%d_%d = set(0);", r, q)
 		}
 	}
-	x.open("for (long k = 0; k + %d <= %d; k += %d)", lanes, k, lanes)
+	x.Open("for (long k = 0; k + %d <= %d; k += %d)", lanes, k, lanes)
 	x.foldSteps(row, n, "k", lanes)
-	x.close()
+	x.Close()
 	if part := k % lanes; part > 0 {
 		x.foldSteps(row, n, fmt.Sprint(k-part), part)
 	}
 	x.foldEnd(row, n)
-	x.close()
+	x.Close()
 }
 
 // foldSteps adds the products of some k, at most as many as there are lanes.
@@ -117,12 +117,12 @@ func (x *contractionEmitter) foldSteps(row, n int, k string, steps int) {
 			if i+1 == steps {
 				part = "_one"
 			}
-			x.open("")
-			x.line("vf w = beside%s(b + (%s + %d) * %d); PIN(w);", part, k, i, half)
+			x.Open("")
+			x.Line("vf w = beside%s(b + (%s + %d) * %d); PIN(w);", part, k, i, half)
 			for r := range n {
-				x.line("h%d = fma_(pairs%s(a + %d + %s + %d), w, h%d);", r, part, (row+r)*stride, k, i, r)
+				x.Line("h%d = fma_(pairs%s(a + %d + %s + %d), w, h%d);", r, part, (row+r)*stride, k, i, r)
 			}
-			x.close()
+			x.Close()
 		}
 	}
 	if f.dots == 0 {
@@ -132,17 +132,17 @@ func (x *contractionEmitter) foldSteps(row, n int, k string, steps int) {
 	if steps < lanes {
 		s.part = steps
 	}
-	x.open("")
+	x.Open("")
 	for q := range f.dots {
-		x.line("vf w%d = %s; PIN(w%d);", q, x.loadAt(s, "f32", fmt.Sprintf("%s + %d + %s", dots, q*(x.c.K+panelGap(x.weight)), k), 1), q)
+		x.Line("vf w%d = %s; PIN(w%d);", q, x.loadAt(s, "f32", fmt.Sprintf("%s + %d + %s", dots, q*(x.c.K+panelGap(x.weight)), k), 1), q)
 	}
 	for r := range n {
-		x.line("vf x%d = %s; PIN(x%d);", r, x.loadAt(s, "f32", fmt.Sprintf("a + %d + %s", (row+r)*stride, k), 1), r)
+		x.Line("vf x%d = %s; PIN(x%d);", r, x.loadAt(s, "f32", fmt.Sprintf("a + %d + %s", (row+r)*stride, k), 1), r)
 		for q := range f.dots {
-			x.line("d%d_%d = fma_(x%d, w%d, d%d_%d);", r, q, r, q, r, q)
+			x.Line("d%d_%d = fma_(x%d, w%d, d%d_%d);", r, q, r, q, r, q)
 		}
 	}
-	x.close()
+	x.Close()
 }
 
 // foldDots adds up the lanes of each sum of n rows, and returns the vector in which
@@ -165,7 +165,7 @@ func (x *contractionEmitter) foldDots(n int) string {
 		for i, a := range list[:h] {
 			if b := list[i+h]; a != none { // else b is none too
 				list[i] = fmt.Sprintf("f%d_%d", h, i)
-				x.line("vf %s = shuffle(%s, %s, %s) + shuffle(%s, %s, %s);", list[i], a, b, laneNumbers(low), a, b, laneNumbers(high))
+				x.Line("vf %s = shuffle(%s, %s, %s) + shuffle(%s, %s, %s);", list[i], a, b, laneNumbers(low), a, b, laneNumbers(high))
 			}
 		}
 	}
@@ -189,7 +189,7 @@ func (x *contractionEmitter) foldEnd(row, n int) {
 		a, b, order := dots, dots, make([]int, lanes)
 		if f.half {
 			a = fmt.Sprintf("h%d", r)
-			x.line("%s += shuffle(%s, %s, %s);", a, a, a, laneNumbers(swap))
+			x.Line("%s += shuffle(%s, %s, %s);", a, a, a, laneNumbers(swap))
 			b = cmp.Or(dots, a)
 		}
 		for l := range halves {
@@ -199,11 +199,11 @@ func (x *contractionEmitter) foldEnd(row, n int) {
 			order[halves+q] = 2*halves + r*f.dots + q
 		}
 		sum := fmt.Sprintf("y%d", r)
-		x.line("vf %s = shuffle(%s, %s, %s);", sum, a, b, laneNumbers(order))
+		x.Line("vf %s = shuffle(%s, %s, %s);", sum, a, b, laneNumbers(order))
 		s := x.over(fmt.Sprintf("(r + %d)", row+r), "c")
 		s.part = f.columns(lanes)
 		if x.c.Bias != nil {
-			x.line("%s += %s;", sum, x.load(s, *x.c.Bias))
+			x.Line("%s += %s;", sum, x.load(s, *x.c.Bias))
 		}
 		x.finish(s, sum)
 	}

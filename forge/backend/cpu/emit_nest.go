@@ -41,9 +41,9 @@ func (e *emitter) nest(name string) int {
 	}
 	n.columns = n.wantsColumns()
 	n.blocks = n.wantsBlocks()
-	e.open("KERNEL void %s(%s)", name, e.params())
+	e.Open("KERNEL void %s(%s)", name, e.params())
 	count := n.outer()
-	e.close()
+	e.Close()
 	return count
 }
 
@@ -84,23 +84,23 @@ func (n *nestEmitter) outer() int {
 		vars, dims = append(vars, "v"), append(dims, (n.nest.Line[0]+lineBlock-1)/lineBlock)
 	}
 	count := n.units(vars, dims)
-	defer n.close()
+	defer n.Close()
 	if !n.columns {
 		n.stages(s)
 		return count
 	}
 	s.lane = last
 	whole, part := n.nest.Outer[last]/lanes*lanes, n.nest.Outer[last]%lanes
-	n.line("long %s = v * %d;", n.vars[last], lanes)
+	n.Line("long %s = v * %d;", n.vars[last], lanes)
 	if whole > 0 {
-		n.open("if (%s < %d)", n.vars[last], whole)
+		n.Open("if (%s < %d)", n.vars[last], whole)
 		n.stages(s)
-		n.close()
+		n.Close()
 	}
 	if s.part = part; part > 0 {
-		n.open("if (%s == %d)", n.vars[last], whole)
+		n.Open("if (%s == %d)", n.vars[last], whole)
 		n.stages(s)
-		n.close()
+		n.Close()
 	}
 	return count
 }
@@ -108,7 +108,7 @@ func (n *nestEmitter) outer() int {
 func (n *nestEmitter) stages(s scope) {
 	for i, st := range n.nest.Stages {
 		if st.When != nil {
-			n.open("if (lane0_i32(%s))", n.expr(s, st.When))
+			n.Open("if (lane0_i32(%s))", n.expr(s, st.When))
 		}
 		switch {
 		case st.Reduce != loop.NoReduction:
@@ -117,23 +117,23 @@ func (n *nestEmitter) stages(s scope) {
 			n.require(s, st)
 		case st.Once:
 			value := n.expr(s, st.Expr)
-			n.line("%s s%d = %s;", forms[st.Expr.Type].vector, i, value)
+			n.Line("%s s%d = %s;", forms[st.Expr.Type].vector, i, value)
 			if st.Store != nil {
 				n.write(s, *st.Store, fmt.Sprintf("s%d", i))
 			} else {
-				n.line("(void)s%d;", i)
+				n.Line("(void)s%d;", i)
 			}
 		case st.Require:
 			n.sweep(s, func(s scope) { n.require(s, st) })
 		default:
-			n.open("")
+			n.Open("")
 			n.hoist(s, st)
 			n.sweep(s, func(s scope) { n.visit(s, st) })
 			n.hoisted = nil // the block of their names ends here
-			n.close()
+			n.Close()
 		}
 		if st.When != nil {
-			n.close()
+			n.Close()
 		}
 	}
 }
@@ -160,8 +160,8 @@ func (n *nestEmitter) hoist(s scope, st loop.Stage) {
 			if _, done := n.hoisted[g]; done || varies {
 				continue
 			}
-			value, name := n.expr(s, g.Index), n.temp()
-			n.line("long %s = lane0_i64(%s);", name, value)
+			value, name := n.expr(s, g.Index), n.Temp()
+			n.Line("long %s = lane0_i64(%s);", name, value)
 			n.fault("(unsigned long)%s >= %d", name, g.Size)
 			n.hoisted[g] = name
 		}
@@ -189,7 +189,7 @@ func (n *nestEmitter) visit(s scope, st loop.Stage) string {
 func (n *nestEmitter) sweep(s scope, body func(scope)) {
 	first, last := len(n.nest.Outer), len(n.vars)-1
 	for i := first; i < last; i++ {
-		n.open("for (long %s = 0; %s < %d; %s++)", n.vars[i], n.vars[i], n.nest.Line[i-first], n.vars[i])
+		n.Open("for (long %s = 0; %s < %d; %s++)", n.vars[i], n.vars[i], n.nest.Line[i-first], n.vars[i])
 	}
 	if last > first {
 		n.checkStop()
@@ -197,23 +197,23 @@ func (n *nestEmitter) sweep(s scope, body func(scope)) {
 	v, size, lanes := n.vars[last], n.nest.Line[last-first], n.target.Lanes
 	check := func() {
 		if !n.blocks && size >= stopEvery {
-			n.line("if (%s %% %d == 0 && stopped(stop)) return;", v, stopEvery)
+			n.Line("if (%s %% %d == 0 && stopped(stop)) return;", v, stopEvery)
 		}
 	}
 	if s.lane >= 0 {
-		n.open("for (long %s = 0; %s < %d; %s++)", v, v, size, v)
+		n.Open("for (long %s = 0; %s < %d; %s++)", v, v, size, v)
 		check()
 		body(s)
-		n.close()
+		n.Close()
 	} else {
 		s.lane = last
 		start, end := "0", fmt.Sprint(size)
 		if n.blocks {
-			n.line("long end = least((v + 1) * %d, %d);", lineBlock, size)
+			n.Line("long end = least((v + 1) * %d, %d);", lineBlock, size)
 			start, end = fmt.Sprintf("v * %d", lineBlock), "end"
 		}
 		if wide := s.unroll * lanes; wide > 0 && size >= wide {
-			n.open("for (long %s = 0; %s + %d <= %d; %s += %d)", v, v, wide, size, v, wide)
+			n.Open("for (long %s = 0; %s + %d <= %d; %s += %d)", v, v, wide, size, v, wide)
 			check()
 			for k := range s.unroll {
 				inner := s
@@ -221,22 +221,22 @@ func (n *nestEmitter) sweep(s scope, body func(scope)) {
 				inner.vars = append(slices.Clone(s.vars[:last]), fmt.Sprintf("(%s + %d)", v, k*lanes))
 				body(inner)
 			}
-			n.close()
+			n.Close()
 			start = fmt.Sprint(size / wide * wide)
 		}
 		if size >= lanes {
-			n.open("for (long %s = %s; %s + %d <= %s; %s += %d)", v, start, v, lanes, end, v, lanes)
+			n.Open("for (long %s = %s; %s + %d <= %s; %s += %d)", v, start, v, lanes, end, v, lanes)
 			check()
 			body(s)
-			n.close()
+			n.Close()
 		}
 		if s.part = size % lanes; s.part > 0 {
-			n.open("for (long %s = %d; %s < %s; %s += %d)", v, size-s.part, v, end, v, lanes)
+			n.Open("for (long %s = %d; %s < %s; %s += %d)", v, size-s.part, v, end, v, lanes)
 			body(s)
-			n.close()
+			n.Close()
 		}
 	}
 	for i := first; i < last; i++ {
-		n.close()
+		n.Close()
 	}
 }

@@ -50,9 +50,9 @@ func (x *contractionEmitter) eachKind(kinds []kind, body func(v variant)) {
 			body(k.variant)
 			return
 		}
-		x.open("if (panel >= %d && panel < %d)", k.from, k.to)
+		x.Open("if (panel >= %d && panel < %d)", k.from, k.to)
 		body(k.variant)
-		x.close()
+		x.Close()
 	}
 }
 
@@ -104,16 +104,16 @@ func (x *contractionEmitter) panelElem() string {
 
 // copies copies the panel of a unit as numbers that are computed with.
 func (x *contractionEmitter) copies(kinds []kind, from string) {
-	x.open("")
-	x.line("const %s *b = %s;", forms[x.weight].elem, from)
+	x.Open("")
+	x.Line("const %s *b = %s;", forms[x.weight].elem, from)
 	x.eachKind(kinds, func(v variant) {
-		x.open("for (long k = 0; k < %d; k++)", x.c.K)
+		x.Open("for (long k = 0; k < %d; k++)", x.c.K)
 		for j := range v.vectors {
-			x.line("store_%s(copy + k * %d + %d, %s);", x.suffix, v.vectors*x.target.Lanes, j*x.target.Lanes, x.vectorOf(v, j, "k"))
+			x.Line("store_%s(copy + k * %d + %d, %s);", x.suffix, v.vectors*x.target.Lanes, j*x.target.Lanes, x.vectorOf(v, j, "k"))
 		}
-		x.close()
+		x.Close()
 	})
-	x.close()
+	x.Close()
 }
 
 // vectorOf is vector j of row k of the panel of B that b points to, packed or where
@@ -143,6 +143,6 @@ func (x *contractionEmitter) fetch(v variant, k string) {
 		return
 	}
 	for j := range v.vectors {
-		x.line("__builtin_prefetch(b + %s * %d + %d);", k, x.target.Lanes, x.column(j)*x.panelStep()+fetchedAhead/x.weight.Size())
+		x.Line("__builtin_prefetch(b + %s * %d + %d);", k, x.target.Lanes, x.column(j)*x.panelStep()+fetchedAhead/x.weight.Size())
 	}
 }

@@ -26,18 +26,18 @@ func (n *nestEmitter) reduce(s scope, i int, st loop.Stage) {
 	blocked := st.Reduce == loop.Sum && t.IsFloat() && n.visits(s) > sumBlock
 	total := fmt.Sprintf("s%d", i)
 	acc := total
-	n.line("%s %s = %s;", vector, total, start)
-	n.open("")
+	n.Line("%s %s = %s;", vector, total, start)
+	n.Open("")
 	if blocked {
 		acc = "acc"
-		n.line("%s acc = %s; int count = 0;", vector, start)
+		n.Line("%s acc = %s; int count = 0;", vector, start)
 	}
 	wide := s
 	if s.lane < 0 && (st.Reduce != loop.Sum || !t.IsFloat()) {
 		wide.unroll = accumulators
 	}
 	for k := 1; k < wide.unroll; k++ {
-		n.line("%s acc%d = %s;", vector, k, start)
+		n.Line("%s acc%d = %s;", vector, k, start)
 	}
 	visit := func(inner scope) {
 		acc := acc
@@ -48,21 +48,21 @@ func (n *nestEmitter) reduce(s scope, i int, st loop.Stage) {
 		if s.lane < 0 && inner.part > 0 {
 			value = fmt.Sprintf("choose_%v(first(%d), %s, %s)", t, inner.part, value, start)
 		}
-		n.line("%s = %s(%s, %s);", acc, op, acc, value)
+		n.Line("%s = %s(%s, %s);", acc, op, acc, value)
 		if blocked {
-			n.line("if (++count == %d) { %s = %s(%s, acc); acc = %s; count = 0; }", sumBlock, total, op, total, start)
+			n.Line("if (++count == %d) { %s = %s(%s, acc); acc = %s; count = 0; }", sumBlock, total, op, total, start)
 		}
 	}
 	n.withinGuards(s, st, func() { n.sweep(wide, visit) })
 	if blocked {
-		n.line("%s = %s(%s, acc);", total, op, total)
+		n.Line("%s = %s(%s, acc);", total, op, total)
 	}
 	for k := 1; k < wide.unroll; k++ {
-		n.line("%s = %s(%s, acc%d);", total, op, total, k)
+		n.Line("%s = %s(%s, acc%d);", total, op, total, k)
 	}
-	n.close()
+	n.Close()
 	if s.lane < 0 {
-		n.line("%s = fold_%s_%v(%s);", total, st.Reduce, t, total)
+		n.Line("%s = fold_%s_%v(%s);", total, st.Reduce, t, total)
 	}
 }
 
@@ -105,12 +105,12 @@ func (n *nestEmitter) withinGuards(s scope, st loop.Stage, body func()) {
 		body()
 		return
 	}
-	n.open("if (%s)", strings.Join(hold, " && "))
+	n.Open("if (%s)", strings.Join(hold, " && "))
 	n.unguarded = true
 	body()
 	n.unguarded = false
-	n.close()
-	n.open("else")
+	n.Close()
+	n.Open("else")
 	body()
-	n.close()
+	n.Close()
 }

@@ -13,14 +13,14 @@ func (x *contractionEmitter) sweeps() int {
 	c, m := x.c, len(x.batch)
 	most := sweptFloats / sweptPanel / c.M // panels of a chunk
 	chunk, panels := most*sweptPanel, (c.N+sweptPanel-1)/sweptPanel
-	x.open("KERNEL void %s(%s)", x.name, x.params())
+	x.Open("KERNEL void %s(%s)", x.name, x.params())
 	x.array("sums", c.M*chunk)
-	x.open("for (long u = from, next; u < to; u = next)")
+	x.Open("for (long u = from, next; u < to; u = next)")
 	x.checkStop()
-	x.line("long panel = u %% %d, begin = panel * %d;", panels, sweptPanel)
+	x.Line("long panel = u %% %d, begin = panel * %d;", panels, sweptPanel)
 	units := x.batchOf(panels)
-	x.line("next = least(least(u + %d, u - panel + %d), to);", most, panels)
-	x.line("long count = least((next - u) * %d, %d - begin);", sweptPanel, c.N)
+	x.Line("next = least(least(u + %d, u - panel + %d), to);", most, panels)
+	x.Line("long count = least((next - u) * %d, %d - begin);", sweptPanel, c.N)
 	x.columns(func(s scope) {
 		for r := range c.M {
 			start := x.zero()
@@ -28,27 +28,27 @@ func (x *contractionEmitter) sweeps() int {
 				s.vars[m] = fmt.Sprint(r)
 				start = x.load(s, *c.Bias)
 			}
-			x.line("store_%s(sums + %d + j, %s);", x.suffix, r*chunk, start)
+			x.Line("store_%s(sums + %d + j, %s);", x.suffix, r*chunk, start)
 		}
 	})
 	whole := c.K / x.cut.steps * x.cut.steps
-	x.open("for (long k = 0; k < %d; k += %d)", whole, x.cut.steps)
-	x.line("if (k %% %d == 0 && stopped(stop)) return;", x.cut.steps*64)
+	x.Open("for (long k = 0; k < %d; k += %d)", whole, x.cut.steps)
+	x.Line("if (k %% %d == 0 && stopped(stop)) return;", x.cut.steps*64)
 	x.sweep("k", x.cut.steps, chunk)
-	x.close()
+	x.Close()
 	if whole < c.K {
-		x.line("long k = %d;", whole)
+		x.Line("long k = %d;", whole)
 		x.sweep("k", c.K-whole, chunk)
 	}
 	x.columns(func(s scope) {
 		for r := range c.M {
 			s.vars[m] = fmt.Sprint(r)
-			x.line("%s sum%d = load_%s(sums + %d + j);", x.vector, r, x.suffix, r*chunk)
+			x.Line("%s sum%d = load_%s(sums + %d + j);", x.vector, r, x.suffix, r*chunk)
 			x.finish(s, fmt.Sprintf("sum%d", r))
 		}
 	})
-	x.close()
-	x.close()
+	x.Close()
+	x.Close()
 	return units
 }
 
@@ -64,16 +64,16 @@ const (
 // beginning of the chunk. The last vector of the matrix may be a part.
 func (x *contractionEmitter) columns(body func(s scope)) {
 	lanes := x.target.Lanes
-	x.open("for (long j = 0; j + %d <= count; j += %d)", lanes, lanes)
+	x.Open("for (long j = 0; j + %d <= count; j += %d)", lanes, lanes)
 	body(x.over("", "(begin + j)"))
-	x.close()
+	x.Close()
 	if part := x.c.N % lanes; part > 0 {
-		x.open("if (count %% %d)", lanes)
-		x.line("long j = count / %d * %d;", lanes, lanes)
+		x.Open("if (count %% %d)", lanes)
+		x.Line("long j = count / %d * %d;", lanes, lanes)
 		s := x.over("", "(begin + j)")
 		s.part = part
 		body(s)
-		x.close()
+		x.Close()
 	}
 }
 
@@ -84,22 +84,22 @@ func (x *contractionEmitter) sweep(k string, steps, chunk int) {
 		for q := range steps {
 			s := x.over(fmt.Sprint(r), fmt.Sprintf("(%s + %d)", k, q))
 			s.lane = -1
-			x.line("%s a%d_%d = %s;", x.vector, r, q, x.load(s, c.A))
+			x.Line("%s a%d_%d = %s;", x.vector, r, q, x.load(s, c.A))
 		}
 	}
 	x.columns(func(s scope) {
 		for r := range c.M {
-			x.line("%s c%d = load_%s(sums + %d + j);", x.vector, r, x.suffix, r*chunk)
+			x.Line("%s c%d = load_%s(sums + %d + j);", x.vector, r, x.suffix, r*chunk)
 		}
 		for q := range steps {
 			s.vars[m] = fmt.Sprintf("(%s + %d)", k, q)
-			x.line("%s b%d = %s;", x.vector, q, x.load(s, c.B))
+			x.Line("%s b%d = %s;", x.vector, q, x.load(s, c.B))
 			for r := range c.M {
-				x.line(x.product, fmt.Sprintf("c%d", r), fmt.Sprintf("a%d_%d", r, q), fmt.Sprintf("b%d", q))
+				x.Line(x.product, fmt.Sprintf("c%d", r), fmt.Sprintf("a%d_%d", r, q), fmt.Sprintf("b%d", q))
 			}
 		}
 		for r := range c.M {
-			x.line("store_%s(sums + %d + j, c%d);", x.suffix, r*chunk, r)
+			x.Line("store_%s(sums + %d + j, c%d);", x.suffix, r*chunk, r)
 		}
 	})
 }
@@ -109,37 +109,37 @@ func (x *contractionEmitter) sweep(k string, steps, chunk int) {
 // columns beyond the last one repeat it.
 func (x *contractionEmitter) dots() int {
 	c, lanes, rows, m := x.c, x.target.Lanes, x.cut.rows, len(x.batch)
-	x.open("KERNEL void %s(%s)", x.name, x.params())
-	x.line("float sums[%d] __attribute__((aligned(64)));", rows*lanes)
+	x.Open("KERNEL void %s(%s)", x.name, x.params())
+	x.Line("float sums[%d] __attribute__((aligned(64)));", rows*lanes)
 	units := x.units(append(slices.Clone(x.batch), "panel", "block"), append(slices.Clone(c.Batch), x.target.vectors(c.N), (c.M+rows-1)/rows))
-	x.line("long c = panel * %d, r = block * %d;", lanes, rows)
-	x.open("for (long j = 0; j < %d; j += %d)", lanes, x.cut.vector)
+	x.Line("long c = panel * %d, r = block * %d;", lanes, rows)
+	x.Open("for (long j = 0; j < %d; j += %d)", lanes, x.cut.vector)
 	x.dot(m)
-	x.close()
+	x.Close()
 	for q := range rows {
-		x.open("if (r + %d < %d)", q, c.M)
+		x.Open("if (r + %d < %d)", q, c.M)
 		for _, part := range []int{0, c.N % lanes} {
 			s := x.over(fmt.Sprintf("(r + %d)", q), "c")
 			s.part = part
 			if part == 0 {
-				x.open("if (c + %d <= %d)", lanes, c.N)
+				x.Open("if (c + %d <= %d)", lanes, c.N)
 			} else {
-				x.open("if (c + %d > %d)", lanes, c.N)
+				x.Open("if (c + %d > %d)", lanes, c.N)
 			}
-			x.line("vf sum = load(sums + %d);", q*lanes)
+			x.Line("vf sum = load(sums + %d);", q*lanes)
 			if c.Bias != nil {
-				x.line("sum += %s;", x.load(s, *c.Bias))
+				x.Line("sum += %s;", x.load(s, *c.Bias))
 			}
 			x.finish(s, "sum")
-			x.close()
+			x.Close()
 			if c.N%lanes == 0 {
 				break
 			}
 		}
-		x.close()
+		x.Close()
 	}
-	x.close()
-	x.close()
+	x.Close()
+	x.Close()
 	return units
 }
 
@@ -148,38 +148,38 @@ func (x *contractionEmitter) dot(m int) {
 	c, lanes := x.c, x.target.Lanes
 	t := registerTile{x.emitter, sumsF32, x.cut.rows, x.cut.vector, 1, 1}
 	for r := range t.rows {
-		x.line("long r%d = r + %d < %d ? r + %d : %d;", r, r, c.M, r, c.M-1)
+		x.Line("long r%d = r + %d < %d ? r + %d : %d;", r, r, c.M, r, c.M-1)
 	}
 	for j := range t.vectors {
-		x.line("long c%d = c + j + %d < %d ? c + j + %d : %d;", j, j, c.N, j, c.N-1)
+		x.Line("long c%d = c + j + %d < %d ? c + j + %d : %d;", j, j, c.N, j, c.N-1)
 	}
 	t.start(func(r, j int) string { return "set(0)" })
 	step := func(k string, part int) {
 		for r := range t.rows {
 			s := x.over(fmt.Sprintf("r%d", r), k)
 			s.part = part
-			x.line("vf a%d = %s;", r, x.load(s, c.A))
+			x.Line("vf a%d = %s;", r, x.load(s, c.A))
 		}
 		for j := range t.vectors {
 			s := x.over(k, fmt.Sprintf("c%d", j))
 			s.lane, s.part = m, part
-			x.line("vf b%d = %s;", j, x.load(s, c.B))
+			x.Line("vf b%d = %s;", j, x.load(s, c.B))
 			for r := range t.rows {
-				x.line("%s = fma_(a%d, b%d, %s);", t.sum(0, r, j), r, j, t.sum(0, r, j))
+				x.Line("%s = fma_(a%d, b%d, %s);", t.sum(0, r, j), r, j, t.sum(0, r, j))
 			}
 		}
 	}
-	x.open("for (long k = 0; k + %d <= %d; k += %d)", lanes, c.K, lanes)
+	x.Open("for (long k = 0; k + %d <= %d; k += %d)", lanes, c.K, lanes)
 	step("k", 0)
-	x.close()
+	x.Close()
 	if part := c.K % lanes; part > 0 {
-		x.open("")
+		x.Open("")
 		step(fmt.Sprint(c.K-part), part)
-		x.close()
+		x.Close()
 	}
 	for r := range t.rows {
 		for j := range t.vectors {
-			x.line("if (j + %d < %d) sums[%d + j] = lane0_f32(fold_sum_f32(%s));", j, lanes, r*lanes+j, t.sum(0, r, j))
+			x.Line("if (j + %d < %d) sums[%d + j] = lane0_f32(fold_sum_f32(%s));", j, lanes, r*lanes+j, t.sum(0, r, j))
 		}
 	}
 }

@@ -15,7 +15,7 @@ const (
 func (x *convolutionEmitter) tile(p pixelTile) {
 	c, w, lanes := x.c, x.w, x.target.Lanes
 	number := x.number()
-	x.open("KERNEL void %s(%s, const %s *s, %s *line, long i, long g, long o, long y, long v)", x.function(p), x.pointers(), number, number)
+	x.Open("KERNEL void %s(%s, const %s *s, %s *line, long i, long g, long o, long y, long v)", x.function(p), x.pointers(), number, number)
 	t := registerTile{x.emitter, x.arithmetic, p.channels, p.lines * p.vectors, 1, 1}
 	result := func(r, j int) scope {
 		s := scope{vars: []string{"i", x.channel(fmt.Sprintf("o + %d", r)), fmt.Sprintf("(y + %d)", j/p.vectors), fmt.Sprintf("(v + %d)", j%p.vectors*lanes)}, lane: 3}
@@ -30,8 +30,8 @@ func (x *convolutionEmitter) tile(p pixelTile) {
 		}
 		return x.load(result(r, j), *c.Bias)
 	})
-	x.line("const %s *weights = %s;", forms[c.Elem].elem, scope{vars: []string{x.channel("o"), "", "", ""}}.at(c.W))
-	x.open("for (long k = 0; k < %d; k++)", c.Inputs)
+	x.Line("const %s *weights = %s;", forms[c.Elem].elem, scope{vars: []string{x.channel("o"), "", "", ""}}.at(c.W))
+	x.Open("for (long k = 0; k < %d; k++)", c.Inputs)
 	taps := func(a, b string) {
 		at := fmt.Sprintf("(%s * %d %% %d * %d + %s * %d / %d)", b, c.H.Dilation, c.H.Stride, c.V.Stride*w.rows*w.pitch, b, c.H.Dilation, c.H.Stride)
 		t.add(0, func(r int) string {
@@ -42,16 +42,16 @@ func (x *convolutionEmitter) tile(p pixelTile) {
 	}
 	if w.shared {
 		x.sharedRows(p, t)
-		x.close()
+		x.Close()
 		x.results(p, t, result)
 		return
 	}
 	x.over("a", c.V.Taps, c.V.Taps*c.H.Taps <= unrolledKernel, func(a string) {
-		x.line("const %s *from = s + k * %d + (%s * %d %% %d * %d + %s * %d / %d) * %d;", number, w.plane,
+		x.Line("const %s *from = s + k * %d + (%s * %d %% %d * %d + %s * %d / %d) * %d;", number, w.plane,
 			a, c.V.Dilation, c.V.Stride, w.rows, a, c.V.Dilation, c.V.Stride, w.pitch)
 		x.over("b", c.H.Taps, c.H.Taps <= unrolledRow, func(b string) { taps(a, b) })
 	})
-	x.close()
+	x.Close()
 	x.results(p, t, result)
 }
 
@@ -62,7 +62,7 @@ func (x *convolutionEmitter) results(p pixelTile, t registerTile, at func(r, j i
 			x.finish(at(r, j), t.sum(0, r, j), fmt.Sprintf("line + %d + v", (r*x.lineVectors()+j)*x.target.Lanes))
 		}
 	}
-	x.close()
+	x.Close()
 }
 
 // sharedRows adds the taps of a tile of several lines row of input by row of input,
@@ -74,17 +74,17 @@ func (x *convolutionEmitter) sharedRows(p pixelTile, t registerTile) {
 	if w.whole(c) {
 		first, end = max(first, c.V.Before), min(end, c.V.Before+c.V.In)
 	}
-	x.line("const %s *from = s + k * %d;", x.number(), w.plane)
+	x.Line("const %s *from = s + k * %d;", x.number(), w.plane)
 	for row := first; row < end; row++ {
 		for b := range c.H.Taps {
-			x.open("")
+			x.Open("")
 			column := b * c.H.Dilation
 			for j := range p.vectors {
 				at := (column%c.H.Stride*c.V.Stride + row%c.V.Stride) * w.rows * w.pitch
 				at += row/c.V.Stride*w.pitch + column/c.H.Stride + j*x.target.Lanes
-				x.line("%s b%d = load_%s(from + %d);", x.vector, j, x.suffix, at)
+				x.Line("%s b%d = load_%s(from + %d);", x.vector, j, x.suffix, at)
 				if x.arithmetic == sumsF32 {
-					x.line("PIN(b%d);", j)
+					x.Line("PIN(b%d);", j)
 				}
 			}
 			for l := range p.lines {
@@ -92,12 +92,12 @@ func (x *convolutionEmitter) sharedRows(p pixelTile, t registerTile) {
 				if a < 0 || a >= c.V.Taps {
 					continue
 				}
-				x.line("%s a%d = set_%v(weights[k * %d + %d]);", x.vector, l, c.Elem, c.W.Strides[1], a*c.W.Strides[2]+b*c.W.Strides[3])
+				x.Line("%s a%d = set_%v(weights[k * %d + %d]);", x.vector, l, c.Elem, c.W.Strides[1], a*c.W.Strides[2]+b*c.W.Strides[3])
 				for j := range p.vectors {
-					x.line(x.product, t.sum(0, 0, l*p.vectors+j), fmt.Sprintf("a%d", l), fmt.Sprintf("b%d", j))
+					x.Line(x.product, t.sum(0, 0, l*p.vectors+j), fmt.Sprintf("a%d", l), fmt.Sprintf("b%d", j))
 				}
 			}
-			x.close()
+			x.Close()
 		}
 	}
 }
@@ -105,15 +105,15 @@ func (x *convolutionEmitter) sharedRows(p pixelTile, t registerTile) {
 // over repeats what body writes for each of n taps, in a loop or written out.
 func (x *convolutionEmitter) over(name string, n int, unrolled bool, body func(tap string)) {
 	if !unrolled {
-		x.open("for (long %s = 0; %s < %d; %s++)", name, name, n, name)
+		x.Open("for (long %s = 0; %s < %d; %s++)", name, name, n, name)
 		body(name)
-		x.close()
+		x.Close()
 		return
 	}
 	for i := range n {
-		x.open("")
+		x.Open("")
 		body(fmt.Sprint(i))
-		x.close()
+		x.Close()
 	}
 }
 
@@ -124,20 +124,20 @@ func (x *convolutionEmitter) lineVectors() int {
 
 // finish adds what is missing to a sum and stores it.
 func (x *convolutionEmitter) finish(s scope, sum, line string) {
-	x.open("")
+	x.Open("")
 	if x.c.Bias != nil && x.arithmetic == sumsF64 {
-		x.line("%s = v_add_f64(%s, %s);", sum, sum, x.load(s, *x.c.Bias))
+		x.Line("%s = v_add_f64(%s, %s);", sum, sum, x.load(s, *x.c.Bias))
 	}
 	s.acc = sum
 	if x.c.Epilogue != nil {
 		sum = x.expr(s, x.c.Epilogue)
 	}
 	if x.w.flat && line != "" {
-		x.line("store_%s(%s, %s);", x.suffix, line, sum)
+		x.Line("store_%s(%s, %s);", x.suffix, line, sum)
 	} else {
 		x.store(s, x.c.Out, sum)
 	}
-	x.close()
+	x.Close()
 }
 
 // notFinite is a condition: whether a weight is NaN or infinite, so that zeros
@@ -153,48 +153,48 @@ func (x *convolutionEmitter) notFinite() string {
 // other leaves out taps in the padding one by one.
 func (x *convolutionEmitter) exactly() {
 	c := x.c
-	each := func(v string, n int) { x.open("for (long %s = 0; %s < %d; %s++)", v, v, n, v) }
+	each := func(v string, n int) { x.Open("for (long %s = 0; %s < %d; %s++)", v, v, n, v) }
 	weight := scope{vars: []string{"o", "k", "a", "b"}, lane: -1}
 	if !x.w.exact {
-		x.open("static int %s_odd(%s)", x.name, x.pointers())
-		x.line("int odd = 0;")
+		x.Open("static int %s_odd(%s)", x.name, x.pointers())
+		x.Line("int odd = 0;")
 		for i, v := range weight.vars {
 			each(v, []int{c.Outputs * c.Groups, c.Inputs, c.V.Taps, c.H.Taps}[i])
 		}
-		x.line("%s w = lane0_%s(%s);", x.number(), x.suffix, x.load(weight, c.W))
-		x.line("odd |= w - w != 0;")
+		x.Line("%s w = lane0_%s(%s);", x.number(), x.suffix, x.load(weight, c.W))
+		x.Line("odd |= w - w != 0;")
 		for range weight.vars {
-			x.close()
+			x.Close()
 		}
-		x.line("return odd;")
-		x.close()
+		x.Line("return odd;")
+		x.Close()
 	}
-	x.open("static void %s_exact(%s, long i, long g, long top, long bottom, long left, long right)", x.name, x.pointers())
+	x.Open("static void %s_exact(%s, long i, long g, long top, long bottom, long left, long right)", x.name, x.pointers())
 	each("r", c.Outputs)
-	x.line("long o = %s;", x.channel("r"))
-	x.open("for (long y = top; y < bottom; y++)")
+	x.Line("long o = %s;", x.channel("r"))
+	x.Open("for (long y = top; y < bottom; y++)")
 	x.checkStop()
-	x.open("for (long v = left; v < right; v++)")
+	x.Open("for (long v = left; v < right; v++)")
 	out := scope{vars: []string{"i", "o", "y", "v"}, lane: -1}
 	start := x.zero()
 	if c.Bias != nil && x.arithmetic == sumsF32 {
 		start = x.load(out, *c.Bias)
 	}
-	x.line("%s sum = %s;", x.vector, start)
+	x.Line("%s sum = %s;", x.vector, start)
 	each("k", c.Inputs)
 	each("a", c.V.Taps)
 	each("b", c.H.Taps)
-	x.line("long row = y * %d - %d + a * %d, col = v * %d - %d + b * %d;", c.V.Stride, c.V.Before, c.V.Dilation, c.H.Stride, c.H.Before, c.H.Dilation)
-	x.line("if (row < 0 || row >= %d || col < 0 || col >= %d) continue;", c.V.In, c.H.In)
+	x.Line("long row = y * %d - %d + a * %d, col = v * %d - %d + b * %d;", c.V.Stride, c.V.Before, c.V.Dilation, c.H.Stride, c.H.Before, c.H.Dilation)
+	x.Line("if (row < 0 || row >= %d || col < 0 || col >= %d) continue;", c.V.In, c.H.In)
 	pixel := scope{vars: []string{"i", fmt.Sprintf("(g * %d + k)", c.Inputs), "row", "col"}, lane: -1}
-	x.line("%s w = %s, p = %s;", x.vector, x.load(weight, c.W), x.load(pixel, c.X))
-	x.line(x.product, "sum", "w", "p")
+	x.Line("%s w = %s, p = %s;", x.vector, x.load(weight, c.W), x.load(pixel, c.X))
+	x.Line(x.product, "sum", "w", "p")
 	for range 3 {
-		x.close()
+		x.Close()
 	}
 	x.finish(out, "sum", "")
 	for range 3 {
-		x.close()
+		x.Close()
 	}
-	x.close()
+	x.Close()
 }

@@ -53,9 +53,9 @@ func (t registerTile) sum(chain, r, j int) string {
 func (t registerTile) start(first func(r, j int) string) {
 	for r := range t.rows {
 		for j := range t.vectors {
-			t.line("%s %s = %s;", t.vector, t.sum(0, r, j), first(r, j))
+			t.Line("%s %s = %s;", t.vector, t.sum(0, r, j), first(r, j))
 			for chain := 1; chain < t.chains; chain++ {
-				t.line("%s %s = %s;", t.vector, t.sum(chain, r, j), t.zero())
+				t.Line("%s %s = %s;", t.vector, t.sum(chain, r, j), t.zero())
 			}
 		}
 	}
@@ -64,31 +64,31 @@ func (t registerTile) start(first func(r, j int) string) {
 // add adds one product of a column of A and a row of B. What a gives, set_ completes
 // to an element of A in all lanes.
 func (t registerTile) add(chain int, a func(r int) string, b func(j int) string) {
-	t.open("")
+	t.Open("")
 	for j := range t.vectors {
-		t.line("%s b%d = %s;", t.vector, j, b(j))
+		t.Line("%s b%d = %s;", t.vector, j, b(j))
 		if t.arithmetic == sumsF32 {
-			t.line("PIN(b%d);", j)
+			t.Line("PIN(b%d);", j)
 		}
 	}
 	for r := range t.rows {
-		t.line("%s a%d = set_%s;", t.vector, r, a(r))
+		t.Line("%s a%d = set_%s;", t.vector, r, a(r))
 		for j := range t.vectors {
-			t.line(t.product, t.sum(chain, r, j), fmt.Sprintf("a%d", r), fmt.Sprintf("b%d", j))
+			t.Line(t.product, t.sum(chain, r, j), fmt.Sprintf("a%d", r), fmt.Sprintf("b%d", j))
 		}
 	}
-	t.close()
+	t.Close()
 }
 
 // loop adds the products of all k below n, which step names.
 func (t registerTile) loop(n int, step func(chain int, k string)) {
 	round := t.chains * t.unroll
 	whole := n / round * round
-	t.open("for (long k = 0; k < %d; k += %d)", whole, round)
+	t.Open("for (long k = 0; k < %d; k += %d)", whole, round)
 	for i := range round {
 		step(i%t.chains, fmt.Sprintf("(k + %d)", i))
 	}
-	t.close()
+	t.Close()
 	for k := whole; k < n; k++ {
 		step(0, fmt.Sprint(k))
 	}
@@ -100,7 +100,7 @@ func (t registerTile) join() {
 		for r := range t.rows {
 			for j := range t.vectors {
 				for chain := range width {
-					t.line("%s = %s;", t.sum(chain, r, j), t.plus(t.sum(chain, r, j), t.sum(chain+width, r, j)))
+					t.Line("%s = %s;", t.sum(chain, r, j), t.plus(t.sum(chain, r, j), t.sum(chain+width, r, j)))
 				}
 			}
 		}

@@ -24,21 +24,21 @@ type Peak struct {
 // NewPeak compiles the loop.
 func (b *Backend) NewPeak(ctx context.Context) (*Peak, error) {
 	e := &emitter{target: b.Target}
-	e.open("int forge_peak(long loops)")
-	e.line("vf x = set(0.5f), y = set(1.5f);")
+	e.Open("int forge_peak(long loops)")
+	e.Line("vf x = set(0.5f), y = set(1.5f);")
 	for i := range peakChains {
-		e.line("vf a%d = set(%d);", i, i)
+		e.Line("vf a%d = set(%d);", i, i)
 	}
-	e.open("for (long i = 0; i < loops; i++)")
+	e.Open("for (long i = 0; i < loops; i++)")
 	for i := range peakChains {
-		e.line("a%d = fma_(a%d, x, y); PIN(a%d);", i, i, i)
+		e.Line("a%d = fma_(a%d, x, y); PIN(a%d);", i, i, i)
 	}
-	e.close()
+	e.Close()
 	for i := 1; i < peakChains; i++ {
-		e.line("a0 += a%d;", i)
+		e.Line("a0 += a%d;", i)
 	}
-	e.line("return a0[0] == 0;")
-	e.close()
+	e.Line("return a0[0] == 0;")
+	e.Close()
 	lib, err := b.build(ctx, b.Target.prelude()+e.String())
 	if err != nil {
 		return nil, err

@@ -48,39 +48,39 @@ func (b *Backend) NewStream(ctx context.Context) (*Stream, error) {
 // streamRead writes the function that reads n elements, several times over.
 func (e *emitter) streamRead() {
 	lanes := e.target.Lanes
-	e.open("int forge_stream_read(const float *p, long n, long rounds)")
+	e.Open("int forge_stream_read(const float *p, long n, long rounds)")
 	for i := range streamChains {
-		e.line("vf a%d = set(0);", i)
+		e.Line("vf a%d = set(0);", i)
 	}
-	e.open("for (long r = 0; r < rounds; r++)")
-	e.open("for (long i = 0; i < n; i += %d)", streamChains*lanes)
+	e.Open("for (long r = 0; r < rounds; r++)")
+	e.Open("for (long i = 0; i < n; i += %d)", streamChains*lanes)
 	for i := range streamChains {
-		e.line("a%d += load(p + i + %d);", i, i*lanes)
+		e.Line("a%d += load(p + i + %d);", i, i*lanes)
 	}
-	e.close()
-	e.close()
+	e.Close()
+	e.Close()
 	for i := 1; i < streamChains; i++ {
-		e.line("a0 += a%d;", i)
+		e.Line("a0 += a%d;", i)
 	}
-	e.line("return a0[0] == 0;")
-	e.close()
+	e.Line("return a0[0] == 0;")
+	e.Close()
 }
 
 // streamAdd writes the function that adds two arrays of n elements into a third, several
 // times over. They are a chunk apart, so that they do not fall on the same lines of a cache.
 func (e *emitter) streamAdd() {
 	lanes := e.target.Lanes
-	e.open("int forge_stream_add(float *p, long n, long rounds)")
-	e.line("const float *a = p + n + %d, *b = a + n + %d;", streamChains*lanes, streamChains*lanes)
-	e.open("for (long r = 0; r < rounds; r++)")
-	e.open("for (long i = 0; i < n; i += %d)", streamChains*lanes)
+	e.Open("int forge_stream_add(float *p, long n, long rounds)")
+	e.Line("const float *a = p + n + %d, *b = a + n + %d;", streamChains*lanes, streamChains*lanes)
+	e.Open("for (long r = 0; r < rounds; r++)")
+	e.Open("for (long i = 0; i < n; i += %d)", streamChains*lanes)
 	for i := range streamChains {
-		e.line("store(p + i + %[1]d, load(a + i + %[1]d) + load(b + i + %[1]d));", i*lanes)
+		e.Line("store(p + i + %[1]d, load(a + i + %[1]d) + load(b + i + %[1]d));", i*lanes)
 	}
-	e.close()
-	e.close()
-	e.line("return 0;")
-	e.close()
+	e.Close()
+	e.Close()
+	e.Line("return 0;")
+	e.Close()
 }
 
 // Run reads the array once, which no cache holds, and returns its size in bytes.

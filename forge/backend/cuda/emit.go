@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"forgekernel/forge/backend/code"
 	"forgekernel/forge/backend/cpu/source"
 	"forgekernel/forge/loop"
 	"forgekernel/forge/tensor"
@@ -13,10 +14,8 @@ import (
 
 // emitter writes the CUDA C text of one kernel.
 type emitter struct {
-	strings.Builder
+	code.Writer
 	kernel *loop.Kernel
-	depth  int
-	temps  int
 	acc    string // the sum that an epilogue finishes
 	index  string // the type of indices, i32 where all are small enough
 	// Accesses whose elements are in an array of the thread: their names there.
@@ -29,27 +28,6 @@ type emitter struct {
 // held is an element in an array, and the condition under which there is one; empty for
 // always.
 type held struct{ at, condition string }
-
-func (e *emitter) line(format string, args ...any) {
-	e.WriteString(strings.Repeat("  ", e.depth))
-	fmt.Fprintf(e, format, args...)
-	e.WriteByte('\n')
-}
-
-func (e *emitter) open(format string, args ...any) {
-	e.line("%s {", fmt.Sprintf(format, args...))
-	e.depth++
-}
-
-func (e *emitter) close() {
-	e.depth--
-	e.line("}")
-}
-
-func (e *emitter) temp() string {
-	e.temps++
-	return fmt.Sprintf("t%d", e.temps-1)
-}
 
 // forms are the types of an element in memory and in registers.
 var forms = map[tensor.DType]struct{ elem, value string }{
@@ -73,7 +51,7 @@ func (e *emitter) begin(name string, threads int) {
 		list = append(list, fmt.Sprintf("%s%s *p%d", constant, forms[p.DType()].elem, i))
 	}
 	list = append(list, "int *fault", "int step")
-	e.open(`extern "C" __global__ void __launch_bounds__(%d) %s(%s)`, threads, name, strings.Join(list, ", "))
+	e.Open(`extern "C" __global__ void __launch_bounds__(%d) %s(%s)`, threads, name, strings.Join(list, ", "))
 }
 
 // coordinates declares the variables of the point with number at in a grid of dims,
@@ -83,11 +61,11 @@ func (e *emitter) coordinates(at string, vars []string, dims []int) {
 	for i := len(dims) - 1; i >= 0; i-- {
 		switch {
 		case dims[i] == 1:
-			e.line("%s %s = 0;", e.index, vars[i])
+			e.Line("%s %s = 0;", e.index, vars[i])
 		case i == 0:
-			e.line("%s %s = %s / %d;", e.index, vars[i], at, count)
+			e.Line("%s %s = %s / %d;", e.index, vars[i], at, count)
 		default:
-			e.line("%s %s = %s / %d %% %d;", e.index, vars[i], at, count, dims[i])
+			e.Line("%s %s = %s / %d %% %d;", e.index, vars[i], at, count, dims[i])
 		}
 		count *= dims[i]
 	}
@@ -126,13 +104,13 @@ func (e *emitter) locate(vars []string, a *loop.Access, names map[*loop.Expr]str
 	guarded := strings.Join(all, " && ")
 	for i := range a.Gathers {
 		g := &a.Gathers[i]
-		value, index := e.eval(vars, g.Index, names), e.temp()
-		e.line("i64 %s = lane0_i64(%s);", index, value)
+		value, index := e.eval(vars, g.Index, names), e.Temp()
+		e.Line("i64 %s = lane0_i64(%s);", index, value)
 		wrong := fmt.Sprintf("!inside(%s, %d)", index, g.Size)
 		if guarded != "" {
 			wrong = guarded + " && " + wrong
 		}
-		e.line("if (%s) FAULT;", wrong)
+		e.Line("if (%s) FAULT;", wrong)
 		all = append(all, fmt.Sprintf("inside(%s, %d)", index, g.Size))
 		at += fmt.Sprintf(" + %s * %d", index, g.Step)
 	}
@@ -162,7 +140,7 @@ func (e *emitter) read(vars []string, x *loop.Expr, elsewhere string, names map[
 // write stores a value through an access, on one condition more.
 func (e *emitter) write(vars []string, a *loop.Access, value, when string) {
 	if h, is := e.held[a]; is {
-		e.line("store_%s(%s, %s);", e.memory(a), h.at, value)
+		e.Line("store_%s(%s, %s);", e.memory(a), h.at, value)
 		return
 	}
 	at, condition := e.locate(vars, a, make(map[*loop.Expr]string))
@@ -170,10 +148,10 @@ func (e *emitter) write(vars []string, a *loop.Access, value, when string) {
 		condition += " && "
 	}
 	if condition += when; condition != "" {
-		e.line("if (%s) store_%s(%s, %s);", condition, e.memory(a), at, value)
+		e.Line("if (%s) store_%s(%s, %s);", condition, e.memory(a), at, value)
 		return
 	}
-	e.line("store_%s(%s, %s);", e.memory(a), at, value)
+	e.Line("store_%s(%s, %s);", e.memory(a), at, value)
 }
 
 // expr evaluates an expression into a new variable and returns its name.
@@ -206,12 +184,12 @@ func (e *emitter) eval(vars []string, x *loop.Expr, names map[*loop.Expr]string)
 		text = fmt.Sprintf("set_i32(inside(%s, %d) ? -1 : 0)", e.affine(vars, x.Affine.Offset, x.Affine.Strides), x.Int)
 	default:
 		if x.DividesIntegers() {
-			e.line("if (any(v_eq_%v(%s, set_%v(0)))) FAULT;", x.Type, args[1], x.Type)
+			e.Line("if (any(v_eq_%v(%s, set_%v(0)))) FAULT;", x.Type, args[1], x.Type)
 		}
 		text = fmt.Sprintf("%s(%s)", function(x), strings.Join(args, ", "))
 	}
-	names[x] = e.temp()
-	e.line("%s %s = %s;", forms[x.Type].value, names[x], text)
+	names[x] = e.Temp()
+	e.Line("%s %s = %s;", forms[x.Type].value, names[x], text)
 	return names[x]
 }
 

@@ -17,8 +17,8 @@ func (e *emitter) contraction(name string) launch {
 	c := e.kernel.Contraction
 	form := forms[computed(c.Elem)]
 	e.begin(name, tileSide*tileSide)
-	defer e.close()
-	e.line("__shared__ %s a[%d][%d], b[%d][%d];", form.elem, tileSide, tileSide, tileSide, tileSide+1)
+	defer e.Close()
+	e.Line("__shared__ %s a[%d][%d], b[%d][%d];", form.elem, tileSide, tileSide, tileSide, tileSide+1)
 	rows, columns := (c.M+tileSide-1)/tileSide, (c.N+tileSide-1)/tileSide
 	var vars []string
 	for i := range c.Batch {
@@ -26,21 +26,21 @@ func (e *emitter) contraction(name string) launch {
 	}
 	dims := slices.Concat(c.Batch, []int{rows, columns})
 	count := product(dims)
-	e.line("const int x = threadIdx.x %% %d, y = threadIdx.x / %d;", tileSide, tileSide)
-	e.open("for (i64 u = blockIdx.x; u < %dll; u += gridDim.x)", count)
+	e.Line("const int x = threadIdx.x %% %d, y = threadIdx.x / %d;", tileSide, tileSide)
+	e.Open("for (i64 u = blockIdx.x; u < %dll; u += gridDim.x)", count)
 	e.coordinates("u", append(slices.Clone(vars), "top", "left"), dims)
-	e.line("const i64 m = top * %d + y, n = left * %d + x;", tileSide, tileSide)
-	e.line("const bool in = m < %d && n < %d;", c.M, c.N)
+	e.Line("const i64 m = top * %d + y, n = left * %d + x;", tileSide, tileSide)
+	e.Line("const bool in = m < %d && n < %d;", c.M, c.N)
 	at := append(slices.Clone(vars), "m", "n")
-	e.line("%s sum = %s;", form.value, constant(&loop.Expr{Op: loop.Const, Type: computed(c.Elem)}))
+	e.Line("%s sum = %s;", form.value, constant(&loop.Expr{Op: loop.Const, Type: computed(c.Elem)}))
 	if c.Bias != nil {
-		e.line("if (in) sum = load_%s(p%d + (%s));", e.memory(c.Bias), c.Bias.Param, e.affine(at, c.Bias.Offset, c.Bias.Strides))
+		e.Line("if (in) sum = load_%s(p%d + (%s));", e.memory(c.Bias), c.Bias.Param, e.affine(at, c.Bias.Offset, c.Bias.Strides))
 	}
 	e.steps(c, vars)
-	e.open("if (in)")
+	e.Open("if (in)")
 	e.finish(c, at)
-	e.close()
-	e.close()
+	e.Close()
+	e.Close()
 	return flat(max(1, min(maxBlocks, count)), tileSide*tileSide)
 }
 
@@ -48,20 +48,20 @@ func (e *emitter) contraction(name string) launch {
 // zeros beyond the edges, of which no product is added.
 func (e *emitter) steps(c *loop.Contraction, vars []string) {
 	t := computed(c.Elem)
-	e.open("for (i64 k = 0; k < %d; k += %d)", c.K, tileSide)
-	e.line("__syncthreads();")
+	e.Open("for (i64 k = 0; k < %d; k += %d)", c.K, tileSide)
+	e.Line("__syncthreads();")
 	a, b := append(slices.Clone(vars), "m", "(k + x)"), append(slices.Clone(vars), "(k + y)", "n")
-	e.line("a[y][x] = m < %d && k + x < %d ? lane0_%v(load_%s(p%d + (%s))) : 0;", c.M, c.K, t, e.memory(&c.A), c.A.Param, e.affine(a, c.A.Offset, c.A.Strides))
-	e.line("b[y][x] = k + y < %d && n < %d ? lane0_%v(load_%s(p%d + (%s))) : 0;", c.K, c.N, t, e.memory(&c.B), c.B.Param, e.affine(b, c.B.Offset, c.B.Strides))
-	e.line("__syncthreads();")
-	e.line("const int depth = %d - k < %d ? %d - k : %d;", c.K, tileSide, c.K, tileSide)
+	e.Line("a[y][x] = m < %d && k + x < %d ? lane0_%v(load_%s(p%d + (%s))) : 0;", c.M, c.K, t, e.memory(&c.A), c.A.Param, e.affine(a, c.A.Offset, c.A.Strides))
+	e.Line("b[y][x] = k + y < %d && n < %d ? lane0_%v(load_%s(p%d + (%s))) : 0;", c.K, c.N, t, e.memory(&c.B), c.B.Param, e.affine(b, c.B.Offset, c.B.Strides))
+	e.Line("__syncthreads();")
+	e.Line("const int depth = %d - k < %d ? %d - k : %d;", c.K, tileSide, c.K, tileSide)
 	fused := "fma_(set(a[y][q]), set(b[q][x]), sum)"
 	if t == tensor.F64 {
 		fused = "set_f64(__fma_rn(a[y][q], b[q][x], lane0_f64(sum)))"
 	}
-	e.line("if (depth == %d) { _Pragma(\"unroll\") for (int q = 0; q < %d; q++) sum = %s; }", tileSide, tileSide, fused)
-	e.line("else for (int q = 0; q < depth; q++) sum = %s;", fused)
-	e.close()
+	e.Line("if (depth == %d) { _Pragma(\"unroll\") for (int q = 0; q < %d; q++) sum = %s; }", tileSide, tileSide, fused)
+	e.Line("else for (int q = 0; q < depth; q++) sum = %s;", fused)
+	e.Close()
 }
 
 // finish stores the epilogue of a sum.

@@ -46,18 +46,18 @@ func (e *emitter) convolution(name string) launch {
 		e.index = "i32"
 	}
 	e.begin(name, blockThreads)
-	defer e.close()
+	defer e.Close()
 	count := blocks()
-	e.line("__shared__ alignas(16) %s w[%d][%d];", x.form.elem, convolutionInputs, x.channels)
-	e.open("for (%s u = blockIdx.x; u < %d; u += gridDim.x)", e.index, count)
+	e.Line("__shared__ alignas(16) %s w[%d][%d];", x.form.elem, convolutionInputs, x.channels)
+	e.Open("for (%s u = blockIdx.x; u < %d; u += gridDim.x)", e.index, count)
 	e.coordinates("u", []string{"i0", "group", "top", "left"},
 		[]int{c.Images, c.Groups, ceil(c.Outputs, x.channels), ceil(points, x.pixels*blockThreads)})
-	e.line("int row[%d], column[%d];", x.pixels, x.pixels)
-	e.line("%s sum[%d][%d];", x.form.value, x.pixels, x.channels)
+	e.Line("int row[%d], column[%d];", x.pixels, x.pixels)
+	e.Line("%s sum[%d][%d];", x.form.value, x.pixels, x.channels)
 	x.start()
 	x.taps()
 	x.finish()
-	e.close()
+	e.Close()
 	return flat(min(maxBlocks, max(1, count)), blockThreads)
 }
 
@@ -78,13 +78,13 @@ func ceil(n, by int) int { return (n + by - 1) / by }
 
 // each opens loops over the pixels and channels of a thread.
 func (x *convolutionEmitter) each(body func()) {
-	x.line("_Pragma(\"unroll\")")
-	x.open("for (int p = 0; p < %d; p++)", x.pixels)
-	x.line("_Pragma(\"unroll\")")
-	x.open("for (int q = 0; q < %d; q++)", x.channels)
+	x.Line("_Pragma(\"unroll\")")
+	x.Open("for (int p = 0; p < %d; p++)", x.pixels)
+	x.Line("_Pragma(\"unroll\")")
+	x.Open("for (int q = 0; q < %d; q++)", x.channels)
 	body()
-	x.close()
-	x.close()
+	x.Close()
+	x.Close()
 }
 
 // at are the variables of a result.
@@ -99,16 +99,16 @@ func (x *convolutionEmitter) there() string {
 
 // start finds the pixels and begins their sums with the bias.
 func (x *convolutionEmitter) start() {
-	x.line("_Pragma(\"unroll\")")
-	x.open("for (int p = 0; p < %d; p++)", x.pixels)
-	x.line("const int point = (int)left * %d + p * %d + threadIdx.x;", x.pixels*blockThreads, blockThreads)
-	x.line("row[p] = point / %d;", x.c.H.Out)
-	x.line("column[p] = point %% %d;", x.c.H.Out)
-	x.close()
+	x.Line("_Pragma(\"unroll\")")
+	x.Open("for (int p = 0; p < %d; p++)", x.pixels)
+	x.Line("const int point = (int)left * %d + p * %d + threadIdx.x;", x.pixels*blockThreads, blockThreads)
+	x.Line("row[p] = point / %d;", x.c.H.Out)
+	x.Line("column[p] = point %% %d;", x.c.H.Out)
+	x.Close()
 	x.each(func() {
-		x.line("sum[p][q] = %s;", constant(&loop.Expr{Op: loop.Const, Type: x.computed}))
+		x.Line("sum[p][q] = %s;", constant(&loop.Expr{Op: loop.Const, Type: x.computed}))
 		if b := x.c.Bias; b != nil {
-			x.line("if (%s) sum[p][q] = load_%s(p%d + (%s));", x.there(), x.memory(b), b.Param, x.affine(x.at(), b.Offset, b.Strides))
+			x.Line("if (%s) sum[p][q] = load_%s(p%d + (%s));", x.there(), x.memory(b), b.Param, x.affine(x.at(), b.Offset, b.Strides))
 		}
 	})
 }
@@ -116,58 +116,58 @@ func (x *convolutionEmitter) start() {
 // taps adds the products of one tap after another, of some input channels at a time.
 func (x *convolutionEmitter) taps() {
 	c := x.c
-	x.open("for (int v = 0; v < %d; v++)", c.V.Taps)
-	x.open("for (int h = 0; h < %d; h++)", c.H.Taps)
-	x.line("bool there[%d];", x.pixels)
-	x.line("%s at[%d];", x.index, x.pixels)
-	x.line("_Pragma(\"unroll\")")
-	x.open("for (int p = 0; p < %d; p++)", x.pixels)
-	x.line("const int y = row[p] * %d + v * %d - %d, z = column[p] * %d + h * %d - %d;", c.V.Stride, c.V.Dilation, c.V.Before, c.H.Stride, c.H.Dilation, c.H.Before)
-	x.line("there[p] = row[p] < %d && inside(y, %d) && inside(z, %d);", c.V.Out, c.V.In, c.H.In)
-	x.line("at[p] = %s;", x.affine([]string{"i0", fmt.Sprintf("group * %d", c.Inputs), "y", "z"}, c.X.Offset, c.X.Strides))
-	x.close()
-	x.open("for (int first = 0; first < %d; first += %d)", c.Inputs, convolutionInputs)
+	x.Open("for (int v = 0; v < %d; v++)", c.V.Taps)
+	x.Open("for (int h = 0; h < %d; h++)", c.H.Taps)
+	x.Line("bool there[%d];", x.pixels)
+	x.Line("%s at[%d];", x.index, x.pixels)
+	x.Line("_Pragma(\"unroll\")")
+	x.Open("for (int p = 0; p < %d; p++)", x.pixels)
+	x.Line("const int y = row[p] * %d + v * %d - %d, z = column[p] * %d + h * %d - %d;", c.V.Stride, c.V.Dilation, c.V.Before, c.H.Stride, c.H.Dilation, c.H.Before)
+	x.Line("there[p] = row[p] < %d && inside(y, %d) && inside(z, %d);", c.V.Out, c.V.In, c.H.In)
+	x.Line("at[p] = %s;", x.affine([]string{"i0", fmt.Sprintf("group * %d", c.Inputs), "y", "z"}, c.X.Offset, c.X.Strides))
+	x.Close()
+	x.Open("for (int first = 0; first < %d; first += %d)", c.Inputs, convolutionInputs)
 	x.weights()
-	x.line("_Pragma(\"unroll 4\")")
-	x.open("for (int t = 0; t < %d && first + t < %d; t++)", convolutionInputs, c.Inputs)
-	x.line("_Pragma(\"unroll\")")
-	x.open("for (int p = 0; p < %d; p++)", x.pixels)
-	x.line("if (!there[p]) continue;")
-	x.line("const %s a = load_%s(p%d + at[p] + (first + t) * %d);", x.form.value, x.memory(&c.X), c.X.Param, c.X.Strides[1])
+	x.Line("_Pragma(\"unroll 4\")")
+	x.Open("for (int t = 0; t < %d && first + t < %d; t++)", convolutionInputs, c.Inputs)
+	x.Line("_Pragma(\"unroll\")")
+	x.Open("for (int p = 0; p < %d; p++)", x.pixels)
+	x.Line("if (!there[p]) continue;")
+	x.Line("const %s a = load_%s(p%d + at[p] + (first + t) * %d);", x.form.value, x.memory(&c.X), c.X.Param, c.X.Strides[1])
 	fused := "fma_(a, set(w[t][q]), sum[p][q])"
 	if x.computed == tensor.F64 {
 		fused = "set_f64(__fma_rn(lane0_f64(a), w[t][q], lane0_f64(sum[p][q])))"
 	}
-	x.line("_Pragma(\"unroll\")")
-	x.line("for (int q = 0; q < %d; q++) sum[p][q] = %s;", x.channels, fused)
+	x.Line("_Pragma(\"unroll\")")
+	x.Line("for (int q = 0; q < %d; q++) sum[p][q] = %s;", x.channels, fused)
 	for range 5 {
-		x.close()
+		x.Close()
 	}
 }
 
 // weights brings those of one tap to shared memory.
 func (x *convolutionEmitter) weights() {
 	c := x.c
-	x.line("__syncthreads();")
-	x.open("for (int t = threadIdx.x; t < %d; t += %d)", convolutionInputs*x.channels, blockThreads)
-	x.line("const int in = first + t / %d, q = t %% %d;", x.channels, x.channels)
-	x.line("const bool known = in < %d && top * %d + q < %d;", c.Inputs, x.channels, c.Outputs)
+	x.Line("__syncthreads();")
+	x.Open("for (int t = threadIdx.x; t < %d; t += %d)", convolutionInputs*x.channels, blockThreads)
+	x.Line("const int in = first + t / %d, q = t %% %d;", x.channels, x.channels)
+	x.Line("const bool known = in < %d && top * %d + q < %d;", c.Inputs, x.channels, c.Outputs)
 	w := []string{fmt.Sprintf("(group * %d + top * %d + q)", c.Outputs, x.channels), "in", "v", "h"}
-	x.line("w[t / %d][q] = known ? lane0_%v(load_%s(p%d + (%s))) : 0;", x.channels, x.computed, x.memory(&c.W), c.W.Param, x.affine(w, c.W.Offset, c.W.Strides))
-	x.close()
-	x.line("__syncthreads();")
+	x.Line("w[t / %d][q] = known ? lane0_%v(load_%s(p%d + (%s))) : 0;", x.channels, x.computed, x.memory(&c.W), c.W.Param, x.affine(w, c.W.Offset, c.W.Strides))
+	x.Close()
+	x.Line("__syncthreads();")
 }
 
 // finish stores the epilogues of the sums.
 func (x *convolutionEmitter) finish() {
 	x.each(func() {
-		x.open("if (%s)", x.there())
+		x.Open("if (%s)", x.there())
 		x.acc = "sum[p][q]"
 		value := x.acc
 		if x.c.Epilogue != nil {
 			value = x.expr(x.at(), x.c.Epilogue)
 		}
 		x.write(x.at(), &x.c.Out, value, "")
-		x.close()
+		x.Close()
 	})
 }

@@ -53,7 +53,7 @@ func (e *emitter) nest(name string) launch {
 		return r.emit(name)
 	}
 	e.begin(name, blockThreads)
-	defer e.close()
+	defer e.Close()
 	if st := n.nest.Stages; len(st) == 1 && !st[0].Once && st[0].Reduce == loop.NoReduction && !st[0].Ordered {
 		return n.elements(st[0])
 	}
@@ -77,18 +77,18 @@ func (n *nestEmitter) elements(st loop.Stage) launch {
 	n.points("u", "threadIdx.x", blockThreads, count)
 	n.coordinates("u", n.vars, dims)
 	if st.When != nil {
-		n.open("if (any(%s))", n.expr(n.vars, st.When))
-		defer n.close()
+		n.Open("if (any(%s))", n.expr(n.vars, st.When))
+		defer n.Close()
 	}
 	n.visit(st)
-	n.close()
+	n.Close()
 	return flat(blocksFor(count, blockThreads), blockThreads)
 }
 
 // points opens the loop over count points, of which a block has so many at a time; own is
 // that of a thread among them.
 func (n *nestEmitter) points(u, own string, each, count int) {
-	n.open("for (%s %s = (%s)blockIdx.x * %d + %s; %s < %d; %s += (%s)gridDim.x * %d)", n.index, u, n.index, each, own, u, count, u, n.index, each)
+	n.Open("for (%s %s = (%s)blockIdx.x * %d + %s; %s < %d; %s += (%s)gridDim.x * %d)", n.index, u, n.index, each, own, u, count, u, n.index, each)
 }
 
 // maxSmall bounds indices of 32 bits, with room for the step of a loop.
@@ -154,7 +154,7 @@ func (n *nestEmitter) each(visit func(*loop.Expr), store func(*loop.Access)) {
 func (n *nestEmitter) visit(st loop.Stage) string {
 	value := n.expr(n.vars, st.Expr)
 	if st.Require {
-		n.line("if (!any(%s)) FAULT;", value)
+		n.Line("if (!any(%s)) FAULT;", value)
 	}
 	if st.Store != nil {
 		n.write(n.vars, st.Store, value, "")
@@ -174,19 +174,19 @@ func (n *nestEmitter) lines() launch {
 		n.group = blockThreads
 	}
 	each := blockThreads / n.group
-	n.line("const int lane = threadIdx.x %% %d;", n.group)
+	n.Line("const int lane = threadIdx.x %% %d;", n.group)
 	n.points("u", fmt.Sprintf("threadIdx.x / %d", n.group), each, points)
 	n.coordinates("u", n.vars, n.nest.Outer)
 	for i, st := range n.nest.Stages {
 		if st.When != nil {
-			n.open("if (any(%s))", n.expr(n.vars, st.When))
+			n.Open("if (any(%s))", n.expr(n.vars, st.When))
 		}
 		n.stage(i, st)
 		if st.When != nil {
-			n.close()
+			n.Close()
 		}
 	}
-	n.close()
+	n.Close()
 	return flat(blocksFor(points, each), blockThreads)
 }
 
@@ -217,9 +217,9 @@ func (n *nestEmitter) stage(i int, st loop.Stage) {
 		n.reduce(i, st)
 	case st.Once:
 		value := n.expr(n.vars, st.Expr)
-		n.line("%s s%d = %s;", forms[st.Expr.Type].value, i, value)
+		n.Line("%s s%d = %s;", forms[st.Expr.Type].value, i, value)
 		if st.Require {
-			n.line("if (!any(s%d)) FAULT;", i)
+			n.Line("if (!any(s%d)) FAULT;", i)
 		}
 		if st.Store != nil {
 			n.write(n.vars, st.Store, fmt.Sprintf("s%d", i), "lane == 0")
@@ -228,17 +228,17 @@ func (n *nestEmitter) stage(i int, st loop.Stage) {
 		n.sweep(func() { n.visit(st) })
 	}
 	if n.group > 1 && n.held == nil { // what one thread stored or read, others may read or store next
-		n.line("sync_<%d>();", n.group)
+		n.Line("sync_<%d>();", n.group)
 	}
 }
 
 // stride is the sweep in which neighbours go to neighbouring threads.
 func (n *nestEmitter) stride(body func()) {
 	first := len(n.nest.Outer)
-	n.open("for (%s e = lane; e < %d; e += %d)", n.index, product(n.nest.Line), n.group)
+	n.Open("for (%s e = lane; e < %d; e += %d)", n.index, product(n.nest.Line), n.group)
 	n.coordinates("e", n.vars[first:], n.nest.Line)
 	body()
-	n.close()
+	n.Close()
 }
 
 // reduce folds the line into variable s<i>, first in each thread and then over the
@@ -246,20 +246,20 @@ func (n *nestEmitter) stride(body func()) {
 func (n *nestEmitter) reduce(i int, st loop.Stage) {
 	t := st.Expr.Type
 	op := source.Function(&loop.Expr{Op: st.Reduce.Combine(), Args: []*loop.Expr{st.Expr}})
-	n.line("%s s%d = %s;", forms[t].value, i, constant(st.Reduce.Start(t)))
+	n.Line("%s s%d = %s;", forms[t].value, i, constant(st.Reduce.Start(t)))
 	n.sweep(func() {
 		if st.Running == loop.NotRunning {
-			n.line("s%d = %s(s%d, %s);", i, op, i, n.visit(st))
+			n.Line("s%d = %s(s%d, %s);", i, op, i, n.visit(st))
 			return
 		}
 		value, sum := n.expr(n.vars, st.Expr), fmt.Sprintf("s%d", i)
 		if st.Running == loop.Before {
 			n.write(n.vars, st.Store, sum, "")
 		}
-		n.line("%s = %s(%s, %s);", sum, op, sum, value)
+		n.Line("%s = %s(%s, %s);", sum, op, sum, value)
 		if st.Running == loop.Through {
 			n.write(n.vars, st.Store, sum, "")
 		}
 	})
-	n.line("s%d = fold_%s_%v<%d>(s%d);", i, st.Reduce, t, n.group, i)
+	n.Line("s%d = fold_%s_%v<%d>(s%d);", i, st.Reduce, t, n.group, i)
 }

@@ -124,13 +124,13 @@ func (r *rowEmitter) emit(name string) launch {
 	each, points := threads/r.group, product(n.nest.Outer)
 	n.group = r.group
 	n.begin(name, threads)
-	defer n.close()
-	n.emitter.line("const int lane = threadIdx.x %% %d;", r.group)
+	defer n.Close()
+	n.emitter.Line("const int lane = threadIdx.x %% %d;", r.group)
 	n.points("u", fmt.Sprintf("threadIdx.x / %d", r.group), each, points)
 	n.coordinates("u", n.vars, n.nest.Outer)
 	for i := range n.nest.Line {
 		if i < len(n.nest.Line)-1 {
-			n.emitter.line("%s %s = 0;", n.index, n.vars[len(n.nest.Outer)+i])
+			n.emitter.Line("%s %s = 0;", n.index, n.vars[len(n.nest.Outer)+i])
 		}
 	}
 	n.held = make(map[*loop.Access]held)
@@ -150,7 +150,7 @@ func (r *rowEmitter) emit(name string) launch {
 			}
 		}
 	}
-	n.close()
+	n.Close()
 	return flat(blocksFor(points, each), threads)
 }
 
@@ -176,11 +176,11 @@ func (r *rowEmitter) hold() {
 // overParts opens the loop over the parts of a thread; first is where one begins.
 func (r *rowEmitter) overParts() {
 	n := r.nestEmitter
-	n.emitter.line("_Pragma(\"unroll\")")
-	n.open("for (int part = 0; part < %d; part++)", r.parts)
-	n.emitter.line("const int first = (part * %d + lane) * %d;", r.group, r.vector)
+	n.emitter.Line("_Pragma(\"unroll\")")
+	n.Open("for (int part = 0; part < %d; part++)", r.parts)
+	n.emitter.Line("const int first = (part * %d + lane) * %d;", r.group, r.vector)
 	if r.line%(r.group*r.vector) != 0 {
-		n.emitter.line("if (first >= %d) break;", r.line)
+		n.emitter.Line("if (first >= %d) break;", r.line)
 	}
 }
 
@@ -195,8 +195,8 @@ func (r *rowEmitter) move(a *rowArray, in bool) {
 	if in {
 		to, from = from, to
 	}
-	n.emitter.line("move_<%d>(%s, %s);", r.vector*n.kernel.Params[a.access.Param].DType().Size(), to, from)
-	n.close()
+	n.emitter.Line("move_<%d>(%s, %s);", r.vector*n.kernel.Params[a.access.Param].DType().Size(), to, from)
+	n.Close()
 }
 
 // stage writes one over the parts of a thread.
@@ -204,12 +204,12 @@ func (r *rowEmitter) stage(i int, st loop.Stage) {
 	n := r.nestEmitter
 	n.sweep = func(body func()) {
 		r.overParts()
-		n.emitter.line("_Pragma(\"unroll\")")
-		n.open("for (int l = 0; l < %d; l++)", r.vector)
-		n.emitter.line("const %s %s = first + l;", n.index, n.vars[r.last])
+		n.emitter.Line("_Pragma(\"unroll\")")
+		n.Open("for (int l = 0; l < %d; l++)", r.vector)
+		n.emitter.Line("const %s %s = first + l;", n.index, n.vars[r.last])
 		body()
-		n.close()
-		n.close()
+		n.Close()
+		n.Close()
 	}
 	n.stage(i, st)
 }

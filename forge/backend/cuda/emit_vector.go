@@ -93,17 +93,17 @@ func (n *nestEmitter) vectors(name string, st loop.Stage, v int) launch {
 		threads /= 2
 	}
 	n.begin(name, threads)
-	defer n.close()
+	defer n.Close()
 	n.points("u", "threadIdx.x", threads, count)
 	groups := slices.Clone(dims)
 	groups[last] /= v
 	vars := slices.Clone(n.vars)
 	vars[last] = "first"
 	n.coordinates("u", vars, groups)
-	n.line("first *= %d;", v)
+	n.Line("first *= %d;", v)
 	if st.When != nil {
-		n.open("if (any(%s))", n.expr(vars, st.When))
-		defer n.close()
+		n.Open("if (any(%s))", n.expr(vars, st.When))
+		defer n.Close()
 	}
 	n.held = make(map[*loop.Access]held)
 	names := make(map[*loop.Expr]string)
@@ -115,24 +115,24 @@ func (n *nestEmitter) vectors(name string, st loop.Stage, v int) launch {
 	to, condition := n.locate(vars, st.Store, make(map[*loop.Expr]string))
 	result := n.array(st.Store.Param, fmt.Sprint(v))
 	n.held[st.Store] = held{at: result + " + l"}
-	n.line("_Pragma(\"unroll\")")
-	n.open("for (int l = 0; l < %d; l++)", v)
-	n.line("const %s %s = first + l;", n.index, n.vars[last])
+	n.Line("_Pragma(\"unroll\")")
+	n.Open("for (int l = 0; l < %d; l++)", v)
+	n.Line("const %s %s = first + l;", n.index, n.vars[last])
 	n.visit(st)
-	n.close()
+	n.Close()
 	move := fmt.Sprintf("move_<%d>(%s, %s);", v*n.kernel.Params[st.Store.Param].DType().Size(), to, result)
 	if condition != "" {
 		move = fmt.Sprintf("if (%s) %s", condition, move)
 	}
-	n.line("%s", move)
-	n.close()
+	n.Line("%s", move)
+	n.Close()
 	return flat(blocksFor(count, threads), threads)
 }
 
 // array declares room for elements of a parameter in registers, and gives its name.
 func (e *emitter) array(param int, size string) string {
-	name := e.temp()
-	e.line("alignas(%d) %s %s[%s];", vectorBytes, forms[e.kernel.Params[param].DType()].elem, name, size)
+	name := e.Temp()
+	e.Line("alignas(%d) %s %s[%s];", vectorBytes, forms[e.kernel.Params[param].DType()].elem, name, size)
 	return name
 }
 
@@ -146,10 +146,10 @@ func (n *nestEmitter) fetch(vars []string, a *loop.Access, v int, names map[*loo
 	move := fmt.Sprintf("move_<%d>(%s, %s);", v*n.kernel.Params[a.Param].DType().Size(), name, at)
 	h := held{at: name + " + l"}
 	if condition != "" {
-		h.condition = n.temp()
-		n.line("const bool %s = %s;", h.condition, condition)
+		h.condition = n.Temp()
+		n.Line("const bool %s = %s;", h.condition, condition)
 		move = fmt.Sprintf("if (%s) %s", h.condition, move)
 	}
-	n.line("%s", move)
+	n.Line("%s", move)
 	n.held[a] = h
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"forgekernel/forge/backend/code"
 	"forgekernel/forge/backend/cuda/gemm"
 	"forgekernel/forge/backend/planned"
 	"forgekernel/forge/ir"
@@ -135,7 +136,7 @@ func (p *program) begins(b *beginning) (gemm.Begin, []planned.Place) {
 
 // text is the body of the function that fills a slice of k; see [gemm.Begin].
 func (b *beginning) text(threads int, t target) string {
-	e := &emitter{kernel: b.kernel, target: t, depth: 2, index: "i64"}
+	e := &emitter{kernel: b.kernel, Writer: code.Writer{Depth: 2}, target: t, index: "i64"}
 	nest := b.kernel.Nest
 	n := &nestEmitter{emitter: e, nest: nest, group: threads}
 	for i := range nest.Outer {
@@ -149,16 +150,16 @@ func (b *beginning) text(threads int, t target) string {
 	}
 	outer, last := len(nest.Outer), len(nest.Stages)-1
 	n.sweep = func(body func()) {
-		n.line("_Pragma(\"unroll 16\")")
+		n.Line("_Pragma(\"unroll 16\")")
 		n.stride(body)
 	}
 	const parts = "(slice + threads - 1) / threads"
 	eachPart := func(body func()) {
-		n.line("_Pragma(\"unroll\")")
-		n.open("for (int i = 0; i < %s; i++)", parts)
-		n.line("const %s k = k0 + i * threads + lane;", e.index)
+		n.Line("_Pragma(\"unroll\")")
+		n.Open("for (int i = 0; i < %s; i++)", parts)
+		n.Line("const %s k = k0 + i * threads + lane;", e.index)
 		body()
-		n.close()
+		n.Close()
 	}
 	coordinates := func() {
 		if last > 0 {
@@ -167,7 +168,7 @@ func (b *beginning) text(threads int, t target) string {
 			n.coordinates("k", n.vars, slices.Concat(nest.Outer, nest.Line))
 		}
 	}
-	n.line("const int lane = threadIdx.x;")
+	n.Line("const int lane = threadIdx.x;")
 	if last > 0 {
 		n.coordinates("0", n.vars[:outer], nest.Outer)
 	}
@@ -182,21 +183,21 @@ func (b *beginning) text(threads int, t target) string {
 		eachPart(func() {
 			coordinates()
 			at, _ := n.locate(n.vars, x.Access, nil)
-			n.line("if (k < k1) %s[i] = *(%s);", name, at)
+			n.Line("if (k < k1) %s[i] = *(%s);", name, at)
 		})
 		reads[x.Access] = held{at: name + " + i"}
 	})
 	for i, st := range nest.Stages[:last] {
 		n.stage(i, st)
 	}
-	n.line("float made[%s];", parts)
+	n.Line("float made[%s];", parts)
 	n.held = reads
 	eachPart(func() {
 		coordinates()
-		n.line("made[i] = lane0_f32(%s);", n.expr(n.vars, final))
-		n.line("if (k >= k1) made[i] = 0;")
+		n.Line("made[i] = lane0_f32(%s);", n.expr(n.vars, final))
+		n.Line("if (k >= k1) made[i] = 0;")
 	})
-	eachPart(func() { n.line("if (i * threads + lane < slice) to[k - k0] = made[i];") })
+	eachPart(func() { n.Line("if (i * threads + lane < slice) to[k - k0] = made[i];") })
 	return e.String()
 }
 

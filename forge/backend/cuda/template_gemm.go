@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"forgekernel/forge/backend/code"
 	"forgekernel/forge/backend/cuda/driver"
 	"forgekernel/forge/backend/cuda/gemm"
 	"forgekernel/forge/backend/planned"
@@ -194,7 +195,7 @@ func finishing(k *loop.Kernel, t target, vars []string, bias *loop.Access, epilo
 	if bias == nil && epilogue == nil {
 		return "", nil
 	}
-	e := &emitter{kernel: k, index: "i64", target: t, depth: 2, acc: "total"}
+	e := &emitter{kernel: k, index: "i64", Writer: code.Writer{Depth: 2}, target: t, acc: "total"}
 	reads := func(a *loop.Access) {
 		if !slices.Contains(used, a.Param) {
 			used = append(used, a.Param)
@@ -205,7 +206,7 @@ func finishing(k *loop.Kernel, t target, vars []string, bias *loop.Access, epilo
 		reads(bias)
 		total = fmt.Sprintf("v_add(vf(sum), load_%s(p%d + (%s)))", e.memory(bias), bias.Param, e.affine(vars, bias.Offset, bias.Strides))
 	}
-	e.line("const vf total = %s;", total)
+	e.Line("const vf total = %s;", total)
 	value := "total"
 	if epilogue != nil {
 		value = e.expr(vars, epilogue)
@@ -215,6 +216,6 @@ func finishing(k *loop.Kernel, t target, vars []string, bias *loop.Access, epilo
 			}
 		})
 	}
-	e.line("return lane0_f32(%s);", value)
+	e.Line("return lane0_f32(%s);", value)
 	return e.String(), used
 }

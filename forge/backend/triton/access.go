@@ -57,7 +57,7 @@ func (e *emitter) locate(a *loop.Access) (at, condition string) {
 		if !isName(place) {
 			place = e.name("place", place)
 		}
-		e.line("fault(fault_ptr, step, %s)", both(e.exists(e.spans(g.Index.Varies)), fmt.Sprintf("(%s < 0) | (%s >= %d)", place, place, g.Size)))
+		e.Line("fault(fault_ptr, step, %s)", both(e.exists(e.spans(g.Index.Varies)), fmt.Sprintf("(%s < 0) | (%s >= %d)", place, place, g.Size)))
 		condition = both(condition, fmt.Sprintf("%s >= 0", place), fmt.Sprintf("%s < %d", place, g.Size))
 		index += fmt.Sprintf(" + %s * %d", place, g.Step)
 	}
@@ -102,7 +102,7 @@ func (e *emitter) load(x *loop.Expr) string {
 		return v
 	}
 	if e.stored[x.Access.Param] {
-		e.line("tl.debug_barrier()  # what other threads of the program stored is read")
+		e.Line("tl.debug_barrier()  # what other threads of the program stored is read")
 		clear(e.stored)
 	}
 	stored := e.kernel.Params[x.Access.Param].DType()
@@ -156,7 +156,7 @@ func (e *emitter) store(a *loop.Access, x *loop.Expr, value string, over bool) {
 		if condition != "" {
 			mask = ", mask=" + condition
 		}
-		e.line("tl.store(%s, %s%s)", at, value, mask)
+		e.Line("tl.store(%s, %s%s)", at, value, mask)
 		e.stored[a.Param] = true
 	}
 	if len(a.Gathers) == 0 {

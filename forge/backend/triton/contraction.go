@@ -39,22 +39,22 @@ func (p *productEmitter) write() {
 	c, lead := p.c, len(p.c.Batch)
 	p.out.Constants = []Constant{{"M", c.M}, {"N", c.N}, {"K", c.K}}
 	p.begin(slices.Concat([]string{"M", "N", "K"}, p.strides(), blockNames)...)
-	p.line("# Tiles of GROUP_M rows of tiles follow one another, so that what they read of %s stays in the cache.", p.b)
-	p.line("tiles_m = tl.cdiv(M, BLOCK_M)")
-	p.line("tiles_n = tl.cdiv(N, BLOCK_N)")
-	p.line("tile = tl.program_id(0)%s", map[bool]string{true: " % (tiles_m * tiles_n)"}[product(c.Batch) > 1])
+	p.Line("# Tiles of GROUP_M rows of tiles follow one another, so that what they read of %s stays in the cache.", p.b)
+	p.Line("tiles_m = tl.cdiv(M, BLOCK_M)")
+	p.Line("tiles_n = tl.cdiv(N, BLOCK_N)")
+	p.Line("tile = tl.program_id(0)%s", map[bool]string{true: " % (tiles_m * tiles_n)"}[product(c.Batch) > 1])
 	if product(c.Batch) > 1 {
-		p.line("batch = tl.program_id(0) // (tiles_m * tiles_n)")
+		p.Line("batch = tl.program_id(0) // (tiles_m * tiles_n)")
 	}
 	p.coordinates("batch", "i", 0, c.Batch)
-	p.line("first_m = tile // (GROUP_M * tiles_n) * GROUP_M")
-	p.line("group_m = min(tiles_m - first_m, GROUP_M)")
-	p.line("tile_m = first_m + tile %% (GROUP_M * tiles_n) %% group_m")
-	p.line("tile_n = tile %% (GROUP_M * tiles_n) // group_m")
+	p.Line("first_m = tile // (GROUP_M * tiles_n) * GROUP_M")
+	p.Line("group_m = min(tiles_m - first_m, GROUP_M)")
+	p.Line("tile_m = first_m + tile %% (GROUP_M * tiles_n) %% group_m")
+	p.Line("tile_n = tile %% (GROUP_M * tiles_n) // group_m")
 	p.index("m", "tile_m * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]")
 	p.index("n", "tile_n * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]")
-	p.line("in_m = m < M")
-	p.line("in_n = n < N")
+	p.Line("in_m = m < M")
+	p.Line("in_n = n < N")
 	p.vars = append(p.vars, "m", "n")
 	p.batch, p.outer, p.rows, p.columns = lead, lead+1, "in_m", "in_n"
 	p.sum()
@@ -101,21 +101,21 @@ func (p *productEmitter) sum() {
 	}
 	if c.Bias != nil {
 		e := &loop.Expr{Op: loop.Load, Type: tensor.F32, Access: c.Bias}
-		p.line("acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32) + %s", p.load(e))
+		p.Line("acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32) + %s", p.load(e))
 	} else {
-		p.line("acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)")
+		p.Line("acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)")
 	}
-	p.line("k = tl.arange(0, BLOCK_K)")
-	p.line("%s_at = %s + m * stride_%sm + k[None, :] * stride_%sk", p.a, p.origin(&c.A), p.a, p.a)
-	p.line("%s_at = %s + k[:, None] * stride_%sk + n * stride_%sn", p.b, p.origin(&c.B), p.b, p.b)
-	p.line("for start in range(0, K, BLOCK_K):")
-	p.depth++
-	p.line("if K %% BLOCK_K == 0:")
-	p.line("    %s_tile = tl.load(%s_at, mask=in_m, other=0.0)", p.a, p.a)
-	p.line("    %s_tile = tl.load(%s_at, mask=in_n, other=0.0)", p.b, p.b)
-	p.line("else:")
-	p.line("    %s_tile = tl.load(%s_at, mask=in_m & (start + k < K)[None, :], other=0.0)", p.a, p.a)
-	p.line("    %s_tile = tl.load(%s_at, mask=(start + k < K)[:, None] & in_n, other=0.0)", p.b, p.b)
+	p.Line("k = tl.arange(0, BLOCK_K)")
+	p.Line("%s_at = %s + m * stride_%sm + k[None, :] * stride_%sk", p.a, p.origin(&c.A), p.a, p.a)
+	p.Line("%s_at = %s + k[:, None] * stride_%sk + n * stride_%sn", p.b, p.origin(&c.B), p.b, p.b)
+	p.Line("for start in range(0, K, BLOCK_K):")
+	p.Depth++
+	p.Line("if K %% BLOCK_K == 0:")
+	p.Line("    %s_tile = tl.load(%s_at, mask=in_m, other=0.0)", p.a, p.a)
+	p.Line("    %s_tile = tl.load(%s_at, mask=in_n, other=0.0)", p.b, p.b)
+	p.Line("else:")
+	p.Line("    %s_tile = tl.load(%s_at, mask=in_m & (start + k < K)[None, :], other=0.0)", p.a, p.a)
+	p.Line("    %s_tile = tl.load(%s_at, mask=(start + k < K)[:, None] & in_n, other=0.0)", p.b, p.b)
 	widen, precision := "", ""
 	if c.Elem == tensor.F32 {
 		precision = `, input_precision="ieee"`
@@ -123,10 +123,10 @@ func (p *productEmitter) sum() {
 	if c.Weight != c.Elem {
 		widen = fmt.Sprintf(".to(%s)", dtypes[c.Elem])
 	}
-	p.line("acc = tl.dot(%s_tile, %s_tile%s, acc%s)", p.a, p.b, widen, precision)
-	p.line("%s_at += BLOCK_K * stride_%sk", p.a, p.a)
-	p.line("%s_at += BLOCK_K * stride_%sk", p.b, p.b)
-	p.depth--
+	p.Line("acc = tl.dot(%s_tile, %s_tile%s, acc%s)", p.a, p.b, widen, precision)
+	p.Line("%s_at += BLOCK_K * stride_%sk", p.a, p.a)
+	p.Line("%s_at += BLOCK_K * stride_%sk", p.b, p.b)
+	p.Depth--
 }
 
 // finish stores the epilogue of the sums.
@@ -142,8 +142,8 @@ func (p *productEmitter) finish() {
 	if stored := p.kernel.Params[c.Out.Param].DType(); stored != x.Type {
 		value = fmt.Sprintf("%s.to(%s)", factor(value), dtypes[stored])
 	}
-	p.line("%s_at = %s + m * stride_%sm + n * stride_%sn", out, p.origin(&c.Out), out, out)
-	p.line("tl.store(%s_at, %s, mask=in_m & in_n)", out, value)
+	p.Line("%s_at = %s + m * stride_%sm + n * stride_%sn", out, p.origin(&c.Out), out, out)
+	p.Line("tl.store(%s_at, %s, mask=in_m & in_n)", out, value)
 }
 
 // shape is a tile of a candidate.

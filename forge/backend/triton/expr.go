@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"forgekernel/forge/backend/code"
 	"forgekernel/forge/ir"
 	"forgekernel/forge/loop"
 	"forgekernel/forge/tensor"
@@ -20,10 +21,9 @@ var dtypes = map[tensor.DType]string{
 
 // emitter writes one kernel.
 type emitter struct {
+	code.Writer
 	kernel *loop.Kernel
 	out    *Kernel
-	text   strings.Builder
-	depth  int
 	taken  map[string]bool // names
 	vars   []string        // the variables of the loop dimensions, "0" for one of a single point
 	tile
@@ -38,6 +38,7 @@ type emitter struct {
 
 func newEmitter(k *loop.Kernel, n *ir.Node) *emitter {
 	e := &emitter{
+		Writer: code.Writer{Indent: "    "},
 		kernel: k, out: &Kernel{Faults: k.CanFault()},
 		taken: make(map[string]bool), uses: make(map[*loop.Expr]int), stored: make(map[int]bool),
 	}
@@ -73,12 +74,6 @@ func (e *emitter) forget() {
 	e.known, e.loads = make(map[*loop.Expr]string), make(map[string]string)
 }
 
-func (e *emitter) line(format string, args ...any) {
-	e.text.WriteString(strings.Repeat("    ", e.depth))
-	fmt.Fprintf(&e.text, format, args...)
-	e.text.WriteByte('\n')
-}
-
 // begin writes the head of the function, whose constants are given by name.
 func (e *emitter) begin(constants ...string) {
 	var list []string
@@ -88,15 +83,15 @@ func (e *emitter) begin(constants ...string) {
 	if e.out.Faults {
 		list = append(list, "fault_ptr", "step")
 	}
-	e.line("@triton.jit")
-	e.line("def %s(", e.out.Name)
-	e.line("    %s,", strings.Join(list, ", "))
+	e.Line("@triton.jit")
+	e.Line("def %s(", e.out.Name)
+	e.Line("    %s,", strings.Join(list, ", "))
 	for _, c := range constants {
-		e.line("    %s: tl.constexpr,", c)
+		e.Line("    %s: tl.constexpr,", c)
 	}
-	e.line("):")
-	e.depth++
-	e.line(`"""%s"""`, docstring(e.out.Doc))
+	e.Line("):")
+	e.Depth++
+	e.Line(`"""%s"""`, docstring(e.out.Doc))
 }
 
 // affine is an index.
@@ -185,7 +180,7 @@ func joined(text string) bool {
 // name declares a variable.
 func (e *emitter) name(prefix, text string) string {
 	v := unique(prefix, e.taken)
-	e.line("%s = %s", v, text)
+	e.Line("%s = %s", v, text)
 	return v
 }
 

@@ -75,7 +75,7 @@ func (e *emitter) index(name, text string) {
 	if e.wide {
 		text = fmt.Sprintf("(%s).to(tl.int64)", text)
 	}
-	e.line("%s = %s", name, text)
+	e.Line("%s = %s", name, text)
 }
 
 // elements writes programs of a run of elements each.
@@ -85,7 +85,7 @@ func (e *emitter) elements(s loop.Stage) {
 	count := product(dims)
 	e.begin("BLOCK")
 	e.index("offset", "tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)")
-	e.line("inside = offset < %d", count)
+	e.Line("inside = offset < %d", count)
 	e.columns, e.flat = "inside", tensor.Strides(dims)
 	e.coordinates("offset", "i", 0, dims)
 	if s.When != nil {
@@ -103,7 +103,7 @@ func (e *emitter) elements(s loop.Stage) {
 func (e *emitter) visit(s loop.Stage) string {
 	value := e.eval(s.Expr)
 	if s.Require {
-		e.line("fault(fault_ptr, step, %s)", both(e.exists(e.spans(s.Expr.Varies)), factor(value)+" == 0"))
+		e.Line("fault(fault_ptr, step, %s)", both(e.exists(e.spans(s.Expr.Varies)), factor(value)+" == 0"))
 	}
 	if s.Store != nil {
 		if !isName(value) && s.Reduce != loop.NoReduction {
@@ -138,7 +138,7 @@ func (e *emitter) lines() {
 	e.passes = line > longestLine || across && line > acrossRows
 	e.begin("ROWS", "BLOCK")
 	e.index("row", "tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]")
-	e.line("rows = row < %d", rows)
+	e.Line("rows = row < %d", rows)
 	e.outer, e.rows = len(n.Outer), "rows"
 	e.coordinates("row", "i", 0, n.Outer)
 	if !e.passes {
@@ -175,7 +175,7 @@ func (e *emitter) across() bool {
 // column declares the columns of a block.
 func (e *emitter) column(text string, line int) {
 	e.index("column", text)
-	e.line("columns = column < %d", line)
+	e.Line("columns = column < %d", line)
 	e.columns = "columns"
 	e.coordinates("column", "j", 0, e.kernel.Nest.Line)
 }
@@ -202,7 +202,7 @@ func (e *emitter) stage(i int, s loop.Stage, line int) {
 	case e.passes:
 		e.pass(name, s, line)
 	case name != "":
-		e.line("%s = %s", name, fold(s, e.folded(s, e.visit(s))))
+		e.Line("%s = %s", name, fold(s, e.folded(s, e.visit(s))))
 	default:
 		e.visit(s)
 	}
@@ -225,25 +225,25 @@ func fold(s loop.Stage, value string) string {
 // pass writes a loop over the line in blocks.
 func (e *emitter) pass(name string, s loop.Stage, line int) {
 	if name != "" {
-		e.line("%s = tl.full((ROWS, BLOCK), %s, %s)", name, constant(s.Reduce.Start(s.Expr.Type)), dtypes[s.Expr.Type])
+		e.Line("%s = tl.full((ROWS, BLOCK), %s, %s)", name, constant(s.Reduce.Start(s.Expr.Type)), dtypes[s.Expr.Type])
 	}
 	e.barrier(s)
-	e.line("for start in range(0, %d, BLOCK):", line)
-	e.depth++
+	e.Line("for start in range(0, %d, BLOCK):", line)
+	e.Depth++
 	e.forget()
 	e.vars = e.vars[:e.outer]
 	e.column("start + tl.arange(0, BLOCK)[None, :]", line)
 	switch value := e.visit(s); s.Reduce {
 	case loop.NoReduction:
 	case loop.Sum:
-		e.line("%s += %s", name, e.folded(s, value))
+		e.Line("%s += %s", name, e.folded(s, value))
 	default:
-		e.line("%s = %s(%s, %s)", name, functions[s.Reduce.Combine()][s.Expr.Type], name, e.folded(s, value))
+		e.Line("%s = %s(%s, %s)", name, functions[s.Reduce.Combine()][s.Expr.Type], name, e.folded(s, value))
 	}
-	e.depth--
+	e.Depth--
 	e.forget()
 	if name != "" {
-		e.line("%s = %s", name, fold(s, name))
+		e.Line("%s = %s", name, fold(s, name))
 	}
 }
 
@@ -253,7 +253,7 @@ func (e *emitter) barrier(s loop.Stage) {
 	reads := false
 	s.Expr.Walk(func(x *loop.Expr) { reads = reads || x.Op == loop.Load && e.stored[x.Access.Param] })
 	if reads {
-		e.line("tl.debug_barrier()  # what other threads of the program stored is read")
+		e.Line("tl.debug_barrier()  # what other threads of the program stored is read")
 		clear(e.stored)
 	}
 }

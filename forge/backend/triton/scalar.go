@@ -87,7 +87,7 @@ func (e *emitter) operation(x *loop.Expr) string {
 		}
 	}
 	if x.DividesIntegers() {
-		e.line("fault(fault_ptr, step, %s)", both(e.exists(e.spans(x.Args[1].Varies)), factor(args[1])+" == 0"))
+		e.Line("fault(fault_ptr, step, %s)", both(e.exists(e.spans(x.Args[1].Varies)), factor(args[1])+" == 0"))
 	}
 	switch {
 	case name != "":

@@ -179,7 +179,7 @@ func Emit(k *loop.Kernel, n *ir.Node) (*Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.out.Text = prune(e.text.String())
+	e.out.Text = prune(e.String())
 	return e.out, nil
 }
 

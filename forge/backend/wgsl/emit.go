@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"forgekernel/forge/backend/code"
 	"forgekernel/forge/loop"
 	"forgekernel/forge/tensor"
 )
@@ -29,12 +30,10 @@ type geometry struct {
 
 // emitter writes the entry point of one kernel.
 type emitter struct {
-	strings.Builder
+	code.Writer
 	kernel   *loop.Kernel
 	operands []operand
 	target   Target
-	depth    int
-	temps    int
 	vars     []string // of the loop dimensions
 	acc      string   // the sum that an epilogue finishes
 	faults   bool     // it can write the fault word
@@ -45,34 +44,13 @@ type emitter struct {
 	uses     map[*loop.Expr]int
 }
 
-func (e *emitter) line(format string, args ...any) {
-	e.WriteString(strings.Repeat("  ", e.depth))
-	fmt.Fprintf(e, format, args...)
-	e.WriteByte('\n')
-}
-
-func (e *emitter) open(format string, args ...any) {
-	e.line("%s {", fmt.Sprintf(format, args...))
-	e.depth++
-}
-
-func (e *emitter) close() {
-	e.depth--
-	e.line("}")
-}
-
-func (e *emitter) temp() string {
-	e.temps++
-	return fmt.Sprintf("t%d", e.temps-1)
-}
-
 // name gives a value a name, unless it has one.
 func (e *emitter) name(text string) string {
 	if isName(text) {
 		return text
 	}
-	t := e.temp()
-	e.line("let %s = %s;", t, text)
+	t := e.Temp()
+	e.Line("let %s = %s;", t, text)
 	return t
 }
 
@@ -98,16 +76,16 @@ const group = "group"
 
 // begin opens the entry point, which ends where there is no workgroup of that number.
 func (e *emitter) begin(g geometry) {
-	e.line("@compute @workgroup_size(%d, %d, %d)", g.workgroup[0], g.workgroup[1], g.workgroup[2])
-	e.open("fn " + placeholder + "(@builtin(workgroup_id) id: vec3u, @builtin(local_invocation_index) lane: u32)")
+	e.Line("@compute @workgroup_size(%d, %d, %d)", g.workgroup[0], g.workgroup[1], g.workgroup[2])
+	e.Open("fn " + placeholder + "(@builtin(workgroup_id) id: vec3u, @builtin(local_invocation_index) lane: u32)")
 	x, y := e.target.grid(g.groups)
 	if y == 1 {
-		e.line("let %s = id.x;", group)
+		e.Line("let %s = id.x;", group)
 		return
 	}
-	e.line("let %s = id.y * %du + id.x;", group, x)
+	e.Line("let %s = id.y * %du + id.x;", group, x)
 	if x*y != g.groups {
-		e.line("if (%s >= %du) { return; }", group, g.groups)
+		e.Line("if (%s >= %du) { return; }", group, g.groups)
 	}
 }
 
@@ -134,7 +112,7 @@ func (e *emitter) coordinates(at string, vars []string, dims []int) {
 			vars[i] = "0"
 			continue
 		}
-		e.line("let %s = i32(%s);", vars[i], text)
+		e.Line("let %s = i32(%s);", vars[i], text)
 	}
 }
 

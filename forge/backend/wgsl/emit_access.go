@@ -69,7 +69,7 @@ func within(index string, size int) string {
 // fault says that the run has failed.
 func (e *emitter) fault() {
 	e.faults = true
-	e.line("atomicStore(&fault, 1u);")
+	e.Line("atomicStore(&fault, 1u);")
 }
 
 // locate gives the place of an access in the array of its parameter, and the condition
@@ -88,9 +88,9 @@ func (e *emitter) locate(a *loop.Access) (at, condition string) {
 	for i := range a.Gathers {
 		g := &a.Gathers[i]
 		place, inside := e.gathered(g)
-		e.open("if (%s)", both(guarded, "!"+factor(inside)))
+		e.Open("if (%s)", both(guarded, "!"+factor(inside)))
 		e.fault()
-		e.close()
+		e.Close()
 		all = append(all, inside)
 		if g.Step != 0 {
 			at += fmt.Sprintf(" + %s * %d", place, g.Step)
@@ -141,12 +141,12 @@ func (e *emitter) read(x *loop.Expr, elsewhere string) string {
 	if condition == "" {
 		return text
 	}
-	t := e.temp()
+	t := e.Temp()
 	if elsewhere == "" { // a fault, whose value nobody sees
 		elsewhere = e.typeOf(x) + "()"
 	}
-	e.line("var %s = %s;", t, elsewhere)
-	e.line("if (%s) { %s = %s; }", condition, t, text)
+	e.Line("var %s = %s;", t, elsewhere)
+	e.Line("if (%s) { %s = %s; }", condition, t, text)
 	return t
 }
 
@@ -171,5 +171,5 @@ func (e *emitter) write(a *loop.Access, value, when string) {
 	if condition = both(condition, when); condition != "" {
 		text = fmt.Sprintf("if (%s) { %s }", condition, text)
 	}
-	e.line("%s", text)
+	e.Line("%s", text)
 }

@@ -39,20 +39,20 @@ func (e *emitter) attention() (geometry, error) {
 	at := []string{"b", "h", "i"}
 	x.coordinates(group, at, []int{a.Batches, a.Heads, a.Queries})
 	x.vars = at
-	x.line("let g = %s / %d;", at[1], a.Heads/max(1, a.Groups))
+	x.Line("let g = %s / %d;", at[1], a.Heads/max(1, a.Groups))
 	x.visible()
-	x.open("for (var c = i32(lane); c < %d; c += %d)", a.D, attentionLanes)
-	x.line("query[c] = %s;", x.load(&a.Q, at[0], at[1], at[2], "c"))
-	x.close()
-	x.line("var best = from_bits(0xff800000u);")
-	x.line("var own_total = 0.0;")
-	x.line("var sums: array<f32, %d>;", x.parts())
-	x.open("for (var start = 0; start < seen; start += %d)", attentionLanes)
+	x.Open("for (var c = i32(lane); c < %d; c += %d)", a.D, attentionLanes)
+	x.Line("query[c] = %s;", x.load(&a.Q, at[0], at[1], at[2], "c"))
+	x.Close()
+	x.Line("var best = from_bits(0xff800000u);")
+	x.Line("var own_total = 0.0;")
+	x.Line("var sums: array<f32, %d>;", x.parts())
+	x.Open("for (var start = 0; start < seen; start += %d)", attentionLanes)
 	x.scores()
 	x.average()
-	x.close()
+	x.Close()
 	x.finish()
-	x.close()
+	x.Close()
 	g.storage = x.bytes
 	return g, nil
 }
@@ -81,15 +81,15 @@ func (x *attentionEmitter) visible() {
 	a, b, i := x.a, x.vars[0], x.vars[2]
 	switch {
 	case a.Cache != nil:
-		x.line("let position = clamp(%s, 0, %d) + %s;", x.integer(&a.Cache.Pos, b), a.Keys, i)
-		x.line("var seen = min(position + 1, %d);", a.Keys)
+		x.Line("let position = clamp(%s, 0, %d) + %s;", x.integer(&a.Cache.Pos, b), a.Keys, i)
+		x.Line("var seen = min(position + 1, %d);", a.Keys)
 		if l := a.Cache.Length; l != nil { // padding sees nothing
-			x.line("if (position >= %s) { seen = 0; }", x.integer(l, b))
+			x.Line("if (position >= %s) { seen = 0; }", x.integer(l, b))
 		}
 	case a.Causal && !a.Strict:
-		x.line("let seen = min(%s + 1, %d);", i, a.Keys)
+		x.Line("let seen = min(%s + 1, %d);", i, a.Keys)
 	default:
-		x.line("let seen = %d;", a.Keys)
+		x.Line("let seen = %d;", a.Keys)
 	}
 }
 
@@ -100,8 +100,8 @@ func (x *attentionEmitter) keyPlace() (batch, row string) {
 	if c == nil || c.Table == nil {
 		return x.vars[0], "j"
 	}
-	x.line("let entry = %s;", x.integer(c.Table, x.vars[0], fmt.Sprintf("j / %d", c.Block)))
-	x.line("let block = select(0, entry, %s);", within("entry", c.Blocks)) // a kernel before has looked
+	x.Line("let entry = %s;", x.integer(c.Table, x.vars[0], fmt.Sprintf("j / %d", c.Block)))
+	x.Line("let block = select(0, entry, %s);", within("entry", c.Blocks)) // a kernel before has looked
 	return "block", fmt.Sprintf("(j %% %d)", c.Block)
 }
 
@@ -109,33 +109,33 @@ func (x *attentionEmitter) keyPlace() (batch, row string) {
 // weights relative to it. A weight below 0 excludes a key.
 func (x *attentionEmitter) scores() {
 	a := x.a
-	x.line("var score = from_bits(0xff800000u);")
-	x.line("var excluded = true;")
-	x.line("workgroupBarrier();")
-	x.open("if (start + i32(lane) < seen)")
-	x.line("let j = start + i32(lane);")
+	x.Line("var score = from_bits(0xff800000u);")
+	x.Line("var excluded = true;")
+	x.Line("workgroupBarrier();")
+	x.Open("if (start + i32(lane) < seen)")
+	x.Line("let j = start + i32(lane);")
 	batch, row := x.keyPlace()
-	x.line("var dot = 0.0;")
-	x.open("for (var c = 0; c < %d; c++)", a.D)
-	x.line("dot = fma(query[c], %s, dot);", x.load(&a.K, batch, "g", row, "c"))
-	x.close()
-	x.line("score = dot * %s;", literal(a.Scale))
-	x.line("excluded = false;")
+	x.Line("var dot = 0.0;")
+	x.Open("for (var c = 0; c < %d; c++)", a.D)
+	x.Line("dot = fma(query[c], %s, dot);", x.load(&a.K, batch, "g", row, "c"))
+	x.Close()
+	x.Line("score = dot * %s;", literal(a.Scale))
+	x.Line("excluded = false;")
 	x.exclude()
-	x.close()
+	x.Close()
 	x.tree("top", "score", loop.Max, tensor.F32, attentionLanes)
-	x.line("let next = maximum_f32(best, top);")
-	x.line("let none = bitcast<u32>(next) == 0xff800000u;")
-	x.line("let shrink = select(exp_f32(best - next), 1.0, none);")
-	x.line("let weight = select(exp_f32(score - next), 0.0, none || bitcast<u32>(score) == 0xff800000u);")
-	x.line("best = next;")
-	x.line("own_total = own_total * shrink + weight;")
+	x.Line("let next = maximum_f32(best, top);")
+	x.Line("let none = bitcast<u32>(next) == 0xff800000u;")
+	x.Line("let shrink = select(exp_f32(best - next), 1.0, none);")
+	x.Line("let weight = select(exp_f32(score - next), 0.0, none || bitcast<u32>(score) == 0xff800000u);")
+	x.Line("best = next;")
+	x.Line("own_total = own_total * shrink + weight;")
 	if a.Strict {
-		x.line("weights[lane] = weight;")
+		x.Line("weights[lane] = weight;")
 	} else {
-		x.line("weights[lane] = select(weight, -1.0, excluded);")
+		x.Line("weights[lane] = select(weight, -1.0, excluded);")
 	}
-	x.line("workgroupBarrier();")
+	x.Line("workgroupBarrier();")
 }
 
 // exclude applies the mask, and in strict attention the order of queries.
@@ -144,53 +144,53 @@ func (x *attentionEmitter) exclude() {
 	if m := a.Mask; m != nil {
 		mask := x.load(m, x.vars[0], x.vars[1], x.vars[2], "j")
 		if x.kernel.MaskIsBool() {
-			x.line("excluded = !(%s);", mask)
+			x.Line("excluded = !(%s);", mask)
 		} else {
-			x.line("let mask = %s;", mask)
-			x.line("score += mask;")
+			x.Line("let mask = %s;", mask)
+			x.Line("score += mask;")
 			if !a.Strict {
-				x.line("excluded = bitcast<u32>(mask) == 0xff800000u;")
+				x.Line("excluded = bitcast<u32>(mask) == 0xff800000u;")
 			}
 		}
 	}
 	if a.Causal && a.Strict {
-		x.line("excluded = excluded || j > %s;", x.vars[2])
+		x.Line("excluded = excluded || j > %s;", x.vars[2])
 	}
-	x.line("if (excluded) { score = from_bits(0xff800000u); }")
+	x.Line("if (excluded) { score = from_bits(0xff800000u); }")
 }
 
 // average adds the values of the keys to the channels of each invocation.
 func (x *attentionEmitter) average() {
 	a := x.a
-	x.open("for (var p = 0; p < %d; p++)", x.parts())
-	x.line("let e = i32(lane) + p * %d;", attentionLanes)
-	x.line("if (e >= %d) { break; }", a.E)
-	x.line("var sum = sums[p] * shrink;")
-	x.open("for (var k = 0; k < min(%d, seen - start); k++)", attentionLanes)
-	x.line("let j = start + k;")
+	x.Open("for (var p = 0; p < %d; p++)", x.parts())
+	x.Line("let e = i32(lane) + p * %d;", attentionLanes)
+	x.Line("if (e >= %d) { break; }", a.E)
+	x.Line("var sum = sums[p] * shrink;")
+	x.Open("for (var k = 0; k < min(%d, seen - start); k++)", attentionLanes)
+	x.Line("let j = start + k;")
 	if !a.Strict {
-		x.line("if (weights[k] < 0.0) { continue; }")
+		x.Line("if (weights[k] < 0.0) { continue; }")
 	}
 	batch, row := x.keyPlace()
-	x.line("sum = fma(weights[k], %s, sum);", x.load(&a.V, batch, "g", row, "e"))
-	x.close()
-	x.line("sums[p] = sum;")
-	x.close()
+	x.Line("sum = fma(weights[k], %s, sum);", x.load(&a.V, batch, "g", row, "e"))
+	x.Close()
+	x.Line("sums[p] = sum;")
+	x.Close()
 }
 
 // finish divides by the sum of the weights, which is 0 where there was nothing to see.
 func (x *attentionEmitter) finish() {
 	a := x.a
 	x.tree("total", "own_total", loop.Sum, tensor.F32, attentionLanes)
-	x.open("for (var p = 0; p < %d; p++)", x.parts())
-	x.line("let e = i32(lane) + p * %d;", attentionLanes)
-	x.line("if (e >= %d) { break; }", a.E)
+	x.Open("for (var p = 0; p < %d; p++)", x.parts())
+	x.Line("let e = i32(lane) + p * %d;", attentionLanes)
+	x.Line("if (e >= %d) { break; }", a.E)
 	nothing := "0.0"
 	if a.Strict && a.Keys > 0 {
 		nothing = "from_bits(0x7fc00000u)"
 	}
 	x.vars = append(x.vars[:3:3], "e")
-	x.line("let result = select(sums[p] / total, %s, total == 0.0);", nothing)
+	x.Line("let result = select(sums[p] / total, %s, total == 0.0);", nothing)
 	x.write(&a.Out, "result", "")
-	x.close()
+	x.Close()
 }

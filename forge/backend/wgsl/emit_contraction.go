@@ -92,28 +92,28 @@ func (x *contractionEmitter) emit() geometry {
 	x.places(at[len(at)-2], at[len(at)-1])
 	for i := range t.rows {
 		for j := range t.columns {
-			x.line("var c%d_%d = vec4f();", i, j)
+			x.Line("var c%d_%d = vec4f();", i, j)
 		}
 	}
 	if t.depth > 0 {
 		x.blocks()
 	} else {
-		x.open("for (var k = 0; k < %d; k += 4)", c.K)
+		x.Open("for (var k = 0; k < %d; k += 4)", c.K)
 		x.products(x.direct)
-		x.close()
+		x.Close()
 	}
 	x.finish()
-	x.close()
+	x.Close()
 	g.storage = x.bytes
 	return g
 }
 
 // places declares where the results of a workgroup and of an invocation begin.
 func (x *contractionEmitter) places(top, left string) {
-	x.line("let first_m = %s * %d;", top, x.t.m())
-	x.line("let first_n = %s * %d;", left, x.t.n())
-	x.line("let own_m = i32(lane / %du) * %d;", x.t.along, x.t.rows)
-	x.line("let own_n = i32(lane %% %du) * %d;", x.t.along, 4*x.t.columns)
+	x.Line("let first_m = %s * %d;", top, x.t.m())
+	x.Line("let first_n = %s * %d;", left, x.t.n())
+	x.Line("let own_m = i32(lane / %du) * %d;", x.t.along, x.t.rows)
+	x.Line("let own_n = i32(lane %% %du) * %d;", x.t.along, 4*x.t.columns)
 }
 
 // axis is a dimension of a product, which tiles cover in steps.
@@ -144,31 +144,31 @@ func (x *contractionEmitter) reader(name string, a *loop.Access, row, column axi
 		}
 	}
 	vars = append(vars, row.name, column.name)
-	x.open("fn read_%s(%s%s: i32, %s: i32) -> vec4f", name, params, row.name, column.name)
+	x.Open("fn read_%s(%s%s: i32, %s: i32) -> vec4f", name, params, row.name, column.name)
 	if inside := both(row.inside(), column.inside()); inside != "" {
-		x.line("if (!(%s)) { return vec4f(); }", inside)
+		x.Line("if (!(%s)) { return vec4f(); }", inside)
 	}
 	if o.vector {
-		x.line("return %s;", o.four(vectorPlace(vars, a, o.base)))
+		x.Line("return %s;", o.four(vectorPlace(vars, a, o.base)))
 	} else {
 		x.four(o, affine(vars, a.Offset+o.base, a.Strides), a.Strides[len(a.Strides)-1], column)
 	}
-	x.close()
+	x.Close()
 	x.WriteByte('\n')
 }
 
 // four returns four elements one by one, from a place on.
 func (x *contractionEmitter) four(o operand, place string, step int, column axis) {
-	x.line("let at = %s;", place)
-	x.line("var v = vec4f(%s, 0, 0, 0);", o.element("at", false))
+	x.Line("let at = %s;", place)
+	x.Line("var v = vec4f(%s, 0, 0, 0);", o.element("at", false))
 	for i, lane := range []string{"y", "z", "w"} {
 		text := fmt.Sprintf("v.%s = %s;", lane, o.element(fmt.Sprintf("at + %d", (i+1)*step), false))
 		if column.inside() != "" {
 			text = fmt.Sprintf("if (%s + %d < %d) { %s }", column.name, i+1, column.size, text)
 		}
-		x.line("%s", text)
+		x.Line("%s", text)
 	}
-	x.line("return v;")
+	x.Line("return v;")
 }
 
 // four is a vector of elements as they are computed with.
@@ -230,15 +230,15 @@ func plus(text string, n int) string {
 // products adds the products of four steps of the depth.
 func (x *contractionEmitter) products(read func(name string, i, j int) string) {
 	for i := range x.t.rows {
-		x.line("let a%d = %s;", i, read("a", i, 0))
+		x.Line("let a%d = %s;", i, read("a", i, 0))
 	}
 	for k, lane := range []string{"x", "y", "z", "w"} {
 		for j := range x.t.columns {
-			x.line("let b%d_%d = %s;", k, j, read("b", k, j))
+			x.Line("let b%d_%d = %s;", k, j, read("b", k, j))
 		}
 		for i := range x.t.rows {
 			for j := range x.t.columns {
-				x.line("c%d_%d = fma(vec4f(a%d.%s), b%d_%d, c%d_%d);", i, j, i, lane, k, j, i, j)
+				x.Line("c%d_%d = fma(vec4f(a%d.%s), b%d_%d, c%d_%d);", i, j, i, lane, k, j, i, j)
 			}
 		}
 	}
@@ -252,26 +252,26 @@ func (x *contractionEmitter) blocks() {
 	deep, wide := t.depth/4, t.n()/4 // vectors of a row of each block
 	x.share("block_a", "vec4f", t.m()*deep)
 	x.share("block_b", "vec4f", t.depth*wide)
-	x.open("for (var start = 0; start < %d; start += %d)", x.c.K, t.depth)
+	x.Open("for (var start = 0; start < %d; start += %d)", x.c.K, t.depth)
 	for e := 0; e < t.m()*deep; e += size {
 		at := plus("i32(lane)", e)
-		x.line("block_a[%s] = %s;", at, x.call("a", fmt.Sprintf("first_m + (%s) / %d", at, deep), fmt.Sprintf("start + (%s) %% %d * 4", at, deep)))
+		x.Line("block_a[%s] = %s;", at, x.call("a", fmt.Sprintf("first_m + (%s) / %d", at, deep), fmt.Sprintf("start + (%s) %% %d * 4", at, deep)))
 	}
 	for e := 0; e < t.depth*wide; e += size {
 		at := plus("i32(lane)", e)
-		x.line("block_b[%s] = %s;", at, x.call("b", fmt.Sprintf("start + (%s) / %d", at, wide), fmt.Sprintf("first_n + (%s) %% %d * 4", at, wide)))
+		x.Line("block_b[%s] = %s;", at, x.call("b", fmt.Sprintf("start + (%s) / %d", at, wide), fmt.Sprintf("first_n + (%s) %% %d * 4", at, wide)))
 	}
-	x.line("workgroupBarrier();")
-	x.open("for (var k = 0; k < %d; k++)", deep)
+	x.Line("workgroupBarrier();")
+	x.Open("for (var k = 0; k < %d; k++)", deep)
 	x.products(func(name string, i, j int) string {
 		if name == "a" {
 			return fmt.Sprintf("block_a[(own_m + %d) * %d + k]", i, deep)
 		}
 		return fmt.Sprintf("block_b[(k * 4 + %d) * %d + own_n / 4 + %d]", i, wide, j)
 	})
-	x.close()
-	x.line("workgroupBarrier();")
-	x.close()
+	x.Close()
+	x.Line("workgroupBarrier();")
+	x.Close()
 }
 
 // finish stores the epilogues of the sums.
@@ -283,29 +283,29 @@ func (x *contractionEmitter) finish() {
 			sums += fmt.Sprintf("c%d_%d, ", i, j)
 		}
 	}
-	x.line("var sums = array<vec4f, %d>(%s);", t.rows*t.columns, sums[:len(sums)-2])
-	x.open("for (var i = 0; i < %d; i++)", t.rows)
-	x.line("let m = first_m + own_m + i;")
+	x.Line("var sums = array<vec4f, %d>(%s);", t.rows*t.columns, sums[:len(sums)-2])
+	x.Open("for (var i = 0; i < %d; i++)", t.rows)
+	x.Line("let m = first_m + own_m + i;")
 	if c.M%t.m() != 0 {
-		x.line("if (m >= %d) { break; }", c.M)
+		x.Line("if (m >= %d) { break; }", c.M)
 	}
-	x.open("for (var j = 0; j < %d; j++)", 4*t.columns)
-	x.line("let n = first_n + own_n + j;")
+	x.Open("for (var j = 0; j < %d; j++)", 4*t.columns)
+	x.Line("let n = first_n + own_n + j;")
 	if c.N%t.n() != 0 {
-		x.line("if (n >= %d) { break; }", c.N)
+		x.Line("if (n >= %d) { break; }", c.N)
 	}
 	x.vars = append(slices.Clone(x.batch), "m", "n")
 	x.forget()
-	x.line("var sum = sums[i * %d + j / 4][j %% 4];", t.columns)
+	x.Line("var sum = sums[i * %d + j / 4][j %% 4];", t.columns)
 	x.conclude(c.Bias, c.Epilogue, &c.Out)
-	x.close()
-	x.close()
+	x.Close()
+	x.Close()
 }
 
 // conclude adds the bias to the variable sum and stores its epilogue.
 func (e *emitter) conclude(bias *loop.Access, epilogue *loop.Expr, out *loop.Access) {
 	if bias != nil {
-		e.line("sum += %s;", e.read(&loop.Expr{Op: loop.Load, Type: tensor.F32, Access: bias}, ""))
+		e.Line("sum += %s;", e.read(&loop.Expr{Op: loop.Load, Type: tensor.F32, Access: bias}, ""))
 	}
 	e.acc = "sum"
 	value := e.acc

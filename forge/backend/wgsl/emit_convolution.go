@@ -33,55 +33,55 @@ func (e *emitter) convolution() (geometry, error) {
 	e.begin(g)
 	at := []string{"image", "part", "top", "left"}
 	e.coordinates(group, at, dims)
-	e.line("let point = %s * %d + i32(lane);", at[3], size)
+	e.Line("let point = %s * %d + i32(lane);", at[3], size)
 	if points%size != 0 {
-		e.line("if (point >= %d) { return; }", points)
+		e.Line("if (point >= %d) { return; }", points)
 	}
-	e.line("let row = point / %d;", c.H.Out)
-	e.line("let column = point %% %d;", c.H.Out)
+	e.Line("let row = point / %d;", c.H.Out)
+	e.Line("let column = point %% %d;", c.H.Out)
 	first := affine([]string{at[1], at[2]}, 0, []int{c.Outputs, channels})
-	e.line("let first = %s;", first)
-	e.line("var sums: array<f32, %d>;", channels)
+	e.Line("let first = %s;", first)
+	e.Line("var sums: array<f32, %d>;", channels)
 	e.taps(c, at[0], at[1], channels)
-	e.open("for (var q = 0; q < %d; q++)", channels)
+	e.Open("for (var q = 0; q < %d; q++)", channels)
 	if c.Outputs%channels != 0 {
-		e.line("if (%s >= %d) { break; }", affine([]string{at[2], "q"}, 0, []int{channels, 1}), c.Outputs)
+		e.Line("if (%s >= %d) { break; }", affine([]string{at[2], "q"}, 0, []int{channels, 1}), c.Outputs)
 	}
-	e.line("let channel = first + q;")
-	e.line("var sum = sums[q];")
+	e.Line("let channel = first + q;")
+	e.Line("var sum = sums[q];")
 	e.vars = []string{at[0], "channel", "row", "column"}
 	e.conclude(c.Bias, c.Epilogue, &c.Out)
-	e.close()
-	e.close()
+	e.Close()
+	e.Close()
 	return g, nil
 }
 
 // taps adds the products of one input channel after another, and of its taps in order.
 func (e *emitter) taps(c *loop.Convolution, image, part string, channels int) {
-	e.open("for (var input = 0; input < %d; input++)", c.Inputs)
-	e.open("for (var v = 0; v < %d; v++)", c.V.Taps)
-	e.line("let y = %s;", affine([]string{"row", "v"}, -c.V.Before, []int{c.V.Stride, c.V.Dilation}))
+	e.Open("for (var input = 0; input < %d; input++)", c.Inputs)
+	e.Open("for (var v = 0; v < %d; v++)", c.V.Taps)
+	e.Line("let y = %s;", affine([]string{"row", "v"}, -c.V.Before, []int{c.V.Stride, c.V.Dilation}))
 	if c.V.Padded() {
-		e.line("if (!(%s)) { continue; }", within("y", c.V.In))
+		e.Line("if (!(%s)) { continue; }", within("y", c.V.In))
 	}
-	e.open("for (var h = 0; h < %d; h++)", c.H.Taps)
-	e.line("let z = %s;", affine([]string{"column", "h"}, -c.H.Before, []int{c.H.Stride, c.H.Dilation}))
+	e.Open("for (var h = 0; h < %d; h++)", c.H.Taps)
+	e.Line("let z = %s;", affine([]string{"column", "h"}, -c.H.Before, []int{c.H.Stride, c.H.Dilation}))
 	if c.H.Padded() {
-		e.line("if (!(%s)) { continue; }", within("z", c.H.In))
+		e.Line("if (!(%s)) { continue; }", within("z", c.H.In))
 	}
 	load := func(a *loop.Access, vars ...string) string {
 		o := e.operands[a.Param]
 		return o.element(affine(vars, a.Offset+o.base, a.Strides), false)
 	}
 	input := affine([]string{part, "input"}, 0, []int{c.Inputs, 1})
-	e.line("let x = %s;", load(&c.X, image, input, "y", "z"))
-	e.open("for (var q = 0; q < %d; q++)", channels)
+	e.Line("let x = %s;", load(&c.X, image, input, "y", "z"))
+	e.Open("for (var q = 0; q < %d; q++)", channels)
 	last := "first + q"
 	if c.Outputs%channels != 0 { // the channels of the group may end here
 		last = fmt.Sprintf("min(first + q, %s)", affine([]string{part}, c.Outputs-1, []int{c.Outputs}))
 	}
-	e.line("sums[q] = fma(x, %s, sums[q]);", load(&c.W, last, "input", "v", "h"))
+	e.Line("sums[q] = fma(x, %s, sums[q]);", load(&c.W, last, "input", "v", "h"))
 	for range 4 {
-		e.close()
+		e.Close()
 	}
 }

@@ -120,9 +120,9 @@ func (e *emitter) operation(x *loop.Expr) string {
 		if x.Type == tensor.I64 {
 			zero = fmt.Sprintf("!cast_bool_i64(%s)", args[1])
 		}
-		e.open("if (%s)", zero)
+		e.Open("if (%s)", zero)
 		e.fault()
-		e.close()
+		e.Close()
 	}
 	return e.apply(x, args)
 }

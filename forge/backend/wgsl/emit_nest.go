@@ -71,13 +71,13 @@ func (n *nestEmitter) elements(st loop.Stage, dims []int) geometry {
 	size := min(elementGroup, ceilPower(count))
 	g := geometry{groups: ceil(count, size), workgroup: [3]int{size, 1, 1}, reason: fmt.Sprintf("an invocation for each of %d elements", count)}
 	n.begin(g)
-	n.line("let at = %s * %du + lane;", group, size)
+	n.Line("let at = %s * %du + lane;", group, size)
 	if g.groups*size != count {
-		n.line("if (at >= %du) { return; }", count)
+		n.Line("if (at >= %du) { return; }", count)
 	}
 	n.coordinates("at", n.vars, dims)
 	n.stage(0, st)
-	n.close()
+	n.Close()
 	return g
 }
 
@@ -85,9 +85,9 @@ func (n *nestEmitter) elements(st loop.Stage, dims []int) geometry {
 func (n *nestEmitter) visit(st loop.Stage) string {
 	value := n.eval(st.Expr)
 	if st.Require {
-		n.open("if (!%s)", factor(value))
+		n.Open("if (!%s)", factor(value))
 		n.fault()
-		n.close()
+		n.Close()
 	}
 	if st.Store != nil && st.Running == loop.NotRunning {
 		value = n.name(value)
@@ -104,9 +104,9 @@ func (n *nestEmitter) lines() geometry {
 	at := group
 	if n.size == 1 {
 		at = "at"
-		n.line("let at = %s * %du + lane;", group, g.workgroup[0])
+		n.Line("let at = %s * %du + lane;", group, g.workgroup[0])
 		if g.groups*g.workgroup[0] != points {
-			n.line("if (at >= %du) { return; }", points)
+			n.Line("if (at >= %du) { return; }", points)
 		}
 	}
 	n.coordinates(at, n.vars, n.nest.Outer)
@@ -120,7 +120,7 @@ func (n *nestEmitter) lines() geometry {
 		n.stage(i, stages[i])
 		i++
 	}
-	n.close()
+	n.Close()
 	g.storage = n.bytes
 	return g
 }

@@ -44,7 +44,7 @@ func (n *nestEmitter) stage(i int, st loop.Stage) {
 	n.forget()
 	n.await(st)
 	if st.When != nil {
-		n.open("if (%s)", n.eval(st.When))
+		n.Open("if (%s)", n.eval(st.When))
 		defer n.leave()
 	}
 	switch {
@@ -65,7 +65,7 @@ func (n *nestEmitter) stage(i int, st loop.Stage) {
 // leave ends a block and forgets what was named in it.
 func (n *nestEmitter) leave() {
 	n.forget()
-	n.close()
+	n.Close()
 }
 
 // await has the invocations of a workgroup wait before a stage that reads what others
@@ -89,7 +89,7 @@ func (n *nestEmitter) await(st loop.Stage) {
 		}
 	})
 	if meets {
-		n.line("storageBarrier();")
+		n.Line("storageBarrier();")
 		n.written = nil
 	}
 }
@@ -108,7 +108,7 @@ func (n *nestEmitter) once(i int, st loop.Stage) {
 	store := st.Store
 	st.Store = nil
 	value := n.visit(st)
-	n.line("let s%d = %s;", i, value)
+	n.Line("let s%d = %s;", i, value)
 	if store != nil {
 		when := ""
 		if n.size > 1 {
@@ -123,9 +123,9 @@ func (n *nestEmitter) sweep(body func()) {
 	first, line := len(n.nest.Outer), product(n.nest.Line)
 	n.forget()
 	if n.size > 1 {
-		n.open("for (var at = lane; at < %du; at += %du)", line, n.size)
+		n.Open("for (var at = lane; at < %du; at += %du)", line, n.size)
 	} else {
-		n.open("for (var e = 0u; e < %du; e++)", line)
+		n.Open("for (var e = 0u; e < %du; e++)", line)
 	}
 	for k := range n.nest.Line {
 		n.vars[first+k] = fmt.Sprintf("i%d", first+k)
@@ -152,13 +152,13 @@ func (n *nestEmitter) reduce(i int, st loop.Stage) {
 	if n.size > 1 {
 		part = fmt.Sprintf("part%d", i)
 	}
-	n.line("var %s = %s;", part, n.constant(st.Reduce.Start(t)))
+	n.Line("var %s = %s;", part, n.constant(st.Reduce.Start(t)))
 	n.sweep(func() {
 		value := n.visit(st)
 		if st.Running == loop.Before {
 			n.write(st.Store, part, "")
 		}
-		n.line("%s = %s;", part, n.combine(st.Reduce, t, part, value))
+		n.Line("%s = %s;", part, n.combine(st.Reduce, t, part, value))
 		if st.Running == loop.Through {
 			n.write(st.Store, part, "")
 		}
@@ -172,12 +172,12 @@ func (n *nestEmitter) reduce(i int, st loop.Stage) {
 func (e *emitter) tree(sum, part string, r loop.Reduction, t tensor.DType, size int) {
 	all := fmt.Sprintf("all_%v", t)
 	e.share(all, values[t], size)
-	e.line("workgroupBarrier();")
-	e.line("%s[lane] = %s;", all, part)
-	e.open("for (var step = %du; step > 0u; step /= 2u)", size/2)
-	e.line("workgroupBarrier();")
-	e.line("if (lane < step) { %s[lane] = %s; }", all, e.combine(r, t, all+"[lane]", all+"[lane + step]"))
-	e.close()
-	e.line("workgroupBarrier();")
-	e.line("let %s = %s[0];", sum, all)
+	e.Line("workgroupBarrier();")
+	e.Line("%s[lane] = %s;", all, part)
+	e.Open("for (var step = %du; step > 0u; step /= 2u)", size/2)
+	e.Line("workgroupBarrier();")
+	e.Line("if (lane < step) { %s[lane] = %s; }", all, e.combine(r, t, all+"[lane]", all+"[lane + step]"))
+	e.Close()
+	e.Line("workgroupBarrier();")
+	e.Line("let %s = %s[0];", sum, all)
 }
