@@ -7,6 +7,11 @@
 // the client makes it too (see [Path]), so that both can speak of a cell before
 // it runs; a function keeps the file of the cell that declared it.
 //
+// Breakpoints may have a condition, halt at some of their hits only, or log a
+// message instead (see condition); these are computed where the goroutine stands,
+// with everything halted. Variables can be set: by an assignment that is checked
+// as cells are.
+//
 // Requests are answered one at a time, in order. What they name by numbers,
 // frames and variables, is valid until the cell goes on.
 package dap
@@ -51,29 +56,34 @@ type Server struct {
 	debug *gocell.Debugger
 
 	mu          sync.Mutex
+	started     bool // by initialize, until disconnect
+	untyped     bool // the client is one that would show types instead of values
 	seq         int
 	files       map[string]string // texts of cells by path
 	order       []string          // of files, the oldest first
 	size        int               // of files, in bytes
 	breakpoints map[string][]breakpoint
-	frames      map[int]gocell.Call
+	frames      map[int]frame
 	handles     map[int]handle
-	numbers     int // of frames and handles; never used twice
-	halted      map[uint64]bool
+	numbers     int               // of frames and handles; never used twice
+	halted      map[uint64]string // goroutines that halted, with the panic that halted each
 }
 
 // New returns a server whose debugger is not attached yet.
 func New(opts Options) *Server {
-	return &Server{
+	s := &Server{
 		opts: opts, debug: opts.Session.Debugger(), files: map[string]string{}, breakpoints: map[string][]breakpoint{},
-		frames: map[int]gocell.Call{}, handles: map[int]handle{}, halted: map[uint64]bool{},
+		frames: map[int]frame{}, handles: map[int]handle{}, halted: map[uint64]string{},
 	}
+	s.debug.OnBreakpoint(s.stays)
+	return s
 }
 
 const suffix = ".go"
 
 // prefix begins the paths of all cells of this process. Nothing lies there.
-var prefix = filepath.Join(os.TempDir(), "forge_"+strconv.Itoa(os.Getpid())) + string(filepath.Separator)
+// JupyterLab calls a file "Cell [3]" only if its path has "ipykernel_" in it.
+var prefix = filepath.Join(os.TempDir(), "forge_ipykernel_"+strconv.Itoa(os.Getpid())) + string(filepath.Separator)
 
 // Path is the file of a cell.
 func Path(code string) string {
@@ -178,6 +188,7 @@ var handlers = map[string]handler{
 	"scopes":                  on((*Server).scopes),
 	"variables":               on((*Server).variables),
 	"evaluate":                on((*Server).evaluate),
+	"setVariable":             on((*Server).setVariable),
 	"source":                  on((*Server).source),
 	"modules":                 on((*Server).modules),
 	"pause":                   on((*Server).pause),
@@ -209,18 +220,34 @@ type none struct{}
 
 func (s *Server) nothing(context.Context, none) (any, error) { return object{}, nil }
 
-func (s *Server) initialize(context.Context, none) (any, error) {
+// initialize begins a client's session: JupyterLab asks for debugInfo between it
+// and attach, and gives up when that says that nothing is started.
+func (s *Server) initialize(_ context.Context, a struct {
+	ClientID string `json:"clientID"`
+}) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.started, s.untyped = true, a.ClientID == "jupyterlab"
 	return object{
-		"supportsConfigurationDoneRequest": true,
-		"supportsEvaluateForHovers":        true,
-		"supportsModulesRequest":           true,
+		"supportsConfigurationDoneRequest":  true,
+		"supportsConditionalBreakpoints":    true,
+		"supportsHitConditionalBreakpoints": true,
+		"supportsLogPoints":                 true,
+		"supportsSetVariable":               true,
+		"supportsEvaluateForHovers":         true,
+		"supportsModulesRequest":            true,
 		"exceptionBreakpointFilters": []object{
 			{"filter": panics, "label": "Panics", "description": "Halt where a panic begins", "default": false},
+			{"filter": uncaught, "label": "Uncaught panics", "description": "Halt where a panic begins that no deferred function is there to recover", "default": false},
 		},
 	}, nil
 }
 
-const panics = "panic"
+// The filters of panics.
+const (
+	panics   = "panic"
+	uncaught = "uncaught"
+)
 
 func (s *Server) attach(context.Context, none) (any, error) {
 	s.debug.Attach(s.halt)
@@ -232,8 +259,9 @@ func (s *Server) disconnect(context.Context, none) (any, error) {
 	s.forget()
 	s.debug.Detach()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.breakpoints = map[string][]breakpoint{}
+	s.started, s.breakpoints = false, map[string][]breakpoint{}
+	s.mu.Unlock()
+	s.send("terminated", nil)
 	return object{}, nil
 }
 
@@ -255,7 +283,7 @@ func (s *Server) halt(h eval.Halt) {
 		return
 	}
 	s.mu.Lock()
-	s.halted[h.Thread] = true
+	s.halted[h.Thread] = h.Text
 	s.mu.Unlock()
 	body := object{"reason": h.Reason, "threadId": h.Thread, "allThreadsStopped": true}
 	if h.Text != "" {
@@ -274,7 +302,7 @@ func (s *Server) resumed(thread uint64) {
 func (s *Server) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.frames, s.handles, s.halted = map[int]gocell.Call{}, map[int]handle{}, map[uint64]bool{}
+	s.frames, s.handles, s.halted = map[int]frame{}, map[int]handle{}, map[uint64]string{}
 }
 
 type onThread struct {
@@ -289,7 +317,10 @@ func (s *Server) pause(context.Context, onThread) (any, error) {
 	return object{}, nil
 }
 
-var errNotAttached = errors.New("the debugger is not attached")
+var (
+	errNotAttached = errors.New("the debugger is not attached")
+	errNotStarted  = errors.New("the debugger is not started: initialize comes first")
+)
 
 func (s *Server) goOn(_ context.Context, a onThread) (any, error) {
 	s.resumed(a.ThreadID)
@@ -320,6 +351,7 @@ func (s *Server) setExceptionBreakpoints(_ context.Context, a struct {
 	Filters []string `json:"filters"`
 }) (any, error) {
 	s.debug.HaltOnPanic(slices.Contains(a.Filters, panics))
+	s.debug.HaltOnUncaught(slices.Contains(a.Filters, uncaught))
 	return object{}, nil
 }
 
@@ -335,7 +367,7 @@ func (s *Server) debugInfo(context.Context, none) (any, error) {
 		stopped = append(stopped, id)
 	}
 	return object{
-		"isStarted": s.debug.Attached(), "breakpoints": breakpoints, "stoppedThreads": stopped,
+		"isStarted": s.started, "breakpoints": breakpoints, "stoppedThreads": stopped,
 		"hashMethod": "Murmur2", "hashSeed": uint32(hashSeed), "tmpFilePrefix": prefix, "tmpFileSuffix": suffix,
 		"richRendering": true, "copyToGlobals": true, "exceptionPaths": []string{},
 	}, nil

@@ -87,6 +87,7 @@ func (c *client) event(name string) map[string]any {
 // knew of the cell is gone.
 func TestInterruptHalted(t *testing.T) {
 	c, s := newClient(t)
+	c.must("initialize", nil)
 	c.must("attach", nil)
 	code := "x := []int{1, 2, 3}\nx[0]++"
 	c.Ran(code)

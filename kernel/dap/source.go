@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"forgekernel/kernel/gocell"
 )
 
 type source struct {
@@ -19,6 +21,8 @@ type breakpoint struct {
 	Line     int    `json:"line"`
 	Source   source `json:"source"`
 	Message  string `json:"message,omitempty"`
+
+	condition condition
 }
 
 // setBreakpoints replaces those of a file. One on a line without a statement
@@ -32,11 +36,11 @@ func (s *Server) setBreakpoints(_ context.Context, a struct {
 		LogMessage   string `json:"logMessage"`
 	} `json:"breakpoints"`
 }) (any, error) {
-	if !s.debug.Attached() {
-		return nil, errNotAttached
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.started {
+		return nil, errNotStarted
+	}
 	code, known := s.files[a.Source.Path]
 	var lines []int
 	if known {
@@ -47,11 +51,13 @@ func (s *Server) setBreakpoints(_ context.Context, a struct {
 		s.numbers++
 		b := breakpoint{ID: s.numbers, Line: want.Line, Source: source{Path: a.Source.Path}}
 		i, _ := slices.BinarySearch(lines, want.Line)
+		c, err := newCondition(want.Condition, want.HitCondition, want.LogMessage)
+		b.condition = c
 		switch {
 		case !known:
 			b.Message = "no cell has this source"
-		case want.Condition != "" || want.HitCondition != "" || want.LogMessage != "":
-			b.Message = "breakpoints with conditions are not supported"
+		case err != nil:
+			b.Message = err.Error()
 		case i == len(lines):
 			b.Message = "no statement begins here or later in the cell"
 		default:
@@ -103,16 +109,21 @@ func (s *Server) stackTrace(_ context.Context, a struct {
 		return nil, fmt.Errorf("goroutine %d is not halted", a.ThreadID)
 	}
 	total := len(stack)
-	stack = stack[min(max(a.StartFrame, 0), total):]
+	start := min(max(a.StartFrame, 0), total)
+	stack = stack[start:]
 	if a.Levels > 0 {
 		stack = stack[:min(a.Levels, len(stack))]
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	frames := []object{}
-	for _, c := range stack {
+	for i, c := range stack {
 		s.numbers++
-		s.frames[s.numbers] = c
+		f := frame{Call: c}
+		if start+i == 0 {
+			f.panic = s.halted[a.ThreadID]
+		}
+		s.frames[s.numbers] = f
 		name := c.Func
 		if name == "" {
 			name = c.Cell
@@ -124,6 +135,12 @@ func (s *Server) stackTrace(_ context.Context, a struct {
 	return object{"stackFrames": frames, "totalFrames": total}, nil
 }
 
+// frame is a call of a halted goroutine.
+type frame struct {
+	gocell.Call
+	panic string // that it halted at
+}
+
 var errNoFrame = errors.New("there is no such frame: the cell has gone on since")
 
 func (s *Server) scopes(_ context.Context, a struct {
@@ -131,11 +148,11 @@ func (s *Server) scopes(_ context.Context, a struct {
 }) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	call, ok := s.frames[a.FrameID]
+	f, ok := s.frames[a.FrameID]
 	if !ok {
 		return nil, errNoFrame
 	}
-	locals := s.number(handle{call: &call})
+	locals := s.number(handle{call: &f.Call, panic: f.panic})
 	globals := s.number(handle{globals: true})
 	return object{"scopes": []object{
 		{"name": "Locals", "presentationHint": "locals", "variablesReference": locals, "expensive": false},

@@ -22,7 +22,7 @@ func (c *check) commit() (*prepared, error) {
 		return nil, err
 	}
 	for _, m := range c.methods {
-		if m.added {
+		if m.altered {
 			c.s.engine.Renew(m.named)
 		}
 	}
@@ -121,7 +121,11 @@ func (c *check) unit(objects map[string]types.Object) (*eval.Unit, error) {
 	}
 	c.blanks(u)
 	for _, m := range c.methods {
-		u.Funcs[c.info.Defs[m.decl.Name].(*types.Func)] = c.s.engine.MethodCode(m.object)
+		if fn := c.info.Defs[m.decl.Name].(*types.Func); isGenericObject(fn) {
+			c.forward(u, m.object, fn)
+		} else {
+			u.Funcs[fn] = c.s.engine.MethodCode(m.object)
+		}
 	}
 	for _, f := range c.inits {
 		u.Funcs[c.info.Defs[f.Name].(*types.Func)] = &eval.Code{Name: "init"}

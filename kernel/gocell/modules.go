@@ -27,7 +27,9 @@ import (
 
 // modules are those of one session.
 type modules struct {
-	mu     sync.Mutex
+	getting chan struct{} // holds an element while Get fetches
+
+	mu     sync.Mutex // guards what follows
 	roots  []module.Version
 	build  *gomod.Build
 	loaded map[string]*modulePackage
@@ -64,36 +66,67 @@ func (s *Session) Get(ctx context.Context, query string) ([]Module, error) {
 	if providedModule(root.Path) {
 		return nil, fmt.Errorf("module %s is part of this kernel; import its packages as they are", root.Path)
 	}
-	s.mods.mu.Lock()
-	defer s.mods.mu.Unlock()
-	roots := slices.DeleteFunc(slices.Clone(s.mods.roots), func(m module.Version) bool { return m.Path == root.Path })
+	s.mu.Lock()
+	mods := s.mods
+	s.mu.Unlock()
+	select {
+	case mods.getting <- struct{}{}:
+		defer func() { <-mods.getting }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	mods.mu.Lock()
+	roots := slices.DeleteFunc(slices.Clone(mods.roots), func(m module.Version) bool { return m.Path == root.Path })
+	mods.mu.Unlock()
 	roots = append(roots, root)
 	list, err := f.Select(ctx, roots, providedModule)
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range s.mods.loaded {
-		if i := slices.IndexFunc(list, func(m module.Version) bool { return m.Path == p.module.Path }); i < 0 || list[i] != p.module {
-			return nil, fmt.Errorf("%s would change the version of %v, which cells use already; %%reset first", query, p.module)
-		}
-	}
 	build := f.Open(list)
+	found, err := describe(ctx, build, roots)
+	if err == nil {
+		err = mods.use(build, roots)
+	}
+	if err != nil {
+		build.Close()
+		return nil, err
+	}
+	return found, nil
+}
+
+// describe lists the modules of a build, those that were asked for with their
+// packages.
+func describe(ctx context.Context, build *gomod.Build, roots []module.Version) ([]Module, error) {
 	var found []Module
-	for _, m := range list {
+	for _, m := range build.Modules {
 		item := Module{Path: m.Path, Version: m.Version}
 		if slices.Contains(roots, m) {
+			var err error
 			if item.Packages, err = build.Packages(ctx, m); err != nil {
-				build.Close()
 				return nil, err
 			}
 		}
 		found = append(found, item)
 	}
-	if s.mods.build != nil {
-		s.mods.build.Close()
-	}
-	s.mods.roots, s.mods.build, s.mods.err = roots, build, nil
 	return found, nil
+}
+
+// use makes a build the one that cells import from.
+func (m *modules) use(build *gomod.Build, roots []module.Version) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range m.loaded {
+		i := slices.IndexFunc(build.Modules, func(m module.Version) bool { return m.Path == p.module.Path })
+		if i < 0 || build.Modules[i] != p.module {
+			return fmt.Errorf("%s would change the version of %v, which cells use already; %%reset first", roots[len(roots)-1], p.module)
+		}
+	}
+	if m.build != nil {
+		m.build.Close()
+	}
+	m.roots, m.build, m.err = roots, build, nil
+	return nil
 }
 
 // providedModule reports a module whose packages the binary has compiled.

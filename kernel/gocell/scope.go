@@ -41,10 +41,11 @@ type scope struct {
 	methods map[*types.Named]map[string]*declaration
 	dots    []string // paths that are dot-imported
 	units   []*eval.Unit
+	grown   grown
 }
 
 func newScope() *scope {
-	return &scope{symbols: map[string]*symbol{}, methods: map[*types.Named]map[string]*declaration{}}
+	return &scope{symbols: map[string]*symbol{}, methods: map[*types.Named]map[string]*declaration{}, grown: grown{}}
 }
 
 // named returns the session's declared type of a name.

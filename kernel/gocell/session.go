@@ -64,7 +64,7 @@ func New(opts Options) (*Session, error) {
 func (s *Session) start() {
 	s.scope = newScope()
 	s.sourceUnits = map[string]*eval.Unit{}
-	s.mods = &modules{}
+	s.mods = &modules{getting: make(chan struct{}, 1)}
 	s.engine = eval.New(eval.Options{
 		Host: host{}, Writer: s.opts.Writer, Stdin: s.opts.Stdin, Sink: s.opts.Sink, Debugger: s.debug,
 		Async: func(cell uint64, p *eval.Panic) {
@@ -164,9 +164,10 @@ func (s *Session) prepare(src *eval.Source) (*prepared, error) {
 func (c *check) rollback() {
 	for _, m := range c.methods {
 		if m.object != nil {
-			m.rollback()
+			c.s.engine.Reshape(func([]types.Type) { m.rollback() })
 		}
 	}
+	c.renewGrown()
 	for _, f := range c.undo {
 		f()
 	}

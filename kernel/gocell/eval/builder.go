@@ -12,7 +12,9 @@ import (
 // Func is a translated function.
 type Func struct {
 	name   string
+	goName string  // what Go calls it
 	source *Source // nil for wrappers
+	begins int     // where in the source
 
 	sizes [classes]int // of the banks
 	wide  bool         // it uses others than those of numbers and pointers
@@ -32,7 +34,9 @@ type Func struct {
 	blocks       []block
 	numeric      bool // its one result is a number
 	hasDefer     bool
-	recoverBlock int // -1 when results are zero after recovery
+	recovers     bool             // it calls recover
+	recoverBlock int              // -1 when results are zero after recovery
+	unsigned     map[[2]int]uint8 // blocks and instructions with unsigned bounds, see unsignedBounds
 }
 
 type instr func(*frame)
@@ -90,6 +94,9 @@ func newBuilder(c *compiler, fn *ssa.Function) *builder {
 func (b *builder) translate() {
 	b.pos = b.ssa.Pos()
 	b.fn.source = b.sourceOf(b.ssa)
+	if b.fn.source != nil {
+		b.fn.goName, b.fn.begins = goName(b.ssa, b.unit.Main), int(b.offset(b.pos))
+	}
 	for _, p := range b.ssa.Params {
 		b.fn.params = append(b.fn.params, b.reserve(p))
 	}
@@ -122,7 +129,9 @@ func (b *builder) translate() {
 		for _, in := range blk.Instrs {
 			b.beforeInstruction(in)
 			if !b.folded[in] {
+				from := len(b.block.code)
 				b.instruction(in)
+				b.noteUnsigned(in, i, from)
 			}
 			b.afterInstruction(in)
 		}

@@ -47,6 +47,7 @@ func (b *builder) builtin(in *ssa.Call, fn *ssa.Builtin) {
 	case "min", "max":
 		b.minMax(fn.Name(), args, dst)
 	case "recover":
+		b.fn.recovers = true
 		b.emit(func(fr *frame) { fr.v[dst.i] = fr.recovers() })
 	case "ssa:deferstack":
 		b.fn.hasDefer = true

@@ -5,6 +5,7 @@ import (
 	"go/types"
 	"reflect"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -80,6 +81,9 @@ func (b *builder) findHost(fn *ssa.Function) target {
 		if n := b.genericNative(fn, name); n != nil {
 			return target{native: n, name: name}
 		}
+		if host, ok := b.hostInstance(fn); ok {
+			return target{host: host, name: name, variadic: fn.Signature.Variadic()}
+		}
 		refuse(b.pos, "%s is generic and its code is not part of this binary", name)
 	}
 	host, ok := b.hostFunc(fn)
@@ -138,6 +142,20 @@ func (b *builder) hostFunc(fn *ssa.Function) (reflect.Value, bool) {
 	}
 	m, ok := b.typ(recv.Type(), b.pos).MethodByName(obj.Name())
 	return m.Func, ok
+}
+
+// hostInstance finds an instance of a generic function that the host has.
+func (b *builder) hostInstance(fn *ssa.Function) (reflect.Value, bool) {
+	obj, ok := fn.Object().(*types.Func)
+	if !ok || obj.Signature().Recv() != nil {
+		return reflect.Value{}, false
+	}
+	var args []string
+	for _, a := range fn.TypeArgs() {
+		args = append(args, types.TypeString(a, (*types.Package).Path))
+	}
+	v, ok := b.e.opts.Host.Symbol(obj.Pkg().Path(), obj.Name()+"["+strings.Join(args, ",")+"]")
+	return v, ok && v.Kind() == reflect.Func
 }
 
 // hostFuncType is the type of a compiled function whose parts can be learnt.

@@ -57,19 +57,6 @@ func arrayLengthError(have, want int) error {
 	return goError(fmt.Sprintf("cannot convert slice with length %d to array or pointer to array with length %d", have, want))
 }
 
-// arrayBoundsError is what slicing an array beyond its end gives; the errors of
-// slices speak of capacities.
-func arrayBoundsError(bound, length int, three bool) error {
-	text := fmt.Sprintf("slice bounds out of range [:%d]", bound)
-	if three {
-		text = fmt.Sprintf("slice bounds out of range [::%d]", bound)
-	}
-	if bound >= 0 {
-		text += fmt.Sprintf(" with length %d", length)
-	}
-	return goError(text)
-}
-
 // failing returns code whose calls panic.
 func failing(reason string) *Code {
 	c := &Code{}

@@ -73,7 +73,12 @@ type Engine struct {
 	instances typeutil.Map          // *types.Named -> map[string]*instance
 	failed    map[*types.Func]error // generic methods that no longer compile
 	compile   *compiler             // the compilation that runs
-	own       sync.Map              // paths of packages that are interpreted
+	shapes    sync.RWMutex          // guards the methods of declared types
+	uniques   sync.Map              // what unique.Make made
+	// maxStack is what cells believe to be the limit of a stack: a lower one would
+	// end the process, not the cell.
+	maxStack atomic.Int64
+	own      sync.Map // paths of packages that are interpreted
 
 	current atomic.Pointer[run] // of the latest cell
 	debug   *Debugger
@@ -88,6 +93,7 @@ func New(opts Options) *Engine {
 	if e.debug == nil {
 		e.debug = NewDebugger()
 	}
+	e.maxStack.Store(1_000_000_000)
 	e.types.Host = e.hostType
 	e.types.Own = e.isInterpreted
 	e.Interpret("main")
@@ -234,11 +240,28 @@ func (e *Engine) methodCode(m *types.Func) *Code {
 // made are made anew when next used.
 func (e *Engine) Renew(changed ...*types.Named) {
 	for _, named := range changed {
-		if e.types.Known(named) {
+		if named.TypeParams().Len() > 0 || e.types.Known(named) {
 			e.types.Renew(changed...)
 			return
 		}
 	}
+}
+
+// Reshape changes declared types while no goroutine asks what they implement.
+// The change is given the types that the engine knows.
+func (e *Engine) Reshape(change func(known []types.Type)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.shapes.Lock()
+	defer e.shapes.Unlock()
+	known := e.types.All()
+	e.instances.Iterate(func(t types.Type, methods any) {
+		known = append(known, t)
+		for _, i := range methods.(map[string]*instance) {
+			known = append(known, i.recv)
+		}
+	})
+	change(known)
 }
 
 // hostType looks up a compiled type.

@@ -43,6 +43,9 @@ func (b *builder) isFixed(variable *ssa.Alloc, at int) bool {
 	if !ok || store.Addr != variable || store.Val == variable {
 		return false
 	}
+	if b.ssa.Recover != nil && !isStoredNext(variable) { // a panic may come before, and its recovery read it
+		return false
+	}
 	for _, use := range uses {
 		if use != first && !isRead(variable, use) {
 			return false

@@ -157,11 +157,11 @@ func (b *builder) typeTest(t types.Type, want reflect.Type) func(reflect.Value) 
 // is a declared type, whatever generation reflection shows, else by reflection.
 func (e *Engine) implements(t reflect.Type, iface *types.Interface, want reflect.Type) bool {
 	if made, ok := e.types.Made(t); ok {
-		return types.Implements(made, iface)
+		return e.satisfies(made, iface)
 	}
 	if t.Kind() == reflect.Pointer && t.Name() == "" {
 		if made, ok := e.types.Made(t.Elem()); ok {
-			return types.Implements(types.NewPointer(made), iface)
+			return e.satisfies(types.NewPointer(made), iface)
 		}
 	}
 	return t.Implements(want)
@@ -174,6 +174,12 @@ func (e *Engine) hasGenerations(t reflect.Type) bool {
 	}
 	_, made := e.types.Made(t)
 	return made
+}
+
+func (e *Engine) satisfies(t types.Type, iface *types.Interface) bool {
+	e.shapes.RLock()
+	defer e.shapes.RUnlock()
+	return types.Implements(t, iface)
 }
 
 // sameType reports whether two types are generations of one declared type.

@@ -35,8 +35,6 @@ func (b *builder) instruction(in ssa.Instruction) {
 		b.copyValue(b.val(in.X), b.places[in])
 	case *ssa.Convert:
 		b.convert(in)
-	case *ssa.MultiConvert:
-		refuse(b.pos, "this conversion of a type parameter is not supported")
 	case *ssa.SliceToArrayPointer:
 		b.sliceToArrayPointer(in)
 	case *ssa.MakeInterface:

@@ -72,6 +72,7 @@ func (th *thread) catch(r any) *panicking {
 	if again, ok := r.(rethrow); ok {
 		return again.panicking
 	}
+	r = th.unsigned(r)
 	p := &panicking{value: r, trace: th.locate()}
 	if !isStop(r) {
 		th.blocking(nil) // the call that waited has ended with this panic

@@ -9,7 +9,8 @@ import (
 
 // Symbol returns one exported name of a package: a function, a pointer to a
 // variable, or a nil pointer to a type. Constants are in the [Importer]'s view
-// alone; generic functions and types have no symbol.
+// alone; generic functions and types have no symbol, but functions that have few
+// instances are there as these: From[float32].
 func Symbol(path, name string) (reflect.Value, bool) {
 	s, err := open()
 	if err != nil {

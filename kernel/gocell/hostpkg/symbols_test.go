@@ -33,10 +33,35 @@ func TestSymbolsAgree(t *testing.T) {
 				t.Errorf("%s.%s: %s", path, name, problem)
 			}
 		}
+		for _, symbol := range s.tables[path].Symbols {
+			if name, arg, ok := strings.Cut(symbol.Name, "["); ok {
+				count++
+				if problem := badInstance(p.Scope().Lookup(name), strings.TrimSuffix(arg, "]"), symbol.Value); problem != "" {
+					t.Errorf("%s.%s: %s", path, symbol.Name, problem)
+				}
+			}
+		}
 		if n := len(s.tables[path].Symbols); n != count {
 			t.Errorf("%s: %d symbols, of which %d are exported names", path, n, count)
 		}
 	}
+}
+
+// badInstance says what is wrong with an instance of a generic function.
+func badInstance(obj types.Object, arg string, value any) string {
+	f, ok := obj.(*types.Func)
+	basic := types.Universe.Lookup(arg)
+	if !ok || basic == nil {
+		return "is no instance of a function for a basic type"
+	}
+	t, err := types.Instantiate(nil, f.Type(), []types.Type{basic.Type()}, true)
+	if err != nil {
+		return err.Error()
+	}
+	if got := reflect.TypeOf(value); !same(t, got) {
+		return t.String() + " is " + got.String()
+	}
+	return ""
 }
 
 // wanted reports an exported object that has a value at run time.

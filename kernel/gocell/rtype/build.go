@@ -198,8 +198,13 @@ func (t *Table) declare(named *types.Named) reflect.Type {
 	if obj.Pkg() != nil {
 		path = obj.Pkg().Path()
 	}
-	r := reflectx.NamedTypeOf(path, typeName(named), t.standIn(named.Underlying()))
-	if all, value := methodCounts(named); all > 0 {
+	all, value := methodCounts(named)
+	standIn := t.standIn(named.Underlying())
+	if value > 0 && standIn.Kind() == reflect.Array && directInInterface(standIn) {
+		standIn = onePointer // see unmask
+	}
+	r := reflectx.NamedTypeOf(path, typeName(named), standIn)
+	if all > 0 {
 		r = reflectx.NewMethodSet(r, value, all)
 	}
 	t.cache.Set(named, r)
@@ -297,10 +302,17 @@ func (t *Table) standInFunc(sig *types.Signature) reflect.Type {
 func (t *Table) finish() {
 	for len(t.queue) > 0 {
 		u := t.queue[0]
-		if named, ok := u.origin.(*types.Named); ok {
+		named, ok := u.origin.(*types.Named)
+		switch {
+		case !ok:
+			t.addMethods(u.origin, u.typ)
+		case u.typ.Kind() == reflect.Struct && isArray(named):
+			t.addMethods(u.origin, u.typ)
+			unmask(u.typ, t.of(named.Underlying()))
+		default:
 			reflectx.SetUnderlying(u.typ, t.of(named.Underlying()))
+			t.addMethods(u.origin, u.typ)
 		}
-		t.addMethods(u.origin, u.typ)
 		t.queue = t.queue[1:]
 	}
 }

@@ -159,6 +159,17 @@ func (t *Table) Renew(changed ...*types.Named) {
 	}
 }
 
+// All lists the types that have a reflect type, old generations included.
+func (t *Table) All() []types.Type {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list := t.cache.Keys()
+	for _, typ := range t.made {
+		list = append(list, typ)
+	}
+	return list
+}
+
 // Known reports whether a declared type has been made already.
 func (t *Table) Known(named *types.Named) bool {
 	t.mu.Lock()
