@@ -34,7 +34,14 @@ type (
 	}
 )
 
-// finishers makes finishers by the letters of their results, see resultKey.
+// A result has a key, which resultKeyOf gives for types that are returned like
+// it, and stores itself.
+type result[A any] interface {
+	key() string
+	taker(dst place, t reflect.Type) func(fr *frame, a A)
+}
+
+// finishers makes finishers by the letters of their results, see result.
 var finishers = map[string]func(dst []place, outs []reflect.Type) finisher{
 	"": func([]place, []reflect.Type) finisher {
 		return func(_ *frame, fn pointer, w *words) { enter[struct{}](fn, w) }
@@ -76,25 +83,25 @@ func init() {
 }
 
 // withStatus registers a result with an error or a number, such as a boolean.
-func withStatus[A any]() {
+func withStatus[A result[A]]() {
 	double[A, ifaceResult]()
 	double[A, numberResult]()
 }
 
-func single[A any]() {
-	finishers[resultKey[A]()] = func(dst []place, outs []reflect.Type) finisher {
-		put := taker[A](dst[0], outs[0])
+func single[A result[A]]() {
+	finishers[(*new(A)).key()] = func(dst []place, outs []reflect.Type) finisher {
+		put := (*new(A)).taker(dst[0], outs[0])
 		return func(fr *frame, fn pointer, w *words) { put(fr, enter[A](fn, w)) }
 	}
 }
 
-func double[A, B any]() {
+func double[A result[A], B result[B]]() {
 	type results struct {
 		a A
 		b B
 	}
-	finishers[resultKey[A]()+resultKey[B]()] = func(dst []place, outs []reflect.Type) finisher {
-		first, second := taker[A](dst[0], outs[0]), taker[B](dst[1], outs[1])
+	finishers[(*new(A)).key()+(*new(B)).key()] = func(dst []place, outs []reflect.Type) finisher {
+		first, second := (*new(A)).taker(dst[0], outs[0]), (*new(B)).taker(dst[1], outs[1])
 		return func(fr *frame, fn pointer, w *words) {
 			r := enter[results](fn, w)
 			first(fr, r.a)
@@ -103,14 +110,14 @@ func double[A, B any]() {
 	}
 }
 
-func triple[A, B, C any]() {
+func triple[A result[A], B result[B], C result[C]]() {
 	type results struct {
 		a A
 		b B
 		c C
 	}
-	finishers[resultKey[A]()+resultKey[B]()+resultKey[C]()] = func(dst []place, outs []reflect.Type) finisher {
-		first, second, third := taker[A](dst[0], outs[0]), taker[B](dst[1], outs[1]), taker[C](dst[2], outs[2])
+	finishers[(*new(A)).key()+(*new(B)).key()+(*new(C)).key()] = func(dst []place, outs []reflect.Type) finisher {
+		first, second, third := (*new(A)).taker(dst[0], outs[0]), (*new(B)).taker(dst[1], outs[1]), (*new(C)).taker(dst[2], outs[2])
 		return func(fr *frame, fn pointer, w *words) {
 			r := enter[results](fn, w)
 			first(fr, r.a)
@@ -118,30 +125,6 @@ func triple[A, B, C any]() {
 			third(fr, r.c)
 		}
 	}
-}
-
-func resultKey[A any]() string {
-	switch any(*new(A)).(type) {
-	case numberResult:
-		return "n"
-	case floatResult:
-		return "f"
-	case narrowResult:
-		return "g"
-	case stringResult:
-		return "s"
-	case sliceResult:
-		return "l"
-	case pointerResult:
-		return "p"
-	case complexResult:
-		return "c"
-	case timeResult:
-		return "{nnp}"
-	case valueResult:
-		return "{ppn}"
-	}
-	return "e"
 }
 
 func resultKeyOf(t reflect.Type) string {
@@ -201,43 +184,72 @@ func finisherOf(t reflect.Type, dst []place) finisher {
 	return made(dst, outs)
 }
 
-// taker stores a result. Only the lower bits of a small integer are defined.
-func taker[A any](dst place, t reflect.Type) func(fr *frame, a A) {
-	d := dst.i
-	var f any
-	switch any(*new(A)).(type) {
-	case numberResult:
-		if narrow := truncate(t.Kind()); t.Kind() == reflect.Bool {
-			f = func(fr *frame, a numberResult) { fr.n[d] = uint64(uint8(a)) }
-		} else if t.Size() == 8 {
-			f = func(fr *frame, a numberResult) { fr.n[d] = uint64(a) }
-		} else {
-			f = func(fr *frame, a numberResult) { fr.n[d] = narrow(uint64(a)) }
-		}
-	case floatResult:
-		f = func(fr *frame, a floatResult) { fr.n[d] = math.Float64bits(float64(a)) }
-	case narrowResult:
-		f = func(fr *frame, a narrowResult) { fr.n[d] = math.Float64bits(float64(a)) }
-	case complexResult:
-		f = func(fr *frame, a complexResult) { fr.v[d] = held(t, pointer(&a)) }
-	case timeResult:
-		f = func(fr *frame, a timeResult) { fr.v[d] = held(t, pointer(&a)) }
-	case valueResult:
-		f = func(fr *frame, a valueResult) { fr.v[d] = held(t, pointer(&a)) }
-	case stringResult:
-		f = func(fr *frame, a stringResult) { fr.s[d] = string(a) }
-	case sliceResult:
-		f = func(fr *frame, a sliceResult) { fr.l[d] = header(a) }
-	case pointerResult:
-		f = func(fr *frame, a pointerResult) { fr.p[d] = a.p }
-	case ifaceResult:
-		if t.NumMethod() == 0 {
-			f = func(fr *frame, a ifaceResult) { fr.v[d] = reflect.ValueOf(*(*any)(pointer(&a))) }
-		} else {
-			f = func(fr *frame, a ifaceResult) { fr.v[d] = dynamicOf(a) }
-		}
+func (numberResult) key() string  { return "n" }
+func (floatResult) key() string   { return "f" }
+func (narrowResult) key() string  { return "g" }
+func (stringResult) key() string  { return "s" }
+func (sliceResult) key() string   { return "l" }
+func (pointerResult) key() string { return "p" }
+func (ifaceResult) key() string   { return "e" }
+func (complexResult) key() string { return "c" }
+func (timeResult) key() string    { return "{nnp}" }
+func (valueResult) key() string   { return "{ppn}" }
+
+// Only the lower bits of a small integer are defined.
+func (numberResult) taker(dst place, t reflect.Type) func(*frame, numberResult) {
+	d, narrow := dst.i, truncate(t.Kind())
+	switch {
+	case t.Kind() == reflect.Bool:
+		return func(fr *frame, a numberResult) { fr.n[d] = uint64(uint8(a)) }
+	case t.Size() == 8:
+		return func(fr *frame, a numberResult) { fr.n[d] = uint64(a) }
 	}
-	return f.(func(fr *frame, a A))
+	return func(fr *frame, a numberResult) { fr.n[d] = narrow(uint64(a)) }
+}
+
+func (floatResult) taker(dst place, _ reflect.Type) func(*frame, floatResult) {
+	d := dst.i
+	return func(fr *frame, a floatResult) { fr.n[d] = math.Float64bits(float64(a)) }
+}
+
+func (narrowResult) taker(dst place, _ reflect.Type) func(*frame, narrowResult) {
+	d := dst.i
+	return func(fr *frame, a narrowResult) { fr.n[d] = math.Float64bits(float64(a)) }
+}
+
+func (stringResult) taker(dst place, _ reflect.Type) func(*frame, stringResult) {
+	d := dst.i
+	return func(fr *frame, a stringResult) { fr.s[d] = string(a) }
+}
+
+func (sliceResult) taker(dst place, _ reflect.Type) func(*frame, sliceResult) {
+	d := dst.i
+	return func(fr *frame, a sliceResult) { fr.l[d] = header(a) }
+}
+
+func (pointerResult) taker(dst place, _ reflect.Type) func(*frame, pointerResult) {
+	d := dst.i
+	return func(fr *frame, a pointerResult) { fr.p[d] = a.p }
+}
+
+func (ifaceResult) taker(dst place, t reflect.Type) func(*frame, ifaceResult) {
+	d := dst.i
+	if t.NumMethod() == 0 {
+		return func(fr *frame, a ifaceResult) { fr.v[d] = reflect.ValueOf(*(*any)(pointer(&a))) }
+	}
+	return func(fr *frame, a ifaceResult) { fr.v[d] = dynamicOf(a) }
+}
+
+func (complexResult) taker(dst place, t reflect.Type) func(*frame, complexResult) {
+	return func(fr *frame, a complexResult) { fr.v[dst.i] = held(t, pointer(&a)) }
+}
+
+func (timeResult) taker(dst place, t reflect.Type) func(*frame, timeResult) {
+	return func(fr *frame, a timeResult) { fr.v[dst.i] = held(t, pointer(&a)) }
+}
+
+func (valueResult) taker(dst place, t reflect.Type) func(*frame, valueResult) {
+	return func(fr *frame, a valueResult) { fr.v[dst.i] = held(t, pointer(&a)) }
 }
 
 // dynamicOf is what an interface with methods holds: the table that its first
