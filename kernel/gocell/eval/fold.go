@@ -55,6 +55,11 @@ func (b *builder) fold(blk *ssa.BasicBlock) {
 			b.folded[load] = true
 		}
 	}
+	for _, in := range blk.Instrs {
+		if store, ok := in.(*ssa.Store); ok {
+			b.update(store, blk)
+		}
+	}
 }
 
 func isIndexOf(use ssa.Instruction, x ssa.Value) bool {

@@ -139,6 +139,10 @@ func (b *builder) store(in *ssa.Store) {
 		b.emit(func(fr *frame) { fr.p[addr] = dataOf(static(t, fr.v[i])) })
 		return
 	}
+	if op := b.updates[in]; op != nil {
+		b.emitUpdate(in, op)
+		return
+	}
 	write, folded := b.storerOf(in, t), b.isFolded(in.Addr)
 	if wide := isWideNumber(t) && !b.isStoredNumber(in, 1); wide && folded {
 		i, address := b.val(in.Val).i, b.address(in.Addr)
