@@ -106,12 +106,12 @@ func (th *thread) push(fn *Func) *frame {
 	fr.n = resized(fr.n, fn.sizes[num])
 	fr.p = resized(fr.p, fn.sizes[ptr])
 	if fn.constants { // few, which a loop copies sooner than copy
-		n, p := fr.n[fn.fixed[num]:], fr.p[fn.fixed[ptr]:]
+		n, p := fn.fixed[num], fn.fixed[ptr]
 		for i, x := range fn.initN {
-			n[i] = x
+			fr.n[n+i] = x
 		}
 		for i, x := range fn.initP {
-			p[i] = x
+			fr.p[p+i] = x
 		}
 	}
 	if fn.wide {
