@@ -16,6 +16,8 @@ type Activation struct {
 	at        *stop // where it halted, nil when it is inside an instruction
 	n         []uint64
 	p         []pointer
+	s         []string
+	l         []header
 	v         []reflect.Value
 }
 
@@ -32,12 +34,12 @@ type Local struct {
 
 // activation looks at a call of a goroutine that does not run.
 func (fr *frame) activation() Activation {
-	return Activation{fn: fr.fn, block: max(fr.block, 0), ip: fr.ip, at: fr.halted, n: fr.n, p: fr.p, v: fr.v}
+	return Activation{fn: fr.fn, block: max(fr.block, 0), ip: fr.ip, at: fr.halted, n: fr.n, p: fr.p, s: fr.s, l: fr.l, v: fr.v}
 }
 
 // freeze keeps a call as it is.
 func (a Activation) freeze() Activation {
-	a.n, a.p, a.v = slices.Clone(a.n), slices.Clone(a.p), slices.Clone(a.v)
+	a.n, a.p, a.s, a.l, a.v = slices.Clone(a.n), slices.Clone(a.p), slices.Clone(a.s), slices.Clone(a.l), slices.Clone(a.v)
 	return a
 }
 
@@ -99,7 +101,9 @@ func (a Activation) local(i int) (l Local, declared bool) {
 		l.Nil = !l.Value.IsValid()
 	case b.memory:
 		if p := a.p[b.place.i]; p != nil {
-			l.Value = at(b.place.typ.Elem(), p)
+			if l.Value = at(b.place.typ.Elem(), p); b.fixed {
+				l.Value = held(b.place.typ.Elem(), p)
+			}
 		}
 	default:
 		l.Value = a.read(b.place)
@@ -109,7 +113,7 @@ func (a Activation) local(i int) (l Local, declared bool) {
 }
 
 func (a Activation) read(pl place) reflect.Value {
-	fr := frame{n: a.n, p: a.p, v: a.v}
+	fr := frame{n: a.n, p: a.p, s: a.s, l: a.l, v: a.v}
 	return fr.get(pl)
 }
 
@@ -134,7 +138,12 @@ func (a Activation) Assign(name string, value reflect.Value) error {
 	b := a.reaching(found)[0]
 	switch {
 	case b.memory:
-		put(b.place.typ.Elem(), a.p[b.place.i], value)
+		t, p := b.place.typ.Elem(), a.p[b.place.i]
+		if b.fixed { // others may have the value that lies there
+			p = alloc(t)
+			a.p[b.place.i] = p
+		}
+		put(t, p, value)
 		return nil
 	case b.constant.IsValid() || a.isFixed(b.place):
 		return fmt.Errorf("%s is a constant to the code from here on, which cannot be changed", name)
@@ -147,7 +156,7 @@ func (a Activation) Assign(name string, value reflect.Value) error {
 			return fmt.Errorf("%s has one place with %s here, which has the same value; it cannot be changed alone", name, v.name)
 		}
 	}
-	fr := frame{n: a.n, p: a.p, v: a.v}
+	fr := frame{n: a.n, p: a.p, s: a.s, l: a.l, v: a.v}
 	if b.place.class == ref && value.IsValid() {
 		fr.assign(b.place, value)
 	} else {
@@ -163,14 +172,9 @@ func (a Activation) inScope(v variable) bool {
 
 // isFixed reports a place that holds a constant.
 func (a Activation) isFixed(pl place) bool {
-	first, n := a.fn.fixedN, len(a.fn.initN)
-	switch pl.class {
-	case ptr:
-		first, n = a.fn.fixedP, len(a.fn.initP)
-	case ref:
-		first, n = a.fn.fixedV, len(a.fn.initV)
-	}
-	return first <= pl.i && pl.i < first+n
+	n := [classes]int{len(a.fn.initN), len(a.fn.initP), len(a.fn.initS), a.fn.nils, len(a.fn.initV)}
+	first := a.fn.fixed[pl.class]
+	return first <= pl.i && pl.i < first+n[pl.class]
 }
 
 // reaching lists the different bindings of a variable that may be the latest.

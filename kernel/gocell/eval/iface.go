@@ -1,10 +1,8 @@
 package eval
 
 import (
-	"fmt"
 	"go/types"
 	"reflect"
-	"sync/atomic"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -87,93 +85,6 @@ func (e *Engine) lookupMethod(t reflect.Type, id string) (m *closure, deref bool
 	return nil, false
 }
 
-// dispatch is what a call through an interface found for a dynamic type.
-type dispatch struct {
-	typ    reflect.Type
-	target target
-	after  int64 // the engine's alterations when it was found
-}
-
-// direct returns the target that takes unboxed arguments, if it does.
-func (d *dispatch) direct() (target, bool) {
-	if d.target.clo == nil {
-		return target{}, false
-	}
-	tg := d.target.clo.target
-	return tg, tg.code != nil || tg.fn != nil
-}
-
-// fits makes sure that a method is the one that an interface asks for: a value
-// may be in an interface since before its method got another signature.
-func (e *Engine) fits(t reflect.Type, m *types.Func) {
-	if e.alterations.Load() == 0 {
-		return
-	}
-	recv, ok := e.types.Made(t)
-	if !ok && t.Kind() == reflect.Pointer {
-		if recv, ok = e.types.Made(t.Elem()); ok {
-			recv = types.NewPointer(recv)
-		}
-	}
-	if !ok {
-		return
-	}
-	want, is := withoutReceiver(m), "gone"
-	if sel := types.NewMethodSet(recv).Lookup(m.Pkg(), m.Name()); sel != nil {
-		now := sel.Obj().(*types.Func)
-		e.mu.Lock()
-		altered := e.altered[now]
-		e.mu.Unlock()
-		have := withoutReceiver(now)
-		if !altered || types.Identical(have, want) {
-			return
-		}
-		is = have.String()
-	}
-	panic(typeError(fmt.Sprintf("method %s of %s was declared again and is %s now, where %s is called", m.Name(), t, is, want)))
-}
-
-func withoutReceiver(m *types.Func) *types.Signature {
-	sig := m.Signature()
-	return types.NewSignatureType(nil, nil, nil, sig.Params(), sig.Results(), sig.Variadic())
-}
-
-// site remembers the dispatch of the last dynamic type at one call.
-type site struct{ last atomic.Pointer[dispatch] }
-
-func (s *site) find(e *Engine, m *types.Func, t reflect.Type) *dispatch {
-	after := e.alterations.Load()
-	if d := s.last.Load(); d != nil && d.typ == t && d.after == after {
-		return d
-	}
-	e.fits(t, m)
-	d := &dispatch{typ: t, after: after}
-	if im, deref := e.lookupMethod(t, m.Id()); im != nil {
-		d.target = target{clo: im}
-		if deref {
-			d.target = dereferencing(im, m.Name())
-		}
-	} else if hm, ok := t.MethodByName(m.Name()); ok {
-		d.target = target{host: hm.Func, name: m.Name(), variadic: m.Signature().Variadic()}
-	} else {
-		panic(goError("internal error: " + t.String() + " has no method " + m.Name()))
-	}
-	s.last.Store(d)
-	return d
-}
-
-// dereferencing makes a target that wants the value behind its receiver. A nil
-// pointer panics when the call happens, which a defer statement delays.
-func dereferencing(clo *closure, method string) target {
-	return target{name: "a method", native: func(th *thread, a []reflect.Value) []reflect.Value {
-		if a[0].IsNil() {
-			panic(nilReceiver(a[0].Type().Elem(), method))
-		}
-		a[0] = snapshot(a[0].Type().Elem(), a[0].UnsafePointer())
-		return th.apply(target{clo: clo}, a, nil)
-	}}
-}
-
 func (b *builder) typeAssert(in *ssa.TypeAssert) {
 	x := b.val(in.X)
 	want := b.typ(in.AssertedType, b.pos)
@@ -231,7 +142,7 @@ func isNilCheck(in *ssa.TypeAssert) bool {
 
 // assign stores a dynamic value, of any generation of the place's type.
 func (fr *frame) assign(dst place, v reflect.Value) {
-	if dst.class == ref && !dst.isInterface() && v.Type() != dst.typ {
+	if dst.class == ref && !dst.isInterface() && (*value)(pointer(&v)).typ != typeWord(dst.typ) {
 		v = retag(dst.typ, v)
 	}
 	fr.set(dst, v)
@@ -243,6 +154,10 @@ func (fr *frame) zero(dst place) {
 		fr.n[dst.i] = 0
 	case ptr:
 		fr.p[dst.i] = nil
+	case str:
+		fr.s[dst.i] = ""
+	case lst:
+		fr.l[dst.i] = header{}
 	default:
 		fr.v[dst.i] = reflect.Value{}
 		if !dst.isInterface() {
@@ -257,11 +172,12 @@ func (b *builder) typeTest(t types.Type, want reflect.Type) func(reflect.Value) 
 	if iface, ok := t.Underlying().(*types.Interface); ok {
 		return func(v reflect.Value) bool { return v.IsValid() && e.implements(v.Type(), iface, want) }
 	}
+	word, generations := typeWord(want), e.hasGenerations(want)
 	return func(v reflect.Value) bool {
-		if !v.IsValid() {
-			return false
+		if x := (*value)(pointer(&v)); x.typ == word || x.typ == nil || !generations {
+			return x.typ == word
 		}
-		return v.Type() == want || e.sameType(v.Type(), want)
+		return e.sameType(v.Type(), want)
 	}
 }
 
@@ -321,6 +237,15 @@ func sameAfterReceiver(method, of reflect.Type) bool {
 		}
 	}
 	return true
+}
+
+// hasGenerations reports whether other types may be the same declared type.
+func (e *Engine) hasGenerations(t reflect.Type) bool {
+	for t.Kind() == reflect.Pointer && t.Name() == "" {
+		t = t.Elem()
+	}
+	_, made := e.types.Made(t)
+	return made
 }
 
 func (e *Engine) satisfies(t types.Type, iface *types.Interface) bool {

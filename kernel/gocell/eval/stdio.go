@@ -109,6 +109,8 @@ func (th *thread) standard(t reflect.Type, v reflect.Value) reflect.Value {
 	return v
 }
 
+var fileTypeWord = typeWord(fileType)
+
 func scan(read func(r io.Reader, a []reflect.Value) (int, error)) native {
 	return func(th *thread, a []reflect.Value) []reflect.Value { return count(read(th.stdin(), a)) }
 }
