@@ -112,13 +112,16 @@ func (s *Server) stays(thread uint64) bool {
 	}
 	call := &stack[0]
 	s.mu.Lock()
-	list := s.breakpoints[call.File]
+	var here []*condition
+	for _, b := range s.breakpoints[call.File] {
+		if b.Verified && b.Line == call.Line {
+			here = append(here, b.condition)
+		}
+	}
 	s.mu.Unlock()
 	stays := false
-	for i := range list {
-		if list[i].Verified && list[i].Line == call.Line {
-			stays = s.holds(&list[i].condition, call) || stays
-		}
+	for _, c := range here {
+		stays = s.holds(c, call) || stays
 	}
 	return stays
 }

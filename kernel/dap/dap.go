@@ -30,6 +30,7 @@ import (
 
 	"forgekernel/kernel/gocell"
 	"forgekernel/kernel/gocell/eval"
+	"forgekernel/kernel/link"
 )
 
 // Limits.
@@ -48,6 +49,9 @@ type Options struct {
 	Lines func(code string) []int
 	// Event sends a DAP event. It may be called from any goroutine.
 	Event func(json.RawMessage)
+	// State keeps, before each message, what Restore needs in another process; nil
+	// when nobody debugs.
+	State func(*link.Debugging)
 }
 
 // Server debugs the cells of one session.
@@ -56,8 +60,10 @@ type Server struct {
 	debug *gocell.Debugger
 
 	mu          sync.Mutex
-	started     bool // by initialize, until disconnect
-	untyped     bool // the client is one that would show types instead of values
+	started     bool   // by initialize, until disconnect
+	client      string // as it calls itself
+	panics      bool   // all of them halt
+	uncaught    bool   // those halt that nobody is there to recover
 	seq         int
 	files       map[string]string // texts of cells by path
 	order       []string          // of files, the oldest first
@@ -81,27 +87,37 @@ func New(opts Options) *Server {
 
 const suffix = ".go"
 
-// prefix begins the paths of all cells of this process. Nothing lies there.
-// JupyterLab calls a file "Cell [3]" only if its path has "ipykernel_" in it.
-var prefix = filepath.Join(os.TempDir(), "forge_ipykernel_"+strconv.Itoa(os.Getpid())) + string(filepath.Separator)
+// prefix begins the paths of all cells. Nothing lies there. The number is that of
+// the front, which outlives its sessions, and JupyterLab calls a file "Cell [3]"
+// only if its path has "ipykernel_" in it.
+var prefix = filepath.Join(os.TempDir(), "forge_ipykernel_"+strconv.Itoa(os.Getppid())) + string(filepath.Separator)
 
 // Path is the file of a cell.
 func Path(code string) string {
 	return prefix + strconv.FormatUint(uint64(murmur2([]byte(code), hashSeed)), 10) + suffix
 }
 
-// Ran keeps the text of a cell, whose functions may be looked into later.
+// Ran keeps the text of a cell, whose functions may be looked into later, and puts
+// breakpoints in place that waited for it.
 func (s *Server) Ran(code string) {
+	path := Path(code)
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.keep(code)
+	_, known := s.files[path]
+	if !known {
+		s.keep(path, code)
+		s.place(path)
+	}
+	waited := slices.Clone(s.breakpoints[path])
+	s.mu.Unlock()
+	if known {
+		return
+	}
+	for _, b := range waited {
+		s.send("breakpoint", object{"reason": "changed", "breakpoint": b})
+	}
 }
 
-func (s *Server) keep(code string) string {
-	path := Path(code)
-	if _, known := s.files[path]; known {
-		return path
-	}
+func (s *Server) keep(path, code string) {
 	s.files[path], s.order = code, append(s.order, path)
 	s.size += len(code)
 	for len(s.order) > 1 && (len(s.order) > maxFiles || s.size > maxText) {
@@ -109,7 +125,6 @@ func (s *Server) keep(code string) string {
 		delete(s.files, s.order[0])
 		s.order = s.order[1:]
 	}
-	return path
 }
 
 type request struct {
@@ -151,6 +166,7 @@ func (s *Server) Handle(ctx context.Context, raw json.RawMessage) json.RawMessag
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seq++
+	s.opts.State(s.state())
 	reply := response{Seq: s.seq, Type: "response", RequestSeq: r.Seq, Command: r.Command, Success: err == nil, Body: body}
 	if err != nil {
 		reply.Message, reply.Body = err.Error(), object{"error": object{"id": 1, "format": err.Error()}}
@@ -227,7 +243,7 @@ func (s *Server) initialize(_ context.Context, a struct {
 }) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.started, s.untyped = true, a.ClientID == "jupyterlab"
+	s.started, s.client = true, a.ClientID
 	return object{
 		"supportsConfigurationDoneRequest":  true,
 		"supportsConditionalBreakpoints":    true,
@@ -259,7 +275,7 @@ func (s *Server) disconnect(context.Context, none) (any, error) {
 	s.forget()
 	s.debug.Detach()
 	s.mu.Lock()
-	s.started, s.breakpoints = false, map[string][]breakpoint{}
+	s.started, s.panics, s.uncaught, s.breakpoints = false, false, false, map[string][]breakpoint{}
 	s.mu.Unlock()
 	s.send("terminated", nil)
 	return object{}, nil
@@ -269,6 +285,7 @@ func (s *Server) send(name string, body any) {
 	s.mu.Lock()
 	s.seq++
 	e := event{Seq: s.seq, Type: "event", Event: name, Body: body}
+	s.opts.State(s.state())
 	s.mu.Unlock()
 	if raw, err := json.Marshal(e); err == nil {
 		s.opts.Event(raw)
@@ -350,8 +367,11 @@ func (s *Server) threads(context.Context, none) (any, error) {
 func (s *Server) setExceptionBreakpoints(_ context.Context, a struct {
 	Filters []string `json:"filters"`
 }) (any, error) {
-	s.debug.HaltOnPanic(slices.Contains(a.Filters, panics))
-	s.debug.HaltOnUncaught(slices.Contains(a.Filters, uncaught))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.panics, s.uncaught = slices.Contains(a.Filters, panics), slices.Contains(a.Filters, uncaught)
+	s.debug.HaltOnPanic(s.panics)
+	s.debug.HaltOnUncaught(s.uncaught)
 	return object{}, nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"path"
 	"slices"
 
 	"forgekernel/kernel/gocell"
@@ -14,71 +16,11 @@ type source struct {
 	Name string `json:"name,omitempty"`
 }
 
-// breakpoint is one as the client gets to know it.
-type breakpoint struct {
-	ID       int    `json:"id"`
-	Verified bool   `json:"verified"`
-	Line     int    `json:"line"`
-	Source   source `json:"source"`
-	Message  string `json:"message,omitempty"`
-
-	condition condition
-}
-
-// setBreakpoints replaces those of a file. One on a line without a statement
-// moves to the next that has one.
-func (s *Server) setBreakpoints(_ context.Context, a struct {
-	Source      source `json:"source"`
-	Breakpoints []struct {
-		Line         int    `json:"line"`
-		Condition    string `json:"condition"`
-		HitCondition string `json:"hitCondition"`
-		LogMessage   string `json:"logMessage"`
-	} `json:"breakpoints"`
-}) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.started {
-		return nil, errNotStarted
-	}
-	code, known := s.files[a.Source.Path]
-	var lines []int
-	if known {
-		lines = s.opts.Lines(code)
-	}
-	list, taken := []breakpoint{}, []int{}
-	for _, want := range a.Breakpoints {
-		s.numbers++
-		b := breakpoint{ID: s.numbers, Line: want.Line, Source: source{Path: a.Source.Path}}
-		i, _ := slices.BinarySearch(lines, want.Line)
-		c, err := newCondition(want.Condition, want.HitCondition, want.LogMessage)
-		b.condition = c
-		switch {
-		case !known:
-			b.Message = "no cell has this source"
-		case err != nil:
-			b.Message = err.Error()
-		case i == len(lines):
-			b.Message = "no statement begins here or later in the cell"
-		default:
-			b.Line, b.Verified = lines[i], true
-			taken = append(taken, b.Line)
-		}
-		list = append(list, b)
-	}
-	s.debug.SetBreakpoints(a.Source.Path, taken)
-	if delete(s.breakpoints, a.Source.Path); len(list) > 0 {
-		s.breakpoints[a.Source.Path] = list
-	}
-	return object{"breakpoints": list}, nil
-}
-
 func (s *Server) dumpCell(_ context.Context, a struct {
 	Code string `json:"code"`
 }) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return object{"sourcePath": s.keep(a.Code)}, nil
+	s.Ran(a.Code)
+	return object{"sourcePath": Path(a.Code)}, nil
 }
 
 func (s *Server) source(_ context.Context, a struct {
@@ -88,15 +30,22 @@ func (s *Server) source(_ context.Context, a struct {
 	defer s.mu.Unlock()
 	code, known := s.files[a.Source.Path]
 	if !known {
+		code, known = s.opts.Session.ModuleFiles()[a.Source.Path]
+	}
+	if !known {
 		return nil, fmt.Errorf("there is no source %s", a.Source.Path)
 	}
 	return object{"content": code, "mimeType": "text/x-go"}, nil
 }
 
-// modules are what JupyterLab lists as the kernel's sources: none but cells,
-// which it has.
+// modules are what JupyterLab lists as the kernel's sources: the files of Go
+// modules. Cells it has.
 func (s *Server) modules(context.Context, none) (any, error) {
-	return object{"modules": []object{}, "totalModules": 0}, nil
+	list := []object{}
+	for _, name := range slices.Sorted(maps.Keys(s.opts.Session.ModuleFiles())) {
+		list = append(list, object{"id": name, "name": path.Base(name), "path": name})
+	}
+	return object{"modules": list, "totalModules": len(list)}, nil
 }
 
 func (s *Server) stackTrace(_ context.Context, a struct {

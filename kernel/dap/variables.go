@@ -77,7 +77,7 @@ func (s *Server) variables(_ context.Context, a struct {
 // listed is the answer of a list. JupyterLab's tree shows the type of a variable
 // that has one in place of its value.
 func (s *Server) listed(list []variable) object {
-	if s.untyped {
+	if s.client == "jupyterlab" {
 		for i := range list {
 			list[i].Type = ""
 		}

@@ -72,8 +72,13 @@
 // Each is refused with a sentence, never run wrongly:
 //
 //   - cgo, and functions without a body
+//   - a method in a later cell whose signature needs a type of that cell
 //
 // # Where Go does something else
+//
+// A deadlock is not reported: a timer, a server or a signal handler of compiled
+// code may hold a function or a channel of the cell, and nobody can see from
+// outside that it will never use it.
 //
 //	what                                      here                          Go
 //	nested calls                              at most 100,000               1 GB of stack

@@ -30,9 +30,13 @@ func (c *check) separateMethods() []fault {
 		f, ok := d.(*ast.FuncDecl)
 		base := ""
 		if ok {
-			base = receiverBase(f)
+			base = c.throughAliases(f)
 		}
 		sym := c.s.scope.symbols[base]
+		if base != "" && !c.declared[base] && sym == nil && c.isDotted(base) {
+			faults = append(faults, fault{at: c.lib.span(f.Recv).from, message: "cannot define new methods on non-local type " + base})
+			continue
+		}
 		if base == "" || c.declared[base] || sym == nil || sym.kind != "type" {
 			rest = append(rest, d)
 			continue
@@ -50,6 +54,70 @@ func (c *check) separateMethods() []fault {
 	}
 	c.syn.decls = rest
 	return faults
+}
+
+// throughAliases is the type that a method's receiver stands for, which is then
+// written in its place: of this cell or of an earlier one.
+func (c *check) throughAliases(f *ast.FuncDecl) string {
+	base := receiverBase(f)
+	name := base
+	for seen := map[string]bool{}; !seen[name]; {
+		seen[name] = true
+		if c.declared[name] {
+			if target := c.aliased(name); target != "" {
+				name = target
+			}
+			continue
+		}
+		sym := c.s.scope.symbols[name]
+		if sym == nil || sym.kind != "type" {
+			break
+		}
+		if alias, ok := sym.obj.Type().(*types.Alias); ok && alias.TypeParams().Len() == 0 {
+			named, ok := types.Unalias(alias).(*types.Named)
+			if ok && c.s.scope.named(named.Obj().Name()) == named && named.TypeArgs().Len() == 0 {
+				name = named.Obj().Name()
+			}
+		}
+	}
+	if name != base && !c.declared[name] {
+		ast.Inspect(f.Recv.List[0].Type, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok && id.Name == base {
+				id.Name = name
+			}
+			return true
+		})
+		return name
+	}
+	return base
+}
+
+// aliased is the name that the cell declares another one for.
+func (c *check) aliased(name string) string {
+	for _, d := range c.syn.decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok {
+			continue
+		}
+		for _, s := range g.Specs {
+			if t, ok := s.(*ast.TypeSpec); ok && t.Name.Name == name && t.Assign.IsValid() && t.TypeParams == nil {
+				if id, ok := ast.Unparen(t.Type).(*ast.Ident); ok {
+					return id.Name
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// isDotted reports a name of a package that is dot-imported.
+func (c *check) isDotted(name string) bool {
+	for _, path := range append(slices.Clone(c.dots), c.s.scope.dots...) {
+		if pkg, err := (importer{c.s.mods}).Import(path); err == nil && pkg.Scope().Lookup(name) != nil && ast.IsExported(name) {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *check) mentionsOwnType(t *ast.FuncType) bool {

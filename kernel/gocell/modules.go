@@ -9,6 +9,7 @@ import (
 	"go/scanner"
 	"go/token"
 	"go/types"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -34,6 +35,13 @@ type modules struct {
 	build  *gomod.Build
 	loaded map[string]*modulePackage
 	err    map[string]error
+
+	// files are their sources. They have a lock of their own, for a debugger that
+	// looks while a module is being fetched.
+	files struct {
+		sync.Mutex
+		byName map[string]string
+	}
 }
 
 // modulePackage is a checked package of a module.
@@ -213,7 +221,7 @@ func (m *modules) check(path string, within []string) (*modulePackage, error) {
 		}
 		p.files = append(p.files, file)
 		p.texts = append(p.texts, &text{
-			source: &eval.Source{Name: f.Name, Line: 1, Text: f.Text},
+			source: &eval.Source{Name: f.Name, File: f.Name, Line: 1, Text: f.Text},
 			starts: []fileStart{{file: p.fset.File(file.FileStart)}},
 		})
 	}
@@ -221,7 +229,26 @@ func (m *modules) check(path string, within []string) (*modulePackage, error) {
 	if p.pkg, err = config.Check(path, p.fset, p.files, p.info); err != nil {
 		return nil, fmt.Errorf("package %s cannot be interpreted: %w", path, err)
 	}
+	m.files.Lock()
+	defer m.files.Unlock()
+	if m.files.byName == nil {
+		m.files.byName = map[string]string{}
+	}
+	for _, f := range source.Files {
+		m.files.byName[f.Name] = f.Text
+	}
 	return p, nil
+}
+
+// ModuleFiles are the sources of the packages of modules that have been imported,
+// by the names that Call.File has for them: path@version/dir/file.go.
+func (s *Session) ModuleFiles() map[string]string {
+	s.mu.Lock()
+	files := &s.mods.files
+	s.mu.Unlock()
+	files.Lock()
+	defer files.Unlock()
+	return maps.Clone(files.byName)
 }
 
 // unitOfModule translates a package, after those that it imports, once.

@@ -1,17 +1,22 @@
 """JupyterLab's own debugger on Go notebooks, as a person uses it: a breakpoint in the
 margin, variables, steps, expressions, panics, a restart.
 
-JupyterLab loses what is clicked in its first moments with a kernel: it asks it several
-times over what its debugger's state is, and a click between such a question and its
-answer is overruled by it. So a person's hand is imitated: it comes when all is quiet.
+JupyterLab loses what is clicked in its first moments with a kernel, whichever that is: it
+asks several times over what the state of the debugger is, and a click between such a
+question and its answer is overruled by the answer, or waits for ever for one that another
+question has taken. Repeating a click does not help, since each one undoes the one before.
+So the test comes when all is quiet, as a person's hand does.
 """
 
 import json
+import os
+import signal
 import time
 import urllib.request
 
 import nbformat
 import pytest
+from playwright.sync_api import TimeoutError
 
 from conftest import ROOT
 from test_lab import CHROMIUM, START, browser, lab, opened  # noqa: F401: two are fixtures
@@ -47,7 +52,6 @@ class Notebook:
         nb = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "forge", "display_name": "Forge", "language": "go"}})
         nb.cells = [nbformat.v4.new_code_cell(code) for code in cells]
         nbformat.write(nb, work / "notebooks" / name)
-        self.name, self.lines = name, [len(code.split("\n")) for code in cells]
         self.page = opened(browser, url, name)
         self.page.set_viewport_size({"width": 1600, "height": 1000})
         self.page.set_default_timeout(WAIT)
@@ -64,10 +68,14 @@ class Notebook:
 
     def shows(self, selector, text=""):
         """Waits for an element with a text, in which any space is one blank."""
-        self.page.wait_for_function(
-            "([s, w]) => [...document.querySelectorAll(s)].some(e => e.innerText.replace(/\\s+/g, ' ').includes(w))",
-            arg=[selector, text],
-        )
+        try:
+            self.page.wait_for_function(
+                "([s, w]) => [...document.querySelectorAll(s)].some(e => e.innerText.replace(/\\s+/g, ' ').includes(w))",
+                arg=[selector, text],
+            )
+        except TimeoutError:
+            self.photograph("failed")
+            raise
 
     def lacks(self, selector):
         self.page.wait_for_function("s => !document.querySelector(s)", arg=selector)
@@ -103,6 +111,17 @@ class Notebook:
     def unfold(self, name):
         self.page.click(f".jp-DebuggerVariables-name:text-is('{name}')")
 
+    def evaluates(self, code, answer):
+        """Enters an expression in the debugger's console."""
+        prompt = ".jp-DebugConsole .jp-CodeConsole-promptCell .cm-content"
+        self.page.wait_for_selector(prompt)
+        self.quiet()
+        self.page.click(prompt)
+        self.page.keyboard.insert_text(code)
+        self.shows(prompt, code)
+        self.page.keyboard.press("Shift+Enter")
+        self.shows(".jp-DebugConsole .jp-OutputArea-output", answer)
+
     def output(self, text):
         self.shows(".jp-OutputArea-output", text)
 
@@ -122,12 +141,18 @@ AREA = "func area(w, h int) int {\n\ta := w * h\n\ta += 1\n\treturn a\n}"
 def test_debugger(lab, browser):  # noqa: F811
     nb = Notebook(browser, lab, "debug.ipynb", [AREA, "n := 3\nn = area(n, 4)\nn"])
     nb.breakpoint(0, 3)
+    nb.breakpoint(1, 2)
     nb.shows(".jp-DebuggerBreakpoint-source", "Cell [ ]")
     nb.run_all()
+    nb.halted("n = area(n, 4)")
+    nb.press("stepIn")
+    nb.halted("a := w * h")
+    nb.variables("w 3", "h 4")
+    nb.press("next")
     nb.halted("a += 1")
     nb.shows(".jp-DebuggerCallstackFrame.selected", "area Cell [1]")
     nb.shows(".jp-DebuggerCallstackFrame", "cell 2 Cell [*]")
-    nb.variables("w 3", "h 4", "a 12")
+    nb.variables("a 12")
     nb.photograph("halted")
     nb.press("next")
     nb.halted("return a")
@@ -137,6 +162,14 @@ def test_debugger(lab, browser):  # noqa: F811
     nb.press("continue")
     nb.output("13")
     nb.idle()
+    nb.quiet()
+    nb.run_all()
+    nb.halted("n = area(n, 4)")
+    nb.press("terminate")
+    nb.output("13")
+    nb.idle()
+    nb.shows(".jp-DebuggerBreakpoint-line", "3")
+    nb.quiet()
     nb.page.click(".jp-DebuggerBugButton[aria-pressed='true']")
     nb.shows(".jp-DebuggerBugButton:not([aria-pressed='true'])")
     nb.lacks(".cm-breakpoint-gutter")
@@ -180,11 +213,9 @@ def test_goroutines_values_and_panics(lab, browser):  # noqa: F811
     nb.variables('"a" 3 "b" 4')
     nb.photograph("unfolded")
     nb.press("evaluate")
-    for code, answer in (("len(names) + marks[name]", "5"), ("point{at.Y, at.X}", "point{X: 2, Y: 1.5}"), ("nosuch", "Evaluation resulted in an error")):
-        nb.page.click(".jp-DebugConsole .jp-CodeConsole-promptCell .cm-content")
-        nb.page.keyboard.insert_text(code)
-        nb.page.keyboard.press("Shift+Enter")
-        nb.shows(".jp-DebugConsole .jp-OutputArea-output", answer)
+    nb.evaluates("len(names) + marks[name]", "5")
+    nb.evaluates("point{at.Y, at.X}", "point{X: 2, Y: 1.5}")
+    nb.evaluates("nosuch", "Evaluation resulted in an error")
     nb.photograph("console")
     nb.press("evaluate")
     nb.lacks(".jp-DebugConsole")
@@ -207,11 +238,18 @@ def test_goroutines_values_and_panics(lab, browser):  # noqa: F811
 
 
 def test_restart_and_leave(lab, browser):  # noqa: F811
-    """Breakpoints outlive a restart, a halted cell outlives its page, and closing the
-    notebook lets it go on."""
+    """Breakpoints outlive the end of the process and a restart of the kernel, a halted
+    cell outlives its page, and closing the notebook lets it go on."""
     url, _ = lab
-    nb = Notebook(browser, lab, "restart.ipynb", [AREA, "n := 3\nn = area(n, 4)\nn"])
+    nb = Notebook(browser, lab, "restart.ipynb", [AREA, "os.Getpid()", "area(3, 4)"])
     nb.breakpoint(0, 3)
+    nb.run_all()
+    nb.halted("a += 1")
+    os.kill(int(nb.page.inner_text(".jp-OutputArea-output")), signal.SIGKILL)
+    nb.output("Killed")
+    nb.idle()
+    nb.lacks(".jp-DebuggerPausedOverlay")
+    nb.quiet()
     nb.run_all()
     nb.halted("a += 1")
     nb.command("notebook:restart-kernel")

@@ -4,7 +4,6 @@ import (
 	"go/token"
 	"go/types"
 	"reflect"
-	"strings"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -139,20 +138,6 @@ func (b *builder) hostFunc(fn *ssa.Function) (reflect.Value, bool) {
 	}
 	m, ok := b.typ(recv.Type(), b.pos).MethodByName(obj.Name())
 	return m.Func, ok
-}
-
-// hostInstance finds an instance of a generic function that the host has.
-func (b *builder) hostInstance(fn *ssa.Function) (reflect.Value, bool) {
-	obj, ok := fn.Object().(*types.Func)
-	if !ok || obj.Signature().Recv() != nil {
-		return reflect.Value{}, false
-	}
-	var args []string
-	for _, a := range fn.TypeArgs() {
-		args = append(args, types.TypeString(a, (*types.Package).Path))
-	}
-	v, ok := b.e.opts.Host.Symbol(obj.Pkg().Path(), obj.Name()+"["+strings.Join(args, ",")+"]")
-	return v, ok && v.Kind() == reflect.Func
 }
 
 // hostFuncType is the type of a compiled function whose parts can be learnt.

@@ -41,6 +41,7 @@ const (
 var callPoints struct {
 	sync.Mutex
 	index map[pointKey]*callPoint
+	known map[*callPoint]bool
 	list  []*callPoint
 }
 
@@ -52,9 +53,9 @@ func pointAt(at, home pointKey) *callPoint {
 	if p == nil {
 		p = &callPoint{pc: uintptr(firstPC + (len(c.list)+1)*pcStep), at: at, home: home}
 		if c.index == nil {
-			c.index = map[pointKey]*callPoint{}
+			c.index, c.known = map[pointKey]*callPoint{}, map[*callPoint]bool{}
 		}
-		c.index[at], c.list = p, append(c.list, p)
+		c.index[at], c.known[p], c.list = p, true, append(c.list, p)
 	}
 	return p
 }
@@ -77,10 +78,8 @@ func own(f *runtime.Func) *callPoint {
 	p := (*callPoint)(unsafe.Pointer(f))
 	callPoints.Lock()
 	defer callPoints.Unlock()
-	for _, known := range callPoints.list {
-		if known == p {
-			return p
-		}
+	if callPoints.known[p] {
+		return p
 	}
 	return nil
 }

@@ -78,13 +78,17 @@ func (c *compiler) build() *ssa.Package {
 		if g.Outer != nil && c.prog.Package(g.Outer) == nil {
 			c.prog.CreatePackage(g.Outer, nil, nil, false)
 		}
-		c.prog.CreatePackage(g.Pkg, g.Files, g.Info, false).SetDebugMode(g.Source != nil)
+		c.prog.CreatePackage(g.Pkg, g.Files, g.Info, false).SetDebugMode(g.hasVariables())
 	}
 	pkg := c.prog.CreatePackage(u.Pkg, u.Files, u.Info, false)
-	pkg.SetDebugMode(u.Source != nil)
+	pkg.SetDebugMode(u.hasVariables())
 	pkg.Build()
 	return pkg
 }
+
+// hasVariables reports whether a debugger can be shown the unit's statements and
+// their variables: it is a cell or a package of a module.
+func (u *Unit) hasVariables() bool { return u.Source != nil || u.Init }
 
 // imports gives the program those objects of compiled packages that its units
 // mention, and no others: some packages have thousands.

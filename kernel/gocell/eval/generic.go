@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -66,6 +67,20 @@ func (b *builder) genericNative(fn *ssa.Function, name string) native {
 		}
 	}
 	return nil
+}
+
+// hostInstance finds an instance of a generic function that the host has.
+func (b *builder) hostInstance(fn *ssa.Function) (reflect.Value, bool) {
+	obj, ok := fn.Object().(*types.Func)
+	if !ok || obj.Signature().Recv() != nil {
+		return reflect.Value{}, false
+	}
+	var args []string
+	for _, a := range fn.TypeArgs() {
+		args = append(args, types.TypeString(a, (*types.Package).Path))
+	}
+	v, ok := b.e.opts.Host.Symbol(obj.Pkg().Path(), obj.Name()+"["+strings.Join(args, ",")+"]")
+	return v, ok && v.Kind() == reflect.Func
 }
 
 func interfaceOf(v reflect.Value) any {

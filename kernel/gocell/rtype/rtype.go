@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
+	"maps"
 	"reflect"
 	"sync"
 
@@ -55,6 +56,7 @@ type Table struct {
 	cache  typeutil.Map                  // types.Type -> reflect.Type
 	made   map[reflect.Type]types.Type   // made types with names or methods, all generations
 	within map[*types.Named][]types.Type // type arguments of the functions that declare types
+	locals map[string]reflect.Type       // those types, see localKey
 	queue  []unfinished
 	// What there has been of declared types: *family by types.Type.
 	generations typeutil.Map
@@ -165,6 +167,7 @@ func (t *Table) Renew(changed ...*types.Named) {
 	for _, key := range drop {
 		t.cache.Delete(key)
 	}
+	maps.DeleteFunc(t.locals, func(_ string, r reflect.Type) bool { return stale[t.made[r]] })
 }
 
 // All lists the types that have a reflect type, old generations included.
@@ -216,35 +219,6 @@ func reaches(typ types.Type, targets []*types.Named, found, seen map[types.Type]
 		found[typ] = true
 	}
 	return hit
-}
-
-// Within notes the type arguments of the function that declares types: those of a
-// type that an instance of a generic function declares are part of its name.
-// Types that declares reports, in typ, are of that function.
-func (t *Table) Within(typ types.Type, declares func(*types.TypeName) bool, args []types.Type, seen map[types.Type]bool) {
-	typ = types.Unalias(typ)
-	if seen[typ] {
-		return
-	}
-	seen[typ] = true
-	named, ok := typ.(*types.Named)
-	if !ok {
-		parts(typ, func(part types.Type) { t.Within(part, declares, args, seen) })
-		return
-	}
-	for a := range named.TypeArgs().Types() {
-		t.Within(a, declares, args, seen)
-	}
-	if !declares(named.Obj()) {
-		return
-	}
-	t.mu.Lock()
-	if t.within == nil {
-		t.within = map[*types.Named][]types.Type{}
-	}
-	t.within[named.Origin()] = args
-	t.mu.Unlock()
-	t.Within(named.Underlying(), declares, args, seen)
 }
 
 // parts calls visit for the types that an unnamed type is built from.
