@@ -56,16 +56,21 @@
 //
 // [Session.Get] makes the packages of a module importable. They are checked with
 // the language version of their module, translated like cells and initialised
-// before the first cell that uses them runs.
+// before the first cell that uses them runs. So are some packages of the standard
+// library and gonum, whose source is part of the binary (hostpkg.Interpreted).
 //
 // # What fails, and how
 //
 // A cell that does not compile changes nothing. A panic keeps what ran before
-// it, and takes back the names that the cell did not get to define. Panics of
+// it, and takes back the names that the cell did not get to define: a variable
+// of another type is the former one again, unless a function uses the new one.
+// Who holds a method whose signature has changed since, as a bound method does,
+// goes on with the former one; calls through an interface fail. Panics of
 // goroutines are reported and end only these. os.Exit and log.Fatal end the
 // cell. Interrupts stop loops, calls and waits, run deferred calls, and keep
 // the state; a goroutine inside compiled code that cannot be stopped is left
-// behind and ends when that returns.
+// behind and ends when that returns. A cell that is interrupted while it is
+// checked changes nothing; types, indices and blocks are not nested without end.
 //
 // # Go that is refused
 //
@@ -97,4 +102,7 @@
 //	runtime.Caller, Callers, debug.Stack      cells' calls and lines alone  compiled ones, too
 //	runtime.Stack, the source of log/slog     the evaluator's own calls     the program's
 //	unused variables, imports and labels      accepted                      errors
+//	unlocking a mutex that is not locked      a panic                       ends the program
+//	a second runtime.SetFinalizer             takes the first one's place   ends the program
+//	closing a standard stream                 does nothing                  closes it
 package gocell

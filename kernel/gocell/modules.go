@@ -124,7 +124,10 @@ func describe(ctx context.Context, build *gomod.Build, roots []module.Version) (
 func (m *modules) use(build *gomod.Build, roots []module.Version) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, p := range m.loaded {
+	for path, p := range m.loaded {
+		if hostpkg.Interpreted(path) {
+			continue
+		}
 		i := slices.IndexFunc(build.Modules, func(m module.Version) bool { return m.Path == p.module.Path })
 		if i < 0 || build.Modules[i] != p.module {
 			return fmt.Errorf("%s would change the version of %v, which cells use already; %%reset first", roots[len(roots)-1], p.module)
@@ -162,14 +165,14 @@ func (m *modules) loadedPackage(path string) *modulePackage {
 }
 
 func (m *modules) load(path string, within []string) (*modulePackage, error) {
+	if !m.has(path, within) {
+		return nil, errNoModule
+	}
 	if p := m.loaded[path]; p != nil {
 		return p, nil
 	}
 	if err := m.err[path]; err != nil {
 		return nil, err
-	}
-	if m.build == nil || !m.build.Has(path) {
-		return nil, errNoModule
 	}
 	if slices.Contains(within, path) {
 		return nil, fmt.Errorf("import cycle: %s", strings.Join(append(within, path), " imports "))
@@ -186,6 +189,28 @@ func (m *modules) load(path string, within []string) (*modulePackage, error) {
 		m.loaded = map[string]*modulePackage{}
 	}
 	m.loaded[path] = p
+	return p, nil
+}
+
+// has reports a package of a module, or one of the binary's own that are
+// interpreted like those. What hides behind these is theirs alone.
+func (m *modules) has(path string, within []string) bool {
+	if hostpkg.Interpreted(path) {
+		_, public := hostpkg.Name(path)
+		return public || len(within) > 0 && hostpkg.Interpreted(within[len(within)-1])
+	}
+	return m.build != nil && m.build.Has(path)
+}
+
+func (m *modules) source(path string) (*gomod.Package, error) {
+	files, ok := hostpkg.Source(path)
+	if !ok {
+		return m.build.Package(context.Background(), path)
+	}
+	p := &gomod.Package{Path: path}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		p.Files = append(p.Files, gomod.File{Name: path + "/" + name, Text: files[name]})
+	}
 	return p, nil
 }
 
@@ -207,7 +232,7 @@ func (i moduleImporter) Import(path string) (*types.Package, error) {
 }
 
 func (m *modules) check(path string, within []string) (*modulePackage, error) {
-	source, err := m.build.Package(context.Background(), path)
+	source, err := m.source(path)
 	if err != nil {
 		return nil, err
 	}

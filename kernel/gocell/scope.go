@@ -22,6 +22,7 @@ type symbol struct {
 	path     string       // of an import
 	decl     *declaration // of a function or type
 	unit     *eval.Unit   // that declares it, when it is generic
+	broken   error        // why a generic function no longer compiles
 }
 
 // declaration is the source of a function, method or type, kept so that it can

@@ -45,7 +45,7 @@ func (f *Fetcher) Mod(ctx context.Context, m module.Version) ([]byte, error) {
 	}
 	hash, err := hashOf(content)
 	if err == nil {
-		err = f.checkSum(module.Version{Path: m.Path, Version: m.Version + "/go.mod"}, hash)
+		err = f.checkSum(ctx, module.Version{Path: m.Path, Version: m.Version + "/go.mod"}, hash)
 	}
 	if err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (f *Fetcher) download(ctx context.Context, m module.Version, path string) e
 	}
 	hash, err := checkZip(m, temp.Name())
 	if err == nil {
-		err = f.checkSum(m, hash)
+		err = f.checkSum(ctx, m, hash)
 	}
 	if err != nil {
 		return err

@@ -326,6 +326,32 @@ func TestHostileProxy(t *testing.T) {
 	}
 }
 
+// TestSilentDatabase interrupts the look-up of a checksum that is not answered.
+func TestSilentDatabase(t *testing.T) {
+	asked, ended := make(chan bool, 100), make(chan bool)
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked <- true
+		<-ended
+	}))
+	defer silent.Close()
+	defer close(ended)
+	s := serve(t)
+	s.add(t, a1, map[string]string{"go.mod": "module example.com/a"})
+	_, key, err := note.GenerateKey(nil, "example.com/sums")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := mustFetcher(t, s.URL, "GOSUMDB="+key+" "+silent.URL)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-asked
+		cancel()
+	}()
+	if _, err := f.Mod(ctx, a1); !errors.Is(err, context.Canceled) {
+		t.Errorf("an interrupt gives %v", err)
+	}
+}
+
 func archive(name, text string) []byte {
 	var buf bytes.Buffer
 	w := zip.NewWriter(&buf)

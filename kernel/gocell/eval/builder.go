@@ -43,6 +43,7 @@ type instr func(*frame)
 type block struct {
 	code    []instr
 	offsets []int32 // of each instruction and of next, in the source
+	placed  bool    // they are its own, not left over from another block
 	next    func(*frame) int
 	walk    func(*frame) int // next without the work of other blocks, if that differs
 

@@ -467,6 +467,7 @@ func (b *builder) goStmt(in *ssa.Go) {
 		th.start, _ = fr.location()
 		e.threads.add(th)
 		e.debug.enter(th)
+		th.run.alive.Add(1)
 		go th.goroutine(tg, args)
 	})
 }

@@ -27,6 +27,7 @@ type compiler struct {
 
 	pending []pendingMethod
 	link    []linkage // instances of methods, see instanceCode
+	undo    []func()  // what a unit that is refused takes back
 }
 
 // Unsupported refuses a construct that cannot be run rightly.
@@ -48,19 +49,35 @@ func (e *Engine) Compile(u *Unit) (prog *Program, err error) {
 	defer e.mu.Unlock()
 	c := &compiler{e: e, unit: u, funcs: map[*ssa.Function]*Func{}, units: map[*types.Package]*Unit{u.Pkg: u}}
 	e.compile = c
+	e.types.Begin()
 	defer func() {
 		e.compile = nil
-		switch r := recover().(type) {
-		case nil:
-		case *Unsupported:
-			prog, err = nil, r
-		default:
+		r := recover()
+		if r == nil {
+			return
+		}
+		e.types.Undo()
+		for _, f := range slices.Backward(c.undo) {
+			f()
+		}
+		refusal, ok := r.(*Unsupported)
+		if !ok {
 			panic(r)
 		}
+		prog, err = nil, refusal
 	}()
 	pkg := c.build()
 	for obj, v := range u.Vars {
-		v.settle(c.typ(v.typ, obj.Pos()))
+		before := v.addr.Load()
+		c.undo = append(c.undo, func() { v.addr.Store(before) })
+		t := c.typ(v.typ, obj.Pos())
+		if uint64(t.Size()) > room() {
+			refuse(obj.Pos(), "%s is too large: a variable of type %s needs %d MB, and the machine has %d MB", obj.Name(), t, t.Size()>>20, room()>>20)
+		}
+		v.settle(t)
+	}
+	for _, t := range u.Renewed {
+		c.typ(t, token.NoPos)
 	}
 	return c.program(pkg), nil
 }
@@ -218,6 +235,9 @@ func (c *compiler) drain() {
 		c.pending = nil
 		for _, m := range methods {
 			m.clo.target = c.methodTarget(m.sel)
+		}
+		if u := c.unit; u.Abandoned != nil && u.Abandoned() {
+			refuse(token.NoPos, "nobody waits for this cell any more")
 		}
 		if len(c.queue) > 0 {
 			fn := c.queue[0]

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"fmt"
 	"go/types"
 	"reflect"
 	"sync/atomic"
@@ -31,6 +32,8 @@ func (e *Engine) reflectMethod(recv types.Type, sel *types.Selection) func([]ref
 	}
 	key.typ = recv
 	clo := &closure{engine: e}
+	before := e.sets[key]
+	e.compile.undo = append(e.compile.undo, func() { e.sets[key] = before })
 	e.sets[key] = clo
 	e.compile.pending = append(e.compile.pending, pendingMethod{clo, sel})
 	return clo.entry
@@ -88,6 +91,7 @@ func (e *Engine) lookupMethod(t reflect.Type, id string) (m *closure, deref bool
 type dispatch struct {
 	typ    reflect.Type
 	target target
+	after  int64 // the engine's alterations when it was found
 }
 
 // direct returns the target that takes unboxed arguments, if it does.
@@ -99,14 +103,51 @@ func (d *dispatch) direct() (target, bool) {
 	return tg, tg.code != nil || tg.fn != nil
 }
 
+// fits makes sure that a method is the one that an interface asks for: a value
+// may be in an interface since before its method got another signature.
+func (e *Engine) fits(t reflect.Type, m *types.Func) {
+	if e.alterations.Load() == 0 {
+		return
+	}
+	recv, ok := e.types.Made(t)
+	if !ok && t.Kind() == reflect.Pointer {
+		if recv, ok = e.types.Made(t.Elem()); ok {
+			recv = types.NewPointer(recv)
+		}
+	}
+	if !ok {
+		return
+	}
+	want, is := withoutReceiver(m), "gone"
+	if sel := types.NewMethodSet(recv).Lookup(m.Pkg(), m.Name()); sel != nil {
+		now := sel.Obj().(*types.Func)
+		e.mu.Lock()
+		altered := e.altered[now]
+		e.mu.Unlock()
+		have := withoutReceiver(now)
+		if !altered || types.Identical(have, want) {
+			return
+		}
+		is = have.String()
+	}
+	panic(typeError(fmt.Sprintf("method %s of %s was declared again and is %s now, where %s is called", m.Name(), t, is, want)))
+}
+
+func withoutReceiver(m *types.Func) *types.Signature {
+	sig := m.Signature()
+	return types.NewSignatureType(nil, nil, nil, sig.Params(), sig.Results(), sig.Variadic())
+}
+
 // site remembers the dispatch of the last dynamic type at one call.
 type site struct{ last atomic.Pointer[dispatch] }
 
 func (s *site) find(e *Engine, m *types.Func, t reflect.Type) *dispatch {
-	if d := s.last.Load(); d != nil && d.typ == t {
+	after := e.alterations.Load()
+	if d := s.last.Load(); d != nil && d.typ == t && d.after == after {
 		return d
 	}
-	d := &dispatch{typ: t}
+	e.fits(t, m)
+	d := &dispatch{typ: t, after: after}
 	if im, deref := e.lookupMethod(t, m.Id()); im != nil {
 		d.target = target{clo: im}
 		if deref {
@@ -148,6 +189,15 @@ func (b *builder) typeAssert(in *ssa.TypeAssert) {
 	from := b.places[in.X].typ
 	e, under := b.e, in.AssertedType.Underlying()
 	missing := func(v reflect.Value) string { return e.missing(v.Type(), under.(*types.Interface), want) }
+	present := func(v reflect.Value) reflect.Value { return v }
+	if want.Kind() == reflect.Interface {
+		present = func(v reflect.Value) reflect.Value {
+			if e.renewed.Load() {
+				return e.present(v)
+			}
+			return v
+		}
+	}
 	if !in.CommaOk {
 		dst := b.places[in]
 		b.emit(func(fr *frame) {
@@ -155,7 +205,7 @@ func (b *builder) typeAssert(in *ssa.TypeAssert) {
 			if !test(v) {
 				panic(assertionError(from, want, v, missing))
 			}
-			fr.assign(dst, v)
+			fr.assign(dst, present(v))
 		})
 		return
 	}
@@ -163,7 +213,7 @@ func (b *builder) typeAssert(in *ssa.TypeAssert) {
 	b.emit(func(fr *frame) {
 		v := fr.v[x.i]
 		if test(v) {
-			fr.assign(dst, v)
+			fr.assign(dst, present(v))
 			fr.n[ok.i] = 1
 			return
 		}
@@ -277,6 +327,15 @@ func (e *Engine) satisfies(t types.Type, iface *types.Interface) bool {
 	e.shapes.RLock()
 	defer e.shapes.RUnlock()
 	return types.Implements(t, iface)
+}
+
+// present gives a value the present generation of its type, which may have got
+// methods that the interface it goes into asks for.
+func (e *Engine) present(v reflect.Value) reflect.Value {
+	if now := e.types.Present(v.Type()); now != v.Type() {
+		return retag(now, v)
+	}
+	return v
 }
 
 // sameType reports whether two types are generations of one declared type.

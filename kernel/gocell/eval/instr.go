@@ -11,7 +11,7 @@ import (
 // instruction translates one SSA instruction.
 func (b *builder) instruction(in ssa.Instruction) {
 	if _, debug := in.(*ssa.DebugRef); in.Pos().IsValid() && !debug {
-		b.pos = in.Pos()
+		b.pos, b.block.placed = in.Pos(), true
 	}
 	switch in := in.(type) {
 	case *ssa.Phi, *ssa.DebugRef: // phis are moves at the end of the blocks before

@@ -67,7 +67,10 @@ func at(t reflect.Type, p unsafe.Pointer) (v reflect.Value) {
 func fresh(t reflect.Type) reflect.Value { return at(t, alloc(t)) }
 
 // alloc returns zeroed memory for a type.
-func alloc(t reflect.Type) unsafe.Pointer { return reflectNew(typeWord(t)) }
+func alloc(t reflect.Type) unsafe.Pointer {
+	checkRoom(1, t)
+	return reflectNew(typeWord(t))
+}
 
 // reflectNew is one of the functions that reflect keeps for packages that reach
 // them like this.

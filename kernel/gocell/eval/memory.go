@@ -18,7 +18,7 @@ func (b *builder) alloc(in *ssa.Alloc) {
 func nilDereference() { _ = *(*int)(nil) }
 
 // loader returns how a value of a place's type is read from memory.
-func loader(dst place) func(fr *frame, p pointer) {
+func (b *builder) loader(dst place) func(fr *frame, p pointer) {
 	d, t := dst.i, dst.typ
 	switch dst.class {
 	case num:
@@ -31,7 +31,14 @@ func loader(dst place) func(fr *frame, p pointer) {
 	case t == stringType:
 		return func(fr *frame, p pointer) { fr.v[d] = reflect.ValueOf(*(*string)(p)) }
 	case dst.isInterface():
-		return func(fr *frame, p pointer) { fr.v[d] = at(t, p).Elem() }
+		e := b.e
+		return func(fr *frame, p pointer) {
+			v := at(t, p).Elem()
+			if e.renewed.Load() && v.IsValid() {
+				v = e.present(v)
+			}
+			fr.v[d] = v
+		}
 	}
 	return func(fr *frame, p pointer) { fr.v[d] = snapshot(t, p) }
 }
@@ -68,7 +75,7 @@ func put(t reflect.Type, p pointer, v reflect.Value) {
 
 func (b *builder) load(in *ssa.UnOp) {
 	dst := b.places[in]
-	d, read, wide := dst.i, loader(dst), dst.class == num && dst.typ.Size() == 8
+	d, read, wide := dst.i, b.loader(dst), dst.class == num && dst.typ.Size() == 8
 	if b.isFolded(in.X) {
 		address := b.address(in.X.(*ssa.IndexAddr))
 		if wide {
@@ -151,7 +158,7 @@ func isBlankField(addr ssa.Value) bool {
 
 func (b *builder) field(in *ssa.Field) {
 	src, dst := b.val(in.X), b.places[in]
-	f, read := src.typ.Field(in.Field), loader(dst)
+	f, read := src.typ.Field(in.Field), b.loader(dst)
 	if isMethodFunc(src.typ, f) {
 		e := b.e
 		b.emit(func(fr *frame) {
@@ -219,7 +226,7 @@ func (b *builder) index(in *ssa.Index) {
 		})
 		return
 	}
-	n, size, read := x.typ.Len(), x.typ.Elem().Size(), loader(dst)
+	n, size, read := x.typ.Len(), x.typ.Elem().Size(), b.loader(dst)
 	b.emit(func(fr *frame) {
 		i := fr.n[index.i]
 		checkIndex(i, n)

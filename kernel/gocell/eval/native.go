@@ -1,8 +1,10 @@
 package eval
 
 import (
+	"fmt"
 	"io"
 	"reflect"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -37,6 +39,25 @@ var natives = map[string]native{
 		th.lock(mu.TryLock, mu.Lock, mu.Unlock)
 		return nil
 	},
+	"sync.(*Mutex).Unlock": func(_ *thread, a []reflect.Value) []reflect.Value {
+		mu := a[0].Interface().(*sync.Mutex)
+		refuseUnlock(mu.TryLock, mu.Unlock, "sync: unlock of unlocked mutex")
+		mu.Unlock()
+		return nil
+	},
+	"sync.(*RWMutex).Unlock": func(_ *thread, a []reflect.Value) []reflect.Value {
+		mu := a[0].Interface().(*sync.RWMutex)
+		refuseUnlock(mu.TryRLock, mu.RUnlock, "sync: Unlock of unlocked RWMutex")
+		mu.Unlock()
+		return nil
+	},
+	"sync.(*RWMutex).RUnlock": func(_ *thread, a []reflect.Value) []reflect.Value {
+		mu := a[0].Interface().(*sync.RWMutex)
+		refuseUnlock(mu.TryLock, mu.Unlock, "sync: RUnlock of unlocked RWMutex")
+		mu.RUnlock()
+		return nil
+	},
+	"runtime.SetFinalizer": setFinalizer,
 	"sync.(*RWMutex).Lock": func(th *thread, a []reflect.Value) []reflect.Value {
 		mu := a[0].Interface().(*sync.RWMutex)
 		th.lock(mu.TryLock, mu.Lock, mu.Unlock)
@@ -100,6 +121,32 @@ func (th *thread) until(block, undo func()) {
 		panic(r)
 	default:
 	}
+}
+
+// refuseUnlock panics when a lock can be had that the unlocking says is held. Go
+// would end the process.
+func refuseUnlock(try func() bool, undo func(), text string) {
+	if try() {
+		undo()
+		panic(plainError(text))
+	}
+}
+
+// setFinalizer panics where Go would end the process, and takes the place of an
+// earlier finalizer: a cell may be run again.
+func setFinalizer(_ *thread, a []reflect.Value) []reflect.Value {
+	obj, f := dynamic(a[0]), dynamic(a[1])
+	switch {
+	case !obj.IsValid() || obj.Kind() != reflect.Pointer || obj.IsNil():
+		panic(plainError("runtime.SetFinalizer: first argument is not a pointer to something"))
+	case f.IsValid() && (f.Kind() != reflect.Func || f.Type().NumIn() != 1 || !obj.Type().AssignableTo(f.Type().In(0))):
+		panic(plainError(fmt.Sprintf("runtime.SetFinalizer: cannot pass %s to finalizer %s", obj.Type(), f.Type())))
+	}
+	runtime.SetFinalizer(obj.Interface(), nil)
+	if f.IsValid() {
+		runtime.SetFinalizer(obj.Interface(), f.Interface())
+	}
+	return nil
 }
 
 func (th *thread) lock(try func() bool, lock, unlock func()) {

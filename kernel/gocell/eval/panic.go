@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"fmt"
 	"reflect"
 	"time"
 )
@@ -201,4 +202,32 @@ func isFatal(v any) bool {
 		return true
 	}
 	return false
+}
+
+// panicText is a panic's value as Go prints it. What the value's methods do is
+// done on the goroutine that panics, where an interrupt reaches it.
+func panicText(v any) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = fmt.Sprintf("(%T)", v)
+		}
+	}()
+	switch v := v.(type) {
+	case error:
+		return v.Error()
+	case fmt.Stringer:
+		return v.String()
+	case string:
+		return v
+	}
+	return fmt.Sprintf("%#v", v)
+}
+
+// IsOfCells reports a value of a type that cells declare, or a pointer to one.
+func IsOfCells(v any) bool {
+	t := reflect.TypeOf(v)
+	for t.Kind() == reflect.Pointer && t.Name() == "" {
+		t = t.Elem()
+	}
+	return t.PkgPath() == "main"
 }

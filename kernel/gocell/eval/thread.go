@@ -35,15 +35,16 @@ type run struct {
 	ctx       context.Context // cancelled when stop is set
 	cancel    context.CancelFunc
 	data      any
-	nesting   atomic.Int32
-	ended     atomic.Bool // the cell itself has ended; its goroutines may live on
+	nesting   atomic.Int32 // calls from compiled code in progress
+	alive     atomic.Int32 // goroutines in progress, the cell's own among them
+	id        uint64       // as one of the numbers of goroutines
 
 	mu        sync.Mutex
 	lastPanic *panicking // of a callback that compiled code called
 }
 
 func (e *Engine) newRun(cell uint64, name string, data any) *run {
-	r := &run{engine: e, cell: cell, name: name, data: data}
+	r := &run{engine: e, cell: cell, name: name, data: data, id: threadIDs.Add(1)}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r
 }

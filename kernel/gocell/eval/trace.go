@@ -176,7 +176,7 @@ func (d *Debugger) panicked(th *thread, value any) {
 		return
 	}
 	if d.onPanic.Load() || d.onUncaught.Load() && !th.tracee.recovers() {
-		d.halt(th.frames[th.depth-1], Halt{Reason: "exception", Text: (&Panic{Value: value}).Error()})
+		d.halt(th.frames[th.depth-1], Halt{Reason: "exception", Text: "panic: " + panicText(value)})
 	}
 }
 

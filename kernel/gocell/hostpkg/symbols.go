@@ -47,8 +47,12 @@ var aliased = sync.OnceValue(func() map[typeName]reflect.Value {
 	return found
 })
 
+// Interpreted reports a package that has no symbols because cells run it from
+// its [Source].
+func Interpreted(path string) bool { return archive.Interpreted(path) }
+
 // Source returns the Go files, by name, of a package whose generic functions
-// can only be had from source.
+// can only be had from source, or that is interpreted.
 func Source(path string) (files map[string]string, ok bool) {
 	s, err := open()
 	if err != nil || !archive.HasSource(path) {

@@ -44,8 +44,13 @@ func (t *Table) of(typ types.Type) reflect.Type {
 	} else {
 		r = t.unnamed(typ)
 	}
-	t.cache.Set(typ, r)
+	t.enter(typ, r)
 	return r
+}
+
+func (t *Table) enter(typ types.Type, r reflect.Type) {
+	t.cache.Set(typ, r)
+	t.news = append(t.news, typ)
 }
 
 // host looks a named type up among the compiled ones.
@@ -206,7 +211,7 @@ func (t *Table) declare(named *types.Named) reflect.Type {
 	if all > 0 {
 		r = reflectx.NewMethodSet(r, value, all)
 	}
-	t.cache.Set(named, r)
+	t.enter(named, r)
 	t.make(named, r)
 	return r
 }
@@ -231,10 +236,17 @@ func (t *Table) structure(s *types.Struct) reflect.Type {
 	return r
 }
 
+// maxParts bounds the work on one type: structs may hold structs twice, those
+// two more, and so on.
+const maxParts = 1 << 17
+
 // standIn returns a type with the layout of typ in which everything behind a
 // reference is blank. Values contain one another without cycles, so it ends.
 func (t *Table) standIn(typ types.Type) reflect.Type {
 	typ = types.Unalias(typ)
+	if t.parts++; t.parts > maxParts {
+		panic(&Error{typ, "is one of too many parts of a type"})
+	}
 	switch typ := typ.(type) {
 	case *types.Named:
 		if r, ok := t.cache.At(typ).(reflect.Type); ok {

@@ -37,6 +37,18 @@ func (t *Table) generation(origin types.Type, r reflect.Type) {
 	families.known.Store(true)
 }
 
+// lose takes back what generation noted.
+func (t *Table) lose(origin types.Type, r reflect.Type) {
+	f, ok := t.generations.At(origin).(*family)
+	if !ok {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.list = slices.DeleteFunc(f.list, func(g reflect.Type) bool { return g == r })
+	families.byType.Delete(r)
+}
+
 // familyOf finds the family of a type of values, or of pointers to it.
 func familyOf(r reflect.Type) (f *family, isPointer bool) {
 	if !families.known.Load() {

@@ -25,7 +25,6 @@ import (
 	"sync"
 
 	"github.com/goplus/reflectx"
-	_ "github.com/goplus/reflectx/icall/icall8192" // room for the methods of a long session
 	"golang.org/x/tools/go/types/typeutil"
 )
 
@@ -61,12 +60,17 @@ type Table struct {
 	// What there has been of declared types: *family by types.Type.
 	generations typeutil.Map
 	begun       map[*types.Interface]bool // being made
+	parts       int                       // of the types being made, see standIn
+	news        []types.Type              // made since Begin
 }
 
 type unfinished struct {
 	origin types.Type // a *types.Named, or a *types.Struct with promoted methods
 	typ    reflect.Type
 }
+
+// maxName is how much of a type an error shows.
+const maxName = 200
 
 // Error reports a type that cannot be made.
 type Error struct {
@@ -75,7 +79,11 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("type %s %s", types.TypeString(e.Type, byName), e.Reason)
+	name := types.TypeString(e.Type, byName)
+	if runes := []rune(name); len(runes) > maxName {
+		name = string(runes[:maxName]) + "…"
+	}
+	return fmt.Sprintf("type %s %s", name, e.Reason)
 }
 
 func byName(p *types.Package) string { return p.Name() }
@@ -89,14 +97,19 @@ func (t *Table) Of(typ types.Type) (r reflect.Type, err error) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			e, ok := p.(*Error)
-			if !ok {
+			t.forget(t.queue)
+			t.queue, t.begun = nil, nil
+			switch p := p.(type) {
+			case *Error:
+				err = p
+			case string: // a limit of package reflect
+				err = &Error{typ, "cannot be made: " + p}
+			default:
 				panic(p)
 			}
-			t.forget(t.queue)
-			t.queue, t.begun, err = nil, nil, e
 		}
 	}()
+	t.parts = 0
 	r = t.of(typ)
 	t.finish()
 	return r, nil
@@ -151,10 +164,33 @@ func (t *Table) learn(typ types.Type, r reflect.Type, seen map[types.Type]bool) 
 	}
 }
 
-// Renew makes new generations of every made type whose definition or methods
+// Begin starts a piece of work that Undo can take back.
+func (t *Table) Begin() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.news = nil
+}
+
+// Undo forgets the types that were made since Begin: their methods have no code.
+func (t *Table) Undo() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, typ := range t.news {
+		if r, ok := t.cache.At(typ).(reflect.Type); ok {
+			delete(t.made, r)
+			t.cache.Delete(typ)
+			t.lose(typ, r)
+			maps.DeleteFunc(t.locals, func(_ string, local reflect.Type) bool { return local == r })
+		}
+	}
+	t.news = nil
+}
+
+// Renew prepares new generations of every made type whose definition or methods
 // reach one of the named types, as is needed when their methods change: the runtime
-// remembers what a type implements. Old generations stay known to Made.
-func (t *Table) Renew(changed ...*types.Named) {
+// remembers what a type implements. Old generations stay known to Made. The
+// result lists those of the types that are declared or have methods.
+func (t *Table) Renew(changed ...*types.Named) (renewed []types.Type) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	stale := map[types.Type]bool{}
@@ -165,9 +201,31 @@ func (t *Table) Renew(changed ...*types.Named) {
 		}
 	})
 	for _, key := range drop {
+		if _, made := t.made[t.cache.At(key).(reflect.Type)]; made {
+			renewed = append(renewed, key)
+		}
 		t.cache.Delete(key)
 	}
 	maps.DeleteFunc(t.locals, func(_ string, r reflect.Type) bool { return stale[t.made[r]] })
+	return renewed
+}
+
+// Present returns the present generation of a made type, or of a pointer to one.
+func (t *Table) Present(r reflect.Type) reflect.Type {
+	if r.Kind() == reflect.Pointer && r.Name() == "" {
+		if elem := t.Present(r.Elem()); elem != r.Elem() {
+			return reflect.PointerTo(elem)
+		}
+		return r
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if typ, ok := t.made[r]; ok {
+		if now, ok := t.cache.At(typ).(reflect.Type); ok {
+			return now
+		}
+	}
+	return r
 }
 
 // All lists the types that have a reflect type, old generations included.

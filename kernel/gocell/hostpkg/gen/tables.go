@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"forgekernel/kernel/gocell/hostpkg/archive"
 )
 
 const (
@@ -21,7 +23,7 @@ const (
 func tableFiles(group string, packages []*hostPackage) []file {
 	var files []file
 	for _, p := range packages {
-		if p.group == group {
+		if p.group == group && !archive.Interpreted(p.ImportPath) {
 			files = append(files, file{generatedPrefix + identifier(p.ImportPath) + ".go", p.table()})
 		}
 	}
@@ -35,7 +37,7 @@ func setFile(group, stamp string, packages []*hostPackage) file {
 	fmt.Fprintf(&b, "func init() { table.Register(%q, &set) }\n\n", group)
 	fmt.Fprintf(&b, "var set = table.Set{Stamp: %q, Packages: []table.Package{\n", stamp)
 	for _, p := range packages {
-		if p.group == group {
+		if p.group == group && !archive.Interpreted(p.ImportPath) {
 			fmt.Fprintf(&b, "{Path: %q, Symbols: %s},\n", p.ImportPath, identifier(p.ImportPath))
 		}
 	}
