@@ -48,7 +48,7 @@ case trace(7, $(N)), trace(8, $(N)): show(9, true)
 default: show(10, false)
 case trace(11, $(N)): show(12, true)
 }
-switch x := any($(K)); x { case $(K), 1, "a", nil: show(13, x); default: show(14, x) }
+switch x := any($(K)); x { case any($(K)), 1, "a", nil: show(13, x); default: show(14, x) }
 switch { }
 switch f := func() bool { return $(bool) }; f() { case true: show(15, 1); case false: show(16, 2) }`},
 	{"", `
