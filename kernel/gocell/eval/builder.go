@@ -151,7 +151,7 @@ func (b *builder) translate() {
 // sourceOf finds the text of a function by the positions in it; wrappers have
 // none.
 func (b *builder) sourceOf(fn *ssa.Function) *Source {
-	if fn.Synthetic != "" && fn.Origin() == nil && fn.Parent() == nil {
+	if fn.Synthetic != "" && fn.Synthetic != "package initializer" && fn.Origin() == nil && fn.Parent() == nil {
 		return nil
 	}
 	if fn.Name() == b.unit.Main && fn.Parent() == nil {
