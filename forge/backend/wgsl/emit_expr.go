@@ -14,7 +14,6 @@ import (
 // infix are the operations that are operators of WGSL, by type.
 var infix = map[loop.Opcode]map[tensor.DType]string{
 	"add": {tensor.F32: "+", tensor.I32: "+"}, "sub": {tensor.F32: "-", tensor.I32: "-"}, "mul": {tensor.F32: "*", tensor.I32: "*"},
-	"div": {tensor.F32: "/"},
 	"eq":  {tensor.I32: "==", tensor.Bool: "=="}, "ne": {tensor.I32: "!=", tensor.Bool: "!="},
 	"lt": {tensor.I32: "<"}, "le": {tensor.I32: "<="}, "gt": {tensor.I32: ">"}, "ge": {tensor.I32: ">="},
 	"and": {tensor.Bool: "&&"}, "or": {tensor.Bool: "||"},
@@ -22,7 +21,7 @@ var infix = map[loop.Opcode]map[tensor.DType]string{
 
 // plain are the operations that are functions of WGSL.
 var plain = map[loop.Opcode]map[tensor.DType]string{
-	"sqrt": {tensor.F32: "sqrt"}, "maximum": {tensor.I32: "max"}, "minimum": {tensor.I32: "min"},
+	"maximum": {tensor.I32: "max"}, "minimum": {tensor.I32: "min"},
 }
 
 // turned are the comparisons that are another one with the operands exchanged.

@@ -59,8 +59,10 @@ fn relu_f32(x: f32) -> f32 {
   return select(x, 0.0, x <= 0.0 && !is_nan(x));
 }
 
-fn rsqrt_f32(x: f32) -> f32 {
-  return 1.0 / sqrt(x);
+// A product without its last bit, which no compiler joins with the sum that it goes into. A
+// joined one is not rounded, and what its rounding leaves would be added twice.
+fn apart(p: f32) -> f32 {
+  return bitcast<f32>(bitcast<u32>(p) & 0xfffffffeu);
 }
 
 // a * b + c with one rounding, or nearly: the product in two parts, which are exact, and
@@ -70,11 +72,35 @@ fn fused(a: f32, b: f32, c: f32) -> f32 {
   let bh = bitcast<f32>(bitcast<u32>(b) & 0xfffff000u);
   let al = a - ah;
   let bl = b - bh;
-  let p = a * b;
+  let p = apart(a * b);
   let e = ((ah * bh - p) + ah * bl + al * bh) + al * bl;
   let s = p + c;
   let t = s - p;
   return s + (((p - (s - t)) + (c - t)) + e);
+}
+
+// Far from the ends of the range, so that products of it and its parts are numbers.
+fn moderate(x: f32) -> bool {
+  let a = bitcast<u32>(x) & 0x7fffffffu;
+  return a > 0x0f000000u && a < 0x70000000u;
+}
+
+// WGSL lets a quotient be off by 2.5 units of the last place, and a root by more: what is
+// left of a tells the rest.
+fn div_f32(a: f32, b: f32) -> f32 {
+  let q = a / b;
+  let r = fused(-q, b, a) / b;
+  return select(q, q + r, moderate(a) && moderate(b) && moderate(q));
+}
+
+fn sqrt_f32(x: f32) -> f32 {
+  let q = sqrt(x);
+  let r = fused(-q, q, x) * (0.5 / q);
+  return select(q, q + r, moderate(x));
+}
+
+fn rsqrt_f32(x: f32) -> f32 {
+  return div_f32(1.0, sqrt_f32(x));
 }
 
 fn power_of_two(k: i32) -> f32 {
@@ -167,7 +193,7 @@ fn silu_f32(x: f32) -> f32 {
 }
 
 fn upper_tail(a: f32, factor: f32) -> f32 {
-  let h = a * a;
+  let h = apart(a * a);
   let e = fused(a, a, -h);
   let r = 1.0 / (a + 4.0);
   let u = (a - 4.0) * r;
@@ -266,7 +292,7 @@ fn turns_exact(x: f32) -> turns {
   fraction.y = bitcast<u32>(bitcast<i32>(fraction.y) >> 2u);
   let f = cast_f32_i64(fraction);
   let rest = cast_f32_i64(sub_i64(fraction, cast_i64_f32(f)));
-  let h = f * 3.4061217e-19;
+  let h = apart(f * 3.4061217e-19);
   let r = h + fma(rest, 3.4061217e-19, fma(f, -9.4783964e-27, fused(f, 3.4061217e-19, -h)));
   return turns(bitcast<i32>(sub_i64(product, fraction).y >> 30u), r);
 }
@@ -325,7 +351,7 @@ fn twice_sum(a: twice, b: twice) -> twice {
 }
 
 fn twice_times(a: twice, b: twice) -> twice {
-  let h = a.hi * b.hi;
+  let h = apart(a.hi * b.hi);
   let l = fma(a.hi, b.lo, fused(a.hi, b.hi, -h));
   return twice(h, fma(a.lo, b.hi, l));
 }
@@ -345,7 +371,7 @@ fn log2_twice(a: f32) -> twice {
   let cube = twice_times(s, u);
   var p = fma(0.33251557, u.hi, 0.41206598);
   p = fma(p, u.hi, 0.5770782);
-  let tail = (cube.hi * u.hi) * p;
+  let tail = apart((cube.hi * u.hi) * p);
   let third = twice_times(cube, twice(0.9617967, -7.028462e-09));
   let first = twice_times(s, twice(2.88539, 3.851926e-08));
   return twice_sum(twice_sum(twice_sum(twice(e, 0.0), first), third), twice(tail, 0.0));
@@ -353,7 +379,7 @@ fn log2_twice(a: f32) -> twice {
 
 fn pow_finite(a: f32, y: f32) -> f32 {
   let l = log2_twice(a);
-  let whole = y * l.hi;
+  let whole = apart(y * l.hi);
   let over = whole > 129.0;
   let under = whole < -151.0;
   let t = select(whole, 0.0, over || under);

@@ -20,6 +20,12 @@ fn maximum_f32(a: f32, b: f32) -> f32 {
   return select(select(b, equal, a == b), a, (a > b && !is_nan(b)) || is_nan(a));
 }
 
+// A product without its last bit, which no compiler joins with the sum that it goes into. A
+// joined one is not rounded, and what its rounding leaves would be added twice.
+fn apart(p: f32) -> f32 {
+  return bitcast<f32>(bitcast<u32>(p) & 0xfffffffeu);
+}
+
 // a * b + c with one rounding, or nearly: the product in two parts, which are exact, and
 // the sum with what its rounding leaves. The numbers are far from the ends of the range.
 fn fused(a: f32, b: f32, c: f32) -> f32 {
@@ -27,11 +33,25 @@ fn fused(a: f32, b: f32, c: f32) -> f32 {
   let bh = bitcast<f32>(bitcast<u32>(b) & 0xfffff000u);
   let al = a - ah;
   let bl = b - bh;
-  let p = a * b;
+  let p = apart(a * b);
   let e = ((ah * bh - p) + ah * bl + al * bh) + al * bl;
   let s = p + c;
   let t = s - p;
   return s + (((p - (s - t)) + (c - t)) + e);
+}
+
+// Far from the ends of the range, so that products of it and its parts are numbers.
+fn moderate(x: f32) -> bool {
+  let a = bitcast<u32>(x) & 0x7fffffffu;
+  return a > 0x0f000000u && a < 0x70000000u;
+}
+
+// WGSL lets a quotient be off by 2.5 units of the last place, and a root by more: what is
+// left of a tells the rest.
+fn div_f32(a: f32, b: f32) -> f32 {
+  let q = a / b;
+  let r = fused(-q, b, a) / b;
+  return select(q, q + r, moderate(a) && moderate(b) && moderate(q));
 }
 
 fn power_of_two(k: i32) -> f32 {
@@ -66,6 +86,12 @@ fn exp_parts(x: f32) -> parts {
 fn exp_f32(x: f32) -> f32 {
   let e = exp_parts(clamp(x, -105.0, 89.5));
   return select(scale(e.p, e.n), x, is_nan(x));
+}
+
+// Sums of two floats.
+struct twice {
+  hi: f32,
+  lo: f32,
 }
 
 @compute @workgroup_size(64, 1, 1)
@@ -105,7 +131,7 @@ fn softmax_0(@builtin(workgroup_id) id: vec3u, @builtin(local_invocation_index) 
   for (var at = lane; at < 100u; at += 64u) {
     let i1 = i32(at);
     let t3 = p0[i0 * 100 + i1];
-    let t4 = t3 / s1;
+    let t4 = div_f32(t3, s1);
     p0[i0 * 100 + i1] = t4;
   }
 }
