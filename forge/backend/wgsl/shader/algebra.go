@@ -12,7 +12,7 @@ import (
 // that hold them. Each register but those of variables is written by one op, as temporaries
 // are not used again.
 type algebra struct {
-	sums     map[int32]sum
+	sums     map[int32]sum // also of constants
 	products map[int32][2]reg
 	added    map[int32]addition
 }
@@ -82,11 +82,6 @@ func (s sum) simple() bool {
 func (c *compiler) sum(r reg) sum {
 	if s, ok := c.algebra.sums[r.off]; ok && !r.mutable {
 		return s
-	}
-	for _, p := range c.program.presets {
-		if p.reg == r {
-			return collect(sum{newTerm(f32(p.word), nil)})
-		}
 	}
 	if r.mutable {
 		r = c.copied(r)

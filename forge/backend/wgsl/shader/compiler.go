@@ -202,6 +202,9 @@ func (c *compiler) constant(w uint32) reg {
 		c.next++
 		c.consts[w] = r
 		c.program.presets = append(c.program.presets, preset{r, w})
+		if c.algebra != nil {
+			c.algebra.sums[r.off] = collect(sum{newTerm(f32(w), nil)})
+		}
 	}
 	return r
 }
