@@ -338,15 +338,18 @@ fn turns_exact(x: f32) -> turns {
 
 // x of at most 100000, of either sign. With pi / 2 as a float, what n times it leaves of x is
 // below 1 and has no bits below 2^-24, so that words have it. n has 16 bits, and the parts of the
-// rest of pi / 2 have 8: their products are exact, and a sum is, or is far above the next.
+// rest of pi / 2 have 8: their products are exact, and what the sums lose goes into the next.
 fn near_turns(x: f32) -> turns {
   let n = round(x * 0.63661975);
   let m = mantissa_bits(x) << ((exponent_bits(x) - 126u) & 31u);
   let steps = select(m, 0u - m, x < 0.0);
   let left = f32(bitcast<i32>(steps - bitcast<u32>(i32(n)) * 26353590u)) * 5.9604645e-08;
-  let first = apart(select(left, x, exponent_bits(x) < 126u) + n * 4.353933e-08);
-  let second = apart(first + n * 1.718945e-10);
-  return turns(i32(n), fma(n, 1.6513996e-13, second));
+  let whole = select(left, x, exponent_bits(x) < 126u);
+  let first = apart(whole + n * 4.353933e-08);
+  let lost = apart(n * 4.353933e-08 - apart(first - whole));
+  let second = apart(n * 1.718945e-10 + lost);
+  let r = apart(first + second);
+  return turns(i32(n), r + fma(n, 1.6513996e-13, apart(second - apart(r - first))));
 }
 
 // x >= 0.
