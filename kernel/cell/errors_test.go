@@ -28,7 +28,7 @@ func TestDescribeIsBounded(t *testing.T) {
 		frame.Line = i + 1
 		trace = append(trace, frame)
 	}
-	e = Describe(&gocell.PanicError{Value: "deep", Trace: trace})
+	e = Describe(&gocell.PanicError{Value: "deep", Text: "deep", Trace: trace})
 	if len(e.Traceback) != maxErrorLines+1 {
 		t.Fatalf("%d lines, want %d", len(e.Traceback), maxErrorLines+1)
 	}

@@ -3,7 +3,6 @@ package cell
 import (
 	"errors"
 	"fmt"
-	"go/types"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,7 +74,7 @@ func goNames(file *script.File) error {
 
 // meaningInGo says what a name stands for in every Go cell, if it does.
 func meaningInGo(name string) string {
-	if types.Universe.Lookup(name) != nil {
+	if hostpkg.Predeclared(name) {
 		return "is predeclared in Go"
 	}
 	if name == "main" || name == "init" {

@@ -7,6 +7,11 @@
 // the client makes it too (see [Path]), so that both can speak of a cell before
 // it runs; a function keeps the file of the cell that declared it.
 //
+// Breakpoints may have a condition, halt at some of their hits only, or log a
+// message instead (see condition); these are computed where the goroutine stands,
+// with everything halted. Variables can be set: by an assignment that is checked
+// as cells are.
+//
 // Requests are answered one at a time, in order. What they name by numbers,
 // frames and variables, is valid until the cell goes on.
 package dap
@@ -25,6 +30,7 @@ import (
 
 	"forgekernel/kernel/gocell"
 	"forgekernel/kernel/gocell/eval"
+	"forgekernel/kernel/link"
 )
 
 // Limits.
@@ -43,6 +49,9 @@ type Options struct {
 	Lines func(code string) []int
 	// Event sends a DAP event. It may be called from any goroutine.
 	Event func(json.RawMessage)
+	// State keeps, before each message, what Restore needs in another process; nil
+	// when nobody debugs.
+	State func(*link.Debugging)
 }
 
 // Server debugs the cells of one session.
@@ -51,47 +60,64 @@ type Server struct {
 	debug *gocell.Debugger
 
 	mu          sync.Mutex
+	started     bool   // by initialize, until disconnect
+	client      string // as it calls itself
+	panics      bool   // all of them halt
+	uncaught    bool   // those halt that nobody is there to recover
 	seq         int
 	files       map[string]string // texts of cells by path
 	order       []string          // of files, the oldest first
 	size        int               // of files, in bytes
 	breakpoints map[string][]breakpoint
-	frames      map[int]gocell.Call
+	frames      map[int]frame
 	handles     map[int]handle
-	numbers     int // of frames and handles; never used twice
-	halted      map[uint64]bool
+	numbers     int               // of frames and handles; never used twice
+	halted      map[uint64]string // goroutines that halted, with the panic that halted each
 }
 
 // New returns a server whose debugger is not attached yet.
 func New(opts Options) *Server {
-	return &Server{
+	s := &Server{
 		opts: opts, debug: opts.Session.Debugger(), files: map[string]string{}, breakpoints: map[string][]breakpoint{},
-		frames: map[int]gocell.Call{}, handles: map[int]handle{}, halted: map[uint64]bool{},
+		frames: map[int]frame{}, handles: map[int]handle{}, halted: map[uint64]string{},
 	}
+	s.debug.OnBreakpoint(s.stays)
+	return s
 }
 
 const suffix = ".go"
 
-// prefix begins the paths of all cells of this process. Nothing lies there.
-var prefix = filepath.Join(os.TempDir(), "forge_"+strconv.Itoa(os.Getpid())) + string(filepath.Separator)
+// prefix begins the paths of all cells. Nothing lies there. The number is that of
+// the front, which outlives its sessions, and JupyterLab calls a file "Cell [3]"
+// only if its path has "ipykernel_" in it.
+var prefix = filepath.Join(os.TempDir(), "forge_ipykernel_"+strconv.Itoa(os.Getppid())) + string(filepath.Separator)
 
 // Path is the file of a cell.
 func Path(code string) string {
 	return prefix + strconv.FormatUint(uint64(murmur2([]byte(code), hashSeed)), 10) + suffix
 }
 
-// Ran keeps the text of a cell, whose functions may be looked into later.
+// Ran keeps the text of a cell, whose functions may be looked into later, and puts
+// breakpoints in place that waited for it.
 func (s *Server) Ran(code string) {
+	path := Path(code)
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.keep(code)
+	_, known := s.files[path]
+	if !known {
+		s.keep(path, code)
+		s.place(path)
+	}
+	waited := slices.Clone(s.breakpoints[path])
+	s.mu.Unlock()
+	if known {
+		return
+	}
+	for _, b := range waited {
+		s.send("breakpoint", object{"reason": "changed", "breakpoint": b})
+	}
 }
 
-func (s *Server) keep(code string) string {
-	path := Path(code)
-	if _, known := s.files[path]; known {
-		return path
-	}
+func (s *Server) keep(path, code string) {
 	s.files[path], s.order = code, append(s.order, path)
 	s.size += len(code)
 	for len(s.order) > 1 && (len(s.order) > maxFiles || s.size > maxText) {
@@ -99,7 +125,6 @@ func (s *Server) keep(code string) string {
 		delete(s.files, s.order[0])
 		s.order = s.order[1:]
 	}
-	return path
 }
 
 type request struct {
@@ -141,6 +166,7 @@ func (s *Server) Handle(ctx context.Context, raw json.RawMessage) json.RawMessag
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seq++
+	s.opts.State(s.state())
 	reply := response{Seq: s.seq, Type: "response", RequestSeq: r.Seq, Command: r.Command, Success: err == nil, Body: body}
 	if err != nil {
 		reply.Message, reply.Body = err.Error(), object{"error": object{"id": 1, "format": err.Error()}}
@@ -178,6 +204,7 @@ var handlers = map[string]handler{
 	"scopes":                  on((*Server).scopes),
 	"variables":               on((*Server).variables),
 	"evaluate":                on((*Server).evaluate),
+	"setVariable":             on((*Server).setVariable),
 	"source":                  on((*Server).source),
 	"modules":                 on((*Server).modules),
 	"pause":                   on((*Server).pause),
@@ -209,18 +236,34 @@ type none struct{}
 
 func (s *Server) nothing(context.Context, none) (any, error) { return object{}, nil }
 
-func (s *Server) initialize(context.Context, none) (any, error) {
+// initialize begins a client's session: JupyterLab asks for debugInfo between it
+// and attach, and gives up when that says that nothing is started.
+func (s *Server) initialize(_ context.Context, a struct {
+	ClientID string `json:"clientID"`
+}) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.started, s.client = true, a.ClientID
 	return object{
-		"supportsConfigurationDoneRequest": true,
-		"supportsEvaluateForHovers":        true,
-		"supportsModulesRequest":           true,
+		"supportsConfigurationDoneRequest":  true,
+		"supportsConditionalBreakpoints":    true,
+		"supportsHitConditionalBreakpoints": true,
+		"supportsLogPoints":                 true,
+		"supportsSetVariable":               true,
+		"supportsEvaluateForHovers":         true,
+		"supportsModulesRequest":            true,
 		"exceptionBreakpointFilters": []object{
 			{"filter": panics, "label": "Panics", "description": "Halt where a panic begins", "default": false},
+			{"filter": uncaught, "label": "Uncaught panics", "description": "Halt where a panic begins that no deferred function is there to recover", "default": false},
 		},
 	}, nil
 }
 
-const panics = "panic"
+// The filters of panics.
+const (
+	panics   = "panic"
+	uncaught = "uncaught"
+)
 
 func (s *Server) attach(context.Context, none) (any, error) {
 	s.debug.Attach(s.halt)
@@ -232,8 +275,9 @@ func (s *Server) disconnect(context.Context, none) (any, error) {
 	s.forget()
 	s.debug.Detach()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.breakpoints = map[string][]breakpoint{}
+	s.started, s.panics, s.uncaught, s.breakpoints = false, false, false, map[string][]breakpoint{}
+	s.mu.Unlock()
+	s.send("terminated", nil)
 	return object{}, nil
 }
 
@@ -241,6 +285,7 @@ func (s *Server) send(name string, body any) {
 	s.mu.Lock()
 	s.seq++
 	e := event{Seq: s.seq, Type: "event", Event: name, Body: body}
+	s.opts.State(s.state())
 	s.mu.Unlock()
 	if raw, err := json.Marshal(e); err == nil {
 		s.opts.Event(raw)
@@ -255,7 +300,7 @@ func (s *Server) halt(h eval.Halt) {
 		return
 	}
 	s.mu.Lock()
-	s.halted[h.Thread] = true
+	s.halted[h.Thread] = h.Text
 	s.mu.Unlock()
 	body := object{"reason": h.Reason, "threadId": h.Thread, "allThreadsStopped": true}
 	if h.Text != "" {
@@ -274,7 +319,7 @@ func (s *Server) resumed(thread uint64) {
 func (s *Server) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.frames, s.handles, s.halted = map[int]gocell.Call{}, map[int]handle{}, map[uint64]bool{}
+	s.frames, s.handles, s.halted = map[int]frame{}, map[int]handle{}, map[uint64]string{}
 }
 
 type onThread struct {
@@ -289,7 +334,10 @@ func (s *Server) pause(context.Context, onThread) (any, error) {
 	return object{}, nil
 }
 
-var errNotAttached = errors.New("the debugger is not attached")
+var (
+	errNotAttached = errors.New("the debugger is not attached")
+	errNotStarted  = errors.New("the debugger is not started: initialize comes first")
+)
 
 func (s *Server) goOn(_ context.Context, a onThread) (any, error) {
 	s.resumed(a.ThreadID)
@@ -319,7 +367,11 @@ func (s *Server) threads(context.Context, none) (any, error) {
 func (s *Server) setExceptionBreakpoints(_ context.Context, a struct {
 	Filters []string `json:"filters"`
 }) (any, error) {
-	s.debug.HaltOnPanic(slices.Contains(a.Filters, panics))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.panics, s.uncaught = slices.Contains(a.Filters, panics), slices.Contains(a.Filters, uncaught)
+	s.debug.HaltOnPanic(s.panics)
+	s.debug.HaltOnUncaught(s.uncaught)
 	return object{}, nil
 }
 
@@ -335,7 +387,7 @@ func (s *Server) debugInfo(context.Context, none) (any, error) {
 		stopped = append(stopped, id)
 	}
 	return object{
-		"isStarted": s.debug.Attached(), "breakpoints": breakpoints, "stoppedThreads": stopped,
+		"isStarted": s.started, "breakpoints": breakpoints, "stoppedThreads": stopped,
 		"hashMethod": "Murmur2", "hashSeed": uint32(hashSeed), "tmpFilePrefix": prefix, "tmpFileSuffix": suffix,
 		"richRendering": true, "copyToGlobals": true, "exceptionPaths": []string{},
 	}, nil

@@ -1,14 +1,22 @@
 package dap
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"forgekernel/kernel/gocell"
+	"forgekernel/kernel/link"
 )
 
 // The values are those of ipykernel's function.
@@ -28,6 +36,7 @@ type client struct {
 	t      *testing.T
 	events chan map[string]any
 	seq    int
+	state  *link.Debugging // the latest, when c has its answer
 }
 
 func newClient(t *testing.T) (*client, *gocell.Session) {
@@ -44,6 +53,7 @@ func newClient(t *testing.T) (*client, *gocell.Session) {
 			json.Unmarshal(raw, &e)
 			c.events <- e
 		},
+		State: func(d *link.Debugging) { c.state = d },
 	})
 	return c, s
 }
@@ -87,6 +97,7 @@ func (c *client) event(name string) map[string]any {
 // knew of the cell is gone.
 func TestInterruptHalted(t *testing.T) {
 	c, s := newClient(t)
+	c.must("initialize", nil)
 	c.must("attach", nil)
 	code := "x := []int{1, 2, 3}\nx[0]++"
 	c.Ran(code)
@@ -118,6 +129,135 @@ func TestInterruptHalted(t *testing.T) {
 	} {
 		if answer := c.ask(command, arguments); answer["success"] == true {
 			t.Errorf("%s is answered: %v", command, answer["body"])
+		}
+	}
+}
+
+// A session that takes over halts where the one before would have, as soon as it
+// knows the cell.
+func TestRestore(t *testing.T) {
+	code := "x := 1\n\nx++"
+	before, _ := newClient(t)
+	before.must("initialize", object{"clientID": "test"})
+	before.must("attach", nil)
+	before.must("setExceptionBreakpoints", object{"filters": []string{"panic", "uncaught"}})
+	list := before.must("setBreakpoints", object{"source": object{"path": Path(code)}, "breakpoints": []object{{"line": 2}, {"line": 3, "condition": "x > 1"}}})
+	for _, b := range list["breakpoints"].([]any) {
+		if b.(map[string]any)["verified"] != false {
+			t.Error("a breakpoint in an unknown cell is verified")
+		}
+	}
+	want := &link.Debugging{Client: "test", Seq: 5, Panics: true, Uncaught: true, Breakpoints: map[string][]link.Breakpoint{Path(code): {{Line: 2}, {Line: 3, Condition: "x > 1"}}}}
+	if d := before.state; !reflect.DeepEqual(d, want) {
+		t.Fatalf("state %+v, want %+v", d, want)
+	}
+	c, s := newClient(t)
+	c.Restore(before.state)
+	if info := c.must("debugInfo", nil); info["isStarted"] != true {
+		t.Error("the debugger is not started")
+	}
+	c.Ran(code)
+	if b := c.event("breakpoint")["breakpoint"].(map[string]any); b["verified"] != true || b["line"] != 3.0 {
+		t.Errorf("breakpoint %v", b)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.Run(t.Context(), gocell.Cell{Name: "cell 1", Source: code, File: Path(code)})
+		ended <- err
+	}()
+	if thread := c.event("stopped")["threadId"]; c.state.Halted == 0 || thread != float64(c.state.Halted) {
+		t.Errorf("goroutine %v halted, the state says %d", thread, c.state.Halted)
+	}
+	c.must("continue", nil)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	c.must("disconnect", nil)
+	c.event("terminated")
+	if c.state != nil {
+		t.Errorf("state %+v after the end", c.state)
+	}
+}
+
+// serveModule is a proxy with one module of one file.
+func serveModule(t *testing.T, file, text string) {
+	var archive bytes.Buffer
+	w := zip.NewWriter(&archive)
+	for name, text := range map[string]string{file: text, path.Dir(file) + "/go.mod": "module example.com/half"} {
+		f, err := w.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Write([]byte(text))
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path.Ext(r.URL.Path) == ".zip" {
+			w.Write(archive.Bytes())
+			return
+		}
+		io.WriteString(w, "module example.com/half")
+	}))
+	t.Cleanup(server.Close)
+	for name, value := range map[string]string{"GOPROXY": server.URL, "GOSUMDB": "off", "GOENV": "off", "GOMODCACHE": t.TempDir()} {
+		t.Setenv(name, value)
+	}
+}
+
+// The files of a module that cells import are shown, and cells halt in them.
+func TestModuleFiles(t *testing.T) {
+	const file, text = "example.com/half@v1.0.0/half.go", "package half\n\nfunc Of(n int) int {\n\t// rounds down\n\treturn n / 2\n}\n"
+	serveModule(t, file, text)
+	c, s := newClient(t)
+	if _, err := s.Get(t.Context(), "example.com/half@v1.0.0"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Run(t.Context(), gocell.Cell{Name: "cell 1", Source: "import \"example.com/half\"\nhalf.Of(1)"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(c.must("modules", nil)["modules"]); got != "[map[id:"+file+" name:half.go path:"+file+"]]" {
+		t.Error(got)
+	}
+	if got := c.must("source", object{"source": object{"path": file}})["content"]; got != text {
+		t.Errorf("source %q", got)
+	}
+	c.must("initialize", nil)
+	c.must("attach", nil)
+	list := c.must("setBreakpoints", object{"source": object{"path": file}, "breakpoints": []object{{"line": 4}}})["breakpoints"].([]any)
+	if b := list[0].(map[string]any); b["verified"] != true || b["line"] != 5.0 {
+		t.Errorf("breakpoint %v", b)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.Run(t.Context(), gocell.Cell{Name: "cell 2", Source: "half.Of(7)", File: "cell"})
+		ended <- err
+	}()
+	frames := c.must("stackTrace", object{"threadId": c.event("stopped")["threadId"]})["stackFrames"].([]any)
+	if f := frames[0].(map[string]any); f["name"] != "Of" || f["source"].(map[string]any)["path"] != file {
+		t.Errorf("frame %v", f)
+	}
+	c.must("continue", nil)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// What JupyterLab is told: that the debugger is started before it is attached, and
+// values without types, which it would show instead.
+func TestJupyterLab(t *testing.T) {
+	c, s := newClient(t)
+	if _, err := s.Run(t.Context(), gocell.Cell{Name: "cell 1", Source: `f, text := 1.5, "a"`}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"": "map[evaluateName:f name:f type:float64 value:1.5", "jupyterlab": "map[evaluateName:f name:f value:1.5"} {
+		c.must("initialize", object{"clientID": name})
+		if c.must("debugInfo", nil)["isStarted"] != true {
+			t.Error("not started")
+		}
+		if got := fmt.Sprint(c.must("inspectVariables", nil)["variables"]); !strings.Contains(got, want) {
+			t.Errorf("%q sees %s", name, got)
 		}
 	}
 }
@@ -160,7 +300,7 @@ func FuzzHandle(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	server := New(Options{Session: s, Lines: func(code string) []int { return gocell.StopLines(code, 1) }, Event: func(json.RawMessage) {}})
+	server := New(Options{Session: s, Lines: func(code string) []int { return gocell.StopLines(code, 1) }, Event: func(json.RawMessage) {}, State: func(*link.Debugging) {}})
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var r response
 		if err := json.Unmarshal(server.Handle(context.Background(), raw), &r); err != nil || r.Type != "response" {

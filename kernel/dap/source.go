@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"path"
 	"slices"
+
+	"forgekernel/kernel/gocell"
 )
 
 type source struct {
@@ -12,67 +16,11 @@ type source struct {
 	Name string `json:"name,omitempty"`
 }
 
-// breakpoint is one as the client gets to know it.
-type breakpoint struct {
-	ID       int    `json:"id"`
-	Verified bool   `json:"verified"`
-	Line     int    `json:"line"`
-	Source   source `json:"source"`
-	Message  string `json:"message,omitempty"`
-}
-
-// setBreakpoints replaces those of a file. One on a line without a statement
-// moves to the next that has one.
-func (s *Server) setBreakpoints(_ context.Context, a struct {
-	Source      source `json:"source"`
-	Breakpoints []struct {
-		Line         int    `json:"line"`
-		Condition    string `json:"condition"`
-		HitCondition string `json:"hitCondition"`
-		LogMessage   string `json:"logMessage"`
-	} `json:"breakpoints"`
-}) (any, error) {
-	if !s.debug.Attached() {
-		return nil, errNotAttached
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	code, known := s.files[a.Source.Path]
-	var lines []int
-	if known {
-		lines = s.opts.Lines(code)
-	}
-	list, taken := []breakpoint{}, []int{}
-	for _, want := range a.Breakpoints {
-		s.numbers++
-		b := breakpoint{ID: s.numbers, Line: want.Line, Source: source{Path: a.Source.Path}}
-		i, _ := slices.BinarySearch(lines, want.Line)
-		switch {
-		case !known:
-			b.Message = "no cell has this source"
-		case want.Condition != "" || want.HitCondition != "" || want.LogMessage != "":
-			b.Message = "breakpoints with conditions are not supported"
-		case i == len(lines):
-			b.Message = "no statement begins here or later in the cell"
-		default:
-			b.Line, b.Verified = lines[i], true
-			taken = append(taken, b.Line)
-		}
-		list = append(list, b)
-	}
-	s.debug.SetBreakpoints(a.Source.Path, taken)
-	if delete(s.breakpoints, a.Source.Path); len(list) > 0 {
-		s.breakpoints[a.Source.Path] = list
-	}
-	return object{"breakpoints": list}, nil
-}
-
 func (s *Server) dumpCell(_ context.Context, a struct {
 	Code string `json:"code"`
 }) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return object{"sourcePath": s.keep(a.Code)}, nil
+	s.Ran(a.Code)
+	return object{"sourcePath": Path(a.Code)}, nil
 }
 
 func (s *Server) source(_ context.Context, a struct {
@@ -82,15 +30,22 @@ func (s *Server) source(_ context.Context, a struct {
 	defer s.mu.Unlock()
 	code, known := s.files[a.Source.Path]
 	if !known {
+		code, known = s.opts.Session.ModuleFiles()[a.Source.Path]
+	}
+	if !known {
 		return nil, fmt.Errorf("there is no source %s", a.Source.Path)
 	}
 	return object{"content": code, "mimeType": "text/x-go"}, nil
 }
 
-// modules are what JupyterLab lists as the kernel's sources: none but cells,
-// which it has.
+// modules are what JupyterLab lists as the kernel's sources: the files of Go
+// modules. Cells it has.
 func (s *Server) modules(context.Context, none) (any, error) {
-	return object{"modules": []object{}, "totalModules": 0}, nil
+	list := []object{}
+	for _, name := range slices.Sorted(maps.Keys(s.opts.Session.ModuleFiles())) {
+		list = append(list, object{"id": name, "name": path.Base(name), "path": name})
+	}
+	return object{"modules": list, "totalModules": len(list)}, nil
 }
 
 func (s *Server) stackTrace(_ context.Context, a struct {
@@ -103,16 +58,21 @@ func (s *Server) stackTrace(_ context.Context, a struct {
 		return nil, fmt.Errorf("goroutine %d is not halted", a.ThreadID)
 	}
 	total := len(stack)
-	stack = stack[min(max(a.StartFrame, 0), total):]
+	start := min(max(a.StartFrame, 0), total)
+	stack = stack[start:]
 	if a.Levels > 0 {
 		stack = stack[:min(a.Levels, len(stack))]
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	frames := []object{}
-	for _, c := range stack {
+	for i, c := range stack {
 		s.numbers++
-		s.frames[s.numbers] = c
+		f := frame{Call: c}
+		if start+i == 0 {
+			f.panic = s.halted[a.ThreadID]
+		}
+		s.frames[s.numbers] = f
 		name := c.Func
 		if name == "" {
 			name = c.Cell
@@ -124,6 +84,12 @@ func (s *Server) stackTrace(_ context.Context, a struct {
 	return object{"stackFrames": frames, "totalFrames": total}, nil
 }
 
+// frame is a call of a halted goroutine.
+type frame struct {
+	gocell.Call
+	panic string // that it halted at
+}
+
 var errNoFrame = errors.New("there is no such frame: the cell has gone on since")
 
 func (s *Server) scopes(_ context.Context, a struct {
@@ -131,11 +97,11 @@ func (s *Server) scopes(_ context.Context, a struct {
 }) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	call, ok := s.frames[a.FrameID]
+	f, ok := s.frames[a.FrameID]
 	if !ok {
 		return nil, errNoFrame
 	}
-	locals := s.number(handle{call: &call})
+	locals := s.number(handle{call: &f.Call, panic: f.panic})
 	globals := s.number(handle{globals: true})
 	return object{"scopes": []object{
 		{"name": "Locals", "presentationHint": "locals", "variablesReference": locals, "expensive": false},

@@ -31,6 +31,14 @@ type crash struct {
 	limit  int64          // of its memory in bytes; 0 is none
 }
 
+// exitCode is the exit status, or as shells give it, 128 and the signal.
+func (c crash) exitCode() int {
+	if c.exited {
+		return c.status
+	}
+	return 128 + int(c.signal)
+}
+
 // atLimit reports whether memory explains a crash that does not say so itself:
 // an allocation that fails inside the runtime or in native code often ends in a
 // signal.

@@ -43,6 +43,7 @@ type fake struct {
 	symbols     []link.Symbol
 	definitions []link.Definition
 	comms       map[string]bool
+	debugging   *link.Debugging
 }
 
 // fakeSession never returns. Its arguments choose a session that fails at once.
@@ -127,12 +128,31 @@ func (f *fake) receive(frame link.Frame) {
 		}
 		f.send(link.Reply, 0, frame.Seq, link.IsCompleteReply{Status: status})
 	case link.Restore:
-		f.definitions = decode[link.RestoreRequest](frame).Definitions
+		r := decode[link.RestoreRequest](frame)
+		f.definitions, f.debugging = r.Definitions, r.Debugging
+	case link.Debug:
+		f.debug(frame)
 	case link.Comm:
 		f.comm(frame)
 	case link.Shutdown:
 		os.Exit(0)
 	}
+}
+
+// debug answers with what it was restored with. "halt" halts, "detach" ends, "exit"
+// dies without an answer.
+func (f *fake) debug(frame link.Frame) {
+	r := decode[map[string]any](frame)
+	switch r["command"] {
+	case "halt":
+		f.send(link.DebugState, 0, 0, link.Debugging{Client: "test", Seq: 7, Halted: 3, Breakpoints: map[string][]link.Breakpoint{"x": {{Line: 2}}}})
+		f.send(link.DebugEvent, 0, 0, map[string]any{"event": "stopped"})
+	case "detach":
+		f.send(link.DebugState, 0, 0, (*link.Debugging)(nil))
+	case "exit":
+		os.Exit(4)
+	}
+	f.send(link.Reply, 0, frame.Seq, map[string]any{"type": "response", "body": f.debugging})
 }
 
 func (f *fake) comm(frame link.Frame) {

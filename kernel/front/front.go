@@ -139,7 +139,7 @@ func newFront(ctx context.Context, cfg Config, signer *wire.Signer, stop func())
 	f.history.opened = make(chan struct{})
 	f.inputs.front = f
 	f.subshells.main, f.subshells.other = newQueue(f, ""), map[string]*queue{}
-	f.supervisor = newSupervisor(f.startSession, f.greet, f.cfg.SessionEnded, f.log)
+	f.supervisor = newSupervisor(f.startSession, f.greet, f.sessionEnded, f.log)
 	return f
 }
 
@@ -246,10 +246,19 @@ func (f *front) startSession() (*session, error) {
 func (f *front) greet(s *session) {
 	output, memory := f.outputs.limit.Load(), f.memory.Load()
 	err := s.post(link.Config, 0, 0, link.Settings{OutputLimit: &output, MemoryLimit: &memory})
-	if definitions := f.supervisor.restorable(); len(definitions) > 0 {
-		err = errors.Join(err, s.post(link.Restore, 0, 0, link.RestoreRequest{Definitions: definitions}))
+	back := link.RestoreRequest{Definitions: f.supervisor.restorable(), Debugging: f.debugger.state.Load()}
+	if len(back.Definitions) > 0 || back.Debugging != nil {
+		err = errors.Join(err, s.post(link.Restore, 0, 0, back))
 	}
 	if err != nil {
 		f.log.Error("greet the session", "error", err)
 	}
+}
+
+// sessionEnded runs before the next session starts.
+func (f *front) sessionEnded(s *session) {
+	if f.cfg.SessionEnded != nil {
+		f.cfg.SessionEnded()
+	}
+	f.debuggeeEnded(s.crash)
 }

@@ -206,7 +206,7 @@ func (s *session) accept(f link.Frame) error {
 	s.mu.Lock()
 	cell := s.cells[f.Cell]
 	s.mu.Unlock()
-	if f.Kind == link.Comm || f.Kind == link.Config || f.Kind == link.DebugEvent || cell == nil || !cell.put(f) {
+	if f.Kind == link.Comm || f.Kind == link.Config || f.Kind == link.DebugEvent || f.Kind == link.DebugState || cell == nil || !cell.put(f) {
 		s.unasked(s, f)
 	}
 	return nil

@@ -26,7 +26,7 @@ type supervisor struct {
 	// greet sends a new session what it must know before its first cell.
 	greet func(*session)
 	// cleanUp runs when a session has ended, before its end is told.
-	cleanUp func()
+	cleanUp func(*session)
 	log     *slog.Logger
 
 	mu          sync.Mutex
@@ -44,10 +44,7 @@ type supervisor struct {
 	told        bool // a person has been told of the loss
 }
 
-func newSupervisor(start func() (*session, error), greet func(*session), cleanUp func(), log *slog.Logger) *supervisor {
-	if cleanUp == nil {
-		cleanUp = func() {}
-	}
+func newSupervisor(start func() (*session, error), greet, cleanUp func(*session), log *slog.Logger) *supervisor {
 	return &supervisor{start: start, greet: greet, cleanUp: cleanUp, log: log, changed: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 
@@ -74,7 +71,7 @@ func (v *supervisor) run(ctx context.Context) {
 		case <-ctx.Done():
 			s.farewell("the kernel was shut down")
 		}
-		v.cleanUp()
+		v.cleanUp(s)
 		v.over(s, s.crash)
 	}
 	v.mu.Lock()

@@ -17,6 +17,8 @@ func (f *front) unasked(s *session, frame link.Frame) {
 		err = f.configure(s, frame)
 	case link.DebugEvent:
 		err = f.debugEvent(frame)
+	case link.DebugState:
+		err = f.debugger.keep(frame)
 	case link.Stream, link.Display, link.Clear:
 		s.late.put(frame)
 	case link.InputRequest:

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"forgekernel/display"
+	"forgekernel/kernel/gocell/eval"
 )
 
 // Options connects a session with its surroundings. Every field may be left
@@ -79,20 +80,25 @@ type Frame struct {
 type PanicError struct {
 	Value     any
 	Trace     []Frame
-	Goroutine bool // it happened in a goroutine that the cell started
+	Goroutine bool   // it happened in a goroutine that the cell started
+	Text      string // of the value, as Go prints it
 }
 
 func (e *PanicError) Error() string {
-	text := "panic: " + panicText(e.Value)
+	text := "panic: " + e.Text
 	if e.Goroutine {
 		text += " (in a goroutine)"
 	}
 	return text
 }
 
-// Unwrap gives the panic's value when it is an error.
+// Unwrap gives the panic's value when it is an error of compiled code. The
+// methods of others are code of cells, which the cell's end has ended.
 func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
+	err, ok := e.Value.(error)
+	if !ok || eval.IsOfCells(err) {
+		return nil
+	}
 	return err
 }
 

@@ -103,7 +103,9 @@ func (c *check) fill(nodes ...ast.Node) *ast.GenDecl {
 		case sym != nil && sym.kind == "import":
 			imports.Specs = append(imports.Specs, importSpec(name, sym.path))
 		case sym != nil:
-			c.insert(name, sym)
+			if c.unusable(sym) == "" {
+				c.insert(name, sym)
+			}
 		case c.insertDotted(name):
 		case qualifier[name] && !c.defines[name]:
 			if path, ok := knownPackage(name); ok {
@@ -122,7 +124,7 @@ func (c *check) shelter(nodes []ast.Node) {
 		ast.Inspect(n, func(n ast.Node) bool {
 			if spec, ok := n.(*ast.TypeSpec); ok {
 				if id, ok := spec.Type.(*ast.Ident); ok && !c.declared[id.Name] {
-					spec.Type = &ast.ParenExpr{Lparen: id.Pos(), X: id, Rparen: id.End()}
+					spec.Type = &ast.ParenExpr{Lparen: id.Pos(), X: id, Rparen: id.End() - 1} // ends where the name does
 				}
 			}
 			return true
@@ -141,6 +143,20 @@ func (c *check) isPulled(name string) bool {
 		}
 	}
 	return false
+}
+
+// unusable tells why a generic function cannot be called: what it uses has been
+// declared again, and it does not fit that.
+func (c *check) unusable(sym *symbol) string {
+	if sym.broken != nil {
+		return sym.broken.Error()
+	}
+	for _, b := range c.broken {
+		if b.decl == sym.decl && isGenericObject(sym.obj) {
+			return b.reason()
+		}
+	}
+	return ""
 }
 
 // insert puts a session symbol into scope. Variables, constants and plain
@@ -210,7 +226,7 @@ func (c *check) insertDotted(name string) bool {
 	if !ast.IsExported(name) {
 		return false
 	}
-	for _, path := range append(append([]string(nil), c.dots...), c.s.scope.dots...) {
+	for _, path := range slices.Backward(slices.Concat(c.s.scope.dots, c.dots)) { // the latest one counts
 		pkg, err := importer{c.s.mods}.Import(path)
 		if err != nil {
 			continue

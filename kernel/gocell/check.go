@@ -6,6 +6,7 @@ import (
 	"go/types"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"forgekernel/kernel/gocell/eval"
 	"forgekernel/kernel/gocell/hostpkg"
@@ -40,6 +41,7 @@ type check struct {
 	methods  []*method          // declared on types of earlier cells
 	kept     map[string]bool    // types declared again without a change
 
+	decided *atomic.Bool             // the cell is committed, or nobody waits for it
 	undo    []func()                 // what a cell that fails after all takes back
 	pulled  []*pulled                // declarations of earlier cells, checked along
 	broken  []brokenDecl             // those that no longer fit
@@ -56,7 +58,7 @@ type check struct {
 // newCheck parses a cell and finds out what it declares.
 func (s *Session) newCheck(src *eval.Source) (*check, []fault) {
 	c := &check{s: s, src: src, lib: newLibrary(), imported: map[string]string{}, declared: map[string]bool{},
-		defines: map[string]bool{}, hoisted: map[string]bool{}, kept: map[string]bool{}}
+		defines: map[string]bool{}, hoisted: map[string]bool{}, kept: map[string]bool{}, decided: new(atomic.Bool)}
 	list, errs := scan(src.Text)
 	if len(errs) > 0 { // an unclosed string hides the brackets behind it
 		return c, syntaxFaults(src, errs)

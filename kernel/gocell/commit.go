@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 
 	"forgekernel/display"
 	"forgekernel/kernel/gocell/eval"
@@ -15,17 +16,14 @@ import (
 func (c *check) commit() (*prepared, error) {
 	c.quiet, c.errLast = c.isPrinting(), c.endsInError()
 	objects := c.newObjects()
-	defined := c.definitionOffsets()
+	defines := c.takenBack(objects)
 	c.lower()
+	renewed := c.renewMethods()
 	unit, err := c.unit(objects)
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range c.methods {
-		if m.added {
-			c.s.engine.Renew(m.named)
-		}
-	}
+	unit.Renewed, unit.Abandoned = renewed, c.decided.Load
 	program, err := c.s.engine.Compile(unit)
 	var refusal *eval.Unsupported
 	if errors.As(err, &refusal) {
@@ -38,28 +36,66 @@ func (c *check) commit() (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	program.Link()
-	p := &prepared{program: program, shown: shownValues{quiet: c.quiet, errLast: c.errLast}, cell: c.src.Name, fresh: map[string]int{}}
-	for name := range objects {
-		if c.s.scope.symbols[name] == nil && kindOf(objects[name]) == "var" {
-			p.fresh[name] = defined[name]
-		}
+	if !c.decided.CompareAndSwap(false, true) {
+		return nil, errAbandoned
 	}
+	program.Link()
+	p := &prepared{program: program, shown: shownValues{quiet: c.quiet, errLast: c.errLast}, defines: defines}
 	c.record(objects, unit)
+	for name, d := range defines {
+		d.now = c.s.scope.symbols[name]
+		defines[name] = d
+	}
 	p.warnings = c.reportBroken()
 	return p, nil
 }
 
-// definitionOffsets tells where the code ends that gives the cell's variables
-// their values.
-func (c *check) definitionOffsets() map[string]int {
-	list := map[string]int{}
+// renewMethods prepares the engine for methods of earlier cells' types that are
+// new or have a new signature, and lists the types that are to be made anew.
+func (c *check) renewMethods() []types.Type {
+	var changed []*types.Named
+	for _, m := range c.methods {
+		if m.before != nil {
+			c.undo = append(c.undo, c.s.engine.Alter(m.object))
+		}
+		if m.altered {
+			changed = append(changed, m.named)
+		}
+	}
+	return c.s.engine.Renew(changed...)
+}
+
+// takenBack lists the variables whose names a failure of the cell takes back:
+// those that are new, and those of another type than before that no function
+// uses. What uses them has been translated for the new type.
+func (c *check) takenBack(objects map[string]types.Object) map[string]definedVar {
+	var functions []ast.Node
+	for _, d := range c.file.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && f != c.main {
+			functions = append(functions, f)
+		}
+	}
+	used := c.uses(functions...)
+	list := map[string]definedVar{}
+	for name, by := range c.definitions() {
+		obj, old := objects[name], c.s.scope.symbols[name]
+		if obj == nil || kindOf(obj) != "var" || old != nil && (used[name] || sameMeaning(old, obj)) {
+			continue
+		}
+		list[name] = definedVar{by: by, former: old}
+	}
+	return list
+}
+
+// definitions tells what gives the cell's variables their values.
+func (c *check) definitions() map[string]span {
+	list := map[string]span{}
 	for _, st := range c.syn.stmts {
 		if a, ok := unlabelled(st).(*ast.AssignStmt); ok {
 			for _, l := range a.Lhs {
 				if id, ok := l.(*ast.Ident); ok && (c.info.Defs[id] != nil || c.hoisted[id.Name]) {
 					if _, seen := list[id.Name]; !seen {
-						list[id.Name] = c.lib.span(a).to
+						list[id.Name] = c.lib.span(a)
 					}
 				}
 			}
@@ -70,7 +106,7 @@ func (c *check) definitionOffsets() map[string]int {
 			for _, spec := range g.Specs {
 				if v, ok := spec.(*ast.ValueSpec); ok {
 					for _, id := range v.Names {
-						list[id.Name] = c.lib.span(v).to
+						list[id.Name] = c.lib.span(v)
 					}
 				}
 			}
@@ -121,7 +157,11 @@ func (c *check) unit(objects map[string]types.Object) (*eval.Unit, error) {
 	}
 	c.blanks(u)
 	for _, m := range c.methods {
-		u.Funcs[c.info.Defs[m.decl.Name].(*types.Func)] = c.s.engine.MethodCode(m.object)
+		if fn := c.info.Defs[m.decl.Name].(*types.Func); isGenericObject(fn) {
+			c.forward(u, m.object, fn)
+		} else {
+			u.Funcs[fn] = c.s.engine.MethodCode(m.object)
+		}
 	}
 	for _, f := range c.inits {
 		u.Funcs[c.info.Defs[f.Name].(*types.Func)] = &eval.Code{Name: "init"}
@@ -212,7 +252,9 @@ func (c *check) record(objects map[string]types.Object, u *eval.Unit) {
 	for name, path := range c.imported {
 		sc.symbols[name] = &symbol{name: name, kind: "import", path: path, cell: c.src.Name}
 	}
-	sc.dots = append(sc.dots, c.dots...)
+	for _, path := range c.dots {
+		sc.dots = append(slices.DeleteFunc(sc.dots, func(p string) bool { return p == path }), path)
+	}
 	decls := c.declarations()
 	generic := false
 	for name, obj := range objects {
@@ -236,7 +278,7 @@ func (c *check) record(objects map[string]types.Object, u *eval.Unit) {
 	for _, p := range c.pulled {
 		if sym := sc.symbols[p.decl.name]; p.decl.recv == "" && sym != nil && sym.kind == "func" {
 			obj := c.pkg.Scope().Lookup(p.decl.name).(*types.Func)
-			sym.obj, sym.code = obj, u.Funcs[obj]
+			sym.obj, sym.code, sym.broken = obj, u.Funcs[obj], nil
 			if isGenericObject(obj) {
 				sym.unit = u
 			}
@@ -293,18 +335,16 @@ func (c *check) declarations() map[string]*declaration {
 func (c *check) reportBroken() []display.Diagnostic {
 	var list []display.Diagnostic
 	for _, b := range c.broken {
-		name := b.decl.name
-		if b.decl.recv != "" {
-			name = b.decl.recv + "." + name
-		}
-		reason := fmt.Errorf("%s (%s) no longer compiles: %s", name, b.decl.source.Name, b.why.message)
+		reason := errors.New(b.reason())
 		hint := "run its cell again with a version that fits; until then calling it fails"
 		if c.declared[b.decl.recv] {
-			reason = fmt.Errorf("method %s (%s) does not fit the new type: %s", name, b.decl.source.Name, b.why.message)
+			reason = fmt.Errorf("method %s (%s) does not fit the new type: %s", b.decl.title(), b.decl.source.Name, b.why.message)
 			hint = "declare it again; until then " + b.decl.recv + " has no such method"
 		}
 		if m := c.s.scope.method(b.decl); m != nil && isGenericMethod(m) {
 			c.s.engine.FailMethod(m, reason)
+		} else if sym := c.s.scope.symbols[b.decl.name]; b.decl.recv == "" && sym != nil && isGenericObject(sym.obj) {
+			sym.broken = reason
 		} else if code := c.brokenCode(b.decl); code != nil {
 			code.Fail(reason)
 		}

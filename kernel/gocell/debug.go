@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"go/types"
 	"maps"
 	"reflect"
 	"slices"
+	"sync/atomic"
 
 	"forgekernel/kernel/gocell/eval"
 )
@@ -130,28 +132,98 @@ func (s *Session) Evaluate(ctx context.Context, expr string, call *Call) (Result
 	return result, nil
 }
 
-// prepareWithin checks an expression in a session that has the variables of a
-// call in its scope; nothing of it is left behind.
-func (s *Session) prepareWithin(expr string, call *Call) (*prepared, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	scope := *s.scope
-	scope.symbols = maps.Clone(s.scope.symbols)
-	if call != nil {
-		x, _ := parser.ParseExpr(expr)
-		used := freeNames(x)
-		for _, l := range call.activation.Locals() {
-			v := s.engine.Storage(l)
-			if v == nil && used[l.Name] {
-				return nil, fmt.Errorf("nothing uses %s after this line, so its value is not kept", l.Name)
-			}
-			if v != nil {
-				scope.symbols[l.Name] = &symbol{name: l.Name, kind: "var", obj: types.NewVar(token.NoPos, nil, l.Name, l.Type), cell: call.Cell, variable: v}
-			}
+// Assign gives a variable, or a part of one, the value of an expression where a
+// call stands, or with the session's variables alone when call is nil.
+func (s *Session) Assign(ctx context.Context, variable, expr string, call *Call) error {
+	to, err := parser.ParseExpr(variable)
+	if err != nil {
+		return fmt.Errorf("%q is no variable: %w", variable, err)
+	}
+	if _, err := parser.ParseExpr(expr); err != nil {
+		return fmt.Errorf("%q is not a Go expression: %w", expr, err)
+	}
+	scope, locals, err := s.within(freeNames(&ast.BinaryExpr{X: to, Op: token.ADD, Y: to}), call)
+	if err != nil {
+		return err
+	}
+	p, err := s.prepareIn(scope, variable+" = "+expr)
+	if err != nil {
+		return err
+	}
+	if err := s.initialise(ctx, p.starting, 0); err != nil {
+		return runError(err)
+	}
+	if err := p.program.Peek(ctx, "assignment", 0, &p.shown); err != nil {
+		return runError(err)
+	}
+	root := rootName(to)
+	if v := locals[root]; v != nil {
+		return call.activation.Assign(root, v.Value())
+	}
+	return nil
+}
+
+// rootName is the variable that an assignment changes or begins at.
+func rootName(x ast.Expr) string {
+	for {
+		switch e := x.(type) {
+		case *ast.Ident:
+			return e.Name
+		case *ast.SelectorExpr:
+			x = e.X
+		case *ast.IndexExpr:
+			x = e.X
+		case *ast.ParenExpr:
+			x = e.X
+		case *ast.StarExpr:
+			x = e.X
+		default:
+			return ""
 		}
 	}
-	within := &Session{opts: s.opts, engine: s.engine, debug: s.debug, scope: &scope, sourceUnits: s.sourceUnits, mods: s.mods}
-	return within.prepare(&eval.Source{Name: "expression", Line: 1, Text: expr})
+}
+
+// prepareWithin checks an expression in a session that has the variables of a
+// call in its scope.
+func (s *Session) prepareWithin(expr string, call *Call) (*prepared, error) {
+	x, _ := parser.ParseExpr(expr)
+	scope, _, err := s.within(freeNames(x), call)
+	if err != nil {
+		return nil, err
+	}
+	return s.prepareIn(scope, expr)
+}
+
+// within is the session's scope with the variables of a call in it, of which
+// those that are used must be known.
+func (s *Session) within(used map[string]bool, call *Call) (*scope, map[string]*eval.Var, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	scope, locals := *s.scope, map[string]*eval.Var{}
+	scope.symbols = maps.Clone(s.scope.symbols)
+	if call == nil {
+		return &scope, locals, nil
+	}
+	for _, l := range call.activation.Locals() {
+		s.scope.grown.renew(l.Type)
+		v := s.engine.Storage(l)
+		if v == nil && used[l.Name] {
+			return nil, nil, fmt.Errorf("nothing uses %s after this line, so its value is not kept", l.Name)
+		}
+		if v != nil {
+			scope.symbols[l.Name] = &symbol{name: l.Name, kind: "var", obj: types.NewVar(token.NoPos, nil, l.Name, l.Type), cell: call.Cell, variable: v}
+			locals[l.Name] = v
+		}
+	}
+	return &scope, locals, nil
+}
+
+// prepareIn checks a line in another scope; nothing of it is left behind.
+func (s *Session) prepareIn(scope *scope, line string) (*prepared, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	within := &Session{opts: s.opts, engine: s.engine, debug: s.debug, scope: scope, sourceUnits: s.sourceUnits, mods: s.mods}
+	return within.prepare(&eval.Source{Name: "expression", Line: 1, Text: line}, new(atomic.Bool))
 }
 
 // CopyToGlobals makes a variable of the session out of a call's local variable.
@@ -170,6 +242,7 @@ func (s *Session) CopyToGlobals(name string, call Call, as string) error {
 			return fmt.Errorf("nothing uses %s after this line, so its value is not kept", name)
 		}
 		v = v.Copy()
+		s.scope.grown.renew(l.Type)
 		old := s.scope.symbols[as]
 		s.scope.symbols[as] = &symbol{name: as, kind: "var", obj: types.NewVar(token.NoPos, nil, as, l.Type), cell: call.Cell, variable: v}
 		if old != nil && old.variable != nil && types.Identical(old.obj.Type(), l.Type) {

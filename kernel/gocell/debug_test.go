@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
@@ -242,6 +244,44 @@ walk(5, "w")`
 	}
 	if seen < 60 {
 		t.Errorf("only %d variables were compared", seen)
+	}
+}
+
+// A cell is stepped into a function of a module, whose source a debugger can show
+// and halt.
+func TestDebugModule(t *testing.T) {
+	dir := t.TempDir()
+	source := "package half\n\n// Of halves.\nfunc Of(n int) int {\n\tn /= 2\n\treturn n\n}\n"
+	writeModule(t, dir, "example.com/half", "v1.0.0", map[string]string{"go.mod": "module example.com/half\ngo 1.21", "half.go": source})
+	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
+	defer server.Close()
+	setProxy(t, server.URL)
+	d := newDebugged(t)
+	if _, err := d.Get(t.Context(), "example.com/half@v1.0.0"); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(d.ModuleFiles()); n != 0 {
+		t.Errorf("%d files before the import", n)
+	}
+	mustRun(t, d.Session, "import \"example.com/half\"\nhalf.Of(2)")
+	const name = "example.com/half@v1.0.0/half.go"
+	if text := d.ModuleFiles()[name]; text != source {
+		t.Errorf("source %q", text)
+	}
+	lines := FileStopLines(source)
+	if fmt.Sprint(lines) != "[5 6]" {
+		t.Errorf("it halts on lines %v", lines)
+	}
+	d.SetBreakpoints(name, lines[:1])
+	d.start(t.Context(), "x := half.Of(6)\nx")
+	var got []string
+	for h, ok := d.halt(t); ok; h, ok = d.halt(t) {
+		stack, _ := d.Stack(h.Thread)
+		got = append(got, strings.TrimSpace(d.place(t, h))+" in "+stack[0].File)
+		d.Step(h.Thread, eval.StepIn)
+	}
+	if want := []string{"breakpoint 5 Of n=6 in " + name, "step 6 Of n=3 in " + name, "step 1 in cell 1", "step 2 in cell 1"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("halts\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 

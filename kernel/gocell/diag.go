@@ -130,6 +130,11 @@ func (c *check) faults() []fault {
 			continue
 		}
 		f := fault{at: -1, message: c.message(e.Msg), hint: c.hint(e)}
+		if name, ok := strings.CutPrefix(e.Msg, "undefined: "); ok && c.s.scope.symbols[name] != nil {
+			if why := c.unusable(c.s.scope.symbols[name]); why != "" {
+				f.message, f.hint = why, "run its cell again with a version that fits"
+			}
+		}
 		if src, at, ok := c.lib.position(e.Pos); ok {
 			f.src, f.at = src, at
 		}
@@ -185,7 +190,7 @@ func runError(err error) error {
 }
 
 func panicError(p *eval.Panic) *PanicError {
-	return &PanicError{Value: p.Value, Trace: frames(p.Trace), Goroutine: p.Goroutine}
+	return &PanicError{Value: p.Value, Trace: frames(p.Trace), Goroutine: p.Goroutine, Text: p.Text}
 }
 
 // What a trace shows at most: of one place of a recursion, and of its two ends.
@@ -257,22 +262,4 @@ func functionName(l eval.Location) string {
 		return ""
 	}
 	return l.Func
-}
-
-// panicText is a panic's value as Go prints it.
-func panicText(v any) (text string) {
-	defer func() {
-		if recover() != nil {
-			text = fmt.Sprintf("(%T)", v)
-		}
-	}()
-	switch v := v.(type) {
-	case error:
-		return v.Error()
-	case fmt.Stringer:
-		return v.String()
-	case string:
-		return v
-	}
-	return fmt.Sprintf("%#v", v)
 }

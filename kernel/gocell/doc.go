@@ -39,7 +39,7 @@
 // A type that is declared again is a new type and values made before keep the
 // old one, unless the declaration says the same as before. It takes over the
 // methods of the old type that fit it. Methods may be added to or replaced on
-// types of earlier cells; values made before have them too.
+// types of earlier cells, generic ones too; values made before have them too.
 //
 // Cells may run beside one another. Checking and committing happens one cell at
 // a time, running does not.
@@ -49,36 +49,41 @@
 // The engine keeps where statements begin and where variables are, from the
 // debug references of go/ssa; that costs memory and no time. [Session.Debugger]
 // halts goroutines and looks into them, [Session.Panicked] has the calls of the
-// latest panic. Expressions are checked and run as cells are, with the variables
-// of a call in scope.
+// latest panic. Expressions and assignments are checked and run as cells are, with
+// the variables of a call in scope.
 //
 // # Modules
 //
 // [Session.Get] makes the packages of a module importable. They are checked with
 // the language version of their module, translated like cells and initialised
-// before the first cell that uses them runs.
+// before the first cell that uses them runs. So are some packages of the standard
+// library and gonum, whose source is part of the binary (hostpkg.Interpreted).
 //
 // # What fails, and how
 //
 // A cell that does not compile changes nothing. A panic keeps what ran before
-// it, and takes back the names that the cell did not get to define. Panics of
+// it, and takes back the names that the cell did not get to define: a variable
+// of another type is the former one again, unless a function uses the new one.
+// Who holds a method whose signature has changed since, as a bound method does,
+// goes on with the former one; calls through an interface fail. Panics of
 // goroutines are reported and end only these. os.Exit and log.Fatal end the
 // cell. Interrupts stop loops, calls and waits, run deferred calls, and keep
 // the state; a goroutine inside compiled code that cannot be stopped is left
-// behind and ends when that returns.
+// behind and ends when that returns. A cell that is interrupted while it is
+// checked changes nothing; types, indices and blocks are not nested without end.
 //
 // # Go that is refused
 //
 // Each is refused with a sentence, never run wrongly:
 //
-//   - methods on values of a type that is an array of one pointer
-//   - a conversion between type parameters whose type sets need different code
-//   - generic code of compiled packages other than cmp, iter, maps, slices and
-//     single functions of errors, math/rand/v2, reflect, sync and sync/atomic
-//   - methods on a generic type in another cell than the type's
 //   - cgo, and functions without a body
+//   - a method in a later cell whose signature needs a type of that cell
 //
 // # Where Go does something else
+//
+// A deadlock is not reported: a timer, a server or a signal handler of compiled
+// code may hold a function or a channel of the cell, and nobody can see from
+// outside that it will never use it.
 //
 //	what                                      here                          Go
 //	nested calls                              at most 100,000               1 GB of stack
@@ -86,14 +91,18 @@
 //	flag.Parse, testing.Main                  a cell's arguments; refused   the program's
 //	calls through compiled code and back      at most 5,000 at once         1 GB of stack
 //	make of more than the memory              a panic                       ends the program
-//	an index above 2^63 in a panic's text     shown as negative             shown as it is
 //	%T of a struct literal that embeds        names the embedded fields     does not
 //	a panic in a goroutine                    ends the goroutine, reported  ends the program
+//	finalizers, cleanups                      may run late: a frame keeps   run once nothing
+//	                                          what it held until used again refers to them
 //	a deadlock                                waits for an interrupt        ends the program
 //	os.Exit, log.Fatal, runtime.Goexit        end the cell                  end the program
 //	os.Args                                   one made-up name              the command line
-//	%T of a type declared in a generic func   without type arguments        with them
 //	f(x[i], g()) where g changes x[i]         operands from left to right   not specified
-//	runtime.Caller, Callers, Stack            the evaluator's own calls     the program's
+//	runtime.Caller, Callers, debug.Stack      cells' calls and lines alone  compiled ones, too
+//	runtime.Stack, the source of log/slog     the evaluator's own calls     the program's
 //	unused variables, imports and labels      accepted                      errors
+//	unlocking a mutex that is not locked      a panic                       ends the program
+//	a second runtime.SetFinalizer             takes the first one's place   ends the program
+//	closing a standard stream                 does nothing                  closes it
 package gocell

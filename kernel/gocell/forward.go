@@ -9,8 +9,9 @@ import (
 )
 
 // A method of a generic type cannot leave the package that declares the type.
-// When something it uses changes, its source is checked as a generic function
-// of the cell that changed it, and the method becomes a call of that function.
+// When something it uses changes, or a later cell declares it, its source is
+// checked as a generic function of that cell, and the method becomes a call of
+// that function.
 
 // receiverParams declares the type parameters of a method's receiver, nil when
 // the type is not generic: their names are the method's, their constraints
@@ -87,18 +88,32 @@ func receiverArgs(f *ast.FuncDecl) []*ast.Ident {
 // forward makes method m, of a generic type, a call of the function fn.
 func (c *check) forward(u *eval.Unit, m, fn *types.Func) {
 	home := c.s.scope.symbols[namedOf(m.Signature().Recv().Type()).Obj().Name()].unit
-	for _, file := range home.Files {
+	decl := methodDecl(home, m)
+	if decl == nil { // a new method
+		decl = &ast.FuncDecl{Name: ast.NewIdent(m.Name())}
+		file, info := home.Files[0], home.Info
+		file.Decls, info.Defs[decl.Name] = append(file.Decls, decl), m
+		c.undo = append(c.undo, func() {
+			file.Decls = slices.DeleteFunc(file.Decls, func(d ast.Decl) bool { return d == decl })
+			delete(info.Defs, decl.Name)
+		})
+	} else {
+		before := *decl
+		c.undo = append(c.undo, func() { *decl = before })
+	}
+	forwarding(home.Info, decl, m, fn)
+	u.Forwarded = append(u.Forwarded, m)
+}
+
+func methodDecl(u *eval.Unit, m *types.Func) *ast.FuncDecl {
+	for _, file := range u.Files {
 		for _, d := range file.Decls {
-			decl, ok := d.(*ast.FuncDecl)
-			if !ok || home.Info.Defs[decl.Name] != m {
-				continue
+			if decl, ok := d.(*ast.FuncDecl); ok && u.Info.Defs[decl.Name] == m {
+				return decl
 			}
-			before := *decl
-			c.undo = append(c.undo, func() { *decl = before })
-			forwarding(home.Info, decl, m, fn)
-			u.Forwarded = append(u.Forwarded, m)
 		}
 	}
+	return nil
 }
 
 // forwarding rewrites a checked method.

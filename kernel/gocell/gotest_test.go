@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"flag"
+	"fmt"
 	"go/build/constraint"
 	"os"
 	"os/exec"
@@ -133,7 +134,7 @@ func runGoProgram(t *testing.T, file string) (problem string) {
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			problem = "session panics: " + panicText(r)
+			problem = fmt.Sprint("session panics: ", r)
 		}
 	}()
 	s, out := newTestSession(t, Options{})

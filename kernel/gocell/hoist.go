@@ -26,13 +26,32 @@ func (c *check) hoist() []fault {
 	return c.hoistUsed(used)
 }
 
-// hoistUsed hoists the definitions of the given names.
+// hoistUsed hoists the definitions of the given names, and those before them
+// that they use.
 func (c *check) hoistUsed(used map[string]bool) []fault {
+	used = maps.Clone(used)
 	for again := true; again; {
 		again = false
+		defined := map[string]bool{}
 		for _, st := range c.syn.stmts {
-			if def := definition(st); def != nil && c.mustHoist(def, used) {
+			def := definition(st)
+			if def == nil {
+				continue
+			}
+			if c.mustHoist(def, used) {
 				again = c.markHoisted(def) || again
+				for _, x := range def.Rhs {
+					for name := range freeNames(x) {
+						if defined[name] && !used[name] {
+							used[name], again = true, true
+						}
+					}
+				}
+			}
+			for _, l := range def.Lhs {
+				if id, ok := l.(*ast.Ident); ok {
+					defined[id.Name] = true
+				}
 			}
 		}
 	}

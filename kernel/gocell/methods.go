@@ -3,6 +3,7 @@ package gocell
 import (
 	"go/ast"
 	"go/types"
+	"slices"
 )
 
 // The checker takes no method on a type that another cell declared. Such a
@@ -29,9 +30,13 @@ func (c *check) separateMethods() []fault {
 		f, ok := d.(*ast.FuncDecl)
 		base := ""
 		if ok {
-			base = receiverBase(f)
+			base = c.throughAliases(f)
 		}
 		sym := c.s.scope.symbols[base]
+		if base != "" && !c.declared[base] && sym == nil && c.isDotted(base) {
+			faults = append(faults, fault{at: c.lib.span(f.Recv).from, message: "cannot define new methods on non-local type " + base})
+			continue
+		}
 		if base == "" || c.declared[base] || sym == nil || sym.kind != "type" {
 			rest = append(rest, d)
 			continue
@@ -40,18 +45,79 @@ func (c *check) separateMethods() []fault {
 		switch named := c.s.scope.named(base); {
 		case named == nil:
 			faults = append(faults, fault{at: at, message: base + " is another name for a type; declare the method on that type"})
-		case named.TypeParams().Len() > 0:
-			faults = append(faults, fault{at: at, message: "methods of the generic type " + base + " belong into the cell that declares it",
-				hint: "declare type " + base + " and all its methods in one cell"})
 		case c.mentionsOwnType(f.Type):
 			faults = append(faults, fault{at: at, message: "method " + f.Name.Name + " of " + base + " (" + sym.cell + ") uses a type that this cell declares",
 				hint: "declare that type in a cell of its own first"})
 		default:
-			c.methods = append(c.methods, &method{recv: base, name: f.Name.Name, named: named, decl: asFunction(f, base, nil)})
+			c.methods = append(c.methods, &method{recv: base, name: f.Name.Name, named: named, decl: asFunction(f, base, c.receiverParams(base, f))})
 		}
 	}
 	c.syn.decls = rest
 	return faults
+}
+
+// throughAliases is the type that a method's receiver stands for, which is then
+// written in its place: of this cell or of an earlier one.
+func (c *check) throughAliases(f *ast.FuncDecl) string {
+	base := receiverBase(f)
+	name := base
+	for seen := map[string]bool{}; !seen[name]; {
+		seen[name] = true
+		if c.declared[name] {
+			if target := c.aliased(name); target != "" {
+				name = target
+			}
+			continue
+		}
+		sym := c.s.scope.symbols[name]
+		if sym == nil || sym.kind != "type" {
+			break
+		}
+		if alias, ok := sym.obj.Type().(*types.Alias); ok && alias.TypeParams().Len() == 0 {
+			named, ok := types.Unalias(alias).(*types.Named)
+			if ok && c.s.scope.named(named.Obj().Name()) == named && named.TypeArgs().Len() == 0 {
+				name = named.Obj().Name()
+			}
+		}
+	}
+	if name != base && !c.declared[name] {
+		ast.Inspect(f.Recv.List[0].Type, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok && id.Name == base {
+				id.Name = name
+			}
+			return true
+		})
+		return name
+	}
+	return base
+}
+
+// aliased is the name that the cell declares another one for.
+func (c *check) aliased(name string) string {
+	for _, d := range c.syn.decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok {
+			continue
+		}
+		for _, s := range g.Specs {
+			if t, ok := s.(*ast.TypeSpec); ok && t.Name.Name == name && t.Assign.IsValid() && t.TypeParams == nil {
+				if id, ok := ast.Unparen(t.Type).(*ast.Ident); ok {
+					return id.Name
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// isDotted reports a name of a package that is dot-imported.
+func (c *check) isDotted(name string) bool {
+	for _, path := range append(slices.Clone(c.dots), c.s.scope.dots...) {
+		if pkg, err := (importer{c.s.mods}).Import(path); err == nil && pkg.Scope().Lookup(name) != nil && ast.IsExported(name) {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *check) mentionsOwnType(t *ast.FuncType) bool {
@@ -125,27 +191,37 @@ func (c *check) addMethods() {
 	}
 	for _, m := range c.methods {
 		if f, ok := c.info.Defs[m.decl.Name].(*types.Func); ok {
-			m.attach(f.Signature(), c.pkg)
+			c.s.engine.Reshape(func([]types.Type) { m.attach(f.Signature(), c.pkg) })
 		}
+	}
+	c.renewGrown()
+}
+
+// renewGrown shows instances of generic types their new methods.
+func (c *check) renewGrown() {
+	any := false
+	for _, m := range c.methods {
+		if m.altered && m.named.TypeParams().Len() > 0 {
+			c.s.scope.grown.add(m.named, m.object)
+			any = true
+		}
+	}
+	if any {
+		c.s.renewInstances()
 	}
 }
 
 // attach adds the method to its type, or gives the one that is there the new
 // signature.
 func (m *method) attach(sig *types.Signature, pkg *types.Package) {
-	params := make([]*types.Var, sig.Params().Len())
-	for i := range params {
-		params[i] = sig.Params().At(i)
-	}
-	full := types.NewSignatureType(types.NewVar(0, pkg, params[0].Name(), params[0].Type()), nil, nil,
-		types.NewTuple(params[1:]...), sig.Results(), sig.Variadic())
-	for old := range m.named.Methods() {
+	full := asMethod(sig, pkg)
+	for i := range m.named.NumMethods() {
+		old := m.named.Method(i)
 		if old.Name() != m.name {
 			continue
 		}
 		m.object = old
-		was := old.Signature()
-		if types.Identical(was, full) && types.Identical(was.Recv().Type(), full.Recv().Type()) {
+		if was := signatureFor(full, m.named, i); types.Identical(was, full) && types.Identical(was.Recv().Type(), full.Recv().Type()) {
 			return
 		}
 		before := *old
@@ -156,6 +232,45 @@ func (m *method) attach(sig *types.Signature, pkg *types.Package) {
 	m.object = types.NewFunc(0, m.named.Obj().Pkg(), m.name, full)
 	m.added, m.altered = true, true
 	m.named.AddMethod(m.object)
+}
+
+// asMethod makes the first parameter of a function the receiver, and its type
+// parameters those of the receiver.
+func asMethod(fn *types.Signature, pkg *types.Package) *types.Signature {
+	sig := fn
+	var own []*types.TypeParam
+	if sig.TypeParams().Len() > 0 {
+		var args []types.Type
+		for p := range sig.TypeParams().TypeParams() {
+			q := types.NewTypeParam(types.NewTypeName(p.Obj().Pos(), pkg, p.Obj().Name(), nil), p.Constraint())
+			own, args = append(own, q), append(args, q)
+		}
+		inst, err := types.Instantiate(nil, sig, args, false)
+		if err != nil { // only the number of arguments is looked at, and that is right
+			panic(err)
+		}
+		sig = inst.(*types.Signature)
+	}
+	params := slices.Collect(sig.Params().Variables())
+	recv := types.NewVar(0, pkg, params[0].Name(), params[0].Type())
+	method := types.NewSignatureType(recv, own, nil, types.NewTuple(params[1:]...), sig.Results(), sig.Variadic())
+	*scopeOf(method) = *scopeOf(fn) // the translator asks what is declared in a generic function
+	return method
+}
+
+// signatureFor is the signature of a type's method in terms of the receiver's
+// type parameters of another one.
+func signatureFor(other *types.Signature, named *types.Named, i int) *types.Signature {
+	if named.TypeParams().Len() > 0 {
+		if args := namedOf(other.Recv().Type()).TypeArgs(); args.Len() == named.TypeParams().Len() {
+			inst, err := types.Instantiate(nil, named, slices.Collect(args.Types()), false)
+			if err != nil { // only the number of arguments is looked at, and that is right
+				panic(err)
+			}
+			named = inst.(*types.Named)
+		}
+	}
+	return named.Method(i).Signature()
 }
 
 // rollback undoes attach. A method cannot be taken from a type, but it can be

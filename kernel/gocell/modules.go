@@ -9,6 +9,7 @@ import (
 	"go/scanner"
 	"go/token"
 	"go/types"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -27,11 +28,20 @@ import (
 
 // modules are those of one session.
 type modules struct {
-	mu     sync.Mutex
+	getting chan struct{} // holds an element while Get fetches
+
+	mu     sync.Mutex // guards what follows
 	roots  []module.Version
 	build  *gomod.Build
 	loaded map[string]*modulePackage
 	err    map[string]error
+
+	// files are their sources. They have a lock of their own, for a debugger that
+	// looks while a module is being fetched.
+	files struct {
+		sync.Mutex
+		byName map[string]string
+	}
 }
 
 // modulePackage is a checked package of a module.
@@ -64,36 +74,70 @@ func (s *Session) Get(ctx context.Context, query string) ([]Module, error) {
 	if providedModule(root.Path) {
 		return nil, fmt.Errorf("module %s is part of this kernel; import its packages as they are", root.Path)
 	}
-	s.mods.mu.Lock()
-	defer s.mods.mu.Unlock()
-	roots := slices.DeleteFunc(slices.Clone(s.mods.roots), func(m module.Version) bool { return m.Path == root.Path })
+	s.mu.Lock()
+	mods := s.mods
+	s.mu.Unlock()
+	select {
+	case mods.getting <- struct{}{}:
+		defer func() { <-mods.getting }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	mods.mu.Lock()
+	roots := slices.DeleteFunc(slices.Clone(mods.roots), func(m module.Version) bool { return m.Path == root.Path })
+	mods.mu.Unlock()
 	roots = append(roots, root)
 	list, err := f.Select(ctx, roots, providedModule)
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range s.mods.loaded {
-		if i := slices.IndexFunc(list, func(m module.Version) bool { return m.Path == p.module.Path }); i < 0 || list[i] != p.module {
-			return nil, fmt.Errorf("%s would change the version of %v, which cells use already; %%reset first", query, p.module)
-		}
-	}
 	build := f.Open(list)
+	found, err := describe(ctx, build, roots)
+	if err == nil {
+		err = mods.use(build, roots)
+	}
+	if err != nil {
+		build.Close()
+		return nil, err
+	}
+	return found, nil
+}
+
+// describe lists the modules of a build, those that were asked for with their
+// packages.
+func describe(ctx context.Context, build *gomod.Build, roots []module.Version) ([]Module, error) {
 	var found []Module
-	for _, m := range list {
+	for _, m := range build.Modules {
 		item := Module{Path: m.Path, Version: m.Version}
 		if slices.Contains(roots, m) {
+			var err error
 			if item.Packages, err = build.Packages(ctx, m); err != nil {
-				build.Close()
 				return nil, err
 			}
 		}
 		found = append(found, item)
 	}
-	if s.mods.build != nil {
-		s.mods.build.Close()
-	}
-	s.mods.roots, s.mods.build, s.mods.err = roots, build, nil
 	return found, nil
+}
+
+// use makes a build the one that cells import from.
+func (m *modules) use(build *gomod.Build, roots []module.Version) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for path, p := range m.loaded {
+		if hostpkg.Interpreted(path) {
+			continue
+		}
+		i := slices.IndexFunc(build.Modules, func(m module.Version) bool { return m.Path == p.module.Path })
+		if i < 0 || build.Modules[i] != p.module {
+			return fmt.Errorf("%s would change the version of %v, which cells use already; %%reset first", roots[len(roots)-1], p.module)
+		}
+	}
+	if m.build != nil {
+		m.build.Close()
+	}
+	m.roots, m.build, m.err = roots, build, nil
+	return nil
 }
 
 // providedModule reports a module whose packages the binary has compiled.
@@ -121,14 +165,14 @@ func (m *modules) loadedPackage(path string) *modulePackage {
 }
 
 func (m *modules) load(path string, within []string) (*modulePackage, error) {
+	if !m.has(path, within) {
+		return nil, errNoModule
+	}
 	if p := m.loaded[path]; p != nil {
 		return p, nil
 	}
 	if err := m.err[path]; err != nil {
 		return nil, err
-	}
-	if m.build == nil || !m.build.Has(path) {
-		return nil, errNoModule
 	}
 	if slices.Contains(within, path) {
 		return nil, fmt.Errorf("import cycle: %s", strings.Join(append(within, path), " imports "))
@@ -145,6 +189,28 @@ func (m *modules) load(path string, within []string) (*modulePackage, error) {
 		m.loaded = map[string]*modulePackage{}
 	}
 	m.loaded[path] = p
+	return p, nil
+}
+
+// has reports a package of a module, or one of the binary's own that are
+// interpreted like those. What hides behind these is theirs alone.
+func (m *modules) has(path string, within []string) bool {
+	if hostpkg.Interpreted(path) {
+		_, public := hostpkg.Name(path)
+		return public || len(within) > 0 && hostpkg.Interpreted(within[len(within)-1])
+	}
+	return m.build != nil && m.build.Has(path)
+}
+
+func (m *modules) source(path string) (*gomod.Package, error) {
+	files, ok := hostpkg.Source(path)
+	if !ok {
+		return m.build.Package(context.Background(), path)
+	}
+	p := &gomod.Package{Path: path}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		p.Files = append(p.Files, gomod.File{Name: path + "/" + name, Text: files[name]})
+	}
 	return p, nil
 }
 
@@ -166,7 +232,7 @@ func (i moduleImporter) Import(path string) (*types.Package, error) {
 }
 
 func (m *modules) check(path string, within []string) (*modulePackage, error) {
-	source, err := m.build.Package(context.Background(), path)
+	source, err := m.source(path)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +246,7 @@ func (m *modules) check(path string, within []string) (*modulePackage, error) {
 		}
 		p.files = append(p.files, file)
 		p.texts = append(p.texts, &text{
-			source: &eval.Source{Name: f.Name, Line: 1, Text: f.Text},
+			source: &eval.Source{Name: f.Name, File: f.Name, Line: 1, Text: f.Text},
 			starts: []fileStart{{file: p.fset.File(file.FileStart)}},
 		})
 	}
@@ -188,7 +254,26 @@ func (m *modules) check(path string, within []string) (*modulePackage, error) {
 	if p.pkg, err = config.Check(path, p.fset, p.files, p.info); err != nil {
 		return nil, fmt.Errorf("package %s cannot be interpreted: %w", path, err)
 	}
+	m.files.Lock()
+	defer m.files.Unlock()
+	if m.files.byName == nil {
+		m.files.byName = map[string]string{}
+	}
+	for _, f := range source.Files {
+		m.files.byName[f.Name] = f.Text
+	}
 	return p, nil
+}
+
+// ModuleFiles are the sources of the packages of modules that have been imported,
+// by the names that Call.File has for them: path@version/dir/file.go.
+func (s *Session) ModuleFiles() map[string]string {
+	s.mu.Lock()
+	files := &s.mods.files
+	s.mu.Unlock()
+	files.Lock()
+	defer files.Unlock()
+	return maps.Clone(files.byName)
 }
 
 // unitOfModule translates a package, after those that it imports, once.

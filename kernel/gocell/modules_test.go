@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -169,6 +170,41 @@ func New3() (n int) { var fs []func() int; for i := 0; i < 3; i++ { fs = append(
 	s.Reset()
 	if _, err := s.Run(t.Context(), Cell{Name: "cell 11", Source: "import \"example.com/top\"\ntop.New3()"}); err == nil {
 		t.Error("a module outlives a reset")
+	}
+}
+
+// TestOneFetch asks for a module in two cells at once.
+func TestOneFetch(t *testing.T) {
+	dir := t.TempDir()
+	writeModule(t, dir, "example.com/one", "v1.0.0", map[string]string{"go.mod": "module example.com/one\n\ngo 1.26\n", "one.go": "package one\n\nconst N = 1\n"})
+	var mu sync.Mutex
+	asked := map[string]int{}
+	files := http.FileServer(http.Dir(dir))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		asked[r.URL.Path]++
+		mu.Unlock()
+		files.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	setProxy(t, server.URL)
+	s, _ := newTestSession(t, Options{})
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			list, err := s.Get(t.Context(), "example.com/one@v1.0.0")
+			if err != nil || len(list) != 1 || len(list[0].Packages) != 1 {
+				t.Errorf("%v, %v", list, err)
+			}
+		})
+	}
+	both.Wait()
+	if n := asked["/example.com/one/@v/v1.0.0.zip"]; n != 1 {
+		t.Errorf("fetched %d times", n)
+	}
+	r, err := s.Run(t.Context(), Cell{Name: "cell 1", Source: "import \"example.com/one\"\none.N"})
+	if err != nil || r.Bundle.Data["text/plain"] != "1" {
+		t.Errorf("%v, %v", r.Bundle, err)
 	}
 }
 

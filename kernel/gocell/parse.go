@@ -50,7 +50,7 @@ func newLibrary() *library { return &library{fset: newFileSet()} }
 // therefore share positions, nor those of compiled packages, which are low.
 const (
 	firstPosition = 1 << 40
-	positions     = 1 << 24 // of one file set
+	positions     = 1 << 32 // of one file set: it may hold a large cell many times over
 )
 
 var fileSets atomic.Int64
@@ -126,7 +126,7 @@ func (l *library) parseCell(src *eval.Source) (*syntax, scanner.ErrorList) {
 			}
 		}
 	}
-	return syn, errs
+	return syn, append(errs, l.checkDepth(syn)...)
 }
 
 // lastList finds the last item of a cell if it may be a list of expressions,
@@ -184,7 +184,7 @@ func (l *library) parseList(t *text, statements string, last span) (*ast.File, b
 	if call == nil {
 		return nil, false // its brackets do not match
 	}
-	call.Fun = &ast.Ident{NamePos: call.Pos(), Name: showName}
+	call.Fun = &ast.Ident{NamePos: call.Args[0].Pos(), Name: showName} // in the cell, where the list begins
 	into := body.Decls[0].(*ast.FuncDecl).Body
 	into.List = append(into.List, &ast.ExprStmt{X: call})
 	return body, true

@@ -1,6 +1,7 @@
 package gocell
 
 import (
+	"fmt"
 	"go/ast"
 	"go/constant"
 	"go/token"
@@ -179,4 +180,16 @@ func (c *check) dropBroken(broken map[*eval.Source][]fault) (dropped bool) {
 type brokenDecl struct {
 	decl *declaration
 	why  fault
+}
+
+func (b brokenDecl) reason() string {
+	return fmt.Sprintf("%s (%s) no longer compiles: %s", b.decl.title(), b.decl.source.Name, b.why.message)
+}
+
+// title is how people call a function or method.
+func (d *declaration) title() string {
+	if d.recv != "" {
+		return d.recv + "." + d.name
+	}
+	return d.name
 }

@@ -22,7 +22,8 @@ import (
 //	-- error   "line:col: text" of each diagnostic, or the text of a panic
 //	-- warn    the same for warnings
 //
-// A cell without an expectation must end well and print and show nothing.
+// A cell without an expectation must end well and print and show nothing. Its
+// source ends without a newline, as notebooks send it.
 
 type scenario struct {
 	name  string
@@ -67,6 +68,11 @@ func readScenarios(tb testing.TB, file string) []scenario {
 			cell.source += line
 		default:
 			cell.want[part] += line
+		}
+	}
+	for _, sc := range list {
+		for i := range sc.cells {
+			sc.cells[i].source = strings.TrimSuffix(sc.cells[i].source, "\n")
 		}
 	}
 	return list

@@ -22,6 +22,7 @@ type symbol struct {
 	path     string       // of an import
 	decl     *declaration // of a function or type
 	unit     *eval.Unit   // that declares it, when it is generic
+	broken   error        // why a generic function no longer compiles
 }
 
 // declaration is the source of a function, method or type, kept so that it can
@@ -41,10 +42,11 @@ type scope struct {
 	methods map[*types.Named]map[string]*declaration
 	dots    []string // paths that are dot-imported
 	units   []*eval.Unit
+	grown   grown
 }
 
 func newScope() *scope {
-	return &scope{symbols: map[string]*symbol{}, methods: map[*types.Named]map[string]*declaration{}}
+	return &scope{symbols: map[string]*symbol{}, methods: map[*types.Named]map[string]*declaration{}, grown: grown{}}
 }
 
 // named returns the session's declared type of a name.

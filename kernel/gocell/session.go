@@ -3,14 +3,17 @@ package gocell
 import (
 	"context"
 	"errors"
+	"fmt"
 	"go/types"
 	"io"
 	"maps"
 	"os"
 	"reflect"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"forgekernel/display"
 	"forgekernel/kernel/gocell/eval"
@@ -64,7 +67,7 @@ func New(opts Options) (*Session, error) {
 func (s *Session) start() {
 	s.scope = newScope()
 	s.sourceUnits = map[string]*eval.Unit{}
-	s.mods = &modules{}
+	s.mods = &modules{getting: make(chan struct{}, 1)}
 	s.engine = eval.New(eval.Options{
 		Host: host{}, Writer: s.opts.Writer, Stdin: s.opts.Stdin, Sink: s.opts.Sink, Debugger: s.debug,
 		Async: func(cell uint64, p *eval.Panic) {
@@ -109,14 +112,14 @@ func (v *shownValues) set(list reflect.Value) {
 // *ExitError or *InterruptError; cancelling ctx interrupts the cell.
 func (s *Session) Run(ctx context.Context, cell Cell) (Result, error) {
 	src := &eval.Source{Name: cell.Name, File: cell.File, Line: max(cell.Line, 1), Text: cell.Source}
-	p, err := s.prepare(src)
+	p, err := s.prepareUntil(ctx, src)
 	if err != nil {
 		return Result{}, err
 	}
 	result := Result{Warnings: p.warnings}
 	p.shown.result = &result
 	if err := s.initialise(ctx, p.starting, cell.ID); err != nil {
-		s.forget(p, 0)
+		s.forget(p, eval.Progress{})
 		s.keepCalls(err)
 		return Result{Warnings: p.warnings}, runError(err)
 	}
@@ -134,50 +137,108 @@ type prepared struct {
 	program  *eval.Program
 	warnings []display.Diagnostic
 	shown    shownValues
-	starting []*modulePackage // to be initialised before it runs
-	cell     string
-	fresh    map[string]int // names that did not exist before, and where their definition ends
+	starting []*modulePackage      // to be initialised before it runs
+	defines  map[string]definedVar // those that a failure may take back
 }
 
-// prepare does everything up to running; when it fails nothing has changed.
-func (s *Session) prepare(src *eval.Source) (*prepared, error) {
+// definedVar is a variable that a cell defines, and what had its name before.
+type definedVar struct {
+	by          span // the definition
+	now, former *symbol
+}
+
+// prepareUntil is prepare with an interrupt. The checker cannot be stopped: it is
+// left behind, and what it finds is dropped.
+func (s *Session) prepareUntil(ctx context.Context, src *eval.Source) (*prepared, error) {
+	type outcome struct {
+		p     *prepared
+		err   error
+		crash string
+	}
+	var decided atomic.Bool
+	done := make(chan outcome, 1)
+	go func() {
+		var o outcome
+		defer func() {
+			if r := recover(); r != nil {
+				o.crash = fmt.Sprintf("%v\n%s", r, debug.Stack())
+			}
+			done <- o
+		}()
+		o.p, o.err = s.prepare(src, &decided)
+	}()
+	var o outcome
+	select {
+	case o = <-done:
+	case <-ctx.Done():
+		if decided.CompareAndSwap(false, true) {
+			return nil, &InterruptError{What: "checking the cell"}
+		}
+		o = <-done // it is being committed
+	}
+	if o.crash != "" {
+		panic(o.crash)
+	}
+	return o.p, o.err
+}
+
+var errAbandoned = errors.New("nobody waits for the cell any more")
+
+// prepare does everything up to running; when it fails nothing has changed. It
+// fails when decided is set before the cell is committed, and else sets it.
+func (s *Session) prepare(src *eval.Source, decided *atomic.Bool) (*prepared, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if decided.Load() {
+		return nil, errAbandoned
+	}
 	c, faults := s.newCheck(src)
+	c.decided = decided
+	done := false
+	defer func() { // also when the checker or the engine fails on this cell
+		if !done {
+			c.rollback()
+		}
+	}()
 	if len(faults) == 0 {
 		c.addMethods()
 		faults = c.run()
 	}
 	if len(faults) > 0 {
-		c.rollback()
 		return nil, c.compileError(faults)
 	}
 	p, err := c.commit()
 	if err != nil {
-		c.rollback()
 		return nil, err
 	}
-	p.starting, s.starting = s.starting, nil
+	p.starting, s.starting, done = s.starting, nil, true
 	return p, nil
 }
 
 func (c *check) rollback() {
 	for _, m := range c.methods {
 		if m.object != nil {
-			m.rollback()
+			c.s.engine.Reshape(func([]types.Type) { m.rollback() })
 		}
 	}
+	c.renewGrown()
 	for _, f := range c.undo {
 		f()
 	}
 }
 
-// forget removes the names that a failed cell did not get to define.
-func (s *Session) forget(p *prepared, at int) {
+// forget takes back the names that a failed cell did not get to define.
+func (s *Session) forget(p *prepared, at eval.Progress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for name, defined := range p.fresh {
-		if sym := s.scope.symbols[name]; defined > at && sym != nil && sym.cell == p.cell { // no cell beside it defined it again
+	for name, d := range p.defines {
+		done := d.by.to <= at.Offset || at.Past && d.by.from <= at.Offset
+		if done || s.scope.symbols[name] != d.now { // or a cell beside it defined it again
+			continue
+		}
+		if d.former != nil {
+			s.scope.symbols[name] = d.former
+		} else {
 			delete(s.scope.symbols, name)
 		}
 	}

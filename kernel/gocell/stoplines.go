@@ -2,6 +2,9 @@ package gocell
 
 import (
 	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
 	"slices"
 
 	"forgekernel/kernel/gocell/eval"
@@ -37,12 +40,30 @@ func StopLines(source string, line int) []int {
 	for _, st := range syn.stmts {
 		ast.Inspect(st, visit)
 	}
-	var lines []int
-	for l := range found {
-		lines = append(lines, l)
+	return slices.Sorted(maps.Keys(found))
+}
+
+// FileStopLines is StopLines for the functions of a file of a module.
+func FileStopLines(text string) []int {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "", text, parser.SkipObjectResolution)
+	if err != nil {
+		return nil
 	}
-	slices.Sort(lines)
-	return lines
+	found := map[int]bool{}
+	for _, d := range file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if halts(n) {
+				found[fset.PositionFor(n.Pos(), false).Line] = true
+			}
+			return true
+		})
+	}
+	return slices.Sorted(maps.Keys(found))
 }
 
 // halts reports a statement that leaves something to halt before.

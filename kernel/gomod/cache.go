@@ -10,10 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/sumdb/dirhash"
 	modzip "golang.org/x/mod/zip"
+	"golang.org/x/sys/unix"
 )
 
 // Mod returns the go.mod of a module.
@@ -23,6 +25,14 @@ func (f *Fetcher) Mod(ctx context.Context, m module.Version) ([]byte, error) {
 		return nil, err
 	}
 	if content, err := os.ReadFile(path); err == nil {
+		return content, nil
+	}
+	unlock, err := f.lock(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if content, err := os.ReadFile(path); err == nil { // another has fetched it meanwhile
 		return content, nil
 	}
 	name, err := escapedFile(m, "mod")
@@ -35,7 +45,7 @@ func (f *Fetcher) Mod(ctx context.Context, m module.Version) ([]byte, error) {
 	}
 	hash, err := hashOf(content)
 	if err == nil {
-		err = f.checkSum(module.Version{Path: m.Path, Version: m.Version + "/go.mod"}, hash)
+		err = f.checkSum(ctx, module.Version{Path: m.Path, Version: m.Version + "/go.mod"}, hash)
 	}
 	if err != nil {
 		return nil, err
@@ -56,23 +66,71 @@ func (f *Fetcher) Zip(ctx context.Context, m module.Version) (*zip.ReadCloser, e
 	if err != nil {
 		return nil, err
 	}
-	known, err := os.ReadFile(strings.TrimSuffix(path, "zip") + "ziphash")
-	if err != nil {
-		if err := f.download(ctx, m, path); err != nil {
+	switch err = checkCached(m, path); {
+	case errors.Is(err, os.ErrNotExist):
+		unlock, err := f.lock(ctx, m)
+		if err != nil {
 			return nil, err
 		}
-		return zip.OpenReader(path)
-	}
-	hash, err := checkZip(m, path)
-	if errors.Is(err, os.ErrNotExist) {
-		err = f.download(ctx, m, path)
-	} else if err == nil && hash != strings.TrimSpace(string(known)) {
-		err = fmt.Errorf("%v: its archive in the module cache was changed; remove %s", m, path)
-	}
-	if err != nil {
+		defer unlock()
+		if err = checkCached(m, path); errors.Is(err, os.ErrNotExist) { // nobody has fetched it meanwhile
+			err = f.download(ctx, m, path)
+		}
+		if err != nil {
+			return nil, err
+		}
+	case err != nil:
 		return nil, err
 	}
 	return zip.OpenReader(path)
+}
+
+// checkCached compares an archive in the cache with the checksum beside it.
+func checkCached(m module.Version, path string) error {
+	known, err := os.ReadFile(strings.TrimSuffix(path, "zip") + "ziphash")
+	if err != nil {
+		return err
+	}
+	hash, err := checkZip(m, path)
+	if err == nil && hash != strings.TrimSpace(string(known)) {
+		err = fmt.Errorf("%v: its archive in the module cache was changed; remove %s", m, path)
+	}
+	return err
+}
+
+// lockWait is how often a lock that another holds is tried again.
+const lockWait = 20 * time.Millisecond
+
+// lock keeps others from fetching a module: of this process, of other ones, and
+// go commands, which lock the same file.
+func (f *Fetcher) lock(ctx context.Context, m module.Version) (unlock func(), err error) {
+	path, err := f.cached(m, "lock")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return func() { file.Close() }, nil
+		}
+		if err != unix.EINTR && err != unix.EWOULDBLOCK {
+			file.Close()
+			return nil, &os.PathError{Op: "lock", Path: path, Err: err}
+		}
+		select {
+		case <-ctx.Done():
+			file.Close()
+			return nil, ctx.Err()
+		case <-time.After(lockWait):
+		}
+	}
 }
 
 // checkZip checks the names in an archive and returns its checksum.
@@ -115,7 +173,7 @@ func (f *Fetcher) download(ctx context.Context, m module.Version, path string) e
 	}
 	hash, err := checkZip(m, temp.Name())
 	if err == nil {
-		err = f.checkSum(m, hash)
+		err = f.checkSum(ctx, m, hash)
 	}
 	if err != nil {
 		return err

@@ -10,7 +10,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/mod/module"
@@ -23,13 +25,17 @@ import (
 type served struct {
 	*httptest.Server
 	files map[string][]byte // by path on the proxy
+
+	mu    sync.Mutex
 	asked []string
 }
 
 func serve(t *testing.T) *served {
 	s := &served{files: map[string][]byte{}}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
 		s.asked = append(s.asked, r.URL.Path)
+		s.mu.Unlock()
 		content, ok := s.files[r.URL.Path]
 		if !ok {
 			http.NotFound(w, r)
@@ -250,6 +256,44 @@ func TestCache(t *testing.T) {
 }
 
 // What a proxy must not be able to do.
+// TestOneFetch asks for one module from several sides at once, with fetchers that
+// share a cache as those of several processes do.
+func TestOneFetch(t *testing.T) {
+	s := serve(t)
+	s.add(t, a1, map[string]string{"go.mod": "module example.com/a", "a.go": "package a"})
+	cache := "GOMODCACHE=" + t.TempDir()
+	var all sync.WaitGroup
+	for range 4 {
+		f := mustFetcher(t, s.URL, cache)
+		all.Go(func() {
+			if _, err := f.Mod(t.Context(), a1); err != nil {
+				t.Error(err)
+			}
+			z, err := f.Zip(t.Context(), a1)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			z.Close()
+		})
+	}
+	all.Wait()
+	if len(s.asked) != 2 {
+		t.Errorf("asked for %v", s.asked)
+	}
+	f := mustFetcher(t, s.URL, cache)
+	unlock, err := f.lock(t.Context(), a2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := f.Mod(ctx, a2); !errors.Is(err, context.Canceled) {
+		t.Errorf("waiting for another's fetch ends with %v", err)
+	}
+}
+
 func TestHostileProxy(t *testing.T) {
 	for name, content := range map[string]func() []byte{
 		"path out of the module": func() []byte { return archive("../../evil.go", "x") },
@@ -264,7 +308,9 @@ func TestHostileProxy(t *testing.T) {
 		if _, err := f.Zip(t.Context(), a1); err == nil {
 			t.Errorf("%s is taken", name)
 		}
-		if left, _ := filepath.Glob(filepath.Join(f.cache, "example.com", "a", "@v", "*")); len(left) > 0 {
+		left, _ := filepath.Glob(filepath.Join(f.cache, "example.com", "a", "@v", "*"))
+		left = slices.DeleteFunc(left, func(name string) bool { return strings.HasSuffix(name, ".lock") })
+		if len(left) > 0 {
 			t.Errorf("%s: the cache keeps %v", name, left)
 		}
 	}
@@ -277,6 +323,32 @@ func TestHostileProxy(t *testing.T) {
 		if list, err := f.Select(t.Context(), []module.Version{m}, none); err == nil {
 			t.Errorf("%v gives %v", m, list)
 		}
+	}
+}
+
+// TestSilentDatabase interrupts the look-up of a checksum that is not answered.
+func TestSilentDatabase(t *testing.T) {
+	asked, ended := make(chan bool, 100), make(chan bool)
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked <- true
+		<-ended
+	}))
+	defer silent.Close()
+	defer close(ended)
+	s := serve(t)
+	s.add(t, a1, map[string]string{"go.mod": "module example.com/a"})
+	_, key, err := note.GenerateKey(nil, "example.com/sums")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := mustFetcher(t, s.URL, "GOSUMDB="+key+" "+silent.URL)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-asked
+		cancel()
+	}()
+	if _, err := f.Mod(ctx, a1); !errors.Is(err, context.Canceled) {
+		t.Errorf("an interrupt gives %v", err)
 	}
 }
 

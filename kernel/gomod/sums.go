@@ -57,11 +57,11 @@ func (f *Fetcher) openSums() error {
 }
 
 // checkSum compares a checksum with the database.
-func (f *Fetcher) checkSum(m module.Version, hash string) error {
+func (f *Fetcher) checkSum(ctx context.Context, m module.Version, hash string) error {
 	if f.sums == nil {
 		return nil
 	}
-	lines, err := f.sums.Lookup(m.Path, m.Version)
+	lines, err := f.lookUp(ctx, m)
 	if errors.Is(err, sumdb.ErrGONOSUMDB) {
 		return nil
 	}
@@ -72,6 +72,25 @@ func (f *Fetcher) checkSum(m module.Version, hash string) error {
 		return fmt.Errorf("%v: what the proxy sent has another checksum than the checksum database has: %s", m, hash)
 	}
 	return nil
+}
+
+// lookUp asks the database. Its client knows of no interrupts and is left behind.
+func (f *Fetcher) lookUp(ctx context.Context, m module.Version) ([]string, error) {
+	type answer struct {
+		lines []string
+		err   error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		lines, err := f.sums.Lookup(m.Path, m.Version)
+		done <- answer{lines, err}
+	}()
+	select {
+	case a := <-done:
+		return a.lines, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // database is the client's access to one checksum database, through a proxy that

@@ -53,6 +53,7 @@ const (
 	InputRequest Kind = "input_request" // Cell, Seq, body InputPrompt -> Input
 	Done         Kind = "done"          // Cell, body DoneBody; the last frame of a cell
 	DebugEvent   Kind = "debug_event"   // body a DAP event
+	DebugState   Kind = "debug_state"   // body Debugging, or null when nobody debugs
 	Reply        Kind = "reply"         // Seq of the request, body depends on it
 )
 
@@ -138,9 +139,29 @@ type Definition struct {
 	Source string `json:"source"`
 }
 
-// RestoreRequest redefines ForgeScript functions in a fresh session.
+// RestoreRequest redefines ForgeScript functions in a fresh session, and has it
+// debugged as the one before was.
 type RestoreRequest struct {
 	Definitions []Definition `json:"definitions"`
+	Debugging   *Debugging   `json:"debugging,omitempty"`
+}
+
+// Debugging is what a client has asked of the debugger. It outlives the session.
+type Debugging struct {
+	Client      string                  `json:"client,omitempty"`   // as it calls itself
+	Seq         int                     `json:"seq"`                // of the latest message to it
+	Halted      uint64                  `json:"halted,omitempty"`   // goroutine; 0 is none
+	Panics      bool                    `json:"panics,omitempty"`   // halt
+	Uncaught    bool                    `json:"uncaught,omitempty"` // panics that nobody recovers halt
+	Breakpoints map[string][]Breakpoint `json:"breakpoints,omitempty"`
+}
+
+// Breakpoint is one as a client asks for it in the Debug Adapter Protocol.
+type Breakpoint struct {
+	Line         int    `json:"line"`
+	Condition    string `json:"condition,omitempty"`
+	HitCondition string `json:"hitCondition,omitempty"`
+	LogMessage   string `json:"logMessage,omitempty"`
 }
 
 // StreamText is printed text that knows its cell.

@@ -1,5 +1,7 @@
 """The debugger through Jupyter's messages, as a client that knows nothing of Go uses it."""
 
+import os
+import signal
 import time
 
 import pytest
@@ -167,11 +169,39 @@ def test_panics_and_goroutines(debugger, kernel):
     cell = client.execute("var wg sync.WaitGroup\nwg.Go(func() {\n\tn := 0\n\t_ = 1 / n\n})\nwg.Wait()")
     body, frames = debugger.stopped()
     assert body["reason"] == "exception" and "divide by zero" in body["text"]
-    assert debugger.locals(frames[0]) == {"n": "0"}
+    assert debugger.locals(frames[0]) == {"(panic)": "runtime error: integer divide by zero", "n": "0"}
     names = {t["id"]: t["name"] for t in debugger.must("threads")["threads"]}
     assert names[body["threadId"]] == "a goroutine of cell 1"
     debugger.must("continue", threadId=body["threadId"])
     collect(client, cell)
+
+
+def test_session_dies(debugger, kernel):
+    """The client is told, and the next session is debugged like the one that is gone."""
+    client = kernel[1]
+    pid = int(run(client, "os.Getpid()")[1][-2]["content"]["data"]["text/plain"])
+    run(client, FUNCTION)
+    debugger.attach()
+    path, _ = debugger.set(FUNCTION, 3)
+    cell = client.execute(CALL)
+    body, _ = debugger.stopped()
+    os.kill(pid, signal.SIGKILL)
+    assert debugger.event("continued")["threadId"] == body["threadId"]
+    assert debugger.event("thread") == {"reason": "exited", "threadId": body["threadId"]}
+    assert debugger.event("exited") == {"exitCode": 128 + signal.SIGKILL}
+    assert reply_to(client, cell)["content"]["ename"] == "Killed"
+    assert not debugger.ask("stackTrace", threadId=body["threadId"])["success"]
+    state = debugger.must("debugInfo")
+    assert state["isStarted"] and state["stoppedThreads"] == []
+    assert [(b["source"], [p["line"] for p in b["breakpoints"]]) for b in state["breakpoints"]] == [(path, [3])]
+    client.execute(FUNCTION)
+    assert debugger.event("breakpoint")["breakpoint"]["verified"]
+    cell = client.execute(CALL)
+    body, frames = debugger.stopped()
+    assert (frames[0]["name"], frames[0]["line"]) == ("area", 3)
+    debugger.must("disconnect")
+    debugger.event("terminated")
+    assert collect(client, cell)[-2]["content"]["data"]["text/plain"] == "13"
 
 
 @pytest.mark.parametrize("content", [

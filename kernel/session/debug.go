@@ -18,6 +18,7 @@ func (s *server) startDebugger() {
 		Session: s.interp.Go(),
 		Lines:   s.interp.StopLines,
 		Event:   func(event json.RawMessage) { s.conn.SendBody(link.DebugEvent, 0, 0, event) },
+		State:   func(state *link.Debugging) { s.conn.SendBody(link.DebugState, 0, 0, state) },
 	})
 	s.debugs = make(chan link.Frame, maxDebugs)
 	go func() {

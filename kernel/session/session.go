@@ -244,6 +244,7 @@ func (s *server) restore(f link.Frame) {
 	}()
 	request, err := link.Decode[link.RestoreRequest](f)
 	if err == nil {
+		s.debugger.Restore(request.Debugging)
 		err = s.interp.Restore(request.Definitions)
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package cuda
 import (
 	_ "embed"
 	"regexp"
+	"sync"
 
 	"forgekernel/forge/backend/cpu/source"
 )
@@ -21,10 +22,11 @@ var folds string
 //go:embed source/wide.cu
 var wide string
 
-// literal is a compound literal of C, which C++ writes without parentheses.
-var literal = regexp.MustCompile(`\((v[fildhb]|h[ld]|twice|vec)\)\{`)
-
 // prelude is the text that every program begins with. The operations are the text
-// that backend cpu compiles for vectors, so that results are equal bit by bit.
-var prelude = literal.ReplaceAllString(
-	scalars+source.Half()+elements+source.Arithmetic()+source.Types()+source.Elementary()+wide+folds, "$1{")
+// that backend cpu compiles for vectors, so that results are equal bit by bit, but
+// for compound literals of C, which C++ writes without parentheses.
+var prelude = sync.OnceValue(func() string {
+	literal := regexp.MustCompile(`\((v[fildhb]|h[ld]|twice|vec)\)\{`)
+	return literal.ReplaceAllString(
+		scalars+source.Half()+elements+source.Arithmetic()+source.Types()+source.Elementary()+wide+folds, "$1{")
+})

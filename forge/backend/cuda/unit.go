@@ -96,5 +96,5 @@ func (u *unit) source() nvrtc.Source { return u.sourceFor(u.arch()) }
 
 // sourceFor is the file for another architecture than its own.
 func (u *unit) sourceFor(arch string) nvrtc.Source {
-	return nvrtc.Source{Name: "program.cu", Text: prelude + u.text(), Arch: arch, Options: []string{"--device-int128"}}
+	return nvrtc.Source{Name: "program.cu", Text: prelude() + u.text(), Arch: arch, Options: []string{"--device-int128"}}
 }

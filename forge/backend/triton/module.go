@@ -17,15 +17,15 @@ func (m *Module) file(kernels []*Kernel) string {
 	for _, k := range kernels {
 		texts = append(texts, k.Text)
 	}
-	used := operations.used(texts...)
+	used := operations().used(texts...)
 	body := strings.Join(texts, "\n\n")
 	if strings.Contains(body, "libdevice") || usesLibdevice(used) {
 		b.WriteString("from triton.language.extra import libdevice\n")
 	}
 	if len(used) > 0 {
-		b.WriteString("\n" + operations.head + "\n")
+		b.WriteString("\n" + operations().head + "\n")
 		for _, name := range used {
-			b.WriteString("\n\n" + operations.text[name] + "\n")
+			b.WriteString("\n\n" + operations().text[name] + "\n")
 		}
 	}
 	for _, n := range m.Missing {
@@ -44,7 +44,7 @@ func (m *Module) file(kernels []*Kernel) string {
 
 func usesLibdevice(names []string) bool {
 	for _, n := range names {
-		if strings.Contains(operations.text[n], "libdevice") {
+		if strings.Contains(operations().text[n], "libdevice") {
 			return true
 		}
 	}

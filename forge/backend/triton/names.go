@@ -3,12 +3,13 @@ package triton
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"unicode"
 )
 
 // reserved are the words of Python and what the text of kernels calls by name. The
 // operations are added by [readOperations].
-var reserved = func() map[string]bool {
+var reserved = sync.OnceValue(func() map[string]bool {
 	words := make(map[string]bool)
 	for _, w := range strings.Fields(`False None True and as assert async await break class continue def del elif else except
 		finally for from global if import in is lambda nonlocal not or pass raise return try while with yield
@@ -17,11 +18,11 @@ var reserved = func() map[string]bool {
 		M N K BLOCK_M BLOCK_N BLOCK_K GROUP_M m n k batch tile tiles_m tiles_n tile_m tile_n first_m group_m in_m in_n acc start`) {
 		words[w] = true
 	}
-	for _, o := range operations.order {
+	for _, o := range operations().order {
 		words[o] = true
 	}
 	return words
-}()
+})
 
 // identifier makes a name of Python of a value's.
 func identifier(value string) string {
@@ -34,7 +35,7 @@ func identifier(value string) string {
 	switch {
 	case name == "" || unicode.IsDigit(rune(name[0])):
 		return "v" + name
-	case reserved[name]:
+	case reserved()[name]:
 		return name + "_"
 	}
 	return name

@@ -5,13 +5,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 //go:embed python/operations.py
 var operationsText string
 
 // operations are the functions that kernels may call, in the order of the file.
-var operations = readOperations(operationsText)
+var operations = sync.OnceValue(func() *library { return readOperations(operationsText) })
 
 type library struct {
 	head  string // the comment before the first

@@ -117,7 +117,7 @@ func (e *emitter) module(bound []binding) string {
 	for _, s := range e.shared {
 		b.WriteString(s + "\n")
 	}
-	b.WriteString(operations.behind(e.String()))
+	b.WriteString(operations().behind(e.String()))
 	b.WriteString("\n" + e.String())
 	return b.String()
 }

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 //go:embed source/floats.wgsl
@@ -13,7 +14,7 @@ var floatsText string
 var integersText string
 
 // operations are the declarations that kernels may use, in the order of the files.
-var operations = readOperations(floatsText + "\n" + integersText)
+var operations = sync.OnceValue(func() *library { return readOperations(floatsText + "\n" + integersText) })
 
 // library is WGSL cut into its declarations, each with the comment before it.
 type library struct {

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"fmt"
 	"go/types"
 	"reflect"
 	"slices"
@@ -15,6 +16,8 @@ type Activation struct {
 	at        *stop // where it halted, nil when it is inside an instruction
 	n         []uint64
 	p         []pointer
+	s         []string
+	l         []header
 	v         []reflect.Value
 }
 
@@ -31,12 +34,12 @@ type Local struct {
 
 // activation looks at a call of a goroutine that does not run.
 func (fr *frame) activation() Activation {
-	return Activation{fn: fr.fn, block: max(fr.block, 0), ip: fr.ip, at: fr.halted, n: fr.n, p: fr.p, v: fr.v}
+	return Activation{fn: fr.fn, block: max(fr.block, 0), ip: fr.ip, at: fr.halted, n: fr.n, p: fr.p, s: fr.s, l: fr.l, v: fr.v}
 }
 
 // freeze keeps a call as it is.
 func (a Activation) freeze() Activation {
-	a.n, a.p, a.v = slices.Clone(a.n), slices.Clone(a.p), slices.Clone(a.v)
+	a.n, a.p, a.s, a.l, a.v = slices.Clone(a.n), slices.Clone(a.p), slices.Clone(a.s), slices.Clone(a.l), slices.Clone(a.v)
 	return a
 }
 
@@ -98,7 +101,9 @@ func (a Activation) local(i int) (l Local, declared bool) {
 		l.Nil = !l.Value.IsValid()
 	case b.memory:
 		if p := a.p[b.place.i]; p != nil {
-			l.Value = at(b.place.typ.Elem(), p)
+			if l.Value = at(b.place.typ.Elem(), p); b.fixed {
+				l.Value = held(b.place.typ.Elem(), p)
+			}
 		}
 	default:
 		l.Value = a.read(b.place)
@@ -108,8 +113,68 @@ func (a Activation) local(i int) (l Local, declared bool) {
 }
 
 func (a Activation) read(pl place) reflect.Value {
-	fr := frame{n: a.n, p: a.p, v: a.v}
+	fr := frame{n: a.n, p: a.p, s: a.s, l: a.l, v: a.v}
 	return fr.get(pl)
+}
+
+// Assign gives a variable of a halted call another value. A variable without an
+// address is where its value is, which must be its own place.
+func (a Activation) Assign(name string, value reflect.Value) error {
+	found := -1
+	for i, v := range a.fn.vars {
+		if l, declared := a.local(i); declared && v.name == name && a.inScope(v) {
+			if found >= 0 && a.fn.vars[found].from > v.from {
+				continue
+			}
+			if !l.Value.IsValid() && !l.Nil {
+				return fmt.Errorf("nothing uses %s after this line, so its value is not kept", name)
+			}
+			found = i
+		}
+	}
+	if found < 0 {
+		return fmt.Errorf("there is no variable %s here", name)
+	}
+	b := a.reaching(found)[0]
+	switch {
+	case b.memory:
+		t, p := b.place.typ.Elem(), a.p[b.place.i]
+		if b.fixed { // others may have the value that lies there
+			p = alloc(t)
+			a.p[b.place.i] = p
+		}
+		put(t, p, value)
+		return nil
+	case b.constant.IsValid() || a.isFixed(b.place):
+		return fmt.Errorf("%s is a constant to the code from here on, which cannot be changed", name)
+	}
+	for i, v := range a.fn.vars {
+		if i == found || !a.inScope(v) {
+			continue
+		}
+		if other := a.reaching(i); len(other) == 1 && sameBinding(other[0], b) {
+			return fmt.Errorf("%s has one place with %s here, which has the same value; it cannot be changed alone", name, v.name)
+		}
+	}
+	fr := frame{n: a.n, p: a.p, s: a.s, l: a.l, v: a.v}
+	if b.place.class == ref && value.IsValid() {
+		fr.assign(b.place, value)
+	} else {
+		fr.set(b.place, value)
+	}
+	return nil
+}
+
+func (a Activation) inScope(v variable) bool {
+	l, ok := a.Location()
+	return ok && v.from <= l.Offset && l.Offset < v.to
+}
+
+// isFixed reports a place that holds a constant.
+func (a Activation) isFixed(pl place) bool {
+	n := [classes]int{len(a.fn.initN), len(a.fn.initP), len(a.fn.initS), a.fn.nils, len(a.fn.initV)}
+	first := a.fn.fixed[pl.class]
+	return first <= pl.i && pl.i < first+n[pl.class]
 }
 
 // reaching lists the different bindings of a variable that may be the latest.

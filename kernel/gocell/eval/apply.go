@@ -108,8 +108,8 @@ func (th *thread) compiled(t target, args []reflect.Value) []reflect.Value {
 }
 
 // entry is a closure as compiled code calls it, on a goroutine of its own
-// choice: on behalf of the cell that made the closure while that runs, else of
-// the latest cell.
+// choice: on behalf of the cell that made the closure while that or a goroutine
+// of it runs, else of the latest cell.
 func (c *closure) entry(args []reflect.Value) []reflect.Value {
 	r, th := c.arrive()
 	results, failed := th.guarded(c, args)
@@ -127,8 +127,8 @@ func (c *closure) entry(args []reflect.Value) []reflect.Value {
 // arrive begins a call from compiled code.
 func (c *closure) arrive() (*run, *thread) {
 	r := c.run
-	if r == nil || r.ended.Load() {
-		r = c.engine.current.Load()
+	if r == nil || r.alive.Load() == 0 {
+		r = c.engine.latest()
 	}
 	if r.nesting.Add(1) > MaxNesting {
 		r.nesting.Add(-1)
@@ -154,7 +154,7 @@ func (c *closure) fail(r *run, failed *panicking) []reflect.Value {
 // returns zeros, and an error where it can.
 func (c *closure) abandon(r *run, failed *panicking) []reflect.Value {
 	if !isStop(failed.value) {
-		r.engine.opts.Async(r.cell, &Panic{Value: failed.value, Trace: failed.trace, Goroutine: true, Calls: failed.calls})
+		r.engine.opts.Async(r.cell, &Panic{Value: failed.value, Text: panicText(failed.value), Trace: failed.trace, Goroutine: true, Calls: failed.calls})
 	}
 	var results []reflect.Value
 	for _, t := range outs(c) {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 
+	"forgekernel/kernel/gocell/rtype"
 	"golang.org/x/tools/go/ssa"
 )
 
@@ -35,7 +36,7 @@ func (b *builder) binary(in *ssa.BinOp) {
 	switch k := dst.typ.Kind(); {
 	case k == reflect.String:
 		b.emit(func(fr *frame) {
-			fr.v[dst.i] = stringValue(dst.typ, fr.v[x.i].String()+fr.v[y.i].String())
+			fr.s[dst.i] = fr.s[x.i] + fr.s[y.i]
 		})
 	case k == reflect.Complex64 || k == reflect.Complex128:
 		op := complexOp(in.Op)
@@ -55,9 +56,7 @@ func stringValue(t reflect.Type, s string) reflect.Value {
 	if t == stringType {
 		return reflect.ValueOf(s)
 	}
-	v := fresh(t)
-	v.SetString(s)
-	return v
+	return held(t, pointer(&s))
 }
 
 // complexOp works on complex128; complex64 operands are exact in it and the
@@ -231,7 +230,7 @@ func (b *builder) compare(op token.Token, x, y, dst place) {
 		b.emit(func(fr *frame) { fr.n[d] = truth((fr.p[i] == fr.p[j]) == want) })
 	case k == reflect.Slice: // with nil
 		want := op == token.EQL
-		b.emit(func(fr *frame) { fr.n[d] = truth((fr.v[i].IsNil() && fr.v[j].IsNil()) == want) })
+		b.emit(func(fr *frame) { fr.n[d] = truth((fr.l[i].data == nil && fr.l[j].data == nil) == want) })
 	case x.isInterface():
 		want := op == token.EQL
 		b.emit(func(fr *frame) { fr.n[d] = truth(equal(fr.v[i], fr.v[j]) == want) })
@@ -245,6 +244,9 @@ func (b *builder) compare(op token.Token, x, y, dst place) {
 func equal(x, y reflect.Value) bool {
 	if !x.IsValid() || !y.IsValid() {
 		return x.IsValid() == y.IsValid()
+	}
+	if rtype.Related(x.Type(), y.Type()) {
+		y = retag(x.Type(), y)
 	}
 	return x.Interface() == y.Interface()
 }
@@ -271,8 +273,14 @@ func ordered[T uint64 | float64](op token.Token, i, j, d int, of func(uint64) T)
 }
 
 func orderedStrings(op token.Token, i, j, d int) instr {
+	switch op {
+	case token.EQL:
+		return func(fr *frame) { fr.n[d] = truth(fr.s[i] == fr.s[j]) }
+	case token.NEQ:
+		return func(fr *frame) { fr.n[d] = truth(fr.s[i] != fr.s[j]) }
+	}
 	test := relation[string](op)
-	return func(fr *frame) { fr.n[d] = truth(test(fr.v[i].String(), fr.v[j].String())) }
+	return func(fr *frame) { fr.n[d] = truth(test(fr.s[i], fr.s[j])) }
 }
 
 func relation[T uint64 | float64 | string](op token.Token) func(x, y T) bool {

@@ -12,16 +12,21 @@ import (
 // Func is a translated function.
 type Func struct {
 	name   string
+	goName string  // what Go calls it
 	source *Source // nil for wrappers
+	begins int     // where in the source
 
-	numbers, pointers, values int // sizes of the banks
+	sizes [classes]int // of the banks
+	wide  bool         // it uses others than those of numbers and pointers
 	// Constants are copied into each frame; they begin at these indices, after
 	// the parameters and captured variables.
-	fixedN, fixedP, fixedV int
-	initN                  []uint64
-	initP                  []pointer
-	initV                  []reflect.Value
-	constants              bool // there are any
+	fixed     [classes]int
+	initN     []uint64
+	initP     []pointer
+	initS     []string
+	nils      int // slices
+	initV     []reflect.Value
+	constants bool // there are any numbers or pointers
 
 	params, free []place
 	vars         []variable // that have names
@@ -29,7 +34,9 @@ type Func struct {
 	blocks       []block
 	numeric      bool // its one result is a number
 	hasDefer     bool
-	recoverBlock int // -1 when results are zero after recovery
+	recovers     bool             // it calls recover
+	recoverBlock int              // -1 when results are zero after recovery
+	unsigned     map[[2]int]uint8 // blocks and instructions with unsigned bounds, see unsignedBounds
 }
 
 type instr func(*frame)
@@ -39,6 +46,7 @@ type instr func(*frame)
 type block struct {
 	code    []instr
 	offsets []int32 // of each instruction and of next, in the source
+	placed  bool    // they are its own, not left over from another block
 	next    func(*frame) int
 	walk    func(*frame) int // next without the work of other blocks, if that differs
 
@@ -65,18 +73,37 @@ type builder struct {
 	tuples map[ssa.Value][]place
 	folded map[ssa.Instruction]bool
 	shared map[ssa.Value]*ssa.Phi // values that live in the place of a phi
-	block  *block
-	pos    token.Pos
-	debug  debugInfo
+	// What calls of append take over, see appending.
+	appended map[*ssa.Call][]*ssa.Store
+	delayed  map[ssa.Instruction]*ssa.Call
+	updates  map[*ssa.Store]*ssa.BinOp // see update
+	order    map[*ssa.BasicBlock]int   // see isRetreat
+	numbered int
+	fixed    map[*ssa.Alloc]bool // variables that nobody changes, see fix
+	block    *block
+	pos      token.Pos
+	debug    debugInfo
+
+	home     *types.Scope // see findHome
+	homeArgs []types.Type
+	homeSeen map[types.Type]bool
 }
 
 func newBuilder(c *compiler, fn *ssa.Function) *builder {
-	return &builder{compiler: c, ssa: fn, fn: c.funcs[fn], places: map[ssa.Value]place{}, tuples: map[ssa.Value][]place{}, folded: map[ssa.Instruction]bool{}, shared: map[ssa.Value]*ssa.Phi{}}
+	return &builder{
+		compiler: c, ssa: fn, fn: c.funcs[fn], places: map[ssa.Value]place{}, tuples: map[ssa.Value][]place{},
+		folded: map[ssa.Instruction]bool{}, shared: map[ssa.Value]*ssa.Phi{},
+		appended: map[*ssa.Call][]*ssa.Store{}, delayed: map[ssa.Instruction]*ssa.Call{}, fixed: map[*ssa.Alloc]bool{}, updates: map[*ssa.Store]*ssa.BinOp{},
+	}
 }
 
 func (b *builder) translate() {
 	b.pos = b.ssa.Pos()
+	b.findHome()
 	b.fn.source = b.sourceOf(b.ssa)
+	if b.fn.source != nil {
+		b.fn.goName, b.fn.begins = goName(b.ssa, b.unit.Main), int(b.offset(b.pos))
+	}
 	for _, p := range b.ssa.Params {
 		b.fn.params = append(b.fn.params, b.reserve(p))
 	}
@@ -88,13 +115,14 @@ func (b *builder) translate() {
 		b.fn.results = append(b.fn.results, b.typ(res.At(i).Type(), b.pos))
 	}
 	b.fn.numeric = len(b.fn.results) == 1 && classOf(b.fn.results[0]) == num
-	b.fn.fixedN, b.fn.fixedP, b.fn.fixedV = b.fn.numbers, b.fn.pointers, b.fn.values
+	b.fn.fixed = b.fn.sizes
 	b.constants()
-	b.fn.constants = len(b.fn.initN)+len(b.fn.initP)+len(b.fn.initV) > 0
+	b.fn.constants = len(b.fn.initN)+len(b.fn.initP) > 0
 	for _, blk := range b.ssa.Blocks {
 		b.fold(blk)
 	}
 	b.share()
+	b.fix()
 	b.reserveAll()
 	b.surveyVariables()
 	b.fn.recoverBlock = -1
@@ -108,7 +136,9 @@ func (b *builder) translate() {
 		for _, in := range blk.Instrs {
 			b.beforeInstruction(in)
 			if !b.folded[in] {
+				from := len(b.block.code)
 				b.instruction(in)
+				b.noteUnsigned(in, i, from)
 			}
 			b.afterInstruction(in)
 		}
@@ -121,7 +151,7 @@ func (b *builder) translate() {
 // sourceOf finds the text of a function by the positions in it; wrappers have
 // none.
 func (b *builder) sourceOf(fn *ssa.Function) *Source {
-	if fn.Synthetic != "" && fn.Origin() == nil && fn.Parent() == nil {
+	if fn.Synthetic != "" && fn.Synthetic != "package initializer" && fn.Origin() == nil && fn.Parent() == nil {
 		return nil
 	}
 	if fn.Name() == b.unit.Main && fn.Parent() == nil {
@@ -175,9 +205,9 @@ func (b *builder) emit(in instr) {
 // place makes room for a value of a type.
 func (b *builder) place(t reflect.Type) place {
 	pl := place{class: classOf(t), typ: t}
-	counter := map[class]*int{num: &b.fn.numbers, ptr: &b.fn.pointers, ref: &b.fn.values}[pl.class]
-	pl.i = *counter
-	*counter++
+	pl.i = b.fn.sizes[pl.class]
+	b.fn.sizes[pl.class]++
+	b.fn.wide = b.fn.wide || pl.class > ptr
 	return pl
 }
 
@@ -195,6 +225,16 @@ func (b *builder) reserve(v ssa.Value) place {
 	pl := b.place(b.typ(v.Type(), b.pos))
 	b.places[v] = pl
 	return pl
+}
+
+// reserveComponent leaves a component of a tuple where the tuple has it: when an
+// instruction gives the tuple again, nobody can look at the former component,
+// since every use is behind the instruction that extracts it.
+func (b *builder) reserveComponent(in *ssa.Extract) {
+	if b.shared[in] == nil {
+		b.places[in] = b.reserveTuple(in.Tuple)[in.Index]
+	}
+	b.reserve(in)
 }
 
 // reserveAll makes room for the results of all instructions.
@@ -220,18 +260,28 @@ func (b *builder) reserveAll() {
 				b.places[v] = b.place(iterType)
 				continue
 			}
-			tuple, ok := v.Type().(*types.Tuple)
-			if !ok {
+			if _, ok := v.Type().(*types.Tuple); ok {
+				b.reserveTuple(v)
+			} else if in, ok := v.(*ssa.Extract); ok {
+				b.reserveComponent(in)
+			} else {
 				b.reserve(v)
-				continue
 			}
-			list := make([]place, tuple.Len())
-			for i := range list {
-				list[i] = b.place(b.typ(tupleType(tuple.At(i).Type()), b.pos))
-			}
-			b.tuples[v] = list
 		}
 	}
+}
+
+func (b *builder) reserveTuple(v ssa.Value) []place {
+	if list, done := b.tuples[v]; done {
+		return list
+	}
+	tuple := v.Type().(*types.Tuple)
+	list := make([]place, tuple.Len())
+	for i := range list {
+		list[i] = b.place(b.typ(tupleType(tuple.At(i).Type()), b.pos))
+	}
+	b.tuples[v] = list
+	return list
 }
 
 // tupleType replaces the type of a component that nobody uses.
@@ -254,7 +304,7 @@ func (b *builder) constants() {
 			}
 			b.learn(in)
 			for i, op := range in.Operands(nil) {
-				if *op != nil && !isCallee(in, i, *op) && !isImmediate(in, i) {
+				if *op != nil && !isCallee(in, i, *op) && !isImmediate(in, i) && !b.isStoredNumber(in, i) {
 					b.constant(*op)
 				}
 			}
@@ -285,6 +335,10 @@ func (b *builder) constant(v ssa.Value) {
 			b.fn.initN = append(b.fn.initN, number(value))
 		case ptr:
 			b.fn.initP = append(b.fn.initP, word(value))
+		case str:
+			b.fn.initS = append(b.fn.initS, value.String())
+		case lst: // nil, the one constant slice
+			b.fn.nils++
 		default:
 			b.fn.initV = append(b.fn.initV, dynamic(value))
 		}

@@ -25,11 +25,15 @@ func (b *builder) builtin(in *ssa.Call, fn *ssa.Builtin) {
 	}
 	switch fn.Name() {
 	case "append":
-		b.emit(func(fr *frame) { fr.v[dst.i] = appendTo(fr.v[args[0].i], fr.v[args[1].i]) })
+		if stores := b.appended[in]; stores != nil {
+			b.appendValues(stores, args[0], dst.i)
+		} else {
+			b.appendTo(args[0], args[1], dst.i)
+		}
 	case "len", "cap":
 		b.emit(length(fn.Name(), args[0], dst.i))
 	case "copy":
-		b.emit(func(fr *frame) { fr.n[dst.i] = uint64(reflect.Copy(fr.v[args[0].i], fr.v[args[1].i])) })
+		b.emit(func(fr *frame) { fr.n[dst.i] = uint64(reflect.Copy(fr.get(args[0]), fr.get(args[1]))) })
 	case "real":
 		b.emit(func(fr *frame) { fr.n[dst.i] = math.Float64bits(real(fr.v[args[0].i].Complex())) })
 	case "imag":
@@ -43,6 +47,7 @@ func (b *builder) builtin(in *ssa.Call, fn *ssa.Builtin) {
 	case "min", "max":
 		b.minMax(fn.Name(), args, dst)
 	case "recover":
+		b.fn.recovers = true
 		b.emit(func(fr *frame) { fr.v[dst.i] = fr.recovers() })
 	case "ssa:deferstack":
 		b.fn.hasDefer = true
@@ -67,14 +72,6 @@ func (b *builder) builtin(in *ssa.Call, fn *ssa.Builtin) {
 	}
 }
 
-// appendTo appends a slice, or a string to bytes.
-func appendTo(s, more reflect.Value) reflect.Value {
-	if more.Kind() == reflect.String {
-		more = reflect.ValueOf([]byte(more.String()))
-	}
-	return reflect.AppendSlice(s, static(s.Type(), more))
-}
-
 func length(name string, x place, d int) instr {
 	i := x.i
 	switch k := x.typ.Kind(); {
@@ -85,12 +82,15 @@ func length(name string, x place, d int) instr {
 		return func(fr *frame) { fr.n[d] = uint64(fr.get(x).Len()) }
 	case x.class == ptr:
 		return func(fr *frame) { fr.n[d] = uint64(fr.get(x).Cap()) }
-	case name == "len" && k == reflect.Slice:
-		return func(fr *frame) { fr.n[d] = uint64(headerOf(&fr.v[i]).len) }
-	case name == "len":
-		return func(fr *frame) { fr.n[d] = uint64(fr.v[i].Len()) }
+	case x.class == str:
+		return func(fr *frame) { fr.n[d] = uint64(len(fr.s[i])) }
+	case x.class == lst && name == "len":
+		return func(fr *frame) { fr.n[d] = uint64(fr.l[i].len) }
+	case x.class == lst:
+		return func(fr *frame) { fr.n[d] = uint64(fr.l[i].cap) }
 	}
-	return func(fr *frame) { fr.n[d] = uint64(fr.v[i].Cap()) }
+	n := uint64(x.typ.Len()) // of an array
+	return func(fr *frame) { fr.n[d] = n }
 }
 
 func (b *builder) minMax(name string, args []place, dst place) {
@@ -98,15 +98,15 @@ func (b *builder) minMax(name string, args []place, dst place) {
 	switch k := dst.typ.Kind(); {
 	case k == reflect.String:
 		b.emit(func(fr *frame) {
-			best := fr.v[args[0].i].String()
+			best := fr.s[args[0].i]
 			for _, a := range args[1:] {
-				if s := fr.v[a.i].String(); wantMin {
+				if s := fr.s[a.i]; wantMin {
 					best = min(best, s)
 				} else {
 					best = max(best, s)
 				}
 			}
-			fr.v[dst.i] = stringValue(dst.typ, best)
+			fr.s[dst.i] = best
 		})
 	case isFloat(k):
 		b.emit(extreme(wantMin, args, dst.i, math.Float64frombits, math.Float64bits))
@@ -133,11 +133,11 @@ func extreme[T uint64 | int64 | float64](wantMin bool, args []place, d int, of f
 }
 
 func (b *builder) wrapNilCheck(args []place, dst place) {
+	recv := args[0].typ.Elem()
 	b.emit(func(fr *frame) {
 		p := fr.p[args[0].i]
 		if p == nil {
-			panic(plainError(fmt.Sprintf("value method %s.%s called using nil *%s pointer",
-				fr.v[args[1].i], fr.v[args[2].i], fr.v[args[1].i])))
+			panic(nilReceiver(recv, fr.s[args[2].i]))
 		}
 		fr.p[dst.i] = p
 	})
@@ -152,7 +152,7 @@ func (b *builder) builtinNative(fn *ssa.Builtin, args []place, common *ssa.CallC
 	case "delete":
 		key := args[0].typ.Key()
 		return func(_ *thread, v []reflect.Value) []reflect.Value {
-			if k := static(key, v[1]); !v[0].IsNil() {
+			if k := keyIn(v[0], key, v[1]); !v[0].IsNil() {
 				v[0].SetMapIndex(k, reflect.Value{})
 			} else {
 				v[0].MapIndex(k) // a key that cannot be hashed panics all the same

@@ -4,6 +4,7 @@ import (
 	"go/token"
 	"go/types"
 	"reflect"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -21,6 +22,7 @@ type target struct {
 	host   reflect.Value
 
 	name     string // of compiled code
+	path     string // of its package
 	variadic bool   // compiled code takes its last arguments as a slice
 }
 
@@ -30,7 +32,8 @@ type closure struct {
 	engine *Engine
 	target target
 	run    *run            // of the cell that made it; nil for functions
-	bound  []reflect.Value // captured variables, in the order of Func.free
+	cells  []pointer       // captured variables, in the order of Func.free
+	bound  []reflect.Value // instead, when not all of them are pointers
 	typ    reflect.Type
 }
 
@@ -77,13 +80,16 @@ func (b *builder) findHost(fn *ssa.Function) target {
 		if n := b.genericNative(fn, name); n != nil {
 			return target{native: n, name: name}
 		}
+		if host, ok := b.hostInstance(fn); ok {
+			return target{host: host, name: name, variadic: fn.Signature.Variadic()}
+		}
 		refuse(b.pos, "%s is generic and its code is not part of this binary", name)
 	}
 	host, ok := b.hostFunc(fn)
 	if !ok {
 		refuse(b.pos, "%s is not part of this binary", name)
 	}
-	return target{host: host, name: name, variadic: fn.Signature.Variadic()}
+	return target{host: host, name: name, path: fn.Object().Pkg().Path(), variadic: fn.Signature.Variadic()}
 }
 
 func (b *builder) hidden(fn *ssa.Function) native {
@@ -176,6 +182,16 @@ func (b *builder) makeClosure(in *ssa.MakeClosure) {
 	dst := b.places[in]
 	bindings := b.vals(in.Bindings)
 	e, entry := b.e, entranceFor(dst.typ)
+	if !slices.ContainsFunc(bindings, func(pl place) bool { return pl.class != ptr }) {
+		b.emit(func(fr *frame) {
+			clo := &closure{engine: e, target: tg, run: fr.th.run, typ: dst.typ, cells: make([]pointer, len(bindings))}
+			for i, pl := range bindings {
+				clo.cells[i] = fr.p[pl.i]
+			}
+			fr.p[dst.i] = makeFunc(dst.typ, entry, clo)
+		})
+		return
+	}
 	b.emit(func(fr *frame) {
 		clo := &closure{engine: e, target: tg, run: fr.th.run, typ: dst.typ, bound: make([]reflect.Value, len(bindings))}
 		for i, pl := range bindings {
@@ -228,6 +244,13 @@ func (b *builder) staticCall(tg target, list []ssa.Value, args, dst []place) {
 	if tg.fn != nil {
 		code = &Code{Name: tg.fn.name}
 		code.fn.Store(tg.fn)
+	}
+	if code == nil && tg.host.IsValid() && !tg.host.IsNil() {
+		if c := hostCallOf(tg.host.Type(), args, dst); c != nil {
+			fn, name := word(tg.host), waitName(tg.path, tg.host.Type(), &tg.name)
+			b.emit(func(fr *frame) { c.do(fr, fn, name) })
+			return
+		}
 	}
 	if code == nil {
 		b.emit(func(fr *frame) { fr.finish(dst, fr.th.apply(tg, fr.gather(args), nil)) })
@@ -287,7 +310,7 @@ func (b *builder) staticCall(tg target, list []ssa.Value, args, dst []place) {
 // paramMoves pairs arguments with the places that a function gives its
 // parameters: in order, counted by class.
 func paramMoves(args []place) []move {
-	var next [3]int
+	var next [classes]int
 	moves := make([]move, len(args))
 	for i, a := range args {
 		moves[i] = move{a.class, a.i, next[a.class]}
@@ -333,7 +356,8 @@ func (fr *frame) finish(dst []place, results []reflect.Value) {
 func (b *builder) dynamicCall(common *ssa.CallCommon, args, dst []place) {
 	f := b.val(common.Value)
 	moves := paramMoves(args)
-	variadic := common.Signature().Variadic()
+	d, numeric := numericResult(dst)
+	variadic, host, name := common.Signature().Variadic(), hostCallOf(f.typ, args, dst), "a compiled function"
 	b.emit(func(fr *frame) {
 		p := fr.p[f.i]
 		if p == nil {
@@ -348,12 +372,18 @@ func (b *builder) dynamicCall(common *ssa.CallCommon, args, dst []place) {
 			}
 			callee.bind(clo)
 			callee.call()
-			fr.take(callee, dst)
+			if numeric {
+				fr.n[d] = callee.result
+			} else {
+				fr.take(callee, dst)
+			}
 			fr.th.pop(callee)
 		case clo != nil:
 			fr.finish(dst, fr.th.apply(target{clo: clo}, fr.gather(args), nil))
+		case host != nil:
+			host.do(fr, p, &name)
 		default:
-			tg := target{host: box(f.typ, p), name: "a compiled function", variadic: variadic}
+			tg := target{host: box(f.typ, p), name: name, variadic: variadic}
 			fr.finish(dst, fr.th.apply(tg, fr.gather(args), nil))
 		}
 	})
@@ -361,127 +391,21 @@ func (b *builder) dynamicCall(common *ssa.CallCommon, args, dst []place) {
 
 // bind gives a frame the captured variables of its closure.
 func (fr *frame) bind(clo *closure) {
-	for i, pl := range fr.fn.free {
-		fr.set(pl, clo.bound[i])
-	}
-}
-
-// invoke emits a call of an interface method.
-func (b *builder) invoke(common *ssa.CallCommon, args, dst []place) {
-	x := b.val(common.Value)
-	m, e := common.Method, b.e
-	s := &site{}
-	// The moves of the arguments depend on where the receiver goes.
-	var moves [3][]move
-	for c := range moves {
-		moves[c] = paramMoves(append([]place{{class: class(c)}}, args...))[1:]
-	}
-	b.emit(func(fr *frame) {
-		recv := fr.v[x.i]
-		if !recv.IsValid() {
-			nilDereference()
+	if len(clo.cells) > 0 {
+		for i, p := range clo.cells {
+			fr.p[fr.fn.free[i].i] = p
 		}
-		d := s.find(e, m, recv.Type())
-		if tg, ok := d.direct(); ok {
-			fn := tg.current()
-			callee := fr.th.push(fn)
-			callee.assign(fn.params[0], recv)
-			for _, mv := range moves[fn.params[0].class] {
-				mv.do(callee, fr)
-			}
-			callee.call()
-			fr.take(callee, dst)
-			fr.th.pop(callee)
-			return
-		}
-		tg := d.target
-		list := make([]reflect.Value, len(args)+1)
-		list[0] = recv
-		for i, a := range args {
-			list[i+1] = fr.get(a)
-		}
-		fr.finish(dst, fr.th.apply(tg, list, nil))
-	})
-}
-
-func (s *site) lookup(e *Engine, m *types.Func, v reflect.Value) target {
-	if !v.IsValid() {
-		nilDereference()
-	}
-	return s.find(e, m, v.Type()).target
-}
-
-// splitTarget evaluates what a go or defer statement calls, and its arguments.
-func (b *builder) splitTarget(common *ssa.CallCommon) func(fr *frame) (target, []reflect.Value) {
-	args := b.vals(common.Args)
-	e := b.e
-	if common.IsInvoke() {
-		x, m, s := b.val(common.Value), common.Method, &site{}
-		return func(fr *frame) (target, []reflect.Value) {
-			tg := s.lookup(e, m, fr.v[x.i])
-			return tg, append([]reflect.Value{fr.v[x.i]}, fr.gather(args)...)
-		}
-	}
-	switch fn := common.Value.(type) {
-	case *ssa.Builtin:
-		if fn.Name() == "recover" {
-			return deferredRecover
-		}
-		n := b.builtinNative(fn, args, common)
-		return func(fr *frame) (target, []reflect.Value) {
-			return target{native: n, name: fn.Name()}, fr.gather(args)
-		}
-	case *ssa.Function:
-		tg := b.resolve(fn)
-		return func(fr *frame) (target, []reflect.Value) { return tg, fr.gather(args) }
-	}
-	f, variadic := b.val(common.Value), common.Signature().Variadic()
-	return func(fr *frame) (target, []reflect.Value) {
-		tg := target{host: box(f.typ, fr.p[f.i]), name: "a compiled function", variadic: variadic}
-		if clo := closureOf(fr.p[f.i]); clo != nil {
-			tg = target{clo: clo}
-		}
-		return tg, fr.gather(args)
-	}
-}
-
-// deferredRecover is "defer recover()": as if the function itself called it, but
-// of no effect while that panics.
-func deferredRecover(fr *frame) (target, []reflect.Value) {
-	return target{name: "recover", native: func(*thread, []reflect.Value) []reflect.Value {
-		if p := fr.panicked; p == nil || p.recovered {
-			fr.recovers()
-		}
-		return nil
-	}}, nil
-}
-
-func (b *builder) goStmt(in *ssa.Go) {
-	split, e := b.splitTarget(in.Common()), b.e
-	b.emit(func(fr *frame) {
-		tg, args := split(fr)
-		th := fr.th.run.newThread()
-		th.start, _ = fr.location()
-		e.threads.add(th)
-		e.debug.enter(th)
-		go th.goroutine(tg, args)
-	})
-}
-
-func (b *builder) deferStmt(in *ssa.Defer) {
-	b.fn.hasDefer = true
-	split := b.splitTarget(in.Common())
-	if in.DeferStack == nil {
-		b.emit(func(fr *frame) {
-			tg, args := split(fr)
-			fr.defers = append(fr.defers, deferred{tg, args})
-		})
 		return
 	}
-	stack := b.val(in.DeferStack)
-	b.emit(func(fr *frame) {
-		tg, args := split(fr)
-		outer := (*frame)(fr.p[stack.i])
-		outer.defers = append(outer.defers, deferred{tg, args})
-	})
+	for i, v := range clo.bound {
+		fr.set(fr.fn.free[i], v)
+	}
+}
+
+// numericResult is the place of a number that is the only result.
+func numericResult(dst []place) (i int, ok bool) {
+	if len(dst) != 1 || dst[0].class != num {
+		return 0, false
+	}
+	return dst[0].i, true
 }

@@ -7,6 +7,7 @@ import (
 	"go/types"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -26,6 +27,7 @@ type compiler struct {
 
 	pending []pendingMethod
 	link    []linkage // instances of methods, see instanceCode
+	undo    []func()  // what a unit that is refused takes back
 }
 
 // Unsupported refuses a construct that cannot be run rightly.
@@ -47,19 +49,35 @@ func (e *Engine) Compile(u *Unit) (prog *Program, err error) {
 	defer e.mu.Unlock()
 	c := &compiler{e: e, unit: u, funcs: map[*ssa.Function]*Func{}, units: map[*types.Package]*Unit{u.Pkg: u}}
 	e.compile = c
+	e.types.Begin()
 	defer func() {
 		e.compile = nil
-		switch r := recover().(type) {
-		case nil:
-		case *Unsupported:
-			prog, err = nil, r
-		default:
+		r := recover()
+		if r == nil {
+			return
+		}
+		e.types.Undo()
+		for _, f := range slices.Backward(c.undo) {
+			f()
+		}
+		refusal, ok := r.(*Unsupported)
+		if !ok {
 			panic(r)
 		}
+		prog, err = nil, refusal
 	}()
 	pkg := c.build()
 	for obj, v := range u.Vars {
-		v.settle(c.typ(v.typ, obj.Pos()))
+		before := v.addr.Load()
+		c.undo = append(c.undo, func() { v.addr.Store(before) })
+		t := c.typ(v.typ, obj.Pos())
+		if uint64(t.Size()) > room() {
+			refuse(obj.Pos(), "%s is too large: a variable of type %s needs %d MB, and the machine has %d MB", obj.Name(), t, t.Size()>>20, room()>>20)
+		}
+		v.settle(t)
+	}
+	for _, t := range u.Renewed {
+		c.typ(t, token.NoPos)
 	}
 	return c.program(pkg), nil
 }
@@ -77,13 +95,17 @@ func (c *compiler) build() *ssa.Package {
 		if g.Outer != nil && c.prog.Package(g.Outer) == nil {
 			c.prog.CreatePackage(g.Outer, nil, nil, false)
 		}
-		c.prog.CreatePackage(g.Pkg, g.Files, g.Info, false).SetDebugMode(g.Source != nil)
+		c.prog.CreatePackage(g.Pkg, g.Files, g.Info, false).SetDebugMode(g.hasVariables())
 	}
 	pkg := c.prog.CreatePackage(u.Pkg, u.Files, u.Info, false)
-	pkg.SetDebugMode(u.Source != nil)
+	pkg.SetDebugMode(u.hasVariables())
 	pkg.Build()
 	return pkg
 }
+
+// hasVariables reports whether a debugger can be shown the unit's statements and
+// their variables: it is a cell or a package of a module.
+func (u *Unit) hasVariables() bool { return u.Source != nil || u.Init }
 
 // imports gives the program those objects of compiled packages that its units
 // mention, and no others: some packages have thousands.
@@ -214,6 +236,9 @@ func (c *compiler) drain() {
 		for _, m := range methods {
 			m.clo.target = c.methodTarget(m.sel)
 		}
+		if u := c.unit; u.Abandoned != nil && u.Abandoned() {
+			refuse(token.NoPos, "nobody waits for this cell any more")
+		}
 		if len(c.queue) > 0 {
 			fn := c.queue[0]
 			c.queue = c.queue[1:]
@@ -279,6 +304,83 @@ func (c *compiler) typ(t types.Type, pos token.Pos) reflect.Type {
 		refuse(pos, "%v", err)
 	}
 	return r
+}
+
+// typ is that of the compiler, which learns here in which instance of a generic
+// function local types are declared.
+func (b *builder) typ(t types.Type, pos token.Pos) reflect.Type {
+	if b.home != nil {
+		inside := func(name *types.TypeName) bool { return b.home.Contains(name.Pos()) }
+		b.e.types.Within(t, inside, b.homeArgs, b.homeSeen)
+	}
+	return b.compiler.typ(t, pos)
+}
+
+// findHome notes the scope of the generic function whose instance is translated,
+// if that declares types.
+func (b *builder) findHome() {
+	root := b.ssa
+	for root.Parent() != nil {
+		root = root.Parent()
+	}
+	if root.Origin() == nil {
+		return
+	}
+	if f, ok := root.Origin().Object().(*types.Func); ok && f.Scope() != nil && declaresTypes(f.Scope()) {
+		b.home, b.homeArgs, b.homeSeen = f.Scope(), root.TypeArgs(), map[types.Type]bool{}
+	}
+}
+
+// localNumber counts the types that functions of a unit declare.
+func (e *Engine) localNumber(name *types.TypeName) int {
+	if e.compile == nil || !name.Pos().IsValid() {
+		return 0
+	}
+	u := e.compile.units[name.Pkg()]
+	if u == nil {
+		return 0
+	}
+	if u.locals == nil {
+		u.locals = localTypes(u.Files)
+	}
+	return slices.Index(u.locals, name.Pos()) + 1
+}
+
+func localTypes(files []*ast.File) []token.Pos {
+	list := []token.Pos{}
+	for _, f := range files {
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Body == nil {
+				continue
+			}
+			ast.Inspect(fn.Body, func(n ast.Node) bool {
+				if spec, ok := n.(*ast.TypeSpec); ok && !spec.Assign.IsValid() {
+					list = append(list, spec.Name.Pos())
+				}
+				return true
+			})
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// declaresTypes reports a scope with a type in it that is no parameter.
+func declaresTypes(s *types.Scope) bool {
+	for _, name := range s.Names() {
+		if obj, ok := s.Lookup(name).(*types.TypeName); ok {
+			if _, parameter := obj.Type().(*types.TypeParam); !parameter {
+				return true
+			}
+		}
+	}
+	for child := range s.Children() {
+		if declaresTypes(child) {
+			return true
+		}
+	}
+	return false
 }
 
 // variable returns the storage of a package variable.

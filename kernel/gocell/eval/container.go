@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"unicode/utf8"
 
+	"forgekernel/kernel/gocell/rtype"
 	"golang.org/x/tools/go/ssa"
 )
 
@@ -36,6 +37,7 @@ func (b *builder) makeContainer(in ssa.Value) {
 		})
 	case *ssa.MakeSlice:
 		n, c := size(in.Len), size(in.Cap)
+		elem := typeWord(dst.typ.Elem())
 		b.emit(func(fr *frame) {
 			length, capacity := n(fr), c(fr)
 			most := maxElements(dst.typ.Elem())
@@ -46,7 +48,7 @@ func (b *builder) makeContainer(in ssa.Value) {
 				panic(goError("makeslice: cap out of range"))
 			}
 			checkRoom(capacity, dst.typ.Elem())
-			fr.v[dst.i] = reflect.MakeSlice(dst.typ, length, capacity)
+			fr.l[dst.i] = header{newArray(elem, capacity), length, capacity}
 		})
 	}
 }
@@ -60,14 +62,23 @@ func (e plainError) Error() string { return string(e) }
 func (plainError) RuntimeError()   {}
 
 func (b *builder) lookup(in *ssa.Lookup) {
-	x, key := b.val(in.X), b.val(in.Index)
-	keyType := x.typ.Key()
-	find := func(fr *frame) reflect.Value { return fr.get(x).MapIndex(static(keyType, fr.get(key))) }
+	m, key := b.val(in.X), b.val(in.Index)
+	elem, i, k := m.typ.Elem(), m.i, key.i
 	if !in.CommaOk {
 		dst := b.places[in]
+		d := dst.i
+		switch {
+		case isWideInteger(m.typ.Key()) && isWideNumber(elem):
+			b.emit(func(fr *frame) { fr.n[d] = numbersOf(fr.p[i])[fr.n[k]] })
+			return
+		case key.class == str && isWideNumber(elem):
+			b.emit(func(fr *frame) { fr.n[d] = namedNumbersOf(fr.p[i])[fr.s[k]] })
+			return
+		}
+		find, read := b.finder(in, m, key), b.loader(dst)
 		b.emit(func(fr *frame) {
-			if v := find(fr); v.IsValid() {
-				fr.set(dst, v)
+			if p := find(fr); p != nil {
+				read(fr, p)
 			} else {
 				fr.zero(dst)
 			}
@@ -75,23 +86,81 @@ func (b *builder) lookup(in *ssa.Lookup) {
 		return
 	}
 	dst, ok := b.tuples[in][0], b.tuples[in][1]
+	find, read := b.finder(in, m, key), b.loader(dst)
 	b.emit(func(fr *frame) {
-		v := find(fr)
-		fr.n[ok.i] = truth(v.IsValid())
-		if v.IsValid() {
-			fr.set(dst, v)
+		p := find(fr)
+		fr.n[ok.i] = truth(p != nil)
+		if p != nil {
+			read(fr, p)
 		} else {
 			fr.zero(dst)
 		}
 	})
 }
 
+// finder returns what finds an element in a map, nil when there is none. A key that
+// the map cannot hold fails where m[k] op= x puts it in.
+func (b *builder) finder(in *ssa.Lookup, m, key place) func(fr *frame) pointer {
+	find := finder(m, key)
+	if key.class != ref || !isUpdated(in) {
+		return find
+	}
+	return func(fr *frame) pointer {
+		if fr.get(m).Len() == 0 {
+			return nil
+		}
+		return find(fr)
+	}
+}
+
+// isUpdated reports the lookup of m[k] op= x, which the assignment shares its
+// place with. Constant keys never fail.
+func isUpdated(in *ssa.Lookup) bool {
+	if in.Index.Referrers() == nil || !in.Pos().IsValid() {
+		return false
+	}
+	for _, user := range *in.Index.Referrers() {
+		if up, ok := user.(*ssa.MapUpdate); ok && up.Pos() == in.Pos() && up.Map == in.X && up.Key == in.Index {
+			return true
+		}
+	}
+	return false
+}
+
 func (b *builder) mapUpdate(in *ssa.MapUpdate) {
 	m, key, value := b.val(in.Map), b.val(in.Key), b.val(in.Value)
 	keyType, elem := m.typ.Key(), m.typ.Elem()
-	b.emit(func(fr *frame) {
-		fr.get(m).SetMapIndex(static(keyType, fr.get(key)), static(elem, fr.get(value)))
-	})
+	i, k, v, t := m.i, key.i, value.i, typeWord(m.typ)
+	switch {
+	case isWideInteger(keyType) && isWideNumber(elem):
+		b.emit(func(fr *frame) { numbersOf(fr.p[i])[fr.n[k]] = fr.n[v] })
+		return
+	case key.class == str && isWideNumber(elem):
+		b.emit(func(fr *frame) { namedNumbersOf(fr.p[i])[fr.s[k]] = fr.n[v] })
+		return
+	}
+	element := addressOf(value, elem)
+	if key.class == str && elem.Size() <= maxFastElem {
+		b.emit(func(fr *frame) { mapAssignString(t, fr.p[i], fr.s[k], element(fr)) })
+		return
+	}
+	address := keyAddress(m, key)
+	b.emit(func(fr *frame) { mapAssign(t, fr.p[i], address(fr), element(fr)) })
+}
+
+// keyIn dresses a key for a map, in the generation of its type that the map has
+// it in, if it has.
+func keyIn(m reflect.Value, t reflect.Type, v reflect.Value) reflect.Value {
+	k := static(t, v)
+	if t.Kind() != reflect.Interface || !v.IsValid() {
+		return k
+	}
+	for _, g := range rtype.Generations(k.Type()) {
+		if older := retag(g, k); g.Implements(t) && m.MapIndex(older).IsValid() {
+			return older
+		}
+	}
+	return k
 }
 
 // iterator walks a map or a string.
@@ -107,36 +176,72 @@ func (b *builder) rangeOver(in *ssa.Range) {
 		b.emit(func(fr *frame) { fr.p[dst.i] = pointer(&iterator{entries: fr.get(x).MapRange()}) })
 		return
 	}
-	b.emit(func(fr *frame) { fr.p[dst.i] = pointer(&iterator{text: fr.v[x.i].String()}) })
+	b.emit(func(fr *frame) { fr.p[dst.i] = pointer(&iterator{text: fr.s[x.i]}) })
 }
 
 func (b *builder) next(in *ssa.Next) {
-	it, dst := b.val(in.Iter), b.tuples[in]
-	ok, key, value := dst[0].i, dst[1], dst[2]
-	if in.IsString {
-		b.emit(func(fr *frame) {
-			s := (*iterator)(fr.p[it.i])
-			fr.n[ok] = truth(s.at < len(s.text))
-			if s.at < len(s.text) {
-				r, size := utf8.DecodeRuneInString(s.text[s.at:])
-				fr.n[key.i], fr.n[value.i] = uint64(s.at), uint64(r)
-				s.at += size
+	ok, advance := b.tuples[in][0].i, b.advance(in)
+	b.emit(func(fr *frame) { fr.n[ok] = truth(advance(fr)) })
+}
+
+// decidesAlone reports an iteration whose outcome only decides the branch at the
+// end of its block, which then does both.
+func decidesAlone(in *ssa.Next, at int, blk *ssa.BasicBlock) bool {
+	for _, later := range blk.Instrs[at+1:] {
+		switch later := later.(type) {
+		case *ssa.DebugRef:
+		case *ssa.Extract:
+			uses := realUses(later)
+			if later.Tuple == in && later.Index == 0 && len(uses) == 1 && uses[0] == blk.Instrs[len(blk.Instrs)-1] {
+				continue
 			}
-		})
-		return
+			if later.Tuple != in || later.Index == 0 {
+				return false
+			}
+		case *ssa.If:
+			ok, _ := later.Cond.(*ssa.Extract)
+			return ok != nil && ok.Tuple == in && ok.Index == 0
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// advance returns what goes on to the next entry or character, if there is one.
+func (b *builder) advance(in *ssa.Next) condition {
+	it, dst := b.val(in.Iter).i, b.tuples[in]
+	key, value := dst[1], dst[2]
+	if in.IsString {
+		return func(fr *frame) bool {
+			s := (*iterator)(fr.p[it])
+			if s.at >= len(s.text) {
+				return false
+			}
+			r, size := rune(s.text[s.at]), 1
+			if r >= utf8.RuneSelf {
+				r, size = utf8.DecodeRuneInString(s.text[s.at:])
+			}
+			fr.n[key.i], fr.n[value.i] = uint64(s.at), uint64(r)
+			s.at += size
+			return true
+		}
 	}
 	tuple := in.Type().(*types.Tuple)
 	wanted := func(i int) bool { return tupleType(tuple.At(i).Type()) == tuple.At(i).Type() }
 	wantKey, wantValue := wanted(1), wanted(2)
-	b.emit(func(fr *frame) {
-		m := (*iterator)(fr.p[it.i]).entries
-		more := m.Next()
-		fr.n[ok] = truth(more)
-		if more && wantKey {
-			fr.set(key, m.Key())
+	readKey, readValue := b.loader(key), b.loader(value)
+	return func(fr *frame) bool {
+		m := (*iterator)(fr.p[it]).entries
+		if !m.Next() {
+			return false
 		}
-		if more && wantValue {
-			fr.set(value, m.Value())
+		if wantKey {
+			readKey(fr, (*entry)(pointer(m)).key)
 		}
-	})
+		if wantValue {
+			readValue(fr, (*entry)(pointer(m)).elem)
+		}
+		return true
+	}
 }

@@ -3,6 +3,8 @@ package eval
 import (
 	"math"
 	"reflect"
+	"unicode"
+	"unicode/utf8"
 	"unsafe"
 
 	"golang.org/x/tools/go/ssa"
@@ -27,9 +29,30 @@ func (b *builder) convert(in *ssa.Convert) {
 			n := uintptr(fr.n[x.i])
 			fr.p[dst.i] = *(*unsafe.Pointer)(unsafe.Pointer(&n))
 		})
+	case x.class == num && dst.class == str:
+		b.emit(func(fr *frame) { fr.s[dst.i] = runeText(fr.n[x.i]) })
+	case x.class == lst && dst.class == str && x.typ.Elem().Kind() == reflect.Uint8:
+		b.emit(func(fr *frame) { fr.s[dst.i] = string(*(*[]byte)(pointer(&fr.l[x.i]))) })
+	case x.class == str && dst.class == lst && dst.typ.Elem().Kind() == reflect.Uint8:
+		b.emit(func(fr *frame) {
+			bytes := []byte(fr.s[x.i])
+			fr.l[dst.i] = *(*header)(pointer(&bytes))
+		})
 	default:
 		b.emit(func(fr *frame) { fr.set(dst, convertValue(fr.get(x), dst.typ)) })
 	}
+}
+
+// runeText is the text of an integer that is taken for a character; negative
+// ones are none.
+func runeText(n uint64) string {
+	switch {
+	case n < utf8.RuneSelf:
+		return string([]byte{byte(n)}) // which takes no memory
+	case n > unicode.MaxRune:
+		return string(unicode.ReplacementChar)
+	}
+	return string(rune(n))
 }
 
 // convertValue converts by reflection, which does not know the bytes and runes

@@ -19,11 +19,13 @@ type Debugger struct {
 	breakpoints atomic.Pointer[map[string][]int] // lines by Source.File
 	pausing     atomic.Bool
 	onPanic     atomic.Bool
+	onUncaught  atomic.Bool
 	halting     atomic.Bool // d.halted, to look at without the lock
 
 	mu      sync.Mutex
 	notify  func(Halt)
-	halted  *tracee // the goroutine that halted first
+	decide  func(thread uint64) bool // see OnBreakpoint; may be nil
+	halted  *tracee                  // the goroutine that halted first
 	resume  chan struct{}
 	tracees map[uint64]*tracee // by the runtime's goroutine id
 	ids     uint64
@@ -94,6 +96,7 @@ func (d *Debugger) Detach() {
 	d.breakpoints.Store(&map[string][]int{})
 	d.pausing.Store(false)
 	d.onPanic.Store(false)
+	d.onUncaught.Store(false)
 	d.release()
 	for _, t := range d.tracees {
 		t.step.Store(nil)
@@ -131,6 +134,18 @@ func (d *Debugger) SetBreakpoints(file string, lines []int) {
 
 // HaltOnPanic says whether a panic halts before it unwinds.
 func (d *Debugger) HaltOnPanic(on bool) { d.onPanic.Store(on) }
+
+// HaltOnUncaught says whether a panic halts before it unwinds when no deferred
+// call of user code is there that can recover it.
+func (d *Debugger) HaltOnUncaught(on bool) { d.onUncaught.Store(on) }
+
+// OnBreakpoint sets what decides whether a goroutine that came to a breakpoint
+// stays halted. It is called on that goroutine, with everything halted.
+func (d *Debugger) OnBreakpoint(decide func(thread uint64) bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.decide = decide
+}
 
 // Pause halts what runs at its next statement.
 func (d *Debugger) Pause() { d.pausing.Store(true) }

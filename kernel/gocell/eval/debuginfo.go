@@ -32,6 +32,7 @@ type binding struct {
 	variable int
 	place    place         // of the value, or of the address
 	memory   bool          // place is of the address
+	fixed    bool          // where nobody may write
 	constant reflect.Value // instead of place
 }
 
@@ -286,6 +287,7 @@ func (b *builder) afterInstruction(in ssa.Instruction) {
 	case *ssa.Alloc:
 		if k, known := b.debug.index[in.Pos()]; known && b.fn.vars[k].name == in.Comment {
 			b.bind(in.Pos(), b.places[in], true)
+			b.block.bindings[len(b.block.bindings)-1].fixed = b.fixed[in]
 		}
 	case *ssa.DebugRef:
 		obj, ok := in.Object().(*types.Var)

@@ -63,7 +63,7 @@ func (b *builder) withElement(in *ssa.BinOp, x int, dst place) instr {
 
 // wideElement is the address of an element of eight bytes.
 func wideElement(fr *frame, slice, index int) pointer {
-	h, i := headerOf(&fr.v[slice]), fr.n[index]
+	h, i := &fr.l[slice], fr.n[index]
 	if i >= uint64(h.len) {
 		checkIndex(i, h.len)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"strings"
 )
 
 // goError is a run-time error of the evaluator with the text that Go gives.
@@ -23,7 +24,9 @@ var (
 	_ runtime.Error = typeError("")
 )
 
-func assertionError(from, want reflect.Type, v reflect.Value) error {
+// assertionError says why a dynamic value is not what it is asserted to be;
+// missing names a method that it lacks.
+func assertionError(from, want reflect.Type, v reflect.Value, missing func(reflect.Value) string) error {
 	iface := "interface"
 	if from.Name() != "" || from.NumMethod() == 0 {
 		iface = from.String()
@@ -34,7 +37,7 @@ func assertionError(from, want reflect.Type, v reflect.Value) error {
 	case !v.IsValid():
 		return typeError(fmt.Sprintf("interface conversion: %s is nil, not %s", iface, want))
 	case want.Kind() == reflect.Interface:
-		return typeError(fmt.Sprintf("interface conversion: %s is not %s: missing method %s", v.Type(), want, missing(v.Type(), want)))
+		return typeError(fmt.Sprintf("interface conversion: %s is not %s: missing method %s", v.Type(), want, missing(v)))
 	}
 	text := fmt.Sprintf("interface conversion: %s is %s, not %s", iface, v.Type(), want)
 	if v.Type().String() == want.String() {
@@ -43,31 +46,18 @@ func assertionError(from, want reflect.Type, v reflect.Value) error {
 	return typeError(text)
 }
 
-func missing(t, iface reflect.Type) string {
-	for i := range iface.NumMethod() {
-		m := iface.Method(i)
-		if have, ok := t.MethodByName(m.Name); !ok || have.Type.NumIn() != m.Type.NumIn()+1 {
-			return m.Name
-		}
+// nilReceiver is the panic of a method of values that is called with a pointer
+// to none.
+func nilReceiver(t reflect.Type, method string) error {
+	name, _, generic := strings.Cut(t.Name(), "[")
+	if generic {
+		name += "[...]"
 	}
-	return "of the right type"
+	return plainError(fmt.Sprintf("value method %s.%s.%s called using nil *%s pointer", t.PkgPath(), name, method, name))
 }
 
 func arrayLengthError(have, want int) error {
 	return goError(fmt.Sprintf("cannot convert slice with length %d to array or pointer to array with length %d", have, want))
-}
-
-// arrayBoundsError is what slicing an array beyond its end gives; the errors of
-// slices speak of capacities.
-func arrayBoundsError(bound, length int, three bool) error {
-	text := fmt.Sprintf("slice bounds out of range [:%d]", bound)
-	if three {
-		text = fmt.Sprintf("slice bounds out of range [::%d]", bound)
-	}
-	if bound >= 0 {
-		text += fmt.Sprintf(" with length %d", length)
-	}
-	return goError(text)
 }
 
 // failing returns code whose calls panic.

@@ -72,24 +72,36 @@ type Engine struct {
 	// The code of methods of instances, by receiver type and method name.
 	instances typeutil.Map          // *types.Named -> map[string]*instance
 	failed    map[*types.Func]error // generic methods that no longer compile
-	compile   *compiler             // the compilation that runs
-	own       sync.Map              // paths of packages that are interpreted
+	altered   map[*types.Func]bool  // methods that had another signature before
+	// alterations counts them, so that calls look again for what they call.
+	alterations atomic.Int64
+	compile     *compiler    // the compilation that runs
+	shapes      sync.RWMutex // guards the methods of declared types
+	uniques     sync.Map     // what unique.Make made
+	// maxStack is what cells believe to be the limit of a stack: a lower one would
+	// end the process, not the cell.
+	maxStack atomic.Int64
+	own      sync.Map // paths of packages that are interpreted
 
+	renewed atomic.Bool         // some types have generations
 	current atomic.Pointer[run] // of the latest cell
 	debug   *Debugger
 	args    *Var // os.Args: a cell has a name and no arguments
 	threads threadList
+	runs    runList
 	stdin   stdin
 }
 
 // New returns an engine for one session.
 func New(opts Options) *Engine {
-	e := &Engine{opts: opts, debug: opts.Debugger, methods: map[*types.Func]*Code{}, sets: map[methodKey]*closure{}, failed: map[*types.Func]error{}}
+	e := &Engine{opts: opts, debug: opts.Debugger, methods: map[*types.Func]*Code{}, sets: map[methodKey]*closure{}, failed: map[*types.Func]error{}, altered: map[*types.Func]bool{}}
 	if e.debug == nil {
 		e.debug = NewDebugger()
 	}
+	e.maxStack.Store(1_000_000_000)
 	e.types.Host = e.hostType
 	e.types.Own = e.isInterpreted
+	e.types.Number = e.localNumber
 	e.Interpret("main")
 	e.types.Method = e.reflectMethod
 	e.current.Store(e.newRun(0, "", nil))
@@ -123,6 +135,10 @@ type Unit struct {
 	// Forwarded lists methods of generic types that this unit gives new code:
 	// their instances are translated again.
 	Forwarded []*types.Func
+	// Renewed lists types whose methods have changed, see Engine.Renew.
+	Renewed []types.Type
+	// Abandoned tells that nobody waits for the program any more.
+	Abandoned func() bool
 	// Init makes the program one that initialises the package's variables and
 	// calls its init functions.
 	Init bool
@@ -131,7 +147,8 @@ type Unit struct {
 	Main   string
 	Source *Source
 
-	mentioned mentions // what its syntax uses, once that was asked for
+	locals    []token.Pos // of the types that its functions declare, once that was asked for
+	mentioned mentions    // what its syntax uses, once that was asked for
 }
 
 // mentions are objects of compiled packages.
@@ -230,15 +247,51 @@ func (e *Engine) methodCode(m *types.Func) *Code {
 	return c
 }
 
-// Renew prepares for methods that are added to declared types: those already
-// made are made anew when next used.
-func (e *Engine) Renew(changed ...*types.Named) {
+// Renew prepares for methods of declared types that are added or get another
+// signature: types made of those are made anew by the unit that declares the
+// methods, which lists them as renewed.
+func (e *Engine) Renew(changed ...*types.Named) []types.Type {
 	for _, named := range changed {
-		if e.types.Known(named) {
-			e.types.Renew(changed...)
-			return
+		if named.TypeParams().Len() > 0 || e.types.Known(named) {
+			e.renewed.Store(true)
+			return e.types.Renew(changed...)
 		}
 	}
+	return nil
+}
+
+// Alter gives a method whose signature has changed a code of its own. Those who
+// hold the former method go on with its code: a bound method, say. undo takes
+// that back.
+func (e *Engine) Alter(m *types.Func) (undo func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	before, was := e.methods[m], e.altered[m]
+	delete(e.methods, m)
+	e.altered[m] = true
+	e.alterations.Add(1)
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.methods[m], e.altered[m] = before, was
+	}
+}
+
+// Reshape changes declared types while no goroutine asks what they implement.
+// The change is given the types that the engine knows.
+func (e *Engine) Reshape(change func(known []types.Type)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.shapes.Lock()
+	defer e.shapes.Unlock()
+	known := e.types.All()
+	e.instances.Iterate(func(t types.Type, methods any) {
+		known = append(known, t)
+		for _, i := range methods.(map[string]*instance) {
+			known = append(known, i.recv)
+		}
+	})
+	change(known)
 }
 
 // hostType looks up a compiled type.

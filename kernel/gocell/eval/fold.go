@@ -32,13 +32,32 @@ func (b *builder) fold(blk *ssa.BasicBlock) {
 			if store, ok := use.(*ssa.Store); ok && store.Addr == in && store.Val != in {
 				b.folded[in] = true
 			}
+		case *ssa.FieldAddr: // a field that is only loaded or stored
+			if !b.isMethodField(in) {
+				use := soleUse(in, at, blk)
+				if load, ok := use.(*ssa.UnOp); ok && load.Op == token.MUL {
+					b.folded[in] = true
+				}
+				if store, ok := use.(*ssa.Store); ok && store.Addr == in && store.Val != in && !isBlankField(in) {
+					b.folded[in] = true
+				}
+			}
 		case *ssa.BinOp:
 			b.folded[in] = isDecision(in) || b.isArgument(in)
+		case *ssa.Next:
+			b.folded[in] = decidesAlone(in, at, blk)
+		case *ssa.Call:
+			b.appending(in)
 		}
 	}
 	for at, in := range blk.Instrs {
 		if load, ok := in.(*ssa.UnOp); ok && load.Op == token.MUL && b.isAddend(load, at, blk) {
 			b.folded[load] = true
+		}
+	}
+	for _, in := range blk.Instrs {
+		if store, ok := in.(*ssa.Store); ok {
+			b.update(store, blk)
 		}
 	}
 }
@@ -125,7 +144,7 @@ func (b *builder) sliceHeader(x ssa.Value) func(*frame) *header {
 		}
 	}
 	i := b.val(x).i
-	return func(fr *frame) *header { return headerOf(&fr.v[i]) }
+	return func(fr *frame) *header { return &fr.l[i] }
 }
 
 // element returns how the address of an element is computed.
@@ -149,7 +168,7 @@ func (b *builder) element(in *ssa.IndexAddr) func(*frame) pointer {
 	if !b.isFolded(in.X) {
 		slice := b.val(in.X).i
 		return func(fr *frame) pointer {
-			h, i := headerOf(&fr.v[slice]), fr.n[index]
+			h, i := &fr.l[slice], fr.n[index]
 			checkIndex(i, h.len)
 			return unsafe.Add(h.data, uintptr(i)*size)
 		}
@@ -167,10 +186,34 @@ func (b *builder) isFolded(v ssa.Value) bool {
 	return ok && b.folded[in]
 }
 
-// address is element at the place of the instruction that took it over.
-func (b *builder) address(in *ssa.IndexAddr) func(*frame) pointer {
-	if in.Pos().IsValid() {
-		b.pos = in.Pos()
+// address is how an address is computed by the instruction that took it over.
+func (b *builder) address(v ssa.Value) func(*frame) pointer {
+	if v.Pos().IsValid() {
+		b.pos = v.Pos()
 	}
-	return b.element(in)
+	if field, ok := v.(*ssa.FieldAddr); ok {
+		src := b.val(field.X)
+		i, offset := src.i, src.typ.Elem().Field(field.Field).Offset
+		return func(fr *frame) pointer {
+			p := fr.p[i]
+			if p == nil {
+				nilDereference()
+			}
+			return unsafe.Add(p, offset)
+		}
+	}
+	return b.element(v.(*ssa.IndexAddr))
+}
+
+// fieldOf returns the pointer and the offset of a folded address of a field.
+func (b *builder) fieldOf(v ssa.Value) (i int, offset uintptr, ok bool) {
+	field, ok := v.(*ssa.FieldAddr)
+	if !ok {
+		return 0, 0, false
+	}
+	if field.Pos().IsValid() {
+		b.pos = field.Pos()
+	}
+	src := b.val(field.X)
+	return src.i, src.typ.Elem().Field(field.Field).Offset, true
 }

@@ -3,12 +3,15 @@ package eval
 import (
 	"reflect"
 	"unsafe"
+
+	"forgekernel/kernel/gocell/rtype"
 )
 
 // class says in which bank of a frame a value lives: numbers and booleans as
-// 64 bits, pointer-shaped values as their pointer, everything else as a
-// reflect.Value that nobody changes after it was made. The value of an
-// interface is its dynamic value; the zero reflect.Value is a nil interface.
+// 64 bits, pointer-shaped values as their pointer, strings and slices as what
+// they are, everything else as a reflect.Value that nobody changes after it was
+// made. The value of an interface is its dynamic value; the zero reflect.Value
+// is a nil interface.
 //
 // In the bank of numbers integers are sign- or zero-extended, floats are the
 // bits of the float64 of the same value, and true is 1.
@@ -17,7 +20,10 @@ type class uint8
 const (
 	num class = iota
 	ptr
+	str
+	lst
 	ref
+	classes // how many there are
 )
 
 func classOf(t reflect.Type) class {
@@ -27,6 +33,10 @@ func classOf(t reflect.Type) class {
 		return num
 	case pointerShaped(k):
 		return ptr
+	case k == reflect.String:
+		return str
+	case k == reflect.Slice:
+		return lst
 	}
 	return ref
 }
@@ -48,6 +58,8 @@ type frame struct {
 
 	n []uint64
 	p []unsafe.Pointer
+	s []string
+	l []header
 	v []reflect.Value
 
 	block, ip int     // what it is executing
@@ -70,6 +82,10 @@ func (fr *frame) get(pl place) reflect.Value {
 		return boxNumber(pl.typ, fr.n[pl.i])
 	case ptr:
 		return box(pl.typ, fr.p[pl.i])
+	case str:
+		return stringValue(pl.typ, fr.s[pl.i])
+	case lst:
+		return sliceValue(pl.typ, fr.l[pl.i])
 	}
 	return fr.v[pl.i]
 }
@@ -81,6 +97,10 @@ func (fr *frame) set(pl place, v reflect.Value) {
 		fr.n[pl.i] = number(v)
 	case ptr:
 		fr.p[pl.i] = word(v)
+	case str:
+		fr.s[pl.i] = v.String()
+	case lst:
+		fr.l[pl.i] = *headerOf(&v)
 	default:
 		fr.v[pl.i] = dynamic(v)
 	}
@@ -99,10 +119,18 @@ func static(t reflect.Type, v reflect.Value) reflect.Value {
 	if !v.IsValid() {
 		return reflect.Zero(t)
 	}
-	if v.Type() == t || t.Kind() == reflect.Interface {
+	if v.Type() == t {
 		return v
 	}
-	return retag(t, v)
+	if t.Kind() != reflect.Interface {
+		return retag(t, v)
+	}
+	if t.NumMethod() > 0 { // of which the value may have older ones
+		if g := rtype.Fitting(v.Type(), t); g != v.Type() {
+			return retag(g, v)
+		}
+	}
+	return v
 }
 
 // move copies a value between places of one class.
@@ -117,6 +145,10 @@ func (m move) do(dst, src *frame) {
 		dst.n[m.to] = src.n[m.from]
 	case ptr:
 		dst.p[m.to] = src.p[m.from]
+	case str:
+		dst.s[m.to] = src.s[m.from]
+	case lst:
+		dst.l[m.to] = src.l[m.from]
 	default:
 		dst.v[m.to] = src.v[m.from]
 	}

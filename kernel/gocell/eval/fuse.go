@@ -52,6 +52,73 @@ func (b *builder) isArgument(in *ssa.BinOp) bool {
 	return callee != nil && number && (b.codeOf(callee) != nil || len(callee.Blocks) > 0)
 }
 
+// choice is one case of a switch over an integer.
+type choice struct {
+	value  uint64
+	target int
+}
+
+// choices finds the blocks that do nothing but compare one number with one
+// constant after the other, from the branch of a block on.
+func (b *builder) choices(in *ssa.If) (list []choice, x int, otherwise edge) {
+	var of ssa.Value
+	for {
+		test, ok := in.Cond.(*ssa.BinOp)
+		if !ok || !b.folded[test] || test.Op != token.EQL || !isImmediate(test, 1) || of != nil && test.X != of {
+			return list, x, otherwise
+		}
+		yes, no := b.edge(in.Block(), 0), b.edge(in.Block(), 1)
+		if !yes.isPlain() {
+			return list, x, otherwise
+		}
+		of, x, otherwise = test.X, b.val(test.X).i, no
+		list = append(list, choice{b.immediate(test), yes.target})
+		next := in.Block().Succs[1]
+		if !no.isPlain() || !isOnlyTest(next) {
+			return list, x, otherwise
+		}
+		in = next.Instrs[len(next.Instrs)-1].(*ssa.If)
+	}
+}
+
+// isOnlyTest reports a block that does nothing but compare.
+func isOnlyTest(blk *ssa.BasicBlock) bool {
+	tests := 0
+	for _, in := range blk.Instrs {
+		switch in.(type) {
+		case *ssa.DebugRef:
+		case *ssa.BinOp:
+			tests++
+		case *ssa.If:
+			return tests == 1
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// choose ends a block that begins a switch over an integer, if it does.
+func (b *builder) choose(in *ssa.If) {
+	list, x, otherwise := b.choices(in)
+	if len(list) < 2 {
+		return
+	}
+	rest := otherwise.follow()
+	if b.block.walk == nil {
+		b.block.walk = b.block.next
+	}
+	b.block.next = func(fr *frame) int {
+		n := fr.n[x]
+		for i := range list {
+			if list[i].value == n {
+				return list[i].target
+			}
+		}
+		return rest(fr)
+	}
+}
+
 // branch returns what chooses between two edges.
 func (b *builder) branch(cond ssa.Value, yes, no edge) func(*frame) int {
 	if in, ok := cond.(*ssa.BinOp); ok && b.folded[in] {
@@ -69,6 +136,17 @@ func (b *builder) branch(cond ssa.Value, yes, no edge) func(*frame) int {
 				return y(fr)
 			}
 			return n(fr)
+		}
+	}
+	if ok, extract := cond.(*ssa.Extract); extract {
+		if in, next := ok.Tuple.(*ssa.Next); next && b.folded[in] {
+			advance, y, n := b.advance(in), yes.follow(), no.follow()
+			return func(fr *frame) int {
+				if advance(fr) {
+					return y(fr)
+				}
+				return n(fr)
+			}
 		}
 	}
 	i, y, n := b.val(cond).i, yes.follow(), no.follow()

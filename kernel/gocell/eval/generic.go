@@ -6,16 +6,19 @@ import (
 	"iter"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
+	"weak"
 
 	"golang.org/x/tools/go/ssa"
 )
 
 // Generic functions of compiled packages cannot be called by reflection. Those
-// of packages whose source the front end supplies are translated; the others
-// are written here once, for all type arguments.
+// of packages whose source the front end supplies are translated, those that
+// the host has instances of are called; the others are written here once, for
+// all type arguments.
 
 // genericNative returns an instance of a compiled generic function or method.
 func (b *builder) genericNative(fn *ssa.Function, name string) native {
@@ -23,6 +26,9 @@ func (b *builder) genericNative(fn *ssa.Function, name string) native {
 	out := make([]reflect.Type, sig.Results().Len())
 	for i := range out {
 		out[i] = b.typ(sig.Results().At(i).Type(), b.pos)
+	}
+	if n, ok := genericNatives[name]; ok {
+		return n
 	}
 	switch name {
 	case "errors.AsType":
@@ -35,6 +41,8 @@ func (b *builder) genericNative(fn *ssa.Function, name string) native {
 	case "reflect.TypeFor":
 		t := b.typ(fn.TypeArgs()[0], b.pos)
 		return func(*thread, []reflect.Value) []reflect.Value { return []reflect.Value{reflect.ValueOf(t)} }
+	case "reflect.TypeAssert":
+		return b.typeAssertion(fn.TypeArgs()[0])
 	case "sync.OnceValue", "sync.OnceValues":
 		return onceValues(out[0])
 	case "iter.Pull", "iter.Pull2":
@@ -44,8 +52,35 @@ func (b *builder) genericNative(fn *ssa.Function, name string) native {
 	case "sync/atomic.(*Pointer).Load", "sync/atomic.(*Pointer).Store",
 		"sync/atomic.(*Pointer).Swap", "sync/atomic.(*Pointer).CompareAndSwap":
 		return b.atomicPointer(fn, out)
+	case "unique.Make":
+		return b.e.unique(b.typ(fn.TypeArgs()[0], b.pos), out[0])
+	case "unique.(Handle).Value":
+		return func(_ *thread, a []reflect.Value) []reflect.Value {
+			return []reflect.Value{snapshot(out[0], a[0].Field(0).UnsafePointer())}
+		}
+	case "weak.Make":
+		return weakMake(out[0])
+	case "weak.(Pointer).Value":
+		return func(_ *thread, a []reflect.Value) []reflect.Value {
+			p := (*weak.Pointer[byte])(dataOf(a[0])) // of one layout for all types
+			return []reflect.Value{box(out[0], pointer(p.Value()))}
+		}
 	}
 	return nil
+}
+
+// hostInstance finds an instance of a generic function that the host has.
+func (b *builder) hostInstance(fn *ssa.Function) (reflect.Value, bool) {
+	obj, ok := fn.Object().(*types.Func)
+	if !ok || obj.Signature().Recv() != nil {
+		return reflect.Value{}, false
+	}
+	var args []string
+	for _, a := range fn.TypeArgs() {
+		args = append(args, types.TypeString(a, (*types.Package).Path))
+	}
+	v, ok := b.e.opts.Host.Symbol(obj.Pkg().Path(), obj.Name()+"["+strings.Join(args, ",")+"]")
+	return v, ok && v.Kind() == reflect.Func
 }
 
 func interfaceOf(v reflect.Value) any {

@@ -3,7 +3,6 @@ package eval
 import (
 	"go/types"
 	"reflect"
-	"sync/atomic"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -31,6 +30,8 @@ func (e *Engine) reflectMethod(recv types.Type, sel *types.Selection) func([]ref
 	}
 	key.typ = recv
 	clo := &closure{engine: e}
+	before := e.sets[key]
+	e.compile.undo = append(e.compile.undo, func() { e.sets[key] = before })
 	e.sets[key] = clo
 	e.compile.pending = append(e.compile.pending, pendingMethod{clo, sel})
 	return clo.entry
@@ -84,68 +85,38 @@ func (e *Engine) lookupMethod(t reflect.Type, id string) (m *closure, deref bool
 	return nil, false
 }
 
-// dispatch is what a call through an interface found for a dynamic type.
-type dispatch struct {
-	typ    reflect.Type
-	target target
-}
-
-// direct returns the target that takes unboxed arguments, if it does.
-func (d *dispatch) direct() (target, bool) {
-	if d.target.clo == nil {
-		return target{}, false
-	}
-	tg := d.target.clo.target
-	return tg, tg.code != nil || tg.fn != nil
-}
-
-// site remembers the dispatch of the last dynamic type at one call.
-type site struct{ last atomic.Pointer[dispatch] }
-
-func (s *site) find(e *Engine, m *types.Func, t reflect.Type) *dispatch {
-	if d := s.last.Load(); d != nil && d.typ == t {
-		return d
-	}
-	d := &dispatch{typ: t}
-	if im, deref := e.lookupMethod(t, m.Id()); im != nil {
-		d.target = target{clo: im}
-		if deref {
-			d.target = dereferencing(im)
-		}
-	} else if hm, ok := t.MethodByName(m.Name()); ok {
-		d.target = target{host: hm.Func, name: m.Name(), variadic: m.Signature().Variadic()}
-	} else {
-		panic(goError("internal error: " + t.String() + " has no method " + m.Name()))
-	}
-	s.last.Store(d)
-	return d
-}
-
-// dereferencing makes a target that wants the value behind its receiver. A nil
-// pointer panics when the call happens, which a defer statement delays.
-func dereferencing(clo *closure) target {
-	return target{name: "a method", native: func(th *thread, a []reflect.Value) []reflect.Value {
-		if a[0].IsNil() {
-			nilDereference()
-		}
-		a[0] = snapshot(a[0].Type().Elem(), a[0].UnsafePointer())
-		return th.apply(target{clo: clo}, a, nil)
-	}}
-}
-
 func (b *builder) typeAssert(in *ssa.TypeAssert) {
 	x := b.val(in.X)
 	want := b.typ(in.AssertedType, b.pos)
+	if isNilCheck(in) {
+		b.emit(func(fr *frame) {
+			if !fr.v[x.i].IsValid() {
+				nilDereference()
+			}
+		})
+		return
+	}
 	test := b.typeTest(in.AssertedType, want)
 	from := b.places[in.X].typ
+	e, under := b.e, in.AssertedType.Underlying()
+	missing := func(v reflect.Value) string { return e.missing(v.Type(), under.(*types.Interface), want) }
+	present := func(v reflect.Value) reflect.Value { return v }
+	if want.Kind() == reflect.Interface {
+		present = func(v reflect.Value) reflect.Value {
+			if e.renewed.Load() {
+				return e.present(v)
+			}
+			return v
+		}
+	}
 	if !in.CommaOk {
 		dst := b.places[in]
 		b.emit(func(fr *frame) {
 			v := fr.v[x.i]
 			if !test(v) {
-				panic(assertionError(from, want, v))
+				panic(assertionError(from, want, v, missing))
 			}
-			fr.assign(dst, v)
+			fr.assign(dst, present(v))
 		})
 		return
 	}
@@ -153,7 +124,7 @@ func (b *builder) typeAssert(in *ssa.TypeAssert) {
 	b.emit(func(fr *frame) {
 		v := fr.v[x.i]
 		if test(v) {
-			fr.assign(dst, v)
+			fr.assign(dst, present(v))
 			fr.n[ok.i] = 1
 			return
 		}
@@ -162,9 +133,16 @@ func (b *builder) typeAssert(in *ssa.TypeAssert) {
 	})
 }
 
+// isNilCheck reports an assertion that the translator writes for the method
+// value of an interface, which must not be nil: nothing ever uses its result,
+// while those of the source have references for debuggers.
+func isNilCheck(in *ssa.TypeAssert) bool {
+	return !in.CommaOk && len(*in.Referrers()) == 0 && types.Identical(in.X.Type(), in.AssertedType)
+}
+
 // assign stores a dynamic value, of any generation of the place's type.
 func (fr *frame) assign(dst place, v reflect.Value) {
-	if dst.class == ref && !dst.isInterface() && v.Type() != dst.typ {
+	if dst.class == ref && !dst.isInterface() && (*value)(pointer(&v)).typ != typeWord(dst.typ) {
 		v = retag(dst.typ, v)
 	}
 	fr.set(dst, v)
@@ -176,6 +154,10 @@ func (fr *frame) zero(dst place) {
 		fr.n[dst.i] = 0
 	case ptr:
 		fr.p[dst.i] = nil
+	case str:
+		fr.s[dst.i] = ""
+	case lst:
+		fr.l[dst.i] = header{}
 	default:
 		fr.v[dst.i] = reflect.Value{}
 		if !dst.isInterface() {
@@ -190,26 +172,95 @@ func (b *builder) typeTest(t types.Type, want reflect.Type) func(reflect.Value) 
 	if iface, ok := t.Underlying().(*types.Interface); ok {
 		return func(v reflect.Value) bool { return v.IsValid() && e.implements(v.Type(), iface, want) }
 	}
+	word, generations := typeWord(want), e.hasGenerations(want)
 	return func(v reflect.Value) bool {
-		if !v.IsValid() {
-			return false
+		if x := (*value)(pointer(&v)); x.typ == word || x.typ == nil || !generations {
+			return x.typ == word
 		}
-		return v.Type() == want || e.sameType(v.Type(), want)
+		return e.sameType(v.Type(), want)
 	}
 }
 
 // implements tests a dynamic type against an interface: by the checker when it
 // is a declared type, whatever generation reflection shows, else by reflection.
 func (e *Engine) implements(t reflect.Type, iface *types.Interface, want reflect.Type) bool {
+	if typ, ok := e.declared(t); ok {
+		return e.satisfies(typ, iface)
+	}
+	return t.Implements(want)
+}
+
+// declared returns the checker's view of a type of cells that has methods.
+func (e *Engine) declared(t reflect.Type) (types.Type, bool) {
 	if made, ok := e.types.Made(t); ok {
-		return types.Implements(made, iface)
+		return made, true
 	}
 	if t.Kind() == reflect.Pointer && t.Name() == "" {
 		if made, ok := e.types.Made(t.Elem()); ok {
-			return types.Implements(types.NewPointer(made), iface)
+			return types.NewPointer(made), true
 		}
 	}
-	return t.Implements(want)
+	return nil, false
+}
+
+// missing names the first method that keeps a dynamic type from an interface.
+func (e *Engine) missing(t reflect.Type, iface *types.Interface, want reflect.Type) string {
+	if typ, ok := e.declared(t); ok {
+		e.shapes.RLock()
+		defer e.shapes.RUnlock()
+		if m, _ := types.MissingMethod(typ, iface, true); m != nil {
+			return m.Name()
+		}
+	}
+	for m := range want.Methods() {
+		if have, ok := t.MethodByName(m.Name); !ok || !sameAfterReceiver(have.Type, m.Type) {
+			return m.Name
+		}
+	}
+	return "of the right type"
+}
+
+// sameAfterReceiver compares a method that takes its receiver with one of an
+// interface.
+func sameAfterReceiver(method, of reflect.Type) bool {
+	if method.NumIn() != of.NumIn()+1 || method.NumOut() != of.NumOut() || method.IsVariadic() != of.IsVariadic() {
+		return false
+	}
+	for i := range of.NumIn() {
+		if method.In(i+1) != of.In(i) {
+			return false
+		}
+	}
+	for i := range of.NumOut() {
+		if method.Out(i) != of.Out(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasGenerations reports whether other types may be the same declared type.
+func (e *Engine) hasGenerations(t reflect.Type) bool {
+	for t.Kind() == reflect.Pointer && t.Name() == "" {
+		t = t.Elem()
+	}
+	_, made := e.types.Made(t)
+	return made
+}
+
+func (e *Engine) satisfies(t types.Type, iface *types.Interface) bool {
+	e.shapes.RLock()
+	defer e.shapes.RUnlock()
+	return types.Implements(t, iface)
+}
+
+// present gives a value the present generation of its type, which may have got
+// methods that the interface it goes into asks for.
+func (e *Engine) present(v reflect.Value) reflect.Value {
+	if now := e.types.Present(v.Type()); now != v.Type() {
+		return retag(now, v)
+	}
+	return v
 }
 
 // sameType reports whether two types are generations of one declared type.

@@ -23,6 +23,31 @@ func isImmediate(in ssa.Instruction, i int) bool {
 	return known && (isFloat(k) || op.Op != token.QUO && op.Op != token.REM || c.Uint64() != 0)
 }
 
+// isStoredNumber reports a constant that is stored as it is.
+func (b *builder) isStoredNumber(in ssa.Instruction, i int) bool {
+	store, ok := in.(*ssa.Store)
+	if !ok || i != 1 {
+		return false
+	}
+	c, ok := store.Val.(*ssa.Const)
+	return ok && c.Value != nil && classOf(b.typ(c.Type(), b.pos)) == num
+}
+
+// storerOf returns how what a store stores is written to memory of a type.
+func (b *builder) storerOf(in *ssa.Store, t reflect.Type) func(fr *frame, p pointer) {
+	if !b.isStoredNumber(in, 1) {
+		return storer(b.val(in.Val), t)
+	}
+	c, write := number(b.constValue(in.Val.(*ssa.Const), t)), storeNumber(t.Kind())
+	switch t.Size() {
+	case 8:
+		return func(_ *frame, p pointer) { *(*uint64)(p) = c }
+	case 1:
+		return func(_ *frame, p pointer) { *(*uint8)(p) = uint8(c) }
+	}
+	return func(_ *frame, p pointer) { write(p, c) }
+}
+
 // kindOf is the kind of a number; false for other values.
 func kindOf(v ssa.Value) (reflect.Kind, bool) {
 	basic, ok := v.Type().Underlying().(*types.Basic)

@@ -11,7 +11,7 @@ import (
 // instruction translates one SSA instruction.
 func (b *builder) instruction(in ssa.Instruction) {
 	if _, debug := in.(*ssa.DebugRef); in.Pos().IsValid() && !debug {
-		b.pos = in.Pos()
+		b.pos, b.block.placed = in.Pos(), true
 	}
 	switch in := in.(type) {
 	case *ssa.Phi, *ssa.DebugRef: // phis are moves at the end of the blocks before
@@ -35,8 +35,6 @@ func (b *builder) instruction(in ssa.Instruction) {
 		b.copyValue(b.val(in.X), b.places[in])
 	case *ssa.Convert:
 		b.convert(in)
-	case *ssa.MultiConvert:
-		refuse(b.pos, "this conversion of a type parameter is not supported")
 	case *ssa.SliceToArrayPointer:
 		b.sliceToArrayPointer(in)
 	case *ssa.MakeInterface:
@@ -66,7 +64,9 @@ func (b *builder) instruction(in ssa.Instruction) {
 	case *ssa.Next:
 		b.next(in)
 	case *ssa.Extract:
-		b.copyValue(b.tuples[in.Tuple][in.Index], b.places[in])
+		if from, to := b.tuples[in.Tuple][in.Index], b.places[in]; from.i != to.i {
+			b.copyValue(from, to)
+		}
 	case *ssa.Store:
 		b.store(in)
 	case *ssa.Send:
@@ -85,6 +85,7 @@ func (b *builder) terminator(in ssa.Instruction) {
 		b.jump(in.Block())
 	case *ssa.If:
 		b.block.next = b.branch(in.Cond, b.edge(in.Block(), 0), b.edge(in.Block(), 1))
+		b.choose(in)
 	case *ssa.Return:
 		b.block.next = b.giveBack(in)
 	case *ssa.Panic:
@@ -126,7 +127,7 @@ type edge struct {
 
 func (b *builder) edge(from *ssa.BasicBlock, k int) edge {
 	to := from.Succs[k]
-	return edge{to.Index, b.phiMoves(from, to, k), to.Index <= from.Index}
+	return edge{to.Index, b.phiMoves(from, to, k), b.isRetreat(from, to)}
 }
 
 // isPlain reports an edge on which nothing is to be done.
@@ -184,7 +185,7 @@ func (b *builder) phiMoves(from, to *ssa.BasicBlock, k int) []move {
 	}
 	var out, back []move
 	for _, m := range direct {
-		pl := b.place(map[class]reflect.Type{num: intType, ptr: iterType, ref: reflect.TypeFor[string]()}[m.class])
+		pl := b.place(classTypes[m.class])
 		out = append(out, move{m.class, m.from, pl.i})
 		back = append(back, move{m.class, pl.i, m.to})
 	}
@@ -218,6 +219,10 @@ func (b *builder) copyValue(src, dst place) {
 		b.emit(func(fr *frame) { fr.n[m.to] = fr.n[m.from] })
 	case ptr:
 		b.emit(func(fr *frame) { fr.p[m.to] = fr.p[m.from] })
+	case str:
+		b.emit(func(fr *frame) { fr.s[m.to] = fr.s[m.from] })
+	case lst:
+		b.emit(func(fr *frame) { fr.l[m.to] = fr.l[m.from] })
 	default:
 		b.emit(func(fr *frame) { fr.v[m.to] = fr.v[m.from] })
 	}
@@ -234,6 +239,12 @@ func (b *builder) changeType(in *ssa.ChangeType) {
 
 func (b *builder) makeInterface(in *ssa.MakeInterface) {
 	src, dst := b.val(in.X), b.places[in]
+	if c, ok := in.X.(*ssa.Const); ok && src.class != ref {
+		value := b.constValue(c, src.typ)
+		value = snapshot(src.typ, value.Addr().UnsafePointer())
+		b.emit(func(fr *frame) { fr.v[dst.i] = value })
+		return
+	}
 	b.emit(func(fr *frame) { fr.v[dst.i] = fr.get(src) })
 }
 
@@ -295,6 +306,9 @@ func (b *builder) learnField(t types.Type, i int) {
 }
 
 var iterType = reflect.TypeFor[pointer]()
+
+// classTypes has a type of each class.
+var classTypes = [classes]reflect.Type{intType, iterType, stringType, reflect.TypeFor[[]int](), reflect.TypeFor[any]()}
 
 func runDefers(fr *frame) {
 	fr.runDefers()

@@ -25,6 +25,12 @@ func box(t reflect.Type, p unsafe.Pointer) reflect.Value {
 
 // word returns the one word of a value of a pointer-shaped type.
 func word(v reflect.Value) unsafe.Pointer {
+	switch x := (*value)(unsafe.Pointer(&v)); x.flag & (flagIndirect | flagMethod) {
+	case 0:
+		return x.word
+	case flagIndirect:
+		return *(*unsafe.Pointer)(x.word)
+	}
 	x := v.Interface()
 	return (*eface)(unsafe.Pointer(&x)).word
 }
@@ -50,6 +56,7 @@ type value struct {
 const (
 	flagIndirect    = 1 << 7 // word is the address
 	flagAddressable = 1 << 8
+	flagMethod      = 1 << 9 // word is the receiver
 )
 
 // isIndirect reports that reflection holds a value by its address.
@@ -66,8 +73,17 @@ func at(t reflect.Type, p unsafe.Pointer) (v reflect.Value) {
 // fresh is a new variable of a type, which is zero.
 func fresh(t reflect.Type) reflect.Value { return at(t, alloc(t)) }
 
+// held is the value of a type at an address where nobody writes any more.
+func held(t reflect.Type, p unsafe.Pointer) (v reflect.Value) {
+	*(*value)(unsafe.Pointer(&v)) = value{typeWord(t), p, uintptr(t.Kind()) | flagIndirect}
+	return v
+}
+
 // alloc returns zeroed memory for a type.
-func alloc(t reflect.Type) unsafe.Pointer { return reflectNew(typeWord(t)) }
+func alloc(t reflect.Type) unsafe.Pointer {
+	checkRoom(1, t)
+	return reflectNew(typeWord(t))
+}
 
 // reflectNew is one of the functions that reflect keeps for packages that reach
 // them like this.
@@ -137,7 +153,7 @@ func closureOf(fn unsafe.Pointer) *closure {
 		return nil
 	}
 	if code := *(*uintptr)(fn); code != stubCode {
-		if offset, ok := offsets[code]; ok {
+		if offset := entranceOffset(code); offset != 0 {
 			return *(**closure)(unsafe.Add(fn, offset))
 		}
 		return nil

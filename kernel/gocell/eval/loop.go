@@ -2,10 +2,37 @@ package eval
 
 import (
 	"go/token"
+	"math"
 	"reflect"
 
 	"golang.org/x/tools/go/ssa"
 )
+
+// isRetreat reports an edge that goes back to a block on the way to its own:
+// every cycle has one.
+func (b *builder) isRetreat(from, to *ssa.BasicBlock) bool {
+	if b.order == nil {
+		b.order = map[*ssa.BasicBlock]int{}
+		for _, blk := range b.ssa.Blocks { // the first, and what only a recovery leads to
+			b.number(blk)
+		}
+	}
+	return b.order[to] >= b.order[from]
+}
+
+// number numbers the blocks that can be reached from one, each after those
+// behind it.
+func (b *builder) number(blk *ssa.BasicBlock) {
+	if _, seen := b.order[blk]; seen {
+		return
+	}
+	b.order[blk] = math.MaxInt // while it is on the way
+	for _, next := range blk.Succs {
+		b.number(next)
+	}
+	b.numbered++
+	b.order[blk] = b.numbered
+}
 
 // A loopTest is the head of a loop that does nothing but count, if that, and
 // compare.

@@ -11,6 +11,12 @@ import (
 func (b *builder) alloc(in *ssa.Alloc) {
 	dst := b.places[in]
 	t := b.typ(in.Type().Underlying().(*types.Pointer).Elem(), b.pos)
+	if b.fixed[in] {
+		if !isStoredNext(in) {
+			b.emit(func(fr *frame) { fr.p[dst.i] = nil }) // until the value is known
+		}
+		return
+	}
 	b.emit(func(fr *frame) { fr.p[dst.i] = alloc(t) })
 }
 
@@ -18,7 +24,7 @@ func (b *builder) alloc(in *ssa.Alloc) {
 func nilDereference() { _ = *(*int)(nil) }
 
 // loader returns how a value of a place's type is read from memory.
-func loader(dst place) func(fr *frame, p pointer) {
+func (b *builder) loader(dst place) func(fr *frame, p pointer) {
 	d, t := dst.i, dst.typ
 	switch dst.class {
 	case num:
@@ -26,21 +32,29 @@ func loader(dst place) func(fr *frame, p pointer) {
 		return func(fr *frame, p pointer) { fr.n[d] = read(p) }
 	case ptr:
 		return func(fr *frame, p pointer) { fr.p[d] = *(*pointer)(p) }
+	case str:
+		return func(fr *frame, p pointer) { fr.s[d] = *(*string)(p) }
+	case lst:
+		return func(fr *frame, p pointer) { fr.l[d] = *(*header)(p) }
 	}
-	switch {
-	case t == stringType:
-		return func(fr *frame, p pointer) { fr.v[d] = reflect.ValueOf(*(*string)(p)) }
-	case dst.isInterface():
-		return func(fr *frame, p pointer) { fr.v[d] = at(t, p).Elem() }
+	if dst.isInterface() {
+		e := b.e
+		return func(fr *frame, p pointer) {
+			v := at(t, p).Elem()
+			if e.renewed.Load() && v.IsValid() {
+				v = e.present(v)
+			}
+			fr.v[d] = v
+		}
 	}
 	return func(fr *frame, p pointer) { fr.v[d] = snapshot(t, p) }
 }
 
 // snapshot copies a value out of memory.
 func snapshot(t reflect.Type, p pointer) reflect.Value {
-	v := fresh(t)
-	v.Set(at(t, p))
-	return v
+	q := alloc(t)
+	reflectMove(typeWord(t), q, p)
+	return held(t, q)
 }
 
 // storer returns how the value of a place is written to memory of a type.
@@ -52,8 +66,23 @@ func storer(src place, t reflect.Type) func(fr *frame, p pointer) {
 		return func(fr *frame, p pointer) { write(p, fr.n[i]) }
 	case ptr:
 		return func(fr *frame, p pointer) { *(*pointer)(p) = fr.p[i] }
+	case str:
+		return func(fr *frame, p pointer) { *(*string)(p) = fr.s[i] }
+	case lst:
+		return func(fr *frame, p pointer) { *(*header)(p) = fr.l[i] }
 	}
-	return func(fr *frame, p pointer) { put(t, p, fr.v[i]) }
+	word := typeWord(t)
+	if t.Kind() == reflect.Interface && t.NumMethod() == 0 {
+		return func(fr *frame, p pointer) { *(*any)(p) = anyOf(fr.v[i]) }
+	}
+	return func(fr *frame, p pointer) {
+		v := fr.v[i]
+		if x := (*value)(pointer(&v)); x.typ == word && x.flag&flagIndirect != 0 {
+			reflectMove(word, p, x.word)
+			return
+		}
+		put(t, p, v)
+	}
 }
 
 // put writes a value of class ref to memory of type t.
@@ -68,9 +97,19 @@ func put(t reflect.Type, p pointer, v reflect.Value) {
 
 func (b *builder) load(in *ssa.UnOp) {
 	dst := b.places[in]
-	d, read, wide := dst.i, loader(dst), dst.class == num && dst.typ.Size() == 8
+	d, read, wide := dst.i, b.loader(dst), dst.class == num && dst.typ.Size() == 8
 	if b.isFolded(in.X) {
-		address := b.address(in.X.(*ssa.IndexAddr))
+		if i, offset, ok := b.fieldOf(in.X); ok && wide {
+			b.emit(func(fr *frame) {
+				p := fr.p[i]
+				if p == nil {
+					nilDereference()
+				}
+				fr.n[d] = *(*uint64)(unsafe.Add(p, offset))
+			})
+			return
+		}
+		address := b.address(in.X)
 		if wide {
 			b.emit(func(fr *frame) { fr.n[d] = *(*uint64)(address(fr)) })
 		} else {
@@ -79,6 +118,11 @@ func (b *builder) load(in *ssa.UnOp) {
 		return
 	}
 	i := b.val(in.X).i
+	if dst.class == ref && isFinished(in) {
+		t := dst.typ
+		b.emit(func(fr *frame) { fr.v[d] = held(t, fr.p[i]) })
+		return
+	}
 	b.emit(func(fr *frame) {
 		p := fr.p[i]
 		if p == nil {
@@ -97,35 +141,47 @@ func (b *builder) store(in *ssa.Store) {
 		return
 	}
 	t := b.typ(in.Addr.Type().Underlying().(*types.Pointer).Elem(), b.pos)
-	src := b.val(in.Val)
-	i, write, wide := src.i, storer(src, t), src.class == num && t.Size() == 8
-	if b.isFolded(in.Addr) {
-		address := b.address(in.Addr.(*ssa.IndexAddr))
-		if wide {
-			b.emit(func(fr *frame) { *(*uint64)(address(fr)) = fr.n[i] })
-		} else {
-			b.emit(func(fr *frame) { write(fr, address(fr)) })
-		}
+	if variable, ok := in.Addr.(*ssa.Alloc); ok && b.fixed[variable] {
+		i, addr := b.val(in.Val).i, b.val(variable).i
+		b.emit(func(fr *frame) { fr.p[addr] = dataOf(static(t, fr.v[i])) })
 		return
 	}
-	addr := b.val(in.Addr).i
-	b.emit(func(fr *frame) {
-		p := fr.p[addr]
-		if p == nil {
-			nilDereference()
-		}
-		if wide {
+	if op := b.updates[in]; op != nil {
+		b.emitUpdate(in, op)
+		return
+	}
+	write, folded := b.storerOf(in, t), b.isFolded(in.Addr)
+	if wide := isWideNumber(t) && !b.isStoredNumber(in, 1); wide && folded {
+		i, address := b.val(in.Val).i, b.address(in.Addr)
+		b.emit(func(fr *frame) { *(*uint64)(address(fr)) = fr.n[i] })
+	} else if folded {
+		address := b.address(in.Addr)
+		b.emit(func(fr *frame) { write(fr, address(fr)) })
+	} else if wide {
+		i, addr := b.val(in.Val).i, b.val(in.Addr).i
+		b.emit(func(fr *frame) {
+			p := fr.p[addr]
+			if p == nil {
+				nilDereference()
+			}
 			*(*uint64)(p) = fr.n[i]
-		} else {
+		})
+	} else {
+		addr := b.val(in.Addr).i
+		b.emit(func(fr *frame) {
+			p := fr.p[addr]
+			if p == nil {
+				nilDereference()
+			}
 			write(fr, p)
-		}
-	})
+		})
+	}
 }
 
 func (b *builder) fieldAddr(in *ssa.FieldAddr) {
 	src, dst := b.val(in.X), b.places[in]
 	f, e := src.typ.Elem().Field(in.Field), b.e
-	method := isMethodFunc(src.typ.Elem(), f)
+	method := b.isMethodField(in)
 	b.emit(func(fr *frame) {
 		p := fr.p[src.i]
 		if p == nil {
@@ -151,7 +207,7 @@ func isBlankField(addr ssa.Value) bool {
 
 func (b *builder) field(in *ssa.Field) {
 	src, dst := b.val(in.X), b.places[in]
-	f, read := src.typ.Field(in.Field), loader(dst)
+	f, read := src.typ.Field(in.Field), b.loader(dst)
 	if isMethodFunc(src.typ, f) {
 		e := b.e
 		b.emit(func(fr *frame) {
@@ -162,6 +218,11 @@ func (b *builder) field(in *ssa.Field) {
 		return
 	}
 	b.emit(func(fr *frame) { read(fr, unsafe.Add(dataOf(fr.v[src.i]), f.Offset)) })
+}
+
+func (b *builder) isMethodField(in *ssa.FieldAddr) bool {
+	t := b.typ(in.X.Type(), b.pos).Elem()
+	return isMethodFunc(t, t.Field(in.Field))
 }
 
 // isMethodFunc reports the one field that is not what it should be when
@@ -213,13 +274,13 @@ func (b *builder) index(in *ssa.Index) {
 	x, index, dst := b.val(in.X), b.val(in.Index), b.places[in]
 	if x.typ.Kind() == reflect.String {
 		b.emit(func(fr *frame) {
-			s, i := fr.v[x.i].String(), fr.n[index.i]
+			s, i := fr.s[x.i], fr.n[index.i]
 			checkIndex(i, len(s))
 			fr.n[dst.i] = uint64(s[i])
 		})
 		return
 	}
-	n, size, read := x.typ.Len(), x.typ.Elem().Size(), loader(dst)
+	n, size, read := x.typ.Len(), x.typ.Elem().Size(), b.loader(dst)
 	b.emit(func(fr *frame) {
 		i := fr.n[index.i]
 		checkIndex(i, n)
@@ -242,24 +303,31 @@ func (b *builder) slice(in *ssa.Slice) {
 	three := in.Max != nil
 	alloc, _ := in.X.(*ssa.Alloc)
 	made := alloc != nil && alloc.Comment == "makeslice" // make with a constant capacity
+	array := 0
+	if x.class == ptr {
+		array = x.typ.Elem().Len()
+	}
+	size := uintptr(0)
+	if dst.class == lst {
+		size = dst.typ.Elem().Size()
+	}
 	if x.typ.Kind() == reflect.String {
 		b.emit(func(fr *frame) {
-			s := fr.v[x.i].String()
-			fr.v[dst.i] = stringValue(dst.typ, s[lo(fr, 0):hi(fr, len(s))])
+			s := fr.s[x.i]
+			fr.s[dst.i] = s[lo(fr, 0):hi(fr, len(s))]
 		})
 		return
 	}
 	b.emit(func(fr *frame) {
-		var v reflect.Value
+		h := header{len: array, cap: array}
 		if x.class == ptr {
-			if fr.p[x.i] == nil {
+			if h.data = fr.p[x.i]; h.data == nil {
 				nilDereference()
 			}
-			v = at(x.typ.Elem(), fr.p[x.i])
 		} else {
-			v = fr.v[x.i]
+			h = fr.l[x.i]
 		}
-		n, c := v.Len(), v.Cap()
+		n, c := h.len, h.cap
 		from, to, end := lo(fr, 0), hi(fr, n), limit(fr, c)
 		if made && (to < 0 || to > c) {
 			_ = make([]struct{}, to, c)
@@ -277,26 +345,21 @@ func (b *builder) slice(in *ssa.Slice) {
 		} else {
 			_ = dummy[from:to]
 		}
-		fr.v[dst.i] = retyped(dst.typ, v.Slice3(from, to, end))
+		if end > from { // else there is nothing to point at
+			h.data = unsafe.Add(h.data, uintptr(from)*size)
+		}
+		fr.l[dst.i] = header{h.data, to - from, end - from}
 	})
-}
-
-// retyped gives a slice the named type of the value it was cut from.
-func retyped(t reflect.Type, v reflect.Value) reflect.Value {
-	if v.Type() == t {
-		return v
-	}
-	return retag(t, v)
 }
 
 func (b *builder) sliceToArrayPointer(in *ssa.SliceToArrayPointer) {
 	x, dst := b.val(in.X), b.places[in]
 	n := dst.typ.Elem().Len()
 	b.emit(func(fr *frame) {
-		v := fr.v[x.i]
-		if v.Len() < n {
-			panic(arrayLengthError(v.Len(), n))
+		h := fr.l[x.i]
+		if h.len < n {
+			panic(arrayLengthError(h.len, n))
 		}
-		fr.p[dst.i] = v.UnsafePointer()
+		fr.p[dst.i] = h.data
 	})
 }

@@ -2,10 +2,10 @@ package eval
 
 import (
 	"fmt"
-	"log"
+	"io"
 	"reflect"
+	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -14,20 +14,19 @@ import (
 var natives = map[string]native{
 	"maps.clone":            func(_ *thread, a []reflect.Value) []reflect.Value { return []reflect.Value{cloneMap(a[0])} },
 	"os.Exit":               func(_ *thread, a []reflect.Value) []reflect.Value { panic(Exit{"os.Exit", int(a[0].Int())}) },
-	"log.Fatal":             fatal("log.Fatal", func(a []reflect.Value) string { return fmt.Sprint(anys(a[0])...) }),
-	"log.Fatalf":            fatal("log.Fatalf", func(a []reflect.Value) string { return fmt.Sprintf(a[0].String(), anys(a[1])...) }),
-	"log.Fatalln":           fatal("log.Fatalln", func(a []reflect.Value) string { return fmt.Sprintln(anys(a[0])...) }),
-	"log.(*Logger).Fatal":   fatal("log.Fatal", nil),
-	"log.(*Logger).Fatalf":  fatal("log.Fatalf", nil),
-	"log.(*Logger).Fatalln": fatal("log.Fatalln", nil),
 	"runtime.Breakpoint":    func(*thread, []reflect.Value) []reflect.Value { panic(goError("breakpoint")) },
 	"runtime.Goexit":        func(*thread, []reflect.Value) []reflect.Value { panic(Exit{Call: "runtime.Goexit"}) },
 	"flag.Parse":            parseFlags,
 	"flag.(*FlagSet).Parse": parseMethod,
 	"testing.Main":          noTestMain,
 	"testing.MainStart":     noTestMain,
-	"runtime/debug.SetMaxStack": func(_ *thread, a []reflect.Value) []reflect.Value {
-		return []reflect.Value{reflect.ValueOf(int(maxStack.Swap(a[0].Int())))}
+	"runtime/debug.SetMaxStack": func(th *thread, a []reflect.Value) []reflect.Value {
+		return []reflect.Value{reflect.ValueOf(int(th.run.engine.maxStack.Swap(a[0].Int())))}
+	},
+	"runtime/debug.Stack": func(th *thread, _ []reflect.Value) []reflect.Value { return valuesOf([]byte(th.stackText())) },
+	"runtime/debug.PrintStack": func(th *thread, _ []reflect.Value) []reflect.Value {
+		io.WriteString(th.writer("stderr"), th.stackText())
+		return nil
 	},
 	"time.Sleep": sleep,
 	"sync.(*WaitGroup).Wait": func(th *thread, a []reflect.Value) []reflect.Value {
@@ -40,6 +39,25 @@ var natives = map[string]native{
 		th.lock(mu.TryLock, mu.Lock, mu.Unlock)
 		return nil
 	},
+	"sync.(*Mutex).Unlock": func(_ *thread, a []reflect.Value) []reflect.Value {
+		mu := a[0].Interface().(*sync.Mutex)
+		refuseUnlock(mu.TryLock, mu.Unlock, "sync: unlock of unlocked mutex")
+		mu.Unlock()
+		return nil
+	},
+	"sync.(*RWMutex).Unlock": func(_ *thread, a []reflect.Value) []reflect.Value {
+		mu := a[0].Interface().(*sync.RWMutex)
+		refuseUnlock(mu.TryRLock, mu.RUnlock, "sync: Unlock of unlocked RWMutex")
+		mu.Unlock()
+		return nil
+	},
+	"sync.(*RWMutex).RUnlock": func(_ *thread, a []reflect.Value) []reflect.Value {
+		mu := a[0].Interface().(*sync.RWMutex)
+		refuseUnlock(mu.TryLock, mu.Unlock, "sync: RUnlock of unlocked RWMutex")
+		mu.RUnlock()
+		return nil
+	},
+	"runtime.SetFinalizer": setFinalizer,
 	"sync.(*RWMutex).Lock": func(th *thread, a []reflect.Value) []reflect.Value {
 		mu := a[0].Interface().(*sync.RWMutex)
 		th.lock(mu.TryLock, mu.Lock, mu.Unlock)
@@ -52,12 +70,6 @@ var natives = map[string]native{
 	},
 }
 
-// maxStack is what cells believe to be the limit of a stack: a lower one would
-// end the process, not the cell.
-var maxStack atomic.Int64
-
-func init() { maxStack.Store(1_000_000_000) }
-
 // cloneMap is the body of maps.Clone that the runtime has.
 func cloneMap(m reflect.Value) reflect.Value {
 	if m.IsNil() {
@@ -68,25 +80,6 @@ func cloneMap(m reflect.Value) reflect.Value {
 		c.SetMapIndex(it.Key(), it.Value())
 	}
 	return c
-}
-
-// fatal logs as log.Fatal does and ends the cell, where compiled code would
-// end the process.
-func fatal(call string, text func([]reflect.Value) string) native {
-	return func(_ *thread, a []reflect.Value) []reflect.Value {
-		logger := log.Default()
-		if text == nil {
-			logger = a[0].Interface().(*log.Logger)
-			a = a[1:]
-			text = map[string]func([]reflect.Value) string{
-				"log.Fatal":   func(a []reflect.Value) string { return fmt.Sprint(anys(a[0])...) },
-				"log.Fatalln": func(a []reflect.Value) string { return fmt.Sprintln(anys(a[0])...) },
-				"log.Fatalf":  func(a []reflect.Value) string { return fmt.Sprintf(a[0].String(), anys(a[1])...) },
-			}[call]
-		}
-		logger.Output(2, text(a))
-		panic(Exit{call, 1})
-	}
 }
 
 func sleep(th *thread, a []reflect.Value) []reflect.Value {
@@ -128,6 +121,32 @@ func (th *thread) until(block, undo func()) {
 		panic(r)
 	default:
 	}
+}
+
+// refuseUnlock panics when a lock can be had that the unlocking says is held. Go
+// would end the process.
+func refuseUnlock(try func() bool, undo func(), text string) {
+	if try() {
+		undo()
+		panic(plainError(text))
+	}
+}
+
+// setFinalizer panics where Go would end the process, and takes the place of an
+// earlier finalizer: a cell may be run again.
+func setFinalizer(_ *thread, a []reflect.Value) []reflect.Value {
+	obj, f := dynamic(a[0]), dynamic(a[1])
+	switch {
+	case !obj.IsValid() || obj.Kind() != reflect.Pointer || obj.IsNil():
+		panic(plainError("runtime.SetFinalizer: first argument is not a pointer to something"))
+	case f.IsValid() && (f.Kind() != reflect.Func || f.Type().NumIn() != 1 || !obj.Type().AssignableTo(f.Type().In(0))):
+		panic(plainError(fmt.Sprintf("runtime.SetFinalizer: cannot pass %s to finalizer %s", obj.Type(), f.Type())))
+	}
+	runtime.SetFinalizer(obj.Interface(), nil)
+	if f.IsValid() {
+		runtime.SetFinalizer(obj.Interface(), f.Interface())
+	}
+	return nil
 }
 
 func (th *thread) lock(try func() bool, lock, unlock func()) {

@@ -38,18 +38,12 @@ func boxNumber(t reflect.Type, n uint64) reflect.Value {
 	if t == intType {
 		return reflect.ValueOf(int(n))
 	}
-	v := fresh(t)
-	switch k := t.Kind(); {
-	case isSigned(k):
-		v.SetInt(int64(n))
-	case isUnsigned(k):
-		v.SetUint(n)
-	case k == reflect.Bool:
-		v.SetBool(n != 0)
-	default:
-		v.SetFloat(math.Float64frombits(n))
+	p := pointer(&n) // whose lower bytes come first
+	if t.Kind() == reflect.Float32 {
+		f := fromBits[float32](n)
+		p = pointer(&f)
 	}
-	return v
+	return held(t, p)
 }
 
 // loadNumber returns how to read a number of kind k from memory.

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"fmt"
 	"reflect"
 	"time"
 )
@@ -72,6 +73,7 @@ func (th *thread) catch(r any) *panicking {
 	if again, ok := r.(rethrow); ok {
 		return again.panicking
 	}
+	r = th.unsigned(r)
 	p := &panicking{value: r, trace: th.locate()}
 	if !isStop(r) {
 		th.blocking(nil) // the call that waited has ended with this panic
@@ -200,4 +202,32 @@ func isFatal(v any) bool {
 		return true
 	}
 	return false
+}
+
+// panicText is a panic's value as Go prints it. What the value's methods do is
+// done on the goroutine that panics, where an interrupt reaches it.
+func panicText(v any) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = fmt.Sprintf("(%T)", v)
+		}
+	}()
+	switch v := v.(type) {
+	case error:
+		return v.Error()
+	case fmt.Stringer:
+		return v.String()
+	case string:
+		return v
+	}
+	return fmt.Sprintf("%#v", v)
+}
+
+// IsOfCells reports a value of a type that cells declare, or a pointer to one.
+func IsOfCells(v any) bool {
+	t := reflect.TypeOf(v)
+	for t.Kind() == reflect.Pointer && t.Name() == "" {
+		t = t.Elem()
+	}
+	return t.PkgPath() == "main"
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"go/types"
+	"math"
 	"reflect"
-	"sync/atomic"
 	"time"
 )
 
@@ -20,6 +20,7 @@ const (
 // Panic is a panic that user code did not recover.
 type Panic struct {
 	Value     any
+	Text      string     // of the value, as Go prints it
 	Trace     []Location // innermost first
 	Goroutine bool
 	// Calls are those on the way to the panic, innermost first; the middle of a
@@ -27,7 +28,7 @@ type Panic struct {
 	Calls []Activation
 }
 
-func (p *Panic) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
+func (p *Panic) Error() string { return "panic: " + p.Text }
 
 // Exit is a cell that ended itself.
 type Exit struct {
@@ -73,12 +74,14 @@ func (p *Program) Link() {
 }
 
 // Run executes the unit's main function. Its error is a *Panic, an Exit or a
-// *Stopped. at is the offset in the main function that a failure ended at.
-func (p *Program) Run(ctx context.Context, name string, cell uint64, data any) (at int, err error) {
+// *Stopped; at is how far the main function had come when it failed.
+func (p *Program) Run(ctx context.Context, name string, cell uint64, data any) (at Progress, err error) {
 	if p.main == nil {
-		return 0, nil
+		return Progress{}, nil
 	}
 	r := p.engine.newRun(cell, name, data)
+	r.alive.Add(1)
+	p.engine.enlist(r)
 	p.engine.current.Store(r)
 	return p.run(ctx, r)
 }
@@ -86,13 +89,24 @@ func (p *Program) Run(ctx context.Context, name string, cell uint64, data any) (
 // Peek is Run for a debugger: it runs while everything else is halted.
 func (p *Program) Peek(ctx context.Context, name string, cell uint64, data any) error {
 	r := p.engine.newRun(cell, name, data)
+	r.alive.Add(1)
 	r.unseen = true
+	p.engine.enlist(r)
 	_, err := p.run(ctx, r)
 	return err
 }
 
-func (p *Program) run(ctx context.Context, r *run) (at int, err error) {
-	defer r.ended.Store(true)
+// Progress is a place in a source that a function has come to: it is at what
+// begins at the offset, or past that.
+type Progress struct {
+	Offset int
+	Past   bool
+}
+
+// everything is where a function has come to when that cannot be known.
+var everything = Progress{math.MaxInt, true}
+
+func (p *Program) run(ctx context.Context, r *run) (at Progress, err error) {
 	th := r.newThread()
 	outcome := make(chan failure, 1)
 	th.main = true
@@ -111,16 +125,41 @@ func (p *Program) run(ctx context.Context, r *run) (at int, err error) {
 			return f.at, f.err
 		case <-patience.C:
 		}
-		if th.doing.Load() != nil {
-			break
+		if th.doing.Load() != nil { // inside compiled code its calls stay where they are
+			return th.frames[0].reached(), &Stopped{What: th.activity()}
 		}
 		patience.Reset(runGrace)
 	}
-	return 0, &Stopped{What: th.activity()}
+	return everything, &Stopped{What: th.activity()}
+}
+
+// reached is the place that a call has come to. A block may have none, as that
+// of an empty loop; then the blocks before it are over.
+func (fr *frame) reached() Progress {
+	blocks := fr.fn.blocks
+	seen := make([]bool, len(blocks))
+	place := Progress{Offset: -1}
+	var visit func(k, ip int, past bool)
+	visit = func(k, ip int, past bool) {
+		seen[k] = true
+		if blocks[k].placed {
+			if o := blocks[k].offset(ip); o > place.Offset {
+				place = Progress{o, past}
+			}
+			return
+		}
+		for _, p := range blocks[k].preds {
+			if !seen[p] {
+				visit(p, len(blocks[p].code), true)
+			}
+		}
+	}
+	visit(max(fr.block, 0), fr.ip, false)
+	return place
 }
 
 type failure struct {
-	at  int
+	at  Progress
 	err error
 }
 
@@ -131,38 +170,34 @@ func (th *thread) cell(fn *Func, outcome chan<- failure) {
 	th.run.engine.debug.enter(th)
 	defer func() {
 		if !normal {
-			f = th.failure(recover())
+			f = failure{th.frames[0].reached(), th.failure(recover())}
 		}
 		th.run.engine.debug.leave(th)
+		th.run.alive.Add(-1)
 		outcome <- f
 	}()
 	fr := th.push(fn)
 	fr.call()
 	normal = true
 	if th.run.stop.Load() { // compiled code swallowed the interrupt
-		f.err = &Stopped{What: th.activity()}
+		f = failure{everything, &Stopped{What: th.activity()}}
 	}
 }
 
 // failure says how a goroutine ended that did not return.
-func (th *thread) failure(r any) failure {
+func (th *thread) failure(r any) error {
 	if r == nil {
-		return failure{err: Exit{Call: "runtime.Goexit"}}
+		return Exit{Call: "runtime.Goexit"}
 	}
 	p := th.catch(r)
-	f := failure{}
-	if n := len(p.trace); n > 0 {
-		f.at = p.trace[n-1].Offset
-	}
 	switch v := p.value.(type) {
 	case stopped:
-		f.err = &Stopped{th.activity(), p.trace}
+		return &Stopped{th.activity(), p.trace}
 	case Exit:
-		f.err = v
+		return v
 	default:
-		f.err = &Panic{Value: v, Trace: p.trace, Calls: p.calls}
+		return &Panic{Value: v, Text: panicText(v), Trace: p.trace, Calls: p.calls}
 	}
-	return f
 }
 
 // activity says what an interrupted goroutine was doing.
@@ -180,6 +215,7 @@ func (th *thread) goroutine(t target, args []reflect.Value) {
 	defer func() {
 		e.threads.remove(th)
 		e.debug.leave(th)
+		th.run.alive.Add(-1)
 		if normal {
 			return
 		}
@@ -187,7 +223,7 @@ func (th *thread) goroutine(t target, args []reflect.Value) {
 		if r == nil {
 			return // runtime.Goexit ends a goroutine quietly
 		}
-		switch err := th.failure(r).err.(type) {
+		switch err := th.failure(r).(type) {
 		case *Panic:
 			err.Goroutine = true
 			e.opts.Async(th.run.cell, err)
@@ -195,49 +231,9 @@ func (th *thread) goroutine(t target, args []reflect.Value) {
 			if err.Call == "runtime.Goexit" {
 				return
 			}
-			e.opts.Async(th.run.cell, &Panic{Value: err, Goroutine: true})
+			e.opts.Async(th.run.cell, &Panic{Value: err, Text: err.Error(), Goroutine: true})
 		}
 	}()
 	th.apply(t, args, nil)
 	normal = true
 }
-
-// Goroutine describes a goroutine that a go statement started.
-type Goroutine struct {
-	ID    uint64
-	Cell  string
-	Where Location
-	State string
-}
-
-// Goroutines lists those that still run.
-func (e *Engine) Goroutines() []Goroutine {
-	var list []Goroutine
-	e.threads.each(func(th *thread) {
-		state := "running"
-		if d := th.doing.Load(); d != nil {
-			state = *d
-		}
-		list = append(list, Goroutine{th.id, th.run.name, th.start, state})
-	})
-	return list
-}
-
-// StopGoroutine interrupts a goroutine, and with it all others of its cell. It
-// reports whether there is one of that number.
-func (e *Engine) StopGoroutine(id uint64) (found bool) {
-	e.threads.each(func(th *thread) {
-		if th.id == id {
-			found = true
-			th.run.interrupt()
-		}
-	})
-	return found
-}
-
-// Stop interrupts every goroutine of the session.
-func (e *Engine) Stop() {
-	e.threads.each(func(th *thread) { th.run.interrupt() })
-}
-
-var threadIDs atomic.Uint64

@@ -65,6 +65,10 @@ func (b *builder) usesBefore(phi *ssa.Phi, use ssa.Instruction, blk *ssa.BasicBl
 		return true
 	}
 	for b.folded[use] { // it runs where it was folded into
+		if call := b.delayed[use]; call != nil {
+			use = call
+			break
+		}
 		refs := realUses(use.(ssa.Value))
 		if len(refs) != 1 {
 			return false
@@ -144,13 +148,32 @@ func isOwnLoad(ref *ssa.DebugRef) bool {
 	if !ok || load.Op != token.MUL {
 		return false
 	}
-	switch from := load.X.(type) {
+	return isVariable(load.X, ref.Object())
+}
+
+// isVariable reports the address of a variable.
+func isVariable(addr ssa.Value, obj types.Object) bool {
+	switch from := addr.(type) {
 	case *ssa.Alloc, *ssa.Phi:
-		return from.Pos() == ref.Object().Pos()
+		return from.Pos() == obj.Pos()
 	case *ssa.FreeVar:
-		return from.Name() == ref.Object().Name()
+		return from.Name() == obj.Name()
 	case *ssa.Global:
-		return from.Object() == ref.Object()
+		return from.Object() == obj
 	}
 	return false
+}
+
+// onlyStored reports that no variable has a value but that which it is stored to.
+func onlyStored(v ssa.Value, addr ssa.Value) bool {
+	for _, use := range *v.Referrers() {
+		ref, ok := use.(*ssa.DebugRef)
+		if !ok || ref.Object() == nil || isVariable(addr, ref.Object()) {
+			continue
+		}
+		if field, ok := ref.Object().(*types.Var); !ok || !field.IsField() {
+			return false
+		}
+	}
+	return true
 }

@@ -109,6 +109,8 @@ func (th *thread) standard(t reflect.Type, v reflect.Value) reflect.Value {
 	return v
 }
 
+var fileTypeWord = typeWord(fileType)
+
 func scan(read func(r io.Reader, a []reflect.Value) (int, error)) native {
 	return func(th *thread, a []reflect.Value) []reflect.Value { return count(read(th.stdin(), a)) }
 }
@@ -146,6 +148,13 @@ func init() {
 	})
 	natives["os.(*File).Write"] = fileWrite("Write")
 	natives["os.(*File).WriteString"] = fileWrite("WriteString")
+	natives["os.(*File).Close"] = func(_ *thread, a []reflect.Value) []reflect.Value {
+		var err error
+		if f := a[0].Interface().(*os.File); f != os.Stdin && f != os.Stdout && f != os.Stderr { // those are the session's
+			err = f.Close()
+		}
+		return []reflect.Value{reflect.ValueOf(&err).Elem()}
+	}
 	natives["os.(*File).Read"] = func(th *thread, a []reflect.Value) []reflect.Value {
 		if f := a[0].Interface().(*os.File); f != os.Stdin {
 			return count(f.Read(a[1].Bytes()))

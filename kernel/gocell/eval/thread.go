@@ -3,7 +3,6 @@ package eval
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -35,15 +34,16 @@ type run struct {
 	ctx       context.Context // cancelled when stop is set
 	cancel    context.CancelFunc
 	data      any
-	nesting   atomic.Int32
-	ended     atomic.Bool // the cell itself has ended; its goroutines may live on
+	nesting   atomic.Int32 // calls from compiled code in progress
+	alive     atomic.Int32 // goroutines in progress, the cell's own among them
+	id        uint64       // as one of the numbers of goroutines
 
 	mu        sync.Mutex
 	lastPanic *panicking // of a callback that compiled code called
 }
 
 func (e *Engine) newRun(cell uint64, name string, data any) *run {
-	r := &run{engine: e, cell: cell, name: name, data: data}
+	r := &run{engine: e, cell: cell, name: name, data: data, id: threadIDs.Add(1)}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r
 }
@@ -65,6 +65,9 @@ type thread struct {
 	doing    atomic.Pointer[string] // the blocking operation it is in
 	start    Location               // of the go statement
 	deadline time.Time              // set once it unwinds because of an interrupt
+
+	words words        // of the call of a compiled function that begins
+	kept  [maxKept]any // what its arguments hold, beside the banks
 
 	tracee      *tracee // of the debugger
 	goroutineID uint64  // by which that finds it
@@ -101,24 +104,45 @@ func (th *thread) push(fn *Func) *frame {
 	if fr.deferOf != nil {
 		fr.deferOf = nil
 	}
-	if fn.numbers > cap(fr.n) {
-		fr.n = make([]uint64, fn.numbers, roomy(fn.numbers))
+	fr.n = resized(fr.n, fn.sizes[num])
+	fr.p = resized(fr.p, fn.sizes[ptr])
+	if fn.constants { // few, which a loop copies sooner than copy
+		n, p := fn.fixed[num], fn.fixed[ptr]
+		for i, x := range fn.initN {
+			fr.n[n+i] = x
+		}
+		for i, x := range fn.initP {
+			fr.p[p+i] = x
+		}
 	}
-	fr.n = fr.n[:fn.numbers]
-	if fn.pointers > cap(fr.p) {
-		fr.p = make([]pointer, fn.pointers, roomy(fn.pointers))
-	}
-	fr.p = fr.p[:fn.pointers]
-	if fn.values > cap(fr.v) {
-		fr.v = make([]reflect.Value, fn.values, roomy(fn.values))
-	}
-	fr.v = fr.v[:fn.values]
-	if fn.constants {
-		copy(fr.n[fn.fixedN:], fn.initN)
-		copy(fr.p[fn.fixedP:], fn.initP)
-		copy(fr.v[fn.fixedV:], fn.initV)
+	if fn.wide {
+		fr.widen(fn)
 	}
 	return fr
+}
+
+// widen prepares the banks that only some functions use.
+func (fr *frame) widen(fn *Func) {
+	fr.s = resized(fr.s, fn.sizes[str])
+	fr.l = resized(fr.l, fn.sizes[lst])
+	fr.v = resized(fr.v, fn.sizes[ref])
+	if len(fn.initS) > 0 {
+		copy(fr.s[fn.fixed[str]:], fn.initS)
+	}
+	if fn.nils > 0 {
+		clear(fr.l[fn.fixed[lst]:][:fn.nils])
+	}
+	if len(fn.initV) > 0 {
+		copy(fr.v[fn.fixed[ref]:], fn.initV)
+	}
+}
+
+// resized is a bank of n places.
+func resized[T any](bank []T, n int) []T {
+	if n > cap(bank) {
+		return make([]T, n, roomy(n))
+	}
+	return bank[:n]
 }
 
 // roomy is the capacity of a bank that needs n places: functions of about one

@@ -65,11 +65,17 @@ func (fr *frame) begin(s *stop) {
 	if !d.attached.Load() || fr.th.tracee == nil {
 		return
 	}
-	reason := ""
 	t := fr.th.tracee
+	if slices.Contains((*d.breakpoints.Load())[fr.fn.source.File], s.line) {
+		fr.halted = s
+		stays := d.halt(fr, Halt{Reason: "breakpoint"})
+		fr.halted = nil
+		if stays {
+			return
+		}
+	}
+	reason := ""
 	switch step := t.step.Load(); {
-	case slices.Contains((*d.breakpoints.Load())[fr.fn.source.File], s.line):
-		reason = "breakpoint"
 	case d.pausing.Load():
 		reason = "pause"
 	case step != nil && (step.kind == StepIn || step.kind == StepOver && t.depth() <= step.depth || t.depth() < step.depth):
@@ -94,30 +100,28 @@ func (fr *frame) returned() {
 }
 
 // halt parks the goroutine until the debugger lets it go on or an interrupt
-// ends it. Without a reason it halts because another has.
-func (d *Debugger) halt(fr *frame, why Halt) {
+// ends it. Without a reason it halts because another has. It reports whether it
+// did: a breakpoint may have a condition, which is looked at with everything
+// halted as it is when somebody looks.
+func (d *Debugger) halt(fr *frame, why Halt) bool {
 	t, r := fr.th.tracee, fr.th.run
 	for {
 		d.mu.Lock()
 		first := d.halted == nil
 		if !d.attached.Load() || first && why.Reason == "" {
 			d.mu.Unlock()
-			return
+			return false
 		}
 		if first {
 			d.halted, d.resume = t, make(chan struct{})
 			d.halting.Store(true)
-			d.pausing.Store(false)
-			for _, other := range d.tracees {
-				other.step.Store(nil)
-			}
 		}
 		t.parked = true
-		resume, notify := d.resume, d.notify
+		resume := d.resume
+		why.Thread = t.id
 		d.mu.Unlock()
-		if first {
-			why.Thread = t.id
-			notify(why)
+		if first && !d.stays(t, why) {
+			return false
 		}
 		select {
 		case <-resume:
@@ -129,21 +133,78 @@ func (d *Debugger) halt(fr *frame, why Halt) {
 		if interrupted {
 			d.release()
 		}
+		notify := d.notify
 		d.mu.Unlock()
 		if interrupted {
 			notify(Halt{Thread: t.id, Reason: Resumed})
 		}
 		fr.th.poll()
 		if first {
-			return
+			return true
 		}
 	}
 }
 
+// stays asks whether the goroutine that halted first is to stay so, and tells of
+// it. Else everything goes on, and with it the steps that were begun.
+func (d *Debugger) stays(t *tracee, why Halt) bool {
+	d.mu.Lock()
+	decide, notify := d.decide, d.notify
+	d.mu.Unlock()
+	yes := why.Reason != "breakpoint" || decide == nil || decide(t.id)
+	d.mu.Lock()
+	if !yes {
+		t.parked = false
+		if d.halted == t {
+			d.release()
+		}
+		d.mu.Unlock()
+		return false
+	}
+	d.pausing.Store(false)
+	for _, other := range d.tracees {
+		other.step.Store(nil)
+	}
+	d.mu.Unlock()
+	notify(why)
+	return true
+}
+
 // panicked halts before a panic unwinds the calls it came from.
 func (d *Debugger) panicked(th *thread, value any) {
-	if !d.onPanic.Load() || !d.attached.Load() || th.tracee == nil || th.depth == 0 || isFatal(value) {
+	if !d.attached.Load() || th.tracee == nil || th.depth == 0 || isFatal(value) {
 		return
 	}
-	d.halt(th.frames[th.depth-1], Halt{Reason: "exception", Text: (&Panic{Value: value}).Error()})
+	if d.onPanic.Load() || d.onUncaught.Load() && !th.tracee.recovers() {
+		d.halt(th.frames[th.depth-1], Halt{Reason: "exception", Text: "panic: " + panicText(value)})
+	}
+}
+
+// recovers reports that a deferred call which waits on the goroutine's stack is
+// of a function that can recover a panic.
+func (t *tracee) recovers() bool {
+	for _, th := range t.threads {
+		for _, fr := range th.frames[:th.depth] {
+			if !fr.fn.hasDefer {
+				continue
+			}
+			for _, call := range fr.defers {
+				if call.target.recovers() {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func (t target) recovers() bool {
+	for t.clo != nil {
+		t = t.clo.target
+	}
+	fn := t.fn
+	if t.code != nil {
+		fn = t.code.fn.Load()
+	}
+	return fn != nil && fn.recovers || t.name == "recover"
 }

@@ -20,7 +20,6 @@ type entrance struct {
 
 var (
 	entrances = map[string]*entrance{} // by signature, see entranceFor
-	offsets   = map[uintptr]uintptr{}  // by the code that a func value begins with
 )
 
 func init() {
@@ -106,7 +105,29 @@ func register[F any](params, results string, make func(*closure) F) {
 		panic("eval: this Go release lays out closures in another way")
 	}
 	entrances[params+">"+results] = e
-	offsets[*(*uintptr)(fn)] = e.offset
+	noteOffset(*(*uintptr)(fn), e.offset)
+}
+
+// offsets says where func values keep their closures, by the code they begin
+// with; a code is found at its hash or behind it.
+var offsets [1024]struct{ code, offset uintptr }
+
+func noteOffset(code, offset uintptr) {
+	i := code >> 5 % uintptr(len(offsets))
+	for offsets[i].code != 0 && offsets[i].code != code {
+		i = (i + 1) % uintptr(len(offsets))
+	}
+	offsets[i].code, offsets[i].offset = code, offset
+}
+
+// entranceOffset is zero for code of other func values.
+func entranceOffset(code uintptr) uintptr {
+	for i := code >> 5 % uintptr(len(offsets)); offsets[i].code != 0; i = (i + 1) % uintptr(len(offsets)) {
+		if offsets[i].code == code {
+			return offsets[i].offset
+		}
+	}
+	return 0
 }
 
 // key is how a kind is passed: a letter, ? for kinds without an entrance.
@@ -236,7 +257,7 @@ func pass[T any](fr *frame, i int, value T) {
 	case *float64:
 		fr.n[pl.i] = math.Float64bits(*v)
 	case *string:
-		fr.v[pl.i] = stringValue(pl.typ, *v)
+		fr.s[pl.i] = *v
 	case *pointer:
 		fr.p[pl.i] = *v
 	}
@@ -264,7 +285,7 @@ func receiveNumber[T any](bits uint64, result *T) {
 func receive[T any](fr *frame, pl place, result *T) {
 	switch p := any(result).(type) {
 	case *string:
-		*p = fr.v[pl.i].String()
+		*p = fr.s[pl.i]
 	case *pointer:
 		*p = fr.p[pl.i]
 	case *any:

@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/token"
 	"math/bits"
-	"reflect"
 	"unsafe"
 
 	"golang.org/x/tools/go/ssa"
@@ -19,19 +18,18 @@ func (b *builder) unsafeBuiltin(name string, args []place, dst place) {
 		b.emit(func(fr *frame) {
 			p, n := fr.p[args[0].i], fr.n[args[1].i]
 			checkExtent("unsafe.Slice", p, n, size)
-			h := &header{p, int(n), int(n)}
-			fr.v[dst.i] = at(dst.typ, pointer(h))
+			fr.l[dst.i] = header{p, int(n), int(n)}
 		})
 	case "SliceData":
-		b.emit(func(fr *frame) { fr.p[dst.i] = fr.v[args[0].i].UnsafePointer() })
+		b.emit(func(fr *frame) { fr.p[dst.i] = fr.l[args[0].i].data })
 	case "String":
 		b.emit(func(fr *frame) {
 			p, n := fr.p[args[0].i], fr.n[args[1].i]
 			checkExtent("unsafe.String", p, n, 1)
-			fr.v[dst.i] = reflect.ValueOf(unsafe.String((*byte)(p), int(n)))
+			fr.s[dst.i] = unsafe.String((*byte)(p), int(n))
 		})
 	case "StringData":
-		b.emit(func(fr *frame) { fr.p[dst.i] = pointer(unsafe.StringData(fr.v[args[0].i].String())) })
+		b.emit(func(fr *frame) { fr.p[dst.i] = pointer(unsafe.StringData(fr.s[args[0].i])) })
 	}
 }
 

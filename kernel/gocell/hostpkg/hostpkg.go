@@ -12,12 +12,30 @@
 //     that consist of generic functions, which reflection cannot reach;
 //   - [Doc] gives its documentation, from the same archive.
 //
+// Some packages that notebooks rarely import are [Interpreted]: the archive has
+// their source, and the binary neither tables of them nor their code.
+//
 // All load a package on its first use, keep it for the life of the process, and
 // may be used from several goroutines.
 //
 // The archive and the tables are generated, not kept in the repository. A
 // binary built without them, or with those of another Go release, says so from
 // [Ready] and from every import.
+//
+// # What it adds to the binary
+//
+// `go run ./kernel/gocell/growth` builds forge stripped, for linux/amd64, with
+// and without Go cells, and tells the difference. With Go 1.26.8 it is 14.8 MB
+// of 56.1: compiled packages that nothing else in the binary uses 8.0 MB
+// (package by package, gonum 2.0, go/... 0.6, net/http and what goes with it
+// 0.5, crypto 0.3), the engine with checker, translator, debugger and the
+// fetching of modules 4.5 MB, and the archive of this package 2.2 MB. It was
+// 19.5 MB: 3.5 less are due to the slots of package rtype in place of stubs
+// that reflectx makes, 1.3 to what is interpreted. Not worth their room were
+// other compression (zstd with dictionaries takes 0.5 MB off the archive, and
+// its decoder adds as much; a dictionary for deflate takes 0.1) and documentation
+// without declarations (0.1). Methods that only reflection calls are no part
+// of the difference: text/template keeps those of all types anyway.
 package hostpkg
 
 //go:generate go run ./gen

@@ -1,6 +1,7 @@
 package hostpkg
 
 import (
+	"go/types"
 	"maps"
 	"slices"
 	"strings"
@@ -103,6 +104,9 @@ func Name(path string) (name string, ok bool) {
 	p, ok := s.packages[canonical(path)]
 	return p.Name, ok
 }
+
+// Predeclared reports a name that means something in every Go file.
+func Predeclared(name string) bool { return types.Universe.Lookup(name) != nil }
 
 func canonical(path string) string {
 	if p, ok := aliases[path]; ok {

@@ -9,7 +9,8 @@ import (
 
 // Symbol returns one exported name of a package: a function, a pointer to a
 // variable, or a nil pointer to a type. Constants are in the [Importer]'s view
-// alone; generic functions and types have no symbol.
+// alone; generic functions and types have no symbol, but functions that have few
+// instances are there as these: From[float32].
 func Symbol(path, name string) (reflect.Value, bool) {
 	s, err := open()
 	if err != nil {
@@ -46,8 +47,12 @@ var aliased = sync.OnceValue(func() map[typeName]reflect.Value {
 	return found
 })
 
+// Interpreted reports a package that has no symbols because cells run it from
+// its [Source].
+func Interpreted(path string) bool { return archive.Interpreted(path) }
+
 // Source returns the Go files, by name, of a package whose generic functions
-// can only be had from source.
+// can only be had from source, or that is interpreted.
 func Source(path string) (files map[string]string, ok bool) {
 	s, err := open()
 	if err != nil || !archive.HasSource(path) {

@@ -1,7 +1,10 @@
 package hostpkg
 
 import (
+	"go/parser"
+	"go/token"
 	"go/types"
+	pathpkg "path"
 	"reflect"
 	"strings"
 	"testing"
@@ -14,6 +17,9 @@ import (
 func TestSymbolsAgree(t *testing.T) {
 	s := opened(t)
 	for path := range s.packages {
+		if Interpreted(path) {
+			continue
+		}
 		p, err := Importer().Import(path)
 		if err != nil {
 			t.Fatal(err)
@@ -33,10 +39,35 @@ func TestSymbolsAgree(t *testing.T) {
 				t.Errorf("%s.%s: %s", path, name, problem)
 			}
 		}
+		for _, symbol := range s.tables[path].Symbols {
+			if name, arg, ok := strings.Cut(symbol.Name, "["); ok {
+				count++
+				if problem := badInstance(p.Scope().Lookup(name), strings.TrimSuffix(arg, "]"), symbol.Value); problem != "" {
+					t.Errorf("%s.%s: %s", path, symbol.Name, problem)
+				}
+			}
+		}
 		if n := len(s.tables[path].Symbols); n != count {
 			t.Errorf("%s: %d symbols, of which %d are exported names", path, n, count)
 		}
 	}
+}
+
+// badInstance says what is wrong with an instance of a generic function.
+func badInstance(obj types.Object, arg string, value any) string {
+	f, ok := obj.(*types.Func)
+	basic := types.Universe.Lookup(arg)
+	if !ok || basic == nil {
+		return "is no instance of a function for a basic type"
+	}
+	t, err := types.Instantiate(nil, f.Type(), []types.Type{basic.Type()}, true)
+	if err != nil {
+		return err.Error()
+	}
+	if got := reflect.TypeOf(value); !same(t, got) {
+		return t.String() + " is " + got.String()
+	}
+	return ""
 }
 
 // wanted reports an exported object that has a value at run time.
@@ -155,19 +186,22 @@ func TestSymbol(t *testing.T) {
 
 func TestSource(t *testing.T) {
 	opened(t)
-	for _, path := range []string{"cmp", "maps", "slices"} {
+	for _, path := range []string{"cmp", "maps", "slices", "debug/elf", "internal/saferio", "gonum.org/v1/plot/palette/brewer"} {
 		files, ok := Source(path)
 		if !ok || len(files) == 0 {
 			t.Errorf("%s has no source", path)
 		}
 		for name, text := range files {
-			if !strings.Contains(text, "\npackage "+path+"\n") {
-				t.Errorf("%s of %s is no file of it", name, path)
+			f, err := parser.ParseFile(token.NewFileSet(), name, text, parser.PackageClauseOnly)
+			if err != nil || f.Name.Name != pathpkg.Base(path) {
+				t.Errorf("%s of %s is no file of it: %v", name, path, err)
 			}
 		}
 	}
-	if _, ok := Source("fmt"); ok {
-		t.Error("fmt has source")
+	for _, path := range []string{"fmt", "internal/abi"} {
+		if _, ok := Source(path); ok {
+			t.Errorf("%s has source", path)
+		}
 	}
 }
 

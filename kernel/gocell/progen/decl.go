@@ -5,43 +5,55 @@ import (
 	"strings"
 )
 
-// program writes all declarations and the main function.
+// program writes all declarations and the statements of the main function.
 func (g *gen) program() {
 	for range g.n(4) {
-		g.declareType()
+		g.piece(g.declareType)
 	}
 	for range g.n(2) {
-		g.declareInterface()
+		g.piece(g.declareInterface)
 	}
 	for range g.n(3) {
-		g.declareGeneric()
+		g.piece(g.declareGeneric)
 	}
 	for range 1 + g.n(3) {
-		g.declareFunc()
+		g.piece(g.declareFunc)
 	}
 	var globals []variable
 	g.fn = &body{pure: true, quiet: true}
 	for range g.n(4) {
 		t := g.valueType()
 		name := g.global("g")
-		g.line("var %s %s = %s", name, t.name, g.plain(t, 2))
+		g.piece(func() { g.line("var %s %s = %s", name, t.name, g.plain(t, 2)) })
 		globals = append(globals, variable{name: name, typ: t})
 	}
-	g.line("\nfunc %smain() {", g.prefix)
+	g.mainBody(globals)
+	g.pieces = append(g.pieces, g.late...)
+}
+
+// piece writes a declaration, with all that its templates declare.
+func (g *gen) piece(declare func()) {
+	if text := g.capture(declare); text != "" {
+		g.pieces = append(g.pieces, text+strings.Join(g.late, ""))
+	}
+	g.late = nil
+}
+
+// mainBody writes statements that may stand in cells of their own, the last of
+// which show all that there is.
+func (g *gen) mainBody(globals []variable) {
 	g.inner++
-	g.line("fuel = 2000")
-	g.line("defer caught(0)")
-	g.fn, g.vars = &body{}, globals
+	g.fn, g.vars = &body{main: true}, globals
 	for g.size > 0 {
-		g.statements(6)
+		g.size--
+		g.main = append(g.main, g.capture(func() { g.statement() }))
 	}
 	for _, v := range g.vars {
 		if v.typ.printable() {
-			g.line("show(%d, %s)", g.n(1000), v.name)
+			g.main = append(g.main, fmt.Sprintf("\tshow(%d, %s)\n", g.n(1000), v.name))
 		}
 	}
 	g.inner--
-	g.line("}")
 }
 
 // declareType declares a type with methods.
@@ -102,13 +114,13 @@ func (g *gen) declareStruct(t *typ) {
 
 func (g *gen) declareMethod(t *typ, change bool) {
 	m := &fun{name: g.fresh("M"), params: g.someTypes(2, 1), result: g.randomType(1), recv: t, pure: !change}
-	recv := variable{name: "x", typ: t, local: true}
+	recv := variable{name: "recv", typ: t, local: true}
 	star := ""
 	if change {
 		star = "*"
 		recv.typ = pointerTo(t)
 	}
-	g.declareBody(fmt.Sprintf("func (x %s%s) %s", star, t.name, m.name), m, recv)
+	g.declareBody(fmt.Sprintf("func (recv %s%s) %s", star, t.name, m.name), m, recv)
 	if change {
 		t.pointers = append(t.pointers, m)
 		return

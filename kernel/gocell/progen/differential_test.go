@@ -23,14 +23,15 @@ import (
 var (
 	programs = flag.Int("programs", 240, "number of random programs")
 	first    = flag.Uint64("seed", 1, "seed of the first program")
-	size     = flag.Int("size", 60, "statements of a program")
+	size     = flag.Int("size", 40, "statements of a program")
 )
 
 // together is how many programs are compiled as one.
 const together = 250
 
 // TestAgainstCompiler runs random programs in cells and as compiled code, and
-// compares what they print. A program that differs is made small.
+// compares what they print: those of even seeds in one cell, those of odd seeds
+// in the many of a notebook. What differs is made small.
 func TestAgainstCompiler(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short tests do not build programs")
@@ -50,22 +51,39 @@ func TestAgainstCompiler(t *testing.T) {
 		}
 		for i, part := range strings.Split(want, progen.Mark)[1:] {
 			_, part, _ = strings.Cut(part, "\n")
-			got := interpreted(list[i].Whole())
-			if got == part {
+			cells := []progen.Cell{{Source: list[i].Whole()}}
+			if list[i].Seed%2 == 1 {
+				cells = list[i].Cells()
+			}
+			if inCells(cells) == part {
 				continue
 			}
 			if differ++; differ > 5 {
 				t.Fatalf("seed %d differs, too, and enough others do", list[i].Seed)
 			}
-			small := progen.Shrink(list[i].Whole(), func(source string) bool {
-				want, err := compiled(t.TempDir(), source)
-				return err == nil && interpreted(source) != want
-			})
-			want, _ := compiled(t.TempDir(), small)
-			t.Errorf("seed %d: %s\n%s", list[i].Seed, difference(interpreted(small), want), strings.Replace(small, progen.Support, "", 1))
+			t.Errorf("seed %d: %s", list[i].Seed, smallest(t, list[i], cells, part))
 		}
 	}
 	t.Logf("%d programs of seeds from %d, %d differ", *programs, *first, differ)
+}
+
+// smallest makes what differs small, as a whole program if it differs as one.
+func smallest(t *testing.T, p progen.Program, cells []progen.Cell, want string) string {
+	differs := func(source string) bool {
+		want, err := compiled(t.TempDir(), source)
+		return err == nil && inCells([]progen.Cell{{Source: source}}) != want
+	}
+	if differs(p.Whole()) {
+		small := progen.Shrink(p.Whole(), differs)
+		want, _ := compiled(t.TempDir(), small)
+		return difference(inCells([]progen.Cell{{Source: small}}), want) + "\n" + strings.Replace(small, progen.Support, "", 1)
+	}
+	cells = progen.ShrinkCells(cells, func(cells []progen.Cell) bool { return inCells(cells) != want })
+	text := difference(inCells(cells), want)
+	for _, c := range cells[1:] {
+		text += fmt.Sprintf("\n-- cell, extra %d\n%s", c.Extra, c.Source)
+	}
+	return text
 }
 
 func difference(got, want string) string {
@@ -114,8 +132,9 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.Buffer.Write(p)
 }
 
-// interpreted runs a program in a cell; how it ended is part of the output.
-func interpreted(source string) (text string) {
+// inCells runs the cells of a notebook, up to the one whose panic ends them. How
+// they ended is part of the output.
+func inCells(cells []progen.Cell) (text string) {
 	out := &output{}
 	defer func() {
 		if r := recover(); r != nil {
@@ -129,13 +148,19 @@ func interpreted(source string) (text string) {
 	defer s.Reset()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	if _, err := s.Run(ctx, gocell.Cell{Name: "cell", Source: source}); err != nil {
-		text = fmt.Sprintf("%s%v\n", out.String(), err)
-		var p *gocell.PanicError
-		if errors.As(err, &p) {
-			text += fmt.Sprint(p.Trace)
+	for i, c := range cells {
+		_, err := s.Run(ctx, gocell.Cell{Name: fmt.Sprint("cell ", i), Source: c.Source})
+		if c.Fails != (err != nil) {
+			text = fmt.Sprintf("%scell %d: %v\n", out.String(), i, err)
+			var p *gocell.PanicError
+			if errors.As(err, &p) {
+				text += fmt.Sprint(p.Trace)
+			}
+			return text
 		}
-		return text
+		if strings.Contains("\n"+out.String(), "\n"+progen.Ended+" panic") {
+			break
+		}
 	}
 	return out.String()
 }

@@ -4,7 +4,12 @@
 //
 // A program is made from a seed and nothing else. It declares types, constants,
 // functions and methods, generic ones among them, and a main function that
-// calls them and shows every value it makes.
+// calls them and shows every value it makes. Most constructs come from chance
+// alone; templates are the ones that it would not find, by the sections of Go's
+// specification. A test counts in how many programs each construct is.
+//
+// A program can also be cut into the cells of a notebook, between which others
+// declare its names as something else, declare them again, or fail.
 //
 // Go leaves some things open, and a program must not depend on them:
 //

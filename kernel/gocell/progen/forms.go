@@ -84,7 +84,7 @@ func (g *gen) iterator() {
 		g.block(fmt.Sprintf("for %s, %s := range %s", i, x, seq), func() {
 			g.line("step()")
 			g.line("show(%s, %s)", i, x)
-			if g.chance(30) {
+			if g.chance(30) && !g.fn.main {
 				g.line("defer show(%d, %s)", g.n(100), i)
 			}
 			g.vars = append(g.vars, variable{name: x, typ: t, local: true}, variable{name: i, typ: intType, local: true})

@@ -11,13 +11,26 @@ import (
 type Program struct {
 	Seed   uint64
 	Prefix string
-	// Declarations ends with a function Prefix+"main".
-	Declarations string
+	// Pieces are declarations, each of which uses the ones before it alone.
+	Pieces []string
+	// Main are the statements of the main function.
+	Main []string
 }
+
+// declarations end with a function Prefix+"main".
+func (p Program) declarations() string {
+	return strings.Join(p.Pieces, "") + "\nfunc " + p.Prefix + "main() {\n" + prologue + strings.Join(p.Main, "") + "}\n"
+}
+
+// prologue begins whatever runs statements of the main function.
+const prologue = "\tfuel = 2000\n\tdefer caught(" + Ended + ")\n"
+
+// Ended marks what a program shows when a panic ends it.
+const Ended = "-1"
 
 // Whole is the program by itself.
 func (p Program) Whole() string {
-	return "package main\n" + Imports + Support + p.Declarations + "\nfunc main() { " + p.Prefix + "main() }\n"
+	return "package main\n" + Imports + Support + p.declarations() + "\nfunc main() { " + p.Prefix + "main() }\n"
 }
 
 // Together is many programs as one, which runs those whose index follows
@@ -31,7 +44,7 @@ func Together(list []Program) string {
 	}
 	b.WriteString("}\n")
 	for _, p := range list {
-		b.WriteString(p.Declarations)
+		b.WriteString(p.declarations())
 	}
 	return b.String()
 }
@@ -46,7 +59,7 @@ func New(seed uint64, size int) Program {
 		rand: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)), prefix: fmt.Sprintf("p%d", seed), size: size,
 	}
 	g.program()
-	return Program{Seed: seed, Prefix: g.prefix, Declarations: g.b.String()}
+	return Program{Seed: seed, Prefix: g.prefix, Pieces: g.pieces, Main: g.main}
 }
 
 // gen is a program being written.
@@ -55,6 +68,9 @@ type gen struct {
 	prefix string
 	size   int // statements left to write
 	b      strings.Builder
+	pieces []string // declarations
+	late   []string // those of templates
+	main   []string // statements of the main function
 	serial int
 
 	named  []*typ // declared types
@@ -82,6 +98,7 @@ type body struct {
 	result *typ
 	ret    string // name of the result, or empty
 	pure   bool   // it must not change what its caller sees
+	main   bool   // it may be cut between any two statements
 	quiet  bool   // it runs beside others: no output, no panics
 	loops  []*loop
 }
@@ -94,7 +111,8 @@ type loop struct {
 func (g *gen) n(n int) int             { return g.rand.IntN(n) }
 func (g *gen) chance(percent int) bool { return g.rand.IntN(100) < percent }
 
-func pick[T any](g *gen, list []T) T { return list[g.n(len(list))] }
+// pick chooses one of a list.
+func pick[T any](r interface{ n(int) int }, list []T) T { return list[r.n(len(list))] }
 
 // fresh makes a name for something local.
 func (g *gen) fresh(letter string) string {
@@ -154,12 +172,24 @@ func (g *gen) within(fn *body, closure bool, inside func()) {
 // Imports and Support belong to every program.
 const Imports = `
 import (
+	"bufio"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"maps"
+	"math"
+	"reflect"
+	"runtime"
 	"slices"
+	"sort"
+	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
+	"unsafe"
 )
 `
 
@@ -243,7 +273,21 @@ func each[T any](s []T) iter.Seq2[int, T] {
 
 var errBase = errors.New("base")
 
-var _ = sync.NewCond
-var _ = slices.Max[[]int]
-var _ = maps.Keys[map[int]int]
+var (
+	_ sync.Mutex
+	_ bufio.Reader
+	_ io.Reader
+	_ atomic.Bool
+	_ reflect.Type
+	_ sort.Interface
+	_ json.Number
+	_ strings.Builder
+	_ unsafe.Pointer
+	_ = slices.Max[[]int]
+	_ = maps.Keys[map[int]int]
+	_ = cmp.Compare[int]
+	_ = runtime.Gosched
+	_ = strconv.Itoa
+	_ = math.Pi
+)
 `

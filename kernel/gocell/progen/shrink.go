@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/printer"
 	"go/token"
+	"slices"
 	"strings"
 )
 
@@ -23,6 +24,18 @@ func Shrink(source string, fails func(source string) bool) string {
 		}
 	}
 	return source
+}
+
+// ShrinkCells leaves cells out of a notebook that a program can do without, for
+// as long as fails holds.
+func ShrinkCells(cells []Cell, fails func([]Cell) bool) []Cell {
+	for group := len(cells); group > 0; group-- { // there are fewer groups than cells
+		fewer := slices.DeleteFunc(slices.Clone(cells), func(c Cell) bool { return c.Extra == group })
+		if len(fewer) < len(cells) && fails(fewer) {
+			cells = fewer
+		}
+	}
+	return cells
 }
 
 // shrinkList shortens the index-th list of the program.

@@ -23,24 +23,26 @@ func (g *gen) statements(most int) (left bool) {
 func (g *gen) statement() (left bool) {
 	deep := g.inner > 5
 	switch k := g.n(100); {
-	case k < 22:
+	case k < 19:
 		g.define()
-	case k < 44:
+	case k < 38:
 		g.assign()
-	case k < 52:
+	case k < 45:
 		g.showSome()
 	case deep:
 		g.assign()
-	case k < 60:
+	case k < 52:
 		g.ifStmt()
-	case k < 72:
+	case k < 62:
 		g.loopStmt()
-	case k < 79:
+	case k < 68:
 		g.switchStmt()
-	case k < 83:
+	case k < 72:
 		return g.leave()
-	case k < 88 && !g.fn.quiet:
+	case k < 76 && !g.fn.quiet:
 		g.deferStmt()
+	case k < 90:
+		g.fromTemplate()
 	default:
 		pick(g, patterns)(g)
 	}
@@ -98,7 +100,7 @@ func (g *gen) assign() {
 		g.line("%s += %s", v.name, g.plain(t, 1)) // grows, so it must not double
 		g.line("%s = %s[:min(len(%s), 40)]", v.name, v.name, v.name)
 	case t.kind == slice && !shared && g.chance(50):
-		g.line("if len(%s) > 0 { %s[%s&0x7fff%%len(%s)] = %s }", v.name, v.name, g.nonConstant(intType, 1), v.name, g.plain(t.elem, 2))
+		g.line("if len(%s) > 0 { %s[%s&0x7fff%%len(%s)] = %s }", v.name, v.name, g.nonConstant(intType, 1), v.name, g.stored(t.elem))
 	case t.kind == array && g.chance(70):
 		if g.chance(30) {
 			i, j := g.n(t.length), g.n(t.length)
@@ -127,6 +129,20 @@ func (g *gen) assign() {
 	}
 }
 
+// stored is an element for a slice or map that there is already, which must not
+// come to hold itself: nothing that holds interfaces goes into it.
+func (g *gen) stored(t *typ) string {
+	outer := g.vars
+	defer func() { g.vars = outer }()
+	g.vars = nil
+	for _, v := range outer {
+		if !v.typ.holdsInterface() {
+			g.vars = append(g.vars, v)
+		}
+	}
+	return g.plain(t, 2)
+}
+
 func (g *gen) changeMap(v variable) {
 	key := g.plain(v.typ.key, 1)
 	switch g.n(5) {
@@ -141,7 +157,7 @@ func (g *gen) changeMap(v variable) {
 			g.line("%s[%s] += %s", v.name, key, g.plain(e, 1))
 		}
 	default:
-		g.line("%s[%s] = %s", v.name, key, g.plain(v.typ.elem, 2))
+		g.line("%s[%s] = %s", v.name, key, g.stored(v.typ.elem))
 	}
 }
 
@@ -198,6 +214,8 @@ func (g *gen) leave() bool {
 
 func (g *gen) returnStmt() {
 	switch t := g.fn.result; {
+	case g.fn.main:
+		g.line("panic(\"main returns\")")
 	case t == nil || g.fn.ret != "" && g.chance(40):
 		g.line("return")
 	default:
@@ -323,6 +341,10 @@ func (g *gen) typeSwitch(v string) {
 // deferStmt defers a call that shows its arguments, recovers or changes the
 // result.
 func (g *gen) deferStmt() {
+	if g.fn.main {
+		g.assign()
+		return
+	}
 	switch g.n(4) {
 	case 0:
 		t := g.valueType()

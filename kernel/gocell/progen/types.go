@@ -55,7 +55,7 @@ type fun struct {
 	pure   bool // it changes nothing that its caller sees
 }
 
-var basics, numbers, integers []*typ
+var basics, numbers, integers, floats []*typ
 
 func init() {
 	for _, bits := range []int{0, 8, 16, 32, 64} {
@@ -73,7 +73,8 @@ func init() {
 		}
 	}
 	float32s, float64s := &typ{kind: float, name: "float32", bits: 32}, &typ{kind: float, name: "float64", bits: 64}
-	numbers = append(append(numbers, integers...), float32s, float64s)
+	floats = []*typ{float32s, float64s}
+	numbers = append(append(numbers, integers...), floats...)
 	basics = append(append(basics, numbers...), boolType, stringType,
 		&typ{kind: complexNumber, name: "complex128", bits: 128, elem: float64s},
 		&typ{kind: complexNumber, name: "complex64", bits: 64, elem: float32s})
@@ -143,6 +144,25 @@ func (t *typ) printable() bool {
 		}
 	}
 	return true
+}
+
+// holdsInterface reports a type with an interface in it, or behind it.
+func (t *typ) holdsInterface() bool {
+	switch t.kind {
+	case iface:
+		return true
+	case slice, array, mapping, pointer:
+		return t.elem.holdsInterface()
+	case function:
+		return t.result.holdsInterface()
+	case structure:
+		for _, f := range t.fields {
+			if f.typ.holdsInterface() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // isKey reports a type whose map entries are shown in a fixed order.

@@ -3,7 +3,6 @@ package rtype
 import (
 	"go/types"
 	"reflect"
-	"strings"
 	"sync"
 
 	"github.com/goplus/reflectx"
@@ -45,8 +44,13 @@ func (t *Table) of(typ types.Type) reflect.Type {
 	} else {
 		r = t.unnamed(typ)
 	}
-	t.cache.Set(typ, r)
+	t.enter(typ, r)
 	return r
+}
+
+func (t *Table) enter(typ types.Type, r reflect.Type) {
+	t.cache.Set(typ, r)
+	t.news = append(t.news, typ)
 }
 
 // host looks a named type up among the compiled ones.
@@ -198,11 +202,16 @@ func (t *Table) declare(named *types.Named) reflect.Type {
 	if obj.Pkg() != nil {
 		path = obj.Pkg().Path()
 	}
-	r := reflectx.NamedTypeOf(path, typeName(named), t.standIn(named.Underlying()))
-	if all, value := methodCounts(named); all > 0 {
+	all, value := methodCounts(named)
+	standIn := t.standIn(named.Underlying())
+	if value > 0 && standIn.Kind() == reflect.Array && directInInterface(standIn) {
+		standIn = onePointer // see unmask
+	}
+	r := reflectx.NamedTypeOf(path, t.typeName(named), standIn)
+	if all > 0 {
 		r = reflectx.NewMethodSet(r, value, all)
 	}
-	t.cache.Set(named, r)
+	t.enter(named, r)
 	t.make(named, r)
 	return r
 }
@@ -227,22 +236,17 @@ func (t *Table) structure(s *types.Struct) reflect.Type {
 	return r
 }
 
-func typeName(named *types.Named) string {
-	name := named.Obj().Name()
-	if named.TypeArgs().Len() == 0 {
-		return name
-	}
-	var args []string
-	for a := range named.TypeArgs().Types() {
-		args = append(args, types.TypeString(a, (*types.Package).Path))
-	}
-	return name + "[" + strings.Join(args, ",") + "]"
-}
+// maxParts bounds the work on one type: structs may hold structs twice, those
+// two more, and so on.
+const maxParts = 1 << 17
 
 // standIn returns a type with the layout of typ in which everything behind a
 // reference is blank. Values contain one another without cycles, so it ends.
 func (t *Table) standIn(typ types.Type) reflect.Type {
 	typ = types.Unalias(typ)
+	if t.parts++; t.parts > maxParts {
+		panic(&Error{typ, "is one of too many parts of a type"})
+	}
 	switch typ := typ.(type) {
 	case *types.Named:
 		if r, ok := t.cache.At(typ).(reflect.Type); ok {
@@ -297,10 +301,18 @@ func (t *Table) standInFunc(sig *types.Signature) reflect.Type {
 func (t *Table) finish() {
 	for len(t.queue) > 0 {
 		u := t.queue[0]
-		if named, ok := u.origin.(*types.Named); ok {
+		named, ok := u.origin.(*types.Named)
+		switch {
+		case !ok:
+			t.addMethods(u.origin, u.typ)
+		case u.typ.Kind() == reflect.Struct && isArray(named):
+			t.addMethods(u.origin, u.typ)
+			unmask(u.typ, t.of(named.Underlying()))
+		default:
 			reflectx.SetUnderlying(u.typ, t.of(named.Underlying()))
+			t.addMethods(u.origin, u.typ)
 		}
-		t.addMethods(u.origin, u.typ)
+		t.generation(u.origin, u.typ)
 		t.queue = t.queue[1:]
 	}
 }

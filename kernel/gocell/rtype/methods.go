@@ -1,6 +1,7 @@
 package rtype
 
 import (
+	"go/token"
 	"go/types"
 	"reflect"
 	"strconv"
@@ -39,9 +40,6 @@ func (t *Table) addMethods(typ types.Type, r reflect.Type) {
 		return
 	}
 	if value.Len() > 0 && directInInterface(r) && !reflectxKnowsDirect(r) {
-		if r.Kind() != reflect.Struct {
-			panic(&Error{typ, "has methods on values and is an array of one pointer; make it a struct"})
-		}
 		defer t.disguise(typ, r)()
 	}
 	methods := make([]reflectx.Method, all.Len())
@@ -59,9 +57,26 @@ func (t *Table) addMethods(typ types.Type, r reflect.Type) {
 		methods[i] = reflectx.MakeMethod(fn.Name(), path, isPointer,
 			t.of(withoutReceiver(sel.Obj().(*types.Func))), t.Method(recv, sel))
 	}
-	if err := reflectx.SetMethodSet(r, methods, false); err != nil {
+	if roomFor(methods, directInInterface(r)) > Room() { // reflectx would take what there is, and refuse all types after this one
 		panic(&Error{typ, "has more methods than this session has room for; restart the session"})
 	}
+	if err := reflectx.SetMethodSet(r, methods, false); err != nil {
+		panic(&Error{typ, "cannot have its methods: " + err.Error()})
+	}
+}
+
+// roomFor returns how much room methods take: those of values that an interface
+// holds as they are have two forms.
+func roomFor(methods []reflectx.Method, direct bool) (n int) {
+	for _, m := range methods {
+		if !token.IsExported(m.Name) {
+			continue
+		}
+		if n++; direct && !m.Pointer {
+			n++
+		}
+	}
+	return n
 }
 
 // disguise makes a struct that reflectx does not know for direct one that it
@@ -78,6 +93,57 @@ func (t *Table) disguise(typ types.Type, r reflect.Type) (restore func()) {
 	return func() {
 		reflectx.SetUnderlying(r, own)
 		*flagsOf(r) = flags | *flagsOf(r)&hasMethods
+	}
+}
+
+// unmask makes an array of one pointer of a type that was made as a struct of
+// one: those reflectx gives methods, and the two are passed alike. An array's
+// description is shorter, and what says where its methods are follows it.
+func unmask(r, array reflect.Type) {
+	at := func(offset uintptr) unsafe.Pointer {
+		return unsafe.Add((*[2]unsafe.Pointer)(unsafe.Pointer(&r))[1], offset)
+	}
+	methods := *(*uncommon)(at(structSize))
+	flags := *flagsOf(r)
+	reflectx.SetUnderlying(r, array)
+	*flagsOf(r) = flags | *flagsOf(r)&hasMethods
+	methods.offset += structSize - arraySize
+	*(*uncommon)(at(arraySize)) = methods
+}
+
+func isArray(named *types.Named) bool {
+	_, ok := named.Underlying().(*types.Array)
+	return ok
+}
+
+// uncommon says of a type with a name where its methods are, from there on. It
+// follows the description of the type, which has these sizes.
+type uncommon struct {
+	path           int32
+	count, exports uint16
+	offset         uint32
+	_              uint32
+}
+
+const (
+	structSize = 80
+	arraySize  = 72
+)
+
+type probeStruct struct{ F *int }
+
+func (probeStruct) Probe() {}
+
+type probeArray [1]*int
+
+func (probeArray) Probe() {}
+
+func init() {
+	for t, size := range map[reflect.Type]uintptr{reflect.TypeFor[probeStruct](): structSize, reflect.TypeFor[probeArray](): arraySize} {
+		u := (*uncommon)(unsafe.Add((*[2]unsafe.Pointer)(unsafe.Pointer(&t))[1], size))
+		if u.count != 1 || u.exports != 1 || uintptr(u.offset) < unsafe.Sizeof(*u) {
+			panic("rtype: this Go release lays out the methods of types in another way")
+		}
 	}
 }
 

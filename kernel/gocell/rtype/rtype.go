@@ -20,11 +20,11 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
+	"maps"
 	"reflect"
 	"sync"
 
 	"github.com/goplus/reflectx"
-	_ "github.com/goplus/reflectx/icall/icall8192" // room for the methods of a long session
 	"golang.org/x/tools/go/types/typeutil"
 )
 
@@ -46,17 +46,31 @@ type Table struct {
 	// call the table.
 	Method func(recv types.Type, sel *types.Selection) func(args []reflect.Value) []reflect.Value
 
-	mu    sync.Mutex
-	cache typeutil.Map                // types.Type -> reflect.Type
-	made  map[reflect.Type]types.Type // made types with names or methods, all generations
-	queue []unfinished
-	begun map[*types.Interface]bool // being made
+	// Number tells the types apart that functions of a package declare: it counts
+	// them in the order of the source, from 1. Others have 0. It must not call the
+	// table.
+	Number func(*types.TypeName) int
+
+	mu     sync.Mutex
+	cache  typeutil.Map                  // types.Type -> reflect.Type
+	made   map[reflect.Type]types.Type   // made types with names or methods, all generations
+	within map[*types.Named][]types.Type // type arguments of the functions that declare types
+	locals map[string]reflect.Type       // those types, see localKey
+	queue  []unfinished
+	// What there has been of declared types: *family by types.Type.
+	generations typeutil.Map
+	begun       map[*types.Interface]bool // being made
+	parts       int                       // of the types being made, see standIn
+	news        []types.Type              // made since Begin
 }
 
 type unfinished struct {
 	origin types.Type // a *types.Named, or a *types.Struct with promoted methods
 	typ    reflect.Type
 }
+
+// maxName is how much of a type an error shows.
+const maxName = 200
 
 // Error reports a type that cannot be made.
 type Error struct {
@@ -65,7 +79,11 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("type %s %s", types.TypeString(e.Type, byName), e.Reason)
+	name := types.TypeString(e.Type, byName)
+	if runes := []rune(name); len(runes) > maxName {
+		name = string(runes[:maxName]) + "…"
+	}
+	return fmt.Sprintf("type %s %s", name, e.Reason)
 }
 
 func byName(p *types.Package) string { return p.Name() }
@@ -79,14 +97,19 @@ func (t *Table) Of(typ types.Type) (r reflect.Type, err error) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			e, ok := p.(*Error)
-			if !ok {
+			t.forget(t.queue)
+			t.queue, t.begun = nil, nil
+			switch p := p.(type) {
+			case *Error:
+				err = p
+			case string: // a limit of package reflect
+				err = &Error{typ, "cannot be made: " + p}
+			default:
 				panic(p)
 			}
-			t.forget(t.queue)
-			t.queue, t.begun, err = nil, nil, e
 		}
 	}()
+	t.parts = 0
 	r = t.of(typ)
 	t.finish()
 	return r, nil
@@ -141,10 +164,33 @@ func (t *Table) learn(typ types.Type, r reflect.Type, seen map[types.Type]bool) 
 	}
 }
 
-// Renew makes new generations of every made type whose definition reaches one
-// of the named types, as is needed when their methods change: the runtime
-// remembers what a type implements. Old generations stay known to Made.
-func (t *Table) Renew(changed ...*types.Named) {
+// Begin starts a piece of work that Undo can take back.
+func (t *Table) Begin() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.news = nil
+}
+
+// Undo forgets the types that were made since Begin: their methods have no code.
+func (t *Table) Undo() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, typ := range t.news {
+		if r, ok := t.cache.At(typ).(reflect.Type); ok {
+			delete(t.made, r)
+			t.cache.Delete(typ)
+			t.lose(typ, r)
+			maps.DeleteFunc(t.locals, func(_ string, local reflect.Type) bool { return local == r })
+		}
+	}
+	t.news = nil
+}
+
+// Renew prepares new generations of every made type whose definition or methods
+// reach one of the named types, as is needed when their methods change: the runtime
+// remembers what a type implements. Old generations stay known to Made. The
+// result lists those of the types that are declared or have methods.
+func (t *Table) Renew(changed ...*types.Named) (renewed []types.Type) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	stale := map[types.Type]bool{}
@@ -155,8 +201,42 @@ func (t *Table) Renew(changed ...*types.Named) {
 		}
 	})
 	for _, key := range drop {
+		if _, made := t.made[t.cache.At(key).(reflect.Type)]; made {
+			renewed = append(renewed, key)
+		}
 		t.cache.Delete(key)
 	}
+	maps.DeleteFunc(t.locals, func(_ string, r reflect.Type) bool { return stale[t.made[r]] })
+	return renewed
+}
+
+// Present returns the present generation of a made type, or of a pointer to one.
+func (t *Table) Present(r reflect.Type) reflect.Type {
+	if r.Kind() == reflect.Pointer && r.Name() == "" {
+		if elem := t.Present(r.Elem()); elem != r.Elem() {
+			return reflect.PointerTo(elem)
+		}
+		return r
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if typ, ok := t.made[r]; ok {
+		if now, ok := t.cache.At(typ).(reflect.Type); ok {
+			return now
+		}
+	}
+	return r
+}
+
+// All lists the types that have a reflect type, old generations included.
+func (t *Table) All() []types.Type {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list := t.cache.Keys()
+	for _, typ := range t.made {
+		list = append(list, typ)
+	}
+	return list
 }
 
 // Known reports whether a declared type has been made already.
@@ -186,6 +266,9 @@ func reaches(typ types.Type, targets []*types.Named, found, seen map[types.Type]
 		}
 		if pkg := typ.Obj().Pkg(); !hit && pkg != nil && pkg.Path() == "main" {
 			visit(typ.Underlying())
+			for m := range typ.Methods() {
+				visit(m.Type())
+			}
 		}
 	default:
 		parts(typ, visit)

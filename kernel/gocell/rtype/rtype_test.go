@@ -48,7 +48,8 @@ func check(t *testing.T) *types.Package {
 
 func newTable() *Table {
 	return &Table{
-		Host: func(string, string) (reflect.Type, bool) { return nil, false },
+		Host:   func(string, string) (reflect.Type, bool) { return nil, false },
+		Number: func(*types.TypeName) int { return 0 },
 		Method: func(_ types.Type, sel *types.Selection) func([]reflect.Value) []reflect.Value {
 			return func(args []reflect.Value) []reflect.Value {
 				switch sel.Obj().Name() {

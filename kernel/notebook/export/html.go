@@ -14,6 +14,7 @@ import (
 	"html/template"
 	"io"
 	"strings"
+	"sync"
 
 	"forgekernel/kernel/notebook"
 	"forgekernel/kernel/replace"
@@ -36,7 +37,7 @@ var pageSource string
 //go:embed page.css
 var style string
 
-var pageTemplate = template.Must(template.New("page").Parse(pageSource))
+var pageTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Parse(pageSource)) })
 
 // page is what the template shows.
 type page struct {
@@ -99,7 +100,7 @@ func HTML(w io.Writer, nb *notebook.Notebook, opts Options) error {
 		p.Contents = x.headings
 	}
 	p.Title = title(nb, x.headings, opts.Title)
-	return pageTemplate.Execute(w, p)
+	return pageTemplate().Execute(w, p)
 }
 
 func title(nb *notebook.Notebook, headings []heading, wanted string) string {

@@ -87,7 +87,7 @@ func (x *exporter) trust(markup string) template.HTML {
 	if x.opts.Trusted {
 		return template.HTML(markup)
 	}
-	return template.HTML(policy.Sanitize(markup))
+	return template.HTML(policy().Sanitize(markup))
 }
 
 // widePicture is from how many CSS pixels on a picture becomes too small to read when it

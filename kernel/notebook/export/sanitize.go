@@ -2,15 +2,14 @@ package export
 
 import (
 	"regexp"
+	"sync"
 
 	"github.com/microcosm-cc/bluemonday"
 )
 
 // policy keeps what JupyterLab keeps of untrusted HTML: structure, inline
 // colours, embedded images; no scripts, style sheets, forms or frames.
-var policy = newPolicy()
-
-var checkbox = regexp.MustCompile(`^checkbox$`)
+var policy = sync.OnceValue(newPolicy)
 
 func newPolicy() *bluemonday.Policy {
 	p := bluemonday.UGCPolicy()
@@ -18,7 +17,7 @@ func newPolicy() *bluemonday.Policy {
 	p.AllowAttrs("class").Globally()
 	p.AllowElements("progress", "meter", "kbd", "samp", "mark")
 	p.AllowAttrs("value", "max", "min").OnElements("progress", "meter")
-	p.AllowAttrs("type").Matching(checkbox).OnElements("input") // of task lists
+	p.AllowAttrs("type").Matching(regexp.MustCompile(`^checkbox$`)).OnElements("input") // of task lists
 	p.AllowAttrs("checked", "disabled").OnElements("input")
 	p.AllowStyles(
 		"color", "background-color", "background",

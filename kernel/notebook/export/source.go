@@ -8,11 +8,14 @@ import (
 	"github.com/alecthomas/chroma/v2"
 	"github.com/alecthomas/chroma/v2/formatters/html"
 	"github.com/alecthomas/chroma/v2/lexers"
-	"github.com/alecthomas/chroma/v2/styles"
 )
 
 // formatter writes spans with classes, which the page's style sheet colours.
 var formatter = html.New(html.WithClasses(true), html.PreventSurroundingPre(true), html.TabWidth(4))
+
+// noStyle is what the formatter wants although classes make it need none. The
+// library's own styles are all read when a program starts that knows them.
+var noStyle = chroma.MustNewStyle("none", nil)
 
 // highlightCell colours a code cell, whose first line may be a cell magic that
 // sets the language of the others.
@@ -91,7 +94,7 @@ func highlight(source, language string) template.HTML {
 		}
 	}
 	var b strings.Builder
-	if err := formatter.Format(&b, styles.Fallback, chroma.Literator(tokens...)); err != nil {
+	if err := formatter.Format(&b, noStyle, chroma.Literator(tokens...)); err != nil {
 		return template.HTML(template.HTMLEscapeString(source))
 	}
 	return template.HTML(strings.TrimSuffix(b.String(), "\n"))

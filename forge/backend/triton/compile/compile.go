@@ -241,14 +241,14 @@ func (c *Compiler) run(ctx context.Context, r request) ([]Binary, error) {
 	return list, nil
 }
 
-var symbol = regexp.MustCompile(`^[A-Za-z_]\w{0,200}$`)
+var symbol = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_]\w{0,200}$`) })
 
 // check says what is wrong with a result that is no error.
 func (b *Binary) check() error {
 	switch {
 	case b.Error != "":
 		return nil
-	case !symbol.MatchString(b.Name):
+	case !symbol().MatchString(b.Name):
 		return fmt.Errorf("its function is called %q", b.Name)
 	case b.Shared < 0 || b.Shared > maxShared:
 		return fmt.Errorf("it wants %d bytes of shared memory", b.Shared)

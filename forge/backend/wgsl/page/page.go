@@ -23,6 +23,7 @@ import (
 	"html"
 	"regexp"
 	"strings"
+	"sync"
 
 	"forgekernel/display"
 	"forgekernel/forge/backend/wgsl"
@@ -38,7 +39,9 @@ const MaxBytes = 32 << 20
 var script string
 
 // code is what a script of a card begins with: comments stay here.
-var code = regexp.MustCompile(`(?m)^ *//.*\n`).ReplaceAllString(webgpu.Runner+script, "")
+var code = sync.OnceValue(func() string {
+	return regexp.MustCompile(`(?m)^ *//.*\n`).ReplaceAllString(webgpu.Runner+script, "")
+})
 
 // Card is a plan with its data.
 type Card struct {
@@ -98,7 +101,7 @@ func (c *Card) html() string {
 	fmt.Fprintf(&b, "\n"+`<div data-part="status" style="margin:4px 0">%s</div>`, unrun)
 	fmt.Fprintf(&b, "\n"+`<div data-part="results">%s</div>`, markup(c.results()))
 	fmt.Fprintf(&b, "<details><summary>%s</summary>%s</details>\n", html.EscapeString(c.summary()), markup(c.Dispatches()))
-	fmt.Fprintf(&b, "<script>(() => {\n\"use strict\";\n%sshow(document.currentScript, %q, %s);\n})();</script>\n</div>\n", code, name, c.data())
+	fmt.Fprintf(&b, "<script>(() => {\n\"use strict\";\n%sshow(document.currentScript, %q, %s);\n})();</script>\n</div>\n", code(), name, c.data())
 	return b.String()
 }
 

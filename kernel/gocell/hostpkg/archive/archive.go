@@ -2,6 +2,8 @@
 // documentation: written by the gen command, read by hostpkg.
 package archive
 
+import "slices"
+
 // ManifestFile is the member that holds a Manifest as JSON.
 const ManifestFile = "manifest.json"
 
@@ -31,12 +33,31 @@ func DocFile(path string) string { return "doc/" + path }
 // texts by file name.
 func SourceFile(path string) string { return "source/" + path }
 
-// HasSource reports whether the archive holds the source of a package. It does
-// for those that consist of generic functions, which reflection cannot call.
+// HasSource reports whether the archive holds the source of a package: of those
+// that consist of generic functions, which reflection cannot call, and of those
+// that are interpreted.
 func HasSource(path string) bool {
 	switch path {
 	case "cmp", "maps", "slices":
 		return true
 	}
-	return false
+	return Interpreted(path)
+}
+
+// Interpreted reports a package that cells run from its source, although it
+// could be compiled into the binary: one that notebooks rarely import, that
+// does not compute for long, and that is written in plain Go. Its source takes a
+// tenth of the room of its code. Compiled packages that cells can import do not
+// have its types in theirs.
+func Interpreted(path string) bool { return slices.Contains(interpreted, path) }
+
+// The last line is what others of them import and cells cannot.
+var interpreted = []string{
+	"debug/buildinfo", "debug/dwarf", "debug/elf", "debug/macho", "debug/pe", "debug/plan9obj",
+	"go/doc", "go/doc/comment", "go/format", "go/printer",
+	"net/mail", "net/rpc", "net/rpc/jsonrpc", "net/smtp",
+	"testing/fstest", "testing/iotest", "testing/slogtest",
+	"gonum.org/v1/plot/palette/brewer", "gonum.org/v1/plot/palette/moreland",
+
+	"internal/lazyregexp", "internal/saferio", "internal/xcoff", "internal/zstd",
 }

@@ -6,6 +6,8 @@ import (
 	"compress/flate"
 	"encoding/json"
 	"fmt"
+	"go/parser"
+	"go/printer"
 	"go/token"
 	"go/types"
 	"io"
@@ -73,12 +75,15 @@ func addExports(packages []*hostPackage) error {
 			}
 		}
 		slices.Sort(p.deps)
+		if i := slices.IndexFunc(p.deps, archive.Interpreted); i >= 0 && !archive.Interpreted(p.ImportPath) {
+			return fmt.Errorf("%s is compiled and has types of %s, which is interpreted", p.ImportPath, p.deps[i])
+		}
 	}
 	return nil
 }
 
-// pack makes the archive.
-func pack(stamp string, packages []*hostPackage) ([]byte, error) {
+// pack makes the archive; of hidden packages it holds nothing but the source.
+func pack(stamp string, packages, hidden []*hostPackage) ([]byte, error) {
 	m := archive.Manifest{Stamp: stamp, Go: runtime.Version()}
 	for _, p := range packages {
 		m.Packages = append(m.Packages, archive.Package{Path: p.ImportPath, Name: p.Name, Deps: p.deps})
@@ -98,6 +103,8 @@ func pack(stamp string, packages []*hostPackage) ([]byte, error) {
 		if err := addJSON(w, archive.DocFile(p.ImportPath), p.docs); err != nil {
 			return nil, err
 		}
+	}
+	for _, p := range slices.Concat(packages, hidden) {
 		if archive.HasSource(p.ImportPath) {
 			source, err := p.source()
 			if err != nil {
@@ -112,14 +119,21 @@ func pack(stamp string, packages []*hostPackage) ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// source reads the files of a package. What is interpreted leaves its comments
+// here, which are half of it.
 func (p *hostPackage) source() (map[string]string, error) {
 	files := map[string]string{}
 	for _, name := range p.GoFiles {
-		text, err := os.ReadFile(filepath.Join(p.Dir, name))
+		fset := token.NewFileSet()
+		f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err
 		}
-		files[name] = string(text)
+		var text bytes.Buffer
+		if err := (&printer.Config{Mode: printer.RawFormat}).Fprint(&text, fset, f); err != nil {
+			return nil, err
+		}
+		files[name] = text.String()
 	}
 	return files, nil
 }

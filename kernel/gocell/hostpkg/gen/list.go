@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+
+	"forgekernel/kernel/gocell/hostpkg/archive"
 )
 
 // group is a set of packages whose tables share one Go package, so that a
@@ -89,27 +91,29 @@ type hostPackage struct {
 	docs   map[string]string
 }
 
-// load lists the packages of all groups, with types.
-func load() ([]*hostPackage, error) {
+// load lists the packages of all groups, with types, and the hidden ones that
+// interpreted packages import.
+func load() (public, hidden []*hostPackage, err error) {
 	var args []string
 	for _, g := range groups {
 		args = append(args, g.patterns...)
 	}
 	all, err := goList(append([]string{"-export", "-deps"}, args...)...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := readTypes(all); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var public []*hostPackage
 	for _, p := range all {
 		if p.group = groupOf(p); p.group != "" {
 			public = append(public, p)
+		} else if archive.Interpreted(p.ImportPath) {
+			hidden = append(hidden, p)
 		}
 	}
 	slices.SortFunc(public, func(a, b *hostPackage) int { return strings.Compare(a.ImportPath, b.ImportPath) })
-	return public, nil
+	return public, hidden, nil
 }
 
 // groupOf names the group of an importable package; all others, which are only

@@ -30,7 +30,7 @@ func main() {
 }
 
 func generate(root string) error {
-	packages, err := load()
+	packages, hidden, err := load()
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func generate(root string) error {
 			return err
 		}
 	}
-	archive, err := pack(stamp, packages)
+	archive, err := pack(stamp, packages, hidden)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,11 @@ import (
 	"fmt"
 	"go/format"
 	"go/types"
+	"maps"
+	"slices"
 	"strings"
+
+	"forgekernel/kernel/gocell/hostpkg/archive"
 )
 
 const (
@@ -19,7 +23,7 @@ const (
 func tableFiles(group string, packages []*hostPackage) []file {
 	var files []file
 	for _, p := range packages {
-		if p.group == group {
+		if p.group == group && !archive.Interpreted(p.ImportPath) {
 			files = append(files, file{generatedPrefix + identifier(p.ImportPath) + ".go", p.table()})
 		}
 	}
@@ -33,7 +37,7 @@ func setFile(group, stamp string, packages []*hostPackage) file {
 	fmt.Fprintf(&b, "func init() { table.Register(%q, &set) }\n\n", group)
 	fmt.Fprintf(&b, "var set = table.Set{Stamp: %q, Packages: []table.Package{\n", stamp)
 	for _, p := range packages {
-		if p.group == group {
+		if p.group == group && !archive.Interpreted(p.ImportPath) {
 			fmt.Fprintf(&b, "{Path: %q, Symbols: %s},\n", p.ImportPath, identifier(p.ImportPath))
 		}
 	}
@@ -64,27 +68,63 @@ func gofmt(source []byte) []byte {
 // Everything in it is static data: a function as an interface value is a
 // pointer to code, a type a pointer to its descriptor.
 func (p *hostPackage) table() []byte {
-	var symbols bytes.Buffer
+	symbols := map[string]string{}
 	scope := p.types.Scope()
 	for _, name := range scope.Names() {
-		if obj := scope.Lookup(name); obj.Exported() {
-			if value := reference(obj); value != "" {
-				fmt.Fprintf(&symbols, "{Name: %q, Value: %s},\n", name, value)
-			}
+		obj := scope.Lookup(name)
+		if !obj.Exported() {
+			continue
+		}
+		if value := reference(obj); value != "" {
+			symbols[name] = value
+		}
+		for _, args := range instances(obj) {
+			symbols[name+args] = "p." + name + args
 		}
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%spackage %s\n\nimport (\n", generatedHeader, p.group)
-	if symbols.Len() > 0 {
+	if len(symbols) > 0 {
 		fmt.Fprintf(&b, "p %q\n\n", p.ImportPath)
 	}
-	fmt.Fprintf(&b, "%q\n)\n\nvar %s = []table.Symbol{\n%s}\n", tablePath, identifier(p.ImportPath), symbols.Bytes())
+	fmt.Fprintf(&b, "%q\n)\n\nvar %s = []table.Symbol{\n", tablePath, identifier(p.ImportPath))
+	for _, name := range slices.Sorted(maps.Keys(symbols)) {
+		fmt.Fprintf(&b, "{Name: %q, Value: %s},\n", name, symbols[name])
+	}
+	b.WriteString("}\n")
 	return gofmt(b.Bytes())
+}
+
+// instances lists the type arguments, as they are written, of a generic function
+// that has few instances: its one type parameter stands for some basic types.
+func instances(obj types.Object) []string {
+	f, ok := obj.(*types.Func)
+	if !ok || f.Signature().TypeParams().Len() != 1 {
+		return nil
+	}
+	constraint := f.Signature().TypeParams().At(0).Constraint().Underlying().(*types.Interface)
+	if constraint.NumMethods() > 0 || constraint.NumEmbeddeds() != 1 {
+		return nil
+	}
+	union, ok := constraint.EmbeddedType(0).(*types.Union)
+	if !ok {
+		return nil
+	}
+	var list []string
+	for term := range union.Terms() {
+		basic, ok := term.Type().(*types.Basic)
+		if !ok || term.Tilde() {
+			return nil
+		}
+		list = append(list, "["+basic.Name()+"]")
+	}
+	return list
 }
 
 // reference is the expression by which the table holds an object, or nothing if
 // it has no value at run time: constants are known from export data, generic
-// functions and types exist only as instances, constraints only at compile time.
+// functions and types exist only as instances (see instances), constraints only
+// at compile time.
 func reference(obj types.Object) string {
 	ref := "p." + obj.Name()
 	switch obj := obj.(type) {

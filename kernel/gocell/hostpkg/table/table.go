@@ -24,8 +24,9 @@ type Package struct {
 }
 
 // Symbol is one exported name. Value is the function, a pointer to the
-// variable, or a nil pointer to the type. Constants are known from export data,
-// and generic names have no value that could be linked.
+// variable, or a nil pointer to the type. Constants are known from export data.
+// Generic names have no value that could be linked, but functions that have few
+// instances are there as these: From[float32].
 type Symbol struct {
 	Name  string
 	Value any

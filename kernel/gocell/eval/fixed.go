@@ -1,0 +1,121 @@
+package eval
+
+import (
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// A struct that is a parameter or the result of a call lies in a variable of its
+// own as soon as one of its fields is read. When it is stored there once and only
+// read from then on, the variable is where the value is: nobody changes that.
+
+// fix finds such variables.
+func (b *builder) fix() {
+	for _, blk := range b.ssa.Blocks {
+		for at, in := range blk.Instrs {
+			if variable, ok := in.(*ssa.Alloc); ok && !variable.Heap && b.isFixed(variable, at) {
+				b.fixed[variable] = true
+			}
+		}
+	}
+}
+
+// isFixed reports that the variable which an instruction of a block makes is
+// stored to once, in that block and before it is read.
+func (b *builder) isFixed(variable *ssa.Alloc, at int) bool {
+	switch variable.Type().Underlying().(*types.Pointer).Elem().Underlying().(type) {
+	case *types.Struct, *types.Array:
+	default:
+		return false
+	}
+	var first ssa.Instruction
+	uses := realUses(variable)
+	for _, in := range variable.Block().Instrs[at+1:] {
+		for _, use := range uses {
+			if first == nil && use == in {
+				first = in
+			}
+		}
+	}
+	store, ok := first.(*ssa.Store)
+	if !ok || store.Addr != variable || store.Val == variable {
+		return false
+	}
+	if b.ssa.Recover != nil && !isStoredNext(variable) { // a panic may come before, and its recovery read it
+		return false
+	}
+	for _, use := range uses {
+		if use != first && !isRead(variable, use) {
+			return false
+		}
+	}
+	return true
+}
+
+// isStoredNext reports that a variable gets its value as soon as it is made.
+func isStoredNext(variable *ssa.Alloc) bool {
+	instrs := variable.Block().Instrs
+	for _, in := range instrs[indexIn(variable.Block(), variable)+1:] {
+		if _, debug := in.(*ssa.DebugRef); !debug {
+			store, ok := in.(*ssa.Store)
+			return ok && store.Addr == variable
+		}
+	}
+	return false
+}
+
+// isFinished reports the value of a composite literal that was made in the same
+// block and that nothing looks at any more: it need not be copied.
+func isFinished(load *ssa.UnOp) bool {
+	literal, ok := load.X.(*ssa.Alloc)
+	if !ok || literal.Heap || literal.Comment != "complit" || literal.Block() != load.Block() {
+		return false
+	}
+	at := indexIn(load.Block(), load)
+	uses := realUses(literal)
+	for len(uses) > 0 {
+		use := uses[0]
+		uses = uses[1:]
+		if use == ssa.Instruction(load) {
+			continue
+		}
+		if use.Block() != load.Block() || indexIn(use.Block(), use) > at {
+			return false
+		}
+		switch use := use.(type) {
+		case *ssa.FieldAddr:
+			uses = append(uses, realUses(use)...)
+		case *ssa.IndexAddr:
+			uses = append(uses, realUses(use)...)
+		case *ssa.Store: // of a field
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// isRead reports an instruction that reads from an address, or from that of a
+// part, and does nothing else with it.
+func isRead(addr ssa.Value, in ssa.Instruction) bool {
+	switch in := in.(type) {
+	case *ssa.UnOp:
+		return in.Op == token.MUL
+	case *ssa.FieldAddr:
+		return areReads(in)
+	case *ssa.IndexAddr:
+		return in.X == addr && areReads(in)
+	}
+	return false
+}
+
+func areReads(addr ssa.Value) bool {
+	for _, use := range realUses(addr) {
+		if !isRead(addr, use) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,25 @@
+// The code of all slots, 16 bytes each.
+
+#define SLOTS8(i) \
+	SLOT(i+0); SLOT(i+1); SLOT(i+2); SLOT(i+3); \
+	SLOT(i+4); SLOT(i+5); SLOT(i+6); SLOT(i+7)
+
+#define SLOTS64(i) \
+	SLOTS8(i+0); SLOTS8(i+8); SLOTS8(i+16); SLOTS8(i+24); \
+	SLOTS8(i+32); SLOTS8(i+40); SLOTS8(i+48); SLOTS8(i+56)
+
+#define SLOTS512(i) \
+	SLOTS64(i+0); SLOTS64(i+64); SLOTS64(i+128); SLOTS64(i+192); \
+	SLOTS64(i+256); SLOTS64(i+320); SLOTS64(i+384); SLOTS64(i+448)
+
+#define SLOTS4096(i) \
+	SLOTS512(i+0); SLOTS512(i+512); SLOTS512(i+1024); SLOTS512(i+1536); \
+	SLOTS512(i+2048); SLOTS512(i+2560); SLOTS512(i+3072); SLOTS512(i+3584)
+
+TEXT slots<>(SB), NOSPLIT|NOFRAME, $0-0
+	SLOTS4096(0)
+	SLOTS4096(4096)
+	RET
+
+DATA ·firstSlot+0(SB)/8, $slots<>(SB)
+GLOBL ·firstSlot(SB), RODATA, $8
