@@ -291,7 +291,7 @@ webgpu-bench: build peers-env $(WEBGPUENV)/.stamp
 	@mkdir -p build
 	$(VPY) $(WEBGPU)/webgpu.py measure bin/forge --modules $(WEBGPUENV) --commit $(VERSION) > build/webgpu.json
 	mv build/webgpu.json $(WEBGPU)/webgpu.json
-	$(VPY) $(WEBGPU)/webgpu.py table $(WEBGPU)/webgpu.json > build/WEBGPU.md
+	$(VPY) $(WEBGPU)/webgpu.py table $(WEBGPU)/webgpu.json $(WEBGPU)/webgpu-h200.json > build/WEBGPU.md
 	mv build/WEBGPU.md $(WEBGPU)/WEBGPU.md
 
 nebula-fixtures: $(PEERS)/.nebula

@@ -7,11 +7,26 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 
 	"forgekernel/display"
 )
+
+func TestGonumMatrix(t *testing.T) {
+	for want, m := range map[string]mat.Matrix{
+		"⎡2  0.333333⎤\n⎣0         1⎦": mat.NewDense(2, 2, []float64{2, 1. / 3, 0, 1}),
+		"⎡1⎤\n⎣2⎦":                     mat.NewVecDense(2, []float64{1, 2}),
+		"Dims(40, 1)\n":                mat.NewDense(40, 1, nil),
+		"&mat.Dense{":                  &mat.Dense{},
+		"&mat.Cholesky{":               &mat.Cholesky{},
+	} {
+		if text, _ := display.ToBundle(m).Data["text/plain"].(string); !strings.HasPrefix(text, want) {
+			t.Errorf("%T is shown as %q, not %q", m, text, want)
+		}
+	}
+}
 
 func TestGonumPlot(t *testing.T) {
 	p := plot.New()

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"unicode/utf8"
 
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/plot"
 )
 
@@ -17,8 +18,8 @@ import (
 const maxText = 1 << 20
 
 // ToBundle returns how v is shown: a [Displayer] as it says, an image as PNG, a gonum
-// plot as SVG and PNG, a string as it is, an error or [fmt.Stringer] as its text, and everything
-// else in Go syntax. Text is cut where it becomes too long to read, which it says. It never guesses
+// plot as SVG and PNG, a gonum matrix as its elements in brackets, a string as it is, an error or
+// [fmt.Stringer] as its text, and everything else in Go syntax. Text is cut where it becomes too long to read, which it says. It never guesses
 // from contents: bytes are bytes, and a [][]string is no [Table].
 func ToBundle(v any) Bundle {
 	if isNilPointer(v) {
@@ -36,6 +37,8 @@ func ToBundle(v any) Bundle {
 		return Text(cut(v, maxText))
 	case error, fmt.Stringer, fmt.Formatter:
 		return Text(cut(fmt.Sprint(v), maxText))
+	case mat.Matrix:
+		return matrixBundle(v)
 	}
 	return Text(goSyntax(v))
 }
@@ -58,6 +61,24 @@ func asDisplayer(v any) (Displayer, bool) {
 	p := reflect.New(t)
 	p.Elem().Set(reflect.ValueOf(v))
 	return p.Interface().(Displayer), true
+}
+
+// matrixMargin is how many rows and columns of a gonum matrix are shown at each edge.
+const matrixMargin = 6
+
+// matrixBundle shows the elements of a matrix with six digits; of a large one those at its
+// edges, below its dimensions. What has no elements yet, such as a factorization that was
+// not computed, is shown in Go syntax.
+func matrixBundle(m mat.Matrix) (b Bundle) {
+	defer func() {
+		if recover() != nil {
+			b = Text(goSyntax(m))
+		}
+	}()
+	if rows, columns := m.Dims(); rows == 0 || columns == 0 {
+		return Text(goSyntax(m))
+	}
+	return Text(fmt.Sprintf("%.6g", mat.Formatted(m, mat.Squeeze(), mat.Excerpt(matrixMargin))))
 }
 
 func imageBundle(img image.Image) Bundle {

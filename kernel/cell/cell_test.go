@@ -259,7 +259,7 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	for _, m := range magics {
-		if h := m.help(); !strings.Contains(h, m.doc) || !strings.Contains(h, m.name) {
+		if h := m.help(); !strings.Contains(strings.Join(strings.Fields(h), " "), m.doc) || !strings.Contains(h, m.name) {
 			t.Errorf("help of %s: %q", m.name, h)
 		}
 	}

@@ -190,7 +190,7 @@ func TestWhoAndReset(t *testing.T) {
 	n.ok(t, "alpha := 1; beta := \"b\"")
 	n.ok(t, "def layer(x):\n    return x")
 	_, result := n.ok(t, "%who")
-	for _, want := range []string{"alpha", "int", "beta", "string", "layer", "forgescript"} {
+	for _, want := range []string{"alpha", "int", "beta", "string", "layer", "forgescript", "value", `"b"`} {
 		if !strings.Contains(result, want) {
 			t.Errorf("%%who lacks %q:\n%s", want, result)
 		}
@@ -249,6 +249,17 @@ func TestDirectiveBelowCode(t *testing.T) {
 		_, _, e := n.run(t, code)
 		if e == nil || !strings.Contains(strings.Join(e.Traceback, "\n"), "stand above the code") {
 			t.Errorf("%q: %+v", code, e)
+		}
+	}
+}
+
+// Help is broken between words, within the width that front ends have room for.
+func TestHelpIsWrapped(t *testing.T) {
+	for _, m := range []string{"goget", "bash", "forge"} {
+		for _, line := range strings.Split(lookup(m).help(), "\n")[1:] {
+			if !strings.HasPrefix(line, "%") && len([]rune(line)) > textWidth {
+				t.Errorf("%s: %q is longer than %d", m, line, textWidth)
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package cell
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"forgekernel/forge/script"
 	"forgekernel/kernel/gocell"
@@ -161,6 +162,27 @@ func methods(list []string, detail int) string {
 
 // textWidth is how wide lines of help are, in columns.
 const textWidth = 78
+
+// wrapped breaks lines of help between words; those after the first stand behind a margin,
+// as the first does.
+func wrapped(text, margin string) string {
+	var b strings.Builder
+	width := len(margin)
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+		case width+1+utf8.RuneCountInString(word) > textWidth:
+			b.WriteString("\n" + margin)
+			width = len(margin)
+		default:
+			b.WriteByte(' ')
+			width++
+		}
+		b.WriteString(word)
+		width += utf8.RuneCountInString(word)
+	}
+	return b.String()
+}
 
 // help is a name? line.
 func (t *task) help(d directive) Outcome {

@@ -60,7 +60,7 @@ func init() { // not an initialiser: %lsmagic refers to the table
 		{name: "load", form: onLine, args: "FILE [NAME]", least: 1, most: 2, files: true, run: (*task).magicLoad,
 			doc: "Replace the cell with the text of a file, or make a model a Go value: forge.Load with its name."},
 		{name: "who", form: onLine, args: "[PREFIX]", most: 1, run: (*task).magicWho,
-			doc: "List what the session holds."},
+			doc: "List what the session holds, with the values of variables."},
 		{name: "reset", form: onLine, run: (*task).magicReset,
 			flags: []flag{{name: "f", doc: "do not ask first"}},
 			doc:   "Forget every variable, function, type and import of the session, and close the jobs of nebula."},
@@ -175,9 +175,9 @@ func (m *magic) help() string {
 	if m.form&onCell != 0 {
 		b.WriteString(m.usage(cellMagic) + "\n")
 	}
-	b.WriteString("\n" + m.doc + "\n")
+	b.WriteString("\n" + wrapped(m.doc, "") + "\n")
 	for _, f := range m.flags {
-		fmt.Fprintf(&b, "\n  %-24s %s", strings.TrimSpace(f.dashed()+" "+f.value), f.doc)
+		fmt.Fprintf(&b, "\n  %-24s %s", strings.TrimSpace(f.dashed()+" "+f.value), wrapped(f.doc, strings.Repeat(" ", 27)))
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }

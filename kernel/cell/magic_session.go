@@ -16,10 +16,14 @@ import (
 // magicWho is %who.
 func (t *task) magicWho(c call) Outcome {
 	prefix := strings.Join(c.rest, "")
-	table := display.Table{Columns: []display.Column{{Name: "name"}, {Name: "kind"}, {Name: "type"}}}
+	values := map[string]string{}
+	for _, v := range t.in.golang.Globals() {
+		values[v.Name] = excerpt(t.value(v))
+	}
+	table := display.Table{Columns: []display.Column{{Name: "name"}, {Name: "kind"}, {Name: "type"}, {Name: "value"}}}
 	for _, s := range t.in.Symbols() {
 		if strings.HasPrefix(s.Name, prefix) {
-			table.Rows = append(table.Rows, []any{s.Name, s.Kind, s.Type})
+			table.Rows = append(table.Rows, []any{s.Name, s.Kind, excerpt(s.Type), values[s.Name]})
 		}
 	}
 	switch {
@@ -31,6 +35,15 @@ func (t *task) magicWho(c call) Outcome {
 		fmt.Fprintln(t.stdout(), "nothing is defined")
 	}
 	return Outcome{}
+}
+
+// excerpt cuts a text so that %who has one line for each name.
+func excerpt(text string) string {
+	const most = 60 // characters
+	if r := []rune(text); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return text
 }
 
 // magicReset is %reset.

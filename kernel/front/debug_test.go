@@ -52,7 +52,7 @@ func TestDebuggeeEnds(t *testing.T) {
 		`{"body":{"exitCode":4},"event":"exited","seq":10,"type":"event"}]`
 	equal(t, "refusal", r.debug("exit"), `{"seq":0,"type":"response","command":"exit","request_seq":9,"success":false,"message":"the session ended before it answered"}`)
 	equal(t, "events", r.debugEvents(3), exited)
-	equal(t, "restored", r.debug("state"), `{"body":{"client":"test","seq":10,"breakpoints":{"x":[2]}},"type":"response"}`)
+	equal(t, "restored", r.debug("state"), `{"body":{"client":"test","seq":10,"breakpoints":{"x":[{"line":2}]}},"type":"response"}`)
 	r.died(5)
 	equal(t, "events", r.debugEvents(1), `[{"body":{"exitCode":5},"event":"exited","seq":11,"type":"event"}]`)
 	r.debug("detach")

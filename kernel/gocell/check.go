@@ -64,7 +64,7 @@ func (s *Session) newCheck(src *eval.Source) (*check, []fault) {
 		return c, syntaxFaults(src, errs)
 	}
 	if b := brackets(list); b != nil {
-		return c, hintSyntax(src, []fault{b.fault()})
+		return c, hintSyntax(src, []fault{b.fault(src)})
 	}
 	syn, errs := c.lib.parseCell(src)
 	c.syn = syn

@@ -82,12 +82,16 @@ func (c *check) compileError(faults []fault) error {
 	return e
 }
 
-func (b *bracketError) fault() fault {
-	if b.unclose {
-		closing := map[token.Token]string{token.LPAREN: ")", token.LBRACK: "]", token.LBRACE: "}"}
-		return fault{at: b.at, message: fmt.Sprintf("this %s is never closed: a %s is missing", b.tok, closing[b.tok])}
+func (b *bracketError) fault(src *eval.Source) fault {
+	closing := map[token.Token]string{token.LPAREN: ")", token.LBRACK: "]", token.LBRACE: "}"}
+	switch {
+	case b.unclose:
+		return fault{at: b.from, message: fmt.Sprintf("this %s is never closed: a %s is missing", b.tok, closing[b.tok])}
+	case b.within != nil:
+		line, _ := position(src, b.within.from)
+		return fault{at: b.from, message: fmt.Sprintf("this %s cannot close the %s of line %d: a %s is missing", b.tok, b.within.tok, line, closing[b.within.tok])}
 	}
-	return fault{at: b.at, message: fmt.Sprintf("this %s closes nothing", b.tok)}
+	return fault{at: b.from, message: fmt.Sprintf("this %s closes nothing", b.tok)}
 }
 
 // syntaxFaults makes the parser's complaints readable, one a line.
@@ -101,6 +105,9 @@ func syntaxFaults(src *eval.Source, errs scanner.ErrorList) []fault {
 			continue // what follows from the fault before
 		}
 		seen[line] = true
+		if at >= len(strings.TrimRight(src.Text, " \t\n")) { // the } is that of the function around the statements
+			e.Msg = strings.Replace(e.Msg, "found '}'", "found 'EOF'", 1)
+		}
 		list = append(list, fault{at: at, message: "syntax error: " + syntaxMessage(e.Msg)})
 	}
 	return hintSyntax(src, list)

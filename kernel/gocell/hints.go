@@ -272,21 +272,25 @@ func (c *check) suggest(name string) string {
 }
 
 func editDistance(a, b string) int {
+	before := make([]int, len(b)+1) // the row before last
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
+		last := slices.Clone(row)
 		row[0] = i + 1
 		for j := range len(b) {
-			cost := diagonal
+			cost := last[j]
 			if a[i] != b[j] {
 				cost++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
+			row[j+1] = min(cost, last[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
+		before = last
 	}
 	return row[len(b)]
 }

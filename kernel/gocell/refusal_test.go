@@ -106,3 +106,23 @@ func refusalProblem(t *testing.T, file string) (problem string) {
 	}
 	return ""
 }
+
+// What is wrong is said in the terms of the cell, not of what stands around it.
+func TestMistyped(t *testing.T) {
+	s, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for code, want := range map[string]string{
+		`strings.Spilt("a", ",")`:           "did you mean strings.Split?",
+		"for range 3 {\n\tfmt.Println(1\n}": "this } cannot close the ( of line 2: a ) is missing",
+		"}":                                 "this } closes nothing",
+		"x +":                               "expected operand, found the end of the cell",
+	} {
+		_, err := s.Run(t.Context(), Cell{Name: "cell 1", Source: code})
+		var failed *CompileError
+		if !errors.As(err, &failed) || !strings.Contains(failed.Diagnostics[0].Message+failed.Diagnostics[0].Hint, want) {
+			t.Errorf("%q: %v, not %q", code, err, want)
+		}
+	}
+}

@@ -31,9 +31,9 @@ type lexeme struct {
 
 // bracketError is an unmatched bracket.
 type bracketError struct {
-	at      int
-	tok     token.Token
-	unclose bool // it is never closed
+	lexeme
+	unclose bool    // it is never closed
+	within  *lexeme // the one of another kind that is open where this one closes
 }
 
 // scan cuts source into tokens. Faults of single tokens are left to the parser.
@@ -60,15 +60,18 @@ func brackets(list []lexeme) *bracketError {
 		case token.LPAREN, token.LBRACK, token.LBRACE:
 			open = append(open, l)
 		case token.RPAREN, token.RBRACK, token.RBRACE:
-			if len(open) == 0 || open[len(open)-1].tok != closing[l.tok] {
-				return &bracketError{at: l.from, tok: l.tok}
+			if len(open) == 0 {
+				return &bracketError{lexeme: l}
+			}
+			last := open[len(open)-1]
+			if last.tok != closing[l.tok] {
+				return &bracketError{lexeme: l, within: &last}
 			}
 			open = open[:len(open)-1]
 		}
 	}
 	if len(open) > 0 {
-		last := open[len(open)-1]
-		return &bracketError{at: last.from, tok: last.tok, unclose: true}
+		return &bracketError{lexeme: open[len(open)-1], unclose: true}
 	}
 	return nil
 }

@@ -21,9 +21,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
 	"golang.org/x/mod/sumdb"
@@ -125,30 +127,70 @@ func (f *Fetcher) Query(ctx context.Context, query string) (module.Version, erro
 	return m, module.Check(path, version)
 }
 
-// latest asks for the newest version: of the releases, or what the proxy says
-// when there are none.
+// latest finds the newest version as the go command does: of the releases, else of the
+// pre-releases, else what the proxy says. Versions that their authors have retracted do not
+// count, nor do +incompatible ones where the newest compatible one has a go.mod.
 func (f *Fetcher) latest(ctx context.Context, path string) (string, error) {
 	list, err := f.get(ctx, path, "@v/list", maxList)
 	if err != nil && !errors.Is(err, errNotFound) {
 		return "", err
 	}
-	best, pre := "", ""
-	for _, v := range strings.Fields(string(list)) {
-		switch {
-		case !semver.IsValid(v) || module.Check(path, v) != nil:
-		case semver.Prerelease(v) != "":
-			if pre == "" || semver.Compare(v, pre) > 0 {
-				pre = v
-			}
-		case best == "" || semver.Compare(v, best) > 0:
-			best = v
+	versions, err := f.compatible(ctx, path, byPreference(path, strings.Fields(string(list))))
+	if err != nil {
+		return "", err
+	}
+	if len(versions) == 0 {
+		return f.latestInfo(ctx, path)
+	}
+	newest, err := f.parseMod(ctx, module.Version{Path: path, Version: versions[0]})
+	if err != nil {
+		return "", err
+	}
+	for _, v := range versions {
+		if !isRetracted(newest, v) {
+			return v, nil
 		}
 	}
-	if best != "" {
-		return best, nil
+	return "", fmt.Errorf("%s: all versions are retracted; write the one that you want after an @", path)
+}
+
+// byPreference sorts the versions of a module that can be used, the best first: releases
+// before pre-releases, and the newest of both first.
+func byPreference(path string, versions []string) []string {
+	usable := slices.DeleteFunc(slices.Clone(versions), func(v string) bool { return !semver.IsValid(v) || module.Check(path, v) != nil })
+	slices.SortFunc(usable, func(a, b string) int {
+		if isRelease := semver.Prerelease(a) == ""; isRelease != (semver.Prerelease(b) == "") {
+			if isRelease {
+				return -1
+			}
+			return 1
+		}
+		return semver.Compare(b, a)
+	})
+	return usable
+}
+
+// compatible leaves out +incompatible versions, of a time before modules, where the newest
+// of the others has a go.mod.
+func (f *Fetcher) compatible(ctx context.Context, path string, versions []string) ([]string, error) {
+	isOld := func(v string) bool { return strings.HasSuffix(v, "+incompatible") }
+	i := slices.IndexFunc(versions, func(v string) bool { return !isOld(v) })
+	if i < 0 || !slices.ContainsFunc(versions, isOld) {
+		return versions, nil
 	}
-	if pre != "" {
-		return pre, nil
+	content, err := f.Mod(ctx, module.Version{Path: path, Version: versions[i]})
+	if err != nil {
+		return nil, err
 	}
-	return f.latestInfo(ctx, path)
+	if string(content) == "module "+modfile.AutoQuote(path)+"\n" { // the proxy wrote it
+		return versions, nil
+	}
+	return slices.DeleteFunc(versions, isOld), nil
+}
+
+// isRetracted reports a version that a go.mod, which is that of the newest, takes back.
+func isRetracted(newest *modfile.File, version string) bool {
+	return slices.ContainsFunc(newest.Retract, func(r *modfile.Retract) bool {
+		return semver.Compare(r.Low, version) <= 0 && semver.Compare(version, r.High) <= 0
+	})
 }

@@ -116,6 +116,32 @@ func TestQuery(t *testing.T) {
 	}
 }
 
+// The newest version is the one that the go command takes: none that was retracted, and none
+// of a time before modules where a later one has a go.mod.
+func TestLatest(t *testing.T) {
+	const path = "example.com/a"
+	mod := "module example.com/a\n"
+	for name, c := range map[string]struct {
+		versions [][2]string // with what their go.mod has
+		want     string
+	}{
+		"retracted":             {[][2]string{{"v1.0.0", mod}, {"v1.1.0", mod}, {"v1.2.0", mod + "go 1.20\nretract [v1.1.0, v1.2.0]\n"}}, "v1.0.0"},
+		"incompatible":          {[][2]string{{"v1.4.0", mod + "go 1.20\n"}, {"v2.0.3+incompatible", mod}}, "v1.4.0"},
+		"before modules":        {[][2]string{{"v1.4.0", mod}, {"v2.0.3+incompatible", mod}}, "v2.0.3+incompatible"},
+		"a pre-release":         {[][2]string{{"v1.0.0-rc1", mod}, {"v1.0.0-rc2", mod}}, "v1.0.0-rc2"},
+		"all of them retracted": {[][2]string{{"v1.0.0", mod + "retract v1.0.0\n"}}, ""},
+	} {
+		s := serve(t)
+		for _, v := range c.versions {
+			s.add(t, module.Version{Path: path, Version: v[0]}, map[string]string{"go.mod": v[1]})
+		}
+		m, err := mustFetcher(t, s.URL).Query(t.Context(), path)
+		if m.Version != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%s: %v, %v", name, m, err)
+		}
+	}
+}
+
 func TestSelect(t *testing.T) {
 	s := serve(t)
 	s.add(t, a1, map[string]string{"go.mod": "module example.com/a\ngo 1.20\nrequire example.com/b v1.0.0"})

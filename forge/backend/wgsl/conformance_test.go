@@ -92,6 +92,17 @@ func TestSimulationF16(t *testing.T) {
 	conform(t, s, false, tensor.F16)
 }
 
+// TestReals runs the suite where the compiler takes floats for real numbers, as that of
+// NVIDIA's driver does.
+func TestReals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("as TestSimulation")
+	}
+	s := wgsl.NewSimulator()
+	s.Reals = true
+	conform(t, s, true, tensor.F32)
+}
+
 // dawn is the Dawn of Node, or the test is skipped where there is none: one that is there
 // and does not start is a failure.
 func dawn(t *testing.T) *webgpu.Device {

@@ -14,15 +14,14 @@ import (
 // infix are the operations that are operators of WGSL, by type.
 var infix = map[loop.Opcode]map[tensor.DType]string{
 	"add": {tensor.F32: "+", tensor.I32: "+"}, "sub": {tensor.F32: "-", tensor.I32: "-"}, "mul": {tensor.F32: "*", tensor.I32: "*"},
-	"div": {tensor.F32: "/"},
-	"eq":  {tensor.I32: "==", tensor.Bool: "=="}, "ne": {tensor.I32: "!=", tensor.Bool: "!="},
+	"eq": {tensor.I32: "==", tensor.Bool: "=="}, "ne": {tensor.I32: "!=", tensor.Bool: "!="},
 	"lt": {tensor.I32: "<"}, "le": {tensor.I32: "<="}, "gt": {tensor.I32: ">"}, "ge": {tensor.I32: ">="},
 	"and": {tensor.Bool: "&&"}, "or": {tensor.Bool: "||"},
 }
 
 // plain are the operations that are functions of WGSL.
 var plain = map[loop.Opcode]map[tensor.DType]string{
-	"sqrt": {tensor.F32: "sqrt"}, "maximum": {tensor.I32: "max"}, "minimum": {tensor.I32: "min"},
+	"maximum": {tensor.I32: "max"}, "minimum": {tensor.I32: "min"},
 }
 
 // turned are the comparisons that are another one with the operands exchanged.
@@ -127,10 +126,27 @@ func (e *emitter) operation(x *loop.Expr) string {
 	return e.apply(x, args)
 }
 
+func isSum(x *loop.Expr) bool { return x.Op == "add" || x.Op == "sub" }
+
+// grouped keeps sums in a sum from being regrouped: log_softmax is of numbers around the largest,
+// not of those and the logarithm.
+func grouped(x *loop.Expr, args []string) []string {
+	args = slices.Clone(args)
+	for i, a := range x.Args {
+		if isSum(a) {
+			args[i] = fmt.Sprintf("apart(%s)", args[i])
+		}
+	}
+	return args
+}
+
 // apply is the text of an operation on texts.
 func (e *emitter) apply(x *loop.Expr, args []string) string {
 	t := x.Args[len(x.Args)-1].Type
 	if op := infix[x.Op][t]; op != "" {
+		if t == tensor.F32 && isSum(x) {
+			args = grouped(x, args)
+		}
 		return fmt.Sprintf("%s %s %s", factor(args[0]), op, factor(args[1]))
 	}
 	switch x.Op {

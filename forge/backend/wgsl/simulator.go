@@ -15,6 +15,9 @@ import (
 type Simulator struct {
 	// F16 says that it has shader-f16.
 	F16 bool
+	// Reals says that its compiler takes f32 for real numbers, as GPUs' may
+	// ([shader.ParseReals]).
+	Reals bool
 
 	mu      sync.Mutex
 	modules map[string]*shader.Module // by source
@@ -49,7 +52,11 @@ func (s *Simulator) module(m *Module) (*shader.Module, error) {
 	if parsed := s.modules[m.Source]; parsed != nil {
 		return parsed, nil
 	}
-	parsed, err := shader.Parse(m.Source)
+	parse := shader.Parse
+	if s.Reals {
+		parse = shader.ParseReals
+	}
+	parsed, err := parse(m.Source)
 	if err != nil {
 		return nil, fmt.Errorf("module %s: %w", m.Name, err)
 	}

@@ -87,12 +87,17 @@ func combining[A, B, R any]() {
 // none stands for a result that a function does not have.
 type none struct{}
 
-// register notes how to make func values of type F, and how to recognise them.
+// register notes how to make func values of type F.
 func register[F any](params, results string, make func(*closure) F) {
-	e := &entrance{make: func(c *closure) pointer {
+	note(params+">"+results, func(c *closure) pointer {
 		f := make(c)
 		return *(*pointer)(pointer(&f))
-	}}
+	})
+}
+
+// note keeps an entrance, and how its func values are recognised.
+func note(signature string, make func(*closure) pointer) {
+	e := &entrance{make: make}
 	probe := &closure{}
 	fn := e.make(probe)
 	const words = 4
@@ -104,7 +109,7 @@ func register[F any](params, results string, make func(*closure) F) {
 	if e.offset == 0 {
 		panic("eval: this Go release lays out closures in another way")
 	}
-	entrances[params+">"+results] = e
+	entrances[signature] = e
 	noteOffset(*(*uintptr)(fn), e.offset)
 }
 

@@ -134,7 +134,7 @@ func build(out string, patterns []string, strip func(*ast.File)) (int64, error) 
 
 func rewrite(from, to string, strip func(*ast.File)) error {
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, from, nil, parser.SkipObjectResolution)
+	file, err := parser.ParseFile(fset, from, nil, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return err
 	}
@@ -151,8 +151,10 @@ func dropBlankImports(file *ast.File) {
 }
 
 // dropBodies leaves constants, types without their own fields, and what is
-// exported of the rest, functions without their code.
+// exported of the rest, functions without their code. Directives, which are
+// comments, go with what they are about.
 func dropBodies(file *ast.File) {
+	dropComments(file)
 	file.Decls = slices.DeleteFunc(file.Decls, func(d ast.Decl) bool {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
@@ -192,6 +194,18 @@ func dropBodies(file *ast.File) {
 		}
 		return used[path.Base(strings.Trim(s.Path.Value, `"`))]
 	})
+}
+
+func dropComments(file *ast.File) {
+	file.Comments = nil
+	for _, d := range file.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			d.Doc = nil
+		case *ast.GenDecl:
+			d.Doc = nil
+		}
+	}
 }
 
 func filterImports(file *ast.File, keep func(*ast.ImportSpec) bool) {

@@ -58,9 +58,10 @@ func (c *typeCache) importTypes(s *store, path string) (*types.Package, error) {
 	return c.load(s, path)
 }
 
-// load reads a package after all packages that it mentions. Reading then adds
-// objects to no scope but its own, which nobody has seen yet: a package that
-// was handed out stays as it is while other goroutines look at it.
+// load reads a package after all packages that it mentions, for its export data
+// has no more than the names of their types. Reading then adds objects to no
+// scope but its own, which nobody has seen yet: a package that was handed out
+// stays as it is while other goroutines look at it.
 func (c *typeCache) load(s *store, path string) (*types.Package, error) {
 	if p := c.complete[path]; p != nil {
 		return p, nil

@@ -76,6 +76,9 @@ func (g *gen) defineAs(t *typ, value string) string {
 	return name
 }
 
+// shorten keeps a text that grows in a loop from doubling there without end.
+func (g *gen) shorten(v variable) { g.line("%s = %s[:min(len(%s), 40)]", v.name, v.name, v.name) }
+
 // assign changes a variable or a part of one.
 func (g *gen) assign() {
 	var list []variable
@@ -97,8 +100,8 @@ func (g *gen) assign() {
 	case t.kind == integer && g.chance(20):
 		g.line("%s%s", v.name, pick(g, []string{"++", "--"}))
 	case t.kind == text && g.chance(40):
-		g.line("%s += %s", v.name, g.plain(t, 1)) // grows, so it must not double
-		g.line("%s = %s[:min(len(%s), 40)]", v.name, v.name, v.name)
+		g.line("%s += %s", v.name, g.plain(t, 1))
+		g.shorten(v)
 	case t.kind == slice && !shared && g.chance(50):
 		g.line("if len(%s) > 0 { %s[%s&0x7fff%%len(%s)] = %s }", v.name, v.name, g.nonConstant(intType, 1), v.name, g.stored(t.elem))
 	case t.kind == array && g.chance(70):
@@ -126,6 +129,9 @@ func (g *gen) assign() {
 			return
 		}
 		g.line("%s = %s", v.name, g.value(t))
+		if t.kind == text {
+			g.shorten(v)
+		}
 	}
 }
 

@@ -110,6 +110,7 @@ func() {
 func $@part[P ~string | ~[]byte](p P, i, j int) (P, byte, int, string) {
 	var n int
 	for k := range len(p) { n += int(p[k]) * k }
+	_ = string(p)[i:j] // how much room a conversion makes behind the bytes is not specified
 	return p[i:j], p[i], n, string(p)
 }
 type $@text string

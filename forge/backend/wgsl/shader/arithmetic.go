@@ -197,6 +197,8 @@ func (c *compiler) unary(x *check.Expr, v value) value {
 		return c.each(v, single{notBool, func(d, x []uint32) { zip1(d, x[:len(d)], notBool) }})
 	case x.Name == "~":
 		return c.each(v, single{notInt, func(d, x []uint32) { zip1(d, x[:len(d)], notInt) }})
+	case c.algebra != nil && x.Type.Scalar().Kind == check.F32:
+		return c.negated(v)
 	case x.Type.Scalar().IsFloat():
 		return c.each(v, single{negFloat, func(d, x []uint32) { zip1(d, x[:len(d)], negFloat) }})
 	}
@@ -208,6 +210,9 @@ func (c *compiler) binary(x *check.Expr, a, b, into value) value {
 	k := xt.Scalar().Kind
 	if isProduct(x) {
 		return c.product(k, xt, yt, a, b)
+	}
+	if v := c.reals(x, []value{a, b}); v != nil {
+		return v
 	}
 	o := operator(x.Name, k)
 	to := c.targets(into, []value{a, b})
@@ -227,7 +232,7 @@ func isProduct(x *check.Expr) bool {
 // mulAdd compiles p + q*r of f32 in one pass over the lanes, each operation
 // rounded by itself; it gives nil where x is something else.
 func (c *compiler) mulAdd(x *check.Expr, into value) value {
-	if x.Name != "+" || x.Type.Scalar().Kind != check.F32 || calls(x) {
+	if x.Name != "+" || c.algebra != nil || x.Type.Scalar().Kind != check.F32 || calls(x) {
 		return nil
 	}
 	sum, product := x.Args[0], x.Args[1]

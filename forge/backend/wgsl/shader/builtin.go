@@ -49,6 +49,9 @@ func (c *compiler) builtin(x *check.Expr, args []value, into value) value {
 
 // components compiles a componentwise function.
 func (c *compiler) components(x *check.Expr, f check.Componentwise, args []value, into value) value {
+	if v := c.reals(x, args); v != nil {
+		return v
+	}
 	to := c.targets(into, args)
 	k := x.Type.Scalar().Kind
 	v := make(value, x.Type.Words)

@@ -85,6 +85,8 @@ type compiler struct {
 	changed   bool
 	careful   bool // everything is taken to be marked
 	effects   int  // ops so far that may fault or change memory
+
+	algebra *algebra // nil where each operation is rounded by itself
 }
 
 // frame is a function being expanded.
@@ -159,7 +161,7 @@ func (c *compiler) scoped(f func()) {
 	f()
 	top := len(c.temps) - 1
 	for _, r := range c.temps[top] {
-		c.free[list(r.wide)] = append(c.free[list(r.wide)], r)
+		c.release(r)
 	}
 	c.temps = c.temps[:top]
 }
@@ -178,11 +180,18 @@ func (c *compiler) kept(f func() value) (v value) {
 		if used[r.off] {
 			c.temps[top-1] = append(c.temps[top-1], r)
 		} else {
-			c.free[list(r.wide)] = append(c.free[list(r.wide)], r)
+			c.release(r)
 		}
 	}
 	c.temps = c.temps[:top]
 	return v
+}
+
+// release lets a temporary be used again, unless its number may be asked for later.
+func (c *compiler) release(r reg) {
+	if c.algebra == nil {
+		c.free[list(r.wide)] = append(c.free[list(r.wide)], r)
+	}
 }
 
 // constant is a narrow register that always holds w.
@@ -193,6 +202,9 @@ func (c *compiler) constant(w uint32) reg {
 		c.next++
 		c.consts[w] = r
 		c.program.presets = append(c.program.presets, preset{r, w})
+		if c.algebra != nil {
+			c.algebra.sums[r.off] = collect(sum{newTerm(f32(w), nil)})
+		}
 	}
 	return r
 }

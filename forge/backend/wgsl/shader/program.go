@@ -74,7 +74,7 @@ func (p *program) elements(t *check.Type) int {
 }
 
 // build compiles an entry point.
-func build(m *check.Module, entry *check.Func, overrides map[*check.Var][]uint64, limits Limits) (p *program, err error) {
+func build(m *check.Module, entry *check.Func, overrides map[*check.Var][]uint64, limits Limits, reals bool) (p *program, err error) {
 	defer catch(&err)
 	p = &program{entry: entry, overrides: overrides, lanes: 1}
 	if err := p.workgroup(limits); err != nil {
@@ -87,6 +87,9 @@ func build(m *check.Module, entry *check.Func, overrides map[*check.Var][]uint64
 	c := &compiler{lanes: p.lanes, program: p, wideVars: map[int]bool{}, divergent: map[int]bool{}}
 	for n := 0; n == 0 || c.changed; n++ {
 		c.careful = n >= maxPasses
+		if reals {
+			c.algebra = newAlgebra()
+		}
 		c.pass(vars)
 	}
 	p.words, p.masks = c.next, c.masks

@@ -31,9 +31,24 @@ import (
 // Module is a checked module. It may be dispatched by many goroutines at once.
 type Module struct {
 	module *check.Module
+	reals  bool
 
 	mu       sync.Mutex
 	programs map[string]*program
+}
+
+// ParseReals is Parse for a compiler that takes f32 for real numbers, as those of GPUs do
+// where WGSL lets them: sums and products are multiplied out, and where terms cancel or are
+// multiples of others what is left is computed instead; a product is joined with the sum that it
+// goes into, sums are regrouped, a quotient is a product with the reciprocal. It goes
+// through lets, parameters and results of functions, and not through variables.
+func ParseReals(src string) (*Module, error) {
+	m, err := Parse(src)
+	if err != nil {
+		return nil, err
+	}
+	m.reals = true
+	return m, nil
 }
 
 // Parse reads and checks a module. An error is a *syntax.Error with line and
@@ -164,7 +179,7 @@ func (m *Module) program(call Call, limits Limits) (*program, error) {
 	if p := m.programs[key]; p != nil {
 		return p, nil
 	}
-	p, err := build(m.module, entry, overrides, limits)
+	p, err := build(m.module, entry, overrides, limits, m.reals)
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,10 @@
 // Functions of f32 that are more than one of WGSL's. They repeat those of package mathf step
 // by step. WGSL lets a device take a NaN for any number and a number below 2^-126 for 0, so
-// that NaN is told by its bits, and fma may round twice, so that fused stands where
-// the first rounding would be seen. A compiler may make x of (x + c) - c for a constant c, so
-// that no sum here relies on what such a difference leaves.
+// that NaN is told by its bits. And a compiler may take floats for real numbers: join a
+// product with a sum, or fma as two steps, regroup sums and products, make x of (x + c) - c,
+// put a factor before a sum, and multiply by 1 / b. So what a rounding leaves is had from
+// integers (exact_product, div_f32, near_turns), or of sums that are apart, and other sums and
+// products are those that lose at most a unit of the last place by any of it.
 
 fn is_nan(x: f32) -> bool {
   return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
@@ -59,22 +61,84 @@ fn relu_f32(x: f32) -> f32 {
   return select(x, 0.0, x <= 0.0 && !is_nan(x));
 }
 
-fn rsqrt_f32(x: f32) -> f32 {
-  return 1.0 / sqrt(x);
+// x, which a compiler does not know to be the number that it is made of: one NaN is another.
+fn apart(x: f32) -> f32 {
+  let b = bitcast<u32>(x);
+  return bitcast<f32>(select(b, 0x7fc00000u, b == 0x7fedcba9u));
 }
 
-// a * b + c with one rounding, or nearly: the product in two parts, which are exact, and
-// the sum with what its rounding leaves. The numbers are far from the ends of the range.
-fn fused(a: f32, b: f32, c: f32) -> f32 {
-  let ah = bitcast<f32>(bitcast<u32>(a) & 0xfffff000u);
-  let bh = bitcast<f32>(bitcast<u32>(b) & 0xfffff000u);
-  let al = a - ah;
-  let bl = b - bh;
-  let p = a * b;
-  let e = ((ah * bh - p) + ah * bl + al * bh) + al * bl;
-  let s = p + c;
-  let t = s - p;
-  return s + (((p - (s - t)) + (c - t)) + e);
+// Sums of two floats.
+struct twice {
+  hi: f32,
+  lo: f32,
+}
+
+fn exponent_bits(x: f32) -> u32 {
+  return (bitcast<u32>(x) >> 23u) & 0xffu;
+}
+
+fn mantissa_bits(x: f32) -> u32 {
+  return (bitcast<u32>(x) & 0x7fffffu) | 0x800000u;
+}
+
+// a * b of finite numbers: its first 24 bits, cut, and the others, of integers. A product below
+// 2^-79 or above 2^126 is what the device makes of it.
+fn exact_product(a: f32, b: f32) -> twice {
+  let m = mantissa_bits(a);
+  let n = mantissa_bits(b);
+  let low = (m & 0xfffu) * (n & 0xfffu);
+  let middle = (m >> 12u) * (n & 0xfffu) + (m & 0xfffu) * (n >> 12u) + (low >> 12u);
+  let top = f32((m >> 12u) * (n >> 12u) + (middle >> 12u));
+  let bottom = f32(((middle & 0xfffu) << 12u) | (low & 0xfffu));
+  let e = exponent_bits(a) + exponent_bits(b);
+  let sign = (bitcast<u32>(a) ^ bitcast<u32>(b)) & 0x80000000u;
+  let hi = bitcast<f32>(sign | (bitcast<u32>(top) + ((e - 276u) << 23u)));
+  let lo = bitcast<f32>(sign | bitcast<u32>(bottom * power_of_two(bitcast<i32>(e) - 300)));
+  let plain = exponent_bits(a) != 0u && exponent_bits(b) != 0u && e >= 174u && e <= 380u;
+  return twice(select(a * b, hi, plain), select(0.0, lo, plain));
+}
+
+// Whether x has an exponent between the two; those of normal numbers are 1 to 254.
+fn exponent_within(x: f32, least: u32, most: u32) -> bool {
+  return exponent_bits(x) >= least && exponent_bits(x) <= most;
+}
+
+// What r units of the last place of q are.
+fn units_of(q: f32, r: f32) -> f32 {
+  return r * bitcast<f32>((bitcast<u32>(q) & 0xff800000u) - 0x0b800000u);
+}
+
+// WGSL lets a quotient be off by 2.5 units of the last place. What is left of a tells the rest:
+// it is below 2^31 of its units, so that a product of words has it.
+fn div_f32(a: f32, b: f32) -> f32 {
+  let q = a / b;
+  let shift = (exponent_bits(a) + 150u - exponent_bits(q) - exponent_bits(b)) & 31u;
+  let left = bitcast<i32>((mantissa_bits(a) << shift) - mantissa_bits(q) * mantissa_bits(b));
+  let r = units_of(q, f32(left) / f32(mantissa_bits(b)));
+  let plain = exponent_within(a, 1u, 254u) && exponent_within(b, 1u, 254u);
+  return select(q, q + r, plain && exponent_within(q, 24u, 254u));
+}
+
+// What q * q leaves of x, in units of the last place of q times itself.
+fn left_of_root(x: f32, q: f32) -> i32 {
+  let shift = (exponent_bits(x) + 150u - 2u * exponent_bits(q)) & 31u;
+  return bitcast<i32>((mantissa_bits(x) << shift) - mantissa_bits(q) * mantissa_bits(q));
+}
+
+// WGSL lets a root be off by more. The next number is nearer from half a unit on, and the one
+// before from half of its unit, which is smaller for a power of two.
+fn sqrt_f32(x: f32) -> f32 {
+  let q = sqrt(x);
+  let near = q + units_of(q, f32(left_of_root(x, q)) / f32(2u * mantissa_bits(q)));
+  let left = left_of_root(x, near);
+  let m = bitcast<i32>(mantissa_bits(near));
+  let below = select(m, m >> 1u, m == 0x800000);
+  let step = select(select(0, -1, left <= -below), 1, left > m);
+  return select(q, bitcast<f32>(bitcast<i32>(near) + step), x > 0.0 && exponent_within(x, 1u, 254u));
+}
+
+fn rsqrt_f32(x: f32) -> f32 {
+  return div_f32(1.0, sqrt_f32(x));
 }
 
 fn power_of_two(k: i32) -> f32 {
@@ -85,7 +149,7 @@ fn power_of_two(k: i32) -> f32 {
 fn scale(p: f32, n: f32) -> f32 {
   let k = i32(n);
   let half = k >> 1u;
-  return (p * power_of_two(half)) * power_of_two(k - half);
+  return apart(p * power_of_two(half)) * power_of_two(k - half);
 }
 
 // p and n with exp(x) = p * 2^n.
@@ -94,10 +158,11 @@ struct parts {
   n: f32,
 }
 
+// x of a size of at most 200, so that n has 9 bits: n times the first 15 of log(2) is exact,
+// and so is what it leaves of x.
 fn exp_parts(x: f32) -> parts {
   let n = round(x * 1.442695);
-  var r = fused(n, -0.6931472, x);
-  r = fma(n, 1.9046542e-09, r);
+  let r = fma(n, -1.4286068e-06, apart(x - n * 0.69314575));
   var q = fma(0.0013770742, r, 0.008371741);
   q = fma(q, r, 0.041668735);
   q = fma(q, r, 0.16666493);
@@ -117,12 +182,13 @@ fn exp_down(x: f32) -> f32 {
   return select(scale(e.p, e.n), x, is_nan(x));
 }
 
+// The exponent has 8 bits: it times the first 15 of log(2) is exact.
 fn log_f32(x: f32) -> f32 {
   let low = x < 1.1754944e-38;
   let y = select(x, x * 8388608.0, low);
   let k = (bitcast<i32>(y) - 0x3f3504f3) >> 23u;
   let e = select(0.0, -23.0, low) + f32(k);
-  let f = bitcast<f32>(bitcast<i32>(y) - (k << 23u)) - 1.0;
+  let f = apart(bitcast<f32>(bitcast<i32>(y) - (k << 23u)) - 1.0);
   var p = fma(0.053509347, f, -0.10922534);
   p = fma(p, f, 0.121088855);
   p = fma(p, f, -0.12549633);
@@ -132,9 +198,9 @@ fn log_f32(x: f32) -> f32 {
   p = fma(p, f, -0.25000167);
   p = fma(p, f, 0.33333313);
   let f2 = f * f;
-  var tail = fma(e, -1.9046542e-09, (p * f) * f2);
+  var tail = fma(e, 1.4286068e-06, (p * f) * f2);
   tail = fma(f2, -0.5, tail);
-  let r = select(fused(e, 0.6931472, f + tail), from_bits(0xff800000u), x == 0.0);
+  let r = select(fma(e, 0.69314575, apart(f + tail)), from_bits(0xff800000u), x == 0.0);
   let beyond = (bitcast<u32>(x) & 0x7f800000u) == 0x7f800000u;
   return select(select(r, x, beyond), from_bits(0x7fc00000u), x < 0.0 || is_nan(x));
 }
@@ -167,8 +233,7 @@ fn silu_f32(x: f32) -> f32 {
 }
 
 fn upper_tail(a: f32, factor: f32) -> f32 {
-  let h = a * a;
-  let e = fused(a, a, -h);
+  let h = exact_product(a, a);
   let r = 1.0 / (a + 4.0);
   let u = (a - 4.0) * r;
   var g = fma(-0.00010944991, u, 0.00020977492);
@@ -181,8 +246,8 @@ fn upper_tail(a: f32, factor: f32) -> f32 {
   g = fma(g, u, -0.60789657);
   g = fma(g, u, 0.75528514);
   g = g * r;
-  g = fma(g, -0.5 * e, g);
-  let x = exp_parts(max(-0.5 * h, -110.0));
+  g = fma(g, -0.5 * h.lo, g);
+  let x = exp_parts(max(-0.5 * h.hi, -110.0));
   return select(scale((g * factor) * x.p, x.n), 0.0, a > 14.6);
 }
 
@@ -266,18 +331,25 @@ fn turns_exact(x: f32) -> turns {
   fraction.y = bitcast<u32>(bitcast<i32>(fraction.y) >> 2u);
   let f = cast_f32_i64(fraction);
   let rest = cast_f32_i64(sub_i64(fraction, cast_i64_f32(f)));
-  let h = f * 3.4061217e-19;
-  let r = h + fma(rest, 3.4061217e-19, fma(f, -9.4783964e-27, fused(f, 3.4061217e-19, -h)));
+  let h = exact_product(f, 3.4061217e-19);
+  let r = h.hi + apart(fma(rest, 3.4061217e-19, fma(f, -9.4783964e-27, h.lo)));
   return turns(bitcast<i32>(sub_i64(product, fraction).y >> 30u), r);
 }
 
-// x of at most 100000, of either sign.
+// x of at most 100000, of either sign. With pi / 2 as a float, what n times it leaves of x is
+// below 1 and has no bits below 2^-24, so that words have it. n has 16 bits, and the parts of the
+// rest of pi / 2 have 8: their products are exact, and what the sums lose goes into the next.
 fn near_turns(x: f32) -> turns {
   let n = round(x * 0.63661975);
-  var r = fused(n, -1.5707964, x);
-  r = fused(n, 4.371139e-08, r);
-  r = fma(n, 1.7151245e-15, r);
-  return turns(i32(n), r);
+  let m = mantissa_bits(x) << ((exponent_bits(x) - 126u) & 31u);
+  let steps = select(m, 0u - m, x < 0.0);
+  let left = f32(bitcast<i32>(steps - bitcast<u32>(i32(n)) * 26353590u)) * 5.9604645e-08;
+  let whole = select(left, x, exponent_bits(x) < 126u);
+  let first = apart(whole + n * 4.353933e-08);
+  let lost = apart(n * 4.353933e-08 - apart(first - whole));
+  let second = apart(n * 1.718945e-10 + lost);
+  let r = apart(first + second);
+  return turns(i32(n), r + fma(n, 1.6513996e-13, apart(second - apart(r - first))));
 }
 
 // x >= 0.
@@ -310,24 +382,17 @@ fn cos_f32(x: f32) -> f32 {
   return select(from_bits(0x7fc00000u), sin_or_cos(t.q + 1, t.r), finite);
 }
 
-// Sums of two floats.
-struct twice {
-  hi: f32,
-  lo: f32,
-}
-
+// a is 0 or the larger one.
 fn twice_sum(a: twice, b: twice) -> twice {
-  let s = a.hi + b.hi;
-  let t = s - a.hi;
-  let e = ((a.hi - (s - t)) + (b.hi - t)) + (a.lo + b.lo);
-  let h = s + e;
-  return twice(h, e - (h - s));
+  let s = apart(a.hi + b.hi);
+  let e = apart(b.hi - apart(s - a.hi)) + (a.lo + b.lo);
+  let h = apart(s + e);
+  return twice(h, e - apart(h - s));
 }
 
 fn twice_times(a: twice, b: twice) -> twice {
-  let h = a.hi * b.hi;
-  let l = fma(a.hi, b.lo, fused(a.hi, b.hi, -h));
-  return twice(h, fma(a.lo, b.hi, l));
+  let p = exact_product(a.hi, b.hi);
+  return twice(p.hi, fma(a.lo, b.hi, fma(a.hi, b.lo, p.lo)));
 }
 
 fn log2_twice(a: f32) -> twice {
@@ -336,16 +401,17 @@ fn log2_twice(a: f32) -> twice {
   let k = (bitcast<i32>(x) - 0x3f3504f3) >> 23u;
   let e = select(0.0, -23.0, low) + f32(k);
   let m = bitcast<f32>(bitcast<i32>(x) - (k << 23u));
-  let f = m - 1.0;
-  let d_hi = bitcast<f32>(bitcast<u32>(m + 1.0) & 0xfffffffeu);
-  let d_lo = m - (d_hi - 1.0);
+  let f = apart(m - 1.0);
+  let d_hi = apart(m + 1.0);
+  let d_lo = apart(m - apart(d_hi - 1.0));
   let s_hi = f / d_hi;
-  let s = twice(s_hi, fma(-s_hi, d_lo, fused(-s_hi, d_hi, f)) / d_hi);
+  let back = exact_product(s_hi, d_hi);
+  let s = twice(s_hi, fma(-s_hi, d_lo, apart(f - back.hi) - back.lo) / d_hi);
   let u = twice_times(s, s);
   let cube = twice_times(s, u);
   var p = fma(0.33251557, u.hi, 0.41206598);
   p = fma(p, u.hi, 0.5770782);
-  let tail = (cube.hi * u.hi) * p;
+  let tail = apart((cube.hi * u.hi) * p);
   let third = twice_times(cube, twice(0.9617967, -7.028462e-09));
   let first = twice_times(s, twice(2.88539, 3.851926e-08));
   return twice_sum(twice_sum(twice_sum(twice(e, 0.0), first), third), twice(tail, 0.0));
@@ -353,13 +419,14 @@ fn log2_twice(a: f32) -> twice {
 
 fn pow_finite(a: f32, y: f32) -> f32 {
   let l = log2_twice(a);
-  let whole = y * l.hi;
+  let bits = exact_product(y, l.hi);
+  let whole = bits.hi;
   let over = whole > 129.0;
   let under = whole < -151.0;
   let t = select(whole, 0.0, over || under);
-  let tail = fma(y, l.lo, fused(y, l.hi, -whole));
+  let tail = fma(y, l.lo, bits.lo);
   let n = round(t);
-  let z = ((t - n) + tail) * 0.6931472;
+  let z = (apart(t - n) + tail) * 0.6931472;
   var q = fma(0.0013770742, z, 0.008371741);
   q = fma(q, z, 0.041668735);
   q = fma(q, z, 0.16666493);
@@ -414,9 +481,7 @@ fn cast_f32_f64(x: twice) -> f32 {
 }
 
 fn mul_f64(a: twice, b: twice) -> twice {
-  let t = twice_times(a, b);
-  let h = t.hi + t.lo;
-  return twice(h, t.lo - (h - t.hi));
+  return twice_times(a, b);
 }
 
 // The quarter turns of both parts, and what is left of an angle of at most an eighth turn. The
@@ -425,7 +490,7 @@ fn twice_turns(x: twice) -> turns {
   var a = quarter_turns(abs(x.hi));
   if (x.hi < 0.0) { a = turns(0 - a.q, -a.r); }
   let b = near_turns(x.lo);
-  var t = turns(a.q + b.q, a.r + b.r);
+  var t = turns(a.q + b.q, apart(a.r + b.r));
   if (t.r > 0.7853982) { t = turns(t.q + 1, t.r - 1.5707964); }
   if (t.r < -0.7853982) { t = turns(t.q - 1, t.r + 1.5707964); }
   return t;

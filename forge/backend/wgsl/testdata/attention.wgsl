@@ -24,18 +24,10 @@ fn maximum_f32(a: f32, b: f32) -> f32 {
   return select(select(b, equal, a == b), a, (a > b && !is_nan(b)) || is_nan(a));
 }
 
-// a * b + c with one rounding, or nearly: the product in two parts, which are exact, and
-// the sum with what its rounding leaves. The numbers are far from the ends of the range.
-fn fused(a: f32, b: f32, c: f32) -> f32 {
-  let ah = bitcast<f32>(bitcast<u32>(a) & 0xfffff000u);
-  let bh = bitcast<f32>(bitcast<u32>(b) & 0xfffff000u);
-  let al = a - ah;
-  let bl = b - bh;
-  let p = a * b;
-  let e = ((ah * bh - p) + ah * bl + al * bh) + al * bl;
-  let s = p + c;
-  let t = s - p;
-  return s + (((p - (s - t)) + (c - t)) + e);
+// x, which a compiler does not know to be the number that it is made of: one NaN is another.
+fn apart(x: f32) -> f32 {
+  let b = bitcast<u32>(x);
+  return bitcast<f32>(select(b, 0x7fc00000u, b == 0x7fedcba9u));
 }
 
 fn power_of_two(k: i32) -> f32 {
@@ -46,7 +38,7 @@ fn power_of_two(k: i32) -> f32 {
 fn scale(p: f32, n: f32) -> f32 {
   let k = i32(n);
   let half = k >> 1u;
-  return (p * power_of_two(half)) * power_of_two(k - half);
+  return apart(p * power_of_two(half)) * power_of_two(k - half);
 }
 
 // p and n with exp(x) = p * 2^n.
@@ -55,10 +47,11 @@ struct parts {
   n: f32,
 }
 
+// x of a size of at most 200, so that n has 9 bits: n times the first 15 of log(2) is exact,
+// and so is what it leaves of x.
 fn exp_parts(x: f32) -> parts {
   let n = round(x * 1.442695);
-  var r = fused(n, -0.6931472, x);
-  r = fma(n, 1.9046542e-09, r);
+  let r = fma(n, -1.4286068e-06, apart(x - n * 0.69314575));
   var q = fma(0.0013770742, r, 0.008371741);
   q = fma(q, r, 0.041668735);
   q = fma(q, r, 0.16666493);

@@ -20,18 +20,39 @@ fn maximum_f32(a: f32, b: f32) -> f32 {
   return select(select(b, equal, a == b), a, (a > b && !is_nan(b)) || is_nan(a));
 }
 
-// a * b + c with one rounding, or nearly: the product in two parts, which are exact, and
-// the sum with what its rounding leaves. The numbers are far from the ends of the range.
-fn fused(a: f32, b: f32, c: f32) -> f32 {
-  let ah = bitcast<f32>(bitcast<u32>(a) & 0xfffff000u);
-  let bh = bitcast<f32>(bitcast<u32>(b) & 0xfffff000u);
-  let al = a - ah;
-  let bl = b - bh;
-  let p = a * b;
-  let e = ((ah * bh - p) + ah * bl + al * bh) + al * bl;
-  let s = p + c;
-  let t = s - p;
-  return s + (((p - (s - t)) + (c - t)) + e);
+// x, which a compiler does not know to be the number that it is made of: one NaN is another.
+fn apart(x: f32) -> f32 {
+  let b = bitcast<u32>(x);
+  return bitcast<f32>(select(b, 0x7fc00000u, b == 0x7fedcba9u));
+}
+
+fn exponent_bits(x: f32) -> u32 {
+  return (bitcast<u32>(x) >> 23u) & 0xffu;
+}
+
+fn mantissa_bits(x: f32) -> u32 {
+  return (bitcast<u32>(x) & 0x7fffffu) | 0x800000u;
+}
+
+// Whether x has an exponent between the two; those of normal numbers are 1 to 254.
+fn exponent_within(x: f32, least: u32, most: u32) -> bool {
+  return exponent_bits(x) >= least && exponent_bits(x) <= most;
+}
+
+// What r units of the last place of q are.
+fn units_of(q: f32, r: f32) -> f32 {
+  return r * bitcast<f32>((bitcast<u32>(q) & 0xff800000u) - 0x0b800000u);
+}
+
+// WGSL lets a quotient be off by 2.5 units of the last place. What is left of a tells the rest:
+// it is below 2^31 of its units, so that a product of words has it.
+fn div_f32(a: f32, b: f32) -> f32 {
+  let q = a / b;
+  let shift = (exponent_bits(a) + 150u - exponent_bits(q) - exponent_bits(b)) & 31u;
+  let left = bitcast<i32>((mantissa_bits(a) << shift) - mantissa_bits(q) * mantissa_bits(b));
+  let r = units_of(q, f32(left) / f32(mantissa_bits(b)));
+  let plain = exponent_within(a, 1u, 254u) && exponent_within(b, 1u, 254u);
+  return select(q, q + r, plain && exponent_within(q, 24u, 254u));
 }
 
 fn power_of_two(k: i32) -> f32 {
@@ -42,7 +63,7 @@ fn power_of_two(k: i32) -> f32 {
 fn scale(p: f32, n: f32) -> f32 {
   let k = i32(n);
   let half = k >> 1u;
-  return (p * power_of_two(half)) * power_of_two(k - half);
+  return apart(p * power_of_two(half)) * power_of_two(k - half);
 }
 
 // p and n with exp(x) = p * 2^n.
@@ -51,10 +72,11 @@ struct parts {
   n: f32,
 }
 
+// x of a size of at most 200, so that n has 9 bits: n times the first 15 of log(2) is exact,
+// and so is what it leaves of x.
 fn exp_parts(x: f32) -> parts {
   let n = round(x * 1.442695);
-  var r = fused(n, -0.6931472, x);
-  r = fma(n, 1.9046542e-09, r);
+  let r = fma(n, -1.4286068e-06, apart(x - n * 0.69314575));
   var q = fma(0.0013770742, r, 0.008371741);
   q = fma(q, r, 0.041668735);
   q = fma(q, r, 0.16666493);
@@ -105,7 +127,7 @@ fn softmax_0(@builtin(workgroup_id) id: vec3u, @builtin(local_invocation_index) 
   for (var at = lane; at < 100u; at += 64u) {
     let i1 = i32(at);
     let t3 = p0[i0 * 100 + i1];
-    let t4 = t3 / s1;
+    let t4 = div_f32(t3, s1);
     p0[i0 * 100 + i1] = t4;
   }
 }

@@ -1,14 +1,16 @@
 """Products of matrices on WebGPU beside ONNX Runtime Web, in one run.
 
-usage: webgpu.py measure FORGE --modules DIR --commit C [--samples N] > webgpu.json
-       webgpu.py table webgpu.json > WEBGPU.md
+usage: webgpu.py measure FORGE --modules DIR --commit C [--gpu] [--samples N] > webgpu.json
+       webgpu.py table CAPTURE... > WEBGPU.md
 
 Both run on SwiftShader, WebGPU in software: 1024 x 1024 x 1024 by Dawn in a process of
-Node, and 512 x 512 x 512 in a page of headless Chromium. A sample is a call from
-matrices in memory to their product there. Both libraries are called in turn.
+Node, and 512 x 512 x 512 in a page of headless Chromium. With --gpu both run on the GPU
+of the host, by Dawn, with larger matrices. A sample is a call from matrices in memory to
+their product there. Both libraries are called in turn.
 """
 
 import argparse
+import functools
 import http.server
 import json
 import os
@@ -28,6 +30,7 @@ VULKAN = pathlib.Path("/usr/lib/chromium")  # with SwiftShader, and a loader for
 DIST = "node_modules/onnxruntime-web/dist"
 PROGRAM = "def product(a, b):\n    return a @ b\n"
 DAWN, CHROMIUM = 1024, 512
+GPU = 1024, 2048
 LONG = 3600  # seconds that either may take
 TYPES = {".mjs": "text/javascript", ".wasm": "application/wasm"}
 FLAGS = [
@@ -49,8 +52,9 @@ def plan_of(forge, n, work):
     return out
 
 
-def on_dawn(plan, n, samples, modules):
-    env = dict(os.environ, LD_LIBRARY_PATH=str(VULKAN), VK_ICD_FILENAMES=str(VULKAN / "vk_swiftshader_icd.json"))
+def on_dawn(plan, n, samples, modules, gpu=False):
+    software = {"LD_LIBRARY_PATH": str(VULKAN), "VK_ICD_FILENAMES": str(VULKAN / "vk_swiftshader_icd.json")}
+    env = dict(os.environ, **({} if gpu else software))
     command = ["node", "--input-type=module", "--eval", script("dawn.js"), modules / DIST, plan, str(n), str(samples)]
     done = subprocess.run(command, cwd=modules, env=env, stdout=subprocess.PIPE, check=True, timeout=LONG)
     return json.loads(done.stdout)
@@ -123,7 +127,10 @@ def measure(args):
     modules = pathlib.Path(args.modules).resolve()
     capture = {"environment": environment(modules, args.commit), "rows": []}
     with tempfile.TemporaryDirectory() as work:
-        for where, run, n in (("Chromium", in_chromium, CHROMIUM), ("Dawn for Node", on_dawn, DAWN)):
+        parts = [("Chromium", in_chromium, CHROMIUM), ("Dawn for Node", on_dawn, DAWN)]
+        if args.gpu:
+            parts = [("Dawn for Node", functools.partial(on_dawn, gpu=True), n) for n in GPU]
+        for where, run, n in parts:
             row = run(plan_of(args.forge, n, pathlib.Path(work)), n, args.samples, modules)
             capture["rows"].append({"where": row.pop("browser", where), **row})
             print(line(capture["rows"][-1]), file=sys.stderr)
@@ -135,25 +142,33 @@ def line(row):
     ours, theirs = row["samples"]["forge"], row["samples"]["onnxruntime"]
     pairs = sorted(b / a for a, b in zip(ours, theirs))
     work = 2 * row["n"] ** 3 / 1e6  # MFLOP, and so GFLOP/s with ms
+    d = 1 if min(ours) < 100 else 0  # decimals
     return (
-        f"| {row['where']} | {row['n']}³ | {statistics.median(ours):.0f} ms, least {min(ours):.0f} | {statistics.median(theirs):.0f} ms, least {min(theirs):.0f} "
-        f"| {work / min(ours):.2f} | {work / min(theirs):.2f} | {statistics.median(pairs):.2f} ({pairs[0]:.2f} – {pairs[-1]:.2f}) "
+        f"| {row['where']} | {row['n']}³ | {len(ours)} | {statistics.median(ours):.{d}f} ms, least {min(ours):.{d}f} | {statistics.median(theirs):.{d}f} ms, least {min(theirs):.{d}f} "
+        f"| {work / min(ours):.{2 - 2 * d}f} | {work / min(theirs):.{2 - 2 * d}f} | {statistics.median(pairs):.2f} ({pairs[0]:.2f} – {pairs[-1]:.2f}) "
         f"| {row['first']['forge'] / 1e3:.1f} s | {row['first']['onnxruntime'] / 1e3:.1f} s | {row['error']['forge']:.0e} | {row['error']['onnxruntime']:.0e} |"
     )
 
 
-def table(path):
-    capture = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
-    e, rows = capture["environment"], capture["rows"]
+def table(paths):
     print(
         "# Products of matrices on WebGPU\n\n"
-        "Written by `make webgpu-bench`; the samples are in `webgpu.json`. `ort` is the WebGPU provider of ONNX Runtime Web. Both multiply the same\n"
-        f"matrices of f32 on {rows[0]['adapter']}; {' and '.join(str(len(r['samples']['forge'])) for r in rows)} calls of each, in turn, in one process. A call takes two matrices\n"
-        "from memory to the device and their product back. The ratio is how many times as long ONNX Runtime takes: the median of\n"
+        "In software: written by `make webgpu-bench`, the samples are in `webgpu.json`. On a GPU: by hand, with `--gpu`, on a host that has one.\n"
+        "`ort` is the WebGPU provider of ONNX Runtime Web. Both multiply the same matrices of f32, in turn, in one process. A call takes two\n"
+        "matrices from memory to the device and their product back. The ratio is how many times as long ONNX Runtime takes: the median of\n"
         "pairs of neighbouring calls, and the range of all. The first call compiles shaders. Errors are differences from float64, relative to the sum\n"
-        "of the sizes of the terms. GFLOP/s are those of the quickest call, which a busy machine disturbs least.\n\n"
-        "| on | size | forge | ort | GFLOP/s, forge | ort | ratio | first call, forge | ort | error, forge | ort |\n"
-        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
+        "of the sizes of the terms. GFLOP/s are those of the quickest call, which a busy machine disturbs least."
+    )
+    for path in paths:
+        capture = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+        section(capture["environment"], capture["rows"])
+
+
+def section(e, rows):
+    print(
+        f"\n## On {rows[0]['adapter']}\n\n"
+        "| by | size | calls | forge | ort | GFLOP/s, forge | ort | ratio | first call, forge | ort | error, forge | ort |\n"
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
     )
     for row in rows:
         print(line(row))
@@ -166,15 +181,16 @@ def table(path):
 def main():
     parser = argparse.ArgumentParser(description="Products of matrices on WebGPU beside ONNX Runtime Web.")
     parser.add_argument("do", choices=["measure", "table"])
-    parser.add_argument("path", help="the forge binary, or the capture to draw")
+    parser.add_argument("paths", nargs="+", metavar="path", help="the forge binary, or the captures to draw")
     parser.add_argument("--modules", help="the folder in whose node_modules the packages are")
     parser.add_argument("--commit", help="what measures")
+    parser.add_argument("--gpu", action="store_true", help="on the GPU of the host")
     parser.add_argument("--samples", type=int, default=20, help="calls of each; fewer when they take more than ten minutes")
     args = parser.parse_args()
     if args.do == "table":
-        table(args.path)
+        table(args.paths)
     else:
-        args.forge = args.path
+        args.forge = args.paths[0]
         measure(args)
 
 

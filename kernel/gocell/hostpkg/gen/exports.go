@@ -52,33 +52,50 @@ func (p *hostPackage) readTypes(fset *token.FileSet, imports map[string]*types.P
 }
 
 // addExports writes the types of every package anew. That leaves out the
-// bodies of inlined functions, which the compiler's export data holds, and,
-// through an empty file set, all positions.
+// bodies of inlined functions, which the compiler's export data holds, through
+// an empty file set all positions, and what other packages declare (see
+// outlined).
 func addExports(packages []*hostPackage) error {
-	importable := map[string]bool{}
+	importable := map[string]*hostPackage{}
 	for _, p := range packages {
-		importable[p.ImportPath] = true
+		importable[p.ImportPath] = p
 	}
 	for _, p := range packages {
-		var b bytes.Buffer
-		if err := gcexportdata.Write(&b, token.NewFileSet(), p.types); err != nil {
+		if err := p.addExport(importable); err != nil {
 			return fmt.Errorf("%s: %w", p.ImportPath, err)
 		}
-		p.export = b.Bytes()
-		mentioned := map[string]*types.Package{}
-		if _, err := gcexportdata.Read(bytes.NewReader(p.export), token.NewFileSet(), mentioned, p.ImportPath); err != nil {
-			return fmt.Errorf("%s: reading it back: %w", p.ImportPath, err)
-		}
-		for path := range mentioned {
-			if path != p.ImportPath && importable[path] {
-				p.deps = append(p.deps, path)
-			}
-		}
-		slices.Sort(p.deps)
 		if i := slices.IndexFunc(p.deps, archive.Interpreted); i >= 0 && !archive.Interpreted(p.ImportPath) {
 			return fmt.Errorf("%s is compiled and has types of %s, which is interpreted", p.ImportPath, p.deps[i])
 		}
 	}
+	return checkExports(importable)
+}
+
+func (p *hostPackage) addExport(importable map[string]*hostPackage) error {
+	var whole, own bytes.Buffer
+	if err := gcexportdata.Write(&whole, token.NewFileSet(), p.types); err != nil {
+		return err
+	}
+	imports := map[string]*types.Package{}
+	for path, other := range importable {
+		if other != p {
+			imports[path] = outlined(other.types)
+		}
+	}
+	reduced, err := gcexportdata.Read(&whole, token.NewFileSet(), imports, p.ImportPath)
+	if err != nil {
+		return fmt.Errorf("reading it back: %w", err)
+	}
+	if err := gcexportdata.Write(&own, token.NewFileSet(), reduced); err != nil {
+		return err
+	}
+	p.export = own.Bytes()
+	for _, mentioned := range reduced.Imports() {
+		if importable[mentioned.Path()] != nil {
+			p.deps = append(p.deps, mentioned.Path())
+		}
+	}
+	slices.Sort(p.deps)
 	return nil
 }
 
