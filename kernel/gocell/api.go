@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"reflect"
+	"slices"
 	"strings"
 
 	"forgekernel/display"
-	"forgekernel/kernel/gocell/eval"
 )
 
 // Options connects a session with its surroundings. Every field may be left
@@ -82,6 +83,7 @@ type PanicError struct {
 	Trace     []Frame
 	Goroutine bool   // it happened in a goroutine that the cell started
 	Text      string // of the value, as Go prints it
+	errors    []error
 }
 
 func (e *PanicError) Error() string {
@@ -92,14 +94,22 @@ func (e *PanicError) Error() string {
 	return text
 }
 
-// Unwrap gives the panic's value when it is an error of compiled code. The
-// methods of others are code of cells, which the cell's end has ended.
-func (e *PanicError) Unwrap() error {
-	err, ok := e.Value.(error)
-	if !ok || eval.IsOfCells(err) {
-		return nil
+// Is and As find an error of a compiled type that the panic's value is or wraps.
+// The methods of others are code of cells, which the cell's end has ended.
+func (e *PanicError) Is(target error) bool {
+	return reflect.TypeOf(target).Comparable() && slices.Contains(e.errors, target)
+}
+
+// As is described with Is.
+func (e *PanicError) As(target any) bool {
+	to := reflect.ValueOf(target).Elem()
+	for _, err := range e.errors {
+		if v := reflect.ValueOf(err); v.Type().AssignableTo(to.Type()) {
+			to.Set(v)
+			return true
+		}
 	}
-	return err
+	return false
 }
 
 // ExitError is a cell that called os.Exit, log.Fatal or runtime.Goexit. They

@@ -197,7 +197,7 @@ func runError(err error) error {
 }
 
 func panicError(p *eval.Panic) *PanicError {
-	return &PanicError{Value: p.Value, Trace: frames(p.Trace), Goroutine: p.Goroutine, Text: p.Text}
+	return &PanicError{Value: p.Value, Trace: frames(p.Trace), Goroutine: p.Goroutine, Text: p.Text, errors: p.Errors}
 }
 
 // What a trace shows at most: of one place of a recursion, and of its two ends.

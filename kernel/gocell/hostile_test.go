@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"strings"
 	"testing"
 	"time"
@@ -109,6 +111,31 @@ func TestInterruptOfPanicText(t *testing.T) {
 		t.Errorf("the panic is %q", text)
 	}
 	mustRun(t, s, "1")
+}
+
+// TestErrorsOfPanic looks through the error of a panic for what the kernel tells
+// apart, without the methods of cells, which do not end here.
+func TestErrorsOfPanic(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	mustRun(t, s, "type L struct{}\nfunc (*L) Error() string { return \"L\" }\nfunc (l *L) Unwrap() error { return l }\nfunc (*L) As(any) bool { for {} }\nfunc (*L) Is(error) bool { for {} }")
+	for value, wraps := range map[string]bool{
+		"&L{}":                                  false,
+		"struct{ *L }{}":                        false,
+		"fmt.Errorf(\"x %w\", &L{})":            false,
+		"errors.Join(&L{}, &fs.PathError{})":    true,
+		"fmt.Errorf(\"x %w\", io.EOF)":          false,
+		"fmt.Errorf(\"x %w\", &fs.PathError{})": true,
+	} {
+		_, err := s.Run(t.Context(), Cell{Name: "cell", Source: "panic(" + value + ")"})
+		var panicked *PanicError
+		if !errors.As(err, &panicked) {
+			t.Fatalf("%s: %v", value, err)
+		}
+		var path *fs.PathError
+		if errors.As(err, &path) != wraps || errors.Is(err, io.EOF) != strings.Contains(value, "EOF") || errors.Is(err, context.Canceled) {
+			t.Errorf("%s is not looked through", value)
+		}
+	}
 }
 
 // TestServerOutlivesInterrupt has a function of a cell called by compiled code

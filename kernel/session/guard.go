@@ -53,7 +53,8 @@ func guard() (*link.Conn, error) {
 	go func() {
 		<-signals
 		reap.Descendants()
-		os.Exit(0)
+		signal.Reset(unix.SIGTERM) // its end says what it died of
+		unix.Kill(os.Getpid(), unix.SIGTERM)
 	}()
 	return link.NewConn(os.NewFile(LinkFD, "link")), nil
 }

@@ -196,6 +196,7 @@ func TestDeath(t *testing.T) {
 		{"SIGSEGV", "!kill -SEGV $PPID; sleep 1000", 0, "SIGSEGV"},
 		{"SIGABRT", "!kill -ABRT $PPID; sleep 1000", 0, "SIGABRT"},
 		{"SIGKILL", "!kill -KILL $PPID; sleep 1000", syscall.SIGKILL, ""},
+		{"SIGTERM", "syscall.Kill(os.Getpid(), syscall.SIGTERM); select {}", syscall.SIGTERM, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFront(t)

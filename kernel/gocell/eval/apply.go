@@ -154,7 +154,9 @@ func (c *closure) fail(r *run, failed *panicking) []reflect.Value {
 // returns zeros, and an error where it can.
 func (c *closure) abandon(r *run, failed *panicking) []reflect.Value {
 	if !isStop(failed.value) {
-		r.engine.opts.Async(r.cell, &Panic{Value: failed.value, Text: panicText(failed.value), Trace: failed.trace, Goroutine: true, Calls: failed.calls})
+		p := r.engine.newPanic(failed)
+		p.Goroutine = true
+		r.engine.opts.Async(r.cell, p)
 	}
 	var results []reflect.Value
 	for _, t := range outs(c) {

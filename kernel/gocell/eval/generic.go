@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"errors"
 	"go/types"
 	"iter"
 	"math/rand/v2"
@@ -34,8 +33,7 @@ func (b *builder) genericNative(fn *ssa.Function, name string) native {
 	case "errors.AsType":
 		return func(_ *thread, a []reflect.Value) []reflect.Value {
 			target := reflect.New(out[0])
-			err, _ := interfaceOf(a[0]).(error)
-			ok := errors.As(err, target.Interface())
+			ok := b.e.asError(errorOf(a[0]), target.Interface())
 			return []reflect.Value{target.Elem(), reflect.ValueOf(ok)}
 		}
 	case "reflect.TypeFor":

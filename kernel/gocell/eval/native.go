@@ -6,7 +6,9 @@ import (
 	"reflect"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
+	"unsafe"
 )
 
 // natives take the place of compiled functions that must know which goroutine
@@ -41,19 +43,26 @@ var natives = map[string]native{
 	},
 	"sync.(*Mutex).Unlock": func(_ *thread, a []reflect.Value) []reflect.Value {
 		mu := a[0].Interface().(*sync.Mutex)
-		refuseUnlock(mu.TryLock, mu.Unlock, "sync: unlock of unlocked mutex")
+		if mu.TryLock() {
+			mu.Unlock()
+			panic(plainError("sync: unlock of unlocked mutex"))
+		}
 		mu.Unlock()
 		return nil
 	},
 	"sync.(*RWMutex).Unlock": func(_ *thread, a []reflect.Value) []reflect.Value {
 		mu := a[0].Interface().(*sync.RWMutex)
-		refuseUnlock(mu.TryRLock, mu.RUnlock, "sync: Unlock of unlocked RWMutex")
+		if readers(mu).Load() >= 0 { // no writer has it
+			panic(plainError("sync: Unlock of unlocked RWMutex"))
+		}
 		mu.Unlock()
 		return nil
 	},
 	"sync.(*RWMutex).RUnlock": func(_ *thread, a []reflect.Value) []reflect.Value {
 		mu := a[0].Interface().(*sync.RWMutex)
-		refuseUnlock(mu.TryLock, mu.Unlock, "sync: RUnlock of unlocked RWMutex")
+		if n := readers(mu).Load(); n == 0 || n == -maxReaders {
+			panic(plainError("sync: RUnlock of unlocked RWMutex"))
+		}
 		mu.RUnlock()
 		return nil
 	},
@@ -123,12 +132,26 @@ func (th *thread) until(block, undo func()) {
 	}
 }
 
-// refuseUnlock panics when a lock can be had that the unlocking says is held. Go
-// would end the process.
-func refuseUnlock(try func() bool, undo func(), text string) {
-	if try() {
-		undo()
-		panic(plainError(text))
+// Unlocking what is not locked is a panic, where Go would end the process.
+
+// readers counts those who have or want a lock for reading, less maxReaders while
+// a writer has or wants it.
+func readers(mu *sync.RWMutex) *atomic.Int32 {
+	return (*atomic.Int32)(unsafe.Add(pointer(mu), readerCount.Offset))
+}
+
+const maxReaders = 1 << 30
+
+var readerCount, _ = reflect.TypeFor[sync.RWMutex]().FieldByName("readerCount")
+
+func init() {
+	var mu sync.RWMutex
+	mu.RLock()
+	one := readers(&mu).Load()
+	mu.RUnlock()
+	mu.Lock()
+	if readerCount.Type != reflect.TypeFor[atomic.Int32]() || one != 1 || readers(&mu).Load() != -maxReaders {
+		panic("eval: this Go release counts the readers of a lock in another way")
 	}
 }
 

@@ -223,11 +223,7 @@ func panicText(v any) (text string) {
 	return fmt.Sprintf("%#v", v)
 }
 
-// IsOfCells reports a value of a type that cells declare, or a pointer to one.
-func IsOfCells(v any) bool {
-	t := reflect.TypeOf(v)
-	for t.Kind() == reflect.Pointer && t.Name() == "" {
-		t = t.Elem()
-	}
-	return t.PkgPath() == "main"
+// newPanic is the end of code that panicked.
+func (e *Engine) newPanic(p *panicking) *Panic {
+	return &Panic{Value: p.value, Text: panicText(p.value), Errors: e.compiledErrors(nil, p.value), Trace: p.trace, Calls: p.calls}
 }

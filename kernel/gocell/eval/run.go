@@ -21,6 +21,7 @@ const (
 type Panic struct {
 	Value     any
 	Text      string     // of the value, as Go prints it
+	Errors    []error    // the value and what it wraps, when these are of compiled types
 	Trace     []Location // innermost first
 	Goroutine bool
 	// Calls are those on the way to the panic, innermost first; the middle of a
@@ -196,7 +197,7 @@ func (th *thread) failure(r any) error {
 	case Exit:
 		return v
 	default:
-		return &Panic{Value: v, Text: panicText(v), Trace: p.trace, Calls: p.calls}
+		return th.run.engine.newPanic(p)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // stdin is what user code reads as standard input: lines that the person is
@@ -109,6 +110,9 @@ func (th *thread) standard(t reflect.Type, v reflect.Value) reflect.Value {
 	return v
 }
 
+// standardFiles are the standard streams by their descriptors.
+var standardFiles = [...]*os.File{os.Stdin, os.Stdout, os.Stderr}
+
 var fileTypeWord = typeWord(fileType)
 
 func scan(read func(r io.Reader, a []reflect.Value) (int, error)) native {
@@ -152,6 +156,19 @@ func init() {
 		var err error
 		if f := a[0].Interface().(*os.File); f != os.Stdin && f != os.Stdout && f != os.Stderr { // those are the session's
 			err = f.Close()
+		}
+		return []reflect.Value{reflect.ValueOf(&err).Elem()}
+	}
+	natives["os.NewFile"] = func(_ *thread, a []reflect.Value) []reflect.Value {
+		if fd := a[0].Uint(); fd < uint64(len(standardFiles)) { // one more file would close the session's with its end
+			return valuesOf(standardFiles[fd])
+		}
+		return valuesOf(os.NewFile(uintptr(a[0].Uint()), a[1].String()))
+	}
+	natives["syscall.Close"] = func(_ *thread, a []reflect.Value) []reflect.Value {
+		var err error
+		if fd := int(a[0].Int()); fd < 0 || fd >= len(standardFiles) {
+			err = syscall.Close(fd)
 		}
 		return []reflect.Value{reflect.ValueOf(&err).Elem()}
 	}
