@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
+	"strings"
 	"sync/atomic"
 
 	"forgekernel/kernel/gocell/eval"
@@ -126,7 +127,31 @@ func (l *library) parseCell(src *eval.Source) (*syntax, scanner.ErrorList) {
 			}
 		}
 	}
+	errs = append(errs, refusedDirectives(src.Text)...)
 	return syn, append(errs, l.checkDepth(syn)...)
+}
+
+// refusedDirectives finds what a comment asks for that a cell cannot have, and
+// without which a variable would be empty.
+func refusedDirectives(src string) scanner.ErrorList {
+	const embed = "//go:embed "
+	if !strings.Contains(src, embed) {
+		return nil
+	}
+	var s scanner.Scanner
+	file := token.NewFileSet().AddFile("", -1, len(src))
+	s.Init(file, []byte(src), nil, scanner.ScanComments)
+	for {
+		pos, tok, text := s.Scan()
+		if tok == token.EOF {
+			return nil
+		}
+		if tok == token.COMMENT && strings.HasPrefix(text, embed) {
+			e := &scanner.Error{Msg: "//go:embed has no files in a cell: read them with os.ReadFile"}
+			e.Pos.Offset = file.Offset(pos)
+			return scanner.ErrorList{e}
+		}
+	}
 }
 
 // lastList finds the last item of a cell if it may be a list of expressions,
