@@ -97,10 +97,19 @@ def opened(browser, url, name):
     return page
 
 
+# All cells have run.
+DONE = """() => {
+    const {content, sessionContext} = window.jupyterapp.shell.currentWidget;
+    return sessionContext.session.kernel.status === 'idle' &&
+        [...content.model.cells].every(c => c.type !== 'code' || c.executionCount || !c.sharedModel.source.trim());
+}"""
+
+
 def execute_in_lab(browser, url, name, shot):
     page = opened(browser, url, name)
-    # Lab's own commands: their promises end when the cells and the saving do.
+    # Lab's own commands. The promise of the first may end before the last cells do.
     page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
+    page.wait_for_function(DONE, timeout=START * 1000)
     page.wait_for_timeout(2000)  # Mermaid draws after the outputs have arrived
     photograph(page, shot)
     page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
