@@ -75,7 +75,7 @@ func (b *builder) lookup(in *ssa.Lookup) {
 			b.emit(func(fr *frame) { fr.n[d] = namedNumbersOf(fr.p[i])[fr.s[k]] })
 			return
 		}
-		find, read := b.finder(in, m, key), b.loader(dst)
+		find, read := finder(in, m, key), b.loader(dst)
 		b.emit(func(fr *frame) {
 			if p := find(fr); p != nil {
 				read(fr, p)
@@ -86,7 +86,7 @@ func (b *builder) lookup(in *ssa.Lookup) {
 		return
 	}
 	dst, ok := b.tuples[in][0], b.tuples[in][1]
-	find, read := b.finder(in, m, key), b.loader(dst)
+	find, read := finder(in, m, key), b.loader(dst)
 	b.emit(func(fr *frame) {
 		p := find(fr)
 		fr.n[ok.i] = truth(p != nil)
@@ -96,21 +96,6 @@ func (b *builder) lookup(in *ssa.Lookup) {
 			fr.zero(dst)
 		}
 	})
-}
-
-// finder returns what finds an element in a map, nil when there is none. A key that
-// the map cannot hold fails where m[k] op= x puts it in.
-func (b *builder) finder(in *ssa.Lookup, m, key place) func(fr *frame) pointer {
-	find := finder(m, key)
-	if key.class != ref || !isUpdated(in) {
-		return find
-	}
-	return func(fr *frame) pointer {
-		if fr.get(m).Len() == 0 {
-			return nil
-		}
-		return find(fr)
-	}
 }
 
 // isUpdated reports the lookup of m[k] op= x, which the assignment shares its

@@ -3,6 +3,8 @@ package eval
 import (
 	"reflect"
 	"unsafe"
+
+	"golang.org/x/tools/go/ssa"
 )
 
 // The runtime finds and stores the entries of a map by the addresses of a key
@@ -77,14 +79,23 @@ func keyAddress(m, key place) func(fr *frame) pointer {
 	}
 }
 
-// finder returns what finds an element in a map, nil when there is none.
-func finder(m, key place) func(fr *frame) pointer {
+// finder returns what finds an element in a map, nil when there is none. A key that
+// the map cannot hold fails where m[k] op= x puts it in, and not where it is looked up.
+func finder(in *ssa.Lookup, m, key place) func(fr *frame) pointer {
 	t, i := typeWord(m.typ), m.i
 	if key.class == str && m.typ.Elem().Size() <= maxFastElem {
 		k := key.i
 		return func(fr *frame) pointer { return mapAccessString(t, fr.p[i], fr.s[k]) }
 	}
 	address := keyAddress(m, key)
+	if key.class == ref && isUpdated(in) {
+		return func(fr *frame) pointer {
+			if fr.get(m).Len() == 0 {
+				return nil
+			}
+			return mapAccess(t, fr.p[i], address(fr))
+		}
+	}
 	return func(fr *frame) pointer { return mapAccess(t, fr.p[i], address(fr)) }
 }
 
