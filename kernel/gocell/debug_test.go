@@ -34,11 +34,13 @@ func newDebugged(t *testing.T) *debugged {
 
 func (d *debugged) attach() { d.Attach(func(h eval.Halt) { d.halts <- h }) }
 
-// start runs a cell, whose file is named after it.
-func (d *debugged) start(ctx context.Context, source string) {
+// start runs a cell, whose file is named after it and has breakpoints on lines.
+// They are there before it runs: else a quick cell ends without a halt.
+func (d *debugged) start(ctx context.Context, source string, lines ...int) {
 	d.cells++
 	d.ended = make(chan error, 1)
 	name, ended := fmt.Sprintf("cell %d", d.cells), d.ended
+	d.SetBreakpoints(name, lines)
 	go func() {
 		_, err := d.Run(ctx, Cell{Name: name, ID: uint64(d.cells), Source: source, File: name})
 		ended <- err
@@ -99,8 +101,7 @@ func() {
 	z := "in"
 	*p = len(z)
 }()
-fmt.Sprint(y)`)
-	d.SetBreakpoints("cell 1", []int{6})
+fmt.Sprint(y)`, 6)
 	var got []string
 	for h, ok := d.halt(t); ok; h, ok = d.halt(t) {
 		got = append(got, d.place(t, h))
@@ -129,8 +130,7 @@ func TestStepOverAndOut(t *testing.T) {
 }
 a := fact(4)
 b := a + 1
-fmt.Sprint(b)`)
-	d.SetBreakpoints("cell 1", []int{3})
+fmt.Sprint(b)`, 3)
 	steps := []struct {
 		step eval.Step
 		want string
@@ -201,7 +201,6 @@ func walk(n int, name string) (total int, err error) {
 	return total + best, nil
 }
 walk(5, "w")`
-	d.start(t.Context(), source)
 	lines := strings.Split(source, "\n")
 	var at []int
 	for i, l := range lines {
@@ -209,7 +208,7 @@ walk(5, "w")`
 			at = append(at, i+1)
 		}
 	}
-	d.SetBreakpoints("cell 1", at)
+	d.start(t.Context(), source, at...)
 	seen := 0
 	for h, ok := d.halt(t); ok; h, ok = d.halt(t) {
 		stack, _ := d.Stack(h.Thread)
@@ -296,8 +295,7 @@ func TestGone(t *testing.T) {
 	y++
 	return y
 }
-f(true)`)
-	d.SetBreakpoints("cell 1", []int{7})
+f(true)`, 7)
 	h, _ := d.halt(t)
 	if got := d.place(t, h); got != "breakpoint 7 f c=true x=? y=2" {
 		t.Error(got)
@@ -318,8 +316,7 @@ func TestEvaluate(t *testing.T) {
 	func() { o.n++ }()
 	return len(xs) + o.n
 }
-f(box[string]{"in"}, []int{1, 2})`)
-	d.SetBreakpoints("cell 1", []int{5})
+f(box[string]{"in"}, []int{1, 2})`, 5)
 	h, _ := d.halt(t)
 	stack, _ := d.Stack(h.Thread)
 	for expr, want := range map[string]string{
@@ -357,147 +354,6 @@ f(box[string]{"in"}, []int{1, 2})`)
 	}
 	if got := mustRun(t, d.Session, "len(kept)"); got != "2" {
 		t.Errorf("len(kept) is %s", got)
-	}
-}
-
-// Attaching reaches what runs already, in a loop that is one closure too.
-func TestAttachLate(t *testing.T) {
-	for _, loop := range []string{"for { n++ }", "for n < 1<<62 { n += 1 }", "for { step() }", "for { if n < 0 { break }; n++ }"} {
-		s, _ := newTestSession(t, Options{})
-		d := &debugged{Session: s, Debugger: s.Debugger(), halts: make(chan eval.Halt, 100)}
-		ctx, cancel := context.WithCancel(t.Context())
-		mustRun(t, s, "count := 0\nfunc step() { count++ }\nstarted := make(chan bool)")
-		d.start(ctx, "func work() {\n\tn := 0\n\tstarted <- true\n\t"+loop+"\n}\nwork()")
-		mustRun(t, s, "<-started")
-		d.attach()
-		d.Pause()
-		h, ok := d.halt(t)
-		if stack, halted := d.Stack(h.Thread); !ok || h.Reason != "pause" || !halted {
-			t.Errorf("%s: %+v, %d calls", loop, h, len(stack))
-		}
-		cancel()
-		var stopped *InterruptError
-		if err := <-d.ended; !errors.As(err, &stopped) {
-			t.Errorf("%s: %v", loop, err)
-		}
-		d.Detach()
-		if got := mustRun(t, s, "1 + 1"); got != "2" {
-			t.Error(got)
-		}
-	}
-}
-
-// All goroutines halt when one does, also those that wait and go on meanwhile.
-func TestGoroutinesHalt(t *testing.T) {
-	d := newDebugged(t)
-	d.start(t.Context(), `var wg sync.WaitGroup
-var ticks atomic.Int64
-for i := range 3 {
-	wg.Go(func() {
-		for range 1000 {
-			ticks.Add(1)
-		}
-		n := i * 10
-		fmt.Sprint(n)
-	})
-}
-wg.Wait()`)
-	d.SetBreakpoints("cell 1", []int{9})
-	var values []string
-	for h, ok := d.halt(t); ok; h, ok = d.halt(t) {
-		stack, _ := d.Stack(h.Thread)
-		values = append(values, locals(stack[0]))
-		before, after := "", mustRunPeek(t, d, "ticks.Load()")
-		for end := time.Now().Add(generous); before != after && time.Now().Before(end); { // one call of Add may be under way
-			before = after
-			time.Sleep(5 * time.Millisecond)
-			after = mustRunPeek(t, d, "ticks.Load()")
-		}
-		if before != after {
-			t.Errorf("ticks went from %s to %s", before, after)
-		}
-		d.Continue()
-	}
-	if len(values) != 3 {
-		t.Errorf("halts at %q", values)
-	}
-}
-
-func mustRunPeek(t *testing.T, d *debugged, expr string) string {
-	t.Helper()
-	r, err := d.Evaluate(t.Context(), expr, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprint(r.Values[0])
-}
-
-// Code that compiled code calls back is on the stack of its caller.
-func TestCallbackStack(t *testing.T) {
-	d := newDebugged(t)
-	d.start(t.Context(), `func order(xs []int) {
-	sort.Slice(xs, func(i, j int) bool {
-		return xs[i] < xs[j]
-	})
-	xs[0]++
-}
-order([]int{2, 1})`)
-	d.SetBreakpoints("cell 1", []int{3})
-	h, _ := d.halt(t)
-	stack, _ := d.Stack(h.Thread)
-	var funcs []string
-	for _, c := range stack {
-		funcs = append(funcs, fmt.Sprintf("%s:%d", c.Func, c.Line))
-	}
-	if got := strings.Join(funcs, " "); got != "a function literal in order:3 order:2 :7" {
-		t.Error(got)
-	}
-	d.SetBreakpoints("cell 1", nil)
-	d.Step(h.Thread, eval.StepOut)
-	if h, _ = d.halt(t); d.place(t, h) != "step 2 order xs=[1, 2]" {
-		t.Error(d.place(t, h))
-	}
-	d.Continue()
-}
-
-func TestHaltOnPanic(t *testing.T) {
-	d := newDebugged(t)
-	d.HaltOnPanic(true)
-	d.start(t.Context(), "func f(xs []int, k int) int {\n\treturn xs[k]\n}\nf([]int{1}, 3)")
-	h, ok := d.halt(t)
-	if !ok || h.Reason != "exception" || !strings.Contains(h.Text, "index out of range [3]") {
-		t.Fatalf("%+v", h)
-	}
-	if got := d.place(t, h); got != "exception 2 f xs=[1] k=3" {
-		t.Error(got)
-	}
-	d.Continue()
-	var p *PanicError
-	if err := <-d.ended; !errors.As(err, &p) {
-		t.Error(err)
-	}
-}
-
-// The calls of a panic keep their variables, deferred calls and recursion
-// notwithstanding.
-func TestPanicked(t *testing.T) {
-	s, _ := newTestSession(t, Options{})
-	mustRun(t, s, "func inner(k int) int {\n\tm := map[string]int{\"k\": k}\n\tdefer func() { k = 99 }()\n\tvar p *int\n\treturn *p + m[\"k\"]\n}\nfunc outer(name string) int {\n\tn := len(name)\n\tdefer fmt.Sprint(n)\n\treturn inner(n)\n}")
-	if _, err := s.Run(t.Context(), Cell{Name: "cell 9", Source: "outer(\"abc\")"}); err == nil {
-		t.Fatal("no panic")
-	}
-	var got []string
-	_, stack := s.Panicked()
-	for _, c := range stack {
-		got = append(got, fmt.Sprintf("%s:%d%s", c.Func, c.Line, locals(c)))
-	}
-	want := []string{`inner:5 k=3 m=map["k": 3] p=nil`, `outer:10 name="abc" n=3`, ":1"}
-	if len(got) != 3 || got[1] != want[1] || got[2] != want[2] || !strings.HasPrefix(got[0], "inner:5 k=") || !strings.HasSuffix(got[0], want[0][len("inner:5 k=3"):]) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	r, err := s.Evaluate(t.Context(), "m[\"k\"] * 2", &stack[0])
-	if err != nil || r.Values[0] != 6 {
-		t.Errorf("%v, %v", r.Values, err)
 	}
 }
 
