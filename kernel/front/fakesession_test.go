@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"forgekernel/kernel/link"
 )
@@ -409,9 +409,11 @@ func crashNow(kind string) {
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	case "term":
 		syscall.Kill(os.Getpid(), syscall.SIGTERM)
-	case "later": // a while after the cell
+	case "later": // after the cell, when told
+		told := make(chan os.Signal, 1)
+		signal.Notify(told, syscall.SIGUSR1)
 		go func() {
-			time.Sleep(20 * time.Millisecond)
+			<-told
 			os.Exit(5)
 		}()
 		return
