@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// endless runs a process that ends with this one, and not before.
+const endless = `func() { r, w, _ := os.Pipe(); defer w.Close(); cat := exec.Command("cat"); cat.Stdin = r; cat.Run() }()`
+
 // hangs are cells that never end by themselves.
 var hangs = map[string]string{
 	"loop":              `for {}`,
@@ -40,7 +43,7 @@ var hangs = map[string]string{
 	"silent server":     `l, _ := net.Listen("tcp", "127.0.0.1:0"); defer l.Close(); http.Get("http://" + l.Addr().String())`,
 	"file":              `r, w, _ := os.Pipe(); defer w.Close(); io.ReadAll(r)`,
 	"pipe":              `r, _ := io.Pipe(); io.ReadAll(r)`,
-	"process":           `exec.Command("sleep", "20").Run()`,
+	"process":           endless,
 	"pulled":            `next, _ := iter.Pull(func(yield func(int) bool) { for { } }); next()`,
 	"errors in a loop":  `for { func() { defer func() { recover() }(); var m map[int]int; m[0] = 1 }() }`,
 	"growing":           `s := []int{}; for { s = append(s[:0], 1) }`,
