@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"forgekernel/kernel/link"
 )
@@ -380,6 +381,7 @@ func number(s string) int {
 func crashNow(kind string) {
 	switch kind {
 	case "maps":
+		runtime.GOMAXPROCS(8) // a single one never interrupts a write into a map
 		m := map[int]int{}
 		for range 8 {
 			go func() {
@@ -409,9 +411,11 @@ func crashNow(kind string) {
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	case "term":
 		syscall.Kill(os.Getpid(), syscall.SIGTERM)
-	case "later": // a while after the cell
+	case "later": // after the cell, when told
+		told := make(chan os.Signal, 1)
+		signal.Notify(told, syscall.SIGUSR1)
 		go func() {
-			time.Sleep(20 * time.Millisecond)
+			<-told
 			os.Exit(5)
 		}()
 		return

@@ -201,7 +201,6 @@ func (s *Session) prepare(src *eval.Source, decided *atomic.Bool) (*prepared, er
 		}
 	}()
 	if len(faults) == 0 {
-		c.addMethods()
 		faults = c.run()
 	}
 	if len(faults) > 0 {
