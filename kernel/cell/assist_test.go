@@ -118,6 +118,9 @@ func TestInspect(t *testing.T) {
 		{"!l‸s", ""},
 		{"%nope‸", ""},
 		{"%%writefile x\ndef relu‸", ""},
+		{"x‸", "var x *forge.Tensor\n\nValue: f32[2] 1 1\n\nMethods: "},
+		{"app‸end(", "func append(slice []Type, elems ...Type) []Type\n\nThe append"},
+		{"de‸fer f()", "defer f(x)\n\nCalls f when"},
 	} {
 		code, cursor := cursorIn(t, c.code)
 		r := n.Inspect(code, cursor, 0)
@@ -151,6 +154,26 @@ func TestHelpListsMethods(t *testing.T) {
 				t.Errorf("%s has a line of %d columns", code, len(line)-1)
 			}
 		}
+	}
+}
+
+// Help has no lines wider than a pager, whatever a text was written with.
+func TestHelpIsFolded(t *testing.T) {
+	n := newNotebook(t)
+	for _, code := range []string{"max?", "fmt?", "for?", "%bash?"} {
+		_, out, failure := n.run(t, code)
+		if failure != nil || len(out.Payload) != 1 {
+			t.Fatalf("%s: %v, %v", code, out, failure)
+		}
+		text, _ := out.Payload[0].Data["text/plain"].(string)
+		for line := range strings.Lines(text) {
+			if utf8.RuneCountInString(line) > textWidth+3 {
+				t.Errorf("%s has the line %q", code, line)
+			}
+		}
+	}
+	if got := folded("  " + strings.Repeat("word ", 20) + "\n\nnext\tline"); got != "  "+strings.Repeat("word ", 14)+"word\n  word word word word word\n\nnext\tline" {
+		t.Errorf("%q", got)
 	}
 }
 

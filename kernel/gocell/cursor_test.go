@@ -1,6 +1,10 @@
 package gocell
 
 import (
+	"context"
+	"go/token"
+	"go/types"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -128,9 +132,18 @@ v := T{1}
 		{"v|", 0, "var v T", "", "cell"},
 		{"fm|t.Println", 0, "package fmt", "Package fmt implements formatted I/O", "fmt"},
 		{"(&strings.Builder{}).String|", 0, "func (*strings.Builder).String() string", "String returns the accumulated string", "strings"},
-		{"time.Second|", 0, "const time.Second time.Duration", "", "time"},
+		{"time.Second|", 0, "const time.Second time.Duration = 1000000000", "", "time"},
+		{"const big = 1 << 70; big|", 0, "const big untyped int = 1180591620717411303424", "", ""},
 		{"display.Show|", 0, "func display.Show(v ...any)", "Show displays", "forgekernel/display"},
-		{"len|(x)", 0, "", "", ""},
+		{"len|(x)", 0, "func len(v Type) int", "The len built-in function returns the length of v", "the language"},
+		{"append|(x, 1)", 0, "func append(slice []Type, elems ...Type) []Type", "appends elements", "the language"},
+		{"min(|1, 2)", 0, "func min[T cmp.Ordered](x T, y ...T) T", "", "the language"},
+		{"var x int|", 0, "type int int", "at least 32 bits", "the language"},
+		{"var e error|", 0, "type error interface {", "conventional interface", "the language"},
+		{"x := nil|", 0, "var nil", "zero value", "the language"},
+		{"const a = iota|", 0, "const iota", "untyped integer ordinal", "the language"},
+		{"de|fer v.M()", 0, "defer f(x)", "at the end of the cell", "the language"},
+		{"func f() { re|turn }", 0, "return x, err", "Ends the function", "the language"},
 		// Within a call it is that of the function, where no name is touched.
 		{"twice(|)", 0, "func twice(x int) int", "twice doubles.", "cell"},
 		{"twice(|", 0, "func twice(x int) int", "twice doubles.", "cell"},
@@ -153,6 +166,16 @@ v := T{1}
 		}
 		if tt.sig != "" && !strings.HasPrefix(got.Signature, tt.sig) || !strings.Contains(got.Doc, tt.doc) || tt.where != "" && got.Defined != tt.where {
 			t.Errorf("%s: %+v", tt.src, got)
+		}
+	}
+	for name := token.BREAK; name <= token.VAR; name++ {
+		if got, ok := s.Inspect(name.String(), 1, 0); !ok || got.Signature == "" || got.Doc == "" {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	for _, name := range types.Universe.Names() {
+		if got, ok := s.Inspect("_ = "+name, 5, 0); !ok || got.Signature == "" || got.Doc == "" {
+			t.Errorf("%s: %+v", name, got)
 		}
 	}
 	if got, _ := s.Inspect("twice", 2, 1); got.Source != "func twice(x int) int { return 2 * x }" {
@@ -183,6 +206,55 @@ v := T{1}
 	if _, ok := s.Inspect("1 + 2", 1, 0); ok {
 		t.Error("a space is found")
 	}
+}
+
+// A variable is shown with its value, in cells that use it and in the one that
+// made it, but not where another has its name.
+func TestInspectValue(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	const cell = "// count counts.\ncount := 3\ntype Loop struct{ next *Loop }\nloop := &Loop{}\nloop.next = loop\n" +
+		"var empty error\ndone := make(chan bool)\nfunc twice(x int) int { return 2 * x }\nfunc (Loop) String() string { for {} }"
+	mustRun(t, s, cell)
+	for _, tt := range []struct{ src, value, defined string }{
+		{"count|", "3", "cell"},
+		{"x := 1 + cou|nt", "3", "cell"},
+		{cell[:17] + "cou|nt := 3", "3", "cell"},
+		{"loop|", "&Loop{next: &Loop{…}}", "cell"},
+		{"empty|", "nil", "cell"},
+		{"twice|", "", "cell"},
+		{"func f(count int) int { return coun|t }", "", ""},
+		{"count := \"a\"; cou|nt", "", ""},
+		{"for count := range 3 { cou|nt }", "", ""},
+	} {
+		at := strings.Index(tt.src, "|")
+		got, ok := s.Inspect(strings.Replace(tt.src, "|", "", 1), at, 0)
+		if !ok || got.Value != tt.value || got.Defined != tt.defined {
+			t.Errorf("%s: %v, %+v", tt.src, ok, got)
+		}
+	}
+	if got, _ := s.Inspect("// sum adds.\nfunc sum() {}", 20, 0); got.Doc != "sum adds." {
+		t.Errorf("a function of the cell itself: %+v", got)
+	}
+	// While a cell runs, what is larger than a word may be half written.
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.Run(ctx, Cell{Name: "busy", Source: "text := \"a\"\nready := make(chan int, 1)\nready <- 1\nfor { count++ }"})
+	}()
+	for { // until the cell runs
+		if got, _ := s.Inspect("ready", 3, 0); got.Signature != "" && s.debug.Quiet() == false {
+			break
+		}
+		runtime.Gosched()
+	}
+	for src, shown := range map[string]bool{"count": true, "text": false, "loop": false} {
+		if got, _ := s.Inspect(src, 1, 0); (got.Value != "") != shown {
+			t.Errorf("%s while a cell runs: %+v", src, got)
+		}
+	}
+	stop()
+	<-ended
 }
 
 func TestCompleteness(t *testing.T) {

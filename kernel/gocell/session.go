@@ -251,7 +251,11 @@ func (s *Session) Symbols() []Symbol {
 	var list []Symbol
 	for _, name := range slices.Sorted(maps.Keys(s.scope.symbols)) {
 		sym := s.scope.symbols[name]
-		list = append(list, Symbol{Name: name, Kind: sym.kind, Type: sym.describe(), Cell: sym.cell})
+		item := Symbol{Name: name, Kind: sym.kind, Type: sym.describe(), Cell: sym.cell}
+		if k, ok := sym.obj.(*types.Const); ok {
+			item.Value = k.Val().String()
+		}
+		list = append(list, item)
 	}
 	return list
 }
