@@ -182,32 +182,6 @@ func (m *magic) help() string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// elsewhere says what to write for magics that people know from IPython.
-var elsewhere = map[string]string{
-	"pip":        noPython + "; !pip reaches the machine's own",
-	"conda":      noPython + "; !conda reaches the machine's own",
-	"python":     noPython + ": cells are ForgeScript or Go, and !python3 FILE runs a script",
-	"python3":    noPython + ": cells are ForgeScript or Go, and !python3 FILE runs a script",
-	"matplotlib": noPython + ": package chart draws plots",
-	"pylab":      noPython + ": package chart draws plots",
-	"load_ext":   noPython + ", so its extensions do not load",
-	"autoreload": noPython + ", so its extensions do not load",
-	"timeit":     "write %time EXPRESSION, or f.Bench(x) for a ForgeScript function f",
-	"sh":         "write %%bash",
-	"run":        "write %load FILE",
-	"ls":         "write !ls",
-	"cat":        "write !cat FILE",
-	"pwd":        "write !pwd",
-	"html":       "write display.HTML(…) in a Go cell",
-	"HTML":       "write display.HTML(…) in a Go cell",
-	"latex":      "write display.LaTeX(…) in a Go cell",
-	"markdown":   "write display.Markdown(…) in a Go cell",
-	"svg":        "write display.SVG(…) in a Go cell",
-	"SVG":        "write display.SVG(…) in a Go cell",
-}
-
-const noPython = "there is no Python here"
-
 // insteadOf says what to write for a magic that does not exist.
 func insteadOf(name string) string {
 	if hint, known := elsewhere[name]; known {
