@@ -33,6 +33,7 @@ func TestComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("FORGE_COMPLETE_ME", "1")
+	n.ok(t, `alpha, beta, counts := 1, 2, map[string]int{"key": 1, "été": 2}`)
 	for _, c := range []struct{ code, want string }{
 		{"%ti‸", "‸%ti: %time %%time"},
 		{"%%‸", "‸%%: %%forge %%go %%bash %%writefile %%time %%gobuild"},
@@ -54,6 +55,19 @@ func TestComplete(t *testing.T) {
 		{"%config out‸", "‸out: output_limit="},
 		{"%env FORGE_COMPLETE_‸", "‸FORGE_COMPLETE_: FORGE_COMPLETE_ME"},
 		{"%nope x‸", "nothing"},
+		{"%config show‸", "‸show: show="},
+		{"%goroutines ‸", "‸: stop"},
+		{"%goroutines stop ‸", "nothing"},
+		{"%debug ‸", "nothing"},
+		{"%who al‸", "‸al: alpha"},
+		{"%who alpha be‸", "nothing"},
+		{"os.Open(\"./data‸\")", "‸data: data one.txt data two.txt"},
+		{"os.Open(\"./data o‸ne.txt\")", "‸data one.txt: data one.txt"},
+		{"é := os.DirFS(\"./de‸", "‸de: deep/"},
+		{"fmt.Println(\"data‸", "nothing"},
+		{"m := \"./nosuch/‸\"", "nothing"},
+		{"counts[\"k‸\"]", "‸k: key"},
+		{"!true\ncounts[\"é‸", "‸é: été\"]"},
 		{"def f(x):\n    return x.soft‸", "‸soft: softmax"},
 		{"# é\n\ndef f(größe):\n    return softm‸(x)", "‸softm: softmax"},
 		{"%%time\ndef f(x):\n    return softm‸", "‸softm: softmax"},

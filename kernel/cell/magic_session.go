@@ -17,9 +17,14 @@ import (
 // magicWho is %who.
 func (t *task) magicWho(c call) Outcome {
 	prefix := strings.Join(c.rest, "")
-	values, quiet := map[string]string{}, t.in.golang.Debugger().Quiet()
-	for _, v := range t.in.golang.Globals() {
-		values[v.Name] = peek.Brief(v.Value, quiet, columnWidth)
+	values, globals := map[string]string{}, t.in.golang.Globals()
+	read := func(still bool) {
+		for _, v := range globals {
+			values[v.Name] = peek.Brief(v.Value, still, columnWidth)
+		}
+	}
+	if !t.in.golang.Debugger().Hold(func() { read(true) }) {
+		read(false)
 	}
 	for _, s := range t.in.golang.Symbols() {
 		if s.Kind == "const" {

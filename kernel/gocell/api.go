@@ -147,14 +147,18 @@ type Symbol struct {
 // Candidate is one way to complete a name.
 type Candidate struct {
 	Text      string
-	Kind      string // function, variable, class, struct, interface, constant, module, keyword, field or method
+	Kind      string // function, variable, class, struct, interface, constant, module, keyword, field, method, key or label
 	Signature string
+
+	rank int
 }
 
-// Completion lists candidates that replace source bytes Start to End.
+// Completion lists candidates that replace source bytes Start to End, the likeliest
+// first.
 type Completion struct {
 	Candidates []Candidate
 	Start, End int
+	File       bool // the bytes before the cursor may be the name of a file
 }
 
 // Inspection describes a name.

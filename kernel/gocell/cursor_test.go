@@ -68,7 +68,7 @@ const Limit = 3
 			t.Errorf("%s: %d matches %v, want only %q", tt.src, len(list), list, tt.want)
 		}
 		from, to := word(src, at)
-		if got.Start != from || got.End != to {
+		if len(list) > 0 && (got.Start != from || got.End != to) {
 			t.Errorf("%s: replaces %d to %d", tt.src, got.Start, got.End)
 		}
 	}
@@ -208,12 +208,100 @@ v := T{1}
 	}
 }
 
+// What belongs to a place alone, and what has the type that belongs there, comes first.
+func TestCompleteFirst(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	mustRun(t, s, `type Point struct{ Xpos, Ypos int; next *Point; Tags map[string]int }
+type Level int
+const ( Low Level = iota; High )
+type Shape interface{ Area() float64 }
+ages := map[string]int{"ann": 1, "bob": 2, "a \"b\"": 3}
+squares := map[int]int{2: 4, 10: 100}
+levels := map[Level]string{Low: "l"}
+point := &Point{Tags: map[string]int{"tag": 1}}
+nested := map[string]map[string]int{"in": {"ner": 1}}
+list := []map[string]int{{"first": 1}}
+var held any = map[string]int{"kept": 1}
+level := Low
+name := "n"
+count := 1
+pi := 3.14
+func size(p *Point) int { return 0 }
+func label(l Level, s string) float64 { return 0 }
+var none map[string]int`)
+	for _, tt := range []struct{ src, replaced, want string }{ // the first candidates, in order
+		{`ages["|`, ``, `a \"b\""] ann"] bob"]`},
+		{`ages["a|`, `a`, `a \"b\""] ann"]`},
+		{`ages["|"]`, ``, `a \"b\" ann bob`},
+		{`ages["an|n"]`, `ann`, `ann`},
+		{"ages[`|`]", ``, `a "b" ann bob`},
+		{`ages["b|]`, `b`, `bob"`},
+		{`x := ages["b|, 2)`, `b`, `bob"]`},
+		{`fmt.Println(ages["b|"], 2)`, `b`, `bob`},
+		{`ages[|]`, ``, `"a \"b\"" "ann" "bob"`},
+		{`ages[|`, ``, `"a \"b\"" "ann" "bob" name`},
+		{`squares[|]`, ``, `10 2 count`},
+		{`squares[1|]`, `1`, `10`},
+		{`levels[|]`, ``, `High Low level`},
+		{`point.Tags["|"]`, ``, `tag`},
+		{`nested["in"]["|"]`, ``, `ner`},
+		{`list[0]["|"]`, ``, `first`},
+		{`held.(map[string]int)["|"]`, ``, ``}, // not without evaluating
+		{`none["|"]`, ``, ``}, {`nosuch["|"]`, ``, ``}, {`list["|"]`, ``, ``}, {`name["|"]`, ``, ``},
+		{`label(|)`, ``, `High Low level`},
+		{`label(level, |)`, ``, `name`},
+		{`var l Level = |`, ``, `High Low l level`},
+		{`if level == |`, ``, `High Low level`},
+		{`switch level { case |`, ``, `High Low level`},
+		{`switch level { case Low, H|`, `H`, `High`},
+		{`switch time.Now().Weekday() { case |`, ``, `time.Friday time.Monday`},
+		{`switch time.Now().Month() { case time.Ma|`, `Ma`, `March May`},
+		{`time.Sleep(|)`, ``, `time.Hour time.Microsecond`},
+		{`level = |`, ``, `High Low level`},
+		{`func f() Level { return | }`, ``, `High Low f level`},
+		{`func f() (int, Level) { return 1, | }`, ``, `High Low level`},
+		{`strings.Repeat(name, |)`, ``, `count size`},
+		{`strings.Repeat(|)`, ``, `name`},
+		{`Point{|`, ``, `Tags Xpos Ypos next`},
+		{`Point{next: |`, ``, `point`},
+		{`[]Level{|`, ``, `High Low level`},
+		{`ch := make(chan Level); ch <- |`, ``, `High Low level`},
+		{`fmt.Println(|)`, ``, `High Level`}, // anything may stand there
+		{"goto |\nL:", "", "L"},
+		{"L:\nfor { break |", "", "L"},
+		{"L:\nfor { for { continue | } }", "", "L"},
+		{"L:\nfor { }\nfor { break | }", "", ""},
+		{"func f() {\nA:\n\tfor {\n\t\tfunc() {\n\t\tB:\n\t\t\tgoto |\n\t\t}()\n\t}\n}", "", "B"},
+		{"break\n|", "", "High Level"},
+		{`len|`, `len`, `len`},
+	} {
+		at := strings.Index(tt.src, "|")
+		src := strings.Replace(tt.src, "|", "", 1)
+		got := s.Complete(src, at)
+		var list []string
+		for _, c := range got.Candidates[:min(len(got.Candidates), max(1, len(strings.Fields(tt.want))))] {
+			list = append(list, c.Text)
+		}
+		if text := strings.Join(list, " "); !strings.HasPrefix(text, tt.want) || tt.want == "" && text != "" || src[got.Start:got.End] != tt.replaced {
+			t.Errorf("%s: %q in place of %q, want %q in place of %q", tt.src, text, src[got.Start:got.End], tt.want, tt.replaced)
+		}
+	}
+	if got := s.Complete("append", 6).Candidates[0]; got.Signature != "(slice []Type, elems ...Type) []Type" {
+		t.Errorf("append is %+v", got)
+	}
+	for src, file := range map[string]bool{`os.Open("/et`: true, "x := `./a": true, `ages["/`: false, `// "/et`: false, `'/et`: false, `"/etc" + `: false} {
+		if got := s.Complete(src, len(src)); got.File != file {
+			t.Errorf("%s: %+v", src, got)
+		}
+	}
+}
+
 // A variable is shown with its value, in cells that use it and in the one that
 // made it, but not where another has its name.
 func TestInspectValue(t *testing.T) {
 	s, _ := newTestSession(t, Options{})
 	const cell = "// count counts.\ncount := 3\ntype Loop struct{ next *Loop }\nloop := &Loop{}\nloop.next = loop\n" +
-		"var empty error\ndone := make(chan bool)\nfunc twice(x int) int { return 2 * x }\nfunc (Loop) String() string { for {} }"
+		"var empty error\ndone := make(chan bool)\nfunc twice(x int) int { return 2 * x }\nfunc (Loop) String() string { for {} }\nages := map[string]int{\"ann\": 1}"
 	mustRun(t, s, cell)
 	for _, tt := range []struct{ src, value, defined string }{
 		{"count|", "3", "cell"},
@@ -253,8 +341,14 @@ func TestInspectValue(t *testing.T) {
 			t.Errorf("%s while a cell runs: %+v", src, got)
 		}
 	}
+	if got := s.Complete(`ages["`, 6); len(got.Candidates) > 0 {
+		t.Errorf("keys while a cell runs: %v", got.Candidates)
+	}
 	stop()
 	<-ended
+	if got := s.Complete(`ages["`, 6); len(got.Candidates) != 1 {
+		t.Errorf("keys when nothing runs: %v", got.Candidates)
+	}
 }
 
 func TestCompleteness(t *testing.T) {

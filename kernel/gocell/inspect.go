@@ -233,18 +233,18 @@ func (c *check) ownComment(obj types.Object) string {
 	return commentBefore(src.Text, strings.LastIndexByte(src.Text[:at], '\n')+1)
 }
 
-// valueOf is a variable's value in short. No method runs for it; while user code
-// runs, which may change the variable, only what is no larger than a word is read.
-func (s *Session) valueOf(sym *symbol) string {
+// valueOf is a variable's value in short. No method runs for it; while there are
+// goroutines of cells, which may change the variable, only what is no larger than a
+// word is read.
+func (s *Session) valueOf(sym *symbol) (text string) {
 	if sym.variable == nil {
 		return ""
 	}
 	v := sym.variable.Value()
-	quiet := s.debug.Quiet()
-	if !v.IsValid() || !quiet && !isWord(v.Kind()) {
-		return ""
+	if v.IsValid() && !s.debug.Hold(func() { text = peek.Text(v, true) }) && isWord(v.Kind()) {
+		text = peek.Text(v, false)
 	}
-	return peek.Text(v, quiet)
+	return text
 }
 
 func isWord(k reflect.Kind) bool { return reflect.Bool <= k && k <= reflect.Float64 }

@@ -35,6 +35,7 @@ type modules struct {
 	build  *gomod.Build
 	loaded map[string]*modulePackage
 	err    map[string]error
+	paths  []string // of the packages of roots
 
 	// files are their sources. They have a lock of their own, for a debugger that
 	// looks while a module is being fetched.
@@ -94,7 +95,7 @@ func (s *Session) Get(ctx context.Context, query string) ([]Module, error) {
 	build := f.Open(list)
 	found, err := describe(ctx, build, roots)
 	if err == nil {
-		err = mods.use(build, roots)
+		err = mods.use(build, roots, found)
 	}
 	if err != nil {
 		build.Close()
@@ -121,7 +122,7 @@ func describe(ctx context.Context, build *gomod.Build, roots []module.Version) (
 }
 
 // use makes a build the one that cells import from.
-func (m *modules) use(build *gomod.Build, roots []module.Version) error {
+func (m *modules) use(build *gomod.Build, roots []module.Version, found []Module) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for path, p := range m.loaded {
@@ -136,8 +137,35 @@ func (m *modules) use(build *gomod.Build, roots []module.Version) error {
 	if m.build != nil {
 		m.build.Close()
 	}
-	m.roots, m.build, m.err = roots, build, nil
+	m.roots, m.build, m.err, m.paths = roots, build, nil, nil
+	for _, item := range found {
+		m.paths = append(m.paths, item.Packages...)
+	}
 	return nil
+}
+
+// Modules lists the paths of the modules that were asked for.
+func (s *Session) Modules() []string {
+	s.mu.Lock()
+	mods := s.mods
+	s.mu.Unlock()
+	mods.mu.Lock()
+	defer mods.mu.Unlock()
+	var list []string
+	for _, m := range mods.roots {
+		list = append(list, m.Path)
+	}
+	return list
+}
+
+// modulePaths lists the packages of the modules that were asked for.
+func (s *Session) modulePaths() []string {
+	s.mu.Lock()
+	mods := s.mods
+	s.mu.Unlock()
+	mods.mu.Lock()
+	defer mods.mu.Unlock()
+	return mods.paths
 }
 
 // providedModule reports a module whose packages the binary has compiled.
