@@ -115,7 +115,13 @@ func TestDirectiveErrors(t *testing.T) {
 	n := newNotebook(t)
 	for _, c := range []struct{ code, name, value, hint string }{
 		{"%tme x", "UsageError", "there is no magic tme", "did you mean %time? %lsmagic lists all"},
-		{"%pip install numpy", "UsageError", "there is no magic pip", "there is no Python here; !pip reaches the machine's own"},
+		{"%pip install numpy", "UsageError", "there is no magic pip", "there is no Python here; !pip reaches the machine's own, and %goget fetches modules of Go"},
+		{"%timeit 1+1", "UsageError", "there is no magic timeit", "write %time EXPRESSION, or f.Bench(x)"},
+		{"%history", "UsageError", "there is no magic history", "the notebook keeps its cells"},
+		{"%load_ext autoreload", "UsageError", "there is no magic load_ext", "its extensions do not load"},
+		{"%whos", "UsageError", "there is no magic whos", "write %who"},
+		{"!!ls", "UsageError", "one exclamation mark runs a command", "write !ls; in Go"},
+
 		{"%%python\nprint()", "UsageError", "there is no magic python", "there is no Python here: cells are ForgeScript or Go, and !python3 FILE runs a script"},
 		{"%matplotlib inline", "UsageError", "there is no magic matplotlib", "there is no Python here: package chart draws plots"},
 		{"%foo", "UsageError", "there is no magic foo", "%lsmagic lists all"},

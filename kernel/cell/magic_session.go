@@ -9,6 +9,7 @@ import (
 	"forgekernel/display"
 	"forgekernel/forge"
 	"forgekernel/kernel/doctor"
+	"forgekernel/kernel/gocell/peek"
 	"forgekernel/kernel/link"
 	"forgekernel/nebula"
 )
@@ -16,14 +17,24 @@ import (
 // magicWho is %who.
 func (t *task) magicWho(c call) Outcome {
 	prefix := strings.Join(c.rest, "")
-	values := map[string]string{}
-	for _, v := range t.in.golang.Globals() {
-		values[v.Name] = excerpt(t.value(v))
+	values, globals := map[string]string{}, t.in.golang.Globals()
+	read := func(still bool) {
+		for _, v := range globals {
+			values[v.Name] = peek.Brief(v.Value, still, columnWidth)
+		}
+	}
+	if !t.in.golang.Debugger().Hold(func() { read(true) }) {
+		read(false)
+	}
+	for _, s := range t.in.golang.Symbols() {
+		if s.Kind == "const" {
+			values[s.Name] = excerpt(s.Value)
+		}
 	}
 	table := display.Table{Columns: []display.Column{{Name: "name"}, {Name: "kind"}, {Name: "type"}, {Name: "value"}}}
 	for _, s := range t.in.Symbols() {
 		if strings.HasPrefix(s.Name, prefix) {
-			table.Rows = append(table.Rows, []any{s.Name, s.Kind, excerpt(s.Type), values[s.Name]})
+			table.Rows = append(table.Rows, []any{excerpt(s.Name), s.Kind, excerpt(s.Type), values[s.Name]})
 		}
 	}
 	switch {
@@ -37,11 +48,12 @@ func (t *task) magicWho(c call) Outcome {
 	return Outcome{}
 }
 
-// excerpt cuts a text so that %who has one line for each name.
+// columnWidth is the most characters of a column of %who, which has one line for each name.
+const columnWidth = 60
+
 func excerpt(text string) string {
-	const most = 60 // characters
-	if r := []rune(text); len(r) > most {
-		return string(r[:most-1]) + "…"
+	if r := []rune(text); len(r) > columnWidth {
+		return string(r[:columnWidth-1]) + "…"
 	}
 	return text
 }

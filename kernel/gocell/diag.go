@@ -2,6 +2,7 @@ package gocell
 
 import (
 	"fmt"
+	"go/ast"
 	"go/scanner"
 	"go/token"
 	"regexp"
@@ -146,6 +147,26 @@ func (c *check) faults() []fault {
 			f.src, f.at = src, at
 		}
 		list = append(list, f)
+	}
+	return c.foreignLine(list)
+}
+
+// foreignLine leaves the only fault that matters when a line is no Go at all,
+// although it parses: one that is a command, or a try of Python.
+func (c *check) foreignLine(list []fault) []fault {
+	for _, f := range list {
+		if f.src != c.src {
+			continue
+		}
+		if f.hint == captureHint || f.hint != "" && f.hint == commandHint(lineAt(c.src, f.at)) {
+			return []fault{f}
+		}
+	}
+	for _, st := range c.syn.stmts {
+		if l, ok := st.(*ast.LabeledStmt); ok && len(list) > 0 && (l.Label.Name == "try" || l.Label.Name == "finally") {
+			at := c.lib.span(l).from
+			return []fault{{at: at, message: "syntax error: " + l.Label.Name + " is a label here", hint: shapeHint(lineAt(c.src, at))}}
+		}
 	}
 	return list
 }

@@ -9,6 +9,8 @@ import (
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
+
+	"forgekernel/display"
 )
 
 // maxModules bounds the modules that one request may lead to.
@@ -27,12 +29,14 @@ const (
 // not: the highest that any of them asks for. provided reports modules that are
 // there anyway and are left out.
 func (f *Fetcher) Select(ctx context.Context, roots []module.Version, provided func(path string) bool) ([]module.Version, error) {
-	s := &selection{f, provided, map[string]string{}, map[module.Version]int{}}
+	s := &selection{f, provided, map[string]string{}, map[module.Version]int{}, display.Progress(ctx, "Looking up modules", 0)}
 	for _, m := range roots {
 		if err := s.visit(ctx, m, followed); err != nil {
+			s.meter.Fail(err)
 			return nil, err
 		}
 	}
+	s.meter.Done()
 	var list []module.Version
 	for path, version := range s.chosen {
 		list = append(list, module.Version{Path: path, Version: version})
@@ -46,6 +50,7 @@ type selection struct {
 	provided func(string) bool
 	chosen   map[string]string
 	seen     map[module.Version]int // how far, and one more
+	meter    *display.Meter
 }
 
 func (s *selection) visit(ctx context.Context, m module.Version, far int) error {
@@ -62,6 +67,7 @@ func (s *selection) visit(ctx context.Context, m module.Version, far int) error 
 	if far == recorded {
 		return nil
 	}
+	s.meter.Add(1)
 	file, err := s.f.parseMod(ctx, m)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package eval
 import (
 	"go/token"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -41,7 +42,7 @@ func (b *builder) mayShare(phi *ssa.Phi, next ssa.Value, from *ssa.BasicBlock) b
 	if in.Block() != head && (in.Block() != from || len(from.Succs) != 1) {
 		return false
 	}
-	at := indexIn(in.Block(), in)
+	at := b.indexOf(in)
 	for _, use := range *phi.Referrers() {
 		if !b.usesBefore(phi, use, in.Block(), at) {
 			return false
@@ -78,16 +79,28 @@ func (b *builder) usesBefore(phi *ssa.Phi, use ssa.Instruction, blk *ssa.BasicBl
 	if use.Block() != blk {
 		return blk != phi.Block()
 	}
-	return indexIn(blk, use) <= at
+	return b.indexOf(use) <= at
 }
 
-func indexIn(blk *ssa.BasicBlock, in ssa.Instruction) int {
-	for i, x := range blk.Instrs {
-		if x == in {
-			return i
-		}
+// indexed is how many instructions of a block are searched one by one: the
+// initialisation of a table has a block of a hundred thousand.
+const indexed = 64
+
+// indexOf is the place of an instruction in its block.
+func (b *builder) indexOf(in ssa.Instruction) int {
+	blk := in.Block()
+	if len(blk.Instrs) <= indexed {
+		return slices.Index(blk.Instrs, in)
 	}
-	return -1
+	known := b.indices[blk]
+	if known == nil {
+		known = make(map[ssa.Instruction]int, len(blk.Instrs))
+		for i, x := range blk.Instrs {
+			known[x] = i
+		}
+		b.indices[blk] = known
+	}
+	return known[in]
 }
 
 // onlyNamed reports that no variable has the value that a debugger would see
