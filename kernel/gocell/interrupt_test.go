@@ -16,38 +16,39 @@ const endless = `func() { r, w, _ := os.Pipe(); defer w.Close(); cat := exec.Com
 
 // hangs are cells that never end by themselves.
 var hangs = map[string]string{
-	"loop":              `for {}`,
-	"counting loop":     `for i := 0; ; i++ { kept = i }`,
-	"recursive loop":    `func f(n int) { if n > 100 { return }; f(n + 1) }` + "\nfor { f(0) }",
-	"receive":           `<-make(chan int)`,
-	"nil channel":       `var c chan int; <-c`,
-	"send":              `make(chan int) <- 1`,
-	"select":            `select {}`,
-	"select of two":     `a, b := make(chan int), make(chan int); select { case <-a: case b <- 1: }`,
-	"range":             `for range make(chan int) {}`,
-	"sleep":             `time.Sleep(time.Hour)`,
-	"wait group":        `var wg sync.WaitGroup; wg.Add(1); wg.Wait()`,
-	"double lock":       `var mu sync.Mutex; mu.Lock(); mu.Lock()`,
-	"callback":          `sort.Slice([]int{3, 2, 1}, func(i, j int) bool { for {} })`,
-	"recovering loop":   `for { func() { defer func() { recover() }(); for {} }() }`,
-	"background loop":   `go func() { for {} }()` + "\n<-make(chan int)",
-	"method from fmt":   "type S int\nfunc (S) String() string { for {} }\nfmt.Println(S(1))",
-	"compiled wait":     `c := sync.NewCond(&sync.Mutex{}); c.L.Lock(); c.Wait()`,
-	"deferred for ever": `defer func() { for {} }(); for {}`,
-	"read lock":         `var mu sync.RWMutex; mu.Lock(); mu.RLock()`,
-	"range over closed": `c := make(chan int); close(c); for { <-c }`,
-	"closure":           `var f func(int) int; f = func(n int) int { if n > 50 { return n }; return f(n + 1) }; for { f(0) }`,
-	"goto":              "again:\ngoto again",
-	"string callback":   `strings.Map(func(r rune) rune { for {} }, "abc")`,
-	"accept":            `l, _ := net.Listen("tcp", "127.0.0.1:0"); defer l.Close(); l.Accept()`,
-	"silent server":     `l, _ := net.Listen("tcp", "127.0.0.1:0"); defer l.Close(); http.Get("http://" + l.Addr().String())`,
-	"file":              `r, w, _ := os.Pipe(); defer w.Close(); io.ReadAll(r)`,
-	"pipe":              `r, _ := io.Pipe(); io.ReadAll(r)`,
-	"process":           endless,
-	"pulled":            `next, _ := iter.Pull(func(yield func(int) bool) { for { } }); next()`,
-	"errors in a loop":  `for { func() { defer func() { recover() }(); var m map[int]int; m[0] = 1 }() }`,
-	"growing":           `s := []int{}; for { s = append(s[:0], 1) }`,
-	"iterator":          `for range func(yield func() bool) { for yield() {} } {}`,
+	"loop":                 `for {}`,
+	"counting loop":        `for i := 0; ; i++ { kept = i }`,
+	"recursive loop":       `func f(n int) { if n > 100 { return }; f(n + 1) }` + "\nfor { f(0) }",
+	"receive":              `<-make(chan int)`,
+	"nil channel":          `var c chan int; <-c`,
+	"send":                 `make(chan int) <- 1`,
+	"select":               `select {}`,
+	"select of two":        `a, b := make(chan int), make(chan int); select { case <-a: case b <- 1: }`,
+	"range":                `for range make(chan int) {}`,
+	"sleep":                `time.Sleep(time.Hour)`,
+	"wait group":           `var wg sync.WaitGroup; wg.Add(1); wg.Wait()`,
+	"double lock":          `var mu sync.Mutex; mu.Lock(); mu.Lock()`,
+	"callback":             `sort.Slice([]int{3, 2, 1}, func(i, j int) bool { for {} })`,
+	"recovering loop":      `for { func() { defer func() { recover() }(); for {} }() }`,
+	"background loop":      `go func() { for {} }()` + "\n<-make(chan int)",
+	"method from fmt":      "type S int\nfunc (S) String() string { for {} }\nfmt.Println(S(1))",
+	"compiled wait":        `c := sync.NewCond(&sync.Mutex{}); c.L.Lock(); c.Wait()`,
+	"deferred for ever":    `defer func() { for {} }(); for {}`,
+	"read lock":            `var mu sync.RWMutex; mu.Lock(); mu.RLock()`,
+	"range over closed":    `c := make(chan int); close(c); for { <-c }`,
+	"closure":              `var f func(int) int; f = func(n int) int { if n > 50 { return n }; return f(n + 1) }; for { f(0) }`,
+	"goto":                 "again:\ngoto again",
+	"string callback":      `strings.Map(func(r rune) rune { for {} }, "abc")`,
+	"accept":               `l, _ := net.Listen("tcp", "127.0.0.1:0"); defer l.Close(); l.Accept()`,
+	"silent server":        `l, _ := net.Listen("tcp", "127.0.0.1:0"); defer l.Close(); http.Get("http://" + l.Addr().String())`,
+	"file":                 `r, w, _ := os.Pipe(); defer w.Close(); io.ReadAll(r)`,
+	"pipe":                 `r, _ := io.Pipe(); io.ReadAll(r)`,
+	"process":              endless,
+	"pulled":               `next, _ := iter.Pull(func(yield func(int) bool) { for { } }); next()`,
+	"errors in a loop":     `for { func() { defer func() { recover() }(); var m map[int]int; m[0] = 1 }() }`,
+	"growing":              `s := []int{}; for { s = append(s[:0], 1) }`,
+	"wait by an interface": `var w interface{ Wait() } = func() *sync.WaitGroup { wg := new(sync.WaitGroup); wg.Add(1); return wg }(); w.Wait()`,
+	"iterator":             `for range func(yield func() bool) { for yield() {} } {}`,
 }
 
 // TestInterrupt interrupts each of them; with -v it tells how long that took.
@@ -230,6 +231,94 @@ func TestOutputOfGoroutines(t *testing.T) {
 	}
 }
 
+// TestKeptStreams checks that what is printed through a stream that compiled code
+// has kept goes to the cell that prints.
+func TestKeptStreams(t *testing.T) {
+	outs := map[uint64]*console{1: {}, 2: {}, 3: {}}
+	s, _ := newTestSession(t, Options{Writer: writers(outs)})
+	run := func(id uint64, source string) {
+		t.Helper()
+		if _, err := s.Run(context.Background(), Cell{ID: id, Name: "cell", Source: source}); err != nil {
+			t.Fatal(errorText(err))
+		}
+	}
+	run(1, `l := log.New(os.Stdout, "", 0)
+b := bufio.NewWriter(os.Stdout)
+w := tabwriter.NewWriter(os.Stdout, 0, 8, 1, ' ', 0)
+log.SetOutput(os.Stderr)
+log.SetFlags(0)
+start, done := make(chan int), make(chan int)
+go func() { <-start; l.Print("late"); close(done) }()
+l.Print("first")`)
+	run(2, "start <- 1\n<-done")
+	waitFor(t, func() bool { return len(s.Goroutines()) == 0 })
+	run(3, "l.Print(\"own\")\nfmt.Fprintln(b, \"buffered\")\nb.Flush()\nfmt.Fprintln(w, \"a\\tb\")\nw.Flush()\nlog.Print(\"log\")")
+	for id, want := range map[uint64]string{1: "first\nlate\n", 2: "", 3: "own\nbuffered\na b\nlog\n"} {
+		if got := outs[id].text(); got != want {
+			t.Errorf("cell %d prints %q, want %q", id, got, want)
+		}
+	}
+}
+
+// TestClosuresOfInterruptedCell calls a function of a cell that was interrupted
+// and left a goroutine behind in compiled code.
+func TestClosuresOfInterruptedCell(t *testing.T) {
+	s, out := newTestSession(t, Options{Stdin: func(context.Context, string, bool) (string, error) { return "line", nil }})
+	mustRun(t, s, "xs := []int{2, 3, 1}\ncond := sync.NewCond(new(sync.Mutex))\nvar less func(i, j int) bool\nvar in *bufio.Reader")
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		waitFor(t, func() bool { return out.text() != "" })
+		cancel()
+	}()
+	_, err := s.Run(ctx, Cell{Name: "cell 2", Source: `less = func(i, j int) bool { return xs[i] < xs[j] }
+in = bufio.NewReader(os.Stdin)
+cond.L.Lock()
+fmt.Println("waits")
+cond.Wait()`})
+	var stopped *InterruptError
+	if !errors.As(err, &stopped) {
+		t.Fatal(err)
+	}
+	if got := mustRun(t, s, "sort.Slice(xs, less)\ntext, _ := in.ReadString('\\n')\nfmt.Sprint(xs, text)"); got != "[1 2 3]line\n" {
+		t.Errorf("later cells get %q", got)
+	}
+	mustRun(t, s, "cond.Broadcast()")
+}
+
+// TestManyCallbacks has more callbacks at once than calls may be within one another.
+func TestManyCallbacks(t *testing.T) {
+	reports := make(chan error, 1)
+	s, _ := newTestSession(t, Options{Async: func(_ uint64, err error) {
+		select {
+		case reports <- err:
+		default:
+		}
+	}})
+	if got := mustRun(t, s, `const callbacks = 5200
+var wg sync.WaitGroup
+wg.Add(callbacks)
+all := make(chan int)
+var n atomic.Int32
+for range callbacks {
+	time.AfterFunc(0, func() {
+		defer wg.Done()
+		if n.Add(1) == callbacks {
+			close(all)
+		}
+		<-all
+	})
+}
+wg.Wait()
+n.Load()`); got != "5200" {
+		t.Error(got)
+	}
+	select {
+	case err := <-reports:
+		t.Error(err)
+	default:
+	}
+}
+
 // TestPanicOnForeignGoroutine checks callbacks that compiled code calls on
 // goroutines of its own.
 func TestPanicOnForeignGoroutine(t *testing.T) {
@@ -243,6 +332,10 @@ func TestPanicOnForeignGoroutine(t *testing.T) {
 		}
 	case <-time.After(generous):
 		t.Fatal("the panic is not reported")
+	}
+	mustRun(t, s, "next, _ := iter.Pull(func(func(int) bool) { panic(\"in iterator\") })\n_ = time.AfterFunc(0, func() { next() })")
+	if got := <-reports; got != "1 panic: in iterator (in a goroutine)" {
+		t.Errorf("reported %q", got)
 	}
 	got := mustRun(t, s, `srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { panic("in handler") }))
 defer srv.Close()
