@@ -11,7 +11,7 @@ func TestGoget(t *testing.T) {
 	t.Setenv("GOPROXY", "off")
 	for code, want := range map[string]string{
 		"%goget":                            "usage",
-		"%goget example.com/a@v1":           "not a whole version",
+		"%goget example.com/a@v1":           "not a full version",
 		"%goget example.com/a":              "GOPROXY=off",
 		"%goget ../a@v1.0.0":                "malformed module path",
 		"%goget gonum.org/v1/gonum@v0.17.0": "part of this kernel",
