@@ -23,6 +23,20 @@ func TestGoget(t *testing.T) {
 	}
 }
 
+// A cell that is built may bring its package clause; a comment that speaks of packages is none.
+func TestMainProgram(t *testing.T) {
+	for body, added := range map[string]bool{
+		"func main() {}":                                true,
+		"// sizes\npackage main\nfunc main() {}":        false,
+		"/* This\npackage is large. */\nfunc main() {}": true,
+		"func main() { s := `\npackage main` }":         true,
+	} {
+		if got := mainProgram(body); (got != body) != added || !strings.HasSuffix(got, body) {
+			t.Errorf("%q becomes %q", body, got)
+		}
+	}
+}
+
 func TestGobuild(t *testing.T) {
 	n := newNotebook(t)
 	if _, err := exec.LookPath("go"); err == nil {
