@@ -41,7 +41,7 @@ func (b *builder) mayShare(phi *ssa.Phi, next ssa.Value, from *ssa.BasicBlock) b
 	if in.Block() != head && (in.Block() != from || len(from.Succs) != 1) {
 		return false
 	}
-	at := indexIn(in.Block(), in)
+	at := b.indexOf(in)
 	for _, use := range *phi.Referrers() {
 		if !b.usesBefore(phi, use, in.Block(), at) {
 			return false
@@ -78,16 +78,18 @@ func (b *builder) usesBefore(phi *ssa.Phi, use ssa.Instruction, blk *ssa.BasicBl
 	if use.Block() != blk {
 		return blk != phi.Block()
 	}
-	return indexIn(blk, use) <= at
+	return b.indexOf(use) <= at
 }
 
-func indexIn(blk *ssa.BasicBlock, in ssa.Instruction) int {
-	for i, x := range blk.Instrs {
-		if x == in {
-			return i
-		}
+// indexOf returns where an instruction is in its block.
+func (b *builder) indexOf(in ssa.Instruction) int {
+	if i, known := b.indices[in]; known {
+		return i
 	}
-	return -1
+	for i, x := range in.Block().Instrs {
+		b.indices[x] = i
+	}
+	return b.indices[in]
 }
 
 // onlyNamed reports that no variable has the value that a debugger would see
