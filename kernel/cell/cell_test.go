@@ -343,29 +343,6 @@ func FuzzWords(f *testing.F) {
 	})
 }
 
-func TestBytes(t *testing.T) {
-	for _, c := range []struct {
-		in   string
-		want int64
-	}{
-		{"0", 0}, {"1024", 1024}, {"16MiB", 16 << 20}, {"2 GB", 2e9}, {"3K", 3 << 10}, {"7B", 7},
-		{"-1", -1}, {"x", -1}, {"", -1}, {"MiB", -1}, {"9223372036854775807GiB", -1}, {"1.5MiB", -1},
-	} {
-		got, err := parseBytes(c.in)
-		if err != nil {
-			got = -1
-		}
-		if got != c.want {
-			t.Errorf("parseBytes(%q) = %d, %v; want %d", c.in, got, err, c.want)
-		}
-	}
-	for n, want := range map[int64]string{0: "none", 5: "5", 1 << 20: "1MiB", 3 << 29: "1536MiB", 4 << 30: "4GiB"} {
-		if got := formatBytes(&n); got != want {
-			t.Errorf("formatBytes(%d) = %s, want %s", n, got, want)
-		}
-	}
-}
-
 // What %%forge compiled is the program of the function: it can be looked at without
 // shapes, and a call finds it.
 func TestForgeKeepsItsProgram(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"forgekernel/display"
 	"forgekernel/forge"
+	"forgekernel/kernel/bytesize"
 	"forgekernel/kernel/doctor"
 	"forgekernel/kernel/gocell/peek"
 	"forgekernel/kernel/link"
@@ -177,13 +178,13 @@ var settings = []setting{
 	{
 		name:  "output_limit",
 		doc:   "Text that one cell may print, such as 16MiB; 0 lifts the limit.",
-		get:   func(in *Interp) string { return formatBytes(in.opts.Settings.Current().OutputLimit) },
+		get:   func(in *Interp) string { return formatLimit(in.opts.Settings.Current().OutputLimit) },
 		parse: limitSetting(func(n int64) link.Settings { return link.Settings{OutputLimit: &n} }),
 	},
 	{
 		name:  "memory_limit",
 		doc:   "Memory that the session may use, such as 8GiB; 0 lifts the limit.",
-		get:   func(in *Interp) string { return formatBytes(in.opts.Settings.Current().MemoryLimit) },
+		get:   func(in *Interp) string { return formatLimit(in.opts.Settings.Current().MemoryLimit) },
 		parse: limitSetting(func(n int64) link.Settings { return link.Settings{MemoryLimit: &n} }),
 	},
 	{
@@ -208,7 +209,7 @@ var settings = []setting{
 
 func limitSetting(change func(int64) link.Settings) func(*Interp, string) (func() error, error) {
 	return func(in *Interp, value string) (func() error, error) {
-		n, err := parseBytes(value)
+		n, err := bytesize.Parse(value)
 		return func() error { return in.opts.Settings.Change(change(n)) }, err
 	}
 }
@@ -271,41 +272,12 @@ func settingNames() []string {
 	return names
 }
 
-var byteUnits = []struct {
-	name string
-	size int64
-}{
-	{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
-	{"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3},
-	{"G", 1 << 30}, {"M", 1 << 20}, {"K", 1 << 10}, {"B", 1},
-}
-
-func parseBytes(s string) (int64, error) {
-	number, unit := s, int64(1)
-	for _, u := range byteUnits {
-		if rest, found := strings.CutSuffix(s, u.name); found {
-			number, unit = strings.TrimSpace(rest), u.size
-			break
-		}
-	}
-	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || n < 0 || n > (1<<62)/unit {
-		return 0, fmt.Errorf("%q is not a number of bytes such as 16MiB", s)
-	}
-	return n * unit, nil
-}
-
-func formatBytes(n *int64) string {
+func formatLimit(n *int64) string {
 	switch {
 	case n == nil:
 		return "unknown"
 	case *n == 0:
 		return "none"
 	}
-	for _, u := range byteUnits[:3] {
-		if *n%u.size == 0 {
-			return fmt.Sprintf("%d%s", *n/u.size, u.name)
-		}
-	}
-	return strconv.FormatInt(*n, 10)
+	return bytesize.Format(*n)
 }

@@ -39,6 +39,7 @@ type check struct {
 	hoists   []hoisting
 	formerly map[string]*symbol // names under which statements use what they then redefine
 	methods  []*method          // declared on types of earlier cells
+	peeks    bool               // those types are not to get the methods
 	kept     map[string]bool    // types declared again without a change
 
 	decided *atomic.Bool             // the cell is committed, or nobody waits for it
@@ -312,6 +313,10 @@ func checkFiles(config *types.Config, c *check, file *ast.File) (crash *fault) {
 			crash = &fault{at: -1, message: "this cell is beyond the type checker; try it in smaller cells"}
 		}
 	}()
+	if len(c.methods) > 0 && !c.peeks {
+		c.withMethods(config, file)
+		return nil
+	}
 	types.NewChecker(config, c.lib.fset, c.pkg, c.info).Files([]*ast.File{file})
 	return nil
 }

@@ -107,7 +107,7 @@ func balanced(src string) string {
 // peek checks a source without consequences. The caller holds the lock.
 func (s *Session) peek(text string) *check {
 	c := &check{s: s, src: &eval.Source{Name: "cell", Line: 1, Text: balanced(text)}, lib: newLibrary(), imported: map[string]string{},
-		declared: map[string]bool{}, defines: map[string]bool{}, hoisted: map[string]bool{}, kept: map[string]bool{}}
+		declared: map[string]bool{}, defines: map[string]bool{}, hoisted: map[string]bool{}, kept: map[string]bool{}, peeks: true}
 	c.syn, _ = c.lib.parseCell(c.src)
 	if c.syn.depth() > maxLookDepth {
 		c.syn = &syntax{}

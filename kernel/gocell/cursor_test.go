@@ -303,6 +303,7 @@ func TestInspectValue(t *testing.T) {
 	const cell = "// count counts.\ncount := 3\ntype Loop struct{ next *Loop }\nloop := &Loop{}\nloop.next = loop\n" +
 		"var empty error\ndone := make(chan bool)\nfunc twice(x int) int { return 2 * x }\nfunc (Loop) String() string { for {} }\nages := map[string]int{\"ann\": 1}"
 	mustRun(t, s, cell)
+	mustRun(t, s, "import text \"strings\"")
 	for _, tt := range []struct{ src, value, defined string }{
 		{"count|", "3", "cell"},
 		{"x := 1 + cou|nt", "3", "cell"},
@@ -313,6 +314,9 @@ func TestInspectValue(t *testing.T) {
 		{"func f(count int) int { return coun|t }", "", ""},
 		{"count := \"a\"; cou|nt", "", ""},
 		{"for count := range 3 { cou|nt }", "", ""},
+		{"func f(twice int) int { return twi|ce }", "", ""},
+		{"func f(text int) int { return tex|t }", "", ""}, // an import
+		{"type Row struct{ twi|ce int }", "", ""},
 	} {
 		at := strings.Index(tt.src, "|")
 		got, ok := s.Inspect(strings.Replace(tt.src, "|", "", 1), at, 0)

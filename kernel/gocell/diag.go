@@ -13,6 +13,7 @@ import (
 
 	"forgekernel/display"
 	"forgekernel/kernel/gocell/eval"
+	"forgekernel/kernel/gocell/peek"
 )
 
 // fault is a problem in a source.
@@ -122,8 +123,6 @@ func syntaxMessage(msg string) string {
 // Positions within messages are those of what the parser saw.
 var declaredAt = regexp.MustCompile(` \(declared at [^)]*\)`)
 
-var sessionType = regexp.MustCompile(`\bmain\.(\p{L}[\p{L}\p{N}_]*)`)
-
 // maxFaults bounds what is reported of one cell.
 const maxFaults = 50
 
@@ -173,7 +172,7 @@ func (c *check) foreignLine(list []fault) []fault {
 
 // message says what go/types says in a notebook's terms.
 func (c *check) message(msg string) string {
-	msg = sessionType.ReplaceAllString(msg, "$1")
+	msg = peek.Unqualified(msg)
 	msg = strings.ReplaceAll(msg, " in argument to "+showName, "")
 	msg = strings.TrimPrefix(msg, "in call to "+showName+", ")
 	msg = strings.ReplaceAll(msg, "·formerly", "")

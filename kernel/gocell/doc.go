@@ -77,7 +77,6 @@
 // Each is refused with a sentence, never run wrongly:
 //
 //   - cgo, and functions without a body
-//   - a method in a later cell whose signature needs a type of that cell
 //
 // # Where Go does something else
 //

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"forgekernel/kernel/gocell/hostpkg"
+	"forgekernel/kernel/gocell/peek"
 )
 
 // hint says what may be meant by something that does not type-check.
@@ -15,7 +16,7 @@ func (c *check) hint(e types.Error) string {
 	if name, ok := strings.CutPrefix(e.Msg, "undefined: "); ok {
 		return c.hintUndefined(e.Pos, name)
 	}
-	if m := sessionType.FindStringSubmatch(e.Msg); m != nil {
+	if m := peek.SessionName.FindStringSubmatch(e.Msg); m != nil {
 		if hint := c.twoTypes(e.Msg, m[1]); hint != "" {
 			return hint
 		}

@@ -216,11 +216,13 @@ func (c *check) symbolOf(obj types.Object) *symbol {
 		return sym
 	}
 	sym := c.s.scope.symbols[obj.Name()]
-	if sym == nil || sym.obj == nil || sym.obj == obj {
-		return sym
-	}
 	top := obj.Parent() == c.pkg.Scope() || obj.Parent() == c.info.Scopes[c.main.Type]
-	if !top || sym.kind != kindOf(obj) || types.TypeString(sym.obj.Type(), qualify) != types.TypeString(obj.Type(), qualify) {
+	switch {
+	case sym == nil || sym.obj == obj:
+		return sym
+	case !top || sym.kind != kindOf(obj):
+		return nil
+	case sym.obj != nil && types.TypeString(sym.obj.Type(), qualify) != types.TypeString(obj.Type(), qualify):
 		return nil
 	}
 	return sym

@@ -203,7 +203,6 @@ func (s *Session) prepare(ctx context.Context, src *eval.Source, decided *atomic
 		}
 	}()
 	if len(faults) == 0 {
-		c.addMethods()
 		faults = c.run()
 	}
 	if len(faults) > 0 {

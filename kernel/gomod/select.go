@@ -3,6 +3,7 @@ package gomod
 import (
 	"context"
 	"fmt"
+	"go/version"
 	"slices"
 	"strings"
 
@@ -38,8 +39,8 @@ func (f *Fetcher) Select(ctx context.Context, roots []module.Version, provided f
 	}
 	s.meter.Done()
 	var list []module.Version
-	for path, version := range s.chosen {
-		list = append(list, module.Version{Path: path, Version: version})
+	for path, v := range s.chosen {
+		list = append(list, module.Version{Path: path, Version: v})
 	}
 	slices.SortFunc(list, func(a, b module.Version) int { return strings.Compare(a.Path, b.Path) })
 	return list, nil
@@ -97,15 +98,15 @@ func (f *Fetcher) parseMod(ctx context.Context, m module.Version) (*modfile.File
 		return nil, err
 	}
 	if file.Module != nil && file.Module.Mod.Path != m.Path {
-		return nil, fmt.Errorf("%v: its go.mod says that it is %s", m, file.Module.Mod.Path)
+		return nil, fmt.Errorf("%v: its go.mod declares its path as %s", m, file.Module.Mod.Path)
 	}
 	return file, nil
 }
 
-// isPruned reports a go.mod that lists everything its packages need, which those
+// isPruned reports whether a go.mod lists everything its packages need, as those
 // of Go 1.17 and later do.
 func isPruned(file *modfile.File) bool {
-	return file.Go != nil && semver.Compare("v"+file.Go.Version, "v1.17") >= 0
+	return file.Go != nil && version.Compare("go"+file.Go.Version, "go1.17") >= 0
 }
 
 // GoVersion is the language version of a module, such as go1.21; modules that do

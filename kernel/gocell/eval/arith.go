@@ -5,7 +5,6 @@ import (
 	"math"
 	"reflect"
 
-	"forgekernel/kernel/gocell/rtype"
 	"golang.org/x/tools/go/ssa"
 )
 
@@ -238,17 +237,6 @@ func (b *builder) compare(op token.Token, x, y, dst place) {
 		want, t := op == token.EQL, x.typ
 		b.emit(func(fr *frame) { fr.n[d] = truth(equal(fr.v[i], static(t, fr.v[j])) == want) })
 	}
-}
-
-// equal compares two values of class ref as Go does, with its panics.
-func equal(x, y reflect.Value) bool {
-	if !x.IsValid() || !y.IsValid() {
-		return x.IsValid() == y.IsValid()
-	}
-	if rtype.Related(x.Type(), y.Type()) {
-		y = retag(x.Type(), y)
-	}
-	return x.Interface() == y.Interface()
 }
 
 func signed(op token.Token, i, j, d int) instr {

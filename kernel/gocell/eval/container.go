@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"unicode/utf8"
 
-	"forgekernel/kernel/gocell/rtype"
 	"golang.org/x/tools/go/ssa"
 )
 
@@ -131,21 +130,6 @@ func (b *builder) mapUpdate(in *ssa.MapUpdate) {
 	}
 	address := keyAddress(m, key)
 	b.emit(func(fr *frame) { mapAssign(t, fr.p[i], address(fr), element(fr)) })
-}
-
-// keyIn dresses a key for a map, in the generation of its type that the map has
-// it in, if it has.
-func keyIn(m reflect.Value, t reflect.Type, v reflect.Value) reflect.Value {
-	k := static(t, v)
-	if t.Kind() != reflect.Interface || !v.IsValid() {
-		return k
-	}
-	for _, g := range rtype.Generations(k.Type()) {
-		if older := retag(g, k); g.Implements(t) && m.MapIndex(older).IsValid() {
-			return older
-		}
-	}
-	return k
 }
 
 // iterator walks a map or a string.

@@ -7,6 +7,7 @@ package peek
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -192,11 +193,15 @@ func (p *printer) mapping(v reflect.Value, depth int) {
 		return
 	}
 	p.WriteString("map[")
-	for i, k := range sortedKeys(v) {
+	if v.Len() > 0 && (depth >= maxDepth || p.full()) {
+		fmt.Fprintf(p, "… (%d)]", v.Len())
+		return
+	}
+	for i, k := range firstKeys(v, maxItems+1) {
 		if i > 0 {
 			p.WriteString(", ")
 		}
-		if i == maxItems || depth >= maxDepth || p.full() {
+		if i == maxItems || p.full() {
 			fmt.Fprintf(p, "… (%d)", v.Len())
 			break
 		}
@@ -207,5 +212,12 @@ func (p *printer) mapping(v reflect.Value, depth int) {
 	p.WriteByte(']')
 }
 
-// TypeName names a type as cells do: their own types have no package.
-func TypeName(t reflect.Type) string { return strings.ReplaceAll(t.String(), "main.", "") }
+// TypeName names a type as cells do.
+func TypeName(t reflect.Type) string { return Unqualified(t.String()) }
+
+// SessionName matches the name of what cells declare, with its package, which people
+// never wrote; its group is the name without.
+var SessionName = regexp.MustCompile(`\bmain\.(\p{L}[\p{L}\p{N}_]*)`)
+
+// Unqualified is a text with the names of what cells declare as cells have them.
+func Unqualified(text string) string { return SessionName.ReplaceAllString(text, "$1") }

@@ -61,6 +61,33 @@ func TestText(t *testing.T) {
 	}
 }
 
+// Of a large map some keys are shown, in any order; sorting them all would take seconds.
+func TestLargeMap(t *testing.T) {
+	large := map[int]struct{}{}
+	for i := range maxKeys + 1 {
+		large[i] = struct{}{}
+	}
+	got := Text(reflect.ValueOf(large), true)
+	if n := strings.Count(got, ": "); n < maxItems/2 || n > maxItems || !strings.HasSuffix(got, ", … (100001)]") {
+		t.Errorf("got %s", got)
+	}
+	if got := Text(reflect.ValueOf([][][]map[int]int{{{{1: 1}, {}}}}), true); got != "[[[map[… (1)], map[]]]]" {
+		t.Errorf("within other values it is %s", got)
+	}
+	keys := map[any]int{uint8(2): 1, "b": 2, 10: 3, [2]int{1, 2}: 4}
+	if got := Text(reflect.ValueOf(keys), true); got != `map["b": 2, 10: 3, 2: 1, [1, 2]: 4]` {
+		t.Errorf("keys of several types: %s", got)
+	}
+}
+
+// The names of what cells declare have no package, but others that end alike do.
+func TestUnqualified(t *testing.T) {
+	const text = "map[main.Key]domain.User of remain.Left, main.Pair[main.A,*main.B]"
+	if got := Unqualified(text); got != "map[Key]domain.User of remain.Left, Pair[A,*B]" {
+		t.Errorf("got %s", got)
+	}
+}
+
 // What only a compiled type's fields would say.
 func TestSummaries(t *testing.T) {
 	buffer := bytes.NewBufferString("abc")

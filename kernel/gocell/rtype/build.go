@@ -51,6 +51,9 @@ func (t *Table) of(typ types.Type) reflect.Type {
 func (t *Table) enter(typ types.Type, r reflect.Type) {
 	t.cache.Set(typ, r)
 	t.news = append(t.news, typ)
+	if _, named := typ.(*types.Named); !named && t.former != nil && t.generations.At(typ) != nil {
+		t.generation(typ, r)
+	}
 }
 
 // host looks a named type up among the compiled ones.
