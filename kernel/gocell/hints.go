@@ -192,6 +192,10 @@ type nearest struct {
 }
 
 func (n *nearest) try(candidate string) {
+	a, b := len(n.to), len(candidate)
+	if 3*max(a-b, b-a) > min(a, b) { // so many letters differ at least
+		return
+	}
 	d := editDistance(strings.ToLower(n.to), strings.ToLower(candidate))
 	if candidate == n.to || 3*d > min(len(n.to), len(candidate)) {
 		return
