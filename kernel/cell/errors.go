@@ -129,7 +129,7 @@ func Recovered(value any) *InternalError {
 }
 
 func (e *InternalError) Error() string {
-	return fmt.Sprintf("the kernel failed, which is a fault of its own: %v", e.Value)
+	return fmt.Sprintf("internal error: %v", e.Value)
 }
 
 func pointers(list []display.Diagnostic) []*display.Diagnostic {

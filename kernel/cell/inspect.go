@@ -130,7 +130,7 @@ func inspected(i gocell.Inspection, detail int) string {
 		sections = append(sections, definedIn(i.Defined))
 	}
 	if i.Call != "" && i.Call != i.Signature {
-		sections = append(sections, "It stands in a call of "+i.Call+".")
+		sections = append(sections, "Argument of "+i.Call+".")
 	}
 	if detail > 0 && i.Source != "" {
 		sections = append(sections, i.Source)

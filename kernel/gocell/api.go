@@ -76,8 +76,7 @@ type Frame struct {
 	MoreOf string
 }
 
-// PanicError is a panic that user code did not recover, or one of its calls
-// that ended the cell.
+// PanicError is a panic that user code did not recover.
 type PanicError struct {
 	Value     any
 	Trace     []Frame
@@ -95,7 +94,7 @@ func (e *PanicError) Error() string {
 }
 
 // Is and As find an error of a compiled type that the panic's value is or wraps.
-// The methods of others are code of cells, which the cell's end has ended.
+// Errors of types declared in cells are skipped: their methods can no longer run.
 func (e *PanicError) Is(target error) bool {
 	return reflect.TypeOf(target).Comparable() && slices.Contains(e.errors, target)
 }

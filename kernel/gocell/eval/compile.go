@@ -237,7 +237,7 @@ func (c *compiler) drain() {
 			m.clo.target = c.methodTarget(m.sel)
 		}
 		if u := c.unit; u.Abandoned != nil && u.Abandoned() {
-			refuse(token.NoPos, "nobody waits for this cell any more")
+			refuse(token.NoPos, "the cell was abandoned")
 		}
 		if len(c.queue) > 0 {
 			fn := c.queue[0]
