@@ -117,7 +117,7 @@ func TestSessionDiesWithQueue(t *testing.T) {
 	first := r.execute("print in\nwait go\nexit 1")
 	second := r.execute("result 2")
 	sub := r.subshell()
-	other := r.send(r.shell, r.in(sub, "execute_request", map[string]any{"code": "print in\nblock"}))
+	other := r.send(r.shell, r.in(sub, "execute_request", map[string]any{"code": "stream in\nblock"}))
 	r.prints(other)
 	r.send(r.shell, r.in(r.subshell(), "execute_request", map[string]any{"code": "signal go"}))
 	replies := r.replies(4)

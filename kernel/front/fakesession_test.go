@@ -282,10 +282,12 @@ func (f *fake) command(cell uint64, line string, done *link.DoneBody, stop chan 
 		f.send(link.Comm, cell, 0, link.CommMessage{Type: kind, ID: id, Target: "from the kernel", Data: map[string]any{"v": 1}})
 	case "stream":
 		f.exchange(link.Stream, cell, link.StreamText{Name: "stdout", Text: arg + "\n"})
-	case "late": // shows when signalled, after its cell
+	case "late": // prints a thousand lines when signalled, after its cell
 		go func() {
 			<-f.signal(arg)
-			f.exchange(link.Stream, cell, link.StreamText{Name: "stdout", Text: "late " + arg + "\n"})
+			for i := range 1000 {
+				f.send(link.Stream, cell, 0, link.StreamText{Name: "stdout", Text: fmt.Sprintln("late", arg, i)})
+			}
 			close(f.signal(arg + " shown"))
 		}()
 	case "result":

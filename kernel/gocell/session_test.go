@@ -148,6 +148,24 @@ type sinkFunc func(display.Output)
 func (f sinkFunc) Show(o display.Output) error { f(o); return nil }
 func (f sinkFunc) Clear(bool) error            { return nil }
 
+// A list of structs is a table beside its text, also of fields that only the cell sees.
+func TestRecordsAreTables(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	r, err := s.Run(t.Context(), Cell{Name: "cell", Source: "type job struct { name string; wait time.Duration }\nlist := []job{{\"a<b\", time.Second}}\nfunc load() ([]job, error) { return list, nil }\nload()"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, _ := r.Bundle.Data["text/html"].(string)
+	for _, want := range []string{">name</th>", ">wait</th>", ">a&lt;b</td>", ">1s</td>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the table lacks %s: %s", want, page)
+		}
+	}
+	if text := r.Bundle.Data["text/plain"]; text != `[]main.job{{name: "a<b", wait: 1s}}` {
+		t.Errorf("the text is %s", text)
+	}
+}
+
 func TestNoStdin(t *testing.T) {
 	s, _ := newTestSession(t, Options{})
 	if got := mustRun(t, s, "var n int\n_, err := fmt.Scan(&n)\nerr"); got != "this cell cannot ask for input" {

@@ -73,16 +73,24 @@ func (f fault) soak(t *testing.T, m *model.Model, l shard.Layout, point int, las
 	if len(failures) == 0 {
 		return false, true
 	}
+	if !last && in.early(p, failures[0]) {
+		return true, false
+	}
 	if !in.happened() {
-		if !last && overdue.MatchString(failures[0].Error()) {
-			return true, false
-		}
-		t.Errorf("%+v: it has not happened, but %v", in, failures[0])
+		t.Errorf("%+v: it has not happened, but %v; the ranks: %v", in, failures[0], exits(p))
 	}
 	for _, err := range failures {
 		f.judge(t, in, err)
 	}
 	return true, true
+}
+
+// exits tells how the ranks of a job have ended, if it had any.
+func exits(p *Processes) []launch.Exit {
+	if p == nil {
+		return nil
+	}
+	return p.Exits()
 }
 
 // held is what this process holds.

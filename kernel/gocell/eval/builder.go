@@ -76,9 +76,10 @@ type builder struct {
 	// What calls of append take over, see appending.
 	appended map[*ssa.Call][]*ssa.Store
 	delayed  map[ssa.Instruction]*ssa.Call
-	updates  map[*ssa.Store]*ssa.BinOp                   // see update
-	order    map[*ssa.BasicBlock]int                     // see isRetreat
-	indices  map[*ssa.BasicBlock]map[ssa.Instruction]int // of long blocks, see indexOf
+	updates  map[*ssa.Store]*ssa.BinOp // see update
+	order    map[*ssa.BasicBlock]int   // see isRetreat
+	indices  map[ssa.Instruction]int   // see indexOf
+	chosen   map[*ssa.BasicBlock]bool  // tests of a switch that the block which begins it does, see choose
 	numbered int
 	fixed    map[*ssa.Alloc]bool // variables that nobody changes, see fix
 	block    *block
@@ -95,7 +96,7 @@ func newBuilder(c *compiler, fn *ssa.Function) *builder {
 		compiler: c, ssa: fn, fn: c.funcs[fn], places: map[ssa.Value]place{}, tuples: map[ssa.Value][]place{},
 		folded: map[ssa.Instruction]bool{}, shared: map[ssa.Value]*ssa.Phi{},
 		appended: map[*ssa.Call][]*ssa.Store{}, delayed: map[ssa.Instruction]*ssa.Call{}, fixed: map[*ssa.Alloc]bool{}, updates: map[*ssa.Store]*ssa.BinOp{},
-		indices: map[*ssa.BasicBlock]map[ssa.Instruction]int{},
+		indices: map[ssa.Instruction]int{}, chosen: map[*ssa.BasicBlock]bool{},
 	}
 }
 

@@ -246,7 +246,15 @@ func (b *builder) bind(pos token.Pos, pl place, memory bool) {
 
 // beforeInstruction notes the beginning of a statement.
 func (b *builder) beforeInstruction(in ssa.Instruction) {
-	if _, phi := in.(*ssa.Phi); phi || !in.Pos().IsValid() || b.fn.source == nil {
+	switch in := in.(type) {
+	case *ssa.Phi:
+		return
+	case *ssa.DebugRef:
+		if in.Object() == nil { // of an expression whose parts have been met
+			return
+		}
+	}
+	if !in.Pos().IsValid() || b.fn.source == nil {
 		return
 	}
 	st := b.statementAt(in.Pos())

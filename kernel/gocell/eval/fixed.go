@@ -14,17 +14,17 @@ import (
 // fix finds such variables.
 func (b *builder) fix() {
 	for _, blk := range b.ssa.Blocks {
-		for at, in := range blk.Instrs {
-			if variable, ok := in.(*ssa.Alloc); ok && !variable.Heap && b.isFixed(variable, at) {
+		for _, in := range blk.Instrs {
+			if variable, ok := in.(*ssa.Alloc); ok && !variable.Heap && b.isFixed(variable) {
 				b.fixed[variable] = true
 			}
 		}
 	}
 }
 
-// isFixed reports that the variable which an instruction of a block makes is
-// stored to once, in that block and before it is read.
-func (b *builder) isFixed(variable *ssa.Alloc, at int) bool {
+// isFixed reports that a variable is stored to once, in the block that makes it
+// and before it is read.
+func (b *builder) isFixed(variable *ssa.Alloc) bool {
 	switch variable.Type().Underlying().(*types.Pointer).Elem().Underlying().(type) {
 	case *types.Struct, *types.Array:
 	default:
@@ -33,10 +33,8 @@ func (b *builder) isFixed(variable *ssa.Alloc, at int) bool {
 	var first ssa.Instruction
 	uses := realUses(variable)
 	for _, use := range uses {
-		if use.Block() != variable.Block() || b.indexOf(use) <= at {
-			continue
-		}
-		if first == nil || b.indexOf(use) < b.indexOf(first) {
+		here := use.Block() == variable.Block() && b.indexOf(use) > b.indexOf(variable)
+		if here && (first == nil || b.indexOf(use) < b.indexOf(first)) {
 			first = use
 		}
 	}

@@ -3,6 +3,7 @@ package eval
 import (
 	"go/token"
 	"reflect"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -78,6 +79,7 @@ func (b *builder) choices(in *ssa.If) (list []choice, x int, otherwise edge) {
 			return list, x, otherwise
 		}
 		in = next.Instrs[len(next.Instrs)-1].(*ssa.If)
+		b.chosen[next] = true
 	}
 }
 
@@ -100,6 +102,9 @@ func isOnlyTest(blk *ssa.BasicBlock) bool {
 
 // choose ends a block that begins a switch over an integer, if it does.
 func (b *builder) choose(in *ssa.If) {
+	if b.chosen[in.Block()] { // a block before does it
+		return
+	}
 	list, x, otherwise := b.choices(in)
 	if len(list) < 2 {
 		return
@@ -108,12 +113,34 @@ func (b *builder) choose(in *ssa.If) {
 	if b.block.walk == nil {
 		b.block.walk = b.block.next
 	}
+	if len(list) > manyChoices {
+		b.block.next = lookUp(list, x, rest)
+		return
+	}
 	b.block.next = func(fr *frame) int {
 		n := fr.n[x]
 		for i := range list {
 			if list[i].value == n {
 				return list[i].target
 			}
+		}
+		return rest(fr)
+	}
+}
+
+// manyChoices are more than are compared one after the other.
+const manyChoices = 32
+
+// lookUp returns what ends a block that begins a switch of many cases, of which
+// the first one counts.
+func lookUp(list []choice, x int, rest func(*frame) int) func(*frame) int {
+	targets := make(map[uint64]int, len(list))
+	for _, c := range slices.Backward(list) {
+		targets[c.value] = c.target
+	}
+	return func(fr *frame) int {
+		if target, ok := targets[fr.n[x]]; ok {
+			return target
 		}
 		return rest(fr)
 	}

@@ -10,7 +10,7 @@ import (
 
 // instruction translates one SSA instruction.
 func (b *builder) instruction(in ssa.Instruction) {
-	if _, debug := in.(*ssa.DebugRef); in.Pos().IsValid() && !debug {
+	if _, debug := in.(*ssa.DebugRef); !debug && in.Pos().IsValid() {
 		b.pos, b.block.placed = in.Pos(), true
 	}
 	switch in := in.(type) {

@@ -3,7 +3,6 @@ package eval
 import (
 	"go/token"
 	"go/types"
-	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -82,25 +81,15 @@ func (b *builder) usesBefore(phi *ssa.Phi, use ssa.Instruction, blk *ssa.BasicBl
 	return b.indexOf(use) <= at
 }
 
-// indexed is how many instructions of a block are searched one by one: the
-// initialisation of a table has a block of a hundred thousand.
-const indexed = 64
-
-// indexOf is the place of an instruction in its block.
+// indexOf returns where an instruction is in its block.
 func (b *builder) indexOf(in ssa.Instruction) int {
-	blk := in.Block()
-	if len(blk.Instrs) <= indexed {
-		return slices.Index(blk.Instrs, in)
+	if i, known := b.indices[in]; known {
+		return i
 	}
-	known := b.indices[blk]
-	if known == nil {
-		known = make(map[ssa.Instruction]int, len(blk.Instrs))
-		for i, x := range blk.Instrs {
-			known[x] = i
-		}
-		b.indices[blk] = known
+	for i, x := range in.Block().Instrs {
+		b.indices[x] = i
 	}
-	return known[in]
+	return b.indices[in]
 }
 
 // onlyNamed reports that no variable has the value that a debugger would see
