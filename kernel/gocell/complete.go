@@ -57,7 +57,7 @@ func (s *Session) Complete(src string, offset int) Completion {
 	return result
 }
 
-// insideText reports an offset in a comment or a string.
+// insideText reports whether an offset is in a comment or a string.
 func (c *check) insideText(offset int) bool {
 	list, _ := scan(c.src.Text)
 	at := -1

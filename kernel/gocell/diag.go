@@ -69,7 +69,7 @@ func tokenWidth(text string) int {
 	return 1
 }
 
-// compileError reports faults in the order of the source, one a place.
+// compileError lists faults in the order of the source, one a place.
 func (c *check) compileError(faults []fault) error {
 	slices.SortStableFunc(faults, func(a, b fault) int { return a.at - b.at })
 	e := &CompileError{}

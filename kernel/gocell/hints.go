@@ -79,7 +79,7 @@ func (c *check) hintLine(pos token.Pos, name string) string {
 	return ""
 }
 
-// isTop reports a place in the statements of the cell, outside of its functions.
+// isTop reports whether a place is in the statements of the cell, outside of its functions.
 func (c *check) isTop(pos token.Pos) bool {
 	top := false
 	for _, st := range c.syn.stmts {
@@ -97,7 +97,7 @@ func (c *check) isTop(pos token.Pos) bool {
 
 func packageHint(name string) string { return name + " is a package; write " + name + ".Name" }
 
-// isAssigned reports that a top-level statement assigns to the name at pos.
+// isAssigned reports whether a top-level statement assigns to the name at pos.
 func (c *check) isAssigned(pos token.Pos) bool {
 	found := false
 	for _, st := range c.syn.stmts {
@@ -113,7 +113,7 @@ func (c *check) isAssigned(pos token.Pos) bool {
 	return found
 }
 
-// afterStar reports an operand that stands behind "**".
+// afterStar reports whether the operand at pos follows "**".
 func (c *check) afterStar(pos token.Pos) bool {
 	src, at, ok := c.lib.position(pos)
 	if !ok {

@@ -312,7 +312,7 @@ func (s *Session) StopGoroutine(id uint64) bool {
 	return engine.StopGoroutine(id)
 }
 
-// isRich reports a display that is more than text.
+// isRich reports whether a display is more than text.
 func isRich(b display.Bundle) bool {
 	_, text := b.Data["text/plain"]
 	return len(b.Data) > 1 || !text

@@ -366,7 +366,7 @@ func localTypes(files []*ast.File) []token.Pos {
 	return list
 }
 
-// declaresTypes reports a scope with a type in it that is no parameter.
+// declaresTypes reports whether a scope has a type in it that is not a parameter.
 func declaresTypes(s *types.Scope) bool {
 	for _, name := range s.Names() {
 		if obj, ok := s.Lookup(name).(*types.TypeName); ok {

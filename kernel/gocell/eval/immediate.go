@@ -9,7 +9,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// isImmediate reports a constant operand that its instruction takes over.
+// isImmediate reports whether operand i is a constant that its instruction takes over.
 func isImmediate(in ssa.Instruction, i int) bool {
 	op, ok := in.(*ssa.BinOp)
 	if !ok || i != 1 || op.Op == token.SHL || op.Op == token.SHR {
@@ -23,7 +23,7 @@ func isImmediate(in ssa.Instruction, i int) bool {
 	return known && (isFloat(k) || op.Op != token.QUO && op.Op != token.REM || c.Uint64() != 0)
 }
 
-// isStoredNumber reports a constant that is stored as it is.
+// isStoredNumber reports whether operand i is a constant that is stored as it is.
 func (b *builder) isStoredNumber(in ssa.Instruction, i int) bool {
 	store, ok := in.(*ssa.Store)
 	if !ok || i != 1 {

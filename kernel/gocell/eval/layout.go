@@ -59,7 +59,7 @@ const (
 	flagMethod      = 1 << 9 // word is the receiver
 )
 
-// isIndirect reports that reflection holds a value by its address.
+// isIndirect reports whether reflection holds a value by its address.
 func isIndirect(v reflect.Value) bool { return (*value)(unsafe.Pointer(&v)).flag&flagIndirect != 0 }
 
 // at is the variable of a type at an address. It and alloc do what NewAt and New

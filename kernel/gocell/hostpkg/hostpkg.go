@@ -59,7 +59,7 @@ import (
 	"forgekernel/kernel/gocell/hostpkg/table"
 )
 
-// ErrNotBuilt reports a binary that was built before its package data.
+// ErrNotBuilt means that the binary was built before its package data.
 var ErrNotBuilt = errors.New("this binary carries no data about Go packages: run make build")
 
 // tableSets names the Go packages of tables that a complete binary links.
