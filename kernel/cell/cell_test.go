@@ -290,20 +290,6 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{
-		{"", "", 0}, {"abc", "", 3}, {"time", "tiem", 1}, {"time", "tme", 1}, {"writefile", "wrtiefile", 1},
-		{"kitten", "sitting", 3}, {"é", "e", 1}, {strings.Repeat("x", 1<<20), "x", maxDistanceName - 1},
-	} {
-		if got := distance(c.a, c.b); got != c.want {
-			t.Errorf("distance(%.10q, %q) = %d, want %d", c.a, c.b, got, c.want)
-		}
-	}
-}
-
 func TestWords(t *testing.T) {
 	for _, c := range []struct {
 		in   string
