@@ -176,7 +176,7 @@ func (t *task) goCode(source string, line int) Outcome {
 	if err != nil {
 		return Outcome{Err: t.stopped(note(err))}
 	}
-	if !result.Has {
+	if !result.HasValue {
 		return Outcome{}
 	}
 	return Outcome{Result: &result.Bundle}

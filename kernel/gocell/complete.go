@@ -96,7 +96,7 @@ func (s *candidates) matching(prefix string) []Candidate {
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b Candidate) int { return cmp.Or(a.rank-b.rank, compareText(a.Text, b.Text)) })
+	slices.SortFunc(list, func(a, b Candidate) int { return cmp.Or(a.rank-b.rank, strings.Compare(a.Text, b.Text)) })
 	return list
 }
 

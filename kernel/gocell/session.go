@@ -98,7 +98,7 @@ func (v *shownValues) set(list reflect.Value) {
 	if n == 1 && noError {
 		return
 	}
-	v.result.Has, v.result.Values = true, values
+	v.result.HasValue, v.result.Values = true, values
 	if n == 2 && noError {
 		if b := display.ToBundle(values[0]); isRich(b) {
 			v.result.Bundle = b
@@ -251,7 +251,7 @@ func (s *Session) Symbols() []Symbol {
 	var list []Symbol
 	for _, name := range slices.Sorted(maps.Keys(s.scope.symbols)) {
 		sym := s.scope.symbols[name]
-		item := Symbol{Name: name, Kind: sym.kind, Type: sym.describe(), Cell: sym.cell}
+		item := Symbol{Name: name, Kind: sym.kind, Type: sym.describe()}
 		if k, ok := sym.obj.(*types.Const); ok {
 			item.Value = k.Val().String()
 		}

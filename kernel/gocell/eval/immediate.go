@@ -102,33 +102,6 @@ func (b *builder) conditionTo(op token.Token, x place, c uint64) condition {
 // test stores the outcome of a comparison.
 func test(c condition, d int) instr { return func(fr *frame) { fr.n[d] = truth(c(fr)) } }
 
-// arithmeticTo returns the operations of a kind of number with a constant.
-func arithmeticTo(k reflect.Kind) func(op token.Token, x int, c uint64, d int) instr {
-	switch k {
-	case reflect.Int:
-		return integersTo[int]
-	case reflect.Int8:
-		return integersTo[int8]
-	case reflect.Int16:
-		return integersTo[int16]
-	case reflect.Int32:
-		return integersTo[int32]
-	case reflect.Int64:
-		return integersTo[int64]
-	case reflect.Uint8:
-		return integersTo[uint8]
-	case reflect.Uint16:
-		return integersTo[uint16]
-	case reflect.Uint32:
-		return integersTo[uint32]
-	case reflect.Uint, reflect.Uint64, reflect.Uintptr:
-		return integersTo[uint64]
-	case reflect.Float32:
-		return floatsTo[float32]
-	}
-	return floatsTo[float64]
-}
-
 func integersTo[T integer](op token.Token, x int, bits uint64, d int) instr {
 	c := T(bits)
 	switch op {

@@ -67,7 +67,8 @@ func (b *builder) arePure(blk *ssa.BasicBlock, from, to ssa.Instruction) bool {
 // emitUpdate translates the store.
 func (b *builder) emitUpdate(in *ssa.Store, op *ssa.BinOp) {
 	address := b.addressTo(in.Addr)
-	isFloat := op.Type().Underlying().String() == "float64"
+	k, _ := kindOf(op)
+	isFloat := k == reflect.Float64
 	if isImmediate(op, 1) {
 		c := b.immediate(op)
 		f := math.Float64frombits(c)
