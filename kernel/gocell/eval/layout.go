@@ -5,8 +5,9 @@ import (
 	"unsafe"
 )
 
-// This file holds what the evaluator knows about the memory layout of Go
-// values beyond what reflect tells. Each fact is checked when the program
+// The evaluator knows more about the memory layout of Go values than reflect tells.
+// What it knows of values of reflect and interfaces is in this file; the facts about
+// slices, maps and others are where they are used. They are checked when the program
 // starts, so that another release of Go fails at once instead of wrongly.
 
 type pointer = unsafe.Pointer
