@@ -99,7 +99,7 @@ func (v *shownValues) set(list reflect.Value) {
 	if n == 1 && noError {
 		return
 	}
-	v.result.Has, v.result.Values = true, values
+	v.result.HasValue, v.result.Values = true, values
 	if n == 2 && noError {
 		if b := display.ToBundle(values[0]); isRich(b) {
 			v.result.Bundle = b
@@ -252,7 +252,7 @@ func (s *Session) Symbols() []Symbol {
 	var list []Symbol
 	for _, name := range slices.Sorted(maps.Keys(s.scope.symbols)) {
 		sym := s.scope.symbols[name]
-		item := Symbol{Name: name, Kind: sym.kind, Type: sym.describe(), Cell: sym.cell}
+		item := Symbol{Name: name, Kind: sym.kind, Type: sym.describe()}
 		if k, ok := sym.obj.(*types.Const); ok {
 			item.Value = k.Val().String()
 		}
@@ -313,7 +313,7 @@ func (s *Session) StopGoroutine(id uint64) bool {
 	return engine.StopGoroutine(id)
 }
 
-// isRich reports a display that is more than text.
+// isRich reports whether a display is more than text.
 func isRich(b display.Bundle) bool {
 	_, text := b.Data["text/plain"]
 	return len(b.Data) > 1 || !text
