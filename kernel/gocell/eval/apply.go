@@ -13,6 +13,13 @@ import (
 // being the zero Value. deferOf is the frame whose deferred call this is.
 func (th *thread) apply(t target, args []reflect.Value, deferOf *frame) []reflect.Value {
 	switch {
+	case t.deref != "": // here, since a nil pointer panics when a deferred call happens
+		if args[0].IsNil() {
+			panic(nilReceiver(args[0].Type().Elem(), t.deref))
+		}
+		args[0] = snapshot(args[0].Type().Elem(), args[0].UnsafePointer())
+		t.deref = ""
+		return th.apply(t, args, deferOf)
 	case t.code != nil:
 		return th.applyCode(t.code, args, deferOf)
 	case t.clo != nil:
