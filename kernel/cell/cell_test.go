@@ -115,7 +115,13 @@ func TestDirectiveErrors(t *testing.T) {
 	n := newNotebook(t)
 	for _, c := range []struct{ code, name, value, hint string }{
 		{"%tme x", "UsageError", "there is no magic tme", "did you mean %time? %lsmagic lists all"},
-		{"%pip install numpy", "UsageError", "there is no magic pip", "there is no Python here; !pip reaches the machine's own"},
+		{"%pip install numpy", "UsageError", "there is no magic pip", "there is no Python here; !pip reaches the machine's own, and %goget fetches modules of Go"},
+		{"%timeit 1+1", "UsageError", "there is no magic timeit", "write %time EXPRESSION, or f.Bench(x)"},
+		{"%history", "UsageError", "there is no magic history", "the notebook keeps its cells"},
+		{"%load_ext autoreload", "UsageError", "there is no magic load_ext", "its extensions do not load"},
+		{"%whos", "UsageError", "there is no magic whos", "write %who"},
+		{"!!ls", "UsageError", "one exclamation mark runs a command", "write !ls; in Go"},
+
 		{"%%python\nprint()", "UsageError", "there is no magic python", "there is no Python here: cells are ForgeScript or Go, and !python3 FILE runs a script"},
 		{"%matplotlib inline", "UsageError", "there is no magic matplotlib", "there is no Python here: package chart draws plots"},
 		{"%foo", "UsageError", "there is no magic foo", "%lsmagic lists all"},
@@ -335,29 +341,6 @@ func FuzzWords(f *testing.F) {
 			t.Fatalf("words of %q are %q; quoted they are %q, %v", text, list, again, err)
 		}
 	})
-}
-
-func TestBytes(t *testing.T) {
-	for _, c := range []struct {
-		in   string
-		want int64
-	}{
-		{"0", 0}, {"1024", 1024}, {"16MiB", 16 << 20}, {"2 GB", 2e9}, {"3K", 3 << 10}, {"7B", 7},
-		{"-1", -1}, {"x", -1}, {"", -1}, {"MiB", -1}, {"9223372036854775807GiB", -1}, {"1.5MiB", -1},
-	} {
-		got, err := parseBytes(c.in)
-		if err != nil {
-			got = -1
-		}
-		if got != c.want {
-			t.Errorf("parseBytes(%q) = %d, %v; want %d", c.in, got, err, c.want)
-		}
-	}
-	for n, want := range map[int64]string{0: "none", 5: "5", 1 << 20: "1MiB", 3 << 29: "1536MiB", 4 << 30: "4GiB"} {
-		if got := formatBytes(&n); got != want {
-			t.Errorf("formatBytes(%d) = %s, want %s", n, got, want)
-		}
-	}
 }
 
 // What %%forge compiled is the program of the function: it can be looked at without

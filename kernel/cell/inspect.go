@@ -117,14 +117,17 @@ func inspected(i gocell.Inspection, detail int) string {
 	if i.Signature != "" && !strings.HasPrefix(i.Doc, keyword+" ") {
 		sections = append(sections, i.Signature)
 	}
+	if i.Value != "" {
+		sections = append(sections, "Value: "+i.Value)
+	}
 	if i.Doc != "" {
-		sections = append(sections, i.Doc)
+		sections = append(sections, folded(i.Doc))
 	}
 	if len(i.Methods) > 0 {
 		sections = append(sections, methods(i.Methods, detail))
 	}
 	if i.Defined != "" {
-		sections = append(sections, "Defined in "+i.Defined+".")
+		sections = append(sections, definedIn(i.Defined))
 	}
 	if i.Call != "" && i.Call != i.Signature {
 		sections = append(sections, "It stands in a call of "+i.Call+".")
@@ -133,6 +136,13 @@ func inspected(i gocell.Inspection, detail int) string {
 		sections = append(sections, i.Source)
 	}
 	return strings.Join(sections, "\n\n") + "\n"
+}
+
+func definedIn(place string) string {
+	if place == "the language" {
+		return "Part of the language."
+	}
+	return "Defined in " + place + "."
 }
 
 // methods lists methods by name or, with more detail, as they are declared.
@@ -182,6 +192,18 @@ func wrapped(text, margin string) string {
 		width += utf8.RuneCountInString(word)
 	}
 	return b.String()
+}
+
+// folded breaks the lines of a text that are too wide, and leaves all others as they are.
+func folded(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if utf8.RuneCountInString(line) > textWidth+2 { // the width of Go's own documentation
+			margin := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+			lines[i] = margin + wrapped(line, margin)
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // help is a name? line.

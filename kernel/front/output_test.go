@@ -230,8 +230,8 @@ func TestSlowReader(t *testing.T) {
 func (r *rig) fill(pid string) {
 	// What the front may hold, the client's own inbox and the sockets, and of the
 	// largest display that a test shows one on its way into the queue and one that is
-	// being written.
-	const most = iopubQueue + 64*flushSize + 8<<20 + 2*2*hurryBytes
+	// being written; and what frames have beside their content.
+	const most = iopubQueue + 64*flushSize + 8<<20 + 2*2*hurryBytes + 64<<10
 	t := r.t
 	t.Helper()
 	for still, last := 0, int64(-1); still < 5; {

@@ -140,28 +140,35 @@ type Symbol struct {
 	Kind string // "var", "func", "type", "const" or "import"
 	Type string
 	Cell string // where it was defined
+	// Value is that of a constant; those of variables are Globals.
+	Value string
 }
 
 // Candidate is one way to complete a name.
 type Candidate struct {
 	Text      string
-	Kind      string // function, variable, class, struct, interface, constant, module, keyword, field or method
+	Kind      string // function, variable, class, struct, interface, constant, module, keyword, field, method, key or label
 	Signature string
+
+	rank int
 }
 
-// Completion lists candidates that replace source bytes Start to End.
+// Completion lists candidates that replace source bytes Start to End, the likeliest
+// first.
 type Completion struct {
 	Candidates []Candidate
 	Start, End int
+	File       bool // the bytes before the cursor may be the name of a file
 }
 
 // Inspection describes a name.
 type Inspection struct {
 	Signature string
+	Value     string // of a variable of the session, on one line
 	Doc       string
 	Methods   []string // of the type of a variable, or of a type: "Name(x float64) error"
 	Source    string   // of a session symbol, when more detail is asked for
-	Defined   string   // "cell 3", or an import path
+	Defined   string   // "cell 3", an import path, or "the language"
 	Call      string   // signature of the function in whose call the name stands
 }
 

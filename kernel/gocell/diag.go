@@ -2,6 +2,7 @@ package gocell
 
 import (
 	"fmt"
+	"go/ast"
 	"go/scanner"
 	"go/token"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 
 	"forgekernel/display"
 	"forgekernel/kernel/gocell/eval"
+	"forgekernel/kernel/gocell/peek"
 )
 
 // fault is a problem in a source.
@@ -121,8 +123,6 @@ func syntaxMessage(msg string) string {
 // Positions within messages are those of what the parser saw.
 var declaredAt = regexp.MustCompile(` \(declared at [^)]*\)`)
 
-var sessionType = regexp.MustCompile(`\bmain\.(\p{L}[\p{L}\p{N}_]*)`)
-
 // maxFaults bounds what is reported of one cell.
 const maxFaults = 50
 
@@ -147,12 +147,32 @@ func (c *check) faults() []fault {
 		}
 		list = append(list, f)
 	}
+	return c.foreignLine(list)
+}
+
+// foreignLine leaves the only fault that matters when a line is no Go at all,
+// although it parses: one that is a command, or a try of Python.
+func (c *check) foreignLine(list []fault) []fault {
+	for _, f := range list {
+		if f.src != c.src {
+			continue
+		}
+		if f.hint == captureHint || f.hint != "" && f.hint == commandHint(lineAt(c.src, f.at)) {
+			return []fault{f}
+		}
+	}
+	for _, st := range c.syn.stmts {
+		if l, ok := st.(*ast.LabeledStmt); ok && len(list) > 0 && (l.Label.Name == "try" || l.Label.Name == "finally") {
+			at := c.lib.span(l).from
+			return []fault{{at: at, message: "syntax error: " + l.Label.Name + " is a label here", hint: shapeHint(lineAt(c.src, at))}}
+		}
+	}
 	return list
 }
 
 // message says what go/types says in a notebook's terms.
 func (c *check) message(msg string) string {
-	msg = sessionType.ReplaceAllString(msg, "$1")
+	msg = peek.Unqualified(msg)
 	msg = strings.ReplaceAll(msg, " in argument to "+showName, "")
 	msg = strings.TrimPrefix(msg, "in call to "+showName+", ")
 	msg = strings.ReplaceAll(msg, "·formerly", "")

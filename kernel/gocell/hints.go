@@ -4,101 +4,19 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"regexp"
 	"slices"
 	"strings"
 
-	"forgekernel/kernel/gocell/eval"
 	"forgekernel/kernel/gocell/hostpkg"
+	"forgekernel/kernel/gocell/peek"
 )
-
-// People who come from Python write Python. Where a faulty line has one of its
-// shapes, the error says what Go writes instead.
-
-const defHint = "a cell that starts with def is ForgeScript; put it in a cell of its own"
-
-// habits are shapes of lines that do not parse as Go, the most telling first.
-// String literals are empty in what they are matched with.
-var habits = []struct {
-	shape *regexp.Regexp
-	hint  string
-}{
-	{regexp.MustCompile(`^\s*(async\s+)?def\s+\w+\s*\(`), defHint},
-	{regexp.MustCompile(`^\s*@\w`), "Go has no decorators; a cell that starts with def is ForgeScript, other cells are Go"},
-	{regexp.MustCompile(`^\s*(from\s+[\w.]+\s+import\b|import\s+\w[\w.]*(\s*,|\s+as\b|\s*$))`),
-		`this looks like Python; Go writes import "path", and the standard library, forge, nebula and display need no import`},
-	{regexp.MustCompile(`^\s*class\s+\w+.*:`), "this looks like Python; Go writes type Name struct { … } and func (n Name) Method() { … }"},
-	{regexp.MustCompile(`\bfor\s+.+\s+in\s+`), "this looks like Python; Go writes for i := range 3 { … } or for i, v := range list { … }"},
-	{regexp.MustCompile(`^\s*while\b`), "this looks like Python; Go writes for condition { … }"},
-	{regexp.MustCompile(`\S\s+if\s.+\belse\b`), "Go has no conditional expression; write an if statement"},
-	{regexp.MustCompile(`^\s*(if\b.*|elif\b.*|else\s*):\s*$`), "this looks like Python; Go writes if condition { … } else { … }"},
-	{regexp.MustCompile(`^\s*(try|except|finally|with|raise|assert|del|pass|yield|global|nonlocal)\b`),
-		"this looks like Python; a cell that starts with def is ForgeScript, other cells are Go"},
-	{regexp.MustCompile(`\blambda\b`), "this looks like Python; Go writes func(x int) int { return x + 1 }"},
-	{regexp.MustCompile(`\bf["']`), `this looks like Python; Go writes fmt.Printf("%v\n", x)`},
-	{regexp.MustCompile(`[(,]\s*\w+\s*=[^=]`), "Go passes arguments by position, without names"},
-	{regexp.MustCompile(`(^|[=(,])\s*\[[^\]]*\]\s*($|[),])`), "this looks like Python; Go writes []int{1, 2, 3}"},
-	{regexp.MustCompile(`(^|=)\s*\{.*:.*\}\s*$`), `this looks like Python; Go writes map[string]int{"a": 1}`},
-	{regexp.MustCompile(`\b(and|or|not)\b`), "this looks like Python; Go writes && || !"},
-	{regexp.MustCompile(`^\s*#`), "Go comments begin with //"},
-}
-
-// foreign are names that Python has and Go has not.
-var foreign = map[string]string{
-	"None":  "Go writes nil",
-	"True":  "Go writes true",
-	"False": "Go writes false",
-	"help":  "write ? behind a name to read about it: fmt.Println?",
-	"str":   "Go writes fmt.Sprint(x), or strconv.Itoa(n) for an integer",
-	"float": "Go writes float64(x)",
-	"list":  "Go writes a slice: []int{1, 2, 3}",
-	"dict":  `Go writes a map: map[string]int{"a": 1}`,
-	"input": "Go writes bufio.NewReader(os.Stdin).ReadString('\\n')",
-	"np":    "this looks like Python; tensors come from package forge",
-	"self":  "a Go method names its receiver: func (t T) Method()",
-}
-
-var trailing = regexp.MustCompile(`(\S\s*)(#|//).*`)
-
-var literal = regexp.MustCompile(`"([^"\\]|\\.)*"|` + "`[^`]*`")
-
-// shapeHint says what Go writes for a shape that a line has, "" when it has
-// none of those known.
-func shapeHint(line string) string {
-	line = literal.ReplaceAllString(line, `""`)
-	line = trailing.ReplaceAllString(line, "$1")
-	for _, h := range habits {
-		if h.shape.MatchString(line) {
-			return h.hint
-		}
-	}
-	return ""
-}
-
-// hintSyntax adds what Go writes instead to the first fault of a line that has
-// a known shape.
-func hintSyntax(src *eval.Source, list []fault) []fault {
-	for i, f := range list {
-		if strings.Contains(f.message, "rune literal") {
-			list[i].hint = `Go writes strings in double quotes: "text"`
-			break
-		}
-		if f.hint == "" && f.at >= 0 {
-			if hint := shapeHint(lineAt(src, f.at)); hint != "" {
-				list[i].hint = hint
-				break
-			}
-		}
-	}
-	return list
-}
 
 // hint says what may be meant by something that does not type-check.
 func (c *check) hint(e types.Error) string {
 	if name, ok := strings.CutPrefix(e.Msg, "undefined: "); ok {
 		return c.hintUndefined(e.Pos, name)
 	}
-	if m := sessionType.FindStringSubmatch(e.Msg); m != nil {
+	if m := peek.SessionName.FindStringSubmatch(e.Msg); m != nil {
 		if hint := c.twoTypes(e.Msg, m[1]); hint != "" {
 			return hint
 		}
@@ -110,6 +28,14 @@ func (c *check) hint(e types.Error) string {
 		return "Go has no ** operator; write math.Pow(x, y)"
 	case strings.Contains(e.Msg, "*forge.Tensor"):
 		return tensorHint(e.Msg)
+	case strings.HasPrefix(e.Msg, "invalid argument: index -"):
+		return "Go counts from the front: x[len(x)-1] is the last element"
+	case strings.Contains(e.Msg, "mismatched types") && strings.Contains(e.Msg, "string") && strings.Contains(e.Msg, " + "):
+		return "Go joins strings only: a + fmt.Sprint(b)"
+	case strings.HasPrefix(e.Msg, "invalid operation: operator * not defined on") && strings.Contains(e.Msg, "string"):
+		return "write strings.Repeat(text, n)"
+	case strings.HasPrefix(e.Msg, "too many return values") && c.isTop(e.Pos):
+		return "a cell returns nothing; its last expression is shown"
 	case strings.HasPrefix(e.Msg, "use of package "):
 		name, _, _ := strings.Cut(strings.TrimPrefix(e.Msg, "use of package "), " ")
 		return packageHint(name)
@@ -124,6 +50,9 @@ func (c *check) hintUndefined(pos token.Pos, name string) string {
 	if hint := foreign[name]; hint != "" {
 		return hint
 	}
+	if hint := c.hintLine(pos, name); hint != "" {
+		return hint
+	}
 	if c.isAssigned(pos) {
 		return "a new variable is defined with :=, as in " + name + " := …"
 	}
@@ -131,6 +60,39 @@ func (c *check) hintUndefined(pos token.Pos, name string) string {
 		return packageHint(name)
 	}
 	return c.suggest(name)
+}
+
+// hintLine says what else a line may be that begins with an unknown name, or that
+// gives one to an exclamation mark.
+func (c *check) hintLine(pos token.Pos, name string) string {
+	src, at, ok := c.lib.position(pos)
+	if !ok {
+		return ""
+	}
+	line := lineAt(src, at)
+	if captured.MatchString(line) && strings.HasSuffix(strings.TrimRight(src.Text[:at], " \t"), "!") {
+		return captureHint
+	}
+	if strings.HasPrefix(strings.TrimSpace(line), name) {
+		return commandHint(line)
+	}
+	return ""
+}
+
+// isTop reports a place in the statements of the cell, outside of its functions.
+func (c *check) isTop(pos token.Pos) bool {
+	top := false
+	for _, st := range c.syn.stmts {
+		if st.Pos() <= pos && pos <= st.End() {
+			top = true
+			ast.Inspect(st, func(n ast.Node) bool {
+				f, ok := n.(*ast.FuncLit)
+				top = top && !(ok && f.Pos() <= pos && pos <= f.End())
+				return top
+			})
+		}
+	}
+	return top
 }
 
 func packageHint(name string) string { return name + " is a package; write " + name + ".Name" }

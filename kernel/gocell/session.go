@@ -165,7 +165,7 @@ func (s *Session) prepareUntil(ctx context.Context, src *eval.Source) (*prepared
 			}
 			done <- o
 		}()
-		o.p, o.err = s.prepare(src, &decided)
+		o.p, o.err = s.prepare(ctx, src, &decided)
 	}()
 	var o outcome
 	select {
@@ -186,9 +186,11 @@ var errAbandoned = errors.New("nobody waits for the cell any more")
 
 // prepare does everything up to running; when it fails nothing has changed. It
 // fails when decided is set before the cell is committed, and else sets it.
-func (s *Session) prepare(src *eval.Source, decided *atomic.Bool) (*prepared, error) {
+func (s *Session) prepare(ctx context.Context, src *eval.Source, decided *atomic.Bool) (p *prepared, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.mods.begin(ctx)
+	defer func() { s.mods.end(err) }()
 	if decided.Load() {
 		return nil, errAbandoned
 	}
@@ -206,8 +208,7 @@ func (s *Session) prepare(src *eval.Source, decided *atomic.Bool) (*prepared, er
 	if len(faults) > 0 {
 		return nil, c.compileError(faults)
 	}
-	p, err := c.commit()
-	if err != nil {
+	if p, err = c.commit(); err != nil {
 		return nil, err
 	}
 	p.starting, s.starting, done = s.starting, nil, true
@@ -250,7 +251,11 @@ func (s *Session) Symbols() []Symbol {
 	var list []Symbol
 	for _, name := range slices.Sorted(maps.Keys(s.scope.symbols)) {
 		sym := s.scope.symbols[name]
-		list = append(list, Symbol{Name: name, Kind: sym.kind, Type: sym.describe(), Cell: sym.cell})
+		item := Symbol{Name: name, Kind: sym.kind, Type: sym.describe(), Cell: sym.cell}
+		if k, ok := sym.obj.(*types.Const); ok {
+			item.Value = k.Val().String()
+		}
+		list = append(list, item)
 	}
 	return list
 }

@@ -248,6 +248,21 @@ func (d *Debugger) Quiet() bool {
 	return true
 }
 
+// Hold calls f while every goroutine of cells is halted and none can go on or begin;
+// where one is not halted, though it only waits, it does nothing and reports false.
+// f calls no method of the debugger.
+func (d *Debugger) Hold(f func()) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for th := range d.threads {
+		if t := th.tracee; !th.run.unseen && (t == nil || !t.parked) {
+			return false
+		}
+	}
+	f()
+	return true
+}
+
 func (th *thread) isBusy() bool { return th.doing.Load() == nil && !th.run.unseen }
 
 // enter notes a goroutine that runs user code from its beginning on, leave its

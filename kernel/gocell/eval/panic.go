@@ -75,11 +75,14 @@ func (th *thread) catch(r any) *panicking {
 	}
 	r = th.unsigned(r)
 	p := &panicking{value: r, trace: th.locate()}
-	if !isStop(r) {
-		th.blocking(nil) // the call that waited has ended with this panic
+	if isStop(r) {
+		th.stoppedIn = th.doing.Load()
+	} else {
 		p.calls = th.remember()
 		th.run.engine.debug.panicked(th, r)
 	}
+	th.blocking(nil) // the call that waited has ended with this panic
+	th.hears.Store(false)
 	th.run.mu.Lock()
 	defer th.run.mu.Unlock()
 	if inner := th.run.lastPanic; inner != nil && same(inner.value, r) {

@@ -9,7 +9,7 @@
 // behind a reference is blank; then the true underlying type is put in its
 // place. The methods of a made type call back into the engine.
 //
-// There is room for 32,768 exported methods in a process: one for each method
+// There is room for 8,192 exported methods in a process: one for each method
 // of *T, and one more for each of T when T is a pointer in disguise, a map say.
 // Methods that are not exported take none. A type that is declared again as it
 // was keeps its room; a type with a new definition, or one that gets another

@@ -16,7 +16,7 @@ import (
 // slots is how many there are, and slotSize the bytes from one to the next in
 // the assembly.
 const (
-	slots    = 32768
+	slots    = 8192
 	slotSize = 16
 )
 

@@ -7,6 +7,10 @@ import "slices"
 // ManifestFile is the member that holds a Manifest as JSON.
 const ManifestFile = "manifest.json"
 
+// Predeclared is the package that documents what every Go file knows. Nothing
+// can import it.
+const Predeclared = "builtin"
+
 // Manifest describes the archive.
 type Manifest struct {
 	Stamp    string // identifies the generation; the symbol tables carry the same
