@@ -3,6 +3,7 @@ package gomod
 import (
 	"context"
 	"fmt"
+	"go/version"
 	"slices"
 	"strings"
 
@@ -99,7 +100,7 @@ func (f *Fetcher) parseMod(ctx context.Context, m module.Version) (*modfile.File
 // isPruned reports a go.mod that lists everything its packages need, which those
 // of Go 1.17 and later do.
 func isPruned(file *modfile.File) bool {
-	return file.Go != nil && semver.Compare("v"+file.Go.Version, "v1.17") >= 0
+	return file.Go != nil && version.Compare("go"+file.Go.Version, "go1.17") >= 0
 }
 
 // GoVersion is the language version of a module, such as go1.21; modules that do

@@ -9,6 +9,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -120,19 +121,18 @@ func (b *Build) Packages(ctx context.Context, m module.Version) ([]string, error
 	if err != nil {
 		return nil, err
 	}
-	var list []string
+	found := map[string]bool{}
 	for _, file := range z.File {
 		dir, name := path.Split(file.Name)
 		rest := strings.TrimSuffix(strings.TrimPrefix(dir, m.String()), "/")
 		hidden := slices.ContainsFunc(strings.Split(rest, "/"), func(part string) bool {
 			return part == "internal" || part == "testdata" || part == "vendor" || strings.HasPrefix(part, ".") || strings.HasPrefix(part, "_")
 		})
-		if importPath := m.Path + rest; strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !hidden && !slices.Contains(list, importPath) {
-			list = append(list, importPath)
+		if strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !hidden {
+			found[m.Path+rest] = true
 		}
 	}
-	slices.Sort(list)
-	return list, nil
+	return slices.Sorted(maps.Keys(found)), nil
 }
 
 func (b *Build) read(ctx context.Context, importPath string, m module.Version, entries []*zip.File) (*Package, error) {
@@ -141,14 +141,16 @@ func (b *Build) read(ctx context.Context, importPath string, m module.Version, e
 	if p.Go, err = b.f.GoVersion(ctx, m); err != nil {
 		return nil, err
 	}
-	total, cgo := int64(0), false
+	slices.SortFunc(entries, func(a, b *zip.File) int { return strings.Compare(a.Name, b.Name) }) // the order of initialisation
+	total, cgo := uint64(0), false
 	for _, entry := range entries {
+		// The archive has been read as a whole: the sizes that it says are true.
+		if total += entry.UncompressedSize64; total > maxSource {
+			return nil, &Refused{importPath, fmt.Sprintf("has more than %d bytes of source", maxSource)}
+		}
 		text, err := readEntry(entry)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", entry.Name, err)
-		}
-		if total += int64(len(text)); total > maxSource {
-			return nil, &Refused{importPath, fmt.Sprintf("has more than %d bytes of source", maxSource)}
 		}
 		belongs, err := belongs(entry.Name, text)
 		if err != nil {
@@ -208,7 +210,7 @@ func examine(name, text string) (imports map[string]bool, reason string) {
 			switch {
 			case strings.HasPrefix(c.Text, "//go:linkname "):
 				return imports, "uses go:linkname, which reaches into compiled packages"
-			case strings.HasPrefix(c.Text, "//go:embed "):
+			case strings.HasPrefix(c.Text, "//go:embed ") || strings.HasPrefix(c.Text, "//go:embed\t"):
 				return imports, "uses go:embed"
 			}
 		}
