@@ -79,7 +79,9 @@ type builder struct {
 	updates  map[*ssa.Store]*ssa.BinOp // see update
 	order    map[*ssa.BasicBlock]int   // see isRetreat
 	numbered int
-	fixed    map[*ssa.Alloc]bool // variables that nobody changes, see fix
+	indices  map[ssa.Instruction]int  // see indexIn
+	chosen   map[*ssa.BasicBlock]bool // see choose
+	fixed    map[*ssa.Alloc]bool      // variables that nobody changes, see fix
 	block    *block
 	pos      token.Pos
 	debug    debugInfo
@@ -94,6 +96,7 @@ func newBuilder(c *compiler, fn *ssa.Function) *builder {
 		compiler: c, ssa: fn, fn: c.funcs[fn], places: map[ssa.Value]place{}, tuples: map[ssa.Value][]place{},
 		folded: map[ssa.Instruction]bool{}, shared: map[ssa.Value]*ssa.Phi{},
 		appended: map[*ssa.Call][]*ssa.Store{}, delayed: map[ssa.Instruction]*ssa.Call{}, fixed: map[*ssa.Alloc]bool{}, updates: map[*ssa.Store]*ssa.BinOp{},
+		indices: map[ssa.Instruction]int{}, chosen: map[*ssa.BasicBlock]bool{},
 	}
 }
 

@@ -43,7 +43,7 @@ func (b *builder) isFixed(variable *ssa.Alloc, at int) bool {
 	if !ok || store.Addr != variable || store.Val == variable {
 		return false
 	}
-	if b.ssa.Recover != nil && !isStoredNext(variable) { // a panic may come before, and its recovery read it
+	if b.ssa.Recover != nil && !b.isStoredNext(variable) { // a panic may come before, and its recovery read it
 		return false
 	}
 	for _, use := range uses {
@@ -55,9 +55,9 @@ func (b *builder) isFixed(variable *ssa.Alloc, at int) bool {
 }
 
 // isStoredNext reports that a variable gets its value as soon as it is made.
-func isStoredNext(variable *ssa.Alloc) bool {
+func (b *builder) isStoredNext(variable *ssa.Alloc) bool {
 	instrs := variable.Block().Instrs
-	for _, in := range instrs[indexIn(variable.Block(), variable)+1:] {
+	for _, in := range instrs[b.indexIn(variable)+1:] {
 		if _, debug := in.(*ssa.DebugRef); !debug {
 			store, ok := in.(*ssa.Store)
 			return ok && store.Addr == variable
@@ -68,12 +68,12 @@ func isStoredNext(variable *ssa.Alloc) bool {
 
 // isFinished reports the value of a composite literal that was made in the same
 // block and that nothing looks at any more: it need not be copied.
-func isFinished(load *ssa.UnOp) bool {
+func (b *builder) isFinished(load *ssa.UnOp) bool {
 	literal, ok := load.X.(*ssa.Alloc)
 	if !ok || literal.Heap || literal.Comment != "complit" || literal.Block() != load.Block() {
 		return false
 	}
-	at := indexIn(load.Block(), load)
+	at := b.indexIn(load)
 	uses := realUses(literal)
 	for len(uses) > 0 {
 		use := uses[0]
@@ -81,7 +81,7 @@ func isFinished(load *ssa.UnOp) bool {
 		if use == ssa.Instruction(load) {
 			continue
 		}
-		if use.Block() != load.Block() || indexIn(use.Block(), use) > at {
+		if use.Block() != load.Block() || b.indexIn(use) > at {
 			return false
 		}
 		switch use := use.(type) {

@@ -41,7 +41,7 @@ func (b *builder) mayShare(phi *ssa.Phi, next ssa.Value, from *ssa.BasicBlock) b
 	if in.Block() != head && (in.Block() != from || len(from.Succs) != 1) {
 		return false
 	}
-	at := indexIn(in.Block(), in)
+	at := b.indexIn(in)
 	for _, use := range *phi.Referrers() {
 		if !b.usesBefore(phi, use, in.Block(), at) {
 			return false
@@ -78,16 +78,19 @@ func (b *builder) usesBefore(phi *ssa.Phi, use ssa.Instruction, blk *ssa.BasicBl
 	if use.Block() != blk {
 		return blk != phi.Block()
 	}
-	return indexIn(blk, use) <= at
+	return b.indexIn(use) <= at
 }
 
-func indexIn(blk *ssa.BasicBlock, in ssa.Instruction) int {
-	for i, x := range blk.Instrs {
-		if x == in {
-			return i
+// indexIn is where an instruction stands in its block.
+func (b *builder) indexIn(in ssa.Instruction) int {
+	at, known := b.indices[in]
+	if !known {
+		for i, x := range in.Block().Instrs {
+			b.indices[x] = i
 		}
+		at = b.indices[in]
 	}
-	return -1
+	return at
 }
 
 // onlyNamed reports that no variable has the value that a debugger would see

@@ -26,7 +26,7 @@ func (b *builder) update(store *ssa.Store, blk *ssa.BasicBlock) {
 	if !ok || load.Op != token.MUL || !isSameAddress(load.X, store.Addr) || load.Block() != blk || op.Block() != blk || b.folded[store] {
 		return
 	}
-	if !isSoleUse(load, op) || !isSoleUse(op, store) || !unnamed(load) || !onlyStored(op, store.Addr) || !arePure(blk, load, store) {
+	if !isSoleUse(load, op) || !isSoleUse(op, store) || !unnamed(load) || !onlyStored(op, store.Addr) || !b.arePure(load, store) {
 		return
 	}
 	b.folded[load], b.folded[op], b.updates[store] = true, true, op
@@ -54,9 +54,9 @@ func isSameAddress(x, y ssa.Value) bool {
 
 // arePure reports that what runs between two instructions of a block changes
 // nothing that a load may see.
-func arePure(blk *ssa.BasicBlock, from, to ssa.Instruction) bool {
-	i, j := indexIn(blk, from), indexIn(blk, to)
-	for _, in := range blk.Instrs[i+1 : max(i+1, j)] {
+func (b *builder) arePure(from, to ssa.Instruction) bool {
+	i, j := b.indexIn(from), b.indexIn(to)
+	for _, in := range from.Block().Instrs[i+1 : max(i+1, j)] {
 		if !isPure(in) {
 			return false
 		}
