@@ -223,7 +223,7 @@ func (s *Session) prepareIn(scope *scope, line string) (*prepared, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	within := &Session{opts: s.opts, engine: s.engine, debug: s.debug, scope: scope, sourceUnits: s.sourceUnits, mods: s.mods}
-	return within.prepare(&eval.Source{Name: "expression", Line: 1, Text: line}, new(atomic.Bool))
+	return within.prepare(context.Background(), &eval.Source{Name: "expression", Line: 1, Text: line}, new(atomic.Bool))
 }
 
 // CopyToGlobals makes a variable of the session out of a call's local variable.

@@ -37,7 +37,17 @@ func TestTooDeep(t *testing.T) {
 		"_ = " + nested("func() int { return ", 3000, "1", " }()"):        "blocks are nested too deep",
 		"x := " + nested("(", 200_000, "1", ")"):                          "max nesting depth",
 		chain(60):                                                         "type T15 has too many parts",
-		"type P[A, B any] struct{ a A; b B }\n" + "type Q " + nested("P[int, ", 50, "int", "]"): "",
+		"func f() {\n" + chain(60) + "}":                                  "type T15 has too many parts",
+		"var v struct{ a, b, c, d, e T13 }\n" + chain(13):                 "this type has too many parts",
+		largeInterfaces:                                                   "type I15 has too many parts",
+		largeInstances:                                                    "type Q has too many parts",
+		largeGenericType:                                                  "has too many parts",
+		longConstants:                                                     "the constant strings become too long here",
+		"const s = \"" + strings.Repeat("x", 1<<20) + "\"\nx := []string{" + strings.Repeat("s + s,", 100) + "}": "the constant strings become too long here",
+		"const (\nA = Q + Q\nB\nC\n)\nconst Q = \"" + strings.Repeat("x", 12<<20) + "\"":                         "the constant strings become too long here",
+		"y := 1\nx := y" + strings.Repeat(" + y", 50_000):                                                        "this expression has too many operands",
+		"y := 1\n" + strings.Repeat("if y == 2 { } else ", 6000) + "{ }":                                         "too many \"else if\" follow one another here",
+		"type P[A, B any] struct{ a A; b B }\n" + "type Q " + nested("P[int, ", 50, "int", "]"):                  "",
 		"var a [1 << 29][1 << 16]int":                     "a is too large",
 		chain(10) + "T10{}.a.b.a":                         "",
 		"x := 1\n" + nested("if true {", 100, "x++", "}"): "",
@@ -54,6 +64,39 @@ func TestTooDeep(t *testing.T) {
 		s.Completeness(source)
 	}
 	mustRun(t, s, "1")
+}
+
+// TestTooMuchInSeveralCells has cells that are near the limits each.
+func TestTooMuchInSeveralCells(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	mustRun(t, s, chain(13)+"type D[A any] struct{ a, b A }\nconst long = \""+strings.Repeat("x", 1<<20)+"\"\nlen(long)")
+	for source, want := range map[string]string{
+		doubling("type U0 struct{ a T13 }", "type U%d struct{ a U%d; b U%d }", 30): "has too many parts",
+		"type V struct { a D[D[D[T13]]] }":                                         "type V has too many parts",
+		doubling("const L0 = long", "const L%d = L%d + L%d", 30):                   "the constant strings become too long here",
+	} {
+		if _, err := s.Run(t.Context(), Cell{Name: "cell 2", Source: source}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40s gives %v, want %q", source, err, want)
+		}
+	}
+	mustRun(t, s, "type V struct { a D[T13]; b D[D[int]] }\nconst M = long + long\nlen(M)")
+}
+
+// TestLongCells has long sources that people's tools generate: the time to translate
+// them grows with their length and not with its square.
+func TestLongCells(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	mustRun(t, s, "y := 0")
+	if got := mustRun(t, s, strings.Repeat("y++\n", 50_000)+"y"); got != "50000" {
+		t.Errorf("y is %s", got)
+	}
+	var cases strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&cases, "case %d: return %d\n", i, 2*i)
+	}
+	if got := mustRun(t, s, "func twice(n int) int {\nswitch n {\n"+cases.String()+"}\nreturn -1 }\nfmt.Sprint(twice(0), twice(1), twice(2999), twice(3000), twice(-1))"); got != "0 2 5998 -1 -1" {
+		t.Errorf("a long switch gives %s", got)
+	}
 }
 
 // TestInterruptWhileChecking interrupts a cell that takes long to check.

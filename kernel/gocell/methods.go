@@ -113,7 +113,7 @@ func (c *check) aliased(name string) string {
 // isDotted reports a name of a package that is dot-imported.
 func (c *check) isDotted(name string) bool {
 	for _, path := range append(slices.Clone(c.dots), c.s.scope.dots...) {
-		if pkg, err := (importer{c.s.mods}).Import(path); err == nil && pkg.Scope().Lookup(name) != nil && ast.IsExported(name) {
+		if pkg, err := c.importer().Import(path); err == nil && pkg.Scope().Lookup(name) != nil && ast.IsExported(name) {
 			return true
 		}
 	}
@@ -185,7 +185,7 @@ func (c *check) addMethods() {
 	}
 	c.info = newInfo()
 	file.Decls = append([]ast.Decl{c.fill(nodes...)}, file.Decls...)
-	config := types.Config{Importer: importer{c.s.mods}, Sizes: sizes, IgnoreFuncBodies: true, Error: func(error) {}}
+	config := types.Config{Importer: c.importer(), Sizes: sizes, IgnoreFuncBodies: true, Error: func(error) {}}
 	if checkFiles(&config, c, file) != nil {
 		return
 	}

@@ -147,8 +147,8 @@ type definedVar struct {
 	now, former *symbol
 }
 
-// prepareUntil is prepare with an interrupt. The checker cannot be stopped: it is
-// left behind, and what it finds is dropped.
+// prepareUntil is prepare with an interrupt. What is fetched ends; the checker cannot
+// be stopped: it is left behind, and what it finds is dropped.
 func (s *Session) prepareUntil(ctx context.Context, src *eval.Source) (*prepared, error) {
 	type outcome struct {
 		p     *prepared
@@ -165,7 +165,7 @@ func (s *Session) prepareUntil(ctx context.Context, src *eval.Source) (*prepared
 			}
 			done <- o
 		}()
-		o.p, o.err = s.prepare(src, &decided)
+		o.p, o.err = s.prepare(ctx, src, &decided)
 	}()
 	var o outcome
 	select {
@@ -186,13 +186,13 @@ var errAbandoned = errors.New("nobody waits for the cell any more")
 
 // prepare does everything up to running; when it fails nothing has changed. It
 // fails when decided is set before the cell is committed, and else sets it.
-func (s *Session) prepare(src *eval.Source, decided *atomic.Bool) (*prepared, error) {
+func (s *Session) prepare(ctx context.Context, src *eval.Source, decided *atomic.Bool) (*prepared, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if decided.Load() {
 		return nil, errAbandoned
 	}
-	c, faults := s.newCheck(src)
+	c, faults := s.newCheck(ctx, src)
 	c.decided = decided
 	done := false
 	defer func() { // also when the checker or the engine fails on this cell
