@@ -3,6 +3,8 @@ package cell
 import (
 	"bytes"
 	"fmt"
+	"go/parser"
+	"go/token"
 	"io"
 	"os"
 	"os/exec"
@@ -69,10 +71,8 @@ func (t *task) magicGobuild(c call) Outcome {
 
 // mainProgram adds the package clause that a cell may leave out.
 func mainProgram(body string) string {
-	for _, line := range strings.Split(body, "\n") {
-		if strings.HasPrefix(strings.TrimSpace(line), "package ") {
-			return body
-		}
+	if f, _ := parser.ParseFile(token.NewFileSet(), "", body, parser.PackageClauseOnly); f != nil && f.Name != nil && f.Package.IsValid() {
+		return body
 	}
 	return fmt.Sprintf("package main; %s", body)
 }

@@ -43,3 +43,21 @@ func TestGobuild(t *testing.T) {
 		t.Errorf("%+v", failure)
 	}
 }
+
+// TestMainProgram leaves the clause to the cell where it has one.
+func TestMainProgram(t *testing.T) {
+	for body, adds := range map[string]bool{
+		"func main() {}":               true,
+		"":                             true,
+		"package main\nfunc main() {}": false,
+		"// says\n//go:build linux\n\npackage main\n":      false,
+		"package\tmain; func main() {}":                    false,
+		"var s = `\npackage of things\n`\nfunc main() {}":  true,
+		"/*\npackage doc\n*/\nimport \"fmt\"":              true,
+		"import \"os\"\n\npackage main\n\nfunc main() { }": true, // go build says what is wrong with it
+	} {
+		if got := mainProgram(body); (got == "package main; "+body) != adds || !adds && got != body {
+			t.Errorf("%q becomes %q", body, got)
+		}
+	}
+}

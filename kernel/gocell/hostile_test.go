@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"forgekernel/kernel/gocell/eval"
 )
 
 // chain declares structs that each hold the one before twice.
@@ -211,4 +213,26 @@ func TestServerOutlivesInterrupt(t *testing.T) {
 	engine := s.engine
 	s.Reset()
 	waitFor(t, func() bool { return len(engine.Goroutines()) == 0 })
+}
+
+// TestManyCallbacks has more goroutines in functions that compiled code called than
+// one goroutine may have such calls within one another.
+func TestManyCallbacks(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	const n = 3 * eval.MaxNesting
+	source := fmt.Sprintf(`var wg sync.WaitGroup
+here, done := make(chan bool), make(chan bool)
+sum := new(atomic.Int64)
+for i := range %d { wg.Go(func() { sort.Slice([]int{2, 1}, func(i, j int) bool { sum.Add(1); return i < j }); here <- true; <-done }) }
+for range %d { <-here }
+close(done)
+wg.Wait()
+sum.Load() >= %d`, n, n, n)
+	if got := mustRun(t, s, source); got != "true" {
+		t.Errorf("shows %s", got)
+	}
+	_, err := s.Run(t.Context(), Cell{Name: "cell 2", Source: "type S int\nfunc (s S) Write(p []byte) (int, error) { return fmt.Fprint(s, 1) }\nfmt.Fprint(S(1), 2)"})
+	if err == nil || !strings.Contains(err.Error(), "stack overflow") {
+		t.Errorf("endless recursion gives %v", err)
+	}
 }

@@ -130,12 +130,39 @@ func (c *closure) arrive() (*run, *thread) {
 	if r == nil || r.alive.Load() == 0 {
 		r = c.engine.latest()
 	}
-	if r.nesting.Add(1) > MaxNesting {
+	if r.nesting.Add(1) > MaxNesting && nested() >= MaxNesting {
 		r.nesting.Add(-1)
 		panic(stackOverflow{})
 	}
 	return r, r.borrowThread()
 }
+
+// nested counts the calls from compiled code that are in progress on this goroutine.
+// It is slow, and of use when the goroutines of a run have many such calls together:
+// those of sync.WaitGroup.Go are one each.
+func nested() (n int) {
+	pcs := make([]uintptr, 64)
+	for runtime.Callers(0, pcs) == len(pcs) {
+		pcs = make([]uintptr, 4*len(pcs))
+	}
+	for frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs)]); ; {
+		frame, more := frames.Next()
+		if frame.Function == tryName || frame.Function == guardedName {
+			n++
+		}
+		if !more {
+			return n
+		}
+	}
+}
+
+// What each call from compiled code goes through.
+var (
+	tryName     = nameOf((*thread).try)
+	guardedName = nameOf((*thread).guarded)
+)
+
+func nameOf(f any) string { return runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name() }
 
 // fail lets a panic go on through the compiled code that called, unless nobody
 // would recover it there.
