@@ -213,13 +213,19 @@ func (c *check) suggestMember(pos token.Pos) string {
 }
 
 // nearest finds the candidate closest to a name: close means that at most a
-// third of its letters differ.
+// third of its letters differ. The time to find out grows with the product of the
+// lengths, and nobody mistypes a name longer than longestName.
 type nearest struct {
 	to, best string
 	distance int
 }
 
+const longestName = 200
+
 func (n *nearest) try(candidate string) {
+	if max(len(n.to), len(candidate)) > longestName {
+		return
+	}
 	d := editDistance(strings.ToLower(n.to), strings.ToLower(candidate))
 	if candidate == n.to || 3*d > min(len(n.to), len(candidate)) {
 		return

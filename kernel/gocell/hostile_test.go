@@ -101,6 +101,19 @@ func TestLongCells(t *testing.T) {
 	}
 }
 
+// TestLongNames has names that are compared with all others, for a hint.
+func TestLongNames(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	long := strings.Repeat("x", 1_000_000)
+	mustRun(t, s, long+" := 3\n"+long)
+	for _, source := range []string{strings.Repeat("y", 3_000_000), long[1:], "strings." + long} {
+		if _, err := s.Run(t.Context(), Cell{Name: "cell 2", Source: source}); err == nil || !strings.Contains(err.Error(), "undefined") {
+			t.Errorf("%.40v", err)
+		}
+		s.Inspect(source, len(source)/2, 0)
+	}
+}
+
 // TestInterruptWhileChecking interrupts a cell that takes long to check.
 func TestInterruptWhileChecking(t *testing.T) {
 	s, _ := newTestSession(t, Options{})
