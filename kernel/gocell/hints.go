@@ -142,18 +142,8 @@ func tensorHint(msg string) string {
 
 // suggestExported finds a member of a package that may be meant.
 func (c *check) suggestExported(name, member string) string {
-	path, ok := c.imported[name], true
-	if sym := c.s.scope.symbols[name]; path == "" && sym != nil {
-		path = sym.path
-	}
-	if path == "" {
-		path, ok = knownPackage(name)
-	}
-	if !ok {
-		return ""
-	}
-	pkg, err := importer{c.s.mods}.Import(path)
-	if err != nil {
+	pkg := c.packageNamed(name)
+	if pkg == nil {
 		return ""
 	}
 	exported := slices.DeleteFunc(pkg.Scope().Names(), func(name string) bool { return !token.IsExported(name) })
