@@ -223,7 +223,7 @@ func (c *check) rollback() {
 		}
 	}
 	c.renewGrown()
-	for _, f := range c.undo {
+	for _, f := range slices.Backward(c.undo) {
 		f()
 	}
 }
