@@ -1,6 +1,7 @@
 package gocell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -243,6 +244,13 @@ func (m *modules) has(path string, within []string) bool {
 	return m.build != nil && m.build.Has(path)
 }
 
+// covers reports an import path within a module of the session.
+func (m *modules) covers(path string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.build != nil && m.build.Has(path)
+}
+
 func (m *modules) source(path string) (*gomod.Package, error) {
 	if p := m.read[path]; p != nil {
 		return p, nil
@@ -266,14 +274,19 @@ func (m *modules) source(path string) (*gomod.Package, error) {
 type moduleImporter struct {
 	m      *modules
 	within []string
+	failed error // of the first import that did
 }
 
-func (i moduleImporter) Import(path string) (*types.Package, error) {
+func (i *moduleImporter) Import(path string) (*types.Package, error) {
 	p, err := i.m.load(path, i.within)
 	if errors.Is(err, errNoModule) {
-		return importer{}.Import(path)
+		var pkg *types.Package
+		if pkg, err = (importer{}).Import(path); err == nil {
+			return pkg, nil
+		}
 	}
 	if err != nil {
+		i.failed = cmp.Or(i.failed, err)
 		return nil, err
 	}
 	return p.pkg, nil
@@ -299,8 +312,12 @@ func (m *modules) check(path string, within []string) (*modulePackage, error) {
 			starts: []fileStart{{file: p.fset.File(file.FileStart)}},
 		})
 	}
-	config := types.Config{Importer: moduleImporter{m, append(slices.Clone(within), path)}, Sizes: sizes, GoVersion: source.Go}
+	imports := &moduleImporter{m: m, within: append(slices.Clone(within), path)}
+	config := types.Config{Importer: imports, Sizes: sizes, GoVersion: source.Go}
 	if p.pkg, err = config.Check(path, p.fset, p.files, p.info); err != nil {
+		if imports.failed != nil { // which says it once, not at each package on the way
+			return nil, imports.failed
+		}
 		return nil, fmt.Errorf("package %s cannot be interpreted: %w", path, err)
 	}
 	m.files.Lock()
