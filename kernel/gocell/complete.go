@@ -64,7 +64,7 @@ func (s *Session) completeIn(src string, offset int) Completion {
 	return result
 }
 
-// insideText reports an offset in a comment or a string.
+// insideText reports whether an offset is in a comment or a string.
 func (c *check) insideText(offset int) bool {
 	list, _ := scan(c.src.Text)
 	at := -1
@@ -103,7 +103,7 @@ func (s *candidates) matching(prefix string) []Candidate {
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b Candidate) int { return cmp.Or(a.rank-b.rank, compareText(a.Text, b.Text)) })
+	slices.SortFunc(list, func(a, b Candidate) int { return cmp.Or(a.rank-b.rank, strings.Compare(a.Text, b.Text)) })
 	return list
 }
 
