@@ -124,7 +124,7 @@ func (c *check) surveyImport(spec *ast.ImportSpec) []fault {
 	path := strings.Trim(spec.Path.Value, "\"`")
 	pkg, err := c.importer().Import(path)
 	if err != nil {
-		return []fault{{at: c.lib.span(spec.Path).from, message: err.Error(), hint: importHint(path)}}
+		return []fault{c.importFault(spec, path, err)}
 	}
 	switch {
 	case spec.Name == nil:
@@ -345,6 +345,19 @@ func (c *check) hasNoValue() bool {
 		}
 	}
 	return false
+}
+
+// importFault tells why an import fails: of a module that is there, because of a
+// package that it imports.
+func (c *check) importFault(spec *ast.ImportSpec, path string, err error) fault {
+	f := fault{at: c.lib.span(spec.Path).from, message: err.Error()}
+	switch {
+	case !c.s.mods.covers(path):
+		f.hint = importHint(path)
+	case !strings.Contains(f.message+" ", path+" "):
+		f.message = "package " + path + " cannot be imported: " + f.message
+	}
+	return f
 }
 
 func importHint(path string) string {
