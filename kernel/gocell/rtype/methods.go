@@ -56,7 +56,7 @@ func (t *Table) addMethods(typ types.Type, r reflect.Type) {
 			path = fn.Pkg().Path()
 		}
 		methods[i] = reflectx.MakeMethod(fn.Name(), path, isPointer,
-			t.of(withoutReceiver(sel.Obj().(*types.Func))), t.Method(recv, sel))
+			t.of(WithoutReceiver(sel.Obj().(*types.Func))), t.Method(recv, sel))
 	}
 	if roomFor(methods, directInInterface(r)) > Room() { // reflectx would take what there is, and refuse all types after this one
 		panic(&Error{typ, fmt.Sprintf("cannot have its methods: no method slots are left (%d); restart the session", slots)})
