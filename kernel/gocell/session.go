@@ -44,11 +44,12 @@ func New(opts Options) (*Session, error) {
 		return nil, err
 	}
 	if opts.Writer == nil {
+		stdout, stderr := os.Stdout, os.Stderr // cells may change the variables
 		opts.Writer = func(_ uint64, stream string) io.Writer {
 			if stream == "stderr" {
-				return os.Stderr
+				return stderr
 			}
-			return os.Stdout
+			return stdout
 		}
 	}
 	if opts.Stdin == nil {

@@ -14,6 +14,7 @@ type Func struct {
 	name   string
 	goName string  // what Go calls it
 	source *Source // nil for wrappers
+	wraps  bool    // it is a wrapper, which recover sees through
 	begins int     // where in the source
 
 	sizes [classes]int // of the banks
@@ -104,6 +105,7 @@ func (b *builder) translate() {
 	b.pos = b.ssa.Pos()
 	b.findHome()
 	b.fn.source = b.sourceOf(b.ssa)
+	b.fn.wraps = b.ssa.Synthetic != "" && b.ssa.Origin() == nil && b.ssa.Parent() == nil
 	if b.fn.source != nil {
 		b.fn.goName, b.fn.begins = goName(b.ssa, b.unit.Main), int(b.offset(b.pos))
 	}

@@ -25,6 +25,7 @@ type target struct {
 	name     string // of compiled code
 	path     string // of its package
 	variadic bool   // compiled code takes its last arguments as a slice
+	deref    bool   // the receiver is a pointer, and the closure wants what it points to
 }
 
 // closure is the value of a func literal, a bound method, or a function that

@@ -191,6 +191,9 @@ func isStop(v any) bool {
 // recovers implements the built-in recover for a frame.
 func (fr *frame) recovers() reflect.Value {
 	d := fr.deferOf
+	for k := fr.depth - 1; d == nil && k >= 0 && fr.th.frames[k].fn.wraps; k-- {
+		d = fr.th.frames[k].deferOf
+	}
 	if d == nil || d.panicked == nil || d.panicked.recovered || isFatal(d.panicked.value) {
 		return reflect.Value{}
 	}
