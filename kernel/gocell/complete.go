@@ -27,6 +27,13 @@ const (
 // of what stands before a dot, else the names in scope.
 func (s *Session) Complete(src string, offset int) Completion {
 	offset = min(max(offset, 0), len(src))
+	part, from := around(src, offset)
+	c := s.completeIn(part, offset-from)
+	c.Start, c.End = c.Start+from, c.End+from
+	return c
+}
+
+func (s *Session) completeIn(src string, offset int) Completion {
 	if paths, ok := s.completeImport(src, offset); ok {
 		return paths
 	}

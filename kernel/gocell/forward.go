@@ -128,7 +128,7 @@ func forwarding(info *types.Info, decl *ast.FuncDecl, m, fn *types.Func) {
 	pos := decl.Name.Pos()
 	call := &ast.CallExpr{Lparen: pos, Rparen: pos}
 	param := func(v *types.Var) *ast.Field {
-		def := &ast.Ident{NamePos: pos, Name: "arg·" + v.Name()}
+		def := &ast.Ident{NamePos: pos, Name: eval.Forwarding + v.Name()}
 		local := types.NewParam(pos, m.Pkg(), def.Name, v.Type())
 		info.Defs[def] = local
 		use := &ast.Ident{NamePos: pos, Name: def.Name}

@@ -12,13 +12,14 @@ import (
 // apply calls any target with boxed arguments, a nil interface among them
 // being the zero Value. deferOf is the frame whose deferred call this is.
 func (th *thread) apply(t target, args []reflect.Value, deferOf *frame) []reflect.Value {
-	if t.deref {
+	switch {
+	case t.deref != "": // here, since a nil pointer panics when a deferred call happens
 		if args[0].IsNil() {
-			panic(nilReceiver(args[0].Type().Elem(), t.name))
+			panic(nilReceiver(args[0].Type().Elem(), t.deref))
 		}
 		args[0] = snapshot(args[0].Type().Elem(), args[0].UnsafePointer())
-	}
-	switch {
+		t.deref = ""
+		return th.apply(t, args, deferOf)
 	case t.code != nil:
 		return th.applyCode(t.code, args, deferOf)
 	case t.clo != nil:

@@ -22,10 +22,10 @@ type target struct {
 	native native
 	host   reflect.Value // with a native: what may be called as long as no type has several generations
 
+	deref    string // the method of values that is called with a pointer to one
 	name     string // of compiled code
 	path     string // of its package
 	variadic bool   // compiled code takes its last arguments as a slice
-	deref    bool   // the receiver is a pointer, and the closure wants what it points to
 }
 
 // closure is the value of a func literal, a bound method, or a function that

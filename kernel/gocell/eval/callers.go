@@ -294,6 +294,27 @@ func (th *thread) stackText() string {
 	return b.String()
 }
 
+// otherStacks is what runtime.Stack says of the other goroutines of the session:
+// what they do, and where they were started. Their calls go on meanwhile.
+func (th *thread) otherStacks() string {
+	var b strings.Builder
+	th.run.engine.threads.each(func(other *thread) {
+		if other == th {
+			return
+		}
+		state := "running"
+		if d := other.doing.Load(); d != nil {
+			state = *d
+		}
+		b.WriteString("\ngoroutine " + strconv.FormatUint(other.id, 10) + " [" + state + "]:\n")
+		if l := other.start; l.Source != nil {
+			line := l.Source.Line + strings.Count(l.Source.Text[:min(max(l.Offset, 0), len(l.Source.Text))], "\n")
+			b.WriteString("created by a go statement\n\t" + l.Source.Name + ":" + strconv.Itoa(line) + "\n")
+		}
+	})
+	return b.String()
+}
+
 func isPointer(t types.Type) bool {
 	_, ok := t.Underlying().(*types.Pointer)
 	return ok

@@ -122,7 +122,7 @@ func (s *site) dispatch(t reflect.Type) *dispatch {
 	if im, deref := s.engine.lookupMethod(t, s.method.Id()); im != nil {
 		d.target = target{clo: im}
 		if deref {
-			d.target = dereferencing(im, s.method.Name())
+			d.target.deref = s.method.Name()
 		} else if tg := im.target; tg.code != nil {
 			d.code = tg.code
 		} else if tg.fn != nil {
@@ -190,10 +190,4 @@ func packageOf(t reflect.Type) string {
 		t = t.Elem()
 	}
 	return t.PkgPath()
-}
-
-// dereferencing makes a target that wants the value behind its receiver. A nil
-// pointer panics when the call happens, which a defer statement delays.
-func dereferencing(clo *closure, method string) target {
-	return target{clo: clo, name: method, deref: true}
 }

@@ -247,6 +247,14 @@ func (e *Engine) callable(m *reflect.Method) {
 		}
 	}
 	name, variadic := m.Name, m.Type.IsVariadic()
+	if clo, deref := e.lookupMethod(recv, name); clo != nil {
+		tg := target{clo: clo}
+		if deref {
+			tg.deref = name
+		}
+		m.Func = reflect.MakeFunc(m.Type, (&closure{engine: e, target: tg, typ: m.Type}).entry)
+		return
+	}
 	m.Func = reflect.MakeFunc(m.Type, func(a []reflect.Value) []reflect.Value {
 		if bound := a[0].MethodByName(name); variadic {
 			return bound.CallSlice(a[1:])

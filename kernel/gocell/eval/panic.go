@@ -188,11 +188,12 @@ func isStop(v any) bool {
 	return ok
 }
 
-// recovers implements the built-in recover for a frame.
+// recovers implements the built-in recover for a frame, which may be deferred by
+// way of wrappers.
 func (fr *frame) recovers() reflect.Value {
 	d := fr.deferOf
-	for k := fr.depth - 1; d == nil && k >= 0 && fr.th.frames[k].fn.wraps; k-- {
-		d = fr.th.frames[k].deferOf
+	for i := fr.depth - 1; d == nil && i >= 0 && fr.th.frames[i].fn.wrapper; i-- {
+		d = fr.th.frames[i].deferOf
 	}
 	if d == nil || d.panicked == nil || d.panicked.recovered || isFatal(d.panicked.value) {
 		return reflect.Value{}
