@@ -1,6 +1,7 @@
 package gocell
 
 import (
+	"context"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -22,6 +23,7 @@ const (
 // check is one cell on its way through the checker.
 type check struct {
 	s     *Session
+	ctx   context.Context // ends what is fetched for the cell
 	src   *eval.Source
 	lib   *library
 	syn   *syntax
@@ -57,8 +59,8 @@ type check struct {
 }
 
 // newCheck parses a cell and finds out what it declares.
-func (s *Session) newCheck(src *eval.Source) (*check, []fault) {
-	c := &check{s: s, src: src, lib: newLibrary(), imported: map[string]string{}, declared: map[string]bool{},
+func (s *Session) newCheck(ctx context.Context, src *eval.Source) (*check, []fault) {
+	c := &check{s: s, ctx: ctx, src: src, lib: newLibrary(), imported: map[string]string{}, declared: map[string]bool{},
 		defines: map[string]bool{}, hoisted: map[string]bool{}, kept: map[string]bool{}, decided: new(atomic.Bool)}
 	list, errs := scan(src.Text)
 	if len(errs) > 0 { // an unclosed string hides the brackets behind it
@@ -80,6 +82,11 @@ func (c *check) survey() []fault {
 	var faults []fault
 	for _, spec := range c.syn.imports {
 		faults = append(faults, c.surveyImport(spec)...)
+	}
+	if at, message := tooMuch(c.syn.nodes(), c.declaredElsewhere); at != nil {
+		from := c.lib.span(at).from
+		*c.syn = syntax{} // nothing else shall look at it
+		return append(faults, fault{at: from, message: message})
 	}
 	for _, d := range c.syn.decls {
 		switch d := d.(type) {
@@ -115,9 +122,9 @@ func (c *check) survey() []fault {
 
 func (c *check) surveyImport(spec *ast.ImportSpec) []fault {
 	path := strings.Trim(spec.Path.Value, "\"`")
-	pkg, err := importer{c.s.mods}.Import(path)
+	pkg, err := c.importer().Import(path)
 	if err != nil {
-		return []fault{{at: c.lib.span(spec.Path).from, message: err.Error(), hint: importHint(path)}}
+		return []fault{c.importFault(spec, path, err)}
 	}
 	switch {
 	case spec.Name == nil:
@@ -281,7 +288,7 @@ func (c *check) once() []fault {
 	for {
 		c.errs, c.info = nil, newInfo()
 		file := c.assemble()
-		config := types.Config{Importer: importer{c.s.mods}, Sizes: sizes, Error: func(err error) {
+		config := types.Config{Importer: c.importer(), Sizes: sizes, Error: func(err error) {
 			if e, ok := err.(types.Error); ok && !c.tolerated(e) {
 				c.errs = append(c.errs, e)
 			}
@@ -332,6 +339,19 @@ func (c *check) hasNoValue() bool {
 		}
 	}
 	return false
+}
+
+// importFault tells why an import fails: of a module that is there, because of a
+// package that it imports.
+func (c *check) importFault(spec *ast.ImportSpec, path string, err error) fault {
+	f := fault{at: c.lib.span(spec.Path).from, message: err.Error()}
+	switch {
+	case !c.s.mods.covers(path):
+		f.hint = importHint(path)
+	case !strings.Contains(f.message+" ", path+" "):
+		f.message = "package " + path + " cannot be imported: " + f.message
+	}
+	return f
 }
 
 func importHint(path string) string {

@@ -285,8 +285,8 @@ cond.Wait()`})
 	mustRun(t, s, "cond.Broadcast()")
 }
 
-// TestManyCallbacks has more callbacks at once than calls may be within one another.
-func TestManyCallbacks(t *testing.T) {
+// TestManyTimers has more callbacks at once than calls may be within one another.
+func TestManyTimers(t *testing.T) {
 	reports := make(chan error, 1)
 	s, _ := newTestSession(t, Options{Async: func(_ uint64, err error) {
 		select {

@@ -145,31 +145,32 @@ func (c *closure) arrive() (*run, *thread) {
 	return r, r.borrowThread()
 }
 
-// nested counts the calls from compiled code on this goroutine's stack. Those in
-// progress may be many without one being within another: a server's.
+// nested counts the calls from compiled code that are in progress on this goroutine.
+// It is slow, and of use when the goroutines of a run have many such calls together:
+// those of sync.WaitGroup.Go are one each.
 func nested() (n int) {
-	for pcs := make([]uintptr, 1024); ; pcs = make([]uintptr, 2*len(pcs)) {
-		depth := runtime.Callers(2, pcs)
-		if depth == len(pcs) {
-			continue
+	pcs := make([]uintptr, 64)
+	for runtime.Callers(0, pcs) == len(pcs) {
+		pcs = make([]uintptr, 4*len(pcs))
+	}
+	for frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs)]); ; {
+		frame, more := frames.Next()
+		if frame.Function == tryName || frame.Function == guardedName {
+			n++
 		}
-		for frames := runtime.CallersFrames(pcs[:depth]); ; {
-			f, more := frames.Next()
-			if f.Function == tryFrame || f.Function == guardedFrame {
-				n++
-			}
-			if !more {
-				return n
-			}
+		if !more {
+			return n
 		}
 	}
 }
 
-// The functions by which compiled code calls back.
-const (
-	tryFrame     = "forgekernel/kernel/gocell/eval.(*thread).try"
-	guardedFrame = "forgekernel/kernel/gocell/eval.(*thread).guarded"
+// What each call from compiled code goes through.
+var (
+	tryName     = nameOf((*thread).try)
+	guardedName = nameOf((*thread).guarded)
 )
+
+func nameOf(f any) string { return runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name() }
 
 // fail lets a panic go on through the compiled code that called, unless nobody
 // would recover it there.

@@ -14,32 +14,24 @@ import (
 // sourced is what both handlers of the package begin with.
 type sourced struct{ *slogHandler }
 
-// slogHandler is the layout of what they share.
+// slogHandler is how what they share begins.
 type slogHandler struct {
 	json bool
 	opts slog.HandlerOptions
-	rest slogRest
 }
 
-// slogRest is what of a handler does not matter here.
-type slogRest struct {
-	_ []byte
-	_ string
-	_ []string
-	_ int
-	_ pointer
-	_ any
-}
+// slogShared is the type of what they share.
+var slogShared = reflect.TypeFor[slog.TextHandler]().Field(0).Type.Elem()
 
 func init() {
 	for _, t := range []reflect.Type{reflect.TypeFor[slog.TextHandler](), reflect.TypeFor[slog.JSONHandler]()} {
-		common := t.Field(0).Type
-		if t.NumField() != 1 || common.Kind() != reflect.Pointer {
+		if t.NumField() != 1 || t.Field(0).Type != reflect.PointerTo(slogShared) {
 			panic("eval: this Go release keeps handlers of log/slog in another way")
 		}
-		opts, ok := common.Elem().FieldByName("opts")
-		want, _ := reflect.TypeFor[slogHandler]().FieldByName("opts")
-		if !ok || opts.Type != want.Type || opts.Offset != want.Offset || common.Elem().Size() != reflect.TypeFor[slogHandler]().Size() {
+	}
+	own := reflect.TypeFor[slogHandler]()
+	for i := range own.NumField() {
+		if f, want := own.Field(i), slogShared.Field(i); f.Name != want.Name || f.Type != want.Type || f.Offset != want.Offset {
 			panic("eval: this Go release keeps the options of log/slog in another way")
 		}
 	}
@@ -61,7 +53,9 @@ func placed(h slog.Handler, at *slog.Source) slog.Handler {
 	if options == nil || !options.opts.AddSource {
 		return h
 	}
-	own := *options
+	duplicate := reflect.New(slogShared)
+	duplicate.Elem().Set(reflect.NewAt(slogShared, pointer(options)).Elem())
+	own := (*slogHandler)(duplicate.UnsafePointer())
 	replace := own.opts.ReplaceAttr
 	own.opts.ReplaceAttr = func(groups []string, a slog.Attr) slog.Attr {
 		if len(groups) == 0 && a.Key == slog.SourceKey {
@@ -74,7 +68,7 @@ func placed(h slog.Handler, at *slog.Source) slog.Handler {
 		}
 		return a
 	}
-	holder := &sourced{&own}
+	holder := &sourced{own}
 	if own.json {
 		return (*slog.JSONHandler)(pointer(holder))
 	}

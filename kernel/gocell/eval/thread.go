@@ -14,9 +14,8 @@ const (
 	// MaxDepth bounds nested calls, so that endless recursion is an error of
 	// the cell and not the end of the process.
 	MaxDepth = 100_000
-	// MaxNesting bounds calls from compiled code back into user code that are
-	// in progress at once, for the same reason: a String method that prints
-	// itself, say.
+	// MaxNesting bounds calls from compiled code back into user code within one
+	// another, for the same reason: a String method that prints itself, say.
 	MaxNesting = 5_000
 	// deferGrace is how long deferred calls may run after an interrupt: they unlock
 	// what is locked, on a busy machine too.
