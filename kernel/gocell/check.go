@@ -153,16 +153,10 @@ func (c *check) surveySpecs(d *ast.GenDecl) {
 
 // definition returns the := statement that a top-level statement is.
 func definition(st ast.Stmt) *ast.AssignStmt {
-	for {
-		if l, ok := st.(*ast.LabeledStmt); ok {
-			st = l.Stmt
-			continue
-		}
-		if a, ok := st.(*ast.AssignStmt); ok && a.Tok == token.DEFINE {
-			return a
-		}
-		return nil
+	if a, ok := unlabelled(st).(*ast.AssignStmt); ok && a.Tok == token.DEFINE {
+		return a
 	}
+	return nil
 }
 
 // keepTypes drops declarations of types that say what the session's types of

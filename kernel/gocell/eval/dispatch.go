@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/tools/go/ssa"
+
+	"forgekernel/kernel/gocell/rtype"
 )
 
 // invoke emits a call of an interface method.
@@ -160,24 +162,19 @@ func (e *Engine) fits(t reflect.Type, m *types.Func) {
 	if !ok {
 		return
 	}
-	want, is := withoutReceiver(m), "gone"
+	want, is := rtype.WithoutReceiver(m), "gone"
 	if sel := types.NewMethodSet(recv).Lookup(m.Pkg(), m.Name()); sel != nil {
 		now := sel.Obj().(*types.Func)
 		e.mu.Lock()
 		altered := e.altered[now]
 		e.mu.Unlock()
-		have := withoutReceiver(now)
+		have := rtype.WithoutReceiver(now)
 		if !altered || types.Identical(have, want) {
 			return
 		}
 		is = have.String()
 	}
 	panic(typeError(fmt.Sprintf("method %s of %s was declared again and is %s now, where %s is called", m.Name(), t, is, want)))
-}
-
-func withoutReceiver(m *types.Func) *types.Signature {
-	sig := m.Signature()
-	return types.NewSignatureType(nil, nil, nil, sig.Params(), sig.Results(), sig.Variadic())
 }
 
 // methodName is hostName for a method of a compiled type.

@@ -54,7 +54,7 @@ func (t *Table) addMethods(typ types.Type, r reflect.Type) {
 		if !fn.Exported() {
 			path = fn.Pkg().Path()
 		}
-		sigs[i] = withoutReceiver(fn)
+		sigs[i] = WithoutReceiver(fn)
 		methods[i] = reflectx.MakeMethod(fn.Name(), path, isPointer, t.of(sigs[i]), t.Method(recv, sel))
 	}
 	if err := t.setMethods(typ, r, methods, sigs); err != nil {
