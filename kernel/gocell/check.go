@@ -127,7 +127,7 @@ func (c *check) surveyImport(spec *ast.ImportSpec) []fault {
 	path := strings.Trim(spec.Path.Value, "\"`")
 	pkg, err := c.importer().Import(path)
 	if err != nil {
-		return []fault{{at: c.lib.span(spec.Path).from, message: err.Error(), hint: importHint(path)}}
+		return []fault{c.importFault(spec, path, err)}
 	}
 	switch {
 	case spec.Name == nil:
@@ -156,16 +156,10 @@ func (c *check) surveySpecs(d *ast.GenDecl) {
 
 // definition returns the := statement that a top-level statement is.
 func definition(st ast.Stmt) *ast.AssignStmt {
-	for {
-		if l, ok := st.(*ast.LabeledStmt); ok {
-			st = l.Stmt
-			continue
-		}
-		if a, ok := st.(*ast.AssignStmt); ok && a.Tok == token.DEFINE {
-			return a
-		}
-		return nil
+	if a, ok := unlabelled(st).(*ast.AssignStmt); ok && a.Tok == token.DEFINE {
+		return a
 	}
+	return nil
 }
 
 // keepTypes drops declarations of types that say what the session's types of
@@ -351,6 +345,19 @@ func (c *check) hasNoValue() bool {
 		}
 	}
 	return false
+}
+
+// importFault tells why an import fails: of a module that is there, because of a
+// package that it imports.
+func (c *check) importFault(spec *ast.ImportSpec, path string, err error) fault {
+	f := fault{at: c.lib.span(spec.Path).from, message: err.Error()}
+	switch {
+	case !c.s.mods.covers(path):
+		f.hint = importHint(path)
+	case !strings.Contains(f.message+" ", path+" "):
+		f.message = "package " + path + " cannot be imported: " + f.message
+	}
+	return f
 }
 
 func importHint(path string) string {

@@ -144,6 +144,9 @@ func (c *check) at(offset int) []ast.Node {
 	for _, d := range c.syn.decls {
 		ast.Inspect(d, visit)
 	}
+	for _, m := range c.methods {
+		ast.Inspect(m.decl, visit)
+	}
 	for _, st := range c.syn.stmts {
 		ast.Inspect(st, visit)
 	}

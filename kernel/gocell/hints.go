@@ -36,6 +36,8 @@ func (c *check) hint(e types.Error) string {
 		return "Go joins strings only: a + fmt.Sprint(b)"
 	case strings.HasPrefix(e.Msg, "invalid operation: operator * not defined on") && strings.Contains(e.Msg, "string"):
 		return "write strings.Repeat(text, n)"
+	case strings.HasPrefix(e.Msg, "no new variables on left side of :="):
+		return "a variable that is there is assigned with ="
 	case strings.HasPrefix(e.Msg, "too many return values") && c.isTop(e.Pos):
 		return "a cell returns nothing; its last expression is shown"
 	case strings.HasPrefix(e.Msg, "use of package "):

@@ -5,6 +5,8 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
+
+	"forgekernel/kernel/gocell/rtype"
 )
 
 // The checker takes no method on a type that another cell declared. Such a
@@ -146,9 +148,8 @@ func receiverBase(f *ast.FuncDecl) string {
 
 // asFunction makes the receiver the first parameter, and the type parameters
 // of a generic receiver those of the function. Without a base its name is _.
-func asFunction(f *ast.FuncDecl, base string, params *ast.FieldList) *ast.FuncDecl {
-	typeParams := params
-	params = &ast.FieldList{Opening: f.Recv.Opening, Closing: f.Recv.Closing}
+func asFunction(f *ast.FuncDecl, base string, typeParams *ast.FieldList) *ast.FuncDecl {
+	params := &ast.FieldList{Opening: f.Recv.Opening, Closing: f.Recv.Closing}
 	for _, field := range append(append([]*ast.Field(nil), f.Recv.List...), f.Type.Params.List...) {
 		if len(field.Names) == 0 {
 			field = &ast.Field{Names: []*ast.Ident{{NamePos: field.Pos(), Name: "_"}}, Type: field.Type}
@@ -295,7 +296,7 @@ func asMethod(fn *types.Signature, pkg *types.Package) *types.Signature {
 // type parameters of another one.
 func signatureFor(other *types.Signature, named *types.Named, i int) *types.Signature {
 	if named.TypeParams().Len() > 0 {
-		if args := namedOf(other.Recv().Type()).TypeArgs(); args.Len() == named.TypeParams().Len() {
+		if args := rtype.NamedOf(other.Recv().Type()).TypeArgs(); args.Len() == named.TypeParams().Len() {
 			inst, err := types.Instantiate(nil, named, slices.Collect(args.Types()), false)
 			if err != nil { // only the number of arguments is looked at, and that is right
 				panic(err)

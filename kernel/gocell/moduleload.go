@@ -1,6 +1,7 @@
 package gocell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,6 +106,13 @@ func (m *modules) has(path string, within []string) bool {
 	return m.build != nil && m.build.Has(path)
 }
 
+// covers reports whether an import path is within a module of the session.
+func (m *modules) covers(path string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.build != nil && m.build.Has(path)
+}
+
 func (m *modules) source(ctx context.Context, path string) (*gomod.Package, error) {
 	if p := m.read[path]; p != nil {
 		return p, nil
@@ -130,14 +138,19 @@ type moduleImporter struct {
 	ctx    context.Context
 	m      *modules
 	within []string
+	failed error // of the first import that did
 }
 
-func (i moduleImporter) Import(path string) (*types.Package, error) {
+func (i *moduleImporter) Import(path string) (*types.Package, error) {
 	p, err := i.m.load(i.ctx, path, i.within)
 	if errors.Is(err, errNoModule) {
-		return importer{}.Import(path)
+		var pkg *types.Package
+		if pkg, err = (importer{}).Import(path); err == nil {
+			return pkg, nil
+		}
 	}
 	if err != nil {
+		i.failed = cmp.Or(i.failed, err)
 		return nil, err
 	}
 	return p.pkg, nil
@@ -153,12 +166,15 @@ func (m *modules) check(ctx context.Context, path string, within []string) (*mod
 	if err := p.parse(source); err != nil {
 		return nil, fmt.Errorf("package %s: %w", path, err)
 	}
-	by := moduleImporter{ctx, m, append(slices.Clone(within), path)}
+	by := &moduleImporter{ctx: ctx, m: m, within: append(slices.Clone(within), path)}
 	if err := p.checkSize(by); err != nil {
 		return nil, fmt.Errorf("package %s cannot be interpreted: %w", path, err)
 	}
 	config := types.Config{Importer: by, Sizes: sizes, GoVersion: source.Go}
 	if err := p.checkTypes(&config, path); err != nil {
+		if by.failed != nil { // which says it once, not at each package on the way
+			return nil, by.failed
+		}
 		return nil, fmt.Errorf("package %s cannot be interpreted: %w", path, err)
 	}
 	if p.pkg.Name() == "main" {
@@ -191,7 +207,7 @@ func (p *modulePackage) parse(source *gomod.Package) error {
 }
 
 // checkSize refuses what would keep the checker for ever, as in cells.
-func (p *modulePackage) checkSize(by moduleImporter) error {
+func (p *modulePackage) checkSize(by *moduleImporter) error {
 	imported := map[string][]*types.Package{} // by name, in any file
 	var nodes []ast.Node
 	for _, f := range p.files {

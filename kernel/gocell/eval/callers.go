@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/tools/go/ssa"
+
+	"forgekernel/kernel/gocell/rtype"
 )
 
 // What package runtime tells about calls would be about the evaluator's. Cells
@@ -138,8 +140,8 @@ func goName(fn *ssa.Function, main string) string {
 	if origin.Pkg != nil {
 		path = origin.Pkg.Pkg.Path()
 	}
-	if recv := fn.Signature.Recv(); recv != nil && namedOf(recv.Type()) != nil {
-		return path + "." + receiver(namedOf(recv.Type()).Obj().Name()+generic, isPointer(recv.Type())) + "." + origin.Name()
+	if recv := fn.Signature.Recv(); recv != nil && rtype.NamedOf(recv.Type()) != nil {
+		return path + "." + receiver(rtype.NamedOf(recv.Type()).Obj().Name()+generic, isPointer(recv.Type())) + "." + origin.Name()
 	}
 	if t, method, ok := strings.Cut(fn.Name(), "·"); ok && t != "cell" { // a method checked as a function
 		method, _, _ = strings.Cut(method, "[")

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/tools/go/ssa"
+
+	"forgekernel/kernel/gocell/rtype"
 )
 
 // invoke emits a call of an interface method.
@@ -160,7 +162,7 @@ func (e *Engine) fits(t reflect.Type, m *types.Func) {
 	if !ok {
 		return
 	}
-	want, is := withoutReceiver(m), "gone"
+	want, is := rtype.WithoutReceiver(m), "gone"
 	if now, have := e.methodOf(recv, m); now != nil {
 		e.mu.Lock()
 		altered := e.altered[now]
@@ -183,12 +185,7 @@ func (e *Engine) methodOf(recv types.Type, m *types.Func) (*types.Func, *types.S
 		return nil, nil
 	}
 	now := sel.Obj().(*types.Func)
-	return now, withoutReceiver(now)
-}
-
-func withoutReceiver(m *types.Func) *types.Signature {
-	sig := m.Signature()
-	return types.NewSignatureType(nil, nil, nil, sig.Params(), sig.Results(), sig.Variadic())
+	return now, rtype.WithoutReceiver(now)
 }
 
 // methodName is hostName for a method of a compiled type.
