@@ -9,6 +9,7 @@ import (
 	"forgekernel/display"
 	"forgekernel/forge"
 	"forgekernel/kernel/doctor"
+	"forgekernel/kernel/gocell/eval"
 	"forgekernel/kernel/link"
 	"forgekernel/nebula"
 )
@@ -17,9 +18,11 @@ import (
 func (t *task) magicWho(c call) Outcome {
 	prefix := strings.Join(c.rest, "")
 	values := map[string]string{}
-	for _, v := range t.in.golang.Globals() {
-		values[v.Name] = excerpt(t.value(v))
-	}
+	t.in.golang.Debugger().Hold(t.ctx, func(w eval.World) {
+		for _, v := range t.in.golang.Globals() {
+			values[v.Name] = excerpt(valueText(v, w))
+		}
+	})
 	table := display.Table{Columns: []display.Column{{Name: "name"}, {Name: "kind"}, {Name: "type"}, {Name: "value"}}}
 	for _, s := range t.in.Symbols() {
 		if strings.HasPrefix(s.Name, prefix) {

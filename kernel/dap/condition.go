@@ -105,7 +105,7 @@ func braced(text string) (string, bool) {
 }
 
 // stays decides whether a goroutine that came to a breakpoint stays halted.
-func (s *Server) stays(thread uint64) bool {
+func (s *Server) stays(ctx context.Context, thread uint64) bool {
 	stack, ok := s.debug.Stack(thread)
 	if !ok || len(stack) == 0 {
 		return true
@@ -121,16 +121,16 @@ func (s *Server) stays(thread uint64) bool {
 	s.mu.Unlock()
 	stays := false
 	for _, c := range here {
-		stays = s.holds(c, call) || stays
+		stays = s.holds(ctx, c, call) || stays
 	}
 	return stays
 }
 
 // holds reports whether a breakpoint halts, and logs what it has to. One whose
 // condition cannot be computed halts and says why.
-func (s *Server) holds(c *condition, call *gocell.Call) bool {
+func (s *Server) holds(ctx context.Context, c *condition, call *gocell.Call) bool {
 	if c.expr != "" {
-		yes, err := s.truth(c.expr, call)
+		yes, err := s.truth(ctx, c.expr, call)
 		if err != nil {
 			s.output(fmt.Sprintf("the condition %s of line %d: %v", c.expr, call.Line, err))
 			return true
@@ -149,12 +149,12 @@ func (s *Server) holds(c *condition, call *gocell.Call) bool {
 	if c.log == nil {
 		return true
 	}
-	s.output(s.message(c.log, call))
+	s.output(s.message(ctx, c.log, call))
 	return false
 }
 
-func (s *Server) truth(expr string, call *gocell.Call) (bool, error) {
-	r, err := s.evaluateIn(context.Background(), expr, call)
+func (s *Server) truth(ctx context.Context, expr string, call *gocell.Call) (bool, error) {
+	r, err := s.evaluateIn(ctx, expr, call)
 	if err != nil {
 		return false, err
 	}
@@ -165,14 +165,14 @@ func (s *Server) truth(expr string, call *gocell.Call) (bool, error) {
 }
 
 // message is a log message with the values of its expressions.
-func (s *Server) message(parts []logPart, call *gocell.Call) string {
+func (s *Server) message(ctx context.Context, parts []logPart, call *gocell.Call) string {
 	var b strings.Builder
 	for _, p := range parts {
 		b.WriteString(p.text)
 		if p.expr == "" {
 			continue
 		}
-		r, err := s.evaluateIn(context.Background(), p.expr, call)
+		r, err := s.evaluateIn(ctx, p.expr, call)
 		if err != nil {
 			b.WriteString("{" + err.Error() + "}")
 			continue

@@ -25,7 +25,7 @@ func (th *thread) await(what *string, cases []reflect.SelectCase) (int, reflect.
 	if i == len(cases) {
 		th.poll()
 	}
-	th.blocking(nil)
+	th.resume()
 	return i, v, ok
 }
 

@@ -67,7 +67,7 @@ type frame struct {
 	result    uint64  // instead, of a function whose one result is a number
 
 	traced bool  // it runs in trace
-	line   int   // that trace was at last
+	line   *stop // the first one of the line that trace is at
 	halted *stop // where it waits for the debugger
 
 	defers   []deferred

@@ -76,9 +76,11 @@ func (th *thread) catch(r any) *panicking {
 	r = th.unsigned(r)
 	p := &panicking{value: r, trace: th.locate()}
 	if !isStop(r) {
-		th.blocking(nil) // the call that waited has ended with this panic
+		th.doing.Store(nil) // the call that waited has ended with this panic
 		p.calls = th.remember()
-		th.run.engine.debug.panicked(th, r)
+		if th.run.engine.debug.panicked(th, r) {
+			p.value = stopped{}
+		}
 	}
 	th.run.mu.Lock()
 	defer th.run.mu.Unlock()
@@ -151,10 +153,10 @@ func (fr *frame) guard(f func()) {
 			fr.runDefers()
 			return
 		}
-		if _, stop := r.(stopped); stop && th.deadline.IsZero() {
+		fr.panicked = th.catch(r)
+		if isStop(fr.panicked.value) && th.deadline.IsZero() {
 			th.deadline = time.Now().Add(deferGrace)
 		}
-		fr.panicked = th.catch(r)
 		th.trim(fr)
 	}()
 	f()

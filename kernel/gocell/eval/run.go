@@ -169,6 +169,7 @@ func (th *thread) cell(fn *Func, outcome chan<- failure) {
 	normal := false
 	var f failure
 	th.run.engine.debug.enter(th)
+	th.run.engine.debug.begin(th)
 	defer func() {
 		if !normal {
 			f = failure{th.frames[0].reached(), th.failure(recover())}
@@ -213,18 +214,16 @@ func (th *thread) activity() string {
 func (th *thread) goroutine(t target, args []reflect.Value) {
 	e := th.run.engine
 	normal := false
+	e.debug.begin(th)
 	defer func() {
+		var failed error // none of runtime.Goexit, which ends a goroutine quietly
+		if r := recover(); r != nil && !normal {
+			failed = th.failure(r) // the debugger may halt it there
+		}
 		e.threads.remove(th)
 		e.debug.leave(th)
 		th.run.alive.Add(-1)
-		if normal {
-			return
-		}
-		r := recover()
-		if r == nil {
-			return // runtime.Goexit ends a goroutine quietly
-		}
-		switch err := th.failure(r).(type) {
+		switch err := failed.(type) {
 		case *Panic:
 			err.Goroutine = true
 			e.opts.Async(th.run.cell, err)

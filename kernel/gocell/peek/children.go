@@ -11,10 +11,8 @@ import (
 type Child struct {
 	Name  string // of a field, or [index]
 	Value reflect.Value
+	Key   reflect.Value // of an entry of a map
 }
-
-// maxKeys bounds the maps whose keys are sorted.
-const maxKeys = 100_000
 
 // Count is the number of a value's parts: fields, elements, or what a pointer
 // or an interface refers to. Those of a map are only told when it is still.
@@ -29,7 +27,7 @@ func Count(v reflect.Value, still bool) int {
 	case reflect.Slice, reflect.Array:
 		return v.Len()
 	case reflect.Map:
-		if still && v.Len() <= maxKeys {
+		if still {
 			return v.Len()
 		}
 	case reflect.Pointer:
@@ -46,22 +44,21 @@ func Children(v reflect.Value, start, count int, still bool) []Child {
 	v = through(v)
 	start = min(max(start, 0), n)
 	end := start + min(max(count, 0), n-start)
-	var keys []reflect.Value
-	if n > 0 && v.Kind() == reflect.Map {
-		keys = sortedKeys(v)
-		end = min(end, len(keys))
-	}
 	var list []Child
+	if n > 0 && v.Kind() == reflect.Map {
+		for _, e := range entries(v, end)[start:] {
+			list = append(list, Child{Name: Text(e.key, still), Value: e.value, Key: e.key})
+		}
+		return list
+	}
 	for i := start; i < end; i++ {
 		switch v.Kind() {
 		case reflect.Struct:
-			list = append(list, Child{v.Type().Field(i).Name, v.Field(i)})
-		case reflect.Map:
-			list = append(list, Child{Text(keys[i], still), v.MapIndex(keys[i])})
+			list = append(list, Child{Name: v.Type().Field(i).Name, Value: v.Field(i)})
 		case reflect.Pointer:
-			list = append(list, Child{"*", v.Elem()})
+			list = append(list, Child{Name: "*", Value: v.Elem()})
 		default:
-			list = append(list, Child{"[" + strconv.Itoa(i) + "]", v.Index(i)})
+			list = append(list, Child{Name: "[" + strconv.Itoa(i) + "]", Value: v.Index(i)})
 		}
 	}
 	return list
@@ -79,22 +76,47 @@ func through(v reflect.Value) reflect.Value {
 	return v
 }
 
-// sortedKeys lists a map's keys: numbers and strings in order, others by their
-// texts.
-func sortedKeys(m reflect.Value) []reflect.Value {
-	keys := m.MapKeys()
-	slices.SortFunc(keys, func(a, b reflect.Value) int {
-		switch {
-		case a.CanInt():
-			return cmp.Compare(a.Int(), b.Int())
-		case a.CanUint():
-			return cmp.Compare(a.Uint(), b.Uint())
-		case a.CanFloat():
-			return cmp.Compare(a.Float(), b.Float())
-		case a.Kind() == reflect.String:
-			return cmp.Compare(a.String(), b.String())
+// entry is one of a map. That of a key that is NaN is found by going through the
+// map alone.
+type entry struct {
+	key, value reflect.Value
+	text       string // of a key that is neither a number nor a string
+}
+
+// entries lists the first n entries of a map: by key where keys are numbers or
+// strings, else by the keys' texts.
+func entries(m reflect.Value, n int) []entry {
+	var list []entry
+	room := max(2*n, 1024)
+	for it := m.MapRange(); it.Next(); {
+		e := entry{key: it.Key(), value: it.Value()}
+		if !isBasic(e.key) {
+			e.text = Text(e.key, true)
 		}
-		return cmp.Compare(Text(a, true), Text(b, true))
+		if list = append(list, e); len(list) == room {
+			list = sorted(list)[:n]
+		}
+	}
+	return sorted(list)[:min(n, len(list))]
+}
+
+func isBasic(k reflect.Value) bool {
+	return k.CanInt() || k.CanUint() || k.CanFloat() || k.Kind() == reflect.String
+}
+
+func sorted(list []entry) []entry {
+	slices.SortFunc(list, func(a, b entry) int {
+		switch x, y := a.key, b.key; {
+		case x.CanInt():
+			return cmp.Compare(x.Int(), y.Int())
+		case x.CanUint():
+			return cmp.Compare(x.Uint(), y.Uint())
+		case x.CanFloat():
+			return cmp.Compare(x.Float(), y.Float())
+		case x.Kind() == reflect.String:
+			return cmp.Compare(x.String(), y.String())
+		}
+		return cmp.Compare(a.text, b.text)
 	})
-	return keys
+	return list
 }

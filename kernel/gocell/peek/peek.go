@@ -16,6 +16,8 @@ const (
 	maxText  = 200 // bytes, about
 	maxDepth = 3   // of structs, slices and pointers within one another
 	maxItems = 20
+	// maxSorted bounds the maps whose first entries are looked for.
+	maxSorted = 100_000
 )
 
 // Text shows a value on one line. still says that nothing changes values
@@ -149,20 +151,29 @@ func (p *printer) mapping(v reflect.Value, depth int) {
 		return
 	}
 	p.WriteString("map[")
-	for i, k := range sortedKeys(v) {
-		if i > 0 {
+	var list []entry
+	if v.Len() <= maxSorted && depth < maxDepth && !p.full() {
+		list = entries(v, min(maxItems, v.Len()))
+	}
+	shown := 0
+	for ; shown < len(list) && !p.full(); shown++ {
+		if shown > 0 {
 			p.WriteString(", ")
 		}
-		if i == maxItems || depth >= maxDepth || p.full() {
-			fmt.Fprintf(p, "… (%d)", v.Len())
-			break
-		}
-		p.value(k, depth+1)
+		p.value(list[shown].key, depth+1)
 		p.WriteString(": ")
-		p.value(v.MapIndex(k), depth+1)
+		p.value(list[shown].value, depth+1)
+	}
+	if shown > 0 && shown < v.Len() {
+		p.WriteString(", ")
+	}
+	if shown < v.Len() {
+		fmt.Fprintf(p, "… (%d)", v.Len())
 	}
 	p.WriteByte(']')
 }
 
 // TypeName names a type as cells do: their own types have no package.
-func TypeName(t reflect.Type) string { return strings.ReplaceAll(t.String(), "main.", "") }
+func TypeName(t reflect.Type) string { return asWritten.Replace(t.String()) }
+
+var asWritten = strings.NewReplacer("main.", "", "interface {}", "any")
