@@ -3,6 +3,9 @@ package dap
 import (
 	"context"
 	"fmt"
+	"go/parser"
+	"go/scanner"
+	"go/token"
 	"reflect"
 	"strconv"
 	"strings"
@@ -24,11 +27,23 @@ type condition struct {
 type logPart struct{ text, expr string }
 
 func newCondition(expr, hits, log string) (c condition, err error) {
-	c.expr = strings.TrimSpace(expr)
-	if c.hits, err = parseHits(hits); err == nil {
+	if c.expr = strings.TrimSpace(expr); c.expr != "" {
+		err = isExpr(c.expr)
+	}
+	if err == nil {
+		c.hits, err = parseHits(hits)
+	}
+	if err == nil {
 		c.log, err = parseLog(log)
 	}
 	return c, err
+}
+
+func isExpr(text string) error {
+	if _, err := parser.ParseExpr(text); err != nil {
+		return fmt.Errorf("%q is not a Go expression: %w", text, err)
+	}
+	return nil
 }
 
 // parseHits reads "3" or "==3", ">3", ">=3", "<3", "<=3", and "%3" for every
@@ -74,6 +89,9 @@ func parseLog(text string) ([]logPart, error) {
 			if !ok {
 				return nil, fmt.Errorf("%q has a brace without its pair", text)
 			}
+			if err := isExpr(expr); err != nil {
+				return nil, err
+			}
 			list = append(list, logPart{text: plain.String(), expr: expr})
 			plain.Reset()
 			i += len(expr) + 1
@@ -87,21 +105,25 @@ func parseLog(text string) ([]logPart, error) {
 	return list, nil
 }
 
-// braced is what stands before the brace that closes.
+// braced is the Go text before the brace that closes.
 func braced(text string) (string, bool) {
-	depth := 1
-	for i, r := range text {
-		switch r {
-		case '{':
+	var s scanner.Scanner
+	file := token.NewFileSet().AddFile("", -1, len(text))
+	s.Init(file, []byte(text), func(token.Position, string) {}, 0) // what is wrong with it is said later
+	for depth := 1; ; {
+		pos, tok, _ := s.Scan()
+		switch tok {
+		case token.LBRACE:
 			depth++
-		case '}':
+		case token.RBRACE:
 			depth--
+		case token.EOF:
+			return "", false
 		}
 		if depth == 0 {
-			return text[:i], true
+			return text[:file.Offset(pos)], true
 		}
 	}
-	return "", false
 }
 
 // stays decides whether a goroutine that came to a breakpoint stays halted.
@@ -111,7 +133,10 @@ func (s *Server) stays(ctx context.Context, thread uint64) bool {
 		return true
 	}
 	call := &stack[0]
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	s.mu.Lock()
+	s.undecide = cancel
 	var here []*condition
 	for _, b := range s.breakpoints[call.File] {
 		if b.Verified && b.Line == call.Line {
@@ -131,6 +156,9 @@ func (s *Server) stays(ctx context.Context, thread uint64) bool {
 func (s *Server) holds(ctx context.Context, c *condition, call *gocell.Call) bool {
 	if c.expr != "" {
 		yes, err := s.truth(ctx, c.expr, call)
+		if ctx.Err() != nil { // nobody waits for it any more
+			return false
+		}
 		if err != nil {
 			s.output(fmt.Sprintf("the condition %s of line %d: %v", c.expr, call.Line, err))
 			return true

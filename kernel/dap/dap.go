@@ -73,6 +73,7 @@ type Server struct {
 	breakpoints map[string][]breakpoint
 	frames      map[int]frame
 	handles     map[int]handle
+	undecide    func()            // stops what a breakpoint computes
 	numbers     int               // of frames and handles; never used twice
 	halted      map[uint64]string // goroutines that halted, with the panic that halted each
 }
@@ -81,7 +82,7 @@ type Server struct {
 func New(opts Options) *Server {
 	s := &Server{
 		opts: opts, debug: opts.Session.Debugger(), files: map[string]string{}, breakpoints: map[string][]breakpoint{},
-		frames: map[int]frame{}, handles: map[int]handle{}, halted: map[uint64]string{},
+		frames: map[int]frame{}, handles: map[int]handle{}, halted: map[uint64]string{}, undecide: func() {},
 	}
 	s.debug.OnBreakpoint(s.stays)
 	return s
@@ -308,6 +309,7 @@ func (s *Server) disconnect(context.Context, none) (any, error) {
 	s.forget()
 	s.debug.Detach()
 	s.mu.Lock()
+	s.undecide()
 	s.started, s.panics, s.uncaught, s.breakpoints = false, false, false, map[string][]breakpoint{}
 	s.mu.Unlock()
 	s.send("terminated", nil)

@@ -148,6 +148,7 @@ func TestStepOverLines(t *testing.T) {
 	}{
 		{"a loop with three clauses", "n := 0\nfor i := 0; i < 3; i++ {\n\tif i == 1 {\n\t\tcontinue\n\t}\n\tn++\n}", 1, "[1 2 3 6 2 3 2 3 6 2]"},
 		{"a loop on one line", "n := 0\nfor n < 3 { n++ }\nn", 1, "[1 2 2 2 2 3]"},
+		{"a loop with three clauses on one line", "n := 0\nfor i := 0; i < 2; i++ { n += i }\nn", 1, "[1 2 2 2 3]"},
 		{"a loop over a function", `func seq(n int) func(func(int) bool) {
 	return func(yield func(int) bool) {
 		for i := range n {

@@ -3,6 +3,7 @@ package eval
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 )
 
@@ -86,7 +87,7 @@ func (th *thread) catch(r any) *panicking {
 	defer th.run.mu.Unlock()
 	if inner := th.run.lastPanic; inner != nil && same(inner.value, r) {
 		p.trace = joinTraces(inner.trace, p.trace)
-		p.calls = append(inner.calls[:len(inner.calls):len(inner.calls)], p.calls...)
+		p.calls = joinCalls(inner.calls, p.calls)
 		p.placed, p.onUser = inner.placed, inner.onUser
 	}
 	th.run.lastPanic = nil
@@ -98,6 +99,19 @@ func (th *thread) catch(r any) *panicking {
 func joinTraces(inner, outer []Location) []Location {
 	list := append(append([]Location(nil), inner...), outer...)
 	return Shorten(list, maxTrace, maxTrace)
+}
+
+// joinCalls is joinTraces for the calls themselves.
+func joinCalls(inner, outer []Activation) []Activation {
+	list := slices.Concat(inner, outer)
+	if len(list) <= 2*maxTrace {
+		return list
+	}
+	tail := list[len(list)-maxTrace:]
+	for _, a := range list[maxTrace : len(list)-maxTrace] {
+		list[maxTrace-1].Omitted += 1 + a.Omitted
+	}
+	return append(list[:maxTrace:maxTrace], tail...)
 }
 
 // Shorten leaves out the middle of a trace that is longer than two pieces.

@@ -1,5 +1,7 @@
 package eval
 
+import "slices"
+
 // divert encodes a block in what exec takes for the end of a call: trace goes on
 // there. It is its own inverse.
 func divert(block int) int { return -2 - block }
@@ -23,7 +25,7 @@ func (fr *frame) trace(b int) {
 	if th.tracee == nil {
 		d.adopt(th)
 	}
-	fr.traced, fr.line = true, nil
+	fr.traced, fr.line = true, fr.line[:0]
 	blocks := fr.fn.blocks
 	for b >= 0 {
 		blk := &blocks[b]
@@ -54,18 +56,23 @@ func (fr *frame) trace(b int) {
 	}
 }
 
-// begin halts before a statement if there is a reason to. Further statements of a
-// line are passed over, until a loop comes to its first one again.
+// begin halts before a statement if there is a reason to. Where a line has several
+// statements, the first one is halted before for all of them, until a loop comes
+// to one again.
 func (fr *frame) begin(s *stop) {
-	if fr.line != nil && fr.line.line == s.line && fr.line != s {
-		return
-	}
-	fr.line = s
 	d := fr.th.run.engine.debug
+	if len(fr.line) > 0 && fr.line[0].line == s.line && !slices.Contains(fr.line, s) {
+		fr.line = append(fr.line, s)
+		if !d.pausing.Load() && !d.halting.Load() {
+			return
+		}
+	} else {
+		fr.line = append(fr.line[:0], s)
+	}
 	if !d.attached.Load() || fr.th.tracee == nil {
 		return
 	}
-	if _, here := (*d.breakpoints.Load())[fr.fn.source.File][s.line]; here {
+	if _, here := (*d.breakpoints.Load())[fr.fn.source.File][s.line]; here && len(fr.line) == 1 {
 		fr.halted = s
 		stays := d.halt(fr, Halt{Reason: "breakpoint"})
 		fr.halted = nil
@@ -78,7 +85,7 @@ func (fr *frame) begin(s *stop) {
 	switch step := fr.th.tracee.step.Load(); {
 	case d.pausing.Load():
 		reason = "pause"
-	case step != nil && step.ends(fr):
+	case step != nil && len(fr.line) == 1 && step.ends(fr):
 		reason = "step"
 	}
 	if reason != "" || d.halting.Load() {
