@@ -277,11 +277,16 @@ func TestRunningCell(t *testing.T) {
 		if _, err := s.Run(ctx, gocell.Cell{Source: "m := map[int]int{}\ntotal := 0\nfunc write() { for i := range 10 { m[i]++ }; total++ }"}); err != nil {
 			t.Fatal(err)
 		}
+		up := make(chan bool)
+		if err := s.Define("up", func() { up <- true }, ""); err != nil {
+			t.Fatal(err)
+		}
 		ended := make(chan error, 1)
 		go func() {
-			_, err := s.Run(ctx, gocell.Cell{Name: "cell 1", Source: code})
+			_, err := s.Run(ctx, gocell.Cell{Name: "cell 1", Source: "write()\nup()\n" + code})
 			ended <- err
 		}()
+		<-up
 		seen := 0
 		for range 20 {
 			text := fmt.Sprint(c.must("inspectVariables", nil)["variables"])
