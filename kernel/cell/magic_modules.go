@@ -2,7 +2,8 @@ package cell
 
 import (
 	"bytes"
-	"fmt"
+	"go/parser"
+	"go/token"
 	"io"
 	"os"
 	"os/exec"
@@ -67,12 +68,10 @@ func (t *task) magicGobuild(c call) Outcome {
 	return t.command(c.directive, shell.Command{Path: program, Args: args}, false)
 }
 
-// mainProgram adds the package clause that a cell may leave out.
+// mainProgram adds the package clause that a cell may leave out, on the cell's first line.
 func mainProgram(body string) string {
-	for _, line := range strings.Split(body, "\n") {
-		if strings.HasPrefix(strings.TrimSpace(line), "package ") {
-			return body
-		}
+	if _, err := parser.ParseFile(token.NewFileSet(), "", body, parser.PackageClauseOnly); err == nil {
+		return body
 	}
-	return fmt.Sprintf("package main; %s", body)
+	return "package main; " + body
 }

@@ -94,8 +94,8 @@ func listFrames(stack []gocell.Call, panic string) []frame {
 			f.panic = panic
 		}
 		list = append(list, f)
-		if c.More > 0 {
-			list = append(list, frame{Call: c, name: fmt.Sprintf("… %d calls are left out", c.More), hint: "label"})
+		if c.Omitted > 0 {
+			list = append(list, frame{Call: c, name: fmt.Sprintf("… %d calls are left out", c.Omitted), hint: "label"})
 		}
 	}
 	return list

@@ -39,6 +39,7 @@ type check struct {
 	hoists   []hoisting
 	formerly map[string]*symbol // names under which statements use what they then redefine
 	methods  []*method          // declared on types of earlier cells
+	peeks    bool               // those types are not to get the methods
 	kept     map[string]bool    // types declared again without a change
 
 	decided *atomic.Bool             // the cell is committed, or nobody waits for it
@@ -312,11 +313,15 @@ func checkFiles(config *types.Config, c *check, file *ast.File) (crash *fault) {
 			crash = &fault{at: -1, message: "this cell is beyond the type checker; try it in smaller cells"}
 		}
 	}()
+	if len(c.methods) > 0 && !c.peeks {
+		c.withMethods(config, file)
+		return nil
+	}
 	types.NewChecker(config, c.lib.fset, c.pkg, c.info).Files([]*ast.File{file})
 	return nil
 }
 
-// tolerated reports complaints that a notebook has no use for.
+// tolerated reports whether a notebook has no use for a complaint.
 func (c *check) tolerated(e types.Error) bool {
 	return strings.HasPrefix(e.Msg, "declared and not used") || strings.HasSuffix(e.Msg, "imported and not used") ||
 		strings.Contains(e.Msg, "imported as") && strings.HasSuffix(e.Msg, "and not used") ||
@@ -324,7 +329,7 @@ func (c *check) tolerated(e types.Error) bool {
 		len(c.hoisted) > 0 && strings.HasPrefix(e.Msg, "initialization cycle")
 }
 
-// hasNoValue reports that the last expression calls something without results.
+// hasNoValue reports whether the last expression calls something without results.
 func (c *check) hasNoValue() bool {
 	for _, e := range c.errs {
 		if e.Pos >= (*c.shown).Pos() && e.Pos <= (*c.shown).End() && strings.HasSuffix(e.Msg, "(no value) used as value") {

@@ -53,7 +53,7 @@ func calls(list []eval.Activation) []Call {
 		}
 		c := Call{Frame: Frame{Cell: l.Source.Name, Func: functionName(l), Text: lineAt(l.Source, l.Offset)}, File: l.Source.File, activation: a}
 		c.Line, c.Col = position(l.Source, l.Offset)
-		c.More = a.Omitted
+		c.Omitted = a.Omitted
 		out = append(out, c)
 	}
 	return out
@@ -145,7 +145,7 @@ func (s *Session) evaluate(ctx context.Context, expr string, call *Call, shown s
 		}
 		return s.runIn(ctx, scope, expr, shown)
 	})
-	if err == nil && !result.Has {
+	if err == nil && !result.HasValue {
 		err = fmt.Errorf("%s has no value", expr)
 	}
 	return result, err
@@ -168,7 +168,7 @@ func (s *Session) held(ctx context.Context, call *Call, f func() error) (err err
 
 // runIn runs a line in a scope.
 func (s *Session) runIn(ctx context.Context, scope *scope, line string, shown shownValues) error {
-	p, err := s.prepareIn(scope, line)
+	p, err := s.prepareIn(ctx, scope, line)
 	if err != nil {
 		return err
 	}
@@ -257,11 +257,11 @@ func (s *Session) within(used map[string]bool, call *Call) (*scope, map[string]*
 }
 
 // prepareIn checks a line in another scope; nothing of it is left behind.
-func (s *Session) prepareIn(scope *scope, line string) (*prepared, error) {
+func (s *Session) prepareIn(ctx context.Context, scope *scope, line string) (*prepared, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	within := &Session{opts: s.opts, engine: s.engine, debug: s.debug, scope: scope, sourceUnits: s.sourceUnits, mods: s.mods}
-	return within.prepare(&eval.Source{Name: "expression", Line: 1, Text: line}, new(atomic.Bool))
+	return within.prepare(ctx, &eval.Source{Name: "expression", Line: 1, Text: line}, new(atomic.Bool))
 }
 
 // CopyToGlobals makes a variable of the session out of a call's local variable.

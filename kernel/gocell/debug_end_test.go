@@ -85,7 +85,7 @@ func TestHaltOnStackOverflow(t *testing.T) {
 		stack, _ := d.Stack(h.Thread)
 		omitted := 0
 		for _, c := range stack {
-			omitted += c.More
+			omitted += c.Omitted
 		}
 		if len(stack) < 40 || omitted != calls {
 			t.Errorf("%s: %d calls, %d left out", source, len(stack), omitted)

@@ -103,6 +103,11 @@ func (c *check) forward(u *eval.Unit, m, fn *types.Func) {
 	}
 	forwarding(home.Info, decl, m, fn)
 	u.Forwarded = append(u.Forwarded, m)
+	if home != u {
+		needs := home.Generic
+		home.Generic = append(slices.Clone(needs), u)
+		c.undo = append(c.undo, func() { home.Generic = needs })
+	}
 }
 
 func methodDecl(u *eval.Unit, m *types.Func) *ast.FuncDecl {

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/mod/module"
 
+	"forgekernel/display"
 	"forgekernel/kernel/gocell/eval"
 	"forgekernel/kernel/gocell/hostpkg"
 	"forgekernel/kernel/gomod"
@@ -34,7 +35,14 @@ type modules struct {
 	roots  []module.Version
 	build  *gomod.Build
 	loaded map[string]*modulePackage
+	read   map[string]*gomod.Package // sources that are not checked yet
 	err    map[string]error
+	ctx    context.Context // of the cell that is being prepared, nil between cells
+	meter  *display.Meter  // of the import that goes on, nil when none does
+	// What the meter is about: a package, and whether it is being translated.
+	importing  string
+	translates bool
+	paths      []string // of the packages of roots
 
 	// files are their sources. They have a lock of their own, for a debugger that
 	// looks while a module is being fetched.
@@ -94,7 +102,7 @@ func (s *Session) Get(ctx context.Context, query string) ([]Module, error) {
 	build := f.Open(list)
 	found, err := describe(ctx, build, roots)
 	if err == nil {
-		err = mods.use(build, roots)
+		err = mods.use(build, roots, found)
 	}
 	if err != nil {
 		build.Close()
@@ -121,7 +129,7 @@ func describe(ctx context.Context, build *gomod.Build, roots []module.Version) (
 }
 
 // use makes a build the one that cells import from.
-func (m *modules) use(build *gomod.Build, roots []module.Version) error {
+func (m *modules) use(build *gomod.Build, roots []module.Version, found []Module) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for path, p := range m.loaded {
@@ -136,11 +144,38 @@ func (m *modules) use(build *gomod.Build, roots []module.Version) error {
 	if m.build != nil {
 		m.build.Close()
 	}
-	m.roots, m.build, m.err = roots, build, nil
+	m.roots, m.build, m.read, m.err, m.paths = roots, build, nil, nil, nil
+	for _, item := range found {
+		m.paths = append(m.paths, item.Packages...)
+	}
 	return nil
 }
 
-// providedModule reports a module whose packages the binary has compiled.
+// Modules lists the paths of the modules that were asked for.
+func (s *Session) Modules() []string {
+	s.mu.Lock()
+	mods := s.mods
+	s.mu.Unlock()
+	mods.mu.Lock()
+	defer mods.mu.Unlock()
+	var list []string
+	for _, m := range mods.roots {
+		list = append(list, m.Path)
+	}
+	return list
+}
+
+// modulePaths lists the packages of the modules that were asked for.
+func (s *Session) modulePaths() []string {
+	s.mu.Lock()
+	mods := s.mods
+	s.mu.Unlock()
+	mods.mu.Lock()
+	defer mods.mu.Unlock()
+	return mods.paths
+}
+
+// providedModule reports whether the binary has the packages of a module.
 func providedModule(path string) bool {
 	return slices.ContainsFunc(hostpkg.Paths(), func(p string) bool {
 		return strings.Contains(p, ".") && (p == path || strings.HasPrefix(p, path+"/"))
@@ -154,6 +189,9 @@ var errNoModule = errors.New("no module has it")
 func (m *modules) find(path string) (*modulePackage, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.has(path, nil) && m.loaded[path] == nil && m.err[path] == nil {
+		m.readAll(path)
+	}
 	return m.load(path, nil)
 }
 
@@ -178,6 +216,9 @@ func (m *modules) load(path string, within []string) (*modulePackage, error) {
 		return nil, fmt.Errorf("import cycle: %s", strings.Join(append(within, path), " imports "))
 	}
 	p, err := m.check(path, within)
+	if m.meter != nil {
+		m.meter.Add(1)
+	}
 	if err != nil {
 		if m.err == nil {
 			m.err = map[string]error{}
@@ -192,7 +233,7 @@ func (m *modules) load(path string, within []string) (*modulePackage, error) {
 	return p, nil
 }
 
-// has reports a package of a module, or one of the binary's own that are
+// has reports whether a path is a package of a module, or one of the binary's own that are
 // interpreted like those. What hides behind these is theirs alone.
 func (m *modules) has(path string, within []string) bool {
 	if hostpkg.Interpreted(path) {
@@ -203,9 +244,16 @@ func (m *modules) has(path string, within []string) bool {
 }
 
 func (m *modules) source(path string) (*gomod.Package, error) {
+	if p := m.read[path]; p != nil {
+		return p, nil
+	}
 	files, ok := hostpkg.Source(path)
 	if !ok {
-		return m.build.Package(context.Background(), path)
+		ctx := m.ctx
+		if ctx == nil {
+			ctx = context.Background()
+		}
+		return m.build.Package(ctx, path)
 	}
 	p := &gomod.Package{Path: path}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -236,6 +284,7 @@ func (m *modules) check(path string, within []string) (*modulePackage, error) {
 	if err != nil {
 		return nil, err
 	}
+	delete(m.read, path)
 	p := &modulePackage{sourcePackage: &sourcePackage{fset: newFileSet(), info: newInfo()}, module: source.Module}
 	for _, f := range source.Files {
 		file, err := parser.ParseFile(p.fset, f.Name, f.Text, parser.SkipObjectResolution)
@@ -281,6 +330,7 @@ func (s *Session) unitOfModule(p *modulePackage) (*eval.Unit, error) {
 	if p.unit != nil {
 		return p.unit, nil
 	}
+	s.mods.translating()
 	lib := &library{fset: p.fset, texts: p.texts}
 	u := &eval.Unit{
 		Fset: p.fset, Pkg: p.pkg, Files: p.files, Info: p.info, Init: true,

@@ -95,7 +95,7 @@ func refusalProblem(t *testing.T, file string) (problem string) {
 	}
 	s, _ := newTestSession(t, Options{})
 	var refused *CompileError
-	if _, err := s.prepare(&eval.Source{Name: "cell", Line: 1, Text: string(source)}, new(atomic.Bool)); !errors.As(err, &refused) {
+	if _, err := s.prepare(t.Context(), &eval.Source{Name: "cell", Line: 1, Text: string(source)}, new(atomic.Bool)); !errors.As(err, &refused) {
 		return "is accepted"
 	}
 	want := errorLines(string(source))

@@ -70,6 +70,7 @@ func eachStop(n ast.Node, f func(ast.Node)) {
 	})
 }
 
+// halts reports whether a statement leaves something to halt before.
 func halts(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.ExprStmt, *ast.IncDecStmt, *ast.SendStmt, *ast.GoStmt, *ast.DeferStmt, *ast.ReturnStmt,

@@ -9,6 +9,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -43,11 +44,6 @@ type File struct {
 	Name string // path@version/dir/file.go
 	Text string
 }
-
-// Refused is a package that cannot be run from source.
-type Refused struct{ Path, Reason string }
-
-func (e *Refused) Error() string { return fmt.Sprintf("package %s %s", e.Path, e.Reason) }
 
 // Open makes a build of modules that Select chose.
 func (f *Fetcher) Open(modules []module.Version) *Build {
@@ -92,8 +88,7 @@ func (b *Build) zip(ctx context.Context, m module.Version) (*zip.ReadCloser, err
 	return z, err
 }
 
-// Package reads a package. Its error is a *Refused when it exists but needs what
-// only a toolchain can do.
+// Package reads a package. One that needs what only a toolchain can do is refused.
 func (b *Build) Package(ctx context.Context, importPath string) (*Package, error) {
 	for _, m := range b.candidates(importPath) {
 		z, err := b.zip(ctx, m)
@@ -120,19 +115,34 @@ func (b *Build) Packages(ctx context.Context, m module.Version) ([]string, error
 	if err != nil {
 		return nil, err
 	}
-	var list []string
+	found := map[string]bool{}
 	for _, file := range z.File {
 		dir, name := path.Split(file.Name)
 		rest := strings.TrimSuffix(strings.TrimPrefix(dir, m.String()), "/")
 		hidden := slices.ContainsFunc(strings.Split(rest, "/"), func(part string) bool {
 			return part == "internal" || part == "testdata" || part == "vendor" || strings.HasPrefix(part, ".") || strings.HasPrefix(part, "_")
 		})
-		if importPath := m.Path + rest; strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !hidden && !slices.Contains(list, importPath) {
-			list = append(list, importPath)
+		if hidden || found[m.Path+rest] || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			continue
 		}
+		program, err := isProgram(file)
+		if err != nil {
+			return nil, err
+		}
+		found[m.Path+rest] = !program
 	}
-	slices.Sort(list)
-	return list, nil
+	maps.DeleteFunc(found, func(_ string, importable bool) bool { return !importable })
+	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// isProgram reports whether a file belongs to package main, which nothing imports.
+func isProgram(file *zip.File) (bool, error) {
+	text, err := readEntry(file)
+	if err != nil {
+		return false, err
+	}
+	f, err := parser.ParseFile(token.NewFileSet(), file.Name, text, parser.PackageClauseOnly)
+	return err == nil && f.Name.Name == "main", nil // the import of a broken one says what is wrong
 }
 
 func (b *Build) read(ctx context.Context, importPath string, m module.Version, entries []*zip.File) (*Package, error) {
@@ -145,10 +155,10 @@ func (b *Build) read(ctx context.Context, importPath string, m module.Version, e
 	for _, entry := range entries {
 		text, err := readEntry(entry)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", entry.Name, err)
+			return nil, err
 		}
 		if total += int64(len(text)); total > maxSource {
-			return nil, &Refused{importPath, fmt.Sprintf("has more than %d bytes of source", maxSource)}
+			return nil, fmt.Errorf("package %s has more than %d bytes of source", importPath, maxSource)
 		}
 		belongs, err := belongs(entry.Name, text)
 		if err != nil {
@@ -159,16 +169,16 @@ func (b *Build) read(ctx context.Context, importPath string, m module.Version, e
 		case imports["C"]:
 			cgo = true
 		case belongs && reason != "":
-			return nil, &Refused{importPath, reason + " (" + path.Base(entry.Name) + ")"}
+			return nil, fmt.Errorf("package %s %s (%s)", importPath, reason, path.Base(entry.Name))
 		case belongs:
 			p.Files = append(p.Files, File{entry.Name, text})
 		}
 	}
 	switch {
 	case len(p.Files) == 0 && cgo:
-		return nil, &Refused{importPath, "uses cgo, which needs a C compiler and the Go toolchain"}
+		return nil, fmt.Errorf("package %s uses cgo, which needs a C compiler and the Go toolchain", importPath)
 	case len(p.Files) == 0:
-		return nil, &Refused{importPath, "has no source for this machine"}
+		return nil, fmt.Errorf("package %s has no source for this machine", importPath)
 	}
 	return p, nil
 }
@@ -176,10 +186,10 @@ func (b *Build) read(ctx context.Context, importPath string, m module.Version, e
 func readEntry(entry *zip.File) (string, error) {
 	r, err := entry.Open()
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%s: %w", entry.Name, err)
 	}
 	defer r.Close()
-	content, err := readAll(r, maxSource)
+	content, err := readAll(r, entry.Name, maxSource)
 	return string(content), err
 }
 

@@ -14,6 +14,7 @@ type Func struct {
 	name   string
 	goName string  // what Go calls it
 	source *Source // nil for wrappers
+	wraps  bool    // it is a wrapper, which recover sees through
 	begins int     // where in the source
 	loopIn *Func   // whose loop over a function this is the body of
 
@@ -79,6 +80,8 @@ type builder struct {
 	delayed  map[ssa.Instruction]*ssa.Call
 	updates  map[*ssa.Store]*ssa.BinOp // see update
 	order    map[*ssa.BasicBlock]int   // see isRetreat
+	indices  map[ssa.Instruction]int   // see indexOf
+	chosen   map[*ssa.BasicBlock]bool  // tests of a switch that the block which begins it does, see choose
 	numbered int
 	fixed    map[*ssa.Alloc]bool // variables that nobody changes, see fix
 	block    *block
@@ -95,6 +98,7 @@ func newBuilder(c *compiler, fn *ssa.Function) *builder {
 		compiler: c, ssa: fn, fn: c.funcs[fn], places: map[ssa.Value]place{}, tuples: map[ssa.Value][]place{},
 		folded: map[ssa.Instruction]bool{}, shared: map[ssa.Value]*ssa.Phi{},
 		appended: map[*ssa.Call][]*ssa.Store{}, delayed: map[ssa.Instruction]*ssa.Call{}, fixed: map[*ssa.Alloc]bool{}, updates: map[*ssa.Store]*ssa.BinOp{},
+		indices: map[ssa.Instruction]int{}, chosen: map[*ssa.BasicBlock]bool{},
 	}
 }
 
@@ -105,6 +109,7 @@ func (b *builder) translate() {
 	if isLoopBody(b.ssa) {
 		b.fn.loopIn = b.funcs[b.ssa.Parent()]
 	}
+	b.fn.wraps = b.ssa.Synthetic != "" && b.ssa.Origin() == nil && b.ssa.Parent() == nil
 	if b.fn.source != nil {
 		b.fn.goName, b.fn.begins = goName(b.ssa, b.unit.Main), int(b.offset(b.pos))
 	}
@@ -316,7 +321,7 @@ func (b *builder) constants() {
 	}
 }
 
-// isCallee reports an operand that is called and needs no func value.
+// isCallee reports whether an operand is called and needs no func value.
 func isCallee(in ssa.Instruction, i int, v ssa.Value) bool {
 	call, ok := in.(ssa.CallInstruction)
 	if !ok || i != 0 || call.Common().IsInvoke() {

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"forgekernel/kernel/gocell/rtype"
 	"golang.org/x/tools/go/ssa"
 )
 
@@ -19,11 +20,12 @@ type target struct {
 	code   *Code
 	clo    *closure
 	native native
-	host   reflect.Value
+	host   reflect.Value // with a native: what may be called as long as no type has several generations
 
 	name     string // of compiled code
 	path     string // of its package
 	variadic bool   // compiled code takes its last arguments as a slice
+	deref    bool   // the receiver is a pointer, and the closure wants what it points to
 }
 
 // closure is the value of a func literal, a bound method, or a function that
@@ -89,7 +91,7 @@ func (b *builder) findHost(fn *ssa.Function) target {
 	if !ok {
 		refuse(b.pos, "%s is not part of this binary", name)
 	}
-	return target{host: host, name: name, path: fn.Object().Pkg().Path(), variadic: fn.Signature.Variadic()}
+	return target{host: host, native: grownNatives[name], name: name, path: fn.Object().Pkg().Path(), variadic: fn.Signature.Variadic()}
 }
 
 func (b *builder) hidden(fn *ssa.Function) native {
@@ -248,7 +250,17 @@ func (b *builder) staticCall(tg target, list []ssa.Value, args, dst []place) {
 	if code == nil && tg.host.IsValid() && !tg.host.IsNil() {
 		if c := hostCallOf(tg.host.Type(), args, dst); c != nil {
 			fn, name := word(tg.host), waitName(tg.path, tg.host.Type(), &tg.name)
-			b.emit(func(fr *frame) { c.do(fr, fn, name) })
+			if tg.native == nil {
+				b.emit(func(fr *frame) { c.do(fr, fn, name) })
+				return
+			}
+			b.emit(func(fr *frame) {
+				if rtype.Grown() {
+					fr.finish(dst, fr.th.apply(tg, fr.gather(args), nil))
+				} else {
+					c.do(fr, fn, name)
+				}
+			})
 			return
 		}
 	}

@@ -133,6 +133,10 @@ func (s *site) dispatch(t reflect.Type) *dispatch {
 	if !ok {
 		panic(goError("internal error: " + t.String() + " has no method " + s.method.Name()))
 	}
+	if n, ok := natives[methodName(t, s.method.Name())]; ok {
+		d.target = target{native: n, name: s.method.Name()}
+		return d
+	}
 	d.target = target{host: hm.Func, name: s.method.Name(), variadic: s.method.Signature().Variadic()}
 	if s.args != nil {
 		d.host, d.fn = hostCallOf(hm.Type, s.args, s.dst), word(hm.Func)
@@ -176,6 +180,14 @@ func withoutReceiver(m *types.Func) *types.Signature {
 	return types.NewSignatureType(nil, nil, nil, sig.Params(), sig.Results(), sig.Variadic())
 }
 
+// methodName is hostName for a method of a compiled type.
+func methodName(t reflect.Type, method string) string {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem().PkgPath() + ".(*" + t.Elem().Name() + ")." + method
+	}
+	return t.PkgPath() + ".(" + t.Name() + ")." + method
+}
+
 func packageOf(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -186,11 +198,5 @@ func packageOf(t reflect.Type) string {
 // dereferencing makes a target that wants the value behind its receiver. A nil
 // pointer panics when the call happens, which a defer statement delays.
 func dereferencing(clo *closure, method string) target {
-	return target{name: "a method", native: func(th *thread, a []reflect.Value) []reflect.Value {
-		if a[0].IsNil() {
-			panic(nilReceiver(a[0].Type().Elem(), method))
-		}
-		a[0] = snapshot(a[0].Type().Elem(), a[0].UnsafePointer())
-		return th.apply(target{clo: clo}, a, nil)
-	}}
+	return target{clo: clo, name: method, deref: true}
 }

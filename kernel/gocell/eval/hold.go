@@ -33,18 +33,39 @@ func (w World) Maps() bool { return w.Still && w.Compiled == "" }
 // is not called within f, nor by code of a cell.
 func (d *Debugger) Hold(ctx context.Context, f func(World)) {
 	d.gate.Lock()
-	defer d.gate.Unlock()
-	d.holding.Store(true)
-	d.refresh()
-	defer func() {
-		d.holding.Store(false)
-		d.refresh()
-	}()
+	defer d.letGo()
+	d.stop()
 	w := d.world()
 	for end := time.Now().Add(holdTime); !w.Maps() && time.Now().Before(end) && ctx.Err() == nil; w = d.world() {
 		time.Sleep(50 * time.Microsecond)
 	}
 	f(w)
+}
+
+// TryHold is Hold for those who may not wait: where code runs, or something else
+// is looked at, it does nothing and reports false.
+func (d *Debugger) TryHold(f func()) bool {
+	if !d.gate.TryLock() {
+		return false
+	}
+	defer d.letGo()
+	d.stop()
+	if !d.world().Maps() {
+		return false
+	}
+	f()
+	return true
+}
+
+func (d *Debugger) stop() {
+	d.holding.Store(true)
+	d.refresh()
+}
+
+func (d *Debugger) letGo() {
+	d.holding.Store(false)
+	d.refresh()
+	d.gate.Unlock()
 }
 
 // refresh says to the polls of all runs whether they are to look.

@@ -12,7 +12,7 @@ func (b *builder) alloc(in *ssa.Alloc) {
 	dst := b.places[in]
 	t := b.typ(in.Type().Underlying().(*types.Pointer).Elem(), b.pos)
 	if b.fixed[in] {
-		if !isStoredNext(in) {
+		if !b.isStoredNext(in) {
 			b.emit(func(fr *frame) { fr.p[dst.i] = nil }) // until the value is known
 		}
 		return
@@ -118,7 +118,7 @@ func (b *builder) load(in *ssa.UnOp) {
 		return
 	}
 	i := b.val(in.X).i
-	if dst.class == ref && isFinished(in) {
+	if dst.class == ref && b.isFinished(in) {
 		t := dst.typ
 		b.emit(func(fr *frame) { fr.v[d] = held(t, fr.p[i]) })
 		return

@@ -76,13 +76,16 @@ func (th *thread) catch(r any) *panicking {
 	}
 	r = th.unsigned(r)
 	p := &panicking{value: r, trace: th.locate()}
-	if !isStop(r) {
-		th.doing.Store(nil) // the call that waited has ended with this panic
+	if isStop(r) {
+		th.stoppedIn = th.doing.Load()
+	} else {
 		p.calls = th.remember()
 		if th.run.engine.debug.panicked(th, r) {
 			p.value = stopped{}
 		}
 	}
+	th.doing.Store(nil) // the call that waited has ended with this panic
+	th.hears.Store(false)
 	th.run.mu.Lock()
 	defer th.run.mu.Unlock()
 	if inner := th.run.lastPanic; inner != nil && same(inner.value, r) {
@@ -204,6 +207,9 @@ func isStop(v any) bool {
 // recovers implements the built-in recover for a frame.
 func (fr *frame) recovers() reflect.Value {
 	d := fr.deferOf
+	for k := fr.depth - 1; d == nil && k >= 0 && fr.th.frames[k].fn.wraps; k-- {
+		d = fr.th.frames[k].deferOf
+	}
 	if d == nil || d.panicked == nil || d.panicked.recovered || isFatal(d.panicked.value) {
 		return reflect.Value{}
 	}
@@ -211,7 +217,7 @@ func (fr *frame) recovers() reflect.Value {
 	return reflect.ValueOf(d.panicked.value)
 }
 
-// isFatal reports a panic that user code cannot recover from.
+// isFatal reports whether user code cannot recover from a panic.
 func isFatal(v any) bool {
 	switch v.(type) {
 	case stopped, Exit, stackOverflow:

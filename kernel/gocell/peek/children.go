@@ -14,6 +14,10 @@ type Child struct {
 	Key   reflect.Value // of an entry of a map
 }
 
+// maxKeys bounds the maps whose first entries are looked for in a text: of larger
+// ones it shows any.
+const maxKeys = 100_000
+
 // Count is the number of a value's parts: fields, elements, or what a pointer
 // or an interface refers to. Those of a map are only told when it is still.
 func Count(v reflect.Value, still bool) int {
@@ -98,6 +102,18 @@ func entries(m reflect.Value, n int) []entry {
 		}
 	}
 	return sorted(list)[:min(n, len(list))]
+}
+
+// someEntries lists n entries of a map: the first ones, unless it has very many.
+func someEntries(m reflect.Value, n int) []entry {
+	if m.Len() <= maxKeys {
+		return entries(m, n)
+	}
+	var list []entry
+	for it := m.MapRange(); len(list) < n && it.Next(); {
+		list = append(list, entry{key: it.Key(), value: it.Value()})
+	}
+	return list
 }
 
 func isBasic(k reflect.Value) bool {

@@ -1,6 +1,7 @@
 package rtype
 
 import (
+	"fmt"
 	"go/token"
 	"go/types"
 	"reflect"
@@ -58,7 +59,7 @@ func (t *Table) addMethods(typ types.Type, r reflect.Type) {
 			t.of(withoutReceiver(sel.Obj().(*types.Func))), t.Method(recv, sel))
 	}
 	if roomFor(methods, directInInterface(r)) > Room() { // reflectx would take what there is, and refuse all types after this one
-		panic(&Error{typ, "has more methods than this session has room for; restart the session"})
+		panic(&Error{typ, fmt.Sprintf("cannot have its methods: no method slots are left (%d); restart the session", slots)})
 	}
 	if err := reflectx.SetMethodSet(r, methods, false); err != nil {
 		panic(&Error{typ, "cannot have its methods: " + err.Error()})

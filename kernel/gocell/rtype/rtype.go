@@ -39,7 +39,7 @@ func init() {
 type Table struct {
 	// Host finds a compiled named type.
 	Host func(path, name string) (reflect.Type, bool)
-	// Own reports an interpreted package other than main; nil means none is.
+	// Own reports whether a package other than main is interpreted; nil means none is.
 	Own func(path string) bool
 	// Method returns the code of a method that reflection sees, with the
 	// receiver as its first argument. It is asked once per method, and must not
@@ -57,11 +57,12 @@ type Table struct {
 	within map[*types.Named][]types.Type // type arguments of the functions that declare types
 	locals map[string]reflect.Type       // those types, see localKey
 	queue  []unfinished
-	// What there has been of declared types: *family by types.Type.
+	// What there has been of types with several generations: *family by types.Type.
 	generations typeutil.Map
-	begun       map[*types.Interface]bool // being made
-	parts       int                       // of the types being made, see standIn
-	news        []types.Type              // made since Begin
+	former      map[reflect.Type]types.Type // earlier generations that have no name
+	begun       map[*types.Interface]bool   // being made
+	parts       int                         // of the types being made, see standIn
+	news        []types.Type                // made since Begin
 }
 
 type unfinished struct {
@@ -72,7 +73,7 @@ type unfinished struct {
 // maxName is how much of a type an error shows.
 const maxName = 200
 
-// Error reports a type that cannot be made.
+// Error says why a type cannot be made.
 type Error struct {
 	Type   types.Type
 	Reason string
@@ -179,30 +180,36 @@ func (t *Table) Undo() {
 		if r, ok := t.cache.At(typ).(reflect.Type); ok {
 			delete(t.made, r)
 			t.cache.Delete(typ)
-			t.lose(typ, r)
+			if t.former[r] == nil {
+				t.lose(typ, r)
+			}
 			maps.DeleteFunc(t.locals, func(_ string, local reflect.Type) bool { return local == r })
 		}
 	}
 	t.news = nil
 }
 
-// Renew prepares new generations of every made type whose definition or methods
-// reach one of the named types, as is needed when their methods change: the runtime
-// remembers what a type implements. Old generations stay known to Made. The
-// result lists those of the types that are declared or have methods.
+// Renew prepares new generations of every type that reaches one of the named
+// types, in its parts, its definition or its methods, as is needed when their
+// methods change: the runtime remembers what a type implements. The result lists
+// the types to make anew. Old generations are known to Made and Present.
 func (t *Table) Renew(changed ...*types.Named) (renewed []types.Type) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.former == nil {
+		t.former = map[reflect.Type]types.Type{}
+	}
 	stale := map[types.Type]bool{}
-	var drop []types.Type
 	t.cache.Iterate(func(key types.Type, _ any) {
 		if reaches(key, changed, stale, map[types.Type]bool{}) {
-			drop = append(drop, key)
+			renewed = append(renewed, key)
 		}
 	})
-	for _, key := range drop {
-		if _, made := t.made[t.cache.At(key).(reflect.Type)]; made {
-			renewed = append(renewed, key)
+	for _, key := range renewed {
+		r := t.cache.At(key).(reflect.Type)
+		if _, made := t.made[r]; !made && r.Kind() != reflect.Interface {
+			t.generation(key, r)
+			t.former[r] = key
 		}
 		t.cache.Delete(key)
 	}
@@ -210,19 +217,26 @@ func (t *Table) Renew(changed ...*types.Named) (renewed []types.Type) {
 	return renewed
 }
 
-// Present returns the present generation of a made type, or of a pointer to one.
+// Present returns the present generation of a type.
 func (t *Table) Present(r reflect.Type) reflect.Type {
-	if r.Kind() == reflect.Pointer && r.Name() == "" {
-		if elem := t.Present(r.Elem()); elem != r.Elem() {
-			return reflect.PointerTo(elem)
-		}
-		return r
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if typ, ok := t.made[r]; ok {
+	return t.present(r)
+}
+
+func (t *Table) present(r reflect.Type) reflect.Type {
+	typ, ok := t.made[r]
+	if !ok {
+		typ, ok = t.former[r]
+	}
+	if ok {
 		if now, ok := t.cache.At(typ).(reflect.Type); ok {
 			return now
+		}
+	}
+	if r.Kind() == reflect.Pointer && r.Name() == "" {
+		if elem := t.present(r.Elem()); elem != r.Elem() {
+			return reflect.PointerTo(elem)
 		}
 	}
 	return r
