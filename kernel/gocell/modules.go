@@ -57,7 +57,7 @@ type modulePackage struct {
 	module module.Version
 	texts  []*text // of its files
 	unit   *eval.Unit
-	start  *eval.Program // runs its initialisation; nil once that has run
+	start  *eval.Program // runs its initialisation
 	failed error         // of its initialisation
 }
 
