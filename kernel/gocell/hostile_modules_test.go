@@ -195,6 +195,55 @@ func TestInterruptedInitialisation(t *testing.T) {
 	}
 }
 
+// TestResetClosesArchives resets a session that has fetched a module, and one that
+// is about to.
+func TestResetClosesArchives(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"first", "other"} {
+		writeModule(t, dir, "example.com/"+name, "v1.0.0", map[string]string{"go.mod": "module example.com/" + name + "\ngo 1.26\n", "x.go": "package " + name + "\nvar A = 6\n"})
+	}
+	var s *Session
+	proxy := http.FileServer(http.Dir(dir))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "other/@v/v1.0.0.zip") {
+			s.Reset()
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	setProxy(t, server.URL)
+	s, _ = newTestSession(t, Options{})
+	if _, err := s.Get(t.Context(), "example.com/first@v1.0.0"); err != nil {
+		t.Fatal(err)
+	}
+	if n := openArchives(t, "first"); n != 1 {
+		t.Errorf("%d archives are open", n)
+	}
+	s.Reset()
+	_, err := s.Get(t.Context(), "example.com/other@v1.0.0")
+	if err == nil || !strings.Contains(err.Error(), "reset") || len(s.Modules()) != 0 {
+		t.Errorf("%v, modules %v", err, s.Modules())
+	}
+	if n := openArchives(t, "first") + openArchives(t, "other"); n != 0 {
+		t.Errorf("%d archives are open after that", n)
+	}
+}
+
+// openArchives counts the descriptors of this process for archives of a module.
+func openArchives(t *testing.T, name string) (n int) {
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("the descriptors of this process are not known")
+	}
+	for _, fd := range list {
+		file, _ := os.Readlink("/proc/self/fd/" + fd.Name())
+		if strings.HasSuffix(file, ".zip") && strings.Contains(file, "example.com/"+name) {
+			n++
+		}
+	}
+	return n
+}
+
 // TestStalledImport interrupts a cell that waits for the archive of a module: other
 // cells run, completion does not wait for it, and the next attempt may succeed.
 func TestStalledImport(t *testing.T) {

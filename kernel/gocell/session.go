@@ -289,10 +289,12 @@ func qualify(p *types.Package) string {
 // Reset forgets everything and stops the goroutines of all cells.
 func (s *Session) Reset() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	former := s.mods
 	s.engine.Stop()
 	s.panicked = nil
 	s.start()
+	s.mu.Unlock()
+	former.drop()
 }
 
 // Goroutines lists the goroutines that cells have left running.
