@@ -21,7 +21,8 @@
 // that := defines are checked as the local variables they are written as, so
 // that scopes begin where Go says, and become package variables afterwards;
 // those that a function of the same cell uses are declared at package level
-// from the start. The session's variables, constants and functions that the
+// from the start. Declarations of variables run in their place between the
+// statements, and what needs one earlier is refused. The session's variables, constants and functions that the
 // cell mentions are put into its scope as stand-ins that live no longer than
 // the cell; packages that it mentions without importing them are imported.
 //
@@ -58,6 +59,8 @@
 // the language version of their module, translated like cells and initialised
 // before the first cell that uses them runs. So are some packages of the standard
 // library and gonum, whose source is part of the binary (hostpkg.Interpreted).
+// An initialisation that is interrupted is begun anew by the next cell that uses
+// the package; when it panics, the package cannot be used until a reset.
 //
 // # What fails, and how
 //
