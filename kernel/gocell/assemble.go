@@ -107,7 +107,7 @@ func (c *check) fill(nodes ...ast.Node) *ast.GenDecl {
 				c.insert(name, sym)
 			}
 		case c.insertDotted(name):
-		case qualifier[name] && !c.defines[name]:
+		case qualifier[name]:
 			if path, ok := knownPackage(name); ok {
 				imports.Specs = append(imports.Specs, importSpec(name, path))
 			}
@@ -227,7 +227,7 @@ func (c *check) insertDotted(name string) bool {
 		return false
 	}
 	for _, path := range slices.Backward(slices.Concat(c.s.scope.dots, c.dots)) { // the latest one counts
-		pkg, err := importer{c.s.mods}.Import(path)
+		pkg, err := c.importer().Import(path)
 		if err != nil {
 			continue
 		}

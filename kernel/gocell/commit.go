@@ -21,7 +21,7 @@ func (c *check) commit() (*prepared, error) {
 	renewed := c.renewMethods()
 	unit, err := c.unit(objects)
 	if err != nil {
-		return nil, err
+		return nil, c.compileError([]fault{{at: -1, message: err.Error()}})
 	}
 	unit.Renewed, unit.Abandoned = renewed, c.decided.Load
 	program, err := c.s.engine.Compile(unit)
@@ -79,7 +79,7 @@ func (c *check) takenBack(objects map[string]types.Object) map[string]definedVar
 	list := map[string]definedVar{}
 	for name, by := range c.definitions() {
 		obj, old := objects[name], c.s.scope.symbols[name]
-		if obj == nil || kindOf(obj) != "var" || old != nil && (used[name] || sameMeaning(old, obj)) {
+		if obj == nil || kindOf(obj) != "var" || used[name] || old != nil && sameMeaning(old, obj) {
 			continue
 		}
 		list[name] = definedVar{by: by, former: old}
@@ -245,7 +245,7 @@ func (c *check) generics(u *eval.Unit) error {
 		}
 		g, err := c.s.unitOfSource(obj.Pkg().Path())
 		if err != nil {
-			return fmt.Errorf("package %s: %w", obj.Pkg().Path(), err)
+			return err
 		}
 		if g != nil {
 			take(g)

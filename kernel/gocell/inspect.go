@@ -10,12 +10,15 @@ import (
 
 	"forgekernel/kernel/gocell/hostpkg"
 	"forgekernel/kernel/gocell/peek"
+	"forgekernel/kernel/gocell/rtype"
 )
 
 // Inspect describes the name at a byte offset of a cell's source, or the function
 // in whose call the offset is, if it touches no known name. From detail 1 on the
 // description has the source of the session's own symbols.
 func (s *Session) Inspect(src string, offset, detail int) (Inspection, bool) {
+	src, from := around(src, min(max(offset, 0), len(src)))
+	offset -= from
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	called, isCall := s.inspectCallee(src, offset, detail)
@@ -131,7 +134,7 @@ func (c *check) selection(id *ast.Ident) *types.Selection {
 func (c *check) owner(sel *types.Selection) *types.Named {
 	if f, ok := sel.Obj().(*types.Func); ok {
 		if recv := f.Signature().Recv(); recv != nil {
-			return namedOf(recv.Type())
+			return rtype.NamedOf(recv.Type())
 		}
 	}
 	t := sel.Recv()
@@ -141,16 +144,7 @@ func (c *check) owner(sel *types.Selection) *types.Named {
 		}
 		t = t.Underlying().(*types.Struct).Field(i).Type()
 	}
-	return namedOf(t)
-}
-
-func namedOf(t types.Type) *types.Named {
-	t = types.Unalias(t)
-	if p, ok := t.(*types.Pointer); ok {
-		t = types.Unalias(p.Elem())
-	}
-	named, _ := t.(*types.Named)
-	return named
+	return rtype.NamedOf(t)
 }
 
 func (c *check) describeMember(sel *types.Selection, owner *types.Named, detail int) Inspection {
@@ -260,7 +254,7 @@ func methodsOf(obj types.Object) []string {
 	}
 	t := obj.Type()
 	if _, isInterface := t.Underlying().(*types.Interface); !isInterface {
-		if named := namedOf(t); named != nil {
+		if named := rtype.NamedOf(t); named != nil {
 			t = types.NewPointer(named)
 		}
 	}

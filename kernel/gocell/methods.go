@@ -5,6 +5,8 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
+
+	"forgekernel/kernel/gocell/rtype"
 )
 
 // The checker takes no method on a type that another cell declared. Such a
@@ -108,10 +110,10 @@ func (c *check) aliased(name string) string {
 	return ""
 }
 
-// isDotted reports a name of a package that is dot-imported.
+// isDotted reports whether a name comes from a package that is dot-imported.
 func (c *check) isDotted(name string) bool {
 	for _, path := range append(slices.Clone(c.dots), c.s.scope.dots...) {
-		if pkg, err := (importer{c.s.mods}).Import(path); err == nil && pkg.Scope().Lookup(name) != nil && ast.IsExported(name) {
+		if pkg, err := c.importer().Import(path); err == nil && pkg.Scope().Lookup(name) != nil && ast.IsExported(name) {
 			return true
 		}
 	}
@@ -144,9 +146,8 @@ func receiverBase(f *ast.FuncDecl) string {
 
 // asFunction makes the receiver the first parameter, and the type parameters
 // of a generic receiver those of the function.
-func asFunction(f *ast.FuncDecl, base string, params *ast.FieldList) *ast.FuncDecl {
-	typeParams := params
-	params = &ast.FieldList{Opening: f.Recv.Opening, Closing: f.Recv.Closing}
+func asFunction(f *ast.FuncDecl, base string, typeParams *ast.FieldList) *ast.FuncDecl {
+	params := &ast.FieldList{Opening: f.Recv.Opening, Closing: f.Recv.Closing}
 	for _, field := range append(append([]*ast.Field(nil), f.Recv.List...), f.Type.Params.List...) {
 		if len(field.Names) == 0 {
 			field = &ast.Field{Names: []*ast.Ident{{NamePos: field.Pos(), Name: "_"}}, Type: field.Type}
@@ -289,7 +290,7 @@ func asMethod(fn *types.Signature, pkg *types.Package) *types.Signature {
 // type parameters of another one.
 func signatureFor(other *types.Signature, named *types.Named, i int) *types.Signature {
 	if named.TypeParams().Len() > 0 {
-		if args := namedOf(other.Recv().Type()).TypeArgs(); args.Len() == named.TypeParams().Len() {
+		if args := rtype.NamedOf(other.Recv().Type()).TypeArgs(); args.Len() == named.TypeParams().Len() {
 			inst, err := types.Instantiate(nil, named, slices.Collect(args.Types()), false)
 			if err != nil { // only the number of arguments is looked at, and that is right
 				panic(err)

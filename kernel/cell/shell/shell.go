@@ -71,7 +71,7 @@ func Path() string {
 	return "/bin/sh"
 }
 
-// ExitError reports a command that did not succeed.
+// ExitError says how a command failed.
 type ExitError struct {
 	Status int    // exit status, or -1 when a signal ended the command
 	Signal string // its name, when there was one
@@ -145,6 +145,7 @@ func (c Command) start() (*process, error) {
 	}
 	go func() {
 		p.err = exitError(cmd.Wait())
+		groups.leaderless(p.pid)
 		close(p.ended)
 	}()
 	return p, nil

@@ -13,7 +13,7 @@ import (
 // it is an operand of, the load of a slice's element with the sum it is added
 // to, and a jump to the test of a loop with the test.
 
-// isDecision reports a comparison of integers that only decides the branch at
+// isDecision reports whether a comparison is of integers and only decides the branch at
 // the end of its block, which then does both.
 func isDecision(in *ssa.BinOp) bool {
 	if !comparisons[in.Op] {
@@ -78,12 +78,12 @@ func (b *builder) choices(in *ssa.If) (list []choice, x int, otherwise edge) {
 		if !no.isPlain() || !isOnlyTest(next) {
 			return list, x, otherwise
 		}
+		b.chosen[next] = len(next.Preds) == 1
 		in = next.Instrs[len(next.Instrs)-1].(*ssa.If)
-		b.chosen[next] = true
 	}
 }
 
-// isOnlyTest reports a block that does nothing but compare.
+// isOnlyTest reports whether a block does nothing but compare.
 func isOnlyTest(blk *ssa.BasicBlock) bool {
 	tests := 0
 	for _, in := range blk.Instrs {
@@ -100,7 +100,9 @@ func isOnlyTest(blk *ssa.BasicBlock) bool {
 	return false
 }
 
-// choose ends a block that begins a switch over an integer, if it does.
+// choose ends a block that begins a switch over an integer, if it does. What follows
+// in the same switch alone does not begin one: of a long switch each case would look at
+// all that come after it.
 func (b *builder) choose(in *ssa.If) {
 	if b.chosen[in.Block()] { // a block before does it
 		return

@@ -130,7 +130,7 @@ func (b *builder) edge(from *ssa.BasicBlock, k int) edge {
 	return edge{to.Index, b.phiMoves(from, to, k), b.isRetreat(from, to)}
 }
 
-// isPlain reports an edge on which nothing is to be done.
+// isPlain reports whether nothing is to be done on an edge.
 func (e edge) isPlain() bool { return len(e.moves) == 0 && !e.back }
 
 // follow returns what does the edge's work and tells its target.
@@ -162,6 +162,9 @@ func (e edge) follow() func(*frame) int {
 // phiMoves orders the parallel moves of an edge, through fresh places where
 // one phi's source is another's destination.
 func (b *builder) phiMoves(from, to *ssa.BasicBlock, k int) []move {
+	if _, ok := to.Instrs[0].(*ssa.Phi); !ok {
+		return nil
+	}
 	pred := predIndex(from, to, k)
 	var direct []move
 	for _, in := range to.Instrs {

@@ -188,9 +188,13 @@ func isStop(v any) bool {
 	return ok
 }
 
-// recovers implements the built-in recover for a frame.
+// recovers implements the built-in recover for a frame, which may be deferred by
+// way of wrappers.
 func (fr *frame) recovers() reflect.Value {
 	d := fr.deferOf
+	for i := fr.depth - 1; d == nil && i >= 0 && fr.th.frames[i].fn.wrapper; i-- {
+		d = fr.th.frames[i].deferOf
+	}
 	if d == nil || d.panicked == nil || d.panicked.recovered || isFatal(d.panicked.value) {
 		return reflect.Value{}
 	}
@@ -198,7 +202,7 @@ func (fr *frame) recovers() reflect.Value {
 	return reflect.ValueOf(d.panicked.value)
 }
 
-// isFatal reports a panic that user code cannot recover from.
+// isFatal reports whether user code cannot recover from a panic.
 func isFatal(v any) bool {
 	switch v.(type) {
 	case stopped, Exit, stackOverflow:

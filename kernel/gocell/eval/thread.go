@@ -14,9 +14,8 @@ const (
 	// MaxDepth bounds nested calls, so that endless recursion is an error of
 	// the cell and not the end of the process.
 	MaxDepth = 100_000
-	// MaxNesting bounds calls from compiled code back into user code that are
-	// in progress at once, for the same reason: a String method that prints
-	// itself, say.
+	// MaxNesting bounds calls from compiled code back into user code within one
+	// another, for the same reason: a String method that prints itself, say.
 	MaxNesting = 5_000
 	// deferGrace is how long deferred calls may run after an interrupt: they unlock
 	// what is locked, on a busy machine too.
@@ -29,6 +28,7 @@ type run struct {
 	cell   uint64
 	name   string
 	stop   atomic.Bool
+	over   atomic.Bool // the cell has ended, or was left behind
 	// attention is what polls look at: the run is to stop, or is traced.
 	attention atomic.Bool
 	unseen    bool            // it runs for the debugger, which does not look at it
