@@ -91,8 +91,8 @@ func (th *thread) hold() {
 	for d.holding.Load() && !th.run.unseen {
 		th.doing.Store(&heldBack)
 		d.gate.RLock()
-		d.gate.RUnlock()
 		th.doing.Store(nil)
+		d.gate.RUnlock()
 	}
 }
 
