@@ -10,7 +10,7 @@ import (
 
 // nasty are cells that a person may be in the middle of, or paste by mistake.
 var nasty = []string{
-	"", " ", "\n", "\t\n\r\n", "\x00", "\xff\xfe\x80", "x := \"\xff\xc3\"\ny := \"\xed\xa0\x80\"", "\ufefffmt.Println()", "x\x00.y",
+	"", " ", "\n", "\t\n\r\n", "\x00", "\xff\xfe\x80", "0,0\x04\x0e", "a,b\xff", "a, \xc3", "\xfe,00#", "x := \"\xff\xc3\"\ny := \"\xed\xa0\x80\"", "\ufefffmt.Println()", "x\x00.y",
 	"fmt.Println(\"unclosed\nfmt.Pri", "x := `raw\nfmt.Pri", "/* open\nfmt.", "// é\r\nfmt.Println(é)\r\n", "'a", "'", "\"", "`", "\"\\", "\"\\\n",
 	"😀 := 1\n😀.", "s := \"😀👩‍👩‍👧 e\u0301\"; strings.ToUp(s).", "größe, 変数 := 1, 2\n変数.", "\U0010ffff\U00010000x.",
 	"((((((", "))))))", "{{{{", "[[[[", "f(g(h([]int{1, map[string]int{\"a\": ", "func f() { if x { for { switch { case", "if x := f(; x { }",

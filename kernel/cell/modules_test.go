@@ -26,10 +26,14 @@ func TestGoget(t *testing.T) {
 // A cell that is built may bring its package clause; a comment that speaks of packages is none.
 func TestMainProgram(t *testing.T) {
 	for body, added := range map[string]bool{
-		"func main() {}":                                true,
-		"// sizes\npackage main\nfunc main() {}":        false,
-		"/* This\npackage is large. */\nfunc main() {}": true,
-		"func main() { s := `\npackage main` }":         true,
+		"func main() {}":                                   true,
+		"// sizes\npackage main\nfunc main() {}":           false,
+		"/* This\npackage is large. */\nfunc main() {}":    true,
+		"func main() { s := `\npackage main` }":            true,
+		"":                                                 true,
+		"// says\n//go:build linux\n\npackage main\n":      false,
+		"package\tmain; func main() {}":                    false,
+		"import \"os\"\n\npackage main\n\nfunc main() { }": true, // go build says what is wrong with it
 	} {
 		if got := mainProgram(body); (got != body) != added || !strings.HasSuffix(got, body) {
 			t.Errorf("%q becomes %q", body, got)

@@ -227,7 +227,7 @@ func (c *check) insertDotted(name string) bool {
 		return false
 	}
 	for _, path := range slices.Backward(slices.Concat(c.s.scope.dots, c.dots)) { // the latest one counts
-		pkg, err := importer{c.s.mods}.Import(path)
+		pkg, err := c.importer().Import(path)
 		if err != nil {
 			continue
 		}

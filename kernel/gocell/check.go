@@ -1,9 +1,13 @@
 package gocell
 
 import (
+	"context"
+	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
+	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -22,6 +26,7 @@ const (
 // check is one cell on its way through the checker.
 type check struct {
 	s     *Session
+	ctx   context.Context // ends what is fetched for the cell
 	src   *eval.Source
 	lib   *library
 	syn   *syntax
@@ -57,8 +62,8 @@ type check struct {
 }
 
 // newCheck parses a cell and finds out what it declares.
-func (s *Session) newCheck(src *eval.Source) (*check, []fault) {
-	c := &check{s: s, src: src, lib: newLibrary(), imported: map[string]string{}, declared: map[string]bool{},
+func (s *Session) newCheck(ctx context.Context, src *eval.Source) (*check, []fault) {
+	c := &check{s: s, ctx: ctx, src: src, lib: newLibrary(), imported: map[string]string{}, declared: map[string]bool{},
 		defines: map[string]bool{}, hoisted: map[string]bool{}, kept: map[string]bool{}, decided: new(atomic.Bool)}
 	list, errs := scan(src.Text)
 	if len(errs) > 0 { // an unclosed string hides the brackets behind it
@@ -80,6 +85,11 @@ func (c *check) survey() []fault {
 	var faults []fault
 	for _, spec := range c.syn.imports {
 		faults = append(faults, c.surveyImport(spec)...)
+	}
+	if at, message := tooMuch(c.syn.nodes(), c.declaredElsewhere); at != nil {
+		from := c.lib.span(at).from
+		*c.syn = syntax{} // nothing else shall look at it
+		return append(faults, fault{at: from, message: message})
 	}
 	for _, d := range c.syn.decls {
 		switch d := d.(type) {
@@ -115,9 +125,9 @@ func (c *check) survey() []fault {
 
 func (c *check) surveyImport(spec *ast.ImportSpec) []fault {
 	path := strings.Trim(spec.Path.Value, "\"`")
-	pkg, err := importer{c.s.mods}.Import(path)
+	pkg, err := c.importer().Import(path)
 	if err != nil {
-		return []fault{{at: c.lib.span(spec.Path).from, message: err.Error(), hint: importHint(path)}}
+		return []fault{c.importFault(spec, path, err)}
 	}
 	switch {
 	case spec.Name == nil:
@@ -146,16 +156,10 @@ func (c *check) surveySpecs(d *ast.GenDecl) {
 
 // definition returns the := statement that a top-level statement is.
 func definition(st ast.Stmt) *ast.AssignStmt {
-	for {
-		if l, ok := st.(*ast.LabeledStmt); ok {
-			st = l.Stmt
-			continue
-		}
-		if a, ok := st.(*ast.AssignStmt); ok && a.Tok == token.DEFINE {
-			return a
-		}
-		return nil
+	if a, ok := unlabelled(st).(*ast.AssignStmt); ok && a.Tok == token.DEFINE {
+		return a
 	}
+	return nil
 }
 
 // keepTypes drops declarations of types that say what the session's types of
@@ -287,7 +291,7 @@ func (c *check) once() []fault {
 	for {
 		c.errs, c.info = nil, newInfo()
 		file := c.assemble()
-		config := types.Config{Importer: importer{c.s.mods}, Sizes: sizes, Error: func(err error) {
+		config := types.Config{Importer: c.importer(), Sizes: sizes, Error: func(err error) {
 			if e, ok := err.(types.Error); ok && !c.tolerated(e) {
 				c.errs = append(c.errs, e)
 			}
@@ -295,6 +299,7 @@ func (c *check) once() []fault {
 		if crash := checkFiles(&config, c, file); crash != nil {
 			return []fault{*crash}
 		}
+		c.allowCycles()
 		if c.shown != nil && !c.bareLast && c.hasNoValue() {
 			c.bareLast = true
 			continue
@@ -302,7 +307,7 @@ func (c *check) once() []fault {
 		if c.nameFields() {
 			continue
 		}
-		return append(c.faults(), c.earlyUses()...)
+		return slices.Concat(c.faults(), c.earlyUses(), c.earlyDeclarations())
 	}
 }
 
@@ -310,7 +315,10 @@ func (c *check) once() []fault {
 func checkFiles(config *types.Config, c *check, file *ast.File) (crash *fault) {
 	defer func() {
 		if r := recover(); r != nil {
-			crash = &fault{at: -1, message: "this cell is beyond the type checker; try it in smaller cells"}
+			if !c.peeks {
+				fmt.Fprintf(os.Stderr, "panic in the type checker: %v\n%s", r, debug.Stack())
+			}
+			crash = &fault{at: -1, message: fmt.Sprintf("internal error: the type checker failed on this cell: %v", r), hint: "try splitting it"}
 		}
 	}()
 	if len(c.methods) > 0 && !c.peeks {
@@ -325,8 +333,7 @@ func checkFiles(config *types.Config, c *check, file *ast.File) (crash *fault) {
 func (c *check) tolerated(e types.Error) bool {
 	return strings.HasPrefix(e.Msg, "declared and not used") || strings.HasSuffix(e.Msg, "imported and not used") ||
 		strings.Contains(e.Msg, "imported as") && strings.HasSuffix(e.Msg, "and not used") ||
-		strings.HasPrefix(e.Msg, "label ") && strings.HasSuffix(e.Msg, "declared and not used") ||
-		len(c.hoisted) > 0 && strings.HasPrefix(e.Msg, "initialization cycle")
+		strings.HasPrefix(e.Msg, "label ") && strings.HasSuffix(e.Msg, "declared and not used")
 }
 
 // hasNoValue reports whether the last expression calls something without results.
@@ -338,6 +345,19 @@ func (c *check) hasNoValue() bool {
 		}
 	}
 	return false
+}
+
+// importFault tells why an import fails: of a module that is there, because of a
+// package that it imports.
+func (c *check) importFault(spec *ast.ImportSpec, path string, err error) fault {
+	f := fault{at: c.lib.span(spec.Path).from, message: err.Error()}
+	switch {
+	case !c.s.mods.covers(path):
+		f.hint = importHint(path)
+	case !strings.Contains(f.message+" ", path+" "):
+		f.message = "package " + path + " cannot be imported: " + f.message
+	}
+	return f
 }
 
 func importHint(path string) string {

@@ -21,7 +21,7 @@ func (c *check) commit() (*prepared, error) {
 	renewed := c.renewMethods()
 	unit, err := c.unit(objects)
 	if err != nil {
-		return nil, err
+		return nil, c.compileError([]fault{{at: -1, message: err.Error()}})
 	}
 	unit.Renewed, unit.Abandoned = renewed, c.decided.Load
 	program, err := c.s.engine.Compile(unit)
@@ -245,7 +245,7 @@ func (c *check) generics(u *eval.Unit) error {
 		}
 		g, err := c.s.unitOfSource(obj.Pkg().Path())
 		if err != nil {
-			return fmt.Errorf("package %s: %w", obj.Pkg().Path(), err)
+			return err
 		}
 		if g != nil {
 			take(g)
@@ -332,7 +332,7 @@ func (c *check) declarations() map[string]*declaration {
 		case *ast.FuncDecl:
 			if d.Recv == nil {
 				enter(d.Name.Name, d, &declaration{name: d.Name.Name})
-			} else if base := receiverBase(d); base != "" && d.Type.TypeParams == nil {
+			} else if base := receiverBase(d); base != "" && d.Name.Name != "_" && d.Type.TypeParams == nil {
 				enter(base+"."+d.Name.Name, d, &declaration{name: d.Name.Name, recv: base})
 			}
 		case *ast.GenDecl:

@@ -1,10 +1,12 @@
 package gocell
 
 import (
+	"context"
 	"go/ast"
 	"go/token"
 	"go/types"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -104,9 +106,14 @@ func balanced(src string) string {
 	return b.String()
 }
 
+// peekTime bounds what is fetched for a look at a source: whoever asks waits.
+const peekTime = time.Second
+
 // peek checks a source without consequences. The caller holds the lock.
 func (s *Session) peek(text string) *check {
-	c := &check{s: s, src: &eval.Source{Name: "cell", Line: 1, Text: balanced(text)}, lib: newLibrary(), imported: map[string]string{},
+	ctx, cancel := context.WithTimeout(context.Background(), peekTime)
+	defer cancel()
+	c := &check{s: s, ctx: ctx, src: &eval.Source{Name: "cell", Line: 1, Text: balanced(text)}, lib: newLibrary(), imported: map[string]string{},
 		declared: map[string]bool{}, defines: map[string]bool{}, hoisted: map[string]bool{}, kept: map[string]bool{}, peeks: true}
 	c.syn, _ = c.lib.parseCell(c.src)
 	if c.syn.depth() > maxLookDepth {
@@ -136,6 +143,9 @@ func (c *check) at(offset int) []ast.Node {
 	}
 	for _, d := range c.syn.decls {
 		ast.Inspect(d, visit)
+	}
+	for _, m := range c.methods {
+		ast.Inspect(m.decl, visit)
 	}
 	for _, st := range c.syn.stmts {
 		ast.Inspect(st, visit)

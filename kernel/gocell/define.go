@@ -1,6 +1,7 @@
 package gocell
 
 import (
+	"context"
 	"fmt"
 	"go/token"
 	"go/types"
@@ -42,7 +43,7 @@ func (s *Session) Define(name string, value any, doc string) error {
 // refit translates anew the functions of cells that use a name which the host
 // gave another type. Calls of those that no longer fit fail.
 func (s *Session) refit(name string) error {
-	c, _ := s.newCheck(&eval.Source{Name: "definition of " + name, Line: 1})
+	c, _ := s.newCheck(context.Background(), &eval.Source{Name: "definition of " + name, Line: 1})
 	if !c.pullDependents(map[string]bool{name: true}) {
 		return nil
 	}

@@ -125,7 +125,7 @@ func wholeProgram(t *testing.T, sc scenario) (string, bool) {
 	s, _ := newTestSession(t, Options{})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, faults := s.newCheck(&eval.Source{Line: 1, Text: cell.source})
+	c, faults := s.newCheck(t.Context(), &eval.Source{Line: 1, Text: cell.source})
 	if len(faults) > 0 || len(c.hoisted) > 0 {
 		return "", false
 	}

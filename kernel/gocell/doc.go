@@ -98,8 +98,9 @@
 //	os.Exit, log.Fatal, runtime.Goexit        end the cell                  end the program
 //	os.Args                                   one made-up name              the command line
 //	f(x[i], g()) where g changes x[i]         operands from left to right   not specified
-//	runtime.Caller, Callers, debug.Stack      cells' calls and lines alone  compiled ones, too
-//	runtime.Stack, the source of log/slog     the evaluator's own calls     the program's
+//	runtime.Caller, Callers, Stack, log/slog  cells' calls and lines alone  compiled ones, too
+//	the source of a record of log/slog that   is left out                   is shown
+//	a handler passes on to another
 //	unused variables, imports and labels      accepted                      errors
 //	unlocking a mutex that is not locked      a panic                       ends the program
 //	a second runtime.SetFinalizer             takes the first one's place   ends the program

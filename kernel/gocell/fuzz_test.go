@@ -38,7 +38,7 @@ func FuzzSplit(f *testing.F) {
 			}
 		}
 		s.mu.Lock()
-		c, faults := s.newCheck(&eval.Source{Name: "cell", Line: 1, Text: src})
+		c, faults := s.newCheck(t.Context(), &eval.Source{Name: "cell", Line: 1, Text: src})
 		if len(faults) == 0 {
 			c.run()
 			c.rollback()

@@ -36,6 +36,8 @@ func (c *check) hint(e types.Error) string {
 		return "Go joins strings only: a + fmt.Sprint(b)"
 	case strings.HasPrefix(e.Msg, "invalid operation: operator * not defined on") && strings.Contains(e.Msg, "string"):
 		return "write strings.Repeat(text, n)"
+	case strings.HasPrefix(e.Msg, "no new variables on left side of :="):
+		return "a variable that is there is assigned with ="
 	case strings.HasPrefix(e.Msg, "too many return values") && c.isTop(e.Pos):
 		return "a cell returns nothing; its last expression is shown"
 	case strings.HasPrefix(e.Msg, "use of package "):
@@ -142,18 +144,8 @@ func tensorHint(msg string) string {
 
 // suggestExported finds a member of a package that may be meant.
 func (c *check) suggestExported(name, member string) string {
-	path, ok := c.imported[name], true
-	if sym := c.s.scope.symbols[name]; path == "" && sym != nil {
-		path = sym.path
-	}
-	if path == "" {
-		path, ok = knownPackage(name)
-	}
-	if !ok {
-		return ""
-	}
-	pkg, err := importer{c.s.mods}.Import(path)
-	if err != nil {
+	pkg := c.packageNamed(name)
+	if pkg == nil {
 		return ""
 	}
 	exported := slices.DeleteFunc(pkg.Scope().Names(), func(name string) bool { return !token.IsExported(name) })

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"forgekernel/kernel/gocell/eval"
 )
 
 // chain declares structs that each hold the one before twice.
@@ -37,7 +39,16 @@ func TestTooDeep(t *testing.T) {
 		"_ = " + nested("func() int { return ", 3000, "1", " }()"):        "blocks are nested too deep",
 		"x := " + nested("(", 200_000, "1", ")"):                          "max nesting depth",
 		chain(60):                                                         "type T15 has too many parts",
-		"type P[A, B any] struct{ a A; b B }\n" + "type Q " + nested("P[int, ", 50, "int", "]"): "",
+		"func f() {\n" + chain(60) + "}":                                  "type T15 has too many parts",
+		"var v struct{ a, b, c, d, e T13 }\n" + chain(13):                 "this type has too many parts",
+		largeInterfaces:                                                   "type I15 has too many parts",
+		largeInstances:                                                    "type Q has too many parts",
+		largeGenericType:                                                  "has too many parts",
+		longConstants:                                                     "the constant strings become too long here",
+		"const s = \"" + strings.Repeat("x", 1<<20) + "\"\nx := []string{" + strings.Repeat("s + s,", 100) + "}": "the constant strings become too long here",
+		"const (\nA = Q + Q\nB\nC\n)\nconst Q = \"" + strings.Repeat("x", 12<<20) + "\"":                         "the constant strings become too long here",
+		"y := 1\nx := y" + strings.Repeat(" + y", 50_000):                                                        "this expression has too many operands",
+		"type P[A, B any] struct{ a A; b B }\n" + "type Q " + nested("P[int, ", 50, "int", "]"):                  "",
 		"var a [1 << 29][1 << 16]int":                                         "a is too large",
 		chain(10) + "T10{}.a.b.a":                                             "",
 		"x := 1\n" + nested("if true {", 100, "x++", "}"):                     "",
@@ -57,6 +68,52 @@ func TestTooDeep(t *testing.T) {
 		s.Completeness(source)
 	}
 	mustRun(t, s, "1")
+}
+
+// TestTooMuchInSeveralCells has cells that are near the limits each.
+func TestTooMuchInSeveralCells(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	mustRun(t, s, chain(13)+"type D[A any] struct{ a, b A }\nconst long = \""+strings.Repeat("x", 1<<20)+"\"\nlen(long)")
+	for source, want := range map[string]string{
+		doubling("type U0 struct{ a T13 }", "type U%d struct{ a U%d; b U%d }", 30): "has too many parts",
+		"type V struct { a D[D[D[T13]]] }":                                         "type V has too many parts",
+		doubling("const L0 = long", "const L%d = L%d + L%d", 30):                   "the constant strings become too long here",
+	} {
+		if _, err := s.Run(t.Context(), Cell{Name: "cell 2", Source: source}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40s gives %v, want %q", source, err, want)
+		}
+	}
+	mustRun(t, s, "type V struct { a D[T13]; b D[D[int]] }\nconst M = long + long\nlen(M)")
+}
+
+// TestLongCells has long sources that people's tools generate: the time to translate
+// them grows with their length and not with its square.
+func TestLongCells(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	mustRun(t, s, "y := 0")
+	if got := mustRun(t, s, strings.Repeat("y++\n", 50_000)+"y"); got != "50000" {
+		t.Errorf("y is %s", got)
+	}
+	var cases strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&cases, "case %d: return %d\n", i, 2*i)
+	}
+	if got := mustRun(t, s, "func twice(n int) int {\nswitch n {\n"+cases.String()+"}\nreturn -1 }\nfmt.Sprint(twice(0), twice(1), twice(2999), twice(3000), twice(-1))"); got != "0 2 5998 -1 -1" {
+		t.Errorf("a long switch gives %s", got)
+	}
+}
+
+// TestLongNames has names that are compared with all others, for a hint.
+func TestLongNames(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	long := strings.Repeat("x", 1_000_000)
+	mustRun(t, s, long+" := 3\n"+long)
+	for _, source := range []string{strings.Repeat("y", 3_000_000), long[1:], "strings." + long} {
+		if _, err := s.Run(t.Context(), Cell{Name: "cell 2", Source: source}); err == nil || !strings.Contains(err.Error(), "undefined") {
+			t.Errorf("%.40v", err)
+		}
+		s.Inspect(source, len(source)/2, 0)
+	}
 }
 
 // TestInterruptWhileChecking interrupts a cell that takes long to check.
@@ -171,4 +228,26 @@ func TestServerOutlivesInterrupt(t *testing.T) {
 	engine := s.engine
 	s.Reset()
 	waitFor(t, func() bool { return len(engine.Goroutines()) == 0 })
+}
+
+// TestManyCallbacks has more goroutines in functions that compiled code called than
+// one goroutine may have such calls within one another.
+func TestManyCallbacks(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	const n = 3 * eval.MaxNesting
+	source := fmt.Sprintf(`var wg sync.WaitGroup
+here, done := make(chan bool), make(chan bool)
+sum := new(atomic.Int64)
+for i := range %d { wg.Go(func() { sort.Slice([]int{2, 1}, func(i, j int) bool { sum.Add(1); return i < j }); here <- true; <-done }) }
+for range %d { <-here }
+close(done)
+wg.Wait()
+sum.Load() >= %d`, n, n, n)
+	if got := mustRun(t, s, source); got != "true" {
+		t.Errorf("shows %s", got)
+	}
+	_, err := s.Run(t.Context(), Cell{Name: "cell 2", Source: "type S int\nfunc (s S) Write(p []byte) (int, error) { return fmt.Fprint(s, 1) }\nfmt.Fprint(S(1), 2)"})
+	if err == nil || !strings.Contains(err.Error(), "stack overflow") {
+		t.Errorf("endless recursion gives %v", err)
+	}
 }

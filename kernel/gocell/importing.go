@@ -14,14 +14,15 @@ import (
 // The first import of a large module takes seconds. What the cell displays then is a
 // meter of the packages that are checked, and then of those that are translated.
 
-// begin names the cell on whose behalf packages are imported from now on.
-func (m *modules) begin(ctx context.Context) {
+// begin tells that a cell is being prepared, on whose behalf packages are imported
+// from now on.
+func (m *modules) begin() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.ctx = ctx
+	m.preparing = true
 }
 
-// end tells how the preparation of that cell ended.
+// end tells how that ended.
 func (m *modules) end(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -32,15 +33,12 @@ func (m *modules) end(err error) {
 	default:
 		m.meter.Done()
 	}
-	m.ctx, m.meter = nil, nil
+	m.preparing, m.meter = false, nil
 }
 
 // readAll reads a package and all that it imports from modules, which tells how
 // many there are to be checked. Whatever is wrong with one, checking it reports.
-func (m *modules) readAll(path string) {
-	if m.ctx == nil {
-		return
-	}
+func (m *modules) readAll(ctx context.Context, path string) {
 	if m.read == nil {
 		m.read = map[string]*gomod.Package{}
 	}
@@ -51,7 +49,7 @@ func (m *modules) readAll(path string) {
 			return
 		}
 		list = append(list, path)
-		p, err := m.source(path)
+		p, err := m.source(ctx, path)
 		if err != nil {
 			return
 		}
@@ -62,7 +60,7 @@ func (m *modules) readAll(path string) {
 	}
 	visit(path, nil)
 	if m.meter == nil {
-		m.meter = display.Progress(m.ctx, "", 0)
+		m.meter = display.Progress(ctx, "", 0)
 	}
 	m.importing, m.translates = path, false
 	m.meter.Stage("Checking "+path+" and what it imports", len(list))

@@ -1,7 +1,6 @@
 package gocell
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -56,8 +55,8 @@ func TestImportShowsProgress(t *testing.T) {
 			shown := &lines{}
 			synctest.Test(t, func(t *testing.T) {
 				m := &modules{}
-				m.begin(display.WithSink(t.Context(), shown))
-				if _, err := (importer{m}).Import(tt.path); err != nil {
+				m.begin()
+				if _, err := (importer{display.WithSink(t.Context(), shown), m}).Import(tt.path); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(tt.pause)
@@ -82,9 +81,9 @@ func TestImportShowsProgress(t *testing.T) {
 // Completion and inspection import on nobody's behalf, and show nothing.
 func TestImportBetweenCells(t *testing.T) {
 	m := &modules{}
-	m.begin(context.Background())
+	m.begin()
 	m.end(nil)
-	if _, err := (importer{m}).Import("go/format"); err != nil || m.meter != nil {
+	if _, err := (importer{t.Context(), m}).Import("go/format"); err != nil || m.meter != nil {
 		t.Errorf("%v, a meter %v", err, m.meter)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"forgekernel/kernel/gocell/hostpkg"
 	"forgekernel/kernel/gocell/peek"
+	"forgekernel/kernel/gocell/rtype"
 )
 
 // Inspect describes the name at a byte offset of a cell's source, or the function
@@ -133,7 +134,7 @@ func (c *check) selection(id *ast.Ident) *types.Selection {
 func (c *check) owner(sel *types.Selection) *types.Named {
 	if f, ok := sel.Obj().(*types.Func); ok {
 		if recv := f.Signature().Recv(); recv != nil {
-			return namedOf(recv.Type())
+			return rtype.NamedOf(recv.Type())
 		}
 	}
 	t := sel.Recv()
@@ -143,16 +144,7 @@ func (c *check) owner(sel *types.Selection) *types.Named {
 		}
 		t = t.Underlying().(*types.Struct).Field(i).Type()
 	}
-	return namedOf(t)
-}
-
-func namedOf(t types.Type) *types.Named {
-	t = types.Unalias(t)
-	if p, ok := t.(*types.Pointer); ok {
-		t = types.Unalias(p.Elem())
-	}
-	named, _ := t.(*types.Named)
-	return named
+	return rtype.NamedOf(t)
 }
 
 func (c *check) describeMember(sel *types.Selection, owner *types.Named, detail int) Inspection {
@@ -262,7 +254,7 @@ func methodsOf(obj types.Object) []string {
 	}
 	t := obj.Type()
 	if _, isInterface := t.Underlying().(*types.Interface); !isInterface {
-		if named := namedOf(t); named != nil {
+		if named := rtype.NamedOf(t); named != nil {
 			t = types.NewPointer(named)
 		}
 	}

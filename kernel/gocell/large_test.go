@@ -60,7 +60,7 @@ func TestGenericUnitsOfACell(t *testing.T) {
 		"var unused *Box[map[int]bool]": 2,
 	} {
 		s.mu.Lock()
-		c, faults := s.newCheck(&eval.Source{Name: "cell", Line: 1, Text: cell})
+		c, faults := s.newCheck(t.Context(), &eval.Source{Name: "cell", Line: 1, Text: cell})
 		faults = append(faults, c.run()...)
 		u, err := c.unit(c.newObjects())
 		s.mu.Unlock()

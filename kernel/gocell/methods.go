@@ -5,6 +5,8 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
+
+	"forgekernel/kernel/gocell/rtype"
 )
 
 // The checker takes no method on a type that another cell declared. Such a
@@ -46,6 +48,8 @@ func (c *check) separateMethods() []fault {
 		switch named := c.s.scope.named(base); {
 		case named == nil:
 			faults = append(faults, fault{at: at, message: base + " is another name for a type; declare the method on that type"})
+		case f.Name.Name == "_": // checked, and no method of the type
+			rest = append(rest, asFunction(f, "", c.receiverParams(base, f)))
 		default:
 			c.methods = append(c.methods, &method{recv: base, name: f.Name.Name, named: named, decl: asFunction(f, base, c.receiverParams(base, f))})
 		}
@@ -111,7 +115,7 @@ func (c *check) aliased(name string) string {
 // isDotted reports whether a name comes from a package that is dot-imported.
 func (c *check) isDotted(name string) bool {
 	for _, path := range append(slices.Clone(c.dots), c.s.scope.dots...) {
-		if pkg, err := (importer{c.s.mods}).Import(path); err == nil && pkg.Scope().Lookup(name) != nil && ast.IsExported(name) {
+		if pkg, err := c.importer().Import(path); err == nil && pkg.Scope().Lookup(name) != nil && ast.IsExported(name) {
 			return true
 		}
 	}
@@ -143,18 +147,21 @@ func receiverBase(f *ast.FuncDecl) string {
 }
 
 // asFunction makes the receiver the first parameter, and the type parameters
-// of a generic receiver those of the function.
-func asFunction(f *ast.FuncDecl, base string, params *ast.FieldList) *ast.FuncDecl {
-	typeParams := params
-	params = &ast.FieldList{Opening: f.Recv.Opening, Closing: f.Recv.Closing}
+// of a generic receiver those of the function. Without a base its name is _.
+func asFunction(f *ast.FuncDecl, base string, typeParams *ast.FieldList) *ast.FuncDecl {
+	params := &ast.FieldList{Opening: f.Recv.Opening, Closing: f.Recv.Closing}
 	for _, field := range append(append([]*ast.Field(nil), f.Recv.List...), f.Type.Params.List...) {
 		if len(field.Names) == 0 {
 			field = &ast.Field{Names: []*ast.Ident{{NamePos: field.Pos(), Name: "_"}}, Type: field.Type}
 		}
 		params.List = append(params.List, field)
 	}
+	name := base + "·" + f.Name.Name
+	if base == "" {
+		name = "_"
+	}
 	return &ast.FuncDecl{
-		Name: &ast.Ident{NamePos: f.Name.NamePos, Name: base + "·" + f.Name.Name},
+		Name: &ast.Ident{NamePos: f.Name.NamePos, Name: name},
 		Type: &ast.FuncType{Func: f.Type.Func, TypeParams: typeParams, Params: params, Results: f.Type.Results},
 		Body: f.Body,
 	}
@@ -289,7 +296,7 @@ func asMethod(fn *types.Signature, pkg *types.Package) *types.Signature {
 // type parameters of another one.
 func signatureFor(other *types.Signature, named *types.Named, i int) *types.Signature {
 	if named.TypeParams().Len() > 0 {
-		if args := namedOf(other.Recv().Type()).TypeArgs(); args.Len() == named.TypeParams().Len() {
+		if args := rtype.NamedOf(other.Recv().Type()).TypeArgs(); args.Len() == named.TypeParams().Len() {
 			inst, err := types.Instantiate(nil, named, slices.Collect(args.Types()), false)
 			if err != nil { // only the number of arguments is looked at, and that is right
 				panic(err)

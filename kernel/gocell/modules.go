@@ -2,11 +2,8 @@ package gocell
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/scanner"
 	"go/token"
 	"go/types"
 	"maps"
@@ -36,13 +33,15 @@ type modules struct {
 	build  *gomod.Build
 	loaded map[string]*modulePackage
 	read   map[string]*gomod.Package // sources that are not checked yet
-	err    map[string]error
-	ctx    context.Context // of the cell that is being prepared, nil between cells
-	meter  *display.Meter  // of the import that goes on, nil when none does
+	err    map[string]error          // of packages that are to be refused again
+	unread int                       // how often a source could not be fetched
+	paths  []string                  // of the packages of roots
+
+	preparing bool           // a cell, which shows what it imports
+	meter     *display.Meter // of the import that goes on, nil when none does
 	// What the meter is about: a package, and whether it is being translated.
 	importing  string
 	translates bool
-	paths      []string // of the packages of roots
 
 	// files are their sources. They have a lock of their own, for a debugger that
 	// looks while a module is being fetched.
@@ -59,6 +58,7 @@ type modulePackage struct {
 	texts  []*text // of its files
 	unit   *eval.Unit
 	start  *eval.Program // runs its initialisation; nil once that has run
+	failed error         // of its initialisation
 }
 
 // Module is a module that cells can import from.
@@ -182,138 +182,6 @@ func providedModule(path string) bool {
 	})
 }
 
-// errNoModule is an import path that no module of the session has.
-var errNoModule = errors.New("no module has it")
-
-// find returns a package of a module, checked.
-func (m *modules) find(path string) (*modulePackage, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.has(path, nil) && m.loaded[path] == nil && m.err[path] == nil {
-		m.readAll(path)
-	}
-	return m.load(path, nil)
-}
-
-// loadedPackage returns a package that has been imported.
-func (m *modules) loadedPackage(path string) *modulePackage {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.loaded[path]
-}
-
-func (m *modules) load(path string, within []string) (*modulePackage, error) {
-	if !m.has(path, within) {
-		return nil, errNoModule
-	}
-	if p := m.loaded[path]; p != nil {
-		return p, nil
-	}
-	if err := m.err[path]; err != nil {
-		return nil, err
-	}
-	if slices.Contains(within, path) {
-		return nil, fmt.Errorf("import cycle: %s", strings.Join(append(within, path), " imports "))
-	}
-	p, err := m.check(path, within)
-	if m.meter != nil {
-		m.meter.Add(1)
-	}
-	if err != nil {
-		if m.err == nil {
-			m.err = map[string]error{}
-		}
-		m.err[path] = err
-		return nil, err
-	}
-	if m.loaded == nil {
-		m.loaded = map[string]*modulePackage{}
-	}
-	m.loaded[path] = p
-	return p, nil
-}
-
-// has reports whether a path is a package of a module, or one of the binary's own that are
-// interpreted like those. What hides behind these is theirs alone.
-func (m *modules) has(path string, within []string) bool {
-	if hostpkg.Interpreted(path) {
-		_, public := hostpkg.Name(path)
-		return public || len(within) > 0 && hostpkg.Interpreted(within[len(within)-1])
-	}
-	return m.build != nil && m.build.Has(path)
-}
-
-func (m *modules) source(path string) (*gomod.Package, error) {
-	if p := m.read[path]; p != nil {
-		return p, nil
-	}
-	files, ok := hostpkg.Source(path)
-	if !ok {
-		ctx := m.ctx
-		if ctx == nil {
-			ctx = context.Background()
-		}
-		return m.build.Package(ctx, path)
-	}
-	p := &gomod.Package{Path: path}
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		p.Files = append(p.Files, gomod.File{Name: path + "/" + name, Text: files[name]})
-	}
-	return p, nil
-}
-
-// moduleImporter imports on behalf of a package of a module.
-type moduleImporter struct {
-	m      *modules
-	within []string
-}
-
-func (i moduleImporter) Import(path string) (*types.Package, error) {
-	p, err := i.m.load(path, i.within)
-	if errors.Is(err, errNoModule) {
-		return importer{}.Import(path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return p.pkg, nil
-}
-
-func (m *modules) check(path string, within []string) (*modulePackage, error) {
-	source, err := m.source(path)
-	if err != nil {
-		return nil, err
-	}
-	delete(m.read, path)
-	p := &modulePackage{sourcePackage: &sourcePackage{fset: newFileSet(), info: newInfo()}, module: source.Module}
-	for _, f := range source.Files {
-		file, err := parser.ParseFile(p.fset, f.Name, f.Text, parser.SkipObjectResolution)
-		if err != nil {
-			var list scanner.ErrorList
-			errors.As(err, &list)
-			return nil, fmt.Errorf("package %s: %w", path, list.Err())
-		}
-		p.files = append(p.files, file)
-		p.texts = append(p.texts, &text{
-			source: &eval.Source{Name: f.Name, File: f.Name, Line: 1, Text: f.Text},
-			starts: []fileStart{{file: p.fset.File(file.FileStart)}},
-		})
-	}
-	config := types.Config{Importer: moduleImporter{m, append(slices.Clone(within), path)}, Sizes: sizes, GoVersion: source.Go}
-	if p.pkg, err = config.Check(path, p.fset, p.files, p.info); err != nil {
-		return nil, fmt.Errorf("package %s cannot be interpreted: %w", path, err)
-	}
-	m.files.Lock()
-	defer m.files.Unlock()
-	if m.files.byName == nil {
-		m.files.byName = map[string]string{}
-	}
-	for _, f := range source.Files {
-		m.files.byName[f.Name] = f.Text
-	}
-	return p, nil
-}
-
 // ModuleFiles are the sources of the packages of modules that have been imported,
 // by the names that Call.File has for them: path@version/dir/file.go.
 func (s *Session) ModuleFiles() map[string]string {
@@ -402,19 +270,4 @@ func isPackageLevel(p *modulePackage, id *ast.Ident) bool {
 		}
 	}
 	return false
-}
-
-// initialise runs the initialisation of packages that a cell is the first to use.
-func (s *Session) initialise(ctx context.Context, starting []*modulePackage, cell uint64) error {
-	for _, p := range starting {
-		if p.start == nil {
-			continue
-		}
-		start := p.start
-		p.start = nil
-		if _, err := start.Run(ctx, "initialisation of "+p.pkg.Path(), cell, nil); err != nil {
-			return err
-		}
-	}
-	return nil
 }

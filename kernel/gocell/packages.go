@@ -1,6 +1,7 @@
 package gocell
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -37,11 +38,16 @@ var sources struct {
 
 // importer gives the checker compiled packages, and those of generic functions
 // from source.
-type importer struct{ modules *modules }
+type importer struct {
+	ctx     context.Context // of fetching modules
+	modules *modules
+}
+
+func (c *check) importer() importer { return importer{c.ctx, c.s.mods} }
 
 func (i importer) Import(path string) (*types.Package, error) {
 	if i.modules != nil && !strings.HasPrefix(path, "forgekernel/") {
-		switch p, err := i.modules.find(path); {
+		switch p, err := i.modules.find(i.ctx, path); {
 		case err == nil:
 			return p.pkg, nil
 		case !errors.Is(err, errNoModule):

@@ -181,10 +181,11 @@ func lastList(list []lexeme) span {
 		if first {
 			s, commas, first = span{from: l.from}, 0, false
 		}
-		s.to = l.from + max(len(l.lit), len(l.tok.String()))
-		if l.tok.IsLiteral() {
-			s.to = l.from + len(l.lit)
+		s.to = l.from + len(l.lit) // of a byte that is no text it is longer
+		if l.lit == "" {
+			s.to = l.from + len(l.tok.String())
 		}
+		s.to = min(s.to, list[len(list)-1].from)
 	}
 	if commas <= 0 {
 		return span{}
@@ -206,8 +207,8 @@ func (l *library) parseList(t *text, statements string, last span) (*ast.File, b
 		return nil, false
 	}
 	call := onlyCall(show)
-	if call == nil {
-		return nil, false // its brackets do not match
+	if call == nil || call.Ellipsis.IsValid() {
+		return nil, false // its brackets do not match, or it is the end of another call's arguments
 	}
 	call.Fun = &ast.Ident{NamePos: call.Args[0].Pos(), Name: showName} // in the cell, where the list begins
 	into := body.Decls[0].(*ast.FuncDecl).Body

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"forgekernel/kernel/gocell/eval"
+	"forgekernel/kernel/gocell/rtype"
 )
 
 // symbol is one name that the session holds.
@@ -168,7 +169,7 @@ func usedName(obj types.Object) string {
 		return obj.Name()
 	}
 	if f, ok := obj.(*types.Func); ok && f.Signature().Recv() != nil {
-		if named := namedOf(f.Signature().Recv().Type()); named != nil {
+		if named := rtype.NamedOf(f.Signature().Recv().Type()); named != nil {
 			return named.Obj().Name() + "." + f.Name()
 		}
 		return ""

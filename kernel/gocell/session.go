@@ -152,8 +152,8 @@ type definedVar struct {
 	now, former *symbol
 }
 
-// prepareUntil is prepare with an interrupt. The checker cannot be stopped: it is
-// left behind, and what it finds is dropped.
+// prepareUntil is prepare with an interrupt. What is fetched ends; the checker cannot
+// be stopped: it is left behind, and what it finds is dropped.
 func (s *Session) prepareUntil(ctx context.Context, src *eval.Source) (*prepared, error) {
 	type outcome struct {
 		p     *prepared
@@ -194,12 +194,12 @@ var errAbandoned = errors.New("nobody waits for the cell any more")
 func (s *Session) prepare(ctx context.Context, src *eval.Source, decided *atomic.Bool) (p *prepared, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mods.begin(ctx)
+	s.mods.begin()
 	defer func() { s.mods.end(err) }()
 	if decided.Load() {
 		return nil, errAbandoned
 	}
-	c, faults := s.newCheck(src)
+	c, faults := s.newCheck(ctx, src)
 	c.decided = decided
 	done := false
 	defer func() { // also when the checker or the engine fails on this cell
@@ -227,7 +227,7 @@ func (c *check) rollback() {
 		}
 	}
 	c.renewGrown()
-	for _, f := range c.undo {
+	for _, f := range slices.Backward(c.undo) {
 		f()
 	}
 }

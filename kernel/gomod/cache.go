@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,14 +70,14 @@ func (f *Fetcher) Zip(ctx context.Context, m module.Version) (*zip.ReadCloser, e
 	if err != nil {
 		return nil, err
 	}
-	switch err = checkCached(m, path); {
+	switch err = checkCached(ctx, m, path); {
 	case errors.Is(err, os.ErrNotExist):
 		unlock, err := f.lock(ctx, m)
 		if err != nil {
 			return nil, err
 		}
 		defer unlock()
-		if err = checkCached(m, path); errors.Is(err, os.ErrNotExist) { // nobody has fetched it meanwhile
+		if err = checkCached(ctx, m, path); errors.Is(err, os.ErrNotExist) { // nobody has fetched it meanwhile
 			err = f.download(ctx, m, path)
 		}
 		if err != nil {
@@ -88,12 +90,12 @@ func (f *Fetcher) Zip(ctx context.Context, m module.Version) (*zip.ReadCloser, e
 }
 
 // checkCached compares an archive in the cache with the checksum beside it.
-func checkCached(m module.Version, path string) error {
+func checkCached(ctx context.Context, m module.Version, path string) error {
 	known, err := os.ReadFile(strings.TrimSuffix(path, "zip") + "ziphash")
 	if err != nil {
 		return err
 	}
-	hash, err := checkZip(m, path)
+	hash, err := checkZip(ctx, m, path)
 	if err == nil && hash != strings.TrimSpace(string(known)) {
 		err = fmt.Errorf("%v: its archive in the module cache was changed; remove %s", m, path)
 	}
@@ -136,15 +138,51 @@ func (f *Fetcher) lock(ctx context.Context, m module.Version) (unlock func(), er
 }
 
 // checkZip checks the names in an archive and returns its checksum.
-func checkZip(m module.Version, path string) (string, error) {
+func checkZip(ctx context.Context, m module.Version, path string) (string, error) {
 	checked, err := modzip.CheckZip(m, path)
-	if err == nil {
-		err = checked.Err()
+	switch {
+	case checked.SizeError != nil:
+		return "", fmt.Errorf("%v: %w", m, checked.SizeError)
+	case len(checked.Invalid) > 0:
+		return "", fmt.Errorf("%v: of the names in its archive %d are not allowed: %w", m, len(checked.Invalid), checked.Invalid[0])
+	case err != nil:
+		return "", fmt.Errorf("%v: its archive cannot be read: %w", m, err)
 	}
+	hash, err := hashZip(ctx, path)
 	if err != nil {
-		return "", fmt.Errorf("%v: %w", m, err)
+		err = fmt.Errorf("%v: its archive cannot be read: %w", m, err)
 	}
-	return dirhash.HashZip(path, dirhash.DefaultHash)
+	return hash, err
+}
+
+// hashZip is dirhash.HashZip with an interrupt.
+func hashZip(ctx context.Context, path string) (string, error) {
+	z, err := zip.OpenReader(path)
+	if err != nil {
+		return "", err
+	}
+	defer z.Close()
+	files := map[string]*zip.File{}
+	for _, f := range z.File {
+		files[f.Name] = f
+	}
+	return dirhash.DefaultHash(slices.Collect(maps.Keys(files)), func(name string) (io.ReadCloser, error) {
+		r, err := files[name].Open()
+		return untilDone{ctx, r}, err
+	})
+}
+
+// untilDone reads until a context is cancelled.
+type untilDone struct {
+	ctx context.Context
+	io.ReadCloser
+}
+
+func (r untilDone) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.ReadCloser.Read(p)
 }
 
 // download puts an archive into the cache once it has been checked.
@@ -173,7 +211,7 @@ func (f *Fetcher) download(ctx context.Context, m module.Version, path string) e
 	if err = errors.Join(err, temp.Close()); err != nil {
 		return err
 	}
-	hash, err := checkZip(m, temp.Name())
+	hash, err := checkZip(ctx, m, temp.Name())
 	if err == nil {
 		err = f.checkSum(ctx, m, hash)
 	}

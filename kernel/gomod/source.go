@@ -45,6 +45,11 @@ type File struct {
 	Text string
 }
 
+// Refused is a package that cannot be run from source.
+type Refused struct{ Path, Reason string }
+
+func (e *Refused) Error() string { return fmt.Sprintf("package %s %s", e.Path, e.Reason) }
+
 // Open makes a build of modules that Select chose.
 func (f *Fetcher) Open(modules []module.Version) *Build {
 	return &Build{Modules: modules, f: f, zips: map[module.Version]*zip.ReadCloser{}}
@@ -88,7 +93,8 @@ func (b *Build) zip(ctx context.Context, m module.Version) (*zip.ReadCloser, err
 	return z, err
 }
 
-// Package reads a package. One that needs what only a toolchain can do is refused.
+// Package reads a package. Its error is a *Refused when it exists but needs what
+// only a toolchain can do.
 func (b *Build) Package(ctx context.Context, importPath string) (*Package, error) {
 	for _, m := range b.candidates(importPath) {
 		z, err := b.zip(ctx, m)
@@ -151,14 +157,16 @@ func (b *Build) read(ctx context.Context, importPath string, m module.Version, e
 	if p.Go, err = b.f.GoVersion(ctx, m); err != nil {
 		return nil, err
 	}
-	total, cgo := int64(0), false
+	slices.SortFunc(entries, func(a, b *zip.File) int { return strings.Compare(a.Name, b.Name) }) // the order of initialisation
+	total, cgo := uint64(0), false
 	for _, entry := range entries {
+		// The archive has been read as a whole: the sizes that it says are true.
+		if total += entry.UncompressedSize64; total > maxSource {
+			return nil, &Refused{importPath, fmt.Sprintf("has more than %d bytes of source", maxSource)}
+		}
 		text, err := readEntry(entry)
 		if err != nil {
 			return nil, err
-		}
-		if total += int64(len(text)); total > maxSource {
-			return nil, fmt.Errorf("package %s has more than %d bytes of source", importPath, maxSource)
 		}
 		belongs, err := belongs(entry.Name, text)
 		if err != nil {
@@ -169,16 +177,16 @@ func (b *Build) read(ctx context.Context, importPath string, m module.Version, e
 		case imports["C"]:
 			cgo = true
 		case belongs && reason != "":
-			return nil, fmt.Errorf("package %s %s (%s)", importPath, reason, path.Base(entry.Name))
+			return nil, &Refused{importPath, reason + " (" + path.Base(entry.Name) + ")"}
 		case belongs:
 			p.Files = append(p.Files, File{entry.Name, text})
 		}
 	}
 	switch {
 	case len(p.Files) == 0 && cgo:
-		return nil, fmt.Errorf("package %s uses cgo, which needs a C compiler and the Go toolchain", importPath)
+		return nil, &Refused{importPath, "uses cgo, which needs a C compiler and the Go toolchain"}
 	case len(p.Files) == 0:
-		return nil, fmt.Errorf("package %s has no source for this machine", importPath)
+		return nil, &Refused{importPath, "has no source for this machine"}
 	}
 	return p, nil
 }
@@ -218,7 +226,7 @@ func examine(name, text string) (imports map[string]bool, reason string) {
 			switch {
 			case strings.HasPrefix(c.Text, "//go:linkname "):
 				return imports, "uses go:linkname, which reaches into compiled packages"
-			case strings.HasPrefix(c.Text, "//go:embed "):
+			case strings.HasPrefix(c.Text, "//go:embed ") || strings.HasPrefix(c.Text, "//go:embed\t"):
 				return imports, "uses go:embed"
 			}
 		}

@@ -283,7 +283,7 @@ def test_bfloat16_comes_without_a_type_of_numpy(notebook):
     ("%forge_pull failure", "%forge_pull: failure is nil; %forge_pull takes tensors"),
     ("%forge_pull triple", "%forge_pull: triple is a function; %forge_pull takes tensors"),
     ("%forge_pull doubled", "%forge_pull: doubled is a function; %forge_pull takes tensors"),
-    ("%forge_pull pair", "%forge_pull: pair is no value of Go cells; %forge_pull takes tensors"),
+    ("%forge_pull pair", "%forge_pull: pair is not a value of Go cells; %forge_pull takes tensors"),
     ("%forge_pull strings", "%forge_pull: no Go cell has defined strings; %forge_pull takes tensors"),
 ])
 def test_what_cannot_go_is_refused_in_a_sentence(notebook, code, says):

@@ -19,7 +19,7 @@ type keeper struct {
 	mu     sync.Mutex
 	warned bool
 	stdin  io.Writer    // nil until the first command
-	groups map[int]bool // told to the keeper
+	groups map[int]bool // told to the keeper; true once the leader has been waited for
 }
 
 const keeperScript = `
@@ -41,12 +41,18 @@ var groups = &keeper{shell: "/bin/sh"}
 var errNoKeeper = errors.New("there is no keeper yet")
 
 // add tells the keeper of a new process group and, since numbers are reused,
-// of former ones that have no member left. A keeper that somebody killed is
+// of former ones that have no member left: what commands left behind became children
+// of the session, and is waited for here. A keeper that somebody killed is
 // replaced. Without one commands run as well: its error says, once, what is lost.
 func (k *keeper) add(group int) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for g := range k.groups {
+	for g, leaderless := range k.groups {
+		for leaderless {
+			if pid, err := syscall.Wait4(-g, nil, syscall.WNOHANG, nil); pid <= 0 && err != syscall.EINTR {
+				break
+			}
+		}
 		if syscall.Kill(-g, 0) == syscall.ESRCH {
 			delete(k.groups, g)
 			k.tell('-', g)
@@ -55,7 +61,7 @@ func (k *keeper) add(group int) error {
 	if k.groups == nil {
 		k.groups = make(map[int]bool)
 	}
-	k.groups[group] = true
+	k.groups[group] = false
 	if k.tell('+', group) == nil {
 		return nil
 	}
@@ -65,6 +71,16 @@ func (k *keeper) add(group int) error {
 	}
 	k.warned = true
 	return fmt.Errorf("processes that commands leave behind will outlive a session that is killed: their keeper cannot be started: %w", err)
+}
+
+// leaderless notes that the leader of a group has been waited for: the others are
+// nobody else's to wait for.
+func (k *keeper) leaderless(group int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, known := k.groups[group]; known {
+		k.groups[group] = true
+	}
 }
 
 func (k *keeper) tell(change rune, group int) error {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"forgekernel/kernel/reap"
 )
 
 // The keeper's script kills exactly the groups that it still knows when its
@@ -60,7 +62,7 @@ func TestKeeperIsReplaced(t *testing.T) {
 	if err := k.add(second.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
-	if len(k.groups) != 1 || !k.groups[second.Process.Pid] {
+	if _, known := k.groups[second.Process.Pid]; len(k.groups) != 1 || !known {
 		t.Errorf("groups %v, want only %d", k.groups, second.Process.Pid)
 	}
 	k.stdin.(io.Closer).Close()
@@ -84,4 +86,31 @@ func TestNoKeeper(t *testing.T) {
 			t.Errorf("run %d said %q", i, stderr)
 		}
 	}
+}
+
+// What a command has left behind does not stay a zombie for ever: the next command
+// waits for it.
+func TestOrphansAreWaitedFor(t *testing.T) {
+	if err := reap.Adopt(); err != nil {
+		t.Fatal(err)
+	}
+	run := func(script string) string {
+		var out strings.Builder
+		c := Command{Path: "/bin/sh", Args: []string{"-c", script}, Stdout: func() io.Writer { return &out }, Stderr: func() io.Writer { return &out }}
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(out.String())
+	}
+	orphan, err := strconv.Atoi(run("sleep 1000 >/dev/null 2>&1 & echo $!"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	syscall.Kill(orphan, syscall.SIGKILL)
+	for range 1000 {
+		if run("true"); syscall.Kill(orphan, 0) == syscall.ESRCH {
+			return
+		}
+	}
+	t.Errorf("process %d is still there", orphan)
 }

@@ -145,6 +145,7 @@ func (c Command) start() (*process, error) {
 	}
 	go func() {
 		p.err = exitError(cmd.Wait())
+		groups.leaderless(p.pid)
 		close(p.ended)
 	}()
 	return p, nil

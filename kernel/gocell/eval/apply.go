@@ -12,13 +12,14 @@ import (
 // apply calls any target with boxed arguments, a nil interface among them
 // being the zero Value. deferOf is the frame whose deferred call this is.
 func (th *thread) apply(t target, args []reflect.Value, deferOf *frame) []reflect.Value {
-	if t.deref {
+	switch {
+	case t.deref != "": // here, since a nil pointer panics when a deferred call happens
 		if args[0].IsNil() {
-			panic(nilReceiver(args[0].Type().Elem(), t.name))
+			panic(nilReceiver(args[0].Type().Elem(), t.deref))
 		}
 		args[0] = snapshot(args[0].Type().Elem(), args[0].UnsafePointer())
-	}
-	switch {
+		t.deref = ""
+		return th.apply(t, args, deferOf)
 	case t.code != nil:
 		return th.applyCode(t.code, args, deferOf)
 	case t.clo != nil:
@@ -30,6 +31,7 @@ func (th *thread) apply(t target, args []reflect.Value, deferOf *frame) []reflec
 		th.blocking(&t.name)
 		results := t.native(th, args)
 		th.resume()
+		th.pass()
 		return results
 	case t.fn != nil:
 		return th.applyFunc(t.fn, nil, args, deferOf)
@@ -139,6 +141,7 @@ func (c *closure) arrive() (*run, *thread) {
 	r = r.orLatest()
 	if r.nesting.Add(1) > MaxNesting && nested() >= MaxNesting {
 		r.nesting.Add(-1)
+		r.engine.passing.note(stackOverflow{})
 		panic(stackOverflow{})
 	}
 	if r.attention.Load() {
@@ -151,31 +154,32 @@ func (c *closure) arrive() (*run, *thread) {
 	return r, r.borrowThread()
 }
 
-// nested counts the calls from compiled code on this goroutine's stack. Those in
-// progress may be many without one being within another: a server's.
+// nested counts the calls from compiled code that are in progress on this goroutine.
+// It is slow, and of use when the goroutines of a run have many such calls together:
+// those of sync.WaitGroup.Go are one each.
 func nested() (n int) {
-	for pcs := make([]uintptr, 1024); ; pcs = make([]uintptr, 2*len(pcs)) {
-		depth := runtime.Callers(2, pcs)
-		if depth == len(pcs) {
-			continue
+	pcs := make([]uintptr, 64)
+	for runtime.Callers(0, pcs) == len(pcs) {
+		pcs = make([]uintptr, 4*len(pcs))
+	}
+	for frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs)]); ; {
+		frame, more := frames.Next()
+		if frame.Function == tryName || frame.Function == guardedName {
+			n++
 		}
-		for frames := runtime.CallersFrames(pcs[:depth]); ; {
-			f, more := frames.Next()
-			if f.Function == tryFrame || f.Function == guardedFrame {
-				n++
-			}
-			if !more {
-				return n
-			}
+		if !more {
+			return n
 		}
 	}
 }
 
-// The functions by which compiled code calls back.
-const (
-	tryFrame     = "forgekernel/kernel/gocell/eval.(*thread).try"
-	guardedFrame = "forgekernel/kernel/gocell/eval.(*thread).guarded"
+// What each call from compiled code goes through.
+var (
+	tryName     = nameOf((*thread).try)
+	guardedName = nameOf((*thread).guarded)
 )
+
+func nameOf(f any) string { return runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name() }
 
 // fail lets a panic go on through the compiled code that called, unless nobody
 // would recover it there.
@@ -186,6 +190,9 @@ func (c *closure) fail(r *run, failed *panicking) []reflect.Value {
 	r.mu.Lock()
 	r.lastPanic = failed
 	r.mu.Unlock()
+	if isFatal(failed.value) && !isStop(failed.value) { // polls repeat those
+		r.engine.passing.note(failed.value)
+	}
 	panic(failed.value)
 }
 
@@ -252,7 +259,7 @@ func searchStack() (user, final bool) {
 const (
 	mainFrame = "forgekernel/kernel/gocell/eval.(*thread).cell"
 	goFrame   = "forgekernel/kernel/gocell/eval.(*thread).goroutine"
-	pullFrame = "forgekernel/kernel/gocell/eval.pulled"
+	pullFrame = "forgekernel/kernel/gocell/eval.(*Engine).pulled"
 )
 
 // guarded runs a closure and returns its panic. The stack is unwound before the

@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"go/types"
 	"reflect"
+	"strings"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -14,7 +15,6 @@ type Func struct {
 	name   string
 	goName string  // what Go calls it
 	source *Source // nil for wrappers
-	wraps  bool    // it is a wrapper, which recover sees through
 	begins int     // where in the source
 	loopIn *Func   // whose loop over a function this is the body of
 
@@ -35,6 +35,7 @@ type Func struct {
 	results      []reflect.Type
 	blocks       []block
 	numeric      bool // its one result is a number
+	wrapper      bool // it only calls another with the same arguments
 	hasDefer     bool
 	recovers     bool             // it calls recover
 	recoverBlock int              // -1 when results are zero after recovery
@@ -104,12 +105,12 @@ func newBuilder(c *compiler, fn *ssa.Function) *builder {
 
 func (b *builder) translate() {
 	b.pos = b.ssa.Pos()
+	b.fn.wrapper = isWrapper(b.ssa)
 	b.findHome()
 	b.fn.source = b.sourceOf(b.ssa)
 	if isLoopBody(b.ssa) {
 		b.fn.loopIn = b.funcs[b.ssa.Parent()]
 	}
-	b.fn.wraps = b.ssa.Synthetic != "" && b.ssa.Origin() == nil && b.ssa.Parent() == nil
 	if b.fn.source != nil {
 		b.fn.goName, b.fn.begins = goName(b.ssa, b.unit.Main), int(b.offset(b.pos))
 	}
@@ -156,6 +157,19 @@ func (b *builder) translate() {
 		}
 	}
 }
+
+// isWrapper reports a function that is made to call another: for a promoted or a
+// bound method, a method as a function of its receiver, or a method of a generic
+// type that a later cell gave its code.
+func isWrapper(fn *ssa.Function) bool {
+	kind, _, made := strings.Cut(fn.Synthetic, " for ")
+	return made && (kind == "wrapper" || kind == "thunk" || kind == "bound method wrapper") ||
+		len(fn.Params) > 0 && strings.HasPrefix(fn.Params[0].Name(), Forwarding)
+}
+
+// Forwarding begins the names of the parameters of a method that only calls the
+// function which has its code now.
+const Forwarding = "arg·"
 
 // sourceOf finds the text of a function by the positions in it; wrappers have
 // none.

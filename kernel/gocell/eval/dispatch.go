@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/tools/go/ssa"
+
+	"forgekernel/kernel/gocell/rtype"
 )
 
 // invoke emits a call of an interface method.
@@ -120,7 +122,7 @@ func (s *site) dispatch(t reflect.Type) *dispatch {
 	if im, deref := s.engine.lookupMethod(t, s.method.Id()); im != nil {
 		d.target = target{clo: im}
 		if deref {
-			d.target = dereferencing(im, s.method.Name())
+			d.target.deref = s.method.Name()
 		} else if tg := im.target; tg.code != nil {
 			d.code = tg.code
 		} else if tg.fn != nil {
@@ -160,13 +162,11 @@ func (e *Engine) fits(t reflect.Type, m *types.Func) {
 	if !ok {
 		return
 	}
-	want, is := withoutReceiver(m), "gone"
-	if sel := types.NewMethodSet(recv).Lookup(m.Pkg(), m.Name()); sel != nil {
-		now := sel.Obj().(*types.Func)
+	want, is := rtype.WithoutReceiver(m), "gone"
+	if now, have := e.methodOf(recv, m); now != nil {
 		e.mu.Lock()
 		altered := e.altered[now]
 		e.mu.Unlock()
-		have := withoutReceiver(now)
 		if !altered || types.Identical(have, want) {
 			return
 		}
@@ -175,9 +175,17 @@ func (e *Engine) fits(t reflect.Type, m *types.Func) {
 	panic(typeError(fmt.Sprintf("method %s of %s was declared again and is %s now, where %s is called", m.Name(), t, is, want)))
 }
 
-func withoutReceiver(m *types.Func) *types.Signature {
-	sig := m.Signature()
-	return types.NewSignatureType(nil, nil, nil, sig.Params(), sig.Results(), sig.Variadic())
+// methodOf finds the method that a type has for one of an interface, and its
+// signature, which another cell may be changing.
+func (e *Engine) methodOf(recv types.Type, m *types.Func) (*types.Func, *types.Signature) {
+	e.shapes.RLock()
+	defer e.shapes.RUnlock()
+	sel := types.NewMethodSet(recv).Lookup(m.Pkg(), m.Name())
+	if sel == nil {
+		return nil, nil
+	}
+	now := sel.Obj().(*types.Func)
+	return now, rtype.WithoutReceiver(now)
 }
 
 // methodName is hostName for a method of a compiled type.
@@ -193,10 +201,4 @@ func packageOf(t reflect.Type) string {
 		t = t.Elem()
 	}
 	return t.PkgPath()
-}
-
-// dereferencing makes a target that wants the value behind its receiver. A nil
-// pointer panics when the call happens, which a defer statement delays.
-func dereferencing(clo *closure, method string) target {
-	return target{clo: clo, name: method, deref: true}
 }

@@ -78,8 +78,8 @@ func (b *builder) choices(in *ssa.If) (list []choice, x int, otherwise edge) {
 		if !no.isPlain() || !isOnlyTest(next) {
 			return list, x, otherwise
 		}
+		b.chosen[next] = len(next.Preds) == 1
 		in = next.Instrs[len(next.Instrs)-1].(*ssa.If)
-		b.chosen[next] = true
 	}
 }
 
@@ -100,7 +100,9 @@ func isOnlyTest(blk *ssa.BasicBlock) bool {
 	return false
 }
 
-// choose ends a block that begins a switch over an integer, if it does.
+// choose ends a block that begins a switch over an integer, if it does. What follows
+// in the same switch alone does not begin one: of a long switch each case would look at
+// all that come after it.
 func (b *builder) choose(in *ssa.If) {
 	if b.chosen[in.Block()] { // a block before does it
 		return

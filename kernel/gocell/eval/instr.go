@@ -162,6 +162,9 @@ func (e edge) follow() func(*frame) int {
 // phiMoves orders the parallel moves of an edge, through fresh places where
 // one phi's source is another's destination.
 func (b *builder) phiMoves(from, to *ssa.BasicBlock, k int) []move {
+	if _, ok := to.Instrs[0].(*ssa.Phi); !ok {
+		return nil
+	}
 	pred := predIndex(from, to, k)
 	var direct []move
 	for _, in := range to.Instrs {

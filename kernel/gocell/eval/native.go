@@ -26,6 +26,13 @@ var natives = map[string]native{
 	"runtime/debug.SetMaxStack": func(th *thread, a []reflect.Value) []reflect.Value {
 		return []reflect.Value{reflect.ValueOf(int(th.run.engine.maxStack.Swap(a[0].Int())))}
 	},
+	"runtime.Stack": func(th *thread, a []reflect.Value) []reflect.Value {
+		text := th.stackText()
+		if a[1].Bool() {
+			text += th.otherStacks()
+		}
+		return valuesOf(copy(a[0].Bytes(), text))
+	},
 	"runtime/debug.Stack": func(th *thread, _ []reflect.Value) []reflect.Value { return valuesOf([]byte(th.stackText())) },
 	"runtime/debug.PrintStack": func(th *thread, _ []reflect.Value) []reflect.Value {
 		io.WriteString(th.writer("stderr"), th.stackText())

@@ -14,9 +14,8 @@ const (
 	// MaxDepth bounds nested calls, so that endless recursion is an error of
 	// the cell and not the end of the process.
 	MaxDepth = 100_000
-	// MaxNesting bounds calls from compiled code back into user code that are
-	// in progress at once, for the same reason: a String method that prints
-	// itself, say.
+	// MaxNesting bounds calls from compiled code back into user code within one
+	// another, for the same reason: a String method that prints itself, say.
 	MaxNesting = 5_000
 	// deferGrace is how long deferred calls may run after an interrupt: they unlock
 	// what is locked, on a busy machine too.
@@ -88,6 +87,7 @@ type stopped struct{}
 // poll ends the goroutine when its cell was interrupted. Deferred calls may
 // go on until the deadline.
 func (th *thread) poll() {
+	th.pass()
 	if th.run.stop.Load() && time.Now().After(th.deadline) {
 		panic(stopped{})
 	}

@@ -160,7 +160,7 @@ func (t *Table) iface(i *types.Interface) reflect.Type {
 	private := ""
 	for k := range methods {
 		m := i.Method(k)
-		methods[k] = reflect.Method{Name: m.Name(), Type: t.of(withoutReceiver(m))}
+		methods[k] = reflect.Method{Name: m.Name(), Type: t.of(WithoutReceiver(m))}
 		if !m.Exported() {
 			methods[k].PkgPath = m.Pkg().Path()
 			private = m.Pkg().Path()
@@ -194,7 +194,8 @@ func interfacesOf(path string, methods []reflect.Method) reflect.Type {
 	return c.InterfaceOf(nil, methods)
 }
 
-func withoutReceiver(m *types.Func) *types.Signature {
+// WithoutReceiver is the signature of a method as its function value has it.
+func WithoutReceiver(m *types.Func) *types.Signature {
 	sig := m.Signature()
 	return types.NewSignatureType(nil, nil, nil, sig.Params(), sig.Results(), sig.Variadic())
 }

@@ -157,3 +157,13 @@ func braces(word string, parts []string) string {
 	}
 	return word + " { " + strings.Join(parts, "; ") + " }"
 }
+
+// NamedOf is the declared type that a type or what it points to is; nil if it is none.
+func NamedOf(t types.Type) *types.Named {
+	t = types.Unalias(t)
+	if p, ok := t.(*types.Pointer); ok {
+		t = types.Unalias(p.Elem())
+	}
+	named, _ := t.(*types.Named)
+	return named
+}
