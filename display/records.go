@@ -46,7 +46,7 @@ var ownTexts = []reflect.Type{
 	reflect.TypeFor[error](), reflect.TypeFor[fmt.Stringer](), reflect.TypeFor[fmt.Formatter](), reflect.TypeFor[Displayer](),
 }
 
-// hasOwnText reports a type whose values, or pointers to them, have a text or a
+// hasOwnText reports whether values of a type, or pointers to them, have a text or a
 // display of their own.
 func hasOwnText(t reflect.Type) bool {
 	return slices.ContainsFunc(ownTexts, func(i reflect.Type) bool {

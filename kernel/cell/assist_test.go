@@ -1,11 +1,13 @@
 package cell
 
 import (
+	"io"
 	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"forgekernel/display"
 	"forgekernel/kernel/link"
 )
 
@@ -229,16 +231,24 @@ func FuzzAssist(f *testing.F) {
 		f.Add(s, len(s)/2, 1)
 		f.Add(s, len(s), 0)
 	}
-	in, err := New(Options{})
+	for _, s := range nasty {
+		for cursor := range 4 {
+			f.Add(s, cursor*len(s)/3, 1)
+		}
+	}
+	in, err := New(Options{
+		Writer: func(uint64, string) io.Writer { return io.Discard },
+		Sink:   func(uint64) display.Sink { return nil },
+	})
 	if err != nil {
 		f.Fatal(err)
 	}
+	out := in.Run(f.Context(), Cell{Name: "cell 1", Code: "m := map[string]int{\"a\": 1, \"é\": 2, \"\\xff\": 3}\ntype T struct{ a int; next *T }\nx := T{}"})
+	if out.Err != nil {
+		f.Fatal(out.Err)
+	}
 	f.Fuzz(func(t *testing.T, code string, cursor, detail int) {
-		points := utf8.RuneCountInString(code)
-		r := in.Complete(code, cursor)
-		if r.Matches == nil || len(r.Matches) > 0 && (r.Start < 0 || r.Start > r.End || r.End > points) {
-			t.Fatalf("completion of %q at %d: %+v", code, cursor, r)
-		}
+		checkCompletion(t, code, cursor, in.Complete(code, cursor))
 		in.Inspect(code, cursor, detail)
 		if s := in.IsComplete(code).Status; s != "complete" && s != "incomplete" && s != "invalid" && s != "unknown" {
 			t.Fatalf("is_complete of %q: %q", code, s)

@@ -132,11 +132,11 @@ func TestDirectiveErrors(t *testing.T) {
 		{"%bash ls", "UsageError", "bash is for whole cells", "%%bash on the first line"},
 		{"%%who\nx", "UsageError", "who is not for whole cells", "%who"},
 		{"!true\n%%bash\nls", "UsageError", "%%bash must be the first line", ""},
-		{"%load", "UsageError", "0 arguments where FILE [NAME] is expected", "usage: %load FILE [NAME]"},
-		{"%who a b", "UsageError", "2 arguments where [PREFIX] is expected", ""},
+		{"%load", "UsageError", "got 0 arguments, want FILE [NAME]", "usage: %load FILE [NAME]"},
+		{"%who a b", "UsageError", "got 2 arguments, want [PREFIX]", ""},
 		{"%goroutines stop 999", "UsageError", "there is no goroutine 999", "%goroutines lists them"},
 		{"%goroutines end 1", "UsageError", "%goroutines takes nothing or stop and a number", "usage: %goroutines [stop NUMBER]"},
-		{"%jobs now", "UsageError", "1 arguments where none is expected", ""},
+		{"%jobs now", "UsageError", "got 1 arguments, want none", ""},
 		{"%reset --force", "UsageError", "there is no flag --force; there are -f", "usage: %reset [-f]"},
 		{"%reset -f=1", "UsageError", "flag -f takes no value", ""},
 		{"%reset -f -f", "UsageError", "flag -f is given twice", ""},
@@ -286,20 +286,6 @@ func TestInterrupted(t *testing.T) {
 		first, _, _ := strings.Cut(strings.TrimPrefix(code, "%%time\n"), "\n")
 		if e := Describe(out.Err); e.Name != "Interrupt" || e.Value != "interrupted: "+first {
 			t.Errorf("%q: %s: %s", code, e.Name, e.Value)
-		}
-	}
-}
-
-func TestNearest(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{
-		{"", "", 0}, {"abc", "", 3}, {"time", "tiem", 1}, {"time", "tme", 1}, {"writefile", "wrtiefile", 1},
-		{"kitten", "sitting", 3}, {"é", "e", 1}, {strings.Repeat("x", 1<<20), "x", maxDistanceName - 1},
-	} {
-		if got := distance(c.a, c.b); got != c.want {
-			t.Errorf("distance(%.10q, %q) = %d, want %d", c.a, c.b, got, c.want)
 		}
 	}
 }

@@ -31,6 +31,7 @@ func (in *Interp) Complete(code string, cursor int) link.CompleteReply {
 		c.start += offset - at.offset - at.start // offsets of c count from the line's start
 		c.end += offset - at.offset - at.start
 	}
+	cursor = pointOffset(code, offset) // within the cell, wherever the client's is
 	reply := link.CompleteReply{Matches: c.matches, Start: cursor, End: cursor}
 	if reply.Matches == nil {
 		reply.Matches = []link.Match{}

@@ -130,7 +130,7 @@ func inspected(i gocell.Inspection, detail int) string {
 		sections = append(sections, definedIn(i.Defined))
 	}
 	if i.Call != "" && i.Call != i.Signature {
-		sections = append(sections, "It stands in a call of "+i.Call+".")
+		sections = append(sections, "Argument of "+i.Call+".")
 	}
 	if detail > 0 && i.Source != "" {
 		sections = append(sections, i.Source)
@@ -225,17 +225,17 @@ func (in *Interp) IsComplete(code string) link.IsCompleteReply {
 			return link.IsCompleteReply{Status: "invalid"}
 		}
 		if !m.code { // the body is a text, which an empty line ends
-			return completeIf(strings.HasSuffix(code, "\n"), "")
+			return completeIf(strings.HasSuffix(code, "\n"))
 		}
 		p = p.inner()
 		p.lang = m.lang
 		if strings.TrimSpace(p.body) == "" && p.magic == nil && len(p.directives) == 0 {
-			return completeIf(false, "")
+			return completeIf(false)
 		}
 	}
 	if strings.TrimSpace(p.body) == "" {
 		last := len(p.directives) - 1
-		return completeIf(last < 0 || !strings.HasSuffix(p.directives[last].args, `\`), "")
+		return completeIf(last < 0 || !strings.HasSuffix(p.directives[last].args, `\`))
 	}
 	if p.language() == ForgeScript {
 		status, indent := script.Completeness(p.body)
@@ -245,9 +245,9 @@ func (in *Interp) IsComplete(code string) link.IsCompleteReply {
 	return link.IsCompleteReply{Status: status, Indent: indent}
 }
 
-func completeIf(yes bool, indent string) link.IsCompleteReply {
+func completeIf(yes bool) link.IsCompleteReply {
 	if yes {
 		return link.IsCompleteReply{Status: "complete"}
 	}
-	return link.IsCompleteReply{Status: "incomplete", Indent: indent}
+	return link.IsCompleteReply{Status: "incomplete"}
 }

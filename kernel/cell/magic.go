@@ -2,7 +2,10 @@ package cell
 
 import (
 	"fmt"
+	"maps"
 	"strings"
+
+	"forgekernel/forge/spelling"
 )
 
 // form says where a magic may stand.
@@ -189,57 +192,16 @@ func insteadOf(name string) string {
 	if hint, known := elsewhere[name]; known {
 		return hint
 	}
-	if near := nearest(name); len(near) > 0 {
-		return "did you mean " + strings.Join(near, " or ") + "? %lsmagic lists all"
-	}
-	return "%lsmagic lists all"
-}
-
-// nearest lists the magics that name is most likely a slip for: those with the
-// fewest changed characters, at most one in three.
-func nearest(name string) []string {
-	least := max(1, len(name)/3)
-	var titles []string
+	titles := map[string]string{}
 	for _, m := range magics {
-		switch d := distance(name, m.name); {
-		case d < least:
-			least, titles = d, []string{m.title()}
-		case d == least:
-			titles = append(titles, m.title())
-		}
+		titles[m.name] = m.title()
 	}
-	return titles
-}
-
-// maxDistanceName bounds the names that are compared, since a cell may hold
-// anything.
-const maxDistanceName = 64
-
-// distance is the number of characters to insert, delete, replace or swap with
-// their neighbour that turns a into b.
-func distance(a, b string) int {
-	x, y := []rune(a), []rune(b)
-	x, y = x[:min(len(x), maxDistanceName)], y[:min(len(y), maxDistanceName)]
-	rows := make([][]int, len(x)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(y)+1)
-		rows[i][0] = i
+	near := spelling.Near(name, maps.Keys(titles))
+	if len(near) == 0 {
+		return "%lsmagic lists all"
 	}
-	for j := range rows[0] {
-		rows[0][j] = j
+	for i, name := range near {
+		near[i] = titles[name]
 	}
-	for i := 1; i <= len(x); i++ {
-		for j := 1; j <= len(y); j++ {
-			change := 1
-			if x[i-1] == y[j-1] {
-				change = 0
-			}
-			d := min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+change)
-			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
-				d = min(d, rows[i-2][j-2]+1)
-			}
-			rows[i][j] = d
-		}
-	}
-	return rows[len(x)][len(y)]
+	return "did you mean " + strings.Join(near, " or ") + "? %lsmagic lists all"
 }

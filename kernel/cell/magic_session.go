@@ -94,7 +94,7 @@ func (t *task) magicJobs(call) Outcome {
 	for _, j := range t.in.jobs.List() {
 		state := "running"
 		if running, err := j.Running(); !running {
-			state = "ended well"
+			state = "exited with status 0"
 			if err != nil {
 				state = err.Error()
 			}

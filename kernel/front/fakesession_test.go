@@ -290,6 +290,12 @@ func (f *fake) command(cell uint64, line string, done *link.DoneBody, stop chan 
 			}
 			close(f.signal(arg + " shown"))
 		}()
+	case "floods": // prints without an end, after its cell
+		go func() {
+			for {
+				f.exchange(link.Stream, cell, link.StreamText{Name: "stdout", Text: strings.Repeat("flood ", 10_000) + "\n"})
+			}
+		}()
 	case "result":
 		done.Result = text(arg)
 	case "error":

@@ -293,6 +293,20 @@ func TestInterruptWithSlowReader(t *testing.T) {
 	}
 }
 
+// Nor does a cell that is interrupted wait for long for what goroutines of earlier
+// cells print.
+func TestInterruptWithFlood(t *testing.T) {
+	r := start(t)
+	pid := r.run("pid").text(t)
+	r.execute("floods")
+	r.recv(r.shell)
+	m := r.execute("block")
+	r.fill(pid)
+	r.send(r.control, r.message("interrupt_request", nil))
+	r.recv(r.control)
+	equal(t, "cell", r.replied(m).Name, "Interrupted")
+}
+
 func TestExcess(t *testing.T) {
 	var x excess
 	for _, tt := range []struct {

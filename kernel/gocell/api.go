@@ -38,7 +38,7 @@ type Cell struct {
 
 // Result is what a cell that ended well has to show.
 type Result struct {
-	Has      bool           // the cell ends with an expression that has a value to show
+	HasValue bool           // the cell ends with an expression that has a value to show
 	Values   []any          // its values
 	Bundle   display.Bundle // the same, ready to be shown
 	Warnings []display.Diagnostic
@@ -70,14 +70,13 @@ type Frame struct {
 	// EndCol is exclusive, as in [display.Diagnostic].
 	EndCol int
 	Text   string // the source line
-	// More counts calls behind this one that are left out; MoreOf names their
+	// Omitted counts calls behind this one that are left out; OmittedOf names their
 	// function if they seem to be calls of one.
-	More   int
-	MoreOf string
+	Omitted   int
+	OmittedOf string
 }
 
-// PanicError is a panic that user code did not recover, or one of its calls
-// that ended the cell.
+// PanicError is a panic that user code did not recover.
 type PanicError struct {
 	Value     any
 	Trace     []Frame
@@ -95,7 +94,7 @@ func (e *PanicError) Error() string {
 }
 
 // Is and As find an error of a compiled type that the panic's value is or wraps.
-// The methods of others are code of cells, which the cell's end has ended.
+// Errors of types declared in cells are skipped: their methods can no longer run.
 func (e *PanicError) Is(target error) bool {
 	return reflect.TypeOf(target).Comparable() && slices.Contains(e.errors, target)
 }
@@ -139,7 +138,6 @@ type Symbol struct {
 	Name string
 	Kind string // "var", "func", "type", "const" or "import"
 	Type string
-	Cell string // where it was defined
 	// Value is that of a constant; those of variables are Globals.
 	Value string
 }

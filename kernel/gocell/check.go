@@ -321,7 +321,7 @@ func checkFiles(config *types.Config, c *check, file *ast.File) (crash *fault) {
 	return nil
 }
 
-// tolerated reports complaints that a notebook has no use for.
+// tolerated reports whether a notebook has no use for a complaint.
 func (c *check) tolerated(e types.Error) bool {
 	return strings.HasPrefix(e.Msg, "declared and not used") || strings.HasSuffix(e.Msg, "imported and not used") ||
 		strings.Contains(e.Msg, "imported as") && strings.HasSuffix(e.Msg, "and not used") ||
@@ -329,7 +329,7 @@ func (c *check) tolerated(e types.Error) bool {
 		len(c.hoisted) > 0 && strings.HasPrefix(e.Msg, "initialization cycle")
 }
 
-// hasNoValue reports that the last expression calls something without results.
+// hasNoValue reports whether the last expression calls something without results.
 func (c *check) hasNoValue() bool {
 	for _, e := range c.errs {
 		if e.Pos >= (*c.shown).Pos() && e.Pos <= (*c.shown).End() && strings.HasSuffix(e.Msg, "(no value) used as value") {

@@ -79,7 +79,7 @@ func (c *check) takenBack(objects map[string]types.Object) map[string]definedVar
 	list := map[string]definedVar{}
 	for name, by := range c.definitions() {
 		obj, old := objects[name], c.s.scope.symbols[name]
-		if obj == nil || kindOf(obj) != "var" || old != nil && (used[name] || sameMeaning(old, obj)) {
+		if obj == nil || kindOf(obj) != "var" || used[name] || old != nil && sameMeaning(old, obj) {
 			continue
 		}
 		list[name] = definedVar{by: by, former: old}

@@ -27,6 +27,13 @@ const (
 // of what stands before a dot, else the names in scope.
 func (s *Session) Complete(src string, offset int) Completion {
 	offset = min(max(offset, 0), len(src))
+	part, from := around(src, offset)
+	c := s.completeIn(part, offset-from)
+	c.Start, c.End = c.Start+from, c.End+from
+	return c
+}
+
+func (s *Session) completeIn(src string, offset int) Completion {
 	if paths, ok := s.completeImport(src, offset); ok {
 		return paths
 	}
@@ -57,7 +64,7 @@ func (s *Session) Complete(src string, offset int) Completion {
 	return result
 }
 
-// insideText reports an offset in a comment or a string.
+// insideText reports whether an offset is in a comment or a string.
 func (c *check) insideText(offset int) bool {
 	list, _ := scan(c.src.Text)
 	at := -1
@@ -96,7 +103,7 @@ func (s *candidates) matching(prefix string) []Candidate {
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b Candidate) int { return cmp.Or(a.rank-b.rank, compareText(a.Text, b.Text)) })
+	slices.SortFunc(list, func(a, b Candidate) int { return cmp.Or(a.rank-b.rank, strings.Compare(a.Text, b.Text)) })
 	return list
 }
 

@@ -126,7 +126,7 @@ func (s *Session) Evaluate(ctx context.Context, expr string, call *Call) (Result
 	if err := p.program.Peek(ctx, "expression", 0, &p.shown); err != nil {
 		return Result{}, runError(err)
 	}
-	if !result.Has {
+	if !result.HasValue {
 		return result, fmt.Errorf("%s has no value", expr)
 	}
 	return result, nil

@@ -11,11 +11,12 @@ const (
 	maxTypeDepth  = 1000
 	maxIndexDepth = 100 // of instances of generic types, and of indices
 	maxBlockDepth = 500
+	maxElseDepth  = 2000 // of else if, each of which is within those before
 	maxTypeParts  = 1 << 16
 )
 
 // depth counts what is around a node.
-type depth struct{ types, indices, blocks int }
+type depth struct{ types, indices, blocks, elses int }
 
 // add enters or leaves the last node of a path.
 func (d *depth) add(path []ast.Node, by int) {
@@ -25,6 +26,8 @@ func (d *depth) add(path []ast.Node, by int) {
 			d.indices += by
 		} else if _, ok := path[len(path)-2].(*ast.IndexListExpr); ok {
 			d.indices += by
+		} else if outer, ok := path[len(path)-2].(*ast.IfStmt); ok && outer.Else == n {
+			d.elses += by
 		}
 	}
 	switch n.(type) {
@@ -53,6 +56,8 @@ func tooDeep(root ast.Node) (at ast.Node, message string) {
 			at, message = n, "types are nested too deep here"
 		case d.indices > maxIndexDepth:
 			at, message = n, "type arguments or indices are nested too deep here"
+		case d.elses > maxElseDepth:
+			at, message = n, "a chain of else if is too long here; a switch may be as long as you like"
 		case d.blocks > maxBlockDepth:
 			at, message = n, "blocks are nested too deep here"
 		}
@@ -124,9 +129,8 @@ func tooManyParts(decls []ast.Decl) (at ast.Node, message string) {
 	return nil, ""
 }
 
-// checkDepth refuses syntax that is nested too deep or declares too large types,
-// and drops it: nothing else shall look at it.
-func (l *library) checkDepth(syn *syntax) scanner.ErrorList {
+// nodes lists the declarations and statements.
+func (syn *syntax) nodes() []ast.Node {
 	var nodes []ast.Node
 	for _, d := range syn.decls {
 		nodes = append(nodes, d)
@@ -134,8 +138,14 @@ func (l *library) checkDepth(syn *syntax) scanner.ErrorList {
 	for _, st := range syn.stmts {
 		nodes = append(nodes, st)
 	}
+	return nodes
+}
+
+// checkDepth refuses syntax that is nested too deep or declares too large types,
+// and drops it: nothing else shall look at it.
+func (l *library) checkDepth(syn *syntax) scanner.ErrorList {
 	at, message := tooManyParts(syn.decls)
-	for _, n := range nodes {
+	for _, n := range syn.nodes() {
 		if at == nil {
 			at, message = tooDeep(n)
 		}

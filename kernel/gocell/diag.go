@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"forgekernel/display"
@@ -69,7 +68,7 @@ func tokenWidth(text string) int {
 	return 1
 }
 
-// compileError reports faults in the order of the source, one a place.
+// compileError lists faults in the order of the source, one a place.
 func (c *check) compileError(faults []fault) error {
 	slices.SortStableFunc(faults, func(a, b fault) int { return a.at - b.at })
 	e := &CompileError{}
@@ -87,7 +86,7 @@ func (c *check) compileError(faults []fault) error {
 func (b *bracketError) fault(src *eval.Source) fault {
 	closing := map[token.Token]string{token.LPAREN: ")", token.LBRACK: "]", token.LBRACE: "}"}
 	switch {
-	case b.unclose:
+	case b.unclosed:
 		return fault{at: b.from, message: fmt.Sprintf("this %s is never closed: a %s is missing", b.tok, closing[b.tok])}
 	case b.within != nil:
 		line, _ := position(src, b.within.from)
@@ -235,12 +234,12 @@ func frames(trace []eval.Location) []Frame {
 	}
 	var list []Frame
 	for i, l := range trace {
-		f := Frame{Cell: l.Source.Name, Func: functionName(l), Text: lineAt(l.Source, l.Offset), More: l.Omitted}
+		f := Frame{Cell: l.Source.Name, Func: functionName(l), Text: lineAt(l.Source, l.Offset), Omitted: l.Omitted}
 		at := callee(l.Source.Text, l.Offset)
 		f.Line, f.Col = position(l.Source, at)
 		f.EndCol = f.Col + tokenWidth(l.Source.Text[min(max(at, 0), len(l.Source.Text)):])
 		if l.Omitted > 0 && recursive(trace, i) {
-			f.MoreOf = f.Func
+			f.OmittedOf = f.Func
 		}
 		list = append(list, f)
 	}
@@ -253,7 +252,7 @@ func callee(text string, at int) int {
 	if at <= 0 || at >= len(text) || text[at] != '(' {
 		return at
 	}
-	name := strings.TrimRightFunc(text[:at], func(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) })
+	name := strings.TrimRightFunc(text[:at], isNameRune)
 	return len(name)
 }
 

@@ -32,8 +32,8 @@
 // another type, the functions and methods that use it, directly or not, are
 // checked and translated again from their source, in one go with the cell; what
 // a declaration uses is known from the checker, so that a field of the same
-// name is no use. Those that no longer fit are reported, and calling them fails
-// with the reason. A method of a generic type is checked again as a generic
+// name does not count as a use. Those that no longer fit are reported, and calling
+// them fails with the reason. A method of a generic type is checked again as a generic
 // function with the receiver's type parameters, and becomes a call of it.
 //
 // A type that is declared again is a new type and values made before keep the
@@ -64,13 +64,13 @@
 // A cell that does not compile changes nothing. A panic keeps what ran before
 // it, and takes back the names that the cell did not get to define: a variable
 // of another type is the former one again, unless a function uses the new one.
-// Who holds a method whose signature has changed since, as a bound method does,
-// goes on with the former one; calls through an interface fail. Panics of
+// A bound method keeps the signature and code that it had; calls through an
+// interface of a method whose signature has changed since fail. Panics of
 // goroutines are reported and end only these. os.Exit and log.Fatal end the
 // cell. Interrupts stop loops, calls and waits, run deferred calls, and keep
 // the state; a goroutine inside compiled code that cannot be stopped is left
 // behind and ends when that returns. A cell that is interrupted while it is
-// checked changes nothing; types, indices and blocks are not nested without end.
+// checked changes nothing. The nesting of types, index expressions and blocks is bounded.
 //
 // # Go that is refused
 //

@@ -200,7 +200,7 @@ func (c *check) part(lit *ast.CompositeLit, kv *ast.KeyValueExpr, n ast.Node) ty
 	return nil
 }
 
-// fits reports an object that has a type, or a function that returns it.
+// fits reports whether obj has a type, or is a function that returns it.
 func fits(obj types.Object, want types.Type) bool {
 	if want == nil || obj == nil {
 		return false

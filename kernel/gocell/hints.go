@@ -4,9 +4,11 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
 	"slices"
 	"strings"
 
+	"forgekernel/forge/spelling"
 	"forgekernel/kernel/gocell/hostpkg"
 	"forgekernel/kernel/gocell/peek"
 )
@@ -79,7 +81,7 @@ func (c *check) hintLine(pos token.Pos, name string) string {
 	return ""
 }
 
-// isTop reports a place in the statements of the cell, outside of its functions.
+// isTop reports whether a place is in the statements of the cell, outside of its functions.
 func (c *check) isTop(pos token.Pos) bool {
 	top := false
 	for _, st := range c.syn.stmts {
@@ -97,7 +99,7 @@ func (c *check) isTop(pos token.Pos) bool {
 
 func packageHint(name string) string { return name + " is a package; write " + name + ".Name" }
 
-// isAssigned reports that a top-level statement assigns to the name at pos.
+// isAssigned reports whether a top-level statement assigns to the name at pos.
 func (c *check) isAssigned(pos token.Pos) bool {
 	found := false
 	for _, st := range c.syn.stmts {
@@ -113,7 +115,7 @@ func (c *check) isAssigned(pos token.Pos) bool {
 	return found
 }
 
-// afterStar reports an operand that stands behind "**".
+// afterStar reports whether the operand at pos follows "**".
 func (c *check) afterStar(pos token.Pos) bool {
 	src, at, ok := c.lib.position(pos)
 	if !ok {
@@ -154,13 +156,8 @@ func (c *check) suggestExported(name, member string) string {
 	if err != nil {
 		return ""
 	}
-	best := nearest{to: member}
-	for _, candidate := range pkg.Scope().Names() {
-		if token.IsExported(candidate) {
-			best.try(candidate)
-		}
-	}
-	return best.hint(name + ".")
+	exported := slices.DeleteFunc(pkg.Scope().Names(), func(name string) bool { return !token.IsExported(name) })
+	return didYouMean(name+".", spelling.Nearest(member, slices.Values(exported)))
 }
 
 // suggestMember finds a field or method that may be meant by a selector.
@@ -175,84 +172,30 @@ func (c *check) suggestMember(pos token.Pos) string {
 	if found == nil || c.info.Types[found.X].Type == nil {
 		return ""
 	}
-	best := nearest{to: found.Sel.Name}
 	set := candidates{found: map[string]Candidate{}}
 	selectable(c.info.Types[found.X].Type, &set)
-	for candidate := range set.found {
-		best.try(candidate)
-	}
-	return best.hint("")
+	return didYouMean("", spelling.Nearest(found.Sel.Name, maps.Keys(set.found)))
 }
 
-// nearest finds the candidate closest to a name: close means that at most a
-// third of its letters differ.
-type nearest struct {
-	to, best string
-	distance int
-}
-
-func (n *nearest) try(candidate string) {
-	d := editDistance(strings.ToLower(n.to), strings.ToLower(candidate))
-	if candidate == n.to || 3*d > min(len(n.to), len(candidate)) {
-		return
-	}
-	if n.best == "" || d < n.distance || d == n.distance && (len(candidate) > len(n.best) || len(candidate) == len(n.best) && candidate < n.best) {
-		n.best, n.distance = candidate, d
-	}
-}
-
-func (n *nearest) hint(prefix string) string {
-	if n.best == "" {
+func didYouMean(prefix, name string) string {
+	if name == "" {
 		return ""
 	}
-	return "did you mean " + prefix + n.best + "?"
+	return "did you mean " + prefix + name + "?"
 }
 
 // suggest finds a name in scope that may be meant.
 func (c *check) suggest(name string) string {
-	best := nearest{to: name}
-	for candidate := range c.s.scope.symbols {
-		best.try(candidate)
+	known := slices.Concat(slices.Collect(maps.Keys(c.s.scope.symbols)), slices.Collect(maps.Keys(c.declared)),
+		slices.Collect(maps.Keys(c.defines)), types.Universe.Names())
+	if near := spelling.Nearest(name, slices.Values(known)); near != "" {
+		return didYouMean("", near)
 	}
-	for candidate := range c.declared {
-		best.try(candidate)
-	}
-	for candidate := range c.defines {
-		best.try(candidate)
-	}
-	for _, candidate := range types.Universe.Names() {
-		best.try(candidate)
-	}
-	if best.best == "" {
-		for _, path := range hostpkg.Paths() {
-			if base, ok := hostpkg.Name(path); ok {
-				best.try(base)
-			}
+	var packages []string
+	for _, path := range hostpkg.Paths() {
+		if base, ok := hostpkg.Name(path); ok {
+			packages = append(packages, base)
 		}
 	}
-	return best.hint("")
-}
-
-func editDistance(a, b string) int {
-	before := make([]int, len(b)+1) // the row before last
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		last := slices.Clone(row)
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := last[j]
-			if a[i] != b[j] {
-				cost++
-			}
-			row[j+1] = min(cost, last[j+1]+1, row[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-		before = last
-	}
-	return row[len(b)]
+	return didYouMean("", spelling.Nearest(name, slices.Values(packages)))
 }

@@ -38,9 +38,12 @@ func TestTooDeep(t *testing.T) {
 		"x := " + nested("(", 200_000, "1", ")"):                          "max nesting depth",
 		chain(60):                                                         "type T15 has too many parts",
 		"type P[A, B any] struct{ a A; b B }\n" + "type Q " + nested("P[int, ", 50, "int", "]"): "",
-		"var a [1 << 29][1 << 16]int":                     "a is too large",
-		chain(10) + "T10{}.a.b.a":                         "",
-		"x := 1\n" + nested("if true {", 100, "x++", "}"): "",
+		"var a [1 << 29][1 << 16]int":                                         "a is too large",
+		chain(10) + "T10{}.a.b.a":                                             "",
+		"x := 1\n" + nested("if true {", 100, "x++", "}"):                     "",
+		"x := 1\nif x > 1 { }" + strings.Repeat(" else if x > 1 { }", 30_000): "a chain of else if is too long",
+		"x := 1\nif x > 1 { }" + strings.Repeat(" else if x > 1 { }", 300):    "",
+		strings.Repeat("a", 1<<20):                                            "undefined: aaa",
 	} {
 		name := source[:min(len(source), 40)]
 		_, err := s.Run(context.Background(), Cell{Name: "cell", Source: source})

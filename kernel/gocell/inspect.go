@@ -16,6 +16,8 @@ import (
 // in whose call the offset is, if it touches no known name. From detail 1 on the
 // description has the source of the session's own symbols.
 func (s *Session) Inspect(src string, offset, detail int) (Inspection, bool) {
+	src, from := around(src, min(max(offset, 0), len(src)))
+	offset -= from
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	called, isCall := s.inspectCallee(src, offset, detail)

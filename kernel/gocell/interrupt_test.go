@@ -47,6 +47,7 @@ var hangs = map[string]string{
 	"pulled":            `next, _ := iter.Pull(func(yield func(int) bool) { for { } }); next()`,
 	"errors in a loop":  `for { func() { defer func() { recover() }(); var m map[int]int; m[0] = 1 }() }`,
 	"growing":           `s := []int{}; for { s = append(s[:0], 1) }`,
+	"interface wait":    `var w interface{ Wait() } = func() *sync.WaitGroup { wg := new(sync.WaitGroup); wg.Add(1); return wg }(); w.Wait()`,
 	"iterator":          `for range func(yield func() bool) { for yield() {} } {}`,
 }
 
@@ -230,6 +231,94 @@ func TestOutputOfGoroutines(t *testing.T) {
 	}
 }
 
+// TestKeptStreams checks that what is printed through a stream that compiled code
+// has kept goes to the cell that prints.
+func TestKeptStreams(t *testing.T) {
+	outs := map[uint64]*console{1: {}, 2: {}, 3: {}}
+	s, _ := newTestSession(t, Options{Writer: writers(outs)})
+	run := func(id uint64, source string) {
+		t.Helper()
+		if _, err := s.Run(context.Background(), Cell{ID: id, Name: "cell", Source: source}); err != nil {
+			t.Fatal(errorText(err))
+		}
+	}
+	run(1, `l := log.New(os.Stdout, "", 0)
+b := bufio.NewWriter(os.Stdout)
+w := tabwriter.NewWriter(os.Stdout, 0, 8, 1, ' ', 0)
+log.SetOutput(os.Stderr)
+log.SetFlags(0)
+start, done := make(chan int), make(chan int)
+go func() { <-start; l.Print("late"); close(done) }()
+l.Print("first")`)
+	run(2, "start <- 1\n<-done")
+	waitFor(t, func() bool { return len(s.Goroutines()) == 0 })
+	run(3, "l.Print(\"own\")\nfmt.Fprintln(b, \"buffered\")\nb.Flush()\nfmt.Fprintln(w, \"a\\tb\")\nw.Flush()\nlog.Print(\"log\")")
+	for id, want := range map[uint64]string{1: "first\nlate\n", 2: "", 3: "own\nbuffered\na b\nlog\n"} {
+		if got := outs[id].text(); got != want {
+			t.Errorf("cell %d prints %q, want %q", id, got, want)
+		}
+	}
+}
+
+// TestClosuresOfInterruptedCell calls a function of a cell that was interrupted
+// and left a goroutine behind in compiled code.
+func TestClosuresOfInterruptedCell(t *testing.T) {
+	s, out := newTestSession(t, Options{Stdin: func(context.Context, string, bool) (string, error) { return "line", nil }})
+	mustRun(t, s, "xs := []int{2, 3, 1}\ncond := sync.NewCond(new(sync.Mutex))\nvar less func(i, j int) bool\nvar in *bufio.Reader")
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		waitFor(t, func() bool { return out.text() != "" })
+		cancel()
+	}()
+	_, err := s.Run(ctx, Cell{Name: "cell 2", Source: `less = func(i, j int) bool { return xs[i] < xs[j] }
+in = bufio.NewReader(os.Stdin)
+cond.L.Lock()
+fmt.Println("waits")
+cond.Wait()`})
+	var stopped *InterruptError
+	if !errors.As(err, &stopped) {
+		t.Fatal(err)
+	}
+	if got := mustRun(t, s, "sort.Slice(xs, less)\ntext, _ := in.ReadString('\\n')\nfmt.Sprint(xs, text)"); got != "[1 2 3]line\n" {
+		t.Errorf("later cells get %q", got)
+	}
+	mustRun(t, s, "cond.Broadcast()")
+}
+
+// TestManyCallbacks has more callbacks at once than calls may be within one another.
+func TestManyCallbacks(t *testing.T) {
+	reports := make(chan error, 1)
+	s, _ := newTestSession(t, Options{Async: func(_ uint64, err error) {
+		select {
+		case reports <- err:
+		default:
+		}
+	}})
+	if got := mustRun(t, s, `const callbacks = 5200
+var wg sync.WaitGroup
+wg.Add(callbacks)
+all := make(chan int)
+var n atomic.Int32
+for range callbacks {
+	time.AfterFunc(0, func() {
+		defer wg.Done()
+		if n.Add(1) == callbacks {
+			close(all)
+		}
+		<-all
+	})
+}
+wg.Wait()
+n.Load()`); got != "5200" {
+		t.Error(got)
+	}
+	select {
+	case err := <-reports:
+		t.Error(err)
+	default:
+	}
+}
+
 // TestPanicOnForeignGoroutine checks callbacks that compiled code calls on
 // goroutines of its own.
 func TestPanicOnForeignGoroutine(t *testing.T) {
@@ -243,6 +332,10 @@ func TestPanicOnForeignGoroutine(t *testing.T) {
 		}
 	case <-time.After(generous):
 		t.Fatal("the panic is not reported")
+	}
+	mustRun(t, s, "next, _ := iter.Pull(func(func(int) bool) { panic(\"in iterator\") })\n_ = time.AfterFunc(0, func() { next() })")
+	if got := <-reports; got != "1 panic: in iterator (in a goroutine)" {
+		t.Errorf("reported %q", got)
 	}
 	got := mustRun(t, s, `srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { panic("in handler") }))
 defer srv.Close()

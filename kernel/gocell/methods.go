@@ -108,7 +108,7 @@ func (c *check) aliased(name string) string {
 	return ""
 }
 
-// isDotted reports a name of a package that is dot-imported.
+// isDotted reports whether a name comes from a package that is dot-imported.
 func (c *check) isDotted(name string) bool {
 	for _, path := range append(slices.Clone(c.dots), c.s.scope.dots...) {
 		if pkg, err := (importer{c.s.mods}).Import(path); err == nil && pkg.Scope().Lookup(name) != nil && ast.IsExported(name) {

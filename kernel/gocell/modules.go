@@ -175,7 +175,7 @@ func (s *Session) modulePaths() []string {
 	return mods.paths
 }
 
-// providedModule reports a module whose packages the binary has compiled.
+// providedModule reports whether the binary has the packages of a module.
 func providedModule(path string) bool {
 	return slices.ContainsFunc(hostpkg.Paths(), func(p string) bool {
 		return strings.Contains(p, ".") && (p == path || strings.HasPrefix(p, path+"/"))
@@ -233,7 +233,7 @@ func (m *modules) load(path string, within []string) (*modulePackage, error) {
 	return p, nil
 }
 
-// has reports a package of a module, or one of the binary's own that are
+// has reports whether a path is a package of a module, or one of the binary's own that are
 // interpreted like those. What hides behind these is theirs alone.
 func (m *modules) has(path string, within []string) bool {
 	if hostpkg.Interpreted(path) {

@@ -73,7 +73,7 @@ func (c *check) literalFields(offset int, set *candidates) {
 	}
 }
 
-// isKeyPosition reports that the nodes within a literal lead to the cursor as a
+// isKeyPosition reports whether the nodes within a literal lead to the cursor as a
 // key, or as an element that may become one.
 func isKeyPosition(inside []ast.Node) bool {
 	if len(inside) == 2 {

@@ -45,7 +45,7 @@ func TestMethodsBeyondTheRoom(t *testing.T) {
 	}
 	for range 2 {
 		_, err := s.Run(t.Context(), Cell{Name: "full", ID: 900, Source: many(rounds)})
-		if err == nil || !strings.Contains(err.Error(), "more methods than this session has room for; restart the session") {
+		if err == nil || !strings.Contains(err.Error(), "no method slots are left (8192); restart the session") {
 			t.Fatalf("without room: %v", err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"go/types"
 	"maps"
 	"slices"
+	"strings"
 
 	"forgekernel/kernel/gocell/eval"
 )
@@ -75,21 +76,11 @@ func (sc *scope) declarations() []*declaration {
 	}
 	slices.SortFunc(list, func(a, b *declaration) int {
 		if a.source != b.source {
-			return compareText(a.recv+"."+a.name, b.recv+"."+b.name)
+			return strings.Compare(a.recv+"."+a.name, b.recv+"."+b.name)
 		}
 		return a.piece.from - b.piece.from
 	})
 	return list
-}
-
-func compareText(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // dependents lists the declarations that use any of the names, directly or

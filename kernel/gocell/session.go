@@ -44,11 +44,12 @@ func New(opts Options) (*Session, error) {
 		return nil, err
 	}
 	if opts.Writer == nil {
+		stdout, stderr := os.Stdout, os.Stderr // cells may change the variables
 		opts.Writer = func(_ uint64, stream string) io.Writer {
 			if stream == "stderr" {
-				return os.Stderr
+				return stderr
 			}
-			return os.Stdout
+			return stdout
 		}
 	}
 	if opts.Stdin == nil {
@@ -98,7 +99,7 @@ func (v *shownValues) set(list reflect.Value) {
 	if n == 1 && noError {
 		return
 	}
-	v.result.Has, v.result.Values = true, values
+	v.result.HasValue, v.result.Values = true, values
 	if n == 2 && noError {
 		if b := display.ToBundle(values[0]); isRich(b) {
 			v.result.Bundle = b
@@ -251,7 +252,7 @@ func (s *Session) Symbols() []Symbol {
 	var list []Symbol
 	for _, name := range slices.Sorted(maps.Keys(s.scope.symbols)) {
 		sym := s.scope.symbols[name]
-		item := Symbol{Name: name, Kind: sym.kind, Type: sym.describe(), Cell: sym.cell}
+		item := Symbol{Name: name, Kind: sym.kind, Type: sym.describe()}
 		if k, ok := sym.obj.(*types.Const); ok {
 			item.Value = k.Val().String()
 		}
@@ -312,7 +313,7 @@ func (s *Session) StopGoroutine(id uint64) bool {
 	return engine.StopGoroutine(id)
 }
 
-// isRich reports a display that is more than text.
+// isRich reports whether a display is more than text.
 func isRich(b display.Bundle) bool {
 	_, text := b.Data["text/plain"]
 	return len(b.Data) > 1 || !text

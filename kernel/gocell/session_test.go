@@ -318,3 +318,30 @@ func TestLongBlocks(t *testing.T) {
 		t.Errorf("got %s, want %s", text, want)
 	}
 }
+
+// TestPanicOnHostGoroutine lets compiled code call functions of a cell, which
+// panic, on a goroutine of its own: it gets zeros, of any type.
+func TestPanicOnHostGoroutine(t *testing.T) {
+	reports := make(chan error, 1)
+	s, _ := newTestSession(t, Options{Async: func(_ uint64, err error) { reports <- err }})
+	got := make(chan any, 1)
+	for name, value := range map[string]any{
+		"pointer":  func(f func() *int) { go func() { got <- f() == nil }() },
+		"number":   func(f func() int64) { go func() { got <- f() == 0 }() },
+		"duration": func(f func(string) time.Duration) { go func() { got <- f("") == 0 }() },
+		"fault":    func(f func() error) { go func() { got <- f() != nil }() },
+	} {
+		if err := s.Define(name, value, "made by the host"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, cell := range []string{
+		`pointer(func() *int { panic("lost") })`, `number(func() int64 { panic("lost") })`,
+		`duration(func(string) time.Duration { panic("lost") })`, `fault(func() error { panic("lost") })`,
+	} {
+		mustRun(t, s, cell)
+		if zero, report := <-got, <-reports; zero != true || report.Error() != "panic: lost (in a goroutine)" {
+			t.Errorf("%s: %v, %v", cell, zero, report)
+		}
+	}
+}

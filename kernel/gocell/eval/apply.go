@@ -134,15 +134,42 @@ func (c *closure) entry(args []reflect.Value) []reflect.Value {
 // arrive begins a call from compiled code.
 func (c *closure) arrive() (*run, *thread) {
 	r := c.run
-	if r == nil || r.alive.Load() == 0 {
-		r = c.engine.latest()
+	if r == nil {
+		r = c.engine.current.Load()
 	}
-	if r.nesting.Add(1) > MaxNesting {
+	r = r.orLatest()
+	if r.nesting.Add(1) > MaxNesting && nested() >= MaxNesting {
 		r.nesting.Add(-1)
 		panic(stackOverflow{})
 	}
 	return r, r.borrowThread()
 }
+
+// nested counts the calls from compiled code on this goroutine's stack. Those in
+// progress may be many without one being within another: a server's.
+func nested() (n int) {
+	for pcs := make([]uintptr, 1024); ; pcs = make([]uintptr, 2*len(pcs)) {
+		depth := runtime.Callers(2, pcs)
+		if depth == len(pcs) {
+			continue
+		}
+		for frames := runtime.CallersFrames(pcs[:depth]); ; {
+			f, more := frames.Next()
+			if f.Function == tryFrame || f.Function == guardedFrame {
+				n++
+			}
+			if !more {
+				return n
+			}
+		}
+	}
+}
+
+// The functions by which compiled code calls back.
+const (
+	tryFrame     = "forgekernel/kernel/gocell/eval.(*thread).try"
+	guardedFrame = "forgekernel/kernel/gocell/eval.(*thread).guarded"
+)
 
 // fail lets a panic go on through the compiled code that called, unless nobody
 // would recover it there.
@@ -185,12 +212,14 @@ var (
 // user code. The stack is searched once, by the innermost callback.
 func (p *panicking) onUserGoroutine() bool {
 	if !p.placed {
-		p.placed, p.onUser = true, searchStack()
+		p.onUser, p.placed = searchStack()
 	}
 	return p.onUser
 }
 
-func searchStack() bool {
+// searchStack tells whether user code would recover a panic of this goroutine. It
+// is not final of a coroutine, from which the panic goes on to another goroutine.
+func searchStack() (user, final bool) {
 	for size := 256; ; size *= 2 {
 		pcs := make([]uintptr, size)
 		n := runtime.Callers(1, pcs)
@@ -200,11 +229,14 @@ func searchStack() bool {
 		frames := runtime.CallersFrames(pcs[max(0, n-20):n])
 		for {
 			f, more := frames.Next()
-			if f.Function == mainFrame || f.Function == goFrame {
-				return true
+			switch f.Function {
+			case mainFrame, goFrame:
+				return true, true
+			case pullFrame:
+				return true, false
 			}
 			if !more {
-				return false
+				return false, true
 			}
 		}
 	}
@@ -214,6 +246,7 @@ func searchStack() bool {
 const (
 	mainFrame = "forgekernel/kernel/gocell/eval.(*thread).cell"
 	goFrame   = "forgekernel/kernel/gocell/eval.(*thread).goroutine"
+	pullFrame = "forgekernel/kernel/gocell/eval.pulled"
 )
 
 // guarded runs a closure and returns its panic. The stack is unwound before the

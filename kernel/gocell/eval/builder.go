@@ -331,7 +331,7 @@ func (b *builder) constants() {
 	}
 }
 
-// isCallee reports an operand that is called and needs no func value.
+// isCallee reports whether an operand is called and needs no func value.
 func isCallee(in ssa.Instruction, i int, v ssa.Value) bool {
 	call, ok := in.(ssa.CallInstruction)
 	if !ok || i != 0 || call.Common().IsInvoke() {

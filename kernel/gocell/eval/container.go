@@ -153,7 +153,7 @@ func (b *builder) next(in *ssa.Next) {
 	b.emit(func(fr *frame) { fr.n[ok] = truth(advance(fr)) })
 }
 
-// decidesAlone reports an iteration whose outcome only decides the branch at the
+// decidesAlone reports whether the outcome of an iteration only decides the branch at the
 // end of its block, which then does both.
 func decidesAlone(in *ssa.Next, at int, blk *ssa.BasicBlock) bool {
 	for _, later := range blk.Instrs[at+1:] {

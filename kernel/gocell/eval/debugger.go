@@ -230,7 +230,7 @@ func (d *Debugger) Stack(thread uint64) ([]Activation, bool) {
 	return list, true
 }
 
-// Quiet reports that no goroutine of user code is about to change a variable:
+// Quiet reports whether no goroutine of user code is about to change a variable:
 // each is halted, or waits for something, or is inside compiled code.
 func (d *Debugger) Quiet() bool {
 	d.mu.Lock()

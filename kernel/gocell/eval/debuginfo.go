@@ -164,7 +164,7 @@ func (b *builder) eachInstr(f func(ssa.Instruction)) {
 	}
 }
 
-// isGlobal reports a variable of the session, which := may have defined.
+// isGlobal reports whether a variable is the session's; := may have defined it.
 func (b *builder) isGlobal(obj *types.Var) bool {
 	if obj.Pkg() != nil && obj.Parent() == obj.Pkg().Scope() {
 		return true

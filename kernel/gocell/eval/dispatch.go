@@ -133,6 +133,10 @@ func (s *site) dispatch(t reflect.Type) *dispatch {
 	if !ok {
 		panic(goError("internal error: " + t.String() + " has no method " + s.method.Name()))
 	}
+	if n, ok := natives[methodName(t, s.method.Name())]; ok {
+		d.target = target{native: n, name: s.method.Name()}
+		return d
+	}
 	d.target = target{host: hm.Func, name: s.method.Name(), variadic: s.method.Signature().Variadic()}
 	if s.args != nil {
 		d.host, d.fn = hostCallOf(hm.Type, s.args, s.dst), word(hm.Func)
@@ -174,6 +178,14 @@ func (e *Engine) fits(t reflect.Type, m *types.Func) {
 func withoutReceiver(m *types.Func) *types.Signature {
 	sig := m.Signature()
 	return types.NewSignatureType(nil, nil, nil, sig.Params(), sig.Results(), sig.Variadic())
+}
+
+// methodName is hostName for a method of a compiled type.
+func methodName(t reflect.Type, method string) string {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem().PkgPath() + ".(*" + t.Elem().Name() + ")." + method
+	}
+	return t.PkgPath() + ".(" + t.Name() + ")." + method
 }
 
 func packageOf(t reflect.Type) string {

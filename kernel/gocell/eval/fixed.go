@@ -22,7 +22,7 @@ func (b *builder) fix() {
 	}
 }
 
-// isFixed reports that a variable is stored to once, in the block that makes it
+// isFixed reports whether a variable is stored to once, in the block that makes it
 // and before it is read.
 func (b *builder) isFixed(variable *ssa.Alloc) bool {
 	switch variable.Type().Underlying().(*types.Pointer).Elem().Underlying().(type) {
@@ -53,7 +53,7 @@ func (b *builder) isFixed(variable *ssa.Alloc) bool {
 	return true
 }
 
-// isStoredNext reports that a variable gets its value as soon as it is made.
+// isStoredNext reports whether a variable gets its value as soon as it is made.
 func (b *builder) isStoredNext(variable *ssa.Alloc) bool {
 	instrs := variable.Block().Instrs
 	for _, in := range instrs[b.indexOf(variable)+1:] {
@@ -96,7 +96,7 @@ func (b *builder) isFinished(load *ssa.UnOp) bool {
 	return true
 }
 
-// isRead reports an instruction that reads from an address, or from that of a
+// isRead reports whether an instruction reads from an address, or from that of a
 // part, and does nothing else with it.
 func isRead(addr ssa.Value, in ssa.Instruction) bool {
 	switch in := in.(type) {

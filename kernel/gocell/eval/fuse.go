@@ -13,7 +13,7 @@ import (
 // it is an operand of, the load of a slice's element with the sum it is added
 // to, and a jump to the test of a loop with the test.
 
-// isDecision reports a comparison of integers that only decides the branch at
+// isDecision reports whether a comparison is of integers and only decides the branch at
 // the end of its block, which then does both.
 func isDecision(in *ssa.BinOp) bool {
 	if !comparisons[in.Op] {
@@ -83,7 +83,7 @@ func (b *builder) choices(in *ssa.If) (list []choice, x int, otherwise edge) {
 	}
 }
 
-// isOnlyTest reports a block that does nothing but compare.
+// isOnlyTest reports whether a block does nothing but compare.
 func isOnlyTest(blk *ssa.BasicBlock) bool {
 	tests := 0
 	for _, in := range blk.Instrs {

@@ -69,7 +69,7 @@ func partsOf(t reflect.Type) func(yield func(reflect.Type, uintptr) bool) {
 // interfaceHolders remembers the answers of holdsInterfaces, by type.
 var interfaceHolders sync.Map
 
-// holdsInterfaces reports an array or struct with interfaces in it.
+// holdsInterfaces reports whether t is an array or struct with interfaces in it.
 func holdsInterfaces(t reflect.Type) (holds bool) {
 	if k := t.Kind(); k != reflect.Array && k != reflect.Struct {
 		return false
@@ -86,7 +86,7 @@ func holdsInterfaces(t reflect.Type) (holds bool) {
 	return holds
 }
 
-// holdsGrown reports a variable with a value in an interface whose type has
+// holdsGrown reports whether a variable has a value in an interface whose type has
 // several generations.
 func holdsGrown(t reflect.Type, p pointer) bool {
 	if t.Kind() == reflect.Interface {

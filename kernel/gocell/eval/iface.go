@@ -134,7 +134,7 @@ func (b *builder) typeAssert(in *ssa.TypeAssert) {
 	})
 }
 
-// isNilCheck reports an assertion that the translator writes for the method
+// isNilCheck reports whether in is the assertion that the translator writes for the method
 // value of an interface, which must not be nil: nothing ever uses its result,
 // while those of the source have references for debuggers.
 func isNilCheck(in *ssa.TypeAssert) bool {

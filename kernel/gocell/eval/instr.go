@@ -130,7 +130,7 @@ func (b *builder) edge(from *ssa.BasicBlock, k int) edge {
 	return edge{to.Index, b.phiMoves(from, to, k), b.isRetreat(from, to)}
 }
 
-// isPlain reports an edge on which nothing is to be done.
+// isPlain reports whether nothing is to be done on an edge.
 func (e edge) isPlain() bool { return len(e.moves) == 0 && !e.back }
 
 // follow returns what does the edge's work and tells its target.

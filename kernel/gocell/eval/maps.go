@@ -105,12 +105,12 @@ func finder(in *ssa.Lookup, m, key place) func(fr *frame) pointer {
 	return func(fr *frame) pointer { return mapAccess(t, fr.p[i], address(fr)) }
 }
 
-// isWideInteger reports keys that all maps of their size hash alike.
+// isWideInteger reports whether all maps with keys of t's size hash them alike.
 func isWideInteger(t reflect.Type) bool {
 	return t.Size() == 8 && (isSigned(t.Kind()) || isUnsigned(t.Kind()))
 }
 
-// isWideNumber reports elements that all maps store alike.
+// isWideNumber reports whether all maps store elements of type t alike.
 func isWideNumber(t reflect.Type) bool { return classOf(t) == num && t.Size() == 8 }
 
 // The entries of maps of one layout are found by code that the compiler made for

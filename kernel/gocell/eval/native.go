@@ -11,8 +11,9 @@ import (
 	"unsafe"
 )
 
-// natives take the place of compiled functions that must know which goroutine
-// calls them: those that print for a cell, end it, or block without an end.
+// natives take the place of compiled functions that cannot be called as they are.
+// Most must know which goroutine calls them: those that print for a cell, end it, or
+// block without an end. Others would end the process, or have no body in Go.
 var natives = map[string]native{
 	"maps.clone":            func(_ *thread, a []reflect.Value) []reflect.Value { return []reflect.Value{cloneMap(a[0])} },
 	"os.Exit":               func(_ *thread, a []reflect.Value) []reflect.Value { panic(Exit{"os.Exit", int(a[0].Int())}) },

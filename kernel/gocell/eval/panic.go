@@ -202,7 +202,7 @@ func (fr *frame) recovers() reflect.Value {
 	return reflect.ValueOf(d.panicked.value)
 }
 
-// isFatal reports a panic that user code cannot recover from.
+// isFatal reports whether user code cannot recover from a panic.
 func isFatal(v any) bool {
 	switch v.(type) {
 	case stopped, Exit, stackOverflow:

@@ -109,6 +109,7 @@ type Progress struct {
 var everything = Progress{math.MaxInt, true}
 
 func (p *Program) run(ctx context.Context, r *run) (at Progress, err error) {
+	defer r.over.Store(true)
 	th := r.newThread()
 	outcome := make(chan failure, 1)
 	th.main = true
@@ -217,17 +218,14 @@ func (th *thread) goroutine(t target, args []reflect.Value) {
 	e := th.run.engine
 	normal := false
 	defer func() {
+		var failed error
+		if r := recover(); !normal && r != nil { // nil: runtime.Goexit ends a goroutine quietly
+			failed = th.failure(r)
+		}
 		e.threads.remove(th)
 		e.debug.leave(th)
 		th.run.alive.Add(-1)
-		if normal {
-			return
-		}
-		r := recover()
-		if r == nil {
-			return // runtime.Goexit ends a goroutine quietly
-		}
-		switch err := th.failure(r).(type) {
+		switch err := failed.(type) {
 		case *Panic:
 			err.Goroutine = true
 			e.opts.Async(th.run.cell, err)

@@ -29,6 +29,7 @@ type run struct {
 	cell   uint64
 	name   string
 	stop   atomic.Bool
+	over   atomic.Bool // the cell has ended, or was left behind
 	// attention is what polls look at: the run is to stop, or is traced.
 	attention atomic.Bool
 	unseen    bool            // it runs for the debugger, which does not look at it

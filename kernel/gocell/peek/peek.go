@@ -150,7 +150,7 @@ func (p *printer) structure(v reflect.Value, depth int) {
 	p.WriteByte('}')
 }
 
-// isOpaque reports a struct of the standard library all of whose fields are its own.
+// isOpaque reports whether t is a struct of the standard library without exported fields.
 func isOpaque(t reflect.Type) bool {
 	root, _, _ := strings.Cut(t.PkgPath(), "/")
 	if root == "" || root == "main" || root == "forgekernel" || strings.Contains(root, ".") {

@@ -1,6 +1,7 @@
 package rtype
 
 import (
+	"fmt"
 	"go/types"
 	"reflect"
 	"sync"
@@ -98,7 +99,7 @@ func (t *Table) unnamed(typ types.Type) reflect.Type {
 	case *types.Interface:
 		return t.iface(typ)
 	}
-	panic(&Error{typ, "has no form at run time"})
+	panic(&Error{typ, "has no run-time representation"})
 }
 
 const maxArray = 1 << 30
@@ -239,16 +240,16 @@ func (t *Table) structure(s *types.Struct) reflect.Type {
 	return r
 }
 
-// maxParts bounds the work on one type: structs may hold structs twice, those
+// maxComponents bounds the work on one type: structs may hold structs twice, those
 // two more, and so on.
-const maxParts = 1 << 17
+const maxComponents = 1 << 17
 
 // standIn returns a type with the layout of typ in which everything behind a
 // reference is blank. Values contain one another without cycles, so it ends.
 func (t *Table) standIn(typ types.Type) reflect.Type {
 	typ = types.Unalias(typ)
-	if t.parts++; t.parts > maxParts {
-		panic(&Error{typ, "is one of too many parts of a type"})
+	if t.parts++; t.parts > maxComponents {
+		panic(&Error{typ, fmt.Sprintf("makes the type too large (more than %d components)", maxComponents)})
 	}
 	switch typ := typ.(type) {
 	case *types.Named:
@@ -282,7 +283,7 @@ func (t *Table) standIn(typ types.Type) reflect.Type {
 	case *types.Interface:
 		return emptyInterface
 	}
-	panic(&Error{typ, "has no form at run time"})
+	panic(&Error{typ, "has no run-time representation"})
 }
 
 func (t *Table) standInFunc(sig *types.Signature) reflect.Type {

@@ -73,7 +73,7 @@ func familyOf(r reflect.Type) (f *family, isPointer bool) {
 // Grown reports whether any type has several generations.
 func Grown() bool { return families.known.Load() }
 
-// Related reports two generations of one type.
+// Related reports whether two types are generations of one.
 func Related(a, b reflect.Type) bool {
 	f, isPointer := familyOf(a)
 	g, other := familyOf(b)

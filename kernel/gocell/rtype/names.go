@@ -123,7 +123,7 @@ func (t *Table) structName(s *types.Struct) string {
 	return braces("struct", fields)
 }
 
-// namedByType reports an embedded field whose type tells its name.
+// namedByType reports whether a field is embedded, so that its type tells its name.
 func namedByType(f *types.Var) bool {
 	typ := types.Unalias(f.Type())
 	if p, ok := typ.(*types.Pointer); ok {

@@ -1,6 +1,7 @@
 package rtype
 
 import (
+	"fmt"
 	"go/types"
 	"reflect"
 	"sync/atomic"
@@ -62,7 +63,7 @@ func (t *Table) setMethods(typ types.Type, r reflect.Type, methods []reflectx.Me
 	before, _ := t.slots.At(typ).(map[form]slot)
 	reuse := reusable(before, methods, sigs)
 	if roomFor(methods, directInInterface(r))-len(reuse) > Room() { // reflectx would take what there is, and refuse all types after this one
-		return &Error{typ, "has more methods than this session has room for; restart the session"}
+		return &Error{typ, fmt.Sprintf("cannot have its methods: no method slots are left (%d); restart the session", slots)}
 	}
 	taken, swaps, err := methodSlots.set(r, methods, reuse)
 	if err != nil {

@@ -39,7 +39,7 @@ func init() {
 type Table struct {
 	// Host finds a compiled named type.
 	Host func(path, name string) (reflect.Type, bool)
-	// Own reports an interpreted package other than main; nil means none is.
+	// Own reports whether a package other than main is interpreted; nil means none is.
 	Own func(path string) bool
 	// Method returns the code of a method that reflection sees, with the
 	// receiver as its first argument. It is asked once per method, and must not
@@ -83,7 +83,7 @@ type unfinished struct {
 // maxName is how much of a type an error shows.
 const maxName = 200
 
-// Error reports a type that cannot be made.
+// Error says why a type cannot be made.
 type Error struct {
 	Type   types.Type
 	Reason string
