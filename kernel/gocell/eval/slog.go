@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"reflect"
 	"time"
+	"unsafe"
 )
 
 // Package log/slog asks the runtime who logs. A cell's records have the place of
@@ -39,7 +40,8 @@ func init() {
 		}
 		opts, ok := common.Elem().FieldByName("opts")
 		want, _ := reflect.TypeFor[slogHandler]().FieldByName("opts")
-		if !ok || opts.Type != want.Type || opts.Offset != want.Offset || common.Elem().Size() != reflect.TypeFor[slogHandler]().Size() {
+		rest, _ := common.Elem().FieldByName("preformattedAttrs")
+		if !ok || opts.Type != want.Type || opts.Offset != want.Offset || rest.Offset != unsafe.Offsetof(slogHandler{}.rest) || common.Elem().Size() != reflect.TypeFor[slogHandler]().Size() {
 			panic("eval: this Go release keeps the options of log/slog in another way")
 		}
 	}
@@ -61,7 +63,8 @@ func placed(h slog.Handler, at *slog.Source) slog.Handler {
 	if options == nil || !options.opts.AddSource {
 		return h
 	}
-	own := *options
+	own := new(slogHandler)
+	reflectMove(typeWord(reflect.TypeFor[slogHandler]()), pointer(own), pointer(options)) // fields without a name, too
 	replace := own.opts.ReplaceAttr
 	own.opts.ReplaceAttr = func(groups []string, a slog.Attr) slog.Attr {
 		if len(groups) == 0 && a.Key == slog.SourceKey {
@@ -74,7 +77,7 @@ func placed(h slog.Handler, at *slog.Source) slog.Handler {
 		}
 		return a
 	}
-	holder := &sourced{&own}
+	holder := &sourced{own}
 	if own.json {
 		return (*slog.JSONHandler)(pointer(holder))
 	}
