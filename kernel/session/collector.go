@@ -14,7 +14,7 @@ import (
 const (
 	slack      = 64 << 20 // bytes
 	goGrowth   = 100      // percent of what is alive, as Go has it
-	mostGrowth = 400
+	mostGrowth = 800
 )
 
 // growth is by how much the heap may grow before it is collected again, in percent of

@@ -9,7 +9,7 @@ import (
 )
 
 func TestGrowth(t *testing.T) {
-	for live, want := range map[uint64]int{0: 400, 4 << 20: 400, 16 << 20: 400, 32 << 20: 200, 48 << 20: 133, 64 << 20: 100, 1 << 40: 100} {
+	for live, want := range map[uint64]int{0: 800, 4 << 20: 800, 16 << 20: 400, 32 << 20: 200, 48 << 20: 133, 64 << 20: 100, 1 << 40: 100} {
 		if got := growth(live); got != want {
 			t.Errorf("%d bytes: %d, want %d", live, got, want)
 		}
