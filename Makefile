@@ -71,7 +71,7 @@ test-go: generate peers-env cuda-env node-env
 
 # The race detector needs a C compiler.
 race: generate
-	CGO_ENABLED=1 $(GO) test -race -short ./display/... ./forge/... ./nebula/... ./kernel/zmtp/... ./kernel/wire/... ./kernel/link/... ./kernel/front/... ./kernel/session/... ./kernel/cell/... ./kernel/gocell ./kernel/gocell/eval
+	CGO_ENABLED=1 $(GO) test -race -short ./display/... ./forge/... ./nebula/... ./kernel/zmtp/... ./kernel/wire/... ./kernel/link/... ./kernel/front/... ./kernel/session/... ./kernel/cell/... ./kernel/client ./kernel/dap ./kernel/gomod ./kernel/reap ./kernel/notebook/runner ./kernel/gocell ./kernel/gocell/eval
 
 # The full matrix of failures: what can happen to a rank, at 20 random moments in each
 # layout. "make test" tries three.

@@ -159,6 +159,9 @@ func (d *Diagnostic) window() window {
 		to = from
 	}
 	first, last := max(0, from-excerptBefore), min(len(line), max(to, from)+excerptAfter)
+	if len(line) <= excerptBefore+excerptAfter { // calls on it show it alike, wherever their carets are
+		first, last = 0, len(line)
+	}
 	if to > from+excerptAfter {
 		last = min(len(line), from+excerptAfter)
 		to = last

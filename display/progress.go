@@ -26,12 +26,13 @@ const (
 type Meter struct {
 	sink  Sink
 	id    string
-	label string
-	total int
-	start time.Time
+	begun time.Time
 	stop  func() bool // stops watching the context
 
 	mu    sync.Mutex
+	label string
+	total int
+	start time.Time // of the stage at hand
 	done  int
 	shown bool
 	sent  time.Time   // time of the last output
@@ -58,8 +59,9 @@ func Progress(ctx context.Context, label string, total int) *Meter {
 		id:    uuid.NewString(),
 		label: label,
 		total: max(total, 0),
-		start: time.Now(),
+		begun: time.Now(),
 	}
+	m.start = m.begun
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.timer = time.AfterFunc(progressDelay, m.fire)
@@ -79,6 +81,18 @@ func (m *Meter) Set(done int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.advance(done)
+}
+
+// Stage begins the next part of the work, which counts from zero to a total of its
+// own under a label of its own. The end tells the time that all parts took.
+func (m *Meter) Stage(label string, total int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.state != running {
+		return
+	}
+	m.label, m.total, m.start, m.done = label, max(total, 0), time.Now(), -1
+	m.advance(0)
 }
 
 // Done ends the meter: the work succeeded. Later calls change nothing.
@@ -188,6 +202,7 @@ func (m *Meter) figures() string {
 		now = m.end
 	}
 	elapsed := now.Sub(m.start)
+	staged := m.start != m.begun
 	counts := m.total > 0 || m.done > 0
 	var parts []string
 	switch {
@@ -196,11 +211,16 @@ func (m *Meter) figures() string {
 	case counts:
 		parts = append(parts, fmt.Sprint(m.done))
 	}
-	rate := float64(m.done) / elapsed.Seconds()
+	rate := 0.0
+	if elapsed > 0 { // a stage has just begun
+		rate = float64(m.done) / elapsed.Seconds()
+	}
 	perSecond := significant(rate) + "/s"
 	switch {
 	case m.state == failed:
-		parts = append(parts, fmt.Sprintf("failed after %s: %s", seconds(elapsed), cells.OneLine(fmt.Sprint(m.err))))
+		parts = append(parts, fmt.Sprintf("failed after %s: %s", seconds(now.Sub(m.begun)), cells.OneLine(fmt.Sprint(m.err))))
+	case m.state == finished && staged:
+		parts = append(parts, "done in "+seconds(now.Sub(m.begun)))
 	case m.state == finished && counts:
 		parts = append(parts, fmt.Sprintf("done in %s (%s)", seconds(elapsed), perSecond))
 	case m.state == finished:

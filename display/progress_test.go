@@ -125,6 +125,26 @@ func TestProgressIsThrottled(t *testing.T) {
 	}
 }
 
+func TestProgressOfStages(t *testing.T) {
+	r := metered(t, 0, func(_ context.Context, m *Meter) {
+		time.Sleep(1500 * time.Millisecond)
+		m.Stage("check", 2)
+		time.Sleep(500 * time.Millisecond)
+		m.Add(1)
+		time.Sleep(500 * time.Millisecond)
+		m.Stage("translate", 4)
+		time.Sleep(time.Second)
+		m.Done()
+		m.Stage("late", 1)
+	})
+	wantTexts(t, r,
+		"tune 1.0 s",
+		"check [------------------------] 0/2  0%  0/s",
+		"check [############------------] 1/2  50%  2.00/s  0.5 s left",
+		"translate [------------------------] 0/4  0%  0/s",
+		"translate [########################] 4/4  done in 3.5 s")
+}
+
 func TestProgressOfUnknownTotal(t *testing.T) {
 	r := metered(t, 0, func(_ context.Context, m *Meter) {
 		m.Add(4)

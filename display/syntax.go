@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // Limits of a value in Go syntax. What is left out is counted in its place.
@@ -61,22 +62,12 @@ func (e expr) prefixed(s string) expr {
 
 // write breaks e into lines if it does not fit on one; indent is in tabs.
 func (e expr) write(b *strings.Builder, indent int) {
-	b.WriteString(e.text)
-	if len(e.items) == 0 {
-		b.WriteString(e.close)
-		return
-	}
 	const tab = 4
-	if e.width+tab*indent <= syntaxWidth {
-		for i, item := range e.items {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			item.write(b, 0)
-		}
-		b.WriteString(e.close)
+	if len(e.items) == 0 || e.width+tab*indent <= syntaxWidth {
+		e.line(b)
 		return
 	}
+	b.WriteString(e.text)
 	margin := "\n" + strings.Repeat(" ", tab*(indent+1))
 	column := syntaxWidth // makes the first item start a line
 	for _, item := range e.items {
@@ -91,6 +82,18 @@ func (e expr) write(b *strings.Builder, indent int) {
 		column += item.width + 2
 	}
 	b.WriteString(margin[:len(margin)-tab] + e.close)
+}
+
+// line writes e on one line.
+func (e expr) line(b *strings.Builder) {
+	b.WriteString(e.text)
+	for i, item := range e.items {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		item.line(b)
+	}
+	b.WriteString(e.close)
 }
 
 // setting says whether the type of a value is clear from where it stands.
@@ -212,11 +215,32 @@ func more(n int) expr { return atom(fmt.Sprintf("... %d more", n)) }
 
 func (p *printer) fields(v reflect.Value, depth int) []expr {
 	var items []expr
+	v = addressable(v)
 	for i := range v.NumField() {
-		f := p.expression(v.Field(i), elidedUnlessNamed(v.Field(i).Type()), depth+1)
+		f := p.expression(field(v, i), elidedUnlessNamed(v.Field(i).Type()), depth+1)
 		items = append(items, f.prefixed(v.Type().Field(i).Name+": "))
 	}
 	return items
+}
+
+// addressable is a struct whose fields have addresses, if only in a copy of it.
+func addressable(v reflect.Value) reflect.Value {
+	if v.CanAddr() || !v.CanInterface() {
+		return v
+	}
+	c := reflect.New(v.Type()).Elem()
+	c.Set(v)
+	return c
+}
+
+// field is a field of a struct. Those of types of cells are all as if they were
+// exported: whoever declares a type may ask the values in it how they read.
+func field(v reflect.Value, i int) reflect.Value {
+	f := v.Type().Field(i)
+	if f.IsExported() || f.PkgPath != "main" || !v.CanAddr() {
+		return v.Field(i)
+	}
+	return reflect.NewAt(f.Type, unsafe.Pointer(v.Field(i).UnsafeAddr())).Elem()
 }
 
 // elidedUnlessNamed is the setting of a struct field, where Go elides no type

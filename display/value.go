@@ -19,8 +19,9 @@ const maxText = 1 << 20
 
 // ToBundle returns how v is shown: a [Displayer] as it says, an image as PNG, a gonum
 // plot as SVG and PNG, a gonum matrix as its elements in brackets, a string as it is, an error or
-// [fmt.Stringer] as its text, and everything else in Go syntax. Text is cut where it becomes too long to read, which it says. It never guesses
-// from contents: bytes are bytes, and a [][]string is no [Table].
+// [fmt.Stringer] as its text, and everything else in Go syntax: a list of structs or of maps, or
+// a map to either, also as a table of its first rows. Text is cut where it becomes too long to
+// read, which it says. It never guesses from contents: bytes are bytes, and a [][]string is no [Table].
 func ToBundle(v any) Bundle {
 	if isNilPointer(v) {
 		return Text(goSyntax(v)) // methods of a nil pointer may not expect it
@@ -40,7 +41,7 @@ func ToBundle(v any) Bundle {
 	case mat.Matrix:
 		return matrixBundle(v)
 	}
-	return Text(goSyntax(v))
+	return withTable(Text(goSyntax(v)), v)
 }
 
 func isNilPointer(v any) bool {

@@ -90,7 +90,7 @@ func readArchive(path string) ([]tensor.Named, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", path)
+		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	named, err := tensor.ReadNPZ(file, info.Size())
 	if err != nil {

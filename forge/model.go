@@ -95,7 +95,7 @@ func Open(path string, opts ...Option) (*Model, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() && !info.IsDir() {
-		return nil, fmt.Errorf("%s is no regular file", path)
+		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	begins := looksLike(path)
 	if begins != "" && filepath.Ext(path) == scriptSuffix {

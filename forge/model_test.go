@@ -251,7 +251,7 @@ func TestOpenErrors(t *testing.T) {
 		renamed(glyphs, "glyphs.pt2"):           "it begins as a .onnx file does: name it so",
 		renamed(unpacked(t, "mlp"), "mlp.onnx"): "it begins as a .pt2 file does: name it so",
 		renamed(unpacked(t, "cnn"), "cnn.fs"):   "cnn.fs begins as a .pt2 file does: name it so",
-		pipe:                                    "pipe.fs is no regular file",
+		pipe:                                    "pipe.fs is not a regular file",
 		filepath.Join(dir, "none.onnx"):         "no such file",
 		filepath.Join(dir, "model.bin"):         "what it holds, the end of its name must say: .onnx, .pt2 or .fs",
 		broken:                                  "broken.onnx: ",

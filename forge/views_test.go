@@ -254,7 +254,7 @@ func TestReadInputs(t *testing.T) {
 	if err := os.WriteFile(path, []byte("not an archive"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := layer.ReadInputs(path); err == nil || !strings.Contains(err.Error(), "it is no archive") {
+	if _, err := layer.ReadInputs(path); err == nil || !strings.Contains(err.Error(), "it is not an archive") {
 		t.Errorf("no archive: %v", err)
 	}
 	if _, err := layer.ReadInputs(filepath.Join(t.TempDir(), "absent.npz")); !errors.Is(err, fs.ErrNotExist) {
@@ -277,7 +277,7 @@ func TestReadNPZ(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, other := range []string{pipe, t.TempDir()} {
-		if _, err := forge.ReadNPZ(other); err == nil || !strings.Contains(err.Error(), "is no regular file") {
+		if _, err := forge.ReadNPZ(other); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
 			t.Errorf("%s: %v", other, err)
 		}
 	}

@@ -278,7 +278,7 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil || !bytes.Contains(raw, []byte(`"sha256": "`+sum+`"`)) {
 		t.Errorf("hash %s, %v", sum, err)
 	}
-	if _, err := Read(filepath.Dir(path)); err == nil || !strings.Contains(err.Error(), "no regular file") {
+	if _, err := Read(filepath.Dir(path)); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a folder: %v", err)
 	}
 	if err := os.Truncate(path, MaxFile+1); err != nil {

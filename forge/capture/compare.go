@@ -249,7 +249,7 @@ func ParseSide(text string) (Side, error) {
 	if len(parts) > 2 {
 		n, err := strconv.Atoi(parts[2])
 		if err != nil || n < 1 {
-			return Side{}, fmt.Errorf("%q: %q is no number of threads", text, parts[2])
+			return Side{}, fmt.Errorf("%q: %q is not a number of threads", text, parts[2])
 		}
 		s.Threads = n
 	}

@@ -145,7 +145,7 @@ func ReadFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", path)
+		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	raw, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
 	if err != nil {

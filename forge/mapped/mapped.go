@@ -39,7 +39,7 @@ func Map(f *os.File) (*File, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", f.Name())
+		return nil, fmt.Errorf("%s is not a regular file", f.Name())
 	}
 	m := &File{info: info}
 	if size := info.Size(); size > 0 {

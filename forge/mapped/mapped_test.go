@@ -34,7 +34,7 @@ func TestOpenRefusesWhatIsNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{dir, pipe, os.DevNull} {
-		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "is no regular file") {
+		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

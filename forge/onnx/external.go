@@ -68,7 +68,7 @@ func parseExternal(entries []proto.Entry) (external, error) {
 func parseSize(text string) (int64, error) {
 	n, err := strconv.ParseUint(text, 10, 63)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no number of bytes", text)
+		return 0, fmt.Errorf("%q is not a number of bytes", text)
 	}
 	return int64(n), nil
 }
@@ -147,7 +147,7 @@ func (x *externalFiles) file(location string) (*mapped.File, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is no regular file")
+		return nil, errors.New("it is not a regular file")
 	}
 	f, err := x.root.Open(location)
 	if err != nil {

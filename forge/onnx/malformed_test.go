@@ -294,11 +294,11 @@ func TestExternalData(t *testing.T) {
 		{"neighbours", pair("8", "16"), ""},
 		{"overlapping", pair("8", "12"), "bytes 12 to 20 overlap those of another tensor"},
 		{"overlapping before", pair("8", "4"), "bytes 4 to 12 overlap those of another tensor"},
-		{"negative offset", w("location", "w.bin", "offset", "-8"), `offset: "-8" is no number of bytes`},
-		{"signed offset", w("location", "w.bin", "offset", "+8"), `offset: "+8" is no number of bytes`},
+		{"negative offset", w("location", "w.bin", "offset", "-8"), `offset: "-8" is not a number of bytes`},
+		{"signed offset", w("location", "w.bin", "offset", "+8"), `offset: "+8" is not a number of bytes`},
 		{"huge offset", w("location", "w.bin", "offset", "9223372036854775807"), "it begins at byte 9223372036854775807 of 64"},
 		{"huge length", w("location", "w.bin", "offset", "8", "length", "9223372036854775807"), "it ends at byte"},
-		{"beyond 63 bits", w("location", "w.bin", "offset", "18446744073709551615"), "is no number of bytes"},
+		{"beyond 63 bits", w("location", "w.bin", "offset", "18446744073709551615"), "is not a number of bytes"},
 		{"wrong length", w("location", "w.bin", "length", "4"), "it has 4 bytes; the tensor needs 8"},
 		{"rest of the file", w("location", "w.bin"), "it has 64 bytes; the tensor needs 8"},
 		{"no location", w("offset", "0"), "there is no location"},
@@ -309,10 +309,10 @@ func TestExternalData(t *testing.T) {
 		{"hidden parent", w("location", "sub/../../secret"), "the location is no plain path within the model's folder"},
 		{"backslashes", w("location", `..\secret`), "no such file"},
 		{"nothing there", w("location", "none"), "no such file"},
-		{"symbolic link", w("location", "link"), "it is no regular file"},
+		{"symbolic link", w("location", "link"), "it is not a regular file"},
 		{"linked folder", w("location", "up/secret"), "escapes"},
 		{"hard link", w("location", "hard"), "the file has another name as well"},
-		{"directory", w("location", "sub"), "it is no regular file"},
+		{"directory", w("location", "sub"), "it is not a regular file"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := with(one(node("Add", names("x", "w"), names("y"))), tt.tensors...)

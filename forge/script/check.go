@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"forgekernel/display"
+	"forgekernel/forge/spelling"
 )
 
 // check resolves the names of a file: every use has a definition and every
@@ -203,7 +204,7 @@ func (c *checker) use(x *Name) {
 		return
 	}
 	message, hint := fmt.Sprintf("%s is not defined", x.Name), ""
-	switch near := nearest(x.Name, slices.Collect(maps.Keys(c.bound))); {
+	switch near := spelling.Nearest(x.Name, maps.Keys(c.bound)); {
 	case builtins[x.Name] != nil:
 		message, hint = fmt.Sprintf("%s is a function", x.Name), "call it: "+builtins[x.Name].example()
 	case c.lookup(x.Name) != nil:
@@ -302,7 +303,7 @@ func (c *checker) insteadOf(name string) string {
 	if hint := elsewhere[name]; hint != "" {
 		return hint
 	}
-	if near := nearest(name, c.callable()); near != "" {
+	if near := spelling.Nearest(name, slices.Values(c.callable())); near != "" {
 		return fmt.Sprintf("did you mean %s?", near)
 	}
 	return fmt.Sprintf("the functions are %s", listOf(c.callable()))

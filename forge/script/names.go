@@ -1,10 +1,6 @@
 package script
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
+import "fmt"
 
 // elsewhere maps functions that people know from Python, NumPy and PyTorch to
 // what ForgeScript writes for them.
@@ -65,39 +61,3 @@ var numbers = map[string]string{
 // reserved are names that a ForgeScript function cannot have because it also
 // becomes a Go value: Go's keywords and the packages that every Go cell sees.
 var reserved = wordSet("break case chan const continue default defer else fallthrough for func go goto if import interface map package range return select struct switch type var _ forge nebula display")
-
-// nearest returns the candidate that name is most likely a slip for, or "".
-func nearest(name string, candidates []string) string {
-	best, bestCost := "", 1+max(1, len(name)/3) // one slip in three characters
-	for _, c := range slices.Sorted(slices.Values(candidates)) {
-		cost := editDistance(strings.ToLower(name), strings.ToLower(c))
-		if c != name && cost < bestCost && cost < len(c) {
-			best, bestCost = c, cost
-		}
-	}
-	return best
-}
-
-// editDistance is the number of insertions, deletions, replacements and swaps
-// of neighbours that turn a into b.
-func editDistance(a, b string) int {
-	prev2, prev, row := []int(nil), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], prev2[j-2]+1)
-			}
-		}
-		prev2, prev, row = prev, row, make([]int, len(b)+1)
-	}
-	return prev[len(b)]
-}

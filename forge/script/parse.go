@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"forgekernel/forge/spelling"
 )
 
 // Parse parses and checks source text called name ("mlp.fs", "cell 3").
@@ -158,7 +160,7 @@ func (p *parser) outside(f *File, t token) {
 	case p.refuse(t):
 	case t.kind == str:
 		p.fail(t.Span, "a string outside a function documents nothing", "write a comment with #, or move it to the start of a function's body")
-	case t.kind == word && nearest(t.text, []string{"def"}) != "":
+	case t.kind == word && spelling.Nearest(t.text, slices.Values([]string{"def"})) != "":
 		p.fail(t.Span, fmt.Sprintf("%q starts no definition", t.text), "did you mean def?")
 		p.endLine("the line")
 		p.skipBody()

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"forgekernel/display"
+	"forgekernel/forge/spelling"
 )
 
 // body parses the indented lines under a def.
@@ -133,7 +134,7 @@ func (p *parser) useless() {
 	call, _ := x.(*Call)
 	switch _, named := x.(*Name); {
 	case p.failed:
-	case named && t.kind != newline && nearest(start.text, []string{"return"}) != "":
+	case named && t.kind != newline && spelling.Nearest(start.text, slices.Values([]string{"return"})) != "":
 		p.fail(start.Span, fmt.Sprintf("%q starts no statement", start.text), "did you mean return?")
 	case call != nil && call.Fun.Name == "print":
 		p.fail(x.span(), "ForgeScript prints nothing", "return the tensor, and print it in a Go cell")

@@ -106,7 +106,7 @@ func (k Kind) Read(path string, v any) error {
 		return err
 	}
 	if !info.Mode().IsRegular() || info.Size() > k.Limit {
-		return fmt.Errorf("it is no regular file of at most %d bytes", k.Limit)
+		return fmt.Errorf("it is not a regular file of at most %d bytes", k.Limit)
 	}
 	raw, err := os.ReadFile(path)
 	if err != nil {

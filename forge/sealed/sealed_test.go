@@ -36,7 +36,7 @@ func TestSaveAndRead(t *testing.T) {
 	if err := os.Symlink("a.json", filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	if err := kind.Read(filepath.Join(dir, "link"), new(value)); err == nil || !strings.Contains(err.Error(), "no regular file") {
+	if err := kind.Read(filepath.Join(dir, "link"), new(value)); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a link: %v", err)
 	}
 }

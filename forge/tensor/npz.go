@@ -43,7 +43,7 @@ func WriteNPZ(w io.Writer, tensors []Named) error {
 func ReadNPZ(r io.ReaderAt, size int64) ([]Named, error) {
 	z, err := zip.NewReader(r, size)
 	if errors.Is(err, zip.ErrFormat) {
-		err = errors.New("it is no archive")
+		err = errors.New("it is not an archive")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("npz: %w", err)

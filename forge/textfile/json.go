@@ -30,7 +30,7 @@ func JSONError(content []byte, err error) error {
 		if at >= int64(len(content)) || strings.HasPrefix(syntax.Error(), "unexpected end") {
 			return errors.New("its JSON ends too early")
 		}
-		return fmt.Errorf("line %d is no JSON: %s", line(content, at), quoted(content[at:]))
+		return fmt.Errorf("line %d is not JSON: %s", line(content, at), quoted(content[at:]))
 	case errors.As(err, &kind):
 		where := fmt.Sprintf("line %d", line(content, kind.Offset-1))
 		if kind.Field != "" {

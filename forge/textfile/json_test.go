@@ -22,9 +22,9 @@ func TestJSONError(t *testing.T) {
 		" \n":                                 "it is empty",
 		"[1,":                                 "its JSON ends too early",
 		`{"N": `:                              "its JSON ends too early",
-		"def f(x):":                           "line 1 is no JSON: def f(x):",
-		"{\n\"N\": 1,\n}":                     "line 3 is no JSON: }",
-		"{\n \"N\": 'a'}":                     "line 2 is no JSON: 'a'}",
+		"def f(x):":                           "line 1 is not JSON: def f(x):",
+		"{\n\"N\": 1,\n}":                     "line 3 is not JSON: }",
+		"{\n \"N\": 'a'}":                     "line 2 is not JSON: 'a'}",
 		"{\n \"N\": \"a\"}":                   "line 2, N: text stands where a whole number belongs",
 		`{"N": 1.5}`:                          "line 1, N: a number stands where a whole number belongs",
 		`{"Size": -1}`:                        "line 1, Size: a number stands where a whole number that is not negative belongs",
@@ -35,7 +35,7 @@ func TestJSONError(t *testing.T) {
 		`{"In": {"Deep": true}}`:              "line 1, In.Deep: true or false stands where a whole number belongs",
 		`[]`:                                  "line 1: a list stands where an object belongs",
 		`{"M": 1}`:                            `there is no field "M"`,
-		"x" + strings.Repeat("long text ", 9): "line 1 is no JSON: xlong text long text long text long text…",
+		"x" + strings.Repeat("long text ", 9): "line 1 is not JSON: xlong text long text long text long text…",
 	} {
 		for name, err := range map[string]error{"decoder": decoding([]byte(text), new(form)), "unmarshal": json.Unmarshal([]byte(text), new(form))} {
 			if err == nil && name == "unmarshal" {

@@ -188,7 +188,7 @@ func TestIgnored(t *testing.T) {
 	if err := os.Mkdir(path, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Lookup(t.Context(), on, program); err == nil || !strings.Contains(err.Error(), "no regular file") {
+	if _, err := Lookup(t.Context(), on, program); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a folder in place of the record: %v", err)
 	}
 }

@@ -96,7 +96,7 @@ func (r *ggufReader) text(limit int) string {
 	}
 	s := string(r.take(n))
 	if r.err == nil && limit <= maxKey && !utf8.ValidString(s) {
-		r.fail("a name is no UTF-8")
+		r.fail("a name is not UTF-8")
 	}
 	return s
 }

@@ -138,7 +138,7 @@ func checkCover(entries []entry, size int64) error {
 func eachField(b []byte, visit func(name string, raw json.RawMessage) error) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return errors.New("the table is no JSON object")
+		return errors.New("the table is not a JSON object")
 	}
 	seen := make(map[string]bool)
 	for d.More() {

@@ -107,7 +107,7 @@ func checkBinary(path string) error {
 	var format *elf.FormatError
 	switch {
 	case errors.As(err, &format), errors.Is(err, io.EOF):
-		return fmt.Errorf("%s is no program for Linux: give the one of the release for linux/amd64 with --binary", path)
+		return fmt.Errorf("%s is not a program for Linux: give the one of the release for linux/amd64 with --binary", path)
 	case err != nil:
 		return err
 	}
@@ -195,7 +195,7 @@ func clean(dir string) error {
 		return e.Type() != fs.ModeSymlink && (!e.Type().IsRegular() || filepath.Ext(e.Name()) != ".json")
 	}
 	if i := slices.IndexFunc(entries, foreign); i >= 0 {
-		return fmt.Errorf("%s holds %s, which is no part of a bundle: name an empty or a new folder", dir, entries[i].Name())
+		return fmt.Errorf("%s holds %s, which is not part of a bundle: name an empty or a new folder", dir, entries[i].Name())
 	}
 	for _, e := range entries {
 		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {

@@ -76,8 +76,8 @@ func TestWriteRefuses(t *testing.T) {
 		change func(s *Spec, dir string)
 		want   string
 	}{
-		"a folder of others": {func(s *Spec, dir string) {}, "holds a.ipynb, which is no part of a bundle"},
-		"a script":           {func(s *Spec, dir string) { s.Binary = s.Notebook }, "is no program for Linux"},
+		"a folder of others": {func(s *Spec, dir string) {}, "holds a.ipynb, which is not part of a bundle"},
+		"a script":           {func(s *Spec, dir string) { s.Binary = s.Notebook }, "is not a program for Linux"},
 		"no notebook":        {func(s *Spec, dir string) { s.Notebook = s.Binary }, "is no .ipynb file"},
 		"two of a name": {func(s *Spec, dir string) {
 			os.Rename(s.Notebook, filepath.Join(dir, "Forge-job.json.ipynb"))
@@ -87,7 +87,7 @@ func TestWriteRefuses(t *testing.T) {
 		"a name that changes": {func(s *Spec, dir string) { s.Model = filepath.Join(dir, "a b"); os.WriteFile(s.Model, nil, 0o644) }, "hosts change such names"},
 		"an empty model":      {func(s *Spec, dir string) { s.Model = t.TempDir() }, "has 0 files"},
 		"a model twice":       {func(s *Spec, dir string) { s.Model, s.Params = s.Binary, map[string]string{"model": "x"} }, "cannot be given, too"},
-		"no machine":          {func(s *Spec, dir string) { s.Expect = "T4x2" }, "is no machine"},
+		"no machine":          {func(s *Spec, dir string) { s.Expect = "T4x2" }, "is not a machine"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, dir := spec(t)
@@ -127,10 +127,10 @@ func TestReadResult(t *testing.T) {
 		good: "",
 		`{"schema": 1, "job": "k", "stage": "done", "error": "", "seconds": 1}`: "it is the result of another job",
 		`{"schema": 2, "job": "j", "stage": "done", "error": ""}`:               "has schema 2; this forge reads 1",
-		`{"schema": 1, "job": "j", "stage": "done", "error": "why"}`:            "is no result of a job",
-		`{"schema": 1, "job": "j", "stage": "lunch", "error": "why"}`:           "is no result of a job",
-		`{"schema": 1`:                   "is no result of a job",
-		strings.Repeat(" ", maxResult+1): "is no result of a job",
+		`{"schema": 1, "job": "j", "stage": "done", "error": "why"}`:            "is not the result of a job",
+		`{"schema": 1, "job": "j", "stage": "lunch", "error": "why"}`:           "is not the result of a job",
+		`{"schema": 1`:                   "is not the result of a job",
+		strings.Repeat(" ", maxResult+1): "is not the result of a job",
 	} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, ResultName), []byte(text), 0o644); err != nil {

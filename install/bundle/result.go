@@ -51,7 +51,7 @@ func ReadResult(dir, job string) (*Result, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular() || info.Size() > maxResult:
-		return nil, fmt.Errorf("%s is no result of a job", path)
+		return nil, fmt.Errorf("%s is not the result of a job", path)
 	}
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -59,13 +59,13 @@ func ReadResult(dir, job string) (*Result, error) {
 	}
 	r := &Result{}
 	if err := json.Unmarshal(raw, r); err != nil {
-		return nil, fmt.Errorf("%s is no result of a job: %w", path, textfile.JSONError(raw, err))
+		return nil, fmt.Errorf("%s is not the result of a job: %w", path, textfile.JSONError(raw, err))
 	}
 	switch {
 	case r.Schema != Schema:
 		return nil, fmt.Errorf("%s has schema %d; this forge reads %d", path, r.Schema, Schema)
 	case !slices.Contains(stages, r.Stage), (r.Stage == "done") != (r.Error == ""):
-		return nil, fmt.Errorf("%s is no result of a job", path)
+		return nil, fmt.Errorf("%s is not the result of a job", path)
 	case job != "" && r.Job != job:
 		return nil, fmt.Errorf("%s: %w", path, ErrOther)
 	}

@@ -74,7 +74,7 @@ func (j *Job) names() (names []string) {
 func (j *Job) check() error {
 	switch {
 	case !sessionPattern.MatchString(j.Session):
-		return fmt.Errorf("%q is no name of a session: use letters, digits, dashes and underscores", j.Session)
+		return fmt.Errorf("%q is not the name of a session: use letters, digits, dashes and underscores", j.Session)
 	case j.Timeout < time.Second:
 		return errors.New("a job needs a second at least")
 	}

@@ -31,7 +31,7 @@ func unpack(path, dir string) error {
 	defer root.Close()
 	z, err := gzip.NewReader(f)
 	if err != nil {
-		return fmt.Errorf("%s is no archive: %w", path, err)
+		return fmt.Errorf("%s is not an archive: %w", path, err)
 	}
 	files := tar.NewReader(z)
 	left := int64(maxUnpacked)

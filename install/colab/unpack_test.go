@@ -48,7 +48,7 @@ func TestUnpack(t *testing.T) {
 		"a device":        {packed(t, tar.Header{Typeflag: tar.TypeChar, Name: "null"}), "is neither"},
 		"a huge file":     {packed(t, tar.Header{Typeflag: tar.TypeReg, Name: "a", Size: 1 << 40}), "it holds more than 1024 MiB"},
 		"a short file":    {packed(t, tar.Header{Typeflag: tar.TypeReg, Name: "a", Size: 100}), "EOF"},
-		"no archive":      {[]byte("<html>"), "is no archive"},
+		"no archive":      {[]byte("<html>"), "is not an archive"},
 		"file and folder": {packed(t, file("a"), file("a/b")), "a"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -54,7 +54,7 @@ func parseState(said string) (s state, err error) {
 // What it wrote comes into the folder dir.
 func (c *Client) Fetch(ctx context.Context, kernel, dir string) (*bundle.Result, error) {
 	if user, slug, ok := strings.Cut(kernel, "/"); !ok || !validUser(user) || !slugPattern.MatchString(slug) {
-		return nil, fmt.Errorf("%q is no job: write USER/NAME, as forge kaggle push told it", kernel)
+		return nil, fmt.Errorf("%q is not a job: write USER/NAME, as forge kaggle push told it", kernel)
 	}
 	return c.finish(ctx, kernel, "", dir)
 }

@@ -102,9 +102,9 @@ func validUser(name string) bool {
 func (j *Job) check() error {
 	switch {
 	case !validUser(j.User):
-		return fmt.Errorf("%q is no user of Kaggle", j.User)
+		return fmt.Errorf("%q is not a Kaggle user", j.User)
 	case !slugPattern.MatchString(j.Slug) || len(j.Slug) < minName || len(j.Slug+datasetSuffix) > maxName:
-		return fmt.Errorf("%q is no name of a kernel: use %d to %d lower-case letters, digits and dashes", j.Slug, minName, maxName-len(datasetSuffix))
+		return fmt.Errorf("%q is not the name of a kernel: use %d to %d lower-case letters, digits and dashes", j.Slug, minName, maxName-len(datasetSuffix))
 	case j.Timeout != 0 && j.Timeout < time.Second:
 		return errors.New("a job needs a second at least")
 	}

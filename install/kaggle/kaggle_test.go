@@ -64,7 +64,7 @@ func FuzzState(f *testing.F) {
 // What names no job is refused before the tool, which would take it for an option, is asked.
 func TestFetchNames(t *testing.T) {
 	for _, kernel := range []string{"", "job", "/job", "me/", "--help/job", "-p/job", "a b/job", "a/b/job", "me/--help"} {
-		if _, err := new(Client).Fetch(t.Context(), kernel, t.TempDir()); err == nil || !strings.Contains(err.Error(), "is no job: write USER/NAME") {
+		if _, err := new(Client).Fetch(t.Context(), kernel, t.TempDir()); err == nil || !strings.Contains(err.Error(), "is not a job: write USER/NAME") {
 			t.Errorf("%q gives %v", kernel, err)
 		}
 	}

@@ -519,7 +519,7 @@ class ForgeMagics(Magics):
             except ForgeError as err:
                 if str(err).startswith("undefined: "):
                     return f"no Go cell has defined {name}{PULLABLE}"
-                return f"{name} is no value of Go cells{PULLABLE}"
+                return f"{name} is not a value of Go cells{PULLABLE}"
         return ""
 
 

@@ -151,7 +151,7 @@ func (k *kaggle) take(from, name string) error {
 		}
 		path := filepath.Join(from, e.Name())
 		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is no file: folders are skipped without --dir-mode", path)
+			return fmt.Errorf("%s is not a file: folders are skipped without --dir-mode", path)
 		}
 		if err := copyFile(path, filepath.Join(dir, e.Name()), 0o444); err != nil {
 			return err

@@ -58,7 +58,7 @@ func (m *magic) parseArgs(text string) (arguments, error) {
 		a.flags[name] = value
 	}
 	if n := len(a.rest); n < m.least || n > m.most {
-		return a, fmt.Errorf("%d arguments where %s is expected", n, m.signature())
+		return a, fmt.Errorf("got %d arguments, want %s", n, m.signature())
 	}
 	return a, nil
 }

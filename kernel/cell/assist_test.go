@@ -1,11 +1,13 @@
 package cell
 
 import (
+	"io"
 	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"forgekernel/display"
 	"forgekernel/kernel/link"
 )
 
@@ -33,6 +35,7 @@ func TestComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("FORGE_COMPLETE_ME", "1")
+	n.ok(t, `alpha, beta, counts := 1, 2, map[string]int{"key": 1, "été": 2}`)
 	for _, c := range []struct{ code, want string }{
 		{"%ti‸", "‸%ti: %time %%time"},
 		{"%%‸", "‸%%: %%forge %%go %%bash %%writefile %%time %%gobuild"},
@@ -54,6 +57,19 @@ func TestComplete(t *testing.T) {
 		{"%config out‸", "‸out: output_limit="},
 		{"%env FORGE_COMPLETE_‸", "‸FORGE_COMPLETE_: FORGE_COMPLETE_ME"},
 		{"%nope x‸", "nothing"},
+		{"%config show‸", "‸show: show="},
+		{"%goroutines ‸", "‸: stop"},
+		{"%goroutines stop ‸", "nothing"},
+		{"%debug ‸", "nothing"},
+		{"%who al‸", "‸al: alpha"},
+		{"%who alpha be‸", "nothing"},
+		{"os.Open(\"./data‸\")", "‸data: data one.txt data two.txt"},
+		{"os.Open(\"./data o‸ne.txt\")", "‸data one.txt: data one.txt"},
+		{"é := os.DirFS(\"./de‸", "‸de: deep/"},
+		{"fmt.Println(\"data‸", "nothing"},
+		{"m := \"./nosuch/‸\"", "nothing"},
+		{"counts[\"k‸\"]", "‸k: key"},
+		{"!true\ncounts[\"é‸", "‸é: été\"]"},
 		{"def f(x):\n    return x.soft‸", "‸soft: softmax"},
 		{"# é\n\ndef f(größe):\n    return softm‸(x)", "‸softm: softmax"},
 		{"%%time\ndef f(x):\n    return softm‸", "‸softm: softmax"},
@@ -118,6 +134,9 @@ func TestInspect(t *testing.T) {
 		{"!l‸s", ""},
 		{"%nope‸", ""},
 		{"%%writefile x\ndef relu‸", ""},
+		{"x‸", "var x *forge.Tensor\n\nValue: f32[2] 1 1\n\nMethods: "},
+		{"app‸end(", "func append(slice []Type, elems ...Type) []Type\n\nThe append"},
+		{"de‸fer f()", "defer f(x)\n\nCalls f when"},
 	} {
 		code, cursor := cursorIn(t, c.code)
 		r := n.Inspect(code, cursor, 0)
@@ -151,6 +170,26 @@ func TestHelpListsMethods(t *testing.T) {
 				t.Errorf("%s has a line of %d columns", code, len(line)-1)
 			}
 		}
+	}
+}
+
+// Help has no lines wider than a pager, whatever a text was written with.
+func TestHelpIsFolded(t *testing.T) {
+	n := newNotebook(t)
+	for _, code := range []string{"max?", "fmt?", "for?", "%bash?"} {
+		_, out, failure := n.run(t, code)
+		if failure != nil || len(out.Payload) != 1 {
+			t.Fatalf("%s: %v, %v", code, out, failure)
+		}
+		text, _ := out.Payload[0].Data["text/plain"].(string)
+		for line := range strings.Lines(text) {
+			if utf8.RuneCountInString(line) > textWidth+3 {
+				t.Errorf("%s has the line %q", code, line)
+			}
+		}
+	}
+	if got := folded("  " + strings.Repeat("word ", 20) + "\n\nnext\tline"); got != "  "+strings.Repeat("word ", 14)+"word\n  word word word word word\n\nnext\tline" {
+		t.Errorf("%q", got)
 	}
 }
 
@@ -192,16 +231,24 @@ func FuzzAssist(f *testing.F) {
 		f.Add(s, len(s)/2, 1)
 		f.Add(s, len(s), 0)
 	}
-	in, err := New(Options{})
+	for _, s := range nasty {
+		for cursor := range 4 {
+			f.Add(s, cursor*len(s)/3, 1)
+		}
+	}
+	in, err := New(Options{
+		Writer: func(uint64, string) io.Writer { return io.Discard },
+		Sink:   func(uint64) display.Sink { return nil },
+	})
 	if err != nil {
 		f.Fatal(err)
 	}
+	out := in.Run(f.Context(), Cell{Name: "cell 1", Code: "m := map[string]int{\"a\": 1, \"é\": 2, \"\\xff\": 3}\ntype T struct{ a int; next *T }\nx := T{}"})
+	if out.Err != nil {
+		f.Fatal(out.Err)
+	}
 	f.Fuzz(func(t *testing.T, code string, cursor, detail int) {
-		points := utf8.RuneCountInString(code)
-		r := in.Complete(code, cursor)
-		if r.Matches == nil || len(r.Matches) > 0 && (r.Start < 0 || r.Start > r.End || r.End > points) {
-			t.Fatalf("completion of %q at %d: %+v", code, cursor, r)
-		}
+		checkCompletion(t, code, cursor, in.Complete(code, cursor))
 		in.Inspect(code, cursor, detail)
 		if s := in.IsComplete(code).Status; s != "complete" && s != "incomplete" && s != "invalid" && s != "unknown" {
 			t.Fatalf("is_complete of %q: %q", code, s)

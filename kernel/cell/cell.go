@@ -176,7 +176,7 @@ func (t *task) goCode(source string, line int) Outcome {
 	if err != nil {
 		return Outcome{Err: t.stopped(note(err))}
 	}
-	if !result.Has {
+	if !result.HasValue {
 		return Outcome{}
 	}
 	return Outcome{Result: &result.Bundle}
@@ -211,7 +211,7 @@ func (e *InterruptError) Error() string { return "interrupted: " + e.What }
 // UsageError is a directive that cannot be run as it was written.
 type UsageError struct{ display.Diagnostic }
 
-// usage reports a problem with d.
+// usage is an error about d.
 func (t *task) usage(d directive, hint, format string, args ...any) error {
 	return &UsageError{display.Diagnostic{
 		Source: t.cell.Name, Line: d.line, Col: 1, EndCol: len([]rune(d.text)) + 1, Text: d.text,

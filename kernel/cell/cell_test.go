@@ -115,7 +115,13 @@ func TestDirectiveErrors(t *testing.T) {
 	n := newNotebook(t)
 	for _, c := range []struct{ code, name, value, hint string }{
 		{"%tme x", "UsageError", "there is no magic tme", "did you mean %time? %lsmagic lists all"},
-		{"%pip install numpy", "UsageError", "there is no magic pip", "there is no Python here; !pip reaches the machine's own"},
+		{"%pip install numpy", "UsageError", "there is no magic pip", "there is no Python here; !pip reaches the machine's own, and %goget fetches modules of Go"},
+		{"%timeit 1+1", "UsageError", "there is no magic timeit", "write %time EXPRESSION, or f.Bench(x)"},
+		{"%history", "UsageError", "there is no magic history", "the notebook keeps its cells"},
+		{"%load_ext autoreload", "UsageError", "there is no magic load_ext", "its extensions do not load"},
+		{"%whos", "UsageError", "there is no magic whos", "write %who"},
+		{"!!ls", "UsageError", "one exclamation mark runs a command", "write !ls; in Go"},
+
 		{"%%python\nprint()", "UsageError", "there is no magic python", "there is no Python here: cells are ForgeScript or Go, and !python3 FILE runs a script"},
 		{"%matplotlib inline", "UsageError", "there is no magic matplotlib", "there is no Python here: package chart draws plots"},
 		{"%foo", "UsageError", "there is no magic foo", "%lsmagic lists all"},
@@ -126,11 +132,11 @@ func TestDirectiveErrors(t *testing.T) {
 		{"%bash ls", "UsageError", "bash is for whole cells", "%%bash on the first line"},
 		{"%%who\nx", "UsageError", "who is not for whole cells", "%who"},
 		{"!true\n%%bash\nls", "UsageError", "%%bash must be the first line", ""},
-		{"%load", "UsageError", "0 arguments where FILE [NAME] is expected", "usage: %load FILE [NAME]"},
-		{"%who a b", "UsageError", "2 arguments where [PREFIX] is expected", ""},
+		{"%load", "UsageError", "got 0 arguments, want FILE [NAME]", "usage: %load FILE [NAME]"},
+		{"%who a b", "UsageError", "got 2 arguments, want [PREFIX]", ""},
 		{"%goroutines stop 999", "UsageError", "there is no goroutine 999", "%goroutines lists them"},
 		{"%goroutines end 1", "UsageError", "%goroutines takes nothing or stop and a number", "usage: %goroutines [stop NUMBER]"},
-		{"%jobs now", "UsageError", "1 arguments where none is expected", ""},
+		{"%jobs now", "UsageError", "got 1 arguments, want none", ""},
 		{"%reset --force", "UsageError", "there is no flag --force; there are -f", "usage: %reset [-f]"},
 		{"%reset -f=1", "UsageError", "flag -f takes no value", ""},
 		{"%reset -f -f", "UsageError", "flag -f is given twice", ""},
@@ -284,20 +290,6 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{
-		{"", "", 0}, {"abc", "", 3}, {"time", "tiem", 1}, {"time", "tme", 1}, {"writefile", "wrtiefile", 1},
-		{"kitten", "sitting", 3}, {"é", "e", 1}, {strings.Repeat("x", 1<<20), "x", maxDistanceName - 1},
-	} {
-		if got := distance(c.a, c.b); got != c.want {
-			t.Errorf("distance(%.10q, %q) = %d, want %d", c.a, c.b, got, c.want)
-		}
-	}
-}
-
 func TestWords(t *testing.T) {
 	for _, c := range []struct {
 		in   string
@@ -335,29 +327,6 @@ func FuzzWords(f *testing.F) {
 			t.Fatalf("words of %q are %q; quoted they are %q, %v", text, list, again, err)
 		}
 	})
-}
-
-func TestBytes(t *testing.T) {
-	for _, c := range []struct {
-		in   string
-		want int64
-	}{
-		{"0", 0}, {"1024", 1024}, {"16MiB", 16 << 20}, {"2 GB", 2e9}, {"3K", 3 << 10}, {"7B", 7},
-		{"-1", -1}, {"x", -1}, {"", -1}, {"MiB", -1}, {"9223372036854775807GiB", -1}, {"1.5MiB", -1},
-	} {
-		got, err := parseBytes(c.in)
-		if err != nil {
-			got = -1
-		}
-		if got != c.want {
-			t.Errorf("parseBytes(%q) = %d, %v; want %d", c.in, got, err, c.want)
-		}
-	}
-	for n, want := range map[int64]string{0: "none", 5: "5", 1 << 20: "1MiB", 3 << 29: "1536MiB", 4 << 30: "4GiB"} {
-		if got := formatBytes(&n); got != want {
-			t.Errorf("formatBytes(%d) = %s, want %s", n, got, want)
-		}
-	}
 }
 
 // What %%forge compiled is the program of the function: it can be looked at without

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"forgekernel/display"
 	"forgekernel/forge"
@@ -185,6 +186,8 @@ func TestForgeScriptViews(t *testing.T) {
 	}
 }
 
+var blanks = regexp.MustCompile(" +")
+
 func TestWhoAndReset(t *testing.T) {
 	n := newNotebook(t)
 	n.ok(t, "alpha := 1; beta := \"b\"")
@@ -197,6 +200,30 @@ func TestWhoAndReset(t *testing.T) {
 	}
 	if _, result := n.ok(t, "%who al"); !strings.Contains(result, "alpha") || strings.Contains(result, "beta") {
 		t.Errorf("%%who al shows\n%s", result)
+	}
+	n.ok(t, `const Limit = 1 << 4
+many := make([]float64, 1_000_000)
+text := "a\nb"
+m := mat.NewDense(3, 4, nil)
+queue := make(chan int, 2)
+wait := 1500 * time.Millisecond
+var none error
+type looped struct{ text string }
+func (looped) String() string { for {} }
+one := looped{strings.Repeat("long ", 100)}`)
+	_, result = n.ok(t, "%who")
+	for _, want := range []string{
+		"Limit const untyped int 16\n", "many var []float64 [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, … (1000000)]\n", `text var string "a\nb"` + "\n", "m var *mat.Dense mat.Dense 3×4\n",
+		"queue var chan int chan int (0 of 2)\n", "wait var time.Duration 1.5s\n", "none var error nil\n", "one var looped looped{text: \"long long long long\"… (500 bytes)}\n",
+	} {
+		if !strings.Contains(blanks.ReplaceAllString(result, " "), want) {
+			t.Errorf("%%who lacks %q:\n%s", want, result)
+		}
+	}
+	for line := range strings.Lines(result) {
+		if utf8.RuneCountInString(line) > 6+2+11+2+columnWidth+2+columnWidth+1 {
+			t.Errorf("%%who has the line %q", line)
+		}
 	}
 	n.answers = []string{"n"}
 	n.ok(t, "%reset")
@@ -227,7 +254,7 @@ func TestNameHelp(t *testing.T) {
 		{"layer??", "return x + 1"},
 		{"strings.ToUpper?", "func ToUpper(s string) string"},
 		{"softmax?", "softmax(x, axis=-1)"},
-		{"max?", "builtin max"},
+		{"max?", "func max[T cmp.Ordered]"},
 		{"max?", "max(x, axis=…, keepdims=False)"},
 		{"?fmt.Println", "func Println(a ...any)"},
 	} {

@@ -1,11 +1,13 @@
 package cell
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"forgekernel/kernel/gocell"
 	"forgekernel/kernel/link"
 )
 
@@ -29,6 +31,7 @@ func (in *Interp) Complete(code string, cursor int) link.CompleteReply {
 		c.start += offset - at.offset - at.start // offsets of c count from the line's start
 		c.end += offset - at.offset - at.start
 	}
+	cursor = pointOffset(code, offset) // within the cell, wherever the client's is
 	reply := link.CompleteReply{Matches: c.matches, Start: cursor, End: cursor}
 	if reply.Matches == nil {
 		reply.Matches = []link.Match{}
@@ -56,9 +59,24 @@ func (in *Interp) completeCode(at place) completion {
 func (in *Interp) completeGo(source string, offset int) completion {
 	got := in.golang.Complete(source, offset)
 	c := completion{start: got.Start, end: got.End}
+	if got.File {
+		return completeString(source[got.Start:offset], got)
+	}
 	for _, m := range got.Candidates {
 		c.matches = append(c.matches, link.Match{Text: m.Text, Type: m.Kind, Signature: m.Signature})
 	}
+	return c
+}
+
+// completeString completes a file name in a string of Go. A text without a slash may be
+// anything.
+func completeString(text string, got gocell.Completion) completion {
+	slash := strings.LastIndexByte(text, '/') + 1
+	c := completion{start: got.Start + slash, end: got.End}
+	if slash == 0 || strings.ContainsAny(text, "\"\\\n") {
+		return c
+	}
+	c.matches = fileNames(text[:slash], text[slash:], func(name string) string { return name })
 	return c
 }
 
@@ -92,7 +110,7 @@ func (in *Interp) completeMagic(at place) completion {
 	c := completion{start: len(at.text) - len(word), end: len(at.text)}
 	if f := m.flag(previousFlag(at.text, word)); f != nil && f.value != "" {
 		c.start += strings.LastIndexByte(word, ',') + 1
-		c.matches = matching(f.values, at.text[c.start:], "")
+		c.matches = matching(f.values, at.text[c.start:])
 		return c
 	}
 	switch {
@@ -104,16 +122,8 @@ func (in *Interp) completeMagic(at place) completion {
 		}
 	case m.files:
 		return completePath(at.text)
-	case m.name == "config":
-		c.matches = matching(settingNames(), word, "=")
-	case m.name == "env":
-		var names []string
-		for _, entry := range os.Environ() {
-			name, _, _ := strings.Cut(entry, "=")
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		c.matches = matching(names, word, "")
+	case m.words != nil:
+		c.matches = matching(m.words(in, strings.Fields(at.text[:c.start])), word)
 	}
 	return c
 }
@@ -150,11 +160,11 @@ func previousFlag(text, word string) string {
 	return strings.TrimLeft(before[len(before)-1], "-")
 }
 
-func matching(all []string, prefix, suffix string) []link.Match {
+func matching(all []string, prefix string) []link.Match {
 	var list []link.Match
 	for _, s := range all {
 		if strings.HasPrefix(s, prefix) {
-			list = append(list, link.Match{Text: s + suffix})
+			list = append(list, link.Match{Text: s})
 		}
 	}
 	return list
@@ -197,29 +207,33 @@ func completePath(text string) completion {
 	slash := strings.LastIndexByte(word, '/') + 1
 	dir, prefix := word[:slash], unescape(word[slash:])
 	c := completion{start: start + slash, end: len(text)}
-	read, err := expandHome(unescape(dir))
+	c.matches = fileNames(unescape(dir), prefix, func(name string) string { return strings.ReplaceAll(name, " ", `\ `) })
+	return c
+}
+
+// fileNames lists the files of a directory that begin with a prefix, as written tells.
+func fileNames(dir, prefix string, written func(name string) string) []link.Match {
+	dir, err := expandHome(dir)
 	if err != nil {
-		return c
+		return nil
 	}
-	if read == "" {
-		read = "."
-	}
-	entries, err := os.ReadDir(read)
+	entries, err := os.ReadDir(cmp.Or(dir, "."))
 	if err != nil {
-		return c
+		return nil
 	}
+	var list []link.Match
 	for _, e := range entries {
 		name := e.Name()
 		hidden := strings.HasPrefix(name, ".") && !strings.HasPrefix(prefix, ".")
-		if hidden || !strings.HasPrefix(name, prefix) || len(c.matches) == maxMatches {
+		if hidden || !strings.HasPrefix(name, prefix) || len(list) == maxMatches {
 			continue
 		}
-		if info, err := os.Stat(filepath.Join(read, name)); err == nil && info.IsDir() {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.IsDir() {
 			name += "/"
 		}
-		c.matches = append(c.matches, link.Match{Text: strings.ReplaceAll(name, " ", `\ `), Type: "path"})
+		list = append(list, link.Match{Text: written(name), Type: "path"})
 	}
-	return c
+	return list
 }
 
 func unescape(s string) string { return strings.ReplaceAll(s, `\ `, " ") }

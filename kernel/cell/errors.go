@@ -56,64 +56,68 @@ func cut(s string) string {
 
 func describe(err error) *link.Error {
 	e := &link.Error{Name: "Error", Value: err.Error()}
-	var (
-		compile   *gocell.CompileError
-		script    forge.Errors
-		call      *forge.CallError
-		job       *nebula.Error
-		panicked  *gocell.PanicError
-		exit      *gocell.ExitError
-		stopped   *gocell.InterruptError
-		interrupt *InterruptError
-		usage     *UsageError
-		command   *shell.ExitError
-		internal  *InternalError
-	)
-	switch {
-	case errors.As(err, &compile):
-		e.Name = "CompileError"
-		e.Value, e.Traceback = diagnostics(pointers(compile.Diagnostics))
-	case errors.As(err, &script):
-		e.Name = "ForgeScriptError"
-		e.Value, e.Traceback = diagnostics(script)
-	case errors.As(err, &call): // often the value of a panic in Go code
-		e.Name = "CallError"
-		e.Value = call.Message
-		e.Traceback = call.Traceback()
-		if errors.As(err, &panicked) {
-			e.Traceback = append(e.Traceback, frames(panicked.Trace)...)
+	for _, describes := range descriptions {
+		if describes(err, e) {
+			break
 		}
-	case errors.As(err, &job):
-		e.Name = "NebulaError"
-		e.Value = job.Message
-		e.Traceback = job.Traceback()
-		if errors.As(err, &panicked) {
-			e.Traceback = append(e.Traceback, frames(panicked.Trace)...)
-		}
-	case errors.As(err, &panicked):
-		e.Name = "panic"
-		e.Traceback = append([]string{heading(panicked.Error())}, frames(panicked.Trace)...)
-	case errors.As(err, &exit):
-		e.Name = "Exit"
-	case errors.As(err, &stopped):
-		e.Name = "Interrupt"
-		e.Traceback = append([]string{heading(stopped.Error())}, frames(stopped.Trace)...)
-	case errors.As(err, &interrupt):
-		e.Name = "Interrupt"
-	case errors.As(err, &usage):
-		e.Name = "UsageError"
-		e.Value = usage.Message
-		e.Traceback = usage.Traceback()
-	case errors.As(err, &command):
-		e.Name = "CommandError"
-	case errors.As(err, &internal):
-		e.Name = "InternalError"
-		e.Traceback = append([]string{heading(internal.Error())}, strings.Split(string(internal.Stack), "\n")...)
 	}
 	if e.Traceback == nil {
 		e.Traceback = []string{heading(e.Value)}
 	}
 	return e
+}
+
+// descriptions are those of the errors that have names and tracebacks of their own. The first that
+// an error is or wraps counts.
+var descriptions = []func(error, *link.Error) bool{
+	named("CompileError", func(own *gocell.CompileError, e *link.Error) {
+		e.Value, e.Traceback = diagnostics(pointers(own.Diagnostics))
+	}),
+	named("ForgeScriptError", func(own forge.Errors, e *link.Error) { e.Value, e.Traceback = diagnostics(own) }),
+	thrown("CallError", func(own *forge.CallError, e *link.Error) { e.Value, e.Traceback = own.Message, own.Traceback() }),
+	thrown("NebulaError", func(own *nebula.Error, e *link.Error) { e.Value, e.Traceback = own.Message, own.Traceback() }),
+	named("panic", func(own *gocell.PanicError, e *link.Error) {
+		e.Traceback = append([]string{heading(own.Error())}, frames(own.Trace)...)
+	}),
+	named("Exit", func(*gocell.ExitError, *link.Error) {}),
+	named("Interrupt", func(own *gocell.InterruptError, e *link.Error) {
+		e.Traceback = append([]string{heading(own.Error())}, frames(own.Trace)...)
+	}),
+	named("Interrupt", func(*InterruptError, *link.Error) {}),
+	named("UsageError", func(own *UsageError, e *link.Error) { e.Value, e.Traceback = own.Message, own.Traceback() }),
+	named("CommandError", func(*shell.ExitError, *link.Error) {}),
+	named("InternalError", func(own *InternalError, e *link.Error) {
+		e.Traceback = append([]string{heading(own.Error())}, strings.Split(string(own.Stack), "\n")...)
+	}),
+}
+
+// named describes the errors of one type.
+func named[E error](name string, describe func(E, *link.Error)) func(error, *link.Error) bool {
+	return func(err error, e *link.Error) bool {
+		var own E
+		if !errors.As(err, &own) {
+			return false
+		}
+		e.Name = name
+		describe(own, e)
+		return true
+	}
+}
+
+// thrown describes errors that are often the value of a panic in Go code, whose calls
+// are then shown as well.
+func thrown[E error](name string, describe func(E, *link.Error)) func(error, *link.Error) bool {
+	own := named(name, describe)
+	return func(err error, e *link.Error) bool {
+		if !own(err, e) {
+			return false
+		}
+		var panicked *gocell.PanicError
+		if errors.As(err, &panicked) {
+			e.Traceback = append(e.Traceback, frames(panicked.Trace)...)
+		}
+		return true
+	}
 }
 
 // InternalError is a panic of the kernel's own code; the session goes on.
@@ -129,7 +133,7 @@ func Recovered(value any) *InternalError {
 }
 
 func (e *InternalError) Error() string {
-	return fmt.Sprintf("the kernel failed, which is a fault of its own: %v", e.Value)
+	return fmt.Sprintf("internal error: %v", e.Value)
 }
 
 func pointers(list []display.Diagnostic) []*display.Diagnostic {
@@ -166,7 +170,7 @@ func frames(trace []gocell.Frame) []string {
 			line := display.Diagnostic{Line: f.Line, Col: f.Col, EndCol: f.EndCol, Text: f.Text}
 			lines = append(lines, line.Excerpt()...)
 		}
-		if f.More > 0 {
+		if f.Omitted > 0 {
 			lines = append(lines, "\x1b[2m"+omitted(f)+"\x1b[0m")
 		}
 	}
@@ -174,9 +178,9 @@ func frames(trace []gocell.Frame) []string {
 }
 
 func omitted(f gocell.Frame) string {
-	text := fmt.Sprintf("  … %d more calls", f.More)
-	if f.MoreOf != "" {
-		text += " of " + f.MoreOf
+	text := fmt.Sprintf("  … %d more calls", f.Omitted)
+	if f.OmittedOf != "" {
+		text += " of " + f.OmittedOf
 	}
 	return text
 }

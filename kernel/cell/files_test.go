@@ -95,7 +95,7 @@ func TestNoHome(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("HOME", "")
 	for _, code := range []string{"%cd", "%cd ~", "%cd ~/x", "%load ~/x", "%%writefile ~/x\ny"} {
-		if _, _, e := n.run(t, code); e == nil || !strings.Contains(e.Value, "HOME, which names the home directory, is not set") {
+		if _, _, e := n.run(t, code); e == nil || !strings.Contains(e.Value, "cannot expand ~: HOME is not set") {
 			t.Errorf("%q: error %+v", code, e)
 		}
 	}

@@ -117,22 +117,32 @@ func inspected(i gocell.Inspection, detail int) string {
 	if i.Signature != "" && !strings.HasPrefix(i.Doc, keyword+" ") {
 		sections = append(sections, i.Signature)
 	}
+	if i.Value != "" {
+		sections = append(sections, "Value: "+i.Value)
+	}
 	if i.Doc != "" {
-		sections = append(sections, i.Doc)
+		sections = append(sections, folded(i.Doc))
 	}
 	if len(i.Methods) > 0 {
 		sections = append(sections, methods(i.Methods, detail))
 	}
 	if i.Defined != "" {
-		sections = append(sections, "Defined in "+i.Defined+".")
+		sections = append(sections, definedIn(i.Defined))
 	}
 	if i.Call != "" && i.Call != i.Signature {
-		sections = append(sections, "It stands in a call of "+i.Call+".")
+		sections = append(sections, "Argument of "+i.Call+".")
 	}
 	if detail > 0 && i.Source != "" {
 		sections = append(sections, i.Source)
 	}
 	return strings.Join(sections, "\n\n") + "\n"
+}
+
+func definedIn(place string) string {
+	if place == "the language" {
+		return "Part of the language."
+	}
+	return "Defined in " + place + "."
 }
 
 // methods lists methods by name or, with more detail, as they are declared.
@@ -184,6 +194,18 @@ func wrapped(text, margin string) string {
 	return b.String()
 }
 
+// folded breaks the lines of a text that are too wide, and leaves all others as they are.
+func folded(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if utf8.RuneCountInString(line) > textWidth+2 { // the width of Go's own documentation
+			margin := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+			lines[i] = margin + wrapped(line, margin)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
 // help is a name? line.
 func (t *task) help(d directive) Outcome {
 	text, found := t.in.describe(d.name, d.detail)
@@ -203,17 +225,17 @@ func (in *Interp) IsComplete(code string) link.IsCompleteReply {
 			return link.IsCompleteReply{Status: "invalid"}
 		}
 		if !m.code { // the body is a text, which an empty line ends
-			return completeIf(strings.HasSuffix(code, "\n"), "")
+			return completeIf(strings.HasSuffix(code, "\n"))
 		}
 		p = p.inner()
 		p.lang = m.lang
 		if strings.TrimSpace(p.body) == "" && p.magic == nil && len(p.directives) == 0 {
-			return completeIf(false, "")
+			return completeIf(false)
 		}
 	}
 	if strings.TrimSpace(p.body) == "" {
 		last := len(p.directives) - 1
-		return completeIf(last < 0 || !strings.HasSuffix(p.directives[last].args, `\`), "")
+		return completeIf(last < 0 || !strings.HasSuffix(p.directives[last].args, `\`))
 	}
 	if p.language() == ForgeScript {
 		status, indent := script.Completeness(p.body)
@@ -223,9 +245,9 @@ func (in *Interp) IsComplete(code string) link.IsCompleteReply {
 	return link.IsCompleteReply{Status: status, Indent: indent}
 }
 
-func completeIf(yes bool, indent string) link.IsCompleteReply {
+func completeIf(yes bool) link.IsCompleteReply {
 	if yes {
 		return link.IsCompleteReply{Status: "complete"}
 	}
-	return link.IsCompleteReply{Status: "incomplete", Indent: indent}
+	return link.IsCompleteReply{Status: "incomplete"}
 }

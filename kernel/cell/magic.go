@@ -2,7 +2,10 @@ package cell
 
 import (
 	"fmt"
+	"maps"
 	"strings"
+
+	"forgekernel/forge/spelling"
 )
 
 // form says where a magic may stand.
@@ -28,6 +31,8 @@ type magic struct {
 	code  bool     // the body is again directives and code
 	lang  Language // of that code, whatever it looks like
 	doc   string
+	// words are what the next argument may be, after those on the line before it.
+	words func(in *Interp, before []string) []string
 	run   func(t *task, c call) Outcome
 }
 
@@ -59,28 +64,28 @@ func init() { // not an initialiser: %lsmagic refers to the table
 			doc: "Run Go code, or the cell, and print the time that passed and the CPU time it took."},
 		{name: "load", form: onLine, args: "FILE [NAME]", least: 1, most: 2, files: true, run: (*task).magicLoad,
 			doc: "Replace the cell with the text of a file, or make a model a Go value: forge.Load with its name."},
-		{name: "who", form: onLine, args: "[PREFIX]", most: 1, run: (*task).magicWho,
+		{name: "who", form: onLine, args: "[PREFIX]", most: 1, words: symbolNames, run: (*task).magicWho,
 			doc: "List what the session holds, with the values of variables."},
 		{name: "reset", form: onLine, run: (*task).magicReset,
 			flags: []flag{{name: "f", doc: "do not ask first"}},
 			doc:   "Forget every variable, function, type and import of the session, and close the jobs of nebula."},
-		{name: "env", form: onLine, raw: true, args: "[NAME[=VALUE]]", run: (*task).magicEnv,
+		{name: "env", form: onLine, raw: true, args: "[NAME[=VALUE]]", words: environmentNames, run: (*task).magicEnv,
 			doc: "List the environment, show one variable of it, or set one for this session and its commands."},
 		{name: "cd", form: onLine, args: "[DIRECTORY]", most: 1, files: true, run: (*task).magicCd,
 			doc: "Change the working directory; without an argument, to the home directory."},
 		{name: "jobs", form: onLine, run: (*task).magicJobs,
 			doc: "List the commands started with !command & and how those that ended did so."},
-		{name: "goroutines", form: onLine, args: "[stop NUMBER]", most: 2, run: (*task).magicGoroutines,
+		{name: "goroutines", form: onLine, args: "[stop NUMBER]", most: 2, words: goroutineWords, run: (*task).magicGoroutines,
 			doc: "List the goroutines that cells have left running, or stop one and all others of its cell."},
-		{name: "goget", form: onLine, args: "MODULE[@VERSION]", least: 1, most: unbounded, run: (*task).magicGoget,
+		{name: "goget", form: onLine, args: "MODULE[@VERSION]", least: 1, most: unbounded, words: moduleQueries, run: (*task).magicGoget,
 			doc: "Fetch modules of plain Go, with what they need, through the module proxy, and check them against the checksum database; import their packages then. They are interpreted; no toolchain is needed."},
 		{name: "gobuild", form: onCell, raw: true, args: "[ARGUMENTS]", run: (*task).magicGobuild,
 			doc: "Build the cell, a whole program with its func main, with the Go toolchain and run it. Its variables are not those of the session."},
-		{name: "debug", form: onLine, raw: true, args: "[CALL] [EXPRESSION]", run: (*task).magicDebug,
+		{name: "debug", form: onLine, raw: true, args: "[CALL] [EXPRESSION]", words: callWords, run: (*task).magicDebug,
 			doc: "Look into the latest panic: list its calls with their variables, show those of one call, or evaluate an expression where that call stands (call 0, the innermost, unless a number says another)."},
 		{name: "doctor", form: onLine, run: (*task).magicDoctor,
 			doc: "Examine the host: processor, memory, compilers, accelerators, Python, cache, launcher."},
-		{name: "config", form: onLine, args: "[NAME | NAME=VALUE …]", most: unbounded, run: (*task).magicConfig,
+		{name: "config", form: onLine, args: "[NAME | NAME=VALUE …]", most: unbounded, words: settingWords, run: (*task).magicConfig,
 			doc: "List the settings, show one, or change some."},
 		{name: "lsmagic", form: onLine, run: (*task).magicList,
 			doc: "List the magics."},
@@ -182,88 +187,21 @@ func (m *magic) help() string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// elsewhere says what to write for magics that people know from IPython.
-var elsewhere = map[string]string{
-	"pip":        noPython + "; !pip reaches the machine's own",
-	"conda":      noPython + "; !conda reaches the machine's own",
-	"python":     noPython + ": cells are ForgeScript or Go, and !python3 FILE runs a script",
-	"python3":    noPython + ": cells are ForgeScript or Go, and !python3 FILE runs a script",
-	"matplotlib": noPython + ": package chart draws plots",
-	"pylab":      noPython + ": package chart draws plots",
-	"load_ext":   noPython + ", so its extensions do not load",
-	"autoreload": noPython + ", so its extensions do not load",
-	"timeit":     "write %time EXPRESSION, or f.Bench(x) for a ForgeScript function f",
-	"sh":         "write %%bash",
-	"run":        "write %load FILE",
-	"ls":         "write !ls",
-	"cat":        "write !cat FILE",
-	"pwd":        "write !pwd",
-	"html":       "write display.HTML(…) in a Go cell",
-	"HTML":       "write display.HTML(…) in a Go cell",
-	"latex":      "write display.LaTeX(…) in a Go cell",
-	"markdown":   "write display.Markdown(…) in a Go cell",
-	"svg":        "write display.SVG(…) in a Go cell",
-	"SVG":        "write display.SVG(…) in a Go cell",
-}
-
-const noPython = "there is no Python here"
-
 // insteadOf says what to write for a magic that does not exist.
 func insteadOf(name string) string {
 	if hint, known := elsewhere[name]; known {
 		return hint
 	}
-	if near := nearest(name); len(near) > 0 {
-		return "did you mean " + strings.Join(near, " or ") + "? %lsmagic lists all"
-	}
-	return "%lsmagic lists all"
-}
-
-// nearest lists the magics that name is most likely a slip for: those with the
-// fewest changed characters, at most one in three.
-func nearest(name string) []string {
-	least := max(1, len(name)/3)
-	var titles []string
+	titles := map[string]string{}
 	for _, m := range magics {
-		switch d := distance(name, m.name); {
-		case d < least:
-			least, titles = d, []string{m.title()}
-		case d == least:
-			titles = append(titles, m.title())
-		}
+		titles[m.name] = m.title()
 	}
-	return titles
-}
-
-// maxDistanceName bounds the names that are compared, since a cell may hold
-// anything.
-const maxDistanceName = 64
-
-// distance is the number of characters to insert, delete, replace or swap with
-// their neighbour that turns a into b.
-func distance(a, b string) int {
-	x, y := []rune(a), []rune(b)
-	x, y = x[:min(len(x), maxDistanceName)], y[:min(len(y), maxDistanceName)]
-	rows := make([][]int, len(x)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(y)+1)
-		rows[i][0] = i
+	near := spelling.Near(name, maps.Keys(titles))
+	if len(near) == 0 {
+		return "%lsmagic lists all"
 	}
-	for j := range rows[0] {
-		rows[0][j] = j
+	for i, name := range near {
+		near[i] = titles[name]
 	}
-	for i := 1; i <= len(x); i++ {
-		for j := 1; j <= len(y); j++ {
-			change := 1
-			if x[i-1] == y[j-1] {
-				change = 0
-			}
-			d := min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+change)
-			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
-				d = min(d, rows[i-2][j-2]+1)
-			}
-			rows[i][j] = d
-		}
-	}
-	return rows[len(x)][len(y)]
+	return "did you mean " + strings.Join(near, " or ") + "? %lsmagic lists all"
 }

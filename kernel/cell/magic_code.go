@@ -111,6 +111,9 @@ func (t *task) shell(d directive) Outcome {
 	if line == "" {
 		return Outcome{Err: t.usage(d, "write a command after the exclamation mark, such as !ls", "there is no command")}
 	}
+	if strings.HasPrefix(line, "!") && !strings.HasPrefix(line, "! ") { // that would negate a status
+		return Outcome{Err: t.usage(d, "write !"+strings.TrimLeft(line, "!")+"; in Go, exec.Command(…).Output() returns what a command prints", "one exclamation mark runs a command")}
+	}
 	c := shell.Line(line)
 	c.Terminal = true
 	return t.command(d, c, background)

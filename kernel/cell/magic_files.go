@@ -133,7 +133,7 @@ func expandHome(name string) (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", errors.New("~ means nothing: the variable HOME, which names the home directory, is not set")
+		return "", errors.New("cannot expand ~: HOME is not set")
 	}
 	return filepath.Join(home, name[1:]), nil
 }

@@ -2,7 +2,6 @@ package cell
 
 import (
 	"bytes"
-	"fmt"
 	"go/parser"
 	"go/token"
 	"io"
@@ -69,10 +68,10 @@ func (t *task) magicGobuild(c call) Outcome {
 	return t.command(c.directive, shell.Command{Path: program, Args: args}, false)
 }
 
-// mainProgram adds the package clause that a cell may leave out.
+// mainProgram adds the package clause that a cell may leave out, on the cell's first line.
 func mainProgram(body string) string {
-	if f, _ := parser.ParseFile(token.NewFileSet(), "", body, parser.PackageClauseOnly); f != nil && f.Name != nil && f.Package.IsValid() {
+	if _, err := parser.ParseFile(token.NewFileSet(), "", body, parser.PackageClauseOnly); err == nil {
 		return body
 	}
-	return fmt.Sprintf("package main; %s", body)
+	return "package main; " + body
 }

@@ -8,7 +8,9 @@ import (
 
 	"forgekernel/display"
 	"forgekernel/forge"
+	"forgekernel/kernel/bytesize"
 	"forgekernel/kernel/doctor"
+	"forgekernel/kernel/gocell/peek"
 	"forgekernel/kernel/link"
 	"forgekernel/nebula"
 )
@@ -16,14 +18,24 @@ import (
 // magicWho is %who.
 func (t *task) magicWho(c call) Outcome {
 	prefix := strings.Join(c.rest, "")
-	values := map[string]string{}
-	for _, v := range t.in.golang.Globals() {
-		values[v.Name] = excerpt(t.value(v))
+	values, globals := map[string]string{}, t.in.golang.Globals()
+	read := func(still bool) {
+		for _, v := range globals {
+			values[v.Name] = peek.Brief(v.Value, still, columnWidth)
+		}
+	}
+	if !t.in.golang.Debugger().Hold(func() { read(true) }) {
+		read(false)
+	}
+	for _, s := range t.in.golang.Symbols() {
+		if s.Kind == "const" {
+			values[s.Name] = excerpt(s.Value)
+		}
 	}
 	table := display.Table{Columns: []display.Column{{Name: "name"}, {Name: "kind"}, {Name: "type"}, {Name: "value"}}}
 	for _, s := range t.in.Symbols() {
 		if strings.HasPrefix(s.Name, prefix) {
-			table.Rows = append(table.Rows, []any{s.Name, s.Kind, excerpt(s.Type), values[s.Name]})
+			table.Rows = append(table.Rows, []any{excerpt(s.Name), s.Kind, excerpt(s.Type), values[s.Name]})
 		}
 	}
 	switch {
@@ -37,11 +49,12 @@ func (t *task) magicWho(c call) Outcome {
 	return Outcome{}
 }
 
-// excerpt cuts a text so that %who has one line for each name.
+// columnWidth is the most characters of a column of %who, which has one line for each name.
+const columnWidth = 60
+
 func excerpt(text string) string {
-	const most = 60 // characters
-	if r := []rune(text); len(r) > most {
-		return string(r[:most-1]) + "…"
+	if r := []rune(text); len(r) > columnWidth {
+		return string(r[:columnWidth-1]) + "…"
 	}
 	return text
 }
@@ -81,7 +94,7 @@ func (t *task) magicJobs(call) Outcome {
 	for _, j := range t.in.jobs.List() {
 		state := "running"
 		if running, err := j.Running(); !running {
-			state = "ended well"
+			state = "exited with status 0"
 			if err != nil {
 				state = err.Error()
 			}
@@ -165,13 +178,13 @@ var settings = []setting{
 	{
 		name:  "output_limit",
 		doc:   "Text that one cell may print, such as 16MiB; 0 lifts the limit.",
-		get:   func(in *Interp) string { return formatBytes(in.opts.Settings.Current().OutputLimit) },
+		get:   func(in *Interp) string { return formatLimit(in.opts.Settings.Current().OutputLimit) },
 		parse: limitSetting(func(n int64) link.Settings { return link.Settings{OutputLimit: &n} }),
 	},
 	{
 		name:  "memory_limit",
 		doc:   "Memory that the session may use, such as 8GiB; 0 lifts the limit.",
-		get:   func(in *Interp) string { return formatBytes(in.opts.Settings.Current().MemoryLimit) },
+		get:   func(in *Interp) string { return formatLimit(in.opts.Settings.Current().MemoryLimit) },
 		parse: limitSetting(func(n int64) link.Settings { return link.Settings{MemoryLimit: &n} }),
 	},
 	{
@@ -196,7 +209,7 @@ var settings = []setting{
 
 func limitSetting(change func(int64) link.Settings) func(*Interp, string) (func() error, error) {
 	return func(in *Interp, value string) (func() error, error) {
-		n, err := parseBytes(value)
+		n, err := bytesize.Parse(value)
 		return func() error { return in.opts.Settings.Change(change(n)) }, err
 	}
 }
@@ -259,41 +272,12 @@ func settingNames() []string {
 	return names
 }
 
-var byteUnits = []struct {
-	name string
-	size int64
-}{
-	{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
-	{"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3},
-	{"G", 1 << 30}, {"M", 1 << 20}, {"K", 1 << 10}, {"B", 1},
-}
-
-func parseBytes(s string) (int64, error) {
-	number, unit := s, int64(1)
-	for _, u := range byteUnits {
-		if rest, found := strings.CutSuffix(s, u.name); found {
-			number, unit = strings.TrimSpace(rest), u.size
-			break
-		}
-	}
-	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || n < 0 || n > (1<<62)/unit {
-		return 0, fmt.Errorf("%q is not a number of bytes such as 16MiB", s)
-	}
-	return n * unit, nil
-}
-
-func formatBytes(n *int64) string {
+func formatLimit(n *int64) string {
 	switch {
 	case n == nil:
 		return "unknown"
 	case *n == 0:
 		return "none"
 	}
-	for _, u := range byteUnits[:3] {
-		if *n%u.size == 0 {
-			return fmt.Sprintf("%d%s", *n/u.size, u.name)
-		}
-	}
-	return strconv.FormatInt(*n, 10)
+	return bytesize.Format(*n)
 }

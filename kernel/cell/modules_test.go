@@ -11,7 +11,7 @@ func TestGoget(t *testing.T) {
 	t.Setenv("GOPROXY", "off")
 	for code, want := range map[string]string{
 		"%goget":                            "usage",
-		"%goget example.com/a@v1":           "not a whole version",
+		"%goget example.com/a@v1":           "not a full version",
 		"%goget example.com/a":              "GOPROXY=off",
 		"%goget ../a@v1.0.0":                "malformed module path",
 		"%goget gonum.org/v1/gonum@v0.17.0": "part of this kernel",
@@ -19,6 +19,24 @@ func TestGoget(t *testing.T) {
 		_, _, failure := n.run(t, code)
 		if failure == nil || !strings.Contains(strings.Join(failure.Traceback, "\n"), want) {
 			t.Errorf("%s: %+v", code, failure)
+		}
+	}
+}
+
+// A cell that is built may bring its package clause; a comment that speaks of packages is none.
+func TestMainProgram(t *testing.T) {
+	for body, added := range map[string]bool{
+		"func main() {}":                                   true,
+		"// sizes\npackage main\nfunc main() {}":           false,
+		"/* This\npackage is large. */\nfunc main() {}":    true,
+		"func main() { s := `\npackage main` }":            true,
+		"":                                                 true,
+		"// says\n//go:build linux\n\npackage main\n":      false,
+		"package\tmain; func main() {}":                    false,
+		"import \"os\"\n\npackage main\n\nfunc main() { }": true, // go build says what is wrong with it
+	} {
+		if got := mainProgram(body); (got != body) != added || !strings.HasSuffix(got, body) {
+			t.Errorf("%q becomes %q", body, got)
 		}
 	}
 }
@@ -41,23 +59,5 @@ func TestGobuild(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	if _, _, failure := n.run(t, "%%gobuild\nfunc main() {}"); failure == nil || !strings.Contains(failure.Value, "no Go toolchain") {
 		t.Errorf("%+v", failure)
-	}
-}
-
-// TestMainProgram leaves the clause to the cell where it has one.
-func TestMainProgram(t *testing.T) {
-	for body, adds := range map[string]bool{
-		"func main() {}":               true,
-		"":                             true,
-		"package main\nfunc main() {}": false,
-		"// says\n//go:build linux\n\npackage main\n":      false,
-		"package\tmain; func main() {}":                    false,
-		"var s = `\npackage of things\n`\nfunc main() {}":  true,
-		"/*\npackage doc\n*/\nimport \"fmt\"":              true,
-		"import \"os\"\n\npackage main\n\nfunc main() { }": true, // go build says what is wrong with it
-	} {
-		if got := mainProgram(body); (got == "package main; "+body) != adds || !adds && got != body {
-			t.Errorf("%q becomes %q", body, got)
-		}
 	}
 }

@@ -168,7 +168,7 @@ func (d *directive) continued(more string) string {
 	return strings.TrimSpace(strings.TrimSuffix(d.args, `\`)) + " " + strings.TrimSpace(more)
 }
 
-// isComment reports a line that is nothing but a comment of either language.
+// isComment reports whether a line is nothing but a comment of either language.
 func isComment(text string) bool {
 	text = strings.TrimLeft(text, " \t")
 	return strings.HasPrefix(text, "//") || strings.HasPrefix(text, "#")

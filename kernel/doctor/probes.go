@@ -38,7 +38,7 @@ func commandOf(pid string) (string, error) {
 	}
 	own, err := os.Executable()
 	if other, _ := os.Readlink("/proc/" + pid + "/exe"); err == nil && other == own {
-		return "", errors.New("it is no Jupyter")
+		return "", errors.New("it is not Jupyter")
 	}
 	raw, err := os.ReadFile("/proc/" + pid + "/cmdline")
 	if err == nil && len(raw) == 0 {

@@ -76,6 +76,8 @@ func (e *execution) run(ctx context.Context) doneBody {
 	}
 	done, err := e.follow(s, cell, frames)
 	s.pipes.drain()
+	s.late.settle() // the cell may have waited for what goroutines of others show
+	f.outputs.flush()
 	e.out.flush(true)
 	f.inputs.forget(s, cell)
 	if err != nil {

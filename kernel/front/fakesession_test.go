@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"forgekernel/kernel/link"
 )
@@ -281,11 +282,19 @@ func (f *fake) command(cell uint64, line string, done *link.DoneBody, stop chan 
 		f.send(link.Comm, cell, 0, link.CommMessage{Type: kind, ID: id, Target: "from the kernel", Data: map[string]any{"v": 1}})
 	case "stream":
 		f.exchange(link.Stream, cell, link.StreamText{Name: "stdout", Text: arg + "\n"})
-	case "late": // shows when signalled, after its cell
+	case "late": // prints a thousand lines when signalled, after its cell
 		go func() {
 			<-f.signal(arg)
-			f.exchange(link.Stream, cell, link.StreamText{Name: "stdout", Text: "late " + arg + "\n"})
+			for i := range 1000 {
+				f.send(link.Stream, cell, 0, link.StreamText{Name: "stdout", Text: fmt.Sprintln("late", arg, i)})
+			}
 			close(f.signal(arg + " shown"))
+		}()
+	case "floods": // prints without an end, after its cell
+		go func() {
+			for {
+				f.exchange(link.Stream, cell, link.StreamText{Name: "stdout", Text: strings.Repeat("flood ", 10_000) + "\n"})
+			}
 		}()
 	case "result":
 		done.Result = text(arg)
@@ -380,6 +389,7 @@ func number(s string) int {
 func crashNow(kind string) {
 	switch kind {
 	case "maps":
+		runtime.GOMAXPROCS(8) // a single one never interrupts a write into a map
 		m := map[int]int{}
 		for range 8 {
 			go func() {
@@ -409,9 +419,11 @@ func crashNow(kind string) {
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	case "term":
 		syscall.Kill(os.Getpid(), syscall.SIGTERM)
-	case "later": // a while after the cell
+	case "later": // after the cell, when told
+		told := make(chan os.Signal, 1)
+		signal.Notify(told, syscall.SIGUSR1)
 		go func() {
-			time.Sleep(20 * time.Millisecond)
+			<-told
 			os.Exit(5)
 		}()
 		return

@@ -10,8 +10,8 @@
 //   - One per socket receives. It answers what is quick itself and hands the
 //     rest on, so control is never behind a cell.
 //   - One per shell or subshell runs cells, one after another. It waits for the
-//     session, and for clients that are behind with reading output; after an
-//     interrupt no longer than a moment.
+//     session, and for clients that are behind with reading output, that of
+//     earlier cells' goroutines too; after an interrupt no longer than a moment.
 //   - Requests that ask the session something, such as completion, each have
 //     one; comm messages share one, which keeps their order.
 //   - The supervisor starts sessions. Each session has goroutines that receive,

@@ -1,8 +1,8 @@
 package front
 
 import (
-	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"forgekernel/kernel/wire"
+	"forgekernel/nebula/memory"
 )
 
 const banner = `Forge workbench: cells are Go, or ForgeScript when they begin with def.
@@ -59,14 +60,14 @@ func (f *front) usage(context.Context, *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	memory, used, err := usageOf(os.Getpid())
+	held, used, err := usageOf(os.Getpid())
 	if err != nil {
 		return nil, err
 	}
 	pid := os.Getpid()
 	if s := f.supervisor.now(); s != nil {
 		if m, u, err := usageOf(s.process.pid()); err == nil {
-			memory, used, pid = memory+m, used+u, s.process.pid()
+			held, used, pid = held+m, used+u, s.process.pid()
 		}
 	}
 	busy, total, err := hostTimes()
@@ -80,7 +81,7 @@ func (f *front) usage(context.Context, *request) (any, error) {
 	kernel, whole := f.meter.read(time.Now(), used, busy, total)
 	return wire.UsageReply{
 		Hostname: host, PID: pid, CPUCount: runtime.NumCPU(),
-		KernelCPU: kernel, KernelMemory: memory, HostCPU: whole, HostVirtual: available,
+		KernelCPU: kernel, KernelMemory: held, HostCPU: whole, HostVirtual: available,
 	}, nil
 }
 
@@ -123,33 +124,14 @@ func hostTimes() (busy, total float64, err error) {
 	return busy, total, nil
 }
 
-// hostMemory reads /proc/meminfo.
 func hostMemory() (wire.Memory, error) {
-	f, err := os.Open("/proc/meminfo")
-	if err != nil {
-		return wire.Memory{}, err
+	host := memory.Of(os.DirFS("/"))
+	if host.Total == 0 {
+		return wire.Memory{}, errors.New("/proc/meminfo does not say how much memory there is")
 	}
-	defer f.Close()
-	var m wire.Memory
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		name, rest, _ := strings.Cut(lines.Text(), ":")
-		kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-		if err != nil {
-			continue
-		}
-		switch name {
-		case "MemTotal":
-			m.Total = kib << 10
-		case "MemAvailable":
-			m.Available = kib << 10
-		case "MemFree":
-			m.Free = kib << 10
-		}
-	}
-	if m.Total == 0 {
-		return wire.Memory{}, fmt.Errorf("/proc/meminfo: no MemTotal")
-	}
-	m.Used = m.Total - m.Available
-	m.Percent = 100 * float64(m.Used) / float64(m.Total)
-	return m, nil
+	used := host.Total - host.Available
+	return wire.Memory{
+		Total: host.Total, Available: host.Available, Free: host.Free,
+		Used: used, Percent: 100 * float64(used) / float64(host.Total),
+	}, nil
 }

@@ -15,11 +15,13 @@ const mailboxBytes = 8 << 20
 // between the one that receives from the session and the one that runs the
 // cell, or those on their way to the session.
 type mailbox struct {
-	mu     sync.Mutex
-	change sync.Cond
-	frames []link.Frame
-	bytes  int
-	closed bool
+	mu      sync.Mutex
+	change  sync.Cond
+	frames  []link.Frame
+	bytes   int
+	closed  bool
+	taken   uint64 // frames that get has returned
+	handled uint64 // of these, before who took them asked for more
 }
 
 func newMailbox() *mailbox {
@@ -61,6 +63,8 @@ func (m *mailbox) append(f link.Frame) bool {
 func (m *mailbox) get() (f link.Frame, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.handled = m.taken
+	m.change.Broadcast()
 	for len(m.frames) == 0 && !m.closed {
 		m.change.Wait()
 	}
@@ -71,8 +75,18 @@ func (m *mailbox) get() (f link.Frame, ok bool) {
 	m.frames[0] = link.Frame{}
 	m.frames = m.frames[1:]
 	m.bytes -= len(f.Body)
+	m.taken++
 	m.change.Broadcast()
 	return f, true
+}
+
+// settle waits until the frames that are there now have been handled.
+func (m *mailbox) settle() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for last := m.taken + uint64(len(m.frames)); m.handled < last && !m.closed; {
+		m.change.Wait()
+	}
 }
 
 // close lets get return what is left, and then nothing.

@@ -230,8 +230,8 @@ func TestSlowReader(t *testing.T) {
 func (r *rig) fill(pid string) {
 	// What the front may hold, the client's own inbox and the sockets, and of the
 	// largest display that a test shows one on its way into the queue and one that is
-	// being written.
-	const most = iopubQueue + 64*flushSize + 8<<20 + 2*2*hurryBytes
+	// being written; and what frames have beside their content.
+	const most = iopubQueue + 64*flushSize + 8<<20 + 2*2*hurryBytes + 64<<10
 	t := r.t
 	t.Helper()
 	for still, last := 0, int64(-1); still < 5; {
@@ -291,6 +291,20 @@ func TestInterruptWithSlowReader(t *testing.T) {
 			equal(t, "the next cell", r.run("pid").text(t), pid)
 		})
 	}
+}
+
+// Nor does a cell that is interrupted wait for long for what goroutines of earlier
+// cells print.
+func TestInterruptWithFlood(t *testing.T) {
+	r := start(t)
+	pid := r.run("pid").text(t)
+	r.execute("floods")
+	r.recv(r.shell)
+	m := r.execute("block")
+	r.fill(pid)
+	r.send(r.control, r.message("interrupt_request", nil))
+	r.recv(r.control)
+	equal(t, "cell", r.replied(m).Name, "Interrupted")
 }
 
 func TestExcess(t *testing.T) {

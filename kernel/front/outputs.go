@@ -60,6 +60,19 @@ func (o *outputs) begin(cell uint64, request *wire.Message) *target {
 	return t
 }
 
+// flush publishes the text that all cells have printed so far.
+func (o *outputs) flush() {
+	o.mu.Lock()
+	var all []*target
+	for _, cell := range o.order {
+		all = append(all, o.cells[cell])
+	}
+	o.mu.Unlock()
+	for _, t := range all {
+		t.flush(false)
+	}
+}
+
 // hurry lets what the cells so far show wait for clients only a moment longer:
 // somebody wants them to end.
 func (o *outputs) hurry() {

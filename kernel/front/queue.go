@@ -41,25 +41,31 @@ func newQueue(f *front, id string) *queue {
 	return &queue{front: f, id: id, wake: make(chan struct{}, 1)}
 }
 
-// put adds a request at the end.
-func (q *queue) put(r *request) {
+// put adds a request at the end. False means that the queue has closed, and that
+// perhaps nobody takes requests from it any more.
+func (q *queue) put(r *request) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.closed {
+		return false
+	}
 	item := &queued{request: r}
 	if len(q.pending) >= maxQueued {
 		item.aborted = &failure{"Aborted", fmt.Sprintf("not run: %d cells wait already", maxQueued)}
 	}
-	if q.closed {
-		item.aborted = &failure{"Aborted", "not run: its subshell was deleted"}
-	}
 	q.pending = append(q.pending, item)
 	q.signal()
+	return true
 }
 
 // abort marks everything that waits as not to be run.
 func (q *queue) abort(reason string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.abortLocked(reason)
+}
+
+func (q *queue) abortLocked(reason string) {
 	for _, item := range q.pending {
 		if item.aborted == nil {
 			item.aborted = &failure{"Aborted", "not run: " + reason}
@@ -67,10 +73,11 @@ func (q *queue) abort(reason string) {
 	}
 }
 
-// close ends the queue after what waits has been answered.
-func (q *queue) close() {
+// close aborts what waits, and ends the queue after it has been answered.
+func (q *queue) close(reason string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.abortLocked(reason)
 	q.closed = true
 	q.signal()
 }
@@ -133,11 +140,12 @@ func (q *queue) errorReply(e wire.Failure) wire.ExecuteErrorReply {
 // routeExecute queues an execute_request in the shell that it names.
 func (f *front) routeExecute(r *request) {
 	q, err := f.subshells.find(r.Header.SubshellID)
+	if err == nil && !q.put(r) { // it was deleted just now
+		err = noSubshell(r.Header.SubshellID)
+	}
 	if err != nil {
 		f.handle(r, func() (any, error) {
 			return wire.ExecuteErrorReply{Status: wire.StatusError, Failure: failureOf(err)}, nil
 		})
-		return
 	}
-	q.put(r)
 }

@@ -2,6 +2,7 @@ package front
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -62,6 +63,24 @@ func TestStopOnError(t *testing.T) {
 			}
 		}
 		equal(t, "later", r.run("result 4").text(t), "4")
+	}
+}
+
+// received returns when the front has received all that was sent on shell: only
+// what it has can be aborted. What it returns is the request that tells.
+func (r *rig) received() *wire.Message {
+	r.t.Helper()
+	info := r.send(r.shell, r.message("kernel_info_request", nil))
+	if reply := r.recv(r.shell); r.parent(reply) != info.Header.MsgID {
+		r.t.Fatalf("a reply to another request: %s", reply.Content)
+	}
+	return info
+}
+
+// prints returns when a cell that runs has printed: what came before is lost.
+func (r *rig) prints(m *wire.Message) {
+	r.t.Helper()
+	for o := r.recv(r.iopub); o.Header.MsgType != "stream" || r.parent(o) != m.Header.MsgID; o = r.recv(r.iopub) {
 	}
 }
 
@@ -157,13 +176,10 @@ func TestSubshells(t *testing.T) {
 func TestDeleteBusySubshell(t *testing.T) {
 	r := start(t)
 	sub := r.subshell()
-	running := r.send(r.shell, r.in(sub, "execute_request", map[string]any{"code": "wait go\nresult 1"}))
+	running := r.send(r.shell, r.in(sub, "execute_request", map[string]any{"code": "print in\nwait go\nresult 1"}))
 	waiting := r.send(r.shell, r.in(sub, "execute_request", map[string]any{"code": "result 2"}))
-	// A reply on shell shows that both were received.
-	info := r.send(r.shell, r.message("kernel_info_request", nil))
-	if reply := r.recv(r.shell); r.parent(reply) != info.Header.MsgID {
-		t.Fatalf("%s", reply.Content)
-	}
+	r.received()
+	r.prints(running)
 	r.send(r.control, r.message("delete_subshell_request", wire.DeleteSubshellRequest{SubshellID: sub}))
 	equal(t, "delete", content[wire.StatusReply](t, r.recv(r.control)).Status, "ok")
 	free := r.execute("signal go")
@@ -186,8 +202,8 @@ func TestInterrupt(t *testing.T) {
 			pid := r.run("pid").text(t)
 			first := r.execute("print in\nblock")
 			second := r.execute("result 2")
-			for r.recv(r.iopub).Header.MsgType != "stream" {
-			}
+			r.prints(first)
+			r.until(r.received())
 			send(r)
 			equal(t, "first", r.replied(first).Name, "Interrupted")
 			equal(t, "second", r.replied(second).Name, "Aborted")
@@ -324,28 +340,42 @@ comm_msg {"comm_id":"k1","data":{"v":1}}
 	equal(t, "info", string(reply.Content), `{"status":"ok","comms":{}}`)
 }
 
+// A request that has found its subshell just before that was deleted is answered,
+// although the subshell may have ended.
+func TestPutIntoDeletedSubshell(t *testing.T) {
+	q := newQueue(nil, "x")
+	q.close("its subshell was deleted")
+	if q.take(t.Context()) != nil {
+		t.Fatal("a closed queue has a request")
+	}
+	if q.put(&request{}) {
+		t.Error("a request is put where nobody takes it")
+	}
+}
+
 // A frame that the front cannot read does not leave its cell waiting.
 func TestBadFrame(t *testing.T) {
 	r := start(t)
 	equal(t, "cell", r.run("bad\nresult 1").text(t), "1")
 }
 
-// Output of a goroutine that outlives its cell goes to that cell.
+// Output of a goroutine that outlives its cell goes to that cell, and comes before the
+// end of a cell that waits for it.
 func TestLateOutput(t *testing.T) {
 	r := start(t)
 	early := r.execute("late sun")
 	r.ran(early)
-	m := r.execute("signal sun\nwait sun shown")
-	var parents []string
-	for _, o := range r.until(m) {
+	var got, want strings.Builder
+	for _, o := range r.until(r.execute("signal sun\nwait sun shown")) {
 		if o.Header.MsgType == "stream" {
-			parents = append(parents, r.parent(o))
+			equal(t, "parent", r.parent(o), early.Header.MsgID)
+			got.WriteString(content[wire.Stream](t, o).Text)
 		}
 	}
-	for len(parents) == 0 {
-		parents = append(parents, r.parent(r.want("stream")))
+	for i := range 1000 {
+		fmt.Fprintln(&want, "late sun", i)
 	}
-	equal(t, "parents", parents, []string{early.Header.MsgID})
+	equal(t, "text", got.String(), want.String())
 }
 
 // The front answers even when it fails itself.

@@ -34,7 +34,11 @@ func (s *subshells) find(id string) (*queue, error) {
 	if q, ok := s.other[id]; ok {
 		return q, nil
 	}
-	return nil, &failure{"SubshellNotFound", fmt.Sprintf("there is no subshell %q", validPrefix(id, 64))}
+	return nil, noSubshell(id)
+}
+
+func noSubshell(id string) error {
+	return &failure{"SubshellNotFound", fmt.Sprintf("there is no subshell %q", validPrefix(id, 64))}
 }
 
 // all returns every queue.
@@ -87,8 +91,7 @@ func (f *front) deleteSubshell(_ context.Context, r *request) (any, error) {
 	delete(s.other, q.id)
 	s.order = slices.DeleteFunc(s.order, func(id string) bool { return id == q.id })
 	s.mu.Unlock()
-	q.abort("its subshell was deleted")
-	q.close()
+	q.close("its subshell was deleted")
 	return wire.StatusReply{Status: wire.StatusOK}, nil
 }
 

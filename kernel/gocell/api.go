@@ -38,7 +38,7 @@ type Cell struct {
 
 // Result is what a cell that ended well has to show.
 type Result struct {
-	Has      bool           // the cell ends with an expression that has a value to show
+	HasValue bool           // the cell ends with an expression that has a value to show
 	Values   []any          // its values
 	Bundle   display.Bundle // the same, ready to be shown
 	Warnings []display.Diagnostic
@@ -70,14 +70,13 @@ type Frame struct {
 	// EndCol is exclusive, as in [display.Diagnostic].
 	EndCol int
 	Text   string // the source line
-	// More counts calls behind this one that are left out; MoreOf names their
+	// Omitted counts calls behind this one that are left out; OmittedOf names their
 	// function if they seem to be calls of one.
-	More   int
-	MoreOf string
+	Omitted   int
+	OmittedOf string
 }
 
-// PanicError is a panic that user code did not recover, or one of its calls
-// that ended the cell.
+// PanicError is a panic that user code did not recover.
 type PanicError struct {
 	Value     any
 	Trace     []Frame
@@ -95,7 +94,7 @@ func (e *PanicError) Error() string {
 }
 
 // Is and As find an error of a compiled type that the panic's value is or wraps.
-// The methods of others are code of cells, which the cell's end has ended.
+// Errors of types declared in cells are skipped: their methods can no longer run.
 func (e *PanicError) Is(target error) bool {
 	return reflect.TypeOf(target).Comparable() && slices.Contains(e.errors, target)
 }
@@ -139,29 +138,35 @@ type Symbol struct {
 	Name string
 	Kind string // "var", "func", "type", "const" or "import"
 	Type string
-	Cell string // where it was defined
+	// Value is that of a constant; those of variables are Globals.
+	Value string
 }
 
 // Candidate is one way to complete a name.
 type Candidate struct {
 	Text      string
-	Kind      string // function, variable, class, struct, interface, constant, module, keyword, field or method
+	Kind      string // function, variable, class, struct, interface, constant, module, keyword, field, method, key or label
 	Signature string
+
+	rank int
 }
 
-// Completion lists candidates that replace source bytes Start to End.
+// Completion lists candidates that replace source bytes Start to End, the likeliest
+// first.
 type Completion struct {
 	Candidates []Candidate
 	Start, End int
+	File       bool // the bytes before the cursor may be the name of a file
 }
 
 // Inspection describes a name.
 type Inspection struct {
 	Signature string
+	Value     string // of a variable of the session, on one line
 	Doc       string
 	Methods   []string // of the type of a variable, or of a type: "Name(x float64) error"
 	Source    string   // of a session symbol, when more detail is asked for
-	Defined   string   // "cell 3", or an import path
+	Defined   string   // "cell 3", an import path, or "the language"
 	Call      string   // signature of the function in whose call the name stands
 }
 

@@ -107,7 +107,7 @@ func (c *check) fill(nodes ...ast.Node) *ast.GenDecl {
 				c.insert(name, sym)
 			}
 		case c.insertDotted(name):
-		case qualifier[name] && !c.defines[name]:
+		case qualifier[name]:
 			if path, ok := knownPackage(name); ok {
 				imports.Specs = append(imports.Specs, importSpec(name, path))
 			}

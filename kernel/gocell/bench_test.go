@@ -140,8 +140,9 @@ func BenchmarkComplete(b *testing.B) {
 	for i := range 200 {
 		mustRun(b, s, fmt.Sprintf("variable%d := %d\nfunc function%d(n int) int { return n + variable%d }", i, i, i, i))
 	}
+	mustRun(b, s, "keyed := map[string]int{}\nfor i := range 10_000 { keyed[strconv.Itoa(i)] = i }")
 	for name, source := range map[string]string{
-		"members": "strings.", "names": "vari", "broken": "xs := []string{\"a\"}\nfor _, x := range xs {\n\tfmt.Println(function1(len(x)), vari",
+		"keys": "keyed[\"12", "case": "switch time.Monday {\ncase ", "argument": "function1(", "members": "strings.", "names": "vari", "broken": "xs := []string{\"a\"}\nfor _, x := range xs {\n\tfmt.Println(function1(len(x)), vari",
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -41,6 +41,7 @@ type check struct {
 	hoists   []hoisting
 	formerly map[string]*symbol // names under which statements use what they then redefine
 	methods  []*method          // declared on types of earlier cells
+	peeks    bool               // those types are not to get the methods
 	kept     map[string]bool    // types declared again without a change
 
 	decided *atomic.Bool             // the cell is committed, or nobody waits for it
@@ -123,7 +124,7 @@ func (c *check) surveyImport(spec *ast.ImportSpec) []fault {
 	path := strings.Trim(spec.Path.Value, "\"`")
 	pkg, err := c.importer().Import(path)
 	if err != nil {
-		return []fault{{at: c.lib.span(spec.Path).from, message: err.Error(), hint: importHint(path)}}
+		return []fault{c.importFault(spec, path, err)}
 	}
 	switch {
 	case spec.Name == nil:
@@ -152,16 +153,10 @@ func (c *check) surveySpecs(d *ast.GenDecl) {
 
 // definition returns the := statement that a top-level statement is.
 func definition(st ast.Stmt) *ast.AssignStmt {
-	for {
-		if l, ok := st.(*ast.LabeledStmt); ok {
-			st = l.Stmt
-			continue
-		}
-		if a, ok := st.(*ast.AssignStmt); ok && a.Tok == token.DEFINE {
-			return a
-		}
-		return nil
+	if a, ok := unlabelled(st).(*ast.AssignStmt); ok && a.Tok == token.DEFINE {
+		return a
 	}
+	return nil
 }
 
 // keepTypes drops declarations of types that say what the session's types of
@@ -319,11 +314,15 @@ func checkFiles(config *types.Config, c *check, file *ast.File) (crash *fault) {
 			crash = &fault{at: -1, message: "this cell is beyond the type checker; try it in smaller cells"}
 		}
 	}()
+	if len(c.methods) > 0 && !c.peeks {
+		c.withMethods(config, file)
+		return nil
+	}
 	types.NewChecker(config, c.lib.fset, c.pkg, c.info).Files([]*ast.File{file})
 	return nil
 }
 
-// tolerated reports complaints that a notebook has no use for.
+// tolerated reports whether a notebook has no use for a complaint.
 func (c *check) tolerated(e types.Error) bool {
 	return strings.HasPrefix(e.Msg, "declared and not used") || strings.HasSuffix(e.Msg, "imported and not used") ||
 		strings.Contains(e.Msg, "imported as") && strings.HasSuffix(e.Msg, "and not used") ||
@@ -331,7 +330,7 @@ func (c *check) tolerated(e types.Error) bool {
 		len(c.hoisted) > 0 && strings.HasPrefix(e.Msg, "initialization cycle")
 }
 
-// hasNoValue reports that the last expression calls something without results.
+// hasNoValue reports whether the last expression calls something without results.
 func (c *check) hasNoValue() bool {
 	for _, e := range c.errs {
 		if e.Pos >= (*c.shown).Pos() && e.Pos <= (*c.shown).End() && strings.HasSuffix(e.Msg, "(no value) used as value") {
@@ -340,6 +339,19 @@ func (c *check) hasNoValue() bool {
 		}
 	}
 	return false
+}
+
+// importFault tells why an import fails: of a module that is there, because of a
+// package that it imports.
+func (c *check) importFault(spec *ast.ImportSpec, path string, err error) fault {
+	f := fault{at: c.lib.span(spec.Path).from, message: err.Error()}
+	switch {
+	case !c.s.mods.covers(path):
+		f.hint = importHint(path)
+	case !strings.Contains(f.message+" ", path+" "):
+		f.message = "package " + path + " cannot be imported: " + f.message
+	}
+	return f
 }
 
 func importHint(path string) string {

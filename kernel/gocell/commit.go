@@ -79,7 +79,7 @@ func (c *check) takenBack(objects map[string]types.Object) map[string]definedVar
 	list := map[string]definedVar{}
 	for name, by := range c.definitions() {
 		obj, old := objects[name], c.s.scope.symbols[name]
-		if obj == nil || kindOf(obj) != "var" || old != nil && (used[name] || sameMeaning(old, obj)) {
+		if obj == nil || kindOf(obj) != "var" || used[name] || old != nil && sameMeaning(old, obj) {
 			continue
 		}
 		list[name] = definedVar{by: by, former: old}
@@ -214,8 +214,9 @@ func (c *check) pulledCode(u *eval.Unit) {
 	}
 }
 
-// generics lists the earlier units whose generic code the cell may need: all
-// whose objects it mentions, and those that they need.
+// generics lists the earlier units whose generic code the cell may need: those
+// whose functions and types it has to do with, and those that they need. Methods
+// that are renewed may be of any.
 func (c *check) generics(u *eval.Unit) error {
 	taken := map[*eval.Unit]bool{}
 	var take func(g *eval.Unit)
@@ -228,8 +229,15 @@ func (c *check) generics(u *eval.Unit) error {
 			u.Generic = append(u.Generic, g)
 		}
 	}
+	any := len(u.Forwarded) > 0 || slices.ContainsFunc(c.methods, func(m *method) bool { return m.altered })
+	var met map[*types.Package]bool
+	if len(c.s.scope.units) > 0 && !any {
+		met = packagesOf(u)
+	}
 	for _, g := range c.s.scope.units {
-		take(g)
+		if any || met[g.Pkg] {
+			take(g)
+		}
 	}
 	for _, obj := range c.info.Uses {
 		if obj.Pkg() == nil {
@@ -244,6 +252,20 @@ func (c *check) generics(u *eval.Unit) error {
 		}
 	}
 	return nil
+}
+
+// packagesOf lists the packages whose objects and generic types a unit has to do
+// with.
+func packagesOf(u *eval.Unit) map[*types.Package]bool {
+	list := map[*types.Package]bool{}
+	for _, obj := range u.Info.Uses {
+		list[obj.Pkg()] = true
+	}
+	w := typeWalk{seen: map[types.Type]bool{}, instance: func(inst *types.Named) { list[inst.Obj().Pkg()] = true }}
+	for _, t := range typesOf(u) {
+		w.walk(t)
+	}
+	return list
 }
 
 // record enters what the cell declares into the session.

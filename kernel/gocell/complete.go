@@ -1,6 +1,7 @@
 package gocell
 
 import (
+	"cmp"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -13,18 +14,37 @@ import (
 // cursorName stands for the name that is being typed.
 const cursorName = "cellcursor"
 
+// How likely candidates are.
+const (
+	rankFirst = iota // what belongs here and nowhere else
+	rankFits         // what has the type that belongs here
+	rankName         // of the cell or the session
+	rankOwn          // predeclared names and keywords
+	rankPackage
+)
+
 // Complete lists completions at a byte offset of a cell's source: the members
 // of what stands before a dot, else the names in scope.
 func (s *Session) Complete(src string, offset int) Completion {
 	offset = min(max(offset, 0), len(src))
-	if paths, ok := completeImport(src, offset); ok {
+	part, from := around(src, offset)
+	c := s.completeIn(part, offset-from)
+	c.Start, c.End = c.Start+from, c.End+from
+	return c
+}
+
+func (s *Session) completeIn(src string, offset int) Completion {
+	if paths, ok := s.completeImport(src, offset); ok {
 		return paths
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if text, ok := s.completeText(src, offset); ok {
+		return text
 	}
 	from, to := word(src, offset)
 	prefix := src[from:offset]
 	result := Completion{Start: from, End: to}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	c := s.peek(src[:from] + cursorName + src[to:])
 	set := candidates{found: map[string]Candidate{}}
 	before := strings.TrimRight(src[:from], " \t\n")
@@ -32,7 +52,11 @@ func (s *Session) Complete(src string, offset int) Completion {
 	case c.insideText(from):
 	case strings.HasSuffix(before, ".") && !strings.HasSuffix(before, ".."):
 		c.members(from, &set)
+	case c.labels(from, &set):
 	default:
+		if index, ok := strings.CutSuffix(before, "["); ok {
+			s.indexKeys(index, &set)
+		}
 		c.literalFields(from, &set)
 		c.namesInScope(from, &set)
 	}
@@ -40,7 +64,7 @@ func (s *Session) Complete(src string, offset int) Completion {
 	return result
 }
 
-// insideText reports an offset in a comment or a string.
+// insideText reports whether an offset is in a comment or a string.
 func (c *check) insideText(offset int) bool {
 	list, _ := scan(c.src.Text)
 	at := -1
@@ -54,7 +78,10 @@ func (c *check) insideText(offset int) bool {
 
 type candidates struct{ found map[string]Candidate }
 
-func (s *candidates) add(c Candidate) {
+func (s *candidates) add(c Candidate) { s.addRanked(rankName, c) }
+
+func (s *candidates) addRanked(rank int, c Candidate) {
+	c.rank = rank
 	if _, taken := s.found[c.Text]; !taken && c.Text != "_" && c.Text != cursorName && !strings.Contains(c.Text, "·") {
 		s.found[c.Text] = c
 	}
@@ -76,7 +103,7 @@ func (s *candidates) matching(prefix string) []Candidate {
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b Candidate) int { return compareText(a.Text, b.Text) })
+	slices.SortFunc(list, func(a, b Candidate) int { return cmp.Or(a.rank-b.rank, strings.Compare(a.Text, b.Text)) })
 	return list
 }
 
@@ -153,9 +180,18 @@ func fields(t types.Type, set *candidates, seen map[types.Type]bool) {
 
 // namesInScope lists the names that may be used at an offset.
 func (c *check) namesInScope(offset int, set *candidates) {
+	want := c.expected(offset)
+	rank := func(obj types.Object) int {
+		if fits(obj, want) {
+			return rankFits
+		}
+		return rankName
+	}
+	constantsOf(want, set)
 	for scope := c.innermost(offset); scope != nil && scope != types.Universe; scope = scope.Parent() {
 		for _, name := range scope.Names() {
-			set.add(candidate(scope.Lookup(name)))
+			obj := scope.Lookup(name)
+			set.addRanked(rank(obj), candidate(obj))
 		}
 	}
 	for _, sym := range c.s.scope.symbols {
@@ -164,19 +200,19 @@ func (c *check) namesInScope(offset int, set *candidates) {
 		} else {
 			cand := candidate(sym.obj)
 			cand.Text = sym.name
-			set.add(cand)
+			set.addRanked(rank(sym.obj), cand)
 		}
 	}
 	for _, name := range types.Universe.Names() {
-		set.add(candidate(types.Universe.Lookup(name)))
+		set.addRanked(rankOwn, candidate(types.Universe.Lookup(name)))
 	}
 	for tok := token.BREAK; tok <= token.VAR; tok++ {
-		set.add(Candidate{Text: tok.String(), Kind: "keyword"})
+		set.addRanked(rankOwn, Candidate{Text: tok.String(), Kind: "keyword"})
 	}
 	for _, path := range hostpkg.Paths() {
 		if name, ok := hostpkg.Name(path); ok {
 			if known, ok := hostpkg.Known(name); ok && known == path {
-				set.add(Candidate{Text: name, Kind: "module", Signature: path})
+				set.addRanked(rankPackage, Candidate{Text: name, Kind: "module", Signature: path})
 			}
 		}
 	}
@@ -190,7 +226,10 @@ func candidate(obj types.Object) Candidate {
 		c.Signature = strings.TrimPrefix(types.TypeString(obj.Type(), qualify), "func")
 		return c
 	case *types.Builtin:
-		return Candidate{Text: obj.Name(), Kind: "function"}
+		c.Kind = "function"
+		i, _ := inspectLanguage(obj.Name())
+		c.Signature = strings.TrimPrefix(i.Signature, "func "+obj.Name())
+		return c
 	case *types.TypeName:
 		c.Kind = kindOfType(obj.Type().Underlying())
 		c.Signature = shortType(obj.Type().Underlying())

@@ -17,7 +17,7 @@ func (s *Session) Completeness(src string) (status, indent string) {
 		}
 	}
 	if b := brackets(list); b != nil {
-		if b.unclose {
+		if b.unclosed {
 			return "incomplete", strings.Repeat("\t", depthOf(list))
 		}
 		return "invalid", ""

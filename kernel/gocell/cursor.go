@@ -16,6 +16,50 @@ import (
 // Completion and inspection check the cell as it is, broken as it may be, and
 // look at what the checker knows at the cursor. They run while cells do.
 
+// Of a cell that is larger, what is looked at is a part of these many bytes before and
+// behind the cursor: an answer is due in the time of a key stroke.
+const (
+	lookBefore = 48 << 10
+	lookBehind = 16 << 10
+)
+
+// maxLookDepth bounds what stands within one another, on which the checker's time may
+// depend more than linearly.
+const maxLookDepth = 2000
+
+// depth is how deep nodes stand within one another.
+func (syn *syntax) depth() int {
+	depth, deepest := 0, 0
+	for _, root := range syn.nodes() {
+		ast.Inspect(root, func(n ast.Node) bool {
+			if n == nil {
+				depth--
+			} else {
+				depth++
+			}
+			deepest = max(deepest, depth)
+			return true
+		})
+	}
+	return deepest
+}
+
+// around is the part of a source that is looked at, in whole lines where it has any,
+// and where it begins.
+func around(src string, offset int) (part string, from int) {
+	if len(src) <= lookBefore+lookBehind {
+		return src, 0
+	}
+	from, to := max(0, offset-lookBefore), min(len(src), offset+lookBehind)
+	if line := strings.IndexByte(src[from:offset], '\n'); from > 0 && line >= 0 {
+		from += line + 1
+	}
+	if line := strings.LastIndexByte(src[offset:to], '\n'); to < len(src) && line >= 0 {
+		to = offset + line
+	}
+	return src[from:to], from
+}
+
 // word returns the bounds of the identifier around or before an offset.
 func word(src string, offset int) (from, to int) {
 	offset = min(max(offset, 0), len(src))
@@ -70,8 +114,11 @@ func (s *Session) peek(text string) *check {
 	ctx, cancel := context.WithTimeout(context.Background(), peekTime)
 	defer cancel()
 	c := &check{s: s, ctx: ctx, src: &eval.Source{Name: "cell", Line: 1, Text: balanced(text)}, lib: newLibrary(), imported: map[string]string{},
-		declared: map[string]bool{}, defines: map[string]bool{}, hoisted: map[string]bool{}, kept: map[string]bool{}}
+		declared: map[string]bool{}, defines: map[string]bool{}, hoisted: map[string]bool{}, kept: map[string]bool{}, peeks: true}
 	c.syn, _ = c.lib.parseCell(c.src)
+	if c.syn.depth() > maxLookDepth {
+		c.syn = &syntax{}
+	}
 	c.survey()
 	c.once()
 	return c
@@ -96,6 +143,9 @@ func (c *check) at(offset int) []ast.Node {
 	}
 	for _, d := range c.syn.decls {
 		ast.Inspect(d, visit)
+	}
+	for _, m := range c.methods {
+		ast.Inspect(m.decl, visit)
 	}
 	for _, st := range c.syn.stmts {
 		ast.Inspect(st, visit)

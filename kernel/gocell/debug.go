@@ -114,7 +114,7 @@ func (s *Session) Evaluate(ctx context.Context, expr string, call *Call) (Result
 	if _, err := parser.ParseExpr(expr); err != nil {
 		return Result{}, fmt.Errorf("%q is not a Go expression: %w", expr, err)
 	}
-	p, err := s.prepareWithin(expr, call)
+	p, err := s.prepareWithin(ctx, expr, call)
 	if err != nil {
 		return Result{}, err
 	}
@@ -126,7 +126,7 @@ func (s *Session) Evaluate(ctx context.Context, expr string, call *Call) (Result
 	if err := p.program.Peek(ctx, "expression", 0, &p.shown); err != nil {
 		return Result{}, runError(err)
 	}
-	if !result.Has {
+	if !result.HasValue {
 		return result, fmt.Errorf("%s has no value", expr)
 	}
 	return result, nil
@@ -146,7 +146,7 @@ func (s *Session) Assign(ctx context.Context, variable, expr string, call *Call)
 	if err != nil {
 		return err
 	}
-	p, err := s.prepareIn(scope, variable+" = "+expr)
+	p, err := s.prepareIn(ctx, scope, variable+" = "+expr)
 	if err != nil {
 		return err
 	}
@@ -185,13 +185,13 @@ func rootName(x ast.Expr) string {
 
 // prepareWithin checks an expression in a session that has the variables of a
 // call in its scope.
-func (s *Session) prepareWithin(expr string, call *Call) (*prepared, error) {
+func (s *Session) prepareWithin(ctx context.Context, expr string, call *Call) (*prepared, error) {
 	x, _ := parser.ParseExpr(expr)
 	scope, _, err := s.within(freeNames(x), call)
 	if err != nil {
 		return nil, err
 	}
-	return s.prepareIn(scope, expr)
+	return s.prepareIn(ctx, scope, expr)
 }
 
 // within is the session's scope with the variables of a call in it, of which
@@ -219,11 +219,11 @@ func (s *Session) within(used map[string]bool, call *Call) (*scope, map[string]*
 }
 
 // prepareIn checks a line in another scope; nothing of it is left behind.
-func (s *Session) prepareIn(scope *scope, line string) (*prepared, error) {
+func (s *Session) prepareIn(ctx context.Context, scope *scope, line string) (*prepared, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	within := &Session{opts: s.opts, engine: s.engine, debug: s.debug, scope: scope, sourceUnits: s.sourceUnits, mods: s.mods}
-	return within.prepare(context.Background(), &eval.Source{Name: "expression", Line: 1, Text: line}, new(atomic.Bool))
+	return within.prepare(ctx, &eval.Source{Name: "expression", Line: 1, Text: line}, new(atomic.Bool))
 }
 
 // CopyToGlobals makes a variable of the session out of a call's local variable.

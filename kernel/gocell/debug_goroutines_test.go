@@ -149,3 +149,21 @@ func TestPanicked(t *testing.T) {
 		t.Errorf("%v, %v", r.Values, err)
 	}
 }
+
+// A panic of a goroutine that nothing recovers halts it as a cell's own does.
+func TestGoroutinePanicHalts(t *testing.T) {
+	d := newDebugged(t)
+	d.HaltOnUncaught(true)
+	d.start(t.Context(), "done := make(chan bool)\ngo func() {\n\tdefer close(done)\n\tx := 4\n\tpanic(fmt.Sprint(\"x is \", x))\n}()\n<-done")
+	h, ok := d.halt(t)
+	if !ok || h.Reason != "exception" || h.Text != "panic: x is 4" {
+		t.Fatalf("%v: %+v", ok, h)
+	}
+	if stack, _ := d.Stack(h.Thread); len(stack) == 0 || !strings.Contains(locals(stack[0]), " x=") {
+		t.Errorf("stack is %v", stack)
+	}
+	d.Continue()
+	if h, ok := d.halt(t); ok {
+		t.Errorf("halts once more: %+v", h)
+	}
+}

@@ -11,7 +11,7 @@ const (
 	maxTypeDepth  = 1000
 	maxIndexDepth = 100 // of instances of generic types, and of indices
 	maxBlockDepth = 500
-	maxElseDepth  = 5000   // of "else if"
+	maxElseDepth  = 2000   // of else if, each of which is within those before
 	maxTermDepth  = 25_000 // of operands in one expression
 )
 
@@ -63,10 +63,10 @@ func tooDeep(root ast.Node) (at ast.Node, message string) {
 			at, message = n, "types are nested too deep here"
 		case d.indices > maxIndexDepth:
 			at, message = n, "type arguments or indices are nested too deep here"
+		case d.elses > maxElseDepth:
+			at, message = n, "a chain of else if is too long here; a switch may be as long as you like"
 		case d.blocks > maxBlockDepth:
 			at, message = n, "blocks are nested too deep here"
-		case d.elses > maxElseDepth:
-			at, message = n, "too many \"else if\" follow one another here; write a switch"
 		case d.terms > maxTermDepth:
 			at, message = n, "this expression has too many operands"
 		}

@@ -2,16 +2,17 @@ package gocell
 
 import (
 	"fmt"
+	"go/ast"
 	"go/scanner"
 	"go/token"
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"forgekernel/display"
 	"forgekernel/kernel/gocell/eval"
+	"forgekernel/kernel/gocell/peek"
 )
 
 // fault is a problem in a source.
@@ -67,7 +68,7 @@ func tokenWidth(text string) int {
 	return 1
 }
 
-// compileError reports faults in the order of the source, one a place.
+// compileError lists faults in the order of the source, one a place.
 func (c *check) compileError(faults []fault) error {
 	slices.SortStableFunc(faults, func(a, b fault) int { return a.at - b.at })
 	e := &CompileError{}
@@ -85,7 +86,7 @@ func (c *check) compileError(faults []fault) error {
 func (b *bracketError) fault(src *eval.Source) fault {
 	closing := map[token.Token]string{token.LPAREN: ")", token.LBRACK: "]", token.LBRACE: "}"}
 	switch {
-	case b.unclose:
+	case b.unclosed:
 		return fault{at: b.from, message: fmt.Sprintf("this %s is never closed: a %s is missing", b.tok, closing[b.tok])}
 	case b.within != nil:
 		line, _ := position(src, b.within.from)
@@ -121,8 +122,6 @@ func syntaxMessage(msg string) string {
 // Positions within messages are those of what the parser saw.
 var declaredAt = regexp.MustCompile(` \(declared at [^)]*\)`)
 
-var sessionType = regexp.MustCompile(`\bmain\.(\p{L}[\p{L}\p{N}_]*)`)
-
 // maxFaults bounds what is reported of one cell.
 const maxFaults = 50
 
@@ -147,12 +146,32 @@ func (c *check) faults() []fault {
 		}
 		list = append(list, f)
 	}
+	return c.foreignLine(list)
+}
+
+// foreignLine leaves the only fault that matters when a line is no Go at all,
+// although it parses: one that is a command, or a try of Python.
+func (c *check) foreignLine(list []fault) []fault {
+	for _, f := range list {
+		if f.src != c.src {
+			continue
+		}
+		if f.hint == captureHint || f.hint != "" && f.hint == commandHint(lineAt(c.src, f.at)) {
+			return []fault{f}
+		}
+	}
+	for _, st := range c.syn.stmts {
+		if l, ok := st.(*ast.LabeledStmt); ok && len(list) > 0 && (l.Label.Name == "try" || l.Label.Name == "finally") {
+			at := c.lib.span(l).from
+			return []fault{{at: at, message: "syntax error: " + l.Label.Name + " is a label here", hint: shapeHint(lineAt(c.src, at))}}
+		}
+	}
 	return list
 }
 
 // message says what go/types says in a notebook's terms.
 func (c *check) message(msg string) string {
-	msg = sessionType.ReplaceAllString(msg, "$1")
+	msg = peek.Unqualified(msg)
 	msg = strings.ReplaceAll(msg, " in argument to "+showName, "")
 	msg = strings.TrimPrefix(msg, "in call to "+showName+", ")
 	msg = strings.ReplaceAll(msg, "·formerly", "")
@@ -215,12 +234,12 @@ func frames(trace []eval.Location) []Frame {
 	}
 	var list []Frame
 	for i, l := range trace {
-		f := Frame{Cell: l.Source.Name, Func: functionName(l), Text: lineAt(l.Source, l.Offset), More: l.Omitted}
+		f := Frame{Cell: l.Source.Name, Func: functionName(l), Text: lineAt(l.Source, l.Offset), Omitted: l.Omitted}
 		at := callee(l.Source.Text, l.Offset)
 		f.Line, f.Col = position(l.Source, at)
 		f.EndCol = f.Col + tokenWidth(l.Source.Text[min(max(at, 0), len(l.Source.Text)):])
 		if l.Omitted > 0 && recursive(trace, i) {
-			f.MoreOf = f.Func
+			f.OmittedOf = f.Func
 		}
 		list = append(list, f)
 	}
@@ -233,7 +252,7 @@ func callee(text string, at int) int {
 	if at <= 0 || at >= len(text) || text[at] != '(' {
 		return at
 	}
-	name := strings.TrimRightFunc(text[:at], func(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) })
+	name := strings.TrimRightFunc(text[:at], isNameRune)
 	return len(name)
 }
 

@@ -32,8 +32,8 @@
 // another type, the functions and methods that use it, directly or not, are
 // checked and translated again from their source, in one go with the cell; what
 // a declaration uses is known from the checker, so that a field of the same
-// name is no use. Those that no longer fit are reported, and calling them fails
-// with the reason. A method of a generic type is checked again as a generic
+// name does not count as a use. Those that no longer fit are reported, and calling
+// them fails with the reason. A method of a generic type is checked again as a generic
 // function with the receiver's type parameters, and becomes a call of it.
 //
 // A type that is declared again is a new type and values made before keep the
@@ -64,20 +64,19 @@
 // A cell that does not compile changes nothing. A panic keeps what ran before
 // it, and takes back the names that the cell did not get to define: a variable
 // of another type is the former one again, unless a function uses the new one.
-// Who holds a method whose signature has changed since, as a bound method does,
-// goes on with the former one; calls through an interface fail. Panics of
+// A bound method keeps the signature and code that it had; calls through an
+// interface of a method whose signature has changed since fail. Panics of
 // goroutines are reported and end only these. os.Exit and log.Fatal end the
 // cell. Interrupts stop loops, calls and waits, run deferred calls, and keep
 // the state; a goroutine inside compiled code that cannot be stopped is left
 // behind and ends when that returns. A cell that is interrupted while it is
-// checked changes nothing; types, indices and blocks are not nested without end.
+// checked changes nothing. The nesting of types, index expressions and blocks is bounded.
 //
 // # Go that is refused
 //
 // Each is refused with a sentence, never run wrongly:
 //
 //   - cgo, and functions without a body
-//   - a method in a later cell whose signature needs a type of that cell
 //
 // # Where Go does something else
 //
@@ -99,8 +98,9 @@
 //	os.Exit, log.Fatal, runtime.Goexit        end the cell                  end the program
 //	os.Args                                   one made-up name              the command line
 //	f(x[i], g()) where g changes x[i]         operands from left to right   not specified
-//	runtime.Caller, Callers, debug.Stack      cells' calls and lines alone  compiled ones, too
-//	runtime.Stack, the source of log/slog     the evaluator's own calls     the program's
+//	runtime.Caller, Callers, Stack, log/slog  cells' calls and lines alone  compiled ones, too
+//	the source of a record of log/slog that   is left out                   is shown
+//	a handler passes on to another
 //	unused variables, imports and labels      accepted                      errors
 //	unlocking a mutex that is not locked      a panic                       ends the program
 //	a second runtime.SetFinalizer             takes the first one's place   ends the program

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"forgekernel/kernel/gocell/eval"
+	"forgekernel/kernel/gocell/rtype"
 )
 
 // A method of a generic type cannot leave the package that declares the type.
@@ -87,7 +88,7 @@ func receiverArgs(f *ast.FuncDecl) []*ast.Ident {
 
 // forward makes method m, of a generic type, a call of the function fn.
 func (c *check) forward(u *eval.Unit, m, fn *types.Func) {
-	home := c.s.scope.symbols[namedOf(m.Signature().Recv().Type()).Obj().Name()].unit
+	home := c.s.scope.symbols[rtype.NamedOf(m.Signature().Recv().Type()).Obj().Name()].unit
 	decl := methodDecl(home, m)
 	if decl == nil { // a new method
 		decl = &ast.FuncDecl{Name: ast.NewIdent(m.Name())}
@@ -103,6 +104,11 @@ func (c *check) forward(u *eval.Unit, m, fn *types.Func) {
 	}
 	forwarding(home.Info, decl, m, fn)
 	u.Forwarded = append(u.Forwarded, m)
+	if home != u {
+		needs := home.Generic
+		home.Generic = append(slices.Clone(needs), u)
+		c.undo = append(c.undo, func() { home.Generic = needs })
+	}
 }
 
 func methodDecl(u *eval.Unit, m *types.Func) *ast.FuncDecl {
@@ -122,7 +128,7 @@ func forwarding(info *types.Info, decl *ast.FuncDecl, m, fn *types.Func) {
 	pos := decl.Name.Pos()
 	call := &ast.CallExpr{Lparen: pos, Rparen: pos}
 	param := func(v *types.Var) *ast.Field {
-		def := &ast.Ident{NamePos: pos, Name: "arg·" + v.Name()}
+		def := &ast.Ident{NamePos: pos, Name: eval.Forwarding + v.Name()}
 		local := types.NewParam(pos, m.Pkg(), def.Name, v.Type())
 		info.Defs[def] = local
 		use := &ast.Ident{NamePos: pos, Name: def.Name}
@@ -138,7 +144,7 @@ func forwarding(info *types.Info, decl *ast.FuncDecl, m, fn *types.Func) {
 	if sig.Variadic() {
 		call.Ellipsis = pos
 	}
-	args := namedOf(sig.Recv().Type()).TypeArgs() // its own type parameters
+	args := rtype.NamedOf(sig.Recv().Type()).TypeArgs() // its own type parameters
 	inst, err := types.Instantiate(nil, fn.Type(), slices.Collect(args.Types()), false)
 	if err != nil { // only the number of arguments is looked at, and that is right
 		panic(err)

@@ -99,7 +99,7 @@ func scopeOf(sig *types.Signature) **types.Scope {
 	return (**types.Scope)(unsafe.Add(unsafe.Pointer(sig), scopeField.Offset))
 }
 
-// isExpanded reports an instance that has all methods that its type had.
+// isExpanded reports whether an instance has all methods that its type had.
 func isExpanded(t *types.Named) bool {
 	inst := *(*unsafe.Pointer)(unsafe.Add(unsafe.Pointer(t), instField.Offset))
 	return *(*unsafe.Pointer)(unsafe.Add(inst, contextField.Offset)) == nil

@@ -4,101 +4,21 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"regexp"
+	"maps"
 	"slices"
 	"strings"
 
-	"forgekernel/kernel/gocell/eval"
+	"forgekernel/forge/spelling"
 	"forgekernel/kernel/gocell/hostpkg"
+	"forgekernel/kernel/gocell/peek"
 )
-
-// People who come from Python write Python. Where a faulty line has one of its
-// shapes, the error says what Go writes instead.
-
-const defHint = "a cell that starts with def is ForgeScript; put it in a cell of its own"
-
-// habits are shapes of lines that do not parse as Go, the most telling first.
-// String literals are empty in what they are matched with.
-var habits = []struct {
-	shape *regexp.Regexp
-	hint  string
-}{
-	{regexp.MustCompile(`^\s*(async\s+)?def\s+\w+\s*\(`), defHint},
-	{regexp.MustCompile(`^\s*@\w`), "Go has no decorators; a cell that starts with def is ForgeScript, other cells are Go"},
-	{regexp.MustCompile(`^\s*(from\s+[\w.]+\s+import\b|import\s+\w[\w.]*(\s*,|\s+as\b|\s*$))`),
-		`this looks like Python; Go writes import "path", and the standard library, forge, nebula and display need no import`},
-	{regexp.MustCompile(`^\s*class\s+\w+.*:`), "this looks like Python; Go writes type Name struct { … } and func (n Name) Method() { … }"},
-	{regexp.MustCompile(`\bfor\s+.+\s+in\s+`), "this looks like Python; Go writes for i := range 3 { … } or for i, v := range list { … }"},
-	{regexp.MustCompile(`^\s*while\b`), "this looks like Python; Go writes for condition { … }"},
-	{regexp.MustCompile(`\S\s+if\s.+\belse\b`), "Go has no conditional expression; write an if statement"},
-	{regexp.MustCompile(`^\s*(if\b.*|elif\b.*|else\s*):\s*$`), "this looks like Python; Go writes if condition { … } else { … }"},
-	{regexp.MustCompile(`^\s*(try|except|finally|with|raise|assert|del|pass|yield|global|nonlocal)\b`),
-		"this looks like Python; a cell that starts with def is ForgeScript, other cells are Go"},
-	{regexp.MustCompile(`\blambda\b`), "this looks like Python; Go writes func(x int) int { return x + 1 }"},
-	{regexp.MustCompile(`\bf["']`), `this looks like Python; Go writes fmt.Printf("%v\n", x)`},
-	{regexp.MustCompile(`[(,]\s*\w+\s*=[^=]`), "Go passes arguments by position, without names"},
-	{regexp.MustCompile(`(^|[=(,])\s*\[[^\]]*\]\s*($|[),])`), "this looks like Python; Go writes []int{1, 2, 3}"},
-	{regexp.MustCompile(`(^|=)\s*\{.*:.*\}\s*$`), `this looks like Python; Go writes map[string]int{"a": 1}`},
-	{regexp.MustCompile(`\b(and|or|not)\b`), "this looks like Python; Go writes && || !"},
-	{regexp.MustCompile(`^\s*#`), "Go comments begin with //"},
-}
-
-// foreign are names that Python has and Go has not.
-var foreign = map[string]string{
-	"None":  "Go writes nil",
-	"True":  "Go writes true",
-	"False": "Go writes false",
-	"help":  "write ? behind a name to read about it: fmt.Println?",
-	"str":   "Go writes fmt.Sprint(x), or strconv.Itoa(n) for an integer",
-	"float": "Go writes float64(x)",
-	"list":  "Go writes a slice: []int{1, 2, 3}",
-	"dict":  `Go writes a map: map[string]int{"a": 1}`,
-	"input": "Go writes bufio.NewReader(os.Stdin).ReadString('\\n')",
-	"np":    "this looks like Python; tensors come from package forge",
-	"self":  "a Go method names its receiver: func (t T) Method()",
-}
-
-var trailing = regexp.MustCompile(`(\S\s*)(#|//).*`)
-
-var literal = regexp.MustCompile(`"([^"\\]|\\.)*"|` + "`[^`]*`")
-
-// shapeHint says what Go writes for a shape that a line has, "" when it has
-// none of those known.
-func shapeHint(line string) string {
-	line = literal.ReplaceAllString(line, `""`)
-	line = trailing.ReplaceAllString(line, "$1")
-	for _, h := range habits {
-		if h.shape.MatchString(line) {
-			return h.hint
-		}
-	}
-	return ""
-}
-
-// hintSyntax adds what Go writes instead to the first fault of a line that has
-// a known shape.
-func hintSyntax(src *eval.Source, list []fault) []fault {
-	for i, f := range list {
-		if strings.Contains(f.message, "rune literal") {
-			list[i].hint = `Go writes strings in double quotes: "text"`
-			break
-		}
-		if f.hint == "" && f.at >= 0 {
-			if hint := shapeHint(lineAt(src, f.at)); hint != "" {
-				list[i].hint = hint
-				break
-			}
-		}
-	}
-	return list
-}
 
 // hint says what may be meant by something that does not type-check.
 func (c *check) hint(e types.Error) string {
 	if name, ok := strings.CutPrefix(e.Msg, "undefined: "); ok {
 		return c.hintUndefined(e.Pos, name)
 	}
-	if m := sessionType.FindStringSubmatch(e.Msg); m != nil {
+	if m := peek.SessionName.FindStringSubmatch(e.Msg); m != nil {
 		if hint := c.twoTypes(e.Msg, m[1]); hint != "" {
 			return hint
 		}
@@ -110,6 +30,16 @@ func (c *check) hint(e types.Error) string {
 		return "Go has no ** operator; write math.Pow(x, y)"
 	case strings.Contains(e.Msg, "*forge.Tensor"):
 		return tensorHint(e.Msg)
+	case strings.HasPrefix(e.Msg, "invalid argument: index -"):
+		return "Go counts from the front: x[len(x)-1] is the last element"
+	case strings.Contains(e.Msg, "mismatched types") && strings.Contains(e.Msg, "string") && strings.Contains(e.Msg, " + "):
+		return "Go joins strings only: a + fmt.Sprint(b)"
+	case strings.HasPrefix(e.Msg, "invalid operation: operator * not defined on") && strings.Contains(e.Msg, "string"):
+		return "write strings.Repeat(text, n)"
+	case strings.HasPrefix(e.Msg, "no new variables on left side of :="):
+		return "a variable that is there is assigned with ="
+	case strings.HasPrefix(e.Msg, "too many return values") && c.isTop(e.Pos):
+		return "a cell returns nothing; its last expression is shown"
 	case strings.HasPrefix(e.Msg, "use of package "):
 		name, _, _ := strings.Cut(strings.TrimPrefix(e.Msg, "use of package "), " ")
 		return packageHint(name)
@@ -124,6 +54,9 @@ func (c *check) hintUndefined(pos token.Pos, name string) string {
 	if hint := foreign[name]; hint != "" {
 		return hint
 	}
+	if hint := c.hintLine(pos, name); hint != "" {
+		return hint
+	}
 	if c.isAssigned(pos) {
 		return "a new variable is defined with :=, as in " + name + " := …"
 	}
@@ -133,9 +66,42 @@ func (c *check) hintUndefined(pos token.Pos, name string) string {
 	return c.suggest(name)
 }
 
+// hintLine says what else a line may be that begins with an unknown name, or that
+// gives one to an exclamation mark.
+func (c *check) hintLine(pos token.Pos, name string) string {
+	src, at, ok := c.lib.position(pos)
+	if !ok {
+		return ""
+	}
+	line := lineAt(src, at)
+	if captured.MatchString(line) && strings.HasSuffix(strings.TrimRight(src.Text[:at], " \t"), "!") {
+		return captureHint
+	}
+	if strings.HasPrefix(strings.TrimSpace(line), name) {
+		return commandHint(line)
+	}
+	return ""
+}
+
+// isTop reports whether a place is in the statements of the cell, outside of its functions.
+func (c *check) isTop(pos token.Pos) bool {
+	top := false
+	for _, st := range c.syn.stmts {
+		if st.Pos() <= pos && pos <= st.End() {
+			top = true
+			ast.Inspect(st, func(n ast.Node) bool {
+				f, ok := n.(*ast.FuncLit)
+				top = top && !(ok && f.Pos() <= pos && pos <= f.End())
+				return top
+			})
+		}
+	}
+	return top
+}
+
 func packageHint(name string) string { return name + " is a package; write " + name + ".Name" }
 
-// isAssigned reports that a top-level statement assigns to the name at pos.
+// isAssigned reports whether a top-level statement assigns to the name at pos.
 func (c *check) isAssigned(pos token.Pos) bool {
 	found := false
 	for _, st := range c.syn.stmts {
@@ -151,7 +117,7 @@ func (c *check) isAssigned(pos token.Pos) bool {
 	return found
 }
 
-// afterStar reports an operand that stands behind "**".
+// afterStar reports whether the operand at pos follows "**".
 func (c *check) afterStar(pos token.Pos) bool {
 	src, at, ok := c.lib.position(pos)
 	if !ok {
@@ -182,13 +148,8 @@ func (c *check) suggestExported(name, member string) string {
 	if pkg == nil {
 		return ""
 	}
-	best := nearest{to: member}
-	for _, candidate := range pkg.Scope().Names() {
-		if token.IsExported(candidate) {
-			best.try(candidate)
-		}
-	}
-	return best.hint(name + ".")
+	exported := slices.DeleteFunc(pkg.Scope().Names(), func(name string) bool { return !token.IsExported(name) })
+	return didYouMean(name+".", spelling.Nearest(member, slices.Values(exported)))
 }
 
 // suggestMember finds a field or method that may be meant by a selector.
@@ -203,90 +164,30 @@ func (c *check) suggestMember(pos token.Pos) string {
 	if found == nil || c.info.Types[found.X].Type == nil {
 		return ""
 	}
-	best := nearest{to: found.Sel.Name}
 	set := candidates{found: map[string]Candidate{}}
 	selectable(c.info.Types[found.X].Type, &set)
-	for candidate := range set.found {
-		best.try(candidate)
-	}
-	return best.hint("")
+	return didYouMean("", spelling.Nearest(found.Sel.Name, maps.Keys(set.found)))
 }
 
-// nearest finds the candidate closest to a name: close means that at most a
-// third of its letters differ. The time to find out grows with the product of the
-// lengths, and nobody mistypes a name longer than longestName.
-type nearest struct {
-	to, best string
-	distance int
-}
-
-const longestName = 200
-
-func (n *nearest) try(candidate string) {
-	if max(len(n.to), len(candidate)) > longestName {
-		return
-	}
-	d := editDistance(strings.ToLower(n.to), strings.ToLower(candidate))
-	if candidate == n.to || 3*d > min(len(n.to), len(candidate)) {
-		return
-	}
-	if n.best == "" || d < n.distance || d == n.distance && (len(candidate) > len(n.best) || len(candidate) == len(n.best) && candidate < n.best) {
-		n.best, n.distance = candidate, d
-	}
-}
-
-func (n *nearest) hint(prefix string) string {
-	if n.best == "" {
+func didYouMean(prefix, name string) string {
+	if name == "" {
 		return ""
 	}
-	return "did you mean " + prefix + n.best + "?"
+	return "did you mean " + prefix + name + "?"
 }
 
 // suggest finds a name in scope that may be meant.
 func (c *check) suggest(name string) string {
-	best := nearest{to: name}
-	for candidate := range c.s.scope.symbols {
-		best.try(candidate)
+	known := slices.Concat(slices.Collect(maps.Keys(c.s.scope.symbols)), slices.Collect(maps.Keys(c.declared)),
+		slices.Collect(maps.Keys(c.defines)), types.Universe.Names())
+	if near := spelling.Nearest(name, slices.Values(known)); near != "" {
+		return didYouMean("", near)
 	}
-	for candidate := range c.declared {
-		best.try(candidate)
-	}
-	for candidate := range c.defines {
-		best.try(candidate)
-	}
-	for _, candidate := range types.Universe.Names() {
-		best.try(candidate)
-	}
-	if best.best == "" {
-		for _, path := range hostpkg.Paths() {
-			if base, ok := hostpkg.Name(path); ok {
-				best.try(base)
-			}
+	var packages []string
+	for _, path := range hostpkg.Paths() {
+		if base, ok := hostpkg.Name(path); ok {
+			packages = append(packages, base)
 		}
 	}
-	return best.hint("")
-}
-
-func editDistance(a, b string) int {
-	before := make([]int, len(b)+1) // the row before last
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		last := slices.Clone(row)
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := last[j]
-			if a[i] != b[j] {
-				cost++
-			}
-			row[j+1] = min(cost, last[j+1]+1, row[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-		before = last
-	}
-	return row[len(b)]
+	return didYouMean("", spelling.Nearest(name, slices.Values(packages)))
 }

@@ -131,7 +131,7 @@ func (c *check) hoistedBefore(name string) bool {
 	return false
 }
 
-// earlyUses reports hoisted variables that a statement uses before the one
+// earlyUses refuses the use of hoisted variables in a statement before the one
 // that defines them.
 func (c *check) earlyUses() []fault {
 	var faults []fault

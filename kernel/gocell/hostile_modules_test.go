@@ -45,7 +45,7 @@ func TestHostileModules(t *testing.T) {
 		{"types", "var t " + strings.Repeat("[]", 3000) + "int", "x.A", "types are nested too deep"},
 		{"blocks", "func F() {" + nested("{", 10_000, "", "}") + "}", "x.F()", "blocks are nested too deep"},
 		{"operands", "func F(y int) int { return y" + strings.Repeat(" + y", 90_000) + "}", "x.F(1)", "too many operands"},
-		{"else if", "func F(y int) { " + strings.Repeat("if y == 1 { } else ", 50_000) + "{ } }", "x.F(2)", "too many"},
+		{"else if", "func F(y int) { " + strings.Repeat("if y == 1 { } else ", 50_000) + "{ } }", "x.F(2)", "a chain of else if is too long"},
 		{"growing function", "func F[T any](n int) int { return F[*T](n - 1) }", "x.F[int](3)", "instantiation cycle"},
 		{"growing type", "type T[P any] struct { f *T[T[P]] }\nvar V T[int]", "x.V", "instantiation cycle"},
 		{"shift", "const A = 1 << 1000000000", "x.A", "invalid shift count"},

@@ -48,11 +48,13 @@ func TestTooDeep(t *testing.T) {
 		"const s = \"" + strings.Repeat("x", 1<<20) + "\"\nx := []string{" + strings.Repeat("s + s,", 100) + "}": "the constant strings become too long here",
 		"const (\nA = Q + Q\nB\nC\n)\nconst Q = \"" + strings.Repeat("x", 12<<20) + "\"":                         "the constant strings become too long here",
 		"y := 1\nx := y" + strings.Repeat(" + y", 50_000):                                                        "this expression has too many operands",
-		"y := 1\n" + strings.Repeat("if y == 2 { } else ", 6000) + "{ }":                                         "too many \"else if\" follow one another here",
 		"type P[A, B any] struct{ a A; b B }\n" + "type Q " + nested("P[int, ", 50, "int", "]"):                  "",
-		"var a [1 << 29][1 << 16]int":                     "a is too large",
-		chain(10) + "T10{}.a.b.a":                         "",
-		"x := 1\n" + nested("if true {", 100, "x++", "}"): "",
+		"var a [1 << 29][1 << 16]int":                                         "a is too large",
+		chain(10) + "T10{}.a.b.a":                                             "",
+		"x := 1\n" + nested("if true {", 100, "x++", "}"):                     "",
+		"x := 1\nif x > 1 { }" + strings.Repeat(" else if x > 1 { }", 30_000): "a chain of else if is too long",
+		"x := 1\nif x > 1 { }" + strings.Repeat(" else if x > 1 { }", 300):    "",
+		strings.Repeat("a", 1<<20):                                            "undefined: aaa",
 	} {
 		name := source[:min(len(source), 40)]
 		_, err := s.Run(context.Background(), Cell{Name: "cell", Source: source})
@@ -136,7 +138,7 @@ func TestInterruptWhileChecking(t *testing.T) {
 // TestInterruptKeepsState checks that what came before the interrupted statement
 // stays, in loops without statements and within compiled code too.
 func TestInterruptKeepsState(t *testing.T) {
-	for _, hang := range []string{"for {}", "for { func() {}() }", "exec.Command(\"sleep\", \"20\").Run()", "time.Sleep(time.Hour)"} {
+	for _, hang := range []string{"for {}", "for { func() {}() }", endless, "time.Sleep(time.Hour)"} {
 		s, out := newTestSession(t, Options{})
 		ctx, cancel := context.WithCancel(context.Background())
 		go func() {

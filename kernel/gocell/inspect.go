@@ -4,16 +4,21 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"reflect"
 	"slices"
 	"strings"
 
 	"forgekernel/kernel/gocell/hostpkg"
+	"forgekernel/kernel/gocell/peek"
+	"forgekernel/kernel/gocell/rtype"
 )
 
 // Inspect describes the name at a byte offset of a cell's source, or the function
 // in whose call the offset is, if it touches no known name. From detail 1 on the
 // description has the source of the session's own symbols.
 func (s *Session) Inspect(src string, offset, detail int) (Inspection, bool) {
+	src, from := around(src, min(max(offset, 0), len(src)))
+	offset -= from
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	called, isCall := s.inspectCallee(src, offset, detail)
@@ -91,6 +96,9 @@ func opening(list []lexeme, closing int) int {
 // inspectName describes the name that stands at some bytes of a source. The caller
 // holds the lock.
 func (s *Session) inspectName(src string, from, to, detail int) (Inspection, bool) {
+	if i, ok := inspectLanguage(src[from:to]); ok && token.IsKeyword(src[from:to]) {
+		return i, true
+	}
 	c := s.peek(src)
 	for _, n := range c.at(from) {
 		id, ok := n.(*ast.Ident)
@@ -106,7 +114,7 @@ func (s *Session) inspectName(src string, from, to, detail int) (Inspection, boo
 		}
 	}
 	name := src[from:to]
-	if path, ok := knownPackage(name); ok {
+	if path, ok := knownPackage(name); ok && !c.insideText(from) {
 		doc, _ := hostpkg.Doc(path, "")
 		return Inspection{Signature: "package " + name, Doc: doc, Defined: path}, true
 	}
@@ -126,7 +134,7 @@ func (c *check) selection(id *ast.Ident) *types.Selection {
 func (c *check) owner(sel *types.Selection) *types.Named {
 	if f, ok := sel.Obj().(*types.Func); ok {
 		if recv := f.Signature().Recv(); recv != nil {
-			return namedOf(recv.Type())
+			return rtype.NamedOf(recv.Type())
 		}
 	}
 	t := sel.Recv()
@@ -136,16 +144,7 @@ func (c *check) owner(sel *types.Selection) *types.Named {
 		}
 		t = t.Underlying().(*types.Struct).Field(i).Type()
 	}
-	return namedOf(t)
-}
-
-func namedOf(t types.Type) *types.Named {
-	t = types.Unalias(t)
-	if p, ok := t.(*types.Pointer); ok {
-		t = types.Unalias(p.Elem())
-	}
-	named, _ := t.(*types.Named)
-	return named
+	return rtype.NamedOf(t)
 }
 
 func (c *check) describeMember(sel *types.Selection, owner *types.Named, detail int) Inspection {
@@ -172,19 +171,26 @@ func (c *check) describe(obj types.Object, detail int) Inspection {
 		doc, _ := hostpkg.Doc(path, "")
 		return Inspection{Signature: "package " + pkg.Imported().Name(), Doc: doc, Defined: path}
 	}
+	if obj.Parent() == types.Universe {
+		if i, ok := inspectLanguage(obj.Name()); ok {
+			return i
+		}
+	}
 	i := Inspection{Signature: types.ObjectString(obj, qualify), Methods: methodsOf(obj)}
+	if k, ok := obj.(*types.Const); ok {
+		i.Signature += " = " + k.Val().String()
+	}
 	if pkg := obj.Pkg(); pkg != nil && pkg.Path() != "main" {
 		i.Defined = pkg.Path()
 		i.Doc, _ = hostpkg.Doc(pkg.Path(), obj.Name())
 		return i
 	}
-	sym := c.outside[obj]
+	sym := c.symbolOf(obj)
 	if sym == nil {
-		if sym = c.s.scope.symbols[obj.Name()]; sym == nil || c.declared[obj.Name()] || c.defines[obj.Name()] {
-			return i
-		}
+		i.Doc = c.ownComment(obj)
+		return i
 	}
-	i.Defined, i.Doc = sym.cell, sym.doc
+	i.Defined, i.Doc, i.Value = sym.cell, sym.doc, c.s.valueOf(sym)
 	if sym.decl != nil {
 		keyword := ""
 		if sym.kind == "type" {
@@ -195,6 +201,50 @@ func (c *check) describe(obj types.Object, detail int) Inspection {
 	return i
 }
 
+// symbolOf is what the session holds under the name of an object. A cell that has
+// run declares what is held.
+func (c *check) symbolOf(obj types.Object) *symbol {
+	if sym := c.outside[obj]; sym != nil {
+		return sym
+	}
+	sym := c.s.scope.symbols[obj.Name()]
+	top := obj.Parent() == c.pkg.Scope() || obj.Parent() == c.info.Scopes[c.main.Type]
+	switch {
+	case sym == nil || sym.obj == obj:
+		return sym
+	case !top || sym.kind != kindOf(obj):
+		return nil
+	case sym.obj != nil && types.TypeString(sym.obj.Type(), qualify) != types.TypeString(obj.Type(), qualify):
+		return nil
+	}
+	return sym
+}
+
+// ownComment is the comment above the line on which the cell declares an object.
+func (c *check) ownComment(obj types.Object) string {
+	src, at, ok := c.lib.position(obj.Pos())
+	if !ok || src != c.src {
+		return ""
+	}
+	return commentBefore(src.Text, strings.LastIndexByte(src.Text[:at], '\n')+1)
+}
+
+// valueOf is a variable's value in short. No method runs for it; while there are
+// goroutines of cells, which may change the variable, only what is no larger than a
+// word is read.
+func (s *Session) valueOf(sym *symbol) (text string) {
+	if sym.variable == nil {
+		return ""
+	}
+	v := sym.variable.Value()
+	if v.IsValid() && !s.debug.Hold(func() { text = peek.Text(v, true) }) && isWord(v.Kind()) {
+		text = peek.Text(v, false)
+	}
+	return text
+}
+
+func isWord(k reflect.Kind) bool { return reflect.Bool <= k && k <= reflect.Float64 }
+
 // methodsOf are the exported methods of a type, or of what a variable holds.
 func methodsOf(obj types.Object) []string {
 	switch obj.(type) {
@@ -204,7 +254,7 @@ func methodsOf(obj types.Object) []string {
 	}
 	t := obj.Type()
 	if _, isInterface := t.Underlying().(*types.Interface); !isInterface {
-		if named := namedOf(t); named != nil {
+		if named := rtype.NamedOf(t); named != nil {
 			t = types.NewPointer(named)
 		}
 	}

@@ -194,7 +194,7 @@ func (c *check) rangeConstants() {
 	})
 }
 
-// hasCall reports a call or a receive, whose effects must happen.
+// hasCall reports whether there is a call or a receive in x, whose effects must happen.
 func hasCall(x ast.Expr) (found bool) {
 	ast.Inspect(x, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -208,7 +208,7 @@ func hasCall(x ast.Expr) (found bool) {
 	return found
 }
 
-// endsInError reports that the last value shown is an error.
+// endsInError reports whether the last value shown is an error.
 func (c *check) endsInError() bool {
 	var last ast.Expr
 	switch {
@@ -227,7 +227,7 @@ func (c *check) endsInError() bool {
 	return t != nil && types.Identical(t, types.Universe.Lookup("error").Type())
 }
 
-// isPrinting reports that the last expression calls a printing function of
+// isPrinting reports whether the last expression calls a printing function of
 // fmt, whose results nobody looks at.
 func (c *check) isPrinting() bool {
 	if c.shown == nil {

@@ -2,8 +2,11 @@ package gocell
 
 import (
 	"go/ast"
+	"go/token"
 	"go/types"
 	"slices"
+
+	"forgekernel/kernel/gocell/rtype"
 )
 
 // The checker takes no method on a type that another cell declared. Such a
@@ -45,9 +48,6 @@ func (c *check) separateMethods() []fault {
 		switch named := c.s.scope.named(base); {
 		case named == nil:
 			faults = append(faults, fault{at: at, message: base + " is another name for a type; declare the method on that type"})
-		case c.mentionsOwnType(f.Type):
-			faults = append(faults, fault{at: at, message: "method " + f.Name.Name + " of " + base + " (" + sym.cell + ") uses a type that this cell declares",
-				hint: "declare that type in a cell of its own first"})
 		default:
 			c.methods = append(c.methods, &method{recv: base, name: f.Name.Name, named: named, decl: asFunction(f, base, c.receiverParams(base, f))})
 		}
@@ -110,19 +110,10 @@ func (c *check) aliased(name string) string {
 	return ""
 }
 
-// isDotted reports a name of a package that is dot-imported.
+// isDotted reports whether a name comes from a package that is dot-imported.
 func (c *check) isDotted(name string) bool {
 	for _, path := range append(slices.Clone(c.dots), c.s.scope.dots...) {
 		if pkg, err := c.importer().Import(path); err == nil && pkg.Scope().Lookup(name) != nil && ast.IsExported(name) {
-			return true
-		}
-	}
-	return false
-}
-
-func (c *check) mentionsOwnType(t *ast.FuncType) bool {
-	for n := range freeNames(t) {
-		if c.declared[n] {
 			return true
 		}
 	}
@@ -155,9 +146,8 @@ func receiverBase(f *ast.FuncDecl) string {
 
 // asFunction makes the receiver the first parameter, and the type parameters
 // of a generic receiver those of the function.
-func asFunction(f *ast.FuncDecl, base string, params *ast.FieldList) *ast.FuncDecl {
-	typeParams := params
-	params = &ast.FieldList{Opening: f.Recv.Opening, Closing: f.Recv.Closing}
+func asFunction(f *ast.FuncDecl, base string, typeParams *ast.FieldList) *ast.FuncDecl {
+	params := &ast.FieldList{Opening: f.Recv.Opening, Closing: f.Recv.Closing}
 	for _, field := range append(append([]*ast.Field(nil), f.Recv.List...), f.Type.Params.List...) {
 		if len(field.Names) == 0 {
 			field = &ast.Field{Names: []*ast.Ident{{NamePos: field.Pos(), Name: "_"}}, Type: field.Type}
@@ -171,24 +161,58 @@ func asFunction(f *ast.FuncDecl, base string, params *ast.FieldList) *ast.FuncDe
 	}
 }
 
+// signatures tells when the checker knows all signatures of a file: it is then
+// asked for the size of a variable that stands between functions and variables.
+type signatures struct {
+	types.Sizes
+	probe *types.Var
+	known func()
+}
+
+// Sizeof implements types.Sizes.
+func (s *signatures) Sizeof(t types.Type) int64 {
+	if t == s.probe.Type() {
+		s.known()
+	}
+	return s.Sizes.Sizeof(t)
+}
+
+// withMethods checks a cell that declares methods of earlier cells' types. These
+// get their method objects when the checker knows all signatures, which may name
+// types of the cell, and before it comes to what may call the methods: the
+// initial values of variables and the bodies of functions.
+func (c *check) withMethods(config *types.Config, file *ast.File) {
+	s := &signatures{Sizes: config.Sizes, known: c.addMethods}
+	s.probe = types.NewVar(token.NoPos, c.pkg, "cell·probe", types.NewStruct(nil, nil))
+	c.pkg.Scope().Insert(s.probe)
+	config.Sizes = s
+	const lib = "cell·unsafe"
+	sizeof := &ast.SelectorExpr{X: ast.NewIdent(lib), Sel: ast.NewIdent("Sizeof")}
+	question := &ast.ValueSpec{
+		Names: []*ast.Ident{ast.NewIdent("_")}, Values: []ast.Expr{&ast.CallExpr{Fun: sizeof, Args: []ast.Expr{ast.NewIdent(s.probe.Name())}}},
+	}
+	ask := &ast.GenDecl{Tok: token.VAR, Specs: []ast.Spec{question}}
+	turn := func(d ast.Decl) int {
+		switch g, _ := d.(*ast.GenDecl); {
+		case g == ask:
+			return 2
+		case g != nil && g.Tok == token.VAR:
+			return 3
+		case g != nil && g.Tok == token.IMPORT:
+			return 0
+		}
+		return 1
+	}
+	all := file.Decls
+	file.Decls = append(slices.Clone(all), ask, &ast.GenDecl{Tok: token.IMPORT, Specs: []ast.Spec{importSpec(lib, "unsafe")}})
+	slices.SortStableFunc(file.Decls, func(a, b ast.Decl) int { return turn(a) - turn(b) })
+	types.NewChecker(config, c.lib.fset, c.pkg, c.info).Files([]*ast.File{file})
+	file.Decls = all
+	delete(c.info.Defs, question.Names[0])
+}
+
 // addMethods gives the types their new method objects.
 func (c *check) addMethods() {
-	if len(c.methods) == 0 {
-		return
-	}
-	file := &ast.File{Name: ast.NewIdent("main")}
-	var nodes []ast.Node
-	for _, m := range c.methods {
-		stub := &ast.FuncDecl{Name: m.decl.Name, Type: m.decl.Type}
-		file.Decls = append(file.Decls, stub)
-		nodes = append(nodes, stub)
-	}
-	c.info = newInfo()
-	file.Decls = append([]ast.Decl{c.fill(nodes...)}, file.Decls...)
-	config := types.Config{Importer: c.importer(), Sizes: sizes, IgnoreFuncBodies: true, Error: func(error) {}}
-	if checkFiles(&config, c, file) != nil {
-		return
-	}
 	for _, m := range c.methods {
 		if f, ok := c.info.Defs[m.decl.Name].(*types.Func); ok {
 			c.s.engine.Reshape(func([]types.Type) { m.attach(f.Signature(), c.pkg) })
@@ -215,6 +239,10 @@ func (c *check) renewGrown() {
 // signature.
 func (m *method) attach(sig *types.Signature, pkg *types.Package) {
 	full := asMethod(sig, pkg)
+	if m.altered { // when the cell was checked before, with types that are no more
+		*m.object = *types.NewFunc(0, m.object.Pkg(), m.name, full)
+		return
+	}
 	for i := range m.named.NumMethods() {
 		old := m.named.Method(i)
 		if old.Name() != m.name {
@@ -262,7 +290,7 @@ func asMethod(fn *types.Signature, pkg *types.Package) *types.Signature {
 // type parameters of another one.
 func signatureFor(other *types.Signature, named *types.Named, i int) *types.Signature {
 	if named.TypeParams().Len() > 0 {
-		if args := namedOf(other.Recv().Type()).TypeArgs(); args.Len() == named.TypeParams().Len() {
+		if args := rtype.NamedOf(other.Recv().Type()).TypeArgs(); args.Len() == named.TypeParams().Len() {
 			inst, err := types.Instantiate(nil, named, slices.Collect(args.Types()), false)
 			if err != nil { // only the number of arguments is looked at, and that is right
 				panic(err)

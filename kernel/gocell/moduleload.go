@@ -1,6 +1,7 @@
 package gocell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,9 @@ var errNoModule = errors.New("no module has it")
 func (m *modules) find(ctx context.Context, path string) (*modulePackage, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.preparing && m.has(path, nil) && m.loaded[path] == nil && m.err[path] == nil {
+		m.readAll(ctx, path)
+	}
 	return m.load(ctx, path, nil)
 }
 
@@ -51,6 +55,9 @@ func (m *modules) load(ctx context.Context, path string, within []string) (*modu
 	}
 	before := m.unread
 	p, err := m.check(ctx, path, within)
+	if m.meter != nil {
+		m.meter.Add(1)
+	}
 	if err != nil {
 		if m.unread > before { // the next attempt may succeed
 			return nil, err
@@ -87,8 +94,8 @@ func mayImport(path string, within []string) error {
 	return nil
 }
 
-// has reports a package of a module, or one of the binary's own that are
-// interpreted like those. What hides behind these is theirs alone.
+// has reports whether a path is a package of a module, or one of the binary's own that
+// are interpreted like those. What hides behind these is theirs alone.
 func (m *modules) has(path string, within []string) bool {
 	if hostpkg.Interpreted(path) {
 		_, public := hostpkg.Name(path)
@@ -97,7 +104,17 @@ func (m *modules) has(path string, within []string) bool {
 	return m.build != nil && m.build.Has(path)
 }
 
+// covers reports whether an import path is within a module of the session.
+func (m *modules) covers(path string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.build != nil && m.build.Has(path)
+}
+
 func (m *modules) source(ctx context.Context, path string) (*gomod.Package, error) {
+	if p := m.read[path]; p != nil {
+		return p, nil
+	}
 	files, ok := hostpkg.Source(path)
 	if !ok {
 		p, err := m.build.Package(ctx, path)
@@ -119,14 +136,19 @@ type moduleImporter struct {
 	ctx    context.Context
 	m      *modules
 	within []string
+	failed error // of the first import that did
 }
 
-func (i moduleImporter) Import(path string) (*types.Package, error) {
+func (i *moduleImporter) Import(path string) (*types.Package, error) {
 	p, err := i.m.load(i.ctx, path, i.within)
 	if errors.Is(err, errNoModule) {
-		return importer{}.Import(path)
+		var pkg *types.Package
+		if pkg, err = (importer{}).Import(path); err == nil {
+			return pkg, nil
+		}
 	}
 	if err != nil {
+		i.failed = cmp.Or(i.failed, err)
 		return nil, err
 	}
 	return p.pkg, nil
@@ -137,16 +159,20 @@ func (m *modules) check(ctx context.Context, path string, within []string) (*mod
 	if err != nil {
 		return nil, err
 	}
+	delete(m.read, path)
 	p := &modulePackage{sourcePackage: &sourcePackage{fset: newFileSet(), info: newInfo()}, module: source.Module}
 	if err := p.parse(source); err != nil {
 		return nil, fmt.Errorf("package %s: %w", path, err)
 	}
-	by := moduleImporter{ctx, m, append(slices.Clone(within), path)}
+	by := &moduleImporter{ctx: ctx, m: m, within: append(slices.Clone(within), path)}
 	if err := p.checkSize(by); err != nil {
 		return nil, fmt.Errorf("package %s cannot be interpreted: %w", path, err)
 	}
 	config := types.Config{Importer: by, Sizes: sizes, GoVersion: source.Go}
 	if err := p.checkTypes(&config, path); err != nil {
+		if by.failed != nil { // which says it once, not at each package on the way
+			return nil, by.failed
+		}
 		return nil, fmt.Errorf("package %s cannot be interpreted: %w", path, err)
 	}
 	if p.pkg.Name() == "main" {
@@ -179,7 +205,7 @@ func (p *modulePackage) parse(source *gomod.Package) error {
 }
 
 // checkSize refuses what would keep the checker for ever, as in cells.
-func (p *modulePackage) checkSize(by moduleImporter) error {
+func (p *modulePackage) checkSize(by *moduleImporter) error {
 	imported := map[string][]*types.Package{} // by name, in any file
 	var nodes []ast.Node
 	for _, f := range p.files {

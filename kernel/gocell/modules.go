@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/mod/module"
 
+	"forgekernel/display"
 	"forgekernel/kernel/gocell/eval"
 	"forgekernel/kernel/gocell/hostpkg"
 	"forgekernel/kernel/gomod"
@@ -31,8 +32,16 @@ type modules struct {
 	roots  []module.Version
 	build  *gomod.Build
 	loaded map[string]*modulePackage
-	err    map[string]error // of packages that are to be refused again
-	unread int              // how often a source could not be fetched
+	read   map[string]*gomod.Package // sources that are not checked yet
+	err    map[string]error          // of packages that are to be refused again
+	unread int                       // how often a source could not be fetched
+	paths  []string                  // of the packages of roots
+
+	preparing bool           // a cell, which shows what it imports
+	meter     *display.Meter // of the import that goes on, nil when none does
+	// What the meter is about: a package, and whether it is being translated.
+	importing  string
+	translates bool
 
 	// files are their sources. They have a lock of their own, for a debugger that
 	// looks while a module is being fetched.
@@ -93,7 +102,7 @@ func (s *Session) Get(ctx context.Context, query string) ([]Module, error) {
 	build := f.Open(list)
 	found, err := describe(ctx, build, roots)
 	if err == nil {
-		err = mods.use(build, roots)
+		err = mods.use(build, roots, found)
 	}
 	if err != nil {
 		build.Close()
@@ -120,7 +129,7 @@ func describe(ctx context.Context, build *gomod.Build, roots []module.Version) (
 }
 
 // use makes a build the one that cells import from.
-func (m *modules) use(build *gomod.Build, roots []module.Version) error {
+func (m *modules) use(build *gomod.Build, roots []module.Version, found []Module) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for path, p := range m.loaded {
@@ -135,11 +144,38 @@ func (m *modules) use(build *gomod.Build, roots []module.Version) error {
 	if m.build != nil {
 		m.build.Close()
 	}
-	m.roots, m.build, m.err = roots, build, nil
+	m.roots, m.build, m.read, m.err, m.paths = roots, build, nil, nil, nil
+	for _, item := range found {
+		m.paths = append(m.paths, item.Packages...)
+	}
 	return nil
 }
 
-// providedModule reports a module whose packages the binary has compiled.
+// Modules lists the paths of the modules that were asked for.
+func (s *Session) Modules() []string {
+	s.mu.Lock()
+	mods := s.mods
+	s.mu.Unlock()
+	mods.mu.Lock()
+	defer mods.mu.Unlock()
+	var list []string
+	for _, m := range mods.roots {
+		list = append(list, m.Path)
+	}
+	return list
+}
+
+// modulePaths lists the packages of the modules that were asked for.
+func (s *Session) modulePaths() []string {
+	s.mu.Lock()
+	mods := s.mods
+	s.mu.Unlock()
+	mods.mu.Lock()
+	defer mods.mu.Unlock()
+	return mods.paths
+}
+
+// providedModule reports whether the binary has the packages of a module.
 func providedModule(path string) bool {
 	return slices.ContainsFunc(hostpkg.Paths(), func(p string) bool {
 		return strings.Contains(p, ".") && (p == path || strings.HasPrefix(p, path+"/"))
@@ -162,6 +198,7 @@ func (s *Session) unitOfModule(p *modulePackage) (*eval.Unit, error) {
 	if p.unit != nil {
 		return p.unit, nil
 	}
+	s.mods.translating()
 	lib := &library{fset: p.fset, texts: p.texts}
 	u := &eval.Unit{
 		Fset: p.fset, Pkg: p.pkg, Files: p.files, Info: p.info, Init: true,

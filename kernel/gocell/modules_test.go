@@ -3,6 +3,7 @@ package gocell
 import (
 	"archive/zip"
 	"bytes"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -170,6 +171,44 @@ func New3() (n int) { var fs []func() int; for i := 0; i < 3; i++ { fs = append(
 	s.Reset()
 	if _, err := s.Run(t.Context(), Cell{Name: "cell 11", Source: "import \"example.com/top\"\ntop.New3()"}); err == nil {
 		t.Error("a module outlives a reset")
+	}
+}
+
+// What an import fails of is said once, without the packages on the way, and a
+// module that is there is not to be fetched.
+func TestRefusedImports(t *testing.T) {
+	dir := t.TempDir()
+	writeModule(t, dir, "example.com/top", "v1.0.0", map[string]string{
+		"go.mod":         "module example.com/top\ngo 1.26",
+		"top.go":         "package top\nimport _ \"example.com/top/mid\"",
+		"mid/mid.go":     "package mid\nimport _ \"example.com/top/low\"",
+		"low/low.go":     "package low\nimport \"unsafe\"\nvar _ unsafe.Pointer",
+		"away/away.go":   "package away\nimport _ \"example.com/elsewhere\"",
+		"fault/fault.go": "package fault\nvar x int = \"text\"",
+	})
+	setProxy(t, "file://"+dir)
+	s, _ := newTestSession(t, Options{})
+	if _, err := s.Get(t.Context(), "example.com/top@v1.0.0"); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]struct{ message, hint string }{
+		"example.com/top":       {"package example.com/top cannot be imported: package example.com/top/low uses package unsafe (low.go)", ""},
+		"example.com/top/low":   {"package example.com/top/low uses package unsafe (low.go)", ""},
+		"example.com/top/fault": {"package example.com/top/fault cannot be interpreted: example.com/top@v1.0.0/fault/fault.go:2:13: cannot use \"text\" (untyped string constant) as int value in variable declaration", ""},
+		"example.com/top/none":  {"no module has a package example.com/top/none", ""},
+		"example.com/other":     {"", "%goget fetches modules: write %goget and the path of its module above, with @v1.2.3 or @latest"},
+	} {
+		_, err := s.Run(t.Context(), Cell{Name: "cell", Source: "import \"" + path + "\""})
+		var failed *CompileError
+		if !errors.As(err, &failed) || want.message != "" && failed.Diagnostics[0].Message != want.message || failed.Diagnostics[0].Hint != want.hint {
+			t.Errorf("%s: %+v", path, err)
+		}
+	}
+	if got := s.Complete("import \"example.com/top/mi", 26); len(got.Candidates) != 1 || got.Candidates[0].Text != "example.com/top/mid" {
+		t.Errorf("completion of an import: %+v", got)
+	}
+	if got := s.Modules(); len(got) != 1 || got[0] != "example.com/top" {
+		t.Errorf("the modules are %v", got)
 	}
 }
 

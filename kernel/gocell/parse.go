@@ -181,10 +181,11 @@ func lastList(list []lexeme) span {
 		if first {
 			s, commas, first = span{from: l.from}, 0, false
 		}
-		s.to = l.from + max(len(l.lit), len(l.tok.String()))
-		if l.tok.IsLiteral() {
-			s.to = l.from + len(l.lit)
+		s.to = l.from + len(l.lit) // of a byte that is no text it is longer
+		if l.lit == "" {
+			s.to = l.from + len(l.tok.String())
 		}
+		s.to = min(s.to, list[len(list)-1].from)
 	}
 	if commas <= 0 {
 		return span{}

@@ -87,7 +87,7 @@ func kindOf(obj types.Object) string {
 	return "func"
 }
 
-// isGenericObject reports a generic function or type.
+// isGenericObject reports whether obj is a generic function or type.
 func isGenericObject(obj types.Object) bool {
 	switch obj := obj.(type) {
 	case *types.Func:

@@ -135,7 +135,7 @@ func (sc scenario) run(t *testing.T) {
 		result, err := s.Run(ctx, Cell{Name: fmt.Sprintf("cell %d", i+1), ID: uint64(i + 1), Source: c.source})
 		cancel()
 		got := map[string]string{"out": out.take(), "error": errorText(err)}
-		if result.Has {
+		if result.HasValue {
 			got["show"], _ = result.Bundle.Data["text/plain"].(string)
 			got["show"] += "\n"
 		}
@@ -168,8 +168,8 @@ func errorText(err error) string {
 		fmt.Fprintln(&b, err)
 		for _, f := range err.Trace {
 			fmt.Fprintf(&b, "at %s:%d %s\n", f.Cell, f.Line, f.Func)
-			if f.More > 0 {
-				fmt.Fprintf(&b, "more: %d %s\n", f.More, f.MoreOf)
+			if f.Omitted > 0 {
+				fmt.Fprintf(&b, "more: %d %s\n", f.Omitted, f.OmittedOf)
 			}
 		}
 		return b.String()

@@ -5,8 +5,10 @@ import (
 	"go/types"
 	"maps"
 	"slices"
+	"strings"
 
 	"forgekernel/kernel/gocell/eval"
+	"forgekernel/kernel/gocell/rtype"
 )
 
 // symbol is one name that the session holds.
@@ -75,21 +77,11 @@ func (sc *scope) declarations() []*declaration {
 	}
 	slices.SortFunc(list, func(a, b *declaration) int {
 		if a.source != b.source {
-			return compareText(a.recv+"."+a.name, b.recv+"."+b.name)
+			return strings.Compare(a.recv+"."+a.name, b.recv+"."+b.name)
 		}
 		return a.piece.from - b.piece.from
 	})
 	return list
-}
-
-func compareText(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // dependents lists the declarations that use any of the names, directly or
@@ -177,7 +169,7 @@ func usedName(obj types.Object) string {
 		return obj.Name()
 	}
 	if f, ok := obj.(*types.Func); ok && f.Signature().Recv() != nil {
-		if named := namedOf(f.Signature().Recv().Type()); named != nil {
+		if named := rtype.NamedOf(f.Signature().Recv().Type()); named != nil {
 			return named.Obj().Name() + "." + f.Name()
 		}
 		return ""

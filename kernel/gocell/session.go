@@ -44,11 +44,12 @@ func New(opts Options) (*Session, error) {
 		return nil, err
 	}
 	if opts.Writer == nil {
+		stdout, stderr := os.Stdout, os.Stderr // cells may change the variables
 		opts.Writer = func(_ uint64, stream string) io.Writer {
 			if stream == "stderr" {
-				return os.Stderr
+				return stderr
 			}
-			return os.Stdout
+			return stdout
 		}
 	}
 	if opts.Stdin == nil {
@@ -98,7 +99,7 @@ func (v *shownValues) set(list reflect.Value) {
 	if n == 1 && noError {
 		return
 	}
-	v.result.Has, v.result.Values = true, values
+	v.result.HasValue, v.result.Values = true, values
 	if n == 2 && noError {
 		if b := display.ToBundle(values[0]); isRich(b) {
 			v.result.Bundle = b
@@ -186,9 +187,11 @@ var errAbandoned = errors.New("nobody waits for the cell any more")
 
 // prepare does everything up to running; when it fails nothing has changed. It
 // fails when decided is set before the cell is committed, and else sets it.
-func (s *Session) prepare(ctx context.Context, src *eval.Source, decided *atomic.Bool) (*prepared, error) {
+func (s *Session) prepare(ctx context.Context, src *eval.Source, decided *atomic.Bool) (p *prepared, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.mods.begin()
+	defer func() { s.mods.end(err) }()
 	if decided.Load() {
 		return nil, errAbandoned
 	}
@@ -201,14 +204,12 @@ func (s *Session) prepare(ctx context.Context, src *eval.Source, decided *atomic
 		}
 	}()
 	if len(faults) == 0 {
-		c.addMethods()
 		faults = c.run()
 	}
 	if len(faults) > 0 {
 		return nil, c.compileError(faults)
 	}
-	p, err := c.commit()
-	if err != nil {
+	if p, err = c.commit(); err != nil {
 		return nil, err
 	}
 	p.starting, s.starting, done = s.starting, nil, true
@@ -251,7 +252,11 @@ func (s *Session) Symbols() []Symbol {
 	var list []Symbol
 	for _, name := range slices.Sorted(maps.Keys(s.scope.symbols)) {
 		sym := s.scope.symbols[name]
-		list = append(list, Symbol{Name: name, Kind: sym.kind, Type: sym.describe(), Cell: sym.cell})
+		item := Symbol{Name: name, Kind: sym.kind, Type: sym.describe()}
+		if k, ok := sym.obj.(*types.Const); ok {
+			item.Value = k.Val().String()
+		}
+		list = append(list, item)
 	}
 	return list
 }
@@ -308,7 +313,7 @@ func (s *Session) StopGoroutine(id uint64) bool {
 	return engine.StopGoroutine(id)
 }
 
-// isRich reports a display that is more than text.
+// isRich reports whether a display is more than text.
 func isRich(b display.Bundle) bool {
 	_, text := b.Data["text/plain"]
 	return len(b.Data) > 1 || !text

@@ -148,6 +148,24 @@ type sinkFunc func(display.Output)
 func (f sinkFunc) Show(o display.Output) error { f(o); return nil }
 func (f sinkFunc) Clear(bool) error            { return nil }
 
+// A list of structs is a table beside its text, also of fields that only the cell sees.
+func TestRecordsAreTables(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	r, err := s.Run(t.Context(), Cell{Name: "cell", Source: "type job struct { name string; wait time.Duration }\nlist := []job{{\"a<b\", time.Second}}\nfunc load() ([]job, error) { return list, nil }\nload()"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, _ := r.Bundle.Data["text/html"].(string)
+	for _, want := range []string{">name</th>", ">wait</th>", ">a&lt;b</td>", ">1s</td>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the table lacks %s: %s", want, page)
+		}
+	}
+	if text := r.Bundle.Data["text/plain"]; text != `[]main.job{{name: "a<b", wait: 1s}}` {
+		t.Errorf("the text is %s", text)
+	}
+}
+
 func TestNoStdin(t *testing.T) {
 	s, _ := newTestSession(t, Options{})
 	if got := mustRun(t, s, "var n int\n_, err := fmt.Scan(&n)\nerr"); got != "this cell cannot ask for input" {
@@ -272,5 +290,58 @@ func TestRoomForMethods(t *testing.T) {
 	}
 	if now := rtype.Room(); now != before {
 		t.Errorf("200 runs of one cell took room for %d methods", before-now)
+	}
+}
+
+// What the translator finds out about the instructions of a block holds in long
+// blocks, too, which it does not search one by one.
+func TestLongBlocks(t *testing.T) {
+	const n = 200
+	var b strings.Builder
+	b.WriteString("type pair struct{ a, b int }\nfunc of(i int) pair { return pair{i, 2 * i} }\nfunc long() (sum int, list [4]pair) {\n\tlast := pair{}\n")
+	for i := range n {
+		k := i % 4
+		fmt.Fprintf(&b, "\tlist[%d] = pair{%d, list[%d].a}\n\tp%d := of(%d)\n\tsum += p%d.b\n\tlist[%d].b += p%d.a\n\tq%d := pair{sum, last.a}\n\tlast = q%d\n\tq%d.a = 0\n", k, i, (k+1)%4, i, i, i, k, i, i, i, i)
+	}
+	b.WriteString("\treturn sum + last.a, list\n}")
+	sum, list := 0, [4][2]int{}
+	for i := range n {
+		k := i % 4
+		list[k] = [2]int{i, list[(k+1)%4][0]}
+		sum += 2 * i
+		list[k][1] += i
+	}
+	s, _ := newTestSession(t, Options{})
+	got := mustRun(t, s, b.String()+"\nfmt.Sprint(long())")
+	want := fmt.Sprint(2*sum, list)
+	if text := strings.NewReplacer("{", "[", "}", "]").Replace(strings.TrimSpace(got)); text != want {
+		t.Errorf("got %s, want %s", text, want)
+	}
+}
+
+// TestPanicOnHostGoroutine lets compiled code call functions of a cell, which
+// panic, on a goroutine of its own: it gets zeros, of any type.
+func TestPanicOnHostGoroutine(t *testing.T) {
+	reports := make(chan error, 1)
+	s, _ := newTestSession(t, Options{Async: func(_ uint64, err error) { reports <- err }})
+	got := make(chan any, 1)
+	for name, value := range map[string]any{
+		"pointer":  func(f func() *int) { go func() { got <- f() == nil }() },
+		"number":   func(f func() int64) { go func() { got <- f() == 0 }() },
+		"duration": func(f func(string) time.Duration) { go func() { got <- f("") == 0 }() },
+		"fault":    func(f func() error) { go func() { got <- f() != nil }() },
+	} {
+		if err := s.Define(name, value, "made by the host"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, cell := range []string{
+		`pointer(func() *int { panic("lost") })`, `number(func() int64 { panic("lost") })`,
+		`duration(func(string) time.Duration { panic("lost") })`, `fault(func() error { panic("lost") })`,
+	} {
+		mustRun(t, s, cell)
+		if zero, report := <-got, <-reports; zero != true || report.Error() != "panic: lost (in a goroutine)" {
+			t.Errorf("%s: %v, %v", cell, zero, report)
+		}
 	}
 }

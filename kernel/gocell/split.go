@@ -32,8 +32,8 @@ type lexeme struct {
 // bracketError is an unmatched bracket.
 type bracketError struct {
 	lexeme
-	unclose bool    // it is never closed
-	within  *lexeme // the one of another kind that is open where this one closes
+	unclosed bool
+	within   *lexeme // the one of another kind that is open where this one closes
 }
 
 // scan cuts source into tokens. Faults of single tokens are left to the parser.
@@ -71,7 +71,7 @@ func brackets(list []lexeme) *bracketError {
 		}
 	}
 	if len(open) > 0 {
-		return &bracketError{lexeme: open[len(open)-1], unclose: true}
+		return &bracketError{lexeme: open[len(open)-1], unclosed: true}
 	}
 	return nil
 }

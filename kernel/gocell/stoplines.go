@@ -66,7 +66,7 @@ func FileStopLines(text string) []int {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// halts reports a statement that leaves something to halt before.
+// halts reports whether a statement leaves something to halt before.
 func halts(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.AssignStmt, *ast.ExprStmt, *ast.IncDecStmt, *ast.SendStmt, *ast.GoStmt, *ast.DeferStmt, *ast.ReturnStmt,

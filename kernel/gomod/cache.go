@@ -18,6 +18,8 @@ import (
 	"golang.org/x/mod/sumdb/dirhash"
 	modzip "golang.org/x/mod/zip"
 	"golang.org/x/sys/unix"
+
+	"forgekernel/display"
 )
 
 // Mod returns the go.mod of a module.
@@ -202,7 +204,7 @@ func (f *Fetcher) download(ctx context.Context, m module.Version, path string) e
 		return err
 	}
 	defer os.Remove(temp.Name())
-	n, err := io.Copy(temp, io.LimitReader(body, modzip.MaxZipFile+1))
+	n, err := copyShown(ctx, temp, io.LimitReader(body, modzip.MaxZipFile+1), m)
 	if err == nil && n > modzip.MaxZipFile {
 		err = fmt.Errorf("%v: its archive is larger than %d bytes", m, int64(modzip.MaxZipFile))
 	}
@@ -220,6 +222,24 @@ func (f *Fetcher) download(ctx context.Context, m module.Version, path string) e
 		return err
 	}
 	return write(strings.TrimSuffix(path, "zip")+"ziphash", []byte(hash))
+}
+
+// copyShown copies an archive and shows how far that is, in kilobytes.
+func copyShown(ctx context.Context, to io.Writer, from io.Reader, m module.Version) (n int64, err error) {
+	meter := display.Progress(ctx, fmt.Sprintf("Fetching %v, kB", m), 0)
+	for {
+		part, err := io.CopyN(to, from, 64_000)
+		n += part
+		meter.Set(int(n / 1000))
+		if err == io.EOF {
+			meter.Done()
+			return n, nil
+		}
+		if err != nil {
+			meter.Fail(err)
+			return n, err
+		}
+	}
 }
 
 // cached is where the cache keeps a file of a module.

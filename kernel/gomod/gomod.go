@@ -5,8 +5,8 @@
 //
 // It honours what the go command honours, from the environment and from the file
 // that `go env -w` writes: GOPROXY, GOPRIVATE, GONOPROXY, GONOSUMDB, GOSUMDB,
-// GONOSUMCHECK, GOFLAGS=-insecure, GOMODCACHE and GOPATH. What needs version
-// control, "direct" in GOPROXY, is refused.
+// GOMODCACHE and GOPATH. What needs version control, "direct" in GOPROXY, is
+// refused.
 //
 // Everything that comes from a proxy is untrusted: sizes are bounded, the paths
 // in archives are checked, and nothing enters the cache before its checksum was
@@ -60,11 +60,14 @@ func New(getenv func(string) string) (*Fetcher, error) {
 // withFile adds the settings of `go env -w`, which the environment overrides.
 func withFile(getenv func(string) string) func(string) string {
 	path := getenv("GOENV")
+	if path == "off" {
+		return getenv
+	}
 	if dir, err := os.UserConfigDir(); path == "" && err == nil {
 		path = filepath.Join(dir, "go", "env")
 	}
 	settings := map[string]string{}
-	if file, err := os.Open(path); err == nil && path != "off" {
+	if file, err := os.Open(path); err == nil {
 		defer file.Close()
 		for lines := bufio.NewScanner(file); lines.Scan(); {
 			if name, value, ok := strings.Cut(lines.Text(), "="); ok {
@@ -99,7 +102,7 @@ func (f *Fetcher) gopath() (string, error) {
 	return filepath.Join(home, "go"), nil
 }
 
-// isPrivate reports a module that goes to no proxy.
+// isPrivate reports whether a module must not be asked for at a proxy.
 func (f *Fetcher) isPrivate(path string) bool {
 	patterns := f.env("GONOPROXY")
 	if patterns == "" {
@@ -122,7 +125,7 @@ func (f *Fetcher) Query(ctx context.Context, query string) (module.Version, erro
 		return m, err
 	}
 	if module.CanonicalVersion(version) != version {
-		return m, fmt.Errorf("%s is not a whole version such as v1.2.3; write @latest for the newest", version)
+		return m, fmt.Errorf("%s is not a full version such as v1.2.3; write @latest for the newest", version)
 	}
 	return m, module.Check(path, version)
 }
@@ -188,7 +191,7 @@ func (f *Fetcher) compatible(ctx context.Context, path string, versions []string
 	return slices.DeleteFunc(versions, isOld), nil
 }
 
-// isRetracted reports a version that a go.mod, which is that of the newest, takes back.
+// isRetracted reports whether the go.mod of the newest version takes a version back.
 func isRetracted(newest *modfile.File, version string) bool {
 	return slices.ContainsFunc(newest.Retract, func(r *modfile.Retract) bool {
 		return semver.Compare(r.Low, version) <= 0 && semver.Compare(version, r.High) <= 0

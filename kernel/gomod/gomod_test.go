@@ -90,6 +90,7 @@ var (
 	a2 = module.Version{Path: "example.com/a", Version: "v1.2.0"}
 	b1 = module.Version{Path: "example.com/b", Version: "v1.0.0"}
 	c1 = module.Version{Path: "example.com/c", Version: "v0.1.0"}
+	d1 = module.Version{Path: "example.com/d", Version: "v1.0.0"}
 )
 
 func none(string) bool { return false }
@@ -153,6 +154,13 @@ func TestSelect(t *testing.T) {
 	if got := fmt.Sprint(list); err != nil || got != "[example.com/a@v1.2.0 example.com/b@v1.0.0 example.com/c@v0.1.0]" {
 		t.Errorf("%s, %v", got, err)
 	}
+	// A release candidate of Go lists what it needs as its release does.
+	s.add(t, d1, map[string]string{"go.mod": "module example.com/d\ngo 1.22rc1\nrequire example.com/e v1.0.0"})
+	s.files["/example.com/e/@v/v1.0.0.mod"] = []byte("module example.com/e\ngo 1.20\nrequire example.com/unlisted v1.0.0")
+	list, err = f.Select(t.Context(), []module.Version{d1}, none)
+	if got := fmt.Sprint(list); err != nil || got != "[example.com/d@v1.0.0 example.com/e@v1.0.0 example.com/unlisted@v1.0.0]" {
+		t.Errorf("%s, %v", got, err)
+	}
 	// Without pruning, as before Go 1.17, everything is followed.
 	if _, err := f.Select(t.Context(), []module.Version{c1}, none); !errors.Is(err, errNotFound) {
 		t.Error(err)
@@ -167,6 +175,7 @@ func TestPackage(t *testing.T) {
 		"sub/s.go": "package sub", "internal/i.go": "package i", "x/cgo/c.go": "package cgo\nimport \"C\"", "x/unsafe/u.go": "package u\nimport _ \"unsafe\"",
 		"x/asm/f.go": "package asm\nfunc fast(x int) int", "x/link/l.go": "package l\n//go:linkname a b\nfunc f() {}",
 		"x/embed/e.go": "package e\n//go:embed x\nvar s string", "x/other/o_windows.go": "package other",
+		"cmd/tool/main.go": "package main", "cmd/tool/more.go": "package main", "gen.go": "//go:build ignore\n\npackage main", "x/broken/b.go": "pakage b",
 	})
 	s.add(t, module.Version{Path: "example.com/a/sub", Version: "v1.0.0"}, map[string]string{"go.mod": "module example.com/a/sub", "other.go": "package sub"})
 	f := mustFetcher(t, s.URL)
@@ -182,16 +191,18 @@ func TestPackage(t *testing.T) {
 	for path, want := range map[string]string{
 		"x/cgo": "cgo", "x/unsafe": "package unsafe", "x/asm": "assembly: fast", "x/link": "go:linkname", "x/embed": "go:embed", "x/other": "for this machine",
 	} {
-		var refused *Refused
-		if _, err := b.Package(t.Context(), "example.com/a/"+path); !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
+		if _, err := b.Package(t.Context(), "example.com/a/"+path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 	if _, err := b.Package(t.Context(), "example.com/a/none"); err == nil {
 		t.Error("a package that is not there is read")
 	}
-	if list, err := b.Packages(t.Context(), a1); err != nil || len(list) != 8 || list[0] != "example.com/a" {
-		t.Errorf("%v, %v", list, err)
+	// Programs are not for importing, and the file that a generator keeps aside makes none of a package.
+	list, err := b.Packages(t.Context(), a1)
+	const want = " /sub /x/asm /x/broken /x/cgo /x/embed /x/link /x/other /x/unsafe"
+	if got := strings.ReplaceAll(strings.Join(list, " "), "example.com/a", ""); err != nil || got != want {
+		t.Errorf("%s, %v", got, err)
 	}
 }
 
@@ -242,17 +253,41 @@ func TestChecksums(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(f.cache, "example.com", "a", "@v", "*.zip*")); len(left) > 0 {
 		t.Errorf("the cache keeps %v", left)
 	}
-	for _, off := range []string{"GONOSUMDB=example.com", "GOPRIVATE=other.com,example.com/*", "GONOSUMCHECK=1", "GOFLAGS=-mod=mod -insecure", "GOSUMDB=off"} {
-		f, err := fetcher(t, s.URL, wrong, off, "GONOPROXY=none")
+	for setting, off := range map[string]bool{
+		"GONOSUMDB=example.com": true, "GOPRIVATE=other.com,example.com/*": true, "GOSUMDB=off": true,
+		"GONOSUMCHECK=1": false, "GOFLAGS=-mod=mod -insecure": false, // which the go command does not know
+	} {
+		f, err := fetcher(t, s.URL, wrong, setting, "GONOPROXY=none")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := get(f); err != nil {
-			t.Errorf("%s: %v", off, err)
+		if err := get(f); (err == nil) != off {
+			t.Errorf("%s: %v", setting, err)
 		}
 	}
-	if _, err := fetcher(t, s.URL, "GOSUMDB=nonsense"); err == nil {
-		t.Error("a bad GOSUMDB is taken")
+}
+
+func TestDatabases(t *testing.T) {
+	for setting, want := range map[string]string{
+		"":                                   "sum.golang.org https://sum.golang.org",
+		"sum.golang.org":                     "sum.golang.org https://sum.golang.org",
+		"sum.golang.org https://mirror.com/": "sum.golang.org https://mirror.com",
+		"sum.golang.google.cn":               "sum.golang.org https://sum.golang.google.cn",
+		"own.com+1+k":                        "own.com https://own.com",
+		"own.com+1+k https://other.com":      "own.com https://other.com",
+	} {
+		db, err := parseSums(setting)
+		if err != nil || db.name+" "+db.url != want {
+			t.Errorf("%q: %+v, %v", setting, db, err)
+		}
+	}
+	if db, err := parseSums("off"); db != nil || err != nil {
+		t.Errorf("off: %+v, %v", db, err)
+	}
+	for _, bad := range []string{"nonsense", "off off", "own.com+1+k a b"} {
+		if db, err := parseSums(bad); err == nil {
+			t.Errorf("GOSUMDB=%q gives %+v", bad, db)
+		}
 	}
 }
 
@@ -281,7 +316,6 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// What a proxy must not be able to do.
 // TestOneFetch asks for one module from several sides at once, with fetchers that
 // share a cache as those of several processes do.
 func TestOneFetch(t *testing.T) {
@@ -320,6 +354,7 @@ func TestOneFetch(t *testing.T) {
 	}
 }
 
+// What a proxy must not be able to do.
 func TestHostileProxy(t *testing.T) {
 	for name, content := range map[string]func() []byte{
 		"path out of the module": func() []byte { return archive("../../evil.go", "x") },

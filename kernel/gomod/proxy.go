@@ -69,15 +69,19 @@ func (f *Fetcher) get(ctx context.Context, path, name string, limit int64) ([]by
 		return nil, err
 	}
 	defer body.Close()
-	return readAll(body, limit)
+	return readAll(body, path+"/"+name, limit)
 }
 
-func readAll(r io.Reader, limit int64) ([]byte, error) {
+// readAll reads what is called name and has at most limit bytes.
+func readAll(r io.Reader, name string, limit int64) ([]byte, error) {
 	content, err := io.ReadAll(io.LimitReader(r, limit+1))
-	if err == nil && int64(len(content)) > limit {
-		err = fmt.Errorf("the proxy sends more than %d bytes", limit)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", name, err)
+	case int64(len(content)) > limit:
+		return nil, fmt.Errorf("%s is larger than %d bytes", name, limit)
 	}
-	return content, err
+	return content, nil
 }
 
 func (f *Fetcher) open(ctx context.Context, path, name string) (io.ReadCloser, error) {

@@ -10,6 +10,8 @@ import (
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
+
+	"forgekernel/display"
 )
 
 // maxModules bounds the modules that one request may lead to.
@@ -28,15 +30,17 @@ const (
 // not: the highest that any of them asks for. provided reports modules that are
 // there anyway and are left out.
 func (f *Fetcher) Select(ctx context.Context, roots []module.Version, provided func(path string) bool) ([]module.Version, error) {
-	s := &selection{f, provided, map[string]string{}, map[module.Version]int{}}
+	s := &selection{f, provided, map[string]string{}, map[module.Version]int{}, display.Progress(ctx, "Looking up modules", 0)}
 	for _, m := range roots {
 		if err := s.visit(ctx, m, followed); err != nil {
+			s.meter.Fail(err)
 			return nil, err
 		}
 	}
+	s.meter.Done()
 	var list []module.Version
-	for path, version := range s.chosen {
-		list = append(list, module.Version{Path: path, Version: version})
+	for path, v := range s.chosen {
+		list = append(list, module.Version{Path: path, Version: v})
 	}
 	slices.SortFunc(list, func(a, b module.Version) int { return strings.Compare(a.Path, b.Path) })
 	return list, nil
@@ -47,6 +51,7 @@ type selection struct {
 	provided func(string) bool
 	chosen   map[string]string
 	seen     map[module.Version]int // how far, and one more
+	meter    *display.Meter
 }
 
 func (s *selection) visit(ctx context.Context, m module.Version, far int) error {
@@ -63,6 +68,7 @@ func (s *selection) visit(ctx context.Context, m module.Version, far int) error 
 	if far == recorded {
 		return nil
 	}
+	s.meter.Add(1)
 	file, err := s.f.parseMod(ctx, m)
 	if err != nil {
 		return err
@@ -92,12 +98,12 @@ func (f *Fetcher) parseMod(ctx context.Context, m module.Version) (*modfile.File
 		return nil, err
 	}
 	if file.Module != nil && file.Module.Mod.Path != m.Path {
-		return nil, fmt.Errorf("%v: its go.mod says that it is %s", m, file.Module.Mod.Path)
+		return nil, fmt.Errorf("%v: its go.mod declares its path as %s", m, file.Module.Mod.Path)
 	}
 	return file, nil
 }
 
-// isPruned reports a go.mod that lists everything its packages need, which those
+// isPruned reports whether a go.mod lists everything its packages need, as those
 // of Go 1.17 and later do.
 func isPruned(file *modfile.File) bool {
 	return file.Go != nil && version.Compare("go"+file.Go.Version, "go1.17") >= 0

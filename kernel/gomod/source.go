@@ -128,11 +128,27 @@ func (b *Build) Packages(ctx context.Context, m module.Version) ([]string, error
 		hidden := slices.ContainsFunc(strings.Split(rest, "/"), func(part string) bool {
 			return part == "internal" || part == "testdata" || part == "vendor" || strings.HasPrefix(part, ".") || strings.HasPrefix(part, "_")
 		})
-		if strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !hidden {
-			found[m.Path+rest] = true
+		if hidden || found[m.Path+rest] || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			continue
 		}
+		program, err := isProgram(file)
+		if err != nil {
+			return nil, err
+		}
+		found[m.Path+rest] = !program
 	}
+	maps.DeleteFunc(found, func(_ string, importable bool) bool { return !importable })
 	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// isProgram reports whether a file belongs to package main, which nothing imports.
+func isProgram(file *zip.File) (bool, error) {
+	text, err := readEntry(file)
+	if err != nil {
+		return false, err
+	}
+	f, err := parser.ParseFile(token.NewFileSet(), file.Name, text, parser.PackageClauseOnly)
+	return err == nil && f.Name.Name == "main", nil // the import of a broken one says what is wrong
 }
 
 func (b *Build) read(ctx context.Context, importPath string, m module.Version, entries []*zip.File) (*Package, error) {
@@ -150,7 +166,7 @@ func (b *Build) read(ctx context.Context, importPath string, m module.Version, e
 		}
 		text, err := readEntry(entry)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", entry.Name, err)
+			return nil, err
 		}
 		belongs, err := belongs(entry.Name, text)
 		if err != nil {
@@ -178,10 +194,10 @@ func (b *Build) read(ctx context.Context, importPath string, m module.Version, e
 func readEntry(entry *zip.File) (string, error) {
 	r, err := entry.Open()
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%s: %w", entry.Name, err)
 	}
 	defer r.Close()
-	content, err := readAll(r, maxSource)
+	content, err := readAll(r, entry.Name, maxSource)
 	return string(content), err
 }
 

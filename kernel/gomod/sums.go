@@ -15,38 +15,24 @@ import (
 	"golang.org/x/mod/sumdb"
 )
 
-// The checksum database that the go command takes when GOSUMDB is not set.
+// The checksum database that the go command takes when GOSUMDB is not set, and its
+// mirror for China, which the go command knows by name, too.
 const (
 	defaultSums    = "sum.golang.org"
 	defaultSumsKey = "sum.golang.org+033de0ae+Ac4zctda0e5eza+HJyk9SxEdh+s3Ux18htTTAD8OuAn8"
+	chinaSums      = "sum.golang.google.cn"
 )
 
 // maxSums bounds an answer of the database.
 const maxSums = 1 << 20
 
-// openSums makes the client of the database that GOSUMDB names: off, a known
-// name, or a key with an address.
+// openSums makes the client of the database that GOSUMDB names.
 func (f *Fetcher) openSums() error {
-	fields := strings.Fields(f.env("GOSUMDB"))
-	off := f.env("GONOSUMCHECK") == "1" || slices.Contains(strings.Fields(f.env("GOFLAGS")), "-insecure")
-	if off || len(fields) == 1 && fields[0] == "off" {
-		return nil
+	db, err := parseSums(f.env("GOSUMDB"))
+	if db == nil {
+		return err
 	}
-	if len(fields) == 0 {
-		fields = []string{defaultSums}
-	}
-	db := &database{fetcher: f, key: fields[0]}
-	if fields[0] == defaultSums {
-		db.key = defaultSumsKey
-	}
-	db.name, _, _ = strings.Cut(db.key, "+")
-	if db.name == db.key || len(fields) > 2 {
-		return fmt.Errorf("GOSUMDB=%q: it is off, %s, or the key of a database and its address", f.env("GOSUMDB"), defaultSums)
-	}
-	db.url = "https://" + db.name
-	if len(fields) == 2 {
-		db.url = strings.TrimSuffix(fields[1], "/")
-	}
+	db.fetcher = f
 	f.sums = sumdb.NewClient(db)
 	patterns := f.env("GONOSUMDB")
 	if patterns == "" {
@@ -54,6 +40,33 @@ func (f *Fetcher) openSums() error {
 	}
 	f.sums.SetGONOSUMDB(patterns)
 	return nil
+}
+
+// parseSums reads GOSUMDB: a known name, or the key of a database, both of which an
+// address may follow. The database is nil when it is off.
+func parseSums(setting string) (*database, error) {
+	fields := strings.Fields(setting)
+	switch {
+	case len(fields) == 0:
+		fields = []string{defaultSums}
+	case len(fields) == 1 && fields[0] == "off":
+		return nil, nil
+	case len(fields) == 1 && fields[0] == chinaSums:
+		fields = []string{defaultSums, "https://" + chinaSums}
+	}
+	db := &database{key: fields[0]}
+	if fields[0] == defaultSums {
+		db.key = defaultSumsKey
+	}
+	db.name, _, _ = strings.Cut(db.key, "+")
+	if db.name == db.key || len(fields) > 2 {
+		return nil, fmt.Errorf("GOSUMDB=%q: it is off, %s, or the key of a database and its address", setting, defaultSums)
+	}
+	db.url = "https://" + db.name
+	if len(fields) == 2 {
+		db.url = strings.TrimSuffix(fields[1], "/")
+	}
+	return db, nil
 }
 
 // checkSum compares a checksum with the database.
@@ -109,8 +122,11 @@ func (d *database) ReadRemote(path string) ([]byte, error) {
 	d.once.Do(func() {
 		d.base = d.url
 		for _, p := range d.fetcher.proxies {
+			if p.url == "direct" || p.url == "off" {
+				return
+			}
 			mirror := p.url + "/sumdb/" + d.name
-			if body, err := d.fetcher.openURL(context.Background(), mirror+"/supported"); p.url != "direct" && p.url != "off" && err == nil {
+			if body, err := d.fetcher.openURL(context.Background(), mirror+"/supported"); err == nil {
 				body.Close()
 				d.base = mirror
 				return
@@ -122,7 +138,7 @@ func (d *database) ReadRemote(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer body.Close()
-	return readAll(body, maxSums)
+	return readAll(body, "an answer of the checksum database", maxSums)
 }
 
 // config is where the latest known tree is kept.

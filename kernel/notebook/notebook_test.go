@@ -127,8 +127,8 @@ func TestReadErrors(t *testing.T) {
 	for _, c := range []struct{ source, want string }{
 		{``, "not a notebook: it is empty"},
 		{`[]`, "not a notebook: line 1: a list stands where an object belongs"},
-		{`null`, "not a notebook: it is no JSON object"},
-		{"{\n\"a\": \n}", "not a notebook: line 3 is no JSON: }"},
+		{`null`, "not a notebook: it is not a JSON object"},
+		{"{\n\"a\": \n}", "not a notebook: line 3 is not JSON: }"},
 		{`{}`, "it has no nbformat"},
 		{`{"nbformat": "4"}`, "nbformat is not a count"},
 		{`{"nbformat": 3, "worksheets": []}`, "it has the old format 3; convert it"},

@@ -183,7 +183,7 @@ func (o *object) each(name, element string, f func(*object)) {
 
 func (o *object) notebook() (*Notebook, error) {
 	if o.fields == nil {
-		return nil, &FormatError{Problem: "it is no JSON object"}
+		return nil, &FormatError{Problem: "it is not a JSON object"}
 	}
 	if err := checkVersion(o); err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ every = pytest.mark.parametrize("path", NOTEBOOKS, ids=[p.stem for p in NOTEBOOK
 @functools.cache
 def by_nbclient(path):
     nb = nbformat.read(path, as_version=4)
-    NotebookClient(nb, timeout=120, kernel_name="forge", resources={"metadata": {"path": str(path.parent)}}).execute()
+    NotebookClient(nb, timeout=300, kernel_name="forge", resources={"metadata": {"path": str(path.parent)}}).execute()
     return nb
 
 

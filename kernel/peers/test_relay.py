@@ -5,6 +5,7 @@ Colab and Kaggle pin. It finds the extension as forge install writes it. More en
 other versions of Python, are named by the variable FORGE_MORE_PYTHONS: paths with colons between.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -18,6 +19,7 @@ from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
 
 from messages import TIMEOUT, collect, of_type, reply_to, run, text
+from processes import gone
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYTHONS = {"current": sys.executable, "hosts": os.environ.get("FORGE_HOSTS_PYTHON", ROOT / ".venv-hosts" / "bin" / "python")}
@@ -281,7 +283,7 @@ def test_bfloat16_comes_without_a_type_of_numpy(notebook):
     ("%forge_pull failure", "%forge_pull: failure is nil; %forge_pull takes tensors"),
     ("%forge_pull triple", "%forge_pull: triple is a function; %forge_pull takes tensors"),
     ("%forge_pull doubled", "%forge_pull: doubled is a function; %forge_pull takes tensors"),
-    ("%forge_pull pair", "%forge_pull: pair is no value of Go cells; %forge_pull takes tensors"),
+    ("%forge_pull pair", "%forge_pull: pair is not a value of Go cells; %forge_pull takes tensors"),
     ("%forge_pull strings", "%forge_pull: no Go cell has defined strings; %forge_pull takes tensors"),
 ])
 def test_what_cannot_go_is_refused_in_a_sentence(notebook, code, says):
@@ -292,21 +294,31 @@ def test_what_cannot_go_is_refused_in_a_sentence(notebook, code, says):
 
 
 def test_one_thread_at_a_time_has_the_go_kernel(notebook):
-    notebook.do("""
-import threading
+    notebook.do('''
+import pathlib, tempfile, threading, time
+running, tried = (pathlib.Path(tempfile.gettempdir(), name) for name in ("running", "tried"))
 said = []
 def other():
+    while not running.exists():
+        time.sleep(0.001)
     try:
         get_ipython().run_cell_magic("go", "", "1")
     except Exception as err:
         said.append(str(err))
-thread = threading.Timer(0.5, other)
+    tried.touch()
+thread = threading.Thread(target=other)
 thread.start()
-get_ipython().run_cell_magic("go", "", "time.Sleep(2 * time.Second)")
+get_ipython().run_cell_magic("go", "", f"""
+    os.WriteFile("{running}", nil, 0o600)
+    for _, err := os.Stat("{tried}"); err != nil; _, err = os.Stat("{tried}") {{
+        time.Sleep(time.Millisecond)
+    }}""")
 thread.join()
+running.unlink()
+tried.unlink()
 assert said == ["another Go cell runs: wait for its end"], said
 get_ipython().run_cell_magic("go", "", "1")
-""")
+''')
 
 
 def test_nothing_moves_if_one_of_many_cannot(notebook):
@@ -320,8 +332,11 @@ def test_nothing_moves_if_one_of_many_cannot(notebook):
 
 def descriptors(pid):
     """What a process holds open, but for what comes and goes by itself."""
-    links = (os.path.join(f"/proc/{pid}/fd", fd) for fd in os.listdir(f"/proc/{pid}/fd"))
-    return sorted(os.readlink(path) for path in links if os.path.lexists(path))
+    links = []
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            links.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
+    return links
 
 
 def test_shared_memory_is_private_and_leaves_nothing(notebook):
@@ -341,16 +356,6 @@ def test_memory_that_does_not_suffice_is_an_error(notebook):
                 "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nresource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, before[1]))")
     assert "shared memory: [Errno 27] File too large" in notebook.fails("%forge_push many")["evalue"]
     notebook.do("resource.setrlimit(resource.RLIMIT_FSIZE, before)\n%forge_push many")
-
-
-def gone(pids, seconds=TIMEOUT):
-    """Wait for processes to end."""
-    deadline = time.monotonic() + seconds
-    while any(pathlib.Path(f"/proc/{pid}/stat").exists() and ") Z " not in pathlib.Path(f"/proc/{pid}/stat").read_text() for pid in pids):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 MOVING = "import numpy\nbig = numpy.ones(1 << 22)\nprint('begun', flush=True)\nwhile True:\n    %forge_push big\n    %forge_pull big"

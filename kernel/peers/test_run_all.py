@@ -1,11 +1,17 @@
 """What becomes of the cells behind one that fails, as Run All sends them."""
 
-from messages import TIMEOUT
+from messages import TIMEOUT, reply_to
 
 
-def test_cells_that_did_not_run_have_no_number(kernel):
+def test_cells_that_did_not_run_have_no_number(kernel, tmp_path):
     _, client = kernel
-    ids = [client.execute(code) for code in ('panic("stop")', "1", "2")]
+    # The first fails when the kernel has received the others, as its answer to the last
+    # request tells.
+    received = tmp_path / "received"
+    fails = f'for _, err := os.Stat("{received}"); err != nil; _, err = os.Stat("{received}") {{\n}}\npanic("stop")'
+    ids = [client.execute(code) for code in (fails, "1", "2")]
+    reply_to(client, client.kernel_info())
+    received.touch()
     replies = {}
     while len(replies) < len(ids):
         reply = client.get_shell_msg(timeout=TIMEOUT)

@@ -99,10 +99,11 @@ def photographs(page, selector):
     page.wait_for_function(
         """selector => { const areas = [...document.querySelectorAll(selector)];
              return areas.length >= %d && areas.every(a => a.offsetHeight > 0) &&
-                    [...document.images].every(i => i.complete); }""" % len(NAMES),
+                    areas.filter(a => a.querySelector('.vega-embed :is(canvas, svg)')).length >= %d &&
+                    [...document.images].every(i => i.complete); }""" % (len(NAMES), len(CHARTS)),
         arg=selector, timeout=START * 1000,
     )
-    page.wait_for_timeout(1500)  # Vega draws after its outputs are there
+    page.wait_for_timeout(1500)  # charts find their sizes
     page.evaluate("async () => { for (const i of document.images) await i.decode().catch(() => 0) }")
     areas = page.query_selector_all(selector)
     assert len(areas) == len(NAMES)

@@ -17,6 +17,7 @@ from jupyter_client import BlockingKernelClient
 from jupyter_client.connect import write_connection_file
 
 from messages import TIMEOUT, collect, of_type, reply_to, run
+from processes import gone
 
 SPEC = pathlib.Path("share", "jupyter", "kernels", "forge", "kernel.json")
 # The kinds of completions that VS Code has an icon for.
@@ -131,7 +132,4 @@ def test_it_ends_with_its_process(started):
     os.kill(session, 15)
     process.terminate()
     assert process.wait(TIMEOUT) is not None
-    deadline = time.monotonic() + TIMEOUT
-    while pathlib.Path(f"/proc/{session}").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not pathlib.Path(f"/proc/{session}").exists()
+    assert gone([session])

@@ -180,7 +180,7 @@ def test_without_webgpu(browser, served, cards):
     ]
     for b, url, options, want in cases:
         page = visited(b, url, **options)
-        page.wait_for_timeout(500)
+        page.wait_for_selector(f"{CARD}:has-text('{want}')", timeout=START * 1000)
         text = page.inner_text(CARD)
         assert want in text and "f32[64,32]" in text and text.count("not run") >= 2, text
         page.screenshot(path=SHOTS / "webgpu-absent.png")

@@ -33,7 +33,7 @@ func TestInterruptCode(t *testing.T) {
 		{"sleep", `time.Sleep(time.Hour)`},
 		{"lock", "var mu sync.Mutex\nmu.Lock()\nmu.Lock()"},
 		{"recovering loop", `for { func() { defer func() { recover() }(); panic(1) }() }`},
-		{"forge program", `a := forge.Ones(2500, 2500); product(a, a)`},
+		{"forge program", `a := forge.Ones(2500, 2500); for { product(a, a) }`},
 		{"forge program in a loop", `b := forge.Ones(2, 2); for { b = product(b, b) }`},
 		{"question", "var s string\nfmt.Scanln(&s)"},
 	} {

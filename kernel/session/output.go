@@ -23,6 +23,9 @@ type cellWriter struct {
 	stream string
 }
 
+// The streams of the process, which cells may replace in the variables.
+var stdout, stderr = os.Stdout, os.Stderr
+
 func (s *server) writer(cell uint64, stream string) io.Writer { return cellWriter{s, cell, stream} }
 
 func (w cellWriter) Write(p []byte) (int, error) {
@@ -34,9 +37,9 @@ func (w cellWriter) Write(p []byte) (int, error) {
 	case !alone:
 		return w.s.streams.write(w.cell, w.stream, p)
 	case w.stream == "stderr":
-		return os.Stderr.Write(p)
+		return stderr.Write(p)
 	}
-	return os.Stdout.Write(p)
+	return stdout.Write(p)
 }
 
 // Flow control of Stream frames.

@@ -51,7 +51,7 @@ func Compare(base Named, others []Named, allowDirty bool) (*Comparison, error) {
 	var reasons []error
 	refuse := func(format string, args ...any) { reasons = append(reasons, fmt.Errorf(format, args...)) }
 	if n := base.Topology.Ranks(); n != 1 {
-		refuse("%s has %d ranks and is no baseline: efficiency is about the speed of one", base.Name, n)
+		refuse("%s has %d ranks and is not a baseline: efficiency is about the speed of one", base.Name, n)
 	}
 	if len(others) == 0 {
 		refuse("there is nothing to compare %s with", base.Name)

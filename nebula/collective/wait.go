@@ -14,7 +14,12 @@ const nap = 2 * time.Millisecond
 
 // grace is how much longer than its deadline a rank waits, after it has told the
 // others for whom: whoever it waits for may itself wait for another, and then says so.
-const grace = 100 * time.Millisecond
+// A rank looks so often before it blames one: on a machine so busy that all ranks
+// stand still, the time alone would be over before any of them could answer.
+const (
+	grace = 100 * time.Millisecond
+	looks = int(grace / nap)
+)
 
 // A rank that waits first does nothing but look, about as long as ranks differ in one
 // call. Then it looks whenever nobody else wants its processor, as long as they may
@@ -71,7 +76,7 @@ func (g *group) await(l *link, p *side, seen uint32) error {
 	if d, ok := g.ctx.Deadline(); ok && d.Before(limit) {
 		limit = d
 	}
-	for {
+	for asked := 0; ; {
 		left := l.ends.Load() <= 0 // before the position: what a rank wrote before it left still counts
 		if p.position.Load() != seen {
 			return nil
@@ -83,10 +88,11 @@ func (g *group) await(l *link, p *side, seen uint32) error {
 			return g.fail(l.rank, &reason{kind: ErrClosed, text: fmt.Sprintf("rank %d has closed the group", g.members[l.rank])})
 		}
 		switch rest := time.Until(limit); {
-		case rest < -grace:
+		case rest < -grace && asked >= looks:
 			return g.late(l, p, limit)
 		case rest <= 0:
 			g.tellWait()
+			asked++
 		case rest > 0 && g.ctx.Err() != nil:
 			return g.interrupted()
 		}

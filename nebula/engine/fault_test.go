@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,8 +25,9 @@ import (
 // faultPoints bounds the fault matrix, which takes some minutes in full.
 var faultPoints = flag.Int("faults", 2, "messages at which each fault of a link is injected")
 
-// deadline is that of engines in which something is made to fail.
-const deadline = slowness * 600 * time.Millisecond
+// deadline is that of engines in which something is made to fail that only a deadline
+// tells of.
+const deadline = slowness * 1500 * time.Millisecond
 
 // fuse is a fault that happens at the n-th of some events, from 0.
 type fuse struct {
@@ -159,7 +161,7 @@ func (x *faultyExecutable) RunInto(ctx context.Context, outputs, inputs []*tenso
 			<-ctx.Done()
 			return context.Cause(ctx)
 		case "stuck":
-			time.Sleep(4 * deadline) // whatever ctx says
+			time.Sleep(2 * deadline) // whatever ctx says
 		}
 		return errors.New("not a number")
 	}
@@ -174,6 +176,17 @@ type injury struct {
 	backend         *fuse
 }
 
+// deadline is that of an engine with the injury: where its cause is told at once, so long
+// that a busy machine has no part in the outcome.
+func (in injury) deadline() time.Duration {
+	for _, f := range []*fuse{in.command, in.answer, in.call, in.backend} {
+		if f != nil && slices.Contains([]string{"drop", "delay", "hang", "stuck"}, strings.Fields(f.what)[0]) {
+			return deadline
+		}
+	}
+	return 10 * deadline
+}
+
 // cluster is an engine of which each rank could be a process.
 type cluster struct {
 	*Leader
@@ -186,7 +199,7 @@ func start(t *testing.T, l shard.Layout, in injury) (*cluster, error) {
 	t.Helper()
 	m := seeded(t, tinyConfig())
 	member := func(p shard.Place, world collective.Group) Member {
-		m := Member{Model: m, Place: p, Backend: single(), Deadline: deadline, World: &faultyGroup{world, nil}}
+		m := Member{Model: m, Place: p, Backend: single(), Deadline: in.deadline(), World: &faultyGroup{world, nil}}
 		if p.Rank == in.rank {
 			if in.backend != nil {
 				m.Backend = &faultyBackend{single(), in.backend}
@@ -195,7 +208,7 @@ func start(t *testing.T, l shard.Layout, in injury) (*cluster, error) {
 		}
 		return m
 	}
-	worlds := collective.Local(l.Ranks(), collective.Options{Timeout: deadline * 3 / 4})
+	worlds := collective.Local(l.Ranks(), collective.Options{Timeout: in.deadline() * 3 / 4})
 	c := &cluster{served: make([]chan error, l.Ranks())}
 	links := make([]Link, l.Ranks())
 	for _, p := range l.Places()[1:] {
@@ -332,16 +345,13 @@ func injured(t *testing.T, l shard.Layout, name string, in injury) {
 			}
 			sameAfter(t, c.Leader, cause)
 		}
-		if in.backend != nil && strings.HasPrefix(in.backend.what, "stuck") {
-			time.Sleep(3 * deadline)
-		}
 		for r, served := range c.served[1:] {
 			select {
 			case err := <-served:
 				if err == nil {
 					t.Errorf("rank %d ended as if nothing had happened", r+1)
 				}
-			case <-time.After(10 * deadline):
+			case <-time.After(time.Minute):
 				t.Fatalf("rank %d did not end:\n%s", r+1, stacks())
 			}
 		}

@@ -105,7 +105,7 @@ func (h header) encode(b []byte) {
 func decodeHeader(b []byte) (header, error) {
 	le := binary.LittleEndian
 	if got := le.Uint32(b); got != magic {
-		return header{}, fmt.Errorf("a message begins with %#08x, not with %#08x: this is no engine, or bytes were lost", got, uint32(magic))
+		return header{}, fmt.Errorf("a message begins with %#08x, not with %#08x: this is not an engine, or bytes were lost", got, uint32(magic))
 	}
 	if v := le.Uint16(b[4:]); v != protocolVersion {
 		return header{}, fmt.Errorf("a message has version %d of the protocol; this is version %d", v, protocolVersion)

@@ -186,7 +186,7 @@ func (f fault) happens(t *testing.T, l shard.Layout, point int, log *record, las
 		}
 	}
 	nothingOf(t, mark, left)
-	if !last && !in.happened() && overdue.MatchString(failures[0].Error()) {
+	if !last && in.early(p, failures[0]) {
 		return false
 	}
 	right := true
@@ -202,6 +202,19 @@ func (f fault) happens(t *testing.T, l shard.Layout, point int, log *record, las
 
 // overdue are the errors of deadlines.
 var overdue = regexp.MustCompile("did not come within|no sign of life|silent for|timeout|deadline exceeded")
+
+// early reports whether a job has failed before anything has happened to it, since the
+// deadline of a rank passed: of one that tells, or of one that left for that.
+func (in injury) early(p *Processes, failure error) bool {
+	if in.happened() {
+		return false
+	}
+	said := []string{failure.Error()}
+	for _, e := range exits(p) {
+		said = append(said, e.Error())
+	}
+	return slices.ContainsFunc(said, overdue.MatchString)
+}
 
 func (in injury) happened() bool {
 	_, err := os.Stat(in.Note)

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"forgekernel/display"
 	"forgekernel/nebula/launch"
 	"forgekernel/nebula/model"
 	"forgekernel/nebula/sample"
@@ -40,7 +41,14 @@ type kernel struct {
 	Answers int
 }
 
+// unseen takes what is shown of the progress of a slow start, which is no answer.
+type unseen struct{}
+
+func (unseen) Show(display.Output) error { return nil }
+func (unseen) Clear(bool) error          { return nil }
+
 func kernelMain(text string) error {
+	display.SetSink(unseen{})
 	var k kernel
 	if err := json.Unmarshal([]byte(text), &k); err != nil {
 		return err

@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"forgekernel/display"
-	"forgekernel/nebula/launch"
+	"forgekernel/nebula/memory"
 	"forgekernel/nebula/model"
 	"forgekernel/nebula/shard"
 )
@@ -13,7 +13,7 @@ import (
 // FitsHere refuses ranks that together hold more than this host has: the system would
 // end one of them, or another process, without a word.
 func (s Spec) FitsHere(m *model.Model, ranks ...shard.Place) error {
-	return s.fits(m, launch.MemoryHere(os.DirFS("/")).Most(), ranks)
+	return s.fits(m, memory.Of(os.DirFS("/")).Most(), ranks)
 }
 
 // fits checks ranks against an amount of memory in bytes; 0 is unknown.

@@ -85,7 +85,7 @@ func (r *Rank) openChannel() error {
 	os.Unsetenv(controlVariable) // what the rank starts is no rank
 	kind, err := unix.GetsockoptInt(controlFD, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil || kind != unix.SOCK_STREAM {
-		return fmt.Errorf("descriptor %d is no control channel: %s is for ranks that a job starts itself", controlFD, controlVariable)
+		return fmt.Errorf("descriptor %d is not a control channel: %s is for ranks that a job starts itself", controlFD, controlVariable)
 	}
 	unix.CloseOnExec(controlFD)
 	if err := unix.SetNonblock(controlFD, true); err != nil {

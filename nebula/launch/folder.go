@@ -236,7 +236,7 @@ func (f Folder) removeParts() {
 // how many there were. The parent, if it lives, learns it as from any end of a rank.
 func (f Folder) Kill(ctx context.Context, job string) (int, error) {
 	if !jobName.MatchString(job) {
-		return 0, fmt.Errorf("%q is no name of a job", job)
+		return 0, fmt.Errorf("%q is not the name of a job", job)
 	}
 	r, err := readRecord(filepath.Join(string(f), job))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -310,7 +310,7 @@ func TestAttachWithoutChannel(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "rank", "wait")
 	cmd.Env = append(os.Environ(), controlVariable+"=3")
 	out, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "no control channel") {
+	if err == nil || !strings.Contains(string(out), "not a control channel") {
 		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -55,7 +55,7 @@ func expandElement(name string) ([]string, error) {
 	for name != "" {
 		text, rest, bracket := strings.Cut(name, "[")
 		if strings.ContainsAny(text, "] \t\n") {
-			return nil, fmt.Errorf("%q is no name of a host", text)
+			return nil, fmt.Errorf("%q is not the name of a host", text)
 		}
 		choices := []string{""}
 		if bracket {
@@ -99,7 +99,7 @@ func expandRanges(list string) ([]string, error) {
 		to, err2 := strconv.ParseUint(high, 10, 32)
 		switch {
 		case err1 != nil || err2 != nil || to < from:
-			return nil, fmt.Errorf("%q is no range of numbers", part)
+			return nil, fmt.Errorf("%q is not a range of numbers", part)
 		case to-from >= maxHosts-uint64(len(all)):
 			return nil, fmt.Errorf("more than %d hosts", maxHosts)
 		}

@@ -64,7 +64,7 @@ func tasksOn(list string, node int) (int, error) {
 			nodes, err = strconv.Atoi(strings.TrimSuffix(times, ")"))
 		}
 		if err != nil || n < 0 || nodes < 1 {
-			return 0, fmt.Errorf("%q is no count", part)
+			return 0, fmt.Errorf("%q is not a count", part)
 		}
 		if before += nodes; node < before {
 			return n, nil

@@ -46,7 +46,7 @@ func (j Job) Threads(lookup Lookup, c Cores) (n int, why string, err error) {
 		}
 		outer, _, _ := strings.Cut(text, ",") // OpenMP: one number a level of nesting
 		if n, err = strconv.Atoi(outer); err != nil || n < 1 {
-			return 0, "", fmt.Errorf("%s=%q is no number of threads", name, text)
+			return 0, "", fmt.Errorf("%s=%q is not a number of threads", name, text)
 		}
 		return n, name + "=" + text, nil
 	}

@@ -68,7 +68,7 @@ func (c Contiguous) capacity() int                   { return c.Capacity }
 
 func (c Contiguous) check(context int) error {
 	if c.Capacity < 1 {
-		return fmt.Errorf("a capacity of %d positions is no cache", c.Capacity)
+		return fmt.Errorf("a capacity of %d positions is not a cache", c.Capacity)
 	}
 	if c.Capacity > context {
 		return fmt.Errorf("a capacity of %d positions is more than the context of %d", c.Capacity, context)

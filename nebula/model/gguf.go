@@ -211,7 +211,7 @@ func (m *ggufMeta) factors() ([]float64, error) {
 		return nil, nil // absence is usual
 	}
 	if len(w.Shape) != 1 || !w.DType().IsFloat() {
-		return nil, errors.New(ropeFactors + " is no list of floats")
+		return nil, errors.New(ropeFactors + " is not a list of floats")
 	}
 	t, err := w.Load(tensor.F64)
 	if err != nil {

@@ -215,7 +215,7 @@ func TestFormErrors(t *testing.T) {
 		{func(f *Form) { f.Tokens = 33 }, "33 tokens are more than the context of 32"},
 		{func(f *Form) { f.Tokens, f.Cache = 5, Contiguous{4} }, "5 tokens do not fit a cache of 4 positions"},
 		{func(f *Form) { f.Cache = nil }, "a form needs a cache"},
-		{func(f *Form) { f.Cache = Contiguous{} }, "a capacity of 0 positions is no cache"},
+		{func(f *Form) { f.Cache = Contiguous{} }, "a capacity of 0 positions is not a cache"},
 		{func(f *Form) { f.Cache = Paged{4, 1 << 40, 1 << 40} }, "4 blocks of 1099511627776 positions, 1099511627776 to a row, are no cache"},
 		{func(f *Form) { f.Cache = Contiguous{33} }, "a capacity of 33 positions is more than the context of 32"},
 		{func(f *Form) { f.Cache = Paged{9, 4, 9} }, "9 blocks of 4 positions to a row are more than the context of 32 needs"},

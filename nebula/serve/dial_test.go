@@ -6,6 +6,7 @@ import (
 	"io"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"forgekernel/nebula/collective"
@@ -16,53 +17,61 @@ import (
 
 // TestSilent checks that a leader that says nothing is not waited for for ever.
 func TestSilent(t *testing.T) {
-	client, leader := newPipe()
-	if err := sendJSON(t.Context(), leader, kindReady, 0, ready{Info: &engine.Info{}}); err != nil {
-		t.Fatal(err)
-	}
-	k, err := Dial(t.Context(), client, Terms{Opening: time.Minute, Deadline: 20 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = k.State(t.Context())
-	var e *engine.Error
-	if !errors.Is(err, ErrLeft) || !errors.Is(err, collective.ErrTimeout) || !errors.As(err, &e) || e.Rank != 0 {
-		t.Errorf("%v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		client, leader := newPipe()
+		if err := sendJSON(t.Context(), leader, kindReady, 0, ready{Info: &engine.Info{}}); err != nil {
+			t.Fatal(err)
+		}
+		k, err := Dial(t.Context(), client, Terms{Opening: time.Minute, Deadline: 20 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = k.State(t.Context())
+		var e *engine.Error
+		if !errors.Is(err, ErrLeft) || !errors.Is(err, collective.ErrTimeout) || !errors.As(err, &e) || e.Rank != 0 {
+			t.Errorf("%v", err)
+		}
+	})
 }
 
 // TestStarting checks that a leader may take its time to start as long as it gives
 // signs of life, and none before the first.
 func TestStarting(t *testing.T) {
-	dial := func(lead func(leader *pipe), opening, deadline time.Duration) error {
+	dial := func(t *testing.T, opening, deadline time.Duration, lead func(leader *pipe)) error {
 		client, leader := newPipe()
 		go lead(leader)
 		_, err := Dial(t.Context(), client, Terms{Opening: opening, Deadline: deadline, Epoch: 4})
 		return err
 	}
 	var e *engine.Error
-	err := dial(func(leader *pipe) {
-		stop := Starting(t.Context(), leader)
-		time.Sleep(900 * time.Millisecond) // several deadlines
-		stop()
-		Refuse(t.Context(), leader, &engine.Error{Rank: 1, Op: "open", Err: io.ErrUnexpectedEOF})
-		leader.Close()
-	}, time.Minute, 300*time.Millisecond)
-	if !errors.As(err, &e) || e.Rank != 1 || e.Op != "open" {
-		t.Errorf("%v", err)
-	}
-	err = dial(func(*pipe) {}, 20*time.Millisecond, time.Minute)
-	if !errors.Is(err, ErrLeft) || !errors.As(err, &e) || e.Epoch != 4 || !errors.Is(err, collective.ErrTimeout) {
-		t.Errorf("without a sign of life: %v", err)
-	}
-	err = dial(func(leader *pipe) {
-		stop := Starting(t.Context(), leader)
-		time.Sleep(30 * time.Millisecond)
-		stop() // and says nothing
-	}, time.Minute, 20*time.Millisecond)
-	if !errors.Is(err, ErrLeft) || !errors.Is(err, collective.ErrTimeout) {
-		t.Errorf("silent after a sign of life: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		err := dial(t, time.Minute, 300*time.Millisecond, func(leader *pipe) {
+			stop := Starting(t.Context(), leader)
+			time.Sleep(900 * time.Millisecond) // several deadlines
+			stop()
+			Refuse(t.Context(), leader, &engine.Error{Rank: 1, Op: "open", Err: io.ErrUnexpectedEOF})
+			leader.Close()
+		})
+		if !errors.As(err, &e) || e.Rank != 1 || e.Op != "open" {
+			t.Errorf("%v", err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		err := dial(t, 20*time.Millisecond, time.Minute, func(*pipe) {})
+		if !errors.Is(err, ErrLeft) || !errors.As(err, &e) || e.Epoch != 4 || !errors.Is(err, collective.ErrTimeout) {
+			t.Errorf("without a sign of life: %v", err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		err := dial(t, time.Minute, 20*time.Millisecond, func(leader *pipe) {
+			stop := Starting(t.Context(), leader)
+			time.Sleep(30 * time.Millisecond)
+			stop() // and says nothing
+		})
+		if !errors.Is(err, ErrLeft) || !errors.Is(err, collective.ErrTimeout) {
+			t.Errorf("silent after a sign of life: %v", err)
+		}
+	})
 }
 
 // TestRankGone checks that the failure of a job tells how the process of its rank has

@@ -57,7 +57,12 @@ func (p *pipe) Recv(ctx context.Context) (launch.Frame, error) {
 	case f := <-p.in:
 		return f, nil
 	case <-p.over:
-		return launch.Frame{}, io.EOF
+		select {
+		case f := <-p.in: // what was said before the end is heard
+			return f, nil
+		default:
+			return launch.Frame{}, io.EOF
+		}
 	case <-ctx.Done():
 		return launch.Frame{}, context.Cause(ctx)
 	}

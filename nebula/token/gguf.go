@@ -164,7 +164,7 @@ func (g *ggufMeta) byteLevel(t *Tokenizer) {
 	for i, s := range lines {
 		var ok bool
 		if merges[i], ok = cutMerge(s); !ok {
-			g.fail("merge %d, %.40q, is no pair", i, s)
+			g.fail("merge %d, %.40q, is not a pair", i, s)
 			return
 		}
 	}
@@ -196,7 +196,7 @@ func (g *ggufMeta) sentencePiece(t *Tokenizer) {
 		return
 	}
 	if at := slices.IndexFunc(scores, func(s float32) bool { return s != s }); at >= 0 {
-		g.fail("the score of token %d is no number", at)
+		g.fail("the score of token %d is not a number", at)
 		return
 	}
 	if n := t.model.rankScores(t.vocab, scores); n > MaxMerges {

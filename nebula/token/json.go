@@ -37,7 +37,7 @@ func (m *fileMerge) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '[' {
 		var both []string
 		if err := json.Unmarshal(b, &both); err != nil || len(both) != 2 {
-			return fmt.Errorf("the merge %.40s is no pair", b)
+			return fmt.Errorf("the merge %.40s is not a pair", b)
 		}
 		*m = fileMerge(both)
 		return nil
@@ -49,7 +49,7 @@ func (m *fileMerge) UnmarshalJSON(b []byte) error {
 	var ok bool
 	*m, ok = cutMerge(s)
 	if !ok {
-		return fmt.Errorf("the merge %.40q is no pair", s)
+		return fmt.Errorf("the merge %.40q is not a pair", s)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func TestParseErrors(t *testing.T) {
 		{small(`"b":1`, `"b":1e30`), "cannot unmarshal number"}, {small(`"?":3`, `"":3`), "the token with id 3 is empty"},
 		{small(`"id":4`, `"id":1`), `the added token "<s>" has the id 1, which the vocabulary contradicts`},
 		{small(`"a b"`, `"a c"`), `model: merge 0, "a" with "c": "c" is not in the vocabulary`}, {small(`"a b"`, `"b a"`), `"ba" is not in the vocabulary`},
-		{small(`"a b"`, `"ab"`), `the merge "ab" is no pair`}, {small(`"a b"`, `["a"]`), `the merge ["a"] is no pair`}, {small(`"a b"`, `""`), `is no pair`}, {small(`"a b"`, `7`), "cannot unmarshal number"},
+		{small(`"a b"`, `"ab"`), `the merge "ab" is not a pair`}, {small(`"a b"`, `["a"]`), `the merge ["a"] is not a pair`}, {small(`"a b"`, `""`), `is not a pair`}, {small(`"a b"`, `7`), "cannot unmarshal number"},
 		{small(`"merges"`, `"dropout":0.1,"merges"`), "dropout 0.1"}, {small(`"merges"`, `"end_of_word_suffix":"</w>","merges"`), "end_of_word_suffix"},
 		{small(`"merges"`, `"unk_token":"<unk>","merges"`), `unk_token "<unk>" is not in the vocabulary`},
 		{dec(`{"type":"Replace","pattern":{"String":"a"},"content":"bb"}`), `decoder: a Replace of "a" by "bb" makes tokens longer`},
@@ -52,7 +52,7 @@ func TestParseErrors(t *testing.T) {
 		{norm(`{"type":"Prepend","prepend":"` + strings.Repeat("x", 33) + `"}`), "at most 32 bytes"},
 		{dec(`{"type":"WordPiece"}`), `decoder: the type "WordPiece" is not supported`}, {dec(`{"type":"Strip","content":" ","start":1}`), "Strip"}, {dec(`{"type":"Sequence","decoders":[null]}`), "a part of the sequence is missing"},
 		{post(`{"type":"BertProcessing"}`), `post_processor: the type "BertProcessing" is not supported`},
-		{post(`{"type":"TemplateProcessing","single":[]}`), "the template of one text has 0"}, {post(`{"type":"TemplateProcessing","single":[{}]}`), "no Sequence and no SpecialToken"},
+		{post(`{"type":"TemplateProcessing","single":[]}`), "the template of one text has 0"}, {post(`{"type":"TemplateProcessing","single":[{}]}`), "neither a Sequence nor a SpecialToken"},
 		{post(`{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<s>"}}]}`), `the template names "<s>", which special_tokens lacks`},
 		{post(`{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<s>"}}],"special_tokens":{"<s>":{"ids":[9]}}}`), "the template has the id 9"},
 	} {
@@ -64,7 +64,7 @@ func TestParseErrors(t *testing.T) {
 
 func TestEncodeErrors(t *testing.T) {
 	tok := open(t, "gpt2")
-	if _, err := tok.EncodeText("ok\xffno"); err == nil || err.Error() != "the text is no UTF-8: byte 2 is 0xff" {
+	if _, err := tok.EncodeText("ok\xffno"); err == nil || err.Error() != "the text is not UTF-8: byte 2 is 0xff" {
 		t.Error(err)
 	}
 	if _, err := tok.EncodeText(strings.Repeat("a", MaxText+1)); err == nil || !strings.Contains(err.Error(), "at most 8388608") {
@@ -191,7 +191,7 @@ func TestGGUFErrors(t *testing.T) {
 	}{
 		{base, "model", nil, "tokenizer.ggml.model: it is missing"}, {base, "model", "bert", `it is "bert"; gpt2 and llama`}, {base, "model", int32(1), "it is a int32, not a string"},
 		{base, "pre", "odd", `tokenizer.ggml.pre: "odd" is not supported; those are ["deepseek-r1-qwen" "default" "gpt-2"`}, {base, "tokens", nil, "there are 0 tokens"}, {base, "tokens", []int32{1}, "not a []string"},
-		{base, "merges", []string{"ab"}, `merge 0, "ab", is no pair`}, {base, "merges", []string{"\u0120 \u2603"}, "is not in the vocabulary"}, {base, "token_type", []int32{1}, "it has 1 types"},
+		{base, "merges", []string{"ab"}, `merge 0, "ab", is not a pair`}, {base, "merges", []string{"\u0120 \u2603"}, "is not in the vocabulary"}, {base, "token_type", []int32{1}, "it has 1 types"},
 		{base, "bos_token_id", uint32(1 << 20), "tokenizer.ggml.bos_token_id: there is no token 1048576"}, {base, "eos_token_id", int32(1), "it is a int32, not a uint32"},
 		{base, "eot_token_id", uint32(1 << 31), "there is no token 2147483648"}, {sp, "scores", nil, "there are 0 scores"},
 	} {

@@ -51,7 +51,7 @@ func (s *stage) single(t *Tokenizer) error {
 		case p.Sequence != nil:
 			texts++
 		case p.SpecialToken == nil:
-			return errors.New("the template has a part that is no Sequence and no SpecialToken")
+			return errors.New("the template has a part that is neither a Sequence nor a SpecialToken")
 		default:
 			special, ok := s.Special[p.SpecialToken.ID]
 			if !ok {

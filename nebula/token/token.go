@@ -121,7 +121,7 @@ func (t *Tokenizer) encode(ids []int32, text string, special bool) ([]int32, err
 		return nil, fmt.Errorf("the text has %d bytes; at most %d are encoded at once", len(text), MaxText)
 	}
 	if at := invalidAt(text); at >= 0 {
-		return nil, fmt.Errorf("the text is no UTF-8: byte %d is %#x", at, text[at])
+		return nil, fmt.Errorf("the text is not UTF-8: byte %d is %#x", at, text[at])
 	}
 	var (
 		work workspace

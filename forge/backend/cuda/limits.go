@@ -16,7 +16,7 @@ import (
 // Limits are what a device did at most when it was asked to do nothing else.
 type Limits struct {
 	Copy  float64 // byte/s read and written by copies within the device
-	Rates []Rate  // of products of matrices
+	Rates []Rate  // of matrix multiplication
 }
 
 // Rate is the work of the quickest product of large matrices of one type.

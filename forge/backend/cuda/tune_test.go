@@ -113,7 +113,7 @@ func TestPicks(t *testing.T) {
 	for i, want := range []struct {
 		pick int
 		why  string
-	}{{1, "tuned: 1 µs of 2 candidates"}, {0, "not gone, which was measured best and is no candidate any more"}} {
+	}{{1, "tuned: 1 µs of 2 candidates"}, {0, "not gone, which was measured best and is no longer a candidate"}} {
 		if pick, why := choose(p.Graph.Nodes[i], here); pick != want.pick || !strings.HasPrefix(why, want.why) {
 			t.Errorf("node %d: %d, %q, want %v", i, pick, why, want)
 		}

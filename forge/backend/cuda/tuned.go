@@ -119,6 +119,6 @@ func (b *Backend) picks(u *unit, r *tuning.Record, of map[string]string) Selecto
 		case strings.HasPrefix(name, tritonPrefix) && other != "":
 			return 0, fmt.Sprintf("not %s, which was measured best: %s", name, other)
 		}
-		return 0, fmt.Sprintf("not %s, which was measured best and is no candidate any more", name)
+		return 0, fmt.Sprintf("not %s, which was measured best and is no longer a candidate", name)
 	}
 }

@@ -218,7 +218,7 @@ func check(path string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() || info.Size() < sha256.Size || info.Size() > MaxObject {
-		return errors.New("it is no object of this cache")
+		return errors.New("it is not an object of this cache")
 	}
 	raw, err := os.ReadFile(path)
 	if err != nil {

@@ -66,7 +66,7 @@ func TestDamage(t *testing.T) {
 	}
 	for name, damage := range map[string]func(path string, raw []byte) error{
 		"the checksum does not match": func(path string, raw []byte) error { raw[3] ^= 1; return os.WriteFile(path, raw, 0o600) },
-		"it is no object":             func(path string, raw []byte) error { return os.WriteFile(path, raw[:5], 0o600) },
+		"it is not an object":         func(path string, raw []byte) error { return os.WriteFile(path, raw[:5], 0o600) },
 		"other users may write":       func(path string, raw []byte) error { return os.Chmod(path, 0o666) },
 	} {
 		path := put(t, c, "x", 50)

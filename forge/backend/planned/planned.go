@@ -122,7 +122,7 @@ func (p *Program) placeValues() error {
 			case plan.InOutput:
 				buf.Output = v
 			default:
-				return fmt.Errorf("%v stands in %q, which is no place of a program", v, e.Place)
+				return fmt.Errorf("%v stands in %q, which is not a place in a program", v, e.Place)
 			}
 			p.indexOf[e.Name] = len(p.Buffers)
 			p.Buffers = append(p.Buffers, buf)

@@ -10,11 +10,19 @@ import (
 //go:embed source/floats.wgsl
 var floatsText string
 
+//go:embed source/pairs.wgsl
+var pairsText string
+
+//go:embed source/halves.wgsl
+var halvesText string
+
 //go:embed source/integers.wgsl
 var integersText string
 
 // operations are the declarations that kernels may use, in the order of the files.
-var operations = sync.OnceValue(func() *library { return readOperations(floatsText + "\n" + integersText) })
+var operations = sync.OnceValue(func() *library {
+	return readOperations(strings.Join([]string{floatsText, pairsText, halvesText, integersText}, "\n"))
+})
 
 // library is WGSL cut into its declarations, each with the comment before it.
 type library struct {

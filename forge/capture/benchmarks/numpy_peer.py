@@ -1,4 +1,4 @@
-"""NumPy, whose products of matrices are OpenBLAS's."""
+"""NumPy, whose matrix multiplication is OpenBLAS's."""
 
 import math
 

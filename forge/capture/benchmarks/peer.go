@@ -195,7 +195,7 @@ func results(path string, outputs []*ir.Value) ([]*tensor.Tensor, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, errors.New("they are no regular file")
+		return nil, errors.New("they are not a regular file")
 	}
 	named, err := tensor.ReadNPZ(f, info.Size())
 	if err != nil {

@@ -342,7 +342,7 @@ func TestPeerFails(t *testing.T) {
 		"negative time":   "-1ns of CPU time",
 		"no results":      "no such file",
 		"no archive":      "npz",
-		"folder":          "no regular file",
+		"folder":          "not a regular file",
 		"two results":     "there are 2 arrays, not 1",
 		"name":            `array 0 is called "y"`,
 		"shape":           "has the shape [4,2], not [2,4]",

@@ -71,7 +71,7 @@ func Path() string {
 	return "/bin/sh"
 }
 
-// ExitError reports a command that did not succeed.
+// ExitError says how a command failed.
 type ExitError struct {
 	Status int    // exit status, or -1 when a signal ended the command
 	Signal string // its name, when there was one

@@ -298,7 +298,7 @@ func (b *bench) onBackends() ([]capture.Candidate, error) {
 			}
 			for _, threads := range b.threads {
 				if threads < 1 {
-					return nil, fmt.Errorf("--threads: %d threads run nothing", threads)
+					return nil, fmt.Errorf("--threads must be at least 1, not %d", threads)
 				}
 				if most := measurable[i].most; most > 0 && threads > most {
 					return nil, fmt.Errorf("--threads: %s runs on at most %d, not on %d", name, most, threads)

@@ -40,7 +40,7 @@ func cacheCommand() *cobra.Command {
 		Short: "Show what is kept of compiled programs, or clear it",
 		Long: `Cache lists the compiled programs that are kept for the next process, the one used
 last first. They are in the folder FORGE_CACHE_DIR, else below the user's cache
-folder; beyond FORGE_CACHE_LIMIT MiB (256) those used longest ago are removed.`,
+folder; beyond FORGE_CACHE_LIMIT MiB (256) the least recently used are removed.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := objects.Open("cpu")

@@ -40,7 +40,7 @@ makes it again. The exit status is 1 if any fails.`,
 		Args: noArguments,
 		RunE: stoppable(func(cmd *cobra.Command, _ []string) error {
 			if opts.Count < 1 {
-				return usageError{fmt.Errorf("--count: %d programs are none", opts.Count)}
+				return usageError{fmt.Errorf("--count must be at least 1, not %d", opts.Count)}
 			}
 			backends, err := fuzzedBackends(cmd, names)
 			if err != nil {

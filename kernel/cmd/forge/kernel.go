@@ -2,14 +2,14 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"forgekernel/kernel/bytesize"
 	"forgekernel/kernel/front"
 	"forgekernel/kernel/reap"
 )
@@ -31,11 +31,11 @@ func kernelCommand() *cobra.Command {
 				Logger:         slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 			}
 			var err error
-			if cfg.OutputLimit, err = parseBytes("--output-limit", output); err != nil {
-				return err
+			if cfg.OutputLimit, err = bytesize.Parse(output); err != nil {
+				return usageError{fmt.Errorf("--output-limit: %w", err)}
 			}
-			if cfg.MemoryLimit, err = parseBytes("--memory-limit", memory); err != nil {
-				return err
+			if cfg.MemoryLimit, err = bytesize.Parse(memory); err != nil {
+				return usageError{fmt.Errorf("--memory-limit: %w", err)}
 			}
 			self, err := os.Executable()
 			if err != nil {
@@ -78,15 +78,4 @@ func historyPath() string {
 		state = filepath.Join(home, ".local", "state")
 	}
 	return filepath.Join(state, "forge", "history.jsonl")
-}
-
-// parseBytes reads a size such as 0, 1048576, 64KiB or 2GiB.
-func parseBytes(flag, text string) (int64, error) {
-	digits := strings.TrimRight(text, "KMGiB")
-	n, err := strconv.ParseInt(digits, 10, 64)
-	shift, known := map[string]int{"": 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30}[text[len(digits):]]
-	if err != nil || n < 0 || !known || n > (1<<62)>>shift {
-		return 0, usageError{errors.New(flag + " takes a size such as 0, 1048576, 64KiB or 2GiB, not " + strconv.Quote(text))}
-	}
-	return n << shift, nil
 }

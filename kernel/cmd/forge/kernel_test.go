@@ -218,9 +218,18 @@ func TestInput(t *testing.T) {
 func TestGoroutinePanic(t *testing.T) {
 	kernel := startKernel(t)
 	run(t, kernel, "kept := 7").want(t, "")
-	got := run(t, kernel, "done := make(chan bool)\ngo func() {\n\tdefer close(done)\n\tpanic(\"in the back\")\n}()\n<-done\ntime.Sleep(50 * time.Millisecond)")
-	if text := got.stderr + got.traceback; !strings.Contains(text, "in the back") || !strings.Contains(text, "4") {
-		t.Errorf("status %s, stderr %q, traceback %q", got.status, got.stderr, got.traceback)
+	cell := begin(t, kernel, "done := make(chan bool)\ngo func() {\n\tdefer close(done)\n\tpanic(\"in the back\")\n}()\n<-done\nselect {}")
+	var got outcome
+	for m := range cell.Outputs() {
+		if got.add(t, m); strings.Contains(got.stderr, "in the back") && strings.Contains(got.stderr, "4") {
+			break
+		}
+	}
+	if err := kernel.Interrupt(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if end := finish(t, cell); end.ename != "Interrupt" {
+		t.Errorf("status %s, stderr %q, traceback %q", end.status, got.stderr, end.traceback)
 	}
 	run(t, kernel, "kept").want(t, "7")
 }

@@ -76,7 +76,7 @@ func TestMessages(t *testing.T) {
 		{[]string{"run", bad, "--backend", "metal"}, exitUsage, "forge: --backend: there is no backend \"metal\"; there are interp, "},
 		{[]string{"run", "--from", bad}, exitFailure, "error: expected \"graph\", found \"def\"\n --> " + bad + ":1:1\n1 | def f(x: f32[2]):\n  | ^\n"},
 		{[]string{"run", "a", "b"}, exitUsage, `forge: forge run takes one FILE, and "b" is one too many`},
-		{[]string{"notebook", "new", ""}, exitUsage, "forge: \"\" is no name of a notebook\n"},
+		{[]string{"notebook", "new", ""}, exitUsage, "forge: \"\" is not the name of a notebook\n"},
 		{[]string{"notebook", "run", ours, "--html", ours}, exitUsage, "forge: --html: " + ours + " is the notebook itself\n"},
 		{[]string{"notebook", "verify"}, exitUsage, "forge: forge notebook verify needs a notebook\n"},
 		{[]string{"run", bad, "--seed", "abc"}, exitUsage, `forge: --seed takes a whole number that is not negative, not "abc"` + "\n"},

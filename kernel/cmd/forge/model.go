@@ -194,7 +194,7 @@ func parseValue(text string, inputs []forge.ModelInput) (string, *forge.Tensor, 
 	case i < 0:
 		return "", nil, fmt.Errorf("there is no input %q", name)
 	case inputs[i].Ranked && len(inputs[i].Dims) > 1:
-		return "", nil, fmt.Errorf("%v is no list of numbers: put it into an archive for --inputs", inputs[i])
+		return "", nil, fmt.Errorf("%v is not a list of numbers: put it into an archive for --inputs", inputs[i])
 	}
 	parts := strings.Split(list, ",")
 	shape := []int{len(parts)}
@@ -208,7 +208,7 @@ func parseValue(text string, inputs []forge.ModelInput) (string, *forge.Tensor, 
 	for k, part := range parts {
 		v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
 		if err != nil {
-			return "", nil, fmt.Errorf("%s: %q is no number", name, part)
+			return "", nil, fmt.Errorf("%s: %q is not a number", name, part)
 		}
 		if t.SetElem(k, v); t.Elem(k) != v {
 			return "", nil, fmt.Errorf("%s: %v is not a value of %v", name, v, t.DType())

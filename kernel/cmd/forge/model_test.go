@@ -78,7 +78,7 @@ func TestModelMessages(t *testing.T) {
 		{"run glyphs.onnx --shapes images=2x3x8x8 --value k=1", "error: glyphs.onnx: input images: f32[batch,1,8,8]: dimension 1 is 1 in the file; the shape given has 3\n", exitFailure},
 		{"run glyphs.onnx --dim batch=2 --value k=1.5", "forge: --value: k: 1.5 is not a value of i64" + usage, exitUsage},
 		{"run glyphs.onnx --dim batch=2 --value k=1 --value k=2", "forge: --value: k has a value already" + usage, exitUsage},
-		{"run glyphs.onnx --value images=1", "forge: --value: images: f32[batch,1,8,8] is no list of numbers: put it into an archive for --inputs" + usage, exitUsage},
+		{"run glyphs.onnx --value images=1", "forge: --value: images: f32[batch,1,8,8] is not a list of numbers: put it into an archive for --inputs" + usage, exitUsage},
 		{"run glyphs.onnx --entry main", "forge: --entry is for ForgeScript; glyphs.onnx is one program" + usage, exitUsage},
 		{"run layer.fs --dim batch=2", "forge: --dim and --value are for imported models; layer.fs is ForgeScript, which takes --shapes" + usage, exitUsage},
 		{"run layer.fs --shapes x=2x3", "forge: --shapes: w has none; give one for each of x, w" + usage, exitUsage},

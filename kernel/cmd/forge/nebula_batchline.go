@@ -30,7 +30,7 @@ type batchLine struct {
 // parseBatchLine reads one line: an object of known fields, each once.
 func parseBatchLine(raw []byte) (l batchLine, err error) {
 	if at := invalidUTF8(raw); at >= 0 {
-		return l, fmt.Errorf("it is no UTF-8: byte %d is %#02x", at, raw[at])
+		return l, fmt.Errorf("it is not UTF-8: byte %d is %#02x", at, raw[at])
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	if open, err := dec.Token(); err != nil {
@@ -95,7 +95,7 @@ func (l *batchLine) set(name string, value json.RawMessage) error {
 // noJSON is the error of a line that is no JSON, or not all of it.
 func noJSON(raw []byte, dec *json.Decoder, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("it is no JSON: it ends too early, after %s", brief(raw))
+		return fmt.Errorf("it is not JSON: it ends too early, after %s", brief(raw))
 	}
 	at := dec.InputOffset()
 	if s := (*json.SyntaxError)(nil); errors.As(err, &s) {
@@ -103,7 +103,7 @@ func noJSON(raw []byte, dec *json.Decoder, err error) error {
 	}
 	at = min(at, int64(len(raw)))
 	at = int64(len(raw) - len(bytes.TrimLeft(raw[at:], " \t")))
-	return fmt.Errorf("it is no JSON from column %d on: %s", utf8.RuneCount(raw[:at])+1, brief(raw[at:]))
+	return fmt.Errorf("it is not JSON from column %d on: %s", utf8.RuneCount(raw[:at])+1, brief(raw[at:]))
 }
 
 // briefLength is how much of a line an error repeats, in bytes.

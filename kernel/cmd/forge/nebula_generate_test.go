@@ -139,7 +139,7 @@ func runningRanks(t *testing.T) (ranks []int) {
 func TestSignalStopsGenerate(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(s.String(), func(t *testing.T) {
-			p, _ := endless(t, "1s")
+			p, _ := endless(t, "1m")
 			p.Process.Signal(s)
 			if got := p.status(); got != exitFailure || !strings.Contains(p.stderr.String(), "forge: stopped: "+s.String()) {
 				t.Errorf("exit status %d: %s", got, p.stderr.String())
@@ -152,7 +152,7 @@ func TestSignalStopsGenerate(t *testing.T) {
 // A rank that is killed fails the command, which names it.
 func TestKilledRankFailsGenerate(t *testing.T) {
 	for rank, want := range []string{"forge: rank 0 was ended by SIGKILL", ": rank 1, epoch 0: "} {
-		p, ranks := endless(t, "1s")
+		p, ranks := endless(t, "1m") // the end of a process is seen at once
 		syscall.Kill(ranks[rank], syscall.SIGKILL)
 		if got := p.status(); got != exitFailure || !strings.Contains(p.stderr.String(), want) {
 			t.Errorf("rank %d: exit status %d: %s", rank, got, p.stderr.String())
@@ -164,8 +164,8 @@ func TestKilledRankFailsGenerate(t *testing.T) {
 // A rank that is stopped fails the command, too, which says so: rank 0 sees it, or the
 // others see that rank 0 is silent, and it is ended.
 func TestStoppedRankFailsGenerate(t *testing.T) {
-	for rank, want := range []string{"forge: rank 0 was stopped for 500ms, and ended", ": rank 1, epoch 0: "} {
-		p, ranks := endless(t, "500ms")
+	for rank, want := range []string{"forge: rank 0 was stopped for 2s, and ended", ": rank 1, epoch 0: "} {
+		p, ranks := endless(t, "2s")
 		syscall.Kill(ranks[rank], syscall.SIGSTOP)
 		if got := p.status(); got != exitFailure || !strings.Contains(p.stderr.String(), want) {
 			t.Errorf("rank %d: exit status %d: %s", rank, got, p.stderr.String())

@@ -27,7 +27,7 @@ func notebookNewCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path := strings.TrimSuffix(args[0], ".ipynb") + ".ipynb"
 			if strings.HasPrefix(filepath.Base(path), ".") {
-				return usageError{fmt.Errorf("%q is no name of a notebook", args[0])}
+				return usageError{fmt.Errorf("%q is not the name of a notebook", args[0])}
 			}
 			if title == "" {
 				title = scaffold.Title(strings.TrimSuffix(filepath.Base(path), ".ipynb"))

@@ -66,7 +66,7 @@ func TestTextOfEditors(t *testing.T) {
 			}
 		}
 	}
-	for content, says := range map[string]string{"": "it is empty", "[1,2": "its JSON ends too early", "def f": "line 1 is no JSON: def f"} {
+	for content, says := range map[string]string{"": "it is empty", "[1,2": "its JSON ends too early", "def f": "line 1 is not JSON: def f"} {
 		if err := os.WriteFile("odd", []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -103,7 +103,7 @@ func (t *tuning) validate(args []string) error {
 	case t.onDevice() && (t.within != 0 || t.figure != ""):
 		return usageError{errors.New("--assert and --figure are for the backend cpu")}
 	case t.budget <= 0:
-		return usageError{fmt.Errorf("--budget: %v is no time", t.budget)}
+		return usageError{fmt.Errorf("--budget: %v is not a duration", t.budget)}
 	case t.within != 0 && !positive(t.within):
 		return usageError{fmt.Errorf("--assert: %v is not a finite number above 0", t.within)}
 	case t.figure != "" && ext != ".png" && ext != ".svg":

@@ -170,7 +170,7 @@ func (a Activation) inScope(v variable) bool {
 	return ok && v.from <= l.Offset && l.Offset < v.to
 }
 
-// isFixed reports a place that holds a constant.
+// isFixed reports whether a place holds a constant.
 func (a Activation) isFixed(pl place) bool {
 	n := [classes]int{len(a.fn.initN), len(a.fn.initP), len(a.fn.initS), a.fn.nils, len(a.fn.initV)}
 	first := a.fn.fixed[pl.class]

@@ -13,6 +13,13 @@ import (
 // being the zero Value. deferOf is the frame whose deferred call this is.
 func (th *thread) apply(t target, args []reflect.Value, deferOf *frame) []reflect.Value {
 	switch {
+	case t.deref != "": // here, since a nil pointer panics when a deferred call happens
+		if args[0].IsNil() {
+			panic(nilReceiver(args[0].Type().Elem(), t.deref))
+		}
+		args[0] = snapshot(args[0].Type().Elem(), args[0].UnsafePointer())
+		t.deref = ""
+		return th.apply(t, args, deferOf)
 	case t.code != nil:
 		return th.applyCode(t.code, args, deferOf)
 	case t.clo != nil:
@@ -127,9 +134,10 @@ func (c *closure) entry(args []reflect.Value) []reflect.Value {
 // arrive begins a call from compiled code.
 func (c *closure) arrive() (*run, *thread) {
 	r := c.run
-	if r == nil || r.alive.Load() == 0 {
-		r = c.engine.latest()
+	if r == nil {
+		r = c.engine.current.Load()
 	}
+	r = r.orLatest()
 	if r.nesting.Add(1) > MaxNesting && nested() >= MaxNesting {
 		r.nesting.Add(-1)
 		panic(stackOverflow{})
@@ -205,12 +213,14 @@ var (
 // user code. The stack is searched once, by the innermost callback.
 func (p *panicking) onUserGoroutine() bool {
 	if !p.placed {
-		p.placed, p.onUser = true, searchStack()
+		p.onUser, p.placed = searchStack()
 	}
 	return p.onUser
 }
 
-func searchStack() bool {
+// searchStack tells whether user code would recover a panic of this goroutine. It
+// is not final of a coroutine, from which the panic goes on to another goroutine.
+func searchStack() (user, final bool) {
 	for size := 256; ; size *= 2 {
 		pcs := make([]uintptr, size)
 		n := runtime.Callers(1, pcs)
@@ -220,11 +230,14 @@ func searchStack() bool {
 		frames := runtime.CallersFrames(pcs[max(0, n-20):n])
 		for {
 			f, more := frames.Next()
-			if f.Function == mainFrame || f.Function == goFrame {
-				return true
+			switch f.Function {
+			case mainFrame, goFrame:
+				return true, true
+			case pullFrame:
+				return true, false
 			}
 			if !more {
-				return false
+				return false, true
 			}
 		}
 	}
@@ -234,6 +247,7 @@ func searchStack() bool {
 const (
 	mainFrame = "forgekernel/kernel/gocell/eval.(*thread).cell"
 	goFrame   = "forgekernel/kernel/gocell/eval.(*thread).goroutine"
+	pullFrame = "forgekernel/kernel/gocell/eval.pulled"
 )
 
 // guarded runs a closure and returns its panic. The stack is unwound before the

@@ -5,7 +5,6 @@ import (
 	"math"
 	"reflect"
 
-	"forgekernel/kernel/gocell/rtype"
 	"golang.org/x/tools/go/ssa"
 )
 
@@ -16,7 +15,7 @@ func (b *builder) binary(in *ssa.BinOp) {
 		if comparisons[in.Op] {
 			b.emit(test(b.conditionTo(in.Op, x, c), dst.i))
 		} else {
-			b.emit(arithmeticTo(dst.typ.Kind())(in.Op, x.i, c, dst.i))
+			b.emit(arithmeticOf(dst.typ.Kind()).immediate(in.Op, x.i, c, dst.i))
 		}
 		return
 	}
@@ -46,7 +45,7 @@ func (b *builder) binary(in *ssa.BinOp) {
 			fr.v[dst.i] = v
 		})
 	default:
-		b.emit(arithmetic(k)(in.Op, x.i, y.i, dst.i))
+		b.emit(arithmeticOf(k).places(in.Op, x.i, y.i, dst.i))
 	}
 }
 
@@ -73,33 +72,37 @@ func complexOp(op token.Token) func(x, y complex128) complex128 {
 	return func(x, y complex128) complex128 { return x / y }
 }
 
-type arithmeticOp func(op token.Token, x, y, d int) instr
+// arithmetic are the operations on numbers of a kind: of two places, and of a place and
+// the bits of a constant.
+type arithmetic struct {
+	places    func(op token.Token, x, y, d int) instr
+	immediate func(op token.Token, x int, c uint64, d int) instr
+}
 
-// arithmetic returns the operations on numbers of a kind.
-func arithmetic(k reflect.Kind) arithmeticOp {
+func arithmeticOf(k reflect.Kind) arithmetic {
 	switch k {
 	case reflect.Int:
-		return integers[int]
+		return arithmetic{integers[int], integersTo[int]}
 	case reflect.Int8:
-		return integers[int8]
+		return arithmetic{integers[int8], integersTo[int8]}
 	case reflect.Int16:
-		return integers[int16]
+		return arithmetic{integers[int16], integersTo[int16]}
 	case reflect.Int32:
-		return integers[int32]
+		return arithmetic{integers[int32], integersTo[int32]}
 	case reflect.Int64:
-		return integers[int64]
+		return arithmetic{integers[int64], integersTo[int64]}
 	case reflect.Uint8:
-		return integers[uint8]
+		return arithmetic{integers[uint8], integersTo[uint8]}
 	case reflect.Uint16:
-		return integers[uint16]
+		return arithmetic{integers[uint16], integersTo[uint16]}
 	case reflect.Uint32:
-		return integers[uint32]
+		return arithmetic{integers[uint32], integersTo[uint32]}
 	case reflect.Uint, reflect.Uint64, reflect.Uintptr:
-		return integers[uint64]
+		return arithmetic{integers[uint64], integersTo[uint64]}
 	case reflect.Float32:
-		return floats[float32]
+		return arithmetic{floats[float32], floatsTo[float32]}
 	}
-	return floats[float64]
+	return arithmetic{floats[float64], floatsTo[float64]}
 }
 
 func integers[T integer](op token.Token, x, y, d int) instr {
@@ -238,17 +241,6 @@ func (b *builder) compare(op token.Token, x, y, dst place) {
 		want, t := op == token.EQL, x.typ
 		b.emit(func(fr *frame) { fr.n[d] = truth(equal(fr.v[i], static(t, fr.v[j])) == want) })
 	}
-}
-
-// equal compares two values of class ref as Go does, with its panics.
-func equal(x, y reflect.Value) bool {
-	if !x.IsValid() || !y.IsValid() {
-		return x.IsValid() == y.IsValid()
-	}
-	if rtype.Related(x.Type(), y.Type()) {
-		y = retag(x.Type(), y)
-	}
-	return x.Interface() == y.Interface()
 }
 
 func signed(op token.Token, i, j, d int) instr {

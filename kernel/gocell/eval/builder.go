@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"go/types"
 	"reflect"
+	"strings"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -33,6 +34,7 @@ type Func struct {
 	results      []reflect.Type
 	blocks       []block
 	numeric      bool // its one result is a number
+	wrapper      bool // it only calls another with the same arguments
 	hasDefer     bool
 	recovers     bool             // it calls recover
 	recoverBlock int              // -1 when results are zero after recovery
@@ -78,10 +80,10 @@ type builder struct {
 	delayed  map[ssa.Instruction]*ssa.Call
 	updates  map[*ssa.Store]*ssa.BinOp // see update
 	order    map[*ssa.BasicBlock]int   // see isRetreat
+	indices  map[ssa.Instruction]int   // see indexOf
+	chosen   map[*ssa.BasicBlock]bool  // tests of a switch that the block which begins it does, see choose
 	numbered int
-	indices  map[ssa.Instruction]int  // see indexIn
-	chosen   map[*ssa.BasicBlock]bool // see choose
-	fixed    map[*ssa.Alloc]bool      // variables that nobody changes, see fix
+	fixed    map[*ssa.Alloc]bool // variables that nobody changes, see fix
 	block    *block
 	pos      token.Pos
 	debug    debugInfo
@@ -102,6 +104,7 @@ func newBuilder(c *compiler, fn *ssa.Function) *builder {
 
 func (b *builder) translate() {
 	b.pos = b.ssa.Pos()
+	b.fn.wrapper = isWrapper(b.ssa)
 	b.findHome()
 	b.fn.source = b.sourceOf(b.ssa)
 	if b.fn.source != nil {
@@ -150,6 +153,19 @@ func (b *builder) translate() {
 		}
 	}
 }
+
+// isWrapper reports a function that is made to call another: for a promoted or a
+// bound method, a method as a function of its receiver, or a method of a generic
+// type that a later cell gave its code.
+func isWrapper(fn *ssa.Function) bool {
+	kind, _, made := strings.Cut(fn.Synthetic, " for ")
+	return made && (kind == "wrapper" || kind == "thunk" || kind == "bound method wrapper") ||
+		len(fn.Params) > 0 && strings.HasPrefix(fn.Params[0].Name(), Forwarding)
+}
+
+// Forwarding begins the names of the parameters of a method that only calls the
+// function which has its code now.
+const Forwarding = "arg·"
 
 // sourceOf finds the text of a function by the positions in it; wrappers have
 // none.
@@ -315,7 +331,7 @@ func (b *builder) constants() {
 	}
 }
 
-// isCallee reports an operand that is called and needs no func value.
+// isCallee reports whether an operand is called and needs no func value.
 func isCallee(in ssa.Instruction, i int, v ssa.Value) bool {
 	call, ok := in.(ssa.CallInstruction)
 	if !ok || i != 0 || call.Common().IsInvoke() {

@@ -200,27 +200,28 @@ func printed(pl place, v reflect.Value) string {
 	case pl.class == ptr:
 		return fmt.Sprintf("%#x", uintptr(word(v)))
 	case isFloat(k):
-		return shortFloat(v.Float())
+		return shortFloat(v.Float(), pl.typ.Bits())
 	case k == reflect.Complex64 || k == reflect.Complex128:
-		im := shortFloat(imag(v.Complex()))
+		bits := pl.typ.Bits() / 2
+		im := shortFloat(imag(v.Complex()), bits)
 		if im[0] != '-' && im[0] != '+' {
 			im = "+" + im
 		}
-		return "(" + shortFloat(real(v.Complex())) + im + "i)"
+		return "(" + shortFloat(real(v.Complex()), bits) + im + "i)"
 	case k == reflect.Slice:
 		return fmt.Sprintf("[%d/%d]%#x", v.Len(), v.Cap(), uintptr(v.UnsafePointer()))
 	}
 	return fmt.Sprintf("%v", basicValue(v))
 }
 
-func shortFloat(f float64) string {
+func shortFloat(f float64, bits int) string {
 	switch {
 	case math.IsInf(f, 1):
 		return "+Inf"
 	case math.IsInf(f, -1):
 		return "-Inf"
 	}
-	return strconv.FormatFloat(f, 'g', -1, 64)
+	return strconv.FormatFloat(f, 'g', -1, bits)
 }
 
 // basicValue drops the methods of a named type.

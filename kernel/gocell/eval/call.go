@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"forgekernel/kernel/gocell/rtype"
 	"golang.org/x/tools/go/ssa"
 )
 
@@ -19,8 +20,9 @@ type target struct {
 	code   *Code
 	clo    *closure
 	native native
-	host   reflect.Value
+	host   reflect.Value // with a native: what may be called as long as no type has several generations
 
+	deref    string // the method of values that is called with a pointer to one
 	name     string // of compiled code
 	path     string // of its package
 	variadic bool   // compiled code takes its last arguments as a slice
@@ -89,7 +91,7 @@ func (b *builder) findHost(fn *ssa.Function) target {
 	if !ok {
 		refuse(b.pos, "%s is not part of this binary", name)
 	}
-	return target{host: host, name: name, path: fn.Object().Pkg().Path(), variadic: fn.Signature.Variadic()}
+	return target{host: host, native: grownNatives[name], name: name, path: fn.Object().Pkg().Path(), variadic: fn.Signature.Variadic()}
 }
 
 func (b *builder) hidden(fn *ssa.Function) native {
@@ -245,19 +247,18 @@ func (b *builder) staticCall(tg target, list []ssa.Value, args, dst []place) {
 		code = &Code{Name: tg.fn.name}
 		code.fn.Store(tg.fn)
 	}
-	if code == nil && tg.host.IsValid() && !tg.host.IsNil() {
-		if c := hostCallOf(tg.host.Type(), args, dst); c != nil {
-			fn, name := word(tg.host), waitName(tg.path, tg.host.Type(), &tg.name)
-			b.emit(func(fr *frame) { c.do(fr, fn, name) })
-			return
-		}
-	}
-	if code == nil {
+	numeric := len(dst) == 1 && dst[0].class == num
+	switch {
+	case code == nil && b.compiledCall(tg, args, dst):
+	case code == nil:
 		b.emit(func(fr *frame) { fr.finish(dst, fr.th.apply(tg, fr.gather(args), nil)) })
-		return
-	}
-	moves := paramMoves(args)
-	if len(dst) != 1 || dst[0].class != num {
+	case numeric && len(args) == 1 && args[0].class == num:
+		a, by := b.addend(list[0], args[0])
+		b.emit(unaryCall(code, a, by, dst[0].i))
+	case numeric:
+		b.emit(numericCall(code, paramMoves(args), dst[0].i))
+	default:
+		moves := paramMoves(args)
 		b.emit(func(fr *frame) {
 			callee := fr.th.push(code.current())
 			for _, m := range moves {
@@ -267,29 +268,65 @@ func (b *builder) staticCall(tg target, list []ssa.Value, args, dst []place) {
 			fr.take(callee, dst)
 			fr.th.pop(callee)
 		})
-		return
 	}
-	d := dst[0].i
-	if len(args) != 1 || args[0].class != num {
-		b.emit(func(fr *frame) {
-			callee := fr.th.push(code.current())
-			for _, m := range moves {
-				m.do(callee, fr)
-			}
-			callee.call()
-			fr.n[d] = callee.result
-			fr.th.pop(callee)
-		})
-		return
+}
+
+// compiledCall emits a call of compiled code whose arguments go straight into registers,
+// where that can be.
+func (b *builder) compiledCall(tg target, args, dst []place) bool {
+	if !tg.host.IsValid() || tg.host.IsNil() {
+		return false
 	}
-	a, by := args[0].i, uint64(0)
-	if sum, ok := list[0].(*ssa.BinOp); ok && b.folded[sum] {
-		a, by = b.val(sum.X).i, b.immediate(sum)
-		if sum.Op == token.SUB {
-			by = -by
-		}
+	c := hostCallOf(tg.host.Type(), args, dst)
+	if c == nil {
+		return false
+	}
+	fn, name := word(tg.host), waitName(tg.path, tg.host.Type(), &tg.name)
+	if tg.native == nil {
+		b.emit(func(fr *frame) { c.do(fr, fn, name) })
+		return true
 	}
 	b.emit(func(fr *frame) {
+		if rtype.Grown() {
+			fr.finish(dst, fr.th.apply(tg, fr.gather(args), nil))
+		} else {
+			c.do(fr, fn, name)
+		}
+	})
+	return true
+}
+
+// numericCall is a call whose one result is a number.
+func numericCall(code *Code, moves []move, d int) instr {
+	return func(fr *frame) {
+		callee := fr.th.push(code.current())
+		for _, m := range moves {
+			m.do(callee, fr)
+		}
+		callee.call()
+		fr.n[d] = callee.result
+		fr.th.pop(callee)
+	}
+}
+
+// addend takes an argument apart that is the sum of a number and a constant, if the call
+// has taken it over.
+func (b *builder) addend(arg ssa.Value, a place) (i int, by uint64) {
+	sum, ok := arg.(*ssa.BinOp)
+	if !ok || !b.folded[sum] {
+		return a.i, 0
+	}
+	by = b.immediate(sum)
+	if sum.Op == token.SUB {
+		by = -by
+	}
+	return b.val(sum.X).i, by
+}
+
+// unaryCall is a call of a function of one number, as recursive ones often are: of the sum
+// of a number and by.
+func unaryCall(code *Code, a int, by uint64, d int) instr {
+	return func(fr *frame) {
 		fn := code.fn.Load()
 		if fn == nil {
 			fn = code.current()
@@ -304,7 +341,7 @@ func (b *builder) staticCall(tg target, list []ssa.Value, args, dst []place) {
 		}
 		fr.n[d] = callee.result
 		th.depth = callee.depth
-	})
+	}
 }
 
 // paramMoves pairs arguments with the places that a function gives its

@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/tools/go/ssa"
+
+	"forgekernel/kernel/gocell/rtype"
 )
 
 // What package runtime tells about calls would be about the evaluator's. Cells
@@ -138,8 +140,8 @@ func goName(fn *ssa.Function, main string) string {
 	if origin.Pkg != nil {
 		path = origin.Pkg.Pkg.Path()
 	}
-	if recv := fn.Signature.Recv(); recv != nil && namedOf(recv.Type()) != nil {
-		return path + "." + receiver(namedOf(recv.Type()).Obj().Name()+generic, isPointer(recv.Type())) + "." + origin.Name()
+	if recv := fn.Signature.Recv(); recv != nil && rtype.NamedOf(recv.Type()) != nil {
+		return path + "." + receiver(rtype.NamedOf(recv.Type()).Obj().Name()+generic, isPointer(recv.Type())) + "." + origin.Name()
 	}
 	if t, method, ok := strings.Cut(fn.Name(), "·"); ok && t != "cell" { // a method checked as a function
 		method, _, _ = strings.Cut(method, "[")
@@ -289,6 +291,27 @@ func (th *thread) stackText() string {
 	for _, p := range th.callers() {
 		b.WriteString(p.at.name + "(...)\n\t" + p.at.file + ":" + strconv.Itoa(p.at.line) + "\n")
 	}
+	return b.String()
+}
+
+// otherStacks is what runtime.Stack says of the other goroutines of the session:
+// what they do, and where they were started. Their calls go on meanwhile.
+func (th *thread) otherStacks() string {
+	var b strings.Builder
+	th.run.engine.threads.each(func(other *thread) {
+		if other == th {
+			return
+		}
+		state := "running"
+		if d := other.doing.Load(); d != nil {
+			state = *d
+		}
+		b.WriteString("\ngoroutine " + strconv.FormatUint(other.id, 10) + " [" + state + "]:\n")
+		if l := other.start; l.Source != nil {
+			line := l.Source.Line + strings.Count(l.Source.Text[:min(max(l.Offset, 0), len(l.Source.Text))], "\n")
+			b.WriteString("created by a go statement\n\t" + l.Source.Name + ":" + strconv.Itoa(line) + "\n")
+		}
+	})
 	return b.String()
 }
 

@@ -15,6 +15,7 @@ var (
 
 // await waits for one of several channel operations, or for an interrupt.
 func (th *thread) await(what *string, cases []reflect.SelectCase) (int, reflect.Value, bool) {
+	th.hears.Store(true)
 	th.blocking(what)
 	stop := reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(th.run.ctx.Done())}
 	if !th.deadline.IsZero() {
@@ -26,6 +27,7 @@ func (th *thread) await(what *string, cases []reflect.SelectCase) (int, reflect.
 		th.poll()
 	}
 	th.blocking(nil)
+	th.hears.Store(false)
 	return i, v, ok
 }
 

@@ -79,7 +79,9 @@ func (e *Engine) Compile(u *Unit) (prog *Program, err error) {
 	for _, t := range u.Renewed {
 		c.typ(t, token.NoPos)
 	}
-	return c.program(pkg), nil
+	prog = c.program(pkg)
+	e.types.Keep()
+	return prog, nil
 }
 
 // build makes the SSA form of the unit.
@@ -237,7 +239,7 @@ func (c *compiler) drain() {
 			m.clo.target = c.methodTarget(m.sel)
 		}
 		if u := c.unit; u.Abandoned != nil && u.Abandoned() {
-			refuse(token.NoPos, "nobody waits for this cell any more")
+			refuse(token.NoPos, "the cell was abandoned")
 		}
 		if len(c.queue) > 0 {
 			fn := c.queue[0]
@@ -366,7 +368,7 @@ func localTypes(files []*ast.File) []token.Pos {
 	return list
 }
 
-// declaresTypes reports a scope with a type in it that is no parameter.
+// declaresTypes reports whether a scope has a type in it that is not a parameter.
 func declaresTypes(s *types.Scope) bool {
 	for _, name := range s.Names() {
 		if obj, ok := s.Lookup(name).(*types.TypeName); ok {

@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"unicode/utf8"
 
-	"forgekernel/kernel/gocell/rtype"
 	"golang.org/x/tools/go/ssa"
 )
 
@@ -133,21 +132,6 @@ func (b *builder) mapUpdate(in *ssa.MapUpdate) {
 	b.emit(func(fr *frame) { mapAssign(t, fr.p[i], address(fr), element(fr)) })
 }
 
-// keyIn dresses a key for a map, in the generation of its type that the map has
-// it in, if it has.
-func keyIn(m reflect.Value, t reflect.Type, v reflect.Value) reflect.Value {
-	k := static(t, v)
-	if t.Kind() != reflect.Interface || !v.IsValid() {
-		return k
-	}
-	for _, g := range rtype.Generations(k.Type()) {
-		if older := retag(g, k); g.Implements(t) && m.MapIndex(older).IsValid() {
-			return older
-		}
-	}
-	return k
-}
-
 // characters walks a string, as a reflect.MapIter does a map.
 type characters struct {
 	text string
@@ -168,7 +152,7 @@ func (b *builder) next(in *ssa.Next) {
 	b.emit(func(fr *frame) { fr.n[ok] = truth(advance(fr)) })
 }
 
-// decidesAlone reports an iteration whose outcome only decides the branch at the
+// decidesAlone reports whether the outcome of an iteration only decides the branch at the
 // end of its block, which then does both.
 func decidesAlone(in *ssa.Next, at int, blk *ssa.BasicBlock) bool {
 	for _, later := range blk.Instrs[at+1:] {

@@ -83,12 +83,8 @@ func numeric(from, to reflect.Kind) func(uint64) uint64 {
 		return func(n uint64) uint64 { return toBits(fromBits[float32](n)) }
 	case fromFloat && toFloat:
 		return func(n uint64) uint64 { return n }
-	case fromFloat && isSigned(to):
-		narrow := truncate(to)
-		return func(n uint64) uint64 { return narrow(uint64(int64(math.Float64frombits(n)))) }
 	case fromFloat:
-		narrow := truncate(to)
-		return func(n uint64) uint64 { return narrow(uint64(math.Float64frombits(n))) }
+		return whole(to)
 	case to == reflect.Float32 && isSigned(from):
 		return func(n uint64) uint64 { return toBits(float32(int64(n))) }
 	case to == reflect.Float32:
@@ -100,3 +96,27 @@ func numeric(from, to reflect.Kind) func(uint64) uint64 {
 	}
 	return truncate(to)
 }
+
+// whole returns how a float becomes an integer of kind k: by the conversion that
+// compiled code has for that kind, since what is out of range is not specified.
+func whole(k reflect.Kind) func(uint64) uint64 {
+	switch k {
+	case reflect.Int8:
+		return wholeTo[int8]
+	case reflect.Int16:
+		return wholeTo[int16]
+	case reflect.Int32:
+		return wholeTo[int32]
+	case reflect.Int, reflect.Int64:
+		return wholeTo[int64]
+	case reflect.Uint8:
+		return wholeTo[uint8]
+	case reflect.Uint16:
+		return wholeTo[uint16]
+	case reflect.Uint32:
+		return wholeTo[uint32]
+	}
+	return wholeTo[uint64]
+}
+
+func wholeTo[T integer](n uint64) uint64 { return uint64(T(math.Float64frombits(n))) }

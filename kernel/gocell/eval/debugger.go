@@ -230,7 +230,7 @@ func (d *Debugger) Stack(thread uint64) ([]Activation, bool) {
 	return list, true
 }
 
-// Quiet reports that no goroutine of user code is about to change a variable:
+// Quiet reports whether no goroutine of user code is about to change a variable:
 // each is halted, or waits for something, or is inside compiled code.
 func (d *Debugger) Quiet() bool {
 	d.mu.Lock()
@@ -245,6 +245,21 @@ func (d *Debugger) Quiet() bool {
 			return false
 		}
 	}
+	return true
+}
+
+// Hold calls f while every goroutine of cells is halted and none can go on or begin;
+// where one is not halted, though it only waits, it does nothing and reports false.
+// f calls no method of the debugger.
+func (d *Debugger) Hold(f func()) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for th := range d.threads {
+		if t := th.tracee; !th.run.unseen && (t == nil || !t.parked) {
+			return false
+		}
+	}
+	f()
 	return true
 }
 

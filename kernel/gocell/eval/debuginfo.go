@@ -164,7 +164,7 @@ func (b *builder) eachInstr(f func(ssa.Instruction)) {
 	}
 }
 
-// isGlobal reports a variable of the session, which := may have defined.
+// isGlobal reports whether a variable is the session's; := may have defined it.
 func (b *builder) isGlobal(obj *types.Var) bool {
 	if obj.Pkg() != nil && obj.Parent() == obj.Pkg().Scope() {
 		return true
@@ -246,7 +246,15 @@ func (b *builder) bind(pos token.Pos, pl place, memory bool) {
 
 // beforeInstruction notes the beginning of a statement.
 func (b *builder) beforeInstruction(in ssa.Instruction) {
-	if _, phi := in.(*ssa.Phi); phi || !in.Pos().IsValid() || b.fn.source == nil {
+	switch in := in.(type) {
+	case *ssa.Phi:
+		return
+	case *ssa.DebugRef:
+		if in.Object() == nil { // of an expression whose parts have been met
+			return
+		}
+	}
+	if !in.Pos().IsValid() || b.fn.source == nil {
 		return
 	}
 	st := b.statementAt(in.Pos())

@@ -29,13 +29,15 @@ func (b *builder) splitTarget(common *ssa.CallCommon) func(fr *frame) (target, [
 		tg := b.resolve(fn)
 		return func(fr *frame) (target, []reflect.Value) { return tg, fr.gather(args) }
 	}
-	f, variadic := b.val(common.Value), common.Signature().Variadic()
+	f, variadic, e := b.val(common.Value), common.Signature().Variadic(), b.e
 	return func(fr *frame) (target, []reflect.Value) {
-		tg := target{host: box(f.typ, fr.p[f.i]), name: "a compiled function", variadic: variadic}
 		if clo := closureOf(fr.p[f.i]); clo != nil {
-			tg = target{clo: clo}
+			return target{clo: clo}, fr.gather(args)
 		}
-		return tg, fr.gather(args)
+		if tg, adapt := e.reflected(fr.p[f.i]); adapt != nil {
+			return tg, adapt(fr.gather(args))
+		}
+		return target{host: box(f.typ, fr.p[f.i]), name: "a compiled function", variadic: variadic}, fr.gather(args)
 	}
 }
 

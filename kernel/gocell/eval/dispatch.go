@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/tools/go/ssa"
+
+	"forgekernel/kernel/gocell/rtype"
 )
 
 // invoke emits a call of an interface method.
@@ -124,7 +126,7 @@ func (s *site) dispatch(t reflect.Type) *dispatch {
 	if im, deref := s.engine.lookupMethod(t, s.method.Id()); im != nil {
 		d.target = target{clo: im}
 		if deref {
-			d.target = dereferencing(im, s.method.Name())
+			d.target.deref = s.method.Name()
 		} else if tg := im.target; tg.code != nil {
 			d.code = tg.code
 		} else if tg.fn != nil {
@@ -136,6 +138,10 @@ func (s *site) dispatch(t reflect.Type) *dispatch {
 	hm, ok := t.MethodByName(s.method.Name())
 	if !ok {
 		panic(goError("internal error: " + t.String() + " has no method " + s.method.Name()))
+	}
+	if n, ok := natives[methodName(t, s.method.Name())]; ok {
+		d.target = target{native: n, name: s.method.Name()}
+		return d
 	}
 	d.target = target{host: hm.Func, name: s.method.Name(), variadic: s.method.Signature().Variadic()}
 	if s.args != nil {
@@ -160,13 +166,13 @@ func (e *Engine) fits(t reflect.Type, m *types.Func) {
 	if !ok {
 		return
 	}
-	want, is := withoutReceiver(m), "gone"
+	want, is := rtype.WithoutReceiver(m), "gone"
 	if sel := types.NewMethodSet(recv).Lookup(m.Pkg(), m.Name()); sel != nil {
 		now := sel.Obj().(*types.Func)
 		e.mu.Lock()
 		altered := e.altered[now]
 		e.mu.Unlock()
-		have := withoutReceiver(now)
+		have := rtype.WithoutReceiver(now)
 		if !altered || types.Identical(have, want) {
 			return
 		}
@@ -175,9 +181,12 @@ func (e *Engine) fits(t reflect.Type, m *types.Func) {
 	panic(typeError(fmt.Sprintf("method %s of %s was declared again and is %s now, where %s is called", m.Name(), t, is, want)))
 }
 
-func withoutReceiver(m *types.Func) *types.Signature {
-	sig := m.Signature()
-	return types.NewSignatureType(nil, nil, nil, sig.Params(), sig.Results(), sig.Variadic())
+// methodName is hostName for a method of a compiled type.
+func methodName(t reflect.Type, method string) string {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem().PkgPath() + ".(*" + t.Elem().Name() + ")." + method
+	}
+	return t.PkgPath() + ".(" + t.Name() + ")." + method
 }
 
 func packageOf(t reflect.Type) string {
@@ -185,16 +194,4 @@ func packageOf(t reflect.Type) string {
 		t = t.Elem()
 	}
 	return t.PkgPath()
-}
-
-// dereferencing makes a target that wants the value behind its receiver. A nil
-// pointer panics when the call happens, which a defer statement delays.
-func dereferencing(clo *closure, method string) target {
-	return target{name: "a method", native: func(th *thread, a []reflect.Value) []reflect.Value {
-		if a[0].IsNil() {
-			panic(nilReceiver(a[0].Type().Elem(), method))
-		}
-		a[0] = snapshot(a[0].Type().Elem(), a[0].UnsafePointer())
-		return th.apply(target{clo: clo}, a, nil)
-	}}
 }

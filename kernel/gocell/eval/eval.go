@@ -4,7 +4,7 @@
 // A cell is translated by golang.org/x/tools/go/ssa, which has already lowered
 // generics, range loops, closures, method sets and the order of evaluation;
 // what remains are about 35 instructions. Each becomes a Go closure over a
-// [frame], whose values lie in three banks by class. Values are real Go values
+// [frame], whose values lie in five banks by class. Values are real Go values
 // of real reflect types (package rtype), so they pass to compiled code and back
 // without conversion.
 //

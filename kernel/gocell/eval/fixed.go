@@ -14,17 +14,17 @@ import (
 // fix finds such variables.
 func (b *builder) fix() {
 	for _, blk := range b.ssa.Blocks {
-		for at, in := range blk.Instrs {
-			if variable, ok := in.(*ssa.Alloc); ok && !variable.Heap && b.isFixed(variable, at) {
+		for _, in := range blk.Instrs {
+			if variable, ok := in.(*ssa.Alloc); ok && !variable.Heap && b.isFixed(variable) {
 				b.fixed[variable] = true
 			}
 		}
 	}
 }
 
-// isFixed reports that the variable which an instruction of a block makes is
-// stored to once, in that block and before it is read.
-func (b *builder) isFixed(variable *ssa.Alloc, at int) bool {
+// isFixed reports whether a variable is stored to once, in the block that makes it
+// and before it is read.
+func (b *builder) isFixed(variable *ssa.Alloc) bool {
 	switch variable.Type().Underlying().(*types.Pointer).Elem().Underlying().(type) {
 	case *types.Struct, *types.Array:
 	default:
@@ -32,11 +32,10 @@ func (b *builder) isFixed(variable *ssa.Alloc, at int) bool {
 	}
 	var first ssa.Instruction
 	uses := realUses(variable)
-	for _, in := range variable.Block().Instrs[at+1:] {
-		for _, use := range uses {
-			if first == nil && use == in {
-				first = in
-			}
+	for _, use := range uses {
+		here := use.Block() == variable.Block() && b.indexOf(use) > b.indexOf(variable)
+		if here && (first == nil || b.indexOf(use) < b.indexOf(first)) {
+			first = use
 		}
 	}
 	store, ok := first.(*ssa.Store)
@@ -54,10 +53,10 @@ func (b *builder) isFixed(variable *ssa.Alloc, at int) bool {
 	return true
 }
 
-// isStoredNext reports that a variable gets its value as soon as it is made.
+// isStoredNext reports whether a variable gets its value as soon as it is made.
 func (b *builder) isStoredNext(variable *ssa.Alloc) bool {
 	instrs := variable.Block().Instrs
-	for _, in := range instrs[b.indexIn(variable)+1:] {
+	for _, in := range instrs[b.indexOf(variable)+1:] {
 		if _, debug := in.(*ssa.DebugRef); !debug {
 			store, ok := in.(*ssa.Store)
 			return ok && store.Addr == variable
@@ -73,7 +72,7 @@ func (b *builder) isFinished(load *ssa.UnOp) bool {
 	if !ok || literal.Heap || literal.Comment != "complit" || literal.Block() != load.Block() {
 		return false
 	}
-	at := b.indexIn(load)
+	at := b.indexOf(load)
 	uses := realUses(literal)
 	for len(uses) > 0 {
 		use := uses[0]
@@ -81,7 +80,7 @@ func (b *builder) isFinished(load *ssa.UnOp) bool {
 		if use == ssa.Instruction(load) {
 			continue
 		}
-		if use.Block() != load.Block() || b.indexIn(use) > at {
+		if use.Block() != load.Block() || b.indexOf(use) > at {
 			return false
 		}
 		switch use := use.(type) {
@@ -97,7 +96,7 @@ func (b *builder) isFinished(load *ssa.UnOp) bool {
 	return true
 }
 
-// isRead reports an instruction that reads from an address, or from that of a
+// isRead reports whether an instruction reads from an address, or from that of a
 // part, and does nothing else with it.
 func isRead(addr ssa.Value, in ssa.Instruction) bool {
 	switch in := in.(type) {

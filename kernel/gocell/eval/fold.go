@@ -94,7 +94,7 @@ func soleUse(v ssa.Value, at int, blk *ssa.BasicBlock) ssa.Instruction {
 	return nil
 }
 
-// isPure reports an instruction that changes nothing that a load may see.
+// isPure reports whether an instruction changes nothing that a load may see.
 func isPure(in ssa.Instruction) bool {
 	switch in := in.(type) {
 	case *ssa.UnOp:

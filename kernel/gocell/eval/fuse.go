@@ -3,6 +3,7 @@ package eval
 import (
 	"go/token"
 	"reflect"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -12,7 +13,7 @@ import (
 // it is an operand of, the load of a slice's element with the sum it is added
 // to, and a jump to the test of a loop with the test.
 
-// isDecision reports a comparison of integers that only decides the branch at
+// isDecision reports whether a comparison is of integers and only decides the branch at
 // the end of its block, which then does both.
 func isDecision(in *ssa.BinOp) bool {
 	if !comparisons[in.Op] {
@@ -82,7 +83,7 @@ func (b *builder) choices(in *ssa.If) (list []choice, x int, otherwise edge) {
 	}
 }
 
-// isOnlyTest reports a block that does nothing but compare.
+// isOnlyTest reports whether a block does nothing but compare.
 func isOnlyTest(blk *ssa.BasicBlock) bool {
 	tests := 0
 	for _, in := range blk.Instrs {
@@ -103,7 +104,7 @@ func isOnlyTest(blk *ssa.BasicBlock) bool {
 // in the same switch alone does not begin one: of a long switch each case would look at
 // all that come after it.
 func (b *builder) choose(in *ssa.If) {
-	if b.chosen[in.Block()] {
+	if b.chosen[in.Block()] { // a block before does it
 		return
 	}
 	list, x, otherwise := b.choices(in)
@@ -114,12 +115,34 @@ func (b *builder) choose(in *ssa.If) {
 	if b.block.walk == nil {
 		b.block.walk = b.block.next
 	}
+	if len(list) > manyChoices {
+		b.block.next = lookUp(list, x, rest)
+		return
+	}
 	b.block.next = func(fr *frame) int {
 		n := fr.n[x]
 		for i := range list {
 			if list[i].value == n {
 				return list[i].target
 			}
+		}
+		return rest(fr)
+	}
+}
+
+// manyChoices are more than are compared one after the other.
+const manyChoices = 32
+
+// lookUp returns what ends a block that begins a switch of many cases, of which
+// the first one counts.
+func lookUp(list []choice, x int, rest func(*frame) int) func(*frame) int {
+	targets := make(map[uint64]int, len(list))
+	for _, c := range slices.Backward(list) {
+		targets[c.value] = c.target
+	}
+	return func(fr *frame) int {
+		if target, ok := targets[fr.n[x]]; ok {
+			return target
 		}
 		return rest(fr)
 	}

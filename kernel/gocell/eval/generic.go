@@ -113,10 +113,7 @@ func onceValues(t reflect.Type) native {
 func pull(nextType, stopType reflect.Type) native {
 	return func(_ *thread, a []reflect.Value) []reflect.Value {
 		next, stop := iter.Pull(func(yield func([]reflect.Value) bool) {
-			each := reflect.MakeFunc(a[0].Type().In(0), func(v []reflect.Value) []reflect.Value {
-				return []reflect.Value{reflect.ValueOf(yield(v))}
-			})
-			a[0].Call([]reflect.Value{each})
+			pulled(a[0], yield)
 		})
 		nextFunc := reflect.MakeFunc(nextType, func([]reflect.Value) []reflect.Value {
 			v, ok := next()
@@ -128,6 +125,14 @@ func pull(nextType, stopType reflect.Type) native {
 		stopFunc := reflect.MakeFunc(stopType, func([]reflect.Value) []reflect.Value { stop(); return nil })
 		return []reflect.Value{nextFunc, stopFunc}
 	}
+}
+
+// pulled runs an iterator on the goroutine of iter.Pull, which hands its panics on.
+func pulled(seq reflect.Value, yield func([]reflect.Value) bool) {
+	each := reflect.MakeFunc(seq.Type().In(0), func(v []reflect.Value) []reflect.Value {
+		return []reflect.Value{reflect.ValueOf(yield(v))}
+	})
+	seq.Call([]reflect.Value{each})
 }
 
 func randomBelow(t reflect.Type, limit reflect.Value) reflect.Value {

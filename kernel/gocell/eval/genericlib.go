@@ -9,6 +9,7 @@ import (
 	"hash/maphash"
 	"reflect"
 	"runtime"
+	"unique"
 	"unsafe"
 	"weak"
 )
@@ -119,10 +120,22 @@ func (e *Engine) unique(t, handle reflect.Type) native {
 	}
 }
 
-// weakMake is weak.Make for a type of pointers. They have one layout.
+// weakMake is weak.Make for a type of pointers.
 func weakMake(t reflect.Type) native {
 	return func(_ *thread, a []reflect.Value) []reflect.Value {
 		p := weak.Make((*byte)(word(a[0])))
 		return []reflect.Value{at(t, unsafe.Pointer(&p))}
+	}
+}
+
+// A unique.Handle is a pointer to its value, and weak pointers to all types are alike.
+func init() {
+	h, x := unique.Make(7), new([2]string)
+	p := weak.Make((*byte)(pointer(x)))
+	if unsafe.Sizeof(h) != unsafe.Sizeof(pointer(x)) || **(**int)(pointer(&h)) != 7 {
+		panic("eval: this Go release makes unique handles in another way")
+	}
+	if unsafe.Sizeof(p) != unsafe.Sizeof(weak.Pointer[[2]string]{}) || (*weak.Pointer[[2]string])(pointer(&p)).Value() != x {
+		panic("eval: this Go release makes weak pointers in another way")
 	}
 }

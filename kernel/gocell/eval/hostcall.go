@@ -95,7 +95,7 @@ func (c *hostCall) do(fr *frame, fn pointer, name *string) {
 // package: nothing when the package computes what is done at once. A function
 // that may call back runs code of which that is not known.
 func waitName(path string, t reflect.Type, name *string) *string {
-	if !prompt[path] {
+	if !neverBlocks[path] {
 		return name
 	}
 	for p := range t.Ins() {
@@ -106,7 +106,8 @@ func waitName(path string, t reflect.Type, name *string) *string {
 	return nil
 }
 
-var prompt = map[string]bool{
+// neverBlocks are the packages that compute what is done at once.
+var neverBlocks = map[string]bool{
 	"bytes": true, "errors": true, "html": true, "math": true, "math/bits": true, "math/cmplx": true, "math/rand": true, "math/rand/v2": true,
 	"path": true, "strconv": true, "strings": true, "sync/atomic": true, "time": true, "unicode": true, "unicode/utf16": true, "unicode/utf8": true,
 }

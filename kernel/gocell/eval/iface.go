@@ -4,6 +4,7 @@ import (
 	"go/types"
 	"reflect"
 
+	"forgekernel/kernel/gocell/rtype"
 	"golang.org/x/tools/go/ssa"
 )
 
@@ -133,7 +134,7 @@ func (b *builder) typeAssert(in *ssa.TypeAssert) {
 	})
 }
 
-// isNilCheck reports an assertion that the translator writes for the method
+// isNilCheck reports whether in is the assertion that the translator writes for the method
 // value of an interface, which must not be nil: nothing ever uses its result,
 // while those of the source have references for debuggers.
 func isNilCheck(in *ssa.TypeAssert) bool {
@@ -172,12 +173,12 @@ func (b *builder) typeTest(t types.Type, want reflect.Type) func(reflect.Value) 
 	if iface, ok := t.Underlying().(*types.Interface); ok {
 		return func(v reflect.Value) bool { return v.IsValid() && e.implements(v.Type(), iface, want) }
 	}
-	word, generations := typeWord(want), e.hasGenerations(want)
+	word := typeWord(want)
 	return func(v reflect.Value) bool {
-		if x := (*value)(pointer(&v)); x.typ == word || x.typ == nil || !generations {
+		if x := (*value)(pointer(&v)); x.typ == word || x.typ == nil {
 			return x.typ == word
 		}
-		return e.sameType(v.Type(), want)
+		return rtype.Related(v.Type(), want)
 	}
 }
 
@@ -239,15 +240,6 @@ func sameAfterReceiver(method, of reflect.Type) bool {
 	return true
 }
 
-// hasGenerations reports whether other types may be the same declared type.
-func (e *Engine) hasGenerations(t reflect.Type) bool {
-	for t.Kind() == reflect.Pointer && t.Name() == "" {
-		t = t.Elem()
-	}
-	_, made := e.types.Made(t)
-	return made
-}
-
 func (e *Engine) satisfies(t types.Type, iface *types.Interface) bool {
 	e.shapes.RLock()
 	defer e.shapes.RUnlock()
@@ -261,14 +253,4 @@ func (e *Engine) present(v reflect.Value) reflect.Value {
 		return retag(now, v)
 	}
 	return v
-}
-
-// sameType reports whether two types are generations of one declared type.
-func (e *Engine) sameType(a, b reflect.Type) bool {
-	for a.Kind() == reflect.Pointer && b.Kind() == reflect.Pointer && a.Name() == "" && b.Name() == "" {
-		a, b = a.Elem(), b.Elem()
-	}
-	x, ok1 := e.types.Made(a)
-	y, ok2 := e.types.Made(b)
-	return ok1 && ok2 && types.Identical(x, y)
 }

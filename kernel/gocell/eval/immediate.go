@@ -9,7 +9,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// isImmediate reports a constant operand that its instruction takes over.
+// isImmediate reports whether operand i is a constant that its instruction takes over.
 func isImmediate(in ssa.Instruction, i int) bool {
 	op, ok := in.(*ssa.BinOp)
 	if !ok || i != 1 || op.Op == token.SHL || op.Op == token.SHR {
@@ -23,7 +23,7 @@ func isImmediate(in ssa.Instruction, i int) bool {
 	return known && (isFloat(k) || op.Op != token.QUO && op.Op != token.REM || c.Uint64() != 0)
 }
 
-// isStoredNumber reports a constant that is stored as it is.
+// isStoredNumber reports whether operand i is a constant that is stored as it is.
 func (b *builder) isStoredNumber(in ssa.Instruction, i int) bool {
 	store, ok := in.(*ssa.Store)
 	if !ok || i != 1 {
@@ -101,33 +101,6 @@ func (b *builder) conditionTo(op token.Token, x place, c uint64) condition {
 
 // test stores the outcome of a comparison.
 func test(c condition, d int) instr { return func(fr *frame) { fr.n[d] = truth(c(fr)) } }
-
-// arithmeticTo returns the operations of a kind of number with a constant.
-func arithmeticTo(k reflect.Kind) func(op token.Token, x int, c uint64, d int) instr {
-	switch k {
-	case reflect.Int:
-		return integersTo[int]
-	case reflect.Int8:
-		return integersTo[int8]
-	case reflect.Int16:
-		return integersTo[int16]
-	case reflect.Int32:
-		return integersTo[int32]
-	case reflect.Int64:
-		return integersTo[int64]
-	case reflect.Uint8:
-		return integersTo[uint8]
-	case reflect.Uint16:
-		return integersTo[uint16]
-	case reflect.Uint32:
-		return integersTo[uint32]
-	case reflect.Uint, reflect.Uint64, reflect.Uintptr:
-		return integersTo[uint64]
-	case reflect.Float32:
-		return floatsTo[float32]
-	}
-	return floatsTo[float64]
-}
 
 func integersTo[T integer](op token.Token, x int, bits uint64, d int) instr {
 	c := T(bits)

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
+
+	"forgekernel/kernel/gocell/rtype"
 )
 
 // Methods of generic types have no code of their own; their instances have.
@@ -26,7 +28,7 @@ func (c *compiler) instanceCode(fn *ssa.Function) *Code {
 		return nil
 	}
 	recv := obj.Signature().Recv().Type()
-	named := namedOf(recv)
+	named := rtype.NamedOf(recv)
 	if named == nil || named.TypeArgs().Len() == 0 {
 		return nil
 	}
@@ -101,13 +103,4 @@ func (e *Engine) eachInstance(f func(*instance)) {
 			f(i)
 		}
 	})
-}
-
-func namedOf(t types.Type) *types.Named {
-	t = types.Unalias(t)
-	if p, ok := t.(*types.Pointer); ok {
-		t = types.Unalias(p.Elem())
-	}
-	named, _ := t.(*types.Named)
-	return named
 }

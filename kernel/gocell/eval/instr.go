@@ -10,7 +10,7 @@ import (
 
 // instruction translates one SSA instruction.
 func (b *builder) instruction(in ssa.Instruction) {
-	if _, debug := in.(*ssa.DebugRef); in.Pos().IsValid() && !debug {
+	if _, debug := in.(*ssa.DebugRef); !debug && in.Pos().IsValid() {
 		b.pos, b.block.placed = in.Pos(), true
 	}
 	switch in := in.(type) {
@@ -130,7 +130,7 @@ func (b *builder) edge(from *ssa.BasicBlock, k int) edge {
 	return edge{to.Index, b.phiMoves(from, to, k), b.isRetreat(from, to)}
 }
 
-// isPlain reports an edge on which nothing is to be done.
+// isPlain reports whether nothing is to be done on an edge.
 func (e edge) isPlain() bool { return len(e.moves) == 0 && !e.back }
 
 // follow returns what does the edge's work and tells its target.

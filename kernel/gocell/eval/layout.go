@@ -5,8 +5,9 @@ import (
 	"unsafe"
 )
 
-// This file holds what the evaluator knows about the memory layout of Go
-// values beyond what reflect tells. Each fact is checked when the program
+// The evaluator knows more about the memory layout of Go values than reflect tells.
+// What it knows of values of reflect and interfaces is in this file; the facts about
+// slices, maps and others are where they are used. They are checked when the program
 // starts, so that another release of Go fails at once instead of wrongly.
 
 type pointer = unsafe.Pointer
@@ -59,7 +60,7 @@ const (
 	flagMethod      = 1 << 9 // word is the receiver
 )
 
-// isIndirect reports that reflection holds a value by its address.
+// isIndirect reports whether reflection holds a value by its address.
 func isIndirect(v reflect.Value) bool { return (*value)(unsafe.Pointer(&v)).flag&flagIndirect != 0 }
 
 // at is the variable of a type at an address. It and alloc do what NewAt and New

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// isRetreat reports an edge that goes back to a block on the way to its own:
+// isRetreat reports whether an edge goes back to a block on the way to its own:
 // every cycle has one.
 func (b *builder) isRetreat(from, to *ssa.BasicBlock) bool {
 	if b.order == nil {

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"unsafe"
 
+	"forgekernel/kernel/gocell/rtype"
 	"golang.org/x/tools/go/ssa"
 )
 
@@ -63,20 +64,25 @@ func interfaceData(t reflect.Type, v reflect.Value) pointer {
 	return dataOf(x)
 }
 
-// keyAddress returns how the address of a key of a map is found. A value in an
-// interface is looked for in the generation of its type that the map has it in.
+// keyAddress returns how the address of a key of a map is found. Values in
+// interfaces are looked for in the generations of their types that the map has
+// them in.
 func keyAddress(m, key place) func(fr *frame) pointer {
 	t, k := m.typ.Key(), key.i
-	if t.Kind() != reflect.Interface {
-		return addressOf(key, t)
-	}
-	return func(fr *frame) pointer {
+	find := func(fr *frame) reflect.Value {
 		v := fr.v[k]
-		if v.IsValid() {
+		if v.IsValid() && rtype.Grown() {
 			v = keyIn(fr.get(m), t, v)
 		}
-		return interfaceData(t, v)
+		return v
 	}
+	switch {
+	case t.Kind() == reflect.Interface:
+		return func(fr *frame) pointer { return interfaceData(t, find(fr)) }
+	case holdsInterfaces(t):
+		return func(fr *frame) pointer { return dataOf(static(t, find(fr))) }
+	}
+	return addressOf(key, t)
 }
 
 // finder returns what finds an element in a map, nil when there is none. A key that
@@ -99,12 +105,12 @@ func finder(in *ssa.Lookup, m, key place) func(fr *frame) pointer {
 	return func(fr *frame) pointer { return mapAccess(t, fr.p[i], address(fr)) }
 }
 
-// isWideInteger reports keys that all maps of their size hash alike.
+// isWideInteger reports whether all maps with keys of t's size hash them alike.
 func isWideInteger(t reflect.Type) bool {
 	return t.Size() == 8 && (isSigned(t.Kind()) || isUnsigned(t.Kind()))
 }
 
-// isWideNumber reports elements that all maps store alike.
+// isWideNumber reports whether all maps store elements of type t alike.
 func isWideNumber(t reflect.Type) bool { return classOf(t) == num && t.Size() == 8 }
 
 // The entries of maps of one layout are found by code that the compiler made for

@@ -255,6 +255,14 @@ func (e *Engine) callable(m *reflect.Method) {
 		}
 	}
 	name, variadic := m.Name, m.Type.IsVariadic()
+	if clo, deref := e.lookupMethod(recv, name); clo != nil {
+		tg := target{clo: clo}
+		if deref {
+			tg.deref = name
+		}
+		m.Func = reflect.MakeFunc(m.Type, (&closure{engine: e, target: tg, typ: m.Type}).entry)
+		return
+	}
 	m.Func = reflect.MakeFunc(m.Type, func(a []reflect.Value) []reflect.Value {
 		if bound := a[0].MethodByName(name); variadic {
 			return bound.CallSlice(a[1:])
@@ -300,14 +308,14 @@ func (b *builder) index(in *ssa.Index) {
 // of the same length and capacity that has no elements.
 func (b *builder) slice(in *ssa.Slice) {
 	x, dst := b.val(in.X), b.places[in]
-	bound := func(v ssa.Value) func(*frame, int) int {
-		if v == nil {
-			return func(_ *frame, otherwise int) int { return otherwise }
-		}
-		i := b.val(v).i
-		return func(fr *frame, _ int) int { return int(fr.n[i]) }
+	lo, hi, limit := b.bound(in.Low), b.bound(in.High), b.bound(in.Max)
+	if x.typ.Kind() == reflect.String {
+		b.emit(func(fr *frame) {
+			s := fr.s[x.i]
+			fr.s[dst.i] = s[lo(fr, 0):hi(fr, len(s))]
+		})
+		return
 	}
-	lo, hi, limit := bound(in.Low), bound(in.High), bound(in.Max)
 	three := in.Max != nil
 	alloc, _ := in.X.(*ssa.Alloc)
 	made := alloc != nil && alloc.Comment == "makeslice" // make with a constant capacity
@@ -318,13 +326,6 @@ func (b *builder) slice(in *ssa.Slice) {
 	size := uintptr(0)
 	if dst.class == lst {
 		size = dst.typ.Elem().Size()
-	}
-	if x.typ.Kind() == reflect.String {
-		b.emit(func(fr *frame) {
-			s := fr.s[x.i]
-			fr.s[dst.i] = s[lo(fr, 0):hi(fr, len(s))]
-		})
-		return
 	}
 	b.emit(func(fr *frame) {
 		h := header{len: array, cap: array}
@@ -358,6 +359,15 @@ func (b *builder) slice(in *ssa.Slice) {
 		}
 		fr.l[dst.i] = header{h.data, to - from, end - from}
 	})
+}
+
+// bound returns the value of a bound, which is another one when it is left out.
+func (b *builder) bound(v ssa.Value) func(fr *frame, otherwise int) int {
+	if v == nil {
+		return func(_ *frame, otherwise int) int { return otherwise }
+	}
+	i := b.val(v).i
+	return func(fr *frame, _ int) int { return int(fr.n[i]) }
 }
 
 func (b *builder) sliceToArrayPointer(in *ssa.SliceToArrayPointer) {

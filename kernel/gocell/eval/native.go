@@ -11,8 +11,9 @@ import (
 	"unsafe"
 )
 
-// natives take the place of compiled functions that must know which goroutine
-// calls them: those that print for a cell, end it, or block without an end.
+// natives take the place of compiled functions that cannot be called as they are.
+// Most must know which goroutine calls them: those that print for a cell, end it, or
+// block without an end. Others would end the process, or have no body in Go.
 var natives = map[string]native{
 	"maps.clone":            func(_ *thread, a []reflect.Value) []reflect.Value { return []reflect.Value{cloneMap(a[0])} },
 	"os.Exit":               func(_ *thread, a []reflect.Value) []reflect.Value { panic(Exit{"os.Exit", int(a[0].Int())}) },
@@ -24,6 +25,13 @@ var natives = map[string]native{
 	"testing.MainStart":     noTestMain,
 	"runtime/debug.SetMaxStack": func(th *thread, a []reflect.Value) []reflect.Value {
 		return []reflect.Value{reflect.ValueOf(int(th.run.engine.maxStack.Swap(a[0].Int())))}
+	},
+	"runtime.Stack": func(th *thread, a []reflect.Value) []reflect.Value {
+		text := th.stackText()
+		if a[1].Bool() {
+			text += th.otherStacks()
+		}
+		return valuesOf(copy(a[0].Bytes(), text))
 	},
 	"runtime/debug.Stack": func(th *thread, _ []reflect.Value) []reflect.Value { return valuesOf([]byte(th.stackText())) },
 	"runtime/debug.PrintStack": func(th *thread, _ []reflect.Value) []reflect.Value {

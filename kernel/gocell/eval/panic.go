@@ -75,11 +75,14 @@ func (th *thread) catch(r any) *panicking {
 	}
 	r = th.unsigned(r)
 	p := &panicking{value: r, trace: th.locate()}
-	if !isStop(r) {
-		th.blocking(nil) // the call that waited has ended with this panic
+	if isStop(r) {
+		th.stoppedIn = th.doing.Load()
+	} else {
 		p.calls = th.remember()
 		th.run.engine.debug.panicked(th, r)
 	}
+	th.blocking(nil) // the call that waited has ended with this panic
+	th.hears.Store(false)
 	th.run.mu.Lock()
 	defer th.run.mu.Unlock()
 	if inner := th.run.lastPanic; inner != nil && same(inner.value, r) {
@@ -185,9 +188,13 @@ func isStop(v any) bool {
 	return ok
 }
 
-// recovers implements the built-in recover for a frame.
+// recovers implements the built-in recover for a frame, which may be deferred by
+// way of wrappers.
 func (fr *frame) recovers() reflect.Value {
 	d := fr.deferOf
+	for i := fr.depth - 1; d == nil && i >= 0 && fr.th.frames[i].fn.wrapper; i-- {
+		d = fr.th.frames[i].deferOf
+	}
 	if d == nil || d.panicked == nil || d.panicked.recovered || isFatal(d.panicked.value) {
 		return reflect.Value{}
 	}
@@ -195,7 +202,7 @@ func (fr *frame) recovers() reflect.Value {
 	return reflect.ValueOf(d.panicked.value)
 }
 
-// isFatal reports a panic that user code cannot recover from.
+// isFatal reports whether user code cannot recover from a panic.
 func isFatal(v any) bool {
 	switch v.(type) {
 	case stopped, Exit, stackOverflow:

@@ -5,6 +5,8 @@ import (
 	"os"
 	"reflect"
 	"sync"
+
+	"forgekernel/nebula/memory"
 )
 
 // maxBytes is the address space: Go itself refuses to make more.
@@ -12,14 +14,13 @@ const maxBytes = 1 << 47
 
 func maxElements(t reflect.Type) int { return maxBytes / int(max(t.Size(), 1)) }
 
-// room is the memory of the machine, or maxBytes where that is not known.
+// room is the memory of the machine, or what a container leaves of it; maxBytes where
+// that is not known.
 var room = sync.OnceValue(func() uint64 {
-	text, err := os.ReadFile("/proc/meminfo")
-	var kilobytes uint64
-	if n, _ := fmt.Sscanf(string(text), "MemTotal: %d kB", &kilobytes); err != nil || n == 0 {
-		return maxBytes
+	if most := memory.Of(os.DirFS("/")).Most(); most > 0 {
+		return uint64(most)
 	}
-	return kilobytes << 10
+	return maxBytes
 })
 
 // checkRoom panics when n elements cannot be had. Go would end the process.

@@ -11,7 +11,8 @@ import (
 
 // An interrupted cell ends by itself, at its next poll, unless it is inside
 // compiled code. After unwindGrace it is left behind there and ends when that
-// returns. Code of the cell itself has all the time that a busy machine may need.
+// returns. Code of the cell itself, and what it waits for by itself, has all the
+// time that a busy machine may need.
 const (
 	unwindGrace = 40 * time.Millisecond
 	runGrace    = 2 * time.Second
@@ -108,6 +109,7 @@ type Progress struct {
 var everything = Progress{math.MaxInt, true}
 
 func (p *Program) run(ctx context.Context, r *run) (at Progress, err error) {
+	defer r.over.Store(true)
 	th := r.newThread()
 	outcome := make(chan failure, 1)
 	th.main = true
@@ -120,13 +122,13 @@ func (p *Program) run(ctx context.Context, r *run) (at Progress, err error) {
 	r.interrupt()
 	patience := time.NewTimer(unwindGrace)
 	defer patience.Stop()
-	for range 2 {
+	for _, last := range []bool{false, true} {
 		select {
 		case f := <-outcome:
 			return f.at, f.err
 		case <-patience.C:
 		}
-		if th.doing.Load() != nil { // inside compiled code its calls stay where they are
+		if th.doing.Load() != nil && (last || !th.hears.Load()) { // its calls stay where they are
 			return th.frames[0].reached(), &Stopped{What: th.activity()}
 		}
 		patience.Reset(runGrace)
@@ -193,7 +195,7 @@ func (th *thread) failure(r any) error {
 	p := th.catch(r)
 	switch v := p.value.(type) {
 	case stopped:
-		return &Stopped{th.activity(), p.trace}
+		return &Stopped{said(th.stoppedIn), p.trace}
 	case Exit:
 		return v
 	default:
@@ -201,12 +203,14 @@ func (th *thread) failure(r any) error {
 	}
 }
 
-// activity says what an interrupted goroutine was doing.
-func (th *thread) activity() string {
-	if d := th.doing.Load(); d != nil {
-		return *d
+// activity says what an interrupted goroutine is doing.
+func (th *thread) activity() string { return said(th.doing.Load()) }
+
+func said(doing *string) string {
+	if doing == nil {
+		return "running code"
 	}
-	return "running code"
+	return *doing
 }
 
 // goroutine is the body of a go statement.
@@ -214,17 +218,14 @@ func (th *thread) goroutine(t target, args []reflect.Value) {
 	e := th.run.engine
 	normal := false
 	defer func() {
+		var failed error
+		if r := recover(); !normal && r != nil { // nil: runtime.Goexit ends a goroutine quietly
+			failed = th.failure(r)
+		}
 		e.threads.remove(th)
 		e.debug.leave(th)
 		th.run.alive.Add(-1)
-		if normal {
-			return
-		}
-		r := recover()
-		if r == nil {
-			return // runtime.Goexit ends a goroutine quietly
-		}
-		switch err := th.failure(r).(type) {
+		switch err := failed.(type) {
 		case *Panic:
 			err.Goroutine = true
 			e.opts.Async(th.run.cell, err)

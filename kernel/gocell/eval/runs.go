@@ -54,6 +54,15 @@ func (e *Engine) latest() *run {
 	return next
 }
 
+// orLatest is the run on whose behalf a function of it is called: itself while
+// anything of it runs, and not only what an interrupt has left behind.
+func (r *run) orLatest() *run {
+	if r.alive.Load() == 0 || r.stop.Load() && r.over.Load() && r != r.engine.current.Load() {
+		return r.engine.latest()
+	}
+	return r
+}
+
 // Goroutine describes a goroutine that runs code of a cell.
 type Goroutine struct {
 	ID    uint64

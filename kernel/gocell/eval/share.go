@@ -41,7 +41,7 @@ func (b *builder) mayShare(phi *ssa.Phi, next ssa.Value, from *ssa.BasicBlock) b
 	if in.Block() != head && (in.Block() != from || len(from.Succs) != 1) {
 		return false
 	}
-	at := b.indexIn(in)
+	at := b.indexOf(in)
 	for _, use := range *phi.Referrers() {
 		if !b.usesBefore(phi, use, in.Block(), at) {
 			return false
@@ -50,7 +50,7 @@ func (b *builder) mayShare(phi *ssa.Phi, next ssa.Value, from *ssa.BasicBlock) b
 	return b.onlyNamed(phi, phi) && b.onlyNamed(next, phi)
 }
 
-// usesBefore reports that an instruction does not look at a phi after the
+// usesBefore reports whether an instruction does not look at a phi after the
 // instruction at an index of a block has run.
 func (b *builder) usesBefore(phi *ssa.Phi, use ssa.Instruction, blk *ssa.BasicBlock, at int) bool {
 	if _, debug := use.(*ssa.DebugRef); debug {
@@ -78,22 +78,21 @@ func (b *builder) usesBefore(phi *ssa.Phi, use ssa.Instruction, blk *ssa.BasicBl
 	if use.Block() != blk {
 		return blk != phi.Block()
 	}
-	return b.indexIn(use) <= at
+	return b.indexOf(use) <= at
 }
 
-// indexIn is where an instruction stands in its block.
-func (b *builder) indexIn(in ssa.Instruction) int {
-	at, known := b.indices[in]
-	if !known {
-		for i, x := range in.Block().Instrs {
-			b.indices[x] = i
-		}
-		at = b.indices[in]
+// indexOf returns where an instruction is in its block.
+func (b *builder) indexOf(in ssa.Instruction) int {
+	if i, known := b.indices[in]; known {
+		return i
 	}
-	return at
+	for i, x := range in.Block().Instrs {
+		b.indices[x] = i
+	}
+	return b.indices[in]
 }
 
-// onlyNamed reports that no variable has the value that a debugger would see
+// onlyNamed reports whether no variable has the value that a debugger would see
 // change when the loop goes round: none but the phi's own and, of the next
 // value, those that begin anew in each round.
 func (b *builder) onlyNamed(v ssa.Value, phi *ssa.Phi) bool {
@@ -109,7 +108,7 @@ func (b *builder) onlyNamed(v ssa.Value, phi *ssa.Phi) bool {
 	return true
 }
 
-// isLocalTo reports a variable that is declared in a loop.
+// isLocalTo reports whether a variable is declared in a loop.
 func (b *builder) isLocalTo(obj types.Object, head *ssa.BasicBlock) bool {
 	if v, ok := obj.(*types.Var); !ok || v.Kind() != types.LocalVar || b.freeVar(v.Name()) != nil {
 		return false
@@ -134,7 +133,7 @@ func realUses(v ssa.Value) []ssa.Instruction {
 	return list
 }
 
-// unnamed reports that no variable has the value, which then need not be kept.
+// unnamed reports whether no variable has the value, which then need not be kept.
 func unnamed(v ssa.Value) bool {
 	for _, use := range *v.Referrers() {
 		if ref, ok := use.(*ssa.DebugRef); ok && ref.Object() != nil && !isOwnLoad(ref) {
@@ -167,7 +166,7 @@ func isVariable(addr ssa.Value, obj types.Object) bool {
 	return false
 }
 
-// onlyStored reports that no variable has a value but that which it is stored to.
+// onlyStored reports whether no variable has a value but that which it is stored to.
 func onlyStored(v ssa.Value, addr ssa.Value) bool {
 	for _, use := range *v.Referrers() {
 		ref, ok := use.(*ssa.DebugRef)

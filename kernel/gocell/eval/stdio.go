@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,16 +22,19 @@ type stdin struct {
 type stdinReader struct{ th *thread }
 
 func (s stdinReader) Read(p []byte) (int, error) {
-	e := s.th.run.engine
+	r := s.th.run.orLatest()
+	e := r.engine
 	e.stdin.mu.Lock()
 	defer e.stdin.mu.Unlock()
 	if len(p) == 0 {
 		return 0, nil
 	}
 	if e.stdin.rest == "" {
-		line, err := e.opts.Stdin(s.th.run.ctx, "", false)
+		line, err := e.opts.Stdin(r.ctx, "", false)
 		if err != nil {
-			s.th.poll()
+			if r == s.th.run {
+				s.th.poll()
+			}
 			return 0, err
 		}
 		e.stdin.rest = line + "\n"
@@ -85,6 +89,19 @@ func (th *thread) writer(stream string) io.Writer {
 	return th.run.engine.opts.Writer(th.run.cell, stream)
 }
 
+// keptWriter is a standard stream that compiled code may keep: a logger, say. What
+// it prints belongs to the cell that handed the stream over while anything of that
+// runs, and to the latest cell after that, as calls of its functions do.
+type keptWriter struct {
+	run    *run
+	stream string
+}
+
+func (w keptWriter) Write(p []byte) (int, error) {
+	r := w.run.orLatest()
+	return r.engine.opts.Writer(r.cell, w.stream).Write(p)
+}
+
 var fileType = reflect.TypeFor[*os.File]()
 
 // standard puts the cell's own streams in the place of the process's, where
@@ -95,12 +112,12 @@ func (th *thread) standard(t reflect.Type, v reflect.Value) reflect.Value {
 	}
 	var with any
 	switch v.Interface().(*os.File) {
-	case os.Stdin:
+	case standardFiles[0]:
 		with = th.stdin()
-	case os.Stdout:
-		with = th.writer("stdout")
-	case os.Stderr:
-		with = th.writer("stderr")
+	case standardFiles[1]:
+		with = keptWriter{th.run, "stdout"}
+	case standardFiles[2]:
+		with = keptWriter{th.run, "stderr"}
 	default:
 		return v
 	}
@@ -110,13 +127,19 @@ func (th *thread) standard(t reflect.Type, v reflect.Value) reflect.Value {
 	return v
 }
 
-// standardFiles are the standard streams by their descriptors.
+// standardFiles are the standard streams by their descriptors, whatever user code
+// has put into the variables.
 var standardFiles = [...]*os.File{os.Stdin, os.Stdout, os.Stderr}
 
 var fileTypeWord = typeWord(fileType)
 
 func scan(read func(r io.Reader, a []reflect.Value) (int, error)) native {
-	return func(th *thread, a []reflect.Value) []reflect.Value { return count(read(th.stdin(), a)) }
+	return func(th *thread, a []reflect.Value) []reflect.Value {
+		if os.Stdin != standardFiles[0] { // user code has put another file there
+			return count(read(os.Stdin, a))
+		}
+		return count(read(th.stdin(), a))
+	}
 }
 
 // fileWrite is a method of *os.File that writes; the two standard streams are
@@ -125,9 +148,9 @@ func fileWrite(method string) native {
 	return func(th *thread, a []reflect.Value) []reflect.Value {
 		stream := ""
 		switch a[0].Interface().(*os.File) {
-		case os.Stdout:
+		case standardFiles[1]:
 			stream = "stdout"
-		case os.Stderr:
+		case standardFiles[2]:
 			stream = "stderr"
 		default:
 			return a[0].MethodByName(method).Call(a[1:])
@@ -154,7 +177,7 @@ func init() {
 	natives["os.(*File).WriteString"] = fileWrite("WriteString")
 	natives["os.(*File).Close"] = func(_ *thread, a []reflect.Value) []reflect.Value {
 		var err error
-		if f := a[0].Interface().(*os.File); f != os.Stdin && f != os.Stdout && f != os.Stderr { // those are the session's
+		if f := a[0].Interface().(*os.File); !slices.Contains(standardFiles[:], f) { // those are the session's
 			err = f.Close()
 		}
 		return []reflect.Value{reflect.ValueOf(&err).Elem()}
@@ -173,7 +196,7 @@ func init() {
 		return []reflect.Value{reflect.ValueOf(&err).Elem()}
 	}
 	natives["os.(*File).Read"] = func(th *thread, a []reflect.Value) []reflect.Value {
-		if f := a[0].Interface().(*os.File); f != os.Stdin {
+		if f := a[0].Interface().(*os.File); f != standardFiles[0] {
 			return count(f.Read(a[1].Bytes()))
 		}
 		return count(th.stdin().Read(a[1].Bytes()))
@@ -181,7 +204,12 @@ func init() {
 }
 
 func printing(print func(w io.Writer, a []reflect.Value) (int, error)) native {
-	return func(th *thread, a []reflect.Value) []reflect.Value { return count(print(th.writer("stdout"), a)) }
+	return func(th *thread, a []reflect.Value) []reflect.Value {
+		if os.Stdout != standardFiles[1] { // user code has put another file there
+			return count(print(os.Stdout, a))
+		}
+		return count(print(th.writer("stdout"), a))
+	}
 }
 
 func count(n int, err error) []reflect.Value {

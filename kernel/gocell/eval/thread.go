@@ -17,8 +17,9 @@ const (
 	// MaxNesting bounds calls from compiled code back into user code within one
 	// another, for the same reason: a String method that prints itself, say.
 	MaxNesting = 5_000
-	// deferGrace is how long deferred calls may run after an interrupt.
-	deferGrace = 40 * time.Millisecond
+	// deferGrace is how long deferred calls may run after an interrupt: they unlock
+	// what is locked, on a busy machine too.
+	deferGrace = 500 * time.Millisecond
 )
 
 // run is one execution of a cell, shared by its goroutines.
@@ -27,6 +28,7 @@ type run struct {
 	cell   uint64
 	name   string
 	stop   atomic.Bool
+	over   atomic.Bool // the cell has ended, or was left behind
 	// attention is what polls look at: the run is to stop, or is traced.
 	attention atomic.Bool
 	unseen    bool            // it runs for the debugger, which does not look at it
@@ -61,9 +63,11 @@ type thread struct {
 	frames []*frame
 	depth  int // frames in use
 
-	doing    atomic.Pointer[string] // the blocking operation it is in
-	start    Location               // of the go statement
-	deadline time.Time              // set once it unwinds because of an interrupt
+	doing     atomic.Pointer[string] // the blocking operation it is in
+	hears     atomic.Bool            // of an interrupt in that operation
+	start     Location               // of the go statement
+	deadline  time.Time              // set once it unwinds because of an interrupt
+	stoppedIn *string                // what it was doing then
 
 	words words        // of the call of a compiled function that begins
 	kept  [maxKept]any // what its arguments hold, beside the banks

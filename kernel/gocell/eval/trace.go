@@ -180,7 +180,7 @@ func (d *Debugger) panicked(th *thread, value any) {
 	}
 }
 
-// recovers reports that a deferred call which waits on the goroutine's stack is
+// recovers reports whether a deferred call which waits on the goroutine's stack is
 // of a function that can recover a panic.
 func (t *tracee) recovers() bool {
 	for _, th := range t.threads {

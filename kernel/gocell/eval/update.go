@@ -26,7 +26,7 @@ func (b *builder) update(store *ssa.Store, blk *ssa.BasicBlock) {
 	if !ok || load.Op != token.MUL || !isSameAddress(load.X, store.Addr) || load.Block() != blk || op.Block() != blk || b.folded[store] {
 		return
 	}
-	if !isSoleUse(load, op) || !isSoleUse(op, store) || !unnamed(load) || !onlyStored(op, store.Addr) || !b.arePure(load, store) {
+	if !isSoleUse(load, op) || !isSoleUse(op, store) || !unnamed(load) || !onlyStored(op, store.Addr) || !b.arePure(blk, load, store) {
 		return
 	}
 	b.folded[load], b.folded[op], b.updates[store] = true, true, op
@@ -35,7 +35,7 @@ func (b *builder) update(store *ssa.Store, blk *ssa.BasicBlock) {
 	}
 }
 
-// isSameAddress reports addresses that are computed alike from the same values:
+// isSameAddress reports whether two addresses are computed alike from the same values:
 // the translator computes that of a field or an element anew for the store.
 func isSameAddress(x, y ssa.Value) bool {
 	if x == y {
@@ -52,11 +52,11 @@ func isSameAddress(x, y ssa.Value) bool {
 	return false
 }
 
-// arePure reports that what runs between two instructions of a block changes
+// arePure reports whether what runs between two instructions of a block changes
 // nothing that a load may see.
-func (b *builder) arePure(from, to ssa.Instruction) bool {
-	i, j := b.indexIn(from), b.indexIn(to)
-	for _, in := range from.Block().Instrs[i+1 : max(i+1, j)] {
+func (b *builder) arePure(blk *ssa.BasicBlock, from, to ssa.Instruction) bool {
+	i, j := b.indexOf(from), b.indexOf(to)
+	for _, in := range blk.Instrs[i+1 : max(i+1, j)] {
 		if !isPure(in) {
 			return false
 		}
@@ -67,7 +67,8 @@ func (b *builder) arePure(from, to ssa.Instruction) bool {
 // emitUpdate translates the store.
 func (b *builder) emitUpdate(in *ssa.Store, op *ssa.BinOp) {
 	address := b.addressTo(in.Addr)
-	isFloat := op.Type().Underlying().String() == "float64"
+	k, _ := kindOf(op)
+	isFloat := k == reflect.Float64
 	if isImmediate(op, 1) {
 		c := b.immediate(op)
 		f := math.Float64frombits(c)

@@ -111,7 +111,7 @@ func (e *Engine) compiledErrors(list []error, v any) []error {
 	return list
 }
 
-// isCompiled reports a declared type of a compiled package, or a pointer to one:
+// isCompiled reports whether t is a declared type of a compiled package, or a pointer to one:
 // a type without a name may have methods of what it embeds.
 func (e *Engine) isCompiled(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer && t.Name() == "" {

@@ -13,14 +13,15 @@ var docs struct {
 
 // Doc returns the declaration and documentation of an exported name as plain
 // text, or of the package itself when name is empty. A method or field of type
-// T is T.M; fields without a comment of their own have no entry.
+// T is T.M; fields without a comment of their own have no entry. What is predeclared,
+// such as append, is of [archive.Predeclared].
 func Doc(path, name string) (text string, ok bool) {
 	s, err := open()
 	if err != nil {
 		return "", false
 	}
 	path = canonical(path)
-	if _, ok := s.packages[path]; !ok {
+	if _, ok := s.packages[path]; !ok && path != archive.Predeclared {
 		return "", false
 	}
 	docs.Lock()

@@ -22,21 +22,7 @@
 // binary built without them, or with those of another Go release, says so from
 // [Ready] and from every import.
 //
-// # What it adds to the binary
-//
-// `go run ./kernel/gocell/growth` builds forge stripped, for linux/amd64, with
-// and without Go cells, and tells the difference. With Go 1.26.8 it is 14.7 MB
-// of 56.0: compiled packages that nothing else in the binary uses 5.8 MB
-// (gonum and net/http with what goes with it are the largest), the engine with
-// checker, translator, debugger and the fetching of modules 7.3 MB, and the
-// archive of this package 1.6 MB. It was 19.5 MB: 3.5 less are due to the slots
-// of package rtype in place of stubs that reflectx makes, 1.3 to what is
-// interpreted, 0.6 to export data that repeats no declarations of other
-// packages. Not worth their room were other compression (zstd with dictionaries
-// takes 0.5 MB off an archive of 2.2, and its decoder adds as much; a dictionary
-// for deflate takes 0.1) and documentation without declarations (0.1). Methods
-// that only reflection calls are no part of the difference: text/template keeps
-// those of all types anyway.
+// `go run ./kernel/gocell/growth` tells what all of this adds to the binary.
 package hostpkg
 
 //go:generate go run ./gen
@@ -59,7 +45,7 @@ import (
 	"forgekernel/kernel/gocell/hostpkg/table"
 )
 
-// ErrNotBuilt reports a binary that was built before its package data.
+// ErrNotBuilt means that the binary was built before its package data.
 var ErrNotBuilt = errors.New("this binary carries no data about Go packages: run make build")
 
 // tableSets names the Go packages of tables that a complete binary links.

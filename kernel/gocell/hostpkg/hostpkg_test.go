@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"forgekernel/kernel/gocell/hostpkg/archive"
 )
 
 // TestMain takes the toolchain away: nothing here may need it.
@@ -210,6 +212,8 @@ func TestDocs(t *testing.T) {
 		{"os", "Args", "var Args []string\n\nArgs hold the command-line"},
 		{"sort", "Interface.Less", "Less(i, j int) bool\n\nLess reports"},
 		{"slices", "Sort", "func Sort[S ~[]E, E cmp.Ordered](x S)"},
+		{archive.Predeclared, "append", "func append(slice []Type, elems ...Type) []Type\n\nThe append"},
+		{archive.Predeclared, "error", "type error interface {\n    Error() string\n}\n\nThe error"},
 		{"forgekernel/display", "Show", "func Show(v ...any)\n\nShow displays"},
 	} {
 		text, ok := Doc(want.path, want.name)

@@ -105,7 +105,7 @@ func Name(path string) (name string, ok bool) {
 	return p.Name, ok
 }
 
-// Predeclared reports a name that means something in every Go file.
+// Predeclared reports whether a name means something in every Go file.
 func Predeclared(name string) bool { return types.Universe.Lookup(name) != nil }
 
 func canonical(path string) string {

@@ -47,7 +47,7 @@ var aliased = sync.OnceValue(func() map[typeName]reflect.Value {
 	return found
 })
 
-// Interpreted reports a package that has no symbols because cells run it from
+// Interpreted reports whether a package has no symbols because cells run it from
 // its [Source].
 func Interpreted(path string) bool { return archive.Interpreted(path) }
 

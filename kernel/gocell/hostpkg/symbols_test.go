@@ -70,7 +70,7 @@ func badInstance(obj types.Object, arg string, value any) string {
 	return ""
 }
 
-// wanted reports an exported object that has a value at run time.
+// wanted reports whether an object is exported and has a value at run time.
 func wanted(obj types.Object) bool {
 	if !obj.Exported() {
 		return false

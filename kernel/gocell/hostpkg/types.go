@@ -28,7 +28,7 @@ func (importer) Import(path string) (*types.Package, error) {
 		return nil, err
 	}
 	if _, ok := s.packages[canonical(path)]; !ok {
-		return nil, fmt.Errorf("package %s is not available in Go cells; there are the standard library, gonum, forge, nebula and display, and modules by %%goget", path)
+		return nil, fmt.Errorf("package %s is not available in Go cells; cells can import the standard library, gonum, forge, nebula, display, and modules fetched with %%goget", path)
 	}
 	return loaded.importTypes(s, canonical(path))
 }

@@ -13,7 +13,8 @@ type Child struct {
 	Value reflect.Value
 }
 
-// maxKeys bounds the maps whose keys are sorted.
+// maxKeys bounds the maps whose keys are sorted: larger ones have no parts, and the
+// text of one shows any of its keys.
 const maxKeys = 100_000
 
 // Count is the number of a value's parts: fields, elements, or what a pointer
@@ -79,22 +80,51 @@ func through(v reflect.Value) reflect.Value {
 	return v
 }
 
+// firstKeys lists at most n keys of a map: the first ones, unless it has more keys
+// than are sorted.
+func firstKeys(m reflect.Value, n int) []reflect.Value {
+	if m.Len() <= maxKeys {
+		keys := sortedKeys(m)
+		return keys[:min(n, len(keys))]
+	}
+	var keys []reflect.Value
+	for all := m.MapRange(); len(keys) < n && all.Next(); {
+		keys = append(keys, all.Key())
+	}
+	return keys
+}
+
 // sortedKeys lists a map's keys: numbers and strings in order, others by their
 // texts.
 func sortedKeys(m reflect.Value) []reflect.Value {
 	keys := m.MapKeys()
-	slices.SortFunc(keys, func(a, b reflect.Value) int {
-		switch {
-		case a.CanInt():
-			return cmp.Compare(a.Int(), b.Int())
-		case a.CanUint():
-			return cmp.Compare(a.Uint(), b.Uint())
-		case a.CanFloat():
-			return cmp.Compare(a.Float(), b.Float())
-		case a.Kind() == reflect.String:
-			return cmp.Compare(a.String(), b.String())
-		}
-		return cmp.Compare(Text(a, true), Text(b, true))
-	})
+	switch k := m.Type().Key().Kind(); {
+	case reflect.Int <= k && k <= reflect.Int64:
+		sortBy(keys, reflect.Value.Int)
+	case reflect.Uint <= k && k <= reflect.Uintptr:
+		sortBy(keys, reflect.Value.Uint)
+	case k == reflect.Float32 || k == reflect.Float64:
+		sortBy(keys, reflect.Value.Float)
+	case k == reflect.String:
+		sortBy(keys, reflect.Value.String)
+	default:
+		sortBy(keys, func(k reflect.Value) string { return Text(k, true) })
+	}
 	return keys
+}
+
+// sortBy sorts keys by something that each is asked for once.
+func sortBy[T cmp.Ordered](keys []reflect.Value, of func(reflect.Value) T) {
+	type item struct {
+		key   reflect.Value
+		order T
+	}
+	items := make([]item, len(keys))
+	for i, k := range keys {
+		items[i] = item{k, of(k)}
+	}
+	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(a.order, b.order) })
+	for i, item := range items {
+		keys[i] = item.key
+	}
 }

@@ -1,27 +1,41 @@
 // Package peek shows Go values as a debugger does: it reads them through
 // reflection and runs none of their methods, which may belong to code that is
-// halted.
+// halted. What the fields of a compiled type say to nobody, such as those of a time
+// or a matrix, is summed up instead; that runs code of the binary alone.
 package peek
 
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
-// Limits of what Text shows of one value.
+// Limits of what is shown of one value.
 const (
-	maxText  = 200 // bytes, about
+	maxText  = 200 // bytes of Text, about
+	maxBrief = 32  // bytes of Brief before no more parts are begun
 	maxDepth = 3   // of structs, slices and pointers within one another
 	maxItems = 20
 )
 
 // Text shows a value on one line. still says that nothing changes values
 // meanwhile: only then are maps gone through.
-func Text(v reflect.Value, still bool) string {
-	p := printer{still: still}
+func Text(v reflect.Value, still bool) string { return text(v, still, maxText) }
+
+// Brief is Text for a table, in at most width characters.
+func Brief(v reflect.Value, still bool, width int) string {
+	s := text(v, still, maxBrief)
+	if r := []rune(s); len(r) > width {
+		return string(r[:width-1]) + "…"
+	}
+	return s
+}
+
+func text(v reflect.Value, still bool, most int) string {
+	p := printer{still: still, most: most}
 	p.value(v, 0)
 	return p.String()
 }
@@ -29,13 +43,18 @@ func Text(v reflect.Value, still bool) string {
 type printer struct {
 	strings.Builder
 	still bool
+	most  int // bytes
 }
 
-func (p *printer) full() bool { return p.Len() > maxText }
+func (p *printer) full() bool { return p.Len() > p.most }
 
 func (p *printer) value(v reflect.Value, depth int) {
 	if !v.IsValid() {
 		p.WriteString("nil")
+		return
+	}
+	if s, ok := summary(v); ok {
+		p.WriteString(s)
 		return
 	}
 	switch v.Kind() {
@@ -63,17 +82,20 @@ func (p *printer) value(v reflect.Value, depth int) {
 		p.list(v, depth)
 	case reflect.Map:
 		p.mapping(v, depth)
-	default: // chan, func, unsafe.Pointer
+	case reflect.Chan:
+		p.channel(v)
+	default: // func, unsafe.Pointer
 		p.reference(v)
 	}
 }
 
 func (p *printer) quoted(s string) {
-	if len(s) <= maxText {
+	const least = 8
+	n := max(least, p.most-p.Len())
+	if len(s) <= n {
 		p.WriteString(strconv.Quote(s))
 		return
 	}
-	n := maxText
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}
@@ -86,6 +108,14 @@ func (p *printer) reference(v reflect.Value) {
 		return
 	}
 	p.WriteString(TypeName(v.Type()))
+}
+
+// channel tells how much of a buffer is filled.
+func (p *printer) channel(v reflect.Value) {
+	p.reference(v)
+	if v.Cap() > 0 {
+		fmt.Fprintf(p, " (%d of %d)", v.Len(), v.Cap())
+	}
 }
 
 func (p *printer) pointer(v reflect.Value, depth int) {
@@ -110,7 +140,7 @@ func (p *printer) structure(v reflect.Value, depth int) {
 		if i > 0 {
 			p.WriteString(", ")
 		}
-		if depth >= maxDepth || p.full() {
+		if isOpaque(v.Type()) || depth >= maxDepth || p.full() {
 			p.WriteString("…")
 			break
 		}
@@ -118,6 +148,20 @@ func (p *printer) structure(v reflect.Value, depth int) {
 		p.value(v.Field(i), depth+1)
 	}
 	p.WriteByte('}')
+}
+
+// isOpaque reports whether t is a struct of the standard library without exported fields.
+func isOpaque(t reflect.Type) bool {
+	root, _, _ := strings.Cut(t.PkgPath(), "/")
+	if root == "" || root == "main" || root == "forgekernel" || strings.Contains(root, ".") {
+		return false
+	}
+	for i := range t.NumField() {
+		if t.Field(i).IsExported() {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *printer) list(v reflect.Value, depth int) {
@@ -149,11 +193,15 @@ func (p *printer) mapping(v reflect.Value, depth int) {
 		return
 	}
 	p.WriteString("map[")
-	for i, k := range sortedKeys(v) {
+	if v.Len() > 0 && (depth >= maxDepth || p.full()) {
+		fmt.Fprintf(p, "… (%d)]", v.Len())
+		return
+	}
+	for i, k := range firstKeys(v, maxItems+1) {
 		if i > 0 {
 			p.WriteString(", ")
 		}
-		if i == maxItems || depth >= maxDepth || p.full() {
+		if i == maxItems || p.full() {
 			fmt.Fprintf(p, "… (%d)", v.Len())
 			break
 		}
@@ -164,5 +212,12 @@ func (p *printer) mapping(v reflect.Value, depth int) {
 	p.WriteByte(']')
 }
 
-// TypeName names a type as cells do: their own types have no package.
-func TypeName(t reflect.Type) string { return strings.ReplaceAll(t.String(), "main.", "") }
+// TypeName names a type as cells do.
+func TypeName(t reflect.Type) string { return Unqualified(t.String()) }
+
+// SessionName matches the name of what cells declare, with its package, which people
+// never wrote; its group is the name without.
+var SessionName = regexp.MustCompile(`\bmain\.(\p{L}[\p{L}\p{N}_]*)`)
+
+// Unqualified is a text with the names of what cells declare as cells have them.
+func Unqualified(text string) string { return SessionName.ReplaceAllString(text, "$1") }

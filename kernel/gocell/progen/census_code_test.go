@@ -271,7 +271,7 @@ func ranging(holds func(types.Type) bool) func(*census, ast.Node) bool {
 	return func(c *census, n ast.Node) bool { r, ok := n.(*ast.RangeStmt); return ok && holds(c.under(r.X)) }
 }
 
-// inRangeOverFunc reports a statement whose innermost function is left from the
+// inRangeOverFunc reports whether the innermost function of a statement is left from the
 // body of such a loop.
 func inRangeOverFunc(c *census) (in bool) {
 	for _, n := range c.path {

@@ -40,7 +40,7 @@ func (c *census) constructs() map[string]bool {
 	return c.found
 }
 
-// own reports a declaration that is not of Support.
+// own reports whether a declaration is not Support's.
 func (c *census) own(d ast.Decl) bool {
 	own := false
 	ast.Inspect(d, func(n ast.Node) bool {
@@ -59,7 +59,7 @@ func (c *census) under(e ast.Expr) types.Type {
 	return types.Typ[types.Invalid]
 }
 
-// within reports a node of a kind around the present one.
+// within reports whether there is a node of a kind around the present one.
 func within[T ast.Node](c *census) bool {
 	for _, n := range c.path {
 		if _, ok := n.(T); ok {

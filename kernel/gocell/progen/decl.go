@@ -161,7 +161,7 @@ func (g *gen) declareInterface() {
 	g.funcs = append(g.funcs, &fun{name: m.name, params: m.params, result: m.result, recv: t, pure: true})
 }
 
-// embedsOnly reports a struct whose one embedded field is of type e.
+// embedsOnly reports whether t is a struct whose one embedded field is of type e.
 func (t *typ) embedsOnly(e *typ) bool {
 	n, found := 0, false
 	for _, f := range t.fields {
@@ -181,7 +181,7 @@ func blanks(params []*typ) string {
 	return strings.Join(parts, ", ")
 }
 
-// hasZero reports a type whose zero value is as good as any: pointers and
+// hasZero reports whether the zero value of a type is as good as any: pointers and
 // functions are used without a look at nil.
 func hasZero(t *typ) bool {
 	switch t.kind {

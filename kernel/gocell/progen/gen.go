@@ -108,7 +108,7 @@ type loop struct {
 	used  bool
 }
 
-func (g *gen) n(n int) int             { return g.rand.IntN(n) }
+func (g *gen) n(limit int) int         { return g.rand.IntN(limit) }
 func (g *gen) chance(percent int) bool { return g.rand.IntN(100) < percent }
 
 // pick chooses one of a list.

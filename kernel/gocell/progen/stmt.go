@@ -19,7 +19,7 @@ func (g *gen) statements(most int) (left bool) {
 	return false
 }
 
-// statement reports that what follows it is never reached.
+// statement reports whether what follows it is never reached.
 func (g *gen) statement() (left bool) {
 	deep := g.inner > 5
 	switch k := g.n(100); {

@@ -109,10 +109,10 @@ func names(list []*typ) string {
 	return strings.Join(parts, ", ")
 }
 
-// same reports identical types.
+// same reports whether two types are identical.
 func same(a, b *typ) bool { return a.name == b.name }
 
-// comparable reports that == is allowed and cannot panic.
+// comparable reports whether == is allowed and cannot panic.
 func (t *typ) comparable() bool {
 	switch t.kind {
 	case slice, mapping, function, iface:
@@ -129,7 +129,7 @@ func (t *typ) comparable() bool {
 	return true
 }
 
-// printable reports that fmt shows no address.
+// printable reports whether fmt shows no address.
 func (t *typ) printable() bool {
 	switch t.kind {
 	case pointer, function:
@@ -146,7 +146,7 @@ func (t *typ) printable() bool {
 	return true
 }
 
-// holdsInterface reports a type with an interface in it, or behind it.
+// holdsInterface reports whether a type has an interface in it, or behind it.
 func (t *typ) holdsInterface() bool {
 	switch t.kind {
 	case iface:
@@ -165,7 +165,7 @@ func (t *typ) holdsInterface() bool {
 	return false
 }
 
-// isKey reports a type whose map entries are shown in a fixed order.
+// isKey reports whether maps with keys of a type are shown in a fixed order.
 func (t *typ) isKey() bool {
 	switch t.kind {
 	case boolean, integer, text:

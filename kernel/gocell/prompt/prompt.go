@@ -11,7 +11,7 @@ import (
 // cell's standard input. It fails when the front end takes no input.
 type Asker func(prompt string, password bool) error
 
-// ErrNobody reports a program without a notebook.
+// ErrNobody means that the program runs without a notebook.
 var ErrNobody = errors.New("there is no notebook that could ask for input")
 
 var installed struct {

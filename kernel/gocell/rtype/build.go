@@ -1,6 +1,7 @@
 package rtype
 
 import (
+	"fmt"
 	"go/types"
 	"reflect"
 	"sync"
@@ -51,6 +52,9 @@ func (t *Table) of(typ types.Type) reflect.Type {
 func (t *Table) enter(typ types.Type, r reflect.Type) {
 	t.cache.Set(typ, r)
 	t.news = append(t.news, typ)
+	if _, named := typ.(*types.Named); !named && t.former != nil && t.generations.At(typ) != nil {
+		t.generation(typ, r)
+	}
 }
 
 // host looks a named type up among the compiled ones.
@@ -95,7 +99,7 @@ func (t *Table) unnamed(typ types.Type) reflect.Type {
 	case *types.Interface:
 		return t.iface(typ)
 	}
-	panic(&Error{typ, "has no form at run time"})
+	panic(&Error{typ, "has no run-time representation"})
 }
 
 const maxArray = 1 << 30
@@ -156,7 +160,7 @@ func (t *Table) iface(i *types.Interface) reflect.Type {
 	private := ""
 	for k := range methods {
 		m := i.Method(k)
-		methods[k] = reflect.Method{Name: m.Name(), Type: t.of(withoutReceiver(m))}
+		methods[k] = reflect.Method{Name: m.Name(), Type: t.of(WithoutReceiver(m))}
 		if !m.Exported() {
 			methods[k].PkgPath = m.Pkg().Path()
 			private = m.Pkg().Path()
@@ -190,7 +194,8 @@ func interfacesOf(path string, methods []reflect.Method) reflect.Type {
 	return c.InterfaceOf(nil, methods)
 }
 
-func withoutReceiver(m *types.Func) *types.Signature {
+// WithoutReceiver is the signature of a method as its function value has it.
+func WithoutReceiver(m *types.Func) *types.Signature {
 	sig := m.Signature()
 	return types.NewSignatureType(nil, nil, nil, sig.Params(), sig.Results(), sig.Variadic())
 }
@@ -236,16 +241,16 @@ func (t *Table) structure(s *types.Struct) reflect.Type {
 	return r
 }
 
-// maxParts bounds the work on one type: structs may hold structs twice, those
+// maxComponents bounds the work on one type: structs may hold structs twice, those
 // two more, and so on.
-const maxParts = 1 << 17
+const maxComponents = 1 << 17
 
 // standIn returns a type with the layout of typ in which everything behind a
 // reference is blank. Values contain one another without cycles, so it ends.
 func (t *Table) standIn(typ types.Type) reflect.Type {
 	typ = types.Unalias(typ)
-	if t.parts++; t.parts > maxParts {
-		panic(&Error{typ, "is one of too many parts of a type"})
+	if t.parts++; t.parts > maxComponents {
+		panic(&Error{typ, fmt.Sprintf("makes the type too large (more than %d components)", maxComponents)})
 	}
 	switch typ := typ.(type) {
 	case *types.Named:
@@ -279,7 +284,7 @@ func (t *Table) standIn(typ types.Type) reflect.Type {
 	case *types.Interface:
 		return emptyInterface
 	}
-	panic(&Error{typ, "has no form at run time"})
+	panic(&Error{typ, "has no run-time representation"})
 }
 
 func (t *Table) standInFunc(sig *types.Signature) reflect.Type {

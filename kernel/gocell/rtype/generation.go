@@ -8,7 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// family is the generations of one declared type, the oldest first.
+// family is the generations of one type, the oldest first: of a declared one, or
+// of one that is built from such.
 type family struct {
 	mu   sync.Mutex
 	list []reflect.Type
@@ -21,7 +22,7 @@ var families struct {
 	byType sync.Map    // reflect.Type -> *family
 }
 
-// generation notes one more of a declared type.
+// generation notes one more of a type.
 func (t *Table) generation(origin types.Type, r reflect.Type) {
 	f, ok := t.generations.At(origin).(*family)
 	if !ok {
@@ -30,6 +31,9 @@ func (t *Table) generation(origin types.Type, r reflect.Type) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if slices.Contains(f.list, r) {
+		return
+	}
 	f.list = append(f.list, r)
 	for _, r := range f.list {
 		families.byType.Store(r, f)
@@ -49,30 +53,34 @@ func (t *Table) lose(origin types.Type, r reflect.Type) {
 	families.byType.Delete(r)
 }
 
-// familyOf finds the family of a type of values, or of pointers to it.
+// familyOf finds the family of a type, or of what it points to.
 func familyOf(r reflect.Type) (f *family, isPointer bool) {
-	if !families.known.Load() {
+	if !Grown() {
 		return nil, false
 	}
-	if isPointer = r.Kind() == reflect.Pointer && r.Name() == ""; isPointer {
-		r = r.Elem()
+	if r.Kind() == reflect.Pointer && r.Name() == "" {
+		if found, ok := families.byType.Load(r.Elem()); ok {
+			return found.(*family), true
+		}
 	}
 	found, ok := families.byType.Load(r)
 	if !ok {
 		return nil, false
 	}
-	return found.(*family), isPointer
+	return found.(*family), false
 }
 
-// Related reports two generations of one type, or pointers to them.
+// Grown reports whether any type has several generations.
+func Grown() bool { return families.known.Load() }
+
+// Related reports whether two types are generations of one.
 func Related(a, b reflect.Type) bool {
 	f, isPointer := familyOf(a)
 	g, other := familyOf(b)
 	return f != nil && f == g && isPointer == other
 }
 
-// Generations lists those of a type of values, or of pointers to it, when there
-// are several.
+// Generations lists those of a type when there are several.
 func Generations(r reflect.Type) []reflect.Type {
 	f, isPointer := familyOf(r)
 	if f == nil {
@@ -89,8 +97,8 @@ func Generations(r reflect.Type) []reflect.Type {
 	return list
 }
 
-// Fitting returns the generation of a type of values, or of pointers to it, that
-// implements an interface, itself if it does or if none is known to.
+// Fitting returns the generation of a type that implements an interface, itself
+// if it does or if none is known to.
 func Fitting(r, iface reflect.Type) reflect.Type {
 	if f, _ := familyOf(r); f == nil || r.Implements(iface) {
 		return r

@@ -123,7 +123,7 @@ func (t *Table) structName(s *types.Struct) string {
 	return braces("struct", fields)
 }
 
-// namedByType reports an embedded field whose type tells its name.
+// namedByType reports whether a field is embedded, so that its type tells its name.
 func namedByType(f *types.Var) bool {
 	typ := types.Unalias(f.Type())
 	if p, ok := typ.(*types.Pointer); ok {
@@ -156,4 +156,14 @@ func braces(word string, parts []string) string {
 		return word + " {}"
 	}
 	return word + " { " + strings.Join(parts, "; ") + " }"
+}
+
+// NamedOf is the declared type that a type or what it points to is; nil if it is none.
+func NamedOf(t types.Type) *types.Named {
+	t = types.Unalias(t)
+	if p, ok := t.(*types.Pointer); ok {
+		t = types.Unalias(p.Elem())
+	}
+	named, _ := t.(*types.Named)
+	return named
 }

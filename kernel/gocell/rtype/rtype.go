@@ -12,8 +12,8 @@
 // There is room for 8,192 exported methods in a process: one for each method
 // of *T, and one more for each of T when T is a pointer in disguise, a map say.
 // Methods that are not exported take none. A type that is declared again as it
-// was keeps its room; a type with a new definition, or one that gets another
-// method, takes it anew.
+// was keeps its room, and one that gets another method takes room for that one; a
+// type with a new definition takes it anew.
 package rtype
 
 import (
@@ -39,7 +39,7 @@ func init() {
 type Table struct {
 	// Host finds a compiled named type.
 	Host func(path, name string) (reflect.Type, bool)
-	// Own reports an interpreted package other than main; nil means none is.
+	// Own reports whether a package other than main is interpreted; nil means none is.
 	Own func(path string) bool
 	// Method returns the code of a method that reflection sees, with the
 	// receiver as its first argument. It is asked once per method, and must not
@@ -57,11 +57,22 @@ type Table struct {
 	within map[*types.Named][]types.Type // type arguments of the functions that declare types
 	locals map[string]reflect.Type       // those types, see localKey
 	queue  []unfinished
-	// What there has been of declared types: *family by types.Type.
+	// What there has been of types with several generations: *family by types.Type.
 	generations typeutil.Map
-	begun       map[*types.Interface]bool // being made
-	parts       int                       // of the types being made, see standIn
-	news        []types.Type              // made since Begin
+	former      map[reflect.Type]types.Type // earlier generations that have no name
+	begun       map[*types.Interface]bool   // being made
+	parts       int                         // of the types being made, see standIn
+	news        []types.Type                // made since Begin
+	swaps       []swap                      // since Begin, see Keep
+	dropped     []renewal                   // since Keep: what Undo restores
+	slots       typeutil.Map                // of methods: map[form]slot by types.Type
+}
+
+// renewal is a type that has to be made anew.
+type renewal struct {
+	origin types.Type
+	typ    reflect.Type
+	local  string // its key, see localKey
 }
 
 type unfinished struct {
@@ -72,7 +83,7 @@ type unfinished struct {
 // maxName is how much of a type an error shows.
 const maxName = 200
 
-// Error reports a type that cannot be made.
+// Error says why a type cannot be made.
 type Error struct {
 	Type   types.Type
 	Reason string
@@ -164,14 +175,15 @@ func (t *Table) learn(typ types.Type, r reflect.Type, seen map[types.Type]bool) 
 	}
 }
 
-// Begin starts a piece of work that Undo can take back.
+// Begin starts a piece of work that Keep ends or Undo takes back.
 func (t *Table) Begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.news = nil
+	t.news, t.swaps = nil, nil
 }
 
-// Undo forgets the types that were made since Begin: their methods have no code.
+// Undo forgets the types that were made since Begin, whose methods have no code,
+// and what Renew did since Keep.
 func (t *Table) Undo() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -179,50 +191,75 @@ func (t *Table) Undo() {
 		if r, ok := t.cache.At(typ).(reflect.Type); ok {
 			delete(t.made, r)
 			t.cache.Delete(typ)
-			t.lose(typ, r)
+			if t.former[r] == nil {
+				t.lose(typ, r)
+			}
 			maps.DeleteFunc(t.locals, func(_ string, local reflect.Type) bool { return local == r })
 		}
 	}
-	t.news = nil
+	for _, g := range t.dropped {
+		t.cache.Set(g.origin, g.typ)
+		if g.local != "" {
+			t.locals[g.local] = g.typ
+		}
+	}
+	t.news, t.swaps, t.dropped = nil, nil, nil
 }
 
-// Renew prepares new generations of every made type whose definition or methods
-// reach one of the named types, as is needed when their methods change: the runtime
-// remembers what a type implements. Old generations stay known to Made. The
-// result lists those of the types that are declared or have methods.
+// Renew prepares new generations of every type that reaches one of the named
+// types, in its parts, its definition or its methods, as is needed when their
+// methods change: the runtime remembers what a type implements. The result lists
+// the types to make anew. Old generations are known to Made and Present.
 func (t *Table) Renew(changed ...*types.Named) (renewed []types.Type) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.former == nil {
+		t.former = map[reflect.Type]types.Type{}
+	}
 	stale := map[types.Type]bool{}
-	var drop []types.Type
 	t.cache.Iterate(func(key types.Type, _ any) {
 		if reaches(key, changed, stale, map[types.Type]bool{}) {
-			drop = append(drop, key)
-		}
-	})
-	for _, key := range drop {
-		if _, made := t.made[t.cache.At(key).(reflect.Type)]; made {
 			renewed = append(renewed, key)
 		}
+	})
+	for _, key := range renewed {
+		r := t.cache.At(key).(reflect.Type)
+		if _, made := t.made[r]; !made && r.Kind() != reflect.Interface {
+			t.generation(key, r)
+			t.former[r] = key
+		}
 		t.cache.Delete(key)
+		t.dropped = append(t.dropped, renewal{origin: key, typ: r})
 	}
-	maps.DeleteFunc(t.locals, func(_ string, r reflect.Type) bool { return stale[t.made[r]] })
+	for key, r := range t.locals {
+		if origin := t.made[r]; stale[origin] {
+			delete(t.locals, key)
+			t.dropped = append(t.dropped, renewal{origin, r, key})
+		}
+	}
 	return renewed
 }
 
-// Present returns the present generation of a made type, or of a pointer to one.
+// Present returns the present generation of a type.
 func (t *Table) Present(r reflect.Type) reflect.Type {
-	if r.Kind() == reflect.Pointer && r.Name() == "" {
-		if elem := t.Present(r.Elem()); elem != r.Elem() {
-			return reflect.PointerTo(elem)
-		}
-		return r
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if typ, ok := t.made[r]; ok {
+	return t.present(r)
+}
+
+func (t *Table) present(r reflect.Type) reflect.Type {
+	typ, ok := t.made[r]
+	if !ok {
+		typ, ok = t.former[r]
+	}
+	if ok {
 		if now, ok := t.cache.At(typ).(reflect.Type); ok {
 			return now
+		}
+	}
+	if r.Kind() == reflect.Pointer && r.Name() == "" {
+		if elem := t.present(r.Elem()); elem != r.Elem() {
+			return reflect.PointerTo(elem)
 		}
 	}
 	return r

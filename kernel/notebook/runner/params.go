@@ -126,7 +126,7 @@ func literal(value string, def ast.Expr) (string, error) {
 	}
 	switch {
 	case err != nil:
-		return "", errors.New("the value is no Go expression")
+		return "", errors.New("the value is not a Go expression")
 	case want == unknown || got == unknown || want == got || want == fraction && got == whole:
 		return value, nil
 	}

@@ -25,7 +25,7 @@ func checkTypes(nb *notebook.Notebook, defining int, assignment string) error {
 	fset := token.NewFileSet()
 	f, err := parser.ParseFile(fset, "", begun+assignment+"\n}", 0)
 	if err != nil {
-		return errors.New("the value is no Go expression")
+		return errors.New("the value is not a Go expression")
 	}
 	addImports(f)
 	var problem error

@@ -47,7 +47,7 @@ func damage(mime string, content any) string {
 	case !picture && mime != "image/svg+xml" && mime != "text/html":
 		return ""
 	case !isText:
-		return "it is no text"
+		return "it is not text"
 	case strings.TrimSpace(text) == "":
 		return "it is empty"
 	case picture:
@@ -61,12 +61,12 @@ func damage(mime string, content any) string {
 func damagedPicture(mime, text string) string {
 	raw, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
 	if err != nil {
-		return "it is no base64"
+		return "it is not base64"
 	}
 	config, format, err := image.DecodeConfig(bytes.NewReader(raw))
 	switch {
 	case errors.Is(err, image.ErrFormat):
-		return "it is no picture that can be decoded"
+		return "it is not a picture that can be decoded"
 	case err == nil && format != formatOf[mime]:
 		return "it is a picture of the type image/" + format
 	case err == nil && int64(config.Width)*int64(config.Height) > maxPixels:
@@ -95,9 +95,9 @@ func damagedSVG(text string) string {
 		case errors.Is(err, io.EOF):
 			return "it has no element svg"
 		case errors.As(err, &syntax):
-			return fmt.Sprintf("line %d is no XML", syntax.Line)
+			return fmt.Sprintf("line %d is not XML", syntax.Line)
 		case err != nil:
-			return "it is no XML"
+			return "it is not XML"
 		}
 		switch t := t.(type) {
 		case xml.StartElement:
@@ -105,7 +105,7 @@ func damagedSVG(text string) string {
 				continue
 			}
 			if roots++; roots > 1 || t.Name.Local != "svg" {
-				return "it is no single element svg"
+				return "it is not a single svg element"
 			}
 		case xml.EndElement:
 			depth--

@@ -46,18 +46,18 @@ func TestStoredForms(t *testing.T) {
 		{"image/png", pngText[:40] + "\n" + pngText[40:] + "\n", ""},
 		{"image/gif", gifText, ""},
 		{"image/png", "", "it is empty"},
-		{"image/png", "not base64!", "it is no base64"},
-		{"image/png", base64.StdEncoding.EncodeToString([]byte("a text")), "it is no picture that can be decoded"},
+		{"image/png", "not base64!", "it is not base64"},
+		{"image/png", base64.StdEncoding.EncodeToString([]byte("a text")), "it is not a picture that can be decoded"},
 		{"image/png", base64.StdEncoding.EncodeToString(raw[:len(raw)/2]), "the picture ends too early"},
 		{"image/png", base64.StdEncoding.EncodeToString(damaged), "the picture is damaged"},
 		{"image/png", gifText, "it is a picture of the type image/gif"},
-		{"image/png", 7.0, "it is no text"},
+		{"image/png", 7.0, "it is not text"},
 		{"image/svg+xml", `<?xml version="1.0"?><!-- a --><svg xmlns="http://www.w3.org/2000/svg"><g/></svg>` + "\n", ""},
 		{"image/svg+xml", " ", "it is empty"},
-		{"image/svg+xml", "<svg>\n<g></svg>", "line 2 is no XML"},
-		{"image/svg+xml", "<svg><g/>", "line 1 is no XML"},
-		{"image/svg+xml", "<html></html>", "it is no single element svg"},
-		{"image/svg+xml", "<svg/><svg/>", "it is no single element svg"},
+		{"image/svg+xml", "<svg>\n<g></svg>", "line 2 is not XML"},
+		{"image/svg+xml", "<svg><g/>", "line 1 is not XML"},
+		{"image/svg+xml", "<html></html>", "it is not a single svg element"},
+		{"image/svg+xml", "<svg/><svg/>", "it is not a single svg element"},
 		{"image/svg+xml", "a text", "it has no element svg"},
 		{"text/html", "<p>x", ""},
 		{"text/html", " \n", "it is empty"},
@@ -86,7 +86,7 @@ func TestStoredForms(t *testing.T) {
 			places = append(places, d.Where+": "+d.Detail)
 		}
 	}
-	const want = "attachment a.png, image/png: it is no base64; output 2, image/svg+xml: line 1 is no XML; output 2, text/html: it is empty"
+	const want = "attachment a.png, image/png: it is not base64; output 2, image/svg+xml: line 1 is not XML; output 2, text/html: it is empty"
 	if got := strings.Join(places, "; "); got != want {
 		t.Errorf("found %s\nwant %s", got, want)
 	}

@@ -31,14 +31,14 @@ type Measurement struct {
 func Measured(o *notebook.Output) (*Measurement, error) {
 	text, ok := o.MIME(capture.MIMEType)
 	if !ok {
-		return nil, fmt.Errorf("the capture is no text of base64")
+		return nil, fmt.Errorf("the capture is not base64 text")
 	}
 	if len(text) > 2*capture.MaxFile {
 		return nil, fmt.Errorf("the capture has %d bytes, more than %d", len(text), 2*capture.MaxFile)
 	}
 	packed, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
 	if err != nil {
-		return nil, fmt.Errorf("the capture is no base64: %w", err)
+		return nil, fmt.Errorf("the capture is not base64: %w", err)
 	}
 	m := &Measurement{}
 	if m.Captures, err = capture.Unpack(packed); err != nil {

@@ -115,8 +115,8 @@ func TestForged(t *testing.T) {
 	}
 	for want, forge := range map[string]func(*notebook.Output){
 		"the output states the hash":    func(o *notebook.Output) { o.Data[capture.MIMEType] = base64.StdEncoding.EncodeToString(packed) },
-		"no text of base64":             func(o *notebook.Output) { o.Data[capture.MIMEType] = map[string]any{} },
-		"the capture is no base64":      func(o *notebook.Output) { o.Data[capture.MIMEType] = "*" },
+		"not base64 text":               func(o *notebook.Output) { o.Data[capture.MIMEType] = map[string]any{} },
+		"the capture is not base64":     func(o *notebook.Output) { o.Data[capture.MIMEType] = "*" },
 		"not compressed by gzip":        func(o *notebook.Output) { o.Data[capture.MIMEType] = "AAAA" },
 		"is not drawn from its capture": func(o *notebook.Output) { o.Data["text/plain"] = "0.1 ms" },
 		"states the hash \"\"":          func(o *notebook.Output) { o.Metadata = nil },

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"forgekernel/display"
-	"forgekernel/nebula/launch"
+	"forgekernel/nebula/memory"
 )
 
 // OperatingSystem finds the distribution and the kernel.
@@ -90,15 +90,15 @@ func (h *Host) quota() float64 {
 
 // Memory finds how much there is, is free, and is given by the container.
 func Memory(_ context.Context, h *Host) Finding {
-	m := launch.MemoryHere(h.Root)
+	m := memory.Of(h.Root)
 	if m.Total == 0 {
 		return Finding{State: Warn, Found: "unknown: /proc/meminfo cannot be read", Fix: "mount /proc"}
 	}
-	f := Finding{State: OK, Found: fmt.Sprintf("%s, %s available", display.FormatBytes(m.Total), display.FormatBytes(m.Available))}
+	f := Finding{State: OK, Found: fmt.Sprintf("%s, %s available", display.FormatBytes(m.Total), display.FormatBytes(m.Left()))}
 	if m.Limit > 0 {
-		f.Found = fmt.Sprintf("%s, limited to %s by the container, %s available", display.FormatBytes(m.Total), display.FormatBytes(m.Limit), display.FormatBytes(m.Available))
+		f.Found = fmt.Sprintf("%s, limited to %s by the container, %s available", display.FormatBytes(m.Total), display.FormatBytes(m.Limit), display.FormatBytes(m.Left()))
 	}
-	if m.Available < 1<<30 {
+	if m.Left() < 1<<30 {
 		f.State, f.Fix = Warn, "less than 1 GiB is left: every rank holds its weights and its cache in memory"
 	}
 	return f

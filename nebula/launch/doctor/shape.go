@@ -20,7 +20,7 @@ var shapePattern = regexp.MustCompile(`^([1-9][0-9]?)x([A-Za-z0-9][A-Za-z0-9 ._-
 func ParseShape(text string) (Shape, error) {
 	m := shapePattern.FindStringSubmatch(text)
 	if m == nil {
-		return Shape{}, fmt.Errorf("%q is no machine: write how many GPUs of which name, such as 2xT4", text)
+		return Shape{}, fmt.Errorf("%q is not a machine: write how many GPUs of which name, such as 2xT4", text)
 	}
 	n, err := strconv.Atoi(m[1])
 	return Shape{n, m[2]}, err

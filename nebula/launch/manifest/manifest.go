@@ -88,7 +88,7 @@ func (s Spec) Check() error {
 	case !label.MatchString(s.Name):
 		return fmt.Errorf("name %q: it has at most 40 lower-case letters, digits and '-', and begins with a letter", s.Name)
 	case s.Image == "" || strings.ContainsAny(s.Image, " \t\n"):
-		return fmt.Errorf("image %q is no name of an image", s.Image)
+		return fmt.Errorf("image %q is not the name of an image", s.Image)
 	case len(s.Command) == 0:
 		return errors.New("the ranks have no command")
 	case s.Ranks < 1 || s.Ranks > MaxRanks:
@@ -100,7 +100,7 @@ func (s Spec) Check() error {
 	}
 	for _, q := range []struct{ what, value string }{{"cores", s.CPU}, {"memory", s.Memory}, {"shared memory", s.Shared}} {
 		if !quantity.MatchString(q.value) {
-			return fmt.Errorf("%s of a rank: %q is no quantity such as 4, 500m or 16Gi", q.what, q.value)
+			return fmt.Errorf("%s of a rank: %q is not a quantity such as 4, 500m or 16Gi", q.what, q.value)
 		}
 	}
 	return nil

@@ -154,7 +154,7 @@ func read(path string) (*Verdict, error) {
 		return nil, err
 	}
 	if len(v.Devices) < 2 || !v.Direct && v.Why == "" {
-		return nil, fmt.Errorf("%s is no verdict", path)
+		return nil, fmt.Errorf("%s is not a verdict", path)
 	}
 	return v, nil
 }

@@ -1,5 +1,5 @@
 // Package vector computes on slices of float32 with the vector instructions of
-// the machine: elementwise functions, folds, and the inner products of matrices.
+// the machine: elementwise functions, folds, and matrix multiplication.
 //
 // A [Set] is what one kind of machine has. Those for amd64 are assembly written by
 // the program in folder gen; [Generic] is plain Go and runs everywhere.

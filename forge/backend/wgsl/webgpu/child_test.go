@@ -85,11 +85,25 @@ func TestOpenEnds(t *testing.T) {
 	pid := speaks(t, "sleep 600")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	because := errors.New("the cell was interrupted")
-	time.AfterFunc(300*time.Millisecond, func() { cancel(because) })
+	go func() {
+		begun(t, pid)
+		cancel(because)
+	}()
 	if _, err := Open(ctx); err != because {
 		t.Errorf("the error is %v", err)
 	}
 	gone(t, pid)
+}
+
+// begun waits until a process has written its number to a file, a line, or the test
+// ends.
+func begun(t *testing.T, file string) {
+	for t.Context().Err() == nil {
+		if text, _ := os.ReadFile(file); strings.HasSuffix(string(text), "\n") {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // gone waits for the end of a process that wrote its number to a file.
@@ -103,13 +117,11 @@ func gone(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 200 {
-		if syscall.Kill(pid, 0) == syscall.ESRCH {
-			return
+	for limit := time.Now().Add(time.Minute); syscall.Kill(pid, 0) != syscall.ESRCH; time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("process %d is still there", pid)
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
-	t.Errorf("process %d is still there", pid)
 }
 
 // small is a plan of one word that goes out and one that comes in.

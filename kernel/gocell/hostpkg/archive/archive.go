@@ -7,6 +7,10 @@ import "slices"
 // ManifestFile is the member that holds a Manifest as JSON.
 const ManifestFile = "manifest.json"
 
+// Predeclared is the package that documents what every Go file knows. Nothing
+// can import it.
+const Predeclared = "builtin"
+
 // Manifest describes the archive.
 type Manifest struct {
 	Stamp    string // identifies the generation; the symbol tables carry the same
@@ -44,7 +48,7 @@ func HasSource(path string) bool {
 	return Interpreted(path)
 }
 
-// Interpreted reports a package that cells run from its source, although it
+// Interpreted reports whether cells run a package from its source, although it
 // could be compiled into the binary: one that notebooks rarely import, that
 // does not compute for long, and that is written in plain Go. Its source takes a
 // tenth of the room of its code. Compiled packages that cells can import do not

@@ -100,7 +100,7 @@ func (p *hostPackage) addExport(importable map[string]*hostPackage) error {
 }
 
 // pack makes the archive; of hidden packages it holds nothing but the source.
-func pack(stamp string, packages, hidden []*hostPackage) ([]byte, error) {
+func pack(stamp string, packages, hidden []*hostPackage, predeclared map[string]string) ([]byte, error) {
 	m := archive.Manifest{Stamp: stamp, Go: runtime.Version()}
 	for _, p := range packages {
 		m.Packages = append(m.Packages, archive.Package{Path: p.ImportPath, Name: p.Name, Deps: p.deps})
@@ -120,6 +120,9 @@ func pack(stamp string, packages, hidden []*hostPackage) ([]byte, error) {
 		if err := addJSON(w, archive.DocFile(p.ImportPath), p.docs); err != nil {
 			return nil, err
 		}
+	}
+	if err := addJSON(w, archive.DocFile(archive.Predeclared), predeclared); err != nil {
+		return nil, err
 	}
 	for _, p := range slices.Concat(packages, hidden) {
 		if archive.HasSource(p.ImportPath) {

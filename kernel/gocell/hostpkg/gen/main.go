@@ -51,7 +51,11 @@ func generate(root string) error {
 			return err
 		}
 	}
-	archive, err := pack(stamp, packages, hidden)
+	predeclared, err := predeclaredDocs()
+	if err != nil {
+		return err
+	}
+	archive, err := pack(stamp, packages, hidden, predeclared)
 	if err != nil {
 		return err
 	}

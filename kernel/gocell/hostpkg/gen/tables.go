@@ -145,7 +145,7 @@ func reference(obj types.Object) string {
 	return ""
 }
 
-// generic reports a type that still wants type arguments.
+// generic reports whether a type still wants type arguments.
 func generic(t types.Type) bool {
 	switch t := t.(type) {
 	case *types.Named:

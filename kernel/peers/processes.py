@@ -1,0 +1,24 @@
+"""Waiting for the end of processes that are not children of the test."""
+
+import pathlib
+import time
+
+from messages import TIMEOUT
+
+
+def ended(pid):
+    """Whether a process has ended. Whose parent has not waited for it yet has, too."""
+    try:
+        return ") Z " in pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:  # it goes at any moment, between opening the file and reading it too
+        return True
+
+
+def gone(pids, seconds=TIMEOUT):
+    """Wait for processes to end."""
+    deadline = time.monotonic() + seconds
+    while not all(ended(pid) for pid in pids):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
