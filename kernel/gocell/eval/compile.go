@@ -79,7 +79,9 @@ func (e *Engine) Compile(u *Unit) (prog *Program, err error) {
 	for _, t := range u.Renewed {
 		c.typ(t, token.NoPos)
 	}
-	return c.program(pkg), nil
+	prog = c.program(pkg)
+	e.types.Keep()
+	return prog, nil
 }
 
 // build makes the SSA form of the unit.

@@ -1,7 +1,6 @@
 package rtype
 
 import (
-	"fmt"
 	"go/token"
 	"go/types"
 	"reflect"
@@ -43,7 +42,7 @@ func (t *Table) addMethods(typ types.Type, r reflect.Type) {
 	if value.Len() > 0 && directInInterface(r) && !reflectxKnowsDirect(r) {
 		defer t.disguise(typ, r)()
 	}
-	methods := make([]reflectx.Method, all.Len())
+	methods, sigs := make([]reflectx.Method, all.Len()), make([]*types.Signature, all.Len())
 	for i := range methods {
 		sel := all.At(i)
 		fn := sel.Obj().(*types.Func)
@@ -55,14 +54,11 @@ func (t *Table) addMethods(typ types.Type, r reflect.Type) {
 		if !fn.Exported() {
 			path = fn.Pkg().Path()
 		}
-		methods[i] = reflectx.MakeMethod(fn.Name(), path, isPointer,
-			t.of(WithoutReceiver(sel.Obj().(*types.Func))), t.Method(recv, sel))
+		sigs[i] = WithoutReceiver(fn)
+		methods[i] = reflectx.MakeMethod(fn.Name(), path, isPointer, t.of(sigs[i]), t.Method(recv, sel))
 	}
-	if roomFor(methods, directInInterface(r)) > Room() { // reflectx would take what there is, and refuse all types after this one
-		panic(&Error{typ, fmt.Sprintf("cannot have its methods: no method slots are left (%d); restart the session", slots)})
-	}
-	if err := reflectx.SetMethodSet(r, methods, false); err != nil {
-		panic(&Error{typ, "cannot have its methods: " + err.Error()})
+	if err := t.setMethods(typ, r, methods, sigs); err != nil {
+		panic(err)
 	}
 }
 

@@ -12,8 +12,8 @@
 // There is room for 8,192 exported methods in a process: one for each method
 // of *T, and one more for each of T when T is a pointer in disguise, a map say.
 // Methods that are not exported take none. A type that is declared again as it
-// was keeps its room; a type with a new definition, or one that gets another
-// method, takes it anew.
+// was keeps its room, and one that gets another method takes room for that one; a
+// type with a new definition takes it anew.
 package rtype
 
 import (
@@ -63,6 +63,16 @@ type Table struct {
 	begun       map[*types.Interface]bool   // being made
 	parts       int                         // of the types being made, see standIn
 	news        []types.Type                // made since Begin
+	swaps       []swap                      // since Begin, see Keep
+	dropped     []renewal                   // since Keep: what Undo restores
+	slots       typeutil.Map                // of methods: map[form]slot by types.Type
+}
+
+// renewal is a type that has to be made anew.
+type renewal struct {
+	origin types.Type
+	typ    reflect.Type
+	local  string // its key, see localKey
 }
 
 type unfinished struct {
@@ -165,14 +175,15 @@ func (t *Table) learn(typ types.Type, r reflect.Type, seen map[types.Type]bool) 
 	}
 }
 
-// Begin starts a piece of work that Undo can take back.
+// Begin starts a piece of work that Keep ends or Undo takes back.
 func (t *Table) Begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.news = nil
+	t.news, t.swaps = nil, nil
 }
 
-// Undo forgets the types that were made since Begin: their methods have no code.
+// Undo forgets the types that were made since Begin, whose methods have no code,
+// and what Renew did since Keep.
 func (t *Table) Undo() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -186,7 +197,13 @@ func (t *Table) Undo() {
 			maps.DeleteFunc(t.locals, func(_ string, local reflect.Type) bool { return local == r })
 		}
 	}
-	t.news = nil
+	for _, g := range t.dropped {
+		t.cache.Set(g.origin, g.typ)
+		if g.local != "" {
+			t.locals[g.local] = g.typ
+		}
+	}
+	t.news, t.swaps, t.dropped = nil, nil, nil
 }
 
 // Renew prepares new generations of every type that reaches one of the named
@@ -212,8 +229,14 @@ func (t *Table) Renew(changed ...*types.Named) (renewed []types.Type) {
 			t.former[r] = key
 		}
 		t.cache.Delete(key)
+		t.dropped = append(t.dropped, renewal{origin: key, typ: r})
 	}
-	maps.DeleteFunc(t.locals, func(_ string, r reflect.Type) bool { return stale[t.made[r]] })
+	for key, r := range t.locals {
+		if origin := t.made[r]; stale[origin] {
+			delete(t.locals, key)
+			t.dropped = append(t.dropped, renewal{origin, r, key})
+		}
+	}
 	return renewed
 }
 

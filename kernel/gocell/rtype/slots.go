@@ -32,11 +32,18 @@ type provider struct {
 	mu    sync.Mutex
 	begun int   // slots from here on were never taken
 	freed []int // of those before
+
+	setting sync.Mutex  // held while a type gets its methods
+	reuse   map[use]int // slots that its methods are to have
+	taken   map[use]int // slots that they have
+	swaps   []swap      // what the slots of reuse are to call
 }
+
+var methodSlots = new(provider)
 
 func init() {
 	abi.Default = new(abi.MethodProviderList)
-	abi.AddMethodProvider(new(provider))
+	abi.AddMethodProvider(methodSlots)
 }
 
 // Insert implements abi.MethodProvider.
@@ -47,6 +54,12 @@ func (p *provider) Insert(m *abi.MethodInfo) (code unsafe.Pointer, index int) {
 	if m.Indirect || !m.Pointer && !m.OnePtr {
 		f = throughPointer(m)
 	}
+	closure := (*[2]unsafe.Pointer)(unsafe.Pointer(&f))[1]
+	used := useOf(m.Call, m.Pointer)
+	if index, ok := p.reuse[used]; ok {
+		p.taken[used], p.swaps = index, append(p.swaps, swap{index, closure})
+		return unsafe.Add(firstSlot, index*slotSize), index
+	}
 	switch n := len(p.freed); {
 	case n > 0:
 		index, p.freed = p.freed[n-1], p.freed[:n-1]
@@ -55,7 +68,10 @@ func (p *provider) Insert(m *abi.MethodInfo) (code unsafe.Pointer, index int) {
 	default:
 		return nil, -1
 	}
-	closures[index] = (*[2]unsafe.Pointer)(unsafe.Pointer(&f))[1]
+	closures[index] = closure
+	if p.taken != nil {
+		p.taken[used] = index
+	}
 	return unsafe.Add(firstSlot, index*slotSize), index
 }
 
@@ -91,7 +107,7 @@ func (p *provider) Remove(indices []int) {
 func (p *provider) Available() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slots - p.begun + len(p.freed)
+	return slots - p.begun + len(p.freed) + len(p.reuse)
 }
 
 // Used implements abi.MethodProvider.
