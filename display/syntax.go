@@ -265,16 +265,19 @@ func (p *printer) elements(v reflect.Value, depth int) []expr {
 }
 
 func (p *printer) entries(v reflect.Value, depth int) []expr {
-	keys := v.MapKeys()
-	slices.SortFunc(keys, compareKeys)
+	var list [][2]reflect.Value // a key that is NaN finds no value
+	for it := v.MapRange(); it.Next(); {
+		list = append(list, [2]reflect.Value{it.Key(), it.Value()})
+	}
+	slices.SortFunc(list, func(a, b [2]reflect.Value) int { return compareKeys(a[0], b[0]) })
 	var items []expr
-	for i, k := range keys {
+	for i, e := range list {
 		if i == syntaxItems {
-			return append(items, more(len(keys)-i))
+			return append(items, more(len(list)-i))
 		}
 		var key strings.Builder
-		p.expression(k, elided, depth+1).write(&key, 0)
-		items = append(items, p.expression(v.MapIndex(k), elided, depth+1).prefixed(key.String()+": "))
+		p.expression(e[0], elided, depth+1).write(&key, 0)
+		items = append(items, p.expression(e[1], elided, depth+1).prefixed(key.String()+": "))
 	}
 	return items
 }

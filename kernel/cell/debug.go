@@ -9,6 +9,7 @@ import (
 
 	"forgekernel/display"
 	"forgekernel/kernel/gocell"
+	"forgekernel/kernel/gocell/eval"
 	"forgekernel/kernel/gocell/peek"
 )
 
@@ -50,45 +51,54 @@ func (t *task) magicDebug(c call) Outcome {
 	switch {
 	case c.args == "":
 		fmt.Fprintln(t.stdout(), failed.Error())
-		return shown(t.callTable(calls))
+		return shown(t.look(func(w eval.World) display.Table { return callTable(calls, w) }))
 	case k < 0 || k >= len(calls):
 		return Outcome{Err: t.usage(c.directive, "%debug lists the calls", "the panic has no call %d", k)}
 	case strings.TrimSpace(expr) == "":
-		return shown(t.variableTable(calls[k]))
+		return shown(t.look(func(w eval.World) display.Table { return variableTable(calls[k], w) }))
 	}
 	ctx, cancel := context.WithTimeout(t.ctx, debugTime)
 	defer cancel()
-	result, err := t.in.golang.Evaluate(ctx, strings.TrimSpace(expr), &calls[k])
+	result, err := t.in.golang.Render(ctx, strings.TrimSpace(expr), &calls[k])
 	if err != nil {
 		return Outcome{Err: err}
 	}
 	return Outcome{Result: &result.Bundle}
 }
 
-func (t *task) callTable(calls []gocell.Call) display.Table {
+// look makes a table of values while nothing changes them.
+func (t *task) look(table func(eval.World) display.Table) (out display.Table) {
+	t.in.golang.Debugger().Hold(t.ctx, func(w eval.World) { out = table(w) })
+	return out
+}
+
+func callTable(calls []gocell.Call, w eval.World) display.Table {
 	table := display.Table{Columns: []display.Column{{Name: "call"}, {Name: "place"}, {Name: "function"}, {Name: "variables"}}}
 	for i, c := range calls {
 		var vars []string
 		for _, v := range c.Variables() {
-			vars = append(vars, v.Name+"="+t.value(v))
+			vars = append(vars, v.Name+"="+valueText(v, w))
 		}
 		table.Rows = append(table.Rows, []any{i, fmt.Sprintf("%s:%d", c.Cell, c.Line), c.Func, strings.Join(vars, ", ")})
 	}
 	return table
 }
 
-func (t *task) variableTable(c gocell.Call) display.Table {
+func variableTable(c gocell.Call, w eval.World) display.Table {
 	table := display.Table{Title: fmt.Sprintf("%s:%d %s", c.Cell, c.Line, c.Func),
 		Columns: []display.Column{{Name: "name"}, {Name: "type"}, {Name: "value"}}}
 	for _, v := range c.Variables() {
-		table.Rows = append(table.Rows, []any{v.Name, v.Type, t.value(v)})
+		table.Rows = append(table.Rows, []any{v.Name, v.Type, valueText(v, w)})
 	}
 	return table
 }
 
-func (t *task) value(v gocell.Variable) string {
-	if v.Gone {
+func valueText(v gocell.Variable, w eval.World) string {
+	switch {
+	case v.Gone:
 		return "?"
+	case !w.Still:
+		return "(a cell runs)"
 	}
-	return peek.Text(v.Value, t.in.golang.Debugger().Quiet())
+	return peek.Text(v.Value, w.Maps())
 }

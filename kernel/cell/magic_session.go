@@ -10,6 +10,7 @@ import (
 	"forgekernel/forge"
 	"forgekernel/kernel/bytesize"
 	"forgekernel/kernel/doctor"
+	"forgekernel/kernel/gocell/eval"
 	"forgekernel/kernel/gocell/peek"
 	"forgekernel/kernel/link"
 	"forgekernel/nebula"
@@ -18,15 +19,15 @@ import (
 // magicWho is %who.
 func (t *task) magicWho(c call) Outcome {
 	prefix := strings.Join(c.rest, "")
-	values, globals := map[string]string{}, t.in.golang.Globals()
-	read := func(still bool) {
-		for _, v := range globals {
-			values[v.Name] = peek.Brief(v.Value, still, columnWidth)
+	values := map[string]string{}
+	t.in.golang.Debugger().Hold(t.ctx, func(w eval.World) {
+		for _, v := range t.in.golang.Globals() {
+			values[v.Name] = "(a cell runs)"
+			if w.Still {
+				values[v.Name] = peek.Brief(v.Value, w.Maps(), columnWidth)
+			}
 		}
-	}
-	if !t.in.golang.Debugger().Hold(func() { read(true) }) {
-		read(false)
-	}
+	})
 	for _, s := range t.in.golang.Symbols() {
 		if s.Kind == "const" {
 			values[s.Name] = excerpt(s.Value)

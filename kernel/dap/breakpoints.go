@@ -29,9 +29,6 @@ func (s *Server) setBreakpoints(_ context.Context, a struct {
 }) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.started {
-		return nil, errNotStarted
-	}
 	list := []breakpoint{}
 	for _, want := range a.Breakpoints {
 		list = append(list, s.newBreakpoint(a.Source.Path, want))

@@ -3,6 +3,9 @@ package dap
 import (
 	"context"
 	"fmt"
+	"go/parser"
+	"go/scanner"
+	"go/token"
 	"reflect"
 	"strconv"
 	"strings"
@@ -24,11 +27,23 @@ type condition struct {
 type logPart struct{ text, expr string }
 
 func newCondition(expr, hits, log string) (c condition, err error) {
-	c.expr = strings.TrimSpace(expr)
-	if c.hits, err = parseHits(hits); err == nil {
+	if c.expr = strings.TrimSpace(expr); c.expr != "" {
+		err = isExpr(c.expr)
+	}
+	if err == nil {
+		c.hits, err = parseHits(hits)
+	}
+	if err == nil {
 		c.log, err = parseLog(log)
 	}
 	return c, err
+}
+
+func isExpr(text string) error {
+	if _, err := parser.ParseExpr(text); err != nil {
+		return fmt.Errorf("%q is not a Go expression: %w", text, err)
+	}
+	return nil
 }
 
 // parseHits reads "3" or "==3", ">3", ">=3", "<3", "<=3", and "%3" for every
@@ -74,6 +89,9 @@ func parseLog(text string) ([]logPart, error) {
 			if !ok {
 				return nil, fmt.Errorf("%q has a brace without its pair", text)
 			}
+			if err := isExpr(expr); err != nil {
+				return nil, err
+			}
 			list = append(list, logPart{text: plain.String(), expr: expr})
 			plain.Reset()
 			i += len(expr) + 1
@@ -87,31 +105,38 @@ func parseLog(text string) ([]logPart, error) {
 	return list, nil
 }
 
-// braced is what stands before the brace that closes.
+// braced is the Go text before the brace that closes.
 func braced(text string) (string, bool) {
-	depth := 1
-	for i, r := range text {
-		switch r {
-		case '{':
+	var s scanner.Scanner
+	file := token.NewFileSet().AddFile("", -1, len(text))
+	s.Init(file, []byte(text), func(token.Position, string) {}, 0) // what is wrong with it is said later
+	for depth := 1; ; {
+		pos, tok, _ := s.Scan()
+		switch tok {
+		case token.LBRACE:
 			depth++
-		case '}':
+		case token.RBRACE:
 			depth--
+		case token.EOF:
+			return "", false
 		}
 		if depth == 0 {
-			return text[:i], true
+			return text[:file.Offset(pos)], true
 		}
 	}
-	return "", false
 }
 
 // stays decides whether a goroutine that came to a breakpoint stays halted.
-func (s *Server) stays(thread uint64) bool {
+func (s *Server) stays(ctx context.Context, thread uint64) bool {
 	stack, ok := s.debug.Stack(thread)
 	if !ok || len(stack) == 0 {
 		return true
 	}
 	call := &stack[0]
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	s.mu.Lock()
+	s.undecide = cancel
 	var here []*condition
 	for _, b := range s.breakpoints[call.File] {
 		if b.Verified && b.Line == call.Line {
@@ -121,16 +146,19 @@ func (s *Server) stays(thread uint64) bool {
 	s.mu.Unlock()
 	stays := false
 	for _, c := range here {
-		stays = s.holds(c, call) || stays
+		stays = s.holds(ctx, c, call) || stays
 	}
 	return stays
 }
 
 // holds reports whether a breakpoint halts, and logs what it has to. One whose
 // condition cannot be computed halts and says why.
-func (s *Server) holds(c *condition, call *gocell.Call) bool {
+func (s *Server) holds(ctx context.Context, c *condition, call *gocell.Call) bool {
 	if c.expr != "" {
-		yes, err := s.truth(c.expr, call)
+		yes, err := s.truth(ctx, c.expr, call)
+		if ctx.Err() != nil { // nobody waits for it any more
+			return false
+		}
 		if err != nil {
 			s.output(fmt.Sprintf("the condition %s of line %d: %v", c.expr, call.Line, err))
 			return true
@@ -149,12 +177,12 @@ func (s *Server) holds(c *condition, call *gocell.Call) bool {
 	if c.log == nil {
 		return true
 	}
-	s.output(s.message(c.log, call))
+	s.output(s.message(ctx, c.log, call))
 	return false
 }
 
-func (s *Server) truth(expr string, call *gocell.Call) (bool, error) {
-	r, err := s.evaluateIn(context.Background(), expr, call)
+func (s *Server) truth(ctx context.Context, expr string, call *gocell.Call) (bool, error) {
+	r, err := s.evaluateIn(ctx, expr, call)
 	if err != nil {
 		return false, err
 	}
@@ -165,14 +193,14 @@ func (s *Server) truth(expr string, call *gocell.Call) (bool, error) {
 }
 
 // message is a log message with the values of its expressions.
-func (s *Server) message(parts []logPart, call *gocell.Call) string {
+func (s *Server) message(ctx context.Context, parts []logPart, call *gocell.Call) string {
 	var b strings.Builder
 	for _, p := range parts {
 		b.WriteString(p.text)
 		if p.expr == "" {
 			continue
 		}
-		r, err := s.evaluateIn(context.Background(), p.expr, call)
+		r, err := s.evaluateIn(ctx, p.expr, call)
 		if err != nil {
 			b.WriteString("{" + err.Error() + "}")
 			continue

@@ -83,6 +83,7 @@ f(6)`
 		{object{"hitCondition": ">= 5"}, "breakpoint at 3: 4\nbreakpoint at 3: 5\n"},
 		{object{"condition": "i%2 == 1", "hitCondition": "<=2"}, "breakpoint at 3: 1\nbreakpoint at 3: 3\n"},
 		{object{"logMessage": `\{i\} is {i}, {fmt.Sprint(sum, []int{i})}`, "condition": "i < 2"}, "> {i} is 0, \"0 [0]\"\n> {i} is 1, \"0 [1]\"\n"},
+		{object{"logMessage": `{fmt.Sprint("}", map[string]int{"{": i})}`, "hitCondition": "1"}, "> \"}map[{:0]\"\n"},
 		{object{"logMessage": "{nope}", "hitCondition": "1"}, "> {expression:1:1: undefined: nope}\n"},
 		{object{"condition": "i", "hitCondition": "1"}, ""},
 	} {
@@ -106,7 +107,7 @@ f(6)`
 func TestBadConditions(t *testing.T) {
 	c, _ := started(t)
 	c.Ran("x := 1")
-	for _, b := range []object{{"hitCondition": "x"}, {"hitCondition": "0"}, {"hitCondition": "!3"}, {"logMessage": "{x"}} {
+	for _, b := range []object{{"hitCondition": "x"}, {"hitCondition": "0"}, {"hitCondition": "!3"}, {"logMessage": "{x"}, {"logMessage": "{}"}, {"logMessage": "{x = 2}"}, {"condition": "x = 1"}, {"condition": "true; false"}} {
 		b["line"] = 1
 		answer := c.must("setBreakpoints", object{"source": object{"path": Path("x := 1")}, "breakpoints": []object{b}})
 		if got := answer["breakpoints"].([]any)[0].(map[string]any); got["verified"] == true || got["message"] == nil {

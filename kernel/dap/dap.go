@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -37,7 +38,8 @@ import (
 const (
 	evaluateTime = 5 * time.Second // of one expression
 	maxChildren  = 1000            // of a variable that are sent at once
-	maxHandles   = 100_000         // of variables, before earlier ones are forgotten
+	maxHandles   = 100_000         // of variables and frames, before earlier ones are forgotten
+	maxKey       = 4096            // bytes of a key of a map that an expression names
 	maxFiles     = 4096            // texts of cells that are kept
 	maxText      = 64 << 20        // bytes of them together
 )
@@ -71,6 +73,7 @@ type Server struct {
 	breakpoints map[string][]breakpoint
 	frames      map[int]frame
 	handles     map[int]handle
+	undecide    func()            // stops what a breakpoint computes
 	numbers     int               // of frames and handles; never used twice
 	halted      map[uint64]string // goroutines that halted, with the panic that halted each
 }
@@ -79,7 +82,7 @@ type Server struct {
 func New(opts Options) *Server {
 	s := &Server{
 		opts: opts, debug: opts.Session.Debugger(), files: map[string]string{}, breakpoints: map[string][]breakpoint{},
-		frames: map[int]frame{}, handles: map[int]handle{}, halted: map[uint64]string{},
+		frames: map[int]frame{}, handles: map[int]handle{}, halted: map[uint64]string{}, undecide: func() {},
 	}
 	s.debug.OnBreakpoint(s.stays)
 	return s
@@ -179,7 +182,12 @@ func (s *Server) Handle(ctx context.Context, raw json.RawMessage) json.RawMessag
 	return out
 }
 
-func (s *Server) answer(ctx context.Context, r request) (any, error) {
+func (s *Server) answer(ctx context.Context, r request) (body any, err error) {
+	defer func() {
+		if p := recover(); p != nil { // a fault of the debugger is not to be one of the session
+			body, err = nil, fmt.Errorf("the debugger failed: %v\n%s", p, debug.Stack())
+		}
+	}()
 	h := handlers[r.Command]
 	switch {
 	case r.Type != "request":
@@ -194,15 +202,15 @@ type handler func(*Server, context.Context, json.RawMessage) (any, error)
 
 var handlers = map[string]handler{
 	"initialize":              on((*Server).initialize),
-	"attach":                  on((*Server).attach),
+	"attach":                  onceStarted((*Server).attach),
 	"configurationDone":       on((*Server).nothing),
 	"disconnect":              on((*Server).disconnect),
-	"setBreakpoints":          on((*Server).setBreakpoints),
-	"setExceptionBreakpoints": on((*Server).setExceptionBreakpoints),
+	"setBreakpoints":          onceStarted((*Server).setBreakpoints),
+	"setExceptionBreakpoints": onceStarted((*Server).setExceptionBreakpoints),
 	"threads":                 on((*Server).threads),
-	"stackTrace":              on((*Server).stackTrace),
-	"scopes":                  on((*Server).scopes),
-	"variables":               on((*Server).variables),
+	"stackTrace":              looking((*Server).stackTrace),
+	"scopes":                  looking((*Server).scopes),
+	"variables":               looking((*Server).variables),
 	"evaluate":                on((*Server).evaluate),
 	"setVariable":             on((*Server).setVariable),
 	"source":                  on((*Server).source),
@@ -214,9 +222,9 @@ var handlers = map[string]handler{
 	"stepOut":                 step(eval.StepOut),
 	"dumpCell":                on((*Server).dumpCell),
 	"debugInfo":               on((*Server).debugInfo),
-	"inspectVariables":        on((*Server).inspectVariables),
+	"inspectVariables":        looking((*Server).inspectVariables),
 	"richInspectVariables":    on((*Server).richInspectVariables),
-	"copyToGlobals":           on((*Server).copyToGlobals),
+	"copyToGlobals":           looking((*Server).copyToGlobals),
 }
 
 // on decodes the arguments of a command.
@@ -230,6 +238,32 @@ func on[A any](f func(*Server, context.Context, A) (any, error)) handler {
 		}
 		return f(s, ctx, arguments)
 	}
+}
+
+// onceStarted is on for a command that initialize must have come before.
+func onceStarted[A any](f func(*Server, context.Context, A) (any, error)) handler {
+	return on(func(s *Server, ctx context.Context, a A) (any, error) {
+		s.mu.Lock()
+		started := s.started
+		s.mu.Unlock()
+		if !started {
+			return nil, errNotStarted
+		}
+		return f(s, ctx, a)
+	})
+}
+
+// looking is on for a command that looks at halted code: everything is held and
+// the server locked meanwhile.
+func looking[A any](f func(*Server, eval.World, A) (any, error)) handler {
+	return on(func(s *Server, ctx context.Context, a A) (body any, err error) {
+		s.debug.Hold(ctx, func(w eval.World) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			body, err = f(s, w, a)
+		})
+		return body, err
+	})
 }
 
 type none struct{}
@@ -275,6 +309,7 @@ func (s *Server) disconnect(context.Context, none) (any, error) {
 	s.forget()
 	s.debug.Detach()
 	s.mu.Lock()
+	s.undecide()
 	s.started, s.panics, s.uncaught, s.breakpoints = false, false, false, map[string][]breakpoint{}
 	s.mu.Unlock()
 	s.send("terminated", nil)
@@ -300,7 +335,7 @@ func (s *Server) halt(h eval.Halt) {
 		return
 	}
 	s.mu.Lock()
-	s.halted[h.Thread] = h.Text
+	s.halted = map[uint64]string{h.Thread: h.Text}
 	s.mu.Unlock()
 	body := object{"reason": h.Reason, "threadId": h.Thread, "allThreadsStopped": true}
 	if h.Text != "" {
@@ -336,10 +371,14 @@ func (s *Server) pause(context.Context, onThread) (any, error) {
 
 var (
 	errNotAttached = errors.New("the debugger is not attached")
+	errNotHalted   = errors.New("no cell is halted")
 	errNotStarted  = errors.New("the debugger is not started: initialize comes first")
 )
 
 func (s *Server) goOn(_ context.Context, a onThread) (any, error) {
+	if !s.debug.Halted() {
+		return nil, errNotHalted
+	}
 	s.resumed(a.ThreadID)
 	s.debug.Continue()
 	return object{"allThreadsContinued": true}, nil
@@ -348,7 +387,7 @@ func (s *Server) goOn(_ context.Context, a onThread) (any, error) {
 func step(kind eval.Step) handler {
 	return on(func(s *Server, _ context.Context, a onThread) (any, error) {
 		if !s.debug.Halted() {
-			return nil, errors.New("no cell is halted")
+			return nil, errNotHalted
 		}
 		s.resumed(a.ThreadID)
 		s.debug.Step(a.ThreadID, kind)

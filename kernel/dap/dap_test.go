@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -262,29 +263,48 @@ func TestJupyterLab(t *testing.T) {
 	}
 }
 
-// Variables are not read while code runs that may change them.
+// What runs is held while its variables are read, and expressions computed: maps
+// that are written to all the time, by a cell, its goroutines, and those that
+// compiled code started for it.
 func TestRunningCell(t *testing.T) {
-	c, s := newClient(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	up := make(chan bool)
-	if err := s.Define("up", func() { up <- true }, ""); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		_, err := s.Run(ctx, gocell.Cell{Name: "cell 1", Source: "m := map[int]int{}\nup()\nfor i := 0; ; i++ { m[i%10]++ }"})
-		ended <- err
-	}()
-	<-up
-	for range 100 {
-		if text := fmt.Sprint(c.must("inspectVariables", nil)["variables"]); strings.Contains(text, "map[0") {
-			t.Fatal(text)
+	for _, code := range []string{
+		"for { write() }", "for { write(); time.Sleep(time.Microsecond) }",
+		"go func() { for { write() } }()\nselect {}", "func() { var wg sync.WaitGroup; wg.Go(func() { for { write() } }); wg.Wait() }()",
+		"for { sort.Slice(make([]int, 100), func(i, j int) bool { write(); return true }) }",
+	} {
+		c, s := newClient(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		if _, err := s.Run(ctx, gocell.Cell{Source: "m := map[int]int{}\ntotal := 0\nfunc write() { for i := range 10 { m[i]++ }; total++ }"}); err != nil {
+			t.Fatal(err)
 		}
-	}
-	cancel()
-	<-ended
-	if text := fmt.Sprint(c.must("inspectVariables", nil)["variables"]); !strings.Contains(text, "map[0: ") {
-		t.Error(text)
+		up := make(chan bool)
+		if err := s.Define("up", func() { up <- true }, ""); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() {
+			_, err := s.Run(ctx, gocell.Cell{Name: "cell 1", Source: "write()\nup()\n" + code})
+			ended <- err
+		}()
+		<-up
+		seen := 0
+		for range 20 {
+			text := fmt.Sprint(c.must("inspectVariables", nil)["variables"])
+			if strings.Contains(text, "map[0: ") {
+				seen++
+			}
+			if answer := c.ask("evaluate", object{"expression": "len(fmt.Sprint(m)) > 0"}); answer["success"] != true && answer["message"] != "code runs that does not stop for a look: it can be paused" {
+				t.Errorf("%s: %v", code, answer)
+			}
+		}
+		if seen == 0 {
+			t.Errorf("%s: the map was never read", code)
+		}
+		cancel()
+		var stopped *gocell.InterruptError
+		if err := <-ended; !errors.As(err, &stopped) {
+			t.Errorf("%s: %v", code, err)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"forgekernel/kernel/gocell"
+	"forgekernel/kernel/gocell/eval"
 )
 
 type source struct {
@@ -48,7 +49,7 @@ func (s *Server) modules(context.Context, none) (any, error) {
 	return object{"modules": list, "totalModules": len(list)}, nil
 }
 
-func (s *Server) stackTrace(_ context.Context, a struct {
+func (s *Server) stackTrace(_ eval.World, a struct {
 	ThreadID   uint64 `json:"threadId"`
 	StartFrame int    `json:"startFrame"`
 	Levels     int    `json:"levels"`
@@ -57,46 +58,54 @@ func (s *Server) stackTrace(_ context.Context, a struct {
 	if !ok {
 		return nil, fmt.Errorf("goroutine %d is not halted", a.ThreadID)
 	}
-	total := len(stack)
-	start := min(max(a.StartFrame, 0), total)
-	stack = stack[start:]
+	list := listFrames(stack, s.halted[a.ThreadID])
+	total := len(list)
+	list = list[min(max(a.StartFrame, 0), total):]
 	if a.Levels > 0 {
-		stack = stack[:min(a.Levels, len(stack))]
+		list = list[:min(a.Levels, len(list))]
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	frames := []object{}
-	for i, c := range stack {
+	for _, f := range list {
 		s.numbers++
-		f := frame{Call: c}
-		if start+i == 0 {
-			f.panic = s.halted[a.ThreadID]
-		}
 		s.frames[s.numbers] = f
-		name := c.Func
-		if name == "" {
-			name = c.Cell
-		}
+		delete(s.frames, s.numbers-maxHandles)
 		frames = append(frames, object{
-			"id": s.numbers, "name": name, "line": c.Line, "column": c.Col, "source": source{Path: c.File, Name: c.Cell},
+			"id": s.numbers, "name": f.name, "line": f.Line, "column": f.Col, "source": source{Path: f.File, Name: f.Cell}, "presentationHint": f.hint,
 		})
 	}
 	return object{"stackFrames": frames, "totalFrames": total}, nil
 }
 
-// frame is a call of a halted goroutine.
+// frame is a call of a halted goroutine, or a line that stands for many of them.
 type frame struct {
 	gocell.Call
-	panic string // that it halted at
+	name, hint string
+	panic      string // that it halted at
+}
+
+func listFrames(stack []gocell.Call, panic string) []frame {
+	var list []frame
+	for _, c := range stack {
+		f := frame{Call: c, name: c.Func, hint: "normal"}
+		if f.name == "" {
+			f.name = c.Cell
+		}
+		if len(list) == 0 {
+			f.panic = panic
+		}
+		list = append(list, f)
+		if c.Omitted > 0 {
+			list = append(list, frame{Call: c, name: fmt.Sprintf("… %d calls are left out", c.Omitted), hint: "label"})
+		}
+	}
+	return list
 }
 
 var errNoFrame = errors.New("there is no such frame: the cell has gone on since")
 
-func (s *Server) scopes(_ context.Context, a struct {
+func (s *Server) scopes(_ eval.World, a struct {
 	FrameID int `json:"frameId"`
 }) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	f, ok := s.frames[a.FrameID]
 	if !ok {
 		return nil, errNoFrame

@@ -2,12 +2,19 @@ package dap
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"math"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"forgekernel/display"
 	"forgekernel/kernel/gocell"
+	"forgekernel/kernel/gocell/eval"
 	"forgekernel/kernel/gocell/peek"
 )
 
@@ -24,11 +31,9 @@ type handle struct {
 
 // number gives a handle its reference; s.mu is held.
 func (s *Server) number(h handle) int {
-	if len(s.handles) >= maxHandles {
-		s.handles = map[int]handle{}
-	}
 	s.numbers++
 	s.handles[s.numbers] = h
+	delete(s.handles, s.numbers-maxHandles)
 	return s.numbers
 }
 
@@ -42,13 +47,13 @@ type variable struct {
 	Named     int    `json:"namedVariables,omitempty"`
 }
 
-func (s *Server) variables(_ context.Context, a struct {
+func (s *Server) variables(w eval.World, a struct {
 	Reference int `json:"variablesReference"`
 	Start     int `json:"start"`
 	Count     int `json:"count"`
+	// Filter tells which parts are meant: "indexed", "named", or all.
+	Filter string `json:"filter"`
 }) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	h, ok := s.handles[a.Reference]
 	if !ok {
 		return nil, fmt.Errorf("there is no variable %d: the cell has gone on since", a.Reference)
@@ -59,17 +64,11 @@ func (s *Server) variables(_ context.Context, a struct {
 		if h.panic != "" {
 			list = append(list, variable{Name: "(panic)", Value: strings.TrimPrefix(h.panic, "panic: ")})
 		}
-		list = append(list, s.describeAll(h.call.Variables(), h.call)...)
+		list = append(list, s.describeAll(w, h.call.Variables(), h.call)...)
 	case h.globals:
-		list = s.describeAll(s.opts.Session.Globals(), nil)
+		list = s.describeAll(w, s.opts.Session.Globals(), nil)
 	default:
-		count := maxChildren
-		if a.Count > 0 {
-			count = min(a.Count, maxChildren)
-		}
-		for _, c := range peek.Children(h.value, a.Start, count, s.debug.Quiet()) {
-			list = append(list, s.describe(c.Name, part(h, c.Name), typeOf(c.Value), c.Value, h.within))
-		}
+		list = s.parts(w, h, a.Start, a.Count, a.Filter)
 	}
 	return s.listed(list), nil
 }
@@ -85,17 +84,86 @@ func (s *Server) listed(list []variable) object {
 	return object{"variables": list}
 }
 
-// part is an expression for a part of a value, if that has one.
-func part(h handle, name string) string {
-	switch {
-	case h.name == "" || strings.HasPrefix(name, "*"):
-		return ""
-	case strings.HasPrefix(name, "["):
-		return h.name + name
-	case h.value.Kind() == reflect.Map:
-		return h.name + "[" + name + "]"
+// parts describes those of a value from start on. When there are more than are
+// sent to a client that did not ask for some, the last line says so.
+func (s *Server) parts(w eval.World, h handle, start, count int, filter string) []variable {
+	list := []variable{}
+	if filter != "" && (filter == "indexed") != isIndexed(h.value) {
+		return list
 	}
-	return h.name + "." + name
+	most := maxChildren
+	if count > 0 {
+		most = min(count, maxChildren)
+	}
+	for _, c := range peek.Children(h.value, start, most, w.Maps()) {
+		list = append(list, s.describe(w, c.Name, part(h, c), typeOf(c.Value), c.Value, h.within))
+	}
+	if n := peek.Count(h.value, w.Maps()) - max(start, 0) - len(list); n > 0 && count <= 0 {
+		list = append(list, variable{Name: "…", Value: fmt.Sprintf("%d more", n)})
+	}
+	return list
+}
+
+func isIndexed(v reflect.Value) bool { return v.Kind() == reflect.Slice || v.Kind() == reflect.Array }
+
+// part is an expression for a part of a value; it is empty when there is none.
+func part(h handle, c peek.Child) string {
+	switch {
+	case h.name == "":
+		return ""
+	case c.Key.IsValid():
+		if key := keyExpr(c.Key); key != "" {
+			return h.name + "[" + key + "]"
+		}
+		return ""
+	case strings.HasPrefix(c.Name, "["):
+		return h.name + c.Name
+	case c.Name == "*":
+		return "(*" + h.name + ")"
+	}
+	return h.name + "." + c.Name
+}
+
+// keyExpr is an expression that equals a map's key, which a text need not do.
+func keyExpr(k reflect.Value) string {
+	static := k.Type()
+	if k.Kind() == reflect.Interface {
+		k = k.Elem()
+	}
+	if !k.IsValid() {
+		return "nil"
+	}
+	text := ""
+	switch {
+	case k.Kind() == reflect.Struct && k.Type().PkgPath() == "main":
+		return structExpr(k)
+	case k.Kind() == reflect.Bool:
+		text = strconv.FormatBool(k.Bool())
+	case k.CanInt():
+		text = strconv.FormatInt(k.Int(), 10)
+	case k.CanUint():
+		text = strconv.FormatUint(k.Uint(), 10)
+	case k.CanFloat() && !math.IsNaN(k.Float()) && !math.IsInf(k.Float(), 0):
+		text = strconv.FormatFloat(k.Float(), 'g', -1, k.Type().Bits())
+	case k.Kind() == reflect.String && k.Len() <= maxKey:
+		text = strconv.Quote(k.String())
+	}
+	if text != "" && static.Kind() == reflect.Interface {
+		return peek.TypeName(k.Type()) + "(" + text + ")"
+	}
+	return text
+}
+
+func structExpr(v reflect.Value) string {
+	var fields []string
+	for f, x := range v.Fields() {
+		text := keyExpr(x)
+		if text == "" || f.Name == "_" {
+			return ""
+		}
+		fields = append(fields, f.Name+": "+text)
+	}
+	return peek.TypeName(v.Type()) + "{" + strings.Join(fields, ", ") + "}"
 }
 
 func typeOf(v reflect.Value) string {
@@ -105,45 +173,58 @@ func typeOf(v reflect.Value) string {
 	return peek.TypeName(v.Type())
 }
 
-func (s *Server) describeAll(vars []gocell.Variable, within *gocell.Call) []variable {
+func (s *Server) describeAll(w eval.World, vars []gocell.Variable, within *gocell.Call) []variable {
 	list := []variable{}
 	for _, v := range vars {
 		if v.Gone {
 			list = append(list, variable{Name: v.Name, Type: v.Type, Value: "(not kept: nothing uses it from here on)"})
 			continue
 		}
-		list = append(list, s.describe(v.Name, v.Name, v.Type, v.Value, within))
+		d := s.describe(w, v.Name, v.Name, v.Type, v.Value, within)
+		if h, ok := s.handles[d.Reference]; ok && v.Interface {
+			h.name = asserted(v.Name, v.Value)
+			s.handles[d.Reference] = h
+		}
+		list = append(list, d)
 	}
 	return list
 }
 
-// describe shows a value. While code runs that may change it at this moment,
-// only its type is told.
-func (s *Server) describe(name, expr, typ string, v reflect.Value, within *gocell.Call) variable {
-	still := s.debug.Quiet()
+// describe shows a value. While code runs that may change it, only its type is
+// told.
+func (s *Server) describe(w eval.World, name, expr, typ string, v reflect.Value, within *gocell.Call) variable {
 	d := variable{Name: name, Type: typ, Evaluate: expr, Value: "(a cell runs)"}
-	if !still {
+	if !w.Still {
 		return d
 	}
-	d.Value = peek.Text(v, still)
-	n := peek.Count(v, still)
+	d.Value = peek.Text(v, w.Maps())
+	n := peek.Count(v, w.Maps())
 	if n == 0 {
 		return d
 	}
+	if v.Kind() == reflect.Interface {
+		v = v.Elem()
+		expr = asserted(expr, v)
+	}
 	d.Reference = s.number(handle{value: v, name: expr, within: within})
-	switch v.Kind() {
-	case reflect.Slice, reflect.Array:
+	if isIndexed(v) {
 		d.Indexed = n
-	default:
+	} else {
 		d.Named = n
 	}
 	return d
 }
 
-func (s *Server) inspectVariables(context.Context, none) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.listed(s.describeAll(s.opts.Session.Globals(), nil)), nil
+// asserted is an expression for what an interface holds.
+func asserted(expr string, v reflect.Value) string {
+	if expr == "" {
+		return ""
+	}
+	return expr + ".(" + peek.TypeName(v.Type()) + ")"
+}
+
+func (s *Server) inspectVariables(w eval.World, _ none) (any, error) {
+	return s.listed(s.describeAll(w, s.opts.Session.Globals(), nil)), nil
 }
 
 // callOf is the call of a frame; nil, for the session's variables, when that is 0.
@@ -160,19 +241,39 @@ func (s *Server) callOf(frame int) (*gocell.Call, error) {
 	return &f.Call, nil
 }
 
-// compute evaluates an expression in a frame.
-func (s *Server) compute(ctx context.Context, expr string, frame int) (gocell.Result, error) {
-	call, err := s.callOf(frame)
-	if err != nil {
-		return gocell.Result{}, err
-	}
-	return s.evaluateIn(ctx, expr, call)
+func (s *Server) evaluateIn(ctx context.Context, expr string, call *gocell.Call) (r gocell.Result, err error) {
+	err = inTime(ctx, func(ctx context.Context) error {
+		r, err = s.opts.Session.Evaluate(ctx, expr, call)
+		return err
+	})
+	return r, err
 }
 
-func (s *Server) evaluateIn(ctx context.Context, expr string, call *gocell.Call) (gocell.Result, error) {
+// inTime stops f after some time.
+func inTime(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, evaluateTime)
 	defer cancel()
-	return s.opts.Session.Evaluate(ctx, expr, call)
+	err := f(ctx)
+	var stopped *gocell.InterruptError
+	if errors.As(err, &stopped) && ctx.Err() == context.DeadlineExceeded {
+		return fmt.Errorf("it was stopped after %v: %s", evaluateTime, stopped.What)
+	}
+	return err
+}
+
+// partNamed is the expression for the part of a value that has a name.
+func (s *Server) partNamed(ctx context.Context, h handle, name string) (expr string) {
+	if h.value.Kind() != reflect.Map {
+		return part(h, peek.Child{Name: name})
+	}
+	s.debug.Hold(ctx, func(w eval.World) {
+		for _, c := range peek.Children(h.value, 0, math.MaxInt, w.Maps()) {
+			if c.Name == name && expr == "" {
+				expr = part(h, c)
+			}
+		}
+	})
+	return expr
 }
 
 // setVariable gives a variable, or a part of one, the value of an expression.
@@ -189,14 +290,13 @@ func (s *Server) setVariable(ctx context.Context, a struct {
 	}
 	name, call := a.Name, h.call
 	if h.call == nil && !h.globals {
-		name, call = part(h, a.Name), h.within
+		name, call = s.partNamed(ctx, h, a.Name), h.within
 	}
 	if name == "" {
-		return nil, fmt.Errorf("%s cannot be set: there is no expression for it", a.Name)
+		return nil, fmt.Errorf("%q cannot be set: there is no expression for it", a.Name)
 	}
-	assigning, cancel := context.WithTimeout(ctx, evaluateTime)
-	defer cancel()
-	if err := s.opts.Session.Assign(assigning, name, a.Value, call); err != nil {
+	err := inTime(ctx, func(ctx context.Context) error { return s.opts.Session.Assign(ctx, name, a.Value, call) })
+	if err != nil {
 		return nil, err
 	}
 	return s.shown(ctx, name, call)
@@ -205,7 +305,11 @@ func (s *Server) setVariable(ctx context.Context, a struct {
 func (s *Server) evaluate(ctx context.Context, a struct {
 	Expression string `json:"expression"`
 	FrameID    int    `json:"frameId"`
+	Context    string `json:"context"`
 }) (any, error) {
+	if a.Context == "hover" && calls(a.Expression) {
+		return nil, errors.New("what the pointer rests on is not called: it may do something")
+	}
 	call, err := s.callOf(a.FrameID)
 	if err != nil {
 		return nil, err
@@ -219,22 +323,43 @@ func (s *Server) evaluate(ctx context.Context, a struct {
 	return shown, nil
 }
 
+// calls reports an expression that may do something: call a function or receive.
+func calls(expr string) (found bool) {
+	x, err := parser.ParseExpr(expr)
+	if err != nil {
+		return false
+	}
+	ast.Inspect(x, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			f, ok := n.Fun.(*ast.Ident)
+			found = found || !ok || f.Name != "len" && f.Name != "cap"
+		case *ast.UnaryExpr:
+			found = found || n.Op == token.ARROW
+		}
+		return true
+	})
+	return found
+}
+
 // shown describes the value of an expression.
 func (s *Server) shown(ctx context.Context, expr string, call *gocell.Call) (object, error) {
 	r, err := s.evaluateIn(ctx, expr, call)
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	var texts, types []string
 	reference := 0
-	for _, x := range r.Values {
-		v := reflect.ValueOf(x)
-		d := s.describe("", expr, typeOf(v), v, call)
-		texts, types = append(texts, d.Value), append(types, d.Type)
-		reference = d.Reference
-	}
+	s.debug.Hold(ctx, func(w eval.World) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, x := range r.Values {
+			v := reflect.ValueOf(x)
+			d := s.describe(w, "", expr, typeOf(v), v, call)
+			texts, types = append(texts, d.Value), append(types, d.Type)
+			reference = d.Reference
+		}
+	})
 	return object{"value": strings.Join(texts, ", "), "type": strings.Join(types, ", "), "variablesReference": reference}, nil
 }
 
@@ -242,7 +367,15 @@ func (s *Server) richInspectVariables(ctx context.Context, a struct {
 	Name    string `json:"variableName"`
 	FrameID int    `json:"frameId"`
 }) (any, error) {
-	r, err := s.compute(ctx, a.Name, a.FrameID)
+	call, err := s.callOf(a.FrameID)
+	if err != nil {
+		return nil, err
+	}
+	var r gocell.Result
+	err = inTime(ctx, func(ctx context.Context) error {
+		r, err = s.opts.Session.Render(ctx, a.Name, call)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -254,14 +387,12 @@ func (s *Server) richInspectVariables(ctx context.Context, a struct {
 	return object{"data": data, "metadata": metadata}, nil
 }
 
-func (s *Server) copyToGlobals(_ context.Context, a struct {
+func (s *Server) copyToGlobals(_ eval.World, a struct {
 	From    string `json:"srcVariableName"`
 	To      string `json:"dstVariableName"`
 	FrameID int    `json:"srcFrameId"`
 }) (any, error) {
-	s.mu.Lock()
 	f, ok := s.frames[a.FrameID]
-	s.mu.Unlock()
 	if !ok {
 		return nil, errNoFrame
 	}

@@ -14,6 +14,7 @@ import (
 type debugger struct {
 	jobs   worker
 	parent atomic.Pointer[wire.Message] // the latest request, which events belong to
+	asking atomic.Int32                 // requests that the session answers
 	// state is what the next session is to know; nil while nobody debugs.
 	state atomic.Pointer[link.Debugging]
 }
@@ -36,6 +37,8 @@ func (f *front) debug(ctx context.Context, r *request) (any, error) {
 		return nil, err
 	}
 	f.debugger.parent.Store(r.Message)
+	f.debugger.asking.Add(1)
+	defer f.debugger.asking.Add(-1)
 	answer, err := ask[json.RawMessage](f, ctx, link.Debug, content)
 	if err != nil {
 		return refusal(content, err), nil

@@ -41,8 +41,8 @@ func (i *interrupts) wait() <-chan struct{} {
 	return i.stopped
 }
 
-// interrupt stops every cell that runs or waits, in all shells, and questions
-// to the person. An idle kernel does nothing. What the session holds stays.
+// interrupt stops every cell that runs or waits, in all shells, what the debugger
+// evaluates, and questions to the person. An idle kernel does nothing. What the session holds stays.
 func (f *front) interrupt() {
 	for _, q := range f.subshells.all() {
 		q.abort("execution was interrupted")
@@ -53,7 +53,7 @@ func (f *front) interrupt() {
 	close(f.interrupts.stopped)
 	f.interrupts.stopped = make(chan struct{})
 	f.outputs.hurry()
-	if s := f.supervisor.now(); s != nil && s.running() > 0 {
+	if s := f.supervisor.now(); s != nil && (s.running() > 0 || f.debugger.asking.Load() > 0) {
 		s.process.resume()
 		s.post(link.Interrupt, 0, 0, nil)
 	}

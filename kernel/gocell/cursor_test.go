@@ -338,7 +338,7 @@ func TestInspectValue(t *testing.T) {
 		s.Run(ctx, Cell{Name: "busy", Source: "text := \"a\"\nready := make(chan int, 1)\nready <- 1\nfor { count++ }"})
 	}()
 	for { // until the cell runs
-		if got, _ := s.Inspect("ready", 3, 0); got.Signature != "" && s.debug.Quiet() == false {
+		if got, _ := s.Inspect("ready", 3, 0); got.Signature != "" && !s.debug.TryHold(func() {}) {
 			break
 		}
 		runtime.Gosched()

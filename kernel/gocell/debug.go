@@ -39,8 +39,9 @@ type Variable struct {
 	Type string
 	// Value is invalid for an interface that holds nothing, and when Gone says
 	// that nothing uses the variable any more, so that its value is not kept.
-	Value reflect.Value
-	Gone  bool
+	Value     reflect.Value
+	Gone      bool
+	Interface bool // it is one: Value is what it holds
 }
 
 func calls(list []eval.Activation) []Call {
@@ -52,6 +53,7 @@ func calls(list []eval.Activation) []Call {
 		}
 		c := Call{Frame: Frame{Cell: l.Source.Name, Func: functionName(l), Text: lineAt(l.Source, l.Offset)}, File: l.Source.File, activation: a}
 		c.Line, c.Col = position(l.Source, l.Offset)
+		c.Omitted = a.Omitted
 		out = append(out, c)
 	}
 	return out
@@ -88,8 +90,11 @@ func (s *Session) keepCalls(err error) {
 func (c Call) Variables() []Variable {
 	var list []Variable
 	for _, l := range c.activation.Locals() {
+		if l.Const != nil {
+			continue
+		}
 		list = append(list, Variable{
-			Name: l.Name, Type: types.TypeString(l.Type, qualify), Value: l.Value, Gone: !l.Value.IsValid() && !l.Nil,
+			Name: l.Name, Type: types.TypeString(l.Type, qualify), Value: l.Value, Gone: !l.Value.IsValid() && !l.Nil, Interface: types.IsInterface(l.Type),
 		})
 	}
 	return list
@@ -102,34 +107,78 @@ func (s *Session) Globals() []Variable {
 	var list []Variable
 	for _, name := range slices.Sorted(maps.Keys(s.scope.symbols)) {
 		if sym := s.scope.symbols[name]; sym.kind == "var" {
-			list = append(list, Variable{Name: name, Type: sym.describe(), Value: sym.variable.Value()})
+			list = append(list, Variable{Name: name, Type: sym.describe(), Value: sym.variable.Value(), Interface: types.IsInterface(sym.obj.Type())})
 		}
 	}
 	return list
 }
 
+// Errors of what looks at halted code.
+var (
+	errGone = errors.New("the code has gone on since")
+	errRuns = errors.New("code runs that does not stop for a look: it can be paused")
+)
+
 // Evaluate computes an expression where a call stands, or with the session's
-// variables alone when call is nil. What it calls runs while all else is halted.
+// variables alone when call is nil, while all else is held. No display is made
+// of its values.
 func (s *Session) Evaluate(ctx context.Context, expr string, call *Call) (Result, error) {
-	if _, err := parser.ParseExpr(expr); err != nil {
+	return s.evaluate(ctx, expr, call, shownValues{plain: true})
+}
+
+// Render is Evaluate with the display of the values.
+func (s *Session) Render(ctx context.Context, expr string, call *Call) (Result, error) {
+	return s.evaluate(ctx, expr, call, shownValues{})
+}
+
+func (s *Session) evaluate(ctx context.Context, expr string, call *Call, shown shownValues) (Result, error) {
+	x, err := parser.ParseExpr(expr)
+	if err != nil {
 		return Result{}, fmt.Errorf("%q is not a Go expression: %w", expr, err)
 	}
-	p, err := s.prepareWithin(ctx, expr, call)
+	result := Result{}
+	shown.result = &result
+	err = s.held(ctx, call, func() error {
+		scope, _, err := s.within(freeNames(x), call)
+		if err != nil {
+			return err
+		}
+		return s.runIn(ctx, scope, expr, shown)
+	})
+	if err == nil && !result.HasValue {
+		err = fmt.Errorf("%s has no value", expr)
+	}
+	return result, err
+}
+
+// held calls f while everything is held and a call stands where it did.
+func (s *Session) held(ctx context.Context, call *Call, f func() error) (err error) {
+	s.debug.Hold(ctx, func(w eval.World) {
+		switch {
+		case call != nil && !s.debug.Stands(call.activation):
+			err = errGone
+		case !w.Still:
+			err = errRuns
+		default:
+			err = f()
+		}
+	})
+	return err
+}
+
+// runIn runs a line in a scope.
+func (s *Session) runIn(ctx context.Context, scope *scope, line string, shown shownValues) error {
+	p, err := s.prepareIn(ctx, scope, line)
 	if err != nil {
-		return Result{}, err
+		return err
 	}
 	if err := s.initialise(ctx, p.starting, 0); err != nil {
-		return Result{}, runError(err)
+		return runError(err)
 	}
-	result := Result{}
-	p.shown.result, p.shown.quiet, p.shown.errLast = &result, false, false
-	if err := p.program.Peek(ctx, "expression", 0, &p.shown); err != nil {
-		return Result{}, runError(err)
+	if err := p.program.Peek(ctx, "expression", 0, &shown); err != nil {
+		return runError(err)
 	}
-	if !result.HasValue {
-		return result, fmt.Errorf("%s has no value", expr)
-	}
-	return result, nil
+	return nil
 }
 
 // Assign gives a variable, or a part of one, the value of an expression where a
@@ -139,28 +188,24 @@ func (s *Session) Assign(ctx context.Context, variable, expr string, call *Call)
 	if err != nil {
 		return fmt.Errorf("%q is no variable: %w", variable, err)
 	}
-	if _, err := parser.ParseExpr(expr); err != nil {
+	x, err := parser.ParseExpr(expr)
+	if err != nil {
 		return fmt.Errorf("%q is not a Go expression: %w", expr, err)
 	}
-	scope, locals, err := s.within(freeNames(&ast.BinaryExpr{X: to, Op: token.ADD, Y: to}), call)
-	if err != nil {
-		return err
-	}
-	p, err := s.prepareIn(ctx, scope, variable+" = "+expr)
-	if err != nil {
-		return err
-	}
-	if err := s.initialise(ctx, p.starting, 0); err != nil {
-		return runError(err)
-	}
-	if err := p.program.Peek(ctx, "assignment", 0, &p.shown); err != nil {
-		return runError(err)
-	}
-	root := rootName(to)
-	if v := locals[root]; v != nil {
-		return call.activation.Assign(root, v.Value())
-	}
-	return nil
+	return s.held(ctx, call, func() error {
+		scope, locals, err := s.within(freeNames(&ast.BinaryExpr{X: to, Op: token.ADD, Y: x}), call)
+		if err != nil {
+			return err
+		}
+		if err := s.runIn(ctx, scope, variable+" = "+expr, shownValues{quiet: true}); err != nil {
+			return err
+		}
+		root := rootName(to)
+		if v := locals[root]; v != nil {
+			return call.activation.Assign(root, v.Value())
+		}
+		return nil
+	})
 }
 
 // rootName is the variable that an assignment changes or begins at.
@@ -183,17 +228,6 @@ func rootName(x ast.Expr) string {
 	}
 }
 
-// prepareWithin checks an expression in a session that has the variables of a
-// call in its scope.
-func (s *Session) prepareWithin(ctx context.Context, expr string, call *Call) (*prepared, error) {
-	x, _ := parser.ParseExpr(expr)
-	scope, _, err := s.within(freeNames(x), call)
-	if err != nil {
-		return nil, err
-	}
-	return s.prepareIn(ctx, scope, expr)
-}
-
 // within is the session's scope with the variables of a call in it, of which
 // those that are used must be known.
 func (s *Session) within(used map[string]bool, call *Call) (*scope, map[string]*eval.Var, error) {
@@ -205,6 +239,10 @@ func (s *Session) within(used map[string]bool, call *Call) (*scope, map[string]*
 		return &scope, locals, nil
 	}
 	for _, l := range call.activation.Locals() {
+		if l.Const != nil {
+			scope.symbols[l.Name] = &symbol{name: l.Name, kind: "const", obj: l.Const, cell: call.Cell}
+			continue
+		}
 		s.scope.grown.renew(l.Type)
 		v := s.engine.Storage(l)
 		if v == nil && used[l.Name] {
@@ -234,7 +272,7 @@ func (s *Session) CopyToGlobals(name string, call Call, as string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range call.activation.Locals() {
-		if l.Name != name {
+		if l.Name != name || l.Const != nil {
 			continue
 		}
 		v := s.engine.Storage(l)

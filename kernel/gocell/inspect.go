@@ -228,7 +228,7 @@ func (s *Session) valueOf(sym *symbol) (text string) {
 		return ""
 	}
 	v := sym.variable.Value()
-	if v.IsValid() && !s.debug.Hold(func() { text = peek.Text(v, true) }) && isWord(v.Kind()) {
+	if v.IsValid() && !s.debug.TryHold(func() { text = peek.Text(v, true) }) && isWord(v.Kind()) {
 		text = peek.Text(v, false)
 	}
 	return text

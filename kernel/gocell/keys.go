@@ -104,7 +104,7 @@ func (s *Session) indexKeys(before string, set *candidates) {
 // kinds. While there are goroutines of cells, which may change the map, there are none.
 func (s *Session) eachKey(before string, visit func(reflect.Value)) {
 	if x, err := parser.ParseExpr(operand(before)); err == nil {
-		s.debug.Hold(func() { s.eachKeyOf(x, visit) })
+		s.debug.TryHold(func() { s.eachKeyOf(x, visit) })
 	}
 }
 

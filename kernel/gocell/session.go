@@ -85,6 +85,7 @@ func (s *Session) start() {
 // while the cell still runs: a Display method is code of the cell, too.
 type shownValues struct {
 	quiet   bool
+	plain   bool // the values are all that is wanted
 	errLast bool // the last value is of type error
 	result  *Result
 }
@@ -100,6 +101,9 @@ func (v *shownValues) set(list reflect.Value) {
 		return
 	}
 	v.result.HasValue, v.result.Values = true, values
+	if v.plain {
+		return
+	}
 	if n == 2 && noError {
 		if b := display.ToBundle(values[0]); isRich(b) {
 			v.result.Bundle = b

@@ -17,28 +17,17 @@ func StopLines(source string, line int) []int {
 	src := &eval.Source{Line: line, Text: source}
 	syn, _ := lib.parseCell(src)
 	found := map[int]bool{}
-	visit := func(n ast.Node) bool {
-		if !halts(n) {
-			return true
-		}
+	add := func(n ast.Node) {
 		if _, at, ok := lib.position(n.Pos()); ok {
 			l, _ := position(src, at)
 			found[l] = true
 		}
-		return true
 	}
 	for _, d := range syn.decls {
-		ast.Inspect(d, visit)
-		if g, ok := d.(*ast.GenDecl); ok {
-			for _, spec := range g.Specs {
-				if v, ok := spec.(*ast.ValueSpec); ok && len(v.Values) > 0 {
-					visit(&ast.ExprStmt{X: v.Values[0]})
-				}
-			}
-		}
+		eachStop(d, add)
 	}
 	for _, st := range syn.stmts {
-		ast.Inspect(st, visit)
+		eachStop(st, add)
 	}
 	return slices.Sorted(maps.Keys(found))
 }
@@ -56,32 +45,57 @@ func FileStopLines(text string) []int {
 		if !ok {
 			continue
 		}
-		ast.Inspect(f, func(n ast.Node) bool {
-			if halts(n) {
-				found[fset.PositionFor(n.Pos(), false).Line] = true
-			}
-			return true
-		})
+		eachStop(f, func(n ast.Node) { found[fset.PositionFor(n.Pos(), false).Line] = true })
 	}
 	return slices.Sorted(maps.Keys(found))
+}
+
+// eachStop calls f for the statements and the variables of a declaration that leave
+// something to halt before.
+func eachStop(n ast.Node, f func(ast.Node)) {
+	var comm ast.Stmt // part of the select that is being visited
+	ast.Inspect(n, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GenDecl:
+			if n.Tok != token.VAR {
+				return false
+			}
+		case *ast.CommClause:
+			comm = n.Comm
+		}
+		if n != comm && halts(n) {
+			f(n)
+		}
+		return true
+	})
 }
 
 // halts reports whether a statement leaves something to halt before.
 func halts(n ast.Node) bool {
 	switch n := n.(type) {
-	case *ast.AssignStmt, *ast.ExprStmt, *ast.IncDecStmt, *ast.SendStmt, *ast.GoStmt, *ast.DeferStmt, *ast.ReturnStmt,
-		*ast.IfStmt, *ast.RangeStmt, *ast.SelectStmt, *ast.TypeSwitchStmt:
+	case *ast.ExprStmt, *ast.IncDecStmt, *ast.SendStmt, *ast.GoStmt, *ast.DeferStmt, *ast.ReturnStmt,
+		*ast.IfStmt, *ast.SelectStmt, *ast.TypeSwitchStmt:
 		return true
-	case *ast.DeclStmt:
-		g, ok := n.Decl.(*ast.GenDecl)
-		if !ok {
-			return false
-		}
-		return slices.ContainsFunc(g.Specs, func(s ast.Spec) bool { _, is := s.(*ast.ValueSpec); return is })
+	case *ast.AssignStmt:
+		return slices.ContainsFunc(n.Lhs, isNamed) || slices.ContainsFunc(n.Rhs, isComputed)
+	case *ast.ValueSpec:
+		return slices.ContainsFunc(n.Names, func(id *ast.Ident) bool { return isNamed(id) }) || slices.ContainsFunc(n.Values, isComputed)
+	case *ast.RangeStmt:
+		return n.Key != nil || isComputed(n.X)
 	case *ast.ForStmt:
 		return n.Init != nil || n.Cond != nil
 	case *ast.SwitchStmt:
 		return n.Init != nil || n.Tag != nil
 	}
 	return false
+}
+
+func isNamed(x ast.Expr) bool {
+	id, ok := x.(*ast.Ident)
+	return !ok || id.Name != "_"
+}
+
+func isComputed(x ast.Expr) bool {
+	_, literal := x.(*ast.BasicLit)
+	return !literal
 }

@@ -22,16 +22,22 @@ class Debugger:
     def __init__(self, client):
         self.client, self.seq = client, 0
 
-    def ask(self, command, **arguments):
+    def start(self, command, **arguments):
         self.seq += 1
         content = {"type": "request", "seq": self.seq, "command": command, "arguments": arguments}
         msg = self.client.session.msg("debug_request", content)
         self.client.control_channel.send(msg)
+        return msg
+
+    def answer(self, msg):
         reply = reply_to(self.client, msg["header"]["msg_id"], "control")
         assert reply["msg_type"] == "debug_reply"
-        answer = reply["content"]
-        assert answer["type"] == "response" and answer["request_seq"] == self.seq and answer["command"] == command
+        answer, asked = reply["content"], msg["content"]
+        assert answer["type"] == "response" and answer["request_seq"] == asked["seq"] and answer["command"] == asked["command"]
         return answer
+
+    def ask(self, command, **arguments):
+        return self.answer(self.start(command, **arguments))
 
     def must(self, command, **arguments):
         answer = self.ask(command, **arguments)
@@ -202,6 +208,89 @@ def test_session_dies(debugger, kernel):
     debugger.must("disconnect")
     debugger.event("terminated")
     assert collect(client, cell)[-2]["content"]["data"]["text/plain"] == "13"
+
+
+LOOP = "func() int { for {} }()"
+
+
+def halt(debugger, client, code, line):
+    debugger.attach()
+    debugger.set(code, line)
+    cell = client.execute(code)
+    return cell, *debugger.stopped()
+
+
+def test_interrupted_evaluation(debugger, kernel):
+    """An interrupt ends what is evaluated, whether a cell runs, is halted, or none is there."""
+    manager, client = kernel
+    run(client, "m := map[int]int{}")
+    ask = debugger.start("evaluate", expression=LOOP)
+    time.sleep(0.2)
+    manager.interrupt_kernel()
+    assert debugger.answer(ask)["message"] == "interrupted: running code"
+    cell = client.execute("fmt.Println()\nfor i := 0; ; i++ {\n\tm[i%100]++\n}")
+    while client.get_iopub_msg(timeout=TIMEOUT)["msg_type"] != "stream":
+        pass
+    for _ in range(20):  # what runs is held while it is looked at
+        debugger.must("inspectVariables")
+        debugger.must("evaluate", expression="m[7]")
+        debugger.must("richInspectVariables", variableName="m")
+    manager.interrupt_kernel()
+    assert reply_to(client, cell)["content"]["ename"] == "Interrupt"
+    cell, body, frames = halt(debugger, client, "n := 1\nn++", 2)
+    ask = debugger.start("evaluate", expression=LOOP, frameId=frames[0]["id"])
+    time.sleep(0.2)
+    manager.interrupt_kernel()
+    assert debugger.answer(ask)["message"] == "interrupted: running code"
+    assert reply_to(client, cell)["content"]["ename"] == "Interrupt"
+    assert debugger.event("continued")["threadId"] == body["threadId"]
+    assert run(client, "n")[1][-2]["content"]["data"]["text/plain"] == "1"
+
+
+def test_evaluation_ends_the_session(debugger, kernel):
+    client = kernel[1]
+    cell, _, frames = halt(debugger, client, "n := 1\nn++", 2)
+    answer = debugger.ask("evaluate", expression="syscall.Kill(os.Getpid(), 9)", frameId=frames[0]["id"])
+    assert answer["message"] == "the session ended before it answered"
+    assert reply_to(client, cell)["content"]["ename"] == "Killed"
+    assert debugger.must("debugInfo")["isStarted"]
+    assert run(client, "1 + 1")[1][-2]["content"]["data"]["text/plain"] == "2"
+
+
+def test_restart_within_an_evaluation(debugger, kernel):
+    manager, client = kernel
+    _, _, frames = halt(debugger, client, "n := 1\nn++", 2)
+    debugger.start("evaluate", expression=LOOP, frameId=frames[0]["id"])
+    manager.restart_kernel()
+    client.wait_for_ready(timeout=TIMEOUT)
+    assert run(client, "1 + 1")[1][-2]["content"]["data"]["text/plain"] == "2"
+
+
+def test_another_client(debugger, kernel):
+    """A client vanishes while its cell is halted; another one takes over."""
+    from jupyter_client.blocking import BlockingKernelClient
+
+    manager, client = kernel
+    other = BlockingKernelClient()
+    other.load_connection_file(manager.connection_file)
+    other.start_channels()
+    other.wait_for_ready(timeout=TIMEOUT)
+    code = "n := 1\nn++\nn++"
+    _, body, _ = halt(debugger, client, code, 2)
+    client.stop_channels()
+    second = Debugger(other)
+    assert second.must("debugInfo")["stoppedThreads"] == [body["threadId"]]
+    second.must("initialize", clientID="second")
+    second.must("attach")
+    waiting = other.execute("n + 100")
+    assert second.must("stackTrace", threadId=body["threadId"])["stackFrames"][0]["line"] == 2
+    second.must("continue", threadId=body["threadId"])
+    assert collect(other, waiting)[-2]["content"]["data"]["text/plain"] == "103"
+    second.must("disconnect")
+    _, _, frames = halt(second, other, code, 3)
+    assert frames[0]["line"] == 3
+    second.must("disconnect")
+    other.stop_channels()
 
 
 @pytest.mark.parametrize("content", [

@@ -23,7 +23,17 @@ func (s *server) startDebugger() {
 	s.debugs = make(chan link.Frame, maxDebugs)
 	go func() {
 		for f := range s.debugs {
-			answer(s, f, func(r json.RawMessage) json.RawMessage { return s.debugger.Handle(context.Background(), r) })
+			answer(s, f, s.debug)
 		}
 	}()
+}
+
+// debug answers one request. An interrupt stops what it evaluates.
+func (s *server) debug(request json.RawMessage) json.RawMessage {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	s.mu.Lock()
+	s.stopDebug = stop
+	s.mu.Unlock()
+	return s.debugger.Handle(ctx, request)
 }

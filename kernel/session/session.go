@@ -62,12 +62,13 @@ type server struct {
 	debugger *dap.Server
 	debugs   chan link.Frame // requests for it, which keep their order
 
-	mu       sync.Mutex
-	running  map[uint64]*execution
-	latest   uint64 // the cell that was started last
-	origins  origins
-	settings atomic.Pointer[link.Settings]
-	streams  streams
+	mu        sync.Mutex
+	running   map[uint64]*execution
+	latest    uint64 // the cell that was started last
+	stopDebug func() // the debugger's request that is being answered
+	origins   origins
+	settings  atomic.Pointer[link.Settings]
+	streams   streams
 }
 
 // execution is one running cell.
@@ -86,7 +87,7 @@ type execution struct {
 var errInterrupted = errors.New("interrupted by the user")
 
 func serve(conn *link.Conn) error {
-	s := &server{conn: conn, running: make(map[uint64]*execution)}
+	s := &server{conn: conn, running: make(map[uint64]*execution), stopDebug: func() {}}
 	s.calls.conn = conn
 	s.streams.s = s
 	s.settings.Store(&link.Settings{})
@@ -225,13 +226,14 @@ func (s *server) finish(e *execution, done link.DoneBody) {
 	}
 }
 
-// interrupt stops every running cell.
+// interrupt stops every running cell and what the debugger evaluates.
 func (s *server) interrupt() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.running {
 		e.interrupt(errInterrupted)
 	}
+	s.stopDebug()
 }
 
 // restore defines ForgeScript functions of an earlier session. It finishes

@@ -19,6 +19,12 @@ type Activation struct {
 	s         []string
 	l         []header
 	v         []reflect.Value
+
+	// Omitted counts calls that were left out of a list behind this one.
+	Omitted int
+
+	of    *tracee // nil once it is kept as it was
+	halts int     // of its goroutine, when it was read
 }
 
 // Local is a variable of a call.
@@ -30,16 +36,22 @@ type Local struct {
 	// Interfaces are given by what they hold; Nil tells those that hold nothing.
 	Value reflect.Value
 	Nil   bool
+	Const *types.Const // it is one, which has no value here
 }
 
 // activation looks at a call of a goroutine that does not run.
 func (fr *frame) activation() Activation {
-	return Activation{fn: fr.fn, block: max(fr.block, 0), ip: fr.ip, at: fr.halted, n: fr.n, p: fr.p, s: fr.s, l: fr.l, v: fr.v}
+	a := Activation{fn: fr.fn, block: max(fr.block, 0), ip: fr.ip, at: fr.halted, n: fr.n, p: fr.p, s: fr.s, l: fr.l, v: fr.v}
+	if a.of = fr.th.tracee; a.of != nil {
+		a.halts = a.of.halts
+	}
+	return a
 }
 
 // freeze keeps a call as it is.
 func (a Activation) freeze() Activation {
 	a.n, a.p, a.s, a.l, a.v = slices.Clone(a.n), slices.Clone(a.p), slices.Clone(a.s), slices.Clone(a.l), slices.Clone(a.v)
+	a.of = nil
 	return a
 }
 
@@ -57,7 +69,7 @@ func (a Activation) Location() (Location, bool) {
 	return l, true
 }
 
-// Locals lists the variables in scope, in the order of their declarations; one
+// Locals lists the variables and constants in scope, in the order of their declarations; one
 // that another of its name hides is left out.
 func (a Activation) Locals() []Local {
 	l, ok := a.Location()
@@ -86,7 +98,10 @@ func (a Activation) Locals() []Local {
 // local reads a variable. One that no binding reaches is not declared yet.
 func (a Activation) local(i int) (l Local, declared bool) {
 	v := a.fn.vars[i]
-	l = Local{Name: v.name, Type: v.typ}
+	l = Local{Name: v.name, Type: v.typ, Const: v.constant}
+	if l.Const != nil {
+		return l, true
+	}
 	found := a.reaching(i)
 	if len(found) == 0 {
 		return l, false
@@ -122,7 +137,7 @@ func (a Activation) read(pl place) reflect.Value {
 func (a Activation) Assign(name string, value reflect.Value) error {
 	found := -1
 	for i, v := range a.fn.vars {
-		if l, declared := a.local(i); declared && v.name == name && a.inScope(v) {
+		if l, declared := a.local(i); declared && v.name == name && v.constant == nil && a.inScope(v) {
 			if found >= 0 && a.fn.vars[found].from > v.from {
 				continue
 			}
@@ -224,10 +239,16 @@ func lastBinding(list []binding, i int) *binding {
 }
 
 func sameBinding(a, b binding) bool {
-	if a.constant.IsValid() || b.constant.IsValid() {
-		return a.constant.IsValid() && b.constant.IsValid() && equal(dynamic(a.constant), dynamic(b.constant))
+	if a.constant.IsValid() && b.constant.IsValid() {
+		return sameConstant(dynamic(a.constant), dynamic(b.constant))
 	}
-	return a.memory == b.memory && a.place == b.place
+	return a.constant.IsValid() == b.constant.IsValid() && a.memory == b.memory && a.place == b.place
+}
+
+// sameConstant compares constants of one type. Those that == does not compare are
+// zero values.
+func sameConstant(a, b reflect.Value) bool {
+	return a.IsValid() && !a.Comparable() || equal(a, b)
 }
 
 // activations lists a goroutine's calls, innermost first, the middle of a deep
@@ -236,6 +257,9 @@ func (th *thread) activations() []Activation {
 	var list []Activation
 	for i := th.depth - 1; i >= 0; i-- {
 		if inner := th.depth - 1 - i; inner >= maxTrace && i >= maxTrace {
+			if len(list) > 0 {
+				list[len(list)-1].Omitted++
+			}
 			continue
 		}
 		if fr := th.frames[i]; fr.fn.source != nil {

@@ -30,7 +30,7 @@ func (th *thread) apply(t target, args []reflect.Value, deferOf *frame) []reflec
 	case t.native != nil:
 		th.blocking(&t.name)
 		results := t.native(th, args)
-		th.blocking(nil)
+		th.resume()
 		return results
 	case t.fn != nil:
 		return th.applyFunc(t.fn, nil, args, deferOf)
@@ -109,7 +109,7 @@ func (th *thread) compiled(t target, args []reflect.Value) []reflect.Value {
 	} else {
 		out = t.host.Call(in)
 	}
-	th.blocking(nil)
+	th.resume()
 	th.poll()
 	return out
 }
@@ -141,6 +141,13 @@ func (c *closure) arrive() (*run, *thread) {
 	if r.nesting.Add(1) > MaxNesting && nested() >= MaxNesting {
 		r.nesting.Add(-1)
 		panic(stackOverflow{})
+	}
+	if r.attention.Load() {
+		if p := c.engine.debug.evaluating(); p != nil {
+			r.nesting.Add(-1)
+			r = p
+			r.nesting.Add(1)
+		}
 	}
 	return r, r.borrowThread()
 }
@@ -270,9 +277,12 @@ var threads sync.Pool
 func (r *run) borrowThread() *thread {
 	th, ok := threads.Get().(*thread)
 	if !ok {
-		return r.newThread()
+		th = new(thread)
+		callers.add(th)
 	}
 	th.run, th.deadline = r, time.Time{}
+	th.on.Store(goroutine())
+	th.called.Store(r)
 	return th
 }
 

@@ -16,6 +16,7 @@ type Func struct {
 	goName string  // what Go calls it
 	source *Source // nil for wrappers
 	begins int     // where in the source
+	loopIn *Func   // whose loop over a function this is the body of
 
 	sizes [classes]int // of the banks
 	wide  bool         // it uses others than those of numbers and pointers
@@ -107,6 +108,9 @@ func (b *builder) translate() {
 	b.fn.wrapper = isWrapper(b.ssa)
 	b.findHome()
 	b.fn.source = b.sourceOf(b.ssa)
+	if isLoopBody(b.ssa) {
+		b.fn.loopIn = b.funcs[b.ssa.Parent()]
+	}
 	if b.fn.source != nil {
 		b.fn.goName, b.fn.begins = goName(b.ssa, b.unit.Main), int(b.offset(b.pos))
 	}

@@ -26,8 +26,8 @@ func (th *thread) await(what *string, cases []reflect.SelectCase) (int, reflect.
 	if i == len(cases) {
 		th.poll()
 	}
-	th.blocking(nil)
 	th.hears.Store(false)
+	th.resume()
 	return i, v, ok
 }
 

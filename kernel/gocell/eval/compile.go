@@ -22,8 +22,9 @@ type compiler struct {
 	funcs map[*ssa.Function]*Func
 	queue []*ssa.Function
 
-	stmts map[*Unit][]statement
-	lines map[*Source][]int // where their lines begin, but the first
+	stmts  map[*Unit][]statement
+	consts map[*Unit][]localConst
+	lines  map[*Source][]int // where their lines begin, but the first
 
 	pending []pendingMethod
 	link    []linkage // instances of methods, see instanceCode
@@ -47,7 +48,10 @@ func refuse(pos token.Pos, format string, args ...any) {
 func (e *Engine) Compile(u *Unit) (prog *Program, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	c := &compiler{e: e, unit: u, funcs: map[*ssa.Function]*Func{}, units: map[*types.Package]*Unit{u.Pkg: u}}
+	c := &compiler{
+		e: e, unit: u, funcs: map[*ssa.Function]*Func{}, units: map[*types.Package]*Unit{u.Pkg: u},
+		stmts: map[*Unit][]statement{}, consts: map[*Unit][]localConst{},
+	}
 	e.compile = c
 	e.types.Begin()
 	defer func() {
@@ -249,17 +253,24 @@ func (c *compiler) drain() {
 	}
 }
 
+// isLoopBody reports the body of a loop over a function, which SSA makes a function.
+func isLoopBody(fn *ssa.Function) bool { return fn.Synthetic == "range-over-func yield" }
+
 // funcName is how traces call a function.
 func funcName(fn *ssa.Function) string {
 	if fn.Parent() != nil {
+		what := "a function literal"
+		if isLoopBody(fn) {
+			what = "the body of a loop"
+		}
 		outer := fn.Parent()
 		for outer.Parent() != nil {
 			outer = outer.Parent()
 		}
 		if name := funcName(outer); !strings.Contains(name, "·") {
-			return "a function literal in " + name
+			return what + " in " + name
 		}
-		return "a function literal"
+		return what
 	}
 	if recv := fn.Signature.Recv(); recv != nil {
 		return "(" + types.TypeString(recv.Type(), func(*types.Package) string { return "" }) + ")." + fn.Name()

@@ -1,8 +1,8 @@
 package eval
 
 import (
-	"bytes"
-	"runtime"
+	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -16,21 +16,28 @@ import (
 // halts, the others do at their next statement.
 type Debugger struct {
 	attached    atomic.Bool
-	breakpoints atomic.Pointer[map[string][]int] // lines by Source.File
+	breakpoints atomic.Pointer[lineSets] // by Source.File
 	pausing     atomic.Bool
 	onPanic     atomic.Bool
 	onUncaught  atomic.Bool
 	halting     atomic.Bool // d.halted, to look at without the lock
+	engine      atomic.Pointer[Engine]
+
+	gate       sync.RWMutex // see Hold
+	holding    atomic.Bool
+	evaluators sync.Map // the runs that Peek began, by goroutine
 
 	mu      sync.Mutex
 	notify  func(Halt)
-	decide  func(thread uint64) bool // see OnBreakpoint; may be nil
-	halted  *tracee                  // the goroutine that halted first
+	decide  func(ctx context.Context, thread uint64) bool // see OnBreakpoint; may be nil
+	halted  *tracee                                       // the goroutine that halted first
 	resume  chan struct{}
-	tracees map[uint64]*tracee // by the runtime's goroutine id
+	tracees map[uintptr]*tracee // by goroutine
 	ids     uint64
 	threads map[*thread]struct{} // those of cells and go statements
 }
+
+type lineSets map[string]map[int]struct{}
 
 // Halt says why a goroutine halted.
 type Halt struct {
@@ -48,19 +55,24 @@ type Step int
 
 // Steps, from the finest on.
 const (
-	StepIn   Step = iota // to the next statement
-	StepOver             // to the next statement of this call or a caller's
-	StepOut              // to the caller
+	StepIn Step = iota // to the next statement
+	// StepOver goes to the next statement of this call or a caller's. The bodies of
+	// its loops over functions are part of a call, and what it defers is not run
+	// over: that comes when the call has nothing else to do.
+	StepOver
+	StepOut // to the caller
 )
 
 // tracee is a goroutine of user code as the debugger sees it. Compiled code that
 // calls back begins another thread on it.
 type tracee struct {
 	id      uint64
+	on      uintptr // see goroutine
 	name    string
 	threads []*thread // innermost last
 	step    atomic.Pointer[stepping]
 	parked  bool
+	halts   int // how often it was parked
 }
 
 type stepping struct {
@@ -70,8 +82,8 @@ type stepping struct {
 
 // NewDebugger returns a debugger that is not attached.
 func NewDebugger() *Debugger {
-	d := &Debugger{tracees: map[uint64]*tracee{}, threads: map[*thread]struct{}{}}
-	d.breakpoints.Store(&map[string][]int{})
+	d := &Debugger{tracees: map[uintptr]*tracee{}, threads: map[*thread]struct{}{}}
+	d.breakpoints.Store(&lineSets{})
 	return d
 }
 
@@ -81,11 +93,7 @@ func (d *Debugger) Attach(notify func(Halt)) {
 	defer d.mu.Unlock()
 	d.notify = notify
 	d.attached.Store(true)
-	for th := range d.threads {
-		if !th.run.unseen {
-			th.run.attention.Store(true)
-		}
-	}
+	d.refresh()
 }
 
 // Detach forgets breakpoints and lets everything go on.
@@ -93,7 +101,7 @@ func (d *Debugger) Detach() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.attached.Store(false)
-	d.breakpoints.Store(&map[string][]int{})
+	d.breakpoints.Store(&lineSets{})
 	d.pausing.Store(false)
 	d.onPanic.Store(false)
 	d.onUncaught.Store(false)
@@ -101,12 +109,7 @@ func (d *Debugger) Detach() {
 	for _, t := range d.tracees {
 		t.step.Store(nil)
 	}
-	for th := range d.threads {
-		th.run.attention.Store(false)
-		if th.run.stop.Load() { // it may have been interrupted at this moment
-			th.run.attention.Store(true)
-		}
-	}
+	d.refresh()
 }
 
 // Halted reports whether a goroutine has halted.
@@ -120,14 +123,13 @@ func (d *Debugger) Attached() bool { return d.attached.Load() }
 func (d *Debugger) SetBreakpoints(file string, lines []int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	all := map[string][]int{}
-	for f, l := range *d.breakpoints.Load() {
-		if f != file {
-			all[f] = l
+	all := maps.Clone(*d.breakpoints.Load())
+	delete(all, file)
+	for _, line := range lines {
+		if all[file] == nil {
+			all[file] = map[int]struct{}{}
 		}
-	}
-	if len(lines) > 0 {
-		all[file] = slices.Clone(lines)
+		all[file][line] = struct{}{}
 	}
 	d.breakpoints.Store(&all)
 }
@@ -140,15 +142,20 @@ func (d *Debugger) HaltOnPanic(on bool) { d.onPanic.Store(on) }
 func (d *Debugger) HaltOnUncaught(on bool) { d.onUncaught.Store(on) }
 
 // OnBreakpoint sets what decides whether a goroutine that came to a breakpoint
-// stays halted. It is called on that goroutine, with everything halted.
-func (d *Debugger) OnBreakpoint(decide func(thread uint64) bool) {
+// stays halted. It is called on that goroutine; its context ends when the goroutine
+// is interrupted.
+func (d *Debugger) OnBreakpoint(decide func(ctx context.Context, thread uint64) bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.decide = decide
 }
 
-// Pause halts what runs at its next statement.
-func (d *Debugger) Pause() { d.pausing.Store(true) }
+// Pause halts what runs at its next statement, if nothing has halted yet.
+func (d *Debugger) Pause() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pausing.Store(d.halted == nil)
+}
 
 // Continue lets all goroutines go on.
 func (d *Debugger) Continue() {
@@ -170,7 +177,11 @@ func (d *Debugger) Step(thread uint64, kind Step) bool {
 	if t == nil {
 		return false
 	}
-	t.step.Store(&stepping{kind, t.depth()})
+	step := &stepping{kind, t.depth()}
+	if kind != StepIn {
+		step.depth = t.level()
+	}
+	t.step.Store(step)
 	d.release()
 	return true
 }
@@ -230,40 +241,13 @@ func (d *Debugger) Stack(thread uint64) ([]Activation, bool) {
 	return list, true
 }
 
-// Quiet reports whether no goroutine of user code is about to change a variable:
-// each is halted, or waits for something, or is inside compiled code.
-func (d *Debugger) Quiet() bool {
+// Stands reports that a call is where it was when it was read. While the debugger
+// holds everything, it stays there.
+func (d *Debugger) Stands(a Activation) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for th := range d.threads {
-		if t := th.tracee; th.isBusy() && (t == nil || !t.parked) {
-			return false
-		}
-	}
-	for _, t := range d.tracees { // goroutines of compiled code that call back
-		if n := len(t.threads); !t.parked && n > 0 && t.threads[n-1].isBusy() {
-			return false
-		}
-	}
-	return true
+	return a.of == nil || a.of.parked && a.of.halts == a.halts
 }
-
-// Hold calls f while every goroutine of cells is halted and none can go on or begin;
-// where one is not halted, though it only waits, it does nothing and reports false.
-// f calls no method of the debugger.
-func (d *Debugger) Hold(f func()) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for th := range d.threads {
-		if t := th.tracee; !th.run.unseen && (t == nil || !t.parked) {
-			return false
-		}
-	}
-	f()
-	return true
-}
-
-func (th *thread) isBusy() bool { return th.doing.Load() == nil && !th.run.unseen }
 
 // enter notes a goroutine that runs user code from its beginning on, leave its
 // end.
@@ -271,13 +255,21 @@ func (d *Debugger) enter(th *thread) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.threads[th] = struct{}{}
-	if d.attached.Load() && !th.run.unseen {
-		th.run.attention.Store(true)
+}
+
+// begin is what enter leaves to the thread's own goroutine.
+func (d *Debugger) begin(th *thread) {
+	th.on.Store(goroutine())
+	if th.run.unseen {
+		d.evaluators.Store(th.on.Load(), th.run)
 	}
 }
 
 func (d *Debugger) leave(th *thread) {
 	th.depart()
+	if th.run.unseen {
+		d.evaluators.Delete(th.on.Load())
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.threads, th)
@@ -285,17 +277,17 @@ func (d *Debugger) leave(th *thread) {
 
 // adopt makes a thread part of its goroutine's tracee. It runs on that goroutine.
 func (d *Debugger) adopt(th *thread) *tracee {
-	id := goroutineID()
+	on := th.on.Load()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	t := d.tracees[id]
+	t := d.tracees[on]
 	if t == nil {
 		d.ids++
-		t = &tracee{id: d.ids, name: th.title()}
-		d.tracees[id] = t
+		t = &tracee{id: d.ids, on: on, name: th.title()}
+		d.tracees[on] = t
 	}
 	t.threads = append(t.threads, th)
-	th.tracee, th.goroutineID = t, id
+	th.tracee = t
 	return t
 }
 
@@ -311,6 +303,7 @@ func (th *thread) title() string {
 
 // depart ends a thread's part in its tracee.
 func (th *thread) depart() {
+	th.called.Store(nil)
 	t := th.tracee
 	if t == nil {
 		return
@@ -319,19 +312,28 @@ func (th *thread) depart() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	t.threads = slices.DeleteFunc(t.threads, func(x *thread) bool { return x == th })
-	if len(t.threads) == 0 && d.tracees[th.goroutineID] == t {
-		delete(d.tracees, th.goroutineID)
+	if len(t.threads) == 0 && d.tracees[t.on] == t {
+		delete(d.tracees, t.on)
 	}
 	th.tracee = nil
 }
 
-// goroutineID is the runtime's number of the calling goroutine. Only a debugger
-// asks, for it is slow.
-func goroutineID() uint64 {
-	buf := make([]byte, 64)
-	fields := bytes.Fields(buf[:runtime.Stack(buf, false)]) // goroutine 7 [running]: …
-	id, _ := strconv.ParseUint(string(fields[1]), 10, 64)
-	return id
+// level is the depth of the call that a person takes the innermost one for: the
+// body of a loop over a function belongs to the call that the loop is in.
+func (t *tracee) level() int {
+	depth := t.depth()
+	level, of := depth, (*Func)(nil)
+	for _, th := range slices.Backward(t.threads) {
+		for _, fr := range slices.Backward(th.frames[:th.depth]) {
+			if of == nil || fr.fn == of {
+				if level, of = depth, fr.fn.loopIn; of == nil {
+					return level
+				}
+			}
+			depth--
+		}
+	}
+	return level
 }
 
 // depth is the number of calls in progress. The goroutine is halted, or asks

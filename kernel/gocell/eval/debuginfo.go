@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"go/types"
 	"reflect"
+	"slices"
 	"sort"
 
 	"golang.org/x/tools/go/ssa"
@@ -22,8 +23,9 @@ import (
 type variable struct {
 	name     string
 	typ      types.Type
-	from, to int  // where its name can be used, in the source
-	memory   bool // it has an address, since a closure or a pointer refers to it
+	from, to int          // where its name can be used, in the source
+	memory   bool         // it has an address, since a closure or a pointer refers to it
+	constant *types.Const // it is one, and no variable
 }
 
 // binding says where a variable is from an instruction of its block on.
@@ -57,14 +59,29 @@ func (c *compiler) statements(u *Unit) []statement {
 		return list
 	}
 	var list []statement
+	add := func(n ast.Node, defines bool) {
+		list = append(list, statement{from: n.Pos(), to: n.End(), outer: -1, defines: defines})
+	}
 	for _, f := range u.Files {
+		var comm ast.Stmt // of the select that is being visited
 		ast.Inspect(f, func(n ast.Node) bool {
+			if n != nil && n == comm {
+				return true
+			}
 			switch n := n.(type) {
 			case *ast.BlockStmt, *ast.LabeledStmt, *ast.EmptyStmt, *ast.BranchStmt:
+			case *ast.CaseClause: // what it compares is part of the switch
+			case *ast.CommClause:
+				comm = n.Comm
+			case *ast.DeclStmt:
+				for _, spec := range n.Decl.(*ast.GenDecl).Specs {
+					add(spec, true)
+					c.noteConstants(u, spec)
+				}
+			case *ast.AssignStmt:
+				add(n, true)
 			case ast.Stmt:
-				_, assign := n.(*ast.AssignStmt)
-				_, decl := n.(*ast.DeclStmt)
-				list = append(list, statement{from: n.Pos(), to: n.End(), outer: -1, defines: assign || decl})
+				add(n, false)
 			}
 			return true
 		})
@@ -82,11 +99,26 @@ func (c *compiler) statements(u *Unit) []statement {
 		}
 		open = append(open, i)
 	}
-	if c.stmts == nil {
-		c.stmts = map[*Unit][]statement{}
-	}
 	c.stmts[u] = list
 	return list
+}
+
+// noteConstants keeps the constants of a function, of which SSA knows nothing.
+func (c *compiler) noteConstants(u *Unit, spec ast.Spec) {
+	v, ok := spec.(*ast.ValueSpec)
+	if !ok {
+		return
+	}
+	for _, name := range v.Names {
+		if k, ok := u.Info.Defs[name].(*types.Const); ok && k.Name() != "_" {
+			c.consts[u] = append(c.consts[u], localConst{k, spec.End(), k.Parent().End()})
+		}
+	}
+}
+
+type localConst struct {
+	*types.Const
+	from, to token.Pos // where its name can be used
 }
 
 // statementAt finds the innermost statement around a position.
@@ -106,6 +138,7 @@ func (b *builder) statementAt(pos token.Pos) *statement {
 type debugInfo struct {
 	index  map[token.Pos]int // of variables, by where they are declared
 	body   token.Pos         // statements before it are around a function literal
+	loops  []*ast.BlockStmt  // bodies that are functions of their own
 	latest *statement        // of the block that is being translated
 }
 
@@ -117,6 +150,11 @@ func (b *builder) surveyVariables() {
 		b.debug.body = syntax.Body.Pos()
 	case *ast.RangeStmt:
 		b.debug.body = syntax.Body.Pos()
+	}
+	for _, f := range b.ssa.AnonFuncs {
+		if r, ok := f.Syntax().(*ast.RangeStmt); ok {
+			b.debug.loops = append(b.debug.loops, r.Body)
+		}
 	}
 	if b.fn.source == nil {
 		return
@@ -153,6 +191,25 @@ func (b *builder) surveyVariables() {
 	}
 	for pos, i := range b.debug.index {
 		b.fn.vars[i].memory = b.fn.vars[i].memory || memory[pos]
+	}
+	b.surveyConstants()
+}
+
+// surveyConstants lists the constants that can be used in the function.
+func (b *builder) surveyConstants() {
+	syntax := b.ssa.Syntax()
+	if syntax == nil {
+		return
+	}
+	u := b.unitOf(b.ssa)
+	b.statements(u)
+	for _, k := range b.consts[u] {
+		if k.from >= syntax.End() || k.to <= syntax.Pos() {
+			continue
+		}
+		if from, to := b.offset(k.from), b.offset(k.to); from >= 0 && to >= 0 {
+			b.fn.vars = append(b.fn.vars, variable{name: k.Name(), typ: k.Type(), from: int(from), to: int(to), constant: k.Const})
+		}
 	}
 }
 
@@ -218,6 +275,9 @@ func (b *builder) beginBlock(i int, blk *ssa.BasicBlock) {
 				b.bind(obj.Pos(), b.places[p], false)
 			}
 		}
+		for r := range b.ssa.Signature.Results().Variables() {
+			b.bindZero(r)
+		}
 		for k := range b.fn.vars {
 			if v := b.freeVar(b.fn.vars[k].name); v != nil {
 				b.block.bindings = append(b.block.bindings, binding{variable: k, place: b.places[v], memory: true})
@@ -236,6 +296,16 @@ func (b *builder) beginBlock(i int, blk *ssa.BasicBlock) {
 	for _, p := range blk.Preds {
 		b.block.preds = append(b.block.preds, p.Index)
 	}
+}
+
+// bindZero binds a result that has a name and no address, whose value at first SSA
+// does not show.
+func (b *builder) bindZero(r *types.Var) {
+	k, known := b.debug.index[r.Pos()]
+	if !known || b.fn.vars[k].memory {
+		return
+	}
+	b.block.bindings = append(b.block.bindings, binding{variable: k, constant: fresh(b.typ(r.Type(), b.pos))})
 }
 
 func (b *builder) bind(pos token.Pos, pl place, memory bool) {
@@ -258,7 +328,7 @@ func (b *builder) beforeInstruction(in ssa.Instruction) {
 		return
 	}
 	st := b.statementAt(in.Pos())
-	if st == nil || st == b.debug.latest || st.from < b.debug.body {
+	if st == nil || st == b.debug.latest || st.from < b.debug.body || b.isInLoop(st) {
 		return
 	}
 	b.debug.latest = st
@@ -269,6 +339,12 @@ func (b *builder) beforeInstruction(in ssa.Instruction) {
 	b.block.stops = append(b.block.stops, stop{
 		ip: len(b.block.code), offset: int(at), line: b.lineAt(int(at)), bound: len(b.block.bindings),
 	})
+}
+
+// isInLoop reports a statement that the body of a loop over a function has begun
+// to do, and the function around it goes on with: a return, say.
+func (b *builder) isInLoop(st *statement) bool {
+	return slices.ContainsFunc(b.debug.loops, func(body *ast.BlockStmt) bool { return body.Pos() <= st.from && st.from < body.End() })
 }
 
 // lineAt is the line of the notebook cell at an offset of the function's source.

@@ -105,6 +105,7 @@ func New(opts Options) *Engine {
 	e.Interpret("main")
 	e.types.Method = e.reflectMethod
 	e.current.Store(e.newRun(0, "", nil))
+	e.debug.engine.Store(e)
 	e.args = e.HostVar(types.NewSlice(types.Typ[types.String]), reflect.ValueOf([]string{"cell"}))
 	return e
 }

@@ -66,9 +66,9 @@ type frame struct {
 	ret       []place // where the results are, once it has returned
 	result    uint64  // instead, of a function whose one result is a number
 
-	traced bool  // it runs in trace
-	line   int   // that trace was at last
-	halted *stop // where it waits for the debugger
+	traced bool    // it runs in trace
+	line   []*stop // those of the line that trace is at, as far as it has come
+	halted *stop   // where it waits for the debugger
 
 	defers   []deferred
 	panicked *panicking // set while deferred calls run because of a panic

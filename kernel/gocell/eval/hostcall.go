@@ -87,7 +87,7 @@ func (c *hostCall) do(fr *frame, fn pointer, name *string) {
 	}
 	th.blocking(name)
 	c.finish(fr, fn, &th.words)
-	th.blocking(nil)
+	th.resume()
 	th.poll()
 }
 

@@ -3,6 +3,7 @@ package eval
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 )
 
@@ -79,15 +80,17 @@ func (th *thread) catch(r any) *panicking {
 		th.stoppedIn = th.doing.Load()
 	} else {
 		p.calls = th.remember()
-		th.run.engine.debug.panicked(th, r)
+		if th.run.engine.debug.panicked(th, r) {
+			p.value = stopped{}
+		}
 	}
-	th.blocking(nil) // the call that waited has ended with this panic
+	th.doing.Store(nil) // the call that waited has ended with this panic
 	th.hears.Store(false)
 	th.run.mu.Lock()
 	defer th.run.mu.Unlock()
 	if inner := th.run.lastPanic; inner != nil && same(inner.value, r) {
 		p.trace = joinTraces(inner.trace, p.trace)
-		p.calls = append(inner.calls[:len(inner.calls):len(inner.calls)], p.calls...)
+		p.calls = joinCalls(inner.calls, p.calls)
 		p.placed, p.onUser = inner.placed, inner.onUser
 	}
 	th.run.lastPanic = nil
@@ -99,6 +102,19 @@ func (th *thread) catch(r any) *panicking {
 func joinTraces(inner, outer []Location) []Location {
 	list := append(append([]Location(nil), inner...), outer...)
 	return Shorten(list, maxTrace, maxTrace)
+}
+
+// joinCalls is joinTraces for the calls themselves.
+func joinCalls(inner, outer []Activation) []Activation {
+	list := slices.Concat(inner, outer)
+	if len(list) <= 2*maxTrace {
+		return list
+	}
+	tail := list[len(list)-maxTrace:]
+	for _, a := range list[maxTrace : len(list)-maxTrace] {
+		list[maxTrace-1].Omitted += 1 + a.Omitted
+	}
+	return append(list[:maxTrace:maxTrace], tail...)
 }
 
 // Shorten leaves out the middle of a trace that is longer than two pieces.
@@ -154,10 +170,10 @@ func (fr *frame) guard(f func()) {
 			fr.runDefers()
 			return
 		}
-		if _, stop := r.(stopped); stop && th.deadline.IsZero() {
+		fr.panicked = th.catch(r)
+		if isStop(fr.panicked.value) && th.deadline.IsZero() {
 			th.deadline = time.Now().Add(deferGrace)
 		}
-		fr.panicked = th.catch(r)
 		th.trim(fr)
 	}()
 	f()

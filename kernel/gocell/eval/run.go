@@ -171,6 +171,7 @@ func (th *thread) cell(fn *Func, outcome chan<- failure) {
 	normal := false
 	var f failure
 	th.run.engine.debug.enter(th)
+	th.run.engine.debug.begin(th)
 	defer func() {
 		if !normal {
 			f = failure{th.frames[0].reached(), th.failure(recover())}
@@ -217,6 +218,7 @@ func said(doing *string) string {
 func (th *thread) goroutine(t target, args []reflect.Value) {
 	e := th.run.engine
 	normal := false
+	e.debug.begin(th)
 	defer func() {
 		var failed error
 		if r := recover(); !normal && r != nil { // nil: runtime.Goexit ends a goroutine quietly

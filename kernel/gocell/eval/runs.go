@@ -23,6 +23,16 @@ func (e *Engine) enlist(r *run) {
 	if e.runs.stopped {
 		r.interrupt()
 	}
+	r.refresh()
+}
+
+// eachRun calls f for every run of which something may still run.
+func (e *Engine) eachRun(f func(*run)) {
+	e.runs.mu.Lock()
+	defer e.runs.mu.Unlock()
+	for _, r := range append(e.runs.all, e.current.Load()) {
+		f(r)
+	}
 }
 
 func (r *run) idle() bool { return r.alive.Load() == 0 && r.nesting.Load() == 0 }
@@ -31,11 +41,9 @@ func (r *run) idle() bool { return r.alive.Load() == 0 && r.nesting.Load() == 0 
 // code calls later end at once.
 func (e *Engine) Stop() {
 	e.runs.mu.Lock()
-	defer e.runs.mu.Unlock()
 	e.runs.stopped = true
-	for _, r := range append(e.runs.all, e.current.Load()) {
-		r.interrupt()
-	}
+	e.runs.mu.Unlock()
+	e.eachRun((*run).interrupt)
 }
 
 // latest is the run on whose behalf functions of cells that have ended are

@@ -72,8 +72,10 @@ type thread struct {
 	words words        // of the call of a compiled function that begins
 	kept  [maxKept]any // what its arguments hold, beside the banks
 
-	tracee      *tracee // of the debugger
-	goroutineID uint64  // by which that finds it
+	called atomic.Pointer[run] // while it is of a call from compiled code
+	on     atomic.Uintptr      // see goroutine
+
+	tracee *tracee // of the debugger
 }
 
 func (r *run) newThread() *thread { return &thread{run: r} }
@@ -90,7 +92,8 @@ func (th *thread) poll() {
 	}
 }
 
-// blocking notes what the goroutine waits in, for those who ask meanwhile.
+// blocking notes what the goroutine waits in, for those who ask meanwhile, until
+// it resumes.
 func (th *thread) blocking(what *string) { th.doing.Store(what) }
 
 // push begins a call. Each frame keeps its banks for the next call at its depth.

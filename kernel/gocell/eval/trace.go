@@ -6,10 +6,11 @@ import "slices"
 // there. It is its own inverse.
 func divert(block int) int { return -2 - block }
 
-// attend does what a poll is for: it ends an interrupted goroutine, and leaves
-// the frame to the debugger.
+// attend does what a poll is for: it ends an interrupted goroutine, waits while
+// everything is held, and leaves the frame to the debugger.
 func (fr *frame) attend(block int) int {
 	fr.th.poll()
+	fr.th.hold()
 	if !fr.traced && fr.th.run.isTraced() {
 		return divert(block)
 	}
@@ -18,13 +19,13 @@ func (fr *frame) attend(block int) int {
 
 func (r *run) isTraced() bool { return !r.unseen && r.engine.debug.attached.Load() }
 
-// trace is exec for a debugger.
+// trace is exec for a debugger, until that is detached.
 func (fr *frame) trace(b int) {
 	th, d := fr.th, fr.th.run.engine.debug
 	if th.tracee == nil {
 		d.adopt(th)
 	}
-	fr.traced, fr.line = true, 0
+	fr.traced, fr.line = true, fr.line[:0]
 	blocks := fr.fn.blocks
 	for b >= 0 {
 		blk := &blocks[b]
@@ -47,60 +48,81 @@ func (fr *frame) trace(b int) {
 		if blk.walk != nil {
 			next = blk.walk
 		}
-		to := next(fr)
-		if to <= b {
-			fr.line = 0 // another round of a loop arrives at the same line again
+		if b = next(fr); b >= 0 && !d.attached.Load() {
+			fr.traced, fr.block = false, b
+			fr.exec()
+			return
 		}
-		b = to
 	}
 }
 
-// begin halts before a statement if there is a reason to.
+// begin halts before a statement if there is a reason to. Where a line has several
+// statements, the first one is halted before for all of them, until a loop comes
+// to one again.
 func (fr *frame) begin(s *stop) {
-	if fr.line == s.line {
-		return
-	}
-	fr.line = s.line
 	d := fr.th.run.engine.debug
+	if len(fr.line) > 0 && fr.line[0].line == s.line && !slices.Contains(fr.line, s) {
+		fr.line = append(fr.line, s)
+		if !d.pausing.Load() && !d.halting.Load() {
+			return
+		}
+	} else {
+		fr.line = append(fr.line[:0], s)
+	}
 	if !d.attached.Load() || fr.th.tracee == nil {
 		return
 	}
-	t := fr.th.tracee
-	if slices.Contains((*d.breakpoints.Load())[fr.fn.source.File], s.line) {
+	if _, here := (*d.breakpoints.Load())[fr.fn.source.File][s.line]; here && len(fr.line) == 1 {
 		fr.halted = s
 		stays := d.halt(fr, Halt{Reason: "breakpoint"})
 		fr.halted = nil
+		fr.th.poll()
 		if stays {
 			return
 		}
 	}
 	reason := ""
-	switch step := t.step.Load(); {
+	switch step := fr.th.tracee.step.Load(); {
 	case d.pausing.Load():
 		reason = "pause"
-	case step != nil && (step.kind == StepIn || step.kind == StepOver && t.depth() <= step.depth || t.depth() < step.depth):
+	case step != nil && len(fr.line) == 1 && step.ends(fr):
 		reason = "step"
 	}
 	if reason != "" || d.halting.Load() {
 		fr.halted = s
 		d.halt(fr, Halt{Reason: reason})
 		fr.halted = nil
+		fr.th.poll()
 	}
+}
+
+// ends reports that a step has come to its end at a statement of the innermost call.
+func (s *stepping) ends(fr *frame) bool {
+	t := fr.th.tracee
+	switch s.kind {
+	case StepOver:
+		deferred := fr.deferOf != nil && t.depth()-fr.depth+fr.deferOf.depth <= s.depth
+		return deferred || t.level() <= s.depth
+	case StepOut:
+		return t.level() < s.depth
+	}
+	return true
 }
 
 // returned halts after a call that a step was to end with.
 func (fr *frame) returned() {
 	t := fr.th.tracee
-	if t == nil {
+	if t == nil || fr.fn.source == nil {
 		return
 	}
 	if step := t.step.Load(); step != nil && t.depth() < step.depth {
 		fr.th.run.engine.debug.halt(fr, Halt{Reason: "step"})
+		fr.th.poll()
 	}
 }
 
-// halt parks the goroutine until the debugger lets it go on or an interrupt
-// ends it. Without a reason it halts because another has. It reports whether it
+// halt parks the goroutine until the debugger lets it go on or an interrupt is to
+// end it, for which the caller polls. Without a reason it halts because another has. It reports whether it
 // did: a breakpoint may have a condition, which is looked at with everything
 // halted as it is when somebody looks.
 func (d *Debugger) halt(fr *frame, why Halt) bool {
@@ -108,7 +130,7 @@ func (d *Debugger) halt(fr *frame, why Halt) bool {
 	for {
 		d.mu.Lock()
 		first := d.halted == nil
-		if !d.attached.Load() || first && why.Reason == "" {
+		if !d.attached.Load() || r.stop.Load() || first && why.Reason == "" {
 			d.mu.Unlock()
 			return false
 		}
@@ -117,47 +139,60 @@ func (d *Debugger) halt(fr *frame, why Halt) bool {
 			d.halting.Store(true)
 		}
 		t.parked = true
+		t.halts++
 		resume := d.resume
 		why.Thread = t.id
 		d.mu.Unlock()
-		if first && !d.stays(t, why) {
+		if first && !d.stays(r, t, why) {
 			return false
 		}
 		select {
 		case <-resume:
 		case <-r.ctx.Done():
 		}
-		d.mu.Lock()
-		t.parked = false
-		interrupted := r.stop.Load() && d.halted == t
-		if interrupted {
-			d.release()
-		}
-		notify := d.notify
-		d.mu.Unlock()
-		if interrupted {
-			notify(Halt{Thread: t.id, Reason: Resumed})
-		}
-		fr.th.poll()
-		if first {
+		d.unpark(t, r)
+		if first || r.stop.Load() {
 			return true
 		}
+		if why.Reason == "step" || why.Reason == "pause" { // that was what the other halted for, too
+			why.Reason = ""
+		}
+	}
+}
+
+// unpark lets a goroutine go on, and when it was interrupted tells so and lets the
+// others go on, too. Nobody looks at it meanwhile.
+func (d *Debugger) unpark(t *tracee, r *run) {
+	d.gate.RLock()
+	defer d.gate.RUnlock()
+	d.mu.Lock()
+	t.parked = false
+	interrupted := r.stop.Load() && d.halted == t
+	if interrupted {
+		d.release()
+	}
+	notify := d.notify
+	d.mu.Unlock()
+	if interrupted {
+		notify(Halt{Thread: t.id, Reason: Resumed})
 	}
 }
 
 // stays asks whether the goroutine that halted first is to stay so, and tells of
 // it. Else everything goes on, and with it the steps that were begun.
-func (d *Debugger) stays(t *tracee, why Halt) bool {
+func (d *Debugger) stays(r *run, t *tracee, why Halt) bool {
 	d.mu.Lock()
-	decide, notify := d.decide, d.notify
+	decide := d.decide
 	d.mu.Unlock()
-	yes := why.Reason != "breakpoint" || decide == nil || decide(t.id)
+	yes := why.Reason != "breakpoint" || decide == nil || decide(r.ctx, t.id)
 	d.mu.Lock()
-	if !yes {
+	if d.halted != t { // the debugger was detached meanwhile
+		d.mu.Unlock()
+		return true
+	}
+	if !yes || r.stop.Load() {
 		t.parked = false
-		if d.halted == t {
-			d.release()
-		}
+		d.release()
 		d.mu.Unlock()
 		return false
 	}
@@ -165,19 +200,24 @@ func (d *Debugger) stays(t *tracee, why Halt) bool {
 	for _, other := range d.tracees {
 		other.step.Store(nil)
 	}
+	notify := d.notify
 	d.mu.Unlock()
 	notify(why)
 	return true
 }
 
-// panicked halts before a panic unwinds the calls it came from.
-func (d *Debugger) panicked(th *thread, value any) {
-	if !d.attached.Load() || th.tracee == nil || th.depth == 0 || isFatal(value) {
-		return
+// panicked halts before a panic unwinds the calls it came from. It reports whether
+// the goroutine was interrupted there.
+func (d *Debugger) panicked(th *thread, value any) bool {
+	_, exit := value.(Exit)
+	if !d.attached.Load() || th.tracee == nil || th.depth == 0 || exit {
+		return false
 	}
-	if d.onPanic.Load() || d.onUncaught.Load() && !th.tracee.recovers() {
-		d.halt(th.frames[th.depth-1], Halt{Reason: "exception", Text: "panic: " + panicText(value)})
+	if !d.onPanic.Load() && !(d.onUncaught.Load() && (isFatal(value) || !th.tracee.recovers())) {
+		return false
 	}
+	d.halt(th.frames[th.depth-1], Halt{Reason: "exception", Text: "panic: " + panicText(value)})
+	return th.run.stop.Load()
 }
 
 // recovers reports whether a deferred call which waits on the goroutine's stack is

@@ -11,10 +11,11 @@ import (
 type Child struct {
 	Name  string // of a field, or [index]
 	Value reflect.Value
+	Key   reflect.Value // of an entry of a map
 }
 
-// maxKeys bounds the maps whose keys are sorted: larger ones have no parts, and the
-// text of one shows any of its keys.
+// maxKeys bounds the maps whose first entries are looked for in a text: of larger
+// ones it shows any.
 const maxKeys = 100_000
 
 // Count is the number of a value's parts: fields, elements, or what a pointer
@@ -30,7 +31,7 @@ func Count(v reflect.Value, still bool) int {
 	case reflect.Slice, reflect.Array:
 		return v.Len()
 	case reflect.Map:
-		if still && v.Len() <= maxKeys {
+		if still {
 			return v.Len()
 		}
 	case reflect.Pointer:
@@ -47,22 +48,21 @@ func Children(v reflect.Value, start, count int, still bool) []Child {
 	v = through(v)
 	start = min(max(start, 0), n)
 	end := start + min(max(count, 0), n-start)
-	var keys []reflect.Value
-	if n > 0 && v.Kind() == reflect.Map {
-		keys = sortedKeys(v)
-		end = min(end, len(keys))
-	}
 	var list []Child
+	if n > 0 && v.Kind() == reflect.Map {
+		for _, e := range entries(v, end)[start:] {
+			list = append(list, Child{Name: Text(e.key, still), Value: e.value, Key: e.key})
+		}
+		return list
+	}
 	for i := start; i < end; i++ {
 		switch v.Kind() {
 		case reflect.Struct:
-			list = append(list, Child{v.Type().Field(i).Name, v.Field(i)})
-		case reflect.Map:
-			list = append(list, Child{Text(keys[i], still), v.MapIndex(keys[i])})
+			list = append(list, Child{Name: v.Type().Field(i).Name, Value: v.Field(i)})
 		case reflect.Pointer:
-			list = append(list, Child{"*", v.Elem()})
+			list = append(list, Child{Name: "*", Value: v.Elem()})
 		default:
-			list = append(list, Child{"[" + strconv.Itoa(i) + "]", v.Index(i)})
+			list = append(list, Child{Name: "[" + strconv.Itoa(i) + "]", Value: v.Index(i)})
 		}
 	}
 	return list
@@ -80,51 +80,59 @@ func through(v reflect.Value) reflect.Value {
 	return v
 }
 
-// firstKeys lists at most n keys of a map: the first ones, unless it has more keys
-// than are sorted.
-func firstKeys(m reflect.Value, n int) []reflect.Value {
+// entry is one of a map. That of a key that is NaN is found by going through the
+// map alone.
+type entry struct {
+	key, value reflect.Value
+	text       string // of a key that is neither a number nor a string
+}
+
+// entries lists the first n entries of a map: by key where keys are numbers or
+// strings, else by the keys' texts.
+func entries(m reflect.Value, n int) []entry {
+	var list []entry
+	room := max(2*n, 1024)
+	for it := m.MapRange(); it.Next(); {
+		e := entry{key: it.Key(), value: it.Value()}
+		if !isBasic(e.key) {
+			e.text = Text(e.key, true)
+		}
+		if list = append(list, e); len(list) == room {
+			list = sorted(list)[:n]
+		}
+	}
+	return sorted(list)[:min(n, len(list))]
+}
+
+// someEntries lists n entries of a map: the first ones, unless it has very many.
+func someEntries(m reflect.Value, n int) []entry {
 	if m.Len() <= maxKeys {
-		keys := sortedKeys(m)
-		return keys[:min(n, len(keys))]
+		return entries(m, n)
 	}
-	var keys []reflect.Value
-	for all := m.MapRange(); len(keys) < n && all.Next(); {
-		keys = append(keys, all.Key())
+	var list []entry
+	for it := m.MapRange(); len(list) < n && it.Next(); {
+		list = append(list, entry{key: it.Key(), value: it.Value()})
 	}
-	return keys
+	return list
 }
 
-// sortedKeys lists a map's keys: numbers and strings in order, others by their
-// texts.
-func sortedKeys(m reflect.Value) []reflect.Value {
-	keys := m.MapKeys()
-	switch k := m.Type().Key().Kind(); {
-	case reflect.Int <= k && k <= reflect.Int64:
-		sortBy(keys, reflect.Value.Int)
-	case reflect.Uint <= k && k <= reflect.Uintptr:
-		sortBy(keys, reflect.Value.Uint)
-	case k == reflect.Float32 || k == reflect.Float64:
-		sortBy(keys, reflect.Value.Float)
-	case k == reflect.String:
-		sortBy(keys, reflect.Value.String)
-	default:
-		sortBy(keys, func(k reflect.Value) string { return Text(k, true) })
-	}
-	return keys
+func isBasic(k reflect.Value) bool {
+	return k.CanInt() || k.CanUint() || k.CanFloat() || k.Kind() == reflect.String
 }
 
-// sortBy sorts keys by something that each is asked for once.
-func sortBy[T cmp.Ordered](keys []reflect.Value, of func(reflect.Value) T) {
-	type item struct {
-		key   reflect.Value
-		order T
-	}
-	items := make([]item, len(keys))
-	for i, k := range keys {
-		items[i] = item{k, of(k)}
-	}
-	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(a.order, b.order) })
-	for i, item := range items {
-		keys[i] = item.key
-	}
+func sorted(list []entry) []entry {
+	slices.SortFunc(list, func(a, b entry) int {
+		switch x, y := a.key, b.key; {
+		case x.CanInt():
+			return cmp.Compare(x.Int(), y.Int())
+		case x.CanUint():
+			return cmp.Compare(x.Uint(), y.Uint())
+		case x.CanFloat():
+			return cmp.Compare(x.Float(), y.Float())
+		case x.Kind() == reflect.String:
+			return cmp.Compare(x.String(), y.String())
+		}
+		return cmp.Compare(a.text, b.text)
+	})
+	return list
 }

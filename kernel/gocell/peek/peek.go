@@ -197,23 +197,26 @@ func (p *printer) mapping(v reflect.Value, depth int) {
 		fmt.Fprintf(p, "… (%d)]", v.Len())
 		return
 	}
-	for i, k := range firstKeys(v, maxItems+1) {
-		if i > 0 {
+	list := someEntries(v, min(maxItems, v.Len()))
+	shown := 0
+	for ; shown < len(list) && !p.full(); shown++ {
+		if shown > 0 {
 			p.WriteString(", ")
 		}
-		if i == maxItems || p.full() {
-			fmt.Fprintf(p, "… (%d)", v.Len())
-			break
-		}
-		p.value(k, depth+1)
+		p.value(list[shown].key, depth+1)
 		p.WriteString(": ")
-		p.value(v.MapIndex(k), depth+1)
+		p.value(list[shown].value, depth+1)
+	}
+	if shown < v.Len() {
+		fmt.Fprintf(p, ", … (%d)", v.Len())
 	}
 	p.WriteByte(']')
 }
 
 // TypeName names a type as cells do.
-func TypeName(t reflect.Type) string { return Unqualified(t.String()) }
+func TypeName(t reflect.Type) string {
+	return Unqualified(strings.ReplaceAll(t.String(), "interface {}", "any"))
+}
 
 // SessionName matches the name of what cells declare, with its package, which people
 // never wrote; its group is the name without.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image"
 	"io"
+	"math"
 	"math/big"
 	"net/http"
 	"net/url"
@@ -29,6 +30,14 @@ type node struct {
 
 func (node) String() string { panic("methods are not run") }
 
+func numbered(n int) map[int]int {
+	m := map[int]int{}
+	for i := range n {
+		m[i] = 0
+	}
+	return m
+}
+
 func TestText(t *testing.T) {
 	ring := &node{name: "a"}
 	ring.next = ring
@@ -45,6 +54,8 @@ func TestText(t *testing.T) {
 		{map[int]int(nil), "nil"}, {struct{ x, y int }{1, 2}, "{x: 1, y: 2}"}, {node{name: "n"}, `peek.node{name: "n", next: nil}`},
 		{ring, `&peek.node{name: "a", next: &peek.node{…}}`}, {(*node)(nil), "nil"}, {make(chan int), "chan int"}, {(func())(nil), "nil"},
 		{[]any{1, nil, "x"}, `[1, nil, "x"]`}, {&none, "&nil"},
+		{map[float64]int{math.NaN(): 1, 2: 3}, "map[NaN: 1, 2: 3]"}, {map[any]any{1: nil}, "map[1: nil]"}, {[]map[string]int{{}}, "[map[]]"},
+		{func(any) {}, "func(any)"}, {numbered(30), "map[0: 0, 1: 0, 2: 0, 3: 0, 4: 0, 5: 0, 6: 0, 7: 0, 8: 0, 9: 0, 10: 0, 11: 0, 12: 0, 13: 0, 14: 0, 15: 0, 16: 0, 17: 0, 18: 0, 19: 0, … (30)]"},
 		{full, "chan int (2 of 5)"}, {(chan int)(nil), "nil"},
 		{make([]int, 30), "[" + strings.Repeat("0, ", 20) + "… (30)]"},
 		{strings.Repeat("é", 150), `"` + strings.Repeat("é", 100) + `"… (300 bytes)`},
@@ -151,7 +162,8 @@ func TestChildren(t *testing.T) {
 		want  string
 	}{
 		{[]string{"a", "b", "c"}, 1, 1, "[1]=b"}, {[]string{"a"}, 0, 9, "[0]=a"}, {[]string{"a"}, 5, 9, ""}, {[]string{"a"}, -3, -1, ""},
-		{map[string]string{"k": "v"}, 0, 9, `"k"=v`}, {&node{name: "n"}, 0, 1, "name=n"}, {struct{ s string }{"x"}, 0, 9, "s=x"}, {"text", 0, 9, ""},
+		{map[string]string{"k": "v"}, 0, 9, `"k"=v`}, {map[float64]string{math.NaN(): "v"}, 0, 9, "NaN=v"},
+		{map[struct{ n int }]string{{2}: "b", {1}: "a"}, 1, 9, "{n: 2}=b"}, {&node{name: "n"}, 0, 1, "name=n"}, {struct{ s string }{"x"}, 0, 9, "s=x"}, {"text", 0, 9, ""},
 	} {
 		var got []string
 		for _, child := range Children(reflect.ValueOf(c.value), c.start, c.count, true) {
@@ -159,6 +171,13 @@ func TestChildren(t *testing.T) {
 		}
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%v: got %v, want %s", c.value, got, c.want)
+		}
+	}
+	// The first of many keys, in the order of them all.
+	many := numbered(5000)
+	for i, c := range Children(reflect.ValueOf(many), 2990, 20, true) {
+		if c.Key.Int() != int64(2990+i) {
+			t.Errorf("key %d is %v", 2990+i, c.Key)
 		}
 	}
 	x := 3

@@ -1,0 +1,180 @@
+package gocell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"forgekernel/kernel/gocell/eval"
+)
+
+// An interrupt ends what has halted at a panic, wherever that came, and the
+// session goes on.
+func TestInterruptAtPanic(t *testing.T) {
+	for source, out := range map[string]string{
+		"panic(1)":                            "",
+		"go func() { panic(1) }()\nselect {}": "",
+		"var wg sync.WaitGroup\nwg.Go(func() { panic(1) })\nwg.Wait()":            "",
+		"func() { defer func() { fmt.Print(recover()) }(); panic(1) }()":          "<nil>", // it is no panic any more
+		"sort.Slice([]int{1, 2}, func(i, j int) bool { panic(2) })":               "",
+		"defer fmt.Print(\"deferred\")\nfunc() { var m map[int]int; m[1] = 2 }()": "deferred",
+	} {
+		s, console := newTestSession(t, Options{})
+		d := &debugged{Session: s, Debugger: s.Debugger(), halts: make(chan eval.Halt, 100)}
+		d.attach()
+		d.HaltOnPanic(true)
+		ctx, cancel := context.WithCancel(t.Context())
+		d.start(ctx, source)
+		if h, ok := d.halt(t); !ok || h.Reason != "exception" {
+			t.Fatalf("%s: %+v", source, h)
+		}
+		cancel()
+		var stopped *InterruptError
+		if err := <-d.ended; !errors.As(err, &stopped) {
+			t.Errorf("%s: %v", source, err)
+		}
+		if h := <-d.halts; h.Reason != eval.Resumed {
+			t.Errorf("%s: then %+v", source, h)
+		}
+		if got := console.take(); got != out {
+			t.Errorf("%s: prints %q, want %q", source, got, out)
+		}
+		d.Detach()
+		if got := mustRun(t, s, "1 + 1"); got != "2" {
+			t.Error(got)
+		}
+	}
+}
+
+// The panic of a goroutine that defers nothing halts it, too.
+func TestGoroutinePanics(t *testing.T) {
+	d := newDebugged(t)
+	d.HaltOnUncaught(true)
+	d.start(t.Context(), "done := make(chan bool)\ngo func() {\n\tdefer close(done)\n\tfunc() {\n\t\tn := 0\n\t\t_ = 1 / n\n\t}()\n}()\ngo func() { panic(\"bare\") }()\n<-done\ntime.Sleep(time.Millisecond)")
+	var texts []string
+	for len(texts) < 2 {
+		h, ok := d.halt(t)
+		if !ok {
+			t.Fatalf("halts at %q alone", texts)
+		}
+		texts = append(texts, h.Text)
+		d.Continue()
+	}
+	all := strings.Join(texts, ", ")
+	if !strings.Contains(all, "panic: bare") || !strings.Contains(all, "integer divide by zero") {
+		t.Error(all)
+	}
+}
+
+// Endless recursion halts before its calls are gone, through compiled code too.
+func TestHaltOnStackOverflow(t *testing.T) {
+	for source, calls := range map[string]int{
+		"func f(n int) int {\n\treturn f(n+1) + 1\n}\nf(0)":                                                                eval.MaxDepth - 40,
+		"type S int\nfunc (s S) Write(p []byte) (int, error) {\n\treturn fmt.Fprint(s, \"x\")\n}\nfmt.Fprint(S(1), \"y\")": 0,
+	} {
+		d := newDebugged(t)
+		d.HaltOnUncaught(true)
+		d.start(t.Context(), source)
+		h, ok := d.halt(t)
+		if !ok || !strings.Contains(h.Text, "stack overflow") {
+			t.Fatalf("%s: %+v", source, h)
+		}
+		stack, _ := d.Stack(h.Thread)
+		omitted := 0
+		for _, c := range stack {
+			omitted += c.Omitted
+		}
+		if len(stack) < 40 || omitted != calls {
+			t.Errorf("%s: %d calls, %d left out", source, len(stack), omitted)
+		}
+		d.Detach()
+		if err := <-d.ended; err == nil {
+			t.Error("no panic")
+		}
+	}
+}
+
+// A pause halts once, however many goroutines run, and one that has halted is not
+// paused again.
+func TestPauseOnce(t *testing.T) {
+	d := newDebugged(t)
+	mustRun(t, d.Session, "var stop atomic.Bool\nvar up atomic.Int64\nvar wg sync.WaitGroup")
+	d.start(t.Context(), "for range 8 {\n\twg.Go(func() { for up.Add(1); !stop.Load(); { runtime.Gosched() } })\n\tgo func() { for up.Add(1); !stop.Load(); { runtime.Gosched() } }()\n}\nfor up.Load() < 16 { runtime.Gosched() }\nup.Store(100)\nwg.Wait()")
+	for mustRunPeek(t, d, "up.Load() >= 100") != "true" {
+		time.Sleep(time.Millisecond)
+	}
+	d.Pause()
+	if h, ok := d.halt(t); !ok || h.Reason != "pause" {
+		t.Fatalf("%+v", h)
+	}
+	d.Pause()
+	d.Continue()
+	if got := mustRunPeek(t, d, "func() bool { stop.Store(true); return true }()"); got != "true" {
+		t.Error(got)
+	}
+	if h, ok := d.halt(t); ok {
+		t.Errorf("halts again: %+v", h)
+	}
+}
+
+// What compiled code calls is debugged also when its cell had ended before the
+// debugger came.
+func TestAttachAfterCell(t *testing.T) {
+	s, _ := newTestSession(t, Options{})
+	mustRun(t, s, "goOn, done := make(chan bool), make(chan bool)")
+	source := "func tick() {\n\tn := 1\n\t_ = n\n\tclose(done)\n}\nvar wg sync.WaitGroup\nwg.Go(func() {\n\t<-goOn\n\ttick()\n})"
+	if _, err := s.Run(t.Context(), Cell{Name: "cell 1", Source: source, File: "cell 1"}); err != nil {
+		t.Fatal(err)
+	}
+	d := &debugged{Session: s, Debugger: s.Debugger(), halts: make(chan eval.Halt, 100)}
+	d.attach()
+	d.SetBreakpoints("cell 1", []int{3})
+	mustRun(t, s, "close(goOn)")
+	h := <-d.halts
+	if got := d.place(t, h); got != "breakpoint 3 tick n=1" {
+		t.Error(got)
+	}
+	d.Detach()
+	mustRun(t, s, "<-done")
+}
+
+// Breakpoints in deferred functions do not halt what an interrupt ends.
+func TestInterruptedDefers(t *testing.T) {
+	d := newDebugged(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	d.start(ctx, "defer func() {\n\tx := 1\n\t_ = x\n}()\ny := 2\ny++", 2, 6)
+	d.halt(t)
+	cancel()
+	<-d.ended
+	var reasons []string
+	for len(d.halts) > 0 {
+		reasons = append(reasons, (<-d.halts).Reason)
+	}
+	if fmt.Sprint(reasons) != "[resumed]" {
+		t.Error(reasons)
+	}
+}
+
+// A loop that a debugger left goes on as fast code does, and can be joined again.
+func TestDetachInLoop(t *testing.T) {
+	d := newDebugged(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	d.start(ctx, "n := 0\nfor {\n\tn++\n}", 3)
+	for range 3 {
+		if h, ok := d.halt(t); !ok || h.Reason != "breakpoint" {
+			t.Fatalf("%+v", h)
+		}
+		d.Detach()
+		before := mustRunPeek(t, d, "n")
+		for mustRunPeek(t, d, "n") == before {
+			time.Sleep(time.Millisecond)
+		}
+		d.attach()
+		d.SetBreakpoints("cell 1", []int{3})
+	}
+	cancel()
+	<-d.ended
+}
