@@ -2,9 +2,12 @@ package gocell
 
 import (
 	"context"
+	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
+	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -296,6 +299,7 @@ func (c *check) once() []fault {
 		if crash := checkFiles(&config, c, file); crash != nil {
 			return []fault{*crash}
 		}
+		c.allowCycles()
 		if c.shown != nil && !c.bareLast && c.hasNoValue() {
 			c.bareLast = true
 			continue
@@ -303,7 +307,7 @@ func (c *check) once() []fault {
 		if c.nameFields() {
 			continue
 		}
-		return append(c.faults(), c.earlyUses()...)
+		return slices.Concat(c.faults(), c.earlyUses(), c.earlyDeclarations())
 	}
 }
 
@@ -311,7 +315,10 @@ func (c *check) once() []fault {
 func checkFiles(config *types.Config, c *check, file *ast.File) (crash *fault) {
 	defer func() {
 		if r := recover(); r != nil {
-			crash = &fault{at: -1, message: "this cell is beyond the type checker; try it in smaller cells"}
+			if !c.peeks {
+				fmt.Fprintf(os.Stderr, "panic in the type checker: %v\n%s", r, debug.Stack())
+			}
+			crash = &fault{at: -1, message: fmt.Sprintf("internal error: the type checker failed on this cell: %v", r), hint: "try splitting it"}
 		}
 	}()
 	if len(c.methods) > 0 && !c.peeks {
@@ -326,8 +333,7 @@ func checkFiles(config *types.Config, c *check, file *ast.File) (crash *fault) {
 func (c *check) tolerated(e types.Error) bool {
 	return strings.HasPrefix(e.Msg, "declared and not used") || strings.HasSuffix(e.Msg, "imported and not used") ||
 		strings.Contains(e.Msg, "imported as") && strings.HasSuffix(e.Msg, "and not used") ||
-		strings.HasPrefix(e.Msg, "label ") && strings.HasSuffix(e.Msg, "declared and not used") ||
-		len(c.hoisted) > 0 && strings.HasPrefix(e.Msg, "initialization cycle")
+		strings.HasPrefix(e.Msg, "label ") && strings.HasSuffix(e.Msg, "declared and not used")
 }
 
 // hasNoValue reports whether the last expression calls something without results.

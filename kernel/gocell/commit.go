@@ -332,7 +332,7 @@ func (c *check) declarations() map[string]*declaration {
 		case *ast.FuncDecl:
 			if d.Recv == nil {
 				enter(d.Name.Name, d, &declaration{name: d.Name.Name})
-			} else if base := receiverBase(d); base != "" && d.Type.TypeParams == nil {
+			} else if base := receiverBase(d); base != "" && d.Name.Name != "_" && d.Type.TypeParams == nil {
 				enter(base+"."+d.Name.Name, d, &declaration{name: d.Name.Name, recv: base})
 			}
 		case *ast.GenDecl:

@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"go/types"
 	"maps"
+	"strings"
 )
 
 // A variable that a top-level := defines is checked as the local variable it
@@ -126,6 +127,33 @@ func (c *check) hoistedBefore(name string) bool {
 			if id.Name == name {
 				return name != "_"
 			}
+		}
+	}
+	return false
+}
+
+// allowCycles drops complaints about initial values that refer to one another by way
+// of a hoisted variable, which gets its value in its place.
+func (c *check) allowCycles() {
+	var kept []types.Error
+	for list := c.errs; len(list) > 0; {
+		n := 1
+		for n < len(list) && strings.HasPrefix(list[n].Msg, "\t") { // notes: X refers to Y
+			n++
+		}
+		if !strings.HasPrefix(list[0].Msg, "initialization cycle") || !c.refersByHoisted(list[:n]) {
+			kept = append(kept, list[:n]...)
+		}
+		list = list[n:]
+	}
+	c.errs = kept
+}
+
+func (c *check) refersByHoisted(cycle []types.Error) bool {
+	for _, e := range cycle {
+		who, _, ok := strings.Cut(strings.TrimPrefix(e.Msg, "initialization cycle: "), " refers to ")
+		if ok && c.hoisted[strings.TrimSpace(who)] {
+			return true
 		}
 	}
 	return false

@@ -285,6 +285,33 @@ cond.Wait()`})
 	mustRun(t, s, "cond.Broadcast()")
 }
 
+// TestOnceAfterInterrupt interrupts what is to be done once: it is not done.
+func TestOnceAfterInterrupt(t *testing.T) {
+	for made, call := range map[string]string{
+		"sync.OnceFunc(func() { compute() })":                            "once()\nruns",
+		"sync.OnceValue(func() int { return compute() })":                "once()",
+		"sync.OnceValues(func() (int, error) { return compute(), nil })": "n, err := once()\nif err == nil { runs = n }\nruns",
+	} {
+		s, out := newTestSession(t, Options{})
+		mustRun(t, s, "runs, ready := 0, make(chan bool)\nfunc compute() int { fmt.Println(\"started\"); <-ready; runs++; return runs }\nonce := "+made)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			waitFor(t, func() bool { return out.text() != "" })
+			cancel()
+		}()
+		var stopped *InterruptError
+		if _, err := s.Run(ctx, Cell{Name: "cell 2", Source: "once()"}); !errors.As(err, &stopped) {
+			t.Fatal(err)
+		}
+		mustRun(t, s, "close(ready)")
+		for range 2 {
+			if got := mustRun(t, s, call); got != "1" {
+				t.Errorf("%s gives %s", made, got)
+			}
+		}
+	}
+}
+
 // TestManyTimers has more callbacks at once than calls may be within one another.
 func TestManyTimers(t *testing.T) {
 	reports := make(chan error, 1)

@@ -48,6 +48,8 @@ func (c *check) separateMethods() []fault {
 		switch named := c.s.scope.named(base); {
 		case named == nil:
 			faults = append(faults, fault{at: at, message: base + " is another name for a type; declare the method on that type"})
+		case f.Name.Name == "_": // checked, and no method of the type
+			rest = append(rest, asFunction(f, "", c.receiverParams(base, f)))
 		default:
 			c.methods = append(c.methods, &method{recv: base, name: f.Name.Name, named: named, decl: asFunction(f, base, c.receiverParams(base, f))})
 		}
@@ -145,7 +147,7 @@ func receiverBase(f *ast.FuncDecl) string {
 }
 
 // asFunction makes the receiver the first parameter, and the type parameters
-// of a generic receiver those of the function.
+// of a generic receiver those of the function. Without a base its name is _.
 func asFunction(f *ast.FuncDecl, base string, typeParams *ast.FieldList) *ast.FuncDecl {
 	params := &ast.FieldList{Opening: f.Recv.Opening, Closing: f.Recv.Closing}
 	for _, field := range append(append([]*ast.Field(nil), f.Recv.List...), f.Type.Params.List...) {
@@ -154,8 +156,12 @@ func asFunction(f *ast.FuncDecl, base string, typeParams *ast.FieldList) *ast.Fu
 		}
 		params.List = append(params.List, field)
 	}
+	name := base + "·" + f.Name.Name
+	if base == "" {
+		name = "_"
+	}
 	return &ast.FuncDecl{
-		Name: &ast.Ident{NamePos: f.Name.NamePos, Name: base + "·" + f.Name.Name},
+		Name: &ast.Ident{NamePos: f.Name.NamePos, Name: name},
 		Type: &ast.FuncType{Func: f.Type.Func, TypeParams: typeParams, Params: params, Results: f.Type.Results},
 		Body: f.Body,
 	}

@@ -9,6 +9,8 @@ import (
 	"go/parser"
 	"go/types"
 	"maps"
+	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -254,7 +256,8 @@ func (p *modulePackage) checkSize(by *moduleImporter) error {
 func (p *modulePackage) checkTypes(config *types.Config, path string) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = errors.New("it is beyond the type checker")
+			fmt.Fprintf(os.Stderr, "panic in the type checker: %v\n%s", r, debug.Stack())
+			err = fmt.Errorf("internal error: the type checker failed: %v", r)
 		}
 	}()
 	p.pkg, err = config.Check(path, p.fset, p.files, p.info)

@@ -204,8 +204,8 @@ func (l *library) parseList(t *text, statements string, last span) (*ast.File, b
 		return nil, false
 	}
 	call := onlyCall(show)
-	if call == nil {
-		return nil, false // its brackets do not match
+	if call == nil || call.Ellipsis.IsValid() {
+		return nil, false // its brackets do not match, or it is the end of another call's arguments
 	}
 	call.Fun = &ast.Ident{NamePos: call.Args[0].Pos(), Name: showName} // in the cell, where the list begins
 	into := body.Decls[0].(*ast.FuncDecl).Body

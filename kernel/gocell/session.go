@@ -227,7 +227,7 @@ func (c *check) rollback() {
 		}
 	}
 	c.renewGrown()
-	for _, f := range c.undo {
+	for _, f := range slices.Backward(c.undo) {
 		f()
 	}
 }

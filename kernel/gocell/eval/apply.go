@@ -31,6 +31,7 @@ func (th *thread) apply(t target, args []reflect.Value, deferOf *frame) []reflec
 		th.blocking(&t.name)
 		results := t.native(th, args)
 		th.resume()
+		th.pass()
 		return results
 	case t.fn != nil:
 		return th.applyFunc(t.fn, nil, args, deferOf)
@@ -140,6 +141,7 @@ func (c *closure) arrive() (*run, *thread) {
 	r = r.orLatest()
 	if r.nesting.Add(1) > MaxNesting && nested() >= MaxNesting {
 		r.nesting.Add(-1)
+		r.engine.passing.note(stackOverflow{})
 		panic(stackOverflow{})
 	}
 	if r.attention.Load() {
@@ -188,6 +190,9 @@ func (c *closure) fail(r *run, failed *panicking) []reflect.Value {
 	r.mu.Lock()
 	r.lastPanic = failed
 	r.mu.Unlock()
+	if isFatal(failed.value) && !isStop(failed.value) { // polls repeat those
+		r.engine.passing.note(failed.value)
+	}
 	panic(failed.value)
 }
 
@@ -254,7 +259,7 @@ func searchStack() (user, final bool) {
 const (
 	mainFrame = "forgekernel/kernel/gocell/eval.(*thread).cell"
 	goFrame   = "forgekernel/kernel/gocell/eval.(*thread).goroutine"
-	pullFrame = "forgekernel/kernel/gocell/eval.pulled"
+	pullFrame = "forgekernel/kernel/gocell/eval.(*Engine).pulled"
 )
 
 // guarded runs a closure and returns its panic. The stack is unwound before the

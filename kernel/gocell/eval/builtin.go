@@ -199,17 +199,24 @@ func printed(pl place, v reflect.Value) string {
 		return fmt.Sprintf("(%#x,%#x)", e.typ, e.word)
 	case pl.class == ptr:
 		return fmt.Sprintf("%#x", uintptr(word(v)))
+	case k == reflect.Slice:
+		return fmt.Sprintf("[%d/%d]%#x", v.Len(), v.Cap(), uintptr(v.UnsafePointer()))
+	}
+	return basicText(v)
+}
+
+// basicText is a value of a basic type as the runtime prints it.
+func basicText(v reflect.Value) string {
+	switch k := v.Kind(); {
 	case isFloat(k):
-		return shortFloat(v.Float(), pl.typ.Bits())
+		return shortFloat(v.Float(), v.Type().Bits())
 	case k == reflect.Complex64 || k == reflect.Complex128:
-		bits := pl.typ.Bits() / 2
+		bits := v.Type().Bits() / 2
 		im := shortFloat(imag(v.Complex()), bits)
 		if im[0] != '-' && im[0] != '+' {
 			im = "+" + im
 		}
 		return "(" + shortFloat(real(v.Complex()), bits) + im + "i)"
-	case k == reflect.Slice:
-		return fmt.Sprintf("[%d/%d]%#x", v.Len(), v.Cap(), uintptr(v.UnsafePointer()))
 	}
 	return fmt.Sprintf("%v", basicValue(v))
 }

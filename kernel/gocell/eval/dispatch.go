@@ -163,18 +163,29 @@ func (e *Engine) fits(t reflect.Type, m *types.Func) {
 		return
 	}
 	want, is := rtype.WithoutReceiver(m), "gone"
-	if sel := types.NewMethodSet(recv).Lookup(m.Pkg(), m.Name()); sel != nil {
-		now := sel.Obj().(*types.Func)
+	if now, have := e.methodOf(recv, m); now != nil {
 		e.mu.Lock()
 		altered := e.altered[now]
 		e.mu.Unlock()
-		have := rtype.WithoutReceiver(now)
 		if !altered || types.Identical(have, want) {
 			return
 		}
 		is = have.String()
 	}
 	panic(typeError(fmt.Sprintf("method %s of %s was declared again and is %s now, where %s is called", m.Name(), t, is, want)))
+}
+
+// methodOf finds the method that a type has for one of an interface, and its
+// signature, which another cell may be changing.
+func (e *Engine) methodOf(recv types.Type, m *types.Func) (*types.Func, *types.Signature) {
+	e.shapes.RLock()
+	defer e.shapes.RUnlock()
+	sel := types.NewMethodSet(recv).Lookup(m.Pkg(), m.Name())
+	if sel == nil {
+		return nil, nil
+	}
+	now := sel.Obj().(*types.Func)
+	return now, rtype.WithoutReceiver(now)
 }
 
 // methodName is hostName for a method of a compiled type.

@@ -89,6 +89,7 @@ type Engine struct {
 	args    *Var // os.Args: a cell has a name and no arguments
 	threads threadList
 	runs    runList
+	passing passing
 	stdin   stdin
 }
 

@@ -28,9 +28,8 @@ func parseFlagSet(set *flag.FlagSet, args []string) error {
 		return set.Parse(args)
 	}
 	set.Init(set.Name(), flag.ContinueOnError)
-	err := set.Parse(args)
-	set.Init(set.Name(), flag.ExitOnError)
-	switch {
+	defer set.Init(set.Name(), flag.ExitOnError) // a flag.Value may panic
+	switch err := set.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		panic(Exit{"flag.Parse", 0})
 	case err != nil:

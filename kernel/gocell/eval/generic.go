@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"unsafe"
 	"weak"
@@ -42,7 +41,7 @@ func (b *builder) genericNative(fn *ssa.Function, name string) native {
 	case "reflect.TypeAssert":
 		return b.typeAssertion(fn.TypeArgs()[0])
 	case "sync.OnceValue", "sync.OnceValues":
-		return onceValues(out[0])
+		return onceOf(out[0])
 	case "iter.Pull", "iter.Pull2":
 		return pull(out[0], out[1])
 	case "math/rand/v2.N":
@@ -88,33 +87,11 @@ func interfaceOf(v reflect.Value) any {
 	return v.Interface()
 }
 
-// onceValues makes a function of type t that calls another once and keeps its
-// results or its panic.
-func onceValues(t reflect.Type) native {
-	return func(th *thread, a []reflect.Value) []reflect.Value {
-		var once sync.Once
-		var results []reflect.Value
-		var failure any
-		call := reflect.MakeFunc(t, func([]reflect.Value) []reflect.Value {
-			once.Do(func() {
-				defer func() { failure = recover() }()
-				results = a[0].Call(nil)
-			})
-			if failure != nil {
-				panic(failure)
-			}
-			return results
-		})
-		return []reflect.Value{call}
-	}
-}
-
 // pull makes the two functions of iter.Pull for an iterator of any type.
 func pull(nextType, stopType reflect.Type) native {
-	return func(_ *thread, a []reflect.Value) []reflect.Value {
-		next, stop := iter.Pull(func(yield func([]reflect.Value) bool) {
-			pulled(a[0], yield)
-		})
+	return func(th *thread, a []reflect.Value) []reflect.Value {
+		e := th.run.engine
+		next, stop := iter.Pull(func(yield func([]reflect.Value) bool) { e.pulled(a[0], yield) })
 		nextFunc := reflect.MakeFunc(nextType, func([]reflect.Value) []reflect.Value {
 			v, ok := next()
 			for i := len(v); i < nextType.NumOut()-1; i++ {
@@ -128,7 +105,8 @@ func pull(nextType, stopType reflect.Type) native {
 }
 
 // pulled runs an iterator on the goroutine of iter.Pull, which hands its panics on.
-func pulled(seq reflect.Value, yield func([]reflect.Value) bool) {
+func (e *Engine) pulled(seq reflect.Value, yield func([]reflect.Value) bool) {
+	defer e.passing.take() // on this goroutine
 	each := reflect.MakeFunc(seq.Type().In(0), func(v []reflect.Value) []reflect.Value {
 		return []reflect.Value{reflect.ValueOf(yield(v))}
 	})

@@ -90,10 +90,15 @@ func (th *thread) hold() {
 	d := th.run.engine.debug
 	for d.holding.Load() && !th.run.unseen {
 		th.doing.Store(&heldBack)
-		d.gate.RLock()
-		d.gate.RUnlock()
+		d.pass()
 		th.doing.Store(nil)
 	}
+}
+
+// pass waits until nobody holds the gate.
+func (d *Debugger) pass() {
+	d.gate.RLock()
+	defer d.gate.RUnlock()
 }
 
 // resume ends what blocking began.

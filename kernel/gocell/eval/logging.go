@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strconv"
 	"sync"
+	"unsafe"
 )
 
 // Package log asks the runtime who logs, when a logger is to say so. Cells are
@@ -16,7 +17,18 @@ import (
 
 const fileFlags = log.Lshortfile | log.Llongfile
 
-var logLocks sync.Map // *log.Logger -> *sync.Mutex
+// writing is the lock that a logger holds while it writes.
+func writing(l *log.Logger) *sync.Mutex {
+	return (*sync.Mutex)(unsafe.Add(pointer(l), outMu.Offset))
+}
+
+var outMu, _ = reflect.TypeFor[log.Logger]().FieldByName("outMu")
+
+func init() {
+	if outMu.Type != reflect.TypeFor[sync.Mutex]() {
+		panic("eval: loggers of this Go release have no such lock")
+	}
+}
 
 // output is the Output of a logger; skip counts calls of user code.
 func (th *thread) output(l *log.Logger, skip int, text string) error {
@@ -37,10 +49,10 @@ func (th *thread) output(l *log.Logger, skip int, text string) error {
 	}
 	var b bytes.Buffer
 	log.New(&b, head, flags&^(fileFlags|log.Lmsgprefix)).Output(0, file+":"+strconv.Itoa(line)+": "+inner+text)
-	lock, _ := logLocks.LoadOrStore(l, &sync.Mutex{})
-	lock.(*sync.Mutex).Lock()
-	defer lock.(*sync.Mutex).Unlock()
-	_, err := l.Writer().Write(b.Bytes())
+	w := l.Writer()
+	writing(l).Lock()
+	defer writing(l).Unlock()
+	_, err := w.Write(b.Bytes())
 	return err
 }
 

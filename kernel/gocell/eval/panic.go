@@ -76,6 +76,9 @@ func (th *thread) catch(r any) *panicking {
 	}
 	r = th.unsigned(r)
 	p := &panicking{value: r, trace: th.locate()}
+	if isFatal(r) {
+		th.run.engine.passing.take()
+	}
 	if isStop(r) {
 		th.stoppedIn = th.doing.Load()
 	} else {
@@ -227,7 +230,8 @@ func isFatal(v any) bool {
 	return false
 }
 
-// panicText is a panic's value as Go prints it. What the value's methods do is
+// panicText is a panic's value as Go prints it, except that Go has but the address
+// of values that %#v shows whole. What the value's methods do is
 // done on the goroutine that panics, where an interrupt reaches it.
 func panicText(v any) (text string) {
 	defer func() {
@@ -243,7 +247,18 @@ func panicText(v any) (text string) {
 	case string:
 		return v
 	}
-	return fmt.Sprintf("%#v", v)
+	rv := reflect.ValueOf(v)
+	switch k := rv.Kind(); {
+	case k == reflect.String:
+		return fmt.Sprintf(`%s("%s")`, rv.Type(), rv.String())
+	case k > reflect.Complex128:
+		return fmt.Sprintf("%#v", v)
+	case rv.Type().PkgPath() == "":
+		return basicText(rv)
+	case k == reflect.Complex64 || k == reflect.Complex128:
+		return rv.Type().String() + basicText(rv) // has brackets
+	}
+	return fmt.Sprintf("%s(%s)", rv.Type(), basicText(rv))
 }
 
 // newPanic is the end of code that panicked.

@@ -208,8 +208,18 @@ func printing(print func(w io.Writer, a []reflect.Value) (int, error)) native {
 		if os.Stdout != standardFiles[1] { // user code has put another file there
 			return count(print(os.Stdout, a))
 		}
-		return count(print(th.writer("stdout"), a))
+		return count(print((*cellOutput)(th), a))
 	}
+}
+
+// cellOutput is where a goroutine prints. What package fmt writes about an end of
+// the cell that it has recovered from is not seen.
+type cellOutput thread
+
+func (o *cellOutput) Write(p []byte) (int, error) {
+	th := (*thread)(o)
+	th.pass()
+	return th.writer("stdout").Write(p)
 }
 
 func count(n int, err error) []reflect.Value {

@@ -87,6 +87,7 @@ type stopped struct{}
 // poll ends the goroutine when its cell was interrupted. Deferred calls may
 // go on until the deadline.
 func (th *thread) poll() {
+	th.pass()
 	if th.run.stop.Load() && time.Now().After(th.deadline) {
 		panic(stopped{})
 	}
