@@ -173,8 +173,8 @@ func TestSetParts(t *testing.T) {
 	}{
 		{refs["anyp"], "A", "53", "53"}, {refs["mm"], "4", "48", "48"}, {refs["pm"], `P{A: 1, b: "k"}`, `"set"`, `"set"`}, {refs["pp"], "*", "&P{7, \"new\"}", `&P{A: 7, b: "new"}`},
 		{locals, "iface", "nil", "nil"}, {refs["anys"], "A", "54", "! expression:1:1: cannot assign"}, {refs["nan"], "NaN", "51", "! \"NaN\" cannot be set"}, {refs["iface"], "s", "\"\"", "! "},
-		{locals, "res", "100", "! res is a constant"}, {locals, "inner", "5", "! expression:1:1: cannot assign"}, {locals, "iface", "5", "! expression:1:9: cannot use 5"}, {locals, "", "1", "! \"\" cannot be set"},
-		{locals, "n, res", "1, 2", "! \"n, res\" is no variable"}, {locals, "n", "1; res = 2", "! \"1; res = 2\" is not"}, {refs["many"], "[2500]", "1", "! panic: runtime error: index out of range"}, {-1, "n", "1", "! there is no variable -1"},
+		{locals, "res", "100", "! res has been folded to a constant"}, {locals, "inner", "5", "! expression:1:1: cannot assign"}, {locals, "iface", "5", "! expression:1:9: cannot use 5"}, {locals, "", "1", "! \"\" cannot be set"},
+		{locals, "n, res", "1, 2", "! cannot assign to \"n, res\""}, {locals, "n", "1; res = 2", "! \"1; res = 2\" is not"}, {refs["many"], "[2500]", "1", "! panic: runtime error: index out of range"}, {-1, "n", "1", "! there is no variable -1"},
 	} {
 		answer := c.ask("setVariable", object{"variablesReference": set.in, "name": set.name, "value": set.value})
 		got := "! " + fmt.Sprint(answer["message"])
