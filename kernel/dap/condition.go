@@ -2,6 +2,7 @@ package dap
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"go/parser"
 	"go/scanner"
@@ -72,7 +73,7 @@ func parseHits(text string) (func(int) bool, error) {
 			return func(n int) bool { return n%limit == 0 }, nil
 		}
 	}
-	return nil, fmt.Errorf("%q is no hit condition: write 3, >3, >=3, <3, <=3 or %%3", text)
+	return nil, fmt.Errorf("%q is not a hit condition: write 3, >3, >=3, <3, <=3 or %%3", text)
 }
 
 // parseLog finds the expressions in a message. A backslash keeps a brace.
@@ -87,7 +88,7 @@ func parseLog(text string) ([]logPart, error) {
 		case text[i] == '{':
 			expr, ok := braced(text[i+1:])
 			if !ok {
-				return nil, fmt.Errorf("%q has a brace without its pair", text)
+				return nil, fmt.Errorf("unmatched brace in %q", text)
 			}
 			if err := isExpr(expr); err != nil {
 				return nil, err
@@ -187,7 +188,7 @@ func (s *Server) truth(ctx context.Context, expr string, call *gocell.Call) (boo
 		return false, err
 	}
 	if len(r.Values) != 1 || reflect.ValueOf(r.Values[0]).Kind() != reflect.Bool {
-		return false, fmt.Errorf("it is neither true nor false")
+		return false, errors.New("it is not a boolean")
 	}
 	return reflect.ValueOf(r.Values[0]).Bool(), nil
 }

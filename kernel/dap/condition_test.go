@@ -92,7 +92,7 @@ f(6)`
 		ended := c.run(s, code, test.breakpoint)
 		got := c.until("i")
 		if test.want == "" { // each time it says why it halts
-			if n := strings.Count(got, "> the condition i of line 3: it is neither true nor false\nbreakpoint at 3"); n != 6 {
+			if n := strings.Count(got, "> the condition i of line 3: it is not a boolean\nbreakpoint at 3"); n != 6 {
 				t.Errorf("%v: %s", test.breakpoint, got)
 			}
 		} else if got != test.want {
@@ -204,7 +204,7 @@ func TestSetSharedVariable(t *testing.T) {
 	scopes := c.must("scopes", object{"frameId": c.top(stopped)["id"]})["scopes"].([]any)
 	locals := scopes[0].(map[string]any)["variablesReference"]
 	answer := c.ask("setVariable", object{"variablesReference": locals, "name": "b", "value": "5"})
-	if message := fmt.Sprint(answer["message"]); answer["success"] == true || !strings.Contains(message, "one place with a") {
+	if message := fmt.Sprint(answer["message"]); answer["success"] == true || !strings.Contains(message, "and a share storage here") {
 		t.Error(answer)
 	}
 	c.must("continue", object{"threadId": stopped["threadId"]})

@@ -269,7 +269,7 @@ func TestJupyterLab(t *testing.T) {
 func TestRunningCell(t *testing.T) {
 	for _, code := range []string{
 		"for { write() }", "for { write(); time.Sleep(time.Microsecond) }",
-		"go func() { for { write() } }()\nselect {}", "var wg sync.WaitGroup\nwg.Go(func() { for { write() } })\nwg.Wait()",
+		"go func() { for { write() } }()\nselect {}", "func() { var wg sync.WaitGroup; wg.Go(func() { for { write() } }); wg.Wait() }()",
 		"for { sort.Slice(make([]int, 100), func(i, j int) bool { write(); return true }) }",
 	} {
 		c, s := newClient(t)

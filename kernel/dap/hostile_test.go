@@ -29,12 +29,16 @@ func halted(t *testing.T, code string, line int) (c *client, s *gocell.Session, 
 // children lists a variable's parts as name=value, by the expression for it.
 func (c *client) children(in any, arguments object) (list []string, expr map[string]string) {
 	c.t.Helper()
-	expr = map[string]string{}
 	all := object{"variablesReference": in}
 	for k, v := range arguments {
 		all[k] = v
 	}
-	for _, v := range c.must("variables", all)["variables"].([]any) {
+	return listed(c.must("variables", all))
+}
+
+func listed(body map[string]any) (list []string, expr map[string]string) {
+	expr = map[string]string{}
+	for _, v := range body["variables"].([]any) {
 		v := v.(map[string]any)
 		name := v["name"].(string)
 		list = append(list, name+"="+v["value"].(string))
@@ -169,8 +173,8 @@ func TestSetParts(t *testing.T) {
 	}{
 		{refs["anyp"], "A", "53", "53"}, {refs["mm"], "4", "48", "48"}, {refs["pm"], `P{A: 1, b: "k"}`, `"set"`, `"set"`}, {refs["pp"], "*", "&P{7, \"new\"}", `&P{A: 7, b: "new"}`},
 		{locals, "iface", "nil", "nil"}, {refs["anys"], "A", "54", "! expression:1:1: cannot assign"}, {refs["nan"], "NaN", "51", "! \"NaN\" cannot be set"}, {refs["iface"], "s", "\"\"", "! "},
-		{locals, "res", "100", "! res is a constant"}, {locals, "inner", "5", "! expression:1:1: cannot assign"}, {locals, "iface", "5", "! expression:1:9: cannot use 5"}, {locals, "", "1", "! \"\" cannot be set"},
-		{locals, "n, res", "1, 2", "! \"n, res\" is no variable"}, {locals, "n", "1; res = 2", "! \"1; res = 2\" is not"}, {refs["many"], "[2500]", "1", "! panic: runtime error: index out of range"}, {-1, "n", "1", "! there is no variable -1"},
+		{locals, "res", "100", "! res has been folded to a constant"}, {locals, "inner", "5", "! expression:1:1: cannot assign"}, {locals, "iface", "5", "! expression:1:9: cannot use 5"}, {locals, "", "1", "! \"\" cannot be set"},
+		{locals, "n, res", "1, 2", "! cannot assign to \"n, res\""}, {locals, "n", "1; res = 2", "! \"1; res = 2\" is not"}, {refs["many"], "[2500]", "1", "! panic: runtime error: index out of range"}, {-1, "n", "1", "! there is no variable -1"},
 	} {
 		answer := c.ask("setVariable", object{"variablesReference": set.in, "name": set.name, "value": set.value})
 		got := "! " + fmt.Sprint(answer["message"])
@@ -240,5 +244,107 @@ func TestEndWithinCondition(t *testing.T) {
 				t.Errorf("%s: %v", end, e)
 			}
 		}
+	}
+}
+
+// Variables that are set are those that the program goes on with: captured ones,
+// those of loops, results, and those that hide others.
+func TestSetIsSeen(t *testing.T) {
+	code := `type inner struct{ V int }
+type outer struct { inner; p *int }
+func f() (res int, text string) {
+	x, y := 1, 2
+	o := outer{inner{3}, &y}
+	add := func(n int) { x += n }
+	for i := 0; i < 4; i++ {
+		add(i)
+		if x := i * 10; x > 10 {
+			text += fmt.Sprint(x, " ")
+		}
+	}
+	defer func() {
+		res += 1000
+	}()
+	res = x + o.V + *o.p
+	return res, text + fmt.Sprint(y)
+}
+f()`
+	c, s := started(t)
+	c.Ran(code)
+	c.must("setBreakpoints", object{"source": object{"path": Path(code)}, "breakpoints": []object{
+		{"line": 8, "condition": "i == 1"}, {"line": 10, "condition": "i == 3"}, {"line": 16}, {"line": 13, "condition": "text == \"99 \""},
+	}})
+	ended := make(chan gocell.Result, 1)
+	go func() {
+		r, err := s.Run(t.Context(), gocell.Cell{Name: "cell 1", Source: code, File: Path(code)})
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- r
+	}()
+	for _, at := range []struct {
+		line float64
+		set  [][2]string
+	}{
+		{8, [][2]string{{"x", "100"}, {"i", "2"}, {"o.V", "30"}, {"*o.p", "5"}}}, // the loop goes on with 2: x is 1 + 0, then 100 + 2 + 3
+		{10, [][2]string{{"x", "99"}, {"text", `""`}}},                           // the inner one
+		{13, nil},
+		{16, [][2]string{{"x", "x + 1"}, {"y", "6"}}},
+	} {
+		stopped := c.event("stopped")
+		frame := c.top(stopped)
+		if frame["line"] != at.line {
+			t.Fatalf("halts at %v, want %v", frame["line"], at.line)
+		}
+		scope, refs := c.locals(frame["id"])
+		for _, set := range at.set {
+			in, name := scope, set[0]
+			switch name {
+			case "o.V":
+				in, name = refs["o"], "inner"
+				set[1] = "inner{" + set[1] + "}"
+			case "*o.p":
+				c.must("evaluate", object{"expression": "func() int { *o.p = 5; return 0 }()", "frameId": frame["id"]})
+				continue
+			}
+			if answer := c.ask("setVariable", object{"variablesReference": in, "name": name, "value": set[1]}); answer["success"] != true {
+				t.Errorf("%s = %s: %v", set[0], set[1], answer["message"])
+			}
+		}
+		c.must("continue", object{"threadId": stopped["threadId"]})
+	}
+	if got, want := fmt.Sprint((<-ended).Values), "[1142 99 6]"; got != want { // 106 + 30 + 6 + 1000
+		t.Errorf("the program ends with %s, want %s", got, want)
+	}
+}
+
+// While compiled code runs that may write to a map, none is gone through.
+func TestCompiledCodeRuns(t *testing.T) {
+	c, s := newClient(t)
+	ended := make(chan error, 1)
+	up := make(chan bool)
+	if err := s.Define("up", func() { up <- true }, ""); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_, err := s.Run(t.Context(), gocell.Cell{Source: "m, n, gate := map[int]int{1: 2}, 3, make(chan bool)\nsort.Slice([]int{2, 1}, func(i, j int) bool { up(); <-gate; return false })"})
+		ended <- err
+	}()
+	<-up
+	for {
+		values, _ := listed(c.must("inspectVariables", nil))
+		if text := strings.Join(values, " "); strings.Contains(text, "n=3") {
+			if !strings.Contains(text, "m=map[int]int n=3") {
+				t.Error(text)
+			}
+			break
+		}
+	}
+	c.must("evaluate", object{"expression": "func() int { close(gate); return 0 }()"})
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if values, _ := listed(c.must("inspectVariables", nil)); !strings.Contains(strings.Join(values, " "), "m=map[1: 2]") {
+		t.Error(values)
 	}
 }

@@ -177,7 +177,7 @@ func (s *Server) describeAll(w eval.World, vars []gocell.Variable, within *gocel
 	list := []variable{}
 	for _, v := range vars {
 		if v.Gone {
-			list = append(list, variable{Name: v.Name, Type: v.Type, Value: "(not kept: nothing uses it from here on)"})
+			list = append(list, variable{Name: v.Name, Type: v.Type, Value: "(optimized out: not used from here on)"})
 			continue
 		}
 		d := s.describe(w, v.Name, v.Name, v.Type, v.Value, within)

@@ -69,7 +69,7 @@ func (s *Session) newCheck(ctx context.Context, src *eval.Source) (*check, []fau
 	if len(errs) > 0 { // an unclosed string hides the brackets behind it
 		return c, syntaxFaults(src, errs)
 	}
-	if b := brackets(list); b != nil {
+	if b := unmatched(list); b != nil {
 		return c, hintSyntax(src, []fault{b.fault(src)})
 	}
 	syn, errs := c.lib.parseCell(src)

@@ -1,7 +1,6 @@
 package gocell
 
 import (
-	"go/token"
 	"strings"
 
 	"forgekernel/kernel/gocell/eval"
@@ -16,9 +15,9 @@ func (s *Session) Completeness(src string) (status, indent string) {
 			return "incomplete", ""
 		}
 	}
-	if b := brackets(list); b != nil {
+	if b := unmatched(list); b != nil {
 		if b.unclosed {
-			return "incomplete", strings.Repeat("\t", depthOf(list))
+			return "incomplete", strings.Repeat("\t", len(opened(list)))
 		}
 		return "invalid", ""
 	}
@@ -36,18 +35,4 @@ func (s *Session) Completeness(src string) (status, indent string) {
 		}
 	}
 	return "incomplete", ""
-}
-
-// depthOf counts the brackets that are open at the end.
-func depthOf(list []lexeme) int {
-	depth := 0
-	for _, l := range list {
-		switch l.tok {
-		case token.LPAREN, token.LBRACK, token.LBRACE:
-			depth++
-		case token.RPAREN, token.RBRACK, token.RBRACE:
-			depth--
-		}
-	}
-	return depth
 }

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -86,22 +87,13 @@ func isNameRune(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode
 // balanced closes what a source leaves open, so that most of it parses.
 func balanced(src string) string {
 	list, _ := scan(src)
-	var open []token.Token
-	for _, l := range list {
-		switch l.tok {
-		case token.LPAREN, token.LBRACK, token.LBRACE:
-			open = append(open, l.tok)
-		case token.RPAREN, token.RBRACK, token.RBRACE:
-			if len(open) > 0 {
-				open = open[:len(open)-1]
-			}
-		}
-	}
-	closing := map[token.Token]string{token.LPAREN: ")", token.LBRACK: "]", token.LBRACE: "\n}"}
 	var b strings.Builder
 	b.WriteString(src)
-	for i := len(open) - 1; i >= 0; i-- {
-		b.WriteString(closing[open[i]])
+	for _, i := range slices.Backward(opened(list)) {
+		if list[i].tok == token.LBRACE {
+			b.WriteByte('\n')
+		}
+		b.WriteString(closers[list[i].tok].String())
 	}
 	return b.String()
 }

@@ -188,7 +188,7 @@ func (s *Session) runIn(ctx context.Context, scope *scope, line string, shown sh
 func (s *Session) Assign(ctx context.Context, variable, expr string, call *Call) error {
 	to, err := parser.ParseExpr(variable)
 	if err != nil {
-		return fmt.Errorf("%q is no variable: %w", variable, err)
+		return fmt.Errorf("cannot assign to %q: %w", variable, err)
 	}
 	x, err := parser.ParseExpr(expr)
 	if err != nil {
@@ -248,7 +248,7 @@ func (s *Session) within(used map[string]bool, call *Call) (*scope, map[string]*
 		s.scope.grown.renew(l.Type)
 		v := s.engine.Storage(l)
 		if v == nil && used[l.Name] {
-			return nil, nil, fmt.Errorf("nothing uses %s after this line, so its value is not kept", l.Name)
+			return nil, nil, fmt.Errorf("%s is optimized out here: it is not used after this line", l.Name)
 		}
 		if v != nil {
 			scope.symbols[l.Name] = &symbol{name: l.Name, kind: "var", obj: types.NewVar(token.NoPos, nil, l.Name, l.Type), cell: call.Cell, variable: v}
@@ -279,7 +279,7 @@ func (s *Session) CopyToGlobals(name string, call Call, as string) error {
 		}
 		v := s.engine.Storage(l)
 		if v == nil {
-			return fmt.Errorf("nothing uses %s after this line, so its value is not kept", name)
+			return fmt.Errorf("%s is optimized out here: it is not used after this line", name)
 		}
 		v = v.Copy()
 		s.scope.grown.renew(l.Type)

@@ -301,7 +301,7 @@ f(true)`, 7)
 		t.Error(got)
 	}
 	stack, _ := d.Stack(h.Thread)
-	if _, err := d.Evaluate(t.Context(), "x", &stack[0]); err == nil || !strings.Contains(err.Error(), "nothing uses x") {
+	if _, err := d.Evaluate(t.Context(), "x", &stack[0]); err == nil || !strings.Contains(err.Error(), "x is optimized out here") {
 		t.Error(err)
 	}
 	d.Continue()

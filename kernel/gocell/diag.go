@@ -83,18 +83,6 @@ func (c *check) compileError(faults []fault) error {
 	return e
 }
 
-func (b *bracketError) fault(src *eval.Source) fault {
-	closing := map[token.Token]string{token.LPAREN: ")", token.LBRACK: "]", token.LBRACE: "}"}
-	switch {
-	case b.unclosed:
-		return fault{at: b.from, message: fmt.Sprintf("this %s is never closed: a %s is missing", b.tok, closing[b.tok])}
-	case b.within != nil:
-		line, _ := position(src, b.within.from)
-		return fault{at: b.from, message: fmt.Sprintf("this %s cannot close the %s of line %d: a %s is missing", b.tok, b.within.tok, line, closing[b.within.tok])}
-	}
-	return fault{at: b.from, message: fmt.Sprintf("this %s closes nothing", b.tok)}
-}
-
 // syntaxFaults makes the parser's complaints readable, one a line.
 func syntaxFaults(src *eval.Source, errs scanner.ErrorList) []fault {
 	var list []fault

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"forgekernel/kernel/gocell/eval"
+	"forgekernel/kernel/gocell/rtype"
 )
 
 // The checker knows the instances of a generic type one by one, and gives each
@@ -124,13 +125,6 @@ func (w *typeWalk) walk(t types.Type) {
 			w.walk(a)
 		}
 		w.walk(types.Unalias(t))
-	case *types.Map:
-		w.walk(t.Key())
-		w.walk(t.Elem())
-	case *types.Struct:
-		for f := range t.Fields() {
-			w.walk(f.Type())
-		}
 	case *types.Tuple:
 		for v := range t.Variables() {
 			w.walk(v.Type())
@@ -139,8 +133,7 @@ func (w *typeWalk) walk(t types.Type) {
 		if r := t.Recv(); r != nil {
 			w.walk(r.Type())
 		}
-		w.walk(t.Params())
-		w.walk(t.Results())
+		rtype.Parts(t, w.walk)
 	case *types.Interface:
 		for m := range t.ExplicitMethods() {
 			w.walk(m.Type())
@@ -154,8 +147,8 @@ func (w *typeWalk) walk(t types.Type) {
 		}
 	case *types.TypeParam:
 		w.walk(t.Constraint())
-	case interface{ Elem() types.Type }:
-		w.walk(t.Elem())
+	default:
+		rtype.Parts(t, w.walk)
 	}
 }
 

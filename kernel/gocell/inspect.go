@@ -52,16 +52,7 @@ func (s *Session) inspectCallee(src string, offset, detail int) (Inspection, boo
 // and that is one of a call.
 func openCall(text string) (from int, found bool) {
 	list, _ := scan(text)
-	var open []int // lexemes
-	for i, l := range list {
-		switch l.tok {
-		case token.LPAREN, token.LBRACK, token.LBRACE:
-			open = append(open, i)
-		case token.RPAREN, token.RBRACK, token.RBRACE:
-			open = open[:max(0, len(open)-1)]
-		}
-	}
-	for _, i := range slices.Backward(open) {
+	for _, i := range slices.Backward(opened(list)) {
 		if list[i].tok != token.LPAREN || i == 0 {
 			continue
 		}

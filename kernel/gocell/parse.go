@@ -161,14 +161,11 @@ func lastList(list []lexeme) span {
 	var s span
 	first := true
 	for _, l := range list {
+		depth += l.nesting()
 		switch l.tok {
 		case token.SEMICOLON, token.EOF:
 			first = first || depth == 0
 			continue
-		case token.LPAREN, token.LBRACK, token.LBRACE:
-			depth++
-		case token.RPAREN, token.RBRACK, token.RBRACE:
-			depth--
 		case token.COMMA:
 			if depth == 0 {
 				commas++

@@ -29,13 +29,6 @@ type lexeme struct {
 	from int // offset in bytes
 }
 
-// bracketError is an unmatched bracket.
-type bracketError struct {
-	lexeme
-	unclosed bool
-	within   *lexeme // the one of another kind that is open where this one closes
-}
-
 // scan cuts source into tokens. Faults of single tokens are left to the parser.
 func scan(src string) (list []lexeme, errs scanner.ErrorList) {
 	var s scanner.Scanner
@@ -49,31 +42,6 @@ func scan(src string) (list []lexeme, errs scanner.ErrorList) {
 			return list, errs
 		}
 	}
-}
-
-// brackets finds the first unmatched bracket.
-func brackets(list []lexeme) *bracketError {
-	var open []lexeme
-	closing := map[token.Token]token.Token{token.RPAREN: token.LPAREN, token.RBRACK: token.LBRACK, token.RBRACE: token.LBRACE}
-	for _, l := range list {
-		switch l.tok {
-		case token.LPAREN, token.LBRACK, token.LBRACE:
-			open = append(open, l)
-		case token.RPAREN, token.RBRACK, token.RBRACE:
-			if len(open) == 0 {
-				return &bracketError{lexeme: l}
-			}
-			last := open[len(open)-1]
-			if last.tok != closing[l.tok] {
-				return &bracketError{lexeme: l, within: &last}
-			}
-			open = open[:len(open)-1]
-		}
-	}
-	if len(open) > 0 {
-		return &bracketError{lexeme: open[len(open)-1], unclosed: true}
-	}
-	return nil
 }
 
 // splitCell separates the declarations of a cell from its statements.
@@ -91,24 +59,18 @@ func splitCell(src string, list []lexeme) sections {
 			}
 		}
 		first = false
-		switch l.tok {
-		case token.LPAREN, token.LBRACK, token.LBRACE:
-			depth++
-		case token.RPAREN, token.RBRACK, token.RBRACE:
-			depth--
-		case token.SEMICOLON, token.EOF:
-			if depth > 0 && l.tok != token.EOF {
-				continue
+		depth += l.nesting()
+		if l.tok != token.EOF && (l.tok != token.SEMICOLON || depth > 0) {
+			continue
+		}
+		first = true
+		if start >= 0 {
+			end := l.from
+			if l.lit == ";" {
+				end++
 			}
-			first = true
-			if start >= 0 {
-				end := l.from
-				if l.lit == ";" {
-					end++
-				}
-				decls = append(decls, span{start, end})
-				start = -1
-			}
+			decls = append(decls, span{start, end})
+			start = -1
 		}
 	}
 	s := sections{hasStatement: statement, statements: blank(src, decls)}

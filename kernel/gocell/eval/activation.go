@@ -142,7 +142,7 @@ func (a Activation) Assign(name string, value reflect.Value) error {
 				continue
 			}
 			if !l.Value.IsValid() && !l.Nil {
-				return fmt.Errorf("nothing uses %s after this line, so its value is not kept", name)
+				return fmt.Errorf("%s is optimized out here: it is not used after this line", name)
 			}
 			found = i
 		}
@@ -161,14 +161,14 @@ func (a Activation) Assign(name string, value reflect.Value) error {
 		put(t, p, value)
 		return nil
 	case b.constant.IsValid() || a.isFixed(b.place):
-		return fmt.Errorf("%s is a constant to the code from here on, which cannot be changed", name)
+		return fmt.Errorf("%s has been folded to a constant here and cannot be set", name)
 	}
 	for i, v := range a.fn.vars {
 		if i == found || !a.inScope(v) {
 			continue
 		}
 		if other := a.reaching(i); len(other) == 1 && sameBinding(other[0], b) {
-			return fmt.Errorf("%s has one place with %s here, which has the same value; it cannot be changed alone", name, v.name)
+			return fmt.Errorf("%s and %s share storage here; %s cannot be set separately", name, v.name, name)
 		}
 	}
 	fr := frame{n: a.n, p: a.p, s: a.s, l: a.l, v: a.v}

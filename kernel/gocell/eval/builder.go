@@ -158,7 +158,7 @@ func (b *builder) translate() {
 	}
 }
 
-// isWrapper reports a function that is made to call another: for a promoted or a
+// isWrapper reports whether a function is made to call another: for a promoted or a
 // bound method, a method as a function of its receiver, or a method of a generic
 // type that a later cell gave its code.
 func isWrapper(fn *ssa.Function) bool {

@@ -22,7 +22,7 @@ func (t *Table) Within(typ types.Type, declares func(*types.TypeName) bool, args
 	seen[typ] = true
 	named, ok := typ.(*types.Named)
 	if !ok {
-		parts(typ, func(part types.Type) { t.Within(part, declares, args, seen) })
+		Parts(typ, func(part types.Type) { t.Within(part, declares, args, seen) })
 		return
 	}
 	for a := range named.TypeArgs().Types() {

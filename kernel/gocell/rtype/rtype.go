@@ -308,7 +308,7 @@ func reaches(typ types.Type, targets []*types.Named, found, seen map[types.Type]
 			}
 		}
 	default:
-		parts(typ, visit)
+		Parts(typ, visit)
 	}
 	if hit {
 		found[typ] = true
@@ -316,8 +316,8 @@ func reaches(typ types.Type, targets []*types.Named, found, seen map[types.Type]
 	return hit
 }
 
-// parts calls visit for the types that an unnamed type is built from.
-func parts(typ types.Type, visit func(types.Type)) {
+// Parts calls visit for the types that an unnamed type is built from.
+func Parts(typ types.Type, visit func(types.Type)) {
 	switch typ := typ.(type) {
 	case *types.Map:
 		visit(typ.Key())
