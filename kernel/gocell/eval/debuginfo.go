@@ -341,7 +341,7 @@ func (b *builder) beforeInstruction(in ssa.Instruction) {
 	})
 }
 
-// isInLoop reports a statement that the body of a loop over a function has begun
+// isInLoop reports whether the body of a loop over a function has begun a statement
 // to do, and the function around it goes on with: a return, say.
 func (b *builder) isInLoop(st *statement) bool {
 	return slices.ContainsFunc(b.debug.loops, func(body *ast.BlockStmt) bool { return body.Pos() <= st.from && st.from < body.End() })
