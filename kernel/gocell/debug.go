@@ -172,8 +172,10 @@ func (s *Session) runIn(ctx context.Context, scope *scope, line string, shown sh
 	if err != nil {
 		return err
 	}
-	if err := s.initialise(ctx, p.starting, 0); err != nil {
-		return runError(err)
+	if len(s.turn()) == 0 { // else what initialises packages may be halted, and does not go on
+		if err := s.initialise(ctx, p.starting, 0); err != nil {
+			return runError(err)
+		}
 	}
 	if err := p.program.Peek(ctx, "expression", 0, &shown); err != nil {
 		return runError(err)

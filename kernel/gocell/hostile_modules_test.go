@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -114,7 +116,7 @@ func TestHostileModules(t *testing.T) {
 func TestFailedInitialisation(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]string{"go.mod": "module example.com/i\ngo 1.26\n", "fine/x.go": "package fine\nvar A = 5\n"}
-	for name, body := range map[string]string{"panics": "A = 2; panic(\"no\")", "exits": "os.Exit(3)", "loops": "fmt.Println(\"in\"); for {}"} {
+	for name, body := range map[string]string{"panics": "A = 2; panic(\"no\")", "exits": "os.Exit(3)"} {
 		files[name+"/x.go"] = "package x\nimport (\"fmt\"; \"os\"; \"example.com/i/fine\")\nvar A = fine.A\nvar _, _ = fmt.Print, os.Exit\nfunc init() { " + body + " }\n"
 		files[name+"/user/x.go"] = "package user\nimport x \"example.com/i/" + name + "\"\nvar B = x.A + 1\n"
 	}
@@ -122,20 +124,12 @@ func TestFailedInitialisation(t *testing.T) {
 	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	defer server.Close()
 	setProxy(t, server.URL)
-	for name, want := range map[string]string{"panics": "panic: no", "exits": "os.Exit", "loops": "interrupted"} {
-		s, out := newTestSession(t, Options{})
+	for name, want := range map[string]string{"panics": "panic: no", "exits": "os.Exit"} {
+		s, _ := newTestSession(t, Options{})
 		if _, err := s.Get(t.Context(), "example.com/i@v1.0.0"); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		if name == "loops" {
-			go func() {
-				waitFor(t, func() bool { return out.text() != "" })
-				cancel()
-			}()
-		}
-		if _, err := s.Run(ctx, Cell{Name: "cell 1", Source: "import \"example.com/i/" + name + "/user\"\nuser.B"}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := s.Run(t.Context(), Cell{Name: "cell 1", Source: "import \"example.com/i/" + name + "/user\"\nuser.B"}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, pkg := range []string{"", "/user"} {
@@ -148,6 +142,106 @@ func TestFailedInitialisation(t *testing.T) {
 			t.Errorf("what it needs is %s", got)
 		}
 	}
+}
+
+// TestInterruptedInitialisation interrupts the initialisation of a package: the next
+// cell that uses it initialises it anew, and one beside that waits.
+func TestInterruptedInitialisation(t *testing.T) {
+	dir := t.TempDir()
+	writeModule(t, dir, "example.com/slow", "v1.0.0", map[string]string{"go.mod": "module example.com/slow\ngo 1.26\n",
+		"x.go": "package slow\nimport (\"fmt\"; \"os\")\nvar Zero int\nvar List = []int{1}\nfunc init() {\n\tZero++\n\tfmt.Println(\"in\")\n\tfor os.Getenv(\"GOCELL_TEST_WAIT\") != \"\" {\n\t}\n\tList = append(List, 2)\n}\n"})
+	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
+	defer server.Close()
+	setProxy(t, server.URL)
+	s, out := newTestSession(t, Options{})
+	if _, err := s.Get(t.Context(), "example.com/slow@v1.0.0"); err != nil {
+		t.Fatal(err)
+	}
+	const source = "import \"example.com/slow\"\nfmt.Sprint(slow.Zero, slow.List)"
+	t.Setenv("GOCELL_TEST_WAIT", "1")
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		waitFor(t, func() bool { return out.text() != "" })
+		cancel()
+	}()
+	var stopped *InterruptError
+	if _, err := s.Run(ctx, Cell{Name: "cell 1", Source: source}); !errors.As(err, &stopped) {
+		t.Fatal(err)
+	}
+	if got := mustRun(t, s, "1 + 1"); got != "2" { // does not need it
+		t.Error(got)
+	}
+	out.take()
+	results := make(chan string)
+	run := func(name string) {
+		r, err := s.Run(t.Context(), Cell{Name: name, Source: name + " := true\n" + source})
+		text, _ := r.Bundle.Data["text/plain"].(string)
+		results <- text + errorText(err)
+	}
+	go run("second")
+	waitFor(t, func() bool { return out.text() != "" })
+	go run("third")
+	waitFor(t, func() bool {
+		return slices.ContainsFunc(s.Symbols(), func(sym Symbol) bool { return sym.Name == "third" })
+	})
+	os.Unsetenv("GOCELL_TEST_WAIT")
+	for range 2 {
+		if got := <-results; got != "1 [1 2]" {
+			t.Errorf("a cell shows %s", got)
+		}
+	}
+	if got := out.text(); got != "in\n" {
+		t.Errorf("the initialisation ran as often as %q", got)
+	}
+}
+
+// TestResetClosesArchives resets a session that has fetched a module, and one that
+// is about to.
+func TestResetClosesArchives(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"first", "other"} {
+		writeModule(t, dir, "example.com/"+name, "v1.0.0", map[string]string{"go.mod": "module example.com/" + name + "\ngo 1.26\n", "x.go": "package " + name + "\nvar A = 6\n"})
+	}
+	var s *Session
+	proxy := http.FileServer(http.Dir(dir))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "other/@v/v1.0.0.zip") {
+			s.Reset()
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	setProxy(t, server.URL)
+	s, _ = newTestSession(t, Options{})
+	if _, err := s.Get(t.Context(), "example.com/first@v1.0.0"); err != nil {
+		t.Fatal(err)
+	}
+	if n := openArchives(t, "first"); n != 1 {
+		t.Errorf("%d archives are open", n)
+	}
+	s.Reset()
+	_, err := s.Get(t.Context(), "example.com/other@v1.0.0")
+	if err == nil || !strings.Contains(err.Error(), "reset") || len(s.Modules()) != 0 {
+		t.Errorf("%v, modules %v", err, s.Modules())
+	}
+	if n := openArchives(t, "first") + openArchives(t, "other"); n != 0 {
+		t.Errorf("%d archives are open after that", n)
+	}
+}
+
+// openArchives counts the descriptors of this process for archives of a module.
+func openArchives(t *testing.T, name string) (n int) {
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("the descriptors of this process are not known")
+	}
+	for _, fd := range list {
+		file, _ := os.Readlink("/proc/self/fd/" + fd.Name())
+		if strings.HasSuffix(file, ".zip") && strings.Contains(file, "example.com/"+name) {
+			n++
+		}
+	}
+	return n
 }
 
 // TestStalledImport interrupts a cell that waits for the archive of a module: other

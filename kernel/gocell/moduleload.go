@@ -263,32 +263,3 @@ func (p *modulePackage) checkTypes(config *types.Config, path string) (err error
 	p.pkg, err = config.Check(path, p.fset, p.files, p.info)
 	return err
 }
-
-// initialise runs the initialisation of packages that a cell is the first to use.
-func (s *Session) initialise(ctx context.Context, starting []*modulePackage, cell uint64) error {
-	for i, p := range starting {
-		if p.start == nil {
-			continue
-		}
-		start := p.start
-		p.start = nil
-		if _, err := start.Run(ctx, "initialisation of "+p.pkg.Path(), cell, nil); err != nil {
-			s.giveUp(starting[i:], err)
-			return err
-		}
-	}
-	return nil
-}
-
-// giveUp notes that packages are not initialised, since the first of them has failed.
-// Go would have ended the program: nothing may use their variables.
-func (s *Session) giveUp(list []*modulePackage, err error) {
-	s.mu.Lock()
-	mods := s.mods
-	s.mu.Unlock()
-	mods.mu.Lock()
-	defer mods.mu.Unlock()
-	for _, p := range list {
-		p.failed = fmt.Errorf("the initialisation of %s failed: %w; %%reset to start again", list[0].pkg.Path(), runError(err))
-	}
-}

@@ -2,6 +2,7 @@ package gocell
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/token"
@@ -28,14 +29,15 @@ import (
 type modules struct {
 	getting chan struct{} // holds an element while Get fetches
 
-	mu     sync.Mutex // guards what follows
-	roots  []module.Version
-	build  *gomod.Build
-	loaded map[string]*modulePackage
-	read   map[string]*gomod.Package // sources that are not checked yet
-	err    map[string]error          // of packages that are to be refused again
-	unread int                       // how often a source could not be fetched
-	paths  []string                  // of the packages of roots
+	mu      sync.Mutex // guards what follows
+	roots   []module.Version
+	build   *gomod.Build
+	dropped bool // by %reset
+	loaded  map[string]*modulePackage
+	read    map[string]*gomod.Package // sources that are not checked yet
+	err     map[string]error          // of packages that are to be refused again
+	unread  int                       // how often a source could not be fetched
+	paths   []string                  // of the packages of roots
 
 	preparing bool           // a cell, which shows what it imports
 	meter     *display.Meter // of the import that goes on, nil when none does
@@ -57,7 +59,7 @@ type modulePackage struct {
 	module module.Version
 	texts  []*text // of its files
 	unit   *eval.Unit
-	start  *eval.Program // runs its initialisation; nil once that has run
+	start  *eval.Program // runs its initialisation
 	failed error         // of its initialisation
 }
 
@@ -132,6 +134,9 @@ func describe(ctx context.Context, build *gomod.Build, roots []module.Version) (
 func (m *modules) use(build *gomod.Build, roots []module.Version, found []Module) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.dropped {
+		return errors.New("the session was reset meanwhile")
+	}
 	for path, p := range m.loaded {
 		if hostpkg.Interpreted(path) {
 			continue
@@ -149,6 +154,16 @@ func (m *modules) use(build *gomod.Build, roots []module.Version, found []Module
 		m.paths = append(m.paths, item.Packages...)
 	}
 	return nil
+}
+
+// drop closes the archives, for good.
+func (m *modules) drop() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.build != nil {
+		m.build.Close()
+	}
+	m.build, m.dropped = nil, true
 }
 
 // Modules lists the paths of the modules that were asked for.

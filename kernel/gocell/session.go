@@ -34,7 +34,9 @@ type Session struct {
 	scope       *scope
 	sourceUnits map[string]*eval.Unit
 	mods        *modules
-	starting    []*modulePackage // translated by the check that runs
+	starting    []*modulePackage // translated, not initialised
+	// It holds an element while packages are initialised.
+	initialising chan struct{}
 }
 
 // New returns an empty session. It fails when the binary carries no data about
@@ -68,6 +70,7 @@ func New(opts Options) (*Session, error) {
 func (s *Session) start() {
 	s.scope = newScope()
 	s.sourceUnits = map[string]*eval.Unit{}
+	s.starting, s.initialising = nil, make(chan struct{}, 1)
 	s.mods = &modules{getting: make(chan struct{}, 1)}
 	s.engine = eval.New(eval.Options{
 		Host: host{}, Writer: s.opts.Writer, Stdin: s.opts.Stdin, Sink: s.opts.Sink, Debugger: s.debug,
@@ -216,7 +219,7 @@ func (s *Session) prepare(ctx context.Context, src *eval.Source, decided *atomic
 	if p, err = c.commit(); err != nil {
 		return nil, err
 	}
-	p.starting, s.starting, done = s.starting, nil, true
+	p.starting, done = s.needed(c), true
 	return p, nil
 }
 
@@ -286,10 +289,12 @@ func qualify(p *types.Package) string {
 // Reset forgets everything and stops the goroutines of all cells.
 func (s *Session) Reset() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	former := s.mods
 	s.engine.Stop()
 	s.panicked = nil
 	s.start()
+	s.mu.Unlock()
+	former.drop()
 }
 
 // Goroutines lists the goroutines that cells have left running.

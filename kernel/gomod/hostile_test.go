@@ -133,7 +133,7 @@ func TestOddArchives(t *testing.T) {
 	}{
 		"link":           {symlink("/etc/passwd"), ""},
 		"20,000 folders": {many(20_000, func(i int) string { return fmt.Sprint(in, "d", i, "/a.go") }), "no module has"},
-		"large source":   {bomb(65<<20, 65<<20), "more than 67108864 bytes"},
+		"large source":   {bomb(65<<20, 65<<20), "more than 67108864 bytes of source"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t)

@@ -131,6 +131,9 @@ func (b *Build) Packages(ctx context.Context, m module.Version) ([]string, error
 		if hidden || found[m.Path+rest] || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			continue
 		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		program, err := isProgram(file)
 		if err != nil {
 			return nil, err
@@ -143,6 +146,9 @@ func (b *Build) Packages(ctx context.Context, m module.Version) ([]string, error
 
 // isProgram reports whether a file belongs to package main, which nothing imports.
 func isProgram(file *zip.File) (bool, error) {
+	if file.UncompressedSize64 > maxSource {
+		return false, nil // the import refuses it
+	}
 	text, err := readEntry(file)
 	if err != nil {
 		return false, err

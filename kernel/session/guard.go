@@ -43,6 +43,7 @@ func guard() (*link.Conn, error) {
 		return nil, fmt.Errorf("link: %w", err)
 	}
 	debug.SetMaxStack(maxStack)
+	paceCollector()
 	if err := reap.Adopt(); err != nil {
 		return nil, err
 	}

@@ -14,11 +14,11 @@ const nap = 2 * time.Millisecond
 
 // grace is how much longer than its deadline a rank waits, after it has told the
 // others for whom: whoever it waits for may itself wait for another, and then says so.
-// A rank looks so often before it blames one: on a machine so busy that all ranks
-// stand still, the time alone would be over before any of them could answer.
+// A rank looks some times before it blames one: where all ranks stand still for a while,
+// as when their machine does, the time alone is over before any of them can answer.
 const (
 	grace = 100 * time.Millisecond
-	looks = int(grace / nap)
+	looks = 10
 )
 
 // A rank that waits first does nothing but look, about as long as ranks differ in one

@@ -149,6 +149,9 @@ type failure struct{ error }
 
 // gone makes the reason for the end of the conversation.
 func (k *Client) gone(err error) error {
+	if k.ctx.Err() != nil { // it was ended here: how the other side ends does not matter
+		return context.Cause(k.ctx)
+	}
 	if f := (failure{}); errors.As(err, &f) {
 		return k.explained(f.error)
 	}

@@ -114,6 +114,27 @@ func TestRankGone(t *testing.T) {
 	}
 }
 
+// TestLeavesFirst checks that a client which was closed does not ask how the rank has
+// ended when it notices that first.
+func TestLeavesFirst(t *testing.T) {
+	client, leader := newPipe()
+	defer leader.Close()
+	if err := sendJSON(t.Context(), leader, kindReady, 0, ready{Info: &engine.Info{Vocab: 5}}); err != nil {
+		t.Fatal(err)
+	}
+	k, err := Dial(t.Context(), client, Terms{time.Minute, time.Minute, 3, func(rank int) *launch.Exit {
+		t.Errorf("rank %d is asked for", rank)
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.Close()
+	if err := k.gone(io.EOF); err != ErrLeft {
+		t.Errorf("it has ended since %v", err)
+	}
+}
+
 // TestRefusal hears a rank that does not lead.
 func TestRefusal(t *testing.T) {
 	for _, said := range []error{&engine.Error{Rank: 2, Op: "rendezvous", Err: io.ErrUnexpectedEOF}, nil} {

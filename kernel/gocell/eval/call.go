@@ -395,12 +395,13 @@ func (b *builder) dynamicCall(common *ssa.CallCommon, args, dst []place) {
 	moves := paramMoves(args)
 	d, numeric := numericResult(dst)
 	variadic, host, name := common.Signature().Variadic(), hostCallOf(f.typ, args, dst), "a compiled function"
+	entry := entranceFor(f.typ)
 	b.emit(func(fr *frame) {
 		p := fr.p[f.i]
 		if p == nil {
 			nilDereference()
 		}
-		clo := closureOf(p)
+		clo := entry.closureOf(p)
 		switch {
 		case clo != nil && clo.target.fn != nil:
 			callee := fr.th.push(clo.target.fn)
@@ -408,7 +409,11 @@ func (b *builder) dynamicCall(common *ssa.CallCommon, args, dst []place) {
 				m.do(callee, fr)
 			}
 			callee.bind(clo)
-			callee.call()
+			if callee.fn.hasDefer {
+				callee.callDeferring()
+			} else {
+				callee.exec()
+			}
 			if numeric {
 				fr.n[d] = callee.result
 			} else {

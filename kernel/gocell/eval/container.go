@@ -132,20 +132,19 @@ func (b *builder) mapUpdate(in *ssa.MapUpdate) {
 	b.emit(func(fr *frame) { mapAssign(t, fr.p[i], address(fr), element(fr)) })
 }
 
-// iterator walks a map or a string.
-type iterator struct {
-	entries *reflect.MapIter
-	text    string
-	at      int
+// characters walks a string, as a reflect.MapIter does a map.
+type characters struct {
+	text string
+	at   int
 }
 
 func (b *builder) rangeOver(in *ssa.Range) {
 	x, dst := b.val(in.X), b.places[in]
 	if _, isMap := in.X.Type().Underlying().(*types.Map); isMap {
-		b.emit(func(fr *frame) { fr.p[dst.i] = pointer(&iterator{entries: fr.get(x).MapRange()}) })
+		b.emit(func(fr *frame) { fr.p[dst.i] = pointer(fr.get(x).MapRange()) })
 		return
 	}
-	b.emit(func(fr *frame) { fr.p[dst.i] = pointer(&iterator{text: fr.s[x.i]}) })
+	b.emit(func(fr *frame) { fr.p[dst.i] = pointer(&characters{text: fr.s[x.i]}) })
 }
 
 func (b *builder) next(in *ssa.Next) {
@@ -183,7 +182,7 @@ func (b *builder) advance(in *ssa.Next) condition {
 	key, value := dst[1], dst[2]
 	if in.IsString {
 		return func(fr *frame) bool {
-			s := (*iterator)(fr.p[it])
+			s := (*characters)(fr.p[it])
 			if s.at >= len(s.text) {
 				return false
 			}
@@ -200,16 +199,20 @@ func (b *builder) advance(in *ssa.Next) condition {
 	wanted := func(i int) bool { return tupleType(tuple.At(i).Type()) == tuple.At(i).Type() }
 	wantKey, wantValue := wanted(1), wanted(2)
 	readKey, readValue := b.loader(key), b.loader(value)
+	wide := wantValue && isWideNumber(value.typ)
 	return func(fr *frame) bool {
-		m := (*iterator)(fr.p[it]).entries
+		m := (*reflect.MapIter)(fr.p[it])
 		if !m.Next() {
 			return false
 		}
+		e := (*entry)(pointer(m))
 		if wantKey {
-			readKey(fr, (*entry)(pointer(m)).key)
+			readKey(fr, e.key)
 		}
-		if wantValue {
-			readValue(fr, (*entry)(pointer(m)).elem)
+		if wide {
+			fr.n[value.i] = *(*uint64)(e.elem)
+		} else if wantValue {
+			readValue(fr, e.elem)
 		}
 		return true
 	}

@@ -46,7 +46,11 @@ func (b *builder) invoke(common *ssa.CallCommon, args, dst []place) {
 			for _, mv := range moves[self.class] {
 				mv.do(callee, fr)
 			}
-			callee.call()
+			if fn.hasDefer {
+				callee.callDeferring()
+			} else {
+				callee.exec()
+			}
 			if numeric {
 				fr.n[result] = callee.result
 			} else {

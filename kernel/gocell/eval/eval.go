@@ -210,6 +210,13 @@ func (v *Var) Set(value reflect.Value) {
 	v.addr.Store(&storage{p.UnsafePointer(), value.Type()})
 }
 
+// Clear makes the variable zero.
+func (v *Var) Clear() {
+	if x := v.Value(); x.IsValid() {
+		x.SetZero()
+	}
+}
+
 // Value returns what the variable holds now.
 func (v *Var) Value() reflect.Value {
 	s := v.addr.Load()

@@ -35,11 +35,13 @@ func (b *builder) number(blk *ssa.BasicBlock) {
 }
 
 // A loopTest is the head of a loop that does nothing but count, if that, and
-// compare.
+// compare, or go on to the next entry of a map or character of a string.
 type loopTest struct {
-	count   *ssa.BinOp // nil when the body counts
-	cond    *ssa.BinOp
-	yes, no int
+	count *ssa.BinOp // nil when the body counts
+	cond  *ssa.BinOp
+	next  *ssa.Next // instead of cond
+	yes   int
+	no    func(*frame) int
 }
 
 // test finds the test of a loop that e jumps back to.
@@ -58,10 +60,22 @@ func (b *builder) test(head *ssa.BasicBlock, e edge) (t loopTest, ok bool) {
 				return t, false
 			}
 			t.count = in
+		case *ssa.Next:
+			if t.count != nil || !b.folded[in] {
+				return t, false
+			}
+			t.next = in
+		case *ssa.Extract: // what the Next has put into its places
+			if in.Tuple != t.next {
+				return t, false
+			}
 		case *ssa.If:
 			yes, no := b.edge(head, 0), b.edge(head, 1)
+			t.yes, t.no = yes.target, no.follow()
+			if t.next != nil {
+				return t, yes.isPlain()
+			}
 			t.cond, ok = in.Cond.(*ssa.BinOp)
-			t.yes, t.no = yes.target, no.target
 			return t, ok && b.folded[t.cond] && yes.isPlain() && no.isPlain()
 		default:
 			return t, false
@@ -88,7 +102,7 @@ func (b *builder) jump(from *ssa.BasicBlock) {
 		return
 	}
 	walk := e.follow()
-	if last := lastOf(from); t.count == nil && last != nil && !b.folded[last] && b.isCount(last) {
+	if last := lastOf(from); t.next == nil && t.count == nil && last != nil && !b.folded[last] && b.isCount(last) {
 		n := len(blk.code) - 1
 		t.count = last
 		count := blk.code[n]
@@ -111,7 +125,7 @@ func (b *builder) jump(from *ssa.BasicBlock) {
 			if again(fr) {
 				return yes
 			}
-			return no
+			return no(fr)
 		}
 	}
 }
@@ -138,6 +152,9 @@ func (b *builder) countsUp(t loopTest) (i int, by uint64, n int, ok bool) {
 
 // again returns what decides on another round of a loop.
 func (b *builder) again(t loopTest) condition {
+	if t.next != nil {
+		return b.advance(t.next)
+	}
 	if i, by, n, ok := b.countsUp(t); ok {
 		return func(fr *frame) bool {
 			fr.n[i] += by
@@ -167,7 +184,7 @@ func (b *builder) rounds(t loopTest, code []instr, walk func(*frame) int) func(*
 				}
 				fr.n[i] += by
 				if int64(fr.n[i]) >= int64(fr.n[n]) {
-					return no
+					return no(fr)
 				}
 				fr.ip = 0
 				body(fr)
@@ -181,7 +198,7 @@ func (b *builder) rounds(t loopTest, code []instr, walk func(*frame) int) func(*
 				return walk(fr)
 			}
 			if !again(fr) {
-				return no
+				return no(fr)
 			}
 			for i, in := range code {
 				fr.ip = i

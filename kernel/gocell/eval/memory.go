@@ -166,8 +166,16 @@ func (b *builder) store(in *ssa.Store) {
 			}
 			*(*uint64)(p) = fr.n[i]
 		})
+	} else if addr := b.val(in.Addr).i; isWideNumber(t) {
+		c := number(b.constValue(in.Val.(*ssa.Const), t))
+		b.emit(func(fr *frame) {
+			p := fr.p[addr]
+			if p == nil {
+				nilDereference()
+			}
+			*(*uint64)(p) = c
+		})
 	} else {
-		addr := b.val(in.Addr).i
 		b.emit(func(fr *frame) {
 			p := fr.p[addr]
 			if p == nil {

@@ -15,7 +15,8 @@ import (
 // entrance makes func values of one signature.
 type entrance struct {
 	make   func(*closure) pointer
-	offset uintptr // where a func value keeps its closure
+	code   uintptr // what its func values begin with
+	offset uintptr // where they keep their closure
 }
 
 var (
@@ -109,8 +110,17 @@ func note(signature string, make func(*closure) pointer) {
 	if e.offset == 0 {
 		panic("eval: this Go release lays out closures in another way")
 	}
+	e.code = *(*uintptr)(fn)
 	entrances[signature] = e
-	noteOffset(*(*uintptr)(fn), e.offset)
+	noteOffset(e.code, e.offset)
+}
+
+// closureOf is closureOf for values of a func type whose entrance e is, if it has one.
+func (e *entrance) closureOf(fn pointer) *closure {
+	if e != nil && *(*uintptr)(fn) == e.code {
+		return *(**closure)(unsafe.Add(fn, e.offset))
+	}
+	return closureOf(fn)
 }
 
 // offsets says where func values keep their closures, by the code they begin
