@@ -323,7 +323,7 @@ func (s *Server) evaluate(ctx context.Context, a struct {
 	return shown, nil
 }
 
-// calls reports an expression that may do something: call a function or receive.
+// calls reports whether an expression may do something: call a function or receive.
 func calls(expr string) (found bool) {
 	x, err := parser.ParseExpr(expr)
 	if err != nil {

@@ -116,7 +116,7 @@ func (a Activation) local(i int) (l Local, declared bool) {
 		l.Nil = !l.Value.IsValid()
 	case b.memory:
 		if p := a.p[b.place.i]; p != nil {
-			if l.Value = at(b.place.typ.Elem(), p); b.fixed {
+			if l.Value = at(b.place.typ.Elem(), p); b.writeOnce {
 				l.Value = held(b.place.typ.Elem(), p)
 			}
 		}
@@ -154,13 +154,13 @@ func (a Activation) Assign(name string, value reflect.Value) error {
 	switch {
 	case b.memory:
 		t, p := b.place.typ.Elem(), a.p[b.place.i]
-		if b.fixed { // others may have the value that lies there
+		if b.writeOnce { // others may have the value that lies there
 			p = alloc(t)
 			a.p[b.place.i] = p
 		}
 		put(t, p, value)
 		return nil
-	case b.constant.IsValid() || a.isFixed(b.place):
+	case b.constant.IsValid() || a.holdsConstant(b.place):
 		return fmt.Errorf("%s has been folded to a constant here and cannot be set", name)
 	}
 	for i, v := range a.fn.vars {
@@ -185,10 +185,10 @@ func (a Activation) inScope(v variable) bool {
 	return ok && v.from <= l.Offset && l.Offset < v.to
 }
 
-// isFixed reports whether a place holds a constant.
-func (a Activation) isFixed(pl place) bool {
+// holdsConstant reports whether a place holds a constant.
+func (a Activation) holdsConstant(pl place) bool {
 	n := [classes]int{len(a.fn.initN), len(a.fn.initP), len(a.fn.initS), a.fn.nils, len(a.fn.initV)}
-	first := a.fn.fixed[pl.class]
+	first := a.fn.firstConstant[pl.class]
 	return first <= pl.i && pl.i < first+n[pl.class]
 }
 

@@ -22,13 +22,13 @@ type Func struct {
 	wide  bool         // it uses others than those of numbers and pointers
 	// Constants are copied into each frame; they begin at these indices, after
 	// the parameters and captured variables.
-	fixed     [classes]int
-	initN     []uint64
-	initP     []pointer
-	initS     []string
-	nils      int // slices
-	initV     []reflect.Value
-	constants bool // there are any numbers or pointers
+	firstConstant [classes]int
+	initN         []uint64
+	initP         []pointer
+	initS         []string
+	nils          int // slices
+	initV         []reflect.Value
+	constants     bool // there are any numbers or pointers
 
 	params, free []place
 	vars         []variable // that have names
@@ -77,17 +77,17 @@ type builder struct {
 	folded map[ssa.Instruction]bool
 	shared map[ssa.Value]*ssa.Phi // values that live in the place of a phi
 	// What calls of append take over, see appending.
-	appended map[*ssa.Call][]*ssa.Store
-	delayed  map[ssa.Instruction]*ssa.Call
-	updates  map[*ssa.Store]*ssa.BinOp // see update
-	order    map[*ssa.BasicBlock]int   // see isRetreat
-	indices  map[ssa.Instruction]int   // see indexOf
-	chosen   map[*ssa.BasicBlock]bool  // tests of a switch that the block which begins it does, see choose
-	numbered int
-	fixed    map[*ssa.Alloc]bool // variables that nobody changes, see fix
-	block    *block
-	pos      token.Pos
-	debug    debugInfo
+	appended  map[*ssa.Call][]*ssa.Store
+	delayed   map[ssa.Instruction]*ssa.Call
+	updates   map[*ssa.Store]*ssa.BinOp // see update
+	order     map[*ssa.BasicBlock]int   // see isRetreat
+	indices   map[ssa.Instruction]int   // see indexOf
+	chosen    map[*ssa.BasicBlock]bool  // tests of a switch that the block which begins it does, see choose
+	numbered  int
+	writeOnce map[*ssa.Alloc]bool // variables that nobody changes, see findWriteOnce
+	block     *block
+	pos       token.Pos
+	debug     debugInfo
 
 	home     *types.Scope // see findHome
 	homeArgs []types.Type
@@ -98,7 +98,7 @@ func newBuilder(c *compiler, fn *ssa.Function) *builder {
 	return &builder{
 		compiler: c, ssa: fn, fn: c.funcs[fn], places: map[ssa.Value]place{}, tuples: map[ssa.Value][]place{},
 		folded: map[ssa.Instruction]bool{}, shared: map[ssa.Value]*ssa.Phi{},
-		appended: map[*ssa.Call][]*ssa.Store{}, delayed: map[ssa.Instruction]*ssa.Call{}, fixed: map[*ssa.Alloc]bool{}, updates: map[*ssa.Store]*ssa.BinOp{},
+		appended: map[*ssa.Call][]*ssa.Store{}, delayed: map[ssa.Instruction]*ssa.Call{}, writeOnce: map[*ssa.Alloc]bool{}, updates: map[*ssa.Store]*ssa.BinOp{},
 		indices: map[ssa.Instruction]int{}, chosen: map[*ssa.BasicBlock]bool{},
 	}
 }
@@ -125,14 +125,14 @@ func (b *builder) translate() {
 		b.fn.results = append(b.fn.results, b.typ(res.At(i).Type(), b.pos))
 	}
 	b.fn.numeric = len(b.fn.results) == 1 && classOf(b.fn.results[0]) == num
-	b.fn.fixed = b.fn.sizes
+	b.fn.firstConstant = b.fn.sizes
 	b.constants()
 	b.fn.constants = len(b.fn.initN)+len(b.fn.initP) > 0
 	for _, blk := range b.ssa.Blocks {
 		b.fold(blk)
 	}
 	b.share()
-	b.fix()
+	b.findWriteOnce()
 	b.reserveAll()
 	b.surveyVariables()
 	b.fn.recoverBlock = -1

@@ -164,74 +164,74 @@ func init() {
 	if f, ok := reflect.TypeFor[runtime.Frames]().FieldByName("callers"); !ok || f.Offset != 0 || f.Type != reflect.TypeFor[[]uintptr]() {
 		panic("eval: this Go release keeps the frames of calls in another way")
 	}
-	for name, n := range map[string]native{
-		"runtime.Caller": func(th *thread, a []reflect.Value) []reflect.Value {
-			p := th.caller(int(a[0].Int()))
-			if p == nil {
-				return valuesOf(uintptr(0), "", 0, false)
+}
+
+// callerNatives tell of the calls of cells what the runtime tells of compiled ones.
+var callerNatives = map[string]native{
+	"runtime.Caller": func(th *thread, a []reflect.Value) []reflect.Value {
+		p := th.caller(int(a[0].Int()))
+		if p == nil {
+			return valuesOf(uintptr(0), "", 0, false)
+		}
+		return valuesOf(p.pc, p.at.file, p.at.line, true)
+	},
+	"runtime.Callers": func(th *thread, a []reflect.Value) []reflect.Value {
+		pcs := a[1].Interface().([]uintptr)
+		itself := pointKey{name: "runtime.Callers", file: "runtime"}
+		list := append([]*callPoint{pointAt(itself, itself)}, th.callers()...)
+		n := 0
+		for _, p := range list[min(max(int(a[0].Int()), 0), len(list)):] {
+			if n < len(pcs) {
+				pcs[n] = p.pc
+				n++
 			}
-			return valuesOf(p.pc, p.at.file, p.at.line, true)
-		},
-		"runtime.Callers": func(th *thread, a []reflect.Value) []reflect.Value {
-			pcs := a[1].Interface().([]uintptr)
-			itself := pointKey{name: "runtime.Callers", file: "runtime"}
-			list := append([]*callPoint{pointAt(itself, itself)}, th.callers()...)
-			n := 0
-			for _, p := range list[min(max(int(a[0].Int()), 0), len(list)):] {
-				if n < len(pcs) {
-					pcs[n] = p.pc
-					n++
-				}
+		}
+		return valuesOf(n)
+	},
+	"runtime.FuncForPC": func(_ *thread, a []reflect.Value) []reflect.Value {
+		if p := pointOf(uintptr(a[0].Uint())); p != nil {
+			return valuesOf(&p.Func)
+		}
+		return valuesOf(runtime.FuncForPC(uintptr(a[0].Uint())))
+	},
+	"runtime.(*Frames).Next": func(_ *thread, a []reflect.Value) []reflect.Value {
+		frame, more := nextFrame(a[0].Interface().(*runtime.Frames))
+		return valuesOf(frame, more)
+	},
+	"runtime.(*Func).Name": func(_ *thread, a []reflect.Value) []reflect.Value {
+		f := a[0].Interface().(*runtime.Func)
+		if p := own(f); p != nil {
+			return valuesOf(p.at.name)
+		}
+		return valuesOf(f.Name())
+	},
+	"runtime.(*Func).Entry": func(_ *thread, a []reflect.Value) []reflect.Value {
+		f := a[0].Interface().(*runtime.Func)
+		if p := own(f); p != nil {
+			return valuesOf(pointAt(p.home, p.home).pc)
+		}
+		return valuesOf(f.Entry())
+	},
+	"runtime.(*Func).FileLine": func(_ *thread, a []reflect.Value) []reflect.Value {
+		f := a[0].Interface().(*runtime.Func)
+		if own(f) != nil {
+			if p := pointOf(uintptr(a[1].Uint())); p != nil {
+				return valuesOf(p.at.file, p.at.line)
 			}
-			return valuesOf(n)
-		},
-		"runtime.FuncForPC": func(_ *thread, a []reflect.Value) []reflect.Value {
-			if p := pointOf(uintptr(a[0].Uint())); p != nil {
-				return valuesOf(&p.Func)
+			return valuesOf("?", 0)
+		}
+		file, line := f.FileLine(uintptr(a[1].Uint()))
+		return valuesOf(file, line)
+	},
+	"reflect.(Value).Pointer": func(_ *thread, a []reflect.Value) []reflect.Value {
+		v := a[0].Interface().(reflect.Value)
+		if v.Kind() == reflect.Func {
+			if p := beginning(v); p != nil {
+				return valuesOf(p.pc)
 			}
-			return valuesOf(runtime.FuncForPC(uintptr(a[0].Uint())))
-		},
-		"runtime.(*Frames).Next": func(_ *thread, a []reflect.Value) []reflect.Value {
-			frame, more := nextFrame(a[0].Interface().(*runtime.Frames))
-			return valuesOf(frame, more)
-		},
-		"runtime.(*Func).Name": func(_ *thread, a []reflect.Value) []reflect.Value {
-			f := a[0].Interface().(*runtime.Func)
-			if p := own(f); p != nil {
-				return valuesOf(p.at.name)
-			}
-			return valuesOf(f.Name())
-		},
-		"runtime.(*Func).Entry": func(_ *thread, a []reflect.Value) []reflect.Value {
-			f := a[0].Interface().(*runtime.Func)
-			if p := own(f); p != nil {
-				return valuesOf(pointAt(p.home, p.home).pc)
-			}
-			return valuesOf(f.Entry())
-		},
-		"runtime.(*Func).FileLine": func(_ *thread, a []reflect.Value) []reflect.Value {
-			f := a[0].Interface().(*runtime.Func)
-			if own(f) != nil {
-				if p := pointOf(uintptr(a[1].Uint())); p != nil {
-					return valuesOf(p.at.file, p.at.line)
-				}
-				return valuesOf("?", 0)
-			}
-			file, line := f.FileLine(uintptr(a[1].Uint()))
-			return valuesOf(file, line)
-		},
-		"reflect.(Value).Pointer": func(_ *thread, a []reflect.Value) []reflect.Value {
-			v := a[0].Interface().(reflect.Value)
-			if v.Kind() == reflect.Func {
-				if p := beginning(v); p != nil {
-					return valuesOf(p.pc)
-				}
-			}
-			return valuesOf(v.Pointer())
-		},
-	} {
-		natives[name] = n
-	}
+		}
+		return valuesOf(v.Pointer())
+	},
 }
 
 func valuesOf(list ...any) []reflect.Value {

@@ -241,7 +241,7 @@ func (d *Debugger) Stack(thread uint64) ([]Activation, bool) {
 	return list, true
 }
 
-// Stands reports that a call is where it was when it was read. While the debugger
+// Stands reports whether a call is where it was when it was read. While the debugger
 // holds everything, it stays there.
 func (d *Debugger) Stands(a Activation) bool {
 	d.mu.Lock()

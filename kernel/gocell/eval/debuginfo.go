@@ -30,12 +30,12 @@ type variable struct {
 
 // binding says where a variable is from an instruction of its block on.
 type binding struct {
-	ip       int // before this instruction
-	variable int
-	place    place         // of the value, or of the address
-	memory   bool          // place is of the address
-	fixed    bool          // where nobody may write
-	constant reflect.Value // instead of place
+	ip        int // before this instruction
+	variable  int
+	place     place         // of the value, or of the address
+	memory    bool          // place is of the address
+	writeOnce bool          // where nobody may write
+	constant  reflect.Value // instead of place
 }
 
 // stop is the beginning of a statement.
@@ -341,7 +341,7 @@ func (b *builder) beforeInstruction(in ssa.Instruction) {
 	})
 }
 
-// isInLoop reports a statement that the body of a loop over a function has begun
+// isInLoop reports whether the body of a loop over a function has begun a statement
 // to do, and the function around it goes on with: a return, say.
 func (b *builder) isInLoop(st *statement) bool {
 	return slices.ContainsFunc(b.debug.loops, func(body *ast.BlockStmt) bool { return body.Pos() <= st.from && st.from < body.End() })
@@ -371,7 +371,7 @@ func (b *builder) afterInstruction(in ssa.Instruction) {
 	case *ssa.Alloc:
 		if k, known := b.debug.index[in.Pos()]; known && b.fn.vars[k].name == in.Comment {
 			b.bind(in.Pos(), b.places[in], true)
-			b.block.bindings[len(b.block.bindings)-1].fixed = b.fixed[in]
+			b.block.bindings[len(b.block.bindings)-1].writeOnce = b.writeOnce[in]
 		}
 	case *ssa.DebugRef:
 		obj, ok := in.Object().(*types.Var)

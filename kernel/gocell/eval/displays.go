@@ -7,26 +7,26 @@ import (
 	"forgekernel/display"
 )
 
-// Displays and questions of a goroutine go to its own cell.
-func init() {
-	natives["forgekernel/display.Show"] = showing(func(s display.Sink, a []reflect.Value) error {
+// displayNatives have displays and questions of a goroutine go to its own cell.
+var displayNatives = map[string]native{
+	"forgekernel/display.Show": showing(func(s display.Sink, a []reflect.Value) error {
 		for _, v := range anys(a[0]) {
 			if err := s.Show(display.Output{Bundle: display.ToBundle(v)}); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
-	natives["forgekernel/display.ShowID"] = showing(func(s display.Sink, a []reflect.Value) error {
+	}),
+	"forgekernel/display.ShowID": showing(func(s display.Sink, a []reflect.Value) error {
 		return s.Show(display.Output{Bundle: display.ToBundle(interfaceOf(a[1])), ID: a[0].String()})
-	})
-	natives["forgekernel/display.Update"] = showing(func(s display.Sink, a []reflect.Value) error {
+	}),
+	"forgekernel/display.Update": showing(func(s display.Sink, a []reflect.Value) error {
 		return s.Show(display.Output{Bundle: display.ToBundle(interfaceOf(a[1])), ID: a[0].String(), Update: true})
-	})
-	natives["forgekernel/display.Clear"] = showing(func(s display.Sink, a []reflect.Value) error {
+	}),
+	"forgekernel/display.Clear": showing(func(s display.Sink, a []reflect.Value) error {
 		return s.Clear(a[0].Bool())
-	})
-	natives["forgekernel/kernel/gocell/gonbui.RequestInput"] = requestInput
+	}),
+	"forgekernel/kernel/gocell/gonbui.RequestInput": requestInput,
 }
 
 func showing(show func(s display.Sink, a []reflect.Value) error) native {

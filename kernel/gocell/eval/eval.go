@@ -48,9 +48,8 @@ type Options struct {
 	Stdin  func(ctx context.Context, prompt string, password bool) (string, error)
 	Async  func(cell uint64, err *Panic)
 	// Sink receives what a cell displays; nil means the process-wide sink.
-	Sink func(cell uint64) display.Sink
-	// Debugger looks at the session's goroutines; nil means nobody does.
-	Debugger *Debugger
+	Sink     func(cell uint64) display.Sink
+	Debugger *Debugger // looks at the session's goroutines
 	// Hidden supplies functions that only the front end can name in a unit.
 	Hidden map[string]func(call Call, args []reflect.Value)
 }
@@ -96,9 +95,6 @@ type Engine struct {
 // New returns an engine for one session.
 func New(opts Options) *Engine {
 	e := &Engine{opts: opts, debug: opts.Debugger, methods: map[*types.Func]*Code{}, sets: map[methodKey]*closure{}, failed: map[*types.Func]error{}, altered: map[*types.Func]bool{}}
-	if e.debug == nil {
-		e.debug = NewDebugger()
-	}
 	e.maxStack.Store(1_000_000_000)
 	e.types.Host = e.hostType
 	e.types.Own = e.isInterpreted

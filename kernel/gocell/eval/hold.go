@@ -26,7 +26,7 @@ type World struct {
 	Compiled string
 }
 
-// Maps reports that maps may be gone through.
+// Maps reports whether maps may be gone through.
 func (w World) Maps() bool { return w.Still && w.Compiled == "" }
 
 // Hold calls f while user code is held, but for what f itself has evaluated. It
@@ -151,7 +151,7 @@ func (d *Debugger) world() World {
 	return w
 }
 
-// waits reports an activity that changes no variable until it ends: waiting, or a
+// waits reports whether an activity changes no variable until it ends: waiting, or a
 // function of a package that calls back what may, or touches only what is its own.
 func waits(doing string) bool {
 	name := strings.TrimLeft(doing, "(*")

@@ -57,7 +57,7 @@ func (th *thread) output(l *log.Logger, skip int, text string) error {
 }
 
 // logs makes the functions and methods of package log that write a text.
-func logs() map[string]native {
+func logNatives() map[string]native {
 	list := map[string]native{
 		"log.Output": func(th *thread, a []reflect.Value) []reflect.Value {
 			return valuesOf(th.output(log.Default(), int(a[0].Int())-1, a[1].String()))
@@ -92,10 +92,4 @@ func logs() map[string]native {
 		}
 	}
 	return list
-}
-
-func init() {
-	for name, n := range logs() {
-		natives[name] = n
-	}
 }

@@ -11,7 +11,7 @@ import (
 func (b *builder) alloc(in *ssa.Alloc) {
 	dst := b.places[in]
 	t := b.typ(in.Type().Underlying().(*types.Pointer).Elem(), b.pos)
-	if b.fixed[in] {
+	if b.writeOnce[in] {
 		if !b.isStoredNext(in) {
 			b.emit(func(fr *frame) { fr.p[dst.i] = nil }) // until the value is known
 		}
@@ -141,7 +141,7 @@ func (b *builder) store(in *ssa.Store) {
 		return
 	}
 	t := b.typ(in.Addr.Type().Underlying().(*types.Pointer).Elem(), b.pos)
-	if variable, ok := in.Addr.(*ssa.Alloc); ok && b.fixed[variable] {
+	if variable, ok := in.Addr.(*ssa.Alloc); ok && b.writeOnce[variable] {
 		i, addr := b.val(in.Val).i, b.val(variable).i
 		b.emit(func(fr *frame) { fr.p[addr] = dataOf(static(t, fr.v[i])) })
 		return

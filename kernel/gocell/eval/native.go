@@ -3,6 +3,7 @@ package eval
 import (
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
 	"runtime"
 	"sync"
@@ -14,7 +15,20 @@ import (
 // natives take the place of compiled functions that cannot be called as they are.
 // Most must know which goroutine calls them: those that print for a cell, end it, or
 // block without an end. Others would end the process, or have no body in Go.
-var natives = map[string]native{
+var natives = map[string]native{}
+
+// The parts of natives are joined once all of them are there: what they do may call
+// another one.
+func init() {
+	for _, part := range []map[string]native{
+		processNatives, callerNatives, stdioNatives, displayNatives, errorNatives, logNatives(), slogNatives(),
+	} {
+		maps.Copy(natives, part)
+	}
+}
+
+// processNatives end a cell, wait, or would end the process.
+var processNatives = map[string]native{
 	"maps.clone":            func(_ *thread, a []reflect.Value) []reflect.Value { return []reflect.Value{cloneMap(a[0])} },
 	"os.Exit":               func(_ *thread, a []reflect.Value) []reflect.Value { panic(Exit{"os.Exit", int(a[0].Int())}) },
 	"runtime.Breakpoint":    func(*thread, []reflect.Value) []reflect.Value { panic(goError("breakpoint")) },
@@ -75,6 +89,7 @@ var natives = map[string]native{
 		return nil
 	},
 	"runtime.SetFinalizer": setFinalizer,
+	"sync.OnceFunc":        onceOf(reflect.TypeFor[func()]()),
 	"sync.(*RWMutex).Lock": func(th *thread, a []reflect.Value) []reflect.Value {
 		mu := a[0].Interface().(*sync.RWMutex)
 		th.lock(mu.TryLock, mu.Lock, mu.Unlock)

@@ -50,5 +50,3 @@ func (o *once) run() {
 	}
 	o.results = o.f.Call(nil)
 }
-
-func init() { natives["sync.OnceFunc"] = onceOf(reflect.TypeFor[func()]()) }

@@ -35,9 +35,6 @@ func init() {
 			panic("eval: this Go release keeps the options of log/slog in another way")
 		}
 	}
-	for name, n := range slogNatives() {
-		natives["log/slog."+name] = n
-	}
 }
 
 // placed is a handler of the package that shows a place, where h is one that is
@@ -98,11 +95,11 @@ func slogNatives() map[string]native {
 	list := map[string]native{}
 	// both enters a function for the default logger and the method of that name.
 	both := func(name string, log func(th *thread, l *slog.Logger, a []reflect.Value)) {
-		list[name] = func(th *thread, a []reflect.Value) []reflect.Value {
+		list["log/slog."+name] = func(th *thread, a []reflect.Value) []reflect.Value {
 			log(th, slog.Default(), a)
 			return nil
 		}
-		list["(*Logger)."+name] = func(th *thread, a []reflect.Value) []reflect.Value {
+		list["log/slog.(*Logger)."+name] = func(th *thread, a []reflect.Value) []reflect.Value {
 			log(th, a[0].Interface().(*slog.Logger), a[1:])
 			return nil
 		}
@@ -128,7 +125,7 @@ func slogNatives() map[string]native {
 	both("LogAttrs", func(th *thread, l *slog.Logger, a []reflect.Value) {
 		th.slog(l, contextOf(a[0]), slog.Level(a[1].Int()), a[2].String(), func(r *slog.Record) { r.AddAttrs(a[3].Interface().([]slog.Attr)...) })
 	})
-	list["(Record).Source"] = func(_ *thread, a []reflect.Value) []reflect.Value {
+	list["log/slog.(Record).Source"] = func(_ *thread, a []reflect.Value) []reflect.Value {
 		r := a[0].Interface().(slog.Record)
 		if p := pointOf(r.PC); p != nil {
 			return valuesOf(&slog.Source{Function: p.at.name, File: p.at.file, Line: p.at.line})

@@ -162,45 +162,46 @@ func fileWrite(method string) native {
 	}
 }
 
-func init() {
-	natives["fmt.Print"] = printing(func(w io.Writer, a []reflect.Value) (int, error) { return fmt.Fprint(w, anys(a[0])...) })
-	natives["fmt.Println"] = printing(func(w io.Writer, a []reflect.Value) (int, error) { return fmt.Fprintln(w, anys(a[0])...) })
-	natives["fmt.Printf"] = printing(func(w io.Writer, a []reflect.Value) (int, error) {
+// stdioNatives read and write the standard streams of the cell.
+var stdioNatives = map[string]native{
+	"fmt.Print":   printing(func(w io.Writer, a []reflect.Value) (int, error) { return fmt.Fprint(w, anys(a[0])...) }),
+	"fmt.Println": printing(func(w io.Writer, a []reflect.Value) (int, error) { return fmt.Fprintln(w, anys(a[0])...) }),
+	"fmt.Printf": printing(func(w io.Writer, a []reflect.Value) (int, error) {
 		return fmt.Fprintf(w, a[0].String(), anys(a[1])...)
-	})
-	natives["fmt.Scan"] = scan(func(r io.Reader, a []reflect.Value) (int, error) { return fmt.Fscan(r, anys(a[0])...) })
-	natives["fmt.Scanln"] = scan(func(r io.Reader, a []reflect.Value) (int, error) { return fmt.Fscanln(r, anys(a[0])...) })
-	natives["fmt.Scanf"] = scan(func(r io.Reader, a []reflect.Value) (int, error) {
+	}),
+	"fmt.Scan":   scan(func(r io.Reader, a []reflect.Value) (int, error) { return fmt.Fscan(r, anys(a[0])...) }),
+	"fmt.Scanln": scan(func(r io.Reader, a []reflect.Value) (int, error) { return fmt.Fscanln(r, anys(a[0])...) }),
+	"fmt.Scanf": scan(func(r io.Reader, a []reflect.Value) (int, error) {
 		return fmt.Fscanf(r, a[0].String(), anys(a[1])...)
-	})
-	natives["os.(*File).Write"] = fileWrite("Write")
-	natives["os.(*File).WriteString"] = fileWrite("WriteString")
-	natives["os.(*File).Close"] = func(_ *thread, a []reflect.Value) []reflect.Value {
+	}),
+	"os.(*File).Write":       fileWrite("Write"),
+	"os.(*File).WriteString": fileWrite("WriteString"),
+	"os.(*File).Close": func(_ *thread, a []reflect.Value) []reflect.Value {
 		var err error
 		if f := a[0].Interface().(*os.File); !slices.Contains(standardFiles[:], f) { // those are the session's
 			err = f.Close()
 		}
 		return []reflect.Value{reflect.ValueOf(&err).Elem()}
-	}
-	natives["os.NewFile"] = func(_ *thread, a []reflect.Value) []reflect.Value {
+	},
+	"os.NewFile": func(_ *thread, a []reflect.Value) []reflect.Value {
 		if fd := a[0].Uint(); fd < uint64(len(standardFiles)) { // one more file would close the session's with its end
 			return valuesOf(standardFiles[fd])
 		}
 		return valuesOf(os.NewFile(uintptr(a[0].Uint()), a[1].String()))
-	}
-	natives["syscall.Close"] = func(_ *thread, a []reflect.Value) []reflect.Value {
+	},
+	"syscall.Close": func(_ *thread, a []reflect.Value) []reflect.Value {
 		var err error
 		if fd := int(a[0].Int()); fd < 0 || fd >= len(standardFiles) {
 			err = syscall.Close(fd)
 		}
 		return []reflect.Value{reflect.ValueOf(&err).Elem()}
-	}
-	natives["os.(*File).Read"] = func(th *thread, a []reflect.Value) []reflect.Value {
+	},
+	"os.(*File).Read": func(th *thread, a []reflect.Value) []reflect.Value {
 		if f := a[0].Interface().(*os.File); f != standardFiles[0] {
 			return count(f.Read(a[1].Bytes()))
 		}
 		return count(th.stdin().Read(a[1].Bytes()))
-	}
+	},
 }
 
 func printing(print func(w io.Writer, a []reflect.Value) (int, error)) native {

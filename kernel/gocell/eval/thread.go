@@ -114,7 +114,7 @@ func (th *thread) push(fn *Func) *frame {
 	fr.n = resized(fr.n, fn.sizes[num])
 	fr.p = resized(fr.p, fn.sizes[ptr])
 	if fn.constants { // few, which a loop copies sooner than copy
-		n, p := fn.fixed[num], fn.fixed[ptr]
+		n, p := fn.firstConstant[num], fn.firstConstant[ptr]
 		for i, x := range fn.initN {
 			fr.n[n+i] = x
 		}
@@ -134,13 +134,13 @@ func (fr *frame) widen(fn *Func) {
 	fr.l = resized(fr.l, fn.sizes[lst])
 	fr.v = resized(fr.v, fn.sizes[ref])
 	if len(fn.initS) > 0 {
-		copy(fr.s[fn.fixed[str]:], fn.initS)
+		copy(fr.s[fn.firstConstant[str]:], fn.initS)
 	}
 	if fn.nils > 0 {
-		clear(fr.l[fn.fixed[lst]:][:fn.nils])
+		clear(fr.l[fn.firstConstant[lst]:][:fn.nils])
 	}
 	if len(fn.initV) > 0 {
-		copy(fr.v[fn.fixed[ref]:], fn.initV)
+		copy(fr.v[fn.firstConstant[ref]:], fn.initV)
 	}
 }
 

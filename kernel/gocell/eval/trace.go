@@ -96,7 +96,7 @@ func (fr *frame) begin(s *stop) {
 	}
 }
 
-// ends reports that a step has come to its end at a statement of the innermost call.
+// ends reports whether a step has come to its end at a statement of the innermost call.
 func (s *stepping) ends(fr *frame) bool {
 	t := fr.th.tracee
 	switch s.kind {

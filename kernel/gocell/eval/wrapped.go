@@ -12,17 +12,17 @@ import (
 // types; for the kernel, the errors of a panic are looked through without a call
 // of such code, which need not end.
 
-func init() {
-	natives["errors.Is"] = func(th *thread, a []reflect.Value) []reflect.Value {
+var errorNatives = map[string]native{
+	"errors.Is": func(th *thread, a []reflect.Value) []reflect.Value {
 		e, target := th.run.engine, dynamic(a[1])
 		if !e.renewed.Load() || !target.IsValid() {
 			return valuesOf(errors.Is(errorOf(a[0]), errorOf(a[1])))
 		}
 		return valuesOf(e.isError(errorOf(a[0]), target))
-	}
-	natives["errors.As"] = func(th *thread, a []reflect.Value) []reflect.Value {
+	},
+	"errors.As": func(th *thread, a []reflect.Value) []reflect.Value {
 		return valuesOf(th.run.engine.asError(errorOf(a[0]), interfaceOf(dynamic(a[1]))))
-	}
+	},
 }
 
 func errorOf(v reflect.Value) error {

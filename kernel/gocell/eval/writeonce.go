@@ -11,20 +11,20 @@ import (
 // own as soon as one of its fields is read. When it is stored there once and only
 // read from then on, the variable is where the value is: nobody changes that.
 
-// fix finds such variables.
-func (b *builder) fix() {
+// findWriteOnce finds such variables.
+func (b *builder) findWriteOnce() {
 	for _, blk := range b.ssa.Blocks {
 		for _, in := range blk.Instrs {
-			if variable, ok := in.(*ssa.Alloc); ok && !variable.Heap && b.isFixed(variable) {
-				b.fixed[variable] = true
+			if variable, ok := in.(*ssa.Alloc); ok && !variable.Heap && b.isWriteOnce(variable) {
+				b.writeOnce[variable] = true
 			}
 		}
 	}
 }
 
-// isFixed reports whether a variable is stored to once, in the block that makes it
+// isWriteOnce reports whether a variable is stored to once, in the block that makes it
 // and before it is read.
-func (b *builder) isFixed(variable *ssa.Alloc) bool {
+func (b *builder) isWriteOnce(variable *ssa.Alloc) bool {
 	switch variable.Type().Underlying().(*types.Pointer).Elem().Underlying().(type) {
 	case *types.Struct, *types.Array:
 	default:
