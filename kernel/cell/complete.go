@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
-	"slices"
+	"sort"
 	"strings"
 
 	"forgekernel/kernel/gocell"
@@ -191,7 +191,7 @@ func completeCommand(text string) completion {
 			}
 		}
 	}
-	slices.SortFunc(c.matches, func(a, b link.Match) int { return strings.Compare(a.Text, b.Text) })
+	sort.Slice(c.matches, func(i, j int) bool { return c.matches[i].Text < c.matches[j].Text })
 	return c
 }
 

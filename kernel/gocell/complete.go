@@ -5,7 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"slices"
+	"sort"
 	"strings"
 
 	"forgekernel/kernel/gocell/hostpkg"
@@ -103,7 +103,10 @@ func (s *candidates) matching(prefix string) []Candidate {
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b Candidate) int { return cmp.Or(a.rank-b.rank, strings.Compare(a.Text, b.Text)) })
+	sort.Slice(list, func(i, j int) bool { // slices.SortFunc would be 14 KB of code for this type alone
+		a, b := list[i], list[j]
+		return cmp.Or(a.rank-b.rank, strings.Compare(a.Text, b.Text)) < 0
+	})
 	return list
 }
 

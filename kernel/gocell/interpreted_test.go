@@ -48,6 +48,39 @@ if err != nil { panic(err) }
 p, err := doc.NewFromFiles(fset, []*ast.File{f}, "example.com/p")
 if err != nil { panic(err) }
 fmt.Sprint(p.Synopsis(p.Doc), len(p.Funcs), string(p.Markdown(p.Funcs[0].Doc)))`, "Package p is small.2F is [G](#G).\n\n  - one\n  - two\n"},
+		{"suffixarray", `import "index/suffixarray"
+x := suffixarray.New([]byte("banana"))
+at := x.Lookup([]byte("an"), -1)
+sort.Ints(at)
+var kept bytes.Buffer
+err := x.Write(&kept)
+fmt.Sprint(at, x.FindAllIndex(regexp.MustCompile("na"), -1), err, kept.Len() > 0)`, "[1 3] [[2 4] [4 6]] <nil> true"},
+		{"cookiejar", `import ("net/http"; "net/http/cookiejar"; "net/http/httptest")
+server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	if c, err := r.Cookie("seen"); err == nil { fmt.Fprint(w, "again ", c.Value); return }
+	http.SetCookie(w, &http.Cookie{Name: "seen", Value: "yes"})
+	fmt.Fprint(w, "first")
+}))
+defer server.Close()
+jar, err := cookiejar.New(nil)
+if err != nil { panic(err) }
+client := http.Client{Jar: jar}
+var said []string
+for range 2 {
+	r, err := client.Get(server.URL)
+	if err != nil { panic(err) }
+	text, _ := io.ReadAll(r.Body)
+	r.Body.Close()
+	said = append(said, string(text))
+}
+strings.Join(said, ", ")`, "first, again yes"},
+		{"fcgi", `import ("net"; "net/http"; "net/http/fcgi")
+l, err := net.Listen("tcp", "127.0.0.1:0")
+if err != nil { panic(err) }
+ended := make(chan error)
+go func() { ended <- fcgi.Serve(l, http.NotFoundHandler()) }()
+l.Close()
+errors.Is(<-ended, net.ErrClosed)`, "true"},
 		{"mail", `import "net/mail"
 m, err := mail.ReadMessage(strings.NewReader("From: =?utf-8?q?J=C3=B6rg?= <j@example.com>\nDate: Mon, 02 Jan 2006 15:04:05 -0700\n\nhello"))
 if err != nil { panic(err) }

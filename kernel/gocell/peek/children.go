@@ -89,11 +89,11 @@ type entry struct {
 
 // entries lists the first n entries of a map: by key where keys are numbers or
 // strings, else by the keys' texts.
-func entries(m reflect.Value, n int) []entry {
-	var list []entry
+func entries(m reflect.Value, n int) []*entry {
+	var list []*entry
 	room := max(2*n, 1024)
 	for it := m.MapRange(); it.Next(); {
-		e := entry{key: it.Key(), value: it.Value()}
+		e := &entry{key: it.Key(), value: it.Value()}
 		if !isBasic(e.key) {
 			e.text = Text(e.key, true)
 		}
@@ -105,13 +105,13 @@ func entries(m reflect.Value, n int) []entry {
 }
 
 // someEntries lists n entries of a map: the first ones, unless it has very many.
-func someEntries(m reflect.Value, n int) []entry {
+func someEntries(m reflect.Value, n int) []*entry {
 	if m.Len() <= maxKeys {
 		return entries(m, n)
 	}
-	var list []entry
+	var list []*entry
 	for it := m.MapRange(); len(list) < n && it.Next(); {
-		list = append(list, entry{key: it.Key(), value: it.Value()})
+		list = append(list, &entry{key: it.Key(), value: it.Value()})
 	}
 	return list
 }
@@ -120,8 +120,8 @@ func isBasic(k reflect.Value) bool {
 	return k.CanInt() || k.CanUint() || k.CanFloat() || k.Kind() == reflect.String
 }
 
-func sorted(list []entry) []entry {
-	slices.SortFunc(list, func(a, b entry) int {
+func sorted(list []*entry) []*entry {
+	slices.SortFunc(list, func(a, b *entry) int {
 		switch x, y := a.key, b.key; {
 		case x.CanInt():
 			return cmp.Compare(x.Int(), y.Int())

@@ -58,10 +58,10 @@ func Interpreted(path string) bool { return slices.Contains(interpreted, path) }
 // The last line is what others of them import and cells cannot.
 var interpreted = []string{
 	"debug/buildinfo", "debug/dwarf", "debug/elf", "debug/macho", "debug/pe", "debug/plan9obj",
-	"go/doc", "go/doc/comment", "go/format", "go/printer",
-	"net/mail", "net/rpc", "net/rpc/jsonrpc", "net/smtp",
+	"go/doc", "go/doc/comment", "go/format", "go/printer", "index/suffixarray",
+	"net/http/cookiejar", "net/http/fcgi", "net/mail", "net/rpc", "net/rpc/jsonrpc", "net/smtp",
 	"testing/fstest", "testing/iotest", "testing/slogtest",
 	"gonum.org/v1/plot/palette/brewer", "gonum.org/v1/plot/palette/moreland",
 
-	"internal/lazyregexp", "internal/saferio", "internal/xcoff", "internal/zstd",
+	"internal/lazyregexp", "internal/saferio", "internal/xcoff", "internal/zstd", "net/http/internal/ascii",
 }
