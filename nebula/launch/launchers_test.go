@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -167,7 +168,8 @@ func startSlurm(t *testing.T, munged, slurmctld, slurmd string) (conf string) {
 	if err := os.WriteFile(at("key"), bytes.Repeat([]byte("a key of this test alone, "), 8), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	text := strings.NewReplacer("DIR", dir, "HOST", host, "PORT1", freePort(t), "PORT2", freePort(t)).Replace(slurmConf)
+	ports := freePorts(t, 2)
+	text := strings.NewReplacer("DIR", dir, "HOST", host, "PORT1", ports[0], "PORT2", ports[1]).Replace(slurmConf)
 	if err := os.WriteFile(at("slurm.conf"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -250,12 +252,22 @@ func waitFor(t *testing.T, log string, ready func() bool) {
 	}
 }
 
-func freePort(t *testing.T) string {
+// freePorts finds ports that a daemon may bind later: not those that the system hands
+// out, which any connection may have taken by then.
+func freePorts(t *testing.T, n int) (ports []string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	const first, count = 20_000, 10_000
+	for range 100 * n {
+		port := strconv.Itoa(first + rand.IntN(count))
+		l, err := net.Listen("tcp", "127.0.0.1:"+port)
+		if err != nil {
+			continue
+		}
+		defer l.Close()
+		if ports = append(ports, port); len(ports) == n {
+			return ports
+		}
 	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	t.Fatal("no port is free")
+	return nil
 }
