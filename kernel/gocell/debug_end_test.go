@@ -49,23 +49,25 @@ func TestInterruptAtPanic(t *testing.T) {
 	}
 }
 
-// The panic of a goroutine that defers nothing halts it, too.
+// The panic of a goroutine that defers nothing halts it, too, and ends its cell when
+// that goes on.
 func TestGoroutinePanics(t *testing.T) {
-	d := newDebugged(t)
-	d.HaltOnUncaught(true)
-	d.start(t.Context(), "done := make(chan bool)\ngo func() {\n\tdefer close(done)\n\tfunc() {\n\t\tn := 0\n\t\t_ = 1 / n\n\t}()\n}()\ngo func() { panic(\"bare\") }()\n<-done\ntime.Sleep(time.Millisecond)")
-	var texts []string
-	for len(texts) < 2 {
-		h, ok := d.halt(t)
-		if !ok {
-			t.Fatalf("halts at %q alone", texts)
+	for source, text := range map[string]string{
+		"done := make(chan bool)\ngo func() {\n\tdefer close(done)\n\tfunc() {\n\t\tn := 0\n\t\t_ = 1 / n\n\t}()\n}()\n<-done": "panic: runtime error: integer divide by zero",
+		"go func() { panic(\"bare\") }()\nselect {}":                                "panic: bare",
+		"var wg sync.WaitGroup\nwg.Go(func() { panic(\"in a group\") })\nwg.Wait()": "panic: in a group",
+	} {
+		d := newDebugged(t)
+		d.HaltOnUncaught(true)
+		d.start(t.Context(), source)
+		if h, ok := d.halt(t); !ok || h.Text != text {
+			t.Fatalf("halts at %+v, want %q", h, text)
 		}
-		texts = append(texts, h.Text)
 		d.Continue()
-	}
-	all := strings.Join(texts, ", ")
-	if !strings.Contains(all, "panic: bare") || !strings.Contains(all, "integer divide by zero") {
-		t.Error(all)
+		var p *PanicError
+		if err := <-d.ended; !errors.As(err, &p) || "panic: "+p.Text != text {
+			t.Errorf("ends with %v, want %q", err, text)
+		}
 	}
 }
 

@@ -68,9 +68,11 @@
 // it, and takes back the names that the cell did not get to define: a variable
 // of another type is the former one again, unless a function uses the new one.
 // A bound method keeps the signature and code that it had; calls through an
-// interface of a method whose signature has changed since fail. Panics of
-// goroutines are reported and end only these. os.Exit and log.Fatal end the
-// cell. Interrupts stop loops, calls and waits, run deferred calls, and keep
+// interface of a method whose signature has changed since fail. A panic
+// of a goroutine that its cell started ends the cell, as an interrupt would, while
+// that runs; once it is over, the panic is reported and ends only the goroutine, as
+// are those of functions that timers and servers call. os.Exit and log.Fatal end the
+// cell, in a goroutine of it too. Interrupts stop loops, calls and waits, run deferred calls, and keep
 // the state; a goroutine inside compiled code that cannot be stopped is left
 // behind and ends when that returns. A cell that is interrupted while it is
 // checked changes nothing. The nesting of types, index expressions and blocks is bounded.
@@ -94,7 +96,8 @@
 //	calls through compiled code and back      at most 5,000 at once         1 GB of stack
 //	make of more than the memory              a panic                       ends the program
 //	%T of a struct literal that embeds        names the embedded fields     does not
-//	a panic in a goroutine                    ends the goroutine, reported  ends the program
+//	a panic in a goroutine                    ends its cell, or is          ends the program
+//	                                          reported when that is over
 //	finalizers, cleanups                      may run late: a frame keeps   run once nothing
 //	                                          what it held until used again refers to them
 //	a deadlock                                waits for an interrupt        ends the program

@@ -161,6 +161,7 @@ func TestInterruptRunsDeferred(t *testing.T) {
 	}
 }
 
+// A panic of a goroutine whose cell is over is reported, also while other cells run.
 func TestGoroutinePanicIsReported(t *testing.T) {
 	reports := make(chan string, 1)
 	s, _ := newTestSession(t, Options{Async: func(cell uint64, err error) {
@@ -169,12 +170,13 @@ func TestGoroutinePanicIsReported(t *testing.T) {
 			reports <- fmt.Sprintf("%d %v %s:%d", cell, p.Value, p.Trace[0].Cell, p.Trace[0].Line)
 		}
 	}})
-	if _, err := s.Run(context.Background(), Cell{Name: "cell 7", ID: 7, Source: "go func() {\n\tpanic(\"lost\")\n}()"}); err != nil {
+	if _, err := s.Run(context.Background(), Cell{Name: "cell 7", ID: 7, Source: "over := make(chan bool)\ngo func() {\n\t<-over\n\tpanic(\"lost\")\n}()"}); err != nil {
 		t.Fatal(err)
 	}
+	mustRun(t, s, "close(over)")
 	select {
 	case got := <-reports:
-		if got != "7 lost cell 7:2" {
+		if got != "7 lost cell 7:4" {
 			t.Errorf("reported %q", got)
 		}
 	case <-time.After(generous):

@@ -1,6 +1,7 @@
 """The debugger through Jupyter's messages, as a client that knows nothing of Go uses it."""
 
 import os
+import re
 import signal
 import time
 
@@ -177,9 +178,10 @@ def test_panics_and_goroutines(debugger, kernel):
     assert body["reason"] == "exception" and "divide by zero" in body["text"]
     assert debugger.locals(frames[0]) == {"(panic)": "runtime error: integer divide by zero", "n": "0"}
     names = {t["id"]: t["name"] for t in debugger.must("threads")["threads"]}
-    assert names[body["threadId"]] == "a goroutine of cell 1"
+    assert re.fullmatch(r"goroutine \d+ of cell 1", names[body["threadId"]])
     debugger.must("continue", threadId=body["threadId"])
-    collect(client, cell)
+    reply = reply_to(client, cell)["content"]
+    assert reply["ename"] == "panic" and "divide by zero" in reply["evalue"]
 
 
 def test_session_dies(debugger, kernel):

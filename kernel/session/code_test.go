@@ -196,6 +196,32 @@ func TestReadInput(t *testing.T) {
 	}
 }
 
+// An interrupt that ends the question for a line ends the cell, and not only the
+// read; what refuses an answer otherwise is an error of the read.
+func TestInterruptedRead(t *testing.T) {
+	f := newFront(t)
+	f.input = func(link.InputPrompt) *link.InputValue {
+		f.conn.SendBody(link.Interrupt, 0, 0, nil)
+		return &link.InputValue{Error: "interrupted"}
+	}
+	done := f.run(t, "kept := 3\nfor {\n\tvar s string\n\t_, err := fmt.Scanln(&s)\n\tfmt.Println(\"again\", err)\n}")
+	if done.Error == nil || done.Error.Name != "Interrupt" || done.Error.Value != "interrupted: fmt.Scanln" {
+		t.Errorf("error %+v", done.Error)
+	}
+	if strings.Contains(f.text(), "again") {
+		t.Errorf("the cell goes on: %q", f.text())
+	}
+	f.input = func(link.InputPrompt) *link.InputValue { return &link.InputValue{Error: "nobody is there"} }
+	if got := result(f.ok(t, "var s string\n_, err := fmt.Scanln(&s)\nfmt.Sprint(kept, err)")); got != "3 no input: nobody is there" {
+		t.Errorf("read %q", got)
+	}
+	f.input = nil
+	f.conn.SendBody(link.Execute, 1000, 0, link.ExecuteRequest{Code: "_, err = fmt.Scanln(&s)\nerr"})
+	if done, _ := f.end(1000); done.Error != nil || done.Result == nil {
+		t.Errorf("without allow_stdin: %+v", done.Error)
+	}
+}
+
 func TestRestore(t *testing.T) {
 	f := newFront(t)
 	f.ok(t, "def base(x):\n    return x + 1")

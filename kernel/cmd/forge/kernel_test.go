@@ -218,18 +218,9 @@ func TestInput(t *testing.T) {
 func TestGoroutinePanic(t *testing.T) {
 	kernel := startKernel(t)
 	run(t, kernel, "kept := 7").want(t, "")
-	cell := begin(t, kernel, "done := make(chan bool)\ngo func() {\n\tdefer close(done)\n\tpanic(\"in the back\")\n}()\n<-done\nselect {}")
-	var got outcome
-	for m := range cell.Outputs() {
-		if got.add(t, m); strings.Contains(got.stderr, "in the back") && strings.Contains(got.stderr, "4") {
-			break
-		}
-	}
-	if err := kernel.Interrupt(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if end := finish(t, cell); end.ename != "Interrupt" {
-		t.Errorf("status %s, stderr %q, traceback %q", end.status, got.stderr, end.traceback)
+	got := run(t, kernel, "done := make(chan bool)\ngo func() {\n\tdefer close(done)\n\tpanic(\"in the back\")\n}()\n<-done\nselect {}")
+	if got.ename != "panic" || !strings.Contains(got.evalue, "in the back") || !strings.Contains(got.traceback, "4") {
+		t.Errorf("status %s, stderr %q, traceback %q", got.status, got.stderr, got.traceback)
 	}
 	run(t, kernel, "kept").want(t, "7")
 }

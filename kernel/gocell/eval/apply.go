@@ -110,8 +110,7 @@ func (th *thread) compiled(t target, args []reflect.Value) []reflect.Value {
 	} else {
 		out = t.host.Call(in)
 	}
-	th.resume()
-	th.poll()
+	th.returned()
 	return out
 }
 
@@ -156,7 +155,7 @@ func (c *closure) arrive() (*run, *thread) {
 
 // nested counts the calls from compiled code that are in progress on this goroutine.
 // It is slow, and of use when the goroutines of a run have many such calls together:
-// those of sync.WaitGroup.Go are one each.
+// those of time.AfterFunc are one each.
 func nested() (n int) {
 	pcs := make([]uintptr, 64)
 	for runtime.Callers(0, pcs) == len(pcs) {

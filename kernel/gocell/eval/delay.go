@@ -53,15 +53,11 @@ func deferredRecover(fr *frame) (target, []reflect.Value) {
 }
 
 func (b *builder) goStmt(in *ssa.Go) {
-	split, e := b.splitTarget(in.Common()), b.e
+	split := b.splitTarget(in.Common())
 	b.emit(func(fr *frame) {
 		tg, args := split(fr)
-		th := fr.th.run.newThread()
-		th.start, _ = fr.location()
-		e.threads.add(th)
-		e.debug.enter(th)
-		th.run.alive.Add(1)
-		go th.goroutine(tg, args)
+		start, _ := fr.location()
+		fr.th.run.spawn(tg, args, start, nil)
 	})
 }
 

@@ -109,6 +109,13 @@ func (th *thread) resume() {
 	}
 }
 
+// returned ends the call of a compiled function, which is what an interrupt is said
+// to have stopped.
+func (th *thread) returned() {
+	th.poll()
+	th.resume()
+}
+
 // evaluating is the run of what Peek evaluates on the calling goroutine, if it does.
 func (d *Debugger) evaluating() *run {
 	r, _ := d.evaluators.Load(goroutine())

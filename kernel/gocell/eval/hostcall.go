@@ -87,8 +87,7 @@ func (c *hostCall) do(fr *frame, fn pointer, name *string) {
 	}
 	th.blocking(name)
 	c.finish(fr, fn, &th.words)
-	th.resume()
-	th.poll()
+	th.returned()
 }
 
 // waitName is what a goroutine is said to wait in when it calls a function of a

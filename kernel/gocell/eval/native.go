@@ -52,7 +52,8 @@ var processNatives = map[string]native{
 		io.WriteString(th.writer("stderr"), th.stackText())
 		return nil
 	},
-	"time.Sleep": sleep,
+	"time.Sleep":           sleep,
+	"sync.(*WaitGroup).Go": waitGroupGo,
 	"sync.(*WaitGroup).Wait": func(th *thread, a []reflect.Value) []reflect.Value {
 		wg := a[0].Interface().(*sync.WaitGroup)
 		th.until(wg.Wait, func() {})

@@ -15,6 +15,7 @@ type panicking struct {
 	calls     []Activation // as they were, innermost first
 
 	placed, onUser bool // see onUserGoroutine
+	pending        bool // see pend
 }
 
 // rethrow carries a panic from frame to frame, so that its trace is not lost.
@@ -150,6 +151,7 @@ func (fr *frame) callDeferring() {
 		if !fr.panicked.recovered {
 			panic(rethrow{fr.panicked})
 		}
+		fr.th.unpend(fr.panicked)
 		fr.panicked = nil
 		fr.block = fr.fn.recoverBlock
 		if fr.block < 0 {
@@ -174,6 +176,7 @@ func (fr *frame) guard(f func()) {
 			return
 		}
 		fr.panicked = th.catch(r)
+		th.pend(fr.panicked)
 		if isStop(fr.panicked.value) && th.deadline.IsZero() {
 			th.deadline = time.Now().Add(deferGrace)
 		}
@@ -196,9 +199,14 @@ func (fr *frame) runDefers() {
 		fr.defers = fr.defers[:len(fr.defers)-1]
 		before := fr.panicked
 		fr.guard(func() { fr.th.apply(d.target, d.args, fr) })
-		if after := fr.panicked; after != before && before != nil && isStop(before.value) {
-			fr.panicked = before // an interrupt is not replaced
+		after := fr.panicked
+		if after == before || before == nil {
+			continue
 		}
+		if isStop(before.value) { // an interrupt is not replaced
+			fr.panicked, before = before, after
+		}
+		fr.th.unpend(before)
 	}
 }
 

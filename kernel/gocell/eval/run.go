@@ -82,6 +82,7 @@ func (p *Program) Run(ctx context.Context, name string, cell uint64, data any) (
 		return Progress{}, nil
 	}
 	r := p.engine.newRun(cell, name, data)
+	r.caller = ctx
 	r.alive.Add(1)
 	p.engine.enlist(r)
 	p.engine.current.Store(r)
@@ -91,6 +92,7 @@ func (p *Program) Run(ctx context.Context, name string, cell uint64, data any) (
 // Peek is Run for a debugger: it runs while everything else is halted.
 func (p *Program) Peek(ctx context.Context, name string, cell uint64, data any) error {
 	r := p.engine.newRun(cell, name, data)
+	r.caller = ctx
 	r.alive.Add(1)
 	r.unseen = true
 	p.engine.enlist(r)
@@ -109,31 +111,34 @@ type Progress struct {
 var everything = Progress{math.MaxInt, true}
 
 func (p *Program) run(ctx context.Context, r *run) (at Progress, err error) {
-	defer r.over.Store(true)
 	th := r.newThread()
 	outcome := make(chan failure, 1)
 	th.main = true
 	go th.cell(p.main, outcome)
 	select {
 	case f := <-outcome:
-		return f.at, f.err
+		if f.err == nil {
+			r.settle(ctx)
+		}
+		return r.end(f)
 	case <-ctx.Done():
+		r.interrupt()
+	case <-r.ctx.Done(): // a goroutine has failed, or the session ends
 	}
-	r.interrupt()
 	patience := time.NewTimer(unwindGrace)
 	defer patience.Stop()
 	for _, last := range []bool{false, true} {
 		select {
 		case f := <-outcome:
-			return f.at, f.err
+			return r.end(f)
 		case <-patience.C:
 		}
 		if th.doing.Load() != nil && (last || !th.hears.Load()) { // its calls stay where they are
-			return th.frames[0].reached(), &Stopped{What: th.activity()}
+			return r.end(failure{th.frames[0].reached(), &Stopped{What: th.activity()}})
 		}
 		patience.Reset(runGrace)
 	}
-	return everything, &Stopped{What: th.activity()}
+	return r.end(failure{everything, &Stopped{What: th.activity()}})
 }
 
 // reached is the place that a call has come to. A block may have none, as that
@@ -214,30 +219,43 @@ func said(doing *string) string {
 	return *doing
 }
 
-// goroutine is the body of a go statement.
-func (th *thread) goroutine(t target, args []reflect.Value) {
+// goroutine is the body of a go statement. It calls done, if any, when all else is over.
+func (th *thread) goroutine(t target, args []reflect.Value, done func()) {
 	e := th.run.engine
 	normal := false
 	e.debug.begin(th)
 	defer func() {
-		var failed error
 		if r := recover(); !normal && r != nil { // nil: runtime.Goexit ends a goroutine quietly
-			failed = th.failure(r)
+			th.died(r)
 		}
 		e.threads.remove(th)
 		e.debug.leave(th)
 		th.run.alive.Add(-1)
-		switch err := failed.(type) {
-		case *Panic:
-			err.Goroutine = true
-			e.opts.Async(th.run.cell, err)
-		case Exit:
-			if err.Call == "runtime.Goexit" {
-				return
-			}
-			e.opts.Async(th.run.cell, &Panic{Value: err, Text: err.Error(), Goroutine: true})
+		if done != nil {
+			done()
 		}
 	}()
 	th.apply(t, args, nil)
 	normal = true
+}
+
+// died says what a goroutine ended with that did not return.
+func (th *thread) died(r any) {
+	failed := th.failure(r)
+	if again, ok := r.(rethrow); ok {
+		defer th.unpend(again.panicking)
+	}
+	switch err := failed.(type) {
+	case *Stopped:
+		return
+	case *Panic:
+		err.Goroutine = true
+	case Exit:
+		if err.Call == "runtime.Goexit" {
+			return
+		}
+	}
+	if !th.run.fail(failed) {
+		th.run.report(failed)
+	}
 }

@@ -32,9 +32,7 @@ func (s stdinReader) Read(p []byte) (int, error) {
 	if e.stdin.rest == "" {
 		line, err := e.opts.Stdin(r.ctx, "", false)
 		if err != nil {
-			if r == s.th.run {
-				s.th.poll()
-			}
+			r.heed()
 			return 0, err
 		}
 		e.stdin.rest = line + "\n"
@@ -42,6 +40,14 @@ func (s stdinReader) Read(p []byte) (int, error) {
 	n := copy(p, e.stdin.rest)
 	e.stdin.rest = e.stdin.rest[n:]
 	return n, nil
+}
+
+// heed raises the stop of a cell whose interrupt ended a question before the run has
+// heard of it.
+func (r *run) heed() {
+	if r.caller != nil && !r.over.Load() && r.caller.Err() != nil {
+		r.interrupt()
+	}
 }
 
 // ReadRune and UnreadRune keep fmt.Scan from reading one byte too many.
@@ -138,7 +144,7 @@ func scan(read func(r io.Reader, a []reflect.Value) (int, error)) native {
 		if os.Stdin != standardFiles[0] { // user code has put another file there
 			return count(read(os.Stdin, a))
 		}
-		return count(read(th.stdin(), a))
+		return th.answered(read(th.stdin(), a))
 	}
 }
 
@@ -200,7 +206,7 @@ var stdioNatives = map[string]native{
 		if f := a[0].Interface().(*os.File); f != standardFiles[0] {
 			return count(f.Read(a[1].Bytes()))
 		}
-		return count(th.stdin().Read(a[1].Bytes()))
+		return th.answered(th.stdin().Read(a[1].Bytes()))
 	},
 }
 
@@ -221,6 +227,13 @@ func (o *cellOutput) Write(p []byte) (int, error) {
 	th := (*thread)(o)
 	th.pass()
 	return th.writer("stdout").Write(p)
+}
+
+// answered is count for what has asked the person: an interrupt ends the question,
+// and with it the goroutine.
+func (th *thread) answered(n int, err error) []reflect.Value {
+	th.poll()
+	return count(n, err)
 }
 
 func count(n int, err error) []reflect.Value {

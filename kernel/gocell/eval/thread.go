@@ -34,6 +34,7 @@ type run struct {
 	unseen    bool            // it runs for the debugger, which does not look at it
 	ctx       context.Context // cancelled when stop is set
 	cancel    context.CancelFunc
+	caller    context.Context // whose end is to stop the cell
 	data      any
 	nesting   atomic.Int32 // calls from compiled code in progress
 	alive     atomic.Int32 // goroutines in progress, the cell's own among them
@@ -41,6 +42,8 @@ type run struct {
 
 	mu        sync.Mutex
 	lastPanic *panicking // of a callback that compiled code called
+
+	uncaught uncaught
 }
 
 func (e *Engine) newRun(cell uint64, name string, data any) *run {
