@@ -85,10 +85,13 @@ func halts(n ast.Node) bool {
 	case *ast.ForStmt:
 		return n.Init != nil || n.Cond != nil
 	case *ast.SwitchStmt:
-		return n.Init != nil || n.Tag != nil
+		return n.Init != nil || n.Tag != nil || slices.ContainsFunc(n.Body.List, compares)
 	}
 	return false
 }
+
+// compares reports whether a case of a switch has something to compute.
+func compares(c ast.Stmt) bool { return slices.ContainsFunc(c.(*ast.CaseClause).List, isComputed) }
 
 func isNamed(x ast.Expr) bool {
 	id, ok := x.(*ast.Ident)

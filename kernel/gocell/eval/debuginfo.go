@@ -53,6 +53,8 @@ type statement struct {
 	defines  bool
 }
 
+func (s *statement) contains(pos token.Pos) bool { return s.from <= pos && pos < s.to }
+
 // statements lists those of a unit, by their beginnings.
 func (c *compiler) statements(u *Unit) []statement {
 	if list, ok := c.stmts[u]; ok {
@@ -249,20 +251,36 @@ func (b *builder) addVariable(obj *types.Var, t types.Type) {
 		return
 	}
 	v := variable{name: obj.Name(), typ: t, from: 0, to: len(b.fn.source.Text)}
+	scope := obj.Parent()
+	if scope == nil { // of an instance, which has results of its own
+		scope = b.scope()
+	}
 	from := obj.Pos()
-	if st := b.statementAt(from); st != nil && st.defines {
+	if st := b.statementAt(from); st != nil && st.defines && (scope == nil || !st.contains(scope.Pos())) { // else a literal in it has the parameter
 		from = st.to
 	}
 	if at := b.offset(from); at >= 0 {
 		v.from = int(at)
 	}
-	if scope := obj.Parent(); scope != nil && scope.End().IsValid() {
+	if scope != nil && scope.End().IsValid() {
 		if at := b.offset(scope.End()); at >= 0 {
 			v.to = int(at)
 		}
 	}
 	b.debug.index[obj.Pos()] = len(b.fn.vars)
 	b.fn.vars = append(b.fn.vars, v)
+}
+
+// scope is that of the function's parameters; nil when it is made up.
+func (b *builder) scope() *types.Scope {
+	scopes := b.unitOf(b.ssa).Info.Scopes
+	switch syntax := b.ssa.Syntax().(type) {
+	case *ast.FuncDecl:
+		return scopes[syntax.Type]
+	case *ast.FuncLit:
+		return scopes[syntax.Type]
+	}
+	return nil
 }
 
 // beginBlock binds what has its place when a block begins: parameters and
@@ -382,8 +400,15 @@ func (b *builder) afterInstruction(in ssa.Instruction) {
 		if !known || b.fn.vars[k].memory || in.IsAddr {
 			return
 		}
-		if c, ok := in.X.(*ssa.Const); ok {
-			value := b.constValue(c, b.typ(c.Type(), b.pos))
+		var value reflect.Value
+		switch x := in.X.(type) {
+		case *ssa.Const:
+			value = b.constValue(x, b.typ(x.Type(), b.pos))
+		case *ssa.Function: // that captures nothing, and may only be called
+			t := b.typ(x.Type(), b.pos)
+			value = box(t, b.funcValue(x, t))
+		}
+		if value.IsValid() {
 			b.block.bindings = append(b.block.bindings, binding{ip: len(b.block.code), variable: k, constant: value})
 			return
 		}
