@@ -88,6 +88,39 @@ k`},
 	return all // v="a" n=1 one=func(string) []string all=["a"]
 }
 times("a", 1)`},
+		{"a call, a goroutine and a result", `done := make(chan int)
+func(n int) {
+	m := n * 2 // n=1
+	_ = m // n=1 m=2
+}(1)
+go func(id int) {
+	done <- id // id=5
+}(5)
+<-done
+func adder(by int) func(int) int {
+	return func(v int) int {
+		return v + by // by=3 v=4
+	}
+}
+adder(3)(4)`},
+		{"a parameter of the name of what is defined", `func f() int {
+	x := func(x int) int {
+		y := x + 1 // x=2
+		return y // x=2 y=3
+	}(2)
+	return x // x=3
+}
+f()`},
+		{"a type switch", `func kind(v any) string {
+	switch e := v.(type) {
+	case int:
+		return fmt.Sprint(e)
+	case string:
+		return e + "!" // v="a" e="a"
+	}
+	return ""
+}
+kind("a")`},
 		{"a value that is sent", `ch := make(chan func(int) int, 1)
 select {
 case ch <- func(n int) int {
