@@ -121,6 +121,35 @@ f()`},
 	return ""
 }
 kind("a")`},
+		{"a type switch in a loop", `func kinds(list ...any) (s string) {
+	for i := len(list) - 1; i >= 0; i-- {
+		switch e := list[i].(type) {
+		case int:
+			e++
+			s += fmt.Sprint(e) // list=["a", 4, "a"] s="a" i=1 e=5
+		case string:
+			s = e // list=["a", 4, "a"] s="" i=2 e="a"
+		}
+	}
+	return s
+}
+kinds("a", 4, "a")`},
+		{"a type switch whose variables are captured and set", `func kind(v any) (n int) {
+	switch e := v.(type) {
+	case nil:
+		func() { e = 1 }()
+	case int, string:
+		func() { e = 2 }()
+		n = e.(int) // v=3 n=0 e=2
+	case float64:
+		for range 2 {
+			e += 1
+			n++ // v=1.5 n=0 e=2.5
+		}
+	}
+	return n
+}
+kind(3) + kind(1.5)`},
 		{"a value that is sent", `ch := make(chan func(int) int, 1)
 select {
 case ch <- func(n int) int {
