@@ -49,10 +49,10 @@ var ownTexts = []reflect.Type{
 // hasOwnText reports whether values of a type, or pointers to them, have a text or a
 // display of their own.
 func hasOwnText(t reflect.Type) bool {
-	return slices.ContainsFunc(ownTexts, func(i reflect.Type) bool {
-		return t.Implements(i) || t.Kind() != reflect.Interface && reflect.PointerTo(t).Implements(i)
-	})
+	return hasText(t) || t.Kind() != reflect.Interface && hasText(reflect.PointerTo(t))
 }
+
+func hasText(t reflect.Type) bool { return slices.ContainsFunc(ownTexts, t.Implements) }
 
 // recordList is the first rows of a table, each with its index or key.
 type recordList struct {

@@ -29,7 +29,7 @@ func ToBundle(v any) Bundle {
 	if d, ok := asDisplayer(v); ok {
 		return d.Display()
 	}
-	switch v := v.(type) {
+	switch v := asPrinter(v).(type) {
 	case image.Image:
 		return imageBundle(v)
 	case *plot.Plot:
@@ -59,9 +59,28 @@ func asDisplayer(v any) (Displayer, bool) {
 	if t == nil || !reflect.PointerTo(t).Implements(reflect.TypeFor[Displayer]()) {
 		return nil, false
 	}
-	p := reflect.New(t)
+	return pointerTo(v).(Displayer), true
+}
+
+// asPrinter is a pointer to v where only that knows how v reads, as of big.Int and
+// mat.Dense. Methods of cells are left alone: their value may hold a lock, say.
+func asPrinter(v any) any {
+	t := reflect.TypeOf(v)
+	if t == nil || t.Kind() == reflect.Pointer || t.PkgPath() == "" || t.PkgPath() == "main" || readable(t) || !readable(reflect.PointerTo(t)) {
+		return v
+	}
+	return pointerTo(v)
+}
+
+// readable reports whether ToBundle shows values of a type otherwise than in Go syntax.
+func readable(t reflect.Type) bool {
+	return hasText(t) || t.Implements(reflect.TypeFor[mat.Matrix]()) || t.Implements(reflect.TypeFor[image.Image]())
+}
+
+func pointerTo(v any) any {
+	p := reflect.New(reflect.TypeOf(v))
 	p.Elem().Set(reflect.ValueOf(v))
-	return p.Interface().(Displayer), true
+	return p.Interface()
 }
 
 // matrixMargin is how many rows and columns of a gonum matrix are shown at each edge.

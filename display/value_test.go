@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"math/big"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 type point struct{ X, Y int }
@@ -155,5 +159,19 @@ func TestToBundleOfImage(t *testing.T) {
 	}
 	if got := b.Data[mimeText]; got != "PNG image, 3 x 2 pixels" {
 		t.Errorf("text %q", got)
+	}
+}
+
+// What only a pointer knows to print is shown alike without one.
+func TestValuesOfPrinters(t *testing.T) {
+	m := mat.NewDense(1, 2, []float64{1, 2.5})
+	u := &url.URL{Scheme: "https", Host: "example.com"}
+	var b bytes.Buffer
+	b.WriteString("text")
+	for _, pair := range [][2]any{{m, *m}, {big.NewInt(12), *big.NewInt(12)}, {u, *u}, {&b, b}} {
+		want, got := ToBundle(pair[0]).Data["text/plain"], ToBundle(pair[1]).Data["text/plain"]
+		if got != want || got == "" {
+			t.Errorf("%T is shown as %q, a pointer to it as %q", pair[1], got, want)
+		}
 	}
 }

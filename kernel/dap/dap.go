@@ -9,8 +9,8 @@
 //
 // Breakpoints may have a condition, halt at some of their hits only, or log a
 // message instead (see condition); these are computed where the goroutine stands,
-// with everything halted. Variables can be set: by an assignment that is checked
-// as cells are.
+// with everything halted. Variables can be set, in the list of them and in the
+// console: by an assignment that is checked as cells are.
 //
 // Requests are answered one at a time, in order. What they name by numbers,
 // frames and variables, is valid until the cell goes on.

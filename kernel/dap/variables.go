@@ -295,7 +295,7 @@ func (s *Server) setVariable(ctx context.Context, a struct {
 	if name == "" {
 		return nil, fmt.Errorf("%q cannot be set: there is no expression for it", a.Name)
 	}
-	err := inTime(ctx, func(ctx context.Context) error { return s.opts.Session.Assign(ctx, name, a.Value, call) })
+	err := inTime(ctx, func(ctx context.Context) error { return s.opts.Session.Assign(ctx, name, token.ASSIGN, a.Value, call) })
 	if err != nil {
 		return nil, err
 	}
@@ -314,7 +314,11 @@ func (s *Server) evaluate(ctx context.Context, a struct {
 	if err != nil {
 		return nil, err
 	}
-	shown, err := s.shown(ctx, a.Expression, call)
+	find := s.shown
+	if a.Context == "repl" && isExpr(a.Expression) != nil {
+		find = s.assign
+	}
+	shown, err := find(ctx, a.Expression, call)
 	if err != nil {
 		return nil, err
 	}

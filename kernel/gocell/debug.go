@@ -184,8 +184,9 @@ func (s *Session) runIn(ctx context.Context, scope *scope, line string, shown sh
 }
 
 // Assign gives a variable, or a part of one, the value of an expression where a
-// call stands, or with the session's variables alone when call is nil.
-func (s *Session) Assign(ctx context.Context, variable, expr string, call *Call) error {
+// call stands, or with the session's variables alone when call is nil. The operator
+// is = or one of +=, -= and so on.
+func (s *Session) Assign(ctx context.Context, variable string, op token.Token, expr string, call *Call) error {
 	to, err := parser.ParseExpr(variable)
 	if err != nil {
 		return fmt.Errorf("cannot assign to %q: %w", variable, err)
@@ -199,7 +200,7 @@ func (s *Session) Assign(ctx context.Context, variable, expr string, call *Call)
 		if err != nil {
 			return err
 		}
-		if err := s.runIn(ctx, scope, variable+" = "+expr, shownValues{quiet: true}); err != nil {
+		if err := s.runIn(ctx, scope, fmt.Sprintf("%s %s %s", variable, op, expr), shownValues{quiet: true}); err != nil {
 			return err
 		}
 		root := rootName(to)

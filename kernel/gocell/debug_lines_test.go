@@ -55,6 +55,24 @@ func() {
 	} // no
 	switch { // no
 	} // no
+	switch { // no
+	case false: // no
+		x = 5 // not run
+	default: // no
+		_ = true // no
+	} // no
+	switch {
+	case x > 7: // no
+		x = 5 // not run
+	case x > 0: x = 1
+	} // no
+	if true { // no
+		x = 1
+	} // no
+	for true { // no
+		x = 1
+		break // no
+	} // no
 	switch x {
 	case 7: // no
 		x = 5 // not run

@@ -63,7 +63,7 @@ func (c *check) hintUndefined(pos token.Pos, name string) string {
 	if _, ok := knownPackage(name); ok {
 		return packageHint(name)
 	}
-	return c.suggest(name)
+	return c.suggest(pos, name)
 }
 
 // hintLine says what else a line may be that begins with an unknown name, or that
@@ -148,25 +148,38 @@ func (c *check) suggestExported(name, member string) string {
 	if pkg == nil {
 		return ""
 	}
+	for _, path := range hostpkg.Paths() { // of that name, too: math/rand/v2 for math/rand
+		if base, ok := hostpkg.Name(path); !ok || base != name || path == pkg.Path() {
+			continue
+		}
+		if other, err := c.importer().Import(path); err == nil && token.IsExported(member) && other.Scope().Lookup(member) != nil {
+			return "import \"" + path + "\" has it"
+		}
+	}
 	exported := slices.DeleteFunc(pkg.Scope().Names(), func(name string) bool { return !token.IsExported(name) })
 	return didYouMean(name+".", spelling.Nearest(member, slices.Values(exported)))
 }
 
 // suggestMember finds a field or method that may be meant by a selector.
 func (c *check) suggestMember(pos token.Pos) string {
-	var found *ast.SelectorExpr
-	ast.Inspect(c.file, func(n ast.Node) bool {
-		if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Pos() == pos {
-			found = sel
-		}
-		return found == nil
-	})
+	found := c.selector(func(sel *ast.SelectorExpr) bool { return sel.Sel.Pos() == pos })
 	if found == nil || c.info.Types[found.X].Type == nil {
 		return ""
 	}
 	set := candidates{found: map[string]Candidate{}}
 	selectable(c.info.Types[found.X].Type, &set)
 	return didYouMean("", spelling.Nearest(found.Sel.Name, maps.Keys(set.found)))
+}
+
+// selector finds one of the cell.
+func (c *check) selector(is func(*ast.SelectorExpr) bool) (found *ast.SelectorExpr) {
+	ast.Inspect(c.file, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok && is(sel) {
+			found = sel
+		}
+		return found == nil
+	})
+	return found
 }
 
 func didYouMean(prefix, name string) string {
@@ -176,12 +189,15 @@ func didYouMean(prefix, name string) string {
 	return "did you mean " + prefix + name + "?"
 }
 
-// suggest finds a name in scope that may be meant.
-func (c *check) suggest(name string) string {
+// suggest finds a name in scope that may be meant, or a package where a dot follows.
+func (c *check) suggest(pos token.Pos, name string) string {
 	known := slices.Concat(slices.Collect(maps.Keys(c.s.scope.symbols)), slices.Collect(maps.Keys(c.declared)),
 		slices.Collect(maps.Keys(c.defines)), types.Universe.Names())
 	if near := spelling.Nearest(name, slices.Values(known)); near != "" {
 		return didYouMean("", near)
+	}
+	if c.selector(func(sel *ast.SelectorExpr) bool { return sel.X.Pos() == pos }) == nil {
+		return ""
 	}
 	var packages []string
 	for _, path := range hostpkg.Paths() {

@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -220,21 +219,19 @@ func (c *check) ownComment(obj types.Object) string {
 	return commentBefore(src.Text, strings.LastIndexByte(src.Text[:at], '\n')+1)
 }
 
-// valueOf is a variable's value in short. No method runs for it; while there are
-// goroutines of cells, which may change the variable, only what is no larger than a
-// word is read.
+// valueOf is a variable's value in short; nothing while code runs that may change it
+// and cannot be held. No method runs for it.
 func (s *Session) valueOf(sym *symbol) (text string) {
 	if sym.variable == nil {
 		return ""
 	}
-	v := sym.variable.Value()
-	if v.IsValid() && !s.debug.TryHold(func() { text = peek.Text(v, true) }) && isWord(v.Kind()) {
-		text = peek.Text(v, false)
-	}
+	s.debug.TryHold(func() {
+		if v := sym.variable.Value(); v.IsValid() {
+			text = peek.Text(v, true)
+		}
+	})
 	return text
 }
-
-func isWord(k reflect.Kind) bool { return reflect.Bool <= k && k <= reflect.Float64 }
 
 // methodsOf are the exported methods of a type, or of what a variable holds.
 func methodsOf(obj types.Object) []string {

@@ -48,6 +48,7 @@ var hangs = map[string]string{
 	"errors in a loop":  `for { func() { defer func() { recover() }(); var m map[int]int; m[0] = 1 }() }`,
 	"growing":           `s := []int{}; for { s = append(s[:0], 1) }`,
 	"interface wait":    `var w interface{ Wait() } = func() *sync.WaitGroup { wg := new(sync.WaitGroup); wg.Add(1); return wg }(); w.Wait()`,
+	"deferred in range": `func() (n int) { for range slices.Values([]int{1}) { defer func() { for { n++ } }() }; return 1 }()`,
 	"iterator":          `for range func(yield func() bool) { for yield() {} } {}`,
 }
 

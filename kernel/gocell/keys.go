@@ -101,7 +101,7 @@ func (s *Session) indexKeys(before string, set *candidates) {
 }
 
 // eachKey visits the keys of the session's map that a text ends with: those of basic
-// kinds. While there are goroutines of cells, which may change the map, there are none.
+// kinds. While code runs that may change the map and cannot be held, there are none.
 func (s *Session) eachKey(before string, visit func(reflect.Value)) {
 	if x, err := parser.ParseExpr(operand(before)); err == nil {
 		s.debug.TryHold(func() { s.eachKeyOf(x, visit) })
@@ -121,6 +121,8 @@ func (s *Session) eachKeyOf(x ast.Expr, visit func(reflect.Value)) {
 		}
 	}
 }
+
+func isWord(k reflect.Kind) bool { return reflect.Bool <= k && k <= reflect.Float64 }
 
 // operand is the expression that a text ends with: names, dots and indices.
 func operand(text string) string {

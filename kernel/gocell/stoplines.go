@@ -74,8 +74,10 @@ func eachStop(n ast.Node, f func(ast.Node)) {
 func halts(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.ExprStmt, *ast.IncDecStmt, *ast.SendStmt, *ast.GoStmt, *ast.DeferStmt, *ast.ReturnStmt,
-		*ast.IfStmt, *ast.SelectStmt, *ast.TypeSwitchStmt:
+		*ast.SelectStmt, *ast.TypeSwitchStmt:
 		return true
+	case *ast.IfStmt:
+		return n.Init != nil || isComputed(n.Cond)
 	case *ast.AssignStmt:
 		return slices.ContainsFunc(n.Lhs, isNamed) || slices.ContainsFunc(n.Rhs, isComputed)
 	case *ast.ValueSpec:
@@ -83,12 +85,15 @@ func halts(n ast.Node) bool {
 	case *ast.RangeStmt:
 		return n.Key != nil || isComputed(n.X)
 	case *ast.ForStmt:
-		return n.Init != nil || n.Cond != nil
+		return n.Init != nil || n.Cond != nil && isComputed(n.Cond)
 	case *ast.SwitchStmt:
-		return n.Init != nil || n.Tag != nil
+		return n.Init != nil || n.Tag != nil || slices.ContainsFunc(n.Body.List, compares)
 	}
 	return false
 }
+
+// compares reports whether a case of a switch has something to compute.
+func compares(c ast.Stmt) bool { return slices.ContainsFunc(c.(*ast.CaseClause).List, isComputed) }
 
 func isNamed(x ast.Expr) bool {
 	id, ok := x.(*ast.Ident)
@@ -96,6 +101,11 @@ func isNamed(x ast.Expr) bool {
 }
 
 func isComputed(x ast.Expr) bool {
-	_, literal := x.(*ast.BasicLit)
-	return !literal
+	switch x := x.(type) {
+	case *ast.BasicLit:
+		return false
+	case *ast.Ident:
+		return x.Name != "true" && x.Name != "false"
+	}
+	return true
 }

@@ -163,8 +163,11 @@ func (b *builder) translate() {
 // type that a later cell gave its code.
 func isWrapper(fn *ssa.Function) bool {
 	kind, _, made := strings.Cut(fn.Synthetic, " for ")
-	return made && (kind == "wrapper" || kind == "thunk" || kind == "bound method wrapper") ||
-		len(fn.Params) > 0 && strings.HasPrefix(fn.Params[0].Name(), Forwarding)
+	return made && (kind == "wrapper" || kind == "thunk" || kind == "bound method wrapper") || isForwarding(fn)
+}
+
+func isForwarding(fn *ssa.Function) bool {
+	return len(fn.Params) > 0 && strings.HasPrefix(fn.Params[0].Name(), Forwarding)
 }
 
 // Forwarding begins the names of the parameters of a method that only calls the
@@ -174,7 +177,7 @@ const Forwarding = "arg·"
 // sourceOf finds the text of a function by the positions in it; wrappers have
 // none.
 func (b *builder) sourceOf(fn *ssa.Function) *Source {
-	if fn.Synthetic != "" && fn.Synthetic != "package initializer" && fn.Origin() == nil && fn.Parent() == nil {
+	if isForwarding(fn) || fn.Synthetic != "" && fn.Synthetic != "package initializer" && fn.Origin() == nil && fn.Parent() == nil {
 		return nil
 	}
 	if fn.Name() == b.unit.Main && fn.Parent() == nil {

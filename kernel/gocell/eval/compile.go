@@ -272,13 +272,17 @@ func funcName(fn *ssa.Function) string {
 		}
 		return what
 	}
-	if recv := fn.Signature.Recv(); recv != nil {
-		return "(" + types.TypeString(recv.Type(), func(*types.Package) string { return "" }) + ")." + fn.Name()
+	recv, method := fn.Signature.Recv(), fn.Name()
+	if t, name, ok := strings.Cut(method, "·"); ok && t != "cell" { // a method checked as a function
+		method, _, _ = strings.Cut(name, "[")
+		if recv == nil {
+			recv = fn.Signature.Params().At(0)
+		}
 	}
-	if recv, method, ok := strings.Cut(fn.Name(), "·"); ok && recv != "cell" {
-		return "(" + recv + ")." + method // a method checked as a function
+	if recv == nil {
+		return method
 	}
-	return fn.Name()
+	return "(" + types.TypeString(recv.Type(), func(*types.Package) string { return "" }) + ")." + method
 }
 
 // codeOf returns the shared code cell of a declared function or method that

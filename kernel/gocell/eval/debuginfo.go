@@ -53,6 +53,8 @@ type statement struct {
 	defines  bool
 }
 
+func (s *statement) contains(pos token.Pos) bool { return s.from <= pos && pos < s.to }
+
 // statements lists those of a unit, by their beginnings.
 func (c *compiler) statements(u *Unit) []statement {
 	if list, ok := c.stmts[u]; ok {
@@ -136,7 +138,7 @@ func (b *builder) statementAt(pos token.Pos) *statement {
 
 // debugInfo collects what is known about a function's variables.
 type debugInfo struct {
-	index  map[token.Pos]int // of variables, by where they are declared
+	index  map[token.Pos]int // of variables, see declaration
 	body   token.Pos         // statements before it are around a function literal
 	loops  []*ast.BlockStmt  // bodies that are functions of their own
 	latest *statement        // of the block that is being translated
@@ -172,7 +174,7 @@ func (b *builder) surveyVariables() {
 	b.eachInstr(func(in ssa.Instruction) {
 		switch in := in.(type) {
 		case *ssa.Alloc:
-			memory[in.Pos()] = true
+			memory[declared(in)] = true
 		case *ssa.DebugRef:
 			obj, ok := in.Object().(*types.Var)
 			if !ok || obj.IsField() || b.isGlobal(obj) {
@@ -245,24 +247,66 @@ func (b *builder) addVariable(obj *types.Var, t types.Type) {
 	if obj.Name() == "" || obj.Name() == "_" {
 		return
 	}
-	if _, known := b.debug.index[obj.Pos()]; known {
+	from := declaration(obj)
+	if _, known := b.debug.index[from]; known {
 		return
 	}
 	v := variable{name: obj.Name(), typ: t, from: 0, to: len(b.fn.source.Text)}
-	from := obj.Pos()
-	if st := b.statementAt(from); st != nil && st.defines {
+	scope := obj.Parent()
+	if scope == nil { // of an instance, which has results of its own
+		scope = b.scope()
+	}
+	if st := b.statementAt(from); st != nil && st.defines && (scope == nil || !st.contains(scope.Pos())) { // else a literal in it has the parameter
 		from = st.to
 	}
 	if at := b.offset(from); at >= 0 {
 		v.from = int(at)
 	}
-	if scope := obj.Parent(); scope != nil && scope.End().IsValid() {
+	if scope != nil && scope.End().IsValid() {
 		if at := b.offset(scope.End()); at >= 0 {
 			v.to = int(at)
 		}
 	}
-	b.debug.index[obj.Pos()] = len(b.fn.vars)
+	b.debug.index[declaration(obj)] = len(b.fn.vars)
 	b.fn.vars = append(b.fn.vars, v)
+}
+
+// declaration is where a variable is declared: one of a type switch in each of its
+// clauses, which share the name.
+func declaration(obj types.Object) token.Pos {
+	if scope := obj.Parent(); scope != nil && scope.Pos() > obj.Pos() {
+		return scope.Pos()
+	}
+	return obj.Pos()
+}
+
+// declared is where the variable is declared that an address or a phi is of, by the
+// names of it and of what is loaded from it.
+func declared(v ssa.Value) token.Pos {
+	uses := slices.Clone(*v.Referrers())
+	for _, use := range *v.Referrers() {
+		if load, ok := use.(*ssa.UnOp); ok {
+			uses = append(uses, *load.Referrers()...)
+		}
+	}
+	for _, use := range uses {
+		if ref, ok := use.(*ssa.DebugRef); ok && ref.Object() != nil && ref.Object().Pos() == v.Pos() {
+			return declaration(ref.Object())
+		}
+	}
+	return v.Pos()
+}
+
+// scope is that of the function's parameters; nil when it is made up.
+func (b *builder) scope() *types.Scope {
+	scopes := b.unitOf(b.ssa).Info.Scopes
+	switch syntax := b.ssa.Syntax().(type) {
+	case *ast.FuncDecl:
+		return scopes[syntax.Type]
+	case *ast.FuncLit:
+		return scopes[syntax.Type]
+	}
+	return nil
 }
 
 // beginBlock binds what has its place when a block begins: parameters and
@@ -289,8 +333,9 @@ func (b *builder) beginBlock(i int, blk *ssa.BasicBlock) {
 		if !ok {
 			break
 		}
-		if k, known := b.debug.index[phi.Pos()]; known && b.fn.vars[k].name == phi.Comment {
-			b.bind(phi.Pos(), b.places[phi], b.fn.vars[k].memory)
+		at := declared(phi)
+		if k, known := b.debug.index[at]; known && b.fn.vars[k].name == phi.Comment {
+			b.bind(at, b.places[phi], b.fn.vars[k].memory)
 		}
 	}
 	for _, p := range blk.Preds {
@@ -369,24 +414,53 @@ func (b *builder) lineAt(offset int) int {
 func (b *builder) afterInstruction(in ssa.Instruction) {
 	switch in := in.(type) {
 	case *ssa.Alloc:
-		if k, known := b.debug.index[in.Pos()]; known && b.fn.vars[k].name == in.Comment {
-			b.bind(in.Pos(), b.places[in], true)
+		at := declared(in)
+		if k, known := b.debug.index[at]; known && b.fn.vars[k].name == in.Comment {
+			b.bind(at, b.places[in], true)
 			b.block.bindings[len(b.block.bindings)-1].writeOnce = b.writeOnce[in]
 		}
+	case *ssa.Extract:
+		b.bindClause(in)
 	case *ssa.DebugRef:
 		obj, ok := in.Object().(*types.Var)
 		if !ok {
 			return
 		}
-		k, known := b.debug.index[obj.Pos()]
+		at := declaration(obj)
+		k, known := b.debug.index[at]
 		if !known || b.fn.vars[k].memory || in.IsAddr {
 			return
 		}
-		if c, ok := in.X.(*ssa.Const); ok {
-			value := b.constValue(c, b.typ(c.Type(), b.pos))
+		var value reflect.Value
+		switch x := in.X.(type) {
+		case *ssa.Const:
+			value = b.constValue(x, b.typ(x.Type(), b.pos))
+		case *ssa.Function: // that captures nothing, and may only be called
+			t := b.typ(x.Type(), b.pos)
+			value = box(t, b.funcValue(x, t))
+		}
+		if value.IsValid() {
 			b.block.bindings = append(b.block.bindings, binding{ip: len(b.block.code), variable: k, constant: value})
 			return
 		}
-		b.bind(obj.Pos(), b.places[in.X], false) // a place without a type means that it is not known
+		b.bind(at, b.places[in.X], false) // a place without a type means that it is not known
+	}
+}
+
+// bindClause binds the variable of a type switch as soon as its clause has it, which
+// SSA shows where it is used.
+func (b *builder) bindClause(in *ssa.Extract) {
+	if _, ok := in.Tuple.(*ssa.TypeAssert); !ok {
+		return
+	}
+	for _, use := range *in.Referrers() {
+		ref, ok := use.(*ssa.DebugRef)
+		if !ok || ref.Object() == nil {
+			continue
+		}
+		if at := declaration(ref.Object()); at != ref.Object().Pos() {
+			b.bind(at, b.places[in], false)
+			return
+		}
 	}
 }

@@ -143,6 +143,10 @@ func (s *site) dispatch(t reflect.Type) *dispatch {
 		d.target = target{native: n, name: s.method.Name()}
 		return d
 	}
+	if s.method.Name() == "Value" && t.Implements(contextType) {
+		d.target = target{native: contextValue, name: "Value"}
+		return d
+	}
 	d.target = target{host: hm.Func, name: s.method.Name(), variadic: s.method.Signature().Variadic()}
 	if s.args != nil {
 		d.host, d.fn = hostCallOf(hm.Type, s.args, s.dst), word(hm.Func)

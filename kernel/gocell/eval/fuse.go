@@ -32,7 +32,7 @@ func isDecision(in *ssa.BinOp) bool {
 }
 
 // isArgument reports the sum of a number and a constant that is the one argument
-// of a call, as in a recursion; see entry.
+// of a call of a function that is no closure, as in a recursion; see staticCall.
 func (b *builder) isArgument(in *ssa.BinOp) bool {
 	if in.Op != token.ADD && in.Op != token.SUB || !isImmediate(in, 1) || !unnamed(in) {
 		return false
@@ -48,9 +48,9 @@ func (b *builder) isArgument(in *ssa.BinOp) bool {
 	if !ok || len(call.Call.Args) != 1 {
 		return false
 	}
-	callee := call.Call.StaticCallee()
+	callee, static := call.Call.Value.(*ssa.Function)
 	_, number := kindOf(call)
-	return callee != nil && number && (b.codeOf(callee) != nil || len(callee.Blocks) > 0)
+	return static && number && (b.codeOf(callee) != nil || len(callee.Blocks) > 0)
 }
 
 // choice is one case of a switch over an integer.

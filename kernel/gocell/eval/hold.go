@@ -14,8 +14,12 @@ import (
 // of a loop's body or call a function, when a wait ends, and when compiled code
 // calls them.
 
-// holdTime is how long Hold waits for user code to come to its polls.
-const holdTime = 100 * time.Millisecond
+// holdTime is how long Hold waits for user code to come to its polls, and tryTime how
+// long TryHold does.
+const (
+	holdTime = 100 * time.Millisecond
+	tryTime  = 5 * time.Millisecond
+)
 
 // World says what may change while it is held.
 type World struct {
@@ -35,22 +39,27 @@ func (d *Debugger) Hold(ctx context.Context, f func(World)) {
 	d.gate.Lock()
 	defer d.letGo()
 	d.stop()
-	w := d.world()
-	for end := time.Now().Add(holdTime); !w.Maps() && time.Now().Before(end) && ctx.Err() == nil; w = d.world() {
-		time.Sleep(50 * time.Microsecond)
-	}
-	f(w)
+	f(d.settle(ctx, holdTime))
 }
 
-// TryHold is Hold for those who may not wait: where code runs, or something else
-// is looked at, it does nothing and reports false.
+// settle waits until all may be looked at, if that is soon.
+func (d *Debugger) settle(ctx context.Context, most time.Duration) World {
+	w := d.world()
+	for end := time.Now().Add(most); !w.Maps() && time.Now().Before(end) && ctx.Err() == nil; w = d.world() {
+		time.Sleep(50 * time.Microsecond)
+	}
+	return w
+}
+
+// TryHold is Hold for those who may not wait: where code runs on that may change
+// variables, or something else is looked at, it does nothing and reports false.
 func (d *Debugger) TryHold(f func()) bool {
 	if !d.gate.TryLock() {
 		return false
 	}
 	defer d.letGo()
 	d.stop()
-	if !d.world().Maps() {
+	if !d.settle(context.Background(), tryTime).Maps() {
 		return false
 	}
 	f()

@@ -319,6 +319,7 @@ func runDefers(fr *frame) {
 		if !p.recovered {
 			panic(rethrow{p})
 		}
+		fr.th.unpend(p)
 		fr.panicked = nil
 	}
 }

@@ -143,23 +143,28 @@ func same(a, b any) bool {
 func (fr *frame) callDeferring() {
 	fr.defers, fr.panicked = fr.defers[:0], nil
 	fr.guard(fr.exec)
-	if fr.panicked == nil && len(fr.defers) > 0 { // all from the bodies of range-over-func loops
-		runDefers(fr)
-	}
-	if p := fr.panicked; p != nil {
-		fr.runDefers()
-		if !fr.panicked.recovered {
-			panic(rethrow{fr.panicked})
-		}
-		fr.th.unpend(fr.panicked)
-		fr.panicked = nil
-		fr.block = fr.fn.recoverBlock
-		if fr.block < 0 {
-			fr.ret, fr.result = nil, 0
+	if fr.panicked == nil {
+		if len(fr.defers) == 0 {
 			return
 		}
-		fr.exec()
+		runDefers(fr) // all of them are from the bodies of loops over functions
+	} else if fr.runDefers(); !fr.panicked.recovered {
+		panic(rethrow{fr.panicked})
 	}
+	fr.th.unpend(fr.panicked)
+	fr.panicked = nil
+	fr.readResults()
+}
+
+// readResults reads the results from their variables, which deferred calls may
+// have changed.
+func (fr *frame) readResults() {
+	fr.block = fr.fn.recoverBlock
+	if fr.block < 0 {
+		fr.ret, fr.result = nil, 0
+		return
+	}
+	fr.exec()
 }
 
 // guard runs f and keeps its panic in fr.panicked.

@@ -87,6 +87,9 @@ func (g *gen) iterator() {
 			if g.chance(30) && !g.fn.main {
 				g.line("defer show(%d, %s)", g.n(100), i)
 			}
+			if g.chance(30) {
+				g.deferStmt()
+			}
 			g.vars = append(g.vars, variable{name: x, typ: t, local: true}, variable{name: i, typ: intType, local: true})
 			g.statements(4)
 		})

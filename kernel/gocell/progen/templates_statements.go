@@ -323,4 +323,17 @@ out:
 	return
 }
 for _, n := range []int{0, 2, 4, 7, 8, 9} { a, err := $f(n); show(a, err) }`},
+	{`
+func $@f(n int) (a $T, s string) {
+	for i, x := range each($([]T)) {
+		defer func() { $[a, s = x, fmt.Sprint(s, i)$|s += fmt.Sprint(recover(), i)$|show(i, a); a = $(T)$]; _ = x }()
+		for j := range upTo($#) { $[defer func() { s += fmt.Sprint(i, j) }()$|_ = j$] }
+		if i == n { $[return $(T), "result"$|a, s = $(T), "bare"; return$|break$|continue$|panic("body")$] }
+	}
+	return $(T), "end"
+}`, `
+func() {
+	defer caught(1)
+	for i := range 3 { a, s := $@f(i); show(i, a); show(i, s) }
+}()`},
 }
