@@ -218,17 +218,7 @@ func (c *check) pulledCode(u *eval.Unit) {
 // whose functions and types it has to do with, and those that they need. Methods
 // that are renewed may be of any.
 func (c *check) generics(u *eval.Unit) error {
-	taken := map[*eval.Unit]bool{}
-	var take func(g *eval.Unit)
-	take = func(g *eval.Unit) {
-		if !taken[g] {
-			taken[g] = true
-			for _, dep := range g.Generic {
-				take(dep)
-			}
-			u.Generic = append(u.Generic, g)
-		}
-	}
+	var list []*eval.Unit
 	any := len(u.Forwarded) > 0 || slices.ContainsFunc(c.methods, func(m *method) bool { return m.altered })
 	var met map[*types.Package]bool
 	if len(c.s.scope.units) > 0 && !any {
@@ -236,7 +226,7 @@ func (c *check) generics(u *eval.Unit) error {
 	}
 	for _, g := range c.s.scope.units {
 		if any || met[g.Pkg] {
-			take(g)
+			list = append(list, g)
 		}
 	}
 	for _, obj := range c.info.Uses {
@@ -248,10 +238,31 @@ func (c *check) generics(u *eval.Unit) error {
 			return err
 		}
 		if g != nil {
-			take(g)
+			list = append(list, g)
 		}
 	}
+	u.Generic = withNeeded(list)
 	return nil
+}
+
+// withNeeded adds the units that units need, before them.
+func withNeeded(list []*eval.Unit) []*eval.Unit {
+	var all []*eval.Unit
+	taken := map[*eval.Unit]bool{}
+	var take func(u *eval.Unit)
+	take = func(u *eval.Unit) {
+		if !taken[u] {
+			taken[u] = true
+			for _, dep := range u.Generic {
+				take(dep)
+			}
+			all = append(all, u)
+		}
+	}
+	for _, u := range list {
+		take(u)
+	}
+	return all
 }
 
 // packagesOf lists the packages whose objects and generic types a unit has to do

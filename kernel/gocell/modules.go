@@ -252,24 +252,6 @@ func (s *Session) unitOfModule(p *modulePackage) (*eval.Unit, error) {
 	return u, nil
 }
 
-// withNeeded adds the units that units need.
-func withNeeded(list []*eval.Unit) []*eval.Unit {
-	var all []*eval.Unit
-	var add func(u *eval.Unit)
-	add = func(u *eval.Unit) {
-		if !slices.Contains(all, u) {
-			for _, dep := range u.Generic {
-				add(dep)
-			}
-			all = append(all, u)
-		}
-	}
-	for _, u := range list {
-		add(u)
-	}
-	return all
-}
-
 func isPackageLevel(p *modulePackage, id *ast.Ident) bool {
 	for _, f := range p.files {
 		for _, d := range f.Decls {
