@@ -39,11 +39,11 @@ func (d *Debugger) Hold(ctx context.Context, f func(World)) {
 	d.gate.Lock()
 	defer d.letGo()
 	d.stop()
-	f(d.settle(ctx, holdTime))
+	f(d.untilStill(ctx, holdTime))
 }
 
-// settle waits until all may be looked at, if that is soon.
-func (d *Debugger) settle(ctx context.Context, most time.Duration) World {
+// untilStill waits until all may be looked at, if that is soon.
+func (d *Debugger) untilStill(ctx context.Context, most time.Duration) World {
 	w := d.world()
 	for end := time.Now().Add(most); !w.Maps() && time.Now().Before(end) && ctx.Err() == nil; w = d.world() {
 		time.Sleep(50 * time.Microsecond)
@@ -59,7 +59,7 @@ func (d *Debugger) TryHold(f func()) bool {
 	}
 	defer d.letGo()
 	d.stop()
-	if !d.settle(context.Background(), tryTime).Maps() {
+	if !d.untilStill(context.Background(), tryTime).Maps() {
 		return false
 	}
 	f()
@@ -99,13 +99,13 @@ func (th *thread) hold() {
 	d := th.run.engine.debug
 	for d.holding.Load() && !th.run.unseen {
 		th.doing.Store(&heldBack)
-		d.pass()
+		d.awaitGate()
 		th.doing.Store(nil)
 	}
 }
 
-// pass waits until nobody holds the gate.
-func (d *Debugger) pass() {
+// awaitGate waits until nobody holds the gate.
+func (d *Debugger) awaitGate() {
 	d.gate.RLock()
 	defer d.gate.RUnlock()
 }
