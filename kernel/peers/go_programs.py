@@ -320,6 +320,7 @@ func locked(n int) (t int) {
 	wg.Wait()
 	return
 }""", """
+import threading
 def locked(n):
     t = 0
     mu = threading.Lock()

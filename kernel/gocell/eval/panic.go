@@ -183,7 +183,7 @@ func (fr *frame) guard(f func()) {
 		fr.panicked = th.catch(r)
 		th.pend(fr.panicked)
 		if isStop(fr.panicked.value) && th.deadline.IsZero() {
-			th.deadline = time.Now().Add(deferGrace)
+			th.deadline, th.polls = time.Now().Add(deferGrace), 0
 		}
 		th.trim(fr)
 	}()

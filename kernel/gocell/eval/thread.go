@@ -17,9 +17,12 @@ const (
 	// MaxNesting bounds calls from compiled code back into user code within one
 	// another, for the same reason: a String method that prints itself, say.
 	MaxNesting = 5_000
-	// deferGrace is how long deferred calls may run after an interrupt: they unlock
-	// what is locked, on a busy machine too.
+	// deferGrace is how long deferred calls may take after an interrupt: they unlock
+	// what is locked, on a busy machine too. Those that run all the while, which
+	// busyPolls shows, have busyGrace.
 	deferGrace = 500 * time.Millisecond
+	busyGrace  = 40 * time.Millisecond
+	busyPolls  = 10_000
 )
 
 // run is one execution of a cell, shared by its goroutines.
@@ -70,6 +73,7 @@ type thread struct {
 	hears     atomic.Bool            // of an interrupt in that operation
 	start     Location               // of the go statement
 	deadline  time.Time              // set once it unwinds because of an interrupt
+	polls     int                    // since then
 	stoppedIn *string                // what it was doing then
 
 	words words        // of the call of a compiled function that begins
@@ -91,9 +95,17 @@ type stopped struct{}
 // go on until the deadline.
 func (th *thread) poll() {
 	th.pass()
-	if th.run.stop.Load() && time.Now().After(th.deadline) {
+	if th.run.stop.Load() && th.isOverdue() {
 		panic(stopped{})
 	}
+}
+
+// isOverdue reports whether an interrupted goroutine has had the time of its
+// deferred calls.
+func (th *thread) isOverdue() bool {
+	th.polls++
+	left := time.Until(th.deadline)
+	return left <= 0 || left <= deferGrace-busyGrace && th.polls > busyPolls
 }
 
 // blocking notes what the goroutine waits in, for those who ask meanwhile, until
