@@ -285,8 +285,10 @@ func (r *run) borrowThread() *thread {
 		callers.add(th)
 	}
 	th.run, th.deadline = r, time.Time{}
+	if th.called.Load() != r { // storing a pointer takes longer than all else here
+		th.called.Store(r)
+	}
 	th.on.Store(goroutine())
-	th.called.Store(r)
 	return th
 }
 

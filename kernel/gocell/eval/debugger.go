@@ -266,10 +266,10 @@ func (d *Debugger) begin(th *thread) {
 }
 
 func (d *Debugger) leave(th *thread) {
-	th.depart()
 	if th.run.unseen {
 		d.evaluators.Delete(th.on.Load())
 	}
+	th.depart()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.threads, th)
@@ -303,7 +303,7 @@ func (th *thread) title() string {
 
 // depart ends a thread's part in its tracee.
 func (th *thread) depart() {
-	th.called.Store(nil)
+	th.on.Store(0)
 	t := th.tracee
 	if t == nil {
 		return

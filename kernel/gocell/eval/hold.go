@@ -151,7 +151,7 @@ func (d *Debugger) world() World {
 		}
 	}
 	callers.each(func(th *thread) {
-		if r := th.called.Load(); r != nil && r.engine.debug == d && !r.unseen {
+		if r := th.called.Load(); th.on.Load() != 0 && r.engine.debug == d && !r.unseen {
 			add(th)
 		}
 	})

@@ -79,8 +79,8 @@ type thread struct {
 	words words        // of the call of a compiled function that begins
 	kept  [maxKept]any // what its arguments hold, beside the banks
 
-	called atomic.Pointer[run] // while it is of a call from compiled code
-	on     atomic.Uintptr      // see goroutine
+	called atomic.Pointer[run] // of the latest call from compiled code
+	on     atomic.Uintptr      // see goroutine; 0 while it is lent to no call
 
 	tracee *tracee // of the debugger
 }
