@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
-	"sync"
-	"time"
 )
 
 // apply calls any target with boxed arguments, a nil interface among them
@@ -272,24 +270,6 @@ func (th *thread) guarded(c *closure, args []reflect.Value) (results []reflect.V
 		th.depart()
 	}()
 	return th.apply(target{clo: c}, args, nil), nil
-}
-
-// threads keeps those of calls from compiled code, which may come by the
-// million: from a sort, say.
-var threads sync.Pool
-
-func (r *run) borrowThread() *thread {
-	th, ok := threads.Get().(*thread)
-	if !ok {
-		th = new(thread)
-		callers.add(th)
-	}
-	th.run, th.deadline = r, time.Time{}
-	if th.called.Load() != r { // storing a pointer takes longer than all else here
-		th.called.Store(r)
-	}
-	th.on.Store(goroutine())
-	return th
 }
 
 // outs lists the types that compiled code expects of the results.

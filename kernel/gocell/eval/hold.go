@@ -181,6 +181,24 @@ var waiting = map[string]bool{
 	"os": true, "os/exec": true, "os/signal": true, "sync": true, "syscall": true, "time": true,
 }
 
+// threads keeps those of calls from compiled code, which may come by the
+// million: from a sort, say.
+var threads sync.Pool
+
+func (r *run) borrowThread() *thread {
+	th, ok := threads.Get().(*thread)
+	if !ok {
+		th = new(thread)
+		callers.add(th)
+	}
+	th.run, th.deadline = r, time.Time{}
+	if th.called.Load() != r { // storing a pointer takes longer than all else here
+		th.called.Store(r)
+	}
+	th.on.Store(goroutine())
+	return th
+}
+
 // callerList knows the threads of calls from compiled code, which come and go too
 // often to be entered each time: they are kept for the next call.
 type callerList struct {

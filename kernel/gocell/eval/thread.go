@@ -73,7 +73,6 @@ type thread struct {
 	hears     atomic.Bool            // of an interrupt in that operation
 	start     Location               // of the go statement
 	deadline  time.Time              // set once it unwinds because of an interrupt
-	polls     int                    // since then
 	stoppedIn *string                // what it was doing then
 
 	words words        // of the call of a compiled function that begins
@@ -83,6 +82,7 @@ type thread struct {
 	on     atomic.Uintptr      // see goroutine; 0 while it is lent to no call
 
 	tracee *tracee // of the debugger
+	polls  int     // since the deadline was set
 }
 
 func (r *run) newThread() *thread { return &thread{run: r} }
