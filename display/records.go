@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -117,10 +118,10 @@ func (l recordList) table(names []string, cell func(v reflect.Value, i int) any)
 	if len(names) == 0 {
 		return Table{}, false
 	}
-	t := Table{Columns: []Column{{}}}
+	t := Table{Columns: []Column{{data: true}}}
 	n := min(len(names), recordColumns)
 	for _, name := range names[:n] {
-		t.Columns = append(t.Columns, Column{Name: shortened(name)})
+		t.Columns = append(t.Columns, Column{Name: shortened(name), data: true})
 	}
 	if more := len(names) - n; more > 0 {
 		t.Columns = append(t.Columns, Column{Name: fmt.Sprintf("… %d more", more)})
@@ -153,7 +154,9 @@ func recordValue(v reflect.Value) any {
 		return v.Int()
 	case v.CanUint():
 		return v.Uint()
-	case v.CanFloat():
+	case v.Kind() == reflect.Float32:
+		return sameDigits(v.Float())
+	case v.Kind() == reflect.Float64:
 		return v.Float()
 	case v.Kind() == reflect.String:
 		return shortened(v.String())
@@ -164,6 +167,12 @@ func recordValue(v reflect.Value) any {
 	var b strings.Builder
 	p.expression(v, where, 0).line(&b)
 	return shortened(b.String())
+}
+
+// sameDigits is the float64 that is written with the digits of a float32.
+func sameDigits(x float64) float64 {
+	same, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', -1, 32), 64) // infinities and NaN parse, too
+	return same
 }
 
 // shortened cuts a text to what has room in a cell.

@@ -3,6 +3,7 @@ package display
 import (
 	"fmt"
 	"image"
+	"math"
 	"net/http"
 	"reflect"
 	"strings"
@@ -75,6 +76,16 @@ r  1  2.5
 -  -  -
 0  1  2
 1  3  4
+`},
+		{"every digit", []struct {
+			Price, Share float64
+			Weight       float32
+		}{{5200.5, 0.30000000000000004, 0.1}, {80, 1e-9, 1.0 / 3}, {1234567, math.Inf(1), 3}}, `
+       Price                Share      Weight
+-  ---------  -------------------  ----------
+0     5200.5  0.30000000000000004         0.1
+1       80.0                1e-09  0.33333334
+2  1234567.0                 +Inf           3
 `},
 		{"large parts", []struct{ Big []int }{{make([]int, 1000)}}, `
    Big

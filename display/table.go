@@ -26,6 +26,7 @@ type Column struct {
 	Name  string
 	Unit  string // shown beside the name: "ms", "GFLOP/s"
 	Align Align
+	data  bool // of a program's values: every digit counts
 }
 
 // Table is rows of values under named columns. Floating-point columns show
@@ -99,7 +100,7 @@ func (t Table) grid() *grid {
 				cells[r] = row[c]
 			}
 		}
-		for r, s := range formatColumn(cells) {
+		for r, s := range column.format(cells) {
 			g.rows[r][c] = s
 		}
 		if column.Align == AlignAuto {
@@ -134,13 +135,17 @@ func isNumber(c any) bool {
 	return v.CanInt() || v.CanUint() || v.CanFloat()
 }
 
-// formatColumn writes the cells of one column.
-func formatColumn(column []any) []string {
-	out := make([]string, len(column))
-	decimals := columnDecimals(column)
-	for i, c := range column {
+// format writes the cells of a column.
+func (column Column) format(values []any) []string {
+	out := make([]string, len(values))
+	decimals := columnDecimals
+	if column.data {
+		decimals = exactDecimals
+	}
+	n := decimals(values)
+	for i, c := range values {
 		if x, ok := asFloat(c); ok {
-			out[i] = formatFloat(x, decimals)
+			out[i] = formatFloat(x, n)
 		} else if c != nil {
 			out[i] = cells.OneLine(ToBundle(c).text())
 		}
@@ -167,8 +172,11 @@ func asFloat(c any) (float64, bool) {
 	return v.Float(), true
 }
 
-// exponents means that no number of decimals suits a column.
-const exponents = -1
+// Where no number of decimals suits a column.
+const (
+	exponents = -1 // four digits of each number
+	shortest  = -2 // each number with all its digits, as Go prints it
+)
 
 // columnDecimals is how many decimals give the largest number of a column four
 // significant digits and the smallest two, less the last that are zero in
@@ -196,6 +204,27 @@ func columnDecimals(cells []any) int {
 	return decimals
 }
 
+// exactDecimals is how many decimals the numbers of a column have that has the most,
+// or shortest if that is more than a reader takes in.
+func exactDecimals(cells []any) int {
+	decimals := 0
+	for _, c := range cells {
+		x, ok := asFloat(c)
+		if !ok || math.IsInf(x, 0) || math.IsNaN(x) {
+			continue
+		}
+		if math.Abs(x) >= 1e15 {
+			return shortest
+		}
+		_, after, _ := strings.Cut(strconv.FormatFloat(x, 'f', -1, 64), ".")
+		decimals = max(decimals, len(after))
+	}
+	if decimals > 6 {
+		return shortest
+	}
+	return decimals
+}
+
 // zeroAt reports whether the last of the given decimals is zero in all cells.
 func zeroAt(cells []any, decimals int) bool {
 	for _, c := range cells {
@@ -209,8 +238,11 @@ func zeroAt(cells []any, decimals int) bool {
 }
 
 func formatFloat(x float64, decimals int) string {
-	if decimals == exponents {
+	switch decimals {
+	case exponents:
 		return strconv.FormatFloat(x, 'g', 4, 64)
+	case shortest:
+		return strconv.FormatFloat(x, 'g', -1, 64)
 	}
 	return strconv.FormatFloat(x, 'f', decimals, 64)
 }

@@ -84,7 +84,7 @@ func TestColumnDecimals(t *testing.T) {
 		{[]any{1, 2.5}, "1 2.5"},
 	}
 	for _, test := range tests {
-		if got := strings.Join(formatColumn(test.cells), " "); got != test.want {
+		if got := strings.Join(Column{}.format(test.cells), " "); got != test.want {
 			t.Errorf("%v: got %q, want %q", test.cells, got, test.want)
 		}
 	}
