@@ -14,7 +14,10 @@ import (
 	"testing"
 )
 
-var slowPrograms = flag.Bool("slow", false, "run the slow programs of Go's test directory, too")
+var (
+	slowPrograms = flag.Bool("slow", false, "run the slow programs of Go's test directory, too")
+	oneProgram   = flag.String("program", "", "the program that TestGoProgram runs")
+)
 
 // TestGoTree runs the whole programs of Go's own test directory, where one is
 // installed, and compares with what they must print. testdata/gotree.txt lists
@@ -34,7 +37,7 @@ func TestGoTree(t *testing.T) {
 		}
 		ran++
 		t.Run(name, func(t *testing.T) {
-			problem := runGoProgram(t, filepath.Join(root, name))
+			problem := goProblem(t, filepath.Join(root, name))
 			switch {
 			case problem != "" && known && !slow:
 				t.Skipf("%s: %s", reason, problem)
@@ -124,6 +127,41 @@ func isBuilt(content string) bool {
 		})
 	}
 	return true
+}
+
+// measures finds programs that measure the process they run in, where programs
+// before them have left goroutines, garbage and finalizers.
+var measures = regexp.MustCompile(`\b(ReadMemStats|NumGoroutine|AllocsPerRun|SetFinalizer|AddCleanup)\(`)
+
+// goProblem returns what is wrong with a program's run, or nothing. One that
+// measures its process has one of its own.
+func goProblem(t *testing.T, file string) string {
+	source, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !measures.Match(source) {
+		return runGoProgram(t, file)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := exec.Command(exe, "-test.run=^TestGoProgram$", "-program="+file).CombinedOutput()
+	if err != nil {
+		return string(said)
+	}
+	return ""
+}
+
+// TestGoProgram runs one program, for those that need a process of their own.
+func TestGoProgram(t *testing.T) {
+	if *oneProgram == "" {
+		t.Skip("runs the program that -program names")
+	}
+	if problem := runGoProgram(t, *oneProgram); problem != "" {
+		t.Fatal(problem)
+	}
 }
 
 // runGoProgram returns what is wrong with a program's run, or nothing.
