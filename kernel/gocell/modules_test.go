@@ -12,18 +12,41 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"golang.org/x/mod/modfile"
 )
 
 // proxyOfCache serves the toolchain's module cache, which is laid out as a proxy
-// is, on the loopback, and gives the test an empty cache.
-func proxyOfCache(t *testing.T) {
+// is, on the loopback, and gives the test an empty cache. Modules of go.mod that a
+// build did not need are fetched into the toolchain's cache first.
+func proxyOfCache(t *testing.T, modules ...string) {
 	out, err := exec.Command("go", "env", "GOMODCACHE").Output()
 	if err != nil {
 		t.Skip("no Go toolchain whose module cache could be served")
 	}
+	if said, err := exec.Command("go", append([]string{"mod", "download"}, modules...)...).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
 	server := httptest.NewServer(http.FileServer(http.Dir(filepath.Join(strings.TrimSpace(string(out)), "cache", "download"))))
 	t.Cleanup(server.Close)
 	setProxy(t, server.URL)
+}
+
+// required is the modules that go.mod requires, with their versions.
+func required(t *testing.T) map[string]string {
+	text, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := modfile.Parse("go.mod", text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions := map[string]string{}
+	for _, r := range file.Require {
+		versions[r.Mod.Path] = r.Mod.Version
+	}
+	return versions
 }
 
 func setProxy(t *testing.T, url string) {
@@ -36,17 +59,24 @@ func setProxy(t *testing.T, url string) {
 
 // TestRealModules runs modules that this repository depends on from their source.
 func TestRealModules(t *testing.T) {
-	proxyOfCache(t)
-	for _, c := range []struct{ module, cell, want string }{
-		{"github.com/dustin/go-humanize@v1.1.0", "import \"github.com/dustin/go-humanize\"\nhumanize.Bytes(82854982) + \" \" + humanize.Comma(1234567)", "83 MB 1,234,567"},
-		{"github.com/google/uuid@v1.6.0", "import \"github.com/google/uuid\"\nid := uuid.MustParse(\"6ba7b810-9dad-11d1-80b4-00c04fd430c8\")\nfmt.Sprint(id, id.Version(), uuid.NewMD5(id, []byte(\"x\")) == uuid.NewMD5(id, []byte(\"x\")), len(uuid.NewString()))", "6ba7b810-9dad-11d1-80b4-00c04fd430c8 VERSION_1 true 36"},
-		{"github.com/mattn/go-runewidth@v0.0.31", "import \"github.com/mattn/go-runewidth\"\nrunewidth.StringWidth(\"つのだ☆HIRO\")", "11"},
-		{"github.com/rivo/uniseg@v0.4.7", "import \"github.com/rivo/uniseg\"\nuniseg.GraphemeClusterCount(\"🇩🇪🏳️‍🌈!\")", "3"},
-		{"github.com/BurntSushi/toml@v1.4.1-0.20240526193622-a339e1f7089c", "import \"github.com/BurntSushi/toml\"\nvar conf struct { Age int; Cats []string }\n_, err := toml.Decode(\"Age = 25\\nCats = [ \\\"Cauchy\\\" ]\", &conf)\nfmt.Sprint(conf, err)", "{25 [Cauchy]} <nil>"},
-		{"github.com/emirpasic/gods@v1.18.1", "import \"github.com/emirpasic/gods/trees/redblacktree\"\ntree := redblacktree.NewWithIntComparator()\nfor i := range 100 { tree.Put(i*7%100, i) }\nv, ok := tree.Get(49)\nfmt.Sprint(v, ok, tree.Size(), tree.Left().Key)", "7 true 100 0"},
-	} {
+	cases := []struct{ module, cell, want string }{
+		{"github.com/dustin/go-humanize", "import \"github.com/dustin/go-humanize\"\nhumanize.Bytes(82854982) + \" \" + humanize.Comma(1234567)", "83 MB 1,234,567"},
+		{"github.com/google/uuid", "import \"github.com/google/uuid\"\nid := uuid.MustParse(\"6ba7b810-9dad-11d1-80b4-00c04fd430c8\")\nfmt.Sprint(id, id.Version(), uuid.NewMD5(id, []byte(\"x\")) == uuid.NewMD5(id, []byte(\"x\")), len(uuid.NewString()))", "6ba7b810-9dad-11d1-80b4-00c04fd430c8 VERSION_1 true 36"},
+		{"github.com/mattn/go-runewidth", "import \"github.com/mattn/go-runewidth\"\nrunewidth.StringWidth(\"つのだ☆HIRO\")", "11"},
+		{"github.com/clipperhouse/uax29/v2", "import \"github.com/clipperhouse/uax29/v2/graphemes\"\nn := 0\nfor g := graphemes.FromString(\"🇩🇪🏳️‍🌈!\"); g.Next(); { n++ }\nn", "3"},
+		{"github.com/BurntSushi/toml", "import \"github.com/BurntSushi/toml\"\nvar conf struct { Age int; Cats []string }\n_, err := toml.Decode(\"Age = 25\\nCats = [ \\\"Cauchy\\\" ]\", &conf)\nfmt.Sprint(conf, err)", "{25 [Cauchy]} <nil>"},
+		{"golang.org/x/sync", "import \"golang.org/x/sync/errgroup\"\ngroup, ctx := errgroup.WithContext(context.Background())\ngroup.SetLimit(4)\nsquares := make([]int, 40)\nfor i := range squares { group.Go(func() error { squares[i] = i * i; return ctx.Err() }) }\nerr := group.Wait()\nfmt.Sprint(squares[39], err)", "1521 <nil>"},
+		{"github.com/hbollon/go-edlib", "import \"github.com/hbollon/go-edlib\"\nbest, err := edlib.FuzzySearch(\"kernle\", []string{\"colonel\", \"kernel\"}, edlib.DamerauLevenshtein)\nfmt.Sprint(best, \" \", err)", "kernel <nil>"},
+	}
+	versions := required(t)
+	modules := make([]string, len(cases))
+	for i, c := range cases {
+		modules[i] = c.module
+	}
+	proxyOfCache(t, modules...)
+	for _, c := range cases {
 		s, _ := newTestSession(t, Options{})
-		if _, err := s.Get(t.Context(), c.module); err != nil {
+		if _, err := s.Get(t.Context(), c.module+"@"+versions[c.module]); err != nil {
 			t.Errorf("%s: %v", c.module, err)
 			continue
 		}
