@@ -2,6 +2,7 @@ package gocell
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -70,5 +71,26 @@ func TestGenericUnitsOfACell(t *testing.T) {
 		if len(u.Generic) != want {
 			t.Errorf("%s looks at %d units, want %d", cell, len(u.Generic), want)
 		}
+	}
+}
+
+// Each mention of a variable that is never written is a constant. One of a large
+// array takes room once, not for each: Go's own tests have a function with 16,480.
+func TestZerosOfLargeArrays(t *testing.T) {
+	var b strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&b, "var x%[1]d [1 << 20]byte\nz = x%[1]d\n", i)
+	}
+	s, _ := newTestSession(t, Options{})
+	mustRun(t, s, "var z [1 << 20]byte")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	mustRun(t, s, "func f() {\n"+b.String()+"}")
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > 64<<20 {
+		t.Errorf("compiling it takes %d MB", got>>20)
+	}
+	if got := mustRun(t, s, "z[7] = 7\nbefore := z[7]\nf()\nfmt.Sprint(before, z[7], z == [1 << 20]byte{})"); got != "7 0 true" {
+		t.Errorf("shows %s", got)
 	}
 }

@@ -375,10 +375,10 @@ func (b *builder) constant(v ssa.Value) {
 }
 
 func (b *builder) constValue(c *ssa.Const, t reflect.Type) reflect.Value {
-	v := fresh(t)
 	if c.Value == nil {
-		return v
+		return b.zero(t)
 	}
+	v := fresh(t)
 	switch k := t.Kind(); {
 	case k == reflect.Bool:
 		v.SetBool(constant.BoolVal(c.Value))
@@ -397,6 +397,17 @@ func (b *builder) constValue(c *ssa.Const, t reflect.Type) reflect.Value {
 		v.SetComplex(c.Complex128())
 	default:
 		refuse(b.pos, "constant %s of type %s is not supported", c.Value, t)
+	}
+	return v
+}
+
+// zero is one value for all zero constants of a type: each mention of a large array
+// is a constant of its own.
+func (c *compiler) zero(t reflect.Type) reflect.Value {
+	v, made := c.zeros[t]
+	if !made {
+		v = fresh(t)
+		c.zeros[t] = v
 	}
 	return v
 }

@@ -24,7 +24,8 @@ type compiler struct {
 
 	stmts  map[*Unit][]statement
 	consts map[*Unit][]localConst
-	lines  map[*Source][]int // where their lines begin, but the first
+	lines  map[*Source][]int              // where their lines begin, but the first
+	zeros  map[reflect.Type]reflect.Value // constants, which nobody writes to
 
 	pending []pendingMethod
 	link    []linkage // instances of methods, see instanceCode
@@ -50,7 +51,7 @@ func (e *Engine) Compile(u *Unit) (prog *Program, err error) {
 	defer e.mu.Unlock()
 	c := &compiler{
 		e: e, unit: u, funcs: map[*ssa.Function]*Func{}, units: map[*types.Package]*Unit{u.Pkg: u},
-		stmts: map[*Unit][]statement{}, consts: map[*Unit][]localConst{},
+		stmts: map[*Unit][]statement{}, consts: map[*Unit][]localConst{}, zeros: map[reflect.Type]reflect.Value{},
 	}
 	e.compile = c
 	e.types.Begin()
