@@ -118,10 +118,10 @@ func (l recordList) table(names []string, cell func(v reflect.Value, i int) any)
 	if len(names) == 0 {
 		return Table{}, false
 	}
-	t := Table{Columns: []Column{{data: true}}}
+	t := Table{Columns: []Column{{exact: true}}}
 	n := min(len(names), recordColumns)
 	for _, name := range names[:n] {
-		t.Columns = append(t.Columns, Column{Name: shortened(name), data: true})
+		t.Columns = append(t.Columns, Column{Name: shortened(name), exact: true})
 	}
 	if more := len(names) - n; more > 0 {
 		t.Columns = append(t.Columns, Column{Name: fmt.Sprintf("… %d more", more)})

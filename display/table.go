@@ -26,7 +26,7 @@ type Column struct {
 	Name  string
 	Unit  string // shown beside the name: "ms", "GFLOP/s"
 	Align Align
-	data  bool // of a program's values: every digit counts
+	exact bool // of a program's values: every digit counts
 }
 
 // Table is rows of values under named columns. Floating-point columns show
@@ -139,7 +139,7 @@ func isNumber(c any) bool {
 func (column Column) format(values []any) []string {
 	out := make([]string, len(values))
 	decimals := columnDecimals
-	if column.data {
+	if column.exact {
 		decimals = exactDecimals
 	}
 	n := decimals(values)

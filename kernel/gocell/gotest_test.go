@@ -16,7 +16,7 @@ import (
 
 var (
 	slowPrograms = flag.Bool("slow", false, "run the slow programs of Go's test directory, too")
-	oneProgram   = flag.String("program", "", "the program that TestGoProgram runs")
+	oneProgram   = flag.String("program", "", "the file of the one program that TestGoTree runs")
 )
 
 // TestGoTree runs the whole programs of Go's own test directory, where one is
@@ -25,6 +25,12 @@ var (
 func TestGoTree(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short tests do not run a thousand programs")
+	}
+	if *oneProgram != "" { // in a process of its own, see goProblem
+		if problem := runGoProgram(t, *oneProgram); problem != "" {
+			t.Fatal(problem)
+		}
+		return
 	}
 	root := goTree(t)
 	mayFail := expectedFailures(t, "testdata/gotree.txt")
@@ -147,21 +153,11 @@ func goProblem(t *testing.T, file string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said, err := exec.Command(exe, "-test.run=^TestGoProgram$", "-program="+file).CombinedOutput()
+	said, err := exec.Command(exe, "-test.run=^TestGoTree$", "-program="+file).CombinedOutput()
 	if err != nil {
 		return string(said)
 	}
 	return ""
-}
-
-// TestGoProgram runs one program, for those that need a process of their own.
-func TestGoProgram(t *testing.T) {
-	if *oneProgram == "" {
-		t.Skip("runs the program that -program names")
-	}
-	if problem := runGoProgram(t, *oneProgram); problem != "" {
-		t.Fatal(problem)
-	}
 }
 
 // runGoProgram returns what is wrong with a program's run, or nothing.
