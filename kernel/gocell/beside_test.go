@@ -27,7 +27,7 @@ go func() {
 		mustRun(t, s, "func (t T) Other(n int) {}")
 		mustRun(t, s, "func (t T) Other() {}")
 	}
-	if got := mustRun(t, s, "close(stop)\nfor calls.Load() == 0 { runtime.Gosched() }\ncalls.Load() > 0"); got != "true" {
+	if got := mustRun(t, s, "for calls.Load() == 0 { runtime.Gosched() }\nclose(stop)\ncalls.Load() > 0"); got != "true" {
 		t.Error(got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -99,8 +100,8 @@ func TestHaltOnStackOverflow(t *testing.T) {
 	}
 }
 
-// A pause halts once, however many goroutines run, and one that has halted is not
-// paused again.
+// A pause halts once, however many goroutines run into it, and one that has halted
+// is not paused again.
 func TestPauseOnce(t *testing.T) {
 	d := newDebugged(t)
 	mustRun(t, d.Session, "var stop atomic.Bool\nvar up atomic.Int64\nvar wg sync.WaitGroup")
@@ -108,15 +109,39 @@ func TestPauseOnce(t *testing.T) {
 	for mustRunPeek(t, d, "up.Load() >= 100") != "true" {
 		time.Sleep(time.Millisecond)
 	}
-	d.Pause()
-	if h, ok := d.halt(t); !ok || h.Reason != "pause" {
-		t.Fatalf("%+v", h)
+	for range 300 {
+		d.Pause()
+		if h, ok := d.halt(t); !ok || h.Reason != "pause" {
+			t.Fatalf("%+v", h)
+		}
+		d.Pause()
+		d.Continue()
+		runtime.Gosched()
+		if len(d.halts) > 0 {
+			t.Fatalf("halts again: %+v", <-d.halts)
+		}
 	}
-	d.Pause()
-	d.Continue()
 	if got := mustRunPeek(t, d, "func() bool { stop.Store(true); return true }()"); got != "true" {
 		t.Error(got)
 	}
+	if h, ok := d.halt(t); ok {
+		t.Errorf("halts again: %+v", h)
+	}
+}
+
+// A pause that comes while a breakpoint's condition is computed is kept when the
+// condition does not hold.
+func TestPauseWhileDeciding(t *testing.T) {
+	d := newDebugged(t)
+	d.OnBreakpoint(func(context.Context, uint64) bool {
+		d.Pause()
+		return false
+	})
+	d.start(t.Context(), "x := 1\nx++\nx++", 2)
+	if h, ok := d.halt(t); !ok || h.Reason != "pause" {
+		t.Errorf("%+v, %v", h, ok)
+	}
+	d.Continue()
 	if h, ok := d.halt(t); ok {
 		t.Errorf("halts again: %+v", h)
 	}

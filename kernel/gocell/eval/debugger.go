@@ -31,6 +31,7 @@ type Debugger struct {
 	notify  func(Halt)
 	decide  func(ctx context.Context, thread uint64) bool // see OnBreakpoint; may be nil
 	halted  *tracee                                       // the goroutine that halted first
+	settled bool                                          // it stays so: a breakpoint's condition holds
 	resume  chan struct{}
 	tracees map[uintptr]*tracee // by goroutine
 	ids     uint64
@@ -150,11 +151,12 @@ func (d *Debugger) OnBreakpoint(decide func(ctx context.Context, thread uint64) 
 	d.decide = decide
 }
 
-// Pause halts what runs at its next statement, if nothing has halted yet.
+// Pause halts what runs at its next statement, if nothing has halted yet. A
+// goroutine whose breakpoint's condition is being computed runs.
 func (d *Debugger) Pause() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.pausing.Store(d.halted == nil)
+	d.pausing.Store(!d.settled)
 }
 
 // Continue lets all goroutines go on.
@@ -200,7 +202,7 @@ func (d *Debugger) release() {
 	if d.halted == nil {
 		return
 	}
-	d.halted = nil
+	d.halted, d.settled = nil, false
 	d.halting.Store(false)
 	close(d.resume)
 }

@@ -122,14 +122,17 @@ func (fr *frame) returned() {
 }
 
 // halt parks the goroutine until the debugger lets it go on or an interrupt is to
-// end it, for which the caller polls. Without a reason it halts because another has. It reports whether it
-// did: a breakpoint may have a condition, which is looked at with everything
-// halted as it is when somebody looks.
+// end it, for which the caller polls. Without a reason it halts because another has.
+// It reports whether it did: a breakpoint may have a condition, which is looked at
+// with everything halted as it is when somebody looks.
 func (d *Debugger) halt(fr *frame, why Halt) bool {
 	t, r := fr.th.tracee, fr.th.run
 	for {
 		d.mu.Lock()
 		first := d.halted == nil
+		if first && !d.wants(t, why.Reason) {
+			why.Reason = ""
+		}
 		if !d.attached.Load() || r.stop.Load() || first && why.Reason == "" {
 			d.mu.Unlock()
 			return false
@@ -158,6 +161,18 @@ func (d *Debugger) halt(fr *frame, why Halt) bool {
 			why.Reason = ""
 		}
 	}
+}
+
+// wants reports whether a reason to halt that was seen without d.mu, which is held
+// now, is one yet: another goroutine may have halted for it and gone on meanwhile.
+func (d *Debugger) wants(t *tracee, reason string) bool {
+	switch reason {
+	case "pause":
+		return d.pausing.Load()
+	case "step":
+		return t.step.Load() != nil
+	}
+	return true
 }
 
 // unpark lets a goroutine go on, and when it was interrupted tells so and lets the
@@ -196,6 +211,7 @@ func (d *Debugger) stays(r *run, t *tracee, why Halt) bool {
 		d.mu.Unlock()
 		return false
 	}
+	d.settled = true
 	d.pausing.Store(false)
 	for _, other := range d.tracees {
 		other.step.Store(nil)
