@@ -12,16 +12,17 @@ import (
 	"time"
 
 	"forgekernel/kernel/wire"
+	"forgekernel/nebula/proc"
 )
 
 func alive(pid string) bool {
 	n, err := strconv.Atoi(pid)
-	if err != nil || syscall.Kill(n, 0) != nil {
+	if err != nil {
 		return false
 	}
 	// A zombie that its new parent has not reaped yet is dead.
-	raw, err := os.ReadFile("/proc/" + pid + "/stat")
-	return err == nil && !strings.Contains(string(raw), ") Z ")
+	stat, err := proc.Read(n)
+	return err == nil && !stat.Dead()
 }
 
 // gone waits for a process that was killed to end.
