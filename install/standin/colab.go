@@ -99,7 +99,7 @@ func (c *colab) hang() error {
 	select {
 	case <-interrupted:
 		return says("Aborted.")
-	case <-time.After(time.Minute):
+	case <-time.After(3 * time.Minute):
 		return says("nobody interrupts")
 	}
 }

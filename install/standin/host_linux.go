@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"forgekernel/nebula/proc"
 )
 
 // inside executes a job and waits.
@@ -132,10 +134,7 @@ func (s Service) end(t *testing.T) {
 		raw, _ := os.ReadFile(path)
 		if pid, err := strconv.Atoi(string(raw)); err == nil {
 			syscall.Kill(pid, syscall.SIGKILL) // and with it, by their parent-death signals, the host
-			for range 500 {
-				if !running(pid) {
-					break
-				}
+			for deadline := time.Now().Add(2 * time.Minute); running(pid) && time.Now().Before(deadline); {
 				time.Sleep(10 * time.Millisecond)
 			}
 			if running(pid) {
@@ -147,9 +146,8 @@ func (s Service) end(t *testing.T) {
 
 // running tells whether there is a process that is more than its exit status.
 func running(pid int) bool {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, rest, _ := strings.Cut(string(raw), ") ")
-	return err == nil && !strings.HasPrefix(rest, "Z")
+	stat, err := proc.Read(pid)
+	return err == nil && !stat.Dead()
 }
 
 // enter is the host's first process: it makes the root, enters it and becomes Python.

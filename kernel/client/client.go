@@ -110,6 +110,7 @@ func Start(ctx context.Context, cmd Command, opts Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer p.release()
 	return connect(ctx, connection, p, opts)
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -61,6 +60,7 @@ type process struct {
 	signals bool
 	dir     string        // of its connection file; removed at the end
 	output  tail          // what it printed
+	release func()        // lets go of its ports, which it has or will not have
 	exited  chan struct{} // closed when it ended
 	err     error         // of Wait
 }
@@ -74,9 +74,12 @@ func startProcess(command Command, ipc bool) (*process, *wire.Connection, error)
 		return nil, nil, fmt.Errorf("client: %w", err)
 	}
 	p := &process{dir: dir, signals: command.SignalInterrupt, exited: make(chan struct{})}
-	connection, err := newConnection(dir, ipc)
+	connection, release, err := newConnection(dir, ipc)
 	if err == nil {
-		err = p.start(command, connection)
+		p.release = sync.OnceFunc(release)
+		if err = p.start(command, connection); err != nil {
+			release()
+		}
 	}
 	if err != nil {
 		os.RemoveAll(dir)
@@ -100,7 +103,7 @@ func (p *process) start(command Command, connection *wire.Connection) error {
 	// Kernels look at the last to notice that we are gone.
 	p.cmd.Env = append(append(os.Environ(), command.Env...), fmt.Sprintf("JPY_PARENT_PID=%d", os.Getpid()))
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
-	p.cmd.WaitDelay = 100 * time.Millisecond // its children may hold the pipe
+	p.cmd.WaitDelay = time.Second // its children may hold the pipe
 	// Ctrl-C at our terminal is for us; we interrupt the kernel by message.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.cmd.Start(); err != nil {
@@ -133,8 +136,9 @@ func (p *process) deadError() *DeadError {
 	return &DeadError{Reason: reason, Output: p.output.String()}
 }
 
-// newConnection chooses addresses and a key.
-func newConnection(dir string, ipc bool) (*wire.Connection, error) {
+// newConnection chooses addresses and a key. The addresses are kept for the kernel
+// until they are released.
+func newConnection(dir string, ipc bool) (_ *wire.Connection, release func(), err error) {
 	c := &wire.Connection{Transport: "tcp", IP: "127.0.0.1", Key: uuid.NewString(), SignatureScheme: wire.Scheme}
 	ports := []*int{&c.ShellPort, &c.IOPubPort, &c.StdinPort, &c.ControlPort, &c.HBPort}
 	if ipc {
@@ -142,17 +146,16 @@ func newConnection(dir string, ipc bool) (*wire.Connection, error) {
 		for i, port := range ports {
 			*port = i + 1
 		}
-		return c, nil
+		return c, func() {}, nil
 	}
-	for _, port := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("client: find a free port: %w", err)
-		}
-		defer l.Close() // after all five are chosen, so that they differ
-		*port = l.Addr().(*net.TCPAddr).Port
+	free, release, err := holdPorts(len(ports))
+	if err != nil {
+		return nil, nil, err
 	}
-	return c, nil
+	for i, port := range ports {
+		*port = free[i]
+	}
+	return c, release, nil
 }
 
 // tail keeps the end of what is written to it.

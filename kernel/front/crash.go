@@ -235,6 +235,10 @@ var fatalLine = regexp.MustCompile(`^(fatal error: |runtime: |runtime/cgo: |pani
 // trace.
 var lastWords = regexp.MustCompile(`(?m)^(fatal error: |runtime: |runtime/cgo: |SIG[A-Z]+: |unexpected fault address)`)
 
+// suspect begins a line after which a trace may follow: such words, and those of a
+// panic, which begin the crash output as well, but a moment later.
+var suspect = regexp.MustCompile(lastWords.String() + `|(?m)^panic: `)
+
 // splitFatal separates what the session printed to stderr around its end from
 // the runtime's report. The crash output has the goroutines but, when the
 // runtime itself failed, not the lines that say why: those are on stderr alone,

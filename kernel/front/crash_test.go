@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"forgekernel/kernel/link"
 	"forgekernel/kernel/wire"
@@ -191,6 +192,46 @@ func TestFalseLastWords(t *testing.T) {
 	r.send(r.control, r.message("interrupt_request", nil))
 	r.until(m)
 }
+
+// A goroutine's panic stands on stderr before it stands in the crash output: what was
+// read in between is part of the report, however late the rest comes.
+func TestPanicIsNotPrinted(t *testing.T) {
+	var s sink
+	p, ends, err := newPipes(printed{s.output(0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	const text = "panic: goroutine panics\n"
+	write := func(end int, text string) {
+		t.Helper()
+		if _, err := ends[end].WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(1, text)
+	p.mu.Lock()
+	if _, _, err := p.readOnce(stderr, int(p.err.Fd()), readSize); err != nil || string(p.fatal) != text {
+		t.Errorf("%q is held, %v, want %q", p.fatal, err, text)
+	}
+	p.mu.Unlock()
+	const rest = "\ngoroutine 7 [running]:\n"
+	write(1, rest)
+	write(2, text+rest)
+	for _, end := range ends {
+		end.Close()
+	}
+	traced, fatal, _ := p.finish()
+	before, report := splitFatal(string(fatal), string(traced))
+	equal(t, "report", []string{before, report}, []string{"", text + rest})
+	equal(t, "printed", len(s.published()), 0)
+}
+
+// printed is a printer of one cell.
+type printed struct{ *cellOutput }
+
+func (p printed) print(stream string, text []byte) time.Duration { return p.write(stream, text) }
+func (p printed) unprint(stream string) []byte                   { return p.unprinted(stream) }
 
 const outOfMemoryReport = "runtime: out of memory: cannot allocate 8589934592-byte block (3932160 in use)\n" +
 	"fatal error: runtime: out of memory\n\ngoroutine 7 [running]:\nmain.main()\n\t/a.go:3\n"

@@ -14,7 +14,7 @@ import (
 type debugger struct {
 	jobs   worker
 	parent atomic.Pointer[wire.Message] // the latest request, which events belong to
-	asking atomic.Int32                 // requests that the session answers
+	asking atomic.Int32                 // requests that are not answered yet
 	// state is what the next session is to know; nil while nobody debugs.
 	state atomic.Pointer[link.Debugging]
 }
@@ -37,9 +37,10 @@ func (f *front) debug(ctx context.Context, r *request) (any, error) {
 		return nil, err
 	}
 	f.debugger.parent.Store(r.Message)
-	f.debugger.asking.Add(1)
-	defer f.debugger.asking.Add(-1)
-	answer, err := ask[json.RawMessage](f, ctx, link.Debug, content)
+	answer, err := askBy[json.RawMessage](f, ctx, func(s *session, seq uint64) error {
+		// An interrupt that came before would find nothing to stop in the session.
+		return f.interrupts.unless(r.interrupts, func() error { return s.post(link.Debug, 0, seq, content) })
+	})
 	if err != nil {
 		return refusal(content, err), nil
 	}

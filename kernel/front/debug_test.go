@@ -3,6 +3,7 @@ package front
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"forgekernel/kernel/wire"
@@ -61,6 +62,23 @@ func TestDebuggeeEnds(t *testing.T) {
 	for _, m := range r.until(r.send(r.control, r.message("kernel_info_request", nil))) {
 		if m.Header.MsgType == "debug_event" {
 			t.Errorf("nobody debugs, and hears %s", m.Content)
+		}
+	}
+}
+
+// An interrupt right after a request of the debugger stops what that evaluates,
+// whether it is in the session already or not.
+func TestInterruptOfDebugger(t *testing.T) {
+	r := start(t)
+	for range 300 {
+		asked := r.message("debug_request", map[string]any{"type": "request", "command": "loop"})
+		r.send(r.control, asked)
+		r.send(r.control, r.message("interrupt_request", nil))
+		for range 2 {
+			reply := r.recv(r.control)
+			if text := string(reply.Content); r.parent(reply) == asked.Header.MsgID && !strings.Contains(text, "interrupted") {
+				t.Fatalf("answer %s", text)
+			}
 		}
 	}
 }

@@ -104,7 +104,13 @@ func (f *front) route(ctx context.Context, channel string, r *request) {
 	case inOrder:
 		f.commJobs.queue(ctx, func() { f.handle(r, answer) })
 	case debugging:
-		f.debugger.jobs.queue(ctx, func() { f.handle(r, answer) })
+		// From here on an interrupt concerns it.
+		r.interrupts = f.interrupts.count()
+		f.debugger.asking.Add(1)
+		f.debugger.jobs.queue(ctx, func() {
+			defer f.debugger.asking.Add(-1)
+			f.handle(r, answer)
+		})
 	}
 }
 

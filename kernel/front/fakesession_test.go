@@ -3,6 +3,7 @@ package front
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -141,7 +142,7 @@ func (f *fake) receive(frame link.Frame) {
 }
 
 // debug answers with what it was restored with. "halt" halts, "detach" ends, "exit"
-// dies without an answer.
+// dies without an answer, "loop" is answered after an interrupt.
 func (f *fake) debug(frame link.Frame) {
 	r := decode[map[string]any](frame)
 	switch r["command"] {
@@ -152,9 +153,20 @@ func (f *fake) debug(frame link.Frame) {
 		f.send(link.DebugState, 0, 0, (*link.Debugging)(nil))
 	case "exit":
 		os.Exit(4)
+	case "loop":
+		stop := make(chan struct{})
+		f.stops[loopStop] = stop
+		go func() {
+			<-stop
+			f.send(link.Reply, 0, frame.Seq, map[string]any{"message": "interrupted"})
+		}()
+		return
 	}
 	f.send(link.Reply, 0, frame.Seq, map[string]any{"type": "response", "body": f.debugging})
 }
+
+// loopStop is where the debugger stands among the running cells.
+const loopStop = math.MaxUint64
 
 func (f *fake) comm(frame link.Frame) {
 	m := decode[link.CommMessage](frame)

@@ -14,13 +14,18 @@ import (
 const askTime = 10 * time.Second
 
 // ask puts a question to the session and decodes its answer.
-func ask[T any](f *front, ctx context.Context, kind link.Kind, body any) (answer T, err error) {
+func ask[T any](f *front, ctx context.Context, kind link.Kind, body any) (T, error) {
+	return askBy[T](f, ctx, func(s *session, seq uint64) error { return s.post(kind, 0, seq, body) })
+}
+
+// askBy is ask with a function that sends the question under a number.
+func askBy[T any](f *front, ctx context.Context, post func(s *session, seq uint64) error) (answer T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	s, err := f.supervisor.acquire(ctx)
 	if err == nil {
 		var frame link.Frame
-		if frame, err = s.call(ctx, kind, body); err == nil {
+		if frame, err = s.callBy(ctx, func(seq uint64) error { return post(s, seq) }); err == nil {
 			return link.Decode[T](frame)
 		}
 	}

@@ -151,7 +151,7 @@ func (p *pipes) readOnce(stream string, fd, size int) (n int, pause time.Duratio
 	case stream == "":
 		p.setAside()
 		p.traced = append(p.traced, text[:min(n, maxReport-len(p.traced))]...)
-	case stream == stderr && (p.setApart() || lastWords.Match(text)):
+	case stream == stderr && (p.setApart() || suspect.Match(text)):
 		p.setAside()
 		p.fatal = append(p.fatal, text[:min(n, maxFatal-len(p.fatal))]...)
 	default:

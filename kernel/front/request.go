@@ -17,6 +17,8 @@ type request struct {
 	router *zmtp.Router
 	peer   zmtp.Peer
 	after  func() // runs after reply and idle; nil does nothing
+	// interrupts are those that there were when it came; only set for the debugger.
+	interrupts uint64
 }
 
 // failure is an error that a client sees by name.

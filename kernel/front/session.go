@@ -229,6 +229,11 @@ func (s *session) acceptHello(f link.Frame) error {
 
 // call sends a request and waits for its reply.
 func (s *session) call(ctx context.Context, kind link.Kind, body any) (link.Frame, error) {
+	return s.callBy(ctx, func(seq uint64) error { return s.post(kind, 0, seq, body) })
+}
+
+// callBy is call with a function that sends the request under a number.
+func (s *session) callBy(ctx context.Context, post func(seq uint64) error) (link.Frame, error) {
 	answer := make(chan link.Frame, 1)
 	s.mu.Lock()
 	s.seq++
@@ -240,7 +245,7 @@ func (s *session) call(ctx context.Context, kind link.Kind, body any) (link.Fram
 		delete(s.calls, seq)
 		s.mu.Unlock()
 	}()
-	if err := s.post(kind, 0, seq, body); err != nil {
+	if err := post(seq); err != nil {
 		return link.Frame{}, err
 	}
 	select {

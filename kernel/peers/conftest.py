@@ -13,6 +13,8 @@ import subprocess
 
 import pytest
 
+from messages import TIMEOUT
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FORGE = pathlib.Path(os.environ.get("FORGE_BIN", ROOT / "bin" / "forge"))
 
@@ -47,7 +49,7 @@ def kernel():
     """A fresh kernel as (manager, blocking client), shut down afterwards."""
     from jupyter_client.manager import start_new_kernel
 
-    manager, client = start_new_kernel(kernel_name="forge")
+    manager, client = start_new_kernel(kernel_name="forge", startup_timeout=TIMEOUT)
     try:
         yield manager, client
     finally:

@@ -7,9 +7,11 @@ from messages import TIMEOUT
 
 
 def ended(pid):
-    """Whether a process has ended. Whose parent has not waited for it yet has, too."""
+    """Whether a process has ended, and can be waited for if nobody has done so yet. The state
+    is that of its first thread, which may end before the others."""
     try:
-        return ") Z " in pathlib.Path(f"/proc/{pid}/stat").read_text()
+        state, *fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+        return state == "Z" and int(fields[16]) <= 1
     except OSError:  # it goes at any moment, between opening the file and reading it too
         return True
 

@@ -215,6 +215,16 @@ def test_session_dies(debugger, kernel):
 LOOP = "func() int { for {} }()"
 
 
+def looping(debugger, mark, **arguments):
+    """Asks for a value that never comes, and waits until that is computed."""
+    ask = debugger.start("evaluate", expression=f'func() int {{ os.WriteFile("{mark}", nil, 0o600); for {{}} }}()', **arguments)
+    deadline = time.monotonic() + TIMEOUT
+    while not mark.exists():
+        assert time.monotonic() < deadline, "it is not computed"
+        time.sleep(0.01)
+    return ask
+
+
 def halt(debugger, client, code, line):
     debugger.attach()
     debugger.set(code, line)
@@ -222,12 +232,11 @@ def halt(debugger, client, code, line):
     return cell, *debugger.stopped()
 
 
-def test_interrupted_evaluation(debugger, kernel):
+def test_interrupted_evaluation(debugger, kernel, tmp_path):
     """An interrupt ends what is evaluated, whether a cell runs, is halted, or none is there."""
     manager, client = kernel
     run(client, "m := map[int]int{}")
-    ask = debugger.start("evaluate", expression=LOOP)
-    time.sleep(0.2)
+    ask = looping(debugger, tmp_path / "idle")
     manager.interrupt_kernel()
     assert debugger.answer(ask)["message"] == "interrupted: running code"
     cell = client.execute("fmt.Println()\nfor i := 0; ; i++ {\n\tm[i%100]++\n}")
@@ -240,8 +249,7 @@ def test_interrupted_evaluation(debugger, kernel):
     manager.interrupt_kernel()
     assert reply_to(client, cell)["content"]["ename"] == "Interrupt"
     cell, body, frames = halt(debugger, client, "n := 1\nn++", 2)
-    ask = debugger.start("evaluate", expression=LOOP, frameId=frames[0]["id"])
-    time.sleep(0.2)
+    ask = looping(debugger, tmp_path / "halted", frameId=frames[0]["id"])
     manager.interrupt_kernel()
     assert debugger.answer(ask)["message"] == "interrupted: running code"
     assert reply_to(client, cell)["content"]["ename"] == "Interrupt"

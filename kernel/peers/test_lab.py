@@ -57,8 +57,24 @@ def lab(tmp_path_factory):
         time.sleep(0.2)
     yield found.group(0), work
     server.terminate()
-    server.wait(30)
+    server.wait(START)
     log.close()
+
+
+def launched(chromium, flags):
+    """A browser whose pages wait as long as a loaded machine may need."""
+
+    def patient(opener):
+        def opened(**options):
+            scope = opener(**options)
+            scope.set_default_timeout(START * 1000)
+            return scope
+
+        return opened
+
+    browser = chromium.launch(executable_path=CHROMIUM, args=flags, timeout=START * 1000)
+    browser.new_page, browser.new_context = patient(browser.new_page), patient(browser.new_context)
+    return browser
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +82,7 @@ def browser():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as p:
-        b = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        b = launched(p.chromium, FLAGS)
         yield b
         b.close()
 

@@ -16,6 +16,7 @@ from nbclient import NotebookClient
 from nbconvert import HTMLExporter
 
 from conftest import FORGE, ROOT
+from messages import TIMEOUT
 from outputs import cells
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -27,7 +28,7 @@ every = pytest.mark.parametrize("path", NOTEBOOKS, ids=[p.stem for p in NOTEBOOK
 @functools.cache
 def by_nbclient(path):
     nb = nbformat.read(path, as_version=4)
-    NotebookClient(nb, timeout=300, kernel_name="forge", resources={"metadata": {"path": str(path.parent)}}).execute()
+    NotebookClient(nb, timeout=300, startup_timeout=TIMEOUT, kernel_name="forge", resources={"metadata": {"path": str(path.parent)}}).execute()
     return nb
 
 

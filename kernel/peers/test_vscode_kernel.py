@@ -10,7 +10,6 @@ import json
 import os
 import pathlib
 import subprocess
-import time
 
 import pytest
 from jupyter_client import BlockingKernelClient
@@ -73,7 +72,6 @@ def test_interrupt_by_the_shell(started):
     cell = client.execute("for i := 0; ; i++ {}")
     while client.get_iopub_msg(timeout=TIMEOUT)["msg_type"] != "execute_input":
         pass
-    time.sleep(0.1)
     request = client.session.msg("interrupt_request", {})
     client.shell_channel.send(request)
     replies = {}
@@ -106,9 +104,19 @@ def test_completions_have_types_and_help(started):
         assert asked(client, client.inspect(code, len(code)))["status"] == "ok"
 
 
-def test_outputs_have_numbers_and_ids(started):
+def test_outputs_have_numbers_and_ids(started, tmp_path):
     client, _, _ = started
-    reply, messages = run(client, 'import "time"\nm := display.Progress(forge.Context(), "work", 2); time.Sleep(1100*time.Millisecond); m.Add(1); m.Done(); 1+1')
+    # A meter shows itself after a second, and here the work ends when it has.
+    shown, messages = tmp_path / "shown", []
+    cell = client.execute(
+        f'm := display.Progress(forge.Context(), "work", 2)\nfor _, err := os.Stat("{shown}"); err != nil; _, err = os.Stat("{shown}") {{'
+        "\n\ttime.Sleep(time.Millisecond)\n}\nm.Add(1); m.Done(); 1+1"
+    )
+    while not of_type(messages, "display_data"):
+        messages.append(client.get_iopub_msg(timeout=TIMEOUT))
+    shown.touch()
+    messages += collect(client, cell)
+    reply = reply_to(client, cell)
     count = reply["content"]["execution_count"]
     assert of_type(messages, "execute_input")[0]["content"]["execution_count"] == count
     assert of_type(messages, "execute_result")[0]["content"]["execution_count"] == count

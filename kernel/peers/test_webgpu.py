@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from conftest import ROOT
-from test_lab import CHROMIUM, START, lab, opened  # noqa: F401: lab is a fixture
+from test_lab import CHROMIUM, START, lab, launched, opened  # noqa: F401: lab is a fixture
 
 FLAGS = [
     "--no-sandbox", "--enable-unsafe-webgpu", "--disable-quic", "--no-first-run",
@@ -37,17 +37,12 @@ CARDS = sum("RunInBrowser" in code for code in CELLS)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")
 
 
-def launched(chromium, *flags):
-    """A browser with WebGPU."""
-    return chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, *flags])
-
-
 @pytest.fixture(scope="module")
 def browser():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as p:
-        b = launched(p.chromium)
+        b = launched(p.chromium, FLAGS)
         yield b
         b.close()
 
@@ -173,7 +168,7 @@ def test_without_webgpu(browser, served, cards):
     """Without WebGPU, without a GPU, without https and without scripts, a card has the
     values of the kernel and says what is missing."""
     port = served(cards[0])
-    named = launched(browser.browser_type, "--host-resolver-rules=MAP forge.test 127.0.0.1")
+    named = launched(browser.browser_type, [*FLAGS, "--host-resolver-rules=MAP forge.test 127.0.0.1"])
     cases = [
         (named, f"http://forge.test:{port}/", {}, "only over https or from localhost"),
         (browser, f"http://localhost:{port}/", {"java_script_enabled": False}, "It has not run: the notebook is not trusted"),
@@ -212,7 +207,8 @@ def test_lab(browser, lab):
     for theme in ("Light", "Dark"):
         page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", f"JupyterLab {theme}")
         page.wait_for_function("light => document.body.dataset.jpThemeLight === light", arg=str(theme == "Light").lower())
-        page.wait_for_timeout(1000)  # Lab fades from one theme to the other
+        # Lab fades from one theme to the other.
+        page.evaluate("() => Promise.allSettled(document.getAnimations().filter(a => a instanceof CSSTransition).map(a => a.finished))")
         card = page.query_selector_all(CARD)[0]
         card.scroll_into_view_if_needed()
         shot = Image.open(io.BytesIO(card.screenshot(path=SHOTS / f"webgpu-lab-{theme.lower()}.png"))).convert("L")

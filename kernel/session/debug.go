@@ -20,20 +20,27 @@ func (s *server) startDebugger() {
 		Event:   func(event json.RawMessage) { s.conn.SendBody(link.DebugEvent, 0, 0, event) },
 		State:   func(state *link.Debugging) { s.conn.SendBody(link.DebugState, 0, 0, state) },
 	})
-	s.debugs = make(chan link.Frame, maxDebugs)
+	s.debugs = make(chan debugging, maxDebugs)
 	go func() {
-		for f := range s.debugs {
-			answer(s, f, s.debug)
+		for d := range s.debugs {
+			answer(s, d.frame, func(request json.RawMessage) json.RawMessage { return s.debugger.Handle(d.ctx, request) })
+			d.stop()
 		}
 	}()
 }
 
-// debug answers one request. An interrupt stops what it evaluates.
-func (s *server) debug(request json.RawMessage) json.RawMessage {
+// debugging is a request of the debugger. An interrupt that comes after it stops what
+// it evaluates, also before that has begun.
+type debugging struct {
+	frame link.Frame
+	ctx   context.Context
+	stop  func()
+}
+
+func (s *server) debugging(f link.Frame) debugging {
 	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
 	s.mu.Lock()
 	s.stopDebug = stop
 	s.mu.Unlock()
-	return s.debugger.Handle(ctx, request)
+	return debugging{f, ctx, stop}
 }

@@ -275,13 +275,16 @@ func (f *front) ok(t *testing.T, code string) link.DoneBody {
 }
 
 // ask sends a request that is answered with a Reply.
-func ask[R any](t *testing.T, f *front, kind link.Kind, body any) R {
+func ask[R any](t *testing.T, f *front, kind link.Kind, body any, behind ...link.Kind) R {
 	t.Helper()
 	f.mu.Lock()
 	f.cells++
 	seq := f.cells
 	f.mu.Unlock()
 	f.conn.SendBody(kind, 0, seq, body)
+	for _, next := range behind {
+		f.conn.SendBody(next, 0, 0, nil)
+	}
 	var reply link.Frame
 	f.await(func() bool {
 		var ok bool

@@ -60,12 +60,12 @@ type server struct {
 	calls  calls
 
 	debugger *dap.Server
-	debugs   chan link.Frame // requests for it, which keep their order
+	debugs   chan debugging // requests for it, which keep their order
 
 	mu        sync.Mutex
 	running   map[uint64]*execution
 	latest    uint64 // the cell that was started last
-	stopDebug func() // the debugger's request that is being answered
+	stopDebug func() // the debugger's request that came last
 	origins   origins
 	settings  atomic.Pointer[link.Settings]
 	streams   streams
@@ -132,7 +132,7 @@ func (s *server) handle(f link.Frame) {
 	case link.IsComplete:
 		go answer(s, f, func(r link.CodeRequest) link.IsCompleteReply { return s.interp.IsComplete(r.Code) })
 	case link.Debug:
-		s.debugs <- f
+		s.debugs <- s.debugging(f)
 	case link.Input, link.Ack:
 		s.calls.answer(f)
 	case link.Restore:

@@ -58,6 +58,19 @@ func TestInterruptCommand(t *testing.T) {
 	f.ok(t, "!true")
 }
 
+// An interrupt right after a request of the debugger stops what that evaluates.
+func TestInterruptEvaluation(t *testing.T) {
+	f := newFront(t)
+	for range 100 {
+		answer := ask[struct{ Message string }](t, f, link.Debug, map[string]any{
+			"type": "request", "command": "evaluate", "arguments": map[string]any{"expression": "func() int { for {} }()"},
+		}, link.Interrupt)
+		if !strings.HasPrefix(answer.Message, "interrupted") {
+			t.Fatalf("answer %q", answer.Message)
+		}
+	}
+}
+
 // A terminal's SIGINT reaches the session's whole process group; only frames
 // of the front interrupt cells.
 func TestSignalDoesNotEndSession(t *testing.T) {

@@ -32,17 +32,22 @@ func TestSilentPeers(t *testing.T) {
 
 func TestHandshakeTimeout(t *testing.T) {
 	eachTransport(t, func(t *testing.T, endpoint string) {
-		opts := testOptions(t)
-		opts.HandshakeTimeout = 2 * time.Second // the second peer must be quicker, on a busy machine too
-		r := newRouter(t, endpoint, opts)
-		silent := dialRaw(t, r.Endpoint())
-		c := dialRaw(t, r.Endpoint())
-		c.shake("DEALER", "")
-		silent.wantClosed()
-		// The deadline is for the handshake alone.
-		time.Sleep(opts.HandshakeTimeout)
-		c.send(frameBytes(0, "late"))
-		wantFrames(t, must[Message](t)(r.Recv(testContext(t))).Frames, "late")
+		patiently(t, 200*time.Millisecond, func(limit time.Duration) (kept bool) {
+			opts := testOptions(t)
+			opts.HandshakeTimeout = limit
+			r := newRouter(t, endpoint, opts)
+			defer r.Close()
+			c := dialRaw(t, r.Endpoint())
+			if !c.answered("DEALER") {
+				return false
+			}
+			silent := dialRaw(t, r.Endpoint())
+			silent.wantClosed()
+			// The deadline is for the handshake alone: it has passed for this peer, too.
+			c.send(frameBytes(0, "late"))
+			wantFrames(t, must[Message](t)(r.Recv(testContext(t))).Frames, "late")
+			return true
+		})
 	})
 }
 
@@ -208,45 +213,59 @@ func TestStalledDealer(t *testing.T) {
 
 func TestStalledSubscriber(t *testing.T) {
 	eachTransport(t, func(t *testing.T, endpoint string) {
-		opts := testOptions(t)
-		opts.QueueMessages = 10
-		opts.StallLimit = 3 * time.Second // the healthy one must be quicker, on a busy machine too
-		x := newXPub(t, endpoint, opts)
-		ctx := testContext(t)
-		stalled := dialRaw(t, x.Endpoint())
-		stalled.shake("SUB", "")
-		stalled.send(frameBytes(0, "\x01"))
-		victim := wantEvent(t, x, "", false).Peer
-		healthy := newSub(t, x.Endpoint(), "")
-		wantEvent(t, x, "", false)
+		patiently(t, 500*time.Millisecond, func(limit time.Duration) (kept bool) {
+			opts := testOptions(t)
+			opts.QueueMessages = 10
+			opts.StallLimit = limit
+			x := newXPub(t, endpoint, opts)
+			defer x.Close()
+			ctx, stop := context.WithCancel(testContext(t))
+			defer stop()
+			stalled := dialRaw(t, x.Endpoint())
+			stalled.shake("SUB", "")
+			stalled.send(frameBytes(0, "\x01"))
+			victim := wantEvent(t, x, "", false).Peer
+			healthy := newSub(t, x.Endpoint(), "")
+			wantEvent(t, x, "", false)
 
-		const messages = 200
-		var received sync.WaitGroup
-		received.Go(func() {
+			lost := make(chan Peer, 16) // who was disconnected
+			go func() {
+				for s := range x.Events() {
+					if s.Cancel {
+						lost <- s.Peer
+					}
+				}
+			}()
+			const messages = 200
+			received := make(chan int, 1)
+			go func() {
+				n := 0
+				for ; n < messages; n++ {
+					if frames, err := healthy.Recv(ctx); err != nil || string(frames[0]) != fmt.Sprint("topic", n) {
+						break
+					}
+				}
+				received <- n
+			}()
+			large := bytes.Repeat([]byte("x"), 256<<10)
 			for i := range messages {
-				frames, err := healthy.Recv(ctx)
-				if err != nil {
-					t.Errorf("message %d: %v", i, err)
-					return
-				}
-				if want := fmt.Sprint("topic", i); string(frames[0]) != want {
-					t.Errorf("got %q, want %q", frames[0], want)
+				if err := x.Publish(ctx, fmt.Append(nil, "topic", i), large); err != nil {
+					t.Fatal(err)
 				}
 			}
+			if first := <-lost; first != victim {
+				return false // the healthy one was too slow, too
+			}
+			select {
+			case n := <-received:
+				kept = n == messages
+			case <-lost:
+			}
+			if n := x.Subscribers(); kept && n != 1 {
+				t.Errorf("%d subscribers, want 1", n)
+			}
+			return kept
 		})
-		large := bytes.Repeat([]byte("x"), 256<<10)
-		for i := range messages {
-			if err := x.Publish(ctx, fmt.Append(nil, "topic", i), large); err != nil {
-				t.Fatal(err)
-			}
-		}
-		received.Wait()
-		if s := wantEvent(t, x, "", true); s.Peer != victim {
-			t.Errorf("peer %d was disconnected, want the stalled %d", s.Peer, victim)
-		}
-		if n := x.Subscribers(); n != 1 {
-			t.Errorf("%d subscribers, want 1", n)
-		}
 	})
 }
 

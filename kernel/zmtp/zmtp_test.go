@@ -16,7 +16,18 @@ import (
 
 // patience bounds every wait of a test; it is long since it only decides when
 // a hanging test fails.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
+
+// patiently tries a test of a short limit, which some peer must keep, with longer
+// ones until it does: a machine may stall for any time.
+func patiently(t *testing.T, limit time.Duration, attempt func(limit time.Duration) (kept bool)) {
+	t.Helper()
+	for ; !attempt(limit); limit *= 2 {
+		if limit > patience {
+			t.Fatalf("the limit was not kept, whatever it was, up to %v", limit)
+		}
+	}
+}
 
 func testContext(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -38,7 +49,9 @@ func eachTransport(t *testing.T, test func(t *testing.T, endpoint string)) {
 
 func newEndpoint(t testing.TB, transport string) string {
 	if transport == "tcp" {
-		return "tcp://127.0.0.1:0"
+		// A port that a test binds again is not taken meanwhile by a connection that
+		// somebody makes: these come from 127.0.0.1.
+		return "tcp://127.0.0.2:0"
 	}
 	dir, err := os.MkdirTemp("", "z") // t.TempDir may exceed the path limit
 	if err != nil {
@@ -232,6 +245,21 @@ func (r *raw) shake(kind, identity string) {
 	if flags, body := r.recvFrame(); flags != flagCommand || !bytes.HasPrefix(body, []byte("\x05READY")) {
 		r.t.Fatalf("want READY, got flags %#x body %q", flags, body)
 	}
+}
+
+// answered reports whether the other side, to which nothing has been said, takes a
+// whole handshake and then answers.
+func (r *raw) answered(kind string) bool {
+	r.send(greetingBytes(), readyBytes(kind, ""), frameBytes(flagCommand, "\x04PING\x00\x64"))
+	var got []byte
+	for buf := make([]byte, 256); !bytes.HasSuffix(got, []byte("\x04PONG")); {
+		n, err := r.Read(buf)
+		if err != nil {
+			return false
+		}
+		got = append(got, buf[:n]...)
+	}
+	return true
 }
 
 func greetingBytes() []byte {

@@ -24,10 +24,13 @@ type Stat struct {
 	User   uint64 // clock ticks of processor time outside the kernel
 	System uint64 // and inside
 	Pages  int64  // resident memory
+	// Threads are 0 where the system does not tell. The state is that of the first:
+	// the others may go on when it has ended.
+	Threads int
 }
 
 // Dead reports whether the process has ended and only waits to be collected.
-func (s Stat) Dead() bool { return s.State == 'Z' || s.State == 'X' }
+func (s Stat) Dead() bool { return (s.State == 'Z' || s.State == 'X') && s.Threads <= 1 }
 
 // Alive reports whether exactly this process runs. One that waits to be
 // collected does not.

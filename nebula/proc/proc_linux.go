@@ -99,7 +99,7 @@ func AwaitEnd(child int) {
 const (
 	fieldState, fieldParent, fieldGroup = 0, 1, 2
 	fieldUser, fieldSystem, fieldStart  = 11, 12, 19
-	fieldPages                          = 21
+	fieldThreads, fieldPages            = 17, 21
 )
 
 // Parse reads "pid (name) state parent group ...".
@@ -125,5 +125,6 @@ func Parse(text []byte) (Stat, error) {
 	s.Parent, s.Group = int(signed(fields[fieldParent])), int(signed(fields[fieldGroup]))
 	s.User, s.System = uint64(signed(fields[fieldUser])), uint64(signed(fields[fieldSystem]))
 	s.Start, s.Pages = uint64(signed(fields[fieldStart])), signed(fields[fieldPages])
+	s.Threads = int(signed(fields[fieldThreads]))
 	return s, err
 }

@@ -5,15 +5,18 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
+	"syscall"
 	"testing"
+	"time"
 )
 
 const line = "4242 (a) b (c) S 7 4242 4242 0 -1 4194560 10 0 0 0 31 17 0 0 20 0 5 0 987654 1000000 321 18446744073709551615 1 1 0\n"
 
 func TestParse(t *testing.T) {
 	got, err := Parse([]byte(line))
-	want := Stat{ID: ID{4242, 987654}, Name: "a) b (c", State: 'S', Parent: 7, Group: 4242, User: 31, System: 17, Pages: 321}
+	want := Stat{ID: ID{4242, 987654}, Name: "a) b (c", State: 'S', Parent: 7, Group: 4242, User: 31, System: 17, Pages: 321, Threads: 5}
 	if err != nil || got != want {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
@@ -28,6 +31,39 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(line))
 	f.Add([]byte("1 (x) S 2 3"))
 	f.Fuzz(func(t *testing.T, text []byte) { Parse(text) })
+}
+
+// The test binary is also a process whose first thread ends before the others.
+func init() {
+	if os.Getenv("PROC_TEST_HEADLESS") != "" {
+		runtime.LockOSThread() // which is the first, in init
+		syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
+	}
+}
+
+// A process lives as long as any of its threads, whatever has become of the first.
+func TestAliveWithoutFirstThread(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "PROC_TEST_HEADLESS=1")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var child Stat
+	for child.State != 'Z' { // the test's time limit is the only one
+		var err error
+		if child, err = Read(cmd.Process.Pid); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if !child.ID.Alive() {
+		t.Errorf("a process of %d threads is taken for dead", child.Threads)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	if child.ID.Alive() {
+		t.Error("a process that was killed is taken for alive")
+	}
 }
 
 // A process is itself until it has ended, also while nobody has collected it.

@@ -16,7 +16,7 @@ func TestFatalErrors(t *testing.T) {
 		says       []string // parts of the error
 	}{
 		{"stack overflow in compiled code", "loop := []any{nil}\nloop[0] = loop\nfmt.Sprint(loop)", []string{"stack"}},
-		{"concurrent map writes", "m := map[int]int{}\nfor i := 0; i < 8; i++ { go func() { for { m[1]++ } }() }\nselect {}", []string{"concurrent map"}},
+		{"concurrent map writes", "runtime.GOMAXPROCS(8) // a single one never interrupts a write into a map\nm := map[int]int{}\nfor i := 0; i < 8; i++ { go func() { for { m[1]++ } }() }\nselect {}", []string{"concurrent map"}},
 		{"out of memory", "var keep [][]byte\nfor { b := make([]byte, 64<<20); keep = append(keep, b) }", []string{"memory"}},
 		{"killed from outside", "syscall.Kill(os.Getpid(), syscall.SIGKILL)\nselect {}", []string{"killed"}},
 		{"crash in native code", "syscall.Kill(os.Getpid(), syscall.SIGSEGV)\nselect {}", []string{"SIGSEGV"}},
@@ -145,6 +145,7 @@ func TestInterruptOfStoppedSession(t *testing.T) {
 
 func TestManyPrints(t *testing.T) {
 	kernel := startKernel(t)
+	begun := time.Now()
 	got := run(t, kernel, `for i := 0; i < 20000; i++ { fmt.Println("line", i) }`)
 	var want strings.Builder
 	for i := range 20000 {
@@ -153,8 +154,9 @@ func TestManyPrints(t *testing.T) {
 	if got.stdout != want.String() {
 		t.Errorf("%d bytes arrived, want %d in order", len(got.stdout), want.Len())
 	}
-	if got.streams >= 100 {
-		t.Errorf("%d stream messages, want fewer than 100", got.streams)
+	// Messages of text that goes on leave every 50 ms, sooner after a pause.
+	if most := 10 + int(time.Since(begun)/(25*time.Millisecond)); got.streams > most {
+		t.Errorf("%d stream messages, at most %d", got.streams, most)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"forgekernel/kernel/client"
+	"forgekernel/nebula/proc"
 )
 
 // Nothing that a cell started outlives the kernel, however the kernel or its
@@ -75,8 +76,12 @@ func waitUntilGone(t *testing.T, pid string) {
 
 // alive reports whether a process exists and is not a zombie.
 func alive(pid string) bool {
-	s := state(pid)
-	return s != 0 && s != 'Z'
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		return false
+	}
+	stat, err := proc.Read(n)
+	return err == nil && !stat.Dead()
 }
 
 // state is the state of a process as ps shows it, or 0 when there is none.
