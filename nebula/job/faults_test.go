@@ -31,7 +31,7 @@ const (
 	// faultEpoch has to be in every error.
 	faultEpoch = 7
 	// patience bounds what must happen; tests that pass do not wait for it.
-	patience = time.Minute
+	patience = 5 * time.Minute
 	// atOnce is how many jobs are hurt at once: most of their time they wait.
 	atOnce = 4
 )
