@@ -15,12 +15,12 @@ const nap = 2 * time.Millisecond
 // grace is how much longer than its deadline a rank waits, after it has told the
 // others for whom: whoever it waits for may itself wait for another, and then says so.
 // A rank looks some times before it blames one: where all ranks stand still for a while,
-// as when their machine does, the time alone is over before any of them can answer. Of a
-// while between two looks that is longer than standstill, no more than a nap counts.
+// as when their machine does, the time alone is over before any of them can answer. Of the
+// time between two looks no more counts than a share of the timeout.
 const (
-	grace      = 100 * time.Millisecond
-	looks      = 10
-	standstill = 50 * time.Millisecond
+	grace = 100 * time.Millisecond
+	looks = 10
+	share = 8
 )
 
 // A rank that waits first does nothing but look, about as long as ranks differ in one
@@ -104,8 +104,8 @@ func (g *group) await(l *link, p *side, seen uint32) error {
 // limit is when the call that is under way has waited long enough, as it is seen now,
 // after the look before.
 func (g *group) limit(looked, now time.Time) time.Time {
-	if apart := now.Sub(looked); apart > standstill {
-		g.stood += apart - nap
+	if over := now.Sub(looked) - max(g.timeout()/share, nap); over > 0 {
+		g.stood += over
 	}
 	limit := g.begun.Add(g.timeout() + g.stood)
 	if d, ok := g.ctx.Deadline(); ok && d.Before(limit) {
