@@ -239,16 +239,18 @@ nebula-bars: bin/peers $(SMOLLM)
 # build/gpu there and run its gpu.sh, as forge/backend/cuda/captures/README.md says.
 GPU      := build/gpu
 GPUTESTS := forge/backend/cuda forge/backend/cuda/driver forge/backend/cuda/nvrtc forge/backend/cuda/nccl forge/backend/cuda/cublaslt \
-	forge/backend/cuda/gemm forge/backend/cuda/attention nebula/engine
+	forge/backend/cuda/gemm forge/backend/cuda/attention nebula/engine \
+	forge/backend/wgsl forge/backend/wgsl/shader forge/backend/wgsl/webgpu
 
-gpu-bundle: build
+gpu-bundle: build node-env
 	rm -rf $(GPU) && mkdir -p $(GPU)
 	cp bin/forge forge/backend/cuda/captures/gpu.sh forge/backend/cuda/captures/table.py forge/backend/cuda/captures/kill.py nebula/peers/torch_decode.py $(GPU)
 	echo "commit $(VERSION)" > $(GPU)/COMMIT
 	for p in $(GPUTESTS); do \
-		d=$(GPU)/$$(basename $$p); mkdir -p $$d && $(GO) test -c -ldflags '-s -w' -o $$d/x.test ./$$p || exit 1; \
+		d=$(GPU)/tests/$$p; mkdir -p $$d && $(GO) test -c -ldflags '-s -w' -o $$d/x.test ./$$p || exit 1; \
 		test ! -d $$p/testdata || cp -r $$p/testdata $$d/; \
 	done
+	test ! -d $(DAWN) || { mkdir $(GPU)/dawn && tar c -C $(DAWN) --exclude 'dist/darwin-*' --exclude 'dist/win32-*' --exclude 'dist/linux-arm64' . | tar x -C $(GPU)/dawn; }
 
 # The images of the Dockerfile, built and tried without Docker: needs root, and
 # debootstrap and buildah of the distribution. Minutes, and 3 GB in build/image.

@@ -84,7 +84,9 @@ func TestEvaluateHostile(t *testing.T) {
 		{"func() int { panic(\"x\") }()", "", "! panic: x"},
 		{"func() int { os.Exit(3); return 1 }()", "repl", "! os.Exit ended"},
 		{"func() int { runtime.Goexit(); return 1 }()", "", "! runtime.Goexit ended"},
-		{"func() int { go func() { panic(1) }(); return 1 }()", "", "1"},
+		{"func() int { go func() { panic(1) }(); select {} }()", "", "! panic: 1 (in a goroutine)"},
+		{"func() int { go func() { ch <- 1; panic(1) }(); return 1 }()", "", "1"},
+		{"<-ch", "", "1"}, // the panic comes when what it was evaluated for is over
 		{"func() int { n = 5; return n }()", "", "5"}, // of a copy: what has no address is a value
 		{"n", "", "3"},
 		{"strings.Map(g, \"abc\")", "", "\"bcd\""}, // compiled code calls what belongs to a cell
@@ -340,7 +342,13 @@ func TestCompiledCodeRuns(t *testing.T) {
 			break
 		}
 	}
-	c.must("evaluate", object{"expression": "func() int { close(gate); return 0 }()"})
+	answer := c.ask("evaluate", object{"expression": "func() int { close(gate); return 0 }()"})
+	for answer["message"] == doesNotStop {
+		answer = c.ask("evaluate", object{"expression": "func() int { close(gate); return 0 }()"})
+	}
+	if answer["success"] != true {
+		t.Error(answer)
+	}
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}

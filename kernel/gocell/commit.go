@@ -36,7 +36,7 @@ func (c *check) commit() (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !c.decided.CompareAndSwap(false, true) {
+	if c.ctx.Err() != nil || !c.decided.CompareAndSwap(false, true) {
 		return nil, errAbandoned
 	}
 	program.Link()

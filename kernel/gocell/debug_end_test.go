@@ -147,6 +147,36 @@ func TestPauseWhileDeciding(t *testing.T) {
 	}
 }
 
+// A goroutine whose breakpoint's condition does not hold goes on once nobody looks
+// at it.
+func TestLookWhileDeciding(t *testing.T) {
+	d := newDebugged(t)
+	mustRun(t, d.Session, "n := 0")
+	deciding, decided := make(chan bool), make(chan bool)
+	d.OnBreakpoint(func(context.Context, uint64) bool {
+		deciding <- true
+		<-decided
+		return false
+	})
+	const rounds = 300
+	d.start(t.Context(), fmt.Sprintf("for range %d {\n\tn++\n}", rounds), 2)
+	for round := range rounds {
+		<-deciding
+		d.Hold(t.Context(), func(w eval.World) {
+			decided <- true
+			for range 100 {
+				runtime.Gosched()
+			}
+			if n := d.Globals()[0].Value.Int(); !w.Maps() || n != int64(round) {
+				t.Errorf("%+v, n goes on from %d to %d", w, round, n)
+			}
+		})
+	}
+	if err := <-d.ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // What compiled code calls is debugged also when its cell had ended before the
 // debugger came.
 func TestAttachAfterCell(t *testing.T) {
@@ -182,6 +212,38 @@ func TestInterruptedDefers(t *testing.T) {
 	}
 	if fmt.Sprint(reasons) != "[resumed]" {
 		t.Error(reasons)
+	}
+}
+
+// That a goroutine was interrupted is told before another halts.
+func TestResumedComesFirst(t *testing.T) {
+	d := newDebugged(t)
+	d.Attach(func(h eval.Halt) {
+		for i := 0; h.Reason == eval.Resumed && len(d.halts) == 0 && i < 10_000; i++ {
+			runtime.Gosched()
+		}
+		d.halts <- h
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	d.start(ctx, "x := 1\nx++", 2)
+	d.halt(t)
+	first := d.ended
+	d.start(t.Context(), "y := 1\ny++", 2)
+	waitFor(t, func() bool {
+		list := d.Threads()
+		return len(list) == 2 && list[1].Halted
+	})
+	cancel()
+	if h, _ := d.halt(t); h.Reason != eval.Resumed {
+		t.Errorf("%+v", h)
+	}
+	if h, _ := d.halt(t); h.Reason != "breakpoint" {
+		t.Errorf("then %+v", h)
+	}
+	<-first
+	d.Continue()
+	if err := <-d.ended; err != nil {
+		t.Error(err)
 	}
 }
 

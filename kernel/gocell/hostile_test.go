@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -130,8 +131,11 @@ func TestInterruptWhileChecking(t *testing.T) {
 	if got := mustRun(t, s, "y"); got != "1" {
 		t.Errorf("after an interrupt y is %s", got)
 	}
+	if _, err := s.prepare(ctx, &eval.Source{Name: "cell 3", Line: 1, Text: "z := y"}, new(atomic.Bool)); !errors.As(err, &stopped) {
+		t.Errorf("a cell that is checked before the interrupt is heard of gives %v", err)
+	}
 	if len(s.Symbols()) != 1 {
-		t.Errorf("an abandoned cell leaves %v", s.Symbols())
+		t.Errorf("abandoned cells leave %v", s.Symbols())
 	}
 }
 
@@ -217,6 +221,7 @@ func TestServerOutlivesInterrupt(t *testing.T) {
 	case <-time.After(generous):
 		t.Fatal("the timer's function was stopped by the interrupt of a cell")
 	}
+	waitFor(t, func() bool { return len(s.Goroutines()) == 0 }) // it has returned
 	mustRun(t, s, "time.AfterFunc(0, func() { for {} })")
 	waitFor(t, func() bool { return len(s.Goroutines()) == 1 })
 	if g := s.Goroutines()[0]; g.State != "called by compiled code" || !s.StopGoroutine(g.ID) {

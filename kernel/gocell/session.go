@@ -180,7 +180,7 @@ func (s *Session) prepareUntil(ctx context.Context, src *eval.Source) (*prepared
 	case o = <-done:
 	case <-ctx.Done():
 		if decided.CompareAndSwap(false, true) {
-			return nil, &InterruptError{What: "checking the cell"}
+			return nil, errAbandoned
 		}
 		o = <-done // it is being committed
 	}
@@ -190,10 +190,11 @@ func (s *Session) prepareUntil(ctx context.Context, src *eval.Source) (*prepared
 	return o.p, o.err
 }
 
-var errAbandoned = errors.New("nobody waits for the cell any more")
+var errAbandoned error = &InterruptError{What: "checking the cell"}
 
 // prepare does everything up to running; when it fails nothing has changed. It
-// fails when decided is set before the cell is committed, and else sets it.
+// fails when decided is set or ctx ends before the cell is committed, and else sets
+// decided.
 func (s *Session) prepare(ctx context.Context, src *eval.Source, decided *atomic.Bool) (p *prepared, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 )
 
 // uncaughtIn runs a cell that the panic of a goroutine must end.
@@ -96,34 +97,42 @@ func TestInterruptedInput(t *testing.T) {
 		"var n int\nfmt.Fscan(os.Stdin, &n)\nfmt.Print(n)":                                  "fmt.Fscan",
 		"all, err := io.ReadAll(os.Stdin)\nfmt.Print(all, err)":                             "io.ReadAll",
 	} {
-		ctx, cancel := context.WithCancel(t.Context())
-		interrupt := true
-		s, out := newTestSession(t, Options{Stdin: func(context.Context, string, bool) (string, error) {
-			if interrupt {
-				cancel() // the question ends before the run hears of it
-			}
-			return "", errors.New("no input: interrupted")
-		}})
-		mustRun(t, s, "kept := bufio.NewScanner(os.Stdin)")
-		_, err := s.Run(ctx, Cell{Name: "cell 2", ID: 2, Source: "x := 7\ndefer fmt.Print(\"deferred\")\n" + source})
-		var stopped *InterruptError
-		if !errors.As(err, &stopped) || stopped.What != what || len(stopped.Trace) == 0 {
-			t.Errorf("%s: %v", source, err)
-		}
-		if got := out.take(); got != "deferred" {
-			t.Errorf("%s: prints %q", source, got)
-		}
-		if got := mustRun(t, s, "x"); got != "7" {
-			t.Errorf("x is %s", got)
-		}
-		interrupt = false
-		if got := mustRun(t, s, "var word string\n_, err := fmt.Scan(&word)\nerr"); got != "no input: interrupted" {
-			t.Errorf("refused input gives %s", got)
-		}
-		cancel()
+		interruptInput(t, source, what, 0)                    // the question ends before the run hears of it,
+		interruptInput(t, source, what, 100*time.Millisecond) // and, on a busy machine, long after that
 	}
 	s, _ := newTestSession(t, Options{Stdin: func(context.Context, string, bool) (string, error) { return "", io.EOF }})
 	if got := mustRun(t, s, "var word string\n_, err := fmt.Scan(&word)\nerr == io.EOF || err == io.ErrUnexpectedEOF"); got != "true" {
 		t.Errorf("the end of input gives %s", got)
 	}
+}
+
+// interruptInput interrupts a cell that asks; the question ends some time later.
+func interruptInput(t *testing.T, source, what string, late time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	interrupt := true
+	s, out := newTestSession(t, Options{Stdin: func(context.Context, string, bool) (string, error) {
+		if interrupt {
+			cancel()
+			time.Sleep(late)
+		}
+		return "", errors.New("no input: interrupted")
+	}})
+	mustRun(t, s, "kept := bufio.NewScanner(os.Stdin)")
+	_, err := s.Run(ctx, Cell{Name: "cell 2", ID: 2, Source: "x := 7\ndefer fmt.Print(\"deferred\")\n" + source})
+	var stopped *InterruptError
+	if !errors.As(err, &stopped) || stopped.What != what || len(stopped.Trace) == 0 {
+		t.Errorf("%s: %v", source, err)
+	}
+	if got := out.take(); got != "deferred" {
+		t.Errorf("%s: prints %q", source, got)
+	}
+	if got := mustRun(t, s, "x"); got != "7" {
+		t.Errorf("x is %s", got)
+	}
+	interrupt = false
+	if got := mustRun(t, s, "var word string\n_, err := fmt.Scan(&word)\nerr"); got != "no input: interrupted" {
+		t.Errorf("refused input gives %s", got)
+	}
+	cancel()
 }

@@ -11,21 +11,27 @@ package reap
 import (
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"forgekernel/nebula/proc"
 )
 
-// rounds bounds how often the tree is read. Killed processes start nothing, so
-// each round leaves only what was started while it read.
-const rounds = 100
+// rounds bounds how often the tree is found to have grown. Killed processes start
+// nothing, so each reading leaves only what was started while it read. patience is
+// for those that were killed: a busy machine may not come to end them soon.
+const (
+	rounds   = 100
+	patience = 10 * time.Second
+)
 
 // Descendants kills everything below the calling process. It returns when a
 // reading of the tree shows nothing alive. Zombies are left for their parents
 // to collect.
 func Descendants() error {
-	for range rounds {
+	killed := map[int]bool{}
+	for left, end := rounds, time.Now().Add(patience); left > 0; {
 		procs, err := proc.List()
 		if err != nil {
 			return err
@@ -34,8 +40,19 @@ func Descendants() error {
 		if len(below) == 0 {
 			return nil
 		}
+		grown := false
 		for _, pid := range below {
 			unix.Kill(pid, unix.SIGKILL) // ESRCH: it has ended meanwhile
+			grown = grown || !killed[pid]
+			killed[pid] = true
+		}
+		switch {
+		case grown:
+			left--
+		case time.Now().After(end):
+			return fmt.Errorf("%d processes were killed and do not end", len(below))
+		default:
+			time.Sleep(time.Millisecond)
 		}
 	}
 	return fmt.Errorf("processes keep being started after %d rounds of ending them", rounds)

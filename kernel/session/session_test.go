@@ -217,14 +217,18 @@ func TestDeath(t *testing.T) {
 
 func TestShutdown(t *testing.T) {
 	f := newFront(t)
-	f.ok(t, "!sleep 1000 &")
-	f.begin("!echo $$; exec sleep 1000")
-	f.awaitText("stdout: ")
+	f.ok(t, "!echo pid $$ end; exec sleep 1000 &")
+	f.begin("!echo pid $$ end; exec sleep 1000")
+	f.await(func() bool { return f.closed || strings.Count(strings.Join(f.transcript, ""), " end\n") >= 2 })
 	f.conn.SendBody(link.Shutdown, 0, 0, nil)
 	if err := f.cmd.Wait(); err != nil {
 		t.Errorf("the session ended with %v", err)
 	}
-	for _, pid := range pidsOf(f.text()) {
+	pids := pidsOf(f.text())
+	if len(pids) != 2 {
+		t.Fatalf("transcript %q names no two processes", f.text())
+	}
+	for _, pid := range pids {
 		awaitGone(t, pid)
 	}
 }
@@ -296,20 +300,19 @@ func TestDeathEndsCommands(t *testing.T) {
 	}
 }
 
-// pidsOf finds the numbers that stand behind "pid" or alone.
+// pidsOf finds the numbers that stand behind "pid".
 func pidsOf(text string) []string {
 	var pids []string
 	fields := strings.Fields(text)
 	for i, field := range fields {
-		if i > 0 && (fields[i-1] == "pid" || fields[i-1] == "stdout:") && strings.Trim(field, "0123456789") == "" {
+		if i > 0 && fields[i-1] == "pid" && strings.Trim(field, "0123456789") == "" {
 			pids = append(pids, field)
 		}
 	}
 	return pids
 }
 
-// awaitGone returns when the process has ended; the test's time limit is the
-// only one.
+// awaitGone returns when the process has ended.
 func awaitGone(t *testing.T, pid string) {
 	t.Helper()
 	var n int
@@ -325,7 +328,7 @@ func awaitGone(t *testing.T, pid string) {
 	}
 	defer unix.Close(fd)
 	for {
-		ready, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 20_000)
+		ready, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 300_000)
 		if err == unix.EINTR {
 			continue
 		}

@@ -107,10 +107,7 @@ func TestOrphansAreWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	syscall.Kill(orphan, syscall.SIGKILL)
-	for range 1000 {
-		if run("true"); syscall.Kill(orphan, 0) == syscall.ESRCH {
-			return
-		}
+	for syscall.Kill(orphan, 0) != syscall.ESRCH { // the test's time limit is the only one
+		run("true")
 	}
-	t.Errorf("process %d is still there", orphan)
 }

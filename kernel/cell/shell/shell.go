@@ -21,10 +21,10 @@ import (
 	"time"
 )
 
-// Grace is how long a command may take to end after SIGINT before it is
+// grace is how long a command may take to end after SIGINT before it is
 // killed. Half a second lets a Python or make child clean up while a person
 // still feels the interrupt take effect.
-const Grace = 500 * time.Millisecond
+var grace = 500 * time.Millisecond
 
 // Command is one command to run.
 type Command struct {
@@ -85,7 +85,7 @@ func (e *ExitError) Error() string {
 }
 
 // Run runs c to its end. When ctx ends first the command's process group gets
-// SIGINT and, after [Grace], SIGKILL; the error is then context.Cause(ctx).
+// SIGINT and, after half a second, SIGKILL; the error is then context.Cause(ctx).
 // Output of processes that c leaves behind keeps being copied after Run has
 // returned.
 func (c Command) Run(ctx context.Context) error {
@@ -154,7 +154,7 @@ func (c Command) start() (*process, error) {
 // stop interrupts the process group and returns when its leader has ended.
 func (p *process) stop() {
 	syscall.Kill(-p.pid, syscall.SIGINT)
-	timer := time.NewTimer(Grace)
+	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
 	case <-p.ended:

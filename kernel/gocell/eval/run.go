@@ -133,7 +133,10 @@ func (p *Program) run(ctx context.Context, r *run) (at Progress, err error) {
 			return r.end(f)
 		case <-patience.C:
 		}
-		if th.doing.Load() != nil && (last || !th.hears.Load()) { // its calls stay where they are
+		if len(outcome) > 0 { // the time is over because the machine stood still
+			return r.end(<-outcome)
+		}
+		if th.doing.Load() != nil && (last || !th.hears.Load() && !r.asks.Load()) { // its calls stay where they are
 			return r.end(failure{th.frames[0].reached(), &Stopped{What: th.activity()}})
 		}
 		patience.Reset(runGrace)
@@ -228,9 +231,9 @@ func (th *thread) goroutine(t target, args []reflect.Value, done func()) {
 		if r := recover(); !normal && r != nil { // nil: runtime.Goexit ends a goroutine quietly
 			th.died(r)
 		}
-		e.threads.remove(th)
 		e.debug.leave(th)
 		th.run.alive.Add(-1)
+		e.threads.remove(th) // who finds it gone finds all of it gone
 		if done != nil {
 			done()
 		}

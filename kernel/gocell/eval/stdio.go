@@ -30,9 +30,13 @@ func (s stdinReader) Read(p []byte) (int, error) {
 		return 0, nil
 	}
 	if e.stdin.rest == "" {
+		r.asks.Store(true)
 		line, err := e.opts.Stdin(r.ctx, "", false)
 		if err != nil {
 			r.heed()
+		}
+		r.asks.Store(r.stop.Load())
+		if err != nil {
 			return 0, err
 		}
 		e.stdin.rest = line + "\n"

@@ -19,10 +19,11 @@ const (
 	MaxNesting = 5_000
 	// deferGrace is how long deferred calls may take after an interrupt: they unlock
 	// what is locked, on a busy machine too. Those that run all the while, which
-	// busyPolls shows, have busyGrace.
+	// busyPolls shows, have busyGrace; those that have hardly run are not stopped.
 	deferGrace = 500 * time.Millisecond
 	busyGrace  = 40 * time.Millisecond
 	busyPolls  = 10_000
+	fewPolls   = 10
 )
 
 // run is one execution of a cell, shared by its goroutines.
@@ -32,6 +33,7 @@ type run struct {
 	name   string
 	stop   atomic.Bool
 	over   atomic.Bool // the cell has ended, or was left behind
+	asks   atomic.Bool // the person for input, or has asked when it was interrupted
 	// attention is what polls look at: the run is to stop, or is traced.
 	attention atomic.Bool
 	unseen    bool            // it runs for the debugger, which does not look at it
@@ -105,7 +107,7 @@ func (th *thread) poll() {
 func (th *thread) isOverdue() bool {
 	th.polls++
 	left := time.Until(th.deadline)
-	return left <= 0 || left <= deferGrace-busyGrace && th.polls > busyPolls
+	return th.deadline.IsZero() || left <= 0 && th.polls > fewPolls || left <= deferGrace-busyGrace && th.polls > busyPolls
 }
 
 // blocking notes what the goroutine waits in, for those who ask meanwhile, until

@@ -147,13 +147,14 @@ func (d *Debugger) halt(fr *frame, why Halt) bool {
 		why.Thread = t.id
 		d.mu.Unlock()
 		if first && !d.stays(r, t, why) {
+			d.unpark(t, r, false)
 			return false
 		}
 		select {
 		case <-resume:
 		case <-r.ctx.Done():
 		}
-		d.unpark(t, r)
+		d.unpark(t, r, true)
 		if first || r.stop.Load() {
 			return true
 		}
@@ -175,26 +176,29 @@ func (d *Debugger) wants(t *tracee, reason string) bool {
 	return true
 }
 
-// unpark lets a goroutine go on, and when it was interrupted tells so and lets the
-// others go on, too. Nobody looks at it meanwhile.
-func (d *Debugger) unpark(t *tracee, r *run) {
+// unpark lets a goroutine go on. The one that halted first lets the others go on,
+// too, and the steps that were begun, when it does not stay halted, and when it was
+// interrupted. Who was told of its halt is told so before another can halt. Nobody
+// looks at it meanwhile.
+func (d *Debugger) unpark(t *tracee, r *run, told bool) {
 	d.gate.RLock()
 	defer d.gate.RUnlock()
 	d.mu.Lock()
-	t.parked = false
-	interrupted := r.stop.Load() && d.halted == t
-	if interrupted {
-		d.release()
-	}
-	notify := d.notify
-	d.mu.Unlock()
-	if interrupted {
+	defer d.mu.Unlock()
+	if d.halted == t && told && r.stop.Load() {
+		notify := d.notify
+		d.mu.Unlock()
 		notify(Halt{Thread: t.id, Reason: Resumed})
+		d.mu.Lock()
+	}
+	t.parked = false
+	if d.halted == t {
+		d.release()
 	}
 }
 
-// stays asks whether the goroutine that halted first is to stay so, and tells of
-// it. Else everything goes on, and with it the steps that were begun.
+// stays asks whether the goroutine that halted first is to stay so, and if so tells
+// of it.
 func (d *Debugger) stays(r *run, t *tracee, why Halt) bool {
 	d.mu.Lock()
 	decide := d.decide
@@ -206,8 +210,6 @@ func (d *Debugger) stays(r *run, t *tracee, why Halt) bool {
 		return true
 	}
 	if !yes || r.stop.Load() {
-		t.parked = false
-		d.release()
 		d.mu.Unlock()
 		return false
 	}

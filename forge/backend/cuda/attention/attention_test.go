@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,6 +60,7 @@ func shapes() map[string]Shape {
 		"prefill": prefill,
 		"causal":  causal, "odd": odd, "strict": strict, "single": single, "chunk": chunk, "widened": widened, "small": small,
 		"steps": pagedShape(tensor.F32, 1, 4, 2, 1, 256, 64),
+		"full": pagedShape(tensor.BF16, 1, 20, 2, 1, 256, 64), "wide full": pagedShape(tensor.F16, 1, 20, 2, 1, 256, 128),
 	}
 }
 
@@ -120,6 +122,24 @@ func TestJoined(t *testing.T) {
 	f32 := pagedShape(tensor.F32, 1, 32, 8, 1, 4096, 128)
 	if list := f32.Joined(joinedAppend(f32), hopper); list != nil {
 		t.Errorf("there are kernels of f32: %v", list)
+	}
+}
+
+// TestJoinedRows sees that blocks have no more warps than their partial results have
+// room for.
+func TestJoinedRows(t *testing.T) {
+	for _, c := range []struct {
+		heads, channels int
+		warps           []uint32
+	}{{8, 64, []uint32{16, 8, 4}}, {20, 64, []uint32{16, 8, 4}}, {22, 64, []uint32{8, 4}}, {40, 64, []uint32{8, 4}}, {16, 128, []uint32{4, 8}}, {32, 128, []uint32{4}}} {
+		s := pagedShape(tensor.BF16, 1, c.heads, 2, 1, 256, c.channels)
+		var got []uint32
+		for _, k := range s.Joined(joinedAppend(s), Device{90, 132, 227 << 10}) {
+			got = append(got, k.Threads[0]/32)
+		}
+		if !slices.Equal(got, c.warps) {
+			t.Errorf("%d heads of %d channels: blocks of %d warps, want %d", c.heads, c.channels, got, c.warps)
+		}
 	}
 }
 

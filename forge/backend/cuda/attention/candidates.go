@@ -54,6 +54,8 @@ const (
 	maxDecodeRows    = 64 // beyond which flash reads keys less often
 	// rowBytes bounds the partial results of a block of by_row, in shared memory.
 	rowBytes = 40 << 10
+	// maxDeclared bounds the shared memory that a text declares, on every card.
+	maxDeclared = 48 << 10
 )
 
 // Candidates are the kernels for a shape, the default first. The error says why there is
@@ -219,6 +221,9 @@ func (s *Shape) decodeKernel(d Device, c decodeCut, a *Append) (Kernel, bool) {
 	rows := min(s.rows(), decodeRows)
 	blocks := s.Groups * ((s.rows() + decodeRows - 1) / decodeRows)
 	warps := c.warps
+	if s.decodeBytes(rows, warps, a != nil) > maxDeclared {
+		return Kernel{}, false
+	}
 	splits := s.splits(d, blocks*s.Batches, 16*warps*c.passes)
 	k := Kernel{
 		Name:   fmt.Sprintf("attention of %d rows, keys split %d ways", rows, splits),
@@ -244,6 +249,16 @@ func (s *Shape) decodeKernel(d Device, c decodeCut, a *Append) (Kernel, bool) {
 		run(token, fmt.Sprintf("%s{new_q, new_k, new_v, nullptr, (%s *)k, (%s *)v, table, pos, length}", token, out.elem, out.elem)),
 		"const "+in.elem+" *new_q", "const "+in.elem+" *new_k", "const "+in.elem+" *new_v")
 	return k, true
+}
+
+// decodeBytes are those of shared memory that a block of decode declares: partial of
+// source/split.cu, and token of source/decode.cu where it appends.
+func (s *Shape) decodeBytes(rows, warps int, appends bool) int {
+	bytes := 4*(warps*rows*(s.E+2)+rows*(maxSplits+1)) + rows + 1
+	if appends {
+		bytes = (bytes+15)/16*16 + 2*(rows*(s.D+8)+s.D+s.E) + 4*s.D
+	}
+	return bytes
 }
 
 // words is row_words of source/split.cu.

@@ -57,11 +57,15 @@ const maxLog = 8 << 10
 
 func (c *Compiler) failure(s Source, err error, log []byte) *Failure {
 	log, _, _ = bytes.Cut(log, []byte{0})
+	log = warned.ReplaceAll(log, nil) // in front of errors, they would fill what is kept
 	return &Failure{s.Name, s.Arch, c.Version, err, annotate(s, string(log[:min(len(log), maxLog)]))}
 }
 
 // spoken finds where a message is about a line of the source.
 var spoken = regexp.MustCompile(`^(.*)\((\d+)\): (?:catastrophic |warning|error)`)
+
+// warned finds a warning, which ends with an empty line, and the remark behind the first.
+var warned = regexp.MustCompile(`(?m)^.*\(\d+\): warning (?:.*\n)+?\n|^Remark: .*\n\n?`)
 
 // annotate puts the line of the source behind each message about one.
 func annotate(s Source, log string) string {

@@ -108,6 +108,18 @@ func TestFailure(t *testing.T) {
 			t.Errorf("the error lacks %q:\n%v", part, err)
 		}
 	}
+	noisy := strings.Repeat("static __device__ void unused#() {}\n", 300)
+	for i := range 300 {
+		noisy = strings.Replace(noisy, "#", fmt.Sprint(i), 1)
+	}
+	for wrong, want := range map[string]string{
+		"__global__ void f(int *y) { *y = nothing; }\n":                                              `identifier "nothing" is undefined`,
+		"__global__ void f(int *y) { __shared__ int x[20000]; y[0] = x[y[1]]; y[2] = x[y[3]]++; }\n": "uses too much shared data",
+	} {
+		if _, err := c.Compile(Source{Name: "noisy.cu", Text: noisy + wrong, Arch: "sm_75"}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "never referenced") || strings.Contains(err.Error(), "Remark") {
+			t.Errorf("behind warnings, want %q:\n%v", want, err)
+		}
+	}
 	if _, err := c.Compile(Source{Name: "old.cu", Text: scale, Arch: "sm_10"}); err == nil || !strings.Contains(err.Error(), "sm_10") {
 		t.Errorf("an architecture that there is not: %v", err)
 	}
