@@ -107,7 +107,7 @@ func TestEnds(t *testing.T) {
 		if processes {
 			opts = []Option{TP(2)}
 		}
-		j := begin(t, opts...)
+		j := beginEndless(t, opts...)
 		first := func(ctx context.Context, stop func(), o ...RequestOption) error {
 			n := 0
 			for _, err := range j.Generate(ctx, "hello", o...) {
@@ -153,7 +153,7 @@ func TestEnds(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	j := begin(t, Limit(1))
+	j := beginEndless(t, Limit(1))
 	for name, opts := range map[string][]RequestOption{
 		"temperature": {Temperature(-1)}, "stop": {Stop("")}, "timeout": {Timeout(-1)}, "tokens": {MaxTokens(-1)},
 	} {
@@ -162,7 +162,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	var long *TooLong
-	if _, err := j.Run(t.Context(), strings.Repeat("x", 96)); !errors.As(err, &long) || hint(err) == "" {
+	if _, err := j.Run(t.Context(), strings.Repeat("x", 1<<14)); !errors.As(err, &long) || hint(err) == "" {
 		t.Errorf("a prompt that is too long: %v", err)
 	}
 	if _, err := j.Run(t.Context(), ""); err == nil {

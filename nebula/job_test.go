@@ -120,7 +120,7 @@ func TestSameNameAtOnce(t *testing.T) {
 
 // TestFailure kills a rank in the middle of a request.
 func TestFailure(t *testing.T) {
-	j := begin(t, TP(2), Name("frail"))
+	j := beginEndless(t, TP(2), Name("frail"))
 	next, stop := iter.Pull2(j.Generate(t.Context(), "hello"))
 	defer stop()
 	if _, err, _ := next(); err != nil {
@@ -203,11 +203,11 @@ func TestAffinity(t *testing.T) {
 			t.Errorf("affinity %d: %d of 12 prompts are found in a cache, not %d", affinity, n, want)
 		}
 	}
-	j := begin(t, TP(2), Replicas(2), Affinity(1))
+	j := beginEndless(t, TP(2), Replicas(2), Affinity(1), BlockSize(8), Blocks(1<<12))
 	cached(j, "a")
 	var open []*generation
 	for range 6 { // one more than the other, and then in turn
-		g, err := j.openText(t.Context(), begins[0]+"x", []RequestOption{MaxTokens(40)})
+		g, err := j.openText(t.Context(), begins[0]+"x", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,9 +41,23 @@ func small(more ...Option) []Option {
 // begin starts a job of the tiny decoder that ends with the test.
 func begin(t *testing.T, opts ...Option) *Job {
 	t.Helper()
+	return beginWith(t, TinyDecoder(), small(opts...))
+}
+
+// beginEndless starts a job whose requests without MaxTokens go on for so long that they
+// do not end before something is done about them, on however busy a machine.
+func beginEndless(t *testing.T, opts ...Option) *Job {
+	t.Helper()
+	c := TinyDecoder()
+	c.Context = 1 << 14
+	return beginWith(t, c, append(small(Context(c.Context), BlockSize(128), Blocks(3*c.Context/128)), opts...))
+}
+
+func beginWith(t *testing.T, c Config, opts []Option) *Job {
+	t.Helper()
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
-	m := Seeded(TinyDecoder(), 3)
-	j, err := Start(t.Context(), m, small(opts...)...)
+	m := Seeded(c, 3)
+	j, err := Start(t.Context(), m, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}

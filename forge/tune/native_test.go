@@ -38,7 +38,7 @@ func TestNative(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := DefaultSettings()
-	s.MaxRounds = s.Rounds
+	s.MaxRounds, s.Budget = s.Rounds, time.Hour // which a slow machine does not spend
 	tuner := New(cpu.New(), s, suite.Inputs)
 	r, err := tuner.Tune(t.Context(), g)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"forgekernel/nebula/mesh"
 )
@@ -47,7 +46,7 @@ func overMesh(t testing.TB, n int, o Options, host func(rank int) string) []Grou
 			if c.Host != "" {
 				c.Address = "127.0.0.1"
 			}
-			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), enough)
 			defer cancel()
 			if meshes[i], errs[i] = mesh.Join(ctx, c); errs[i] == nil {
 				groups[i], errs[i] = Over(meshes[i], Options{Buffer: o.Buffer, Trace: o.Trace})

@@ -215,6 +215,31 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
+// Of the time in which a rank cannot look little counts, but where its context ends.
+func TestLimit(t *testing.T) {
+	begun := time.Now()
+	g := closing(t, Local(2, Options{Timeout: time.Minute}))[0].(*group)
+	g.begun, g.ctx = begun, t.Context()
+	for _, c := range []struct{ looked, now, want time.Duration }{
+		{0, nap, time.Minute},
+		{nap, nap + time.Minute/share, time.Minute},
+		{nap, nap + time.Minute/share + time.Hour, time.Minute + time.Hour},
+		{2 * time.Hour, 2*time.Hour + nap, time.Minute + time.Hour},
+		{2 * time.Hour, 3*time.Hour + time.Minute/share, time.Minute + 2*time.Hour},
+	} {
+		if got := g.limit(begun.Add(c.looked), begun.Add(c.now)).Sub(begun); got != c.want {
+			t.Errorf("between looks at %v and %v the limit is %v, want %v", c.looked, c.now, got, c.want)
+		}
+	}
+	end := begun.Add(30 * time.Second)
+	ctx, cancel := context.WithDeadline(t.Context(), end)
+	defer cancel()
+	g.ctx = ctx
+	if got := g.limit(begun, begun.Add(time.Hour)); !got.Equal(end) {
+		t.Errorf("the limit is %v, after the end of the context, %v", got, end)
+	}
+}
+
 // A rank that waits for one that waits names the latter, also if that one has more
 // time.
 func TestTimeoutAtSecondHand(t *testing.T) {

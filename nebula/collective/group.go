@@ -31,7 +31,8 @@ type group struct {
 	ctx      context.Context
 	begun    time.Time
 	waited   time.Duration
-	crowded  time.Time // until when it does not give way while it waits, but sleeps
+	stood    time.Duration // of the call, in which this rank could not look
+	crowded  time.Time     // until when it does not give way while it waits, but sleeps
 	timer    *time.Timer
 	combiner *combiner
 	sources  [][]byte
@@ -88,7 +89,7 @@ func (g *group) Stats() Stats  { return g.account.read() }
 
 // begin starts a call. Where it returns no error the caller has to call end.
 func (g *group) begin(ctx context.Context, c call, seq uint64) error {
-	g.begun, g.waited, g.ctx = time.Now(), 0, ctx
+	g.begun, g.waited, g.stood, g.ctx = time.Now(), 0, 0, ctx
 	c.epoch, c.group, c.seq = g.epoch, g.id, seq
 	g.now = c
 	if e := g.failure.Load(); e != nil {

@@ -15,10 +15,12 @@ const nap = 2 * time.Millisecond
 // grace is how much longer than its deadline a rank waits, after it has told the
 // others for whom: whoever it waits for may itself wait for another, and then says so.
 // A rank looks some times before it blames one: where all ranks stand still for a while,
-// as when their machine does, the time alone is over before any of them can answer.
+// as when their machine does, the time alone is over before any of them can answer. Of the
+// time between two looks no more counts than a share of the timeout.
 const (
 	grace = 100 * time.Millisecond
 	looks = 10
+	share = 8
 )
 
 // A rank that waits first does nothing but look, about as long as ranks differ in one
@@ -72,11 +74,7 @@ func (g *group) await(l *link, p *side, seen uint32) error {
 	}
 	g.waiting.Store(int32(l.rank) + 1)
 	defer g.waiting.Store(0)
-	limit := g.begun.Add(g.timeout())
-	if d, ok := g.ctx.Deadline(); ok && d.Before(limit) {
-		limit = d
-	}
-	for asked := 0; ; {
+	for asked, looked := 0, begun; ; {
 		left := l.ends.Load() <= 0 // before the position: what a rank wrote before it left still counts
 		if p.position.Load() != seen {
 			return nil
@@ -87,9 +85,12 @@ func (g *group) await(l *link, p *side, seen uint32) error {
 		if left {
 			return g.fail(l.rank, &reason{kind: ErrClosed, text: fmt.Sprintf("rank %d has closed the group", g.members[l.rank])})
 		}
-		switch rest := time.Until(limit); {
+		now := time.Now()
+		limit := g.limit(looked, now)
+		looked = now
+		switch rest := limit.Sub(now); {
 		case rest < -grace && asked >= looks:
-			return g.late(l, p, limit)
+			return g.late(l, p, min(g.timeout(), limit.Sub(g.begun)))
 		case rest <= 0:
 			g.tellWait()
 			asked++
@@ -98,6 +99,19 @@ func (g *group) await(l *link, p *side, seen uint32) error {
 		}
 		p.sleep(seen, nap, g.timer)
 	}
+}
+
+// limit is when the call that is under way has waited long enough, as it is seen now,
+// after the look before.
+func (g *group) limit(looked, now time.Time) time.Time {
+	if over := now.Sub(looked) - max(g.timeout()/share, nap); over > 0 {
+		g.stood += over
+	}
+	limit := g.begun.Add(g.timeout() + g.stood)
+	if d, ok := g.ctx.Deadline(); ok && d.Before(limit) {
+		return d
+	}
+	return limit
 }
 
 // interrupted is the failure of a call whose context has ended.
@@ -166,7 +180,7 @@ func (g *group) root(l *link) *link {
 
 // late is the failure of a call that waited too long, with the ranks that are the
 // reason.
-func (g *group) late(l *link, p *side, limit time.Time) error {
+func (g *group) late(l *link, p *side, patience time.Duration) error {
 	var roots, kept []int // the job's ranks: at fault, and waiting for these
 	for _, k := range g.missing(l, p) {
 		root := g.root(k)
@@ -181,7 +195,7 @@ func (g *group) late(l *link, p *side, limit time.Time) error {
 	}
 	slices.Sort(roots)
 	roots = slices.Compact(roots)
-	text := fmt.Sprintf("%s %s within %v", ranks(roots), what, limit.Sub(g.begun).Round(time.Millisecond))
+	text := fmt.Sprintf("%s %s within %v", ranks(roots), what, patience.Round(time.Millisecond))
 	if len(kept) > 0 {
 		text += fmt.Sprintf(", and keeps %s waiting", ranks(kept))
 	} else if l.waits.Load()-1 == int32(g.rank) {

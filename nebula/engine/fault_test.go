@@ -29,6 +29,16 @@ var faultPoints = flag.Int("faults", 2, "messages at which each fault of a link 
 // tells of.
 const deadline = slowness * 1500 * time.Millisecond
 
+// patience bounds what must happen; tests that pass do not wait for it.
+const patience = 5 * time.Minute
+
+// tarry lets some deadlines pass, of the same looks as ranks count.
+func tarry(deadlines int) {
+	for range deadlines * looks {
+		time.Sleep(deadline / looks)
+	}
+}
+
 // fuse is a fault that happens at the n-th of some events, from 0.
 type fuse struct {
 	left atomic.Int64
@@ -73,7 +83,7 @@ func (l *faultyLink) Write(b []byte) (int, error) {
 	case "close":
 		l.Conn.Close()
 	case "delay":
-		time.Sleep(3 * deadline)
+		tarry(3)
 	}
 	return l.Conn.Write(b)
 }
@@ -161,7 +171,7 @@ func (x *faultyExecutable) RunInto(ctx context.Context, outputs, inputs []*tenso
 			<-ctx.Done()
 			return context.Cause(ctx)
 		case "stuck":
-			time.Sleep(2 * deadline) // whatever ctx says
+			tarry(2) // whatever ctx says
 		}
 		return errors.New("not a number")
 	}
@@ -322,7 +332,7 @@ func injured(t *testing.T, l shard.Layout, name string, in injury) {
 			select {
 			case <-c.health.over:
 				err = c.health.err()
-			case <-time.After(20 * deadline):
+			case <-time.After(patience):
 			}
 		}
 		cause := (*Error)(nil)
@@ -352,7 +362,7 @@ func injured(t *testing.T, l shard.Layout, name string, in injury) {
 				if err == nil {
 					t.Errorf("rank %d ended as if nothing had happened", r+1)
 				}
-			case <-time.After(time.Minute):
+			case <-time.After(patience):
 				t.Fatalf("rank %d did not end:\n%s", r+1, stacks())
 			}
 		}

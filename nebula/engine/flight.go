@@ -37,7 +37,7 @@ type flights struct {
 	mu     sync.Mutex
 	known  map[uint64]*flight
 	flying []*flight // not completed, in order
-	since  time.Time // when the first of these became the first
+	looked int       // times at the first of these
 	spare  []*flight
 	memory *results
 	steps  uint64 // completed
@@ -64,7 +64,7 @@ func (l *flights) launch(w *work, stages int) *flight {
 	}
 	l.known[f.number] = f
 	if l.flying = append(l.flying, f); len(l.flying) == 1 {
-		l.since = f.result.Times.Submitted
+		l.looked = 0
 	}
 	return f
 }
@@ -99,10 +99,9 @@ func (l *flights) begin(f *flight) {
 func (l *flights) complete(f *flight) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := time.Now()
-	f.result.Times.Done = now
+	f.result.Times.Done = time.Now()
 	l.flying = slices.Delete(l.flying, 0, 1)
-	l.since = now
+	l.looked = 0
 	l.steps++
 	l.total += uint64(f.tokens)
 	if old := l.known[f.number-kept]; old != nil && !old.awaited {
@@ -151,16 +150,17 @@ func (l *flights) flies(request uint64) bool {
 	return slices.ContainsFunc(l.flying, func(f *flight) bool { return slices.Contains(f.requests, request) })
 }
 
-// age is the first step in flight, how long it has been that, and how many deadlines
-// it has.
-func (l *flights) age() (number uint64, age time.Duration, deadlines int) {
+// look notes a look at the first step in flight, if there is one: which it is, how often
+// that has been looked at, and how many deadlines it has.
+func (l *flights) look() (number uint64, seen, deadlines int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.flying) == 0 {
 		return 0, 0, 0
 	}
+	l.looked++
 	first := l.flying[0]
-	return first.number, time.Since(l.since), first.deadlines
+	return first.number, l.looked, first.deadlines
 }
 
 // counts are the completed steps and their tokens.

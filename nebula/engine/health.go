@@ -56,7 +56,7 @@ func (h *health) fail(r report) {
 		if !h.closed {
 			close(h.refusing)
 		}
-		h.timer = time.AfterFunc(h.grace, func() {
+		h.timer = later(h.grace, func() {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.settle(best(h.reports).cause)

@@ -333,15 +333,15 @@ func (l *Leader) Close() error {
 		return err
 	}
 	defer close(l.closed)
-	limit := time.Now().Add(l.deadline)
-	l.drain(limit)
+	late, stop := countdown(l.deadline)
+	defer stop()
+	l.drain(late)
 	err := l.health.end()
 	close(l.quit)
 	for _, p := range l.peers[1:] {
 		p.link.Close()
 	}
-	ended := endsWithin(&l.running, time.Until(limit))
-	if ended {
+	if endsBefore(&l.running, late) {
 		err = cmp.Or(err, l.self.close())
 	} else {
 		err = cmp.Or(err, error(causeOf(0, l.health.epoch, 0, opExecute, errStuck)))
@@ -354,15 +354,13 @@ func (l *Leader) Close() error {
 
 // drain waits for calls under way, for steps in flight and then for the other ranks to
 // end. An engine that does not get so far has failed.
-func (l *Leader) drain(limit time.Time) {
-	late := time.NewTimer(time.Until(limit))
-	defer late.Stop()
+func (l *Leader) drain(late <-chan struct{}) {
 	wait := func(rank int, arrived <-chan struct{}) bool {
 		select {
 		case <-arrived:
 			return true
 		case <-l.health.over:
-		case <-late.C:
+		case <-late:
 			l.health.fail(report{0, conclusive, causeOf(rank, l.health.epoch, 0, opStop, errStuck)})
 		}
 		return false

@@ -72,6 +72,13 @@ func (m *Member) rank() *rank {
 // endsWithin waits for goroutines, but no longer than a time. It reports whether they
 // ended.
 func endsWithin(g *sync.WaitGroup, limit time.Duration) bool {
+	late, stop := countdown(limit)
+	defer stop()
+	return endsBefore(g, late)
+}
+
+// endsBefore is endsWithin with the end of the time.
+func endsBefore(g *sync.WaitGroup, late <-chan struct{}) bool {
 	ended := make(chan struct{})
 	go func() {
 		g.Wait()
@@ -80,7 +87,7 @@ func endsWithin(g *sync.WaitGroup, limit time.Duration) bool {
 	select {
 	case <-ended:
 		return true
-	case <-time.After(limit):
+	case <-late:
 		return false
 	}
 }

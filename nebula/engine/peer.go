@@ -113,7 +113,7 @@ const pingInterval = 250 * time.Millisecond
 // ping asks a rank for signs of life, as long as the engine lives. One that has been
 // told to stop closes its link: whether it has stopped well is for who listens to say.
 func (l *Leader) ping(p *peer) {
-	tick := time.NewTicker(min(l.deadline/8, pingInterval))
+	tick := time.NewTicker(min(l.deadline/looks, pingInterval))
 	defer tick.Stop()
 	for {
 		if err := p.send(kindPing, binary.LittleEndian.AppendUint64(nil, uint64(l.self.rec.Now()))); err != nil {
@@ -164,7 +164,7 @@ func (l *Leader) refresh() {
 
 // watch fails the engine when a rank gives no sign of life or a step does not end.
 func (l *Leader) watch() {
-	tick := time.NewTicker(l.deadline / 8)
+	tick := time.NewTicker(l.deadline / looks)
 	defer tick.Stop()
 	for {
 		select {
@@ -176,11 +176,13 @@ func (l *Leader) watch() {
 			return
 		}
 		for _, p := range l.peers[1:] {
-			if silent := p.silent(); silent > p.patience(l.deadline) {
-				l.health.fail(report{0, overdue, silence(p.peer, p.epoch, silent)})
+			p.look()
+			if e := p.silence(l.deadline, 1); e != nil {
+				l.health.fail(report{0, overdue, e})
 			}
 		}
-		if number, age, deadlines := l.age(); age > time.Duration(deadlines)*l.deadline {
+		if number, seen, deadlines := l.look(); seen > deadlines*looks {
+			age := time.Duration(seen) * l.deadline / looks
 			err := fmt.Errorf("%w: the step has taken %v", collective.ErrTimeout, age.Round(time.Millisecond))
 			l.health.fail(report{0, overdue, &Error{Rank: l.laggard(), Epoch: l.health.epoch, Step: number, Op: opExecute, Err: err}})
 		}

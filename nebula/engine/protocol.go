@@ -137,9 +137,10 @@ type conn struct {
 	peer   int // rank of the other end
 	in     *bufio.Reader
 	body   []byte
-	got    uint64       // messages received
-	heard  atomic.Int64 // when the latest came, in nanoseconds of time.Time.UnixNano
-	pinged atomic.Bool  // the other end has given a sign of life
+	got    uint64      // messages received
+	heard  atomic.Bool // since the latest look
+	missed int         // looks since something was heard
+	pinged atomic.Bool // the other end has given a sign of life
 
 	mu   sync.Mutex // of what follows
 	out  []byte
@@ -147,9 +148,7 @@ type conn struct {
 }
 
 func newConn(link Link, epoch uint32, own, peer int) *conn {
-	c := &conn{link: link, epoch: epoch, own: own, peer: peer, in: bufio.NewReaderSize(link, 16<<10)}
-	c.heard.Store(time.Now().UnixNano())
-	return c
+	return &conn{link: link, epoch: epoch, own: own, peer: peer, in: bufio.NewReaderSize(link, 16<<10)}
 }
 
 // send writes a message. It is safe for concurrent use.
@@ -171,7 +170,7 @@ func (c *conn) send(k kind, payload []byte) error {
 
 // receive reads the next message. The payload is valid until the next call.
 func (c *conn) receive() (kind, []byte, error) {
-	c.heard.Store(time.Now().UnixNano()) // nobody could be heard before
+	c.heard.Store(true) // nobody could be heard before
 	raw, err := c.in.Peek(headerBytes)
 	if err != nil {
 		return 0, nil, lost(c.peer, err)
@@ -202,22 +201,30 @@ func (c *conn) receive() (kind, []byte, error) {
 	if _, err := io.ReadFull(c.in, c.body); err != nil {
 		return 0, nil, lost(c.peer, err)
 	}
-	c.heard.Store(time.Now().UnixNano())
+	c.heard.Store(true)
 	return h.kind, c.body, nil
 }
 
-// silent is how long the other end has said nothing.
-func (c *conn) silent() time.Duration {
-	return time.Duration(time.Now().UnixNano() - c.heard.Load())
+// look notes whether the other end has been heard since the look before. One goroutine
+// calls it.
+func (c *conn) look() {
+	if c.missed++; c.heard.Swap(false) {
+		c.missed = 0
+	}
 }
 
-// patience is how long the other end may be silent: twice as long before its first
-// sign of life, for ranks come from their rendezvous one after another.
-func (c *conn) patience(deadline time.Duration) time.Duration {
+// silence is the failure of the other end when it has been silent for so many
+// deadlines, or else nil. It has two before its first sign of life, for ranks come
+// from their rendezvous one after another.
+func (c *conn) silence(deadline time.Duration, deadlines int) *Error {
 	if !c.pinged.Load() {
-		return 2 * deadline
+		deadlines = max(2, deadlines)
 	}
-	return deadline
+	if c.missed < deadlines*looks {
+		return nil
+	}
+	silent := time.Duration(c.missed) * deadline / looks
+	return &Error{Rank: c.peer, Epoch: c.epoch, Op: opHeartbeat, Err: fmt.Errorf("no sign of life for %v", silent.Round(time.Millisecond))}
 }
 
 // nonsense is what no rank of the job sends; it is laid to the one it came from.

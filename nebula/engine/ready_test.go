@@ -131,8 +131,10 @@ func TestReadyShown(t *testing.T) {
 		defer close(ended)
 		_, _ = Local(ctx, seeded(t, llamaConfig()), shard.Layout{TP: 1, PP: 1}, LocalOptions{Options: Options{Ready: Ready{Rows: 1}}, Backend: b})
 	}()
-	if text := <-s.texts; !strings.Contains(text, "compiling programs") || !strings.Contains(text, "2/") {
-		t.Errorf("%q is shown", text)
+	for text := ""; !strings.Contains(text, "2/"); { // on a slow machine less is shown before
+		if text = <-s.texts; !strings.Contains(text, "compiling programs") {
+			t.Errorf("%q is shown", text)
+		}
 	}
 	cancel()
 	<-ended

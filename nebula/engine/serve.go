@@ -301,10 +301,10 @@ func (w *worker) fail(op string, err error) error {
 	cause := causeOf(w.place.Rank, w.conn.epoch, step, op, err)
 	w.cause = cause
 	w.cancel(cause)
-	closer := time.AfterFunc(w.deadline/2, func() { w.conn.link.Close() })
+	later(w.deadline/2, func() { w.conn.link.Close() })
 	go func() {
 		if w.conn.send(kindFailed, encodeCause(cause, weigh(w.place.Rank, err))) != nil {
-			closer.Reset(0)
+			w.conn.link.Close()
 		}
 		close(w.told)
 	}()
@@ -326,7 +326,7 @@ func (w *worker) failed() error {
 // watch fails the rank when rank 0 gives no sign of life. A rank that is busy with a
 // command hears nothing: calls of groups have deadlines of their own.
 func (w *worker) watch(end <-chan struct{}) {
-	tick := time.NewTicker(w.deadline / 8)
+	tick := time.NewTicker(w.deadline / looks)
 	defer tick.Stop()
 	for {
 		select {
@@ -334,20 +334,12 @@ func (w *worker) watch(end <-chan struct{}) {
 			return
 		case <-tick.C:
 		}
-		limit := w.conn.patience(w.deadline)
-		if w.handling.Load() {
-			limit = 2 * w.deadline
-		}
-		if silent := w.conn.silent(); silent > limit {
-			w.fail(opHeartbeat, silence(0, w.conn.epoch, silent))
+		w.conn.look()
+		if e := w.conn.silence(w.deadline, 1+bit(w.handling.Load())); e != nil {
+			w.fail(opHeartbeat, e)
 			return
 		}
 	}
-}
-
-// silence is the failure of a rank that gives no sign of life.
-func silence(rank int, epoch uint32, silent time.Duration) *Error {
-	return &Error{Rank: rank, Epoch: epoch, Op: opHeartbeat, Err: fmt.Errorf("no sign of life for %v", silent.Round(time.Millisecond))}
 }
 
 // pong answers a ping with its stamp, the time here, the step that executes or did

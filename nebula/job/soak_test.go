@@ -52,7 +52,7 @@ func TestSoak(t *testing.T) {
 func (f fault) soak(t *testing.T, m *model.Model, l shard.Layout, point int, last bool) (failed, told bool) {
 	in := f.injury(t, l, point)
 	s := spec(l.TP, l.PP)
-	s.Deadline, s.Assembly = faultDeadline, faultDeadline
+	s.Deadline, s.Assembly = faultDeadline, 3*faultDeadline
 	mark := "JOB_TEST_MARK=" + t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -78,6 +78,7 @@ func start(ctx context.Context, m *model.Model, s Spec, how launch.Spec) (*Proce
 		Opening: s.assembly(), Deadline: s.deadline(), Epoch: how.Epoch, Why: p.why,
 	})
 	if err != nil {
+		cancel(nil)
 		err = p.blame(err)
 		p.end()
 		return nil, err
@@ -106,12 +107,18 @@ func (p *Processes) attend(ctx context.Context, cancel context.CancelCauseFunc, 
 
 // lastWord is why a rank has ended: what it has said, or else how.
 func (p *Processes) lastWord(x launch.Exit, epoch uint32) error {
-	if x.Rank != 0 {
-		if said := (*engine.Error)(nil); errors.As(serve.Refusal(context.Background(), serve.Parent(p.ranks.Channel(x.Rank))), &said) {
-			return said
-		}
+	if said := p.refusal(x.Rank); said != nil {
+		return said
 	}
 	return &engine.Error{Rank: x.Rank, Epoch: epoch, Op: opStart, Err: x}
+}
+
+// refusal is what a rank other than the leader has said before it ended.
+func (p *Processes) refusal(rank int) (said *engine.Error) {
+	if rank != 0 {
+		errors.As(serve.Refusal(context.Background(), serve.Parent(p.ranks.Channel(rank))), &said)
+	}
+	return said
 }
 
 // opStart is the operation of a rank that ends before the job has begun.
@@ -160,12 +167,22 @@ func (p *Processes) exit(rank int, limit time.Duration) *launch.Exit {
 	}
 }
 
-// blame adds to the failure of a start how the rank has ended that is at fault.
+// blame gives the failure of a start as the rank that is at fault has told it before it
+// ended, or adds how it has.
 func (p *Processes) blame(err error) error {
-	if e := (*engine.Error)(nil); errors.As(err, &e) && !errors.As(err, new(launch.Exit)) {
-		if x := p.exit(e.Rank, grace/4); x != nil && x.Abrupt() {
-			return fmt.Errorf("%w (%w)", err, x)
-		}
+	e := (*engine.Error)(nil)
+	if !errors.As(err, &e) || errors.As(err, new(launch.Exit)) {
+		return err
+	}
+	x := p.exit(e.Rank, grace/4)
+	if x == nil {
+		return err
+	}
+	if said := p.refusal(e.Rank); said != nil {
+		return said
+	}
+	if x.Abrupt() {
+		return fmt.Errorf("%w (%w)", err, x)
 	}
 	return err
 }

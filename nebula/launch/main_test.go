@@ -227,7 +227,7 @@ func parentMain(how string, args []string) {
 }
 
 // patience bounds what must happen; tests that pass do not wait for it.
-const patience = 30 * time.Second
+const patience = 5 * time.Minute
 
 // folder gives the test records of its own.
 func folder(t *testing.T) Folder {

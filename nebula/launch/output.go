@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -15,9 +17,7 @@ const (
 	// LogSize bounds the log of one rank, in bytes.
 	LogSize = 8 << 20
 
-	// drainTime bounds the reading of a pipe after its rank has ended: a process
-	// that the rank started may hold the other end.
-	drainTime = time.Second
+	pipeSize = 64 << 10 // bytes that a pipe holds
 )
 
 // output takes what one rank prints. It always reads, so that a rank never waits
@@ -37,7 +37,8 @@ func newOutput(pipe *os.File, log io.WriteCloser) *output {
 	return o
 }
 
-// drain reads until the pipe ends or its deadline passes.
+// drain reads until the pipe ends, or its rank has: a process that the rank started may
+// hold the other end, so that then only what is in the pipe is read.
 func (o *output) drain() {
 	defer close(o.done)
 	defer o.pipe.Close()
@@ -49,6 +50,7 @@ func (o *output) drain() {
 			break
 		}
 	}
+	o.rest(buf)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.log.close()
@@ -64,9 +66,29 @@ func (o *output) keep(p []byte) {
 	o.log.write(p)
 }
 
+// rest reads what is in the pipe, without waiting for more, and no more than it holds.
+func (o *output) rest(buf []byte) {
+	raw, err := o.pipe.SyscallConn()
+	if err != nil || o.pipe.SetReadDeadline(time.Time{}) != nil {
+		return
+	}
+	for left := pipeSize; left > 0; {
+		n := 0
+		raw.Read(func(fd uintptr) bool {
+			n, err = unix.Read(int(fd), buf)
+			return true
+		})
+		if err != nil || n <= 0 {
+			return
+		}
+		o.keep(buf[:n])
+		left -= n
+	}
+}
+
 // finish returns when all that the rank printed before it ended has been read.
 func (o *output) finish() {
-	o.pipe.SetReadDeadline(time.Now().Add(drainTime))
+	o.pipe.SetReadDeadline(time.Unix(1, 0))
 	<-o.done
 }
 

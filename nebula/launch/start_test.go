@@ -357,6 +357,27 @@ func TestFullLogDisk(t *testing.T) {
 	}
 }
 
+// What a rank printed is read, also where nobody came to look before its end and another
+// process has the pipe still.
+func TestLastWordsAreReadLate(t *testing.T) {
+	pipe, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer write.Close()
+	o := newOutput(pipe, &failing{room: LogSize})
+	words := strings.Repeat("y", 40<<10) + "\nlast words\n"
+	if _, err := write.WriteString(words); err != nil {
+		t.Fatal(err)
+	}
+	pipe.SetReadDeadline(time.Unix(1, 0)) // as finish does
+	o.drain()
+	o.finish()
+	if got := o.text(); got != words {
+		t.Errorf("of %d bytes %d are kept", len(words), len(got))
+	}
+}
+
 // failing is a file on a disk that is full after room bytes.
 type failing struct {
 	room   int

@@ -147,6 +147,9 @@ func begin[T any](k *Client, under map[uint64]T, id uint64, what T, kind launch.
 	if err == nil {
 		return nil
 	}
+	if hungUp(err) {
+		<-k.ctx.Done() // who receives learns why
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(under, id)

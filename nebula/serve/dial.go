@@ -155,8 +155,7 @@ func (k *Client) gone(err error) error {
 	if f := (failure{}); errors.As(err, &f) {
 		return k.explained(f.error)
 	}
-	ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
-	if ended && k.terms.Why != nil {
+	if hungUp(err) && k.terms.Why != nil {
 		if exit := k.terms.Why(0); exit != nil {
 			return k.left("lead", *exit)
 		}
@@ -165,6 +164,16 @@ func (k *Client) gone(err error) error {
 		err = errNoWord
 	}
 	return k.left("lead", err)
+}
+
+// hungUp reports whether a frame did not come or go because the other end is closed.
+func hungUp(err error) bool {
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	return false
 }
 
 // explained adds to a failure of the job how the process of its rank has ended, where

@@ -135,6 +135,59 @@ func TestLeavesFirst(t *testing.T) {
 	}
 }
 
+// slowEar is a connection on which the end is heard only when something could not be sent.
+type slowEar struct {
+	*pipe
+	unsent context.Context // ends then
+	fail   context.CancelFunc
+}
+
+func (e slowEar) Send(ctx context.Context, f launch.Frame) error {
+	select {
+	case <-e.over:
+		e.fail()
+		return io.ErrClosedPipe
+	default:
+		return e.pipe.Send(ctx, f)
+	}
+}
+
+func (e slowEar) Recv(ctx context.Context) (launch.Frame, error) {
+	f, err := e.pipe.Recv(ctx)
+	if err != nil || f.Kind == kindFailed {
+		<-e.unsent.Done()
+	}
+	return f, err
+}
+
+// TestLastWord has a request and a question come when the leader has left and why it did
+// has not been heard yet: they end with that.
+func TestLastWord(t *testing.T) {
+	lost := &engine.Error{Rank: 2, Epoch: 3, Op: "all_reduce", Err: collective.ErrDead}
+	for what, call := range map[string]func(*Client) error{
+		"a request":  func(k *Client) error { _, err := k.Submit(t.Context(), long()); return err },
+		"a question": func(k *Client) error { _, err := k.State(t.Context()); return err },
+	} {
+		client, leader := newPipe()
+		if err := sendJSON(t.Context(), leader, kindReady, 0, ready{Info: &engine.Info{Vocab: 5}}); err != nil {
+			t.Fatal(err)
+		}
+		unsent, fail := context.WithCancel(t.Context())
+		k, err := Dial(t.Context(), slowEar{client, unsent, fail}, terms)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := sendJSON(t.Context(), leader, kindFailed, 0, encodeError(lost)); err != nil {
+			t.Fatal(err)
+		}
+		leader.Close()
+		err = call(k)
+		if e := (*engine.Error)(nil); !errors.As(err, &e) || e.Rank != 2 {
+			t.Errorf("%s ends with %v", what, err)
+		}
+	}
+}
+
 // TestRefusal hears a rank that does not lead.
 func TestRefusal(t *testing.T) {
 	for _, said := range []error{&engine.Error{Rank: 2, Op: "rendezvous", Err: io.ErrUnexpectedEOF}, nil} {

@@ -125,6 +125,11 @@ func (c *Cache) Build(name string, work func(dir string) (file string, err error
 	if err := seal(file); err != nil {
 		return "", err
 	}
+	// Of a clock with what Find notes: that of the file system may be some milliseconds behind.
+	now := time.Now()
+	if err := os.Chtimes(file, now, now); err != nil {
+		return "", err
+	}
 	path := filepath.Join(c.Dir, name+suffix)
 	if err := os.Rename(file, path); err != nil {
 		return "", err

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"forgekernel/forge/backend/planned"
 	"forgekernel/forge/ir"
@@ -62,12 +63,12 @@ func packedProgram(t *testing.T, g *ir.Graph, panels planned.Panels) *planned.Pr
 // settled collects garbage until the packs are as many, and returns the last count.
 func settled(t *testing.T, forms int) (int, int64) {
 	t.Helper()
-	for range 100 {
+	for range 500 {
 		runtime.GC()
 		if n, bytes := planned.Packed(); n == forms {
 			return n, bytes
 		}
-		runtime.Gosched()
+		time.Sleep(time.Millisecond) // in which what is left of the packs is cleaned up
 	}
 	return planned.Packed()
 }
