@@ -60,7 +60,7 @@ func shapes() map[string]Shape {
 		"prefill": prefill,
 		"causal":  causal, "odd": odd, "strict": strict, "single": single, "chunk": chunk, "widened": widened, "small": small,
 		"steps": pagedShape(tensor.F32, 1, 4, 2, 1, 256, 64),
-		"full": pagedShape(tensor.BF16, 1, 20, 2, 1, 256, 64), "wide full": pagedShape(tensor.F16, 1, 20, 2, 1, 256, 128),
+		"full":  pagedShape(tensor.BF16, 1, 20, 2, 1, 256, 64), "wide full": pagedShape(tensor.F16, 1, 20, 2, 1, 256, 128),
 	}
 }
 
