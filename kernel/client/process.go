@@ -78,7 +78,7 @@ func startProcess(command Command, ipc bool) (*process, *wire.Connection, error)
 	if err == nil {
 		p.release = sync.OnceFunc(release)
 		if err = p.start(command, connection); err != nil {
-			release()
+			p.release()
 		}
 	}
 	if err != nil {

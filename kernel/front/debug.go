@@ -38,8 +38,17 @@ func (f *front) debug(ctx context.Context, r *request) (any, error) {
 	}
 	f.debugger.parent.Store(r.Message)
 	answer, err := askBy[json.RawMessage](f, ctx, func(s *session, seq uint64) error {
-		// An interrupt that came before would find nothing to stop in the session.
-		return f.interrupts.unless(r.interrupts, func() error { return s.post(link.Debug, 0, seq, content) })
+		ask := func() error { return s.post(link.Debug, 0, seq, content) }
+		err := f.interrupts.unless(r.interrupts, ask)
+		if err != errInterrupted {
+			return err
+		}
+		// The interrupt has found nothing to stop in the session. What evaluates nothing
+		// is done all the same: it may be to go on, or to leave.
+		if err = ask(); err == nil {
+			err = s.post(link.Interrupt, 0, seq, nil)
+		}
+		return err
 	})
 	if err != nil {
 		return refusal(content, err), nil

@@ -82,3 +82,25 @@ func TestInterruptOfDebugger(t *testing.T) {
 		}
 	}
 }
+
+// What the debugger is asked for while it evaluates is done when an interrupt has ended
+// that.
+func TestInterruptKeepsRequests(t *testing.T) {
+	r := start(t)
+	loop := r.message("debug_request", map[string]any{"type": "request", "command": "loop"})
+	r.send(r.control, loop)
+	next := r.message("debug_request", map[string]any{"type": "request", "command": "detach"})
+	r.send(r.control, next)
+	r.send(r.control, r.message("interrupt_request", nil))
+	answers := map[string]string{}
+	for range 3 {
+		reply := r.recv(r.control)
+		answers[r.parent(reply)] = string(reply.Content)
+	}
+	if text := answers[loop.Header.MsgID]; !strings.Contains(text, "interrupted") {
+		t.Errorf("the loop is answered with %s", text)
+	}
+	if text := answers[next.Header.MsgID]; !strings.Contains(text, `"response"`) || strings.Contains(text, "interrupted") {
+		t.Errorf("what comes next is answered with %s", text)
+	}
+}

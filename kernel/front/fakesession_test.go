@@ -104,6 +104,9 @@ func (f *fake) receive(frame link.Frame) {
 		go f.run(frame, stop)
 	case link.Interrupt:
 		for cell, stop := range f.stops {
+			if frame.Seq != 0 && cell != loopStop {
+				continue
+			}
 			close(stop)
 			delete(f.stops, cell)
 		}

@@ -40,6 +40,7 @@ const (
 // is printed at the end, or when the session turns out to live.
 type pipes struct {
 	printer printer
+	waits   time.Duration // suspicion
 
 	out, err, report *os.File // read ends, non-blocking
 	pumps            sync.WaitGroup
@@ -78,7 +79,7 @@ func newPipe(name string) (r, w *os.File, err error) {
 // newPipes returns the pipes and the write ends for the session: stdout,
 // stderr, crash report.
 func newPipes(printer printer) (*pipes, [3]*os.File, error) {
-	p := &pipes{printer: printer, buf: make([]byte, readSize)}
+	p := &pipes{printer: printer, waits: suspicion, buf: make([]byte, readSize)}
 	var ends [3]*os.File
 	for i, read := range []**os.File{&p.out, &p.err, &p.report} {
 		r, w, err := newPipe([]string{stdout, stderr, "crash"}[i])
@@ -169,7 +170,7 @@ func (p *pipes) setAside() {
 		return
 	}
 	p.fatal = append(p.fatal, p.printer.unprint(stderr)...)
-	p.doubt = time.AfterFunc(suspicion, p.trust)
+	p.doubt = time.AfterFunc(p.waits, p.trust)
 }
 
 // trust prints what was held if no trace followed it.

@@ -247,6 +247,33 @@ func TestResumedComesFirst(t *testing.T) {
 	}
 }
 
+// A pause that comes as soon as the interrupt of a halt is told is kept.
+func TestPauseWhenResumed(t *testing.T) {
+	d := newDebugged(t)
+	d.Attach(func(h eval.Halt) {
+		if h.Reason == eval.Resumed {
+			d.Pause()
+		}
+		d.halts <- h
+	})
+	ctx, interrupt := context.WithCancel(t.Context())
+	d.start(ctx, "x := 1\nx++", 2)
+	d.halt(t)
+	first := d.ended
+	d.start(t.Context(), "y := 0\nfor y < 100 {\n\ty++\n}")
+	interrupt()
+	for _, want := range []string{eval.Resumed, "pause"} {
+		if h, ok := d.halt(t); !ok || h.Reason != want {
+			t.Fatalf("%+v, %v, want %s", h, ok, want)
+		}
+	}
+	<-first
+	d.Continue()
+	if err := <-d.ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // A loop that a debugger left goes on as fast code does, and can be joined again.
 func TestDetachInLoop(t *testing.T) {
 	d := newDebugged(t)

@@ -27,7 +27,7 @@ func TestGoTree(t *testing.T) {
 		t.Skip("short tests do not run a thousand programs")
 	}
 	if *oneProgram != "" { // in a process of its own, see goProblem
-		if problem := runGoProgram(t, *oneProgram); problem != "" {
+		if problem := runGoProgram(t, *oneProgram, readProgram(t, *oneProgram)); problem != "" {
 			t.Fatal(problem)
 		}
 		return
@@ -97,11 +97,8 @@ func goPrograms(t *testing.T, root string) []string {
 	for _, dir := range []string{"", "abi", "chan", "fixedbugs", "interface", "ken", "stress", "syntax", "typeparam"} {
 		files, _ := filepath.Glob(filepath.Join(root, dir, "*.go"))
 		for _, file := range files {
-			content, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if firstLine(string(content)) == "// run" && !outOfScope.Match(content) && isBuilt(string(content)) {
+			content := readProgram(t, file)
+			if firstLine(content) == "// run" && !outOfScope.MatchString(content) && isBuilt(content) {
 				list = append(list, filepath.Join(dir, filepath.Base(file)))
 			}
 		}
@@ -142,12 +139,9 @@ var measures = regexp.MustCompile(`\b(ReadMemStats|NumGoroutine|AllocsPerRun|Set
 // goProblem returns what is wrong with a program's run, or nothing. One that
 // measures its process has one of its own.
 func goProblem(t *testing.T, file string) string {
-	source, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !measures.Match(source) {
-		return runGoProgram(t, file)
+	source := readProgram(t, file)
+	if !measures.MatchString(source) {
+		return runGoProgram(t, file, source)
 	}
 	exe, err := os.Executable()
 	if err != nil {
@@ -160,12 +154,16 @@ func goProblem(t *testing.T, file string) string {
 	return ""
 }
 
-// runGoProgram returns what is wrong with a program's run, or nothing.
-func runGoProgram(t *testing.T, file string) (problem string) {
+func readProgram(t *testing.T, file string) string {
 	source, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(source)
+}
+
+// runGoProgram returns what is wrong with the run of a file's text, or nothing.
+func runGoProgram(t *testing.T, file, source string) (problem string) {
 	defer func() {
 		if r := recover(); r != nil {
 			problem = fmt.Sprint("session panics: ", r)
@@ -174,7 +172,7 @@ func runGoProgram(t *testing.T, file string) (problem string) {
 	s, out := newTestSession(t, Options{})
 	ctx, cancel := context.WithTimeout(context.Background(), generous)
 	defer cancel()
-	_, err = s.Run(ctx, Cell{Name: "program", ID: 1, Source: string(source)})
+	_, err := s.Run(ctx, Cell{Name: "program", ID: 1, Source: source})
 	s.Reset()
 	printed := out.take()
 	if err != nil {

@@ -34,6 +34,7 @@ var hangs = map[string]string{
 	"method from fmt":   "type S int\nfunc (S) String() string { for {} }\nfmt.Println(S(1))",
 	"compiled wait":     `c := sync.NewCond(&sync.Mutex{}); c.L.Lock(); c.Wait()`,
 	"deferred for ever": `defer func() { for {} }(); for {}`,
+	"deferred sleeps":   `defer func() { for { time.Sleep(20 * time.Millisecond) } }(); for {}`,
 	"read lock":         `var mu sync.RWMutex; mu.Lock(); mu.RLock()`,
 	"range over closed": `c := make(chan int); close(c); for { <-c }`,
 	"closure":           `var f func(int) int; f = func(n int) int { if n > 50 { return n }; return f(n + 1) }; for { f(0) }`,
@@ -177,6 +178,40 @@ func TestSlowDeferred(t *testing.T) {
 		t.Fatal("it ended")
 	}
 	waitFor(t, func() bool { return mustRun(t, s, "free := mu.TryLock()\nif free { mu.Unlock() }\nfree") == "true" })
+}
+
+// What a goroutine asks the person does not keep the cell in compiled code: it is left
+// there long before the time is over that a question has to end. A machine that stands
+// still may need more than one attempt.
+func TestInterruptBesideQuestion(t *testing.T) {
+	const attempts, slow = 10, time.Second
+	// It asks when the cell is in c.Wait, which unlocks.
+	const source = "c := sync.NewCond(&sync.Mutex{})\nc.L.Lock()\ngo func() { c.L.Lock(); var word string; fmt.Scan(&word) }()\nc.Wait()"
+	var took time.Duration
+	for range attempts {
+		asked := make(chan bool)
+		s, _ := newTestSession(t, Options{Stdin: func(ctx context.Context, _ string, _ bool) (string, error) {
+			close(asked)
+			<-ctx.Done()
+			return "", ctx.Err()
+		}})
+		ctx, cancel := context.WithCancel(t.Context())
+		var interrupted time.Time
+		go func() {
+			<-asked
+			interrupted = time.Now()
+			cancel()
+		}()
+		_, err := s.Run(ctx, Cell{Name: "cell", Source: source})
+		var stopped *InterruptError
+		if !errors.As(err, &stopped) {
+			t.Fatal(err)
+		}
+		if took = time.Since(interrupted); took < slow {
+			return
+		}
+	}
+	t.Errorf("none of %d interrupts took less than %v, the last one %v", attempts, slow, took)
 }
 
 // A panic of a goroutine whose cell is over is reported, also while other cells run.

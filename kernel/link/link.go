@@ -31,7 +31,7 @@ type Kind string
 // Frames from the front to the session.
 const (
 	Execute    Kind = "execute"     // Cell, body ExecuteRequest
-	Interrupt  Kind = "interrupt"   // stop every running cell
+	Interrupt  Kind = "interrupt"   // stop every running cell and what the debugger evaluates; with the Seq of a Debug only the latter
 	Complete   Kind = "complete"    // Seq, body CursorRequest -> CompleteReply
 	Inspect    Kind = "inspect"     // Seq, body CursorRequest -> InspectReply
 	IsComplete Kind = "is_complete" // Seq, body CodeRequest -> IsCompleteReply

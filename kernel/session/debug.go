@@ -21,10 +21,10 @@ func (s *server) startDebugger() {
 		State:   func(state *link.Debugging) { s.conn.SendBody(link.DebugState, 0, 0, state) },
 	})
 	s.debugs = make(chan debugging, maxDebugs)
+	s.evaluating, s.stopEvaluating = context.WithCancel(context.Background())
 	go func() {
 		for d := range s.debugs {
 			answer(s, d.frame, func(request json.RawMessage) json.RawMessage { return s.debugger.Handle(d.ctx, request) })
-			d.stop()
 		}
 	}()
 }
@@ -34,13 +34,18 @@ func (s *server) startDebugger() {
 type debugging struct {
 	frame link.Frame
 	ctx   context.Context
-	stop  func()
 }
 
 func (s *server) debugging(f link.Frame) debugging {
-	ctx, stop := context.WithCancel(context.Background())
 	s.mu.Lock()
-	s.stopDebug = stop
-	s.mu.Unlock()
-	return debugging{f, ctx, stop}
+	defer s.mu.Unlock()
+	return debugging{f, s.evaluating}
+}
+
+// stopDebugger stops what the debugger has been asked to evaluate.
+func (s *server) stopDebugger() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopEvaluating()
+	s.evaluating, s.stopEvaluating = context.WithCancel(context.Background())
 }

@@ -274,17 +274,25 @@ func (f *front) ok(t *testing.T, code string) link.DoneBody {
 	return body
 }
 
-// ask sends a request that is answered with a Reply.
-func ask[R any](t *testing.T, f *front, kind link.Kind, body any, behind ...link.Kind) R {
-	t.Helper()
+// request sends what is answered with a Reply, and returns its number.
+func (f *front) request(kind link.Kind, body any) (seq uint64) {
 	f.mu.Lock()
 	f.cells++
-	seq := f.cells
+	seq = f.cells
 	f.mu.Unlock()
 	f.conn.SendBody(kind, 0, seq, body)
-	for _, next := range behind {
-		f.conn.SendBody(next, 0, 0, nil)
-	}
+	return seq
+}
+
+// ask sends a request and waits for its Reply.
+func ask[R any](t *testing.T, f *front, kind link.Kind, body any) R {
+	t.Helper()
+	return answered[R](t, f, f.request(kind, body))
+}
+
+// answered waits for the Reply to a request.
+func answered[R any](t *testing.T, f *front, seq uint64) R {
+	t.Helper()
 	var reply link.Frame
 	f.await(func() bool {
 		var ok bool
@@ -293,7 +301,7 @@ func ask[R any](t *testing.T, f *front, kind link.Kind, body any, behind ...link
 	})
 	r, err := link.Decode[R](reply)
 	if err != nil {
-		t.Fatalf("%s: %v", kind, err)
+		t.Fatalf("request %d: %v", seq, err)
 	}
 	return r
 }

@@ -62,13 +62,16 @@ type server struct {
 	debugger *dap.Server
 	debugs   chan debugging // requests for it, which keep their order
 
-	mu        sync.Mutex
-	running   map[uint64]*execution
-	latest    uint64 // the cell that was started last
-	stopDebug func() // the debugger's request that came last
-	origins   origins
-	settings  atomic.Pointer[link.Settings]
-	streams   streams
+	mu      sync.Mutex
+	running map[uint64]*execution
+	latest  uint64 // the cell that was started last
+	// evaluating ends at an interrupt, which begins the next one: it is of all that the
+	// debugger is asked for in between.
+	evaluating     context.Context
+	stopEvaluating func()
+	origins        origins
+	settings       atomic.Pointer[link.Settings]
+	streams        streams
 }
 
 // execution is one running cell.
@@ -87,7 +90,7 @@ type execution struct {
 var errInterrupted = errors.New("interrupted by the user")
 
 func serve(conn *link.Conn) error {
-	s := &server{conn: conn, running: make(map[uint64]*execution), stopDebug: func() {}}
+	s := &server{conn: conn, running: make(map[uint64]*execution)}
 	s.calls.conn = conn
 	s.streams.s = s
 	s.settings.Store(&link.Settings{})
@@ -124,7 +127,10 @@ func (s *server) handle(f link.Frame) {
 	case link.Execute:
 		s.begin(f)
 	case link.Interrupt:
-		s.interrupt()
+		s.stopDebugger()
+		if f.Seq == 0 {
+			s.interrupt()
+		}
 	case link.Complete:
 		go answer(s, f, func(r link.CursorRequest) link.CompleteReply { return s.interp.Complete(r.Code, r.Cursor) })
 	case link.Inspect:
@@ -226,14 +232,13 @@ func (s *server) finish(e *execution, done link.DoneBody) {
 	}
 }
 
-// interrupt stops every running cell and what the debugger evaluates.
+// interrupt stops every running cell.
 func (s *server) interrupt() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.running {
 		e.interrupt(errInterrupted)
 	}
-	s.stopDebug()
 }
 
 // restore defines ForgeScript functions of an earlier session. It finishes

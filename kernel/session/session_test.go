@@ -58,16 +58,45 @@ func TestInterruptCommand(t *testing.T) {
 	f.ok(t, "!true")
 }
 
-// An interrupt right after a request of the debugger stops what that evaluates.
+// askLoop asks the debugger for a value that never comes.
+func (f *front) askLoop() (seq uint64) {
+	return f.request(link.Debug, map[string]any{
+		"type": "request", "command": "evaluate", "arguments": map[string]any{"expression": "func() int { for {} }()"},
+	})
+}
+
+// wantInterrupted waits for the answer to what was interrupted.
+func (f *front) wantInterrupted(t *testing.T, seq uint64) {
+	t.Helper()
+	if answer := answered[struct{ Message string }](t, f, seq); !strings.HasPrefix(answer.Message, "interrupted") {
+		t.Fatalf("answer %q", answer.Message)
+	}
+}
+
+// An interrupt right after requests of the debugger stops what they evaluate, the one
+// that is answered and the one that waits.
 func TestInterruptEvaluation(t *testing.T) {
 	f := newFront(t)
 	for range 100 {
-		answer := ask[struct{ Message string }](t, f, link.Debug, map[string]any{
-			"type": "request", "command": "evaluate", "arguments": map[string]any{"expression": "func() int { for {} }()"},
-		}, link.Interrupt)
-		if !strings.HasPrefix(answer.Message, "interrupted") {
-			t.Fatalf("answer %q", answer.Message)
-		}
+		first, second := f.askLoop(), f.askLoop()
+		f.conn.SendBody(link.Interrupt, 0, 0, nil)
+		f.wantInterrupted(t, first)
+		f.wantInterrupted(t, second)
+	}
+}
+
+// An interrupt of a request of the debugger stops no cell.
+func TestInterruptEvaluationAlone(t *testing.T) {
+	f := newFront(t)
+	f.ok(t, "var stop atomic.Bool")
+	id := f.begin("fmt.Println(\"up\")\nfor !stop.Load() { time.Sleep(time.Millisecond) }")
+	f.awaitText("up")
+	seq := f.askLoop()
+	f.conn.SendBody(link.Interrupt, 0, seq, nil)
+	f.wantInterrupted(t, seq)
+	f.ok(t, "stop.Store(true)")
+	if done, ok := f.end(id); !ok || done.Error != nil {
+		t.Errorf("outcome %+v, alive %v", done.Error, ok)
 	}
 }
 

@@ -136,7 +136,7 @@ func (p *Program) run(ctx context.Context, r *run) (at Progress, err error) {
 		if len(outcome) > 0 { // the time is over because the machine stood still
 			return r.end(<-outcome)
 		}
-		if th.doing.Load() != nil && (last || !th.hears.Load() && !r.asks.Load()) { // its calls stay where they are
+		if th.doing.Load() != nil && (last || !th.hears.Load() && r.asks.Load() != th.on.Load()) { // its calls stay where they are
 			return r.end(failure{th.frames[0].reached(), &Stopped{What: th.activity()}})
 		}
 		patience.Reset(runGrace)

@@ -30,12 +30,14 @@ func (s stdinReader) Read(p []byte) (int, error) {
 		return 0, nil
 	}
 	if e.stdin.rest == "" {
-		r.asks.Store(true)
+		r.asks.CompareAndSwap(0, goroutine())
 		line, err := e.opts.Stdin(r.ctx, "", false)
 		if err != nil {
 			r.heed()
 		}
-		r.asks.Store(r.stop.Load())
+		if !r.stop.Load() {
+			r.asks.Store(0)
+		}
 		if err != nil {
 			return 0, err
 		}

@@ -32,8 +32,8 @@ type run struct {
 	cell   uint64
 	name   string
 	stop   atomic.Bool
-	over   atomic.Bool // the cell has ended, or was left behind
-	asks   atomic.Bool // the person for input, or has asked when it was interrupted
+	over   atomic.Bool    // the cell has ended, or was left behind
+	asks   atomic.Uintptr // the goroutine that asks for input, or has asked when it was interrupted
 	// attention is what polls look at: the run is to stop, or is traced.
 	attention atomic.Bool
 	unseen    bool            // it runs for the debugger, which does not look at it

@@ -178,8 +178,8 @@ func (d *Debugger) wants(t *tracee, reason string) bool {
 
 // unpark lets a goroutine go on. The one that halted first lets the others go on,
 // too, and the steps that were begun, when it does not stay halted, and when it was
-// interrupted. Who was told of its halt is told so before another can halt. Nobody
-// looks at it meanwhile.
+// interrupted. Who was told of its halt is told so before another can halt, and may
+// ask for a pause then. Nobody looks at it meanwhile.
 func (d *Debugger) unpark(t *tracee, r *run, told bool) {
 	d.gate.RLock()
 	defer d.gate.RUnlock()
@@ -187,6 +187,7 @@ func (d *Debugger) unpark(t *tracee, r *run, told bool) {
 	defer d.mu.Unlock()
 	if d.halted == t && told && r.stop.Load() {
 		notify := d.notify
+		d.settled = false
 		d.mu.Unlock()
 		notify(Halt{Thread: t.id, Reason: Resumed})
 		d.mu.Lock()

@@ -31,7 +31,8 @@ def ranks(forge, parent):
 def alive(pid):
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
-            return f.read().rsplit(")", 1)[1].split()[0] != "Z"
+            fields = f.read().rsplit(")", 1)[1].split()
+        return fields[0] != "Z" or int(fields[17]) > 1  # the state is that of the first thread
     except OSError:
         return False
 
