@@ -95,9 +95,13 @@ func (c Completion) summary() string {
 	if r := c.Rate(); r > 0 {
 		parts = append(parts, fmt.Sprintf("%.3g tokens/s", r))
 	}
-	parts = append(parts, "end: "+c.Reason.String())
-	if c.Err != nil {
-		parts[len(parts)-1] = c.Err.Error()
+	switch {
+	case c.Err != nil:
+		parts = append(parts, c.Err.Error())
+	case c.Reason == Length && c.Usage.Full > 0:
+		parts = append(parts, fmt.Sprintf("end: length, with room for %s in all", display.Count(c.Usage.Full, "token")))
+	default:
+		parts = append(parts, "end: "+c.Reason.String())
 	}
 	return strings.Join(parts, " · ")
 }

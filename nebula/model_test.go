@@ -135,6 +135,10 @@ func TestCompletion(t *testing.T) {
 	if page := b.Data["text/html"].(string); !strings.Contains(page, "a &lt;b&gt;") {
 		t.Error(page)
 	}
+	c.Reason, c.Usage.Full = Length, 11
+	if text := c.summary(); !strings.HasSuffix(text, "end: length, with room for 11 tokens in all") {
+		t.Error(text)
+	}
 	c.Text = "\ufffd"
 	if c.shown() != "[1 2]" {
 		t.Error(c.shown())

@@ -1,6 +1,7 @@
 package gocell
 
 import (
+	"go/types"
 	"regexp"
 	"strings"
 
@@ -28,6 +29,7 @@ var habits = []struct {
 	{regexp.MustCompile(`^\s*(from\s+[\w.]+\s+import\b|import\s+\w[\w.]*(\s*,|\s+as\b|\s*$))`),
 		`this looks like Python; Go writes import "path", and the standard library, forge, nebula and display need no import`},
 	{captured, captureHint},
+	{regexp.MustCompile(`\w\[[^\[\]]*:[^\[\]]*:[^\[\]]*\]`), "Go's slices have no step; write for i := 0; i < len(x); i += 2 { … }, or slices.Reverse(x)"},
 	{regexp.MustCompile(`=\s*%{1,2}[A-Za-z]`), "a magic has no value: it stands alone, above the code"},
 	{regexp.MustCompile(`^\s*class\s+\w+.*:`), "this looks like Python; Go writes type Name struct { … } and func (n Name) Method() { … }"},
 	{regexp.MustCompile(`\bfor\s+.+\s+in\s+`), "this looks like Python; Go writes for i := range 3 { … } or for i, v := range list { … }"},
@@ -94,6 +96,51 @@ var foreign = map[string]string{
 	"pd":        "this looks like Python; a slice of structs is shown as a table",
 	"self":      "a Go method names its receiver: func (t T) Method()",
 	"this":      "a Go method names its receiver: func (t T) Method()",
+}
+
+// methods are those that strings, slices and maps have in other languages, in lower
+// case and without underscores, and what Go writes.
+var methods = map[string]map[string]string{
+	"string": {
+		"upper": "strings.ToUpper(s)", "touppercase": "strings.ToUpper(s)", "lower": "strings.ToLower(s)", "tolowercase": "strings.ToLower(s)",
+		"split": `strings.Split(s, ",")`, "strip": "strings.TrimSpace(s)", "trim": "strings.TrimSpace(s)", "replace": "strings.ReplaceAll(s, old, new)",
+		"startswith": "strings.HasPrefix(s, prefix)", "endswith": "strings.HasSuffix(s, suffix)", "find": "strings.Index(s, part)", "indexof": "strings.Index(s, part)",
+		"contains": "strings.Contains(s, part)", "includes": "strings.Contains(s, part)", "count": "strings.Count(s, part)", "join": `strings.Join(list, ",")`,
+		"format": "fmt.Sprintf(format, values...)", "encode": "[]byte(s)", "length": "len(s)", "len": "len(s)", "size": "len(s)",
+	},
+	"slice": {
+		"append": "s = append(s, v)", "push": "s = append(s, v)", "add": "s = append(s, v)", "extend": "s = append(s, other...)",
+		"pop": "v := s[len(s)-1], then s = s[:len(s)-1]", "insert": "s = slices.Insert(s, i, v)", "remove": "s = slices.Delete(s, i, i+1)",
+		"sort": "slices.Sort(s)", "reverse": "slices.Reverse(s)", "copy": "slices.Clone(s)", "index": "slices.Index(s, v)", "indexof": "slices.Index(s, v)",
+		"contains": "slices.Contains(s, v)", "includes": "slices.Contains(s, v)", "join": `strings.Join(s, ",")`, "max": "slices.Max(s)", "min": "slices.Min(s)",
+		"map": "for i, v := range s { … }", "filter": "for i, v := range s { … }", "foreach": "for i, v := range s { … }", "length": "len(s)", "len": "len(s)", "size": "len(s)",
+	},
+	"map": {
+		"keys": "slices.Sorted(maps.Keys(m)), or for k := range m { … }", "values": "for _, v := range m { … }", "items": "for k, v := range m { … }",
+		"get": "v, ok := m[key]", "has": "_, ok := m[key]", "contains": "_, ok := m[key]", "containskey": "_, ok := m[key]", "set": "m[key] = v", "put": "m[key] = v",
+		"pop": "delete(m, key)", "remove": "delete(m, key)", "delete": "delete(m, key)", "update": "maps.Copy(m, other)", "copy": "maps.Clone(m)",
+		"length": "len(m)", "len": "len(m)", "size": "len(m)",
+	},
+}
+
+// methodHint says what Go writes for a method of other languages, "" for what it
+// does not know.
+func methodHint(t types.Type, name string) string {
+	kind := ""
+	switch t := t.Underlying().(type) {
+	case *types.Basic:
+		if t.Info()&types.IsString != 0 {
+			kind = "string"
+		}
+	case *types.Slice, *types.Array:
+		kind = "slice"
+	case *types.Map:
+		kind = "map"
+	}
+	if instead := methods[kind][strings.ToLower(strings.ReplaceAll(name, "_", ""))]; instead != "" {
+		return "Go writes " + instead
+	}
+	return ""
 }
 
 // commands are the programs that people run from cells, and what they may be in

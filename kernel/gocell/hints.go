@@ -160,11 +160,15 @@ func (c *check) suggestExported(name, member string) string {
 	return didYouMean(name+".", spelling.Nearest(member, slices.Values(exported)))
 }
 
-// suggestMember finds a field or method that may be meant by a selector.
+// suggestMember finds what may be meant by a selector: a field or method, or what Go
+// writes for a method of other languages.
 func (c *check) suggestMember(pos token.Pos) string {
 	found := c.selector(func(sel *ast.SelectorExpr) bool { return sel.Sel.Pos() == pos })
 	if found == nil || c.info.Types[found.X].Type == nil {
 		return ""
+	}
+	if hint := methodHint(c.info.Types[found.X].Type, found.Sel.Name); hint != "" {
+		return hint
 	}
 	set := candidates{found: map[string]Candidate{}}
 	selectable(c.info.Types[found.X].Type, &set)

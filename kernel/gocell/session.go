@@ -11,7 +11,6 @@ import (
 	"reflect"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -329,19 +328,18 @@ func isRich(b display.Bundle) bool {
 	return len(b.Data) > 1 || !text
 }
 
-// bundle shows one value in its richest form, several as text side by side.
+// bundle shows the values of the last expression.
 func bundle(values []any) display.Bundle {
 	if len(values) == 1 {
 		return display.ToBundle(values[0])
 	}
-	var texts []string
+	var list []display.Bundle
 	for _, v := range values {
 		if v == nil {
-			texts = append(texts, "<nil>") // as Go prints it, after a value and its error
+			list = append(list, display.Text("<nil>")) // as Go prints it, after a value and its error
 			continue
 		}
-		text, _ := display.ToBundle(v).Data["text/plain"].(string)
-		texts = append(texts, text)
+		list = append(list, display.ToBundle(v))
 	}
-	return display.Text(strings.Join(texts, " "))
+	return display.Join(list...)
 }

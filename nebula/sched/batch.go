@@ -87,12 +87,13 @@ func (b *batch) newRequest(req Request) (*request, error) {
 		return nil, err
 	}
 	most := b.longest()
-	if n := req.Params.MaxTokens; n > 0 && n < most-len(req.Prompt) {
-		most = len(req.Prompt) + n
+	usage := Usage{Prompt: len(req.Prompt), Full: most}
+	if n := req.Params.MaxTokens; n > 0 && n <= most-len(req.Prompt) {
+		most, usage.Full = len(req.Prompt)+n, 0
 	}
 	return &request{
 		Request: req, most: most, sampler: sampler, tokens: slices.Clone(req.Prompt),
-		usage: Usage{Prompt: len(req.Prompt)}, stream: newStream(), unwatch: func() {},
+		usage: usage, stream: newStream(), unwatch: func() {},
 	}, nil
 }
 

@@ -48,6 +48,7 @@ type Usage struct {
 	Cached    int // of these, found in shared blocks
 	Generated int // tokens computed; when a consumer ended it, there may be more than it took
 	Preempted int // how often it gave its blocks up
+	Full      int // tokens, prompt included, that context and cache have room for, where these end it before MaxTokens does
 	Submitted time.Time
 	Started   time.Time // first part of the prompt went into a step
 	First     time.Time // first token

@@ -331,6 +331,24 @@ func TestSubmitWithADeadContext(t *testing.T) {
 	})
 }
 
+// TestFull sees that a request says when room ends it rather than what it asked for.
+func TestFull(t *testing.T) {
+	for most, full := range map[int]int{0: 400, 1000: 400, 392: 400, 391: 0, 3: 0} {
+		bubble(t, func(t *testing.T) {
+			s, _ := start(t, info(2, 32, 100, 4, 1), Options{})
+			defer s.Close()
+			_, end := read(t, submit(t, s, t.Context(), ask(prompt(0, 9), most)))
+			want := 9 + most
+			if full > 0 {
+				want = full
+			}
+			if end.Reason != Length || end.Usage.Full != full || end.Usage.Prompt+end.Usage.Generated != want {
+				t.Errorf("%d tokens asked for: %+v, want room for %d", most, end, full)
+			}
+		})
+	}
+}
+
 func TestUsageAndMetrics(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		began := time.Now()
