@@ -76,7 +76,7 @@ func startProcess(command Command, ipc bool) (*process, *wire.Connection, error)
 	p := &process{dir: dir, signals: command.SignalInterrupt, exited: make(chan struct{})}
 	connection, release, err := newConnection(dir, ipc)
 	if err == nil {
-		p.release = sync.OnceFunc(release)
+		p.release = release
 		if err = p.start(command, connection); err != nil {
 			p.release()
 		}
