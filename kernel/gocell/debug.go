@@ -157,6 +157,8 @@ func (s *Session) held(ctx context.Context, call *Call, f func() error) (err err
 		switch {
 		case call != nil && !s.debug.Stands(call.activation):
 			err = errGone
+		case ctx.Err() != nil: // what runs has not had its time to stop
+			err = errAbandoned
 		case !w.Still:
 			err = errRuns
 		default:

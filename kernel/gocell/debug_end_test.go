@@ -274,6 +274,25 @@ func TestPauseWhenResumed(t *testing.T) {
 	}
 }
 
+// What is interrupted before all code has stopped for it says so.
+func TestInterruptedEvaluation(t *testing.T) {
+	d := newDebugged(t)
+	mustRun(t, d.Session, "var stop atomic.Bool")
+	d.start(t.Context(), "for !stop.Load() {}")
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 300 {
+		var stopped *InterruptError
+		if _, err := d.Evaluate(over, "1", nil); !errors.As(err, &stopped) {
+			t.Fatal(err)
+		}
+	}
+	mustRunPeek(t, d, "func() bool { stop.Store(true); return true }()")
+	if err := <-d.ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // A loop that a debugger left goes on as fast code does, and can be joined again.
 func TestDetachInLoop(t *testing.T) {
 	d := newDebugged(t)

@@ -58,12 +58,13 @@ func TestInterruptCommand(t *testing.T) {
 	f.ok(t, "!true")
 }
 
-// askLoop asks the debugger for a value that never comes.
-func (f *front) askLoop() (seq uint64) {
-	return f.request(link.Debug, map[string]any{
-		"type": "request", "command": "evaluate", "arguments": map[string]any{"expression": "func() int { for {} }()"},
-	})
+// evaluate asks the debugger for a value.
+func (f *front) evaluate(expr string) (seq uint64) {
+	return f.request(link.Debug, map[string]any{"type": "request", "command": "evaluate", "arguments": map[string]any{"expression": expr}})
 }
+
+// endlessValue is one that never comes.
+const endlessValue = "func() int { for {} }()"
 
 // wantInterrupted waits for the answer to what was interrupted.
 func (f *front) wantInterrupted(t *testing.T, seq uint64) {
@@ -78,7 +79,7 @@ func (f *front) wantInterrupted(t *testing.T, seq uint64) {
 func TestInterruptEvaluation(t *testing.T) {
 	f := newFront(t)
 	for range 100 {
-		first, second := f.askLoop(), f.askLoop()
+		first, second := f.evaluate(endlessValue), f.evaluate(endlessValue)
 		f.conn.SendBody(link.Interrupt, 0, 0, nil)
 		f.wantInterrupted(t, first)
 		f.wantInterrupted(t, second)
@@ -88,13 +89,17 @@ func TestInterruptEvaluation(t *testing.T) {
 // An interrupt of a request of the debugger stops no cell.
 func TestInterruptEvaluationAlone(t *testing.T) {
 	f := newFront(t)
-	f.ok(t, "var stop atomic.Bool")
-	id := f.begin("fmt.Println(\"up\")\nfor !stop.Load() { time.Sleep(time.Millisecond) }")
+	f.ok(t, "stop := make(chan bool)")
+	id := f.begin("fmt.Println(\"up\")\n<-stop")
 	f.awaitText("up")
-	seq := f.askLoop()
-	f.conn.SendBody(link.Interrupt, 0, seq, nil)
-	f.wantInterrupted(t, seq)
-	f.ok(t, "stop.Store(true)")
+	for !answered[struct{ Success bool }](t, f, f.evaluate("1")).Success { // until the cell waits
+	}
+	for range 100 {
+		seq := f.evaluate(endlessValue)
+		f.conn.SendBody(link.Interrupt, 0, seq, nil)
+		f.wantInterrupted(t, seq)
+	}
+	f.ok(t, "close(stop)")
 	if done, ok := f.end(id); !ok || done.Error != nil {
 		t.Errorf("outcome %+v, alive %v", done.Error, ok)
 	}
