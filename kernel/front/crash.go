@@ -141,13 +141,23 @@ var (
 	registers    = regexp.MustCompile(` (fp|sp|pc|gp|mp)=\S+| m=\S+`)
 	machineLine  = regexp.MustCompile(`^(PC=|runtime: sp=|goroutine running on other thread)`)
 	machineStack = regexp.MustCompile(`^(runtime stack:|goroutine 0 |r\S+ +0x)`)
+	// evaluator is the innermost call of what runs a cell, and those it came by, with their places.
+	evaluator = regexp.MustCompile(`(?m)^(forgekernel/kernel/gocell/eval\.\S.*\n\t.*\n)((?:(?:created by )?forgekernel/kernel/gocell/eval\.\S.*\n\t.*(?:\n|\z)){2,})`)
 )
+
+// brief leaves out the calls with which the evaluator came to the innermost one.
+func brief(report string) string {
+	return evaluator.ReplaceAllStringFunc(report, func(calls string) string {
+		m := evaluator.FindStringSubmatch(calls)
+		return fmt.Sprintf("%s… and %d more calls of the evaluator\n", m[1], strings.Count(m[2], "\n\t"))
+	})
+}
 
 // trace is the head of the report: the message and the first goroutine, which is
 // the one that failed.
 func (c crash) trace() []string {
 	var lines []string
-	for paragraph := range strings.SplitSeq(strings.Trim(c.report, "\n"), "\n\n") {
+	for paragraph := range strings.SplitSeq(strings.Trim(brief(c.report), "\n"), "\n\n") {
 		if paragraph == "" || machineStack.MatchString(paragraph) {
 			continue
 		}

@@ -3,6 +3,7 @@ package front
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"slices"
@@ -285,6 +286,10 @@ func TestTrace(t *testing.T) {
 			[]string{"fatal error: stack overflow", "", "goroutine 7 [running]:", "f()", "\tcell:1 +0x8"}},
 		{"SIGSEGV: segmentation violation\nPC=0x1 m=0 sigcode=0\n\ngoroutine 0 gp=0x1 m=0 [idle]:\nruntime.futex()\n\nrax    0x0\nrbx    0x1\n",
 			[]string{"SIGSEGV: segmentation violation"}},
+		{"fatal error: x\n\ngoroutine 3 [running]:\nmaps.fatal()\n\tm.go:1\n" + strings.Repeat("forgekernel/kernel/gocell/eval.(*frame).exec(0x1)\n\te.go:2\n", 3) +
+			"other()\n\to.go:1\nforgekernel/kernel/gocell/eval.f()\n\te.go:3\ncreated by forgekernel/kernel/gocell/eval.g in goroutine 1\n\te.go:4",
+			[]string{"fatal error: x", "", "goroutine 3 [running]:", "maps.fatal()", "\tm.go:1", "forgekernel/kernel/gocell/eval.(*frame).exec(0x1)", "\te.go:2",
+				"… and 2 more calls of the evaluator", "other()", "\to.go:1", "forgekernel/kernel/gocell/eval.f()", "\te.go:3", "created by forgekernel/kernel/gocell/eval.g in goroutine 1", "\te.go:4"}},
 	} {
 		equal(t, c.report, crash{report: c.report}.trace(), c.want)
 	}
@@ -302,6 +307,33 @@ func TestLoss(t *testing.T) {
 	if !strings.HasPrefix(got, "Lost: f (func), f (func),") || !strings.HasSuffix(got, " and 5 more.") {
 		t.Errorf("%s", got)
 	}
+}
+
+// A cell that lacks a name is told that a session which ended had it, until one has
+// it again.
+func TestRemind(t *testing.T) {
+	v := newSupervisor(nil, nil, nil, slog.New(slog.DiscardHandler))
+	holds := func(names ...string) {
+		var done link.DoneBody
+		for _, name := range names {
+			done.Symbols = append(done.Symbols, link.Symbol{Name: name})
+		}
+		v.learn(done)
+	}
+	reminded := func(message string) bool {
+		e := &link.Error{Name: "CompileError", Value: message}
+		v.remind(e)
+		return len(e.Traceback) > 0
+	}
+	holds("x", "y")
+	equal(t, "in the same session", reminded("undefined: x"), false)
+	v.lose(&session{})
+	v.lose(&session{})
+	holds("y")
+	for message, want := range map[string]bool{"undefined: x": true, "undefined: y": false, "undefined: z": false, "undefined: x.F": false, "x": false} {
+		equal(t, message, reminded(message), want)
+	}
+	v.remind(nil)
 }
 
 func TestSplitFatal(t *testing.T) {

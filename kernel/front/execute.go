@@ -117,6 +117,7 @@ func (e *execution) follow(s *session, cell uint64, frames *mailbox) (doneBody, 
 			done, err := decodeDone(frame)
 			if err == nil {
 				f.supervisor.learn(done.DoneBody)
+				f.supervisor.remind(done.Error)
 			}
 			return done, err
 		case link.InputRequest:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -41,11 +42,15 @@ type supervisor struct {
 	definitions []link.Definition
 	lostBy      *session // whose loss is lost
 	lost        loss
-	told        bool // a person has been told of the loss
+	told        bool            // a person has been told of the loss
+	missed      map[string]bool // names that ended sessions held, and none has since
 }
 
 func newSupervisor(start func() (*session, error), greet, cleanUp func(*session), log *slog.Logger) *supervisor {
-	return &supervisor{start: start, greet: greet, cleanUp: cleanUp, log: log, changed: make(chan struct{}), wake: make(chan struct{}, 1)}
+	return &supervisor{
+		start: start, greet: greet, cleanUp: cleanUp, log: log,
+		changed: make(chan struct{}), wake: make(chan struct{}, 1), missed: map[string]bool{},
+	}
 }
 
 // run starts session after session until ctx ends. Its thread is the parent
@@ -193,6 +198,24 @@ func (v *supervisor) learn(done link.DoneBody) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.symbols, v.definitions = done.Symbols, done.Definitions
+	for _, s := range v.symbols {
+		delete(v.missed, s.Name)
+	}
+}
+
+// undefined finds the name that a cell lacks in the message of its error.
+var undefined = regexp.MustCompile(`^undefined: (\w+)$`)
+
+// remind adds to the error of a cell that lacks a name that a session before had it.
+func (v *supervisor) remind(e *link.Error) {
+	if e == nil {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if name := undefined.FindStringSubmatch(e.Value); name != nil && v.missed[name[1]] {
+		e.Traceback = append(e.Traceback, "\x1b[32mhint\x1b[0m: "+name[1]+" was lost when the session ended; run the cell again that defines it")
+	}
 }
 
 // loss is what the end of a session cost.
@@ -214,6 +237,9 @@ func (v *supervisor) lose(s *session) loss {
 func (v *supervisor) loseLocked(s *session) {
 	if v.lostBy != s {
 		v.lostBy, v.lost, v.told = s, loss{held: v.symbols, restored: v.definitions}, false
+		for _, s := range v.symbols {
+			v.missed[s.Name] = true
+		}
 		v.symbols = nil
 	}
 }

@@ -40,8 +40,8 @@ func TestFatalErrors(t *testing.T) {
 			}
 			run(t, kernel, "1 + 1").want(t, "2")
 			run(t, kernel, "double(forge.Ones(2)).At(1)").want(t, "2")
-			if got := run(t, kernel, "precious"); got.status != "error" {
-				t.Errorf("precious survived: %q", got.result)
+			if got := run(t, kernel, "precious"); got.status != "error" || !strings.Contains(got.traceback, "precious was lost when the session ended") {
+				t.Errorf("precious: %s %q\n%s", got.status, got.result, got.traceback)
 			}
 		})
 	}
