@@ -219,7 +219,7 @@ func TestTimeout(t *testing.T) {
 func TestLimit(t *testing.T) {
 	begun := time.Now()
 	g := closing(t, Local(2, Options{Timeout: time.Minute}))[0].(*group)
-	g.begun, g.ctx = begun, t.Context()
+	g.begun, g.looked, g.ctx = begun, begun, t.Context()
 	for _, c := range []struct{ looked, now, want time.Duration }{
 		{0, nap, time.Minute},
 		{nap, nap + time.Minute/share, time.Minute},
@@ -227,7 +227,9 @@ func TestLimit(t *testing.T) {
 		{2 * time.Hour, 2*time.Hour + nap, time.Minute + time.Hour},
 		{2 * time.Hour, 3*time.Hour + time.Minute/share, time.Minute + 2*time.Hour},
 	} {
-		if got := g.limit(begun.Add(c.looked), begun.Add(c.now)).Sub(begun); got != c.want {
+		g.looked = begun.Add(c.looked)
+		g.sees(begun.Add(c.now))
+		if got := g.limit().Sub(begun); got != c.want {
 			t.Errorf("between looks at %v and %v the limit is %v, want %v", c.looked, c.now, got, c.want)
 		}
 	}
@@ -235,9 +237,43 @@ func TestLimit(t *testing.T) {
 	ctx, cancel := context.WithDeadline(t.Context(), end)
 	defer cancel()
 	g.ctx = ctx
-	if got := g.limit(begun, begun.Add(time.Hour)); !got.Equal(end) {
+	if got := g.limit(); !got.Equal(end) {
 		t.Errorf("the limit is %v, after the end of the context, %v", got, end)
 	}
+}
+
+// A rank tells for whom it waits, as the job numbers it, while it does.
+func TestWaits(t *testing.T) {
+	everywhere(t, func(t *testing.T, make func(int, Options) []Group) {
+		groups := make(3, Options{Timeout: time.Minute})
+		var pair [2]Group
+		must(t, groups[1:], func(g Group) error {
+			sub, err := g.Sub("pair", []int{2, 1})
+			if err == nil {
+				pair[sub.Rank()] = sub
+			}
+			return err
+		})
+		awaits := func(want int) {
+			t.Helper()
+			for pair[1].Stats().Waits != want {
+				time.Sleep(time.Millisecond) // the test's time limit is the only one
+			}
+		}
+		awaits(-1)
+		received := patient(t, pair[1], func() error { return pair[1].Recv(t.Context(), 0, one(tensor.F32, 1)) })
+		awaits(2)
+		if got := pair[0].Stats().Waits; got != -1 {
+			t.Errorf("a rank that does nothing waits for rank %d", got)
+		}
+		if err := pair[0].Send(t.Context(), 1, one(tensor.F32, 1)); err != nil {
+			t.Error(err)
+		}
+		if err := <-received; err != nil {
+			t.Error(err)
+		}
+		awaits(-1)
+	})
 }
 
 // A rank that waits for one that waits names the latter, also if that one has more

@@ -31,6 +31,7 @@ type group struct {
 	ctx      context.Context
 	begun    time.Time
 	waited   time.Duration
+	looked   time.Time
 	stood    time.Duration // of the call, in which this rank could not look
 	crowded  time.Time     // until when it does not give way while it waits, but sleeps
 	timer    *time.Timer
@@ -85,11 +86,21 @@ func (g *group) Rank() int     { return g.rank }
 func (g *group) Size() int     { return len(g.members) }
 func (g *group) Name() string  { return g.name }
 func (g *group) Epoch() uint32 { return g.epoch }
-func (g *group) Stats() Stats  { return g.account.read() }
+
+// Stats implements [Group].
+func (g *group) Stats() Stats {
+	s := g.account.read()
+	s.Waits = -1
+	if w := int(g.waiting.Load()); w != 0 {
+		s.Waits = g.members[max(w, -w)-1]
+	}
+	return s
+}
 
 // begin starts a call. Where it returns no error the caller has to call end.
 func (g *group) begin(ctx context.Context, c call, seq uint64) error {
 	g.begun, g.waited, g.stood, g.ctx = time.Now(), 0, 0, ctx
+	g.looked = g.begun
 	c.epoch, c.group, c.seq = g.epoch, g.id, seq
 	g.now = c
 	if e := g.failure.Load(); e != nil {

@@ -10,6 +10,7 @@ type Stats struct {
 	Group string
 	Ops   [numOps]OpStats // by Op
 	Last  Call
+	Waits int // the job's rank that this one waits for now, or -1
 }
 
 // OpStats adds up the calls of one operation that ended well.

@@ -68,13 +68,14 @@ func (g *group) alert(l *link, p *side, seen uint32, begun time.Time) bool {
 // await waits until a position of a link is not any more what was seen.
 func (g *group) await(l *link, p *side, seen uint32) error {
 	begun := time.Now()
+	g.sees(begun)
 	defer func() { g.waited += time.Since(begun) }()
 	if g.alert(l, p, seen, begun) {
 		return nil
 	}
 	g.waiting.Store(int32(l.rank) + 1)
 	defer g.waiting.Store(0)
-	for asked, looked := 0, begun; ; {
+	for asked := 0; ; {
 		left := l.ends.Load() <= 0 // before the position: what a rank wrote before it left still counts
 		if p.position.Load() != seen {
 			return nil
@@ -86,11 +87,10 @@ func (g *group) await(l *link, p *side, seen uint32) error {
 			return g.fail(l.rank, &reason{kind: ErrClosed, text: fmt.Sprintf("rank %d has closed the group", g.members[l.rank])})
 		}
 		now := time.Now()
-		limit := g.limit(looked, now)
-		looked = now
-		switch rest := limit.Sub(now); {
+		g.sees(now)
+		switch rest := g.limit().Sub(now); {
 		case rest < -grace && asked >= looks:
-			return g.late(l, p, min(g.timeout(), limit.Sub(g.begun)))
+			return g.late(l, p)
 		case rest <= 0:
 			g.tellWait()
 			asked++
@@ -101,12 +101,17 @@ func (g *group) await(l *link, p *side, seen uint32) error {
 	}
 }
 
-// limit is when the call that is under way has waited long enough, as it is seen now,
-// after the look before.
-func (g *group) limit(looked, now time.Time) time.Time {
-	if over := now.Sub(looked) - max(g.timeout()/share, nap); over > 0 {
-		g.stood += over
+// sees notes that this rank looks now, and how much of the time since it did does not
+// count.
+func (g *group) sees(now time.Time) {
+	if apart := now.Sub(g.looked); apart > nap {
+		g.stood += max(0, apart-max(g.timeout()/share, nap))
 	}
+	g.looked = now
+}
+
+// limit is when the call that is under way has waited long enough.
+func (g *group) limit() time.Time {
 	limit := g.begun.Add(g.timeout() + g.stood)
 	if d, ok := g.ctx.Deadline(); ok && d.Before(limit) {
 		return d
@@ -180,7 +185,7 @@ func (g *group) root(l *link) *link {
 
 // late is the failure of a call that waited too long, with the ranks that are the
 // reason.
-func (g *group) late(l *link, p *side, patience time.Duration) error {
+func (g *group) late(l *link, p *side) error {
 	var roots, kept []int // the job's ranks: at fault, and waiting for these
 	for _, k := range g.missing(l, p) {
 		root := g.root(k)
@@ -193,6 +198,7 @@ func (g *group) late(l *link, p *side, patience time.Duration) error {
 	if p == &l.out.read && len(kept) == 0 {
 		what = "did not take what is sent to it"
 	}
+	patience := min(g.timeout(), g.limit().Sub(g.begun))
 	slices.Sort(roots)
 	roots = slices.Compact(roots)
 	text := fmt.Sprintf("%s %s within %v", ranks(roots), what, patience.Round(time.Millisecond))

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -184,6 +185,7 @@ type injury struct {
 	command, answer *fuse // in messages to and from the rank
 	call            *fuse
 	backend         *fuse
+	timeout         time.Duration // of groups; 0 is half the deadline
 }
 
 // deadline is that of an engine with the injury: where its cause is told at once, so long
@@ -218,8 +220,9 @@ func start(t *testing.T, l shard.Layout, in injury) (*cluster, error) {
 		}
 		return m
 	}
-	// Whoever waits for the injured rank says so long before rank 0 finds the step overdue.
-	worlds := collective.Local(l.Ranks(), collective.Options{Timeout: in.deadline() / 2})
+	// Whoever waits for the injured rank says so long before rank 0 finds the step overdue,
+	// unless the injury is about that.
+	worlds := collective.Local(l.Ranks(), collective.Options{Timeout: cmp.Or(in.timeout, in.deadline()/2)})
 	c := &cluster{served: make([]chan error, l.Ranks())}
 	links := make([]Link, l.Ranks())
 	for _, p := range l.Places()[1:] {
@@ -356,17 +359,23 @@ func injured(t *testing.T, l shard.Layout, name string, in injury) {
 			}
 			sameAfter(t, c.Leader, cause)
 		}
-		for r, served := range c.served[1:] {
-			select {
-			case err := <-served:
-				if err == nil {
-					t.Errorf("rank %d ended as if nothing had happened", r+1)
-				}
-			case <-time.After(patience):
-				t.Fatalf("rank %d did not end:\n%s", r+1, stacks())
-			}
-		}
+		c.allFailed(t)
 	})
+}
+
+// allFailed waits until all ranks but rank 0 have ended with an error.
+func (c *cluster) allFailed(t *testing.T) {
+	t.Helper()
+	for r, served := range c.served[1:] {
+		select {
+		case err := <-served:
+			if err == nil {
+				t.Errorf("rank %d ended as if nothing had happened", r+1)
+			}
+		case <-time.After(patience):
+			t.Fatalf("rank %d did not end:\n%s", r+1, stacks())
+		}
+	}
 }
 
 // sameAfter checks that all calls give the cause.
@@ -393,7 +402,7 @@ func stacks() string {
 func nothingLeft(t *testing.T) {
 	t.Helper()
 	var left []string
-	for range 200 {
+	for range 3000 {
 		left = left[:0]
 		for _, g := range strings.Split(stacks(), "\n\n") {
 			if strings.Contains(g, "forgekernel/nebula/") && !strings.Contains(g, "testing.tRunner") {

@@ -136,6 +136,27 @@ func (g *groups) consent(ctx context.Context, hash uint32) error {
 	return nil
 }
 
+// waits is the rank that this one waits for, or -1: in a step that it executes, or else
+// in what it does beside that. Whom devices wait for is not known.
+func (g *groups) waits(executes bool) int {
+	list := []collective.Group{g.agree}
+	if executes {
+		list = []collective.Group{g.tp, g.pp}
+	}
+	if g.logits != nil && executes == (g.logits.Rank() > 0) { // rank 0 receives them aside
+		list = append(list, g.logits)
+	}
+	for _, group := range list {
+		if group == nil {
+			continue
+		}
+		if rank := group.Stats().Waits; rank >= 0 {
+			return rank
+		}
+	}
+	return -1
+}
+
 // last is the latest call of a program in a group: "all_reduce 812 of world/tp0".
 func (g *groups) last() string {
 	var latest collective.Stats

@@ -25,7 +25,7 @@ type health struct {
 	reports []report
 	cause   *Error // nil until it is settled
 	closed  bool   // by the caller
-	timer   *time.Timer
+	stop    func() // the grace
 }
 
 func newHealth(epoch uint32, grace time.Duration, tell func(*Error)) *health {
@@ -56,7 +56,7 @@ func (h *health) fail(r report) {
 		if !h.closed {
 			close(h.refusing)
 		}
-		h.timer = later(h.grace, func() {
+		h.stop = later(h.grace, func() {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.settle(best(h.reports).cause)
@@ -73,7 +73,7 @@ func (h *health) settle(e *Error) {
 		return
 	}
 	h.state, h.cause = Failed, e
-	h.timer.Stop()
+	h.stop()
 	h.cancel(e)
 	if h.groups != nil {
 		h.groups.abort(e)

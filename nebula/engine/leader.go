@@ -355,13 +355,13 @@ func (l *Leader) Close() error {
 // drain waits for calls under way, for steps in flight and then for the other ranks to
 // end. An engine that does not get so far has failed.
 func (l *Leader) drain(late <-chan struct{}) {
-	wait := func(rank int, arrived <-chan struct{}) bool {
+	wait := func(arrived <-chan struct{}, missing func() int) bool {
 		select {
 		case <-arrived:
 			return true
 		case <-l.health.over:
 		case <-late:
-			l.health.fail(report{0, conclusive, causeOf(rank, l.health.epoch, 0, opStop, errStuck)})
+			l.health.fail(report{0, conclusive, causeOf(missing(), l.health.epoch, 0, opStop, errStuck)})
 		}
 		return false
 	}
@@ -376,7 +376,7 @@ func (l *Leader) drain(late <-chan struct{}) {
 			}
 		}
 	}()
-	if !wait(l.laggard(), landed) {
+	if !wait(landed, l.laggard) {
 		return
 	}
 	l.stopping.Store(true)
@@ -384,7 +384,7 @@ func (l *Leader) drain(late <-chan struct{}) {
 		return
 	}
 	for _, p := range l.peers[1:] {
-		if !wait(p.peer, p.ended) {
+		if !wait(p.ended, func() int { return p.peer }) {
 			return
 		}
 	}

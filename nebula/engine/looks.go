@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"sync/atomic"
 	"time"
 )
 
@@ -10,23 +11,29 @@ import (
 // machine, stands still, and with it what is waited for.
 const looks = 8
 
-// later calls f when d is over, unless it is stopped.
-func later(d time.Duration, f func()) *time.Timer {
+// later calls f when d is over, unless the result is called before.
+func later(d time.Duration, f func()) (stop func()) {
 	left := looks
+	var stopped atomic.Bool // for a look may be under way that would set the timer again
 	var t *time.Timer
 	t = time.AfterFunc(math.MaxInt64, func() {
-		if left--; left > 0 {
+		switch left--; {
+		case stopped.Load():
+		case left > 0:
 			t.Reset(d / looks)
-			return
+		default:
+			f()
 		}
-		f()
 	})
 	t.Reset(d / looks)
-	return t
+	return func() {
+		stopped.Store(true)
+		t.Stop()
+	}
 }
 
 // countdown is a channel that is closed when d is over, and its end before that.
-func countdown(d time.Duration) (late <-chan struct{}, stop func() bool) {
+func countdown(d time.Duration) (late <-chan struct{}, stop func()) {
 	over := make(chan struct{})
-	return over, later(d, func() { close(over) }).Stop
+	return over, later(d, func() { close(over) })
 }

@@ -34,6 +34,8 @@ type Member struct {
 	// Deadline bounds the silence of other ranks and, for every 16 tokens of its rows,
 	// the computation of a pass; 0 is [DefaultDeadline]. Calls of groups have the
 	// timeout of World, which should be somewhat shorter: they know better who is late.
+	// Ranks look some times within it and count these looks, so that it does not pass while
+	// they stand still.
 	Deadline time.Duration
 }
 

@@ -23,12 +23,13 @@ type peer struct {
 
 	mu    sync.Mutex
 	state RankStatus
+	waits int // the rank that it waits for, or -1
 	clock trace.Clock
 }
 
 func newPeer(c *conn) *peer {
 	return &peer{conn: c, ready: make(chan struct{}, 1), told: make(chan []byte, 1), asked: make(chan struct{}, 1), news: make(chan struct{}, 1), ended: make(chan struct{}),
-		state: RankStatus{Rank: c.peer, State: "starting"}}
+		state: RankStatus{Rank: c.peer, State: "starting"}, waits: -1}
 }
 
 // listen handles what a rank says until its link ends.
@@ -60,7 +61,7 @@ func (l *Leader) heed(p *peer, k kind, body []byte) error {
 			return errors.New("a rank is ready for what it was not asked")
 		}
 	case kindPong:
-		return p.pong(body, l.self.rec.Now())
+		return p.pong(body, len(l.peers), l.self.rec.Now())
 	case kindTold:
 		select {
 		case p.told <- append([]byte(nil), body...):
@@ -78,13 +79,17 @@ func (l *Leader) heed(p *peer, k kind, body []byte) error {
 	return fmt.Errorf("rank %d sends %q, which is a command", p.peer, k)
 }
 
-// pong reads the answer to a ping.
-func (p *peer) pong(b []byte, now time.Duration) error {
-	const least = 28
+// pong reads the answer to a ping of one of some ranks.
+func (p *peer) pong(b []byte, ranks int, now time.Duration) error {
+	const least = 32
 	if len(b) < least {
 		return errors.New("the answer to a ping is cut short")
 	}
 	le := binary.LittleEndian
+	waits := le.Uint32(b[28:])
+	if int64(waits) > int64(ranks) {
+		return fmt.Errorf("it waits for rank %d of %d", waits-1, ranks)
+	}
 	p.pinged.Store(true)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,6 +98,7 @@ func (p *peer) pong(b []byte, now time.Duration) error {
 	if le.Uint32(b[24:]) == 1 {
 		p.state.State = "running"
 	}
+	p.waits = int(waits) - 1
 	p.state.Last, p.state.Seen = string(b[least:]), time.Now()
 	select {
 	case p.news <- struct{}{}:
@@ -189,9 +195,24 @@ func (l *Leader) watch() {
 	}
 }
 
-// laggard is the first rank that executes a step: those behind it wait for it. When none
-// does, results do not come through to rank 0.
+// laggard is the rank that keeps the others from ending a step: it waits for none, and
+// is found from the first that executes one by who waits for whom. In a circle it is
+// that one. When none executes, results do not come through to rank 0.
 func (l *Leader) laggard() int {
+	first := l.executing()
+	at := first
+	for range l.peers {
+		next := l.waits(at)
+		if next < 0 {
+			return at
+		}
+		at = next
+	}
+	return first
+}
+
+// executing is the first rank that executes a step, or 0.
+func (l *Leader) executing() int {
 	if l.self.busy.Load() {
 		return 0
 	}
@@ -201,6 +222,17 @@ func (l *Leader) laggard() int {
 		}
 	}
 	return 0
+}
+
+// waits is the rank that another waits for, or -1.
+func (l *Leader) waits(rank int) int {
+	if rank == 0 {
+		return l.self.waits()
+	}
+	p := l.peers[rank]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.waits
 }
 
 // command sends a message to all ranks.
@@ -216,8 +248,8 @@ func (l *Leader) command(k kind, payload []byte) error {
 
 // everyReady waits until all ranks have answered that they are.
 func (l *Leader) everyReady(ctx context.Context) error {
-	limit := time.NewTimer(startLimit)
-	defer limit.Stop()
+	late, stop := countdown(startLimit)
+	defer stop()
 	for _, p := range l.peers[1:] {
 		select {
 		case <-p.ready:
@@ -225,7 +257,7 @@ func (l *Leader) everyReady(ctx context.Context) error {
 			return l.health.err()
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-limit.C:
+		case <-late:
 			l.blame(p.peer, opPrepare, fmt.Errorf("%w: it was not ready within %v", collective.ErrTimeout, startLimit))
 			return l.health.err()
 		}

@@ -78,7 +78,7 @@ func (k kind) most() int {
 const (
 	headerBytes     = 32
 	magic           = 'N' | 'B'<<8 | 'L'<<16 | 'A'<<24
-	protocolVersion = 1
+	protocolVersion = 2
 )
 
 type header struct {
@@ -170,7 +170,6 @@ func (c *conn) send(k kind, payload []byte) error {
 
 // receive reads the next message. The payload is valid until the next call.
 func (c *conn) receive() (kind, []byte, error) {
-	c.heard.Store(true) // nobody could be heard before
 	raw, err := c.in.Peek(headerBytes)
 	if err != nil {
 		return 0, nil, lost(c.peer, err)

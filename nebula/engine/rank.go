@@ -202,6 +202,15 @@ func (r *rank) agree(ctx context.Context, number uint64, hash uint32) (err error
 	return nil
 }
 
+// waits is the rank that this one waits for to execute its step, or between steps for
+// what comes of one; -1 where it waits for none.
+func (r *rank) waits() int {
+	if r.groups == nil {
+		return -1
+	}
+	return r.groups.waits(r.busy.Load())
+}
+
 // deliver takes the logits of a pass, [rows of the program, vocab], and their leads; nil
 // where there are none, or nobody wants them. Rows of padding are undefined.
 type deliver func(p *pass, logits *tensor.Tensor, leads []sample.Lead) error

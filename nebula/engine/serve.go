@@ -26,7 +26,7 @@ type worker struct {
 	ctx      context.Context // of runs and calls of groups
 	cancel   context.CancelCauseFunc
 	told     chan struct{} // closed when rank 0 has been told of the failure
-	handling atomic.Bool   // a command
+	handling atomic.Bool   // a command, and hears nothing
 	stuck    bool          // a program did not end
 
 	mu    sync.Mutex // of what follows, and of groups when the rank joins them
@@ -85,6 +85,7 @@ func (w *worker) serve() error {
 		if err != nil {
 			return w.fail(opCommand, err)
 		}
+		w.handling.Store(true)
 		switch failed := w.failed(); {
 		case k == kindAbort:
 			e, _, err := decodeCause(body, w.conn.epoch, w.place.Ranks())
@@ -97,12 +98,12 @@ func (w *worker) serve() error {
 		case k == kindStop:
 			return w.stop()
 		default:
-			w.handling.Store(true)
 			if op, err := w.handle(k, body); err != nil {
 				w.fail(op, err)
 			}
-			w.handling.Store(false)
 		}
+		w.conn.heard.Store(true) // nobody could be heard before
+		w.handling.Store(false)
 	}
 }
 
@@ -334,8 +335,9 @@ func (w *worker) watch(end <-chan struct{}) {
 			return
 		case <-tick.C:
 		}
+		deadlines := 1 + bit(w.handling.Load()) // before the look: a command that has ended counts as heard
 		w.conn.look()
-		if e := w.conn.silence(w.deadline, 1+bit(w.handling.Load())); e != nil {
+		if e := w.conn.silence(w.deadline, deadlines); e != nil {
 			w.fail(opHeartbeat, e)
 			return
 		}
@@ -343,7 +345,8 @@ func (w *worker) watch(end <-chan struct{}) {
 }
 
 // pong answers a ping with its stamp, the time here, the step that executes or did
-// last, 1 if it executes still, and the last call of a group.
+// last, 1 if it executes still, 1 + the rank that this one waits for or 0, and the last
+// call of a group.
 func (w *worker) pong(body []byte) error {
 	if len(body) != 8 {
 		return errors.New("a ping has no stamp")
@@ -354,6 +357,7 @@ func (w *worker) pong(body []byte) error {
 	b = le.AppendUint64(b, uint64(w.rec.Now()))
 	b = le.AppendUint64(b, w.at.Load())
 	b = le.AppendUint32(b, uint32(bit(w.busy.Load())))
+	b = le.AppendUint32(b, uint32(w.waits()+1))
 	if w.groups != nil {
 		b = append(b, w.groups.last()...)
 	}

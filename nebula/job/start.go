@@ -182,7 +182,7 @@ func (p *Processes) blame(err error) error {
 		return said
 	}
 	if x.Abrupt() {
-		return fmt.Errorf("%w (%w)", err, x)
+		return fmt.Errorf("%w (%w)", err, *x)
 	}
 	return err
 }

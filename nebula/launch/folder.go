@@ -288,21 +288,26 @@ func (r Record) kill(ctx context.Context, grace time.Duration) error {
 	return nil
 }
 
-// endWithin reports whether the ranks end within a time. They are not our children, and
-// are looked at; it is looks that count, for time passes also while all stand still.
+// endWithin reports whether the ranks, which are not our children, end within a time.
 func (r Record) endWithin(ctx context.Context, d time.Duration) bool {
+	return within(ctx, d, func() bool { return len(r.living()) == 0 })
+}
+
+// within reports whether processes end within a time. They are looked at, and it is looks
+// that count, for time passes also while all stand still.
+func within(ctx context.Context, d time.Duration, ended func() bool) bool {
 	const apart = 5 * time.Millisecond
 	for range d / apart {
-		if len(r.living()) == 0 {
+		if ended() {
 			return true
 		}
 		select {
 		case <-ctx.Done():
-			return false
+			return ended()
 		case <-time.After(apart):
 		}
 	}
-	return len(r.living()) == 0
+	return ended()
 }
 
 // Log is the file that holds what a rank printed.

@@ -279,18 +279,12 @@ func (r *Ranks) each(do func(*process)) {
 
 // endWithin reports whether all ranks are gone by then.
 func (r *Ranks) endWithin(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-r.gone:
-		return true
-	case <-ctx.Done():
-	case <-timer.C:
-	}
-	select {
-	case <-r.gone:
-		return true
-	default:
-		return false
-	}
+	return within(ctx, d, func() bool {
+		select {
+		case <-r.gone:
+			return true
+		default:
+			return false
+		}
+	})
 }

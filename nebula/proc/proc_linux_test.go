@@ -48,6 +48,7 @@ func TestAliveWithoutFirstThread(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { cmd.Process.Kill() })
 	var child Stat
 	for child.State != 'Z' { // the test's time limit is the only one
 		var err error
