@@ -244,10 +244,10 @@ func (r *rig) deafen() {
 // fill returns when the cell that runs has filled all there is between it and
 // the client, which is deaf.
 func (r *rig) fill(pid string) {
-	// What the front may hold and the sockets, and of the largest display that a test
-	// shows one on its way into the queue and one that is being written; and what
-	// frames have beside their content.
-	const most = iopubQueue + 8<<20 + 2*2*hurryBytes + 64<<10
+	// What the front may hold, and sockets and pipes, whose buffers the system lets grow
+	// as it sees fit; and of the largest display that a test shows one on its way into
+	// the queue and one that is being written.
+	const most = iopubQueue + 16<<20 + 2*2*hurryBytes
 	t := r.t
 	t.Helper()
 	for still, last := 0, int64(-1); still < 5; {
