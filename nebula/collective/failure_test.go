@@ -246,7 +246,7 @@ func TestLimit(t *testing.T) {
 func TestWaits(t *testing.T) {
 	everywhere(t, func(t *testing.T, make func(int, Options) []Group) {
 		groups := make(3, Options{Timeout: time.Minute})
-		var pair [2]Group
+		pair := []Group{nil, nil}
 		must(t, groups[1:], func(g Group) error {
 			sub, err := g.Sub("pair", []int{2, 1})
 			if err == nil {
@@ -254,6 +254,7 @@ func TestWaits(t *testing.T) {
 			}
 			return err
 		})
+		closing(t, pair)
 		awaits := func(want int) {
 			t.Helper()
 			for pair[1].Stats().Waits != want {
