@@ -7,6 +7,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"time"
 
 	"forgekernel/kernel/wire"
 	"forgekernel/kernel/zmtp"
@@ -15,6 +16,10 @@ import (
 // iopubQueue bounds in bytes what waits for one IOPub client; beyond it cells
 // wait.
 const iopubQueue = 16 << 20
+
+// stallLimit is how long a client may take next to nothing of that; then it is
+// disconnected.
+var stallLimit = 30 * time.Second
 
 // sockets are the five that a connection file names.
 type sockets struct {
@@ -66,7 +71,7 @@ func listen(c *wire.Connection, welcome func(topic []byte) [][]byte, log *slog.L
 		return s, fmt.Errorf("front: heartbeat socket: %w", err)
 	}
 	c.HBPort = boundPort(s.heartbeat.Endpoint(), c.HBPort)
-	opts.Welcome, opts.QueueBytes = welcome, iopubQueue
+	opts.Welcome, opts.QueueBytes, opts.StallLimit = welcome, iopubQueue, stallLimit
 	if s.iopub, err = zmtp.ListenXPub(endpoint(&c.IOPubPort), opts); err != nil {
 		return s, fmt.Errorf("front: iopub socket: %w", err)
 	}

@@ -7,6 +7,7 @@ import io
 import re
 import subprocess
 import threading
+import time
 
 import nbformat
 import pytest
@@ -33,6 +34,10 @@ CELLS = [
     "wave.RunInBrowser(forge.Rand(4100000))",  # 31 MiB of the 32 that a card holds
 ]
 CARDS = sum("RunInBrowser" in code for code in CELLS)
+
+# Resolves when Lab has faded from one theme to the other, which begins with the next frame.
+FADED = """() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() =>
+    Promise.allSettled(document.getAnimations().filter(a => a instanceof CSSTransition).map(a => a.finished)).then(done))))"""
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")
 
@@ -207,12 +212,14 @@ def test_lab(browser, lab):
     for theme in ("Light", "Dark"):
         page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", f"JupyterLab {theme}")
         page.wait_for_function("light => document.body.dataset.jpThemeLight === light", arg=str(theme == "Light").lower())
-        # Lab fades from one theme to the other.
-        page.evaluate("() => Promise.allSettled(document.getAnimations().filter(a => a instanceof CSSTransition).map(a => a.finished))")
+        page.evaluate(FADED)
         card = page.query_selector_all(CARD)[0]
         card.scroll_into_view_if_needed()
-        shot = Image.open(io.BytesIO(card.screenshot(path=SHOTS / f"webgpu-lab-{theme.lower()}.png"))).convert("L")
-        low, high = shot.getextrema()
+        end = time.monotonic() + START
+        low = high = 0
+        while high - low <= 120 and time.monotonic() < end:  # the card follows the page
+            shot = card.screenshot(path=SHOTS / f"webgpu-lab-{theme.lower()}.png")
+            low, high = Image.open(io.BytesIO(shot)).convert("L").getextrema()
         assert high - low > 120, f"{theme}: no contrast"
     page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
     page.close()
