@@ -248,6 +248,8 @@ func (r *rig) fill(pid string) {
 	// as it sees fit; and of the largest display that a test shows one on its way into
 	// the queue and one that is being written.
 	const most = iopubQueue + 16<<20 + 2*2*hurryBytes
+	// A queue is full without the display that it has no room for.
+	const full = iopubQueue - 2*2*hurryBytes
 	t := r.t
 	t.Helper()
 	for still, last := 0, int64(-1); still < 5; {
@@ -261,7 +263,7 @@ func (r *rig) fill(pid string) {
 			}
 		}
 		now := written(t, pid)
-		if still++; now != last || now < iopubQueue {
+		if still++; now != last || now < full {
 			still = 0
 		}
 		last = now
