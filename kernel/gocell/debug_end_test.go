@@ -241,10 +241,7 @@ func TestResumedComesFirst(t *testing.T) {
 		t.Errorf("then %+v", h)
 	}
 	<-first
-	d.Continue()
-	if err := <-d.ended; err != nil {
-		t.Error(err)
-	}
+	d.goesOn(t)
 }
 
 // A pause that comes as soon as the interrupt of a halt is told is kept.
@@ -268,10 +265,7 @@ func TestPauseWhenResumed(t *testing.T) {
 		}
 	}
 	<-first
-	d.Continue()
-	if err := <-d.ended; err != nil {
-		t.Error(err)
-	}
+	d.goesOn(t)
 }
 
 // What is interrupted before all code has stopped for it says so.

@@ -62,6 +62,15 @@ func (d *debugged) halt(t *testing.T) (eval.Halt, bool) {
 	}
 }
 
+// goesOn lets everything go on to the end of the cell.
+func (d *debugged) goesOn(t *testing.T) {
+	t.Helper()
+	d.Continue()
+	if err := <-d.ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // place is where a goroutine is and what its variables are.
 func (d *debugged) place(t *testing.T, h eval.Halt) string {
 	t.Helper()
@@ -156,10 +165,7 @@ fmt.Sprint(b)`, 3)
 			t.Errorf("got %s, want %s", got, s.want)
 		}
 	}
-	d.Continue()
-	if err := <-d.ended; err != nil {
-		t.Error(err)
-	}
+	d.goesOn(t)
 }
 
 // A variable that nothing uses any more is either right or said to be gone.

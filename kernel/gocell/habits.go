@@ -132,7 +132,7 @@ func methodHint(t types.Type, name string) string {
 		if t.Info()&types.IsString != 0 {
 			kind = "string"
 		}
-	case *types.Slice, *types.Array:
+	case *types.Slice:
 		kind = "slice"
 	case *types.Map:
 		kind = "map"

@@ -32,10 +32,10 @@
 // [WithTimeout] says instead), whichever is sooner, and a moment in which the ranks
 // tell one another for whom they wait, so that all name the one at the root. Time in
 // which this rank could not look whether others have come hardly counts, unless its
-// context ends. The first failure makes the group unusable on this rank and is what every later call returns, as
-// an [*Error]. The others are told, and fail with ErrAborted and the kind of the
-// first failure, unless they have noticed it themselves. A call that its context
-// interrupts is such a failure, since the others wait for it.
+// context ends. The first failure makes the group unusable on this rank and is what
+// every later call returns, as an [*Error]. The others are told, and fail with
+// ErrAborted and the kind of the first failure, unless they have noticed it themselves.
+// A call that its context interrupts is such a failure, since the others wait for it.
 package collective
 
 import (
