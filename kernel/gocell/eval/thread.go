@@ -121,15 +121,24 @@ func (th *thread) push(fn *Func) *frame {
 	}
 	fr := th.frames[th.depth]
 	th.depth++
-	fr.fn, fr.block, fr.ip, fr.traced = fn, 0, 0, false
+	// A recursion finds its own function and banks here: pointers that are not written
+	// anew need no barrier of the collector.
+	if fr.fn != fn {
+		fr.fn = fn
+	}
+	fr.block, fr.ip, fr.traced = 0, 0, false
 	if th.run.attention.Load() {
 		fr.block = fr.attend(0)
 	}
 	if fr.deferOf != nil {
 		fr.deferOf = nil
 	}
-	fr.n = resized(fr.n, fn.sizes[num])
-	fr.p = resized(fr.p, fn.sizes[ptr])
+	if n := fn.sizes[num]; n != len(fr.n) {
+		fr.n = resized(fr.n, n)
+	}
+	if n := fn.sizes[ptr]; n != len(fr.p) {
+		fr.p = resized(fr.p, n)
+	}
 	if fn.constants { // few, which a loop copies sooner than copy
 		n, p := fn.firstConstant[num], fn.firstConstant[ptr]
 		for i, x := range fn.initN {
